@@ -1,0 +1,70 @@
+#ifndef KERNELS_DEV_H
+#define KERNELS_DEV_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+#include "kernels/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * dev - where numbers live and who computes on them
+ *
+ * A device is opened, given work in order, and closed.  Work may run later
+ * than the call that asks for it; dev_sync() waits, and reports the first
+ * thing that failed since the last wait (as ferror(3) does for a stream), so
+ * the code that asks for work is straight line.
+ *
+ *      if (dev_open(&dev, "cpu", e) < 0)
+ *          return -1;
+ *      p = dev.type->alloc(&dev, bytes, e);
+ *      dev.type->put(&dev, p, host, bytes);
+ *      dev.ops->act_fwd(&dev, &y, &x, ACT_GELU);
+ *      if (dev_sync(&dev, e) < 0) ...
+ *
+ * put() has read the host memory when it returns; get() has filled it only
+ * after the next dev_sync().  alloc() does not clear.
+ */
+struct dev_type {
+    const char *name;                   /* as in device = NAME */
+    const struct ops *ops;
+    int (*open)(struct dev *, struct err *);
+    void (*close)(struct dev *);
+    void *(*alloc)(struct dev *, size_t n, struct err *);
+    void (*free)(struct dev *, void *p);
+    void (*put)(struct dev *, void *dst, const void *host, size_t n);
+    void (*get)(struct dev *, void *host, const void *src, size_t n);
+    void (*copy)(struct dev *, void *dst, const void *src, size_t n);
+    void (*zero)(struct dev *, void *dst, size_t n);
+    int (*sync)(struct dev *, struct err *);
+    /* One line about the machine behind it, for people; returns out. */
+    char *(*describe)(struct dev *, char *out, size_t room);
+};
+
+struct dev {
+    const struct dev_type *type;
+    const struct ops *ops;              /* type->ops, or &ref_ops */
+    int index;                          /* which of several GPUs */
+    int threads;                        /* of the CPU; 0 chooses */
+    bool deterministic;                 /* same bits for any thread count */
+    void *state;                        /* the device's own */
+    int failed;                         /* first failure since the last sync */
+    const char *failed_op;
+};
+
+extern const struct dev_type cpu_dev, cuda_dev;
+extern const struct dev_type *const dev_types[];  /* ends with NULL */
+
+/* name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto". */
+int dev_open(struct dev *, const char *name, struct err *);
+int dev_sync(struct dev *, struct err *);
+void dev_close(struct dev *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

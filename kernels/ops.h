@@ -1,0 +1,295 @@
+#ifndef KERNELS_OPS_H
+#define KERNELS_OPS_H
+
+#include "kernels/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * ops - what a device can compute
+ *
+ * Each operation is written down once, as a function type.  Every
+ * implementation is declared with that type, so a wrong signature does not
+ * compile: not in C, and not in CUDA, where entry points say extern "C".  The
+ * ref_ one is the specification: plain loops, double sums, no library.  The
+ * others must agree with it (t/kernels.c).
+ *
+ * Shapes are the caller's duty and are asserted.  Letters: N rows (batch times
+ * time), T positions of a sequence, C width, F width of the MLP, V vocabulary,
+ * H query heads, K key and value heads, D width of a head.
+ *
+ * _fwd sets its outputs.  _bwd adds into gradients, so a value used twice
+ * needs no special case; a gradient marked fresh is set instead (tensor.h).
+ * Activations and their gradients may be F32, BF16 or F16, all of one call
+ * alike; statistics, losses, parameters' gradients and optimizer state are
+ * F32, sums of squares F64.  An argument said to be optional may be NULL.
+ * A launch that fails marks the device (dev.h); an operation returns nothing.
+ */
+struct dev;
+
+/* ---- embedding -------------------------------------------------------- */
+
+/*
+ * y(N,C) = wte(V,C)[tokens(N)] + wpe(T',C)[from + row % T].  wpe optional.
+ * Rows come in sequences of T; tokens lie in [0, V).
+ */
+typedef void embed_fwd_fn(struct dev *, struct tensor *y,
+                          const struct tensor *tokens,
+                          const struct tensor *wte, const struct tensor *wpe,
+                          int64_t T, int64_t from);
+/* dwte(V,C) += rows of dy(N,C) by token, dwpe by position; either optional.
+ * The order of the sum depends on the input alone. */
+typedef void embed_bwd_fn(struct dev *, struct tensor *dwte,
+                          struct tensor *dwpe, const struct tensor *tokens,
+                          const struct tensor *dy, int64_t T);
+
+/* ---- linear ----------------------------------------------------------- */
+
+/* y(N,M) = x(N,C) w(M,C)' + b(M).  b optional. */
+typedef void linear_fwd_fn(struct dev *, struct tensor *y,
+                           const struct tensor *x, const struct tensor *w,
+                           const struct tensor *b);
+/* dx += dy w,  dw += dy' x,  db += column sums of dy.  Each optional. */
+typedef void linear_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
+                           struct tensor *db, const struct tensor *x,
+                           const struct tensor *w, const struct tensor *dy);
+
+/* ---- normalisation ---------------------------------------------------- */
+
+enum norm { NORM_LAYER, NORM_RMS };
+
+/*
+ * y(N,C) = (x - mean) * rstd * w(C) + b(C), each row by itself; mean is 0 for
+ * NORM_RMS.  rstd = 1 / sqrt(var + eps).  w and b optional.  stat(N,2) keeps
+ * (mean, rstd) for the gradient.  y may be x.
+ */
+typedef void norm_fwd_fn(struct dev *, struct tensor *y, struct tensor *stat,
+                         const struct tensor *x, const struct tensor *w,
+                         const struct tensor *b, enum norm kind, float eps);
+/* dx, dw and db are optional, w is as it was forward. */
+typedef void norm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
+                         struct tensor *db, const struct tensor *x,
+                         const struct tensor *w, const struct tensor *stat,
+                         const struct tensor *dy, enum norm kind);
+/* sum(N,C) = a + b, then y = norm(sum).  sum may be a.  Fused; optional. */
+typedef void add_norm_fwd_fn(struct dev *, struct tensor *sum,
+                             struct tensor *y, struct tensor *stat,
+                             const struct tensor *a, const struct tensor *b,
+                             const struct tensor *w, const struct tensor *bias,
+                             enum norm kind, float eps);
+
+/*
+ * qk-norm: RMS of each query and key head of qkv(N,(H+2K)*D) on its own, times
+ * wq(D) and wk(D); values are copied.  stat(N,H+K) keeps rstd.  y may be x.
+ */
+typedef void qknorm_fwd_fn(struct dev *, struct tensor *y, struct tensor *stat,
+                           const struct tensor *x, const struct tensor *wq,
+                           const struct tensor *wk, int H, int K, float eps);
+typedef void qknorm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dwq,
+                           struct tensor *dwk, const struct tensor *x,
+                           const struct tensor *wq, const struct tensor *wk,
+                           const struct tensor *stat, const struct tensor *dy,
+                           int H, int K);
+
+/* ---- pointwise -------------------------------------------------------- */
+
+enum act {
+    ACT_GELU,           /* x Phi(x), by erf */
+    ACT_GELU_TANH,      /* its tanh approximation, GPT-2's */
+    ACT_RELU,
+    ACT_RELU2,          /* relu squared */
+    ACT_SILU,           /* x sigmoid(x) */
+};
+
+/* y(n) = act(x(n)).  y may be x. */
+typedef void act_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
+                        enum act kind);
+/* dx(n) += act'(x(n)) * dy(n).  A fresh dx may be dy. */
+typedef void act_bwd_fn(struct dev *, struct tensor *dx,
+                        const struct tensor *x, const struct tensor *dy,
+                        enum act kind);
+/* Gated: y(N,F) = act(x(N,2F)[:, :F]) * x[:, F:].  SwiGLU is ACT_SILU. */
+typedef void glu_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
+                        enum act kind);
+typedef void glu_bwd_fn(struct dev *, struct tensor *dx,
+                        const struct tensor *x, const struct tensor *dy,
+                        enum act kind);
+/* pre = x w' + b, y = act(pre).  Fused; optional. */
+typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
+                               struct tensor *pre, const struct tensor *x,
+                               const struct tensor *w, const struct tensor *b,
+                               enum act kind);
+
+/* y(n) = a(n) + b(n).  y may be a. */
+typedef void add_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
+                        const struct tensor *b);
+/* y(n) += x(n), or y = x if y is fresh. */
+typedef void accum_fn(struct dev *, struct tensor *y, const struct tensor *x);
+/* y(n) = factor * y(n); y(n) = value. */
+typedef void scale_fn(struct dev *, struct tensor *y, float factor);
+typedef void fill_fn(struct dev *, struct tensor *y, float value);
+/* y(n) = x(n) in another type, to nearest even; F32 is the widest. */
+typedef void cast_fn(struct dev *, struct tensor *y, const struct tensor *x);
+
+/*
+ * Dropout: element i is kept, and divided by 1 - p, where
+ * rng_uniform(seed, stream, first + i) >= p; else it is 0.  The gradient draws
+ * the same numbers again.  y may be x.
+ */
+struct dropout {
+    float p;
+    uint64_t seed, stream;
+    uint64_t first;             /* index of this rank's first element */
+};
+
+typedef void dropout_fwd_fn(struct dev *, struct tensor *y,
+                            const struct tensor *x, const struct dropout *);
+typedef void dropout_bwd_fn(struct dev *, struct tensor *dx,
+                            const struct tensor *dy, const struct dropout *);
+
+/* ---- attention -------------------------------------------------------- */
+
+/*
+ * One row of qkv holds H queries, K keys and K values of width D, in this
+ * order.  Query head h attends to key head h * K / H.  Rows come in sequences
+ * of T; position t sees positions 0..t of its own sequence.
+ */
+struct attn {
+    int H, K, D;
+    int64_t T;
+    float scale;                /* of the scores: 1 / sqrt(D) */
+    struct dropout drop;        /* of the probabilities; p = 0 for none.
+                                   element ((n H + h) T + t) T + t' */
+};
+
+/* Rotate queries and keys of qkv(N,(H+2K)*D) in place by position from + n % T.
+ * Halves: pair (i, i + D/2), angle position * theta^(-2i/D), as Llama does.
+ * inverse turns the other way, which is the gradient. */
+typedef void rope_fn(struct dev *, struct tensor *qkv, int H, int K, int64_t T,
+                     int64_t from, float theta, bool inverse);
+
+/* y(N,H*D); lse(N,H) keeps log(sum(exp(scores))) for the gradient. */
+typedef void attn_fwd_fn(struct dev *, struct tensor *y, struct tensor *lse,
+                         const struct tensor *qkv, const struct attn *);
+typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,
+                         const struct tensor *qkv, const struct tensor *y,
+                         const struct tensor *lse, const struct tensor *dy,
+                         const struct attn *);
+
+/*
+ * One new position for each of B sequences: append the keys and values of
+ * qkv(B,(H+2K)*D) to keys and values(B,T',K,D) at place at, and attend to
+ * 0..at.  For sampling; a->T is T', the room.
+ */
+typedef void attn_decode_fn(struct dev *, struct tensor *y,
+                            struct tensor *keys, struct tensor *values,
+                            const struct tensor *qkv, int64_t at,
+                            const struct attn *a);
+
+/* ---- the head --------------------------------------------------------- */
+
+/*
+ * Classifier and cross-entropy together, so that the logits never exist whole.
+ *
+ *      logits(N,V) = x(N,C) w(V,C)'       columns from `vocab` up do not count
+ *      loss(n) = -log softmax(logits(n))[target(n)], or 0 if target(n) < 0
+ *
+ * With dx and dw given, also the gradient of scale * sum of loss(n): dx and dw
+ * are added into (or set where fresh).  Both NULL: the losses alone.
+ */
+typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
+                     struct tensor *dw, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *target,
+                     int64_t vocab, float scale);
+
+/* ---- the optimiser ---------------------------------------------------- */
+
+/*
+ * out(1), F64: the sum of the squares of g.  Added in chunks of SUMSQ_CHUNK
+ * elements, counted from the start of g, each in double, chunk sums in order:
+ * the same bits for any number of threads, and for ranks that share the
+ * chunks.  Not finite if any element is not.  Added to out unless fresh.
+ */
+enum { SUMSQ_CHUNK = 65536 };
+typedef void sumsq_fn(struct dev *, struct tensor *out,
+                      const struct tensor *g);
+
+/*
+ * One step on a range of parameters that share their settings.  w, g and the
+ * state are F32; copy, optional, receives w in the type of the forward pass.
+ *
+ * The gradient is first multiplied by g_scale, and then, if clip > 0, by
+ * min(1, clip / (g_scale * sqrt(sumsq))), where sumsq(1) is on the device, so
+ * that no step waits for it.  If sumsq is given and not finite, nothing moves.
+ */
+struct update {
+    float lr, beta1, beta2, eps;
+    float decay;                /* decoupled: w -= lr * decay * w */
+    int64_t step;               /* 1 for the first: bias correction */
+    float g_scale, clip;
+    const struct tensor *sumsq; /* optional */
+    bool nesterov;              /* SGD and Muon */
+    bool l2;                    /* decay is added to the gradient (Adam, SGD) */
+};
+
+/* m = b1 m + (1-b1) g; v = b2 v + (1-b2) g^2;
+ * w -= lr * mhat / (sqrt(vhat) + eps) */
+typedef void adamw_fn(struct dev *, struct tensor *w, struct tensor *m,
+                      struct tensor *v, struct tensor *copy,
+                      const struct tensor *g, const struct update *);
+/* w -= lr sign(b1 m + (1-b1) g); m = b2 m + (1-b2) g (Chen et al. 2023) */
+typedef void lion_fn(struct dev *, struct tensor *w, struct tensor *m,
+                     struct tensor *copy, const struct tensor *g,
+                     const struct update *);
+/* m = b1 m + g; w -= lr m, or with nesterov lr (g + b1 m).  As PyTorch's. */
+typedef void sgd_fn(struct dev *, struct tensor *w, struct tensor *m,
+                    struct tensor *copy, const struct tensor *g,
+                    const struct update *);
+/*
+ * Muon (Jordan 2024) on one matrix w(R,C): m = b1 m + g, u = m or with
+ * nesterov g + b1 m, five Newton-Schulz iterations in F32 (3.4445, -4.7750,
+ * 2.0315) of u / (|u| + 1e-7), w -= lr * sqrt(max(1, R/C)) * that.  work holds
+ * muon_work(R, C) floats.
+ */
+typedef void muon_fn(struct dev *, struct tensor *w, struct tensor *m,
+                     struct tensor *copy, struct tensor *work,
+                     const struct tensor *g, const struct update *);
+
+static inline int64_t muon_work(int64_t R, int64_t C)
+{
+    const int64_t s = R < C ? R : C;
+
+    return 2 * R * C + 2 * s * s;
+}
+
+/* ----------------------------------------------------------------------- */
+
+/* One line an operation: X(name).  Types, declarations and tables follow. */
+#define OPS(X)                                                                 \
+    X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd)          \
+    X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd)         \
+    X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(add_fwd) X(accum)     \
+    X(scale) X(fill) X(cast) X(dropout_fwd) X(dropout_bwd) X(rope)             \
+    X(attn_fwd) X(attn_bwd) X(attn_decode) X(head) X(sumsq) X(adamw) X(lion)   \
+    X(sgd) X(muon)
+
+#define OPS_DECLARE(op) extern op##_fn ref_##op, cpu_##op, cuda_##op;
+OPS(OPS_DECLARE)
+#undef OPS_DECLARE
+
+struct ops {
+    const char *name;
+#define OPS_MEMBER(op) op##_fn *op;
+    OPS(OPS_MEMBER)
+#undef OPS_MEMBER
+};
+
+extern const struct ops ref_ops, cpu_ops, cuda_ops;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

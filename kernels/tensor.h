@@ -1,0 +1,63 @@
+#ifndef KERNELS_TENSOR_H
+#define KERNELS_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * tensor - a typed, shaped view of memory on one device
+ *
+ * A tensor never owns what it points at; the region it was cut from does.
+ * Copying the struct copies the view, not the numbers.  Every tensor is dense
+ * and row-major: the last dimension is the one that is contiguous.  data is
+ * 64-byte aligned.
+ *
+ * fresh says that what it holds is not yet worth anything: an operation that
+ * would add into it sets it instead.  So gradients need not be cleared.
+ */
+enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_COUNT };
+
+struct tensor {
+    void *data;
+    enum dtype type;
+    bool fresh;
+    int rank;
+    int64_t dim[4];
+};
+
+static inline int64_t tensor_count(const struct tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* Columns of the last dimension, and rows of all the others together. */
+static inline int64_t tensor_cols(const struct tensor *t)
+{
+    return t->rank ? t->dim[t->rank - 1] : 1;
+}
+
+static inline int64_t tensor_rows(const struct tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i + 1 < t->rank; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+static inline size_t dtype_size(enum dtype type)
+{
+    return type == DT_F64 ? 8 : type == DT_F32 || type == DT_I32 ? 4 : 2;
+}
+
+static inline size_t tensor_bytes(const struct tensor *t)
+{
+    return (size_t)tensor_count(t) * dtype_size(t->type);
+}
+
+#endif

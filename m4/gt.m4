@@ -1,0 +1,132 @@
+# GT_ARG_WERROR: strict warnings always; errors if asked for.
+AC_DEFUN([GT_ARG_WERROR],
+[AC_ARG_ENABLE([werror],
+  [AS_HELP_STRING([--enable-werror], [stop at the first warning])])
+GT_CFLAGS="-std=gnu11"
+for flag in -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+            -Wold-style-definition -Wpointer-arith -Wwrite-strings -Wvla \
+            -Wformat=2 -Wundef -Wdouble-promotion -Wcast-qual -Wconversion \
+            -Wimplicit-fallthrough -Wnull-dereference; do
+  AS_VAR_PUSHDEF([cache], [gt_cv_flag_$flag])
+  AC_CACHE_CHECK([whether $CC takes $flag], [cache],
+    [save=$CFLAGS; CFLAGS="$CFLAGS -Werror $flag"
+     AC_COMPILE_IFELSE([AC_LANG_PROGRAM], [AS_VAR_SET([cache], [yes])],
+                       [AS_VAR_SET([cache], [no])])
+     CFLAGS=$save])
+  AS_VAR_IF([cache], [yes], [GT_CFLAGS="$GT_CFLAGS $flag"])
+  AS_VAR_POPDEF([cache])
+done
+AS_IF([test "x$enable_werror" = xyes], [GT_CFLAGS="$GT_CFLAGS -Werror"])
+AC_SUBST([GT_CFLAGS])])
+
+# GT_ARG_SANITIZE: --enable-sanitize[=address,undefined]
+AC_DEFUN([GT_ARG_SANITIZE],
+[AC_ARG_ENABLE([sanitize],
+  [AS_HELP_STRING([--enable-sanitize@<:@=LIST@:>@],
+                  [build with sanitizers (address,undefined)])],
+  [], [enable_sanitize=no])
+AS_CASE([$enable_sanitize], [no], [], [yes], [gt_sanitize=address,undefined],
+        [gt_sanitize=$enable_sanitize])
+AS_IF([test -n "$gt_sanitize"],
+  [GT_CFLAGS="$GT_CFLAGS -fsanitize=$gt_sanitize -fno-omit-frame-pointer"
+   GT_LDFLAGS="$GT_LDFLAGS -fsanitize=$gt_sanitize"])
+AM_CONDITIONAL([SANITIZE], [test -n "$gt_sanitize"])
+AC_SUBST([GT_LDFLAGS])])
+
+# GT_ARG_COVERAGE: --enable-coverage
+AC_DEFUN([GT_ARG_COVERAGE],
+[AC_ARG_ENABLE([coverage],
+  [AS_HELP_STRING([--enable-coverage], [count executed lines, for gcov])])
+AS_IF([test "x$enable_coverage" = xyes],
+  [GT_CFLAGS="$GT_CFLAGS --coverage -O0"
+   GT_LDFLAGS="$GT_LDFLAGS --coverage"])])
+
+# GT_ROW(NAME, STATE, NOTE): one row of the table that configure ends with.
+AC_DEFUN([GT_ROW],
+[gt_rows="$gt_rows$(printf '    %-12s %-22s %s' "$1" "$2" "$3")
+"])
+
+# GT_REQUIRE(VAR, MODULE, PACKAGE): a library that must be there.
+AC_DEFUN([GT_REQUIRE],
+[PKG_CHECK_MODULES([$1], [$2],
+  [GT_ROW([$(echo "$2" | cut -d' ' -f1)],
+          [$($PKG_CONFIG --modversion $(echo "$2" | cut -d' ' -f1))], [])],
+  [AC_MSG_ERROR([$2 is missing; on Debian: apt install $3])])])
+
+# GT_OPTIONAL(NAME, VAR, MODULE, WHAT IS LOST): --with-NAME, HAVE_VAR.
+AC_DEFUN([GT_OPTIONAL],
+[AC_ARG_WITH([$1],
+  [AS_HELP_STRING([--without-$1], [do without $4])], [], [with_$1=check])
+have_$1=no
+AS_IF([test "x$with_$1" != xno],
+  [PKG_CHECK_MODULES([$2], [$3], [have_$1=yes],
+    [AS_IF([test "x$with_$1" = xyes],
+      [AC_MSG_ERROR([--with-$1 was given, but $3 is missing])])])])
+AS_IF([test "x$have_$1" = xyes],
+  [AC_DEFINE([HAVE_$2], [1], [Define to 1 to use $3.])
+   GT_ROW([$1], [$($PKG_CONFIG --modversion $(echo "$3" | cut -d' ' -f1))], [])],
+  [GT_ROW([$1], [no], [lost: $4])])
+AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])])
+
+# GT_CHECK_BLAS: any CBLAS; --with-blas=MODULE names its pkg-config module.
+AC_DEFUN([GT_CHECK_BLAS],
+[AC_ARG_WITH([blas],
+  [AS_HELP_STRING([--with-blas=MODULE],
+                  [CBLAS to use, by pkg-config (openblas)])],
+  [], [with_blas=openblas])
+PKG_CHECK_MODULES([BLAS], [$with_blas],
+  [GT_ROW([blas], [$with_blas $($PKG_CONFIG --modversion $with_blas)], [])],
+  [AC_MSG_ERROR([no $with_blas; on Debian: apt install libopenblas-dev])])])
+
+# GT_CHECK_CUDA: find nvcc and the runtime; --with-cuda[=DIR], --without-cuda
+AC_DEFUN([GT_CHECK_CUDA],
+[AC_ARG_WITH([cuda],
+  [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
+                  [use the CUDA toolkit in DIR (default: if found)])],
+  [], [with_cuda=check])
+AC_ARG_VAR([NVCC], [CUDA compiler])
+AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
+AC_ARG_VAR([CUDA_ARCH], [GPU architectures to build for, as "90 100"])
+have_cuda=no
+AS_IF([test "x$with_cuda" != xno],
+  [AS_CASE([$with_cuda], [yes|check], [cuda_path=$PATH:/usr/local/cuda/bin],
+           [cuda_path=$with_cuda/bin])
+   AC_PATH_PROG([NVCC], [nvcc], [], [$cuda_path])
+   AS_IF([test -n "$NVCC"],
+     [cuda_home=$(dirname "$(dirname "$NVCC")")
+      CUDA_CPPFLAGS="-I$cuda_home/include"
+      CUDA_LIBS="-L$cuda_home/lib64 -lcudart_static -lstdc++ -lrt -lpthread -ldl"
+      save_LIBS=$LIBS; LIBS="$CUDA_LIBS $LIBS"
+      AC_CHECK_FUNC([cudaGetDeviceCount], [have_cuda=yes])
+      LIBS=$save_LIBS])
+   AS_IF([test "x$have_cuda" = xyes],
+     [: ${NVCCFLAGS="-O3"} ${CUDA_ARCH=90}
+      for arch in $CUDA_ARCH; do
+        CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
+      done
+      GT_ROW([cuda], [$NVCC, sm_$(echo $CUDA_ARCH | tr ' ' ',')], [])
+      AC_DEFINE([HAVE_CUDA], [1], [Define to 1 to build the CUDA device.])],
+     [test "x$with_cuda" = xcheck ||
+        AC_MSG_ERROR([--with-cuda was given, but nvcc or libcudart is missing])])])
+AS_IF([test "x$have_cuda" != xyes], [GT_ROW([cuda], [no], [lost: training on NVIDIA GPUs])])
+AC_SUBST([CUDA_CPPFLAGS])
+AC_SUBST([CUDA_LIBS])
+AC_SUBST([CUDA_GENCODE])
+AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" = xyes])])
+
+# GT_SUMMARY: what was found; also compiled in, for --version -v.
+AC_DEFUN([GT_SUMMARY],
+[AC_PATH_PROG([GNUPLOT], [gnuplot], [no])
+GT_ROW([gnuplot], [$GNUPLOT], [at run time; without it figures are drawn in the terminal only])
+AC_MSG_NOTICE([
+
+  $PACKAGE_NAME $PACKAGE_VERSION
+
+    compiler     $CC $CFLAGS
+    install in   $prefix
+    OpenMP       ${OPENMP_CFLAGS:-no}
+    sanitizers   ${gt_sanitize:-no}
+
+$gt_rows
+  Now type 'make', then 'make check'.
+])])

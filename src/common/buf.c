@@ -1,0 +1,132 @@
+#include "config.h"
+#include "common/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+char buf_empty[1];
+
+void buf_room(struct buf *b, size_t more)
+{
+    const size_t need = b->len + more + 1;
+    size_t room = b->room ? b->room : 64;
+
+    if (need <= b->room)
+        return;
+    while (room < need)
+        room *= 2;
+    b->s = xrealloc(b->room ? b->s : NULL, room, 1);
+    b->room = room;
+    b->s[b->len] = '\0';
+}
+
+void buf_add(struct buf *b, const void *data, size_t n)
+{
+    if (n == 0)
+        return;
+    buf_room(b, n);
+    memcpy(b->s + b->len, data, n);
+    b->len += n;
+    b->s[b->len] = '\0';
+}
+
+void buf_str(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_char(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    int n;
+
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0)
+        return;
+    buf_room(b, (size_t)n);
+    vsnprintf(b->s + b->len, (size_t)n + 1, fmt, ap);
+    b->len += (size_t)n;
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+void buf_trim(struct buf *b, size_t len)
+{
+    if (len < b->len) {
+        b->len = len;
+        b->s[len] = '\0';
+    }
+}
+
+char *buf_detach(struct buf *b)
+{
+    char *s = b->room ? b->s : xstrdup("");
+
+    *b = (struct buf)BUF_INIT;
+    return s;
+}
+
+void buf_clear(struct buf *b)
+{
+    if (b->room)
+        free(b->s);
+    *b = (struct buf)BUF_INIT;
+}
+
+int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
+{
+    const size_t was = b->len;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int ret = 0;
+
+    if (fd < 0) {
+        err_sys(e, "cannot read %s", path);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    for (;;) {
+        ssize_t n;
+
+        buf_room(b, 65536);
+        n = read(fd, b->s + b->len, 65536);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            ret = err_sys(e, "cannot read %s", path);
+        if (n <= 0)
+            break;
+        b->len += (size_t)n;
+        b->s[b->len] = '\0';
+        if (b->len - was > max) {
+            ret = err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path,
+                          max);
+            break;
+        }
+    }
+    close(fd);
+    if (ret < 0)
+        buf_trim(b, was);
+    return ret;
+}

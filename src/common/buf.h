@@ -1,0 +1,47 @@
+#ifndef COMMON_BUF_H
+#define COMMON_BUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+#include "common/err.h"
+
+/*
+ * buf - a string that grows
+ *
+ *      struct buf b = BUF_INIT;
+ *
+ *      buf_printf(&b, "%s=%d", name, n);
+ *      puts(b.s);
+ *      buf_clear(&b);
+ *
+ * b.s is never NULL and always ends in a NUL that b.len does not count, so it
+ * may be read as a string at any time; it may hold NULs of its own.  Running
+ * out of memory ends the program, so a buf is for text of a size we choose, or
+ * for input whose size was checked: buf_read_file() takes the largest size it
+ * may accept.
+ */
+struct buf {
+    char *s;
+    size_t len, room;
+};
+
+extern char buf_empty[1];       /* what an unused buf points at */
+#define BUF_INIT { buf_empty, 0, 0 }
+
+void buf_add(struct buf *, const void *data, size_t n);
+void buf_str(struct buf *, const char *s);
+void buf_char(struct buf *, char c);
+void buf_printf(struct buf *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void buf_vprintf(struct buf *, const char *fmt, va_list);
+
+void buf_room(struct buf *, size_t more);   /* for more bytes, and a NUL */
+void buf_trim(struct buf *, size_t len);    /* cut to len */
+char *buf_detach(struct buf *);             /* the string; the caller frees */
+void buf_clear(struct buf *);               /* empty again, memory freed */
+
+/* Append a whole file, of at most max bytes.  A missing file is ERR_MISSING. */
+int buf_read_file(struct buf *, const char *path, size_t max, struct err *);
+
+#endif

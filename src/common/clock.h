@@ -1,0 +1,19 @@
+#ifndef COMMON_CLOCK_H
+#define COMMON_CLOCK_H
+
+#include <stdint.h>
+
+/*
+ * clock - what time it is
+ *
+ * clock_mono() is for durations; clock_wall_ms() is for records, in
+ * milliseconds since the epoch.  A test that needs the same record twice sets
+ * GT_CLOCK_MS in the environment: the wall clock then stands still there.
+ */
+double clock_mono(void);                /* seconds, from an arbitrary start */
+int64_t clock_wall_ms(void);
+
+/* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
+char *clock_text(char *out, int64_t wall_ms);
+
+#endif

@@ -1,0 +1,62 @@
+#ifndef COMMON_ERR_H
+#define COMMON_ERR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * err - say what went wrong, once, in words a user can act on
+ *
+ * A function that can fail returns 0, or -1 after filling the struct err its
+ * caller passed last.  The struct is a plain value on the caller's stack: it
+ * holds its text, so reporting "out of memory" needs no memory, and nothing
+ * has to be freed.
+ *
+ *      struct err e = ERR_INIT;
+ *      if (conf_load(&conf, path, &e) < 0)
+ *          return err_wrap(&e, "reading %s", path);
+ *
+ * Only main() prints an err and chooses the exit status.
+ */
+enum err_kind {
+    ERR_NONE,
+    ERR_SYSTEM,         /* a system call failed; disk, memory, permissions */
+    ERR_INPUT,          /* a file holds what it must not */
+    ERR_USAGE,          /* an option or a setting is wrong */
+    ERR_MISSING,        /* a store, a run, a file is not there */
+    ERR_REMOTE,         /* a server refused, or could not be reached */
+    ERR_NONFINITE,      /* training met a NaN, an infinity or a spike */
+    ERR_RANK,           /* another process of the job died or hangs */
+    ERR_STOPPED,        /* a signal; a checkpoint was written first */
+    ERR_INTERRUPTED,    /* a signal; none was */
+};
+
+struct err {
+    enum err_kind kind;
+    int sys;            /* errno at the time, or 0 */
+    char text[496];
+};
+
+#define ERR_INIT { ERR_NONE, 0, "" }
+
+/* Record a failure.  Both return -1, so they can stand in a return. */
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+int err_sys(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The exit status of a program that ends with this kind of error:
+ * 1 failed, 2 usage, 3 not found, 4 remote, 5 non-finite, 6 a rank died,
+ * 75 stopped after a checkpoint, 130 interrupted without one; 0 for none. */
+int err_status(enum err_kind);
+
+/* Put "context: " before what is already there.  Returns -1. */
+int err_wrap(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

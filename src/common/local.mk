@@ -1,0 +1,30 @@
+noinst_LIBRARIES += src/common/libcommon.a
+src_common_libcommon_a_SOURCES = \
+	%D%/buf.c \
+	%D%/buf.h \
+	%D%/clock.c \
+	%D%/clock.h \
+	%D%/err.c \
+	%D%/err.h \
+	%D%/log.c \
+	%D%/log.h \
+	%D%/mem.c \
+	%D%/mem.h \
+	%D%/num.c \
+	%D%/num.h \
+	%D%/opt.c \
+	%D%/opt.h \
+	%D%/path.c \
+	%D%/path.h \
+	%D%/prog.c \
+	%D%/prog.h \
+	%D%/rng.h \
+	%D%/save.c \
+	%D%/save.h \
+	%D%/sig.c \
+	%D%/sig.h
+src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
+	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
+
+COMMON_LIBS = src/common/libcommon.a $(CURL_LIBS) $(JANSSON_LIBS) \
+	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread

@@ -1,0 +1,139 @@
+#include "config.h"
+#include "common/mem.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BLOCK = 64 * 1024, ARENA_ALIGN = 16 };
+
+struct arena_block {
+    struct arena_block *before;
+    size_t pad;                 /* keeps the bytes after it 16-byte aligned */
+};
+
+static void *check(void *p, size_t n)
+{
+    if (!p) {
+        fprintf(stderr, "%s: out of memory (%zu bytes)\n",
+                program_invocation_short_name, n);
+        exit(1);
+    }
+    return p;
+}
+
+void *xmalloc(size_t n)
+{
+    return check(malloc(n ? n : 1), n);
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    return check(calloc(count ? count : 1, size ? size : 1), count * size);
+}
+
+void *xrealloc(void *p, size_t count, size_t size)
+{
+    return check(reallocarray(p, count ? count : 1, size ? size : 1),
+                 count * size);
+}
+
+char *xstrdup(const char *s)
+{
+    return check(strdup(s), strlen(s) + 1);
+}
+
+char *xstrndup(const char *s, size_t n)
+{
+    return check(strndup(s, n), n + 1);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    char *s;
+    int n;
+    va_list ap;
+
+    va_start(ap, fmt);
+    n = vasprintf(&s, fmt, ap);
+    va_end(ap);
+    return check(n < 0 ? NULL : s, 0);
+}
+
+void *mem_alloc(size_t count, size_t size, const char *what, struct err *e)
+{
+    size_t n;
+    void *p;
+
+    if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) {
+        err_set(e, ERR_SYSTEM, "%s: %zu items of %zu bytes are too many", what,
+                count, size);
+        return NULL;
+    }
+    p = malloc(n ? n : 1);
+    if (!p)
+        err_sys(e, "%s: cannot allocate %zu bytes", what, n);
+    return p;
+}
+
+void *arena_alloc(struct arena *a, size_t n)
+{
+    char *p;
+
+    n = (n + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
+    if (!a->last || n > a->room - a->used) {
+        const size_t room = n > ARENA_BLOCK ? n : ARENA_BLOCK;
+        struct arena_block *b = xmalloc(sizeof *b + room);
+
+        b->before = a->last;
+        a->last = b;
+        a->room = room;
+        a->used = 0;
+    }
+    p = (char *)(a->last + 1) + a->used;
+    a->used += n;
+    a->total += n;
+    return memset(p, 0, n);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    const size_t len = strnlen(s, n);
+
+    return memcpy(arena_alloc(a, len + 1), s, len);
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    char *s;
+    int n;
+    va_list ap;
+
+    va_start(ap, fmt);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    s = arena_alloc(a, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+void arena_clear(struct arena *a)
+{
+    while (a->last) {
+        struct arena_block *b = a->last;
+
+        a->last = b->before;
+        free(b);
+    }
+    *a = (struct arena)ARENA_INIT;
+}

@@ -1,0 +1,60 @@
+#ifndef COMMON_MEM_H
+#define COMMON_MEM_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+/*
+ * mem - three ways to get memory, by who frees it and what failure means
+ *
+ * xmalloc() and its family are for small things: they never return NULL; the
+ * program ends with a sentence when there is no memory.  What they return is
+ * freed with free().
+ *
+ * mem_alloc() is for anything whose size comes from a file or a setting: the
+ * product is checked for overflow, and the error names the size.
+ *
+ * An arena owns everything taken from it and frees it at once.  A zeroed arena
+ * is empty and ready; arena_clear() makes it so again.
+ *
+ *      struct arena a = ARENA_INIT;
+ *      char *name = arena_strdup(&a, line);
+ *      ...
+ *      arena_clear(&a);
+ */
+void *xmalloc(size_t n);
+void *xcalloc(size_t count, size_t size);
+void *xrealloc(void *p, size_t count, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* count * size bytes, or NULL with e filled: "WHAT: cannot allocate ...". */
+void *mem_alloc(size_t count, size_t size, const char *what, struct err *e);
+
+/* Make room for one more element in a growing array. */
+#define GROW(array, n, room)                                                   \
+    do {                                                                       \
+        if ((n) == (room)) {                                                   \
+            (room) = (room) ? (room) * 2 : 16;                                 \
+            (array) = xrealloc((array), (size_t)(room), sizeof *(array));      \
+        }                                                                      \
+    } while (0)
+
+struct arena {
+    struct arena_block *last;
+    size_t used, room;          /* in the last block */
+    size_t total;               /* bytes taken, for those who count */
+};
+
+#define ARENA_INIT { NULL, 0, 0, 0 }
+
+void *arena_alloc(struct arena *, size_t n);    /* zeroed, 16-byte aligned */
+char *arena_strdup(struct arena *, const char *s);
+char *arena_strndup(struct arena *, const char *s, size_t n);
+char *arena_printf(struct arena *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void arena_clear(struct arena *);
+
+#endif

@@ -1,0 +1,39 @@
+#ifndef COMMON_NUM_H
+#define COMMON_NUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * num - text to number, strictly, and back for people
+ *
+ * A num_ reader takes the whole text or nothing: no leading blanks, no rest,
+ * no overflow; it returns false and leaves *out alone otherwise.  The locale
+ * is never consulted.
+ *
+ *      num_int   "17" "-3" "512k" "1M" "10B" "1e6"    powers of 1000
+ *      num_size  "64" "16KiB" "2GiB" "1.5G"           powers of 1024
+ *      num_real  "3e-4" "-inf" "nan" "0.5%"           % divides by 100
+ *      num_secs  "90" "2h30m" "1.5d" "500ms"          seconds
+ *      num_bool  "true/false" "yes/no" "on/off" "1/0"
+ */
+bool num_int(const char *s, int64_t *out);
+bool num_size(const char *s, uint64_t *out);
+bool num_real(const char *s, double *out);
+bool num_secs(const char *s, double *out);
+bool num_bool(const char *s, bool *out);
+
+enum { NUM_TEXT = 32 };         /* room that any of these needs */
+
+/* Shortest text that reads back as the same double, as Python's repr() writes
+ * it: "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns the length. */
+int num_repr(char out[NUM_TEXT], double x);
+
+/* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m". */
+char *num_comma(char out[NUM_TEXT], int64_t n);
+char *num_short(char out[NUM_TEXT], double n);
+char *num_bytes(char out[NUM_TEXT], double bytes);
+char *num_duration(char out[NUM_TEXT], double seconds);
+
+#endif

@@ -1,0 +1,240 @@
+#include "config.h"
+#include "common/opt.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+
+enum { MAX_OPTS = 96, LONG_ONLY = 256 };
+
+/* Levenshtein's distance, of words short enough to be options. */
+static size_t distance(const char *a, const char *b)
+{
+    enum { LONGEST = 64 };
+    size_t row[LONGEST + 1];
+    const size_t na = strlen(a), nb = strlen(b);
+
+    if (na > LONGEST || nb > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            const size_t up = row[j];
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            if (up + 1 < best)
+                best = up + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = up;
+        }
+    }
+    return row[nb];
+}
+
+const char *opt_nearest(const char *word, const char *(*next)(void *arg),
+                        void *arg)
+{
+    const char *best = NULL, *name;
+    size_t least = strlen(word) / 3 + 2;
+
+    while ((name = next(arg))) {
+        const size_t d = distance(word, name);
+
+        if (d < least) {
+            least = d;
+            best = name;
+        }
+    }
+    return best;
+}
+
+static const char *next_opt(void *arg)
+{
+    const struct opt **o = arg;
+
+    return (*o)->name ? (*o)++->name : NULL;
+}
+
+static const char *next_cmd(void *arg)
+{
+    const struct cmd **c = arg;
+
+    return (*c)->name ? (*c)++->name : NULL;
+}
+
+static int bad_value(const struct opt *o, const char *what, const char *text,
+                     struct err *e)
+{
+    return err_set(e, ERR_USAGE, "--%s wants %s, not '%s'", o->name, what,
+                   text);
+}
+
+static int opt_set(const struct opt *o, const char *text, struct err *e)
+{
+    int64_t n;
+
+    switch (o->type) {
+    case OPT_FLAG:
+        *(bool *)o->value = true;
+        return 0;
+    case OPT_STRING:
+        *(const char **)o->value = text;
+        return 0;
+    case OPT_LIST: {
+        struct opt_list *l = o->value;
+
+        GROW(l->item, l->n, l->room);
+        l->item[l->n++] = text;
+        return 0;
+    }
+    case OPT_INT:
+        if (!num_int(text, &n) || n != (int)n)
+            return bad_value(o, "a whole number", text, e);
+        *(int *)o->value = (int)n;
+        return 0;
+    case OPT_LONG:
+        if (!num_int(text, o->value))
+            return bad_value(o, "a whole number (512k, 10B)", text, e);
+        return 0;
+    case OPT_REAL:
+        if (!num_real(text, o->value))
+            return bad_value(o, "a number", text, e);
+        return 0;
+    case OPT_SIZE:
+        if (!num_size(text, o->value))
+            return bad_value(o, "a size (64MiB)", text, e);
+        return 0;
+    case OPT_SECS:
+        if (!num_secs(text, o->value))
+            return bad_value(o, "a time (90s, 2h30m)", text, e);
+        return 0;
+    }
+    return -1;
+}
+
+static int unknown_option(const struct opt *opts, const char *word,
+                          struct err *e)
+{
+    char name[64];
+    const char *near;
+
+    if (word[0] == '-' && word[1] != '-')
+        return err_set(e, ERR_USAGE, "no option %s; try --help", word);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    near = opt_nearest(name, next_opt, &opts);
+    if (near)
+        return err_set(e, ERR_USAGE, "no option --%s; did you mean --%s?",
+                       name, near);
+    return err_set(e, ERR_USAGE, "no option --%s; try --help", name);
+}
+
+static int parse(const struct opt *opts, int argc, char **argv,
+                 const char *order, struct err *e)
+{
+    char letters[2 * MAX_OPTS + 3], *at = letters;
+    struct option names[MAX_OPTS + 1] = { { 0 } };
+    int n = 0, c;
+
+    at = stpcpy(at, order);
+    for (const struct opt *o = opts; o && o->name; o++, n++) {
+        if (n == MAX_OPTS)
+            abort();
+        names[n].name = o->name;
+        names[n].has_arg = o->arg ? required_argument : no_argument;
+        names[n].val = LONG_ONLY + n;
+        if (o->letter) {
+            *at++ = o->letter;
+            if (o->arg)
+                *at++ = ':';
+        }
+    }
+    *at = '\0';
+    optind = 0;
+    while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1) {
+        const struct opt *o = opts;
+
+        if (c == ':')
+            return err_set(e, ERR_USAGE, "%s needs an argument",
+                           argv[optind - 1]);
+        if (c == '?') {
+            const char letter[] = { '-', (char)optopt, '\0' };
+
+            if (optopt >= LONG_ONLY)
+                return err_set(e, ERR_USAGE, "--%s takes no argument",
+                               opts[optopt - LONG_ONLY].name);
+            return unknown_option(opts, optopt ? letter : argv[optind - 1], e);
+        }
+        if (c >= LONG_ONLY)
+            o = &opts[c - LONG_ONLY];
+        else
+            while (o->letter != c)
+                o++;
+        if (opt_set(o, optarg, e) < 0)
+            return -1;
+    }
+    memmove(argv, argv + optind, (size_t)(argc - optind + 1) * sizeof *argv);
+    return argc - optind;
+}
+
+int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
+{
+    return parse(opts, argc, argv, ":", e);
+}
+
+int opt_parse_until_word(const struct opt *opts, int argc, char **argv,
+                         struct err *e)
+{
+    return parse(opts, argc, argv, "+:", e);
+}
+
+void opt_help(const struct opt *opts)
+{
+    for (const struct opt *o = opts; o && o->name; o++) {
+        char left[64];
+        int n = 0;
+
+        if (o->letter)
+            n = snprintf(left, sizeof left, "-%c, ", o->letter);
+        else
+            n = snprintf(left, sizeof left, "    ");
+        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name,
+                 o->arg ? "=" : "", o->arg ? o->arg : "");
+        printf("  %-28s%s%s\n", left, strlen(left) > 27 ? " " : "", o->help);
+    }
+}
+
+void opt_help_cmds(const struct cmd *cmds)
+{
+    for (const struct cmd *c = cmds; c->name; c++)
+        printf("  %-12s %s\n", c->name, c->help);
+}
+
+const struct cmd *opt_find_cmd(const struct cmd *cmds, const char *name,
+                               struct err *e)
+{
+    const struct cmd *all = cmds;
+    const char *near;
+
+    for (const struct cmd *c = cmds; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    near = opt_nearest(name, next_cmd, &all);
+    if (near)
+        err_set(e, ERR_USAGE, "no command '%s'; did you mean '%s'?", name,
+                near);
+    else
+        err_set(e, ERR_USAGE, "no command '%s'; try --help", name);
+    return NULL;
+}

@@ -1,0 +1,85 @@
+#ifndef COMMON_OPT_H
+#define COMMON_OPT_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+/*
+ * opt - options and commands, each written down once, in a table
+ *
+ * The table is what is parsed, what --help prints, what shells complete, and
+ * what the manual is compared with (t/t0004-options.t).
+ *
+ *      static const char *root = "mlruns";
+ *      static int limit = 20;
+ *
+ *      static const struct opt opts[] = {
+ *          { 'r', "root", "dir", OPT_STRING, &root, "look for runs in DIR" },
+ *          { 'n', "limit", "count", OPT_INT, &limit, "show at most COUNT" },
+ *          { 0 }
+ *      };
+ *
+ * letter 0 means no short form; a table ends with a NULL name.  Values keep
+ * what they held before parsing when their option is not given, so a static
+ * initializer is the default.
+ */
+enum opt_type {
+    OPT_FLAG,           /* bool: set true */
+    OPT_INT,            /* int */
+    OPT_LONG,           /* int64_t; 512k, 10B */
+    OPT_REAL,           /* double */
+    OPT_SIZE,           /* uint64_t; 64MiB */
+    OPT_SECS,           /* double; 2h30m */
+    OPT_STRING,         /* const char * */
+    OPT_LIST,           /* struct opt_list: may be given many times */
+};
+
+struct opt {
+    char letter;
+    const char *name;
+    const char *arg;            /* what it takes, or NULL for a flag */
+    enum opt_type type;
+    void *value;
+    const char *help;           /* one line, no capital, no full stop */
+};
+
+struct opt_list {
+    const char **item;          /* borrowed from argv; the array is owned */
+    size_t n, room;
+};
+
+struct cmd {
+    const char *name;
+    const char *args;           /* as in a synopsis: "RUN..." */
+    const char *help;           /* one line */
+    const struct opt *opts;     /* NULL for none */
+    int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
+};
+
+/*
+ * Take options off argv (argv[0] is skipped); returns how many words are left,
+ * moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.  For
+ * opt_parse_until_word() the first word ends them too, as a program with
+ * commands wants.  An unknown option names the nearest one there is.
+ */
+int opt_parse(const struct opt *, int argc, char **argv, struct err *);
+int opt_parse_until_word(const struct opt *, int argc, char **argv,
+                         struct err *);
+
+/* Print the rows of a table as --help shows them, to standard output. */
+void opt_help(const struct opt *);
+void opt_help_cmds(const struct cmd *);     /* ends with a NULL name */
+
+/* The entry called NAME, or NULL with e filled, naming the nearest. */
+const struct cmd *opt_find_cmd(const struct cmd *, const char *name,
+                               struct err *);
+
+/*
+ * Of the names that next() hands out until NULL, the nearest to WORD by edit
+ * distance, or NULL when none is near enough to be what was meant.
+ */
+const char *opt_nearest(const char *word, const char *(*next)(void *arg),
+                        void *arg);
+
+#endif

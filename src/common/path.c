@@ -1,0 +1,139 @@
+#include "config.h"
+#include "common/path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+
+char *path_join(const char *folder, const char *name)
+{
+    const size_t n = strlen(folder);
+
+    if (n == 0)
+        return xstrdup(name);
+    return xasprintf("%s%s%s", folder, folder[n - 1] == '/' ? "" : "/", name);
+}
+
+char *path_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return xstrdup(".");
+    return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+bool path_exists(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+bool path_is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+int path_make(const char *folder, struct err *e)
+{
+    char *work = xstrdup(folder);
+    int ret = 0;
+
+    for (char *at = work + 1; ret == 0 && *work; at++) {
+        const char was = *at;
+
+        if (was != '/' && was != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(work, 0777) < 0 && errno != EEXIST)
+            ret = err_sys(e, "cannot make the folder %s", work);
+        *at = was;
+        if (was == '\0')
+            break;
+    }
+    if (ret == 0 && !path_is_folder(folder)) {
+        errno = ENOTDIR;
+        ret = err_sys(e, "cannot make the folder %s", folder);
+    }
+    free(work);
+    return ret;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+int path_remove(const char *path, struct err *e)
+{
+    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0)
+        return err_sys(e, "cannot remove %s", path);
+    return 0;
+}
+
+static int by_byte(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int path_list(struct path_list *l, const char *folder, struct err *e)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *d;
+
+    *l = (struct path_list)PATH_LIST_INIT;
+    if (!dir) {
+        err_sys(e, "cannot list %s", folder);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    for (;;) {
+        errno = 0;
+        d = readdir(dir);
+        if (!d)
+            break;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        GROW(l->name, l->n, l->room);
+        l->name[l->n++] = xstrdup(d->d_name);
+    }
+    if (errno) {
+        err_sys(e, "cannot list %s", folder);
+        closedir(dir);
+        path_list_clear(l);
+        return -1;
+    }
+    closedir(dir);
+    if (l->n)
+        qsort(l->name, l->n, sizeof *l->name, by_byte);
+    return 0;
+}
+
+void path_list_clear(struct path_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->name[i]);
+    free(l->name);
+    *l = (struct path_list)PATH_LIST_INIT;
+}

@@ -1,0 +1,38 @@
+#ifndef COMMON_PROG_H
+#define COMMON_PROG_H
+
+#include <stdbool.h>
+
+#include "common/opt.h"
+
+/*
+ * prog - what every program of the suite does the same way
+ *
+ *      int main(int argc, char **argv)
+ *      {
+ *          return prog_main(&prog, argc, argv);
+ *      }
+ *
+ * prog_main() finds the command, takes its options off, runs it, prints the
+ * err if it failed, checks that standard output could be written, and returns
+ * the exit status (err_status).  Every command understands --help, -v and -q;
+ * the program also --version, with -v what it was built with.
+ *
+ * bare names the command that runs when the first word is an option: `gtrain
+ * --config F` is `gtrain train --config F`.  With `words` it also runs when
+ * the first word is no command's name: `gplot lr RUN`.  --dump-options prints
+ * the tables, one tab-separated line an option, for completion and for the
+ * test that compares them with the manual.
+ */
+struct prog {
+    const char *name;
+    const char *summary;        /* one line */
+    const struct cmd *cmds;     /* ends with a NULL name */
+    const char *bare;           /* or NULL */
+    bool words;
+    void (*describe)(void);     /* more for --version -v; or NULL */
+};
+
+int prog_main(const struct prog *, int argc, char **argv);
+
+#endif

@@ -1,0 +1,99 @@
+#ifndef STORE_LOAD_H
+#define STORE_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "store/run.h"
+
+/*
+ * load - read runs out of a store
+ *
+ *      struct runs runs = RUNS_INIT;
+ *
+ *      if (runs_select(&runs, "mlruns", argv, argc, 0, e) < 0)
+ *          return -1;
+ *      for (i = 0; i < runs.n; i++)
+ *          printf("%s %s\n", runs.run[i].name, runs.run[i].id);
+ *      if (series_load(&s, &runs.run[0], "train/loss", 0, e) < 0) ...
+ *      runs_free(&runs);
+ *
+ * A run is named by its id, a unique prefix of it (4 digits or more), its
+ * name, @latest, @best:METRIC, or a filter ("metrics.loss < 3").  A damaged
+ * run is loaded as far as it can be and says what is wrong in `damage`; it
+ * never hides another.  All strings belong to the arena of struct runs.
+ *
+ * params, tags and metrics are sorted by key (byte order).
+ */
+struct pair {
+    const char *key, *value;
+};
+
+struct metric_sum {             /* a metric in one line */
+    const char *key;
+    int64_t count;              /* points, those of earlier attempts too */
+    int64_t first_step, last_step;
+    int64_t last_ms;            /* wall time of the last point */
+    double last, min, max;      /* of the default view; NaN if none is finite */
+    int64_t min_step, max_step;
+};
+
+struct run_info {
+    const char *id, *name, *experiment, *experiment_id, *folder;
+    const char *artifacts;      /* folder of its artifacts */
+    const char *user, *parent;
+    enum run_status status;
+    bool deleted;
+    int64_t start_ms, end_ms;   /* end 0 while running */
+    int attempts;
+    size_t n_params, n_tags, n_metrics;
+    struct pair *params, *tags;
+    struct metric_sum *metrics;
+    const char *damage;         /* NULL when all is well */
+};
+
+struct runs {
+    struct arena mem;
+    struct run_info *run;
+    size_t n, room;
+};
+
+#define RUNS_INIT { ARENA_INIT, NULL, 0, 0 }
+
+enum {
+    LOAD_DELETED = 1,           /* deleted runs too */
+    LOAD_ALL_ATTEMPTS = 2,      /* every point, not only the newest attempt's */
+    LOAD_NO_METRICS = 4,        /* leave metrics out: no history is read */
+};
+
+/* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
+int runs_load(struct runs *, const char *root, int flags, struct err *);
+/* Those named by words; each word must name at least one (ERR_MISSING). */
+int runs_select(struct runs *, const char *root, char **words, int n,
+                int flags, struct err *);
+void runs_free(struct runs *);
+
+const char *run_info_param(const struct run_info *, const char *key);
+const char *run_info_tag(const struct run_info *, const char *key);
+const struct metric_sum *run_info_metric(const struct run_info *,
+                                         const char *key);
+const char *run_status_word(enum run_status);   /* "FINISHED" */
+
+/* The history of one metric, ordered by step. */
+struct series {
+    size_t n;
+    int64_t *step, *ms;
+    double *value;
+};
+
+#define SERIES_INIT { 0, NULL, NULL, NULL }
+
+/* A metric that is not there is ERR_MISSING. */
+int series_load(struct series *, const struct run_info *, const char *key,
+                int flags, struct err *);
+void series_free(struct series *);
+
+#endif

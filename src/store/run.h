@@ -1,0 +1,85 @@
+#ifndef STORE_RUN_H
+#define STORE_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+
+/*
+ * run - write one run into the store
+ *
+ *      struct run_conf c = { .root = "mlruns", .experiment = "c4" };
+ *      struct run *run;
+ *
+ *      if (run_begin(&run, &c, e) < 0)
+ *          return -1;
+ *      run_param(run, "optim.lr", "0.0006");
+ *      run_tag(run, "note", "first try");
+ *      for (step = 1; ...; step++)
+ *          run_metric(run, "train/loss", step, loss);
+ *      return run_end(run, RUN_FINISHED, e);
+ *
+ * The files are those of MLflow's file store, laid out in gtrack-store(5).
+ * Between begin and end nothing fails: what cannot be written now is kept and
+ * tried again, the first failure is warned of once, and run_end() says whether
+ * anything was lost.  Points are handed to a thread of the run's own, which
+ * brings them to the kernel at least once a second in whole lines, so the
+ * caller waits for a memory copy and no longer.  All functions may be called
+ * from any thread.  One process writes a run; any number may read it.
+ */
+struct run;
+
+enum run_status {
+    RUN_RUNNING = 1,            /* MLflow's numbers */
+    RUN_SCHEDULED,
+    RUN_FINISHED,
+    RUN_FAILED,
+    RUN_KILLED,
+    RUN_PREEMPTED,              /* ours: MLflow sees KILLED */
+    RUN_STALE,                  /* ours: never written, found by readers */
+};
+
+struct run_conf {
+    const char *root;           /* the store; made if it is not there */
+    const char *experiment;     /* by name; NULL is "Default" */
+    const char *name;           /* NULL: run1, run2, ... the next free one */
+    const char *parent;         /* id of the run this one belongs to, or NULL */
+    const char *resume;         /* id of a run to go on with, or NULL */
+    const char *command;        /* the command line, recorded as it is */
+    double flush_secs;          /* 0: one second */
+    bool no_capture;            /* leave git, host and environment out */
+};
+
+int run_begin(struct run **, const struct run_conf *, struct err *);
+const char *run_id(const struct run *);         /* 32 hexadecimal digits */
+const char *run_name(const struct run *);       /* "run42" */
+const char *run_folder(const struct run *);     /* ROOT/EXPERIMENT/ID */
+
+void run_param(struct run *, const char *key, const char *value);
+void run_paramf(struct run *, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void run_tag(struct run *, const char *key, const char *value);
+
+void run_metric(struct run *, const char *key, int64_t step, double value);
+/* Many values of one step, with one time stamp. */
+struct run_point {
+    const char *key;
+    double value;
+};
+void run_metrics(struct run *, int64_t step, const struct run_point *,
+                 int count);
+/* A step that is taken back: the run continues after STEP (resume, rollback).
+ * Later attempts win in the default view. */
+void run_rewind(struct run *, int64_t step);
+
+/* An artifact's path inside the run, its folders made; the caller frees it and
+ * writes the file. */
+char *run_artifact(struct run *, const char *name);
+
+/* Bring everything written so far to the kernel. */
+int run_flush(struct run *, struct err *);
+/* End the run, wait for its thread, free it.  A NULL run is no error. */
+int run_end(struct run *, enum run_status, struct err *);
+
+#endif
