@@ -4,6 +4,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/buf.h \
 	%D%/clock.c \
 	%D%/clock.h \
+	%D%/conf.c \
+	%D%/conf.h \
 	%D%/err.c \
 	%D%/err.h \
 	%D%/log.c \
@@ -18,6 +20,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/path.h \
 	%D%/prog.c \
 	%D%/prog.h \
+	%D%/progress.c \
+	%D%/progress.h \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \

@@ -1,0 +1,432 @@
+#include "config.h"
+#include "common/conf.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "common/opt.h"
+
+static size_t index_of(const struct conf *c, const struct setting *s)
+{
+    return (size_t)(s - c->table);
+}
+
+static void *place(const struct conf *c, const struct setting *s)
+{
+    return (char *)c->target + s->at;
+}
+
+/* ---- one value -------------------------------------------------------- */
+
+/* The number of `word` among "one|two|three", or -1. */
+static int word_find(const char *words, const char *word)
+{
+    const size_t n = strlen(word);
+
+    for (int i = 0; words; i++) {
+        const size_t len = strcspn(words, "|");
+
+        if (len == n && strncmp(words, word, n) == 0)
+            return i;
+        words = words[len] ? words + len + 1 : NULL;
+    }
+    return -1;
+}
+
+static void word_at(const char *words, int i, struct buf *out)
+{
+    while (i-- > 0)
+        words += strcspn(words, "|") + 1;
+    buf_add(out, words, strcspn(words, "|"));
+}
+
+/* "375M tokens", "1%", "700" or "700 steps" */
+static bool span_parse(const char *text, struct conf_span *out)
+{
+    char number[64];
+    const size_t len = strcspn(text, " ");
+    const char *unit = text + len + strspn(text + len, " ");
+    int64_t n;
+
+    if (len >= sizeof number)
+        return false;
+    memcpy(number, text, len);
+    number[len] = '\0';
+    if (len && number[len - 1] == '%') {
+        out->unit = SPAN_FRACTION;
+        return *unit == '\0' && num_real(number, &out->n) && out->n >= 0 &&
+               out->n <= 1;
+    }
+    if (!num_int(number, &n) || n < 0)
+        return false;
+    out->n = (double)n;
+    out->unit = strcmp(unit, "tokens") == 0 ? SPAN_TOKENS : SPAN_STEPS;
+    return *unit == '\0' || strcmp(unit, "steps") == 0 ||
+           out->unit == SPAN_TOKENS;
+}
+
+static bool reals_parse(const char *text, struct conf_reals *out)
+{
+    enum { MOST = sizeof out->x / sizeof out->x[0] };
+
+    out->n = 0;
+    while (*text) {
+        const size_t len = strcspn(text, ", ");
+        char number[64];
+
+        if (len >= sizeof number || out->n == MOST)
+            return false;
+        memcpy(number, text, len);
+        number[len] = '\0';
+        if (!num_real(number, &out->x[out->n++]))
+            return false;
+        text += len;
+        text += strspn(text, ", ");
+    }
+    return true;
+}
+
+static bool in_bounds(const struct setting *s, double x)
+{
+    return (s->min == 0.0 && s->max == 0.0) || (x >= s->min && x <= s->max);
+}
+
+static const char *wanted(const struct setting *s)
+{
+    switch (s->type) {
+    case CONF_INT: return "a whole number (12, 512k, 10B)";
+    case CONF_REAL: return "a number (0.1, 3e-4, 1%)";
+    case CONF_BOOL: return "yes or no";
+    case CONF_SECS: return "a time (90s, 2h30m)";
+    case CONF_SPAN: return "steps, tokens or a part (715, 375M tokens, 1%)";
+    case CONF_REALS: return "at most 16 numbers with commas between them";
+    case CONF_TEXT:
+    case CONF_WORD: break;
+    }
+    return "a value";
+}
+
+static int refuse(const struct setting *s, const char *text, struct err *e)
+{
+    char low[NUM_TEXT], high[NUM_TEXT];
+
+    if (s->type == CONF_WORD)
+        return err_set(e, ERR_USAGE, "%s must be one of %s, not '%s'", s->key,
+                       s->words, text);
+    if (s->min == 0.0 && s->max == 0.0)
+        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", s->key,
+                       wanted(s), text);
+    num_short(low, s->min);
+    num_short(high, s->max);
+    return err_set(e, ERR_USAGE, "%s wants %s from %s to %s, not '%s'", s->key,
+                   wanted(s), low, high, text);
+}
+
+static int put(struct conf *c, const struct setting *s, const char *text,
+               struct err *e)
+{
+    void *at = place(c, s);
+    int64_t n = 0;
+    double x = 0;
+
+    switch (s->type) {
+    case CONF_INT:
+        if (!num_int(text, &n) || !in_bounds(s, (double)n))
+            return refuse(s, text, e);
+        *(int64_t *)at = n;
+        return 0;
+    case CONF_REAL:
+        if (!num_real(text, &x) || isnan(x) || !in_bounds(s, x))
+            return refuse(s, text, e);
+        *(double *)at = x;
+        return 0;
+    case CONF_SECS:
+        if (!num_secs(text, &x) || !in_bounds(s, x))
+            return refuse(s, text, e);
+        *(double *)at = x;
+        return 0;
+    case CONF_BOOL:
+        return num_bool(text, at) ? 0 : refuse(s, text, e);
+    case CONF_TEXT:
+        *(const char **)at = arena_strdup(&c->mem, text);
+        return 0;
+    case CONF_WORD:
+        n = word_find(s->words, text);
+        if (n < 0)
+            return refuse(s, text, e);
+        *(int *)at = (int)n;
+        return 0;
+    case CONF_SPAN:
+        return span_parse(text, at) ? 0 : refuse(s, text, e);
+    case CONF_REALS:
+        return reals_parse(text, at) ? 0 : refuse(s, text, e);
+    }
+    return -1;
+}
+
+/* ---- the table -------------------------------------------------------- */
+
+void conf_init(struct conf *c, const struct setting *table, void *target)
+{
+    size_t n = 0;
+
+    *c = (struct conf){ .table = table, .target = target };
+    for (const struct setting *s = table; s->key; s++) {
+        struct err e = ERR_INIT;
+        const int ret = put(c, s, s->value, &e);
+
+        assert(ret == 0);       /* a default is a legal value */
+        (void)ret;
+        n++;
+    }
+    c->origin = arena_alloc(&c->mem, (n + 1) * sizeof *c->origin);
+}
+
+void conf_clear(struct conf *c)
+{
+    arena_clear(&c->mem);
+    *c = (struct conf){ 0 };
+}
+
+const struct setting *conf_find(const struct conf *c, const char *key)
+{
+    for (const struct setting *s = c->table; s->key; s++)
+        if (strcmp(s->key, key) == 0)
+            return s;
+    return NULL;
+}
+
+const char *conf_origin(const struct conf *c, const char *key)
+{
+    const struct setting *s = conf_find(c, key);
+
+    return s ? c->origin[index_of(c, s)] : NULL;
+}
+
+static const char *next_key(void *arg)
+{
+    const struct setting **s = arg;
+
+    return (*s)->key ? (*s)++->key : NULL;
+}
+
+/* The nearest key; or the one in another section with the same last word. */
+static const char *meant(const struct conf *c, const char *key)
+{
+    const struct setting *at = c->table;
+    const char *last = strrchr(key, '.');
+
+    for (const struct setting *s = c->table; last && s->key; s++)
+        if (strcmp(strrchr(s->key, '.'), last) == 0)
+            return s->key;
+    return opt_nearest(key, next_key, &at);
+}
+
+int conf_put(struct conf *c, const char *key, const char *value,
+             const char *where, struct err *e)
+{
+    const struct setting *s = conf_find(c, key);
+
+    if (!s) {
+        const char *near = meant(c, key);
+
+        if (near)
+            err_set(e, ERR_USAGE, "no setting %s; did you mean %s?", key,
+                    near);
+        else
+            err_set(e, ERR_USAGE, "no setting %s", key);
+        return err_wrap(e, "%s", where);
+    }
+    if (put(c, s, value, e) < 0)
+        return err_wrap(e, "%s", where);
+    c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);
+    return 0;
+}
+
+int conf_set(struct conf *c, const char *assignment, struct err *e)
+{
+    const char *equals = strchr(assignment, '=');
+    char *key;
+    int ret;
+
+    if (!equals || equals == assignment)
+        return err_set(e, ERR_USAGE, "--set wants section.key=value, not '%s'",
+                       assignment);
+    key = xstrndup(assignment, (size_t)(equals - assignment));
+    ret = conf_put(c, key, equals + 1, "--set", e);
+    free(key);
+    return ret;
+}
+
+int conf_fail(const struct conf *c, const char *key, struct err *e,
+              const char *fmt, ...)
+{
+    const char *where = conf_origin(c, key);
+    char text[400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return err_set(e, ERR_USAGE, "%s%s%s: %s", where ? where : "",
+                   where ? ": " : "", key, text);
+}
+
+/* ---- a file ----------------------------------------------------------- */
+
+struct reading {
+    struct conf *conf;
+    const char *path;
+    FILE *fp;
+    int line;
+    struct err *e;
+};
+
+/* fgets() that counts lines and leaves indentation, which libinih would take
+ * for the continuation of a value, out. */
+static char *next_line(char *out, int room, void *arg)
+{
+    struct reading *r = arg;
+    size_t blanks;
+
+    if (r->e->kind != ERR_NONE || !fgets(out, room, r->fp))
+        return NULL;
+    r->line++;
+    if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)room) {
+        err_set(r->e, ERR_USAGE, "%s:%d: the line is longer than %d bytes",
+                r->path, r->line, room - 2);
+        return NULL;
+    }
+    blanks = strspn(out, " \t");
+    memmove(out, out + blanks, strlen(out + blanks) + 1);
+    return out;
+}
+
+static int take(void *arg, const char *section, const char *name,
+                const char *value)
+{
+    struct reading *r = arg;
+    char *where = xasprintf("%s:%d", r->path, r->line);
+    char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
+    const char *before = conf_origin(r->conf, key);
+    const size_t len = strlen(r->path);
+
+    if (before && strncmp(before, r->path, len) == 0 && before[len] == ':')
+        err_set(r->e, ERR_USAGE, "%s: %s was already set at %s", where, key,
+                before);
+    else
+        conf_put(r->conf, key, value, where, r->e);
+    free(where);
+    free(key);
+    return r->e->kind == ERR_NONE;
+}
+
+int conf_read(struct conf *c, const char *path, struct err *e)
+{
+    struct reading r = { .conf = c, .path = path, .e = e };
+    int bad;
+
+    r.fp = fopen(path, "re");
+    if (!r.fp)
+        return errno == ENOENT ?
+                   err_set(e, ERR_MISSING, "there is no file %s", path) :
+                   err_sys(e, "cannot open %s", path);
+    bad = ini_parse_stream(next_line, &r, take, &r);
+    if (e->kind == ERR_NONE && ferror(r.fp))
+        err_sys(e, "cannot read %s", path);
+    fclose(r.fp);
+    if (e->kind == ERR_NONE && bad != 0)
+        err_set(e, ERR_USAGE, "%s:%d: this is neither [section], key = value "
+                              "nor a comment", path, bad);
+    return e->kind == ERR_NONE ? 0 : -1;
+}
+
+/* ---- back to text ----------------------------------------------------- */
+
+static void real_text(double x, struct buf *out)
+{
+    char text[NUM_TEXT];
+
+    num_repr(text, x);
+    buf_str(out, text);
+}
+
+void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
+{
+    const void *at = place(c, s);
+
+    switch (s->type) {
+    case CONF_INT:
+        buf_printf(out, "%lld", (long long)*(const int64_t *)at);
+        break;
+    case CONF_REAL:
+        real_text(*(const double *)at, out);
+        break;
+    case CONF_SECS:
+        real_text(*(const double *)at, out);
+        buf_str(out, "s");
+        break;
+    case CONF_BOOL:
+        buf_str(out, *(const bool *)at ? "yes" : "no");
+        break;
+    case CONF_TEXT:
+        buf_str(out, *(const char *const *)at);
+        break;
+    case CONF_WORD:
+        word_at(s->words, *(const int *)at, out);
+        break;
+    case CONF_SPAN: {
+        const struct conf_span *span = at;
+
+        if (span->unit == SPAN_FRACTION) {
+            real_text(span->n * 100.0, out);
+            buf_char(out, '%');
+        } else {
+            buf_printf(out, "%.0f%s", span->n,
+                       span->unit == SPAN_TOKENS ? " tokens" : "");
+        }
+        break;
+    }
+    case CONF_REALS: {
+        const struct conf_reals *r = at;
+
+        for (int i = 0; i < r->n; i++) {
+            buf_str(out, i ? ", " : "");
+            real_text(r->x[i], out);
+        }
+        break;
+    }
+    }
+}
+
+void conf_dump(const struct conf *c, struct buf *out)
+{
+    const char *section = "";
+    size_t len = 0;
+
+    for (const struct setting *s = c->table; s->key; s++) {
+        const size_t n = strcspn(s->key, ".");
+        const char *where = c->origin[index_of(c, s)];
+
+        if (n != len || strncmp(section, s->key, n) != 0) {
+            section = s->key;
+            len = n;
+            buf_printf(out, "%s[%.*s]\n", out->len ? "\n" : "", (int)n,
+                       section);
+        }
+        buf_printf(out, "; %s%s%s", s->help, s->words ? ": " : "",
+                   s->words ? s->words : "");
+        if (where)
+            buf_printf(out, " (from %s)", where);
+        buf_printf(out, "\n%s = ", s->key + n + 1);
+        conf_text(c, s, out);
+        buf_char(out, '\n');
+    }
+}

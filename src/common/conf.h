@@ -1,0 +1,100 @@
+#ifndef COMMON_CONF_H
+#define COMMON_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * conf - settings, each written down once, in a table
+ *
+ * A program keeps its settings in a struct, and a table says for each one its
+ * key, type, place in the struct, default, bounds and meaning.  From the table
+ * come the reading of an INI file, --set, the check of a value, the dump of
+ * all settings, the parameters a run stores and the test of the manual.
+ *
+ *      static const struct setting table[] = {
+ *          { "optim.lr", CONF_REAL, offsetof(struct my, lr), "6e-4",
+ *            .max = 100, .help = "peak learning rate" },
+ *          { 0 }
+ *      };
+ *      struct conf c;
+ *
+ *      conf_init(&c, table, &my);              every default
+ *      if (conf_read(&c, "x.ini", e) < 0 ||    then a file
+ *          conf_set(&c, "optim.lr=3e-4", e) < 0)
+ *          return -1;
+ *
+ * An unknown key or a bad value is ERR_USAGE and names where it stands and
+ * what may have been meant.  A key that a file gives twice is an error.  Text
+ * values belong to the conf and live until conf_clear().
+ *
+ * In the file: [section], key = value, comments after ; or, at the start of a
+ * line, after #.  A line holds at most 199 bytes.
+ */
+enum conf_type {
+    CONF_INT,           /* int64_t; 512k, 10B */
+    CONF_REAL,          /* double; 3e-4, 1% */
+    CONF_BOOL,          /* bool; yes, no */
+    CONF_TEXT,          /* const char * */
+    CONF_WORD,          /* int: which of `words`, counted from 0 */
+    CONF_SECS,          /* double; 2h30m */
+    CONF_SPAN,          /* struct conf_span */
+    CONF_REALS,         /* struct conf_reals: 0.3, 0.6, 0.9 */
+};
+
+/* A length of training: 715 (steps), "375M tokens" or 1% of all steps. */
+struct conf_span {
+    double n;
+    enum { SPAN_STEPS, SPAN_TOKENS, SPAN_FRACTION } unit;
+};
+
+struct conf_reals {
+    int n;
+    double x[16];
+};
+
+struct setting {
+    const char *key;            /* "section.key" */
+    enum conf_type type;
+    size_t at;                  /* offset in the program's struct */
+    const char *value;          /* the default */
+    const char *help;           /* one line, no capital, no full stop */
+    const char *words;          /* CONF_WORD: "one|two" */
+    double min, max;            /* of numbers; both 0: any */
+};
+
+struct conf {
+    const struct setting *table;        /* ends with a NULL key */
+    void *target;
+    const char **origin;                /* where each was set, or NULL */
+    struct arena mem;
+};
+
+void conf_init(struct conf *, const struct setting *table, void *target);
+void conf_clear(struct conf *);
+
+int conf_read(struct conf *, const char *path, struct err *);
+int conf_set(struct conf *, const char *assignment, struct err *);
+/* One value; where it stands goes into the error and conf_origin(). */
+int conf_put(struct conf *, const char *key, const char *value,
+             const char *where, struct err *);
+
+const struct setting *conf_find(const struct conf *, const char *key);
+/* "conf/x.ini:12", "--set", or NULL when it is the default. */
+const char *conf_origin(const struct conf *, const char *key);
+
+/* The value as text that reads back as the same. */
+void conf_text(const struct conf *, const struct setting *, struct buf *out);
+/* Every setting as an INI file, each with its meaning. */
+void conf_dump(const struct conf *, struct buf *out);
+
+/* A bad combination: "conf/x.ini:12: optim.lr: ...", kind ERR_USAGE. */
+int conf_fail(const struct conf *, const char *key, struct err *,
+              const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,139 @@
+#include "config.h"
+#include "common/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/num.h"
+
+static const double REDRAW = 0.1, LINE = 30.0;  /* seconds */
+
+/* The one that is on the screen, for log lines to step around. */
+static struct progress *showing;
+
+static void step_aside(void)
+{
+    if (showing && showing->terminal)
+        fputs("\r\033[K", stderr);
+}
+
+void progress_open(struct progress *p, long first, long total,
+                   const char *unit)
+{
+    const char *term = getenv("TERM");
+
+    *p = (struct progress){ .total = total, .unit = unit, .first = first,
+                            .at = first, .next_line = first + 1 };
+    p->start = clock_mono();
+    p->shown = p->start - LINE;
+    p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    showing = p;
+    log_before(step_aside);
+}
+
+double progress_left(const struct progress *p)
+{
+    const long done = p->at - p->first;
+
+    if (done <= 0 || p->total <= p->at)
+        return p->total && p->at >= p->total ? 0 : -1;
+    return (clock_mono() - p->start) / (double)done *
+           (double)(p->total - p->at);
+}
+
+static int columns(void)
+{
+    struct winsize w;
+
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ?
+               w.ws_col : 80;
+}
+
+/* "####----" of the part that is done */
+static void draw_bar(char *out, size_t width, const struct progress *p)
+{
+    static const char *const eighth[] = { " ", "▏", "▎", "▍",
+                                          "▌", "▋", "▊", "▉" };
+    const double part = (double)p->at / (double)p->total;
+    const double cells = (part > 1 ? 1 : part) * (double)width;
+    const size_t full = (size_t)cells;
+
+    *out = '\0';
+    for (size_t i = 0; i < width; i++)
+        out = stpcpy(out, i < full ? "█" :
+                          i == full ? eighth[(int)((cells - (double)full) * 8)]
+                                    : " ");
+}
+
+static void draw(const struct progress *p)
+{
+    enum { BAR = 20 };
+    char bar[BAR * 4 + 1] = "", left[NUM_TEXT] = "", head[64];
+    const double secs = progress_left(p);
+    const int wide = columns();
+    int n, room;
+
+    if (p->total)
+        draw_bar(bar, wide >= 100 ? BAR : BAR / 2, p);
+    if (secs >= 0)
+        num_duration(left, secs);
+    n = p->total ? snprintf(head, sizeof head, "%s %ld/%ld", p->unit, p->at,
+                            p->total) :
+                   snprintf(head, sizeof head, "%s %ld", p->unit, p->at);
+    /* what remains of the line, so that it never wraps */
+    room = wide - n - (p->total ? (wide >= 100 ? BAR : BAR / 2) + 2 : 0) - 14;
+    fprintf(stderr, "\r\033[K%s%s%s%s  %.*s%s%s", p->total ? "▕" : "", bar,
+            p->total ? "▏" : "", head, room > 0 ? room : 0, p->text,
+            secs >= 0 ? "  left " : "", left);
+    fflush(stderr);
+}
+
+static void line(struct progress *p)
+{
+    char left[NUM_TEXT] = "";
+    const double secs = progress_left(p);
+
+    if (secs > 0)
+        num_duration(left, secs);
+    if (p->total)
+        log_info("%s %ld/%ld  %s%s%s", p->unit, p->at, p->total, p->text,
+                 secs > 0 ? "  left " : "", left);
+    else
+        log_info("%s %ld  %s", p->unit, p->at, p->text);
+    p->next_line = p->at + (p->total > 50 ? p->total / 50 : 1);
+}
+
+void progress_at(struct progress *p, long done, const char *text)
+{
+    const double now = clock_mono();
+
+    p->at = done;
+    snprintf(p->text, sizeof p->text, "%s", text);
+    if (p->terminal) {
+        if (now - p->shown < REDRAW && done != p->total)
+            return;
+        draw(p);
+        p->shown = now;
+    } else if (done >= p->next_line || now - p->shown >= LINE ||
+               done == p->total) {
+        line(p);
+        p->shown = now;
+    }
+}
+
+void progress_close(struct progress *p)
+{
+    if (showing != p)
+        return;
+    if (p->terminal)
+        draw(p);
+    showing = NULL;
+    log_before(NULL);
+    if (p->terminal)
+        fputc('\n', stderr);
+}
