@@ -11,6 +11,7 @@ include t/trainer.mk
 include t/track.mk
 include t/plot.mk
 include t/cuda.mk
+include t/ranks.mk
 include t/end.mk
 
 check_PROGRAMS += t/common.t

@@ -1,0 +1,456 @@
+#include "config.h"
+#include "trainer/coll.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+enum { CHUNK = 1 << 20 }; /* floats of one part in flight */
+
+static const double GRACE = 3; /* seconds to notice that a rank has gone */
+
+struct job {
+    enum { JOB_SUM, JOB_REDUCE, JOB_GATHER, JOB_BCAST, JOB_SUM_F64 } kind;
+    void *out;
+    const void *in;
+    size_t n;
+    int root;
+    bool fresh;
+};
+
+struct coll_queue {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t todo, done;
+    struct job *job; /* a ring: the oldest at `first` */
+    size_t first, n, room;
+    bool stop;
+    bool failed; /* then err says why, and jobs are dropped */
+    bool told;   /* coll_check() has handed it on */
+    double failed_at;
+    struct err err;
+    struct coll_part *part; /* scratch of the thread */
+    float *scratch;         /* size * CHUNK floats */
+};
+
+/* acc = acc + part of rank 0 + part of rank 1 + ..., element by element. */
+static void add_in_order(float *acc, const float *const *part, int size,
+                         size_t n, bool fresh)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = fresh ? 0.0f : acc[i];
+
+        for (int r = 0; r < size; r++)
+            sum += part[r][i];
+        acc[i] = sum;
+    }
+}
+
+/* Part `rank` of in is summed into acc; parts lie `stride` floats apart. */
+static int reduce(struct coll *c, float *acc, const float *in, size_t stride,
+                  size_t n, bool fresh, struct err *e)
+{
+    struct coll_queue *q = c->queue;
+    const float **from = xcalloc((size_t)c->size, sizeof *from);
+    int ret = 0;
+
+    for (size_t at = 0; ret == 0 && at < n; at += CHUNK) {
+        const size_t now = n - at < CHUNK ? n - at : CHUNK;
+
+        for (int r = 0; r < c->size; r++) {
+            q->part[r] = (struct coll_part){
+                .send = in + (size_t)r * stride + at,
+                .send_bytes = now * sizeof(float),
+                .recv = q->scratch + (size_t)r * CHUNK,
+                .recv_bytes = now * sizeof(float),
+            };
+            from[r] = q->part[r].recv;
+        }
+        from[c->rank] = q->part[c->rank].send;
+        ret = c->type->exchange(c, q->part, e);
+        if (ret == 0)
+            add_in_order(acc + at, from, c->size, now, fresh);
+    }
+    free(from);
+    return ret;
+}
+
+static int gather(struct coll *c, void *out, const void *in, size_t bytes,
+                  struct err *e)
+{
+    struct coll_queue *q = c->queue;
+    char *mine = (char *)out + (size_t)c->rank * bytes;
+
+    if (mine != in)
+        memcpy(mine, in, bytes);
+    for (int r = 0; r < c->size; r++)
+        q->part[r] = (struct coll_part){
+            .send = mine,
+            .send_bytes = bytes,
+            .recv = (char *)out + (size_t)r * bytes,
+            .recv_bytes = bytes,
+        };
+    return c->type->exchange(c, q->part, e);
+}
+
+static int bcast(struct coll *c, void *data, size_t bytes, int root,
+                 struct err *e)
+{
+    struct coll_queue *q = c->queue;
+
+    for (int r = 0; r < c->size; r++)
+        q->part[r] = (struct coll_part){
+            .send = data,
+            .send_bytes = c->rank == root ? bytes : 0,
+            .recv = data,
+            .recv_bytes = r == root ? bytes : 0,
+        };
+    return c->type->exchange(c, q->part, e);
+}
+
+/* Every rank sums its part of x, and all gather the parts.  The last parts of
+ * an x that does not divide go the way of small things. */
+static int sum(struct coll *c, float *x, size_t n, struct err *e)
+{
+    const size_t size = (size_t)c->size, part = n / size, rest = n % size;
+    float *mine = x + (size_t)c->rank * part, *tail = x + size * part;
+    float *all;
+
+    if (c->native && c->type->sum)
+        return c->type->sum(c, x, n, e);
+    if (part && (reduce(c, mine, x, part, part, true, e) < 0 ||
+                 gather(c, x, mine, part * sizeof *x, e) < 0))
+        return -1;
+    if (rest == 0)
+        return 0;
+    all = c->queue->scratch;
+    if (gather(c, all, tail, rest * sizeof *x, e) < 0)
+        return -1;
+    for (size_t i = 0; i < rest; i++) {
+        float s = 0.0f;
+
+        for (size_t r = 0; r < size; r++)
+            s += all[r * rest + i];
+        tail[i] = s;
+    }
+    return 0;
+}
+
+static int sum_f64(struct coll *c, double *x, size_t n, struct err *e)
+{
+    double *all = xcalloc((size_t)c->size * n, sizeof *all);
+    int ret = gather(c, all, x, n * sizeof *x, e);
+
+    for (size_t i = 0; ret == 0 && i < n; i++) {
+        x[i] = 0.0;
+        for (size_t r = 0; r < (size_t)c->size; r++)
+            x[i] += all[r * n + i];
+    }
+    free(all);
+    return ret;
+}
+
+static int run_job(struct coll *c, const struct job *j, struct err *e)
+{
+    switch (j->kind) {
+    case JOB_SUM:
+        return sum(c, j->out, j->n, e);
+    case JOB_REDUCE:
+        return reduce(c, j->out, j->in, j->n, j->n, j->fresh, e);
+    case JOB_GATHER:
+        return gather(c, j->out, j->in, j->n, e);
+    case JOB_BCAST:
+        return bcast(c, j->out, j->n, j->root, e);
+    case JOB_SUM_F64:
+        return sum_f64(c, j->out, j->n, e);
+    }
+    return -1;
+}
+
+static void fail(struct coll_queue *q, const struct err *e)
+{
+    if (!q->failed) {
+        q->err = *e;
+        q->failed = true;
+        q->failed_at = clock_mono();
+    }
+}
+
+/* A wait that ends after a moment, to look after the others. */
+static void wait_a_moment(struct coll_queue *q)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 200000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&q->todo, &q->lock, &until);
+}
+
+static void look_after_others(struct coll *c)
+{
+    struct coll_queue *q = c->queue;
+    struct err e = ERR_INIT;
+
+    if (!q->failed && c->type->watch && c->type->watch(c, &e) < 0)
+        fail(q, &e);
+    if (q->failed && !q->told && clock_mono() - q->failed_at > GRACE) {
+        log_error("%s", q->err.text);
+        _exit(err_status(q->err.kind));
+    }
+}
+
+static void *worker(void *arg)
+{
+    struct coll *c = arg;
+    struct coll_queue *q = c->queue;
+
+    pthread_mutex_lock(&q->lock);
+    while (!q->stop || q->n) {
+        struct err e = ERR_INIT;
+        struct job j;
+        int ret = 0;
+
+        if (q->n == 0) {
+            wait_a_moment(q);
+            look_after_others(c);
+            continue;
+        }
+        j = q->job[q->first];
+        if (!q->failed) {
+            pthread_mutex_unlock(&q->lock);
+            ret = run_job(c, &j, &e);
+            pthread_mutex_lock(&q->lock);
+        }
+        if (ret < 0)
+            fail(q, &e);
+        q->first = (q->first + 1) % q->room;
+        q->n--;
+        if (q->n == 0)
+            pthread_cond_broadcast(&q->done);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+static void push(struct coll *c, const struct job *j)
+{
+    struct coll_queue *q = c->queue;
+
+    pthread_mutex_lock(&q->lock);
+    if (q->n == q->room) {
+        const size_t room = q->room ? 2 * q->room : 64;
+        struct job *job = xcalloc(room, sizeof *job);
+
+        for (size_t i = 0; i < q->n; i++)
+            job[i] = q->job[(q->first + i) % q->room];
+        free(q->job);
+        q->job = job;
+        q->room = room;
+        q->first = 0;
+    }
+    q->job[(q->first + q->n++) % q->room] = *j;
+    pthread_cond_signal(&q->todo);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void coll_sum(struct coll *c, float *x, size_t n)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_SUM, .out = x, .n = n });
+}
+
+void coll_reduce(struct coll *c, float *acc, const float *in, size_t n,
+                 bool fresh)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_REDUCE,
+                               .out = acc,
+                               .in = in,
+                               .n = n,
+                               .fresh = fresh });
+    else if (acc != in || !fresh)
+        add_in_order(acc, &in, 1, n, fresh);
+}
+
+void coll_gather(struct coll *c, void *out, const void *in, size_t bytes)
+{
+    if (c->size > 1)
+        push(c, &(struct job){
+                    .kind = JOB_GATHER, .out = out, .in = in, .n = bytes });
+    else if (out != in)
+        memcpy(out, in, bytes);
+}
+
+void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
+{
+    if (c->size > 1)
+        push(c, &(struct job){
+                    .kind = JOB_BCAST, .out = data, .n = bytes, .root = root });
+}
+
+void coll_wait(struct coll *c)
+{
+    struct coll_queue *q = c->queue;
+
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    while (q->n)
+        pthread_cond_wait(&q->done, &q->lock);
+    pthread_mutex_unlock(&q->lock);
+}
+
+int coll_check(struct coll *c, struct err *e)
+{
+    struct coll_queue *q = c->queue;
+    int ret = 0;
+
+    if (!q)
+        return 0;
+    coll_wait(c);
+    pthread_mutex_lock(&q->lock);
+    if (q->failed) {
+        *e = q->err;
+        q->told = true;
+        ret = -1;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return ret;
+}
+
+int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_SUM_F64, .out = x, .n = n });
+    return coll_check(c, e);
+}
+
+int coll_max(struct coll *c, int64_t *x, struct err *e)
+{
+    int64_t *all = xcalloc((size_t)c->size, sizeof *all);
+    int ret;
+
+    coll_gather(c, all, x, sizeof *x);
+    ret = coll_check(c, e);
+    for (int r = 0; ret == 0 && r < c->size; r++)
+        if (all[r] > *x)
+            *x = all[r];
+    free(all);
+    return ret;
+}
+
+int coll_barrier(struct coll *c, struct err *e)
+{
+    double nothing = 0.0;
+
+    return coll_sum_f64(c, &nothing, 1, e);
+}
+
+void coll_share(const struct coll *c, int64_t n, int64_t *first, int64_t *count)
+{
+    const int64_t each = n / c->size, rest = n % c->size;
+
+    *first = c->rank * each + (c->rank < rest ? c->rank : rest);
+    *count = each + (c->rank < rest);
+}
+
+static const struct coll_type *choose(const struct launch *l, struct err *e)
+{
+    switch (l->kind) {
+    case LAUNCH_ALONE:
+        return &coll_none;
+    case LAUNCH_TCP:
+        return &coll_tcp;
+    case LAUNCH_MPI:
+#ifdef HAVE_MPI
+        return &coll_mpi;
+#endif
+        break;
+    }
+    err_set(e, ERR_USAGE, "this build has no MPI; configure found none");
+    return NULL;
+}
+
+static int start(struct coll *c, struct err *e)
+{
+    struct coll_queue *q = xcalloc(1, sizeof *q);
+
+    pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->todo, NULL);
+    pthread_cond_init(&q->done, NULL);
+    q->part = xcalloc((size_t)c->size, sizeof *q->part);
+    q->scratch = mem_alloc((size_t)c->size * CHUNK, sizeof(float),
+                           "buffers of the collective", e);
+    c->queue = q;
+    if (!q->scratch)
+        return -1;
+    if (pthread_create(&q->thread, NULL, worker, c) != 0) {
+        free(q->scratch);
+        q->scratch = NULL;
+        return err_set(e, ERR_SYSTEM, "cannot start a thread");
+    }
+    return 0;
+}
+
+int coll_open(struct coll *c, const struct coll_conf *conf, struct err *e)
+{
+    const struct launch *l = conf->launch;
+
+    *c = (struct coll){
+        .type = choose(l, e),
+        .rank = l->rank,
+        .size = l->size,
+        .local_rank = l->local_rank,
+        .local_size = l->local_size,
+        .native = conf->native,
+        .timeout = conf->timeout > 0 ? conf->timeout : 60,
+    };
+    if (!c->type)
+        return -1;
+    if (c->type == &coll_none)
+        c->size = c->local_size = 1;
+    if (c->type->open(c, conf, e) < 0) {
+        c->type = NULL;
+        coll_close(c);
+        return -1;
+    }
+    if (c->size > 1 && start(c, e) < 0) {
+        coll_close(c);
+        return -1;
+    }
+    return 0;
+}
+
+void coll_close(struct coll *c)
+{
+    struct coll_queue *q = c->queue;
+
+    if (q) {
+        if (q->scratch) {
+            pthread_mutex_lock(&q->lock);
+            q->stop = true;
+            pthread_cond_signal(&q->todo);
+            pthread_mutex_unlock(&q->lock);
+            pthread_join(q->thread, NULL);
+        }
+        pthread_mutex_destroy(&q->lock);
+        pthread_cond_destroy(&q->todo);
+        pthread_cond_destroy(&q->done);
+        free(q->job);
+        free(q->part);
+        free(q->scratch);
+        free(q);
+    }
+    if (c->type)
+        c->type->close(c);
+    free(c->peer);
+    *c = (struct coll){ 0 };
+}

@@ -1,0 +1,108 @@
+#ifndef TRAINER_COLL_H
+#define TRAINER_COLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "trainer/launch.h"
+
+/*
+ * coll - what the ranks of a job do together
+ *
+ *      if (coll_open(&c, &conf, e) < 0)
+ *          return -1;
+ *      coll_reduce(&c, shard, grads, n);       begins; returns at once
+ *      ...                                     compute meanwhile
+ *      coll_wait(&c);                          everything begun is done
+ *      if (coll_check(&c, e) < 0)              what failed since, by name
+ *          return -1;
+ *      coll_close(&c);
+ *
+ * Every rank calls the same functions in the same order with the same sizes.
+ * Calls that take buffers are queued and carried out one after another by a
+ * thread, so that they overlap with computing; the buffers belong to coll
+ * until coll_wait().  A job of one rank does all of this at no cost.
+ *
+ * Sums are in the order of the ranks, whatever they arrive in: the same bits
+ * each time and, with coll_reduce() into an accumulator, the bits of one
+ * process that adds the same parts one after another.  With native set, sums
+ * may be the library's own (MPI_Allreduce, NCCL), faster and equal to
+ * rounding.
+ *
+ * A rank that dies is noticed within a second by all others, one that does
+ * not answer after `timeout`; coll_check() then names it (ERR_RANK).  A
+ * program that does not ask within three seconds is ended with status 6, so
+ * no rank is left behind.
+ */
+struct coll;
+
+struct coll_conf {
+    const struct launch *launch;
+    double timeout;             /* seconds; 0: 60 */
+    bool native;                /* sums in any order */
+    const char *agree;          /* must be equal on all ranks, or NULL */
+};
+
+/* One way to reach the others; see coll_none.c, coll_tcp.c, coll_mpi.c. */
+struct coll_part {
+    const void *send;
+    size_t send_bytes;
+    void *recv;
+    size_t recv_bytes;
+};
+
+struct coll_type {
+    const char *name;
+    int (*open)(struct coll *, const struct coll_conf *, struct err *);
+    void (*close)(struct coll *);
+    /* Send part[r].send to rank r and fill part[r].recv from it, for all r
+     * but one's own. */
+    int (*exchange)(struct coll *, const struct coll_part *, struct err *);
+    /* x = sum over ranks, in any order; optional. */
+    int (*sum)(struct coll *, float *x, size_t n, struct err *);
+    /* Has a rank gone?  Asked between exchanges; optional. */
+    int (*watch)(struct coll *, struct err *);
+};
+
+struct coll {
+    const struct coll_type *type;
+    int rank, size, local_rank, local_size;
+    bool native;
+    double timeout;
+    uint64_t sent, received;    /* bytes, by this rank */
+    char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)" */
+    void *state;                /* the type's own */
+    struct coll_queue *queue;   /* NULL for one rank */
+};
+
+int coll_open(struct coll *, const struct coll_conf *, struct err *);
+void coll_close(struct coll *);         /* harmless on a zeroed coll */
+
+/* x(n) = sum over ranks. */
+void coll_sum(struct coll *, float *x, size_t n);
+/* acc(n) += part `rank` of in(size * n) of each rank, rank 0's first.  With
+ * fresh, acc is set to the sum instead. */
+void coll_reduce(struct coll *, float *acc, const float *in, size_t n,
+                 bool fresh);
+/* out(size * bytes) = in(bytes) of each rank.  in may be its place in out. */
+void coll_gather(struct coll *, void *out, const void *in, size_t bytes);
+/* Everyone has what root has. */
+void coll_bcast(struct coll *, void *data, size_t bytes, int root);
+
+void coll_wait(struct coll *);
+int coll_check(struct coll *, struct err *);    /* waits, too */
+
+/* Small things, done when they return; -1 as coll_check(). */
+int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
+int coll_max(struct coll *, int64_t *x, struct err *);
+int coll_barrier(struct coll *, struct err *);
+
+/* Of n things shared out evenly, the first of this rank's, and how many. */
+void coll_share(const struct coll *, int64_t n, int64_t *first,
+                int64_t *count);
+
+extern const struct coll_type coll_none, coll_tcp, coll_mpi;
+
+#endif

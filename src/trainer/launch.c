@@ -1,0 +1,373 @@
+#include "config.h"
+#include "trainer/launch.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+
+static const double GRACE = 8; /* seconds from TERM to KILL */
+
+/* ---- the environment -------------------------------------------------- */
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+/* A number the launcher must have left, between low and high. */
+static int env_int(const char *name, int low, int high, int *out, struct err *e)
+{
+    const char *value = env(name);
+    int64_t n;
+
+    if (!value)
+        return err_set(e, ERR_USAGE, "the launcher did not set %s", name);
+    if (!num_int(value, &n) || n < low || n > high)
+        return err_set(e, ERR_USAGE, "%s=%s: want %d to %d", name, value, low,
+                       high);
+    *out = (int)n;
+    return 0;
+}
+
+static int or_zero(const char *name)
+{
+    struct err e = ERR_INIT;
+    int n = 0;
+
+    return env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
+}
+
+static unsigned hash(const char *text)
+{
+    unsigned h = 2166136261u; /* FNV-1a */
+
+    while (*text)
+        h = (h ^ (unsigned char)*text++) * 16777619u;
+    return h;
+}
+
+/* gtrain --ranks: launch_spawn() below leaves these. */
+static int detect_own(struct launch *l, struct err *e)
+{
+    l->kind = LAUNCH_TCP;
+    if (env_int("GTRAIN_SIZE", 1, 1 << 16, &l->size, e) < 0 ||
+        env_int("GTRAIN_RANK", 0, l->size - 1, &l->rank, e) < 0 ||
+        env_int("GTRAIN_PORT", 1, 65535, &l->port, e) < 0)
+        return -1;
+    l->local_rank = l->rank;
+    l->local_size = l->size;
+    if (l->rank == 0 && env("GTRAIN_LISTENER"))
+        l->listener = or_zero("GTRAIN_LISTENER");
+    snprintf(l->host, sizeof l->host, "127.0.0.1");
+    snprintf(l->token, sizeof l->token, "%s",
+             env("GTRAIN_TOKEN") ? env("GTRAIN_TOKEN") : "");
+    return 0;
+}
+
+static int detect_torchrun(struct launch *l, struct err *e)
+{
+    const char *id = env("TORCHELASTIC_RUN_ID");
+    const char *busy = env("TORCHELASTIC_USE_AGENT_STORE");
+    const char *again = env("TORCHELASTIC_RESTART_COUNT");
+
+    l->kind = LAUNCH_TCP;
+    if (env_int("WORLD_SIZE", 1, 1 << 16, &l->size, e) < 0 ||
+        env_int("RANK", 0, l->size - 1, &l->rank, e) < 0)
+        return -1;
+    l->local_rank = or_zero("LOCAL_RANK");
+    l->local_size = or_zero("LOCAL_WORLD_SIZE");
+    if (l->size == 1) {
+        l->kind = LAUNCH_ALONE;
+        return 0;
+    }
+    if (!env("MASTER_ADDR"))
+        return err_set(e, ERR_USAGE, "RANK is set but MASTER_ADDR is not");
+    snprintf(l->host, sizeof l->host, "%s", env("MASTER_ADDR"));
+    if (env_int("MASTER_PORT", 1, 65535, &l->port, e) < 0)
+        return -1;
+    snprintf(l->token, sizeof l->token, "%s.%s", id ? id : "torchrun",
+             again ? again : "0");
+    if (busy && strcmp(busy, "True") == 0) {
+        char text[sizeof l->token + 16];
+
+        snprintf(text, sizeof text, "%s:%d", l->token, l->port);
+        l->port = 20000 + (int)(hash(text) % 20000);
+    }
+    return 0;
+}
+
+int launch_first_host(char *out, size_t room, const char *list, struct err *e)
+{
+    const size_t name = strcspn(list, "[,");
+    size_t number = 0, rest = 0;
+    int n;
+
+    if (list[name] == '[') {
+        number = strcspn(list + name + 1, "-,]");
+        rest = strcspn(list + name + 1, "]");
+        if (number == 0 || list[name + 1 + rest] != ']')
+            return err_set(e, ERR_USAGE, "cannot read the node list '%s'",
+                           list);
+        rest += 2;
+    }
+    n = snprintf(out, room, "%.*s%.*s%.*s", (int)name, list, (int)number,
+                 list + name + 1,
+                 rest ? (int)strcspn(list + name + rest, ",") : 0,
+                 list + name + rest);
+    if (n <= 0 || (size_t)n >= room)
+        return err_set(e, ERR_USAGE, "cannot read the node list '%s'", list);
+    return 0;
+}
+
+static int detect_slurm(struct launch *l, struct err *e)
+{
+    const char *list = env("SLURM_STEP_NODELIST");
+    int job;
+
+    l->kind = LAUNCH_TCP;
+    if (env_int("SLURM_STEP_NUM_TASKS", 1, 1 << 16, &l->size, e) < 0 ||
+        env_int("SLURM_PROCID", 0, l->size - 1, &l->rank, e) < 0 ||
+        env_int("SLURM_JOB_ID", 0, 1 << 30, &job, e) < 0)
+        return -1;
+    l->local_rank = or_zero("SLURM_LOCALID");
+    if (l->size == 1) {
+        l->kind = LAUNCH_ALONE;
+        return 0;
+    }
+    if (launch_first_host(l->host, sizeof l->host, list ? list : "", e) < 0)
+        return -1;
+    l->port = 20000 + job % 20000;
+    snprintf(l->token, sizeof l->token, "slurm.%d.%s.%s", job,
+             env("SLURM_STEP_ID") ? env("SLURM_STEP_ID") : "0",
+             env("SLURM_RESTART_COUNT") ? env("SLURM_RESTART_COUNT") : "0");
+    return 0;
+}
+
+static int detect_mpi(struct launch *l, struct err *e)
+{
+    (void)e;
+    l->kind = LAUNCH_MPI; /* coll_mpi fills in the rest */
+    l->rank = or_zero(env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK"
+                                                  : "PMIX_RANK");
+    l->size = or_zero("OMPI_COMM_WORLD_SIZE");
+    l->local_rank = or_zero("OMPI_COMM_WORLD_LOCAL_RANK");
+    return 0;
+}
+
+static int detect_none(struct launch *l, struct err *e)
+{
+    (void)l;
+    (void)e;
+    return 0;
+}
+
+/*
+ * In the order they are tried: a launcher's own variable tells.  A script
+ * under sbatch sees SLURM_PROCID too, but only srun sets the number of tasks
+ * of the step.
+ */
+static const struct launcher {
+    const char *name, *sign;
+    int (*detect)(struct launch *, struct err *);
+} launchers[] = {
+    { "tcp", "GTRAIN_SIZE", detect_own },
+#ifdef HAVE_MPI
+    { "mpi", "OMPI_COMM_WORLD_SIZE", detect_mpi },
+    { "mpi", "PMIX_RANK", detect_mpi },
+#endif
+    { "torchrun", "WORLD_SIZE", detect_torchrun },
+    { "slurm", "SLURM_STEP_NUM_TASKS", detect_slurm },
+    { "none", NULL, detect_none },
+};
+
+int launch_detect(struct launch *l, const char *how, struct err *e)
+{
+    const bool automatic = !how || strcmp(how, "auto") == 0;
+
+    *l = (struct launch){
+        .kind = LAUNCH_ALONE, .size = 1, .local_size = 1, .listener = -1
+    };
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        const struct launcher *it = &launchers[i];
+
+        if (automatic ? !it->sign || env(it->sign) : strcmp(how, it->name) == 0)
+            return it->detect(l, e);
+    }
+    return err_set(e, ERR_USAGE,
+                   "no launcher '%s'; there are auto, none, tcp, torchrun, "
+                   "slurm%s",
+                   how,
+#ifdef HAVE_MPI
+                   ", mpi"
+#else
+                   " (this build has no MPI)"
+#endif
+    );
+}
+
+/* ---- ranks of our own -------------------------------------------------- */
+
+static volatile sig_atomic_t passed_on;
+
+static void note(int sig)
+{
+    passed_on = sig;
+}
+
+/* A socket on 127.0.0.1, on a port that the kernel chose. */
+static int open_listener(int *port, struct err *e)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof a;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(fd, 1024) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0) {
+        err_sys(e, "cannot listen on 127.0.0.1");
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *port = ntohs(a.sin_port);
+    return fd;
+}
+
+static void set_number(const char *name, long value)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%ld", value);
+    setenv(name, text, 1);
+}
+
+static pid_t start_rank(char **argv, int rank, int n, int port, int listener)
+{
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    char token[64];
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0); /* a terminal's ^C comes through us, once */
+    if (getppid() != parent)
+        _exit(1);
+    snprintf(token, sizeof token, "own.%ld.%d", (long)parent, port);
+    set_number("GTRAIN_RANK", rank);
+    set_number("GTRAIN_SIZE", n);
+    set_number("GTRAIN_PORT", port);
+    setenv("GTRAIN_TOKEN", token, 1);
+    if (rank == 0)
+        set_number("GTRAIN_LISTENER", listener);
+    else
+        close(listener);
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+static void tell_all(const pid_t *pid, int n, int sig)
+{
+    for (int r = 0; r < n; r++)
+        if (pid[r] > 0)
+            kill(pid[r], sig);
+}
+
+static int exit_status(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void name_dead(int rank, pid_t pid, int status)
+{
+    if (WIFSIGNALED(status))
+        log_error("rank %d (pid %ld) died: %s", rank, (long)pid,
+                  strsignal(WTERMSIG(status)));
+    else
+        log_error("rank %d (pid %ld) ended with status %d", rank, (long)pid,
+                  WEXITSTATUS(status));
+}
+
+/* Wait until all are gone; the first failure decides. */
+static int wait_all(pid_t *pid, int n)
+{
+    int left = n, first = 0, sig;
+    double kill_at = 0;
+
+    while (left > 0) {
+        int status, r = 0;
+        const pid_t gone = waitpid(-1, &status, kill_at > 0 ? WNOHANG : 0);
+
+        sig = passed_on;
+        if (sig) {
+            passed_on = 0;
+            tell_all(pid, n, sig);
+        }
+        if (gone == 0) {
+            if (clock_mono() > kill_at)
+                tell_all(pid, n, SIGKILL);
+            usleep(20000);
+        }
+        if (gone <= 0)
+            continue;
+        while (r < n && pid[r] != gone)
+            r++;
+        if (r == n)
+            continue;
+        pid[r] = 0;
+        left--;
+        if (status == 0 || first != 0)
+            continue;
+        first =
+            WIFSIGNALED(status) ? err_status(ERR_RANK) : exit_status(status);
+        if (first == err_status(ERR_STOPPED) ||
+            first == err_status(ERR_INTERRUPTED))
+            continue; /* all were asked to stop */
+        name_dead(r, gone, status);
+        kill_at = clock_mono() + GRACE;
+    }
+    return first;
+}
+
+int launch_spawn(char **argv, int n, struct err *e)
+{
+    static const int passed[] = { SIGINT, SIGTERM, SIGUSR1 };
+    pid_t *pid = xcalloc((size_t)n, sizeof *pid);
+    struct sigaction act = { .sa_handler = note };
+    int port, ret = 0;
+    const int listener = open_listener(&port, e);
+
+    if (listener < 0) {
+        free(pid);
+        return -1;
+    }
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+        sigaction(passed[i], &act, NULL);
+    for (int r = 0; r < n && ret == 0; r++) {
+        pid[r] = start_rank(argv, r, n, port, listener);
+        if (pid[r] < 0)
+            ret = err_sys(e, "cannot start rank %d", r);
+    }
+    close(listener);
+    if (ret < 0)
+        tell_all(pid, n, SIGKILL);
+    else
+        ret = wait_all(pid, n);
+    free(pid);
+    return ret;
+}

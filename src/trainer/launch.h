@@ -1,0 +1,52 @@
+#ifndef TRAINER_LAUNCH_H
+#define TRAINER_LAUNCH_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+/*
+ * launch - who am I among the processes of this job?
+ *
+ * launch_detect() reads the environment that a launcher left:
+ *
+ *      mpirun, srun with PMIx      LAUNCH_MPI, if MPI was built in
+ *      gtrain --ranks N            LAUNCH_TCP, started by launch_spawn()
+ *      torchrun                    LAUNCH_TCP: RANK WORLD_SIZE LOCAL_RANK
+ *                                  MASTER_ADDR MASTER_PORT
+ *      srun                        LAUNCH_TCP: SLURM_PROCID and the step's
+ *                                  node list; no MPI is needed
+ *      nothing                     LAUNCH_ALONE
+ *
+ * Under torchrun MASTER_PORT belongs to torchrun itself, which is listening on
+ * it, when TORCHELASTIC_USE_AGENT_STORE is True; then a port made from the run
+ * id and the restart count is used.  For srun it is 20000 + job id % 20000.
+ *
+ * how: "auto", "none", "mpi", "tcp", "torchrun", "slurm".
+ */
+enum launch_kind { LAUNCH_ALONE, LAUNCH_MPI, LAUNCH_TCP };
+
+struct launch {
+    enum launch_kind kind;
+    int rank, size, local_rank, local_size;
+    char host[256];             /* where rank 0 listens */
+    int port;
+    int listener;               /* rank 0's socket, open already; or -1 */
+    char token[128];            /* of this job: strangers are turned away */
+};
+
+int launch_detect(struct launch *, const char *how, struct err *);
+
+/*
+ * Start n processes of argv on this machine as ranks 0 to n-1 and wait for
+ * them.  SIGINT, SIGTERM, SIGUSR1 are passed on.  The first rank to fail is
+ * named in e, and the others are ended after a moment of grace.  Returns the
+ * exit status for the program: that of the first rank that failed, or 0; -1
+ * with e filled when they could not be started.
+ */
+int launch_spawn(char **argv, int n, struct err *);
+
+/* First host of a Slurm node list: "gpu[003-006,9],login1" is "gpu003". */
+int launch_first_host(char *out, size_t room, const char *list, struct err *);
+
+#endif
