@@ -22,7 +22,9 @@ t_common_t_LDADD = $(COMMON_LIBS)
 dist_check_SCRIPTS += \
 	%D%/t0001-layers.t \
 	%D%/t0002-headers.t \
-	%D%/t0003-style.t
+	%D%/t0003-style.t \
+	%D%/t0004-options.t \
+	%D%/t0005-manuals.t
 
 TESTS = $(dist_check_SCRIPTS) $(test_programs)
 TEST_EXTENSIONS = .t
@@ -38,4 +40,7 @@ AM_TESTS_ENVIRONMENT = $(T_ENV)
 prove: all $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) \
 	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
-.PHONY: prove
+# Only the C programs: what sanitizers are for.
+prove-unit: all $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs)
+.PHONY: prove prove-unit
