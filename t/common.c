@@ -7,6 +7,7 @@
 #include "common/num.h"
 #include "common/opt.h"
 #include "common/rng.h"
+#include "common/sha256.h"
 #include "t/tap.h"
 
 #include <math.h>
@@ -137,11 +138,55 @@ static void random_numbers(void)
        "Philox of pi");
 }
 
+static const char *hash_of(const char *text, size_t n, size_t step, bool fast,
+                           char out[SHA256_TEXT])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    h.fast = h.fast && fast;
+    for (size_t i = 0; i < n; i += step)
+        sha256_add(&h, text + i, n - i < step ? n - i : step);
+    sha256_text(&h, out);
+    return out;
+}
+
+static void hashes(void)
+{
+    static const struct {
+        const char *text, *want;
+    } known[] = { /* FIPS 180-4's examples, and nothing */
+        { "", "e3b0c44298fc1c149afbf4c8996fb924"
+              "27ae41e4649b934ca495991b7852b855" },
+        { "abc", "ba7816bf8f01cfea414140de5dae2223"
+                 "b00361a396177a9cb410ff61f20015ad" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+    };
+    char text[300], a[SHA256_TEXT], b[SHA256_TEXT];
+    bool same = true;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *t = known[i].text;
+
+        ok(strcmp(hash_of(t, strlen(t), 7, true, a), known[i].want) == 0 &&
+               strcmp(hash_of(t, strlen(t), 64, false, b), a) == 0,
+           "sha256 of \"%s\"", t);
+    }
+    memset(text, 'x', sizeof text);
+    for (size_t n = 0; n < sizeof text; n++)
+        for (size_t step = 1; step < 130; step += 9)
+            same = same && strcmp(hash_of(text, n, step, true, a),
+                                  hash_of(text, n, 300, false, b)) == 0;
+    ok(same, "sha256 does not depend on how the bytes arrive, or on who works");
+}
+
 int main(void)
 {
     numbers();
     strings();
     options();
     random_numbers();
+    hashes();
     return done_testing();
 }

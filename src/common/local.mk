@@ -25,6 +25,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \
+	%D%/sha256.c \
+	%D%/sha256.h \
 	%D%/sig.c \
 	%D%/sig.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
