@@ -28,7 +28,9 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sha256.c \
 	%D%/sha256.h \
 	%D%/sig.c \
-	%D%/sig.h
+	%D%/sig.h \
+	%D%/spawn.c \
+	%D%/spawn.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 

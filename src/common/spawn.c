@@ -1,0 +1,242 @@
+#include "config.h"
+#include "common/spawn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/path.h"
+
+extern char **environ;
+
+enum { IN, OUT, WORDS, STREAMS, MOST_AT_ONCE = 1 << 16 };
+
+struct pipes {
+    int ours[STREAMS], theirs[STREAMS]; /* -1 when there is no pipe */
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void pipes_close(struct pipes *p)
+{
+    for (int i = 0; i < STREAMS; i++) {
+        close_fd(&p->ours[i]);
+        close_fd(&p->theirs[i]);
+    }
+}
+
+static int pipes_open(struct pipes *p, const struct spawn *s, struct err *e)
+{
+    const bool wanted[] = { s->in != NULL, s->out != NULL, s->words != NULL };
+
+    for (int i = 0; i < STREAMS; i++)
+        p->ours[i] = p->theirs[i] = -1;
+    for (int i = 0; i < STREAMS; i++) {
+        int fd[2];
+
+        if (!wanted[i])
+            continue;
+        if (pipe2(fd, O_CLOEXEC) < 0) {
+            pipes_close(p);
+            return err_sys(e, "cannot make a pipe");
+        }
+        p->ours[i] = fd[i == IN];
+        p->theirs[i] = fd[i != IN];
+        fcntl(p->ours[i], F_SETFL, O_NONBLOCK);
+    }
+    return 0;
+}
+
+/* Start it with the pipes as its streams.  Signals are as for a fresh
+ * program: we ignore SIGPIPE, it must not. */
+static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
+                 struct err *e)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t pipes;
+    int sys;
+
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    sigemptyset(&pipes);
+    sigaddset(&pipes, SIGPIPE);
+    posix_spawnattr_setsigdefault(&attr, &pipes);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    for (int i = 0; i < STREAMS; i++)
+        if (p->theirs[i] >= 0)
+            posix_spawn_file_actions_adddup2(&files, p->theirs[i], i);
+    if (p->theirs[IN] < 0)
+        posix_spawn_file_actions_addopen(&files, IN, "/dev/null", O_RDONLY, 0);
+    sys = posix_spawnp(pid, argv[0], &files, &attr,
+                       (char *const *)(uintptr_t)argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    if (sys == 0)
+        return 0;
+    if (sys == ENOENT)
+        return err_set(e, ERR_MISSING, "%s is not installed", argv[0]);
+    errno = sys;
+    return err_sys(e, "cannot start %s", argv[0]);
+}
+
+/* Bytes from one of its streams; the end of it, or a failure, closes ours. */
+static void take(int *fd, struct buf *b)
+{
+    ssize_t n;
+
+    buf_room(b, MOST_AT_ONCE);
+    n = read(*fd, b->s + b->len, MOST_AT_ONCE);
+    if (n > 0) {
+        b->len += (size_t)n;
+        b->s[b->len] = '\0';
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        close_fd(fd);
+    }
+}
+
+/* Bytes into its standard input; one that stops reading is no failure. */
+static void give(int *fd, const struct spawn *s, size_t *given)
+{
+    const ssize_t n =
+        write(*fd, (const char *)s->in + *given, s->in_len - *given);
+
+    if (n > 0)
+        *given += (size_t)n;
+    else if (n < 0 && errno != EAGAIN && errno != EINTR)
+        *given = s->in_len;
+    if (*given == s->in_len)
+        close_fd(fd);
+}
+
+/* Move bytes until it has closed its streams; -1 when it must be killed. */
+static int converse(const char *name, struct pipes *p, struct spawn *s,
+                    struct err *e)
+{
+    const size_t max = s->max ? s->max : (size_t)256 << 20;
+    const double end = clock_mono() + s->secs;
+    struct buf *const to[] = { NULL, s->out, s->words };
+    size_t given = 0;
+
+    if (p->ours[IN] >= 0 && s->in_len == 0)
+        close_fd(&p->ours[IN]);
+    while (p->ours[IN] >= 0 || p->ours[OUT] >= 0 || p->ours[WORDS] >= 0) {
+        const double left = s->secs > 0 ? end - clock_mono() : 3600;
+        struct pollfd fds[STREAMS];
+
+        if (left <= 0)
+            return err_set(e, ERR_SYSTEM, "%s took longer than %g s", name,
+                           s->secs);
+        for (int i = 0; i < STREAMS; i++)
+            fds[i] =
+                (struct pollfd){ p->ours[i], i == IN ? POLLOUT : POLLIN, 0 };
+        if (poll(fds, STREAMS, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+            return err_sys(e, "cannot talk to %s", name);
+        if (fds[IN].fd >= 0 && fds[IN].revents)
+            give(&p->ours[IN], s, &given);
+        for (int i = OUT; i <= WORDS; i++) {
+            if (fds[i].fd < 0 || !fds[i].revents)
+                continue;
+            take(&p->ours[i], to[i]);
+            if (to[i]->len > max)
+                return err_set(e, ERR_SYSTEM, "%s wrote more than %zu bytes",
+                               name, max);
+        }
+    }
+    return 0;
+}
+
+/* The last line of what it said, for an error. */
+static int said(const char *name, const struct spawn *s, struct err *e)
+{
+    const char *text = s->words ? s->words->s : "";
+    size_t end = s->words ? s->words->len : 0, begin;
+
+    while (end > 0 && strchr("\n\r ", text[end - 1]))
+        end--;
+    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+        ;
+    while (begin < end && text[begin] == ' ')
+        begin++;
+    if (begin < end)
+        return err_set(e, ERR_SYSTEM, "%s: %.*s", name, (int)(end - begin),
+                       text + begin);
+    if (s->status > 128)
+        return err_set(e, ERR_SYSTEM, "%s was ended by signal %d", name,
+                       s->status - 128);
+    return err_set(e, ERR_SYSTEM, "%s ended with status %d", name, s->status);
+}
+
+int spawn_run(const char *const *argv, struct spawn *s, struct err *e)
+{
+    struct pipes p;
+    pid_t pid;
+    int how = 0, ret;
+
+    assert(argv[0]);
+    if (pipes_open(&p, s, e) < 0)
+        return -1;
+    if (start(&pid, argv, &p, e) < 0) {
+        pipes_close(&p);
+        return -1;
+    }
+    for (int i = 0; i < STREAMS; i++)
+        close_fd(&p.theirs[i]);
+    ret = converse(argv[0], &p, s, e);
+    pipes_close(&p);
+    if (ret < 0)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR)
+        ;
+    s->status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+    if (ret < 0)
+        return -1;
+    return s->status == 0 ? 0 : said(argv[0], s, e);
+}
+
+char *spawn_find(const char *name, struct err *e)
+{
+    const char *from = getenv("PATH");
+    char own[4096];
+    const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+
+    if (n > 0) {
+        char *folder, *path;
+
+        own[n] = '\0';
+        folder = path_parent(own);
+        path = path_join(folder, name);
+        free(folder);
+        if (access(path, X_OK) == 0)
+            return path;
+        free(path);
+    }
+    while (from && *from) {
+        const size_t len = strcspn(from, ":");
+        char *path = xasprintf("%.*s/%s", (int)len, from, name);
+
+        if (access(path, X_OK) == 0)
+            return path;
+        free(path);
+        from += len + (from[len] == ':');
+    }
+    err_set(e, ERR_MISSING, "%s is neither beside this program nor in PATH",
+            name);
+    return NULL;
+}

@@ -1,0 +1,47 @@
+#ifndef COMMON_SPAWN_H
+#define COMMON_SPAWN_H
+
+#include <stddef.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/*
+ * spawn - run a program on a pipe and learn how it ended
+ *
+ *      const char *const argv[] = { "gnuplot", NULL };
+ *      struct buf png = BUF_INIT;
+ *      struct spawn s = { .in = text, .in_len = strlen(text), .out = &png };
+ *
+ *      if (spawn_run(argv, &s, e) < 0)
+ *          return err_wrap(e, "drawing %s", path);
+ *
+ * The program is looked for in PATH and started without a shell.  What goes in
+ * and what comes out is moved at the same time, so neither side can block the
+ * other, whatever the sizes.  A stream that is NULL is ours: the program reads
+ * nothing (in), or writes where we write (out, words).
+ *
+ * A program that is not there is ERR_MISSING.  One that ends with a status
+ * other than 0, by a signal, or past its time is ERR_SYSTEM, and the error
+ * quotes the last line it wrote to `words`; status holds the exit status, or
+ * 128 and the signal, as a shell has it.
+ */
+struct spawn {
+    const void *in; /* for its standard input, or NULL */
+    size_t in_len;
+    struct buf *out;   /* its standard output is appended, or NULL */
+    struct buf *words; /* likewise its standard error */
+    size_t max;        /* bytes it may write; 0: 256 MiB */
+    double secs;       /* it is killed after so long; 0: never */
+    int status;        /* set when it ended */
+};
+
+int spawn_run(const char *const *argv, struct spawn *, struct err *);
+
+/*
+ * The path of a program of this suite: beside the running program's own file,
+ * else in PATH.  The caller frees it; NULL, with e filled, when it is nowhere.
+ */
+char *spawn_find(const char *name, struct err *);
+
+#endif
