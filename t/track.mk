@@ -1,1 +1,5 @@
-# tests of this area
+# tests of gtrack, and of what all programs print tables with
+check_PROGRAMS += t/table.t
+test_programs += t/table.t
+t_table_t_SOURCES = %D%/table.c %D%/tap.h
+t_table_t_LDADD = $(COMMON_LIBS)

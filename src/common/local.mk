@@ -16,6 +16,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/num.h \
 	%D%/opt.c \
 	%D%/opt.h \
+	%D%/page.c \
+	%D%/page.h \
 	%D%/path.c \
 	%D%/path.h \
 	%D%/prog.c \
@@ -30,7 +32,12 @@ src_common_libcommon_a_SOURCES = \
 	%D%/sig.c \
 	%D%/sig.h \
 	%D%/spawn.c \
-	%D%/spawn.h
+	%D%/spawn.h \
+	%D%/table.c \
+	%D%/table.h \
+	%D%/table_form.c \
+	%D%/utf8.c \
+	%D%/utf8.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 

@@ -1,0 +1,216 @@
+#include "config.h"
+#include "common/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/page.h"
+
+void table_column(struct table *t, const char *name)
+{
+    GROW(t->column, t->n_columns, t->room_columns);
+    t->column[t->n_columns++] = arena_strdup(&t->mem, name);
+}
+
+static struct table_cell *next_cell(struct table *t, enum table_type type)
+{
+    struct table_cell *c;
+
+    GROW(t->cell, t->n_cells, t->room_cells);
+    c = &t->cell[t->n_cells++];
+    *c = (struct table_cell){ .type = type };
+    return c;
+}
+
+void table_none(struct table *t)
+{
+    next_cell(t, TABLE_NONE);
+}
+
+void table_text(struct table *t, const char *s)
+{
+    struct table_cell *c = next_cell(t, s ? TABLE_TEXT : TABLE_NONE);
+
+    if (s)
+        c->text = arena_strdup(&t->mem, s);
+}
+
+void table_printf(struct table *t, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    table_text(t, b.s);
+    buf_clear(&b);
+}
+
+void table_int(struct table *t, int64_t n)
+{
+    next_cell(t, TABLE_INT)->i = n;
+}
+
+void table_real(struct table *t, double x)
+{
+    next_cell(t, TABLE_REAL)->x = x;
+}
+
+void table_time(struct table *t, int64_t wall_ms)
+{
+    next_cell(t, wall_ms ? TABLE_TIME : TABLE_NONE)->i = wall_ms;
+}
+
+void table_secs(struct table *t, double secs)
+{
+    next_cell(t, TABLE_SECS)->x = secs;
+}
+
+void table_bytes(struct table *t, int64_t n)
+{
+    next_cell(t, TABLE_BYTES)->i = n;
+}
+
+void table_spread(struct table *t, double mean, double std, int64_t n,
+                  double ci95)
+{
+    struct table_cell *c = next_cell(t, TABLE_SPREAD);
+
+    c->x = mean;
+    c->std = std;
+    c->i = n;
+    c->ci = ci95;
+}
+
+void table_mark(struct table *t, enum table_mark mark)
+{
+    if (t->n_cells)
+        t->cell[t->n_cells - 1].mark = mark;
+}
+
+size_t table_rows(const struct table *t)
+{
+    return t->n_columns ? t->n_cells / t->n_columns : 0;
+}
+
+struct table_cell *table_cell(struct table *t, size_t row, size_t column)
+{
+    return &t->cell[row * t->n_columns + column];
+}
+
+/* The number a cell is ranked by; NaN for none. */
+static double rank(const struct table_cell *c)
+{
+    switch (c->type) {
+    case TABLE_INT:
+    case TABLE_BYTES:
+        return (double)c->i;
+    case TABLE_REAL:
+    case TABLE_SECS:
+    case TABLE_SPREAD:
+        return c->x;
+    default:
+        return (double)NAN;
+    }
+}
+
+void table_mark_best(struct table *t, size_t column, bool greatest)
+{
+    const size_t rows = table_rows(t);
+    struct table_cell *best = NULL;
+
+    for (size_t row = 0; row < rows && rows > 1; row++) {
+        struct table_cell *c = table_cell(t, row, column);
+        const double x = rank(c);
+
+        if (!isnan(x) &&
+            (!best || (greatest ? x > rank(best) : x < rank(best))))
+            best = c;
+    }
+    if (best)
+        best->mark = MARK_BEST;
+}
+
+int table_form(const struct table_style *s, struct err *e)
+{
+    const struct {
+        bool on;
+        enum table_form form;
+    } asked[] = {
+        { s->aligned, TABLE_ALIGNED },   { s->tsv, TABLE_TSV },
+        { s->csv, TABLE_CSV },           { s->json, TABLE_JSON },
+        { s->markdown, TABLE_MARKDOWN }, { s->latex, TABLE_LATEX },
+    };
+    int form = TABLE_AUTO;
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        if (!asked[i].on)
+            continue;
+        if (form != TABLE_AUTO)
+            return err_set(e, ERR_USAGE,
+                           "one form at a time: --aligned, "
+                           "--json, --csv, --tsv, --markdown or --latex");
+        form = asked[i].form;
+    }
+    if (s->color && strcmp(s->color, "auto") != 0 &&
+        strcmp(s->color, "always") != 0 && strcmp(s->color, "never") != 0)
+        return err_set(e, ERR_USAGE,
+                       "--color wants auto, always or never, not '%s'",
+                       s->color);
+    if (form == TABLE_AUTO)
+        form = isatty(STDOUT_FILENO) ? TABLE_ALIGNED : TABLE_TSV;
+    return form;
+}
+
+/* Is this variable there, and not empty?  As no-color.org wants it. */
+static bool env_is_set(const char *name)
+{
+    const char *s = getenv(name);
+
+    return s && *s;
+}
+
+bool table_color(const struct table_style *s, int fd)
+{
+    const char *term = getenv("TERM");
+    const char *force = getenv("CLICOLOR_FORCE");
+
+    if (s->color && strcmp(s->color, "always") == 0)
+        return true;
+    if ((s->color && strcmp(s->color, "never") == 0) || env_is_set("NO_COLOR"))
+        return false;
+    if (force && *force && strcmp(force, "0") != 0)
+        return true;
+    return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+int table_print(const struct table *t, const struct table_style *s,
+                struct err *e)
+{
+    struct buf out = BUF_INIT;
+    const int form = table_form(s, e);
+    int rows, columns, ret;
+
+    if (form < 0)
+        return -1;
+    page_screen(&rows, &columns);
+    table_format(t, (enum table_form)form, !s->no_header,
+                 form == TABLE_ALIGNED && table_color(s, STDOUT_FILENO),
+                 isatty(STDOUT_FILENO) ? (size_t)columns : 0, &out);
+    ret = page_text(out.s, out.len, form == TABLE_ALIGNED && !s->no_pager, e);
+    buf_clear(&out);
+    return ret;
+}
+
+void table_clear(struct table *t)
+{
+    arena_clear(&t->mem);
+    free(t->column);
+    free(t->cell);
+    *t = (struct table)TABLE_INIT(t->schema);
+}

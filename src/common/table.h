@@ -1,0 +1,153 @@
+#ifndef COMMON_TABLE_H
+#define COMMON_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * table - rows, shown as their reader wants them
+ *
+ *      static struct table_style style;
+ *      static const struct opt opts[] = { TABLE_OPTS(style), { 0 } };
+ *      struct table t = TABLE_INIT("gtrack.ls/1");
+ *
+ *      table_column(&t, "name");
+ *      table_column(&t, "val/loss");
+ *      for (...) {
+ *          table_text(&t, run->name);
+ *          table_real(&t, loss);
+ *      }
+ *      ret = table_print(&t, &style, e);
+ *      table_clear(&t);
+ *
+ * Cells are given row by row, each with its own type; strings are copied.  A
+ * terminal gets aligned, coloured columns that fit its width, through a pager
+ * when they are many; a pipe or a file gets tab-separated values; the options
+ * of TABLE_OPTS choose any form.  For people numbers are rounded and times are
+ * local; programs get every digit, seconds, bytes and UTC.
+ *
+ * As JSON a table is one object: "schema", the name and version given to
+ * TABLE_INIT; "columns", an array of names; "rows", an array of objects.  A
+ * missing cell is null; NaN and infinities are the strings "NaN", "Infinity"
+ * and "-Infinity".  Within a version columns are only added.
+ */
+enum table_form {
+    TABLE_AUTO,
+    TABLE_ALIGNED,
+    TABLE_TSV,
+    TABLE_CSV,
+    TABLE_JSON,
+    TABLE_MARKDOWN,
+    TABLE_LATEX,
+};
+
+struct table_style { /* what the options set; zeroed is the default */
+    bool aligned, tsv, csv, json, markdown, latex, no_header, no_pager;
+    const char *color; /* auto, always, never; NULL is auto */
+};
+
+/* clang-format off */
+#define TABLE_OPTS(s) \
+    { 0, "json", NULL, OPT_FLAG, &(s).json, "print JSON" }, \
+    { 0, "csv", NULL, OPT_FLAG, &(s).csv, "print comma-separated values" }, \
+    { 0, "tsv", NULL, OPT_FLAG, &(s).tsv, "print tab-separated values" }, \
+    { 0, "markdown", NULL, OPT_FLAG, &(s).markdown, "print Markdown" }, \
+    { 0, "latex", NULL, OPT_FLAG, &(s).latex, \
+      "print a LaTeX tabular for booktabs" }, \
+    { 0, "aligned", NULL, OPT_FLAG, &(s).aligned, \
+      "print aligned columns, into a pipe too" }, \
+    { 0, "no-header", NULL, OPT_FLAG, &(s).no_header, \
+      "leave the names of the columns out" }, \
+    { 0, "color", "when", OPT_STRING, &(s).color, \
+      "colour: auto, always or never" }, \
+    { 0, "no-pager", NULL, OPT_FLAG, &(s).no_pager, "start no pager" }
+/* clang-format on */
+
+enum table_type {
+    TABLE_NONE, /* nothing to show */
+    TABLE_TEXT,
+    TABLE_INT,
+    TABLE_REAL,
+    TABLE_TIME, /* wall time, milliseconds since the epoch */
+    TABLE_SECS, /* a duration */
+    TABLE_BYTES,
+    TABLE_SPREAD, /* mean ± standard deviation of n values */
+};
+
+enum table_mark {
+    MARK_NONE,
+    MARK_BEST, /* the best of its column */
+    MARK_DIM,
+    MARK_GOOD,
+    MARK_WARN,
+    MARK_BAD,
+    MARK_HEAD,
+};
+
+struct table_cell {
+    enum table_type type;
+    enum table_mark mark;
+    const char *text;
+    int64_t i;
+    double x, std, ci; /* SPREAD: mean, deviation, half of the 95% */
+};
+
+struct table {
+    const char *schema;
+    struct arena mem;
+    const char **column;
+    size_t n_columns, room_columns;
+    struct table_cell *cell; /* row after row */
+    size_t n_cells, room_cells;
+};
+
+#define TABLE_INIT(name)                                                       \
+ {                                                                             \
+  name, ARENA_INIT, NULL, 0, 0, NULL, 0, 0                                     \
+ }
+
+/* All columns come before the first cell; their names differ. */
+void table_column(struct table *, const char *name);
+
+void table_none(struct table *);
+void table_text(struct table *, const char *s); /* NULL: none */
+void table_printf(struct table *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void table_int(struct table *, int64_t);
+void table_real(struct table *, double);
+void table_time(struct table *, int64_t wall_ms); /* 0: none */
+void table_secs(struct table *, double);
+void table_bytes(struct table *, int64_t);
+void table_spread(struct table *, double mean, double std, int64_t n,
+                  double ci95);
+void table_mark(struct table *, enum table_mark); /* the last cell */
+
+size_t table_rows(const struct table *);
+struct table_cell *table_cell(struct table *, size_t row, size_t column);
+
+/* Mark the least or the greatest number of a column, if there are two rows or
+ * more; NaN never wins. */
+void table_mark_best(struct table *, size_t column, bool greatest);
+
+int table_print(const struct table *, const struct table_style *, struct err *);
+/* The same into memory, in a given form; width 0 is no limit. */
+void table_format(const struct table *, enum table_form, bool header,
+                  bool color, size_t width, struct buf *out);
+void table_clear(struct table *);
+
+/* The form that the options ask for; TABLE_AUTO is settled by standard output
+ * being a terminal.  Two forms at once are ERR_USAGE: -1. */
+int table_form(const struct table_style *, struct err *);
+bool table_color(const struct table_style *, int fd);
+
+/* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
+void table_json_text(struct buf *, const char *s);
+/* x as JSON: a number with all its digits, or "NaN", "Infinity", ... */
+void table_json_real(struct buf *, double x);
+
+#endif

@@ -1,0 +1,163 @@
+#include "config.h"
+#include "common/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+int32_t utf8_next(const char **s)
+{
+    const unsigned char *p = (const unsigned char *)*s;
+    const int more = p[0] < 0x80   ? 0
+                     : p[0] < 0xc2 ? -1
+                     : p[0] < 0xe0 ? 1
+                     : p[0] < 0xf0 ? 2
+                     : p[0] < 0xf5 ? 3
+                                   : -1;
+    int32_t code = more == 0 ? p[0] : p[0] & (0x3f >> more);
+
+    ++*s;
+    if (more < 0)
+        return -1;
+    for (int i = 1; i <= more; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return -1;
+        code = code << 6 | (p[i] & 0x3f);
+    }
+    if ((more == 2 && code < 0x800) || (more == 3 && code < 0x10000) ||
+        code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+        return -1;
+    *s += more;
+    return code;
+}
+
+void utf8_add(struct buf *b, int32_t c)
+{
+    if (c < 0x80) {
+        buf_char(b, (char)c);
+        return;
+    }
+    if (c < 0x800) {
+        buf_char(b, (char)(0xc0 | c >> 6));
+    } else {
+        if (c < 0x10000) {
+            buf_char(b, (char)(0xe0 | c >> 12));
+        } else {
+            buf_char(b, (char)(0xf0 | c >> 18));
+            buf_char(b, (char)(0x80 | (c >> 12 & 0x3f)));
+        }
+        buf_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
+    }
+    buf_char(b, (char)(0x80 | (c & 0x3f)));
+}
+
+struct range {
+    int32_t first, last;
+};
+
+static bool within(const struct range *r, size_t n, int32_t code)
+{
+    for (size_t i = 0; i < n; i++)
+        if (code >= r[i].first && code <= r[i].last)
+            return true;
+    return false;
+}
+
+/* The blocks of combining marks and of double width; names in them are rare
+ * enough that the blocks, not every character, will do. */
+static int columns(int32_t code)
+{
+    static const struct range none[] = {
+        { 0x300, 0x36f },   { 0x483, 0x489 },   { 0x591, 0x5bd },
+        { 0x610, 0x61a },   { 0x64b, 0x65f },   { 0x1ab0, 0x1aff },
+        { 0x1dc0, 0x1dff }, { 0x200b, 0x200f }, { 0x20d0, 0x20ff },
+        { 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f },
+    };
+    static const struct range twice[] = {
+        { 0x1100, 0x115f },   { 0x2e80, 0x303e },   { 0x3041, 0x33ff },
+        { 0x3400, 0x4dbf },   { 0x4e00, 0x9fff },   { 0xa000, 0xa4cf },
+        { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },   { 0xfe30, 0xfe6f },
+        { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f },
+        { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
+    };
+
+    if (code < 0x300)
+        return 1;
+    if (within(none, sizeof none / sizeof none[0], code))
+        return 0;
+    return within(twice, sizeof twice / sizeof twice[0], code) ? 2 : 1;
+}
+
+size_t utf8_width(const char *s)
+{
+    size_t width = 0;
+
+    while (*s)
+        width += (size_t)columns(utf8_next(&s));
+    return width;
+}
+
+void utf8_visible(struct buf *b, const char *s)
+{
+    while (*s) {
+        const char *from = s;
+        const int32_t c = utf8_next(&s);
+
+        if (c < 0 || (c >= 0x80 && c < 0xa0))
+            buf_str(b, utf8_locale() ? "\xef\xbf\xbd" : "?");
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(b, "^%c", c ^ 0x40);
+        else
+            buf_add(b, from, (size_t)(s - from));
+    }
+}
+
+void utf8_cut(struct buf *b, const char *s, size_t width)
+{
+    const char *mark = utf8_locale() ? "…" : "~";
+    size_t used = 0;
+
+    while (*s) {
+        const char *from = s;
+        const size_t w = (size_t)columns(utf8_next(&s));
+
+        if (used + w + 1 > width)
+            break;
+        used += w;
+        buf_add(b, from, (size_t)(s - from));
+    }
+    buf_str(b, mark);
+    while (++used < width)
+        buf_char(b, ' ');
+}
+
+void utf8_clean(struct buf *b, const char *s, size_t n)
+{
+    const char *end = s + n;
+
+    while (s < end) {
+        const char *from = s;
+
+        if (*s == '\0') {
+            s++;
+            buf_str(b, "\xef\xbf\xbd");
+        } else if (utf8_next(&s) < 0) {
+            buf_str(b, "\xef\xbf\xbd");
+        } else {
+            buf_add(b, from, (size_t)(s - from));
+        }
+    }
+}
+
+bool utf8_locale(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *s = getenv(names[i]);
+
+        if (s && *s)
+            return strcasestr(s, "utf-8") || strcasestr(s, "utf8");
+    }
+    return false;
+}
