@@ -8,6 +8,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/conf.h \
 	%D%/err.c \
 	%D%/err.h \
+	%D%/hash.c \
+	%D%/hash.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

@@ -1,1 +1,38 @@
-DATA_LIBS = $(COMMON_LIBS)
+# libdata.a is for gdata, gtrain and the tests; what only gdata needs is listed
+# with the program.
+noinst_LIBRARIES += src/data/libdata.a
+src_data_libdata_a_SOURCES = \
+	%D%/batch.h \
+	%D%/corpus.c \
+	%D%/corpus.h \
+	%D%/cut.c \
+	%D%/cut.h \
+	%D%/files.c \
+	%D%/files.h \
+	%D%/gzip_zlib.c \
+	%D%/jsonl.c \
+	%D%/jsonl.h \
+	%D%/parquet.h \
+	%D%/parquet_none.c \
+	%D%/shard.c \
+	%D%/shard.h \
+	%D%/source.c \
+	%D%/source.h \
+	%D%/tokenizer.h
+src_data_libdata_a_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) \
+	$(ISAL_CFLAGS) $(JANSSON_CFLAGS)
+
+if HAVE_ZSTD
+src_data_libdata_a_SOURCES += %D%/zstd.c
+else
+src_data_libdata_a_SOURCES += %D%/zstd_none.c
+endif
+
+DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
+
+bin_PROGRAMS += gdata
+gdata_SOURCES = \
+	%D%/cmd_info.c \
+	%D%/cmds.h \
+	%D%/gdata.c
+gdata_LDADD = $(DATA_LIBS)

@@ -1,0 +1,20 @@
+#ifndef COMMON_HASH_H
+#define COMMON_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * hash - what identifies bytes
+ *
+ * hash128() is fast and the same everywhere, for finding what is equal among
+ * data that nobody forged: MurmurHash3's x64_128 (A. Appleby; the algorithm is
+ * in the public domain), with the high half its first word.
+ */
+struct hash128 {
+    uint64_t hi, lo;
+};
+
+struct hash128 hash128(const void *data, size_t n, uint64_t seed);
+
+#endif

@@ -1,0 +1,16 @@
+#ifndef DATA_CMDS_H
+#define DATA_CMDS_H
+
+#include "common/opt.h"
+
+/*
+ * cmds - the commands of gdata, one file each: cmd_NAME.c
+ *
+ * To add one: write cmd_NAME.c, declare its two names here, list it in
+ * gdata.c and local.mk, describe it in man/gdata.1.
+ */
+extern const struct opt info_opts[];
+
+int cmd_info(int argc, char **argv, struct err *);
+
+#endif

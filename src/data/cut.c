@@ -1,0 +1,75 @@
+#include "config.h"
+#include "data/cut.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_printing(char c)
+{
+    return c > ' ' && c < 0x7f;
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+size_t cut_before_blank(const char *text, size_t n, size_t least)
+{
+    for (size_t i = n; i > least && i > 1; i--) {
+        const char left = text[i - 2], c = text[i - 1];
+
+        if ((c == ' ' && is_printing(left)) || (c == '\n' && is_word(left)))
+            return i - 1;
+    }
+    return 0;
+}
+
+size_t cut_between_characters(const char *text, size_t n)
+{
+    size_t i = n - 1;
+
+    while (i > 1 && n - i < 4 && ((unsigned char)text[i] & 0xc0) == 0x80)
+        i--;
+    return i ? i : 1;
+}
+
+const char *cut_last(const char *text, size_t n, const char *word, size_t len)
+{
+    while (n >= len) {
+        const char *last = memrchr(text + len - 1, word[len - 1], n - len + 1);
+
+        if (!last)
+            return NULL;
+        if (memcmp(last - len + 1, word, len) == 0)
+            return last - len + 1;
+        n = (size_t)(last - text);
+    }
+    return NULL;
+}
+
+/* Sums of bytes hold up to 255 lines; so 128 rounds, then they are emptied. */
+int64_t cut_count_lines(const char *text, size_t n)
+{
+    typedef uint8_t bytes32 __attribute__((vector_size(32)));
+    int64_t count = 0;
+
+    while (n >= 32) {
+        const size_t rounds = n / 32 < 128 ? n / 32 : 128;
+        bytes32 sum = { 0 };
+
+        for (size_t i = 0; i < rounds; i++) {
+            bytes32 v;
+
+            memcpy(&v, text + 32 * i, sizeof v);
+            sum -= (bytes32)(v == '\n');
+        }
+        for (int i = 0; i < 32; i++)
+            count += sum[i];
+        text += 32 * rounds;
+        n -= 32 * rounds;
+    }
+    for (size_t i = 0; i < n; i++)
+        count += text[i] == '\n';
+    return count;
+}

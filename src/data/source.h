@@ -1,0 +1,64 @@
+#ifndef DATA_SOURCE_H
+#define DATA_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+
+/*
+ * source - the bytes of a file, inflated if they are compressed
+ *
+ *      if (source_open(&s, path, -1, e) < 0)
+ *          return -1;
+ *      while ((got = source_read(s, buf, sizeof buf, e)) > 0)
+ *          use(buf, got);
+ *      source_close(s);
+ *
+ * "-" is standard input.  What the bytes are is told by the first of them:
+ * gzip (one member or many), Zstandard (one frame or many), anything else is
+ * passed through.  source_read() fills the buffer unless the end comes first;
+ * 0 is the end, -1 damage or a failure to read, which leaves in *e what is
+ * wrong but not where; the bytes given before are good.
+ *
+ * Reading a pipe may take for ever.  When `wake`, a descriptor, becomes
+ * readable, source_read() gives up with ERR_INTERRUPTED; -1 is none.
+ */
+struct source;
+
+int source_open(struct source **, const char *path, int wake, struct err *);
+ssize_t source_read(struct source *, void *buf, size_t n, struct err *);
+int source_skip(struct source *, int64_t n, struct err *);
+void source_close(struct source *);               /* NULL is fine */
+int64_t source_taken(const struct source *);      /* bytes of the file so far */
+const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
+
+/*
+ * Behind it: an input buffer over a descriptor, and one decoder for each
+ * coding.  feed_fill() makes bytes available at `at`; 0 at the end.
+ */
+enum { FEED_ROOM = 256 * 1024 };
+
+struct feed {
+    int fd, wake;
+    unsigned char *buf;
+    const unsigned char *at;
+    size_t left;
+    int64_t taken;
+};
+
+ssize_t feed_fill(struct feed *, struct err *);
+
+struct decoder_type {
+    const char *name;
+    const unsigned char magic[4];
+    size_t magic_len;
+    void *(*open)(struct err *);
+    ssize_t (*read)(void *, struct feed *, void *buf, size_t n, struct err *);
+    void (*close)(void *);
+};
+
+extern const struct decoder_type gzip_decoder, zstd_decoder;
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * zstd - Zstandard through its own library, frame after frame
+ */
+#include "config.h"
+#include "data/source.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "common/mem.h"
+
+struct zstd {
+    ZSTD_DStream *stream;
+    bool between; /* frames; only there may the file end */
+    const char *broken;
+};
+
+static void *zstd_open(struct err *e)
+{
+    struct zstd *z = xcalloc(1, sizeof *z);
+
+    z->stream = ZSTD_createDStream();
+    if (!z->stream) {
+        err_set(e, ERR_SYSTEM, "cannot start libzstd");
+        free(z);
+        return NULL;
+    }
+    z->between = true;
+    return z;
+}
+
+static void zstd_close(void *decoder)
+{
+    struct zstd *z = decoder;
+
+    ZSTD_freeDStream(z->stream);
+    free(z);
+}
+
+static ssize_t zstd_read(void *decoder, struct feed *f, void *buf, size_t n,
+                         struct err *e)
+{
+    struct zstd *z = decoder;
+    ZSTD_outBuffer out = { buf, n, 0 };
+
+    while (out.pos < n && !z->broken) {
+        const ssize_t got = feed_fill(f, e);
+        const size_t had = out.pos;
+        ZSTD_inBuffer in;
+        size_t ret;
+
+        if (got < 0)
+            return -1;
+        if (got == 0 && z->between)
+            break;
+        in = (ZSTD_inBuffer){ f->at, f->left, 0 };
+        ret = ZSTD_decompressStream(z->stream, &out, &in);
+        f->at += in.pos;
+        f->left -= in.pos;
+        if (ZSTD_isError(ret)) {
+            z->broken = ZSTD_getErrorName(ret);
+        } else if (got == 0 && out.pos == had) {
+            z->broken = "they end early; an unfinished download?";
+        }
+        z->between = ret == 0;
+    }
+    if (z->broken && out.pos == 0)
+        return err_set(e, ERR_INPUT, "damaged zstd data: %s", z->broken);
+    return (ssize_t)out.pos;
+}
+
+const struct decoder_type zstd_decoder = {
+    .name = "zstd",
+    .magic = { 0x28, 0xb5, 0x2f, 0xfd },
+    .magic_len = 4,
+    .open = zstd_open,
+    .read = zstd_read,
+    .close = zstd_close,
+};
