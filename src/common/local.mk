@@ -39,7 +39,9 @@ src_common_libcommon_a_SOURCES = \
 	%D%/table.h \
 	%D%/table_form.c \
 	%D%/utf8.c \
-	%D%/utf8.h
+	%D%/utf8.h \
+	%D%/yaml.c \
+	%D%/yaml.h
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 

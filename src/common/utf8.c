@@ -149,6 +149,23 @@ void utf8_clean(struct buf *b, const char *s, size_t n)
     }
 }
 
+size_t utf8_count(const char *s)
+{
+    size_t n = 0;
+
+    for (; *s; n++)
+        utf8_next(&s);
+    return n;
+}
+
+bool utf8_valid(const char *s)
+{
+    while (*s)
+        if (utf8_next(&s) < 0)
+            return false;
+    return true;
+}
+
 bool utf8_locale(void)
 {
     static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };

@@ -30,6 +30,10 @@ void utf8_visible(struct buf *, const char *s);
 /* Append what fits into width columns, the last of them an ellipsis. */
 void utf8_cut(struct buf *, const char *s, size_t width);
 
+/* How many code points, each bad byte one; and are there no bad ones? */
+size_t utf8_count(const char *s);
+bool utf8_valid(const char *s);
+
 /* Append s with every bad byte replaced by U+FFFD. */
 void utf8_clean(struct buf *, const char *s, size_t n);
 

@@ -37,9 +37,13 @@ struct metric_sum {             /* a metric in one line */
     int64_t count;              /* points, those of earlier attempts too */
     int64_t first_step, last_step;
     int64_t last_ms;            /* wall time of the last point */
-    double last, min, max;      /* of the default view; NaN if none is finite */
+    double last;                /* of the default view */
+    double min, max, mean;      /* of its finite values; NaN if there is none */
     int64_t min_step, max_step;
+    int64_t nonfinite;          /* how many are NaN or infinite */
 };
+
+struct attempt;
 
 struct run_info {
     const char *id, *name, *experiment, *experiment_id, *folder;
@@ -48,7 +52,9 @@ struct run_info {
     enum run_status status;
     bool deleted;
     int64_t start_ms, end_ms;   /* end 0 while running */
-    int attempts;
+    int attempts;               /* 0 of a run that another tool wrote */
+    const struct attempt *attempt;      /* by number; see store/attempt.h */
+    const char *state_reason;   /* why it ended so, or NULL */
     size_t n_params, n_tags, n_metrics;
     struct pair *params, *tags;
     struct metric_sum *metrics;

@@ -1,1 +1,30 @@
-STORE_LIBS = $(COMMON_LIBS)
+noinst_LIBRARIES += src/store/libstore.a
+src_store_libstore_a_SOURCES = \
+	%D%/attempt.c \
+	%D%/attempt.h \
+	%D%/capture.c \
+	%D%/capture.h \
+	%D%/key.c \
+	%D%/key.h \
+	%D%/letters.c \
+	%D%/load.c \
+	%D%/load.h \
+	%D%/md5.c \
+	%D%/md5.h \
+	%D%/meta.c \
+	%D%/meta.h \
+	%D%/metric.c \
+	%D%/metric.h \
+	%D%/names.c \
+	%D%/names.h \
+	%D%/run.c \
+	%D%/run.h \
+	%D%/select.c \
+	%D%/series.c \
+	%D%/store.c \
+	%D%/store.h \
+	%D%/writer.c \
+	%D%/writer.h
+
+STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
+EXTRA_DIST += scripts/letters

@@ -1,0 +1,58 @@
+#ifndef COMMON_YAML_H
+#define COMMON_YAML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * yaml - flat mappings of names to values, in MLflow's dialect
+ *
+ *      struct yaml y;
+ *
+ *      if (yaml_load(&y, &arena, path, e) < 0)
+ *          return -1;
+ *      name = yaml_get(&y, "run_name");
+ *
+ * What is read is one mapping of scalars, plain, quoted or folded, as libyaml
+ * understands them.  A mapping inside it, as MLflow's "tags:", is spread out:
+ * its entry `a` is called "tags.a".  A list is an entry whose value is "[]",
+ * whatever it holds.  A plain null, ~ or nothing at all is a NULL value.  All
+ * text belongs to the arena.  Of a name that comes twice the last one counts,
+ * as in Python.
+ *
+ * What is written is one "name: value" a line, every string in double quotes
+ * and never folded, which both of PyYAML's loaders and libyaml read back as
+ * the same text.  A byte that is no UTF-8 is written as U+FFFD.
+ */
+struct yaml_pair {
+    const char *key, *value;
+    bool plain; /* not quoted: 5 is a number, "5" is not */
+};
+
+struct yaml {
+    struct yaml_pair *pair; /* in the arena, in the order of the file */
+    size_t n;
+};
+
+enum { YAML_MAX = 16 << 20 }; /* the largest file that is accepted */
+
+int yaml_load(struct yaml *, struct arena *, const char *path, struct err *);
+int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,
+               struct err *);
+
+const struct yaml_pair *yaml_find(const struct yaml *, const char *key);
+const char *yaml_get(const struct yaml *, const char *key); /* or NULL */
+/* An integer, quoted or not; false when it is missing or something else. */
+bool yaml_int(const struct yaml *, const char *key, int64_t *out);
+
+/* One line, appended.  A NULL value is written as null. */
+void yaml_put(struct buf *, const char *key, const char *value);
+void yaml_put_int(struct buf *, const char *key, int64_t value);
+void yaml_put_raw(struct buf *, const char *key, const char *value);
+
+#endif

@@ -1,0 +1,354 @@
+#include "config.h"
+#include "store/attempt.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/yaml.h"
+#include "store/load.h"
+#include "store/store.h"
+
+enum { REWINDS_MAX = 256 << 20, LIST_MAX = 100000 };
+
+/* -- attempts ---------------------------------------------------------- */
+
+/* The N of attempt.N.yaml, or 0. */
+static int number_of(const char *file)
+{
+    char digits[12];
+    int64_t n;
+    size_t len;
+
+    if (strncmp(file, "attempt.", 8) != 0)
+        return 0;
+    len = strspn(file + 8, "0123456789");
+    if (len == 0 || len > 8 || strcmp(file + 8 + len, ".yaml") != 0)
+        return 0;
+    memcpy(digits, file + 8, len);
+    digits[len] = '\0';
+    return num_int(digits, &n) ? (int)n : 0;
+}
+
+static enum run_status status_of(const char *word)
+{
+    for (enum run_status s = RUN_RUNNING; word && s < RUN_STALE; s++)
+        if (strcmp(run_status_word(s), word) == 0)
+            return s;
+    return RUN_RUNNING;
+}
+
+static int load_one(struct attempt *a, struct arena *mem, const char *path,
+                    int number)
+{
+    struct err e = ERR_INIT;
+    struct yaml y;
+
+    *a = (struct attempt){ .number = number };
+    if (yaml_load(&y, mem, path, &e) < 0)
+        return -1;
+    a->status = status_of(yaml_get(&y, "state"));
+    yaml_int(&y, "start_time", &a->start_ms);
+    yaml_int(&y, "end_time", &a->end_ms);
+    yaml_int(&y, "heartbeat", &a->beat_ms);
+    yaml_int(&y, "interval_ms", &a->interval_ms);
+    yaml_int(&y, "pid", &a->pid);
+    yaml_int(&y, "pid_start", &a->pid_start);
+    yaml_int(&y, "cpus", &a->cpus);
+    yaml_int(&y, "gpus", &a->gpus);
+    a->host = yaml_get(&y, "host");
+    a->boot = yaml_get(&y, "boot_id");
+    a->job = yaml_get(&y, "job");
+    a->user = yaml_get(&y, "user");
+    a->command = yaml_get(&y, "command");
+    a->reason = yaml_get(&y, "reason");
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct attempt *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+void attempts_load(struct attempt_list *list, struct arena *mem,
+                   const char *run)
+{
+    char *folder = path_join(run, STORE_OWN);
+    DIR *dir = opendir(folder);
+    size_t room = 0;
+
+    *list = (struct attempt_list){ NULL, 0 };
+    while (dir) {
+        const struct dirent *d = readdir(dir);
+        const int number = d ? number_of(d->d_name) : 0;
+        char *path;
+
+        if (!d)
+            break;
+        if (number == 0 || list->n == LIST_MAX)
+            continue;
+        if (list->n == room) {
+            struct attempt *more;
+
+            room = room ? room * 2 : 4;
+            more = arena_alloc(mem, room * sizeof *more);
+            if (list->n)
+                memcpy(more, list->item, list->n * sizeof *more);
+            list->item = more;
+        }
+        path = path_join(folder, d->d_name);
+        if (load_one(&list->item[list->n], mem, path, number) == 0)
+            list->n++;
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
+    if (list->n > 1)
+        qsort(list->item, list->n, sizeof *list->item, by_number);
+}
+
+int attempt_save(const char *run, const struct attempt *a, struct err *e)
+{
+    char *path = xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, a->number);
+    char *temp = xasprintf("%s.tmp", path);
+    struct buf b = BUF_INIT;
+    int ret;
+
+    yaml_put_int(&b, "attempt", a->number);
+    yaml_put(&b, "state", run_status_word(a->status));
+    if (a->reason)
+        yaml_put(&b, "reason", a->reason);
+    yaml_put_int(&b, "start_time", a->start_ms);
+    if (a->end_ms)
+        yaml_put_int(&b, "end_time", a->end_ms);
+    yaml_put_int(&b, "heartbeat", a->beat_ms);
+    yaml_put_int(&b, "interval_ms", a->interval_ms);
+    yaml_put(&b, "host", a->host);
+    yaml_put(&b, "boot_id", a->boot);
+    yaml_put_int(&b, "pid", a->pid);
+    yaml_put_int(&b, "pid_start", a->pid_start);
+    yaml_put(&b, "job", a->job);
+    yaml_put_int(&b, "cpus", a->cpus);
+    yaml_put_int(&b, "gpus", a->gpus);
+    yaml_put(&b, "user", a->user);
+    yaml_put(&b, "command", a->command);
+    ret = store_write(path, temp, b.s, b.len, a->status != RUN_RUNNING, e);
+    buf_clear(&b);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+/* When the process was started, in clock ticks after boot; 0 if unknown. */
+static int64_t start_of(int64_t pid)
+{
+    char *path = xasprintf("/proc/%lld/stat", (long long)pid);
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+    int64_t ticks = 0;
+
+    if (buf_read_file(&b, path, 65536, &e) == 0) {
+        const char *at = strrchr(b.s, ')'); /* field 2, any bytes */
+
+        for (int field = 2; at && field < 22; field++) {
+            at = strchr(at, ' ');
+            at = at ? at + 1 : NULL;
+        }
+        if (at)
+            ticks = strtoll(at, NULL, 10);
+    }
+    buf_clear(&b);
+    free(path);
+    return ticks;
+}
+
+static const char *boot_id(struct arena *mem)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+    const char *id = "";
+
+    if (buf_read_file(&b, "/proc/sys/kernel/random/boot_id", 4096, &e) == 0) {
+        buf_trim(&b, strcspn(b.s, "\n"));
+        id = arena_strdup(mem, b.s);
+    }
+    buf_clear(&b);
+    return id;
+}
+
+void attempt_self(struct attempt *a, struct arena *mem, int number)
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    const struct passwd *p = getpwuid(geteuid());
+    char host[256] = "";
+
+    gethostname(host, sizeof host - 1);
+    *a = (struct attempt){
+        .number = number,
+        .status = RUN_RUNNING,
+        .start_ms = clock_wall_ms(),
+        .interval_ms = ATTEMPT_BEAT_MS,
+        .pid = getpid(),
+        .pid_start = start_of(getpid()),
+        .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+        .host = arena_strdup(mem, host),
+        .boot = boot_id(mem),
+        .job = job ? arena_strdup(mem, job) : NULL,
+        .user = arena_strdup(mem, p ? p->pw_name : "unknown"),
+    };
+    a->beat_ms = a->start_ms;
+}
+
+/* Is the process surely gone?  Only its own machine can tell. */
+static bool is_gone(const struct attempt *a)
+{
+    char host[256] = "";
+    struct arena mem = ARENA_INIT;
+    bool gone = false;
+
+    gethostname(host, sizeof host - 1);
+    if (a->host && a->boot && a->pid > 0 && strcmp(host, a->host) == 0) {
+        const char *boot = boot_id(&mem);
+
+        if (*boot && *a->boot && strcmp(boot, a->boot) != 0)
+            gone = true; /* started anew since */
+        else if (kill((pid_t)a->pid, 0) < 0 && errno == ESRCH)
+            gone = true;
+        else if (a->pid_start)
+            gone = start_of(a->pid) != a->pid_start;
+    }
+    arena_clear(&mem);
+    return gone;
+}
+
+enum run_status attempt_status(const struct attempt *a, int64_t now_ms)
+{
+    if (a->status != RUN_RUNNING)
+        return a->status;
+    if (now_ms - a->beat_ms > 3 * a->interval_ms || is_gone(a))
+        return RUN_STALE;
+    return RUN_RUNNING;
+}
+
+/* -- rewinds ----------------------------------------------------------- */
+
+static char *rewinds_path(const char *run)
+{
+    return path_join(run, STORE_OWN "/rewinds");
+}
+
+/* A decimal number and the one character after it. */
+static bool take_int(char **at, char after, int64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(*at, &end, 10);
+    if (end == *at || *end != after || errno)
+        return false;
+    *at = end + 1;
+    return true;
+}
+
+/* One block; false at the end, or where it is not whole. */
+static bool take_block(struct rewind *r, char **at, struct arena *mem)
+{
+    int64_t attempt, count;
+    char *s = *at;
+
+    if (strncmp(s, "rewind ", 7) != 0)
+        return false;
+    s += 7;
+    if (!take_int(&s, ' ', &r->step) || !take_int(&s, ' ', &r->ms) ||
+        !take_int(&s, ' ', &attempt) || !take_int(&s, '\n', &count) ||
+        count < 0 || (size_t)count > strlen(s) / 4)
+        return false;
+    r->attempt = (int)attempt;
+    r->n = (size_t)count;
+    r->mark = arena_alloc(mem, r->n * sizeof *r->mark);
+    for (size_t i = 0; i < r->n; i++) {
+        size_t len;
+
+        if (!take_int(&s, ' ', &r->mark[i].offset))
+            return false;
+        len = strcspn(s, "\n");
+        if (s[len] != '\n')
+            return false;
+        r->mark[i].key = arena_strndup(mem, s, len);
+        s += len + 1;
+    }
+    *at = s;
+    return true;
+}
+
+/* All whole blocks; returns how many bytes they are. */
+static size_t parse(struct rewind_list *list, struct arena *mem, char *text)
+{
+    char *at = text;
+    size_t room = 0;
+    struct rewind r;
+
+    *list = (struct rewind_list){ NULL, 0 };
+    while (take_block(&r, &at, mem)) {
+        if (list->n == room) {
+            struct rewind *more;
+
+            room = room ? room * 2 : 4;
+            more = arena_alloc(mem, room * sizeof *more);
+            if (list->n)
+                memcpy(more, list->item, list->n * sizeof *more);
+            list->item = more;
+        }
+        list->item[list->n++] = r;
+    }
+    return (size_t)(at - text);
+}
+
+void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run)
+{
+    char *path = rewinds_path(run);
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    *list = (struct rewind_list){ NULL, 0 };
+    if (buf_read_file(&b, path, REWINDS_MAX, &e) == 0)
+        parse(list, mem, b.s);
+    buf_clear(&b);
+    free(path);
+}
+
+int rewind_add(const char *run, const struct rewind *r, struct err *e)
+{
+    char *path = rewinds_path(run), *temp = xasprintf("%s.tmp", path);
+    struct rewind_list list;
+    struct arena mem = ARENA_INIT;
+    struct buf b = BUF_INIT;
+    struct err none = ERR_INIT;
+    int ret;
+
+    if (buf_read_file(&b, path, REWINDS_MAX, &none) == 0)
+        buf_trim(&b, parse(&list, &mem, b.s));
+    buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)r->step,
+               (long long)r->ms, r->attempt, r->n);
+    for (size_t i = 0; i < r->n; i++)
+        buf_printf(&b, "%lld %s\n", (long long)r->mark[i].offset,
+                   r->mark[i].key);
+    ret = store_write(path, temp, b.s, b.len, true, e);
+    buf_clear(&b);
+    arena_clear(&mem);
+    free(temp);
+    free(path);
+    return ret;
+}

@@ -1,0 +1,121 @@
+#include "config.h"
+#include "store/key.h"
+
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/utf8.h"
+
+enum { PART_MAX = 255 };
+
+static bool is_letter(uint32_t c)
+{
+    size_t from = 0, to = key_letters_count;
+
+    while (from < to) {
+        const size_t mid = from + (to - from) / 2;
+
+        if (c < key_letters[mid][0])
+            to = mid;
+        else if (c > key_letters[mid][1])
+            from = mid + 1;
+        else
+            return true;
+    }
+    return false;
+}
+
+static bool is_allowed(int32_t c)
+{
+    if (c < 0)
+        return false;
+    if (c < 0x80)
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               (c >= '0' && c <= '9') || (c && strchr("_.- :/", c));
+    return is_letter((uint32_t)c);
+}
+
+/* May this stand between two slashes? */
+static bool is_part(const char *s, size_t n)
+{
+    return n > 0 && n <= PART_MAX && !(n == 1 && s[0] == '.') &&
+           !(n == 2 && s[0] == '.' && s[1] == '.');
+}
+
+const char *key_problem(const char *key)
+{
+    for (const char *s = key; *s;)
+        if (!is_allowed(utf8_next(&s)))
+            return "has a character that is not allowed";
+    for (const char *s = key;; s++) {
+        const size_t part = strcspn(s, "/");
+
+        if (!is_part(s, part))
+            return part > PART_MAX ? "has a part longer than 255 bytes"
+                                   : "is not a path in its simplest form";
+        s += part;
+        if (*s == '\0')
+            break;
+    }
+    return utf8_count(key) > KEY_MAX
+               ? "is longer than 250 characters"
+               : NULL;
+}
+
+/* Append one part, legal. */
+static void clean_part(struct buf *b, const char *s, size_t n)
+{
+    const size_t start = b->len;
+    const char *const end = s + n;
+
+    while (s < end) {
+        const char *const from = s;
+        const int32_t c = utf8_next(&s);
+
+        if (b->len - start + (size_t)(s - from) > PART_MAX)
+            break;
+        if (is_allowed(c))
+            buf_add(b, from, (size_t)(s - from));
+        else
+            buf_char(b, '_');
+    }
+    if (!is_part(b->s + start, b->len - start)) {
+        buf_trim(b, start);
+        buf_char(b, '_');
+    }
+}
+
+/* Cut to the most characters a key may have. */
+static void cut(struct buf *b)
+{
+    const char *s = b->s;
+
+    for (int i = 0; i < KEY_MAX && *s; i++)
+        utf8_next(&s);
+    buf_trim(b, (size_t)(s - b->s));
+    while (b->len > 1 && b->s[b->len - 1] == '/')
+        buf_trim(b, b->len - 1);
+}
+
+char *key_clean(const char *key)
+{
+    struct buf b = BUF_INIT;
+
+    for (const char *s = key;;) {
+        const size_t part = strcspn(s, "/");
+
+        if (part > 0) {
+            if (b.len)
+                buf_char(&b, '/');
+            clean_part(&b, s, part);
+        }
+        s += part;
+        if (*s == '\0')
+            break;
+        s++;
+    }
+    if (b.len == 0)
+        buf_char(&b, '_');
+    cut(&b);
+    return buf_detach(&b);
+}

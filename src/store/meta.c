@@ -1,0 +1,114 @@
+#include "config.h"
+#include "store/meta.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/path.h"
+#include "common/yaml.h"
+#include "store/store.h"
+
+/* Note what is wrong, if nothing was found before. */
+static void damaged(struct meta *m, const char *what)
+{
+    if (!m->damage)
+        m->damage = what;
+}
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+static void check(struct meta *m, const struct yaml *y, const char *folder_id)
+{
+    const struct yaml_pair *start = yaml_find(y, "start_time");
+    const struct yaml_pair *id = yaml_find(y, "run_id");
+
+    if (!m->id)
+        damaged(m, "meta.yaml has no run_id");
+    else if (strcmp(m->id, folder_id) != 0)
+        damaged(m, "meta.yaml has another run_id than the folder");
+    else if (id && id->plain && m->id[strspn(m->id, "0123456789")] == '\0')
+        damaged(m, "meta.yaml has a run_id that reads as a number");
+    if (!yaml_get(y, "experiment_id"))
+        damaged(m, "meta.yaml has no experiment_id");
+    if (!start || !start->value || !yaml_int(y, "start_time", &m->start_ms))
+        damaged(m, "meta.yaml has no start_time");
+    if (!yaml_find(y, "end_time"))
+        damaged(m, "meta.yaml has no end_time");
+    if (!yaml_find(y, "user_id"))
+        damaged(m, "meta.yaml has no user_id");
+    if (yaml_find(y, "status") &&
+        (!yaml_int(y, "status", &m->status) || m->status < 1 || m->status > 5))
+        damaged(m, "meta.yaml has an unknown status");
+}
+
+int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
+{
+    char *path = path_join(run, STORE_META);
+    const char *stage;
+    struct yaml y;
+    int ret;
+
+    *m = (struct meta){ .status = 1, .source_type = 4 };
+    ret = yaml_load(&y, mem, path, e);
+    free(path);
+    if (ret < 0)
+        return -1;
+    m->id = yaml_get(&y, "run_id");
+    if (!m->id)
+        m->id = yaml_get(&y, "run_uuid");
+    m->name = yaml_get(&y, "run_name");
+    m->experiment_id = yaml_get(&y, "experiment_id");
+    m->user = or_empty(yaml_get(&y, "user_id"));
+    m->artifact_uri = yaml_get(&y, "artifact_uri");
+    m->source_name = or_empty(yaml_get(&y, "source_name"));
+    m->source_version = or_empty(yaml_get(&y, "source_version"));
+    m->entry_point = or_empty(yaml_get(&y, "entry_point_name"));
+    yaml_int(&y, "source_type", &m->source_type);
+    yaml_int(&y, "end_time", &m->end_ms);
+    yaml_int(&y, "deleted_time", &m->deleted_ms);
+    stage = yaml_get(&y, "lifecycle_stage");
+    m->deleted = stage && strcmp(stage, "deleted") == 0;
+    check(m, &y, path_name(run));
+    if (!m->id)
+        m->id = arena_strdup(mem, path_name(run));
+    if (m->status < 1 || m->status > 5)
+        m->status = 1;
+    return 0;
+}
+
+int meta_save(const struct meta *m, const char *run, struct err *e)
+{
+    char *path = path_join(run, STORE_META);
+    char *temp = path_join(run, STORE_OWN "/meta.tmp");
+    struct buf b = BUF_INIT;
+    int ret;
+
+    yaml_put(&b, "artifact_uri", or_empty(m->artifact_uri));
+    if (m->deleted && m->deleted_ms)
+        yaml_put_int(&b, "deleted_time", m->deleted_ms);
+    if (m->end_ms)
+        yaml_put_int(&b, "end_time", m->end_ms);
+    else
+        yaml_put(&b, "end_time", NULL);
+    yaml_put(&b, "entry_point_name", or_empty(m->entry_point));
+    yaml_put(&b, "experiment_id", m->experiment_id);
+    yaml_put(&b, "lifecycle_stage", m->deleted ? "deleted" : "active");
+    yaml_put(&b, "run_id", m->id);
+    yaml_put(&b, "run_name", or_empty(m->name));
+    yaml_put(&b, "run_uuid", m->id);
+    yaml_put(&b, "source_name", or_empty(m->source_name));
+    yaml_put_int(&b, "source_type", m->source_type);
+    yaml_put(&b, "source_version", or_empty(m->source_version));
+    yaml_put_int(&b, "start_time", m->start_ms);
+    yaml_put_int(&b, "status", m->status);
+    yaml_put_raw(&b, "tags", "[]");
+    yaml_put(&b, "user_id", or_empty(m->user));
+    ret = store_write(path, temp, b.s, b.len, true, e);
+    buf_clear(&b);
+    free(temp);
+    free(path);
+    return ret;
+}

@@ -1,0 +1,30 @@
+#ifndef STORE_META_H
+#define STORE_META_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+
+/*
+ * meta - a run's meta.yaml
+ *
+ * meta_load() takes what MLflow 1 to 3 wrote: run_uuid for run_id, no status,
+ * no lifecycle, no name.  It fails only where there is nothing to go by; what
+ * MLflow would stumble over it names in `damage`.  meta_save() writes all keys
+ * that any of them wants, by rename.
+ */
+struct meta {
+    const char *id, *name, *experiment_id, *user, *artifact_uri;
+    const char *source_name, *source_version, *entry_point;
+    int64_t source_type, status, start_ms, end_ms, deleted_ms;
+    bool deleted;
+    const char *damage; /* or NULL */
+};
+
+/* No meta.yaml is ERR_MISSING. */
+int meta_load(struct meta *, struct arena *, const char *run, struct err *);
+int meta_save(const struct meta *, const char *run, struct err *);
+
+#endif

@@ -1,0 +1,347 @@
+#include "config.h"
+#include "store/metric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+
+enum { PAGE = 4096, LINE_ROOM = 128, READ_ROOM = 256 * 1024 };
+
+/* -- writing ----------------------------------------------------------- */
+
+static size_t put_int(char *out, int64_t n)
+{
+    char digits[24];
+    uint64_t u = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    size_t len = sizeof digits;
+
+    do
+        digits[--len] = (char)('0' + u % 10);
+    while (u /= 10);
+    if (n < 0)
+        digits[--len] = '-';
+    memcpy(out, digits + len, sizeof digits - len);
+    return sizeof digits - len;
+}
+
+static size_t put_line(char out[LINE_ROOM], const struct point *p)
+{
+    size_t n = put_int(out, p->ms);
+
+    out[n++] = ' ';
+    n += (size_t)num_repr(out + n, p->value);
+    out[n++] = ' ';
+    n += put_int(out + n, p->step);
+    out[n++] = '\n';
+    return n;
+}
+
+/*
+ * Fill a page up from `used` with whole lines; returns how many points went
+ * in.  The last one is widened to end with the page when not even the shortest
+ * line would fit behind it.
+ */
+static size_t fill(char *page, size_t *used, const struct point *p, size_t n)
+{
+    enum { WIDEST = 80 }; /* 20 + 1 + 24 + 1 + 20 + 1, and some */
+    size_t i = 0;
+
+    while (i < n && *used < PAGE) {
+        char line[LINE_ROOM];
+        size_t len = put_line(line, &p[i]);
+        const size_t left = PAGE - *used;
+        const size_t pad = left >= len && left - len < WIDEST ? left - len : 0;
+
+        if (len > left)
+            break;
+        if (pad && line[0] == '-') {
+            page[(*used)++] = '-';
+            memmove(line, line + 1, --len);
+        }
+        memset(page + *used, '0', pad);
+        memcpy(page + *used + pad, line, len);
+        *used += pad + len;
+        i++;
+    }
+    return i;
+}
+
+/* How long the file is up to its last newline. */
+static int whole_lines(int fd, int64_t size, int64_t *whole)
+{
+    char tail[PAGE];
+
+    for (*whole = 0; size > 0;) {
+        const size_t n = size < PAGE ? (size_t)size : PAGE;
+        const ssize_t got = pread(fd, tail, n, size - (int64_t)n);
+        const char *newline;
+
+        if (got < (ssize_t)n)
+            return -1;
+        newline = memrchr(tail, '\n', n);
+        if (newline) {
+            *whole = size - (int64_t)n + (newline - tail) + 1;
+            return 0;
+        }
+        size -= (int64_t)n;
+    }
+    return 0;
+}
+
+/* Cut the file to whole lines and say how long it is. */
+static int trim(int fd, const char *path, int64_t *size, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "cannot read %s", path);
+    if (whole_lines(fd, st.st_size, size) < 0)
+        return err_sys(e, "cannot read %s", path);
+    if (*size < st.st_size && ftruncate(fd, *size) < 0)
+        return err_sys(e, "cannot repair %s", path);
+    return 0;
+}
+
+int metric_repair(const char *path, int64_t *size, struct err *e)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    int ret;
+
+    if (fd < 0)
+        return err_sys(e, "cannot open %s", path);
+    ret = trim(fd, path, size, e);
+    close(fd);
+    if (ret == 0 && *size == 0 && unlink(path) < 0)
+        ret = err_sys(e, "cannot remove %s", path);
+    return ret;
+}
+
+/* How many lines the first n bytes hold whole. */
+static size_t count_lines(const char *s, size_t n)
+{
+    size_t lines = 0;
+
+    for (size_t i = 0; i < n; i++)
+        lines += s[i] == '\n';
+    return lines;
+}
+
+int metric_append(const char *path, const struct point *p, size_t n,
+                  size_t *done, struct err *e)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int64_t size = 0;
+    int ret;
+
+    *done = 0;
+    if (fd < 0)
+        return err_sys(e, "cannot open %s", path);
+    ret = trim(fd, path, &size, e);
+    while (ret == 0 && *done < n) {
+        char page[PAGE + LINE_ROOM];
+        size_t used = (size_t)(size % PAGE);
+        const size_t from = used;
+        const size_t lines = fill(page, &used, p + *done, n - *done);
+        ssize_t put;
+
+        if (lines == 0) /* a foreign line ended too near the end */
+            used = from + put_line(page + from, &p[*done]);
+        put = write(fd, page + from, used - from);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put == (ssize_t)(used - from)) {
+            *done += lines ? lines : 1;
+            size += put;
+            continue;
+        }
+        errno = put < 0 ? errno : ENOSPC;
+        ret = err_sys(e, "cannot write %s", path);
+        if (put > 0) {
+            struct err ignored = ERR_INIT;
+
+            *done += count_lines(page + from, (size_t)put);
+            trim(fd, path, &size, &ignored);
+        }
+    }
+    if (close(fd) < 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", path);
+    if (ret < 0 && size == 0 && *done == 0)
+        unlink(path); /* an empty file is an error to MLflow */
+    return ret;
+}
+
+/* -- reading ----------------------------------------------------------- */
+
+static bool take_int(const char **at, const char *end, int64_t *out)
+{
+    const char *s = *at;
+    const bool negative = s < end && *s == '-';
+    uint64_t n = 0;
+    const char *digits;
+
+    s += negative || (s < end && *s == '+');
+    for (digits = s; s < end && *s >= '0' && *s <= '9'; s++) {
+        const uint64_t digit = (uint64_t)(*s - '0');
+
+        if (n > (INT64_MAX - digit) / 10)
+            return false;
+        n = n * 10 + digit;
+    }
+    *out = negative ? -(int64_t)n : (int64_t)n;
+    *at = s;
+    return s > digits;
+}
+
+static bool take_real(const char **at, const char *end, double *out)
+{
+    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
+    const size_t n = (size_t)((blank ? blank : end) - *at);
+    char text[512];
+
+    if (n == 0 || n >= sizeof text || (*at)[n - 1] == '%')
+        return false;
+    memcpy(text, *at, n);
+    text[n] = '\0';
+    *at += n;
+    return num_real(text, out);
+}
+
+bool metric_line(const char *s, const char *end, struct point *p)
+{
+    int fields = 3;
+
+    p->step = 0;
+    if (!take_int(&s, end, &p->ms) || s == end || *s++ != ' ' ||
+        !take_real(&s, end, &p->value))
+        return false;
+    if (s == end)
+        return true;
+    if (*s++ != ' ' || !take_int(&s, end, &p->step))
+        return false;
+    if (s == end)
+        return true;
+    for (; s < end; s++) /* a dataset's name and digest */
+        fields += *s == ' ' && s + 1 < end && s[1] != ' ';
+    return fields == 5;
+}
+
+/* Of one key, where each rewind cut and back to which step; ends with none. */
+struct cut {
+    int64_t offset, step;
+};
+
+static struct cut *cuts_of(const struct rewind_list *rewinds, const char *key,
+                           size_t *n)
+{
+    struct cut *cut;
+
+    *n = 0;
+    if (!rewinds || rewinds->n == 0)
+        return NULL;
+    cut = xcalloc(rewinds->n, sizeof *cut);
+    for (size_t i = 0; i < rewinds->n; i++) {
+        const struct rewind *r = &rewinds->item[i];
+
+        for (size_t j = 0; j < r->n; j++)
+            if (strcmp(r->mark[j].key, key) == 0)
+                cut[(*n)++] = (struct cut){ r->mark[j].offset, r->step };
+    }
+    for (size_t i = *n; i-- > 1;) /* a later one cuts earlier ones too */
+        if (cut[i].step < cut[i - 1].step)
+            cut[i - 1].step = cut[i].step;
+    return cut;
+}
+
+struct scan {
+    const struct cut *cut;
+    size_t n_cuts;
+    metric_fn *fn;
+    void *arg;
+    struct metric_scan *out;
+    int64_t line;
+};
+
+/* The whole lines of s; returns how many bytes they are. */
+static size_t scan_lines(struct scan *scan, const char *s, size_t n)
+{
+    const char *const start = s, *const end = s + n;
+
+    while (s < end) {
+        const char *newline = memchr(s, '\n', (size_t)(end - s));
+        struct point p;
+
+        if (!newline)
+            break;
+        scan->line++;
+        while (scan->n_cuts &&
+               scan->out->size + (s - start) >= scan->cut->offset) {
+            scan->cut++;
+            scan->n_cuts--;
+        }
+        if (!metric_line(s, newline, &p)) {
+            if (scan->out->bad++ == 0)
+                scan->out->bad_line = scan->line;
+        } else if (scan->n_cuts && p.step > scan->cut->step) {
+            scan->out->dropped++;
+        } else {
+            scan->fn(scan->arg, &p);
+        }
+        s = newline + 1;
+    }
+    return (size_t)(s - start);
+}
+
+int metric_read(const char *path, const char *key,
+                const struct rewind_list *rewinds, metric_fn *fn, void *arg,
+                struct metric_scan *out, struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct scan scan = { .fn = fn, .arg = arg, .out = out };
+    struct cut *cuts;
+    size_t room = READ_ROOM, have = 0;
+    char *buf;
+    int ret = 0;
+
+    *out = (struct metric_scan){ 0 };
+    if (fd < 0) {
+        err_sys(e, "cannot read %s", path);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    cuts = cuts_of(rewinds, key, &scan.n_cuts);
+    scan.cut = cuts;
+    buf = xmalloc(room);
+    for (;;) {
+        const ssize_t got = read(fd, buf + have, room - have);
+        size_t used;
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            ret = err_sys(e, "cannot read %s", path);
+        if (got <= 0)
+            break;
+        have += (size_t)got;
+        used = scan_lines(&scan, buf, have);
+        out->size += (int64_t)used;
+        have -= used;
+        memmove(buf, buf + used, have);
+        if (have == room) { /* no line is as long as this */
+            ret = err_set(e, ERR_INPUT, "%s: line %lld is too long", path,
+                          (long long)scan.line + 1);
+            break;
+        }
+    }
+    out->torn = have > 0;
+    free(buf);
+    free(cuts);
+    close(fd);
+    return ret;
+}

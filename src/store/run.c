@@ -1,0 +1,319 @@
+#include "config.h"
+#include "store/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "store/attempt.h"
+#include "store/capture.h"
+#include "store/load.h"
+#include "store/meta.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+struct run {
+    struct arena mem;
+    struct writer *writer;
+    struct meta meta;
+    struct attempt attempt;
+    char *folder;
+    int64_t beat_ms; /* of the last heartbeat that was written */
+};
+
+/* Called from the writer's thread. */
+static void beat(void *arg)
+{
+    struct run *r = arg;
+    const int64_t now = clock_wall_ms();
+    struct err e = ERR_INIT;
+
+    if (now - r->beat_ms < r->attempt.interval_ms && now >= r->beat_ms)
+        return;
+    r->attempt.beat_ms = now;
+    if (attempt_save(r->folder, &r->attempt, &e) == 0)
+        r->beat_ms = now;
+}
+
+static int make_folders(struct run *r, struct err *e)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          "artifacts", STORE_OWN };
+
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        char *folder = path_join(r->folder, inside[i]);
+        const int ret = path_make(folder, e);
+
+        free(folder);
+        if (ret < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* One tag, now: those a run must have before it can be seen. */
+static int first_tag(struct run *r, const char *key, const char *value,
+                     struct err *e)
+{
+    char *path = xasprintf("%s/tags/%s", r->folder, key);
+    char *temp = path_join(r->folder, STORE_OWN "/value.tmp");
+    const int ret = store_write(path, temp, value, strlen(value), false, e);
+
+    free(temp);
+    free(path);
+    return ret;
+}
+
+static int first_tags(struct run *r, const struct run_conf *c, struct err *e)
+{
+    if (first_tag(r, "mlflow.runName", r->meta.name, e) < 0 ||
+        first_tag(r, "mlflow.user", r->meta.user, e) < 0 ||
+        first_tag(r, "mlflow.source.type", "LOCAL", e) < 0 ||
+        first_tag(r, "mlflow.source.name",
+                  c->command ? c->command : program_invocation_short_name,
+                  e) < 0)
+        return -1;
+    if (c->parent && first_tag(r, "mlflow.parentRunId", c->parent, e) < 0)
+        return -1;
+    return 0;
+}
+
+static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
+{
+    char id[33], *experiment = NULL, *name = NULL, *folder, *uri;
+    int ret = -1;
+
+    if (store_make(c->root, e) < 0 ||
+        store_experiment(c->root, c->experiment ? c->experiment : "Default",
+                         &experiment, e) < 0)
+        goto out;
+    if (c->name)
+        store_claimed(c->root, c->name);
+    else if (store_claim(c->root, &name, e) < 0)
+        goto out;
+    store_new_id(id);
+    r->folder = xasprintf("%s/%s/%s", c->root, experiment, id);
+    folder = path_join(r->folder, "artifacts");
+    uri = store_uri(folder);
+    attempt_self(&r->attempt, &r->mem, 1);
+    r->meta = (struct meta){
+        .id = arena_strdup(&r->mem, id),
+        .name = arena_strdup(&r->mem, c->name ? c->name : name),
+        .experiment_id = arena_strdup(&r->mem, experiment),
+        .user = r->attempt.user,
+        .artifact_uri = arena_strdup(&r->mem, uri),
+        .source_type = 4,
+        .status = RUN_RUNNING,
+        .start_ms = r->attempt.start_ms,
+    };
+    free(uri);
+    free(folder);
+    if (mkdir(r->folder, 0777) < 0)
+        err_sys(e, "cannot make the folder %s", r->folder);
+    else
+        ret = make_folders(r, e);
+    if (ret == 0)
+        ret = first_tags(r, c, e);
+
+out:
+    free(name);
+    free(experiment);
+    return ret;
+}
+
+static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    struct attempt_list attempts;
+    char *word = xstrdup(c->resume);
+    int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
+
+    free(word);
+    if (ret < 0)
+        return -1;
+    if (runs.n != 1) {
+        ret = err_set(e, ERR_USAGE, "%s names %zu runs: resume by id",
+                      c->resume, runs.n);
+        goto out;
+    }
+    r->folder = xstrdup(runs.run[0].folder);
+    ret = meta_load(&r->meta, &r->mem, r->folder, e);
+    if (ret < 0)
+        goto out;
+    if (!r->meta.experiment_id)
+        r->meta.experiment_id =
+            arena_strdup(&r->mem, runs.run[0].experiment_id);
+    if (!r->meta.name)
+        r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
+    attempts_load(&attempts, &r->mem, r->folder);
+    if (attempts.n && attempt_status(&attempts.item[attempts.n - 1],
+                                     clock_wall_ms()) == RUN_RUNNING) {
+        const struct attempt *a = &attempts.item[attempts.n - 1];
+
+        ret = err_set(e, ERR_USAGE,
+                      "run %s is being written by process %lld "
+                      "on %s: only one may",
+                      r->meta.name, (long long)a->pid,
+                      a->host ? a->host : "another machine");
+        goto out;
+    }
+    attempt_self(&r->attempt, &r->mem,
+                 attempts.n ? attempts.item[attempts.n - 1].number + 1 : 2);
+    r->meta.status = RUN_RUNNING;
+    r->meta.end_ms = 0;
+    ret = make_folders(r, e);
+
+out:
+    runs_free(&runs);
+    return ret;
+}
+
+int run_begin(struct run **out, const struct run_conf *c, struct err *e)
+{
+    struct run *r = xcalloc(1, sizeof *r);
+    struct writer_conf conf = { .beat = beat, .arg = r };
+    int ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
+
+    *out = NULL;
+    if (ret < 0)
+        goto fail;
+    if (c->command)
+        r->attempt.command = arena_strdup(&r->mem, c->command);
+    r->beat_ms = r->attempt.beat_ms;
+    if (attempt_save(r->folder, &r->attempt, e) < 0 ||
+        meta_save(&r->meta, r->folder, e) < 0)
+        goto fail;
+    conf.run = r->folder;
+    conf.name = r->meta.name;
+    conf.flush_secs = c->flush_secs > 0 ? c->flush_secs : 1;
+    conf.attempt = r->attempt.number;
+    if (writer_start(&r->writer, &conf, e) < 0)
+        goto fail;
+    if (!c->no_capture)
+        capture(r);
+    *out = r;
+    return 0;
+
+fail:
+    free(r->folder);
+    arena_clear(&r->mem);
+    free(r);
+    return -1;
+}
+
+const char *run_id(const struct run *r)
+{
+    return r->meta.id;
+}
+
+const char *run_name(const struct run *r)
+{
+    return r->meta.name;
+}
+
+const char *run_folder(const struct run *r)
+{
+    return r->folder;
+}
+
+void run_param(struct run *r, const char *key, const char *value)
+{
+    writer_param(r->writer, key, value);
+}
+
+void run_paramf(struct run *r, const char *key, const char *fmt, ...)
+{
+    char *value;
+    va_list ap;
+
+    va_start(ap, fmt);
+    if (vasprintf(&value, fmt, ap) < 0)
+        value = NULL;
+    va_end(ap);
+    if (value)
+        writer_param(r->writer, key, value);
+    free(value);
+}
+
+void run_tag(struct run *r, const char *key, const char *value)
+{
+    writer_tag(r->writer, key, value);
+}
+
+void run_metric(struct run *r, const char *key, int64_t step, double value)
+{
+    const struct run_point p = { key, value };
+
+    writer_points(r->writer, step, &p, 1);
+}
+
+void run_metrics(struct run *r, int64_t step, const struct run_point *p,
+                 int count)
+{
+    writer_points(r->writer, step, p, count);
+}
+
+void run_rewind(struct run *r, int64_t step)
+{
+    writer_rewind(r->writer, step);
+}
+
+char *run_artifact(struct run *r, const char *name)
+{
+    char *path = xasprintf("%s/artifacts/%s", r->folder, name);
+    char *folder = path_parent(path);
+    struct err e = ERR_INIT;
+
+    if (path_make(folder, &e) < 0)
+        log_warn("%s: %s", r->meta.name, e.text);
+    free(folder);
+    return path;
+}
+
+int run_flush(struct run *r, struct err *e)
+{
+    return writer_flush(r->writer, e);
+}
+
+/* Others may have renamed or deleted the run since. */
+static void refresh(struct run *r)
+{
+    struct err e = ERR_INIT;
+    struct meta now;
+
+    if (meta_load(&now, &r->mem, r->folder, &e) == 0 && !now.damage)
+        r->meta = now;
+}
+
+int run_end(struct run *r, enum run_status status, struct err *e)
+{
+    struct err last = ERR_INIT;
+    int ret;
+
+    if (!r)
+        return 0;
+    ret = writer_stop(r->writer, e);
+    r->attempt.status = status;
+    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
+    refresh(r);
+    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
+    if (attempt_save(r->folder, &r->attempt, &last) < 0 ||
+        meta_save(&r->meta, r->folder, &last) < 0) {
+        if (ret == 0)
+            *e = last;
+        ret = -1;
+    }
+    free(r->folder);
+    arena_clear(&r->mem);
+    free(r);
+    return ret;
+}

@@ -1,0 +1,129 @@
+#include "config.h"
+#include "store/load.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+
+enum { PREFIX_MIN = 4, CANDIDATES = 8 };
+
+/* Mark the runs that a word names; returns how many. */
+typedef size_t match_fn(const struct runs *, const char *word, bool *chosen);
+
+static size_t match_id(const struct runs *runs, const char *word, bool *chosen)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].id, word) == 0)
+            n += chosen[i] = true;
+    return n;
+}
+
+static size_t match_name(const struct runs *runs, const char *word,
+                         bool *chosen)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].name, word) == 0)
+            n += chosen[i] = true;
+    return n;
+}
+
+static size_t match_latest(const struct runs *runs, const char *word,
+                           bool *chosen)
+{
+    if (strcmp(word, "@latest") != 0 || runs->n == 0)
+        return 0;
+    chosen[runs->n - 1] = true;
+    return 1;
+}
+
+static size_t match_best(const struct runs *runs, const char *word,
+                         bool *chosen)
+{
+    size_t best = runs->n;
+    double least = INFINITY;
+
+    if (strncmp(word, "@best:", 6) != 0)
+        return 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct metric_sum *m = run_info_metric(&runs->run[i], word + 6);
+
+        if (m && (best == runs->n || m->min < least) && !isnan(m->min)) {
+            best = i;
+            least = m->min;
+        }
+    }
+    if (best == runs->n)
+        return 0;
+    chosen[best] = true;
+    return 1;
+}
+
+static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
+                        struct err *e)
+{
+    const size_t n = strlen(word);
+    struct buf which = BUF_INIT;
+    size_t found = 0, last = 0;
+
+    if (n < PREFIX_MIN)
+        return 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        if (strncmp(runs->run[i].id, word, n) != 0)
+            continue;
+        last = i;
+        if (found++ < CANDIDATES)
+            buf_printf(&which, " %s", runs->run[i].id);
+    }
+    if (found == 1)
+        chosen[last] = true;
+    else if (found > 1)
+        err_set(e, ERR_USAGE, "%s is the beginning of %zu runs:%s", word, found,
+                which.s);
+    buf_clear(&which);
+    return found > 1 ? -1 : (int)found;
+}
+
+static int match(const struct runs *runs, const char *word, bool *chosen,
+                 struct err *e)
+{
+    static match_fn *const ways[] = { match_id, match_name, match_latest,
+                                      match_best };
+    int found;
+
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (ways[i](runs, word, chosen))
+            return 0;
+    found = match_prefix(runs, word, chosen, e);
+    if (found == 0)
+        return err_set(e, ERR_MISSING, "no run is called %s", word);
+    return found < 0 ? -1 : 0;
+}
+
+int runs_select(struct runs *runs, const char *root, char **words, int n,
+                int flags, struct err *e)
+{
+    bool *chosen;
+    size_t kept = 0;
+    int ret = runs_load(runs, root, flags, e);
+
+    if (ret < 0)
+        return -1;
+    chosen = xcalloc(runs->n, sizeof *chosen);
+    for (int i = 0; i < n && ret == 0; i++)
+        ret = match(runs, words[i], chosen, e);
+    for (size_t i = 0; i < runs->n; i++)
+        if (chosen[i])
+            runs->run[kept++] = runs->run[i];
+    runs->n = kept;
+    free(chosen);
+    if (ret < 0)
+        runs_free(runs);
+    return ret;
+}

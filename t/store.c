@@ -1,0 +1,167 @@
+/*
+ * store - what is written is what is read
+ */
+#include "config.h"
+#include "common/buf.h"
+#include "common/path.h"
+#include "store/load.h"
+#include "store/run.h"
+#include "t/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *root;
+
+static struct run *begin(const char *experiment, const char *resume)
+{
+    struct run_conf c = { .root = root, .experiment = experiment,
+                          .resume = resume, .command = "prog --flag",
+                          .no_capture = true };
+    struct err e = ERR_INIT;
+    struct run *run = NULL;
+
+    if (run_begin(&run, &c, &e) < 0)
+        diag("%s", e.text);
+    return run;
+}
+
+static void end(struct run *run, enum run_status status)
+{
+    struct err e = ERR_INIT;
+
+    if (!ok(run_end(run, status, &e) == 0, "the run ends"))
+        diag("%s", e.text);
+}
+
+static bool is(const char *got, const char *want)
+{
+    if (got && strcmp(got, want) == 0)
+        return true;
+    diag("got %s, want %s", got ? got : "nothing", want);
+    return false;
+}
+
+static void write_and_read(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct series s;
+    struct err e = ERR_INIT;
+    const struct metric_sum *m;
+    const struct run_info *r;
+    char word[] = "@latest";
+    char *words[] = { word };
+
+    if (!ok(run != NULL, "a run begins"))
+        return;
+    run_param(run, "optim.lr", "0.0006");
+    run_paramf(run, "optim.steps", "%d", 100);
+    run_tag(run, "note", "first try\nof two lines");
+    for (int step = 1; step <= 1000; step++) {
+        const struct run_point points[] = {
+            { "train/loss", 10.0 / step }, { "lr", 0.1 * step },
+        };
+
+        run_metrics(run, step, points, 2);
+    }
+    run_metric(run, "odd", 5, (double)NAN);
+    run_metric(run, "odd", 6, -(double)INFINITY);
+    end(run, RUN_FINISHED);
+
+    if (!ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
+            "it is the latest")) {
+        diag("%s", e.text);
+        return;
+    }
+    r = &runs.run[0];
+    ok(is(r->name, "run1"), "its name is run1");
+    ok(is(r->experiment, "c4"), "its experiment is c4");
+    ok(r->status == RUN_FINISHED && r->end_ms >= r->start_ms && r->start_ms,
+       "it is finished");
+    ok(r->damage == NULL, "nothing is damaged: %s", r->damage ? r->damage : "");
+    ok(is(run_info_param(r, "optim.lr"), "0.0006") &&
+           is(run_info_param(r, "optim.steps"), "100") && r->n_params == 2,
+       "its parameters");
+    ok(is(run_info_tag(r, "note"), "first try\nof two lines"), "its tag");
+    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"),
+       "its command");
+    m = run_info_metric(r, "train/loss");
+    ok(m && m->count == 1000 && m->last == 10.0 / 1000 && m->min == m->last &&
+           m->max == 10.0 && m->max_step == 1 && m->min_step == 1000 &&
+           m->first_step == 1 && m->last_step == 1000,
+       "a metric in one line");
+    m = run_info_metric(r, "odd");
+    ok(m && m->count == 2 && isinf(m->last) && isnan(m->min) &&
+           m->nonfinite == 2,
+       "values that are no numbers");
+    ok(series_load(&s, r, "lr", 0, &e) == 0 && s.n == 1000 &&
+           s.step[999] == 1000 && s.value[499] == 0.1 * 500,
+       "a series");
+    series_free(&s);
+    ok(series_load(&s, r, "none", 0, &e) < 0 && e.kind == ERR_MISSING,
+       "a metric that is not there: %s", e.text);
+    runs_free(&runs);
+}
+
+static void resume(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct series s;
+    struct err e = ERR_INIT;
+    char id[33];
+    char *words[] = { id };
+    bool good = true;
+
+    snprintf(id, sizeof id, "%s", run_id(run));
+    run_metric(run, "system/x", 500, 1);
+    for (int step = 1; step <= 212; step++)
+        run_metric(run, "loss", step, 1000 + step);
+    end(run, RUN_PREEMPTED);
+    run = begin("c4", id);
+    if (!ok(run && is(run_id(run), id), "a run goes on"))
+        return;
+    run_rewind(run, 200);
+    for (int step = 201; step <= 210; step++)
+        run_metric(run, "loss", step, 2000 + step);
+    run_rewind(run, 205);
+    run_metric(run, "loss", 206, 3206);
+    end(run, RUN_FINISHED);
+    ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1 &&
+           runs.run[0].attempts == 2,
+       "two attempts");
+    ok(series_load(&s, &runs.run[0], "loss", 0, &e) == 0 && s.n == 206,
+       "each step once");
+    for (size_t i = 0; i < s.n; i++)
+        good = good && s.step[i] == (int64_t)i + 1 &&
+               s.value[i] == (double)s.step[i] +
+                                 (i < 200 ? 1000 : i < 205 ? 2000 : 3000);
+    ok(good, "the newest attempt wins");
+    series_free(&s);
+    ok(series_load(&s, &runs.run[0], "loss", LOAD_ALL_ATTEMPTS, &e) == 0 &&
+           s.n == 223,
+       "all attempts are there");
+    series_free(&s);
+    ok(series_load(&s, &runs.run[0], "system/x", 0, &e) == 0 && s.n == 1,
+       "system metrics count steps of their own");
+    series_free(&s);
+    runs_free(&runs);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/gtrack-store.XXXXXX";
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(folder))
+        return 1;
+    root = path_join(folder, "mlruns");
+    write_and_read();
+    resume();
+    path_remove(folder, &e);
+    free(root);
+    return done_testing();
+}
