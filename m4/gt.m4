@@ -6,7 +6,8 @@ GT_CFLAGS="-std=gnu11"
 for flag in -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wold-style-definition -Wpointer-arith -Wwrite-strings -Wvla \
             -Wformat=2 -Wundef -Wdouble-promotion -Wcast-qual -Wconversion \
-            -Wimplicit-fallthrough -Wnull-dereference; do
+            -Wimplicit-fallthrough -Wnull-dereference \
+            -Wno-missing-field-initializers; do
   AS_VAR_PUSHDEF([cache], [gt_cv_flag_$flag])
   AC_CACHE_CHECK([whether $CC takes $flag], [cache],
     [save=$CFLAGS; CFLAGS="$CFLAGS -Werror $flag"

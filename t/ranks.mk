@@ -5,3 +5,9 @@ t_coll_t_SOURCES = %D%/coll.c %D%/tap.h
 t_coll_t_LDADD = $(COLL_LIBS) $(COMMON_LIBS)
 dist_check_SCRIPTS += %D%/t7001-mpi.t
 EXTRA_DIST += %D%/slurm-cluster
+
+# searches
+check_PROGRAMS += t/sweep.t
+test_programs += t/sweep.t
+t_sweep_t_SOURCES = %D%/sweep.c %D%/tap.h
+t_sweep_t_LDADD = $(COLL_LIBS) $(COMMON_LIBS)

@@ -282,7 +282,8 @@ int conf_fail(const struct conf *c, const char *key, struct err *e,
 /* ---- a file ----------------------------------------------------------- */
 
 struct reading {
-    struct conf *conf;
+    conf_walk_fn *call;
+    void *arg;
     const char *path;
     FILE *fp;
     int line;
@@ -315,22 +316,16 @@ static int take(void *arg, const char *section, const char *name,
     struct reading *r = arg;
     char *where = xasprintf("%s:%d", r->path, r->line);
     char *key = xasprintf("%s%s%s", section, *section ? "." : "", name);
-    const char *before = conf_origin(r->conf, key);
-    const size_t len = strlen(r->path);
 
-    if (before && strncmp(before, r->path, len) == 0 && before[len] == ':')
-        err_set(r->e, ERR_USAGE, "%s: %s was already set at %s", where, key,
-                before);
-    else
-        conf_put(r->conf, key, value, where, r->e);
+    r->call(r->arg, key, value, where, r->e);
     free(where);
     free(key);
     return r->e->kind == ERR_NONE;
 }
 
-int conf_read(struct conf *c, const char *path, struct err *e)
+int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
 {
-    struct reading r = { .conf = c, .path = path, .e = e };
+    struct reading r = { .call = call, .arg = arg, .path = path, .e = e };
     int bad;
 
     r.fp = fopen(path, "re");
@@ -346,6 +341,31 @@ int conf_read(struct conf *c, const char *path, struct err *e)
         err_set(e, ERR_USAGE, "%s:%d: this is neither [section], key = value "
                               "nor a comment", path, bad);
     return e->kind == ERR_NONE ? 0 : -1;
+}
+
+struct reader {
+    struct conf *conf;
+    const char *path;
+};
+
+static int put_once(void *arg, const char *key, const char *value,
+                    const char *where, struct err *e)
+{
+    const struct reader *r = arg;
+    const char *before = conf_origin(r->conf, key);
+    const size_t len = strlen(r->path);
+
+    if (before && strncmp(before, r->path, len) == 0 && before[len] == ':')
+        return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where,
+                       key, before);
+    return conf_put(r->conf, key, value, where, e);
+}
+
+int conf_read(struct conf *c, const char *path, struct err *e)
+{
+    struct reader r = { .conf = c, .path = path };
+
+    return conf_walk(path, put_once, &r, e);
 }
 
 /* ---- back to text ----------------------------------------------------- */

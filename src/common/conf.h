@@ -84,6 +84,12 @@ int conf_set(struct conf *, const char *assignment, struct err *);
 int conf_put(struct conf *, const char *key, const char *value,
              const char *where, struct err *);
 
+/* A file's assignments one by one, "section.key" each, for those who read more
+ * than one table from a file.  The walk ends when call() returns -1. */
+typedef int conf_walk_fn(void *arg, const char *key, const char *value,
+                         const char *where, struct err *);
+int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *);
+
 const struct setting *conf_find(const struct conf *, const char *key);
 /* "conf/x.ini:12", "--set", or NULL when it is the default. */
 const char *conf_origin(const struct conf *, const char *key);

@@ -8,7 +8,9 @@ src_trainer_libcoll_a_SOURCES = \
 	%D%/launch.c \
 	%D%/launch.h \
 	%D%/rendezvous.c \
-	%D%/rendezvous.h
+	%D%/rendezvous.h \
+	%D%/sweep.c \
+	%D%/sweep.h
 if HAVE_MPI
 src_trainer_libcoll_a_SOURCES += %D%/coll_mpi.c
 endif
