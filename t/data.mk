@@ -1,1 +1,7 @@
-# tests of this area
+# tests of src/data
+check_PROGRAMS += t/batch.t t/shard.t
+test_programs += t/batch.t t/shard.t
+t_batch_t_SOURCES = %D%/batch.c %D%/tap.h
+t_batch_t_LDADD = $(DATA_LIBS)
+t_shard_t_SOURCES = %D%/shard.c %D%/tap.h
+t_shard_t_LDADD = $(DATA_LIBS)

@@ -2,6 +2,7 @@
 # with the program.
 noinst_LIBRARIES += src/data/libdata.a
 src_data_libdata_a_SOURCES = \
+	%D%/batch.c \
 	%D%/batch.h \
 	%D%/corpus.c \
 	%D%/corpus.h \
@@ -14,6 +15,8 @@ src_data_libdata_a_SOURCES = \
 	%D%/jsonl.h \
 	%D%/parquet.h \
 	%D%/parquet_none.c \
+	%D%/permute.c \
+	%D%/permute.h \
 	%D%/shard.c \
 	%D%/shard.h \
 	%D%/source.c \

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/sha256.h"
 
 enum {
     LLMC_HEADER = 256 * 4,
@@ -313,6 +314,21 @@ uint32_t shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out)
         }
     }
     return max;
+}
+
+void shard_sample(const struct shard *s, struct sha256 *h)
+{
+    enum { ALL = 1 << 20, BLOCKS = 64, BLOCK = 4096 };
+    const uint64_t size = s->size;
+    const char *map = s->map;
+
+    sha256_add(h, &size, sizeof size);
+    if (size <= ALL) {
+        sha256_add(h, map, size);
+        return;
+    }
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        sha256_add(h, map + (size - BLOCK) / (BLOCKS - 1) * i, BLOCK);
 }
 
 /* Writing */

@@ -66,6 +66,11 @@ static inline uint32_t shard_id(const struct shard *s, int64_t i)
  */
 uint32_t shard_copy(const struct shard *, int64_t i, int64_t n, int32_t *out);
 
+/* Add the size and a sample of the content: all of a file of 1 MiB or less,
+ * else 64 blocks of 4 KiB, spread evenly. */
+struct sha256;
+void shard_sample(const struct shard *, struct sha256 *);
+
 struct shard_out {
     struct save save;
     enum shard_format format;
