@@ -46,7 +46,7 @@ struct dev_type {
 
 struct dev {
     const struct dev_type *type;
-    const struct ops *ops;              /* type->ops, or &ref_ops */
+    const struct ops *ops;              /* chosen when it opens */
     int index;                          /* which of several GPUs */
     int threads;                        /* of the CPU; 0 chooses */
     bool deterministic;                 /* same bits for any thread count */
@@ -58,7 +58,10 @@ struct dev {
 extern const struct dev_type cpu_dev, cuda_dev;
 extern const struct dev_type *const dev_types[];  /* ends with NULL */
 
-/* name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto". */
+/*
+ * name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto".
+ * threads and deterministic are read; everything else is set.
+ */
 int dev_open(struct dev *, const char *name, struct err *);
 int dev_sync(struct dev *, struct err *);
 void dev_close(struct dev *);

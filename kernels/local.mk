@@ -1,1 +1,49 @@
-KERNELS_LIBS = $(COMMON_LIBS)
+noinst_LIBRARIES += \
+	kernels/libkernels.a \
+	kernels/libcpu-avx512.a \
+	kernels/libcpu-avx2.a \
+	kernels/libcpu-plain.a
+
+kernels_libkernels_a_SOURCES = \
+	%D%/act.c \
+	%D%/attention.c \
+	%D%/cpu.c \
+	%D%/cpu.h \
+	%D%/dev.c \
+	%D%/dev.h \
+	%D%/embed.c \
+	%D%/half.h \
+	%D%/head.c \
+	%D%/linear.c \
+	%D%/norm.c \
+	%D%/ops.h \
+	%D%/optim.c \
+	%D%/point.c \
+	%D%/ref.h \
+	%D%/tensor.h
+kernels_libkernels_a_CFLAGS = $(AM_CFLAGS)
+
+# The CPU's own operations, compiled for each instruction set.
+cpu_sources = \
+	%D%/bend.h \
+	%D%/cpu_act.c \
+	%D%/cpu_gemm.c \
+	%D%/cpu_linear.c \
+	%D%/cpu_ops.c \
+	%D%/cpu_rows.c \
+	%D%/gemm.h \
+	%D%/rows.h \
+	%D%/vec.h
+kernels_libcpu_avx512_a_SOURCES = $(cpu_sources)
+kernels_libcpu_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512
+kernels_libcpu_avx512_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX512_CFLAGS)
+kernels_libcpu_avx2_a_SOURCES = $(cpu_sources)
+kernels_libcpu_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx2
+kernels_libcpu_avx2_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX2_CFLAGS)
+kernels_libcpu_plain_a_SOURCES = $(cpu_sources)
+kernels_libcpu_plain_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=plain
+kernels_libcpu_plain_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS)
+
+KERNELS_LIBS = kernels/libkernels.a kernels/libcpu-avx512.a \
+	kernels/libcpu-avx2.a kernels/libcpu-plain.a kernels/libkernels.a \
+	$(COMMON_LIBS)

@@ -73,7 +73,7 @@ typedef void norm_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
                          struct tensor *db, const struct tensor *x,
                          const struct tensor *w, const struct tensor *stat,
                          const struct tensor *dy, enum norm kind);
-/* sum(N,C) = a + b, then y = norm(sum).  sum may be a.  Fused; optional. */
+/* sum(N,C) = a + b, then y = norm(sum).  sum may be a. */
 typedef void add_norm_fwd_fn(struct dev *, struct tensor *sum,
                              struct tensor *y, struct tensor *stat,
                              const struct tensor *a, const struct tensor *b,
@@ -116,7 +116,7 @@ typedef void glu_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
 typedef void glu_bwd_fn(struct dev *, struct tensor *dx,
                         const struct tensor *x, const struct tensor *dy,
                         enum act kind);
-/* pre = x w' + b, y = act(pre).  Fused; optional. */
+/* pre = x w' + b, y = act(pre).  b and pre optional. */
 typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
                                struct tensor *pre, const struct tensor *x,
                                const struct tensor *w, const struct tensor *b,
@@ -275,7 +275,7 @@ static inline int64_t muon_work(int64_t R, int64_t C)
     X(attn_fwd) X(attn_bwd) X(attn_decode) X(head) X(sumsq) X(adamw) X(lion)   \
     X(sgd) X(muon)
 
-#define OPS_DECLARE(op) extern op##_fn ref_##op, cpu_##op, cuda_##op;
+#define OPS_DECLARE(op) extern op##_fn ref_##op, cuda_##op;
 OPS(OPS_DECLARE)
 #undef OPS_DECLARE
 
@@ -286,7 +286,7 @@ struct ops {
 #undef OPS_MEMBER
 };
 
-extern const struct ops ref_ops, cpu_ops, cuda_ops;
+extern const struct ops ref_ops, cuda_ops;
 
 #ifdef __cplusplus
 }

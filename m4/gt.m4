@@ -131,3 +131,21 @@ AC_MSG_NOTICE([
 $gt_rows
   Now type 'make', then 'make check'.
 ])])
+
+# GT_TRY_CFLAGS(VAR, FLAGS): those of the flags that the compiler takes, all
+# or none.
+AC_DEFUN([GT_TRY_CFLAGS],
+[AC_CACHE_CHECK([whether $CC takes $2], [gt_cv_cflags_$1],
+  [save=$CFLAGS; CFLAGS="$CFLAGS -Werror $2"
+   AC_COMPILE_IFELSE([AC_LANG_PROGRAM], [gt_cv_cflags_$1=yes],
+                     [gt_cv_cflags_$1=no])
+   CFLAGS=$save])
+AS_IF([test "x$gt_cv_cflags_$1" = xyes], [$1="$2"], [$1=])
+AC_SUBST([$1])])
+
+# GT_CPU_CFLAGS: flags of the CPU's operations and of each instruction set
+# they are compiled for; kernels/cpu.c chooses at run time.
+AC_DEFUN([GT_CPU_CFLAGS],
+[GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
+GT_TRY_CFLAGS([AVX2_CFLAGS], [-mavx2 -mfma -mf16c])
+GT_TRY_CFLAGS([AVX512_CFLAGS], [-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mprefer-vector-width=512])])

@@ -1,0 +1,105 @@
+/*
+ * act - what bends: GELU and its kin, plain and gated
+ *
+ *      gelu(x)      x Phi(x),  Phi(x) = (1 + erf(x / sqrt 2)) / 2
+ *      gelu_tanh(x) x/2 (1 + tanh(u)),  u = c (x + a x^3),  c = sqrt(2 / pi)
+ *      silu(x)      x s,  s = 1 / (1 + e^-x)
+ */
+#include "config.h"
+#include "kernels/ref.h"
+
+#include <math.h>
+
+static const double GELU_C = 0.7978845608028654, GELU_A = 0.044715;
+
+static double value(enum act kind, double x)
+{
+    switch (kind) {
+    case ACT_GELU:
+        return 0.5 * x * erfc(-x * M_SQRT1_2);
+    case ACT_GELU_TANH:
+        return 0.5 * x * (1.0 + tanh(GELU_C * (x + GELU_A * x * x * x)));
+    case ACT_RELU:
+        return x > 0.0 ? x : x != x ? x : 0.0;
+    case ACT_RELU2:
+        return x > 0.0 ? x * x : x != x ? x : 0.0;
+    case ACT_SILU:
+        return x / (1.0 + exp(-x));
+    }
+    assert(!"an activation");
+    return 0.0;
+}
+
+static double slope(enum act kind, double x)
+{
+    double s;
+
+    switch (kind) {
+    case ACT_GELU:
+        return 0.5 * erfc(-x * M_SQRT1_2) +
+               x * exp(-0.5 * x * x) * 0.5 * M_2_SQRTPI * M_SQRT1_2;
+    case ACT_GELU_TANH:
+        s = tanh(GELU_C * (x + GELU_A * x * x * x));
+        return 0.5 * (1.0 + s) +
+               0.5 * x * (1.0 - s * s) * GELU_C * (1.0 + 3.0 * GELU_A * x * x);
+    case ACT_RELU:
+        return x > 0.0 ? 1.0 : x != x ? x : 0.0;
+    case ACT_RELU2:
+        return x > 0.0 ? 2.0 * x : x != x ? x : 0.0;
+    case ACT_SILU:
+        s = 1.0 / (1.0 + exp(-x));
+        return s * (1.0 + x * (1.0 - s));
+    }
+    assert(!"an activation");
+    return 0.0;
+}
+
+void ref_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 enum act kind)
+{
+    (void)dev;
+    assert(tensor_count(y) == tensor_count(x));
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ref_set(y, i, value(kind, ref_get(x, i)));
+}
+
+void ref_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+                 const struct tensor *dy, enum act kind)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ref_add(dx, i, slope(kind, ref_get(x, i)) * ref_get(dy, i));
+}
+
+void ref_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 enum act kind)
+{
+    const int64_t N = tensor_rows(y), F = tensor_cols(y);
+
+    (void)dev;
+    assert(tensor_cols(x) == 2 * F && tensor_rows(x) == N);
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t f = 0; f < F; f++)
+            ref_set(y, n * F + f,
+                    value(kind, ref_get(x, n * 2 * F + f)) *
+                        ref_get(x, n * 2 * F + F + f));
+    }
+}
+
+void ref_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+                 const struct tensor *dy, enum act kind)
+{
+    const int64_t N = tensor_rows(dy), F = tensor_cols(dy);
+
+    (void)dev;
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t f = 0; f < F; f++) {
+            const int64_t at = n * 2 * F + f;
+            const double gate = ref_get(x, at), up = ref_get(x, at + F);
+            const double d = ref_get(dy, n * F + f);
+
+            ref_add(dx, at, slope(kind, gate) * up * d);
+            ref_add(dx, at + F, value(kind, gate) * d);
+        }
+    }
+}

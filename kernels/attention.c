@@ -1,0 +1,217 @@
+/*
+ * attention - softmax(q k' scale) v over what came before; rotary positions
+ *
+ *      s(t,u) = scale q(t).k(u),  u <= t      p = softmax over u of s
+ *      y(t) = sum over u of m(t,u) p(t,u) v(u)
+ *
+ * where m is dropout's mask, 0 or 1 / (1 - p).  Backwards, with
+ * g(t,u) = m(t,u) dy(t).v(u),
+ *
+ *      ds = p (g - sum over u of p g)
+ *      dq(t) = scale sum ds k,   dk(u) = scale sum ds q,   dv(u) = sum m p dy
+ */
+#include "config.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "kernels/ref.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
+              int64_t from, float theta, bool inverse)
+{
+    const int64_t N = tensor_rows(qkv), row = tensor_cols(qkv);
+    const int64_t D = row / (H + 2 * K);
+
+    (void)dev;
+    assert(D % 2 == 0);
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t i = 0; i < D / 2; i++) {
+            const double angle =
+                (double)(from + n % T) *
+                pow((double)theta, -2.0 * (double)i / (double)D);
+            const double c = cos(angle), s = inverse ? -sin(angle) : sin(angle);
+
+            for (int64_t h = 0; h < H + K; h++) {
+                const int64_t at = n * row + h * D + i;
+                const double a = ref_get(qkv, at);
+                const double b = ref_get(qkv, at + D / 2);
+
+                ref_set(qkv, at, a * c - b * s);
+                ref_set(qkv, at + D / 2, b * c + a * s);
+            }
+        }
+    }
+}
+
+static double mask(const struct attn *a, int64_t i)
+{
+    if (a->drop.p <= 0.0f)
+        return 1.0;
+    if (rng_uniform(a->drop.seed, a->drop.stream, a->drop.first + (uint64_t)i) <
+        a->drop.p)
+        return 0.0;
+    return 1.0 / (1.0 - (double)a->drop.p);
+}
+
+static double dot(const struct tensor *x, int64_t i, const struct tensor *y,
+                  int64_t j, int64_t n)
+{
+    double sum = 0.0;
+
+    for (int64_t d = 0; d < n; d++)
+        sum += ref_get(x, i + d) * ref_get(y, j + d);
+    return sum;
+}
+
+/* Scores to probabilities, in place; returns log(sum(exp(scores))). */
+static double softmax(double *s, int64_t n)
+{
+    double max = s[0], sum = 0.0;
+
+    for (int64_t i = 1; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    for (int64_t i = 0; i < n; i++)
+        sum += s[i] = exp(s[i] - max);
+    for (int64_t i = 0; i < n; i++)
+        s[i] /= sum;
+    return max + log(sum);
+}
+
+/* Where the query, key and value of head h of row n begin in qkv. */
+struct place {
+    int64_t q, k, v;
+};
+
+static struct place place(const struct attn *a, int64_t n, int64_t h)
+{
+    const int64_t row = (int64_t)(a->H + 2 * a->K) * a->D;
+    const int64_t group = h * a->K / a->H;
+
+    return (struct place){
+        .q = n * row + h * a->D,
+        .k = n * row + (a->H + group) * a->D,
+        .v = n * row + (a->H + a->K + group) * a->D,
+    };
+}
+
+/* p(u), u = 0..t, of head h of row n, whose sequence begins at row first. */
+static double probabilities(double *p, const struct tensor *qkv,
+                            const struct attn *a, int64_t first, int64_t n,
+                            int64_t h)
+{
+    const int64_t q = place(a, n, h).q;
+
+    for (int64_t u = 0; u <= n - first; u++)
+        p[u] =
+            (double)a->scale * dot(qkv, q, qkv, place(a, first + u, h).k, a->D);
+    return softmax(p, n - first + 1);
+}
+
+void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
+                  const struct tensor *qkv, const struct attn *a)
+{
+    const int64_t N = tensor_rows(y), H = a->H, D = a->D, T = a->T;
+    double *p = xcalloc((size_t)T, sizeof *p);
+
+    (void)dev;
+    assert(N % T == 0 && tensor_cols(y) == H * D && H % a->K == 0);
+    for (int64_t i = 0; i < N * H; i++) {
+        const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
+
+        ref_set(lse, i, probabilities(p, qkv, a, first, n, h));
+        for (int64_t u = 0; u <= t; u++)
+            p[u] *= mask(a, ((n / T * H + h) * T + t) * T + u);
+        for (int64_t d = 0; d < D; d++) {
+            double sum = 0.0;
+
+            for (int64_t u = 0; u <= t; u++)
+                sum += p[u] * ref_get(qkv, place(a, first + u, h).v + d);
+            ref_set(y, i * D + d, sum);
+        }
+    }
+    free(p);
+}
+
+void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
+                  const struct tensor *qkv, const struct tensor *y,
+                  const struct tensor *lse, const struct tensor *dy,
+                  const struct attn *a)
+{
+    const int64_t N = tensor_rows(dy), H = a->H, D = a->D, T = a->T;
+    const int64_t count = tensor_count(qkv);
+    double *sum = xcalloc((size_t)count, sizeof *sum);
+    double *p = xcalloc((size_t)T, sizeof *p);
+    double *g = xcalloc((size_t)T, sizeof *g);
+
+    (void)dev;
+    (void)y;
+    (void)lse;
+    for (int64_t i = 0; i < N * H; i++) {
+        const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
+        const int64_t q = place(a, n, h).q;
+        double mean = 0.0;
+
+        probabilities(p, qkv, a, first, n, h);
+        for (int64_t u = 0; u <= t; u++) {
+            const double m = mask(a, ((n / T * H + h) * T + t) * T + u);
+            const int64_t v = place(a, first + u, h).v;
+
+            g[u] = m * dot(dy, i * D, qkv, v, D);
+            mean += p[u] * g[u];
+            for (int64_t d = 0; d < D; d++)
+                sum[v + d] += m * p[u] * ref_get(dy, i * D + d);
+        }
+        for (int64_t u = 0; u <= t; u++) {
+            const int64_t k = place(a, first + u, h).k;
+            const double ds = (double)a->scale * p[u] * (g[u] - mean);
+
+            for (int64_t d = 0; d < D; d++) {
+                sum[q + d] += ds * ref_get(qkv, k + d);
+                sum[k + d] += ds * ref_get(qkv, q + d);
+            }
+        }
+    }
+    for (int64_t i = 0; i < count; i++)
+        ref_add(dqkv, i, sum[i]);
+    free(sum);
+    free(p);
+    free(g);
+}
+
+void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
+                     struct tensor *values, const struct tensor *qkv,
+                     int64_t at, const struct attn *a)
+{
+    const int64_t B = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
+    double *p = xcalloc((size_t)T, sizeof *p);
+
+    (void)dev;
+    assert(at < T && tensor_count(keys) == B * T * K * D);
+    for (int64_t i = 0; i < B * K * D; i++) {
+        const int64_t b = i / (K * D), j = i % (K * D);
+        const int64_t from = b * (H + 2 * K) * D + H * D + j;
+
+        ref_set(keys, (b * T + at) * K * D + j, ref_get(qkv, from));
+        ref_set(values, (b * T + at) * K * D + j, ref_get(qkv, from + K * D));
+    }
+    for (int64_t i = 0; i < B * H; i++) {
+        const int64_t b = i / H, h = i % H, group = h * K / H;
+
+        for (int64_t u = 0; u <= at; u++)
+            p[u] =
+                (double)a->scale * dot(qkv, b * (H + 2 * K) * D + h * D, keys,
+                                       ((b * T + u) * K + group) * D, D);
+        softmax(p, at + 1);
+        for (int64_t d = 0; d < D; d++) {
+            double sum = 0.0;
+
+            for (int64_t u = 0; u <= at; u++)
+                sum +=
+                    p[u] * ref_get(values, ((b * T + u) * K + group) * D + d);
+            ref_set(y, i * D + d, sum);
+        }
+    }
+    free(p);
+}

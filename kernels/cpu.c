@@ -1,0 +1,221 @@
+/*
+ * cpu - the CPU as a device: which instructions, how many threads, memory
+ */
+#include "config.h"
+#include "kernels/cpu.h"
+#include "common/mem.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
+
+/* Instruction sets, best first. */
+static bool has_avx512(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx2(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
+#else
+    return false;
+#endif
+}
+
+static bool has_c(void)
+{
+    return true;
+}
+
+static const struct isa {
+    const char *name;
+    const struct ops *ops;
+    bool (*present)(void);
+} isas[] = {
+    { "avx512", &avx512_ops, has_avx512 },
+    { "avx2", &avx2_ops, has_avx2 },
+    { "c", &plain_ops, has_c },
+};
+
+static const struct isa *choose_isa(struct err *e)
+{
+    const char *want = getenv("GTRAIN_ISA");
+
+    for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
+        const struct isa *isa = &isas[i];
+
+        if (want && *want && strcmp(isa->name, want) != 0)
+            continue;
+        if (isa->present())
+            return isa;
+        if (want && *want) {
+            err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
+                    want);
+            return NULL;
+        }
+    }
+    err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: not avx512, avx2 or c", want);
+    return NULL;
+}
+
+/* The cores this process may use. */
+static int count_cores(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return 1;
+    return CPU_COUNT(&set);
+}
+
+static int cpu_open(struct dev *dev, struct err *e)
+{
+    const struct isa *isa = choose_isa(e);
+    struct cpu *cpu;
+
+    if (!isa)
+        return -1;
+    cpu = xcalloc(1, sizeof *cpu);
+    cpu->isa = isa->name;
+    dev->state = cpu;
+    dev->ops = isa->ops;
+    if (dev->threads <= 0)
+        dev->threads = count_cores();
+    return 0;
+}
+
+static void cpu_close(struct dev *dev)
+{
+    struct cpu *cpu = dev->state;
+
+    if (cpu)
+        free(cpu->scratch);
+    free(cpu);
+    dev->state = NULL;
+}
+
+/* Large blocks sit on large pages, where the system grants them. */
+static void *cpu_alloc(struct dev *dev, size_t n, struct err *e)
+{
+    const size_t align = n >= LARGE_PAGE ? LARGE_PAGE : 64;
+    void *p = NULL;
+
+    (void)dev;
+    if (n <= SIZE_MAX - align)
+        p = aligned_alloc(align, n ? (n + align - 1) / align * align : align);
+    if (!p)
+        err_sys(e, "cannot allocate %zu bytes", n);
+    else if (n >= LARGE_PAGE)
+        madvise(p, (n + align - 1) / align * align, MADV_HUGEPAGE);
+    return p;
+}
+
+static void cpu_free(struct dev *dev, void *p)
+{
+    (void)dev;
+    free(p);
+}
+
+/* Cut by threads as the operations are, so that each touches its own first. */
+static void cpu_copy(struct dev *dev, void *dst, const void *src, size_t n)
+{
+    const size_t piece = (size_t)1 << 18;
+    const int64_t count = (int64_t)((n + piece - 1) / piece);
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
+    for (int64_t i = 0; i < count; i++) {
+        const size_t from = (size_t)i * piece;
+
+        memcpy((char *)dst + from, (const char *)src + from,
+               n - from < piece ? n - from : piece);
+    }
+}
+
+static void cpu_zero(struct dev *dev, void *dst, size_t n)
+{
+    const size_t piece = (size_t)1 << 18;
+    const int64_t count = (int64_t)((n + piece - 1) / piece);
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
+    for (int64_t i = 0; i < count; i++) {
+        const size_t from = (size_t)i * piece;
+
+        memset((char *)dst + from, 0, n - from < piece ? n - from : piece);
+    }
+}
+
+static int cpu_sync(struct dev *dev, struct err *e)
+{
+    if (!dev->failed)
+        return 0;
+    dev->failed = 0;
+    return err_set(e, ERR_SYSTEM, "%s: out of memory", dev->failed_op);
+}
+
+static char *cpu_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct cpu *cpu = dev->state;
+    char line[256], model[128] = "CPU";
+    FILE *fp = fopen("/proc/cpuinfo", "re");
+
+    while (fp && fgets(line, sizeof line, fp)) {
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    }
+    if (fp)
+        fclose(fp);
+    snprintf(out, room, "%s, %d thread%s, %s", model, dev->threads,
+             dev->threads == 1 ? "" : "s",
+             dev->ops == &ref_ops ? "reference" : cpu->isa);
+    return out;
+}
+
+void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
+{
+    struct cpu *cpu = dev->state;
+    struct err e = ERR_INIT;
+
+    if (bytes > cpu->room) {
+        free(cpu->scratch);
+        cpu->room = 0;
+        cpu->scratch = cpu_alloc(dev, bytes, &e);
+        if (!cpu->scratch) {
+            dev->failed = 1;
+            dev->failed_op = op;
+            return NULL;
+        }
+        cpu->room = bytes;
+    }
+    return cpu->scratch;
+}
+
+const struct dev_type cpu_dev = {
+    .name = "cpu",
+    .ops = &plain_ops,
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .put = cpu_copy,
+    .get = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .describe = cpu_describe,
+};

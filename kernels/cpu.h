@@ -1,0 +1,47 @@
+#ifndef KERNELS_CPU_H
+#define KERNELS_CPU_H
+
+#include "kernels/dev.h"
+
+/*
+ * cpu - what the CPU's operations share: threads, scratch memory, a BLAS
+ *
+ * The operations are compiled three times from the same files, cpu_NAME.c,
+ * for three instruction sets; the device takes the table of the best one the
+ * machine has when it opens, or of the one GTRAIN_ISA names.  CPU(op) is the
+ * name of an operation in the set being compiled: avx512_act_fwd.
+ *
+ * A thread that computes a share of an operation never depends on how many
+ * others there are: work is cut into pieces by its shape alone, and what is
+ * summed over pieces is summed in their order.  So the results have the same
+ * bits for any number of threads.
+ */
+#define CPU_PASTE2(a, b) a##_##b
+#define CPU_PASTE(a, b)  CPU_PASTE2(a, b)
+#define CPU(op)          CPU_PASTE(CPU_ISA, op)
+
+#define CPU_DECLARE(op) extern op##_fn avx512_##op, avx2_##op, plain_##op;
+OPS(CPU_DECLARE)
+#undef CPU_DECLARE
+
+extern const struct ops avx512_ops, avx2_ops, plain_ops;
+
+struct cpu {
+    const char *isa;
+    char *scratch; /* grows to the largest need, then stays */
+    size_t room;
+};
+
+static inline int cpu_threads(const struct dev *dev)
+{
+    return dev->threads > 0 ? dev->threads : 1;
+}
+
+/*
+ * Scratch memory of the device, 64-byte aligned, valid until the next
+ * operation asks.  It grows when an operation needs more than any before, so
+ * no step after the first allocates.  NULL marks the device as failed.
+ */
+void *cpu_scratch(struct dev *, size_t bytes, const char *op);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * gemm - packing, the tile in registers, and the loops around them
+ */
+#include "config.h"
+#include "kernels/gemm.h"
+#include "kernels/vec.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+
+/*
+ * Sizes, in floats.  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
+ * cache while GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
+ * second; ROOM bounds each packed block.
+ */
+enum { K_BLOCK = 384, GROUP = 384, ROOM = 1 << 20 };
+
+/* Below this many multiplications more threads cost more than they bring. */
+static const double SMALL = 1 << 17;
+
+static inline int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- packing ----------------------------------------------------------- */
+
+/* Four consecutive numbers. */
+VEC_FN v4 load4(const void *p, enum dtype type, int64_t i)
+{
+    v4 v;
+
+    if (type == DT_F32)
+        memcpy(&v, (const float *)p + i, sizeof v);
+    else
+        v = (v4){ num_get(p, type, i), num_get(p, type, i + 1),
+                  num_get(p, type, i + 2), num_get(p, type, i + 3) };
+    return v;
+}
+
+/* out[k * width + i] = data[i * down + k]: the side in k is contiguous. */
+VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
+                 int64_t at, int64_t down, int64_t rows, int64_t K)
+{
+    int64_t i = 0;
+
+    for (; i + 4 <= rows; i += 4) {
+        const int64_t row = at + i * down;
+        int64_t k = 0;
+
+        for (; k + 4 <= K; k += 4) {
+            const v4 a = load4(data, type, row + k);
+            const v4 b = load4(data, type, row + down + k);
+            const v4 c = load4(data, type, row + 2 * down + k);
+            const v4 d = load4(data, type, row + 3 * down + k);
+            const v4 ab = __builtin_shuffle(a, b, (v4i){ 0, 4, 1, 5 });
+            const v4 AB = __builtin_shuffle(a, b, (v4i){ 2, 6, 3, 7 });
+            const v4 cd = __builtin_shuffle(c, d, (v4i){ 0, 4, 1, 5 });
+            const v4 CD = __builtin_shuffle(c, d, (v4i){ 2, 6, 3, 7 });
+            const v4 t[4] = {
+                __builtin_shuffle(ab, cd, (v4i){ 0, 1, 4, 5 }),
+                __builtin_shuffle(ab, cd, (v4i){ 2, 3, 6, 7 }),
+                __builtin_shuffle(AB, CD, (v4i){ 0, 1, 4, 5 }),
+                __builtin_shuffle(AB, CD, (v4i){ 2, 3, 6, 7 }),
+            };
+
+            for (int j = 0; j < 4; j++)
+                memcpy(out + (k + j) * width + i, &t[j], sizeof t[j]);
+        }
+        for (; k < K; k++) {
+            for (int64_t j = 0; j < 4; j++)
+                out[k * width + i + j] =
+                    num_get(data, type, row + j * down + k);
+        }
+    }
+    for (; i < rows; i++) {
+        for (int64_t k = 0; k < K; k++)
+            out[k * width + i] = num_get(data, type, at + i * down + k);
+    }
+}
+
+/* out[k * width + i] = data[i + k * right]: the side in i is contiguous. */
+VEC_FN void copy(enum dtype type, float *out, int64_t width, const void *data,
+                 int64_t at, int64_t right, int64_t rows, int64_t K)
+{
+    for (int64_t k = 0; k < K; k++, out += width, at += right) {
+        int64_t i = 0;
+
+        for (; i + VW <= rows; i += VW)
+            vf_store(out + i, vf_get(data, type, at + i));
+        if (i < rows)
+            vf_store_n(out + i, vf_get_n(data, type, at + i, rows - i),
+                       rows - i);
+    }
+}
+
+/* rows of a view whose k runs along `right`, from its element at. */
+static void pack(float *out, int64_t width, const struct view *v, int64_t at,
+                 int64_t down, int64_t right, int64_t rows, int64_t K)
+{
+    if (right == 1)
+        VEC_BY_TYPE(v->type, turn, out, width, v->data, at, down, rows, K);
+    else
+        VEC_BY_TYPE(v->type, copy, out, width, v->data, at, right, rows, K);
+}
+
+void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
+                 int64_t from, int64_t K)
+{
+    pack(out, rows, a, i * a->down + from * a->right, a->down, a->right, rows,
+         K);
+}
+
+void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
+                 int64_t from, int64_t K)
+{
+    pack(out, GEMM_NR, b, from * b->down + j * b->right, b->right, b->down,
+         cols, K);
+    for (int64_t k = 0; cols < GEMM_NR && k < K; k++)
+        memset(out + k * GEMM_NR + cols, 0,
+               (size_t)(GEMM_NR - cols) * sizeof *out);
+}
+
+/* ---- the tile ---------------------------------------------------------- */
+
+/* c += acc or c = acc, of the first cols columns. */
+VEC_FN void store_row(float *c, vf low, vf high, int64_t cols, bool add)
+{
+    if (cols == GEMM_NR) {
+        vf_store(c, add ? vf_load(c) + low : low);
+        vf_store(c + VW, add ? vf_load(c + VW) + high : high);
+    } else if (cols < VW) {
+        vf_store_n(c, add ? vf_load_n(c, cols) + low : low, cols);
+    } else {
+        vf_store(c, add ? vf_load(c) + low : low);
+        if (cols > VW)
+            vf_store_n(c + VW, add ? vf_load_n(c + VW, cols - VW) + high : high,
+                       cols - VW);
+    }
+}
+
+/* rows is a constant where this is inlined, so acc lives in registers. */
+VEC_FN void tile(const int rows, float *c, int64_t c_down,
+                 const float *restrict a, const float *restrict b, int64_t cols,
+                 int64_t K, bool add)
+{
+    vf acc[GEMM_MR][2];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+        acc[i][0] = acc[i][1] = vf_set(0.0f);
+    for (int64_t k = 0; k < K; k++, a += rows, b += GEMM_NR) {
+        const vf low = vf_load(b), high = vf_load(b + VW);
+
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i++) {
+            const vf x = vf_set(a[i]);
+
+            acc[i][0] += x * low;
+            acc[i][1] += x * high;
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++)
+        store_row(c + i * c_down, acc[i][0], acc[i][1], cols, add);
+}
+
+void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
+               int64_t rows, int64_t cols, int64_t K, bool add)
+{
+    switch (rows) {
+#define CASE(n)                                                                \
+ case n:                                                                       \
+  tile(n, c, c_down, a, b, cols, K, add);                                      \
+  return;
+        CASE(1)
+        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if defined(__AVX512F__)
+            CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
+#endif
+#undef CASE
+    }
+}
+
+/* ---- the loops --------------------------------------------------------- */
+
+/* How a product is cut: the blocks, and their number along each side. */
+struct plan {
+    int64_t k_block, n_k, rows, n_rows, cols, n_cols;
+};
+
+static struct plan plan(const struct gemm *g)
+{
+    struct plan p;
+
+    /* What is stored in 16 bits is summed in one go: no rounding between. */
+    p.n_k = g->c_type == DT_F32 ? ceil_div(g->K, K_BLOCK) : 1;
+    p.k_block = ceil_div(g->K, p.n_k);
+    p.n_rows =
+        ceil_div(g->M, ceil_div(ROOM / p.k_block + 1, GEMM_MR) * GEMM_MR);
+    p.rows = ceil_div(g->M, p.n_rows);
+    p.cols = ceil_div(ROOM / p.k_block + 1, GROUP) * GROUP;
+    p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
+    p.n_cols = ceil_div(g->N, p.cols);
+    return p;
+}
+
+size_t CPU(gemm_scratch)(const struct gemm *g)
+{
+    const struct plan p = plan(g);
+
+    return (size_t)((p.rows + p.cols) * p.k_block + 64) * sizeof(float);
+}
+
+/* One block of each side, packed; what a team of threads works on. */
+struct block {
+    const struct gemm *g;
+    float *a, *b;
+    int64_t row, rows, panels; /* of A, cut evenly into panels */
+    int64_t col, cols;
+    int64_t from, K;
+    bool add, last;
+};
+
+static int64_t panel_row(const struct block *b, int64_t panel)
+{
+    return b->rows * panel / b->panels;
+}
+
+static void pack_panel(const struct block *b, int64_t panel)
+{
+    const struct gemm *g = b->g;
+    const int64_t row = panel_row(b, panel);
+
+    gemm_pack_a(b->a + row * b->K, &g->a, b->row + row,
+                panel_row(b, panel + 1) - row, b->from, b->K);
+}
+
+static void pack_cols(const struct block *b, int64_t piece)
+{
+    const int64_t col = piece * GEMM_NR;
+
+    gemm_pack_b(b->b + col * b->K, &b->g->b, b->col + col,
+                min64(GEMM_NR, b->cols - col), b->from, b->K);
+}
+
+/* A tile that goes to 16-bit numbers, by way of floats. */
+static void tile_half(const struct block *b, int64_t row, int64_t col,
+                      const float *pa, const float *pb, int64_t rows,
+                      int64_t cols)
+{
+    const struct gemm *g = b->g;
+    float c[GEMM_MR * GEMM_NR];
+
+    gemm_tile(c, GEMM_NR, pa, pb, rows, GEMM_NR, b->K, false);
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t at = (row + i) * g->c_down + col;
+
+        for (int64_t j = 0; j < cols; j++) {
+            const float old = b->add ? num_get(g->c, g->c_type, at + j) : 0.0f;
+
+            num_put(g->c, g->c_type, at + j, c[i * GEMM_NR + j] + old);
+        }
+    }
+}
+
+/* A panel of A times a group of columns of B. */
+static void multiply(const struct block *b, int64_t panel, int64_t group)
+{
+    const struct gemm *g = b->g;
+    const int64_t start = panel_row(b, panel);
+    const int64_t rows = panel_row(b, panel + 1) - start;
+    const int64_t first = group * GROUP, end = min64(first + GROUP, b->cols);
+    const float *pa = b->a + start * b->K;
+    const int64_t row = b->row + start;
+
+    for (int64_t col = first; col < end; col += GEMM_NR) {
+        const float *pb = b->b + col * b->K;
+        const int64_t cols = min64(GEMM_NR, end - col), at = b->col + col;
+
+        if (g->c_type == DT_F32)
+            gemm_tile((float *)g->c + row * g->c_down + at, g->c_down, pa, pb,
+                      rows, cols, b->K, b->add);
+        else
+            tile_half(b, row, at, pa, pb, rows, cols);
+    }
+    if (b->last && g->after)
+        g->after(g->arg, row, b->col + first, rows, end - first);
+}
+
+/*
+ * What a team shares: the next piece to pack and the next to multiply.  A
+ * counter is set back while every thread is at the other kind of work, with a
+ * barrier before and after.
+ */
+struct team {
+    atomic_llong pack, multiply;
+};
+
+static void run_block(const struct block *b, struct team *team, bool pack_a)
+{
+    const int64_t a_pieces = pack_a ? b->panels : 0;
+    const int64_t b_pieces = ceil_div(b->cols, GEMM_NR);
+    const int64_t tasks = b->panels * ceil_div(b->cols, GROUP);
+    int64_t i;
+
+    while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
+        if (i < a_pieces)
+            pack_panel(b, i);
+        else
+            pack_cols(b, i - a_pieces);
+    }
+#pragma omp barrier
+#pragma omp master
+    atomic_store(&team->pack, 0);
+    while ((i = atomic_fetch_add(&team->multiply, 1)) < tasks)
+        multiply(b, i % b->panels, i / b->panels);
+#pragma omp barrier
+#pragma omp master
+    atomic_store(&team->multiply, 0);
+}
+
+static void run(const struct gemm *g, const struct plan *p, float *scratch,
+                struct team *team)
+{
+    struct block b = { .g = g, .a = scratch };
+
+    b.b = scratch + (p->rows * p->k_block + 15) / 16 * 16;
+    for (int64_t i = 0; i < p->n_rows; i++) {
+        b.row = i * p->rows;
+        b.rows = min64(p->rows, g->M - b.row);
+        b.panels = ceil_div(b.rows, GEMM_MR);
+        for (int64_t k = 0; k < p->n_k; k++) {
+            b.from = k * p->k_block;
+            b.K = min64(p->k_block, g->K - b.from);
+            b.add = g->add || k > 0;
+            b.last = k == p->n_k - 1;
+            for (int64_t j = 0; j < p->n_cols; j++) {
+                b.col = j * p->cols;
+                b.cols = min64(p->cols, g->N - b.col);
+                run_block(&b, team, j == 0);
+            }
+        }
+    }
+}
+
+void gemm(struct dev *dev, const struct gemm *g, void *scratch)
+{
+    const double work = (double)g->M * (double)g->N * (double)g->K;
+    const struct plan p = plan(g);
+    struct team team = { 0 };
+
+#pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
+    run(g, &p, scratch, &team);
+}

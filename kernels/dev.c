@@ -1,0 +1,89 @@
+/*
+ * dev - devices by name
+ */
+#include "config.h"
+#include "kernels/dev.h"
+#include "common/num.h"
+
+#include <string.h>
+
+const struct dev_type *const dev_types[] = { &cpu_dev,
+#ifdef HAVE_CUDA
+                                             &cuda_dev,
+#endif
+                                             NULL };
+
+const struct ops ref_ops = { .name = "ref",
+#define REF_MEMBER(op) .op = ref_##op,
+                             OPS(REF_MEMBER)
+#undef REF_MEMBER
+};
+
+static int open_type(struct dev *dev, const struct dev_type *type, int index,
+                     struct err *e)
+{
+    *dev = (struct dev){
+        .type = type,
+        .ops = type->ops,
+        .index = index,
+        .threads = dev->threads,
+        .deterministic = dev->deterministic,
+    };
+    if (type->open(dev, e) == 0)
+        return 0;
+    dev->type = NULL;
+    return -1;
+}
+
+/* The best there is: a device that does not open is passed over. */
+static int open_auto(struct dev *dev, struct err *e)
+{
+    for (int i = 1; dev_types[i]; i++) {
+        struct err why = ERR_INIT;
+
+        if (open_type(dev, dev_types[i], 0, &why) == 0)
+            return 0;
+    }
+    return open_type(dev, &cpu_dev, 0, e);
+}
+
+/* "cuda:1": the type before the colon, the index after it. */
+static int open_named(struct dev *dev, const char *name, struct err *e)
+{
+    const char *colon = strchr(name, ':');
+    const size_t len = colon ? (size_t)(colon - name) : strlen(name);
+    int64_t index = 0;
+
+    if (colon && (!num_int(colon + 1, &index) || index < 0 || index > 1023))
+        return err_set(e, ERR_USAGE, "device '%s': no number after ':'", name);
+    for (int i = 0; dev_types[i]; i++) {
+        if (strlen(dev_types[i]->name) == len &&
+            strncmp(dev_types[i]->name, name, len) == 0)
+            return open_type(dev, dev_types[i], (int)index, e);
+    }
+    return err_set(e, ERR_USAGE, "no device '%s' in this build", name);
+}
+
+int dev_open(struct dev *dev, const char *name, struct err *e)
+{
+    if (strcmp(name, "auto") == 0)
+        return open_auto(dev, e);
+    if (strcmp(name, "ref") != 0)
+        return open_named(dev, name, e);
+    if (open_type(dev, &cpu_dev, 0, e) < 0)
+        return -1;
+    dev->ops = &ref_ops;
+    return 0;
+}
+
+int dev_sync(struct dev *dev, struct err *e)
+{
+    return dev->type->sync(dev, e);
+}
+
+void dev_close(struct dev *dev)
+{
+    if (dev->type)
+        dev->type->close(dev);
+    dev->type = NULL;
+}

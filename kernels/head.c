@@ -1,0 +1,68 @@
+/*
+ * head - the classifier and its cross-entropy
+ *
+ *      l = x w',   loss = log(sum(exp(l))) - l(target)
+ *      dl = scale (softmax(l) - onehot(target)),   dx = dl w,   dw = dl' x
+ */
+#include "config.h"
+#include "common/mem.h"
+#include "kernels/ref.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Logits of row n to the gradient of its loss, in place; returns the loss. */
+static double row_loss(double *l, const struct tensor *x,
+                       const struct tensor *w, int64_t n, int32_t target,
+                       int64_t V)
+{
+    const int64_t C = tensor_cols(x);
+    double max = -INFINITY, sum = 0.0, loss;
+
+    for (int64_t v = 0; v < V; v++) {
+        l[v] = 0.0;
+        for (int64_t c = 0; c < C; c++)
+            l[v] += ref_get(x, n * C + c) * ref_get(w, v * C + c);
+        max = l[v] > max ? l[v] : max;
+    }
+    for (int64_t v = 0; v < V; v++)
+        sum += exp(l[v] - max);
+    loss = log(sum) + max - l[target];
+    for (int64_t v = 0; v < V; v++)
+        l[v] = exp(l[v] - max) / sum - (v == target);
+    return loss;
+}
+
+void ref_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
+              struct tensor *dw, const struct tensor *x, const struct tensor *w,
+              const struct tensor *target, int64_t vocab, float scale)
+{
+    const int64_t N = tensor_rows(x), C = tensor_cols(x), V = w->dim[0];
+    double *l = xcalloc((size_t)V, sizeof *l);
+    double *dws = xcalloc((size_t)(V * C), sizeof *dws);
+
+    (void)dev;
+    assert(w->dim[1] == C && vocab <= V && tensor_count(loss) == N);
+    for (int64_t n = 0; n < N; n++) {
+        const int32_t t = ref_int(target, n);
+
+        assert(t < vocab);
+        ref_set(loss, n, t < 0 ? 0.0 : row_loss(l, x, w, n, t, vocab));
+        for (int64_t c = 0; c < C; c++) {
+            double sum = 0.0;
+
+            for (int64_t v = 0; t >= 0 && v < vocab; v++) {
+                const double d = (double)scale * l[v];
+
+                sum += d * ref_get(w, v * C + c);
+                dws[v * C + c] += d * ref_get(x, n * C + c);
+            }
+            if (dx)
+                ref_add(dx, n * C + c, sum);
+        }
+    }
+    for (int64_t i = 0; dw && i < V * C; i++)
+        ref_add(dw, i, dws[i]);
+    free(l);
+    free(dws);
+}

@@ -1,0 +1,68 @@
+/*
+ * linear - y = x w' + b, the operation that takes most of the time
+ */
+#include "config.h"
+#include "kernels/ref.h"
+
+void ref_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *b)
+{
+    const int64_t N = tensor_rows(x), C = tensor_cols(x), M = w->dim[0];
+
+    (void)dev;
+    assert(w->dim[1] == C && tensor_rows(y) == N && tensor_cols(y) == M);
+    for (int64_t n = 0; n < N; n++) {
+        for (int64_t m = 0; m < M; m++) {
+            double sum = b ? ref_get(b, m) : 0.0;
+
+            for (int64_t c = 0; c < C; c++)
+                sum += ref_get(x, n * C + c) * ref_get(w, m * C + c);
+            ref_set(y, n * M + m, sum);
+        }
+    }
+}
+
+void ref_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
+                    struct tensor *db, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *dy)
+{
+    const int64_t N = tensor_rows(dy), M = tensor_cols(dy);
+    const int64_t C = tensor_cols(dw ? x : w);
+
+    (void)dev;
+    for (int64_t n = 0; dx && n < N; n++) {
+        for (int64_t c = 0; c < C; c++) {
+            double sum = 0.0;
+
+            for (int64_t m = 0; m < M; m++)
+                sum += ref_get(dy, n * M + m) * ref_get(w, m * C + c);
+            ref_add(dx, n * C + c, sum);
+        }
+    }
+    for (int64_t m = 0; dw && m < M; m++) {
+        for (int64_t c = 0; c < C; c++) {
+            double sum = 0.0;
+
+            for (int64_t n = 0; n < N; n++)
+                sum += ref_get(dy, n * M + m) * ref_get(x, n * C + c);
+            ref_add(dw, m * C + c, sum);
+        }
+    }
+    for (int64_t m = 0; db && m < M; m++) {
+        double sum = 0.0;
+
+        for (int64_t n = 0; n < N; n++)
+            sum += ref_get(dy, n * M + m);
+        ref_add(db, m, sum);
+    }
+}
+
+void ref_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
+                        const struct tensor *x, const struct tensor *w,
+                        const struct tensor *b, enum act kind)
+{
+    struct tensor *mid = pre ? pre : y;
+
+    ref_linear_fwd(dev, mid, x, w, b);
+    ref_act_fwd(dev, y, mid, kind);
+}

@@ -1,0 +1,191 @@
+/*
+ * optim - one step of each optimiser, element by element; sums of squares
+ */
+#include "config.h"
+#include "kernels/ref.h"
+
+#include <math.h>
+
+void ref_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
+{
+    const int64_t n = tensor_count(g);
+    double total = 0.0;
+
+    (void)dev;
+    assert(out->type == DT_F64);
+    for (int64_t from = 0; from < n; from += SUMSQ_CHUNK) {
+        double sum = 0.0;
+
+        for (int64_t i = from; i < n && i < from + SUMSQ_CHUNK; i++)
+            sum += ref_get(g, i) * ref_get(g, i);
+        total += sum;
+    }
+    ref_add(out, 0, total);
+}
+
+/* What the gradient is multiplied by; false if nothing may move. */
+static bool factor(const struct update *u, double *out)
+{
+    *out = (double)u->g_scale;
+    if (u->sumsq) {
+        const double sum = ref_get(u->sumsq, 0);
+        const double norm = (double)u->g_scale * sqrt(sum);
+
+        if (!isfinite(sum))
+            return false;
+        if (u->clip > 0.0f && norm > (double)u->clip)
+            *out *= (double)u->clip / norm;
+    }
+    return true;
+}
+
+/* The gradient as the rule sees it, and the weight after decoupled decay. */
+static double gradient(const struct update *u, double f, double g, double w)
+{
+    return f * g + (u->l2 ? (double)u->decay * w : 0.0);
+}
+
+static double decayed(const struct update *u, double w)
+{
+    return u->l2 ? w : w - (double)u->lr * (double)u->decay * w;
+}
+
+static void store(struct tensor *w, struct tensor *copy, int64_t i, double v)
+{
+    ref_set(w, i, v);
+    if (copy)
+        ref_set(copy, i, ref_get(w, i));
+}
+
+void ref_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
+               struct tensor *v, struct tensor *copy, const struct tensor *g,
+               const struct update *u)
+{
+    const double b1 = (double)u->beta1, b2 = (double)u->beta2;
+    const double fix1 = 1.0 - pow(b1, (double)u->step);
+    const double fix2 = 1.0 - pow(b2, (double)u->step);
+    double f;
+
+    (void)dev;
+    if (!factor(u, &f))
+        return;
+    for (int64_t i = 0; i < tensor_count(w); i++) {
+        const double old = ref_get(w, i);
+        const double d = gradient(u, f, ref_get(g, i), old);
+        const double m1 = b1 * ref_get(m, i) + (1.0 - b1) * d;
+        const double v1 = b2 * ref_get(v, i) + (1.0 - b2) * d * d;
+
+        ref_set(m, i, m1);
+        ref_set(v, i, v1);
+        store(w, copy, i,
+              decayed(u, old) - (double)u->lr * (m1 / fix1) /
+                                    (sqrt(v1 / fix2) + (double)u->eps));
+    }
+}
+
+void ref_lion(struct dev *dev, struct tensor *w, struct tensor *m,
+              struct tensor *copy, const struct tensor *g,
+              const struct update *u)
+{
+    const double b1 = (double)u->beta1, b2 = (double)u->beta2;
+    double f;
+
+    (void)dev;
+    if (!factor(u, &f))
+        return;
+    for (int64_t i = 0; i < tensor_count(w); i++) {
+        const double old = ref_get(w, i), m0 = ref_get(m, i);
+        const double d = gradient(u, f, ref_get(g, i), old);
+        const double c = b1 * m0 + (1.0 - b1) * d;
+        const double sign = c > 0.0 ? 1.0 : c < 0.0 ? -1.0 : c;
+
+        ref_set(m, i, b2 * m0 + (1.0 - b2) * d);
+        store(w, copy, i, decayed(u, old) - (double)u->lr * sign);
+    }
+}
+
+void ref_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
+             struct tensor *copy, const struct tensor *g,
+             const struct update *u)
+{
+    const double b1 = (double)u->beta1;
+    double f;
+
+    (void)dev;
+    if (!factor(u, &f))
+        return;
+    for (int64_t i = 0; i < tensor_count(w); i++) {
+        const double old = ref_get(w, i);
+        const double d = gradient(u, f, ref_get(g, i), old);
+        const double m1 = b1 * ref_get(m, i) + d;
+
+        ref_set(m, i, m1);
+        store(w, copy, i,
+              decayed(u, old) -
+                  (double)u->lr * (u->nesterov ? d + b1 * m1 : m1));
+    }
+}
+
+/* c(R,S) = alpha a(R,K) b(K,S) + beta c, or a b(S,K)' if b is turned. */
+static void multiply(float *c, const float *a, const float *b, bool turned,
+                     int64_t R, int64_t S, int64_t K, double alpha, double beta)
+{
+    for (int64_t i = 0; i < R; i++) {
+        for (int64_t j = 0; j < S; j++) {
+            double sum = 0.0;
+
+            for (int64_t k = 0; k < K; k++)
+                sum += (double)a[i * K + k] *
+                       (double)b[turned ? j * K + k : k * S + j];
+            c[i * S + j] = (float)(alpha * sum + beta * (double)c[i * S + j]);
+        }
+    }
+}
+
+void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
+              struct tensor *copy, struct tensor *work, const struct tensor *g,
+              const struct update *u)
+{
+    const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
+    const int64_t r = R < C ? R : C, c = R < C ? C : R;
+    float *x = work->data, *next = x + n, *a = next + n, *b = a + r * r;
+    double f, sum = 0.0, rate = (double)u->lr;
+
+    (void)dev;
+    assert(tensor_count(work) >= muon_work(R, C));
+    if (!factor(u, &f))
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = gradient(u, f, ref_get(g, i), ref_get(w, i));
+        const double m1 = (double)u->beta1 * ref_get(m, i) + d;
+        const double v = u->nesterov ? d + (double)u->beta1 * m1 : m1;
+        /* The side that is summed over in x x' is the long one. */
+        const int64_t to = R < C ? i : i % C * R + i / C;
+
+        ref_set(m, i, m1);
+        x[to] = (float)v;
+        sum += v * v;
+    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)((double)x[i] / (sqrt(sum) + 1e-7));
+    for (int round = 0; round < 5; round++) {
+        float *swap = x;
+
+        multiply(a, x, x, true, r, r, c, 1.0, 0.0);
+        for (int64_t i = 0; i < r * r; i++)
+            b[i] = a[i];
+        multiply(b, a, a, false, r, r, r, 2.0315, -4.7750);
+        for (int64_t i = 0; i < n; i++)
+            next[i] = x[i];
+        multiply(next, b, x, false, r, c, r, 1.0, 3.4445);
+        x = next;
+        next = swap;
+    }
+    if (R > C)
+        rate *= sqrt((double)R / (double)C);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = R < C ? i : i % C * R + i / C;
+
+        store(w, copy, i, decayed(u, ref_get(w, i)) - rate * (double)x[from]);
+    }
+}

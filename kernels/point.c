@@ -1,0 +1,68 @@
+/*
+ * point - one element at a time: sums, scaling, conversion, dropout
+ */
+#include "config.h"
+#include "common/rng.h"
+#include "kernels/ref.h"
+
+void ref_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
+                 const struct tensor *b)
+{
+    (void)dev;
+    assert(tensor_count(y) == tensor_count(a));
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, ref_get(a, i) + ref_get(b, i));
+}
+
+void ref_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
+{
+    (void)dev;
+    assert(tensor_count(y) == tensor_count(x));
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_add(y, i, ref_get(x, i));
+}
+
+void ref_scale(struct dev *dev, struct tensor *y, float factor)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, ref_get(y, i) * (double)factor);
+}
+
+void ref_fill(struct dev *dev, struct tensor *y, float value)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, (double)value);
+}
+
+void ref_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
+{
+    (void)dev;
+    assert(tensor_count(y) == tensor_count(x));
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, ref_get(x, i));
+}
+
+static double kept(const struct dropout *d, int64_t i, double x)
+{
+    if (rng_uniform(d->seed, d->stream, d->first + (uint64_t)i) < d->p)
+        return 0.0;
+    return x / (1.0 - (double)d->p);
+}
+
+void ref_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                     const struct dropout *d)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        ref_set(y, i, kept(d, i, ref_get(x, i)));
+}
+
+void ref_dropout_bwd(struct dev *dev, struct tensor *dx,
+                     const struct tensor *dy, const struct dropout *d)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_count(dx); i++)
+        ref_add(dx, i, kept(d, i, ref_get(dy, i)));
+}

@@ -1,0 +1,71 @@
+#ifndef KERNELS_REF_H
+#define KERNELS_REF_H
+
+#include <assert.h>
+
+#include "kernels/half.h"
+#include "kernels/ops.h"
+
+/*
+ * ref - how the references read and write numbers
+ *
+ * A reference computes in double whatever the type of its tensors, and rounds
+ * once, when it stores.  ref_add() is what "adds into" means in ops.h: call it
+ * once for each element, with the whole sum.
+ */
+static inline double ref_get(const struct tensor *t, int64_t i)
+{
+    switch (t->type) {
+    case DT_F32:
+        return (double)((const float *)t->data)[i];
+    case DT_BF16:
+        return (double)float_from_bf16(((const uint16_t *)t->data)[i]);
+    case DT_F16:
+        return (double)float_from_f16(((const uint16_t *)t->data)[i]);
+    case DT_F64:
+        return ((const double *)t->data)[i];
+    case DT_I32:
+        return (double)((const int32_t *)t->data)[i];
+    case DT_COUNT:
+        break;
+    }
+    assert(!"a type");
+    return 0.0;
+}
+
+static inline void ref_set(struct tensor *t, int64_t i, double v)
+{
+    switch (t->type) {
+    case DT_F32:
+        ((float *)t->data)[i] = (float)v;
+        return;
+    case DT_BF16:
+        ((uint16_t *)t->data)[i] = bf16_from_float((float)v);
+        return;
+    case DT_F16:
+        ((uint16_t *)t->data)[i] = f16_from_float((float)v);
+        return;
+    case DT_F64:
+        ((double *)t->data)[i] = v;
+        return;
+    case DT_I32:
+        ((int32_t *)t->data)[i] = (int32_t)v;
+        return;
+    case DT_COUNT:
+        break;
+    }
+    assert(!"a type");
+}
+
+static inline void ref_add(struct tensor *t, int64_t i, double v)
+{
+    ref_set(t, i, t->fresh ? v : ref_get(t, i) + v);
+}
+
+static inline int32_t ref_int(const struct tensor *t, int64_t i)
+{
+    assert(t->type == DT_I32);
+    return ((const int32_t *)t->data)[i];
+}
+
+#endif
