@@ -10,6 +10,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/err.h \
 	%D%/hash.c \
 	%D%/hash.h \
+	%D%/http.c \
+	%D%/http.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

@@ -432,18 +432,21 @@ static int find_lines(struct corpus *c, struct block *b, struct err *e)
 
     for (int64_t line = b->at.line; at < end; at = next, line++) {
         char *newline = memchr(at, '\n', (size_t)(end - at)), *text;
+        struct err why;
         size_t len;
         int got;
 
         next = newline ? newline + 1 : end;
         got = jsonl_field(at, (size_t)((newline ? newline : end) - at),
-                          c->field, &text, &len, e);
+                          c->field, &text, &len, &why);
         if (got > 0) {
             add_doc(b, text, len, line, true, true);
         } else if (got < 0) {
-            err_wrap(e, "%s:%lld", shown_name(b->file), (long long)line);
-            if (bad_line(c, e) < 0)
+            err_wrap(&why, "%s:%lld", shown_name(b->file), (long long)line);
+            if (bad_line(c, &why) < 0) {
+                *e = why;
                 return -1;
+            }
         }
     }
     return 0;
@@ -515,20 +518,24 @@ static int find_docs(struct corpus *c, struct block *b, struct err *e)
 int corpus_next(struct corpus *c, struct block **out, struct err *e)
 {
     struct block *b = NULL;
+    bool failed;
 
     pthread_mutex_lock(&c->lock);
     while (!c->n && !c->ended && !c->failed)
         pthread_cond_wait(&c->filled, &c->lock);
-    if (c->n) {
+    failed = !c->n && c->failed;
+    if (failed) {
+        *e = c->why;
+    } else if (c->n) {
         b = c->queue[c->first];
         c->first = (c->first + 1) % BLOCKS_MAX;
         c->n--;
-    } else if (c->failed) {
-        *e = c->why;
     }
     pthread_mutex_unlock(&c->lock);
+    if (failed)
+        return -1;
     if (!b)
-        return e->kind != ERR_NONE ? -1 : 0;
+        return 0;
     if (find_docs(c, b, e) < 0) {
         corpus_done(c, b);
         return fail(c, e);

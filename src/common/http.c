@@ -1,0 +1,532 @@
+#include "config.h"
+#include "common/http.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "common/sig.h"
+
+enum { MAX_REPLY = 64 << 20, REDIRECTS = 10 };
+
+struct http {
+    CURL *curl;
+    struct http_conf conf;
+    char *agent;
+    uint64_t waits; /* so far, for the jitter */
+};
+
+/* One call, over all its tries. */
+struct job {
+    const struct http_call *call;
+    struct http_reply *reply;
+    CURL *curl;
+    int64_t done; /* bytes delivered */
+
+    /* of this try */
+    int64_t skip;     /* bytes of the body to drop */
+    bool judged;      /* the status was looked at */
+    bool body_counts; /* it is what was asked for */
+    bool range_wrong, changed, too_long;
+    int64_t sent; /* of the file */
+    char error[CURL_ERROR_SIZE];
+};
+
+static void start_curl(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+struct http *http_open(const struct http_conf *conf, struct err *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct http *h = xcalloc(1, sizeof *h);
+
+    pthread_once(&once, start_curl);
+    h->curl = curl_easy_init();
+    if (!h->curl) {
+        err_set(e, ERR_SYSTEM, "cannot start libcurl");
+        free(h);
+        return NULL;
+    }
+    if (conf)
+        h->conf = *conf;
+    h->agent = conf && conf->agent ? xstrdup(conf->agent)
+                                   : xasprintf("gtrain/%s", PACKAGE_VERSION);
+    h->conf.tries = h->conf.tries ? h->conf.tries : 6;
+    h->conf.connect = h->conf.connect > 0 ? h->conf.connect : 20;
+    h->conf.stall = h->conf.stall > 0 ? h->conf.stall : 60;
+    h->conf.wait = h->conf.wait > 0 ? h->conf.wait : 1;
+    h->conf.wait_most = h->conf.wait_most > 0 ? h->conf.wait_most : 60;
+    return h;
+}
+
+void http_close(struct http *h)
+{
+    if (!h)
+        return;
+    curl_easy_cleanup(h->curl);
+    free(h->agent);
+    free(h);
+}
+
+void http_reply_clear(struct http_reply *r)
+{
+    buf_clear(&r->body);
+    free(r->tag);
+    free(r->type);
+    *r = (struct http_reply)HTTP_REPLY_INIT;
+}
+
+/* What arrives */
+
+static void keep(char **field, const char *value, size_t n)
+{
+    while (n && (*value == ' ' || *value == '\t')) {
+        value++;
+        n--;
+    }
+    while (n && (value[n - 1] == '\r' || value[n - 1] == '\n' ||
+                 value[n - 1] == ' '))
+        n--;
+    free(*field);
+    *field = xstrndup(value, n);
+}
+
+/* "bytes 100-199/1000", "bytes 100-199/" and a star, or a star for the first */
+static void content_range(struct job *j, const char *value)
+{
+    long long first = -1, last, size = -1;
+
+    if (sscanf(value, " bytes %lld-%lld/%lld", &first, &last, &size) >= 2)
+        j->range_wrong = first != j->call->from + j->done;
+    else
+        (void)sscanf(value, " bytes */%lld", &size);
+    if (size >= 0)
+        j->reply->size = size;
+}
+
+static size_t on_header(char *data, size_t one, size_t n, void *arg)
+{
+    struct job *j = arg;
+    const char *colon = memchr(data, ':', n);
+    const size_t name = colon ? (size_t)(colon - data) : 0;
+    const char *value = data + name + 1;
+    char *text;
+
+    (void)one;
+    if (n > 5 && memcmp(data, "HTTP/", 5) == 0) { /* a new reply begins */
+        j->range_wrong = false;
+        keep(&j->reply->type, "", 0);
+    } else if (name == 4 && strncasecmp(data, "etag", 4) == 0) {
+        const char *was = j->reply->tag;
+
+        text = NULL;
+        keep(&text, value, n - name - 1);
+        j->changed = j->done && was && strcmp(was, text) != 0;
+        free(j->reply->tag);
+        j->reply->tag = text;
+    } else if (name == 12 && strncasecmp(data, "content-type", 12) == 0) {
+        keep(&j->reply->type, value, n - name - 1);
+    } else if (name == 13 && strncasecmp(data, "content-range", 13) == 0) {
+        text = xstrndup(value, n - name - 1);
+        content_range(j, text);
+        free(text);
+    }
+    return n;
+}
+
+/* The first piece of a body: is it the thing itself, and from where on? */
+static void judge(struct job *j)
+{
+    curl_off_t length = -1;
+
+    j->judged = true;
+    j->skip = 0;
+    curl_easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &j->reply->status);
+    j->body_counts = j->reply->status / 100 == 2;
+    curl_easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (j->reply->status == 206)
+        return;
+    j->range_wrong = false;
+    j->reply->size = length;
+    if (j->body_counts)
+        j->skip = j->call->from + j->done;
+}
+
+static size_t on_body(char *data, size_t one, size_t n, void *arg)
+{
+    struct job *j = arg;
+    const size_t all = n;
+    const size_t max = j->call->max ? j->call->max : MAX_REPLY;
+
+    (void)one;
+    if (!j->judged)
+        judge(j);
+    if (j->body_counts && (j->range_wrong || j->changed))
+        return 0;
+    if (j->skip) {
+        const size_t drop = j->skip < (int64_t)n ? (size_t)j->skip : n;
+
+        j->skip -= (int64_t)drop;
+        data += drop;
+        n -= drop;
+        if (!n)
+            return all;
+    }
+    if (j->body_counts && j->call->sink) {
+        j->done += (int64_t)n;
+        j->reply->stopped = !j->call->sink(j->call->arg, data, n);
+        return j->reply->stopped ? 0 : all;
+    }
+    if (n > max - j->reply->body.len) {
+        j->too_long = j->body_counts;
+        return j->too_long ? 0 : all;
+    }
+    buf_add(&j->reply->body, data, n);
+    j->done += j->body_counts ? (int64_t)n : 0;
+    return all;
+}
+
+static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
+                       curl_off_t d)
+{
+    (void)arg;
+    (void)a;
+    (void)b;
+    (void)c;
+    (void)d;
+    return sig_caught() != 0;
+}
+
+/* What is sent from a file */
+
+static size_t on_read(char *data, size_t one, size_t n, void *arg)
+{
+    struct job *j = arg;
+    const int64_t left = (int64_t)j->call->len - j->sent;
+    ssize_t got;
+
+    (void)one;
+    if ((int64_t)n > left)
+        n = (size_t)left;
+    got = n ? pread(j->call->fd, data, n, j->call->fd_at + j->sent) : 0;
+    if (got < 0 || (n && got == 0))
+        return CURL_READFUNC_ABORT;
+    j->sent += got;
+    return (size_t)got;
+}
+
+static int on_seek(void *arg, curl_off_t at, int whence)
+{
+    struct job *j = arg;
+
+    if (whence != SEEK_SET || at < 0 || at > (curl_off_t)j->call->len)
+        return CURL_SEEKFUNC_CANTSEEK;
+    j->sent = at;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* One try */
+
+static void set_protocols(CURL *c)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    const long web = CURLPROTO_HTTP | CURLPROTO_HTTPS;
+
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS, web);
+    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS, web);
+#endif
+}
+
+static void set_body(struct job *j)
+{
+    const struct http_call *call = j->call;
+    CURL *c = j->curl;
+
+    if (call->fd > 0) {
+        curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->len);
+        curl_easy_setopt(c, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(c, CURLOPT_READDATA, (void *)j);
+        curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
+        curl_easy_setopt(c, CURLOPT_SEEKDATA, (void *)j);
+    } else if (call->body) {
+        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->len);
+        curl_easy_setopt(c, CURLOPT_POSTFIELDS, call->body);
+    }
+    if (call->method && strcmp(call->method, "HEAD") == 0)
+        curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+    else if (call->method)
+        curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+static void set_credentials(CURL *c, const struct http_call *call)
+{
+    if (call->bearer) {
+        curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        curl_easy_setopt(c, CURLOPT_XOAUTH2_BEARER, call->bearer);
+    } else if (call->user) {
+        curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(c, CURLOPT_USERNAME, call->user);
+        curl_easy_setopt(c, CURLOPT_PASSWORD,
+                         call->password ? call->password : "");
+    }
+}
+
+static struct curl_slist *make_headers(const struct job *j)
+{
+    const char *const *h = j->call->header;
+    const char *tag = j->done ? j->reply->tag : j->call->tag;
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+
+    for (; h && *h; h++)
+        list = curl_slist_append(list, *h);
+    if (j->call->from + j->done > 0 && tag && tag[0] == '"') {
+        char *line = xasprintf("If-Range: %s", tag);
+
+        list = curl_slist_append(list, line);
+        free(line);
+    }
+    return list;
+}
+
+static CURLcode try_once(struct http *h, struct job *j)
+{
+    struct curl_slist *headers = make_headers(j);
+    const int64_t from = j->call->from + j->done;
+    char range[32];
+    CURL *c = h->curl;
+    CURLcode code;
+
+    j->judged = j->body_counts = j->range_wrong = false;
+    j->changed = j->too_long = false;
+    j->sent = 0;
+    j->error[0] = '\0';
+    j->reply->status = 0;
+    if (!j->done)
+        buf_trim(&j->reply->body, 0);
+    curl_easy_reset(c);
+    curl_easy_setopt(c, CURLOPT_URL, j->call->url);
+    curl_easy_setopt(c, CURLOPT_USERAGENT, h->agent);
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, j->error);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
+    curl_easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
+    set_protocols(c);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+                     lround(h->conf.connect * 1000));
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, lround(ceil(h->conf.stall)));
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, lround(h->conf.secs * 1000));
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, (void *)j);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, (void *)j);
+    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    set_credentials(c, j->call);
+    set_body(j);
+    if (from > 0) {
+        snprintf(range, sizeof range, "%lld-", (long long)from);
+        curl_easy_setopt(c, CURLOPT_RANGE, range);
+    }
+    code = curl_easy_perform(c);
+    curl_slist_free_all(headers);
+    if (!j->judged)
+        judge(j);
+    j->reply->tries++;
+    return code;
+}
+
+/* After it */
+
+enum outcome { DONE, AGAIN, FAILED };
+
+static void describe_status(const struct job *j, struct err *e)
+{
+    const char *body = j->reply->body.s;
+    const int n = (int)strcspn(body, "\r\n");
+
+    err_set(e, ERR_REMOTE, "%s: the server answers %ld%s%.*s", j->call->url,
+            j->reply->status, n && *body != '<' ? ": " : "",
+            *body == '<' ? 0
+            : n < 200    ? n
+                         : 200,
+            body);
+}
+
+/* A status that may be another one next time. */
+static bool is_passing(long status, bool once)
+{
+    static const long passing[] = { 429, 503, 408, 425, 500, 502, 504 };
+    const size_t n = once ? 2 : sizeof passing / sizeof passing[0];
+
+    for (size_t i = 0; i < n; i++)
+        if (status == passing[i])
+            return true;
+    return false;
+}
+
+/* Did we stop before the server can have acted on the request? */
+static bool is_before(CURLcode code)
+{
+    return code == CURLE_COULDNT_RESOLVE_HOST ||
+           code == CURLE_COULDNT_RESOLVE_PROXY ||
+           code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR;
+}
+
+/* Failures that no further try would change. */
+static bool is_final(CURLcode code)
+{
+    static const CURLcode final[] = {
+        CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
+        CURLE_TOO_MANY_REDIRECTS,   CURLE_PEER_FAILED_VERIFICATION,
+        CURLE_SSL_CACERT_BADFILE,   CURLE_OUT_OF_MEMORY,
+        CURLE_READ_ERROR,
+    };
+
+    for (size_t i = 0; i < sizeof final / sizeof final[0]; i++)
+        if (code == final[i])
+            return true;
+    return false;
+}
+
+static enum outcome after(const struct job *j, CURLcode code, struct err *e)
+{
+    const struct http_call *call = j->call;
+    struct http_reply *r = j->reply;
+
+    if (r->stopped)
+        return DONE;
+    if (code == CURLE_ABORTED_BY_CALLBACK && sig_caught()) {
+        err_set(e, ERR_INTERRUPTED, "%s: stopped by a signal", call->url);
+        return FAILED;
+    }
+    if (j->too_long || j->changed || j->range_wrong) {
+        err_set(e, ERR_REMOTE, "%s: %s", call->url,
+                j->too_long  ? "the reply is too long"
+                : j->changed ? "changed while it was fetched; start again"
+                             : "the server sent another range than asked for");
+        return FAILED;
+    }
+    if (r->status == 416 && call->from + j->done > 0 &&
+        r->size == call->from + j->done)
+        return DONE; /* there is no rest */
+    if (code != CURLE_OK) {
+        err_set(e, ERR_REMOTE, "%s: %s", call->url,
+                j->error[0] ? j->error : curl_easy_strerror(code));
+        return is_final(code) || (call->once && !is_before(code)) ? FAILED
+                                                                  : AGAIN;
+    }
+    if (r->status / 100 == 2)
+        return DONE;
+    describe_status(j, e);
+    return is_passing(r->status, call->once) ? AGAIN : FAILED;
+}
+
+/* How long the server wants us to wait, or what our own patience says. */
+static double wait_for(struct http *h, int tries)
+{
+    const double jitter =
+        (double)rng_uniform((uint64_t)getpid(), RNG_SAMPLE, h->waits++);
+    double secs = h->conf.wait * ldexp(1, tries - 1);
+    curl_off_t asked = 0;
+
+    curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &asked);
+    if (asked > 0)
+        return (double)asked;
+    secs = secs < h->conf.wait_most ? secs : h->conf.wait_most;
+    return secs * (0.5 + 0.5 * jitter);
+}
+
+static int wait_secs(double secs, struct err *e)
+{
+    const double end = clock_mono() + secs;
+    double left;
+
+    while ((left = end - clock_mono()) > 0) {
+        if (sig_caught())
+            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+        poll(NULL, 0, (int)fmin(ceil(left * 1000), 200));
+    }
+    return 0;
+}
+
+int http_do(struct http *h, const struct http_call *call,
+            struct http_reply *reply, struct err *e)
+{
+    struct job j = { .call = call, .reply = reply, .curl = h->curl };
+    struct err why = ERR_INIT;
+
+    http_reply_clear(reply);
+    for (int tries = 1;; tries++) {
+        const int64_t had = j.done;
+        const CURLcode code = try_once(h, &j);
+        const enum outcome o = after(&j, code, &why);
+        double secs;
+
+        if (o == DONE)
+            return 0;
+        *e = why;
+        if (o == FAILED)
+            return -1;
+        if (j.done > had)
+            tries = 1; /* it went on, so patience begins anew */
+        if (tries >= h->conf.tries)
+            return tries == 1 ? -1
+                              : err_wrap(e, "gave up after %d tries", tries);
+        secs = wait_for(h, tries);
+        if (secs > h->conf.wait_most)
+            return err_wrap(e, "the server asks to wait %.0f s", secs);
+        log_warn("%s; trying again in %.1f s", why.text, secs);
+        *e = (struct err)ERR_INIT;
+        if (wait_secs(secs, e) < 0)
+            return -1;
+    }
+}
+
+char *http_host(const char *url)
+{
+    CURLU *u = curl_url();
+    char *part = NULL, *host = NULL;
+
+    if (u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_url_get(u, CURLUPART_HOST, &part, 0) == CURLUE_OK) {
+        host = xstrdup(part);
+        for (char *c = host; *c; c++)
+            if (*c >= 'A' && *c <= 'Z')
+                *c = (char)(*c + 'a' - 'A');
+    }
+    curl_free(part);
+    curl_url_cleanup(u);
+    return host;
+}
+
+void http_escape(struct buf *b, const char *text)
+{
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+
+        if ((c >= '0' && c <= '9') ||
+            ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || strchr("-._~", c))
+            buf_char(b, (char)c);
+        else
+            buf_printf(b, "%%%02X", c);
+    }
+}

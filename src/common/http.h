@@ -1,0 +1,105 @@
+#ifndef COMMON_HTTP_H
+#define COMMON_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+
+/*
+ * http - requests that survive a bad network; knows no one's API
+ *
+ *      struct http *http = http_open(NULL, e);
+ *      struct http_reply r = HTTP_REPLY_INIT;
+ *      const struct http_call c = { .method = "POST", .url = url,
+ *                                   .header = headers, .bearer = token,
+ *                                   .body = text, .len = strlen(text) };
+ *
+ *      if (http_do(http, &c, &r, e) < 0)
+ *          ...                     r.status says more, 0 if there was no reply
+ *      use(r.body.s);
+ *      http_reply_clear(&r);
+ *      http_close(http);
+ *
+ * A handle keeps its connections, so many calls should share one; one thread
+ * at a time may use it.  Proxies come from the environment, as curl(1) reads
+ * it.
+ *
+ * A try that fails on the network, stalls, or is answered 408, 425, 429, 500,
+ * 502, 503 or 504 is made again after a growing, jittered wait, or as long as
+ * Retry-After asks; each is logged.  `once` is for calls that must not be
+ * repeated when the server may have acted on them: those are tried again only
+ * if the connection failed or the answer was 429 or 503.  Redirects are
+ * followed.  user, password and bearer are sent to the host of url alone; so
+ * is no header that you add, but for Authorization, therefore put secrets in
+ * none.
+ *
+ * The body of a reply goes to r.body, or, with a sink, there piece by piece.
+ * If a try breaks off in the middle the next one asks for the rest only, and
+ * where a server does not know ranges what was delivered before is dropped, so
+ * a sink sees each byte once.  It returns false to have no more: http_do()
+ * then succeeds with r.stopped set.
+ *
+ * 0 is a final status of 2xx.  Anything else is ERR_REMOTE, with the status
+ * and the beginning of the body in the text; a signal (sig.h) that stops a
+ * transfer or a wait is ERR_INTERRUPTED.
+ */
+struct http;
+
+struct http_conf {      /* zeroed: the defaults */
+    const char *agent;  /* gtrain/VERSION */
+    int tries;          /* 6 */
+    double connect;     /* seconds to connect in: 20 */
+    double stall;       /* seconds without a byte that end a try: 60 */
+    double secs;        /* for a whole try: no limit */
+    double wait;        /* seconds before the second try: 1, then doubled */
+    double wait_most;   /* but never more: 60; a longer Retry-After fails */
+};
+
+typedef bool http_sink_fn(void *arg, const void *data, size_t n);
+
+struct http_call {
+    const char *method;         /* NULL: GET, or POST when there is a body */
+    const char *url;
+    const char *const *header;  /* "Name: value" each, then NULL; or NULL */
+    const char *user, *password, *bearer;
+    const void *body;           /* what is sent: len bytes in memory, or, */
+    int fd;                     /* if fd > 0, of this file from fd_at on */
+    int64_t fd_at;
+    size_t len;
+    bool once;
+    int64_t from;               /* leave out so many bytes of what is there */
+    const char *tag;            /* and only if its ETag is still this one */
+    http_sink_fn *sink;
+    void *arg;
+    size_t max;                 /* bytes of r.body; 0: 64 MiB */
+};
+
+struct http_reply {
+    long status;                /* the last one; 0 if nobody answered */
+    struct buf body;
+    char *tag;                  /* ETag, or NULL */
+    char *type;                 /* Content-Type, or NULL */
+    int64_t size;               /* of the whole thing, or -1 */
+    bool stopped;               /* by the sink */
+    int tries;
+};
+
+#define HTTP_REPLY_INIT { 0, BUF_INIT, NULL, NULL, -1, false, 0 }
+
+struct http *http_open(const struct http_conf *, struct err *);
+void http_close(struct http *);         /* NULL is fine */
+int http_do(struct http *, const struct http_call *, struct http_reply *,
+            struct err *);
+void http_reply_clear(struct http_reply *);
+
+/* The host of a URL, lower case, without port or user; the caller frees it;
+ * NULL when it is no URL. */
+char *http_host(const char *url);
+
+/* As a part of a URL: everything but letters, digits and -._~ as %XX. */
+void http_escape(struct buf *, const char *text);
+
+#endif
