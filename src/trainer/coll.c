@@ -19,7 +19,9 @@ struct job {
     enum { JOB_SUM, JOB_REDUCE, JOB_GATHER, JOB_BCAST, JOB_SUM_F64 } kind;
     void *out;
     const void *in;
-    size_t n;
+    int64_t n; /* elements, or bytes to broadcast */
+    const int64_t *cut;
+    size_t size; /* of an element */
     int root;
     bool fresh;
 };
@@ -36,14 +38,16 @@ struct coll_queue {
     double failed_at;
     struct err err;
     struct coll_part *part; /* scratch of the thread */
+    int64_t *cut;
+    const float **from;
     float *scratch;         /* size * CHUNK floats */
 };
 
 /* acc = acc + part of rank 0 + part of rank 1 + ..., element by element. */
 static void add_in_order(float *acc, const float *const *part, int size,
-                         size_t n, bool fresh)
+                         int64_t n, bool fresh)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         float sum = fresh ? 0.0f : acc[i];
 
         for (int r = 0; r < size; r++)
@@ -52,49 +56,58 @@ static void add_in_order(float *acc, const float *const *part, int size,
     }
 }
 
-/* Part `rank` of in is summed into acc; parts lie `stride` floats apart. */
-static int reduce(struct coll *c, float *acc, const float *in, size_t stride,
-                  size_t n, bool fresh, struct err *e)
+/* How many elements of a part are in flight in the round that begins at
+ * `at`. */
+static int64_t in_round(int64_t part, int64_t at)
 {
-    struct coll_queue *q = c->queue;
-    const float **from = xcalloc((size_t)c->size, sizeof *from);
-    int ret = 0;
-
-    for (size_t at = 0; ret == 0 && at < n; at += CHUNK) {
-        const size_t now = n - at < CHUNK ? n - at : CHUNK;
-
-        for (int r = 0; r < c->size; r++) {
-            q->part[r] = (struct coll_part){
-                .send = in + (size_t)r * stride + at,
-                .send_bytes = now * sizeof(float),
-                .recv = q->scratch + (size_t)r * CHUNK,
-                .recv_bytes = now * sizeof(float),
-            };
-            from[r] = q->part[r].recv;
-        }
-        from[c->rank] = q->part[c->rank].send;
-        ret = c->type->exchange(c, q->part, e);
-        if (ret == 0)
-            add_in_order(acc + at, from, c->size, now, fresh);
-    }
-    free(from);
-    return ret;
+    return part <= at ? 0 : part - at < CHUNK ? part - at : CHUNK;
 }
 
-static int gather(struct coll *c, void *out, const void *in, size_t bytes,
+/* acc may be the own part of in. */
+static int reduce(struct coll *c, float *acc, const float *in,
+                  const int64_t *cut, bool fresh, struct err *e)
+{
+    struct coll_queue *q = c->queue;
+    const int64_t own = cut[c->rank + 1] - cut[c->rank];
+    int64_t most = 0;
+
+    for (int r = 0; r < c->size; r++)
+        if (cut[r + 1] - cut[r] > most)
+            most = cut[r + 1] - cut[r];
+    for (int64_t at = 0; at < most; at += CHUNK) {
+        const int64_t now = in_round(own, at);
+
+        for (int r = 0; r < c->size; r++) {
+            const int64_t n = in_round(cut[r + 1] - cut[r], at);
+
+            q->part[r] = (struct coll_part){
+                .send = in + cut[r] + at,
+                .send_bytes = (size_t)n * sizeof(float),
+                .recv = q->scratch + (size_t)r * CHUNK,
+                .recv_bytes = (size_t)now * sizeof(float),
+            };
+            q->from[r] = q->part[r].recv;
+        }
+        q->from[c->rank] = q->part[c->rank].send;
+        if (c->type->exchange(c, q->part, e) < 0)
+            return -1;
+        add_in_order(acc + at, q->from, c->size, now, fresh);
+    }
+    return 0;
+}
+
+static int gather(struct coll *c, void *data, const int64_t *cut, size_t size,
                   struct err *e)
 {
     struct coll_queue *q = c->queue;
-    char *mine = (char *)out + (size_t)c->rank * bytes;
+    char *base = data;
 
-    if (mine != in)
-        memcpy(mine, in, bytes);
     for (int r = 0; r < c->size; r++)
         q->part[r] = (struct coll_part){
-            .send = mine,
-            .send_bytes = bytes,
-            .recv = (char *)out + (size_t)r * bytes,
-            .recv_bytes = bytes,
+            .send = base + (size_t)cut[c->rank] * size,
+            .send_bytes = (size_t)(cut[c->rank + 1] - cut[c->rank]) * size,
+            .recv = base + (size_t)cut[r] * size,
+            .recv_bytes = (size_t)(cut[r + 1] - cut[r]) * size,
         };
     return c->type->exchange(c, q->part, e);
 }
@@ -114,42 +127,32 @@ static int bcast(struct coll *c, void *data, size_t bytes, int root,
     return c->type->exchange(c, q->part, e);
 }
 
-/* Every rank sums its part of x, and all gather the parts.  The last parts of
- * an x that does not divide go the way of small things. */
-static int sum(struct coll *c, float *x, size_t n, struct err *e)
+/* Every rank sums its part of x, and all gather the parts. */
+static int sum(struct coll *c, float *x, int64_t n, struct err *e)
 {
-    const size_t size = (size_t)c->size, part = n / size, rest = n % size;
-    float *mine = x + (size_t)c->rank * part, *tail = x + size * part;
-    float *all;
+    int64_t *cut = c->queue->cut;
 
     if (c->native && c->type->sum)
-        return c->type->sum(c, x, n, e);
-    if (part && (reduce(c, mine, x, part, part, true, e) < 0 ||
-                 gather(c, x, mine, part * sizeof *x, e) < 0))
+        return c->type->sum(c, x, (size_t)n, e);
+    coll_cut(c, n, 1, cut);
+    if (reduce(c, x + cut[c->rank], x, cut, true, e) < 0)
         return -1;
-    if (rest == 0)
-        return 0;
-    all = c->queue->scratch;
-    if (gather(c, all, tail, rest * sizeof *x, e) < 0)
-        return -1;
-    for (size_t i = 0; i < rest; i++) {
-        float s = 0.0f;
-
-        for (size_t r = 0; r < size; r++)
-            s += all[r * rest + i];
-        tail[i] = s;
-    }
-    return 0;
+    return gather(c, x, cut, sizeof *x, e);
 }
 
-static int sum_f64(struct coll *c, double *x, size_t n, struct err *e)
+static int sum_f64(struct coll *c, double *x, int64_t n, struct err *e)
 {
-    double *all = xcalloc((size_t)c->size * n, sizeof *all);
-    int ret = gather(c, all, x, n * sizeof *x, e);
+    double *all = xcalloc((size_t)(c->size * n), sizeof *all);
+    int64_t *cut = c->queue->cut;
+    int ret;
 
-    for (size_t i = 0; ret == 0 && i < n; i++) {
+    for (int r = 0; r <= c->size; r++)
+        cut[r] = r * n;
+    memcpy(all + cut[c->rank], x, (size_t)n * sizeof *x);
+    ret = gather(c, all, cut, sizeof *x, e);
+    for (int64_t i = 0; ret == 0 && i < n; i++) {
         x[i] = 0.0;
-        for (size_t r = 0; r < (size_t)c->size; r++)
+        for (int r = 0; r < c->size; r++)
             x[i] += all[r * n + i];
     }
     free(all);
@@ -162,11 +165,11 @@ static int run_job(struct coll *c, const struct job *j, struct err *e)
     case JOB_SUM:
         return sum(c, j->out, j->n, e);
     case JOB_REDUCE:
-        return reduce(c, j->out, j->in, j->n, j->n, j->fresh, e);
+        return reduce(c, j->out, j->in, j->cut, j->fresh, e);
     case JOB_GATHER:
-        return gather(c, j->out, j->in, j->n, e);
+        return gather(c, j->out, j->cut, j->size, e);
     case JOB_BCAST:
-        return bcast(c, j->out, j->n, j->root, e);
+        return bcast(c, j->out, (size_t)j->n, j->root, e);
     case JOB_SUM_F64:
         return sum_f64(c, j->out, j->n, e);
     }
@@ -261,39 +264,39 @@ static void push(struct coll *c, const struct job *j)
     pthread_mutex_unlock(&q->lock);
 }
 
-void coll_sum(struct coll *c, float *x, size_t n)
+void coll_sum(struct coll *c, float *x, int64_t n)
 {
     if (c->size > 1)
         push(c, &(struct job){ .kind = JOB_SUM, .out = x, .n = n });
 }
 
-void coll_reduce(struct coll *c, float *acc, const float *in, size_t n,
-                 bool fresh)
+void coll_reduce(struct coll *c, float *acc, const float *in,
+                 const int64_t *cut, bool fresh)
 {
     if (c->size > 1)
         push(c, &(struct job){ .kind = JOB_REDUCE,
                                .out = acc,
                                .in = in,
-                               .n = n,
+                               .cut = cut,
                                .fresh = fresh });
     else if (acc != in || !fresh)
-        add_in_order(acc, &in, 1, n, fresh);
+        add_in_order(acc, &in, 1, cut[1], fresh);
 }
 
-void coll_gather(struct coll *c, void *out, const void *in, size_t bytes)
+void coll_gather(struct coll *c, void *data, const int64_t *cut, size_t size)
 {
     if (c->size > 1)
-        push(c, &(struct job){
-                    .kind = JOB_GATHER, .out = out, .in = in, .n = bytes });
-    else if (out != in)
-        memcpy(out, in, bytes);
+        push(c,
+             &(struct job){
+                 .kind = JOB_GATHER, .out = data, .cut = cut, .size = size });
 }
 
 void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
 {
     if (c->size > 1)
         push(c, &(struct job){
-                    .kind = JOB_BCAST, .out = data, .n = bytes, .root = root });
+                    .kind = JOB_BCAST, .out = data, .n = (int64_t)bytes,
+                              .root = root });
 }
 
 void coll_wait(struct coll *c)
@@ -329,21 +332,26 @@ int coll_check(struct coll *c, struct err *e)
 int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 {
     if (c->size > 1)
-        push(c, &(struct job){ .kind = JOB_SUM_F64, .out = x, .n = n });
+        push(c,
+             &(struct job){ .kind = JOB_SUM_F64, .out = x, .n = (int64_t)n });
     return coll_check(c, e);
 }
 
 int coll_max(struct coll *c, int64_t *x, struct err *e)
 {
     int64_t *all = xcalloc((size_t)c->size, sizeof *all);
+    int64_t *cut = xcalloc((size_t)c->size + 1, sizeof *cut);
     int ret;
 
-    coll_gather(c, all, x, sizeof *x);
+    coll_cut(c, c->size, 1, cut);
+    all[c->rank] = *x;
+    coll_gather(c, all, cut, sizeof *all);
     ret = coll_check(c, e);
     for (int r = 0; ret == 0 && r < c->size; r++)
         if (all[r] > *x)
             *x = all[r];
     free(all);
+    free(cut);
     return ret;
 }
 
@@ -354,12 +362,13 @@ int coll_barrier(struct coll *c, struct err *e)
     return coll_sum_f64(c, &nothing, 1, e);
 }
 
-void coll_share(const struct coll *c, int64_t n, int64_t *first, int64_t *count)
+void coll_cut(const struct coll *c, int64_t n, int64_t step, int64_t *cut)
 {
-    const int64_t each = n / c->size, rest = n % c->size;
+    const int64_t groups = (n + step - 1) / step;
 
-    *first = c->rank * each + (c->rank < rest ? c->rank : rest);
-    *count = each + (c->rank < rest);
+    for (int r = 0; r < c->size; r++)
+        cut[r] = groups * r / c->size * step;
+    cut[c->size] = n;
 }
 
 static const struct coll_type *choose(const struct launch *l, struct err *e)
@@ -387,6 +396,8 @@ static int start(struct coll *c, struct err *e)
     pthread_cond_init(&q->todo, NULL);
     pthread_cond_init(&q->done, NULL);
     q->part = xcalloc((size_t)c->size, sizeof *q->part);
+    q->cut = xcalloc((size_t)c->size + 1, sizeof *q->cut);
+    q->from = xcalloc((size_t)c->size, sizeof *q->from);
     q->scratch = mem_alloc((size_t)c->size * CHUNK, sizeof(float),
                            "buffers of the collective", e);
     c->queue = q;
@@ -446,6 +457,8 @@ void coll_close(struct coll *c)
         pthread_cond_destroy(&q->done);
         free(q->job);
         free(q->part);
+        free(q->cut);
+        free(q->from);
         free(q->scratch);
         free(q);
     }

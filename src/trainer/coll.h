@@ -13,7 +13,7 @@
  *
  *      if (coll_open(&c, &conf, e) < 0)
  *          return -1;
- *      coll_reduce(&c, shard, grads, n);       begins; returns at once
+ *      coll_reduce(&c, shard, grads, cut, true);   begins; returns at once
  *      ...                                     compute meanwhile
  *      coll_wait(&c);                          everything begun is done
  *      if (coll_check(&c, e) < 0)              what failed since, by name
@@ -81,13 +81,19 @@ int coll_open(struct coll *, const struct coll_conf *, struct err *);
 void coll_close(struct coll *);         /* harmless on a zeroed coll */
 
 /* x(n) = sum over ranks. */
-void coll_sum(struct coll *, float *x, size_t n);
-/* acc(n) += part `rank` of in(size * n) of each rank, rank 0's first.  With
- * fresh, acc is set to the sum instead. */
-void coll_reduce(struct coll *, float *acc, const float *in, size_t n,
-                 bool fresh);
-/* out(size * bytes) = in(bytes) of each rank.  in may be its place in out. */
-void coll_gather(struct coll *, void *out, const void *in, size_t bytes);
+void coll_sum(struct coll *, float *x, int64_t n);
+/*
+ * Sharing: rank r's part of a range is elements cut[r] up to cut[r + 1], so
+ * cut has size + 1 entries and stays the caller's until coll_wait().
+ *
+ * coll_reduce: acc += own part of `in` of each rank, rank 0's first; with
+ * fresh, acc is set to that sum instead.  acc holds the own part alone.
+ * coll_gather: data, of which every rank has its own part, becomes whole;
+ * size is that of an element.
+ */
+void coll_reduce(struct coll *, float *acc, const float *in,
+                 const int64_t *cut, bool fresh);
+void coll_gather(struct coll *, void *data, const int64_t *cut, size_t size);
 /* Everyone has what root has. */
 void coll_bcast(struct coll *, void *data, size_t bytes, int root);
 
@@ -99,9 +105,8 @@ int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
 
-/* Of n things shared out evenly, the first of this rank's, and how many. */
-void coll_share(const struct coll *, int64_t n, int64_t *first,
-                int64_t *count);
+/* n things in groups of `step`, shared out evenly: fills cut(size + 1). */
+void coll_cut(const struct coll *, int64_t n, int64_t step, int64_t *cut);
 
 extern const struct coll_type coll_none, coll_tcp, coll_mpi;
 
