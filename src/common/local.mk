@@ -28,6 +28,7 @@ src_common_libcommon_a_SOURCES = \
 	%D%/prog.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/repr.c \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \

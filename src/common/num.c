@@ -154,43 +154,6 @@ bool num_bool(const char *s, bool *out)
     return false;
 }
 
-int num_repr(char out[NUM_TEXT], double x)
-{
-    char e[NUM_TEXT], digits[NUM_TEXT];
-    int exponent, n = 0, len;
-    char *at = out;
-
-    if (isnan(x))
-        return snprintf(out, NUM_TEXT, "nan");
-    if (isinf(x))
-        return snprintf(out, NUM_TEXT, x < 0 ? "-inf" : "inf");
-    for (int precision = 0; precision < 17; precision++) {
-        snprintf(e, sizeof e, "%.*e", precision, x);
-        if (strtod(e, NULL) == x)
-            break;
-    }
-    if (signbit(x))
-        *at++ = '-';
-    for (const char *p = e; *p && *p != 'e'; p++)
-        if (*p >= '0' && *p <= '9')
-            digits[n++] = *p;
-    digits[n] = '\0';
-    exponent = (int)strtol(strchr(e, 'e') + 1, NULL, 10);
-    len = (int)(at - out);
-    if (exponent < -4 || exponent >= 16)
-        return len + snprintf(at, (size_t)(NUM_TEXT - len), "%c%s%se%c%02d",
-                              digits[0], n > 1 ? "." : "", digits + 1,
-                              exponent < 0 ? '-' : '+', abs(exponent));
-    if (exponent < 0)
-        return len + snprintf(at, (size_t)(NUM_TEXT - len), "0.%.*s%s",
-                              -exponent - 1, "000", digits);
-    if (n <= exponent + 1)
-        return len + snprintf(at, (size_t)(NUM_TEXT - len), "%s%.*s.0", digits,
-                              exponent + 1 - n, "000000000000000");
-    return len + snprintf(at, (size_t)(NUM_TEXT - len), "%.*s.%s",
-                          exponent + 1, digits, digits + exponent + 1);
-}
-
 char *num_comma(char out[NUM_TEXT], int64_t n)
 {
     char digits[NUM_TEXT];

@@ -30,6 +30,11 @@ enum { NUM_TEXT = 32 };         /* room that any of these needs */
  * it: "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns the length. */
 int num_repr(char out[NUM_TEXT], double x);
 
+/* The other way, fast: a decimal number, "inf" or "nan" at the beginning of
+ * s, which ends at `end` and needs no NUL; any exponent, rounded to nearest.
+ * Returns where it ends, or NULL when there is none. */
+const char *num_parse(const char *s, const char *end, double *out);
+
 /* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m". */
 char *num_comma(char out[NUM_TEXT], int64_t n);
 char *num_short(char out[NUM_TEXT], double n);

@@ -1,9 +1,11 @@
 #include "config.h"
 #include "store/key.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/mem.h"
 #include "common/utf8.h"
 
 enum { PART_MAX = 255 };
@@ -57,9 +59,7 @@ const char *key_problem(const char *key)
         if (*s == '\0')
             break;
     }
-    return utf8_count(key) > KEY_MAX
-               ? "is longer than 250 characters"
-               : NULL;
+    return utf8_count(key) > KEY_MAX ? "is longer than 250 characters" : NULL;
 }
 
 /* Append one part, legal. */
@@ -118,4 +118,47 @@ char *key_clean(const char *key)
         buf_char(&b, '_');
     cut(&b);
     return buf_detach(&b);
+}
+
+static int list_below(struct path_list *out, const char *folder,
+                      const char *prefix, struct err *e)
+{
+    struct path_list names;
+    int ret = path_list(&names, folder, e);
+
+    for (size_t i = 0; i < names.n && ret == 0; i++) {
+        char *path = path_join(folder, names.name[i]);
+        char *key = xasprintf("%s%s", prefix, names.name[i]);
+
+        if (path_is_folder(path)) {
+            char *deeper = xasprintf("%s/", key);
+
+            ret = list_below(out, path, deeper, e);
+            free(deeper);
+            free(key);
+        } else {
+            GROW(out->name, out->n, out->room);
+            out->name[out->n++] = key;
+        }
+        free(path);
+    }
+    path_list_clear(&names);
+    return ret;
+}
+
+static int by_byte(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int key_list(struct path_list *out, const char *folder, struct err *e)
+{
+    *out = (struct path_list)PATH_LIST_INIT;
+    if (list_below(out, folder, "", e) < 0) {
+        path_list_clear(out);
+        return -1;
+    }
+    if (out->n > 1)
+        qsort(out->name, out->n, sizeof *out->name, by_byte);
+    return 0;
 }

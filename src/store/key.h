@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+#include "common/path.h"
+
 /*
  * key - names of metrics, parameters and tags, which are paths of files
  *
@@ -21,6 +24,10 @@ const char *key_problem(const char *key);
 /* The nearest legal key: each character that is not allowed becomes "_", a
  * part that may not be becomes "_".  The caller frees it. */
 char *key_clean(const char *key);
+
+/* The keys of all files below a folder, in byte order; their folders are not
+ * keys.  A folder that is not there is ERR_MISSING. */
+int key_list(struct path_list *, const char *folder, struct err *);
 
 extern const uint32_t key_letters[][2]; /* above ASCII; ranges */
 extern const size_t key_letters_count;

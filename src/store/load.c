@@ -46,37 +46,26 @@ static void damaged(struct loader *l, const char *what, const char *where)
 /* Called with each file below a folder of keys. */
 typedef void key_fn(struct loader *, const char *path, const char *key);
 
-static void each_key(struct loader *l, const char *folder, const char *prefix,
-                     key_fn *fn)
+static void each_key(struct loader *l, const char *folder, key_fn *fn)
 {
-    struct path_list names;
+    struct path_list keys;
     struct err e = ERR_INIT;
 
-    if (path_list(&names, folder, &e) < 0) {
+    if (key_list(&keys, folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
             damaged(l, e.text, folder);
         return;
     }
-    for (size_t i = 0; i < names.n; i++) {
-        char *path = path_join(folder, names.name[i]);
-        char *key = xasprintf("%s%s", prefix, names.name[i]);
+    for (size_t i = 0; i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        const char *problem = key_problem(keys.name[i]);
 
-        if (path_is_folder(path)) {
-            char *deeper = xasprintf("%s/", key);
-
-            each_key(l, path, deeper, fn);
-            free(deeper);
-        } else {
-            const char *problem = key_problem(key);
-
-            if (problem)
-                damaged(l, problem, path);
-            fn(l, path, key);
-        }
-        free(key);
+        if (problem)
+            damaged(l, problem, path);
+        fn(l, path, keys.name[i]);
         free(path);
     }
-    path_list_clear(&names);
+    path_list_clear(&keys);
 }
 
 /* One more element at the end of an array in the arena. */
@@ -206,26 +195,12 @@ static void load_metric(struct loader *l, const char *path, const char *key)
     l->run->metrics[l->run->n_metrics - 1] = m;
 }
 
-/* Keys come folder by folder, which is not always byte order. */
-static int by_key(const void *a, const void *b)
-{
-    const char *const *x = a, *const *y = b; /* key is the first member */
-
-    return strcmp(*x, *y);
-}
-
-static void sort_keys(void *array, size_t n, size_t size)
-{
-    if (n > 1)
-        qsort(array, n, size, by_key);
-}
-
 static void load_keys(struct loader *l, const char *kind, key_fn *fn)
 {
     char *folder = path_join(l->run->folder, kind);
 
     if (path_is_folder(folder))
-        each_key(l, folder, "", fn);
+        each_key(l, folder, fn);
     else if (strcmp(kind, "tags") != 0)
         damaged(l, "is not there", folder);
     free(folder);
@@ -285,9 +260,6 @@ static void load_run(struct run_info *run, struct arena *mem,
     load_keys(&l, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
         load_keys(&l, "metrics", load_metric);
-    sort_keys(run->params, run->n_params, sizeof *run->params);
-    sort_keys(run->tags, run->n_tags, sizeof *run->tags);
-    sort_keys(run->metrics, run->n_metrics, sizeof *run->metrics);
     name = run_info_tag(run, "mlflow.runName");
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
@@ -362,6 +334,13 @@ void runs_free(struct runs *runs)
 }
 
 /* -- parts of a run ---------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b; /* key is the first member */
+
+    return strcmp(*x, *y);
+}
 
 static const void *find(const void *array, size_t n, size_t size,
                         const char *key)

@@ -17,6 +17,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/metric.h \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/queue.c \
+	%D%/queue.h \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/select.c \

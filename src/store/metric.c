@@ -198,27 +198,13 @@ static bool take_int(const char **at, const char *end, int64_t *out)
     return s > digits;
 }
 
-static bool take_real(const char **at, const char *end, double *out)
-{
-    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
-    const size_t n = (size_t)((blank ? blank : end) - *at);
-    char text[512];
-
-    if (n == 0 || n >= sizeof text || (*at)[n - 1] == '%')
-        return false;
-    memcpy(text, *at, n);
-    text[n] = '\0';
-    *at += n;
-    return num_real(text, out);
-}
-
 bool metric_line(const char *s, const char *end, struct point *p)
 {
     int fields = 3;
 
     p->step = 0;
     if (!take_int(&s, end, &p->ms) || s == end || *s++ != ' ' ||
-        !take_real(&s, end, &p->value))
+        !(s = num_parse(s, end, &p->value)))
         return false;
     if (s == end)
         return true;

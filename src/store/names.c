@@ -87,17 +87,20 @@ void names_set(struct names *t, const char *key, const char *file)
     t->item[t->n++] = (struct names_entry){ xstrdup(key), xstrdup(file) };
 }
 
-size_t names_find(struct names *t, const char *key, int *fresh)
+const char *names_find(struct names *t, const char *key, bool *fresh)
 {
-    *fresh = 0;
-    for (size_t i = 0; i < t->n; i++)
-        if (strcmp(t->item[i].key, key) == 0)
-            return i;
-    *fresh = 1;
+    struct names_entry new;
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (strcmp(t->item[i].key, key) == 0) {
+            *fresh = false;
+            return t->item[i].file;
+        }
+    }
+    *fresh = true;
+    new.key = xstrdup(key);
+    new.file = place(t, key_problem(key) ? key_clean(key) : xstrdup(key));
     GROW(t->item, t->n, t->room);
-    t->item[t->n] = (struct names_entry){
-        xstrdup(key),
-        place(t, key_problem(key) ? key_clean(key) : xstrdup(key)),
-    };
-    return t->n++;
+    t->item[t->n++] = new;
+    return new.file;
 }

@@ -1,12 +1,13 @@
 #ifndef STORE_NAMES_H
 #define STORE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
  * names - from the keys that a program uses to the files of a run
  *
- *      file = names_file(&names, "loss", &fresh);
+ *      file = names_find(&names, "loss", &fresh);
  *
  * A legal key is its own file.  Another is made legal (key_clean), and a key
  * that cannot be a file because it is a folder, or the reverse (`loss` beside
@@ -24,9 +25,9 @@ struct names {
 void names_init(struct names *, const char *run, const char *kind);
 void names_clear(struct names *);
 
-/* The entry's number, for as long as the table lives.  *fresh says that the
- * key was not known. */
-size_t names_find(struct names *, const char *key, int *fresh);
+/* The file of a key, inside the folder.  *fresh says that the key was not
+ * known. */
+const char *names_find(struct names *, const char *key, bool *fresh);
 /* What an earlier attempt called it. */
 void names_set(struct names *, const char *key, const char *file);
 
