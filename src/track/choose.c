@@ -1,0 +1,109 @@
+#include "config.h"
+#include "track/choose.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "track/track.h"
+
+struct key_use {
+    const char *key, *value; /* value: the first run's that has it */
+    size_t runs;
+    bool differs;
+};
+
+struct key_uses {
+    struct key_use *item;
+    size_t n, room;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const struct key_use *)a)->key,
+                  ((const struct key_use *)b)->key);
+}
+
+/* Sort, and make one entry of those with one key. */
+static void unite(struct key_uses *u)
+{
+    size_t kept = 0;
+
+    if (u->n == 0)
+        return;
+    qsort(u->item, u->n, sizeof *u->item, by_key);
+    for (size_t i = 1; i < u->n; i++) {
+        struct key_use *k = &u->item[kept], *x = &u->item[i];
+
+        if (strcmp(k->key, x->key) != 0) {
+            u->item[++kept] = *x;
+            continue;
+        }
+        k->runs++;
+        if (x->value && strcmp(k->value, x->value) != 0)
+            k->differs = true;
+    }
+    u->n = kept + 1;
+}
+
+static void take(struct key_uses *u, const char *key, const char *value)
+{
+    GROW(u->item, u->n, u->room);
+    u->item[u->n++] = (struct key_use){ key, value, 1, false };
+}
+
+void choose_params(struct columns *c, const struct runs *runs, bool all)
+{
+    struct key_uses u = { NULL, 0, 0 };
+
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t j = 0; j < runs->run[i].n_params; j++)
+            take(&u, runs->run[i].params[j].key, runs->run[i].params[j].value);
+    unite(&u);
+    for (size_t i = 0; i < u.n; i++)
+        if (all || u.item[i].differs || u.item[i].runs < runs->n)
+            columns_add(c, COLUMN_PARAM, u.item[i].key);
+    free(u.item);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct key_use *x = a, *y = b;
+
+    if (x->runs != y->runs)
+        return x->runs < y->runs ? 1 : -1;
+    return strcmp(x->key, y->key);
+}
+
+void choose_metrics(struct columns *c, const struct runs *runs, bool all)
+{
+    /* what gtrain writes that a run is judged by, in this order */
+    static const char *const judged[] = {
+        "train/loss",    "val/loss",           "val/perplexity",    "val/bpb",
+        "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
+    };
+    enum { MOST = 6 };
+    struct key_uses u = { NULL, 0, 0 };
+    const size_t before = c->n;
+
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t j = 0; j < runs->run[i].n_metrics; j++)
+            take(&u, runs->run[i].metrics[j].key, NULL);
+    unite(&u);
+    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
+        const struct key_use k = { judged[i], NULL, 0, false };
+
+        if (u.n && bsearch(&k, u.item, u.n, sizeof k, by_key))
+            columns_add(c, COLUMN_METRIC, judged[i]);
+    }
+    if (c->n == before && u.n && !all) {
+        qsort(u.item, u.n, sizeof *u.item, by_use);
+        for (size_t i = 0; i < u.n && c->n < before + MOST; i++)
+            if (strncmp(u.item[i].key, "system/", 7) != 0)
+                columns_add(c, COLUMN_METRIC, u.item[i].key);
+    }
+    for (size_t i = 0; i < u.n && all; i++)
+        if (!columns_has(c, COLUMN_METRIC, u.item[i].key))
+            columns_add(c, COLUMN_METRIC, u.item[i].key);
+    free(u.item);
+}

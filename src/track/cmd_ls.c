@@ -1,0 +1,167 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "track/choose.h"
+#include "track/column.h"
+#include "track/group.h"
+
+static struct track_choice choice;
+static struct table_style style;
+static const char *columns_text, *group_text;
+static bool all, must_match;
+
+const struct opt opts_ls[] = {
+    TRACK_OPTS,
+    TRACK_CHOICE_OPTS(choice),
+    { 'c', "columns", "list", OPT_STRING, &columns_text,
+      "these columns: name,lr,min(val/loss); +list adds to the usual ones" },
+    { 'g', "group-by", "list", OPT_STRING, &group_text,
+      "one row for runs that agree in these columns" },
+    { 'a', "all", NULL, OPT_FLAG, &all, "every parameter and every metric" },
+    { 'x', "exit-status", NULL, OPT_FLAG, &must_match,
+      "end with status 1 if there is no run to show" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* Do the runs differ in an attribute? */
+static bool differ(const struct runs *runs, const char *attribute)
+{
+    struct columns c = COLUMNS_INIT;
+    bool out = false;
+
+    columns_attribute(&c, attribute);
+    for (size_t i = 1; i < runs->n && !out; i++) {
+        const struct table_cell a = column_cell(c.item, &runs->run[0]);
+        const struct table_cell b = column_cell(c.item, &runs->run[i]);
+
+        out = a.type != b.type ||
+              (a.type == TABLE_TEXT && strcmp(a.text, b.text) != 0) ||
+              (a.type != TABLE_TEXT && a.i != b.i);
+    }
+    columns_clear(&c);
+    return out;
+}
+
+static bool any_damage(const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->run[i].damage)
+            return true;
+    return false;
+}
+
+/*
+ * For people: who it is, how it goes, what differs, what came out.  Programs
+ * get the same attributes whatever the runs are, ids in full.
+ */
+static void usual_columns(struct columns *c, const struct runs *runs,
+                          bool people)
+{
+    columns_attribute(c, "name");
+    if (!people)
+        columns_attribute(c, "id");
+    if (!people || all || differ(runs, "experiment"))
+        columns_attribute(c, "experiment");
+    columns_attribute(c, "status");
+    if (any_damage(runs) || !people)
+        columns_attribute(c, "damage");
+    columns_attribute(c, "started");
+    columns_attribute(c, "time");
+    if (!people || all)
+        columns_attribute(c, "user");
+    if (!people || all || differ(runs, "attempts"))
+        columns_attribute(c, "attempts");
+    columns_attribute(c, "steps");
+    if (people && !all) {
+        choose_metrics(c, runs, false);
+        choose_params(c, runs, false);
+    } else {
+        choose_params(c, runs, true);
+        choose_metrics(c, runs, true);
+    }
+}
+
+static void fill(struct table *t, const struct columns *c,
+                 const struct runs *runs)
+{
+    for (size_t j = 0; j < c->n; j++)
+        table_column(t, c->item[j].title);
+    for (size_t i = 0; i < runs->n; i++) {
+        for (size_t j = 0; j < c->n; j++) {
+            table_none(t);
+            t->cell[t->n_cells - 1] = column_cell(&c->item[j], &runs->run[i]);
+        }
+    }
+    for (size_t j = 0; j < c->n; j++) {
+        const int direction = column_direction(&c->item[j]);
+
+        if (direction)
+            table_mark_best(t, j, direction > 0);
+    }
+}
+
+static int list(struct table *t, struct runs *runs, bool people, struct err *e)
+{
+    const char *text = columns_text;
+    struct columns c = COLUMNS_INIT;
+    const bool adds = text && *text == '+';
+    int ret = 0;
+
+    if (!text || adds)
+        usual_columns(&c, runs, people);
+    if (text)
+        ret = columns_parse(&c, text + adds, runs, e);
+    if (ret == 0)
+        fill(t, &c, runs);
+    columns_clear(&c);
+    return ret;
+}
+
+static int list_groups(struct table *t, const struct runs *runs, struct err *e)
+{
+    struct columns by = COLUMNS_INIT, metrics = COLUMNS_INIT;
+    const char *text = columns_text;
+    int ret = columns_parse(&by, group_text, runs, e);
+
+    if (ret == 0 && text)
+        ret = columns_parse(&metrics, text + (*text == '+'), runs, e);
+    else if (ret == 0)
+        choose_metrics(&metrics, runs, all);
+    if (ret == 0)
+        group_table(t, runs, &by, &metrics);
+    columns_clear(&by);
+    columns_clear(&metrics);
+    return ret;
+}
+
+CMD(ls)
+{
+    struct table t = TABLE_INIT("gtrack.ls/1");
+    struct runs runs = RUNS_INIT;
+    const int form = table_form(&style, e);
+    const bool people =
+        form == TABLE_ALIGNED || form == TABLE_MARKDOWN || form == TABLE_LATEX;
+    int ret = -1;
+
+    if (form < 0)
+        return -1;
+    if (group_text)
+        t.schema = "gtrack.ls-groups/1";
+    if (track_choose(&runs, &choice, argv, argc, 0, e) == 0 &&
+        (group_text ? list_groups(&t, &runs, e) : list(&t, &runs, people, e)) ==
+            0)
+        ret = table_print(&t, &style, e);
+    if (ret == 0 && runs.n == 0 && form == TABLE_ALIGNED)
+        log_info("no run in %s%s", track_store(),
+                 choice.where || argc ? " passes" : " yet");
+    if (ret == 0 && runs.n == 0 && must_match)
+        ret = err_set(e, ERR_SYSTEM, "no run");
+    table_clear(&t);
+    runs_free(&runs);
+    return ret;
+}
