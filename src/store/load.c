@@ -10,6 +10,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/attempt.h"
+#include "store/input.h"
 #include "store/key.h"
 #include "store/meta.h"
 #include "store/metric.h"
@@ -230,13 +231,31 @@ static void load_state(struct run_info *run, struct arena *mem,
         run->status = RUN_PREEMPTED;
 }
 
+/* When was it last heard of? */
+static int64_t last_seen(const struct run_info *run)
+{
+    int64_t ms = run->end_ms ? run->end_ms : run->start_ms;
+
+    if (run->end_ms)
+        return ms;
+    if (run->attempts) {
+        const struct attempt *a = &run->attempt[run->attempts - 1];
+
+        ms = a->beat_ms > ms ? a->beat_ms : ms;
+    }
+    for (size_t i = 0; i < run->n_metrics; i++)
+        if (run->metrics[i].last_ms > ms)
+            ms = run->metrics[i].last_ms;
+    return ms;
+}
+
 static void load_run(struct run_info *run, struct arena *mem,
                      const struct experiment *x, const char *folder, int flags)
 {
     struct loader l = { .mem = mem, .run = run };
     struct err e = ERR_INIT;
     struct meta meta;
-    const char *name;
+    const char *name, *problem = NULL;
 
     *run = (struct run_info){ .folder = arena_strdup(mem, folder),
                               .experiment = x->name,
@@ -250,6 +269,7 @@ static void load_run(struct run_info *run, struct arena *mem,
     run->id = meta.id;
     run->name = meta.name;
     run->user = meta.user ? meta.user : "";
+    run->artifact_uri = meta.artifact_uri;
     run->start_ms = meta.start_ms;
     run->deleted = meta.deleted || x->deleted;
     if (!run->damage)
@@ -260,10 +280,14 @@ static void load_run(struct run_info *run, struct arena *mem,
     load_keys(&l, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
         load_keys(&l, "metrics", load_metric);
+    inputs_load(&run->inputs, &run->n_inputs, mem, folder, &problem);
+    if (problem && !run->damage)
+        run->damage = problem;
     name = run_info_tag(run, "mlflow.runName");
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
     run->parent = run_info_tag(run, "mlflow.parentRunId");
+    run->seen_ms = last_seen(run);
 }
 
 /* -- all runs ---------------------------------------------------------- */

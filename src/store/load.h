@@ -22,7 +22,9 @@
  *      runs_free(&runs);
  *
  * A run is named by its id, a unique prefix of it (4 digits or more), its
- * name, @latest, @best:METRIC, or a filter ("metrics.loss < 3").  A damaged
+ * name, @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a
+ * filter ("metrics.loss < 3", see store/filter.h).  A name that several runs
+ * have names them all; an ambiguous prefix is ERR_USAGE.  A damaged
  * run is loaded as far as it can be and says what is wrong in `damage`; it
  * never hides another.  All strings belong to the arena of struct runs.
  *
@@ -43,21 +45,29 @@ struct metric_sum {             /* a metric in one line */
     int64_t nonfinite;          /* how many are NaN or infinite */
 };
 
+struct input {                  /* a dataset that the run read */
+    const char *name, *digest, *source, *source_type, *schema, *profile;
+    const char *context;        /* "training", or NULL */
+};
+
 struct attempt;
 
 struct run_info {
     const char *id, *name, *experiment, *experiment_id, *folder;
     const char *artifacts;      /* folder of its artifacts */
+    const char *artifact_uri;   /* as meta.yaml has it; may be elsewhere */
     const char *user, *parent;
     enum run_status status;
     bool deleted;
     int64_t start_ms, end_ms;   /* end 0 while running */
+    int64_t seen_ms;            /* end, last heartbeat, or last point */
     int attempts;               /* 0 of a run that another tool wrote */
     const struct attempt *attempt;      /* by number; see store/attempt.h */
     const char *state_reason;   /* why it ended so, or NULL */
-    size_t n_params, n_tags, n_metrics;
+    size_t n_params, n_tags, n_metrics, n_inputs;
     struct pair *params, *tags;
     struct metric_sum *metrics;
+    struct input *inputs;
     const char *damage;         /* NULL when all is well */
 };
 

@@ -4,6 +4,12 @@ src_store_libstore_a_SOURCES = \
 	%D%/attempt.h \
 	%D%/capture.c \
 	%D%/capture.h \
+	%D%/filter.c \
+	%D%/filter.h \
+	%D%/filter_lex.c \
+	%D%/filter_lex.h \
+	%D%/input.c \
+	%D%/input.h \
 	%D%/key.c \
 	%D%/key.h \
 	%D%/letters.c \

@@ -15,6 +15,7 @@
 #include "common/path.h"
 #include "store/attempt.h"
 #include "store/capture.h"
+#include "store/input.h"
 #include "store/load.h"
 #include "store/meta.h"
 #include "store/store.h"
@@ -264,6 +265,21 @@ void run_metrics(struct run *r, int64_t step, const struct run_point *p,
 void run_rewind(struct run *r, int64_t step)
 {
     writer_rewind(r->writer, step);
+}
+
+int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
+{
+    const struct input in = {
+        .name = d->name,
+        .digest = d->digest,
+        .source = d->source,
+        .source_type = d->source_type,
+        .schema = d->schema,
+        .profile = d->profile,
+        .context = d->context,
+    };
+
+    return input_save(r->folder, r->meta.id, &in, e);
 }
 
 char *run_artifact(struct run *r, const char *name)

@@ -73,6 +73,16 @@ void run_metrics(struct run *, int64_t step, const struct run_point *,
  * Later attempts win in the default view. */
 void run_rewind(struct run *, int64_t step);
 
+/* A dataset that the run reads: its name, a digest of its content (36
+ * characters at most), where it is, as JSON and a word for its kind, and what
+ * it is for: "training", "validation".  Strings may be NULL but for the name.
+ */
+struct run_dataset {
+    const char *name, *digest, *source, *source_type, *schema, *profile;
+    const char *context;
+};
+int run_dataset(struct run *, const struct run_dataset *, struct err *);
+
 /* An artifact's path inside the run, its folders made; the caller frees it and
  * writes the file. */
 char *run_artifact(struct run *, const char *name);

@@ -1,12 +1,12 @@
 #include "config.h"
 #include "store/load.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/buf.h"
+#include "store/filter.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 
@@ -43,26 +43,60 @@ static size_t match_latest(const struct runs *runs, const char *word,
     return 1;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* @best:METRIC, @best:METRIC:min, @best:METRIC:max */
 static size_t match_best(const struct runs *runs, const char *word,
                          bool *chosen)
 {
+    const bool high = ends_with(word, ":max");
+    const size_t suffix = high || ends_with(word, ":min") ? 4 : 0;
     size_t best = runs->n;
-    double least = INFINITY;
+    double least = 0;
+    char *key;
 
-    if (strncmp(word, "@best:", 6) != 0)
+    if (strncmp(word, "@best:", 6) != 0 || strlen(word) <= 6 + suffix)
         return 0;
+    key = xstrndup(word + 6, strlen(word) - 6 - suffix);
     for (size_t i = 0; i < runs->n; i++) {
-        const struct metric_sum *m = run_info_metric(&runs->run[i], word + 6);
+        const struct metric_sum *m = run_info_metric(&runs->run[i], key);
+        const double x = !m ? (double)NAN : high ? -m->max : m->min;
 
-        if (m && (best == runs->n || m->min < least) && !isnan(m->min)) {
+        if (!isnan(x) && (best == runs->n || x < least)) {
             best = i;
-            least = m->min;
+            least = x;
         }
     }
+    free(key);
     if (best == runs->n)
         return 0;
     chosen[best] = true;
     return 1;
+}
+
+/* A word that reads as a filter: -1, 0 or 1 as it fails, is none, or is one
+ * whose runs are marked. */
+static int match_filter(const struct runs *runs, const char *word, bool *chosen,
+                        struct err *e)
+{
+    struct filter *f;
+    bool any = false;
+
+    if (!word[strcspn(word, "=<> ")])
+        return 0;
+    f = filter_parse(word, e);
+    if (!f)
+        return -1;
+    for (size_t i = 0; i < runs->n; i++)
+        if (filter_match(f, &runs->run[i]))
+            any = chosen[i] = true;
+    filter_free(f);
+    return any ? 1 : err_set(e, ERR_MISSING, "no run matches %s", word);
 }
 
 static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
@@ -101,6 +135,8 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
         if (ways[i](runs, word, chosen))
             return 0;
     found = match_prefix(runs, word, chosen, e);
+    if (found == 0)
+        found = match_filter(runs, word, chosen, e);
     if (found == 0)
         return err_set(e, ERR_MISSING, "no run is called %s", word);
     return found < 0 ? -1 : 0;
