@@ -122,7 +122,7 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
 int attempt_save(const char *run, const struct attempt *a, struct err *e)
 {
     char *path = xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, a->number);
-    char *temp = xasprintf("%s.tmp", path);
+    char *temp = xstrdup(path);
     struct buf b = BUF_INIT;
     int ret;
 
@@ -331,7 +331,7 @@ void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run)
 
 int rewind_add(const char *run, const struct rewind *r, struct err *e)
 {
-    char *path = rewinds_path(run), *temp = xasprintf("%s.tmp", path);
+    char *path = rewinds_path(run), *temp = xstrdup(path);
     struct rewind_list list;
     struct arena mem = ARENA_INIT;
     struct buf b = BUF_INIT;

@@ -4,6 +4,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/attempt.h \
 	%D%/capture.c \
 	%D%/capture.h \
+	%D%/edit.c \
+	%D%/edit.h \
 	%D%/filter.c \
 	%D%/filter.h \
 	%D%/filter_lex.c \

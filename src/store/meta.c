@@ -82,7 +82,7 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
 int meta_save(const struct meta *m, const char *run, struct err *e)
 {
     char *path = path_join(run, STORE_META);
-    char *temp = path_join(run, STORE_OWN "/meta.tmp");
+    char *temp = path_join(run, STORE_OWN "/meta");
     struct buf b = BUF_INIT;
     int ret;
 

@@ -65,7 +65,7 @@ static int first_tag(struct run *r, const char *key, const char *value,
                      struct err *e)
 {
     char *path = xasprintf("%s/tags/%s", r->folder, key);
-    char *temp = path_join(r->folder, STORE_OWN "/value.tmp");
+    char *temp = path_join(r->folder, STORE_OWN "/value");
     const int ret = store_write(path, temp, value, strlen(value), false, e);
 
     free(temp);

@@ -95,15 +95,25 @@ bool store_is_run(const char *name)
     return true;
 }
 
-int store_write(const char *path, const char *temp, const void *data, size_t n,
+/* A name that no other process and no other thread has. */
+static char *own_name(const char *name)
+{
+    return xasprintf("%s.%ld.tmp", name, (long)gettid());
+}
+
+int store_write(const char *path, const char *name, const void *data, size_t n,
                 bool sync, struct err *e)
 {
+    char *temp = own_name(name);
     const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const char *at = data;
     int ret = 0;
 
-    if (fd < 0)
-        return err_sys(e, "cannot create %s", temp);
+    if (fd < 0) {
+        err_sys(e, "cannot create %s", temp);
+        free(temp);
+        return -1;
+    }
     while (n > 0 && ret == 0) {
         const ssize_t done = write(fd, at, n);
 
@@ -125,6 +135,7 @@ int store_write(const char *path, const char *temp, const void *data, size_t n,
         ret = err_sys(e, "cannot replace %s", path);
     if (ret < 0)
         unlink(temp);
+    free(temp);
     return ret;
 }
 
@@ -255,13 +266,12 @@ static int make_experiment(const char *root, const char *id, const char *name,
                            struct err *e)
 {
     char *folder = path_join(root, id), *path = path_join(folder, STORE_META);
-    char random[33], *temp, *fresh, *uri = store_uri(folder);
+    char random[33], *fresh, *uri = store_uri(folder);
     const int64_t now = clock_wall_ms();
     struct buf text = BUF_INIT;
     int ret = path_make(folder, e);
 
     store_new_id(random);
-    temp = xasprintf("%s/.%s.tmp", folder, random);
     fresh = xasprintf("%s/.%s.new", folder, random);
     yaml_put(&text, "artifact_location", uri);
     yaml_put_int(&text, "creation_time", now);
@@ -270,12 +280,11 @@ static int make_experiment(const char *root, const char *id, const char *name,
     yaml_put(&text, "lifecycle_stage", "active");
     yaml_put(&text, "name", name);
     if (ret == 0)
-        ret = store_write(fresh, temp, text.s, text.len, true, e);
+        ret = store_write(fresh, fresh, text.s, text.len, true, e);
     if (ret == 0)
         ret = publish(fresh, path, e);
     buf_clear(&text);
     free(fresh);
-    free(temp);
     free(uri);
     free(path);
     free(folder);

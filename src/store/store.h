@@ -69,8 +69,9 @@ char *store_absolute(const char *path);
 /* 16 random bytes as 32 hexadecimal digits, a UUID of version 4. */
 void store_new_id(char out[33]);
 
-/* Write a file whole: to TEMP first, which must be on the same file system,
- * then by rename.  With `sync` it is on disk before it has its name. */
+/* Write a file whole: first to one beside `temp`, on the same file system and
+ * where no reader looks, then by rename.  With `sync` it is on disk before it
+ * has its name. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
 

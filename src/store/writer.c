@@ -148,7 +148,7 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
     static const char *const word[] = { [PARAM] = "parameter", [TAG] = "tag" };
     char *path =
         path_join(w->names[t->kind].folder, file_of(w, t->kind, t->key));
-    char *temp = path_join(w->run, STORE_OWN "/value.tmp");
+    char *temp = path_join(w->run, STORE_OWN "/value");
     bool cut, same = false;
     char *value = clean_value(t->value, most[t->kind], &cut);
     int ret = 0;

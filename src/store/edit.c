@@ -1,0 +1,451 @@
+#include "config.h"
+#include "store/edit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "common/yaml.h"
+#include "store/attempt.h"
+#include "store/key.h"
+#include "store/meta.h"
+#include "store/store.h"
+
+/* -- runs -------------------------------------------------------------- */
+
+/* A folder of our own in the run, which a foreign run may not have yet. */
+static int make_own(const char *run, struct err *e)
+{
+    char *folder = path_join(run, STORE_OWN);
+    const int ret = path_make(folder, e);
+
+    free(folder);
+    return ret;
+}
+
+/* One file below a folder of keys, whole; NULL takes it away. */
+static int put_key(const char *folder, const char *temp, const char *key,
+                   const char *value, struct err *e)
+{
+    char *path = path_join(folder, key), *parent = path_parent(path);
+    int ret = 0;
+
+    if (!value) {
+        if (unlink(path) < 0 && errno != ENOENT)
+            ret = err_sys(e, "cannot remove %s", path);
+    } else {
+        ret = path_make(parent, e);
+        if (ret == 0)
+            ret = store_write(path, temp, value, strlen(value), false, e);
+    }
+    free(parent);
+    free(path);
+    return ret;
+}
+
+static int check_tag(const char *key, const char *value, size_t most,
+                     struct err *e)
+{
+    const char *problem = key_problem(key);
+
+    if (problem)
+        return err_set(e, ERR_USAGE, "the tag \"%s\" %s", key, problem);
+    if (value && !utf8_valid(value))
+        return err_set(e, ERR_USAGE, "the value of the tag %s is not UTF-8",
+                       key);
+    if (value && utf8_count(value) > most)
+        return err_set(e, ERR_USAGE,
+                       "the value of the tag %s is longer than "
+                       "%zu characters",
+                       key, most);
+    return 0;
+}
+
+int edit_tag(const struct run_info *run, const char *key, const char *value,
+             struct err *e)
+{
+    char *folder = path_join(run->folder, "tags");
+    char *temp = path_join(run->folder, STORE_OWN "/tag");
+    int ret = check_tag(key, value, 8000, e);
+
+    if (ret == 0)
+        ret = make_own(run->folder, e);
+    if (ret == 0)
+        ret = put_key(folder, temp, key, value, e);
+    free(temp);
+    free(folder);
+    return ret;
+}
+
+/* Change meta.yaml by a function; a run without a good one is left alone. */
+typedef void change_fn(struct meta *, const void *arg);
+
+static int change(const struct run_info *run, change_fn *fn, const void *arg,
+                  struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct meta meta;
+    int ret = meta_load(&meta, &mem, run->folder, e);
+
+    if (ret == 0 && meta.damage)
+        ret = err_set(e, ERR_INPUT,
+                      "run %s: %s; gtrack fsck --repair may "
+                      "help",
+                      run->name, meta.damage);
+    if (ret == 0)
+        ret = make_own(run->folder, e);
+    if (ret == 0) {
+        fn(&meta, arg);
+        ret = meta_save(&meta, run->folder, e);
+    }
+    arena_clear(&mem);
+    return ret;
+}
+
+static void set_name(struct meta *m, const void *name)
+{
+    m->name = name;
+}
+
+int edit_name(const struct run_info *run, const char *name, struct err *e)
+{
+    if (*name == '\0' || !utf8_valid(name))
+        return err_set(e, ERR_USAGE, "a run's name is UTF-8 text, not empty");
+    if (change(run, set_name, name, e) < 0)
+        return -1;
+    return edit_tag(run, "mlflow.runName", name, e);
+}
+
+static void set_deleted(struct meta *m, const void *arg)
+{
+    const int64_t *ms = arg;
+
+    m->deleted = *ms != 0;
+    m->deleted_ms = *ms;
+}
+
+static int check_idle(const struct run_info *run, struct err *e)
+{
+    if (run->status != RUN_RUNNING || run->attempts == 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "run %s is being written", run->name);
+}
+
+int edit_delete(const struct run_info *run, struct err *e)
+{
+    const int64_t now = clock_wall_ms();
+
+    return check_idle(run, e) < 0 ? -1 : change(run, set_deleted, &now, e);
+}
+
+int edit_restore(const struct run_info *run, struct err *e)
+{
+    const int64_t none = 0;
+
+    return change(run, set_deleted, &none, e);
+}
+
+/* meta.yaml goes first: what is half removed is no run any more. */
+int edit_remove(const struct run_info *run, struct err *e)
+{
+    char *meta = path_join(run->folder, STORE_META);
+    int ret = check_idle(run, e);
+
+    if (ret == 0 && !run->deleted)
+        ret = err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
+    if (ret == 0 && unlink(meta) < 0 && errno != ENOENT)
+        ret = err_sys(e, "cannot remove %s", meta);
+    if (ret == 0)
+        ret = path_remove(run->folder, e);
+    free(meta);
+    return ret;
+}
+
+struct ending {
+    enum run_status status;
+    int64_t ms;
+};
+
+static void set_status(struct meta *m, const void *arg)
+{
+    const struct ending *end = arg;
+
+    m->status = end->status == RUN_PREEMPTED ? RUN_KILLED : end->status;
+    m->end_ms = end->status == RUN_RUNNING ? 0 : end->ms;
+}
+
+int edit_status(const struct run_info *run, enum run_status status,
+                struct err *e)
+{
+    const struct ending end = { status, run->seen_ms };
+
+    if (check_idle(run, e) < 0)
+        return -1;
+    if (run->attempts) {
+        struct attempt a = run->attempt[run->attempts - 1];
+
+        a.status = status;
+        a.end_ms = run->seen_ms;
+        if (attempt_save(run->folder, &a, e) < 0)
+            return -1;
+    }
+    return change(run, set_status, &end, e);
+}
+
+/* -- experiments ------------------------------------------------------- */
+
+/* The keys that are kept; all others of its meta.yaml are kept too. */
+struct patch {
+    const char *name, *stage, *location; /* NULL: as it was */
+    bool touch;                          /* last_update_time is now */
+};
+
+static void put_pair(struct buf *b, const struct yaml_pair *p,
+                     const struct patch *patch)
+{
+    const char *value = p->value;
+
+    if (strchr(p->key, '.')) /* "tags: {a: b}", which readers ignore */
+        return;
+    if (patch->name && strcmp(p->key, "name") == 0)
+        value = patch->name;
+    if (patch->stage && strcmp(p->key, "lifecycle_stage") == 0)
+        value = patch->stage;
+    if (patch->location && strcmp(p->key, "artifact_location") == 0)
+        value = patch->location;
+    if (patch->touch && strcmp(p->key, "last_update_time") == 0)
+        yaml_put_int(b, p->key, clock_wall_ms());
+    else if (value && p->plain && value == p->value &&
+             value[strspn(value, "0123456789")] == '\0')
+        yaml_put_raw(b, p->key, value);
+    else if (value && strcmp(value, "[]") == 0 && p->plain)
+        yaml_put_raw(b, p->key, value);
+    else
+        yaml_put(b, p->key, value);
+}
+
+static int patch_experiment(const char *folder, const struct patch *patch,
+                            struct err *e)
+{
+    char *path = path_join(folder, STORE_META);
+    char *temp = xasprintf("%s/.meta", folder);
+    struct arena mem = ARENA_INIT;
+    struct buf b = BUF_INIT;
+    struct yaml y;
+    int ret = yaml_load(&y, &mem, path, e);
+
+    if (ret == 0) {
+        for (size_t i = 0; i < y.n; i++)
+            put_pair(&b, &y.pair[i], patch);
+        ret = store_write(path, temp, b.s, b.len, true, e);
+    }
+    buf_clear(&b);
+    arena_clear(&mem);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+/* The experiment of this name: in the trash, or not. */
+static int find(struct experiments *all, const char *root, const char *name,
+                bool deleted, const struct experiment **out, struct err *e)
+{
+    *out = NULL;
+    if (experiments_load(all, root, e) < 0)
+        return -1;
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->item[i].name, name) == 0 &&
+            all->item[i].deleted == deleted)
+            *out = &all->item[i];
+    if (*out)
+        return 0;
+    return err_set(e, ERR_MISSING, "no %sexperiment is called %s",
+                   deleted ? "deleted " : "", name);
+}
+
+int edit_experiment_name(const char *root, const char *was, const char *name,
+                         struct err *e)
+{
+    const struct patch patch = { .name = name, .touch = true };
+    const struct experiment *x;
+    struct experiments all;
+    int ret;
+
+    if (*name == '\0' || strchr(name, '\'') || !utf8_valid(name) ||
+        utf8_count(name) > 500)
+        return err_set(e, ERR_USAGE,
+                       "an experiment's name is 1 to 500 "
+                       "characters, without \"'\": not \"%s\"",
+                       name);
+    ret = find(&all, root, was, false, &x, e);
+    for (size_t i = 0; ret == 0 && i < all.n; i++)
+        if (strcmp(all.item[i].name, name) == 0)
+            ret = err_set(e, ERR_USAGE, "there is %s experiment %s already",
+                          all.item[i].deleted ? "a deleted" : "an", name);
+    if (ret == 0)
+        ret = patch_experiment(x->folder, &patch, e);
+    experiments_free(&all);
+    return ret;
+}
+
+int edit_experiment_tag(const char *root, const char *name, const char *key,
+                        const char *value, struct err *e)
+{
+    const struct experiment *x;
+    struct experiments all = EXPERIMENTS_INIT;
+    int ret = check_tag(key, value, 20000, e);
+
+    if (ret == 0)
+        ret = find(&all, root, name, false, &x, e);
+    if (ret == 0) {
+        char *folder = path_join(x->folder, "tags");
+        char *temp = xasprintf("%s/.tag", x->folder);
+
+        ret = put_key(folder, temp, key, value, e);
+        free(temp);
+        free(folder);
+    }
+    experiments_free(&all);
+    return ret;
+}
+
+/* Each run of an experiment: deleted, or active again. */
+static int change_runs(const char *root, const char *id, bool deleted,
+                       struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
+
+    for (size_t i = 0; i < runs.n && ret == 0; i++) {
+        const struct run_info *run = &runs.run[i];
+
+        if (strcmp(run->experiment_id, id) != 0 || run->damage)
+            continue;
+        if (!deleted)
+            ret = edit_restore(run, e);
+        else if (!run->deleted)
+            ret = edit_delete(run, e);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+static int move_experiment(const char *root, const char *name, bool deleted,
+                           struct err *e)
+{
+    const struct patch patch = { .stage = deleted ? "deleted" : "active",
+                                 .touch = true };
+    const struct experiment *x;
+    struct experiments all;
+    int ret = find(&all, root, name, !deleted, &x, e);
+
+    if (ret == 0 && strcmp(x->id, "0") == 0)
+        ret = err_set(e, ERR_USAGE,
+                      "the experiment Default cannot be "
+                      "deleted");
+    if (ret == 0)
+        ret = change_runs(root, x->id, deleted, e);
+    if (ret == 0)
+        ret = patch_experiment(x->folder, &patch, e);
+    if (ret == 0) {
+        char *to =
+            xasprintf("%s/%s%s", root, deleted ? STORE_TRASH "/" : "", x->id);
+        char *parent = path_parent(to);
+
+        ret = path_make(parent, e);
+        if (ret == 0 && rename(x->folder, to) < 0)
+            ret = err_sys(e, "cannot move %s to %s", x->folder, to);
+        free(parent);
+        free(to);
+    }
+    experiments_free(&all);
+    return ret;
+}
+
+int edit_experiment_delete(const char *root, const char *name, struct err *e)
+{
+    return move_experiment(root, name, true, e);
+}
+
+int edit_experiment_restore(const char *root, const char *name, struct err *e)
+{
+    return move_experiment(root, name, false, e);
+}
+
+int edit_experiment_remove(const char *root, const char *name, struct err *e)
+{
+    const struct experiment *x;
+    struct experiments all;
+    int ret = find(&all, root, name, true, &x, e);
+
+    if (ret == 0) {
+        char *meta = path_join(x->folder, STORE_META);
+
+        if (unlink(meta) < 0 && errno != ENOENT)
+            ret = err_sys(e, "cannot remove %s", meta);
+        if (ret == 0)
+            ret = path_remove(x->folder, e);
+        free(meta);
+    }
+    experiments_free(&all);
+    return ret;
+}
+
+/* -- a tree that was moved --------------------------------------------- */
+
+static bool is_local(const char *uri)
+{
+    return uri && (uri[0] == '/' || strncmp(uri, "file:", 5) == 0);
+}
+
+static void set_uri(struct meta *m, const void *uri)
+{
+    m->artifact_uri = uri;
+}
+
+static int fix_run(const struct run_info *run, int64_t *count, struct err *e)
+{
+    char *uri = store_uri(run->artifacts);
+    int ret = 0;
+
+    if (is_local(run->artifact_uri) && !run->damage &&
+        strcmp(run->artifact_uri, uri) != 0) {
+        ret = change(run, set_uri, uri, e);
+        *count += ret == 0;
+    }
+    free(uri);
+    return ret;
+}
+
+int edit_uris(const char *root, int64_t *count, struct err *e)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct runs runs = RUNS_INIT;
+    int ret = experiments_load(&all, root, e);
+
+    *count = 0;
+    for (size_t i = 0; i < all.n && ret == 0; i++) {
+        const struct experiment *x = &all.item[i];
+        char *uri = store_uri(x->folder);
+        const struct patch patch = { .location = uri };
+
+        if (is_local(x->location) && strcmp(x->location, uri) != 0) {
+            ret = patch_experiment(x->folder, &patch, e);
+            *count += ret == 0;
+        }
+        free(uri);
+    }
+    if (ret == 0)
+        ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
+    for (size_t i = 0; i < runs.n && ret == 0; i++)
+        ret = fix_run(&runs.run[i], count, e);
+    runs_free(&runs);
+    experiments_free(&all);
+    return ret;
+}
