@@ -1,0 +1,178 @@
+#ifndef TRAINER_CONFIG_H
+#define TRAINER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/conf.h"
+#include "kernels/ops.h"
+
+/*
+ * config - every setting of gtrain, and what follows from them
+ *
+ *      struct config c;
+ *
+ *      if (config_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
+ *          return -1;
+ *      if (config_resolve(&c, vocab, parameters, e) < 0)
+ *          return -1;
+ *      ...
+ *      config_clear(&c);
+ *
+ * The table in config.c is the only place where a setting's key, default,
+ * bounds and meaning stand; gtrain.ini(5) is compared with it by a test.
+ * Numbers that follow from others (steps from tokens, accumulation from the
+ * tokens of a step) are in struct derived and nowhere else.
+ */
+enum model_mlp {
+    MLP_GELU, MLP_GELU_TANH, MLP_RELU, MLP_RELU2, MLP_SWIGLU, MLP_GEGLU
+};
+enum model_position { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
+
+struct model_config {
+    int preset;
+    int64_t layers, heads, kv_heads, width, d_ff, context;
+    int64_t vocab, vocab_multiple;
+    int norm, mlp, position;
+    bool norm_bias, linear_bias, final_norm, tied, qk_norm;
+    double norm_eps, rope_theta;
+    double dropout, dropout_attention, dropout_embedding;
+    double init_std;
+    bool init_residual;
+};
+
+struct data_config {
+    const char *train, *val, *tokenizer;
+    int order;
+    int64_t stride;
+};
+
+enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
+enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
+
+struct train_config {
+    int64_t micro_batch, batch, tokens_per_step, stop_at;
+    int64_t ramp_from;
+    struct conf_span ramp;
+    double max_time;
+    const char *device;
+    int64_t threads;
+    int precision;
+    double loss_scale;
+    int64_t loss_scale_window;
+    int recompute;
+    bool deterministic;
+    int64_t seed;
+    int on_nonfinite, on_spike;
+    double spike_loss, spike_norm;
+    int64_t spike_window;
+};
+
+enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
+
+struct optim_config {
+    int name;
+    double lr, beta1, beta2, eps, decay, clip;
+    double momentum;
+    bool nesterov;
+    double lr_embed, lr_head, lr_vector, muon_lr;
+};
+
+enum curve {
+    CURVE_COSINE, CURVE_LINEAR, CURVE_CONSTANT, CURVE_WSD, CURVE_INVSQRT,
+    CURVE_POLYNOMIAL, CURVE_STEP, CURVE_RESTARTS
+};
+enum decay_shape { SHAPE_LINEAR, SHAPE_COSINE, SHAPE_SQRT };
+
+struct schedule_config {
+    int kind;
+    int64_t steps, tokens;
+    double chinchilla;
+    struct conf_span warmup;
+    double warmup_lr, min_lr;
+    struct conf_span decay;
+    int decay_shape;
+    double power;
+    struct conf_reals at;
+    double factor;
+    int64_t cycle;
+    double cycle_growth;
+};
+
+struct eval_config {
+    int64_t every, batches, stride, micro_batch;
+    bool at_start, random;
+    int64_t patience;
+    double min_delta;
+    const char *choice;
+    int64_t choice_every, choice_limit;
+};
+
+struct sample_config {
+    int64_t every, tokens, count, top_k, seed;
+    const char *prompt;
+    double temperature, top_p;
+};
+
+struct checkpoint_config {
+    int64_t every, keep_last, keep_every;
+    bool keep_best, last, async;
+    const char *folder;
+};
+
+struct run_config {
+    const char *root, *experiment, *name, *note;
+    int64_t log_every;
+    double system_every;
+};
+
+struct plan_config {
+    double peak_tflops, mfu;
+    const char *hardware;
+};
+
+/* What follows; filled by config_resolve(). */
+struct derived {
+    int64_t vocab_padded;       /* rows of the embedding */
+    int64_t d_ff, kv_heads;
+    int64_t windows;            /* sequences of a step, all ranks together */
+    int64_t accumulate;         /* micro-steps of a rank */
+    int64_t tokens_per_step;
+    int64_t steps, stop_at;
+    int64_t warmup, decay;      /* in steps */
+    int64_t ramp;               /* steps of the batch ramp */
+    int64_t parameters;
+};
+
+struct config {
+    struct conf conf;
+    struct model_config model;
+    struct data_config data;
+    struct train_config train;
+    struct optim_config optim;
+    struct schedule_config schedule;
+    struct eval_config eval;
+    struct sample_config sample;
+    struct checkpoint_config checkpoint;
+    struct run_config run;
+    struct plan_config plan;
+    struct derived is;
+};
+
+extern const struct setting config_table[];
+
+/* path may be NULL: the defaults alone.  A preset that the file or a --set
+ * names is laid below what they say. */
+int config_load(struct config *, const char *path, const char *const *sets,
+                size_t n_sets, struct err *);
+/* Check what must fit together and derive the rest. */
+int config_resolve(struct config *, int64_t tokenizer_vocab, int world,
+                   struct err *);
+void config_clear(struct config *);
+
+/* Sequences of step `step`, which the ramp may make fewer. */
+int64_t config_windows(const struct config *, int64_t step);
+/* Of all steps before. */
+int64_t config_windows_before(const struct config *, int64_t step);
+
+#endif
