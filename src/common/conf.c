@@ -101,14 +101,21 @@ static bool in_bounds(const struct setting *s, double x)
 static const char *wanted(const struct setting *s)
 {
     switch (s->type) {
-    case CONF_INT: return "a whole number (12, 512k, 10B)";
-    case CONF_REAL: return "a number (0.1, 3e-4, 1%)";
-    case CONF_BOOL: return "yes or no";
-    case CONF_SECS: return "a time (90s, 2h30m)";
-    case CONF_SPAN: return "steps, tokens or a part (715, 375M tokens, 1%)";
-    case CONF_REALS: return "at most 16 numbers with commas between them";
+    case CONF_INT:
+        return "a whole number (12, 512k, 10B)";
+    case CONF_REAL:
+        return "a number (0.1, 3e-4, 1%)";
+    case CONF_BOOL:
+        return "yes or no";
+    case CONF_SECS:
+        return "a time (90s, 2h30m)";
+    case CONF_SPAN:
+        return "steps, tokens or a part (715, 375M tokens, 1%)";
+    case CONF_REALS:
+        return "at most 16 numbers with commas between them";
     case CONF_TEXT:
-    case CONF_WORD: break;
+    case CONF_WORD:
+        break;
     }
     return "a value";
 }
@@ -121,8 +128,8 @@ static int refuse(const struct setting *s, const char *text, struct err *e)
         return err_set(e, ERR_USAGE, "%s must be one of %s, not '%s'", s->key,
                        s->words, text);
     if (s->min == 0.0 && s->max == 0.0)
-        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", s->key,
-                       wanted(s), text);
+        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", s->key, wanted(s),
+                       text);
     num_short(low, s->min);
     num_short(high, s->max);
     return err_set(e, ERR_USAGE, "%s wants %s from %s to %s, not '%s'", s->key,
@@ -182,7 +189,7 @@ void conf_init(struct conf *c, const struct setting *table, void *target)
         struct err e = ERR_INIT;
         const int ret = put(c, s, s->value, &e);
 
-        assert(ret == 0);       /* a default is a legal value */
+        assert(ret == 0); /* a default is a legal value */
         (void)ret;
         n++;
     }
@@ -238,8 +245,7 @@ int conf_put(struct conf *c, const char *key, const char *value,
         const char *near = meant(c, key);
 
         if (near)
-            err_set(e, ERR_USAGE, "no setting %s; did you mean %s?", key,
-                    near);
+            err_set(e, ERR_USAGE, "no setting %s; did you mean %s?", key, near);
         else
             err_set(e, ERR_USAGE, "no setting %s", key);
         return err_wrap(e, "%s", where);
@@ -330,16 +336,18 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
 
     r.fp = fopen(path, "re");
     if (!r.fp)
-        return errno == ENOENT ?
-                   err_set(e, ERR_MISSING, "there is no file %s", path) :
-                   err_sys(e, "cannot open %s", path);
+        return errno == ENOENT
+                   ? err_set(e, ERR_MISSING, "there is no file %s", path)
+                   : err_sys(e, "cannot open %s", path);
     bad = ini_parse_stream(next_line, &r, take, &r);
     if (e->kind == ERR_NONE && ferror(r.fp))
         err_sys(e, "cannot read %s", path);
     fclose(r.fp);
     if (e->kind == ERR_NONE && bad != 0)
-        err_set(e, ERR_USAGE, "%s:%d: this is neither [section], key = value "
-                              "nor a comment", path, bad);
+        err_set(e, ERR_USAGE,
+                "%s:%d: this is neither [section], key = value "
+                "nor a comment",
+                path, bad);
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -356,8 +364,8 @@ static int put_once(void *arg, const char *key, const char *value,
     const size_t len = strlen(r->path);
 
     if (before && strncmp(before, r->path, len) == 0 && before[len] == ':')
-        return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where,
-                       key, before);
+        return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where, key,
+                       before);
     return conf_put(r->conf, key, value, where, e);
 }
 

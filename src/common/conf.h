@@ -37,14 +37,14 @@
  * line, after #.  A line holds at most 199 bytes.
  */
 enum conf_type {
-    CONF_INT,           /* int64_t; 512k, 10B */
-    CONF_REAL,          /* double; 3e-4, 1% */
-    CONF_BOOL,          /* bool; yes, no */
-    CONF_TEXT,          /* const char * */
-    CONF_WORD,          /* int: which of `words`, counted from 0 */
-    CONF_SECS,          /* double; 2h30m */
-    CONF_SPAN,          /* struct conf_span */
-    CONF_REALS,         /* struct conf_reals: 0.3, 0.6, 0.9 */
+    CONF_INT,   /* int64_t; 512k, 10B */
+    CONF_REAL,  /* double; 3e-4, 1% */
+    CONF_BOOL,  /* bool; yes, no */
+    CONF_TEXT,  /* const char * */
+    CONF_WORD,  /* int: which of `words`, counted from 0 */
+    CONF_SECS,  /* double; 2h30m */
+    CONF_SPAN,  /* struct conf_span */
+    CONF_REALS, /* struct conf_reals: 0.3, 0.6, 0.9 */
 };
 
 /* A length of training: 715 (steps), "375M tokens" or 1% of all steps. */
@@ -59,19 +59,19 @@ struct conf_reals {
 };
 
 struct setting {
-    const char *key;            /* "section.key" */
+    const char *key; /* "section.key" */
     enum conf_type type;
-    size_t at;                  /* offset in the program's struct */
-    const char *value;          /* the default */
-    const char *help;           /* one line, no capital, no full stop */
-    const char *words;          /* CONF_WORD: "one|two" */
-    double min, max;            /* of numbers; both 0: any */
+    size_t at;         /* offset in the program's struct */
+    const char *value; /* the default */
+    const char *help;  /* one line, no capital, no full stop */
+    const char *words; /* CONF_WORD: "one|two" */
+    double min, max;   /* of numbers; both 0: any */
 };
 
 struct conf {
-    const struct setting *table;        /* ends with a NULL key */
+    const struct setting *table; /* ends with a NULL key */
     void *target;
-    const char **origin;                /* where each was set, or NULL */
+    const char **origin; /* where each was set, or NULL */
     struct arena mem;
 };
 

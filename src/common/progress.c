@@ -11,7 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 
-static const double REDRAW = 0.1, LINE = 30.0;  /* seconds */
+static const double REDRAW = 0.1, LINE = 30.0; /* seconds */
 
 /* The one that is on the screen, for log lines to step around. */
 static struct progress *showing;
@@ -22,13 +22,15 @@ static void step_aside(void)
         fputs("\r\033[K", stderr);
 }
 
-void progress_open(struct progress *p, long first, long total,
-                   const char *unit)
+void progress_open(struct progress *p, long first, long total, const char *unit)
 {
     const char *term = getenv("TERM");
 
-    *p = (struct progress){ .total = total, .unit = unit, .first = first,
-                            .at = first, .next_line = first + 1 };
+    *p = (struct progress){ .total = total,
+                            .unit = unit,
+                            .first = first,
+                            .at = first,
+                            .next_line = first + 1 };
     p->start = clock_mono();
     p->shown = p->start - LINE;
     p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
@@ -50,23 +52,25 @@ static int columns(void)
 {
     struct winsize w;
 
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ?
-               w.ws_col : 80;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col
+                                                                      : 80;
 }
 
 /* "####----" of the part that is done */
 static void draw_bar(char *out, size_t width, const struct progress *p)
 {
-    static const char *const eighth[] = { " ", "▏", "▎", "▍",
-                                          "▌", "▋", "▊", "▉" };
+    static const char *const eighth[] = {
+        " ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"
+    };
     const double part = (double)p->at / (double)p->total;
     const double cells = (part > 1 ? 1 : part) * (double)width;
     const size_t full = (size_t)cells;
 
     *out = '\0';
     for (size_t i = 0; i < width; i++)
-        out = stpcpy(out, i < full ? "█" :
-                          i == full ? eighth[(int)((cells - (double)full) * 8)]
+        out =
+            stpcpy(out, i < full    ? "█"
+                        : i == full ? eighth[(int)((cells - (double)full) * 8)]
                                     : " ");
 }
 
@@ -83,8 +87,8 @@ static void draw(const struct progress *p)
     if (secs >= 0)
         num_duration(left, secs);
     n = p->total ? snprintf(head, sizeof head, "%s %ld/%ld", p->unit, p->at,
-                            p->total) :
-                   snprintf(head, sizeof head, "%s %ld", p->unit, p->at);
+                            p->total)
+                 : snprintf(head, sizeof head, "%s %ld", p->unit, p->at);
     /* what remains of the line, so that it never wraps */
     room = wide - n - (p->total ? (wide >= 100 ? BAR : BAR / 2) + 2 : 0) - 14;
     fprintf(stderr, "\r\033[K%s%s%s%s  %.*s%s%s", p->total ? "▕" : "", bar,

@@ -20,21 +20,20 @@
  * is at most one at a time; all calls come from one thread.
  */
 struct progress {
-    long total;                 /* 0: not known */
+    long total; /* 0: not known */
     const char *unit;
     bool terminal, quiet;
-    double start, shown;        /* clock_mono() */
-    long first, at;             /* where we began, where we are */
+    double start, shown; /* clock_mono() */
+    long first, at;      /* where we began, where we are */
     long next_line;
     char text[160];
 };
 
 /* first: what was already done before (a resumed run), not counted for the
  * time that is left. */
-void progress_open(struct progress *, long first, long total,
-                   const char *unit);
+void progress_open(struct progress *, long first, long total, const char *unit);
 void progress_at(struct progress *, long done, const char *text);
-void progress_close(struct progress *);     /* harmless when done twice */
+void progress_close(struct progress *); /* harmless when done twice */
 
 /* Seconds left, or -1 while nothing can be said. */
 double progress_left(const struct progress *);

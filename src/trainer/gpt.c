@@ -11,10 +11,10 @@
 /* The builder's view: what every part needs. */
 struct builder {
     struct graph *g;
-    const struct model_config *m;
+    const struct model_settings *m;
     const struct derived *is;
     int64_t T;
-    int64_t room;               /* of the cache; 0: not decoding */
+    int64_t room; /* of the cache; 0: not decoding */
     int layer;
 };
 
@@ -69,7 +69,7 @@ static double residual_std(const struct builder *b)
 
 static int embed(struct builder *b, int tokens, int *wte)
 {
-    const struct model_config *m = b->m;
+    const struct model_settings *m = b->m;
     int wpe = GRAPH_NONE, x;
 
     *wte = param(b, "wte.weight", GROUP_EMBED, b->is->vocab_padded, m->width,
@@ -83,7 +83,7 @@ static int embed(struct builder *b, int tokens, int *wte)
 
 static int attention(struct builder *b, int x)
 {
-    const struct model_config *m = b->m;
+    const struct model_settings *m = b->m;
     const int H = (int)m->heads, K = (int)b->is->kv_heads;
     const int64_t D = m->width / m->heads;
     int h, wq, wk;
@@ -117,7 +117,7 @@ static int mlp(struct builder *b, int x)
         [MLP_SWIGLU] = { true, ACT_SILU },
         [MLP_GEGLU] = { true, ACT_GELU },
     };
-    const struct model_config *m = b->m;
+    const struct model_settings *m = b->m;
     const bool gated = kinds[m->mlp].gated;
     const enum act act = kinds[m->mlp].act;
     const int64_t F = b->is->d_ff;
@@ -135,7 +135,7 @@ static int mlp(struct builder *b, int x)
 /* Everything up to the head; *head is the matrix of the classifier. */
 static int trunk(struct builder *b, int tokens, int *head)
 {
-    const struct model_config *m = b->m;
+    const struct model_settings *m = b->m;
     char name[16];
     int x, h, wte;
 
@@ -179,18 +179,19 @@ static void mark(struct graph *g, enum recompute how)
     }
 }
 
-static enum dtype type_of(const struct config *c)
+static enum dtype type_of(const struct settings *c)
 {
     static const enum dtype types[] = { DT_F32, DT_BF16, DT_F16 };
 
     return types[c->train.precision];
 }
 
-void gpt_build(struct gpt *gpt, const struct config *c, int64_t B)
+void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 {
     struct graph *g = &gpt->graph;
-    struct builder b = { .g = g, .m = &c->model, .is = &c->is,
-                         .T = c->model.context, .layer = -1 };
+    struct builder b = {
+        .g = g, .m = &c->model, .is = &c->is, .T = c->model.context, .layer = -1
+    };
     int x, head;
 
     graph_init(g, type_of(c));
@@ -203,12 +204,13 @@ void gpt_build(struct gpt *gpt, const struct config *c, int64_t B)
     mark(g, (enum recompute)c->train.recompute);
 }
 
-void gpt_build_decoder(struct gpt *gpt, const struct config *c, int64_t B,
+void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
                        int64_t room)
 {
     struct graph *g = &gpt->graph;
-    struct builder b = { .g = g, .m = &c->model, .is = &c->is, .T = 1,
-                         .room = room, .layer = -1 };
+    struct builder b = {
+        .g = g, .m = &c->model, .is = &c->is, .T = 1, .room = room, .layer = -1
+    };
     int x, head;
 
     graph_init(g, type_of(c));

@@ -1,7 +1,7 @@
 #ifndef TRAINER_GPT_H
 #define TRAINER_GPT_H
 
-#include "trainer/config.h"
+#include "trainer/settings.h"
 #include "trainer/graph.h"
 
 /*
@@ -21,15 +21,15 @@
  */
 struct gpt {
     struct graph graph;
-    int tokens, targets;        /* inputs */
-    int output;                 /* losses(N) or logits(B, padded vocabulary) */
-    int64_t B, T;               /* sequences, positions each */
+    int tokens, targets; /* inputs */
+    int output;          /* losses(N) or logits(B, padded vocabulary) */
+    int64_t B, T;        /* sequences, positions each */
 };
 
 /* Fill the graph for B sequences of the model's context.  c must have been
- * resolved as far as the shapes (config_shapes()). */
-void gpt_build(struct gpt *, const struct config *, int64_t B);
-void gpt_build_decoder(struct gpt *, const struct config *, int64_t B,
+ * resolved as far as the shapes (settings_shapes()). */
+void gpt_build(struct gpt *, const struct settings *, int64_t B);
+void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t room);
 
 /* Draw the initial weights: a function of the seed and the name's place. */

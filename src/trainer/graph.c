@@ -11,7 +11,9 @@
 
 void graph_init(struct graph *g, enum dtype activations)
 {
-    *g = (struct graph){ .type = activations, .layer = -1, .head_scale = 1,
+    *g = (struct graph){ .type = activations,
+                         .layer = -1,
+                         .head_scale = 1,
                          .bad_node = GRAPH_NONE };
 }
 
@@ -43,8 +45,11 @@ static struct node *append(struct graph *g, enum op op, const char *what,
 
     GROW(g->node, g->n, g->room);
     n = &g->node[g->n++];
-    *n = (struct node){ .op = op, .n_src = n_src, .param = GRAPH_NONE,
-                        .layer = g->layer, .same_val = GRAPH_NONE,
+    *n = (struct node){ .op = op,
+                        .n_src = n_src,
+                        .param = GRAPH_NONE,
+                        .layer = g->layer,
+                        .same_val = GRAPH_NONE,
                         .same_grad = GRAPH_NONE };
     for (int i = 0; i < n_src; i++) {
         assert(src[i] < g->n - 1);
@@ -82,8 +87,10 @@ int graph_param(struct graph *g, const char *name, enum group group,
     assert(g->n_units);
     GROW(g->param, g->n_params, g->room_params);
     p = &g->param[g->n_params];
-    *p = (struct param){ .node = g->n - 1, .unit = g->current_unit,
-                         .group = group, .std = (float)std,
+    *p = (struct param){ .node = g->n - 1,
+                         .unit = g->current_unit,
+                         .group = group,
+                         .std = (float)std,
                          .value = (float)value };
     snprintf(p->name, sizeof p->name, "%s", name);
     n->param = g->n_params++;
@@ -96,19 +103,19 @@ int graph_param(struct graph *g, const char *name, enum group group,
 
 int graph_embed(struct graph *g, int tokens, int wte, int wpe, int64_t T)
 {
-    struct node *n = append(g, OP_EMBED, "embed", 3,
-                            (const int[]){ tokens, wte, wpe });
+    struct node *n =
+        append(g, OP_EMBED, "embed", 3, (const int[]){ tokens, wte, wpe });
 
-    n->val = shape(g->type, g->node[tokens].val.dim[0],
-                   g->node[wte].val.dim[1]);
+    n->val =
+        shape(g->type, g->node[tokens].val.dim[0], g->node[wte].val.dim[1]);
     n->attr.T = T;
     return done(g, n);
 }
 
 int graph_linear(struct graph *g, int x, int w, int b)
 {
-    struct node *n = append(g, OP_LINEAR, "linear", 3,
-                            (const int[]){ x, w, b });
+    struct node *n =
+        append(g, OP_LINEAR, "linear", 3, (const int[]){ x, w, b });
     const char *of = g->param[g->node[w].param].name;
 
     assert(g->node[x].val.dim[1] == g->node[w].val.dim[1]);
@@ -118,8 +125,7 @@ int graph_linear(struct graph *g, int x, int w, int b)
     return done(g, n);
 }
 
-int graph_norm(struct graph *g, int x, int w, int b, enum norm norm,
-               double eps)
+int graph_norm(struct graph *g, int x, int w, int b, enum norm norm, double eps)
 {
     struct node *n = append(g, OP_NORM, "norm", 3, (const int[]){ x, w, b });
 
@@ -133,8 +139,8 @@ int graph_norm(struct graph *g, int x, int w, int b, enum norm norm,
 int graph_qknorm(struct graph *g, int qkv, int wq, int wk, int H, int K,
                  double eps)
 {
-    struct node *n = append(g, OP_QKNORM, "qknorm", 3,
-                            (const int[]){ qkv, wq, wk });
+    struct node *n =
+        append(g, OP_QKNORM, "qknorm", 3, (const int[]){ qkv, wq, wk });
 
     n->val = g->node[qkv].val;
     n->aux = shape(DT_F32, n->val.dim[0], H + K);
@@ -148,7 +154,7 @@ int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
     struct node *n = append(g, OP_ROPE, "rope", 1, &qkv);
 
     n->val = g->node[qkv].val;
-    n->same_val = qkv;          /* turned in place, there and back */
+    n->same_val = qkv; /* turned in place, there and back */
     n->attr.attn = (struct attn){ .H = H, .K = K };
     n->attr.theta = (float)theta;
     n->attr.T = T;
@@ -162,8 +168,9 @@ static void heads(struct graph *g, struct node *n, int qkv, int H, int K,
     const int D = (int)(cols / (H + 2 * K));
 
     assert(cols == (int64_t)D * (H + 2 * K));
-    n->attr.attn = (struct attn){ .H = H, .K = K, .D = D, .T = T,
-                                  .scale = (float)(1.0 / sqrt((double)D)) };
+    n->attr.attn = (struct attn){
+        .H = H, .K = K, .D = D, .T = T, .scale = (float)(1.0 / sqrt((double)D))
+    };
     n->val = shape(g->type, g->node[qkv].val.dim[0], (int64_t)H * D);
 }
 
@@ -218,7 +225,7 @@ int graph_dropout(struct graph *g, int x, double p)
         return x;
     n = append(g, OP_DROPOUT, "dropout", 1, &x);
     n->val = g->node[x].val;
-    n->same_val = x;            /* what it drops is not needed any more */
+    n->same_val = x; /* what it drops is not needed any more */
     n->attr.drop.p = (float)p;
     return done(g, n);
 }
@@ -233,8 +240,8 @@ int graph_add(struct graph *g, int a, int b)
 
 int graph_head(struct graph *g, int x, int w, int targets, int64_t vocab)
 {
-    struct node *n = append(g, OP_HEAD, "head", 3,
-                            (const int[]){ x, w, targets });
+    struct node *n =
+        append(g, OP_HEAD, "head", 3, (const int[]){ x, w, targets });
 
     n->val = shape(DT_F32, g->node[x].val.dim[0], 0);
     n->attr.vocab = vocab;

@@ -38,8 +38,20 @@
 enum { GRAPH_NONE = -1, GRAPH_MAX_SRC = 4 };
 
 enum op {
-    OP_INPUT, OP_PARAM, OP_EMBED, OP_LINEAR, OP_NORM, OP_QKNORM, OP_ROPE,
-    OP_ATTENTION, OP_DECODE, OP_ACT, OP_GLU, OP_DROPOUT, OP_ADD, OP_HEAD,
+    OP_INPUT,
+    OP_PARAM,
+    OP_EMBED,
+    OP_LINEAR,
+    OP_NORM,
+    OP_QKNORM,
+    OP_ROPE,
+    OP_ATTENTION,
+    OP_DECODE,
+    OP_ACT,
+    OP_GLU,
+    OP_DROPOUT,
+    OP_ADD,
+    OP_HEAD,
     OP_COUNT
 };
 
@@ -48,10 +60,10 @@ struct attr {
     enum norm norm;
     float eps;
     enum act act;
-    struct attn attn;           /* also the heads of rope and qknorm */
+    struct attn attn; /* also the heads of rope and qknorm */
     struct dropout drop;
     float theta;
-    int64_t T;                  /* positions of a sequence */
+    int64_t T; /* positions of a sequence */
     int64_t vocab;
 };
 
@@ -62,38 +74,39 @@ struct param {
     char name[48];
     int node, unit;
     enum group group;
-    float std;                  /* of the initial normal; 0: all `value` */
+    float std; /* of the initial normal; 0: all `value` */
     float value;
     int64_t count;
-    int64_t at;                 /* in the block, in elements; 16-aligned */
+    int64_t at; /* in the block, in elements; 16-aligned */
 };
 
 struct unit {
     char name[16];
-    int64_t at, count;          /* its part of the block, padding included */
-    int last_call;              /* of the program: its gradients are done */
+    int64_t at, count; /* its part of the block, padding included */
+    int last_call;     /* of the program: its gradients are done */
 };
 
 struct node {
     enum op op;
     char name[32];
-    int n_src, src[GRAPH_MAX_SRC];      /* GRAPH_NONE where not given */
+    int n_src, src[GRAPH_MAX_SRC]; /* GRAPH_NONE where not given */
     struct tensor val, grad;
-    struct tensor aux;          /* statistics kept for the gradient */
-    struct tensor aux2;         /* OP_DECODE: aux and aux2 are the cache */
+    struct tensor aux;  /* statistics kept for the gradient */
+    struct tensor aux2; /* OP_DECODE: aux and aux2 are the cache */
     struct attr attr;
-    int param;                  /* OP_PARAM: which */
-    int layer;                  /* -1 outside of layers */
-    int same_val, same_grad;    /* the node whose memory is used, or NONE */
+    int param;               /* OP_PARAM: which */
+    int layer;               /* -1 outside of layers */
+    int same_val, same_grad; /* the node whose memory is used, or NONE */
     bool no_grad;
-    bool again;                 /* not kept: computed again for backward */
+    bool again; /* not kept: computed again for backward */
 };
 
 enum call_kind {
-    CALL_FORWARD, CALL_BACKWARD,
-    CALL_ADD_NORM,              /* node and the OP_ADD before it */
-    CALL_LINEAR_ACT,            /* node and the OP_LINEAR before it */
-    CALL_HEAD                   /* loss and its gradient */
+    CALL_FORWARD,
+    CALL_BACKWARD,
+    CALL_ADD_NORM,   /* node and the OP_ADD before it */
+    CALL_LINEAR_ACT, /* node and the OP_LINEAR before it */
+    CALL_HEAD        /* loss and its gradient */
 };
 
 struct call {
@@ -101,37 +114,37 @@ struct call {
     int node;
 };
 
-struct region {                 /* one allocation on the device */
+struct region { /* one allocation on the device */
     void *data;
     size_t bytes;
 };
 
 struct graph {
     struct dev *dev;
-    enum dtype type;            /* of activations */
+    enum dtype type; /* of activations */
     struct node *node;
     int n, room;
-    struct param *param;        /* in the order they were declared */
+    struct param *param; /* in the order they were declared */
     int n_params, room_params;
-    struct unit *unit;          /* in the order of the block */
+    struct unit *unit; /* in the order of the block */
     int n_units, room_units;
-    int64_t count;              /* elements of the block, padding included */
-    int layer, current_unit;    /* while building */
+    int64_t count;           /* elements of the block, padding included */
+    int layer, current_unit; /* while building */
 
-    struct call *call;          /* forward calls first */
+    struct call *call; /* forward calls first */
     int n_calls, room_calls, n_forward;
-    bool training;              /* as placed: is there memory for gradients */
+    bool training; /* as placed: is there memory for gradients */
     struct region weights, copies, grads, activations, inputs, caches;
-    bool borrowed;              /* weights and copies belong to another */
+    bool borrowed; /* weights and copies belong to another */
 
     /* what a step sets before it runs */
-    bool evaluating;            /* no dropout, losses alone */
-    bool first_micro;           /* gradients are set, not added to */
-    float head_scale;           /* of the sum of losses; loss scaling too */
-    uint64_t seed, step;        /* of dropout */
-    uint64_t first_row;         /* of this micro-batch within the step */
-    int64_t from;               /* position of the first row: decoding */
-    int bad_node;               /* graph_find_nonfinite() */
+    bool evaluating;     /* no dropout, losses alone */
+    bool first_micro;    /* gradients are set, not added to */
+    float head_scale;    /* of the sum of losses; loss scaling too */
+    uint64_t seed, step; /* of dropout */
+    uint64_t first_row;  /* of this micro-batch within the step */
+    int64_t from;        /* position of the first row: decoding */
+    int bad_node;        /* graph_find_nonfinite() */
 };
 
 /* ---- building --------------------------------------------------------- */
@@ -149,15 +162,14 @@ int graph_linear(struct graph *, int x, int w, int b);
 int graph_norm(struct graph *, int x, int w, int b, enum norm, double eps);
 int graph_qknorm(struct graph *, int qkv, int wq, int wk, int H, int K,
                  double eps);
-int graph_rope(struct graph *, int qkv, int H, int K, int64_t T,
-               double theta);
+int graph_rope(struct graph *, int qkv, int H, int K, int64_t T, double theta);
 int graph_attention(struct graph *, int qkv, int H, int K, int64_t T,
                     double dropout);
 /* One position after what the cache of `room` positions holds. */
 int graph_decode(struct graph *, int qkv, int H, int K, int64_t room);
 int graph_act(struct graph *, int x, enum act);
 int graph_glu(struct graph *, int x, enum act);
-int graph_dropout(struct graph *, int x, double p);     /* x itself if p = 0 */
+int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
 int graph_add(struct graph *, int a, int b);
 int graph_head(struct graph *, int x, int w, int targets, int64_t vocab);
 
@@ -168,9 +180,9 @@ int64_t graph_group_parameters(const struct graph *, enum group, int *tensors);
 /* ---- placing (plan.c) ------------------------------------------------- */
 
 struct place {
-    bool training;              /* memory for gradients */
-    bool fuse;                  /* use the device's fused operations */
-    const struct graph *weights;        /* take those of this one, or NULL */
+    bool training;               /* memory for gradients */
+    bool fuse;                   /* use the device's fused operations */
+    const struct graph *weights; /* take those of this one, or NULL */
 };
 
 /* Sizes in bytes of what graph_place() would take; no device is needed. */
@@ -192,12 +204,12 @@ void graph_clear(struct graph *);
 /* Called during backward as soon as the gradients of a unit are final. */
 typedef void graph_ready_fn(void *arg, struct graph *, int unit);
 
-void graph_forward(struct graph *);     /* losses alone, or logits */
+void graph_forward(struct graph *); /* losses alone, or logits */
 /* Forward with what backward needs, then backward. */
 void graph_train(struct graph *, graph_ready_fn *ready, void *arg);
 /* One call of the program: for a profile, or to look for what went bad. */
 void graph_run(struct graph *, int call);
-void graph_begin(struct graph *);       /* before the first graph_run() */
+void graph_begin(struct graph *); /* before the first graph_run() */
 const char *graph_call_name(const struct graph *, int call);
 double graph_call_flops(const struct graph *, int call);
 double graph_call_bytes(const struct graph *, int call);

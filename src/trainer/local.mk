@@ -1,18 +1,49 @@
+# libtrainer.a is all but the commands, for the tests too.
 noinst_LIBRARIES += src/trainer/libtrainer.a
 src_trainer_libtrainer_a_SOURCES = \
-	%D%/config.c \
-	%D%/config.h \
+	%D%/choice.c \
+	%D%/choice.h \
+	%D%/ckpt.c \
+	%D%/ckpt.h \
+	%D%/ckpt_files.c \
+	%D%/ckpt_files.h \
+	%D%/ckpt_find.c \
+	%D%/eval.c \
+	%D%/eval.h \
 	%D%/gpt.c \
 	%D%/gpt.h \
 	%D%/graph.c \
 	%D%/graph.h \
+	%D%/guard.c \
+	%D%/guard.h \
+	%D%/job.c \
+	%D%/job.h \
+	%D%/meter.c \
+	%D%/meter.h \
+	%D%/nvml.c \
+	%D%/nvml.h \
 	%D%/optim.c \
 	%D%/optim.h \
 	%D%/plan.c \
 	%D%/program.c \
+	%D%/report.c \
+	%D%/report.h \
 	%D%/resolve.c \
 	%D%/rules.c \
 	%D%/rules.h \
+	%D%/sample.c \
+	%D%/sample.h \
 	%D%/schedule.c \
-	%D%/schedule.h
+	%D%/schedule.h \
+	%D%/settings.c \
+	%D%/settings.h \
+	%D%/tensors.c \
+	%D%/tensors.h \
+	%D%/train.c \
+	%D%/train.h
 src_trainer_libtrainer_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+
+TRAINER_LIBS = src/trainer/libtrainer.a $(COLL_LIBS) $(STORE_LIBS) \
+	$(DATA_LIBS) $(KERNELS_LIBS)
+
+EXTRA_DIST += %D%/cmd_train.c %D%/cmds.h %D%/gtrain.c

@@ -9,12 +9,15 @@
 /* ---- ranges ----------------------------------------------------------- */
 
 /* Who moves a parameter, how fast. */
-static struct optim_range treat(const struct optim_config *c,
+static struct optim_range treat(const struct optim_settings *c,
                                 const struct param *p, const struct tensor *t)
 {
-    struct optim_range r = { .at = p->at, .count = p->count, .v_at = -1,
+    struct optim_range r = { .at = p->at,
+                             .count = p->count,
+                             .v_at = -1,
                              .name = (enum optim_name)c->name,
-                             .decayed = t->rank > 1, .lr_factor = 1 };
+                             .decayed = t->rank > 1,
+                             .lr_factor = 1 };
 
     if (r.name == OPTIM_MUON && p->group == GROUP_MATRIX) {
         r.rows = t->dim[0];
@@ -52,7 +55,7 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-void optim_lay_out(struct optim *o, const struct optim_config *conf,
+void optim_lay_out(struct optim *o, const struct optim_settings *conf,
                    struct graph *g)
 {
     const struct param **order =
@@ -122,7 +125,7 @@ static int take(struct optim *o, struct region *r, int64_t floats,
     return 0;
 }
 
-int optim_open(struct optim *o, const struct optim_config *conf,
+int optim_open(struct optim *o, const struct optim_settings *conf,
                struct graph *g, struct err *e)
 {
     optim_lay_out(o, conf, g);
@@ -164,8 +167,9 @@ static struct tensor view(const struct region *r, enum dtype type, int64_t at,
 
 static struct tensor sum_view(const struct optim *o)
 {
-    struct tensor t = { .data = o->sum.data, .type = DT_F64, .rank = 1,
-                        .fresh = true };
+    struct tensor t = {
+        .data = o->sum.data, .type = DT_F64, .rank = 1, .fresh = true
+    };
 
     t.dim[0] = 1;
     return t;
@@ -175,7 +179,8 @@ void optim_measure(struct optim *o)
 {
     struct dev *dev = o->graph->dev;
     struct tensor sum = sum_view(o);
-    struct tensor all = { .data = o->graph->grads.data, .type = DT_F32,
+    struct tensor all = { .data = o->graph->grads.data,
+                          .type = DT_F32,
                           .rank = 1 };
 
     all.dim[0] = o->graph->count;
@@ -216,7 +221,7 @@ static void move(struct optim *o, const struct optim_range *r,
 
 void optim_step(struct optim *o, double lr, double scale)
 {
-    const struct optim_config *c = o->conf;
+    const struct optim_settings *c = o->conf;
     const struct tensor sum = sum_view(o);
 
     o->steps++;
@@ -244,9 +249,4 @@ void optim_step(struct optim *o, double lr, double scale)
 double optim_norm(const struct optim *o, double scale)
 {
     return scale * sqrt(o->sumsq);
-}
-
-void optim_undo(struct optim *o)
-{
-    o->steps--;
 }

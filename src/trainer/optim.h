@@ -1,16 +1,16 @@
 #ifndef TRAINER_OPTIM_H
 #define TRAINER_OPTIM_H
 
-#include "trainer/config.h"
+#include "trainer/settings.h"
 #include "trainer/graph.h"
 
 /*
  * optim - from gradients to the next weights
  *
- *      optim_measure(&o);              the squared norm, on the device
- *      optim_step(&o, lr, scale);      clip and update
+ *      optim_measure(&o);              ask for the norm
  *      dev_sync(...)
- *      optim_norm(&o, scale)           what it was before clipping
+ *      optim_norm(&o, scale)           what it is before clipping
+ *      optim_step(&o, lr, scale);      clip and update
  *
  * Parameters that are treated alike lie together in the block, so an update is
  * a few calls over ranges.  Decay is for tensors of two or more dimensions.
@@ -19,40 +19,39 @@
  * ones for those that AdamW or Adam moves.
  *
  * A gradient that is not finite moves nothing; the caller sees it in the norm
- * and calls optim_undo(), so that the step does not count.
+ * and need not take the step.
  */
 struct optim_range {
-    int64_t at, count;          /* in the block */
-    int64_t v_at;               /* in v; -1: has none */
-    int64_t rows, cols;         /* of a matrix for muon */
+    int64_t at, count;  /* in the block */
+    int64_t v_at;       /* in v; -1: has none */
+    int64_t rows, cols; /* of a matrix for muon */
     enum optim_name name;
     bool decayed;
-    double lr_factor;           /* on the scheduled rate */
+    double lr_factor; /* on the scheduled rate */
 };
 
 struct optim {
-    const struct optim_config *conf;
+    const struct optim_settings *conf;
     struct graph *graph;
     struct optim_range *range;
     int n_ranges, room_ranges;
     struct region m, v, work, sum;
     int64_t v_count;
-    double sumsq;               /* on the host, after a sync */
-    int64_t steps;              /* updates made */
+    double sumsq;  /* on the host, after a sync */
+    int64_t steps; /* updates made */
 };
 
 /* Sizes alone, for gtrain plan. */
-void optim_lay_out(struct optim *, const struct optim_config *,
+void optim_lay_out(struct optim *, const struct optim_settings *,
                    struct graph *);
 int64_t optim_bytes(const struct optim *);
 
-int optim_open(struct optim *, const struct optim_config *, struct graph *,
+int optim_open(struct optim *, const struct optim_settings *, struct graph *,
                struct err *);
 void optim_close(struct optim *);
 
 void optim_measure(struct optim *);
 void optim_step(struct optim *, double lr, double scale);
 double optim_norm(const struct optim *, double scale);
-void optim_undo(struct optim *);
 
 #endif

@@ -25,7 +25,7 @@ struct slot {
 
 struct layout {
     struct graph *g;
-    struct slot *slot;          /* WHATS for each node */
+    struct slot *slot; /* WHATS for each node */
     size_t total;
 };
 
@@ -38,8 +38,9 @@ static struct slot *slot_of(struct layout *l, int node, enum what what)
 static int root(const struct graph *g, int i, enum what what)
 {
     for (;;) {
-        const int same = what == GRAD ? g->node[i].same_grad :
-                         what == VAL ? g->node[i].same_val : GRAPH_NONE;
+        const int same = what == GRAD  ? g->node[i].same_grad
+                         : what == VAL ? g->node[i].same_val
+                                       : GRAPH_NONE;
 
         if (same == GRAPH_NONE)
             return i;
@@ -138,7 +139,7 @@ static void find_lives(struct layout *l)
             break;
         }
     }
-    touch(l, g->n - 1, VAL, g->n_calls, false);     /* the result */
+    touch(l, g->n - 1, VAL, g->n_calls, false); /* the result */
 }
 
 static size_t round_up(size_t n)
@@ -258,8 +259,8 @@ static void sizes(const struct graph *g, const struct place *how,
     }
 }
 
-void graph_plan(struct graph *g, const struct place *how,
-                const struct ops *ops, struct plan *p)
+void graph_plan(struct graph *g, const struct place *how, const struct ops *ops,
+                struct plan *p)
 {
     struct layout l;
 
@@ -299,8 +300,8 @@ static void point_params(struct graph *g, const struct graph *from)
         if (from)
             n->val.data = from->node[from->param[i].node].val.data;
         else
-            n->val.data = low ? plus(&g->copies, at * dtype_size(g->type)) :
-                                plus(&g->weights, at * sizeof(float));
+            n->val.data = low ? plus(&g->copies, at * dtype_size(g->type))
+                              : plus(&g->weights, at * sizeof(float));
         n->grad.data = plus(&g->grads, at * sizeof(float));
     }
 }
@@ -324,10 +325,10 @@ static void point_nodes(struct graph *g, struct layout *l)
         }
         if (!is_activation(n))
             continue;
-        n->val.data = plus(&g->activations,
-                           slot_of(l, root(g, i, VAL), VAL)->at);
-        n->grad.data = plus(&g->activations,
-                            slot_of(l, root(g, i, GRAD), GRAD)->at);
+        n->val.data =
+            plus(&g->activations, slot_of(l, root(g, i, VAL), VAL)->at);
+        n->grad.data =
+            plus(&g->activations, slot_of(l, root(g, i, GRAD), GRAD)->at);
         if (n->aux.rank && n->op != OP_DECODE)
             n->aux.data = plus(&g->activations, slot_of(l, i, AUX)->at);
     }

@@ -34,8 +34,7 @@ static void emit_forward(struct graph *g, int i, bool fuse,
 {
     const struct node *n = &g->node[i];
 
-    if (fuse && ops->add_norm_fwd && n->op == OP_NORM &&
-        follows(g, n, OP_ADD))
+    if (fuse && ops->add_norm_fwd && n->op == OP_NORM && follows(g, n, OP_ADD))
         g->call[g->n_calls - 1] = (struct call){ CALL_ADD_NORM, i };
     else if (fuse && ops->linear_act_fwd && n->op == OP_ACT &&
              follows(g, n, OP_LINEAR))
@@ -158,8 +157,8 @@ static void find_last_calls(struct graph *g)
         if (c->kind != CALL_BACKWARD && c->kind != CALL_HEAD)
             continue;
         for (int s = 0; s < n->n_src; s++) {
-            const int p = n->src[s] == GRAPH_NONE ? GRAPH_NONE :
-                                                    g->node[n->src[s]].param;
+            const int p =
+                n->src[s] == GRAPH_NONE ? GRAPH_NONE : g->node[n->src[s]].param;
 
             if (p != GRAPH_NONE)
                 g->unit[g->param[p].unit].last_call = t;
@@ -194,7 +193,7 @@ static void order_units(struct graph *g)
 /* Matrices before vectors, so that what is updated alike lies together. */
 static void lay_out(struct graph *g)
 {
-    enum { ALIGN = 16 };        /* elements; 64 bytes of fp32 */
+    enum { ALIGN = 16 }; /* elements; 64 bytes of fp32 */
 
     g->count = 0;
     for (int u = 0; u < g->n_units; u++) {
@@ -301,21 +300,25 @@ void graph_train(struct graph *g, graph_ready_fn *ready, void *arg)
 const char *graph_call_name(const struct graph *g, int call)
 {
     static const char *const backward_name[OP_COUNT] = {
-        [OP_EMBED] = "embed_bwd",   [OP_LINEAR] = "linear_bwd",
-        [OP_NORM] = "norm_bwd",     [OP_QKNORM] = "qknorm_bwd",
-        [OP_ROPE] = "rope_bwd",     [OP_ATTENTION] = "attention_bwd",
-        [OP_ACT] = "act_bwd",       [OP_GLU] = "glu_bwd",
+        [OP_EMBED] = "embed_bwd",     [OP_LINEAR] = "linear_bwd",
+        [OP_NORM] = "norm_bwd",       [OP_QKNORM] = "qknorm_bwd",
+        [OP_ROPE] = "rope_bwd",       [OP_ATTENTION] = "attention_bwd",
+        [OP_ACT] = "act_bwd",         [OP_GLU] = "glu_bwd",
         [OP_DROPOUT] = "dropout_bwd", [OP_ADD] = "add_bwd",
     };
     const struct call *c = &g->call[call];
     const enum op op = g->node[c->node].op;
 
     switch (c->kind) {
-    case CALL_ADD_NORM: return "add_norm";
-    case CALL_LINEAR_ACT: return "linear_act";
-    case CALL_BACKWARD: return backward_name[op];
+    case CALL_ADD_NORM:
+        return "add_norm";
+    case CALL_LINEAR_ACT:
+        return "linear_act";
+    case CALL_BACKWARD:
+        return backward_name[op];
     case CALL_FORWARD:
-    case CALL_HEAD: break;
+    case CALL_HEAD:
+        break;
     }
     return rules[op].name;
 }
@@ -334,11 +337,15 @@ double graph_call_flops(const struct graph *g, int call)
     const double own = forward_flops(g, c->node);
 
     switch (c->kind) {
-    case CALL_LINEAR_ACT: return forward_flops(g, n->src[0]);
-    case CALL_BACKWARD: return 2 * own;
-    case CALL_HEAD: return g->training ? 3 * own : own;
+    case CALL_LINEAR_ACT:
+        return forward_flops(g, n->src[0]);
+    case CALL_BACKWARD:
+        return 2 * own;
+    case CALL_HEAD:
+        return g->training ? 3 * own : own;
     case CALL_FORWARD:
-    case CALL_ADD_NORM: break;
+    case CALL_ADD_NORM:
+        break;
     }
     return own;
 }

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/config.h"
+#include "trainer/settings.h"
 
 #include <math.h>
 
@@ -12,9 +12,9 @@ static int64_t round_to(int64_t n, int64_t multiple)
 
 /* ---- shapes ----------------------------------------------------------- */
 
-static int shapes(struct config *c, int64_t tokenizer_vocab, struct err *e)
+static int shapes(struct settings *c, int64_t tokenizer_vocab, struct err *e)
 {
-    struct model_config *m = &c->model;
+    struct model_settings *m = &c->model;
     struct derived *is = &c->is;
 
     if (m->vocab == 0)
@@ -48,7 +48,7 @@ static int shapes(struct config *c, int64_t tokenizer_vocab, struct err *e)
     return 0;
 }
 
-static void count_parameters(struct config *c)
+static void count_parameters(struct settings *c)
 {
     struct gpt gpt;
 
@@ -59,7 +59,7 @@ static void count_parameters(struct config *c)
 
 /* ---- batches ---------------------------------------------------------- */
 
-static int no_divisor(struct config *c, const char *key, int64_t given,
+static int no_divisor(struct settings *c, const char *key, int64_t given,
                       int64_t unit, const char *what, struct err *e)
 {
     const int64_t below = given / unit * unit;
@@ -67,17 +67,18 @@ static int no_divisor(struct config *c, const char *key, int64_t given,
     if (below == 0)
         return conf_fail(&c->conf, key, e,
                          "%lld is less than one micro-batch on each rank, "
-                         "%lld %s", (long long)given, (long long)unit, what);
+                         "%lld %s",
+                         (long long)given, (long long)unit, what);
     return conf_fail(&c->conf, key, e,
                      "%lld is no multiple of micro_batch x ranks = %lld %s; "
-                     "the nearest are %lld and %lld", (long long)given,
-                     (long long)unit, what, (long long)below,
+                     "the nearest are %lld and %lld",
+                     (long long)given, (long long)unit, what, (long long)below,
                      (long long)(below + unit));
 }
 
-static int batches(struct config *c, int world, struct err *e)
+static int batches(struct settings *c, int world, struct err *e)
 {
-    const struct train_config *t = &c->train;
+    const struct train_settings *t = &c->train;
     struct derived *is = &c->is;
     const int64_t unit = t->micro_batch * world;
     const int64_t unit_tokens = unit * c->model.context;
@@ -92,9 +93,9 @@ static int batches(struct config *c, int world, struct err *e)
     if (t->tokens_per_step % unit_tokens)
         return no_divisor(c, "train.tokens_per_step", t->tokens_per_step,
                           unit_tokens, "tokens", e);
-    is->windows = t->batch ? t->batch :
-                  t->tokens_per_step ? t->tokens_per_step / c->model.context :
-                                       unit;
+    is->windows = t->batch             ? t->batch
+                  : t->tokens_per_step ? t->tokens_per_step / c->model.context
+                                       : unit;
     is->accumulate = is->windows / unit;
     is->tokens_per_step = is->windows * c->model.context;
     return 0;
@@ -102,7 +103,7 @@ static int batches(struct config *c, int world, struct err *e)
 
 /* ---- lengths ---------------------------------------------------------- */
 
-static int64_t span_steps(const struct config *c, const struct conf_span *s)
+static int64_t span_steps(const struct settings *c, const struct conf_span *s)
 {
     switch (s->unit) {
     case SPAN_TOKENS:
@@ -115,9 +116,9 @@ static int64_t span_steps(const struct config *c, const struct conf_span *s)
     return (int64_t)s->n;
 }
 
-static int lengths(struct config *c, struct err *e)
+static int lengths(struct settings *c, struct err *e)
 {
-    const struct schedule_config *s = &c->schedule;
+    const struct schedule_settings *s = &c->schedule;
     struct derived *is = &c->is;
     const double per_step = (double)is->tokens_per_step;
     double tokens = 0;
@@ -133,8 +134,9 @@ static int lengths(struct config *c, struct err *e)
     is->steps = s->steps ? s->steps : (int64_t)floor(tokens / per_step);
     if (is->steps == 0)
         return conf_fail(&c->conf, "schedule.steps", e,
-                         tokens > 0 ? "the tokens are less than one step's" :
-                         "give it, or schedule.tokens, or .chinchilla");
+                         tokens > 0
+                             ? "the tokens are less than one step's"
+                             : "give it, or schedule.tokens, or .chinchilla");
     is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
     is->warmup = span_steps(c, &s->warmup);
     if (is->warmup > is->steps)
@@ -148,8 +150,8 @@ static int lengths(struct config *c, struct err *e)
     return 0;
 }
 
-int config_resolve(struct config *c, int64_t tokenizer_vocab, int world,
-                   struct err *e)
+int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
+                     struct err *e)
 {
     if (shapes(c, tokenizer_vocab, e) < 0)
         return -1;
@@ -165,7 +167,7 @@ int config_resolve(struct config *c, int64_t tokenizer_vocab, int world,
  * The batch grows linearly over the first steps, in whole micro-steps of all
  * ranks, so that each step is a multiple of what the last ones are.
  */
-int64_t config_windows(const struct config *c, int64_t step)
+int64_t settings_windows(const struct settings *c, int64_t step)
 {
     const struct derived *is = &c->is;
     const int64_t unit = is->windows / is->accumulate;
@@ -174,18 +176,18 @@ int64_t config_windows(const struct config *c, int64_t step)
 
     if (step >= is->ramp)
         return is->windows;
-    x = (double)from + (double)(is->windows - from) * (double)step /
-                           (double)is->ramp;
+    x = (double)from +
+        (double)(is->windows - from) * (double)step / (double)is->ramp;
     x = floor(x / (double)unit);
     return x < 1 ? unit : (int64_t)x * unit;
 }
 
-int64_t config_windows_before(const struct config *c, int64_t step)
+int64_t settings_windows_before(const struct settings *c, int64_t step)
 {
     const int64_t ramp = step < c->is.ramp ? step : c->is.ramp;
     int64_t sum = 0;
 
     for (int64_t s = 0; s < ramp; s++)
-        sum += config_windows(c, s);
+        sum += settings_windows(c, s);
     return sum + (step - ramp) * c->is.windows;
 }

@@ -33,8 +33,7 @@ static struct dropout dropout_of(const struct graph *g, const struct node *n,
     return (struct dropout){
         .p = g->evaluating ? 0.0f : p,
         .seed = g->seed,
-        .stream = rng_stream(RNG_DROPOUT, g->step,
-                             (uint64_t)(n - g->node)),
+        .stream = rng_stream(RNG_DROPOUT, g->step, (uint64_t)(n - g->node)),
         .first = g->first_row * (uint64_t)per_row,
     };
 }
@@ -63,9 +62,8 @@ static void linear_forward(struct graph *g, struct node *n)
 
 static void linear_backward(struct graph *g, struct node *n)
 {
-    g->dev->ops->linear_bwd(g->dev, grad(g, n, 0), grad(g, n, 1),
-                            grad(g, n, 2), val(g, n, 0), val(g, n, 1),
-                            &n->grad);
+    g->dev->ops->linear_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
+                            val(g, n, 0), val(g, n, 1), &n->grad);
 }
 
 static double linear_flops(const struct graph *g, const struct node *n)
@@ -78,9 +76,8 @@ static double linear_flops(const struct graph *g, const struct node *n)
 
 static void norm_forward(struct graph *g, struct node *n)
 {
-    g->dev->ops->norm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0),
-                          val(g, n, 1), val(g, n, 2), n->attr.norm,
-                          n->attr.eps);
+    g->dev->ops->norm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), val(g, n, 1),
+                          val(g, n, 2), n->attr.norm, n->attr.eps);
 }
 
 static void norm_backward(struct graph *g, struct node *n)
@@ -99,10 +96,9 @@ static void qknorm_forward(struct graph *g, struct node *n)
 
 static void qknorm_backward(struct graph *g, struct node *n)
 {
-    g->dev->ops->qknorm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1),
-                            grad(g, n, 2), val(g, n, 0), val(g, n, 1),
-                            val(g, n, 2), &n->aux, &n->grad, n->attr.attn.H,
-                            n->attr.attn.K);
+    g->dev->ops->qknorm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
+                            val(g, n, 0), val(g, n, 1), val(g, n, 2), &n->aux,
+                            &n->grad, n->attr.attn.H, n->attr.attn.K);
 }
 
 /* ---- attention -------------------------------------------------------- */
@@ -144,8 +140,8 @@ static void attention_backward(struct graph *g, struct node *n)
 {
     const struct attn a = attn_of(g, n);
 
-    g->dev->ops->attn_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->val,
-                          &n->aux, &n->grad, &a);
+    g->dev->ops->attn_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->val, &n->aux,
+                          &n->grad, &a);
 }
 
 /* Scores and their product with the values; the full square is counted, as
@@ -224,8 +220,7 @@ void rule_head(struct graph *g, struct node *n, bool gradient)
 {
     g->dev->ops->head(g->dev, &n->val, gradient ? grad(g, n, 0) : NULL,
                       gradient ? grad(g, n, 1) : NULL, val(g, n, 0),
-                      val(g, n, 1), val(g, n, 2), n->attr.vocab,
-                      g->head_scale);
+                      val(g, n, 1), val(g, n, 2), n->attr.vocab, g->head_scale);
 }
 
 static void head_forward(struct graph *g, struct node *n)

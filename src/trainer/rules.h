@@ -20,8 +20,8 @@ struct rule {
     const char *name;
     rule_fn *forward, *backward;
     unsigned needs;
-    bool cheap;                 /* worth computing again rather than keeping */
-    cost_fn *flops;             /* of the forward pass; backward is twice */
+    bool cheap;     /* worth computing again rather than keeping */
+    cost_fn *flops; /* of the forward pass; backward is twice */
 };
 
 extern const struct rule rules[OP_COUNT];

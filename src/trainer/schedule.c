@@ -42,9 +42,12 @@ static double curve_wsd(const struct schedule *s, double step, double r)
     if (d >= 1.0)
         return 0.0;
     switch (s->shape) {
-    case SHAPE_COSINE: return cosine(d);
-    case SHAPE_SQRT: return 1.0 - sqrt(d);
-    case SHAPE_LINEAR: break;
+    case SHAPE_COSINE:
+        return cosine(d);
+    case SHAPE_SQRT:
+        return 1.0 - sqrt(d);
+    case SHAPE_LINEAR:
+        break;
     }
     return 1.0 - d;
 }
@@ -87,8 +90,8 @@ static double curve_step(const struct schedule *s, double step, double r)
 
 static const struct {
     curve_fn *at;
-    bool absolute;              /* a part of the peak, with min as a floor */
-    bool endless;               /* goes on as it is after the last step */
+    bool absolute; /* a part of the peak, with min as a floor */
+    bool endless;  /* goes on as it is after the last step */
 } curves[] = {
     [CURVE_COSINE] = { curve_cosine, false, false },
     [CURVE_LINEAR] = { curve_linear, false, false },
@@ -100,7 +103,7 @@ static const struct {
     [CURVE_RESTARTS] = { curve_restarts, false, false },
 };
 
-void schedule_init(struct schedule *s, const struct config *c)
+void schedule_init(struct schedule *s, const struct settings *c)
 {
     const double rest = (double)(c->is.steps - c->is.warmup);
 
@@ -116,8 +119,8 @@ void schedule_init(struct schedule *s, const struct config *c)
         .power = c->schedule.power,
         .factor = c->schedule.factor,
         .at = &c->schedule.at,
-        .cycle = c->schedule.cycle ? (double)c->schedule.cycle :
-                                     fmax(1.0, floor(rest / 4)),
+        .cycle = c->schedule.cycle ? (double)c->schedule.cycle
+                                   : fmax(1.0, floor(rest / 4)),
         .growth = c->schedule.cycle_growth,
     };
 }

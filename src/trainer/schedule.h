@@ -1,7 +1,7 @@
 #ifndef TRAINER_SCHEDULE_H
 #define TRAINER_SCHEDULE_H
 
-#include "trainer/config.h"
+#include "trainer/settings.h"
 
 /*
  * schedule - the learning rate at a step
@@ -12,7 +12,7 @@
  */
 struct schedule {
     enum curve kind;
-    double peak, start, min;    /* start: what the warm-up begins at */
+    double peak, start, min; /* start: what the warm-up begins at */
     double steps, warmup, decay;
     enum decay_shape shape;
     double power, factor;
@@ -20,9 +20,8 @@ struct schedule {
     double cycle, growth;
 };
 
-void schedule_init(struct schedule *, const struct config *);
+void schedule_init(struct schedule *, const struct settings *);
 /* step may lie between two: training that is fitted to a time. */
 double schedule_at(const struct schedule *, double step);
-
 
 #endif

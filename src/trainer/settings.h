@@ -1,5 +1,5 @@
-#ifndef TRAINER_CONFIG_H
-#define TRAINER_CONFIG_H
+#ifndef TRAINER_SETTINGS_H
+#define TRAINER_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,28 +8,33 @@
 #include "kernels/ops.h"
 
 /*
- * config - every setting of gtrain, and what follows from them
+ * settings - every setting of gtrain, and what follows from them
  *
- *      struct config c;
+ *      struct settings c;
  *
- *      if (config_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
+ *      if (settings_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
  *          return -1;
- *      if (config_resolve(&c, vocab, parameters, e) < 0)
+ *      if (settings_resolve(&c, vocab, parameters, e) < 0)
  *          return -1;
  *      ...
- *      config_clear(&c);
+ *      settings_clear(&c);
  *
- * The table in config.c is the only place where a setting's key, default,
+ * The table in settings.c is the only place where a setting's key, default,
  * bounds and meaning stand; gtrain.ini(5) is compared with it by a test.
  * Numbers that follow from others (steps from tokens, accumulation from the
  * tokens of a step) are in struct derived and nowhere else.
  */
 enum model_mlp {
-    MLP_GELU, MLP_GELU_TANH, MLP_RELU, MLP_RELU2, MLP_SWIGLU, MLP_GEGLU
+    MLP_GELU,
+    MLP_GELU_TANH,
+    MLP_RELU,
+    MLP_RELU2,
+    MLP_SWIGLU,
+    MLP_GEGLU
 };
 enum model_position { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
 
-struct model_config {
+struct model_settings {
     int preset;
     int64_t layers, heads, kv_heads, width, d_ff, context;
     int64_t vocab, vocab_multiple;
@@ -41,7 +46,7 @@ struct model_config {
     bool init_residual;
 };
 
-struct data_config {
+struct data_settings {
     const char *train, *val, *tokenizer;
     int order;
     int64_t stride;
@@ -50,7 +55,7 @@ struct data_config {
 enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
 
-struct train_config {
+struct train_settings {
     int64_t micro_batch, batch, tokens_per_step, stop_at;
     int64_t ramp_from;
     struct conf_span ramp;
@@ -70,7 +75,7 @@ struct train_config {
 
 enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
 
-struct optim_config {
+struct optim_settings {
     int name;
     double lr, beta1, beta2, eps, decay, clip;
     double momentum;
@@ -79,12 +84,18 @@ struct optim_config {
 };
 
 enum curve {
-    CURVE_COSINE, CURVE_LINEAR, CURVE_CONSTANT, CURVE_WSD, CURVE_INVSQRT,
-    CURVE_POLYNOMIAL, CURVE_STEP, CURVE_RESTARTS
+    CURVE_COSINE,
+    CURVE_LINEAR,
+    CURVE_CONSTANT,
+    CURVE_WSD,
+    CURVE_INVSQRT,
+    CURVE_POLYNOMIAL,
+    CURVE_STEP,
+    CURVE_RESTARTS
 };
 enum decay_shape { SHAPE_LINEAR, SHAPE_COSINE, SHAPE_SQRT };
 
-struct schedule_config {
+struct schedule_settings {
     int kind;
     int64_t steps, tokens;
     double chinchilla;
@@ -99,8 +110,8 @@ struct schedule_config {
     double cycle_growth;
 };
 
-struct eval_config {
-    int64_t every, batches, stride, micro_batch;
+struct eval_settings {
+    int64_t every, sequences, stride;
     bool at_start, random;
     int64_t patience;
     double min_delta;
@@ -108,71 +119,71 @@ struct eval_config {
     int64_t choice_every, choice_limit;
 };
 
-struct sample_config {
+struct sample_settings {
     int64_t every, tokens, count, top_k, seed;
     const char *prompt;
     double temperature, top_p;
 };
 
-struct checkpoint_config {
+struct checkpoint_settings {
     int64_t every, keep_last, keep_every;
     bool keep_best, last, async;
     const char *folder;
 };
 
-struct run_config {
+struct run_settings {
     const char *root, *experiment, *name, *note;
     int64_t log_every;
     double system_every;
 };
 
-struct plan_config {
+struct plan_settings {
     double peak_tflops, mfu;
     const char *hardware;
 };
 
-/* What follows; filled by config_resolve(). */
+/* What follows; filled by settings_resolve(). */
 struct derived {
-    int64_t vocab_padded;       /* rows of the embedding */
+    int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads;
-    int64_t windows;            /* sequences of a step, all ranks together */
-    int64_t accumulate;         /* micro-steps of a rank */
+    int64_t windows;    /* sequences of a step, all ranks together */
+    int64_t accumulate; /* micro-steps of a rank */
     int64_t tokens_per_step;
     int64_t steps, stop_at;
-    int64_t warmup, decay;      /* in steps */
-    int64_t ramp;               /* steps of the batch ramp */
+    int64_t warmup, decay; /* in steps */
+    int64_t ramp;          /* steps of the batch ramp */
     int64_t parameters;
 };
 
-struct config {
+struct settings {
     struct conf conf;
-    struct model_config model;
-    struct data_config data;
-    struct train_config train;
-    struct optim_config optim;
-    struct schedule_config schedule;
-    struct eval_config eval;
-    struct sample_config sample;
-    struct checkpoint_config checkpoint;
-    struct run_config run;
-    struct plan_config plan;
+    struct model_settings model;
+    struct data_settings data;
+    struct train_settings train;
+    struct optim_settings optim;
+    struct schedule_settings schedule;
+    struct eval_settings eval;
+    struct sample_settings sample;
+    struct checkpoint_settings checkpoint;
+    struct run_settings run;
+    struct plan_settings plan;
     struct derived is;
 };
 
-extern const struct setting config_table[];
+extern const struct setting settings_table[];
 
 /* path may be NULL: the defaults alone.  A preset that the file or a --set
  * names is laid below what they say. */
-int config_load(struct config *, const char *path, const char *const *sets,
-                size_t n_sets, struct err *);
+int settings_load(struct settings *, const char *path, const char *const *sets,
+                  size_t n_sets, struct err *);
 /* Check what must fit together and derive the rest. */
-int config_resolve(struct config *, int64_t tokenizer_vocab, int world,
-                   struct err *);
-void config_clear(struct config *);
+int settings_resolve(struct settings *, int64_t tokenizer_vocab, int world,
+                     struct err *);
+void settings_clear(struct settings *);
 
 /* Sequences of step `step`, which the ramp may make fewer. */
-int64_t config_windows(const struct config *, int64_t step);
+int64_t settings_windows(const struct settings *, int64_t step);
 /* Of all steps before. */
-int64_t config_windows_before(const struct config *, int64_t step);
+int64_t settings_windows_before(const struct settings *, int64_t step);
 
 #endif

@@ -1,12 +1,12 @@
 #include "config.h"
-#include "trainer/config.h"
+#include "trainer/settings.h"
 
 #include <string.h>
 
 /* clang-format off */
 #define ROW(kind, key, member, value, help, words, low, high)                  \
-    { key, CONF_##kind, offsetof(struct config, member), value, help, words,   \
-      low, high }
+    { key, CONF_##kind, offsetof(struct settings, member), value, help,        \
+      words, low, high }
 #define TEXT(key, member, value, help)                                         \
     ROW(TEXT, key, member, value, help, NULL, 0, 0)
 #define BOOL(key, member, value, help)                                         \
@@ -25,7 +25,7 @@
     ROW(SECS, key, member, value, help, NULL, low, high)
 
 /* INT, REAL, SECS: least and largest value before the meaning. */
-const struct setting config_table[] = {
+const struct setting settings_table[] = {
     TEXT("run.root", run.root, "mlruns",
          "folder of the store"),
     TEXT("run.experiment", run.experiment, "Default",
@@ -213,8 +213,8 @@ const struct setting config_table[] = {
 
     INT("eval.every", eval.every, "250", 0, 1e12,
          "validate every N steps and at the end; 0: never"),
-    INT("eval.batches", eval.batches, "0", 0, 1e9,
-         "micro-batches of a validation; 0: all of the data"),
+    INT("eval.sequences", eval.sequences, "0", 0, 1e12,
+         "sequences of a validation, the first ones; 0: all"),
     BOOL("eval.at_start", eval.at_start, "no",
          "validate before the first step, too"),
     INT("eval.stride", eval.stride, "0", 0, 1e12,
@@ -278,7 +278,7 @@ const struct setting config_table[] = {
 struct preset {
     const char *name;
     int layers, heads, width, d_ff, context;
-    bool llama;                 /* else GPT-2's */
+    bool llama; /* else GPT-2's */
 };
 
 static const struct preset presets[] = {
@@ -300,7 +300,7 @@ static const struct preset presets[] = {
 };
 
 /* Put a value below what the file and --set said. */
-static void below(struct config *c, const char *key, const char *value,
+static void below(struct settings *c, const char *key, const char *value,
                   const char *where)
 {
     struct err e = ERR_INIT;
@@ -309,7 +309,7 @@ static void below(struct config *c, const char *key, const char *value,
         conf_put(&c->conf, key, value, where, &e);
 }
 
-static void below_int(struct config *c, const char *key, int64_t value,
+static void below_int(struct settings *c, const char *key, int64_t value,
                       const char *where)
 {
     struct buf text = BUF_INIT;
@@ -321,13 +321,13 @@ static void below_int(struct config *c, const char *key, int64_t value,
     buf_clear(&text);
 }
 
-static void apply_preset(struct config *c)
+static void apply_preset(struct settings *c)
 {
     const struct preset *p = &presets[c->model.preset];
     static const char *const llama[][2] = {
-        { "model.norm", "rmsnorm" },    { "model.norm_bias", "no" },
-        { "model.linear_bias", "no" },  { "model.mlp", "swiglu" },
-        { "model.position", "rope" },   { "model.tied", "yes" },
+        { "model.norm", "rmsnorm" },   { "model.norm_bias", "no" },
+        { "model.linear_bias", "no" }, { "model.mlp", "swiglu" },
+        { "model.position", "rope" },  { "model.tied", "yes" },
     };
     struct buf where = BUF_INIT;
 
@@ -344,11 +344,11 @@ static void apply_preset(struct config *c)
     buf_clear(&where);
 }
 
-int config_load(struct config *c, const char *path, const char *const *sets,
-                size_t n_sets, struct err *e)
+int settings_load(struct settings *c, const char *path, const char *const *sets,
+                  size_t n_sets, struct err *e)
 {
     memset(c, 0, sizeof *c);
-    conf_init(&c->conf, config_table, c);
+    conf_init(&c->conf, settings_table, c);
     if (path && conf_read(&c->conf, path, e) < 0)
         return -1;
     for (size_t i = 0; i < n_sets; i++)
@@ -358,7 +358,7 @@ int config_load(struct config *c, const char *path, const char *const *sets,
     return 0;
 }
 
-void config_clear(struct config *c)
+void settings_clear(struct settings *c)
 {
     conf_clear(&c->conf);
 }

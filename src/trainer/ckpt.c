@@ -1,0 +1,265 @@
+#include "config.h"
+#include "trainer/ckpt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "trainer/ckpt_files.h"
+
+/* ---- taking a copy ---------------------------------------------------- */
+
+/* What one save writes: a copy of the state, so that training can go on. */
+struct ckpt_writing {
+    struct ckpt *ckpt;
+    struct snapshot snap;
+    int64_t step;
+    bool best;
+    pthread_t thread;
+    bool threaded;
+    struct err e;
+};
+
+/* ---- removing old ones ------------------------------------------------ */
+
+static int64_t step_of(const char *name)
+{
+    char *end;
+    long long n;
+
+    if (strncmp(name, "step-", 5) != 0)
+        return -1;
+    n = strtoll(name + 5, &end, 10);
+    return *end || end == name + 5 || n < 0 ? -1 : n;
+}
+
+/* The step that the link "best" names, or -1. */
+static int64_t best_of(const char *folder)
+{
+    char *path = path_join(folder, "best"), target[64];
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+
+    free(path);
+    if (n <= 0)
+        return -1;
+    target[n] = '\0';
+    return step_of(target);
+}
+
+static bool kept(const struct ckpt *c, int64_t step, int64_t newer)
+{
+    return newer < c->conf->keep_last || step == best_of(c->folder) ||
+           (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
+}
+
+static void prune(const struct ckpt *c, struct err *e)
+{
+    struct path_list all = PATH_LIST_INIT;
+    int64_t newer = 0;
+
+    if (path_list(&all, c->folder, e) < 0)
+        return;
+    for (size_t i = all.n; i-- > 0;) {
+        char *path = path_join(c->folder, all.name[i]);
+        const int64_t step = step_of(all.name[i]);
+
+        if (strncmp(all.name[i], ".step-", 6) == 0 ||
+            (step >= 0 && !kept(c, step, newer)))
+            path_remove(path, e);
+        newer += step >= 0;
+        free(path);
+    }
+    path_list_clear(&all);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static int point_best(const struct ckpt *c, int64_t step, struct err *e)
+{
+    char *link = path_join(c->folder, "best");
+    char *temp = path_join(c->folder, ".best");
+    char name[32];
+    int ret = 0;
+
+    snprintf(name, sizeof name, "step-%08lld", (long long)step);
+    unlink(temp);
+    if (symlink(name, temp) < 0 || rename(temp, link) < 0)
+        ret = err_sys(e, "cannot make %s", link);
+    free(link);
+    free(temp);
+    return ret;
+}
+
+static int write_one(struct ckpt_writing *w, struct err *e)
+{
+    struct ckpt *c = w->ckpt;
+    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
+    char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
+    int ret = 0;
+
+    if (!path_exists(path)) {
+        if (path_exists(temp))
+            ret = path_remove(temp, e);
+        if (ret == 0)
+            ret = snapshot_write(&w->snap, temp, e);
+        if (ret == 0 && rename(temp, path) < 0)
+            ret = err_sys(e, "cannot rename %s", temp);
+        if (ret == 0)
+            ret = ckpt_sync_folder(c->folder, e);
+    }
+    if (ret == 0 && w->best)
+        ret = point_best(c, w->step, e);
+    if (ret == 0)
+        prune(c, e);
+    if (ret < 0)
+        path_remove(temp, &(struct err)ERR_INIT);
+    free(path);
+    free(temp);
+    return e->kind == ERR_NONE ? 0 : -1;
+}
+
+static void *write_thread(void *arg)
+{
+    struct ckpt_writing *w = arg;
+
+    write_one(w, &w->e);
+    return NULL;
+}
+
+int ckpt_wait(struct ckpt *c, struct err *e)
+{
+    struct ckpt_writing *w = c->writing;
+    int ret = 0;
+
+    if (!w)
+        return 0;
+    if (w->threaded)
+        pthread_join(w->thread, NULL);
+    if (w->e.kind != ERR_NONE) {
+        *e = w->e;
+        ret = err_wrap(e, "checkpoint of step %lld", (long long)w->step);
+    }
+    snapshot_clear(&w->snap);
+    free(w);
+    c->writing = NULL;
+    return ret;
+}
+
+static int save(struct ckpt *c, struct job *j, bool best, struct err *e)
+{
+    struct ckpt_writing *w;
+
+    if (j->coll.rank != 0)
+        return 0;
+    if (ckpt_wait(c, e) < 0)
+        return -1;
+    if (path_make(c->folder, e) < 0)
+        return err_wrap(e, "checkpoints");
+    w = xcalloc(1, sizeof *w);
+    w->ckpt = c;
+    w->step = j->at.step;
+    w->best = best;
+    c->writing = w;
+    c->last_step = w->step;
+    if (snapshot_take(&w->snap, j, c->run_id, e) < 0)
+        return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
+    w->threaded = c->conf->async &&
+                  pthread_create(&w->thread, NULL, write_thread, w) == 0;
+    if (w->threaded)
+        return 0;
+    write_thread(w);
+    return ckpt_wait(c, e);
+}
+
+int ckpt_save(struct ckpt *c, struct job *j, struct err *e)
+{
+    return save(c, j, false, e);
+}
+
+int ckpt_best(struct ckpt *c, struct job *j, struct err *e)
+{
+    return c->conf->keep_best ? save(c, j, true, e) : 0;
+}
+
+int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
+              const char *run_id)
+{
+    *c = (struct ckpt){ .conf = &j->set->checkpoint, .last_step = -1 };
+    c->folder = xstrdup(folder);
+    c->run_id = xstrdup(run_id);
+    return 0;
+}
+
+void ckpt_close(struct ckpt *c)
+{
+    ckpt_wait(c, &(struct err)ERR_INIT);
+    free(c->folder);
+    free(c->run_id);
+    *c = (struct ckpt){ 0 };
+}
+
+/* ---- finding ---------------------------------------------------------- */
+
+char *ckpt_newest(const char *folder)
+{
+    struct path_list all = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    char *found = NULL;
+
+    if (path_list(&all, folder, &e) < 0)
+        return NULL;
+    for (size_t i = all.n; i-- > 0 && !found;) {
+        char *path = path_join(folder, all.name[i]);
+
+        e = (struct err)ERR_INIT;
+        if (step_of(all.name[i]) < 0) {
+            free(path);
+        } else if (ckpt_verify(path, &e) == 0) {
+            found = path;
+        } else {
+            log_warn("passing over %s: %s", path, e.text);
+            free(path);
+        }
+    }
+    path_list_clear(&all);
+    return found;
+}
+
+int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
+                  struct err *e)
+{
+    const int64_t bad = j->at.step, skipped = j->at.skipped;
+    const double seconds = job_seconds(j);
+    char *path;
+    int ret;
+
+    if (ckpt_wait(c, e) < 0)
+        return -1;
+    path = ckpt_newest(c->folder);
+    if (!path)
+        return err_set(e, ERR_NONFINITE,
+                       "there is no checkpoint to roll back "
+                       "to; set checkpoint.every");
+    ret = ckpt_load(path, j, e);
+    free(path);
+    if (ret < 0)
+        return -1;
+    /* what led astray lies between here and the bad step: go on after it */
+    j->at.skipped = skipped + settings_windows_before(j->set, bad + 1) -
+                    settings_windows_before(j->set, j->at.step);
+    j->at.seconds = seconds;
+    j->started = clock_mono();
+    report_rewind(r, j);
+    return 0;
+}

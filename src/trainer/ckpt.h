@@ -1,0 +1,61 @@
+#ifndef TRAINER_CKPT_H
+#define TRAINER_CKPT_H
+
+#include "trainer/job.h"
+#include "trainer/report.h"
+
+/*
+ * ckpt - a training that can be gone on with
+ *
+ * A checkpoint is a folder, step-00000400, that holds
+ *
+ *      model.safetensors       the weights, by name, fp32
+ *      optim.safetensors       the moments, "m." and "v." before the name
+ *      config.ini              every setting
+ *      state.json              step, tokens, loss scale, best loss; what the
+ *                              data and the tokenizer were; the run; size and
+ *                              SHA-256 of the other three
+ *
+ * It is written beside, synced and renamed, so a folder of that name is whole;
+ * what was half written at a crash is removed by the next save.  Data order,
+ * dropout and samples are functions of the step, so nothing else needs to be
+ * kept for a run to go on bit for bit.
+ *
+ * Saving copies the state and returns; a thread writes it.  Then older ones go
+ * that no rule keeps: the newest N, every Mth step, the best (the link
+ * "best").  ckpt_wait() says whether the last one was written.
+ */
+struct ckpt {
+    const struct checkpoint_settings *conf;
+    char *folder;
+    char *run_id;
+    struct ckpt_writing *writing; /* or NULL */
+    int64_t last_step;            /* newest saved, -1 for none */
+};
+
+int ckpt_open(struct ckpt *, const struct job *, const char *folder,
+              const char *run_id);
+void ckpt_close(struct ckpt *);
+
+int ckpt_save(struct ckpt *, struct job *, struct err *);
+/* The same, and it is the best so far. */
+int ckpt_best(struct ckpt *, struct job *, struct err *);
+int ckpt_wait(struct ckpt *, struct err *);
+
+/* Back to the newest checkpoint, past the data that led astray. */
+int ckpt_rollback(struct ckpt *, struct job *, struct report *, struct err *);
+
+/* The newest in a folder that verifies: a path the caller frees, or NULL. */
+char *ckpt_newest(const char *folder);
+/* What `word` means: a checkpoint, a folder of them, a run (by name or id), or
+ * "auto".  ERR_MISSING if there is none. */
+char *ckpt_find(const struct settings *, const char *word, struct err *);
+/* Are the files what state.json says? */
+int ckpt_verify(const char *path, struct err *);
+char *ckpt_run_id(const char *path, struct err *);
+
+/* Weights alone, or all of the training. */
+int ckpt_load_weights(const char *path, struct job *, struct err *);
+int ckpt_load(const char *path, struct job *, struct err *);
+
+#endif

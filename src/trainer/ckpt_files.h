@@ -1,0 +1,33 @@
+#ifndef TRAINER_CKPT_FILES_H
+#define TRAINER_CKPT_FILES_H
+
+#include "trainer/job.h"
+
+/*
+ * ckpt_files - the files of one checkpoint
+ *
+ * A snapshot is a copy of everything that a checkpoint holds, in host memory.
+ */
+struct snapshot {
+    float *weights, *m, *v; /* as the blocks are */
+    struct tensor_place *place;
+    int n;
+    char *config, *state; /* state.json without the files' sums */
+};
+
+/* Where the numbers of a parameter are; v_at is -1 if there are none. */
+struct tensor_place {
+    char name[48];
+    int rank;
+    int64_t dim[2], at, v_at;
+};
+
+int snapshot_take(struct snapshot *, struct job *, const char *run_id,
+                  struct err *);
+/* Write the folder and sync it. */
+int snapshot_write(const struct snapshot *, const char *folder, struct err *);
+void snapshot_clear(struct snapshot *);
+
+int ckpt_sync_folder(const char *folder, struct err *);
+
+#endif

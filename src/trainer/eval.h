@@ -1,0 +1,23 @@
+#ifndef TRAINER_EVAL_H
+#define TRAINER_EVAL_H
+
+#include "trainer/job.h"
+
+/*
+ * eval - how well the model tells the next token
+ *
+ * The mean is over tokens, so it depends neither on the micro-batch nor on the
+ * number of ranks, which share the windows.  With a stride below the context
+ * the tokens that an earlier window has scored count as context only.  bpb is
+ * the loss in bits per byte of text, if a tokenizer says how long tokens are;
+ * else NaN.
+ */
+struct eval_result {
+    double loss, bpb;
+    int64_t tokens, bytes;
+    double seconds;
+};
+
+int eval_loss(struct job *, struct eval_result *, struct err *);
+
+#endif

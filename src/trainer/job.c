@@ -1,0 +1,154 @@
+#include "config.h"
+#include "trainer/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+/* ---- tokens ----------------------------------------------------------- */
+
+/* How many bytes of text each id stands for, for bits per byte. */
+static void measure_tokens(struct job *j)
+{
+    const int64_t n = tokenizer_vocab(j->tokenizer);
+    const int32_t eot = tokenizer_eot(j->tokenizer);
+    struct buf text = BUF_INIT;
+
+    j->token_bytes = xcalloc((size_t)n, sizeof *j->token_bytes);
+    for (int32_t id = 0; id < n; id++) {
+        buf_trim(&text, 0);
+        tokenizer_decode(j->tokenizer, &id, 1, &text);
+        j->token_bytes[id] = id == eot ? 0 : (int32_t)text.len;
+    }
+    buf_clear(&text);
+}
+
+static int open_tokenizer(struct job *j, int64_t *vocab, struct err *e)
+{
+    const char *path = j->set->data.tokenizer;
+
+    *vocab = 0;
+    if (!*path)
+        return 0;
+    if (tokenizer_load(&j->tokenizer, path, e) < 0)
+        return err_wrap(e, "data.tokenizer");
+    *vocab = tokenizer_vocab(j->tokenizer);
+    measure_tokens(j);
+    return 0;
+}
+
+/* ---- data ------------------------------------------------------------- */
+
+static int open_data(struct job *j, struct err *e)
+{
+    const struct settings *s = j->set;
+    struct loader_conf c = {
+        .files = s->data.train,
+        .context = s->model.context,
+        .stride = s->data.stride,
+        .order = (enum order)s->data.order,
+        .seed = (uint64_t)s->train.seed,
+        .vocab = s->model.vocab,
+    };
+
+    if (!*c.files)
+        return conf_fail(&s->conf, "data.train", e,
+                         "name the token files to train on");
+    if (loader_open(&j->train, &c, e) < 0)
+        return err_wrap(e, "data.train");
+    if (!*s->data.val)
+        return 0;
+    c.files = s->data.val;
+    c.stride = s->eval.stride;
+    c.order = s->eval.random ? ORDER_RANDOM : ORDER_SEQUENTIAL;
+    if (loader_open(&j->val, &c, e) < 0)
+        return err_wrap(e, "data.val");
+    return 0;
+}
+
+/* ---- the whole -------------------------------------------------------- */
+
+static int open_model(struct job *j, enum job_for why, struct err *e)
+{
+    const struct settings *s = j->set;
+    const struct place how = { .training = why == JOB_TRAIN, .fuse = true };
+    const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
+
+    gpt_build(&j->gpt, s, s->train.micro_batch);
+    if (graph_place(&j->gpt.graph, &j->dev, &how, e) < 0)
+        return -1;
+    j->gpt.graph.seed = (uint64_t)s->train.seed;
+    j->x = mem_alloc(rows, sizeof *j->x, "tokens", e);
+    j->y = mem_alloc(rows, sizeof *j->y, "tokens", e);
+    j->losses = mem_alloc(rows * (size_t)s->is.accumulate, sizeof *j->losses,
+                          "losses", e);
+    if (!j->x || !j->y || !j->losses)
+        return -1;
+    if (why == JOB_TRAIN &&
+        optim_open(&j->optim, &s->optim, &j->gpt.graph, e) < 0)
+        return -1;
+    return gpt_init_weights(&j->gpt, (uint64_t)s->train.seed, e);
+}
+
+int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
+{
+    struct coll_conf conf = { .launch = &j->launch };
+    int64_t vocab;
+
+    *j = (struct job){ .set = s, .started = clock_mono() };
+    j->at.best_loss = INFINITY;
+    j->at.loss_scale = s->train.precision == 2 ? s->train.loss_scale : 1;
+    if (launch_detect(&j->launch, "auto", e) < 0 ||
+        coll_open(&j->coll, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0 ||
+        settings_resolve(s, vocab, j->coll.size, e) < 0)
+        return -1;
+    j->dev.threads = (int)s->train.threads;
+    j->dev.deterministic = s->train.deterministic;
+    if (dev_open(&j->dev, s->train.device, e) < 0)
+        return err_wrap(e, "train.device");
+    if (why == JOB_TRAIN && open_data(j, e) < 0)
+        return -1;
+    if (open_model(j, why, e) < 0)
+        return -1;
+    schedule_init(&j->schedule, s);
+    return 0;
+}
+
+void job_close(struct job *j)
+{
+    if (j->dev.type) {
+        optim_close(&j->optim);
+        graph_clear(&j->gpt.graph);
+        dev_close(&j->dev);
+    }
+    loader_close(j->train);
+    loader_close(j->val);
+    tokenizer_free(j->tokenizer);
+    coll_close(&j->coll);
+    free(j->token_bytes);
+    free(j->x);
+    free(j->y);
+    free(j->losses);
+    *j = (struct job){ 0 };
+}
+
+double job_seconds(const struct job *j)
+{
+    return j->at.seconds + clock_mono() - j->started;
+}
+
+double job_position(const struct job *j)
+{
+    const double limit = j->set->train.max_time;
+    const double by_step = (double)j->at.step;
+    double by_time;
+
+    if (limit <= 0)
+        return by_step;
+    by_time = job_seconds(j) / limit * (double)j->set->is.steps;
+    return fmax(by_step, by_time);
+}

@@ -1,0 +1,71 @@
+#ifndef TRAINER_JOB_H
+#define TRAINER_JOB_H
+
+#include "data/batch.h"
+#include "data/tokenizer.h"
+#include "kernels/dev.h"
+#include "trainer/coll.h"
+#include "trainer/gpt.h"
+#include "trainer/optim.h"
+#include "trainer/schedule.h"
+#include "trainer/settings.h"
+
+/*
+ * job - everything a training has in memory, opened and closed together
+ *
+ *      struct job j = { 0 };
+ *
+ *      if (job_open(&j, &settings, e) < 0) ...
+ *      job_close(&j);
+ *
+ * What the parts of training share is here; what one part alone needs is in
+ * its own struct (report, ckpt, eval).  job_close() takes a job that is open
+ * in part.  gtrain eval and sample open a job without data to train on.
+ */
+struct reached {     /* what a checkpoint must bring back */
+    int64_t step;    /* steps done */
+    int64_t tokens;  /* seen by training */
+    int64_t updates; /* steps that moved the weights */
+    int64_t skipped; /* windows passed over after a rollback */
+    double seconds;  /* spent in training, over all attempts */
+    double loss_scale;
+    int64_t good_steps; /* since the loss scale last moved */
+    double best_loss;   /* of validation; infinite at first */
+    int64_t best_step;
+    int64_t bad_evals; /* validations since */
+};
+
+struct job {
+    struct settings *set;
+    struct launch launch;
+    struct coll coll;
+    struct dev dev;
+    struct tokenizer *tokenizer; /* or NULL */
+    int32_t *token_bytes;        /* of each id, or NULL */
+    struct loader *train, *val;  /* either may be NULL */
+    struct gpt gpt;
+    struct optim optim;
+    struct schedule schedule;
+    struct reached at;
+
+    int32_t *x, *y; /* one micro-batch */
+    float *losses;  /* of one micro-batch, or of a step */
+
+    /* the last step, as it is reported */
+    double loss, norm, lr;
+    int64_t step_tokens;
+    double step_seconds, wait_seconds;
+    double started; /* clock_mono() of this attempt */
+};
+
+enum job_for { JOB_TRAIN, JOB_INFER };
+
+int job_open(struct job *, struct settings *, enum job_for, struct err *);
+void job_close(struct job *);
+
+/* Seconds of training, this attempt's and those before. */
+double job_seconds(const struct job *);
+/* How much of the schedule is done, in steps, or by train.max_time. */
+double job_position(const struct job *);
+
+#endif

@@ -1,0 +1,214 @@
+#include "config.h"
+#include "trainer/meter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "trainer/nvml.h"
+
+/* ---- what is read ----------------------------------------------------- */
+
+/* Pages of /proc/self/statm: the size of the data, and what is resident. */
+static void read_memory(double *resident, double *reserved)
+{
+    const double page = (double)sysconf(_SC_PAGESIZE);
+    long size = 0, rss = 0, shared, text, lib, data = 0;
+    FILE *fp = fopen("/proc/self/statm", "re");
+
+    *resident = *reserved = (double)NAN;
+    if (!fp)
+        return;
+    if (fscanf(fp, "%ld %ld %ld %ld %ld %ld", &size, &rss, &shared, &text, &lib,
+               &data) == 6) {
+        *resident = (double)rss * page;
+        *reserved = (double)data * page;
+    }
+    fclose(fp);
+}
+
+static double seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
+}
+
+/* Processor time of this process so far. */
+static double cpu_seconds(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return seconds(&u.ru_utime) + seconds(&u.ru_stime);
+}
+
+/* ---- the thread ------------------------------------------------------- */
+
+struct reading {
+    double wall, cpu; /* at the last reading */
+};
+
+static void name_metric(const struct meter *m, char out[64], const char *what)
+{
+    if (m->size > 1)
+        snprintf(out, 64, "system/%d/%s", m->rank, what);
+    else
+        snprintf(out, 64, "system/%s", what);
+}
+
+static void store(struct meter *m, const char *what, double value)
+{
+    char name[64];
+
+    if (isnan(value))
+        return;
+    name_metric(m, name, what);
+    run_metric(m->run, name, atomic_load(&m->step), value);
+}
+
+static void read_all(struct meter *m, struct reading *last)
+{
+    const double wall = clock_mono(), cpu = cpu_seconds();
+    const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
+    double resident, reserved;
+    struct nvml_reading gpu;
+
+    read_memory(&resident, &reserved);
+    if (wall - last->wall > 1e-3)
+        store(m, "cpu_util",
+              100 * (cpu - last->cpu) / (wall - last->wall) / cores);
+    store(m, "rss_bytes", resident);
+    store(m, "mem_allocated_bytes", (double)m->allocated);
+    store(m, "mem_reserved_bytes", reserved);
+    if (m->nvml && nvml_read(m->nvml, &gpu)) {
+        store(m, "gpu_util", gpu.utilisation);
+        store(m, "gpu_mem_bytes", gpu.memory);
+        store(m, "gpu_power_w", gpu.power);
+    }
+    *last = (struct reading){ wall, cpu };
+}
+
+static void *watch(void *arg)
+{
+    struct meter *m = arg;
+    struct reading last = { clock_mono(), cpu_seconds() };
+    struct timespec until;
+
+    pthread_mutex_lock(&m->lock);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    while (!m->stop) {
+        const double at = (double)until.tv_nsec * 1e-9 + m->every;
+
+        until.tv_sec += (time_t)at;
+        until.tv_nsec = (long)((at - floor(at)) * 1e9);
+        while (!m->stop &&
+               pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
+            ;
+        pthread_mutex_unlock(&m->lock);
+        read_all(m, &last);
+        pthread_mutex_lock(&m->lock);
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+/* ---- the meter -------------------------------------------------------- */
+
+void meter_open(struct meter *m, struct job *j, struct run *run)
+{
+    const struct graph *g = &j->gpt.graph;
+    pthread_condattr_t attr;
+
+    memset(m, 0, sizeof *m);
+    m->run = run;
+    m->rank = j->coll.rank;
+    m->size = j->coll.size;
+    m->every = j->set->run.system_every;
+    m->allocated = g->weights.bytes + g->copies.bytes + g->grads.bytes +
+                   g->activations.bytes + g->inputs.bytes + j->optim.m.bytes +
+                   j->optim.v.bytes + j->optim.work.bytes;
+    m->flops_per_token = gpt_flops_per_token(&j->gpt);
+    m->peak_flops = j->set->plan.peak_tflops * 1e12;
+    if (m->peak_flops <= 0)
+        m->peak_flops = meter_measure_peak(&j->dev, g->type);
+    m->nvml =
+        strcmp(j->dev.type->name, "cuda") == 0 ? nvml_open(j->dev.index) : NULL;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&m->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    m->running =
+        run && m->every > 0 && pthread_create(&m->thread, NULL, watch, m) == 0;
+}
+
+void meter_step(struct meter *m, int64_t step)
+{
+    atomic_store(&m->step, step);
+}
+
+void meter_close(struct meter *m)
+{
+    if (m->running) {
+        pthread_mutex_lock(&m->lock);
+        m->stop = true;
+        pthread_cond_signal(&m->wake);
+        pthread_mutex_unlock(&m->lock);
+        pthread_join(m->thread, NULL);
+        m->running = false;
+    }
+    nvml_close(m->nvml);
+    m->nvml = NULL;
+}
+
+double meter_mfu(const struct meter *m, double rate)
+{
+    return m->peak_flops > 0 ? rate * m->flops_per_token / m->peak_flops
+                             : (double)NAN;
+}
+
+/*
+ * The best of a few products of n x n matrices, n such that one takes some
+ * milliseconds.  It is what a matrix product can reach here, a little below
+ * what the data sheet says.
+ */
+double meter_measure_peak(struct dev *dev, enum dtype type)
+{
+    const bool cuda = strcmp(dev->type->name, "cuda") == 0;
+    const int64_t n = cuda ? 8192 : 768;
+    const size_t bytes = (size_t)(n * n) * dtype_size(type);
+    struct tensor t[3];
+    struct err e = ERR_INIT;
+    double best = 0;
+    char *block;
+
+    if (dev->ops == &ref_ops)
+        return 0;
+    block = dev->type->alloc(dev, 3 * bytes, &e);
+    if (!block)
+        return 0;
+    dev->type->zero(dev, block, 3 * bytes);
+    for (int i = 0; i < 3; i++) {
+        t[i] = (struct tensor){ .data = block + (size_t)i * bytes,
+                                .type = type,
+                                .rank = 2 };
+        t[i].dim[0] = t[i].dim[1] = n;
+    }
+    for (int i = 0; i < 4 && dev_sync(dev, &e) == 0; i++) {
+        const double before = clock_mono();
+        double rate;
+
+        dev->ops->linear_fwd(dev, &t[2], &t[0], &t[1], NULL);
+        if (dev_sync(dev, &e) < 0)
+            break;
+        rate = 2 * pow((double)n, 3) / (clock_mono() - before);
+        best = i > 0 && rate > best ? rate : best;
+    }
+    dev->type->free(dev, block);
+    return best;
+}

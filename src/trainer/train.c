@@ -1,0 +1,239 @@
+#include "config.h"
+#include "trainer/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/sig.h"
+#include "trainer/eval.h"
+#include "trainer/guard.h"
+#include "trainer/sample.h"
+
+/* ---- the gradient of a step ------------------------------------------- */
+
+/* This rank's windows of micro-step i begin here. */
+static int64_t window_of(const struct job *j, int64_t i)
+{
+    const int64_t B = j->gpt.B;
+    const int64_t first = settings_windows_before(j->set, j->at.step);
+
+    return first + j->at.skipped + (i * j->coll.size + j->coll.rank) * B;
+}
+
+static int put_batch(struct job *j, int64_t i, struct err *e)
+{
+    const double before = clock_mono();
+
+    if (loader_get(j->train, window_of(j, i), j->gpt.B, j->x, j->y, e) < 0)
+        return -1;
+    j->wait_seconds += clock_mono() - before;
+    gpt_put(&j->gpt, j->x, j->y);
+    return 0;
+}
+
+static void get_losses(struct job *j, int64_t i)
+{
+    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
+
+    j->dev.type->get(&j->dev, j->losses + i * tensor_count(loss), loss->data,
+                     tensor_bytes(loss));
+}
+
+/* Losses and gradients of this rank's micro-batches, the gradients summed. */
+static int micro_steps(struct job *j, int64_t n, struct err *e)
+{
+    struct graph *g = &j->gpt.graph;
+
+    g->step = (uint64_t)j->at.step;
+    g->head_scale = (float)(j->at.loss_scale / (double)j->step_tokens);
+    j->wait_seconds = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (put_batch(j, i, e) < 0)
+            return -1;
+        g->first_micro = i == 0;
+        g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
+                       (uint64_t)(j->gpt.B * j->gpt.T);
+        graph_train(g, NULL, NULL);
+        get_losses(j, i);
+    }
+    return 0;
+}
+
+/* The gradient of all ranks, and its norm. */
+static int sum_over_ranks(struct job *j, int64_t micro, struct err *e)
+{
+    struct graph *g = &j->gpt.graph;
+    double sum = 0;
+
+    if (j->coll.size > 1) {
+        if (dev_sync(&j->dev, e) < 0)
+            return -1;
+        coll_sum(&j->coll, g->grads.data, g->count);
+        coll_wait(&j->coll);
+    }
+    optim_measure(&j->optim);
+    if (dev_sync(&j->dev, e) < 0)
+        return -1;
+    for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
+        sum += (double)j->losses[i];
+    if (coll_sum_f64(&j->coll, &sum, 1, e) < 0)
+        return -1;
+    j->loss = sum / (double)j->step_tokens;
+    j->norm = optim_norm(&j->optim, 1 / j->at.loss_scale);
+    return 0;
+}
+
+/* ---- one step --------------------------------------------------------- */
+
+/* fp16: halve the scale at an overflow, double it after many good steps. */
+static void move_loss_scale(struct job *j, bool good)
+{
+    struct reached *at = &j->at;
+
+    if (j->set->train.precision != 2)
+        return;
+    at->good_steps = good ? at->good_steps + 1 : 0;
+    if (!good)
+        at->loss_scale = fmax(1, at->loss_scale / 2);
+    if (at->good_steps >= j->set->train.loss_scale_window) {
+        at->loss_scale = fmin(0x1p40, at->loss_scale * 2);
+        at->good_steps = 0;
+    }
+}
+
+static int handle(struct train *t, enum verdict v, const char *what,
+                  struct err *e)
+{
+    struct job *j = t->job;
+
+    if (*what)
+        report_event(t->report, j, v, what);
+    if (v == STEP_GOOD) {
+        optim_step(&j->optim, j->lr, 1 / j->at.loss_scale);
+        j->at.updates++;
+    }
+    move_loss_scale(j, v == STEP_GOOD);
+    switch (v) {
+    case STEP_GOOD:
+    case STEP_SKIP:
+        break;
+    case STEP_ROLLBACK:
+        return ckpt_rollback(t->ckpt, j, t->report, e);
+    case STEP_STOP:
+        return err_set(e, ERR_NONFINITE,
+                       "%s; train.on_nonfinite and "
+                       "train.on_spike choose what else to do",
+                       what);
+    }
+    return 0;
+}
+
+static int train_step(struct train *t, struct err *e)
+{
+    struct job *j = t->job;
+    const double before = clock_mono();
+    const double position = job_position(j);
+    const int64_t windows = settings_windows(j->set, j->at.step);
+    const int64_t micro = windows / j->gpt.B / j->coll.size;
+    const int64_t step = j->at.step;
+    const bool scaled = j->at.loss_scale > 1;
+    enum verdict verdict;
+    char what[80];
+
+    j->lr = schedule_at(&j->schedule, position);
+    j->step_tokens = windows * j->gpt.T;
+    if (micro_steps(j, micro, e) < 0 || sum_over_ranks(j, micro, e) < 0)
+        return -1;
+    verdict = guard_judge(t->guard, j->loss, j->norm, scaled, what);
+    if (handle(t, verdict, what, e) < 0)
+        return -1;
+    if (j->at.step < step)
+        return 0; /* rolled back */
+    j->at.step++;
+    j->at.tokens += j->step_tokens;
+    j->step_seconds = clock_mono() - before;
+    report_step(t->report, j);
+    return 0;
+}
+
+/* ---- what is due after it --------------------------------------------- */
+
+static bool due(int64_t step, int64_t every, bool last)
+{
+    return every > 0 && (last || step % every == 0);
+}
+
+static int validate(struct train *t, bool *stop, struct err *e)
+{
+    struct job *j = t->job;
+    struct eval_result r;
+
+    if (!j->val)
+        return 0;
+    if (eval_loss(j, &r, e) < 0)
+        return err_wrap(e, "validation");
+    report_eval(t->report, j, &r);
+    if (r.loss < j->at.best_loss - j->set->eval.min_delta) {
+        j->at.best_loss = r.loss;
+        j->at.best_step = j->at.step;
+        j->at.bad_evals = 0;
+        return ckpt_best(t->ckpt, j, e);
+    }
+    j->at.bad_evals++;
+    *stop =
+        j->set->eval.patience > 0 && j->at.bad_evals >= j->set->eval.patience;
+    if (*stop)
+        report_stopped_early(t->report, j);
+    return 0;
+}
+
+static int after_step(struct train *t, bool *stop, struct err *e)
+{
+    struct job *j = t->job;
+    const struct settings *s = j->set;
+    const int64_t step = j->at.step;
+    const bool last =
+        step >= s->is.stop_at ||
+        (s->train.max_time > 0 && job_position(j) >= (double)s->is.steps);
+
+    if (due(step, s->eval.every, last) && validate(t, stop, e) < 0)
+        return -1;
+    if (due(step, s->eval.choice_every, last) &&
+        report_choice(t->report, j, e) < 0)
+        return -1;
+    if (due(step, s->sample.every, last || *stop) &&
+        report_sample(t->report, j, e) < 0)
+        return -1;
+    if ((s->checkpoint.last && (last || *stop)) ||
+        due(step, s->checkpoint.every, false))
+        if (ckpt_save(t->ckpt, j, e) < 0)
+            return -1;
+    *stop = *stop || last;
+    return 0;
+}
+
+int train_run(struct train *t, struct err *e)
+{
+    struct job *j = t->job;
+    bool stop = j->at.step >= j->set->is.stop_at;
+
+    if (j->set->eval.at_start && j->at.step == 0 && validate(t, &stop, e) < 0)
+        return -1;
+    while (!stop) {
+        if (train_step(t, e) < 0)
+            return err_wrap(e, "step %lld", (long long)j->at.step);
+        if (after_step(t, &stop, e) < 0)
+            return err_wrap(e, "after step %lld", (long long)j->at.step);
+        if (sig_caught() && !stop) {
+            if (ckpt_save(t->ckpt, j, e) < 0 || ckpt_wait(t->ckpt, e) < 0)
+                return -1;
+            return err_set(e, ERR_STOPPED,
+                           "stopped by a signal after step "
+                           "%lld; go on with --resume auto",
+                           (long long)j->at.step);
+        }
+    }
+    return ckpt_wait(t->ckpt, e);
+}
