@@ -1,1 +1,2 @@
 # manuals
+dist_man_MANS += %D%/gdata.1

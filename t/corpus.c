@@ -122,7 +122,8 @@ static void formats(void)
 {
     const struct corpus_conf plain = { .n = 0 };
     static const char text[] = "one\ntwo\n";
-    static const char lines[] = "{\"text\": \"a\"}\n\n{\"id\":1,\"text\":\"b\"}";
+    static const char lines[] =
+        "{\"text\": \"a\"}\n\n{\"id\":1,\"text\":\"b\"}";
 
     put_text("a.txt", text);
     check("a text is one document", "a.txt", plain, "1:one\ntwo\n|");

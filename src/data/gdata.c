@@ -5,10 +5,17 @@
 #include "common/prog.h"
 #include "data/cmds.h"
 
-static const struct cmd cmds[] = { { "info", "FILE...",
-                                     "say what files of tokens or text hold",
-                                     info_opts, cmd_info },
-                                   { 0 } };
+/* clang-format off */
+static const struct cmd cmds[] = {
+    { "gather", "-o FOLDER", "collect text that this machine has",
+      gather_opts, cmd_gather },
+    { "info", "FILE...", "say what files of tokens or text hold",
+      info_opts, cmd_info },
+    { "ngram", "--train PATH --val PATH", "predict a text by runs of 3 bytes",
+      ngram_opts, cmd_ngram },
+    { 0 }
+};
+/* clang-format on */
 
 static const struct prog prog = {
     .name = "gdata",

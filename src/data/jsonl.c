@@ -337,3 +337,27 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
         return err_set(e, ERR_INPUT, "no field \"%s\"", field);
     return 1;
 }
+
+void jsonl_escape(struct buf *b, const char *text, size_t n)
+{
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+
+    for (size_t i = 0; i < n; i++) {
+        const char c = text[i];
+        const char *found;
+        size_t plain = i;
+
+        while (plain < n && text[plain] != '"' && text[plain] != '\\' &&
+               (unsigned char)text[plain] >= 0x20)
+            plain++;
+        if (plain > i) {
+            buf_add(b, text + i, plain - i);
+            i = plain - 1;
+        } else if (c && (found = strchr(from, c))) {
+            buf_char(b, '\\');
+            buf_char(b, to[found - from]);
+        } else {
+            buf_printf(b, "\\u%04x", (unsigned char)c);
+        }
+    }
+}

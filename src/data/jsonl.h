@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "common/buf.h"
 #include "common/err.h"
 
 /*
@@ -18,5 +19,8 @@
  */
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e);
+
+/* Append text, which is UTF-8, as it stands between the quotes of a string. */
+void jsonl_escape(struct buf *, const char *text, size_t n);
 
 #endif

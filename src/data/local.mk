@@ -10,13 +10,22 @@ src_data_libdata_a_SOURCES = \
 	%D%/cut.h \
 	%D%/files.c \
 	%D%/files.h \
+	%D%/gather.c \
+	%D%/gather.h \
 	%D%/gzip_zlib.c \
+	%D%/hashset.c \
+	%D%/hashset.h \
 	%D%/jsonl.c \
 	%D%/jsonl.h \
+	%D%/ngram.c \
+	%D%/ngram.h \
 	%D%/parquet.h \
 	%D%/parquet_none.c \
 	%D%/permute.c \
 	%D%/permute.h \
+	%D%/prose.c \
+	%D%/prose.h \
+	%D%/prose_roff.c \
 	%D%/shard.c \
 	%D%/shard.h \
 	%D%/source.c \
@@ -35,7 +44,9 @@ DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
 gdata_SOURCES = \
+	%D%/cmd_gather.c \
 	%D%/cmd_info.c \
+	%D%/cmd_ngram.c \
 	%D%/cmds.h \
 	%D%/gdata.c
 gdata_LDADD = $(DATA_LIBS)

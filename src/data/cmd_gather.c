@@ -1,0 +1,133 @@
+/*
+ * gdata gather - text that this machine has, for a first model
+ */
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/table.h"
+#include "data/corpus.h"
+#include "data/gather.h"
+#include "data/jsonl.h"
+
+static const char *folder, *root = "/";
+static uint64_t size = 32 << 20;
+static double val = 0.05;
+static struct table_style style;
+
+const struct opt gather_opts[] = {
+    { 'o', "output", "folder", OPT_STRING, &folder,
+      "write train.jsonl and val.jsonl in FOLDER" },
+    { 's', "size", "bytes", OPT_SIZE, &size,
+      "stop at about so much text (32MiB)" },
+    { 0, "val", "share", OPT_REAL, &val,
+      "share of the documents held out (0.05)" },
+    { 0, "root", "dir", OPT_STRING, &root, "gather below DIR (/)" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct out {
+    struct save train, val;
+    struct buf line;
+    int64_t held_out;
+};
+
+static void write_doc(void *arg, const struct gathered *g)
+{
+    const struct doc doc = { g->text, g->len, 1, true, true };
+    struct out *out = arg;
+    const bool held_out = doc_in_share(&doc, val);
+
+    buf_trim(&out->line, 0);
+    buf_str(&out->line, "{\"text\":\"");
+    jsonl_escape(&out->line, g->text, g->len);
+    buf_str(&out->line, "\",\"source\":\"");
+    jsonl_escape(&out->line, g->path, strlen(g->path));
+    buf_str(&out->line, "\"}\n");
+    fwrite(out->line.s, 1, out->line.len,
+           held_out ? out->val.fp : out->train.fp);
+    if (held_out)
+        out->held_out += (int64_t)g->len;
+}
+
+static int show(const struct gather_stats *s, struct err *e)
+{
+    struct table t = TABLE_INIT("gdata.gather/1");
+    int ret;
+
+    table_column(&t, "kind");
+    table_column(&t, "files");
+    table_column(&t, "documents");
+    table_column(&t, "text");
+    table_column(&t, "repeated");
+    for (int i = 0; i < GATHER_KINDS; i++) {
+        table_text(&t, s[i].kind);
+        table_int(&t, s[i].files);
+        table_int(&t, s[i].documents);
+        table_bytes(&t, s[i].bytes);
+        table_bytes(&t, s[i].repeated);
+    }
+    ret = table_print(&t, &style, e);
+    table_clear(&t);
+    return ret;
+}
+
+static int open_both(struct out *out, struct err *e)
+{
+    char *train = path_join(folder, "train.jsonl");
+    char *held = path_join(folder, "val.jsonl");
+    int ret = save_open(&out->train, train, e);
+
+    if (ret == 0)
+        ret = save_open(&out->val, held, e);
+    free(train);
+    free(held);
+    return ret;
+}
+
+int cmd_gather(int argc, char **argv, struct err *e)
+{
+    struct out out = { SAVE_INIT, SAVE_INIT, BUF_INIT, 0 };
+    struct gather_stats stats[GATHER_KINDS];
+    char text[NUM_TEXT], held[NUM_TEXT];
+    int64_t total = 0;
+    int ret = -1;
+
+    if (argc)
+        return err_set(e, ERR_USAGE,
+                       "gather takes no \"%s\"; did you mean -o "
+                       "%s?",
+                       argv[0], argv[0]);
+    if (!folder)
+        return err_set(e, ERR_USAGE, "which folder? -o FOLDER");
+    if (val < 0 || val >= 1)
+        return err_set(e, ERR_USAGE, "--val %g: a share is below 1", val);
+    if (path_make(folder, e) < 0 || open_both(&out, e) < 0)
+        goto out;
+    if (gather(root, (int64_t)size, write_doc, &out, stats, e) < 0)
+        goto out;
+    if (save_commit(&out.train, e) < 0 || save_commit(&out.val, e) < 0)
+        goto out;
+    for (int i = 0; i < GATHER_KINDS; i++)
+        total += stats[i].bytes;
+    if (show(stats, e) < 0)
+        goto out;
+    log_info("%s of text in %s/train.jsonl, %s in %s/val.jsonl",
+             num_bytes(text, (double)(total - out.held_out)), folder,
+             num_bytes(held, (double)out.held_out), folder);
+    ret = 0;
+
+out:
+    save_abandon(&out.train);
+    save_abandon(&out.val);
+    buf_clear(&out.line);
+    return ret;
+}
