@@ -63,7 +63,7 @@ gdata gather --root root -o out --val 0.3 --tsv >table 2>words
 is "gather succeeds" 0 $?
 cat out/train.jsonl out/val.jsonl >all
 is "one document a file with text" 5 "$(wc -l <all)"
-has "a manual without markup" all '"x - do things'
+has "a manual without markup" all 'x - do things\n\nDESC'
 has "fonts, quotes, filled lines" all 'x(1) says \"hello\".\n\nSentence 1'
 has "the documentation of Perl" all 'Use a->b and perl, <now.\n'
 has "escapes of JSON" all '\\\t\"quoted\"\n'
