@@ -3,3 +3,5 @@ check_PROGRAMS += t/table.t
 test_programs += t/table.t
 t_table_t_SOURCES = %D%/table.c %D%/tap.h
 t_table_t_LDADD = $(COMMON_LIBS)
+dist_check_SCRIPTS += \
+	%D%/t5010-track.t

@@ -25,6 +25,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/metric.h \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/put.c \
+	%D%/put.h \
 	%D%/queue.c \
 	%D%/queue.h \
 	%D%/run.c \

@@ -99,7 +99,8 @@ void choose_metrics(struct columns *c, const struct runs *runs, bool all)
     if (c->n == before && u.n && !all) {
         qsort(u.item, u.n, sizeof *u.item, by_use);
         for (size_t i = 0; i < u.n && c->n < before + MOST; i++)
-            if (strncmp(u.item[i].key, "system/", 7) != 0)
+            if (strncmp(u.item[i].key, "system/", 7) != 0 &&
+                strncmp(u.item[i].key, "exec/", 5) != 0)
                 columns_add(c, COLUMN_METRIC, u.item[i].key);
     }
     for (size_t i = 0; i < u.n && all; i++)

@@ -3,9 +3,19 @@ bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
 	%D%/choose.c \
 	%D%/choose.h \
+	%D%/cmd_artifacts.c \
+	%D%/cmd_best.c \
 	%D%/cmd_compare.c \
+	%D%/cmd_diff.c \
+	%D%/cmd_edit.c \
+	%D%/cmd_exec.c \
+	%D%/cmd_hours.c \
+	%D%/cmd_log.c \
 	%D%/cmd_ls.c \
+	%D%/cmd_metrics.c \
+	%D%/cmd_run.c \
 	%D%/cmd_show.c \
+	%D%/cmd_where.c \
 	%D%/column.c \
 	%D%/column.h \
 	%D%/files.c \
@@ -13,6 +23,8 @@ gtrack_SOURCES = \
 	%D%/group.c \
 	%D%/group.h \
 	%D%/gtrack.c \
+	%D%/points.c \
+	%D%/points.h \
 	%D%/track.c \
 	%D%/track.h
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)

@@ -78,13 +78,30 @@ bool track_confirm(bool yes, const char *question, struct err *);
 #define TRACK_COMMANDS(X) \
     X(ls, "[RUN|FILTER]...", "list runs") \
     X(show, "[RUN]", "tell all about a run") \
-    X(compare, "[RUN|FILTER]...", "put runs side by side: what differs")
+    X(compare, "[RUN|FILTER]...", "put runs side by side: what differs") \
+    X(metrics, "[RUN [METRIC]...]", "print the histories of metrics") \
+    X(best, "METRIC [RUN|FILTER]...", "find the best run, or group of runs") \
+    X(diff, "RUN RUN", "tell in what two runs differ") \
+    X(cmd, "[RUN]", "print a line that runs it again") \
+    X(hours, "[RUN|FILTER]...", "count GPU-hours and CPU-hours") \
+    X(artifacts, "[RUN]", "list, print or add the files of a run") \
+    X(tag, "RUN|FILTER [KEY=VALUE]...", "list, set or delete tags") \
+    X(note, "RUN [TEXT|-]", "read or write the note of a run") \
+    X(mv, "RUN NAME", "rename a run, or move runs") \
+    X(rm, "RUN|FILTER...", "mark runs as deleted") \
+    X(restore, "RUN|FILTER...", "take that back") \
+    X(gc, "", "remove deleted runs for good") \
+    X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
+    X(where, "[RUN]", "tell how to open the store elsewhere") \
+    X(run, "start|log|end ...", "write a run from a shell script") \
+    X(log, "[RUN]", "make a run of what is read from standard input") \
+    X(exec, "-- COMMAND...", "make a run of a command")
 /* clang-format on */
 
 #define CMD(name) int cmd_##name(int argc, char **argv, struct err *e)
 #define TRACK_DECLARE(name, args, help)                                        \
-    extern const struct opt opts_##name[];                                     \
-    CMD(name);
+ extern const struct opt opts_##name[];                                        \
+ CMD(name);
 TRACK_COMMANDS(TRACK_DECLARE)
 
 #endif

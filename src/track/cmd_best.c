@@ -1,0 +1,189 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "track/choose.h"
+#include "track/column.h"
+#include "track/group.h"
+
+static struct track_choice choice = { .limit = 0 };
+static struct table_style style;
+static const char *group_text;
+static bool greatest, least, by_last;
+static int count = 1;
+
+const struct opt opts_best[] = {
+    TRACK_OPTS,
+    { 'w', "where", "filter", OPT_STRING, &choice.where,
+      "only runs for which FILTER is true" },
+    { 'e', "experiment", "name", OPT_STRING, &choice.experiment,
+      "only runs of this experiment" },
+    { 0, "sweep", "run", OPT_STRING, &choice.sweep,
+      "only the runs that belong to RUN, their parent" },
+    { 'n', "count", "count", OPT_INT, &count, "the best COUNT; 1 by default" },
+    { 'g', "group-by", "list", OPT_STRING, &group_text,
+      "rank groups of runs by their means" },
+    { 0, "max", NULL, OPT_FLAG, &greatest, "the greatest value is best" },
+    { 0, "min", NULL, OPT_FLAG, &least, "the smallest value is best" },
+    { 0, "last", NULL, OPT_FLAG, &by_last,
+      "compare the last values, not the best ones" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* What there is to rank by: the metric's best or last value in each run. */
+static int ranked(struct columns *c, const char *metric,
+                  const struct runs *runs, bool up, struct err *e)
+{
+    const char *inner = strchr(metric, '(') ? metric : NULL;
+    char *text = inner     ? xstrdup(metric)
+                 : by_last ? xasprintf("last(%s)", metric)
+                           : xasprintf("%s(%s)", up ? "max" : "min", metric);
+    int ret = columns_parse(c, text, runs, e);
+
+    free(text);
+    if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
+        ret = err_set(e, ERR_USAGE, "%s is no metric", metric);
+    for (size_t i = 0; i < runs->n && ret == 0; i++)
+        if (run_info_metric(&runs->run[i], c->item[0].key))
+            return 0;
+    return ret < 0 ? -1
+                   : err_set(e, ERR_MISSING, "no run has the metric %s",
+                             c->item[0].key);
+}
+
+static void put(struct table *t, struct table_cell c)
+{
+    table_none(t);
+    t->cell[t->n_cells - 1] = c;
+}
+
+static void best_runs(struct table *t, const struct runs *runs,
+                      const struct column *by, bool up)
+{
+    struct columns params = COLUMNS_INIT;
+    char *seen = xcalloc(runs->n, 1);
+
+    choose_params(&params, runs, false);
+    table_column(t, "name");
+    table_column(t, "id");
+    table_column(t, by->title);
+    table_column(t, "step");
+    for (size_t j = 0; j < params.n; j++)
+        table_column(t, params.item[j].title);
+    for (int k = 0; k < count; k++) {
+        const struct metric_sum *m;
+        size_t best = runs->n;
+        double value = 0;
+
+        for (size_t i = 0; i < runs->n; i++) {
+            const double x = column_number(by, &runs->run[i]);
+
+            if (!seen[i] && !isnan(x) &&
+                (best == runs->n || (up ? x > value : x < value))) {
+                best = i;
+                value = x;
+            }
+        }
+        if (best == runs->n)
+            break;
+        seen[best] = 1;
+        m = run_info_metric(&runs->run[best], by->key);
+        table_text(t, runs->run[best].name);
+        table_text(t, runs->run[best].id);
+        table_real(t, value);
+        table_int(t, by_last                             ? m->last_step
+                     : strncmp(by->title, "max", 3) == 0 ? m->max_step
+                                                         : m->min_step);
+        for (size_t j = 0; j < params.n; j++)
+            put(t, column_cell(&params.item[j], &runs->run[best]));
+    }
+    columns_clear(&params);
+    free(seen);
+}
+
+/* Groups, the best mean first; as many as were asked for. */
+static int best_groups(struct table *t, const struct runs *runs,
+                       const struct columns *metric, bool up, struct err *e)
+{
+    struct columns by = COLUMNS_INIT;
+    struct table all = TABLE_INIT("");
+    size_t rows, width;
+
+    if (columns_parse(&by, group_text, runs, e) < 0) {
+        columns_clear(&by);
+        return -1;
+    }
+    group_table(&all, runs, &by, metric);
+    rows = table_rows(&all);
+    width = all.n_columns;
+    for (size_t j = 0; j < width; j++)
+        table_column(t, all.column[j]);
+    for (int k = 0; k < count; k++) {
+        size_t best = rows;
+
+        for (size_t i = 0; i < rows; i++) {
+            const struct table_cell *c = table_cell(&all, i, width - 1);
+
+            if (c->type == TABLE_SPREAD &&
+                (best == rows ||
+                 (up ? c->x > table_cell(&all, best, width - 1)->x
+                     : c->x < table_cell(&all, best, width - 1)->x)))
+                best = i;
+        }
+        if (best == rows)
+            break;
+        for (size_t j = 0; j < width; j++) {
+            struct table_cell c = *table_cell(&all, best, j);
+
+            if (c.text)
+                c.text = arena_strdup(&t->mem, c.text);
+            c.mark = MARK_NONE;
+            put(t, c);
+        }
+        table_cell(&all, best, width - 1)->type = TABLE_NONE;
+    }
+    table_clear(&all);
+    columns_clear(&by);
+    return 0;
+}
+
+CMD(best)
+{
+    struct table t = TABLE_INIT("gtrack.best/1");
+    struct runs runs = RUNS_INIT;
+    struct columns c = COLUMNS_INIT;
+    bool up;
+    int ret = -1;
+
+    if (table_form(&style, e) < 0 ||
+        track_words(argc, 1, -1, "best METRIC [RUN|FILTER]...", e) < 0)
+        return -1;
+    if (greatest && least)
+        return err_set(e, ERR_USAGE, "--max and --min exclude each other");
+    if (count < 1)
+        return err_set(e, ERR_USAGE, "--count wants 1 or more");
+    up = greatest || (!least && track_direction(argv[0]) > 0);
+    if (track_choose(&runs, &choice, argv + 1, argc - 1, 0, e) < 0)
+        goto out;
+    if (runs.n == 0) {
+        err_set(e, ERR_MISSING, "no run in %s passes", track_store());
+        goto out;
+    }
+    if (ranked(&c, argv[0], &runs, up, e) < 0)
+        goto out;
+    if (!group_text)
+        best_runs(&t, &runs, c.item, up);
+    else if (best_groups(&t, &runs, &c, up, e) < 0)
+        goto out;
+    ret = table_print(&t, &style, e);
+
+out:
+    columns_clear(&c);
+    table_clear(&t);
+    runs_free(&runs);
+    return ret;
+}

@@ -1,0 +1,372 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/meta.h"
+#include "store/put.h"
+
+/*
+ * tag, note and mv: what is said about a run after it was made.  All of it is
+ * in files that MLflow reads too.
+ */
+typedef int edit_fn(struct put *, const struct run_info *, void *arg,
+                    struct err *);
+
+/* Open each run in turn and let a function have it. */
+static int edit_each(const struct runs *runs, edit_fn *edit, void *arg,
+                     struct err *e)
+{
+    for (size_t i = 0; i < runs->n; i++) {
+        struct put p;
+        int ret;
+
+        if (put_open(&p, runs->run[i].folder, e) < 0)
+            return err_wrap(e, "run %s", runs->run[i].name);
+        ret = edit(&p, &runs->run[i], arg, e);
+        put_close(&p);
+        if (ret < 0)
+            return err_wrap(e, "run %s", runs->run[i].name);
+    }
+    return 0;
+}
+
+static int select_words(struct runs *runs, char **words, int n, int flags,
+                        struct err *e)
+{
+    return runs_select(runs, track_store(), words, n, flags | LOAD_NO_METRICS,
+                       e);
+}
+
+/* ---- tag ---- */
+
+static struct opt_list removed;
+static struct table_style tag_style;
+
+const struct opt opts_tag[] = {
+    TRACK_OPTS,
+    { 'D', "delete", "key", OPT_LIST, &removed,
+      "take this tag away; may be given many times" },
+    TABLE_OPTS(tag_style),
+    { 0 }
+};
+
+struct tags {
+    char **pair;
+    int n;
+};
+
+static int set_tags(struct put *p, const struct run_info *r, void *arg,
+                    struct err *e)
+{
+    const struct tags *t = arg;
+
+    (void)r;
+    for (int i = 0; i < t->n; i++) {
+        const char *equals = strchr(t->pair[i], '=');
+        char *key;
+        int ret;
+
+        if (!equals || equals == t->pair[i])
+            return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", t->pair[i]);
+        key = xstrndup(t->pair[i], (size_t)(equals - t->pair[i]));
+        ret = put_tag(p, key, equals + 1, e);
+        free(key);
+        if (ret < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < removed.n; i++)
+        if (put_tag(p, removed.item[i], NULL, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int list_tags(const struct runs *runs, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrack.tag/1");
+    int ret;
+
+    table_column(&t, "run");
+    table_column(&t, "tag");
+    table_column(&t, "value");
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        for (size_t j = 0; j < r->n_tags; j++) {
+            table_text(&t, r->name);
+            table_text(&t, r->tags[j].key);
+            table_text(&t, r->tags[j].value);
+        }
+    }
+    ret = table_print(&t, &tag_style, e);
+    table_clear(&t);
+    return ret;
+}
+
+CMD(tag)
+{
+    struct runs runs = RUNS_INIT;
+    struct tags t = { argv + 1, argc - 1 };
+    int ret;
+
+    if (track_words(argc, 1, -1, "tag RUN|FILTER [KEY=VALUE]...", e) < 0)
+        return -1;
+    ret = select_words(&runs, argv, 1, 0, e);
+    if (ret == 0 && (t.n || removed.n))
+        ret = edit_each(&runs, set_tags, &t, e);
+    else if (ret == 0)
+        ret = list_tags(&runs, e);
+    runs_free(&runs);
+    return ret;
+}
+
+/* ---- note ---- */
+
+static bool append;
+
+const struct opt opts_note[] = { TRACK_OPTS,
+                                 { 'a', "append", NULL, OPT_FLAG, &append,
+                                   "add a line to the note that is there" },
+                                 { 0 } };
+
+#define NOTE "mlflow.note.content"
+
+static int set_note(struct put *p, const struct run_info *r, void *arg,
+                    struct err *e)
+{
+    const char *text = arg, *was = run_info_tag(r, NOTE);
+    char *both;
+    int ret;
+
+    if (!append || !was || !*was)
+        return put_tag(p, NOTE, *text ? text : NULL, e);
+    both = xasprintf("%s\n%s", was, text);
+    ret = put_tag(p, NOTE, both, e);
+    free(both);
+    return ret;
+}
+
+static char *read_note(struct err *e)
+{
+    enum { MOST = 1 << 20 };
+    struct buf b = BUF_INIT;
+    char chunk[4096];
+    size_t n;
+
+    while ((n = fread(chunk, 1, sizeof chunk, stdin)) > 0 && b.len < MOST)
+        buf_add(&b, chunk, n);
+    if (b.len >= MOST) {
+        err_set(e, ERR_USAGE, "a note has at most 1 MiB");
+        buf_clear(&b);
+        return NULL;
+    }
+    while (b.len && b.s[b.len - 1] == '\n')
+        buf_trim(&b, b.len - 1);
+    return b.len ? buf_detach(&b) : xstrdup("");
+}
+
+CMD(note)
+{
+    struct runs runs = RUNS_INIT;
+    char *text = NULL;
+    int ret;
+
+    if (track_words(argc, 1, 2, "note RUN [TEXT|-]", e) < 0 ||
+        track_one(&runs, argv[0], LOAD_NO_METRICS, e) < 0)
+        return -1;
+    if (argc == 1) {
+        const char *note = run_info_tag(&runs.run[0], NOTE);
+
+        if (note)
+            puts(note);
+        ret = 0;
+    } else {
+        text = strcmp(argv[1], "-") == 0 ? read_note(e) : xstrdup(argv[1]);
+        ret = text ? edit_each(&runs, set_note, text, e) : -1;
+    }
+    free(text);
+    runs_free(&runs);
+    return ret;
+}
+
+/* ---- mv ---- */
+
+static const char *to_experiment;
+
+const struct opt opts_mv[] = { TRACK_OPTS,
+                               { 'e', "experiment", "name", OPT_STRING,
+                                 &to_experiment,
+                                 "move the runs to this experiment" },
+                               { 0 } };
+
+static int move_run(struct put *p, const struct run_info *r, void *arg,
+                    struct err *e)
+{
+    (void)arg;
+    if (strcmp(r->experiment, to_experiment) == 0)
+        return 0;
+    if (r->status == RUN_RUNNING)
+        return err_set(e, ERR_USAGE,
+                       "it is running; its writer would lose "
+                       "its folder");
+    return put_move(p, track_store(), to_experiment, e);
+}
+
+static int rename_run(struct put *p, const struct run_info *r, void *arg,
+                      struct err *e)
+{
+    (void)r;
+    return put_name(p, arg, e);
+}
+
+CMD(mv)
+{
+    struct runs runs = RUNS_INIT;
+    int ret;
+
+    if (to_experiment) {
+        if (track_words(argc, 1, -1, "mv -e EXPERIMENT RUN|FILTER...", e) < 0)
+            return -1;
+        ret = select_words(&runs, argv, argc, 0, e);
+        if (ret == 0)
+            ret = edit_each(&runs, move_run, NULL, e);
+    } else {
+        if (track_words(argc, 2, 2, "mv RUN NEW-NAME", e) < 0)
+            return -1;
+        if (!*argv[1])
+            return err_set(e, ERR_USAGE, "a run's name is not empty");
+        ret = track_one(&runs, argv[0], LOAD_NO_METRICS, e);
+        if (ret == 0)
+            ret = edit_each(&runs, rename_run, argv[1], e);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+/* ---- rm, restore, gc ---- */
+
+static bool dry, yes;
+static double older = 0;
+
+#define DRY                                                                    \
+ {                                                                             \
+  0, "dry-run", NULL, OPT_FLAG, &dry, "say what would be done"                 \
+ }
+
+const struct opt opts_rm[] = { TRACK_OPTS, DRY, { 0 } };
+const struct opt opts_restore[] = { TRACK_OPTS, DRY, { 0 } };
+const struct opt opts_gc[] = { TRACK_OPTS,
+                               { 0, "older-than", "time", OPT_SECS, &older,
+                                 "only runs deleted so long ago: 30d" },
+                               { 'y', "yes", NULL, OPT_FLAG, &yes,
+                                 "do not ask" },
+                               DRY,
+                               { 0 } };
+
+static int mark_deleted(struct put *p, const struct run_info *r, void *arg,
+                        struct err *e)
+{
+    const bool *deleted = arg;
+
+    if (*deleted && r->status == RUN_RUNNING)
+        return err_set(e, ERR_USAGE, "it is running");
+    log_info("%s%s %s (%s)", dry ? "would have " : "",
+             *deleted ? "deleted" : "restored", r->name, r->id);
+    return dry ? 0 : put_deleted(p, *deleted, e);
+}
+
+CMD(rm)
+{
+    struct runs runs = RUNS_INIT;
+    bool deleted = true;
+    int ret;
+
+    if (track_words(argc, 1, -1, "rm RUN|FILTER...", e) < 0)
+        return -1;
+    ret = select_words(&runs, argv, argc, 0, e);
+    if (ret == 0)
+        ret = edit_each(&runs, mark_deleted, &deleted, e);
+    if (ret == 0 && !dry)
+        log_info("'gtrack restore' takes that back, 'gtrack gc' frees the "
+                 "space");
+    runs_free(&runs);
+    return ret;
+}
+
+/* Keep those that are deleted. */
+static void keep_deleted(struct runs *runs)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->run[i].deleted)
+            runs->run[kept++] = runs->run[i];
+    runs->n = kept;
+}
+
+CMD(restore)
+{
+    struct runs runs = RUNS_INIT;
+    bool deleted = false;
+    int ret;
+
+    if (track_words(argc, 1, -1, "restore RUN|FILTER...", e) < 0)
+        return -1;
+    ret = select_words(&runs, argv, argc, LOAD_DELETED, e);
+    keep_deleted(&runs);
+    if (ret == 0 && runs.n == 0)
+        ret = err_set(e, ERR_MISSING, "%s: not deleted", argv[0]);
+    if (ret == 0)
+        ret = edit_each(&runs, mark_deleted, &deleted, e);
+    runs_free(&runs);
+    return ret;
+}
+
+/* When a run was deleted, as its meta.yaml says. */
+static int64_t deleted_ms(const char *folder)
+{
+    struct arena mem = ARENA_INIT;
+    struct err e = ERR_INIT;
+    struct meta m;
+    const int64_t ms = meta_load(&m, &mem, folder, &e) == 0 ? m.deleted_ms : 0;
+
+    arena_clear(&mem);
+    return ms;
+}
+
+CMD(gc)
+{
+    const int64_t before = clock_wall_ms() - (int64_t)(older * 1000);
+    struct runs runs = RUNS_INIT;
+    char question[64];
+    size_t kept = 0;
+    int ret;
+
+    (void)argv;
+    if (track_words(argc, 0, 0, "gc", e) < 0)
+        return -1;
+    ret = runs_load(&runs, track_store(), LOAD_DELETED | LOAD_NO_METRICS, e);
+    keep_deleted(&runs);
+    for (size_t i = 0; i < runs.n; i++)
+        if (deleted_ms(runs.run[i].folder) <= before)
+            runs.run[kept++] = runs.run[i];
+    runs.n = kept;
+    snprintf(question, sizeof question, "remove %zu runs for good?", kept);
+    if (ret == 0 && kept && !dry && !track_confirm(yes, question, e))
+        ret = -1;
+    for (size_t i = 0; i < kept && ret == 0; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        log_info("%s %s (%s)", dry ? "would remove" : "removing", r->name,
+                 r->id);
+        if (!dry)
+            ret = put_remove(r->folder, e);
+    }
+    runs_free(&runs);
+    return ret;
+}

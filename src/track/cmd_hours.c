@@ -1,0 +1,391 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/num.h"
+#include "common/spawn.h"
+#include "store/attempt.h"
+#include "track/column.h"
+
+static struct track_choice choice;
+static struct table_style style;
+static const char *group_text = "name";
+static bool ask_slurm;
+static double price;
+
+const struct opt opts_hours[] = {
+    TRACK_OPTS,
+    TRACK_CHOICE_OPTS(choice),
+    { 'g', "group-by", "list", OPT_STRING, &group_text,
+      "sum over runs that agree in these columns; also job, account" },
+    { 0, "sacct", NULL, OPT_FLAG, &ask_slurm,
+      "take times and GPUs from Slurm's accounting, where it has them" },
+    { 0, "price", "money", OPT_REAL, &price, "of one GPU-hour: adds a cost" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* ---- what Slurm's accounting says ---- */
+
+struct job {
+    char *id, *account;
+    double secs; /* of all its attempts */
+    double cpu_secs, gpu_secs;
+};
+
+struct jobs {
+    struct job *item;
+    size_t n, room;
+};
+
+static struct job *find_job(const struct jobs *jobs, const char *id)
+{
+    for (size_t i = 0; id && i < jobs->n; i++)
+        if (strcmp(jobs->item[i].id, id) == 0)
+            return &jobs->item[i];
+    return NULL;
+}
+
+/* "cpu=8,gres/gpu=2,gres/gpu:a100=2": the sum of types, if it is not there. */
+static int64_t tres(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+    int64_t exact = -1, types = 0;
+
+    for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
+        if (strncmp(p, name, n) != 0)
+            continue;
+        if (p[n] == '=')
+            exact = strtoll(p + n + 1, NULL, 10);
+        else if (p[n] == ':' && strchr(p, '='))
+            types += strtoll(strchr(p, '=') + 1, NULL, 10);
+    }
+    return exact >= 0 ? exact : types;
+}
+
+/* JobIDRaw|Account|ElapsedRaw|AllocTRES, as sacct -P prints them. */
+static void take_job(struct jobs *jobs, char *line)
+{
+    char *field[4];
+    struct job *j;
+    int64_t secs;
+
+    for (int i = 0; i < 4; i++) {
+        field[i] = line;
+        line += strcspn(line, "|");
+        if (i < 3 && *line != '|')
+            return;
+        if (*line)
+            *line++ = '\0';
+    }
+    if (!num_int(field[2], &secs) || secs < 0)
+        return;
+    j = find_job(jobs, field[0]);
+    if (!j) {
+        GROW(jobs->item, jobs->n, jobs->room);
+        j = &jobs->item[jobs->n++];
+        *j = (struct job){ .id = xstrdup(field[0]),
+                           .account = xstrdup(field[1]) };
+    }
+    j->secs += (double)secs;
+    j->cpu_secs += (double)secs * (double)tres(field[3], "cpu");
+    j->gpu_secs += (double)secs * (double)tres(field[3], "gres/gpu");
+}
+
+static int load_jobs(struct jobs *jobs, const char *ids, struct err *e)
+{
+    const char *const argv[] = { "sacct",
+                                 "--allocations",
+                                 "--duplicates",
+                                 "--parsable2",
+                                 "--noheader",
+                                 "--format",
+                                 "JobIDRaw,Account,ElapsedRaw,AllocTRES",
+                                 "--jobs",
+                                 ids,
+                                 NULL };
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words, .secs = 60 };
+    char *line, *end;
+
+    if (spawn_run(argv, &s, e) < 0) {
+        buf_clear(&out);
+        buf_clear(&words);
+        return -1;
+    }
+    for (line = out.s; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        take_job(jobs, line);
+    }
+    buf_clear(&out);
+    buf_clear(&words);
+    return 0;
+}
+
+/* ---- what the runs say ---- */
+
+struct use {
+    struct run_info run;
+    const char *job, *account;
+    int64_t attempts;
+    double wall, cpu, gpu, lost; /* seconds; lost: GPU time of failures */
+};
+
+static double attempt_secs(const struct attempt *a, enum run_status now)
+{
+    int64_t end = a->end_ms;
+
+    if (end == 0)
+        end = now == RUN_RUNNING ? clock_wall_ms() : a->beat_ms;
+    return end > a->start_ms ? (double)(end - a->start_ms) / 1000.0 : 0;
+}
+
+static void use_of(struct use *u, const struct jobs *jobs, struct arena *mem)
+{
+    struct attempt_list list;
+    const char *counted = NULL;
+    const bool failed =
+        u->run.status == RUN_FAILED || u->run.status == RUN_STALE;
+
+    attempts_load(&list, mem, u->run.folder);
+    u->attempts = list.n ? (int64_t)list.n : 1;
+    if (list.n == 0)
+        u->wall = track_seconds(&u->run);
+    for (size_t i = 0; i < list.n; i++) {
+        const struct attempt *a = &list.item[i];
+        const struct job *j = find_job(jobs, a->job);
+        double secs = attempt_secs(a, attempt_status(a, clock_wall_ms()));
+
+        if (a->job)
+            u->job = a->job;
+        if (j && counted && strcmp(counted, j->id) == 0)
+            continue; /* a requeued job keeps its id: it is whole already */
+        if (j) {
+            counted = j->id;
+            u->account = j->account;
+            u->wall += j->secs;
+            u->cpu += j->cpu_secs;
+            u->gpu += j->gpu_secs;
+            continue;
+        }
+        u->wall += secs;
+        u->cpu += secs * (double)a->cpus;
+        u->gpu += secs * (double)a->gpus;
+    }
+    if (failed)
+        u->lost = u->gpu;
+}
+
+/* ---- groups ---- */
+
+struct key {
+    enum { BY_COLUMN, BY_JOB, BY_ACCOUNT } what;
+    struct column *column;
+};
+
+struct keys {
+    struct columns columns;
+    struct key item[16];
+    size_t n;
+};
+
+static int parse_keys(struct keys *k, const struct runs *runs, struct err *e)
+{
+    const char *p = group_text;
+
+    while (*p) {
+        const size_t n = strcspn(p, ",");
+        char *word = xstrndup(p, n);
+        int ret = 0;
+
+        if (k->n == sizeof k->item / sizeof k->item[0])
+            ret = err_set(e, ERR_USAGE, "--group-by: too many columns");
+        else if (strcmp(word, "job") == 0)
+            k->item[k->n++].what = BY_JOB;
+        else if (strcmp(word, "account") == 0)
+            k->item[k->n++].what = BY_ACCOUNT;
+        else if ((ret = columns_parse(&k->columns, word, runs, e)) == 0)
+            k->item[k->n++].what = BY_COLUMN;
+        free(word);
+        if (ret < 0)
+            return -1;
+        p += n + (p[n] == ',');
+    }
+    for (size_t i = 0, c = 0; i < k->n; i++)
+        if (k->item[i].what == BY_COLUMN)
+            k->item[i].column = &k->columns.item[c++];
+    return 0;
+}
+
+static struct table_cell key_cell(const struct key *k, const struct use *u)
+{
+    const char *text = k->what == BY_JOB ? u->job : u->account;
+
+    if (k->what == BY_COLUMN)
+        return column_cell(k->column, &u->run);
+    return (struct table_cell){ .type = text ? TABLE_TEXT : TABLE_NONE,
+                                .text = text };
+}
+
+static bool same_key(const struct keys *k, const struct use *a,
+                     const struct use *b)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        const struct table_cell x = key_cell(&k->item[i], a);
+        const struct table_cell y = key_cell(&k->item[i], b);
+
+        if (x.type != y.type ||
+            (x.type == TABLE_TEXT ? strcmp(x.text, y.text) != 0
+                                  : x.i != y.i || x.x != y.x))
+            return false;
+    }
+    return true;
+}
+
+static void columns(struct table *t, const struct keys *k)
+{
+    static const char *const names[] = { "runs",       "attempts",
+                                         "wall_hours", "cpu_hours",
+                                         "gpu_hours",  "failed_gpu_hours" };
+
+    for (size_t i = 0; i < k->n; i++)
+        table_column(t, k->item[i].what == BY_JOB ? "job"
+                        : k->item[i].what == BY_ACCOUNT
+                            ? "account"
+                            : k->item[i].column->title);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(t, names[i]);
+    if (price > 0)
+        table_column(t, "cost");
+}
+
+static void sums(struct table *t, int64_t runs, const struct use *u)
+{
+    table_int(t, runs);
+    table_int(t, u->attempts);
+    table_real(t, u->wall / 3600);
+    table_real(t, u->cpu / 3600);
+    table_real(t, u->gpu / 3600);
+    table_real(t, u->lost / 3600);
+    if (price > 0)
+        table_real(t, u->gpu / 3600 * price);
+}
+
+static void add_use(struct use *to, const struct use *u)
+{
+    to->attempts += u->attempts;
+    to->wall += u->wall;
+    to->cpu += u->cpu;
+    to->gpu += u->gpu;
+    to->lost += u->lost;
+}
+
+static void fill(struct table *t, const struct keys *k, const struct use *use,
+                 size_t n)
+{
+    struct use total = { .attempts = 0 };
+    bool *done = xcalloc(n, sizeof *done);
+    size_t groups = 0;
+
+    columns(t, k);
+    for (size_t i = 0; i < n; i++) {
+        struct use sum = { .attempts = 0 };
+        int64_t runs = 0;
+
+        if (done[i])
+            continue;
+        for (size_t j = i; j < n; j++) {
+            if (done[j] || !same_key(k, &use[i], &use[j]))
+                continue;
+            done[j] = true;
+            add_use(&sum, &use[j]);
+            runs++;
+        }
+        for (size_t c = 0; c < k->n; c++) {
+            struct table_cell cell = key_cell(&k->item[c], &use[i]);
+
+            if (cell.text)
+                cell.text = arena_strdup(&t->mem, cell.text);
+            table_none(t);
+            t->cell[t->n_cells - 1] = cell;
+        }
+        sums(t, runs, &sum);
+        add_use(&total, &sum);
+        groups++;
+    }
+    if (groups > 1 &&
+        table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
+        for (size_t c = 0; c < k->n; c++)
+            table_text(t, c ? "" : "total");
+        sums(t, (int64_t)n, &total);
+    }
+    free(done);
+}
+
+/* The jobs of all attempts, as sacct takes them. */
+static void list_jobs(struct buf *ids, const struct runs *runs,
+                      struct arena *mem)
+{
+    for (size_t i = 0; i < runs->n; i++) {
+        struct attempt_list list;
+
+        attempts_load(&list, mem, runs->run[i].folder);
+        for (size_t j = 0; j < list.n; j++)
+            if (list.item[j].job && isdigit((unsigned char)list.item[j].job[0]))
+                buf_printf(ids, "%s%s", ids->len ? "," : "", list.item[j].job);
+    }
+}
+
+CMD(hours)
+{
+    struct table t = TABLE_INIT("gtrack.hours/1");
+    struct runs runs = RUNS_INIT;
+    struct arena mem = ARENA_INIT;
+    struct jobs jobs = { NULL, 0, 0 };
+    struct keys keys = { .columns = COLUMNS_INIT };
+    struct use *use = NULL;
+    struct buf ids = BUF_INIT;
+    int ret = -1;
+
+    if (table_form(&style, e) < 0 ||
+        track_choose(&runs, &choice, argv, argc, 0, e) < 0 ||
+        parse_keys(&keys, &runs, e) < 0)
+        goto out;
+    if (ask_slurm) {
+        list_jobs(&ids, &runs, &mem);
+        if (ids.len == 0)
+            log_info("no run has the number of a Slurm job");
+        else if (load_jobs(&jobs, ids.s, e) < 0)
+            goto out;
+    }
+    use = xcalloc(runs.n, sizeof *use);
+    for (size_t i = 0; i < runs.n; i++) {
+        use[i].run = runs.run[i];
+        use_of(&use[i], &jobs, &mem);
+    }
+    fill(&t, &keys, use, runs.n);
+    ret = table_print(&t, &style, e);
+
+out:
+    for (size_t i = 0; i < jobs.n; i++) {
+        free(jobs.item[i].id);
+        free(jobs.item[i].account);
+    }
+    free(jobs.item);
+    free(use);
+    buf_clear(&ids);
+    columns_clear(&keys.columns);
+    arena_clear(&mem);
+    table_clear(&t);
+    runs_free(&runs);
+    return ret;
+}

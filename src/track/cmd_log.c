@@ -1,0 +1,119 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/sig.h"
+#include "store/run.h"
+#include "track/points.h"
+
+static const char *experiment, *prefix = "";
+static struct opt_list params;
+static bool echo, resume;
+
+const struct opt opts_log[] = {
+    TRACK_OPTS,
+    { 'e', "experiment", "name", OPT_STRING, &experiment,
+      "the experiment of a new run; Default by default" },
+    { 'p', "param", "key=value", OPT_LIST, &params,
+      "a parameter of the run; may be given many times" },
+    { 0, "prefix", "text", OPT_STRING, &prefix,
+      "put TEXT before the name of each metric: train/" },
+    { 0, "resume", NULL, OPT_FLAG, &resume,
+      "go on with RUN, which must be there" },
+    { 0, "echo", NULL, OPT_FLAG, &echo, "print what is read, as it comes" },
+    { 0 }
+};
+
+static void put_values(struct run *run, const struct values *v, int64_t step)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        char *key = xasprintf("%s%s", prefix, v->item[i].key);
+
+        run_metric(run, key, step, v->item[i].value);
+        free(key);
+    }
+}
+
+/* Lines until the end or a signal.  A line without a step is one step after
+ * the line before. */
+static void read_lines(struct run *run, FILE *in, size_t *lines, size_t *values)
+{
+    struct values v = VALUES_INIT;
+    char *line = NULL;
+    size_t room = 0;
+    int64_t step = -1;
+
+    while (!sig_caught() && getline(&line, &room, in) >= 0) {
+        ++*lines;
+        if (echo) {
+            fputs(line, stdout);
+            fflush(stdout);
+        }
+        if (!values_line(&v, line))
+            continue;
+        step = v.step >= 0 ? v.step : step + 1;
+        put_values(run, &v, step);
+        *values += v.n;
+    }
+    free(line);
+    values_clear(&v);
+}
+
+static int put_params(struct run *run, struct err *e)
+{
+    for (size_t i = 0; i < params.n; i++) {
+        const char *equals = strchr(params.item[i], '=');
+        char *key;
+
+        if (!equals || equals == params.item[i])
+            return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE",
+                           params.item[i]);
+        key = xstrndup(params.item[i], (size_t)(equals - params.item[i]));
+        run_param(run, key, equals + 1);
+        free(key);
+    }
+    return 0;
+}
+
+CMD(log)
+{
+    struct run_conf c = { .root = track_store(),
+                          .experiment = experiment,
+                          .command = "gtrack log" };
+    struct run *run;
+    size_t lines = 0, values = 0;
+    enum run_status status = RUN_FINISHED;
+
+    if (track_words(argc, 0, 1, "log [RUN]", e) < 0)
+        return -1;
+    if (resume && !argc)
+        return err_set(e, ERR_USAGE, "--resume wants the RUN to go on with");
+    if (resume)
+        c.resume = argv[0];
+    else
+        c.name = argv[0];
+    if (run_begin(&run, &c, e) < 0)
+        return -1;
+    if (put_params(run, e) < 0) {
+        struct err ignored = ERR_INIT;
+
+        run_end(run, RUN_FAILED, &ignored);
+        return -1;
+    }
+    log_info("run %s, %s", run_name(run), run_folder(run));
+    sig_watch();
+    read_lines(run, stdin, &lines, &values);
+    if (sig_caught())
+        status = RUN_KILLED;
+    if (lines && !values)
+        log_warn("no line had a value: JSON objects or key=value are read");
+    if (run_end(run, status, e) < 0)
+        return -1;
+    if (sig_caught())
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    return 0;
+}

@@ -1,0 +1,205 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct table_style style;
+static bool attempts, in_rows;
+static int64_t from = INT64_MIN, to = INT64_MAX;
+static int last;
+
+const struct opt opts_metrics[] = {
+    TRACK_OPTS,
+    { 'A', "attempts", NULL, OPT_FLAG, &attempts,
+      "points that a later attempt took back, too" },
+    { 'l', "long", NULL, OPT_FLAG, &in_rows,
+      "one row a point: metric, step, time, value" },
+    { 0, "from", "step", OPT_LONG, &from, "not before this step" },
+    { 0, "to", "step", OPT_LONG, &to, "not after this step" },
+    { 'n', "last", "count", OPT_INT, &last, "the last COUNT steps" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct history {
+    const char *key;
+    struct series s;
+    size_t at; /* how far a merge has come */
+};
+
+struct histories {
+    struct history *item;
+    size_t n, room;
+};
+
+/* Those metrics of the run that a word or a pattern names, in its order. */
+static int load(struct histories *h, const struct run_info *r, const char *word,
+                int flags, struct err *e)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        struct history one = { r->metrics[i].key, SERIES_INIT, 0 };
+
+        if (strcmp(word, one.key) != 0 && fnmatch(word, one.key, 0) != 0)
+            continue;
+        if (series_load(&one.s, r, one.key, flags, e) < 0)
+            return -1;
+        GROW(h->item, h->n, h->room);
+        h->item[h->n++] = one;
+        found++;
+    }
+    if (!found)
+        return err_set(e, ERR_MISSING,
+                       "run %s has no metric %s; "
+                       "'gtrack metrics %s' lists them",
+                       r->name, word, r->name);
+    return 0;
+}
+
+static void histories_clear(struct histories *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        series_free(&h->item[i].s);
+    free(h->item);
+}
+
+static void summary(struct table *t, const struct run_info *r)
+{
+    static const char *const names[] = {
+        "metric",   "points", "first_step", "last_step", "last", "min",
+        "min_step", "max",    "max_step",   "mean",      "time",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(t, names[i]);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        const struct metric_sum *m = &r->metrics[i];
+
+        table_text(t, m->key);
+        table_int(t, m->count);
+        table_int(t, m->first_step);
+        table_int(t, m->last_step);
+        table_real(t, m->last);
+        table_real(t, m->min);
+        table_int(t, m->min_step);
+        table_real(t, m->max);
+        table_int(t, m->max_step);
+        table_real(t, m->mean);
+        table_time(t, m->last_ms);
+    }
+}
+
+static bool wanted(int64_t step)
+{
+    return step >= from && step <= to;
+}
+
+static void long_rows(struct table *t, const struct histories *h)
+{
+    table_column(t, "metric");
+    table_column(t, "step");
+    table_column(t, "time");
+    table_column(t, "value");
+    for (size_t i = 0; i < h->n; i++) {
+        const struct series *s = &h->item[i].s;
+        size_t k = last && s->n > (size_t)last ? s->n - (size_t)last : 0;
+
+        for (; k < s->n; k++) {
+            if (!wanted(s->step[k]))
+                continue;
+            table_text(t, h->item[i].key);
+            table_int(t, s->step[k]);
+            table_time(t, s->ms[k]);
+            table_real(t, s->value[k]);
+        }
+    }
+}
+
+/* The least step that some history has not given yet. */
+static bool next_step(const struct histories *h, int64_t *step)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < h->n; i++) {
+        const struct history *x = &h->item[i];
+
+        if (x->at < x->s.n && (!any || x->s.step[x->at] < *step)) {
+            *step = x->s.step[x->at];
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* One row a step; of several points at a step the last. */
+static void wide_rows(struct table *t, struct histories *h)
+{
+    int64_t step = 0;
+    size_t rows;
+
+    table_column(t, "step");
+    for (size_t i = 0; i < h->n; i++)
+        table_column(t, h->item[i].key);
+    while (next_step(h, &step)) {
+        if (wanted(step))
+            table_int(t, step);
+        for (size_t i = 0; i < h->n; i++) {
+            struct history *x = &h->item[i];
+            bool has = false;
+
+            while (x->at < x->s.n && x->s.step[x->at] == step) {
+                x->at++;
+                has = true;
+            }
+            if (!wanted(step))
+                continue;
+            if (has)
+                table_real(t, x->s.value[x->at - 1]);
+            else
+                table_none(t);
+        }
+    }
+    rows = table_rows(t);
+    if (last && rows > (size_t)last) {
+        const size_t cut = (rows - (size_t)last) * t->n_columns;
+
+        memmove(t->cell, t->cell + cut, (t->n_cells - cut) * sizeof *t->cell);
+        t->n_cells -= cut;
+    }
+}
+
+CMD(metrics)
+{
+    struct table t = TABLE_INIT("gtrack.metrics/1");
+    struct runs runs = RUNS_INIT;
+    struct histories h = { NULL, 0, 0 };
+    const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
+    int ret = -1;
+
+    if (table_form(&style, e) < 0 ||
+        track_words(argc, 0, -1, "metrics [RUN [METRIC]...]", e) < 0 ||
+        track_one(&runs, argv[0], flags, e) < 0)
+        return -1;
+    for (int i = 1; i < argc; i++)
+        if (load(&h, &runs.run[0], argv[i], flags, e) < 0)
+            goto out;
+    if (argc < 2) {
+        summary(&t, &runs.run[0]);
+    } else if (in_rows) {
+        t.schema = "gtrack.metrics-long/1";
+        long_rows(&t, &h);
+    } else {
+        t.schema = "gtrack.metrics-wide/1";
+        wide_rows(&t, &h);
+    }
+    ret = table_print(&t, &style, e);
+
+out:
+    histories_clear(&h);
+    table_clear(&t);
+    runs_free(&runs);
+    return ret;
+}

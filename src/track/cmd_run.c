@@ -1,0 +1,179 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/num.h"
+#include "store/meta.h"
+#include "store/put.h"
+
+static const char *experiment, *name, *parent, *status_word = "finished";
+static struct opt_list params, tags;
+static int64_t step = INT64_MIN;
+
+const struct opt opts_run[] = {
+    TRACK_OPTS,
+    { 'e', "experiment", "name", OPT_STRING, &experiment,
+      "start: the experiment; Default by default" },
+    { 0, "name", "name", OPT_STRING, &name,
+      "start: the run's name; run1, run2, ... by default" },
+    { 0, "parent", "run", OPT_STRING, &parent, "start: the run it belongs to" },
+    { 'p', "param", "key=value", OPT_LIST, &params,
+      "start, log: a parameter; may be given many times" },
+    { 't', "tag", "key=value", OPT_LIST, &tags,
+      "start, log, end: a tag; may be given many times" },
+    { 's', "step", "number", OPT_LONG, &step, "log: the step of the values" },
+    { 0, "status", "word", OPT_STRING, &status_word,
+      "end: finished, failed, killed or preempted" },
+    { 0 }
+};
+
+/* "key=value" apart; the caller frees *key. */
+static int apart(const char *text, char **key, const char **value,
+                 struct err *e)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", text);
+    *key = xstrndup(text, (size_t)(equals - text));
+    *value = equals + 1;
+    return 0;
+}
+
+typedef int put_pair_fn(struct put *, const char *, const char *, struct err *);
+
+static int put_pairs(struct put *p, const struct opt_list *l, put_pair_fn *put,
+                     struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *value;
+        char *key;
+        int ret;
+
+        if (apart(l->item[i], &key, &value, e) < 0)
+            return -1;
+        ret = put(p, key, value, e);
+        free(key);
+        if (ret < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int start(struct err *e)
+{
+    struct put_conf c = { .root = track_store(),
+                          .experiment = experiment,
+                          .name = name,
+                          .source = "gtrack run",
+                          .running = true };
+    struct runs one = RUNS_INIT;
+    struct put p;
+    char *id;
+    int ret;
+
+    if (parent && track_one(&one, parent, LOAD_NO_METRICS, e) < 0)
+        return -1;
+    if (parent)
+        c.parent = one.run[0].id;
+    ret = put_new(&p, &c, e);
+    runs_free(&one);
+    if (ret < 0)
+        return -1;
+    id = xstrdup(p.id);
+    if (put_pairs(&p, &params, put_param, e) < 0 ||
+        put_pairs(&p, &tags, put_tag, e) < 0)
+        ret = -1;
+    ret = put_end(&p, RUN_RUNNING, 0, ret, e);
+    if (ret == 0)
+        puts(id);
+    free(id);
+    return ret;
+}
+
+static int open_run(struct put *p, const char *word, struct err *e)
+{
+    struct runs one = RUNS_INIT;
+    int ret;
+
+    if (track_one(&one, word, LOAD_NO_METRICS, e) < 0)
+        return -1;
+    ret = put_open(p, one.run[0].folder, e);
+    runs_free(&one);
+    return ret;
+}
+
+static int log_values(int argc, char **argv, struct err *e)
+{
+    struct put p;
+    int ret = 0;
+
+    if (open_run(&p, argv[0], e) < 0)
+        return -1;
+    for (int i = 1; i < argc && ret == 0; i++) {
+        struct point point = { clock_wall_ms(), step == INT64_MIN ? 0 : step,
+                               0 };
+        const char *value;
+        char *key;
+
+        ret = apart(argv[i], &key, &value, e);
+        if (ret < 0)
+            break;
+        if (!num_real(value, &point.value))
+            ret = err_set(e, ERR_USAGE,
+                          "'%s' is no number, so %s is no "
+                          "metric; --param and --tag keep texts",
+                          value, key);
+        else
+            ret = put_points(&p, key, &point, 1, e);
+        free(key);
+    }
+    if (ret == 0 && (put_pairs(&p, &params, put_param, e) < 0 ||
+                     put_pairs(&p, &tags, put_tag, e) < 0 ||
+                     (p.meta->status == RUN_RUNNING && put_beat(&p, e) < 0)))
+        ret = -1;
+    put_close(&p);
+    return ret;
+}
+
+static int end(const char *word, struct err *e)
+{
+    static const enum run_status ends[] = { RUN_FINISHED, RUN_FAILED,
+                                            RUN_KILLED, RUN_PREEMPTED };
+    struct put p;
+    int status = 0;
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strcasecmp(status_word, run_status_word(ends[i])) == 0)
+            status = (int)ends[i];
+    if (!status)
+        return err_set(e, ERR_USAGE,
+                       "--status wants finished, failed, killed "
+                       "or preempted, not '%s'",
+                       status_word);
+    if (open_run(&p, word, e) < 0)
+        return -1;
+    return put_end(&p, (enum run_status)status, clock_wall_ms(),
+                   put_pairs(&p, &tags, put_tag, e), e);
+}
+
+CMD(run)
+{
+    const char *verb = argc ? argv[0] : "";
+
+    if (strcmp(verb, "start") == 0 && argc == 1)
+        return start(e);
+    if (strcmp(verb, "log") == 0 && argc >= 2)
+        return log_values(argc - 1, argv + 1, e);
+    if (strcmp(verb, "end") == 0 && argc == 2)
+        return end(argv[1], e);
+    return err_set(e, ERR_USAGE,
+                   "usage: gtrack run start, "
+                   "gtrack run log RUN KEY=VALUE..., or gtrack run end RUN");
+}
