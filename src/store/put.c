@@ -295,39 +295,6 @@ int put_beat(struct put *p, struct err *e)
     return save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
 }
 
-int put_name(struct put *p, const char *name, struct err *e)
-{
-    if (put_tag(p, "mlflow.runName", name, e) < 0)
-        return -1;
-    p->meta->name = name;
-    if (meta_save(p->meta, p->folder, e) < 0)
-        return -1;
-    free(p->name);
-    p->name = xstrdup(name);
-    p->meta->name = p->name;
-    return 0;
-}
-
-int put_deleted(struct put *p, bool deleted, struct err *e)
-{
-    p->meta->deleted = deleted;
-    p->meta->deleted_ms = deleted ? clock_wall_ms() : 0;
-    return meta_save(p->meta, p->folder, e);
-}
-
-int put_remove(const char *run_folder, struct err *e)
-{
-    char *meta = path_join(run_folder, STORE_META);
-    int ret = 0;
-
-    if (unlink(meta) < 0 && errno != ENOENT)
-        ret = err_sys(e, "cannot remove %s", meta);
-    else
-        ret = path_remove(run_folder, e);
-    free(meta);
-    return ret;
-}
-
 /*
  * The meta.yaml that a reader sees must always name the folder it is in, or
  * MLflow ignores the run with a warning; so it is away while the folder moves.

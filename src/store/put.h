@@ -57,10 +57,6 @@ char *put_artifact(struct put *, const char *name, struct err *);
 
 /* The run is still alive: reset its heartbeat. */
 int put_beat(struct put *, struct err *);
-int put_name(struct put *, const char *name, struct err *);
-int put_deleted(struct put *, bool deleted, struct err *);
-/* Remove a run for good: meta.yaml first, so that no reader sees half of it. */
-int put_remove(const char *run_folder, struct err *);
 /* Another experiment's folder becomes its parent. */
 int put_move(struct put *, const char *root, const char *experiment,
              struct err *);

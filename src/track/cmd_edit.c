@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "store/edit.h"
 #include "store/meta.h"
 #include "store/put.h"
 
@@ -15,24 +16,14 @@
  * tag, note and mv: what is said about a run after it was made.  All of it is
  * in files that MLflow reads too.
  */
-typedef int edit_fn(struct put *, const struct run_info *, void *arg,
-                    struct err *);
+typedef int edit_fn(const struct run_info *, void *arg, struct err *);
 
-/* Open each run in turn and let a function have it. */
 static int edit_each(const struct runs *runs, edit_fn *edit, void *arg,
                      struct err *e)
 {
-    for (size_t i = 0; i < runs->n; i++) {
-        struct put p;
-        int ret;
-
-        if (put_open(&p, runs->run[i].folder, e) < 0)
+    for (size_t i = 0; i < runs->n; i++)
+        if (edit(&runs->run[i], arg, e) < 0)
             return err_wrap(e, "run %s", runs->run[i].name);
-        ret = edit(&p, &runs->run[i], arg, e);
-        put_close(&p);
-        if (ret < 0)
-            return err_wrap(e, "run %s", runs->run[i].name);
-    }
     return 0;
 }
 
@@ -61,12 +52,10 @@ struct tags {
     int n;
 };
 
-static int set_tags(struct put *p, const struct run_info *r, void *arg,
-                    struct err *e)
+static int set_tags(const struct run_info *r, void *arg, struct err *e)
 {
     const struct tags *t = arg;
 
-    (void)r;
     for (int i = 0; i < t->n; i++) {
         const char *equals = strchr(t->pair[i], '=');
         char *key;
@@ -75,13 +64,13 @@ static int set_tags(struct put *p, const struct run_info *r, void *arg,
         if (!equals || equals == t->pair[i])
             return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", t->pair[i]);
         key = xstrndup(t->pair[i], (size_t)(equals - t->pair[i]));
-        ret = put_tag(p, key, equals + 1, e);
+        ret = edit_tag(r, key, equals + 1, e);
         free(key);
         if (ret < 0)
             return -1;
     }
     for (size_t i = 0; i < removed.n; i++)
-        if (put_tag(p, removed.item[i], NULL, e) < 0)
+        if (edit_tag(r, removed.item[i], NULL, e) < 0)
             return -1;
     return 0;
 }
@@ -136,17 +125,16 @@ const struct opt opts_note[] = { TRACK_OPTS,
 
 #define NOTE "mlflow.note.content"
 
-static int set_note(struct put *p, const struct run_info *r, void *arg,
-                    struct err *e)
+static int set_note(const struct run_info *r, void *arg, struct err *e)
 {
     const char *text = arg, *was = run_info_tag(r, NOTE);
     char *both;
     int ret;
 
     if (!append || !was || !*was)
-        return put_tag(p, NOTE, *text ? text : NULL, e);
+        return edit_tag(r, NOTE, *text ? text : NULL, e);
     both = xasprintf("%s\n%s", was, text);
-    ret = put_tag(p, NOTE, both, e);
+    ret = edit_tag(r, NOTE, both, e);
     free(both);
     return ret;
 }
@@ -204,9 +192,11 @@ const struct opt opts_mv[] = { TRACK_OPTS,
                                  "move the runs to this experiment" },
                                { 0 } };
 
-static int move_run(struct put *p, const struct run_info *r, void *arg,
-                    struct err *e)
+static int move_run(const struct run_info *r, void *arg, struct err *e)
 {
+    struct put p;
+    int ret;
+
     (void)arg;
     if (strcmp(r->experiment, to_experiment) == 0)
         return 0;
@@ -214,14 +204,16 @@ static int move_run(struct put *p, const struct run_info *r, void *arg,
         return err_set(e, ERR_USAGE,
                        "it is running; its writer would lose "
                        "its folder");
-    return put_move(p, track_store(), to_experiment, e);
+    if (put_open(&p, r->folder, e) < 0)
+        return -1;
+    ret = put_move(&p, track_store(), to_experiment, e);
+    put_close(&p);
+    return ret;
 }
 
-static int rename_run(struct put *p, const struct run_info *r, void *arg,
-                      struct err *e)
+static int rename_run(const struct run_info *r, void *arg, struct err *e)
 {
-    (void)r;
-    return put_name(p, arg, e);
+    return edit_name(r, arg, e);
 }
 
 CMD(mv)
@@ -268,16 +260,15 @@ const struct opt opts_gc[] = { TRACK_OPTS,
                                DRY,
                                { 0 } };
 
-static int mark_deleted(struct put *p, const struct run_info *r, void *arg,
-                        struct err *e)
+static int mark_deleted(const struct run_info *r, void *arg, struct err *e)
 {
     const bool *deleted = arg;
 
-    if (*deleted && r->status == RUN_RUNNING)
-        return err_set(e, ERR_USAGE, "it is running");
+    if (!dry && (*deleted ? edit_delete(r, e) : edit_restore(r, e)) < 0)
+        return -1;
     log_info("%s%s %s (%s)", dry ? "would have " : "",
              *deleted ? "deleted" : "restored", r->name, r->id);
-    return dry ? 0 : put_deleted(p, *deleted, e);
+    return 0;
 }
 
 CMD(rm)
@@ -365,7 +356,7 @@ CMD(gc)
         log_info("%s %s (%s)", dry ? "would remove" : "removing", r->name,
                  r->id);
         if (!dry)
-            ret = put_remove(r->folder, e);
+            ret = edit_remove(r, e);
     }
     runs_free(&runs);
     return ret;

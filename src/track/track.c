@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/num.h"
+#include "store/filter.h"
 #include "track/column.h"
 
 const char *track_root;
@@ -63,38 +64,19 @@ static int known_status(const char *word, struct err *e)
                    word);
 }
 
-/* Keep the runs that are in `other` too. */
-static void intersect(struct runs *runs, const struct runs *other)
+static int keep_where(struct runs *runs, const char *where, struct err *e)
 {
+    struct filter *f = filter_parse(where, e);
     size_t kept = 0;
 
-    for (size_t i = 0; i < runs->n; i++) {
-        bool found = false;
-
-        for (size_t j = 0; j < other->n && !found; j++)
-            found = strcmp(runs->run[i].folder, other->run[j].folder) == 0;
-        if (found)
+    if (!f)
+        return -1;
+    for (size_t i = 0; i < runs->n; i++)
+        if (filter_match(f, &runs->run[i]))
             runs->run[kept++] = runs->run[i];
-    }
     runs->n = kept;
-}
-
-static int keep_where(struct runs *runs, const char *where, int flags,
-                      struct err *e)
-{
-    struct runs passed = RUNS_INIT;
-    char *word = xstrdup(where);
-    int ret = runs_select(&passed, track_store(), &word, 1, flags, e);
-
-    if (ret < 0 && e->kind == ERR_MISSING) {
-        *e = (struct err)ERR_INIT; /* a filter may pass none */
-        ret = 0;
-    }
-    if (ret == 0)
-        intersect(runs, &passed);
-    runs_free(&passed);
-    free(word);
-    return ret;
+    filter_free(f);
+    return 0;
 }
 
 static int keep_simple(struct runs *runs, const struct track_choice *c,
@@ -135,6 +117,36 @@ static int keep_simple(struct runs *runs, const struct track_choice *c,
     return 0;
 }
 
+/* Which word named this run?  One that is neither a name nor an id did if no
+ * other did. */
+static int word_of(const struct run_info *r, char **words, int n)
+{
+    int other = n;
+
+    for (int i = 0; i < n; i++) {
+        if (strcmp(words[i], r->name) == 0 ||
+            strncmp(words[i], r->id, strlen(words[i])) == 0)
+            return i;
+        if (other == n && strpbrk(words[i], "@<>=( "))
+            other = i;
+    }
+    return other;
+}
+
+/* Runs in the order of the words that named them, oldest first for each. */
+static void order_by_words(struct runs *runs, char **words, int n)
+{
+    struct run_info *out = xcalloc(runs->n, sizeof *out);
+    size_t filled = 0;
+
+    for (int w = 0; w <= n; w++)
+        for (size_t i = 0; i < runs->n; i++)
+            if (word_of(&runs->run[i], words, n) == w)
+                out[filled++] = runs->run[i];
+    memcpy(runs->run, out, runs->n * sizeof *out);
+    free(out);
+}
+
 int track_choose(struct runs *runs, const struct track_choice *c, char **words,
                  int n, int flags, struct err *e)
 {
@@ -144,28 +156,14 @@ int track_choose(struct runs *runs, const struct track_choice *c, char **words,
         flags |= LOAD_DELETED;
     if (c->attempts)
         flags |= LOAD_ALL_ATTEMPTS;
-    if (n == 0 && c->where) {
-        char *word = xstrdup(c->where);
-
-        ret = runs_select(runs, track_store(), &word, 1, flags, e);
-        free(word);
-        if (ret < 0 && e->kind == ERR_MISSING && runs->n == 0) {
-            struct runs any = RUNS_INIT;
-
-            /* no run passed, or is there no store? */
-            *e = (struct err)ERR_INIT;
-            ret = runs_load(&any, track_store(), LOAD_NO_METRICS, e);
-            runs_free(&any);
-        }
-    } else if (n == 0) {
-        ret = runs_load(runs, track_store(), flags, e);
-    } else {
-        ret = runs_select(runs, track_store(), words, n, flags, e);
-        if (ret == 0 && c->where)
-            ret = keep_where(runs, c->where, flags, e);
-    }
+    ret = n ? runs_select(runs, track_store(), words, n, flags, e)
+            : runs_load(runs, track_store(), flags, e);
+    if (ret == 0 && c->where)
+        ret = keep_where(runs, c->where, e);
     if (ret < 0 || keep_simple(runs, c, e) < 0)
         return -1;
+    if (n > 1 && !c->sort && runs->n)
+        order_by_words(runs, words, n);
     if (c->sort && columns_sort(runs, c->sort, e) < 0)
         return -1;
     if (c->limit < 0)
