@@ -3,3 +3,11 @@ check_PROGRAMS += t/spawn.t
 test_programs += t/spawn.t
 t_spawn_t_SOURCES = %D%/spawn.c %D%/tap.h
 t_spawn_t_LDADD = $(COMMON_LIBS)
+
+# The store that the tests and the gallery draw from.
+check_PROGRAMS += t/mkruns
+t_mkruns_SOURCES = %D%/mkruns.c
+t_mkruns_LDADD = $(STORE_LIBS)
+
+dist_check_SCRIPTS += %D%/t6010-figures.t
+EXTRA_DIST += %D%/plot-lib.sh

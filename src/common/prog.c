@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 
+static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
 
 static const struct opt own_opts[] = {
@@ -113,6 +114,7 @@ static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
         help_cmd(p, c, table);
         return 0;
     }
+    running = c;
     return c->run(argc, argv, e);
 }
 
@@ -176,4 +178,9 @@ int prog_main(const struct prog *p, int argc, char **argv)
     if (e.kind != ERR_NONE)
         log_error("%s", e.text);
     return err_status(e.kind);
+}
+
+const char *prog_command(void)
+{
+    return running ? running->name : "";
 }

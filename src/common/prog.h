@@ -35,4 +35,7 @@ struct prog {
 
 int prog_main(const struct prog *, int argc, char **argv);
 
+/* The name of the command that runs, for those that share a function. */
+const char *prog_command(void);
+
 #endif

@@ -1,0 +1,575 @@
+#include "config.h"
+#include "plot/curves.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "plot/axis.h"
+#include "plot/group.h"
+#include "plot/history.h"
+#include "plot/marks.h"
+
+void cast_init(struct cast *c, const struct run_info *run, size_t n,
+               struct arena *mem)
+{
+    bool taken[PALETTE_COLOURS] = { false };
+
+    *c = (struct cast){ run, n, arena_alloc(mem, (n + 1) * sizeof(int)),
+                        arena_alloc(mem, (n + 1) * sizeof(char *)) };
+    for (size_t i = 0; i < n; i++) {
+        int slot = palette_slot(run[i].name);
+        bool shared = false;
+
+        /* a colour of its own while there are free ones, then dashes */
+        for (int k = 0; k < PALETTE_COLOURS && taken[slot]; k++)
+            slot = (slot + 1) % PALETTE_COLOURS;
+        taken[slot] = true;
+        c->slot[i] = slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
+        if (i % PALETTE_COLOURS == PALETTE_COLOURS - 1)
+            memset(taken, 0, sizeof taken);
+        for (size_t k = 0; k < n; k++)
+            shared =
+                shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
+        c->name[i] =
+            shared ? arena_printf(mem, "%s (%.8s)", run[i].name, run[i].id)
+                   : arena_strdup(mem, run[i].name);
+    }
+}
+
+void summary_init(struct table *t)
+{
+    static const char *const columns[] = { "run",       "metric",    "points",
+                                           "best",      "at step",   "last",
+                                           "last step", "not finite" };
+
+    *t = (struct table)TABLE_INIT("gplot.summary/1");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(t, columns[i]);
+}
+
+/* One panel being filled. */
+struct job {
+    struct figure *f;
+    struct panel *p;
+    const struct cast *cast;
+    const struct request *r;
+    struct table *summary;
+    bool lines_named; /* more than one line: say which */
+    size_t drawn;
+};
+
+/* One curve to be. */
+struct part {
+    size_t run; /* of the cast */
+    const char *key, *line;
+    const char *const *names;
+    enum style style;
+    int slot, dash;
+    bool right;
+    bool marked; /* --mark is for the first line only */
+};
+
+static void value_cell(struct table *t, enum unit unit, double v)
+{
+    char text[32];
+
+    if (isnan(v))
+        table_none(t);
+    else
+        table_text(t, axis_value(text, unit, v));
+}
+
+static void summarise(struct job *j, const struct run_info *run,
+                      const char *name, const char *key,
+                      const struct history *h, enum unit unit)
+{
+    const bool high = kind_high_is_good(key);
+    double best = NAN, last = NAN;
+    int64_t best_step = 0, last_step = 0, bad = 0;
+    struct table *t = j->summary;
+
+    (void)run;
+    for (size_t i = 0; i < h->n; i++) {
+        last = h->y[i];
+        last_step = h->step[i];
+        if (!isfinite(h->y[i])) {
+            bad++;
+        } else if (isnan(best) || (high ? h->y[i] > best : h->y[i] < best)) {
+            best = h->y[i];
+            best_step = h->step[i];
+        }
+    }
+    if (!t)
+        return;
+    table_text(t, name);
+    table_text(t, key);
+    table_int(t, (int64_t)h->n);
+    value_cell(t, unit, best);
+    if (isnan(best))
+        table_none(t);
+    else
+        table_int(t, best_step);
+    if (h->n == 0)
+        table_none(t);
+    else if (!isfinite(last))
+        table_text(t, isnan(last) ? "nan" : last > 0 ? "inf" : "-inf");
+    else
+        value_cell(t, unit, last);
+    table_int(t, last_step);
+    if (bad)
+        table_int(t, bad);
+    else
+        table_none(t);
+}
+
+static const char *label_of(struct job *j, const struct part *part, int attempt)
+{
+    const bool many = j->cast->n > 1 && !j->r->stitch;
+    const char *name = j->cast->name[part->run];
+    struct buf b = BUF_INIT;
+    char *label;
+
+    if (many || !j->lines_named)
+        buf_str(&b, name);
+    if (j->lines_named)
+        buf_printf(&b, "%s%s", b.len ? ", " : "", part->line);
+    if (attempt > 0)
+        buf_printf(&b, ", attempt %d", attempt);
+    label = arena_strdup(&j->f->mem, b.s);
+    buf_clear(&b);
+    return label;
+}
+
+static struct curve *new_curve(struct job *j, const struct part *part,
+                               const struct history *h, const char *label)
+{
+    struct curve *c = panel_curve(j->f, j->p, label, h->n);
+
+    memcpy(c->x, h->x, h->n * sizeof *c->x);
+    memcpy(c->y, h->y, h->n * sizeof *c->y);
+    c->run = j->cast->name[part->run];
+    c->style = part->style;
+    c->colour = part->slot;
+    c->dash = part->dash;
+    c->right = part->right;
+    /* few points are seen only when they are drawn as such */
+    if (c->style == STYLE_LINE && h->n < 3)
+        c->style = STYLE_LINE_POINTS;
+    return c;
+}
+
+/* Smoothed, with the raw one behind, or as it is. */
+static void draw(struct job *j, const struct part *part, struct history *h,
+                 int attempt)
+{
+    const char *label = label_of(j, part, attempt);
+    const bool smooth =
+        j->r->how.kind != SMOOTH_NONE && part->style == STYLE_LINE;
+    char name[64];
+
+    mark_bad(j->f, j->p, h, part->slot);
+    history_skip(h, j->r->skip);
+    if (smooth) {
+        struct curve *raw = new_curve(j, part, h, NULL), *c;
+
+        raw->faint = true;
+        c = new_curve(j, part, h, label);
+        smooth_apply(&j->r->how, h->y, c->y, h->n);
+        figure_note(j->f, "Smoothed: %s; the raw values are behind.",
+                    smooth_name(name, &j->r->how));
+    } else {
+        new_curve(j, part, h, label);
+    }
+    if (part->marked)
+        mark_wanted(j->f, j->p, j->r, &j->cast->run[part->run], part->key, h,
+                    part->slot);
+    j->drawn++;
+}
+
+static int draw_attempts(struct job *j, struct part *part, struct err *e)
+{
+    const struct run_info *run = &j->cast->run[part->run];
+    struct history *h;
+    size_t n;
+    int ret = history_attempts(&h, &n, run, part->key, j->r, e);
+
+    for (size_t i = 0; i < n; i++) {
+        if (ret == 0) {
+            /* attempts of one run: colours of their own when it is alone */
+            const int slot = part->slot;
+
+            if (j->cast->n == 1 && !j->lines_named)
+                part->slot = slot + (int)i;
+            else
+                part->dash = (int)i % PALETTE_DASHES;
+            draw(j, part, &h[i], n > 1 ? h[i].attempt : 0);
+            part->slot = slot;
+        }
+        history_free(&h[i]);
+    }
+    free(h);
+    return ret;
+}
+
+static int draw_part(struct job *j, struct part *part, struct err *e)
+{
+    const struct run_info *run = &j->cast->run[part->run];
+    const enum unit unit = part->right ? j->p->y2.unit : j->p->y.unit;
+    struct history h;
+    int ret;
+
+    if (j->r->stitch && j->cast->n > 1) {
+        ret = history_stitch(&h, run, j->cast->n, part->names, j->r, e);
+        for (size_t i = 1; i < j->cast->n && ret == 0 && part->marked; i++)
+            mark_seam(j->f, j->p, &j->cast->run[i], part->names, &h);
+    } else {
+        ret = history_load(&h, run, part->key, j->r, e);
+    }
+    if (ret < 0)
+        return -1;
+    summarise(j, run, j->cast->name[part->run], part->key, &h, unit);
+    if (j->r->attempts) {
+        history_free(&h);
+        return draw_attempts(j, part, e);
+    }
+    draw(j, part, &h, 0);
+    history_free(&h);
+    return 0;
+}
+
+/*
+ * Kinds
+ */
+
+/* The keys of a line in a run: one, or one a rank, in their order. */
+static size_t line_keys(const struct run_info *run, const struct kind_line *l,
+                        const char **key, size_t room)
+{
+    const char *first = history_find(run, l->names);
+    size_t n = 0;
+
+    if (first)
+        key[n++] = first;
+    if (!l->ranks)
+        return n;
+    for (int rank = 1; rank < 4096 && n < room; rank++) {
+        size_t before = n;
+
+        for (int k = 0; k < KIND_NAMES && l->names[k] && n == before; k++) {
+            const char *slash = strchr(l->names[k], '/');
+            char name[256];
+            const struct metric_sum *m;
+
+            if (!slash)
+                continue;
+            snprintf(name, sizeof name, "%.*s/%d%s", (int)(slash - l->names[k]),
+                     l->names[k], rank, slash);
+            m = run_info_metric(run, name);
+            if (m)
+                key[n++] = m->key;
+        }
+        if (n == before && rank > (int)n + 8)
+            break;
+    }
+    return n;
+}
+
+static int none_found(const struct kind *k, const struct cast *cast,
+                      struct err *e)
+{
+    const struct run_info *run = &cast->run[0];
+    struct buf has = BUF_INIT, wants = BUF_INIT;
+    int ret;
+
+    for (size_t i = 0; i < run->n_metrics && i < 12; i++)
+        buf_printf(&has, "%s%s", i ? ", " : "", run->metrics[i].key);
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+        buf_printf(&wants, "%s%s", i ? " or " : "", k->line[i].names[0]);
+    ret = err_set(e, ERR_MISSING,
+                  "%s has no metric for %s (%s); %s%s; "
+                  "'gplot metric NAME RUN' draws any",
+                  run->name, k->name, wants.s,
+                  has.len ? "it has " : "it has none at all",
+                  has.len ? has.s : "");
+    buf_clear(&has);
+    buf_clear(&wants);
+    return ret;
+}
+
+static int colour_of(const struct job *j, size_t run, int line, int rank,
+                     int n_ranks, bool points)
+{
+    /* A run alone spends its colours on lines, or on ranks; runs together
+     * have one colour each. */
+    if (j->cast->n > 1 && !j->r->stitch)
+        return j->cast->slot[run];
+    if (n_ranks > 1)
+        return j->cast->slot[run] + rank;
+    (void)points;
+    return j->cast->slot[run] + line;
+}
+
+static int draw_line(struct job *j, const struct kind_line *l, int index,
+                     struct err *e)
+{
+    enum { MOST_RANKS = 1024 };
+    const char **key = xcalloc(MOST_RANKS, sizeof *key);
+    const bool together = j->cast->n > 1 && !j->r->stitch;
+    int ret = 0;
+
+    for (size_t i = 0; i < j->cast->n && ret == 0; i++) {
+        const size_t n = line_keys(&j->cast->run[i], l, key, MOST_RANKS);
+
+        for (size_t k = 0; k < n && ret == 0; k++) {
+            char plain[256];
+            const int rank = kind_rank(key[k], plain, sizeof plain);
+            struct part part = { i,        key[k],   l->label,
+                                 l->names, l->style, 0,
+                                 0,        false,    index == 0 && k == 0 };
+
+            if (n > 1) {
+                part.line =
+                    arena_printf(&j->f->mem, "%s, rank %d", l->label, rank);
+                j->lines_named = true;
+            }
+            part.slot = colour_of(j, i, index, (int)k, (int)n, false);
+            part.dash = together || n > 1 ? l->dash : 0;
+            if (together && l->style == STYLE_LINE_POINTS)
+                part.dash = 1;
+            ret = draw_part(j, &part, e);
+        }
+        if (j->r->stitch)
+            break;
+    }
+    free(key);
+    return ret;
+}
+
+static int add_y2(struct job *j, struct err *e)
+{
+    const char *name = j->r->y2;
+    const char *const names[] = { name, NULL };
+    const struct kind_line *line = NULL;
+    const struct kind *k = kind_find(name);
+    const char *const *wanted = names;
+    bool found = false;
+
+    if (k) {
+        line = &k->line[0];
+        wanted = line->names;
+    } else {
+        k = kind_of_metric(name, &line);
+    }
+    j->p->has_y2 = true;
+    axis_init(&j->p->y2, k ? k->label : arena_strdup(&j->f->mem, name),
+              k ? k->unit : UNIT_NONE);
+    j->p->y2.from_zero = k && k->from_zero;
+    j->lines_named = true;
+    for (size_t i = 0; i < j->cast->n; i++) {
+        const char *key = history_find(&j->cast->run[i], wanted);
+        struct part part = { i,      key,        k ? line->label : name,
+                             wanted, STYLE_LINE, 0,
+                             2,      true,       false };
+
+        if (!key)
+            continue;
+        found = true;
+        part.slot = j->cast->n > 1 && !j->r->stitch ? j->cast->slot[i]
+                                                    : j->cast->slot[i] + 3;
+        if (draw_part(j, &part, e) < 0)
+            return -1;
+        if (j->r->stitch)
+            break;
+    }
+    return found ? 0
+                 : err_set(e, ERR_MISSING,
+                           "no run has the metric %s of "
+                           "--y2",
+                           name);
+}
+
+static void name_axes(struct job *j, const struct kind *k)
+{
+    history_axis(j->r, &j->p->x);
+    axis_init(&j->p->y, k->label, k->unit);
+    j->p->y.from_zero = k->from_zero;
+    request_axes(j->r, j->p);
+}
+
+static int baselines(struct job *j, struct err *e)
+{
+    for (size_t i = 0; i < j->r->baseline.n; i++) {
+        const char *text = j->r->baseline.item[i];
+        const char *equals = strrchr(text, '=');
+        struct mark *m;
+        double y;
+
+        if (!equals || !request_bound(equals + 1, strlen(equals + 1), &y) ||
+            isnan(y))
+            return err_set(e, ERR_USAGE,
+                           "--baseline wants NAME=VALUE, "
+                           "not '%s'",
+                           text);
+        m = panel_mark(j->f, j->p, MARK_AT_Y, 0, y);
+        m->label = arena_strndup(&j->f->mem, text, (size_t)(equals - text));
+    }
+    return 0;
+}
+
+int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
+                const struct cast *cast, const struct request *r,
+                struct table *summary, struct err *e)
+{
+    struct job j = { f, p, cast, r, summary, false, 0 };
+    int found = 0, index = 0;
+
+    name_axes(&j, k);
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
+        bool any = false;
+
+        for (size_t n = 0; n < cast->n; n++)
+            any = any || history_find(&cast->run[n], k->line[i].names);
+        found += any;
+    }
+    if (found == 0)
+        return none_found(k, cast, e);
+    j.lines_named = found > 1;
+    for (size_t n = 0; n < cast->n; n++) {
+        bool any = false;
+
+        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+            any = any || history_find(&cast->run[n], k->line[i].names);
+        if (!any)
+            log_warn("%s has no metric for %s and is left out", cast->name[n],
+                     k->name);
+    }
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
+        const struct kind_line *l = &k->line[i];
+
+        if (r->group_by) {
+            if (curves_group(f, p, l, found > 1, cast, r, e) < 0)
+                return -1;
+        } else if (draw_line(&j, l, index, e) < 0) {
+            return -1;
+        }
+        for (size_t n = 0; n < cast->n; n++)
+            if (history_find(&cast->run[n], l->names)) {
+                index++;
+                break;
+            }
+    }
+    if (r->y2 && add_y2(&j, e) < 0)
+        return -1;
+    return baselines(&j, e);
+}
+
+/* All metrics that match, of all runs, each once, sorted. */
+static size_t matching(const struct cast *cast, const char *pattern,
+                       const char **key, size_t room)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < cast->n; i++) {
+        const struct run_info *run = &cast->run[i];
+
+        for (size_t k = 0; k < run->n_metrics && n < room; k++) {
+            bool known = false;
+
+            if (fnmatch(pattern, run->metrics[k].key, 0) != 0)
+                continue;
+            for (size_t m = 0; m < n; m++)
+                known = known || strcmp(key[m], run->metrics[k].key) == 0;
+            if (!known)
+                key[n++] = run->metrics[k].key;
+        }
+    }
+    return n;
+}
+
+static int draw_metric(struct job *j, const char *key, int index, struct err *e)
+{
+    const char *const *names =
+        memcpy(arena_alloc(&j->f->mem, 2 * sizeof(char *)), &key, sizeof key);
+    const bool together = j->cast->n > 1 && !j->r->stitch;
+
+    for (size_t i = 0; i < j->cast->n; i++) {
+        const struct metric_sum *m = run_info_metric(&j->cast->run[i], key);
+        struct part part = { i, key, key,   names,     STYLE_LINE,
+                             0, 0,   false, index == 0 };
+
+        if (!m)
+            continue;
+        if (m->count < 40)
+            part.style = STYLE_LINE_POINTS;
+        part.slot = j->cast->slot[i] + (together ? 0 : index);
+        part.dash = together ? index % PALETTE_DASHES : 0;
+        if (draw_part(j, &part, e) < 0)
+            return -1;
+        if (j->r->stitch)
+            break;
+    }
+    return 0;
+}
+
+int curves_metrics(struct figure *f, struct panel *p, const char *names,
+                   const struct cast *cast, const struct request *r,
+                   struct table *summary, struct err *e)
+{
+    enum { MOST = 64 };
+    struct job j = { f, p, cast, r, summary, false, 0 };
+    const char *key[MOST];
+    const struct kind *k = NULL;
+    bool same = true;
+    size_t n = 0;
+
+    while (*names) {
+        const size_t len = strcspn(names, ",");
+        char *pattern = xstrndup(names, len);
+        const size_t found = matching(cast, pattern, key + n, MOST - n);
+
+        if (found == 0) {
+            err_set(e, ERR_MISSING,
+                    "no run has a metric '%s'; 'gtrack show "
+                    "%s' lists those it has",
+                    pattern, cast->name[0]);
+            free(pattern);
+            return -1;
+        }
+        free(pattern);
+        n += found;
+        names += len + (names[len] == ',');
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct kind *other = kind_of_metric(key[i], NULL);
+
+        same = same && (i == 0 || other == k);
+        k = other;
+    }
+    history_axis(r, &p->x);
+    axis_init(&p->y,
+              same && k ? k->label
+              : n == 1  ? arena_strdup(&f->mem, key[0])
+                        : "value",
+              same && k ? k->unit : UNIT_NONE);
+    request_axes(r, p);
+    j.lines_named = n > 1;
+    for (size_t i = 0; i < n; i++) {
+        if (r->group_by) {
+            const struct kind_line l = { .label = arena_strdup(&f->mem, key[i]),
+                                         .names = { key[i] } };
+
+            if (curves_group(f, p, &l, n > 1, cast, r, e) < 0)
+                return -1;
+        } else if (draw_metric(&j, key[i], (int)i, e) < 0) {
+            return -1;
+        }
+    }
+    if (r->y2 && add_y2(&j, e) < 0)
+        return -1;
+    return baselines(&j, e);
+}

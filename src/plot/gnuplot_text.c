@@ -1,0 +1,666 @@
+#include "config.h"
+#include "plot/gnuplot.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/utf8.h"
+#include "plot/axis.h"
+
+/* clang-format off */
+/* gnuplot's numbers for dashes and points differ by terminal; these do not. */
+static const char *const dashes[PALETTE_DASHES] = {
+    "solid", "(9,4)", "(2,3)", "(9,3,2,3)", "(14,4,4,4)",
+};
+static const int points[] = { 7, 5, 9, 13, 6, 4, 8, 12 };
+/* clang-format on */
+
+/* What is being written: one figure into one text, for one terminal. */
+struct program {
+    struct buf *b;
+    const struct figure *fig;
+    const struct gnuplot_form *form;
+    const struct palette *pal;
+};
+
+/*
+ * Words
+ */
+
+static void add_tex(struct buf *b, char c)
+{
+    static const char *const escaped[128] = {
+        ['\\'] = "\\textbackslash{}",
+        ['^'] = "\\textasciicircum{}",
+        ['~'] = "\\textasciitilde{}",
+        ['{'] = "\\{",
+        ['}'] = "\\}",
+        ['$'] = "\\$",
+        ['&'] = "\\&",
+        ['#'] = "\\#",
+        ['_'] = "\\_",
+        ['%'] = "\\%",
+        ['"'] = "\\textquotedbl{}",
+        ['|'] = "\\textbar{}",
+        ['<'] = "\\textless{}",
+        ['>'] = "\\textgreater{}",
+        ['`'] = "\\textasciigrave{}",
+        ['\''] = "\\textquotesingle{}",
+    };
+
+    if ((unsigned char)c < 128 && escaped[(unsigned char)c])
+        buf_str(b, escaped[(unsigned char)c]);
+    else
+        buf_char(b, c);
+}
+
+/* A string as gnuplot reads it.  Between single quotes nothing is special but
+ * the quote itself; between double quotes a backquote would run a command. */
+static void quote_n(struct program *p, const char *s, size_t n)
+{
+    struct buf clean = BUF_INIT, tex = BUF_INIT;
+    const char *from;
+
+    utf8_clean(&clean, s, n);
+    for (from = clean.s; *from; from++) {
+        const char c = iscntrl((unsigned char)*from) ? ' ' : *from;
+
+        if (p->form->tex)
+            add_tex(&tex, c);
+        else
+            buf_char(&tex, c);
+    }
+    buf_char(p->b, '\'');
+    for (from = tex.s; *from; from++) {
+        if (*from == '\'')
+            buf_char(p->b, '\'');
+        buf_char(p->b, *from);
+    }
+    buf_char(p->b, '\'');
+    buf_clear(&clean);
+    buf_clear(&tex);
+}
+
+static void quote(struct program *p, const char *s)
+{
+    quote_n(p, s, strlen(s));
+}
+
+static uint32_t colour(const struct program *p, int slot)
+{
+    return palette_curve(p->fig->look.theme, slot);
+}
+
+/* A size in points, as a font's: only where there are fonts. */
+static void font(struct program *p, double factor)
+{
+    const double unit = p->form->own_units ? p->form->scale : 1;
+
+    if (!p->form->text && !p->form->tex)
+        buf_printf(p->b, " font ',%.3g'",
+                   p->fig->look.font_size * factor * unit);
+}
+
+static void label(struct program *p, const char *text, double x, double y,
+                  const char *rest, double size, uint32_t rgb)
+{
+    buf_str(p->b, "set label ");
+    quote(p, text);
+    buf_printf(p->b, " at screen %.5f, screen %.5f %s", x, y, rest);
+    font(p, size);
+    buf_printf(p->b, " tc rgb '#%06X' front\n", rgb);
+}
+
+/*
+ * Terminal
+ */
+
+/* The cairo terminals take a point for a 72nd of 96 dots. */
+static const double cairo_font = 0.75;
+
+static void terminal(struct program *p, const char *output)
+{
+    const struct look *l = &p->fig->look;
+    const struct gnuplot_form *t = p->form;
+    const char *name = t->terminal;
+
+    buf_printf(p->b, "set terminal %s", name);
+    if (strcmp(name, "cairolatex") == 0)
+        buf_str(p->b, " pdf input colortext linewidth 2 pointscale 0.75");
+    else if (!t->tex)
+        buf_str(p->b, " noenhanced");
+    if (t->pixels)
+        buf_printf(p->b, " size %.0f,%.0f", l->width * t->scale,
+                   l->height * t->scale);
+    else
+        buf_printf(p->b, " size %.4fin,%.4fin", l->width * t->scale,
+                   l->height * t->scale);
+    if (strcmp(name, "dumb") == 0)
+        buf_str(p->b, " ansirgb");
+    if (strcmp(name, "svg") == 0 || strcmp(name, "sixelgd") == 0)
+        buf_printf(p->b, " font '%s,%.4g' linewidth %.4g", l->font,
+                   l->font_size * t->scale, t->scale);
+    else if (strcmp(name, "pngcairo") == 0)
+        buf_printf(p->b,
+                   " font '%s,%.4g' fontscale %.5g linewidth %.4g "
+                   "pointscale %.4g",
+                   l->font, l->font_size, cairo_font * t->scale, t->scale,
+                   t->scale * 0.75);
+    else if (strcmp(name, "pdfcairo") == 0 || strcmp(name, "epscairo") == 0)
+        buf_printf(p->b,
+                   " font '%s,%.4g' fontscale %.4g linewidth 2 "
+                   "pointscale 0.75",
+                   l->font, l->font_size, cairo_font);
+    if (strcmp(name, "svg") == 0)
+        buf_printf(p->b, " dashlength 0.6 background '#%06X'", p->pal->ground);
+    else if (strcmp(name, "pngcairo") == 0 || strcmp(name, "pdfcairo") == 0 ||
+             strcmp(name, "sixelgd") == 0)
+        buf_printf(p->b, " background '#%06X'", p->pal->ground);
+    buf_char(p->b, '\n');
+    if (output) {
+        buf_str(p->b, "set output ");
+        buf_char(p->b, '\'');
+        for (; *output; output++)
+            buf_printf(p->b, *output == '\'' ? "''" : "%c", *output);
+        buf_str(p->b, "'\n");
+    }
+}
+
+/*
+ * Axes
+ */
+
+static void ticks(struct program *p, const char *which, const struct axis *a,
+                  const char *options)
+{
+    const char *comma = "";
+
+    buf_printf(p->b, "set %stics %s (", which, options);
+    for (size_t i = 0; i < a->n_ticks; i++) {
+        const double at = a->tick[i].at / a->factor;
+
+        buf_str(p->b, comma);
+        quote(p, a->tick[i].label);
+        /* 3 * 0.1 is not 0.3: what is drawn as zero is zero */
+        buf_printf(p->b, " %.10g %d", fabs(at) < 1e-300 ? 0.0 : at,
+                   *a->tick[i].label == '\0');
+        comma = ", ";
+    }
+    buf_str(p->b, ")\n");
+}
+
+static void range(struct program *p, const char *which, const struct axis *a)
+{
+    buf_printf(p->b, "set %srange [%.10g:%.10g]\n", which, a->lo / a->factor,
+               a->hi / a->factor);
+    if (a->scale == SCALE_LOG)
+        buf_printf(p->b, "set logscale %s\n", which);
+}
+
+static void margins(struct program *p, const struct box *box)
+{
+    buf_printf(p->b,
+               "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+               "set bmargin at screen %.5f\nset tmargin at screen %.5f\n",
+               box->x0, box->x1, box->y0, box->y1);
+}
+
+static void axes(struct program *p, const struct panel *n,
+                 const struct layout *l)
+{
+    char options[160];
+
+    margins(p, &l->plot);
+    buf_printf(p->b, "set border %d back lc rgb '#%06X' lw 0.6\n",
+               n->heat     ? 15
+               : n->has_y2 ? 11
+                           : 3,
+               p->pal->text);
+    snprintf(options, sizeof options,
+             "nomirror out scale 0.5,0.3 norotate textcolor rgb '#%06X'",
+             p->pal->text);
+    range(p, "x", &n->x);
+    range(p, "y", &n->y);
+    ticks(p, "x", &n->x, options);
+    ticks(p, "y", &n->y, options);
+    if (n->has_y2) {
+        range(p, "y2", &n->y2);
+        ticks(p, "y2", &n->y2, options);
+    }
+    if (n->heat)
+        buf_str(p->b, "unset grid\n");
+    else
+        buf_printf(p->b,
+                   "set grid xtics ytics back lt 1 lc rgb '#%06X' "
+                   "lw 0.5\n",
+                   p->pal->grid);
+    label(p, n->x.shown, (l->plot.x0 + l->plot.x1) / 2, l->x_label, "center", 1,
+          p->pal->text);
+    label(p, n->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
+          "center rotate by 90", 1, p->pal->text);
+    if (n->has_y2)
+        label(p, n->y2.shown, l->y2_label, (l->plot.y0 + l->plot.y1) / 2,
+              "center rotate by 270", 1, p->pal->text);
+    if (n->title)
+        label(p, n->title, l->plot.x0, l->plot.y1 + layout_em_y(p->fig, 0.9),
+              "left", 1.05, p->pal->text);
+}
+
+static void legend(struct program *p, const struct panel *n,
+                   const struct layout *l)
+{
+    static const char *const corner[] = {
+        [LEGEND_TOP_RIGHT] = "inside top right",
+        [LEGEND_TOP_LEFT] = "inside top left",
+        [LEGEND_BOTTOM_RIGHT] = "inside bottom right",
+        [LEGEND_BOTTOM_LEFT] = "inside bottom left",
+    };
+    size_t entries = 0;
+
+    for (size_t i = 0; i < n->n_curves; i++)
+        entries += n->curve[i].label != NULL;
+    if (n->legend == LEGEND_NONE || entries == 0) {
+        buf_str(p->b, "unset key\n");
+        return;
+    }
+    buf_str(p->b, "set key ");
+    if (n->legend == LEGEND_RIGHT || n->legend == LEGEND_BELOW)
+        buf_printf(p->b,
+                   "at screen %.5f, screen %.5f left top vertical "
+                   "maxrows %zu",
+                   l->legend_x, l->legend_y,
+                   (entries + l->legend_cols - 1) / l->legend_cols);
+    else
+        buf_printf(p->b, "%s vertical", corner[n->legend]);
+    buf_printf(p->b,
+               " Left reverse samplen 1.6 spacing 1.1 width %d "
+               "textcolor rgb '#%06X'",
+               n->legend == LEGEND_BELOW ? 2 : 0, p->pal->text);
+    font(p, 0.92);
+    buf_char(p->b, '\n');
+}
+
+/*
+ * Data
+ */
+
+static void number(struct buf *b, double v)
+{
+    char text[32];
+    const int n = snprintf(text, sizeof text, "%.9g", v);
+
+    buf_add(b, text, (size_t)n);
+}
+
+/* One block a curve.  An empty line breaks the line: that is a gap. */
+static void data(struct program *p, const struct panel *n, size_t panel)
+{
+    for (size_t i = 0; i < n->n_curves; i++) {
+        const struct curve *c = &n->curve[i];
+        const struct axis *y = c->right ? &n->y2 : &n->y;
+        bool gap = true;
+
+        buf_printf(p->b, "$p%zuc%zu << EOD\n", panel + 1, i + 1);
+        for (size_t k = 0; k < c->n; k++) {
+            const bool bad = !isfinite(c->y[k]) ||
+                             (n->x.scale == SCALE_LOG && c->x[k] <= 0) ||
+                             (y->scale == SCALE_LOG && c->y[k] <= 0);
+
+            if (bad && !gap)
+                buf_char(p->b, '\n');
+            gap = bad;
+            if (bad)
+                continue;
+            number(p->b, c->x[k] / n->x.factor);
+            buf_char(p->b, ' ');
+            number(p->b, c->y[k] / y->factor);
+            if (c->lo) {
+                buf_char(p->b, ' ');
+                number(p->b, c->lo[k] / y->factor);
+                buf_char(p->b, ' ');
+                number(p->b, c->hi[k] / y->factor);
+            }
+            buf_char(p->b, '\n');
+        }
+        buf_str(p->b, "EOD\n");
+    }
+}
+
+/* Anything at all to draw?  gnuplot refuses an empty block. */
+static bool is_empty(const struct panel *n, const struct curve *c)
+{
+    const struct axis *y = c->right ? &n->y2 : &n->y;
+
+    for (size_t k = 0; k < c->n; k++)
+        if (isfinite(c->y[k]) && (n->x.scale != SCALE_LOG || c->x[k] > 0) &&
+            (y->scale != SCALE_LOG || c->y[k] > 0))
+            return false;
+    return true;
+}
+
+static void plot(struct program *p, const struct panel *n, size_t panel,
+                 bool titles)
+{
+    static const char *const with[] = {
+        [STYLE_LINE] = "lines",
+        [STYLE_POINTS] = "points",
+        [STYLE_LINE_POINTS] = "linespoints",
+        [STYLE_STEPS] = "steps",
+    };
+    const char *then = "plot ";
+    bool any = false;
+
+    for (size_t i = 0; i < n->n_curves; i++) {
+        const struct curve *c = &n->curve[i];
+
+        if (!c->lo || c->bars || is_empty(n, c))
+            continue;
+        buf_printf(p->b,
+                   "%s$p%zuc%zu using 1:3:4 axes x1y%d with filledcurves "
+                   "lc rgb '#%06X' fillstyle transparent solid 0.18 noborder "
+                   "notitle",
+                   then, panel + 1, i + 1, c->right ? 2 : 1,
+                   colour(p, c->colour));
+        then = ", \\\n     ";
+        any = true;
+    }
+    for (size_t i = 0; i < n->n_curves; i++) {
+        const struct curve *c = &n->curve[i];
+        const uint32_t full = colour(p, c->colour);
+        const int slot = c->colour < 0 ? 0 : c->colour;
+        const bool has_points =
+            c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS;
+
+        if (is_empty(n, c))
+            continue;
+        if (c->bars && c->lo) {
+            buf_printf(p->b,
+                       "%s$p%zuc%zu using 1:2:3:4 axes x1y%d with "
+                       "yerrorbars lc rgb '#%06X' lw 1 pt 0 notitle",
+                       then, panel + 1, i + 1, c->right ? 2 : 1, full);
+            then = ", \\\n     ";
+        }
+        buf_printf(p->b,
+                   "%s$p%zuc%zu using 1:2 axes x1y%d with %s "
+                   "lc rgb '#%06X' lw %.3g dt %s",
+                   then, panel + 1, i + 1, c->right ? 2 : 1, with[c->style],
+                   c->faint ? palette_mix(full, p->pal->ground, 0.25) : full,
+                   c->faint ? c->width * 0.7 : c->width,
+                   dashes[c->dash ? c->dash % PALETTE_DASHES
+                                  : palette_dash(p->fig->look.theme, slot)]);
+        if (has_points)
+            buf_printf(p->b, " pt %d ps %.2g",
+                       p->pal == palette_of(THEME_MONO)
+                           ? points[slot % PALETTE_COLOURS]
+                           : 7,
+                       c->n > 60 ? 0.35 : 0.55);
+        if (c->style == STYLE_LINE_POINTS && c->n > 40)
+            buf_printf(p->b, " pi %zu", c->n / 25);
+        if (titles && c->label) {
+            buf_str(p->b, " title ");
+            quote(p, c->label);
+        } else {
+            buf_str(p->b, " notitle");
+        }
+        then = ", \\\n     ";
+        any = true;
+    }
+    buf_str(p->b, any ? "\n" : "plot NaN notitle\n");
+}
+
+/*
+ * Marks
+ */
+
+static void mark(struct program *p, const struct panel *n, const struct mark *m)
+{
+    const uint32_t rgb = colour(p, m->colour);
+    const struct axis *ay = m->right ? &n->y2 : &n->y;
+    const char *second = m->right ? "second" : "first";
+    const double x = m->x / n->x.factor, y = m->y / ay->factor;
+
+    if (m->type != MARK_AT_Y &&
+        !(axis_place(&n->x, m->x) >= 0 && axis_place(&n->x, m->x) <= 1))
+        return;
+    switch (m->type) {
+    case MARK_AT_X:
+        buf_printf(p->b,
+                   "set arrow from first %.10g, graph 0 to first %.10g, "
+                   "graph 1 nohead back dt (2,3) lw 0.8 lc rgb '#%06X'\n",
+                   x, x, rgb);
+        break;
+    case MARK_AT_Y:
+        if (!(y >= ay->lo / ay->factor && y <= ay->hi / ay->factor))
+            return;
+        buf_printf(p->b,
+                   "set arrow from graph 0, %s %.10g to graph 1, %s "
+                   "%.10g nohead back dt (8,4) lw 0.9 lc rgb '#%06X'\n",
+                   second, y, second, y, rgb);
+        break;
+    case MARK_AT_XY:
+        buf_printf(p->b,
+                   "set label '' at first %.10g, %s %.10g point pt 6 "
+                   "ps 0.9 lw 1.2 lc rgb '#%06X' front\n",
+                   x, second, y, rgb);
+        break;
+    case MARK_NAN:
+        buf_printf(p->b,
+                   "set label '' at first %.10g, graph 0.025 point pt 2 "
+                   "ps 0.55 lw 1.2 lc rgb '#%06X' front\n",
+                   x, rgb);
+        break;
+    }
+    if (!m->label)
+        return;
+    buf_str(p->b, "set label ");
+    quote(p, m->label);
+    if (m->type == MARK_AT_Y)
+        buf_printf(p->b, " at graph 0.985, %s %.10g right offset 0,0.45",
+                   second, y);
+    else if (m->type == MARK_AT_X)
+        buf_printf(p->b,
+                   " at first %.10g, graph 0.98 right rotate by 90 "
+                   "offset 0.7,0",
+                   x);
+    else if (m->type == MARK_NAN)
+        buf_printf(p->b, " at first %.10g, graph 0.025 %s", x,
+                   axis_place(&n->x, m->x) > 0.8 ? "right offset -0.8,0"
+                                                 : "left offset 0.8,0");
+    else
+        buf_printf(p->b, " at first %.10g, %s %.10g %s", x, second, y,
+                   axis_place(&n->x, m->x) > 0.8 ? "right offset -0.4,0.9"
+                                                 : "left offset 0.4,0.9");
+    font(p, 0.85);
+    buf_printf(p->b, " tc rgb '#%06X' front\n", rgb);
+}
+
+/* Crosses of one column of pixels would only cover each other. */
+static void marks(struct program *p, const struct panel *n)
+{
+    double last = -INFINITY;
+
+    for (size_t i = 0; i < n->n_marks; i++) {
+        const struct mark *m = &n->mark[i];
+        const double place = axis_place(&n->x, m->x);
+
+        if (m->type == MARK_NAN && !m->label && fabs(place - last) < 0.004)
+            continue;
+        if (m->type == MARK_NAN)
+            last = place;
+        mark(p, n, m);
+    }
+}
+
+static void heat(struct program *p, const struct panel *n)
+{
+    const struct heat *h = n->heat;
+    const enum theme theme = p->fig->look.theme;
+    const bool labels = h->nx <= 12 && h->ny <= 16;
+
+    for (size_t i = 0; i < h->nx * h->ny; i++) {
+        const double x = (double)(i % h->nx), y = (double)(i / h->nx);
+        const double part =
+            h->hi > h->lo ? (h->value[i] - h->lo) / (h->hi - h->lo) : 0.5;
+        const uint32_t rgb =
+            isfinite(h->value[i])
+                ? palette_ramp(theme, h->low_is_good ? 1 - part : part)
+                : p->pal->grid;
+        char text[32];
+
+        buf_printf(p->b,
+                   "set object rectangle from %g,%g to %g,%g behind "
+                   "fc rgb '#%06X' fillstyle solid border lc rgb '#%06X' "
+                   "lw 0.5\n",
+                   x - 0.5, y - 0.5, x + 0.5, y + 0.5, rgb, p->pal->ground);
+        if (i == h->best)
+            buf_printf(p->b,
+                       "set object rectangle from %g,%g to %g,%g front "
+                       "fillstyle empty border lc rgb '#%06X' lw 2.2\n",
+                       x - 0.46, y - 0.46, x + 0.46, y + 0.46, 0xD55E00);
+        if (!labels || !isfinite(h->value[i]))
+            continue;
+        snprintf(text, sizeof text, "%.4g", h->value[i]);
+        buf_str(p->b, "set label ");
+        quote(p, text);
+        buf_printf(p->b, " at first %g, first %g center front", x, y);
+        font(p, 0.9);
+        buf_printf(p->b, " tc rgb '#%06X'\n", palette_on(rgb));
+    }
+}
+
+/*
+ * Pages
+ */
+
+static void inset(struct program *p, const struct panel *n, size_t panel,
+                  const struct layout *l)
+{
+    char options[120];
+
+    buf_str(p->b, "unset label\nunset arrow\nunset object\nunset key\n"
+                  "unset logscale\nunset y2tics\nunset grid\n");
+    margins(p, &l->inset);
+    buf_printf(p->b, "set border 15 back lc rgb '#%06X' lw 0.5\n",
+               p->pal->grey);
+    snprintf(options, sizeof options,
+             "nomirror out scale 0.4,0.2 textcolor rgb '#%06X'", p->pal->text);
+    range(p, "x", &n->inset_x);
+    range(p, "y", &n->inset_y);
+    ticks(p, "x", &n->inset_x, options);
+    ticks(p, "y", &n->inset_y, options);
+    if (!p->form->text && !p->form->tex) {
+        buf_str(p->b, "set xtics");
+        font(p, 0.8);
+        buf_str(p->b, "\nset ytics");
+        font(p, 0.8);
+        buf_char(p->b, '\n');
+    }
+    plot(p, n, panel, false);
+    buf_str(p->b, "set xtics font ''\nset ytics font ''\n");
+}
+
+static void panel(struct program *p, size_t i)
+{
+    const struct panel *n = p->fig->panel[i];
+    struct layout l;
+
+    layout_panel(&l, p->fig, i);
+    data(p, n, i);
+    axes(p, n, &l);
+    legend(p, n, &l);
+    marks(p, n);
+    if (n->heat)
+        heat(p, n);
+    if (isfinite(n->inset_lo))
+        buf_printf(p->b,
+                   "set object rectangle from screen %.5f, screen %.5f "
+                   "to screen %.5f, screen %.5f front fc rgb '#%06X' "
+                   "fillstyle solid noborder\n",
+                   l.inset.x0 - layout_em_x(p->fig, 2.6),
+                   l.inset.y0 - layout_em_y(p->fig, 1.8),
+                   l.inset.x1 + layout_em_x(p->fig, 0.6), l.inset.y1,
+                   p->pal->ground);
+}
+
+/* Notes stand below, in lines that fit. */
+static void notes(struct program *p)
+{
+    const size_t width = layout_note_width(p->fig);
+    size_t line = layout_notes(p->fig);
+
+    for (size_t i = 0; i < p->fig->n_notes; i++) {
+        const char *s = p->fig->note[i].text;
+
+        while (*s) {
+            const char *end = s, *space = NULL, *at = s;
+
+            for (size_t k = 0; *at && k < width; k++) {
+                utf8_next(&at);
+                if (*at == ' ' || *at == '\0')
+                    space = at;
+            }
+            end = *at && space ? space : at;
+            line -= line > 0;
+            buf_str(p->b, "set label ");
+            quote_n(p, s, (size_t)(end - s));
+            buf_printf(p->b, " at screen %.5f, screen %.5f left",
+                       layout_em_x(p->fig, 0.8),
+                       layout_em_y(p->fig, 0.75 + 1.15 * (double)line));
+            font(p, 0.85);
+            buf_printf(p->b, " tc rgb '#%06X' front\n", p->pal->grey);
+            s = end + (*end == ' ');
+        }
+    }
+}
+
+static void page(struct program *p)
+{
+    bool many = p->fig->n_panels > 1;
+
+    for (size_t i = 0; i < p->fig->n_panels; i++)
+        many = many || isfinite(p->fig->panel[i]->inset_lo);
+    if (many)
+        buf_str(p->b, "set multiplot\n");
+    for (size_t i = 0; i < p->fig->n_panels; i++) {
+        const struct panel *n = p->fig->panel[i];
+
+        buf_str(p->b, "unset label\nunset arrow\nunset object\n"
+                      "unset logscale\nunset y2tics\n");
+        if (i == 0) {
+            notes(p);
+            if (p->fig->title)
+                label(p, p->fig->title, layout_em_x(p->fig, 0.8),
+                      1 - layout_em_y(p->fig, 1.2), "left", 1.2, p->pal->text);
+        }
+        panel(p, i);
+        plot(p, n, i, true);
+        if (isfinite(n->inset_lo)) {
+            struct layout l;
+
+            layout_panel(&l, p->fig, i);
+            inset(p, n, i, &l);
+        }
+    }
+    if (many)
+        buf_str(p->b, "unset multiplot\n");
+}
+
+void gnuplot_text(const struct figure *f, size_t n,
+                  const struct gnuplot_form *form, const char *output,
+                  struct buf *b)
+{
+    struct program p = { b, f, form, palette_of(f->look.theme) };
+
+    buf_str(b, "# A figure by gplot; draw it with: gnuplot THIS-FILE\n");
+    terminal(&p, output);
+    buf_str(b, "set encoding utf8\nset clip two\n");
+    for (size_t i = 0; i < n; i++) {
+        p.fig = &f[i];
+        p.pal = palette_of(f[i].look.theme);
+        page(&p);
+    }
+    if (output)
+        buf_str(b, "set output\n");
+}

@@ -1,0 +1,261 @@
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/prog.h"
+#include "common/sig.h"
+#include "plot/curves.h"
+#include "plot/gnuplot.h"
+#include "plot/output.h"
+
+static struct request req;
+
+/* clang-format off */
+#define COMMON_OPTS \
+    { 'r', "root", "dir", OPT_STRING, &req.root, \
+      "look for runs in DIR (mlruns)" }, \
+    { 'o', "output", "file", OPT_STRING, &req.output, \
+      "draw into FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }
+
+#define LOOK_OPTS \
+    { 0, "title", "text", OPT_STRING, &req.title, "write TEXT above" }, \
+    { 0, "size", "wxh", OPT_STRING, &req.size, \
+      "make the figure as big as 8.4cmx6cm (cm, mm, in, pt, px)" }, \
+    { 0, "font", "name,size", OPT_STRING, &req.font, \
+      "write in this font (Arial,9)" }, \
+    { 0, "legend", "place", OPT_STRING, &req.legend, \
+      "put the legend there: auto, none, top-right, ..., right, below" }, \
+    { 0, "mono", NULL, OPT_FLAG, &req.mono, "draw in greys and dashes" }, \
+    { 0, "dark", NULL, OPT_FLAG, &req.dark, "draw on a dark ground" }
+
+#define OUT_OPTS \
+    { 0, "script", "file", OPT_STRING, &req.script, \
+      "write the gnuplot program, with its data, to FILE" }, \
+    { 0, "data", NULL, OPT_FLAG, &req.data, "print the numbers drawn" }, \
+    { 0, "term", "name", OPT_STRING, &req.term, \
+      "draw on the terminal as auto, own, dumb, block, sixel or kitty" }, \
+    { 0, "watch", NULL, OPT_FLAG, &req.watch, \
+      "draw again while the run goes on" }, \
+    { 0, "every", "time", OPT_SECS, &req.every, \
+      "with --watch: look every TIME (2s)" }
+
+#define AXIS_OPTS \
+    { 0, "x", "axis", OPT_STRING, &req.x, \
+      "draw over step, tokens, time, wall, gpuh or flops" }, \
+    { 0, "xrange", "lo:hi", OPT_STRING, &req.xrange, "show this part of x" }, \
+    { 0, "yrange", "lo:hi", OPT_STRING, &req.yrange, "show this part of y" }, \
+    { 0, "logx", NULL, OPT_FLAG, &req.logx, "make x logarithmic" }, \
+    { 0, "logy", NULL, OPT_FLAG, &req.logy, "make y logarithmic" }, \
+    { 0, "linx", NULL, OPT_FLAG, &req.linx, "make x linear" }, \
+    { 0, "liny", NULL, OPT_FLAG, &req.liny, "make y linear" }
+
+#define CURVE_OPTS \
+    { 0, "skip", "steps", OPT_LONG, &req.skip, \
+      "leave the first STEPS out" }, \
+    { 0, "smooth", "how", OPT_STRING, &req.smooth, \
+      "smooth by ema:0.98, ma:50 or gauss:20, the raw curve behind" }, \
+    { 0, "inset", "lo:hi", OPT_STRING, &req.inset, \
+      "magnify this part of x in a window" }, \
+    { 0, "y2", "metric", OPT_STRING, &req.y2, \
+      "draw METRIC too, on an axis at the right" }, \
+    { 0, "group-by", "param", OPT_STRING, &req.group_by, \
+      "draw the mean of the runs that share PARAM, with a band" }, \
+    { 0, "band", "what", OPT_STRING, &req.band, \
+      "the band is std, sem, ci95 or minmax" }, \
+    { 0, "traces", NULL, OPT_FLAG, &req.traces, \
+      "with --group-by: draw each run behind its mean" }, \
+    { 0, "baseline", "name=value", OPT_LIST, &req.baseline, \
+      "draw a level to compare with; may be given again" }, \
+    { 0, "mark", "what", OPT_STRING, &req.mark, \
+      "mark resume, checkpoint, best, spike, eval (with commas)" }, \
+    { 0, "stitch", NULL, OPT_FLAG, &req.stitch, \
+      "join the runs into one curve" }, \
+    { 0, "attempts", NULL, OPT_FLAG, &req.attempts, \
+      "draw each attempt of a run by itself" }, \
+    { 0, "exact", NULL, OPT_FLAG, &req.exact, \
+      "draw every point, thin nothing" }
+
+static const struct opt curve_opts[] = {
+    COMMON_OPTS, AXIS_OPTS, CURVE_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+/* clang-format on */
+
+/* Fill the request from the options; the words left are the command's. */
+static int prepare(struct err *e)
+{
+    const char *env = getenv("GTRACK_ROOT");
+
+    if (!req.root)
+        req.root = env && *env ? env : "mlruns";
+    if (req.every <= 0)
+        req.every = 2;
+    if (request_parse(&req, e) < 0)
+        return -1;
+    return output_check(&req, e);
+}
+
+/* A figure from the words of the command line, made anew at each look. */
+typedef int build_fn(struct figure *, struct table *summary, const char *kind,
+                     char **words, int n, const struct request *, bool *going,
+                     struct err *);
+
+static int look_once(build_fn *build, int argc, char **argv, bool *going,
+                     struct err *e)
+{
+    struct figure f = FIGURE_INIT;
+    struct table summary;
+    int ret;
+
+    summary_init(&summary);
+    request_look(&req, &f);
+    ret = build(&f, &summary, prog_command(), argv, argc, &req, going, e);
+    if (ret == 0)
+        ret = output_figure(&f, &summary, &req, e);
+    table_clear(&summary);
+    figure_free(&f);
+    return ret;
+}
+
+static void wait_a_while(double secs)
+{
+    struct timespec t = { (time_t)secs, (long)((secs - floor(secs)) * 1e9) };
+
+    while (!sig_caught() && nanosleep(&t, &t) < 0 && errno == EINTR)
+        ;
+}
+
+static int draw(build_fn *build, int argc, char **argv, struct err *e)
+{
+    const bool screen = !req.output && isatty(STDOUT_FILENO);
+    bool going = false;
+
+    if (prepare(e) < 0)
+        return -1;
+    if (!req.watch)
+        return look_once(build, argc, argv, &going, e);
+    sig_watch();
+    do {
+        going = false;
+        if (screen)
+            printf("\033[H\033[2J");
+        if (look_once(build, argc, argv, &going, e) < 0) {
+            if (e->kind != ERR_MISSING)
+                return -1;
+            /* what is not there yet may come */
+            log_warn("%s", e->text);
+            *e = (struct err)ERR_INIT;
+            going = true;
+        }
+        fflush(stdout);
+        if (going)
+            wait_a_while(req.every);
+    } while (going && !sig_caught());
+    return 0;
+}
+
+static int build_kind(struct figure *f, struct table *summary, const char *kind,
+                      char **words, int n, const struct request *r, bool *going,
+                      struct err *e)
+{
+    const struct kind *k = kind_find(kind);
+    struct runs runs = RUNS_INIT;
+    struct cast cast;
+    struct panel *p;
+    int ret;
+
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "which run? gplot %s RUN...", kind);
+    if (runs_select(&runs, r->root, words, n, 0, e) < 0)
+        return -1;
+    for (size_t i = 0; i < runs.n; i++)
+        *going = *going || runs.run[i].status == RUN_RUNNING;
+    cast_init(&cast, runs.run, runs.n, &f->mem);
+    p = figure_panel(f, k->title);
+    ret = curves_kind(f, p, k, &cast, r, summary, e);
+    runs_free(&runs);
+    return ret;
+}
+
+static int build_metric(struct figure *f, struct table *summary,
+                        const char *kind, char **words, int n,
+                        const struct request *r, bool *going, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    struct cast cast;
+    struct panel *p;
+    int ret;
+
+    (void)kind;
+    if (n < 2)
+        return err_set(e, ERR_USAGE,
+                       "which metric of which run? "
+                       "gplot metric NAME[,NAME...] RUN...");
+    if (runs_select(&runs, r->root, words + 1, n - 1, 0, e) < 0)
+        return -1;
+    for (size_t i = 0; i < runs.n; i++)
+        *going = *going || runs.run[i].status == RUN_RUNNING;
+    cast_init(&cast, runs.run, runs.n, &f->mem);
+    p = figure_panel(f, NULL);
+    ret = curves_metrics(f, p, words[0], &cast, r, summary, e);
+    runs_free(&runs);
+    return ret;
+}
+
+static int run_kind(int argc, char **argv, struct err *e)
+{
+    return draw(build_kind, argc, argv, e);
+}
+
+static int run_metric_cmd(int argc, char **argv, struct err *e)
+{
+    return draw(build_metric, argc, argv, e);
+}
+
+/* clang-format off */
+static const struct cmd cmds[] = {
+    { "lr", "RUN...", "the learning rate", curve_opts, run_kind },
+    { "loss", "RUN...", "training and validation loss", curve_opts, run_kind },
+    { "perplexity", "RUN...", "training and validation perplexity",
+      curve_opts, run_kind },
+    { "grad-norm", "RUN...", "the norm of the gradient", curve_opts,
+      run_kind },
+    { "throughput", "RUN...", "tokens per second", curve_opts, run_kind },
+    { "memory", "RUN...", "memory allocated, reserved and of the process, "
+      "by rank", curve_opts, run_kind },
+    { "util", "RUN...", "use of GPUs and CPUs, by rank", curve_opts,
+      run_kind },
+    { "hellaswag", "RUN...", "accuracy in HellaSwag", curve_opts, run_kind },
+    { "metric", "NAME[,NAME...] RUN...", "any metrics, by name or pattern",
+      curve_opts, run_metric_cmd },
+    { NULL, NULL, NULL, NULL, NULL }
+};
+/* clang-format on */
+
+static void describe(void)
+{
+    char version[16];
+
+    if (gnuplot_found(version))
+        printf("gnuplot %s\n", version);
+    else
+        printf("gnuplot: not found; figures are drawn in the terminal only\n");
+}
+
+static const struct prog prog = {
+    .name = "gplot",
+    .summary = "Draw the runs that gtrain, or MLflow, has stored.",
+    .cmds = cmds,
+    .describe = describe,
+};
+
+int main(int argc, char **argv)
+{
+    return prog_main(&prog, argc, argv);
+}

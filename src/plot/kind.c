@@ -1,0 +1,152 @@
+#include "config.h"
+#include "plot/kind.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* clang-format off */
+const struct kind kinds[] = {
+    { "lr", "Learning rate", "learning rate", UNIT_NONE, true, false, {
+        { "learning rate", { "train/lr", "lr", "learning_rate",
+                             "train/learning_rate", "optim/lr", "lr-AdamW",
+                             "train_lr" }, STYLE_LINE, 0, false },
+    } },
+    { "loss", "Loss", "loss (nats/token)", UNIT_NONE, false, false, {
+        { "train", { "train/loss", "train_loss", "loss", "training_loss",
+                     "train/loss_step", "train_loss_step", "Loss/train" },
+          STYLE_LINE, 0, false },
+        { "validation", { "val/loss", "valid_loss", "val_loss", "eval/loss",
+                          "eval_loss", "validation_loss", "valid/loss",
+                          "validation/loss", "Loss/val" },
+          STYLE_LINE_POINTS, 0, false },
+    } },
+    { "perplexity", "Perplexity", "perplexity", UNIT_NONE, false, false, {
+        { "train", { "train/perplexity", "train/ppl", "train_perplexity",
+                     "perplexity", "ppl" }, STYLE_LINE, 0, false },
+        { "validation", { "val/perplexity", "val/ppl", "val_perplexity",
+                          "eval/perplexity", "valid_perplexity" },
+          STYLE_LINE_POINTS, 0, false },
+    } },
+    { "grad-norm", "Gradient norm", "gradient norm", UNIT_NONE, true, false, {
+        { "gradient norm", { "train/grad_norm", "grad_norm", "gradient_norm",
+                             "train/gradient_norm", "optim/grad_norm",
+                             "grad-norm" }, STYLE_LINE, 0, false },
+    } },
+    { "throughput", "Throughput", "tokens/s", UNIT_COUNT, true, true, {
+        { "throughput", { "perf/tokens_per_s", "tokens_per_second",
+                          "tokens_per_sec", "throughput", "tok_per_s",
+                          "train/tokens_per_second",
+                          "train_tokens_per_second" }, STYLE_LINE, 0, false },
+    } },
+    { "memory", "Memory", "memory", UNIT_BYTES, true, false, {
+        { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
+                         "gpu_mem_allocated" }, STYLE_LINE, 0, true },
+        { "reserved", { "system/mem_reserved_bytes", "memory/reserved",
+                        "gpu_mem_reserved" }, STYLE_LINE, 1, true },
+        { "GPU in use", { "system/gpu_mem_bytes" }, STYLE_LINE, 3, true },
+        { "process", { "system/rss_bytes", "memory/rss" },
+          STYLE_LINE, 2, true },
+    } },
+    { "util", "Utilisation", "utilisation", UNIT_PERCENT, true, true, {
+        { "GPU", { "system/gpu_util", "gpu_util",
+                   "system/gpu_0_utilization_percentage" },
+          STYLE_LINE, 0, true },
+        { "CPU", { "system/cpu_util", "cpu_util",
+                   "system/cpu_utilization_percentage" },
+          STYLE_LINE, 2, true },
+    } },
+    { "hellaswag", "HellaSwag", "accuracy", UNIT_FRACTION, false, true, {
+        { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",
+                          "hellaswag_acc_norm", "eval/hellaswag/acc_norm" },
+          STYLE_LINE_POINTS, 0, false },
+        { "plain", { "hellaswag/acc", "hellaswag", "hellaswag_acc",
+                     "eval/hellaswag/acc" }, STYLE_LINE_POINTS, 1, false },
+    } },
+    { NULL, NULL, NULL, UNIT_NONE, false, false, { { NULL } } },
+};
+
+/* Metrics that no figure is for, but --y2, metric and the like may name. */
+static const struct kind others[] = {
+    { "step-time", "Step time", "step time (ms)", UNIT_NONE, true, false, {
+        { "step time", { "perf/step_ms", "perf/data_wait_ms" },
+          STYLE_LINE, 0, false } } },
+    { "mfu", "Model FLOPs utilisation", "MFU", UNIT_FRACTION, true, true, {
+        { "MFU", { "perf/mfu", "mfu" }, STYLE_LINE, 0, false } } },
+    { "tokens", "Tokens", "tokens", UNIT_COUNT, true, true, {
+        { "tokens", { "train/tokens", "tokens" }, STYLE_LINE, 0, false } } },
+    { "power", "Power", "power (W)", UNIT_NONE, true, false, {
+        { "power", { "system/gpu_power_w" }, STYLE_LINE, 0, true } } },
+    { "bpb", "Bits per byte", "bits per byte", UNIT_NONE, false, false, {
+        { "validation", { "val/bpb", "train/bpb" }, STYLE_LINE_POINTS, 0,
+          false } } },
+    { NULL, NULL, NULL, UNIT_NONE, false, false, { { NULL } } },
+};
+/* clang-format on */
+
+const struct kind *kind_find(const char *name)
+{
+    for (const struct kind *k = kinds; k->name; k++)
+        if (strcmp(k->name, name) == 0)
+            return k;
+    return NULL;
+}
+
+int kind_rank(const char *key, char *plain, size_t size)
+{
+    const char *slash = strchr(key, '/');
+    char *end;
+    long rank;
+
+    snprintf(plain, size, "%s", key);
+    if (!slash || !isdigit((unsigned char)slash[1]))
+        return 0;
+    rank = strtol(slash + 1, &end, 10);
+    if (*end != '/' || rank < 0 || rank > 1000000)
+        return 0;
+    snprintf(plain, size, "%.*s%s", (int)(slash - key), key, end);
+    return (int)rank;
+}
+
+static const struct kind *search(const struct kind *table, const char *key,
+                                 const struct kind_line **line)
+{
+    for (const struct kind *k = table; k->name; k++)
+        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+            for (int j = 0; j < KIND_NAMES && k->line[i].names[j]; j++)
+                if (strcmp(k->line[i].names[j], key) == 0) {
+                    if (line)
+                        *line = &k->line[i];
+                    return k;
+                }
+    return NULL;
+}
+
+const struct kind *kind_of_metric(const char *key,
+                                  const struct kind_line **line)
+{
+    char plain[256];
+    const struct kind *k;
+
+    kind_rank(key, plain, sizeof plain);
+    k = search(kinds, plain, line);
+    return k ? k : search(others, plain, line);
+}
+
+bool kind_high_is_good(const char *key)
+{
+    static const char *const good[] = { "*acc*",  "*tokens_per*", "*score*",
+                                        "*f1*",   "*bleu*",       "*mfu*",
+                                        "*util*", "*exact_match*" };
+    const struct kind *k = kind_of_metric(key, NULL);
+
+    if (k)
+        return k->high_is_good;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        if (fnmatch(good[i], key, FNM_CASEFOLD) == 0)
+            return true;
+    return false;
+}

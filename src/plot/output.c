@@ -1,0 +1,342 @@
+#include "config.h"
+#include "plot/output.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "common/utf8.h"
+#include "plot/gnuplot.h"
+#include "plot/html.h"
+#include "plot/term.h"
+
+static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
+                                     "tikz", "html", "txt", NULL };
+static const char *const screens[] = { "auto",  "own",   "dumb", "block",
+                                       "sixel", "kitty", NULL };
+
+const char *output_form(const char *path)
+{
+    const char *dot = strrchr(path_name(path), '.');
+
+    for (int i = 0; dot && known[i]; i++)
+        if (strcasecmp(dot + 1, known[i]) == 0)
+            return known[i];
+    return NULL;
+}
+
+int output_check(const struct request *r, struct err *e)
+{
+    bool found = !r->term;
+
+    for (int i = 0; screens[i] && !found; i++)
+        found = strcmp(screens[i], r->term) == 0;
+    if (!found)
+        return err_set(e, ERR_USAGE,
+                       "--term knows auto, own, dumb, block, "
+                       "sixel and kitty, not '%s'",
+                       r->term);
+    if (r->output && !output_form(r->output))
+        return err_set(e, ERR_USAGE,
+                       "-o %s: gplot makes .png, .svg, .pdf, "
+                       ".eps, .tex, .tikz, .html and .txt",
+                       r->output);
+    if (r->watch && (r->data || r->script))
+        return err_set(e, ERR_USAGE,
+                       "--watch draws again and again: it goes "
+                       "with -o or the terminal");
+    return 0;
+}
+
+int output_save(const char *path, const void *data, size_t n, struct err *e)
+{
+    struct save s = SAVE_INIT;
+
+    if (save_open(&s, path, e) < 0)
+        return -1;
+    if (n)
+        fwrite(data, 1, n, s.fp);
+    return save_commit(&s, e);
+}
+
+/*
+ * The terminal
+ */
+
+/* Does the terminal draw sixels?  Asked by DA1; it answers within a moment,
+ * and one that does not answer does not draw. */
+static bool speaks_sixel(void)
+{
+    struct termios old, raw;
+    char answer[64];
+    size_t n = 0;
+    bool sixel = false;
+
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &old) < 0)
+        return false;
+    raw = old;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    if (write(STDOUT_FILENO, "\033[c", 3) == 3) {
+        struct pollfd p = { STDIN_FILENO, POLLIN, 0 };
+
+        while (n + 1 < sizeof answer && poll(&p, 1, 150) > 0 &&
+               read(STDIN_FILENO, answer + n, 1) == 1)
+            if (answer[n++] == 'c')
+                break;
+    }
+    tcsetattr(STDIN_FILENO, TCSANOW, &old);
+    answer[n] = '\0';
+    for (const char *s = answer; (s = strchr(s, ';')); s++)
+        sixel = sixel || strncmp(s, ";4;", 3) == 0 || strncmp(s, ";4c", 3) == 0;
+    return sixel;
+}
+
+static const char *choose_screen(const struct request *r)
+{
+    const char *term = getenv("TERM"), *program = getenv("TERM_PROGRAM");
+
+    if (r->term && strcmp(r->term, "auto") != 0)
+        return r->term;
+    if (!isatty(STDOUT_FILENO) || getenv("TMUX") || getenv("STY"))
+        return "own";
+    if (getenv("KITTY_WINDOW_ID") || (term && strstr(term, "kitty")) ||
+        (program &&
+         (strcmp(program, "ghostty") == 0 || strcmp(program, "WezTerm") == 0)))
+        return "kitty";
+    if (term &&
+        (strstr(term, "mlterm") || strstr(term, "foot") ||
+         strstr(term, "sixel") || strncmp(term, "xterm", 5) == 0 ||
+         strstr(term, "contour")) &&
+        speaks_sixel())
+        return "sixel";
+    return "own";
+}
+
+static bool wants_colour(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && !(no && *no) &&
+           !(term && strcmp(term, "dumb") == 0);
+}
+
+/* kitty's graphics: a PNG in base64, in pieces of at most 4096. */
+static void kitty(const struct buf *png)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
+                                  "qrstuvwxyz0123456789+/";
+    const unsigned char *s = (const unsigned char *)png->s;
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < png->len; i += 3) {
+        const size_t left = png->len - i;
+        const unsigned v = (unsigned)s[i] << 16 |
+                           (left > 1 ? (unsigned)s[i + 1] << 8 : 0) |
+                           (left > 2 ? (unsigned)s[i + 2] : 0);
+
+        buf_char(&b, letters[v >> 18]);
+        buf_char(&b, letters[v >> 12 & 63]);
+        buf_char(&b, left > 1 ? letters[v >> 6 & 63] : '=');
+        buf_char(&b, left > 2 ? letters[v & 63] : '=');
+    }
+    for (size_t i = 0; i < b.len; i += 4096) {
+        const size_t n = b.len - i < 4096 ? b.len - i : 4096;
+
+        printf("\033_G%sm=%d;%.*s\033\\", i == 0 ? "a=T,f=100," : "",
+               i + n < b.len, (int)n, b.s + i);
+    }
+    putchar('\n');
+    buf_clear(&b);
+}
+
+static int draw_own(struct figure *f, const struct request *r)
+{
+    struct term_look look = { .colour = wants_colour(),
+                              .unicode = utf8_locale() };
+    const char *ground = getenv("COLORFGBG");
+    struct buf b = BUF_INIT;
+
+    term_size(&look.width, &look.height);
+    look.height = look.height > 5 ? look.height - 4 : look.height;
+    if (f->n_panels == 1 && look.height > 40)
+        look.height = 40;
+    if (f->n_panels > 3 && look.height < 45)
+        look.height = 45;
+    if (look.width > 160 && f->n_panels == 1)
+        look.width = 160;
+    if (r->watch && look.height > 8)
+        look.height -= 6;
+    /* one character is half an em wide and 1.2 high */
+    f->look.font_size = 10;
+    f->look.width = look.width * 6.0;
+    f->look.height = look.height * 16.0;
+    f->look.columns = look.width * 2;
+    look.light = ground && (strstr(ground, ";15") || strstr(ground, ";7"));
+    figure_finish(f);
+    term_draw(f, &look, &b);
+    fwrite(b.s, 1, b.len, stdout);
+    buf_clear(&b);
+    return 0;
+}
+
+static int draw_screen(struct figure *f, const struct request *r, struct err *e)
+{
+    const char *screen = choose_screen(r);
+    const struct gnuplot_form *form;
+    struct buf image = BUF_INIT;
+    int width, height, ret;
+
+    if (strcmp(screen, "own") == 0)
+        return draw_own(f, r);
+    form = gnuplot_form(strcmp(screen, "kitty") == 0 ? "png" : screen);
+    if (form->text) {
+        term_size(&width, &height);
+        f->look.font_size = 1;
+        f->look.width = width;
+        f->look.height = height - 4;
+    } else if (r->width <= 0) {
+        f->look.width = 540;
+        f->look.height = 320;
+    }
+    figure_finish(f);
+    ret = gnuplot_draw(f, 1, form, &image, e);
+    if (ret == 0 && strcmp(screen, "kitty") == 0)
+        kitty(&image);
+    else if (ret == 0)
+        fwrite(image.s, 1, image.len, stdout);
+    buf_clear(&image);
+    return ret;
+}
+
+/*
+ * Files
+ */
+
+int output_svg(const struct figure *f, const char *id, struct buf *out,
+               struct err *e)
+{
+    struct buf svg = BUF_INIT;
+    const int ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
+
+    if (ret == 0)
+        html_svg(out, svg.s, id);
+    buf_clear(&svg);
+    return ret;
+}
+
+static int save_html(const struct figure *f, const char *path, struct err *e)
+{
+    struct buf page = BUF_INIT;
+    int ret;
+
+    html_begin(&page, f->title ? f->title : f->panel[0]->title,
+               f->look.theme == THEME_DARK);
+    ret = output_svg(f, "f1", &page, e);
+    html_end(&page);
+    if (ret == 0)
+        ret = output_save(path, page.s, page.len, e);
+    buf_clear(&page);
+    return ret;
+}
+
+static int save_figure(struct figure *f, const struct request *r, struct err *e)
+{
+    const char *form = output_form(r->output);
+    struct buf image = BUF_INIT;
+    int ret;
+
+    if (strcmp(form, "txt") == 0) {
+        const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false,
+                                        true, true };
+
+        f->look.font_size = 10;
+        f->look.width = look.width * 6.0;
+        f->look.height = look.height * 16.0;
+        f->look.columns = look.width * 2;
+        figure_finish(f);
+        term_draw(f, &look, &image);
+        ret = output_save(r->output, image.s, image.len, e);
+        buf_clear(&image);
+        return ret;
+    }
+    figure_finish(f);
+    if (strcmp(form, "html") == 0)
+        return save_html(f, r->output, e);
+    if (strcmp(form, "tex") == 0)
+        return gnuplot_draw_tex(f, r->output, e);
+    ret = gnuplot_draw(f, 1, gnuplot_form(form), &image, e);
+    if (ret == 0)
+        ret = output_save(r->output, image.s, image.len, e);
+    buf_clear(&image);
+    return ret;
+}
+
+/* The program draws the file of -o, or a PNG beside itself. */
+static int save_script(struct figure *f, const struct request *r, struct err *e)
+{
+    const char *form = r->output ? output_form(r->output) : "png";
+    const char *dot = strrchr(path_name(r->script), '.');
+    const size_t stem = dot ? (size_t)(dot - r->script) : strlen(r->script);
+    char *target = r->output ? xstrdup(r->output)
+                             : xasprintf("%.*s.png", (int)stem, r->script);
+    struct buf text = BUF_INIT;
+    int ret;
+
+    if (!gnuplot_form(form)) {
+        free(target);
+        return err_set(e, ERR_USAGE, "--script: gnuplot makes no .%s", form);
+    }
+    if (!r->output)
+        figure_finish(f);
+    gnuplot_text(f, 1, gnuplot_form(form), target, &text);
+    ret = output_save(r->script, text.s, text.len, e);
+    buf_clear(&text);
+    free(target);
+    return ret;
+}
+
+int output_figure(struct figure *f, const struct table *summary,
+                  const struct request *r, struct err *e)
+{
+    struct buf b = BUF_INIT;
+    int ret = 0;
+
+    if (r->data) {
+        figure_data(f, &b);
+        fwrite(b.s, 1, b.len, stdout);
+        buf_clear(&b);
+        return 0;
+    }
+    request_look(r, f);
+    if (r->output)
+        ret = save_figure(f, r, e);
+    if (ret == 0 && r->script)
+        ret = save_script(f, r, e);
+    if (!r->output && !r->script)
+        ret = draw_screen(f, r, e);
+    if (ret < 0)
+        return -1;
+    if (summary && table_rows(summary)) {
+        int width, height;
+
+        term_size(&width, &height);
+        if (!r->output && !r->script)
+            putchar('\n');
+        table_format(summary, TABLE_ALIGNED, true, wants_colour(),
+                     isatty(STDOUT_FILENO) ? (size_t)width : 0, &b);
+        fwrite(b.s, 1, b.len, stdout);
+    }
+    for (size_t i = 0; i < f->n_notes && r->output; i++)
+        log_debug("%s", f->note[i].text);
+    buf_clear(&b);
+    return 0;
+}

@@ -1,0 +1,259 @@
+#include "config.h"
+#include "plot/request.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+
+/* One of some words, by its place; -1 and a list of them otherwise. */
+static int word_of(const char *option, const char *text, size_t len,
+                   const char *const *words, struct err *e)
+{
+    char all[160] = "";
+    size_t used = 0;
+
+    for (int i = 0; words[i]; i++)
+        if (strlen(words[i]) == len && strncmp(words[i], text, len) == 0)
+            return i;
+    for (int i = 0; words[i] && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s",
+                                 i ? ", " : "", words[i]);
+    return err_set(e, ERR_USAGE, "--%s knows %s, not '%.*s'", option, all,
+                   (int)len, text);
+}
+
+bool request_bound(const char *text, size_t n, double *out)
+{
+    char one[64];
+    int64_t whole;
+    uint64_t bytes;
+
+    *out = NAN;
+    if (n == 0 || (n == 1 && *text == '*'))
+        return true;
+    if (n >= sizeof one)
+        return false;
+    memcpy(one, text, n);
+    one[n] = '\0';
+    if (num_int(one, &whole)) {
+        *out = (double)whole;
+        return true;
+    }
+    if (num_real(one, out))
+        return isfinite(*out);
+    if (one[n - 1] == 'B' && num_size(one, &bytes)) {
+        *out = (double)bytes;
+        return true;
+    }
+    return num_secs(one, out);
+}
+
+static int pair_of(const char *option, const char *text, double *lo, double *hi,
+                   struct err *e)
+{
+    const char *colon;
+
+    *lo = *hi = NAN;
+    if (!text)
+        return 0;
+    colon = strchr(text, ':');
+    if (!colon || !request_bound(text, (size_t)(colon - text), lo) ||
+        !request_bound(colon + 1, strlen(colon + 1), hi))
+        return err_set(e, ERR_USAGE,
+                       "--%s wants LOW:HIGH, either may be "
+                       "missing, not '%s'",
+                       option, text);
+    if (*lo >= *hi)
+        return err_set(e, ERR_USAGE, "--%s: %s is not below %s", option, text,
+                       colon + 1);
+    return 0;
+}
+
+/* "8.4cm" in points. */
+static bool length(const char *text, size_t n, double *out)
+{
+    static const struct {
+        const char *unit;
+        double points;
+    } units[] = { { "cm", 72 / 2.54 },
+                  { "mm", 72 / 25.4 },
+                  { "in", 72 },
+                  { "pt", 1 },
+                  { "px", 0.75 } };
+    char number[32];
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        const size_t len = strlen(units[i].unit);
+
+        if (n <= len || n - len >= sizeof number ||
+            strncmp(text + n - len, units[i].unit, len) != 0)
+            continue;
+        memcpy(number, text, n - len);
+        number[n - len] = '\0';
+        if (!num_real(number, out))
+            return false;
+        *out *= units[i].points;
+        return *out >= 72 && *out <= 72 * 200;
+    }
+    return false;
+}
+
+static int parse_size(struct request *r, struct err *e)
+{
+    const char *x;
+
+    r->width = r->height = 0;
+    if (!r->size)
+        return 0;
+    x = strpbrk(r->size, "x,");
+    if (!x || !length(r->size, (size_t)(x - r->size), &r->width) ||
+        !length(x + 1, strlen(x + 1), &r->height))
+        return err_set(e, ERR_USAGE,
+                       "--size wants a width and a height of "
+                       "1 to 200 inches (8.4cmx6cm, 5inx3in, 800pxx500px), "
+                       "not '%s'",
+                       r->size);
+    return 0;
+}
+
+static int parse_font(struct request *r, struct err *e)
+{
+    const char *comma = r->font ? strrchr(r->font, ',') : NULL;
+    size_t n;
+
+    r->font_size = 0;
+    r->font_name[0] = '\0';
+    if (!r->font)
+        return 0;
+    n = comma ? (size_t)(comma - r->font) : strlen(r->font);
+    if (comma && (!num_real(comma + 1, &r->font_size) ||
+                  !(r->font_size >= 4 && r->font_size <= 72)))
+        return err_set(e, ERR_USAGE,
+                       "--font wants NAME, NAME,SIZE or ,SIZE "
+                       "with a size of 4 to 72 points, not '%s'",
+                       r->font);
+    if (n >= sizeof r->font_name || strcspn(r->font, "'\"\\\n") < n)
+        return err_set(e, ERR_USAGE, "--font: '%s' is no font's name", r->font);
+    memcpy(r->font_name, r->font, n);
+    r->font_name[n] = '\0';
+    return 0;
+}
+
+static int parse_marks(struct request *r, struct err *e)
+{
+    static const char *const words[] = { "resume", "checkpoint", "best",
+                                         "spike",  "eval",       NULL };
+    const char *at = r->mark;
+
+    while (at && *at) {
+        const size_t n = strcspn(at, ",");
+        const int i = word_of("mark", at, n, words, e);
+
+        if (i < 0)
+            return -1;
+        r->marks |= 1U << i;
+        at += n + (at[n] == ',');
+    }
+    return 0;
+}
+
+int request_parse(struct request *r, struct err *e)
+{
+    static const char *const along[] = { "step", "tokens", "time", "wall",
+                                         "gpuh", "flops",  NULL };
+    static const char *const bands[] = { "std", "sem", "ci95", "minmax", NULL };
+    static const char *const places[] = {
+        "auto",        "none",  "top-right", "top-left", "bottom-right",
+        "bottom-left", "right", "below",     NULL
+    };
+    int i;
+
+    if (r->x) {
+        if ((i = word_of("x", r->x, strlen(r->x), along, e)) < 0)
+            return -1;
+        r->along = (enum along)i;
+    }
+    if (r->band) {
+        if ((i = word_of("band", r->band, strlen(r->band), bands, e)) < 0)
+            return -1;
+        r->spread = (enum band)i;
+    }
+    if (r->legend) {
+        if ((i = word_of("legend", r->legend, strlen(r->legend), places, e)) <
+            0)
+            return -1;
+        r->place = (enum legend)i;
+    }
+    if (r->smooth && !smooth_parse(r->smooth, &r->how))
+        return err_set(e, ERR_USAGE,
+                       "--smooth wants ema:0.98 (0 to 1), ma:50 "
+                       "or gauss:20 (points), not '%s'",
+                       r->smooth);
+    if (r->skip < 0)
+        return err_set(e, ERR_USAGE, "--skip wants a number of steps");
+    if (r->stitch && r->attempts)
+        return err_set(e, ERR_USAGE,
+                       "--stitch joins what --attempts takes "
+                       "apart: choose one");
+    if ((r->logx && r->linx) || (r->logy && r->liny))
+        return err_set(e, ERR_USAGE,
+                       "an axis is logarithmic or linear, not "
+                       "both");
+    if (r->mono && r->dark)
+        return err_set(e, ERR_USAGE, "--mono and --dark: choose one");
+    if (pair_of("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
+        pair_of("yrange", r->yrange, &r->y_lo, &r->y_hi, e) < 0 ||
+        pair_of("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
+        return -1;
+    if (r->inset && (isnan(r->inset_lo) || isnan(r->inset_hi)))
+        return err_set(e, ERR_USAGE, "--inset wants both ends: FROM:TO");
+    if (parse_size(r, e) < 0 || parse_font(r, e) < 0)
+        return -1;
+    return parse_marks(r, e);
+}
+
+static void bound(double option, double *axis)
+{
+    if (!isnan(option))
+        *axis = option;
+}
+
+void request_axes(const struct request *r, struct panel *p)
+{
+    if (r->logx || r->linx)
+        p->x.scale = r->logx ? SCALE_LOG : SCALE_LINEAR;
+    if (r->logy || r->liny)
+        p->y.scale = r->logy ? SCALE_LOG : SCALE_LINEAR;
+    bound(r->x_lo, &p->x.lo);
+    bound(r->x_hi, &p->x.hi);
+    bound(r->y_lo, &p->y.lo);
+    bound(r->y_hi, &p->y.hi);
+    p->inset_lo = r->inset_lo;
+    p->inset_hi = r->inset_hi;
+    p->legend = r->place;
+    if (!isnan(r->inset_lo) && p->legend == LEGEND_AUTO)
+        p->legend = LEGEND_BELOW;
+}
+
+void request_look(const struct request *r, struct figure *f)
+{
+    f->look.theme = r->dark ? THEME_DARK : r->mono ? THEME_MONO : THEME_LIGHT;
+    if (r->width > 0) {
+        f->look.width = r->width;
+        f->look.height = r->height;
+    }
+    if (r->font_size > 0)
+        f->look.font_size = r->font_size;
+    else if (r->width > 0 && r->width < 280)
+        f->look.font_size = 8; /* one column of a paper */
+    if (*r->font_name)
+        f->look.font = arena_strdup(&f->mem, r->font_name);
+    if (r->exact)
+        f->look.columns = 0;
+    if (r->title)
+        f->title = *r->title ? arena_strdup(&f->mem, r->title) : NULL;
+}

@@ -1,0 +1,140 @@
+#include "config.h"
+#include "plot/smooth.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+
+bool smooth_parse(const char *text, struct smooth *out)
+{
+    static const struct {
+        const char *name;
+        enum smooth_kind kind;
+        double least, most;
+    } kinds[] = {
+        { "ema:", SMOOTH_EMA, 0, 0.9999999 },
+        { "ma:", SMOOTH_MA, 1, 1e9 },
+        { "gauss:", SMOOTH_GAUSS, 1e-3, 1e6 },
+    };
+    double amount;
+
+    if (strcmp(text, "none") == 0) {
+        *out = (struct smooth){ SMOOTH_NONE, 0 };
+        return true;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t n = strlen(kinds[i].name);
+
+        if (strncmp(text, kinds[i].name, n) != 0)
+            continue;
+        if (!num_real(text + n, &amount) || !(amount >= kinds[i].least) ||
+            !(amount <= kinds[i].most))
+            return false;
+        *out = (struct smooth){ kinds[i].kind, amount };
+        return true;
+    }
+    return false;
+}
+
+static void ema(double beta, const double *in, double *out, size_t n)
+{
+    double mean = 0, weight = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        out[i] = in[i];
+        if (!isfinite(in[i]))
+            continue;
+        mean = beta * mean + (1 - beta) * in[i];
+        weight = beta * weight + (1 - beta);
+        out[i] = mean / weight;
+    }
+}
+
+/* Sums from the start, so that each window is one subtraction. */
+static void ma(size_t width, const double *in, double *out, size_t n)
+{
+    double *sum = xcalloc(n + 1, sizeof *sum);
+    double *count = xcalloc(n + 1, sizeof *count);
+    const size_t before = (width - 1) / 2, after = width / 2;
+
+    for (size_t i = 0; i < n; i++) {
+        sum[i + 1] = sum[i] + (isfinite(in[i]) ? in[i] : 0);
+        count[i + 1] = count[i] + isfinite(in[i]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const size_t from = i > before ? i - before : 0;
+        const size_t to = i + after + 1 < n ? i + after + 1 : n;
+
+        out[i] = isfinite(in[i])
+                     ? (sum[to] - sum[from]) / (count[to] - count[from])
+                     : in[i];
+    }
+    free(sum);
+    free(count);
+}
+
+static void gauss(double sigma, const double *in, double *out, size_t n)
+{
+    const size_t reach = (size_t)ceil(4 * sigma);
+    double *weight = xcalloc(reach + 1, sizeof *weight);
+
+    for (size_t k = 0; k <= reach; k++)
+        weight[k] = exp(-0.5 * ((double)k / sigma) * ((double)k / sigma));
+    for (size_t i = 0; i < n; i++) {
+        const size_t from = i > reach ? i - reach : 0;
+        const size_t to = i + reach < n ? i + reach + 1 : n;
+        double sum = 0, total = 0;
+
+        out[i] = in[i];
+        if (!isfinite(in[i]))
+            continue;
+        for (size_t k = from; k < to; k++) {
+            const double w = weight[k > i ? k - i : i - k];
+
+            if (isfinite(in[k])) {
+                sum += w * in[k];
+                total += w;
+            }
+        }
+        out[i] = sum / total;
+    }
+    free(weight);
+}
+
+void smooth_apply(const struct smooth *s, const double *in, double *out,
+                  size_t n)
+{
+    switch (s->kind) {
+    case SMOOTH_NONE:
+        memcpy(out, in, n * sizeof *out);
+        break;
+    case SMOOTH_EMA:
+        ema(s->amount, in, out, n);
+        break;
+    case SMOOTH_MA:
+        ma((size_t)s->amount, in, out, n);
+        break;
+    case SMOOTH_GAUSS:
+        gauss(s->amount, in, out, n);
+        break;
+    }
+}
+
+char *smooth_name(char out[64], const struct smooth *s)
+{
+    static const char *const name[] = {
+        [SMOOTH_NONE] = "nothing",
+        [SMOOTH_EMA] = "exponential moving average, "
+                       "\xce\xb2 = ",
+        [SMOOTH_MA] = "moving average of ",
+        [SMOOTH_GAUSS] = "Gaussian, \xcf\x83 = ",
+    };
+
+    snprintf(out, 64, "%s%.7g%s", name[s->kind], s->amount,
+             s->kind == SMOOTH_MA || s->kind == SMOOTH_GAUSS ? " points" : "");
+    return out;
+}
