@@ -42,6 +42,14 @@ AS_IF([test "x$enable_coverage" = xyes],
   [GT_CFLAGS="$GT_CFLAGS --coverage -O0"
    GT_LDFLAGS="$GT_LDFLAGS --coverage"])])
 
+# GT_CHECK_X86: is the processor one of x86-64, with its vector instructions?
+AC_DEFUN([GT_CHECK_X86],
+[AC_CACHE_CHECK([for x86-64], [gt_cv_x86_64],
+  [AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#ifndef __x86_64__
+#error no
+#endif]])], [gt_cv_x86_64=yes], [gt_cv_x86_64=no])])
+AM_CONDITIONAL([X86_64], [test "x$gt_cv_x86_64" = xyes])])
+
 # GT_ROW(NAME, STATE, NOTE): one row of the table that configure ends with.
 AC_DEFUN([GT_ROW],
 [gt_rows="$gt_rows$(printf '    %-12s %-22s %s' "$1" "$2" "$3")

@@ -1,4 +1,6 @@
 # tests of src/data
+include t/tokens.mk
+
 check_PROGRAMS += t/batch.t t/corpus.t t/shard.t
 test_programs += t/batch.t t/corpus.t t/shard.t
 t_batch_t_SOURCES = %D%/batch.c %D%/tap.h

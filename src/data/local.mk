@@ -40,6 +40,34 @@ else
 src_data_libdata_a_SOURCES += %D%/zstd_none.c
 endif
 
+# text to ids
+src_data_libdata_a_SOURCES += \
+	%D%/bpe.c \
+	%D%/bpe.h \
+	%D%/classes.c \
+	%D%/classes.h \
+	%D%/encoder.c \
+	%D%/json.c \
+	%D%/json.h \
+	%D%/split.c \
+	%D%/split.h \
+	%D%/split_impl.h \
+	%D%/tokenizer.c \
+	%D%/tokfile.c \
+	%D%/tokfile.h \
+	%D%/tokfile_json.c \
+	%D%/tokfile_pickle.c \
+	%D%/tokfile_tiktoken.c \
+	%D%/tokfile_write.c \
+	%D%/utf8.h
+EXTRA_DIST += scripts/classes
+
+if X86_64
+src_data_libdata_a_SOURCES += %D%/split_x86.c
+else
+src_data_libdata_a_SOURCES += %D%/split_none.c
+endif
+
 DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata

@@ -1,0 +1,440 @@
+#include "config.h"
+#include "data/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/mem.h"
+#include "data/bpe.h"
+#include "data/utf8.h"
+
+/*
+ * Words repeat, so an encoder keeps the ids of those it met.  The cache is a
+ * fixed number of lines, each of two words; a word is found in the line its
+ * hash names or is not there.  The first to come stays, the second place goes
+ * to the latest: frequent words come early.  What is in the cache changes the
+ * speed, never the ids.
+ *
+ * A key is the word itself, padded with zeros, and its length, so words of up
+ * to 15 bytes are kept, if they have at most four ids.  The upper half of the
+ * last byte holds how many.
+ */
+enum { WORD_MAX = 15, WORD_IDS = 4, LINE_BITS = 18, AHEAD = 16 };
+
+struct word {
+    uint64_t a, b; /* b: 7 bytes, length 4 bits, ids 4 bits */
+    int32_t id[WORD_IDS];
+};
+
+struct line {
+    struct word word[2];
+};
+
+struct encoder {
+    const struct tokenizer *t;
+    split_fn *split;
+    int flags;
+    struct line *line;          /* NULL: remember nothing */
+    struct buf clean;           /* text with what is not UTF-8 replaced */
+    uint8_t special_first[256]; /* bytes that special tokens begin with */
+    size_t left_out;
+};
+
+#define LINE_COUNT ((size_t)1 << LINE_BITS)
+#define HUGE_PAGE  ((size_t)2 << 20)
+
+void ids_room(struct ids *ids, size_t more)
+{
+    if (ids->n + more <= ids->room)
+        return;
+    ids->room = ids->n + more > 2 * ids->room ? ids->n + more : 2 * ids->room;
+    ids->id = xrealloc(ids->id, ids->room, sizeof *ids->id);
+}
+
+void ids_clear(struct ids *ids)
+{
+    free(ids->id);
+    *ids = (struct ids)IDS_INIT;
+}
+
+struct key {
+    uint64_t a, b;
+};
+
+/* The bits of 16 bytes that are a word of n. */
+static const uint8_t keep[WORD_MAX + 1][16] = {
+    { 0 },
+    { 255 },
+    { 255, 255 },
+    { 255, 255, 255 },
+    { 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
+    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
+      255 },
+};
+
+/* The key of a word whose 16 bytes may be read; nothing for a longer one. */
+static inline struct key key_of(const uint8_t *s, uint32_t n)
+{
+    const uint32_t len = n <= WORD_MAX ? n : 0;
+    struct key k;
+    uint64_t a, b;
+
+    memcpy(&k, s, sizeof k);
+    memcpy(&a, keep[len], 8);
+    memcpy(&b, keep[len] + 8, 8);
+    k.a &= a;
+    k.b = (k.b & b) | (uint64_t)len << 56;
+    return k;
+}
+
+static inline size_t key_line(struct key k)
+{
+    uint64_t h = k.a * 0x9E3779B97F4A7C15;
+
+    h = ((h ^ h >> 32) + k.b) * 0xD6E8FEB86659FD93;
+    return (size_t)(h >> (64 - LINE_BITS));
+}
+
+static inline bool word_is(const struct word *w, struct key k)
+{
+    return w->a == k.a && (w->b ^ k.b) << 4 == 0;
+}
+
+static void remember(struct line *line, struct key k, const int32_t *id,
+                     size_t n)
+{
+    struct word *w = &line->word[line->word[0].b != 0];
+
+    w->a = k.a;
+    w->b = k.b | (uint64_t)n << 60;
+    memcpy(w->id, id, n * sizeof *id);
+}
+
+/* A word that is not in its line, or too long for any. */
+static __attribute__((noinline)) int32_t *encode_word(
+    struct encoder *enc, const uint8_t *s, uint32_t n, struct key k,
+    struct ids *ids, int32_t *out, size_t still)
+{
+    size_t count;
+
+    ids->n = (size_t)(out - ids->id);
+    ids_room(ids, n + still * WORD_IDS);
+    out = ids->id + ids->n;
+    count = bpe_piece(enc->t, s, n, out);
+    if (k.b >> 56 != 0 && count <= WORD_IDS && count > 0)
+        remember(&enc->line[key_line(k)], k, out, count);
+    return out + count;
+}
+
+/*
+ * Encode the words that end at stop[]; `last` is where 16 bytes may still be
+ * read.
+ */
+static void encode_words(struct encoder *enc, const uint8_t *text,
+                         const uint8_t *last, const uint32_t *stop, size_t n,
+                         struct ids *ids)
+{
+    struct key key[SPLIT_BATCH + AHEAD];
+    uint32_t line[SPLIT_BATCH + AHEAD];
+    uint32_t at = 0;
+    int32_t *out;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t len = stop[i] - at;
+
+        if (__builtin_expect(text + at > last, 0)) {
+            uint8_t room[16] = { 0 };
+
+            memcpy(room, text + at, len < 16 ? len : 16);
+            key[i] = key_of(room, len);
+        } else {
+            key[i] = key_of(text + at, len);
+        }
+        line[i] = (uint32_t)key_line(key[i]);
+        at = stop[i];
+    }
+    for (size_t i = n; i < n + AHEAD; i++)
+        line[i] = 0;
+    ids_room(ids, n * WORD_IDS);
+    out = ids->id + ids->n;
+    for (size_t i = 0; i < AHEAD; i++)
+        __builtin_prefetch(&enc->line[line[i]]);
+    at = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct line *l = &enc->line[line[i]];
+        const struct word *w = &l->word[!word_is(&l->word[0], key[i])];
+
+        __builtin_prefetch(&enc->line[line[i + AHEAD]]);
+        if (__builtin_expect(word_is(w, key[i]) && key[i].b >> 56 != 0, 1)) {
+            memcpy(out, w->id, sizeof w->id);
+            out += w->b >> 60;
+        } else {
+            out = encode_word(enc, text + at, stop[i] - at, key[i], ids, out,
+                              n - i);
+        }
+        at = stop[i];
+    }
+    ids->n = (size_t)(out - ids->id);
+}
+
+static void encode_each(struct encoder *enc, const uint8_t *text,
+                        const uint32_t *stop, size_t n, struct ids *ids)
+{
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        ids_room(ids, stop[i] - at);
+        ids->n += bpe_piece(enc->t, text + at, stop[i] - at, ids->id + ids->n);
+        at = stop[i];
+    }
+}
+
+static void count_left_out(struct encoder *enc, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        enc->left_out += enc->t->byte_id[s[i]] < 0;
+}
+
+static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
+                       struct ids *ids)
+{
+    const uint8_t *const end = text + n;
+    uint32_t stop[SPLIT_BATCH];
+
+    if (enc->t->bytes_missing)
+        count_left_out(enc, text, n);
+    while (text < end) {
+        const size_t count = enc->split(text, end, stop, SPLIT_BATCH);
+
+        if (enc->line)
+            encode_words(enc, text, end - 16, stop, count, ids);
+        else
+            encode_each(enc, text, stop, count, ids);
+        text += stop[count - 1];
+    }
+}
+
+static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
+                         struct ids *ids)
+{
+    static const uint8_t replacement[] = { 0xEF, 0xBF, 0xBD };
+    const uint8_t *const end = text + n;
+
+    while (text < end) {
+        uint32_t c;
+        const size_t len = utf8_next(text, end, &c);
+        const int32_t id = c == UTF8_BAD
+                               ? tokenizer_find(enc->t, replacement, 3)
+                               : tokenizer_find(enc->t, text, len);
+
+        if (id >= 0) {
+            ids_room(ids, 1);
+            ids->id[ids->n++] = id;
+        } else {
+            enc->left_out++;
+        }
+        text += len;
+    }
+}
+
+/* Text without special tokens. */
+static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
+                        struct ids *ids)
+{
+    if (n == 0)
+        return;
+    if (enc->t->kind == TOKENIZER_CHARS)
+        encode_chars(enc, text, n, ids);
+    else
+        encode_bpe(enc, text, n, ids);
+}
+
+/* The longest special token at s, or -1. */
+static int32_t special_at(const struct tokenizer *t, const uint8_t *s, size_t n)
+{
+    int32_t best = -1;
+    uint32_t longest = 0;
+
+    for (size_t i = 0; i < t->n_specials; i++) {
+        const struct token *k = &t->token[t->special[i]];
+
+        if (k->len > longest && k->len <= n &&
+            memcmp(t->text + k->at, s, k->len) == 0) {
+            best = t->special[i];
+            longest = k->len;
+        }
+    }
+    return best;
+}
+
+static void encode_with_specials(struct encoder *enc, const uint8_t *text,
+                                 size_t n, struct ids *ids)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int32_t id;
+
+        if (!enc->special_first[text[i]])
+            continue;
+        id = special_at(enc->t, text + i, n - i);
+        if (id < 0)
+            continue;
+        encode_text(enc, text + from, i - from, ids);
+        ids_room(ids, 1);
+        ids->id[ids->n++] = id;
+        from = i + enc->t->token[id].len;
+        i = from - 1;
+    }
+    encode_text(enc, text + from, n - from, ids);
+}
+
+/* How many bytes from the beginning are well-formed. */
+static size_t good_utf8(const uint8_t *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        uint64_t word;
+        uint32_t c;
+        size_t len;
+
+        while (n - i >= 8) {
+            memcpy(&word, s + i, 8);
+            if (word & 0x8080808080808080)
+                break;
+            i += 8;
+        }
+        if (i == n)
+            break;
+        len = utf8_next(s + i, s + n, &c);
+        if (c == UTF8_BAD)
+            break;
+        i += len;
+    }
+    return i;
+}
+
+/* Copy the text to enc->clean with U+FFFD for what is not UTF-8. */
+static void replace_bad(struct encoder *enc, const uint8_t *s, size_t n)
+{
+    buf_trim(&enc->clean, 0);
+    while (n > 0) {
+        const size_t good = good_utf8(s, n);
+        uint32_t c;
+        size_t len;
+
+        buf_add(&enc->clean, s, good);
+        s += good;
+        n -= good;
+        if (n == 0)
+            break;
+        len = utf8_next(s, s + n, &c);
+        buf_str(&enc->clean, "\xEF\xBF\xBD");
+        s += len;
+        n -= len;
+    }
+}
+
+/* One text, of at most SPLIT_MAX bytes. */
+static void encode_one(struct encoder *enc, const uint8_t *text, size_t n,
+                       struct ids *ids)
+{
+    if ((enc->flags & ENCODER_REPLACE) && good_utf8(text, n) < n) {
+        replace_bad(enc, text, n);
+        text = (const uint8_t *)enc->clean.s;
+        n = enc->clean.len;
+    }
+    if ((enc->flags & ENCODER_SPECIAL) && enc->t->n_specials > 0)
+        encode_with_specials(enc, text, n, ids);
+    else
+        encode_text(enc, text, n, ids);
+}
+
+size_t encoder_run(struct encoder *enc, const char *text, size_t n,
+                   struct ids *ids)
+{
+    enc->left_out = 0;
+    encode_one(enc, (const uint8_t *)text, n, ids);
+    return enc->left_out;
+}
+
+static void encoder_init(struct encoder *enc, const struct tokenizer *t,
+                         int flags)
+{
+    *enc = (struct encoder){
+        .t = t,
+        .split = split_by(t->split),
+        .flags = flags,
+        .clean = BUF_INIT,
+    };
+    for (size_t i = 0; i < t->n_specials; i++)
+        enc->special_first[token_text(t, t->special[i])[0]] = 1;
+}
+
+size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
+                        struct ids *ids)
+{
+    struct encoder enc;
+
+    encoder_init(&enc, t, 0);
+    return encoder_run(&enc, text, n, ids);
+}
+
+/* The tokens of the vocabulary that are words of their own. */
+static void remember_tokens(struct encoder *enc)
+{
+    const struct tokenizer *t = enc->t;
+
+    for (size_t i = 0; i < t->n_merges; i++) {
+        const int32_t id = t->merge[i].into;
+        const uint32_t n = t->token[id].len;
+        int32_t out[WORD_MAX];
+
+        if (n <= WORD_MAX && bpe_piece(t, token_text(t, id), n, out) == 1) {
+            const struct key k = key_of(token_text(t, id), n);
+
+            remember(&enc->line[key_line(k)], k, out, 1);
+        }
+    }
+}
+
+struct encoder *encoder_new(const struct tokenizer *t, int flags)
+{
+    const size_t size = LINE_COUNT * sizeof(struct line);
+    struct encoder *enc = xmalloc(sizeof *enc);
+
+    encoder_init(enc, t, flags);
+    if (t->kind == TOKENIZER_CHARS)
+        return enc;
+    enc->line = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (enc->line == MAP_FAILED) {
+        enc->line = NULL; /* slower, and still right */
+        return enc;
+    }
+    madvise(enc->line, size, MADV_HUGEPAGE);
+    remember_tokens(enc);
+    return enc;
+}
+
+void encoder_free(struct encoder *enc)
+{
+    if (!enc)
+        return;
+    if (enc->line)
+        munmap(enc->line, LINE_COUNT * sizeof(struct line));
+    buf_clear(&enc->clean);
+    free(enc);
+}

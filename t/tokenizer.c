@@ -1,0 +1,499 @@
+/*
+ * tokenizer - ids of known texts, and the files tokenizers come in
+ */
+#include "config.h"
+#include "data/tokenizer.h"
+#include "t/tap.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/rng.h"
+#include "data/bpe.h"
+#include "data/tokfile.h"
+#include "data/utf8.h"
+
+static char *data_path(const char *name)
+{
+    const char *data = getenv("GT_TESTDATA"), *top = getenv("top_srcdir");
+    char *path = data
+                     ? xasprintf("%s/%s", data, name)
+                     : xasprintf("%s/../shared/data/%s", top ? top : ".", name);
+
+    if (!path_exists(path)) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+static size_t from_hex(const char *hex, char *out)
+{
+    size_t n = 0;
+    unsigned byte;
+
+    for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        out[n++] = (char)byte;
+    return n;
+}
+
+static bool same_ids(const struct ids *ids, const json_t *want)
+{
+    if (ids->n != json_array_size(want))
+        return false;
+    for (size_t i = 0; i < ids->n; i++)
+        if (ids->id[i] != json_integer_value(json_array_get(want, i)))
+            return false;
+    return true;
+}
+
+/* One way to encode, and the field that says what comes out. */
+static const struct way {
+    const char *what;
+    const char *field; /* else "ids" */
+    int flags;
+    bool cached;
+} ways[] = {
+    { "without a cache", "ids_raw", 0, false },
+    { "with a cache", "ids_raw", 0, true },
+    { "with special tokens", "ids_special", ENCODER_SPECIAL, true },
+    { "with U+FFFD for bad bytes", "ids_replace", ENCODER_REPLACE, true },
+};
+
+enum { WAYS = sizeof ways / sizeof ways[0] };
+
+struct vectors {
+    const struct tokenizer *t;
+    struct encoder *enc[WAYS];
+    int rows, bad[WAYS], lost;
+};
+
+static void check_row(struct vectors *v, const json_t *row)
+{
+    const char *hex = json_string_value(json_object_get(row, "hex"));
+    char *text = xmalloc(strlen(hex) + 1);
+    const size_t n = from_hex(hex, text);
+    struct ids ids = IDS_INIT;
+    struct buf back = BUF_INIT;
+
+    for (int w = 0; w < WAYS; w++) {
+        const json_t *want = json_object_get(row, ways[w].field);
+
+        if (!want)
+            want = json_object_get(row, "ids");
+        if (!want) /* ids of bad bytes, and another treatment */
+            continue;
+        ids.n = 0;
+        if (v->enc[w])
+            encoder_run(v->enc[w], text, n, &ids);
+        else
+            tokenizer_encode(v->t, text, n, &ids);
+        if (!same_ids(&ids, want) && v->bad[w]++ < 5)
+            diag("%s: %s", ways[w].what, hex);
+        if (ways[w].flags & ENCODER_REPLACE)
+            continue;
+        buf_trim(&back, 0);
+        tokenizer_decode(v->t, ids.id, ids.n, &back);
+        v->lost += back.len != n || memcmp(back.s, text, n) != 0;
+    }
+    ids_clear(&ids);
+    buf_clear(&back);
+    free(text);
+    v->rows++;
+}
+
+static void known_texts(const struct tokenizer *t, const char *name)
+{
+    char *path = data_path("gpt2_vectors.jsonl");
+    FILE *fp = path ? fopen(path, "r") : NULL;
+    struct vectors v = { .t = t };
+    char *line = NULL;
+    size_t room = 0;
+
+    if (!fp) {
+        skip("known texts", "gpt2_vectors.jsonl is not there");
+        return;
+    }
+    for (int w = 0; w < WAYS; w++)
+        if (ways[w].cached)
+            v.enc[w] = encoder_new(t, ways[w].flags);
+    while (getline(&line, &room, fp) > 0) {
+        json_t *row = json_loads(line, JSON_ALLOW_NUL, NULL);
+
+        check_row(&v, row);
+        json_decref(row);
+    }
+    for (int w = 0; w < WAYS; w++) {
+        ok(v.rows > 500 && v.bad[w] == 0, "%s: %d known texts %s", name, v.rows,
+           ways[w].what);
+        encoder_free(v.enc[w]);
+    }
+    ok(v.lost == 0, "%s: ids give the bytes back", name);
+    fclose(fp);
+    free(line);
+    free(path);
+}
+
+static struct tokenizer *load(const char *path)
+{
+    struct tokenizer *t;
+    struct err e = ERR_INIT;
+
+    if (tokenizer_load(&t, path, &e) < 0)
+        diag("%s", e.text);
+    return t;
+}
+
+static void gpt2_files(void)
+{
+    static const char *const names[] = {
+        "gpt2/tokenizer.json", "gpt2/vocab.bpe", "gpt2/r50k_base.tiktoken",
+        "gpt2/encoder.json",   "gpt2",
+    };
+    char hash[65] = "";
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = data_path(names[i]);
+        struct tokenizer *t = path ? load(path) : NULL;
+
+        if (!path) {
+            skip(names[i], "it is not there");
+            continue;
+        }
+        if (ok(t != NULL, "%s loads", names[i])) {
+            if (!hash[0])
+                snprintf(hash, sizeof hash, "%s", tokenizer_hash(t));
+            ok(tokenizer_vocab(t) == 50257 && tokenizer_eot(t) == 50256,
+               "%s has 50257 ids, the last of them <|endoftext|>", names[i]);
+            ok(strcmp(tokenizer_hash(t), hash) == 0,
+               "%s has the hash that tokenizer.json has", names[i]);
+            if (i < 3)
+                known_texts(t, names[i]);
+        }
+        tokenizer_free(t);
+        free(path);
+    }
+}
+
+/* A tokenizer of a few merges: no file needed. */
+static const char few_merges[] = "#version: 0.2\n"
+                                 "a b\n"
+                                 "ab c\n"
+                                 "# #\n"
+                                 "x x\n"
+                                 "xx xx\n"
+                                 "xxxx xxxx\n"
+                                 "xxxxxxxx xxxxxxxx\n"
+                                 "\xC4\xA0 abc\n";
+
+static struct tokenizer *parse_merges(const char *text, struct err *e)
+{
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+
+    if (tokfile_parse_merges(t, text, strlen(text), e) < 0 ||
+        tokenizer_ready(t, e) < 0) {
+        tokenizer_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+/* BPE as it is defined: the lowest rank anywhere, the leftmost of equals. */
+static size_t merge_slowly(const struct tokenizer *t, const uint8_t *s,
+                           size_t n, int32_t *id)
+{
+    for (size_t i = 0; i < n; i++)
+        id[i] = t->byte_id[s[i]];
+    for (;;) {
+        uint32_t best = NO_RANK;
+        size_t at = 0;
+
+        for (size_t i = 0; i + 1 < n; i++) {
+            const uint32_t r =
+                bpe_rank(t, (uint32_t)id[i], (uint32_t)id[i + 1]);
+
+            if (r < best) {
+                best = r;
+                at = i;
+            }
+        }
+        if (best == NO_RANK)
+            return n;
+        id[at] = t->merge[best].into;
+        memmove(id + at + 1, id + at + 2, (n - at - 2) * sizeof *id);
+        n--;
+    }
+}
+
+/* Long pieces of few letters: what windows and passes must get right. */
+static void long_pieces(const struct tokenizer *t, const char *name)
+{
+    enum { LONGEST = 3000 };
+    static const char *const alphabets[] = {
+        "x", "-", "ab", "abc", "aeinorst", "xxxxxxxxxxxxxxxxxxxy", "etaoinsh-=",
+    };
+    uint8_t s[LONGEST];
+    int32_t want[LONGEST], got[LONGEST];
+    int bad = 0, tried = 0;
+
+    for (size_t a = 0; a < sizeof alphabets / sizeof alphabets[0]; a++) {
+        const size_t letters = strlen(alphabets[a]);
+
+        for (uint64_t seed = 0; seed < 12; seed++) {
+            const size_t n =
+                seed < 6 ? 60 + (size_t)seed * 13 : LONGEST - (size_t)seed * 77;
+            size_t n_want, n_got;
+
+            for (size_t i = 0; i < n; i++)
+                s[i] = (uint8_t)alphabets[a][rng_word(seed, a, i) % letters];
+            n_want = merge_slowly(t, s, n, want);
+            n_got = bpe_piece(t, s, n, got);
+            tried++;
+            bad +=
+                n_got != n_want || memcmp(got, want, n_got * sizeof *got) != 0;
+        }
+    }
+    ok(bad == 0, "%s: %d long pieces come out as BPE is defined", name, tried);
+}
+
+static void merges_alone(void)
+{
+    struct err e = ERR_INIT;
+    struct tokenizer *t = parse_merges(few_merges, &e);
+    struct ids ids = IDS_INIT;
+
+    if (!ok(t != NULL, "a file of merges loads"))
+        return;
+    ok(tokenizer_vocab(t) == 256 + 8 + 1 && tokenizer_eot(t) == 264,
+       "it has bytes, merges and <|endoftext|>");
+    tokenizer_encode(t, "abc abc ###", 11, &ids);
+    ok(ids.n == 5 && ids.id[0] == 257 && ids.id[1] == 263 && ids.id[2] == 220 &&
+           ids.id[3] == 258 && ids.id[4] == 2,
+       "'#' begins a merge like any other");
+    ids_clear(&ids);
+    long_pieces(t, "a few merges");
+    tokenizer_free(t);
+}
+
+/* Every reader of files must say what it does not like. */
+static void broken_files(void)
+{
+    static const struct {
+        const char *text, *want;
+    } merges[] = {
+        { "a\n", "line 1: not two names" },
+        { "a b\n\nab q c\n", "line 3: not two names" },
+        { "zz b\n", "line 1: 'zz' is no token" },
+        { "a b\na b\n", "line 2: ids 256 and 257 stand for the same" },
+        { "a \xC5\x84\n", "a character that stands for no byte" },
+    }, tiktoken[] = {
+        { "IQ== 0\nIg== x\n", "line 2: the rank is no number" },
+        { "IQ== 0\n?Q== 1\n", "line 2: not a token in Base64" },
+        { "IQ==\n", "line 1: not a token in Base64" },
+        { "IQ== 0\nIg== 0\n", "line 2: id 0 is given to two tokens" },
+        { "IQ== 0\nIQ== 1\n", "line 2: ids 0 and 1 stand for the same" },
+        { "IQ== 3000000\n", "id 3000000 is not within" },
+    }, json[] = {
+        { "", "line 1, column 1: the text ends" },
+        { "{}", "there is no model" },
+        { "{\"model\":{\"type\":\"WordPiece\"}}", "a model but BPE is not" },
+        { "{\"normalizer\":{\"type\":\"NFC\"}}", "a normalizer is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
+          "pre-tokenizer Metaspace is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"ByteLevel\","
+          "\"add_prefix_space\":true}}", "add_prefix_space is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
+          "{\"Regex\":\"a+\"}}}", "pattern is none" },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", "id 0 is given to two" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\n\"merges\":[\"a b\"]}}",
+          "line 2, column 16: merge of 'b'" },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":1},\"merges\":[[\"a\",\"b\"]]"
+          "}}", "what a merge makes has no id" },
+        { "{\"model\":{\"vocab\":{\"a\":-1}}}", "id -1 is not within" },
+        { "{\"model\":{\"vocab\":{\"\\u00\":1}}}", "hexadecimal" },
+        { "{\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}]}",
+          "lstrip is not" },
+        { "{\"a\":[[[[1,2", "the text ends" },
+    }, pickle[] = {
+        { "", "it ends too early" },
+        { "}.", "it has no dictionary stoi" },
+        { "(.", "it is no dictionary" },
+        { "u.", "items without a dictionary" },
+        { "cos\nsystem\n", "instruction 0x63" },
+        { "h\x05.", "a memo that was not made" },
+        { "X\xFF\xFF\xFF\x7F.", "a string longer than the file" },
+    };
+    static const struct {
+        const char *what;
+        int (*parse)(struct tokenizer *, const char *, size_t, struct err *);
+        const void *cases;
+        size_t n;
+    } groups[] = {
+#define GROUP(name)                                                            \
+ { #name, tokfile_parse_##name, name, sizeof name / sizeof name[0] }
+        GROUP(merges),
+        GROUP(tiktoken),
+        GROUP(json),
+        GROUP(pickle),
+#undef GROUP
+    };
+
+    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        const struct {
+            const char *text, *want;
+        } *c = groups[g].cases;
+
+        for (size_t i = 0; i < groups[g].n; i++) {
+            struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+            struct err e = ERR_INIT;
+            const int got =
+                groups[g].parse(t, c[i].text, strlen(c[i].text), &e);
+
+            if (!ok(got < 0 && strstr(e.text, c[i].want), "bad %s: %s",
+                    groups[g].what, c[i].want))
+                diag("%d %s", got, e.text);
+            tokenizer_free(t);
+        }
+    }
+}
+
+static char *temp_folder(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char *path = xasprintf("%s/tokenizer-XXXXXX", tmp ? tmp : "/tmp");
+
+    if (!mkdtemp(path)) {
+        perror(path);
+        exit(1);
+    }
+    return path;
+}
+
+/* Written, and read again by each of the readers. */
+static void there_and_back(enum split split)
+{
+    static const char *const names[] = { "tokenizer.json", "merges.txt",
+                                         "x.tiktoken" };
+    char *folder = temp_folder(), *path;
+    struct err e = ERR_INIT;
+    struct tokenizer *t = parse_merges(few_merges, &e);
+
+    t->split = split;
+    tokenizer_ready(t, &e);
+    path = path_join(folder, "x.tiktoken");
+    ok(tokfile_write_folder(t, folder, &e) == 0 &&
+           tokfile_write_tiktoken(t, path, &e) == 0,
+       "a tokenizer with %s's split is written", split_name(split));
+    free(path);
+    for (int i = 0; i < (split == SPLIT_GPT2 ? 3 : 1); i++) {
+        struct tokenizer *back;
+
+        path = path_join(folder, names[i]);
+        back = load(path);
+        ok(back && strcmp(tokenizer_hash(back), tokenizer_hash(t)) == 0,
+           "%s gives it back", names[i]);
+        tokenizer_free(back);
+        free(path);
+    }
+    tokenizer_free(t);
+    path_remove(folder, &e);
+    free(folder);
+}
+
+static void characters(void)
+{
+    static const char text[] = "\n aé漢😀";
+    char *folder = temp_folder();
+    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, SPLIT_GPT2), *back;
+    struct err e = ERR_INIT;
+    struct ids ids = IDS_INIT;
+    struct buf out = BUF_INIT;
+    int64_t id = 0;
+
+    for (size_t i = 0, n; i < strlen(text); i += n) {
+        uint32_t c;
+
+        n = utf8_next((const uint8_t *)text + i,
+                      (const uint8_t *)text + strlen(text), &c);
+        tokenizer_add(t, id++, text + i, n, &e);
+    }
+    ok(tokenizer_ready(t, &e) == 0 && tokenizer_vocab(t) == 6 &&
+           tokenizer_eot(t) == -1,
+       "a tokenizer of six characters");
+    ok(tokfile_write_folder(t, folder, &e) == 0, "it is written as meta.pkl");
+    back = load(folder);
+    ok(back && strcmp(tokenizer_hash(back), tokenizer_hash(t)) == 0,
+       "and comes back");
+    ok(tokenizer_encode(t,
+                        "a漢z\xFF"
+                        "é",
+                        strlen("a漢z\xFF"
+                               "é"),
+                        &ids) == 2 &&
+           ids.n == 3 && ids.id[1] == 4,
+       "characters that it lacks are counted and left out");
+    tokenizer_decode(t, ids.id, ids.n, &out);
+    ok(strcmp(out.s, "a漢é") == 0, "the others come back");
+    buf_clear(&out);
+    ids_clear(&ids);
+    tokenizer_free(t);
+    tokenizer_free(back);
+    path_remove(folder, &e);
+    free(folder);
+}
+
+static void other_files(void)
+{
+    static const struct {
+        const char *name;
+        int64_t vocab;
+    } files[] = {
+        { "bpe/tiny_hf_1000.tokenizer.json", 1000 },
+        { "bpe/tiny_minbpe_512.merges.txt", 513 },
+        { "bpe/cs336/train-bpe-reference-merges.txt", 500 },
+        { "formats/meta_by_hand.pkl", 65 },
+    };
+    char *gpt2 = data_path("gpt2/tokenizer.json");
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char *path = data_path(files[i].name);
+        struct tokenizer *t = path ? load(path) : NULL;
+
+        if (!path)
+            skip(files[i].name, "it is not there");
+        else if (!ok(t && tokenizer_vocab(t) == files[i].vocab,
+                     "%s has %lld ids", files[i].name,
+                     (long long)files[i].vocab) &&
+                 t)
+            diag("%lld", (long long)tokenizer_vocab(t));
+        tokenizer_free(t);
+        free(path);
+    }
+    if (gpt2) {
+        struct tokenizer *t = load(gpt2);
+
+        long_pieces(t, "gpt2");
+        tokenizer_free(t);
+    } else {
+        skip("long pieces with GPT-2's merges", "they are not there");
+    }
+    free(gpt2);
+}
+
+int main(void)
+{
+    merges_alone();
+    broken_files();
+    there_and_back(SPLIT_GPT2);
+    there_and_back(SPLIT_CL100K);
+    there_and_back(SPLIT_LLAMA3);
+    characters();
+    gpt2_files();
+    other_files();
+    return done_testing();
+}

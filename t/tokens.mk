@@ -1,0 +1,7 @@
+# tests of the tokenizer
+check_PROGRAMS += t/split.t t/tokenizer.t
+test_programs += t/split.t t/tokenizer.t
+t_split_t_SOURCES = %D%/split.c %D%/tap.h
+t_split_t_LDADD = $(DATA_LIBS)
+t_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/tap.h
+t_tokenizer_t_LDADD = $(DATA_LIBS)
