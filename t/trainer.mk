@@ -1,1 +1,6 @@
 # tests of this area
+check_PROGRAMS += t/model.t
+test_programs += t/model.t
+t_model_t_SOURCES = %D%/model.c %D%/tap.h
+t_model_t_LDADD = $(TRAINER_LIBS)
+EXTRA_DIST += %D%/reference/model.py %D%/reference/model.txt
