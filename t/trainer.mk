@@ -4,3 +4,8 @@ test_programs += t/model.t
 t_model_t_SOURCES = %D%/model.c %D%/tap.h
 t_model_t_LDADD = $(TRAINER_LIBS)
 EXTRA_DIST += %D%/reference/model.py %D%/reference/model.txt
+
+check_PROGRAMS += t/schedule.t
+test_programs += t/schedule.t
+t_schedule_t_SOURCES = %D%/schedule.c %D%/tap.h
+t_schedule_t_LDADD = $(TRAINER_LIBS)
