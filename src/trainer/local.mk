@@ -46,4 +46,9 @@ src_trainer_libtrainer_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 TRAINER_LIBS = src/trainer/libtrainer.a $(COLL_LIBS) $(STORE_LIBS) \
 	$(DATA_LIBS) $(KERNELS_LIBS)
 
-EXTRA_DIST += %D%/cmd_train.c %D%/cmds.h %D%/gtrain.c
+bin_PROGRAMS += gtrain
+gtrain_SOURCES = \
+	%D%/cmd_train.c \
+	%D%/cmds.h \
+	%D%/gtrain.c
+gtrain_LDADD = $(TRAINER_LIBS)
