@@ -10,6 +10,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter.h \
 	%D%/filter_lex.c \
 	%D%/filter_lex.h \
+	%D%/fsck.c \
+	%D%/fsck.h \
 	%D%/input.c \
 	%D%/input.h \
 	%D%/key.c \

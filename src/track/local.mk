@@ -9,12 +9,15 @@ gtrack_SOURCES = \
 	%D%/cmd_diff.c \
 	%D%/cmd_edit.c \
 	%D%/cmd_exec.c \
+	%D%/cmd_fsck.c \
 	%D%/cmd_hours.c \
 	%D%/cmd_log.c \
 	%D%/cmd_ls.c \
 	%D%/cmd_metrics.c \
 	%D%/cmd_run.c \
 	%D%/cmd_show.c \
+	%D%/cmd_tail.c \
+	%D%/cmd_watch.c \
 	%D%/cmd_where.c \
 	%D%/column.c \
 	%D%/column.h \
@@ -25,6 +28,8 @@ gtrack_SOURCES = \
 	%D%/gtrack.c \
 	%D%/points.c \
 	%D%/points.h \
+	%D%/spark.c \
+	%D%/spark.h \
 	%D%/track.c \
 	%D%/track.h
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)

@@ -81,6 +81,8 @@ bool track_confirm(bool yes, const char *question, struct err *);
     X(compare, "[RUN|FILTER]...", "put runs side by side: what differs") \
     X(metrics, "[RUN [METRIC]...]", "print the histories of metrics") \
     X(best, "METRIC [RUN|FILTER]...", "find the best run, or group of runs") \
+    X(tail, "[RUN [METRIC]...]", "print the last steps of a run, and go on") \
+    X(watch, "[RUN|FILTER]...", "show runs and their curves as they go") \
     X(diff, "RUN RUN", "tell in what two runs differ") \
     X(cmd, "[RUN]", "print a line that runs it again") \
     X(hours, "[RUN|FILTER]...", "count GPU-hours and CPU-hours") \
@@ -91,6 +93,7 @@ bool track_confirm(bool yes, const char *question, struct err *);
     X(rm, "RUN|FILTER...", "mark runs as deleted") \
     X(restore, "RUN|FILTER...", "take that back") \
     X(gc, "", "remove deleted runs for good") \
+    X(fsck, "[RUN|FILTER]...", "find damage in the store, and repair it") \
     X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
     X(where, "[RUN]", "tell how to open the store elsewhere") \
     X(run, "start|log|end ...", "write a run from a shell script") \

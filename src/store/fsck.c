@@ -1,0 +1,318 @@
+#include "config.h"
+#include "store/fsck.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/key.h"
+#include "store/meta.h"
+#include "store/metric.h"
+#include "store/store.h"
+
+struct check {
+    const struct run_info *run;
+    bool repair;
+    fsck_fn *tell;
+    void *arg;
+};
+
+enum { VALUE_MAX = 64 << 20 };
+
+static void tell(const struct check *c, const char *file, bool repaired,
+                 const char *what)
+{
+    const struct fsck_finding f = { file, what, repaired };
+
+    c->tell(c->arg, c->run, &f);
+}
+
+/* ---- one metric ---- */
+
+static void no_point(void *arg, const struct point *p)
+{
+    (void)arg;
+    (void)p;
+}
+
+/* Write the file anew with those lines that are points. */
+static int keep_points(const char *path, const char *run, struct err *e)
+{
+    char *temp = path_join(run, STORE_OWN "/fsck.tmp"), *line = NULL;
+    FILE *in = fopen(path, "re");
+    struct buf good = BUF_INIT;
+    size_t room = 0;
+    ssize_t n;
+    int ret = -1;
+
+    if (!in) {
+        err_sys(e, "cannot read %s", path);
+        goto out;
+    }
+    while ((n = getline(&line, &room, in)) > 0) {
+        struct point p;
+
+        if (line[n - 1] == '\n' && metric_line(line, line + n - 1, &p))
+            buf_add(&good, line, (size_t)n);
+    }
+    if (ferror(in))
+        err_sys(e, "cannot read %s", path);
+    else if (good.len == 0)
+        ret = unlink(path) < 0 ? err_sys(e, "cannot remove %s", path) : 0;
+    else
+        ret = store_write(path, temp, good.s, good.len, true, e);
+    fclose(in);
+
+out:
+    buf_clear(&good);
+    free(line);
+    free(temp);
+    return ret;
+}
+
+static int check_metric(const struct check *c, const char *path,
+                        const char *file, struct err *e)
+{
+    struct metric_scan scan = { 0 };
+    struct stat st;
+    char what[128];
+
+    if (stat(path, &st) == 0 && st.st_size == 0) {
+        if (c->repair && unlink(path) < 0)
+            return err_sys(e, "cannot remove %s", path);
+        tell(c, file, c->repair, "it is empty");
+        return 0;
+    }
+    if (metric_read(path, file, NULL, no_point, NULL, &scan, e) < 0)
+        return -1;
+    if (scan.bad == 0 && !scan.torn)
+        return 0;
+    if (c->repair && keep_points(path, c->run->folder, e) < 0)
+        return -1;
+    if (scan.bad) {
+        snprintf(what, sizeof what,
+                 "lines that are no points: %lld, the first is line %lld",
+                 (long long)scan.bad, (long long)scan.bad_line);
+        tell(c, file, c->repair, what);
+    }
+    if (scan.torn)
+        tell(c, file, c->repair, "its last line is not whole");
+    return 0;
+}
+
+/* ---- one parameter or tag ---- */
+
+static int check_value(const struct check *c, const char *path,
+                       const char *file, struct err *e)
+{
+    char *temp = path_join(c->run->folder, STORE_OWN "/fsck.tmp");
+    struct buf was = BUF_INIT, clean = BUF_INIT;
+    int ret = buf_read_file(&was, path, VALUE_MAX, e);
+
+    if (ret == 0)
+        utf8_clean(&clean, was.s, was.len);
+    if (ret == 0 &&
+        (clean.len != was.len || memcmp(clean.s, was.s, was.len) != 0)) {
+        if (c->repair)
+            ret = store_write(path, temp, clean.s, clean.len, true, e);
+        if (ret == 0)
+            tell(c, file, c->repair, "its value is not UTF-8");
+    }
+    buf_clear(&was);
+    buf_clear(&clean);
+    free(temp);
+    return ret;
+}
+
+/* ---- all files of a kind ---- */
+
+typedef int check_fn(const struct check *, const char *path, const char *file,
+                     struct err *);
+
+/* A name MLflow does not take becomes the nearest that it does. */
+static int check_name(const struct check *c, char **path, const char *kind,
+                      const char *key, struct err *e)
+{
+    const char *problem = key_problem(key);
+    char *clean, *to;
+    int ret = 0;
+
+    if (!problem)
+        return 0;
+    clean = key_clean(key);
+    to = xasprintf("%s/%s/%s", c->run->folder, kind, clean);
+    if (c->repair && !path_exists(to)) {
+        if (rename(*path, to) < 0) {
+            ret = err_sys(e, "cannot rename %s", *path);
+        } else {
+            free(*path);
+            *path = xstrdup(to);
+        }
+    }
+    if (ret == 0) {
+        char *file = xasprintf("%s/%s", kind, key);
+        char *what = xasprintf("the name %s", problem);
+
+        tell(c, file, c->repair, what);
+        free(what);
+        free(file);
+    }
+    free(to);
+    free(clean);
+    return ret;
+}
+
+static int walk(const struct check *c, const char *kind, const char *below,
+                check_fn *check, struct err *e)
+{
+    char *folder =
+        xasprintf("%s/%s%s%s", c->run->folder, kind, *below ? "/" : "", below);
+    struct path_list l;
+    int ret = path_list(&l, folder, e);
+
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        char *path = path_join(folder, l.name[i]);
+        char *key = path_join(below, l.name[i]);
+        char *file = xasprintf("%s/%s", kind, key);
+
+        if (path_is_folder(path)) {
+            ret = walk(c, kind, key, check, e);
+        } else {
+            ret = check_name(c, &path, kind, key, e);
+            if (ret == 0)
+                ret = check(c, path, file, e);
+        }
+        free(file);
+        free(key);
+        free(path);
+    }
+    if (l.name)
+        path_list_clear(&l);
+    free(folder);
+    return ret;
+}
+
+/* ---- the run itself ---- */
+
+static int check_folders(const struct check *c, struct err *e)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          "artifacts" };
+
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        char *folder = path_join(c->run->folder, inside[i]);
+        int ret = 0;
+
+        if (!path_is_folder(folder)) {
+            if (c->repair)
+                ret = path_make(folder, e);
+            if (ret == 0)
+                tell(c, inside[i], c->repair, "the folder is missing");
+        }
+        free(folder);
+        if (ret < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* meta_load() knows what to put for what is missing. */
+static int check_meta(const struct check *c, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct meta m;
+    int ret = meta_load(&m, &mem, c->run->folder, e);
+
+    if (ret < 0) {
+        tell(c, STORE_META, false, e->text);
+        *e = (struct err)ERR_INIT;
+        ret = 0;
+    } else if (m.damage) {
+        const char *what = m.damage;
+
+        m.id = path_name(c->run->folder);
+        m.experiment_id = c->run->experiment_id;
+        if (!m.start_ms)
+            m.start_ms = c->run->start_ms;
+        if (!m.name)
+            m.name = c->run->name;
+        if (c->repair)
+            ret = meta_save(&m, c->run->folder, e);
+        if (ret == 0)
+            tell(c, STORE_META, c->repair, what);
+    }
+    arena_clear(&mem);
+    return ret;
+}
+
+/* Files that a writer was killed over. */
+static int check_leftovers(const struct check *c, const char *below,
+                           struct err *e)
+{
+    char *folder = path_join(c->run->folder, below);
+    struct path_list l;
+    int ret = 0;
+
+    if (!path_is_folder(folder) || (ret = path_list(&l, folder, e)) < 0) {
+        free(folder);
+        return ret;
+    }
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        const size_t n = strlen(l.name[i]);
+        char *path = path_join(folder, l.name[i]);
+
+        if (n > 4 && strcmp(l.name[i] + n - 4, ".tmp") == 0) {
+            char *file = path_join(below, l.name[i]);
+
+            if (c->repair && unlink(path) < 0)
+                ret = err_sys(e, "cannot remove %s", path);
+            else
+                tell(c, file, c->repair, "a killed writer left it");
+            free(file);
+        }
+        free(path);
+    }
+    path_list_clear(&l);
+    free(folder);
+    return ret;
+}
+
+int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
+             struct err *e)
+{
+    static const struct {
+        const char *kind;
+        check_fn *check;
+    } kinds[] = {
+        { "metrics", check_metric },
+        { "params", check_value },
+        { "tags", check_value },
+    };
+    const struct check c = { r, repair && r->status != RUN_RUNNING, fn, arg };
+    char *own = path_join(r->folder, STORE_OWN);
+    int ret = 0;
+
+    if (c.repair)
+        ret = path_make(own, e);
+    free(own);
+    if (ret < 0 || check_folders(&c, e) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char *folder = path_join(r->folder, kinds[i].kind);
+        const bool there = path_is_folder(folder);
+
+        free(folder);
+        if (there && walk(&c, kinds[i].kind, "", kinds[i].check, e) < 0)
+            return -1;
+    }
+    if (r->status != RUN_RUNNING && (check_leftovers(&c, "", e) < 0 ||
+                                     check_leftovers(&c, STORE_OWN, e) < 0))
+        return -1;
+    return check_meta(&c, e);
+}

@@ -1,0 +1,107 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "store/edit.h"
+#include "store/fsck.h"
+#include "store/store.h"
+
+static struct table_style style;
+static bool repair, moved;
+
+const struct opt opts_fsck[] = {
+    TRACK_OPTS,
+    { 0, "repair", NULL, OPT_FLAG, &repair, "put right what can be" },
+    { 0, "moved", NULL, OPT_FLAG, &moved,
+      "the store was moved: with --repair write the paths of artifacts anew" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct report {
+    struct table table;
+    int64_t found, left;
+};
+
+static void note(void *arg, const struct run_info *r,
+                 const struct fsck_finding *f)
+{
+    struct report *p = arg;
+
+    table_text(&p->table, r->name);
+    table_text(&p->table, r->id);
+    table_text(&p->table, f->file);
+    table_text(&p->table, f->what);
+    table_text(&p->table, f->repaired ? "yes" : "no");
+    table_mark(&p->table, f->repaired ? MARK_GOOD : MARK_BAD);
+    p->found++;
+    p->left += !f->repaired;
+}
+
+static int experiments(struct report *p, struct err *e)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    int ret = experiments_load(&all, track_store(), e);
+
+    for (size_t i = 0; ret == 0 && i < all.n; i++) {
+        const struct experiment *x = &all.item[i];
+
+        if (!x->damage)
+            continue;
+        table_printf(&p->table, "(experiment %s)", x->name ? x->name : x->id);
+        table_text(&p->table, x->id);
+        table_text(&p->table, STORE_META);
+        table_text(&p->table, x->damage);
+        table_text(&p->table, "no");
+        p->found++;
+        p->left++;
+    }
+    experiments_free(&all);
+    return ret;
+}
+
+CMD(fsck)
+{
+    struct report p = { .table = TABLE_INIT("gtrack.fsck/1") };
+    struct runs runs = RUNS_INIT;
+    int ret;
+
+    if (table_form(&style, e) < 0)
+        return -1;
+    table_column(&p.table, "run");
+    table_column(&p.table, "id");
+    table_column(&p.table, "file");
+    table_column(&p.table, "problem");
+    table_column(&p.table, "repaired");
+    ret = argc ? runs_select(&runs, track_store(), argv, argc,
+                             LOAD_DELETED | LOAD_NO_METRICS, e)
+               : runs_load(&runs, track_store(), LOAD_DELETED | LOAD_NO_METRICS,
+                           e);
+    if (ret == 0 && argc == 0)
+        ret = experiments(&p, e);
+    for (size_t i = 0; ret == 0 && i < runs.n; i++)
+        if (fsck_run(&runs.run[i], repair, note, &p, e) < 0)
+            ret = err_wrap(e, "run %s", runs.run[i].name);
+    if (ret == 0 && moved && repair) {
+        int64_t count = 0;
+
+        ret = edit_uris(track_store(), &count, e);
+        log_info("%" PRId64 " paths of artifacts written anew", count);
+    }
+    if (ret == 0 && p.found)
+        ret = table_print(&p.table, &style, e);
+    if (ret == 0 && p.left)
+        ret = err_set(
+            e, ERR_INPUT, "%" PRId64 " of %" PRId64 " problems are left%s",
+            p.left, p.found, repair ? "" : "; --repair puts right what can be");
+    else if (ret == 0)
+        log_info("%zu runs, %" PRId64 " problems%s", runs.n, p.found,
+                 p.found ? ", all repaired" : "");
+    table_clear(&p.table);
+    runs_free(&runs);
+    return ret;
+}

@@ -1,0 +1,239 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/num.h"
+#include "common/sig.h"
+#include "track/choose.h"
+#include "track/column.h"
+
+static bool follow, show_log;
+static int lines = 10;
+static double every = 1;
+
+const struct opt opts_tail[] = {
+    TRACK_OPTS,
+    { 'f', "follow", NULL, OPT_FLAG, &follow,
+      "go on until the run ends or Ctrl-C" },
+    { 'n', "lines", "count", OPT_INT, &lines, "begin with COUNT; 10" },
+    { 'l', "log", NULL, OPT_FLAG, &show_log,
+      "what it printed, not its metrics" },
+    { 0, "every", "time", OPT_SECS, &every, "look again after; 1s" },
+    { 0 }
+};
+
+/* One point of one metric; a step's points make a line. */
+struct item {
+    int64_t step;
+    size_t column;
+    double value;
+};
+
+struct items {
+    struct item *item;
+    size_t n, room;
+};
+
+static int by_step(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->column > y->column) - (x->column < y->column);
+}
+
+/* Which metrics: those named, or those worth a column and the usual others. */
+static int choose(struct columns *c, const struct runs *runs, char **words,
+                  int n, struct err *e)
+{
+    for (int i = 0; i < n; i++)
+        if (columns_parse(c, words[i], runs, e) < 0)
+            return -1;
+    if (n == 0)
+        choose_metrics(c, runs, false);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].kind != COLUMN_METRIC)
+            return err_set(e, ERR_USAGE, "%s is no metric", c->item[i].title);
+    return 0;
+}
+
+/* Print the lines of steps after *last, at most `most` of them. */
+static void print_new(const struct run_info *r, const struct columns *c,
+                      int64_t *last, size_t most)
+{
+    struct items all = { NULL, 0, 0 };
+    size_t from = 0, steps = 0;
+
+    for (size_t j = 0; j < c->n; j++) {
+        struct series s;
+        struct err ignored = ERR_INIT;
+
+        if (series_load(&s, r, c->item[j].key, 0, &ignored) < 0)
+            continue;
+        for (size_t i = 0; i < s.n; i++) {
+            if (s.step[i] <= *last)
+                continue;
+            GROW(all.item, all.n, all.room);
+            all.item[all.n++] = (struct item){ s.step[i], j, s.value[i] };
+        }
+        series_free(&s);
+    }
+    if (all.n)
+        qsort(all.item, all.n, sizeof *all.item, by_step);
+    for (size_t i = all.n; i-- > 0;) {
+        steps += i + 1 == all.n || all.item[i].step != all.item[i + 1].step;
+        if (steps > most)
+            break;
+        from = i;
+    }
+    for (size_t i = from; i < all.n; i++) {
+        const struct item *x = &all.item[i];
+        char text[NUM_TEXT];
+
+        if (i == from || x->step != x[-1].step)
+            printf("%sstep=%lld", i == from ? "" : "\n", (long long)x->step);
+        num_repr(text, x->value);
+        printf(" %s=%s", c->item[x->column].key, text);
+        *last = x->step;
+    }
+    if (all.n > from)
+        putchar('\n');
+    fflush(stdout);
+    free(all.item);
+}
+
+/* ---- what it printed ---- */
+
+static FILE *open_log(const struct run_info *r)
+{
+    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
+                                         "output.log" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = xasprintf("%s/%s", r->artifacts, names[i]);
+        FILE *fp = fopen(path, "re");
+
+        free(path);
+        if (fp)
+            return fp;
+    }
+    return NULL;
+}
+
+/* Go to where the last lines begin. */
+static void skip_to_last(FILE *fp, int n)
+{
+    char chunk[8192];
+    int64_t end, at;
+    int found = 0;
+
+    fseeko(fp, 0, SEEK_END);
+    end = at = ftello(fp);
+    while (at > 0 && found <= n) {
+        const int64_t size =
+            at < (int64_t)sizeof chunk ? at : (int64_t)sizeof chunk;
+
+        at -= size;
+        fseeko(fp, at, SEEK_SET);
+        if (fread(chunk, 1, (size_t)size, fp) != (size_t)size)
+            break;
+        for (int64_t i = size; i-- > 0;) {
+            found += chunk[i] == '\n' && at + i + 1 != end;
+            if (found == n) {
+                fseeko(fp, at + i + 1, SEEK_SET);
+                return;
+            }
+        }
+    }
+    fseeko(fp, 0, SEEK_SET);
+}
+
+static void copy_rest(FILE *fp)
+{
+    char chunk[8192];
+    size_t n;
+
+    clearerr(fp);
+    while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
+        fwrite(chunk, 1, n, stdout);
+    fflush(stdout);
+}
+
+/* ---- both ---- */
+
+static enum run_status status_now(const char *id, struct err *e)
+{
+    struct runs one = RUNS_INIT;
+    enum run_status status = RUN_FAILED;
+
+    if (track_one(&one, id, LOAD_NO_METRICS, e) == 0)
+        status = one.run[0].status;
+    runs_free(&one);
+    return status;
+}
+
+/* Call on after each pause, and once more after the run has ended. */
+static int go_on(const struct run_info *r, const struct columns *c,
+                 int64_t *last, FILE *log, struct err *e)
+{
+    bool running = r->status == RUN_RUNNING;
+
+    while (running && !sig_caught()) {
+        struct err gone = ERR_INIT;
+
+        poll(NULL, 0, (int)(every * 1000));
+        running = status_now(r->id, &gone) == RUN_RUNNING;
+        if (gone.kind == ERR_MISSING)
+            return err_set(e, ERR_MISSING, "run %s is gone", r->name);
+        if (log)
+            copy_rest(log);
+        else
+            print_new(r, c, last, SIZE_MAX);
+    }
+    return 0;
+}
+
+CMD(tail)
+{
+    struct runs runs = RUNS_INIT;
+    struct columns c = COLUMNS_INIT;
+    FILE *log = NULL;
+    int64_t last = INT64_MIN;
+    int ret = -1;
+
+    if (lines < 0 || every < 0.05)
+        return err_set(e, ERR_USAGE,
+                       "--lines wants a count, --every 50ms or "
+                       "more");
+    if (track_one(&runs, argv[0], 0, e) < 0)
+        return -1;
+    sig_watch();
+    if (show_log) {
+        log = open_log(&runs.run[0]);
+        if (!log) {
+            err_set(e, ERR_MISSING, "run %s kept nothing of what it printed",
+                    runs.run[0].name);
+            goto out;
+        }
+        skip_to_last(log, lines);
+        copy_rest(log);
+    } else {
+        if (choose(&c, &runs, argv + 1, argc ? argc - 1 : 0, e) < 0)
+            goto out;
+        print_new(&runs.run[0], &c, &last, (size_t)lines);
+    }
+    ret = follow ? go_on(&runs.run[0], &c, &last, log, e) : 0;
+
+out:
+    if (log)
+        fclose(log);
+    columns_clear(&c);
+    runs_free(&runs);
+    return ret;
+}
