@@ -10,6 +10,14 @@
 extern "C" {
 #endif
 
+/* Bytes of a device's memory. */
+struct dev_memory {
+    size_t allocated;           /* by alloc(), now */
+    size_t peak;                /* and at most so far */
+    size_t reserved;            /* taken from the device: that, and its own */
+    size_t total;
+};
+
 /*
  * dev - where numbers live and who computes on them
  *
@@ -42,7 +50,21 @@ struct dev_type {
     int (*sync)(struct dev *, struct err *);
     /* One line about the machine behind it, for people; returns out. */
     char *(*describe)(struct dev *, char *out, size_t room);
+    /* What follows may be NULL: the device has nothing of the kind. */
+    void (*memory)(const struct dev *, struct dev_memory *);
+    /* Note when the work given so far is done, as mark i of DEV_MARKS; the
+     * seconds from mark i to mark j, or < 0 if they are not both reached. */
+    void (*mark)(struct dev *, int i);
+    double (*between)(struct dev *, int i, int j);
+    /* Work given between begin and end is kept, not done; run gives it again
+     * with one call.  The second begin in a row, put() and get() fail. */
+    void (*graph_begin)(struct dev *);
+    struct dev_graph *(*graph_end)(struct dev *);
+    void (*graph_run)(struct dev *, struct dev_graph *);
+    void (*graph_free)(struct dev *, struct dev_graph *);
 };
+
+enum { DEV_MARKS = 64 };
 
 struct dev {
     const struct dev_type *type;
@@ -50,6 +72,7 @@ struct dev {
     int index;                          /* which of several GPUs */
     int threads;                        /* of the CPU; 0 chooses */
     bool deterministic;                 /* same bits for any thread count */
+    bool tf32;                          /* products of F32 may round to TF32 */
     void *state;                        /* the device's own */
     int failed;                         /* first failure since the last sync */
     const char *failed_op;
@@ -60,7 +83,7 @@ extern const struct dev_type *const dev_types[];  /* ends with NULL */
 
 /*
  * name: "cpu", "ref" (the CPU with ref_ops), "cuda", "cuda:1", or "auto".
- * threads and deterministic are read; everything else is set.
+ * threads, deterministic and tf32 are read; everything else is set.
  */
 int dev_open(struct dev *, const char *name, struct err *);
 int dev_sync(struct dev *, struct err *);

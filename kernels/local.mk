@@ -44,6 +44,8 @@ kernels_libcpu_plain_a_SOURCES = $(cpu_sources)
 kernels_libcpu_plain_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=plain
 kernels_libcpu_plain_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS)
 
-KERNELS_LIBS = kernels/libkernels.a kernels/libcpu-avx512.a \
+include kernels/cuda.mk
+
+KERNELS_LIBS = kernels/libkernels.a $(CUDA_LIBRARY) kernels/libcpu-avx512.a \
 	kernels/libcpu-avx2.a kernels/libcpu-plain.a kernels/libkernels.a \
-	$(COMMON_LIBS)
+	$(COMMON_LIBS) $(CUDA_LIBS)

@@ -87,41 +87,80 @@ PKG_CHECK_MODULES([BLAS], [$with_blas],
   [GT_ROW([blas], [$with_blas $($PKG_CONFIG --modversion $with_blas)], [])],
   [AC_MSG_ERROR([no $with_blas; on Debian: apt install libopenblas-dev])])])
 
-# GT_CHECK_CUDA: find nvcc and the runtime; --with-cuda[=DIR], --without-cuda
+# GT_CHECK_CUDA: --with-cuda[=DIR|emu], --without-cuda.
+# The .cu files go through nvcc (HAVE_CUDA), or with emu through the C++
+# compiler and the emulation of kernels/emu.cuh (CUDA_EMU too).  Nothing is run,
+# so a machine with the toolkit but no GPU will do.
 AC_DEFUN([GT_CHECK_CUDA],
 [AC_ARG_WITH([cuda],
   [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
-                  [use the CUDA toolkit in DIR (default: if found)])],
+     [use the CUDA toolkit in DIR (default: if found); DIR may be emu: the
+      device cuda is then emulated, for tests])],
   [], [with_cuda=check])
 AC_ARG_VAR([NVCC], [CUDA compiler])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
-AC_ARG_VAR([CUDA_ARCH], [GPU architectures to build for, as "90 100"])
-have_cuda=no
-AS_IF([test "x$with_cuda" != xno],
-  [AS_CASE([$with_cuda], [yes|check], [cuda_path=$PATH:/usr/local/cuda/bin],
-           [cuda_path=$with_cuda/bin])
-   AC_PATH_PROG([NVCC], [nvcc], [], [$cuda_path])
-   AS_IF([test -n "$NVCC"],
-     [cuda_home=$(dirname "$(dirname "$NVCC")")
-      CUDA_CPPFLAGS="-I$cuda_home/include"
-      CUDA_LIBS="-L$cuda_home/lib64 -lcudart_static -lstdc++ -lrt -lpthread -ldl"
-      save_LIBS=$LIBS; LIBS="$CUDA_LIBS $LIBS"
-      AC_CHECK_FUNC([cudaGetDeviceCount], [have_cuda=yes])
-      LIBS=$save_LIBS])
-   AS_IF([test "x$have_cuda" = xyes],
-     [: ${NVCCFLAGS="-O3"} ${CUDA_ARCH=90}
-      for arch in $CUDA_ARCH; do
-        CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
-      done
-      GT_ROW([cuda], [$NVCC, sm_$(echo $CUDA_ARCH | tr ' ' ',')], [])
-      AC_DEFINE([HAVE_CUDA], [1], [Define to 1 to build the CUDA device.])],
-     [test "x$with_cuda" = xcheck ||
-        AC_MSG_ERROR([--with-cuda was given, but nvcc or libcudart is missing])])])
-AS_IF([test "x$have_cuda" != xyes], [GT_ROW([cuda], [no], [lost: training on NVIDIA GPUs])])
+AC_ARG_VAR([CUDA_ARCH], [GPU architectures to build for (80 90 100)])
+have_cuda=no have_cudnn=no
+AS_CASE([$with_cuda],
+ [no], [],
+ [emu], [have_cuda=emu
+   CUDA_LIBS="-lstdc++ -lpthread"
+   GT_ROW([cuda], [emulated], [the kernels run on the CPU, for tests])],
+ [AS_CASE([$with_cuda],
+    [yes|check], [cuda_path=$PATH:/usr/local/cuda/bin:/opt/cuda/bin],
+    [cuda_path=$with_cuda/bin])
+  AC_PATH_PROG([NVCC], [nvcc], [], [$cuda_path])
+  AS_IF([test -n "$NVCC"],
+    [cuda_home=$($NVCC --dryrun -x cu /dev/null -c -o /dev/null 2>&1 |
+       sed -n 's/^#@S|@ TOP=//p' | head -n 1)
+     test -n "$cuda_home" || cuda_home=$(dirname "$(dirname "$NVCC")")
+     cuda_home=$(cd "$cuda_home" && pwd -P)
+     for dir in lib64 "targets/$(uname -m)-linux/lib" lib; do
+       test -f "$cuda_home/$dir/libcudart_static.a" &&
+         cuda_lib=$cuda_home/$dir && break
+     done
+     CUDA_CPPFLAGS="-I$cuda_home/include"
+     CUDA_LIBS="-L$cuda_lib -lcudart_static -lstdc++ -lrt -lpthread -ldl"
+     save_LIBS=$LIBS; LIBS="$CUDA_LIBS $LIBS"
+     AC_CHECK_FUNC([cudaGetDeviceCount], [have_cuda=yes])
+     LIBS=$save_LIBS
+     save_CPPFLAGS=$CPPFLAGS; CPPFLAGS="$CPPFLAGS $CUDA_CPPFLAGS"
+     AC_CHECK_HEADER([cudnn_backend.h], [have_cudnn=yes])
+     CPPFLAGS=$save_CPPFLAGS])
+  AS_IF([test "x$have_cuda" = xyes],
+    [AS_IF([test -z "$NVCCFLAGS"], [NVCCFLAGS=-O3])
+     AS_IF([test -z "$CUDA_ARCH"], [CUDA_ARCH="80 90 100"])
+     for arch in $CUDA_ARCH; do
+       CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
+       last=$arch
+     done
+     CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$last,code=compute_$last"
+     AC_DEFINE_UNQUOTED([CUDA_LIBDIR], ["$cuda_lib"],
+                        [Where libraries of CUDA are, if not on the path.])
+     GT_ROW([cuda], [$NVCC, sm_$(echo $CUDA_ARCH | tr ' ' ',')], [])
+     AS_IF([test "x$have_cudnn" = xyes],
+       [GT_ROW([cudnn], [$cuda_home/include], [opened at run time])],
+       [GT_ROW([cudnn], [no], [lost: NVIDIA's attention kernels])])],
+    [test "x$with_cuda" = xcheck ||
+       AC_MSG_ERROR([--with-cuda was given, but nvcc or libcudart is missing])])])
+AS_IF([test "x$have_cuda" = xno],
+      [GT_ROW([cuda], [no], [lost: training on NVIDIA GPUs])],
+      [AC_DEFINE([HAVE_CUDA], [1], [Define to 1 to build the CUDA device.])])
+GT_NVCCFLAGS= GT_EMUFLAGS="-Wall -Wextra -Wno-unknown-pragmas -fno-strict-aliasing"
+AS_IF([test "x$enable_werror" = xyes],
+  [GT_NVCCFLAGS="-Werror all-warnings" GT_EMUFLAGS="$GT_EMUFLAGS -Werror"])
+AS_IF([test -n "$gt_sanitize"],
+  [GT_EMUFLAGS="$GT_EMUFLAGS -fsanitize=$gt_sanitize -fno-omit-frame-pointer"])
+AS_IF([test "x$enable_coverage" = xyes], [GT_EMUFLAGS="$GT_EMUFLAGS --coverage"])
+AC_SUBST([GT_NVCCFLAGS])
+AC_SUBST([GT_EMUFLAGS])
 AC_SUBST([CUDA_CPPFLAGS])
 AC_SUBST([CUDA_LIBS])
 AC_SUBST([CUDA_GENCODE])
-AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" = xyes])])
+AC_SUBST([CUDA_ARCH])
+AM_CONDITIONAL([HAVE_CUDA], [test "x$have_cuda" != xno])
+AM_CONDITIONAL([CUDA_EMU], [test "x$have_cuda" = xemu])
+AM_CONDITIONAL([HAVE_CUDNN], [test "x$have_cuda$have_cudnn" = xyesyes])])
 
 # GT_SUMMARY: what was found; also compiled in, for --version -v.
 AC_DEFUN([GT_SUMMARY],

@@ -6,6 +6,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/clock.h \
 	%D%/conf.c \
 	%D%/conf.h \
+	%D%/dl.c \
+	%D%/dl.h \
 	%D%/err.c \
 	%D%/err.h \
 	%D%/hash.c \

@@ -1,0 +1,419 @@
+/*
+ * cuda - the GPU as a device: memory, copies, failures, graphs
+ *
+ * What goes between host and device passes through pinned memory of our own,
+ * so that neither put() nor a small get() waits for the device: put() takes
+ * the next of a few slots, waiting only if the copy from it is not done; get()
+ * leaves its bytes where sync() finds them.
+ */
+#include "config.h"
+#include "kernels/launch.cuh"
+#include "kernels/matmul.h"
+#include "kernels/sdpa.h"
+
+#include <stdio.h>
+
+const struct ops cuda_ops = {
+    "cuda",
+#define CUDA_MEMBER(op) cuda_##op,
+    OPS(CUDA_MEMBER)
+#undef CUDA_MEMBER
+};
+
+enum {
+    SLOTS = 8,
+    SLOT = 1 << 20,             /* bytes */
+    RETURNS = 256,              /* small gets between two syncs */
+    RETURN_ROOM = 1 << 20,
+};
+
+struct cuda_block {
+    struct cuda_block *next;
+    void *p;
+    size_t n;
+};
+
+struct cuda_stage {
+    char *out;                  /* SLOTS of SLOT, to the device */
+    cudaEvent_t free[SLOTS];
+    int slot;
+    char *back;                 /* RETURN_ROOM, from it */
+    size_t used;
+    int n;
+    struct {
+        void *host;
+        size_t from, n;
+    } to[RETURNS];
+};
+
+struct dev_graph {
+    cudaGraphExec_t exec;
+};
+
+void cuda_failed(struct dev *dev, const char *op, const char *why)
+{
+    if (dev->failed)
+        return;
+    dev->failed = 1;
+    dev->failed_op = op;
+    snprintf(cuda_of(dev)->why, sizeof cuda_of(dev)->why, "%s", why);
+}
+
+/* A call of the runtime that has no other way to fail. */
+static void must(struct dev *dev, const char *op, cudaError_t code)
+{
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    cuda_failed(dev, op, cudaGetErrorString(code));
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+void *cuda_malloc(struct dev *dev, size_t n, const char *op)
+{
+    struct cuda *cuda = cuda_of(dev);
+    void *p = nullptr;
+    const cudaError_t code = cudaMalloc(&p, n);
+
+    if (code != cudaSuccess) {
+        must(dev, op, code);
+        return nullptr;
+    }
+    cuda->memory.reserved += n;
+    return p;
+}
+
+void cuda_release(struct dev *dev, void *p)
+{
+    must(dev, "free", cudaFree(p));
+}
+
+void *cuda_scratch(struct dev *dev, size_t n, const char *op)
+{
+    struct cuda *cuda = cuda_of(dev);
+
+    if (n <= cuda->scratch_size)
+        return cuda->scratch;
+    n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
+    cuda_release(dev, cuda->scratch);   /* waits for those who use it */
+    cuda->memory.reserved -= cuda->scratch_size;
+    cuda->scratch = cuda_malloc(dev, n, op);
+    cuda->scratch_size = cuda->scratch ? n : 0;
+    return cuda->scratch;
+}
+
+static void *device_alloc(struct dev *dev, size_t n, struct err *e)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct cuda_block *b = (struct cuda_block *)malloc(sizeof *b);
+    cudaError_t code = cudaErrorMemoryAllocation;
+    void *p = nullptr;
+
+    if (b)
+        code = cudaMalloc(&p, n ? n : 1);
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+        free(b);
+        err_set(e, ERR_SYSTEM,
+                "cuda: cannot allocate %.2f GiB beside the %.2f GiB in use: %s",
+                (double)n / 0x1p30, (double)cuda->memory.reserved / 0x1p30,
+                cudaGetErrorString(code));
+        return nullptr;
+    }
+    *b = { cuda->blocks, p, n };
+    cuda->blocks = b;
+    cuda->memory.allocated += n;
+    cuda->memory.reserved += n;
+    if (cuda->memory.allocated > cuda->memory.peak)
+        cuda->memory.peak = cuda->memory.allocated;
+    return p;
+}
+
+static void device_free(struct dev *dev, void *p)
+{
+    struct cuda *cuda = cuda_of(dev);
+
+    for (struct cuda_block **at = &cuda->blocks; *at; at = &(*at)->next) {
+        struct cuda_block *b = *at;
+
+        if (b->p != p)
+            continue;
+        *at = b->next;
+        cuda->memory.allocated -= b->n;
+        cuda->memory.reserved -= b->n;
+        free(b);
+        break;
+    }
+    cuda_release(dev, p);
+}
+
+static void device_memory(const struct dev *dev, struct dev_memory *out)
+{
+    *out = cuda_of(dev)->memory;
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+static void device_put(struct dev *dev, void *dst, const void *host, size_t n)
+{
+    struct cuda_stage *s = cuda_of(dev)->stage;
+
+    for (size_t done = 0; done < n; done += SLOT) {
+        const size_t part = n - done < SLOT ? n - done : (size_t)SLOT;
+        char *slot = s->out + (size_t)s->slot * SLOT;
+
+        must(dev, "put", cudaEventSynchronize(s->free[s->slot]));
+        memcpy(slot, (const char *)host + done, part);
+        must(dev, "put",
+             cudaMemcpyAsync((char *)dst + done, slot, part,
+                             cudaMemcpyHostToDevice, STREAM(dev)));
+        must(dev, "put", cudaEventRecord(s->free[s->slot], STREAM(dev)));
+        s->slot = (s->slot + 1) % SLOTS;
+    }
+}
+
+static void device_get(struct dev *dev, void *host, const void *src, size_t n)
+{
+    struct cuda_stage *s = cuda_of(dev)->stage;
+    void *to = host;
+
+    if (n <= RETURN_ROOM - s->used && s->n < RETURNS) {
+        to = s->back + s->used;
+        s->to[s->n++] = { host, s->used, n };
+        s->used += n;
+    }
+    must(dev, "get", cudaMemcpyAsync(to, src, n, cudaMemcpyDeviceToHost,
+                                     STREAM(dev)));
+}
+
+static void device_copy(struct dev *dev, void *dst, const void *src, size_t n)
+{
+    must(dev, "copy", cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice,
+                                      STREAM(dev)));
+}
+
+static void device_zero(struct dev *dev, void *dst, size_t n)
+{
+    must(dev, "zero", cudaMemsetAsync(dst, 0, n, STREAM(dev)));
+}
+
+static int device_sync(struct dev *dev, struct err *e)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct cuda_stage *s = cuda->stage;
+
+    must(dev, "a kernel or copy before this",
+         cudaStreamSynchronize(STREAM(dev)));
+    for (int i = 0; i < s->n; i++)
+        memcpy(s->to[i].host, s->back + s->to[i].from, s->to[i].n);
+    s->n = 0;
+    s->used = 0;
+    if (!dev->failed)
+        return 0;
+    dev->failed = 0;
+    return err_set(e, ERR_SYSTEM, "cuda: %s: %s%s", dev->failed_op, cuda->why,
+                   cuda->careful ? ""
+                                 : "; GT_CUDA_CAREFUL=1 tells which operation");
+}
+
+/* ---- time -------------------------------------------------------------- */
+
+static void device_mark(struct dev *dev, int i)
+{
+    cudaEvent_t *e = (cudaEvent_t *)&cuda_of(dev)->mark[i];
+
+    assert(i >= 0 && i < DEV_MARKS);
+    if (!*e)
+        must(dev, "mark", cudaEventCreate(e));
+    must(dev, "mark", cudaEventRecord(*e, STREAM(dev)));
+}
+
+static double device_between(struct dev *dev, int i, int j)
+{
+    const cudaEvent_t a = (cudaEvent_t)cuda_of(dev)->mark[i];
+    const cudaEvent_t b = (cudaEvent_t)cuda_of(dev)->mark[j];
+    float ms = 0;
+
+    if (!a || !b || cudaEventQuery(a) != cudaSuccess ||
+        cudaEventQuery(b) != cudaSuccess ||
+        cudaEventElapsedTime(&ms, a, b) != cudaSuccess) {
+        cudaGetLastError();     /* not yet is no failure */
+        return -1.0;
+    }
+    return (double)ms / 1e3;
+}
+
+/* ---- graphs ------------------------------------------------------------ */
+
+static void graph_begin(struct dev *dev)
+{
+    must(dev, "graph_begin",
+         cudaStreamBeginCapture(STREAM(dev),
+                                cudaStreamCaptureModeThreadLocal));
+}
+
+static struct dev_graph *graph_end(struct dev *dev)
+{
+    struct dev_graph *g = (struct dev_graph *)calloc(1, sizeof *g);
+    cudaGraph_t graph = nullptr;
+
+    if (!g)
+        abort();
+    must(dev, "graph_end", cudaStreamEndCapture(STREAM(dev), &graph));
+    if (graph) {
+        must(dev, "graph_end", cudaGraphInstantiate(&g->exec, graph, 0));
+        must(dev, "graph_end", cudaGraphDestroy(graph));
+    }
+    return g;
+}
+
+static void graph_run(struct dev *dev, struct dev_graph *g)
+{
+    if (g->exec)
+        must(dev, "graph_run", cudaGraphLaunch(g->exec, STREAM(dev)));
+}
+
+static void graph_free(struct dev *dev, struct dev_graph *g)
+{
+    if (g && g->exec)
+        must(dev, "graph_free", cudaGraphExecDestroy(g->exec));
+    free(g);
+}
+
+/* ---- the device -------------------------------------------------------- */
+
+static char *device_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct cuda *cuda = cuda_of(dev);
+    char lt[128], sdpa[128];
+
+    snprintf(out, room,
+             "%s, compute capability %d.%d, %d multiprocessors, %.1f GiB; "
+             "%s; %s",
+             cuda->name, cuda->capability / 10, cuda->capability % 10,
+             cuda->sms, (double)cuda->memory.total / 0x1p30,
+             matmul_describe(dev, lt, sizeof lt),
+             sdpa_describe(dev, sdpa, sizeof sdpa));
+    return out;
+}
+
+static int no_device(struct err *e, cudaError_t code)
+{
+    cudaGetLastError();
+    return err_set(e, ERR_MISSING, "no CUDA device: %s",
+                   cudaGetErrorString(code));
+}
+
+static struct cuda_stage *new_stage(void)
+{
+    struct cuda_stage *s = (struct cuda_stage *)calloc(1, sizeof *s);
+
+    if (!s)
+        abort();
+    if (cudaMallocHost((void **)&s->out, (size_t)SLOTS * SLOT) !=
+            cudaSuccess ||
+        cudaMallocHost((void **)&s->back, RETURN_ROOM) != cudaSuccess) {
+        cudaFreeHost(s->out);
+        free(s);
+        return nullptr;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        cudaEventCreateWithFlags(&s->free[i], cudaEventDisableTiming);
+    return s;
+}
+
+static void free_stage(struct cuda_stage *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        cudaEventDestroy(s->free[i]);
+    cudaFreeHost(s->out);
+    cudaFreeHost(s->back);
+    free(s);
+}
+
+static void device_close(struct dev *dev)
+{
+    struct cuda *cuda = cuda_of(dev);
+
+    if (!cuda)
+        return;
+    matmul_close(dev);
+    sdpa_close(dev);
+    while (cuda->blocks)
+        device_free(dev, cuda->blocks->p);
+    cuda_release(dev, cuda->scratch);
+    free_stage(cuda->stage);
+    for (int i = 0; i < DEV_MARKS; i++)
+        if (cuda->mark[i])
+            cudaEventDestroy((cudaEvent_t)cuda->mark[i]);
+    cudaStreamDestroy((cudaStream_t)cuda->stream);
+    free(cuda);
+    dev->state = nullptr;
+}
+
+static int device_open(struct dev *dev, struct err *e)
+{
+    struct cudaDeviceProp prop;
+    const char *careful = getenv("GT_CUDA_CAREFUL");
+    cudaStream_t stream;
+    cudaError_t code;
+    struct cuda *cuda;
+    int n = 0;
+
+    if ((code = cudaGetDeviceCount(&n)) != cudaSuccess)
+        return no_device(e, code);
+    if (n == 0)
+        return no_device(e, cudaErrorNoDevice);
+    if (dev->index >= n)
+        return err_set(e, ERR_USAGE, "no device cuda:%d: there %s %d",
+                       dev->index, n == 1 ? "is" : "are", n);
+    if ((code = cudaSetDevice(dev->index)) != cudaSuccess ||
+        (code = cudaGetDeviceProperties(&prop, dev->index)) != cudaSuccess ||
+        (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
+            cudaSuccess)
+        return no_device(e, code);
+    cuda = (struct cuda *)calloc(1, sizeof *cuda);
+    if (!cuda)
+        abort();
+    cuda->stream = stream;
+    cuda->index = dev->index;
+    cuda->sms = prop.multiProcessorCount;
+    cuda->capability = prop.major * 10 + prop.minor;
+    cuda->shared_max = prop.sharedMemPerBlockOptin;
+    cuda->memory.total = prop.totalGlobalMem;
+    cuda->careful = careful && *careful && *careful != '0';
+    snprintf(cuda->name, sizeof cuda->name, "%.*s",
+             (int)sizeof cuda->name - 1, prop.name);
+    dev->state = cuda;
+    cuda->stage = new_stage();
+    if (!cuda->stage) {
+        device_close(dev);
+        return err_set(e, ERR_SYSTEM, "cuda: no pinned host memory");
+    }
+    return 0;
+}
+
+const struct dev_type cuda_dev = {
+    .name = "cuda",
+    .ops = &cuda_ops,
+    .open = device_open,
+    .close = device_close,
+    .alloc = device_alloc,
+    .free = device_free,
+    .put = device_put,
+    .get = device_get,
+    .copy = device_copy,
+    .zero = device_zero,
+    .sync = device_sync,
+    .describe = device_describe,
+    .memory = device_memory,
+    .mark = device_mark,
+    .between = device_between,
+    .graph_begin = graph_begin,
+    .graph_end = graph_end,
+    .graph_run = graph_run,
+    .graph_free = graph_free,
+};

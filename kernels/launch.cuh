@@ -1,0 +1,174 @@
+#ifndef KERNELS_LAUNCH_CUH
+#define KERNELS_LAUNCH_CUH
+
+/*
+ * launch - what every .cu file includes first
+ *
+ * With nvcc, the CUDA runtime and the instructions of ptx.cuh; with another
+ * compiler, the emulation of emu.cuh, under the same names.  Kernels are
+ * launched by LAUNCH and take shared memory by SHARED and DYNAMIC_SHARED, so
+ * that both can be had from one text:
+ *
+ *      LAUNCH(add<T>, blocks(n, 256), 256, 0, STREAM(dev), y, a, b, n);
+ *      launched(dev, "add_fwd");
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+# include "kernels/ptx.cuh"
+# define LAUNCH_NOW(kernel, grid, block, shared, stream, ...)                  \
+     kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)
+# define DYNAMIC_SHARED(type, name)                                            \
+     extern __shared__ __align__(128) unsigned char dynamic_shared[];          \
+     type *name = (type *)dynamic_shared
+# define SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#else
+# include "kernels/emu.cuh"
+#endif
+
+#include "kernels/cuda.h"
+
+/* Arguments that are macros become what they stand for first. */
+#define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
+
+#define STREAM(dev) ((cudaStream_t)cuda_of(dev)->stream)
+
+/* Remember the first launch that failed; dev_sync() will report it.  What goes
+ * wrong while a kernel runs is known here only if we wait for it. */
+static inline void launched(struct dev *dev, const char *op)
+{
+    cudaError_t code = cudaGetLastError();
+
+    if (code == cudaSuccess && cuda_of(dev)->careful)
+        code = cudaStreamSynchronize(STREAM(dev));
+    if (code != cudaSuccess)
+        cuda_failed(dev, op, cudaGetErrorString(code));
+}
+
+/* How many blocks cover n elements, `per` in each. */
+static inline unsigned blocks(int64_t n, int64_t per)
+{
+    return (unsigned)((n + per - 1) / per);
+}
+
+/* As many as that, but no more than the device runs at a time. */
+static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
+                                    int64_t per, int on_each)
+{
+    const int64_t most = (int64_t)cuda_of(dev)->sms * on_each;
+    const int64_t want = (n + per - 1) / per;
+
+    return (unsigned)(want < most ? want : most);
+}
+
+/* Give a kernel more than 48 KiB of shared memory, once a process. */
+#define OPT_IN(dev, kernel, bytes)                                             \
+    do {                                                                       \
+        if ((bytes) > 48 << 10)                                                \
+            cudaFuncSetAttribute(kernel,                                       \
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize,  \
+                                 (int)(bytes));                                \
+    } while (0)
+
+/* Do something with W the width of an access: 16 bytes where every one of them
+ * is aligned, as it is if good, else one element. */
+#define WITH_WIDTH(W, T, good, ...)                                            \
+    if (good) {                                                                \
+        constexpr int W = WIDTH<T>;                                            \
+        __VA_ARGS__;                                                           \
+    } else {                                                                   \
+        constexpr int W = 1;                                                   \
+        __VA_ARGS__;                                                           \
+    }
+
+/* Do something with T the C type of a floating element type. */
+#define WITH_TYPE(T, dtype, ...)                                               \
+    switch (dtype) {                                                           \
+    case DT_F32: {                                                             \
+        using T = float;                                                       \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    case DT_BF16: {                                                            \
+        using T = bf16;                                                        \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    case DT_F16: {                                                             \
+        using T = f16;                                                         \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    default:                                                                   \
+        assert(!"a floating type");                                            \
+    }
+
+/* How many elements make 16 bytes. */
+template <class T> constexpr int WIDTH = 16 / (int)sizeof(T);
+
+/* The data of an optional tensor. */
+template <class T> static inline T *data_of(const struct tensor *t)
+{
+    return t ? (T *)t->data : nullptr;
+}
+
+/* ---- 16 bytes at a time ------------------------------------------------ */
+
+/* W elements, as floats, in one access; p is aligned to all of them. */
+template <int W, class T>
+static __device__ __forceinline__ void load(float (&x)[W], const T *p)
+{
+    if constexpr (sizeof(T) * W == 16) {
+        const uint4 raw = *(const uint4 *)p;
+        T v[W];
+
+        memcpy((void *)v, &raw, sizeof raw);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[k] = to_float(v[k]);
+    } else if constexpr (sizeof(T) * W == 8) {
+        const uint2 raw = *(const uint2 *)p;
+        T v[W];
+
+        memcpy((void *)v, &raw, sizeof raw);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[k] = to_float(v[k]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[k] = to_float(p[k]);
+    }
+}
+
+template <int W, class T>
+static __device__ __forceinline__ void store(T *p, const float (&x)[W])
+{
+    if constexpr (sizeof(T) * W == 16) {
+        uint4 raw;
+        T v[W];
+
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = from_float<T>(x[k]);
+        memcpy(&raw, (const void *)v, sizeof raw);
+        *(uint4 *)p = raw;
+    } else if constexpr (sizeof(T) * W == 8) {
+        uint2 raw;
+        T v[W];
+
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = from_float<T>(x[k]);
+        memcpy(&raw, (const void *)v, sizeof raw);
+        *(uint2 *)p = raw;
+    } else {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            p[k] = from_float<T>(x[k]);
+    }
+}
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * linear - y = x w' + b and its gradients, by matmul.cu
+ */
+#include "config.h"
+#include "kernels/matmul.h"
+#include "kernels/reduce.cuh"
+
+enum { THREADS = 256 };
+
+/* y(N,M) += b(M): what a product without an end leaves to do */
+template <class T, int W>
+static __global__ void __launch_bounds__(THREADS)
+add_bias(T *y, const T *b, int64_t M, int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float v[W], c[W];
+
+    if (i >= n)
+        return;
+    load(v, y + i);
+    load(c, b + i % M);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        v[k] += c[k];
+    store(y + i, v);
+}
+
+static void bias(struct dev *dev, struct tensor *y, const struct tensor *b)
+{
+    const int64_t M = tensor_count(b), n = tensor_count(y);
+
+    WITH_TYPE(T, y->type,
+              WITH_WIDTH(W, T, M % WIDTH<T> == 0,
+                         LAUNCH((add_bias<T, W>),
+                                blocks(n, (int64_t)THREADS * W), THREADS, 0,
+                                STREAM(dev), data_of<T>(y),
+                                data_of<const T>(b), M, n)))
+}
+
+/* y = x w', the product all of the forward ones are. */
+static struct matmul forward(struct tensor *y, const struct tensor *x,
+                             const struct tensor *w)
+{
+    struct matmul p = {};
+
+    p.type = x->type;
+    p.out = y->type;
+    p.m = tensor_rows(x);
+    p.n = w->dim[0];
+    p.k = p.lda = p.ldb = tensor_cols(x);
+    p.a = x->data;
+    p.b = w->data;
+    p.tb = true;
+    p.d = y->data;
+    p.ldd = p.n;
+    p.alpha = 1.0f;
+    return p;
+}
+
+extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
+                                const struct tensor *x, const struct tensor *w,
+                                const struct tensor *b)
+{
+    struct matmul p = forward(y, x, w);
+
+    p.end = b ? MATMUL_BIAS : MATMUL_PLAIN;
+    p.bias = data_of<void>(b);
+    if (!matmul(dev, &p, "linear_fwd"))
+        bias(dev, y, b);
+    launched(dev, "linear_fwd");
+}
+
+extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
+                                    struct tensor *pre, const struct tensor *x,
+                                    const struct tensor *w,
+                                    const struct tensor *b, enum act kind)
+{
+    struct tensor *mid = pre ? pre : y;
+    struct matmul p = forward(y, x, w);
+
+    p.end = MATMUL_GELU;
+    p.bias = data_of<void>(b);
+    p.aux = data_of<void>(pre);
+    if (kind == ACT_GELU_TANH && p.n % 8 == 0 && b) {
+        if (matmul(dev, &p, "linear_act_fwd"))
+            return;
+        /* y holds the product alone: finish it where it should be */
+        if (pre)
+            dev->type->copy(dev, pre->data, y->data, tensor_bytes(y));
+        bias(dev, mid, b);
+    } else {
+        cuda_linear_fwd(dev, mid, x, w, b);
+    }
+    cuda_act_fwd(dev, y, mid, kind);
+    launched(dev, "linear_act_fwd");
+}
+
+/* dx(N,C) += dy(N,M) w(M,C) */
+static void input_grad(struct dev *dev, struct tensor *dx,
+                       const struct tensor *w, const struct tensor *dy)
+{
+    struct matmul p = {};
+
+    p.type = dy->type;
+    p.out = dx->type;
+    p.m = tensor_rows(dy);
+    p.k = p.lda = tensor_cols(dy);
+    p.n = p.ldb = p.ldd = tensor_cols(w);
+    p.a = dy->data;
+    p.b = w->data;
+    p.d = dx->data;
+    p.alpha = 1.0f;
+    p.beta = dx->fresh ? 0.0f : 1.0f;
+    matmul(dev, &p, "linear_bwd");
+}
+
+/* dw(M,C) += dy(N,M)' x(N,C), added in F32; with db, its gradient in the same
+ * pass.  The library sets db, so what is to be added goes to the scratch. */
+static void weight_grad(struct dev *dev, struct tensor *dw, struct tensor *db,
+                        const struct tensor *x, const struct tensor *dy)
+{
+    struct matmul p = {};
+
+    p.type = dy->type;
+    p.out = dw->type;
+    p.ta = true;
+    p.m = p.lda = tensor_cols(dy);
+    p.n = p.ldb = p.ldd = tensor_cols(x);
+    p.k = tensor_rows(dy);
+    p.a = dy->data;
+    p.b = x->data;
+    p.d = dw->data;
+    p.alpha = 1.0f;
+    p.beta = dw->fresh ? 0.0f : 1.0f;
+    if (db) {
+        p.end = MATMUL_BIAS_GRAD;
+        p.bias = db->fresh ? db->data
+                           : cuda_scratch(dev, (size_t)p.m * sizeof(float),
+                                          "linear_bwd");
+        if (!p.bias)
+            return;
+    }
+    if (!matmul(dev, &p, "linear_bwd"))
+        bias_sum(dev, db, dy);
+    else if (db && !db->fresh)
+        column_sum(dev, (float *)db->data, (const float *)p.bias, 1, p.m,
+                   false);
+}
+
+extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
+                                struct tensor *dw, struct tensor *db,
+                                const struct tensor *x, const struct tensor *w,
+                                const struct tensor *dy)
+{
+    if (dw)
+        weight_grad(dev, dw, db, x, dy);
+    else if (db)
+        bias_sum(dev, db, dy);
+    if (dx)
+        input_grad(dev, dx, w, dy);
+    launched(dev, "linear_bwd");
+}

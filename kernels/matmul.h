@@ -1,0 +1,61 @@
+#ifndef KERNELS_MATMUL_H
+#define KERNELS_MATMUL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct dev;
+
+/*
+ * matmul - products of matrices on the CUDA device
+ *
+ *      d(m,n) = alpha op(a) op(b) + beta c(m,n)        row-major
+ *
+ * op(a) is m by k, op(b) k by n; ta says that a is stored k by m, tb that b is
+ * stored n by k.  c may be d, and is where it is NULL.  a and b are of `type`,
+ * c and d of `out`; sums are F32.  A product may end in more:
+ *
+ *      MATMUL_BIAS       d + bias(n), of type out
+ *      MATMUL_GELU       aux = d + bias(n), d = gelu_tanh(aux); aux optional
+ *      MATMUL_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
+ *
+ * By cuBLASLt, with a plan for each kind of product: made when it is first
+ * met, by timing what the library offers, and kept in a file for the next
+ * time.  The device's deterministic switch takes the library's first offer
+ * instead.  Without the library, or where it offers nothing, a kernel of our
+ * own multiplies; then what the product should end in is left to the caller,
+ * which matmul() says by returning false.
+ */
+enum matmul_end { MATMUL_PLAIN, MATMUL_BIAS, MATMUL_GELU, MATMUL_BIAS_GRAD };
+
+struct matmul {
+    enum dtype type, out;
+    bool ta, tb;
+    int64_t m, n, k;
+    const void *a, *b, *c;
+    void *d;
+    int64_t lda, ldb, ldd;      /* of c as well */
+    float alpha, beta;
+    enum matmul_end end;
+    void *bias, *aux;
+};
+
+/* False: done, but for what end asks. */
+bool matmul(struct dev *dev, const struct matmul *p, const char *op);
+
+void matmul_close(struct dev *dev);
+
+/* "cuBLASLt 130100", or why it is not there; returns out. */
+char *matmul_describe(struct dev *dev, char *out, size_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

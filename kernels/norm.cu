@@ -1,0 +1,367 @@
+/*
+ * norm - LayerNorm and RMSNorm, alone and after a sum
+ *
+ * Forward, a warp has a row and holds it in registers; rows too long for that,
+ * or of odd length, go to norm_fwd_any.  Backward, a block has a row at a time
+ * and goes over many, so that it can keep its share of dw and db in registers;
+ * it leaves them as one row of partial sums, for column_sum().
+ */
+#include "config.h"
+#include "kernels/reduce.cuh"
+
+enum { THREADS = 128, WARPS = THREADS / 32 };
+
+/* y = norm(a + b), a + b into sum; or norm(a), where b is null. */
+template <class T> struct norm_args {
+    T *sum, *y;
+    float *stat;
+    const T *a, *b, *w, *bias;
+    int64_t N, C;
+    float eps;
+    bool rms;
+};
+
+/* E elements of the row in each lane, W at a time, 32 W apart. */
+template <class T, int W, int E>
+static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    float x[E / W][W], mean = 0, var = 0, rstd;
+
+    if (row >= g.N)
+        return;
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * 32 + lane) * W, at = row * g.C + c;
+
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[j][k] = 0.0f;
+        if (c >= g.C)
+            continue;
+        load(x[j], g.a + at);
+        if (g.b) {
+            float b[W];
+
+            load(b, g.b + at);
+#pragma unroll
+            for (int k = 0; k < W; k++)  /* as the next reader will see it */
+                x[j][k] = to_float(from_float<T>(x[j][k] + b[k]));
+            store(g.sum + at, x[j]);
+        }
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            mean += x[j][k];
+    }
+    mean = g.rms ? 0.0f : warp_sum(mean) / (float)g.C;
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        if ((j * 32 + lane) * W >= g.C)
+            continue;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            var += (x[j][k] - mean) * (x[j][k] - mean);
+    }
+    rstd = rsqrtf(warp_sum(var) / (float)g.C + g.eps);
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * 32 + lane) * W;
+        float w[W], bias[W];
+
+        if (c >= g.C)
+            continue;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            w[k] = 1.0f, bias[k] = 0.0f;
+        if (g.w)
+            load(w, g.w + c);
+        if (g.bias)
+            load(bias, g.bias + c);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[j][k] = (x[j][k] - mean) * rstd * w[k] + bias[k];
+        store(g.y + row * g.C + c, x[j]);
+    }
+    if (lane == 0) {
+        g.stat[2 * row] = mean;
+        g.stat[2 * row + 1] = rstd;
+    }
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS) norm_fwd_any(norm_args<T> g)
+{
+    const int64_t at = (int64_t)blockIdx.x * g.C;
+    const T *x = g.b ? g.sum + at : g.a + at;
+    float mean = 0, var = 0, rstd;
+
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS) {
+        if (g.b)
+            g.sum[at + c] =
+                from_float<T>(to_float(g.a[at + c]) + to_float(g.b[at + c]));
+        mean += to_float(x[c]);
+    }
+    mean = g.rms ? 0.0f : block_sum<THREADS>(mean) / (float)g.C;
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS) {
+        const float d = to_float(x[c]) - mean;
+
+        var += d * d;
+    }
+    rstd = rsqrtf(block_sum<THREADS>(var) / (float)g.C + g.eps);
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS)
+        g.y[at + c] = from_float<T>((to_float(x[c]) - mean) * rstd *
+                                        (g.w ? to_float(g.w[c]) : 1.0f) +
+                                    (g.bias ? to_float(g.bias[c]) : 0.0f));
+    if (threadIdx.x == 0) {
+        g.stat[2 * blockIdx.x] = mean;
+        g.stat[2 * blockIdx.x + 1] = rstd;
+    }
+}
+
+template <class T>
+static void forward(struct dev *dev, const norm_args<T> &g)
+{
+    constexpr int W = WIDTH<T>;
+    const unsigned grid = blocks(g.N, WARPS);
+
+    if (g.N == 0)
+        return;
+    if (g.C % W || g.C > 32 * 64)
+        LAUNCH(norm_fwd_any<T>, (unsigned)g.N, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 8)
+        LAUNCH((norm_fwd<T, W, 8>), grid, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 24)
+        LAUNCH((norm_fwd<T, W, 24>), grid, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 32)
+        LAUNCH((norm_fwd<T, W, 32>), grid, THREADS, 0, STREAM(dev), g);
+    else
+        LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, STREAM(dev), g);
+}
+
+extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
+                              struct tensor *stat, const struct tensor *x,
+                              const struct tensor *w, const struct tensor *b,
+                              enum norm kind, float eps)
+{
+    WITH_TYPE(T, x->type,
+              forward<T>(dev, { nullptr, data_of<T>(y), data_of<float>(stat),
+                                data_of<const T>(x), nullptr,
+                                data_of<const T>(w), data_of<const T>(b),
+                                tensor_rows(x), tensor_cols(x), eps,
+                                kind == NORM_RMS }))
+    launched(dev, "norm_fwd");
+}
+
+extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
+                                  struct tensor *y, struct tensor *stat,
+                                  const struct tensor *a,
+                                  const struct tensor *b,
+                                  const struct tensor *w,
+                                  const struct tensor *bias, enum norm kind,
+                                  float eps)
+{
+    WITH_TYPE(T, a->type,
+              forward<T>(dev, { data_of<T>(sum), data_of<T>(y),
+                                data_of<float>(stat), data_of<const T>(a),
+                                data_of<const T>(b), data_of<const T>(w),
+                                data_of<const T>(bias), tensor_rows(a),
+                                tensor_cols(a), eps, kind == NORM_RMS }))
+    launched(dev, "add_norm_fwd");
+}
+
+/* ---- backward ---------------------------------------------------------- */
+
+/* With xhat = (x - mean) rstd and g = dy w:
+ * dx = rstd (g - mean(g) - xhat mean(g xhat)), mean(g) for LayerNorm alone. */
+template <class T> struct norm_bwd_args {
+    T *dx;
+    float *dw, *db;             /* a row for each block; or null */
+    const T *x, *w, *dy;
+    const float *stat;
+    int64_t N, C;
+    bool rms, fresh;
+};
+
+template <class T, int W, int E>
+static __global__ void __launch_bounds__(THREADS) norm_bwd(norm_bwd_args<T> a)
+{
+    float dw[E / W][W] = {}, db[E / W][W] = {};
+
+    for (int64_t row = blockIdx.x; row < a.N; row += gridDim.x) {
+        const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
+        float xhat[E / W][W], g[E / W][W], sum_g = 0, sum_gx = 0;
+
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
+            float w[W];
+
+            if (c >= a.C)
+                continue;
+            load(xhat[j], a.x + row * a.C + c);
+            load(g[j], a.dy + row * a.C + c);
+            if (a.w)
+                load(w, a.w + c);
+#pragma unroll
+            for (int k = 0; k < W; k++) {
+                xhat[j][k] = (xhat[j][k] - mean) * rstd;
+                dw[j][k] += g[j][k] * xhat[j][k];
+                db[j][k] += g[j][k];
+                if (a.w)
+                    g[j][k] *= w[k];
+                sum_g += g[j][k];
+                sum_gx += g[j][k] * xhat[j][k];
+            }
+        }
+        if (!a.dx)
+            continue;
+        sum_g = a.rms ? 0.0f : block_sum<THREADS>(sum_g) / (float)a.C;
+        sum_gx = block_sum<THREADS>(sum_gx) / (float)a.C;
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
+            float was[W];
+
+            if (c >= a.C)
+                continue;
+            if (!a.fresh)
+                load(was, a.dx + row * a.C + c);
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                g[j][k] = (g[j][k] - sum_g - xhat[j][k] * sum_gx) * rstd +
+                          (a.fresh ? 0.0f : was[k]);
+            store(a.dx + row * a.C + c, g[j]);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
+
+        if (c >= a.C)
+            continue;
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            if (a.dw)
+                a.dw[blockIdx.x * a.C + c + k] = dw[j][k];
+            if (a.db)
+                a.db[blockIdx.x * a.C + c + k] = db[j][k];
+        }
+    }
+}
+
+/* Rows longer than registers can hold: dx here, dw and db by columns below. */
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+norm_bwd_any(norm_bwd_args<T> a)
+{
+    const int64_t row = blockIdx.x, at = row * a.C;
+    const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
+    float sum_g = 0, sum_gx = 0;
+
+    for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+        const float g =
+            to_float(a.dy[at + c]) * (a.w ? to_float(a.w[c]) : 1.0f);
+
+        sum_g += g;
+        sum_gx += g * (to_float(a.x[at + c]) - mean) * rstd;
+    }
+    sum_g = a.rms ? 0.0f : block_sum<THREADS>(sum_g) / (float)a.C;
+    sum_gx = block_sum<THREADS>(sum_gx) / (float)a.C;
+    for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+        const float xhat = (to_float(a.x[at + c]) - mean) * rstd;
+        const float g =
+            to_float(a.dy[at + c]) * (a.w ? to_float(a.w[c]) : 1.0f);
+
+        a.dx[at + c] =
+            from_float<T>((g - sum_g - xhat * sum_gx) * rstd +
+                          (a.fresh ? 0.0f : to_float(a.dx[at + c])));
+    }
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+norm_bwd_columns(norm_bwd_args<T> a)
+{
+    const int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    float dw = 0, db = 0;
+
+    if (c >= a.C)
+        return;
+    for (int64_t row = blockIdx.y; row < a.N; row += gridDim.y) {
+        const float g = to_float(a.dy[row * a.C + c]);
+
+        db += g;
+        dw += g * (to_float(a.x[row * a.C + c]) - a.stat[2 * row]) *
+              a.stat[2 * row + 1];
+    }
+    if (a.dw)
+        a.dw[blockIdx.y * a.C + c] = dw;
+    if (a.db)
+        a.db[blockIdx.y * a.C + c] = db;
+}
+
+/* How many rows of partial sums there will be. */
+static unsigned parts(const struct dev *dev, int64_t N)
+{
+    return blocks_up_to(dev, N, 1, 8);
+}
+
+template <class T>
+static void backward(struct dev *dev, const norm_bwd_args<T> &a)
+{
+    constexpr int W = WIDTH<T>;
+    const unsigned grid = parts(dev, a.N);
+
+    if (a.C % W || a.C > THREADS * 32) {
+        const dim3 columns(blocks(a.C, THREADS), grid < 64 ? grid : 64);
+
+        if (a.dx)
+            LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
+        if (a.dw || a.db)
+            LAUNCH(norm_bwd_columns<T>, columns, THREADS, 0, STREAM(dev), a);
+    } else if (a.C <= THREADS * 8) {
+        LAUNCH((norm_bwd<T, W, 8>), grid, THREADS, 0, STREAM(dev), a);
+    } else if (a.C <= THREADS * 16) {
+        LAUNCH((norm_bwd<T, W, 16>), grid, THREADS, 0, STREAM(dev), a);
+    } else {
+        LAUNCH((norm_bwd<T, W, 32>), grid, THREADS, 0, STREAM(dev), a);
+    }
+}
+
+extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
+                              struct tensor *dw, struct tensor *db,
+                              const struct tensor *x, const struct tensor *w,
+                              const struct tensor *stat,
+                              const struct tensor *dy, enum norm kind)
+{
+    const int64_t N = tensor_rows(x), C = tensor_cols(x);
+    const bool whole = C % (16 / (int64_t)dtype_size(x->type)) == 0 &&
+                       C <= THREADS * 32;
+    int64_t R = parts(dev, N);
+    float *part = nullptr, *part_w = nullptr, *part_b = nullptr;
+
+    if (N == 0)
+        return;
+    if (!whole && R > 64)
+        R = 64;
+    if (dw || db) {
+        part = (float *)cuda_scratch(dev, (size_t)(2 * R * C) * sizeof(float),
+                                     "norm_bwd");
+        if (!part)
+            return;
+    }
+    part_w = dw ? part : nullptr;
+    part_b = db ? part + R * C : nullptr;
+    WITH_TYPE(T, x->type,
+              backward<T>(dev, { data_of<T>(dx), part_w, part_b,
+                                 data_of<const T>(x), data_of<const T>(w),
+                                 data_of<const T>(dy),
+                                 data_of<const float>(stat), N, C,
+                                 kind == NORM_RMS, dx && dx->fresh }))
+    if (dw)
+        column_sum(dev, (float *)dw->data, part_w, R, C, dw->fresh);
+    if (db)
+        column_sum(dev, (float *)db->data, part_b, R, C, db->fresh);
+    launched(dev, "norm_bwd");
+}

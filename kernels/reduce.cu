@@ -1,0 +1,145 @@
+/*
+ * reduce - column sums, the sum of squares, and a bias's gradient
+ */
+#include "config.h"
+#include "kernels/reduce.cuh"
+
+enum { COLUMNS = 32, LINES = 8 };       /* of a block of column_sums */
+
+/* Each thread adds every LINES-th row of its column; then the lines. */
+static __global__ void column_sums(float *out, const float *part, int64_t R,
+                                   int64_t C, bool fresh)
+{
+    SHARED(float, line, COLUMNS * LINES);
+    const int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
+    float sum = 0;
+
+    if (c < C)
+        for (int64_t r = threadIdx.y; r < R; r += LINES)
+            sum += part[r * C + c];
+    line[threadIdx.y * COLUMNS + threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y != 0 || c >= C)
+        return;
+    for (int y = 1; y < LINES; y++)
+        sum += line[y * COLUMNS + threadIdx.x];
+    out[c] = fresh ? sum : out[c] + sum;
+}
+
+void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
+                int64_t C, bool fresh)
+{
+    LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
+           STREAM(dev), out, part, R, C, fresh);
+}
+
+/* ---- column sums of an activation -------------------------------------- */
+
+enum { THREADS = 256 };
+
+/* Block (x, y): W columns a thread, the rows y, y + gridDim.y, ... */
+template <class T, int W>
+static __global__ void __launch_bounds__(THREADS)
+bias_parts(float *part, const T *dy, int64_t N, int64_t M)
+{
+    const int64_t c = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float sum[W] = {}, v[W];
+
+    if (c >= M)
+        return;
+    for (int64_t r = blockIdx.y; r < N; r += gridDim.y) {
+        load(v, dy + r * M + c);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            sum[k] += v[k];
+    }
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        part[blockIdx.y * M + c + k] = sum[k];
+}
+
+void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
+{
+    const int64_t N = tensor_rows(dy), M = tensor_cols(dy);
+    const unsigned R = blocks_up_to(dev, N, 16, 2);
+    float *part = (float *)cuda_scratch(dev, (size_t)R * (size_t)M * 4,
+                                        "linear_bwd");
+
+    if (!part)
+        return;
+    WITH_TYPE(T, dy->type,
+              WITH_WIDTH(W, T, M % WIDTH<T> == 0,
+                         LAUNCH((bias_parts<T, W>),
+                                dim3(blocks(M, (int64_t)THREADS * W), R),
+                                THREADS, 0, STREAM(dev), part,
+                                data_of<const T>(dy), N, M)))
+    column_sum(dev, (float *)db->data, part, R, M, db->fresh);
+}
+
+/* ---- sum of squares ---------------------------------------------------- */
+
+enum { SQUARES = 512 };
+
+template <class T>
+static __global__ void __launch_bounds__(SQUARES)
+chunk_squares(double *chunk, const T *g, int64_t n)
+{
+    const int64_t from = (int64_t)blockIdx.x * SUMSQ_CHUNK;
+    const int64_t to = from + SUMSQ_CHUNK < n ? from + SUMSQ_CHUNK : n;
+    double sum = 0;
+
+    for (int64_t i = from + threadIdx.x; i < to; i += SQUARES) {
+        const double x = (double)to_float(g[i]);
+
+        sum += x * x;
+    }
+    sum = block_sum<SQUARES>(sum);
+    if (threadIdx.x == 0)
+        chunk[blockIdx.x] = sum;
+}
+
+/* One thread adds, in order; the others fetch. */
+static __global__ void __launch_bounds__(SQUARES)
+add_chunks(double *out, const double *chunk, int64_t n, bool fresh)
+{
+    SHARED(double, part, SQUARES);
+    double sum = fresh ? 0.0 : *out;
+
+    for (int64_t from = 0; from < n; from += SQUARES) {
+        const int64_t i = from + threadIdx.x;
+        const int64_t m = n - from < SQUARES ? n - from : (int64_t)SQUARES;
+
+        part[threadIdx.x] = i < n ? chunk[i] : 0.0;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (int64_t k = 0; k < m; k++)
+                sum += part[k];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        *out = sum;
+}
+
+void sum_squares(struct dev *dev, double *out, double *chunk,
+                 const struct tensor *g, bool fresh)
+{
+    const int64_t n = tensor_count(g), chunks = blocks(n, SUMSQ_CHUNK);
+
+    if (n)
+        WITH_TYPE(T, g->type,
+                  LAUNCH(chunk_squares<T>, (unsigned)chunks, SQUARES, 0,
+                         STREAM(dev), chunk, data_of<const T>(g), n))
+    LAUNCH(add_chunks, 1, SQUARES, 0, STREAM(dev), out, chunk, chunks, fresh);
+}
+
+extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
+                           const struct tensor *g)
+{
+    const size_t chunks = blocks(tensor_count(g), SUMSQ_CHUNK);
+    double *chunk = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
+                                           "sumsq");
+
+    if (chunk)
+        sum_squares(dev, (double *)out->data, chunk, g, out->fresh);
+    launched(dev, "sumsq");
+}

@@ -1,0 +1,59 @@
+#include "config.h"
+#include "common/dl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifndef CUDA_LIBDIR
+#define CUDA_LIBDIR ""
+#endif
+
+/* One name out of the list, `from` on, in the folder; NULL if it won't open. */
+static void *open_in(const char *folder, const char *from, size_t len)
+{
+    char path[512];
+    const int n = snprintf(path, sizeof path, "%s%s%.*s", folder,
+                           folder[0] ? "/" : "", (int)len, from);
+
+    if (n < 0 || (size_t)n >= sizeof path)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *open_any(const char *folder, const char *names)
+{
+    void *library = NULL;
+
+    while (*names && !library) {
+        const size_t len = strcspn(names, " ");
+
+        library = open_in(folder, names, len);
+        names += len;
+        names += strspn(names, " ");
+    }
+    return library;
+}
+
+int dl_load(void *api, const struct dl_symbol *table, const char *names,
+            struct err *e)
+{
+    const int first = (int)strcspn(names, " ");
+    void *library = open_any("", names);
+
+    if (!library && CUDA_LIBDIR[0])
+        library = open_any(CUDA_LIBDIR, names);
+    if (!library)
+        return err_set(e, ERR_MISSING, "no %.*s on this machine", first, names);
+    for (; table->name; table++) {
+        void *f = dlsym(library, table->name);
+
+        if (!f) {
+            dlclose(library);
+            return err_set(e, ERR_MISSING, "%.*s has no %s: too old?", first,
+                           names, table->name);
+        }
+        memcpy((char *)api + table->offset, &f, sizeof f);
+    }
+    return 0;
+}

@@ -1,0 +1,42 @@
+#ifndef COMMON_DL_H
+#define COMMON_DL_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * dl - use a library if the machine has it
+ *
+ * The libraries of a GPU are large and often missing, so one program serves
+ * all machines by opening them when it needs them.  What we call of one is a
+ * struct of function pointers, and a table says which symbol goes where:
+ *
+ *      static const struct dl_symbol symbols[] = {
+ *          { "nvmlInit_v2", offsetof(struct nvml_api, init) },
+ *          { NULL, 0 }
+ *      };
+ *
+ *      if (dl_load(&api, symbols, "libnvidia-ml.so.1", e) < 0) ...
+ *
+ * names is a list of file names, blanks between them, tried in turn: first
+ * where the system looks, then in the CUDA toolkit that configure found.  A
+ * library stays open until the program ends.
+ */
+struct dl_symbol {
+    const char *name;
+    size_t offset;              /* of the pointer in the struct */
+};
+
+int dl_load(void *api, const struct dl_symbol *table, const char *names,
+            struct err *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
