@@ -1,5 +1,5 @@
-check_PROGRAMS += t/store.t t/filter.t t/mlflow.t
-test_programs += t/store.t t/filter.t t/mlflow.t
+check_PROGRAMS += t/store.t t/filter.t t/index.t t/mlflow.t
+test_programs += t/store.t t/filter.t t/index.t t/mlflow.t
 t_store_t_SOURCES = %D%/store.c %D%/tap.h
 t_store_t_LDADD = $(STORE_LIBS)
 t_filter_t_SOURCES = %D%/filter.c %D%/tap.h
@@ -8,3 +8,5 @@ EXTRA_DIST += %D%/filters.py %D%/filters.txt %D%/filters.golden
 t_mlflow_t_SOURCES = %D%/mlflow.c %D%/tap.h
 t_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_mlflow_t_LDADD = $(STORE_LIBS)
+t_index_t_SOURCES = %D%/index.c %D%/tap.h
+t_index_t_LDADD = $(STORE_LIBS)

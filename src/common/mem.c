@@ -12,7 +12,7 @@ enum { ARENA_BLOCK = 64 * 1024, ARENA_ALIGN = 16 };
 
 struct arena_block {
     struct arena_block *before;
-    size_t pad;                 /* keeps the bytes after it 16-byte aligned */
+    void *taken; /* also keeps what follows 16-byte aligned */
 };
 
 static void *check(void *p, size_t n)
@@ -89,6 +89,7 @@ void *arena_alloc(struct arena *a, size_t n)
         struct arena_block *b = xmalloc(sizeof *b + room);
 
         b->before = a->last;
+        b->taken = NULL;
         a->last = b;
         a->room = room;
         a->used = 0;
@@ -127,12 +128,47 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return s;
 }
 
+/* Put a chain of blocks behind the one that is being filled. */
+static void insert(struct arena *a, struct arena_block *from,
+                   struct arena_block *to)
+{
+    if (!a->last) {
+        a->last = from;
+        a->used = a->room = 0;
+        return;
+    }
+    to->before = a->last->before;
+    a->last->before = from;
+}
+
+void arena_take(struct arena *a, void *p)
+{
+    struct arena_block *b = xmalloc(sizeof *b);
+
+    *b = (struct arena_block){ NULL, p };
+    insert(a, b, b);
+}
+
+void arena_join(struct arena *a, struct arena *b)
+{
+    struct arena_block *oldest = b->last;
+
+    if (oldest) {
+        while (oldest->before)
+            oldest = oldest->before;
+        insert(a, b->last, oldest);
+        a->total += b->total;
+    }
+    *b = (struct arena)ARENA_INIT;
+}
+
 void arena_clear(struct arena *a)
 {
     while (a->last) {
         struct arena_block *b = a->last;
 
         a->last = b->before;
+        free(b->taken);
         free(b);
     }
     *a = (struct arena)ARENA_INIT;

@@ -55,6 +55,10 @@ char *arena_strdup(struct arena *, const char *s);
 char *arena_strndup(struct arena *, const char *s, size_t n);
 char *arena_printf(struct arena *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Memory from malloc() that the arena frees from now on. */
+void arena_take(struct arena *, void *p);
+/* All that the second owns, the first owns from now on. */
+void arena_join(struct arena *, struct arena *);
 void arena_clear(struct arena *);
 
 #endif

@@ -120,8 +120,14 @@ char *key_clean(const char *key)
     return buf_detach(&b);
 }
 
-static int list_below(struct path_list *out, const char *folder,
-                      const char *prefix, struct err *e)
+static void append(struct path_list *l, char *name)
+{
+    GROW(l->name, l->n, l->room);
+    l->name[l->n++] = name;
+}
+
+static int list_below(struct path_list *keys, struct path_list *folders,
+                      const char *folder, const char *prefix, struct err *e)
 {
     struct path_list names;
     int ret = path_list(&names, folder, e);
@@ -133,12 +139,14 @@ static int list_below(struct path_list *out, const char *folder,
         if (path_is_folder(path)) {
             char *deeper = xasprintf("%s/", key);
 
-            ret = list_below(out, path, deeper, e);
+            ret = list_below(keys, folders, path, deeper, e);
             free(deeper);
-            free(key);
+            if (folders)
+                append(folders, key);
+            else
+                free(key);
         } else {
-            GROW(out->name, out->n, out->room);
-            out->name[out->n++] = key;
+            append(keys, key);
         }
         free(path);
     }
@@ -151,14 +159,19 @@ static int by_byte(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int key_list(struct path_list *out, const char *folder, struct err *e)
+int key_list(struct path_list *keys, struct path_list *folders,
+             const char *folder, struct err *e)
 {
-    *out = (struct path_list)PATH_LIST_INIT;
-    if (list_below(out, folder, "", e) < 0) {
-        path_list_clear(out);
+    *keys = (struct path_list)PATH_LIST_INIT;
+    if (folders)
+        *folders = (struct path_list)PATH_LIST_INIT;
+    if (list_below(keys, folders, folder, "", e) < 0) {
+        path_list_clear(keys);
+        if (folders)
+            path_list_clear(folders);
         return -1;
     }
-    if (out->n > 1)
-        qsort(out->name, out->n, sizeof *out->name, by_byte);
+    if (keys->n > 1)
+        qsort(keys->name, keys->n, sizeof *keys->name, by_byte);
     return 0;
 }

@@ -25,9 +25,11 @@ const char *key_problem(const char *key);
  * part that may not be becomes "_".  The caller frees it. */
 char *key_clean(const char *key);
 
-/* The keys of all files below a folder, in byte order; their folders are not
- * keys.  A folder that is not there is ERR_MISSING. */
-int key_list(struct path_list *, const char *folder, struct err *);
+/* The keys of all files below a folder, in byte order; the folders that they
+ * are in go to `folders`, if that is not NULL.  A folder that is not there is
+ * ERR_MISSING. */
+int key_list(struct path_list *keys, struct path_list *folders,
+             const char *folder, struct err *);
 
 extern const uint32_t key_letters[][2]; /* above ASCII; ranges */
 extern const size_t key_letters_count;

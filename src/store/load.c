@@ -2,6 +2,8 @@
 #include "store/load.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@
 #include "common/path.h"
 #include "common/utf8.h"
 #include "store/attempt.h"
+#include "store/index.h"
 #include "store/input.h"
 #include "store/key.h"
 #include "store/meta.h"
@@ -35,6 +38,7 @@ const char *run_status_word(enum run_status status)
 struct loader {
     struct arena *mem;
     struct run_info *run;
+    struct watch *watch; /* of all that is read */
     struct rewind_list rewinds;
 };
 
@@ -49,13 +53,20 @@ typedef void key_fn(struct loader *, const char *path, const char *key);
 
 static void each_key(struct loader *l, const char *folder, key_fn *fn)
 {
-    struct path_list keys;
+    struct path_list keys, folders;
     struct err e = ERR_INIT;
 
-    if (key_list(&keys, folder, &e) < 0) {
+    watch_add(l->watch, l->run->folder, folder);
+    if (key_list(&keys, &folders, folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
             damaged(l, e.text, folder);
         return;
+    }
+    for (size_t i = 0; i < folders.n; i++) {
+        char *path = path_join(folder, folders.name[i]);
+
+        watch_add(l->watch, l->run->folder, path);
+        free(path);
     }
     for (size_t i = 0; i < keys.n; i++) {
         char *path = path_join(folder, keys.name[i]);
@@ -63,9 +74,11 @@ static void each_key(struct loader *l, const char *folder, key_fn *fn)
 
         if (problem)
             damaged(l, problem, path);
+        watch_add(l->watch, l->run->folder, path);
         fn(l, path, keys.name[i]);
         free(path);
     }
+    path_list_clear(&folders);
     path_list_clear(&keys);
 }
 
@@ -186,8 +199,8 @@ static void load_metric(struct loader *l, const char *path, const char *key)
                 arena_printf(l->mem, "line %lld is no point",
                              (long long)scan.bad_line),
                 path);
-    else if (scan.torn && l->run->status != RUN_RUNNING)
-        damaged(l, "the last line is torn", path);
+    else if (scan.torn && !l->run->torn)
+        l->run->torn = arena_strdup(l->mem, path);
     else if (m.count == 0 && !scan.torn)
         damaged(l, "is empty", path);
     if (m.count == 0)
@@ -205,30 +218,6 @@ static void load_keys(struct loader *l, const char *kind, key_fn *fn)
     else if (strcmp(kind, "tags") != 0)
         damaged(l, "is not there", folder);
     free(folder);
-}
-
-static void load_state(struct run_info *run, struct arena *mem,
-                       const struct meta *meta)
-{
-    struct attempt_list list;
-    const struct attempt *newest;
-
-    run->status = (enum run_status)meta->status;
-    run->end_ms = meta->end_ms;
-    attempts_load(&list, mem, run->folder);
-    run->attempt = list.item;
-    run->attempts = (int)list.n;
-    if (list.n == 0)
-        return;
-    for (size_t i = 0; i + 1 < list.n; i++) /* no more than the newest lives */
-        if (list.item[i].status == RUN_RUNNING)
-            list.item[i].status = RUN_STALE;
-    newest = &list.item[list.n - 1];
-    run->state_reason = newest->reason;
-    if (run->status == RUN_RUNNING)
-        run->status = attempt_status(newest, clock_wall_ms());
-    else if (run->status == RUN_KILLED && newest->status == RUN_PREEMPTED)
-        run->status = RUN_PREEMPTED;
 }
 
 /* When was it last heard of? */
@@ -249,48 +238,227 @@ static int64_t last_seen(const struct run_info *run)
     return ms;
 }
 
-static void load_run(struct run_info *run, struct arena *mem,
-                     const struct experiment *x, const char *folder, int flags)
+static void watch_inside(struct loader *l, const char *name)
 {
-    struct loader l = { .mem = mem, .run = run };
+    char *path = path_join(l->run->folder, name);
+
+    watch_add(l->watch, l->run->folder, path);
+    free(path);
+}
+
+static void load_inputs(struct loader *l)
+{
+    char *folder = path_join(l->run->folder, "inputs");
+    const char *problem = NULL;
+    struct path_list names;
+    struct err e = ERR_INIT;
+
+    watch_add(l->watch, l->run->folder, folder);
+    if (path_list(&names, folder, &e) == 0) {
+        for (size_t i = 0; i < names.n; i++) {
+            char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
+
+            watch_inside(l, meta);
+            free(meta);
+        }
+        path_list_clear(&names);
+        inputs_load(&l->run->inputs, &l->run->n_inputs, l->mem, l->run->folder,
+                    &problem);
+        if (problem)
+            damaged(l, problem, folder);
+    }
+    free(folder);
+}
+
+/* All that the files say. */
+static void read_run(struct run_info *run, struct arena *mem,
+                     struct watch *watch, int flags)
+{
+    struct loader l = { .mem = mem, .run = run, .watch = watch };
+    struct attempt_list list;
     struct err e = ERR_INIT;
     struct meta meta;
-    const char *name, *problem = NULL;
 
-    *run = (struct run_info){ .folder = arena_strdup(mem, folder),
-                              .experiment = x->name,
-                              .experiment_id = x->id,
-                              .artifacts =
-                                  arena_printf(mem, "%s/artifacts", folder) };
-    if (meta_load(&meta, mem, folder, &e) < 0) {
-        meta.id = arena_strdup(mem, path_name(folder));
-        run->damage = arena_strdup(mem, e.text);
+    watch_inside(&l, STORE_META);
+    if (meta_load(&meta, mem, run->folder, &e) < 0) {
+        meta.id = arena_strdup(mem, path_name(run->folder));
+        meta.damage = arena_strdup(mem, e.text);
     }
     run->id = meta.id;
     run->name = meta.name;
     run->user = meta.user ? meta.user : "";
     run->artifact_uri = meta.artifact_uri;
     run->start_ms = meta.start_ms;
-    run->deleted = meta.deleted || x->deleted;
-    if (!run->damage)
-        run->damage = meta.damage;
-    load_state(run, mem, &meta);
-    rewinds_load(&l.rewinds, mem, folder);
+    run->end_ms = meta.end_ms;
+    run->status = (enum run_status)meta.status;
+    run->deleted = meta.deleted;
+    run->damage = meta.damage;
+    watch_inside(&l, STORE_OWN); /* all in there comes by rename */
+    attempts_load(&list, mem, run->folder);
+    run->attempt = list.item;
+    run->attempts = (int)list.n;
+    if (!(flags & LOAD_ALL_ATTEMPTS))
+        rewinds_load(&l.rewinds, mem, run->folder);
     load_keys(&l, "params", load_param);
     load_keys(&l, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
         load_keys(&l, "metrics", load_metric);
-    inputs_load(&run->inputs, &run->n_inputs, mem, folder, &problem);
-    if (problem && !run->damage)
-        run->damage = problem;
-    name = run_info_tag(run, "mlflow.runName");
+    load_inputs(&l);
+}
+
+/* No attempt lives but the newest; and what it says, MLflow cannot. */
+static void settle_state(struct run_info *run, struct arena *mem)
+{
+    const size_t n = (size_t)run->attempts;
+    struct attempt *a;
+
+    if (n == 0)
+        return;
+    a = arena_alloc(mem, n * sizeof *a);
+    memcpy(a, run->attempt, n * sizeof *a);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (a[i].status == RUN_RUNNING)
+            a[i].status = RUN_STALE;
+    run->state_reason = a[n - 1].reason;
+    if (run->status == RUN_RUNNING) {
+        a[n - 1].status = attempt_status(&a[n - 1], clock_wall_ms());
+        run->status = a[n - 1].status;
+    } else if (run->status == RUN_KILLED && a[n - 1].status == RUN_PREEMPTED) {
+        run->status = RUN_PREEMPTED;
+    }
+    run->attempt = a;
+}
+
+/* What follows from where it is, and from what time it is. */
+static void settle(struct run_info *run, struct arena *mem,
+                   const struct experiment *x)
+{
+    const char *name = run_info_tag(run, "mlflow.runName");
+
+    run->experiment = x->name;
+    run->experiment_id = x->id;
+    run->artifacts = arena_printf(mem, "%s/artifacts", run->folder);
+    run->deleted = run->deleted || x->deleted;
+    settle_state(run, mem);
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
     run->parent = run_info_tag(run, "mlflow.parentRunId");
     run->seen_ms = last_seen(run);
+    if (run->torn && run->status != RUN_RUNNING && !run->damage)
+        run->damage = arena_printf(mem, "%s: the last line is torn", run->torn);
 }
 
 /* -- all runs ---------------------------------------------------------- */
+
+struct job {
+    const struct experiment *x;
+    char *key; /* where the run is, below the root */
+    bool found;
+    struct run_info run;
+};
+
+struct crew { /* the threads that do the jobs */
+    const char *root;
+    int flags;
+    struct index index;
+    struct job *job;
+    size_t n, room;
+    atomic_size_t next;
+};
+
+struct worker {
+    struct crew *crew;
+    pthread_t thread;
+    struct arena mem;
+};
+
+static void do_job(struct crew *crew, struct job *job, struct arena *mem)
+{
+    const int kept = LOAD_ALL_ATTEMPTS | LOAD_NO_METRICS;
+    struct run_info *run = &job->run;
+    struct watch watch = WATCH_INIT;
+
+    run->folder = arena_printf(mem, "%s/%s", crew->root, job->key);
+    if ((crew->flags & LOAD_ALL_ATTEMPTS) ||
+        !index_get(&crew->index, job->key, run, mem)) {
+        char *meta = path_join(run->folder, STORE_META);
+
+        *run = (struct run_info){ .folder = run->folder };
+        job->found = path_exists(meta);
+        free(meta);
+        if (!job->found)
+            return;
+        read_run(run, mem, &watch, crew->flags);
+        if (!(crew->flags & kept))
+            index_put(&crew->index, job->key, run, &watch);
+        watch_clear(&watch);
+    }
+    settle(run, mem, job->x);
+    job->found = !run->deleted || (crew->flags & LOAD_DELETED);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&w->crew->next, 1)) < w->crew->n)
+        do_job(w->crew, &w->crew->job[i], &w->mem);
+    return NULL;
+}
+
+/* A few threads, since most of the time is waiting for the file system. */
+static void do_jobs(struct crew *crew, struct arena *mem)
+{
+    enum { WORKERS = 4, FEW = 32 };
+    struct worker worker[WORKERS];
+    const int n = crew->n < FEW ? 1 : WORKERS;
+    int started = 0;
+
+    for (int i = 0; i < n; i++)
+        worker[i] = (struct worker){ .crew = crew };
+    while (started < n - 1 && pthread_create(&worker[started].thread, NULL,
+                                             work, &worker[started]) == 0)
+        started++;
+    work(&worker[n - 1]);
+    for (int i = 0; i < started; i++)
+        pthread_join(worker[i].thread, NULL);
+    for (int i = 0; i < n; i++)
+        arena_join(mem, &worker[i].mem);
+}
+
+static void add_jobs(struct crew *crew, const struct experiment *x)
+{
+    const char *below = x->folder + strlen(crew->root) + 1;
+    struct path_list names;
+    struct err e = ERR_INIT;
+
+    if (path_list(&names, x->folder, &e) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        if (!store_is_run(names.name[i]) ||
+            strcmp(names.name[i], STORE_META) == 0)
+            continue;
+        GROW(crew->job, crew->n, crew->room);
+        crew->job[crew->n++] =
+            (struct job){ .x = x,
+                          .key = xasprintf("%s/%s", below, names.name[i]) };
+    }
+    path_list_clear(&names);
+}
+
+/* The cache is of all runs, so it is written only when all were looked at. */
+static void save_index(struct crew *crew)
+{
+    char **keys = xcalloc(crew->n, sizeof *keys);
+    size_t n = 0;
+
+    for (size_t i = 0; i < crew->n; i++)
+        if (crew->job[i].run.id)
+            keys[n++] = crew->job[i].key;
+    index_save(&crew->index, keys, n);
+    free(keys);
+}
 
 static int by_start(const void *a, const void *b)
 {
@@ -301,52 +469,38 @@ static int by_start(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static void load_experiment(struct runs *runs, const struct experiment *x,
-                            int flags)
+static void collect(struct runs *runs, struct crew *crew)
 {
-    struct path_list names;
-    struct err e = ERR_INIT;
-
-    if (path_list(&names, x->folder, &e) < 0)
-        return;
-    for (size_t i = 0; i < names.n; i++) {
-        char *folder = path_join(x->folder, names.name[i]);
-        char *meta = path_join(folder, STORE_META);
-
-        if (store_is_run(names.name[i]) && path_exists(meta)) {
-            struct run_info *run;
-
-            GROW(runs->run, runs->n, runs->room);
-            run = &runs->run[runs->n];
-            load_run(run, &runs->mem, x, folder, flags);
-            if (!run->deleted || (flags & LOAD_DELETED))
-                runs->n++;
-        }
-        free(meta);
-        free(folder);
+    runs->run = xcalloc(crew->n, sizeof *runs->run);
+    runs->room = crew->n;
+    for (size_t i = 0; i < crew->n; i++) {
+        if (crew->job[i].found)
+            runs->run[runs->n++] = crew->job[i].run;
+        free(crew->job[i].key);
     }
-    path_list_clear(&names);
+    free(crew->job);
+    if (runs->n > 1)
+        qsort(runs->run, runs->n, sizeof *runs->run, by_start);
 }
 
 int runs_load(struct runs *runs, const char *root, int flags, struct err *e)
 {
+    struct crew crew = { .root = root, .flags = flags };
     struct experiments all;
 
     *runs = (struct runs)RUNS_INIT;
     if (experiments_load(&all, root, e) < 0)
         return -1;
-    for (size_t i = 0; i < all.n; i++) {
-        struct experiment x = all.item[i];
-
-        if (x.deleted && !(flags & LOAD_DELETED))
-            continue;
-        x.id = arena_strdup(&runs->mem, x.id);
-        x.name = arena_strdup(&runs->mem, x.name);
-        load_experiment(runs, &x, flags);
-    }
+    for (size_t i = 0; i < all.n; i++)
+        if (!all.item[i].deleted || (flags & LOAD_DELETED))
+            add_jobs(&crew, &all.item[i]);
+    index_open(&crew.index, root);
+    do_jobs(&crew, &runs->mem);
+    save_index(&crew);
+    index_close(&crew.index, &runs->mem);
+    collect(runs, &crew);
+    arena_join(&runs->mem, &all.mem); /* names of experiments */
     experiments_free(&all);
-    if (runs->n > 1)
-        qsort(runs->run, runs->n, sizeof *runs->run, by_start);
     return 0;
 }
 

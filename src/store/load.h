@@ -69,6 +69,7 @@ struct run_info {
     struct metric_sum *metrics;
     struct input *inputs;
     const char *damage;         /* NULL when all is well */
+    const char *torn;           /* a file whose last line is not whole yet */
 };
 
 struct runs {

@@ -12,6 +12,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_lex.h \
 	%D%/fsck.c \
 	%D%/fsck.h \
+	%D%/index.c \
+	%D%/index.h \
 	%D%/input.c \
 	%D%/input.h \
 	%D%/key.c \
@@ -29,6 +31,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/names.h \
 	%D%/put.c \
 	%D%/put.h \
+	%D%/pack.c \
+	%D%/pack.h \
 	%D%/queue.c \
 	%D%/queue.h \
 	%D%/run.c \

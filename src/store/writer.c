@@ -247,7 +247,7 @@ static int mark_files(struct rewind *r, struct arena *mem, const char *folder,
                       struct err *e)
 {
     struct path_list keys;
-    int ret = key_list(&keys, folder, e);
+    int ret = key_list(&keys, NULL, folder, e);
 
     if (ret < 0)
         return -1;
@@ -417,7 +417,7 @@ static void recall_names(struct writer *w)
 
     for (int i = 0; i < KINDS; i++)
         names_init(&w->names[i], w->run, folders[i]);
-    if (key_list(&tags, folder, &e) == 0) {
+    if (key_list(&tags, NULL, folder, &e) == 0) {
         for (size_t i = 0; i < tags.n; i++)
             recall_name(w, folder, tags.name[i]);
         path_list_clear(&tags);

@@ -1,0 +1,40 @@
+#ifndef STORE_PACK_H
+#define STORE_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "store/load.h"
+
+/*
+ * pack - a run as bytes, for the index
+ *
+ * Numbers are as in memory: the bytes are for this machine.  Strings keep
+ * their NUL, so that what is unpacked may point at them; a NULL is told from
+ * an empty one.  Unpacking never goes over the end: `good` turns false, and
+ * all that follows is 0 or NULL.
+ */
+void pack_u32(struct buf *, uint32_t);
+void pack_i64(struct buf *, int64_t);
+void pack_real(struct buf *, double);
+void pack_bytes(struct buf *, const void *, size_t);
+void pack_text(struct buf *, const char *);     /* or NULL */
+/* What the files of a run say, not what follows from where they are. */
+void pack_run(struct buf *, const struct run_info *);
+
+struct unpack {
+    const char *at, *end;
+    bool good;
+};
+
+uint32_t unpack_u32(struct unpack *);
+int64_t unpack_i64(struct unpack *);
+double unpack_real(struct unpack *);
+const char *unpack_bytes(struct unpack *, uint32_t *n);
+const char *unpack_text(struct unpack *);
+bool unpack_run(struct unpack *, struct run_info *, struct arena *);
+
+#endif
