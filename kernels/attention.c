@@ -7,7 +7,7 @@
  * where m is dropout's mask, 0 or 1 / (1 - p).  Backwards, with
  * g(t,u) = m(t,u) dy(t).v(u),
  *
- *      ds = p (g - sum over u of p g)
+ *      ds = p (g - delta),   delta(t) = sum over u of p g = dy(t).y(t)
  *      dq(t) = scale sum ds k,   dk(u) = scale sum ds q,   dv(u) = sum m p dy
  */
 #include "config.h"
@@ -146,12 +146,11 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
     double *g = xcalloc((size_t)T, sizeof *g);
 
     (void)dev;
-    (void)y;
     (void)lse;
     for (int64_t i = 0; i < N * H; i++) {
         const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
         const int64_t q = place(a, n, h).q;
-        double mean = 0.0;
+        const double delta = dot(dy, i * D, y, i * D, D);
 
         probabilities(p, qkv, a, first, n, h);
         for (int64_t u = 0; u <= t; u++) {
@@ -159,13 +158,12 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
             const int64_t v = place(a, first + u, h).v;
 
             g[u] = m * dot(dy, i * D, qkv, v, D);
-            mean += p[u] * g[u];
             for (int64_t d = 0; d < D; d++)
                 sum[v + d] += m * p[u] * ref_get(dy, i * D + d);
         }
         for (int64_t u = 0; u <= t; u++) {
             const int64_t k = place(a, first + u, h).k;
-            const double ds = (double)a->scale * p[u] * (g[u] - mean);
+            const double ds = (double)a->scale * p[u] * (g[u] - delta);
 
             for (int64_t d = 0; d < D; d++) {
                 sum[q + d] += ds * ref_get(qkv, k + d);

@@ -9,9 +9,17 @@
  *
  * The kind is a constant where these are inlined.
  */
-VEC_FN vf bend_sigmoid(vf x)
+/*
+ * s = 1 / (1 + e^-x), and s (1 - s) for the slopes.  From e^-|x|, so nothing
+ * overflows and 1 - s loses no digits.
+ */
+VEC_FN vf bend_sigmoid(vf x, vf *slope)
 {
-    return 1.0f / (1.0f + vf_exp(-x));
+    const vf e = vf_exp(vf_select((vi)(x < 0.0f), x, -x));
+    const vf r = 1.0f / (1.0f + e);
+
+    *slope = e * r * r;
+    return vf_select((vi)(x < 0.0f), e * r, r);
 }
 
 /*
@@ -45,19 +53,19 @@ VEC_FN vf bend_inner(vf x)
 VEC_FN vf bend_value(enum act kind, vf x)
 {
     const vf zero = vf_set(0.0f);
-    vf bell;
+    vf slope;
 
     switch (kind) {
     case ACT_GELU:
-        return x * bend_phi(x, &bell);
+        return x * bend_phi(x, &slope);
     case ACT_GELU_TANH:
-        return x * bend_sigmoid(bend_inner(x));
+        return x * bend_sigmoid(bend_inner(x), &slope);
     case ACT_RELU:
         return vf_max(x, zero);
     case ACT_RELU2:
         return x * vf_max(x, zero);
     case ACT_SILU:
-        return x * bend_sigmoid(x);
+        return x * bend_sigmoid(x, &slope);
     }
     return x;
 }
@@ -65,24 +73,24 @@ VEC_FN vf bend_value(enum act kind, vf x)
 VEC_FN vf bend_slope(enum act kind, vf x)
 {
     const vf zero = vf_set(0.0f);
-    vf s, bell;
+    vf s, slope;
 
     switch (kind) {
     case ACT_GELU:
-        s = bend_phi(x, &bell);
-        return s + x * bell * 0.3989422804014327f;
+        s = bend_phi(x, &slope);
+        return s + x * slope * 0.3989422804014327f;
     case ACT_GELU_TANH:
-        s = bend_sigmoid(bend_inner(x));
-        return s + x * s * (1.0f - s) *
-                       (1.5957691216057308f + 0.2140644488178027f * x * x);
+        s = bend_sigmoid(bend_inner(x), &slope);
+        return s +
+               x * slope * (1.5957691216057308f + 0.2140644488178027f * x * x);
     case ACT_RELU:
         return vf_select((vi)(x <= 0.0f), zero,
                          vf_select((vi)(x == x), vf_set(1.0f), x));
     case ACT_RELU2:
         return 2.0f * vf_max(x, zero);
     case ACT_SILU:
-        s = bend_sigmoid(x);
-        return s * (1.0f + x * (1.0f - s));
+        s = bend_sigmoid(x, &slope);
+        return s + x * slope;
     }
     return x;
 }

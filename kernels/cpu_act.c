@@ -34,20 +34,9 @@ struct run {
 VEC_FN void add_to(enum dtype type, const struct run *r, int64_t at, vf v,
                    int64_t n)
 {
-    if (n >= VW) {
-        if (!r->fresh)
-            v += vf_get(r->out, type, at);
-        vf_put(r->out, type, at, v);
-    } else {
-        if (!r->fresh)
-            v += vf_get_n(r->out, type, at, n);
-        vf_put_n(r->out, type, at, v, n);
-    }
-}
-
-VEC_FN vf take(enum dtype type, const void *p, int64_t at, int64_t n)
-{
-    return n >= VW ? vf_get(p, type, at) : vf_get_n(p, type, at, n);
+    if (!r->fresh)
+        v += vf_take(r->out, type, at, n);
+    vf_give(r->out, type, at, v, n);
 }
 
 VEC_FN void slope_run(enum dtype type, enum act kind, const struct run *r)
@@ -56,8 +45,8 @@ VEC_FN void slope_run(enum dtype type, enum act kind, const struct run *r)
         const int64_t n = r->at + r->n - i;
 
         add_to(type, r, i,
-               bend_slope(kind, take(type, r->x, i, n)) *
-                   take(type, r->dy, i, n),
+               bend_slope(kind, vf_take(r->x, type, i, n)) *
+                   vf_take(r->dy, type, i, n),
                n);
     }
 }
@@ -66,10 +55,10 @@ VEC_FN void gate_run(enum dtype type, enum act kind, const struct run *r)
 {
     for (int64_t i = 0; i < r->n; i += VW) {
         const int64_t n = r->n - i;
-        const vf gate = take(type, r->x, r->gate + i, n);
+        const vf gate = vf_take(r->x, type, r->gate + i, n);
 
         add_to(type, r, r->at + i,
-               bend_value(kind, gate) * take(type, r->x, r->up + i, n), n);
+               bend_value(kind, gate) * vf_take(r->x, type, r->up + i, n), n);
     }
 }
 
@@ -77,9 +66,9 @@ VEC_FN void gate_slope_run(enum dtype type, enum act kind, const struct run *r)
 {
     for (int64_t i = 0; i < r->n; i += VW) {
         const int64_t n = r->n - i;
-        const vf gate = take(type, r->x, r->gate + i, n);
-        const vf up = take(type, r->x, r->up + i, n);
-        const vf d = take(type, r->dy, r->at + i, n);
+        const vf gate = vf_take(r->x, type, r->gate + i, n);
+        const vf up = vf_take(r->x, type, r->up + i, n);
+        const vf d = vf_take(r->dy, type, r->at + i, n);
 
         add_to(type, r, r->gate + i, bend_slope(kind, gate) * up * d, n);
         add_to(type, r, r->up + i, bend_value(kind, gate) * d, n);

@@ -10,10 +10,10 @@
 
 /*
  * Sizes, in floats.  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
- * cache while GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
+ * cache while GEMM_GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
  * second; ROOM bounds each packed block.
  */
-enum { K_BLOCK = 384, GROUP = 384, ROOM = 1 << 20 };
+enum { K_BLOCK = 384, ROOM = 1 << 20 };
 
 /* Below this many multiplications more threads cost more than they bring. */
 static const double SMALL = 1 << 17;
@@ -144,22 +144,25 @@ VEC_FN void store_row(float *c, vf low, vf high, int64_t cols, bool add)
     }
 }
 
-/* rows is a constant where this is inlined, so acc lives in registers. */
-VEC_FN void tile(const int rows, float *c, int64_t c_down,
-                 const float *restrict a, const float *restrict b, int64_t cols,
-                 int64_t K, bool add)
+/*
+ * rows, and how far apart the numbers of A are, are constants where this is
+ * inlined: acc lives in registers.
+ */
+VEC_FN void tile(const int rows, const int down, const int right, float *c,
+                 int64_t c_down, const float *restrict a,
+                 const float *restrict b, int64_t cols, int64_t K, bool add)
 {
     vf acc[GEMM_MR][2];
 
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)
         acc[i][0] = acc[i][1] = vf_set(0.0f);
-    for (int64_t k = 0; k < K; k++, a += rows, b += GEMM_NR) {
+    for (int64_t k = 0; k < K; k++, a += right, b += GEMM_NR) {
         const vf low = vf_load(b), high = vf_load(b + VW);
 
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++) {
-            const vf x = vf_set(a[i]);
+            const vf x = vf_set(a[i * down]);
 
             acc[i][0] += x * low;
             acc[i][1] += x * high;
@@ -170,19 +173,35 @@ VEC_FN void tile(const int rows, float *c, int64_t c_down,
         store_row(c + i * c_down, acc[i][0], acc[i][1], cols, add);
 }
 
+#if defined(__AVX512F__)
+# define EACH_ROWS(X)                                                          \
+  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#else
+# define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#endif
+
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                int64_t rows, int64_t cols, int64_t K, bool add)
 {
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(n, c, c_down, a, b, cols, K, add);                                      \
+  tile(n, 1, n, c, c_down, a, b, cols, K, add);                                \
   return;
-        CASE(1)
-        CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
-#if defined(__AVX512F__)
-            CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
-#endif
+        EACH_ROWS(CASE)
+#undef CASE
+    }
+}
+
+void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
+                    int64_t rows, int64_t cols, int64_t K, bool add)
+{
+    switch (rows) {
+#define CASE(n)                                                                \
+ case n:                                                                       \
+  tile(n, GEMM_NR, 1, c, c_down, a, b, cols, K, add);                          \
+  return;
+        EACH_ROWS(CASE)
 #undef CASE
     }
 }
@@ -204,13 +223,13 @@ static struct plan plan(const struct gemm *g)
     p.n_rows =
         ceil_div(g->M, ceil_div(ROOM / p.k_block + 1, GEMM_MR) * GEMM_MR);
     p.rows = ceil_div(g->M, p.n_rows);
-    p.cols = ceil_div(ROOM / p.k_block + 1, GROUP) * GROUP;
+    p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = ceil_div(g->N, p.cols);
     return p;
 }
 
-size_t CPU(gemm_scratch)(const struct gemm *g)
+size_t gemm_scratch(const struct gemm *g)
 {
     const struct plan p = plan(g);
 
@@ -229,7 +248,7 @@ struct block {
 
 static int64_t panel_row(const struct block *b, int64_t panel)
 {
-    return b->rows * panel / b->panels;
+    return gemm_panel(b->rows, panel, b->panels);
 }
 
 static void pack_panel(const struct block *b, int64_t panel)
@@ -249,6 +268,17 @@ static void pack_cols(const struct block *b, int64_t piece)
                 min64(GEMM_NR, b->cols - col), b->from, b->K);
 }
 
+/* c(n) += bias(col + n) */
+static void add_bias(float *c, const struct tensor *bias, int64_t col,
+                     int64_t n)
+{
+    for (int64_t i = 0; i < n; i += VW)
+        vf_give(c, DT_F32, i,
+                vf_take(c, DT_F32, i, n - i) +
+                    vf_take(bias->data, bias->type, col + i, n - i),
+                n - i);
+}
+
 /* A tile that goes to 16-bit numbers, by way of floats. */
 static void tile_half(const struct block *b, int64_t row, int64_t col,
                       const float *pa, const float *pb, int64_t rows,
@@ -261,10 +291,14 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
-        for (int64_t j = 0; j < cols; j++) {
-            const float old = b->add ? num_get(g->c, g->c_type, at + j) : 0.0f;
+        if (g->bias)
+            add_bias(c + i * GEMM_NR, g->bias, col, cols);
+        for (int64_t j = 0; j < cols; j += VW) {
+            vf v = vf_load(c + i * GEMM_NR + j);
 
-            num_put(g->c, g->c_type, at + j, c[i * GEMM_NR + j] + old);
+            if (b->add)
+                v += vf_take(g->c, g->c_type, at + j, cols - j);
+            vf_give(g->c, g->c_type, at + j, v, cols - j);
         }
     }
 }
@@ -273,23 +307,28 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
 static void multiply(const struct block *b, int64_t panel, int64_t group)
 {
     const struct gemm *g = b->g;
-    const int64_t start = panel_row(b, panel);
+    const int64_t start = panel_row(b, panel), row = b->row + start;
     const int64_t rows = panel_row(b, panel + 1) - start;
-    const int64_t first = group * GROUP, end = min64(first + GROUP, b->cols);
+    const int64_t first = group * GEMM_GROUP;
+    const int64_t end = min64(first + GEMM_GROUP, b->cols);
     const float *pa = b->a + start * b->K;
-    const int64_t row = b->row + start;
+    float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
         const float *pb = b->b + col * b->K;
-        const int64_t cols = min64(GEMM_NR, end - col), at = b->col + col;
+        const int64_t cols = min64(GEMM_NR, end - col);
 
         if (g->c_type == DT_F32)
-            gemm_tile((float *)g->c + row * g->c_down + at, g->c_down, pa, pb,
-                      rows, cols, b->K, b->add);
+            gemm_tile(c + col, g->c_down, pa, pb, rows, cols, b->K, b->add);
         else
-            tile_half(b, row, at, pa, pb, rows, cols);
+            tile_half(b, row, b->col + col, pa, pb, rows, cols);
     }
-    if (b->last && g->after)
+    if (!b->last)
+        return;
+    for (int64_t i = 0; g->bias && g->c_type == DT_F32 && i < rows; i++)
+        add_bias(c + i * g->c_down + first, g->bias, b->col + first,
+                 end - first);
+    if (g->after)
         g->after(g->arg, row, b->col + first, rows, end - first);
 }
 
@@ -306,7 +345,7 @@ static void run_block(const struct block *b, struct team *team, bool pack_a)
 {
     const int64_t a_pieces = pack_a ? b->panels : 0;
     const int64_t b_pieces = ceil_div(b->cols, GEMM_NR);
-    const int64_t tasks = b->panels * ceil_div(b->cols, GROUP);
+    const int64_t tasks = b->panels * ceil_div(b->cols, GEMM_GROUP);
     int64_t i;
 
     while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
@@ -334,7 +373,7 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
     for (int64_t i = 0; i < p->n_rows; i++) {
         b.row = i * p->rows;
         b.rows = min64(p->rows, g->M - b.row);
-        b.panels = ceil_div(b.rows, GEMM_MR);
+        b.panels = gemm_panels(b.rows);
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
             b.K = min64(p->k_block, g->K - b.from);

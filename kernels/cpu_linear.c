@@ -10,7 +10,7 @@
 
 static void multiply(struct dev *dev, const struct gemm *g)
 {
-    void *scratch = cpu_scratch(dev, CPU(gemm_scratch)(g), "linear");
+    void *scratch = cpu_scratch(dev, gemm_scratch(g), "linear");
 
     if (scratch)
         gemm(dev, g, scratch);
@@ -27,84 +27,64 @@ static struct view turned(const struct tensor *t)
     return (struct view){ t->data, t->type, 1, tensor_cols(t) };
 }
 
-/* What happens to a rectangle of y when its sums are complete. */
-struct finish {
-    struct tensor *y, *pre;
-    const struct tensor *bias;
-    bool bend;
-    enum act kind;
-};
-
-/* y(n) += bias(col + n) */
-VEC_FN void add_bias(enum dtype type, void *y, const struct tensor *bias,
-                     int64_t col, int64_t n)
+static struct gemm forward(struct tensor *y, const struct tensor *x,
+                           const struct tensor *w, const struct tensor *b)
 {
-    const void *b = bias->data;
-    int64_t i = 0;
-
-    for (; i + VW <= n; i += VW)
-        vf_put(y, type, i, vf_get(y, type, i) + vf_get(b, bias->type, col + i));
-    if (i < n)
-        vf_put_n(y, type, i,
-                 vf_get_n(y, type, i, n - i) +
-                     vf_get_n(b, bias->type, col + i, n - i),
-                 n - i);
-}
-
-static void finish(void *arg, int64_t row, int64_t col, int64_t rows,
-                   int64_t cols)
-{
-    const struct finish *f = arg;
-    const struct tensor *out = f->pre ? f->pre : f->y;
-    const int64_t M = tensor_cols(out);
-    const int64_t size = (int64_t)dtype_size(out->type);
-
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t at = ((row + i) * M + col) * size;
-        char *pre = (char *)out->data + at, *y = (char *)f->y->data + at;
-
-        if (f->bias)
-            VEC_BY_TYPE(out->type, add_bias, pre, f->bias, col, cols);
-        if (f->bend)
-            rows_act(y, pre, out->type, cols, f->kind);
-    }
-}
-
-static void forward(struct dev *dev, struct finish *f, const struct tensor *x,
-                    const struct tensor *w, const struct tensor *b)
-{
-    struct tensor *out = f->pre ? f->pre : f->y;
     const int64_t M = w->dim[0];
 
-    assert(tensor_cols(out) == M && w->dim[1] == tensor_cols(x));
-    f->bias = b;
-    multiply(dev, &(struct gemm){
-                      .M = tensor_rows(x),
-                      .N = M,
-                      .K = tensor_cols(x),
-                      .a = by_rows(x),
-                      .b = turned(w),
-                      .c = out->data,
-                      .c_type = out->type,
-                      .c_down = M,
-                      .after = b || f->bend ? finish : NULL,
-                      .arg = f,
-                  });
+    assert(tensor_cols(y) == M && w->dim[1] == tensor_cols(x));
+    return (struct gemm){
+        .M = tensor_rows(x),
+        .N = M,
+        .K = tensor_cols(x),
+        .a = by_rows(x),
+        .b = turned(w),
+        .bias = b,
+        .c = y->data,
+        .c_type = y->type,
+        .c_down = M,
+    };
 }
 
 void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
                      const struct tensor *w, const struct tensor *b)
 {
-    forward(dev, &(struct finish){ .y = y }, x, w, b);
+    const struct gemm g = forward(y, x, w, b);
+
+    multiply(dev, &g);
+}
+
+/* A rectangle of y, from the sums that are complete there. */
+struct bend {
+    struct tensor *y, *pre;
+    enum act kind;
+};
+
+static void bend(void *arg, int64_t row, int64_t col, int64_t rows,
+                 int64_t cols)
+{
+    const struct bend *b = arg;
+    const int64_t M = tensor_cols(b->y);
+    const int64_t size = (int64_t)dtype_size(b->y->type);
+
+    for (int64_t i = row; i < row + rows; i++) {
+        const int64_t at = (i * M + col) * size;
+
+        rows_act((char *)b->y->data + at, (const char *)b->pre->data + at,
+                 b->y->type, cols, b->kind);
+    }
 }
 
 void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
                          const struct tensor *x, const struct tensor *w,
                          const struct tensor *b, enum act kind)
 {
-    forward(dev,
-            &(struct finish){ .y = y, .pre = pre, .bend = true, .kind = kind },
-            x, w, b);
+    struct bend arg = { .y = y, .pre = pre ? pre : y, .kind = kind };
+    struct gemm g = forward(arg.pre, x, w, b);
+
+    g.after = bend;
+    g.arg = &arg;
+    multiply(dev, &g);
 }
 
 void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,

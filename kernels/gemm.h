@@ -20,15 +20,18 @@
  * the same sum in the same order, whichever thread computes it.
  *
  * After the last block of K, `after` is called for each finished rectangle of
- * C, while it is in the cache: a bias, an activation.
+ * C, while it is in the cache: an activation, say.  A rectangle begins at a
+ * multiple of GEMM_GROUP columns and has that many, or what is left.
  *
  * The tile and the packing are also what attention is made of.
  */
 #if defined(CPU_ISA)
-# define gemm        CPU(gemm)
-# define gemm_tile   CPU(gemm_tile)
-# define gemm_pack_a CPU(gemm_pack_a)
-# define gemm_pack_b CPU(gemm_pack_b)
+# define gemm           CPU(gemm)
+# define gemm_scratch   CPU(gemm_scratch)
+# define gemm_tile      CPU(gemm_tile)
+# define gemm_tile_rows CPU(gemm_tile_rows)
+# define gemm_pack_a    CPU(gemm_pack_a)
+# define gemm_pack_b    CPU(gemm_pack_b)
 #endif
 
 #if defined(__AVX512F__)
@@ -38,6 +41,8 @@ enum { GEMM_MR = 6, GEMM_NR = 16 };
 #else
 enum { GEMM_MR = 6, GEMM_NR = 8 };
 #endif
+
+enum { GEMM_GROUP = 384 };
 
 /* Element (i, j) is at data[i * down + j * right]. */
 struct view {
@@ -52,7 +57,8 @@ struct gemm {
     void *c;
     enum dtype c_type;
     int64_t c_down;
-    bool add; /* to what C holds, instead of setting it */
+    bool add;                  /* to what C holds, instead of setting it */
+    const struct tensor *bias; /* (N), added to every row; or NULL */
     void (*after)(void *arg, int64_t row, int64_t col, int64_t rows,
                   int64_t cols);
     void *arg;
@@ -60,7 +66,7 @@ struct gemm {
 
 /* scratch: gemm_scratch() bytes. */
 void gemm(struct dev *, const struct gemm *, void *scratch);
-size_t CPU(gemm_scratch)(const struct gemm *);
+size_t gemm_scratch(const struct gemm *);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
 void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
@@ -72,5 +78,19 @@ void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
 /* c(rows, cols) [+]= packed a times packed b; cols <= GEMM_NR. */
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                int64_t rows, int64_t cols, int64_t K, bool add);
+/* The same with an A that lies in rows of GEMM_NR, as a packed B does. */
+void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
+                    int64_t rows, int64_t cols, int64_t K, bool add);
+
+/* Panel i of n into which `rows` rows of A are cut begins at this row. */
+static inline int64_t gemm_panels(int64_t rows)
+{
+    return (rows + GEMM_MR - 1) / GEMM_MR;
+}
+
+static inline int64_t gemm_panel(int64_t rows, int64_t i, int64_t n)
+{
+    return rows * i / n;
+}
 
 #endif

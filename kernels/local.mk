@@ -27,10 +27,17 @@ kernels_libkernels_a_CFLAGS = $(AM_CFLAGS)
 cpu_sources = \
 	%D%/bend.h \
 	%D%/cpu_act.c \
+	%D%/cpu_attention.c \
+	%D%/cpu_embed.c \
 	%D%/cpu_gemm.c \
+	%D%/cpu_head.c \
 	%D%/cpu_linear.c \
+	%D%/cpu_norm.c \
 	%D%/cpu_ops.c \
+	%D%/cpu_optim.c \
+	%D%/cpu_point.c \
 	%D%/cpu_rows.c \
+	%D%/drop.h \
 	%D%/gemm.h \
 	%D%/rows.h \
 	%D%/vec.h

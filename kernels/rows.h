@@ -19,12 +19,14 @@ void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act);
 /* out(C) += column sums of x(N,C). */
 void rows_sum_cols(struct dev *, struct tensor *out, const struct tensor *x);
 
+enum { ROWS_CHUNKS = 64 };
+
 /* Chunks of N rows, and where chunk i of n begins. */
 static inline int64_t rows_chunks(int64_t N)
 {
     const int64_t n = (N + 7) / 8;
 
-    return n < 64 ? n : 64;
+    return n < ROWS_CHUNKS ? n : ROWS_CHUNKS;
 }
 
 static inline int64_t rows_chunk(int64_t N, int64_t i, int64_t n)

@@ -250,6 +250,20 @@ VEC_FN void vf_put_n(void *p, enum dtype type, int64_t i, vf v, int64_t n)
     memcpy((uint16_t *)p + i, &h, (size_t)n * 2);
 }
 
+/* A vector at the end of a row: n numbers are left, perhaps fewer than VW. */
+VEC_FN vf vf_take(const void *p, enum dtype type, int64_t i, int64_t n)
+{
+    return n >= VW ? vf_get(p, type, i) : vf_get_n(p, type, i, n);
+}
+
+VEC_FN void vf_give(void *p, enum dtype type, int64_t i, vf v, int64_t n)
+{
+    if (n >= VW)
+        vf_put(p, type, i, v);
+    else
+        vf_put_n(p, type, i, v, n);
+}
+
 /* One number, the same way. */
 VEC_FN float num_get(const void *p, enum dtype type, int64_t i)
 {
