@@ -38,7 +38,8 @@ struct job {
     bool judged;      /* the status was looked at */
     bool body_counts; /* it is what was asked for */
     bool range_wrong, changed, too_long;
-    int64_t sent; /* of the file */
+    char *etag, *date; /* of this reply */
+    int64_t sent;      /* of the file */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -122,28 +123,41 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
     const char *colon = memchr(data, ':', n);
     const size_t name = colon ? (size_t)(colon - data) : 0;
     const char *value = data + name + 1;
-    char *text;
 
     (void)one;
     if (n > 5 && memcmp(data, "HTTP/", 5) == 0) { /* a new reply begins */
         j->range_wrong = false;
         keep(&j->reply->type, "", 0);
+        keep(&j->etag, "", 0);
+        keep(&j->date, "", 0);
     } else if (name == 4 && strncasecmp(data, "etag", 4) == 0) {
-        const char *was = j->reply->tag;
-
-        text = NULL;
-        keep(&text, value, n - name - 1);
-        j->changed = j->done && was && strcmp(was, text) != 0;
-        free(j->reply->tag);
-        j->reply->tag = text;
+        keep(&j->etag, value, n - name - 1);
+    } else if (name == 13 && strncasecmp(data, "last-modified", 13) == 0) {
+        keep(&j->date, value, n - name - 1);
     } else if (name == 12 && strncasecmp(data, "content-type", 12) == 0) {
         keep(&j->reply->type, value, n - name - 1);
     } else if (name == 13 && strncasecmp(data, "content-range", 13) == 0) {
-        text = xstrndup(value, n - name - 1);
+        char *text = xstrndup(value, n - name - 1);
+
         content_range(j, text);
         free(text);
     }
     return n;
+}
+
+/*
+ * Which version this is: a strong ETag, or else the date.  One that is not the
+ * version we have a part of is no use.
+ */
+static void compare_tags(struct job *j)
+{
+    const char *had = j->done ? j->reply->tag : j->call->tag;
+    const char *tag = j->etag && j->etag[0] == '"' ? j->etag : j->date;
+
+    if (j->call->from + j->done > 0)
+        j->changed = had && tag && *tag && strcmp(had, tag) != 0;
+    free(j->reply->tag);
+    j->reply->tag = tag && *tag ? xstrdup(tag) : NULL;
 }
 
 /* The first piece of a body: is it the thing itself, and from where on? */
@@ -155,13 +169,16 @@ static void judge(struct job *j)
     j->skip = 0;
     curl_easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &j->reply->status);
     j->body_counts = j->reply->status / 100 == 2;
+    if (j->body_counts)
+        compare_tags(j);
     curl_easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (j->reply->status == 206)
         return;
     j->range_wrong = false;
+    if (!j->body_counts)
+        return;
     j->reply->size = length;
-    if (j->body_counts)
-        j->skip = j->call->from + j->done;
+    j->skip = j->call->from + j->done;
 }
 
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
@@ -295,7 +312,7 @@ static struct curl_slist *make_headers(const struct job *j)
 
     for (; h && *h; h++)
         list = curl_slist_append(list, *h);
-    if (j->call->from + j->done > 0 && tag && tag[0] == '"') {
+    if (j->call->from + j->done > 0 && tag) {
         char *line = xasprintf("If-Range: %s", tag);
 
         list = curl_slist_append(list, line);
@@ -418,6 +435,7 @@ static enum outcome after(const struct job *j, CURLcode code, struct err *e)
         err_set(e, ERR_INTERRUPTED, "%s: stopped by a signal", call->url);
         return FAILED;
     }
+    r->changed = j->changed;
     if (j->too_long || j->changed || j->range_wrong) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
                 j->too_long  ? "the reply is too long"
@@ -468,17 +486,13 @@ static int wait_secs(double secs, struct err *e)
     return 0;
 }
 
-int http_do(struct http *h, const struct http_call *call,
-            struct http_reply *reply, struct err *e)
+static int do_job(struct http *h, struct job *j, struct err *e)
 {
-    struct job j = { .call = call, .reply = reply, .curl = h->curl };
-    struct err why = ERR_INIT;
-
-    http_reply_clear(reply);
     for (int tries = 1;; tries++) {
-        const int64_t had = j.done;
-        const CURLcode code = try_once(h, &j);
-        const enum outcome o = after(&j, code, &why);
+        const int64_t had = j->done;
+        struct err why = ERR_INIT;
+        const CURLcode code = try_once(h, j);
+        const enum outcome o = after(j, code, &why);
         double secs;
 
         if (o == DONE)
@@ -486,7 +500,7 @@ int http_do(struct http *h, const struct http_call *call,
         *e = why;
         if (o == FAILED)
             return -1;
-        if (j.done > had)
+        if (j->done > had)
             tries = 1; /* it went on, so patience begins anew */
         if (tries >= h->conf.tries)
             return tries == 1 ? -1
@@ -499,6 +513,19 @@ int http_do(struct http *h, const struct http_call *call,
         if (wait_secs(secs, e) < 0)
             return -1;
     }
+}
+
+int http_do(struct http *h, const struct http_call *call,
+            struct http_reply *reply, struct err *e)
+{
+    struct job j = { .call = call, .reply = reply, .curl = h->curl };
+    int ret;
+
+    http_reply_clear(reply);
+    ret = do_job(h, &j, e);
+    free(j.etag);
+    free(j.date);
+    return ret;
 }
 
 char *http_host(const char *url)

@@ -71,7 +71,7 @@ struct http_call {
     size_t len;
     bool once;
     int64_t from;               /* leave out so many bytes of what is there */
-    const char *tag;            /* and only if its ETag is still this one */
+    const char *tag;            /* and only if its tag is still this one */
     http_sink_fn *sink;
     void *arg;
     size_t max;                 /* bytes of r.body; 0: 64 MiB */
@@ -80,14 +80,15 @@ struct http_call {
 struct http_reply {
     long status;                /* the last one; 0 if nobody answered */
     struct buf body;
-    char *tag;                  /* ETag, or NULL */
+    char *tag;                  /* ETag, or else Last-Modified, or NULL */
     char *type;                 /* Content-Type, or NULL */
     int64_t size;               /* of the whole thing, or -1 */
     bool stopped;               /* by the sink */
+    bool changed;               /* failed: the tag is another one now */
     int tries;
 };
 
-#define HTTP_REPLY_INIT { 0, BUF_INIT, NULL, NULL, -1, false, 0 }
+#define HTTP_REPLY_INIT { 0, BUF_INIT, NULL, NULL, -1, false, false, 0 }
 
 struct http *http_open(const struct http_conf *, struct err *);
 void http_close(struct http *);         /* NULL is fine */

@@ -7,6 +7,8 @@
 
 /* clang-format off */
 static const struct cmd cmds[] = {
+    { "fetch", "NAME|URL...", "get corpora from servers", fetch_opts,
+      cmd_fetch },
     { "gather", "-o FOLDER", "collect text that this machine has",
       gather_opts, cmd_gather },
     { "info", "FILE...", "say what files of tokens or text hold",

@@ -72,9 +72,14 @@ DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
 gdata_SOURCES = \
+	%D%/catalog.c \
+	%D%/catalog.h \
+	%D%/cmd_fetch.c \
 	%D%/cmd_gather.c \
 	%D%/cmd_info.c \
 	%D%/cmd_ngram.c \
 	%D%/cmds.h \
+	%D%/fetch.c \
+	%D%/fetch.h \
 	%D%/gdata.c
 gdata_LDADD = $(DATA_LIBS)
