@@ -1,7 +1,10 @@
 # tests of the tokenizer
-check_PROGRAMS += t/split.t t/tokenizer.t
-test_programs += t/split.t t/tokenizer.t
+check_PROGRAMS += t/split.t t/tokenizer.t t/words.t
+test_programs += t/split.t t/tokenizer.t t/words.t
 t_split_t_SOURCES = %D%/split.c %D%/tap.h
 t_split_t_LDADD = $(DATA_LIBS)
 t_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/tap.h
 t_tokenizer_t_LDADD = $(DATA_LIBS)
+t_words_t_SOURCES = %D%/words.c %D%/tap.h
+t_words_t_LDADD = $(DATA_LIBS)
+dist_check_SCRIPTS += %D%/t3020-bpe.t

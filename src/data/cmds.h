@@ -9,11 +9,13 @@
  * To add one: write cmd_NAME.c, declare its two names here, list it in
  * gdata.c and local.mk, describe it in man/gdata.1.
  */
+extern const struct opt bpe_opts[];
 extern const struct opt fetch_opts[];
 extern const struct opt gather_opts[];
 extern const struct opt info_opts[];
 extern const struct opt ngram_opts[];
 
+int cmd_bpe(int argc, char **argv, struct err *);
 int cmd_fetch(int argc, char **argv, struct err *);
 int cmd_gather(int argc, char **argv, struct err *);
 int cmd_ngram(int argc, char **argv, struct err *);

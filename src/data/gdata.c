@@ -7,6 +7,8 @@
 
 /* clang-format off */
 static const struct cmd cmds[] = {
+    { "bpe", "-o FOLDER INPUT...", "learn a tokenizer from text",
+      bpe_opts, cmd_bpe },
     { "fetch", "NAME|URL...", "get corpora from servers", fetch_opts,
       cmd_fetch },
     { "gather", "-o FOLDER", "collect text that this machine has",

@@ -44,6 +44,8 @@ endif
 src_data_libdata_a_SOURCES += \
 	%D%/bpe.c \
 	%D%/bpe.h \
+	%D%/bpe_train.c \
+	%D%/bpe_train.h \
 	%D%/classes.c \
 	%D%/classes.h \
 	%D%/encoder.c \
@@ -59,7 +61,9 @@ src_data_libdata_a_SOURCES += \
 	%D%/tokfile_pickle.c \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \
-	%D%/utf8.h
+	%D%/utf8.h \
+	%D%/words.c \
+	%D%/words.h
 EXTRA_DIST += scripts/classes
 
 if X86_64
@@ -72,6 +76,7 @@ DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
 gdata_SOURCES = \
+	%D%/cmd_bpe.c \
 	%D%/catalog.c \
 	%D%/catalog.h \
 	%D%/cmd_fetch.c \
