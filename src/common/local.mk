@@ -30,6 +30,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/prog.h \
 	%D%/progress.c \
 	%D%/progress.h \
+	%D%/proto.c \
+	%D%/proto.h \
 	%D%/repr.c \
 	%D%/rng.h \
 	%D%/save.c \

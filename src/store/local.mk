@@ -41,6 +41,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/series.c \
 	%D%/store.c \
 	%D%/store.h \
+	%D%/tfevents.c \
+	%D%/tfevents.h \
 	%D%/writer.c \
 	%D%/writer.h
 

@@ -9,8 +9,10 @@ gtrack_SOURCES = \
 	%D%/cmd_diff.c \
 	%D%/cmd_edit.c \
 	%D%/cmd_exec.c \
+	%D%/cmd_export.c \
 	%D%/cmd_fsck.c \
 	%D%/cmd_hours.c \
+	%D%/cmd_import.c \
 	%D%/cmd_log.c \
 	%D%/cmd_ls.c \
 	%D%/cmd_metrics.c \
@@ -21,11 +23,18 @@ gtrack_SOURCES = \
 	%D%/cmd_where.c \
 	%D%/column.c \
 	%D%/column.h \
+	%D%/copy.c \
+	%D%/copy.h \
 	%D%/files.c \
 	%D%/files.h \
 	%D%/group.c \
 	%D%/group.h \
 	%D%/gtrack.c \
+	%D%/import_csv.c \
+	%D%/import_text.c \
+	%D%/import_wandb.c \
+	%D%/intake.c \
+	%D%/intake.h \
 	%D%/points.c \
 	%D%/points.h \
 	%D%/spark.c \

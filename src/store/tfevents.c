@@ -1,0 +1,312 @@
+#include "config.h"
+#include "store/tfevents.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/proto.h"
+
+/*
+ * A record: the length, 8 bytes, and its masked CRC, 4; the data and theirs.
+ * Event: 1 wall_time double, 2 step, 3 file_version, 5 Summary.  Summary: 1
+ * Value.  Value: 1 tag, 2 simple_value float, 8 tensor, 9 SummaryMetadata.
+ * (tensorflow/core/util/event.proto, framework/summary.proto)
+ */
+enum {
+    HEAD = 12,
+    TAIL = 4,
+    RECORD_MAX = 256 << 20,
+    DT_FLOAT = 1,
+    DT_DOUBLE = 2,
+    DT_STRING = 7
+};
+
+struct tfevents {
+    FILE *fp;
+    char *path;
+};
+
+/* CRCs of CRCs are weak, so TensorFlow turns them and adds a constant. */
+static uint32_t masked(const void *data, size_t n)
+{
+    const uint32_t crc = crc32c(data, n);
+
+    return (crc >> 15 | crc << 17) + 0xa282ead8u;
+}
+
+static void put_le(unsigned char *out, uint64_t x, int n)
+{
+    for (int i = 0; i < n; i++)
+        out[i] = (unsigned char)(x >> (8 * i));
+}
+
+static uint64_t get_le(const unsigned char *in, int n)
+{
+    uint64_t x = 0;
+
+    for (int i = 0; i < n; i++)
+        x |= (uint64_t)in[i] << (8 * i);
+    return x;
+}
+
+static void put_record(struct tfevents *t, const struct buf *event)
+{
+    unsigned char head[HEAD], tail[TAIL];
+
+    put_le(head, event->len, 8);
+    put_le(head + 8, masked(head, 8), 4);
+    put_le(tail, masked(event->s, event->len), 4);
+    fwrite(head, 1, sizeof head, t->fp);
+    fwrite(event->s, 1, event->len, t->fp);
+    fwrite(tail, 1, sizeof tail, t->fp);
+}
+
+static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
+                      const struct buf *value)
+{
+    struct buf event = BUF_INIT, summary = BUF_INIT;
+
+    proto_put_bytes(&summary, 1, value->s, value->len);
+    proto_put_double(&event, 1, (double)wall_ms / 1000);
+    proto_put_int(&event, 2, (uint64_t)step);
+    proto_put_bytes(&event, 5, summary.s, summary.len);
+    put_record(t, &event);
+    buf_clear(&event);
+    buf_clear(&summary);
+}
+
+struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
+                                 struct err *e)
+{
+    struct tfevents *t;
+    struct buf event = BUF_INIT;
+    char host[64] = "localhost";
+
+    if (path_make(folder, e) < 0)
+        return NULL;
+    gethostname(host, sizeof host - 1);
+    t = xcalloc(1, sizeof *t);
+    t->path = xasprintf("%s/events.out.tfevents.%lld.%s.gtrack", folder,
+                        (long long)(start_ms / 1000), host);
+    t->fp = fopen(t->path, "we");
+    if (!t->fp) {
+        err_sys(e, "cannot create %s", t->path);
+        free(t->path);
+        free(t);
+        return NULL;
+    }
+    proto_put_double(&event, 1, (double)start_ms / 1000);
+    proto_put_text(&event, 3, "brain.Event:2");
+    put_record(t, &event);
+    buf_clear(&event);
+    return t;
+}
+
+void tfevents_scalar(struct tfevents *t, const char *tag, int64_t step,
+                     int64_t wall_ms, double x)
+{
+    struct buf value = BUF_INIT;
+
+    proto_put_text(&value, 1, tag);
+    proto_put_float(&value, 2, (float)x);
+    put_event(t, step, wall_ms, &value);
+    buf_clear(&value);
+}
+
+void tfevents_text(struct tfevents *t, const char *tag, int64_t step,
+                   int64_t wall_ms, const char *text)
+{
+    struct buf value = BUF_INIT, tensor = BUF_INIT, plugin = BUF_INIT;
+    struct buf metadata = BUF_INIT, shape = BUF_INIT, dim = BUF_INIT;
+
+    proto_put_int(&dim, 1, 1);
+    proto_put_bytes(&shape, 2, dim.s, dim.len);
+    proto_put_int(&tensor, 1, DT_STRING);
+    proto_put_bytes(&tensor, 2, shape.s, shape.len);
+    proto_put_text(&tensor, 8, text);
+    proto_put_text(&plugin, 1, "text");
+    proto_put_bytes(&metadata, 1, plugin.s, plugin.len);
+    proto_put_text(&value, 1, tag);
+    proto_put_bytes(&value, 8, tensor.s, tensor.len);
+    proto_put_bytes(&value, 9, metadata.s, metadata.len);
+    put_event(t, step, wall_ms, &value);
+    buf_clear(&value);
+    buf_clear(&tensor);
+    buf_clear(&plugin);
+    buf_clear(&metadata);
+    buf_clear(&shape);
+    buf_clear(&dim);
+}
+
+int tfevents_flush(struct tfevents *t, struct err *e)
+{
+    if (fflush(t->fp) != 0 || ferror(t->fp))
+        return err_sys(e, "cannot write %s", t->path);
+    return 0;
+}
+
+int tfevents_close(struct tfevents *t, struct err *e)
+{
+    int ret;
+
+    if (!t)
+        return 0;
+    ret = tfevents_flush(t, e);
+    if (fclose(t->fp) != 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", t->path);
+    free(t->path);
+    free(t);
+    return ret;
+}
+
+/* ---- reading ---- */
+
+struct value {
+    char *tag;
+    double x;
+    bool is_scalar;
+};
+
+/* TensorProto: 1 dtype, 2 shape, 4 content, 5 float_val, 6 double_val. */
+static void take_tensor(struct proto in, struct value *v)
+{
+    struct proto_field f;
+    uint64_t type = 0;
+
+    while (proto_next(&in, &f)) {
+        if (f.number == 1) {
+            type = f.integer;
+        } else if (f.number == 4 && f.type == PROTO_BYTES) {
+            double wide;
+            float narrow;
+
+            if (type == DT_DOUBLE && f.n == sizeof wide) {
+                memcpy(&wide, f.bytes, sizeof wide);
+                v->x = wide;
+                v->is_scalar = true;
+            } else if (type == DT_FLOAT && f.n == sizeof narrow) {
+                memcpy(&narrow, f.bytes, sizeof narrow);
+                v->x = (double)narrow;
+                v->is_scalar = true;
+            }
+        } else if (f.number == 5 || f.number == 6) {
+            /* repeated and packed: of a scalar there is one */
+            if (f.type == PROTO_32 || f.type == PROTO_64) {
+                v->x = f.real;
+                v->is_scalar = true;
+            } else if (f.type == PROTO_BYTES && (f.n == 4 || f.n == 8)) {
+                double wide;
+                float narrow;
+
+                memcpy(&wide, f.bytes, f.n == 8 ? 8 : 0);
+                memcpy(&narrow, f.bytes, 4);
+                v->x = f.n == 8 ? wide : (double)narrow;
+                v->is_scalar = true;
+            }
+        }
+    }
+}
+
+static struct value take_scalar(struct proto in)
+{
+    struct value v = { NULL, 0, false };
+    struct proto_field f;
+
+    while (proto_next(&in, &f)) {
+        if (f.number == 1 && f.type == PROTO_BYTES) {
+            free(v.tag);
+            v.tag = xstrndup((const char *)f.bytes, f.n);
+        } else if (f.number == 2 && f.type == PROTO_32) {
+            v.x = f.real;
+            v.is_scalar = true;
+        } else if (f.number == 8 && f.type == PROTO_BYTES) {
+            take_tensor(proto_inside(&f), &v);
+        }
+    }
+    return v;
+}
+
+static int take_event(struct proto in, tfevents_fn *fn, void *arg,
+                      struct err *e)
+{
+    struct proto_field f, value;
+    int64_t step = 0, ms = 0;
+    int ret = 0;
+
+    while (ret == 0 && proto_next(&in, &f)) {
+        struct proto summary;
+
+        if (f.number == 1 && f.type == PROTO_64)
+            ms = (int64_t)(f.real * 1000 + 0.5);
+        else if (f.number == 2)
+            step = (int64_t)f.integer;
+        if (f.number != 5 || f.type != PROTO_BYTES)
+            continue;
+        summary = proto_inside(&f);
+        while (ret == 0 && proto_next(&summary, &value)) {
+            struct value v;
+
+            if (value.number != 1 || value.type != PROTO_BYTES)
+                continue;
+            v = take_scalar(proto_inside(&value));
+            if (v.tag && v.is_scalar)
+                ret = fn(arg, v.tag, step, ms, v.x, e);
+            free(v.tag);
+        }
+    }
+    return ret;
+}
+
+int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    unsigned char head[HEAD], *data = NULL;
+    size_t room = 0;
+    int64_t at = 0;
+    int ret = 0;
+
+    if (!fp) {
+        err_sys(e, "cannot read %s", path);
+        if (e->sys == ENOENT)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    while (ret == 0 && fread(head, 1, HEAD, fp) == HEAD) {
+        const uint64_t n = get_le(head, 8);
+
+        if (get_le(head + 8, 4) != masked(head, 8) || n > RECORD_MAX) {
+            ret = err_set(e, ERR_INPUT,
+                          "%s: no record of TensorBoard's at "
+                          "byte %lld",
+                          path, (long long)at);
+            break;
+        }
+        if (n + TAIL > room) {
+            room = (size_t)n + TAIL;
+            free(data);
+            data = mem_alloc(room, 1, path, e);
+            if (!data) {
+                ret = -1;
+                break;
+            }
+        }
+        if (fread(data, 1, n + TAIL, fp) != n + TAIL)
+            break; /* not whole yet */
+        if (get_le(data + n, 4) != masked(data, n))
+            ret = err_set(e, ERR_INPUT, "%s: wrong checksum at byte %lld", path,
+                          (long long)at);
+        else
+            ret =
+                take_event((struct proto){ data, data + n, false }, fn, arg, e);
+        at += (int64_t)n + HEAD + TAIL;
+    }
+    free(data);
+    fclose(fp);
+    return ret;
+}

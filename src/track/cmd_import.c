@@ -1,0 +1,249 @@
+#include "config.h"
+#include "track/track.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/path.h"
+#include "store/store.h"
+#include "store/tfevents.h"
+#include "track/copy.h"
+#include "track/files.h"
+#include "track/intake.h"
+
+static const char *format, *experiment, *name;
+
+const struct opt opts_import[] = {
+    TRACK_OPTS,
+    { 'f', "from", "format", OPT_STRING, &format,
+      "mlflow, tensorboard, wandb, csv, jsonl, llmc or nanogpt; told from the "
+      "file by default" },
+    { 'e', "experiment", "name", OPT_STRING, &experiment,
+      "into this experiment" },
+    { 0, "name", "name", OPT_STRING, &name, "call the run so" },
+    { 0 }
+};
+
+/* ---- MLflow's file store: runs as they are ---- */
+
+int import_mlflow(struct import_job *job, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret = runs_load(&runs, job->path, 0, e);
+
+    for (size_t i = 0; i < runs.n && ret == 0; i++) {
+        bool copied;
+
+        if (job->experiment)
+            runs.run[i].experiment = job->experiment;
+        ret = copy_run(&runs.run[i], job->root, &copied, e);
+        job->runs += copied;
+        job->there += !copied;
+        for (size_t j = 0; copied && j < runs.run[i].n_metrics; j++)
+            job->points += (size_t)runs.run[i].metrics[j].count;
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+/* ---- TensorBoard: a folder of event files is a run ---- */
+
+static int tensorboard_scalar(void *arg, const char *tag, int64_t step,
+                              int64_t ms, double value, struct err *e)
+{
+    (void)e;
+    intake_point(arg, tag, step, ms, value);
+    return 0;
+}
+
+/* All event files of one folder; files are in order of their time. */
+static int tensorboard_folder(struct import_job *job, const char *folder,
+                              const struct files *f, struct err *e)
+{
+    char *at = path_join(job->path, folder);
+    char *source = store_absolute(at);
+    struct intake in;
+    int ret = 0;
+
+    intake_init(&in, source);
+    intake_name(&in, strcmp(folder, ".") == 0 ? path_name(source) : folder);
+    for (size_t i = 0; i < f->n && ret == 0; i++) {
+        char *parent = path_parent(f->item[i].path);
+
+        if (strcmp(parent, folder) == 0 &&
+            strstr(path_name(f->item[i].path), "tfevents")) {
+            char *path = path_join(job->path, f->item[i].path);
+
+            ret = tfevents_read(path, tensorboard_scalar, &in, e);
+            free(path);
+        }
+        free(parent);
+    }
+    if (ret == 0 && intake_points(&in))
+        ret = import_done(job, &in, e);
+    intake_clear(&in);
+    free(source);
+    free(at);
+    return ret;
+}
+
+int import_tensorboard(struct import_job *job, struct err *e)
+{
+    struct files f;
+    int ret = 0;
+
+    if (!path_is_folder(job->path)) {
+        struct intake in;
+        char *source = store_absolute(job->path);
+
+        intake_init(&in, source);
+        ret = tfevents_read(job->path, tensorboard_scalar, &in, e);
+        if (ret == 0)
+            ret = import_done(job, &in, e);
+        intake_clear(&in);
+        free(source);
+        return ret;
+    }
+    if (files_list(&f, job->path, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f.n && ret == 0; i++) {
+        char *parent = path_parent(f.item[i].path);
+        bool seen = false;
+
+        for (size_t k = 0; k < i && !seen; k++) {
+            char *other = path_parent(f.item[k].path);
+
+            seen = strcmp(other, parent) == 0;
+            free(other);
+        }
+        if (!seen)
+            ret = tensorboard_folder(job, parent, &f, e);
+        free(parent);
+    }
+    if (ret == 0 && job->runs + job->there == 0)
+        ret = err_set(e, ERR_INPUT, "%s: no scalar of TensorBoard's in it",
+                      job->path);
+    files_clear(&f);
+    return ret;
+}
+
+/* ---- which is it? ---- */
+
+static bool has_file_like(const char *folder, const char *part)
+{
+    struct files f;
+    struct err ignored = ERR_INIT;
+    bool found = false;
+
+    if (files_list(&f, folder, &ignored) < 0)
+        return false;
+    for (size_t i = 0; i < f.n && !found; i++)
+        found = strstr(path_name(f.item[i].path), part) != NULL;
+    files_clear(&f);
+    return found;
+}
+
+static bool ends_in(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* A log tells by one of its first lines whose it is. */
+static const char *sniff(const char *path)
+{
+    FILE *fp = fopen(path, "re");
+    const char *found = NULL;
+    char line[4096];
+
+    for (int i = 0; fp && !found && i < 1000; i++) {
+        long long step;
+        char word[16];
+
+        if (!fgets(line, sizeof line, fp))
+            break;
+        if (strncmp(line, "s:", 2) == 0 &&
+            (strstr(line, " tel:") || strstr(line, " trl:") ||
+             strstr(line, " hel:")))
+            found = "llmc";
+        else if (sscanf(line, "iter %lld: loss", &step) == 1 ||
+                 (sscanf(line, "step %lld", &step) == 1 &&
+                  strstr(line, "loss")) ||
+                 (sscanf(line, "%lld %15s", &step, word) == 2 &&
+                  (strcmp(word, "train") == 0 || strcmp(word, "val") == 0 ||
+                   strcmp(word, "hella") == 0)))
+            found = "nanogpt";
+        else if (line[0] == '{')
+            found = "jsonl";
+    }
+    if (fp)
+        fclose(fp);
+    return found;
+}
+
+static const char *kind_of(const char *path)
+{
+    if (path_is_folder(path))
+        return has_file_like(path, "tfevents")   ? "tensorboard"
+               : has_file_like(path, STORE_META) ? "mlflow"
+                                                 : NULL;
+    if (ends_in(path, ".wandb"))
+        return "wandb";
+    if (strstr(path_name(path), "tfevents"))
+        return "tensorboard";
+    if (ends_in(path, ".csv") || ends_in(path, ".tsv"))
+        return "csv";
+    if (ends_in(path, ".jsonl"))
+        return "jsonl";
+    return sniff(path);
+}
+
+static int import_one(const char *path, struct import_job *job, struct err *e)
+{
+    static const struct {
+        const char *name;
+        import_fn *fn;
+    } formats[] = {
+        { "mlflow", import_mlflow },   { "tensorboard", import_tensorboard },
+        { "wandb", import_wandb },     { "csv", import_csv },
+        { "jsonl", import_jsonl },     { "llmc", import_llmc },
+        { "nanogpt", import_nanogpt },
+    };
+    const char *kind = format ? format : kind_of(path);
+
+    job->path = path;
+    if (!path_exists(path))
+        return err_set(e, ERR_MISSING, "there is no %s", path);
+    if (!kind)
+        return err_set(e, ERR_INPUT,
+                       "%s: cannot tell what it is; --from says "
+                       "it",
+                       path);
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (strcmp(kind, formats[i].name) == 0)
+            return formats[i].fn(job, e);
+    return err_set(e, ERR_USAGE,
+                   "--from wants mlflow, tensorboard, wandb, "
+                   "csv, jsonl, llmc or nanogpt, not '%s'",
+                   kind);
+}
+
+CMD(import)
+{
+    struct import_job job = { .root = track_store(),
+                              .experiment = experiment,
+                              .name = name };
+    int ret = 0;
+
+    if (track_words(argc, 1, -1, "import FILE|FOLDER...", e) < 0)
+        return -1;
+    for (int i = 0; i < argc && ret == 0; i++)
+        ret = import_one(argv[i], &job, e);
+    if (job.runs || job.there)
+        log_info("%zu runs with %zu points imported, %zu were there", job.runs,
+                 job.points, job.there);
+    return ret;
+}
