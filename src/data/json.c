@@ -104,7 +104,7 @@ int json_key(struct json *j, struct json_text *key, struct err *e)
 
     if (got <= 0)
         return got;
-    if (json_string(j, key, e) < 0 || expect(j, ':', e) < 0)
+    if (json_chars(j, key, e) < 0 || expect(j, ':', e) < 0)
         return -1;
     return 1;
 }
@@ -176,7 +176,7 @@ static int escape(struct json *j, struct err *e)
     return 0;
 }
 
-int json_string(struct json *j, struct json_text *out, struct err *e)
+int json_chars(struct json *j, struct json_text *out, struct err *e)
 {
     const char *from;
     bool plain = true;
@@ -289,7 +289,7 @@ int json_skip(struct json *j, struct err *e)
                 return -1;
         return got;
     case '"':
-        return json_string(j, &text, e);
+        return json_chars(j, &text, e);
     case '0':
         return skip_number(j, e);
     default:

@@ -52,7 +52,8 @@ char json_next(struct json *);
 int json_enter(struct json *, char open, struct err *);
 int json_key(struct json *, struct json_text *, struct err *); /* 0: closed */
 int json_item(struct json *, struct err *); /* 1: a value; 0: closed */
-int json_string(struct json *, struct json_text *, struct err *);
+/* (jansson has a json_string() of its own) */
+int json_chars(struct json *, struct json_text *, struct err *);
 int json_int(struct json *, int64_t *, struct err *);
 int json_bool(struct json *, bool *, struct err *);
 int json_skip(struct json *, struct err *); /* a value of any kind */

@@ -57,7 +57,7 @@ static int only_empty(struct reader *r, const char *what, struct err *e)
 
     if (json_next(&r->j) == 'n')
         return json_skip(&r->j, e);
-    if (json_string(&r->j, &text, e) < 0)
+    if (json_chars(&r->j, &text, e) < 0)
         return -1;
     return text.n > 0 ? refuse(r, e, what) : 0;
 }
@@ -74,7 +74,7 @@ static int added_token(struct reader *r, struct err *e)
         if (json_is(&key, "id")) {
             got = json_int(&r->j, &a.id, e);
         } else if (json_is(&key, "content")) {
-            got = json_string(&r->j, &text, e);
+            got = json_chars(&r->j, &text, e);
             if (got == 0) {
                 buf_add(&r->names, text.s, text.n);
                 a.len = text.n;
@@ -124,7 +124,7 @@ static int split_regex(struct reader *r, struct err *e)
     while ((got = json_key(&r->j, &key, e)) > 0) {
         if (!json_is(&key, "Regex"))
             return refuse(r, e, "a pre-tokenizer that splits at a string");
-        if (json_string(&r->j, &text, e) < 0)
+        if (json_chars(&r->j, &text, e) < 0)
             return -1;
         buf_trim(&r->bytes, 0);
         buf_add(&r->bytes, text.s, text.n);
@@ -167,7 +167,7 @@ static int pre_tokenizer(struct reader *r, struct err *e)
         return -1;
     while ((got = json_key(&r->j, &key, e)) > 0) {
         if (json_is(&key, "type")) {
-            got = json_string(&r->j, &text, e);
+            got = json_chars(&r->j, &text, e);
             byte_level = got == 0 && json_is(&text, "ByteLevel");
             if (got == 0 && !byte_level && !json_is(&text, "Sequence") &&
                 !json_is(&text, "Split"))
@@ -260,7 +260,7 @@ static int merge_pair(struct reader *r, int32_t id[2], struct err *e)
             return -1;
         if (got == 0)
             return json_fail(&r->j, e, "a merge has two names");
-        if (json_string(&r->j, &text, e) < 0 ||
+        if (json_chars(&r->j, &text, e) < 0 ||
             merge_name(r, text.s, text.n, &id[i], e) < 0)
             return -1;
     }
@@ -280,7 +280,7 @@ static int merge_text(struct reader *r, int32_t id[2], struct err *e)
     const char *space;
     size_t left;
 
-    if (json_string(&r->j, &text, e) < 0)
+    if (json_chars(&r->j, &text, e) < 0)
         return -1;
     space = memchr(text.s, ' ', text.n);
     if (!space)
@@ -319,7 +319,7 @@ static int model_field(struct reader *r, const struct json_text *key,
     struct json_text text;
 
     if (json_is(key, "type")) {
-        if (json_string(&r->j, &text, e) < 0)
+        if (json_chars(&r->j, &text, e) < 0)
             return -1;
         return json_is(&text, "BPE") ? 0 : refuse(r, e, "a model but BPE");
     }

@@ -12,8 +12,10 @@ enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
 static int64_t scored_before(const struct job *j, int64_t w)
 {
     const int64_t stride = j->set->eval.stride;
+    const bool overlap = stride > 0 && stride < j->gpt.T;
 
-    return w == 0 || stride == 0 || j->set->eval.random ? 0 : j->gpt.T - stride;
+    return overlap && !j->set->eval.random ? j->gpt.T - loader_fresh(j->val, w)
+                                           : 0;
 }
 
 /* n windows from w on; rows that are left over, and what does not count, have
