@@ -104,8 +104,10 @@ static void cpu_close(struct dev *dev)
 {
     struct cpu *cpu = dev->state;
 
-    if (cpu)
+    if (cpu) {
         free(cpu->scratch);
+        free(cpu->turns_table);
+    }
     free(cpu);
     dev->state = NULL;
 }
@@ -186,6 +188,13 @@ static char *cpu_describe(struct dev *dev, char *out, size_t room)
     return out;
 }
 
+static void mark_failed(struct dev *dev, const char *op)
+{
+    if (!dev->failed)
+        dev->failed_op = op;
+    dev->failed = 1;
+}
+
 void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
 {
     struct cpu *cpu = dev->state;
@@ -193,16 +202,28 @@ void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
 
     if (bytes > cpu->room) {
         free(cpu->scratch);
-        cpu->room = 0;
         cpu->scratch = cpu_alloc(dev, bytes, &e);
-        if (!cpu->scratch) {
-            dev->failed = 1;
-            dev->failed_op = op;
-            return NULL;
-        }
-        cpu->room = bytes;
+        cpu->room = cpu->scratch ? bytes : 0;
+        if (!cpu->scratch)
+            mark_failed(dev, op);
     }
     return cpu->scratch;
+}
+
+bool cpu_turns(struct dev *dev, int64_t n)
+{
+    struct cpu *cpu = dev->state;
+    struct err e = ERR_INIT;
+
+    if (n > cpu->turns_room) {
+        free(cpu->turns_table);
+        cpu->turns = (struct turns){ 0 };
+        cpu->turns_table = cpu_alloc(dev, (size_t)n * sizeof(float), &e);
+        cpu->turns_room = cpu->turns_table ? n : 0;
+        if (!cpu->turns_table)
+            mark_failed(dev, "rope");
+    }
+    return cpu->turns_table != NULL;
 }
 
 const struct dev_type cpu_dev = {

@@ -26,10 +26,19 @@ OPS(CPU_DECLARE)
 
 extern const struct ops avx512_ops, avx2_ops, plain_ops;
 
+/* Which angles of rotary positions a table holds. */
+struct turns {
+    int64_t T, D, from;
+    float theta;
+};
+
 struct cpu {
     const char *isa;
-    char *scratch; /* grows to the largest need, then stays */
+    char *scratch;              /* grows to the largest need, then stays */
     size_t room;
+    struct turns turns;
+    float *turns_table;
+    int64_t turns_room;
 };
 
 static inline int cpu_threads(const struct dev *dev)
@@ -43,5 +52,15 @@ static inline int cpu_threads(const struct dev *dev)
  * no step after the first allocates.  NULL marks the device as failed.
  */
 void *cpu_scratch(struct dev *, size_t bytes, const char *op);
+
+/* Room for n floats in turns_table, kept in the same way; false if there is
+ * none. */
+bool cpu_turns(struct dev *, int64_t n);
+
+static inline bool turns_equal(const struct turns *a, const struct turns *b)
+{
+    return a->T == b->T && a->D == b->D && a->from == b->from &&
+           !(a->theta < b->theta) && !(a->theta > b->theta);
+}
 
 #endif

@@ -128,19 +128,14 @@ void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
 
 /* ---- the tile ---------------------------------------------------------- */
 
-/* c += acc or c = acc, of the first cols columns. */
-VEC_FN void store_row(float *c, vf low, vf high, int64_t cols, bool add)
+/* c(rows, cols) += or = sum(rows, NR): a tile at the right edge of C. */
+static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
+                       int64_t cols, bool add)
 {
-    if (cols == GEMM_NR) {
-        vf_store(c, add ? vf_load(c) + low : low);
-        vf_store(c + VW, add ? vf_load(c + VW) + high : high);
-    } else if (cols < VW) {
-        vf_store_n(c, add ? vf_load_n(c, cols) + low : low, cols);
-    } else {
-        vf_store(c, add ? vf_load(c) + low : low);
-        if (cols > VW)
-            vf_store_n(c + VW, add ? vf_load_n(c + VW, cols - VW) + high : high,
-                       cols - VW);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            c[i * c_down + j] =
+                sum[i * GEMM_NR + j] + (add ? c[i * c_down + j] : 0.0f);
     }
 }
 
@@ -168,9 +163,26 @@ VEC_FN void tile(const int rows, const int down, const int right, float *c,
             acc[i][1] += x * high;
         }
     }
+    if (cols < GEMM_NR) {
+        float sum[GEMM_MR * GEMM_NR];
+
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-        store_row(c + i * c_down, acc[i][0], acc[i][1], cols, add);
+        for (int i = 0; i < rows; i++) {
+            vf_store(sum + i * GEMM_NR, acc[i][0]);
+            vf_store(sum + i * GEMM_NR + VW, acc[i][1]);
+        }
+        store_edge(c, c_down, sum, rows, cols, add);
+        return;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++, c += c_down) {
+        if (add) {
+            acc[i][0] += vf_load(c);
+            acc[i][1] += vf_load(c + VW);
+        }
+        vf_store(c, acc[i][0]);
+        vf_store(c + VW, acc[i][1]);
+    }
 }
 
 #if defined(__AVX512F__)

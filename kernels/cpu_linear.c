@@ -1,5 +1,6 @@
 /*
- * linear - on the CPU: three products, a bias, an activation
+ * linear - on the CPU: three products, a bias, an activation; and a few rows,
+ * as in sampling
  */
 #include "config.h"
 #include "kernels/gemm.h"
@@ -46,12 +47,101 @@ static struct gemm forward(struct tensor *y, const struct tensor *x,
     };
 }
 
+/*
+ * A few rows of x: then w is read once, and that is all the time it takes.
+ * FEW rows of w against n of x, each sum in a register.
+ */
+enum { FEW = 4, MAX_FEW = 8 };
+
+VEC_FN void few_dots(enum dtype type, const int n, struct tensor *y,
+                     const float *x, const struct tensor *w,
+                     const struct tensor *b, int64_t row, int64_t m,
+                     int64_t rows)
+{
+    const int64_t C = w->dim[1], M = w->dim[0];
+    vf sum[4][FEW];
+
+#pragma GCC unroll 4
+    for (int i = 0; i < n; i++) {
+#pragma GCC unroll 4
+        for (int j = 0; j < FEW; j++)
+            sum[i][j] = vf_set(0.0f);
+    }
+    for (int64_t c = 0; c < C; c += VW) {
+        vf v[FEW];
+
+#pragma GCC unroll 4
+        for (int j = 0; j < FEW; j++)
+            v[j] =
+                vf_take(w->data, type, (j < rows ? m + j : m) * C + c, C - c);
+#pragma GCC unroll 4
+        for (int i = 0; i < n; i++) {
+            const vf u = vf_take(x, DT_F32, (row + i) * C + c, C - c);
+
+#pragma GCC unroll 4
+            for (int j = 0; j < FEW; j++)
+                sum[i][j] += u * v[j];
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int64_t j = 0; j < rows; j++) {
+            float s = vf_sum(sum[i][j]);
+
+            if (b)
+                s += num_get(b->data, b->type, m + j);
+            num_put(y->data, y->type, (row + i) * M + m + j, s);
+        }
+    }
+}
+
+/* The rows of x by fours, twos and ones, while the rows of w are near. */
+VEC_FN void few_rows(enum dtype type, struct tensor *y, const float *x,
+                     int64_t N, const struct tensor *w, const struct tensor *b,
+                     int64_t m, int64_t rows)
+{
+    int64_t i = 0;
+
+    for (; i + 4 <= N; i += 4)
+        few_dots(type, 4, y, x, w, b, i, m, rows);
+    for (; i + 2 <= N; i += 2)
+        few_dots(type, 2, y, x, w, b, i, m, rows);
+    if (i < N)
+        few_dots(type, 1, y, x, w, b, i, m, rows);
+}
+
+static void forward_few(struct dev *dev, struct tensor *y,
+                        const struct tensor *x, const struct tensor *w,
+                        const struct tensor *b)
+{
+    const int64_t M = w->dim[0], N = tensor_rows(x), count = tensor_count(x);
+    const float *in = x->data;
+    float *room;
+
+    if (x->type != DT_F32) {
+        room = cpu_scratch(dev, (size_t)count * sizeof *room, "linear");
+        if (!room)
+            return;
+        for (int64_t i = 0; i < count; i += VW)
+            vf_give(room, DT_F32, i, vf_take(x->data, x->type, i, count - i),
+                    count - i);
+        in = room;
+    }
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(w) >   \
+                                                           4 * ROWS_PIECE)
+    for (int64_t m = 0; m < M; m += FEW)
+        VEC_BY_TYPE(w->type, few_rows, y, in, N, w, b, m,
+                    M - m < FEW ? M - m : FEW);
+}
+
 void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
                      const struct tensor *w, const struct tensor *b)
 {
     const struct gemm g = forward(y, x, w, b);
 
-    multiply(dev, &g);
+    if (g.M <= MAX_FEW)
+        forward_few(dev, y, x, w, b);
+    else
+        multiply(dev, &g);
 }
 
 /* A rectangle of y, from the sums that are complete there. */

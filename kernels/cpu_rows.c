@@ -1,32 +1,9 @@
 /*
- * rows - runs of numbers, and sums over rows
+ * rows - sums over rows
  */
 #include "config.h"
 #include "kernels/rows.h"
-#include "kernels/bend.h"
-
-VEC_FN void bend_run(enum dtype type, enum act kind, void *y, const void *x,
-                     int64_t n)
-{
-    int64_t i = 0;
-
-    for (; i + VW <= n; i += VW)
-        vf_put(y, type, i, bend_value(kind, vf_get(x, type, i)));
-    if (i < n)
-        vf_put_n(y, type, i, bend_value(kind, vf_get_n(x, type, i, n - i)),
-                 n - i);
-}
-
-VEC_FN void bend_type(enum act kind, enum dtype type, void *y, const void *x,
-                      int64_t n)
-{
-    VEC_BY_TYPE(type, bend_run, kind, y, x, n);
-}
-
-void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act kind)
-{
-    BEND_BY_KIND(kind, bend_type, type, y, x, n);
-}
+#include "kernels/vec.h"
 
 VEC_FN void sum_rows(enum dtype type, float *out, const void *x, int64_t C,
                      int64_t from, int64_t to)

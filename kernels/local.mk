@@ -31,7 +31,9 @@ cpu_sources = \
 	%D%/cpu_embed.c \
 	%D%/cpu_gemm.c \
 	%D%/cpu_head.c \
+	%D%/cpu_heads.c \
 	%D%/cpu_linear.c \
+	%D%/cpu_muon.c \
 	%D%/cpu_norm.c \
 	%D%/cpu_ops.c \
 	%D%/cpu_optim.c \

@@ -137,7 +137,10 @@ static void multiply(float *c, const float *a, const float *b, bool turned,
             for (int64_t k = 0; k < K; k++)
                 sum += (double)a[i * K + k] *
                        (double)b[turned ? j * K + k : k * S + j];
-            c[i * S + j] = (float)(alpha * sum + beta * (double)c[i * S + j]);
+            sum *= alpha;
+            if (beta < 0.0 || beta > 0.0)       /* else c holds nothing yet */
+                sum += beta * (double)c[i * S + j];
+            c[i * S + j] = (float)sum;
         }
     }
 }
