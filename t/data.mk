@@ -11,4 +11,5 @@ t_shard_t_SOURCES = %D%/shard.c %D%/tap.h
 t_shard_t_LDADD = $(DATA_LIBS)
 dist_check_SCRIPTS += %D%/t3010-gather.t
 dist_check_SCRIPTS += %D%/t3020-fetch.t
+dist_check_SCRIPTS += %D%/t3030-care.t
 EXTRA_DIST += %D%/httpd.pl

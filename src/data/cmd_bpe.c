@@ -17,7 +17,7 @@
 #include "data/utf8.h"
 
 static const char *output, *split_word = "gpt2", *ties_word = "hf";
-static const char *format_word = "auto", *field, *separator;
+static struct corpus_opts input;
 static int64_t vocab = 32768, least = 1;
 static int threads;
 static uint64_t memory = (uint64_t)1 << 30;
@@ -43,12 +43,7 @@ const struct opt bpe_opts[] = {
       "count with so many threads (one a processor)" },
     { 'm', "memory", "size", OPT_SIZE, &memory,
       "bytes to use for counting (1GiB)" },
-    { 0, "format", "name", OPT_STRING, &format_word,
-      "of the input: auto, text, jsonl or parquet" },
-    { 0, "field", "name", OPT_STRING, &field,
-      "the text's name in JSON and Parquet (text)" },
-    { 0, "separator", "text", OPT_STRING, &separator,
-      "what stands between documents of plain text" },
+    CORPUS_OPTS(input),
     { 0 }
 };
 
@@ -261,8 +256,7 @@ static struct tokenizer *make_bpe(struct worker *w, int n,
     return t;
 }
 
-static int check_options(struct bpe_train_conf *conf, struct corpus_conf *in,
-                         struct err *e)
+static int check_options(struct bpe_train_conf *conf, struct err *e)
 {
     const int split = split_from_name(split_word);
 
@@ -291,7 +285,7 @@ static int check_options(struct bpe_train_conf *conf, struct corpus_conf *in,
     conf->ties = strcmp(ties_word, "hf") == 0 ? TIES_HF : TIES_GREATEST;
     conf->vocab = vocab;
     conf->least = least;
-    return corpus_format_from(format_word, &in->format, e);
+    return 0;
 }
 
 /* The special tokens, <|endoftext|> first, each once. */
@@ -373,12 +367,7 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
 
 int cmd_bpe(int argc, char **argv, struct err *e)
 {
-    struct corpus_conf in = {
-        .path = argv,
-        .n = (size_t)argc,
-        .field = field,
-        .separator = separator,
-    };
+    struct corpus_conf in;
     struct bpe_train_conf conf = { 0 };
     struct corpus *corpus;
     const char **list = list_specials(&conf.n_specials, e);
@@ -387,7 +376,9 @@ int cmd_bpe(int argc, char **argv, struct err *e)
     if (!list)
         return -1;
     conf.special = list;
-    got = check_options(&conf, &in, e);
+    got = check_options(&conf, e);
+    if (got == 0)
+        got = corpus_conf_set(&in, &input, argv, argc, e);
     if (got == 0 && argc == 0)
         got = err_set(e, ERR_USAGE, "no files to learn from");
     if (got == 0 && (got = corpus_open(&corpus, &in, e)) == 0) {

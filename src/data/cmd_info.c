@@ -5,31 +5,160 @@
 #include "data/cmds.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "common/num.h"
+#include "common/mem.h"
+#include "common/table.h"
+#include "data/corpus.h"
+#include "data/files.h"
+#include "data/lock.h"
 #include "data/shard.h"
+#include "data/tokenizer.h"
 
-const struct opt info_opts[] = { { 0 } };
+static const char *tokenizer_path;
+static struct corpus_opts input;
+static int head = 100;
+static struct table_style style;
 
-static int show(const char *path, struct err *e)
+const struct opt info_opts[] = {
+    { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
+      "decode the first tokens, and count documents" },
+    { 'n', "head", "count", OPT_INT, &head, "decode COUNT tokens (100)" },
+    CORPUS_OPTS(input),
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct counts {
+    int64_t distinct, max, documents;
+};
+
+static struct counts count_ids(const struct shard *s, int32_t eot)
 {
-    struct shard s;
-    char count[NUM_TEXT];
+    struct counts c = { 0, -1, eot >= 0 ? 0 : -1 };
+    unsigned char *seen;
 
-    if (shard_open(&s, path, 0, e) < 0)
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t id = shard_id(s, i);
+
+        c.max = id > c.max ? id : c.max;
+        c.documents += eot >= 0 && id == eot;
+    }
+    if (c.max >= 1 << 24) { /* no vocabulary is so large */
+        c.distinct = -1;
+        return c;
+    }
+    seen = xcalloc((size_t)c.max + 1, 1);
+    for (int64_t i = 0; i < s->n; i++) {
+        c.distinct += !seen[shard_id(s, i)];
+        seen[shard_id(s, i)] = 1;
+    }
+    free(seen);
+    return c;
+}
+
+static void int_or_none(struct table *t, int64_t n)
+{
+    if (n < 0)
+        table_none(t);
+    else
+        table_int(t, n);
+}
+
+static void print_head(const struct shard *s, const struct tokenizer *tok)
+{
+    const int64_t n = s->n < head ? s->n : head;
+    int32_t *ids = xmalloc((size_t)n * sizeof *ids);
+    struct buf text = BUF_INIT;
+
+    shard_copy(s, 0, n, ids);
+    tokenizer_decode(tok, ids, (size_t)n, &text);
+    printf("%s begins:\n%s\n\n", s->path, text.s);
+    buf_clear(&text);
+    free(ids);
+}
+
+static int show_tokens(struct table *t, const char *path,
+                       const struct tokenizer *tok, struct err *e)
+{
+    char *format, sha256[SHA256_TEXT];
+    struct counts c;
+    struct shard s;
+    int64_t size;
+
+    if (lock_hash(path, sha256, &size, e) < 0 ||
+        shard_open(&s, path, tok ? shard_width(tokenizer_vocab(tok)) : 0, e) <
+            0)
         return -1;
-    printf("%s: %s, uint%d, %s tokens\n", path, shard_format_name(s.format),
-           8 * s.width, num_comma(count, s.n));
+    c = count_ids(&s, tok ? tokenizer_eot(tok) : -1);
+    format = xasprintf("%s uint%d", shard_format_name(s.format), 8 * s.width);
+    table_text(t, path);
+    table_text(t, format);
+    table_bytes(t, size);
+    table_int(t, s.n);
+    int_or_none(t, c.documents);
+    int_or_none(t, c.distinct);
+    int_or_none(t, c.max);
+    table_text(t, sha256);
+    free(format);
+    if (tok && head > 0)
+        print_head(&s, tok);
     shard_close(&s);
     return 0;
 }
 
+static int show_text(struct table *t, char *path, struct err *e)
+{
+    struct corpus_conf conf;
+    char sha256[SHA256_TEXT];
+    struct corpus_stats stats;
+    struct corpus *corpus;
+    struct block *b;
+    int64_t size;
+    int got;
+
+    if (lock_hash(path, sha256, &size, e) < 0 ||
+        corpus_conf_set(&conf, &input, &path, 1, e) < 0 ||
+        corpus_open(&corpus, &conf, e) < 0)
+        return -1;
+    while ((got = corpus_next(corpus, &b, e)) > 0)
+        corpus_done(corpus, b);
+    corpus_stats(corpus, &stats);
+    corpus_close(corpus);
+    table_text(t, path);
+    table_text(t, files_format(path) == CORPUS_JSONL ? "JSON Lines" : "text");
+    table_bytes(t, stats.text);
+    table_none(t);
+    table_int(t, stats.documents);
+    table_none(t);
+    table_none(t);
+    table_text(t, sha256);
+    return got;
+}
+
 int cmd_info(int argc, char **argv, struct err *e)
 {
+    static const char *const columns[] = { "file",    "format",    "bytes",
+                                           "tokens",  "documents", "distinct",
+                                           "largest", "sha256" };
+    struct table t = TABLE_INIT("gdata.info/1");
+    struct tokenizer *tok = NULL;
+    int ret = 0;
+
     if (argc == 0)
         return err_set(e, ERR_USAGE, "info of which file?");
-    for (int i = 0; i < argc; i++)
-        if (show(argv[i], e) < 0)
-            return -1;
-    return 0;
+    if (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(&t, columns[i]);
+    for (int i = 0; i < argc && ret == 0; i++)
+        ret = files_format(argv[i]) == CORPUS_AUTO && !input.input
+                  ? show_tokens(&t, argv[i], tok, e)
+                  : show_text(&t, argv[i], e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    table_clear(&t);
+    tokenizer_free(tok);
+    return ret;
 }

@@ -12,7 +12,7 @@
 #include "data/ngram.h"
 
 static struct opt_list train, val;
-static const char *field;
+static struct corpus_opts input;
 static int order = 3;
 
 const struct opt ngram_opts[] = {
@@ -20,8 +20,7 @@ const struct opt ngram_opts[] = {
     { 0, "val", "path", OPT_LIST, &val, "and predict PATH with it" },
     { 'n', "order", "bytes", OPT_INT, &order,
       "look at runs of BYTES bytes, 1 to 3 (3)" },
-    { 0, "field", "name", OPT_STRING, &field,
-      "the string of JSON to use (text)" },
+    CORPUS_OPTS(input),
     { 0 }
 };
 
@@ -35,15 +34,14 @@ struct sums {
 /* Parts of a document are taken for documents: one context in a million. */
 static int each(const struct opt_list *paths, struct sums *s, struct err *e)
 {
-    struct corpus_conf conf = { .path =
-                                    (char *const *)(const void *)paths->item,
-                                .n = paths->n,
-                                .field = field };
+    struct corpus_conf conf;
     struct corpus *corpus;
     struct block *b;
     int got;
 
-    if (corpus_open(&corpus, &conf, e) < 0)
+    if (corpus_conf_set(&conf, &input, (char *const *)(const void *)paths->item,
+                        (int)paths->n, e) < 0 ||
+        corpus_open(&corpus, &conf, e) < 0)
         return -1;
     while ((got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; i < b->n; i++) {

@@ -13,11 +13,19 @@ extern const struct opt bpe_opts[];
 extern const struct opt fetch_opts[];
 extern const struct opt gather_opts[];
 extern const struct opt info_opts[];
+extern const struct opt dedup_opts[];
+extern const struct opt leak_opts[];
+extern const struct opt lock_opts[];
+extern const struct opt verify_opts[];
 extern const struct opt ngram_opts[];
 
 int cmd_bpe(int argc, char **argv, struct err *);
 int cmd_fetch(int argc, char **argv, struct err *);
 int cmd_gather(int argc, char **argv, struct err *);
+int cmd_dedup(int argc, char **argv, struct err *);
+int cmd_leak(int argc, char **argv, struct err *);
+int cmd_lock(int argc, char **argv, struct err *);
+int cmd_verify(int argc, char **argv, struct err *);
 int cmd_ngram(int argc, char **argv, struct err *);
 int cmd_info(int argc, char **argv, struct err *);
 

@@ -121,8 +121,31 @@ const char *corpus_file(const struct corpus *, size_t i);
 uint64_t doc_key(const struct doc *);
 bool doc_in_share(const struct doc *, double share);
 
-/* "auto", "text", "jsonl", "parquet"; "lines", "files", "stop". */
-int corpus_format_from(const char *name, enum corpus_format *, struct err *);
-int corpus_bad_from(const char *name, enum corpus_bad *, struct err *);
+/*
+ * The options of a command that reads text; they are the same everywhere:
+ *
+ *      static struct corpus_opts input;
+ *      const struct opt x_opts[] = { CORPUS_OPTS(input), { 0 } };
+ *
+ *      if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
+ */
+struct corpus_opts {
+    const char *input, *field, *separator, *bad;
+};
+
+/* clang-format off */
+#define CORPUS_OPTS(o) \
+    { 0, "input", "kind", OPT_STRING, &(o).input, \
+      "read KIND: text, jsonl, parquet, or what the name tells (auto)" }, \
+    { 0, "field", "name", OPT_STRING, &(o).field, \
+      "the string of JSON, or column, that is the text (text)" }, \
+    { 0, "separator", "text", OPT_STRING, &(o).separator, \
+      "TEXT ends a document of plain text" }, \
+    { 0, "bad", "what", OPT_STRING, &(o).bad, \
+      "damage costs the lines, the rest of files, or is a stop (lines)" }
+/* clang-format on */
+
+int corpus_conf_set(struct corpus_conf *, const struct corpus_opts *,
+                    char *const *path, int n, struct err *);
 
 #endif

@@ -9,14 +9,22 @@
 static const struct cmd cmds[] = {
     { "bpe", "-o FOLDER INPUT...", "learn a tokenizer from text",
       bpe_opts, cmd_bpe },
+    { "dedup", "PATH...", "leave out documents that were there before",
+      dedup_opts, cmd_dedup },
     { "fetch", "NAME|URL...", "get corpora from servers", fetch_opts,
       cmd_fetch },
     { "gather", "-o FOLDER", "collect text that this machine has",
       gather_opts, cmd_gather },
     { "info", "FILE...", "say what files of tokens or text hold",
       info_opts, cmd_info },
+    { "leak", "--train PATH --eval PATH",
+      "find evaluation text in the training text", leak_opts, cmd_leak },
+    { "lock", "FILE...", "write down what the data are, by hash", lock_opts,
+      cmd_lock },
     { "ngram", "--train PATH --val PATH", "predict a text by runs of 3 bytes",
       ngram_opts, cmd_ngram },
+    { "verify", "FILE...", "compare files with a data.lock; check tokens",
+      verify_opts, cmd_verify },
     { 0 }
 };
 /* clang-format on */

@@ -42,10 +42,20 @@ bool hashset_add(struct hashset *s, uint64_t hash)
     return true;
 }
 
+size_t hashset_find(const struct hashset *s, uint64_t hash)
+{
+    size_t i;
+
+    hash += hash == 0;
+    if (!s->room)
+        return SIZE_MAX;
+    i = find(s, hash);
+    return s->slot[i] ? i : SIZE_MAX;
+}
+
 bool hashset_has(const struct hashset *s, uint64_t hash)
 {
-    hash += hash == 0;
-    return s->room && s->slot[find(s, hash)] == hash;
+    return hashset_find(s, hash) != SIZE_MAX;
 }
 
 void hashset_clear(struct hashset *s)

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "data/utf8.h"
+
 enum { DEPTH = 512 }; /* of nested arrays and objects */
 
 struct scan {
@@ -338,26 +340,44 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
     return 1;
 }
 
+/* How many bytes from p on may stand in a string as they are. */
+static size_t plain_run(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *start = p;
+
+    while (p < end && *p != '"' && *p != '\\' && *p >= 0x20) {
+        uint32_t c = 0;
+        const size_t n = *p < 0x80 ? 1 : utf8_next(p, end, &c);
+
+        if (c == UTF8_BAD)
+            break;
+        p += n;
+    }
+    return (size_t)(p - start);
+}
+
 void jsonl_escape(struct buf *b, const char *text, size_t n)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const uint8_t *p = (const uint8_t *)text, *end = p + n;
 
-    for (size_t i = 0; i < n; i++) {
-        const char c = text[i];
+    while (p < end) {
+        const size_t run = plain_run(p, end);
         const char *found;
-        size_t plain = i;
+        uint32_t c;
 
-        while (plain < n && text[plain] != '"' && text[plain] != '\\' &&
-               (unsigned char)text[plain] >= 0x20)
-            plain++;
-        if (plain > i) {
-            buf_add(b, text + i, plain - i);
-            i = plain - 1;
-        } else if (c && (found = strchr(from, c))) {
+        buf_add(b, p, run);
+        p += run;
+        if (p == end)
+            break;
+        found = *p && *p < 0x80 ? strchr(from, *p) : NULL;
+        if (found) {
             buf_char(b, '\\');
             buf_char(b, to[found - from]);
+            p++;
         } else {
-            buf_printf(b, "\\u%04x", (unsigned char)c);
+            p += utf8_next(p, end, &c);
+            buf_printf(b, "\\u%04x", c == UTF8_BAD ? UTF8_REPLACEMENT : c);
         }
     }
 }

@@ -20,7 +20,8 @@
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e);
 
-/* Append text, which is UTF-8, as it stands between the quotes of a string. */
+/* Append text as it stands between the quotes of a string; U+FFFD for bytes
+ * that are not UTF-8. */
 void jsonl_escape(struct buf *, const char *text, size_t n);
 
 #endif

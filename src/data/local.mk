@@ -6,6 +6,7 @@ src_data_libdata_a_SOURCES = \
 	%D%/batch.h \
 	%D%/corpus.c \
 	%D%/corpus.h \
+	%D%/corpus_opts.c \
 	%D%/cut.c \
 	%D%/cut.h \
 	%D%/files.c \
@@ -17,6 +18,10 @@ src_data_libdata_a_SOURCES = \
 	%D%/hashset.h \
 	%D%/jsonl.c \
 	%D%/jsonl.h \
+	%D%/leak.c \
+	%D%/leak.h \
+	%D%/lock.c \
+	%D%/lock.h \
 	%D%/ngram.c \
 	%D%/ngram.h \
 	%D%/parquet.h \
@@ -79,10 +84,14 @@ gdata_SOURCES = \
 	%D%/cmd_bpe.c \
 	%D%/catalog.c \
 	%D%/catalog.h \
+	%D%/cmd_dedup.c \
 	%D%/cmd_fetch.c \
 	%D%/cmd_gather.c \
 	%D%/cmd_info.c \
+	%D%/cmd_leak.c \
+	%D%/cmd_lock.c \
 	%D%/cmd_ngram.c \
+	%D%/cmd_verify.c \
 	%D%/cmds.h \
 	%D%/fetch.c \
 	%D%/fetch.h \

@@ -7,30 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the character at p, by Unicode's table 3-7; 0 if it is none. */
-static size_t utf8(const unsigned char *p, size_t n)
-{
-    static const struct {
-        unsigned char first, last, low, high, len;
-    } rows[] = {
-        { 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-        { 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-        { 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-        { 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (p[0] < rows[i].first || p[0] > rows[i].last)
-            continue;
-        if (n < rows[i].len || p[1] < rows[i].low || p[1] > rows[i].high)
-            return 0;
-        for (size_t k = 2; k < rows[i].len; k++)
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-        return rows[i].len;
-    }
-    return 0;
-}
+#include "data/utf8.h"
 
 static bool is_plain(unsigned char c)
 {
@@ -40,15 +17,18 @@ static bool is_plain(unsigned char c)
 
 bool prose_is_text(const char *text, size_t n)
 {
-    const unsigned char *p = (const unsigned char *)text;
-    size_t i = 0;
+    const uint8_t *p = (const uint8_t *)text, *end = p + n;
 
-    while (i < n) {
-        const size_t len = is_plain(p[i]) ? 1 : utf8(p + i, n - i);
+    while (p < end) {
+        uint32_t c;
 
-        if (!len)
+        if (is_plain(*p)) {
+            p++;
+            continue;
+        }
+        p += utf8_next(p, end, &c);
+        if (c < ' ' || c == 0x7f || c == UTF8_BAD)
             return false;
-        i += len;
     }
     return true;
 }

@@ -1,0 +1,155 @@
+/*
+ * gdata dedup - leave out documents that were there before
+ */
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/num.h"
+#include "common/save.h"
+#include "data/corpus.h"
+#include "data/hashset.h"
+#include "data/jsonl.h"
+
+static const char *output = "-";
+static struct corpus_opts input;
+static bool loose;
+
+const struct opt dedup_opts[] = {
+    { 'o', "output", "file", OPT_STRING, &output,
+      "write JSON Lines to FILE, - for standard output (-)" },
+    { 0, "loose", NULL, OPT_FLAG, &loose,
+      "compare letters and digits alone, whatever their case" },
+    CORPUS_OPTS(input),
+    { 0 }
+};
+
+enum { DOCUMENT_MAX = 1 << 30 };
+
+struct dedup {
+    FILE *fp;
+    struct hashset seen;
+    struct buf doc, line; /* a document in parts; a line of output */
+    int64_t kept, dropped, dropped_bytes;
+};
+
+/* Letters and digits of ASCII, in lower case; other bytes above 7f. */
+static void squeeze(struct buf *out, const char *text, size_t n)
+{
+    buf_trim(out, 0);
+    buf_room(out, n);
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        const unsigned char lower = c | 0x20;
+
+        if (c >= '0' && c <= '9')
+            out->s[out->len++] = (char)c;
+        else if (lower >= 'a' && lower <= 'z' && c < 0x80)
+            out->s[out->len++] = (char)lower;
+        else if (c >= 0x80)
+            out->s[out->len++] = (char)c;
+    }
+    out->s[out->len] = '\0';
+}
+
+static void take(struct dedup *d, const char *text, size_t n)
+{
+    uint64_t hash;
+
+    if (loose) {
+        squeeze(&d->line, text, n);
+        hash = hash128(d->line.s, d->line.len, 0).hi;
+    } else {
+        hash = hash128(text, n, 0).hi;
+    }
+    if (!hashset_add(&d->seen, hash)) {
+        d->dropped++;
+        d->dropped_bytes += (int64_t)n;
+        return;
+    }
+    d->kept++;
+    buf_trim(&d->line, 0);
+    buf_str(&d->line, "{\"text\":\"");
+    jsonl_escape(&d->line, text, n);
+    buf_str(&d->line, "\"}\n");
+    fwrite(d->line.s, 1, d->line.len, d->fp);
+}
+
+/* Documents in parts are put together first. */
+static int take_part(struct dedup *d, const struct block *b,
+                     const struct doc *doc, struct err *e)
+{
+    if (doc->begins && doc->ends) {
+        take(d, doc->text, doc->len);
+        return 0;
+    }
+    if (d->doc.len + doc->len > DOCUMENT_MAX)
+        return err_set(e, ERR_INPUT,
+                       "%s: a document of more than %d MiB; is there a "
+                       "--separator?",
+                       b->file, DOCUMENT_MAX >> 20);
+    buf_add(&d->doc, doc->text, doc->len);
+    if (doc->ends) {
+        take(d, d->doc.s, d->doc.len);
+        buf_trim(&d->doc, 0);
+    }
+    return 0;
+}
+
+static int run(struct dedup *d, struct corpus *corpus, struct err *e)
+{
+    struct block *b;
+    int got;
+
+    while ((got = corpus_next(corpus, &b, e)) > 0) {
+        for (size_t i = 0; i < b->n && got > 0; i++)
+            if (take_part(d, b, &b->doc[i], e) < 0)
+                got = -1;
+        corpus_done(corpus, b);
+        if (got < 0 || ferror(d->fp))
+            break;
+    }
+    return got < 0 ? -1 : 0;
+}
+
+int cmd_dedup(int argc, char **argv, struct err *e)
+{
+    const bool to_stdout = strcmp(output, "-") == 0;
+    struct corpus_conf conf;
+    struct dedup d = { stdout, HASHSET_INIT, BUF_INIT, BUF_INIT, 0, 0, 0 };
+    struct corpus *corpus = NULL;
+    struct save s = SAVE_INIT;
+    char kept[NUM_TEXT], dropped[NUM_TEXT], bytes[NUM_TEXT];
+    int ret = -1;
+
+    if (argc == 0)
+        return err_set(e, ERR_USAGE, "dedup which text?");
+    if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
+        return -1;
+    if (!to_stdout && save_open(&s, output, e) < 0)
+        return -1;
+    d.fp = to_stdout ? stdout : s.fp;
+    if (corpus_open(&corpus, &conf, e) < 0)
+        goto out;
+    if (run(&d, corpus, e) < 0)
+        goto out;
+    if (!to_stdout && save_commit(&s, e) < 0)
+        goto out;
+    log_info("%s documents kept, %s dropped (%s)", num_comma(kept, d.kept),
+             num_comma(dropped, d.dropped),
+             num_bytes(bytes, (double)d.dropped_bytes));
+    ret = 0;
+
+out:
+    corpus_close(corpus);
+    save_abandon(&s);
+    hashset_clear(&d.seen);
+    buf_clear(&d.doc);
+    buf_clear(&d.line);
+    return ret;
+}

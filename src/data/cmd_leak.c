@@ -1,0 +1,204 @@
+/*
+ * gdata leak - is what we evaluate on in what we train on?
+ */
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/table.h"
+#include "data/corpus.h"
+#include "data/leak.h"
+#include "data/lock.h"
+
+static struct opt_list train, eval;
+static const char *eval_field, *lock_file;
+static struct corpus_opts input;
+static int words = 13, show = 10;
+static struct table_style style;
+
+const struct opt leak_opts[] = {
+    { 't', "train", "path", OPT_LIST, &train, "PATH is training text" },
+    { 0, "eval", "path", OPT_LIST, &eval, "PATH is evaluation text" },
+    { 0, "lock", "file", OPT_STRING, &lock_file,
+      "take both from a data.lock, and look at the tokenizer's text too" },
+    { 'w', "words", "count", OPT_INT, &words,
+      "compare runs of COUNT words (13)" },
+    { 'n', "show", "count", OPT_INT, &show,
+      "list the COUNT documents that share most (10)" },
+    { 0, "eval-field", "name", OPT_STRING, &eval_field,
+      "the same for the evaluation text, if it is another" },
+    CORPUS_OPTS(input),
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+struct paths {
+    char **path;
+    size_t n, room;
+};
+
+static void add_path(struct paths *p, char *path)
+{
+    GROW(p->path, p->n, p->room);
+    p->path[p->n++] = path;
+}
+
+static void paths_clear(struct paths *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->path[i]);
+    free(p->path);
+}
+
+/* Documents that share most come first; of equals the first. */
+static int by_share(const void *a, const void *b)
+{
+    const struct leak_doc *x = *(const struct leak_doc *const *)a;
+    const struct leak_doc *y = *(const struct leak_doc *const *)b;
+    const double sx = x->whole ? 2 : (double)x->found / (double)x->runs;
+    const double sy = y->whole ? 2 : (double)y->found / (double)y->runs;
+
+    if (sx != sy)
+        return sx > sy ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+
+static int print(const struct leak_report *r, struct err *e)
+{
+    const struct leak_doc **doc = xcalloc((size_t)r->touched, sizeof *doc);
+    struct table t = TABLE_INIT("gdata.leak/1");
+    size_t n = 0;
+    int ret;
+
+    for (int64_t i = 0; i < r->documents; i++)
+        if (r->doc[i].whole || r->doc[i].found)
+            doc[n++] = &r->doc[i];
+    if (n)
+        qsort(doc, n, sizeof *doc, by_share);
+    table_column(&t, "file");
+    table_column(&t, "line");
+    table_column(&t, "runs");
+    table_column(&t, "shared");
+    table_column(&t, "document");
+    for (size_t i = 0; i < n && i < (size_t)show; i++) {
+        table_text(&t, doc[i]->file);
+        table_int(&t, doc[i]->line);
+        table_int(&t, doc[i]->runs);
+        table_int(&t, doc[i]->found);
+        table_text(&t, doc[i]->whole ? "whole" : "in part");
+        table_mark(&t, doc[i]->whole ? MARK_BAD : MARK_WARN);
+    }
+    ret = n ? table_print(&t, &style, e) : 0;
+    table_clear(&t);
+    free(doc);
+    return ret;
+}
+
+static int compare(const struct paths *trains, const struct paths *evals,
+                   int64_t *whole, struct err *e)
+{
+    struct corpus_conf train_conf, eval_conf;
+    struct leak *l = leak_new(words);
+    struct leak_report r;
+    char documents[NUM_TEXT], runs[NUM_TEXT];
+    int ret = -1;
+
+    if (corpus_conf_set(&train_conf, &input, trains->path, (int)trains->n, e) <
+            0 ||
+        corpus_conf_set(&eval_conf, &input, evals->path, (int)evals->n, e) < 0)
+        goto out;
+    if (eval_field)
+        eval_conf.field = eval_field;
+    if (leak_eval(l, &eval_conf, e) < 0 || leak_train(l, &train_conf, e) < 0)
+        goto out;
+    leak_report(l, &r);
+    if (print(&r, e) < 0)
+        goto out;
+    *whole = r.whole;
+    log_info("%lld of %s evaluation documents are in the training text whole, "
+             "%lld share a run of %d words; %lld of %s runs (%.3g%%)",
+             (long long)r.whole, num_comma(documents, r.documents),
+             (long long)r.touched, words, (long long)r.found,
+             num_comma(runs, r.runs),
+             r.runs ? 100 * (double)r.found / (double)r.runs : 0);
+    ret = 0;
+
+out:
+    leak_free(l);
+    return ret;
+}
+
+/* Text for evaluation that the tokenizer was trained on. */
+static int fitted(const struct lock *l)
+{
+    int found = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < l->n; k++)
+            if (l->entry[i].role == LOCK_EVAL && l->entry[k].role == LOCK_FIT &&
+                strcmp(l->entry[i].sha256, l->entry[k].sha256) == 0) {
+                log_error("the tokenizer was trained on the evaluation text "
+                          "%s (as %s)",
+                          l->entry[i].path, l->entry[k].path);
+                found++;
+            }
+    return found;
+}
+
+static int add_lock(struct paths *trains, struct paths *evals, int *fits,
+                    struct err *e)
+{
+    struct lock l;
+
+    if (lock_load(&l, lock_file, e) < 0)
+        return -1;
+    *fits = fitted(&l);
+    for (size_t i = 0; i < l.n; i++) {
+        if (l.entry[i].role == LOCK_TEXT)
+            add_path(trains, lock_path(&l, &l.entry[i]));
+        if (l.entry[i].role == LOCK_EVAL)
+            add_path(evals, lock_path(&l, &l.entry[i]));
+    }
+    lock_clear(&l);
+    return 0;
+}
+
+int cmd_leak(int argc, char **argv, struct err *e)
+{
+    struct paths trains = { NULL, 0, 0 }, evals = { NULL, 0, 0 };
+    int64_t whole = 0;
+    int ret = 0, fits = 0;
+
+    if (argc)
+        return err_set(e, ERR_USAGE, "is \"%s\" for --train or for --eval?",
+                       argv[0]);
+    if (words < 1 || words > 64)
+        return err_set(e, ERR_USAGE, "--words %d: 1 to 64", words);
+    for (size_t i = 0; i < train.n; i++)
+        add_path(&trains, xstrdup(train.item[i]));
+    for (size_t i = 0; i < eval.n; i++)
+        add_path(&evals, xstrdup(eval.item[i]));
+    if (lock_file)
+        ret = add_lock(&trains, &evals, &fits, e);
+    if (ret == 0 && (!trains.n || !evals.n))
+        ret = err_set(e, ERR_USAGE,
+                      "give --train and --eval, or a --lock with text and "
+                      "eval lines");
+    if (ret == 0)
+        ret = compare(&trains, &evals, &whole, e);
+    if (ret == 0 && whole)
+        ret = err_set(e, ERR_INPUT, "%lld evaluation %s in the training text",
+                      (long long)whole,
+                      whole == 1 ? "document is" : "documents are");
+    else if (ret == 0 && fits)
+        ret = err_set(e, ERR_INPUT, "the tokenizer has seen evaluation text");
+    paths_clear(&trains);
+    paths_clear(&evals);
+    return ret;
+}

@@ -1,0 +1,60 @@
+/*
+ * gdata lock - write down what the data are
+ */
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "data/lock.h"
+
+static const char *output = "data.lock", *command;
+static struct opt_list text, fit, eval, tokenizer;
+
+const struct opt lock_opts[] = {
+    { 'o', "output", "file", OPT_STRING, &output, "write FILE (data.lock)" },
+    { 0, "text", "path", OPT_LIST, &text,
+      "PATH is what the tokens were made from" },
+    { 0, "fit", "path", OPT_LIST, &fit,
+      "PATH is what the tokenizer was trained on" },
+    { 0, "eval", "path", OPT_LIST, &eval, "PATH is text for evaluation" },
+    { 'T', "tokenizer", "path", OPT_LIST, &tokenizer, "PATH is the tokenizer" },
+    { 0, "command", "text", OPT_STRING, &command,
+      "TEXT is the command that made the tokens" },
+    { 0 }
+};
+
+int cmd_lock(int argc, char **argv, struct err *e)
+{
+    const struct {
+        enum lock_role role;
+        const struct opt_list *paths;
+    } lists[] = {
+        { LOCK_TEXT, &text },
+        { LOCK_FIT, &fit },
+        { LOCK_EVAL, &eval },
+        { LOCK_TOKENIZER, &tokenizer },
+    };
+    struct lock l;
+    int ret = 0;
+
+    lock_init(&l, output);
+    l.command = command;
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (size_t k = 0; k < lists[i].paths->n && ret == 0; k++)
+            ret = lock_add(&l, lists[i].role, lists[i].paths->item[k], e);
+    for (int i = 0; i < argc && ret == 0; i++)
+        ret = lock_add(&l, LOCK_TOKENS, argv[i], e);
+    if (ret == 0 && l.n == 0)
+        ret = err_set(e, ERR_USAGE, "lock which files?");
+    if (ret == 0 && command && strchr(command, '\n'))
+        ret = err_set(e, ERR_USAGE, "--command must be one line");
+    if (ret == 0)
+        ret = lock_write(&l, output, e);
+    if (ret == 0)
+        log_info("%zu files in %s", l.n, output);
+    lock_clear(&l);
+    return ret;
+}

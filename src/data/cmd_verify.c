@@ -1,0 +1,133 @@
+/*
+ * gdata verify - are the data what they were, and are they whole?
+ */
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/table.h"
+#include "data/lock.h"
+#include "data/shard.h"
+
+static int64_t vocab;
+static struct table_style style;
+
+const struct opt verify_opts[] = { { 0, "vocab", "ids", OPT_LONG, &vocab,
+                                     "ids of token files must lie below IDS" },
+                                   TABLE_OPTS(style),
+                                   { 0 } };
+
+static void row(struct table *t, const char *path, const char *role,
+                const char *state, bool good)
+{
+    table_text(t, path);
+    table_text(t, role);
+    table_text(t, state);
+    table_mark(t, good ? MARK_GOOD : MARK_BAD);
+}
+
+/* What is the matter with an entry of a lock, or NULL. */
+static const char *difference(const char *path, const struct lock_entry *was)
+{
+    char sha256[SHA256_TEXT];
+    struct err e = ERR_INIT;
+    int64_t size;
+
+    if (lock_hash(path, sha256, &size, &e) < 0)
+        return e.kind == ERR_MISSING ? "missing" : "unreadable";
+    if (size != was->size)
+        return "another size";
+    return strcmp(sha256, was->sha256) == 0 ? NULL : "another content";
+}
+
+static int verify_lock(struct table *t, const char *path, int *bad,
+                       struct err *e)
+{
+    struct lock l;
+
+    if (lock_load(&l, path, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l.n; i++) {
+        char *file = lock_path(&l, &l.entry[i]);
+        const char *what = difference(file, &l.entry[i]);
+
+        row(t, file, lock_role_name(l.entry[i].role), what ? what : "same",
+            !what);
+        *bad += what != NULL;
+        free(file);
+    }
+    lock_clear(&l);
+    return 0;
+}
+
+/* The first id that no vocabulary of this size has, or -1. */
+static int64_t beyond(const struct shard *s)
+{
+    for (int64_t i = 0; vocab && i < s->n; i++)
+        if (shard_id(s, i) >= vocab)
+            return i;
+    return -1;
+}
+
+static void verify_shard(struct table *t, const char *path, int *bad)
+{
+    struct err e = ERR_INIT;
+    struct shard s;
+    int64_t at;
+
+    if (shard_open(&s, path, vocab ? shard_width(vocab) : 0, &e) < 0) {
+        log_error("%s", e.text);
+        row(t, path, "tokens", "damaged", false);
+        ++*bad;
+        return;
+    }
+    at = beyond(&s);
+    if (at >= 0) {
+        log_error("%s: token %lld is id %u, the vocabulary has %lld", path,
+                  (long long)at, shard_id(&s, at), (long long)vocab);
+        ++*bad;
+    }
+    row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole", at < 0);
+    shard_close(&s);
+}
+
+static bool is_lock(const char *path)
+{
+    const size_t n = strlen(path);
+
+    return n >= 5 && strcmp(path + n - 5, ".lock") == 0;
+}
+
+int cmd_verify(int argc, char **argv, struct err *e)
+{
+    struct table t = TABLE_INIT("gdata.verify/1");
+    int ret = 0, bad = 0;
+
+    if (argc == 0)
+        return err_set(e, ERR_USAGE, "verify which data.lock or token file?");
+    table_column(&t, "file");
+    table_column(&t, "role");
+    table_column(&t, "state");
+    for (int i = 0; i < argc && ret == 0; i++) {
+        if (!path_exists(argv[i]))
+            ret = err_set(e, ERR_MISSING, "no file %s", argv[i]);
+        else if (is_lock(argv[i]))
+            ret = verify_lock(&t, argv[i], &bad, e);
+        else
+            verify_shard(&t, argv[i], &bad);
+    }
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    table_clear(&t);
+    if (ret == 0 && bad)
+        ret = err_set(e, ERR_INPUT, "%d %s not as %s should be", bad,
+                      bad == 1 ? "file is" : "files are",
+                      bad == 1 ? "it" : "they");
+    return ret;
+}
