@@ -11,7 +11,8 @@
  *      f16     1 sign, 5 exponent, 10 mantissa: IEEE 754 binary16
  *
  * To 16 bits rounds to nearest, ties to even, subnormals included; what is too
- * large becomes infinity.  A NaN stays one, with its sign, and becomes quiet.
+ * large becomes infinity.  A NaN stays one, with its sign, and to 16 bits it
+ * becomes quiet.
  * The vector instructions agree with these bit for bit (t/half.c).
  */
 #if defined(__CUDACC__)
@@ -38,9 +39,7 @@ HALF_FN float float_from_bits(uint32_t u)
 
 HALF_FN float float_from_bf16(uint16_t h)
 {
-    const uint32_t quiet = (h & 0x7fffu) > 0x7f80u ? 0x400000u : 0u;
-
-    return float_from_bits((uint32_t)h << 16 | quiet);
+    return float_from_bits((uint32_t)h << 16);
 }
 
 HALF_FN uint16_t bf16_from_float(float f)

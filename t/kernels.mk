@@ -1,6 +1,11 @@
 # tests of the CPU's kernels
-check_PROGRAMS += t/kernels.t
-test_programs += t/kernels.t
+check_PROGRAMS += t/kernels.t t/kernels-same.t t/half.t
+test_programs += t/kernels.t t/kernels-same.t t/half.t
 t_kernels_t_SOURCES = %D%/kernels.c %D%/kernels.h %D%/kernels-grad.c \
 	%D%/kernels-ops.c %D%/tap.h
 t_kernels_t_LDADD = $(KERNELS_LIBS)
+t_kernels_same_t_SOURCES = %D%/kernels-same.c %D%/kernels.h \
+	%D%/kernels-ops.c %D%/tap.h
+t_kernels_same_t_LDADD = $(KERNELS_LIBS)
+t_half_t_SOURCES = %D%/half.c %D%/tap.h
+t_half_t_LDADD = $(KERNELS_LIBS)
