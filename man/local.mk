@@ -1,2 +1,3 @@
 # manuals
 dist_man_MANS += %D%/gdata.1
+dist_man_MANS += %D%/gplot.1

@@ -11,3 +11,8 @@ t_mkruns_LDADD = $(STORE_LIBS)
 
 dist_check_SCRIPTS += %D%/t6010-figures.t
 EXTRA_DIST += %D%/plot-lib.sh
+
+check_PROGRAMS += t/plot.t
+test_programs += t/plot.t
+t_plot_t_SOURCES = %D%/plot.c %D%/tap.h
+t_plot_t_LDADD = $(PLOT_LIBS)

@@ -95,20 +95,29 @@ double axis_place(const struct axis *a, double value)
     return log(value / a->lo) / log(a->hi / a->lo);
 }
 
+/* How uneven are the steps from one value to the next, or their logarithms?
+ * Standard deviation over mean. */
+static double unevenness(const double *v, size_t n, bool logs)
+{
+    double sum = 0, square = 0, mean;
+
+    for (size_t i = 1; i < n; i++) {
+        const double step = logs ? log(v[i] / v[i - 1]) : v[i] - v[i - 1];
+
+        sum += step;
+        square += step * step;
+    }
+    mean = sum / (double)(n - 1);
+    return sqrt(fmax(square / (double)(n - 1) - mean * mean, 0)) / mean;
+}
+
 bool axis_geometric(const double *v, size_t n)
 {
-    double least = INFINITY, most = 0;
-
-    if (n < 3 || v[0] <= 0)
-        return n == 2 && v[0] > 0 && v[1] >= 8 * v[0];
-    for (size_t i = 1; i < n; i++) {
-        const double ratio = v[i] / v[i - 1];
-
-        least = fmin(least, ratio);
-        most = fmax(most, ratio);
-    }
-    /* 1 2 5 10 and 1 3 10 count; 1 2 3 4 does not */
-    return least > 1.2 && (most / least < 1.8 || v[n - 1] > 50 * v[0]);
+    if (n < 2 || v[0] <= 0 || v[n - 1] <= v[0])
+        return false;
+    if (n == 2)
+        return v[1] >= 8 * v[0];
+    return unevenness(v, n, true) < unevenness(v, n, false) - 1e-6;
 }
 
 static void add_tick(struct axis *a, double at, const char *label)
@@ -139,13 +148,24 @@ static char *exponent_form(char *out, size_t size, double v, int digits)
     return out;
 }
 
+/* Digits after the point that a multiple of step needs. */
+static int digits_of(double step)
+{
+    int digits = (int)fmax(0, ceil(-log10(step) - 1e-9));
+
+    /* 2.5 needs one more than its power of ten says */
+    if (fabs(step * pow(10, digits) - round(step * pow(10, digits))) > 1e-6)
+        digits++;
+    return digits > 9 ? 9 : digits;
+}
+
 /* A tick of a count: 500, 1500, 20k, 2.5M. */
 static void count_label(char *out, size_t size, double v, double step,
                         double largest)
 {
     static const char *const unit[] = { "", "k", "M", "B", "T", "P", "E" };
     double div = 1;
-    int u = 0, digits;
+    int u = 0;
 
     while (largest >= 1e4 && largest / div >= 1000 && u < 6) {
         div *= 1000;
@@ -153,31 +173,23 @@ static void count_label(char *out, size_t size, double v, double step,
     }
     if (largest < 1e4)
         u = 0, div = 1;
-    digits = (int)fmax(0, ceil(-log10(step / div) - 1e-9));
     if (v == 0)
         snprintf(out, size, "0");
     else
-        snprintf(out, size, "%.*f%s", digits > 6 ? 6 : digits, v / div,
-                 unit[u]);
+        snprintf(out, size, "%.*f%s", digits_of(step / div), v / div, unit[u]);
 }
 
 static void plain_label(char *out, size_t size, double v, double step,
                         double largest)
 {
-    int digits = (int)fmax(0, ceil(-log10(step) - 1e-9));
+    const double unit = pow(10, floor(log10(fabs(v)) + 1e-9));
 
     if (fabs(v) < step * 1e-6)
         snprintf(out, size, "0");
     else if (largest < 1e-2 || largest >= 1e6)
-        exponent_form(out, size, v,
-                      (int)fmax(0, floor(log10(fabs(v)) + 1e-9) -
-                                       floor(log10(step) + 1e-9)));
+        exponent_form(out, size, v, digits_of(step / unit));
     else
-        snprintf(out, size, "%.*f", digits > 9 ? 9 : digits, v);
-    /* a step of 2.5 needs a digit more than its power of ten says */
-    if (digits < 9 && largest >= 1e-2 && largest < 1e6 &&
-        fabs(step * pow(10, digits) - round(step * pow(10, digits))) > 1e-6)
-        snprintf(out, size, "%.*f", digits + 1, v);
+        snprintf(out, size, "%.*f", digits_of(step), v);
 }
 
 static void number_label(const struct axis *a, char *out, size_t size, double v,
@@ -270,7 +282,8 @@ static void log_ticks(struct axis *a, struct arena *mem, int most)
         if (n <= most + 1)
             break;
     }
-    while ((to - from) / every > most)
+    while (floor(log10(hi) + 1e-9) - ceil(log10(lo) - 1e-9) >=
+           (double)(every * (most + 1)))
         every++;
     for (int d = from; d <= to; d++) {
         for (int m = 1; m < 10; m++) {
@@ -330,8 +343,8 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
     }
     unit = choose_factor(a);
     a->shown = unit ? arena_printf(mem, "%s (%s)", a->label, unit) : a->label;
-    a->tick = NULL;
-    a->n_ticks = a->tick_room = 0;
+    if (a->n_ticks)
+        return;
     if (most < 2)
         most = 2;
     if (a->scale == SCALE_LOG)
@@ -372,6 +385,8 @@ char *axis_value(char out[32], enum unit unit, double v)
         num_duration(out, v);
     else if (unit == UNIT_SECONDS)
         snprintf(out, 32, "%.3g ms", v * 1e3);
+    else if (unit == UNIT_COUNT && size < 1e7)
+        snprintf(out, 32, "%.0f", v);
     else if (unit == UNIT_COUNT)
         num_short(out, v);
     else if (unit == UNIT_PERCENT || unit == UNIT_FRACTION)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/log.h"
 #include "plot/axis.h"
 #include "plot/group.h"
 #include "plot/history.h"
@@ -59,8 +58,8 @@ struct job {
     const struct cast *cast;
     const struct request *r;
     struct table *summary;
-    bool lines_named; /* more than one line: say which */
-    size_t drawn;
+    bool lines_named;        /* more than one line: say which */
+    const struct kind *kind; /* NULL for metrics by name */
 };
 
 /* One curve to be. */
@@ -71,7 +70,8 @@ struct part {
     enum style style;
     int slot, dash;
     bool right;
-    bool marked; /* --mark is for the first line only */
+    bool planned; /* not to be smoothed */
+    bool marked;  /* --mark is for the first line only */
 };
 
 static void value_cell(struct table *t, enum unit unit, double v)
@@ -84,8 +84,7 @@ static void value_cell(struct table *t, enum unit unit, double v)
         table_text(t, axis_value(text, unit, v));
 }
 
-static void summarise(struct job *j, const struct run_info *run,
-                      const char *name, const char *key,
+static void summarise(struct job *j, const char *name, const char *key,
                       const struct history *h, enum unit unit)
 {
     const bool high = kind_high_is_good(key);
@@ -93,7 +92,6 @@ static void summarise(struct job *j, const struct run_info *run,
     int64_t best_step = 0, last_step = 0, bad = 0;
     struct table *t = j->summary;
 
-    (void)run;
     for (size_t i = 0; i < h->n; i++) {
         last = h->y[i];
         last_step = h->step[i];
@@ -168,8 +166,8 @@ static void draw(struct job *j, const struct part *part, struct history *h,
                  int attempt)
 {
     const char *label = label_of(j, part, attempt);
-    const bool smooth =
-        j->r->how.kind != SMOOTH_NONE && part->style == STYLE_LINE;
+    const bool smooth = j->r->how.kind != SMOOTH_NONE &&
+                        part->style == STYLE_LINE && !part->planned;
     char name[64];
 
     mark_bad(j->f, j->p, h, part->slot);
@@ -188,7 +186,6 @@ static void draw(struct job *j, const struct part *part, struct history *h,
     if (part->marked)
         mark_wanted(j->f, j->p, j->r, &j->cast->run[part->run], part->key, h,
                     part->slot);
-    j->drawn++;
 }
 
 static int draw_attempts(struct job *j, struct part *part, struct err *e)
@@ -232,7 +229,7 @@ static int draw_part(struct job *j, struct part *part, struct err *e)
     }
     if (ret < 0)
         return -1;
-    summarise(j, run, j->cast->name[part->run], part->key, &h, unit);
+    summarise(j, j->cast->name[part->run], part->key, &h, unit);
     if (j->r->attempts) {
         history_free(&h);
         return draw_attempts(j, part, e);
@@ -302,16 +299,17 @@ static int none_found(const struct kind *k, const struct cast *cast,
 }
 
 static int colour_of(const struct job *j, size_t run, int line, int rank,
-                     int n_ranks, bool points)
+                     int n_ranks)
 {
+    const int own = j->cast->slot[run];
+    const int step = n_ranks > 1 ? rank : line;
+
     /* A run alone spends its colours on lines, or on ranks; runs together
      * have one colour each. */
     if (j->cast->n > 1 && !j->r->stitch)
-        return j->cast->slot[run];
-    if (n_ranks > 1)
-        return j->cast->slot[run] + rank;
-    (void)points;
-    return j->cast->slot[run] + line;
+        return own;
+    return (own + step) % PALETTE_COLOURS +
+           step / PALETTE_COLOURS * PALETTE_COLOURS;
 }
 
 static int draw_line(struct job *j, const struct kind_line *l, int index,
@@ -328,18 +326,22 @@ static int draw_line(struct job *j, const struct kind_line *l, int index,
         for (size_t k = 0; k < n && ret == 0; k++) {
             char plain[256];
             const int rank = kind_rank(key[k], plain, sizeof plain);
-            struct part part = { i,        key[k],   l->label,
-                                 l->names, l->style, 0,
-                                 0,        false,    index == 0 && k == 0 };
+            struct part part = { .run = i,
+                                 .key = key[k],
+                                 .line = l->label,
+                                 .names = l->names,
+                                 .style = l->style,
+                                 .planned = j->kind && j->kind->planned,
+                                 .marked = index == 0 && k == 0 };
 
             if (n > 1) {
                 part.line =
                     arena_printf(&j->f->mem, "%s, rank %d", l->label, rank);
                 j->lines_named = true;
             }
-            part.slot = colour_of(j, i, index, (int)k, (int)n, false);
+            part.slot = colour_of(j, i, index, (int)k, (int)n);
             part.dash = together || n > 1 ? l->dash : 0;
-            if (together && l->style == STYLE_LINE_POINTS)
+            if (together && j->lines_named && l->style == STYLE_LINE_POINTS)
                 part.dash = 1;
             ret = draw_part(j, &part, e);
         }
@@ -372,9 +374,14 @@ static int add_y2(struct job *j, struct err *e)
     j->lines_named = true;
     for (size_t i = 0; i < j->cast->n; i++) {
         const char *key = history_find(&j->cast->run[i], wanted);
-        struct part part = { i,      key,        k ? line->label : name,
-                             wanted, STYLE_LINE, 0,
-                             2,      true,       false };
+        struct part part = { .run = i,
+                             .key = key,
+                             .names = wanted,
+                             .line = k ? line->label : name,
+                             .style = STYLE_LINE,
+                             .dash = 2,
+                             .right = true,
+                             .planned = k && k->planned };
 
         if (!key)
             continue;
@@ -425,9 +432,10 @@ int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
                 const struct cast *cast, const struct request *r,
                 struct table *summary, struct err *e)
 {
-    struct job j = { f, p, cast, r, summary, false, 0 };
+    struct job j = { .f = f, .p = p, .cast = cast, .r = r, .summary = summary };
     int found = 0, index = 0;
 
+    j.kind = k;
     name_axes(&j, k);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         bool any = false;
@@ -439,15 +447,6 @@ int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
     if (found == 0)
         return none_found(k, cast, e);
     j.lines_named = found > 1;
-    for (size_t n = 0; n < cast->n; n++) {
-        bool any = false;
-
-        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-            any = any || history_find(&cast->run[n], k->line[i].names);
-        if (!any)
-            log_warn("%s has no metric for %s and is left out", cast->name[n],
-                     k->name);
-    }
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         const struct kind_line *l = &k->line[i];
 
@@ -499,8 +498,14 @@ static int draw_metric(struct job *j, const char *key, int index, struct err *e)
 
     for (size_t i = 0; i < j->cast->n; i++) {
         const struct metric_sum *m = run_info_metric(&j->cast->run[i], key);
-        struct part part = { i, key, key,   names,     STYLE_LINE,
-                             0, 0,   false, index == 0 };
+        const struct kind *k = kind_of_metric(key, NULL);
+        struct part part = { .run = i,
+                             .key = key,
+                             .line = key,
+                             .names = names,
+                             .style = STYLE_LINE,
+                             .planned = k && k->planned,
+                             .marked = index == 0 };
 
         if (!m)
             continue;
@@ -521,7 +526,7 @@ int curves_metrics(struct figure *f, struct panel *p, const char *names,
                    struct table *summary, struct err *e)
 {
     enum { MOST = 64 };
-    struct job j = { f, p, cast, r, summary, false, 0 };
+    struct job j = { .f = f, .p = p, .cast = cast, .r = r, .summary = summary };
     const char *key[MOST];
     const struct kind *k = NULL;
     bool same = true;

@@ -49,7 +49,8 @@ struct mark *panel_mark(struct figure *f, struct panel *p, enum mark_type type,
 {
     (void)f;
     GROW(p->mark, p->n_marks, p->mark_room);
-    p->mark[p->n_marks] = (struct mark){ type, x, y, NULL, COLOUR_GREY, false };
+    p->mark[p->n_marks] =
+        (struct mark){ .type = type, .x = x, .y = y, .colour = COLOUR_GREY };
     return &p->mark[p->n_marks++];
 }
 
@@ -72,6 +73,12 @@ void figure_note(struct figure *f, const char *fmt, ...)
     buf_clear(&b);
 }
 
+void figure_line(struct figure *f, const char *text)
+{
+    GROW(f->line, f->n_lines, f->line_room);
+    f->line[f->n_lines++] = arena_strdup(&f->mem, text);
+}
+
 void figure_free(struct figure *f)
 {
     for (size_t i = 0; i < f->n_panels; i++) {
@@ -80,10 +87,13 @@ void figure_free(struct figure *f)
     }
     free(f->panel);
     free(f->note);
+    free(f->line);
     arena_clear(&f->mem);
     f->panel = NULL;
     f->note = NULL;
-    f->n_panels = f->n_notes = f->panel_room = f->note_room = 0;
+    f->line = NULL;
+    f->n_panels = f->n_notes = f->n_lines = f->line_room = f->panel_room =
+        f->note_room = 0;
 }
 
 /*
@@ -110,10 +120,9 @@ static void x_range(struct panel *p)
         }
     }
     /* a line begins at the frame, and steps begin at 0 */
-    if (p->x.scale != SCALE_LOG && p->x.unit != UNIT_NAMED && lo > 0 &&
-        lo < 0.06 * hi)
+    if (p->x.scale != SCALE_LOG && p->x.margin <= 0 && lo > 0 && lo < 0.06 * hi)
         lo = 0;
-    axis_range(&p->x, lo, hi, 0);
+    axis_range(&p->x, lo, hi, p->x.margin);
 }
 
 /* A sample of what is drawn on one y axis, and its exact extremes. */
@@ -206,6 +215,16 @@ static size_t count_beyond(const struct panel *p, bool right, double hi,
     return n;
 }
 
+/* Is a point labelled?  Its label needs room. */
+static bool has_label(const struct panel *p, bool right)
+{
+    for (size_t i = 0; i < p->n_marks; i++)
+        if (p->mark[i].type == MARK_AT_XY && p->mark[i].label &&
+            p->mark[i].right == right)
+            return true;
+    return false;
+}
+
 /*
  * The range of y holds everything, unless a few values (less than 1 in 200)
  * would squeeze all others into a tenth of the height: then those are cut, and
@@ -238,7 +257,7 @@ static void y_range(struct figure *f, struct panel *p, bool right)
             hi = cut = log ? q_hi * span : q_hi + 1.5 * span;
     }
     widen(p, &p->x, right, &lo, &hi);
-    axis_range(y, lo, hi, 0.04);
+    axis_range(y, lo, hi, has_label(p, right) ? 0.1 : 0.04);
     if (isfinite(cut) && s->hi_curve) {
         const size_t n = count_beyond(p, right, y->hi, &p->x);
         char most[32], at[32], limit[32];
@@ -325,7 +344,7 @@ static void grid_fill(struct grid *g, const struct panel *p)
         else if (m->type == MARK_AT_XY && isfinite(x) && isfinite(y))
             grid_line(g, x - 0.02, y, x + 0.02, y);
         else if (m->type == MARK_AT_X && isfinite(x))
-            grid_line(g, x, m->label ? 0.8 : 1, x, 0.999);
+            grid_line(g, x, m->small ? 0.97 : m->label ? 0.8 : 1, x, 0.999);
     }
 }
 
@@ -364,7 +383,8 @@ static void legend_place(const struct figure *f, struct panel *p, double width,
     p->legend = LEGEND_NONE;
     if (n == 0 || p->heat)
         return;
-    p->legend = longest > 34 || n <= 4 ? LEGEND_BELOW : LEGEND_RIGHT;
+    p->legend =
+        longest > 34 || n <= 4 || width < 300 ? LEGEND_BELOW : LEGEND_RIGHT;
     if (n > 8 || w > GRID_X * 2 / 3 || h > GRID_Y * 2 / 3)
         return;
     g = xcalloc(1, sizeof *g);
@@ -389,6 +409,34 @@ static void legend_place(const struct figure *f, struct panel *p, double width,
             break;
     }
     free(g);
+}
+
+/* The label of a level stands where the curves are farther from it. */
+static void place_levels(struct panel *p)
+{
+    for (size_t i = 0; i < p->n_marks; i++) {
+        struct mark *m = &p->mark[i];
+        double near[2] = { INFINITY, INFINITY };
+
+        for (size_t k = 0; k < p->n_curves && m->type == MARK_AT_Y; k++) {
+            const struct curve *c = &p->curve[k];
+            const struct axis *y = c->right ? &p->y2 : &p->y;
+            const double level = axis_place(m->right ? &p->y2 : &p->y, m->y);
+
+            for (size_t n = 0; n < c->n; n++) {
+                const double x = axis_place(&p->x, c->x[n]);
+                /* the label is above the line */
+                const double off = axis_place(y, c->y[n]) - level - 0.03;
+
+                if (x >= 0 && x <= 0.3)
+                    near[0] = fmin(near[0], fabs(off));
+                else if (x >= 0.7 && x <= 1)
+                    near[1] = fmin(near[1], fabs(off));
+            }
+        }
+        if (m->type == MARK_AT_Y)
+            m->left = near[0] > near[1];
+    }
 }
 
 /*
@@ -436,6 +484,7 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         axis_ticks(&p->inset_x, &f->mem, 4);
         axis_ticks(&p->inset_y, &f->mem, 4);
     }
+    place_levels(p);
     legend_place(f, p, width, height);
 }
 

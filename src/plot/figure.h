@@ -50,6 +50,7 @@ struct axis {
     enum scale scale;
     bool from_zero; /* begin at zero when linear */
     double lo, hi;  /* NaN: to be chosen */
+    double margin;  /* part of the range kept free at both ends */
     double factor;  /* numbers shown = numbers / factor */
     struct tick *tick;
     size_t n_ticks, tick_room;
@@ -81,6 +82,9 @@ enum mark_type {
 
 struct mark {
     enum mark_type type;
+    bool small; /* a tick at the edge, no line across */
+    bool left;  /* a level's label stands at the left,
+                       a point's beside it */
     double x, y;
     const char *label; /* NULL: none */
     int colour;
@@ -131,6 +135,7 @@ struct note {
 struct look {
     enum theme theme;
     double width, height;
+    double margin; /* of the page, kept free */
     double font_size;
     const char *font;
     int columns; /* pixels, for thinning; 0: keep all points */
@@ -145,6 +150,8 @@ struct figure {
     size_t n_panels, panel_room;
     struct note *note; /* said below the figure */
     size_t n_notes, note_room;
+    const char **line; /* text of its own, above, in a fixed width */
+    size_t n_lines, line_room;
 };
 
 /* clang-format off */
@@ -161,6 +168,9 @@ struct mark *panel_mark(struct figure *, struct panel *, enum mark_type,
 /* Say something below the figure; what was said already is not repeated. */
 void figure_note(struct figure *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A line of text above the panels. */
+void figure_line(struct figure *, const char *text);
 
 /* Choose what was left open, note what is cut, thin the curves. */
 void figure_finish(struct figure *);

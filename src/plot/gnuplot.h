@@ -16,9 +16,9 @@
  *      figure_finish(&f);
  *      if (gnuplot_draw(&f, 1, form, &image, e) < 0) ...
  *
- * Only this file knows gnuplot.  The program text holds its data and needs no
- * other file.  Every string is drawn as it is: markup is off, and what TeX
- * would read is escaped.  gnuplot must be 5.2 or newer; a missing gnuplot is
+ * Only gnuplot*.c know gnuplot, and only gnuplot.c runs it.  The program text
+ * holds its data and needs no other file.  Every string is drawn as it is:
+ * markup is off, and what TeX would read is escaped.  gnuplot must be 5.2 or newer; a missing gnuplot is
  * ERR_MISSING, and so is a gnuplot without the terminal that the form needs.
  */
 struct gnuplot_form {

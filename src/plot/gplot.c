@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/prog.h"
 #include "common/sig.h"
+#include "plot/cmd.h"
 #include "plot/curves.h"
 #include "plot/gnuplot.h"
 #include "plot/output.h"
@@ -46,9 +47,11 @@ static struct request req;
     { 0, "every", "time", OPT_SECS, &req.every, \
       "with --watch: look every TIME (2s)" }
 
-#define AXIS_OPTS \
+#define X_OPT \
     { 0, "x", "axis", OPT_STRING, &req.x, \
-      "draw over step, tokens, time, wall, gpuh or flops" }, \
+      "draw over step, tokens, time, wall, gpuh or flops" }
+
+#define AXIS_OPTS \
     { 0, "xrange", "lo:hi", OPT_STRING, &req.xrange, "show this part of x" }, \
     { 0, "yrange", "lo:hi", OPT_STRING, &req.yrange, "show this part of y" }, \
     { 0, "logx", NULL, OPT_FLAG, &req.logx, "make x logarithmic" }, \
@@ -56,9 +59,20 @@ static struct request req;
     { 0, "linx", NULL, OPT_FLAG, &req.linx, "make x linear" }, \
     { 0, "liny", NULL, OPT_FLAG, &req.liny, "make y linear" }
 
+#define SKIP_OPTS \
+    { 0, "skip", "steps", OPT_LONG, &req.skip, "leave the first STEPS out" }
+
+#define BAND_OPT \
+    { 0, "band", "what", OPT_STRING, &req.band, \
+      "the band, or the bars, are std, sem, ci95 or minmax" }
+
+#define REPORT_OPTS \
+    { 0, "smooth", "how", OPT_STRING, &req.smooth, \
+      "smooth training curves by ema:0.98, ma:50 or gauss:20" }, \
+    { 0, "baseline", "name=value", OPT_LIST, &req.baseline, \
+      "draw a level in the figure of HellaSwag; may be given again" }
+
 #define CURVE_OPTS \
-    { 0, "skip", "steps", OPT_LONG, &req.skip, \
-      "leave the first STEPS out" }, \
     { 0, "smooth", "how", OPT_STRING, &req.smooth, \
       "smooth by ema:0.98, ma:50 or gauss:20, the raw curve behind" }, \
     { 0, "inset", "lo:hi", OPT_STRING, &req.inset, \
@@ -67,8 +81,6 @@ static struct request req;
       "draw METRIC too, on an axis at the right" }, \
     { 0, "group-by", "param", OPT_STRING, &req.group_by, \
       "draw the mean of the runs that share PARAM, with a band" }, \
-    { 0, "band", "what", OPT_STRING, &req.band, \
-      "the band is std, sem, ci95 or minmax" }, \
     { 0, "traces", NULL, OPT_FLAG, &req.traces, \
       "with --group-by: draw each run behind its mean" }, \
     { 0, "baseline", "name=value", OPT_LIST, &req.baseline, \
@@ -83,7 +95,20 @@ static struct request req;
       "draw every point, thin nothing" }
 
 static const struct opt curve_opts[] = {
-    COMMON_OPTS, AXIS_OPTS, CURVE_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+    COMMON_OPTS, AXIS_OPTS, X_OPT, CURVE_OPTS, SKIP_OPTS, BAND_OPT, LOOK_OPTS,
+    OUT_OPTS, { 0 }
+};
+static const struct opt sweep_opts[] = {
+    COMMON_OPTS, AXIS_OPTS, BAND_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+static const struct opt scaling_opts[] = {
+    COMMON_OPTS, AXIS_OPTS, X_OPT, SKIP_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+static const struct opt schedule_opts[] = {
+    COMMON_OPTS, AXIS_OPTS, SKIP_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+};
+static const struct opt report_opts[] = {
+    COMMON_OPTS, X_OPT, SKIP_OPTS, REPORT_OPTS, LOOK_OPTS, { 0 }
 };
 /* clang-format on */
 
@@ -100,11 +125,6 @@ static int prepare(struct err *e)
         return -1;
     return output_check(&req, e);
 }
-
-/* A figure from the words of the command line, made anew at each look. */
-typedef int build_fn(struct figure *, struct table *summary, const char *kind,
-                     char **words, int n, const struct request *, bool *going,
-                     struct err *);
 
 static int look_once(build_fn *build, int argc, char **argv, bool *going,
                      struct err *e)
@@ -160,80 +180,58 @@ static int draw(build_fn *build, int argc, char **argv, struct err *e)
     return 0;
 }
 
-static int build_kind(struct figure *f, struct table *summary, const char *kind,
-                      char **words, int n, const struct request *r, bool *going,
-                      struct err *e)
+/* Which function builds the figure of a command that is no row of kinds. */
+static const struct {
+    const char *name;
+    build_fn *build;
+} builders[] = {
+    { "metric", build_metric },     { "sweep", build_sweep },
+    { "compare", build_compare },   { "scaling", build_scaling },
+    { "schedule", build_schedule }, { "dashboard", build_dashboard },
+};
+
+static int run_figure(int argc, char **argv, struct err *e)
 {
-    const struct kind *k = kind_find(kind);
-    struct runs runs = RUNS_INIT;
-    struct cast cast;
-    struct panel *p;
-    int ret;
-
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "which run? gplot %s RUN...", kind);
-    if (runs_select(&runs, r->root, words, n, 0, e) < 0)
-        return -1;
-    for (size_t i = 0; i < runs.n; i++)
-        *going = *going || runs.run[i].status == RUN_RUNNING;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
-    p = figure_panel(f, k->title);
-    ret = curves_kind(f, p, k, &cast, r, summary, e);
-    runs_free(&runs);
-    return ret;
-}
-
-static int build_metric(struct figure *f, struct table *summary,
-                        const char *kind, char **words, int n,
-                        const struct request *r, bool *going, struct err *e)
-{
-    struct runs runs = RUNS_INIT;
-    struct cast cast;
-    struct panel *p;
-    int ret;
-
-    (void)kind;
-    if (n < 2)
-        return err_set(e, ERR_USAGE,
-                       "which metric of which run? "
-                       "gplot metric NAME[,NAME...] RUN...");
-    if (runs_select(&runs, r->root, words + 1, n - 1, 0, e) < 0)
-        return -1;
-    for (size_t i = 0; i < runs.n; i++)
-        *going = *going || runs.run[i].status == RUN_RUNNING;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
-    p = figure_panel(f, NULL);
-    ret = curves_metrics(f, p, words[0], &cast, r, summary, e);
-    runs_free(&runs);
-    return ret;
-}
-
-static int run_kind(int argc, char **argv, struct err *e)
-{
+    for (size_t i = 0; i < sizeof builders / sizeof builders[0]; i++)
+        if (strcmp(builders[i].name, prog_command()) == 0)
+            return draw(builders[i].build, argc, argv, e);
     return draw(build_kind, argc, argv, e);
 }
 
-static int run_metric_cmd(int argc, char **argv, struct err *e)
+static int run_report(int argc, char **argv, struct err *e)
 {
-    return draw(build_metric, argc, argv, e);
+    if (prepare(e) < 0)
+        return -1;
+    return report_write(argv, argc, &req, e);
 }
 
 /* clang-format off */
 static const struct cmd cmds[] = {
-    { "lr", "RUN...", "the learning rate", curve_opts, run_kind },
-    { "loss", "RUN...", "training and validation loss", curve_opts, run_kind },
+    { "lr", "RUN...", "the learning rate", curve_opts, run_figure },
+    { "loss", "RUN...", "training and validation loss", curve_opts, run_figure },
     { "perplexity", "RUN...", "training and validation perplexity",
-      curve_opts, run_kind },
+      curve_opts, run_figure },
     { "grad-norm", "RUN...", "the norm of the gradient", curve_opts,
-      run_kind },
-    { "throughput", "RUN...", "tokens per second", curve_opts, run_kind },
+      run_figure },
+    { "throughput", "RUN...", "tokens per second", curve_opts, run_figure },
     { "memory", "RUN...", "memory allocated, reserved and of the process, "
-      "by rank", curve_opts, run_kind },
+      "by rank", curve_opts, run_figure },
     { "util", "RUN...", "use of GPUs and CPUs, by rank", curve_opts,
-      run_kind },
-    { "hellaswag", "RUN...", "accuracy in HellaSwag", curve_opts, run_kind },
+      run_figure },
+    { "hellaswag", "RUN...", "accuracy in HellaSwag", curve_opts, run_figure },
     { "metric", "NAME[,NAME...] RUN...", "any metrics, by name or pattern",
-      curve_opts, run_metric_cmd },
+      curve_opts, run_figure },
+    { "sweep", "PARAM[,PARAM] METRIC [RUN...]", "a metric's best value "
+      "against one parameter, or a map over two", sweep_opts, run_figure },
+    { "compare", "RUN...", "losses, learning rate and throughput of runs, "
+      "side by side", curve_opts, run_figure },
+    { "scaling", "RUN...", "loss against FLOPs or tokens, with a power law",
+      scaling_opts, run_figure },
+    { "schedule", "CONF...", "the learning rate that settings ask for, before "
+      "training", schedule_opts, run_figure },
+    { "dashboard", "RUN...", "six panels of a run", curve_opts, run_figure },
+    { "report", "RUN...", "figures and tables of runs in one document, "
+      "-o FILE.{html,md,pdf}", report_opts, run_report },
     { NULL, NULL, NULL, NULL, NULL }
 };
 /* clang-format on */

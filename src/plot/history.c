@@ -135,20 +135,18 @@ static double interpolate(const struct series *s, int64_t step)
                                   (double)(s->step[lo] - s->step[lo - 1]);
 }
 
-/* FLOPs of a token: as the run says, or six for each parameter. */
-static double flops_per_token(const struct run_info *run)
+/* FLOPs of a token: as the run measures them, or six for each parameter. */
+double history_flops_per_token(const struct run_info *run)
 {
-    static const char *const exact[] = { "model.flops_per_token",
-                                         "flops_per_token",
-                                         "gtrain.flops_per_token", NULL };
-    static const char *const params[] = { "model.parameters",  "n_params",
-                                          "gtrain.parameters", "num_params",
-                                          "parameters",        NULL };
+    static const char *const params[] = { "is.parameters", "model.parameters",
+                                          "n_params",      "num_params",
+                                          "parameters",    NULL };
+    const struct metric_sum *flops = run_info_metric(run, "perf/flops");
+    const struct metric_sum *rate = run_info_metric(run, "perf/tokens_per_s");
     double v;
 
-    for (const char *const *k = exact; *k; k++)
-        if (history_number(run, *k, &v) && v > 0)
-            return v;
+    if (flops && rate && flops->last > 0 && rate->last > 0)
+        return flops->last / rate->last;
     for (const char *const *k = params; *k; k++)
         if (history_number(run, *k, &v) && v > 0)
             return 6 * v;
@@ -159,7 +157,7 @@ static int along_tokens(struct history *h, const struct run_info *run,
                         bool flops, struct err *e)
 {
     const char *key = history_find(run, token_names);
-    double factor = flops ? flops_per_token(run) : 1;
+    double factor = flops ? history_flops_per_token(run) : 1;
     struct series s;
 
     if (!key)

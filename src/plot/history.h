@@ -56,6 +56,9 @@ const char *history_find(const struct run_info *, const char *const *names);
 /* Axis for x: label and unit. */
 void history_axis(const struct request *, struct axis *);
 
+/* FLOPs that a token costs in training; NaN when the run does not tell. */
+double history_flops_per_token(const struct run_info *);
+
 /* The number behind a parameter or tag; false when it is none. */
 bool history_number(const struct run_info *, const char *key, double *out);
 

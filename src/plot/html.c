@@ -67,41 +67,63 @@ static bool looks_numeric(const char *s)
            (*s == '-' && isdigit((unsigned char)s[1]));
 }
 
-/* Cells as the TSV form writes them, so numbers look as everywhere else. */
+static void cell(struct buf *b, const char *tag, const char *s)
+{
+    buf_printf(b, "<%s%s>", tag,
+               tag[1] == 'd' && looks_numeric(s) ? " class=\"n\"" : "");
+    html_text(b, s);
+    buf_printf(b, "</%s>", tag);
+}
+
+/* "| a | b\\|c |" as cells; the line of dashes under the head is no row. */
+static void row(struct buf *b, const char *tag, const char *s, const char *end)
+{
+    struct buf one = BUF_INIT;
+
+    buf_str(b, "<tr>");
+    for (s++; s < end; s++) {
+        if (*s == '\\' && s + 1 < end) {
+            buf_char(&one, *++s);
+        } else if (*s == '|') {
+            const char *from = one.s;
+
+            while (one.len && one.s[one.len - 1] == ' ')
+                buf_trim(&one, one.len - 1);
+            while (*from == ' ')
+                from++;
+            cell(b, tag, from);
+            buf_trim(&one, 0);
+        } else {
+            buf_char(&one, *s);
+        }
+    }
+    buf_str(b, "</tr>\n");
+    buf_clear(&one);
+}
+
+void html_markdown(struct buf *b, const char *s)
+{
+    const char *tag = "th";
+
+    buf_str(b, "<div class=\"wide\"><table>\n");
+    while (*s) {
+        const char *end = s + strcspn(s, "\n");
+
+        if (*s == '|' && strspn(s, "|-: ") < (size_t)(end - s)) {
+            row(b, tag, s, end);
+            tag = "td";
+        }
+        s = *end ? end + 1 : end;
+    }
+    buf_str(b, "</table></div>\n");
+}
+
 void html_table(struct buf *b, const struct table *t)
 {
     struct buf text = BUF_INIT;
-    const char *at, *cell = "th";
 
-    table_format(t, TABLE_TSV, true, false, 0, &text);
-    buf_str(b, "<div class=\"wide\"><table>\n");
-    for (at = text.s; *at;) {
-        const size_t line = strcspn(at, "\n");
-        const char *end = at + line;
-
-        buf_str(b, "<tr>");
-        for (;;) {
-            const size_t n = strcspn(at, "\t\n");
-            char *one = strndup(at, n);
-
-            buf_printf(b, "<%s%s>", cell,
-                       *cell == 't' && cell[1] == 'd' && one &&
-                               looks_numeric(one)
-                           ? " class=\"n\""
-                           : "");
-            html_text(b, one ? one : "");
-            buf_printf(b, "</%s>", cell);
-            free(one);
-            at += n;
-            if (at >= end)
-                break;
-            at++;
-        }
-        buf_str(b, "</tr>\n");
-        cell = "td";
-        at = *end ? end + 1 : end;
-    }
-    buf_str(b, "</table></div>\n");
+    table_format(t, TABLE_MARKDOWN, true, false, 0, &text);
+    html_markdown(b, text.s);
     buf_clear(&text);
 }
 

@@ -30,6 +30,7 @@ struct kind {
     enum unit unit;
     bool from_zero;
     bool high_is_good;
+    bool planned; /* set, not measured: never smoothed */
     struct kind_line line[KIND_LINES];
 };
 

@@ -59,26 +59,45 @@ static size_t legend_size(const struct panel *p, size_t *longest)
     return n;
 }
 
+double layout_left(const struct figure *f)
+{
+    return f->look.margin / f->look.width + layout_em_x(f, 0.8);
+}
+
+double layout_title(const struct figure *f)
+{
+    return 1 - f->look.margin / f->look.height - layout_em_y(f, 1.2);
+}
+
+double layout_top(const struct figure *f)
+{
+    return 1 - f->look.margin / f->look.height -
+           layout_em_y(f, (f->title ? 2.2 : 0.4) + 1.1 * (double)f->n_lines);
+}
+
 void layout_panel(struct layout *l, const struct figure *f, size_t panel)
 {
     const struct panel *p = f->panel[panel];
     const size_t row = panel / f->cols, col = panel % f->cols;
-    const double top = 1 - layout_em_y(f, f->title ? 2.2 : 0.4);
-    const double bottom = layout_em_y(f, (double)layout_notes(f) * 1.15 + 0.3);
+    const double top = layout_top(f);
+    const double bottom = layout_em_y(f, (double)layout_notes(f) * 1.15 + 0.3) +
+                          f->look.margin / f->look.height;
     const double high = (top - bottom) / (double)f->rows;
-    const double wide = 1 / (double)f->cols;
-    double left = 2.2 + tick_width(&p->y), right = 1.6, below = 3.7;
+    const double edge = f->look.margin / f->look.width;
+    const double wide = (1 - 2 * edge) / (double)f->cols;
+    double left = 2.9 + tick_width(&p->y), right = 1.6, below = 3.7;
     size_t longest;
     const size_t n = legend_size(p, &longest);
-    const double legend = (double)longest * char_width + 3.6;
+    const double legend = (double)longest * char_width * 0.88 + 3.4;
 
     l->cell =
-        (struct box){ (double)col * wide, top - (double)(row + 1) * high,
-                      (double)(col + 1) * wide, top - (double)row * high };
+        (struct box){ edge + (double)col * wide, top - (double)(row + 1) * high,
+                      edge + (double)(col + 1) * wide,
+                      top - (double)row * high };
     if (!*p->y.label)
         left -= 1.2;
     if (p->has_y2)
-        right = 2.6 + tick_width(&p->y2);
+        right = 3.4 + tick_width(&p->y2);
     l->legend_cols = 1;
     if (p->legend == LEGEND_RIGHT)
         right += legend;
@@ -100,7 +119,7 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     l->plot.y0 = l->cell.y0 + layout_em_y(f, below);
     l->plot.y1 = l->cell.y1 - layout_em_y(f, p->title ? 1.8 : 0.6);
     l->y_label = l->cell.x0 + layout_em_x(f, 1.1);
-    l->y2_label = l->plot.x1 + layout_em_x(f, tick_width(&p->y2) + 1.7);
+    l->y2_label = l->plot.x1 + layout_em_x(f, tick_width(&p->y2) + 2.2);
     l->x_label = l->plot.y0 - layout_em_y(f, 2.75);
     l->legend_x = l->plot.x0;
     l->legend_y = l->plot.y0 - layout_em_y(f, 3.5);

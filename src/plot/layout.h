@@ -27,6 +27,9 @@ void layout_panel(struct layout *, const struct figure *, size_t panel);
 /* One line of the notes under the figure: y of its base; NaN past the last. */
 size_t layout_note_width(const struct figure *); /* characters a line */
 size_t layout_notes(const struct figure *);      /* lines */
+double layout_left(const struct figure *);       /* x of titles and notes */
+double layout_title(const struct figure *);      /* y of the title */
+double layout_top(const struct figure *);        /* y where the panels begin */
 double layout_em_x(const struct figure *, double ems);
 double layout_em_y(const struct figure *, double ems);
 

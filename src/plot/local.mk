@@ -3,13 +3,19 @@ noinst_LIBRARIES += src/plot/libplot.a
 src_plot_libplot_a_SOURCES = \
 	%D%/axis.c \
 	%D%/axis.h \
+	%D%/boards.c \
+	%D%/cmd.h \
 	%D%/curves.c \
 	%D%/curves.h \
 	%D%/figure.c \
 	%D%/figure.h \
+	%D%/fit.c \
+	%D%/fit.h \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
-	%D%/gnuplot_text.c \
+	%D%/gnuplot_page.c \
+	%D%/gnuplot_panel.c \
+	%D%/gnuplot_text.h \
 	%D%/group.c \
 	%D%/group.h \
 	%D%/history.c \
@@ -28,8 +34,13 @@ src_plot_libplot_a_SOURCES = \
 	%D%/palette.h \
 	%D%/request.c \
 	%D%/request.h \
+	%D%/report.c \
+	%D%/scaling.c \
+	%D%/schedule.c \
+	%D%/single.c \
 	%D%/smooth.c \
 	%D%/smooth.h \
+	%D%/sweep.c \
 	%D%/term.c \
 	%D%/term.h \
 	%D%/thin.c \

@@ -40,6 +40,15 @@ void mark_bad(struct figure *f, struct panel *p, const struct history *h,
                     (long long)h->step[first]);
 }
 
+/* Things that happen often are ticks: lines would be a fence. */
+static void tick_at(struct figure *f, struct panel *p, double x, int slot)
+{
+    struct mark *m = panel_mark(f, p, MARK_AT_X, x, NAN);
+
+    m->small = true;
+    m->colour = slot;
+}
+
 static void resume_at(struct figure *f, struct panel *p, double x, bool named)
 {
     struct mark *m = panel_mark(f, p, MARK_AT_X, x, NAN);
@@ -98,13 +107,14 @@ static void checkpoints(struct figure *f, struct panel *p,
             const double x = step < 0 ? (double)NAN : history_x(h, step);
 
             if (isfinite(x) && p->n_marks < MOST_MARKS) {
-                panel_mark(f, p, MARK_AT_X, x, NAN)->label =
-                    named ? NULL : "checkpoint";
+                tick_at(f, p, x, COLOUR_GREY);
                 named = true;
             }
         }
     }
-    if (!named)
+    if (named)
+        figure_note(f, "Ticks above: checkpoints.");
+    else
         figure_note(f, "%s keeps no checkpoints among its artifacts.",
                     run->name);
     path_list_clear(&list);
@@ -187,9 +197,9 @@ static void evals(struct figure *f, struct panel *p, const struct run_info *run,
         const double x = history_x(h, s.step[i]);
 
         if (isfinite(x))
-            panel_mark(f, p, MARK_AT_X, x, NAN)->label =
-                i == 0 ? "evaluation" : NULL;
+            tick_at(f, p, x, 1);
     }
+    figure_note(f, "Ticks above, coloured: evaluations.");
     series_free(&s);
 }
 

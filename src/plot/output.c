@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/prog.h"
 #include "common/save.h"
 #include "common/utf8.h"
 #include "plot/gnuplot.h"
@@ -44,7 +45,8 @@ int output_check(const struct request *r, struct err *e)
                        "--term knows auto, own, dumb, block, "
                        "sixel and kitty, not '%s'",
                        r->term);
-    if (r->output && !output_form(r->output))
+    if (r->output && strcmp(prog_command(), "report") != 0 &&
+        !output_form(r->output))
         return err_set(e, ERR_USAGE,
                        "-o %s: gplot makes .png, .svg, .pdf, "
                        ".eps, .tex, .tikz, .html and .txt",

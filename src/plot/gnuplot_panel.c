@@ -1,5 +1,5 @@
 #include "config.h"
-#include "plot/gnuplot.h"
+#include "plot/gnuplot_text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -12,18 +12,10 @@
 /* clang-format off */
 /* gnuplot's numbers for dashes and points differ by terminal; these do not. */
 static const char *const dashes[PALETTE_DASHES] = {
-    "solid", "(9,4)", "(2,3)", "(9,3,2,3)", "(14,4,4,4)",
+    "solid", "(9,4)", "(3,3)", "(9,3,3,3)", "(14,4,4,4)",
 };
 static const int points[] = { 7, 5, 9, 13, 6, 4, 8, 12 };
 /* clang-format on */
-
-/* What is being written: one figure into one text, for one terminal. */
-struct program {
-    struct buf *b;
-    const struct figure *fig;
-    const struct gnuplot_form *form;
-    const struct palette *pal;
-};
 
 /*
  * Words
@@ -58,7 +50,7 @@ static void add_tex(struct buf *b, char c)
 
 /* A string as gnuplot reads it.  Between single quotes nothing is special but
  * the quote itself; between double quotes a backquote would run a command. */
-static void quote_n(struct program *p, const char *s, size_t n)
+void gnuplot_quote_n(struct program *p, const char *s, size_t n)
 {
     struct buf clean = BUF_INIT, tex = BUF_INIT;
     const char *from;
@@ -83,9 +75,9 @@ static void quote_n(struct program *p, const char *s, size_t n)
     buf_clear(&tex);
 }
 
-static void quote(struct program *p, const char *s)
+void gnuplot_quote(struct program *p, const char *s)
 {
-    quote_n(p, s, strlen(s));
+    gnuplot_quote_n(p, s, strlen(s));
 }
 
 static uint32_t colour(const struct program *p, int slot)
@@ -94,7 +86,7 @@ static uint32_t colour(const struct program *p, int slot)
 }
 
 /* A size in points, as a font's: only where there are fonts. */
-static void font(struct program *p, double factor)
+void gnuplot_font(struct program *p, double factor)
 {
     const double unit = p->form->own_units ? p->form->scale : 1;
 
@@ -103,69 +95,14 @@ static void font(struct program *p, double factor)
                    p->fig->look.font_size * factor * unit);
 }
 
-static void label(struct program *p, const char *text, double x, double y,
-                  const char *rest, double size, uint32_t rgb)
+void gnuplot_label(struct program *p, const char *text, double x, double y,
+                   const char *rest, double size, uint32_t rgb)
 {
     buf_str(p->b, "set label ");
-    quote(p, text);
+    gnuplot_quote(p, text);
     buf_printf(p->b, " at screen %.5f, screen %.5f %s", x, y, rest);
-    font(p, size);
+    gnuplot_font(p, size);
     buf_printf(p->b, " tc rgb '#%06X' front\n", rgb);
-}
-
-/*
- * Terminal
- */
-
-/* The cairo terminals take a point for a 72nd of 96 dots. */
-static const double cairo_font = 0.75;
-
-static void terminal(struct program *p, const char *output)
-{
-    const struct look *l = &p->fig->look;
-    const struct gnuplot_form *t = p->form;
-    const char *name = t->terminal;
-
-    buf_printf(p->b, "set terminal %s", name);
-    if (strcmp(name, "cairolatex") == 0)
-        buf_str(p->b, " pdf input colortext linewidth 2 pointscale 0.75");
-    else if (!t->tex)
-        buf_str(p->b, " noenhanced");
-    if (t->pixels)
-        buf_printf(p->b, " size %.0f,%.0f", l->width * t->scale,
-                   l->height * t->scale);
-    else
-        buf_printf(p->b, " size %.4fin,%.4fin", l->width * t->scale,
-                   l->height * t->scale);
-    if (strcmp(name, "dumb") == 0)
-        buf_str(p->b, " ansirgb");
-    if (strcmp(name, "svg") == 0 || strcmp(name, "sixelgd") == 0)
-        buf_printf(p->b, " font '%s,%.4g' linewidth %.4g", l->font,
-                   l->font_size * t->scale, t->scale);
-    else if (strcmp(name, "pngcairo") == 0)
-        buf_printf(p->b,
-                   " font '%s,%.4g' fontscale %.5g linewidth %.4g "
-                   "pointscale %.4g",
-                   l->font, l->font_size, cairo_font * t->scale, t->scale,
-                   t->scale * 0.75);
-    else if (strcmp(name, "pdfcairo") == 0 || strcmp(name, "epscairo") == 0)
-        buf_printf(p->b,
-                   " font '%s,%.4g' fontscale %.4g linewidth 2 "
-                   "pointscale 0.75",
-                   l->font, l->font_size, cairo_font);
-    if (strcmp(name, "svg") == 0)
-        buf_printf(p->b, " dashlength 0.6 background '#%06X'", p->pal->ground);
-    else if (strcmp(name, "pngcairo") == 0 || strcmp(name, "pdfcairo") == 0 ||
-             strcmp(name, "sixelgd") == 0)
-        buf_printf(p->b, " background '#%06X'", p->pal->ground);
-    buf_char(p->b, '\n');
-    if (output) {
-        buf_str(p->b, "set output ");
-        buf_char(p->b, '\'');
-        for (; *output; output++)
-            buf_printf(p->b, *output == '\'' ? "''" : "%c", *output);
-        buf_str(p->b, "'\n");
-    }
 }
 
 /*
@@ -182,7 +119,7 @@ static void ticks(struct program *p, const char *which, const struct axis *a,
         const double at = a->tick[i].at / a->factor;
 
         buf_str(p->b, comma);
-        quote(p, a->tick[i].label);
+        gnuplot_quote(p, a->tick[i].label);
         /* 3 * 0.1 is not 0.3: what is drawn as zero is zero */
         buf_printf(p->b, " %.10g %d", fabs(at) < 1e-300 ? 0.0 : at,
                    *a->tick[i].label == '\0');
@@ -236,16 +173,18 @@ static void axes(struct program *p, const struct panel *n,
                    "set grid xtics ytics back lt 1 lc rgb '#%06X' "
                    "lw 0.5\n",
                    p->pal->grid);
-    label(p, n->x.shown, (l->plot.x0 + l->plot.x1) / 2, l->x_label, "center", 1,
-          p->pal->text);
-    label(p, n->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
-          "center rotate by 90", 1, p->pal->text);
+    gnuplot_label(p, n->x.shown, (l->plot.x0 + l->plot.x1) / 2, l->x_label,
+                  "center", 1, p->pal->text);
+    gnuplot_label(p, n->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
+                  "center rotate by 90", 1, p->pal->text);
     if (n->has_y2)
-        label(p, n->y2.shown, l->y2_label, (l->plot.y0 + l->plot.y1) / 2,
-              "center rotate by 270", 1, p->pal->text);
+        gnuplot_label(p, n->y2.shown, l->y2_label,
+                      (l->plot.y0 + l->plot.y1) / 2, "center rotate by 270", 1,
+                      p->pal->text);
     if (n->title)
-        label(p, n->title, l->plot.x0, l->plot.y1 + layout_em_y(p->fig, 0.9),
-              "left", 1.05, p->pal->text);
+        gnuplot_label(p, n->title, l->plot.x0,
+                      l->plot.y1 + layout_em_y(p->fig, 0.9), "left", 1.05,
+                      p->pal->text);
 }
 
 static void legend(struct program *p, const struct panel *n,
@@ -278,7 +217,7 @@ static void legend(struct program *p, const struct panel *n,
                " Left reverse samplen 1.6 spacing 1.1 width %d "
                "textcolor rgb '#%06X'",
                n->legend == LEGEND_BELOW ? 2 : 0, p->pal->text);
-    font(p, 0.92);
+    gnuplot_font(p, 0.92);
     buf_char(p->b, '\n');
 }
 
@@ -340,8 +279,8 @@ static bool is_empty(const struct panel *n, const struct curve *c)
     return true;
 }
 
-static void plot(struct program *p, const struct panel *n, size_t panel,
-                 bool titles)
+void gnuplot_plot(struct program *p, const struct panel *n, size_t panel,
+                  bool titles)
 {
     static const char *const with[] = {
         [STYLE_LINE] = "lines",
@@ -386,7 +325,9 @@ static void plot(struct program *p, const struct panel *n, size_t panel,
                    "%s$p%zuc%zu using 1:2 axes x1y%d with %s "
                    "lc rgb '#%06X' lw %.3g dt %s",
                    then, panel + 1, i + 1, c->right ? 2 : 1, with[c->style],
-                   c->faint ? palette_mix(full, p->pal->ground, 0.25) : full,
+                   c->faint ? palette_mix(full, p->pal->ground,
+                                          c->style == STYLE_POINTS ? 0.5 : 0.25)
+                            : full,
                    c->faint ? c->width * 0.7 : c->width,
                    dashes[c->dash ? c->dash % PALETTE_DASHES
                                   : palette_dash(p->fig->look.theme, slot)]);
@@ -400,7 +341,7 @@ static void plot(struct program *p, const struct panel *n, size_t panel,
             buf_printf(p->b, " pi %zu", c->n / 25);
         if (titles && c->label) {
             buf_str(p->b, " title ");
-            quote(p, c->label);
+            gnuplot_quote(p, c->label);
         } else {
             buf_str(p->b, " notitle");
         }
@@ -413,6 +354,26 @@ static void plot(struct program *p, const struct panel *n, size_t panel,
 /*
  * Marks
  */
+
+/* Above a high point, below a low one, inwards near the edges. */
+static void label_point(struct program *p, const struct panel *n,
+                        const struct mark *m, const struct axis *ay,
+                        const char *second)
+{
+    const double x = axis_place(&n->x, m->x);
+
+    buf_printf(p->b, " at first %.10g, %s %.10g", m->x / n->x.factor, second,
+               m->y / ay->factor);
+    if (m->left)
+        buf_printf(p->b, " %s",
+                   x > 0.7 ? "right offset -0.9,0" : "left offset 0.9,0");
+    else
+        buf_printf(p->b, " %s offset 0,%s",
+                   x > 0.85   ? "right"
+                   : x < 0.15 ? "left"
+                              : "center",
+                   axis_place(ay, m->y) < 0.5 ? "-0.9" : "0.9");
+}
 
 static void mark(struct program *p, const struct panel *n, const struct mark *m)
 {
@@ -427,9 +388,11 @@ static void mark(struct program *p, const struct panel *n, const struct mark *m)
     switch (m->type) {
     case MARK_AT_X:
         buf_printf(p->b,
-                   "set arrow from first %.10g, graph 0 to first %.10g, "
-                   "graph 1 nohead back dt (2,3) lw 0.8 lc rgb '#%06X'\n",
-                   x, x, rgb);
+                   "set arrow from first %.10g, graph %s to first %.10g, "
+                   "graph 1 nohead %s lw %s lc rgb '#%06X'\n",
+                   x, m->small ? "0.97" : "0", x,
+                   m->small ? "front" : "back dt (3,3)",
+                   m->small ? "1.2" : "0.8", rgb);
         break;
     case MARK_AT_Y:
         if (!(y >= ay->lo / ay->factor && y <= ay->hi / ay->factor))
@@ -455,10 +418,11 @@ static void mark(struct program *p, const struct panel *n, const struct mark *m)
     if (!m->label)
         return;
     buf_str(p->b, "set label ");
-    quote(p, m->label);
+    gnuplot_quote(p, m->label);
     if (m->type == MARK_AT_Y)
-        buf_printf(p->b, " at graph 0.985, %s %.10g right offset 0,0.45",
-                   second, y);
+        buf_printf(p->b, " at graph %s, %s %.10g %s offset 0,0.45",
+                   m->left ? "0.015" : "0.985", second, y,
+                   m->left ? "left" : "right");
     else if (m->type == MARK_AT_X)
         buf_printf(p->b,
                    " at first %.10g, graph 0.98 right rotate by 90 "
@@ -469,10 +433,8 @@ static void mark(struct program *p, const struct panel *n, const struct mark *m)
                    axis_place(&n->x, m->x) > 0.8 ? "right offset -0.8,0"
                                                  : "left offset 0.8,0");
     else
-        buf_printf(p->b, " at first %.10g, %s %.10g %s", x, second, y,
-                   axis_place(&n->x, m->x) > 0.8 ? "right offset -0.4,0.9"
-                                                 : "left offset 0.4,0.9");
-    font(p, 0.85);
+        label_point(p, n, m, ay, second);
+    gnuplot_font(p, 0.85);
     buf_printf(p->b, " tc rgb '#%06X' front\n", rgb);
 }
 
@@ -523,9 +485,9 @@ static void heat(struct program *p, const struct panel *n)
             continue;
         snprintf(text, sizeof text, "%.4g", h->value[i]);
         buf_str(p->b, "set label ");
-        quote(p, text);
+        gnuplot_quote(p, text);
         buf_printf(p->b, " at first %g, first %g center front", x, y);
-        font(p, 0.9);
+        gnuplot_font(p, 0.9);
         buf_printf(p->b, " tc rgb '#%06X'\n", palette_on(rgb));
     }
 }
@@ -534,8 +496,8 @@ static void heat(struct program *p, const struct panel *n)
  * Pages
  */
 
-static void inset(struct program *p, const struct panel *n, size_t panel,
-                  const struct layout *l)
+void gnuplot_inset(struct program *p, const struct panel *n, size_t panel,
+                   const struct layout *l)
 {
     char options[120];
 
@@ -552,16 +514,16 @@ static void inset(struct program *p, const struct panel *n, size_t panel,
     ticks(p, "y", &n->inset_y, options);
     if (!p->form->text && !p->form->tex) {
         buf_str(p->b, "set xtics");
-        font(p, 0.8);
+        gnuplot_font(p, 0.8);
         buf_str(p->b, "\nset ytics");
-        font(p, 0.8);
+        gnuplot_font(p, 0.8);
         buf_char(p->b, '\n');
     }
-    plot(p, n, panel, false);
+    gnuplot_plot(p, n, panel, false);
     buf_str(p->b, "set xtics font ''\nset ytics font ''\n");
 }
 
-static void panel(struct program *p, size_t i)
+void gnuplot_panel(struct program *p, size_t i)
 {
     const struct panel *n = p->fig->panel[i];
     struct layout l;
@@ -582,85 +544,4 @@ static void panel(struct program *p, size_t i)
                    l.inset.y0 - layout_em_y(p->fig, 1.8),
                    l.inset.x1 + layout_em_x(p->fig, 0.6), l.inset.y1,
                    p->pal->ground);
-}
-
-/* Notes stand below, in lines that fit. */
-static void notes(struct program *p)
-{
-    const size_t width = layout_note_width(p->fig);
-    size_t line = layout_notes(p->fig);
-
-    for (size_t i = 0; i < p->fig->n_notes; i++) {
-        const char *s = p->fig->note[i].text;
-
-        while (*s) {
-            const char *end = s, *space = NULL, *at = s;
-
-            for (size_t k = 0; *at && k < width; k++) {
-                utf8_next(&at);
-                if (*at == ' ' || *at == '\0')
-                    space = at;
-            }
-            end = *at && space ? space : at;
-            line -= line > 0;
-            buf_str(p->b, "set label ");
-            quote_n(p, s, (size_t)(end - s));
-            buf_printf(p->b, " at screen %.5f, screen %.5f left",
-                       layout_em_x(p->fig, 0.8),
-                       layout_em_y(p->fig, 0.75 + 1.15 * (double)line));
-            font(p, 0.85);
-            buf_printf(p->b, " tc rgb '#%06X' front\n", p->pal->grey);
-            s = end + (*end == ' ');
-        }
-    }
-}
-
-static void page(struct program *p)
-{
-    bool many = p->fig->n_panels > 1;
-
-    for (size_t i = 0; i < p->fig->n_panels; i++)
-        many = many || isfinite(p->fig->panel[i]->inset_lo);
-    if (many)
-        buf_str(p->b, "set multiplot\n");
-    for (size_t i = 0; i < p->fig->n_panels; i++) {
-        const struct panel *n = p->fig->panel[i];
-
-        buf_str(p->b, "unset label\nunset arrow\nunset object\n"
-                      "unset logscale\nunset y2tics\n");
-        if (i == 0) {
-            notes(p);
-            if (p->fig->title)
-                label(p, p->fig->title, layout_em_x(p->fig, 0.8),
-                      1 - layout_em_y(p->fig, 1.2), "left", 1.2, p->pal->text);
-        }
-        panel(p, i);
-        plot(p, n, i, true);
-        if (isfinite(n->inset_lo)) {
-            struct layout l;
-
-            layout_panel(&l, p->fig, i);
-            inset(p, n, i, &l);
-        }
-    }
-    if (many)
-        buf_str(p->b, "unset multiplot\n");
-}
-
-void gnuplot_text(const struct figure *f, size_t n,
-                  const struct gnuplot_form *form, const char *output,
-                  struct buf *b)
-{
-    struct program p = { b, f, form, palette_of(f->look.theme) };
-
-    buf_str(b, "# A figure by gplot; draw it with: gnuplot THIS-FILE\n");
-    terminal(&p, output);
-    buf_str(b, "set encoding utf8\nset clip two\n");
-    for (size_t i = 0; i < n; i++) {
-        p.fig = &f[i];
-        p.pal = palette_of(f[i].look.theme);
-        page(&p);
-    }
-    if (output)
-        buf_str(b, "set output\n");
 }

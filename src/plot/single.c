@@ -1,0 +1,78 @@
+#include "config.h"
+
+#include "common/log.h"
+#include "plot/cmd.h"
+#include "plot/curves.h"
+#include "plot/history.h"
+
+int cmd_runs(struct runs *runs, char **words, int n, const struct request *r,
+             bool *going, struct err *e)
+{
+    const int ret = n > 0 ? runs_select(runs, r->root, words, n, 0, e)
+                          : runs_load(runs, r->root, 0, e);
+
+    for (size_t i = 0; i < runs->n && ret == 0; i++)
+        *going = *going || runs->run[i].status == RUN_RUNNING;
+    if (ret == 0 && runs->n == 0)
+        return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
+    return ret;
+}
+
+/* In a figure of one kind it matters that a run is not there. */
+static void warn_of_missing(const struct cast *cast, const struct kind *k)
+{
+    for (size_t n = 0; n < cast->n; n++) {
+        bool any = false;
+
+        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+            any = any || history_find(&cast->run[n], k->line[i].names);
+        if (!any)
+            log_warn("%s has no metric for %s and is left out", cast->name[n],
+                     k->name);
+    }
+}
+
+int build_kind(struct figure *f, struct table *summary, const char *kind,
+               char **words, int n, const struct request *r, bool *going,
+               struct err *e)
+{
+    const struct kind *k = kind_find(kind);
+    struct runs runs = RUNS_INIT;
+    struct cast cast;
+    struct panel *p;
+    int ret;
+
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "which run? gplot %s RUN...", kind);
+    if (cmd_runs(&runs, words, n, r, going, e) < 0)
+        return -1;
+    cast_init(&cast, runs.run, runs.n, &f->mem);
+    warn_of_missing(&cast, k);
+    p = figure_panel(f, k->title);
+    ret = curves_kind(f, p, k, &cast, r, summary, e);
+    runs_free(&runs);
+    return ret;
+}
+
+int build_metric(struct figure *f, struct table *summary, const char *kind,
+                 char **words, int n, const struct request *r, bool *going,
+                 struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    struct cast cast;
+    struct panel *p;
+    int ret;
+
+    (void)kind;
+    if (n < 2)
+        return err_set(e, ERR_USAGE,
+                       "which metric of which run? "
+                       "gplot metric NAME[,NAME...] RUN...");
+    if (cmd_runs(&runs, words + 1, n - 1, r, going, e) < 0)
+        return -1;
+    cast_init(&cast, runs.run, runs.n, &f->mem);
+    p = figure_panel(f, NULL);
+    ret = curves_metrics(f, p, words[0], &cast, r, summary, e);
+    runs_free(&runs);
+    return ret;
+}
