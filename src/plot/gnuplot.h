@@ -18,8 +18,9 @@
  *
  * Only gnuplot*.c know gnuplot, and only gnuplot.c runs it.  The program text
  * holds its data and needs no other file.  Every string is drawn as it is:
- * markup is off, and what TeX would read is escaped.  gnuplot must be 5.2 or newer; a missing gnuplot is
- * ERR_MISSING, and so is a gnuplot without the terminal that the form needs.
+ * markup is off, and what TeX would read is escaped.  gnuplot must be 5.2 or
+ * newer; a missing gnuplot is ERR_MISSING, and so is one without the terminal
+ * that the form needs.
  */
 struct gnuplot_form {
     const char *name;     /* as a file's name ends */

@@ -208,7 +208,8 @@ static int run_report(int argc, char **argv, struct err *e)
 /* clang-format off */
 static const struct cmd cmds[] = {
     { "lr", "RUN...", "the learning rate", curve_opts, run_figure },
-    { "loss", "RUN...", "training and validation loss", curve_opts, run_figure },
+    { "loss", "RUN...", "training and validation loss", curve_opts,
+      run_figure },
     { "perplexity", "RUN...", "training and validation perplexity",
       curve_opts, run_figure },
     { "grad-norm", "RUN...", "the norm of the gradient", curve_opts,

@@ -24,14 +24,16 @@ const struct kind kinds[] = {
                           "validation/loss", "Loss/val" },
           STYLE_LINE_POINTS, 0, false },
     } },
-    { "perplexity", "Perplexity", "perplexity", UNIT_NONE, false, false, false, {
+    { "perplexity", "Perplexity", "perplexity",
+      UNIT_NONE, false, false, false, {
         { "train", { "train/perplexity", "train/ppl", "train_perplexity",
                      "perplexity", "ppl" }, STYLE_LINE, 0, false },
         { "validation", { "val/perplexity", "val/ppl", "val_perplexity",
                           "eval/perplexity", "valid_perplexity" },
           STYLE_LINE_POINTS, 0, false },
     } },
-    { "grad-norm", "Gradient norm", "gradient norm", UNIT_NONE, true, false, false, {
+    { "grad-norm", "Gradient norm", "gradient norm",
+      UNIT_NONE, true, false, false, {
         { "gradient norm", { "train/grad_norm", "grad_norm", "gradient_norm",
                              "train/gradient_norm", "optim/grad_norm",
                              "grad-norm" }, STYLE_LINE, 0, false },
@@ -71,10 +73,12 @@ const struct kind kinds[] = {
 
 /* Metrics that no figure is for, but --y2, metric and the like may name. */
 static const struct kind others[] = {
-    { "step-time", "Step time", "step time (ms)", UNIT_NONE, true, false, false, {
+    { "step-time", "Step time", "step time (ms)",
+      UNIT_NONE, true, false, false, {
         { "step time", { "perf/step_ms", "perf/data_wait_ms" },
           STYLE_LINE, 0, false } } },
-    { "mfu", "Model FLOPs utilisation", "MFU", UNIT_FRACTION, true, true, false, {
+    { "mfu", "Model FLOPs utilisation", "MFU",
+      UNIT_FRACTION, true, true, false, {
         { "MFU", { "perf/mfu", "mfu" }, STYLE_LINE, 0, false } } },
     { "tokens", "Tokens", "tokens", UNIT_COUNT, true, true, false, {
         { "tokens", { "train/tokens", "tokens" }, STYLE_LINE, 0, false } } },
