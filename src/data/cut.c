@@ -51,23 +51,23 @@ const char *cut_last(const char *text, size_t n, const char *word, size_t len)
 /* Sums of bytes hold up to 255 lines; so 128 rounds, then they are emptied. */
 int64_t cut_count_lines(const char *text, size_t n)
 {
-    typedef uint8_t bytes32 __attribute__((vector_size(32)));
+    typedef uint8_t bytes16 __attribute__((vector_size(16)));
     int64_t count = 0;
 
-    while (n >= 32) {
-        const size_t rounds = n / 32 < 128 ? n / 32 : 128;
-        bytes32 sum = { 0 };
+    while (n >= 16) {
+        const size_t rounds = n / 16 < 128 ? n / 16 : 128;
+        bytes16 sum = { 0 };
 
         for (size_t i = 0; i < rounds; i++) {
-            bytes32 v;
+            bytes16 v;
 
-            memcpy(&v, text + 32 * i, sizeof v);
-            sum -= (bytes32)(v == '\n');
+            memcpy(&v, text + 16 * i, sizeof v);
+            sum -= (bytes16)(v == '\n');
         }
-        for (int i = 0; i < 32; i++)
+        for (int i = 0; i < 16; i++)
             count += sum[i];
-        text += 32 * rounds;
-        n -= 32 * rounds;
+        text += 16 * rounds;
+        n -= 16 * rounds;
     }
     for (size_t i = 0; i < n; i++)
         count += text[i] == '\n';

@@ -13,7 +13,6 @@ src_data_libdata_a_SOURCES = \
 	%D%/files.h \
 	%D%/gather.c \
 	%D%/gather.h \
-	%D%/gzip_zlib.c \
 	%D%/hashset.c \
 	%D%/hashset.h \
 	%D%/jsonl.c \
@@ -38,6 +37,12 @@ src_data_libdata_a_SOURCES = \
 	%D%/tokenizer.h
 src_data_libdata_a_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) \
 	$(ISAL_CFLAGS) $(JANSSON_CFLAGS)
+
+if HAVE_ISAL
+src_data_libdata_a_SOURCES += %D%/gzip_isal.c
+else
+src_data_libdata_a_SOURCES += %D%/gzip_zlib.c
+endif
 
 if HAVE_ZSTD
 src_data_libdata_a_SOURCES += %D%/zstd.c
