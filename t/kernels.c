@@ -21,6 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { GUARD = 128 }; /* bytes before and after each buffer */
 
@@ -180,7 +181,7 @@ static void compare(struct run *r, int i)
         const double w = ref_get(&want, j), g = ref_get(&got, j);
         const double room = allowed(r, want.type, w, typical);
 
-        if (w == g || fabs(w - g) <= room)      /* never true of a NaN */
+        if (w == g || fabs(w - g) <= room) /* never true of a NaN */
             continue;
         snprintf(text, sizeof text, "[%lld] is %.9g, not %.9g (%.2g allowed)",
                  (long long)j, g, w, room);
@@ -477,7 +478,16 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median and best of several calls, each waited for. */
+/* Processor time of all threads so far: what waiting for a core is not in. */
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Median and best of several calls, each waited for; processor time too. */
 static void time_case(struct dev *dev, const struct op_test *test,
                       const int64_t *shape, enum dtype type)
 {
@@ -486,7 +496,7 @@ static void time_case(struct dev *dev, const struct op_test *test,
                      .seed = 42,
                      .v = { .type = type, .fresh = true, .absent = -1 } };
     struct err e = ERR_INIT;
-    double t[21], bytes = 0.0, start = clock_mono();
+    double t[21], cpu[21], bytes = 0.0, start = clock_mono();
     int n = 0;
 
     make(&r, dev);
@@ -498,19 +508,22 @@ static void time_case(struct dev *dev, const struct op_test *test,
     call(&r, dev->ops, dev);
     dev_sync(dev, &e);
     while (n < 21 && (n < 5 || clock_mono() - start < 1.0)) {
-        const double from = clock_mono();
+        const double from = clock_mono(), cpu_from = cpu_seconds();
 
         call(&r, dev->ops, dev);
         dev_sync(dev, &e);
+        cpu[n] = cpu_seconds() - cpu_from;
         t[n++] = clock_mono() - from;
     }
     qsort(t, (size_t)n, sizeof *t, by_size);
-    printf("%-15s %6lld %6lld %6lld %5lld %4lld  %9.3f %9.3f  %8.1f  %8.1f\n",
-           test->name, (long long)shape[0], (long long)shape[1],
-           (long long)shape[2], (long long)shape[3], (long long)shape[4],
-           t[n / 2] * 1e3, t[0] * 1e3,
-           test->flops ? test->flops(shape) / t[n / 2] * 1e-9 : 0.0,
-           bytes / t[n / 2] * 1e-9);
+    qsort(cpu, (size_t)n, sizeof *cpu, by_size);
+    printf(
+        "%-15s %6lld %6lld %6lld %5lld %4lld %9.3f %9.3f %9.3f %8.1f %7.1f\n",
+        test->name, (long long)shape[0], (long long)shape[1],
+        (long long)shape[2], (long long)shape[3], (long long)shape[4],
+        t[n / 2] * 1e3, t[0] * 1e3, cpu[n / 2] * 1e3,
+        test->flops ? test->flops(shape) / t[0] * 1e-9 : 0.0,
+        bytes / t[0] * 1e-9);
     fflush(stdout);
     release(&r, dev);
 }
@@ -531,12 +544,14 @@ static void bench(struct dev *dev, const char *only, enum dtype type)
     }
 }
 
-/* KERNELS_TYPE=bf16 or f16 times activations of that type. */
+/* KERNELS_TYPE=bf16 or f16 times activations of that type; KERNELS_THREADS. */
 static void time_device(const char *name, const char *only)
 {
     const char *type = getenv("KERNELS_TYPE");
+    const char *threads = getenv("KERNELS_THREADS");
     struct err e = ERR_INIT;
-    struct dev dev = { .threads = 0 };
+    struct dev dev = { .threads =
+                           threads ? (int)strtol(threads, NULL, 10) : 0 };
 
     if (dev_open(&dev, name, &e) < 0) {
         printf("%s: %s\n", name, e.text);
