@@ -1,4 +1,9 @@
 # Settings files; each is loaded, planned and trained for a step by a test.
 confdir = $(pkgdatadir)/conf
 dist_conf_DATA = \
-	%D%/quickstart.ini
+	%D%/c4-29M.ini \
+	%D%/c4-30M.ini \
+	%D%/gpt-300M.ini \
+	%D%/gpt2-124M.ini \
+	%D%/quickstart.ini \
+	%D%/shakespeare-char.ini

@@ -9,3 +9,5 @@ check_PROGRAMS += t/schedule.t
 test_programs += t/schedule.t
 t_schedule_t_SOURCES = %D%/schedule.c %D%/tap.h
 t_schedule_t_LDADD = $(TRAINER_LIBS)
+
+dist_check_SCRIPTS += %D%/t4000-plan.t

@@ -6,6 +6,14 @@
 static const struct cmd cmds[] = {
     { "train", "", "train a model; the command when none is given",
       cmd_train_opts, cmd_train },
+    { "plan", "[FILE]", "count parameters, steps, memory and hours",
+      cmd_plan_opts, cmd_plan },
+    { "eval", "[MODEL]", "score text or questions with a trained model",
+      cmd_eval_opts, cmd_eval },
+    { "sample", "[MODEL]", "write text with a trained model",
+      cmd_sample_opts, cmd_sample },
+    { "devices", "", "list what can compute here", cmd_devices_opts,
+      cmd_devices },
     { 0 }
 };
 

@@ -43,10 +43,29 @@ static int open_tokenizer(struct job *j, int64_t *vocab, struct err *e)
 
 /* ---- data ------------------------------------------------------------- */
 
-static int open_data(struct job *j, struct err *e)
+int job_open_val(struct job *j, struct err *e)
 {
     const struct settings *s = j->set;
-    struct loader_conf c = {
+    const struct loader_conf c = {
+        .files = s->data.val,
+        .context = s->model.context,
+        .stride = s->eval.stride,
+        .order = s->eval.random ? ORDER_RANDOM : ORDER_SEQUENTIAL,
+        .seed = (uint64_t)s->train.seed,
+        .vocab = s->model.vocab,
+    };
+
+    if (!*c.files)
+        return 0;
+    if (loader_open(&j->val, &c, e) < 0)
+        return err_wrap(e, "data.val");
+    return 0;
+}
+
+static int open_train(struct job *j, struct err *e)
+{
+    const struct settings *s = j->set;
+    const struct loader_conf c = {
         .files = s->data.train,
         .context = s->model.context,
         .stride = s->data.stride,
@@ -55,19 +74,15 @@ static int open_data(struct job *j, struct err *e)
         .vocab = s->model.vocab,
     };
 
+    if (s->is.steps == 0)
+        return conf_fail(&s->conf, "schedule.steps", e,
+                         "give it, or schedule.tokens, or .chinchilla");
     if (!*c.files)
         return conf_fail(&s->conf, "data.train", e,
                          "name the token files to train on");
     if (loader_open(&j->train, &c, e) < 0)
         return err_wrap(e, "data.train");
-    if (!*s->data.val)
-        return 0;
-    c.files = s->data.val;
-    c.stride = s->eval.stride;
-    c.order = s->eval.random ? ORDER_RANDOM : ORDER_SEQUENTIAL;
-    if (loader_open(&j->val, &c, e) < 0)
-        return err_wrap(e, "data.val");
-    return 0;
+    return job_open_val(j, e);
 }
 
 /* ---- the whole -------------------------------------------------------- */
@@ -110,7 +125,7 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
     j->dev.deterministic = s->train.deterministic;
     if (dev_open(&j->dev, s->train.device, e) < 0)
         return err_wrap(e, "train.device");
-    if (why == JOB_TRAIN && open_data(j, e) < 0)
+    if (why == JOB_TRAIN && open_train(j, e) < 0)
         return -1;
     if (open_model(j, why, e) < 0)
         return -1;

@@ -61,6 +61,8 @@ struct job {
 enum job_for { JOB_TRAIN, JOB_INFER };
 
 int job_open(struct job *, struct settings *, enum job_for, struct err *);
+/* The data of data.val, as eval. says; job_open() does it for training. */
+int job_open_val(struct job *, struct err *);
 void job_close(struct job *);
 
 /* Seconds of training, this attempt's and those before. */

@@ -16,6 +16,8 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/graph.h \
 	%D%/guard.c \
 	%D%/guard.h \
+	%D%/hardware.c \
+	%D%/hardware.h \
 	%D%/job.c \
 	%D%/job.h \
 	%D%/meter.c \
@@ -48,6 +50,11 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(COLL_LIBS) $(STORE_LIBS) \
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
+	%D%/cmd_devices.c \
+	%D%/cmd_eval.c \
+	%D%/cmd_model.c \
+	%D%/cmd_plan.c \
+	%D%/cmd_sample.c \
 	%D%/cmd_train.c \
 	%D%/cmds.h \
 	%D%/gtrain.c

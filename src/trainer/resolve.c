@@ -130,16 +130,14 @@ static int lengths(struct settings *c, struct err *e)
         tokens = (double)s->tokens;
     if (s->chinchilla > 0)
         tokens = s->chinchilla * (double)is->parameters;
-    /* whole steps, as many as the tokens fill */
+    /* whole steps, as many as the tokens fill; none where nothing trains */
     is->steps = s->steps ? s->steps : (int64_t)floor(tokens / per_step);
-    if (is->steps == 0)
+    if (is->steps == 0 && tokens > 0)
         return conf_fail(&c->conf, "schedule.steps", e,
-                         tokens > 0
-                             ? "the tokens are less than one step's"
-                             : "give it, or schedule.tokens, or .chinchilla");
+                         "the tokens are less than one step's");
     is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
     is->warmup = span_steps(c, &s->warmup);
-    if (is->warmup > is->steps)
+    if (is->steps && is->warmup > is->steps)
         return conf_fail(&c->conf, "schedule.warmup", e,
                          "%lld steps are more than the %lld of the schedule",
                          (long long)is->warmup, (long long)is->steps);

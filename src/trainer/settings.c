@@ -268,6 +268,8 @@ const struct setting settings_table[] = {
          "peak rate of the device, for MFU; 0: measured or known"),
     REAL("plan.mfu", plan.mfu, "40%", 0.0001, 1,
          "assumed by gtrain plan"),
+    INT("plan.data_tokens", plan.data_tokens, "0", 0, 9e15,
+         "tokens of the training data, to count epochs; 0: not known"),
     TEXT("plan.hardware", plan.hardware, "",
          "more rows for its table: name:tflops:GiB:devices, ..."),
     { 0 }

@@ -139,6 +139,7 @@ struct run_settings {
 
 struct plan_settings {
     double peak_tflops, mfu;
+    int64_t data_tokens;
     const char *hardware;
 };
 

@@ -1,0 +1,69 @@
+#include "config.h"
+
+#include "common/table.h"
+#include "kernels/dev.h"
+#include "trainer/cmds.h"
+#include "trainer/meter.h"
+
+static struct table_style style;
+static bool measure;
+
+const struct opt cmd_devices_opts[] = {
+    { 'm', "measure", NULL, OPT_FLAG, &measure,
+      "time a large matrix product in each precision" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+static void rate(struct table *t, struct dev *dev, enum dtype type)
+{
+    const double flops = meter_measure_peak(dev, type);
+
+    if (flops > 0)
+        table_real(t, flops / 1e12);
+    else
+        table_none(t);
+}
+
+static void row(struct table *t, const struct dev_type *type)
+{
+    struct dev dev = { 0 };
+    struct err e = ERR_INIT;
+    char text[160];
+
+    table_text(t, type->name);
+    if (dev_open(&dev, type->name, &e) < 0) {
+        table_text(t, e.text);
+        for (int i = 0; measure && i < 3; i++)
+            table_none(t);
+        return;
+    }
+    table_text(t, type->describe(&dev, text, sizeof text));
+    if (measure) {
+        rate(t, &dev, DT_F32);
+        rate(t, &dev, DT_BF16);
+        rate(t, &dev, DT_F16);
+    }
+    dev_close(&dev);
+}
+
+int cmd_devices(int argc, char **argv, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.devices/1");
+    int ret;
+
+    if (argc > 0)
+        return err_set(e, ERR_USAGE, "'%s': no word is expected", argv[0]);
+    table_column(&t, "device");
+    table_column(&t, "what");
+    if (measure) {
+        table_column(&t, "TFLOP/s fp32");
+        table_column(&t, "TFLOP/s bf16");
+        table_column(&t, "TFLOP/s fp16");
+    }
+    for (int i = 0; dev_types[i]; i++)
+        row(&t, dev_types[i]);
+    ret = table_print(&t, &style, e);
+    table_clear(&t);
+    return ret;
+}
