@@ -7,4 +7,4 @@ t_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/tap.h
 t_tokenizer_t_LDADD = $(DATA_LIBS)
 t_words_t_SOURCES = %D%/words.c %D%/tap.h
 t_words_t_LDADD = $(DATA_LIBS)
-dist_check_SCRIPTS += %D%/t3020-bpe.t
+dist_check_SCRIPTS += %D%/t3020-bpe.t %D%/t3021-encode.t

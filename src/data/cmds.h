@@ -10,6 +10,8 @@
  * gdata.c and local.mk, describe it in man/gdata.1.
  */
 extern const struct opt bpe_opts[];
+extern const struct opt decode_opts[];
+extern const struct opt encode_opts[];
 extern const struct opt fetch_opts[];
 extern const struct opt gather_opts[];
 extern const struct opt info_opts[];
@@ -20,6 +22,8 @@ extern const struct opt verify_opts[];
 extern const struct opt ngram_opts[];
 
 int cmd_bpe(int argc, char **argv, struct err *);
+int cmd_decode(int argc, char **argv, struct err *);
+int cmd_encode(int argc, char **argv, struct err *);
 int cmd_fetch(int argc, char **argv, struct err *);
 int cmd_gather(int argc, char **argv, struct err *);
 int cmd_dedup(int argc, char **argv, struct err *);

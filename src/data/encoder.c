@@ -429,6 +429,11 @@ struct encoder *encoder_new(const struct tokenizer *t, int flags)
     return enc;
 }
 
+void encoder_flags(struct encoder *enc, int flags)
+{
+    enc->flags = flags;
+}
+
 void encoder_free(struct encoder *enc)
 {
     if (!enc)

@@ -9,6 +9,10 @@
 static const struct cmd cmds[] = {
     { "bpe", "-o FOLDER INPUT...", "learn a tokenizer from text",
       bpe_opts, cmd_bpe },
+    { "decode", "-T TOKENIZER FILE...", "turn files of tokens back into text",
+      decode_opts, cmd_decode },
+    { "encode", "-T TOKENIZER -o PREFIX INPUT...",
+      "turn text into files of tokens", encode_opts, cmd_encode },
     { "dedup", "PATH...", "leave out documents that were there before",
       dedup_opts, cmd_dedup },
     { "fetch", "NAME|URL...", "get corpora from servers", fetch_opts,

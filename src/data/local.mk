@@ -58,9 +58,13 @@ src_data_libdata_a_SOURCES += \
 	%D%/bpe_train.h \
 	%D%/classes.c \
 	%D%/classes.h \
+	%D%/encode.c \
+	%D%/encode.h \
 	%D%/encoder.c \
 	%D%/json.c \
 	%D%/json.h \
+	%D%/sink.c \
+	%D%/sink.h \
 	%D%/split.c \
 	%D%/split.h \
 	%D%/split_impl.h \
@@ -86,10 +90,12 @@ DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
 gdata_SOURCES = \
-	%D%/cmd_bpe.c \
 	%D%/catalog.c \
 	%D%/catalog.h \
+	%D%/cmd_bpe.c \
+	%D%/cmd_decode.c \
 	%D%/cmd_dedup.c \
+	%D%/cmd_encode.c \
 	%D%/cmd_fetch.c \
 	%D%/cmd_gather.c \
 	%D%/cmd_info.c \

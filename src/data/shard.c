@@ -374,6 +374,75 @@ int shard_create(struct shard_out *out, const char *path, enum shard_format f,
     return 0;
 }
 
+static off_t header_size(enum shard_format format)
+{
+    return format == SHARD_LLMC ? 256 * (off_t)sizeof(int32_t)
+           : format == SHARD_NPY ? NPY_HEADER
+                                 : 0;
+}
+
+/* Cut the file to its first n ids and go to its end. */
+static int cut_to(struct shard_out *out, int64_t n, struct err *e)
+{
+    const off_t size = header_size(out->format) + n * out->width;
+    const int fd = fileno(out->save.fp);
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "cannot read %s", out->save.temp);
+    if (st.st_size < size)
+        return err_set(e, ERR_INPUT, "%s: shorter than it was",
+                       out->save.temp);
+    if (ftruncate(fd, size) < 0 || fseeko(out->save.fp, size, SEEK_SET) < 0)
+        return err_sys(e, "cannot write %s", out->save.temp);
+    out->n = n;
+    return 0;
+}
+
+int shard_continue(struct shard_out *out, const char *path,
+                   enum shard_format f, int width, int64_t n, struct err *e)
+{
+    *out = (struct shard_out)SHARD_OUT_INIT;
+    out->save.path = xstrdup(path);
+    out->save.temp = xasprintf("%s.part", path);
+    out->format = f;
+    out->width = width;
+    /* it may have got its name just before the crash */
+    if (n > 0 && access(out->save.temp, F_OK) < 0)
+        rename(path, out->save.temp);
+    out->save.fp = fopen(out->save.temp, n > 0 ? "r+e" : "we");
+    if (!out->save.fp) {
+        err_sys(e, "cannot write %s", out->save.temp);
+        shard_keep(out);
+        return -1;
+    }
+    if (n > 0 && cut_to(out, n, e) < 0) {
+        shard_keep(out);
+        return -1;
+    }
+    if (n == 0)
+        put_header(out, out->save.fp);
+    return 0;
+}
+
+int shard_sync(struct shard_out *out, struct err *e)
+{
+    FILE *fp = out->save.fp;
+
+    if (fflush(fp) != 0 || ferror(fp) || fdatasync(fileno(fp)) < 0)
+        return err_sys(e, "cannot write %s", out->save.temp);
+    return 0;
+}
+
+void shard_keep(struct shard_out *out)
+{
+    if (out->save.fp)
+        fclose(out->save.fp);
+    free(out->save.path);
+    free(out->save.temp);
+    *out = (struct shard_out)SHARD_OUT_INIT;
+}
+
 void shard_add(struct shard_out *out, const void *ids, size_t n)
 {
     fwrite(ids, (size_t)out->width, n, out->save.fp);

@@ -87,6 +87,17 @@ int shard_width(int64_t vocab); /* 2 up to 65536 ids, else 4 */
 int shard_create(struct shard_out *, const char *path, enum shard_format,
                  int width, struct err *);
 void shard_add(struct shard_out *, const void *ids, size_t n);
+
+/*
+ * Like shard_create(), but what is written so far is in PATH.part, where it can
+ * be found again: shard_sync() puts it on disk, and after a crash
+ * shard_continue() with the n of that moment goes on behind the first n ids.
+ * With n = 0 it begins anew.  shard_keep() closes the file and leaves it.
+ */
+int shard_continue(struct shard_out *, const char *path, enum shard_format,
+                   int width, int64_t n, struct err *);
+int shard_sync(struct shard_out *, struct err *);
+void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);
 void shard_abandon(struct shard_out *); /* harmless after a commit */
 

@@ -74,6 +74,7 @@ enum {
 
 struct encoder *encoder_new(const struct tokenizer *, int flags);
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
+void encoder_flags(struct encoder *, int flags);        /* from now on */
 void encoder_free(struct encoder *);
 
 #endif
