@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,16 @@ static const char *boot_id(struct arena *mem)
     return id;
 }
 
+/* Those that we may run on, which a batch system limits. */
+static int usable_cpus(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 void attempt_self(struct attempt *a, struct arena *mem, int number)
 {
     const char *job = getenv("SLURM_JOB_ID");
@@ -202,7 +213,7 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
         .interval_ms = ATTEMPT_BEAT_MS,
         .pid = getpid(),
         .pid_start = start_of(getpid()),
-        .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+        .cpus = usable_cpus(),
         .host = arena_strdup(mem, host),
         .boot = boot_id(mem),
         .job = job ? arena_strdup(mem, job) : NULL,

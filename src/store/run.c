@@ -2,6 +2,7 @@
 #include "store/run.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,13 @@
 struct run {
     struct arena mem;
     struct writer *writer;
+    struct capture *capture;
     struct meta meta;
     struct attempt attempt;
     char *folder;
     int64_t beat_ms; /* of the last heartbeat that was written */
+    pthread_mutex_t lock;
+    char *reason; /* guarded by it */
 };
 
 /* Called from the writer's thread. */
@@ -177,6 +181,15 @@ out:
     return ret;
 }
 
+static void free_run(struct run *r)
+{
+    pthread_mutex_destroy(&r->lock);
+    free(r->reason);
+    free(r->folder);
+    arena_clear(&r->mem);
+    free(r);
+}
+
 int run_begin(struct run **out, const struct run_conf *c, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);
@@ -184,8 +197,12 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     int ret = c->resume ? begin_again(r, c, e) : begin_new(r, c, e);
 
     *out = NULL;
+    pthread_mutex_init(&r->lock, NULL);
     if (ret < 0)
         goto fail;
+    if (c->cpus)
+        r->attempt.cpus = c->cpus;
+    r->attempt.gpus = c->gpus;
     if (c->command)
         r->attempt.command = arena_strdup(&r->mem, c->command);
     r->beat_ms = r->attempt.beat_ms;
@@ -199,14 +216,12 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     if (writer_start(&r->writer, &conf, e) < 0)
         goto fail;
     if (!c->no_capture)
-        capture(r);
+        r->capture = capture_start(r);
     *out = r;
     return 0;
 
 fail:
-    free(r->folder);
-    arena_clear(&r->mem);
-    free(r);
+    free_run(r);
     return -1;
 }
 
@@ -299,6 +314,14 @@ int run_flush(struct run *r, struct err *e)
     return writer_flush(r->writer, e);
 }
 
+void run_reason(struct run *r, const char *reason)
+{
+    pthread_mutex_lock(&r->lock);
+    free(r->reason);
+    r->reason = xstrdup(reason);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* Others may have renamed or deleted the run since. */
 static void refresh(struct run *r)
 {
@@ -316,8 +339,10 @@ int run_end(struct run *r, enum run_status status, struct err *e)
 
     if (!r)
         return 0;
+    capture_end(r->capture);
     ret = writer_stop(r->writer, e);
     r->attempt.status = status;
+    r->attempt.reason = r->reason;
     r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
     refresh(r);
     r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
@@ -328,8 +353,6 @@ int run_end(struct run *r, enum run_status status, struct err *e)
             *e = last;
         ret = -1;
     }
-    free(r->folder);
-    arena_clear(&r->mem);
-    free(r);
+    free_run(r);
     return ret;
 }

@@ -48,6 +48,8 @@ struct run_conf {
     const char *resume;         /* id of a run to go on with, or NULL */
     const char *command;        /* the command line, recorded as it is */
     double flush_secs;          /* 0: one second */
+    int cpus, gpus;             /* in use, over all ranks; 0: those of this
+                                 * process, and none */
     bool no_capture;            /* leave git, host and environment out */
 };
 
@@ -89,6 +91,8 @@ char *run_artifact(struct run *, const char *name);
 
 /* Bring everything written so far to the kernel. */
 int run_flush(struct run *, struct err *);
+/* Why the run ends as it will, in a few words: "loss is nan at step 7". */
+void run_reason(struct run *, const char *reason);
 /* End the run, wait for its thread, free it.  A NULL run is no error. */
 int run_end(struct run *, enum run_status, struct err *);
 
