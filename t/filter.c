@@ -136,9 +136,11 @@ enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
 static int write_one(const char *root, const struct sample *s)
 {
-    struct run_conf c = { .root = root, .experiment = "probe",
-                          .name = s->name, .no_capture = true };
-    const struct run_dataset d = { .name = "train-set", .digest = "abc123",
+    struct run_conf c = {
+        .root = root, .experiment = "probe", .name = s->name, .no_capture = true
+    };
+    const struct run_dataset d = { .name = "train-set",
+                                   .digest = "abc123",
                                    .context = "training" };
     struct err e = ERR_INIT;
     struct run *run;
@@ -160,7 +162,7 @@ static int write_one(const char *root, const struct sample *s)
         ret = run_dataset(run, &d, &e);
     if (s->end) {
         setenv("GT_CLOCK_MS", s->end, 1);
-    } else {                    /* as another tool's run: no heartbeat */
+    } else { /* as another tool's run: no heartbeat */
         own = path_join(run_folder(run), ".gtrack");
     }
     if (run_end(run, s->status, &e) < 0 || (own && path_remove(own, &e) < 0))

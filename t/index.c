@@ -103,8 +103,7 @@ static void same(const char *when)
 
 static void make(void)
 {
-    struct run_conf c = { .root = root, .experiment = "x",
-                          .no_capture = true };
+    struct run_conf c = { .root = root, .experiment = "x", .no_capture = true };
     const struct run_dataset d = { .name = "d", .context = "training" };
     struct err e = ERR_INIT;
 
@@ -148,14 +147,14 @@ static void foreign(void)
         const char *what, *name, *file, *text;
         int flags;
     } writes[] = {
-        { "a point more", "run1", "metrics/loss",
-          "1700000000000 99.5 1000\n", O_APPEND },
+        { "a point more", "run1", "metrics/loss", "1700000000000 99.5 1000\n",
+          O_APPEND },
         { "a tag written over", "run2", "tags/note", "zz\n", O_TRUNC },
         { "a tag of the same length", "run3", "tags/note", "ab\n", 0 },
         { "a tag more", "run4", "tags/more", "x", O_CREAT },
         { "a parameter more", "run5", "params/more", "x", O_CREAT },
-        { "a metric more", "run6", "metrics/more",
-          "1700000000000 1.0 1\n", O_CREAT },
+        { "a metric more", "run6", "metrics/more", "1700000000000 1.0 1\n",
+          O_CREAT },
         { "a metric more in a folder", "run7", "metrics/val/acc",
           "1700000000000 1.0 1\n", O_CREAT },
         { "a parameter edited", "run8", "params/lr", "9", O_TRUNC },
@@ -224,7 +223,7 @@ int main(void)
     path = cache_file();
     ok(!path, "what was changed just now is not trusted");
     free(path);
-    setenv("GT_CLOCK_MS", "4000000000000", 1);  /* much later */
+    setenv("GT_CLOCK_MS", "4000000000000", 1); /* much later */
     same("a first time");
     path = cache_file();
     ok(path != NULL, "a cache is written");

@@ -36,8 +36,9 @@ static double number(const json_t *j)
 
     if (!s)
         return json_number_value(j);
-    return s[0] == 'N' ? (double)NAN
-           : s[0] == '-' ? -(double)INFINITY : (double)INFINITY;
+    return s[0] == 'N'   ? (double)NAN
+           : s[0] == '-' ? -(double)INFINITY
+                         : (double)INFINITY;
 }
 
 static bool equal(double a, double b)
@@ -66,7 +67,8 @@ static bool same_metrics(const struct run_info *r, json_t *run)
     bool good = r->n_metrics == json_object_size(history);
     const char *key;
 
-    json_object_foreach(history, key, points) {
+    json_object_foreach(history, key, points)
+    {
         const struct metric_sum *m = run_info_metric(r, key);
         struct series s = SERIES_INIT;
         struct err e = ERR_INIT;
@@ -81,7 +83,7 @@ static bool same_metrics(const struct run_info *r, json_t *run)
             series_free(&s);
             continue;
         }
-        for (size_t i = 0; i < n; i++) {        /* both by step, stable */
+        for (size_t i = 0; i < n; i++) { /* both by step, stable */
             const json_t *p = json_array_get(points, i);
             const int64_t step = json_integer_value(json_array_get(p, 2));
 
@@ -124,9 +126,10 @@ static bool same_artifacts(const struct run_info *r, const json_t *want)
     size_t i;
     const json_t *a;
 
-    json_array_foreach(want, i, a) {
-        char *path = path_join(r->artifacts,
-                               json_string_value(json_array_get(a, 0)));
+    json_array_foreach(want, i, a)
+    {
+        char *path =
+            path_join(r->artifacts, json_string_value(json_array_get(a, 0)));
 
         if (!path_exists(path)) {
             diag("no artifact %s", path);
@@ -156,15 +159,15 @@ static void one_run(const struct runs *runs, const char *version,
     good &= same("user", r->user, text(run, "user_id"));
     good &= same("status", run_status_word(r->status), text(run, "status"));
     good &= same("damage", r->damage, NULL);
-    good &= r->start_ms ==
-            json_integer_value(json_object_get(run, "start_time"));
+    good &=
+        r->start_ms == json_integer_value(json_object_get(run, "start_time"));
     good &= r->end_ms == (json_is_null(end) ? 0 : json_integer_value(end));
-    good &= r->deleted == (strcmp(text(run, "lifecycle_stage"), "deleted") ==
-                           0);
+    good &=
+        r->deleted == (strcmp(text(run, "lifecycle_stage"), "deleted") == 0);
     good &= same_pairs("params", r->params, r->n_params,
                        json_object_get(run, "params"));
-    good &= same_pairs("tags", r->tags, r->n_tags,
-                       json_object_get(run, "tags"));
+    good &=
+        same_pairs("tags", r->tags, r->n_tags, json_object_get(run, "tags"));
     good &= same_metrics(r, run);
     good &= same_datasets(r, json_object_get(run, "datasets"));
     good &= strncmp(r->artifact_uri, "file:///", 8) != 0 ||
@@ -190,8 +193,10 @@ static void one_store(const char *folder, const char *version)
         diag("%s", e.text);
     ok(all.n == json_array_size(experiments), "%s: %zu experiments", version,
        all.n);
-    json_array_foreach(experiments, i, x) {
-        json_array_foreach(json_object_get(x, "runs"), j, run) {
+    json_array_foreach(experiments, i, x)
+    {
+        json_array_foreach(json_object_get(x, "runs"), j, run)
+        {
             one_run(&runs, version, x, run);
             n++;
         }
@@ -206,8 +211,7 @@ static void one_store(const char *folder, const char *version)
 
 int main(void)
 {
-    static const char *const versions[] = { "2.22.5", "3.17.2",
-                                            "handwritten" };
+    static const char *const versions[] = { "2.22.5", "3.17.2", "handwritten" };
     const char *data = getenv("GT_TESTDATA"), *top = getenv("top_srcdir");
     char folder[] = "/tmp/gtrack-mlflow.XXXXXX";
     char *archive = data ? path_join(data, "mlflow-sample.tar.gz")

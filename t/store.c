@@ -17,8 +17,10 @@ static char *root;
 
 static struct run *begin(const char *experiment, const char *resume)
 {
-    struct run_conf c = { .root = root, .experiment = experiment,
-                          .resume = resume, .command = "prog --flag",
+    struct run_conf c = { .root = root,
+                          .experiment = experiment,
+                          .resume = resume,
+                          .command = "prog --flag",
                           .no_capture = true };
     struct err e = ERR_INIT;
     struct run *run = NULL;
@@ -62,7 +64,8 @@ static void write_and_read(void)
     run_tag(run, "note", "first try\nof two lines");
     for (int step = 1; step <= 1000; step++) {
         const struct run_point points[] = {
-            { "train/loss", 10.0 / step }, { "lr", 0.1 * step },
+            { "train/loss", 10.0 / step },
+            { "lr", 0.1 * step },
         };
 
         run_metrics(run, step, points, 2);
@@ -86,8 +89,7 @@ static void write_and_read(void)
            is(run_info_param(r, "optim.steps"), "100") && r->n_params == 2,
        "its parameters");
     ok(is(run_info_tag(r, "note"), "first try\nof two lines"), "its tag");
-    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"),
-       "its command");
+    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"), "its command");
     m = run_info_metric(r, "train/loss");
     ok(m && m->count == 1000 && m->last == 10.0 / 1000 && m->min == m->last &&
            m->max == 10.0 && m->max_step == 1 && m->min_step == 1000 &&
@@ -137,8 +139,9 @@ static void resume(void)
        "each step once");
     for (size_t i = 0; i < s.n; i++)
         good = good && s.step[i] == (int64_t)i + 1 &&
-               s.value[i] == (double)s.step[i] +
-                                 (i < 200 ? 1000 : i < 205 ? 2000 : 3000);
+               s.value[i] == (double)s.step[i] + (i < 200   ? 1000
+                                                  : i < 205 ? 2000
+                                                            : 3000);
     ok(good, "the newest attempt wins");
     series_free(&s);
     ok(series_load(&s, &runs.run[0], "loss", LOAD_ALL_ATTEMPTS, &e) == 0 &&

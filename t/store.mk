@@ -1,5 +1,5 @@
-check_PROGRAMS += t/store.t t/filter.t t/index.t t/mlflow.t
-test_programs += t/store.t t/filter.t t/index.t t/mlflow.t
+check_PROGRAMS += t/store-tool t/store.t t/crash.t t/filter.t t/index.t t/mlflow.t
+test_programs += t/store.t t/crash.t t/filter.t t/index.t t/mlflow.t
 t_store_t_SOURCES = %D%/store.c %D%/tap.h
 t_store_t_LDADD = $(STORE_LIBS)
 t_filter_t_SOURCES = %D%/filter.c %D%/tap.h
@@ -10,3 +10,8 @@ t_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_mlflow_t_LDADD = $(STORE_LIBS)
 t_index_t_SOURCES = %D%/index.c %D%/tap.h
 t_index_t_LDADD = $(STORE_LIBS)
+t_store_tool_SOURCES = %D%/store-tool.c
+t_store_tool_LDADD = $(STORE_LIBS)
+dist_check_SCRIPTS += %D%/t2001-torture.t
+t_crash_t_SOURCES = %D%/crash.c %D%/tap.h
+t_crash_t_LDADD = $(STORE_LIBS)

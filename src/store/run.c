@@ -221,6 +221,11 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     return 0;
 
 fail:
+    if (!c->resume && r->folder) {
+        struct err ignored = ERR_INIT;
+
+        path_remove(r->folder, &ignored);
+    }
     free_run(r);
     return -1;
 }

@@ -292,18 +292,29 @@ static int make_experiment(const char *root, const char *id, const char *name,
 }
 
 /* What is in the folder of this id: nothing, our experiment, or another. */
-enum found { FREE, OURS, OTHERS };
+enum found { FREE, OURS, OTHERS, UNKNOWN };
 
-static enum found look(const char *root, const char *id, const char *name)
+static enum found look(const char *root, const char *id, const char *name,
+                       struct err *e)
 {
     struct arena mem = ARENA_INIT;
-    struct experiment x;
-    char *folder = path_join(root, id);
-    enum found found = FREE;
+    char *path = xasprintf("%s/%s/%s", root, id, STORE_META);
+    struct err why = ERR_INIT;
+    enum found found = OTHERS;
+    struct yaml y;
 
-    if (load_one(&x, &mem, folder, false) == 0)
-        found = strcmp(x.name, name) == 0 ? OURS : OTHERS;
-    free(folder);
+    if (yaml_load(&y, &mem, path, &why) == 0) {
+        const char *is = yaml_get(&y, "name");
+
+        if (is && strcmp(is, name) == 0)
+            found = OURS;
+    } else if (why.kind == ERR_MISSING) {
+        found = FREE;
+    } else if (why.kind != ERR_INPUT) {
+        found = UNKNOWN;
+        *e = why;
+    }
+    free(path);
     arena_clear(&mem);
     return found;
 }
@@ -334,6 +345,7 @@ static int find_experiment(const char *root, const char *name, char **id,
 int store_experiment(const char *root, const char *name, char **id,
                      struct err *e)
 {
+    enum found found;
     char own[32];
 
     *id = NULL;
@@ -344,24 +356,23 @@ int store_experiment(const char *root, const char *name, char **id,
                        "characters, without \"'\": not \"%s\"",
                        name);
     id_of(own, name, 0);
-    if (look(root, own, name) == OURS) {
-        *id = xstrdup(own);
-        return 0;
-    }
-    if (find_experiment(root, name, id, e) < 0)
-        return -1;
-    for (int k = 0; !*id; k++) {
-        enum found found;
-
-        id_of(own, name, k);
-        found = look(root, own, name);
-        if (found == OTHERS)
-            continue;
-        if (found == FREE && make_experiment(root, own, name, e) < 0)
+    found = look(root, own, name, e);
+    if (found == FREE || found == OTHERS) {
+        if (find_experiment(root, name, id, e) < 0)
             return -1;
-        if (look(root, own, name) == OTHERS)
-            continue; /* renamed by someone at this very moment */
-        *id = xstrdup(own);
+    }
+    for (int k = 1; !*id; k++) {
+        if (found == FREE) {
+            if (make_experiment(root, own, name, e) < 0)
+                return -1;
+            found = look(root, own, name, e);
+        }
+        if (found == UNKNOWN)
+            return -1;
+        if (found == OURS)
+            *id = xstrdup(own);
+        id_of(own, name, k);    /* renamed, or damaged: the next one */
+        found = look(root, own, name, e);
     }
     return 0;
 }
