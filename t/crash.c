@@ -37,9 +37,10 @@ static void write_on(void)
         for (int i = 0; i < KEYS; i++)
             p[i] = (struct run_point){ keys[i], (double)step / (i + 3) };
         run_metrics(run, step, p, KEYS);
-        run_tag(run, "at", step % 2 ? "odd" : "even, and longer");
-        if (step % 1000 == 0)
+        if (step % 100 == 0) { /* or reading it all takes ever longer */
+            run_tag(run, "at", step % 200 ? "odd" : "even, and longer");
             run_flush(run, &e);
+        }
     }
 }
 
@@ -93,6 +94,21 @@ static bool is_unbroken(int64_t *count)
     return good;
 }
 
+/* Has the writer got as far as its first points? */
+static bool has_points(void)
+{
+    struct runs runs;
+    struct err e = ERR_INIT;
+    bool found = false;
+
+    if (runs_load(&runs, root, 0, &e) < 0)
+        return false;
+    for (size_t i = 0; i < runs.n; i++)
+        found = found || runs.run[i].n_metrics == KEYS;
+    runs_free(&runs);
+    return found;
+}
+
 /* A run whose writer was killed goes on. */
 static bool goes_on(void)
 {
@@ -125,7 +141,8 @@ static bool goes_on(void)
 }
 
 /* One writer, killed after it was looked at a number of times. */
-static bool kill_one(int looks, bool resume, int64_t *count)
+static bool kill_one(int looks, bool wait_for_points, bool resume,
+                     int64_t *count)
 {
     const pid_t pid = fork();
     struct err e = ERR_INIT;
@@ -135,6 +152,8 @@ static bool kill_one(int looks, bool resume, int64_t *count)
         write_on();
     if (pid < 0)
         return false;
+    while (wait_for_points && good && !has_points())
+        good = waitpid(pid, NULL, WNOHANG) == 0;
     for (int i = 0; i < looks && good; i++)
         good = is_whole("while it writes");
     kill(pid, SIGKILL);
@@ -154,10 +173,10 @@ static void kills(int times)
 
     for (int i = 0; i < times; i++) {
         seed = seed * 1103515245u + 12345u;
-        good += kill_one((int)(seed >> 16) % 40, i % 3 == 0, &count);
+        good += kill_one((int)(seed >> 16) % 16, i % 5 > 0, i % 3 == 0, &count);
     }
     ok(good == times, "killed %d times: no half line, no broken run", times);
-    ok(count > 1000 * times, "%lld points were in their files",
+    ok(count > 200 * times, "%lld points were in their files",
        (long long)count);
 }
 

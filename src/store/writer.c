@@ -172,6 +172,18 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
     return ret;
 }
 
+/* Is the tag to be written again in a moment? */
+static bool is_superseded(const struct writer *w, size_t i)
+{
+    const struct text *t = &w->waiting.item[i];
+
+    for (size_t j = i + 1; t->kind == TAG && j < w->waiting.n; j++)
+        if (w->waiting.item[j].kind == TAG &&
+            strcmp(w->waiting.item[j].key, t->key) == 0)
+            return true;
+    return false;
+}
+
 static void write_texts(struct writer *w)
 {
     size_t kept = 0;
@@ -180,7 +192,7 @@ static void write_texts(struct writer *w)
         struct text t = w->waiting.item[i]; /* the array may move */
         struct err e = ERR_INIT;
 
-        if (write_text(w, &t, &e) < 0) {
+        if (!is_superseded(w, i) && write_text(w, &t, &e) < 0) {
             trouble(w, &e);
             w->waiting.item[kept++] = t;
             continue;
