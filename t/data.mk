@@ -13,3 +13,15 @@ dist_check_SCRIPTS += %D%/t3010-gather.t
 dist_check_SCRIPTS += %D%/t3020-fetch.t
 dist_check_SCRIPTS += %D%/t3030-care.t
 EXTRA_DIST += %D%/httpd.pl
+
+# Fuzzing, by clang's libFuzzer: without limit, or FUZZ_SECONDS for each target.
+EXTRA_DIST += %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
+	%D%/fuzz/jsonl.c %D%/fuzz/lock.c %D%/fuzz/prose.c %D%/fuzz/shard.c
+FUZZ_SECONDS = 0
+FUZZ_TARGETS =
+fuzz: all
+	$(AM_V_at)FUZZ_LIBS='$(DATA_LIBS)' \
+	    $(top_srcdir)/t/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+.PHONY: fuzz
+clean-local:
+	-rm -rf fuzz

@@ -1,0 +1,33 @@
+/*
+ * jsonl - a line of JSON, and text that becomes one and is read again
+ */
+#include "config.h"
+#include "data/jsonl.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct buf line = BUF_INIT;
+    char *copy = malloc(n + 1), *text;
+    struct err e = ERR_INIT;
+    size_t len;
+
+    /* exactly n bytes, so that the sanitizer sees one more */
+    copy = realloc(copy, n ? n : 1);
+    memcpy(copy, data, n);
+    if (jsonl_field(copy, n, "text", &text, &len, &e) == 1)
+        FUZZ_CHECK(text >= copy && text + len <= copy + n);
+    free(copy);
+
+    buf_str(&line, "{\"text\":\"");
+    jsonl_escape(&line, (const char *)data, n);
+    buf_str(&line, "\"}");
+    FUZZ_CHECK(jsonl_field(line.s, line.len, "text", &text, &len, &e) == 1);
+    buf_clear(&line);
+    return 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * lock - data.lock
+ */
+#include "config.h"
+#include "data/lock.h"
+
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct err e = ERR_INIT;
+    struct lock l;
+    char path[32];
+    const int fd = fuzz_file(data, n, path);
+
+    if (lock_load(&l, path, &e) == 0) {
+        for (size_t i = 0; i < l.n; i++) {
+            char *file = lock_path(&l, &l.entry[i]);
+
+            FUZZ_CHECK(*file);
+            free(file);
+        }
+        lock_clear(&l);
+    }
+    close(fd);
+    return 0;
+}
