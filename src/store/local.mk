@@ -12,6 +12,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_lex.h \
 	%D%/fsck.c \
 	%D%/fsck.h \
+	%D%/gtrack.c \
+	%D%/gtrack.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/input.c \
@@ -48,3 +50,19 @@ src_store_libstore_a_SOURCES = \
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
 EXTRA_DIST += scripts/letters
+
+# The same for other people's programs: one object, in which only the names of
+# gtrack.h can be seen, so that an err_set() or a buf_add() of theirs is theirs.
+lib_LIBRARIES += libgtrack.a
+libgtrack_a_SOURCES =
+libgtrack_a_LIBADD = src/store/libgtrack.o
+EXTRA_libgtrack_a_DEPENDENCIES = src/store/libgtrack.o
+include_HEADERS += %D%/gtrack.h
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = %D%/gtrack.pc
+CLEANFILES += %D%/libgtrack.o
+
+src/store/libgtrack.o: src/store/libstore.a src/common/libcommon.a
+	$(AM_V_GEN)$(CC) -r -nostdlib -Wl,-u,gtrack_open -o $@ src/store/libstore.a \
+	    src/common/libcommon.a && \
+	$(OBJCOPY) -w --keep-global-symbol='gtrack_*' $@
