@@ -473,9 +473,8 @@ static bool like(const char *s, const char *pattern, bool fold)
     const char *star = NULL, *retry = NULL;
 
     while (*s) {
-        const bool same =
-            fold ? tolower((unsigned char)*s) == tolower((unsigned char)*pattern)
-                 : *s == *pattern;
+        const int a = (unsigned char)*s, b = (unsigned char)*pattern;
+        const bool same = fold ? tolower(a) == tolower(b) : a == b;
 
         if (*pattern == '%') {
             star = ++pattern;
