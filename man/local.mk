@@ -1,3 +1,4 @@
 # manuals
 dist_man_MANS += %D%/gdata.1
 dist_man_MANS += %D%/gplot.1
+dist_man_MANS += %D%/gtrain.1 %D%/gtrain.ini.5

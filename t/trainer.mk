@@ -10,4 +10,5 @@ test_programs += t/schedule.t
 t_schedule_t_SOURCES = %D%/schedule.c %D%/tap.h
 t_schedule_t_LDADD = $(TRAINER_LIBS)
 
-dist_check_SCRIPTS += %D%/t4000-plan.t
+dist_check_SCRIPTS += %D%/t4000-plan.t %D%/t4010-train.t \
+	%D%/t4020-settings.t

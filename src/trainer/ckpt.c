@@ -159,6 +159,7 @@ int ckpt_wait(struct ckpt *c, struct err *e)
 static int save(struct ckpt *c, struct job *j, bool best, struct err *e)
 {
     struct ckpt_writing *w;
+    struct err lost = ERR_INIT;
 
     if (j->coll.rank != 0)
         return 0;
@@ -172,7 +173,9 @@ static int save(struct ckpt *c, struct job *j, bool best, struct err *e)
     w->best = best;
     c->writing = w;
     c->last_step = w->step;
-    if (snapshot_take(&w->snap, j, c->run_id, e) < 0)
+    if (c->run)
+        run_flush(c->run, &lost); /* the run itself says what is lost */
+    if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
         return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
     w->threaded = c->conf->async &&
                   pthread_create(&w->thread, NULL, write_thread, w) == 0;
@@ -192,20 +195,19 @@ int ckpt_best(struct ckpt *c, struct job *j, struct err *e)
     return c->conf->keep_best ? save(c, j, true, e) : 0;
 }
 
-int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
-              const char *run_id)
+void ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
+               struct run *run)
 {
-    *c = (struct ckpt){ .conf = &j->set->checkpoint, .last_step = -1 };
+    *c = (struct ckpt){ .conf = &j->set->checkpoint,
+                        .run = run,
+                        .last_step = -1 };
     c->folder = xstrdup(folder);
-    c->run_id = xstrdup(run_id);
-    return 0;
 }
 
 void ckpt_close(struct ckpt *c)
 {
     ckpt_wait(c, &(struct err)ERR_INIT);
     free(c->folder);
-    free(c->run_id);
     *c = (struct ckpt){ 0 };
 }
 

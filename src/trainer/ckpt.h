@@ -21,20 +21,22 @@
  * dropout and samples are functions of the step, so nothing else needs to be
  * kept for a run to go on bit for bit.
  *
- * Saving copies the state and returns; a thread writes it.  Then older ones go
- * that no rule keeps: the newest N, every Mth step, the best (the link
- * "best").  ckpt_wait() says whether the last one was written.
+ * The run's metrics up to here are brought to the disk first, so that its curve
+ * has no hole after a crash.  Saving copies the state and returns; a thread
+ * writes it.  Then older ones go that no rule keeps: the newest N, every Mth
+ * step, the best (the link "best").  ckpt_wait() says whether the last one was
+ * written.
  */
 struct ckpt {
     const struct checkpoint_settings *conf;
     char *folder;
-    char *run_id;
+    struct run *run;              /* or NULL */
     struct ckpt_writing *writing; /* or NULL */
     int64_t last_step;            /* newest saved, -1 for none */
 };
 
-int ckpt_open(struct ckpt *, const struct job *, const char *folder,
-              const char *run_id);
+void ckpt_open(struct ckpt *, const struct job *, const char *folder,
+               struct run *);
 void ckpt_close(struct ckpt *);
 
 int ckpt_save(struct ckpt *, struct job *, struct err *);

@@ -95,8 +95,7 @@ static int run_job(struct job *j, const char *from, struct err *e)
         if (from && report.run)
             run_rewind(report.run, j->at.step);
         folder = folder_of(j->set, &report);
-        ckpt_open(&ckpt, j, folder ? folder : "",
-                  report.run ? run_id(report.run) : "");
+        ckpt_open(&ckpt, j, folder ? folder : "", report.run);
         guard_init(&guard, &j->set->train);
         report_begin(&report, j);
         train_run(&t, e);
@@ -144,6 +143,7 @@ int cmd_train(int argc, char **argv, struct err *e)
     sig_watch();
     if (ret == 0)
         ret = job_open(&j, &s, JOB_TRAIN, e);
+    j.detect_anomaly = anomaly;
     if (ret == 0)
         ret = run_job(&j, from, e);
     job_close(&j);

@@ -47,6 +47,7 @@ struct job {
     struct optim optim;
     struct schedule schedule;
     struct reached at;
+    bool detect_anomaly; /* look at every result */
 
     int32_t *x, *y; /* one micro-batch */
     float *losses;  /* of one micro-batch, or of a step */

@@ -1,6 +1,8 @@
 # libtrainer.a is all but the commands, for the tests too.
 noinst_LIBRARIES += src/trainer/libtrainer.a
 src_trainer_libtrainer_a_SOURCES = \
+	%D%/anomaly.c \
+	%D%/anomaly.h \
 	%D%/choice.c \
 	%D%/choice.h \
 	%D%/ckpt.c \

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/sig.h"
+#include "trainer/anomaly.h"
 #include "trainer/eval.h"
 #include "trainer/guard.h"
 #include "trainer/sample.h"
@@ -55,7 +56,10 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
         g->first_micro = i == 0;
         g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
                        (uint64_t)(j->gpt.B * j->gpt.T);
-        graph_train(g, NULL, NULL);
+        if (j->detect_anomaly && anomaly_train(g, e) < 0)
+            return -1;
+        if (!j->detect_anomaly)
+            graph_train(g, NULL, NULL);
         get_losses(j, i);
     }
     return 0;

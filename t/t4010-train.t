@@ -1,0 +1,186 @@
+#!/bin/sh
+# gtrain trains, stops, goes on, and says what is wrong.
+top=${top_srcdir:-..}
+n=0
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+result() {      # result STATUS NAME [OUTPUT]
+    n=$((n + 1))
+    if test "$1" = 0; then
+        echo "ok $n - $2"
+    else
+        echo "not ok $n - $2"
+        printf '%s\n' "$3" | sed 's/^/# /'
+    fi
+}
+# 6,000 tokens below 32, as raw uint16, with a rhythm that can be learnt
+awk 'BEGIN { for (i = 0; i < 6000; i++)
+    printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
+    LC_ALL=C tr '\001-\037' '\000-\036' >train.bin
+head -c 2000 train.bin >val.bin
+cat >tiny.ini <<END
+[model]
+layers = 2
+heads = 2
+width = 16
+context = 16
+vocab = 32
+vocab_multiple = 1
+dropout = 0.1
+[data]
+train = train.bin
+val = val.bin
+[train]
+micro_batch = 2
+batch = 4
+device = cpu
+threads = 1
+[optim]
+lr = 1e-2
+[schedule]
+steps = 12
+warmup = 2
+[eval]
+every = 6
+sequences = 8
+[checkpoint]
+every = 4
+keep_last = 9
+[run]
+system_every = 0s
+END
+train() { gtrain --config tiny.ini "$@" >out 2>&1; }
+# the losses of a run, newest value of each step
+curve() { # curve ROOT
+    cat "$1"/*/*/metrics/train/loss |
+        awk '{ v[$3] = $2 } END { for (s in v) print s, v[s] }' | sort -n
+}
+
+train --root whole
+result $? "12 steps train" "$(cat out)"
+curve whole >want
+test "$(wc -l <want)" -eq 12
+result $? "the loss of each is in the store" "$(cat want)"
+awk 'NR == 1 { a = $2 } END { exit !($2 < a) }' want
+result $? "and it falls" "$(cat want)"
+
+# 6 + 6 = 12, to the last bit
+train --root half --set train.stop_at=6
+result $? "6 steps train" "$(cat out)"
+train --root half --resume auto
+result $? "and go on" "$(cat out)"
+curve half >got
+cmp -s want got
+result $? "with the same losses to the last bit" "$(diff want got)"
+test "$(ls -d half/*/*/metrics | wc -l)" -eq 1
+result $? "as the same run"
+w=$(ls -d whole/*/*/artifacts/checkpoints/step-00000012)
+h=$(ls -d half/*/*/artifacts/checkpoints/step-00000012)
+cmp -s "$w/model.safetensors" "$h/model.safetensors" &&
+    cmp -s "$w/optim.safetensors" "$h/optim.safetensors"
+result $? "and the same weights and moments"
+
+# killed at any moment, it goes on from what is whole
+for wait in 0.05 0.15 0.3; do
+    rm -rf killed
+    gtrain --config tiny.ini --root killed --set checkpoint.every=1 \
+        --set checkpoint.async=no --set schedule.steps=12 >out 2>&1 &
+    pid=$!
+    perl -e 'select undef, undef, undef, shift' "$wait"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    train --root killed --resume auto
+    status=$?
+    curve killed >got
+    test $status -eq 0 && cmp -s want got
+    result $? "killed after $wait s, the curve is that of an unbroken run" \
+        "$(cat out; diff want got)"
+done
+
+# a damaged checkpoint is passed over
+rm -rf damaged && train --root damaged
+c=$(ls -d damaged/*/*/artifacts/checkpoints)
+printf x | dd of="$c/step-00000012/model.safetensors" bs=1 seek=900 \
+    conv=notrunc 2>/dev/null
+train --root damaged --resume auto
+grep -q 'passing over.*step-00000012' out && grep -q 'after step 8' out
+result $? "a damaged checkpoint is passed over" "$(cat out)"
+train --root damaged --resume "$c/step-00000012"
+test $? -eq 1 || test $? -eq 2
+result $? "and named when it was asked for" "$(cat out)"
+
+# the same whatever happens beside it
+train --root sampled --set sample.every=3 --set data.tokenizer=
+curve sampled >got
+cmp -s want got
+result $? "samples do not change the losses"
+train --root accum --set train.micro_batch=4 --set model.dropout=0
+curve accum | cut -c1-6 >a
+train --root accum2 --set train.micro_batch=1 --set model.dropout=0
+curve accum2 | cut -c1-6 >b
+cmp -s a b
+result $? "nor does the micro-batch" "$(diff a b)"
+train --root dropped --set train.micro_batch=4
+curve dropped | cut -c1-6 >b
+cut -c1-6 want >a
+cmp -s a b
+result $? "not even dropout" "$(diff a b)"
+
+# a signal: a checkpoint, the status 75, and the rest later
+rm -rf stopped
+gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
+    --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
+pid=$!
+until grep -q 'step 1/' out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
+    perl -e 'select undef, undef, undef, 0.02'
+done
+kill -TERM $pid
+wait $pid
+test $? -eq 75
+result $? "SIGTERM ends it with 75" "$(tail -3 out)"
+ls stopped/*/*/artifacts/checkpoints | grep -q step-
+result $? "after a checkpoint"
+
+# what cannot be
+bad() {         # bad STATUS NAME PATTERN [OPTION]...
+    want=$1 name=$2 pattern=$3
+    shift 3
+    train --root bad "$@"
+    got=$?
+    test $got -eq "$want" && grep -q -- "$pattern" out &&
+        test "$(wc -l <out)" -eq 1
+    result $? "$name" "status $got: $(cat out)"
+}
+bad 2 "an unknown setting is refused, with the one meant" \
+    'did you mean optim.lr' --set optim.lrr=1
+bad 2 "so is a bad value" 'optim.lr wants a number' --set optim.lr=fast
+bad 2 "and a bad word" 'must be one of' --set schedule.kind=sine
+bad 2 "and heads that do not fit" 'model.width' --set model.heads=3
+bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
+bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
+printf '[optim]\nlr = 1\n lrr = 2\n' >bad.ini
+gtrain --config bad.ini >out 2>&1
+test $? -eq 2 && grep -q '^gtrain: bad.ini:3: ' out
+result $? "an error in a file has its line" "$(cat out)"
+# a loss that is not finite
+train --root nan --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0
+test $? -eq 5
+result $? "a loss that is not finite ends it with 5" "$(cat out)"
+train --root skip --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --set train.on_nonfinite=skip
+result $? "or is skipped" "$(cat out)"
+
+train --root odd --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --detect-anomaly
+test $? -eq 5 && grep -q 'was the first to go bad' out
+result $? "the operation that went bad is named" "$(cat out)"
+printf '\101\000\377\377' >>val.bin
+bad 1 "a token outside of the vocabulary is found before the first step" \
+    'val.bin'
+
+gtrain --show-config >all.ini 2>out && gtrain --config all.ini --show-config |
+    sed 's/ (from .*)//' >again.ini
+cmp -s all.ini again.ini
+result $? "what --show-config prints reads back as the same"
+echo "1..$n"

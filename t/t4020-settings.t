@@ -1,0 +1,37 @@
+#!/bin/sh
+# gtrain.ini(5) tells every setting there is, with its default.
+top=${top_srcdir:-..}
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+echo 1..3
+page=$top/man/gtrain.ini.5
+gtrain --show-config >"$dir/table"
+# the keys of the manual, and its defaults as a settings file
+sed -n 's/^\.It Cm \([a-z]*\)\.\([a-z0-9_]*\).*/\1.\2/p' "$page" >"$dir/manual"
+awk '/^\[/ { gsub(/[][]/, ""); s = $0 } / = ?/ && !/^;/ { print s "." $1 }' \
+    "$dir/table" >"$dir/keys"
+if diff "$dir/keys" "$dir/manual" >"$dir/diff"; then
+    echo "ok 1 - every setting is in the manual, in order, and no other"
+else
+    echo "not ok 1 - every setting is in the manual, in order, and no other"
+    sed 's/^/# /' "$dir/diff"
+fi
+sed -n 's/^\.It Cm \([a-z]*\)\.\([a-z0-9_]*\) *\(Li\)* *\(.*\)/\1 \2 \4/p' \
+    "$page" | awk '{ if ($1 != s) print "[" (s = $1) "]"
+        k = $2; sub(/^[^ ]* [^ ]* ?/, ""); gsub(/^"|"$/, "")
+        print k " = " $0 }' >"$dir/defaults.ini"
+gtrain --config "$dir/defaults.ini" --show-config | sed 's/ (from .*)//' \
+    >"$dir/from-manual" 2>&1
+if diff "$dir/table" "$dir/from-manual" >"$dir/diff"; then
+    echo "ok 2 - with the default that the program has"
+else
+    echo "not ok 2 - with the default that the program has"
+    sed 's/^/# /' "$dir/diff"
+fi
+# every word that a setting may be
+bad=
+for word in $(sed -n 's/^; .*: \([a-z0-9A-Z_.|-]*|[a-z0-9A-Z_.|-]*\)$/\1/p' \
+    "$dir/table" | tr '|' ' '); do
+    grep -qE "^\.Cm $word( [.,])?$" "$page" || bad="$bad $word"
+done
+test -z "$bad" && echo "ok 3 - and every word that one may be" ||
+    { echo "not ok 3 - and every word that one may be"; echo "# $bad"; }
