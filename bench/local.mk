@@ -8,3 +8,9 @@ bench_store_LDADD = $(STORE_LIBS)
 EXTRA_PROGRAMS += bench/data
 bench_data_SOURCES = %D%/data.c
 bench_data_LDADD = $(DATA_LIBS)
+
+# gplot beside matplotlib
+EXTRA_DIST += %D%/plot %D%/plot-peer.py
+bench-plot: gplot t/mkruns
+	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
+.PHONY: bench-plot

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,9 @@ static int draw_panels(struct figure *f, const char *const *names, size_t cols,
         f->look.width = 245.0 * (double)f->cols;
         f->look.height = 165.0 * (double)f->rows + 20;
         f->look.font_size = r->font_size > 0 ? r->font_size : 8;
+    } else if (r->font_size <= 0) {
+        /* so that a panel is some thirty ems wide */
+        f->look.font_size = fmin(fmax(r->width / (double)f->cols / 30, 5), 9);
     }
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "plot/figure.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -363,7 +364,23 @@ static size_t legend_entries(const struct panel *p, size_t *longest)
     return n;
 }
 
-/* The emptiest corner that holds the legend; outside when none is empty. */
+/* How much of a corner is covered by curves, of w x h places of the grid? */
+static int covered(const struct grid *g, enum legend corner, int w, int h)
+{
+    const bool right =
+        corner == LEGEND_TOP_RIGHT || corner == LEGEND_BOTTOM_RIGHT;
+    const bool top = corner == LEGEND_TOP_RIGHT || corner == LEGEND_TOP_LEFT;
+    int used = 0;
+
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            used +=
+                g->used[top ? GRID_Y - 1 - y : y][right ? GRID_X - 1 - x : x];
+    return used;
+}
+
+/* The emptiest corner that holds the legend; outside when none is empty and
+ * there is room outside. */
 static void legend_place(const struct figure *f, struct panel *p, double width,
                          double height)
 {
@@ -372,43 +389,37 @@ static void legend_place(const struct figure *f, struct panel *p, double width,
                                           LEGEND_BOTTOM_RIGHT };
     const double em = f->look.font_size;
     size_t longest, n = legend_entries(p, &longest);
-    const int w =
-        (int)ceil((em * 0.56 * (double)longest + 3.4 * em) / width * GRID_X);
-    const int h = (int)ceil((double)n * 1.35 * em / height * GRID_Y) + 1;
+    const double wide = em * (0.46 * (double)longest + 3);
+    const double high = (double)n * 1.35 * em;
+    const int w = (int)ceil(wide / width * GRID_X);
+    const int h = (int)ceil(high / height * GRID_Y) + 1;
+    const bool fits = n <= 8 && w <= GRID_X * 2 / 3 && h <= GRID_Y * 2 / 3;
+    const bool room = high * wide < height * width * 0.22;
+    enum legend best = LEGEND_TOP_RIGHT;
+    int least = INT_MAX;
     struct grid *g;
-    int least = -1;
 
     if (p->legend != LEGEND_AUTO)
         return;
     p->legend = LEGEND_NONE;
     if (n == 0 || p->heat)
         return;
-    p->legend =
-        longest > 34 || n <= 4 || width < 300 ? LEGEND_BELOW : LEGEND_RIGHT;
-    if (n > 8 || w > GRID_X * 2 / 3 || h > GRID_Y * 2 / 3)
-        return;
     g = xcalloc(1, sizeof *g);
     grid_fill(g, p);
-    for (size_t i = 0; i < sizeof corner / sizeof corner[0]; i++) {
-        const bool right =
-            corner[i] == LEGEND_TOP_RIGHT || corner[i] == LEGEND_BOTTOM_RIGHT;
-        const bool top =
-            corner[i] == LEGEND_TOP_RIGHT || corner[i] == LEGEND_TOP_LEFT;
-        int used = 0;
+    for (size_t i = 0; i < sizeof corner / sizeof corner[0] && fits; i++) {
+        const int used = covered(g, corner[i], w, h);
 
-        for (int y = 0; y < h; y++)
-            for (int x = 0; x < w; x++)
-                used += g->used[top ? GRID_Y - 1 - y : y]
-                               [right ? GRID_X - 1 - x : x];
-        if (least < 0 || used < least) {
+        if (used < least) {
             least = used;
-            if (used <= w * h / 50)
-                p->legend = corner[i];
+            best = corner[i];
         }
-        if (used == 0)
-            break;
     }
     free(g);
+    if (fits && (least <= w * h / 50 || (!room && least <= w * h / 12)))
+        p->legend = best;
+    else
+        p->legend =
+            longest > 34 || n <= 4 || width < 300 ? LEGEND_BELOW : LEGEND_RIGHT;
 }
 
 /* The label of a level stands where the curves are farther from it. */

@@ -157,7 +157,7 @@ struct figure {
 /* clang-format off */
 #define FIGURE_INIT                                                            \
     { .mem = ARENA_INIT, .look = { .width = 454, .height = 284,                \
-      .font_size = 9, .font = "Arial", .columns = 1600 } }
+      .font_size = 9, .font = "Arial", .columns = 1200 } }
 /* clang-format on */
 
 struct panel *figure_panel(struct figure *, const char *title);

@@ -86,7 +86,7 @@ static int run(const char *text, size_t len, const struct gnuplot_form *form,
 
     if (ret < 0)
         explain(form, &words, e);
-    else if (words.len && (strstr(words.s, "line ") || strstr(words.s, "rror")))
+    else if (strstr(words.s, "rror") || strstr(words.s, "invalid"))
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot said: %.300s", words.s);
     buf_clear(&words);
     return ret;

@@ -147,7 +147,7 @@ static void page(struct program *p)
                               layout_title(p->fig), "left", 1.2, p->pal->text);
         }
         gnuplot_panel(p, i);
-        gnuplot_plot(p, n, i, true);
+        gnuplot_plot(p, n, i);
         if (isfinite(n->inset_lo)) {
             struct layout l;
 

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "plot/gnuplot_text.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,35 @@ static const int points[] = { 7, 5, 9, 13, 6, 4, 8, 12 };
  * Words
  */
 
-static void add_tex(struct buf *b, char c)
+/* Letters that pdflatex has in mathematics only. */
+static const char *tex_of(int32_t code)
+{
+    static const char *const greek[] = {
+        "alpha",   "beta", "gamma", "delta",    "epsilon", "zeta", "eta",
+        "theta",   "iota", "kappa", "lambda",   "mu",      "nu",   "xi",
+        "omicron", "pi",   "rho",   "varsigma", "sigma",   "tau",  "upsilon",
+        "varphi",  "chi",  "psi",   "omega",
+    };
+    static const struct {
+        int32_t code;
+        const char *name;
+    } others[] = {
+        { 0x2212, "-" },     { 0x00D7, "times" },  { 0x00B7, "cdot" },
+        { 0x00B1, "pm" },    { 0x00B5, "mu" },     { 0x2264, "leq" },
+        { 0x2265, "geq" },   { 0x2248, "approx" }, { 0x2192, "rightarrow" },
+        { 0x221E, "infty" }, { 0x0394, "Delta" },  { 0x03A3, "Sigma" },
+        { 0x03A9, "Omega" },
+    };
+
+    if (code >= 0x3B1 && code <= 0x3C9 && code != 0x3BF)
+        return greek[code - 0x3B1];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].code == code)
+            return others[i].name;
+    return NULL;
+}
+
+static void add_tex(struct buf *b, int32_t code)
 {
     static const char *const escaped[128] = {
         ['\\'] = "\\textbackslash{}",
@@ -41,11 +68,14 @@ static void add_tex(struct buf *b, char c)
         ['`'] = "\\textasciigrave{}",
         ['\''] = "\\textquotesingle{}",
     };
+    const char *name = code >= 128 ? tex_of(code) : NULL;
 
-    if ((unsigned char)c < 128 && escaped[(unsigned char)c])
-        buf_str(b, escaped[(unsigned char)c]);
+    if (code >= 0 && code < 128 && escaped[code])
+        buf_str(b, escaped[code]);
+    else if (name)
+        buf_printf(b, "\\ensuremath{%s%s}", *name == '-' ? "" : "\\", name);
     else
-        buf_char(b, c);
+        utf8_add(b, code);
 }
 
 /* A string as gnuplot reads it.  Between single quotes nothing is special but
@@ -56,13 +86,14 @@ void gnuplot_quote_n(struct program *p, const char *s, size_t n)
     const char *from;
 
     utf8_clean(&clean, s, n);
-    for (from = clean.s; *from; from++) {
-        const char c = iscntrl((unsigned char)*from) ? ' ' : *from;
+    for (from = clean.s; *from;) {
+        const int32_t code = utf8_next(&from);
+        const int32_t shown = code < 32 || code == 127 ? ' ' : code;
 
         if (p->form->tex)
-            add_tex(&tex, c);
+            add_tex(&tex, shown);
         else
-            buf_char(&tex, c);
+            utf8_add(&tex, shown);
     }
     buf_char(p->b, '\'');
     for (from = tex.s; *from; from++) {
@@ -78,6 +109,30 @@ void gnuplot_quote_n(struct program *p, const char *s, size_t n)
 void gnuplot_quote(struct program *p, const char *s)
 {
     gnuplot_quote_n(p, s, strlen(s));
+}
+
+/* Small letters go with fine lines. */
+static double width_of(const struct program *p, const struct curve *c)
+{
+    return c->width * (c->faint ? 0.7 : 1) *
+           fmin(fmax(p->fig->look.font_size / 9, 0.6), 1.5);
+}
+
+static const char *dash_of(const struct program *p, const struct curve *c)
+{
+    const int slot = c->colour < 0 ? 0 : c->colour;
+
+    return dashes[c->dash ? c->dash % PALETTE_DASHES
+                          : palette_dash(p->fig->look.theme, slot)];
+}
+
+/* Colours tell curves apart; without them the shapes of points do. */
+static int point_of(const struct program *p, const struct curve *c)
+{
+    const int slot = c->colour < 0 ? 0 : c->colour;
+
+    return p->fig->look.theme == THEME_MONO ? points[slot % PALETTE_COLOURS]
+                                            : 7;
 }
 
 static uint32_t colour(const struct program *p, int slot)
@@ -187,38 +242,40 @@ static void axes(struct program *p, const struct panel *n,
                       p->pal->text);
 }
 
+/* One entry: a piece of the line, its point, its name. */
+static void legend_entry(struct program *p, const struct curve *c, double x,
+                         double y)
+{
+    const double wide = layout_em_x(p->fig, 1.7);
+    const uint32_t rgb = colour(p, c->colour);
+
+    if (c->style != STYLE_POINTS)
+        buf_printf(p->b,
+                   "set arrow from screen %.5f, screen %.5f to screen %.5f, "
+                   "screen %.5f nohead front lc rgb '#%06X' lw %.3g dt %s\n",
+                   x, y, x + wide, y, rgb, width_of(p, c), dash_of(p, c));
+    if (c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS)
+        buf_printf(p->b,
+                   "set label '' at screen %.5f, screen %.5f point pt %d "
+                   "ps 0.55 lc rgb '#%06X' front\n",
+                   x + wide / 2, y, point_of(p, c), rgb);
+    gnuplot_label(p, c->label, x + wide + layout_em_x(p->fig, 0.5), y, "left",
+                  0.92, p->pal->text);
+}
+
+/* Our own: gnuplot's key gives up where there is little room. */
 static void legend(struct program *p, const struct panel *n,
                    const struct layout *l)
 {
-    static const char *const corner[] = {
-        [LEGEND_TOP_RIGHT] = "inside top right",
-        [LEGEND_TOP_LEFT] = "inside top left",
-        [LEGEND_BOTTOM_RIGHT] = "inside bottom right",
-        [LEGEND_BOTTOM_LEFT] = "inside bottom left",
-    };
-    size_t entries = 0;
+    for (size_t i = 0, entry = 0; i < n->n_curves; i++) {
+        double x, y;
 
-    for (size_t i = 0; i < n->n_curves; i++)
-        entries += n->curve[i].label != NULL;
-    if (n->legend == LEGEND_NONE || entries == 0) {
-        buf_str(p->b, "unset key\n");
-        return;
+        if (!n->curve[i].label || n->legend == LEGEND_NONE)
+            continue;
+        layout_legend(l, p->fig, n, entry++, &x, &y);
+        legend_entry(p, &n->curve[i], x, y);
     }
-    buf_str(p->b, "set key ");
-    if (n->legend == LEGEND_RIGHT || n->legend == LEGEND_BELOW)
-        buf_printf(p->b,
-                   "at screen %.5f, screen %.5f left top vertical "
-                   "maxrows %zu",
-                   l->legend_x, l->legend_y,
-                   (entries + l->legend_cols - 1) / l->legend_cols);
-    else
-        buf_printf(p->b, "%s vertical", corner[n->legend]);
-    buf_printf(p->b,
-               " Left reverse samplen 1.6 spacing 1.1 width %d "
-               "textcolor rgb '#%06X'",
-               n->legend == LEGEND_BELOW ? 2 : 0, p->pal->text);
-    gnuplot_font(p, 0.92);
-    buf_char(p->b, '\n');
+    buf_str(p->b, "unset key\n");
 }
 
 /*
@@ -228,7 +285,7 @@ static void legend(struct program *p, const struct panel *n,
 static void number(struct buf *b, double v)
 {
     char text[32];
-    const int n = snprintf(text, sizeof text, "%.9g", v);
+    const int n = snprintf(text, sizeof text, "%.7g", v);
 
     buf_add(b, text, (size_t)n);
 }
@@ -279,8 +336,7 @@ static bool is_empty(const struct panel *n, const struct curve *c)
     return true;
 }
 
-void gnuplot_plot(struct program *p, const struct panel *n, size_t panel,
-                  bool titles)
+void gnuplot_plot(struct program *p, const struct panel *n, size_t panel)
 {
     static const char *const with[] = {
         [STYLE_LINE] = "lines",
@@ -308,7 +364,6 @@ void gnuplot_plot(struct program *p, const struct panel *n, size_t panel,
     for (size_t i = 0; i < n->n_curves; i++) {
         const struct curve *c = &n->curve[i];
         const uint32_t full = colour(p, c->colour);
-        const int slot = c->colour < 0 ? 0 : c->colour;
         const bool has_points =
             c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS;
 
@@ -328,23 +383,13 @@ void gnuplot_plot(struct program *p, const struct panel *n, size_t panel,
                    c->faint ? palette_mix(full, p->pal->ground,
                                           c->style == STYLE_POINTS ? 0.5 : 0.25)
                             : full,
-                   c->faint ? c->width * 0.7 : c->width,
-                   dashes[c->dash ? c->dash % PALETTE_DASHES
-                                  : palette_dash(p->fig->look.theme, slot)]);
+                   width_of(p, c), dash_of(p, c));
         if (has_points)
-            buf_printf(p->b, " pt %d ps %.2g",
-                       p->pal == palette_of(THEME_MONO)
-                           ? points[slot % PALETTE_COLOURS]
-                           : 7,
+            buf_printf(p->b, " pt %d ps %.2g", point_of(p, c),
                        c->n > 60 ? 0.35 : 0.55);
         if (c->style == STYLE_LINE_POINTS && c->n > 40)
             buf_printf(p->b, " pi %zu", c->n / 25);
-        if (titles && c->label) {
-            buf_str(p->b, " title ");
-            gnuplot_quote(p, c->label);
-        } else {
-            buf_str(p->b, " notitle");
-        }
+        buf_str(p->b, " notitle");
         then = ", \\\n     ";
         any = true;
     }
@@ -366,7 +411,7 @@ static void label_point(struct program *p, const struct panel *n,
                m->y / ay->factor);
     if (m->left)
         buf_printf(p->b, " %s",
-                   x > 0.7 ? "right offset -0.9,0" : "left offset 0.9,0");
+                   x > 0.7 ? "right offset -1.4,0" : "left offset 1.4,0");
     else
         buf_printf(p->b, " %s offset 0,%s",
                    x > 0.85   ? "right"
@@ -519,7 +564,7 @@ void gnuplot_inset(struct program *p, const struct panel *n, size_t panel,
         gnuplot_font(p, 0.8);
         buf_char(p->b, '\n');
     }
-    gnuplot_plot(p, n, panel, false);
+    gnuplot_plot(p, n, panel);
     buf_str(p->b, "set xtics font ''\nset ytics font ''\n");
 }
 

@@ -28,8 +28,7 @@ void gnuplot_label(struct program *, const char *text, double x, double y,
 
 /* All that a panel sets before it is plotted. */
 void gnuplot_panel(struct program *, size_t panel);
-void gnuplot_plot(struct program *, const struct panel *, size_t panel,
-                  bool titles);
+void gnuplot_plot(struct program *, const struct panel *, size_t panel);
 void gnuplot_inset(struct program *, const struct panel *, size_t panel,
                    const struct layout *);
 

@@ -69,6 +69,17 @@ static bool looks_numeric(const char *s)
 
 static void cell(struct buf *b, const char *tag, const char *s)
 {
+    const size_t n = strlen(s);
+
+    if (n > 4 && strncmp(s, "**", 2) == 0 && strcmp(s + n - 2, "**") == 0) {
+        char *bold = strndup(s + 2, n - 4);
+
+        buf_printf(b, "<%s class=\"n\"><b>", tag);
+        html_text(b, bold ? bold : "");
+        buf_printf(b, "</b></%s>", tag);
+        free(bold);
+        return;
+    }
     buf_printf(b, "<%s%s>", tag,
                tag[1] == 'd' && looks_numeric(s) ? " class=\"n\"" : "");
     html_text(b, s);

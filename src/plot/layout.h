@@ -20,7 +20,9 @@ struct layout {
     struct box inset;
     double y_label, y2_label, x_label; /* x, x, y of the labels */
     double legend_x, legend_y;         /* its upper left corner, when outside */
-    size_t legend_cols;                /* columns of a legend below */
+    size_t legend_cols;                /* columns of a legend below; 0: words
+                                        * in lines */
+    double legend_room;                /* ems that one has */
 };
 
 void layout_panel(struct layout *, const struct figure *, size_t panel);
@@ -30,6 +32,9 @@ size_t layout_notes(const struct figure *);      /* lines */
 double layout_left(const struct figure *);       /* x of titles and notes */
 double layout_title(const struct figure *);      /* y of the title */
 double layout_top(const struct figure *);        /* y where the panels begin */
+/* Where the line of an entry of the legend begins. */
+void layout_legend(const struct layout *, const struct figure *,
+                   const struct panel *, size_t entry, double *x, double *y);
 double layout_em_x(const struct figure *, double ems);
 double layout_em_y(const struct figure *, double ems);
 

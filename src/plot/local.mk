@@ -50,3 +50,9 @@ bin_PROGRAMS += gplot
 gplot_SOURCES = %D%/gplot.c
 gplot_LDADD = src/plot/libplot.a $(STORE_LIBS)
 PLOT_LIBS = src/plot/libplot.a $(STORE_LIBS)
+
+# The figures that the documents show, drawn anew.
+EXTRA_DIST += scripts/gallery doc/gallery
+gallery: gplot t/mkruns
+	$(AM_V_at)$(top_srcdir)/scripts/gallery $(top_srcdir)/doc/gallery
+.PHONY: gallery

@@ -318,7 +318,6 @@ int output_figure(struct figure *f, const struct table *summary,
         buf_clear(&b);
         return 0;
     }
-    request_look(r, f);
     if (r->output)
         ret = save_figure(f, r, e);
     if (ret == 0 && r->script)

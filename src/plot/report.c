@@ -66,7 +66,7 @@ static int compare(struct report *rep, struct buf *out, const char *form,
                    struct err *e)
 {
     char *gtrack = spawn_find("gtrack", e);
-    const char **argv = xcalloc(rep->runs.n + 8, sizeof *argv);
+    const char **argv = xcalloc(rep->runs.n + 9, sizeof *argv);
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words, .secs = 60 };
     size_t n = 0;
@@ -79,6 +79,8 @@ static int compare(struct report *rep, struct buf *out, const char *form,
         argv[n++] = rep->r->root;
         argv[n++] = "--by=best";
         argv[n++] = form;
+        /* a page is not wide: runs side by side while they fit */
+        argv[n++] = rep->runs.n <= 7 ? "--down" : "--across";
         for (size_t i = 0; i < rep->runs.n; i++)
             argv[n++] = rep->runs.run[i].id;
         ret = spawn_run(argv, &s, e);

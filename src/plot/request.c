@@ -243,13 +243,13 @@ void request_look(const struct request *r, struct figure *f)
 {
     f->look.theme = r->dark ? THEME_DARK : r->mono ? THEME_MONO : THEME_LIGHT;
     if (r->width > 0) {
+        if (r->width < 280)
+            f->look.font_size = 8; /* one column of a paper */
         f->look.width = r->width;
         f->look.height = r->height;
     }
     if (r->font_size > 0)
         f->look.font_size = r->font_size;
-    else if (r->width > 0 && r->width < 280)
-        f->look.font_size = 8; /* one column of a paper */
     if (*r->font_name)
         f->look.font = arena_strdup(&f->mem, r->font_name);
     if (r->exact)

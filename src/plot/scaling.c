@@ -40,7 +40,7 @@ static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
     hi *= 1.8;
     c = panel_curve(f, p,
                     arena_printf(&f->mem,
-                                 "loss = %s %s^\xe2\x88\x92%s"
+                                 "%s %s^\xe2\x88\x92%s"
                                  ", R\xc2\xb2 = %.4f",
                                  axis_value(a, UNIT_NONE, fit->a), symbol,
                                  axis_value(b, UNIT_NONE, fit->b), fit->r2),

@@ -1,9 +1,40 @@
 #include "config.h"
 
+#include <string.h>
+
 #include "common/log.h"
 #include "plot/cmd.h"
 #include "plot/curves.h"
 #include "plot/history.h"
+
+/* Where on the command line a run is named, by name or id; past the end when
+ * a filter found it. */
+static int place(const struct run_info *run, char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(run->name, words[i]) == 0 ||
+            (strlen(words[i]) >= 4 &&
+             strncmp(run->id, words[i], strlen(words[i])) == 0))
+            return i;
+    return n;
+}
+
+/* The legend follows the command line.  The sort is stable: runs that one
+ * filter found stay in the order they began. */
+static void order(struct runs *runs, char **words, int n)
+{
+    for (size_t i = 1; i < runs->n; i++) {
+        const struct run_info run = runs->run[i];
+        const int at = place(&run, words, n);
+        size_t k = i;
+
+        while (k > 0 && place(&runs->run[k - 1], words, n) > at) {
+            runs->run[k] = runs->run[k - 1];
+            k--;
+        }
+        runs->run[k] = run;
+    }
+}
 
 int cmd_runs(struct runs *runs, char **words, int n, const struct request *r,
              bool *going, struct err *e)
@@ -13,6 +44,8 @@ int cmd_runs(struct runs *runs, char **words, int n, const struct request *r,
 
     for (size_t i = 0; i < runs->n && ret == 0; i++)
         *going = *going || runs->run[i].status == RUN_RUNNING;
+    if (ret == 0 && n > 1)
+        order(runs, words, n);
     if (ret == 0 && runs->n == 0)
         return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
     return ret;
