@@ -114,6 +114,29 @@ result $? "--stream prints one after the other"
 gdata fetch "$at/plain/a.txt" --stream 2>words | head -c 10 >/dev/null
 result $? "a reader that has enough is no error"
 
+# straight to tokens
+awk 'BEGIN { for (i = 0; i < 2000; i++)
+                 printf "{\"text\":\"number %d, %d\"}\n", i, i * i }' >d.jsonl
+gzip -c d.jsonl >www/d.json.gz
+gdata bpe -q -n 300 -o tok d.jsonl 2>words
+gdata encode -q -T tok -o want/d d.jsonl >table 2>words
+for how in plain once norange; do
+    gdata fetch -q "$at/$how/d.json.gz" --stream -T tok -o "got-$how/d" \
+        --wait 0.01 >table 2>words &&
+        cmp -s want/d_000000.bin "got-$how/d_000000.bin"
+    result $? "--stream to tokens: $how"
+done
+gdata fetch -q "$at/plain/d.json.gz" --stream -T tok \
+    --tokens 100 -o few/d >table 2>words
+test "$(gdata info --tsv --no-header few/d_000000.bin | cut -f4)" = 100
+result $? "--tokens stops when there are enough"
+head -c 5000 www/d.json.gz >www/half.json.gz
+gdata fetch -q "$at/plain/half.json.gz" --stream -T tok -o half/d \
+    >table 2>words; test $? = 1 && grep -q "end early" words
+result $? "gzip that ends early is an error there, too"
+gdata fetch -q "$at/gone/d.json.gz" --stream -T tok -o none/d >table 2>words
+test $? = 4; result $? "and so is 404"
+
 # names, and a mirror in the place of the original
 mkdir -p www; printf 'not it' >www/input.txt
 : >log

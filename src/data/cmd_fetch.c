@@ -71,28 +71,29 @@ struct bar {
     const char *file;
     bool open;
     double start;
-    int64_t first;
+    int64_t first, shown;
 };
 
 static void moved(void *arg, int64_t now, int64_t total)
 {
     enum { MB = 1000000 };
     struct bar *b = arg;
+    const double time = clock_mono();
     char rate[NUM_TEXT], text[128];
-    const double secs = clock_mono() - b->start;
 
-    if (!b->open && now - b->first < MB)
-        return; /* small files come without a bar */
-    if (!b->open) {
-        b->first = now;
-        b->start = clock_mono();
-        progress_open(&b->p, (long)(now / MB),
-                      total > 0 ? (long)(total / MB) : 0, "MB");
-        b->open = true;
-        return;
+    if (b->start <= 0) {
+        b->start = time;
+        b->first = b->shown = now;
     }
+    if (time - b->start < 1 || now - b->shown < MB)
+        return; /* small files come without a bar */
+    if (!b->open)
+        progress_open(&b->p, (long)(b->first / MB),
+                      total > 0 ? (long)(total / MB) : 0, "MB");
+    b->open = true;
+    b->shown = now;
     snprintf(text, sizeof text, "%s  %s/s", b->file,
-             num_bytes(rate, secs > 0 ? (double)(now - b->first) / secs : 0));
+             num_bytes(rate, (double)(now - b->first) / (time - b->start)));
     progress_at(&b->p, (long)(now / MB), text);
 }
 
@@ -101,7 +102,7 @@ static void bar_done(struct bar *b)
     if (b->open)
         progress_close(&b->p);
     b->open = false;
-    b->first = 0;
+    b->start = 0;
 }
 
 /* To disk */
