@@ -45,6 +45,12 @@ struct merge {
     int32_t left, right, into;
 };
 
+/* A slot of the table; id -1: free.  The tag is part of the hash. */
+struct found {
+    uint32_t tag;
+    int32_t id;
+};
+
 struct tokenizer {
     enum tokenizer_kind kind;
     enum split split;
@@ -58,7 +64,7 @@ struct tokenizer {
     uint8_t *text; /* the bytes of all tokens */
     size_t n_text, text_room;
     uint32_t longest;
-    int32_t *find;            /* hash table: bytes -> id */
+    struct found *find;       /* hash table: bytes -> id */
     size_t n_find, find_room; /* entries; slots, a power of two */
     struct merge *merge;
     size_t n_merges, merge_room;
@@ -68,6 +74,7 @@ struct tokenizer {
     int32_t byte_id[256];
     uint32_t *byte_rank; /* of the pair of bytes a, b: [a << 8 | b] */
     uint64_t *pair;      /* hash table: left, right -> rank */
+    uint64_t *filter;    /* a bit for each pair there is, by hash */
     size_t n_pairs, pair_room;
     char hash[SHA256_TEXT];
 };
@@ -92,14 +99,22 @@ static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
     return ((uint64_t)left << 21 | right) * 0x9E3779B97F4A7C15;
 }
 
+/* Most pairs that are asked for are not there; 64 KiB of bits tell so of most
+ * of those, and stay in the cache. */
+enum { FILTER_BITS = 19 };
+
 /* The rank of a pair of ids, or NO_RANK. */
 static inline uint32_t bpe_rank(const struct tokenizer *t, uint32_t left,
                                 uint32_t right)
 {
     const uint64_t key = (uint64_t)left << 21 | right;
+    const uint64_t hash = bpe_pair_hash(left, right);
+    const size_t bit = (size_t)(hash >> (64 - FILTER_BITS));
     const size_t mask = t->pair_room - 1;
-    size_t i = (size_t)(bpe_pair_hash(left, right) >> 32) & mask;
+    size_t i = (size_t)(hash >> 32) & mask;
 
+    if (!(t->filter[bit / 64] >> bit % 64 & 1))
+        return NO_RANK;
     while (t->pair[i] >> 22 != key) {
         if (t->pair[i] == UINT64_MAX)
             return NO_RANK;

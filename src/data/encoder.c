@@ -11,20 +11,30 @@
 
 /*
  * Words repeat, so an encoder keeps the ids of those it met.  The cache is a
- * fixed number of lines, each of two words; a word is found in the line its
- * hash names or is not there.  The first to come stays, the second place goes
- * to the latest: frequent words come early.  What is in the cache changes the
- * speed, never the ids.
+ * fixed number of lines, each of two words.  A word belongs into the line that
+ * its hash names, or, if that was full, into the one beside it; when both are,
+ * it takes the second place of its line.  The first place is for good:
+ * frequent words come early.  What is in the cache changes the speed, never
+ * the ids.
  *
  * A key is the word itself, padded with zeros, and its length, so words of up
- * to 15 bytes are kept, if they have at most four ids.  The upper half of the
- * last byte holds how many.
+ * to 15 bytes are kept, if their ids have room: eight of 16 bits or four of
+ * 32.  The upper half of the last byte holds how many there are.
  */
-enum { WORD_MAX = 15, WORD_IDS = 4, LINE_BITS = 18, AHEAD = 16 };
+enum { WORD_MAX = 15, LINE_BITS = 18, AHEAD = 16 };
+
+/* How many ids a word may have, and how many places one writes. */
+enum { IDS_NARROW = 8, IDS_WIDE = 4 };
+
+typedef uint16_t narrow_ids __attribute__((vector_size(16)));
+typedef int32_t wide_ids __attribute__((vector_size(32)));
 
 struct word {
     uint64_t a, b; /* b: 7 bytes, length 4 bits, ids 4 bits */
-    int32_t id[WORD_IDS];
+    union {
+        uint16_t narrow[IDS_NARROW];
+        int32_t wide[IDS_WIDE];
+    } id;
 };
 
 struct line {
@@ -36,6 +46,7 @@ struct encoder {
     split_fn *split;
     int flags;
     struct line *line;          /* NULL: remember nothing */
+    bool narrow;                /* ids fit 16 bits */
     struct buf clean;           /* text with what is not UTF-8 replaced */
     uint8_t special_first[256]; /* bytes that special tokens begin with */
     size_t left_out;
@@ -83,7 +94,10 @@ static const uint8_t keep[WORD_MAX + 1][16] = {
       255 },
 };
 
-/* The key of a word whose 16 bytes may be read; nothing for a longer one. */
+/* No word has this key: it has a byte and no length. */
+static const struct key no_word = { 0, 1 };
+
+/* The key of a word of which 16 bytes may be read. */
 static inline struct key key_of(const uint8_t *s, uint32_t n)
 {
     const uint32_t len = n <= WORD_MAX ? n : 0;
@@ -95,7 +109,7 @@ static inline struct key key_of(const uint8_t *s, uint32_t n)
     memcpy(&b, keep[len] + 8, 8);
     k.a &= a;
     k.b = (k.b & b) | (uint64_t)len << 56;
-    return k;
+    return n <= WORD_MAX ? k : no_word;
 }
 
 static inline size_t key_line(struct key k)
@@ -106,19 +120,62 @@ static inline size_t key_line(struct key k)
     return (size_t)(h >> (64 - LINE_BITS));
 }
 
-static inline bool word_is(const struct word *w, struct key k)
+/* 0 if it is. */
+static inline uint64_t word_is_not(const struct word *w, struct key k)
 {
-    return w->a == k.a && (w->b ^ k.b) << 4 == 0;
+    return (w->a ^ k.a) | (w->b ^ k.b) << 4;
 }
 
-static void remember(struct line *line, struct key k, const int32_t *id,
+/* All its places are written; returns how many count. */
+static inline size_t put_ids(int32_t *out, const struct word *w, bool narrow)
+{
+    if (narrow) {
+        narrow_ids from;
+        wide_ids to;
+
+        memcpy(&from, w->id.narrow, sizeof from);
+        to = __builtin_convertvector(from, wide_ids);
+        memcpy(out, &to, sizeof to);
+    } else {
+        memcpy(out, w->id.wide, sizeof w->id.wide);
+    }
+    return (size_t)(w->b >> 60);
+}
+
+static void remember(struct encoder *enc, struct key k, const int32_t *id,
                      size_t n)
 {
-    struct word *w = &line->word[line->word[0].b != 0];
+    const size_t i = key_line(k);
+    struct word *places[] = {
+        &enc->line[i].word[0],
+        &enc->line[i].word[1],
+        &enc->line[i ^ 1].word[1],
+        &enc->line[i ^ 1].word[0],
+    };
+    struct word *w = places[1];
 
+    for (int p = 3; p >= 0; p--)
+        if (places[p]->b == 0)
+            w = places[p];
     w->a = k.a;
     w->b = k.b | (uint64_t)n << 60;
-    memcpy(w->id, id, n * sizeof *id);
+    for (size_t p = 0; p < n; p++) {
+        if (enc->narrow)
+            w->id.narrow[p] = (uint16_t)id[p];
+        else
+            w->id.wide[p] = id[p];
+    }
+}
+
+/* The word in the line beside its own, or NULL. */
+static const struct word *beside(const struct encoder *enc, struct key k)
+{
+    const struct line *l = &enc->line[key_line(k) ^ 1];
+
+    for (int i = 0; i < 2; i++)
+        if (word_is_not(&l->word[i], k) == 0)
+            return &l->word[i];
+    return NULL;
 }
 
 /* A word that is not in its line, or too long for any. */
@@ -126,14 +183,18 @@ static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct key k,
     struct ids *ids, int32_t *out, size_t still)
 {
+    const struct word *w = n <= WORD_MAX ? beside(enc, k) : NULL;
     size_t count;
 
+    if (w)
+        return out + put_ids(out, w, enc->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_room(ids, n + still * WORD_IDS);
+    ids_room(ids, n + still * IDS_NARROW);
     out = ids->id + ids->n;
     count = bpe_piece(enc->t, s, n, out);
-    if (k.b >> 56 != 0 && count <= WORD_IDS && count > 0)
-        remember(&enc->line[key_line(k)], k, out, count);
+    if (n <= WORD_MAX && count > 0 &&
+        count <= (size_t)(enc->narrow ? IDS_NARROW : IDS_WIDE))
+        remember(enc, k, out, count);
     return out + count;
 }
 
@@ -141,12 +202,13 @@ static __attribute__((noinline)) int32_t *encode_word(
  * Encode the words that end at stop[]; `last` is where 16 bytes may still be
  * read.
  */
-static void encode_words(struct encoder *enc, const uint8_t *text,
-                         const uint8_t *last, const uint32_t *stop, size_t n,
-                         struct ids *ids)
+static inline __attribute__((always_inline)) void encode_words(
+    struct encoder *enc, const uint8_t *text, const uint8_t *last,
+    const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
 {
-    struct key key[SPLIT_BATCH + AHEAD];
+    struct key key[SPLIT_BATCH];
     uint32_t line[SPLIT_BATCH + AHEAD];
+    const struct line *const lines = enc->line;
     uint32_t at = 0;
     int32_t *out;
 
@@ -166,26 +228,38 @@ static void encode_words(struct encoder *enc, const uint8_t *text,
     }
     for (size_t i = n; i < n + AHEAD; i++)
         line[i] = 0;
-    ids_room(ids, n * WORD_IDS);
+    ids_room(ids, n * IDS_NARROW);
     out = ids->id + ids->n;
     for (size_t i = 0; i < AHEAD; i++)
-        __builtin_prefetch(&enc->line[line[i]]);
-    at = 0;
+        __builtin_prefetch(&lines[line[i]]);
     for (size_t i = 0; i < n; i++) {
-        const struct line *l = &enc->line[line[i]];
-        const struct word *w = &l->word[!word_is(&l->word[0], key[i])];
+        const struct word *w = lines[line[i]].word;
 
-        __builtin_prefetch(&enc->line[line[i + AHEAD]]);
-        if (__builtin_expect(word_is(w, key[i]) && key[i].b >> 56 != 0, 1)) {
-            memcpy(out, w->id, sizeof w->id);
-            out += w->b >> 60;
+        __builtin_prefetch(&lines[line[i + AHEAD]]);
+        w += word_is_not(w, key[i]) != 0;
+        if (__builtin_expect(word_is_not(w, key[i]) == 0, 1)) {
+            out += put_ids(out, w, narrow);
         } else {
+            at = i > 0 ? stop[i - 1] : 0;
             out = encode_word(enc, text + at, stop[i] - at, key[i], ids, out,
                               n - i);
         }
-        at = stop[i];
     }
     ids->n = (size_t)(out - ids->id);
+}
+
+static void encode_narrow(struct encoder *enc, const uint8_t *text,
+                          const uint8_t *last, const uint32_t *stop, size_t n,
+                          struct ids *ids)
+{
+    encode_words(enc, text, last, stop, n, ids, true);
+}
+
+static void encode_wide(struct encoder *enc, const uint8_t *text,
+                        const uint8_t *last, const uint32_t *stop, size_t n,
+                        struct ids *ids)
+{
+    encode_words(enc, text, last, stop, n, ids, false);
 }
 
 static void encode_each(struct encoder *enc, const uint8_t *text,
@@ -218,7 +292,8 @@ static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
         const size_t count = enc->split(text, end, stop, SPLIT_BATCH);
 
         if (enc->line)
-            encode_words(enc, text, end - 16, stop, count, ids);
+            (enc->narrow ? encode_narrow : encode_wide)(enc, text, end - 16,
+                                                        stop, count, ids);
         else
             encode_each(enc, text, stop, count, ids);
         text += stop[count - 1];
@@ -377,6 +452,7 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .t = t,
         .split = split_by(t->split),
         .flags = flags,
+        .narrow = t->n_ids <= 65536,
         .clean = BUF_INIT,
     };
     for (size_t i = 0; i < t->n_specials; i++)
@@ -390,24 +466,6 @@ size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
 
     encoder_init(&enc, t, 0);
     return encoder_run(&enc, text, n, ids);
-}
-
-/* The tokens of the vocabulary that are words of their own. */
-static void remember_tokens(struct encoder *enc)
-{
-    const struct tokenizer *t = enc->t;
-
-    for (size_t i = 0; i < t->n_merges; i++) {
-        const int32_t id = t->merge[i].into;
-        const uint32_t n = t->token[id].len;
-        int32_t out[WORD_MAX];
-
-        if (n <= WORD_MAX && bpe_piece(t, token_text(t, id), n, out) == 1) {
-            const struct key k = key_of(token_text(t, id), n);
-
-            remember(&enc->line[key_line(k)], k, out, 1);
-        }
-    }
 }
 
 struct encoder *encoder_new(const struct tokenizer *t, int flags)
@@ -425,7 +483,6 @@ struct encoder *encoder_new(const struct tokenizer *t, int flags)
         return enc;
     }
     madvise(enc->line, size, MADV_HUGEPAGE);
-    remember_tokens(enc);
     return enc;
 }
 

@@ -27,6 +27,7 @@ void tokenizer_free(struct tokenizer *t)
     free(t->special);
     free(t->byte_rank);
     free(t->pair);
+    free(t->filter);
     free(t);
 }
 
@@ -46,39 +47,47 @@ static uint64_t text_hash(const uint8_t *s, size_t n)
 }
 
 /* The slot where these bytes are, or would be. */
-static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n)
+static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
+                        uint32_t *tag)
 {
     const size_t mask = t->find_room - 1;
-    size_t i = (size_t)text_hash(s, n) & mask;
+    const uint64_t hash = text_hash(s, n);
+    size_t i = (size_t)hash & mask;
 
-    while (t->find[i] >= 0) {
-        const struct token *k = &t->token[t->find[i]];
+    *tag = (uint32_t)(hash >> 32);
+    for (; t->find[i].id >= 0; i = (i + 1) & mask) {
+        const struct token *k;
 
+        if (t->find[i].tag != *tag)
+            continue;
+        k = &t->token[t->find[i].id];
         if (k->len == n && memcmp(t->text + k->at, s, n) == 0)
             break;
-        i = (i + 1) & mask;
     }
     return i;
 }
 
 int32_t tokenizer_find(const struct tokenizer *t, const void *bytes, size_t n)
 {
-    return t->find_room ? t->find[find_slot(t, bytes, n)] : -1;
+    uint32_t tag;
+
+    return t->find_room ? t->find[find_slot(t, bytes, n, &tag)].id : -1;
 }
 
 static void find_grow(struct tokenizer *t)
 {
-    int32_t *old = t->find;
+    struct found *old = t->find;
     const size_t n = t->find_room;
 
-    t->find_room = n ? 4 * n : 1 << 12;
+    t->find_room = n ? 2 * n : 1 << 12;
     t->find = xmalloc(t->find_room * sizeof *t->find);
     memset(t->find, -1, t->find_room * sizeof *t->find);
     for (size_t i = 0; i < n; i++) {
-        if (old[i] >= 0) {
-            const struct token *k = &t->token[old[i]];
+        if (old[i].id >= 0) {
+            const struct token *k = &t->token[old[i].id];
+            uint32_t tag;
 
-            t->find[find_slot(t, t->text + k->at, k->len)] = old[i];
+            t->find[find_slot(t, t->text + k->at, k->len, &tag)] = old[i];
         }
     }
     free(old);
@@ -135,17 +144,18 @@ static int put(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
 int tokenizer_add(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
                   struct err *e)
 {
+    uint32_t tag;
     size_t slot;
 
     if (t->n_find * 2 >= t->find_room)
         find_grow(t);
-    slot = find_slot(t, bytes, n);
-    if (t->find[slot] >= 0)
+    slot = find_slot(t, bytes, n, &tag);
+    if (t->find[slot].id >= 0)
         return err_set(e, ERR_INPUT, "ids %d and %lld stand for the same bytes",
-                       t->find[slot], (long long)id);
+                       t->find[slot].id, (long long)id);
     if (put(t, id, bytes, n, e) < 0)
         return -1;
-    t->find[slot] = (int32_t)id;
+    t->find[slot] = (struct found){ tag, (int32_t)id };
     t->n_find++;
     if (n > t->longest)
         t->longest = (uint32_t)n;
@@ -181,9 +191,12 @@ static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
                      uint32_t rank)
 {
     const uint64_t key = (uint64_t)left << 21 | right;
+    const uint64_t hash = bpe_pair_hash(left, right);
+    const size_t bit = (size_t)(hash >> (64 - FILTER_BITS));
     const size_t mask = t->pair_room - 1;
-    size_t i = (size_t)(bpe_pair_hash(left, right) >> 32) & mask;
+    size_t i = (size_t)(hash >> 32) & mask;
 
+    t->filter[bit / 64] |= (uint64_t)1 << bit % 64;
     while (t->pair[i] != UINT64_MAX) {
         if (t->pair[i] >> 22 == key) {
             if ((t->pair[i] & ((1 << 22) - 1)) > rank)
@@ -198,41 +211,56 @@ static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
 
 static void pairs_room(struct tokenizer *t, size_t n)
 {
+    free(t->pair);
+    free(t->filter);
     t->pair_room = 16;
     while (t->pair_room < 2 * n)
         t->pair_room *= 2;
     t->pair = xmalloc(t->pair_room * sizeof *t->pair);
     memset(t->pair, -1, t->pair_room * sizeof *t->pair);
+    t->filter = xcalloc((1 << FILTER_BITS) / 64, sizeof *t->filter);
 }
 
-/* For each two tokens whose bytes joined are a merged token: its rank. */
-static size_t each_joined(struct tokenizer *t, bool add)
-{
-    size_t n = 0;
+struct joined {
+    uint32_t left, right, rank;
+};
 
+/* Every two tokens whose bytes joined are a merged token, with its rank. */
+static struct joined *find_joined(const struct tokenizer *t, size_t *n)
+{
+    struct joined *list = NULL;
+    size_t room = 0;
+
+    *n = 0;
     for (size_t rank = 0; rank < t->n_merges; rank++) {
         const struct token *k = &t->token[t->merge[rank].into];
         const uint8_t *s = t->text + k->at;
 
         for (size_t i = 1; i < k->len; i++) {
             const int32_t left = tokenizer_find(t, s, i);
-            const int32_t right = tokenizer_find(t, s + i, k->len - i);
+            const int32_t right =
+                left < 0 ? -1 : tokenizer_find(t, s + i, k->len - i);
 
-            if (left < 0 || right < 0)
+            if (right < 0)
                 continue;
-            n++;
-            if (add)
-                pair_add(t, (uint32_t)left, (uint32_t)right, (uint32_t)rank);
+            GROW(list, *n, room);
+            list[(*n)++] = (struct joined){ (uint32_t)left, (uint32_t)right,
+                                            (uint32_t)rank };
         }
     }
-    return n;
+    return list;
 }
 
 static void make_pairs(struct tokenizer *t)
 {
     if (t->joined) {
-        pairs_room(t, each_joined(t, false));
-        each_joined(t, true);
+        size_t n;
+        struct joined *list = find_joined(t, &n);
+
+        pairs_room(t, n);
+        for (size_t i = 0; i < n; i++)
+            pair_add(t, list[i].left, list[i].right, list[i].rank);
+        free(list);
         return;
     }
     pairs_room(t, t->n_merges);
@@ -243,6 +271,7 @@ static void make_pairs(struct tokenizer *t)
 
 static void make_byte_ranks(struct tokenizer *t)
 {
+    free(t->byte_rank);
     t->byte_rank = xmalloc(65536 * sizeof *t->byte_rank);
     memset(t->byte_rank, -1, 65536 * sizeof *t->byte_rank);
     for (int i = 0; i < 65536; i++) {
