@@ -31,7 +31,9 @@ enum {
 static size_t pass(const struct tokenizer *t, uint32_t *id, uint32_t *rank,
                    size_t n, uint32_t *best, bool once)
 {
-    const uint32_t now = *best, into = (uint32_t)t->merge[now].into;
+    const uint32_t now = *best;
+    const uint32_t into =
+        t->base >= 0 ? (uint32_t)t->base + now : (uint32_t)t->merge[now].into;
     uint32_t lowest = NO_RANK, link = NO_RANK;
     bool changed = false, may = true;
     size_t out = 0;

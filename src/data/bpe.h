@@ -68,6 +68,7 @@ struct tokenizer {
     size_t n_find, find_room; /* entries; slots, a power of two */
     struct merge *merge;
     size_t n_merges, merge_room;
+    int64_t base;     /* merge i makes id base + i; or -1 */
     int32_t *special; /* ids */
     size_t n_specials, special_room;
     int32_t eot;

@@ -21,7 +21,7 @@
  * to 15 bytes are kept, if their ids have room: eight of 16 bits or four of
  * 32.  The upper half of the last byte holds how many there are.
  */
-enum { WORD_MAX = 15, LINE_BITS = 18, AHEAD = 16 };
+enum { WORD_MAX = 15, LINE_BITS = 18, AHEAD = 48 };
 
 /* How many ids a word may have, and how many places one writes. */
 enum { IDS_NARROW = 8, IDS_WIDE = 4 };

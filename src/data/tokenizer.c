@@ -214,7 +214,7 @@ static void pairs_room(struct tokenizer *t, size_t n)
     free(t->pair);
     free(t->filter);
     t->pair_room = 16;
-    while (t->pair_room < 2 * n)
+    while (t->pair_room * 4 < 5 * n) /* small, as it is never in order */
         t->pair_room *= 2;
     t->pair = xmalloc(t->pair_room * sizeof *t->pair);
     memset(t->pair, -1, t->pair_room * sizeof *t->pair);
@@ -302,6 +302,15 @@ static bool merges_ordered(const struct tokenizer *t)
         good = made[t->merge[i].left] <= i && made[t->merge[i].right] <= i;
     free(made);
     return good;
+}
+
+/* Where ids of merges begin, if they are counted up with the ranks. */
+static int64_t find_base(const struct tokenizer *t)
+{
+    for (size_t i = 0; i < t->n_merges; i++)
+        if (t->merge[i].into != t->merge[0].into + (int64_t)i)
+            return -1;
+    return t->n_merges > 0 ? t->merge[0].into : 0;
 }
 
 static void add_int(struct sha256 *h, uint32_t n)
@@ -403,6 +412,7 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
         qsort(t->special, t->n_specials, sizeof *t->special, compare_ids);
     t->eot = find_eot(t);
     t->ordered = merges_ordered(t);
+    t->base = find_base(t);
     make_pairs(t);
     make_byte_ranks(t);
     make_hash(t);
