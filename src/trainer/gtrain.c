@@ -12,6 +12,8 @@ static const struct cmd cmds[] = {
       cmd_eval_opts, cmd_eval },
     { "sample", "[MODEL]", "write text with a trained model",
       cmd_sample_opts, cmd_sample },
+    { "bench", "[FILE]", "time steps of training, and every operation",
+      cmd_bench_opts, cmd_bench },
     { "devices", "", "list what can compute here", cmd_devices_opts,
       cmd_devices },
     { 0 }

@@ -90,7 +90,7 @@ static int open_train(struct job *j, struct err *e)
 static int open_model(struct job *j, enum job_for why, struct err *e)
 {
     const struct settings *s = j->set;
-    const struct place how = { .training = why == JOB_TRAIN, .fuse = true };
+    const struct place how = { .training = why != JOB_INFER, .fuse = true };
     const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
 
     gpt_build(&j->gpt, s, s->train.micro_batch);
@@ -103,7 +103,7 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
                           "losses", e);
     if (!j->x || !j->y || !j->losses)
         return -1;
-    if (why == JOB_TRAIN &&
+    if (why != JOB_INFER &&
         optim_open(&j->optim, &s->optim, &j->gpt.graph, e) < 0)
         return -1;
     return gpt_init_weights(&j->gpt, (uint64_t)s->train.seed, e);

@@ -59,7 +59,11 @@ struct job {
     double started; /* clock_mono() of this attempt */
 };
 
-enum job_for { JOB_TRAIN, JOB_INFER };
+enum job_for {
+    JOB_TRAIN,
+    JOB_BENCH, /* to train, but on no data */
+    JOB_INFER
+};
 
 int job_open(struct job *, struct settings *, enum job_for, struct err *);
 /* The data of data.val, as eval. says; job_open() does it for training. */

@@ -52,6 +52,7 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(COLL_LIBS) $(STORE_LIBS) \
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
+	%D%/cmd_bench.c \
 	%D%/cmd_devices.c \
 	%D%/cmd_eval.c \
 	%D%/cmd_model.c \
