@@ -21,5 +21,5 @@ for i, path in enumerate(sys.argv[2:]):
     ax.plot(table[:, 2], table[:, 1], lw=1.2, label=f"run{i + 1}")
 ax.set_xlabel("step")
 ax.set_ylabel("loss (nats/token)")
-ax.legend()
+ax.legend(loc="upper right")
 fig.savefig(sys.argv[1])

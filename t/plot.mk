@@ -9,8 +9,12 @@ check_PROGRAMS += t/mkruns
 t_mkruns_SOURCES = %D%/mkruns.c
 t_mkruns_LDADD = $(STORE_LIBS)
 
-dist_check_SCRIPTS += %D%/t6010-figures.t
-EXTRA_DIST += %D%/plot-lib.sh
+dist_check_SCRIPTS += \
+	%D%/t6010-figures.t \
+	%D%/t6020-options.t \
+	%D%/t6030-program.t
+EXTRA_DIST += %D%/plot-lib.sh %D%/plot-resume.golden %D%/plot-names.golden \
+	%D%/plot-hella.golden
 
 check_PROGRAMS += t/plot.t
 test_programs += t/plot.t

@@ -12,14 +12,15 @@
 /*
  * schedule - the learning rate of settings files, before any training
  *
- * The numbers are the trainer's: `gtrain plan --schedule` prints "step TAB lr"
- * lines, and we draw them.
+ * The numbers are the trainer's: `gtrain plan --only=schedule --tsv` prints a
+ * line a step, which begins "step TAB lr", and we draw them.
  */
 static int ask(const char *conf, struct buf *out, struct err *e)
 {
     char *gtrain = spawn_find("gtrain", e);
-    const char *const argv[] = { gtrain,     "plan", "--schedule",
-                                 "--config", conf,   NULL };
+    const char *const argv[] = { gtrain,       "plan",  "--only=schedule",
+                                 "--points=0", "--tsv", conf,
+                                 NULL };
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words, .secs = 60 };
     int ret;

@@ -80,9 +80,10 @@ int build_kind(struct figure *f, struct table *summary, const char *kind,
     if (cmd_runs(&runs, words, n, r, going, e) < 0)
         return -1;
     cast_init(&cast, runs.run, runs.n, &f->mem);
-    warn_of_missing(&cast, k);
     p = figure_panel(f, k->title);
     ret = curves_kind(f, p, k, &cast, r, summary, e);
+    if (ret == 0)
+        warn_of_missing(&cast, k);
     runs_free(&runs);
     return ret;
 }

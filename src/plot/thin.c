@@ -11,7 +11,10 @@
 struct column {
     size_t first, last, low, high, lowest, highest;
     bool any, any_finite;
+    size_t n; /* finite points */
 };
+
+enum { CROWD = 8 };
 
 struct kept {
     size_t *index;
@@ -44,6 +47,11 @@ static void column_flush(struct column *c, struct kept *k)
     if (!c->any_finite) {
         keep(k, c->first);
     } else {
+        /* where many share a column, its ends lie between its extremes */
+        if (c->n >= CROWD) {
+            all[0] = c->low;
+            all[5] = c->high;
+        }
         qsort(all, sizeof all / sizeof all[0], sizeof all[0], by_index);
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             keep(k, all[i]);
@@ -58,10 +66,11 @@ static void column_add(struct column *c, const struct curve *v, size_t i)
     if (!isfinite(v->y[i]))
         return;
     if (!c->any_finite) {
-        *c = (struct column){ i, i, i, i, i, i, true, true };
+        *c = (struct column){ i, i, i, i, i, i, true, true, 1 };
         return;
     }
     c->last = i;
+    c->n++;
     if (v->y[i] < v->y[c->low])
         c->low = i;
     if (v->y[i] > v->y[c->high])

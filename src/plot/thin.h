@@ -7,9 +7,10 @@
 /*
  * thin - drop points that cannot be seen
  *
- * A column of pixels shows the first, the last, the least and the greatest of
- * the points in it, and nothing else of a line: these are kept, in order, so a
- * spike of one step among a million stays.  A gap stays when a column holds
+ * A column of pixels shows the least and the greatest of the points in it, and
+ * nothing else of a line: these are kept, in order, so a spike of one step
+ * among a million stays; of a column with few points the first and the last as
+ * well.  A gap stays when a column holds
  * nothing else.  Points outside the range of x go, but for the nearest on each
  * side.  The numbers left belong to the arena.
  */
