@@ -77,16 +77,6 @@ AS_IF([test "x$have_$1" = xyes],
   [GT_ROW([$1], [no], [lost: $4])])
 AM_CONDITIONAL([HAVE_$2], [test "x$have_$1" = xyes])])
 
-# GT_CHECK_BLAS: any CBLAS; --with-blas=MODULE names its pkg-config module.
-AC_DEFUN([GT_CHECK_BLAS],
-[AC_ARG_WITH([blas],
-  [AS_HELP_STRING([--with-blas=MODULE],
-                  [CBLAS to use, by pkg-config (openblas)])],
-  [], [with_blas=openblas])
-PKG_CHECK_MODULES([BLAS], [$with_blas],
-  [GT_ROW([blas], [$with_blas $($PKG_CONFIG --modversion $with_blas)], [])],
-  [AC_MSG_ERROR([no $with_blas; on Debian: apt install libopenblas-dev])])])
-
 # GT_CHECK_CUDA: --with-cuda[=DIR|emu], --without-cuda.
 # The .cu files go through nvcc (HAVE_CUDA), or with emu through the C++
 # compiler and the emulation of kernels/emu.cuh (CUDA_EMU too).  Nothing is run,
