@@ -14,3 +14,12 @@ EXTRA_DIST += %D%/plot %D%/plot-peer.py
 bench-plot: gplot t/mkruns
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
 .PHONY: bench-plot
+
+# kernels: whole training steps beside PyTorch's; built by `make bench-cpu`
+EXTRA_PROGRAMS += bench/limits
+bench_limits_SOURCES = %D%/limits.c
+bench_limits_LDADD = $(COMMON_LIBS)
+EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
+bench-cpu: gtrain bench/limits
+	$(AM_V_at)$(srcdir)/bench/bench-cpu
+.PHONY: bench-cpu

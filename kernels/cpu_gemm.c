@@ -30,55 +30,48 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 
 /* ---- packing ----------------------------------------------------------- */
 
-/* Four consecutive numbers. */
-VEC_FN v4 load4(const void *p, enum dtype type, int64_t i)
+/* A square of 4 by 4, turned. */
+VEC_FN void turn_square(enum dtype type, float *out, int64_t width,
+                        const void *data, int64_t at, int64_t down)
 {
-    v4 v;
+    const v4 a = v4_get(data, type, at), b = v4_get(data, type, at + down);
+    const v4 c = v4_get(data, type, at + 2 * down);
+    const v4 d = v4_get(data, type, at + 3 * down);
+    const v4 ab = __builtin_shuffle(a, b, (v4i){ 0, 4, 1, 5 });
+    const v4 AB = __builtin_shuffle(a, b, (v4i){ 2, 6, 3, 7 });
+    const v4 cd = __builtin_shuffle(c, d, (v4i){ 0, 4, 1, 5 });
+    const v4 CD = __builtin_shuffle(c, d, (v4i){ 2, 6, 3, 7 });
+    const v4 p = __builtin_shuffle(ab, cd, (v4i){ 0, 1, 4, 5 });
+    const v4 q = __builtin_shuffle(ab, cd, (v4i){ 2, 3, 6, 7 });
+    const v4 r = __builtin_shuffle(AB, CD, (v4i){ 0, 1, 4, 5 });
+    const v4 t = __builtin_shuffle(AB, CD, (v4i){ 2, 3, 6, 7 });
 
-    if (type == DT_F32)
-        memcpy(&v, (const float *)p + i, sizeof v);
-    else
-        v = (v4){ num_get(p, type, i), num_get(p, type, i + 1),
-                  num_get(p, type, i + 2), num_get(p, type, i + 3) };
-    return v;
+    memcpy(out, &p, sizeof p);
+    memcpy(out + width, &q, sizeof q);
+    memcpy(out + 2 * width, &r, sizeof r);
+    memcpy(out + 3 * width, &t, sizeof t);
 }
 
-/* out[k * width + i] = data[i * down + k]: the side in k is contiguous. */
+/*
+ * out[k * width + i] = data[i * down + k]: the side in k is contiguous.  Rows
+ * go by fours; the last four may overlap those before.
+ */
 VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
                  int64_t at, int64_t down, int64_t rows, int64_t K)
 {
-    int64_t i = 0;
-
-    for (; i + 4 <= rows; i += 4) {
-        const int64_t row = at + i * down;
+    for (int64_t i = 0; i < rows && rows >= 4; i += 4) {
+        const int64_t row = i + 4 <= rows ? i : rows - 4;
         int64_t k = 0;
 
-        for (; k + 4 <= K; k += 4) {
-            const v4 a = load4(data, type, row + k);
-            const v4 b = load4(data, type, row + down + k);
-            const v4 c = load4(data, type, row + 2 * down + k);
-            const v4 d = load4(data, type, row + 3 * down + k);
-            const v4 ab = __builtin_shuffle(a, b, (v4i){ 0, 4, 1, 5 });
-            const v4 AB = __builtin_shuffle(a, b, (v4i){ 2, 6, 3, 7 });
-            const v4 cd = __builtin_shuffle(c, d, (v4i){ 0, 4, 1, 5 });
-            const v4 CD = __builtin_shuffle(c, d, (v4i){ 2, 6, 3, 7 });
-            const v4 t[4] = {
-                __builtin_shuffle(ab, cd, (v4i){ 0, 1, 4, 5 }),
-                __builtin_shuffle(ab, cd, (v4i){ 2, 3, 6, 7 }),
-                __builtin_shuffle(AB, CD, (v4i){ 0, 1, 4, 5 }),
-                __builtin_shuffle(AB, CD, (v4i){ 2, 3, 6, 7 }),
-            };
-
-            for (int j = 0; j < 4; j++)
-                memcpy(out + (k + j) * width + i, &t[j], sizeof t[j]);
-        }
+        for (; k + 4 <= K; k += 4)
+            turn_square(type, out + k * width + row, width, data,
+                        at + row * down + k, down);
         for (; k < K; k++) {
-            for (int64_t j = 0; j < 4; j++)
-                out[k * width + i + j] =
-                    num_get(data, type, row + j * down + k);
+            for (int64_t j = row; j < row + 4; j++)
+                out[k * width + j] = num_get(data, type, at + j * down + k);
         }
     }
-    for (; i < rows; i++) {
+    for (int64_t i = 0; i < rows && rows < 4; i++) {
         for (int64_t k = 0; k < K; k++)
             out[k * width + i] = num_get(data, type, at + i * down + k);
     }
@@ -88,8 +81,14 @@ VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
 VEC_FN void copy(enum dtype type, float *out, int64_t width, const void *data,
                  int64_t at, int64_t right, int64_t rows, int64_t K)
 {
+    const int64_t size = (int64_t)dtype_size(type);
+
     for (int64_t k = 0; k < K; k++, out += width, at += right) {
+        const int64_t ahead = at + (K - k > 8 ? 8 : 0) * right;
         int64_t i = 0;
+
+        for (int64_t line = 0; line < rows; line += 16)
+            __builtin_prefetch((const char *)data + (ahead + line) * size);
 
         for (; i + VW <= rows; i += VW)
             vf_store(out + i, vf_get(data, type, at + i));

@@ -250,6 +250,29 @@ VEC_FN void vf_put_n(void *p, enum dtype type, int64_t i, vf v, int64_t n)
     memcpy((uint16_t *)p + i, &h, (size_t)n * 2);
 }
 
+/* Four numbers. */
+VEC_FN v4 v4_get(const void *p, enum dtype type, int64_t i)
+{
+    typedef uint16_t h4 __attribute__((vector_size(8)));
+    h4 h;
+    v4 v;
+
+    if (type == DT_F32) {
+        memcpy(&v, (const float *)p + i, sizeof v);
+        return v;
+    }
+    memcpy(&h, (const uint16_t *)p + i, sizeof h);
+    if (type == DT_BF16)
+        return (v4)(__builtin_convertvector(h, v4i) << 16);
+#if defined(__F16C__)
+    return (v4)_mm_cvtph_ps(
+        _mm_loadl_epi64((const __m128i_u *)(const void *)&h));
+#else
+    return (v4){ float_from_f16(h[0]), float_from_f16(h[1]),
+                 float_from_f16(h[2]), float_from_f16(h[3]) };
+#endif
+}
+
 /* A vector at the end of a row: n numbers are left, perhaps fewer than VW. */
 VEC_FN vf vf_take(const void *p, enum dtype type, int64_t i, int64_t n)
 {

@@ -1,0 +1,128 @@
+/*
+ * limits - what this machine can do at most, for bench-cpu's table
+ *
+ *      limits [THREADS]
+ *
+ * Prints one line: fused multiply-adds of floats, in GFLOP/s, and memory
+ * traffic of a = b + s c, in GB/s, 16 bytes an element as the write allocates.
+ * Wall time, best of many short tries, all threads at once.
+ */
+#include "config.h"
+#include "common/clock.h"
+
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CHAINS = 12, ROUNDS = 1 << 18, TRIES = 40 };
+
+static const int64_t COUNT = 32 << 20; /* floats of each array: 128 MiB */
+
+/* CHAINS independent sums in vectors of `bytes`; keeps the units full. */
+#define FMA_LOOP(name, isa, bytes)                                             \
+ __attribute__((target(isa), noinline)) static float name(float x)             \
+ {                                                                             \
+  typedef float v __attribute__((vector_size(bytes)));                         \
+  v sum[CHAINS], m = { 0 }, a = { 0 };                                         \
+  float out = 0.0f;                                                            \
+                                                                               \
+  m += x;                                                                      \
+  a += 1.0f - x;                                                               \
+  for (int i = 0; i < CHAINS; i++)                                             \
+   sum[i] = m;                                                                 \
+  for (int r = 0; r < ROUNDS; r++) {                                           \
+   for (int i = 0; i < CHAINS; i++)                                            \
+    sum[i] = sum[i] * m + a;                                                   \
+  }                                                                            \
+  for (int i = 0; i < CHAINS; i++)                                             \
+   out += sum[i][0];                                                           \
+  return out;                                                                  \
+ }
+
+#if defined(__x86_64__)
+FMA_LOOP(fma_512, "avx512f,fma", 64)
+FMA_LOOP(fma_256, "avx2,fma", 32)
+FMA_LOOP(fma_128, "sse2", 16)
+#endif
+
+struct width {
+    const char *name;
+    int floats;
+    float (*run)(float);
+};
+
+static struct width widest(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return (struct width){ "avx512", 16, fma_512 };
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (struct width){ "avx2", 8, fma_256 };
+    return (struct width){ "sse2", 4, fma_128 };
+#else
+    return (struct width){ "none", 0, NULL };
+#endif
+}
+
+static double fma_rate(struct width w, int threads)
+{
+    const double work = 2.0 * CHAINS * ROUNDS * w.floats * threads;
+    volatile float keep = 0.0f;
+    double best = 1e9;
+
+    for (int i = 0; w.run && i < TRIES; i++) {
+        const double start = clock_mono();
+        double took;
+        float sum = 0.0f;
+
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+        sum += w.run(0.5f);
+        took = clock_mono() - start;
+        keep += sum;
+        best = took < best ? took : best;
+    }
+    return w.run ? work / best * 1e-9 : 0.0;
+}
+
+static double triad_rate(int threads)
+{
+    const size_t bytes = (size_t)COUNT * sizeof(float);
+    float *a = aligned_alloc(64, bytes), *b = aligned_alloc(64, bytes);
+    float *c = aligned_alloc(64, bytes);
+    double best = 1e9;
+
+    if (!a || !b || !c)
+        abort();
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < COUNT; i++) {
+        a[i] = 0.0f;
+        b[i] = 1.0f;
+        c[i] = 2.0f;
+    }
+    for (int r = 0; r < TRIES; r++) {
+        const double start = clock_mono();
+        double took;
+
+#pragma omp parallel for simd num_threads(threads)
+        for (int64_t i = 0; i < COUNT; i++)
+            a[i] = b[i] + 3.0f * c[i];
+        took = clock_mono() - start;
+        best = took < best ? took : best;
+    }
+    free(a);
+    free(b);
+    free(c);
+    return 16.0 * (double)COUNT / best * 1e-9;
+}
+
+int main(int argc, char **argv)
+{
+    const int threads =
+        argc > 1 ? (int)strtol(argv[1], NULL, 10) : omp_get_max_threads();
+    const struct width w = widest();
+
+    printf("%s threads=%d gflops=%.1f triad_gbs=%.1f\n", w.name, threads,
+           fma_rate(w, threads), triad_rate(threads));
+    return 0;
+}
