@@ -369,7 +369,8 @@ static struct timespec after(double secs)
 static void *work(void *arg)
 {
     struct writer *w = arg;
-    double pause = w->conf.flush_secs;
+    const double usual = w->conf.flush_secs * 0.9; /* writing takes time */
+    double pause = usual;
 
     pthread_mutex_lock(&w->queue.lock);
     for (;;) {
@@ -389,7 +390,7 @@ static void *work(void *arg)
         pthread_mutex_unlock(&w->queue.lock);
         flush(w, blocks);
         w->conf.beat(w->conf.arg);
-        pause = !w->troubled ? w->conf.flush_secs : pause < 15 ? pause * 2 : 30;
+        pause = !w->troubled ? usual : pause < 15 ? pause * 2 : 30;
         pthread_mutex_lock(&w->queue.lock);
         w->answered = asked;
         pthread_cond_broadcast(&w->idle);
