@@ -16,6 +16,7 @@ gtrack_SOURCES = \
 	%D%/cmd_log.c \
 	%D%/cmd_ls.c \
 	%D%/cmd_metrics.c \
+	%D%/cmd_push.c \
 	%D%/cmd_run.c \
 	%D%/cmd_show.c \
 	%D%/cmd_tail.c \
@@ -35,11 +36,23 @@ gtrack_SOURCES = \
 	%D%/import_wandb.c \
 	%D%/intake.c \
 	%D%/intake.h \
+	%D%/login.c \
+	%D%/mlflow.c \
+	%D%/mlflow.h \
 	%D%/points.c \
 	%D%/points.h \
+	%D%/push.c \
+	%D%/push.h \
+	%D%/push_mlflow.c \
+	%D%/push_wandb.c \
+	%D%/rows.c \
+	%D%/rows.h \
 	%D%/spark.c \
 	%D%/spark.h \
 	%D%/track.c \
-	%D%/track.h
+	%D%/track.h \
+	%D%/wandb.c \
+	%D%/wandb.h \
+	%D%/wandb_run.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)

@@ -95,6 +95,7 @@ bool track_confirm(bool yes, const char *question, struct err *);
     X(gc, "", "remove deleted runs for good") \
     X(export, "[RUN|FILTER]...", "write runs in another format") \
     X(import, "FILE|FOLDER...", "take runs over from other tools") \
+    X(push, "[URL] [RUN|FILTER]...", "send runs to W&B or an MLflow server") \
     X(fsck, "[RUN|FILTER]...", "find damage in the store, and repair it") \
     X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
     X(where, "[RUN]", "tell how to open the store elsewhere") \
