@@ -16,7 +16,12 @@
 
 static struct track_choice choice;
 static const char *to;
-static struct push_conf conf = { .every = 15, .retry_wait = 2, .tries = 8 };
+static struct push_conf conf = {
+    .every = 15,
+    .retry_wait = 2,
+    .tries = 8,
+    .request = 10 << 20,
+};
 static int jobs = 1;
 
 const struct opt opts_push[] = {
@@ -47,6 +52,8 @@ const struct opt opts_push[] = {
     { 0, "new-run", NULL, OPT_FLAG, &conf.new_run,
       "as a new run there, whatever was pushed before" },
     { 'j', "jobs", "count", OPT_INT, &jobs, "push so many runs at a time" },
+    { 0, "request-size", "size", OPT_SIZE, &conf.request,
+      "wandb: send so much at a time; 10MiB" },
     { 0, "tries", "count", OPT_INT, &conf.tries,
       "give a request up after COUNT; 8" },
     { 0, "retry-wait", "time", OPT_SECS, &conf.retry_wait,

@@ -160,9 +160,14 @@ bool push_is_checkpoint(const char *path, int64_t size)
 
 int push_reload(struct runs *runs, const char *id, struct err *e)
 {
+    char *copy = xstrdup(id); /* it may be of these very runs */
+    int ret;
+
     runs_free(runs);
     *runs = (struct runs)RUNS_INIT;
-    return track_one(runs, id, LOAD_DELETED, e);
+    ret = track_one(runs, copy, LOAD_DELETED, e);
+    free(copy);
+    return ret;
 }
 
 bool push_pause(double secs)

@@ -19,8 +19,7 @@
 #include "track/track.h"
 #include "track/wandb.h"
 
-/* A request holds at most so much of lines, and no line is longer. */
-enum { BODY_MAX = 10 << 20, LINE_MAX = 10383360 };
+enum { LINE_MAX = 10383360 }; /* bytes of a line W&B takes */
 
 struct push {
     const struct push_conf *conf;
@@ -91,7 +90,10 @@ static int upsert(struct push *p, struct err *e)
 
     v = variables_of(p, text);
     json_object_del(v, "id");
+    json_object_del(v, "entity"); /* as the server spells it from now on */
     md5_of(v, hash);
+    json_object_set_new(v, "entity",
+                        p->w.entity ? json_string(p->w.entity) : json_null());
     json_object_set_new(
         v, "id", p->w.storage_id ? json_string(p->w.storage_id) : json_null());
     if (p->w.storage_id && same_text(p->cursor, "said", hash)) {
@@ -204,11 +206,11 @@ static int find_start(struct push *p, int64_t *from, struct err *e)
 
 /* Lines of one file from *at on, as many as fit; false if there are none. */
 static bool put_lines(struct buf *b, const char *name, const struct rows *r,
-                      int64_t *at, bool first)
+                      int64_t *at, size_t most, bool first)
 {
     const int64_t begin = *at;
 
-    if (begin >= (int64_t)r->n || b->len > BODY_MAX)
+    if (begin >= (int64_t)r->n || b->len > most)
         return false;
     buf_printf(b, "%s\"%s\":{\"offset\":%" PRId64 ",\"content\":[",
                first ? "" : ",", name, begin);
@@ -216,7 +218,7 @@ static bool put_lines(struct buf *b, const char *name, const struct rows *r,
         const char *line = rows_line(r, (size_t)*at);
         const size_t len = strlen(line);
 
-        if (*at > begin && b->len + len > BODY_MAX)
+        if (*at > begin && b->len + len > most)
             break;
         buf_str(b, *at > begin ? "," : "");
         if (len > LINE_MAX) {
@@ -254,6 +256,7 @@ static int send_lines(struct push *p, struct err *e)
 {
     struct rows summary = ROWS_INIT;
     struct buf body = BUF_INIT, text = BUF_INIT;
+    const size_t most = (size_t)p->conf->request;
     int64_t history, events = p->w.events, log = p->w.log;
     char hash[33];
     int ret = find_start(p, &history, e);
@@ -270,10 +273,10 @@ static int send_lines(struct push *p, struct err *e)
         buf_trim(&body, 0);
         buf_str(&body, "{\"files\":{");
         any = put_lines(&body, "wandb-history.jsonl", &p->history, &history,
-                        true);
-        any |=
-            put_lines(&body, "wandb-events.jsonl", &p->events, &events, !any);
-        any |= put_lines(&body, "output.log", &p->console, &log, !any);
+                        most, true);
+        any |= put_lines(&body, "wandb-events.jsonl", &p->events, &events, most,
+                         !any);
+        any |= put_lines(&body, "output.log", &p->console, &log, most, !any);
         more = history < (int64_t)p->history.n ||
                events < (int64_t)p->events.n || log < (int64_t)p->console.n;
         done = !more && (any || !same_text(p->cursor, "summary", hash));
@@ -298,6 +301,7 @@ static int send_lines(struct push *p, struct err *e)
         p->w.history = history;
         p->w.events = events;
         p->w.log = log;
+        p->w.tail_step = INT64_MIN; /* it was compared before */
         note_sums(p, (size_t)history);
         if (done)
             json_object_set_new(p->cursor, "summary", json_string(hash));

@@ -84,9 +84,16 @@ static int by_order(const void *a, const void *b)
 
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
     return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+static bool same_line(const struct item *a, const struct item *b)
+{
+    return a->order == b->order && a->step == b->step;
 }
 
 static int gather(struct items *all, const struct run_info *r, bool system,
@@ -197,8 +204,8 @@ static int rows_of(struct rows *rows, const struct run_info *r, bool system,
     for (size_t i = 0; i < all.n; i = next) {
         int64_t ms = 0;
 
-        for (next = i;
-             next < all.n && all.item[next].order == all.item[i].order; next++)
+        for (next = i; next < all.n && same_line(&all.item[i], &all.item[next]);
+             next++)
             if (all.item[next].ms > ms)
                 ms = all.item[next].ms;
         if (next == all.n && r->status == RUN_RUNNING)

@@ -271,11 +271,28 @@ static const char **headers_of(json_t *list, struct arena *mem)
     return out;
 }
 
+/* An address as it is, but for bytes that none may hold. */
+static char *address(const char *url)
+{
+    struct buf b = BUF_INIT;
+
+    for (; *url; url++) {
+        if (*url > ' ' && *url < 0x7f)
+            buf_char(&b, *url);
+        else
+            buf_printf(&b, "%%%02X", (unsigned char)*url);
+    }
+    return buf_detach(&b);
+}
+
 static int put_file(struct wandb *w, const struct wandb_file *f,
                     const char *url, const char **headers, long *status,
                     struct err *e)
 {
-    struct http_call call = { .method = "PUT", .url = url, .header = headers };
+    char *where = address(url);
+    struct http_call call = { .method = "PUT",
+                              .url = where,
+                              .header = headers };
     struct http_reply r = HTTP_REPLY_INIT;
     struct stat st;
     int ret;
@@ -286,6 +303,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
             err_sys(e, "cannot read %s", f->path);
             if (call.fd >= 0)
                 close(call.fd);
+            free(where);
             return -1;
         }
         call.len = (size_t)st.st_size;
@@ -295,6 +313,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     }
     ret = http_do(w->http, &call, &r, e);
     *status = r.status;
+    free(where);
     if (call.fd > 0)
         close(call.fd);
     http_reply_clear(&r);

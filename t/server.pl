@@ -1,0 +1,277 @@
+#!/usr/bin/perl
+# server - a stand-in for W&B's server or MLflow's, on 127.0.0.1
+#
+# usage: server.pl wandb|mlflow DIR
+#
+# Writes its address to DIR/url when it is ready, and every request to DIR/log;
+# GET /state is all it knows.  DIR/faults says what goes wrong:
+# lines "REGEX ACTION", each used once, by the first request whose line in the
+# log matches.  Actions: a status; 429/0.1, with a Retry-After; drop, before
+# anything is done; lose, the reply after all was done; errors, GraphQL's with
+# status 200; garbage; stop, W&B's Stop button; pass, nothing.  It ends with its parent.
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use JSON::PP;
+use MIME::Base64;
+
+my ($kind, $dir) = @ARGV;
+my $parent = getppid;
+my $json = JSON::PP->new->canonical->allow_nonref->utf8;
+my $key = 'k' x 40;
+my (%run, %experiment, @faults);
+my $next = 1;
+my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64,
+    Proto => 'tcp') or die "listen: $!";
+my $url = 'http://127.0.0.1:' . $listen->sockport;
+
+sub spit { my ($name, $text) = @_;
+    open my $f, '>', "$dir/$name.new" or die; print $f $text; close $f;
+    rename "$dir/$name.new", "$dir/$name" or die;
+}
+sub note { open my $f, '>>', "$dir/log" or die; print $f "$_[0]\n"; close $f }
+
+sub fault { my ($line) = @_;
+    if (open my $f, '<', "$dir/faults") {
+        @faults = grep { /\S/ } <$f>; close $f; unlink "$dir/faults";
+    }
+    for my $i (0 .. $#faults) {
+        my ($regex, $action) = $faults[$i] =~ /^(\S+)\s+(\S+)/ or next;
+        next unless $line =~ /$regex/;
+        splice @faults, $i, 1;
+        return $action;
+    }
+    return '';
+}
+
+# ---- W&B ----
+
+sub bucket { my ($r) = @_;
+    return { id => "id-$r->{name}", name => $r->{name},
+        displayName => $r->{displayName}, sweepName => undef,
+        project => { name => $r->{project}, entity => { name => 'team' } },
+        historyLineCount => scalar @{$r->{'wandb-history.jsonl'}},
+        eventsLineCount => scalar @{$r->{'wandb-events.jsonl'}},
+        logLineCount => scalar @{$r->{'output.log'}},
+        historyTail => $json->encode([ @{$r->{'wandb-history.jsonl'}}
+            ? $r->{'wandb-history.jsonl'}[-1] : () ]),
+        eventsTail => '[]', summaryMetrics => '{}', config => $r->{config},
+        tags => [], notes => undef, wandbConfig => '{"t":{}}' };
+}
+
+sub graphql { my ($q) = @_;
+    my $v = $q->{variables};
+    my $name = $q->{operationName};
+    return { errors => [ { message => "no key, no $name" } ] }
+        unless defined $v;
+    if ($name eq 'RunResumeStatus') {
+        my $r = $run{$v->{name}};
+        return { data => { model => undef } } unless $r;
+        return { data => { model => { id => 'm', name => $r->{project},
+            entity => { id => 'e', name => 'team' }, bucket => bucket($r) } } };
+    }
+    if ($name eq 'UpsertBucket') {
+        my $new = !$run{$v->{name}};
+        my $r = $run{$v->{name}} //= { 'wandb-history.jsonl' => [],
+            'wandb-events.jsonl' => [], 'output.log' => [],
+            'wandb-summary.json' => [], files => {}, uploaded => {} };
+        for (qw(name project displayName config notes groupName commit host)) {
+            $r->{$_} = $v->{$_} if defined $v->{$_};
+        }
+        return { data => { upsertBucket => { bucket => bucket($r),
+            inserted => $new ? JSON::PP::true : JSON::PP::false } } };
+    }
+    if ($name eq 'CreateRunFiles') {
+        return { data => { createRunFiles => { runID => 'x',
+            uploadHeaders => ['X-Store: yes'], files => [ map { {
+                name => $_, uploadUrl => "$url/store/$v->{run}/$_" } }
+                @{$v->{files}} ] } } };
+    }
+    if ($name eq 'RewindRun') {
+        my $r = $run{$v->{runName}};
+        my $h = $r->{'wandb-history.jsonl'};
+        pop @$h while @$h && ($h->[-1] =~ /"_step":(-?\d+)/)[0]
+            > $v->{metricValue};
+        return { data => { rewindRun => { rewoundRun => bucket($r) } } };
+    }
+    return { errors => [ { message => "unknown operation $name" } ] };
+}
+
+sub stream { my ($r, $body) = @_;
+    return 404, { error => 'no such run' } unless $r;
+    for my $name (keys %{$body->{files} // {}}) {
+        my ($offset, $lines) = @{$body->{files}{$name}}{qw(offset content)};
+        return 400, { error => "a gap in $name" } if $offset > @{$r->{$name}};
+        splice @{$r->{$name}}, $offset, scalar @$lines, @$lines;
+    }
+    $r->{uploaded}{$_} = 1 for @{$body->{uploaded} // []};
+    $r->{exitcode} = $body->{exitcode} if $body->{complete};
+    $r->{beats}++ unless %$body;
+    return 200, {};
+}
+
+sub wandb { my ($method, $path, $head, $body) = @_;
+    if ($path =~ m{^/store/([^/]+)/(.*)}) {
+        my ($id, $name) = ($1, $2);
+        $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
+        return 400, { error => 'a key was sent to the file store' }
+            if $head->{authorization};
+        return 400, { error => 'a header is missing' }
+            if ($head->{'x-store'} // '') ne 'yes';
+        $run{$id}{files}{$name} = $body;
+        return 200, '';
+    }
+    return 401, { error => 'the key is wrong' } if ($head->{authorization}
+        // '') ne 'Basic ' . encode_base64("api:$key", '');
+    my $request = eval { $json->decode($body) }
+        or return 400, { error => 'no JSON' };
+    return 200, graphql($request) if $path eq '/graphql';
+    return stream($run{$1}, $request)
+        if $path =~ m{^/files/team/[^/]+/([^/]+)/file_stream$};
+    return 404, { error => "no $path" };
+}
+
+# ---- MLflow ----
+
+sub failed { my ($status, $code, $message) = @_;
+    return $status, { error_code => $code, message => $message };
+}
+
+sub mlflow { my ($method, $path, $head, $body) = @_;
+    my ($query) = $path =~ /\?(.*)/;
+    my %q = map { /(.*?)=(.*)/ } split /&/, $query // '';
+    s/%([0-9A-Fa-f]{2})/chr hex $1/ge for values %q;
+    my $auth = $head->{authorization} // '';
+    return 401, '<html>who?</html>' if -e "$dir/auth"
+        && $auth ne 'Basic ' . encode_base64('me:secret', '')
+        && $auth ne 'Bearer token';
+    if ($path =~ m{^/api/2.0/mlflow-artifacts/artifacts/(.*)}) {
+        my ($name) = ($1);
+        $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
+        my ($id) = $name =~ m{^1/([^/]+)/};
+        $run{$id}{files}{$name} = $body;
+        return 200, '';
+    }
+    my $r = $method eq 'POST' ? eval { $json->decode($body) } : \%q;
+    return 500, '<html>no JSON</html>' unless $r;
+    $path =~ s/\?.*//;
+    $path =~ s{^/api/2.0/mlflow/}{} or return 404, '<html>no</html>';
+    if ($path eq 'experiments/get-by-name') {
+        my $id = $experiment{$r->{experiment_name}};
+        return failed(404, 'RESOURCE_DOES_NOT_EXIST', 'no experiment')
+            unless $id;
+        return 200, { experiment => { experiment_id => $id,
+            lifecycle_stage => 'active' } };
+    }
+    if ($path eq 'experiments/create') {
+        return failed(400, 'RESOURCE_ALREADY_EXISTS', 'it exists')
+            if $experiment{$r->{name}};
+        return 200, { experiment_id => $experiment{$r->{name}} = "1" };
+    }
+    if ($path eq 'runs/create') {
+        my $id = sprintf '%032x', $next++;
+        $run{$id} = { info => { run_id => $id, status => 'RUNNING',
+            artifact_uri => "mlflow-artifacts:/1/$id/artifacts" },
+            tags => { map { $_->{key}, $_->{value} } @{$r->{tags}} },
+            points => [], params => {}, files => {} };
+        return 200, { run => { info => $run{$id}{info} } };
+    }
+    if ($path eq 'runs/search') {
+        my ($ours) = $r->{filter} =~ /= '(.*)'/;
+        return 200, { runs => [ map { { info => $_->{info} } } grep {
+            ($_->{tags}{'gtrack.run_id'} // '') eq $ours } values %run ] };
+    }
+    my $run = $run{$r->{run_id}}
+        or return failed(404, 'RESOURCE_DOES_NOT_EXIST', 'no run');
+    if ($path eq 'runs/get') {
+        my %m = map { $_->{key} => 1 } @{$run->{points}};
+        return 200, { run => { info => $run->{info}, data => {
+            metrics => [ map { { key => $_ } } keys %m ] } } };
+    }
+    if ($path eq 'metrics/get-history') {
+        return 200, { metrics => [ grep { $_->{key} eq $r->{metric_key} }
+            @{$run->{points}} ] };
+    }
+    if ($path eq 'runs/update') {
+        $run->{info}{$_} = $r->{$_} for keys %$r;
+        return 200, { run_info => {} };
+    }
+    if ($path eq 'runs/log-batch') {
+        return failed(400, 'INVALID_PARAMETER_VALUE', 'too many')
+            if @{$r->{metrics} // []} > 1000 || @{$r->{params} // []} > 100
+            || @{$r->{tags} // []} > 100;
+        push @{$run->{points}}, @{$r->{metrics} // []};
+        $run->{params}{$_->{key}} = $_->{value} for @{$r->{params} // []};
+        $run->{tags}{$_->{key}} = $_->{value} for @{$r->{tags} // []};
+        return 200, {};
+    }
+    return 404, '<html>no</html>';
+}
+
+# ---- HTTP ----
+
+sub reply { my ($client, $status, $body, @more) = @_;
+    my $text = ref $body ? $json->encode($body) : $body;
+    my $type = ref $body ? 'application/json' : 'text/html';
+    print $client "HTTP/1.1 $status X\r\nContent-Type: $type\r\n",
+        "Content-Length: ", length $text, "\r\n", @more, "\r\n", $text;
+}
+
+# One whole request out of a client's buffer: true if there was one.
+sub serve { my ($client, $in) = @_;
+    my ($head, $rest) = $$in =~ /\A(.*?)\r\n\r\n(.*)\z/s or return 0;
+    my ($method, $path) = $head =~ /^(\S+) (\S+)/;
+    my %h = map { /^(.*?):\s*(.*)/ ? (lc $1, $2) : () }
+        split /\r\n/, $head;
+    my $n = $h{'content-length'} // 0;
+    return 0 if length $rest < $n;
+    my $body = substr $rest, 0, $n;
+    $$in = substr $rest, $n;
+    my ($op) = $path eq '/graphql' ? $body =~ /"operationName":"(\w+)"/ : '';
+    my $line = "$method $path" . ($op ? " $op" : '');
+    return reply($client, 200, { run => \%run }), 1 if $path eq '/state';
+    note($line);
+    my $fault = fault($line);
+    return -1 if $fault eq 'drop';
+    if ($fault =~ m{^(\d+)(?:/([\d.]+))?$}) {
+        reply($client, $1, { error => "fault $1" },
+            defined $2 ? "Retry-After: $2\r\n" : ());
+        return 1;
+    }
+    return reply($client, 200, { errors => [ { message => 'not today' } ] }), 1
+        if $fault eq 'errors';
+    my ($status, $answer) = $kind eq 'wandb'
+        ? wandb($method, $path, \%h, $body) : mlflow($method, $path, \%h, $body);
+    return -1 if $fault eq 'lose';
+    ($status, $answer) = (200, 'hello') if $fault eq 'garbage';
+    $answer = { stopped => JSON::PP::true } if $fault eq 'stop';
+    reply($client, $status, $answer);
+    return 1;
+}
+
+$SIG{PIPE} = 'IGNORE';
+spit('url', $url);
+my $select = IO::Select->new($listen);
+my %in;
+while (getppid == $parent) {
+    for my $client ($select->can_read(1)) {
+        if ($client == $listen) {
+            my $new = $listen->accept or next;
+            $new->autoflush(1);
+            $select->add($new);
+            $in{$new} = '';
+            next;
+        }
+        my $n = sysread $client, $in{$client}, 1 << 20, length $in{$client};
+        my $done = $n ? 1 : -1;
+        $done = serve($client, \$in{$client}) while $done > 0;
+        if ($done < 0) {
+            $select->remove($client);
+            delete $in{$client};
+            close $client;
+        } elsif ($in{$client} =~ /\A[^\r]*\r\n.*?Expect: 100/s) {
+            print $client "HTTP/1.1 100 Continue\r\n\r\n";
+        }
+    }
+}

@@ -1,0 +1,244 @@
+#!/bin/sh
+# gtrack pushes runs to W&B and MLflow: all of it, once, whatever goes wrong.
+perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null || {
+    echo "1..0 # SKIP no perl with JSON::PP"; exit 0; }
+top=$(cd "${top_srcdir:-..}" && pwd)
+n=0
+server=
+dir=$(mktemp -d)
+trap 'test -z "$server" || kill "$server"; rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+for v in GTRACK_ROOT MLFLOW_TRACKING_URI MLFLOW_TRACKING_USERNAME \
+    MLFLOW_TRACKING_PASSWORD MLFLOW_TRACKING_TOKEN WANDB_ENTITY \
+    WANDB_PROJECT NETRC WANDB_CONFIG_DIR http_proxy HTTP_PROXY ALL_PROXY \
+    all_proxy WANDB_BASE_URL; do
+    unset "$v"
+done
+export HOME="$dir" LC_ALL=C.UTF-8
+ok() {
+    r=$?
+    n=$((n + 1))
+    if test $r = 0; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        tail -n 20 out err log 2>/dev/null | sed 's/^/# /'
+    fi
+}
+serve() {       # serve KIND: a fresh server
+    test -z "$server" || kill "$server"
+    rm -rf srv && mkdir srv
+    "$top/t/server.pl" "$1" "$dir/srv" &
+    server=$!
+    perl -e 'for (1 .. 500) { exit 0 if -s "srv/url";
+        select undef, undef, undef, .02 } exit 1'
+    url=$(cat srv/url)
+}
+push() {        # push WHERE [OPTION]...: quickly
+    : >srv/log
+    gtrack push --to "$@" --retry-wait 0.01 >out 2>err
+}
+seen() { test "$(grep -c "$1" srv/log)" = "$2"; }
+state() {       # state RUN EXPRESSION: of the run $r as the server has it
+    perl -MJSON::PP -MHTTP::Tiny -e '
+        $s = decode_json(HTTP::Tiny->new->get("$ARGV[2]/state")->{content});
+        $s = $s->{run}; $r = $s->{$ARGV[0]} // (values %$s)[0];
+        $_ = eval $ARGV[1]; die $@ if $@; print "$_\n"' "$1" "$2" "$url"
+}
+lines() {       # lines RUN COUNT: each step once, in order
+    state "$1" 'join " ", map { /"_step":(\d+)/ } @{$r->{"wandb-history.jsonl"}}' >steps
+    seq -s ' ' 1 "$2" | cmp -s - steps
+}
+
+# ---- W&B ----
+serve wandb
+WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
+export WANDB_BASE_URL="$url"
+seq 1 50 | sed 's/.*/step=& loss=0.& system\/gpu_util=&/' |
+    gtrack log one -p optim.lr=0.001 -p flag=True -e proj 2>err
+one=$(gtrack where one) && one=${one##*/}
+mkdir "$(gtrack where one)/artifacts/sub dir"
+echo hello >"$(gtrack where one)/artifacts/sub dir/note.txt"
+: >"$(gtrack where one)/artifacts/empty.txt"
+echo x >"$(gtrack where one)/artifacts/model.safetensors"
+printf 'first\nsecond \377\n' >"$(gtrack where one)/artifacts/gtrain.log"
+
+push wandb --dry-run
+test ! -s srv/log && grep -q "50 lines of history" out
+ok "a dry run sends nothing"
+WANDB_API_KEY=short push wandb
+test $? = 4 && test ! -s srv/log && grep -q "40" err
+ok "a key that cannot be one is not sent"
+WANDB_API_KEY=$(printf 'x%.0s' $(seq 40)) push wandb
+test $? = 4 && grep -q "does not take the key" err
+ok "a wrong key is status 4"
+push wandb && lines "$one" 50
+ok "every step arrives, once and in order"
+grep -q "^one	$url/team/proj/runs/$one\$" out
+ok "the run's page is printed"
+state "$one" '$r->{config}' | grep -q '"optim":{"value":{"lr":0.001' &&
+    state "$one" '$r->{config}' | grep -q '"flag":{"value":true' &&
+    state "$one" '$r->{config}' | grep -q '"t":{'
+ok "parameters are a nested config with types"
+test "$(state "$one" '$r->{"wandb-events.jsonl"}[49] =~ /"system.gpu.0.gpu":50/')" = 1
+ok "system metrics have W&B's names"
+test "$(state "$one" '$r->{"wandb-summary.json"}[0] =~ /"loss":0.5,/')" = 1
+ok "the summary has the last values"
+test "$(state "$one" 'scalar @{$r->{"output.log"}}')" = 2
+ok "the output is there, line by line"
+test "$(state "$one" '$r->{files}{"sub dir/note.txt"}')" = hello &&
+    test "$(state "$one" 'exists $r->{files}{"empty.txt"}')" = 1 &&
+    test "$(state "$one" 'exists $r->{files}{"model.safetensors"}')" = ""
+ok "files are there, checkpoints are not"
+test "$(state "$one" '$r->{uploaded}{"sub dir/note.txt"}')" = 1 &&
+    test "$(state "$one" '$r->{exitcode}')" = 0
+ok "the run is complete"
+push wandb && test "$(cat srv/log)" = "POST /graphql RunResumeStatus"
+ok "pushing again sends nothing"
+push wandb --checkpoints && test "$(state "$one" \
+    'exists $r->{files}{"model.safetensors"}')" = 1
+ok "checkpoints are sent on request"
+rm "$(gtrack where one)"/.gtrack/push.*
+push wandb && lines "$one" 50
+ok "a lost cursor doubles nothing"
+
+seq 51 60 | sed 's/.*/step=& loss=1/' | gtrack log one --resume 2>err
+push wandb && lines "$one" 60 && seen file_stream 2
+ok "a run that went on is topped up"
+seq 56 58 | sed 's/.*/step=& loss=2/' >tail.txt
+gtrack run log one loss=7 -s 30
+push wandb && lines "$one" 60 && test "$(state "$one" \
+    '$r->{"wandb-history.jsonl"}[29] =~ /"loss":7/')" = 1
+ok "a point that came late changes its step"
+
+# faults: each must be outlived, nothing lost, nothing doubled
+fault() {       # fault NAME LINE...
+    name=$1
+    shift
+    gtrack rm "run $name" 2>/dev/null
+    seq 1 30 | sed 's/.*/step=& loss=&/' | gtrack log "run $name" 2>err
+    id=$(gtrack where "run $name") && id=${id##*/}
+    printf '%s\n' "$@" >srv/faults
+    push wandb "run $name" && lines "$id" 30 &&
+        test "$(state "$id" '$r->{exitcode}')" = 0
+    ok "outlived: $name"
+}
+fault "429 with Retry-After" "file_stream 429/0.01"
+fault "a server error" "graphql 500" "file_stream 503" "file_stream 502"
+fault "a dropped connection" "RunResumeStatus drop" "file_stream drop"
+fault "a lost reply" "file_stream lose" "UpsertBucket lose"
+fault "409 while the run is made" "UpsertBucket 409" "UpsertBucket 409"
+fault "a file's address that expired" "config.yaml 403"
+fault "a file store that stutters" "PUT 500" "PUT drop"
+fault "a reply that is no JSON" "file_stream garbage"
+
+gtrack log "run bad" </dev/null 2>err
+echo 'UpsertBucket errors' >srv/faults
+push wandb "run bad"
+test $? = 4 && grep -q "not today" err
+ok "errors with status 200 are errors"
+seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run 404" 2>err
+echo 'file_stream 404' >srv/faults
+push wandb "run 404"
+test $? = 4 && seen file_stream 1
+ok "404 of the stream is final, and told"
+push wandb "run 404" && id=$(gtrack where "run 404") && lines "${id##*/}" 9
+ok "and the next push completes it"
+seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run 403" 2>err
+printf 'config.yaml 403\nconfig.yaml 403\n' >srv/faults
+push wandb "run 403"
+test $? = 4 && id=$(gtrack where "run 403") && lines "${id##*/}" 9
+ok "a refused file is told, and keeps no line back"
+push wandb "run 403" && test "$(state "${id##*/}" \
+    'exists $r->{files}{"config.yaml"}')" = 1
+ok "and sent by the next push"
+
+# killed half way: many lines, then again
+seq 1 600 | sed 's/.*/step=& loss=& lr=0.1/' |
+    gtrack log big 2>err
+big=$(gtrack where big) && big=${big##*/}
+printf 'file_stream pass\nfile_stream 500\n' >srv/faults
+gtrack push --to wandb big --tries 1 --request-size 8KiB >out 2>err
+test $? = 4
+ok "a push that is cut off says so"
+push wandb big --request-size 8KiB && lines "$big" 600 &&
+    test "$(grep -c file_stream srv/log)" -ge 4
+ok "the next one completes it, in requests of the size that was asked"
+
+id=$(gtrack run start --name live)
+gtrack run log live loss=1 -s 1 && gtrack run log live loss=2 -s 2
+push wandb live && lines "$id" 1 && test "$(state "$id" '$r->{exitcode} // "no"')" = no
+ok "of a running run the last step is kept back"
+gtrack push --to wandb live --follow --every 0.1 >out 2>err &
+follower=$!
+gtrack run log live loss=3 -s 3 && gtrack run end live --status failed
+wait $follower && lines "$id" 3 && test "$(state "$id" '$r->{exitcode}')" = 1
+ok "follow goes on to the end, with the exit code"
+gtrack tag live phase=x && gtrack ls -x live >/dev/null
+push wandb live --new-run && test "$(state "$id-2" 'scalar @{$r->{"wandb-history.jsonl"}}')" = 3
+ok "a new run on request"
+push wandb -j 4 && test "$(cut -f1 out | sort -u | wc -l)" -ge 12
+ok "several runs at a time"
+
+unset WANDB_API_KEY WANDB_BASE_URL
+hostport=${url#http://}
+printf 'machine other.example\n  login user\n  password %s\nmachine %s\n  login user\n  password %s\n' \
+    "$(printf 'o%.0s' $(seq 40))" "$hostport" "$(printf 'k%.0s' $(seq 40))" >.netrc
+mkdir -p .config/wandb
+printf '[default]\nbase_url = %s\nproject = from-settings\n' "$url" >.config/wandb/settings
+echo step=1 loss=1 | gtrack log settled 2>err
+push wandb settled && grep -q /team/from-settings/ out
+ok "key from netrc by host and port, server and project from the settings"
+rm .netrc
+push wandb live
+test $? = 4 && grep -q "no key" err && test ! -s srv/log
+ok "without a key nothing is sent"
+rm -r .config
+gtrack push --to wandb --url http://api.wandb.ai live >out 2>err
+test $? = 2
+ok "no key goes to the cloud without TLS"
+
+# ---- MLflow ----
+serve mlflow
+touch srv/auth
+push mlflow "$url" one
+test $? = 4
+ok "mlflow: no login is status 4"
+MLFLOW_TRACKING_USERNAME=me MLFLOW_TRACKING_PASSWORD=secret push mlflow "$url" one
+ok "mlflow: user and password"
+MLFLOW_TRACKING_TOKEN=token push mlflow "$url" one && seen log-batch 0
+ok "mlflow: a token; pushing again sends nothing"
+rm srv/auth
+points() { test "$(state x 'my %s; my @d = grep { $s{"$_->{key} $_->{step} $_->{value}"}++ }
+    @{$r->{points}}; scalar(@{$r->{points}}) . " " . scalar @d')" = "$1"; }
+serve mlflow
+{ seq 1 1500 | sed 's/.*/step=& loss=&/'; echo step=1501 loss=nan
+    echo step=1502 loss=-inf; } |
+    gtrack log two -p a=1 -p "text=Grüße" 2>err
+push mlflow "$url" two && points "1502 0" && seen log-batch 4
+ok "mlflow: every point, in batches of 1000"
+test "$(state x '$r->{points}[-1]{value} . $r->{points}[-2]{value}')" = -InfinityNaN
+ok "mlflow: NaN and infinities as it wants them"
+test "$(state x '$r->{info}{status}')" = FINISHED && test "$(state x '$r->{params}{a}')" = 1
+ok "mlflow: parameters and status"
+push mlflow "$url" two && points "1502 0" && seen log-batch 0
+ok "mlflow: again adds nothing"
+rm "$(gtrack where two)"/.gtrack/push.*
+push mlflow "$url" two && points "1502 0"
+ok "mlflow: nor without the cursor"
+seq 1503 3600 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
+printf 'log-batch 500\nlog-batch 429/0.01\nlog-batch drop\n' >srv/faults
+push mlflow "$url" two && points "3600 0"
+ok "mlflow: outlives errors"
+seq 3601 5600 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
+printf 'log-batch pass\nlog-batch lose\nlog-batch 500\nlog-batch 500\n' >srv/faults
+gtrack push --to mlflow "$url" two --tries 1 >out 2>err
+test $? = 4 && push mlflow "$url" two && points "5600 0"
+ok "mlflow: a lost reply doubles nothing, on any kind of server"
+echo data >"$(gtrack where two)/artifacts/a b.txt"
+push mlflow "$url" two && test "$(state x '(grep { /a b.txt/ } keys %{$r->{files}})[0] =~ m{artifacts/a b.txt$}')" = 1
+ok "mlflow: artifacts by the proxy"
+gtrack push --to mlflow http://127.0.0.1:1 two --tries 1 >out 2>err
+test $? = 4
+ok "mlflow: no server is status 4"
+echo "1..$n"
