@@ -8,3 +8,8 @@ t_tokenizer_t_LDADD = $(DATA_LIBS)
 t_words_t_SOURCES = %D%/words.c %D%/tap.h
 t_words_t_LDADD = $(DATA_LIBS)
 dist_check_SCRIPTS += %D%/t3020-bpe.t %D%/t3021-encode.t
+EXTRA_DIST += %D%/fuzz/tokenizer.c %D%/fuzz/tokfile.c \
+	%D%/fuzz/seeds/tokfile/json %D%/fuzz/seeds/tokfile/merges \
+	%D%/fuzz/seeds/tokfile/pickle1 %D%/fuzz/seeds/tokfile/pickle2 \
+	%D%/fuzz/seeds/tokfile/pickle4 %D%/fuzz/seeds/tokfile/tiktoken \
+	%D%/fuzz/seeds/tokfile/vocab

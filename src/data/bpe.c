@@ -18,7 +18,7 @@
  * places are tried, and then windows of twice the size.
  */
 enum {
-    WINDOW = 64,      /* bytes; short, as a window costs its square */
+    WINDOW = 32,      /* bytes; short, as a window costs its square */
     WINDOW_MAX = 512, /* on the stack; larger ones are allocated */
     TRIES = 3,
 };
