@@ -23,3 +23,8 @@ EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
 bench-cpu: gtrain bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-cpu
 .PHONY: bench-cpu
+
+EXTRA_DIST += bench/track
+bench-track: bench/store
+	$(srcdir)/bench/track $(BENCH_FLAGS)
+.PHONY: bench-track

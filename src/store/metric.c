@@ -180,22 +180,20 @@ int metric_append(const char *path, const struct point *p, size_t n,
 
 static bool take_int(const char **at, const char *end, int64_t *out)
 {
-    const char *s = *at;
+    const char *s = *at, *digits;
     const bool negative = s < end && *s == '-';
     uint64_t n = 0;
-    const char *digits;
 
     s += negative || (s < end && *s == '+');
-    for (digits = s; s < end && *s >= '0' && *s <= '9'; s++) {
-        const uint64_t digit = (uint64_t)(*s - '0');
-
-        if (n > (INT64_MAX - digit) / 10)
-            return false;
-        n = n * 10 + digit;
-    }
+    while (s < end && *s == '0' && s + 1 < end && s[1] >= '0' && s[1] <= '9')
+        s++;
+    for (digits = s; s < end && *s >= '0' && *s <= '9'; s++)
+        n = n * 10 + (uint64_t)(*s - '0');
+    if (s == digits || s - digits > 19 || n > INT64_MAX)
+        return false;           /* 19 digits fit into 64 bits unsigned */
     *out = negative ? -(int64_t)n : (int64_t)n;
     *at = s;
-    return s > digits;
+    return true;
 }
 
 bool metric_line(const char *s, const char *end, struct point *p)
