@@ -165,7 +165,7 @@ static void ticks_are_round(void)
         { -1, 1, UNIT_NONE, SCALE_LINEAR, 4, "-1.0 -0.5 0 0.5 1.0" },
         { 0, 2000, UNIT_COUNT, SCALE_LINEAR, 4, "0 500 1000 1500 2000" },
         { 0, 1e5, UNIT_COUNT, SCALE_LINEAR, 5, "0 20k 40k 60k 80k 100k" },
-        { 0, 2.5e9, UNIT_COUNT, SCALE_LINEAR, 5, "0 0.5B 1.0B 1.5B 2.0B 2.5B" },
+        { 0, 2.5e9, UNIT_COUNT, SCALE_LINEAR, 5, "0 0.5B 1B 1.5B 2B 2.5B" },
         { 0, 3, UNIT_COUNT, SCALE_LINEAR, 8, "0 1 2 3" },
         { 0, 80 * 0x1p30, UNIT_BYTES, SCALE_LINEAR, 4,
           "0 20 40 60 80 x (GiB)" },

@@ -73,6 +73,20 @@ like out "C^−0.08.*R² = 0.99" "a power law is fitted"
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
 like out "GPT-2 124M" "a baseline is named"
 
+# Pictures in terminals that draw them.
+if command -v gnuplot >/dev/null; then
+    gplot loss run1 --term kitty >out 2>err
+    is "$(head -c 3 out | od -An -c | tr -d ' ')" '033_G' "kitty gets a PNG"
+    gplot loss run1 --term dumb >out 2>err
+    status $? 0 "gnuplot draws with characters"
+    like out "step" "and names the axis"
+else
+    skip "kitty gets a PNG" "gnuplot is not installed"
+fi
+gplot loss run1 --watch --every 10ms >out 2>err
+status $? 0 "--watch ends when the run has ended"
+like out "━━ train" "and has drawn it"
+
 # What is out of the ordinary.
 gplot loss spike >out
 like out "1 point above .* cut off, up to 90[0-9].*step 1234" \

@@ -176,7 +176,9 @@ static void count_label(char *out, size_t size, double v, double step,
     if (v == 0)
         snprintf(out, size, "0");
     else
-        snprintf(out, size, "%.*f%s", digits_of(step / div), v / div, unit[u]);
+        snprintf(out, size, "%.*f%s",
+                 v / div == floor(v / div) ? 0 : digits_of(step / div), v / div,
+                 unit[u]);
 }
 
 static void plain_label(char *out, size_t size, double v, double step,

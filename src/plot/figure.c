@@ -499,8 +499,31 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
     legend_place(f, p, width, height);
 }
 
+/* Without colours the curves take the dashes in turn: the first is solid. */
+static void number_curves(struct figure *f)
+{
+    int slot[256], n = 0;
+
+    for (size_t i = 0; i < f->n_panels; i++) {
+        for (size_t k = 0; k < f->panel[i]->n_curves; k++) {
+            struct curve *c = &f->panel[i]->curve[k];
+            int at = 0;
+
+            if (c->colour < 0)
+                continue;
+            while (at < n && slot[at] != c->colour)
+                at++;
+            if (at == n && n < (int)(sizeof slot / sizeof slot[0]))
+                slot[n++] = c->colour;
+            c->colour = at;
+        }
+    }
+}
+
 void figure_finish(struct figure *f)
 {
+    if (f->look.theme == THEME_MONO)
+        number_curves(f);
     if (f->rows == 0)
         f->rows = f->n_panels, f->cols = 1;
     for (size_t i = 0; i < f->n_panels; i++)
