@@ -6,6 +6,7 @@ gtrack_SOURCES = \
 	%D%/cmd_artifacts.c \
 	%D%/cmd_best.c \
 	%D%/cmd_compare.c \
+	%D%/cmd_completion.c \
 	%D%/cmd_diff.c \
 	%D%/cmd_edit.c \
 	%D%/cmd_exec.c \

@@ -99,6 +99,7 @@ bool track_confirm(bool yes, const char *question, struct err *);
     X(fsck, "[RUN|FILTER]...", "find damage in the store, and repair it") \
     X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
     X(where, "[RUN]", "tell how to open the store elsewhere") \
+    X(completion, "SHELL", "print a completion script for a shell") \
     X(run, "start|log|end ...", "write a run from a shell script") \
     X(log, "[RUN]", "make a run of what is read from standard input") \
     X(exec, "-- COMMAND...", "make a run of a command")
