@@ -298,6 +298,46 @@ static char *device_describe(struct dev *dev, char *out, size_t room)
     return out;
 }
 
+/*
+ * Dense products of 16-bit types, of TF32 and of F32, in 10^12 operations a
+ * second, from NVIDIA's data sheets.  The first name that is part of the
+ * device's counts.
+ */
+static const struct {
+    const char *name;
+    double half, tf32, f32;
+} cards[] = {
+    { "H100 PCIe", 756, 378, 51 },
+    { "H100 NVL", 835, 417, 60 },
+    { "H100", 989, 494, 67 },
+    { "H200", 989, 494, 67 },
+    { "GH200", 989, 494, 67 },
+    { "B200", 2250, 1125, 75 },
+    { "A100", 312, 156, 19.5 },
+    { "A40", 149.7, 74.8, 37.4 },
+    { "A10", 125, 62.5, 31.2 },
+    { "L40S", 362, 183, 91.6 },
+    { "L40", 181, 90.5, 90.5 },
+    { "L4", 121, 60.5, 30.3 },
+    { "RTX 4090", 165.2, 82.6, 82.6 },
+    { "RTX 3090", 71, 35.6, 35.6 },
+    { "V100", 125, 15.7, 15.7 },
+    { "T4", 65, 8.1, 8.1 },
+    { "emulated", 1e-3, 1e-3, 1e-3 },
+};
+
+static double device_peak(const struct dev *dev, enum dtype type)
+{
+    for (const auto &card : cards) {
+        if (!strstr(cuda_of(dev)->name, card.name))
+            continue;
+        return 1e12 * (type != DT_F32 ? card.half
+                       : dev->tf32    ? card.tf32
+                                      : card.f32);
+    }
+    return 0.0;
+}
+
 static int no_device(struct err *e, cudaError_t code)
 {
     cudaGetLastError();
@@ -410,6 +450,7 @@ const struct dev_type cuda_dev = {
     .sync = device_sync,
     .describe = device_describe,
     .memory = device_memory,
+    .peak = device_peak,
     .mark = device_mark,
     .between = device_between,
     .graph_begin = graph_begin,

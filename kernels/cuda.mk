@@ -58,7 +58,7 @@ kernels_libcuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 kernels_libcuda_a_LIBADD = $(CUDA_OBJECTS)
 kernels_libcuda_a_DEPENDENCIES = $(CUDA_OBJECTS)
 if HAVE_CUDNN
-kernels_libcuda_a_SOURCES += %D%/sdpa.c
+kernels_libcuda_a_SOURCES += %D%/sdpa.c %D%/sdpa_graph.c %D%/sdpa_graph.h
 else
 kernels_libcuda_a_SOURCES += %D%/sdpa_none.c
 endif

@@ -52,6 +52,9 @@ struct dev_type {
     char *(*describe)(struct dev *, char *out, size_t room);
     /* What follows may be NULL: the device has nothing of the kind. */
     void (*memory)(const struct dev *, struct dev_memory *);
+    /* The data sheet's operations a second in products of this type; 0: it
+     * is not known. */
+    double (*peak)(const struct dev *, enum dtype);
     /* Note when the work given so far is done, as mark i of DEV_MARKS; the
      * seconds from mark i to mark j, or < 0 if they are not both reached. */
     void (*mark)(struct dev *, int i);

@@ -146,6 +146,7 @@ static struct plan_key key_of(const struct dev *dev, const struct matmul *p)
     k.adds = p->beta != 0.0f;
     k.align_a = alignment(p->a);
     k.align_b = alignment(p->b);
+    k.align_c = alignment(p->c ? p->c : p->d);
     k.align_d = alignment(p->d);
     return k;
 }
@@ -253,6 +254,7 @@ static int ask(const struct matmul_plans *p, const struct plan *plan,
     const uint64_t workspace = WORKSPACE;
     const uint32_t align_a = (uint32_t)k->align_b;
     const uint32_t align_b = (uint32_t)k->align_a;
+    const uint32_t align_c = (uint32_t)k->align_c;
     const uint32_t align_d = (uint32_t)k->align_d, none = 0;
     lt_pref pref;
     int n = 0;
@@ -262,7 +264,7 @@ static int ask(const struct matmul_plans *p, const struct plan *plan,
     p->lt.pref_set(pref, LT_PREF_WORKSPACE, &workspace, sizeof workspace);
     p->lt.pref_set(pref, LT_PREF_ALIGN_A, &align_a, sizeof align_a);
     p->lt.pref_set(pref, LT_PREF_ALIGN_B, &align_b, sizeof align_b);
-    p->lt.pref_set(pref, LT_PREF_ALIGN_C, &align_d, sizeof align_d);
+    p->lt.pref_set(pref, LT_PREF_ALIGN_C, &align_c, sizeof align_c);
     p->lt.pref_set(pref, LT_PREF_ALIGN_D, &align_d, sizeof align_d);
     if (deterministic)
         p->lt.pref_set(pref, LT_PREF_REDUCTION, &none, sizeof none);

@@ -50,6 +50,7 @@ struct run {
     struct buffer buf[MAX_ARGS];
     int n;
     uint64_t seed;
+    bool gpu;
     char why[160]; /* the first thing that was wrong */
 };
 
@@ -80,10 +81,11 @@ static enum dtype element(const struct run *r, enum content c)
 
 static double draw(struct run *r, const struct arg *a)
 {
-    const double u = 8.0 * uniform(r) - 4.0;
+    const double range = r->test->range > 0.0 ? r->test->range : 4.0;
+    const double u = range * (2.0 * uniform(r) - 1.0);
 
     if (a->content == TOKENS || a->content == TARGETS) {
-        if (a->content == TARGETS && u > 3.0)
+        if (a->content == TARGETS && u > 0.75 * range)
             return -1.0;
         return floor(uniform(r) * (double)a->limit);
     }
@@ -150,11 +152,14 @@ static void release(struct run *r, struct dev *dev)
 static double allowed(const struct run *r, enum dtype type, double want,
                       double typical)
 {
-    const double step = type == DT_BF16 ? 0x1p-7 : type == DT_F16 ? 0x1p-10 : 0;
+    static const double step[DT_COUNT] = { [DT_BF16] = 0x1p-7,
+                                           [DT_F16] = 0x1p-10 };
+    const double inner = r->gpu ? r->test->inner * step[r->v.type] : 0.0;
 
     if (r->v.whole)
         return 0.0;
-    return r->test->tolerance * (fabs(want) + typical) + step * fabs(want) +
+    return (r->test->tolerance + inner) * (fabs(want) + typical) +
+           step[type] * fabs(want) +
            (type == DT_F16 ? 0x1p-24 : 0.0);
 }
 
@@ -245,6 +250,7 @@ static bool judge(struct dev *dev, const struct ops *ops, struct run *r)
 {
     struct err e = ERR_INIT;
 
+    r->gpu = dev->type != &cpu_dev;
     make(r, dev);
     prepare(r);
     for (int i = 0; i < r->n; i++) {
@@ -567,10 +573,13 @@ static void time_device(const char *name, const char *only)
 int main(int argc, char **argv)
 {
     const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
+    const char *only = getenv("GT_TEST_DEVICE");
 
-    if (!timing)
+    if (!timing && !only)
         check_gradients();
     for (const struct dev_type *const *type = dev_types; *type; type++) {
+        if (only && strcmp(only, (*type)->name) != 0)
+            continue;
         if (timing)
             time_device((*type)->name, argc > 2 ? argv[2] : NULL);
         else if (*type == &cpu_dev)

@@ -50,6 +50,10 @@ struct op_test {
     int64_t shape[MAX_SHAPES][SHAPE];
     int64_t bench[4][SHAPE];
     double (*flops)(const int64_t *s);
+    double range;               /* inputs lie within; 0: 4 */
+    /* A GPU keeps what is between in the type of the activations, as it must
+     * for its matrix units: how many roundings that may cost. */
+    double inner;
 };
 
 extern const struct op_test op_tests[]; /* ends with a NULL name */

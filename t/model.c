@@ -331,7 +331,7 @@ static void test_ways(const struct variant *v)
 
 int main(void)
 {
-    const char *top = getenv("top_srcdir");
+    const char *top = getenv("top_srcdir"), *only = getenv("GT_TEST_DEVICE");
     char *path = xasprintf("%s/t/reference/model.txt", top ? top : "..");
     FILE *fp = fopen(path, "r");
     struct variant v;
@@ -340,8 +340,8 @@ int main(void)
     if (!ok(fp != NULL, "the reference is there"))
         return done_testing();
     while (read_variant(fp, &v)) {
-        test_variant(&v, "cpu");
-        if (n++ < 2) {
+        test_variant(&v, only ? only : "cpu");
+        if (n++ < 2 && !only) {
             test_variant(&v, "ref");
             test_ways(&v);
         }

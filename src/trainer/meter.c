@@ -134,6 +134,8 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
                    j->optim.v.bytes + j->optim.work.bytes;
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
     m->peak_flops = j->set->plan.peak_tflops * 1e12;
+    if (m->peak_flops <= 0 && j->dev.type->peak)
+        m->peak_flops = j->dev.type->peak(&j->dev, g->type);
     if (m->peak_flops <= 0)
         m->peak_flops = meter_measure_peak(&j->dev, g->type);
     m->nvml =

@@ -1,0 +1,23 @@
+#!/bin/sh
+# The judge of the operations passes on the emulated device in any order of
+# threads, with streams that run late, and without cuBLASLt.
+judge=${top_builddir:-.}/t/kernels-emu.t
+n=0
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+try() {
+    what=$1
+    shift
+    n=$((n + 1))
+    if env GT_TEST_DEVICE=cuda XDG_CACHE_HOME="$dir" "$@" "$judge" \
+        >"$dir/out" 2>&1 && grep -q '^1\.\.[1-9]' "$dir/out"; then
+        echo "ok $n - $what"
+    else
+        echo "not ok $n - $what"
+        grep -B3 '^not ok' "$dir/out" | sed 's/^/# /'
+        tail -2 "$dir/out" | sed 's/^/# /'
+    fi
+}
+echo 1..2
+try "threads backwards, without cuBLASLt" GT_EMU_ORDER=rev GT_CUBLASLT=off
+try "threads shuffled, streams late" GT_EMU_ORDER=7 GT_EMU_STREAMS=7
