@@ -44,14 +44,15 @@ static inline size_t plain_shared(int tiles, int squares, int D)
 }
 
 template <class E>
-static __global__ void __launch_bounds__(PLAIN_THREADS) plain_fwd(flash<E> f)
+static __global__ void __launch_bounds__(PLAIN_THREADS)
+plain_fwd(const __grid_constant__ flash<E> f)
 {
     const int D = f.D, LD = D + 1, LS = PLAIN + 1;
     DYNAMIC_SHARED(float, q);
     float *k = q + PLAIN * LD, *v = k + PLAIN * LD, *o = v + PLAIN * LD;
     float *s = o + PLAIN * LD, *most = s + PLAIN * LS, *sum = most + PLAIN;
     float *shrink = sum + PLAIN;
-    const int64_t tile = gridDim.x - 1 - blockIdx.x, from = tile * PLAIN;
+    const int tile = gridDim.x - 1 - blockIdx.x, from = tile * PLAIN;
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -63,12 +64,12 @@ static __global__ void __launch_bounds__(PLAIN_THREADS) plain_fwd(flash<E> f)
         most[threadIdx.x] = -INFINITY;
         sum[threadIdx.x] = 0.0f;
     }
-    for (int64_t t = 0; t <= tile; t++) {
+    for (int t = 0; t <= tile; t++) {
         plain_fetch(k, head.k, head.stride, t * PLAIN, f.T, D);
         plain_fetch(v, head.v, head.stride, t * PLAIN, f.T, D);
         __syncthreads();
         for (int r = warp; r < PLAIN; r += PLAIN_WARPS) {
-            const int64_t at = from + r, u = t * PLAIN + lane;
+            const int at = from + r, u = t * PLAIN + lane;
             const float was = most[r];
             const float x = u <= at ? f.scale * plain_dot(q + r * LD,
                                                           k + lane * LD, D)
@@ -128,7 +129,7 @@ static __device__ __forceinline__ void add_to(E *to, float x, bool fresh)
 
 template <class E>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
-plain_bwd_keys(flash<E> f)
+plain_bwd_keys(const __grid_constant__ flash<E> f)
 {
     const int D = f.D, LD = D + 1, LS = PLAIN + 1;
     DYNAMIC_SHARED(float, k);
@@ -192,7 +193,7 @@ plain_bwd_keys(flash<E> f)
 
 template <class E>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
-plain_bwd_queries(flash<E> f)
+plain_bwd_queries(const __grid_constant__ flash<E> f)
 {
     const int D = f.D, LD = D + 1, LS = PLAIN + 1;
     DYNAMIC_SHARED(float, k);

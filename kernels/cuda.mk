@@ -74,17 +74,20 @@ am__v_EMU_ = $(am__v_EMU_@AM_DEFAULT_V@)
 am__v_EMU_0 = @echo "  EMU     " $@;
 am__v_EMU_1 =
 
-# The host's part of a .cu file is checked when it is compiled for the
+# What ptxas says of registers is kept beside the object: t/t8040-nvcc.t reads
+# it.  The host's part of a .cu file is checked when it is compiled for the
 # emulation, with the warnings that nvcc's own output would not pass.
 .cu.cuo:
 	$(AM_V_NVCC)$(MKDIR_P) $(@D) && \
 	$(NVCC) -std=c++20 $(NVCCFLAGS) $(CUDA_GENCODE) $(GT_NVCCFLAGS) -I. \
-	    $(AM_CPPFLAGS) -MD -MP -MF $@.d -MT $@ -x cu -c $< -o $@
+	    $(AM_CPPFLAGS) -MD -MP -MF $@.d -MT $@ -Xptxas -v -x cu -c $< \
+	    -o $@ >$@.log 2>&1 || { cat $@.log; rm -f $@; exit 1; }
 .cu.emuo:
 	$(AM_V_EMU)$(MKDIR_P) $(@D) && \
 	$(CXX) -std=c++20 $(GT_EMUFLAGS) $(OPENMP_CFLAGS) $(CXXFLAGS) -I. \
 	    $(AM_CPPFLAGS) -MD -MP -MF $@.d -MT $@ -x c++ -c $< -o $@
 CLEANFILES += $(EMU_OBJECTS) $(EMU_OBJECTS:.emuo=.emuo.d) \
-	$(cu_sources:.cu=.cuo) $(cu_sources:.cu=.cuo.d)
+	$(cu_sources:.cu=.cuo) $(cu_sources:.cu=.cuo.d) \
+	$(cu_sources:.cu=.cuo.log)
 -include $(EMU_OBJECTS:.emuo=.emuo.d)
 -include $(cu_sources:.cu=.cuo.d)

@@ -59,15 +59,21 @@ static __device__ __forceinline__ flash_head<E> head_of(const flash<E> &f,
              row + (f.H + f.K + group) * f.D, stride };
 }
 
-/* 0, or 1 / (1 - p), for key u at query t of the head numbered nh. */
+/* 0, or 1 / (1 - p), for key u at query t of the head numbered nh.  This is
+ * rng_uniform(), which would index an array and so put it in memory. */
 static __device__ __forceinline__ float kept(const struct dropout &d,
                                              int64_t nh, int64_t T, int64_t t,
                                              int64_t u)
 {
     const uint64_t i = d.first + (uint64_t)((nh * T + t) * T + u);
+    uint32_t w[4];
 
-    return rng_uniform(d.seed, d.stream, i) >= d.p ? 1.0f / (1.0f - d.p)
-                                                   : 0.0f;
+    rng_bits(d.seed, d.stream, i >> 2, w);
+    w[0] = i & 2 ? w[2] : w[0];
+    w[1] = i & 2 ? w[3] : w[1];
+    return (float)((i & 1 ? w[1] : w[0]) >> 8) * 0x1p-24f >= d.p
+               ? 1.0f / (1.0f - d.p)
+               : 0.0f;
 }
 
 /* Ask for ROWS rows of a head from row `from` on; from T on they are zero. */
@@ -191,16 +197,17 @@ static __device__ __forceinline__ float quad_sum(float x)
 /* ---- forward ----------------------------------------------------------- */
 
 template <class E, int DP>
-static __global__ void __launch_bounds__(FLASH_THREADS) flash_fwd(flash<E> f)
+static __global__ void __launch_bounds__(FLASH_THREADS)
+flash_fwd(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
     DYNAMIC_SHARED(E, qs);
     E *ks = qs + SIZE, *vs = ks + 2 * SIZE;     /* two of each */
-    const int64_t tile = gridDim.x - 1 - blockIdx.x;    /* the longest first */
+    const int tile = gridDim.x - 1 - blockIdx.x;        /* the longest first */
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t line = tile * R + warp * 16 + lane / 4;
+    const int line = tile * R + warp * 16 + lane / 4;
     const float scale = f.scale * LOG2_E;
     float out[DP / 8][4] = {}, most[2] = { -INFINITY, -INFINITY }, sum[2] = {};
 
@@ -208,8 +215,8 @@ static __global__ void __launch_bounds__(FLASH_THREADS) flash_fwd(flash<E> f)
     fetch<R, DP>(ks, head.k, head.stride, 0, f.T, f.D);
     fetch<R, DP>(vs, head.v, head.stride, 0, f.T, f.D);
     copy_commit();
-    for (int64_t t = 0; t <= tile; t++) {
-        const int now = (int)(t & 1) * SIZE, next = SIZE - now;
+    for (int t = 0; t <= tile; t++) {
+        const int now = (t & 1) * SIZE, next = SIZE - now;
         float s[N][4];
 
         if (t < tile) {
@@ -226,7 +233,7 @@ static __global__ void __launch_bounds__(FLASH_THREADS) flash_fwd(flash<E> f)
         for (int j = 0; j < N; j++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int64_t u = t * R + j * 8 + lane % 4 * 2 + e % 2;
+                const int u = t * R + j * 8 + lane % 4 * 2 + e % 2;
 
                 s[j][e] = t == tile && u > line + e / 2 * 8 ? -INFINITY
                                                             : s[j][e] * scale;
@@ -256,7 +263,9 @@ static __global__ void __launch_bounds__(FLASH_THREADS) flash_fwd(flash<E> f)
             }
         }
         if (f.drop.p > 0.0f)
+#pragma unroll
             for (int j = 0; j < N; j++)
+#pragma unroll
                 for (int e = 0; e < 4; e++)
                     s[j][e] *= kept(f.drop, nh, f.T, line + e / 2 * 8,
                                     t * R + j * 8 + lane % 4 * 2 + e % 2);
@@ -288,44 +297,44 @@ static __global__ void __launch_bounds__(FLASH_THREADS) flash_fwd(flash<E> f)
  * in turn. */
 template <class E, int DP, int Q>
 static __global__ void __launch_bounds__(FLASH_THREADS)
-flash_bwd_keys(flash<E> f)
+flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), STEP = Q * (DP + 8);
     constexpr int N = Q / 8;
     DYNAMIC_SHARED(E, ks);
     E *vs = ks + SIZE, *qs = vs + SIZE, *ds = qs + 2 * STEP;
     float *lse = (float *)(ds + 2 * STEP), *delta = lse + 2 * Q;
-    const int64_t from = (int64_t)blockIdx.x * R, n = blockIdx.z;
+    const int64_t n = blockIdx.z;
+    const int from = (int)blockIdx.x * R, T = (int)f.T;
     const int heads = f.H / f.K, first_head = (int)blockIdx.y * heads;
-    const int64_t first = from / Q, steps = (f.T + Q - 1) / Q - first;
+    const int first = from / Q, steps = (T + Q - 1) / Q - first;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t line = from + warp * 16 + lane / 4;
+    const int line = from + warp * 16 + lane / 4;
     const flash_head<E> mine = head_of(f, n, first_head);
     const int64_t y_stride = (int64_t)f.H * f.D;
     float dk[DP / 8][4] = {}, dv[DP / 8][4] = {};
 
     fetch<R, DP>(ks, mine.k, mine.stride, from, f.T, f.D);
     fetch<R, DP>(vs, mine.v, mine.stride, from, f.T, f.D);
-    for (int64_t i = -1; i < steps * heads; i++) {
-        const int64_t coming = i + 1;
-        const int now = (int)(i & 1), next = 1 - now;
+    for (int i = -1; i < steps * heads; i++) {
+        const int coming = i + 1, now = i & 1, next = 1 - now;
         float p[N][4], g[N][4];
 
         if (coming < steps * heads) {   /* fetch that, then work on this */
-            const int h = first_head + (int)(coming / steps);
-            const int64_t q = (first + coming % steps) * Q;
+            const int h = first_head + coming / steps;
+            const int q = (first + coming % steps) * Q;
 
             fetch<Q, DP>(qs + next * STEP, head_of(f, n, h).q, mine.stride, q,
                          f.T, f.D);
             fetch<Q, DP>(ds + next * STEP, f.dy + n * f.T * y_stride + h * f.D,
                          y_stride, q, f.T, f.D);
             if (threadIdx.x < Q) {
-                const int64_t t = q + threadIdx.x;
+                const int t = q + (int)threadIdx.x;
                 const int64_t at = (n * f.T + t) * f.H + h;
                 const int to = next * Q + (int)threadIdx.x;
 
-                lse[to] = t < f.T ? f.lse[at] * LOG2_E : INFINITY;
-                delta[to] = t < f.T ? f.delta[at] : 0.0f;
+                lse[to] = t < T ? f.lse[at] * LOG2_E : INFINITY;
+                delta[to] = t < T ? f.delta[at] : 0.0f;
             }
         }
         copy_commit();
@@ -333,6 +342,9 @@ flash_bwd_keys(flash<E> f)
             continue;
         copy_wait<1>();
         __syncthreads();
+        const int h = first_head + i / steps;
+        const int q = (first + i % steps) * Q;
+
         scores<DP>(p, ks, warp * 16, qs + now * STEP);
         scores<DP>(g, vs, warp * 16, ds + now * STEP);
 #pragma unroll
@@ -340,8 +352,7 @@ flash_bwd_keys(flash<E> f)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int column = j * 8 + lane % 4 * 2 + e % 2;
-                const int64_t t = (first + i % steps) * Q + column;
-                const int64_t u = line + e / 2 * 8;
+                const int t = q + column, u = line + e / 2 * 8;
                 const float prob =
                     u > t ? 0.0f
                           : fast_exp2(p[j][e] * f.scale * LOG2_E -
@@ -349,9 +360,7 @@ flash_bwd_keys(flash<E> f)
                 float keep = 1.0f;
 
                 if (f.drop.p > 0.0f)
-                    keep = kept(f.drop,
-                                n * f.H + first_head + (int)(i / steps), f.T,
-                                t, u);
+                    keep = kept(f.drop, n * f.H + h, f.T, t, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[now * Q + column]);
                 p[j][e] = prob * keep;
             }
@@ -384,16 +393,16 @@ flash_bwd_keys(flash<E> f)
 /* dq of a tile of queries */
 template <class E, int DP>
 static __global__ void __launch_bounds__(FLASH_THREADS)
-flash_bwd_queries(flash<E> f)
+flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
     DYNAMIC_SHARED(E, qs);
     E *ds = qs + SIZE, *ks = ds + SIZE, *vs = ks + SIZE;
-    const int64_t tile = gridDim.x - 1 - blockIdx.x;
+    const int tile = gridDim.x - 1 - blockIdx.x;
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int64_t line = tile * R + warp * 16 + lane / 4;
+    const int line = tile * R + warp * 16 + lane / 4;
     const int64_t y_stride = (int64_t)f.H * f.D;
     float dq[DP / 8][4] = {}, lse[2], delta[2];
 
@@ -408,7 +417,7 @@ flash_bwd_queries(flash<E> f)
     fetch<R, DP>(qs, head.q, head.stride, tile * R, f.T, f.D);
     fetch<R, DP>(ds, f.dy + n * f.T * y_stride + blockIdx.y * f.D, y_stride,
                  tile * R, f.T, f.D);
-    for (int64_t t = 0; t <= tile; t++) {
+    for (int t = 0; t <= tile; t++) {
         float p[N][4], g[N][4];
 
         fetch<R, DP>(ks, head.k, head.stride, t * R, f.T, f.D);
@@ -422,8 +431,8 @@ flash_bwd_queries(flash<E> f)
         for (int j = 0; j < N; j++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int64_t u = t * R + j * 8 + lane % 4 * 2 + e % 2;
-                const int64_t at = line + e / 2 * 8;
+                const int u = t * R + j * 8 + lane % 4 * 2 + e % 2;
+                const int at = line + e / 2 * 8;
                 const float prob =
                     u > at ? 0.0f
                            : fast_exp2(p[j][e] * f.scale * LOG2_E -

@@ -22,4 +22,24 @@ t_device_t_SOURCES = %D%/device.c %D%/tap.h kernels/dev.c
 t_device_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 t_device_t_LDADD = kernels/libemu.a $(KERNELS_LIBS) -lstdc++
 
-dist_check_SCRIPTS += %D%/t8010-orders.t
+# What only a build with NVIDIA's headers can see.
+if HAVE_CUDA
+if !CUDA_EMU
+check_PROGRAMS += t/abi.t
+test_programs += t/abi.t
+endif
+endif
+t_abi_t_SOURCES = %D%/abi.c %D%/tap.h kernels/lt.c
+t_abi_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+t_abi_t_LDADD = $(COMMON_LIBS)
+if HAVE_CUDNN
+check_PROGRAMS += t/sdpa
+endif
+t_sdpa_SOURCES = %D%/sdpa.c %D%/tap.h kernels/sdpa_graph.c
+t_sdpa_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+t_sdpa_LDADD = $(COMMON_LIBS)
+
+dist_check_SCRIPTS += \
+	%D%/t8010-orders.t \
+	%D%/t8040-nvcc.t \
+	%D%/t8050-cudnn.t

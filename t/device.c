@@ -18,7 +18,8 @@
 
 static struct tensor view(void *p, int64_t n)
 {
-    return (struct tensor){ .data = p, .type = DT_F32, .rank = 1, .dim = { n } };
+    return (struct tensor){ .data = p, .type = DT_F32, .rank = 1,
+                            .dim = { n } };
 }
 
 static void check_memory(struct dev *dev)
