@@ -65,7 +65,7 @@ is "$(awk -F'\t' 'NR == 2 { print ($6 <= $5 && $5 <= $7) }' out)" 1 \
 like out "lr = 0.0003 (n = 3)" "and says how many runs it has"
 gplot sweep lr,width val/loss $(seq -f grid-%02g 1 12) >out
 like out "0.0003 *384 *3.04" "a sweep over two parameters has a table"
-is "$(grep -c '\*' out)" 2 "with the best marked, in the map and in the table"
+is "$(grep -c "\*" out)" 2 "with the best marked, in the map and in the table"
 gplot sweep lr val/loss seed-1-1 seed-1-2 seed-2-1 seed-2-2 >out
 like out "best: " "a sweep over one marks the best"
 gplot scaling gpt-10M gpt-30M gpt-85M gpt-160M gpt-350M >out

@@ -12,6 +12,7 @@
 #include "plot/group.h"
 #include "plot/history.h"
 #include "plot/marks.h"
+#include "plot/summary.h"
 
 void cast_init(struct cast *c, const struct run_info *run, size_t n,
                struct arena *mem)
@@ -40,17 +41,6 @@ void cast_init(struct cast *c, const struct run_info *run, size_t n,
     }
 }
 
-void summary_init(struct table *t)
-{
-    static const char *const columns[] = { "run",       "metric",    "points",
-                                           "best",      "at step",   "last",
-                                           "last step", "not finite" };
-
-    *t = (struct table)TABLE_INIT("gplot.summary/1");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(t, columns[i]);
-}
-
 /* One panel being filled. */
 struct job {
     struct figure *f;
@@ -73,57 +63,6 @@ struct part {
     bool planned; /* not to be smoothed */
     bool marked;  /* --mark is for the first line only */
 };
-
-static void value_cell(struct table *t, enum unit unit, double v)
-{
-    char text[32];
-
-    if (isnan(v))
-        table_none(t);
-    else
-        table_text(t, axis_value(text, unit, v));
-}
-
-static void summarise(struct job *j, const char *name, const char *key,
-                      const struct history *h, enum unit unit)
-{
-    const bool high = kind_high_is_good(key);
-    double best = NAN, last = NAN;
-    int64_t best_step = 0, last_step = 0, bad = 0;
-    struct table *t = j->summary;
-
-    for (size_t i = 0; i < h->n; i++) {
-        last = h->y[i];
-        last_step = h->step[i];
-        if (!isfinite(h->y[i])) {
-            bad++;
-        } else if (isnan(best) || (high ? h->y[i] > best : h->y[i] < best)) {
-            best = h->y[i];
-            best_step = h->step[i];
-        }
-    }
-    if (!t)
-        return;
-    table_text(t, name);
-    table_text(t, key);
-    table_int(t, (int64_t)h->n);
-    value_cell(t, unit, best);
-    if (isnan(best))
-        table_none(t);
-    else
-        table_int(t, best_step);
-    if (h->n == 0)
-        table_none(t);
-    else if (!isfinite(last))
-        table_text(t, isnan(last) ? "nan" : last > 0 ? "inf" : "-inf");
-    else
-        value_cell(t, unit, last);
-    table_int(t, last_step);
-    if (bad)
-        table_int(t, bad);
-    else
-        table_none(t);
-}
 
 static const char *label_of(struct job *j, const struct part *part, int attempt)
 {
@@ -229,7 +168,9 @@ static int draw_part(struct job *j, struct part *part, struct err *e)
     }
     if (ret < 0)
         return -1;
-    summarise(j, j->cast->name[part->run], part->key, &h, unit);
+    if (j->summary)
+        summary_add(j->summary, j->cast->name[part->run], part->key, unit, h.y,
+                    h.step, h.n);
     if (j->r->attempts) {
         history_free(&h);
         return draw_attempts(j, part, e);
@@ -451,7 +392,7 @@ int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
         const struct kind_line *l = &k->line[i];
 
         if (r->group_by) {
-            if (curves_group(f, p, l, found > 1, cast, r, e) < 0)
+            if (curves_group(f, p, l, found > 1, cast, r, summary, e) < 0)
                 return -1;
         } else if (draw_line(&j, l, index, e) < 0) {
             return -1;
@@ -568,7 +509,7 @@ int curves_metrics(struct figure *f, struct panel *p, const char *names,
             const struct kind_line l = { .label = arena_strdup(&f->mem, key[i]),
                                          .names = { key[i] } };
 
-            if (curves_group(f, p, &l, n > 1, cast, r, e) < 0)
+            if (curves_group(f, p, &l, n > 1, cast, r, summary, e) < 0)
                 return -1;
         } else if (draw_metric(&j, key[i], (int)i, e) < 0) {
             return -1;

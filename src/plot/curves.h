@@ -30,8 +30,6 @@ struct cast {
 void cast_init(struct cast *, const struct run_info *, size_t n,
                struct arena *);
 
-void summary_init(struct table *);
-
 /* Runs without the metric are passed over; none with it is ERR_MISSING. */
 int curves_kind(struct figure *, struct panel *, const struct kind *,
                 const struct cast *, const struct request *, struct table *,

@@ -15,6 +15,7 @@
 #include "plot/curves.h"
 #include "plot/gnuplot.h"
 #include "plot/output.h"
+#include "plot/summary.h"
 
 static struct request req;
 

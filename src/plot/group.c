@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "plot/history.h"
+#include "plot/summary.h"
 
 const char *group_value(const struct run_info *run, const char *param)
 {
@@ -137,6 +138,21 @@ static double *common_x(const struct group *g, size_t *n)
     return x;
 }
 
+/* The extremes of the mean; steps are known only where x is one. */
+static void summarise(struct table *t, const struct curve *c, const char *label,
+                      const struct kind_line *l, enum unit unit,
+                      const struct request *r)
+{
+    int64_t *step = xcalloc(c->n + 1, sizeof *step);
+
+    for (size_t i = 0; i < c->n; i++)
+        step[i] = llround(c->x[i]);
+    if (r->along == ALONG_STEP)
+        summary_add(t, label, arena_printf(&t->mem, "mean of %s", l->names[0]),
+                    unit, c->y, step, c->n);
+    free(step);
+}
+
 static void draw_group(struct figure *f, struct panel *p, const struct group *g,
                        const struct kind_line *l, int slot, int dash,
                        const char *label, const struct request *r)
@@ -225,7 +241,7 @@ static int gather(struct group *g, size_t *n, const struct kind_line *l,
 
 int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
                  bool lines_named, const struct cast *cast,
-                 const struct request *r, struct err *e)
+                 const struct request *r, struct table *summary, struct err *e)
 {
     static const char *const band[] = {
         [BAND_STD] = "one standard deviation",
@@ -246,10 +262,12 @@ int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
                                          g[i].value, lines_named ? ", " : "",
                                          lines_named ? l->label : "", g[i].n);
 
+        /* of several lines those with points are dashed: train, validation */
         draw_group(f, p, &g[i], l, (int)i,
-                   lines_named ? p->n_curves && l->style == STYLE_LINE_POINTS
-                               : 0,
-                   label, r);
+                   lines_named && l->style == STYLE_LINE_POINTS, label, r);
+        if (summary)
+            summarise(summary, &p->curve[p->n_curves - 1], label, l, p->y.unit,
+                      r);
     }
     if (n && ret == 0)
         figure_note(f,

@@ -13,7 +13,7 @@
  */
 int curves_group(struct figure *, struct panel *, const struct kind_line *,
                  bool lines_named, const struct cast *, const struct request *,
-                 struct err *);
+                 struct table *summary, struct err *);
 
 /* Mean and the two ends of the band of some values; NaN bounds for one. */
 void group_spread(enum band, const double *v, size_t n, double *mean,

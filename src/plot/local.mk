@@ -40,6 +40,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/single.c \
 	%D%/smooth.c \
 	%D%/smooth.h \
+	%D%/summary.c \
+	%D%/summary.h \
 	%D%/sweep.c \
 	%D%/term.c \
 	%D%/term.h \

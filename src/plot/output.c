@@ -175,6 +175,9 @@ static int draw_own(struct figure *f, const struct request *r)
         look.height = 45;
     if (look.width > 160 && f->n_panels == 1)
         look.width = 160;
+    if (f->n_panels == 1 && f->panel[0]->heat &&
+        look.height > (int)f->panel[0]->heat->ny * 3 + 4)
+        look.height = (int)f->panel[0]->heat->ny * 3 + 4;
     if (r->watch && look.height > 8)
         look.height -= 6;
     /* one character is half an em wide and 1.2 high */

@@ -14,6 +14,7 @@
 #include "plot/history.h"
 #include "plot/html.h"
 #include "plot/output.h"
+#include "plot/summary.h"
 
 /*
  * report - what a report on training shows, in one document

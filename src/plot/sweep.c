@@ -347,7 +347,7 @@ static void draw_map(struct figure *f, const struct sweep *s,
     axis_names(&p->x, &f->mem, h->x_name, h->nx, 24);
     axis_names(&p->y, &f->mem, h->y_name, h->ny, 24);
     (void)r;
-    figure_note(f, "The best is framed; %s values are dark.",
+    figure_note(f, "The best is marked; %s values are dark.",
                 s->high ? "low" : "high");
 }
 

@@ -340,7 +340,7 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
         if (isfinite(v))
             snprintf(text, sizeof text, "%.*g%s", wide > 7 ? 4 : 3, v,
                      i == h->best ? "*" : "");
-        for (int k = 0; k < high && s->look->unicode; k++)
+        for (int k = 0; k < high && s->look->unicode && s->look->colour; k++)
             put_text(s, cx, cy + k, "\xe2\x96\x88", &rgb);
         if ((int)strlen(text) < wide)
             put_text(s, cx + (s->look->unicode ? 1 : 0), cy + high / 2, text,
