@@ -3,7 +3,8 @@ check_PROGRAMS += t/model.t
 test_programs += t/model.t
 t_model_t_SOURCES = %D%/model.c %D%/tap.h
 t_model_t_LDADD = $(TRAINER_LIBS)
-EXTRA_DIST += %D%/reference/model.py %D%/reference/model.txt
+EXTRA_DIST += %D%/reference/model.py %D%/reference/model.txt \
+	%D%/reference/hf_loss.py
 
 check_PROGRAMS += t/schedule.t
 test_programs += t/schedule.t
@@ -11,4 +12,5 @@ t_schedule_t_SOURCES = %D%/schedule.c %D%/tap.h
 t_schedule_t_LDADD = $(TRAINER_LIBS)
 
 dist_check_SCRIPTS += %D%/t4000-plan.t %D%/t4010-train.t \
-	%D%/t4020-settings.t
+	%D%/t4020-settings.t \
+	%D%/t4030-convert.t

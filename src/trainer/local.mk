@@ -10,6 +10,10 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/ckpt_files.c \
 	%D%/ckpt_files.h \
 	%D%/ckpt_find.c \
+	%D%/convert.c \
+	%D%/convert.h \
+	%D%/convert_hf.c \
+	%D%/convert_llmc.c \
 	%D%/eval.c \
 	%D%/eval.h \
 	%D%/gpt.c \
@@ -53,6 +57,7 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(COLL_LIBS) $(STORE_LIBS) \
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
 	%D%/cmd_bench.c \
+	%D%/cmd_convert.c \
 	%D%/cmd_devices.c \
 	%D%/cmd_eval.c \
 	%D%/cmd_model.c \

@@ -1,0 +1,66 @@
+#ifndef TRAINER_CONVERT_H
+#define TRAINER_CONVERT_H
+
+#include "trainer/job.h"
+
+/*
+ * convert - models in the files of other programs
+ *
+ * A format is a table: our parameter, their tensor, and how one is cut from
+ * the other (transposed, or the rows of q, k, v, gate or up).  Writing and
+ * reading walk the same table.
+ *
+ *      hf      Hugging Face: config.json and model.safetensors, as GPT-2,
+ *              Llama or, with qk_norm, Qwen3, by what the model is
+ *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
+ *
+ * Weights are host memory, laid out as the graph's block.
+ */
+enum convert_cut { CUT_ALL, CUT_TURNED, CUT_Q, CUT_K, CUT_V, CUT_GATE, CUT_UP };
+
+struct convert_row {
+    const char *ours, *theirs; /* %d is the layer */
+    enum convert_cut cut;
+    bool may_lack; /* a bias we may not have: zeros for them */
+};
+
+struct convert_family {
+    const char *type, *architecture; /* as config.json says */
+    const char *prefix;              /* of all names but the head's */
+    const struct convert_row *rows;  /* ends with a NULL */
+};
+
+/* Which family the settings are of; NULL with e filled if of none. */
+const struct convert_family *convert_family(const struct settings *,
+                                            struct err *);
+
+int convert_write_hf(const struct job *, const float *weights,
+                     const char *folder, struct err *);
+int convert_write_llmc(const struct job *, const float *weights,
+                       const char *path, struct err *);
+
+/* The settings that a model in a file stands for, as --set would have them,
+ * one a line. */
+int convert_settings_hf(const char *folder, struct buf *out, struct err *);
+int convert_settings_llmc(const char *path, struct buf *out, struct err *);
+int convert_read_hf(const struct job *, float *weights, const char *folder,
+                    struct err *);
+int convert_read_llmc(const struct job *, float *weights, const char *path,
+                      struct err *);
+
+/* For the formats' files. */
+const struct param *convert_param(const struct graph *, const char *ours,
+                                  int layer);
+/* Shape and numbers of their tensor, from ours or, if `in`, to ours.
+ * theirs has room for rows * cols. */
+struct convert_piece {
+    int64_t rows, cols; /* theirs; cols 0: a vector */
+    int64_t from;       /* first row of ours */
+    bool turned;
+};
+void convert_piece(const struct job *, const struct convert_row *,
+                   const struct param *, struct convert_piece *);
+void convert_copy(const struct convert_piece *, float *ours, float *theirs,
+                  bool in);
+
+#endif
