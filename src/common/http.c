@@ -1,17 +1,16 @@
 #include "config.h"
 #include "common/http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/libcurl.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -43,17 +42,13 @@ struct job {
     char error[CURL_ERROR_SIZE];
 };
 
-static void start_curl(void)
-{
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-}
-
 struct http *http_open(const struct http_conf *conf, struct err *e)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct http *h = xcalloc(1, sizeof *h);
+    struct http *h;
 
-    pthread_once(&once, start_curl);
+    if (libcurl_open(e) < 0)
+        return NULL;
+    h = xcalloc(1, sizeof *h);
     h->curl = curl_easy_init();
     if (!h->curl) {
         err_set(e, ERR_SYSTEM, "cannot start libcurl");
@@ -530,9 +525,13 @@ int http_do(struct http *h, const struct http_call *call,
 
 char *http_host(const char *url)
 {
-    CURLU *u = curl_url();
+    struct err none = ERR_INIT;
     char *part = NULL, *host = NULL;
+    CURLU *u;
 
+    if (libcurl_open(&none) < 0)
+        return NULL;
+    u = curl_url();
     if (u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
         curl_url_get(u, CURLUPART_HOST, &part, 0) == CURLUE_OK) {
         host = xstrdup(part);

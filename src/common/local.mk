@@ -14,6 +14,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/hash.h \
 	%D%/http.c \
 	%D%/http.h \
+	%D%/libcurl.c \
+	%D%/libcurl.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \
@@ -52,5 +54,6 @@ src_common_libcommon_a_SOURCES = \
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 
-COMMON_LIBS = src/common/libcommon.a $(CURL_LIBS) $(JANSSON_LIBS) \
+# libcurl is opened by need (libcurl.c), so nothing links with it
+COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \
 	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread
