@@ -15,3 +15,7 @@ t_store_tool_LDADD = $(STORE_LIBS)
 dist_check_SCRIPTS += %D%/t2001-torture.t %D%/t2002-library.t
 t_crash_t_SOURCES = %D%/crash.c %D%/tap.h
 t_crash_t_LDADD = $(STORE_LIBS)
+EXTRA_DIST += %D%/fuzz/attempt.c %D%/fuzz/filter.c %D%/fuzz/metric.c \
+	%D%/fuzz/yaml.c %D%/fuzz/seeds/attempt/rewinds \
+	%D%/fuzz/seeds/filter/all %D%/fuzz/seeds/metric/points \
+	%D%/fuzz/seeds/yaml/meta

@@ -14,11 +14,12 @@ int32_t utf8_next(const char **s)
                      : p[0] < 0xf0 ? 2
                      : p[0] < 0xf5 ? 3
                                    : -1;
-    int32_t code = more == 0 ? p[0] : p[0] & (0x3f >> more);
+    int32_t code;
 
     ++*s;
     if (more < 0)
         return -1;
+    code = more == 0 ? p[0] : p[0] & (0x3f >> more);
     for (int i = 1; i <= more; i++) {
         if ((p[i] & 0xc0) != 0x80)
             return -1;

@@ -1,0 +1,54 @@
+/*
+ * attempt - rewinds, and the index's records
+ */
+#include "config.h"
+#include "store/attempt.h"
+#include "store/pack.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "t/fuzz/fuzz.h"
+
+static void rewinds(const uint8_t *data, size_t n)
+{
+    static char run[32];
+    struct arena mem = ARENA_INIT;
+    struct rewind_list list;
+    char path[64];
+    FILE *f;
+
+    if (!run[0]) {
+        snprintf(run, sizeof run, "/tmp/fuzz.XXXXXX");
+        FUZZ_CHECK(mkdtemp(run));
+        snprintf(path, sizeof path, "%s/.gtrack", run);
+        mkdir(path, 0777);
+    }
+    snprintf(path, sizeof path, "%s/.gtrack/rewinds", run);
+    f = fopen(path, "wb");
+    FUZZ_CHECK(f && fwrite(data, 1, n, f) == n);
+    fclose(f);
+    rewinds_load(&list, &mem, run);
+    for (size_t i = 0; i < list.n; i++)
+        for (size_t k = 0; k < list.item[i].n; k++)
+            FUZZ_CHECK(strlen(list.item[i].mark[k].key) <= n);
+    arena_clear(&mem);
+}
+
+static void records(const uint8_t *data, size_t n)
+{
+    struct unpack u = { (const char *)data, (const char *)data + n, true };
+    struct arena mem = ARENA_INIT;
+    struct run_info run = { 0 };
+
+    if (unpack_run(&u, &run, &mem))
+        FUZZ_CHECK(u.at <= u.end && run.id);
+    arena_clear(&mem);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    rewinds(data, n);
+    records(data, n);
+    return 0;
+}
