@@ -1,5 +1,5 @@
-check_PROGRAMS += t/store-tool t/store.t t/crash.t t/filter.t t/index.t t/mlflow.t
-test_programs += t/store.t t/crash.t t/filter.t t/index.t t/mlflow.t
+check_PROGRAMS += t/store-tool t/store.t t/crash.t t/edit.t t/filter.t t/index.t t/mlflow.t t/yaml.t
+test_programs += t/store.t t/crash.t t/edit.t t/filter.t t/index.t t/mlflow.t t/yaml.t
 t_store_t_SOURCES = %D%/store.c %D%/tap.h
 t_store_t_LDADD = $(STORE_LIBS)
 t_filter_t_SOURCES = %D%/filter.c %D%/tap.h
@@ -19,3 +19,7 @@ EXTRA_DIST += %D%/fuzz/attempt.c %D%/fuzz/filter.c %D%/fuzz/metric.c \
 	%D%/fuzz/yaml.c %D%/fuzz/seeds/attempt/rewinds \
 	%D%/fuzz/seeds/filter/all %D%/fuzz/seeds/metric/points \
 	%D%/fuzz/seeds/yaml/meta
+t_edit_t_SOURCES = %D%/edit.c %D%/tap.h
+t_edit_t_LDADD = $(STORE_LIBS)
+t_yaml_t_SOURCES = %D%/yaml.c %D%/tap.h
+t_yaml_t_LDADD = $(STORE_LIBS)
