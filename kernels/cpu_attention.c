@@ -43,7 +43,7 @@ struct work {
     int64_t seq, kv;
     struct panels k, v, k_turned;
     float *s, *g, *mask; /* (T, NR) */
-    float *q, *q_rows, *d, *d_rows, *o;
+    float *q, *q_rows, *d, *d_rows, *o, *o_rows;
     float *dk, *dv; /* (T, D) */
 };
 
@@ -188,22 +188,31 @@ static void apply_mask(float *s, const float *mask, int64_t keys)
         vf_store(s + i, vf_load(s + i) * vf_load(mask + i));
 }
 
-/* Row t of y gets column t of o(D, NR), times factor(t). */
-static void write_turned(struct tensor *y, int64_t row, int64_t width,
-                         int64_t from, const float *o, int64_t D, int64_t n,
-                         const float *factor, bool add)
+/* Row `at` of t gets x(D) times factor, or adds it. */
+VEC_FN void write_row(enum dtype type, struct tensor *t, int64_t at,
+                      const float *x, int64_t D, float factor, bool add)
 {
-    for (int64_t t = 0; t < n; t++) {
-        const int64_t at = (row + t) * width + from;
+    for (int64_t d = 0; d < D; d += VW) {
+        vf v = vf_take(x, DT_F32, d, D - d) * factor;
 
-        for (int64_t d = 0; d < D; d++) {
-            float v = o[d * NR + t] * factor[t];
-
-            if (add)
-                v += num_get(y->data, y->type, at + d);
-            num_put(y->data, y->type, at + d, v);
-        }
+        if (add)
+            v += vf_take(t->data, type, at + d, D - d);
+        vf_give(t->data, type, at + d, v, D - d);
     }
+}
+
+/* Rows `row`.. of t, columns from..from+D, get the columns of o(D, NR), each
+ * times its factor. */
+static void write_turned(const struct work *w, struct tensor *t, int64_t row,
+                         int64_t from, int64_t n, const float *factor, bool add)
+{
+    const int64_t D = w->a->D, width = tensor_cols(t);
+    const struct view o = { w->o, DT_F32, NR, 1 };
+
+    gemm_pack_a(w->o_rows, &o, 0, D, 0, n);
+    for (int64_t i = 0; i < n; i++)
+        VEC_BY_TYPE(t->type, write_row, t, (row + i) * width + from,
+                    w->o_rows + i * D, D, factor[i], add);
 }
 
 static void forward_strip(const struct work *w, const struct strip *at)
@@ -226,7 +235,7 @@ static void forward_strip(const struct work *w, const struct strip *at)
         sum[t] = 1.0f / sum[t];
         ((float *)w->lse->data)[(row + t) * a->H + at->h] = lse[t];
     }
-    write_turned(w->y, row, a->H * D, at->h * D, w->o, D, at->n, sum, false);
+    write_turned(w, w->y, row, at->h * D, at->n, sum, false);
 }
 
 static void forward_head(struct work *w)
@@ -251,6 +260,17 @@ static void forward_head(struct work *w)
 
 /* ---- backward ---------------------------------------------------------- */
 
+VEC_FN void dot(enum dtype type, const void *x, const void *y, int64_t at,
+                int64_t n, float *out)
+{
+    vf sum = vf_set(0.0f);
+
+    for (int64_t i = 0; i < n; i += VW)
+        sum +=
+            vf_take(x, type, at + i, n - i) * vf_take(y, type, at + i, n - i);
+    *out = vf_sum(sum);
+}
+
 /* delta(t) = dy(t).y(t) of the strip's rows. */
 static void make_delta(const struct work *w, const struct strip *at,
                        float *delta)
@@ -258,15 +278,9 @@ static void make_delta(const struct work *w, const struct strip *at,
     const struct attn *a = w->a;
     const int64_t row = w->seq * a->T + at->t;
 
-    for (int64_t t = 0; t < at->n; t++) {
-        const int64_t i = ((row + t) * a->H + at->h) * a->D;
-        float sum = 0.0f;
-
-        for (int64_t d = 0; d < a->D; d++)
-            sum += num_get(w->y_in->data, w->y_in->type, i + d) *
-                   num_get(w->dy->data, w->dy->type, i + d);
-        delta[t] = sum;
-    }
+    for (int64_t t = 0; t < at->n; t++)
+        VEC_BY_TYPE(w->dy->type, dot, w->y_in->data, w->dy->data,
+                    ((row + t) * a->H + at->h) * a->D, a->D, &delta[t]);
 }
 
 /* s, g to p, ds: p = exp(s - lse), ds = p (m g - delta), and p becomes m p. */
@@ -315,8 +329,7 @@ static void backward_strip(const struct work *w, const struct strip *at,
         make_mask(w, at);
     strip_gradient(w, at, lse, delta);
     times(w->o, &w->k_turned, w->g, D, at->keys);
-    write_turned(w->dqkv, row, row_width(a), at->h * D, w->o, D, at->n, scale,
-                 !w->dqkv->fresh);
+    write_turned(w, w->dqkv, row, at->h * D, at->n, scale, !w->dqkv->fresh);
     add_product(w->dv, w->s, w->d_rows, at, D, !first);
     add_product(w->dk, w->g, w->q_rows, at, D, !first);
 }
@@ -326,19 +339,11 @@ static void write_rows(const struct work *w, int64_t from, const float *x,
                        float factor)
 {
     const int64_t D = w->a->D, width = row_width(w->a);
-    struct tensor *t = w->dqkv;
+    const int64_t first = w->seq * w->a->T * width + from;
 
-    for (int64_t i = 0; i < w->a->T; i++) {
-        const int64_t at = (w->seq * w->a->T + i) * width + from;
-
-        for (int64_t d = 0; d < D; d++) {
-            float v = x[i * D + d] * factor;
-
-            if (!t->fresh)
-                v += num_get(t->data, t->type, at + d);
-            num_put(t->data, t->type, at + d, v);
-        }
-    }
+    for (int64_t i = 0; i < w->a->T; i++)
+        VEC_BY_TYPE(w->dqkv->type, write_row, w->dqkv, first + i * width,
+                    x + i * D, D, factor, !w->dqkv->fresh);
 }
 
 static void backward_head(struct work *w)
@@ -389,6 +394,7 @@ static int64_t lay_out(struct work *w, float *base)
         { &w->d, D * NR },
         { &w->d_rows, wide * NR },
         { &w->o, (D + GEMM_MR) * NR },
+        { &w->o_rows, D * NR },
         { &w->dk, T * D },
         { &w->dv, T * D },
     };
