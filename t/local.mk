@@ -44,4 +44,12 @@ prove: all $(check_PROGRAMS)
 # Only the C programs: what sanitizers are for.
 prove-unit: all $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs)
-.PHONY: prove prove-unit
+# Thousands of kills and faults: tests look at GT_LONG.
+check-long: all $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
+	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
+# Beside other people's programs, where GT_PYTHON has them: see GT_PEERS.
+check-peers: all $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
+	    $(peer_scripts:%=$(top_srcdir)/%)
+.PHONY: prove prove-unit check-long check-peers
