@@ -13,12 +13,19 @@ t_shard_t_SOURCES = %D%/shard.c %D%/tap.h
 t_shard_t_LDADD = $(DATA_LIBS)
 dist_check_SCRIPTS += %D%/t3010-gather.t
 dist_check_SCRIPTS += %D%/t3020-fetch.t
-dist_check_SCRIPTS += %D%/t3030-care.t
+dist_check_SCRIPTS += %D%/t3030-care.t %D%/t3040-parquet.t
 EXTRA_DIST += %D%/httpd.pl
 
 # Fuzzing, by clang's libFuzzer: without limit, or FUZZ_SECONDS for each target.
 EXTRA_DIST += %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
-	%D%/fuzz/jsonl.c %D%/fuzz/lock.c %D%/fuzz/prose.c %D%/fuzz/shard.c
+	%D%/fuzz/jsonl.c %D%/fuzz/lock.c %D%/fuzz/parquet.c %D%/fuzz/prose.c \
+	%D%/fuzz/shard.c %D%/reference/parquet.py \
+	%D%/fuzz/seeds/parquet/delta.parquet \
+	%D%/fuzz/seeds/parquet/groups.parquet \
+	%D%/fuzz/seeds/parquet/gzip2.parquet \
+	%D%/fuzz/seeds/parquet/plain.parquet \
+	%D%/fuzz/seeds/parquet/snappy.parquet \
+	%D%/fuzz/seeds/parquet/zstd2.parquet
 FUZZ_SECONDS = 0
 FUZZ_TARGETS =
 fuzz: all

@@ -24,7 +24,6 @@ src_data_libdata_a_SOURCES = \
 	%D%/ngram.c \
 	%D%/ngram.h \
 	%D%/parquet.h \
-	%D%/parquet_none.c \
 	%D%/permute.c \
 	%D%/permute.h \
 	%D%/prose.c \
@@ -42,6 +41,14 @@ if HAVE_ISAL
 src_data_libdata_a_SOURCES += %D%/gzip_isal.c
 else
 src_data_libdata_a_SOURCES += %D%/gzip_zlib.c
+endif
+
+if HAVE_PARQUET
+src_data_libdata_a_SOURCES += %D%/parquet.c %D%/parquet_decode.c \
+	%D%/parquet_decode.h %D%/parquet_footer.c \
+	%D%/parquet_footer.h %D%/thrift.c %D%/thrift.h
+else
+src_data_libdata_a_SOURCES += %D%/parquet_none.c
 endif
 
 if HAVE_ZSTD

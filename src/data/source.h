@@ -61,4 +61,7 @@ struct decoder_type {
 
 extern const struct decoder_type gzip_decoder, zstd_decoder;
 
+/* One block of Zstandard that inflates to exactly `size` bytes. */
+int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);
+
 #endif

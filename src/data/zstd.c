@@ -70,6 +70,17 @@ static ssize_t zstd_read(void *decoder, struct feed *f, void *buf, size_t n,
     return (ssize_t)out.pos;
 }
 
+int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
+{
+    const size_t got = ZSTD_decompress(out, size, in, n);
+
+    if (ZSTD_isError(got) || got != size)
+        return err_set(e, ERR_INPUT, "damaged zstd data: %s",
+                       ZSTD_isError(got) ? ZSTD_getErrorName(got)
+                                         : "another size than promised");
+    return 0;
+}
+
 const struct decoder_type zstd_decoder = {
     .name = "zstd",
     .magic = { 0x28, 0xb5, 0x2f, 0xfd },

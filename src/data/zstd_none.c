@@ -12,6 +12,17 @@ static void *none_open(struct err *e)
     return NULL;
 }
 
+int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
+{
+    (void)in;
+    (void)n;
+    (void)out;
+    (void)size;
+    return err_set(e, ERR_INPUT,
+                   "compressed by zstd, and this program was "
+                   "built without libzstd");
+}
+
 const struct decoder_type zstd_decoder = {
     .name = "zstd",
     .magic = { 0x28, 0xb5, 0x2f, 0xfd },
