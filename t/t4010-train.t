@@ -126,6 +126,35 @@ cut -c1-6 want >a
 cmp -s a b
 result $? "not even dropout" "$(diff a b)"
 
+# half the bits, nearly the same losses; moments and weights stay whole
+for type in bf16 fp16; do
+    train --root $type --set train.precision=$type
+    curve $type >got
+    join want got | awk '{ d = $2 - $3; if (d < 0) d = -d
+        if (d > 0.02) bad = 1 } END { exit bad || NR != 12 }'
+    result $? "$type trains as fp32 does, nearly" "$(join want got)"
+done
+grep -h . fp16/*/*/metrics/train/loss_scale | tail -1 |
+    awk '{ exit $2 != 65536 }'
+result $? "fp16 scales its loss"
+for name in adam sgd lion muon; do
+    train --root $name --set optim.name=$name --set optim.lr=3e-3
+    curve $name | awk 'NR == 1 { a = $2 } END { exit !($2 < a) }'
+    result $? "$name learns" "$(cat out)"
+done
+train --root early --set schedule.steps=1000 --set optim.lr=0 \
+    --set eval.every=2 --set eval.patience=3
+grep -q 'stopping early' out && test "$(curve early | wc -l)" -eq 8
+result $? "training that no longer helps is stopped" "$(tail -3 out)"
+test "$(readlink early/*/*/artifacts/checkpoints/best)" = step-00000002
+result $? "the best checkpoint is marked, and kept"
+train --root timed --set schedule.steps=100000000 --set train.max_time=300ms \
+    --set eval.every=0
+status=$?
+cat timed/*/*/metrics/train/lr | awk '{ last = $2 } END { exit last > 2e-3 }' &&
+    test $status -eq 0
+result $? "a time limit ends it, the rate fallen" "$(tail -2 out)"
+
 # a signal: a checkpoint, the status 75, and the rest later
 rm -rf stopped
 gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
