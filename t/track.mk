@@ -6,5 +6,6 @@ t_table_t_LDADD = $(COMMON_LIBS)
 dist_check_SCRIPTS += \
 	%D%/t5010-track.t \
 	%D%/t5011-track-examples.t \
+	%D%/t5012-exchange.t \
 	%D%/t5020-push.t
 EXTRA_DIST += %D%/server.pl
