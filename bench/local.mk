@@ -4,10 +4,15 @@ EXTRA_PROGRAMS += bench/store
 bench_store_SOURCES = bench/store.c
 bench_store_LDADD = $(STORE_LIBS)
 
-# src/data: documents, inflating, batches; built by `make bench-data`
+# src/data: bench/data times documents, inflating and batches; `make bench-data`
+# encodes, decodes and learns beside what pip offers
 EXTRA_PROGRAMS += bench/data
 bench_data_SOURCES = %D%/data.c
 bench_data_LDADD = $(DATA_LIBS)
+EXTRA_DIST += bench/bench-data
+bench-data: gdata bench/data
+	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/bench-data
+.PHONY: bench-data
 
 # gplot beside matplotlib
 EXTRA_DIST += %D%/plot %D%/plot-peer.py
