@@ -174,15 +174,27 @@ static int encode_doc(struct worker *w, struct result *r, const struct block *b,
     return 0;
 }
 
-/* Ids to uint16, in place. */
+/* Ids to uint16, in place, eight at a time. */
 static void pack(struct ids *ids)
 {
-    uint16_t *out = (uint16_t *)ids->id;
+    typedef int32_t wide __attribute__((vector_size(32)));
+    typedef uint16_t narrow __attribute__((vector_size(16)));
+    const int32_t *from = ids->id;
+    char *out = (char *)ids->id;
+    size_t i = 0;
 
-    for (size_t i = 0; i < ids->n; i++) {
-        const uint16_t id = (uint16_t)ids->id[i];
+    for (; i + 8 <= ids->n; i += 8) {
+        wide w;
+        narrow n;
 
-        memcpy(out + i, &id, sizeof id);
+        memcpy(&w, from + i, sizeof w);
+        n = __builtin_convertvector(w, narrow);
+        memcpy(out + 2 * i, &n, sizeof n);
+    }
+    for (; i < ids->n; i++) {
+        const uint16_t id = (uint16_t)from[i];
+
+        memcpy(out + 2 * i, &id, sizeof id);
     }
 }
 

@@ -41,12 +41,23 @@ struct line {
     struct word word[2];
 };
 
+/* Words that are longer.  One a slot, the latest. */
+enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 12 };
+
+struct phrase {
+    uint8_t text[PHRASE_MAX];
+    uint32_t len, n;
+    int32_t id[PHRASE_IDS];
+};
+
 struct encoder {
     const struct tokenizer *t;
     split_fn *split;
     int flags;
-    struct line *line;          /* NULL: remember nothing */
+    struct line *line; /* NULL: remember nothing */
+    struct phrase *phrase;
     bool narrow;                /* ids fit 16 bits */
+    size_t most;                /* ids that a word may have in a line */
     struct buf clean;           /* text with what is not UTF-8 replaced */
     uint8_t special_first[256]; /* bytes that special tokens begin with */
     size_t left_out;
@@ -178,6 +189,47 @@ static const struct word *beside(const struct encoder *enc, struct key k)
     return NULL;
 }
 
+static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
+                                  uint32_t n)
+{
+    uint64_t h = n, tail = 0;
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&tail, s + i, 8);
+        h = (h ^ tail) * 0x9E3779B97F4A7C15;
+        h ^= h >> 32;
+    }
+    tail = 0;
+    memcpy(&tail, s + i, n - i);
+    h = (h ^ tail) * 0x9E3779B97F4A7C15;
+    return &enc->phrase[h >> (64 - PHRASE_BITS)];
+}
+
+/* A word that has no room in the lines, or is not there yet. */
+static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
+                            int32_t *out)
+{
+    struct phrase *p;
+    size_t count;
+
+    if (n <= WORD_MAX || n > PHRASE_MAX)
+        return bpe_piece(enc->t, s, n, out);
+    p = phrase_slot(enc, s, n);
+    if (p->len == n && memcmp(p->text, s, n) == 0) {
+        memcpy(out, p->id, p->n * sizeof *out);
+        return p->n;
+    }
+    count = bpe_piece(enc->t, s, n, out);
+    if (count <= PHRASE_IDS) {
+        memcpy(p->text, s, n);
+        memcpy(p->id, out, count * sizeof *out);
+        p->len = n;
+        p->n = (uint32_t)count;
+    }
+    return count;
+}
+
 /* A word that is not in its line, or too long for any. */
 static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct key k,
@@ -189,11 +241,10 @@ static __attribute__((noinline)) int32_t *encode_word(
     if (w)
         return out + put_ids(out, w, enc->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_room(ids, n + still * IDS_NARROW);
+    ids_room(ids, n + PHRASE_IDS + still * IDS_NARROW);
     out = ids->id + ids->n;
-    count = bpe_piece(enc->t, s, n, out);
-    if (n <= WORD_MAX && count > 0 &&
-        count <= (size_t)(enc->narrow ? IDS_NARROW : IDS_WIDE))
+    count = encode_phrase(enc, s, n, out);
+    if (n <= WORD_MAX && count > 0 && count <= enc->most)
         remember(enc, k, out, count);
     return out + count;
 }
@@ -453,6 +504,7 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .split = split_by(t->split),
         .flags = flags,
         .narrow = t->n_ids <= 65536,
+        .most = t->n_ids <= 65536 ? IDS_NARROW : IDS_WIDE,
         .clean = BUF_INIT,
     };
     for (size_t i = 0; i < t->n_specials; i++)
@@ -483,6 +535,7 @@ struct encoder *encoder_new(const struct tokenizer *t, int flags)
         return enc;
     }
     madvise(enc->line, size, MADV_HUGEPAGE);
+    enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     return enc;
 }
 
@@ -497,6 +550,7 @@ void encoder_free(struct encoder *enc)
         return;
     if (enc->line)
         munmap(enc->line, LINE_COUNT * sizeof(struct line));
+    free(enc->phrase);
     buf_clear(&enc->clean);
     free(enc);
 }
