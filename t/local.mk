@@ -34,6 +34,7 @@ T_ENV = top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	top_builddir='$(abs_top_builddir)'; export top_builddir; \
 	PATH='$(abs_top_builddir):'$$PATH; export PATH; \
 	GTRACK_CACHE=; export GTRACK_CACHE; \
+	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX;
 AM_TESTS_ENVIRONMENT = $(T_ENV)
 

@@ -121,8 +121,10 @@ static bool model_open(struct model *m, const struct variant *v,
         dev_open(&m->dev, device, &e) < 0)
         goto bad;
     gpt_build(&m->gpt, &m->set, B);
-    if (graph_place(&m->gpt.graph, &m->dev, &how, &e) < 0 ||
-        optim_open(&m->optim, &m->set.optim, &m->gpt.graph, &e) < 0)
+    if (graph_place(&m->gpt.graph, &m->dev, &how, &e) < 0)
+        goto bad;
+    optim_lay_out(&m->optim, &m->set.optim, &m->gpt.graph);
+    if (optim_open(&m->optim, &e) < 0)
         goto bad;
     m->x = xcalloc((size_t)(batch * m->gpt.T), sizeof *m->x);
     m->y = xcalloc((size_t)(batch * m->gpt.T), sizeof *m->y);

@@ -184,6 +184,8 @@ int choice_eval(struct job *j, const char *path, int64_t limit,
                 struct choice_result *r, struct err *e)
 {
     const double before = clock_mono();
+    /* where a forward needs all ranks, all answer every question together */
+    const int shares = parallel_gathers(&j->parallel) ? 1 : j->coll.size;
     double tally[3] = { 0 };
     char *line = NULL;
     size_t room = 0;
@@ -203,7 +205,7 @@ int choice_eval(struct job *j, const char *path, int64_t limit,
                    : err_sys(e, "cannot open %s", path);
     while (ret == 0 && (limit == 0 || at < limit) &&
            (n = getline(&line, &room, fp)) > 0) {
-        if (at++ % j->coll.size != j->coll.rank)
+        if (at++ % shares != j->coll.rank % shares)
             continue;
         ret = ask_line(j, line, (size_t)n, tally, e);
         if (ret < 0)
@@ -211,7 +213,7 @@ int choice_eval(struct job *j, const char *path, int64_t limit,
     }
     free(line);
     fclose(fp);
-    if (ret < 0 || coll_sum_f64(&j->coll, tally, 3, e) < 0)
+    if (ret < 0 || (shares > 1 && coll_sum_f64(&j->coll, tally, 3, e) < 0))
         return -1;
     if (tally[0] == 0.0)
         return err_set(e, ERR_INPUT, "%s holds no question", path);

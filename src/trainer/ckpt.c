@@ -162,7 +162,7 @@ static int save(struct ckpt *c, struct job *j, bool best, struct err *e)
     struct err lost = ERR_INIT;
 
     if (j->coll.rank != 0)
-        return 0;
+        return snapshot_join(j, e);
     if (ckpt_wait(c, e) < 0)
         return -1;
     if (path_make(c->folder, e) < 0)

@@ -36,21 +36,37 @@ int ckpt_sync_folder(const char *folder, struct err *e)
 
 /* ---- the snapshot ----------------------------------------------------- */
 
-static float *copy_of(struct job *j, const struct region *r, struct err *e)
+/* A whole block; all ranks call it, rank 0 has it. */
+static float *copy_of(struct job *j, enum parallel_what what, int64_t count,
+                      struct err *e)
 {
     float *host;
 
-    if (!r->data)
+    if (count == 0 || e->kind != ERR_NONE)
         return NULL;
-    host = mem_alloc(r->bytes, 1, "copy of the state", e);
-    if (host)
-        j->dev.type->get(&j->dev, host, r->data, r->bytes);
+    host = mem_alloc((size_t)count, sizeof *host, "copy of the state", e);
+    if (host && parallel_collect(&j->parallel, what, host, e) < 0) {
+        free(host);
+        host = NULL;
+    }
     return host;
 }
 
-/* Where a parameter's second moments are in v. */
-static int64_t second_moments(const struct optim *o, const struct param *p)
+/* Elements of the whole block of second moments. */
+static int64_t second_count(const struct job *j)
 {
+    return j->optim.v_count && parallel_shares_state(&j->parallel)
+               ? j->gpt.graph.count
+               : j->optim.v_count;
+}
+
+/* Where a parameter's second moments are in the whole block of them. */
+static int64_t second_moments(const struct job *j, const struct param *p)
+{
+    const struct optim *o = &j->optim;
+
+    if (parallel_shares_state(&j->parallel))
+        return optim_has_second(o, p) ? p->at : -1;
     for (int i = 0; i < o->n_ranges; i++) {
         const struct optim_range *r = &o->range[i];
 
@@ -76,7 +92,7 @@ static void list_places(struct snapshot *s, struct job *j)
         to->dim[0] = t->dim[0];
         to->dim[1] = t->dim[1];
         to->at = p->at;
-        to->v_at = second_moments(&j->optim, p);
+        to->v_at = second_moments(j, p);
     }
 }
 
@@ -116,12 +132,22 @@ int snapshot_take(struct snapshot *s, struct job *j, const char *run_id,
     conf_dump(&j->set->conf, &config);
     s->config = buf_detach(&config);
     s->state = state_text(j, run_id);
-    s->weights = copy_of(j, &j->gpt.graph.weights, e);
-    s->m = copy_of(j, &j->optim.m, e);
-    s->v = copy_of(j, &j->optim.v, e);
+    s->weights = copy_of(j, PARALLEL_WEIGHTS, j->gpt.graph.count, e);
+    s->m = copy_of(j, PARALLEL_M, j->gpt.graph.count, e);
+    s->v = copy_of(j, PARALLEL_V, second_count(j), e);
     if (e->kind != ERR_NONE)
         return -1;
     return dev_sync(&j->dev, e);
+}
+
+int snapshot_join(struct job *j, struct err *e)
+{
+    if (parallel_collect(&j->parallel, PARALLEL_WEIGHTS, NULL, e) < 0 ||
+        parallel_collect(&j->parallel, PARALLEL_M, NULL, e) < 0)
+        return -1;
+    return second_count(j)
+               ? parallel_collect(&j->parallel, PARALLEL_V, NULL, e)
+               : 0;
 }
 
 void snapshot_clear(struct snapshot *s)
@@ -348,35 +374,37 @@ static int read_into(const struct tensors *t, const char *prefix,
     return ret;
 }
 
-/* Fill a device block from a file of arrays. */
+/* Fill a block of `count` floats from a file of arrays; every rank reads the
+ * file and keeps what is its own. */
 static int load_block(struct job *j, const struct snapshot *s,
                       const struct tensors *t, const char *prefix,
-                      struct region *to, struct err *e)
+                      enum parallel_what what, int64_t count, struct err *e)
 {
-    const bool second = strcmp(prefix, "v.") == 0;
     float *host;
     int ret = 0;
 
-    if (!to->data)
+    if (count == 0)
         return 0;
-    host = mem_alloc(to->bytes, 1, "the checkpoint", e);
+    host = mem_alloc((size_t)count, sizeof *host, "the checkpoint", e);
     if (!host)
         return -1;
-    memset(host, 0, to->bytes);
+    memset(host, 0, (size_t)count * sizeof *host);
     for (int i = 0; i < s->n && ret == 0; i++) {
-        const int64_t at = second ? s->place[i].v_at : s->place[i].at;
+        const int64_t at =
+            what == PARALLEL_V ? s->place[i].v_at : s->place[i].at;
 
         if (at >= 0)
             ret = read_into(t, prefix, &s->place[i], host + at, e);
     }
     if (ret == 0)
-        j->dev.type->put(&j->dev, to->data, host, to->bytes);
+        ret = parallel_put(&j->parallel, what, host, e);
     free(host);
     return ret;
 }
 
 static int load_file(struct job *j, const char *folder, int part, struct err *e)
 {
+    const int64_t n = j->gpt.graph.count;
     struct snapshot s = { 0 };
     struct tensors *t = NULL;
     char *path = path_join(folder, parts[part]);
@@ -384,11 +412,11 @@ static int load_file(struct job *j, const char *folder, int part, struct err *e)
 
     list_places(&s, j);
     if (ret == 0 && part == 0)
-        ret = load_block(j, &s, t, "", &j->gpt.graph.weights, e);
+        ret = load_block(j, &s, t, "", PARALLEL_WEIGHTS, n, e);
     if (ret == 0 && part == 1)
-        ret = load_block(j, &s, t, "m.", &j->optim.m, e);
+        ret = load_block(j, &s, t, "m.", PARALLEL_M, n, e);
     if (ret == 0 && part == 1)
-        ret = load_block(j, &s, t, "v.", &j->optim.v, e);
+        ret = load_block(j, &s, t, "v.", PARALLEL_V, second_count(j), e);
     tensors_close(t);
     snapshot_clear(&s);
     free(path);
@@ -399,7 +427,6 @@ int ckpt_load_weights(const char *folder, struct job *j, struct err *e)
 {
     if (load_file(j, folder, 0, e) < 0)
         return err_wrap(e, "%s", folder);
-    gpt_copy_weights(&j->gpt);
     return 0;
 }
 
@@ -456,6 +483,5 @@ int ckpt_load(const char *folder, struct job *j, struct err *e)
     if (load_state(folder, j, e) < 0 || load_file(j, folder, 0, e) < 0 ||
         load_file(j, folder, 1, e) < 0)
         return err_wrap(e, "%s", folder);
-    gpt_copy_weights(&j->gpt);
     return dev_sync(&j->dev, e);
 }

@@ -24,6 +24,8 @@ struct tensor_place {
 
 int snapshot_take(struct snapshot *, struct job *, const char *run_id,
                   struct err *);
+/* The other ranks' side of it, where they keep parts of the state. */
+int snapshot_join(struct job *, struct err *);
 /* Write the folder and sync it. */
 int snapshot_write(const struct snapshot *, const char *folder, struct err *);
 void snapshot_clear(struct snapshot *);

@@ -6,6 +6,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/path.h"
 #include "common/sig.h"
 #include "trainer/cmds.h"
@@ -14,6 +15,7 @@
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;
 static bool show_config, anomaly;
+static int64_t ranks;
 
 const struct opt cmd_train_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
@@ -23,6 +25,10 @@ const struct opt cmd_train_opts[] = {
       "go on from a checkpoint, a run, or auto" },
     { 'n', "name", "name", OPT_STRING, &name, "call the run NAME" },
     { 0, "root", "dir", OPT_STRING, &root, "keep the run in DIR" },
+    { 0, "ranks", "count", OPT_LONG, &ranks,
+      "train with COUNT processes on this machine" },
+    { 0, "gpus", "count", OPT_LONG, &ranks,
+      "the same: a process for each GPU" },
     { 0, "show-config", NULL, OPT_FLAG, &show_config,
       "print every setting, and stop" },
     { 0, "detect-anomaly", NULL, OPT_FLAG, &anomaly,
@@ -74,6 +80,26 @@ static char *command_line(int argc, char **argv)
     return buf_detach(&b);
 }
 
+/* Rank 0 names the folder of checkpoints; all go on from the same step. */
+static int agree(struct job *j, char **folder, struct err *e)
+{
+    char text[4096] = "";
+    int64_t most = j->at.step, least = -j->at.step;
+
+    if (j->coll.rank == 0)
+        snprintf(text, sizeof text, "%s", *folder ? *folder : "");
+    coll_bcast(&j->coll, text, sizeof text, 0);
+    if (coll_max(&j->coll, &most, e) < 0 || coll_max(&j->coll, &least, e) < 0)
+        return -1;
+    if (most != -least)
+        return err_set(e, ERR_RANK, "ranks found checkpoints of steps %lld "
+                       "and %lld; all must see the same folder",
+                       (long long)-least, (long long)most);
+    free(*folder);
+    *folder = xstrdup(text);
+    return 0;
+}
+
 /* The run, the loop, and the end of both, whatever happened. */
 static int run_job(struct job *j, const char *from, struct err *e)
 {
@@ -85,7 +111,7 @@ static int run_job(struct job *j, const char *from, struct err *e)
     };
     char *id = from ? ckpt_run_id(from, e) : NULL;
     char *command = command_line(0, NULL), *folder = NULL;
-    int ret = e->kind == ERR_NONE ? 0 : -1;
+    int ret = e->kind == ERR_NONE ? 0 : -1, agreed;
 
     if (ret == 0 && from)
         ret = ckpt_load(from, j, e);
@@ -95,10 +121,12 @@ static int run_job(struct job *j, const char *from, struct err *e)
         if (from && report.run)
             run_rewind(report.run, j->at.step);
         folder = folder_of(j->set, &report);
+        agreed = agree(j, &folder, e);
         ckpt_open(&ckpt, j, folder ? folder : "", report.run);
         guard_init(&guard, &j->set->train);
         report_begin(&report, j);
-        train_run(&t, e);
+        if (agreed == 0)
+            train_run(&t, e);
         ckpt_close(&ckpt);
         guard_clear(&guard);
         ret = report_close(&report, j, e);
@@ -106,6 +134,31 @@ static int run_job(struct job *j, const char *from, struct err *e)
     free(id);
     free(command);
     free(folder);
+    return ret;
+}
+
+/* This very command again, as so many ranks. */
+static int start_ranks(struct err *e)
+{
+    struct buf words = BUF_INIT;
+    char **argv = NULL;
+    size_t n = 0, room = 0;
+    int ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
+
+    for (size_t at = 0; ret == 0 && at < words.len;
+         at += strlen(words.s + at) + 1) {
+        GROW(argv, n, room);
+        argv[n++] = words.s + at;
+    }
+    GROW(argv, n, room);
+    argv[n] = NULL;
+    if (ret == 0 && (ranks < 1 || ranks > 1024))
+        ret = err_set(e, ERR_USAGE, "--ranks=%lld: want 1 to 1024",
+                      (long long)ranks);
+    if (ret == 0)
+        ret = launch_spawn(argv, (int)ranks, e);
+    free(argv);
+    buf_clear(&words);
     return ret;
 }
 
@@ -121,6 +174,8 @@ int cmd_train(int argc, char **argv, struct err *e)
                        "'%s' is no option; settings are given "
                        "by --config FILE and --set",
                        argv[0]);
+    if (ranks != 0 && !show_config && !getenv("GTRAIN_SIZE"))
+        return start_ranks(e);
     ret = load_settings(&s, config, e);
     if (ret == 0 && show_config) {
         print_settings(&s);

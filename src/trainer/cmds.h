@@ -13,8 +13,9 @@
  */
 extern const struct opt cmd_train_opts[], cmd_plan_opts[], cmd_eval_opts[],
     cmd_sample_opts[], cmd_bench_opts[], cmd_devices_opts[], cmd_export_opts[],
-    cmd_import_opts[];
+    cmd_import_opts[], cmd_sweep_opts[];
 
+int cmd_sweep(int argc, char **argv, struct err *);
 int cmd_train(int argc, char **argv, struct err *);
 int cmd_plan(int argc, char **argv, struct err *);
 int cmd_eval(int argc, char **argv, struct err *);

@@ -16,7 +16,9 @@ enum { CHUNK = 1 << 20 }; /* floats of one part in flight */
 static const double GRACE = 3; /* seconds to notice that a rank has gone */
 
 struct job {
-    enum { JOB_SUM, JOB_REDUCE, JOB_GATHER, JOB_BCAST, JOB_SUM_F64 } kind;
+    enum {
+        JOB_SUM, JOB_REDUCE, JOB_GATHER, JOB_COLLECT, JOB_BCAST, JOB_SUM_F64
+    } kind;
     void *out;
     const void *in;
     int64_t n; /* elements, or bytes to broadcast */
@@ -32,6 +34,7 @@ struct coll_queue {
     pthread_cond_t todo, done;
     struct job *job; /* a ring: the oldest at `first` */
     size_t first, n, room;
+    uint64_t finished;          /* jobs */
     bool stop;
     bool failed; /* then err says why, and jobs are dropped */
     bool told;   /* coll_check() has handed it on */
@@ -112,6 +115,28 @@ static int gather(struct coll *c, void *data, const int64_t *cut, size_t size,
     return c->type->exchange(c, q->part, e);
 }
 
+static int collect(struct coll *c, const struct job *j, struct err *e)
+{
+    struct coll_queue *q = c->queue;
+    char *base = j->out;
+    const size_t own =
+        (size_t)(j->cut[c->rank + 1] - j->cut[c->rank]) * j->size;
+
+    for (int r = 0; r < c->size; r++)
+        q->part[r] = (struct coll_part){
+            .send = j->in,
+            .send_bytes = r == j->root ? own : 0,
+            .recv = c->rank == j->root ? base + (size_t)j->cut[r] * j->size
+                                       : NULL,
+            .recv_bytes = c->rank == j->root
+                              ? (size_t)(j->cut[r + 1] - j->cut[r]) * j->size
+                              : 0,
+        };
+    if (c->rank == j->root && own)
+        memcpy(base + (size_t)j->cut[c->rank] * j->size, j->in, own);
+    return c->type->exchange(c, q->part, e);
+}
+
 static int bcast(struct coll *c, void *data, size_t bytes, int root,
                  struct err *e)
 {
@@ -168,6 +193,8 @@ static int run_job(struct coll *c, const struct job *j, struct err *e)
         return reduce(c, j->out, j->in, j->cut, j->fresh, e);
     case JOB_GATHER:
         return gather(c, j->out, j->cut, j->size, e);
+    case JOB_COLLECT:
+        return collect(c, j, e);
     case JOB_BCAST:
         return bcast(c, j->out, (size_t)j->n, j->root, e);
     case JOB_SUM_F64:
@@ -236,8 +263,8 @@ static void *worker(void *arg)
             fail(q, &e);
         q->first = (q->first + 1) % q->room;
         q->n--;
-        if (q->n == 0)
-            pthread_cond_broadcast(&q->done);
+        q->finished++;
+        pthread_cond_broadcast(&q->done);
     }
     pthread_mutex_unlock(&q->lock);
     return NULL;
@@ -247,6 +274,7 @@ static void push(struct coll *c, const struct job *j)
 {
     struct coll_queue *q = c->queue;
 
+    c->begun++;
     pthread_mutex_lock(&q->lock);
     if (q->n == q->room) {
         const size_t room = q->room ? 2 * q->room : 64;
@@ -299,16 +327,36 @@ void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
                               .root = root });
 }
 
-void coll_wait(struct coll *c)
+void coll_collect(struct coll *c, void *data, const void *own,
+                  const int64_t *cut, size_t size, int root)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_COLLECT, .out = data, .in = own,
+                               .cut = cut, .size = size, .root = root });
+    else
+        memcpy(data, own, (size_t)cut[1] * size);
+}
+
+uint64_t coll_begun(const struct coll *c)
+{
+    return c->begun;
+}
+
+void coll_wait_for(struct coll *c, uint64_t begun)
 {
     struct coll_queue *q = c->queue;
 
     if (!q)
         return;
     pthread_mutex_lock(&q->lock);
-    while (q->n)
+    while (q->finished < begun)
         pthread_cond_wait(&q->done, &q->lock);
     pthread_mutex_unlock(&q->lock);
+}
+
+void coll_wait(struct coll *c)
+{
+    coll_wait_for(c, c->begun);
 }
 
 int coll_check(struct coll *c, struct err *e)

@@ -74,6 +74,7 @@ struct coll {
     uint64_t sent, received;    /* bytes, by this rank */
     char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)" */
     void *state;                /* the type's own */
+    uint64_t begun;             /* calls */
     struct coll_queue *queue;   /* NULL for one rank */
 };
 
@@ -97,6 +98,14 @@ void coll_gather(struct coll *, void *data, const int64_t *cut, size_t size);
 /* Everyone has what root has. */
 void coll_bcast(struct coll *, void *data, size_t bytes, int root);
 
+/* coll_gather() for rank `root` alone: `own` holds the own part, and `data` of
+ * root, which may be NULL elsewhere, becomes whole. */
+void coll_collect(struct coll *, void *data, const void *own,
+                  const int64_t *cut, size_t size, int root);
+
+/* How many calls were begun so far; wait until so many are done. */
+uint64_t coll_begun(const struct coll *);
+void coll_wait_for(struct coll *, uint64_t begun);
 void coll_wait(struct coll *);
 int coll_check(struct coll *, struct err *);    /* waits, too */
 

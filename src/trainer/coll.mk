@@ -7,6 +7,8 @@ src_trainer_libcoll_a_SOURCES = \
 	%D%/coll_tcp.c \
 	%D%/launch.c \
 	%D%/launch.h \
+	%D%/queue.c \
+	%D%/queue.h \
 	%D%/rendezvous.c \
 	%D%/rendezvous.h \
 	%D%/sweep.c \

@@ -24,7 +24,7 @@ static int put_windows(struct job *j, int64_t w, int64_t n, struct err *e)
 {
     const int64_t T = j->gpt.T;
 
-    if (loader_get(j->val, w, n, j->x, j->y, e) < 0)
+    if (n > 0 && loader_get(j->val, w, n, j->x, j->y, e) < 0)
         return -1;
     for (int64_t i = 0; i < j->gpt.B; i++) {
         const int64_t from = i < n ? scored_before(j, w + i) : T;
@@ -64,13 +64,16 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
     const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
     const double before = clock_mono();
     double sum[SUMS] = { 0 };
-    int64_t all = loader_windows(j->val), first, count;
+    int64_t all = loader_windows(j->val), first, count, most;
 
     if (limit && (limit < all || j->set->eval.random))
         all = limit;
     share(&j->coll, all, &first, &count);
-    for (int64_t i = 0; i < count; i += B) {
-        const int64_t n = count - i < B ? count - i : B;
+    /* Every rank runs as often as the busiest: a forward may need them all. */
+    most = (all + j->coll.size - 1) / j->coll.size;
+    for (int64_t i = 0; i < most; i += B) {
+        const int64_t left = count > i ? count - i : 0;
+        const int64_t n = left < B ? left : B;
 
         if (put_windows(j, first + i, n, e) < 0)
             return -1;

@@ -241,13 +241,13 @@ static void fill_normal(float *out, int64_t n, uint64_t seed, uint64_t stream,
     }
 }
 
-int gpt_init_weights(struct gpt *gpt, uint64_t seed, struct err *e)
+float *gpt_draw_weights(const struct gpt *gpt, uint64_t seed, struct err *e)
 {
-    struct graph *g = &gpt->graph;
+    const struct graph *g = &gpt->graph;
     float *host = mem_alloc((size_t)g->count, sizeof(float), "weights", e);
 
     if (!host)
-        return -1;
+        return NULL;
     for (int64_t i = 0; i < g->count; i++)
         host[i] = 0;
     for (int i = 0; i < g->n_params; i++) {
@@ -260,11 +260,7 @@ int gpt_init_weights(struct gpt *gpt, uint64_t seed, struct err *e)
             for (int64_t k = 0; k < p->count; k++)
                 host[p->at + k] = p->value;
     }
-    g->dev->type->put(g->dev, g->weights.data, host,
-                      (size_t)g->count * sizeof(float));
-    free(host);
-    gpt_copy_weights(gpt);
-    return 0;
+    return host;
 }
 
 void gpt_copy_weights(struct gpt *gpt)

@@ -32,8 +32,9 @@ void gpt_build(struct gpt *, const struct settings *, int64_t B);
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t room);
 
-/* Draw the initial weights: a function of the seed and the name's place. */
-int gpt_init_weights(struct gpt *, uint64_t seed, struct err *);
+/* The initial weights, as the block of parameters lies, in memory that the
+ * caller frees: a function of the seed and each parameter's place. */
+float *gpt_draw_weights(const struct gpt *, uint64_t seed, struct err *);
 /* Make the 16-bit copies from the weights. */
 void gpt_copy_weights(struct gpt *);
 

@@ -23,7 +23,7 @@ void graph_unit(struct graph *g, int layer, const char *name)
 
     GROW(g->unit, g->n_units, g->room_units);
     u = &g->unit[g->n_units];
-    *u = (struct unit){ .last_call = -1 };
+    *u = (struct unit){ .layer = layer, .last_call = -1 };
     snprintf(u->name, sizeof u->name, "%s", name);
     g->current_unit = g->n_units++;
     g->layer = layer;

@@ -82,8 +82,10 @@ struct param {
 
 struct unit {
     char name[16];
+    int layer;         /* -1: not one of the layers, which are alike */
     int64_t at, count; /* its part of the block, padding included */
     int last_call;     /* of the program: its gradients are done */
+    int64_t weights_at, grads_at; /* where it lies; `at`, unless shared */
 };
 
 struct node {
@@ -112,7 +114,12 @@ enum call_kind {
 struct call {
     enum call_kind kind;
     int node;
+    int unit; /* whose parameters it reads, or GRAPH_NONE */
 };
+
+/* Called before a call that reads parameters: its unit must be there. */
+struct graph;
+typedef void graph_need_fn(void *arg, struct graph *, int unit, bool backward);
 
 struct region { /* one allocation on the device */
     void *data;
@@ -135,6 +142,8 @@ struct graph {
     int n_calls, room_calls, n_forward;
     bool training; /* as placed: is there memory for gradients */
     struct region weights, copies, grads, activations, inputs, caches;
+    graph_need_fn *need; /* or NULL */
+    void *need_arg;
     bool borrowed; /* weights and copies belong to another */
 
     /* what a step sets before it runs */
@@ -182,6 +191,9 @@ int64_t graph_group_parameters(const struct graph *, enum group, int *tensors);
 struct place {
     bool training;               /* memory for gradients */
     bool fuse;                   /* use the device's fused operations */
+    /* Layers lie in two places by turns, instead of each in its own: there is
+     * room for two at a time, and the caller sees to what is in them. */
+    bool share_weights, share_grads;
     const struct graph *weights; /* take those of this one, or NULL */
 };
 

@@ -20,6 +20,9 @@ static const struct cmd cmds[] = {
       cmd_bench_opts, cmd_bench },
     { "devices", "", "list what can compute here", cmd_devices_opts,
       cmd_devices },
+    { "sweep", "[status] [FILE]",
+      "search over settings: grids, random draws, halving", cmd_sweep_opts,
+      cmd_sweep },
     { 0 }
 };
 

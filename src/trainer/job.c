@@ -4,10 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
+#include "common/sha256.h"
 
 /* ---- tokens ----------------------------------------------------------- */
 
@@ -90,38 +93,85 @@ static int open_train(struct job *j, struct err *e)
 static int open_model(struct job *j, enum job_for why, struct err *e)
 {
     const struct settings *s = j->set;
-    const struct place how = { .training = why != JOB_INFER, .fuse = true };
+    struct place how = { .training = why != JOB_INFER, .fuse = true };
+    struct graph *g = &j->gpt.graph;
+    float *weights;
+    int ret;
     const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
 
-    gpt_build(&j->gpt, s, s->train.micro_batch);
-    if (graph_place(&j->gpt.graph, &j->dev, &how, e) < 0)
+    if (parallel_open(&j->parallel, s, &j->coll, how.training, e) < 0)
         return -1;
-    j->gpt.graph.seed = (uint64_t)s->train.seed;
+    parallel_place(&j->parallel, &how);
+    gpt_build(&j->gpt, s, s->train.micro_batch);
+    if (graph_place(g, &j->dev, &how, e) < 0)
+        return -1;
+    g->seed = (uint64_t)s->train.seed;
     j->x = mem_alloc(rows, sizeof *j->x, "tokens", e);
     j->y = mem_alloc(rows, sizeof *j->y, "tokens", e);
     j->losses = mem_alloc(rows * (size_t)s->is.accumulate, sizeof *j->losses,
                           "losses", e);
     if (!j->x || !j->y || !j->losses)
         return -1;
-    if (why != JOB_INFER &&
-        optim_open(&j->optim, &s->optim, &j->gpt.graph, e) < 0)
+    if (how.training)
+        optim_lay_out(&j->optim, &s->optim, g);
+    if (parallel_attach(&j->parallel, g, &j->optim, e) < 0 ||
+        (how.training && optim_open(&j->optim, e) < 0))
         return -1;
-    return gpt_init_weights(&j->gpt, (uint64_t)s->train.seed, e);
+    weights = gpt_draw_weights(&j->gpt, (uint64_t)s->train.seed, e);
+    if (!weights)
+        return -1;
+    ret = parallel_put(&j->parallel, PARALLEL_WEIGHTS, weights, e);
+    free(weights);
+    return ret;
+}
+
+/* Ranks of one machine share its cores; 0 leaves it to the device. */
+static int threads_of(const struct job *j)
+{
+    const char *env = getenv("OMP_NUM_THREADS");
+    int64_t n;
+
+    if (j->set->train.threads > 0)
+        return (int)j->set->train.threads;
+    if (env && num_int(env, &n) && n > 0 && n < 4096)
+        return (int)n;
+    if (j->coll.local_size < 2)
+        return 0;
+    n = sysconf(_SC_NPROCESSORS_ONLN) / j->coll.local_size;
+    return n > 0 ? (int)n : 1;
+}
+
+/* All ranks must have been given the same settings. */
+static int open_ranks(struct job *j, struct coll_conf *conf, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    struct sha256 h;
+    char sum[SHA256_TEXT];
+
+    conf_dump(&j->set->conf, &text);
+    sha256_init(&h);
+    sha256_add(&h, text.s, text.len);
+    sha256_text(&h, sum);
+    buf_clear(&text);
+    conf->agree = sum;
+    return coll_open(&j->coll, conf, e);
 }
 
 int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
 {
-    struct coll_conf conf = { .launch = &j->launch };
+    struct coll_conf conf = { .launch = &j->launch,
+                              .timeout = s->parallel.timeout,
+                              .native = !s->train.deterministic };
     int64_t vocab;
 
     *j = (struct job){ .set = s, .started = clock_mono() };
     j->at.best_loss = INFINITY;
     j->at.loss_scale = s->train.precision == 2 ? s->train.loss_scale : 1;
-    if (launch_detect(&j->launch, "auto", e) < 0 ||
-        coll_open(&j->coll, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0 ||
+    if (launch_detect(&j->launch, s->parallel.launcher, e) < 0 ||
+        open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0 ||
         settings_resolve(s, vocab, j->coll.size, e) < 0)
         return -1;
-    j->dev.threads = (int)s->train.threads;
+    j->dev.threads = threads_of(j);
     j->dev.deterministic = s->train.deterministic;
     if (dev_open(&j->dev, s->train.device, e) < 0)
         return err_wrap(e, "train.device");
@@ -136,6 +186,7 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
 void job_close(struct job *j)
 {
     if (j->dev.type) {
+        parallel_close(&j->parallel);
         optim_close(&j->optim);
         graph_clear(&j->gpt.graph);
         dev_close(&j->dev);
@@ -164,6 +215,7 @@ double job_position(const struct job *j)
 
     if (limit <= 0)
         return by_step;
-    by_time = job_seconds(j) / limit * (double)j->set->is.steps;
+    by_time = (j->coll.size > 1 ? j->agreed : job_seconds(j)) / limit *
+              (double)j->set->is.steps;
     return fmax(by_step, by_time);
 }

@@ -7,6 +7,7 @@
 #include "trainer/coll.h"
 #include "trainer/gpt.h"
 #include "trainer/optim.h"
+#include "trainer/parallel.h"
 #include "trainer/schedule.h"
 #include "trainer/settings.h"
 
@@ -45,6 +46,7 @@ struct job {
     struct loader *train, *val;  /* either may be NULL */
     struct gpt gpt;
     struct optim optim;
+    struct parallel parallel;
     struct schedule schedule;
     struct reached at;
     bool detect_anomaly; /* look at every result */
@@ -56,6 +58,8 @@ struct job {
     double loss, norm, lr;
     int64_t step_tokens;
     double step_seconds, wait_seconds;
+    double agreed;     /* seconds of training by rank 0's clock */
+    bool asked_to_stop; /* a signal came to a rank */
     double started; /* clock_mono() of this attempt */
 };
 

@@ -288,60 +288,68 @@ static void tell_all(const pid_t *pid, int n, int sig)
             kill(pid[r], sig);
 }
 
-static int exit_status(int status)
+/* The kind of error that ends a program with this status. */
+static enum err_kind kind_of(int status)
 {
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    static const enum err_kind kinds[] = {
+        ERR_SYSTEM, ERR_USAGE, ERR_MISSING, ERR_REMOTE, ERR_NONFINITE,
+        ERR_STOPPED, ERR_INTERRUPTED,
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == err_status(kinds[i]))
+            return kinds[i];
+    return ERR_RANK;
 }
 
-static void name_dead(int rank, pid_t pid, int status)
+static void name_dead(int rank, pid_t pid, int status, struct err *e)
 {
+    const enum err_kind kind = kind_of(status);
+
     if (WIFSIGNALED(status))
-        log_error("rank %d (pid %ld) died: %s", rank, (long)pid,
-                  strsignal(WTERMSIG(status)));
+        err_set(e, kind, "rank %d (pid %ld) died: %s", rank, (long)pid,
+                strsignal(WTERMSIG(status)));
+    else if (kind == ERR_STOPPED || kind == ERR_INTERRUPTED)
+        err_set(e, kind, "stopped by a signal");
     else
-        log_error("rank %d (pid %ld) ended with status %d", rank, (long)pid,
-                  WEXITSTATUS(status));
+        err_set(e, kind, "rank %d (pid %ld) ended with status %d", rank,
+                (long)pid, WEXITSTATUS(status));
 }
 
 /* Wait until all are gone; the first failure decides. */
-static int wait_all(pid_t *pid, int n)
+static int wait_all(pid_t *pid, int n, struct err *e)
 {
-    int left = n, first = 0, sig;
+    int left = n, sig;
     double kill_at = 0;
 
     while (left > 0) {
         int status, r = 0;
-        const pid_t gone = waitpid(-1, &status, kill_at > 0 ? WNOHANG : 0);
+        const pid_t gone = waitpid(-1, &status, WNOHANG);
 
         sig = passed_on;
         if (sig) {
             passed_on = 0;
             tell_all(pid, n, sig);
         }
-        if (gone == 0) {
-            if (clock_mono() > kill_at)
-                tell_all(pid, n, SIGKILL);
+        if (kill_at > 0 && clock_mono() > kill_at)
+            tell_all(pid, n, SIGKILL);
+        if (gone <= 0) {
             usleep(20000);
-        }
-        if (gone <= 0)
             continue;
+        }
         while (r < n && pid[r] != gone)
             r++;
         if (r == n)
             continue;
         pid[r] = 0;
         left--;
-        if (status == 0 || first != 0)
+        if (status == 0 || e->kind != ERR_NONE)
             continue;
-        first =
-            WIFSIGNALED(status) ? err_status(ERR_RANK) : exit_status(status);
-        if (first == err_status(ERR_STOPPED) ||
-            first == err_status(ERR_INTERRUPTED))
-            continue; /* all were asked to stop */
-        name_dead(r, gone, status);
-        kill_at = clock_mono() + GRACE;
+        name_dead(r, gone, status, e);
+        if (e->kind != ERR_STOPPED)
+            kill_at = clock_mono() + GRACE;
     }
-    return first;
+    return e->kind == ERR_NONE ? 0 : -1;
 }
 
 int launch_spawn(char **argv, int n, struct err *e)
@@ -367,7 +375,7 @@ int launch_spawn(char **argv, int n, struct err *e)
     if (ret < 0)
         tell_all(pid, n, SIGKILL);
     else
-        ret = wait_all(pid, n);
+        ret = wait_all(pid, n, e);
     free(pid);
     return ret;
 }

@@ -40,9 +40,8 @@ int launch_detect(struct launch *, const char *how, struct err *);
 /*
  * Start n processes of argv on this machine as ranks 0 to n-1 and wait for
  * them.  SIGINT, SIGTERM, SIGUSR1 are passed on.  The first rank to fail is
- * named in e, and the others are ended after a moment of grace.  Returns the
- * exit status for the program: that of the first rank that failed, or 0; -1
- * with e filled when they could not be started.
+ * named in e, whose kind is such that this program ends with the same status;
+ * the others are ended after a moment of grace.
  */
 int launch_spawn(char **argv, int n, struct err *);
 

@@ -31,6 +31,8 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/nvml.c \
 	%D%/nvml.h \
 	%D%/optim.c \
+	%D%/parallel.c \
+	%D%/parallel.h \
 	%D%/optim.h \
 	%D%/plan.c \
 	%D%/program.c \
@@ -45,6 +47,8 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/schedule.h \
 	%D%/settings.c \
 	%D%/settings.h \
+	%D%/slurm.c \
+	%D%/slurm.h \
 	%D%/tensors.c \
 	%D%/tensors.h \
 	%D%/train.c \
@@ -63,6 +67,7 @@ gtrain_SOURCES = \
 	%D%/cmd_model.c \
 	%D%/cmd_plan.c \
 	%D%/cmd_sample.c \
+	%D%/cmd_sweep.c \
 	%D%/cmd_train.c \
 	%D%/cmds.h \
 	%D%/gtrain.c

@@ -53,50 +53,71 @@ struct reading {
     double wall, cpu; /* at the last reading */
 };
 
-static void name_metric(const struct meter *m, char out[64], const char *what)
-{
-    if (m->size > 1)
-        snprintf(out, 64, "system/%d/%s", m->rank, what);
-    else
-        snprintf(out, 64, "system/%s", what);
-}
+static const char *const names[METER_VALUES] = {
+    [METER_CPU_UTIL] = "cpu_util",
+    [METER_RSS] = "rss_bytes",
+    [METER_ALLOCATED] = "mem_allocated_bytes",
+    [METER_RESERVED] = "mem_reserved_bytes",
+    [METER_GPU_UTIL] = "gpu_util",
+    [METER_GPU_MEM] = "gpu_mem_bytes",
+    [METER_GPU_POWER] = "gpu_power_w",
+};
 
-static void store(struct meter *m, const char *what, double value)
+void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
 {
     char name[64];
 
-    if (isnan(value))
-        return;
-    name_metric(m, name, what);
-    run_metric(m->run, name, atomic_load(&m->step), value);
+    for (int i = 0; i < METER_VALUES; i++) {
+        if (isnan(value[i]))
+            continue;
+        if (rank == 0)
+            snprintf(name, sizeof name, "system/%s", names[i]);
+        else
+            snprintf(name, sizeof name, "system/%d/%s", rank, names[i]);
+        run_metric(m->run, name, atomic_load(&m->step), value[i]);
+    }
 }
 
-static void read_all(struct meter *m, struct reading *last)
+static void read_all(struct meter *m, struct reading *last,
+                     double value[METER_VALUES])
 {
     const double wall = clock_mono(), cpu = cpu_seconds();
     const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    double resident, reserved;
     struct nvml_reading gpu;
 
-    read_memory(&resident, &reserved);
+    for (int i = 0; i < METER_VALUES; i++)
+        value[i] = (double)NAN;
+    read_memory(&value[METER_RSS], &value[METER_RESERVED]);
+    value[METER_ALLOCATED] = (double)m->allocated;
     if (wall - last->wall > 1e-3)
-        store(m, "cpu_util",
-              100 * (cpu - last->cpu) / (wall - last->wall) / cores);
-    store(m, "rss_bytes", resident);
-    store(m, "mem_allocated_bytes", (double)m->allocated);
-    store(m, "mem_reserved_bytes", reserved);
+        value[METER_CPU_UTIL] =
+            100 * (cpu - last->cpu) / (wall - last->wall) / cores;
     if (m->nvml && nvml_read(m->nvml, &gpu)) {
-        store(m, "gpu_util", gpu.utilisation);
-        store(m, "gpu_mem_bytes", gpu.memory);
-        store(m, "gpu_power_w", gpu.power);
+        value[METER_GPU_UTIL] = gpu.utilisation;
+        value[METER_GPU_MEM] = gpu.memory;
+        value[METER_GPU_POWER] = gpu.power;
     }
     *last = (struct reading){ wall, cpu };
+}
+
+void meter_take(struct meter *m, double out[METER_VALUES])
+{
+    for (int i = 0; i < METER_VALUES; i++)
+        out[i] = (double)NAN;
+    if (!m->running)
+        return;
+    pthread_mutex_lock(&m->lock);
+    if (m->fresh)
+        memcpy(out, m->latest, sizeof m->latest);
+    m->fresh = false;
+    pthread_mutex_unlock(&m->lock);
 }
 
 static void *watch(void *arg)
 {
     struct meter *m = arg;
     struct reading last = { clock_mono(), cpu_seconds() };
+    double value[METER_VALUES];
     struct timespec until;
 
     pthread_mutex_lock(&m->lock);
@@ -110,8 +131,12 @@ static void *watch(void *arg)
                pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
             ;
         pthread_mutex_unlock(&m->lock);
-        read_all(m, &last);
+        read_all(m, &last, value);
+        if (m->run)
+            meter_store(m, 0, value);
         pthread_mutex_lock(&m->lock);
+        memcpy(m->latest, value, sizeof value);
+        m->fresh = true;
     }
     pthread_mutex_unlock(&m->lock);
     return NULL;
@@ -136,7 +161,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->peak_flops = j->set->plan.peak_tflops * 1e12;
     if (m->peak_flops <= 0 && j->dev.type->peak)
         m->peak_flops = j->dev.type->peak(&j->dev, g->type);
-    if (m->peak_flops <= 0)
+    if (m->peak_flops <= 0 && run)
         m->peak_flops = meter_measure_peak(&j->dev, g->type);
     m->nvml =
         strcmp(j->dev.type->name, "cuda") == 0 ? nvml_open(j->dev.index) : NULL;
@@ -146,7 +171,8 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     pthread_cond_init(&m->wake, &attr);
     pthread_condattr_destroy(&attr);
     m->running =
-        run && m->every > 0 && pthread_create(&m->thread, NULL, watch, m) == 0;
+        (run || m->rank > 0) && m->every > 0 &&
+        pthread_create(&m->thread, NULL, watch, m) == 0;
 }
 
 void meter_step(struct meter *m, int64_t step)

@@ -15,8 +15,13 @@
  * the step that training has reached.  It takes well under a millisecond each
  * time, and training does not wait for it.
  */
+enum meter_value {
+    METER_CPU_UTIL, METER_RSS, METER_ALLOCATED, METER_RESERVED,
+    METER_GPU_UTIL, METER_GPU_MEM, METER_GPU_POWER, METER_VALUES
+};
+
 struct meter {
-    struct run *run;
+    struct run *run;            /* of rank 0; NULL elsewhere */
     int rank, size;
     double every;
     size_t allocated;  /* bytes of the regions */
@@ -28,10 +33,16 @@ struct meter {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct nvml *nvml; /* or NULL */
+    double latest[METER_VALUES];        /* under the lock; NaN: none */
+    bool fresh;
 };
 
 void meter_open(struct meter *, struct job *, struct run *);
 void meter_step(struct meter *, int64_t step);
+/* What was read since the last call, NaN where nothing was.  Ranks that do not
+ * write the run hand theirs to rank 0, which stores them under their rank. */
+void meter_take(struct meter *, double out[METER_VALUES]);
+void meter_store(struct meter *, int rank, const double value[METER_VALUES]);
 void meter_close(struct meter *);
 
 /* Part of the device's peak that so many tokens a second are, or NaN. */

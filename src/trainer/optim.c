@@ -86,7 +86,51 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
         r->v_at = o->v_count;
         o->v_count += (r->count + 15) / 16 * 16;
     }
+    for (int i = 0; i < o->n_ranges; i++)
+        o->range[i].own = o->range[i].at;
+    o->m_count = g->count;
     free(order);
+}
+
+/* What of range r lies in a piece; second moments lie as the first ones do. */
+static void add_part(struct optim *o, const struct optim_range *r,
+                     const struct optim_piece *p)
+{
+    const int64_t from = r->at > p->at ? r->at : p->at;
+    const int64_t r_end = r->at + r->count, p_end = p->at + p->count;
+    const int64_t end = r_end < p_end ? r_end : p_end;
+    struct optim_range *part;
+
+    if (from >= end)
+        return;
+    GROW(o->range, o->n_ranges, o->room_ranges);
+    part = &o->range[o->n_ranges++];
+    *part = *r;
+    part->at = from;
+    part->count = end - from;
+    part->own = p->own + from - p->at;
+    part->v_at = r->v_at < 0 ? -1 : part->own;
+}
+
+void optim_share(struct optim *o, const struct optim_piece *piece, int n,
+                 int64_t total)
+{
+    struct optim_range *whole = o->range;
+    const int n_whole = o->n_ranges;
+
+    o->range = NULL;
+    o->n_ranges = o->room_ranges = 0;
+    for (int i = 0; i < n_whole; i++)
+        for (int k = 0; k < n; k++)
+            add_part(o, &whole[i], &piece[k]);
+    free(whole);
+    o->m_count = total;
+    o->v_count = o->v_count ? total : 0;
+}
+
+bool optim_has_second(const struct optim *o, const struct param *p)
+{
+    return has_v(treat(o->conf, p, &o->graph->node[p->node].val).name);
 }
 
 static int64_t work_floats(const struct optim *o)
@@ -105,7 +149,7 @@ static int64_t work_floats(const struct optim *o)
 int64_t optim_bytes(const struct optim *o)
 {
     return (int64_t)sizeof(float) *
-           (o->graph->count + o->v_count + work_floats(o));
+           (o->m_count + o->v_count + work_floats(o));
 }
 
 /* ---- state ------------------------------------------------------------ */
@@ -125,11 +169,9 @@ static int take(struct optim *o, struct region *r, int64_t floats,
     return 0;
 }
 
-int optim_open(struct optim *o, const struct optim_settings *conf,
-               struct graph *g, struct err *e)
+int optim_open(struct optim *o, struct err *e)
 {
-    optim_lay_out(o, conf, g);
-    if (take(o, &o->m, g->count, "first moments", e) < 0 ||
+    if (take(o, &o->m, o->m_count, "first moments", e) < 0 ||
         take(o, &o->v, o->v_count, "second moments", e) < 0 ||
         take(o, &o->work, work_floats(o), "muon's matrices", e) < 0 ||
         take(o, &o->sum, 16, "gradient norm", e) < 0)
@@ -188,16 +230,33 @@ void optim_measure(struct optim *o)
     dev->type->get(dev, &o->sumsq, o->sum.data, sizeof o->sumsq);
 }
 
+void optim_measured(struct optim *o, double sumsq)
+{
+    struct dev *dev = o->graph->dev;
+
+    o->sumsq = sumsq;
+    dev->type->put(dev, o->sum.data, &o->sumsq, sizeof o->sumsq);
+}
+
+/* Its own pieces if they are kept apart, else the whole block. */
+static struct tensor piece_of(const struct region *own,
+                              const struct region *whole, enum dtype type,
+                              const struct optim_range *r)
+{
+    return own->data ? view(own, type, r->own, r)
+                     : view(whole, type, r->at, r);
+}
+
 static void move(struct optim *o, const struct optim_range *r,
                  const struct update *u)
 {
     struct graph *g = o->graph;
     struct dev *dev = g->dev;
-    struct tensor w = view(&g->weights, DT_F32, r->at, r);
-    struct tensor m = view(&o->m, DT_F32, r->at, r);
+    struct tensor w = piece_of(&o->own_weights, &g->weights, DT_F32, r);
+    struct tensor m = view(&o->m, DT_F32, r->own, r);
     struct tensor v = view(&o->v, DT_F32, r->v_at, r);
-    struct tensor grad = view(&g->grads, DT_F32, r->at, r);
-    struct tensor low = view(&g->copies, g->type, r->at, r);
+    struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
+    struct tensor low = piece_of(&o->own_copies, &g->copies, g->type, r);
     struct tensor *copy = low.data ? &low : NULL;
     struct tensor work = { .data = o->work.data, .type = DT_F32, .rank = 1 };
 

@@ -7,6 +7,8 @@
 /*
  * optim - from gradients to the next weights
  *
+ *      optim_lay_out(&o, conf, graph);
+ *      optim_open(&o, e)
  *      optim_measure(&o);              ask for the norm
  *      dev_sync(...)
  *      optim_norm(&o, scale)           what it is before clipping
@@ -21,8 +23,14 @@
  * A gradient that is not finite moves nothing; the caller sees it in the norm
  * and need not take the step.
  */
+/* A part of the block whose state this process keeps, from `own` on in m. */
+struct optim_piece {
+    int64_t at, count, own;
+};
+
 struct optim_range {
     int64_t at, count;  /* in the block */
+    int64_t own;        /* in m; `at`, unless the state is shared out */
     int64_t v_at;       /* in v; -1: has none */
     int64_t rows, cols; /* of a matrix for muon */
     enum optim_name name;
@@ -36,7 +44,9 @@ struct optim {
     struct optim_range *range;
     int n_ranges, room_ranges;
     struct region m, v, work, sum;
-    int64_t v_count;
+    int64_t m_count, v_count;
+    /* Shared out: where the own pieces are, addressed as m is; else empty. */
+    struct region own_weights, own_copies, own_grads;
     double sumsq;  /* on the host, after a sync */
     int64_t steps; /* updates made */
 };
@@ -45,12 +55,18 @@ struct optim {
 void optim_lay_out(struct optim *, const struct optim_settings *,
                    struct graph *);
 int64_t optim_bytes(const struct optim *);
+/* Keep the state of these pieces alone; `total` elements of m. */
+void optim_share(struct optim *, const struct optim_piece *, int n,
+                 int64_t total);
+bool optim_has_second(const struct optim *, const struct param *);
 
-int optim_open(struct optim *, const struct optim_settings *, struct graph *,
-               struct err *);
+/* Take the memory of what was laid out. */
+int optim_open(struct optim *, struct err *);
 void optim_close(struct optim *);
 
 void optim_measure(struct optim *);
+/* The same from a sum that is known already. */
+void optim_measured(struct optim *, double sumsq);
 void optim_step(struct optim *, double lr, double scale);
 double optim_norm(const struct optim *, double scale);
 

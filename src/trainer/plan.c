@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/graph.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,19 +237,52 @@ static void layout_make(struct layout *l, struct graph *g)
     free(near);
 }
 
+/* ---- units ------------------------------------------------------------ */
+
+/* Where each unit lies, in elements of its region; returns how many there
+ * are.  Shared, the layers take turns in two places behind all others. */
+static int64_t place_units(struct graph *g, bool shared, size_t member)
+{
+    int64_t total = 0, most = 0;
+    int turn = 0;
+
+    for (int u = 0; u < g->n_units; u++) {
+        struct unit *unit = &g->unit[u];
+        int64_t *at = (int64_t *)((char *)unit + member);
+
+        if (shared && unit->layer >= 0) {
+            most = unit->count > most ? unit->count : most;
+            continue;
+        }
+        *at = total;
+        total += unit->count;
+    }
+    for (int u = 0; u < g->n_units && most > 0; u++) {
+        struct unit *unit = &g->unit[u];
+
+        if (unit->layer >= 0)
+            *(int64_t *)((char *)unit + member) =
+                total + (turn++ % 2) * most;
+    }
+    return total + 2 * most;
+}
+
 /* ---- sizes, addresses ------------------------------------------------- */
 
-static void sizes(const struct graph *g, const struct place *how,
+static void sizes(struct graph *g, const struct place *how,
                   const struct layout *l, struct plan *p)
 {
-    const size_t n = (size_t)g->count;
+    const size_t n = (size_t)place_units(g, how->share_weights,
+                                         offsetof(struct unit, weights_at));
+    const size_t n_grads = (size_t)place_units(g, how->share_grads,
+                                               offsetof(struct unit, grads_at));
 
     *p = (struct plan){ .activations = l->total };
     if (!how->weights) {
         p->weights = n * sizeof(float);
         p->copies = g->type == DT_F32 ? 0 : n * dtype_size(g->type);
     }
-    p->grads = how->training ? n * sizeof(float) : 0;
+    p->grads = how->training ? n_grads * sizeof(float) : 0;
     for (int i = 0; i < g->n; i++) {
         const struct node *node = &g->node[i];
 
@@ -295,14 +329,16 @@ static void point_params(struct graph *g, const struct graph *from)
     for (int i = 0; i < g->n_params; i++) {
         const struct param *p = &g->param[i];
         struct node *n = &g->node[p->node];
-        const size_t at = (size_t)p->at;
+        const struct unit *u = &g->unit[p->unit];
+        const size_t at = (size_t)(u->weights_at + p->at - u->at);
+        const size_t grad_at = (size_t)(u->grads_at + p->at - u->at);
 
         if (from)
             n->val.data = from->node[from->param[i].node].val.data;
         else
             n->val.data = low ? plus(&g->copies, at * dtype_size(g->type))
                               : plus(&g->weights, at * sizeof(float));
-        n->grad.data = plus(&g->grads, at * sizeof(float));
+        n->grad.data = plus(&g->grads, grad_at * sizeof(float));
     }
 }
 

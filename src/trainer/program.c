@@ -12,7 +12,7 @@
 static void emit(struct graph *g, enum call_kind kind, int node)
 {
     GROW(g->call, g->n_calls, g->room_calls);
-    g->call[g->n_calls++] = (struct call){ kind, node };
+    g->call[g->n_calls++] = (struct call){ kind, node, GRAPH_NONE };
 }
 
 static bool computed(const struct node *n)
@@ -35,10 +35,11 @@ static void emit_forward(struct graph *g, int i, bool fuse,
     const struct node *n = &g->node[i];
 
     if (fuse && ops->add_norm_fwd && n->op == OP_NORM && follows(g, n, OP_ADD))
-        g->call[g->n_calls - 1] = (struct call){ CALL_ADD_NORM, i };
+        g->call[g->n_calls - 1] = (struct call){ CALL_ADD_NORM, i, GRAPH_NONE };
     else if (fuse && ops->linear_act_fwd && n->op == OP_ACT &&
              follows(g, n, OP_LINEAR))
-        g->call[g->n_calls - 1] = (struct call){ CALL_LINEAR_ACT, i };
+        g->call[g->n_calls - 1] =
+            (struct call){ CALL_LINEAR_ACT, i, GRAPH_NONE };
     else
         emit(g, n->op == OP_HEAD ? CALL_HEAD : CALL_FORWARD, i);
 }
@@ -190,6 +191,32 @@ static void order_units(struct graph *g)
     free(place);
 }
 
+/* The unit of the parameters that node i reads, or GRAPH_NONE. */
+static int unit_of(const struct graph *g, int i)
+{
+    const struct node *n = &g->node[i];
+
+    for (int s = 0; s < n->n_src; s++) {
+        const int p =
+            n->src[s] == GRAPH_NONE ? GRAPH_NONE : g->node[n->src[s]].param;
+
+        if (p != GRAPH_NONE)
+            return g->param[p].unit;
+    }
+    return GRAPH_NONE;
+}
+
+static void find_call_units(struct graph *g)
+{
+    for (int t = 0; t < g->n_calls; t++) {
+        struct call *c = &g->call[t];
+
+        c->unit = unit_of(g, c->node);
+        if (c->kind == CALL_LINEAR_ACT)
+            c->unit = unit_of(g, g->node[c->node].src[0]);
+    }
+}
+
 /* Matrices before vectors, so that what is updated alike lies together. */
 static void lay_out(struct graph *g)
 {
@@ -226,6 +253,7 @@ void graph_schedule(struct graph *g, const struct place *how,
         find_last_calls(g);
     }
     order_units(g);
+    find_call_units(g);
     lay_out(g);
 }
 
@@ -254,6 +282,8 @@ void graph_run(struct graph *g, int call)
     struct node *n = &g->node[c->node];
     const bool gradient = g->training && !g->evaluating;
 
+    if (g->need && c->unit != GRAPH_NONE)
+        g->need(g->need_arg, g, c->unit, call >= g->n_forward);
     switch (c->kind) {
     case CALL_FORWARD:
         rules[n->op].forward(g, n);

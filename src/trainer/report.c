@@ -92,6 +92,24 @@ static void open_logs(struct report *r)
     free(words);
 }
 
+/* "name=value, name=value" */
+static void store_tags(struct report *r, const char *tags)
+{
+    while (*tags) {
+        const size_t len = strcspn(tags, ","), key = strcspn(tags, "=,");
+        const char *value = tags + key + 1;
+        char *name = xstrndup(tags, key);
+        char *text = key < len ? xstrndup(value, len - key - 1) : xstrdup("");
+
+        if (*name)
+            run_tag(r->run, name, text);
+        free(name);
+        free(text);
+        tags += len;
+        tags += strspn(tags, ", ");
+    }
+}
+
 int report_open(struct report *r, struct job *j, const char *command,
                 const char *resume_id, struct err *e)
 {
@@ -100,6 +118,7 @@ int report_open(struct report *r, struct job *j, const char *command,
         .root = s->run.root,
         .experiment = s->run.experiment,
         .name = *s->run.name ? s->run.name : NULL,
+        .parent = *s->run.parent ? s->run.parent : NULL,
         .resume = resume_id,
         .command = command,
     };
@@ -111,6 +130,7 @@ int report_open(struct report *r, struct job *j, const char *command,
         return -1;
     if (*s->run.note)
         run_tag(r->run, "note", s->run.note);
+    store_tags(r, s->run.tags);
     open_logs(r);
     store_config(r, j);
     store_params(r, j);
@@ -147,9 +167,9 @@ static void introduce(const struct report *r, struct job *j)
 
 void report_begin(struct report *r, struct job *j)
 {
+    meter_open(&r->meter, j, r->run);
     if (!r->run)
         return;
-    meter_open(&r->meter, j, r->run);
     introduce(r, j);
     if (j->at.step > 0)
         log_info("going on after step %lld", (long long)j->at.step);
@@ -348,14 +368,14 @@ int report_sample(struct report *r, struct job *j, struct err *e)
     int64_t room;
     int ret = 0;
 
-    if (r->run && j->tokenizer) {
+    if ((r->run || parallel_gathers(&j->parallel)) && j->tokenizer) {
         sample_prompt(j, c->prompt, &prompt);
         room = (int64_t)prompt.n + c->tokens;
         ret = sampler_open(&s, j, count, room, e);
         if (ret == 0)
             ret = sampler_run(&s, prompt.id, (int64_t)prompt.n, c->tokens,
                               collect, ids, e);
-        if (ret == 0)
+        if (ret == 0 && r->run)
             store_samples(r, j, &prompt, ids, count);
         sampler_close(&s);
     }

@@ -124,6 +124,7 @@ int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
     gpt_build_decoder(&s->decoder, j->set, count, s->room);
     if (graph_place(&s->decoder.graph, &j->dev, &how, e) < 0)
         return err_wrap(e, "sampling");
+    parallel_lend(&j->parallel, &s->decoder.graph);
     out = graph_val(&s->decoder.graph, s->decoder.output);
     n = (size_t)tensor_count(out);
     s->last = xcalloc((size_t)count, sizeof *s->last);

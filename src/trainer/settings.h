@@ -132,9 +132,16 @@ struct checkpoint_settings {
 };
 
 struct run_settings {
-    const char *root, *experiment, *name, *note;
+    const char *root, *experiment, *name, *note, *parent, *tags;
     int64_t log_every;
     double system_every;
+};
+
+struct parallel_settings {
+    int mode;
+    bool reshard;
+    double timeout;
+    const char *launcher;
 };
 
 struct plan_settings {
@@ -167,6 +174,7 @@ struct settings {
     struct sample_settings sample;
     struct checkpoint_settings checkpoint;
     struct run_settings run;
+    struct parallel_settings parallel;
     struct plan_settings plan;
     struct derived is;
 };

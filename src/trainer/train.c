@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/sig.h"
 #include "trainer/anomaly.h"
 #include "trainer/eval.h"
@@ -53,40 +54,61 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
     for (int64_t i = 0; i < n; i++) {
         if (put_batch(j, i, e) < 0)
             return -1;
-        g->first_micro = i == 0;
+        parallel_micro(&j->parallel, i, n);
         g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
                        (uint64_t)(j->gpt.B * j->gpt.T);
         if (j->detect_anomaly && anomaly_train(g, e) < 0)
             return -1;
+        for (int u = 0; j->detect_anomaly && u < g->n_units; u++)
+            parallel_ready(&j->parallel, g, u);
         if (!j->detect_anomaly)
-            graph_train(g, NULL, NULL);
+            graph_train(g, parallel_ready, &j->parallel);
         get_losses(j, i);
     }
     return 0;
 }
 
-/* The gradient of all ranks, and its norm. */
-static int sum_over_ranks(struct job *j, int64_t micro, struct err *e)
-{
-    struct graph *g = &j->gpt.graph;
-    double sum = 0;
+/* What ranks tell each other every step: sums, and readings by rank. */
+enum { SUM_LOSS, SUM_SECONDS, SUM_SIGNALS, SUM_READINGS };
 
-    if (j->coll.size > 1) {
-        if (dev_sync(&j->dev, e) < 0)
-            return -1;
-        coll_sum(&j->coll, g->grads.data, g->count);
-        coll_wait(&j->coll);
-    }
-    optim_measure(&j->optim);
-    if (dev_sync(&j->dev, e) < 0)
+static int sum_facts(struct train *t, double *sum, struct err *e)
+{
+    struct job *j = t->job;
+    const int size = j->coll.size;
+
+    sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
+    sum[SUM_SIGNALS] = sig_caught() != 0;
+    if (j->coll.rank > 0)
+        meter_take(&t->report->meter,
+                   sum + SUM_READINGS + j->coll.rank * METER_VALUES);
+    if (coll_sum_f64(&j->coll, sum,
+                     (size_t)(SUM_READINGS + size * METER_VALUES), e) < 0)
         return -1;
-    for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
-        sum += (double)j->losses[i];
-    if (coll_sum_f64(&j->coll, &sum, 1, e) < 0)
-        return -1;
-    j->loss = sum / (double)j->step_tokens;
-    j->norm = optim_norm(&j->optim, 1 / j->at.loss_scale);
+    for (int r = 1; r < size && t->report->run; r++)
+        meter_store(&t->report->meter, r,
+                    sum + SUM_READINGS + r * METER_VALUES);
+    j->agreed = sum[SUM_SECONDS];
+    j->asked_to_stop = sum[SUM_SIGNALS] > 0;
     return 0;
+}
+
+/* The gradient of all ranks, its norm, and what else they must agree on. */
+static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
+{
+    struct job *j = t->job;
+    const size_t n = (size_t)(SUM_READINGS + j->coll.size * METER_VALUES);
+    double *sum = xcalloc(n, sizeof *sum);
+    int ret = -1;
+
+    if (parallel_measure(&j->parallel, e) == 0 && dev_sync(&j->dev, e) == 0) {
+        for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
+            sum[SUM_LOSS] += (double)j->losses[i];
+        ret = sum_facts(t, sum, e);
+    }
+    j->loss = sum[SUM_LOSS] / (double)j->step_tokens;
+    j->norm = optim_norm(&j->optim, 1 / j->at.loss_scale);
+    free(sum);
+    return ret;
 }
 
 /* ---- one step --------------------------------------------------------- */
@@ -116,6 +138,8 @@ static int handle(struct train *t, enum verdict v, const char *what,
         report_event(t->report, j, v, what);
     if (v == STEP_GOOD) {
         optim_step(&j->optim, j->lr, 1 / j->at.loss_scale);
+        if (parallel_stepped(&j->parallel, e) < 0)
+            return -1;
         j->at.updates++;
     }
     move_loss_scale(j, v == STEP_GOOD);
@@ -148,7 +172,7 @@ static int train_step(struct train *t, struct err *e)
 
     j->lr = schedule_at(&j->schedule, position);
     j->step_tokens = windows * j->gpt.T;
-    if (micro_steps(j, micro, e) < 0 || sum_over_ranks(j, micro, e) < 0)
+    if (micro_steps(j, micro, e) < 0 || sum_over_ranks(t, micro, e) < 0)
         return -1;
     verdict = guard_judge(t->guard, j->loss, j->norm, scaled, what);
     if (handle(t, verdict, what, e) < 0)
@@ -230,7 +254,7 @@ int train_run(struct train *t, struct err *e)
             return err_wrap(e, "step %lld", (long long)j->at.step);
         if (after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)j->at.step);
-        if (sig_caught() && !stop) {
+        if (j->asked_to_stop && !stop) {
             if (ckpt_save(t->ckpt, j, e) < 0 || ckpt_wait(t->ckpt, e) < 0)
                 return -1;
             return err_set(e, ERR_STOPPED,

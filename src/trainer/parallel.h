@@ -1,0 +1,100 @@
+#ifndef TRAINER_PARALLEL_H
+#define TRAINER_PARALLEL_H
+
+#include "trainer/coll.h"
+#include "trainer/optim.h"
+#include "trainer/settings.h"
+
+/*
+ * parallel - what each rank keeps, and when ranks exchange it
+ *
+ *      mode    weights  gradients  moments     floats a rank holds, of N ranks
+ *      ddp     whole    whole      whole       4 P
+ *      zero1   whole    whole      shared      2 P + 3 P / N
+ *      zero2   whole    shared     shared      1 P + 3 P / N, and two layers
+ *      fsdp    shared   shared     shared      4 P / N, and two layers twice
+ *
+ * The unit of sharing is a unit of the graph (a layer, the embedding, the
+ * head): each is cut into as many parts as there are ranks, at whole chunks of
+ * SUMSQ_CHUNK elements, and rank r keeps the r-th.  When backward is done with
+ * a unit, its gradients are summed over the ranks by the thread of coll.h
+ * while backward goes on.  Under fsdp a layer's weights are gathered before
+ * they are needed, the next layer's while it computes; there is room for two
+ * layers, and the embedding and the head stay.
+ *
+ * Deterministic (train.deterministic), the gradient of every micro-batch is
+ * computed from zero and added whole, in the order of the micro-batches in the
+ * step, whichever rank made them; and the norm is summed by chunks in order.
+ * So the weights after any number of steps have the same bits for every mode
+ * and any number of ranks that share a step's micro-batches evenly, one
+ * included.  Otherwise ddp and zero1 sum what a rank has accumulated, once a
+ * step, and results differ by rounding.
+ *
+ *      parallel_open(&p, ...)          before the graph is placed
+ *      parallel_attach(&p, ...)        after, and before optim_open()
+ *      for each micro-batch:
+ *          parallel_micro(&p, i, n);
+ *          graph_train(g, parallel_ready, &p);
+ *      parallel_measure(&p, e)         the norm, over all ranks
+ *      optim_step(...)
+ *      parallel_stepped(&p, e)         everyone has the new weights
+ */
+enum parallel_mode {
+    PARALLEL_DDP, PARALLEL_ZERO1, PARALLEL_ZERO2, PARALLEL_FSDP
+};
+
+struct parallel {
+    const struct settings *set;
+    struct coll *coll;
+    struct graph *graph;
+    struct optim *optim;
+    enum parallel_mode mode;
+    bool training;
+    bool ordered;               /* deterministic */
+    bool fresh, last;           /* this micro-batch: the first, the last */
+
+    struct shared_unit {
+        int64_t *cut;           /* size + 1; from the unit's start */
+        int64_t own;            /* of the own part, in own storage */
+        uint64_t reduced;       /* the call of coll.h that sums it */
+        uint64_t gathered;      /* fsdp: that gathers its weights */
+        bool there;             /* fsdp: gathered, or on the way */
+    } *unit;
+    int64_t own_count;          /* of all own parts, each 16-aligned */
+    struct region acc;          /* own gradient sums */
+    struct region weights;      /* fsdp: own weights */
+    struct region copies;       /* fsdp: their 16-bit copies */
+};
+
+/* Does this job need any of it?  One rank does if it is deterministic. */
+bool parallel_used(const struct parallel *);
+bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
+bool parallel_gathers(const struct parallel *);         /* fsdp */
+
+int parallel_open(struct parallel *, const struct settings *, struct coll *,
+                  bool training, struct err *);
+/* What to ask of graph_place(). */
+void parallel_place(const struct parallel *, struct place *);
+/* The graph is placed and the optimiser laid out, but not opened. */
+int parallel_attach(struct parallel *, struct graph *, struct optim *,
+                    struct err *);
+void parallel_close(struct parallel *);
+
+void parallel_micro(struct parallel *, int64_t i, int64_t n);
+graph_ready_fn parallel_ready;
+/* Gradients of all ranks are there, and the optimiser knows their norm. */
+int parallel_measure(struct parallel *, struct err *);
+int parallel_stepped(struct parallel *, struct err *);
+/* Let another graph that borrows the weights gather them, too. */
+void parallel_lend(struct parallel *, struct graph *);
+
+/* From a whole block on the host (every rank has it) to what this rank keeps;
+ * which is weights, m or v. */
+enum parallel_what { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
+int parallel_put(struct parallel *, enum parallel_what, const float *whole,
+                 struct err *);
+/* The whole block on rank 0, which gives memory for it; NULL elsewhere. */
+int parallel_collect(struct parallel *, enum parallel_what, float *whole,
+                     struct err *);
+
+#endif
