@@ -6,6 +6,9 @@ src_data_libdata_a_SOURCES = \
 	%D%/batch.h \
 	%D%/corpus.c \
 	%D%/corpus.h \
+	%D%/corpus_docs.c \
+	%D%/corpus_feed.c \
+	%D%/corpus_impl.h \
 	%D%/corpus_opts.c \
 	%D%/cut.c \
 	%D%/cut.h \
