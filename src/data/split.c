@@ -225,14 +225,18 @@ split_fn *split_by(enum split kind)
     }
 }
 
+/*
+ * The patterns as Oniguruma takes them, which Hugging Face uses: there $ is the
+ * end of a line, and {1,3}+ not possessive, so tiktoken's own would not do.
+ */
 static const struct {
     const char *name, *pattern;
 } splits[SPLIT_COUNT] = {
     [SPLIT_GPT2] = { "gpt2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
                              "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+" },
     [SPLIT_CL100K] = { "cl100k",
-                       "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|"
-                       "\\p{N}{1,3}+| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|"
+                       "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+                       "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s+\\z|"
                        "\\s*[\\r\\n]|\\s+(?!\\S)|\\s" },
     [SPLIT_LLAMA3] = { "llama3",
                        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
@@ -245,9 +249,6 @@ static const struct {
     const char *pattern;
     enum split split;
 } others[] = {
-    { "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|"
-      "\\s++$|\\s+(?!\\S)|\\s",
-      SPLIT_GPT2 },
     { "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
       "\\s+(?!\\S)|\\s+",
       SPLIT_GPT2 },

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Ids, files and text beside Hugging Face's tokenizers and tiktoken.
+
+usage: peers-tokenizer.py GDATA GPT2 SPLIT...     (by t9020-peers-tokenizer.t)
+
+Prints TAP.  GPT2 is a folder with GPT-2's vocab.bpe, tokenizer.json and
+r50k_base.tiktoken, or empty.
+"""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+count = 0
+
+
+def ok(good, what):
+    global count
+    count += 1
+    print(("ok" if good else "not ok"), count, "-", what, flush=True)
+
+
+def skip(what, why):
+    global count
+    count += 1
+    print("ok", count, "-", what, "# SKIP", why)
+
+
+def run(gdata, *args):
+    done = subprocess.run([gdata, *args], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        sys.stderr.write(done.stderr.decode())
+    return done
+
+
+def encode(gdata, folder, tokenizer, texts, *options):
+    """The ids of each text; <|endoftext|> divides them."""
+    path = os.path.join(folder, "docs.jsonl")
+    with open(path, "w", encoding="utf-8") as f:
+        for text in texts:
+            f.write(json.dumps({"text": text}) + "\n")
+    done = run(gdata, "encode", "-q", "-T", tokenizer, "--eot", "last", "-o",
+               os.path.join(folder, "ids"), "--format", "npy", *options, path)
+    if done.returncode:
+        return None
+    with open(os.path.join(folder, "ids_000000.npy"), "rb") as f:
+        data = f.read()
+    width = 2 if b"<u2" in data[:128] else 4
+    ids = struct.unpack(f"<{(len(data) - 128) // width}"
+                        f"{'H' if width == 2 else 'I'}", data[128:])
+    return list(ids)
+
+
+def flat(lists, eot):
+    return [i for ids in lists for i in (*ids, eot)]
+
+
+def letters(rng):
+    """A code point, more often of a script that is written much."""
+    kind = rng.random()
+    if kind < 0.5:
+        return chr(rng.randint(0x20, 0x7E))
+    if kind < 0.7:
+        return rng.choice(" \n\t\r  '’s1\u00a0\u3000éñ²½漢字한ا")
+    while True:
+        c = rng.randint(0x80, 0x2FFFF if kind < 0.97 else 0x10FFFF)
+        if not 0xD800 <= c < 0xE000:
+            return chr(c)
+
+
+def make_texts(rng, n):
+    words = ("the of don't we'll I'VE 's they're x=1; http://a.b/c?d=e 2024 "
+             "3.14159 ... --- <|endoftext|> naïve Straße 東京 привет 🎉 👩‍👩‍👧 "
+             "\n\n\n \t\t é̀ ١٢٣ Ⅷ").split(" ")
+    texts = []
+    for i in range(n):
+        if i % 2:
+            text = "".join(letters(rng) for _ in range(rng.randint(0, 60)))
+        else:
+            text = rng.choice([" ", "", "  "]).join(
+                rng.choice(words) for _ in range(rng.randint(0, 30)))
+        texts.append(text)
+    return texts + ["x" * 3000, " " * 2000, "ab" * 2000, "漢" * 1000]
+
+
+def gpt2(gdata, gpt2_folder, folder, texts):
+    for name in ("tokenizer.json", "vocab.bpe", "r50k_base.tiktoken"):
+        ours = encode(gdata, folder, os.path.join(gpt2_folder, name), texts)
+        try:
+            import tiktoken
+            import tiktoken.load
+            enc = tiktoken.Encoding(
+                "gpt2", pat_str=r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++|"
+                r" ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+                mergeable_ranks=tiktoken.load.load_tiktoken_bpe(
+                    os.path.join(gpt2_folder, "r50k_base.tiktoken")),
+                special_tokens={"<|endoftext|>": 50256})
+            theirs = [enc.encode_ordinary(t) for t in texts]
+            ok(ours == flat(theirs, 50256),
+               f"{name}: {len(texts)} texts as tiktoken has them")
+        except ImportError:
+            skip(f"{name} and tiktoken", "tiktoken is not installed")
+
+
+def learnt(gdata, folder, split, texts):
+    """A tokenizer of our own, opened by Hugging Face's library."""
+    from tokenizers import Tokenizer
+    corpus, tok = os.path.join(folder, "corpus.jsonl"), os.path.join(folder,
+                                                                     split)
+    with open(corpus, "w", encoding="utf-8") as f:
+        for text in texts[: len(texts) // 2] * 3:
+            f.write(json.dumps({"text": text}) + "\n")
+    run(gdata, "bpe", "-q", "-n", "3000", "--split", split, "--special",
+        "<|x|>", "-o", tok, corpus)
+    theirs = Tokenizer.from_file(os.path.join(tok, "tokenizer.json"))
+    eot = theirs.token_to_id("<|endoftext|>")
+    plain = [t.replace("<|", "< |") for t in texts]
+    ours = encode(gdata, folder, tok, plain)
+    want = [theirs.encode(t).ids for t in plain]
+    ok(ours == flat(want, eot),
+       f"{split}: tokenizer.json gives Hugging Face {len(texts)} times our ids")
+    ours = encode(gdata, folder, tok, texts, "--special")
+    want = [theirs.encode(t).ids for t in texts]
+    ok(ours == flat(want, eot), f"{split}: with special tokens, too")
+    for path in ("merges.txt", "tokenizer.json"):
+        if split == "gpt2":
+            again = encode(gdata, folder, os.path.join(tok, path), texts,
+                           "--special")
+            ok(again == ours, f"{split}: {path} alone gives the same")
+    ok(all(theirs.decode(w, skip_special_tokens=False) == t
+           for w, t in zip(want, texts)), f"{split}: and the text back")
+
+
+def same_training(gdata, folder, texts):
+    """Merges as Hugging Face's trainer learns them, on many small corpora."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    rng, bad = random.Random(3), 0
+    for _ in range(25):
+        docs = ["".join(rng.choice("aab b cc\n1é") for _ in range(200))
+                for _ in range(8)] + rng.sample(texts, 5)
+        docs = [d.replace("<|endoftext|>", "") for d in docs]
+        path, out = os.path.join(folder, "c.jsonl"), os.path.join(folder, "c")
+        with open(path, "w", encoding="utf-8") as f:
+            for d in docs:
+                f.write(json.dumps({"text": d}) + "\n")
+        run(gdata, "bpe", "-q", "-n", "357", "-o", out, path)
+        tok = Tokenizer(models.BPE())
+        tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tok.train_from_iterator(docs, trainers.BpeTrainer(
+            vocab_size=356, show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        want = json.loads(tok.to_str())["model"]["merges"]
+        with open(os.path.join(out, "tokenizer.json"), encoding="utf-8") as f:
+            got = json.load(f)["model"]["merges"]
+        bad += got != want
+    ok(bad == 0, "25 small corpora: merges as Hugging Face's trainer has them")
+
+
+def main(gdata, gpt2_folder, *splits):
+    rng = random.Random(1)
+    texts = make_texts(rng, 4000)
+    assert unicodedata.unidata_version
+    with tempfile.TemporaryDirectory() as folder:
+        if gpt2_folder:
+            gpt2(gdata, gpt2_folder, folder, texts)
+        else:
+            skip("GPT-2's ids", "its files are not there")
+        try:
+            import tokenizers  # noqa: F401
+        except ImportError:
+            skip("Hugging Face's ids", "tokenizers is not installed")
+        else:
+            for split in splits:
+                learnt(gdata, folder, split, texts)
+            same_training(gdata, folder, texts)
+    print(f"1..{count}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
