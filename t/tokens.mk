@@ -13,3 +13,7 @@ EXTRA_DIST += %D%/fuzz/tokenizer.c %D%/fuzz/tokfile.c \
 	%D%/fuzz/seeds/tokfile/pickle1 %D%/fuzz/seeds/tokfile/pickle2 \
 	%D%/fuzz/seeds/tokfile/pickle4 %D%/fuzz/seeds/tokfile/tiktoken \
 	%D%/fuzz/seeds/tokfile/vocab
+
+# beside tokenizers and tiktoken
+peer_scripts += %D%/t9020-peers-tokenizer.t
+EXTRA_DIST += %D%/t9020-peers-tokenizer.t %D%/peers-tokenizer.py
