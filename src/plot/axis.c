@@ -381,6 +381,8 @@ char *axis_value(char out[32], enum unit unit, double v)
 
     if (!isfinite(v))
         snprintf(out, 32, "%s", isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+    else if (size <= 0)
+        snprintf(out, 32, "0");
     else if (unit == UNIT_BYTES)
         num_bytes(out, v);
     else if (unit == UNIT_SECONDS && size >= 1)

@@ -381,7 +381,7 @@ static int covered(const struct grid *g, enum legend corner, int w, int h)
 
 /* The emptiest corner that holds the legend; outside when none is empty and
  * there is room outside. */
-static void legend_place(const struct figure *f, struct panel *p, double width,
+static void legend_place(struct figure *f, struct panel *p, double width,
                          double height)
 {
     static const enum legend corner[] = { LEGEND_TOP_RIGHT, LEGEND_BOTTOM_LEFT,
@@ -417,9 +417,12 @@ static void legend_place(const struct figure *f, struct panel *p, double width,
     free(g);
     if (fits && (least <= w * h / 50 || (!room && least <= w * h / 12)))
         p->legend = best;
+    else if (longest <= 34 && n > 4 && width >= 300 && high < height)
+        p->legend = LEGEND_RIGHT;
+    else if (high * wide < height * width)
+        p->legend = LEGEND_BELOW;
     else
-        p->legend =
-            longest > 34 || n <= 4 || width < 300 ? LEGEND_BELOW : LEGEND_RIGHT;
+        figure_note(f, "%zu curves are too many for a legend.", n);
 }
 
 /* The label of a level stands where the curves are farther from it. */

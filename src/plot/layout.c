@@ -182,7 +182,7 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     l->legend_cols = 1;
     l->legend_room = (l->cell.x1 - l->cell.x0) / layout_em_x(f, 1) - 1.5;
     if (p->legend == LEGEND_RIGHT)
-        right += legend;
+        right += legend + 0.6;
     if (p->legend == LEGEND_BELOW && n)
         below += line_height * (double)legend_lines(l, p) + 0.2;
     if (f->look.font_size < 2) /* characters: no fractions */
