@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/path.h"
 #include "store/load.h"
 #include "store/run.h"
@@ -210,14 +211,16 @@ int main(void)
     char folder[] = "/tmp/gtrack-index.XXXXXX";
     struct runs runs = RUNS_INIT;
     struct err e = ERR_INIT;
-    char *path;
+    char *path, now[32];
 
     if (!mkdtemp(folder))
         return 1;
     root = path_join(folder, "mlruns");
     cache = path_join(folder, "cache");
     setenv("GTRACK_CACHE", cache, 1);
+    snprintf(now, sizeof now, "%lld", (long long)clock_wall_ms());
     make();
+    setenv("GT_CLOCK_MS", now, 1);      /* however long that took */
     load(&runs);
     runs_free(&runs);
     path = cache_file();

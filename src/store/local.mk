@@ -10,6 +10,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter.h \
 	%D%/filter_lex.c \
 	%D%/filter_lex.h \
+	%D%/filter_parse.c \
+	%D%/filter_tree.h \
 	%D%/fsck.c \
 	%D%/fsck.h \
 	%D%/gtrack.c \

@@ -1,0 +1,398 @@
+#include "config.h"
+#include "store/filter.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/buf.h"
+#include "common/num.h"
+#include "store/filter_lex.h"
+#include "store/filter_tree.h"
+
+/* clang-format off */
+static const struct {
+    const char *word;
+    enum entity entity;
+} entities[] = {
+    { "metric", METRICS },       { "metrics", METRICS },
+    { "param", PARAMS },         { "params", PARAMS },
+    { "parameter", PARAMS },     { "parameters", PARAMS },
+    { "tag", TAGS },             { "tags", TAGS },
+    { "attribute", ATTRIBUTES }, { "attributes", ATTRIBUTES },
+    { "attr", ATTRIBUTES },      { "run", ATTRIBUTES },
+    { "dataset", DATASETS },     { "datasets", DATASETS },
+};
+
+static const char *const measures[] = { [LAST] = "last", [MIN] = "min",
+                                        [MAX] = "max", [MEAN] = "mean",
+                                        [COUNT] = "count" };
+
+static const struct {
+    const char *word;
+    enum attribute attribute;
+} attributes[] = {
+    { "run_id", RUN_ID },
+    { "id", RUN_ID },
+    { "run_name", RUN_NAME },
+    { "run name", RUN_NAME },
+    { "name", RUN_NAME },
+    { "Run name", RUN_NAME },
+    { "Run Name", RUN_NAME },
+    { "status", STATUS },
+    { "user_id", USER },
+    { "user", USER },
+    { "artifact_uri", ARTIFACTS },
+    { "experiment", EXPERIMENT },
+    { "experiment_name", EXPERIMENT },
+    { "experiment_id", EXPERIMENT_ID },
+    { "host", HOST },
+    { "damage", DAMAGE },
+    { "start_time", START },
+    { "created", START },
+    { "Created", START },
+    { "end_time", END },
+    { "duration", DURATION },
+    { "attempts", ATTEMPTS },
+};
+/* clang-format on */
+
+struct parser {
+    struct lexer lex;
+    struct arena *mem;
+    int depth;
+    struct err *e;
+};
+
+enum { DEPTH_MAX = 200 };
+
+static int advance(struct parser *p)
+{
+    return filter_lex(&p->lex, p->e);
+}
+
+static int wrong(const struct parser *p, const char *what)
+{
+    return filter_wrong(&p->lex, p->e, what);
+}
+
+static bool at_word(const struct parser *p, const char *word)
+{
+    return filter_is_word(&p->lex.token, word);
+}
+
+/* What a function looks at is a metric, with its entity or without. */
+static int read_measured(struct parser *p, struct clause *c, size_t measure)
+{
+    c->entity = METRICS;
+    c->measure = (enum measure)measure;
+    if (advance(p) < 0 || advance(p) < 0)
+        return -1;
+    if (p->lex.token.kind != TOKEN_NAME && p->lex.token.kind != TOKEN_STRING)
+        return wrong(p, "a metric is expected");
+    c->key = p->lex.token.text;
+    if (p->lex.token.entity && (strcmp(p->lex.token.entity, "metrics") == 0 ||
+                                strcmp(p->lex.token.entity, "metric") == 0))
+        c->key = p->lex.token.key;
+    if (advance(p) < 0)
+        return -1;
+    return p->lex.token.kind == TOKEN_CLOSE ? advance(p)
+                                            : wrong(p, "\")\" is expected");
+}
+
+/* After a function's name a parenthesis stands at once. */
+static bool is_measure(const struct parser *p, size_t *measure)
+{
+    const struct token *t = &p->lex.token;
+    const char *after = p->lex.text + p->lex.at;
+
+    if (t->kind != TOKEN_NAME || t->entity || after[strspn(after, " ")] != '(')
+        return false;
+    for (*measure = LAST; *measure <= COUNT; ++*measure)
+        if (strcasecmp(t->text, measures[*measure]) == 0)
+            return true;
+    return false;
+}
+
+static int read_attribute(struct parser *p, struct clause *c)
+{
+    struct buf known = BUF_INIT;
+
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
+        if (strcmp(attributes[i].word, c->key) == 0) {
+            c->attribute = attributes[i].attribute;
+            buf_clear(&known);
+            return 0;
+        }
+        if (islower((unsigned char)attributes[i].word[0]) &&
+            !strchr(attributes[i].word, ' '))
+            buf_printf(&known, "%s%s", known.len ? ", " : "",
+                       attributes[i].word);
+    }
+    err_set(p->e, ERR_USAGE,
+            "filter: there is no attribute %s; a metric is metrics.%s, a "
+            "parameter params.%s; attributes are %s",
+            c->key, c->key, c->key, known.s);
+    buf_clear(&known);
+    return -1;
+}
+
+/* What the clause looks at. */
+static int read_what(struct parser *p, struct clause *c)
+{
+    const struct token t = p->lex.token;
+    size_t i;
+
+    if (is_measure(p, &i))
+        return read_measured(p, c, i);
+    if (t.kind != TOKEN_NAME)
+        return wrong(p, "a name as metrics.loss is expected");
+    c->key = t.key;
+    c->entity = ATTRIBUTES;
+    if (t.entity) {
+        for (i = 0; i < sizeof entities / sizeof entities[0]; i++)
+            if (strcmp(entities[i].word, t.entity) == 0)
+                break;
+        if (i == sizeof entities / sizeof entities[0])
+            return err_set(p->e, ERR_USAGE,
+                           "filter: %s is none of metrics, "
+                           "params, tags, datasets, attributes: %s",
+                           t.entity, t.text);
+        c->entity = entities[i].entity;
+    }
+    if (c->entity == ATTRIBUTES && read_attribute(p, c) < 0)
+        return -1;
+    if (c->entity == DATASETS && strcmp(c->key, "name") != 0 &&
+        strcmp(c->key, "digest") != 0 && strcmp(c->key, "context") != 0)
+        return wrong(p, "a dataset has name, digest and context,");
+    return advance(p);
+}
+
+static bool takes_numbers(const struct clause *c)
+{
+    return c->entity == METRICS ||
+           (c->entity == ATTRIBUTES && c->attribute >= START);
+}
+
+static int read_value(struct parser *p, struct clause *c, struct value *v)
+{
+    const struct token *t = &p->lex.token;
+
+    if (t->kind != TOKEN_NAME && t->kind != TOKEN_STRING)
+        return wrong(p, "a value is expected");
+    *v = (struct value){ .text = t->text };
+    if (t->kind == TOKEN_NAME) {
+        v->is_number = num_real(t->text, &v->number) ||
+                       (c->entity == ATTRIBUTES && c->attribute == DURATION &&
+                        num_secs(t->text, &v->number));
+        if (v->is_number && t->text[strlen(t->text) - 1] == '%')
+            v->is_number = false;
+    }
+    if (takes_numbers(c) && !v->is_number)
+        return wrong(p, "a number, without quotes, is expected");
+    return advance(p);
+}
+
+static int read_list(struct parser *p, struct clause *c)
+{
+    size_t room = 0;
+
+    if (p->lex.token.kind != TOKEN_OPEN)
+        return wrong(p, "\"(\" is expected");
+    if (advance(p) < 0)
+        return -1;
+    while (p->lex.token.kind != TOKEN_CLOSE) {
+        if (c->n_values == room) {
+            struct value *more;
+
+            room = room ? room * 2 : 8;
+            more = arena_alloc(p->mem, room * sizeof *more);
+            if (c->n_values)
+                memcpy(more, c->value, c->n_values * sizeof *more);
+            c->value = more;
+        }
+        if (read_value(p, c, &c->value[c->n_values++]) < 0)
+            return -1;
+        if (p->lex.token.kind == TOKEN_COMMA) {
+            if (advance(p) < 0)
+                return -1;
+        } else if (p->lex.token.kind != TOKEN_CLOSE) {
+            return wrong(p, "\",\" or \")\" is expected");
+        }
+    }
+    if (c->n_values == 0)
+        return wrong(p, "a list needs a value");
+    return advance(p);
+}
+
+static int read_is(struct parser *p, struct clause *c)
+{
+    c->test = IS_NULL;
+    if (advance(p) < 0)
+        return -1;
+    if (at_word(p, "not")) {
+        c->negated = true;
+        if (advance(p) < 0)
+            return -1;
+    }
+    return at_word(p, "null") ? advance(p) : wrong(p, "\"null\" is expected");
+}
+
+static int read_compare(struct parser *p, struct clause *c)
+{
+    static const struct {
+        const char *sign;
+        enum order order;
+    } orders[] = { { "=", EQ }, { "==", EQ }, { "!=", NE }, { "<>", NE },
+                   { "<", LT }, { "<=", LE }, { ">", GT },  { ">=", GE } };
+
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
+        if (strcmp(orders[i].sign, p->lex.token.text) == 0)
+            c->order = orders[i].order;
+    c->test = COMPARE;
+    c->value = arena_alloc(p->mem, sizeof *c->value);
+    c->n_values = 1;
+    if (advance(p) < 0)
+        return -1;
+    return read_value(p, c, c->value);
+}
+
+static int read_like(struct parser *p, struct clause *c)
+{
+    c->test = at_word(p, "like") ? LIKE : ILIKE;
+    if (takes_numbers(c))
+        return wrong(p, "a number has no pattern");
+    if (advance(p) < 0)
+        return -1;
+    if (p->lex.token.kind != TOKEN_STRING)
+        return wrong(p, "a pattern in quotes is expected");
+    c->value = arena_alloc(p->mem, sizeof *c->value);
+    c->n_values = 1;
+    return read_value(p, c, c->value);
+}
+
+static struct node *new_node(struct parser *p, enum node_kind kind,
+                             struct node *left, struct node *right)
+{
+    struct node *n = arena_alloc(p->mem, sizeof *n);
+
+    n->kind = kind;
+    n->left = left;
+    n->right = right;
+    return n;
+}
+
+static int read_clause(struct parser *p, struct node **out)
+{
+    struct node *n = new_node(p, CLAUSE, NULL, NULL);
+    struct clause *c = &n->clause;
+
+    *out = n;
+    if (read_what(p, c) < 0)
+        return -1;
+    if (p->lex.token.kind == TOKEN_COMPARE)
+        return read_compare(p, c);
+    if (at_word(p, "is"))
+        return read_is(p, c);
+    if (at_word(p, "not")) {
+        c->negated = true;
+        if (advance(p) < 0)
+            return -1;
+    }
+    if (at_word(p, "in")) {
+        c->test = IN;
+        return advance(p) < 0 ? -1 : read_list(p, c);
+    }
+    if (at_word(p, "like") || at_word(p, "ilike"))
+        return read_like(p, c);
+    return wrong(p, "one of = != < <= > >= in like ilike is expected");
+}
+
+static int read_or(struct parser *p, struct node **out);
+
+static int read_factor(struct parser *p, struct node **out)
+{
+    int ret;
+
+    if (++p->depth > DEPTH_MAX)
+        return wrong(p, "too deep");
+    if (at_word(p, "not")) {
+        *out = new_node(p, NOT, NULL, NULL);
+        ret = advance(p) < 0 ? -1 : read_factor(p, &(*out)->left);
+    } else if (p->lex.token.kind == TOKEN_OPEN) {
+        ret = advance(p) < 0 ? -1 : read_or(p, out);
+        if (ret == 0)
+            ret = p->lex.token.kind == TOKEN_CLOSE
+                      ? advance(p)
+                      : wrong(p, "\")\" is expected");
+    } else {
+        ret = read_clause(p, out);
+    }
+    p->depth--;
+    return ret;
+}
+
+/* MLflow lets an "and" with nothing before or after it pass. */
+static int read_and(struct parser *p, struct node **out)
+{
+    if (at_word(p, "and") && advance(p) < 0)
+        return -1;
+    if (read_factor(p, out) < 0)
+        return -1;
+    while (at_word(p, "and")) {
+        struct node *right;
+
+        if (advance(p) < 0)
+            return -1;
+        if (p->lex.token.kind == TOKEN_END)
+            return 0;
+        if (read_factor(p, &right) < 0)
+            return -1;
+        *out = new_node(p, AND, *out, right);
+    }
+    return 0;
+}
+
+static int read_or(struct parser *p, struct node **out)
+{
+    if (read_and(p, out) < 0)
+        return -1;
+    while (at_word(p, "or")) {
+        struct node *right;
+
+        if (advance(p) < 0 || read_and(p, &right) < 0)
+            return -1;
+        *out = new_node(p, OR, *out, right);
+    }
+    return 0;
+}
+
+struct filter *filter_parse(const char *text, struct err *e)
+{
+    struct filter *f = xcalloc(1, sizeof *f);
+    struct parser p = { .mem = &f->mem, .e = e };
+    int ret;
+
+    p.lex =
+        (struct lexer){ .text = arena_strdup(&f->mem, text), .mem = &f->mem };
+    if (*text == '\0')
+        return f;
+    ret = advance(&p);
+    if (ret == 0)
+        ret = read_or(&p, &f->root);
+    if (ret == 0 && p.lex.token.kind != TOKEN_END)
+        ret = wrong(&p, "\"and\" or \"or\" is expected");
+    if (ret == 0)
+        return f;
+    filter_free(f);
+    return NULL;
+}
+
+void filter_free(struct filter *f)
+{
+    if (!f)
+        return;
+    arena_clear(&f->mem);
+    free(f);
+}
