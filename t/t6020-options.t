@@ -87,6 +87,10 @@ gplot loss run1 --watch --every 10ms >out 2>err
 status $? 0 "--watch ends when the run has ended"
 like out "━━ train" "and has drawn it"
 
+gplot loss run1 --title "My words" >out 2>err
+like out "^My words" "--title is the title"
+unlike out "^Loss" "instead of ours"
+
 # What is out of the ordinary.
 gplot loss spike >out
 like out "1 point above .* cut off, up to 90[0-9].*step 1234" \

@@ -167,12 +167,11 @@ static int draw(build_fn *build, int argc, char **argv, struct err *e)
         if (screen)
             printf("\033[H\033[2J");
         if (look_once(build, argc, argv, &going, e) < 0) {
-            if (e->kind != ERR_MISSING)
+            if (e->kind != ERR_MISSING || !going)
                 return -1;
-            /* what is not there yet may come */
+            /* of a run that goes on, what is not there yet may come */
             log_warn("%s", e->text);
             *e = (struct err)ERR_INIT;
-            going = true;
         }
         fflush(stdout);
         if (going)

@@ -315,6 +315,10 @@ int output_figure(struct figure *f, const struct table *summary,
     struct buf b = BUF_INIT;
     int ret = 0;
 
+    if (r->title && f->n_panels == 1) {
+        f->panel[0]->title = f->title;  /* NULL for an empty one */
+        f->title = NULL;
+    }
     if (r->data) {
         figure_data(f, &b);
         fwrite(b.s, 1, b.len, stdout);
