@@ -262,21 +262,74 @@ static int64_t panel_row(const struct block *b, int64_t panel)
     return gemm_panel(b->rows, panel, b->panels);
 }
 
-static void pack_panel(const struct block *b, int64_t panel)
-{
-    const struct gemm *g = b->g;
-    const int64_t row = panel_row(b, panel);
+/*
+ * Where k runs along the rows of memory (both sides of y = x w'), a piece of
+ * packing is a panel.  Where it runs across them (both of dw = dy' x), a piece
+ * is some rows, which are read from end to end into all panels: a panel alone
+ * would take a few numbers of each row, and wait for each.
+ */
+enum { PIECE_ROWS = 16 };
 
-    gemm_pack_a(b->a + row * b->K, &g->a, b->row + row,
-                panel_row(b, panel + 1) - row, b->from, b->K);
+static int64_t pieces(int64_t along, int64_t panels, int64_t K)
+{
+    return along == 1 ? panels : ceil_div(K, PIECE_ROWS);
 }
 
-static void pack_cols(const struct block *b, int64_t piece)
+VEC_FN void copy_run(enum dtype type, float *out, const void *data, int64_t at,
+                     int64_t n)
 {
-    const int64_t col = piece * GEMM_NR;
+    for (int64_t i = 0; i < n; i += VW)
+        vf_give(out, DT_F32, i, vf_take(data, type, at + i, n - i), n - i);
+}
 
-    gemm_pack_b(b->b + col * b->K, &b->g->b, b->col + col,
-                min64(GEMM_NR, b->cols - col), b->from, b->K);
+static void pack_a(const struct block *b, int64_t piece)
+{
+    const struct view *v = &b->g->a;
+    const int64_t end = min64((piece + 1) * PIECE_ROWS, b->K);
+
+    if (v->right == 1) {
+        const int64_t row = panel_row(b, piece);
+
+        gemm_pack_a(b->a + row * b->K, v, b->row + row,
+                    panel_row(b, piece + 1) - row, b->from, b->K);
+        return;
+    }
+    for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
+        const int64_t at = b->row + (b->from + k) * v->right;
+
+        for (int64_t p = 0; p < b->panels; p++) {
+            const int64_t row = panel_row(b, p), n = panel_row(b, p + 1) - row;
+
+            VEC_BY_TYPE(v->type, copy_run, b->a + row * b->K + k * n, v->data,
+                        at + row, n);
+        }
+    }
+}
+
+static void pack_b(const struct block *b, int64_t piece)
+{
+    const struct view *v = &b->g->b;
+    const int64_t end = min64((piece + 1) * PIECE_ROWS, b->K);
+
+    if (v->down == 1) {
+        const int64_t col = piece * GEMM_NR;
+
+        gemm_pack_b(b->b + col * b->K, v, b->col + col,
+                    min64(GEMM_NR, b->cols - col), b->from, b->K);
+        return;
+    }
+    for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
+        const int64_t at = b->col + (b->from + k) * v->down;
+
+        for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
+            const int64_t n = min64(GEMM_NR, b->cols - col);
+            float *out = b->b + col * b->K + k * GEMM_NR;
+
+            VEC_BY_TYPE(v->type, copy_run, out, v->data, at + col, n);
+            for (int64_t i = n; i < GEMM_NR; i++)
+                out[i] = 0.0f;
+        }
+    }
 }
 
 /* c(n) += bias(col + n) */
@@ -352,18 +405,20 @@ struct team {
     atomic_llong pack, multiply;
 };
 
-static void run_block(const struct block *b, struct team *team, bool pack_a)
+static void run_block(const struct block *b, struct team *team, bool new_a)
 {
-    const int64_t a_pieces = pack_a ? b->panels : 0;
-    const int64_t b_pieces = ceil_div(b->cols, GEMM_NR);
+    const struct gemm *g = b->g;
+    const int64_t a_pieces = new_a ? pieces(g->a.right, b->panels, b->K) : 0;
+    const int64_t b_pieces =
+        pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
     const int64_t tasks = b->panels * ceil_div(b->cols, GEMM_GROUP);
     int64_t i;
 
     while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
         if (i < a_pieces)
-            pack_panel(b, i);
+            pack_a(b, i);
         else
-            pack_cols(b, i - a_pieces);
+            pack_b(b, i - a_pieces);
     }
 #pragma omp barrier
 #pragma omp master
