@@ -33,11 +33,6 @@ static bool compare_numbers(enum order order, double a, double b)
     return in_order(order, (a > b) - (a < b));
 }
 
-static int lower(char c)
-{
-    return tolower((unsigned char)c);
-}
-
 /* MLflow's LIKE: % is any run of characters, _ one, and nothing escapes. */
 static bool like(const char *s, const char *pattern, bool fold)
 {
