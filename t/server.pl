@@ -48,6 +48,7 @@ sub fault { my ($line) = @_;
 # ---- W&B ----
 
 sub bucket { my ($r) = @_;
+    my $config = eval { $json->decode($r->{config}) } // {};
     return { id => "id-$r->{name}", name => $r->{name},
         displayName => $r->{displayName}, sweepName => undef,
         project => { name => $r->{project}, entity => { name => 'team' } },
@@ -56,8 +57,10 @@ sub bucket { my ($r) = @_;
         logLineCount => scalar @{$r->{'output.log'}},
         historyTail => $json->encode([ @{$r->{'wandb-history.jsonl'}}
             ? $r->{'wandb-history.jsonl'}[-1] : () ]),
-        eventsTail => '[]', summaryMetrics => '{}', config => $r->{config},
-        tags => [], notes => undef, wandbConfig => '{"t":{}}' };
+        eventsTail => '[]', summaryMetrics =>
+            $r->{'wandb-summary.json'}[0] // '{}', config => $r->{config},
+        tags => [], notes => undef, wandbConfig => $json->encode({
+            t => $config->{_wandb}{value}{t} }) };
 }
 
 sub graphql { my ($q) = @_;

@@ -4,7 +4,7 @@ n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 unset GTRACK_ROOT NO_COLOR CLICOLOR_FORCE COLUMNS
-export LC_ALL=C.UTF-8 GT_CLOCK_MS=1700000000000
+export LC_ALL=C.UTF-8 GT_CLOCK_MS=1700000000000 HOME="$dir"
 ok() {          # ok NAME: was the command before it right?
     r=$?
     n=$((n + 1))
