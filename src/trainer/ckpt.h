@@ -50,7 +50,8 @@ int ckpt_rollback(struct ckpt *, struct job *, struct report *, struct err *);
 /* The newest in a folder that verifies: a path the caller frees, or NULL. */
 char *ckpt_newest(const char *folder);
 /* What `word` means: a checkpoint, a folder of them, a run (by name or id), or
- * "auto".  ERR_MISSING if there is none. */
+ * "auto", the newest of this experiment and name, for which NULL without an
+ * error says that there is none yet.  A NULL word is the newest of all. */
 char *ckpt_find(const struct settings *, const char *word, struct err *);
 /* Are the files what state.json says? */
 int ckpt_verify(const char *path, struct err *);

@@ -26,9 +26,9 @@ static char *of_run(const struct run_info *run)
     return found;
 }
 
-/* The newest run of the experiment, and of the name if one is given, that has
- * a checkpoint. */
-static char *automatic(const struct settings *s, struct err *e)
+/* The newest run that has a checkpoint: any, or one of the experiment and, if
+ * it is given, of the name. */
+static char *automatic(const struct settings *s, bool any, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct err none = ERR_INIT;
@@ -46,8 +46,8 @@ static char *automatic(const struct settings *s, struct err *e)
     for (size_t i = runs.n; i-- > 0 && !found;) {
         const struct run_info *run = &runs.run[i];
 
-        if (strcmp(run->experiment, s->run.experiment) == 0 &&
-            (!*s->run.name || strcmp(run->name, s->run.name) == 0))
+        if (any || (strcmp(run->experiment, s->run.experiment) == 0 &&
+                    (!*s->run.name || strcmp(run->name, s->run.name) == 0)))
             found = of_run(run);
     }
     runs_free(&runs);
@@ -76,8 +76,8 @@ char *ckpt_find(const struct settings *s, const char *word, struct err *e)
 {
     char *found;
 
-    if (strcmp(word, "auto") == 0)
-        return automatic(s, e);
+    if (!word || strcmp(word, "auto") == 0)
+        return automatic(s, !word, e);
     if (!path_is_folder(word))
         return by_name(s, word, e);
     if (!is_checkpoint(word)) {

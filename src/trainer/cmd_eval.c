@@ -37,8 +37,6 @@ static int put_long(struct settings *s, const char *key, int64_t value,
 {
     char text[32];
 
-    if (value == 0)
-        return 0;
     snprintf(text, sizeof text, "%lld", (long long)value);
     return conf_put(&s->conf, key, text, "the command line", e);
 }
@@ -50,7 +48,8 @@ static int loss(struct job *j, struct table *t, struct err *e)
 
     if ((data && conf_put(&s->conf, "data.val", data, "--data", e) < 0) ||
         put_long(s, "eval.sequences", sequences, e) < 0 ||
-        put_long(s, "eval.stride", stride, e) < 0)
+        (stride && put_long(s, "eval.stride", stride, e) < 0) ||
+        conf_put(&s->conf, "eval.random", "no", "here", e) < 0)
         return -1;
     if (!*s->data.val)
         return err_set(e, ERR_USAGE, "which data? give --data GLOB");

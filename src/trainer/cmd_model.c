@@ -16,7 +16,7 @@ static char *find(const struct model_word *w, struct err *e)
 
     if (settings_load(&s, NULL, NULL, 0, e) == 0 &&
         (!w->root || conf_put(&s.conf, "run.root", w->root, "--root", e) == 0))
-        path = ckpt_find(&s, w->word ? w->word : "auto", e);
+        path = ckpt_find(&s, w->word, e);
     if (!path && e->kind == ERR_NONE)
         err_set(e, ERR_MISSING, "no run in %s has a checkpoint", s.run.root);
     settings_clear(&s);
