@@ -49,6 +49,7 @@ struct job {
     const struct request *r;
     struct table *summary;
     bool lines_named;        /* more than one line: say which */
+    bool validates;          /* there is a validation line */
     const struct kind *kind; /* NULL for metrics by name */
 };
 
@@ -60,8 +61,8 @@ struct part {
     enum style style;
     int slot, dash;
     bool right;
-    bool planned; /* not to be smoothed */
-    bool marked;  /* --mark is for the first line only */
+    bool planned;   /* not to be smoothed */
+    unsigned marks; /* of --mark, those that this line shows */
 };
 
 static const char *label_of(struct job *j, const struct part *part, int attempt)
@@ -122,9 +123,8 @@ static void draw(struct job *j, const struct part *part, struct history *h,
     } else {
         new_curve(j, part, h, label);
     }
-    if (part->marked)
-        mark_wanted(j->f, j->p, j->r, &j->cast->run[part->run], part->key, h,
-                    part->slot);
+    mark_wanted(j->f, j->p, j->r->marks & part->marks, j->r->attempts,
+                &j->cast->run[part->run], part->key, h, part->slot);
 }
 
 static int draw_attempts(struct job *j, struct part *part, struct err *e)
@@ -161,7 +161,7 @@ static int draw_part(struct job *j, struct part *part, struct err *e)
 
     if (j->r->stitch && j->cast->n > 1) {
         ret = history_stitch(&h, run, j->cast->n, part->names, j->r, e);
-        for (size_t i = 1; i < j->cast->n && ret == 0 && part->marked; i++)
+        for (size_t i = 1; i < j->cast->n && ret == 0 && part->marks; i++)
             mark_seam(j->f, j->p, &j->cast->run[i], part->names, &h);
     } else {
         ret = history_load(&h, run, part->key, j->r, e);
@@ -253,6 +253,17 @@ static int colour_of(const struct job *j, size_t run, int line, int rank,
            step / PALETTE_COLOURS * PALETTE_COLOURS;
 }
 
+/* What happened is marked on the first line; the best is that of validation,
+ * where there is one. */
+static unsigned marks_of(const struct job *j, const struct kind_line *l,
+                         int index)
+{
+    const bool best =
+        j->validates ? strcmp(l->label, "validation") == 0 : index == 0;
+
+    return (index == 0 ? ~(unsigned)SHOW_BEST : 0) | (best ? SHOW_BEST : 0);
+}
+
 static int draw_line(struct job *j, const struct kind_line *l, int index,
                      struct err *e)
 {
@@ -273,7 +284,7 @@ static int draw_line(struct job *j, const struct kind_line *l, int index,
                                  .names = l->names,
                                  .style = l->style,
                                  .planned = j->kind && j->kind->planned,
-                                 .marked = index == 0 && k == 0 };
+                                 .marks = k == 0 ? marks_of(j, l, index) : 0 };
 
             if (n > 1) {
                 part.line =
@@ -384,6 +395,8 @@ int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
         for (size_t n = 0; n < cast->n; n++)
             any = any || history_find(&cast->run[n], k->line[i].names);
         found += any;
+        j.validates =
+            j.validates || (any && strcmp(k->line[i].label, "validation") == 0);
     }
     if (found == 0)
         return none_found(k, cast, e);
@@ -446,7 +459,7 @@ static int draw_metric(struct job *j, const char *key, int index, struct err *e)
                              .names = names,
                              .style = STYLE_LINE,
                              .planned = k && k->planned,
-                             .marked = index == 0 };
+                             .marks = index == 0 ? ~0U : 0 };
 
         if (!m)
             continue;

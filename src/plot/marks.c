@@ -121,15 +121,14 @@ static void checkpoints(struct figure *f, struct panel *p,
     free(folder);
 }
 
-static void best(struct figure *f, struct panel *p, const struct run_info *run,
-                 const char *key, const struct history *h, int slot)
+static void best(struct figure *f, struct panel *p, const char *key,
+                 const struct history *h, int slot)
 {
     const bool high = kind_high_is_good(key);
     size_t at = h->n;
     char value[32];
     struct mark *m;
 
-    (void)run;
     for (size_t i = 0; i < h->n; i++)
         if (isfinite(h->y[i]) &&
             (at == h->n || (high ? h->y[i] > h->y[at] : h->y[i] < h->y[at])))
@@ -203,18 +202,18 @@ static void evals(struct figure *f, struct panel *p, const struct run_info *run,
     series_free(&s);
 }
 
-void mark_wanted(struct figure *f, struct panel *p, const struct request *r,
-                 const struct run_info *run, const char *key,
+void mark_wanted(struct figure *f, struct panel *p, unsigned marks,
+                 bool attempts, const struct run_info *run, const char *key,
                  const struct history *h, int slot)
 {
-    if (r->marks & SHOW_RESUME && !r->attempts)
+    if (marks & SHOW_RESUME && !attempts)
         resumes(f, p, run, key, h);
-    if (r->marks & SHOW_CHECKPOINT)
+    if (marks & SHOW_CHECKPOINT)
         checkpoints(f, p, run, h);
-    if (r->marks & SHOW_EVAL)
+    if (marks & SHOW_EVAL)
         evals(f, p, run, h);
-    if (r->marks & SHOW_SPIKE)
+    if (marks & SHOW_SPIKE)
         spikes(f, p, h, slot);
-    if (r->marks & SHOW_BEST)
-        best(f, p, run, key, h, slot);
+    if (marks & SHOW_BEST)
+        best(f, p, key, h, slot);
 }

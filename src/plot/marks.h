@@ -12,7 +12,7 @@
  */
 void mark_bad(struct figure *, struct panel *, const struct history *,
               int slot);
-void mark_wanted(struct figure *, struct panel *, const struct request *,
+void mark_wanted(struct figure *, struct panel *, unsigned marks, bool attempts,
                  const struct run_info *, const char *key,
                  const struct history *, int slot);
 /* Where a stitched run takes over. */

@@ -191,7 +191,7 @@ static void draw_mark(const struct window *w, const struct panel *p,
     if (!(x >= 0 && x <= 1))
         return;
     if (m->type == MARK_AT_X) {
-        for (int i = 0; i < w->h; i++) {
+        for (int i = 0; i < (m->small ? 1 : w->h); i++) {
             struct cell *c = at(w->s, col, w->y + i);
 
             if (c && !c->code && !c->dots)
