@@ -4,6 +4,7 @@
 #include "config.h"
 #include "data/corpus.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -451,6 +452,70 @@ static void cuts(void)
        "the last occurrence");
 }
 
+/* Four threads that ask: each block goes to one of them, and none is lost. */
+enum { ASKING = 4, LINES = 200000 };
+
+struct asking {
+    pthread_t thread;
+    struct corpus *corpus;
+    int64_t documents, sum, text;
+};
+
+static void *ask(void *arg)
+{
+    struct asking *a = arg;
+    struct err e = ERR_INIT;
+    struct block *b;
+
+    while (corpus_next(a->corpus, &b, &e) > 0) {
+        for (size_t i = 0; i < b->n; i++) {
+            a->sum += strtol(b->doc[i].text, NULL, 10);
+            a->text += (int64_t)b->doc[i].len;
+        }
+        a->documents += (int64_t)b->n;
+        corpus_done(a->corpus, b);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    struct asking asking[ASKING] = { { 0 } }, all = { 0 };
+    char *path = in_folder("many.jsonl");
+    const struct corpus_conf c = { .path = &path, .n = 1 };
+    struct buf text = BUF_INIT;
+    struct corpus *corpus;
+    struct corpus_stats stats;
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&text, "{\"text\": \"%d bottles\\n\"}\n", i);
+    put("many.jsonl", text.s, text.len);
+    ok(corpus_open(&corpus, &c, &e) == 0, "many lines");
+    for (int i = 0; i < ASKING; i++) {
+        asking[i].corpus = corpus;
+        pthread_create(&asking[i].thread, NULL, ask, &asking[i]);
+    }
+    for (int i = 0; i < ASKING; i++) {
+        pthread_join(asking[i].thread, NULL);
+        all.documents += asking[i].documents;
+        all.sum += asking[i].sum;
+        all.text += asking[i].text;
+    }
+    corpus_stats(corpus, &stats);
+    ok(all.documents == LINES &&
+           all.sum == (int64_t)LINES * (LINES - 1) / 2,
+       "each line goes to one thread");
+    ok(stats.documents == LINES && stats.text == all.text, "and is counted");
+    corpus_close(corpus);
+
+    ok(corpus_open(&corpus, &c, &e) == 0, "once more");
+    corpus_close(corpus);
+    ok(true, "closed before the end, nothing hangs");
+    buf_clear(&text);
+    free(path);
+}
+
 /* About as many documents as asked fall into a share, always the same. */
 static void shares(void)
 {
@@ -483,6 +548,7 @@ int main(void)
     json();
     cuts();
     shares();
+    threads();
     path_remove(folder, &e);
     return done_testing();
 }

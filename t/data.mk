@@ -14,6 +14,8 @@ t_shard_t_LDADD = $(DATA_LIBS)
 dist_check_SCRIPTS += %D%/t3010-gather.t
 dist_check_SCRIPTS += %D%/t3020-fetch.t
 dist_check_SCRIPTS += %D%/t3030-care.t %D%/t3040-parquet.t
+dist_check_SCRIPTS += %D%/t9040-data.t
+peer_scripts += %D%/t9040-data.t
 EXTRA_DIST += %D%/httpd.pl
 
 # Fuzzing, by clang's libFuzzer: without limit, or FUZZ_SECONDS for each target.
