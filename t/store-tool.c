@@ -8,6 +8,8 @@
  *        store-tool run ROOT             write points until killed, as fast
  *                                        as can be
  *        store-tool resume ROOT STEPS    go on with the latest run
+ *        store-tool capture ROOT         a run with all that is recorded by
+ *                                        itself; prints its folder
  *        store-tool check ROOT           complain of all that MLflow would;
  *                                        prints runs, points and attempts
  *        store-tool watch ROOT PID       check again and again until PID ends
@@ -107,6 +109,19 @@ static int forever(const char *root, struct err *e)
     }
 }
 
+static int capture(const char *root, struct err *e)
+{
+    struct run_conf c = { .root = root, .command = "prog --lr 1e-3",
+                          .gpus = 2 };
+    struct run *run;
+
+    if (run_begin(&run, &c, e) < 0)
+        return -1;
+    run_reason(run, "of its own will");
+    printf("%s\n", run_folder(run));
+    return run_end(run, RUN_FAILED, e);
+}
+
 static int check(const char *root, bool print, struct err *e)
 {
     struct runs runs;
@@ -163,6 +178,8 @@ int main(int argc, char **argv)
         ret = start(argv[2], argv[3], &e);
     else if (strcmp(what, "run") == 0 && argc == 3)
         ret = forever(argv[2], &e);
+    else if (strcmp(what, "capture") == 0 && argc == 3)
+        ret = capture(argv[2], &e);
     else if (strcmp(what, "check") == 0 && argc == 3)
         ret = check(argv[2], true, &e);
     else if (strcmp(what, "watch") == 0 && argc == 4)

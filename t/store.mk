@@ -12,7 +12,8 @@ t_index_t_SOURCES = %D%/index.c %D%/tap.h
 t_index_t_LDADD = $(STORE_LIBS)
 t_store_tool_SOURCES = %D%/store-tool.c
 t_store_tool_LDADD = $(STORE_LIBS)
-dist_check_SCRIPTS += %D%/t2001-torture.t %D%/t2002-library.t %D%/t9001-mlflow.t
+dist_check_SCRIPTS += %D%/t2001-torture.t %D%/t2002-library.t %D%/t2003-capture.t \
+	%D%/t9001-mlflow.t
 t_crash_t_SOURCES = %D%/crash.c %D%/tap.h
 t_crash_t_LDADD = $(STORE_LIBS)
 EXTRA_DIST += %D%/fuzz/attempt.c %D%/fuzz/filter.c %D%/fuzz/metric.c \

@@ -307,6 +307,29 @@ static bool rewind_now(struct writer *w, const struct point *p)
     return !w->troubled;
 }
 
+/* Running out of memory must not end the training: the point stays where it
+ * is, and so do those behind it. */
+static bool keep_point(struct writer *w, const struct item *item)
+{
+    struct series_file *f = series_of(w, item->key);
+
+    if (f->n == f->room) {
+        const size_t room = f->room ? f->room * 2 : 64;
+        struct point *more = reallocarray(f->point, room, sizeof *more);
+        struct err e = ERR_INIT;
+
+        if (!more) {
+            err_sys(&e, "cannot keep more points of %s", f->path);
+            trouble(w, &e);
+            return false;
+        }
+        f->point = more;
+        f->room = room;
+    }
+    f->point[f->n++] = item->point;
+    return true;
+}
+
 /* Hand the items out to their series; returns the blocks that must wait. */
 static struct block *hand_out(struct writer *w, struct block *first)
 {
@@ -315,18 +338,13 @@ static struct block *hand_out(struct writer *w, struct block *first)
 
         for (int i = 0; i < first->n; i++) {
             const struct item *item = &first->item[i];
-            struct series_file *f;
 
-            if (item->key == QUEUE_REWIND) {
-                if (rewind_now(w, &item->point))
-                    continue;
-                first->n -= i;
-                memmove(first->item, item, (size_t)first->n * sizeof *item);
-                return first;
-            }
-            f = series_of(w, item->key);
-            GROW(f->point, f->n, f->room);
-            f->point[f->n++] = item->point;
+            if (item->key == QUEUE_REWIND ? rewind_now(w, &item->point)
+                                          : keep_point(w, item))
+                continue;
+            first->n -= i;
+            memmove(first->item, item, (size_t)first->n * sizeof *item);
+            return first;
         }
         queue_recycle(&w->queue, first);
         first = next;
