@@ -78,7 +78,8 @@ static void check_shape(const struct cudnn *api,
         n = sdpa_graph_offers(&g, device, offer, 8);
     if (getenv("FAKE_DRIVER"))
         chosen = compile(api, device, offer, n);
-    if (!ok(n > 0 && chosen >= 0, "%s, B=%d H=%d T=%d D=%d, %s, sm_%d: %d offers",
+    if (!ok(n > 0 && chosen >= 0,
+            "%s, B=%d H=%d T=%d D=%d, %s, sm_%d: %d offers",
             s->backward ? "backward" : "forward", (int)s->B, (int)s->H,
             (int)s->T, (int)s->D, s->bf16 ? "bf16" : "f16", capability, n))
         diag("%s", g.why);
