@@ -32,6 +32,10 @@ struct gnuplot_form {
     bool text;            /* characters: no thin lines, no fonts */
 };
 
+/* A figure for characters has a font of size 1, and this size a character. */
+#define TEXT_WIDTH  0.56
+#define TEXT_HEIGHT 1.3
+
 /* By name: png svg pdf eps tex tikz sixel dumb block; or NULL. */
 const struct gnuplot_form *gnuplot_form(const char *name);
 

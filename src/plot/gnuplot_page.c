@@ -24,7 +24,10 @@ static void terminal(struct program *p, const char *output)
         buf_str(p->b, " pdf input colortext linewidth 2 pointscale 0.75");
     else if (!t->tex)
         buf_str(p->b, " noenhanced");
-    if (t->pixels)
+    if (t->text) /* a character is so wide and high, in ems */
+        buf_printf(p->b, " size %.0f,%.0f", l->width / TEXT_WIDTH,
+                   l->height / TEXT_HEIGHT);
+    else if (t->pixels)
         buf_printf(p->b, " size %.0f,%.0f", l->width * t->scale,
                    l->height * t->scale);
     else

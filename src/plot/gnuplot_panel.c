@@ -221,7 +221,7 @@ static void axes(struct program *p, const struct panel *n,
         range(p, "y2", &n->y2);
         ticks(p, "y2", &n->y2, options);
     }
-    if (n->heat)
+    if (n->heat || p->form->text)
         buf_str(p->b, "unset grid\n");
     else
         buf_printf(p->b,
@@ -230,8 +230,13 @@ static void axes(struct program *p, const struct panel *n,
                    p->pal->grid);
     gnuplot_label(p, n->x.shown, (l->plot.x0 + l->plot.x1) / 2, l->x_label,
                   "center", 1, p->pal->text);
-    gnuplot_label(p, n->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
-                  "center rotate by 90", 1, p->pal->text);
+    if (p->form->text) /* characters cannot be turned */
+        gnuplot_label(p, n->y.shown, l->plot.x1,
+                      l->plot.y1 + layout_em_y(p->fig, 0.9), "right", 1,
+                      p->pal->text);
+    else
+        gnuplot_label(p, n->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
+                      "center rotate by 90", 1, p->pal->text);
     if (n->has_y2)
         gnuplot_label(p, n->y2.shown, l->y2_label,
                       (l->plot.y0 + l->plot.y1) / 2, "center rotate by 270", 1,
@@ -259,8 +264,9 @@ static void legend_entry(struct program *p, const struct curve *c, double x,
                    "set label '' at screen %.5f, screen %.5f point pt %d "
                    "ps 0.55 lc rgb '#%06X' front\n",
                    x + wide / 2, y, point_of(p, c), rgb);
-    gnuplot_label(p, c->label, x + wide + layout_em_x(p->fig, 0.5), y, "left",
-                  0.92, p->pal->text);
+    gnuplot_label(p, c->label,
+                  x + wide + layout_em_x(p->fig, p->form->text ? 1.2 : 0.5), y,
+                  "left", 0.92, p->pal->text);
 }
 
 /* Our own: gnuplot's key gives up where there is little room. */

@@ -206,9 +206,9 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     if (form->text) {
         term_size(&width, &height);
         f->look.font_size = 1;
-        f->look.width = width;
-        f->look.height = height - 4;
-    } else if (r->width <= 0) {
+        f->look.width = width * TEXT_WIDTH;
+        f->look.height = (height - 4) * TEXT_HEIGHT;
+    } else if (r->width <= 0 && f->n_panels == 1) {
         f->look.width = 540;
         f->look.height = 320;
     }

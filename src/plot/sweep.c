@@ -26,7 +26,6 @@ struct point {
     double *value;
     size_t n, room;
     double mean, lo, hi;
-    size_t run; /* one of its runs */
 };
 
 struct sweep {
@@ -100,7 +99,6 @@ static int gather(struct sweep *s, const struct runs *runs,
         }
         s->high = kind_high_is_good(key);
         p = find(s, x, y);
-        p->run = i;
         GROW(p->value, p->n, p->room);
         p->value[p->n++] = s->high ? m->max : m->min;
     }
