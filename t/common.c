@@ -40,6 +40,36 @@ static void numbers(void)
         { 1.2345678901234568e17, "1.2345678901234568e+17" },
         { (double)NAN, "nan" }, { (double)INFINITY, "inf" },
         { 1234.5, "1234.5" }, { 1e15, "1000000000000000.0" },
+        { 0x1p-44, "5.684341886080802e-14" },   /* a lopsided interval */
+        { 0x1p-1022, "2.2250738585072014e-308" },
+        { 1.7976931348623157e308, "1.7976931348623157e+308" },
+        { 9007199254740993.0, "9007199254740992.0" },
+        { (double)3.1415927f, "3.1415927410125732" },
+        { -1e-4, "-0.0001" }, { 100, "100.0" }, { 2e-323, "2e-323" },
+    };
+    static const struct {
+        const char *text, *rest;        /* rest NULL: no number */
+        double want;
+    } parses[] = {
+        { "0.1 5", " 5", 0.1 },
+        { "-1.5e3x", "x", -1500 },
+        { ".5", "", 0.5 },
+        { "5.", "", 5 },
+        { "1e", "e", 1 },
+        { "1e400", "", (double)INFINITY },
+        { "1e-400", "", 0 },
+        { "4.9e-324", "", 5e-324 },
+        { "2.2250738585072011e-308", "", 2.225073858507201e-308 },
+        { "9007199254740993", "", 9007199254740992.0 },
+        { "9007199254740992.999999999999999999999", "", 9007199254740992.0 },
+        { "123456789012345678901234567890", "", 1.2345678901234568e29 },
+        { "-Infinity,", ",", -(double)INFINITY },
+        { "inf", "", (double)INFINITY },
+        { "abc", NULL, 0 },
+        { "", NULL, 0 },
+        { "-", NULL, 0 },
+        { ".", NULL, 0 },
+        { "e5", NULL, 0 },
     };
     char text[NUM_TEXT];
     double x;
@@ -57,6 +87,14 @@ static void numbers(void)
         if (!ok(strcmp(text, reprs[i].want) == 0, "num_repr is %s",
                 reprs[i].want))
             diag("got %s", text);
+    }
+    for (size_t i = 0; i < sizeof parses / sizeof parses[0]; i++) {
+        const char *const s = parses[i].text, *const want = parses[i].rest;
+        const char *const rest = num_parse(s, s + strlen(s), &x);
+
+        ok(rest && want ? strcmp(rest, want) == 0 && x == parses[i].want
+                        : !rest && !want,
+           "num_parse(\"%s\")", s);
     }
     ok(num_secs("2h30m", &x) && x == 9000, "2h30m is 9000 s");
     ok(!num_secs("2h30", &x), "2h30 is not a time");
