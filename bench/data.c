@@ -5,8 +5,8 @@
  *        data gzip PATH...       inflate alone
  *        data loader GLOB [CONTEXT]
  *
- * Prints megabytes (10^6 bytes) a second; the best of five passes, so that the
- * files are in the page cache.
+ * Prints megabytes (10^6 bytes) of text, or million tokens, a second; the best
+ * of five passes, so that the files are in the page cache.
  */
 #include "config.h"
 #include "common/clock.h"
@@ -69,7 +69,7 @@ static double inflated(char **path, size_t n)
     return sum;
 }
 
-/* Bytes of tokens, 4 each, as a step gets them: x and y. */
+/* Tokens, each as x and as y, as a step gets them. */
 static double batches(char **path, size_t n, enum order order)
 {
     enum { BATCH = 32 };
@@ -93,7 +93,7 @@ static double batches(char **path, size_t n, enum order order)
     free(x);
     free(y);
     loader_close(l);
-    return 8 * (double)(w * conf.context);
+    return (double)(w * conf.context);
 }
 
 int main(int argc, char **argv)
@@ -120,7 +120,8 @@ int main(int argc, char **argv)
 
             best = rate > best ? rate : best;
         }
-        printf("%-24s %8.0f MB/s\n", loads ? orders[k] : what, best);
+        printf("%-24s %8.0f %s/s\n", loads ? orders[k] : what, best,
+               loads ? "Mtok" : "MB");
     }
     return 0;
 }

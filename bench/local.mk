@@ -12,7 +12,10 @@ bench_data_LDADD = $(DATA_LIBS)
 EXTRA_DIST += bench/bench-data
 bench-data: gdata bench/data
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/bench-data
-.PHONY: bench-data
+EXTRA_DIST += bench/bench-batches
+bench-batches: bench/data
+	$(AM_V_at)$(top_srcdir)/bench/bench-batches
+.PHONY: bench-data bench-batches
 
 # gplot beside matplotlib
 EXTRA_DIST += %D%/plot %D%/plot-peer.py
