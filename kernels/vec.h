@@ -323,7 +323,7 @@ VEC_FN void num_put(void *p, enum dtype type, int64_t i, float v)
 /* ---- functions ---------------------------------------------------------- */
 
 /*
- * e^x, relative error below 1.2e-7 (t/kernels.c measures it).  Below -87.33,
+ * e^x, relative error below 1.5e-7 (t/vec.c).  Below -87.33,
  * where a float would be subnormal, it is 0; above 88.72 infinity.
  *
  * x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a

@@ -9,3 +9,8 @@ t_kernels_same_t_SOURCES = %D%/kernels-same.c %D%/kernels.h \
 t_kernels_same_t_LDADD = $(KERNELS_LIBS)
 t_half_t_SOURCES = %D%/half.c %D%/tap.h
 t_half_t_LDADD = $(KERNELS_LIBS)
+
+check_PROGRAMS += t/vec.t
+test_programs += t/vec.t
+t_vec_t_SOURCES = %D%/vec.c %D%/tap.h
+t_vec_t_LDADD = $(COMMON_LIBS)
