@@ -3,6 +3,8 @@
  */
 #include "config.h"
 #include "common/buf.h"
+#include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "store/load.h"
 #include "store/run.h"
@@ -154,6 +156,92 @@ static void resume(void)
     runs_free(&runs);
 }
 
+static char *metric_file(const char *id, const char *key)
+{
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *word = xstrdup(id), *path = NULL;
+
+    if (runs_select(&runs, root, &word, 1, LOAD_NO_METRICS, &e) == 0)
+        path = xasprintf("%s/metrics/%s", runs.run[0].folder, key);
+    runs_free(&runs);
+    free(word);
+    return path;
+}
+
+/* No line crosses the end of a page, whatever its length; and each is as
+ * Python would print it, but for the zeros that widen one. */
+static void pages(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+    char *id = xstrdup(run_id(run)), *path, *next;
+    bool whole = true, same = true;
+    int64_t step = 0, wide = 0;
+
+    for (int i = 0; i < 6000; i++)
+        run_metric(run, "x", i * i * 7, i % 9 ? 1.0 / i : i);
+    end(run, RUN_FINISHED);
+    path = metric_file(id, "x");
+    ok(path && buf_read_file(&b, path, 1 << 24, &e) == 0 && b.len > 40 * 4096,
+       "a long file");
+    for (size_t at = 4096; at < b.len; at += 4096)
+        whole = whole && b.s[at - 1] == '\n';
+    ok(whole, "every page ends with a line");
+    for (char *line = b.s; *line; line = next, step++) {
+        char want[64], repr[NUM_TEXT];
+
+        next = strchr(line, '\n') + 1;
+        next[-1] = '\0';
+        num_repr(repr, step % 9 ? 1.0 / (double)step : (double)step);
+        snprintf(want, sizeof want, " %s %lld", repr,
+                 (long long)(step * step * 7));
+        same = same && strlen(line) > strlen(want) &&
+               strcmp(strchr(line, ' '), want) == 0;
+        wide += line[0] == '0';
+    }
+    ok(same && step == 6000, "every line is as it should be: %lld",
+       (long long)step);
+    ok(wide > 0 && wide < step / 50, "few are widened: %lld", (long long)wide);
+    buf_clear(&b);
+    free(path);
+    free(id);
+}
+
+/* What a writer that knew no better left: half a line. */
+static void torn(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *id = xstrdup(run_id(run)), *word = id, *path;
+    FILE *f;
+
+    run_metric(run, "loss", 1, 1.5);
+    end(run, RUN_FAILED);
+    path = metric_file(id, "loss");
+    f = fopen(path, "a");
+    fputs("1700000000000 0.2", f);
+    fclose(f);
+    ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
+           run_info_metric(&runs.run[0], "loss")->count == 1 &&
+           runs.run[0].damage && strstr(runs.run[0].damage, "torn"),
+       "half a line is no point, and is told: %s",
+       runs.n ? runs.run[0].damage : e.text);
+    runs_free(&runs);
+    run = begin("c4", id);
+    run_metric(run, "loss", 2, 2.5);
+    end(run, RUN_FINISHED);
+    ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
+           run_info_metric(&runs.run[0], "loss")->count == 2 &&
+           !runs.run[0].damage,
+       "the next writer repairs it");
+    runs_free(&runs);
+    free(path);
+    free(id);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/gtrack-store.XXXXXX";
@@ -164,6 +252,8 @@ int main(void)
     root = path_join(folder, "mlruns");
     write_and_read();
     resume();
+    pages();
+    torn();
     path_remove(folder, &e);
     free(root);
     return done_testing();
