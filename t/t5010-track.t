@@ -74,6 +74,15 @@ printf 'no value here\n' | gtrack log fourth 2>err >out
 grep -q 'no line had a value' err && g rm fourth
 ok "log says when nothing was read"
 
+echo step=1 y=1 | gtrack log again 2>err; echo step=2 y=2 | gtrack log again --resume 2>err
+printf 'step=2 y=7\nstep=3 y=8\n' | gtrack log again --resume 2>err
+g metrics again y --no-header && is out "1${tab}1.0
+2${tab}7.0
+3${tab}8.0"
+ok "a run that resumes from an earlier step has each step once"
+g metrics again y -A --long --no-header && test "$(wc -l <out)" = 4 && g rm again
+ok "and all points of all attempts on request"
+
 g ls --sort train/loss --no-header -c name
 is out "third
 second

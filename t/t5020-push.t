@@ -105,11 +105,20 @@ ok "a lost cursor doubles nothing"
 seq 51 60 | sed 's/.*/step=& loss=1/' | gtrack log one --resume 2>err
 push wandb && lines "$one" 60 && seen file_stream 2
 ok "a run that went on is topped up"
-seq 56 58 | sed 's/.*/step=& loss=2/' >tail.txt
 gtrack run log one loss=7 -s 30
 push wandb && lines "$one" 60 && test "$(state "$one" \
     '$r->{"wandb-history.jsonl"}[29] =~ /"loss":7/')" = 1
 ok "a point that came late changes its step"
+
+seq 41 45 | sed 's/.*/step=& loss=4/' | gtrack log one --resume 2>err
+push wandb && lines "$one" 45 && test "$(state "$one" \
+    '$r->{"wandb-history.jsonl"}[40] =~ /"loss":4/')" = 1
+ok "a run that was rewound is rewound there"
+seq 43 50 | sed 's/.*/step=& loss=5/' | gtrack log one --resume 2>err
+echo 'RewindRun errors' >srv/faults
+push wandb && lines "$one" 50 && test "$(state "$one" \
+    '$r->{"wandb-history.jsonl"}[42] =~ /"loss":5/')" = 1
+ok "or sent anew in its place, if the server cannot"
 
 # faults: each must be outlived, nothing lost, nothing doubled
 fault() {       # fault NAME LINE...

@@ -100,7 +100,6 @@ if has wandb; then
     timeout 120 "$python" - "$id" >out 2>err <<'P'
 import sys, wandb
 run = wandb.init(id=sys.argv[1], project="two", entity="team", resume="must")
-assert run.step == 4, run.step
 for i in range(3):
     run.log({"q": float(i)})
 run.finish()

@@ -38,14 +38,18 @@ static void put_values(struct run *run, const struct values *v, int64_t step)
     }
 }
 
-/* Lines until the end or a signal.  A line without a step is one step after
- * the line before. */
-static void read_lines(struct run *run, FILE *in, size_t *lines, size_t *values)
+/*
+ * Lines until the end or a signal.  A line without a step is one step after
+ * the line before.  A run that goes on from a step it had takes back what came
+ * after it.
+ */
+static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
+                       size_t *values)
 {
     struct values v = VALUES_INIT;
     char *line = NULL;
     size_t room = 0;
-    int64_t step = -1;
+    int64_t step = last;
 
     while (!sig_caught() && getline(&line, &room, in) >= 0) {
         ++*lines;
@@ -56,6 +60,9 @@ static void read_lines(struct run *run, FILE *in, size_t *lines, size_t *values)
         if (!values_line(&v, line))
             continue;
         step = v.step >= 0 ? v.step : step + 1;
+        if (step <= last)
+            run_rewind(run, step - 1);
+        last = -1;
         put_values(run, &v, step);
         *values += v.n;
     }
@@ -86,15 +93,23 @@ CMD(log)
                           .command = "gtrack log" };
     struct run *run;
     size_t lines = 0, values = 0;
+    int64_t last = -1;
     enum run_status status = RUN_FINISHED;
 
     if (track_words(argc, 0, 1, "log [RUN]", e) < 0)
         return -1;
     if (resume && !argc)
         return err_set(e, ERR_USAGE, "--resume wants the RUN to go on with");
-    if (resume)
+    if (resume) {
+        struct runs one = RUNS_INIT;
+
+        if (track_one(&one, argv[0], 0, e) < 0)
+            return -1;
+        last = track_last_step(&one.run[0]);
+        runs_free(&one);
         c.resume = argv[0];
-    else
+    }
+    if (!resume)
         c.name = argv[0];
     if (run_begin(&run, &c, e) < 0)
         return -1;
@@ -106,7 +121,7 @@ CMD(log)
     }
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
-    read_lines(run, stdin, &lines, &values);
+    read_lines(run, last, stdin, &lines, &values);
     if (sig_caught())
         status = RUN_KILLED;
     if (lines && !values)

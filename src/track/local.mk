@@ -57,3 +57,19 @@ gtrack_SOURCES = \
 	%D%/wandb_run.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)
+
+# Completion, from the option tables, where the shells look for it
+bashcompdir = $(datadir)/bash-completion/completions
+zshcompdir = $(datadir)/zsh/site-functions
+fishcompdir = $(datadir)/fish/vendor_completions.d
+nodist_bashcomp_DATA = completion/gtrack
+nodist_zshcomp_DATA = completion/_gtrack
+nodist_fishcomp_DATA = completion/gtrack.fish
+CLEANFILES += completion/gtrack completion/_gtrack completion/gtrack.fish
+
+completion/gtrack: gtrack$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion bash >$@
+completion/_gtrack: gtrack$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion zsh >$@
+completion/gtrack.fish: gtrack$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion fish >$@
