@@ -47,6 +47,11 @@ if test -f "$gpt2/vocab.bpe" && test -f "$tiny"; then
         --format raw --eot none --split tail --val 0.1 "$tiny"
     check "their train.bin" sum 6ec305602a99ac2802745a134e1f5e33e2231b4855525b00b9aebb730ac2626f char/train.bin
     check "their val.bin" sum d37d30cc0c8327c270d493299c3dca54135f6d5f1c9ef60cda78076e311204b1 char/val.bin
+    check "a tokenizer in other forms" gdata vocab "$gpt2" -o forms \
+        -w llmc -w tiktoken -w gpt2 -w hf
+    check "llm.c's" sum 6f3abc21e444e4e8300e225f4e03da48ea121cf17e30f67009b8dad7a66c2f13 forms/gpt2_tokenizer.bin
+    check "tiktoken's" cmp forms/tokenizer.tiktoken "$gpt2/r50k_base.tiktoken"
+    check "GPT-2's" cmp forms/vocab.bpe "$gpt2/vocab.bpe"
     check "text and back" sh -c \
         'gdata encode -q -T "$1" -o back "$2" &&
         gdata decode -T "$1" back_000000.bin | cmp - "$2"' - "$gpt2" "$tiny"
@@ -188,6 +193,12 @@ check "shares above 1" fails 2 "below 1" \
     gdata encode -T tok -o x --val 0.7 --test 0.4 docs.jsonl
 check "another tokenizer's ids" fails 1 "ids below" \
     gdata decode -T letters whole/x_000000.bin
+check "what a tokenizer is" sh -c \
+    'gdata vocab tok | grep "^bpe	gpt2	400	143	1	399	"'
+check "every token of it" sh -c 'gdata vocab -l tok | grep -c . | grep "^401$"'
+check "characters in BPE's form" fails 2 "cannot be written" \
+    gdata vocab letters -o x -w hf
+check "a form nobody has" fails 2 "no kind" gdata vocab tok -o x -w y
 check "an empty file" sh -c \
     ': >empty && ! gdata encode -q -T tok -o x empty 2>err && grep "no text" err'
 

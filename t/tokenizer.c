@@ -378,19 +378,20 @@ static char *temp_folder(void)
 static void there_and_back(enum split split)
 {
     static const char *const names[] = { "tokenizer.json", "merges.txt",
-                                         "x.tiktoken" };
+                                         "tokenizer.tiktoken", "vocab.bpe" };
     char *folder = temp_folder(), *path;
     struct err e = ERR_INIT;
     struct tokenizer *t = parse_merges(few_merges, &e);
 
     t->split = split;
     tokenizer_ready(t, &e);
-    path = path_join(folder, "x.tiktoken");
     ok(tokfile_write_folder(t, folder, &e) == 0 &&
-           tokfile_write_tiktoken(t, path, &e) == 0,
+           tokfile_write(t, folder, "tiktoken", &e) == 0 &&
+           tokfile_write(t, folder, "gpt2", &e) == 0 &&
+           tokfile_write(t, folder, "llmc", &e) == 0 &&
+           tokfile_write(t, folder, "nanogpt", &e) < 0,
        "a tokenizer with %s's split is written", split_name(split));
-    free(path);
-    for (int i = 0; i < (split == SPLIT_GPT2 ? 3 : 1); i++) {
+    for (int i = 0; i < (split == SPLIT_GPT2 ? 4 : 1); i++) {
         struct tokenizer *back;
 
         path = path_join(folder, names[i]);

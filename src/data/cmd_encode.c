@@ -69,11 +69,11 @@ static int choose(const char *option, const char *word,
 {
     struct buf all = BUF_INIT;
 
-    for (const struct choice *c = from; c->word; c++) {
+    for (const struct choice *c = from; c->word; c++)
         if (strcmp(word, c->word) == 0)
             return c->value;
+    for (const struct choice *c = from; c->word; c++)
         buf_printf(&all, "%s%s", all.len > 0 ? ", " : "", c->word);
-    }
     err_set(e, ERR_USAGE, "--%s is one of %s, not '%s'", option, all.s, word);
     buf_clear(&all);
     return -1;

@@ -20,6 +20,7 @@ extern const struct opt leak_opts[];
 extern const struct opt lock_opts[];
 extern const struct opt verify_opts[];
 extern const struct opt ngram_opts[];
+extern const struct opt vocab_opts[];
 
 int cmd_bpe(int argc, char **argv, struct err *);
 int cmd_decode(int argc, char **argv, struct err *);
@@ -32,5 +33,6 @@ int cmd_lock(int argc, char **argv, struct err *);
 int cmd_verify(int argc, char **argv, struct err *);
 int cmd_ngram(int argc, char **argv, struct err *);
 int cmd_info(int argc, char **argv, struct err *);
+int cmd_vocab(int argc, char **argv, struct err *);
 
 #endif

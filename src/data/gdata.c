@@ -29,6 +29,8 @@ static const struct cmd cmds[] = {
       ngram_opts, cmd_ngram },
     { "verify", "FILE...", "compare files with a data.lock; check tokens",
       verify_opts, cmd_verify },
+    { "vocab", "TOKENIZER", "look at a tokenizer, write it in other forms",
+      vocab_opts, cmd_vocab },
     { 0 }
 };
 /* clang-format on */

@@ -113,6 +113,7 @@ gdata_SOURCES = \
 	%D%/cmd_lock.c \
 	%D%/cmd_ngram.c \
 	%D%/cmd_verify.c \
+	%D%/cmd_vocab.c \
 	%D%/cmds.h \
 	%D%/fetch.c \
 	%D%/fetch.h \

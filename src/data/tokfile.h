@@ -37,12 +37,20 @@ int tokfile_parse_tiktoken(struct tokenizer *, const char *text, size_t n,
 int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
                          struct err *);
 
-/* Write into a folder that is there: tokenizer.json, merges.txt and
- * vocab.json; or meta.pkl for characters.  A .tiktoken by name. */
+/*
+ * Write into a folder that is there: of BPE tokenizer.json, merges.txt and
+ * vocab.json; of characters meta.pkl.  Or one kind: "hf" (tokenizer.json),
+ * "merges" (merges.txt, vocab.json), "gpt2" (the same as vocab.bpe and
+ * encoder.json), "tiktoken" (tokenizer.tiktoken), "llmc" (gpt2_tokenizer.bin,
+ * from which llm.c decodes), "nanogpt" (meta.pkl).
+ */
 int tokfile_write_folder(const struct tokenizer *, const char *folder,
                          struct err *);
-int tokfile_write_tiktoken(const struct tokenizer *, const char *path,
-                           struct err *);
+int tokfile_write(const struct tokenizer *, const char *folder,
+                  const char *kind, struct err *);
+
+/* The content of a .tiktoken. */
+int tokfile_add_tiktoken(struct buf *, const struct tokenizer *, struct err *);
 
 /*
  * A name in the alphabet of GPT-2's files to bytes.  Returns how many, at most

@@ -1,12 +1,10 @@
 #include "config.h"
 #include "data/tokfile.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/save.h"
 
 /*
  * .tiktoken: Base64, space, rank.  The file has neither pattern nor special
@@ -188,38 +186,33 @@ int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,
     return add_specials(t, count, e);
 }
 
-static void put_base64(FILE *fp, const uint8_t *s, size_t n)
+static void add_base64(struct buf *b, const uint8_t *s, size_t n)
 {
     for (size_t i = 0; i < n; i += 3) {
         const uint32_t bits = (uint32_t)s[i] << 16 |
                               (i + 1 < n ? (uint32_t)s[i + 1] << 8 : 0) |
                               (i + 2 < n ? s[i + 2] : 0u);
 
-        putc(alphabet[bits >> 18], fp);
-        putc(alphabet[bits >> 12 & 63], fp);
-        putc(i + 1 < n ? alphabet[bits >> 6 & 63] : '=', fp);
-        putc(i + 2 < n ? alphabet[bits & 63] : '=', fp);
+        buf_char(b, alphabet[bits >> 18]);
+        buf_char(b, alphabet[bits >> 12 & 63]);
+        buf_char(b, i + 1 < n ? alphabet[bits >> 6 & 63] : '=');
+        buf_char(b, i + 2 < n ? alphabet[bits & 63] : '=');
     }
 }
 
-int tokfile_write_tiktoken(const struct tokenizer *t, const char *path,
-                           struct err *e)
+int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
+                         struct err *e)
 {
-    struct save s = SAVE_INIT;
-
     for (size_t i = 1; i < t->n_merges; i++)
         if (t->merge[i].into <= t->merge[i - 1].into)
             return err_set(e, ERR_INPUT,
-                           "%s: ids are not in the order of the "
-                           "merges; this format cannot say that",
-                           path);
-    if (save_open(&s, path, e) < 0)
-        return -1;
+                           "ids are not in the order of the "
+                           "merges; .tiktoken cannot say that");
     for (int32_t id = 0; id < t->n_ids; id++) {
         if (t->token[id].len == 0 || token_is_special(t, id))
             continue;
-        put_base64(s.fp, token_text(t, id), t->token[id].len);
-        fprintf(s.fp, " %d\n", id);
+        add_base64(b, token_text(t, id), t->token[id].len);
+        buf_printf(b, " %d\n", id);
     }
-    return save_commit(&s, e);
+    return 0;
 }

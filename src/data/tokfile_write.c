@@ -174,18 +174,94 @@ static void add_pickle(struct buf *b, const struct tokenizer *t)
     buf_str(b, "uu.");
 }
 
-typedef void add_fn(struct buf *, const struct tokenizer *);
+static int json_of(struct buf *b, const struct tokenizer *t, struct err *e)
+{
+    (void)e;
+    add_tokenizer_json(b, t);
+    return 0;
+}
+
+static int merges_of(struct buf *b, const struct tokenizer *t, struct err *e)
+{
+    (void)e;
+    add_merges_txt(b, t);
+    return 0;
+}
+
+static int vocab_of(struct buf *b, const struct tokenizer *t, struct err *e)
+{
+    (void)e;
+    add_vocab_json(b, t);
+    return 0;
+}
+
+static int pickle_of(struct buf *b, const struct tokenizer *t, struct err *e)
+{
+    (void)e;
+    add_pickle(b, t);
+    return 0;
+}
+
+/* llm.c's gpt2_tokenizer.bin: a header, then a length and the bytes of each. */
+static int llmc_of(struct buf *b, const struct tokenizer *t, struct err *e)
+{
+    uint32_t header[256] = { 20240328, 2, (uint32_t)t->n_ids,
+                             (uint32_t)t->eot };
+
+    if (t->eot < 0)
+        return err_set(e, ERR_INPUT,
+                       "llm.c's file needs a token that ends "
+                       "documents");
+    buf_add(b, header, sizeof header);
+    for (int32_t id = 0; id < t->n_ids; id++) {
+        const uint32_t n = t->token[id].len;
+
+        if (n == 0 || n > 255)
+            return err_set(e, ERR_INPUT,
+                           "id %d stands for %u bytes; llm.c's "
+                           "file can hold 1 to 255",
+                           id, n);
+        buf_char(b, (char)n);
+        buf_add(b, token_text(t, id), n);
+    }
+    return 0;
+}
+
+typedef int content_fn(struct buf *, const struct tokenizer *, struct err *);
+
+static const struct kind {
+    const char *name;
+    bool chars;
+    struct {
+        const char *file;
+        content_fn *content;
+    } file[2];
+} kinds[] = {
+    { "hf", false, { { "tokenizer.json", json_of } } },
+    { "merges",
+      false,
+      { { "merges.txt", merges_of }, { "vocab.json", vocab_of } } },
+    { "gpt2",
+      false,
+      { { "vocab.bpe", merges_of }, { "encoder.json", vocab_of } } },
+    { "tiktoken", false, { { "tokenizer.tiktoken", tokfile_add_tiktoken } } },
+    { "llmc", false, { { "gpt2_tokenizer.bin", llmc_of } } },
+    { "nanogpt", true, { { "meta.pkl", pickle_of } } },
+};
 
 static int write_file(const struct tokenizer *t, const char *folder,
-                      const char *name, add_fn *add, struct err *e)
+                      const char *name, content_fn *content, struct err *e)
 {
     char *path = path_join(folder, name);
     struct save s = SAVE_INIT;
     struct buf text = BUF_INIT;
-    int got = save_open(&s, path, e);
+    int got = content(&text, t, e);
 
+    if (got < 0)
+        err_wrap(e, "%s", path);
+    else
+        got = save_open(&s, path, e);
     if (got == 0) {
-        add(&text, t);
         fwrite(text.s, 1, text.len, s.fp);
         got = save_commit(&s, e);
     }
@@ -194,13 +270,36 @@ static int write_file(const struct tokenizer *t, const char *folder,
     return got;
 }
 
+int tokfile_write(const struct tokenizer *t, const char *folder,
+                  const char *kind, struct err *e)
+{
+    const struct kind *k = kinds;
+    const struct kind *const end = kinds + sizeof kinds / sizeof kinds[0];
+
+    while (k < end && strcmp(k->name, kind) != 0)
+        k++;
+    if (k == end)
+        return err_set(e, ERR_USAGE,
+                       "'%s' is no kind of tokenizer file: hf, "
+                       "merges, gpt2, tiktoken, llmc or nanogpt",
+                       kind);
+    if (k->chars != (t->kind == TOKENIZER_CHARS))
+        return err_set(e, ERR_USAGE,
+                       "a tokenizer of %s cannot be written as "
+                       "%s",
+                       k->chars ? "BPE" : "characters", kind);
+    for (int i = 0; i < 2 && k->file[i].file; i++)
+        if (write_file(t, folder, k->file[i].file, k->file[i].content, e) < 0)
+            return -1;
+    return 0;
+}
+
 int tokfile_write_folder(const struct tokenizer *t, const char *folder,
                          struct err *e)
 {
     if (t->kind == TOKENIZER_CHARS)
-        return write_file(t, folder, "meta.pkl", add_pickle, e);
-    if (write_file(t, folder, "merges.txt", add_merges_txt, e) < 0 ||
-        write_file(t, folder, "vocab.json", add_vocab_json, e) < 0)
+        return tokfile_write(t, folder, "nanogpt", e);
+    if (tokfile_write(t, folder, "merges", e) < 0)
         return -1;
-    return write_file(t, folder, "tokenizer.json", add_tokenizer_json, e);
+    return tokfile_write(t, folder, "hf", e);
 }

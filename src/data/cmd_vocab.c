@@ -1,0 +1,114 @@
+#include "config.h"
+#include "data/cmds.h"
+
+#include <stdlib.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/table.h"
+#include "data/bpe.h"
+#include "data/json.h"
+#include "data/tokfile.h"
+
+static const char *output;
+static struct opt_list kinds;
+static bool list;
+static struct table_style style;
+
+const struct opt vocab_opts[] = {
+    { 'o', "output", "folder", OPT_STRING, &output,
+      "write the tokenizer there, in the forms of --write" },
+    { 'w', "write", "kind", OPT_LIST, &kinds,
+      "hf, merges, gpt2, tiktoken, llmc or nanogpt" },
+    { 'l', "list", NULL, OPT_FLAG, &list, "print every token" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+static int print_facts(const struct tokenizer *t, struct err *e)
+{
+    const bool bpe = t->kind == TOKENIZER_BPE;
+    struct table table = TABLE_INIT("gdata.vocab/1");
+    int got;
+
+    table_column(&table, "kind");
+    table_column(&table, "split");
+    table_column(&table, "ids");
+    table_column(&table, "merges");
+    table_column(&table, "special");
+    table_column(&table, "eot");
+    table_column(&table, "longest");
+    table_column(&table, "sha256");
+    table_text(&table, bpe ? "bpe" : "characters");
+    table_text(&table, bpe ? split_name(t->split) : NULL);
+    table_int(&table, t->n_ids);
+    table_int(&table, (int64_t)t->n_merges);
+    table_int(&table, (int64_t)t->n_specials);
+    if (t->eot >= 0)
+        table_int(&table, t->eot);
+    else
+        table_text(&table, NULL);
+    table_int(&table, t->longest);
+    table_text(&table, t->hash);
+    got = table_print(&table, &style, e);
+    table_clear(&table);
+    return got;
+}
+
+static int print_tokens(const struct tokenizer *t, struct err *e)
+{
+    struct table table = TABLE_INIT("gdata.vocab.list/1");
+    struct buf name = BUF_INIT;
+    int got;
+
+    table_column(&table, "id");
+    table_column(&table, "bytes");
+    table_column(&table, "token");
+    for (int32_t id = 0; id < t->n_ids; id++) {
+        const struct token *k = &t->token[id];
+
+        if (k->len == 0)
+            continue;
+        buf_trim(&name, 0);
+        json_quote(&name, (const char *)token_text(t, id), k->len);
+        table_int(&table, id);
+        table_int(&table, k->len);
+        table_text(&table, name.s);
+    }
+    got = table_print(&table, &style, e);
+    buf_clear(&name);
+    table_clear(&table);
+    return got;
+}
+
+static int write_kinds(const struct tokenizer *t, struct err *e)
+{
+    if (path_make(output, e) < 0)
+        return -1;
+    if (kinds.n == 0)
+        return tokfile_write_folder(t, output, e);
+    for (size_t i = 0; i < kinds.n; i++)
+        if (tokfile_write(t, output, kinds.item[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+int cmd_vocab(int argc, char **argv, struct err *e)
+{
+    struct tokenizer *t;
+    int got;
+
+    if (argc != 1)
+        return err_set(e, ERR_USAGE,
+                       "one tokenizer, please: a file or a "
+                       "folder");
+    if (kinds.n > 0 && !output)
+        return err_set(e, ERR_USAGE, "-o FOLDER says where to write");
+    if (tokenizer_load(&t, argv[0], e) < 0)
+        return -1;
+    got = output ? write_kinds(t, e) : 0;
+    if (got == 0)
+        got = list ? print_tokens(t, e) : print_facts(t, e);
+    tokenizer_free(t);
+    return got;
+}
