@@ -156,7 +156,7 @@ cat timed/*/*/metrics/train/lr | awk '{ last = $2 } END { exit last > 2e-3 }' &&
 result $? "a time limit ends it, the rate fallen" "$(tail -2 out)"
 
 # a signal: a checkpoint, the status 75, and the rest later
-rm -rf stopped
+rm -rf stopped out
 gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
     --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
 pid=$!

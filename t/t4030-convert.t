@@ -85,6 +85,14 @@ round_trip no-biases hf --set model.linear_bias=no --set model.norm_bias=no \
 }
 round_trip gpt2-c llm.c
 
+loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |
+    cut -f1)
+gtrain --config tiny.ini --root tuned --resume gpt2.back \
+    --set optim.lr=0 --set eval.every=1 >out 2>&1
+tuned=$(awk 'NR == 1 { print $2 }' tuned/*/*/metrics/val/loss)
+test -n "$loss" && echo "$loss $tuned" | awk '{ exit !($1 - $2 < 1e-5 &&
+    $2 - $1 < 1e-5) }'
+result $? "what was imported can be trained on" "$loss, $tuned: $(cat out)"
 gtrain export gpt2/*/*/artifacts/checkpoints --format abc -o x >out 2>&1
 test $? -eq 2
 result $? "an unknown format is refused" "$(cat out)"

@@ -133,7 +133,8 @@ int snapshot_take(struct snapshot *s, struct job *j, const char *run_id,
     s->config = buf_detach(&config);
     s->state = state_text(j, run_id);
     s->weights = copy_of(j, PARALLEL_WEIGHTS, j->gpt.graph.count, e);
-    s->m = copy_of(j, PARALLEL_M, j->gpt.graph.count, e);
+    s->m = copy_of(j, PARALLEL_M,
+                   j->gpt.graph.training ? j->gpt.graph.count : 0, e);
     s->v = copy_of(j, PARALLEL_V, second_count(j), e);
     if (e->kind != ERR_NONE)
         return -1;
@@ -383,7 +384,7 @@ static int load_block(struct job *j, const struct snapshot *s,
     float *host;
     int ret = 0;
 
-    if (count == 0)
+    if (count == 0 || tensors_count(t) == 0) /* imported: no moments */
         return 0;
     host = mem_alloc((size_t)count, sizeof *host, "the checkpoint", e);
     if (!host)
