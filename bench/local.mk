@@ -33,6 +33,6 @@ bench-cpu: gtrain bench/limits
 .PHONY: bench-cpu
 
 EXTRA_DIST += bench/track
-bench-track: bench/store
+bench-track: bench/store gtrack
 	$(srcdir)/bench/track $(BENCH_FLAGS)
 .PHONY: bench-track

@@ -123,16 +123,18 @@ void table_mark_best(struct table *t, size_t column, bool greatest)
 {
     const size_t rows = table_rows(t);
     struct table_cell *best = NULL;
+    size_t numbers = 0;
 
-    for (size_t row = 0; row < rows && rows > 1; row++) {
+    for (size_t row = 0; row < rows; row++) {
         struct table_cell *c = table_cell(t, row, column);
         const double x = rank(c);
 
+        numbers += isnan(x) ? 0 : 1;
         if (!isnan(x) &&
             (!best || (greatest ? x > rank(best) : x < rank(best))))
             best = c;
     }
-    if (best)
+    if (numbers > 1)
         best->mark = MARK_BEST;
 }
 

@@ -130,8 +130,8 @@ void table_mark(struct table *, enum table_mark); /* the last cell */
 size_t table_rows(const struct table *);
 struct table_cell *table_cell(struct table *, size_t row, size_t column);
 
-/* Mark the least or the greatest number of a column, if there are two rows or
- * more; NaN never wins. */
+/* Mark the least or the greatest number of a column, if it has two or more;
+ * NaN never wins. */
 void table_mark_best(struct table *, size_t column, bool greatest);
 
 int table_print(const struct table *, const struct table_style *, struct err *);

@@ -12,6 +12,12 @@
 #include "common/num.h"
 #include "common/utf8.h"
 
+/* Five digits of such a number are not all of it, but an exponent is worse. */
+static bool is_large(double x)
+{
+    return fabs(x) >= 99999.5 && fabs(x) < 1e12;
+}
+
 /* Decimals of a number written with five significant digits; -1 if it needs an
  * exponent. */
 static int decimals(double x)
@@ -19,6 +25,8 @@ static int decimals(double x)
     char s[NUM_TEXT];
     const char *dot;
 
+    if (is_large(x))
+        return 0;
     snprintf(s, sizeof s, "%.5g", x);
     if (strchr(s, 'e'))
         return -1;
@@ -73,8 +81,8 @@ static void real_text(struct buf *b, double x, int places)
         buf_str(b, "nan");
     else if (isinf(x))
         buf_str(b, x < 0 ? "-inf" : "inf");
-    else if (places >= 0)
-        buf_printf(b, "%.*f", places, x);
+    else if (places >= 0 || is_large(x))
+        buf_printf(b, "%.*f", places < 0 ? 0 : places, x);
     else
         buf_printf(b, "%.5g", x);
 }
@@ -652,8 +660,9 @@ static void aligned(const struct table *t, bool header, bool color,
         buf_char(out, '\n');
     }
     if (l.n < t->n_columns && header)
-        buf_printf(out, "(%zu more columns do not fit; a pipe gets all)\n",
-                   t->n_columns - l.n);
+        buf_printf(out, "(%zu more column%s fit; a pipe gets all)\n",
+                   t->n_columns - l.n,
+                   t->n_columns - l.n > 1 ? "s do not" : " does not");
     for (size_t i = 0; i < rows * t->n_columns; i++)
         free(l.text[i]);
     free(l.text);

@@ -163,15 +163,17 @@ static void rows_are_runs(struct table *t, const struct columns *c,
 static void mark_row(struct table *t, size_t row, bool greatest)
 {
     struct table_cell *best = NULL;
+    size_t numbers = 0;
 
     for (size_t j = 1; j < t->n_columns; j++) {
         struct table_cell *c = table_cell(t, row, j);
 
+        numbers += c->type == TABLE_REAL && !isnan(c->x) ? 1 : 0;
         if (c->type == TABLE_REAL && !isnan(c->x) &&
             (!best || (greatest ? c->x > best->x : c->x < best->x)))
             best = c;
     }
-    if (best)
+    if (numbers > 1)
         best->mark = MARK_BEST;
 }
 
