@@ -42,9 +42,11 @@ static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
     at = cut_before_blank(b->data, b->size - len, CORPUS_KEY);
     if (at || b->size < CORPUS_PART)
         return at;
-    log_warn("%s:%lld: %d MiB without a blank; cut in the middle",
-             corpus_shown(c->files.name[c->at.file]), (long long)c->at.line,
-             CORPUS_PART >> 20);
+    if (c->cut_file <= c->at.file)
+        log_warn("%s:%lld: %d MiB without a blank; cut in the middle",
+                 corpus_shown(c->files.name[c->at.file]), (long long)c->at.line,
+                 CORPUS_PART >> 20);
+    c->cut_file = c->at.file + 1;
     return cut_between_characters(b->data, b->size - len);
 }
 

@@ -45,6 +45,7 @@ struct corpus {
     struct source *source;
     int64_t taken_before; /* of the files before this one */
     int64_t seq;
+    size_t cut_file; /* files below were warned about: no place to cut */
     char *rest; /* what the last block left over */
     size_t rest_n;
     struct place at; /* where the rest begins */
