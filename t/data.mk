@@ -28,6 +28,17 @@ EXTRA_DIST += %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
 	%D%/fuzz/seeds/parquet/plain.parquet \
 	%D%/fuzz/seeds/parquet/snappy.parquet \
 	%D%/fuzz/seeds/parquet/zstd2.parquet
+EXTRA_DIST += %D%/fuzz/seeds/corpus/lines.gz \
+	%D%/fuzz/seeds/corpus/lines.jsonl \
+	%D%/fuzz/seeds/corpus/lines.zst \
+	%D%/fuzz/seeds/corpus/text.txt \
+	%D%/fuzz/seeds/corpus/two.gz \
+	%D%/fuzz/seeds/jsonl/object \
+	%D%/fuzz/seeds/lock/one \
+	%D%/fuzz/seeds/prose/pod \
+	%D%/fuzz/seeds/prose/roff \
+	%D%/fuzz/seeds/shard/llmc.bin \
+	%D%/fuzz/seeds/shard/two.npy
 FUZZ_SECONDS = 0
 FUZZ_TARGETS =
 fuzz: all
