@@ -166,8 +166,18 @@ killed() {
         --shard-tokens 20000 --val 0.1 long.jsonl >/dev/null &&
         diff -r unbroken broken
 }
+interrupted() {
+    rm -rf broken
+    strace -f -qq -e trace=write -e inject=write:signal=INT:when=3 \
+        -o /dev/null gdata encode -q -j1 -T tok -o broken/x \
+        --shard-tokens 20000 --val 0.1 long.jsonl >/dev/null
+    test $? -eq 75 && test -f broken/x.state &&
+        gdata encode -q -j3 -T tok -o broken/x --shard-tokens 20000 \
+            --val 0.1 long.jsonl >/dev/null && diff -r unbroken broken
+}
 if strace -o /dev/null true 2>/dev/null; then
     check "killed five times" killed
+    check "interrupted: status 75, and it goes on" interrupted
 else
     n=$((n + 1))
     echo "ok $n - killed five times # SKIP no strace"

@@ -36,7 +36,7 @@ struct job {
     struct corpus *corpus;
     struct sink *sink;
     const struct encode_conf *conf;
-    int64_t val_from, test_from, train_to; /* divided by place */
+    int64_t train_to, test_from; /* divided by place */
 
     pthread_mutex_t take; /* what follows: to take a block */
     int64_t text_at;

@@ -212,6 +212,19 @@ bool sink_due(const struct sink *s)
     return s->conf.work && clock_mono() - s->marked > s->conf.mark_every;
 }
 
+/* Like save_open(), but a crash leaves a name that the next run knows. */
+static int state_open(struct sink *s, struct save *save, struct err *e)
+{
+    save->path = xstrdup(s->state);
+    save->temp = xasprintf("%s.part", s->state);
+    save->fp = fopen(save->temp, "we");
+    if (save->fp)
+        return 0;
+    err_sys(e, "cannot write %s", save->temp);
+    save_abandon(save);
+    return -1;
+}
+
 int sink_mark(struct sink *s, const struct mark *m, struct err *e)
 {
     struct save save = SAVE_INIT;
@@ -221,7 +234,7 @@ int sink_mark(struct sink *s, const struct mark *m, struct err *e)
     for (int i = 0; i < SINK_SPLITS; i++)
         if (s->stream[i].open && shard_sync(&s->stream[i].out, e) < 0)
             return -1;
-    if (save_open(&save, s->state, e) < 0)
+    if (state_open(s, &save, e) < 0)
         return -1;
     fprintf(save.fp, "gdata-encode 1 %s\n", s->conf.work);
     fprintf(save.fp,
@@ -266,8 +279,14 @@ int sink_close(struct sink *s, struct err *e)
         if (s->stream[i].open && stream_finish(s, i, e) < 0)
             return -1;
     remove_older(s);
-    if (s->has_mark)
-        unlink(s->state);
+    if (s->conf.work) {
+        char *part = xasprintf("%s.part", s->state);
+
+        if (s->has_mark)
+            unlink(s->state);
+        unlink(part); /* of a run that was killed */
+        free(part);
+    }
     return 0;
 }
 
