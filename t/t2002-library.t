@@ -53,6 +53,7 @@ C
 flags=
 case $(nm "$build/libgtrack.a" 2>/dev/null) in
 *__asan_*) flags="-fsanitize=address,undefined" ;;
+*__gcov_*) flags=--coverage ;;
 esac
 libs="-I$dir/usr/include -L$dir/usr/lib $(sed -n 's/^Libs: -L[^ ]* //p' \
     "$build/src/store/gtrack.pc")"

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/path.h"
 #include "common/yaml.h"
@@ -46,6 +47,7 @@ static void check(struct meta *m, const struct yaml *y, const char *folder_id)
 
 int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
 {
+    const struct timespec moment = { 0, 2000000 };
     char *path = path_join(run, STORE_META);
     const char *stage;
     struct yaml y;
@@ -53,6 +55,12 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
 
     *m = (struct meta){ .status = 1, .source_type = 4 };
     ret = yaml_load(&y, mem, path, e);
+    if (ret < 0 && e->kind == ERR_INPUT) {
+        /* MLflow truncates the file before it writes it anew. */
+        nanosleep(&moment, NULL);
+        *e = (struct err)ERR_INIT;
+        ret = yaml_load(&y, mem, path, e);
+    }
     free(path);
     if (ret < 0)
         return -1;
