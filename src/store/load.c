@@ -360,6 +360,8 @@ struct job {
 struct crew { /* the threads that do the jobs */
     const char *root;
     int flags;
+    char *const *ids; /* only these runs; NULL: all */
+    int n_ids;
     struct index index;
     struct job *job;
     size_t n, room;
@@ -427,6 +429,14 @@ static void do_jobs(struct crew *crew, struct arena *mem)
         arena_join(mem, &worker[i].mem);
 }
 
+static bool is_wanted(const struct crew *crew, const char *id)
+{
+    for (int i = 0; i < crew->n_ids; i++)
+        if (strcmp(crew->ids[i], id) == 0)
+            return true;
+    return !crew->ids;
+}
+
 static void add_jobs(struct crew *crew, const struct experiment *x)
 {
     const char *below = x->folder + strlen(crew->root) + 1;
@@ -437,7 +447,8 @@ static void add_jobs(struct crew *crew, const struct experiment *x)
         return;
     for (size_t i = 0; i < names.n; i++) {
         if (!store_is_run(names.name[i]) ||
-            strcmp(names.name[i], STORE_META) == 0)
+            strcmp(names.name[i], STORE_META) == 0 ||
+            !is_wanted(crew, names.name[i]))
             continue;
         GROW(crew->job, crew->n, crew->room);
         crew->job[crew->n++] =
@@ -483,25 +494,40 @@ static void collect(struct runs *runs, struct crew *crew)
         qsort(runs->run, runs->n, sizeof *runs->run, by_start);
 }
 
-int runs_load(struct runs *runs, const char *root, int flags, struct err *e)
+static int load(struct runs *runs, struct crew *crew, struct err *e)
 {
-    struct crew crew = { .root = root, .flags = flags };
     struct experiments all;
 
     *runs = (struct runs)RUNS_INIT;
-    if (experiments_load(&all, root, e) < 0)
+    if (experiments_load(&all, crew->root, e) < 0)
         return -1;
     for (size_t i = 0; i < all.n; i++)
-        if (!all.item[i].deleted || (flags & LOAD_DELETED))
-            add_jobs(&crew, &all.item[i]);
-    index_open(&crew.index, root);
-    do_jobs(&crew, &runs->mem);
-    save_index(&crew);
-    index_close(&crew.index, &runs->mem);
-    collect(runs, &crew);
+        if (!all.item[i].deleted || (crew->flags & LOAD_DELETED))
+            add_jobs(crew, &all.item[i]);
+    index_open(&crew->index, crew->root);
+    do_jobs(crew, &runs->mem);
+    if (!crew->ids)
+        save_index(crew);
+    index_close(&crew->index, &runs->mem);
+    collect(runs, crew);
     arena_join(&runs->mem, &all.mem); /* names of experiments */
     experiments_free(&all);
     return 0;
+}
+
+int runs_load(struct runs *runs, const char *root, int flags, struct err *e)
+{
+    struct crew crew = { .root = root, .flags = flags };
+
+    return load(runs, &crew, e);
+}
+
+int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
+                  int flags, struct err *e)
+{
+    struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
+
+    return load(runs, &crew, e);
 }
 
 void runs_free(struct runs *runs)

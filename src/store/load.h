@@ -88,6 +88,9 @@ enum {
 
 /* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
 int runs_load(struct runs *, const char *root, int flags, struct err *);
+/* Only those with these ids, as far as they are there. */
+int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
+                  int flags, struct err *);
 /* Those named by words; each word must name at least one (ERR_MISSING). */
 int runs_select(struct runs *, const char *root, char **words, int n,
                 int flags, struct err *);

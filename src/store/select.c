@@ -142,14 +142,45 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
     return found < 0 ? -1 : 0;
 }
 
+static bool is_id(const char *word)
+{
+    return strlen(word) == 32 && word[strspn(word, "0123456789abcdef")] == '\0';
+}
+
+/* Runs named by their whole ids need no look at any other. */
+static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
+                       int flags)
+{
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < n; i++)
+        if (!is_id(words[i]))
+            return false;
+    if (n == 0 || runs_load_ids(runs, root, words, n, flags, &e) < 0)
+        return false;
+    for (int i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < runs->n && strcmp(runs->run[k].id, words[i]) != 0)
+            k++;
+        if (k == runs->n) { /* it may be a name */
+            runs_free(runs);
+            return false;
+        }
+    }
+    return true;
+}
+
 int runs_select(struct runs *runs, const char *root, char **words, int n,
                 int flags, struct err *e)
 {
     bool *chosen;
     size_t kept = 0;
-    int ret = runs_load(runs, root, flags, e);
+    int ret = 0;
 
-    if (ret < 0)
+    if (load_by_id(runs, root, words, n, flags))
+        return 0;
+    if (runs_load(runs, root, flags, e) < 0)
         return -1;
     chosen = xcalloc(runs->n, sizeof *chosen);
     for (int i = 0; i < n && ret == 0; i++)
