@@ -1,5 +1,6 @@
 #!/bin/sh
 # gtrain eval and sample: what they depend on, and what not.
+top=${top_srcdir:-..}
 n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -102,4 +103,36 @@ result $? "more than the context is cut at it" "$(cat err)"
 gtrain sample nosuchrun >out 2>&1
 test $? -eq 3
 result $? "a run that is not there is 3" "$(cat out)"
+
+# a file for llama.cpp, tokenizer and all
+python=${GT_PYTHON:-}
+test -n "$python" && "$python" -c 'import gguf, safetensors' 2>/dev/null ||
+    python=
+gguf() {        # gguf NAME [OPTION]...
+    name=$1
+    shift
+    gtrain --config c.ini --root "$name" --set schedule.steps=2 "$@" \
+        --set optim.name=adamw >out 2>&1
+    gtrain export --root "$name" -f gguf -o "$name.gguf" >>out 2>&1 &&
+        gtrain export --root "$name" -o "$name.hf" >>out 2>&1
+    test "$(head -c 4 "$name.gguf")" = GGUF
+    result $? "$name goes to GGUF" "$(cat out)"
+    if test -z "$python"; then
+        n=$((n + 1))
+        echo "ok $n - $name as llama.cpp reads it # SKIP GT_PYTHON has no gguf"
+        return
+    fi
+    "$python" "$top/t/reference/gguf_check.py" "$name.gguf" "$name.hf" \
+        >out 2>&1
+    result $? "$name as llama.cpp reads it" "$(tail -5 out)"
+}
+gguf gpt2
+gguf llama --set model.norm=rmsnorm --set model.mlp=swiglu \
+    --set model.position=rope --set model.linear_bias=no --set model.tied=no \
+    --set model.heads=4 --set model.kv_heads=2
+gguf qwen3 --set model.norm=rmsnorm --set model.mlp=swiglu \
+    --set model.position=rope --set model.linear_bias=no --set model.qk_norm=yes
+gtrain import gpt2.gguf -f gguf -o back >out 2>&1
+test $? -eq 2
+result $? "GGUF is only written" "$(cat out)"
 echo "1..$n"

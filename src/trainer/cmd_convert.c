@@ -16,7 +16,7 @@ static struct opt_list sets;
 
 const struct opt cmd_export_opts[] = {
     { 'f', "format", "name", OPT_STRING, &format,
-      "hf (Hugging Face) or llm.c; hf" },
+      "hf (Hugging Face), llm.c or gguf; hf" },
     { 'o', "output", "path", OPT_STRING, &output, "write to PATH" },
     { 0, "root", "dir", OPT_STRING, &root, "look for runs in DIR" },
     { 's', "set", "section.key=value", OPT_LIST, &sets, "change a setting" },
@@ -41,6 +41,7 @@ static const struct {
 } formats[] = {
     { "hf", convert_write_hf, convert_settings_hf, convert_read_hf },
     { "llm.c", convert_write_llmc, convert_settings_llmc, convert_read_llmc },
+    { "gguf", convert_write_gguf, NULL, NULL },
 };
 
 static int find_format(struct err *e)
@@ -48,7 +49,7 @@ static int find_format(struct err *e)
     for (int i = 0; i < (int)(sizeof formats / sizeof formats[0]); i++)
         if (strcmp(formats[i].name, format) == 0)
             return i;
-    return err_set(e, ERR_USAGE, "no format '%s'; there are hf and llm.c",
+    return err_set(e, ERR_USAGE, "no format '%s'; there are hf, llm.c and gguf",
                    format);
 }
 
@@ -132,6 +133,8 @@ int cmd_import(int argc, char **argv, struct err *e)
         return -1;
     if (argc != 1 || !output)
         return err_set(e, ERR_USAGE, "import takes a model and --output");
+    if (!formats[f].read)
+        return err_set(e, ERR_USAGE, "%s is only written", format);
     if (path_exists(output))
         return err_set(e, ERR_USAGE, "%s is there already", output);
     ret = formats[f].settings(argv[0], &lines, e);

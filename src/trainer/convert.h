@@ -13,6 +13,8 @@
  *      hf      Hugging Face: config.json and model.safetensors, as GPT-2,
  *              Llama or, with qk_norm, Qwen3, by what the model is
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
+ *      gguf    what llama.cpp runs: weights in fp32 and the tokenizer in one
+ *              file; written only
  *
  * Weights are host memory, laid out as the graph's block.
  */
@@ -37,6 +39,8 @@ const struct convert_family *convert_family(const struct settings *,
 int convert_write_hf(const struct job *, const float *weights,
                      const char *folder, struct err *);
 int convert_write_llmc(const struct job *, const float *weights,
+                       const char *path, struct err *);
+int convert_write_gguf(const struct job *, const float *weights,
                        const char *path, struct err *);
 
 /* The settings that a model in a file stands for, as --set would have them,

@@ -12,6 +12,7 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/ckpt_find.c \
 	%D%/convert.c \
 	%D%/convert.h \
+	%D%/convert_gguf.c \
 	%D%/convert_hf.c \
 	%D%/convert_llmc.c \
 	%D%/eval.c \

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Compare a GGUF file with the Hugging Face export of the same model.
+
+usage: gguf_check.py FILE FOLDER
+"""
+import sys
+
+import gguf
+import numpy as np
+from safetensors.numpy import load_file
+
+reader = gguf.GGUFReader(sys.argv[1])
+theirs = load_file(sys.argv[2] + "/model.safetensors")
+fields = {k: v for k, v in reader.fields.items()}
+arch = fields["general.architecture"].contents()
+heads = int(fields[arch + ".attention.head_count"].contents())
+kv = fields.get(arch + ".attention.head_count_kv")
+kv = int(kv.contents()) if kv else heads
+names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[arch.upper()], 64)
+vocab = len(fields["tokenizer.ggml.tokens"].data)
+found = 0
+for name, want in theirs.items():
+    base, _, kind = name.rpartition(".")
+    ours = names.get_name(base)
+    assert ours, f"llama.cpp does not know {name}"
+    got = [t for t in reader.tensors if t.name == f"{ours}.{kind}"]
+    assert got, f"no {ours}.{kind} for {name}"
+    got = got[0].data
+    if arch == "gpt2" and want.ndim == 2 and "h." in name:
+        want = want.T
+    if arch == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
+        n = heads if "q_proj" in name else kv   # as their converter permutes
+        want = want.reshape(n, 2, want.shape[0] // n // 2, want.shape[1])
+        want = want.swapaxes(1, 2).reshape(got.shape)
+    assert got.shape == want.shape and np.array_equal(got, want), name
+    found += 1
+assert found == len(reader.tensors), "more tensors than there should be"
+assert vocab == theirs[next(k for k in theirs if "wte" in k or
+                            "embed_tokens" in k)].shape[0]
+print(arch, found, vocab)
