@@ -69,6 +69,15 @@ GTRACK_CACHE='' "$build/t/store-tool" check "$dir/mlruns" >"$dir/out" 2>&1 &&
 ok $? "it wrote a run of 300 points"
 test "$(cat "$dir"/mlruns/*/*/params/lr)" = 0.0006
 ok $? "and a parameter"
+# the manual's example, as it stands there
+sed -n '/^#include/,/^\.Ed/p' "$top/man/gtrack.3" | sed '/^\.Ed/d; s/\\e/\\/g' \
+    >"$dir/manual.c"
+# shellcheck disable=SC2086
+${CC:-cc} -Wall -Wextra -Werror "$dir/manual.c" -o "$dir/manual" $libs \
+    $flags 2>"$dir/log" && (cd "$dir" && ./manual) &&
+    test "$(cat "$dir"/mlruns/*/*/metrics/train/loss | wc -l)" = 200
+ok $? "so does the example of gtrack(3)"
+test ! -s "$dir/log" || sed 's/^/# /' "$dir/log"
 ${CXX:-c++} -x c++ -fsyntax-only -Wall -Werror "$top/src/store/gtrack.h"
 ok $? "the header is C++, too"
 test -z "$(nm "$build/libgtrack.a" | awk '$2 ~ /^[TDBRC]$/ {print $3}' |
