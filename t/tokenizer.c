@@ -486,6 +486,59 @@ static void other_files(void)
     free(gpt2);
 }
 
+/* More than 65,536 ids: every two bytes are a token. */
+static struct tokenizer *every_two_bytes(void)
+{
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct err e = ERR_INIT;
+
+    for (int a = 0; a < 256; a++)
+        tokenizer_add(t, a, &(uint8_t){ (uint8_t)a }, 1, &e);
+    for (int a = 0; a < 256; a++) {
+        for (int b = 0; b < 256; b++) {
+            const uint8_t two[2] = { (uint8_t)a, (uint8_t)b };
+            const int32_t id = t->n_ids;
+
+            tokenizer_add(t, id, two, 2, &e);
+            tokenizer_merge(t, a, b, id, &e);
+        }
+    }
+    if (tokenizer_ready(t, &e) < 0)
+        diag("%s", e.text);
+    return t;
+}
+
+static void many_ids(void)
+{
+    enum { LEN = 20000 };
+    static char text[LEN];
+    struct tokenizer *t = every_two_bytes();
+    struct encoder *enc = encoder_new(t, 0);
+    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct buf back = BUF_INIT;
+    int32_t most = 0;
+
+    for (uint64_t i = 0; i < LEN; i++)
+        text[i] = "etaoin shrdlu\n, 19\xE9\xFF"[rng_word(5, 0, i) % 21];
+    tokenizer_encode(t, text, LEN, &plain);
+    encoder_run(enc, text, LEN, &cached);
+    cached.n = 0; /* once more, now that words are known */
+    encoder_run(enc, text, LEN, &cached);
+    for (size_t i = 0; i < plain.n; i++)
+        most = plain.id[i] > most ? plain.id[i] : most;
+    ok(tokenizer_vocab(t) == 65792 && most > 65535, "ids beyond 16 bits");
+    ok(plain.n == cached.n &&
+           memcmp(plain.id, cached.id, plain.n * sizeof *plain.id) == 0,
+       "are the same with a cache");
+    tokenizer_decode(t, cached.id, cached.n, &back);
+    ok(back.len == LEN && memcmp(back.s, text, LEN) == 0, "and come back");
+    buf_clear(&back);
+    ids_clear(&plain);
+    ids_clear(&cached);
+    encoder_free(enc);
+    tokenizer_free(t);
+}
+
 int main(void)
 {
     merges_alone();
@@ -494,6 +547,7 @@ int main(void)
     there_and_back(SPLIT_CL100K);
     there_and_back(SPLIT_LLAMA3);
     characters();
+    many_ids();
     gpt2_files();
     other_files();
     return done_testing();
