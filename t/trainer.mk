@@ -3,7 +3,7 @@ check_PROGRAMS += t/model.t
 test_programs += t/model.t
 t_model_t_SOURCES = %D%/model.c %D%/tap.h
 t_model_t_LDADD = $(TRAINER_LIBS)
-EXTRA_DIST += doc/numerics.md %D%/reference/model.py %D%/reference/model.txt \
+EXTRA_DIST += doc/numerics.md doc/planning.md %D%/reference/model.py %D%/reference/model.txt \
 	%D%/reference/gguf_check.py %D%/reference/hf_loss.py
 
 check_PROGRAMS += t/schedule.t
