@@ -6,9 +6,11 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -20,11 +22,12 @@
 #include "common/utf8.h"
 #include "store/run.h"
 
-enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 10 };
+enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
 
 struct capture {
     pthread_t thread;
     struct run *run;
+    atomic_bool stop; /* the run ends: ask git no more */
 };
 
 /* A tag, unless there is nothing to say. */
@@ -157,14 +160,15 @@ static void slurm(struct run *r)
 /* -- git --------------------------------------------------------------- */
 
 /* What `git ...` prints, without the newline at its end; false if it fails. */
-static bool git(struct buf *out, size_t max, const char *const *argv)
+static bool git(struct capture *c, struct buf *out, size_t max,
+                const char *const *argv)
 {
     struct buf words = BUF_INIT;
     struct spawn s = {
         .out = out, .words = &words, .max = max, .secs = GIT_SECS
     };
     struct err e = ERR_INIT;
-    const bool good = spawn_run(argv, &s, &e) == 0;
+    const bool good = !atomic_load(&c->stop) && spawn_run(argv, &s, &e) == 0;
 
     while (out->len && out->s[out->len - 1] == '\n')
         buf_trim(out, out->len - 1);
@@ -206,7 +210,7 @@ static void keep_diff(struct run *r, const struct buf *diff)
     free(path);
 }
 
-static void source(struct run *r)
+static void source(struct capture *c)
 {
     static const char *const head[] = { "git", "rev-parse", "HEAD", NULL };
     static const char *const branch[] = { "git", "symbolic-ref", "--short",
@@ -219,26 +223,27 @@ static void source(struct run *r)
                                            NULL };
     static const char *const status[] = { "git", "--no-optional-locks",
                                           "status", "--porcelain", NULL };
+    struct run *r = c->run;
     struct buf b = BUF_INIT;
 
-    if (!git(&b, 4096, head)) {
+    if (!git(c, &b, 4096, head)) {
         buf_clear(&b);
         return;
     }
     tell(r, "mlflow.source.git.commit", b.s);
     buf_trim(&b, 0);
-    if (git(&b, 4096, branch))
+    if (git(c, &b, 4096, branch))
         tell(r, "mlflow.source.git.branch", b.s);
     buf_trim(&b, 0);
-    if (git(&b, 4096, remote)) {
+    if (git(c, &b, 4096, remote)) {
         hide_user(&b);
         tell(r, "mlflow.source.git.repoURL", b.s);
     }
     buf_trim(&b, 0);
-    if (git(&b, DIFF_MAX, status))
+    if (git(c, &b, DIFF_MAX, status))
         tell(r, "mlflow.source.git.dirty", b.len ? "true" : "false");
     buf_trim(&b, 0);
-    if (git(&b, DIFF_MAX, changes) && b.len)
+    if (git(c, &b, DIFF_MAX, changes) && b.len)
         keep_diff(r, &b);
     buf_clear(&b);
 }
@@ -249,7 +254,7 @@ static void *work(void *arg)
 
     machine(c->run);
     slurm(c->run);
-    source(c->run);
+    source(c);
     return NULL;
 }
 
@@ -272,7 +277,15 @@ struct capture *capture_start(struct run *r)
 
 void capture_end(struct capture *c)
 {
-    if (c)
+    struct timespec until;
+
+    if (!c)
+        return;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_SECS;
+    if (pthread_timedjoin_np(c->thread, NULL, &until) != 0) {
+        atomic_store(&c->stop, true);
         pthread_join(c->thread, NULL);
+    }
     free(c);
 }
