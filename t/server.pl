@@ -20,7 +20,7 @@ my ($kind, $dir) = @ARGV;
 my $parent = getppid;
 my $json = JSON::PP->new->canonical->allow_nonref->utf8;
 my $key = 'k' x 40;
-my (%run, %experiment, @faults);
+my (%run, %experiment, %artifact, @faults);
 my $next = 1;
 my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64,
     Proto => 'tcp') or die "listen: $!";
@@ -90,6 +90,34 @@ sub graphql { my ($q) = @_;
             uploadHeaders => ['X-Store: yes'], files => [ map { {
                 name => $_, uploadUrl => "$url/store/$v->{run}/$_" } }
                 @{$v->{files}} ] } } };
+    }
+    if ($name eq 'CreateArtifact') {
+        my $i = $v->{input};
+        my $a = $artifact{$i->{digest}} //= { id => "a$i->{digest}",
+            name => $i->{artifactCollectionName}, state => 'PENDING' };
+        return { data => { createArtifact => { artifact => { id => $a->{id},
+            state => $a->{state},
+            artifactSequence => { latestArtifact => undef } } } } };
+    }
+    if ($name eq 'CreateArtifactManifest') {
+        my $file = { id => 'f' };
+        $file->{uploadUrl} = "$url/store/$v->{runName}/manifest"
+            if $v->{includeUpload};
+        $file->{uploadHeaders} = ['X-Store:yes'] if $v->{includeUpload};
+        return { data => { createArtifactManifest => { artifactManifest => {
+            id => 'm', file => $file } } } };
+    }
+    if ($name eq 'CreateArtifactFiles') {
+        my ($run) = keys %run;
+        return { data => { createArtifactFiles => { files => { edges => [ map {
+            { node => { storagePath => 's', uploadHeaders => ['X-Store:yes'],
+                uploadUrl => "$url/store/$run/artifact-$_->{name}" } }
+            } @{$v->{input}{artifactFiles}} ] } } } };
+    }
+    if ($name eq 'CommitArtifact') {
+        $_->{id} eq $v->{artifactID} and $_->{state} = 'COMMITTED'
+            for values %artifact;
+        return { data => { commitArtifact => { artifact => { id => 'x' } } } };
     }
     if ($name eq 'RewindRun') {
         my $r = $run{$v->{runName}};
@@ -233,7 +261,8 @@ sub serve { my ($client, $in) = @_;
     $$in = substr $rest, $n;
     my ($op) = $path eq '/graphql' ? $body =~ /"operationName":"(\w+)"/ : '';
     my $line = "$method $path" . ($op ? " $op" : '');
-    return reply($client, 200, { run => \%run }), 1 if $path eq '/state';
+    return reply($client, 200, { run => \%run,
+        artifact => \%artifact }), 1 if $path eq '/state';
     note($line);
     my $fault = fault($line);
     return -1 if $fault eq 'drop';

@@ -96,8 +96,12 @@ ok "the run is complete"
 push wandb && test "$(cat srv/log)" = "POST /graphql RunResumeStatus"
 ok "pushing again sends nothing"
 push wandb --checkpoints && test "$(state "$one" \
-    'exists $r->{files}{"model.safetensors"}')" = 1
-ok "checkpoints are sent on request"
+    '$r->{files}{"artifact-model.safetensors"}')" = x &&
+    state "$one" '$r->{files}{manifest}' |
+        grep -q '"digest": "QBsw47i11iljWlxhPNt5GQ==".*"size": 2'
+ok "checkpoints are sent on request, as an artifact with a manifest"
+push wandb --checkpoints && ! grep -q Artifact srv/log
+ok "once"
 rm "$(gtrack where one)"/.gtrack/push.*
 push wandb && lines "$one" 50
 ok "a lost cursor doubles nothing"

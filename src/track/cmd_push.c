@@ -48,7 +48,8 @@ const struct opt opts_push[] = {
       "say what would be sent, and send nothing" },
     { 0, "no-files", NULL, OPT_FLAG, &conf.no_files, "send no artifacts" },
     { 0, "checkpoints", NULL, OPT_FLAG, &conf.artifacts,
-      "send checkpoints and files of more than 64 MiB, too" },
+      "send checkpoints and files of more than 64 MiB, too; to W&B as an "
+      "artifact" },
     { 0, "new-run", NULL, OPT_FLAG, &conf.new_run,
       "as a new run there, whatever was pushed before" },
     { 'j', "jobs", "count", OPT_INT, &jobs, "push so many runs at a time" },

@@ -54,6 +54,7 @@ gtrack_SOURCES = \
 	%D%/track.h \
 	%D%/wandb.c \
 	%D%/wandb.h \
+	%D%/wandb_artifact.c \
 	%D%/wandb_run.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)

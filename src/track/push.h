@@ -27,7 +27,7 @@ struct push_conf {
     double every; /* between two looks at a run, with follow */
     double retry_wait;
     int tries;
-    uint64_t request;           /* bytes of lines a request holds at most */
+    uint64_t request; /* bytes of lines a request holds at most */
 };
 
 /* What was sent, for the last line of words. */

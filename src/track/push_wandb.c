@@ -374,8 +374,7 @@ static void gather_files(struct push *p, struct outgoing *out,
         for (size_t i = 0; i < f.n; i++) {
             char *path = path_join(p->run->artifacts, f.item[i].path);
 
-            if (p->conf->artifacts ||
-                !push_is_checkpoint(f.item[i].path, f.item[i].size))
+            if (!push_is_checkpoint(f.item[i].path, f.item[i].size))
                 want_file(p, out, f.item[i].path, path, NULL, mem);
             free(path);
         }
@@ -385,6 +384,45 @@ static void gather_files(struct push *p, struct outgoing *out,
     free(metadata);
     free(yaml);
     json_decref(config);
+}
+
+/* Checkpoints are an artifact of their own, whose versions W&B keeps. */
+static int send_checkpoints(struct push *p, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct wandb_file *file = NULL;
+    size_t n = 0, room = 0;
+    struct files f;
+    struct buf state = BUF_INIT;
+    char *name = xasprintf("run-%s-checkpoints", p->w.run);
+    int ret = files_list(&f, p->run->artifacts, e);
+
+    for (size_t i = 0; ret == 0 && i < f.n; i++) {
+        const struct files_item *x = &f.item[i];
+
+        if (!push_is_checkpoint(x->path, x->size))
+            continue;
+        GROW(file, n, room);
+        file[n++] = (struct wandb_file){
+            .name = x->path,
+            .path = arena_printf(&mem, "%s/%s", p->run->artifacts, x->path),
+        };
+        buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,
+                   x->mtime_ms);
+    }
+    if (ret == 0 && n && !same_text(p->cursor, "checkpoints", state.s)) {
+        ret = wandb_artifact(&p->w, "model", name, file, n, e);
+        if (ret == 0) {
+            json_object_set_new(p->cursor, "checkpoints", json_string(state.s));
+            p->sum->files += (int64_t)n;
+        }
+    }
+    arena_clear(&mem);
+    free(file);
+    free(name);
+    buf_clear(&state);
+    files_clear(&f);
+    return ret;
 }
 
 static int send_files(struct push *p, struct err *e)
@@ -412,6 +450,8 @@ static int send_files(struct push *p, struct err *e)
     free(out.file);
     free(out.md5);
     arena_clear(&mem);
+    if (ret == 0 && p->conf->artifacts)
+        ret = send_checkpoints(p, e);
     return ret;
 }
 

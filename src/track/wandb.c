@@ -320,6 +320,17 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     return ret;
 }
 
+int wandb_put(struct wandb *w, const struct wandb_file *f, const char *url,
+              json_t *headers, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    long status;
+    const int ret = put_file(w, f, url, headers_of(headers, &mem), &status, e);
+
+    arena_clear(&mem);
+    return ret;
+}
+
 /* Ask where the files go, and send them.  An address that is refused (403) is
  * asked for again by the caller, once. */
 static int send_batch(struct wandb *w, struct wandb_file *f, size_t n,

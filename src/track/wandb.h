@@ -40,6 +40,12 @@ struct wandb_file {
     bool sent;
 };
 int wandb_files(struct wandb *, struct wandb_file *, size_t n, struct err *);
+/* Send one file's body to where the server said, with its headers. */
+int wandb_put(struct wandb *, const struct wandb_file *, const char *url,
+              json_t *headers, struct err *);
+/* Files as a new version of an artifact, sorted by name; paths only. */
+int wandb_artifact(struct wandb *, const char *type, const char *name,
+                   struct wandb_file *, size_t n, struct err *);
 /* What is said of a run: its parameters as W&B's config, each under "value";
  * the text of wandb-metadata.json; the status it ended with. */
 json_t *wandb_config(const struct run_info *);
