@@ -12,6 +12,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "data/jsonl.h"
 #include "trainer/choice.h"
 #include "trainer/sample.h"
 
@@ -39,6 +40,51 @@ static void store_params(struct report *r, const struct job *j)
     run_paramf(r->run, "is.ranks", "%d", j->coll.size);
     run_paramf(r->run, "is.device", "%s", j->dev.type->name);
     run_paramf(r->run, "is.threads", "%d", j->dev.threads);
+}
+
+/* What the run reads, by hash: another shard, another number. */
+static void store_dataset(struct report *r, const struct loader *data,
+                          const char *files, const char *context)
+{
+    char *digest = xstrndup(loader_hash(data), 32);
+    struct buf source = BUF_INIT;
+    char *profile = xasprintf("{\"tokens\": %lld, \"shards\": %lld}",
+                              (long long)loader_tokens(data),
+                              (long long)loader_shards(data));
+    struct run_dataset d = {
+        .name = path_name(files),
+        .digest = digest,
+        .source_type = "local",
+        .profile = profile,
+        .context = context,
+    };
+    struct err e = ERR_INIT;
+
+    buf_str(&source, "{\"uri\": \"");
+    jsonl_escape(&source, files, strlen(files));
+    buf_str(&source, "\"}");
+    d.source = source.s;
+    if (run_dataset(r->run, &d, &e) < 0)
+        log_warn("%s", e.text);
+    free(digest);
+    buf_clear(&source);
+    free(profile);
+}
+
+static void store_data(struct report *r, struct job *j)
+{
+    const struct settings *s = j->set;
+
+    if (j->train) {
+        run_paramf(r->run, "is.data.train", "%s", loader_hash(j->train));
+        store_dataset(r, j->train, s->data.train, "training");
+    }
+    if (j->val) {
+        run_paramf(r->run, "is.data.val", "%s", loader_hash(j->val));
+        store_dataset(r, j->val, s->data.val, "validation");
+    }
+    if (j->tokenizer)
+        run_paramf(r->run, "is.tokenizer", "%s", tokenizer_hash(j->tokenizer));
 }
 
 static void store_text(struct report *r, const char *name, const char *text)
@@ -134,6 +180,7 @@ int report_open(struct report *r, struct job *j, const char *command,
     open_logs(r);
     store_config(r, j);
     store_params(r, j);
+    store_data(r, j);
     return 0;
 }
 
