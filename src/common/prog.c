@@ -130,6 +130,21 @@ static bool is_own(const char *word)
     return false;
 }
 
+/* The first that is neither -v nor -q, or NULL. */
+static const char *first_word(char **argv)
+{
+    static const char *const level[] = { "-v", "-q", "--verbose", "--quiet" };
+    size_t i = 0;
+
+    while (*++argv) {
+        for (i = 0; i < 4 && strcmp(*argv, level[i]) != 0; i++)
+            ;
+        if (i == 4)
+            break;
+    }
+    return *argv;
+}
+
 static int run(const struct prog *p, int argc, char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
@@ -138,7 +153,7 @@ static int run(const struct prog *p, int argc, char **argv, struct err *e)
 
     for (int i = 1; i < argc && argv[i][0] == '-'; i++)
         own = own || is_own(argv[i]);
-    if (!own && argc > 1 && is_bare(p, argv[1])) {
+    if (!own && argc > 1 && is_bare(p, first_word(argv))) {
         c = opt_find_cmd(p->cmds, p->bare, e);
         return c ? run_cmd(p, c, argc, argv, e) : -1;
     }
