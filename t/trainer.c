@@ -84,13 +84,11 @@ static void test_differences(void)
         return;
     }
     gpt_build(&t.gpt, &t.set, 2);
-    ok(graph_place(g, &t.dev, &how, &e) == 0 &&
-           gpt_init_weights(&t.gpt, 5, &e) == 0,
-       "and is placed");
-    t.weights = xcalloc((size_t)g->count, bytes_of);
+    ok(graph_place(g, &t.dev, &how, &e) == 0, "and is placed");
+    t.weights = gpt_draw_weights(&t.gpt, 5, &e);
     t.way = xcalloc((size_t)g->count, bytes_of);
     grad = xcalloc((size_t)g->count, bytes_of);
-    t.dev.type->get(&t.dev, t.weights, g->weights.data,
+    t.dev.type->put(&t.dev, g->weights.data, t.weights,
                     (size_t)g->count * bytes_of);
     for (int i = 0; i < 16; i++) {
         t.x[i] = i * 7 % 29;
