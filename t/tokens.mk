@@ -1,4 +1,5 @@
 # tests of the tokenizer
+EXTRA_DIST += doc/tokens.md
 check_PROGRAMS += t/split.t t/tokenizer.t t/words.t
 test_programs += t/split.t t/tokenizer.t t/words.t
 t_split_t_SOURCES = %D%/split.c %D%/tap.h
