@@ -35,6 +35,10 @@ ok "run log adds points"
 g ls --no-header -c name,status,loss,acc,steps,phase
 is out "first${tab}RUNNING${tab}2.5${tab}0.25${tab}2${tab}a"
 ok "the run is listed while it runs"
+g run log "$id" auto=1 && g run log "$id" auto=2 && g metrics first auto --no-header
+is out "3${tab}1.0
+4${tab}2.0"
+ok "without a step it is the next one"
 g run log "$id" loss=fast
 test $? = 2 && grep -q "no number" err
 ok "a text is refused as a metric"

@@ -27,7 +27,8 @@ const struct opt opts_run[] = {
       "start, log: a parameter; may be given many times" },
     { 't', "tag", "key=value", OPT_LIST, &tags,
       "start, log, end: a tag; may be given many times" },
-    { 's', "step", "number", OPT_LONG, &step, "log: the step of the values" },
+    { 's', "step", "number", OPT_LONG, &step,
+      "log: the step of the values; the next one by default" },
     { 0, "status", "word", OPT_STRING, &status_word,
       "end: finished, failed, killed or preempted" },
     { 0 }
@@ -97,13 +98,17 @@ static int start(struct err *e)
     return ret;
 }
 
-static int open_run(struct put *p, const char *word, struct err *e)
+/* *next is the step after the last that the run has. */
+static int open_run(struct put *p, const char *word, int64_t *next,
+                    struct err *e)
 {
     struct runs one = RUNS_INIT;
     int ret;
 
-    if (track_one(&one, word, LOAD_NO_METRICS, e) < 0)
+    if (track_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
         return -1;
+    if (next)
+        *next = track_last_step(&one.run[0]) + 1;
     ret = put_open(p, one.run[0].folder, e);
     runs_free(&one);
     return ret;
@@ -111,14 +116,15 @@ static int open_run(struct put *p, const char *word, struct err *e)
 
 static int log_values(int argc, char **argv, struct err *e)
 {
+    const bool given = step != INT64_MIN;
     struct put p;
+    int64_t next = step;
     int ret = 0;
 
-    if (open_run(&p, argv[0], e) < 0)
+    if (open_run(&p, argv[0], given ? NULL : &next, e) < 0)
         return -1;
     for (int i = 1; i < argc && ret == 0; i++) {
-        struct point point = { clock_wall_ms(), step == INT64_MIN ? 0 : step,
-                               0 };
+        struct point point = { clock_wall_ms(), next, 0 };
         const char *value;
         char *key;
 
@@ -157,7 +163,7 @@ static int end(const char *word, struct err *e)
                        "--status wants finished, failed, killed "
                        "or preempted, not '%s'",
                        status_word);
-    if (open_run(&p, word, e) < 0)
+    if (open_run(&p, word, NULL, e) < 0)
         return -1;
     return put_end(&p, (enum run_status)status, clock_wall_ms(),
                    put_pairs(&p, &tags, put_tag, e), e);
