@@ -58,6 +58,9 @@ curve() { # curve ROOT
 
 train --root whole
 result $? "12 steps train" "$(cat out)"
+grep -qE '^[0-9a-f]{64}$' whole/*/*/params/is.data.train &&
+    grep -q train.bin whole/*/datasets/*/meta.yaml
+result $? "the run has the hash of its data, and the dataset"
 curve whole >want
 test "$(wc -l <want)" -eq 12
 result $? "the loss of each is in the store" "$(cat want)"
