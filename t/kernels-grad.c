@@ -8,7 +8,6 @@
 #include "config.h"
 #include "kernels/ref.h"
 #include "t/kernels.h"
-#include "t/tap.h"
 
 #include <math.h>
 
@@ -234,7 +233,7 @@ static double worst(const struct pair *p, struct values *v)
     return max;
 }
 
-void check_gradients(void)
+void check_gradients(gradient_fn *tell)
 {
     static struct values v;
 
@@ -242,8 +241,6 @@ void check_gradients(void)
         const struct pair *p = &pairs[i];
 
         for (v.kind = 0; v.kind < p->kinds; v.kind++) {
-            double max;
-
             for (int k = 0; k < N_IN; k++) {
                 shape(&v.in[k], v.room[2 * k], p->in[k][0], p->in[k][1]);
                 shape(&v.d[k], v.room[2 * k + 1], p->in[k][0], p->in[k][1]);
@@ -257,9 +254,7 @@ void check_gradients(void)
             v.ints = (struct tensor){
                 .data = v.token, .type = DT_I32, .rank = 1, .dim = { N }
             };
-            max = worst(p, &v);
-            if (!ok(max < 1e-6, "gradient of ref %s, kind %d", p->name, v.kind))
-                diag("off by %g", max);
+            tell(p->name, v.kind, worst(p, &v));
         }
     }
 }

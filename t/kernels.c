@@ -570,13 +570,19 @@ static void time_device(const char *name, const char *only)
     dev_close(&dev);
 }
 
+static void tell_gradient(const char *name, int kind, double off)
+{
+    if (!ok(off < 1e-6, "gradient of ref %s, kind %d", name, kind))
+        diag("off by %g", off);
+}
+
 int main(int argc, char **argv)
 {
     const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     const char *only = getenv("GT_TEST_DEVICE");
 
     if (!timing && !only)
-        check_gradients();
+        check_gradients(tell_gradient);
     for (const struct dev_type *const *type = dev_types; *type; type++) {
         if (only && strcmp(only, (*type)->name) != 0)
             continue;
