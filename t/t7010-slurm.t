@@ -94,7 +94,7 @@ await grep -q "going on after step" job.out ||
     bad="$bad does not go on: $(tail -n 3 job.out)"
 scancel --full --user="$(id -un)"
 await idle
-runs=$(grep -l '^run_name: long$' mlruns/0/*/meta.yaml | wc -l)
+runs=$(grep -lE '^run_name: "?long"?$' mlruns/0/*/meta.yaml | wc -l)
 test "$runs" -eq 1 || bad="$bad $runs runs"
 result "scancel -s USR1: a checkpoint, then the same run goes on" "$bad"
 echo "1..$n"
