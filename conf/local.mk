@@ -6,4 +6,5 @@ dist_conf_DATA = \
 	%D%/gpt-300M.ini \
 	%D%/gpt2-124M.ini \
 	%D%/quickstart.ini \
-	%D%/shakespeare-char.ini
+	%D%/shakespeare-char.ini \
+	%D%/sweep-lr.ini

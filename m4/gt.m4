@@ -120,7 +120,7 @@ AS_CASE([$with_cuda],
        test -f "$cuda_home/$dir/libcudart_static.a" &&
          cuda_lib=$cuda_home/$dir && break
      done
-     CUDA_CPPFLAGS="-I$cuda_home/include"
+     CUDA_CPPFLAGS="-isystem $cuda_home/include"
      CUDA_LIBS="-L$cuda_lib -lcudart_static -lstdc++ -lrt -lpthread -ldl"
      save_LIBS=$LIBS; LIBS="$CUDA_LIBS $LIBS"
      AC_CHECK_FUNC([cudaGetDeviceCount], [have_cuda=yes])
