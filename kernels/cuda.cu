@@ -428,6 +428,9 @@ static int device_open(struct dev *dev, struct err *e)
     snprintf(cuda->name, sizeof cuda->name, "%.*s",
              (int)sizeof cuda->name - 1, prop.name);
     dev->state = cuda;
+    if (cudaDeviceGetPCIBusId(dev->address, sizeof dev->address, dev->index) !=
+        cudaSuccess)
+        dev->address[0] = '\0';
     cuda->stage = new_stage();
     if (!cuda->stage) {
         device_close(dev);

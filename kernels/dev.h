@@ -79,6 +79,7 @@ struct dev {
     void *state;                        /* the device's own */
     int failed;                         /* first failure since the last sync */
     const char *failed_op;
+    char address[16];                   /* a GPU's on the PCI bus, or "" */
 };
 
 extern const struct dev_type cpu_dev, cuda_dev;

@@ -58,9 +58,15 @@ static const char *const names[METER_VALUES] = {
     [METER_RSS] = "rss_bytes",
     [METER_ALLOCATED] = "mem_allocated_bytes",
     [METER_RESERVED] = "mem_reserved_bytes",
+    [METER_PEAK] = "mem_peak_bytes",
     [METER_GPU_UTIL] = "gpu_util",
     [METER_GPU_MEM] = "gpu_mem_bytes",
     [METER_GPU_POWER] = "gpu_power_w",
+    [METER_GPU_ENERGY] = "gpu_energy_j",
+    [METER_GPU_TEMP] = "gpu_temp_c",
+    [METER_GPU_CLOCK] = "gpu_clock_mhz",
+    [METER_GPU_MEM_CLOCK] = "gpu_mem_clock_mhz",
+    [METER_GPU_THROTTLED] = "gpu_throttled",
 };
 
 void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
@@ -88,7 +94,12 @@ static void read_all(struct meter *m, struct reading *last,
     for (int i = 0; i < METER_VALUES; i++)
         value[i] = (double)NAN;
     read_memory(&value[METER_RSS], &value[METER_RESERVED]);
-    value[METER_ALLOCATED] = (double)m->allocated;
+    value[METER_ALLOCATED] = (double)m->regions;
+    if (atomic_load(&m->reserved)) {
+        value[METER_ALLOCATED] = (double)atomic_load(&m->allocated);
+        value[METER_RESERVED] = (double)atomic_load(&m->reserved);
+        value[METER_PEAK] = (double)atomic_load(&m->peak);
+    }
     if (wall - last->wall > 1e-3)
         value[METER_CPU_UTIL] =
             100 * (cpu - last->cpu) / (wall - last->wall) / cores;
@@ -96,6 +107,11 @@ static void read_all(struct meter *m, struct reading *last,
         value[METER_GPU_UTIL] = gpu.utilisation;
         value[METER_GPU_MEM] = gpu.memory;
         value[METER_GPU_POWER] = gpu.power;
+        value[METER_GPU_ENERGY] = gpu.energy;
+        value[METER_GPU_TEMP] = gpu.temperature;
+        value[METER_GPU_CLOCK] = gpu.clock;
+        value[METER_GPU_MEM_CLOCK] = gpu.memory_clock;
+        value[METER_GPU_THROTTLED] = gpu.throttled;
     }
     *last = (struct reading){ wall, cpu };
 }
@@ -154,7 +170,8 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->rank = j->coll.rank;
     m->size = j->coll.size;
     m->every = j->set->run.system_every;
-    m->allocated = g->weights.bytes + g->copies.bytes + g->grads.bytes +
+    m->dev = &j->dev;
+    m->regions = g->weights.bytes + g->copies.bytes + g->grads.bytes +
                    g->activations.bytes + g->inputs.bytes + j->optim.m.bytes +
                    j->optim.v.bytes + j->optim.work.bytes;
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
@@ -163,8 +180,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
         m->peak_flops = j->dev.type->peak(&j->dev, g->type);
     if (m->peak_flops <= 0 && run)
         m->peak_flops = meter_measure_peak(&j->dev, g->type);
-    m->nvml =
-        strcmp(j->dev.type->name, "cuda") == 0 ? nvml_open(j->dev.index) : NULL;
+    m->nvml = j->dev.address[0] ? nvml_open(j->dev.address) : NULL;
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -177,7 +193,15 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
 
 void meter_step(struct meter *m, int64_t step)
 {
+    struct dev_memory memory;
+
     atomic_store(&m->step, step);
+    if (!m->dev || !m->dev->type->memory)
+        return;
+    m->dev->type->memory(m->dev, &memory);
+    atomic_store(&m->allocated, memory.allocated);
+    atomic_store(&m->reserved, memory.reserved);
+    atomic_store(&m->peak, memory.peak);
 }
 
 void meter_close(struct meter *m)

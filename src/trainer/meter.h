@@ -16,15 +16,20 @@
  * time, and training does not wait for it.
  */
 enum meter_value {
-    METER_CPU_UTIL, METER_RSS, METER_ALLOCATED, METER_RESERVED,
-    METER_GPU_UTIL, METER_GPU_MEM, METER_GPU_POWER, METER_VALUES
+    METER_CPU_UTIL, METER_RSS, METER_ALLOCATED, METER_RESERVED, METER_PEAK,
+    METER_GPU_UTIL, METER_GPU_MEM, METER_GPU_POWER, METER_GPU_ENERGY,
+    METER_GPU_TEMP, METER_GPU_CLOCK, METER_GPU_MEM_CLOCK, METER_GPU_THROTTLED,
+    METER_VALUES
 };
 
 struct meter {
     struct run *run;            /* of rank 0; NULL elsewhere */
     int rank, size;
     double every;
-    size_t allocated;  /* bytes of the regions */
+    struct dev *dev;
+    size_t regions;    /* bytes that the trainer has placed */
+    /* of the device, as the last step left them; 0: it does not count */
+    atomic_size_t allocated, reserved, peak;
     double peak_flops; /* of the device; 0: unknown */
     double flops_per_token;
     atomic_llong step;

@@ -1,84 +1,126 @@
 #include "config.h"
 #include "trainer/nvml.h"
 
-#include <dlfcn.h>
 #include <math.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/dl.h"
 #include "common/mem.h"
 
-/* The few prototypes that are used, as nvml.h declares them. */
-typedef void *nvml_device;
-typedef int init_fn(void);
-typedef int index_fn(unsigned, nvml_device *);
-typedef int utilisation_fn(nvml_device, unsigned out[2]);
-typedef int memory_fn(nvml_device, unsigned long long out[3]);
-typedef int power_fn(nvml_device, unsigned *milliwatts);
-
-struct nvml {
-    void *library;
-    nvml_device device;
-    init_fn *shutdown;
-    utilisation_fn *utilisation;
-    memory_fn *memory;
-    power_fn *power;
+/* The few prototypes that are used, as nvml.h declares them; each returns 0,
+ * or why not. */
+struct api {
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*by_address)(const char *, void **device);
+    int (*utilisation)(void *, unsigned out[2]);
+    int (*memory)(void *, unsigned long long out[3]);
+    int (*power)(void *, unsigned *milliwatts);
+    int (*energy)(void *, unsigned long long *millijoules);
+    int (*temperature)(void *, int sensor, unsigned *);
+    int (*clock)(void *, int which, unsigned *);
+    int (*throttled)(void *, unsigned long long *reasons);
 };
 
-/* POSIX wants a function's address to survive in a pointer; C does not say
- * so, hence the copy of the bits. */
-static bool find(void *library, const char *name, void *out)
-{
-    void *symbol = dlsym(library, name);
+enum { SENSOR_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, SLOW = 5 };
 
-    memcpy(out, &symbol, sizeof symbol);
-    return symbol != NULL;
+#define SYMBOL(name, member) { "nvml" name, offsetof(struct api, member) }
+
+static const struct dl_symbol symbols[] = {
+    SYMBOL("Init_v2", init),
+    SYMBOL("Shutdown", shutdown),
+    SYMBOL("DeviceGetHandleByPciBusId_v2", by_address),
+    SYMBOL("DeviceGetUtilizationRates", utilisation),
+    SYMBOL("DeviceGetMemoryInfo", memory),
+    SYMBOL("DeviceGetPowerUsage", power),
+    SYMBOL("DeviceGetTotalEnergyConsumption", energy),
+    SYMBOL("DeviceGetTemperature", temperature),
+    SYMBOL("DeviceGetClockInfo", clock),
+    SYMBOL("DeviceGetCurrentClocksThrottleReasons", throttled),
+    { NULL, 0 }
+};
+
+struct nvml {
+    struct api api;
+    void *device;
+    double first_energy;
+    unsigned reads;
+    struct nvml_reading slow;           /* the last of what changes slowly */
+};
+
+static double read_energy(struct nvml *n)
+{
+    unsigned long long millijoules;
+
+    return n->api.energy(n->device, &millijoules) == 0
+               ? (double)millijoules / 1e3
+               : (double)NAN;
 }
 
-struct nvml *nvml_open(int index)
+struct nvml *nvml_open(const char *pci_address)
 {
     struct nvml *n = xcalloc(1, sizeof *n);
-    init_fn *init;
-    index_fn *by_index;
+    struct err e = ERR_INIT;
 
-    n->library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (n->library && find(n->library, "nvmlInit_v2", &init) &&
-        find(n->library, "nvmlDeviceGetHandleByIndex_v2", &by_index) &&
-        find(n->library, "nvmlDeviceGetUtilizationRates", &n->utilisation) &&
-        find(n->library, "nvmlDeviceGetMemoryInfo", &n->memory) &&
-        find(n->library, "nvmlDeviceGetPowerUsage", &n->power) &&
-        find(n->library, "nvmlShutdown", &n->shutdown) && init() == 0) {
-        if (by_index((unsigned)index, &n->device) == 0)
+    if (dl_load(&n->api, symbols, "libnvidia-ml.so.1", &e) == 0 &&
+        n->api.init() == 0) {
+        if (n->api.by_address(pci_address, &n->device) == 0) {
+            n->first_energy = read_energy(n);
             return n;
-        n->shutdown();
+        }
+        n->api.shutdown();
     }
-    if (n->library)
-        dlclose(n->library);
     free(n);
     return NULL;
 }
 
 void nvml_close(struct nvml *n)
 {
-    if (!n)
-        return;
-    n->shutdown();
-    dlclose(n->library);
+    if (n)
+        n->api.shutdown();
     free(n);
+}
+
+static double read_clock(struct nvml *n, int which)
+{
+    unsigned mhz;
+
+    return n->api.clock(n->device, which, &mhz) == 0 ? mhz : (double)NAN;
+}
+
+static void read_slow(struct nvml *n, struct nvml_reading *r)
+{
+    unsigned degrees;
+    unsigned long long reasons;
+
+    r->temperature =
+        n->api.temperature(n->device, SENSOR_GPU, &degrees) == 0
+            ? degrees
+            : (double)NAN;
+    r->clock = read_clock(n, CLOCK_SM);
+    r->memory_clock = read_clock(n, CLOCK_MEMORY);
+    r->throttled = n->api.throttled(n->device, &reasons) == 0
+                       ? (double)reasons
+                       : (double)NAN;
 }
 
 bool nvml_read(struct nvml *n, struct nvml_reading *r)
 {
     unsigned util[2], milliwatts;
-    unsigned long long memory[3];
+    unsigned long long memory[3];       /* in all, free, used */
 
-    *r = (struct nvml_reading){ (double)NAN, (double)NAN, (double)NAN };
-    if (n->utilisation(n->device, util) == 0)
-        r->utilisation = util[0];
-    if (n->memory(n->device, memory) == 0)
-        r->memory = (double)memory[2];
-    if (n->power(n->device, &milliwatts) == 0)
-        r->power = milliwatts / 1000.0;
+    if (!n)
+        return false;
+    if (n->reads++ % SLOW == 0)
+        read_slow(n, &n->slow);
+    *r = n->slow;
+    r->utilisation = n->api.utilisation(n->device, util) == 0 ? util[0]
+                                                              : (double)NAN;
+    r->memory = n->api.memory(n->device, memory) == 0 ? (double)memory[2]
+                                                      : (double)NAN;
+    r->power = n->api.power(n->device, &milliwatts) == 0 ? milliwatts / 1e3
+                                                         : (double)NAN;
+    r->energy = read_energy(n) - n->first_energy;
     return true;
 }
