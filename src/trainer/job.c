@@ -173,6 +173,7 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
         return -1;
     j->dev.threads = threads_of(j);
     j->dev.deterministic = s->train.deterministic;
+    j->dev.tf32 = s->train.tf32;
     if (dev_open(&j->dev, s->train.device, e) < 0)
         return err_wrap(e, "train.device");
     if (why == JOB_TRAIN && open_train(j, e) < 0)

@@ -151,6 +151,8 @@ const struct setting settings_table[] = {
          "activations that are computed again for the gradient"),
     BOOL("train.deterministic", train.deterministic, "no",
          "the same bits for any number of threads and of ranks"),
+    BOOL("train.tf32", train.tf32, "no",
+         "on a GPU, products of fp32 numbers may round them to TF32"),
     INT("train.seed", train.seed, "1337", 0, 9007199254740992.0,
          "of the initial weights, the data order and dropout"),
     WORD("train.on_nonfinite", train.on_nonfinite, "stop",

@@ -67,6 +67,7 @@ struct train_settings {
     int64_t loss_scale_window;
     int recompute;
     bool deterministic;
+    bool tf32;
     int64_t seed;
     int on_nonfinite, on_spike;
     double spike_loss, spike_norm;
