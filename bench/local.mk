@@ -36,3 +36,6 @@ EXTRA_DIST += bench/track
 bench-track: bench/store gtrack
 	$(srcdir)/bench/track $(BENCH_FLAGS)
 .PHONY: bench-track
+
+# training on a GPU, beside PyTorch; run by `make bench-gpu` (t/cuda.mk)
+EXTRA_DIST += bench/gpu.sh bench/gpu_torch.py

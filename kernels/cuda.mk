@@ -62,7 +62,8 @@ kernels_libcuda_a_SOURCES += %D%/sdpa.c %D%/sdpa_graph.c %D%/sdpa_graph.h
 else
 kernels_libcuda_a_SOURCES += %D%/sdpa_none.c
 endif
-EXTRA_DIST += %D%/lt.c %D%/sdpa_none.c
+EXTRA_DIST += doc/cuda.md %D%/lt.c %D%/sdpa_none.c %D%/sdpa.c \
+	%D%/sdpa_graph.c %D%/sdpa_graph.h
 
 SUFFIXES = .cu .cuo .emuo
 AM_V_NVCC = $(am__v_NVCC_@AM_V@)

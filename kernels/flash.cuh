@@ -197,7 +197,7 @@ static __device__ __forceinline__ float quad_sum(float x)
 /* ---- forward ----------------------------------------------------------- */
 
 template <class E, int DP>
-static __global__ void __launch_bounds__(FLASH_THREADS)
+static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_fwd(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;
@@ -296,7 +296,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
 /* dk and dv of a tile of keys; Q queries at a time, of each head of the group
  * in turn. */
 template <class E, int DP, int Q>
-static __global__ void __launch_bounds__(FLASH_THREADS)
+static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), STEP = Q * (DP + 8);
@@ -392,7 +392,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
 
 /* dq of a tile of queries */
 template <class E, int DP>
-static __global__ void __launch_bounds__(FLASH_THREADS)
+static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
     constexpr int R = FLASH_ROWS, SIZE = R * (DP + 8), N = R / 8;

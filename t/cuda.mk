@@ -1,9 +1,26 @@
 # The judge of the operations again, with the CUDA device emulated.
 check_PROGRAMS += t/kernels-emu.t
 test_programs += t/kernels-emu.t
-t_kernels_emu_t_SOURCES = $(t_kernels_t_SOURCES) kernels/dev.c
+t_kernels_emu_t_SOURCES = kernels/dev.c
 t_kernels_emu_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
-t_kernels_emu_t_LDADD = kernels/libemu.a $(KERNELS_LIBS) -lstdc++
+EXTRA_t_kernels_emu_t_DEPENDENCIES = $(t_kernels_t_OBJECTS)
+t_kernels_emu_t_LDADD = $(t_kernels_t_OBJECTS) kernels/libemu.a \
+	$(KERNELS_LIBS) -lstdc++
+
+# The trainer with the same device, for t8030-train.t; and, too slow for every
+# day, the test of all options of the model: GT_TEST_DEVICE=cuda t/model-emu.
+check_PROGRAMS += t/gtrain-emu
+EXTRA_PROGRAMS += t/model-emu
+t_model_emu_SOURCES = kernels/dev.c
+t_model_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_t_model_emu_DEPENDENCIES = $(t_model_t_OBJECTS)
+t_model_emu_LDADD = $(t_model_t_OBJECTS) kernels/libemu.a $(TRAINER_LIBS) \
+	-lstdc++
+t_gtrain_emu_SOURCES = kernels/dev.c
+t_gtrain_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_t_gtrain_emu_DEPENDENCIES = $(gtrain_OBJECTS)
+t_gtrain_emu_LDADD = $(gtrain_OBJECTS) kernels/libemu.a $(TRAINER_LIBS) \
+	-lstdc++
 
 # The emulation itself: it finds what it is there to find.
 check_PROGRAMS += t/emu.t
@@ -41,5 +58,28 @@ t_sdpa_LDADD = $(COMMON_LIBS)
 
 dist_check_SCRIPTS += \
 	%D%/t8010-orders.t \
+	%D%/t8030-train.t \
 	%D%/t8040-nvcc.t \
-	%D%/t8050-cudnn.t
+	%D%/t8050-cudnn.t \
+	%D%/t8060-nvml.t
+
+check_PROGRAMS += t/nvml
+t_nvml_SOURCES = %D%/nvml.c
+t_nvml_LDADD = $(TRAINER_LIBS)
+
+# What needs a GPU.
+EXTRA_DIST += %D%/check-gpu
+check-gpu: all $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) prove -e sh $(top_srcdir)/t/check-gpu
+bench-gpu: all $(check_PROGRAMS)
+	$(AM_V_at)$(top_srcdir)/bench/gpu.sh $(abs_top_builddir)
+.PHONY: check-gpu bench-gpu coverage-cuda
+
+# Lines of the kernels that the judge runs; configure with --enable-coverage.
+coverage-cuda: t/kernels-emu.t
+	$(AM_V_at)GT_TEST_DEVICE=cuda t/kernels-emu.t >/dev/null
+	$(AM_V_at)for f in $(EMU_OBJECTS:.emuo=); do \
+	    gcov -n -o $$f.gcda $(top_srcdir)/$$f.cu 2>/dev/null | \
+	        grep -A1 "^File '.*$$f.cu'" | sed -n \
+	        "s|^Lines executed:|$$f.cu |p"; \
+	done

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Kernels compiled for a GPU keep their numbers in registers: nothing spills,
-# and only the kernels named here have a stack frame.
+# Kernels compiled for a GPU keep their numbers in registers: none spills, and
+# none has a stack frame, but those named here.
 build=${top_builddir:-.}
 
 # rope: the sine of a double, whose rare path for huge angles needs a table
-frames='rope'
+# flash_fwd: the random numbers of dropout need more than there are
+frames='rope|flash_fwd' spills='flash_fwd'
 
 set -- "$build"/kernels/*.cuo.log
 if ! test -f "$1"; then
@@ -12,12 +13,12 @@ if ! test -f "$1"; then
     exit 0
 fi
 echo 1..3
-report=$(cat "$@" | awk -v frames="$frames" '
+report=$(cat "$@" | awk -v frames="$frames" -v spills="$spills" '
     /Compiling entry function/ {
         name = $0; sub(/.*function .*_Z[A-Z]*[0-9]*/, "", name); kernels++ }
     /bytes stack frame/ {
         split($0, w, " ")
-        if (w[5] + w[9] > 0) print "spills", name, $0
+        if (w[5] + w[9] > 0 && name !~ "^(" spills ")") print "spills", name, $0
         if (w[1] > 0 && name !~ "^(" frames ")") print "frame", name, $0 }
     END { print "kernels", kernels + 0 }')
 count=$(echo "$report" | sed -n 's/^kernels //p')
@@ -29,6 +30,6 @@ result() {
 }
 result 1 "$(test "$count" -gt 50 || echo "$count kernels")" \
     "ptxas reports on $count kernels"
-result 2 "$(echo "$report" | grep '^spills')" "none spills a register"
+result 2 "$(echo "$report" | grep '^spills')" "none but the stated ones spills a register"
 result 3 "$(echo "$report" | grep '^frame')" \
     "none but the stated ones has a stack frame"
