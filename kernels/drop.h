@@ -8,7 +8,6 @@
 /*
  * drop - dropout's mask, a vector of Philox blocks at a time
  */
-typedef uint32_t vu __attribute__((vector_size(4 * VW)));
 typedef uint64_t vl __attribute__((vector_size(4 * VW))); /* VW / 2 of them */
 
 /* High and low words of x * m, m a constant. */

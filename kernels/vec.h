@@ -28,6 +28,7 @@ enum { VW = 4 };
 
 typedef float vf __attribute__((vector_size(4 * VW)));
 typedef int32_t vi __attribute__((vector_size(4 * VW)));
+typedef uint32_t vu __attribute__((vector_size(4 * VW)));
 typedef float v4 __attribute__((vector_size(16)));
 typedef int32_t v4i __attribute__((vector_size(16)));
 
@@ -171,28 +172,28 @@ VEC_FN vf vf_from_half(vh h, enum dtype type)
 VEC_FN vh vf_to_half(vf v, enum dtype type)
 {
 #if defined(__AVX2__)
-    vi u = (vi)v;
-    const vi nan = (vi)(v != v);
-    vi bf;
+    vu u = (vu)v;
+    const vu nan = (vu)(v != v);
+    vu bf;
 #endif
 
 #if defined(__AVX512F__)
     if (type == DT_F16)
         return (vh)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT |
                                                   _MM_FROUND_NO_EXC);
-    bf = (vi)_mm512_srli_epi32((__m512i)u, 16);
-    u += 0x7fff + (bf & 1);
-    bf = (bf | 0x40) & nan;
-    u = (vi)_mm512_srli_epi32((__m512i)u, 16);
+    bf = (vu)_mm512_srli_epi32((__m512i)u, 16);
+    u += 0x7fffu + (bf & 1u);
+    bf = (bf | 0x40u) & nan;
+    u = (vu)_mm512_srli_epi32((__m512i)u, 16);
     return (vh)_mm512_cvtepi32_epi16((__m512i)((u & ~nan) | bf));
 #elif defined(__AVX2__)
     if (type == DT_F16)
         return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT |
                                                   _MM_FROUND_NO_EXC);
-    bf = (vi)_mm256_srli_epi32((__m256i)u, 16);
-    u += 0x7fff + (bf & 1);
-    bf = (bf | 0x40) & nan;
-    u = ((vi)_mm256_srli_epi32((__m256i)u, 16) & ~nan) | bf;
+    bf = (vu)_mm256_srli_epi32((__m256i)u, 16);
+    u += 0x7fffu + (bf & 1u);
+    bf = (bf | 0x40u) & nan;
+    u = ((vu)_mm256_srli_epi32((__m256i)u, 16) & ~nan) | bf;
     return (vh)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)u),
                                 _mm256_extracti128_si256((__m256i)u, 1));
 #else
@@ -335,7 +336,7 @@ VEC_FN vf vf_exp(vf x)
     const vf big = x * 1.44269504088896341f + magic;
     const vf n = big - magic;
     vf r = x - n * 0.693145751953125f, p;
-    vi bits;
+    vu bits;
 
     r = r - n * 1.428606765330187e-06f;
     p = r * 1.38145985e-3f + 8.368717e-3f;
@@ -344,8 +345,8 @@ VEC_FN vf vf_exp(vf x)
     p = p * r + 4.99999934e-1f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    bits = (vi)big - 0x4b400000;
-    p = (vf)((vi)p + bits * (1 << 23));
+    bits = (vu)big - 0x4b400000u;
+    p = (vf)((vu)p + (bits << 23));
     p = vf_select((vi)(x < -87.336544f), vf_set(0.0f), p);
     p = vf_select((vi)(x > 88.722839f), vf_set(__builtin_inff()), p);
     return vf_select((vi)(x != x), x, p);
