@@ -5,38 +5,6 @@
 #include "kernels/matmul.h"
 #include "kernels/reduce.cuh"
 
-enum { THREADS = 256 };
-
-/* y(N,M) += b(M): what a product without an end leaves to do */
-template <class T, int W>
-static __global__ void __launch_bounds__(THREADS)
-add_bias(T *y, const T *b, int64_t M, int64_t n)
-{
-    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
-    float v[W], c[W];
-
-    if (i >= n)
-        return;
-    load(v, y + i);
-    load(c, b + i % M);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        v[k] += c[k];
-    store(y + i, v);
-}
-
-static void bias(struct dev *dev, struct tensor *y, const struct tensor *b)
-{
-    const int64_t M = tensor_count(b), n = tensor_count(y);
-
-    WITH_TYPE(T, y->type,
-              WITH_WIDTH(W, T, M % WIDTH<T> == 0,
-                         LAUNCH((add_bias<T, W>),
-                                blocks(n, (int64_t)THREADS * W), THREADS, 0,
-                                STREAM(dev), data_of<T>(y),
-                                data_of<const T>(b), M, n)))
-}
-
 /* y = x w', the product all of the forward ones are. */
 static struct matmul forward(struct tensor *y, const struct tensor *x,
                              const struct tensor *w)
@@ -65,9 +33,7 @@ extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
 
     p.end = b ? MATMUL_BIAS : MATMUL_PLAIN;
     p.bias = data_of<void>(b);
-    if (!matmul(dev, &p, "linear_fwd"))
-        bias(dev, y, b);
-    launched(dev, "linear_fwd");
+    matmul(dev, &p, "linear_fwd");
 }
 
 extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
@@ -84,10 +50,9 @@ extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
     if (kind == ACT_GELU_TANH && p.n % 8 == 0 && b) {
         if (matmul(dev, &p, "linear_act_fwd"))
             return;
-        /* y holds the product alone: finish it where it should be */
+        /* y holds the product with its bias: the rest is left */
         if (pre)
             dev->type->copy(dev, pre->data, y->data, tensor_bytes(y));
-        bias(dev, mid, b);
     } else {
         cuda_linear_fwd(dev, mid, x, w, b);
     }

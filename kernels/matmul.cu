@@ -350,7 +350,8 @@ enum { SIDE = 64, DEPTH = 16, THREADS = 256 };
 /* A block makes a SIDE x SIDE tile, a thread 4 x 4 of it. */
 template <class T, class D>
 static __global__ void __launch_bounds__(THREADS)
-plain(D *d, const D *c, const T *a, const T *b, int64_t m, int64_t n,
+plain(D *d, const D *c, const D *bias, const T *a, const T *b, int64_t m,
+      int64_t n,
       int64_t k, int64_t lda, int64_t ldb, int64_t ldd, bool ta, bool tb,
       float alpha, float beta)
 {
@@ -398,20 +399,23 @@ plain(D *d, const D *c, const T *a, const T *b, int64_t m, int64_t n,
 
             if (r < m && s < n)
                 d[r * ldd + s] = from_float<D>(
-                    alpha * sum[i][j] +
+                    alpha * sum[i][j] + (bias ? to_float(bias[s]) : 0.0f) +
                     (beta != 0.0f ? beta * to_float(c[r * ldd + s]) : 0.0f));
         }
     }
 }
 
+/* A bias of the columns is added before the one rounding. */
 static void multiply(struct dev *dev, const struct matmul *q)
 {
+    const bool biased = q->end == MATMUL_BIAS || q->end == MATMUL_GELU;
     const dim3 grid(blocks(q->m, SIDE), blocks(q->n, SIDE));
 
     WITH_TYPE(T, q->type,
               WITH_TYPE(D, q->out,
                         LAUNCH((plain<T, D>), grid, THREADS, 0, STREAM(dev),
                                (D *)q->d, (const D *)(q->c ? q->c : q->d),
+                               (const D *)(biased ? q->bias : nullptr),
                                (const T *)q->a, (const T *)q->b, q->m, q->n,
                                q->k, q->lda, q->ldb, q->ldd, q->ta, q->tb,
                                q->alpha, q->beta)))
@@ -429,7 +433,7 @@ bool matmul(struct dev *dev, const struct matmul *q, const char *op)
     if (!plan || !plan->usable) {
         multiply(dev, q);
         launched(dev, op);
-        return q->end == MATMUL_PLAIN;
+        return q->end == MATMUL_PLAIN || q->end == MATMUL_BIAS;
     }
     set_pointers(p, plan->desc, q);
     if (run(p, plan, q, &plan->with, q->d, q->c ? q->c : q->d,

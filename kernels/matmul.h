@@ -29,8 +29,9 @@ struct dev;
  * met, by timing what the library offers, and kept in a file for the next
  * time.  The device's deterministic switch takes the library's first offer
  * instead.  Without the library, or where it offers nothing, a kernel of our
- * own multiplies; then what the product should end in is left to the caller,
- * which matmul() says by returning false.
+ * own multiplies and adds a bias of the columns; then what else the product
+ * should end in is left to the caller, which matmul() says by returning
+ * false.
  */
 enum matmul_end { MATMUL_PLAIN, MATMUL_BIAS, MATMUL_GELU, MATMUL_BIAS_GRAD };
 
