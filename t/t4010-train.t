@@ -211,6 +211,10 @@ printf '\101\000\377\377' >>val.bin
 bad 1 "a token outside of the vocabulary is found before the first step" \
     'val.bin'
 
+train --root back --set data.val= --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --set checkpoint.every=1 --set train.on_nonfinite=rollback
+test $? -eq 5 && grep -q 'rolled back to step .* 5 times' out
+result $? "a rollback that leads nowhere ends, too" "$(tail -2 out)"
 gtrain --show-config >all.ini 2>out && gtrain --config all.ini --show-config |
     sed 's/ (from .*)//' >again.ini
 cmp -s all.ini again.ini

@@ -211,6 +211,9 @@ void ckpt_close(struct ckpt *c)
     *c = (struct ckpt){ 0 };
 }
 
+/* A rollback that leads nowhere is not tried for ever. */
+enum { MOST_ROLLBACKS = 5 };
+
 /* ---- finding ---------------------------------------------------------- */
 
 char *ckpt_newest(const char *folder)
@@ -257,6 +260,12 @@ int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
     free(path);
     if (ret < 0)
         return -1;
+    c->rollbacks = c->rolled_to == j->at.step ? c->rollbacks + 1 : 1;
+    c->rolled_to = j->at.step;
+    if (c->rollbacks > MOST_ROLLBACKS)
+        return err_set(e, ERR_NONFINITE, "rolled back to step %lld %d times, "
+                       "and it went wrong each time",
+                       (long long)j->at.step, MOST_ROLLBACKS);
     /* what led astray lies between here and the bad step: go on after it */
     j->at.skipped = skipped + settings_windows_before(j->set, bad + 1) -
                     settings_windows_before(j->set, j->at.step);

@@ -32,6 +32,7 @@ struct ckpt {
     char *folder;
     struct run *run;              /* or NULL */
     struct ckpt_writing *writing; /* or NULL */
+    int64_t rolled_to, rollbacks; /* the last target, how often in a row */
     int64_t last_step;            /* newest saved, -1 for none */
 };
 

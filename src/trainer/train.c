@@ -148,6 +148,7 @@ static int handle(struct train *t, enum verdict v, const char *what,
     case STEP_SKIP:
         break;
     case STEP_ROLLBACK:
+        guard_forget(t->guard); /* its mean is that of another time */
         return ckpt_rollback(t->ckpt, j, t->report, e);
     case STEP_STOP:
         return err_set(e, ERR_NONFINITE,
