@@ -166,7 +166,6 @@ static int train_step(struct train *t, struct err *e)
     const double position = job_position(j);
     const int64_t windows = settings_windows(j->set, j->at.step);
     const int64_t micro = windows / j->gpt.B / j->coll.size;
-    const int64_t step = j->at.step;
     const bool scaled = j->at.loss_scale > 1;
     enum verdict verdict;
     char what[80];
@@ -178,7 +177,7 @@ static int train_step(struct train *t, struct err *e)
     verdict = guard_judge(t->guard, j->loss, j->norm, scaled, what);
     if (handle(t, verdict, what, e) < 0)
         return -1;
-    if (j->at.step < step)
+    if (verdict == STEP_ROLLBACK)
         return 0; /* rolled back */
     j->at.step++;
     j->at.tokens += j->step_tokens;
