@@ -114,11 +114,21 @@ void plan_file_open(struct plan_file *f, const char *gpu, size_t version)
     free(dir);
 }
 
+/* By their numbers: a copy need not have the same padding. */
+static bool same_key(const struct plan_key *a, const struct plan_key *b)
+{
+    int64_t v[NUMBERS], w[NUMBERS];
+
+    key_numbers(a, v);
+    key_numbers(b, w);
+    return memcmp(v, w, sizeof v) == 0;
+}
+
 bool plan_file_find(const struct plan_file *f, const struct plan_key *key,
                     struct lt_algo *out)
 {
     for (int i = 0; i < f->n; i++) {
-        if (memcmp(&f->line[i].key, key, sizeof *key) == 0) {
+        if (same_key(&f->line[i].key, key)) {
             *out = f->line[i].algo;
             return true;
         }
