@@ -53,3 +53,21 @@ struct hash128 hash128(const void *data, size_t n, uint64_t seed)
     h2 += h1;
     return (struct hash128){ h1, h2 };
 }
+
+uint64_t hash_name(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+uint32_t hash_name32(const char *s)
+{
+    uint32_t h = 0x811c9dc5u;
+
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x01000193u;
+    return h;
+}

@@ -17,4 +17,8 @@ struct hash128 {
 
 struct hash128 hash128(const void *data, size_t n, uint64_t seed);
 
+/* FNV-1a of a word, for tables of names. */
+uint64_t hash_name(const char *s);
+uint32_t hash_name32(const char *s);
+
 #endif

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/hash.h"
+
 /* clang-format off */
 static const struct palette palettes[THEMES] = {
     [THEME_LIGHT] = {
@@ -111,7 +113,8 @@ uint32_t palette_on(uint32_t colour)
 int palette_slot(const char *name)
 {
     size_t end = strlen(name), begin = end;
-    unsigned number = 0, hash = 2166136261U;
+    const unsigned hash = hash_name32(name);
+    unsigned number = 0;
 
     while (begin > 0 && isdigit((unsigned char)name[begin - 1]))
         begin--;
@@ -121,7 +124,5 @@ int palette_slot(const char *name)
             number = number * 10 + (unsigned)(name[i] - '0');
         return (int)((number + PALETTE_COLOURS - 1) % PALETTE_COLOURS);
     }
-    for (const char *s = name; *s; s++)
-        hash = (hash ^ (unsigned char)*s) * 16777619U;
     return (int)((hash ^ hash >> 15) % PALETTE_COLOURS);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/hash.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -70,15 +71,6 @@ void queue_clear(struct queue *q)
     pthread_mutex_destroy(&q->lock);
 }
 
-static uint64_t hash_of(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
-}
-
 static void rehash(struct queue *q)
 {
     const size_t n = q->n_slots ? q->n_slots * 2 : 256;
@@ -100,7 +92,7 @@ static void rehash(struct queue *q)
 
 static uint32_t id_of(struct queue *q, const char *key)
 {
-    const uint64_t hash = hash_of(key);
+    const uint64_t hash = hash_name(key);
     size_t at;
 
     if (q->n_keys * 2 >= q->n_slots)

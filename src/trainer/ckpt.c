@@ -116,7 +116,7 @@ static int write_one(struct ckpt_writing *w, struct err *e)
         if (ret == 0 && rename(temp, path) < 0)
             ret = err_sys(e, "cannot rename %s", temp);
         if (ret == 0)
-            ret = ckpt_sync_folder(c->folder, e);
+            ret = save_sync_folder(c->folder, e);
     }
     if (ret == 0 && w->best)
         ret = point_best(c, w->step, e);

@@ -22,18 +22,6 @@ static const char *const parts[] = { "model.safetensors", "optim.safetensors",
 
 enum { STATE_MAX = 1 << 20 };
 
-int ckpt_sync_folder(const char *folder, struct err *e)
-{
-    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int ret = 0;
-
-    if (fd < 0 || fsync(fd) < 0)
-        ret = err_sys(e, "cannot sync %s", folder);
-    if (fd >= 0)
-        close(fd);
-    return ret;
-}
-
 /* ---- the snapshot ----------------------------------------------------- */
 
 /* A whole block; all ranks call it, rank 0 has it. */
@@ -282,7 +270,7 @@ int snapshot_write(const struct snapshot *s, const char *folder, struct err *e)
     if (ret == 0)
         ret = write_state(s, folder, e);
     if (ret == 0)
-        ret = ckpt_sync_folder(folder, e);
+        ret = save_sync_folder(folder, e);
     free(model);
     free(optim);
     free(config);

@@ -30,6 +30,5 @@ int snapshot_join(struct job *, struct err *);
 int snapshot_write(const struct snapshot *, const char *folder, struct err *);
 void snapshot_clear(struct snapshot *);
 
-int ckpt_sync_folder(const char *folder, struct err *);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
@@ -49,15 +50,6 @@ static int or_zero(const char *name)
     int n = 0;
 
     return env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
-}
-
-static unsigned hash(const char *text)
-{
-    unsigned h = 2166136261u; /* FNV-1a */
-
-    while (*text)
-        h = (h ^ (unsigned char)*text++) * 16777619u;
-    return h;
 }
 
 /* gtrain --ranks: launch_spawn() below leaves these. */
@@ -105,7 +97,7 @@ static int detect_torchrun(struct launch *l, struct err *e)
         char text[sizeof l->token + 16];
 
         snprintf(text, sizeof text, "%s:%d", l->token, l->port);
-        l->port = 20000 + (int)(hash(text) % 20000);
+        l->port = 20000 + (int)(hash_name32(text) % 20000);
     }
     return 0;
 }

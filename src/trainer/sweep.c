@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/rng.h"
@@ -224,19 +225,10 @@ int sweep_grid(struct sweep *s, const char *assignment, const char *where,
     return 0;
 }
 
-static uint64_t key_number(const char *key)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a */
-
-    while (*key)
-        h = (h ^ (unsigned char)*key++) * 1099511628211u;
-    return h;
-}
-
 static int draw_numbers(struct sweep *s, struct sweep_axis *a,
                         const struct call *c, const char *where, struct err *e)
 {
-    const uint64_t stream = rng_stream(RNG_SWEEP, key_number(a->key), 0);
+    const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
     const bool whole = strcmp(c->name, "integer") == 0;
     double x[2];
 
@@ -257,7 +249,7 @@ static int draw_numbers(struct sweep *s, struct sweep_axis *a,
 static int draw(struct sweep *s, struct sweep_axis *a, struct err *e)
 {
     static const char *const known[] = { "loguniform", "uniform", "integer" };
-    const uint64_t stream = rng_stream(RNG_SWEEP, key_number(a->key), 0);
+    const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
     struct call c;
 
     if (parse_call(s, a->text, &c, a->key, e) < 0)
