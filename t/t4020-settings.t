@@ -2,7 +2,7 @@
 # gtrain.ini(5) tells every setting there is, with its default.
 top=${top_srcdir:-..}
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-echo 1..3
+echo 1..5
 page=$top/man/gtrain.ini.5
 gtrain --show-config >"$dir/table"
 # the keys of the manual, and its defaults as a settings file
@@ -35,3 +35,22 @@ for word in $(sed -n 's/^; .*: \([a-z0-9A-Z_.|-]*|[a-z0-9A-Z_.|-]*\)$/\1/p' \
 done
 test -z "$bad" && echo "ok 3 - and every word that one may be" ||
     { echo "not ok 3 - and every word that one may be"; echo "# $bad"; }
+# settings that say one thing: the later source decides, one source may not both
+printf '[schedule]\nchinchilla = 20\n' >"$dir/base.ini"
+gtrain --config "$dir/base.ini" --set schedule.steps=5 --show-config |
+    grep -A9 '^\[schedule' | sed -n 's/^\([stc][a-z]*\) = /\1 /p' >"$dir/length"
+if printf 'steps 5\ntokens 0\nchinchilla 0.0\n' | diff - "$dir/length" \
+    >"$dir/diff"; then
+    echo "ok 4 - --set schedule.steps replaces the file's chinchilla"
+else
+    echo "not ok 4 - --set schedule.steps replaces the file's chinchilla"
+    sed 's/^/# /' "$dir/diff"
+fi
+echo 'steps = 5' >>"$dir/base.ini"
+gtrain plan --config "$dir/base.ini" --set model.vocab=500 >"$dir/out" 2>&1
+if [ $? = 2 ] && grep -q 'base.ini:3: schedule.steps: give one' "$dir/out"; then
+    echo "ok 5 - a file that gives both is refused"
+else
+    echo "not ok 5 - a file that gives both is refused"
+    sed 's/^/# /' "$dir/out"
+fi

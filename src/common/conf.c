@@ -236,6 +236,40 @@ static const char *meant(const struct conf *c, const char *key)
     return opt_nearest(key, next_key, &at);
 }
 
+/* Are both lines of one file? */
+static bool same_file(const char *a, const char *b)
+{
+    const char *colon = strrchr(a, ':');
+
+    return colon && strncmp(a, b, (size_t)(colon - a) + 1) == 0;
+}
+
+/* A number of a group says something unless it is 0. */
+static bool chosen(const struct conf *c, const struct setting *s)
+{
+    const void *at = place(c, s);
+
+    return s->type == CONF_INT ? *(const int64_t *)at != 0
+                               : *(const double *)at != 0.0;
+}
+
+/* What was said of the group of s before no longer holds, but that a file
+ * contradicts itself stays to be seen. */
+static void override_group(struct conf *c, const struct setting *s,
+                           const char *where)
+{
+    for (const struct setting *o = c->table; o->key; o++) {
+        const char *before = c->origin[index_of(c, o)];
+        struct err e = ERR_INIT;
+
+        if (o == s || o->group != s->group || !before ||
+            same_file(before, where))
+            continue;
+        put(c, o, o->value, &e);
+        c->origin[index_of(c, o)] = NULL;
+    }
+}
+
 int conf_put(struct conf *c, const char *key, const char *value,
              const char *where, struct err *e)
 {
@@ -253,6 +287,8 @@ int conf_put(struct conf *c, const char *key, const char *value,
     if (put(c, s, value, e) < 0)
         return err_wrap(e, "%s", where);
     c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);
+    if (s->group && chosen(c, s))
+        override_group(c, s, where);
     return 0;
 }
 

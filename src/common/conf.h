@@ -66,6 +66,7 @@ struct setting {
     const char *help;  /* one line, no capital, no full stop */
     const char *words; /* CONF_WORD: "one|two" */
     double min, max;   /* of numbers; both 0: any */
+    int group;         /* of numbers: alternatives have the same, above 0 */
 };
 
 struct conf {

@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+/* Two ways to say how long a schedule is and how much a step takes. */
+enum { LENGTH = 1, BATCH };
+
 /* clang-format off */
-#define ROW(kind, key, member, value, help, words, low, high)                  \
+#define IN(group, kind, key, member, value, help, words, low, high)            \
     { key, CONF_##kind, offsetof(struct settings, member), value, help,        \
-      words, low, high }
+      words, low, high, group }
+#define ROW(...) IN(0, __VA_ARGS__)
 #define TEXT(key, member, value, help)                                         \
     ROW(TEXT, key, member, value, help, NULL, 0, 0)
 #define BOOL(key, member, value, help)                                         \
@@ -19,6 +23,8 @@
     ROW(WORD, key, member, value, help, words, 0, 0)
 #define INT(key, member, value, low, high, help)                               \
     ROW(INT, key, member, value, help, NULL, low, high)
+#define ONE_OF(group, kind, key, member, high, help)                           \
+    IN(group, kind, key, member, "0", help, NULL, 0, high)
 #define REAL(key, member, value, low, high, help)                              \
     ROW(REAL, key, member, value, help, NULL, low, high)
 #define SECS(key, member, value, low, high, help)                              \
@@ -122,10 +128,10 @@ const struct setting settings_table[] = {
 
     INT("train.micro_batch", train.micro_batch, "8", 1, 1048576,
          "sequences computed at once"),
-    INT("train.batch", train.batch, "0", 0, 1e9,
+    ONE_OF(BATCH, INT, "train.batch", train.batch, 1e9,
          "sequences of a step, by all ranks; 0: by tokens_per_step, or one "
          "micro-batch a rank"),
-    INT("train.tokens_per_step", train.tokens_per_step, "0", 0, 1e12,
+    ONE_OF(BATCH, INT, "train.tokens_per_step", train.tokens_per_step, 1e12,
          "the same in tokens; 0: by batch"),
     SPAN("train.ramp", train.ramp, "0",
          "grow the batch over this part of training"),
@@ -199,11 +205,11 @@ const struct setting settings_table[] = {
     WORD("schedule.kind", schedule.kind, "cosine",
          "cosine|linear|constant|wsd|invsqrt|polynomial|step|restarts",
          "curve of the learning rate after the warm-up"),
-    INT("schedule.steps", schedule.steps, "0", 0, 1e12,
+    ONE_OF(LENGTH, INT, "schedule.steps", schedule.steps, 1e12,
          "steps of the whole schedule"),
-    INT("schedule.tokens", schedule.tokens, "0", 0, 9e15,
+    ONE_OF(LENGTH, INT, "schedule.tokens", schedule.tokens, 9e15,
          "or its tokens"),
-    REAL("schedule.chinchilla", schedule.chinchilla, "0", 0, 1e6,
+    ONE_OF(LENGTH, REAL, "schedule.chinchilla", schedule.chinchilla, 1e6,
          "or its tokens for each parameter; 20 is compute-optimal"),
     SPAN("schedule.warmup", schedule.warmup, "0",
          "linear growth to the peak: steps, tokens or a part"),
