@@ -13,8 +13,9 @@ export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_ALLOW_RUN_AS_ROOT \
 n=0
 for np in 2 3; do
     n=$((n + 1))
-    out=$(mpirun --oversubscribe -np $np t/coll.t 2>&1)
-    if test "$out" = well; then
+    if out=$(mpirun --oversubscribe -np $np t/coll.t 2>&1) &&
+        test "${out##*
+}" = well; then
         echo "ok $n - $np ranks under mpirun"
     else
         echo "not ok $n - $np ranks under mpirun"

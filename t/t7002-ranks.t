@@ -88,6 +88,11 @@ started() {
     done
 }
 
+children() { # PARENT
+    grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status |
+        sed 's|/proc/\([0-9]*\)/.*|\1|'
+}
+
 # a rank that is killed is named, and nobody is left behind
 "$gtrain" --config c.ini --ranks 3 --set schedule.steps=100000 \
     --set eval.every=0 --set checkpoint.folder=killed \
@@ -95,14 +100,14 @@ started() {
 parent=$!
 victim=
 started killed $parent
-for pid in $(pgrep -P $parent); do victim=$pid; done
+for pid in $(children $parent); do victim=$pid; done
 kill -9 "$victim"
 wait $parent
 status=$?
 bad=
 test $status -eq 6 || bad="status $status"
 grep -q "pid $victim) died" log || bad="$bad, the dead rank is not named"
-pgrep -f "folder=killed" >/dev/null && bad="$bad, ranks are left"
+grep -qs folder=killed /proc/[0-9]*/cmdline && bad="$bad, ranks are left"
 test -z "$bad" || bad="$bad: $(tail -n 3 log)"
 result "kill -9 of one rank ends the job, by name" "$bad"
 
