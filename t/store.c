@@ -3,10 +3,12 @@
  */
 #include "config.h"
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "store/load.h"
+#include "store/metric.h"
 #include "store/run.h"
 #include "t/tap.h"
 
@@ -242,6 +244,96 @@ static void torn(void)
     free(id);
 }
 
+static void count_warning(void *arg, enum log_level level, const char *line)
+{
+    (void)line;
+    *(int *)arg += level == LOG_WARN;
+}
+
+/* How far apart neighbours are at most, or -1 if they are out of order. */
+static int64_t widest_gap(const struct series *s)
+{
+    int64_t widest = 0;
+
+    for (size_t i = 1; i < s->n; i++) {
+        const int64_t gap = s->step[i] - s->step[i - 1];
+
+        if (gap <= 0)
+            return -1;
+        if (gap > widest)
+            widest = gap;
+    }
+    return widest;
+}
+
+/* The store goes away, as a file system may, and comes back in the end. */
+static void bounded(void)
+{
+    enum { STEPS = 300000, MEMORY = 1 << 20 };
+    const struct run_conf c = { .root = root,
+                                .experiment = "gone",
+                                .no_capture = true,
+                                .flush_secs = 0.01,
+                                .memory = MEMORY };
+    const char *const keys[] = { "a", "b" };
+    struct err e = ERR_INIT;
+    struct runs runs = RUNS_INIT;
+    struct run *run = NULL;
+    char word[] = "@latest", *words[] = { word };
+    char *folder, *away;
+    size_t left[2] = { 0, 0 };
+    int64_t dropped = 0;
+    const char *tag;
+    int warnings = 0;
+
+    if (!ok(run_begin(&run, &c, &e) == 0, "a run with little memory begins"))
+        return;
+    folder = path_join(run_folder(run), "metrics");
+    away = path_join(run_folder(run), "away");
+    ok(rename(folder, away) == 0 && symlink("/proc/none", folder) == 0,
+       "where it writes is gone");
+    log_sink(count_warning, &warnings);
+    for (int step = 0; step < STEPS; step++) {
+        const struct run_point p[] = { { "a", step }, { "b", -step } };
+
+        run_metrics(run, step, p, 2);
+        if (step == STEPS / 2)
+            run_rewind(run, STEPS);
+    }
+    ok(run_flush(run, &e) < 0, "nothing is written: %s", e.text);
+    ok(warnings == 2, "of which there are two warnings: %d", warnings);
+    log_sink(NULL, NULL);
+    ok(unlink(folder) == 0 && rename(away, folder) == 0, "it is back");
+    ok(run_end(run, RUN_FINISHED, &e) < 0 && strstr(e.text, "points"),
+       "the end says what was lost: %s", e.text);
+    ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
+       "the run is there");
+    for (int i = 0; i < 2; i++) {
+        struct series s = SERIES_INIT;
+
+        const int64_t most = STEPS / 1000;
+
+        ok(series_load(&s, &runs.run[0], keys[i], 0, &e) == 0 && s.n > 2,
+           "something of %s is there", keys[i]);
+        ok(s.step[0] < most && s.step[s.n - 1] > STEPS - most,
+           "its steps go from %lld to %lld", (long long)s.step[0],
+           (long long)s.step[s.n - 1]);
+        ok(widest_gap(&s) > 1 && widest_gap(&s) < most,
+           "thinly: %lld steps at most", (long long)widest_gap(&s));
+        left[i] = s.n;
+        series_free(&s);
+    }
+    ok((left[0] + left[1]) * sizeof(struct point) < MEMORY,
+       "what was kept is no more than was allowed");
+    tag = run_info_tag(&runs.run[0], "gtrack.points_dropped");
+    ok(tag && num_int(tag, &dropped) &&
+           (size_t)dropped + left[0] + left[1] == (size_t)2 * STEPS,
+       "the run says how many were given up: %s", tag ? tag : "nothing");
+    runs_free(&runs);
+    free(away);
+    free(folder);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/gtrack-store.XXXXXX";
@@ -254,6 +346,7 @@ int main(void)
     resume();
     pages();
     torn();
+    bounded();
     path_remove(folder, &e);
     free(root);
     return done_testing();

@@ -9,12 +9,18 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-enum { SPARE = 64 };
+enum { SPARE = 64, STRIDE_MOST = 1 << 20 };
 
 struct slot {
     uint64_t hash;
     char *key;
     uint32_t id;
+};
+
+struct queue_key {
+    char *name;
+    bool odd; /* the last point that was looked at is kept */
+    uint32_t seen;
 };
 
 void texts_add(struct texts *t, struct text text)
@@ -33,12 +39,12 @@ void texts_clear(struct texts *t)
     *t = (struct texts){ 0 };
 }
 
-void queue_init(struct queue *q)
+void queue_init(struct queue *q, int most)
 {
     const char *fixed = getenv("GT_CLOCK_MS");
     pthread_condattr_t attr;
 
-    *q = (struct queue){ .fixed_ms = -1 };
+    *q = (struct queue){ .fixed_ms = -1, .most = most, .stride = 1 };
     if (fixed)
         num_int(fixed, &q->fixed_ms);
     pthread_mutex_init(&q->lock, NULL);
@@ -64,7 +70,7 @@ void queue_clear(struct queue *q)
     free_blocks(q->spare);
     texts_clear(&q->texts);
     for (size_t i = 0; i < q->n_keys; i++)
-        free(q->key[i]);
+        free(q->key[i].name);
     free(q->key);
     free(q->slot);
     pthread_cond_destroy(&q->wake);
@@ -104,25 +110,87 @@ static uint32_t id_of(struct queue *q, const char *key)
         at = (at + 1) & (q->n_slots - 1);
     }
     GROW(q->key, q->n_keys, q->key_room);
-    q->key[q->n_keys] = xstrdup(key);
-    q->slot[at] = (struct slot){ hash, q->key[q->n_keys], (uint32_t)q->n_keys };
+    q->key[q->n_keys] = (struct queue_key){ xstrdup(key), false, 0 };
+    q->slot[at] =
+        (struct slot){ hash, q->key[q->n_keys].name, (uint32_t)q->n_keys };
     return (uint32_t)q->n_keys++;
+}
+
+/* A rewind stays, and every second point of a key. */
+static bool is_kept(struct queue *q, const struct item *item)
+{
+    if (item->key == QUEUE_REWIND)
+        return true;
+    q->key[item->key].odd = !q->key[item->key].odd;
+    q->dropped += !q->key[item->key].odd;
+    return q->key[item->key].odd;
+}
+
+/* Thin out a block and the next into the first, as far as they fit. */
+static void thin_pair(struct queue *q, struct block *a, struct block *b)
+{
+    struct block *const pair[] = { a, b };
+    const int n[] = { a->n, b->n };
+    int kept = 0;
+
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < n[k]; i++) {
+            const struct item item = pair[k]->item[i];
+
+            if (!is_kept(q, &item))
+                continue;
+            pair[kept / QUEUE_BLOCK]->item[kept % QUEUE_BLOCK] = item;
+            kept++;
+        }
+    }
+    a->n = kept < QUEUE_BLOCK ? kept : QUEUE_BLOCK;
+    b->n = kept - a->n;
+}
+
+/* A block that giving up points has emptied, or NULL. */
+static struct block *thin(struct queue *q)
+{
+    for (int i = 0; i < q->n_blocks; i++) {
+        struct block *a = q->thin ? q->thin : q->first, *b = a->next;
+
+        if (!b)
+            return NULL;
+        thin_pair(q, a, b);
+        q->thin = b->next && b->next->next ? b->next : NULL;
+        if (!q->thin && q->stride < STRIDE_MOST)
+            q->stride *= 2;
+        if (b->n)
+            continue;
+        a->next = b->next;
+        if (q->last == b)
+            q->last = a;
+        q->n_blocks--;
+        return b;
+    }
+    return NULL;
+}
+
+static struct block *new_block(struct queue *q)
+{
+    struct block *b = q->spare;
+
+    if (b) {
+        q->spare = b->next;
+        q->n_spare--;
+        return b;
+    }
+    b = q->n_blocks < q->most ? malloc(sizeof *b) : NULL;
+    return b ? b : thin(q);
 }
 
 /* Room for one more item, or NULL when there is no memory. */
 static struct item *put(struct queue *q)
 {
     if (!q->last || q->last->n == QUEUE_BLOCK) {
-        struct block *b = q->spare;
+        struct block *b = new_block(q);
 
-        if (b) {
-            q->spare = b->next;
-            q->n_spare--;
-        } else {
-            b = malloc(sizeof *b);
-            if (!b)
-                return NULL;
-        }
+        if (!b)
+            return NULL;
         b->next = NULL;
         b->n = 0;
         if (q->last)
@@ -146,22 +214,26 @@ static int64_t now(const struct queue *q)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-void queue_points(struct queue *q, int64_t step, const struct run_point *p,
+bool queue_points(struct queue *q, int64_t step, const struct run_point *p,
                   int n)
 {
     const int64_t ms = now(q);
+    bool whole, first;
 
     pthread_mutex_lock(&q->lock);
+    whole = q->dropped == 0;
     for (int i = 0; i < n; i++) {
         const uint32_t key = id_of(q, p[i].key);
-        struct item *item = put(q);
+        struct item *item = q->key[key].seen++ % q->stride ? NULL : put(q);
 
         if (item)
             *item = (struct item){ key, { ms, step, p[i].value } };
         else
             q->dropped++;
     }
+    first = whole && q->dropped;
     pthread_mutex_unlock(&q->lock);
+    return first;
 }
 
 void queue_rewind(struct queue *q, int64_t step)
@@ -179,11 +251,24 @@ void queue_rewind(struct queue *q, int64_t step)
 void queue_text(struct queue *q, enum kind kind, const char *key,
                 const char *value)
 {
-    const struct text text = { kind, xstrdup(key), xstrdup(value) };
+    struct text text = { kind, xstrdup(key), xstrdup(value) };
+    char *old = NULL;
 
     pthread_mutex_lock(&q->lock);
-    texts_add(&q->texts, text);
+    for (size_t i = 0; kind == TAG && i < q->texts.n && !old; i++) {
+        struct text *t = &q->texts.item[i];
+
+        if (t->kind == TAG && strcmp(t->key, key) == 0) {
+            old = t->value;
+            t->value = text.value;
+        }
+    }
+    if (!old)
+        texts_add(&q->texts, text);
     pthread_mutex_unlock(&q->lock);
+    if (old)
+        free(text.key);
+    free(old);
 }
 
 /* -- the writer's side ------------------------------------------------- */
@@ -192,7 +277,7 @@ struct block *queue_take(struct queue *q, struct texts *texts)
 {
     struct block *first = q->first;
 
-    q->first = q->last = NULL;
+    q->first = q->last = q->thin = NULL;
     q->n_blocks = 0;
     for (size_t i = 0; i < q->texts.n; i++)
         texts_add(texts, q->texts.item[i]);
@@ -204,10 +289,14 @@ void queue_put_back(struct queue *q, struct block *rest)
 {
     struct block *last = rest;
 
-    if (!rest)
+    if (!rest) {
+        if (!q->first)
+            q->stride = 1;
         return;
+    }
     for (q->n_blocks++; last->next; last = last->next)
         q->n_blocks++;
+    q->thin = NULL;
     last->next = q->first;
     q->first = rest;
     if (!q->last)
@@ -232,7 +321,7 @@ const char *queue_key(struct queue *q, uint32_t key)
     const char *s;
 
     pthread_mutex_lock(&q->lock);
-    s = q->key[key]; /* the array may move, the string does not */
+    s = q->key[key].name; /* the array may move, the string does not */
     pthread_mutex_unlock(&q->lock);
     return s;
 }

@@ -16,6 +16,12 @@
  * takes the list and gives the blocks back.  A block with room is nearly always
  * at hand, so handing over costs a look into a hash table and a copy.  The
  * lock is never held while a file is touched.
+ *
+ * Callers fill no more than `most` blocks.  When the writer is stuck for so
+ * long that all are full, two neighbours are made one for each block that is
+ * needed, and every second point of each key is given up, from the oldest pair
+ * to the newest.  Then half as many are taken in as before, and so on, until
+ * the queue is empty again: what is left covers the whole time evenly.
  */
 enum { QUEUE_BLOCK = 2048, QUEUE_WAKE = 32 };
 
@@ -50,20 +56,22 @@ struct queue {
     pthread_cond_t wake;        /* by the monotonic clock */
     int64_t fixed_ms;           /* what the clock says in tests, or -1 */
     struct block *first, *last, *spare;
-    int n_blocks, n_spare;
+    int n_blocks, n_spare, most;
+    struct block *thin;         /* where points are given up next */
+    uint32_t stride;            /* one point of so many is taken in */
     struct texts texts;
-    int64_t dropped;            /* points there was no memory for */
+    int64_t dropped;            /* points there was no room for */
     struct slot *slot;          /* keys by hash, open addressing */
     size_t n_slots;
-    char **key;                 /* by number */
+    struct queue_key *key;      /* by number */
     size_t n_keys, key_room;
 };
 
-void queue_init(struct queue *);
+void queue_init(struct queue *, int most);
 void queue_clear(struct queue *);
 
-/* For callers. */
-void queue_points(struct queue *, int64_t step, const struct run_point *,
+/* For callers.  True when for the first time a point found no room. */
+bool queue_points(struct queue *, int64_t step, const struct run_point *,
                   int n);
 void queue_rewind(struct queue *, int64_t step);
 void queue_text(struct queue *, enum kind, const char *key, const char *value);

@@ -212,6 +212,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     conf.run = r->folder;
     conf.name = r->meta.name;
     conf.flush_secs = c->flush_secs > 0 ? c->flush_secs : 1;
+    conf.memory = c->memory;
     conf.attempt = r->attempt.number;
     if (writer_start(&r->writer, &conf, e) < 0)
         goto fail;

@@ -23,7 +23,9 @@
  * The files are those of MLflow's file store, laid out in gtrack-store(5).
  * Between begin and end nothing fails: what cannot be written now is kept and
  * tried again, the first failure is warned of once, and run_end() says whether
- * anything was lost.  Points are handed to a thread of the run's own, which
+ * anything was lost.  It is kept within bounds: when a store is gone for so
+ * long that the memory for waiting points is full, every second one is given
+ * up, the oldest first.  Points are handed to a thread of the run's own, which
  * brings them to the kernel at least once a second in whole lines, so the
  * caller waits for a memory copy and no longer.  All functions may be called
  * from any thread.  One process writes a run; any number may read it.
@@ -48,6 +50,8 @@ struct run_conf {
     const char *resume;         /* id of a run to go on with, or NULL */
     const char *command;        /* the command line, recorded as it is */
     double flush_secs;          /* 0: one second */
+    int64_t memory;             /* bytes that may wait for the store; 0: a
+                                 * 32nd of the machine's, 512 MiB at most */
     int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
     bool no_capture;            /* leave git, host and environment out */

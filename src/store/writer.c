@@ -20,6 +20,8 @@
 #include "store/queue.h"
 #include "store/store.h"
 
+enum { KEPT_ROOM = 1 << 16, MEMORY_MOST = 512 << 20 };
+
 /* What is held of one metric. */
 struct series_file {
     char *path;
@@ -38,8 +40,9 @@ struct writer {
     char *run, *name;
     struct writer_conf conf;
     struct names names[KINDS];
-    struct series_file *file; /* by the key's number */
-    size_t n_files;
+    struct series_file *file;        /* by the key's number */
+    size_t n_files, held, held_most; /* points of all of them */
+    int64_t noted;                   /* of the dropped ones, in a tag */
     struct texts waiting;
     struct err trouble;
     bool warned;
@@ -50,7 +53,10 @@ static const char *const folders[KINDS] = { "params", "tags", "metrics" };
 void writer_points(struct writer *w, int64_t step, const struct run_point *p,
                    int n)
 {
-    queue_points(&w->queue, step, p, n);
+    if (queue_points(&w->queue, step, p, n))
+        log_warn("%s: the memory for points that wait to be written is full; "
+                 "every second one is given up",
+                 w->name);
 }
 
 void writer_rewind(struct writer *w, int64_t step)
@@ -235,9 +241,15 @@ static void write_series(struct writer *w, struct series_file *f)
         ret = metric_append(f->path, f->point + f->done, f->n - f->done, &done,
                             &e);
         f->done += done;
+        w->held -= done;
     }
     if (f->done == f->n)
         f->done = f->n = 0;
+    if (f->n == 0 && f->room > KEPT_ROOM) {
+        free(f->point);
+        f->point = NULL;
+        f->room = 0;
+    }
     if (ret < 0)
         trouble(w, &e);
 }
@@ -313,6 +325,8 @@ static bool keep_point(struct writer *w, const struct item *item)
 {
     struct series_file *f = series_of(w, item->key);
 
+    if (w->held == w->held_most)
+        return false;
     if (f->n == f->room) {
         const size_t room = f->room ? f->room * 2 : 64;
         struct point *more = reallocarray(f->point, room, sizeof *more);
@@ -327,6 +341,7 @@ static bool keep_point(struct writer *w, const struct item *item)
         f->room = room;
     }
     f->point[f->n++] = item->point;
+    w->held++;
     return true;
 }
 
@@ -352,20 +367,52 @@ static struct block *hand_out(struct writer *w, struct block *first)
     return NULL;
 }
 
-static void flush(struct writer *w, struct block *blocks)
+/* How many points found no room is a fact about the run. */
+static void note_dropped(struct writer *w, int64_t dropped)
+{
+    if (dropped == w->noted)
+        return;
+    w->noted = dropped;
+    texts_add(&w->waiting,
+              (struct text){ TAG, xstrdup(WRITER_DROPPED),
+                             xasprintf("%lld", (long long)dropped) });
+}
+
+static void write_new(struct writer *w)
 {
     struct block *rest;
+    int64_t dropped;
 
-    w->troubled = false;
+    pthread_mutex_lock(&w->queue.lock);
+    rest = queue_take(&w->queue, &w->waiting);
+    dropped = w->queue.dropped;
+    pthread_mutex_unlock(&w->queue.lock);
+    note_dropped(w, dropped);
     write_texts(w);
-    rest = hand_out(w, blocks);
-    write_all(w);
+    do {
+        rest = hand_out(w, rest);
+        write_all(w);
+    } while (rest && !w->troubled);
     write_texts(w); /* names of new keys */
     pthread_mutex_lock(&w->queue.lock);
     queue_put_back(&w->queue, rest);
     pthread_mutex_unlock(&w->queue.lock);
+}
+
+/* While what was taken before cannot be written, nothing more is taken. */
+static void flush(struct writer *w)
+{
+    w->troubled = false;
+    write_texts(w);
+    write_all(w);
+    if (!w->troubled)
+        write_new(w);
     if (!w->troubled && w->warned) {
-        log_info("%s: written again, nothing was lost", w->name);
+        if (w->noted)
+            log_warn("%s: written again, but for %lld points", w->name,
+                     (long long)w->noted);
+        else
+            log_info("%s: written again, nothing was lost", w->name);
         w->warned = false;
     }
 }
@@ -393,7 +440,6 @@ static void *work(void *arg)
     pthread_mutex_lock(&w->queue.lock);
     for (;;) {
         const struct timespec until = after(pause);
-        struct block *blocks;
         uint64_t asked;
         bool stop;
         int timeout = 0;
@@ -404,9 +450,8 @@ static void *work(void *arg)
                 pthread_cond_timedwait(&w->queue.wake, &w->queue.lock, &until);
         stop = w->stop;
         asked = w->asked;
-        blocks = queue_take(&w->queue, &w->waiting);
         pthread_mutex_unlock(&w->queue.lock);
-        flush(w, blocks);
+        flush(w);
         w->conf.beat(w->conf.arg);
         pause = !w->troubled ? usual : pause < 15 ? pause * 2 : 30;
         pthread_mutex_lock(&w->queue.lock);
@@ -456,6 +501,22 @@ static void recall_names(struct writer *w)
     free(folder);
 }
 
+/* A third each: for blocks that wait, for those that were taken, and for the
+ * series they are handed out to, whose arrays double as they grow. */
+static void set_bounds(struct writer *w)
+{
+    const int64_t machine =
+        (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 32;
+    int64_t most = w->conf.memory;
+    int64_t blocks;
+
+    if (most <= 0)
+        most = machine < MEMORY_MOST ? machine : MEMORY_MOST;
+    blocks = most / 3 / (int64_t)sizeof(struct block);
+    queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
+    w->held_most = (size_t)most / 3 / (2 * sizeof(struct point));
+}
+
 int writer_start(struct writer **out, const struct writer_conf *conf,
                  struct err *e)
 {
@@ -467,7 +528,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
     w->run = xstrdup(conf->run);
     w->name = xstrdup(conf->name);
     recall_names(w);
-    queue_init(&w->queue);
+    set_bounds(w);
     pthread_cond_init(&w->idle, NULL);
     sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &was);
@@ -502,10 +563,8 @@ int writer_flush(struct writer *w, struct err *e)
 /* Points that are not in their files. */
 static int64_t count_left(const struct writer *w)
 {
-    int64_t left = w->queue.dropped;
+    int64_t left = w->queue.dropped + (int64_t)w->held;
 
-    for (size_t i = 0; i < w->n_files; i++)
-        left += (int64_t)(w->file[i].n - w->file[i].done);
     for (const struct block *b = w->queue.first; b; b = b->next)
         left += b->n;
     return left;

@@ -14,7 +14,15 @@
  * time, or sooner when there is much of it.  What cannot be written stays, in
  * order, and is tried again, at growing intervals up to half a minute; the
  * first failure is warned of once.
+ *
+ * What waits takes no more memory than conf.memory.  Beyond it points are
+ * thinned out, as queue.h says, which is warned of once too; how many were
+ * given up is the run's tag "gtrack.points_dropped", and is an error at the
+ * end.
  */
+#define WRITER_DROPPED "gtrack.points_dropped"
+
+
 struct writer;
 
 struct writer_conf {
@@ -22,6 +30,7 @@ struct writer_conf {
     const char *name; /* for words */
     double flush_secs;
     int attempt;
+    int64_t memory; /* bytes that may wait; 0: see run.h */
     /* Called from the thread with each flush: the heartbeat. */
     void (*beat)(void *arg);
     void *arg;
