@@ -210,3 +210,14 @@ void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
     if (db)
         rows_sum_cols(dev, db, dy);
 }
+
+void CPU(act_linear_bwd)(struct dev *dev, struct tensor *dpre,
+                         struct tensor *dw, struct tensor *db,
+                         const struct tensor *pre, const struct tensor *x,
+                         const struct tensor *w, const struct tensor *dy,
+                         enum act kind)
+{
+    dpre->fresh = true;
+    CPU(linear_bwd)(dev, dpre, dw, db, x, w, dy);
+    CPU(act_bwd)(dev, dpre, pre, dpre, kind);
+}

@@ -23,6 +23,7 @@ const struct ops CPU(ops) = {
     .glu_fwd = CPU(glu_fwd),
     .glu_bwd = CPU(glu_bwd),
     .linear_act_fwd = CPU(linear_act_fwd),
+    .act_linear_bwd = CPU(act_linear_bwd),
     .add_fwd = CPU(add_fwd),
     .accum = CPU(accum),
     .scale = CPU(scale),

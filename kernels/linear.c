@@ -66,3 +66,14 @@ void ref_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
     ref_linear_fwd(dev, mid, x, w, b);
     ref_act_fwd(dev, y, mid, kind);
 }
+
+void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre,
+                        struct tensor *dw, struct tensor *db,
+                        const struct tensor *pre, const struct tensor *x,
+                        const struct tensor *w, const struct tensor *dy,
+                        enum act kind)
+{
+    dpre->fresh = true;
+    ref_linear_bwd(dev, dpre, dw, db, x, w, dy);
+    ref_act_bwd(dev, dpre, pre, dpre, kind);
+}

@@ -36,6 +36,12 @@ extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
     matmul(dev, &p, "linear_fwd");
 }
 
+/* Does the library know this activation?  Its tanh is one for 16 bits. */
+static bool fuses(enum act kind, const struct tensor *x, int64_t columns)
+{
+    return kind == ACT_GELU_TANH && x->type != DT_F32 && columns % 8 == 0;
+}
+
 extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
                                     struct tensor *pre, const struct tensor *x,
                                     const struct tensor *w,
@@ -47,22 +53,17 @@ extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
     p.end = MATMUL_GELU;
     p.bias = data_of<void>(b);
     p.aux = data_of<void>(pre);
-    if (kind == ACT_GELU_TANH && p.n % 8 == 0 && b) {
-        if (matmul(dev, &p, "linear_act_fwd"))
-            return;
-        /* y holds the product with its bias: the rest is left */
-        if (pre)
-            dev->type->copy(dev, pre->data, y->data, tensor_bytes(y));
-    } else {
+    if (!fuses(kind, x, p.n))
         cuda_linear_fwd(dev, mid, x, w, b);
-    }
+    else if (matmul(dev, &p, "linear_act_fwd"))
+        return;
     cuda_act_fwd(dev, y, mid, kind);
     launched(dev, "linear_act_fwd");
 }
 
 /* dx(N,C) += dy(N,M) w(M,C) */
-static void input_grad(struct dev *dev, struct tensor *dx,
-                       const struct tensor *w, const struct tensor *dy)
+static struct matmul input_grad(struct tensor *dx, const struct tensor *w,
+                                const struct tensor *dy)
 {
     struct matmul p = {};
 
@@ -76,7 +77,7 @@ static void input_grad(struct dev *dev, struct tensor *dx,
     p.d = dx->data;
     p.alpha = 1.0f;
     p.beta = dx->fresh ? 0.0f : 1.0f;
-    matmul(dev, &p, "linear_bwd");
+    return p;
 }
 
 /* dw(M,C) += dy(N,M)' x(N,C), added in F32; with db, its gradient in the same
@@ -121,7 +122,32 @@ extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
         weight_grad(dev, dw, db, x, dy);
     else if (db)
         bias_sum(dev, db, dy);
-    if (dx)
-        input_grad(dev, dx, w, dy);
+    if (dx) {
+        const struct matmul p = input_grad(dx, w, dy);
+
+        matmul(dev, &p, "linear_bwd");
+    }
     launched(dev, "linear_bwd");
+}
+
+extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
+                                    struct tensor *dw, struct tensor *db,
+                                    const struct tensor *pre,
+                                    const struct tensor *x,
+                                    const struct tensor *w,
+                                    const struct tensor *dy, enum act kind)
+{
+    struct matmul p = input_grad(dpre, w, dy);
+
+    p.beta = 0.0f;
+    cuda_linear_bwd(dev, nullptr, dw, db, x, w, dy);
+    if (fuses(kind, dy, p.n)) {
+        p.end = MATMUL_GELU_GRAD;
+        p.aux = pre->data;
+    }
+    if (matmul(dev, &p, "act_linear_bwd") && p.end != MATMUL_PLAIN)
+        return;
+    dpre->fresh = true;
+    cuda_act_bwd(dev, dpre, pre, dpre, kind);
+    launched(dev, "act_linear_bwd");
 }

@@ -4,7 +4,8 @@
  * It takes what the library takes, in its column-major terms, so that the
  * tests run matmul.cu whole: layouts, epilogues, plans, timing.  It also
  * refuses what the library refuses: a size that does not match, a pointer that
- * is less aligned than was promised, memory that is not the device's.
+ * is less aligned than was promised, memory that is not the device's.  With
+ * GT_EMU_LT=plain it offers products and biases alone.
  */
 #include "config.h"
 #include "kernels/launch.cuh"
@@ -64,6 +65,15 @@ static std::vector<float> gather(const void *p, const lt_layout_data &l,
     return v;
 }
 
+/* The derivative of what follows. */
+static float gelu_slope(float x)
+{
+    const float u = 0.79788456f * (x + 0.044715f * x * x * x), t = tanhf(u);
+
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * 0.79788456f *
+                                   (1.0f + 3.0f * 0.044715f * x * x);
+}
+
 static float gelu(float x)
 {
     return 0.5f * x *
@@ -86,6 +96,9 @@ static float finish(const product &p, int64_t r, int64_t c, float sum)
         v += p.beta * read_one(p.pc, p.d.type, c * p.d.ld + r);
     if (p.desc.epilogue & LT_EPILOGUE_BIAS)
         v += read_one(p.desc.bias, p.d.type, r);
+    if (p.desc.epilogue == LT_EPILOGUE_DGELU)
+        return v * gelu_slope(read_one(p.desc.aux, p.d.type,
+                                       c * p.desc.aux_ld + r));
     if (p.desc.epilogue & 128)
         write_one(p.desc.aux, p.d.type, c * p.desc.aux_ld + r, v);
     return p.desc.epilogue & LT_EPILOGUE_GELU ? gelu(v) : v;
@@ -221,20 +234,32 @@ static bool fits(const struct lt_desc_data *o, const struct lt_layout_data *a,
 
     return m == d->rows && k == (o->transb ? b->cols : b->rows) &&
            d->cols == (o->transb ? b->rows : b->cols) && a->type == b->type &&
-           !((o->epilogue & 128) && o->aux_ld % 8);
+           !((o->epilogue & 128) && (o->aux_ld % 8 || !o->aux ||
+                                     (uintptr_t)o->aux % 16)) &&
+           !((o->epilogue & LT_EPILOGUE_BIAS ||
+              o->epilogue == LT_EPILOGUE_BGRADB) && !o->bias);
 }
 
-/* Two offers, so that there is something to choose; each keeps, as the
- * library's do, what it was promised. */
+static bool offered(int epilogue)
+{
+    const char *only = getenv("GT_EMU_LT");
+
+    return !only || strcmp(only, "plain") != 0 ||
+           epilogue == LT_EPILOGUE_DEFAULT || epilogue == LT_EPILOGUE_BIAS;
+}
+
+/* Two offers, so that there is something to choose, behind one that is
+ * withdrawn; each keeps, as the library's do, what it was promised. */
 static int heuristic(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
                      lt_layout d, lt_pref p, int want, struct lt_result *r,
                      int *got)
 {
     *got = 0;
-    if (!fits(o, a, b, d))
+    if (!fits(o, a, b, d) || !offered(o->epilogue))
         return REFUSED;
-    for (int i = 0; i < want && i < 2; i++, (*got)++) {
+    for (int i = 0; i < want && i < 3; i++, (*got)++) {
         r[i] = {};
+        r[i].status = i == 0 ? REFUSED : OK;
         r[i].algo.data[0] = OFFER_MAGIC;
         r[i].algo.data[1] = (uint64_t)i;
         for (int j = 0; j < 4; j++)

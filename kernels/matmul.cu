@@ -11,6 +11,8 @@
 #include "kernels/lt.h"
 #include "kernels/plans.h"
 
+#include "common/log.h"
+
 #include <stdio.h>
 
 enum {
@@ -18,6 +20,7 @@ enum {
     ROUNDS = 3,                         /* of timing; the best counts */
     MOST_PLANS = 256,
     WORKSPACE = 32 << 20,
+    COPIED = 64 << 20,                  /* to see how fast memory is */
 };
 
 struct plan {
@@ -25,7 +28,9 @@ struct plan {
     lt_desc desc;
     lt_layout a, b, d;
     struct lt_result with;
+    float ms;                           /* it took; 0: not timed */
     bool usable;
+    bool in_two;                        /* without its end is faster */
 };
 
 struct matmul_plans {
@@ -33,6 +38,7 @@ struct matmul_plans {
     lt_handle handle;                   /* null: no library */
     struct err why;
     void *workspace;
+    double bandwidth;                   /* bytes a millisecond, or 0 */
     struct plan *plan[MOST_PLANS];
     int n;
     struct plan_file file;
@@ -74,11 +80,14 @@ void matmul_close(struct dev *dev)
     if (!p)
         return;
     for (int i = 0; i < p->n; i++) {
-        p->lt.desc_destroy(p->plan[i]->desc);
-        p->lt.layout_destroy(p->plan[i]->a);
-        p->lt.layout_destroy(p->plan[i]->b);
-        p->lt.layout_destroy(p->plan[i]->d);
-        free(p->plan[i]);
+        struct plan *plan = p->plan[i];
+
+        if (plan->desc)
+            p->lt.desc_destroy(plan->desc);
+        for (lt_layout l : { plan->a, plan->b, plan->d })
+            if (l)
+                p->lt.layout_destroy(l);
+        free(plan);
     }
     if (p->handle)
         p->lt.destroy(p->handle);
@@ -101,10 +110,11 @@ char *matmul_describe(struct dev *dev, char *out, size_t room)
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* What the address is a multiple of, up to 256. */
+/* What the address is a multiple of, up to 16 bytes: the widest access.  More
+ * would only make other plans of the same product. */
 static int alignment(const void *p)
 {
-    const uintptr_t bits = (uintptr_t)p | 256;
+    const uintptr_t bits = (uintptr_t)p | 16;
 
     return (int)(bits & -bits);
 }
@@ -119,10 +129,50 @@ static int epilogue(const struct matmul *p)
     case MATMUL_GELU:
         return (p->aux ? LT_EPILOGUE_GELU_AUX : LT_EPILOGUE_GELU) |
                (p->bias ? LT_EPILOGUE_BIAS : 0);
+    case MATMUL_GELU_GRAD:
+        return LT_EPILOGUE_DGELU;
     case MATMUL_BIAS_GRAD:
         return LT_EPILOGUE_BGRADB;
     }
     return LT_EPILOGUE_DEFAULT;
+}
+
+/* The same product with nothing left at its end but a bias. */
+static struct matmul without_end(const struct matmul *q)
+{
+    struct matmul p = *q;
+
+    p.end = q->end == MATMUL_GELU && q->bias ? MATMUL_BIAS : MATMUL_PLAIN;
+    if (p.end == MATMUL_PLAIN)
+        p.bias = nullptr;
+    if (q->end == MATMUL_GELU && q->aux)
+        p.d = q->aux;
+    p.aux = nullptr;
+    return p;
+}
+
+static bool can_be_two(const struct matmul *q)
+{
+    return q->end != MATMUL_PLAIN && q->end != MATMUL_BIAS;
+}
+
+/* Bytes that an end by itself reads and writes. */
+static double bytes_of_end(const struct matmul *q)
+{
+    const double d = (double)q->m * (double)q->n * (double)dtype_size(q->out);
+
+    switch (q->end) {
+    case MATMUL_GELU:
+        return 2.0 * d;
+    case MATMUL_GELU_GRAD:
+        return 3.0 * d;
+    case MATMUL_BIAS_GRAD:
+        return (double)q->m * (double)q->k * (double)dtype_size(q->type);
+    case MATMUL_PLAIN:
+    case MATMUL_BIAS:
+        break;
+    }
+    return 0.0;
 }
 
 static struct plan_key key_of(const struct dev *dev, const struct matmul *p)
@@ -196,20 +246,20 @@ static float time_one(struct dev *dev, const struct matmul_plans *p,
         if (run(p, plan, q, with, d, d, cuda_of(dev)->stream) != 0)
             return -1.0f;
         cudaEventRecord(to, STREAM(dev));
-        cudaEventSynchronize(to);
-        cudaEventElapsedTime(&ms, from, to);
+        if (cudaEventSynchronize(to) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
+            return -1.0f;
         if (i > 0 && (best < 0.0f || ms < best))
             best = ms;
     }
     return best;
 }
 
-/* Choose among the offers by time.  Nothing of the caller's is overwritten:
- * d, bias and aux are replaced. */
-static struct lt_result fastest(struct dev *dev, const struct matmul_plans *p,
-                                const struct plan *plan,
-                                const struct matmul *q,
-                                const struct lt_result *offer, int n)
+/* Choose among the offers by time, and note it.  Nothing of the caller's is
+ * overwritten: d, bias and aux are replaced. */
+static void choose(struct dev *dev, const struct matmul_plans *p,
+                   struct plan *plan, const struct matmul *q,
+                   const struct lt_result *offer, int n)
 {
     const size_t d_size = (size_t)(q->m * q->ldd) * dtype_size(q->out);
     const size_t line = (size_t)(q->m > q->n ? q->m : q->n) * 4;
@@ -217,34 +267,63 @@ static struct lt_result fastest(struct dev *dev, const struct matmul_plans *p,
     struct matmul trial = *q;
     void *room = nullptr;
     cudaEvent_t from, to;
-    float best_ms = -1.0f;
-    int best = 0;
 
-    if (cudaMalloc(&room, d_size + line + aux_size) != cudaSuccess) {
+    if (cudaMalloc(&room, d_size + line + aux_size + 256) != cudaSuccess) {
         cudaGetLastError();             /* no room to try: the first offer */
-        return offer[0];
+        return;
     }
     cudaMemsetAsync(room, 0, d_size + line + aux_size, STREAM(dev));
     cudaEventCreate(&from);
     cudaEventCreate(&to);
-    if (q->aux)
+    if (q->aux && q->end == MATMUL_GELU)
         trial.aux = (char *)room + d_size;
     if (q->end == MATMUL_BIAS_GRAD)
-        trial.bias = (char *)room + d_size + aux_size;
+        trial.bias = (char *)room + (d_size + aux_size + 15) / 16 * 16;
     set_pointers(p, plan->desc, &trial);
     for (int i = 0; i < n; i++) {
         const float ms =
             time_one(dev, p, plan, &trial, &offer[i], room, from, to);
 
-        if (ms >= 0.0f && (best_ms < 0.0f || ms < best_ms)) {
-            best_ms = ms;
-            best = i;
+        if (ms >= 0.0f && (plan->ms <= 0.0f || ms < plan->ms)) {
+            plan->ms = ms;
+            plan->with = offer[i];
         }
     }
     cudaEventDestroy(from);
     cudaEventDestroy(to);
     cudaFree(room);
-    return offer[best];
+}
+
+/* Bytes a millisecond that a copy reads and writes; 0 if it cannot be told. */
+static double measure_bandwidth(struct dev *dev)
+{
+    char *room = nullptr;
+    cudaEvent_t from, to;
+    double best = 0.0;
+
+    if (cudaMalloc((void **)&room, 2 * (size_t)COPIED) != cudaSuccess) {
+        cudaGetLastError();
+        return 0.0;
+    }
+    cudaEventCreate(&from);
+    cudaEventCreate(&to);
+    for (int i = 0; i < ROUNDS + 1; i++) {
+        float ms = 0.0f;
+
+        cudaEventRecord(from, STREAM(dev));
+        cudaMemcpyAsync(room + COPIED, room, COPIED, cudaMemcpyDeviceToDevice,
+                        STREAM(dev));
+        cudaEventRecord(to, STREAM(dev));
+        if (cudaEventSynchronize(to) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
+            break;
+        if (i > 0 && ms > 0.0f)
+            best = fmax(best, 2.0 * (double)COPIED / (double)ms);
+    }
+    cudaEventDestroy(from);
+    cudaEventDestroy(to);
+    cudaFree(room);
+    return best;
 }
 
 static int ask(const struct matmul_plans *p, const struct plan *plan,
@@ -257,7 +336,7 @@ static int ask(const struct matmul_plans *p, const struct plan *plan,
     const uint32_t align_c = (uint32_t)k->align_c;
     const uint32_t align_d = (uint32_t)k->align_d, none = 0;
     lt_pref pref;
-    int n = 0;
+    int n = 0, good = 0;
 
     if (p->lt.pref_create(&pref) != 0)
         return 0;
@@ -272,7 +351,10 @@ static int ask(const struct matmul_plans *p, const struct plan *plan,
                         plan->d, pref, OFFERS, offer, &n) != 0)
         n = 0;
     p->lt.pref_destroy(pref);
-    return n;
+    for (int i = 0; i < n; i++)         /* an offer may be withdrawn */
+        if (offer[i].status == 0)
+            offer[good++] = offer[i];
+    return good;
 }
 
 static bool describe_plan(const struct matmul_plans *p, struct plan *plan,
@@ -295,31 +377,64 @@ static bool describe_plan(const struct matmul_plans *p, struct plan *plan,
     return true;
 }
 
+static struct plan *plan_for(struct dev *dev, struct matmul_plans *p,
+                             const struct matmul *q);
+
+/* Is it faster to make the product without its end, and then that? */
+static bool better_in_two(struct dev *dev, struct matmul_plans *p,
+                          const struct plan *plan, const struct matmul *q)
+{
+    const struct matmul less = without_end(q);
+    const struct plan *other = plan_for(dev, p, &less);
+
+    if (p->bandwidth <= 0.0)
+        p->bandwidth = measure_bandwidth(dev);
+    return other && other->ms > 0.0f && plan->ms > 0.0f &&
+           p->bandwidth > 0.0 &&
+           (double)other->ms + bytes_of_end(q) / p->bandwidth <
+               (double)plan->ms;
+}
+
+/* As the file says; its line of zeros says: in two. */
+static bool settle_by_file(const struct matmul_plans *p, struct plan *plan)
+{
+    static const struct lt_algo none = {};
+    struct lt_result now;
+
+    if (!plan_file_find(&p->file, &plan->key, &plan->with.algo))
+        return false;
+    plan->in_two = memcmp(&plan->with.algo, &none, sizeof none) == 0;
+    return plan->in_two ||
+           (p->lt.check(p->handle, plan->desc, plan->a, plan->b, plan->d,
+                        plan->d, &plan->with.algo, &now) == 0 &&
+            now.workspace <= WORKSPACE);
+}
+
 /* Settle how this product is done: as the file says, or by trying. */
 static void settle(struct dev *dev, struct matmul_plans *p, struct plan *plan,
                    const struct matmul *q)
 {
     struct lt_result offer[OFFERS];
-    int n;
+    int n = 0;
 
-    if (!describe_plan(p, plan, q))
-        return;
-    if (!dev->deterministic &&
-        plan_file_find(&p->file, &plan->key, &plan->with.algo) &&
-        p->lt.check(p->handle, plan->desc, plan->a, plan->b, plan->d, plan->d,
-                    &plan->with.algo, &offer[0]) == 0 &&
-        offer[0].workspace <= WORKSPACE) {
-        plan->usable = true;
-        return;
+    if (describe_plan(p, plan, q)) {
+        plan->usable = !dev->deterministic && settle_by_file(p, plan);
+        if (plan->usable)
+            return;
+        n = ask(p, plan, &plan->key, dev->deterministic, offer);
     }
-    n = ask(p, plan, &plan->key, dev->deterministic, offer);
+    plan->in_two = n == 0 && can_be_two(q);
+    plan->usable = n > 0 || plan->in_two;
     if (n == 0)
         return;
-    plan->usable = true;
     plan->with = offer[0];
-    if (dev->deterministic || n == 1)
+    if (dev->deterministic)
         return;
-    plan->with = fastest(dev, p, plan, q, offer, n);
+    choose(dev, p, plan, q, offer, n);
+    if (can_be_two(q) && better_in_two(dev, p, plan, q)) {
+        plan->in_two = true;
+        memset(&plan->with.algo, 0, sizeof plan->with.algo);
+    }
     plan_file_add(&p->file, &plan->key, &plan->with.algo);
 }
 
@@ -338,8 +453,8 @@ static struct plan *plan_for(struct dev *dev, struct matmul_plans *p,
     if (!plan)
         abort();
     plan->key = key;
+    p->plan[p->n++] = plan;             /* settling may add another */
     settle(dev, p, plan, q);
-    p->plan[p->n++] = plan;
     return plan;
 }
 
@@ -408,14 +523,14 @@ plain(D *d, const D *c, const D *bias, const T *a, const T *b, int64_t m,
 /* A bias of the columns is added before the one rounding. */
 static void multiply(struct dev *dev, const struct matmul *q)
 {
-    const bool biased = q->end == MATMUL_BIAS || q->end == MATMUL_GELU;
     const dim3 grid(blocks(q->m, SIDE), blocks(q->n, SIDE));
+    const void *bias = q->end == MATMUL_BIAS ? q->bias : nullptr;
 
     WITH_TYPE(T, q->type,
               WITH_TYPE(D, q->out,
                         LAUNCH((plain<T, D>), grid, THREADS, 0, STREAM(dev),
                                (D *)q->d, (const D *)(q->c ? q->c : q->d),
-                               (const D *)(biased ? q->bias : nullptr),
+                               (const D *)bias,
                                (const T *)q->a, (const T *)q->b, q->m, q->n,
                                q->k, q->lda, q->ldb, q->ldd, q->ta, q->tb,
                                q->alpha, q->beta)))
@@ -424,21 +539,28 @@ static void multiply(struct dev *dev, const struct matmul *q)
 bool matmul(struct dev *dev, const struct matmul *q, const char *op)
 {
     struct matmul_plans *p = open_plans(dev);
-    const struct plan *plan = nullptr;
+    const struct matmul less = can_be_two(q) ? without_end(q) : *q;
+    struct plan *plan = nullptr;
 
     if (q->m == 0 || q->n == 0)
         return true;
     if (p->handle && p->workspace)
         plan = plan_for(dev, p, q);
-    if (!plan || !plan->usable) {
-        multiply(dev, q);
-        launched(dev, op);
-        return q->end == MATMUL_PLAIN || q->end == MATMUL_BIAS;
+    if (plan && plan->in_two) {
+        matmul(dev, &less, op);
+        return false;
     }
-    set_pointers(p, plan->desc, q);
-    if (run(p, plan, q, &plan->with, q->d, q->c ? q->c : q->d,
-            cuda_of(dev)->stream) != 0)
-        cuda_failed(dev, op, "cuBLASLt refuses the product");
+    if (plan && plan->usable) {
+        set_pointers(p, plan->desc, q);
+        plan->usable = run(p, plan, q, &plan->with, q->d, q->c ? q->c : q->d,
+                           cuda_of(dev)->stream) == 0;
+        launched(dev, op);
+        if (plan->usable)
+            return true;
+        log_warn("cuBLASLt refuses %s, %lld x %lld x %lld: now it is slow", op,
+                 (long long)q->m, (long long)q->n, (long long)q->k);
+    }
+    multiply(dev, &less);
     launched(dev, op);
-    return true;
+    return !can_be_two(q);
 }

@@ -23,17 +23,26 @@ struct dev;
  *
  *      MATMUL_BIAS       d + bias(n), of type out
  *      MATMUL_GELU       aux = d + bias(n), d = gelu_tanh(aux); aux optional
+ *      MATMUL_GELU_GRAD  d * gelu_tanh'(aux)
  *      MATMUL_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
  *
  * By cuBLASLt, with a plan for each kind of product: made when it is first
  * met, by timing what the library offers, and kept in a file for the next
  * time.  The device's deterministic switch takes the library's first offer
- * instead.  Without the library, or where it offers nothing, a kernel of our
- * own multiplies and adds a bias of the columns; then what else the product
- * should end in is left to the caller, which matmul() says by returning
- * false.
+ * instead.  Where the library cannot end a product as asked, or is faster
+ * without, the product is made with its bias at most; what else it should end
+ * in is left to the caller, which matmul() says by returning false; what there
+ * is then of MATMUL_GELU lies in aux, if that is given, not in d.  Without the
+ * library, or where it offers nothing at all, a kernel of our own does the
+ * same.
  */
-enum matmul_end { MATMUL_PLAIN, MATMUL_BIAS, MATMUL_GELU, MATMUL_BIAS_GRAD };
+enum matmul_end {
+    MATMUL_PLAIN,
+    MATMUL_BIAS,
+    MATMUL_GELU,
+    MATMUL_GELU_GRAD,
+    MATMUL_BIAS_GRAD,
+};
 
 struct matmul {
     enum dtype type, out;

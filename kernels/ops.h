@@ -122,6 +122,14 @@ typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
                                const struct tensor *w, const struct tensor *b,
                                enum act kind);
 
+/* Back through pre -> x = act(pre) -> y = x w' + b: dpre = act'(pre) * (dy w),
+ * dw += dy' x, db += column sums of dy.  dpre is fresh; dw and db optional. */
+typedef void act_linear_bwd_fn(struct dev *, struct tensor *dpre,
+                               struct tensor *dw, struct tensor *db,
+                               const struct tensor *pre,
+                               const struct tensor *x, const struct tensor *w,
+                               const struct tensor *dy, enum act kind);
+
 /* y(n) = a(n) + b(n).  y may be a. */
 typedef void add_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
                         const struct tensor *b);
@@ -270,10 +278,10 @@ static inline int64_t muon_work(int64_t R, int64_t C)
 #define OPS(X)                                                                 \
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd)          \
     X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd)         \
-    X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(add_fwd) X(accum)     \
-    X(scale) X(fill) X(cast) X(dropout_fwd) X(dropout_bwd) X(rope)             \
-    X(attn_fwd) X(attn_bwd) X(attn_decode) X(head) X(sumsq) X(adamw) X(lion)   \
-    X(sgd) X(muon)
+    X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd)       \
+    X(add_fwd) X(accum) X(scale) X(fill) X(cast) X(dropout_fwd)                \
+    X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(head)      \
+    X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
 #define OPS_DECLARE(op) extern op##_fn ref_##op, cuda_##op;
 OPS(OPS_DECLARE)

@@ -84,6 +84,21 @@ CALL(linear_act_fwd)
 {
     ops->linear_act_fwd(dev, a[0], a[1], a[2], a[3], a[4], (enum act)s[3]);
 }
+ARGS(act_linear_bwd)
+{
+    a[0] = (struct arg){ "dpre", OUT, NUMBERS, { s[0], s[1] } };
+    a[1] = (struct arg){ "dw", GRAD, FLOATS, { s[2], s[1] }, 0, true };
+    a[2] = (struct arg){ "db", GRAD, FLOATS, { s[2] }, 0, true };
+    a[3] = (struct arg){ "pre", IN, NUMBERS, { s[0], s[1] } };
+    a[4] = (struct arg){ "x", IN, NUMBERS, { s[0], s[1] } };
+    a[5] = (struct arg){ "w", IN, NUMBERS, { s[2], s[1] } };
+    a[6] = (struct arg){ "dy", IN, NUMBERS, { s[0], s[2] } };
+}
+CALL(act_linear_bwd)
+{
+    ops->act_linear_bwd(dev, a[0], a[1], a[2], a[3], a[4], a[5], a[6],
+                        (enum act)s[3]);
+}
 
 /* ---- normalisation: N C, kind -------------------------------------------- */
 
@@ -479,8 +494,14 @@ const struct op_test op_tests[] = {
     { OP(linear_act_fwd), false, 3e-6, 0,
       { { 1, 1, 1, ACT_GELU }, { 7, 129, 33, ACT_GELU_TANH },
         { 33, 5, 400, ACT_RELU }, { 7, 7, 7, ACT_RELU2 },
-        { 3, 9, 7, ACT_SILU }, { 2, 129, 65, ACT_GELU } },
-      { { 1024, 768, 3072, ACT_GELU_TANH } }, linear_fwd_flops },
+        { 3, 9, 7, ACT_SILU }, { 2, 129, 65, ACT_GELU },
+        { 7, 33, 40, ACT_GELU_TANH } },
+      { { 1024, 768, 3072, ACT_GELU_TANH } }, linear_fwd_flops, .inner = 2 },
+    { OP(act_linear_bwd), false, 3e-6, 0,
+      { { 1, 1, 1, ACT_GELU }, { 7, 33, 129, ACT_GELU_TANH },
+        { 33, 400, 5, ACT_GELU_TANH }, { 7, 7, 7, ACT_RELU2 },
+        { 3, 7, 9, ACT_SILU }, { 129, 64, 17, ACT_GELU_TANH } },
+      { { 1024, 3072, 768, ACT_GELU_TANH } }, linear_bwd_flops, .inner = 2 },
     { OP(norm_fwd), false, 3e-6, 2,
       { { 1, 2, NORM_LAYER }, { 7, 129, NORM_LAYER }, { 129, 64, NORM_LAYER },
         { 1, 1, NORM_RMS }, { 7, 129, NORM_RMS } },

@@ -1,6 +1,10 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * log - say something to a person, on standard error
  *
@@ -22,5 +26,9 @@ void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
