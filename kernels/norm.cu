@@ -2,9 +2,10 @@
  * norm - LayerNorm and RMSNorm, alone and after a sum
  *
  * Forward, a warp has a row and holds it in registers; rows too long for that,
- * or of odd length, go to norm_fwd_any.  Backward, a block has a row at a time
- * and goes over many, so that it can keep its share of dw and db in registers;
- * it leaves them as one row of partial sums, for column_sum().
+ * or of odd length, go to norm_fwd_any.  Backward, a warp has a row at a time,
+ * or a block has if it is long, and goes over many, so that it can keep its
+ * share of dw and db in registers; a block leaves them as one row of partial
+ * sums, those of dw and then those of db, for column_sum_two().
  */
 #include "config.h"
 #include "kernels/reduce.cuh"
@@ -176,12 +177,96 @@ extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
  * dx = rstd (g - mean(g) - xhat mean(g xhat)), mean(g) for LayerNorm alone. */
 template <class T> struct norm_bwd_args {
     T *dx;
-    float *dw, *db;             /* a row for each block; or null */
+    float *part;                /* (blocks,2C), or null */
     const T *x, *w, *dy;
     const float *stat;
     int64_t N, C;
     bool rms, fresh;
 };
+
+/* E elements of the row in each lane, W at a time, 32 W apart. */
+template <class T, int W, int E>
+static __global__ void __launch_bounds__(THREADS)
+norm_bwd_warp(norm_bwd_args<T> a)
+{
+    SHARED(float, share, THREADS * E);  /* dw of each warp; then db */
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    float dw[E / W][W] = {}, db[E / W][W] = {};
+
+    for (int64_t row = (int64_t)blockIdx.x * WARPS + warp; row < a.N;
+         row += (int64_t)gridDim.x * WARPS) {
+        const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
+        float xhat[E / W][W], g[E / W][W], was[E / W][W];
+        float sum_g = 0, sum_gx = 0;
+
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {       /* ask for everything first */
+            const int64_t at = row * a.C + (j * 32 + lane) * W;
+
+            if ((j * 32 + lane) * W >= a.C)
+                continue;
+            load(xhat[j], a.x + at);
+            load(g[j], a.dy + at);
+            if (a.dx && !a.fresh)
+                load(was[j], a.dx + at);
+        }
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * 32 + lane) * W;
+            float w[W];
+
+            if (c >= a.C)
+                continue;
+            if (a.w)
+                load(w, a.w + c);
+#pragma unroll
+            for (int k = 0; k < W; k++) {
+                xhat[j][k] = (xhat[j][k] - mean) * rstd;
+                dw[j][k] += g[j][k] * xhat[j][k];
+                db[j][k] += g[j][k];
+                if (a.w)
+                    g[j][k] *= w[k];
+                sum_g += g[j][k];
+                sum_gx += g[j][k] * xhat[j][k];
+            }
+        }
+        if (!a.dx)
+            continue;
+        sum_g = a.rms ? 0.0f : warp_sum(sum_g) / (float)a.C;
+        sum_gx = warp_sum(sum_gx) / (float)a.C;
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * 32 + lane) * W;
+
+            if (c >= a.C)
+                continue;
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                g[j][k] = (g[j][k] - sum_g - xhat[j][k] * sum_gx) * rstd +
+                          (a.fresh ? 0.0f : was[j][k]);
+            store(a.dx + row * a.C + c, g[j]);
+        }
+    }
+    if (!a.part)
+        return;
+    for (int which = 0; which < 2; which++) {
+#pragma unroll
+        for (int j = 0; j < E / W; j++)
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                share[warp * 32 * E + (j * 32 + lane) * W + k] =
+                    which == 0 ? dw[j][k] : db[j][k];
+        __syncthreads();
+        for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+            float sum = share[c];
+
+            for (int i = 1; i < WARPS; i++)
+                sum += share[i * 32 * E + c];
+            a.part[(2 * (int64_t)blockIdx.x + which) * a.C + c] = sum;
+        }
+        __syncthreads();
+    }
+}
 
 template <class T, int W, int E>
 static __global__ void __launch_bounds__(THREADS) norm_bwd(norm_bwd_args<T> a)
@@ -216,8 +301,9 @@ static __global__ void __launch_bounds__(THREADS) norm_bwd(norm_bwd_args<T> a)
         }
         if (!a.dx)
             continue;
-        sum_g = a.rms ? 0.0f : block_sum<THREADS>(sum_g) / (float)a.C;
-        sum_gx = block_sum<THREADS>(sum_gx) / (float)a.C;
+        block_sums<THREADS>(&sum_g, &sum_gx);
+        sum_g = a.rms ? 0.0f : sum_g / (float)a.C;
+        sum_gx /= (float)a.C;
 #pragma unroll
         for (int j = 0; j < E / W; j++) {
             const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
@@ -238,14 +324,12 @@ static __global__ void __launch_bounds__(THREADS) norm_bwd(norm_bwd_args<T> a)
     for (int j = 0; j < E / W; j++) {
         const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
 
-        if (c >= a.C)
+        if (c >= a.C || !a.part)
             continue;
 #pragma unroll
         for (int k = 0; k < W; k++) {
-            if (a.dw)
-                a.dw[blockIdx.x * a.C + c + k] = dw[j][k];
-            if (a.db)
-                a.db[blockIdx.x * a.C + c + k] = db[j][k];
+            a.part[2 * blockIdx.x * a.C + c + k] = dw[j][k];
+            a.part[(2 * blockIdx.x + 1) * a.C + c + k] = db[j][k];
         }
     }
 }
@@ -295,33 +379,49 @@ norm_bwd_columns(norm_bwd_args<T> a)
         dw += g * (to_float(a.x[row * a.C + c]) - a.stat[2 * row]) *
               a.stat[2 * row + 1];
     }
-    if (a.dw)
-        a.dw[blockIdx.y * a.C + c] = dw;
-    if (a.db)
-        a.db[blockIdx.y * a.C + c] = db;
+    a.part[2 * blockIdx.y * a.C + c] = dw;
+    a.part[(2 * blockIdx.y + 1) * a.C + c] = db;
 }
 
-/* How many rows of partial sums there will be. */
-static unsigned parts(const struct dev *dev, int64_t N)
+/* Which of the three ways, and how many rows of partial sums that leaves. */
+enum way { BY_WARP, BY_BLOCK, BY_COLUMN };
+
+static enum way way_of(const struct tensor *x)
 {
-    return blocks_up_to(dev, N, 1, 8);
+    const int64_t C = tensor_cols(x);
+
+    if (C % (16 / (int64_t)dtype_size(x->type)) || C > THREADS * 32)
+        return BY_COLUMN;
+    return C <= 32 * 32 ? BY_WARP : BY_BLOCK;
+}
+
+/* As many as a multiprocessor has registers for: 168 a thread up to 768
+ * columns, 254 above. */
+static unsigned parts(const struct dev *dev, enum way way, int64_t N, int64_t C)
+{
+    if (way == BY_WARP)
+        return blocks_up_to(dev, N, WARPS, C <= 32 * 24 ? 3 : 2);
+    return blocks_up_to(dev, N, 1, way == BY_BLOCK ? 8 : 1);
 }
 
 template <class T>
-static void backward(struct dev *dev, const norm_bwd_args<T> &a)
+static void backward(struct dev *dev, enum way way, unsigned grid,
+                     const norm_bwd_args<T> &a)
 {
     constexpr int W = WIDTH<T>;
-    const unsigned grid = parts(dev, a.N);
 
-    if (a.C % W || a.C > THREADS * 32) {
-        const dim3 columns(blocks(a.C, THREADS), grid < 64 ? grid : 64);
-
+    if (way == BY_COLUMN) {
         if (a.dx)
             LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
-        if (a.dw || a.db)
-            LAUNCH(norm_bwd_columns<T>, columns, THREADS, 0, STREAM(dev), a);
-    } else if (a.C <= THREADS * 8) {
-        LAUNCH((norm_bwd<T, W, 8>), grid, THREADS, 0, STREAM(dev), a);
+        if (a.part)
+            LAUNCH(norm_bwd_columns<T>, dim3(blocks(a.C, THREADS), grid),
+                   THREADS, 0, STREAM(dev), a);
+    } else if (a.C <= 32 * 8) {
+        LAUNCH((norm_bwd_warp<T, W, 8>), grid, THREADS, 0, STREAM(dev), a);
+    } else if (a.C <= 32 * 24) {
+        LAUNCH((norm_bwd_warp<T, W, 24>), grid, THREADS, 0, STREAM(dev), a);
+    } else if (way == BY_WARP) {
+        LAUNCH((norm_bwd_warp<T, W, 32>), grid, THREADS, 0, STREAM(dev), a);
     } else if (a.C <= THREADS * 16) {
         LAUNCH((norm_bwd<T, W, 16>), grid, THREADS, 0, STREAM(dev), a);
     } else {
@@ -336,32 +436,24 @@ extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
                               const struct tensor *dy, enum norm kind)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
-    const bool whole = C % (16 / (int64_t)dtype_size(x->type)) == 0 &&
-                       C <= THREADS * 32;
-    int64_t R = parts(dev, N);
-    float *part = nullptr, *part_w = nullptr, *part_b = nullptr;
+    const enum way way = way_of(x);
+    const unsigned grid = parts(dev, way, N, C);
+    float *part = nullptr;
 
     if (N == 0)
         return;
-    if (!whole && R > 64)
-        R = 64;
     if (dw || db) {
-        part = (float *)cuda_scratch(dev, (size_t)(2 * R * C) * sizeof(float),
-                                     "norm_bwd");
+        part = (float *)cuda_scratch(
+            dev, 2 * (size_t)grid * (size_t)C * sizeof(float), "norm_bwd");
         if (!part)
             return;
     }
-    part_w = dw ? part : nullptr;
-    part_b = db ? part + R * C : nullptr;
     WITH_TYPE(T, x->type,
-              backward<T>(dev, { data_of<T>(dx), part_w, part_b,
-                                 data_of<const T>(x), data_of<const T>(w),
-                                 data_of<const T>(dy),
-                                 data_of<const float>(stat), N, C,
-                                 kind == NORM_RMS, dx && dx->fresh }))
-    if (dw)
-        column_sum(dev, (float *)dw->data, part_w, R, C, dw->fresh);
-    if (db)
-        column_sum(dev, (float *)db->data, part_b, R, C, db->fresh);
+              backward<T>(dev, way, grid,
+                          { data_of<T>(dx), part, data_of<const T>(x),
+                            data_of<const T>(w), data_of<const T>(dy),
+                            data_of<const float>(stat), N, C, kind == NORM_RMS,
+                            dx && dx->fresh }))
+    column_sum_two(dev, dw, db, part, grid, C);
     launched(dev, "norm_bwd");
 }

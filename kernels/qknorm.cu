@@ -50,10 +50,11 @@ qknorm_fwd(T *y, float *stat, const T *x, const T *wq, const T *wk, int64_t N,
 /* xhat = x rstd, g = dy w:  dx = rstd (g - xhat mean(g xhat)) */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-qknorm_bwd(T *dx, float *dwq, float *dwk, const T *x, const T *wq, const T *wk,
+qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
            const float *stat, const T *dy, int64_t N, int H, int K, int D,
            bool fresh)
 {
+    SHARED(float, share, WARPS * 2 * 32 * MOST);
     const int heads = H + 2 * K, lane = threadIdx.x % 32;
     const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     const int64_t warps = (int64_t)gridDim.x * WARPS;
@@ -102,9 +103,17 @@ qknorm_bwd(T *dx, float *dwq, float *dwk, const T *x, const T *wq, const T *wk,
         const int d = lane + 32 * j;
 
         if (d < D) {
-            dwq[warp * D + d] = sum_q[j];
-            dwk[warp * D + d] = sum_k[j];
+            share[(threadIdx.x / 32 * 2) * D + d] = sum_q[j];
+            share[(threadIdx.x / 32 * 2 + 1) * D + d] = sum_k[j];
         }
+    }
+    __syncthreads();
+    for (int d = threadIdx.x; d < 2 * D; d += THREADS) {
+        float sum = share[d];
+
+        for (int i = 1; i < WARPS; i++)
+            sum += share[i * 2 * D + d];
+        part[(int64_t)blockIdx.x * 2 * D + d] = sum;
     }
 }
 
@@ -139,54 +148,65 @@ extern "C" void cuda_qknorm_bwd(struct dev *dev, struct tensor *dx,
     const int64_t N = tensor_rows(x), n = N * (H + 2 * K);
     const int D = (int)tensor_cols(wq);
     const unsigned grid = blocks_up_to(dev, n, WARPS, 8);
-    const int64_t R = (int64_t)grid * WARPS;
     float *part = (float *)cuda_scratch(
-        dev, (size_t)(2 * R * D) * sizeof(float), "qknorm_bwd");
+        dev, 2 * (size_t)grid * (size_t)D * sizeof(float), "qknorm_bwd");
 
     if (N == 0 || !part)
         return;
     WITH_TYPE(T, x->type,
               LAUNCH(qknorm_bwd<T>, grid, THREADS, 0, STREAM(dev),
-                     data_of<T>(dx), part, part + R * D, data_of<const T>(x),
+                     data_of<T>(dx), part, data_of<const T>(x),
                      data_of<const T>(wq), data_of<const T>(wk),
                      data_of<const float>(stat), data_of<const T>(dy), N, H, K,
                      D, dx && dx->fresh))
-    if (dwq)
-        column_sum(dev, (float *)dwq->data, part, R, D, dwq->fresh);
-    if (dwk)
-        column_sum(dev, (float *)dwk->data, part + R * D, R, D, dwk->fresh);
+    column_sum_two(dev, dwq, dwk, part, grid, D);
     launched(dev, "qknorm_bwd");
 }
 
 /* ---- rotary positions -------------------------------------------------- */
 
-/* A thread has pair i of one row, for all of its heads: one sine, one cosine.
- * The angle is taken in double, for at 1,000 radians a float has lost three
- * digits of it. */
-template <class T>
+/*
+ * A thread has W neighbouring pairs of one row, for all of its heads: their
+ * sines and cosines are made once.  The angle is taken in double, for at 1,000
+ * radians a float has lost three digits of it.
+ */
+template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 rope(T *qkv, int64_t N, int heads, int H_and_K, int half, int64_t period,
      int64_t from, double log2_theta, bool inverse)
 {
     const int64_t at = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    const int64_t row = at / half;
-    const int i = (int)(at % half);
-    double sine, cosine;
+    const int64_t row = at / (half / W);
+    const int i = (int)(at % (half / W)) * W;
+    float sine[W], cosine[W];
 
     if (row >= N)
         return;
-    sincos((double)(from + row % period) *
-               exp2(-log2_theta * (double)i / (double)half),
-           &sine, &cosine);
-    if (inverse)
-        sine = -sine;
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+        double s, c;
+
+        sincos((double)(from + row % period) *
+                   exp2(-log2_theta * (double)(i + k) / (double)half),
+               &s, &c);
+        sine[k] = (float)(inverse ? -s : s);
+        cosine[k] = (float)c;
+    }
     qkv += row * heads * 2 * half + i;
     for (int h = 0; h < H_and_K; h++, qkv += 2 * half) {
-        const float a = to_float(qkv[0]), b = to_float(qkv[half]);
-        const float c = (float)cosine, s = (float)sine;
+        float a[W], b[W];
 
-        qkv[0] = from_float<T>(a * c - b * s);
-        qkv[half] = from_float<T>(b * c + a * s);
+        load(a, qkv);
+        load(b, qkv + half);
+#pragma unroll
+        for (int k = 0; k < W; k++) {
+            const float x = a[k] * cosine[k] - b[k] * sine[k];
+
+            b[k] = b[k] * cosine[k] + a[k] * sine[k];
+            a[k] = x;
+        }
+        store(qkv, a);
+        store(qkv + half, b);
     }
 }
 
@@ -199,8 +219,10 @@ extern "C" void cuda_rope(struct dev *dev, struct tensor *qkv, int H, int K,
     if (N == 0)
         return;
     WITH_TYPE(E, qkv->type,
-              LAUNCH(rope<E>, blocks(N * half, THREADS), THREADS, 0,
-                     STREAM(dev), data_of<E>(qkv), N, H + 2 * K, H + K, half,
-                     T, from, log2((double)theta), inverse))
+              WITH_WIDTH(W, E, half % WIDTH<E> == 0,
+                         LAUNCH((rope<E, W>), blocks(N * (half / W), THREADS),
+                                THREADS, 0, STREAM(dev), data_of<E>(qkv), N,
+                                H + 2 * K, H + K, half, T, from,
+                                log2((double)theta), inverse)))
     launched(dev, "rope");
 }

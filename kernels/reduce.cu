@@ -4,33 +4,60 @@
 #include "config.h"
 #include "kernels/reduce.cuh"
 
-enum { COLUMNS = 32, LINES = 8 };       /* of a block of column_sums */
+enum { COLUMNS = 32, LINES = 32 };      /* of a block of column_sums */
+
+/* Where the sums go: columns from `first` on to b, the others to a. */
+struct sums {
+    float *a, *b;
+    int64_t first;
+    bool fresh_a, fresh_b;
+};
 
 /* Each thread adds every LINES-th row of its column; then the lines. */
-static __global__ void column_sums(float *out, const float *part, int64_t R,
-                                   int64_t C, bool fresh)
+static __global__ void __launch_bounds__(COLUMNS *LINES)
+column_sums(sums to, const float *part, int64_t R, int64_t C)
 {
     SHARED(float, line, COLUMNS * LINES);
     const int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
+    float *out = c < to.first ? to.a : to.b;
+    const bool fresh = c < to.first ? to.fresh_a : to.fresh_b;
     float sum = 0;
 
-    if (c < C)
+    if (c < C && out)
+#pragma unroll 4
         for (int64_t r = threadIdx.y; r < R; r += LINES)
             sum += part[r * C + c];
     line[threadIdx.y * COLUMNS + threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y != 0 || c >= C)
+    if (threadIdx.y != 0 || c >= C || !out)
         return;
     for (int y = 1; y < LINES; y++)
         sum += line[y * COLUMNS + threadIdx.x];
-    out[c] = fresh ? sum : out[c] + sum;
+    out += c < to.first ? c : c - to.first;
+    *out = fresh ? sum : *out + sum;
+}
+
+static void add_up(struct dev *dev, const sums &to, const float *part,
+                   int64_t R, int64_t C)
+{
+    LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
+           STREAM(dev), to, part, R, C);
 }
 
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
                 int64_t C, bool fresh)
 {
-    LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
-           STREAM(dev), out, part, R, C, fresh);
+    add_up(dev, { out, nullptr, C, fresh, false }, part, R, C);
+}
+
+void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
+                    const float *part, int64_t R, int64_t C)
+{
+    if (a || b)
+        add_up(dev,
+               { data_of<float>(a), data_of<float>(b), C, a && a->fresh,
+                 b && b->fresh },
+               part, R, 2 * C);
 }
 
 /* ---- column sums of an activation -------------------------------------- */

@@ -56,6 +56,25 @@ static __device__ __forceinline__ float block_max(float v)
     return v;
 }
 
+/* Two sums for the barriers of one. */
+template <int THREADS>
+static __device__ __forceinline__ void block_sums(float *a, float *b)
+{
+    SHARED(float, part, 2 * (THREADS / 32));
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+
+    *a = warp_sum(*a);
+    *b = warp_sum(*b);
+    if (lane == 0) {
+        part[2 * warp] = *a;
+        part[2 * warp + 1] = *b;
+    }
+    __syncthreads();
+    *a = warp_sum(lane < THREADS / 32 ? part[2 * lane] : 0.0f);
+    *b = warp_sum(lane < THREADS / 32 ? part[2 * lane + 1] : 0.0f);
+    __syncthreads();
+}
+
 /*
  * Column sums, for gradients of what every row shares.  A kernel leaves one
  * row of partial sums a block, part(R,C); this adds them up in order, into
@@ -63,6 +82,10 @@ static __device__ __forceinline__ float block_max(float v)
  */
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
                 int64_t C, bool fresh);
+
+/* The same for part(R,2C) and two gradients of C, either optional. */
+void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
+                    const float *part, int64_t R, int64_t C);
 
 /* db += column sums of dy, or set if fresh.  Uses the scratch. */
 void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy);
