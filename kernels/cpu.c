@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "kernels/cpu.h"
+#include "common/clock.h"
 #include "common/mem.h"
 
 #include <sched.h>
@@ -170,6 +171,23 @@ static int cpu_sync(struct dev *dev, struct err *e)
     return err_set(e, ERR_SYSTEM, "%s: out of memory", dev->failed_op);
 }
 
+/* Work is done when it has been given. */
+static void cpu_mark(struct dev *dev, int i)
+{
+    struct cpu *cpu = dev->state;
+
+    cpu->mark[i] = clock_mono();
+}
+
+static double cpu_between(struct dev *dev, int i, int j)
+{
+    const struct cpu *cpu = dev->state;
+
+    return cpu->mark[i] > 0.0 && cpu->mark[j] > 0.0
+               ? cpu->mark[j] - cpu->mark[i]
+               : -1.0;
+}
+
 static char *cpu_describe(struct dev *dev, char *out, size_t room)
 {
     const struct cpu *cpu = dev->state;
@@ -239,4 +257,6 @@ const struct dev_type cpu_dev = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .describe = cpu_describe,
+    .mark = cpu_mark,
+    .between = cpu_between,
 };

@@ -39,6 +39,7 @@ struct cpu {
     struct turns turns;
     float *turns_table;
     int64_t turns_room;
+    double mark[DEV_MARKS];     /* when each was given; 0: not yet */
 };
 
 static inline int cpu_threads(const struct dev *dev)

@@ -24,7 +24,7 @@ enum {
     SLOTS = 8,
     SLOT = 1 << 20,             /* bytes */
     RETURNS = 256,              /* small gets between two syncs */
-    RETURN_ROOM = 1 << 20,
+    RETURN_ROOM = 16 << 20,     /* the losses of many micro-batches */
 };
 
 struct cuda_block {
@@ -48,6 +48,7 @@ struct cuda_stage {
 
 struct dev_graph {
     cudaGraphExec_t exec;
+    const void *scratch;        /* where it was when work was kept */
 };
 
 void cuda_failed(struct dev *dev, const char *op, const char *why)
@@ -248,6 +249,7 @@ static double device_between(struct dev *dev, int i, int j)
 
 static void graph_begin(struct dev *dev)
 {
+    cuda_of(dev)->failed_before = dev->failed;
     must(dev, "graph_begin",
          cudaStreamBeginCapture(STREAM(dev),
                                 cudaStreamCaptureModeThreadLocal));
@@ -256,22 +258,33 @@ static void graph_begin(struct dev *dev)
 static struct dev_graph *graph_end(struct dev *dev)
 {
     struct dev_graph *g = (struct dev_graph *)calloc(1, sizeof *g);
+    const bool failed = dev->failed && !cuda_of(dev)->failed_before;
     cudaGraph_t graph = nullptr;
+    bool good;
 
     if (!g)
         abort();
-    must(dev, "graph_end", cudaStreamEndCapture(STREAM(dev), &graph));
-    if (graph) {
-        must(dev, "graph_end", cudaGraphInstantiate(&g->exec, graph, 0));
-        must(dev, "graph_end", cudaGraphDestroy(graph));
+    good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
+           !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (good) {
+        g->scratch = cuda_of(dev)->scratch;
+        return g;
     }
-    return g;
+    cudaGetLastError();
+    free(g);
+    if (failed)                 /* it was the keeping that failed, not work */
+        dev->failed = 0;
+    return nullptr;
 }
 
-static void graph_run(struct dev *dev, struct dev_graph *g)
+static int graph_run(struct dev *dev, struct dev_graph *g)
 {
-    if (g->exec)
-        must(dev, "graph_run", cudaGraphLaunch(g->exec, STREAM(dev)));
+    if (g->scratch != cuda_of(dev)->scratch)
+        return -1;
+    must(dev, "graph_run", cudaGraphLaunch(g->exec, STREAM(dev)));
+    return 0;
 }
 
 static void graph_free(struct dev *dev, struct dev_graph *g)

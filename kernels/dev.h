@@ -60,10 +60,13 @@ struct dev_type {
     void (*mark)(struct dev *, int i);
     double (*between)(struct dev *, int i, int j);
     /* Work given between begin and end is kept, not done; run gives it again
-     * with one call.  The second begin in a row, put() and get() fail. */
+     * with one call.  Meanwhile what waits for the device or takes memory, as
+     * put(), get() and alloc() do, fails.  If anything did, end returns NULL
+     * and the device is as before.  run returns -1, and does nothing, when
+     * memory that the work uses has moved: it has to be kept anew. */
     void (*graph_begin)(struct dev *);
     struct dev_graph *(*graph_end)(struct dev *);
-    void (*graph_run)(struct dev *, struct dev_graph *);
+    int (*graph_run)(struct dev *, struct dev_graph *);
     void (*graph_free)(struct dev *, struct dev_graph *);
 };
 

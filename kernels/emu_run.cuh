@@ -23,6 +23,7 @@ typedef enum {
     cudaErrorInvalidDevice = 101,
     cudaErrorNotReady = 600,
     cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901,
 } cudaError_t;
 
 enum cudaMemcpyKind {
@@ -72,6 +73,7 @@ struct graph {
 struct stream {
     std::deque<item> queue;
     graph *capture;
+    bool spoilt;                /* by a call that a capture does not allow */
 };
 
 /* All that the process knows of its one device. */
@@ -109,6 +111,20 @@ inline cudaError_t error(cudaError_t code)
     if (code != cudaSuccess)
         rt().last = code;
     return code;
+}
+
+/* Work is being kept, and this call would wait or take memory: it fails, and
+ * so will the capture. */
+inline bool capturing()
+{
+    for (stream *s : rt().streams) {
+        if (!s->capture)
+            continue;
+        s->spoilt = true;
+        rt().last = cudaErrorStreamCaptureUnsupported;
+        return true;
+    }
+    return false;
 }
 
 inline bool inside(const std::map<uintptr_t, size_t> &all, const void *p,
@@ -339,6 +355,8 @@ static inline cudaError_t cudaMalloc(void **p, size_t n)
     std::lock_guard<std::mutex> held(r.lock);
 
     *p = nullptr;
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     if (n > r.limit - r.in_use || posix_memalign(p, 256, n ? n : 1) != 0)
         return emu::error(cudaErrorMemoryAllocation);
     memset(*p, 0xff, n);
@@ -353,6 +371,8 @@ static inline cudaError_t cudaFree(void *p)
 
     if (!p)
         return cudaSuccess;
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     emu::drain(nullptr);
     std::lock_guard<std::mutex> held(r.lock);
     auto it = r.device.find((uintptr_t)p);
@@ -409,6 +429,10 @@ static inline cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t n,
 
     if (n && (emu::on_device(src, n) != from || emu::on_device(dst, n) != to))
         return emu::error(cudaErrorInvalidValue);
+    if (emu::of(s)->capture && ((!from && !emu::is_pinned(src, n)) ||
+                                (!to && !emu::is_pinned(dst, n))) &&
+        emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     if (from || emu::is_pinned(src, n)) {
         emu::submit(s, [=] { memcpy(dst, src, n); });
     } else {
@@ -450,12 +474,16 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     emu::drain(emu::of(s));
     return cudaPeekAtLastError();
 }
 
 static inline cudaError_t cudaDeviceSynchronize()
 {
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     emu::drain(nullptr);
     return cudaPeekAtLastError();
 }
@@ -497,6 +525,8 @@ static inline cudaError_t cudaEventQuery(cudaEvent_t e)
 
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     if (e->reached < e->stamp)
         emu::drain(nullptr);
     return cudaSuccess;
@@ -526,12 +556,17 @@ static inline cudaError_t cudaStreamBeginCapture(cudaStream_t s,
     if (emu::of(s)->capture)
         return emu::error(cudaErrorStreamCaptureUnsupported);
     emu::of(s)->capture = new emu::graph();
+    emu::of(s)->spoilt = false;
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
     *g = std::exchange(emu::of(s)->capture, nullptr);
+    if (*g && emu::of(s)->spoilt) {
+        delete std::exchange(*g, nullptr);
+        return emu::error(cudaErrorStreamCaptureInvalidated);
+    }
     return *g ? cudaSuccess : emu::error(cudaErrorInvalidValue);
 }
 

@@ -84,6 +84,27 @@ both fp32 1e-5
 both bf16 1e-2
 both fp16 2e-3 --set model.dropout=0.1
 
+# Micro-steps given one kernel at a time, and as CUDA graphs.
+train single --set train.device=cuda --set train.cuda_graphs=no &&
+    losses single >want
+train graphs --set train.device=cuda --set train.cuda_graphs=yes &&
+    losses graphs >is && ! grep -q 'no CUDA graphs' log && cmp -s is want
+say $? "replayed as CUDA graphs, micro-steps give the same bits"
+GT_CUDA_CAREFUL=1
+export GT_CUDA_CAREFUL
+train careful --set train.device=cuda --set train.cuda_graphs=yes &&
+    losses careful >is && grep -q 'no CUDA graphs' log && cmp -s is want
+say $? "and go on as before where the device cannot keep them"
+unset GT_CUDA_CAREFUL
+# Times by the device's clock, a step late: of 6 steps, 5.
+count() {
+    cat "$(find "$1" -path "*metrics/perf/$2")" 2>/dev/null | wc -l
+}
+test "$(count single forward_ms) $(count single head_ms)" = "5 5" &&
+    test "$(count single backward_ms) $(count single update_ms)" = "5 5" &&
+    test "$(count graphs micro_ms) $(count graphs forward_ms)" = "5 1"
+say $? "the device tells the time of each phase"
+
 # Interrupted at step 3 and gone on with: the same bits, also of the weights.
 sums() {
     find "$1" -name '*.safetensors' -exec cksum {} + | cut -d' ' -f1,2

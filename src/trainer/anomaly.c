@@ -58,10 +58,10 @@ static int look_at_call(struct graph *g, int call, struct err *e)
     const struct call *c = &g->call[call];
     const struct node *n = &g->node[c->node];
 
-    if (c->kind != CALL_BACKWARD &&
+    if (!call_is_backward(c) &&
         look(g, &n->val, call, n, "the value", e) < 0)
         return -1;
-    if (c->kind != CALL_BACKWARD && c->kind != CALL_HEAD)
+    if (!call_is_backward(c) && c->kind != CALL_HEAD)
         return 0;
     for (int s = 0; s < n->n_src; s++) {
         const struct node *src =

@@ -291,7 +291,7 @@ double gpt_flops_per_token(const struct gpt *gpt)
     double sum = 0;
 
     for (int t = 0; t < g->n_calls; t++)
-        if (t < g->n_forward || g->call[t].kind == CALL_BACKWARD)
+        if (t < g->n_forward || call_is_backward(&g->call[t]))
             sum += graph_call_flops(g, t);
     return sum / (double)(gpt->B * gpt->T);
 }

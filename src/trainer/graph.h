@@ -108,6 +108,8 @@ enum call_kind {
     CALL_BACKWARD,
     CALL_ADD_NORM,   /* node and the OP_ADD before it */
     CALL_LINEAR_ACT, /* node and the OP_LINEAR before it */
+    CALL_ACT_LINEAR_BACK, /* backward through node, an OP_LINEAR, and the OP_ACT
+                             that it reads */
     CALL_HEAD        /* loss and its gradient */
 };
 
@@ -116,6 +118,11 @@ struct call {
     int node;
     int unit; /* whose parameters it reads, or GRAPH_NONE */
 };
+
+static inline bool call_is_backward(const struct call *c)
+{
+    return c->kind == CALL_BACKWARD || c->kind == CALL_ACT_LINEAR_BACK;
+}
 
 /* Called before a call that reads parameters: its unit must be there. */
 struct graph;
@@ -154,6 +161,7 @@ struct graph {
     uint64_t first_row;  /* of this micro-batch within the step */
     int64_t from;        /* position of the first row: decoding */
     int bad_node;        /* graph_find_nonfinite() */
+    struct phases *phases; /* graph_train() marks them, if given */
 };
 
 /* ---- building --------------------------------------------------------- */

@@ -117,6 +117,9 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
     if (parallel_attach(&j->parallel, g, &j->optim, e) < 0 ||
         (how.training && optim_open(&j->optim, e) < 0))
         return -1;
+    if (how.training)
+        replay_open(&j->replay, g, (enum replay_wanted)s->train.cuda_graphs,
+                    gpt_flops_per_token(&j->gpt) * (double)rows);
     weights = gpt_draw_weights(&j->gpt, (uint64_t)s->train.seed, e);
     if (!weights)
         return -1;
@@ -187,6 +190,7 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
 void job_close(struct job *j)
 {
     if (j->dev.type) {
+        replay_close(&j->replay);
         parallel_close(&j->parallel);
         optim_close(&j->optim);
         graph_clear(&j->gpt.graph);

@@ -8,6 +8,8 @@
 #include "trainer/gpt.h"
 #include "trainer/optim.h"
 #include "trainer/parallel.h"
+#include "trainer/phases.h"
+#include "trainer/replay.h"
 #include "trainer/schedule.h"
 #include "trainer/settings.h"
 
@@ -47,6 +49,8 @@ struct job {
     struct gpt gpt;
     struct optim optim;
     struct parallel parallel;
+    struct replay replay;
+    struct phases phases;
     struct schedule schedule;
     struct reached at;
     bool detect_anomaly; /* look at every result */

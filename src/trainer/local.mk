@@ -35,8 +35,12 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/parallel.c \
 	%D%/parallel.h \
 	%D%/optim.h \
+	%D%/phases.c \
+	%D%/phases.h \
 	%D%/plan.c \
 	%D%/program.c \
+	%D%/replay.c \
+	%D%/replay.h \
 	%D%/report.c \
 	%D%/report.h \
 	%D%/resolve.c \

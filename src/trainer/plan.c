@@ -133,6 +133,10 @@ static void find_lives(struct layout *l)
         case CALL_BACKWARD:
             backward_lives(l, c->node, t);
             break;
+        case CALL_ACT_LINEAR_BACK:
+            backward_lives(l, c->node, t);
+            backward_lives(l, g->node[c->node].src[0], t);
+            break;
         case CALL_HEAD:
             forward_lives(l, c->node, t);
             if (g->training)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/phases.h"
 #include "trainer/rules.h"
 
 /* ---- from nodes to calls ---------------------------------------------- */
@@ -56,24 +57,52 @@ static void need(struct graph *g, bool *there, int i)
     there[i] = true;
 }
 
-static void emit_backward(struct graph *g)
+static void need_for_backward(struct graph *g, bool *there, int i)
+{
+    const struct node *n = &g->node[i];
+    const unsigned needs = rules[n->op].needs;
+
+    for (int s = 0; s < n->n_src; s++)
+        if (needs >> s & 1 && n->src[s] != GRAPH_NONE)
+            need(g, there, n->src[s]);
+    if (needs & NEEDS_OWN)
+        need(g, there, i);
+}
+
+static int readers(const struct graph *g, int i, int *last);
+
+/* The activation that a linear node reads, if their gradients can be one call:
+ * if nobody else reads it or what it is made of. */
+static int act_behind(const struct graph *g, const struct node *n)
+{
+    int last;
+
+    if (n->op != OP_LINEAR || g->node[n->src[0]].op != OP_ACT ||
+        readers(g, n->src[0], &last) != 1 ||
+        readers(g, g->node[n->src[0]].src[0], &last) != 1)
+        return GRAPH_NONE;
+    return n->src[0];
+}
+
+static void emit_backward(struct graph *g, bool fuse)
 {
     bool *there = xcalloc((size_t)g->n, sizeof *there);
+    int fused = GRAPH_NONE;     /* an activation that is done already */
 
     for (int i = 0; i < g->n; i++)
         there[i] = !g->node[i].again;
     for (int i = g->n - 1; i >= 0; i--) {
         const struct node *n = &g->node[i];
-        const unsigned needs = rules[n->op].needs;
+        const int act = fuse ? act_behind(g, n) : GRAPH_NONE;
 
-        if (!rules[n->op].backward)
+        if (!rules[n->op].backward || i == fused)
             continue;
-        for (int s = 0; s < n->n_src; s++)
-            if (needs >> s & 1 && n->src[s] != GRAPH_NONE)
-                need(g, there, n->src[s]);
-        if (needs & NEEDS_OWN)
-            need(g, there, i);
-        emit(g, CALL_BACKWARD, i);
+        need_for_backward(g, there, i);
+        if (act != GRAPH_NONE) {
+            need_for_backward(g, there, act);
+            fused = act;
+        }
+        emit(g, act == GRAPH_NONE ? CALL_BACKWARD : CALL_ACT_LINEAR_BACK, i);
     }
     free(there);
 }
@@ -155,7 +184,7 @@ static void find_last_calls(struct graph *g)
         const struct call *c = &g->call[t];
         const struct node *n = &g->node[c->node];
 
-        if (c->kind != CALL_BACKWARD && c->kind != CALL_HEAD)
+        if (!call_is_backward(c) && c->kind != CALL_HEAD)
             continue;
         for (int s = 0; s < n->n_src; s++) {
             const int p =
@@ -249,7 +278,7 @@ void graph_schedule(struct graph *g, const struct place *how,
     g->n_forward = g->n_calls;
     if (how->training) {
         share_gradients(g);
-        emit_backward(g);
+        emit_backward(g, how->fuse && ops && ops->act_linear_bwd);
         find_last_calls(g);
     }
     order_units(g);
@@ -268,9 +297,9 @@ void graph_begin(struct graph *g)
     }
 }
 
-static void backward(struct graph *g, struct node *n)
+/* What backward through a node has added to holds something now. */
+static void grown_old(struct graph *g, const struct node *n)
 {
-    rules[n->op].backward(g, n);
     for (int s = 0; s < n->n_src; s++)
         if (n->src[s] != GRAPH_NONE)
             g->node[n->src[s]].grad.fresh = false;
@@ -289,7 +318,13 @@ void graph_run(struct graph *g, int call)
         rules[n->op].forward(g, n);
         break;
     case CALL_BACKWARD:
-        backward(g, n);
+        rules[n->op].backward(g, n);
+        grown_old(g, n);
+        break;
+    case CALL_ACT_LINEAR_BACK:
+        rule_act_linear_back(g, n);
+        grown_old(g, n);
+        grown_old(g, &g->node[n->src[0]]);
         break;
     case CALL_ADD_NORM:
         rule_add_norm(g, n);
@@ -299,8 +334,8 @@ void graph_run(struct graph *g, int call)
         break;
     case CALL_HEAD:
         rule_head(g, n, gradient);
-        for (int s = 0; s < n->n_src && gradient; s++)
-            g->node[n->src[s]].grad.fresh = false;
+        if (gradient)
+            grown_old(g, n);
         break;
     }
 }
@@ -319,6 +354,10 @@ void graph_train(struct graph *g, graph_ready_fn *ready, void *arg)
 
     graph_begin(g);
     for (int t = 0; t < g->n_calls; t++) {
+        if (g->phases && t == g->n_forward - 1) /* the classifier */
+            phases_mark(g->phases, g->dev, PHASE_FORWARD);
+        if (g->phases && t == g->n_forward)
+            phases_mark(g->phases, g->dev, PHASE_HEAD);
         graph_run(g, t);
         while (ready && unit < g->n_units && g->unit[unit].last_call == t)
             ready(arg, g, unit++);
@@ -344,6 +383,8 @@ const char *graph_call_name(const struct graph *g, int call)
         return "add_norm";
     case CALL_LINEAR_ACT:
         return "linear_act";
+    case CALL_ACT_LINEAR_BACK:
+        return "act_linear_bwd";
     case CALL_BACKWARD:
         return backward_name[op];
     case CALL_FORWARD:
@@ -370,6 +411,7 @@ double graph_call_flops(const struct graph *g, int call)
     case CALL_LINEAR_ACT:
         return forward_flops(g, n->src[0]);
     case CALL_BACKWARD:
+    case CALL_ACT_LINEAR_BACK:
         return 2 * own;
     case CALL_HEAD:
         return g->training ? 3 * own : own;
@@ -394,7 +436,7 @@ double graph_call_bytes(const struct graph *g, int call)
         if (!src || (n->op == OP_EMBED && src->op == OP_PARAM))
             continue;
         bytes += (double)tensor_bytes(&src->val);
-        if (c->kind == CALL_BACKWARD || c->kind == CALL_HEAD)
+        if (call_is_backward(c) || c->kind == CALL_HEAD)
             bytes += src->no_grad ? 0 : (double)tensor_bytes(&src->grad);
     }
     return n->op == OP_ADD && c->kind == CALL_BACKWARD ? 0 : bytes;

@@ -264,6 +264,23 @@ static void show(struct report *r, struct job *j)
     progress_at(&r->progress, done, text);
 }
 
+/* Times by the device's clock come a step late: nobody waits for them. */
+static void report_phases(struct report *r, struct job *j)
+{
+    const int64_t step = j->at.step - 1;
+    struct run_point point[PHASES];
+    double ms[PHASES];
+    int n = 0;
+
+    if (!phases_turn(&j->phases, &j->dev, ms) ||
+        step % j->set->run.log_every != 0)
+        return;
+    for (int k = 0; k < PHASES; k++)
+        if (!isnan(ms[k]))
+            point[n++] = (struct run_point){ phases[k].metric, ms[k] };
+    run_metrics(r->run, step, point, n);
+}
+
 void report_step(struct report *r, struct job *j)
 {
     const double rate = (double)j->step_tokens / j->step_seconds;
@@ -292,6 +309,7 @@ void report_step(struct report *r, struct job *j)
     if (j->at.step % j->set->run.log_every == 0 ||
         j->at.step == j->set->is.stop_at)
         run_metrics(r->run, j->at.step, point, n);
+    report_phases(r, j);
     if (r->log)
         fprintf(r->log, "%lld train %.6f\n", (long long)j->at.step, j->loss);
     show(r, j);

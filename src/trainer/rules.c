@@ -253,6 +253,16 @@ void rule_linear_act(struct graph *g, struct node *n)
                                 val(g, pre, 1), val(g, pre, 2), n->attr.act);
 }
 
+/* The node is the linear one, of an activation that nobody else reads. */
+void rule_act_linear_back(struct graph *g, struct node *n)
+{
+    struct node *act = &g->node[n->src[0]], *pre = &g->node[act->src[0]];
+
+    g->dev->ops->act_linear_bwd(g->dev, &pre->grad, grad(g, n, 1),
+                                grad(g, n, 2), &pre->val, &act->val,
+                                val(g, n, 1), &n->grad, act->attr.act);
+}
+
 /* clang-format off */
 const struct rule rules[OP_COUNT] = {
     [OP_INPUT] =   { .name = "input" },

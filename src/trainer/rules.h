@@ -28,6 +28,7 @@ extern const struct rule rules[OP_COUNT];
 
 void rule_add_norm(struct graph *, struct node *);
 void rule_linear_act(struct graph *, struct node *);
+void rule_act_linear_back(struct graph *, struct node *);
 void rule_head(struct graph *, struct node *, bool gradient);
 
 #endif

@@ -68,6 +68,7 @@ struct train_settings {
     int recompute;
     bool deterministic;
     bool tf32;
+    int cuda_graphs;            /* enum replay_wanted */
     int64_t seed;
     int on_nonfinite, on_spike;
     double spike_loss, spike_norm;

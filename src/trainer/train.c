@@ -57,14 +57,18 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
         parallel_micro(&j->parallel, i, n);
         g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
                        (uint64_t)(j->gpt.B * j->gpt.T);
+        g->phases = i == n - 1 ? &j->phases : NULL;
+        if (g->phases)
+            phases_mark(&j->phases, &j->dev, PHASE_BEGIN);
         if (j->detect_anomaly && anomaly_train(g, e) < 0)
             return -1;
         for (int u = 0; j->detect_anomaly && u < g->n_units; u++)
             parallel_ready(&j->parallel, g, u);
         if (!j->detect_anomaly)
-            graph_train(g, parallel_ready, &j->parallel);
+            replay_train(&j->replay, parallel_ready, &j->parallel);
         get_losses(j, i);
     }
+    phases_mark(&j->phases, &j->dev, PHASE_BACKWARD);
     return 0;
 }
 
@@ -100,7 +104,11 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
     double *sum = xcalloc(n, sizeof *sum);
     int ret = -1;
 
-    if (parallel_measure(&j->parallel, e) == 0 && dev_sync(&j->dev, e) == 0) {
+    if (parallel_measure(&j->parallel, e) == 0) {
+        phases_mark(&j->phases, &j->dev, PHASE_NORM);
+        ret = dev_sync(&j->dev, e);
+    }
+    if (ret == 0) {
         for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
             sum[SUM_LOSS] += (double)j->losses[i];
         ret = sum_facts(t, sum, e);
@@ -138,6 +146,7 @@ static int handle(struct train *t, enum verdict v, const char *what,
         report_event(t->report, j, v, what);
     if (v == STEP_GOOD) {
         optim_step(&j->optim, j->lr, 1 / j->at.loss_scale);
+        phases_mark(&j->phases, &j->dev, PHASE_UPDATE);
         if (parallel_stepped(&j->parallel, e) < 0)
             return -1;
         j->at.updates++;
