@@ -42,7 +42,7 @@ struct line {
 };
 
 /* Words that are longer.  One a slot, the latest. */
-enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 12 };
+enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
 
 struct phrase {
     uint8_t text[PHRASE_MAX];

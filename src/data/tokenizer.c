@@ -51,11 +51,10 @@ static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
                         uint32_t *tag)
 {
     const size_t mask = t->find_room - 1;
-    const uint64_t hash = text_hash(s, n);
-    size_t i = (size_t)hash & mask;
+    size_t i;
 
-    *tag = (uint32_t)(hash >> 32);
-    for (; t->find[i].id >= 0; i = (i + 1) & mask) {
+    *tag = (uint32_t)(text_hash(s, n) >> 32);
+    for (i = *tag & mask; t->find[i].id >= 0; i = (i + 1) & mask) {
         const struct token *k;
 
         if (t->find[i].tag != *tag)
@@ -83,12 +82,13 @@ static void find_grow(struct tokenizer *t)
     t->find = xmalloc(t->find_room * sizeof *t->find);
     memset(t->find, -1, t->find_room * sizeof *t->find);
     for (size_t i = 0; i < n; i++) {
-        if (old[i].id >= 0) {
-            const struct token *k = &t->token[old[i].id];
-            uint32_t tag;
+        size_t k = old[i].tag & (t->find_room - 1);
 
-            t->find[find_slot(t, t->text + k->at, k->len, &tag)] = old[i];
-        }
+        if (old[i].id < 0)
+            continue;
+        while (t->find[k].id >= 0)
+            k = (k + 1) & (t->find_room - 1);
+        t->find[k] = old[i];
     }
     free(old);
 }

@@ -89,9 +89,9 @@ static int merge_line(struct tokenizer *t, const char *line, size_t n,
         return err_set(e, ERR_INPUT, "'%.*s' is no token so far",
                        (int)(id[0] < 0 ? left : n - left - 1),
                        id[0] < 0 ? line : space + 1);
-    if (!vocab && tokenizer_add(t, t->n_ids, bytes, (size_t)(a + b), e) < 0)
+    id[2] = vocab ? tokenizer_find(t, bytes, (size_t)(a + b)) : t->n_ids;
+    if (!vocab && tokenizer_add(t, id[2], bytes, (size_t)(a + b), e) < 0)
         return -1;
-    id[2] = tokenizer_find(t, bytes, (size_t)(a + b));
     if (id[2] < 0)
         return err_set(e, ERR_INPUT, "what '%.*s' makes has no id", (int)n,
                        line);
