@@ -91,7 +91,7 @@ static void times(float *c, const struct panels *p, const float *b,
 
         if (row >= rows)
             break;
-        gemm_tile(c + row * NR, NR, p->data + row * p->K, b,
+        gemm_tile(c + row * NR, NR, p->data + row * p->K, b, NULL,
                   gemm_panel(p->rows, i + 1, p->n) - row, NR, K, false);
     }
 }

@@ -11,9 +11,10 @@
 /*
  * Sizes, in floats.  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
  * cache while GEMM_GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
- * second; ROOM bounds each packed block.
+ * second; ROOM bounds each packed block.  A B of NEAR floats leaves room in the
+ * second cache for what passes through.
  */
-enum { K_BLOCK = 384, ROOM = 1 << 20 };
+enum { K_BLOCK = 384, ROOM = 1 << 20, NEAR = 160 << 10 };
 
 /* Below this many multiplications more threads cost more than they bring. */
 static const double SMALL = 1 << 17;
@@ -30,50 +31,37 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 
 /* ---- packing ----------------------------------------------------------- */
 
-/* A square of 4 by 4, turned. */
-VEC_FN void turn_square(enum dtype type, float *out, int64_t width,
-                        const void *data, int64_t at, int64_t down)
-{
-    const v4 a = v4_get(data, type, at), b = v4_get(data, type, at + down);
-    const v4 c = v4_get(data, type, at + 2 * down);
-    const v4 d = v4_get(data, type, at + 3 * down);
-    const v4 ab = __builtin_shuffle(a, b, (v4i){ 0, 4, 1, 5 });
-    const v4 AB = __builtin_shuffle(a, b, (v4i){ 2, 6, 3, 7 });
-    const v4 cd = __builtin_shuffle(c, d, (v4i){ 0, 4, 1, 5 });
-    const v4 CD = __builtin_shuffle(c, d, (v4i){ 2, 6, 3, 7 });
-    const v4 p = __builtin_shuffle(ab, cd, (v4i){ 0, 1, 4, 5 });
-    const v4 q = __builtin_shuffle(ab, cd, (v4i){ 2, 3, 6, 7 });
-    const v4 r = __builtin_shuffle(AB, CD, (v4i){ 0, 1, 4, 5 });
-    const v4 t = __builtin_shuffle(AB, CD, (v4i){ 2, 3, 6, 7 });
-
-    memcpy(out, &p, sizeof p);
-    memcpy(out + width, &q, sizeof q);
-    memcpy(out + 2 * width, &r, sizeof r);
-    memcpy(out + 3 * width, &t, sizeof t);
-}
-
 /*
  * out[k * width + i] = data[i * down + k]: the side in k is contiguous.  Rows
- * go by fours; the last four may overlap those before.
+ * go by vectors, the last of which overlaps the one before; where there are
+ * fewer rows than that, what is written beyond them is written again after.
  */
 VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
                  int64_t at, int64_t down, int64_t rows, int64_t K)
 {
-    for (int64_t i = 0; i < rows && rows >= 4; i += 4) {
-        const int64_t row = i + 4 <= rows ? i : rows - 4;
-        int64_t k = 0;
+    const int64_t n = min64(rows, VW), end = K * width;
 
-        for (; k + 4 <= K; k += 4)
-            turn_square(type, out + k * width + row, width, data,
-                        at + row * down + k, down);
-        for (; k < K; k++) {
-            for (int64_t j = row; j < row + 4; j++)
-                out[k * width + j] = num_get(data, type, at + j * down + k);
+    for (int64_t i = 0; i < rows; i += VW) {
+        const int64_t row = min64(i, rows - n);
+
+        for (int64_t k = 0; k < K; k += VW) {
+            vf v[VW];
+
+#pragma GCC unroll 16
+            for (int j = 0; j < VW; j++)
+                v[j] = vf_take(data, type,
+                               at + (row + min64(j, n - 1)) * down + k, K - k);
+            vf_turn(v);
+#pragma GCC unroll 16
+            for (int j = 0; j < VW; j++) {
+                const int64_t to = (k + j) * width + row;
+
+                if (to + VW <= end)
+                    vf_store(out + to, v[j]);
+                else if (to < end)
+                    vf_store_n(out + to, v[j], n);
+            }
         }
-    }
-    for (int64_t i = 0; i < rows && rows < 4; i++) {
-        for (int64_t k = 0; k < K; k++)
-            out[k * width + i] = num_get(data, type, at + i * down + k);
     }
 }
 
@@ -144,13 +132,18 @@ static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
  */
 VEC_FN void tile(const int rows, const int down, const int right, float *c,
                  int64_t c_down, const float *restrict a,
-                 const float *restrict b, int64_t cols, int64_t K, bool add)
+                 const float *restrict b, const float *start, int64_t cols,
+                 int64_t K, bool add)
 {
+    const vf low_start = start ? vf_load(start) : vf_set(0.0f);
+    const vf high_start = start ? vf_load(start + VW) : vf_set(0.0f);
     vf acc[GEMM_MR][2];
 
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
-        acc[i][0] = acc[i][1] = vf_set(0.0f);
+    for (int i = 0; i < rows; i++) {
+        acc[i][0] = low_start;
+        acc[i][1] = high_start;
+    }
     for (int64_t k = 0; k < K; k++, a += right, b += GEMM_NR) {
         const vf low = vf_load(b), high = vf_load(b + VW);
 
@@ -192,12 +185,13 @@ VEC_FN void tile(const int rows, const int down, const int right, float *c,
 #endif
 
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               int64_t rows, int64_t cols, int64_t K, bool add)
+               const float *start, int64_t rows, int64_t cols, int64_t K,
+               bool add)
 {
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(n, 1, n, c, c_down, a, b, cols, K, add);                                \
+  tile(n, 1, n, c, c_down, a, b, start, cols, K, add);                         \
   return;
         EACH_ROWS(CASE)
 #undef CASE
@@ -210,7 +204,7 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(n, GEMM_NR, 1, c, c_down, a, b, cols, K, add);                          \
+  tile(n, GEMM_NR, 1, c, c_down, a, b, NULL, cols, K, add);                    \
   return;
         EACH_ROWS(CASE)
 #undef CASE
@@ -219,9 +213,15 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
 
 /* ---- the loops --------------------------------------------------------- */
 
-/* How a product is cut: the blocks, and their number along each side. */
+/*
+ * How a product is cut: the blocks, and their number along each side.  If a
+ * block of B is small enough to stay in the second cache, then a thread packs
+ * the panel of A it works on, in the first cache, and nothing else of A is
+ * ever packed.
+ */
 struct plan {
     int64_t k_block, n_k, rows, n_rows, cols, n_cols;
+    bool near;
 };
 
 static struct plan plan(const struct gemm *g)
@@ -231,20 +231,25 @@ static struct plan plan(const struct gemm *g)
     /* What is stored in 16 bits is summed in one go: no rounding between. */
     p.n_k = g->c_type == DT_F32 ? ceil_div(g->K, K_BLOCK) : 1;
     p.k_block = ceil_div(g->K, p.n_k);
-    p.n_rows =
-        ceil_div(g->M, ceil_div(ROOM / p.k_block + 1, GEMM_MR) * GEMM_MR);
-    p.rows = ceil_div(g->M, p.n_rows);
     p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = ceil_div(g->N, p.cols);
+    p.near = g->a.right == 1 && p.k_block <= K_BLOCK &&
+             p.cols * p.k_block <= NEAR && p.n_cols == 1;
+    p.n_rows =
+        p.near
+            ? 1
+            : ceil_div(g->M, ceil_div(ROOM / p.k_block + 1, GEMM_MR) * GEMM_MR);
+    p.rows = ceil_div(g->M, p.n_rows);
     return p;
 }
 
 size_t gemm_scratch(const struct gemm *g)
 {
     const struct plan p = plan(g);
+    const int64_t rows = p.near ? 0 : p.rows;
 
-    return (size_t)((p.rows + p.cols) * p.k_block + 64) * sizeof(float);
+    return (size_t)((rows + p.cols) * p.k_block + 64) * sizeof(float);
 }
 
 /* One block of each side, packed; what a team of threads works on. */
@@ -254,7 +259,7 @@ struct block {
     int64_t row, rows, panels; /* of A, cut evenly into panels */
     int64_t col, cols;
     int64_t from, K;
-    bool add, last;
+    bool add, last, near;
 };
 
 static int64_t panel_row(const struct block *b, int64_t panel)
@@ -332,31 +337,29 @@ static void pack_b(const struct block *b, int64_t piece)
     }
 }
 
-/* c(n) += bias(col + n) */
-static void add_bias(float *c, const struct tensor *bias, int64_t col,
-                     int64_t n)
+/* The bias of up to GEMM_NR columns as floats: what their sums start from. */
+static const float *start_of(const struct block *b, int64_t col, int64_t cols,
+                             float *room)
 {
-    for (int64_t i = 0; i < n; i += VW)
-        vf_give(c, DT_F32, i,
-                vf_take(c, DT_F32, i, n - i) +
-                    vf_take(bias->data, bias->type, col + i, n - i),
-                n - i);
+    const struct tensor *bias = b->from == 0 ? b->g->bias : NULL;
+
+    for (int64_t j = 0; bias && j < cols; j += VW)
+        vf_store(room + j, vf_take(bias->data, bias->type, col + j, cols - j));
+    return bias ? room : NULL;
 }
 
 /* A tile that goes to 16-bit numbers, by way of floats. */
 static void tile_half(const struct block *b, int64_t row, int64_t col,
-                      const float *pa, const float *pb, int64_t rows,
-                      int64_t cols)
+                      const float *pa, const float *pb, const float *start,
+                      int64_t rows, int64_t cols)
 {
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    gemm_tile(c, GEMM_NR, pa, pb, rows, GEMM_NR, b->K, false);
+    gemm_tile(c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K, false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
-        if (g->bias)
-            add_bias(c + i * GEMM_NR, g->bias, col, cols);
         for (int64_t j = 0; j < cols; j += VW) {
             vf v = vf_load(c + i * GEMM_NR + j);
 
@@ -368,32 +371,60 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
 }
 
 /* A panel of A times a group of columns of B. */
-static void multiply(const struct block *b, int64_t panel, int64_t group)
+static void multiply(const struct block *b, const float *pa, int64_t panel,
+                     int64_t group)
 {
     const struct gemm *g = b->g;
     const int64_t start = panel_row(b, panel), row = b->row + start;
     const int64_t rows = panel_row(b, panel + 1) - start;
     const int64_t first = group * GEMM_GROUP;
     const int64_t end = min64(first + GEMM_GROUP, b->cols);
-    const float *pa = b->a + start * b->K;
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
         const float *pb = b->b + col * b->K;
         const int64_t cols = min64(GEMM_NR, end - col);
+        float room[GEMM_NR] = { 0 };
+        const float *bias = start_of(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            gemm_tile(c + col, g->c_down, pa, pb, rows, cols, b->K, b->add);
+            gemm_tile(c + col, g->c_down, pa, pb, bias, rows, cols, b->K,
+                      b->add);
         else
-            tile_half(b, row, b->col + col, pa, pb, rows, cols);
+            tile_half(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
-    if (!b->last)
-        return;
-    for (int64_t i = 0; g->bias && g->c_type == DT_F32 && i < rows; i++)
-        add_bias(c + i * g->c_down + first, g->bias, b->col + first,
-                 end - first);
-    if (g->after)
+    if (b->last && g->after)
         g->after(g->arg, row, b->col + first, rows, end - first);
+}
+
+/* Ask for what this thread will pack next, most likely. */
+static void fetch_panel(const struct block *b, int64_t panel)
+{
+    const struct view *a = &b->g->a;
+    const int64_t size = (int64_t)dtype_size(a->type);
+    const int64_t from = panel_row(b, panel < b->panels ? panel : b->panels);
+    const int64_t to = panel_row(b, panel < b->panels ? panel + 1 : b->panels);
+
+    for (int64_t i = from; i < to; i++) {
+        const char *row =
+            (const char *)a->data + ((b->row + i) * a->down + b->from) * size;
+
+        for (int64_t at = 0; at < b->K * size; at += 64)
+            __builtin_prefetch(row + at, 0, 2);
+    }
+}
+
+/* The same of all groups, with a panel that this thread packs for itself. */
+static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
+{
+    const int64_t row = panel_row(b, panel);
+    float pa[GEMM_MR * K_BLOCK] __attribute__((aligned(64)));
+
+    fetch_panel(b, panel + omp_get_num_threads());
+    gemm_pack_a(pa, &b->g->a, b->row + row, panel_row(b, panel + 1) - row,
+                b->from, b->K);
+    for (int64_t group = 0; group < groups; group++)
+        multiply(b, pa, panel, group);
 }
 
 /*
@@ -411,7 +442,8 @@ static void run_block(const struct block *b, struct team *team, bool new_a)
     const int64_t a_pieces = new_a ? pieces(g->a.right, b->panels, b->K) : 0;
     const int64_t b_pieces =
         pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
-    const int64_t tasks = b->panels * ceil_div(b->cols, GEMM_GROUP);
+    const int64_t groups = ceil_div(b->cols, GEMM_GROUP);
+    const int64_t tasks = b->panels * (b->near ? 1 : groups);
     int64_t i;
 
     while ((i = atomic_fetch_add(&team->pack, 1)) < a_pieces + b_pieces) {
@@ -423,8 +455,15 @@ static void run_block(const struct block *b, struct team *team, bool new_a)
 #pragma omp barrier
 #pragma omp master
     atomic_store(&team->pack, 0);
-    while ((i = atomic_fetch_add(&team->multiply, 1)) < tasks)
-        multiply(b, i % b->panels, i / b->panels);
+    while ((i = atomic_fetch_add(&team->multiply, 1)) < tasks) {
+        const int64_t panel = i % b->panels;
+
+        if (b->near)
+            multiply_near(b, panel, groups);
+        else
+            multiply(b, b->a + panel_row(b, panel) * b->K, panel,
+                     i / b->panels);
+    }
 #pragma omp barrier
 #pragma omp master
     atomic_store(&team->multiply, 0);
@@ -433,9 +472,10 @@ static void run_block(const struct block *b, struct team *team, bool new_a)
 static void run(const struct gemm *g, const struct plan *p, float *scratch,
                 struct team *team)
 {
-    struct block b = { .g = g, .a = scratch };
+    const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
+    struct block b = { .g = g, .a = scratch, .near = p->near };
 
-    b.b = scratch + (p->rows * p->k_block + 15) / 16 * 16;
+    b.b = scratch + (a_room + 15) / 16 * 16;
     for (int64_t i = 0; i < p->n_rows; i++) {
         b.row = i * p->rows;
         b.rows = min64(p->rows, g->M - b.row);
@@ -448,7 +488,7 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
             for (int64_t j = 0; j < p->n_cols; j++) {
                 b.col = j * p->cols;
                 b.cols = min64(p->cols, g->N - b.col);
-                run_block(&b, team, j == 0);
+                run_block(&b, team, j == 0 && !p->near);
             }
         }
     }

@@ -75,10 +75,12 @@ void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
  * out[k * GEMM_NR + j]. */
 void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
                  int64_t from, int64_t K);
-/* c(rows, cols) [+]= packed a times packed b; cols <= GEMM_NR. */
+/* c(rows, cols) [+]= start + packed a times packed b; cols <= GEMM_NR.  start
+ * is a row of GEMM_NR numbers, or NULL for zeros. */
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               int64_t rows, int64_t cols, int64_t K, bool add);
-/* The same with an A that lies in rows of GEMM_NR, as a packed B does. */
+               const float *start, int64_t rows, int64_t cols, int64_t K,
+               bool add);
+/* From 0, with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add);
 

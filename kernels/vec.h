@@ -29,8 +29,6 @@ enum { VW = 4 };
 typedef float vf __attribute__((vector_size(4 * VW)));
 typedef int32_t vi __attribute__((vector_size(4 * VW)));
 typedef uint32_t vu __attribute__((vector_size(4 * VW)));
-typedef float v4 __attribute__((vector_size(16)));
-typedef int32_t v4i __attribute__((vector_size(16)));
 
 #define VEC_FN static inline __attribute__((always_inline, unused))
 
@@ -146,6 +144,66 @@ VEC_FN float vf_largest(vf a)
     return max;
 }
 
+/*
+ * Two vectors zipped: low is a[0] b[0] a[1] b[1] .., high the same of their
+ * upper halves.
+ */
+VEC_FN vf vf_zip_low(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutex2var_ps((__m512)a,
+                                      _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3,
+                                                        19, 4, 20, 5, 21, 6, 22,
+                                                        7, 23),
+                                      (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
+                                      _mm256_unpackhi_ps((__m256)a, (__m256)b),
+                                      0x20);
+#else
+    return __builtin_shuffle(a, b, (vi){ 0, 4, 1, 5 });
+#endif
+}
+
+VEC_FN vf vf_zip_high(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutex2var_ps((__m512)a,
+                                      _mm512_setr_epi32(8, 24, 9, 25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29,
+                                                        14, 30, 15, 31),
+                                      (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
+                                      _mm256_unpackhi_ps((__m256)a, (__m256)b),
+                                      0x31);
+#else
+    return __builtin_shuffle(a, b, (vi){ 2, 6, 3, 7 });
+#endif
+}
+
+/*
+ * A square of VW vectors, turned.  Zipping row i with row i + VW / 2 moves the
+ * first bit of a number's row to the end of its column, and the first of its
+ * column to the end of its row; done for each bit, that is the transpose.
+ */
+VEC_FN void vf_turn(vf v[VW])
+{
+    vf w[VW];
+
+#pragma GCC unroll 4
+    for (int n = 1; n < VW; n *= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < VW / 2; i++) {
+            w[2 * i] = vf_zip_low(v[i], v[i + VW / 2]);
+            w[2 * i + 1] = vf_zip_high(v[i], v[i + VW / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < VW; i++)
+            v[i] = w[i];
+    }
+}
+
 /* ---- 16-bit numbers ---------------------------------------------------- */
 
 typedef uint16_t vh __attribute__((vector_size(2 * VW)));
@@ -249,29 +307,6 @@ VEC_FN void vf_put_n(void *p, enum dtype type, int64_t i, vf v, int64_t n)
     }
     h = vf_to_half(v, type);
     memcpy((uint16_t *)p + i, &h, (size_t)n * 2);
-}
-
-/* Four numbers. */
-VEC_FN v4 v4_get(const void *p, enum dtype type, int64_t i)
-{
-    typedef uint16_t h4 __attribute__((vector_size(8)));
-    h4 h;
-    v4 v;
-
-    if (type == DT_F32) {
-        memcpy(&v, (const float *)p + i, sizeof v);
-        return v;
-    }
-    memcpy(&h, (const uint16_t *)p + i, sizeof h);
-    if (type == DT_BF16)
-        return (v4)(__builtin_convertvector(h, v4i) << 16);
-#if defined(__F16C__)
-    return (v4)_mm_cvtph_ps(
-        _mm_loadl_epi64((const __m128i_u *)(const void *)&h));
-#else
-    return (v4){ float_from_f16(h[0]), float_from_f16(h[1]),
-                 float_from_f16(h[2]), float_from_f16(h[3]) };
-#endif
 }
 
 /* A vector at the end of a row: n numbers are left, perhaps fewer than VW. */
