@@ -84,6 +84,20 @@ void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act kind)
     }
 }
 
+void rows_slope(void *d, const void *x, enum dtype type, int64_t n,
+                enum act kind)
+{
+    float in[PIECE], out[PIECE];
+
+    for (int64_t at = 0; at < n; at += PIECE) {
+        const int64_t len = n - at < PIECE ? n - at : PIECE;
+
+        slopes(kind, out, floats(x, type, at, len, in), len);
+        multiply(out, floats(d, type, at, len, in), len);
+        write_floats(d, type, at, len, out, false);
+    }
+}
+
 /* dx(at..) += act'(x) dy */
 static void act_back(struct tensor *dx, const struct tensor *x,
                      const struct tensor *dy, int64_t at, int64_t n,

@@ -144,62 +144,81 @@ void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
         multiply(dev, &g);
 }
 
-/* A rectangle of y, from the sums that are complete there. */
+/* Beside the activation of a product, what it was computed from. */
 struct bend {
-    struct tensor *y, *pre;
+    struct tensor *y;
+    const struct tensor *pre;
     enum act kind;
 };
 
-static void bend(void *arg, int64_t row, int64_t col, int64_t rows,
-                 int64_t cols)
+/* Do something to each row of a rectangle whose sums are complete. */
+static void each_row(const struct bend *b, int64_t row, int64_t col,
+                     int64_t rows, int64_t cols,
+                     void (*fn)(void *, const void *, enum dtype, int64_t,
+                                enum act))
 {
-    const struct bend *b = arg;
     const int64_t M = tensor_cols(b->y);
     const int64_t size = (int64_t)dtype_size(b->y->type);
 
     for (int64_t i = row; i < row + rows; i++) {
         const int64_t at = (i * M + col) * size;
 
-        rows_act((char *)b->y->data + at, (const char *)b->pre->data + at,
-                 b->y->type, cols, b->kind);
+        fn((char *)b->y->data + at, (const char *)b->pre->data + at, b->y->type,
+           cols, b->kind);
     }
+}
+
+static void bend(void *arg, int64_t row, int64_t col, int64_t rows,
+                 int64_t cols)
+{
+    each_row(arg, row, col, rows, cols, rows_act);
+}
+
+static void slope(void *arg, int64_t row, int64_t col, int64_t rows,
+                  int64_t cols)
+{
+    each_row(arg, row, col, rows, cols, rows_slope);
 }
 
 void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
                          const struct tensor *x, const struct tensor *w,
                          const struct tensor *b, enum act kind)
 {
-    struct bend arg = { .y = y, .pre = pre ? pre : y, .kind = kind };
-    struct gemm g = forward(arg.pre, x, w, b);
+    struct tensor *sum = pre ? pre : y;
+    struct bend arg = { .y = y, .pre = sum, .kind = kind };
+    struct gemm g = forward(sum, x, w, b);
 
     g.after = bend;
     g.arg = &arg;
     multiply(dev, &g);
 }
 
-void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
-                     struct tensor *db, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *dy)
+/* dx += dy w */
+static struct gemm backward(struct tensor *dx, const struct tensor *w,
+                            const struct tensor *dy)
 {
-    const int64_t N = tensor_rows(dy), M = tensor_cols(dy);
+    return (struct gemm){
+        .M = tensor_rows(dy),
+        .N = tensor_cols(dx),
+        .K = tensor_cols(dy),
+        .a = by_rows(dy),
+        .b = by_rows(w),
+        .c = dx->data,
+        .c_type = dx->type,
+        .c_down = tensor_cols(dx),
+        .add = !dx->fresh,
+    };
+}
 
-    if (dx)
-        multiply(dev, &(struct gemm){
-                          .M = N,
-                          .N = tensor_cols(dx),
-                          .K = M,
-                          .a = by_rows(dy),
-                          .b = by_rows(w),
-                          .c = dx->data,
-                          .c_type = dx->type,
-                          .c_down = tensor_cols(dx),
-                          .add = !dx->fresh,
-                      });
+/* dw += dy' x, and db */
+static void gradients(struct dev *dev, struct tensor *dw, struct tensor *db,
+                      const struct tensor *x, const struct tensor *dy)
+{
     if (dw)
         multiply(dev, &(struct gemm){
-                          .M = M,
+                          .M = tensor_cols(dy),
                           .N = tensor_cols(dw),
-                          .K = N,
+                          .K = tensor_rows(dy),
                           .a = turned(dy),
                           .b = by_rows(x),
                           .c = dw->data,
@@ -211,13 +230,31 @@ void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
         rows_sum_cols(dev, db, dy);
 }
 
+void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
+                     struct tensor *db, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *dy)
+{
+    if (dx) {
+        const struct gemm g = backward(dx, w, dy);
+
+        multiply(dev, &g);
+    }
+    gradients(dev, dw, db, x, dy);
+}
+
 void CPU(act_linear_bwd)(struct dev *dev, struct tensor *dpre,
                          struct tensor *dw, struct tensor *db,
                          const struct tensor *pre, const struct tensor *x,
                          const struct tensor *w, const struct tensor *dy,
                          enum act kind)
 {
+    struct bend arg = { .y = dpre, .pre = pre, .kind = kind };
+    struct gemm g;
+
     dpre->fresh = true;
-    CPU(linear_bwd)(dev, dpre, dw, db, x, w, dy);
-    CPU(act_bwd)(dev, dpre, pre, dpre, kind);
+    g = backward(dpre, w, dy);
+    g.after = slope;
+    g.arg = &arg;
+    multiply(dev, &g);
+    gradients(dev, dw, db, x, dy);
 }

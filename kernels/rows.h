@@ -10,11 +10,15 @@
  * is summed into a row of `part`, and the parts are added in their order.
  */
 #define rows_act      CPU(rows_act)
+#define rows_slope    CPU(rows_slope)
 #define rows_sum_cols CPU(rows_sum_cols)
 #define rows_reduce   CPU(rows_reduce)
 
 /* y(n) = act(x(n)), of one type.  y may be x. */
 void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act);
+
+/* d(n) = act'(x(n)) * d(n), of one type. */
+void rows_slope(void *d, const void *x, enum dtype type, int64_t n, enum act);
 
 /* out(C) += column sums of x(N,C). */
 void rows_sum_cols(struct dev *, struct tensor *out, const struct tensor *x);

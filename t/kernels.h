@@ -54,6 +54,7 @@ struct op_test {
     /* A GPU keeps what is between in the type of the activations, as it must
      * for its matrix units: how many roundings that may cost. */
     double inner;
+    double inner_cpu; /* the same on the CPU */
 };
 
 extern const struct op_test op_tests[]; /* ends with a NULL name */
