@@ -14,3 +14,11 @@ check_PROGRAMS += t/vec.t
 test_programs += t/vec.t
 t_vec_t_SOURCES = %D%/vec.c %D%/tap.h
 t_vec_t_LDADD = $(COMMON_LIBS)
+
+# no step of training asks for memory
+check_PROGRAMS += t/allocs.so
+t_allocs_so_SOURCES = %D%/allocs.c
+t_allocs_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
+t_allocs_so_LDFLAGS = -shared
+t_allocs_so_LDADD =
+dist_check_SCRIPTS += %D%/t3001-allocs.t

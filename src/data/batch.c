@@ -36,7 +36,7 @@ struct loader {
     pthread_mutex_t lock;
     pthread_cond_t asked;
     bool has_thread, stop, busy;
-    int64_t *want, want_n; /* offsets of the windows to touch */
+    int64_t *want, want_n, want_room; /* offsets of the windows to touch */
     int64_t last;          /* the first window of the last call */
 };
 
@@ -197,7 +197,10 @@ static void ask_ahead(struct loader *l, int64_t first, int64_t n)
     l->last = first;
     pthread_mutex_lock(&l->lock);
     if (l->has_thread && !l->busy && step > 0) {
-        l->want = xrealloc(l->want, (size_t)n, sizeof *l->want);
+        if (n > l->want_room) {
+            l->want = xrealloc(l->want, (size_t)n, sizeof *l->want);
+            l->want_room = n;
+        }
         l->want_n = n;
         for (int64_t i = 0; i < n; i++)
             l->want[i] = offset_of(l, first + step + i);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -75,6 +76,11 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
 /* What ranks tell each other every step: sums, and readings by rank. */
 enum { SUM_LOSS, SUM_SECONDS, SUM_SIGNALS, SUM_READINGS };
 
+static size_t count_facts(const struct job *j)
+{
+    return (size_t)(SUM_READINGS + j->coll.size * METER_VALUES);
+}
+
 static int sum_facts(struct train *t, double *sum, struct err *e)
 {
     struct job *j = t->job;
@@ -85,8 +91,7 @@ static int sum_facts(struct train *t, double *sum, struct err *e)
     if (j->coll.rank > 0)
         meter_take(&t->report->meter,
                    sum + SUM_READINGS + j->coll.rank * METER_VALUES);
-    if (coll_sum_f64(&j->coll, sum,
-                     (size_t)(SUM_READINGS + size * METER_VALUES), e) < 0)
+    if (coll_sum_f64(&j->coll, sum, count_facts(j), e) < 0)
         return -1;
     for (int r = 1; r < size && t->report->run; r++)
         meter_store(&t->report->meter, r,
@@ -100,10 +105,10 @@ static int sum_facts(struct train *t, double *sum, struct err *e)
 static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
 {
     struct job *j = t->job;
-    const size_t n = (size_t)(SUM_READINGS + j->coll.size * METER_VALUES);
-    double *sum = xcalloc(n, sizeof *sum);
+    double *sum = t->facts;
     int ret = -1;
 
+    memset(sum, 0, count_facts(j) * sizeof *sum);
     if (parallel_measure(&j->parallel, e) == 0) {
         phases_mark(&j->phases, &j->dev, PHASE_NORM);
         ret = dev_sync(&j->dev, e);
@@ -115,7 +120,6 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
     }
     j->loss = sum[SUM_LOSS] / (double)j->step_tokens;
     j->norm = optim_norm(&j->optim, 1 / j->at.loss_scale);
-    free(sum);
     return ret;
 }
 
@@ -251,7 +255,7 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     return 0;
 }
 
-int train_run(struct train *t, struct err *e)
+static int run(struct train *t, struct err *e)
 {
     struct job *j = t->job;
     bool stop = j->at.step >= j->set->is.stop_at;
@@ -273,4 +277,15 @@ int train_run(struct train *t, struct err *e)
         }
     }
     return ckpt_wait(t->ckpt, e);
+}
+
+int train_run(struct train *t, struct err *e)
+{
+    int ret;
+
+    t->facts = xcalloc(count_facts(t->job), sizeof *t->facts);
+    ret = run(t, e);
+    free(t->facts);
+    t->facts = NULL;
+    return ret;
 }

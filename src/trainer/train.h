@@ -21,6 +21,7 @@ struct train {
     struct report *report;
     struct ckpt *ckpt;
     struct guard *guard;
+    double *facts; /* its own: what the ranks sum up each step */
 };
 
 int train_run(struct train *, struct err *);
