@@ -18,8 +18,9 @@ dist_check_SCRIPTS += %D%/t9040-data.t
 peer_scripts += %D%/t9040-data.t
 EXTRA_DIST += %D%/httpd.pl
 
-# Fuzzing, by clang's libFuzzer: without limit, or FUZZ_SECONDS for each target.
-EXTRA_DIST += %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
+# Fuzzing, by libFuzzer or t/fuzz/drive.c: without limit, or FUZZ_SECONDS for
+# each target.
+EXTRA_DIST += %D%/fuzz/drive.c %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
 	%D%/fuzz/jsonl.c %D%/fuzz/lock.c %D%/fuzz/parquet.c %D%/fuzz/prose.c \
 	%D%/fuzz/shard.c %D%/reference/parquet.py \
 	%D%/fuzz/seeds/parquet/delta.parquet \

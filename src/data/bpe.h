@@ -45,7 +45,8 @@ struct merge {
     int32_t left, right, into;
 };
 
-/* A slot of the table; id -1: free.  The tag, of the hash, says where to look. */
+/* A slot of the table; id -1: free.  The tag, a part of the hash, says where
+ * to look. */
 struct found {
     uint32_t tag;
     int32_t id;
