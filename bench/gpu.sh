@@ -3,94 +3,137 @@
 #
 # usage: gpu.sh [BUILD]         make bench-gpu runs it in the build folder
 #
-# Prints a table, one line a model and batch: ours, PyTorch eager and compiled
-# (bench/gpu_torch.py; $GT_PYTHON or python3, left out if it has no torch with
-# CUDA); then operations one by one.  ROWS="124M-B64 124M-B4" in the
-# environment chooses lines, STEPS=30 the number of steps.  Times are medians of
-# the last two thirds of the steps; the first step is told apart.
-set -eu
+# Prints what the GPU reaches in a product and a copy; a table, one line a
+# model and batch: ours, with the phases of a micro-step by the device's clock,
+# then PyTorch eager and compiled (bench/gpu_torch.py; $GT_PYTHON or python3,
+# left out if it has no torch with CUDA); and for the first row every operation
+# against the time that its operations and bytes need at least.
+#
+# Times are medians of the last two thirds of the steps; the first step is told
+# apart.  In the environment: ROWS="124M-B64 124M-B4" chooses lines, STEPS=12
+# how many steps, TORCH=no leaves out PyTorch, LIMIT=240 is what one training
+# may take, in seconds.  All rows take about ten minutes on an H100.
+set -u
 bench=$(cd "$(dirname "$0")" && pwd)
 build=${1:-.}
 gtrain=$build/gtrain
 python=${GT_PYTHON:-python3}
-steps=${STEPS:-30}
+steps=${STEPS:-12} limit=${LIMIT:-240}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-"$gtrain" devices || true
-if ! "$gtrain" devices 2>/dev/null | grep -q '^cuda'; then
-    echo "gpu.sh: no CUDA device here; nothing was measured" >&2
+"$gtrain" devices --measure --aligned >"$dir/devices" 2>&1
+if ! grep -q '^cuda.*compute capability' "$dir/devices"; then
+    echo "gpu.sh: no CUDA device here; nothing was measured:" >&2
+    cat "$dir/devices" >&2
     exit 1
 fi
-"$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' \
-    2>/dev/null || python=
+date -u '+%Y-%m-%d %H:%M UTC'
+cat "$dir/devices"
+if test "${TORCH:-yes}" = no; then
+    python=
+elif ! "$python" -c 'import torch, sys
+print("PyTorch", torch.__version__)
+sys.exit(not torch.cuda.is_available())' 2>"$dir/torch"; then
+    echo "PyTorch is left out: $(tail -n 1 "$dir/torch" | grep . ||
+        echo "it has no CUDA here")"
+    python=
+fi
 
 # Random tokens: the time does not depend on what they say.
 perl -e 'binmode STDOUT; my $n = 8 << 20; srand 1;
     print pack("l<256", 20240520, 1, $n, (0) x 253);
     print pack("S<*", map { int rand 50257 } 1 .. 65536) for 1 .. $n / 65536' \
-    >"$dir/train.bin"
+    >"$dir/train.bin" || exit 1
 
-# Median of the last two thirds of a metric's values.
+printf '[data]\ntrain = %s\n' "$dir/train.bin" >"$dir/base.ini"
+
+# Median of the last two thirds of a metric's values, or - if most steps have
+# none: a micro-step that is replayed as a CUDA graph has no phases.
 median() {
+    test -f "$1" || { echo -; return; }
     awk '{ print $2 }' "$1" | tail -n "$((steps - steps / 3))" | sort -g |
-        awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+        awk -v least="$((steps / 2))" '{ v[NR] = $1 }
+            END { print NR >= least ? v[int((NR + 1) / 2)] : "-" }'
 }
 
-# name layers heads width batch micro-steps, and settings of the model
+# eager or compile: tokens/s and GiB, or two dashes
+torch() {
+    if test -z "$python" || test "$context" != 1024; then
+        echo '- -'
+        return
+    fi
+    if ! timeout "$limit" "$python" "$bench/gpu_torch.py" "$layers" "$heads" \
+        "$width" "$batch" "$micro" "$steps" "$1" >"$dir/out" 2>"$dir/torch"
+    then
+        echo "# $name, PyTorch $1: $(tail -n 1 "$dir/torch")" >&2
+        echo '- -'
+        return
+    fi
+    awk 'END { print $2, $3 }' "$dir/out"
+}
+
+# name layers heads width context batch micro-steps, and other settings
 row() {
-    name=$1 layers=$2 heads=$3 width=$4 batch=$5 micro=$6
-    shift 6
+    name=$1 layers=$2 heads=$3 width=$4 context=$5 batch=$6 micro=$7
+    shift 7
     case " ${ROWS:-$name} " in *" $name "*) ;; *) return 0 ;; esac
+    test -n "${ROWS:-}" || test "$name" != tiny || return 0
     root=$dir/$name
-    context=1024
-    case " $* " in *model.context=256*) context=256 ;; esac
-    set -- --set "data.train=$dir/train.bin" --set "run.root=$root" \
+    set -- --config "$dir/base.ini" --set "run.root=$root" \
         --set train.device=cuda --set train.precision=bf16 \
         --set "model.layers=$layers" --set "model.heads=$heads" \
         --set "model.width=$width" --set "model.context=$context" \
         --set model.vocab=50257 --set "train.micro_batch=$batch" \
         --set "train.tokens_per_step=$((batch * micro * context))" \
         --set "schedule.steps=$steps" --set eval.every=0 \
+        --set run.log_every=1 --set run.system_every=1s \
         --set checkpoint.last=no "$@"
-    if ! "$gtrain" train "$@" >"$dir/log" 2>&1; then
-        printf '%-12s failed: %s\n' "$name" "$(tail -n 1 "$dir/log")"
+    before=$(date +%s)
+    if ! timeout "$limit" "$gtrain" train "$@" >"$dir/log" 2>&1; then
+        printf '%-10s failed: %s\n' "$name" "$(tail -n 1 "$dir/log")"
         return 0
     fi
+    seconds=$(($(date +%s) - before))
     perf=$(dirname "$(find "$root" -path '*metrics/perf/step_ms' | head -n 1)")
-    ms=$(median "$perf/step_ms")
-    first=$(awk 'NR == 1 { print $2 }' "$perf/step_ms")
-    rate=$(median "$perf/tokens_per_s")
-    mfu=$(median "$perf/mfu" 2>/dev/null || echo nan)
     memory=$(awk '{ print $2 / 2^30 }' "$perf/../system/mem_reserved_bytes" \
         2>/dev/null | sort -g | tail -n 1)
-    eager=- compiled=-
-    if test -n "$python" && test "$context" = 1024; then
-        eager=$("$python" "$bench/gpu_torch.py" "$layers" "$heads" "$width" \
-            "$batch" "$micro" "$steps" eager 2>/dev/null || echo '- - -')
-        compiled=$("$python" "$bench/gpu_torch.py" "$layers" "$heads" \
-            "$width" "$batch" "$micro" "$steps" compile 2>/dev/null ||
-            echo '- - -')
-    fi
-    echo "$name $ms $rate $mfu ${memory:--} $first $eager $compiled" | awk '{
-        printf "%-12s %9.1f %9.0f %5.1f%% %7.2f %8.0f | %9s %9s %7s | " \
-            "%9s %9s %7s | %5.2f\n", $1, $2, $3, 100 * $4, $5, $6, $7, $8,
-            $9, $10, $11, $12, $11 + 0 ? $3 / $11 : 0 }'
+    first=$(awk 'NR == 1 { print $2 / 1e3 }' "$perf/step_ms")
+    echo "$name $(median "$perf/tokens_per_s") $(median "$perf/mfu")" \
+        "$(median "$perf/step_ms") $(median "$perf/micro_ms")" \
+        "$(median "$perf/forward_ms") $(median "$perf/head_ms")" \
+        "$(median "$perf/backward_ms") $(median "$perf/update_ms")" \
+        "${memory:--} $first $seconds $(torch eager) $(torch compile)" | awk '
+        function f(x, form) { return x == "-" ? x : sprintf(form, x) }
+        { printf "%-10s %8s %5s %8s | %7s %6s %6s %6s %6s | %6s %5s %4s | " \
+            "%8s %6s %8s %6s %5s\n", $1, f($2, "%.0f"),
+            f($3 == "-" ? $3 : 100 * $3, "%.1f"), f($4, "%.1f"),
+            f($5, "%.1f"), f($6, "%.1f"), f($7, "%.1f"), f($8, "%.1f"),
+            f($9, "%.2f"), f($10, "%.2f"), f($11, "%.2f"), $12,
+            f($13, "%.0f"), f($14, "%.2f"), f($15, "%.0f"), f($16, "%.2f"),
+            $15 + 0 ? sprintf("%.2f", $2 / $15) : "-" }'
+    test -n "${profiled:-}" || {
+        profiled=$name
+        timeout "$limit" "$gtrain" bench --profile --steps 3 --aligned "$@" \
+            >"$dir/profile" 2>&1
+    }
 }
 
-printf '%-12s %9s %9s %6s %7s %8s | %9s %9s %7s | %9s %9s %7s | %5s\n' \
-    model ms tokens/s MFU GiB first-ms eager-ms tokens/s GiB compiled \
-    tokens/s GiB ratio
-row 124M-B64 12 12 768 64 8
-row 124M-B16 12 12 768 16 8
-row 124M-B4 12 12 768 4 8
-row 350M-B32 24 16 1024 32 4
-row 774M-B16 36 20 1280 16 4
-row 1558M-B8 48 25 1600 8 4
-row c4-30M 4 4 256 128 4 --set model.context=256 --set model.mlp=swiglu \
-    --set model.d_ff=1024 --set model.tied=no --set model.final_norm=no \
+printf '\n%-10s %8s %5s %8s | %7s %6s %6s %6s %6s | %6s %5s %4s | %8s %6s %8s %6s %5s\n' \
+    model tokens/s 'MFU%' step-ms micro-ms fwd head bwd update GiB 1st-s all-s \
+    eager GiB compile GiB ratio
+row 124M-B64 12 12 768 1024 64 8
+row 124M-B16 12 12 768 1024 16 8
+row 124M-B4 12 12 768 1024 4 8
+row 350M-B32 24 16 1024 1024 32 4
+row 774M-B16 36 20 1280 1024 16 4
+row 1558M-B8 48 25 1600 1024 8 4
+row c4-30M 4 4 256 256 128 4 --set model.mlp=swiglu --set model.d_ff=1024 --set model.tied=no --set model.final_norm=no \
     --set model.linear_bias=no
+row tiny 1 1 32 16 1 2
 
-echo
-echo "operations, bf16"
-GT_TEST_DEVICE=cuda KERNELS_TYPE=bf16 "$build/t/kernels.t" --bench
+if test -n "${profiled:-}"; then
+    echo
+    echo "$profiled, every operation waited for: ms a micro-step and their floor"
+    cat "$dir/profile"
+fi

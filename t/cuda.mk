@@ -59,21 +59,30 @@ t_sdpa_LDADD = $(COMMON_LIBS)
 dist_check_SCRIPTS += \
 	%D%/t8010-orders.t \
 	%D%/t8030-train.t \
+	%D%/t8031-options.t \
 	%D%/t8040-nvcc.t \
 	%D%/t8050-cudnn.t \
-	%D%/t8060-nvml.t
+	%D%/t8060-nvml.t \
+	%D%/t8070-gpu-bench.t
 
 check_PROGRAMS += t/nvml
 t_nvml_SOURCES = %D%/nvml.c
 t_nvml_LDADD = $(TRAINER_LIBS)
 
 # What needs a GPU.
-EXTRA_DIST += %D%/check-gpu
+EXTRA_DIST += %D%/check-gpu %D%/train-lib.sh bench/gpu-kit
 check-gpu: all $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -e sh $(top_srcdir)/t/check-gpu
 bench-gpu: all $(check_PROGRAMS)
 	$(AM_V_at)$(top_srcdir)/bench/gpu.sh $(abs_top_builddir)
-.PHONY: check-gpu bench-gpu coverage-cuda
+# The same for a machine that builds nothing: a folder to carry there.
+gpu-kit: gtrain t/kernels.t t/model.t
+	$(AM_V_at)$(top_srcdir)/bench/gpu-kit . gpu-kit
+.PHONY: check-gpu bench-gpu gpu-kit coverage-cuda
+clean-local: clean-gpu-kit
+clean-gpu-kit:
+	rm -rf gpu-kit
+.PHONY: clean-gpu-kit
 
 # Lines of the kernels that the judge runs; configure with --enable-coverage.
 coverage-cuda: t/kernels-emu.t

@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,14 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
         table_real(t, 1e3 * tokens / ms[steps / 2]);
         table_real(t, flops / ms[steps / 2] / 1e6);
         table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
-        table_bytes(t, (int64_t)usage.ru_maxrss * 1024);
+        if (j->dev.type->memory) {
+            struct dev_memory memory;
+
+            j->dev.type->memory(&j->dev, &memory);
+            table_bytes(t, (int64_t)memory.reserved);
+        } else {
+            table_bytes(t, (int64_t)usage.ru_maxrss * 1024);
+        }
     }
     free(ms);
     return ret;
@@ -174,7 +182,9 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
 {
     static const char *const columns[] = { "operation", "calls", "ms/step",
                                            "share",     "GFLOP", "GFLOP/s",
-                                           "GB",        "GB/s" };
+                                           "GB",        "GB/s",  "floor ms" };
+    const double peak = meter_measure_peak(&j->dev, j->gpt.graph.type);
+    const double copy = meter_measure_copy(&j->dev);
     struct op_time all[MOST_OPS];
     int n = 0;
     double sum = 0;
@@ -199,6 +209,11 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
         table_real(t, all[i].flops / all[i].seconds / 1e9);
         table_real(t, all[i].bytes / steps / 1e9);
         table_real(t, all[i].bytes / all[i].seconds / 1e9);
+        if (peak > 0 && copy > 0)
+            table_real(t, 1e3 / steps *
+                              fmax(all[i].flops / peak, all[i].bytes / copy));
+        else
+            table_none(t);
     }
     return 0;
 }

@@ -10,7 +10,7 @@ static bool measure;
 
 const struct opt cmd_devices_opts[] = {
     { 'm', "measure", NULL, OPT_FLAG, &measure,
-      "time a large matrix product in each precision" },
+      "time a large matrix product in each precision, and a copy" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -34,7 +34,7 @@ static void row(struct table *t, const struct dev_type *type)
     table_text(t, type->name);
     if (dev_open(&dev, type->name, &e) < 0) {
         table_text(t, e.text);
-        for (int i = 0; measure && i < 3; i++)
+        for (int i = 0; measure && i < 4; i++)
             table_none(t);
         return;
     }
@@ -43,6 +43,7 @@ static void row(struct table *t, const struct dev_type *type)
         rate(t, &dev, DT_F32);
         rate(t, &dev, DT_BF16);
         rate(t, &dev, DT_F16);
+        table_real(t, meter_measure_copy(&dev) / 1e9);
     }
     dev_close(&dev);
 }
@@ -60,6 +61,7 @@ int cmd_devices(int argc, char **argv, struct err *e)
         table_column(&t, "TFLOP/s fp32");
         table_column(&t, "TFLOP/s bf16");
         table_column(&t, "TFLOP/s fp16");
+        table_column(&t, "GB/s copy");
     }
     for (int i = 0; dev_types[i]; i++)
         row(&t, dev_types[i]);

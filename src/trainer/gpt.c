@@ -228,6 +228,7 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
 static void fill_normal(float *out, int64_t n, uint64_t seed, uint64_t stream,
                         double std)
 {
+#pragma omp parallel for if (n > 65536)
     for (int64_t i = 0; i < n; i += 2) {
         uint32_t w[4];
         double radius, angle;

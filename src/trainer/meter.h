@@ -53,7 +53,9 @@ void meter_close(struct meter *);
 /* Part of the device's peak that so many tokens a second are, or NaN. */
 double meter_mfu(const struct meter *, double tokens_per_second);
 
-/* The rate of a large matrix product, in operations a second. */
+/* The rate of a large matrix product, in operations a second; and of a large
+ * copy, in bytes read and written a second.  0: it cannot be told. */
 double meter_measure_peak(struct dev *, enum dtype);
+double meter_measure_copy(struct dev *);
 
 #endif
