@@ -4,17 +4,22 @@
 # usage: server.pl wandb|mlflow DIR
 #
 # Writes its address to DIR/url when it is ready, and every request to DIR/log;
-# GET /state is all it knows.  DIR/faults says what goes wrong:
-# lines "REGEX ACTION", each used once, by the first request whose line in the
-# log matches.  Actions: a status; 429/0.1, with a Retry-After; drop, before
-# anything is done; lose, the reply after all was done; errors, GraphQL's with
-# status 200; garbage; stop, W&B's Stop button; pass, nothing.  It ends with its parent.
+# GET /state/RUN is all it knows of that run, or of all.  DIR/faults says what
+# goes wrong: lines "REGEX ACTION", each used once, by the first request whose line in the
+# log matches.  Actions: a status; 429/0.1, with a Retry-After; 429/date, with
+# one that is a date, in two seconds; html/500, with a page for people; drop,
+# before anything is done; half, in the middle of a request's body; lose, the
+# reply after all was done; cut, in the middle of the reply; errors, GraphQL's
+# with status 200; limit, done, and no more requests for 0.3 s; garbage; stop,
+# W&B's Stop button; pass, nothing.  It ends with its parent.
 use strict;
 use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
+use Digest::MD5 qw(md5 md5_hex);
 use MIME::Base64;
+use POSIX ();
 
 my ($kind, $dir) = @ARGV;
 my $parent = getppid;
@@ -110,9 +115,32 @@ sub graphql { my ($q) = @_;
     if ($name eq 'CreateArtifactFiles') {
         my ($run) = keys %run;
         return { data => { createArtifactFiles => { files => { edges => [ map {
-            { node => { storagePath => 's', uploadHeaders => ['X-Store:yes'],
-                uploadUrl => "$url/store/$run/artifact-$_->{name}" } }
+            my $place = "$url/store/$run/artifact-$_->{name}";
+            my $parts = $_->{uploadPartsInput};
+            my %how = $parts ? (uploadUrl => undef, uploadMultipartUrls => {
+                uploadID => "u-$_->{name}", uploadUrlParts => [ reverse map { {
+                    partNumber => $_->{partNumber}, uploadUrl =>
+                    "$place?part=$_->{partNumber}&md5=$_->{hexMD5}" } }
+                    @$parts ] }) : (uploadUrl => $place);
+            { node => { storagePath => "$run/artifact-$_->{name}",
+                uploadHeaders => ['X-Store:yes', 'Content-Type:text/x-part'],
+                %how } }
             } @{$v->{input}{artifactFiles}} ] } } } };
+    }
+    if ($name eq 'CompleteMultipartUploadArtifact') {
+        my ($id, $file) = $v->{storagePath} =~ m{^([^/]+)/(.*)};
+        my $files = $run{$id}{files};
+        my $whole = '';
+        for my $p (@{$v->{completedParts}}) {
+            my $part = delete $files->{"$file?part=$p->{partNumber}"};
+            return { errors => [ { message => "part $p->{partNumber}" } ] }
+                unless defined $part
+                && $p->{hexMD5} eq '"' . md5_hex($part) . '"';
+            $whole .= $part;
+        }
+        $files->{$file} = $whole;
+        return { data => { completeMultipartUploadArtifact => {
+            digest => 'd' } } };
     }
     if ($name eq 'CommitArtifact') {
         $_->{id} eq $v->{artifactID} and $_->{state} = 'COMMITTED'
@@ -148,6 +176,15 @@ sub wandb { my ($method, $path, $head, $body) = @_;
         $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
         return 400, { error => 'a key was sent to the file store' }
             if $head->{authorization};
+        if ($name =~ s/(\?part=\d+)&md5=(\w+)$/$1/) {
+            my $sum = md5_hex($body);
+            return 400, { error => 'not the part that was announced' }
+                if $2 ne $sum || ($head->{'content-md5'} // '')
+                ne encode_base64(md5($body), '')
+                || ($head->{'content-type'} // '') ne 'text/x-part';
+            $run{$id}{files}{$name} = $body;
+            return 200, '', qq{ETag: "$sum"\r\n};
+        }
         return 400, { error => 'a header is missing' }
             if ($head->{'x-store'} // '') ne 'yes';
         $run{$id}{files}{$name} = $body;
@@ -205,6 +242,7 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
         $run{$id} = { info => { run_id => $id, status => 'RUNNING',
             artifact_uri => "mlflow-artifacts:/1/$id/artifacts" },
             tags => { map { $_->{key}, $_->{value} } @{$r->{tags}} },
+            workspace => $head->{'x-mlflow-workspace'},
             points => [], params => {}, files => {} };
         return 200, { run => { info => $run{$id}{info} } };
     }
@@ -243,6 +281,7 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
 # ---- HTTP ----
 
 sub reply { my ($client, $status, $body, @more) = @_;
+    @more = grep { defined } @more;
     my $text = ref $body ? $json->encode($body) : $body;
     my $type = ref $body ? 'application/json' : 'text/html';
     print $client "HTTP/1.1 $status X\r\nContent-Type: $type\r\n",
@@ -256,16 +295,29 @@ sub serve { my ($client, $in) = @_;
     my %h = map { /^(.*?):\s*(.*)/ ? (lc $1, $2) : () }
         split /\r\n/, $head;
     my $n = $h{'content-length'} // 0;
-    return 0 if length $rest < $n;
+    my ($start) = $head =~ /^(\S+ \S+)/;
+    if (length $rest < $n) {
+        return 0 unless $n > 1 << 20;
+        my $fault = fault("body $start");
+        note("body $start $fault") if $fault;
+        return $fault eq 'half' ? -1 : 0;
+    }
     my $body = substr $rest, 0, $n;
     $$in = substr $rest, $n;
     my ($op) = $path eq '/graphql' ? $body =~ /"operationName":"(\w+)"/ : '';
     my $line = "$method $path" . ($op ? " $op" : '');
-    return reply($client, 200, { run => \%run,
-        artifact => \%artifact }), 1 if $path eq '/state';
+    return reply($client, 200, { run => exists $run{$1}
+        ? { $1 => $run{$1} } : \%run }), 1 if $path =~ m{^/state/(.*)};
     note($line);
     my $fault = fault($line);
     return -1 if $fault eq 'drop';
+    return reply($client, $1, '<html><body>who knows</body></html>'), 1
+        if $fault =~ m{^html/(\d+)};
+    if ($fault =~ m{^(\d+)/date}) {
+        my $when = POSIX::strftime('%a, %d %b %Y %H:%M:%S GMT', gmtime time + 2);
+        reply($client, $1, { error => "fault $1" }, "Retry-After: $when\r\n");
+        return 1;
+    }
     if ($fault =~ m{^(\d+)(?:/([\d.]+))?$}) {
         reply($client, $1, { error => "fault $1" },
             defined $2 ? "Retry-After: $2\r\n" : ());
@@ -273,12 +325,18 @@ sub serve { my ($client, $in) = @_;
     }
     return reply($client, 200, { errors => [ { message => 'not today' } ] }), 1
         if $fault eq 'errors';
-    my ($status, $answer) = $kind eq 'wandb'
+    my ($status, $answer, $more) = $kind eq 'wandb'
         ? wandb($method, $path, \%h, $body) : mlflow($method, $path, \%h, $body);
     return -1 if $fault eq 'lose';
     ($status, $answer) = (200, 'hello') if $fault eq 'garbage';
     $answer = { stopped => JSON::PP::true } if $fault eq 'stop';
-    reply($client, $status, $answer);
+    $more = "RateLimit-Remaining: 0\r\nRateLimit-Reset: 0.3\r\n"
+        if $fault eq 'limit';
+    if ($fault eq 'cut') {
+        print $client "HTTP/1.1 200 X\r\nContent-Length: 999\r\n\r\n{\"da";
+        return -1;
+    }
+    reply($client, $status, $answer, $more);
     return 1;
 }
 

@@ -41,7 +41,7 @@ push() {        # push WHERE [OPTION]...: quickly
 seen() { test "$(grep -c "$1" srv/log)" = "$2"; }
 state() {       # state RUN EXPRESSION: of the run $r as the server has it
     perl -MJSON::PP -MHTTP::Tiny -e '
-        $s = decode_json(HTTP::Tiny->new->get("$ARGV[2]/state")->{content});
+        $s = decode_json(HTTP::Tiny->new->get("$ARGV[2]/state/$ARGV[0]")->{content});
         $s = $s->{run}; $r = $s->{$ARGV[0]} // (values %$s)[0];
         $_ = eval $ARGV[1]; die $@ if $@; print "$_\n"' "$1" "$2" "$url"
 }
@@ -102,6 +102,12 @@ push wandb --checkpoints && test "$(state "$one" \
 ok "checkpoints are sent on request, as an artifact with a manifest"
 push wandb --checkpoints && ! grep -q Artifact srv/log
 ok "once"
+printf 'a part %s\n' 1 2 3 4 >"$(gtrack where one)/artifacts/big.safetensors"
+push wandb --checkpoints --part-size 15 &&
+    state "$one" '$r->{files}{"artifact-big.safetensors"}' |
+    sed '$d' | cmp - "$(gtrack where one)/artifacts/big.safetensors" &&
+    seen 'part=' 3 && seen CompleteMultipart 1
+ok "a large one goes in parts, each with its sum"
 rm "$(gtrack where one)"/.gtrack/push.*
 push wandb && lines "$one" 50
 ok "a lost cursor doubles nothing"
@@ -144,25 +150,45 @@ fault "409 while the run is made" "UpsertBucket 409" "UpsertBucket 409"
 fault "a file's address that expired" "config.yaml 403"
 fault "a file store that stutters" "PUT 500" "PUT drop"
 fault "a reply that is no JSON" "file_stream garbage"
+fault "a page for people, and 500" "file_stream html/500" "graphql html/502"
+fault "a reply that is cut" "file_stream cut" "UpsertBucket cut"
+fault "425, 408 and 504" "file_stream 425" "graphql 408" "file_stream 504"
+fault "429 with a date" "file_stream 429/date"
 
+seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run half" 2>err
+half=$(gtrack where "run half")
+seq 1 200000 >"$half/artifacts/large.txt"
+echo 'body.PUT.*large.txt half' >srv/faults
+push wandb "run half" && seen 'body.*half' 1 && state "${half##*/}" \
+    '$r->{files}{"large.txt"}' | sed '$d' | cmp - "$half/artifacts/large.txt"
+ok "outlived: a connection that drops in the middle of a file"
+printf 'file_stream limit\nfile_stream limit\n' >srv/faults
+seq 1 300 | sed 's/.*/step=& loss=&/' | gtrack log "run limit" 2>err
+gtrack -v push --to wandb "run limit" --request-size 4KiB >out 2>err &&
+    grep -c "as the server's limit asks" err | grep -qx 2 &&
+    id=$(gtrack where "run limit") && lines "${id##*/}" 300
+ok "no request before the server's limit allows one"
+
+for status in 401 403 404 413; do
+    seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run $status" 2>err
+    echo "file_stream $status" >srv/faults
+    push wandb "run $status"
+    test $? = 4 && seen file_stream 1 && grep -q "$status\|key" err &&
+        push wandb "run $status" && id=$(gtrack where "run $status") &&
+        lines "${id##*/}" 9
+    ok "$status is told, at once, and the next push completes"
+done
 gtrack log "run bad" </dev/null 2>err
 echo 'UpsertBucket errors' >srv/faults
 push wandb "run bad"
 test $? = 4 && grep -q "not today" err
 ok "errors with status 200 are errors"
-seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run 404" 2>err
-echo 'file_stream 404' >srv/faults
-push wandb "run 404"
-test $? = 4 && seen file_stream 1
-ok "404 of the stream is final, and told"
-push wandb "run 404" && id=$(gtrack where "run 404") && lines "${id##*/}" 9
-ok "and the next push completes it"
-seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run 403" 2>err
+seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run refused" 2>err
 printf 'config.yaml 403\nconfig.yaml 403\n' >srv/faults
-push wandb "run 403"
-test $? = 4 && id=$(gtrack where "run 403") && lines "${id##*/}" 9
+push wandb "run refused"
+test $? = 4 && id=$(gtrack where "run refused") && lines "${id##*/}" 9
 ok "a refused file is told, and keeps no line back"
-push wandb "run 403" && test "$(state "${id##*/}" \
+push wandb "run refused" && test "$(state "${id##*/}" \
     'exists $r->{files}{"config.yaml"}')" = 1
 ok "and sent by the next push"
 
@@ -251,6 +277,74 @@ ok "mlflow: a lost reply doubles nothing, on any kind of server"
 echo data >"$(gtrack where two)/artifacts/a b.txt"
 push mlflow "$url" two && test "$(state x '(grep { /a b.txt/ } keys %{$r->{files}})[0] =~ m{artifacts/a b.txt$}')" = 1
 ok "mlflow: artifacts by the proxy"
+printf 'log-batch html/500\nlog-batch 429/date\nlog-batch cut\n' >srv/faults
+seq 5601 7700 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
+push mlflow "$url" two && points "7700 0"
+ok "mlflow: outlives pages for people, dates to wait for and cut replies"
+for status in 401 403 404 409 413; do
+    gtrack run log two loss=1 -s "$((8000 + status))"
+    echo "log-batch $status" >srv/faults
+    push mlflow "$url" two
+    test $? = 4 && seen log-batch 1 && push mlflow "$url" two
+    ok "mlflow: $status is told, and the next push completes"
+done
+points "7705 0"
+ok "mlflow: nothing is doubled by that"
+echo step=1 loss=1 | gtrack log lost 2>err
+printf 'runs/create lose\nlog-batch lose\nlog-batch pass\nlog-batch lose\n' >srv/faults
+push mlflow "$url" lost && seen runs/create 1 &&
+    test "$(state x 'scalar grep { ($_->{tags}{"mlflow.runName"} // "") eq "lost" }
+        values %$s')" = 1
+ok "mlflow: a run that was made unheard of is found again"
+MLFLOW_WORKSPACE=mine push mlflow "$url" two --new-run &&
+    test "$(state x '(grep { $_->{workspace} } values %$s)[0]{workspace}')" = mine
+ok "mlflow: the workspace is named"
+
+# ---- TLS ----
+if command -v openssl >/dev/null && python3 -c 'import ssl' 2>/dev/null; then
+    cert() {    # cert NAME: a key and a certificate that it signed itself
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+            -nodes -days 2 -subj "/CN=$1" \
+            -addext "subjectAltName=IP:127.0.0.1" \
+            -keyout "$1.key" -out "$1.crt" 2>/dev/null &&
+            cat "$1.key" "$1.crt" >"$1.pem"
+    }
+    cert server && cert client
+    python3 "$top/t/tls-front.py" "${url##*:}" server.pem client.crt >tls &
+    front=$!
+    trap 'kill "$server" $front; rm -rf "$dir"' EXIT
+    perl -e 'for (1 .. 500) { exit 0 if -s "tls";
+        select undef, undef, undef, .02 } exit 1'
+    tls=https://127.0.0.1:$(cat tls)
+    echo step=1 loss=1 | gtrack log tls 2>err
+    push mlflow "$tls" tls --tries 1
+    test $? = 4 && test ! -s srv/log && grep -qi certificate err
+    ok "a server whose certificate nobody vouches for gets nothing"
+    export MLFLOW_TRACKING_CLIENT_CERT_PATH="$dir/client.pem"
+    MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/server.crt" push mlflow "$tls" tls
+    ok "it is trusted by name, and told who we are"
+    MLFLOW_TRACKING_INSECURE_TLS=true push mlflow "$tls" tls --new-run
+    ok "or trusted blindly, where that is asked for"
+    MLFLOW_TRACKING_INSECURE_TLS=true \
+        MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/server.crt" \
+        push mlflow "$tls" tls
+    test $? = 2 && test ! -s srv/log
+    ok "but not both"
+    MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/none" push mlflow "$tls" tls
+    test $? = 2 && grep -q "SERVER_CERT_PATH.*is not there" err
+    ok "a certificate that is not there is told by its variable"
+    unset MLFLOW_TRACKING_CLIENT_CERT_PATH
+    MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/server.crt" \
+        push mlflow "$tls" tls --tries 1
+    test $? = 4
+    ok "a server that wants to know who we are is told nothing more"
+else
+    for i in 1 2 3 4 5 6; do
+        n=$((n + 1))
+        echo "ok $n - TLS $i # SKIP no openssl, or no python3"
+    done
+fi
+
 gtrack push --to mlflow http://127.0.0.1:1 two --tries 1 >out 2>err
 test $? = 4
 ok "mlflow: no server is status 4"

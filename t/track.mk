@@ -10,4 +10,4 @@ dist_check_SCRIPTS += \
 	%D%/t5020-push.t \
 	%D%/t9010-track-peers.t
 peer_scripts += %D%/t9010-track-peers.t
-EXTRA_DIST += %D%/server.pl
+EXTRA_DIST += %D%/server.pl %D%/tls-front.py

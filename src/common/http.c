@@ -13,6 +13,7 @@
 #include "common/libcurl.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/rng.h"
 #include "common/sig.h"
 
@@ -21,7 +22,8 @@ enum { MAX_REPLY = 64 << 20, REDIRECTS = 10 };
 struct http {
     CURL *curl;
     struct http_conf conf;
-    char *agent;
+    char *agent, *ca, *cert;
+    bool ca_is_folder;
     uint64_t waits; /* so far, for the jitter */
 };
 
@@ -59,6 +61,9 @@ struct http *http_open(const struct http_conf *conf, struct err *e)
         h->conf = *conf;
     h->agent = conf && conf->agent ? xstrdup(conf->agent)
                                    : xasprintf("gtrain/%s", PACKAGE_VERSION);
+    h->ca = h->conf.ca ? xstrdup(h->conf.ca) : NULL;
+    h->cert = h->conf.cert ? xstrdup(h->conf.cert) : NULL;
+    h->ca_is_folder = h->ca && path_is_folder(h->ca);
     h->conf.tries = h->conf.tries ? h->conf.tries : 6;
     h->conf.connect = h->conf.connect > 0 ? h->conf.connect : 20;
     h->conf.stall = h->conf.stall > 0 ? h->conf.stall : 60;
@@ -73,6 +78,8 @@ void http_close(struct http *h)
         return;
     curl_easy_cleanup(h->curl);
     free(h->agent);
+    free(h->ca);
+    free(h->cert);
     free(h);
 }
 
@@ -112,6 +119,18 @@ static void content_range(struct job *j, const char *value)
         j->reply->size = size;
 }
 
+/* A number in a header, or -1. */
+static double header_number(const char *value, size_t n)
+{
+    char *text = xstrndup(value, n), *end;
+    double x = strtod(text, &end);
+
+    if (end == text || !isfinite(x) || x < 0)
+        x = -1;
+    free(text);
+    return x;
+}
+
 static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
     struct job *j = arg;
@@ -122,6 +141,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
     (void)one;
     if (n > 5 && memcmp(data, "HTTP/", 5) == 0) { /* a new reply begins */
         j->range_wrong = false;
+        j->reply->rate_left = j->reply->rate_reset = -1;
         keep(&j->reply->type, "", 0);
         keep(&j->etag, "", 0);
         keep(&j->date, "", 0);
@@ -136,6 +156,11 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
 
         content_range(j, text);
         free(text);
+    } else if (name == 19 &&
+               strncasecmp(data, "ratelimit-remaining", 19) == 0) {
+        j->reply->rate_left = header_number(value, n - name - 1);
+    } else if (name == 15 && strncasecmp(data, "ratelimit-reset", 15) == 0) {
+        j->reply->rate_reset = header_number(value, n - name - 1);
     }
     return n;
 }
@@ -316,14 +341,33 @@ static struct curl_slist *make_headers(const struct job *j)
     return list;
 }
 
+static void set_trust(CURL *c, const struct http *h)
+{
+    if (h->ca)
+        curl_easy_setopt(c, h->ca_is_folder ? CURLOPT_CAPATH : CURLOPT_CAINFO,
+                         h->ca);
+    if (h->cert) {
+        curl_easy_setopt(c, CURLOPT_SSLCERT, h->cert);
+        curl_easy_setopt(c, CURLOPT_SSLKEY, h->cert);
+    }
+    if (h->conf.insecure) {
+        curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
 static CURLcode try_once(struct http *h, struct job *j)
 {
-    struct curl_slist *headers = make_headers(j);
-    const int64_t from = j->call->from + j->done;
+    struct curl_slist *headers;
+    int64_t from;
     char range[32];
     CURL *c = h->curl;
     CURLcode code;
 
+    if (!j->call->sink) /* only what is fetched is worth a second half */
+        j->done = 0;
+    from = j->call->from + j->done;
+    headers = make_headers(j);
     j->judged = j->body_counts = j->range_wrong = false;
     j->changed = j->too_long = false;
     j->sent = 0;
@@ -344,7 +388,10 @@ static CURLcode try_once(struct http *h, struct job *j)
                      lround(h->conf.connect * 1000));
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, lround(ceil(h->conf.stall)));
-    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, lround(h->conf.secs * 1000));
+    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS,
+                     lround(j->call->secs < 0   ? 0
+                            : j->call->secs > 0 ? j->call->secs * 1000
+                                                : h->conf.secs * 1000));
     curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c, CURLOPT_HEADERDATA, (void *)j);
@@ -353,6 +400,11 @@ static CURLcode try_once(struct http *h, struct job *j)
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     set_credentials(c, j->call);
+    set_trust(c, h);
+    /* libcurl repeats a request where a kept connection turns out dead, even
+     * if that was because of the request */
+    if (j->call->once)
+        curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
     set_body(j);
     if (from > 0) {
         snprintf(range, sizeof range, "%lld-", (long long)from);
@@ -409,8 +461,8 @@ static bool is_final(CURLcode code)
     static const CURLcode final[] = {
         CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
         CURLE_TOO_MANY_REDIRECTS,   CURLE_PEER_FAILED_VERIFICATION,
-        CURLE_SSL_CACERT_BADFILE,   CURLE_OUT_OF_MEMORY,
-        CURLE_READ_ERROR,
+        CURLE_SSL_CACERT_BADFILE,   CURLE_SSL_CERTPROBLEM,
+        CURLE_OUT_OF_MEMORY,        CURLE_READ_ERROR,
     };
 
     for (size_t i = 0; i < sizeof final / sizeof final[0]; i++)
@@ -495,7 +547,7 @@ static int do_job(struct http *h, struct job *j, struct err *e)
         *e = why;
         if (o == FAILED)
             return -1;
-        if (j->done > had)
+        if (j->call->sink && j->done > had)
             tries = 1; /* it went on, so patience begins anew */
         if (tries >= h->conf.tries)
             return tries == 1 ? -1

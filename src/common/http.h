@@ -37,10 +37,10 @@
  * none.
  *
  * The body of a reply goes to r.body, or, with a sink, there piece by piece.
- * If a try breaks off in the middle the next one asks for the rest only, and
- * where a server does not know ranges what was delivered before is dropped, so
- * a sink sees each byte once.  It returns false to have no more: http_do()
- * then succeeds with r.stopped set.
+ * If a try with a sink breaks off in the middle the next one asks for the rest
+ * only, and where a server does not know ranges what was delivered before is
+ * dropped, so a sink sees each byte once.  It returns false to have no more:
+ * http_do() then succeeds with r.stopped set.
  *
  * 0 is a final status of 2xx.  Anything else is ERR_REMOTE, with the status
  * and the beginning of the body in the text; a signal (sig.h) that stops a
@@ -56,6 +56,10 @@ struct http_conf {      /* zeroed: the defaults */
     double secs;        /* for a whole try: no limit */
     double wait;        /* seconds before the second try: 1, then doubled */
     double wait_most;   /* but never more: 60; a longer Retry-After fails */
+    const char *ca;     /* who is trusted over TLS: a file of certificates, or
+                         * a folder; the system's */
+    const char *cert;   /* who we are: a file with certificate and key */
+    bool insecure;      /* trust anybody */
 };
 
 typedef bool http_sink_fn(void *arg, const void *data, size_t n);
@@ -70,6 +74,8 @@ struct http_call {
     int64_t fd_at;
     size_t len;
     bool once;
+    double secs;                /* for a try, in place of the handle's; less
+                                 * than 0: no limit */
     int64_t from;               /* leave out so many bytes of what is there */
     const char *tag;            /* and only if its tag is still this one */
     http_sink_fn *sink;
@@ -83,12 +89,15 @@ struct http_reply {
     char *tag;                  /* ETag, or else Last-Modified, or NULL */
     char *type;                 /* Content-Type, or NULL */
     int64_t size;               /* of the whole thing, or -1 */
+    double rate_left, rate_reset;       /* RateLimit-Remaining and -Reset, in
+                                         * seconds; -1 without them */
     bool stopped;               /* by the sink */
     bool changed;               /* failed: the tag is another one now */
     int tries;
 };
 
-#define HTTP_REPLY_INIT { 0, BUF_INIT, NULL, NULL, -1, false, false, 0 }
+#define HTTP_REPLY_INIT \
+    { 0, BUF_INIT, NULL, NULL, -1, -1, -1, false, false, 0 }
 
 struct http *http_open(const struct http_conf *, struct err *);
 void http_close(struct http *);         /* NULL is fine */

@@ -396,7 +396,9 @@ static void do_job(struct crew *crew, struct job *job, struct arena *mem)
         watch_clear(&watch);
     }
     settle(run, mem, job->x);
-    job->found = !run->deleted || (crew->flags & LOAD_DELETED);
+    job->found = run->deleted
+                     ? crew->flags & LOAD_DELETED
+                     : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
 }
 
 static void *work(void *arg)

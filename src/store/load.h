@@ -24,7 +24,8 @@
  * A run is named by its id, a unique prefix of it (4 digits or more), its
  * name, @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a
  * filter ("metrics.loss < 3", see store/filter.h).  A name that several runs
- * have names them all; an ambiguous prefix is ERR_USAGE.  A damaged
+ * have names them all; an ambiguous prefix is ERR_USAGE.  A deleted run, where
+ * those are asked for, is named only by what names no other.  A damaged
  * run is loaded as far as it can be and says what is wrong in `damage`; it
  * never hides another.  All strings belong to the arena of struct runs.
  *
@@ -83,6 +84,7 @@ struct runs {
 enum {
     LOAD_DELETED = 1,           /* deleted runs too */
     LOAD_ALL_ATTEMPTS = 2,      /* every point, not only the newest attempt's */
+    LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
     LOAD_NO_METRICS = 4,        /* leave metrics out: no history is read */
 };
 

@@ -142,6 +142,36 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
     return found < 0 ? -1 : 0;
 }
 
+/* A deleted run is named only where no other is. */
+static int match_live(const struct runs *runs, const char *word, bool *chosen,
+                      struct err *e)
+{
+    struct runs live = { .run = xcalloc(runs->n, sizeof *live.run) };
+    size_t *at = xcalloc(runs->n, sizeof *at);
+    bool *found = xcalloc(runs->n, sizeof *found);
+    struct err why = ERR_INIT;
+    int ret;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        if (runs->run[i].deleted)
+            continue;
+        at[live.n] = i;
+        live.run[live.n++] = runs->run[i];
+    }
+    ret = match(&live, word, found, &why);
+    for (size_t i = 0; ret == 0 && i < live.n; i++)
+        if (found[i])
+            chosen[at[i]] = true;
+    if (ret < 0 && why.kind == ERR_MISSING && live.n < runs->n)
+        ret = match(runs, word, chosen, e);
+    else if (ret < 0)
+        *e = why;
+    free(found);
+    free(at);
+    free(live.run);
+    return ret;
+}
+
 static bool is_id(const char *word)
 {
     return strlen(word) == 32 && word[strspn(word, "0123456789abcdef")] == '\0';
@@ -184,7 +214,7 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
         return -1;
     chosen = xcalloc(runs->n, sizeof *chosen);
     for (int i = 0; i < n && ret == 0; i++)
-        ret = match(runs, words[i], chosen, e);
+        ret = match_live(runs, words[i], chosen, e);
     for (size_t i = 0; i < runs->n; i++)
         if (chosen[i])
             runs->run[kept++] = runs->run[i];

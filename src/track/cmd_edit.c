@@ -289,17 +289,6 @@ CMD(rm)
     return ret;
 }
 
-/* Keep those that are deleted. */
-static void keep_deleted(struct runs *runs)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < runs->n; i++)
-        if (runs->run[i].deleted)
-            runs->run[kept++] = runs->run[i];
-    runs->n = kept;
-}
-
 CMD(restore)
 {
     struct runs runs = RUNS_INIT;
@@ -308,10 +297,9 @@ CMD(restore)
 
     if (track_words(argc, 1, -1, "restore RUN|FILTER...", e) < 0)
         return -1;
-    ret = select_words(&runs, argv, argc, LOAD_DELETED, e);
-    keep_deleted(&runs);
-    if (ret == 0 && runs.n == 0)
-        ret = err_set(e, ERR_MISSING, "%s: not deleted", argv[0]);
+    ret = select_words(&runs, argv, argc, LOAD_ONLY_DELETED, e);
+    if (ret < 0 && e->kind == ERR_MISSING)
+        err_wrap(e, "of the deleted runs");
     if (ret == 0)
         ret = edit_each(&runs, mark_deleted, &deleted, e);
     runs_free(&runs);
@@ -341,8 +329,8 @@ CMD(gc)
     (void)argv;
     if (track_words(argc, 0, 0, "gc", e) < 0)
         return -1;
-    ret = runs_load(&runs, track_store(), LOAD_DELETED | LOAD_NO_METRICS, e);
-    keep_deleted(&runs);
+    ret =
+        runs_load(&runs, track_store(), LOAD_ONLY_DELETED | LOAD_NO_METRICS, e);
     for (size_t i = 0; i < runs.n; i++)
         if (deleted_ms(runs.run[i].folder) <= before)
             runs.run[kept++] = runs.run[i];

@@ -55,6 +55,9 @@ const struct opt opts_push[] = {
     { 'j', "jobs", "count", OPT_INT, &jobs, "push so many runs at a time" },
     { 0, "request-size", "size", OPT_SIZE, &conf.request,
       "wandb: send so much at a time; 10MiB" },
+    { 0, "part-size", "size", OPT_SIZE, &conf.part,
+      "wandb: send checkpoints larger than this in parts of it; 100MiB from "
+      "2GiB on" },
     { 0, "tries", "count", OPT_INT, &conf.tries,
       "give a request up after COUNT; 8" },
     { 0, "retry-wait", "time", OPT_SECS, &conf.retry_wait,

@@ -55,6 +55,8 @@ gtrack_SOURCES = \
 	%D%/wandb.c \
 	%D%/wandb.h \
 	%D%/wandb_artifact.c \
+	%D%/wandb_parts.c \
+	%D%/wandb_parts.h \
 	%D%/wandb_run.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)

@@ -19,6 +19,9 @@ void login_clear(struct push_login *l)
     free(l->token);
     free(l->entity);
     free(l->project);
+    free(l->workspace);
+    free(l->ca);
+    free(l->cert);
     *l = (struct push_login){ 0 };
 }
 
@@ -28,6 +31,11 @@ static const char *env(const char *name)
     const char *s = getenv(name);
 
     return s && *s ? s : NULL;
+}
+
+static bool is_true(const char *s)
+{
+    return s && (strcasecmp(s, "true") == 0 || strcmp(s, "1") == 0);
 }
 
 static void set(char **to, const char *s)
@@ -237,6 +245,8 @@ int login_wandb(struct push_login *l, const char *url, struct err *e)
         l->password = netrc_key(l->url);
     if (!l->password)
         set(&l->password, s.key);
+    set(&l->ca, env("SSL_CERT_FILE"));
+    l->insecure = is_true(env("WANDB_INSECURE_DISABLE_SSL"));
     ret = check_url(l->url, e);
     if (ret == 0 && !l->password)
         ret = err_set(e, ERR_REMOTE,
@@ -270,6 +280,33 @@ static int on_credential(void *arg, const char *section, const char *name,
     return 1;
 }
 
+/* A path that the environment names, for TLS; it has to be there. */
+static int take_path(char **to, const char *name, struct err *e)
+{
+    const char *path = env(name);
+
+    set(to, path);
+    if (path && !path_exists(path))
+        return err_set(e, ERR_USAGE, "%s: %s is not there", name, path);
+    return 0;
+}
+
+static int trust_mlflow(struct push_login *l, struct err *e)
+{
+    static const char insecure[] = "MLFLOW_TRACKING_INSECURE_TLS";
+    static const char server[] = "MLFLOW_TRACKING_SERVER_CERT_PATH";
+
+    l->insecure = is_true(env(insecure));
+    if (l->insecure && env(server))
+        return err_set(e, ERR_USAGE,
+                       "%s trusts any server, %s only some: unset one",
+                       insecure, server);
+    return take_path(&l->ca, env(server) ? server : "REQUESTS_CA_BUNDLE", e) ||
+                   take_path(&l->cert, "MLFLOW_TRACKING_CLIENT_CERT_PATH", e)
+               ? -1
+               : 0;
+}
+
 int login_mlflow(struct push_login *l, const char *url, struct err *e)
 {
     *l = (struct push_login){ 0 };
@@ -296,5 +333,6 @@ int login_mlflow(struct push_login *l, const char *url, struct err *e)
         free(path);
     }
     set(&l->project, env("MLFLOW_EXPERIMENT_NAME"));
-    return 0;
+    set(&l->workspace, env("MLFLOW_WORKSPACE"));
+    return trust_mlflow(l, e);
 }

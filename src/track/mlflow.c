@@ -18,13 +18,20 @@ int mlflow_call(struct mlflow *p, const char *method, const char *path,
                 const char *body, json_t **reply, struct err *e)
 {
     char *url = xasprintf("%s/api/2.0/mlflow/%s", p->login.url, path);
+    /* doing these twice would add what they add twice */
+    const bool once =
+        strcmp(path, "runs/create") == 0 || strcmp(path, "runs/log-batch") == 0;
+    const struct push_request q = { method, url, body, once };
     struct http_reply r = HTTP_REPLY_INIT;
-    int ret = push_call(p->http, &p->login, method, url, body, &r, reply, e);
+    int ret = push_call(p->http, &p->login, &q, &r, reply, e);
     const char *message = json_string_value(json_object_get(*reply, "message"));
     const char *code = json_string_value(json_object_get(*reply, "error_code"));
+    const int sys = e->sys;
 
-    if (ret < 0 && e->kind == ERR_REMOTE && message)
+    if (ret < 0 && e->kind == ERR_REMOTE && message) {
         err_set(e, ERR_REMOTE, "%s (%s)", message, path);
+        e->sys = sys;
+    }
     if (ret < 0 && code && strcmp(code, "RESOURCE_DOES_NOT_EXIST") == 0)
         e->kind = ERR_MISSING;
     if (ret < 0 && code && strcmp(code, "RESOURCE_ALREADY_EXISTS") == 0)

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "track/push.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -57,7 +59,8 @@ int cursor_save(const struct run_info *r, const char *destination,
     return ret;
 }
 
-struct http *push_open(const struct push_conf *c, struct err *e)
+struct http *push_open(const struct push_conf *c, const struct push_login *l,
+                       struct err *e)
 {
     const struct http_conf conf = {
         .agent = "gtrack/" PACKAGE_VERSION,
@@ -65,28 +68,39 @@ struct http *push_open(const struct push_conf *c, struct err *e)
         .wait = c->retry_wait,
         .wait_most = 300,
         .secs = 180,
+        .ca = l->ca,
+        .cert = l->cert,
+        .insecure = l->insecure,
     };
 
     return http_open(&conf, e);
 }
 
-int push_call(struct http *h, const struct push_login *l, const char *method,
-              const char *url, const char *body, struct http_reply *r,
+int push_call(struct http *h, const struct push_login *l,
+              const struct push_request *q, struct http_reply *r,
               json_t **reply, struct err *e)
 {
-    const char *const json[] = { "Content-Type: application/json", NULL };
+    char *workspace =
+        l->workspace ? xasprintf("X-MLFLOW-WORKSPACE: %s", l->workspace) : NULL;
+    const char *const json[] = { "Content-Type: application/json", workspace,
+                                 NULL };
     const struct http_call call = {
-        .method = method,
-        .url = url,
+        .method = q->method,
+        .url = q->url,
+        .once = q->once,
         .header = json,
         .user = l->user,
         .password = l->password,
         .bearer = l->user ? NULL : l->token,
-        .body = body,
-        .len = body ? strlen(body) : 0,
+        .body = q->body,
+        .len = q->body ? strlen(q->body) : 0,
     };
     const int ret = http_do(h, &call, r, e);
 
+    free(workspace);
+    if (ret < 0 && q->once && e->kind == ERR_REMOTE &&
+        (r->status / 100 != 4 || r->status == 408))
+        e->sys = EAGAIN;
     if (reply) {
         *reply = json_loadb(r->body.s, r->body.len, 0, NULL);
         if (!json_is_object(*reply)) {
@@ -181,4 +195,13 @@ bool push_pause(double secs)
         left -= slice;
     }
     return !sig_caught();
+}
+
+bool push_again(const struct push_conf *c, int n, const struct err *why)
+{
+    const double secs = fmin(c->retry_wait * ldexp(1, n - 1), 60);
+
+    log_warn("%s; looking what arrived, and trying again in %.1f s", why->text,
+             secs);
+    return push_pause(secs);
 }

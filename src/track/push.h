@@ -28,6 +28,7 @@ struct push_conf {
     double retry_wait;
     int tries;
     uint64_t request; /* bytes of lines a request holds at most */
+    uint64_t part;    /* of a file in an artifact; 0: 100 MiB from 2 GiB on */
 };
 
 /* What was sent, for the last line of words. */
@@ -45,6 +46,9 @@ int push_mlflow(const struct push_conf *, const struct run_info *,
 struct push_login {
     char *url, *user, *password, *token;
     char *entity, *project; /* as the settings say, or NULL */
+    char *workspace;        /* MLflow's, or NULL */
+    char *ca, *cert;        /* of TLS, as http.h has them */
+    bool insecure;
 };
 
 /* From the environment, netrc and settings, as each one's own client. */
@@ -57,12 +61,20 @@ json_t *cursor_load(const struct run_info *, const char *destination);
 int cursor_save(const struct run_info *, const char *destination, json_t *,
                 struct err *);
 
-struct http *push_open(const struct push_conf *, struct err *);
+struct http *push_open(const struct push_conf *, const struct push_login *,
+                       struct err *);
 /* POST a JSON text, or GET where body is NULL; reply is what came, NULL if
- * that is no JSON object. */
-int push_call(struct http *, const struct push_login *, const char *method,
-              const char *url, const char *body, struct http_reply *,
-              json_t **reply, struct err *);
+ * that is no JSON object.  `once` is for what must not be done twice: when it
+ * fails and may have been done, e->sys is EAGAIN. */
+struct push_request {
+    const char *method, *url, *body;
+    bool once;
+};
+int push_call(struct http *, const struct push_login *,
+              const struct push_request *, struct http_reply *, json_t **reply,
+              struct err *);
+/* Wait before try number n+1, n from 1, and say why; false after a signal. */
+bool push_again(const struct push_conf *, int n, const struct err *why);
 
 /* A parameter's text as JSON: numbers, true, false and null are recognised. */
 json_t *push_value(const char *text);

@@ -163,6 +163,21 @@ static int make_run(struct mlflow *p, struct err *e)
     return ret;
 }
 
+/* A run that was made, although no reply came, is found by its tag. */
+static int open_run(struct mlflow *p, struct err *e)
+{
+    for (int n = 1;; n++) {
+        *e = (struct err)ERR_INIT;
+        if (find_run(p, e) < 0)
+            return -1;
+        if (p->id || make_run(p, e) == 0)
+            return 0;
+        if (e->sys != EAGAIN || n == p->conf->tries || p->conf->new_run ||
+            !push_again(p->conf, n, e))
+            return -1;
+    }
+}
+
 static int save_cursor(struct mlflow *p, struct err *e)
 {
     json_object_set_new(p->cursor, "run_id", json_string(p->id));
@@ -353,7 +368,8 @@ static int put_artifact(struct mlflow *p, const char *path, const char *name,
     struct http_call c = { .method = "PUT",
                            .user = p->login.user,
                            .password = p->login.password,
-                           .bearer = p->login.user ? NULL : p->login.token };
+                           .bearer = p->login.user ? NULL : p->login.token,
+                           .secs = -1 };
     struct buf url = BUF_INIT;
     struct stat st;
     char *whole;
@@ -469,6 +485,15 @@ static int update(struct mlflow *p, struct err *e)
     return ret;
 }
 
+static int send_data(struct mlflow *p, struct err *e)
+{
+    return send_pairs(p, "params", p->run->params, p->run->n_params, e) < 0 ||
+                   send_pairs(p, "tags", p->run->tags, p->run->n_tags, e) < 0 ||
+                   send_metrics(p, e) < 0
+               ? -1
+               : 0;
+}
+
 static int send_all(struct mlflow *p, struct err *e)
 {
     int ret;
@@ -477,11 +502,14 @@ static int send_all(struct mlflow *p, struct err *e)
     json_object_set_new(p->cursor, "open", json_true());
     ret = save_cursor(p, e);
     if (ret == 0)
-        ret = send_pairs(p, "params", p->run->params, p->run->n_params, e);
-    if (ret == 0)
-        ret = send_pairs(p, "tags", p->run->tags, p->run->n_tags, e);
-    if (ret == 0)
-        ret = send_metrics(p, e);
+        ret = send_data(p, e);
+    for (int n = 1; ret < 0 && e->sys == EAGAIN && n < p->conf->tries; n++) {
+        if (!push_again(p->conf, n, e))
+            break;
+        *e = (struct err)ERR_INIT;
+        p->unsure = true; /* so what is there is asked for */
+        ret = send_data(p, e);
+    }
     if (ret == 0)
         ret = send_artifacts(p, e);
     if (ret == 0)
@@ -553,9 +581,8 @@ int push_mlflow(const struct push_conf *c, const struct run_info *r,
         ret = 0;
         goto out;
     }
-    p.http = push_open(c, e);
-    if (!p.http || open_experiment(&p, e) < 0 || find_run(&p, e) < 0 ||
-        (!p.id && make_run(&p, e) < 0))
+    p.http = push_open(c, &p.login, e);
+    if (!p.http || open_experiment(&p, e) < 0 || open_run(&p, e) < 0)
         goto out;
     ret = send_all(&p, e);
     if (ret == 0 && c->follow)

@@ -629,13 +629,14 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
                               entity ? entity : "", p.w.project);
     p.cursor = cursor_load(r, p.destination);
     p.w.run = run_name_there(&p);
-    p.w.http = push_open(c, e);
+    p.w.http = push_open(c, &p.w.login, e);
     if (!p.w.http)
         goto out;
     if (c->dry) {
         ret = dry_run(&p, e);
         goto out;
     }
+    p.w.part = c->part;
     ret = wandb_status(&p.w, e);
     if (ret == 0)
         ret = send_all(&p, e);

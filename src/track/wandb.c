@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 
@@ -48,7 +51,9 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
     char *body = json_dumps(request, JSON_COMPACT);
     struct http_reply r = HTTP_REPLY_INIT;
     json_t *reply = NULL;
-    int ret = push_call(w->http, &w->login, "POST", url, body, &r, &reply, e);
+    int ret = push_call(w->http, &w->login,
+                        &(struct push_request){ "POST", url, body, false }, &r,
+                        &reply, e);
 
     *data = NULL;
     if (ret < 0 && r.status == 401)
@@ -224,6 +229,31 @@ static void put_part(struct buf *b, const char *s)
     http_escape(b, s);
 }
 
+/* The server says how many requests it takes until when: so they are spread
+ * over that time, and when none is left we wait until it is over. */
+static void note_limit(struct wandb *w, const struct http_reply *r)
+{
+    enum { PATIENCE = 300 };
+    double secs;
+
+    if (r->rate_left < 0 || r->rate_reset <= 0)
+        return;
+    secs = r->rate_left < 1 ? r->rate_reset : r->rate_reset / r->rate_left;
+    w->quiet_until = clock_mono() + fmin(secs, PATIENCE);
+}
+
+static int heed_limit(const struct wandb *w, struct err *e)
+{
+    const double secs = w->quiet_until - clock_mono();
+
+    if (secs <= 0)
+        return 0;
+    log_debug("waiting %.3g s, as the server's limit asks", secs);
+    return push_pause(secs)
+               ? 0
+               : err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+}
+
 int wandb_stream(struct wandb *w, const char *body, struct err *e)
 {
     struct buf url = BUF_INIT;
@@ -231,12 +261,18 @@ int wandb_stream(struct wandb *w, const char *body, struct err *e)
     json_t *reply = NULL;
     int ret;
 
+    if (heed_limit(w, e) < 0)
+        return -1;
     buf_printf(&url, "%s/files", w->login.url);
     put_part(&url, w->entity);
     put_part(&url, w->project);
     put_part(&url, w->run);
     buf_str(&url, "/file_stream");
-    ret = push_call(w->http, &w->login, "POST", url.s, body, &r, &reply, e);
+    ret = push_call(w->http, &w->login,
+                    &(struct push_request){ "POST", url.s, body, false }, &r,
+                    &reply, e);
+    if (ret == 0)
+        note_limit(w, &r);
     if (ret == 0 && json_is_true(json_object_get(reply, "stopped")))
         w->stopped = true;
     if (ret < 0 && reply && message_of(reply))
@@ -285,15 +321,15 @@ static char *address(const char *url)
     return buf_detach(&b);
 }
 
+/* The whole file where part is NULL. */
 static int put_file(struct wandb *w, const struct wandb_file *f,
-                    const char *url, const char **headers, long *status,
-                    struct err *e)
+                    const struct wandb_part *part, const char *url,
+                    const char **headers, struct http_reply *r, struct err *e)
 {
     char *where = address(url);
-    struct http_call call = { .method = "PUT",
-                              .url = where,
-                              .header = headers };
-    struct http_reply r = HTTP_REPLY_INIT;
+    struct http_call call = {
+        .method = "PUT", .url = where, .header = headers, .secs = -1
+    };
     struct stat st;
     int ret;
 
@@ -306,17 +342,16 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
             free(where);
             return -1;
         }
-        call.len = (size_t)st.st_size;
+        call.fd_at = part ? part->at : 0;
+        call.len = (size_t)(part ? part->len : st.st_size);
     } else {
         call.body = f->text;
         call.len = strlen(f->text);
     }
-    ret = http_do(w->http, &call, &r, e);
-    *status = r.status;
+    ret = http_do(w->http, &call, r, e);
     free(where);
     if (call.fd > 0)
         close(call.fd);
-    http_reply_clear(&r);
     return ret;
 }
 
@@ -324,9 +359,35 @@ int wandb_put(struct wandb *w, const struct wandb_file *f, const char *url,
               json_t *headers, struct err *e)
 {
     struct arena mem = ARENA_INIT;
-    long status;
-    const int ret = put_file(w, f, url, headers_of(headers, &mem), &status, e);
+    struct http_reply r = HTTP_REPLY_INIT;
+    const int ret = put_file(w, f, NULL, url, headers_of(headers, &mem), &r, e);
 
+    http_reply_clear(&r);
+    arena_clear(&mem);
+    return ret;
+}
+
+int wandb_put_part(struct wandb *w, const struct wandb_file *f,
+                   const struct wandb_part *part, const char *url,
+                   json_t *headers, char **tag, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct http_reply r = HTTP_REPLY_INIT;
+    const char **all = headers_of(headers, &mem);
+    const char *kept[3] = { "Content-Type:" };
+    int ret;
+
+    /* Of the file's headers only its type belongs to a part. */
+    for (; *all; all++)
+        if (strncasecmp(*all, "Content-Type:", 13) == 0)
+            kept[0] = *all;
+    kept[1] = arena_printf(&mem, "Content-MD5: %s", part->md5);
+    ret = put_file(w, f, part, url, kept, &r, e);
+    if (ret == 0 && !r.tag)
+        ret = err_set(e, ERR_REMOTE, "%s: a part was taken without an ETag",
+                      f->name);
+    *tag = ret == 0 ? xstrdup(r.tag) : NULL;
+    http_reply_clear(&r);
     arena_clear(&mem);
     return ret;
 }
@@ -358,11 +419,11 @@ static int send_batch(struct wandb *w, struct wandb_file *f, size_t n,
     created = json_object_get(data, "createRunFiles");
     headers = headers_of(json_object_get(created, "uploadHeaders"), &mem);
     list = json_object_get(created, "files");
-    for (size_t k = 0; k < json_array_size(list); k++) {
+    for (size_t k = 0; ret == 0 && k < json_array_size(list); k++) {
         const char *name = text_of(json_array_get(list, k), "name");
         const char *url = text_of(json_array_get(list, k), "uploadUrl");
         size_t i = 0;
-        long status = 0;
+        struct http_reply r = HTTP_REPLY_INIT;
 
         while (name && i < n && strcmp(f[i].name, name) != 0)
             i++;
@@ -372,14 +433,14 @@ static int send_batch(struct wandb *w, struct wandb_file *f, size_t n,
             f[i].sent = true; /* the server wants none */
             continue;
         }
-        if (put_file(w, &f[i], url, headers, &status, e) == 0) {
+        if (put_file(w, &f[i], NULL, url, headers, &r, e) == 0) {
             f[i].sent = true;
         } else if (e->kind == ERR_INTERRUPTED) {
             ret = -1;
-            break;
-        } else if (last_try || status != 403) {
+        } else if (last_try || r.status != 403) {
             log_warn("%s was not sent: %s", name, e->text);
         }
+        http_reply_clear(&r);
     }
     json_decref(data);
     arena_clear(&mem);

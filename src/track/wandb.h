@@ -18,6 +18,8 @@ struct wandb {
     char *storage_id;             /* opaque; NULL for a run that is new */
     int64_t history, events, log; /* lines the server has */
     int64_t tail_step;            /* of its last line, INT64_MIN if unknown */
+    uint64_t part;                /* as push_conf has it */
+    double quiet_until;           /* no request before, by the clock */
     bool stopped;                 /* someone pressed Stop */
 };
 
@@ -43,6 +45,15 @@ int wandb_files(struct wandb *, struct wandb_file *, size_t n, struct err *);
 /* Send one file's body to where the server said, with its headers. */
 int wandb_put(struct wandb *, const struct wandb_file *, const char *url,
               json_t *headers, struct err *);
+/* A part of it, whose MD5 sum is given in base64; *tag is what the store calls
+ * it, to be freed. */
+struct wandb_part {
+    int64_t at, len;
+    const char *md5;
+};
+int wandb_put_part(struct wandb *, const struct wandb_file *,
+                   const struct wandb_part *, const char *url, json_t *headers,
+                   char **tag, struct err *);
 /* Files as a new version of an artifact, sorted by name; paths only. */
 int wandb_artifact(struct wandb *, const char *type, const char *name,
                    struct wandb_file *, size_t n, struct err *);

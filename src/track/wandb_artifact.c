@@ -12,34 +12,13 @@
 
 #include "common/mem.h"
 #include "store/md5.h"
+#include "track/wandb_parts.h"
 
 /*
  * An artifact is a list of files with digests, its manifest, under a name that
  * keeps versions.  One whose digest the server has already is not sent again.
- * Files of 2 GiB and more would go in parts, which is not done here.
  */
-enum { PARTS_FROM = 2000000000, DIGEST = 25, ID = 128 };
-
-static void base64(const unsigned char in[16], char out[DIGEST])
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *at = out;
-
-    for (int i = 0; i < 16; i += 3) {
-        const unsigned int left = 16u - (unsigned int)i;
-        const unsigned int bits =
-            (unsigned int)in[i] << 16 |
-            (left > 1 ? (unsigned int)in[i + 1] << 8 : 0) |
-            (left > 2 ? in[i + 2] : 0u);
-
-        *at++ = letters[bits >> 18];
-        *at++ = letters[bits >> 12 & 63];
-        *at++ = left > 1 ? letters[bits >> 6 & 63] : '=';
-        *at++ = left > 2 ? letters[bits & 63] : '=';
-    }
-    *at = '\0';
-}
+enum { DIGEST = WANDB_DIGEST, ID = 128 };
 
 static int digest_of(const char *path, char out[DIGEST], int64_t *size,
                      struct err *e)
@@ -52,11 +31,6 @@ static int digest_of(const char *path, char out[DIGEST], int64_t *size,
 
     if (fd < 0 || fstat(fd, &st) < 0) {
         ret = err_sys(e, "cannot read %s", path);
-    } else if (st.st_size >= PARTS_FROM) {
-        ret = err_set(e, ERR_REMOTE,
-                      "%s: a file of 2 GB or more cannot be "
-                      "pushed as an artifact",
-                      path);
     } else {
         if (st.st_size)
             data =
@@ -65,7 +39,7 @@ static int digest_of(const char *path, char out[DIGEST], int64_t *size,
             ret = err_sys(e, "cannot read %s", path);
         } else {
             md5(data ? data : "", (size_t)st.st_size, sum);
-            base64(sum, out);
+            wandb_base64(sum, out);
             *size = (int64_t)st.st_size;
             if (data)
                 munmap(data, (size_t)st.st_size);
@@ -99,6 +73,7 @@ struct artifact {
     struct wandb_file *file;
     char (*digest)[DIGEST];
     int64_t *size;
+    struct parts *parts;
     size_t n;
     char *id, *base, *manifest; /* ids at the server */
 };
@@ -173,7 +148,7 @@ static int put_manifest(struct artifact *a, const char *text, struct err *e)
 
     if (text) {
         md5(text, strlen(text), sum);
-        base64(sum, digest);
+        wandb_base64(sum, digest);
     }
     ret = wandb_graphql(
         a->w, "CreateArtifactManifest", query,
@@ -208,15 +183,21 @@ static int put_files(struct artifact *a, struct err *e)
     static const char query[] =
         "mutation CreateArtifactFiles($input:CreateArtifactFilesInput!){"
         "createArtifactFiles(input:$input){files{edges{node{storagePath "
-        "uploadUrl uploadHeaders}}}}}";
+        "uploadUrl uploadHeaders uploadMultipartUrls{uploadID uploadUrlParts{"
+        "partNumber uploadUrl}}}}}}}";
     json_t *list = json_array(), *data, *edges;
     int ret;
 
-    for (size_t i = 0; i < a->n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
-                            "artifactManifestID", a->manifest, "name",
-                            a->file[i].name, "md5", a->digest[i]));
+    for (size_t i = 0; i < a->n; i++) {
+        json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
+                                 "artifactManifestID", a->manifest, "name",
+                                 a->file[i].name, "md5", a->digest[i]);
+
+        if (a->parts[i].n)
+            json_object_set_new(file, "uploadPartsInput",
+                                parts_input(&a->parts[i]));
+        json_array_append_new(list, file);
+    }
     ret = wandb_graphql(a->w, "CreateArtifactFiles", query,
                         json_pack("{s:{s:o, s:s}}", "input", "artifactFiles",
                                   list, "storageLayout", "V2"),
@@ -232,7 +213,9 @@ static int put_files(struct artifact *a, struct err *e)
     for (size_t i = 0; ret == 0 && i < a->n; i++) {
         json_t *node = json_object_get(json_array_get(edges, i), "node");
 
-        if (text_of(node, "uploadUrl")) /* else it has those bytes already */
+        if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
+            ret = parts_send(&a->parts[i], a->w, &a->file[i], a->id, node, e);
+        else if (text_of(node, "uploadUrl")) /* or it has those bytes */
             ret = wandb_put(a->w, &a->file[i], text_of(node, "uploadUrl"),
                             json_object_get(node, "uploadHeaders"), e);
     }
@@ -285,10 +268,13 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
 
     a.digest = xcalloc(n, sizeof *a.digest);
     a.size = xcalloc(n, sizeof *a.size);
+    a.parts = xcalloc(n, sizeof *a.parts);
     for (size_t i = 0; ret == 0 && i < n; i++)
         ret = digest_of(f[i].path, a.digest[i], &a.size[i], e);
     if (ret == 0)
         ret = create(&a, &done, e);
+    for (size_t i = 0; ret == 0 && !done && i < n; i++)
+        ret = parts_open(&a.parts[i], f[i].path, w->part, e);
     if (ret == 0 && !done) {
         text = manifest_text(&a);
         if (put_manifest(&a, NULL, e) < 0 || put_files(&a, e) < 0 ||
@@ -298,6 +284,9 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
     if (ret < 0)
         err_wrap(e, "artifact %s", name);
     free(text);
+    for (size_t i = 0; i < n; i++)
+        parts_clear(&a.parts[i]);
+    free(a.parts);
     free(a.digest);
     free(a.size);
     free(a.id);
