@@ -162,9 +162,9 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
     for (size_t i = 0; ret == 0 && i < live.n; i++)
         if (found[i])
             chosen[at[i]] = true;
-    if (ret < 0 && why.kind == ERR_MISSING && live.n < runs->n)
+    if (ret < 0 && live.n < runs->n)
         ret = match(runs, word, chosen, e);
-    else if (ret < 0)
+    if (ret < 0)
         *e = why;
     free(found);
     free(at);
