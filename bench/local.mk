@@ -39,3 +39,12 @@ bench-track: bench/store gtrack
 
 # training on a GPU, beside PyTorch; run by `make bench-gpu` (t/cuda.mk)
 EXTRA_DIST += bench/gpu.sh bench/gpu_torch.py
+
+# the trainer beside PyTorch: same weights, same windows (torch_twin.py)
+EXTRA_PROGRAMS += bench/start
+bench_start_SOURCES = %D%/start.c
+bench_start_LDADD = $(TRAINER_LIBS)
+EXTRA_DIST += %D%/bench-train %D%/torch_twin.py
+bench-train: gtrain gdata bench/start
+	$(AM_V_at)$(srcdir)/bench/bench-train $(BENCH_FLAGS)
+.PHONY: bench-train

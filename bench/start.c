@@ -1,0 +1,86 @@
+/*
+ * start - where a training begins, and what it will read, for another program
+ *
+ * usage: start DIR CONFIG [section.key=value]...
+ *
+ * Writes a checkpoint of the initial weights (model.safetensors, config.ini)
+ * into DIR, which it makes, and the windows of tokens of all steps and of one
+ * validation, train.i32 and val.i32: rows of context + 1 native int32.  So
+ * torch_twin.py trains on the same numbers as gtrain does with these settings.
+ */
+#include "config.h"
+#include "trainer/ckpt_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+
+static int write_windows(const char *folder, const char *name,
+                         struct loader *from, int64_t count, int64_t T,
+                         struct err *e)
+{
+    char *path = path_join(folder, name);
+    int32_t *x = xcalloc((size_t)T, sizeof *x);
+    int32_t *y = xcalloc((size_t)T, sizeof *y);
+    struct save s = SAVE_INIT;
+    int ret = save_open(&s, path, e);
+
+    for (int64_t w = 0; ret == 0 && w < count; w++) {
+        ret = loader_get(from, w, 1, x, y, e);
+        fwrite(x, sizeof *x, 1, s.fp);
+        fwrite(y, sizeof *y, (size_t)T, s.fp);
+    }
+    if (ret == 0)
+        ret = save_commit(&s, e);
+    save_abandon(&s);
+    free(x);
+    free(y);
+    free(path);
+    return ret;
+}
+
+static int write_all(struct job *j, const char *folder, struct err *e)
+{
+    const int64_t T = j->set->model.context, limit = j->set->eval.sequences;
+    const int64_t steps = settings_windows_before(j->set, j->set->is.stop_at);
+    int64_t val = j->val ? loader_windows(j->val) : 0;
+    struct snapshot s;
+    int ret;
+
+    if (limit && (limit < val || j->set->eval.random))
+        val = limit;
+    ret = snapshot_take(&s, j, "", e);
+    if (ret == 0)
+        ret = snapshot_write(&s, folder, e);
+    snapshot_clear(&s);
+    if (ret == 0)
+        ret = write_windows(folder, "train.i32", j->train, steps, T, e);
+    if (ret == 0 && j->val)
+        ret = write_windows(folder, "val.i32", j->val, val, T, e);
+    return ret;
+}
+
+int main(int argc, char **argv)
+{
+    struct settings set = { 0 };
+    struct err e = ERR_INIT;
+    struct job j = { 0 };
+    int ret = -1;
+
+    if (argc < 3) {
+        fprintf(stderr, "usage: start DIR CONFIG [section.key=value]...\n");
+        return 2;
+    }
+    if (settings_load(&set, argv[2], (const char *const *)argv + 3,
+                      (size_t)argc - 3, &e) == 0 &&
+        job_open(&j, &set, JOB_TRAIN, &e) == 0)
+        ret = write_all(&j, argv[1], &e);
+    job_close(&j);
+    settings_clear(&set);
+    if (ret < 0)
+        fprintf(stderr, "start: %s\n", e.text);
+    return ret < 0;
+}

@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+"""torch_twin.py - a training of gtrain's, computed by PyTorch
+
+usage: torch_twin.py DIR [--fp64] [--threads N] [--seed N] [--json FILE]
+
+DIR is what bench/start wrote: settings, initial weights, windows of tokens.
+Prints "step N loss L norm G lr R" for every step and "val N L" for every
+validation, and last how long it took.  The mathematics is written down here
+once more, from the papers and PyTorch's own optimisers, for every setting of
+[model], [optim] and [schedule] but dropout; nothing is taken from gtrain but
+the names of its settings and parameters.
+
+--seed draws weights and windows anew with PyTorch's generator, as nanoGPT
+does: then only the recipe is the same.  --fp64 computes in float64.
+"""
+import argparse
+import configparser
+import json
+import math
+import os
+import sys
+import time
+
+START = time.perf_counter()
+
+import numpy as np                  # noqa: E402  its import is part of the start
+import torch                        # noqa: E402
+import torch.nn.functional as F     # noqa: E402
+from safetensors.torch import load_file     # noqa: E402
+
+
+class Settings:
+    def __init__(self, folder):
+        self.ini = configparser.ConfigParser(
+            inline_comment_prefixes=(";",), interpolation=None)
+        self.ini.read(os.path.join(folder, "config.ini"))
+
+    def __call__(self, key):
+        section, name = key.split(".")
+        value = self.ini[section][name]
+        if value in ("yes", "no"):
+            return value == "yes"
+        for kind in (int, float):
+            try:
+                return kind(value)
+            except ValueError:
+                pass
+        if value.endswith("%"):
+            return float(value[:-1]) / 100
+        return value
+
+    def span(self, key, steps, tokens_per_step):
+        """A length in steps: 715, "375M tokens" or "1%"."""
+        text = str(self.ini[key.split(".")[0]][key.split(".")[1]])
+        if text.endswith("%"):
+            return round(float(text[:-1]) / 100 * steps)
+        if text.endswith("tokens"):
+            number = text[:-6].strip()
+            unit = {"k": 1e3, "M": 1e6, "B": 1e9}.get(number[-1])
+            n = float(number[:-1]) * unit if unit else float(number)
+            return int(n / tokens_per_step)
+        return int(float(text))
+
+
+# ---- the model ----------------------------------------------------------
+
+class Model:
+    def __init__(self, c, params):
+        self.p = params
+        self.heads = c("model.heads")
+        self.kv = c("model.kv_heads") or self.heads
+        self.layers = c("model.layers")
+        self.vocab = c("model.vocab")
+        self.layernorm = c("model.norm") == "layernorm"
+        self.eps = c("model.norm_eps")
+        self.mlp_kind = c("model.mlp")
+        self.rope = c("model.position") == "rope"
+        self.theta = c("model.rope_theta")
+        self.qk_norm = c("model.qk_norm")
+        self.tables = None
+
+    def linear(self, x, name):
+        return F.linear(x, self.p[name + ".weight"],
+                        self.p.get(name + ".bias"))
+
+    def norm(self, x, name):
+        w = self.p[name + ".weight"]
+        if self.layernorm:
+            return F.layer_norm(x, x.shape[-1:], w, self.p.get(name + ".bias"),
+                                self.eps)
+        return F.rms_norm(x, x.shape[-1:], w, self.eps)
+
+    def turn(self, x):
+        """Halves, as Llama's transformers code pairs them."""
+        T, D = x.shape[-2:]
+        if self.tables is None or self.tables[0].shape[0] != T:
+            freq = self.theta ** (-torch.arange(0, D, 2).double() / D)
+            angle = torch.arange(T).double()[:, None] * freq[None]
+            self.tables = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        cos, sin = self.tables
+        a, b = x[..., :D // 2], x[..., D // 2:]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def attention(self, x, name):
+        B, T, C = x.shape
+        D = C // self.heads
+        q, k, v = (t.view(B, T, -1, D).transpose(1, 2) for t in
+                   self.linear(x, name + ".qkv").split(
+                       [C, self.kv * D, self.kv * D], -1))
+        if self.qk_norm:
+            q = F.rms_norm(q, (D,), self.p[name + ".q_norm.weight"], self.eps)
+            k = F.rms_norm(k, (D,), self.p[name + ".k_norm.weight"], self.eps)
+        if self.rope:
+            q, k = self.turn(q), self.turn(k)
+        if self.kv != self.heads:
+            k = k.repeat_interleave(self.heads // self.kv, 1)
+            v = v.repeat_interleave(self.heads // self.kv, 1)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.linear(y.transpose(1, 2).reshape(B, T, C), name + ".proj")
+
+    def mlp(self, x, name):
+        h = self.linear(x, name + ".fc")
+        if self.mlp_kind in ("swiglu", "geglu"):
+            gate, value = h.chunk(2, -1)
+            act = F.silu if self.mlp_kind == "swiglu" else F.gelu
+            h = act(gate) * value
+        elif self.mlp_kind == "gelu":
+            h = F.gelu(h)
+        elif self.mlp_kind == "gelu_tanh":
+            h = F.gelu(h, approximate="tanh")
+        else:
+            h = F.relu(h)
+            h = h * h if self.mlp_kind == "relu2" else h
+        return self.linear(h, name + ".proj")
+
+    def loss(self, x, y, reduction="mean"):
+        p = self.p
+        h = F.embedding(x, p["wte.weight"])
+        if "wpe.weight" in p:
+            h = h + p["wpe.weight"][:x.shape[1]]
+        for i in range(self.layers):
+            h = h + self.attention(self.norm(h, f"h.{i}.ln_1"), f"h.{i}.attn")
+            h = h + self.mlp(self.norm(h, f"h.{i}.ln_2"), f"h.{i}.mlp")
+        if "ln_f.weight" in p:
+            h = self.norm(h, "ln_f")
+        head = p.get("lm_head.weight", p["wte.weight"])
+        logits = F.linear(h, head[:self.vocab])
+        return F.cross_entropy(logits.reshape(-1, self.vocab), y.reshape(-1),
+                               reduction=reduction)
+
+
+def draw_again(c, params):
+    """Initial weights as nanoGPT draws them."""
+    std = c("model.init_std")
+    deep = std / math.sqrt(2 * c("model.layers")) \
+        if c("model.init_residual") else std
+    for name, p in params.items():
+        if p.dim() == 2:
+            torch.nn.init.normal_(p, std=deep if name.endswith(
+                "proj.weight") else std)
+
+
+# ---- the learning rate --------------------------------------------------
+
+class Schedule:
+    def __init__(self, c, steps, tokens_per_step):
+        self.kind = c("schedule.kind")
+        self.peak, self.low = c("optim.lr"), c("schedule.min_lr")
+        self.start = c("schedule.warmup_lr")
+        self.steps = steps
+        self.warmup = c.span("schedule.warmup", steps, tokens_per_step)
+        self.fall = min(c.span("schedule.decay", steps, tokens_per_step),
+                        steps - self.warmup)
+        self.shape = c("schedule.decay_shape")
+        self.power = c("schedule.power")
+        at = c.ini["schedule"]["at"]
+        self.at = [float(x.strip().rstrip("%")) /
+                   (100 if "%" in x else 1) for x in at.split(",")]
+        self.factor = c("schedule.factor")
+        self.cycle = c("schedule.cycle") or max(
+            1, (steps - self.warmup) // 4)
+        self.growth = c("schedule.cycle_growth")
+
+    def rate(self, step):
+        peak, low = self.peak, self.low
+        if step < self.warmup:
+            return self.start + (peak - self.start) * (step + 1) / self.warmup
+        if self.kind == "constant":
+            return max(low, peak)
+        if self.kind == "invsqrt":
+            return max(low, peak * math.sqrt(
+                max(self.warmup, 1) / (step + 1)))
+        if self.kind == "step":
+            drops = sum(step >= x * self.steps for x in self.at)
+            return max(low, peak * self.factor ** drops)
+        if step >= self.steps:
+            return low
+        r = (step - self.warmup) / (self.steps - self.warmup)
+        if self.kind == "cosine":
+            x = 0.5 * (1 + math.cos(math.pi * r))
+        elif self.kind == "linear":
+            x = 1 - r
+        elif self.kind == "polynomial":
+            x = (1 - r) ** self.power
+        elif self.kind == "restarts":
+            at, length = step - self.warmup, self.cycle
+            while at >= length:
+                at -= length
+                length *= self.growth
+            x = 0.5 * (1 + math.cos(math.pi * at / length))
+        elif self.kind == "wsd":
+            d = (step - (self.steps - self.fall)) / max(self.fall, 1)
+            x = 1 if d < 0 else {
+                "linear": lambda: 1 - d,
+                "cosine": lambda: 0.5 * (1 + math.cos(math.pi * d)),
+                "sqrt": lambda: 1 - math.sqrt(d)}[self.shape]()
+        return low + (peak - low) * x
+
+
+# ---- optimisers ---------------------------------------------------------
+
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023, algorithm 2."""
+
+    def __init__(self, groups, lr, betas):
+        super().__init__(groups, dict(lr=lr, betas=betas, weight_decay=0))
+
+    @torch.no_grad()
+    def step(self):
+        for g in self.param_groups:
+            b1, b2 = g["betas"]
+            for p in g["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                update = (b1 * m + (1 - b1) * p.grad).sign()
+                p.mul_(1 - g["lr"] * g["weight_decay"])
+                p.sub_(g["lr"] * update)
+                m.mul_(b2).add_(p.grad, alpha=1 - b2)
+
+
+def optimisers(c, params, fp64):
+    """[(optimiser, which factor its rate has)]"""
+    decay, name = c("optim.decay"), c("optim.name")
+    betas = c("optim.beta1"), c("optim.beta2")
+    groups = {}
+    muon = []
+    for key, p in params.items():
+        factor = 1.0
+        if key in ("wte.weight", "wpe.weight"):
+            factor = c("optim.lr_embed")
+        elif key == "lm_head.weight":
+            factor = c("optim.lr_head")
+        elif p.dim() == 1:
+            factor = c("optim.lr_vector")
+        elif name == "muon":
+            muon.append(p)
+            continue
+        groups.setdefault((p.dim() > 1, factor), []).append(p)
+    groups = [dict(params=ps, weight_decay=decay if two else 0.0,
+                   factor=factor) for (two, factor), ps in groups.items()]
+    if name == "sgd":
+        return [torch.optim.SGD(groups, lr=1, momentum=c("optim.momentum"),
+                                nesterov=c("optim.nesterov"))]
+    if name == "lion":
+        return [Lion(groups, 1, betas)]
+    if name == "adam":
+        return [torch.optim.Adam(groups, lr=1, betas=betas,
+                                 eps=c("optim.eps"), fused=not fp64)]
+    out = [torch.optim.AdamW(groups, lr=1, betas=betas, eps=c("optim.eps"),
+                             fused=not fp64)]
+    if muon:
+        lr = c("optim.lr")
+        out.append(torch.optim.Muon(
+            [dict(params=muon, factor=c("optim.muon_lr") / lr if lr else 0)],
+            lr=1, weight_decay=decay, momentum=c("optim.momentum"),
+            nesterov=c("optim.nesterov")))
+    return out
+
+
+# ---- training -----------------------------------------------------------
+
+class Windows:
+    """Rows of tokens from a file, or drawn as nanoGPT's get_batch does."""
+
+    def __init__(self, path, T, generator):
+        self.rows = torch.from_numpy(
+            np.fromfile(path, np.int32).reshape(-1, T + 1).astype(np.int64))
+        self.generator = generator
+        self.text = None
+
+    def get(self, first, n):
+        rows = self.rows[first:first + n]
+        if self.text is not None:
+            at = torch.randint(len(self.text) - rows.shape[1] + 1, (n,),
+                               generator=self.generator)
+            rows = torch.stack([self.text[i:i + rows.shape[1]] for i in at])
+        return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
+
+
+def read_tokens(pattern):
+    import glob
+    parts = []
+    for path in sorted(glob.glob(pattern)):
+        head = np.fromfile(path, np.int32, 3)
+        assert head[0] == 20240520, path + " is no llm.c file"
+        parts.append(np.fromfile(path, np.uint16, offset=1024))
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("folder")
+    ap.add_argument("--fp64", action="store_true")
+    ap.add_argument("--threads", type=int, default=os.cpu_count())
+    ap.add_argument("--seed", type=int)
+    ap.add_argument("--text", action="store_true",
+                    help="validate on all of data.val at the end, too")
+    ap.add_argument("--json", help="write the curve to this file")
+    a = ap.parse_args()
+
+    c = Settings(a.folder)
+    torch.set_num_threads(a.threads)
+    params = load_file(os.path.join(a.folder, "model.safetensors"))
+    generator = None
+    if a.seed is not None:
+        torch.manual_seed(a.seed)
+        generator = torch.Generator().manual_seed(a.seed)
+        draw_again(c, params)
+    if a.fp64:
+        torch.set_default_dtype(torch.float64)
+        params = {k: p.double() for k, p in params.items()}
+    for p in params.values():
+        p.requires_grad_(True)
+    model = Model(c, params)
+
+    T, micro = c("model.context"), c("train.micro_batch")
+    batch = c("train.batch") or c("train.tokens_per_step") // T or micro
+    train = Windows(os.path.join(a.folder, "train.i32"), T, generator)
+    val = None
+    if os.path.exists(os.path.join(a.folder, "val.i32")):
+        val = Windows(os.path.join(a.folder, "val.i32"), T, generator)
+    if a.seed is not None:
+        train.text = read_tokens(c("data.train"))
+        val.text = read_tokens(c("data.val"))
+    steps = c("schedule.steps")
+    stop = c("train.stop_at") or steps
+    schedule = Schedule(c, steps, batch * T)
+    movers = optimisers(c, params, a.fp64)
+    clip, every = c("optim.clip"), c("eval.every")
+    everything = list(params.values())
+    curve, vals, seconds = [], [], []
+
+    @torch.no_grad()
+    def validate(step):
+        total, n = 0.0, len(val.rows)
+        for i in range(0, n, micro):
+            x, y = val.get(i, min(micro, n - i))
+            total += model.loss(x, y, "sum").item()
+        vals.append((step, total / (n * T)))
+        print(f"val {step} {vals[-1][1]:.6f}", flush=True)
+
+    for step in range(stop):
+        before = time.perf_counter()
+        lr = schedule.rate(step)
+        loss = 0.0
+        for i in range(0, batch, micro):
+            x, y = train.get(step * batch + i, micro)
+            part = model.loss(x, y) * (micro / batch)
+            part.backward()
+            loss += part.item()
+        if clip > 0:
+            norm = torch.nn.utils.clip_grad_norm_(everything, clip).item()
+        else:
+            norm = torch.nn.utils.get_total_norm(
+                [p.grad for p in everything]).item()
+        for mover in movers:
+            for group in mover.param_groups:
+                group["lr"] = lr * group["factor"]
+            mover.step()
+            mover.zero_grad(set_to_none=True)
+        seconds.append(time.perf_counter() - before)
+        curve.append((step + 1, loss, norm, lr))
+        print(f"step {step + 1} loss {loss:.9g} norm {norm:.9g} lr {lr:.9g}")
+        if val and every and ((step + 1) % every == 0 or step + 1 == stop):
+            validate(step + 1)
+    out = dict(curve=curve, val=vals, torch=torch.__version__,
+               seconds=time.perf_counter() - START,
+               step_ms=1e3 * float(np.median(seconds)))
+    if a.text:
+        text = read_tokens(c("data.val"))
+        n = (len(text) - 1) // T
+        val.text = None
+        val.rows = torch.stack([text[i * T:i * T + T + 1] for i in range(n)])
+        validate(-1)
+        out["text"] = vals.pop()[1]
+    print(f"{out['seconds']:.1f} s, {out['step_ms']:.2f} ms a step",
+          file=sys.stderr)
+    if a.json:
+        with open(a.json, "w") as f:
+            json.dump(out, f)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
