@@ -129,6 +129,36 @@ cut -c1-6 want >a
 cmp -s a b
 result $? "not even dropout" "$(diff a b)"
 
+# TensorBoard is told while it trains, and what a resumed run takes back
+train --root live --name live --set run.tensorboard=tb --set train.stop_at=6
+train --root live --name live --set run.tensorboard=tb \
+    --resume live/*/*/artifacts/checkpoints/step-00000004
+result $? "a run tells TensorBoard, and goes on" "$(cat out)"
+test "$(ls tb/live/events.out.tfevents.* | wc -l)" -eq 2 &&
+    gtrack import --root told -f tensorboard tb >out 2>&1 &&
+    curve told >got
+cut -d' ' -f1 got >a && cut -d' ' -f1 want | cmp -s - a &&
+    join got want | awk '{ d = $2 - $3; if (d < 0) d = -d
+        if (d > 1e-6) bad = 1 } END { exit bad }'
+result $? "with every step once, as the store has it" "$(cat out; join got want)"
+
+# id 7 is no target: the mean is over the others, of all micro-batches
+for b in 1 2 4; do
+    train --root mask$b --set data.ignore=7 --set train.micro_batch=$b \
+        --set model.dropout=0 --set eval.every=1
+    cat mask$b/*/*/metrics/train/grad_norm mask$b/*/*/metrics/val/loss |
+        cut -d' ' -f2 | cut -c1-6 >m$b
+done
+cmp -s m1 m2 && cmp -s m1 m4 && test "$(wc -l <m1)" -eq 24
+result $? "targets left out weigh the same in any micro-batch" "$(paste m1 m2 m4)"
+train --root same --set data.ignore=7 --set data.val=train.bin \
+    --set data.order=sequential --set optim.lr=0 --set train.stop_at=1 \
+    --set eval.sequences=4 --set model.dropout=0
+cat same/*/*/metrics/train/loss same/*/*/metrics/val/loss | cut -d' ' -f2 |
+    cut -c1-8 | uniq >got
+test "$(wc -l <got)" -eq 1
+result $? "and their loss is that of a validation" "$(cat got out)"
+
 # half the bits, nearly the same losses; moments and weights stay whole
 for type in bf16 fp16; do
     train --root $type --set train.precision=$type
@@ -190,6 +220,9 @@ bad 2 "and a bad word" 'must be one of' --set schedule.kind=sine
 bad 2 "and heads that do not fit" 'model.width' --set model.heads=3
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
 bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
+touch flat
+bad 1 "a folder for TensorBoard that cannot be is named" 'flat/' \
+    --set run.tensorboard=flat/tb
 printf '[optim]\nlr = 1\n lrr = 2\n' >bad.ini
 gtrain --config bad.ini >out 2>&1
 test $? -eq 2 && grep -q '^gtrain: bad.ini:3: ' out

@@ -20,6 +20,7 @@
 #include "store/load.h"
 #include "store/meta.h"
 #include "store/store.h"
+#include "store/tfevents.h"
 #include "store/writer.h"
 
 struct run {
@@ -181,6 +182,21 @@ out:
     return ret;
 }
 
+/* The event file of this attempt, if one is wanted; the writer closes it. */
+static int open_events(struct run *r, const struct run_conf *c,
+                       struct tfevents **out, struct err *e)
+{
+    char *folder;
+
+    *out = NULL;
+    if (!c->tensorboard)
+        return 0;
+    folder = path_join(c->tensorboard, r->meta.name);
+    *out = tfevents_create(folder, r->attempt.start_ms, e);
+    free(folder);
+    return *out ? 0 : -1;
+}
+
 static void free_run(struct run *r)
 {
     pthread_mutex_destroy(&r->lock);
@@ -207,7 +223,8 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
         r->attempt.command = arena_strdup(&r->mem, c->command);
     r->beat_ms = r->attempt.beat_ms;
     if (attempt_save(r->folder, &r->attempt, e) < 0 ||
-        meta_save(&r->meta, r->folder, e) < 0)
+        meta_save(&r->meta, r->folder, e) < 0 ||
+        open_events(r, c, &conf.events, e) < 0)
         goto fail;
     conf.run = r->folder;
     conf.name = r->meta.name;

@@ -49,6 +49,8 @@ struct run_conf {
     const char *parent;         /* id of the run this one belongs to, or NULL */
     const char *resume;         /* id of a run to go on with, or NULL */
     const char *command;        /* the command line, recorded as it is */
+    const char *tensorboard;    /* tell TensorBoard, too: event files in the
+                                 * folder of the run's name in this; or NULL */
     double flush_secs;          /* 0: one second */
     int64_t memory;             /* bytes that may wait for the store; 0: a
                                  * 32nd of the machine's, 512 MiB at most */

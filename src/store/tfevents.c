@@ -14,8 +14,10 @@
 
 /*
  * A record: the length, 8 bytes, and its masked CRC, 4; the data and theirs.
- * Event: 1 wall_time double, 2 step, 3 file_version, 5 Summary.  Summary: 1
- * Value.  Value: 1 tag, 2 simple_value float, 8 tensor, 9 SummaryMetadata.
+ * Event: 1 wall_time double, 2 step, 3 file_version, 5 Summary, 7 SessionLog.
+ * Summary: 1 Value.  Value: 1 tag, 2 simple_value float, 8 tensor, 9
+ * SummaryMetadata.  SessionLog: 1 status, of which START makes TensorBoard
+ * forget this run's events from that step on.
  * (tensorflow/core/util/event.proto, framework/summary.proto)
  */
 enum {
@@ -24,7 +26,8 @@ enum {
     RECORD_MAX = 256 << 20,
     DT_FLOAT = 1,
     DT_DOUBLE = 2,
-    DT_STRING = 7
+    DT_STRING = 7,
+    SESSION_START = 1
 };
 
 struct tfevents {
@@ -92,8 +95,9 @@ struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
         return NULL;
     gethostname(host, sizeof host - 1);
     t = xcalloc(1, sizeof *t);
-    t->path = xasprintf("%s/events.out.tfevents.%lld.%s.gtrack", folder,
-                        (long long)(start_ms / 1000), host);
+    t->path = xasprintf("%s/events.out.tfevents.%lld.%03d.%s.gtrack", folder,
+                        (long long)(start_ms / 1000), (int)(start_ms % 1000),
+                        host);
     t->fp = fopen(t->path, "we");
     if (!t->fp) {
         err_sys(e, "cannot create %s", t->path);
@@ -117,6 +121,19 @@ void tfevents_scalar(struct tfevents *t, const char *tag, int64_t step,
     proto_put_float(&value, 2, (float)x);
     put_event(t, step, wall_ms, &value);
     buf_clear(&value);
+}
+
+void tfevents_rewind(struct tfevents *t, int64_t step, int64_t wall_ms)
+{
+    struct buf event = BUF_INIT, session = BUF_INIT;
+
+    proto_put_int(&session, 1, SESSION_START);
+    proto_put_double(&event, 1, (double)wall_ms / 1000);
+    proto_put_int(&event, 2, (uint64_t)step + 1);
+    proto_put_bytes(&event, 7, session.s, session.len);
+    put_record(t, &event);
+    buf_clear(&event);
+    buf_clear(&session);
 }
 
 void tfevents_text(struct tfevents *t, const char *tag, int64_t step,

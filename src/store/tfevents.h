@@ -24,6 +24,8 @@ struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
                                  struct err *);
 void tfevents_scalar(struct tfevents *, const char *tag, int64_t step,
                      int64_t wall_ms, double value);
+/* What was told of later steps is void: a run that goes on after this one. */
+void tfevents_rewind(struct tfevents *, int64_t step, int64_t wall_ms);
 /* Markdown, for the Text tab. */
 void tfevents_text(struct tfevents *, const char *tag, int64_t step,
                    int64_t wall_ms, const char *text);

@@ -345,6 +345,29 @@ static bool keep_point(struct writer *w, const struct item *item)
     return true;
 }
 
+static void tell_events(struct writer *w, const struct item *item)
+{
+    struct tfevents *t = w->conf.events;
+    const struct point *p = &item->point;
+
+    if (t && item->key == QUEUE_REWIND)
+        tfevents_rewind(t, p->step, p->ms);
+    else if (t)
+        tfevents_scalar(t, queue_key(&w->queue, item->key), p->step, p->ms,
+                        p->value);
+}
+
+static void flush_events(struct writer *w)
+{
+    struct err e = ERR_INIT;
+
+    if (!w->conf.events || tfevents_flush(w->conf.events, &e) == 0)
+        return;
+    log_warn("%s: %s; TensorBoard is told no more", w->name, e.text);
+    tfevents_close(w->conf.events, &e);
+    w->conf.events = NULL;
+}
+
 /* Hand the items out to their series; returns the blocks that must wait. */
 static struct block *hand_out(struct writer *w, struct block *first)
 {
@@ -355,8 +378,10 @@ static struct block *hand_out(struct writer *w, struct block *first)
             const struct item *item = &first->item[i];
 
             if (item->key == QUEUE_REWIND ? rewind_now(w, &item->point)
-                                          : keep_point(w, item))
+                                          : keep_point(w, item)) {
+                tell_events(w, item);
                 continue;
+            }
             first->n -= i;
             memmove(first->item, item, (size_t)first->n * sizeof *item);
             return first;
@@ -394,6 +419,7 @@ static void write_new(struct writer *w)
         write_all(w);
     } while (rest && !w->troubled);
     write_texts(w); /* names of new keys */
+    flush_events(w);
     pthread_mutex_lock(&w->queue.lock);
     queue_put_back(&w->queue, rest);
     pthread_mutex_unlock(&w->queue.lock);
@@ -572,6 +598,9 @@ static int64_t count_left(const struct writer *w)
 
 static void free_all(struct writer *w)
 {
+    struct err ignored = ERR_INIT; /* its last flush has told */
+
+    tfevents_close(w->conf.events, &ignored);
     queue_clear(&w->queue);
     texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {

@@ -5,6 +5,7 @@
 
 #include "common/err.h"
 #include "store/run.h"
+#include "store/tfevents.h"
 
 /*
  * writer - the thread that brings a run's points, parameters and tags to disk
@@ -19,9 +20,11 @@
  * thinned out, as queue.h says, which is warned of once too; how many were
  * given up is the run's tag "gtrack.points_dropped", and is an error at the
  * end.
+ *
+ * Points are told to an event file of TensorBoard's, too, if one is given; the
+ * writer closes it.  Of what cannot be written there nothing is kept.
  */
 #define WRITER_DROPPED "gtrack.points_dropped"
-
 
 struct writer;
 
@@ -31,6 +34,7 @@ struct writer_conf {
     double flush_secs;
     int attempt;
     int64_t memory; /* bytes that may wait; 0: see run.h */
+    struct tfevents *events; /* or NULL */
     /* Called from the thread with each flush: the heartbeat. */
     void (*beat)(void *arg);
     void *arg;

@@ -156,6 +156,11 @@ static void store_tags(struct report *r, const char *tags)
     }
 }
 
+static bool on_gpu(const struct job *j)
+{
+    return strcmp(j->dev.type->name, "cuda") == 0;
+}
+
 int report_open(struct report *r, struct job *j, const char *command,
                 const char *resume_id, struct err *e)
 {
@@ -167,6 +172,9 @@ int report_open(struct report *r, struct job *j, const char *command,
         .parent = *s->run.parent ? s->run.parent : NULL,
         .resume = resume_id,
         .command = command,
+        .tensorboard = *s->run.tensorboard ? s->run.tensorboard : NULL,
+        .cpus = on_gpu(j) ? 0 : j->dev.threads * j->coll.size,
+        .gpus = on_gpu(j) ? j->coll.size : 0,
     };
 
     *r = (struct report){ .last_val = (double)NAN };

@@ -44,6 +44,8 @@ const struct setting settings_table[] = {
          "id of the run this one belongs to"),
     TEXT("run.tags", run.tags, "",
          "more tags: name=value, name=value"),
+    TEXT("run.tensorboard", run.tensorboard, "",
+         "folder in which TensorBoard finds the run, too; empty: none"),
     INT("run.log_every", run.log_every, "1", 1, 1e9,
          "store the metrics of every Nth step"),
     SECS("run.system_every", run.system_every, "2s", 0, 86400,
@@ -125,6 +127,8 @@ const struct setting settings_table[] = {
          "order of the windows"),
     INT("data.stride", data.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
+    INT("data.ignore", data.ignore, "-1", -1, 16777216,
+         "id that is read but never to be predicted, as padding; -1: none"),
 
     INT("train.micro_batch", train.micro_batch, "8", 1, 1048576,
          "sequences computed at once"),

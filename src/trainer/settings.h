@@ -49,7 +49,7 @@ struct model_settings {
 struct data_settings {
     const char *train, *val, *tokenizer;
     int order;
-    int64_t stride;
+    int64_t stride, ignore;
 };
 
 enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
@@ -135,6 +135,7 @@ struct checkpoint_settings {
 
 struct run_settings {
     const char *root, *experiment, *name, *note, *parent, *tags;
+    const char *tensorboard;
     int64_t log_every;
     double system_every;
 };
