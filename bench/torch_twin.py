@@ -78,6 +78,7 @@ class Model:
         self.theta = c("model.rope_theta")
         self.qk_norm = c("model.qk_norm")
         self.tables = None
+        self.ignore = c("data.ignore")
 
     def linear(self, x, name):
         return F.linear(x, self.p[name + ".weight"],
@@ -146,7 +147,10 @@ class Model:
         head = p.get("lm_head.weight", p["wte.weight"])
         logits = F.linear(h, head[:self.vocab])
         return F.cross_entropy(logits.reshape(-1, self.vocab), y.reshape(-1),
-                               reduction=reduction)
+                               reduction=reduction, ignore_index=self.ignore)
+
+    def count(self, y):
+        return int((y != self.ignore).sum())
 
 
 def draw_again(c, params):
@@ -351,20 +355,22 @@ def main():
 
     @torch.no_grad()
     def validate(step):
-        total, n = 0.0, len(val.rows)
+        total, count, n = 0.0, 0, len(val.rows)
         for i in range(0, n, micro):
             x, y = val.get(i, min(micro, n - i))
             total += model.loss(x, y, "sum").item()
-        vals.append((step, total / (n * T)))
+            count += model.count(y)
+        vals.append((step, total / count))
         print(f"val {step} {vals[-1][1]:.6f}", flush=True)
 
     for step in range(stop):
         before = time.perf_counter()
         lr = schedule.rate(step)
-        loss = 0.0
-        for i in range(0, batch, micro):
-            x, y = train.get(step * batch + i, micro)
-            part = model.loss(x, y) * (micro / batch)
+        loss, parts = 0.0, [train.get(step * batch + i, micro)
+                            for i in range(0, batch, micro)]
+        targets = sum(model.count(y) for _, y in parts)
+        for x, y in parts:
+            part = model.loss(x, y, "sum") / targets
             part.backward()
             loss += part.item()
         if clip > 0:

@@ -24,7 +24,7 @@ static int put_windows(struct job *j, int64_t w, int64_t n, struct err *e)
 {
     const int64_t T = j->gpt.T;
 
-    if (n > 0 && loader_get(j->val, w, n, j->x, j->y, e) < 0)
+    if (n > 0 && job_read(j, j->val, w, n, e) < 0)
         return -1;
     for (int64_t i = 0; i < j->gpt.B; i++) {
         const int64_t from = i < n ? scored_before(j, w + i) : T;

@@ -207,6 +207,19 @@ void job_close(struct job *j)
     *j = (struct job){ 0 };
 }
 
+int job_read(struct job *j, struct loader *from, int64_t first, int64_t n,
+             struct err *e)
+{
+    const int64_t ignore = j->set->data.ignore;
+
+    if (loader_get(from, first, n, j->x, j->y, e) < 0)
+        return -1;
+    for (int64_t i = 0; ignore >= 0 && i < n * j->gpt.T; i++)
+        if (j->y[i] == ignore)
+            j->y[i] = -1;
+    return 0;
+}
+
 double job_seconds(const struct job *j)
 {
     return j->at.seconds + clock_mono() - j->started;

@@ -61,6 +61,8 @@ struct job {
     /* the last step, as it is reported */
     double loss, norm, lr;
     int64_t step_tokens;
+    int64_t targets; /* this rank's, that count */
+    double scale;    /* of the gradient: the mean over all ranks' targets */
     double step_seconds, wait_seconds;
     double agreed;     /* seconds of training by rank 0's clock */
     bool asked_to_stop; /* a signal came to a rank */
@@ -77,6 +79,11 @@ int job_open(struct job *, struct settings *, enum job_for, struct err *);
 /* The data of data.val, as eval. says; job_open() does it for training. */
 int job_open_val(struct job *, struct err *);
 void job_close(struct job *);
+
+/* n windows from the first one on, into x and y; -1 in y where data.ignore says
+ * that there is nothing to predict. */
+int job_read(struct job *, struct loader *, int64_t first, int64_t n,
+             struct err *);
 
 /* Seconds of training, this attempt's and those before. */
 double job_seconds(const struct job *);

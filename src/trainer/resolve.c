@@ -39,6 +39,10 @@ static int shapes(struct settings *c, int64_t tokenizer_vocab, struct err *e)
         return conf_fail(&c->conf, "model.position", e,
                          "rope needs heads of even width, not %lld",
                          (long long)(m->width / m->heads));
+    if (c->data.ignore >= m->vocab)
+        return conf_fail(&c->conf, "data.ignore", e,
+                         "%lld is no id of the vocabulary of %lld",
+                         (long long)c->data.ignore, (long long)m->vocab);
     is->vocab_padded = round_to(m->vocab, m->vocab_multiple);
     is->d_ff = m->d_ff ? m->d_ff : 4 * m->width;
     if (m->dropout_attention < 0)

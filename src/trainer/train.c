@@ -29,8 +29,10 @@ static int put_batch(struct job *j, int64_t i, struct err *e)
 {
     const double before = clock_mono();
 
-    if (loader_get(j->train, window_of(j, i), j->gpt.B, j->x, j->y, e) < 0)
+    if (job_read(j, j->train, window_of(j, i), j->gpt.B, e) < 0)
         return -1;
+    for (int64_t k = 0; k < j->gpt.B * j->gpt.T; k++)
+        j->targets += j->y[k] >= 0;
     j->wait_seconds += clock_mono() - before;
     gpt_put(&j->gpt, j->x, j->y);
     return 0;
@@ -52,6 +54,7 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
     g->step = (uint64_t)j->at.step;
     g->head_scale = (float)(j->at.loss_scale / (double)j->step_tokens);
     j->wait_seconds = 0;
+    j->targets = 0;
     for (int64_t i = 0; i < n; i++) {
         if (put_batch(j, i, e) < 0)
             return -1;
@@ -74,7 +77,7 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
 }
 
 /* What ranks tell each other every step: sums, and readings by rank. */
-enum { SUM_LOSS, SUM_SECONDS, SUM_SIGNALS, SUM_READINGS };
+enum { SUM_LOSS, SUM_TARGETS, SUM_SECONDS, SUM_SIGNALS, SUM_READINGS };
 
 static size_t count_facts(const struct job *j)
 {
@@ -101,7 +104,11 @@ static int sum_facts(struct train *t, double *sum, struct err *e)
     return 0;
 }
 
-/* The gradient of all ranks, its norm, and what else they must agree on. */
+/*
+ * The gradient of all ranks, its norm, and what else they must agree on.
+ * Losses were weighed as if every token were a target; how many there are is
+ * known only now, of all ranks, so the optimiser does the rest of the mean.
+ */
 static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
 {
     struct job *j = t->job;
@@ -116,10 +123,13 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
     if (ret == 0) {
         for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
             sum[SUM_LOSS] += (double)j->losses[i];
+        sum[SUM_TARGETS] = (double)j->targets;
         ret = sum_facts(t, sum, e);
     }
-    j->loss = sum[SUM_LOSS] / (double)j->step_tokens;
-    j->norm = optim_norm(&j->optim, 1 / j->at.loss_scale);
+    j->loss = sum[SUM_LOSS] / fmax(1, sum[SUM_TARGETS]);
+    j->scale = (double)j->step_tokens / fmax(1, sum[SUM_TARGETS]) /
+               j->at.loss_scale;
+    j->norm = optim_norm(&j->optim, j->scale);
     return ret;
 }
 
@@ -149,7 +159,7 @@ static int handle(struct train *t, enum verdict v, const char *what,
     if (*what)
         report_event(t->report, j, v, what);
     if (v == STEP_GOOD) {
-        optim_step(&j->optim, j->lr, 1 / j->at.loss_scale);
+        optim_step(&j->optim, j->lr, j->scale);
         phases_mark(&j->phases, &j->dev, PHASE_UPDATE);
         if (parallel_stepped(&j->parallel, e) < 0)
             return -1;
