@@ -22,6 +22,7 @@
 
 #define CPU_DECLARE(op) extern op##_fn avx512_##op, avx2_##op, plain_##op;
 OPS(CPU_DECLARE)
+OPS_OPTIONAL(CPU_DECLARE)
 #undef CPU_DECLARE
 
 extern const struct ops avx512_ops, avx2_ops, plain_ops;

@@ -1,11 +1,10 @@
 /*
- * linear - on the CPU: three products, a bias, an activation; and a few rows,
- * as in sampling
+ * linear - on the CPU: three products, a bias, an activation
  */
 #include "config.h"
+#include "kernels/few.h"
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
-#include "kernels/vec.h"
 
 #include <assert.h>
 
@@ -47,91 +46,8 @@ static struct gemm forward(struct tensor *y, const struct tensor *x,
     };
 }
 
-/*
- * A few rows of x: then w is read once, and that is all the time it takes.
- * FEW rows of w against n of x, each sum in a register.
- */
-enum { FEW = 4, MAX_FEW = 8 };
-
-VEC_FN void few_dots(enum dtype type, const int n, struct tensor *y,
-                     const float *x, const struct tensor *w,
-                     const struct tensor *b, int64_t row, int64_t m,
-                     int64_t rows)
-{
-    const int64_t C = w->dim[1], M = w->dim[0];
-    vf sum[4][FEW];
-
-#pragma GCC unroll 4
-    for (int i = 0; i < n; i++) {
-#pragma GCC unroll 4
-        for (int j = 0; j < FEW; j++)
-            sum[i][j] = vf_set(0.0f);
-    }
-    for (int64_t c = 0; c < C; c += VW) {
-        vf v[FEW];
-
-#pragma GCC unroll 4
-        for (int j = 0; j < FEW; j++)
-            v[j] =
-                vf_take(w->data, type, (j < rows ? m + j : m) * C + c, C - c);
-#pragma GCC unroll 4
-        for (int i = 0; i < n; i++) {
-            const vf u = vf_take(x, DT_F32, (row + i) * C + c, C - c);
-
-#pragma GCC unroll 4
-            for (int j = 0; j < FEW; j++)
-                sum[i][j] += u * v[j];
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        for (int64_t j = 0; j < rows; j++) {
-            float s = vf_sum(sum[i][j]);
-
-            if (b)
-                s += num_get(b->data, b->type, m + j);
-            num_put(y->data, y->type, (row + i) * M + m + j, s);
-        }
-    }
-}
-
-/* The rows of x by fours, twos and ones, while the rows of w are near. */
-VEC_FN void few_rows(enum dtype type, struct tensor *y, const float *x,
-                     int64_t N, const struct tensor *w, const struct tensor *b,
-                     int64_t m, int64_t rows)
-{
-    int64_t i = 0;
-
-    for (; i + 4 <= N; i += 4)
-        few_dots(type, 4, y, x, w, b, i, m, rows);
-    for (; i + 2 <= N; i += 2)
-        few_dots(type, 2, y, x, w, b, i, m, rows);
-    if (i < N)
-        few_dots(type, 1, y, x, w, b, i, m, rows);
-}
-
-static void forward_few(struct dev *dev, struct tensor *y,
-                        const struct tensor *x, const struct tensor *w,
-                        const struct tensor *b)
-{
-    const int64_t M = w->dim[0], N = tensor_rows(x), count = tensor_count(x);
-    const float *in = x->data;
-    float *room;
-
-    if (x->type != DT_F32) {
-        room = cpu_scratch(dev, (size_t)count * sizeof *room, "linear");
-        if (!room)
-            return;
-        for (int64_t i = 0; i < count; i += VW)
-            vf_give(room, DT_F32, i, vf_take(x->data, x->type, i, count - i),
-                    count - i);
-        in = room;
-    }
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(w) >   \
-                                                           4 * ROWS_PIECE)
-    for (int64_t m = 0; m < M; m += FEW)
-        VEC_BY_TYPE(w->type, few_rows, y, in, N, w, b, m,
-                    M - m < FEW ? M - m : FEW);
-}
+/* As many rows of x as are better taken one by one. */
+enum { MAX_FEW = 8 };
 
 void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
                      const struct tensor *w, const struct tensor *b)
@@ -139,7 +55,7 @@ void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
     const struct gemm g = forward(y, x, w, b);
 
     if (g.M <= MAX_FEW)
-        forward_few(dev, y, x, w, b);
+        few_linear(dev, y, x, w, NULL, b);
     else
         multiply(dev, &g);
 }
@@ -188,6 +104,11 @@ void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
     struct bend arg = { .y = y, .pre = sum, .kind = kind };
     struct gemm g = forward(sum, x, w, b);
 
+    if (g.M <= MAX_FEW) {
+        few_linear(dev, sum, x, w, NULL, b);
+        CPU(act_fwd)(dev, y, sum, kind);
+        return;
+    }
     g.after = bend;
     g.arg = &arg;
     multiply(dev, &g);

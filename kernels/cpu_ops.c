@@ -41,4 +41,6 @@ const struct ops CPU(ops) = {
     .lion = CPU(lion),
     .sgd = CPU(sgd),
     .muon = CPU(muon),
+    .quantize = CPU(quantize),
+    .linear_int8_fwd = CPU(linear_int8_fwd),
 };

@@ -18,6 +18,9 @@ const struct ops cuda_ops = {
 #define CUDA_MEMBER(op) cuda_##op,
     OPS(CUDA_MEMBER)
 #undef CUDA_MEMBER
+#define CUDA_LACKS(op) NULL,
+    OPS_OPTIONAL(CUDA_LACKS)
+#undef CUDA_LACKS
 };
 
 enum {

@@ -15,7 +15,7 @@ const struct dev_type *const dev_types[] = { &cpu_dev,
 
 const struct ops ref_ops = { .name = "ref",
 #define REF_MEMBER(op) .op = ref_##op,
-                             OPS(REF_MEMBER)
+                             OPS(REF_MEMBER) OPS_OPTIONAL(REF_MEMBER)
 #undef REF_MEMBER
 };
 

@@ -14,6 +14,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/embed.c \
 	%D%/half.h \
 	%D%/head.c \
+	%D%/int8.c \
 	%D%/linear.c \
 	%D%/norm.c \
 	%D%/ops.h \
@@ -29,9 +30,11 @@ cpu_sources = \
 	%D%/cpu_act.c \
 	%D%/cpu_attention.c \
 	%D%/cpu_embed.c \
+	%D%/cpu_few.c \
 	%D%/cpu_gemm.c \
 	%D%/cpu_head.c \
 	%D%/cpu_heads.c \
+	%D%/cpu_int8.c \
 	%D%/cpu_linear.c \
 	%D%/cpu_muon.c \
 	%D%/cpu_norm.c \
@@ -40,6 +43,7 @@ cpu_sources = \
 	%D%/cpu_point.c \
 	%D%/cpu_rows.c \
 	%D%/drop.h \
+	%D%/few.h \
 	%D%/gemm.h \
 	%D%/rows.h \
 	%D%/vec.h

@@ -56,6 +56,19 @@ typedef void linear_bwd_fn(struct dev *, struct tensor *dx, struct tensor *dw,
                            struct tensor *db, const struct tensor *x,
                            const struct tensor *w, const struct tensor *dy);
 
+/*
+ * Weights of 8 bits, for inference; a device may lack both.  Each row of
+ * w(M,C) has its own scale, its largest number / 127: q(M,C) = w / scale, to
+ * the nearest, ties to even.  q is I8, scale(M) F32.
+ */
+typedef void quantize_fn(struct dev *, struct tensor *q, struct tensor *scale,
+                         const struct tensor *w);
+/* y(N,M) = scale(M) * (x(N,C) q(M,C)') + b(M).  b optional. */
+typedef void linear_int8_fwd_fn(struct dev *, struct tensor *y,
+                                const struct tensor *x, const struct tensor *q,
+                                const struct tensor *scale,
+                                const struct tensor *b);
+
 /* ---- normalisation ---------------------------------------------------- */
 
 enum norm { NORM_LAYER, NORM_RMS };
@@ -283,14 +296,20 @@ static inline int64_t muon_work(int64_t R, int64_t C)
     X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(head)      \
     X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
+/* Those that are NULL in the table of a device that lacks them. */
+#define OPS_OPTIONAL(X) X(quantize) X(linear_int8_fwd)
+
 #define OPS_DECLARE(op) extern op##_fn ref_##op, cuda_##op;
 OPS(OPS_DECLARE)
 #undef OPS_DECLARE
+extern quantize_fn ref_quantize;
+extern linear_int8_fwd_fn ref_linear_int8_fwd;
 
 struct ops {
     const char *name;
 #define OPS_MEMBER(op) op##_fn *op;
     OPS(OPS_MEMBER)
+    OPS_OPTIONAL(OPS_MEMBER)
 #undef OPS_MEMBER
 };
 

@@ -26,6 +26,8 @@ static inline double ref_get(const struct tensor *t, int64_t i)
         return ((const double *)t->data)[i];
     case DT_I32:
         return (double)((const int32_t *)t->data)[i];
+    case DT_I8:
+        return (double)((const int8_t *)t->data)[i];
     case DT_COUNT:
         break;
     }
@@ -50,6 +52,9 @@ static inline void ref_set(struct tensor *t, int64_t i, double v)
         return;
     case DT_I32:
         ((int32_t *)t->data)[i] = (int32_t)v;
+        return;
+    case DT_I8:
+        ((int8_t *)t->data)[i] = (int8_t)v;
         return;
     case DT_COUNT:
         break;

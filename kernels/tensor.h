@@ -16,7 +16,7 @@
  * fresh says that what it holds is not yet worth anything: an operation that
  * would add into it sets it instead.  So gradients need not be cleared.
  */
-enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_COUNT };
+enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_I8, DT_COUNT };
 
 struct tensor {
     void *data;
@@ -52,7 +52,9 @@ static inline int64_t tensor_rows(const struct tensor *t)
 
 static inline size_t dtype_size(enum dtype type)
 {
-    return type == DT_F64 ? 8 : type == DT_F32 || type == DT_I32 ? 4 : 2;
+    static const unsigned char sizes[DT_COUNT] = { 4, 2, 2, 4, 8, 1 };
+
+    return sizes[type];
 }
 
 static inline size_t tensor_bytes(const struct tensor *t)

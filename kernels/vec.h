@@ -263,7 +263,40 @@ VEC_FN vh vf_to_half(vf v, enum dtype type)
 #endif
 }
 
-/* ---- elements of a tensor, of any of the three types -------------------- */
+/* ---- 8-bit numbers ------------------------------------------------------ */
+
+typedef int8_t vb __attribute__((vector_size(VW)));
+
+VEC_FN vf vf_from_bytes(vb b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)b));
+#elif defined(__AVX2__)
+    long long bits;
+
+    memcpy(&bits, &b, sizeof bits);
+    return (vf)_mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bits)));
+#else
+    return __builtin_convertvector(b, vf);
+#endif
+}
+
+/* To the nearest, ties to even; |v| is below 2^7. */
+VEC_FN vb vb_round(vf v)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23 */
+    const vi n = (vi)(v + magic) - 0x4b400000;
+
+    return __builtin_convertvector(n, vb);
+}
+
+VEC_FN void vb_store_n(int8_t *p, vb v, int64_t n)
+{
+    memcpy(p, &v, n < VW ? (size_t)n : sizeof v);
+}
+
+/* ---- elements of a tensor, of any of the three types, or of 8 bits ------ */
 
 VEC_FN vf vf_get(const void *p, enum dtype type, int64_t i)
 {
@@ -271,6 +304,12 @@ VEC_FN vf vf_get(const void *p, enum dtype type, int64_t i)
 
     if (type == DT_F32)
         return vf_load((const float *)p + i);
+    if (type == DT_I8) {
+        vb b;
+
+        memcpy(&b, (const int8_t *)p + i, sizeof b);
+        return vf_from_bytes(b);
+    }
     memcpy(&h, (const uint16_t *)p + i, sizeof h);
     return vf_from_half(h, type);
 }
@@ -281,6 +320,12 @@ VEC_FN vf vf_get_n(const void *p, enum dtype type, int64_t i, int64_t n)
 
     if (type == DT_F32)
         return vf_load_n((const float *)p + i, n);
+    if (type == DT_I8) {
+        vb b = { 0 };
+
+        memcpy(&b, (const int8_t *)p + i, (size_t)n);
+        return vf_from_bytes(b);
+    }
     memcpy(&h, (const uint16_t *)p + i, (size_t)n * 2);
     return vf_from_half(h, type);
 }

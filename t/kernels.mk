@@ -22,3 +22,8 @@ t_allocs_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
 t_allocs_so_LDFLAGS = -shared
 t_allocs_so_LDADD =
 dist_check_SCRIPTS += %D%/t3001-allocs.t
+
+check_PROGRAMS += t/int8.t
+test_programs += t/int8.t
+t_int8_t_SOURCES = %D%/int8.c %D%/tap.h
+t_int8_t_LDADD = $(KERNELS_LIBS)

@@ -100,6 +100,14 @@ grep -q '^the ' a
 result $? "it begins with the prompt"
 write --tokens 1000 >/dev/null
 result $? "more than the context is cut at it" "$(cat err)"
+write --temperature 0 >a && write --temperature 0 --int8 --count 2 >b
+head -c 12 a >start
+grep -qF "$(cat start)" b
+result $? "8-bit weights begin as the others do" "$(cat a b err)"
+write --seed 3 --int8 >a && GTRAIN_ISA=c write --seed 3 --int8 >b && cmp -s a b
+result $? "and mean the same to every instruction set" "$(cat a b err)"
+GTRAIN_ISA=c write --int8 --set train.precision=bf16 >a
+result $? "beside 16-bit activations too" "$(cat err)"
 gtrain sample nosuchrun >out 2>&1
 test $? -eq 3
 result $? "a run that is not there is 3" "$(cat out)"

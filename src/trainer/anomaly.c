@@ -19,6 +19,7 @@ static double element(const void *data, enum dtype type, int64_t i)
     case DT_F64:
         return ((const double *)data)[i];
     case DT_I32:
+    case DT_I8:
     case DT_COUNT:
         break;
     }

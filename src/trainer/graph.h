@@ -94,7 +94,8 @@ struct node {
     int n_src, src[GRAPH_MAX_SRC]; /* GRAPH_NONE where not given */
     struct tensor val, grad;
     struct tensor aux;  /* statistics kept for the gradient */
-    struct tensor aux2; /* OP_DECODE: aux and aux2 are the cache */
+    struct tensor aux2; /* OP_DECODE: aux and aux2 are the cache;
+                           OP_PARAM: its 8-bit copy and their scales, if any */
     struct attr attr;
     int param;               /* OP_PARAM: which */
     int layer;               /* -1 outside of layers */
@@ -148,7 +149,7 @@ struct graph {
     struct call *call; /* forward calls first */
     int n_calls, room_calls, n_forward;
     bool training; /* as placed: is there memory for gradients */
-    struct region weights, copies, grads, activations, inputs, caches;
+    struct region weights, copies, grads, activations, inputs, caches, bytes;
     graph_need_fn *need; /* or NULL */
     void *need_arg;
     bool borrowed; /* weights and copies belong to another */
@@ -217,6 +218,9 @@ void graph_plan(struct graph *, const struct place *, const struct ops *ops,
                 struct plan *);
 int graph_place(struct graph *, struct dev *, const struct place *,
                 struct err *);
+/* Beside each matrix that a linear operation reads, the same in 8 bits, which
+ * it reads from now on.  For inference, after the weights are there. */
+int graph_quantize(struct graph *, struct err *);
 void graph_clear(struct graph *);
 
 /* ---- running ---------------------------------------------------------- */

@@ -38,6 +38,7 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/phases.c \
 	%D%/phases.h \
 	%D%/plan.c \
+	%D%/int8.c \
 	%D%/program.c \
 	%D%/replay.c \
 	%D%/replay.h \

@@ -423,6 +423,7 @@ void graph_clear(struct graph *g)
         give(g, &g->inputs);
         give(g, &g->caches);
         give(g, &g->activations);
+        give(g, &g->bytes);
     }
     free(g->node);
     free(g->param);

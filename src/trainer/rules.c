@@ -56,8 +56,14 @@ static void embed_backward(struct graph *g, struct node *n)
 
 static void linear_forward(struct graph *g, struct node *n)
 {
-    g->dev->ops->linear_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1),
-                            val(g, n, 2));
+    const struct node *w = &g->node[n->src[1]];
+
+    if (w->aux.data)
+        g->dev->ops->linear_int8_fwd(g->dev, &n->val, val(g, n, 0), &w->aux,
+                                     &w->aux2, val(g, n, 2));
+    else
+        g->dev->ops->linear_fwd(g->dev, &n->val, val(g, n, 0), &w->val,
+                                val(g, n, 2));
 }
 
 static void linear_backward(struct graph *g, struct node *n)
@@ -249,6 +255,11 @@ void rule_linear_act(struct graph *g, struct node *n)
 {
     struct node *pre = &g->node[n->src[0]];
 
+    if (g->node[pre->src[1]].aux.data) {
+        linear_forward(g, pre);
+        g->dev->ops->act_fwd(g->dev, &n->val, &pre->val, n->attr.act);
+        return;
+    }
     g->dev->ops->linear_act_fwd(g->dev, &n->val, &pre->val, val(g, pre, 0),
                                 val(g, pre, 1), val(g, pre, 2), n->attr.act);
 }
