@@ -100,6 +100,61 @@ static bool covers(struct loader *l, int64_t first, int64_t n, int64_t t)
     return good;
 }
 
+enum { DOC = 10, EOT = TOKENS, USED = 142 * 7 };
+
+/* Tokens of whole documents, each once; the last of them may be cut. */
+static bool whole_documents(const int32_t *x)
+{
+    bool seen[TOKENS] = { false }, good = true;
+
+    for (int i = 0, first = -1; i < USED; i++) {
+        if (i % DOC == 0) {
+            good = good && x[i] == EOT;
+            first = i + 1 < USED ? x[i + 1] : -1;
+            good = good && (first < 0 || (first % DOC == 1 && !seen[first]));
+            seen[first < 0 ? 0 : first] = true;
+        } else {
+            good = good && x[i] == first + i % DOC - 1;
+        }
+    }
+    return good;
+}
+
+/* Documents of ten tokens, the first of which is the one that ends text. */
+static void documents(void)
+{
+    char *path = path_join(folder, "d.npy");
+    const struct loader_conf c = { .files = path, .context = 7, .seed = 3,
+                                   .order = ORDER_DOCUMENTS, .eot = EOT };
+    struct loader *l = NULL, *other = NULL;
+    struct shard_out out = SHARD_OUT_INIT;
+    int32_t x[2][USED], y[USED], one[USED];
+    struct err e = ERR_INIT;
+    uint16_t ids[TOKENS];
+
+    for (int i = 0; i < TOKENS; i++)
+        ids[i] = (uint16_t)(i % DOC == 0 ? EOT : i);
+    ok(shard_create(&out, path, SHARD_NPY, 2, &e) == 0, "documents");
+    shard_add(&out, ids, TOKENS);
+    ok(shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) == 0 &&
+           loader_open(&other, &c, &e) == 0, "are there");
+    for (int k = 0; k < 2; k++) {
+        ok(loader_get(l, 142 * k, 142, x[k], y, &e) == 0 &&
+               whole_documents(x[k]), "an epoch has whole documents");
+        ok(memcmp(y, x[k] + 1, (USED - 1) * sizeof *y) == 0 &&
+               y[USED - 1] == (USED % DOC ? x[k][USED - 1] + 1 : EOT),
+           "each token is followed by the next");
+    }
+    ok(memcmp(x[0], x[1], sizeof x[0]) != 0, "in another order each");
+    for (int64_t i = 141; i >= 0; i--)
+        loader_get(other, i, 1, one + 7 * i, y, &e);
+    ok(memcmp(one, x[0], sizeof one) == 0,
+       "another loader gives the same, window by window");
+    loader_close(l);
+    loader_close(other);
+    free(path);
+}
+
 static void epochs(void)
 {
     const struct loader_conf c = { .context = 7, .order = ORDER_EPOCH,
@@ -256,6 +311,7 @@ int main(void)
     write_shards();
     sequential();
     epochs();
+    documents();
     drawn();
     scoring();
     refusals();

@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "common/sha256.h"
+#include "data/documents.h"
 #include "data/permute.h"
 #include "data/shard.h"
 
@@ -30,13 +31,15 @@ struct loader {
     char hash[SHA256_TEXT];
     struct permute order; /* of the windows in `epoch` */
     int64_t epoch;
+    struct documents docs; /* ORDER_DOCUMENTS */
 
     /* the thread that touches pages ahead */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked;
     bool has_thread, stop, busy;
-    int64_t *want, want_n, want_room; /* offsets of the windows to touch */
+    struct piece *want; /* tokens to touch */
+    size_t want_n, want_room;
     int64_t last;          /* the first window of the last call */
 };
 
@@ -100,6 +103,19 @@ static int64_t offset_of(struct loader *l, int64_t w)
     return at < last ? at : last;
 }
 
+/* The tokens of window w from its token i on, as far as they are together. */
+static struct piece piece_of(struct loader *l, int64_t w, int64_t i)
+{
+    const int64_t n = l->conf.context + 1 - i;
+    struct piece p;
+
+    if (l->conf.order != ORDER_DOCUMENTS)
+        return (struct piece){ offset_of(l, w) + i, n };
+    p = documents_piece(&l->docs, w / l->windows, offset_of(l, w) + i,
+                        l->conf.seed);
+    return (struct piece){ p.at, p.n < n ? p.n : n };
+}
+
 /* Reading */
 
 static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
@@ -133,6 +149,27 @@ static int copy(const struct loader *l, int64_t at, int64_t n, int32_t *out,
     return 0;
 }
 
+/* A window and the token after it: x, and y, which is one on. */
+static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
+                       struct err *e)
+{
+    const int64_t t = l->conf.context;
+    struct piece p;
+
+    for (int64_t i = 0; i <= t; i += p.n) {
+        int64_t n;
+
+        p = piece_of(l, w, i);
+        n = i + p.n > t ? t - i : p.n;
+        if (n > 0 && copy(l, p.at, n, x + i, e) < 0)
+            return -1;
+        if (n < p.n && copy(l, p.at + n, 1, y + t - 1, e) < 0)
+            return -1;
+    }
+    memcpy(y, x + 1, (size_t)(t - 1) * sizeof *y);
+    return 0;
+}
+
 static void ask_ahead(struct loader *l, int64_t first, int64_t n);
 
 int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
@@ -140,13 +177,9 @@ int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
 {
     const int64_t t = l->conf.context;
 
-    for (int64_t i = 0; i < n; i++, x += t, y += t) {
-        const int64_t at = offset_of(l, first + i);
-
-        if (copy(l, at, t, x, e) < 0 || copy(l, at + t, 1, y + t - 1, e) < 0)
+    for (int64_t i = 0; i < n; i++)
+        if (copy_window(l, first + i, x + i * t, y + i * t, e) < 0)
             return -1;
-        memcpy(y, x + 1, (size_t)(t - 1) * sizeof *y);
-    }
     ask_ahead(l, first, n);
     return 0;
 }
@@ -180,13 +213,31 @@ static void *touch_ahead(void *arg)
             continue;
         }
         pthread_mutex_unlock(&l->lock);
-        for (int64_t i = 0; i < l->want_n; i++)
-            touch(l, l->want[i], l->conf.context + 1);
+        for (size_t i = 0; i < l->want_n; i++)
+            touch(l, l->want[i].at, l->want[i].n);
         pthread_mutex_lock(&l->lock);
         l->busy = false;
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
+}
+
+/* What the call would need; another epoch's documents are not looked up. */
+static void want_windows(struct loader *l, int64_t first, int64_t n)
+{
+    l->want_n = 0;
+    for (int64_t w = first; w < first + n; w++) {
+        struct piece p;
+
+        if (l->conf.order == ORDER_DOCUMENTS &&
+            w / l->windows != l->docs.epoch)
+            return;
+        for (int64_t i = 0; i <= l->conf.context; i += p.n) {
+            p = piece_of(l, w, i);
+            GROW(l->want, l->want_n, l->want_room);
+            l->want[l->want_n++] = p;
+        }
+    }
 }
 
 /* The next call is probably as far on as this one was from the last. */
@@ -197,13 +248,7 @@ static void ask_ahead(struct loader *l, int64_t first, int64_t n)
     l->last = first;
     pthread_mutex_lock(&l->lock);
     if (l->has_thread && !l->busy && step > 0) {
-        if (n > l->want_room) {
-            l->want = xrealloc(l->want, (size_t)n, sizeof *l->want);
-            l->want_room = n;
-        }
-        l->want_n = n;
-        for (int64_t i = 0; i < n; i++)
-            l->want[i] = offset_of(l, first + step + i);
+        want_windows(l, first + step, n);
         l->busy = true;
         pthread_cond_signal(&l->asked);
     }
@@ -340,6 +385,8 @@ int loader_open(struct loader **out, const struct loader_conf *conf,
         loader_close(l);
         return -1;
     }
+    if (l->conf.order == ORDER_DOCUMENTS)
+        documents_find(&l->docs, l->shard, l->n, l->conf.eot);
     fingerprint(l);
     advise(l);
     *out = l;
@@ -356,6 +403,7 @@ void loader_close(struct loader *l)
     free(l->shard);
     free(l->start);
     free(l->want);
+    documents_clear(&l->docs);
     free(l);
 }
 
@@ -367,6 +415,11 @@ int64_t loader_tokens(const struct loader *l)
 int64_t loader_shards(const struct loader *l)
 {
     return (int64_t)l->n;
+}
+
+const char *loader_path(const struct loader *l, int64_t shard)
+{
+    return l->shard[shard].path;
 }
 
 int64_t loader_windows(const struct loader *l)

@@ -31,8 +31,10 @@
  * The shards are one long text, in the order of their names: a window may
  * begin in one and end in the next, so no token is lost between them.  Window
  * w of an epoch begins at token w*stride; what is left at the end, less than
- * a window, is not used by ORDER_SEQUENTIAL and ORDER_EPOCH, unless `whole`
- * asks for one more window that ends with the last token.
+ * a window, is not used by any order but ORDER_RANDOM, unless `whole` asks for
+ * one more window that ends with the last token.  With ORDER_DOCUMENTS that is
+ * the end of other documents in each epoch, and windows are cut at other places
+ * of a document (documents.h).
  *
  * Tokens are compared with the vocabulary as they are read; the beginning of
  * each shard already when it is opened.  A thread touches the pages of the
@@ -46,6 +48,7 @@ enum order {
     ORDER_SEQUENTIAL,   /* shard after shard, window after window, again */
     ORDER_RANDOM,       /* windows at uniformly drawn offsets (nanoGPT) */
     ORDER_EPOCH,        /* a permutation of all windows, anew in each epoch */
+    ORDER_DOCUMENTS,    /* windows of the text whose documents are permuted */
 };
 
 struct loader_conf {
@@ -55,6 +58,7 @@ struct loader_conf {
     enum order order;
     uint64_t seed;
     int64_t vocab;              /* ids must lie below; 0: not checked */
+    int32_t eot;                /* what ORDER_DOCUMENTS cuts before */
     bool whole;                 /* every token is in a window */
 };
 /* clang-format on */
@@ -63,6 +67,7 @@ int loader_open(struct loader **, const struct loader_conf *, struct err *);
 void loader_close(struct loader *);             /* NULL is fine */
 int64_t loader_tokens(const struct loader *);   /* in all shards */
 int64_t loader_shards(const struct loader *);
+const char *loader_path(const struct loader *, int64_t shard);
 int64_t loader_windows(const struct loader *);  /* in one epoch */
 int loader_get(struct loader *, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *);

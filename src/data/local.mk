@@ -23,10 +23,13 @@ src_data_libdata_a_SOURCES = \
 	%D%/leak.c \
 	%D%/leak.h \
 	%D%/lock.c \
+	%D%/lock_check.c \
 	%D%/lock.h \
 	%D%/ngram.c \
 	%D%/ngram.h \
 	%D%/parquet.h \
+	%D%/documents.c \
+	%D%/documents.h \
 	%D%/permute.c \
 	%D%/permute.h \
 	%D%/prose.c \

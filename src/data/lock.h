@@ -62,4 +62,13 @@ char *lock_path(const struct lock *, const struct lock_entry *);
 int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
               struct err *);
 
+/*
+ * Does data.lock beside token files, if there is one, contradict them or the
+ * tokenizer (a path, or "")?  Compared are the sizes of all, and the content of
+ * the tokenizer and of the smallest token file, which is the one that another
+ * text or tokenizer is sure to change; gdata verify compares everything.
+ */
+struct loader;
+int lock_check(const struct loader *, const char *tokenizer, struct err *);
+
 #endif

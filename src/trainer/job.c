@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/sha256.h"
+#include "data/lock.h"
 
 /* ---- tokens ----------------------------------------------------------- */
 
@@ -60,7 +61,8 @@ int job_open_val(struct job *j, struct err *e)
 
     if (!*c.files)
         return 0;
-    if (loader_open(&j->val, &c, e) < 0)
+    if (loader_open(&j->val, &c, e) < 0 ||
+        lock_check(j->val, s->data.tokenizer, e) < 0)
         return err_wrap(e, "data.val");
     return 0;
 }
@@ -75,6 +77,7 @@ static int open_train(struct job *j, struct err *e)
         .order = (enum order)s->data.order,
         .seed = (uint64_t)s->train.seed,
         .vocab = s->model.vocab,
+        .eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1,
     };
 
     if (s->is.steps == 0)
@@ -83,7 +86,12 @@ static int open_train(struct job *j, struct err *e)
     if (!*c.files)
         return conf_fail(&s->conf, "data.train", e,
                          "name the token files to train on");
-    if (loader_open(&j->train, &c, e) < 0)
+    if (c.order == ORDER_DOCUMENTS && c.eot < 0)
+        return conf_fail(&s->conf, "data.order", e,
+                         "documents are told apart by a token, which "
+                         "data.tokenizer must name and have");
+    if (loader_open(&j->train, &c, e) < 0 ||
+        lock_check(j->train, s->data.tokenizer, e) < 0)
         return err_wrap(e, "data.train");
     return job_open_val(j, e);
 }

@@ -123,7 +123,7 @@ const struct setting settings_table[] = {
     TEXT("data.tokenizer", data.tokenizer, "",
          "tokenizer of these files: a file or a folder"),
     WORD("data.order", data.order, "epoch",
-         "sequential|random|epoch",
+         "sequential|random|epoch|documents",
          "order of the windows"),
     INT("data.stride", data.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
