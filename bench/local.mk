@@ -30,7 +30,10 @@ bench_limits_LDADD = $(COMMON_LIBS)
 EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
 bench-cpu: gtrain bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-cpu
-.PHONY: bench-cpu
+EXTRA_DIST += bench/bench-gemm
+bench-gemm: t/kernels.t
+	$(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/bench/bench-gemm
+.PHONY: bench-cpu bench-gemm
 
 EXTRA_DIST += bench/track
 bench-track: bench/store gtrack

@@ -546,7 +546,7 @@ static void bench(struct dev *dev, const char *only, enum dtype type)
     for (const struct op_test *t = op_tests; t->name; t++) {
         if (only && !strstr(t->name, only))
             continue;
-        for (int i = 0; i < 4 && t->bench[i][0]; i++)
+        for (int i = 0; i < MAX_BENCH && t->bench[i][0]; i++)
             time_case(dev, t, t->bench[i], type);
     }
 }

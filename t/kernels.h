@@ -9,7 +9,7 @@
  * A case is an operation, a shape (a list of numbers that its functions read)
  * and the arguments that follow from the shape.
  */
-enum { MAX_ARGS = 10, MAX_SHAPES = 7, SHAPE = 8 };
+enum { MAX_ARGS = 10, MAX_SHAPES = 7, MAX_BENCH = 8, SHAPE = 8 };
 
 enum role {
     IN,      /* read; must not change */
@@ -48,7 +48,7 @@ struct op_test {
     double tolerance; /* of F32, against |want| + mean |want| */
     int alias;        /* argument 0 may be this one; 0: none */
     int64_t shape[MAX_SHAPES][SHAPE];
-    int64_t bench[4][SHAPE];
+    int64_t bench[MAX_BENCH][SHAPE];
     double (*flops)(const int64_t *s);
     double range;               /* inputs lie within; 0: 4 */
     /* A GPU keeps what is between in the type of the activations, as it must
