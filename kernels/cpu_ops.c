@@ -41,6 +41,7 @@ const struct ops CPU(ops) = {
     .lion = CPU(lion),
     .sgd = CPU(sgd),
     .muon = CPU(muon),
+    .normal = CPU(normal),
     .quantize = CPU(quantize),
     .linear_int8_fwd = CPU(linear_int8_fwd),
 };

@@ -17,6 +17,7 @@ kernels_libkernels_a_SOURCES = \
 	%D%/int8.c \
 	%D%/linear.c \
 	%D%/norm.c \
+	%D%/normal.c \
 	%D%/ops.h \
 	%D%/optim.c \
 	%D%/point.c \
@@ -38,6 +39,7 @@ cpu_sources = \
 	%D%/cpu_linear.c \
 	%D%/cpu_muon.c \
 	%D%/cpu_norm.c \
+	%D%/cpu_normal.c \
 	%D%/cpu_ops.c \
 	%D%/cpu_optim.c \
 	%D%/cpu_point.c \

@@ -285,6 +285,17 @@ static inline int64_t muon_work(int64_t R, int64_t C)
     return 2 * R * C + 2 * s * s;
 }
 
+/* ---- weights at the start --------------------------------------------- */
+
+/*
+ * y(n) = std * normal number n; a device may lack it.  Numbers 2i and 2i + 1
+ * are Box and Muller's of the first two words of block i of a stream (rng.h):
+ * u = (w0 + 1/2) / 2^32, v = (w1 + 1/2) / 2^32, sqrt(-2 ln u) times the cosine
+ * and the sine of 2 pi v.
+ */
+typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
+                       uint64_t stream, float std);
+
 /* ----------------------------------------------------------------------- */
 
 /* One line an operation: X(name).  Types, declarations and tables follow. */
@@ -297,11 +308,12 @@ static inline int64_t muon_work(int64_t R, int64_t C)
     X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
 /* Those that are NULL in the table of a device that lacks them. */
-#define OPS_OPTIONAL(X) X(quantize) X(linear_int8_fwd)
+#define OPS_OPTIONAL(X) X(quantize) X(linear_int8_fwd) X(normal)
 
 #define OPS_DECLARE(op) extern op##_fn ref_##op, cuda_##op;
 OPS(OPS_DECLARE)
 #undef OPS_DECLARE
+extern normal_fn ref_normal;
 extern quantize_fn ref_quantize;
 extern linear_int8_fwd_fn ref_linear_int8_fwd;
 

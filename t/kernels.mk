@@ -27,3 +27,8 @@ check_PROGRAMS += t/int8.t
 test_programs += t/int8.t
 t_int8_t_SOURCES = %D%/int8.c %D%/tap.h
 t_int8_t_LDADD = $(KERNELS_LIBS)
+
+check_PROGRAMS += t/normal.t
+test_programs += t/normal.t
+t_normal_t_SOURCES = %D%/normal.c %D%/tap.h
+t_normal_t_LDADD = $(KERNELS_LIBS)

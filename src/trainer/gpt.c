@@ -224,44 +224,39 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
 
 /* ---- weights ---------------------------------------------------------- */
 
-/* Normal numbers two at a time (Box and Muller) from counted uniforms. */
-static void fill_normal(float *out, int64_t n, uint64_t seed, uint64_t stream,
-                        double std)
+/* Whatever the device, the host draws them, and its CPU draws them fast. */
+static void draw(struct dev *host, float *block, const struct graph *g,
+                 uint64_t seed)
 {
-#pragma omp parallel for if (n > 65536)
-    for (int64_t i = 0; i < n; i += 2) {
-        uint32_t w[4];
-        double radius, angle;
+    host->type->zero(host, block, (size_t)g->count * sizeof *block);
+    for (int i = 0; i < g->n_params; i++) {
+        const struct param *p = &g->param[i];
+        struct tensor t = { .data = block + p->at,
+                            .type = DT_F32,
+                            .rank = 1,
+                            .dim = { p->count } };
 
-        rng_bits(seed, stream, (uint64_t)i / 2, w);
-        radius = sqrt(-2.0 * log(((double)w[0] + 0.5) * 0x1p-32));
-        angle = 2.0 * M_PI * ((double)w[1] + 0.5) * 0x1p-32;
-        out[i] = (float)(std * radius * cos(angle));
-        if (i + 1 < n)
-            out[i + 1] = (float)(std * radius * sin(angle));
+        if (p->std > 0)
+            host->ops->normal(host, &t, seed,
+                              rng_stream(RNG_INIT, 0, (uint64_t)i), p->std);
+        else
+            host->ops->fill(host, &t, p->value);
     }
 }
 
 float *gpt_draw_weights(const struct gpt *gpt, uint64_t seed, struct err *e)
 {
     const struct graph *g = &gpt->graph;
-    float *host = mem_alloc((size_t)g->count, sizeof(float), "weights", e);
+    struct dev host = { .threads = g->dev ? g->dev->threads : 0 };
+    float *block = mem_alloc((size_t)g->count, sizeof(float), "weights", e);
 
-    if (!host)
+    if (!block || dev_open(&host, "cpu", e) < 0) {
+        free(block);
         return NULL;
-    for (int64_t i = 0; i < g->count; i++)
-        host[i] = 0;
-    for (int i = 0; i < g->n_params; i++) {
-        const struct param *p = &g->param[i];
-
-        if (p->std > 0)
-            fill_normal(host + p->at, p->count, seed,
-                        rng_stream(RNG_INIT, 0, (uint64_t)i), (double)p->std);
-        else
-            for (int64_t k = 0; k < p->count; k++)
-                host[p->at + k] = p->value;
     }
-    return host;
+    draw(&host, block, g, seed);
+    dev_close(&host);
+    return block;
 }
 
 void gpt_copy_weights(struct gpt *gpt)

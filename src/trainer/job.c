@@ -128,6 +128,8 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
     if (how.training)
         replay_open(&j->replay, g, (enum replay_wanted)s->train.cuda_graphs,
                     gpt_flops_per_token(&j->gpt) * (double)rows);
+    if (!how.training)
+        return 0; /* what is read from a file takes their place */
     weights = gpt_draw_weights(&j->gpt, (uint64_t)s->train.seed, e);
     if (!weights)
         return -1;
