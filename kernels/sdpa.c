@@ -159,11 +159,12 @@ static struct plan *plan_for(struct sdpa *s, const struct sdpa_shape *shape)
 static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
                      const struct attn *a, bool backward)
 {
-    if (qkv->type == DT_F32 || a->drop.p > 0.0f || a->K != a->H)
+    if (qkv->type == DT_F32 || a->drop.p > 0.0f)
         return false;
     memset(out, 0, sizeof *out);        /* padding too: they are compared */
     out->B = tensor_rows(qkv) / a->T;
     out->H = a->H;
+    out->K = a->K;
     out->T = a->T;
     out->D = a->D;
     out->bf16 = qkv->type == DT_BF16;

@@ -30,7 +30,12 @@ static const struct dl_symbol symbols[] = {
 
 int cudnn_load(struct cudnn *api, struct err *e)
 {
-    return dl_load(api, symbols, "libcudnn.so.9", e);
+    if (dl_load(api, symbols, "libcudnn.so.9", e) < 0)
+        return -1;
+    if (api->version() < 90600)
+        return err_set(e, ERR_MISSING, "cuDNN %zu is older than 9.6",
+                       api->version());
+    return 0;
 }
 
 typedef cudnnBackendDescriptor_t desc;
@@ -126,12 +131,14 @@ static desc number(struct sdpa_graph *g, enum sdpa_uid uid)
     return tensor(g, uid, CUDNN_DATA_FLOAT, one, one, BY_VALUE);
 }
 
-/* A part of the buffer of rows 3 H D, as (B,H,T,D), or turned (B,H,D,T). */
+/* A part of the buffer of rows (H + 2 K) D, as (B,H,T,D), or turned
+ * (B,H,D,T); with K heads but for the queries. */
 static desc part(struct sdpa_graph *g, enum sdpa_uid uid, bool turned)
 {
     const struct sdpa_shape s = g->shape;
-    const int64_t row = 3 * s.H * s.D;
-    const int64_t dim[4] = { s.B, s.H, turned ? s.D : s.T,
+    const int64_t row = (s.H + 2 * s.K) * s.D;
+    const int64_t heads = uid == SDPA_Q || uid == SDPA_DQ ? s.H : s.K;
+    const int64_t dim[4] = { s.B, heads, turned ? s.D : s.T,
                              turned ? s.T : s.D };
     const int64_t stride[4] = { row * s.T, s.D, turned ? 1 : row,
                                 turned ? row : 1 };
@@ -314,10 +321,28 @@ static void forward(struct sdpa_graph *g)
 static desc key_again(struct sdpa_graph *g, desc turned)
 {
     const struct sdpa_shape s = g->shape;
-    const int64_t dim[4] = { s.B, s.H, s.T, s.D };
-    const int64_t stride[4] = { 3 * s.H * s.D * s.T, s.D, 3 * s.H * s.D, 1 };
+    const int64_t row = (s.H + 2 * s.K) * s.D;
+    const int64_t dim[4] = { s.B, s.K, s.T, s.D };
+    const int64_t stride[4] = { row * s.T, s.D, row, 1 };
 
     return reshape(g, turned, tensor(g, 0, half(g), dim, stride, VIRTUAL));
+}
+
+/* The gradient of keys or values, which several heads of queries may share:
+ * then each has its own, and their sum is what is asked for. */
+static void shared_grad(struct sdpa_graph *g, desc a, desc b,
+                        enum sdpa_uid uid)
+{
+    const struct sdpa_shape s = g->shape;
+    const int64_t dim[4] = { s.B, s.H, s.T, s.D };
+    const int64_t stride[4] = { s.H * s.T * s.D, s.D, s.H * s.D, 1 };
+
+    if (s.H == s.K)
+        product(g, a, b, part(g, uid, false));
+    else
+        reduce(g, CUDNN_REDUCE_TENSOR_ADD,
+               product(g, a, b, tensor(g, 0, half(g), dim, stride, VIRTUAL)),
+               part(g, uid, false));
 }
 
 static void backward(struct sdpa_graph *g)
@@ -339,7 +364,7 @@ static void backward(struct sdpa_graph *g)
     s = two(g, CUDNN_POINTWISE_SUB, s, column(g, SDPA_LSE), floats(g));
     p = one(g, CUDNN_POINTWISE_EXP, causal(g, s), floats(g));
     s = reshape(g, p, square(g, half(g), true));
-    product(g, s, dy, part(g, SDPA_DV, false));
+    shared_grad(g, s, dy, SDPA_DV);
 
     /* ds = scale p (dy v' - sum), dk = ds' q, dq = ds k */
     s = product(g, dy, v, floats(g));
@@ -347,7 +372,7 @@ static void backward(struct sdpa_graph *g)
     s = two(g, CUDNN_POINTWISE_MUL, s, p, floats(g));
     ds = two(g, CUDNN_POINTWISE_MUL, s, scale, square(g, half(g), false));
     s = reshape(g, ds, square(g, half(g), true));
-    product(g, s, q, part(g, SDPA_DK, false));
+    shared_grad(g, s, q, SDPA_DK);
     acc = product(g, ds, key_again(g, k), wide(g, SDPA_WIDE_DQ, false));
     one(g, CUDNN_POINTWISE_IDENTITY, acc, part(g, SDPA_DQ, false));
 }

@@ -38,6 +38,7 @@ struct cudnn {
     void (*last_error)(char *, size_t);
 };
 
+/* Not before 9.6: until then dq had to be cleared first. */
 int cudnn_load(struct cudnn *, struct err *);
 
 /* The tensors and numbers that a plan is given. */
@@ -54,7 +55,7 @@ enum sdpa_uid {
 #define SDPA_LOW (-3.4028234663852886e38f)
 
 struct sdpa_shape {
-    int64_t B, H, T, D;
+    int64_t B, H, K, T, D;      /* K heads of keys and values for H of queries */
     int32_t bf16, backward;
 };
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # cuDNN has kernels for our attention graphs on Ampere, Hopper and Blackwell,
-# and compiles them, on a machine without a GPU.
+# and compiles them, on a machine without a GPU.  With `all`, for every width of
+# heads that somebody uses.
 #
 # Without a driver cuDNN gets as far as loading what it compiled.  A library
 # that has every name of the driver's, and does nothing, lets it finish.
@@ -27,4 +28,4 @@ nm -D --defined-only "$stub" | awk '
     { print "int " $1 "(void) { return 34; }" }' >"$dir/fake.c"
 ${CC:-cc} -shared -fPIC -w -Wl,-soname,libcuda.so.1 "$dir/fake.c" \
     -o "$dir/libcuda.so.1" || skip "a stand-in for the driver does not compile"
-FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir" "$build/t/sdpa"
+FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir" "$build/t/sdpa" "$@"
