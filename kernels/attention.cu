@@ -49,7 +49,10 @@ static void forward(struct dev *dev, const flash<E> &f, dim3 grid)
 {
     const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
-    FLASH((flash_fwd<E, DP>), grid, shared);
+    if (f.drop.p > 0.0f)
+        FLASH((flash_fwd<E, DP, true>), grid, shared);
+    else
+        FLASH((flash_fwd<E, DP, false>), grid, shared);
 }
 
 template <class E, int DP>
@@ -62,8 +65,13 @@ static void backward(struct dev *dev, const flash<E> &f, dim3 by_keys,
                         4 * Q * sizeof(float);
     const size_t queries = 4 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
-    FLASH((flash_bwd_keys<E, DP, Q>), by_keys, keys);
-    FLASH((flash_bwd_queries<E, DP>), by_queries, queries);
+    if (f.drop.p > 0.0f) {
+        FLASH((flash_bwd_keys<E, DP, Q, true>), by_keys, keys);
+        FLASH((flash_bwd_queries<E, DP, true>), by_queries, queries);
+    } else {
+        FLASH((flash_bwd_keys<E, DP, Q, false>), by_keys, keys);
+        FLASH((flash_bwd_queries<E, DP, false>), by_queries, queries);
+    }
 }
 
 /* Run f with DP and E constant. */

@@ -397,11 +397,18 @@ static inline void ldmatrix4_trans(uint32_t out[4], const void *row)
 }
 
 /* 16 bytes to shared memory, n of them read and the rest zero; not there
- * before this thread waited, and others before a barrier after that. */
+ * before this thread waited, and others before a barrier after that.  It is
+ * made as late as can be, or at once where threads go backwards: then what
+ * others still read there is overwritten. */
 static inline void copy_async(void *dst, const void *src, unsigned n = 16)
 {
     if ((uintptr_t)dst % 16 || (n && (uintptr_t)src % 16))
         emu::fail("an asynchronous copy that is not 16-byte aligned");
+    if (emu::the_order().reverse) {
+        memset(dst, 0, 16);
+        memcpy(dst, src, n);
+        return;
+    }
     emu::cur->copies.push_back({ dst, src, n, emu::cur->group });
 }
 

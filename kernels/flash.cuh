@@ -21,7 +21,8 @@
  * takes as its left operand; so it is forward and for dq with queries.
  *
  * Heads of D elements, a multiple of 8, lie in tiles DP wide, zero beyond D,
- * with 16 bytes between rows so that ldmatrix meets no bank twice.
+ * with 16 bytes between rows so that ldmatrix meets no bank twice.  Dropout is
+ * compiled apart: its random numbers take registers.
  */
 enum { FLASH_WARPS = 4, FLASH_THREADS = 128, FLASH_ROWS = 64 };
 
@@ -196,7 +197,7 @@ static __device__ __forceinline__ float quad_sum(float x)
 
 /* ---- forward ----------------------------------------------------------- */
 
-template <class E, int DP>
+template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_fwd(const __grid_constant__ flash<E> f)
 {
@@ -262,7 +263,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
                 out[d][2 * half + 1] *= shrink;
             }
         }
-        if (f.drop.p > 0.0f)
+        if (DROP)
 #pragma unroll
             for (int j = 0; j < N; j++)
 #pragma unroll
@@ -295,7 +296,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
 
 /* dk and dv of a tile of keys; Q queries at a time, of each head of the group
  * in turn. */
-template <class E, int DP, int Q>
+template <class E, int DP, int Q, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_keys(const __grid_constant__ flash<E> f)
 {
@@ -359,7 +360,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
                                       lse[now * Q + column]);
                 float keep = 1.0f;
 
-                if (f.drop.p > 0.0f)
+                if (DROP)
                     keep = kept(f.drop, n * f.H + h, f.T, t, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[now * Q + column]);
                 p[j][e] = prob * keep;
@@ -391,7 +392,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
 }
 
 /* dq of a tile of queries */
-template <class E, int DP>
+template <class E, int DP, bool DROP>
 static __global__ void __launch_bounds__(FLASH_THREADS, 1)
 flash_bwd_queries(const __grid_constant__ flash<E> f)
 {
@@ -439,7 +440,7 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
                                        lse[e / 2]);
                 float keep = 1.0f;
 
-                if (f.drop.p > 0.0f)
+                if (DROP)
                     keep = kept(f.drop, nh, f.T, at, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[e / 2]);
             }

@@ -14,19 +14,24 @@ enum {
     LOGITS_SIZE = 1600 << 20,   /* of a chunk, at most, */
     LOGITS_SHARE = 24,          /* and this part of the device's memory */
     LOGITS_ROWS = 128,          /* a chunk is a multiple of this */
+    KEPT_LEAST = 16 << 10,      /* bytes of a row that caches may lose; more
+                                   than half of shared memory would leave one
+                                   block alone on its multiprocessor */
 };
 
 /*
  * A block has a row of logits, ld apart, of which V count and the rest, up to
  * padded, become 0.  First the maximum and the sum of exponentials in one
  * pass: each thread scales its sum when its maximum moves.  Then, if asked,
- * the gradient of scale * loss, over the logits.
+ * the gradient of scale * loss, over the logits.  With KEEP the row stays in
+ * shared memory meanwhile, each thread's part of it, so that it is read once.
  */
-template <class T, int W>
+template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
 cross_entropy(T *logits, float *loss, const int *target, int64_t V,
               int64_t padded, int64_t ld, float scale, bool gradient)
 {
+    DYNAMIC_SHARED(T, kept);
     const int goal = target[blockIdx.x];
     T *row = logits + blockIdx.x * ld;
     float most = -INFINITY, sum = 0, all, v[W];
@@ -47,6 +52,8 @@ cross_entropy(T *logits, float *loss, const int *target, int64_t V,
         float here = -INFINITY;
 
         load(v, row + c);
+        if (KEEP)
+            store(kept + c, v);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             if (c + k >= V)
@@ -69,7 +76,7 @@ cross_entropy(T *logits, float *loss, const int *target, int64_t V,
         return;
     __syncthreads();            /* row[goal] has been read */
     for (int64_t c = threadIdx.x * W; c < padded; c += THREADS * W) {
-        load(v, row + c);
+        load(v, KEEP ? kept + c : row + c);
 #pragma unroll
         for (int k = 0; k < W; k++) {
             const float p = fast_exp(v[k] - all) / sum;
@@ -154,9 +161,18 @@ static void entropy(struct dev *dev, const struct chunk *c, float *loss,
                     const int *target, int64_t vocab, float scale,
                     bool gradient)
 {
-    LAUNCH((cross_entropy<T, WIDTH<T>>), (unsigned)c->rows, THREADS, 0,
-           STREAM(dev), (T *)c->logits, loss + c->from, target + c->from,
-           vocab, c->w->dim[0], c->ld, scale, gradient);
+    const size_t row = (size_t)c->ld * sizeof(T);
+
+    if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
+        OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
+        LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
+               row, STREAM(dev), (T *)c->logits, loss + c->from,
+               target + c->from, vocab, c->w->dim[0], c->ld, scale, gradient);
+    } else {
+        LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
+               0, STREAM(dev), (T *)c->logits, loss + c->from,
+               target + c->from, vocab, c->w->dim[0], c->ld, scale, gradient);
+    }
 }
 
 /* As many rows as fit, in equal chunks. */
