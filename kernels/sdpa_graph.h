@@ -55,7 +55,7 @@ enum sdpa_uid {
 #define SDPA_LOW (-3.4028234663852886e38f)
 
 struct sdpa_shape {
-    int64_t B, H, K, T, D;      /* K heads of keys and values for H of queries */
+    int64_t B, H, K, T, D;      /* H heads of queries, K of keys and values */
     int32_t bf16, backward;
 };
 

@@ -81,7 +81,8 @@ static void check_shape(const struct cudnn *api,
     if (!ok(n > 0 && chosen >= 0,
             "%s, B=%d H=%d K=%d T=%d D=%d, %s, sm_%d: %d offers",
             s->backward ? "backward" : "forward", (int)s->B, (int)s->H,
-            (int)s->K, (int)s->T, (int)s->D, s->bf16 ? "bf16" : "f16", capability, n))
+            (int)s->K, (int)s->T, (int)s->D, s->bf16 ? "bf16" : "f16",
+            capability, n))
         diag("%s", g.why);
     sdpa_graph_clear(&g);
 }
