@@ -84,6 +84,8 @@ static const struct {
     { "params.opt not in ('sgd')", "ACD" },
     { "params.opt not like 'a%'", "ABD" },
     { "params.opt not ilike 'a%'", "BD" },
+    { "params.utf ilike 'GR\xc3\x9c_'", "A" },
+    { "params.utf like 'GR\xc3\x9c_'", "-" },
     { "params.opt = sgd", "B" },
     { "params.opt < 1", "-" },
     { "min(metrics.loss) < 1", "AE" },

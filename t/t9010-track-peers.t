@@ -81,8 +81,10 @@ P
     ok "mlflow's client reads every value there"
     pkill -TERM -P "$server" 2>/dev/null
     stop
+    "$python" "$top/t/peers-filters.py" filters 150 "$$" >out 2>err
+    ok "random filters find what MLflow finds: $(tail -n 1 out)"
 else
-    for name in takes twice cursor reads; do
+    for name in takes twice cursor reads filters; do
         skip "mlflow $name" "no mlflow in $python; set GT_PYTHON"
     done
 fi
@@ -106,7 +108,7 @@ run.finish()
 P
     ok "wandb's client goes on with a run that was pushed"
     perl -MJSON::PP -MHTTP::Tiny -e '
-        my $s = decode_json(HTTP::Tiny->new->get("$ARGV[0]/state")->{content});
+        my $s = decode_json(HTTP::Tiny->new->get("$ARGV[0]/state/")->{content});
         print join " ", map { /"_step":(\d+)/ }
             @{$s->{run}{$ARGV[1]}{"wandb-history.jsonl"}}' \
         "$WANDB_BASE_URL" "$id" >out

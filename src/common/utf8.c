@@ -150,6 +150,33 @@ void utf8_clean(struct buf *b, const char *s, size_t n)
     }
 }
 
+int32_t utf8_lower(int32_t code)
+{
+    enum { PAIRS = 0 }; /* capital and small by turns, the capital even */
+    static const struct {
+        int32_t first, last, away;
+    } rules[] = {
+        { 'A', 'Z', 32 },          { 0xc0, 0xd6, 32 },
+        { 0xd8, 0xde, 32 },        { 0x100, 0x12f, PAIRS },
+        { 0x132, 0x137, PAIRS },   { 0x14a, 0x177, PAIRS },
+        { 0x178, 0x178, -121 },    { 0x386, 0x386, 38 },
+        { 0x388, 0x38a, 37 },      { 0x38c, 0x38c, 64 },
+        { 0x38e, 0x38f, 63 },      { 0x391, 0x3a1, 32 },
+        { 0x3a3, 0x3ab, 32 },      { 0x400, 0x40f, 80 },
+        { 0x410, 0x42f, 32 },      { 0x460, 0x481, PAIRS },
+        { 0x48a, 0x4bf, PAIRS },   { 0x4d0, 0x52f, PAIRS },
+        { 0x531, 0x556, 48 },      { 0x1e00, 0x1e95, PAIRS },
+        { 0x1ea0, 0x1eff, PAIRS },
+    };
+
+    if ((code >= 0x139 && code <= 0x148) || (code >= 0x179 && code <= 0x17e))
+        return code + code % 2; /* these pairs begin odd */
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (code >= rules[i].first && code <= rules[i].last)
+            return rules[i].away == PAIRS ? code | 1 : code + rules[i].away;
+    return code;
+}
+
 size_t utf8_count(const char *s)
 {
     size_t n = 0;

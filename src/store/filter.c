@@ -1,11 +1,11 @@
 #include "config.h"
 #include "store/filter.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "common/num.h"
+#include "common/utf8.h"
 #include "store/filter_tree.h"
 
 static bool in_order(enum order order, int sign)
@@ -33,29 +33,38 @@ static bool compare_numbers(enum order order, double a, double b)
     return in_order(order, (a > b) - (a < b));
 }
 
+/* Step over a character of each, and tell whether they are the same. */
+static bool same_letter(const char **s, const char **pattern, bool fold)
+{
+    const char x = **s, y = **pattern;
+    const int32_t a = utf8_next(s), b = utf8_next(pattern);
+
+    if (a < 0) /* no letter, but a byte */
+        return b < 0 && x == y;
+    return a == b || (fold && utf8_lower(a) == utf8_lower(b));
+}
+
 /* MLflow's LIKE: % is any run of characters, _ one, and nothing escapes. */
 static bool like(const char *s, const char *pattern, bool fold)
 {
     const char *star = NULL, *retry = NULL;
 
     while (*s) {
-        const int a = (unsigned char)*s, b = (unsigned char)*pattern;
-        const bool same = fold ? tolower(a) == tolower(b) : a == b;
+        const char *t = s, *p = pattern;
 
         if (*pattern == '%') {
             star = ++pattern;
             retry = s;
         } else if (*pattern == '_') {
-            do /* a whole code point */
-                s++;
-            while ((*s & 0xc0) == 0x80);
+            utf8_next(&s);
             pattern++;
-        } else if (*pattern && same) {
-            s++;
-            pattern++;
+        } else if (*pattern && same_letter(&t, &p, fold)) {
+            s = t;
+            pattern = p;
         } else if (star) {
             pattern = star;
-            s = ++retry;
+            utf8_next(&retry);
+            s = retry;
         } else {
             return false;
         }

@@ -53,7 +53,7 @@ struct run_conf {
                                  * folder of the run's name in this; or NULL */
     double flush_secs;          /* 0: one second */
     int64_t memory;             /* bytes that may wait for the store; 0: a
-                                 * 32nd of the machine's, 512 MiB at most */
+                                 * 16th of the machine's, 2 GiB at most */
     int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
     bool no_capture;            /* leave git, host and environment out */

@@ -20,7 +20,9 @@
 #include "store/queue.h"
 #include "store/store.h"
 
-enum { KEPT_ROOM = 1 << 16, MEMORY_MOST = 512 << 20 };
+enum { KEPT_ROOM = 1 << 16 };
+
+static const int64_t memory_most = (int64_t)2 << 30;
 
 /* What is held of one metric. */
 struct series_file {
@@ -532,12 +534,12 @@ static void recall_names(struct writer *w)
 static void set_bounds(struct writer *w)
 {
     const int64_t machine =
-        (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 32;
+        (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 16;
     int64_t most = w->conf.memory;
     int64_t blocks;
 
     if (most <= 0)
-        most = machine < MEMORY_MOST ? machine : MEMORY_MOST;
+        most = machine < memory_most ? machine : memory_most;
     blocks = most / 3 / (int64_t)sizeof(struct block);
     queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
     w->held_most = (size_t)most / 3 / (2 * sizeof(struct point));

@@ -65,7 +65,8 @@ int intake_write(struct intake *, const char *root, const char *experiment,
 /* The readers: each fills intakes and writes them.  `path` is a file, but for
  * those that take a folder. */
 struct import_job {
-    const char *path, *root, *experiment, *name;
+    const char *path, *experiment, *name;
+    const char *root; /* NULL: only read, and count */
     size_t runs, points, there;
 };
 

@@ -33,6 +33,7 @@ gtrack_SOURCES = \
 	%D%/group.h \
 	%D%/gtrack.c \
 	%D%/import_csv.c \
+	%D%/import_tensorboard.c \
 	%D%/import_text.c \
 	%D%/import_wandb.c \
 	%D%/intake.c \

@@ -1,0 +1,38 @@
+/*
+ * import - files of other trackers; the first byte says whose it is
+ *
+ * with: src/track/files.c
+ * with: src/track/import_csv.c
+ * with: src/track/import_tensorboard.c
+ * with: src/track/import_text.c
+ * with: src/track/import_wandb.c
+ * with: src/track/intake.c
+ */
+#include "config.h"
+#include "track/intake.h"
+
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static import_fn *const readers[256] = {
+        ['c'] = import_csv,         ['j'] = import_jsonl,
+        ['l'] = import_llmc,        ['n'] = import_nanogpt,
+        ['t'] = import_tensorboard, ['w'] = import_wandb,
+    };
+    struct err e = ERR_INIT;
+    struct import_job job = { 0 };
+    char path[32];
+    int fd;
+
+    if (n == 0 || !readers[data[0]])
+        return 0;
+    fd = fuzz_file(data + 1, n - 1, path);
+    job.path = path;
+    if (readers[data[0]](&job, &e) == 0)
+        FUZZ_CHECK(job.runs > 0 && e.kind == ERR_NONE);
+    else
+        FUZZ_CHECK(e.kind == ERR_INPUT && e.text[0]);
+    close(fd);
+    return 0;
+}
