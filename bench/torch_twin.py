@@ -241,6 +241,33 @@ class Lion(torch.optim.Optimizer):
                 m.mul_(b2).add_(p.grad, alpha=1 - b2)
 
 
+class Muon(torch.optim.Optimizer):
+    """Jordan 2024, in the type of the weights; torch.optim.Muon rounds its
+    iterations to bfloat16."""
+
+    def __init__(self, groups, lr, momentum, nesterov, weight_decay):
+        super().__init__(groups, dict(lr=lr, momentum=momentum,
+                                      nesterov=nesterov,
+                                      weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for g in self.param_groups:
+            for p in g["params"]:
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                m.mul_(g["momentum"]).add_(p.grad)
+                u = p.grad + g["momentum"] * m if g["nesterov"] else m
+                x = u / (u.norm() + 1e-7)
+                wide = x.shape[0] <= x.shape[1]
+                x = x if wide else x.T
+                for _ in range(5):
+                    a = x @ x.T
+                    x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+                scale = math.sqrt(max(1, p.shape[0] / p.shape[1]))
+                p.mul_(1 - g["lr"] * g["weight_decay"])
+                p.sub_(g["lr"] * scale * (x if wide else x.T))
+
+
 def optimisers(c, params, fp64):
     """[(optimiser, which factor its rate has)]"""
     decay, name = c("optim.decay"), c("optim.name")
@@ -273,7 +300,7 @@ def optimisers(c, params, fp64):
                              fused=not fp64)]
     if muon:
         lr = c("optim.lr")
-        out.append(torch.optim.Muon(
+        out.append((Muon if fp64 else torch.optim.Muon)(
             [dict(params=muon, factor=c("optim.muon_lr") / lr if lr else 0)],
             lr=1, weight_decay=decay, momentum=c("optim.momentum"),
             nesterov=c("optim.nesterov")))
@@ -310,6 +337,104 @@ def read_tokens(pattern):
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
+class Training:
+    """One training: train() fills curve, (step, loss, norm, rate), and val."""
+
+    def __init__(self, folder, fp64=False, seed=None):
+        self.c = c = Settings(folder)
+        self.params = load_file(os.path.join(folder, "model.safetensors"))
+        generator = None
+        if seed is not None:
+            torch.manual_seed(seed)
+            generator = torch.Generator().manual_seed(seed)
+            draw_again(c, self.params)
+        if fp64:
+            self.params = {k: p.double() for k, p in self.params.items()}
+        for p in self.params.values():
+            p.requires_grad_(True)
+        self.model = Model(c, self.params)
+        self.T, self.micro = c("model.context"), c("train.micro_batch")
+        self.batch = c("train.batch") or \
+            c("train.tokens_per_step") // self.T or self.micro
+        self.train_rows = Windows(os.path.join(folder, "train.i32"), self.T,
+                                  generator)
+        self.val_rows = None
+        if os.path.exists(os.path.join(folder, "val.i32")):
+            self.val_rows = Windows(os.path.join(folder, "val.i32"), self.T,
+                                    generator)
+        if seed is not None:
+            self.train_rows.text = read_tokens(c("data.train"))
+            self.val_rows.text = read_tokens(c("data.val"))
+        steps = c("schedule.steps")
+        self.stop = c("train.stop_at") or steps
+        self.schedule = Schedule(c, steps, self.batch * self.T)
+        self.movers = optimisers(c, self.params, fp64)
+        self.curve, self.val, self.seconds = [], [], []
+
+    @torch.no_grad()
+    def validate(self):
+        total, count, n = 0.0, 0, len(self.val_rows.rows)
+        for i in range(0, n, self.micro):
+            x, y = self.val_rows.get(i, min(self.micro, n - i))
+            total += self.model.loss(x, y, "sum").item()
+            count += self.model.count(y)
+        return total / count
+
+    def validate_text(self):
+        """All of data.val, window after window."""
+        text, T = read_tokens(self.c("data.val")), self.T
+        self.val_rows.text = None
+        self.val_rows.rows = torch.stack(
+            [text[i:i + T + 1] for i in range(0, len(text) - T, T)])
+        return self.validate()
+
+    @torch.no_grad()
+    def clip(self):
+        """In float64: clip_grad_norm_ sums millions of squares in float32, and
+        is off by 1e-4 where the vocabulary is GPT-2's."""
+        grads = [p.grad for p in self.params.values()]
+        norm = math.sqrt(sum(g.double().square().sum().item() for g in grads))
+        most = self.c("optim.clip")
+        if most > 0 and norm > most:
+            for g in grads:
+                g.mul_(most / norm)
+        return norm
+
+    def step(self, step):
+        lr = self.schedule.rate(step)
+        loss, parts = 0.0, [self.train_rows.get(step * self.batch + i,
+                                                self.micro)
+                            for i in range(0, self.batch, self.micro)]
+        targets = sum(self.model.count(y) for _, y in parts)
+        for x, y in parts:
+            part = self.model.loss(x, y, "sum") / targets
+            part.backward()
+            loss += part.item()
+        norm = self.clip()
+        for mover in self.movers:
+            for group in mover.param_groups:
+                group["lr"] = lr * group["factor"]
+            mover.step()
+            mover.zero_grad(set_to_none=True)
+        self.curve.append((step + 1, loss, norm, lr))
+
+    def train(self, say=False):
+        every = self.c("eval.every")
+        for step in range(self.stop):
+            before = time.perf_counter()
+            self.step(step)
+            self.seconds.append(time.perf_counter() - before)
+            if say:
+                print("step %d loss %.9g norm %.9g lr %.9g" % self.curve[-1],
+                      flush=True)
+            done = step + 1
+            if self.val_rows and every and (done % every == 0 or
+                                            done == self.stop):
+                self.val.append((done, self.validate()))
+                if say:
+                    print("val %d %.6f" % self.val[-1], flush=True)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("folder")
@@ -321,83 +446,15 @@ def main():
     ap.add_argument("--json", help="write the curve to this file")
     a = ap.parse_args()
 
-    c = Settings(a.folder)
     torch.set_num_threads(a.threads)
-    params = load_file(os.path.join(a.folder, "model.safetensors"))
-    generator = None
-    if a.seed is not None:
-        torch.manual_seed(a.seed)
-        generator = torch.Generator().manual_seed(a.seed)
-        draw_again(c, params)
-    if a.fp64:
-        torch.set_default_dtype(torch.float64)
-        params = {k: p.double() for k, p in params.items()}
-    for p in params.values():
-        p.requires_grad_(True)
-    model = Model(c, params)
-
-    T, micro = c("model.context"), c("train.micro_batch")
-    batch = c("train.batch") or c("train.tokens_per_step") // T or micro
-    train = Windows(os.path.join(a.folder, "train.i32"), T, generator)
-    val = None
-    if os.path.exists(os.path.join(a.folder, "val.i32")):
-        val = Windows(os.path.join(a.folder, "val.i32"), T, generator)
-    if a.seed is not None:
-        train.text = read_tokens(c("data.train"))
-        val.text = read_tokens(c("data.val"))
-    steps = c("schedule.steps")
-    stop = c("train.stop_at") or steps
-    schedule = Schedule(c, steps, batch * T)
-    movers = optimisers(c, params, a.fp64)
-    clip, every = c("optim.clip"), c("eval.every")
-    everything = list(params.values())
-    curve, vals, seconds = [], [], []
-
-    @torch.no_grad()
-    def validate(step):
-        total, count, n = 0.0, 0, len(val.rows)
-        for i in range(0, n, micro):
-            x, y = val.get(i, min(micro, n - i))
-            total += model.loss(x, y, "sum").item()
-            count += model.count(y)
-        vals.append((step, total / count))
-        print(f"val {step} {vals[-1][1]:.6f}", flush=True)
-
-    for step in range(stop):
-        before = time.perf_counter()
-        lr = schedule.rate(step)
-        loss, parts = 0.0, [train.get(step * batch + i, micro)
-                            for i in range(0, batch, micro)]
-        targets = sum(model.count(y) for _, y in parts)
-        for x, y in parts:
-            part = model.loss(x, y, "sum") / targets
-            part.backward()
-            loss += part.item()
-        if clip > 0:
-            norm = torch.nn.utils.clip_grad_norm_(everything, clip).item()
-        else:
-            norm = torch.nn.utils.get_total_norm(
-                [p.grad for p in everything]).item()
-        for mover in movers:
-            for group in mover.param_groups:
-                group["lr"] = lr * group["factor"]
-            mover.step()
-            mover.zero_grad(set_to_none=True)
-        seconds.append(time.perf_counter() - before)
-        curve.append((step + 1, loss, norm, lr))
-        print(f"step {step + 1} loss {loss:.9g} norm {norm:.9g} lr {lr:.9g}")
-        if val and every and ((step + 1) % every == 0 or step + 1 == stop):
-            validate(step + 1)
-    out = dict(curve=curve, val=vals, torch=torch.__version__,
+    t = Training(a.folder, a.fp64, a.seed)
+    t.train(say=True)
+    out = dict(curve=t.curve, val=t.val, torch=torch.__version__,
                seconds=time.perf_counter() - START,
-               step_ms=1e3 * float(np.median(seconds)))
+               step_ms=1e3 * float(np.median(t.seconds)))
     if a.text:
-        text = read_tokens(c("data.val"))
-        n = (len(text) - 1) // T
-        val.text = None
-        val.rows = torch.stack([text[i * T:i * T + T + 1] for i in range(n)])
-        validate(-1)
-        out["text"] = vals.pop()[1]
+        out["text"] = t.validate_text()
+        print("text %.6f" % out["text"])
     print(f"{out['seconds']:.1f} s, {out['step_ms']:.2f} ms a step",
           file=sys.stderr)
     if a.json:

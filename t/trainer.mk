@@ -21,3 +21,7 @@ check_PROGRAMS += t/trainer.t
 test_programs += t/trainer.t
 t_trainer_t_SOURCES = %D%/trainer.c %D%/tap.h
 t_trainer_t_LDADD = $(TRAINER_LIBS)
+
+peer_scripts += %D%/t9050-options.t
+EXTRA_DIST += %D%/t9050-options.t %D%/reference/options.py
+check-peers: bench/start
