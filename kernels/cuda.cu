@@ -396,6 +396,7 @@ static void device_close(struct dev *dev)
 
     if (!cuda)
         return;
+    cuda_side_close(dev);
     matmul_close(dev);
     sdpa_close(dev);
     while (cuda->blocks)
@@ -476,4 +477,8 @@ const struct dev_type cuda_dev = {
     .graph_end = graph_end,
     .graph_run = graph_run,
     .graph_free = graph_free,
+    .side_begin = cuda_side_begin,
+    .side_end = cuda_side_end,
+    .side_wait = cuda_side_wait,
+    .side_done = cuda_side_done,
 };

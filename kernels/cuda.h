@@ -35,6 +35,7 @@ struct cuda {
     char why[160];              /* the first failure, in words */
     struct matmul_plans *plans; /* plans of matrix products; matmul.cu */
     struct sdpa *sdpa;          /* plans of attention; sdpa.c */
+    struct cuda_side *side;     /* the second stream; side.cu */
     char name[128];
 };
 
@@ -52,6 +53,13 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 
 /* The device failed in op, for a reason that its runtime has no code for. */
 void cuda_failed(struct dev *dev, const char *op, const char *why);
+
+/* The second stream of dev.h. */
+void *cuda_side_begin(struct dev *dev);
+void cuda_side_end(struct dev *dev, int i);
+void cuda_side_wait(struct dev *dev, int i);
+bool cuda_side_done(struct dev *dev, int i);
+void cuda_side_close(struct dev *dev);
 
 /* Plain access to the runtime, for the files in C. */
 void *cuda_malloc(struct dev *dev, size_t n, const char *op);

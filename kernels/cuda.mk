@@ -15,6 +15,7 @@ cu_sources = \
 	%D%/point.cu \
 	%D%/qknorm.cu \
 	%D%/reduce.cu \
+	%D%/side.cu \
 	%D%/sort.cu
 EXTRA_DIST += \
 	$(cu_sources) \

@@ -49,28 +49,47 @@ static int open_auto(struct dev *dev, struct err *e)
 }
 
 /* "cuda:1": the type before the colon, the index after it. */
-static int open_named(struct dev *dev, const char *name, struct err *e)
+static const struct dev_type *find_named(const char *name, int *index,
+                                         struct err *e)
 {
     const char *colon = strchr(name, ':');
     const size_t len = colon ? (size_t)(colon - name) : strlen(name);
-    int64_t index = 0;
+    int64_t number = 0;
 
-    if (colon && (!num_int(colon + 1, &index) || index < 0 || index > 1023))
-        return err_set(e, ERR_USAGE, "device '%s': no number after ':'", name);
-    for (int i = 0; dev_types[i]; i++) {
+    if (colon && (!num_int(colon + 1, &number) || number < 0 ||
+                  number > 1023)) {
+        err_set(e, ERR_USAGE, "device '%s': no number after ':'", name);
+        return NULL;
+    }
+    *index = (int)number;
+    for (int i = 0; dev_types[i]; i++)
         if (strlen(dev_types[i]->name) == len &&
             strncmp(dev_types[i]->name, name, len) == 0)
-            return open_type(dev, dev_types[i], (int)index, e);
-    }
-    return err_set(e, ERR_USAGE, "no device '%s' in this build", name);
+            return dev_types[i];
+    err_set(e, ERR_USAGE, "no device '%s' in this build", name);
+    return NULL;
+}
+
+int dev_known(const char *name, struct err *e)
+{
+    int index;
+
+    if (strcmp(name, "auto") == 0 || strcmp(name, "ref") == 0)
+        return 0;
+    return find_named(name, &index, e) ? 0 : -1;
 }
 
 int dev_open(struct dev *dev, const char *name, struct err *e)
 {
+    const struct dev_type *type;
+    int index;
+
     if (strcmp(name, "auto") == 0)
         return open_auto(dev, e);
-    if (strcmp(name, "ref") != 0)
-        return open_named(dev, name, e);
+    if (strcmp(name, "ref") != 0) {
+        type = find_named(name, &index, e);
+        return type ? open_type(dev, type, index, e) : -1;
+    }
     if (open_type(dev, &cpu_dev, 0, e) < 0)
         return -1;
     dev->ops = &ref_ops;

@@ -68,9 +68,17 @@ struct dev_type {
     struct dev_graph *(*graph_end)(struct dev *);
     int (*graph_run)(struct dev *, struct dev_graph *);
     void (*graph_free)(struct dev *, struct dev_graph *);
+    /* A second stream, for what goes beside computing.  begin: that stream,
+     * which waits for all work given so far; end: note what it was given since
+     * as slot i of DEV_SIDE_SLOTS; wait: work given from now on waits for that;
+     * done: is it over?  Waiting for a later slot is waiting for all before. */
+    void *(*side_begin)(struct dev *);
+    void (*side_end)(struct dev *, int i);
+    void (*side_wait)(struct dev *, int i);
+    bool (*side_done)(struct dev *, int i);
 };
 
-enum { DEV_MARKS = 64 };
+enum { DEV_MARKS = 64, DEV_SIDE_SLOTS = 64 };
 
 struct dev {
     const struct dev_type *type;
@@ -93,6 +101,8 @@ extern const struct dev_type *const dev_types[];  /* ends with NULL */
  * threads, deterministic and tf32 are read; everything else is set.
  */
 int dev_open(struct dev *, const char *name, struct err *);
+/* Is there a device of this name in this build?  Nothing is opened. */
+int dev_known(const char *name, struct err *);
 int dev_sync(struct dev *, struct err *);
 void dev_close(struct dev *);
 

@@ -17,6 +17,8 @@ EXTRA_t_model_emu_DEPENDENCIES = $(t_model_t_OBJECTS)
 t_model_emu_LDADD = $(t_model_t_OBJECTS) kernels/libemu.a $(TRAINER_LIBS) \
 	-lstdc++
 t_gtrain_emu_SOURCES = kernels/dev.c
+# t/nccl-shim.c calls back
+t_gtrain_emu_LDFLAGS = -rdynamic
 t_gtrain_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
 EXTRA_t_gtrain_emu_DEPENDENCIES = $(gtrain_OBJECTS)
 t_gtrain_emu_LDADD = $(gtrain_OBJECTS) kernels/libemu.a $(TRAINER_LIBS) \

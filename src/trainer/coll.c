@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/coll.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "trainer/coll_device.h"
 
 enum { CHUNK = 1 << 20 }; /* floats of one part in flight */
 
@@ -17,7 +19,12 @@ static const double GRACE = 3; /* seconds to notice that a rank has gone */
 
 struct job {
     enum {
-        JOB_SUM, JOB_REDUCE, JOB_GATHER, JOB_COLLECT, JOB_BCAST, JOB_SUM_F64
+        JOB_SUM,
+        JOB_REDUCE,
+        JOB_GATHER,
+        JOB_COLLECT,
+        JOB_BCAST,
+        JOB_SUM_F64
     } kind;
     void *out;
     const void *in;
@@ -34,7 +41,7 @@ struct coll_queue {
     pthread_cond_t todo, done;
     struct job *job; /* a ring: the oldest at `first` */
     size_t first, n, room;
-    uint64_t finished;          /* jobs */
+    uint64_t finished; /* jobs */
     bool stop;
     bool failed; /* then err says why, and jobs are dropped */
     bool told;   /* coll_check() has handed it on */
@@ -43,7 +50,7 @@ struct coll_queue {
     struct coll_part *part; /* scratch of the thread */
     int64_t *cut;
     const float **from;
-    float *scratch;         /* size * CHUNK floats */
+    float *scratch; /* size * CHUNK floats */
 };
 
 /* acc = acc + part of rank 0 + part of rank 1 + ..., element by element. */
@@ -126,8 +133,8 @@ static int collect(struct coll *c, const struct job *j, struct err *e)
         q->part[r] = (struct coll_part){
             .send = j->in,
             .send_bytes = r == j->root ? own : 0,
-            .recv = c->rank == j->root ? base + (size_t)j->cut[r] * j->size
-                                       : NULL,
+            .recv =
+                c->rank == j->root ? base + (size_t)j->cut[r] * j->size : NULL,
             .recv_bytes = c->rank == j->root
                               ? (size_t)(j->cut[r + 1] - j->cut[r]) * j->size
                               : 0,
@@ -229,7 +236,9 @@ static void look_after_others(struct coll *c)
     struct coll_queue *q = c->queue;
     struct err e = ERR_INIT;
 
-    if (!q->failed && c->type->watch && c->type->watch(c, &e) < 0)
+    if (!q->failed &&
+        ((c->type->watch && c->type->watch(c, &e) < 0) ||
+         (c->device && c->device->watch && c->device->watch(c, &e) < 0)))
         fail(q, &e);
     if (q->failed && !q->told && clock_mono() - q->failed_at > GRACE) {
         log_error("%s", q->err.text);
@@ -292,57 +301,31 @@ static void push(struct coll *c, const struct job *j)
     pthread_mutex_unlock(&q->lock);
 }
 
-void coll_sum(struct coll *c, float *x, int64_t n)
+/* ---- on the host -------------------------------------------------------- */
+
+void coll_host_sum(struct coll *c, float *x, int64_t n)
 {
-    if (c->size > 1)
-        push(c, &(struct job){ .kind = JOB_SUM, .out = x, .n = n });
+    push(c, &(struct job){ .kind = JOB_SUM, .out = x, .n = n });
 }
 
-void coll_reduce(struct coll *c, float *acc, const float *in,
-                 const int64_t *cut, bool fresh)
+void coll_host_reduce(struct coll *c, float *acc, const float *in,
+                      const int64_t *cut, bool fresh)
 {
-    if (c->size > 1)
-        push(c, &(struct job){ .kind = JOB_REDUCE,
-                               .out = acc,
-                               .in = in,
-                               .cut = cut,
-                               .fresh = fresh });
-    else if (acc != in || !fresh)
-        add_in_order(acc, &in, 1, cut[1], fresh);
+    push(c, &(struct job){ .kind = JOB_REDUCE,
+                           .out = acc,
+                           .in = in,
+                           .cut = cut,
+                           .fresh = fresh });
 }
 
-void coll_gather(struct coll *c, void *data, const int64_t *cut, size_t size)
+void coll_host_gather(struct coll *c, void *data, const int64_t *cut,
+                      size_t size)
 {
-    if (c->size > 1)
-        push(c,
-             &(struct job){
-                 .kind = JOB_GATHER, .out = data, .cut = cut, .size = size });
+    push(c, &(struct job){
+                .kind = JOB_GATHER, .out = data, .cut = cut, .size = size });
 }
 
-void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
-{
-    if (c->size > 1)
-        push(c, &(struct job){
-                    .kind = JOB_BCAST, .out = data, .n = (int64_t)bytes,
-                              .root = root });
-}
-
-void coll_collect(struct coll *c, void *data, const void *own,
-                  const int64_t *cut, size_t size, int root)
-{
-    if (c->size > 1)
-        push(c, &(struct job){ .kind = JOB_COLLECT, .out = data, .in = own,
-                               .cut = cut, .size = size, .root = root });
-    else
-        memcpy(data, own, (size_t)cut[1] * size);
-}
-
-uint64_t coll_begun(const struct coll *c)
-{
-    return c->begun;
-}
-
-void coll_wait_for(struct coll *c, uint64_t begun)
+static void host_wait_for(struct coll *c, uint64_t begun)
 {
     struct coll_queue *q = c->queue;
 
@@ -354,19 +337,14 @@ void coll_wait_for(struct coll *c, uint64_t begun)
     pthread_mutex_unlock(&q->lock);
 }
 
-void coll_wait(struct coll *c)
-{
-    coll_wait_for(c, c->begun);
-}
-
-int coll_check(struct coll *c, struct err *e)
+int coll_host_check(struct coll *c, struct err *e)
 {
     struct coll_queue *q = c->queue;
     int ret = 0;
 
     if (!q)
         return 0;
-    coll_wait(c);
+    host_wait_for(c, c->begun);
     pthread_mutex_lock(&q->lock);
     if (q->failed) {
         *e = q->err;
@@ -377,12 +355,102 @@ int coll_check(struct coll *c, struct err *e)
     return ret;
 }
 
+void coll_set_device(struct coll *c, const struct coll_device *device)
+{
+    if (c->queue)
+        pthread_mutex_lock(&c->queue->lock);
+    c->device = device;
+    if (c->queue)
+        pthread_mutex_unlock(&c->queue->lock);
+}
+
+/* ---- on either ---------------------------------------------------------- */
+
+void coll_sum(struct coll *c, float *x, int64_t n)
+{
+    if (c->device)
+        c->device->sum(c, x, n);
+    else if (c->size > 1)
+        coll_host_sum(c, x, n);
+}
+
+void coll_reduce(struct coll *c, float *acc, float *in, const int64_t *cut,
+                 bool fresh)
+{
+    const float *from = in;
+
+    if (c->device)
+        c->device->reduce(c, acc, in, cut, fresh);
+    else if (c->size > 1)
+        coll_host_reduce(c, acc, in, cut, fresh);
+    else if (acc != in || !fresh)
+        add_in_order(acc, &from, 1, cut[1], fresh);
+}
+
+void coll_gather(struct coll *c, void *data, const int64_t *cut, size_t size)
+{
+    if (c->device)
+        c->device->gather(c, data, cut, size);
+    else if (c->size > 1)
+        coll_host_gather(c, data, cut, size);
+}
+
+void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_BCAST,
+                               .out = data,
+                               .n = (int64_t)bytes,
+                               .root = root });
+}
+
+void coll_collect(struct coll *c, void *data, const void *own,
+                  const int64_t *cut, size_t size, int root)
+{
+    if (c->size > 1)
+        push(c, &(struct job){ .kind = JOB_COLLECT,
+                               .out = data,
+                               .in = own,
+                               .cut = cut,
+                               .size = size,
+                               .root = root });
+    else
+        memcpy(data, own, (size_t)cut[1] * size);
+}
+
+uint64_t coll_begun(const struct coll *c)
+{
+    return c->device ? c->device_begun : c->begun;
+}
+
+void coll_wait_for(struct coll *c, uint64_t begun)
+{
+    if (c->device)
+        c->device->wait_for(c, begun);
+    else
+        host_wait_for(c, begun);
+}
+
+void coll_wait(struct coll *c)
+{
+    coll_wait_for(c, coll_begun(c));
+    host_wait_for(c, c->begun);
+}
+
+int coll_check(struct coll *c, struct err *e)
+{
+    coll_wait(c);
+    if (c->device && c->device->check(c, e) < 0)
+        return -1;
+    return coll_host_check(c, e);
+}
+
 int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 {
     if (c->size > 1)
         push(c,
              &(struct job){ .kind = JOB_SUM_F64, .out = x, .n = (int64_t)n });
-    return coll_check(c, e);
+    return coll_host_check(c, e);
 }
 
 int coll_max(struct coll *c, int64_t *x, struct err *e)
@@ -393,8 +461,9 @@ int coll_max(struct coll *c, int64_t *x, struct err *e)
 
     coll_cut(c, c->size, 1, cut);
     all[c->rank] = *x;
-    coll_gather(c, all, cut, sizeof *all);
-    ret = coll_check(c, e);
+    if (c->size > 1)
+        coll_host_gather(c, all, cut, sizeof *all);
+    ret = coll_host_check(c, e);
     for (int r = 0; ret == 0 && r < c->size; r++)
         if (all[r] > *x)
             *x = all[r];
@@ -432,7 +501,9 @@ static const struct coll_type *choose(const struct launch *l, struct err *e)
 #endif
         break;
     }
-    err_set(e, ERR_USAGE, "this build has no MPI; configure found none");
+    err_set(e, ERR_USAGE,
+            "mpirun started this, but the build has no MPI; "
+            "gtrain --ranks, torchrun and srun need none");
     return NULL;
 }
 
@@ -492,6 +563,7 @@ void coll_close(struct coll *c)
 {
     struct coll_queue *q = c->queue;
 
+    assert(!c->device);
     if (q) {
         if (q->scratch) {
             pthread_mutex_lock(&q->lock);

@@ -76,6 +76,11 @@ struct coll {
     void *state;                /* the type's own */
     uint64_t begun;             /* calls */
     struct coll_queue *queue;   /* NULL for one rank */
+
+    const struct coll_device *device;   /* see coll_device.h; NULL: the CPU */
+    struct dev *dev;
+    void *device_state;
+    uint64_t device_begun;
 };
 
 int coll_open(struct coll *, const struct coll_conf *, struct err *);
@@ -88,12 +93,13 @@ void coll_sum(struct coll *, float *x, int64_t n);
  * cut has size + 1 entries and stays the caller's until coll_wait().
  *
  * coll_reduce: acc += own part of `in` of each rank, rank 0's first; with
- * fresh, acc is set to that sum instead.  acc holds the own part alone.
+ * fresh, acc is set to that sum instead.  acc holds the own part alone; what
+ * becomes of `in` is not said.
  * coll_gather: data, of which every rank has its own part, becomes whole;
  * size is that of an element.
  */
-void coll_reduce(struct coll *, float *acc, const float *in,
-                 const int64_t *cut, bool fresh);
+void coll_reduce(struct coll *, float *acc, float *in, const int64_t *cut,
+                 bool fresh);
 void coll_gather(struct coll *, void *data, const int64_t *cut, size_t size);
 /* Everyone has what root has. */
 void coll_bcast(struct coll *, void *data, size_t bytes, int root);

@@ -2,6 +2,7 @@
 #include "trainer/job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,15 @@
 #include "common/num.h"
 #include "common/sha256.h"
 #include "data/lock.h"
+#include "trainer/coll_device.h"
+
+/* Whose fault it is: "c.ini:12: data.train: ...". */
+static int blame(const struct settings *s, const char *key, struct err *e)
+{
+    const char *where = conf_origin(&s->conf, key);
+
+    return err_wrap(e, "%s%s%s", where ? where : "", where ? ": " : "", key);
+}
 
 /* ---- tokens ----------------------------------------------------------- */
 
@@ -39,7 +49,7 @@ static int open_tokenizer(struct job *j, int64_t *vocab, struct err *e)
     if (!*path)
         return 0;
     if (tokenizer_load(&j->tokenizer, path, e) < 0)
-        return err_wrap(e, "data.tokenizer");
+        return blame(j->set, "data.tokenizer", e);
     *vocab = tokenizer_vocab(j->tokenizer);
     measure_tokens(j);
     return 0;
@@ -63,8 +73,14 @@ int job_open_val(struct job *j, struct err *e)
         return 0;
     if (loader_open(&j->val, &c, e) < 0 ||
         lock_check(j->val, s->data.tokenizer, e) < 0)
-        return err_wrap(e, "data.val");
+        return blame(j->set, "data.val", e);
     return 0;
+}
+
+static int no_steps(const struct settings *s, struct err *e)
+{
+    return conf_fail(&s->conf, "schedule.steps", e,
+                     "give it, or schedule.tokens, or .chinchilla");
 }
 
 static int open_train(struct job *j, struct err *e)
@@ -81,8 +97,7 @@ static int open_train(struct job *j, struct err *e)
     };
 
     if (s->is.steps == 0)
-        return conf_fail(&s->conf, "schedule.steps", e,
-                         "give it, or schedule.tokens, or .chinchilla");
+        return no_steps(s, e);
     if (!*c.files)
         return conf_fail(&s->conf, "data.train", e,
                          "name the token files to train on");
@@ -92,7 +107,7 @@ static int open_train(struct job *j, struct err *e)
                          "data.tokenizer must name and have");
     if (loader_open(&j->train, &c, e) < 0 ||
         lock_check(j->train, s->data.tokenizer, e) < 0)
-        return err_wrap(e, "data.train");
+        return blame(j->set, "data.train", e);
     return job_open_val(j, e);
 }
 
@@ -170,6 +185,25 @@ static int open_ranks(struct job *j, struct coll_conf *conf, struct err *e)
     return coll_open(&j->coll, conf, e);
 }
 
+/* Ranks of one machine have a GPU each, unless they see one alone or the
+ * settings name it: "cuda" is then "cuda:2" for the third of them. */
+static int open_device(struct job *j, struct err *e)
+{
+    const struct settings *s = j->set;
+    const char *name = s->train.device;
+    struct err why = ERR_INIT;
+    char own[32];
+
+    snprintf(own, sizeof own, "cuda:%d", j->coll.local_rank);
+    if (j->coll.local_rank > 0 &&
+        (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0) &&
+        dev_open(&j->dev, own, &why) == 0)
+        return 0;
+    if (dev_open(&j->dev, name, e) < 0)
+        return blame(s, "train.device", e);
+    return 0;
+}
+
 int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
 {
     struct coll_conf conf = { .launch = &j->launch,
@@ -187,8 +221,9 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
     j->dev.threads = threads_of(j);
     j->dev.deterministic = s->train.deterministic;
     j->dev.tf32 = s->train.tf32;
-    if (dev_open(&j->dev, s->train.device, e) < 0)
-        return err_wrap(e, "train.device");
+    if (open_device(j, e) < 0 ||
+        (why != JOB_INFER && coll_use_device(&j->coll, &j->dev, e) < 0))
+        return -1;
     if (why == JOB_TRAIN && open_train(j, e) < 0)
         return -1;
     if (open_model(j, why, e) < 0)
@@ -202,6 +237,7 @@ void job_close(struct job *j)
     if (j->dev.type) {
         replay_close(&j->replay);
         parallel_close(&j->parallel);
+        coll_leave_device(&j->coll);
         optim_close(&j->optim);
         graph_clear(&j->gpt.graph);
         dev_close(&j->dev);
@@ -229,6 +265,74 @@ int job_read(struct job *j, struct loader *from, int64_t first, int64_t n,
             j->y[i] = -1;
     return 0;
 }
+
+/* ---- before the start ------------------------------------------------- */
+
+/* Another tokenizer, if it is another. */
+static int check_tokenizer(struct settings *s, struct job_checked *seen,
+                           struct err *e)
+{
+    struct job j = { .set = s };
+    int ret;
+
+    if (seen->path && strcmp(seen->path, s->data.tokenizer) == 0)
+        return 0;
+    free(seen->path);
+    seen->path = NULL;
+    tokenizer_free(seen->tokenizer);
+    ret = open_tokenizer(&j, &seen->vocab, e);
+    seen->tokenizer = j.tokenizer;
+    free(j.token_bytes);
+    if (ret == 0)
+        seen->path = xstrdup(s->data.tokenizer);
+    return ret;
+}
+
+static int check_data(struct settings *s, struct job_checked *seen,
+                      struct err *e)
+{
+    struct job j = { .set = s, .tokenizer = seen->tokenizer };
+    char *data = xasprintf("%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d",
+                           s->data.train, s->data.val, s->data.tokenizer,
+                           (long long)s->model.context,
+                           (long long)s->model.vocab,
+                           (long long)s->data.stride,
+                           (long long)s->eval.stride, s->data.order);
+    int ret = 0;
+
+    if (!seen->data || strcmp(seen->data, data) != 0)
+        ret = open_train(&j, e);
+    loader_close(j.train);
+    loader_close(j.val);
+    free(seen->data);
+    seen->data = ret == 0 ? data : NULL;
+    if (ret < 0)
+        free(data);
+    return ret;
+}
+
+int job_check(struct settings *s, int ranks, struct job_checked *seen,
+              struct err *e)
+{
+    if (dev_known(s->train.device, e) < 0)
+        return blame(s, "train.device", e);
+    if (check_tokenizer(s, seen, e) < 0 ||
+        settings_resolve(s, seen->vocab, ranks, e) < 0)
+        return -1;
+    if (s->is.steps == 0)
+        return no_steps(s, e);
+    return check_data(s, seen, e);
+}
+
+void job_checked_clear(struct job_checked *seen)
+{
+    tokenizer_free(seen->tokenizer);
+    free(seen->path);
+    free(seen->data);
+    *seen = (struct job_checked){ 0 };
+}
+
+/* ---- time ------------------------------------------------------------- */
 
 double job_seconds(const struct job *j)
 {

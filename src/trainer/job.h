@@ -85,6 +85,22 @@ void job_close(struct job *);
 int job_read(struct job *, struct loader *, int64_t first, int64_t n,
              struct err *);
 
+/*
+ * Can these settings be trained with by `ranks` processes?  They are resolved,
+ * and what they name is opened and closed again; an error says which line asks
+ * for what is not there.  Settings that differ in little are checked one after
+ * another at little cost: `seen` knows what was well the last time.
+ */
+struct job_checked {
+    char *path, *data;
+    struct tokenizer *tokenizer;
+    int64_t vocab;
+};
+
+int job_check(struct settings *, int ranks, struct job_checked *seen,
+              struct err *);
+void job_checked_clear(struct job_checked *);
+
 /* Seconds of training, this attempt's and those before. */
 double job_seconds(const struct job *);
 /* How much of the schedule is done, in steps, or by train.max_time. */

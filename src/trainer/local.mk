@@ -10,6 +10,10 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/ckpt_files.c \
 	%D%/ckpt_files.h \
 	%D%/ckpt_find.c \
+	%D%/coll_device.c \
+	%D%/coll_device.h \
+	%D%/coll_nccl.c \
+	%D%/coll_nccl.h \
 	%D%/convert.c \
 	%D%/convert.h \
 	%D%/convert_gguf.c \

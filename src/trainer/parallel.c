@@ -34,8 +34,8 @@ static bool sums_each(const struct parallel *p)
 
 /* ---- opening ----------------------------------------------------------- */
 
-int parallel_open(struct parallel *p, const struct settings *s,
-                  struct coll *c, bool training, struct err *e)
+int parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
+                  bool training, struct err *e)
 {
     *p = (struct parallel){ .set = s, .coll = c };
     if (!training)
@@ -88,6 +88,23 @@ static void cut_units(struct parallel *p, struct optim_piece *piece)
         };
         p->own_count += (piece[u].count + 15) / 16 * 16;
     }
+    /* a rank of a small model may have nothing, but has the same regions */
+    if (p->own_count == 0)
+        p->own_count = 16;
+}
+
+static int64_t chunks_of(int64_t n)
+{
+    return (n + SUMSQ_CHUNK - 1) / SUMSQ_CHUNK;
+}
+
+static int64_t all_chunks(const struct graph *g)
+{
+    int64_t n = 0;
+
+    for (int u = 0; u < g->n_units; u++)
+        n += chunks_of(g->unit[u].count);
+    return n;
 }
 
 static graph_need_fn need;
@@ -111,11 +128,14 @@ int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
     free(piece);
     if (sums_each(p) || parallel_shares_state(p))
         ret = take(p, &p->acc, n * sizeof(float), "own gradients", e);
+    if (ret == 0 && p->ordered)
+        ret = take(p, &p->squares, (size_t)all_chunks(g) * sizeof(double),
+                   "chunk sums", e);
     if (ret == 0 && parallel_gathers(p))
         ret = take(p, &p->weights, n * sizeof(float), "own weights", e);
     if (ret == 0 && parallel_gathers(p) && g->type != DT_F32)
-        ret = take(p, &p->copies, n * dtype_size(g->type),
-                   "own 16-bit weights", e);
+        ret = take(p, &p->copies, n * dtype_size(g->type), "own 16-bit weights",
+                   e);
     if (parallel_shares_state(p))
         o->own_grads = p->acc;
     o->own_weights = p->weights;
@@ -127,7 +147,7 @@ int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
 
 void parallel_lend(struct parallel *p, struct graph *to)
 {
-    if (parallel_gathers(p)) {
+    if (parallel_shares_state(p)) {
         to->need = need;
         to->need_arg = p;
     }
@@ -135,7 +155,8 @@ void parallel_lend(struct parallel *p, struct graph *to)
 
 void parallel_close(struct parallel *p)
 {
-    struct region *const all[] = { &p->acc, &p->weights, &p->copies };
+    struct region *const all[] = { &p->acc, &p->weights, &p->copies,
+                                   &p->squares };
 
     if (!p->graph)
         return;
@@ -171,6 +192,13 @@ static char *weights_of(const struct parallel *p, int unit, size_t *size)
     return (char *)r->data + (size_t)g->unit[unit].weights_at * *size;
 }
 
+/* Memory of the device to memory of the device. */
+static void copy(const struct parallel *p, void *to, const void *from,
+                 size_t bytes)
+{
+    p->graph->dev->type->copy(p->graph->dev, to, from, bytes);
+}
+
 static int64_t own_part(const struct parallel *p, int unit)
 {
     const int64_t *cut = p->unit[unit].cut;
@@ -201,9 +229,9 @@ static void gather(struct parallel *p, int unit)
     if (s->there)
         return;
     make_room(p, unit);
-    memcpy(to + (size_t)s->cut[p->coll->rank] * size,
-           (const char *)own->data + (size_t)s->own * size,
-           (size_t)own_part(p, unit) * size);
+    copy(p, to + (size_t)s->cut[p->coll->rank] * size,
+         (const char *)own->data + (size_t)s->own * size,
+         (size_t)own_part(p, unit) * size);
     coll_gather(p->coll, to, s->cut, size);
     s->gathered = coll_begun(p->coll);
     s->there = true;
@@ -214,8 +242,7 @@ static int next_of(const struct parallel *p, int unit, bool backward)
 {
     const int next = backward ? unit + 1 : unit - 1;
 
-    if (next < 0 || next >= p->graph->n_units ||
-        p->graph->unit[next].layer < 0)
+    if (next < 0 || next >= p->graph->n_units || p->graph->unit[next].layer < 0)
         return -1;
     return next;
 }
@@ -250,11 +277,12 @@ static void need(void *arg, struct graph *g, int unit, bool backward)
 
     if (g == p->graph && g->training && !g->evaluating)
         wait_for_place(p, own);
+    if (parallel_gathers(p))
+        gather(p, own);
+    coll_wait_for(p->coll, p->unit[own].gathered);
     if (!parallel_gathers(p))
         return;
-    gather(p, own);
     next = next_of(p, own, backward);
-    coll_wait_for(p->coll, p->unit[own].gathered);
     if (next >= 0)
         gather(p, next);
 }
@@ -286,51 +314,72 @@ void parallel_ready(void *arg, struct graph *g, int unit)
 
 /* ---- the norm ---------------------------------------------------------- */
 
-static int64_t chunks_of(int64_t n)
+static void measure(struct parallel *p, float *g, int64_t n, double *out,
+                    bool fresh)
 {
-    return (n + SUMSQ_CHUNK - 1) / SUMSQ_CHUNK;
+    struct dev *dev = p->graph->dev;
+    struct tensor sum = {
+        .data = out, .type = DT_F64, .rank = 1, .dim = { 1 }, .fresh = fresh
+    };
+    const struct tensor part = {
+        .data = g, .type = DT_F32, .rank = 1, .dim = { n }
+    };
+
+    dev->ops->sumsq(dev, &sum, &part);
 }
 
 /* Squares of n gradients, a sum a chunk. */
-static void measure_chunks(struct parallel *p, float *g, int64_t n,
-                           double *out)
+static void measure_chunks(struct parallel *p, float *g, int64_t n, double *out)
 {
-    struct dev *dev = p->graph->dev;
-
-    for (int64_t at = 0; at < n; at += SUMSQ_CHUNK, out++) {
-        struct tensor sum = { .data = out, .type = DT_F64, .rank = 1,
-                              .dim = { 1 }, .fresh = true };
-        struct tensor part = { .data = g + at, .type = DT_F32, .rank = 1 };
-
-        part.dim[0] = n - at < SUMSQ_CHUNK ? n - at : SUMSQ_CHUNK;
-        dev->ops->sumsq(dev, &sum, &part);
-    }
+    for (int64_t at = 0; at < n; at += SUMSQ_CHUNK)
+        measure(p, g + at, n - at < SUMSQ_CHUNK ? n - at : SUMSQ_CHUNK, out++,
+                true);
 }
 
 /* Every rank measures its chunks; nothing is added but zeros, so the sum over
  * ranks is exact, and the chunks are then added in order. */
-static int measure_shares(struct parallel *p, struct err *e)
+static int measure_in_order(struct parallel *p, struct err *e)
 {
     const struct graph *g = p->graph;
-    double *sum, total = 0;
-    int64_t n = 0, at = 0;
+    struct dev *dev = g->dev;
+    const int64_t n = all_chunks(g);
+    double *sum = xcalloc((size_t)n, sizeof *sum), *on = p->squares.data;
+    double total = 0;
     int ret;
 
-    for (int u = 0; u < g->n_units; u++)
-        n += chunks_of(g->unit[u].count);
-    sum = xcalloc((size_t)n, sizeof *sum);
+    dev->type->zero(dev, on, p->squares.bytes);
     for (int u = 0; u < g->n_units; u++) {
         measure_chunks(p, own_acc(p, u), own_part(p, u),
-                       sum + at +
-                           p->unit[u].cut[p->coll->rank] / SUMSQ_CHUNK);
-        at += chunks_of(g->unit[u].count);
+                       on + p->unit[u].cut[p->coll->rank] / SUMSQ_CHUNK);
+        on += chunks_of(g->unit[u].count);
     }
-    ret = coll_sum_f64(p->coll, sum, (size_t)n, e);
+    dev->type->get(dev, sum, p->squares.data, p->squares.bytes);
+    ret = dev_sync(dev, e);
+    if (ret == 0)
+        ret = coll_sum_f64(p->coll, sum, (size_t)n, e);
     for (int64_t i = 0; i < n; i++)
         total += sum[i];
     free(sum);
     optim_measured(p->optim, total);
     return ret;
+}
+
+/* Every rank measures what it keeps. */
+static int measure_shares(struct parallel *p, struct err *e)
+{
+    const struct graph *g = p->graph;
+    struct dev *dev = g->dev;
+    double total = 0, *on = p->optim->sum.data;
+
+    dev->type->zero(dev, on, sizeof *on);
+    for (int u = 0; u < g->n_units; u++)
+        if (own_part(p, u))
+            measure(p, own_acc(p, u), own_part(p, u), on, false);
+    dev->type->get(dev, &total, on, sizeof total);
+    if (dev_sync(dev, e) < 0 || coll_sum_f64(p->coll, &total, 1, e) < 0)
+        return -1;
+    optim_measured(p->optim, total);
+    return 0;
 }
 
 /* Whole gradients for an update that every rank makes whole. */
@@ -341,8 +390,8 @@ static void share_sums(struct parallel *p)
     for (int u = 0; u < g->n_units; u++) {
         const int64_t *cut = p->unit[u].cut;
 
-        memcpy(grads_of(p, u) + cut[p->coll->rank], own_acc(p, u),
-               (size_t)own_part(p, u) * sizeof(float));
+        copy(p, grads_of(p, u) + cut[p->coll->rank], own_acc(p, u),
+             (size_t)own_part(p, u) * sizeof(float));
         coll_gather(p->coll, grads_of(p, u), cut, sizeof(float));
     }
 }
@@ -355,7 +404,7 @@ int parallel_measure(struct parallel *p, struct err *e)
         optim_measure(p->optim);
         return 0;
     }
-    if (measure_shares(p, e) < 0)
+    if ((p->ordered ? measure_in_order(p, e) : measure_shares(p, e)) < 0)
         return -1;
     if (!parallel_shares_state(p))
         share_sums(p);
@@ -364,25 +413,26 @@ int parallel_measure(struct parallel *p, struct err *e)
 
 /* ---- after the update -------------------------------------------------- */
 
-int parallel_stepped(struct parallel *p, struct err *e)
+/* Units are gathered in the order in which the next forward pass needs them,
+ * which waits for each in its turn. */
+void parallel_stepped(struct parallel *p)
 {
     const struct graph *g = p->graph;
     size_t size;
 
     if (!parallel_shares_state(p))
-        return 0;
-    for (int u = 0; u < g->n_units; u++) {
+        return;
+    for (int u = g->n_units - 1; u >= 0; u--) {
         p->unit[u].there = false;
         if (parallel_gathers(p))
             continue;
-        coll_gather(p->coll,
-                    (float *)g->weights.data + g->unit[u].weights_at,
+        coll_gather(p->coll, (float *)g->weights.data + g->unit[u].weights_at,
                     p->unit[u].cut, sizeof(float));
         if (g->type != DT_F32)
             coll_gather(p->coll, weights_of(p, u, &size), p->unit[u].cut,
                         dtype_size(g->type));
+        p->unit[u].gathered = coll_begun(p->coll);
     }
-    return coll_check(p->coll, e);
 }
 
 /* ---- whole blocks ------------------------------------------------------ */
@@ -414,9 +464,13 @@ static void make_copies(struct parallel *p)
     const bool own = parallel_gathers(p);
     const int64_t n = own ? p->own_count : g->count;
     struct tensor from = { .data = own ? p->weights.data : g->weights.data,
-                           .type = DT_F32, .rank = 1, .dim = { n } };
+                           .type = DT_F32,
+                           .rank = 1,
+                           .dim = { n } };
     struct tensor to = { .data = own ? p->copies.data : g->copies.data,
-                         .type = g->type, .rank = 1, .dim = { n } };
+                         .type = g->type,
+                         .rank = 1,
+                         .dim = { n } };
 
     if (to.data)
         g->dev->ops->cast(g->dev, &to, &from);
@@ -431,6 +485,7 @@ int parallel_put(struct parallel *p, enum parallel_what what,
 
     if (!r->data)
         return 0;
+    coll_wait(p->coll);
     if (!is_shared(p, what)) {
         dev->type->put(dev, r->data, whole, r->bytes);
         if (what == PARALLEL_WEIGHTS)
@@ -439,8 +494,7 @@ int parallel_put(struct parallel *p, enum parallel_what what,
     }
     for (int u = 0; u < g->n_units; u++)
         dev->type->put(dev, (float *)r->data + p->unit[u].own,
-                       whole + g->unit[u].at +
-                           p->unit[u].cut[p->coll->rank],
+                       whole + g->unit[u].at + p->unit[u].cut[p->coll->rank],
                        (size_t)own_part(p, u) * sizeof(float));
     if (what == PARALLEL_WEIGHTS) {
         make_copies(p);
@@ -450,22 +504,34 @@ int parallel_put(struct parallel *p, enum parallel_what what,
     return dev_sync(dev, e);
 }
 
-int parallel_collect(struct parallel *p, enum parallel_what what,
-                     float *whole, struct err *e)
+int parallel_collect(struct parallel *p, enum parallel_what what, float *whole,
+                     struct err *e)
 {
-    struct region *r = region_of(p, what);
+    const struct region *r = region_of(p, what);
     const struct graph *g = p->graph;
+    struct dev *dev = g->dev;
+    float *own;
+    int ret;
 
     if (!r->data)
         return 0;
+    coll_wait(p->coll);
     if (!is_shared(p, what)) {
         if (whole)
-            g->dev->type->get(g->dev, whole, r->data, r->bytes);
-        return dev_sync(g->dev, e);
+            dev->type->get(dev, whole, r->data, r->bytes);
+        return dev_sync(dev, e);
     }
-    for (int u = 0; u < g->n_units; u++)
+    own = mem_alloc((size_t)p->own_count, sizeof *own, "the own part", e);
+    if (!own)
+        return -1;
+    dev->type->get(dev, own, r->data, (size_t)p->own_count * sizeof *own);
+    ret = dev_sync(dev, e);
+    for (int u = 0; ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
-                     (float *)r->data + p->unit[u].own, p->unit[u].cut,
-                     sizeof(float), 0);
-    return coll_check(p->coll, e);
+                     own + p->unit[u].own, p->unit[u].cut, sizeof(float), 0);
+    if (ret == 0)
+        ret = coll_check(p->coll, e);
+    coll_wait(p->coll);
+    free(own);
+    return ret;
 }

@@ -37,7 +37,7 @@
  *          graph_train(g, parallel_ready, &p);
  *      parallel_measure(&p, e)         the norm, over all ranks
  *      optim_step(...)
- *      parallel_stepped(&p, e)         everyone has the new weights
+ *      parallel_stepped(&p)            everyone gets the new weights
  */
 enum parallel_mode {
     PARALLEL_DDP, PARALLEL_ZERO1, PARALLEL_ZERO2, PARALLEL_FSDP
@@ -57,13 +57,14 @@ struct parallel {
         int64_t *cut;           /* size + 1; from the unit's start */
         int64_t own;            /* of the own part, in own storage */
         uint64_t reduced;       /* the call of coll.h that sums it */
-        uint64_t gathered;      /* fsdp: that gathers its weights */
+        uint64_t gathered;      /* that gathers its weights */
         bool there;             /* fsdp: gathered, or on the way */
     } *unit;
     int64_t own_count;          /* of all own parts, each 16-aligned */
     struct region acc;          /* own gradient sums */
     struct region weights;      /* fsdp: own weights */
     struct region copies;       /* fsdp: their 16-bit copies */
+    struct region squares;      /* deterministic: a sum a chunk, in double */
 };
 
 /* Does this job need any of it?  One rank does if it is deterministic. */
@@ -84,7 +85,7 @@ void parallel_micro(struct parallel *, int64_t i, int64_t n);
 graph_ready_fn parallel_ready;
 /* Gradients of all ranks are there, and the optimiser knows their norm. */
 int parallel_measure(struct parallel *, struct err *);
-int parallel_stepped(struct parallel *, struct err *);
+void parallel_stepped(struct parallel *);
 /* Let another graph that borrows the weights gather them, too. */
 void parallel_lend(struct parallel *, struct graph *);
 

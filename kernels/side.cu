@@ -1,0 +1,97 @@
+/*
+ * side - a second stream, where collectives run while the first one computes
+ *
+ * It is made when it is first asked for, with an event for each slot and one
+ * that says how far the first stream was.
+ */
+#include "config.h"
+#include "kernels/launch.cuh"
+
+struct cuda_side {
+    cudaStream_t stream;
+    cudaEvent_t given;
+    cudaEvent_t done[DEV_SIDE_SLOTS];
+};
+
+static void must(struct dev *dev, cudaError_t code)
+{
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    cuda_failed(dev, "side", cudaGetErrorString(code));
+}
+
+static struct cuda_side *side_of(struct dev *dev)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct cuda_side *s = cuda->side;
+
+    if (s)
+        return s;
+    s = (struct cuda_side *)calloc(1, sizeof *s);
+    if (!s)
+        abort();
+    cuda->side = s;
+    must(dev, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    must(dev, cudaEventCreateWithFlags(&s->given, cudaEventDisableTiming));
+    for (int i = 0; i < DEV_SIDE_SLOTS; i++)
+        must(dev, cudaEventCreateWithFlags(&s->done[i],
+                                           cudaEventDisableTiming));
+    return s;
+}
+
+extern "C" void *cuda_side_begin(struct dev *dev)
+{
+    struct cuda_side *s = side_of(dev);
+
+    must(dev, cudaEventRecord(s->given, STREAM(dev)));
+    must(dev, cudaStreamWaitEvent(s->stream, s->given, 0));
+    return s->stream;
+}
+
+extern "C" void cuda_side_end(struct dev *dev, int i)
+{
+    struct cuda_side *s = side_of(dev);
+
+    must(dev, cudaEventRecord(s->done[i], s->stream));
+}
+
+extern "C" void cuda_side_wait(struct dev *dev, int i)
+{
+    must(dev, cudaStreamWaitEvent(STREAM(dev), side_of(dev)->done[i], 0));
+}
+
+extern "C" bool cuda_side_done(struct dev *dev, int i)
+{
+    const cudaError_t code = cudaEventQuery(side_of(dev)->done[i]);
+
+    if (code != cudaSuccess)
+        cudaGetLastError();     /* not yet is no failure */
+    if (code != cudaSuccess && code != cudaErrorNotReady)
+        must(dev, code);
+    return code != cudaErrorNotReady;
+}
+
+void cuda_side_close(struct dev *dev)
+{
+    struct cuda_side *s = cuda_of(dev)->side;
+
+    if (!s)
+        return;
+    cudaStreamDestroy(s->stream);
+    cudaEventDestroy(s->given);
+    for (int i = 0; i < DEV_SIDE_SLOTS; i++)
+        cudaEventDestroy(s->done[i]);
+    free(s);
+    cuda_of(dev)->side = nullptr;
+}
+
+#ifndef __CUDACC__
+/* For a library that stands for NCCL beside the emulation: call(arg) when the
+ * stream comes to it. */
+extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg);
+extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg)
+{
+    emu::submit((cudaStream_t)stream, [=] { call(arg); });
+}
+#endif
