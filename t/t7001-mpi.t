@@ -1,25 +1,85 @@
 #!/bin/sh
-# The collectives through MPI, where there is one.
+# Ranks that mpirun starts: the collectives, and whole trainings, which come to
+# the bits of those whose ranks talk over TCP.
 command -v mpirun >/dev/null && grep -q '^#define HAVE_MPI' config.h || {
     echo "1..0 # SKIP this build has no MPI, or there is no mpirun"
     exit 0
 }
 OMPI_MCA_btl_vader_single_copy_mechanism=none
+OMPI_MCA_mpi_yield_when_idle=1
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-OMP_NUM_THREADS=1
+OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_ALLOW_RUN_AS_ROOT \
-    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_NUM_THREADS
-n=0
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_mpi_yield_when_idle \
+    OMPI_MCA_rmaps_base_oversubscribe
+coll=$PWD/t/coll.t
+. "$(dirname "$0")/ranks-lib.sh"
+
 for np in 2 3; do
-    n=$((n + 1))
-    if out=$(mpirun --oversubscribe -np $np t/coll.t 2>&1) &&
-        test "${out##*
-}" = well; then
-        echo "ok $n - $np ranks under mpirun"
-    else
-        echo "not ok $n - $np ranks under mpirun"
-        echo "$out" | sed 's/^/# /'
-    fi
+    out=$(mpirun -np $np "$coll" 2>&1)
+    bad=
+    test "${out##*
+}" = well || bad=$out
+    result "$np ranks under mpirun" "$bad"
 done
+
+"$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=tcp \
+    --set parallel.mode=fsdp >log 2>&1
+want=$(sums tcp)
+for mode in ddp fsdp; do
+    mpirun -np 2 "$gtrain" -q --config c.ini --set parallel.mode=$mode \
+        --set checkpoint.folder=$mode --set run.name=$mode >log 2>&1
+    status=$?
+    bad=
+    test $status -eq 0 || bad="status $status: $(tail -n 5 log)"
+    test "$(sums $mode)" = "$want" || bad="$bad other weights"
+    runs=$(grep -lE "^run_name: \"?$mode\"?\$" mlruns/0/*/meta.yaml | wc -l)
+    test "$runs" -eq 1 || bad="$bad $runs runs"
+    result "mpirun -np 2 gtrain, $mode: the bits of TCP, one run" "$bad"
+done
+
+mpirun -np 1 "$gtrain" -q --config c.ini --set optim.lr=1e-3 : \
+    -np 1 "$gtrain" -q --config c.ini --set optim.lr=2e-3 >log 2>&1
+status=$?
+bad=
+test $status -eq 6 || bad="status $status: $(tail -n 5 log)"
+grep -q 'another configuration' log || bad="$bad not said: $(tail -n 5 log)"
+result "ranks of two configurations end with status 6" "$bad"
+
+# long FOLDER ARG...: a training of 3 ranks that would not end, in pid
+long() {
+    folder=$1
+    shift
+    mpirun -np 3 "$gtrain" --config c.ini --set schedule.steps=1000000 \
+        --set eval.every=0 --set checkpoint.every=2 \
+        --set checkpoint.folder="$folder" --set run.name="$folder" \
+        "$@" >log 2>&1 &
+    pid=$!
+    started "$folder" $pid
+    ranks=$(children $pid)
+}
+over() {
+    wait $pid
+    status=$?
+    bad=
+    test $status -eq "$1" || bad="status $status: $(tail -n 5 log)"
+    # shellcheck disable=SC2086
+    alive=$(left $ranks)
+    test -z "$alive" || bad="$bad ranks are left: $alive"
+}
+long usr1
+kill -USR1 $pid
+over 75
+ls usr1/step-*/state.json >/dev/null 2>&1 || bad="$bad no checkpoint"
+grep -q "stopped by a signal after step" log || bad="$bad $(tail -n 5 log)"
+result "SIGUSR1 to mpirun: a checkpoint, and status 75" "$bad"
+
+long stuck --set parallel.timeout=2s
+kill -STOP "$(echo "$ranks" | tail -n 1)"
+victim=$(echo "$ranks" | tail -n 1)
+over 6
+grep -q "pid $victim) has not answered for 2 s" log ||
+    bad="$bad the stuck rank is not named: $(tail -n 9 log)"
+result "a stuck rank is named after parallel.timeout" "$bad"
 echo "1..$n"

@@ -2,50 +2,8 @@
 # However a training is spread over processes, the weights and the moments
 # after some steps are the same to the bit: each step's 12 micro-batches are
 # shared by 1, 2, 3 or 4 ranks, each of which keeps all or its part.
-gtrain=$PWD/gtrain
-test -x "$gtrain" || { echo "1..0 # SKIP no gtrain"; exit 0; }
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-OMP_NUM_THREADS=1
-export OMP_NUM_THREADS
-perl -e 'binmode STDOUT; my ($n, $s) = (5000, 7);
-    print pack("l<256", 20240520, 1, $n, (0) x 253);
-    for (1 .. $n) { $s = ($s * 1103515245 + 12345) % 2147483648;
-        print pack("S<", ($s >> 16) % ($_ % 3 ? 97 : 23)) }' >train_0.bin
-cat >c.ini <<'END'
-[data]
-train = train_0.bin
-val = train_0.bin
-[model]
-layers = 3
-heads = 2
-width = 128
-context = 8
-vocab = 97
-[train]
-micro_batch = 1
-batch = 12
-deterministic = yes
-[schedule]
-steps = 3
-[eval]
-every = 2
-sequences = 7
-[sample]
-every = 0
-[run]
-system_every = 0s
-END
-n=0
-result() {
-    n=$((n + 1))
-    if test -z "$2"; then echo "ok $n - $1"; else
-        echo "not ok $n - $1"
-        printf '%s\n' "$2" | sed 's/^/# /'
-    fi
-}
-sums() { cat "$1"/step-00000003/model.safetensors \
-    "$1"/step-00000003/optim.safetensors 2>/dev/null | sha256sum; }
+. "$(dirname "$0")/ranks-lib.sh"
+
 "$gtrain" -q --config c.ini --set checkpoint.folder=one >one.log 2>&1
 result "one process trains" "$(test -d one/step-00000003 || cat one.log)"
 want=$(sums one)
@@ -81,50 +39,92 @@ bad=$(for run in mlruns/0/*; do
         END { if (!NR || high - low > 1e-5 * high) print low, high }')
 result "native sums lie within 1e-5 ($runs runs)" "$bad"
 
-# wait until it has saved a checkpoint, or is gone
-started() {
-    until ls "$1"/step-*/state.json >/dev/null 2>&1; do
-        kill -0 "$2" 2>/dev/null || return
-    done
+# long RANKS FOLDER ARG...: a training that would not end; its process in
+# parent, its ranks in ranks, the last of them in victim
+long() {
+    count=$1 folder=$2
+    shift 2
+    "$gtrain" --config c.ini --ranks "$count" --set schedule.steps=1000000 \
+        --set eval.every=0 --set checkpoint.folder="$folder" \
+        --set checkpoint.every=2 "$@" >log 2>&1 &
+    parent=$!
+    started "$folder" $parent
+    ranks=$(children $parent)
+    victim=$(echo "$ranks" | tail -n 1)
+}
+# over STATUS: it ends with it, and leaves nobody behind
+over() {
+    wait $parent
+    status=$?
+    bad=
+    test $status -eq "$1" || bad="status $status: $(tail -n 3 log)"
+    # shellcheck disable=SC2086
+    alive=$(left $ranks)
+    test -z "$alive" || bad="$bad; ranks are left: $alive"
 }
 
-children() { # PARENT
-    grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status |
-        sed 's|/proc/\([0-9]*\)/.*|\1|'
-}
-
-# a rank that is killed is named, and nobody is left behind
-"$gtrain" --config c.ini --ranks 3 --set schedule.steps=100000 \
-    --set eval.every=0 --set checkpoint.folder=killed \
-    --set checkpoint.every=2 >log 2>&1 &
-parent=$!
-victim=
-started killed $parent
-for pid in $(children $parent); do victim=$pid; done
+# a rank that is killed is named, within 5 seconds
+long 3 killed
+before=$(date +%s)
 kill -9 "$victim"
-wait $parent
-status=$?
-bad=
-test $status -eq 6 || bad="status $status"
-grep -q "pid $victim) died" log || bad="$bad, the dead rank is not named"
-grep -qs folder=killed /proc/[0-9]*/cmdline && bad="$bad, ranks are left"
-test -z "$bad" || bad="$bad: $(tail -n 3 log)"
+over 6
+seconds=$(($(date +%s) - before))
+test $seconds -le 5 || bad="$bad; after $seconds s"
+grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
 result "kill -9 of one rank ends the job, by name" "$bad"
 
-# SIGTERM stops all at the same step, with a checkpoint
-"$gtrain" --config c.ini --ranks 2 --set schedule.steps=100000 \
-    --set eval.every=0 --set checkpoint.folder=stopped \
-    --set checkpoint.every=2 >log 2>&1 &
-parent=$!
-started stopped $parent
-kill -TERM $parent
-wait $parent
-status=$?
+# one that is stuck is named when its time is over
+long 3 stuck --set parallel.timeout=2s
+kill -STOP "$victim"
+over 6
+grep -q "pid $victim) has not answered for 2 s" log ||
+    bad="$bad; not named: $(tail -n 3 log)"
+result "a stuck rank ends the job after parallel.timeout, by name" "$bad"
+
+# SIGTERM to a rank, or to the parent, at some step: all stop after the same
+# one, with a checkpoint, and go on to the bits of a training that never stopped
+forty="--config c.ini --ranks 2 --set parallel.mode=zero2
+    --set schedule.steps=40 --set eval.every=0 --set model.layers=1
+    --set checkpoint.every=2"
+bits() { cat "$1"/step-00000040/model.safetensors \
+    "$1"/step-00000040/optim.safetensors 2>/dev/null | sha256sum; }
+# shellcheck disable=SC2086 # a word an option
+"$gtrain" -q $forty --set checkpoint.folder=forty >log 2>&1
+want=$(bits forty)
+stops=5
+test -z "${GT_LONG:-}" || stops=50
 bad=
-test $status -eq 75 || bad="status $status"
-ls stopped/step-*/state.json >/dev/null 2>&1 || bad="$bad, no checkpoint"
-test -z "$bad" || bad="$bad: $(tail -n 3 log)"
-result "SIGTERM: a checkpoint, and status 75" "$bad"
+stopped=0
+i=0
+while test $i -lt "$stops"; do
+    i=$((i + 1))
+    at=$((i * 7919 % 17 * 2 + 2))
+    rm -rf stop
+    # shellcheck disable=SC2086
+    "$gtrain" $forty --set checkpoint.folder=stop \
+        --set checkpoint.keep_last=40 --set run.name=stop$i >log 2>&1 &
+    parent=$!
+    until test -e "$(printf 'stop/step-%08d' $at)"; do
+        kill -0 $parent 2>/dev/null || break
+    done
+    ranks=$(children $parent)
+    case $((i % 3)) in
+    0) kill -TERM $parent ;;
+    1) kill -TERM "$(echo "$ranks" | head -n 1)" ;;
+    2) kill -USR1 "$(echo "$ranks" | tail -n 1)" ;;
+    esac
+    wait $parent
+    status=$?
+    test $status -ne 75 || stopped=$((stopped + 1))
+    test $status -eq 75 || test $status -eq 0 ||
+        bad="$bad stop $i: status $status: $(tail -n 3 log)"
+    # shellcheck disable=SC2086
+    test $status -ne 75 || "$gtrain" -q $forty --resume stop \
+        --set checkpoint.folder=stop >log 2>&1 || bad="$bad stop $i: $(tail -n 3 log)"
+    test "$(bits stop)" = "$want" || bad="$bad stop $i at $at: other weights"
+done
+test $stopped -gt 0 || bad="$bad none was stopped before its end"
+result "$stops signals at some step: status 75, then the same bits" "$bad"
 
 bad=$("$gtrain" --config c.ini --ranks 2 --set parallel.mode=fsdp \
     --set optim.name=muon 2>&1)

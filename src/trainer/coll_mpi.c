@@ -16,14 +16,16 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
 
 enum { PIECE = 1 << 30 }; /* counts are int; larger ones go in pieces */
 
 struct mpi {
     MPI_Request *request;
-    int room;
-    bool failed;
+    int *with; /* whom each is with; -1: all */
+    int room, room_with;
+    struct err failed;          /* the first failure */
 };
 
 static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
@@ -32,9 +34,10 @@ static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
     char text[MPI_MAX_ERROR_STRING] = "";
     int n;
 
-    m->failed = true;
     MPI_Error_string(code, text, &n);
-    return err_set(e, ERR_RANK, "%s: %.300s", what, text);
+    err_set(e, ERR_RANK, "%s: %.300s", what, text);
+    m->failed = *e;
+    return -1;
 }
 
 /* All ranks must agree, and know each other by name. */
@@ -91,6 +94,27 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     return 0;
 }
 
+/* The first of n requests that is not done says whom we wait for. */
+static int no_answer(struct coll *c, int n, struct err *e)
+{
+    struct mpi *m = c->state;
+    int with = -1;
+
+    for (int i = 0, done = 1; i < n && done; i++) {
+        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+        with = done ? -1 : m->with[i];
+    }
+    if (with < 0)
+        err_set(e, ERR_RANK, "a rank has not answered %s for %.0f s",
+                c->peer[c->rank], c->timeout);
+    else
+        err_set(e, ERR_RANK, "%s has not answered for %.0f s", c->peer[with],
+                c->timeout);
+    m->failed = *e;
+    return -1;
+}
+
 /* Poll the requests; give the core away while nothing moves. */
 static int finish(struct coll *c, int n, struct err *e)
 {
@@ -106,19 +130,18 @@ static int finish(struct coll *c, int n, struct err *e)
             return mpi_fail(c, "a rank died or left", code, e);
         if (done)
             return 0;
-        if (clock_mono() - start > c->timeout) {
-            m->failed = true;
-            return err_set(e, ERR_RANK, "a rank has not answered %s for %.0f s",
-                           c->peer[c->rank], c->timeout);
-        }
+        if (clock_mono() - start > c->timeout)
+            return no_answer(c, n, e);
         if (idle > 200)
             nanosleep(&pause, NULL);
     }
 }
 
-static MPI_Request *next_request(struct mpi *m, int *n)
+static MPI_Request *next_request(struct mpi *m, int *n, int with)
 {
     GROW(m->request, *n, m->room);
+    GROW(m->with, *n, m->room_with);
+    m->with[*n] = with;
     return &m->request[(*n)++];
 }
 
@@ -136,14 +159,14 @@ static int mpi_exchange(struct coll *c, const struct coll_part *part,
             const size_t now = p->recv_bytes - at;
 
             MPI_Irecv((char *)p->recv + at, now < PIECE ? (int)now : PIECE,
-                      MPI_BYTE, r, 0, MPI_COMM_WORLD, next_request(m, &n));
+                      MPI_BYTE, r, 0, MPI_COMM_WORLD, next_request(m, &n, r));
         }
         for (size_t at = 0; at < p->send_bytes; at += PIECE) {
             const size_t now = p->send_bytes - at;
 
             MPI_Isend((const char *)p->send + at,
                       now < PIECE ? (int)now : PIECE, MPI_BYTE, r, 0,
-                      MPI_COMM_WORLD, next_request(m, &n));
+                      MPI_COMM_WORLD, next_request(m, &n, r));
         }
         c->sent += p->send_bytes;
         c->received += p->recv_bytes;
@@ -162,7 +185,7 @@ static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
         int request = 0;
         const int code = MPI_Iallreduce(
             MPI_IN_PLACE, x + at, left < most ? (int)left : (int)most,
-            MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, next_request(m, &request));
+            MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, next_request(m, &request, -1));
 
         if (code != MPI_SUCCESS)
             return mpi_fail(c, "MPI_Iallreduce", code, e);
@@ -174,7 +197,8 @@ static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
     return 0;
 }
 
-/* After a failure nothing orderly can be said to the others. */
+/* After a failure nothing orderly can be said to the others, and main() will
+ * not come to say why. */
 static void mpi_close(struct coll *c)
 {
     struct mpi *m = c->state;
@@ -183,11 +207,13 @@ static void mpi_close(struct coll *c)
     if (!m)
         return;
     MPI_Finalized(&over);
-    if (m->failed)
+    if (m->failed.kind != ERR_NONE) {
+        log_error("%s", m->failed.text);
         MPI_Abort(MPI_COMM_WORLD, err_status(ERR_RANK));
-    else if (!over)
+    } else if (!over)
         MPI_Finalize();
     free(m->request);
+    free(m->with);
     free(m);
     c->state = NULL;
 }

@@ -18,7 +18,10 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-static const double GRACE = 8; /* seconds from TERM to KILL */
+/* Seconds until the ranks that are left are killed: when one has died, the
+ * others know within three and end by themselves; else rank 0 may have to
+ * write the end of the run. */
+static const double GRACE = 8, GRACE_DEAD = 4;
 
 /* ---- the environment -------------------------------------------------- */
 
@@ -149,10 +152,11 @@ static int detect_slurm(struct launch *l, struct err *e)
     return 0;
 }
 
+/* coll_mpi fills in the rest; a build without it says so. */
 static int detect_mpi(struct launch *l, struct err *e)
 {
     (void)e;
-    l->kind = LAUNCH_MPI; /* coll_mpi fills in the rest */
+    l->kind = LAUNCH_MPI;
     l->rank = or_zero(env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK"
                                                   : "PMIX_RANK");
     l->size = or_zero("OMPI_COMM_WORLD_SIZE");
@@ -177,8 +181,8 @@ static const struct launcher {
     int (*detect)(struct launch *, struct err *);
 } launchers[] = {
     { "tcp", "GTRAIN_SIZE", detect_own },
-#ifdef HAVE_MPI
     { "mpi", "OMPI_COMM_WORLD_SIZE", detect_mpi },
+#ifdef HAVE_MPI
     { "mpi", "PMIX_RANK", detect_mpi },
 #endif
     { "torchrun", "WORLD_SIZE", detect_torchrun },
@@ -200,15 +204,9 @@ int launch_detect(struct launch *l, const char *how, struct err *e)
             return it->detect(l, e);
     }
     return err_set(e, ERR_USAGE,
-                   "no launcher '%s'; there are auto, none, tcp, torchrun, "
-                   "slurm%s",
-                   how,
-#ifdef HAVE_MPI
-                   ", mpi"
-#else
-                   " (this build has no MPI)"
-#endif
-    );
+                   "no launcher '%s'; there are auto, none, tcp, mpi, "
+                   "torchrun, slurm",
+                   how);
 }
 
 /* ---- ranks of our own -------------------------------------------------- */
@@ -284,8 +282,8 @@ static void tell_all(const pid_t *pid, int n, int sig)
 static enum err_kind kind_of(int status)
 {
     static const enum err_kind kinds[] = {
-        ERR_SYSTEM, ERR_USAGE, ERR_MISSING, ERR_REMOTE, ERR_NONFINITE,
-        ERR_STOPPED, ERR_INTERRUPTED,
+        ERR_SYSTEM,    ERR_USAGE,   ERR_MISSING,     ERR_REMOTE,
+        ERR_NONFINITE, ERR_STOPPED, ERR_INTERRUPTED,
     };
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -339,7 +337,7 @@ static int wait_all(pid_t *pid, int n, struct err *e)
             continue;
         name_dead(r, gone, status, e);
         if (e->kind != ERR_STOPPED)
-            kill_at = clock_mono() + GRACE;
+            kill_at = clock_mono() + (e->kind == ERR_RANK ? GRACE_DEAD : GRACE);
     }
     return e->kind == ERR_NONE ? 0 : -1;
 }
