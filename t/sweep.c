@@ -38,8 +38,13 @@ static void grid(void)
             "a grid is read"))
         diag("%s", e.text);
     ok(s.n_cells == 12, "3 rates, 2 depths, 2 seeds: 12 cells");
-    ok(s.sets.n == 1 && strcmp(s.sets.item[0], "model.width=64") == 0,
+    ok(s.n_sets == 1 && strcmp(s.set[0].key, "model.width") == 0 &&
+           strcmp(s.set[0].value, "64") == 0,
        "what is not the search's own goes to every cell");
+    ok(strncmp(s.set[0].where, path, strlen(path)) == 0 &&
+           strncmp(s.axis[0].where, path, strlen(path)) == 0,
+       "and all know where they stand: %s, %s", s.set[0].where,
+       s.axis[0].where);
     ok(strcmp(s.cell[0].value[0], "1e-2") == 0 &&
            strcmp(s.cell[11].value[0], "1e-4") == 0 &&
            strcmp(s.cell[1].value[2], "2") == 0,

@@ -216,7 +216,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
     pthread_mutex_init(&r->lock, NULL);
     if (ret < 0)
         goto fail;
-    if (c->cpus)
+    if (c->cpus || c->no_cpus)
         r->attempt.cpus = c->cpus;
     r->attempt.gpus = c->gpus;
     if (c->command)

@@ -56,6 +56,7 @@ struct run_conf {
                                  * 16th of the machine's, 2 GiB at most */
     int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
+    bool no_cpus;               /* it stands for others and uses none itself */
     bool no_capture;            /* leave git, host and environment out */
 };
 

@@ -1,11 +1,8 @@
 /*
  * cmd_sweep - search over settings
  *
- * A folder holds what a search needs to be gone on with: manifest.tsv, a line
- * for each cell; cells/ID.ini, the whole configuration of one; cells/ID.log,
- * what it printed; cells/ID/, its checkpoints; parent, the id of the run that
- * all of them belong to.  What has been done is not written there: it is read
- * from the store, where each cell is a run with the tags sweep and sweep.cell.
+ * What is kept of a search, and where, is in search.h; this is the command: the
+ * table, and who runs the cells, a queue of our own or Slurm.
  */
 #include "config.h"
 
@@ -16,23 +13,18 @@
 
 #include "common/buf.h"
 #include "common/log.h"
-#include "common/num.h"
 #include "common/path.h"
 #include "common/prog.h"
-#include "common/save.h"
 #include "common/table.h"
-#include "store/load.h"
 #include "trainer/cmds.h"
 #include "trainer/queue.h"
-#include "trainer/settings.h"
+#include "trainer/search.h"
 #include "trainer/slurm.h"
-#include "trainer/sweep.h"
 
-static const char *base, *folder_name;
+static const char *base, *folder_name, *by;
 static struct opt_list grids, randoms, sets;
 static int64_t seeds, parallel, one_cell = -1;
 static bool dry_run, to_slurm;
-static int failed;              /* cells, in this process */
 static struct table_style style;
 
 /* clang-format off */
@@ -55,6 +47,8 @@ const struct opt cmd_sweep_opts[] = {
       "submit the cells as one array to Slurm" },
     { 0, "cell", "number", OPT_LONG, &one_cell,
       "run one cell, as the array does" },
+    { 0, "by", "key", OPT_STRING, &by,
+      "report: how much depends on this axis (optim.lr)" },
     { 0, "dry-run", NULL, OPT_FLAG, &dry_run,
       "print the cells and run nothing" },
     TABLE_OPTS(style),
@@ -62,32 +56,10 @@ const struct opt cmd_sweep_opts[] = {
 };
 /* clang-format on */
 
-enum cell_state { CELL_MISSING, CELL_FAILED, CELL_RUNNING, CELL_DONE };
-
-/* A cell as the store knows it. */
-struct outcome {
-    enum cell_state state;
-    const struct run_info *run;
-    double best;                /* of the metric; NaN without */
-    int64_t step;               /* reached */
-};
-
-struct search {
-    struct sweep sweep;
-    struct settings settings;   /* of the base, for root and experiment */
-    char *folder, *parent;
-    struct runs runs;
-    struct outcome *outcome;    /* one for each cell */
-    size_t *todo, n_todo;
-    int64_t stop_at;            /* of this rung; 0: the configuration's own */
-};
-
 /* ---- opening ----------------------------------------------------------- */
 
-static int read_spec(struct search *s, const char *file, struct err *e)
+static int read_spec(struct sweep *w, const char *file, struct err *e)
 {
-    struct sweep *w = &s->sweep;
-
     sweep_init(w);
     if (file && sweep_read(w, file, e) < 0)
         return -1;
@@ -97,17 +69,9 @@ static int read_spec(struct search *s, const char *file, struct err *e)
     for (size_t i = 0; i < randoms.n; i++)
         if (sweep_random(w, randoms.item[i], "--random", e) < 0)
             return -1;
-    for (size_t i = 0; i < sets.n; i++) {
-        const char *set = sets.item[i];
-
-        if (strncmp(set, "sweep.", 6) == 0 || strncmp(set, "slurm.", 6) == 0) {
-            if (conf_set(&w->conf, set, e) < 0)
-                return -1;
-            continue;
-        }
-        GROW(w->sets.item, w->sets.n, w->sets.room);
-        w->sets.item[w->sets.n++] = set;
-    }
+    for (size_t i = 0; i < sets.n; i++)
+        if (sweep_set(w, sets.item[i], "--set", e) < 0)
+            return -1;
     if (seeds > 0)
         w->seeds = seeds;
     if (parallel > 0)
@@ -119,211 +83,13 @@ static int read_spec(struct search *s, const char *file, struct err *e)
     return sweep_expand(w, e);
 }
 
-/* The settings of a cell: the base, the file's own, the cell's values. */
-static int cell_settings(const struct search *s, size_t cell,
-                         struct settings *out, struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-    const size_t most = w->sets.n + w->n_axes;
-    const char **set = xcalloc(most + 1, sizeof *set);
-    char **own = xcalloc(w->n_axes + 1, sizeof *own);
-    size_t n = 0;
-    int ret;
-
-    for (size_t i = 0; i < w->sets.n; i++)
-        set[n++] = w->sets.item[i];
-    for (size_t i = 0; i < w->n_axes && cell < w->n_cells; i++) {
-        own[i] = xasprintf("%s=%s", w->axis[i].key, w->cell[cell].value[i]);
-        set[n++] = own[i];
-    }
-    ret = settings_load(out, w->base[0] ? w->base : NULL, set, n, e);
-    for (size_t i = 0; i < w->n_axes; i++)
-        free(own[i]);
-    free(own);
-    free(set);
-    return ret;
-}
-
-static char *cell_path(const struct search *s, size_t cell, const char *end)
-{
-    return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
-}
-
-static int write_cell(struct search *s, size_t cell, struct err *e)
-{
-    struct save save = SAVE_INIT;
-    struct settings set;
-    struct buf text = BUF_INIT;
-    char *path = cell_path(s, cell, ".ini");
-    int ret = cell_settings(s, cell, &set, e);
-
-    if (ret == 0) {
-        conf_dump(&set.conf, &text);
-        ret = save_open(&save, path, e);
-    }
-    if (ret == 0) {
-        fwrite(text.s, 1, text.len, save.fp);
-        ret = save_commit(&save, e);
-    }
-    settings_clear(&set);
-    buf_clear(&text);
-    free(path);
-    return ret;
-}
-
-static int write_manifest(struct search *s, struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-    struct save save = SAVE_INIT;
-    char *path = path_join(s->folder, "manifest.tsv");
-    int ret = save_open(&save, path, e);
-
-    free(path);
-    if (ret < 0)
-        return -1;
-    fputs("cell\tid", save.fp);
-    for (size_t i = 0; i < w->n_axes; i++)
-        fprintf(save.fp, "\t%s", w->axis[i].key);
-    for (size_t c = 0; c < w->n_cells; c++) {
-        fprintf(save.fp, "\n%zu\t%s", c, w->cell[c].id);
-        for (size_t i = 0; i < w->n_axes; i++)
-            fprintf(save.fp, "\t%s", w->cell[c].value[i]);
-    }
-    fputc('\n', save.fp);
-    return save_commit(&save, e);
-}
-
-/* The run that the cells belong to; made once, and done at once: it has no
- * points of its own. */
-static int find_parent(struct search *s, struct err *e)
-{
-    char *path = path_join(s->folder, "parent");
-    struct buf text = BUF_INIT;
-    struct save save = SAVE_INIT;
-    struct run *run = NULL;
-    int ret = 0;
-
-    if (buf_read_file(&text, path, 256, e) == 0) {
-        buf_trim(&text, strcspn(text.s, "\n"));
-        s->parent = buf_detach(&text);
-        free(path);
-        return 0;
-    }
-    if (e->kind != ERR_MISSING) {
-        free(path);
-        return -1;
-    }
-    *e = (struct err)ERR_INIT;
-    ret = run_begin(&run,
-                    &(struct run_conf){
-                        .root = s->settings.run.root,
-                        .experiment = s->settings.run.experiment,
-                    },
-                    e);
-    if (ret == 0) {
-        s->parent = xstrdup(run_id(run));
-        run_tag(run, "sweep", s->sweep.name);
-        run_tag(run, "sweep.folder", s->folder);
-        run_paramf(run, "sweep.cells", "%zu", s->sweep.n_cells);
-        ret = run_end(run, RUN_FINISHED, e);
-    }
-    if (ret == 0)
-        ret = save_open(&save, path, e);
-    if (ret == 0) {
-        fprintf(save.fp, "%s\n", s->parent);
-        ret = save_commit(&save, e);
-    }
-    free(path);
-    return ret;
-}
-
 static int open_search(struct search *s, const char *file, struct err *e)
 {
-    if (read_spec(s, file, e) < 0)
+    if (read_spec(&s->sweep, file, e) < 0)
         return -1;
-    s->folder = folder_name ? xstrdup(folder_name)
-                            : path_join("sweeps", s->sweep.name);
-    s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);
-    s->todo = xcalloc(s->sweep.n_cells, sizeof *s->todo);
-    return cell_settings(s, 0, &s->settings, e);
-}
-
-static void close_search(struct search *s)
-{
-    settings_clear(&s->settings);
-    runs_free(&s->runs);
-    sweep_clear(&s->sweep);
-    free(s->folder);
-    free(s->parent);
-    free(s->outcome);
-    free(s->todo);
-}
-
-/* Every cell must be one that can be trained, before the first one is. */
-static int prepare(struct search *s, struct err *e)
-{
-    char *cells = path_join(s->folder, "cells");
-    int ret = path_make(cells, e);
-
-    free(cells);
-    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
-        ret = write_cell(s, c, e);
-        if (ret < 0)
-            err_wrap(e, "cell %zu", c);
-    }
-    if (ret < 0 || write_manifest(s, e) < 0)
-        return -1;
-    return find_parent(s, e);
-}
-
-/* ---- what the store says ----------------------------------------------- */
-
-static void judge(struct outcome *o, const struct run_info *r,
-                  const struct sweep *w)
-{
-    const struct metric_sum *m = run_info_metric(r, w->metric);
-    const struct metric_sum *loss = run_info_metric(r, "train/loss");
-
-    o->run = r;
-    o->best = !m ? (double)NAN : w->goal == SWEEP_MAX ? m->max : m->min;
-    o->step = loss ? loss->last_step : 0;
-    o->state = r->status == RUN_FINISHED  ? CELL_DONE
-               : r->status == RUN_RUNNING ? CELL_RUNNING
-                                          : CELL_FAILED;
-}
-
-static int look(struct search *s, struct err *e)
-{
-    const struct sweep *w = &s->sweep;
-
-    runs_free(&s->runs);
-    s->runs = (struct runs)RUNS_INIT;
-    if (runs_load(&s->runs, s->settings.run.root, 0, e) < 0) {
-        if (e->kind != ERR_MISSING)
-            return -1;
-        *e = (struct err)ERR_INIT;
-    }
-    for (size_t c = 0; c < w->n_cells; c++)
-        s->outcome[c] = (struct outcome){ .best = (double)NAN };
-    for (size_t i = 0; i < s->runs.n; i++) {
-        const struct run_info *r = &s->runs.run[i];
-        const char *cell = run_info_tag(r, "sweep.cell");
-
-        if (!cell || !s->parent || !r->parent ||
-            strcmp(r->parent, s->parent) != 0)
-            continue;
-        for (size_t c = 0; c < w->n_cells; c++)
-            if (strcmp(w->cell[c].id, cell) == 0)
-                judge(&s->outcome[c], r, w);
-    }
-    return 0;
-}
-
-static bool better(const struct sweep *w, double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return !isnan(a) && isnan(b);
-    return w->goal == SWEEP_MAX ? a > b : a < b;
+    s->folder =
+        folder_name ? xstrdup(folder_name) : path_join("sweeps", s->sweep.name);
+    return search_open(s, e);
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -340,7 +106,6 @@ static int show(struct search *s, struct err *e)
     const struct sweep *w = &s->sweep;
     struct table t = TABLE_INIT("gtrain.sweep/1");
     const struct outcome *best = NULL;
-    size_t done = 0;
     int ret;
 
     table_column(&t, "cell");
@@ -366,14 +131,13 @@ static int show(struct search *s, struct err *e)
             table_none(&t);
         else
             table_real(&t, o->best);
-        done += o->state == CELL_DONE;
-        if (!isnan(o->best) && (!best || better(w, o->best, best->best)))
+        if (!isnan(o->best) && (!best || search_better(w, o->best, best->best)))
             best = o;
     }
     table_mark_best(&t, 3 + w->n_axes + 1, w->goal == SWEEP_MAX);
     ret = table_print(&t, &style, e);
     table_clear(&t);
-    log_info("%zu of %zu cells are done", done, w->n_cells);
+    log_info("%zu of %zu cells are done", s->count[CELL_DONE], w->n_cells);
     if (best)
         log_info("best %s: %g, %s", w->metric, best->best, best->run->name);
     return ret;
@@ -381,17 +145,26 @@ static int show(struct search *s, struct err *e)
 
 /* ---- running ----------------------------------------------------------- */
 
+/* Which cells are run, and how far. */
+struct running {
+    struct search *search;
+    size_t *todo, n;
+    int64_t stop_at; /* of this rung; 0: the configuration's own */
+    int failed;      /* cells, so far */
+};
+
 static char **cell_words(void *arg, size_t i, char **log)
 {
-    struct search *s = arg;
-    const size_t cell = s->todo[i];
+    const struct running *r = arg;
+    const struct search *s = r->search;
+    const size_t cell = r->todo[i];
     char **words = xcalloc(20, sizeof *words);
     size_t n = 0;
 
-    *log = cell_path(s, cell, ".log");
+    *log = search_cell_path(s, cell, ".log");
     words[n++] = xstrdup("train");
     words[n++] = xstrdup("--config");
-    words[n++] = cell_path(s, cell, ".ini");
+    words[n++] = search_cell_path(s, cell, ".ini");
     words[n++] = xstrdup("--resume=auto");
     words[n++] = xstrdup("--set");
     words[n++] = xasprintf("run.parent=%s", s->parent);
@@ -401,130 +174,178 @@ static char **cell_words(void *arg, size_t i, char **log)
     words[n++] = xstrdup("--set");
     words[n++] = xasprintf("checkpoint.folder=%s/cells/%s", s->folder,
                            s->sweep.cell[cell].id);
-    if (s->stop_at > 0) {
+    if (s->sweep.gpus > 1)
+        words[n++] = xasprintf("--gpus=%lld", (long long)s->sweep.gpus);
+    if (r->stop_at > 0) {
         words[n++] = xstrdup("--set");
-        words[n++] =
-            xasprintf("train.stop_at=%lld", (long long)s->stop_at);
+        words[n++] = xasprintf("train.stop_at=%lld", (long long)r->stop_at);
     }
     return words;
 }
 
-static void cell_ended(void *arg, size_t i, int status)
+/* The last thing that a cell said: why it failed. */
+static void last_words(const char *path, struct buf *out)
 {
-    const struct search *s = arg;
-    const char *id = s->sweep.cell[s->todo[i]].id;
+    char tail[1024], *line = tail;
+    FILE *fp = fopen(path, "r");
+    size_t n;
 
-    failed += status != 0 && status != err_status(ERR_STOPPED);
-    if (status == 0)
-        log_info("cell %zu (%s) is done", s->todo[i], id);
-    else if (status == err_status(ERR_STOPPED))
-        log_info("cell %zu (%s) was stopped", s->todo[i], id);
-    else
-        log_warn("cell %zu (%s) ended with status %d; see %s/cells/%s.log",
-                 s->todo[i], id, status, s->folder, id);
+    if (!fp)
+        return;
+    if (fseek(fp, -(long)(sizeof tail - 1), SEEK_END) < 0)
+        rewind(fp);
+    n = fread(tail, 1, sizeof tail - 1, fp);
+    fclose(fp);
+    while (n && strchr("\r\n ", tail[n - 1]))
+        n--;
+    tail[n] = '\0';
+    for (char *at = tail; *at; at++)
+        if (*at == '\n' || *at == '\r')
+            line = at + 1;
+    if (strncmp(line, "gtrain: ", 8) == 0)
+        line += 8;
+    buf_str(out, line);
 }
 
-static int run_todo(struct search *s, struct err *e)
+static void cell_ended(void *arg, size_t i, int status)
 {
+    struct running *r = arg;
+    const struct search *s = r->search;
+    const size_t cell = r->todo[i];
+    const char *id = s->sweep.cell[cell].id;
+    char *log = search_cell_path(s, cell, ".log");
+    struct buf why = BUF_INIT;
+
+    last_words(log, &why);
+    if (status == 0) {
+        log_info("cell %zu (%s) is done", cell, id);
+    } else if (status == err_status(ERR_STOPPED)) {
+        log_info("cell %zu (%s) was stopped", cell, id);
+    } else {
+        r->failed++;
+        log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
+                 status, why.len ? why.s : "it said nothing", log);
+    }
+    buf_clear(&why);
+    free(log);
+}
+
+static int run_todo(struct running *r, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
     const struct queue q = {
-        .n = s->n_todo,
-        .parallel = (int)s->sweep.parallel,
-        .gpus = (int)s->sweep.gpus,
+        .n = r->n,
+        .parallel = (int)w->parallel,
+        .gpus = (int)w->gpus,
         .start = cell_words,
         .ended = cell_ended,
-        .arg = s,
+        .arg = r,
     };
 
     return queue_run(&q, e);
 }
 
-static int run_all(struct search *s, struct err *e)
+static bool to_do(const struct outcome *o)
 {
-    if (look(s, e) < 0)
+    return o->state == CELL_MISSING || o->state == CELL_FAILED;
+}
+
+static int run_all(struct running *r, struct err *e)
+{
+    const struct search *s = r->search;
+
+    if (search_look(r->search, e) < 0)
         return -1;
-    s->n_todo = 0;
     for (size_t c = 0; c < s->sweep.n_cells; c++)
-        if (s->outcome[c].state == CELL_MISSING ||
-            s->outcome[c].state == CELL_FAILED)
-            s->todo[s->n_todo++] = c;
-    log_info("%zu of %zu cells to run, %lld at a time", s->n_todo,
-             s->sweep.n_cells, (long long)s->sweep.parallel);
-    return run_todo(s, e);
+        if (to_do(&s->outcome[c]))
+            r->todo[r->n++] = c;
+    log_info("%zu of %zu cells to run, %lld at a time", r->n, s->sweep.n_cells,
+             (long long)s->sweep.parallel);
+    return run_todo(r, e);
 }
 
 /* ---- successive halving ------------------------------------------------ */
 
 /* Steps of the whole training, which may differ by cell: the rungs are parts
  * of the longest. */
-static int whole_steps(struct search *s, int64_t *steps, struct err *e)
+static int whole_steps(const struct search *s, int64_t *steps, struct err *e)
 {
-    *steps = 0;
-    for (size_t c = 0; c < s->sweep.n_cells; c++) {
-        struct settings set;
-        int ret = cell_settings(s, c, &set, e);
+    struct job_checked seen = { 0 };
+    int ret = 0;
 
+    *steps = 0;
+    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
+        struct settings set;
+
+        ret = search_settings(s, c, &set, e);
         if (ret == 0)
-            ret = settings_resolve(&set, 0, 1, e);
+            ret = job_check(&set, 1, &seen, e);
         if (ret == 0 && set.is.steps > *steps)
             *steps = set.is.steps;
         settings_clear(&set);
-        if (ret < 0)
-            return err_wrap(e, "cell %zu", c);
     }
-    return 0;
+    job_checked_clear(&seen);
+    return ret;
 }
 
-static const struct search *sorting;
-
-static int by_metric(const void *a, const void *b)
+static int by_metric(const void *a, const void *b, void *arg)
 {
+    const struct search *s = arg;
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    const double p = sorting->outcome[x].best, q = sorting->outcome[y].best;
+    const double p = s->outcome[x].best, q = s->outcome[y].best;
 
-    if (better(&sorting->sweep, p, q))
+    if (search_better(&s->sweep, p, q))
         return -1;
-    if (better(&sorting->sweep, q, p))
+    if (search_better(&s->sweep, q, p))
         return 1;
     return x < y ? -1 : x > y;
 }
 
-static int run_halving(struct search *s, struct err *e)
+/* Those of n cells that have not come to the end of this rung. */
+static void choose_rung(struct running *r, const size_t *alive, size_t n,
+                        int64_t end)
 {
-    const struct sweep *w = &s->sweep;
+    r->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct outcome *o = &r->search->outcome[alive[i]];
+
+        if (o->state != CELL_RUNNING &&
+            (o->state != CELL_DONE || o->step < end))
+            r->todo[r->n++] = alive[i];
+    }
+}
+
+static int run_rung(struct running *r, int64_t rung, int64_t steps,
+                    size_t *alive, size_t n, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
+    const double part = pow((double)w->eta, (double)(rung - w->rungs + 1));
+    const bool last = rung == w->rungs - 1;
+    const int64_t end = last ? steps : (int64_t)ceil((double)steps * part);
+
+    r->stop_at = last ? 0 : end;
+    if (search_look(r->search, e) < 0)
+        return -1;
+    choose_rung(r, alive, n, end);
+    log_info("rung %lld of %lld: %zu cells, to step %lld", (long long)rung + 1,
+             (long long)w->rungs, n, (long long)end);
+    if (run_todo(r, e) < 0 || search_look(r->search, e) < 0)
+        return -1;
+    qsort_r(alive, n, sizeof *alive, by_metric, r->search);
+    return 0;
+}
+
+static int run_halving(struct running *r, struct err *e)
+{
+    const struct sweep *w = &r->search->sweep;
     size_t *alive = xcalloc(w->n_cells, sizeof *alive), n = w->n_cells;
     int64_t steps;
-    int ret = whole_steps(s, &steps, e);
+    int ret = whole_steps(r->search, &steps, e);
 
     for (size_t c = 0; c < n; c++)
         alive[c] = c;
     for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
-        const double part =
-            pow((double)w->eta, (double)(rung - w->rungs + 1));
-
-        s->stop_at = rung == w->rungs - 1
-                         ? 0
-                         : (int64_t)ceil((double)steps * part);
-        ret = look(s, e);
-        s->n_todo = 0;
-        for (size_t i = 0; ret == 0 && i < n; i++) {
-            const struct outcome *o = &s->outcome[alive[i]];
-
-            if (o->state == CELL_RUNNING ||
-                (o->state == CELL_DONE &&
-                 o->step >= (s->stop_at ? s->stop_at : steps)))
-                continue;
-            s->todo[s->n_todo++] = alive[i];
-        }
-        if (ret == 0)
-            log_info("rung %lld of %lld: %zu cells, to step %lld",
-                     (long long)rung + 1, (long long)w->rungs, n,
-                     (long long)(s->stop_at ? s->stop_at : steps));
-        if (ret == 0)
-            ret = run_todo(s, e);
-        if (ret == 0)
-            ret = look(s, e);
-        sorting = s;
-        qsort(alive, n, sizeof *alive, by_metric);
+        ret = run_rung(r, rung, steps, alive, n, e);
         n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
     }
     free(alive);
@@ -556,15 +377,15 @@ static int submit(struct search *s, const char *file, struct err *e)
     char *path = path_join(s->folder, "job.sh");
     struct buf cells = BUF_INIT;
     struct slurm_words words = { BUF_INIT };
-    int ret = look(s, e);
+    int ret = search_look(s, e);
     size_t n = 0;
 
     for (size_t c = 0; c < s->sweep.n_cells; c++)
-        if (s->outcome[c].state == CELL_MISSING ||
-            s->outcome[c].state == CELL_FAILED)
+        if (to_do(&s->outcome[c]))
             buf_printf(&cells, "%s%zu", n++ ? "," : "", c);
     if (s->sweep.method == SWEEP_HALVING)
-        ret = err_set(e, ERR_USAGE, "sweep.method = halving compares cells "
+        ret = err_set(e, ERR_USAGE,
+                      "sweep.method = halving compares cells "
                       "while it runs; an array cannot: run it on one machine");
     same_search(s, file, &words);
     if (ret == 0 && n == 0)
@@ -581,51 +402,83 @@ static int submit(struct search *s, const char *file, struct err *e)
     return ret;
 }
 
-/* One cell, in this process' place: what the array runs. */
-static int run_one(struct search *s, struct err *e)
+/* ---- the command ------------------------------------------------------- */
+
+/* One cell: what the array runs. */
+static int run_one(struct running *r, struct err *e)
 {
-    if (one_cell >= (int64_t)s->sweep.n_cells)
+    if (one_cell >= (int64_t)r->search->sweep.n_cells)
         return err_set(e, ERR_USAGE, "there is no cell %lld of %zu",
-                       (long long)one_cell, s->sweep.n_cells);
-    s->todo[0] = (size_t)one_cell;
-    s->n_todo = 1;
-    return run_todo(s, e);
+                       (long long)one_cell, r->search->sweep.n_cells);
+    r->todo[r->n++] = (size_t)one_cell;
+    return run_todo(r, e);
+}
+
+/* Run what is to be run; then the parent says how it went, whatever did. */
+static int run_search(struct search *s, struct err *e)
+{
+    struct running r = { .search = s };
+    struct err why = ERR_INIT;
+    int ret;
+
+    if (search_begin(s, one_cell < 0, e) < 0)
+        return -1;
+    r.todo = xcalloc(s->sweep.n_cells, sizeof *r.todo);
+    ret = one_cell >= 0                      ? run_one(&r, e)
+          : s->sweep.method == SWEEP_HALVING ? run_halving(&r, e)
+                                             : run_all(&r, e);
+    free(r.todo);
+    if (search_look(s, &why) < 0 || search_end(s, ret < 0, &why) < 0) {
+        if (ret == 0)
+            *e = why;
+        return -1;
+    }
+    if (ret == 0 && one_cell < 0)
+        ret = show(s, e);
+    if (ret == 0 && r.failed > 0)
+        ret = err_set(e, ERR_SYSTEM,
+                      "%d of %zu cells failed; the same command tries them "
+                      "again",
+                      r.failed, s->sweep.n_cells);
+    return ret;
+}
+
+static int submit_search(struct search *s, const char *file, struct err *e)
+{
+    return search_begin(s, false, e) < 0 ? -1 : submit(s, file, e);
+}
+
+static int show_search(struct search *s, struct err *e)
+{
+    return search_look(s, e) < 0 ? -1 : show(s, e);
+}
+
+static int report_search(struct search *s, struct err *e)
+{
+    return search_look(s, e) < 0 ? -1 : search_report(s, by, &style, e);
 }
 
 int cmd_sweep(int argc, char **argv, struct err *e)
 {
-    const bool status = argc > 0 && strcmp(argv[0], "status") == 0;
-    const char *file = argc > status ? argv[status] : NULL;
-    struct search s = { .runs = RUNS_INIT };
+    const char *verb = argc > 0 ? argv[0] : "";
+    const bool status = strcmp(verb, "status") == 0;
+    const bool report = strcmp(verb, "report") == 0;
+    const int at = status || report;
+    const char *file = argc > at ? argv[at] : NULL;
+    struct search s = SEARCH_INIT;
     int ret;
 
-    if (argc > status + 1)
+    if (argc > at + 1)
         return err_set(e, ERR_USAGE, "one search at a time, not '%s'",
-                       argv[status + 1]);
+                       argv[at + 1]);
+    if (table_form(&style, e) < 0)
+        return -1;
     ret = open_search(&s, file, e);
-    if (ret == 0 && (status || dry_run)) {
-        char *parent = path_join(s.folder, "parent");
-
-        if (path_exists(parent))
-            ret = find_parent(&s, e);
-        if (ret == 0)
-            ret = look(&s, e);
-        free(parent);
-    } else if (ret == 0) {
-        ret = prepare(&s, e);
-        if (ret == 0)
-            ret = to_slurm        ? submit(&s, file, e)
-                  : one_cell >= 0 ? run_one(&s, e)
-                  : s.sweep.method == SWEEP_HALVING ? run_halving(&s, e)
-                                                    : run_all(&s, e);
-        if (ret == 0)
-            ret = look(&s, e);
-    }
-    if (ret == 0 && one_cell < 0 && !to_slurm)
-        ret = show(&s, e);
-    if (ret == 0 && failed > 0)
-        ret = err_set(e, ERR_SYSTEM, "%d cells failed; the same command tries "
-                      "them again", failed);
-    close_search(&s);
+    if (ret == 0)
+        ret = report              ? report_search(&s, e)
+              : status || dry_run ? show_search(&s, e)
+              : to_slurm          ? submit_search(&s, file, e)
+                                  : run_search(&s, e);
+    search_close(&s);
     return ret;
 }

@@ -56,6 +56,9 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/schedule.c \
 	%D%/schedule.h \
 	%D%/settings.c \
+	%D%/search.c \
+	%D%/search.h \
+	%D%/search_report.c \
 	%D%/settings.h \
 	%D%/slurm.c \
 	%D%/slurm.h \

@@ -375,17 +375,27 @@ static void apply_preset(struct settings *c)
     buf_clear(&where);
 }
 
-int settings_load(struct settings *c, const char *path, const char *const *sets,
-                  size_t n_sets, struct err *e)
+int settings_begin(struct settings *c, const char *path, struct err *e)
 {
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
-    if (path && conf_read(&c->conf, path, e) < 0)
+    return path ? conf_read(&c->conf, path, e) : 0;
+}
+
+void settings_ready(struct settings *c)
+{
+    apply_preset(c);
+}
+
+int settings_load(struct settings *c, const char *path, const char *const *sets,
+                  size_t n_sets, struct err *e)
+{
+    if (settings_begin(c, path, e) < 0)
         return -1;
     for (size_t i = 0; i < n_sets; i++)
         if (conf_set(&c->conf, sets[i], e) < 0)
             return -1;
-    apply_preset(c);
+    settings_ready(c);
     return 0;
 }
 

@@ -188,6 +188,10 @@ extern const struct setting settings_table[];
  * names is laid below what they say. */
 int settings_load(struct settings *, const char *path, const char *const *sets,
                   size_t n_sets, struct err *);
+/* The same in parts, for those who know where each value stands: begin, then
+ * conf_put() for each, then ready. */
+int settings_begin(struct settings *, const char *path, struct err *);
+void settings_ready(struct settings *);
 /* Check what must fit together and derive the rest. */
 int settings_resolve(struct settings *, int64_t tokenizer_vocab, int world,
                      struct err *);

@@ -67,7 +67,7 @@ void sweep_init(struct sweep *s)
 void sweep_clear(struct sweep *s)
 {
     conf_clear(&s->conf);
-    free(s->sets.item);
+    free(s->set);
     free(s->axis);
     arena_clear(&s->mem);
     *s = (struct sweep){ 0 };
@@ -187,6 +187,7 @@ static struct sweep_axis *new_axis(struct sweep *s, const char *assignment,
     GROW(s->axis, s->n_axes, s->room_axes);
     s->axis[s->n_axes] = (struct sweep_axis){
         .key = key,
+        .where = arena_strdup(&s->mem, where),
         .text = trimmed(&s->mem, equals + 1, strlen(equals + 1)),
     };
     return &s->axis[s->n_axes++];
@@ -252,18 +253,18 @@ static int draw(struct sweep *s, struct sweep_axis *a, struct err *e)
     const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
     struct call c;
 
-    if (parse_call(s, a->text, &c, a->key, e) < 0)
+    if (parse_call(s, a->text, &c, a->where, e) < 0)
         return -1;
     a->n = (size_t)s->samples;
     a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(c.name, known[i]) == 0)
-            return draw_numbers(s, a, &c, a->key, e);
+            return draw_numbers(s, a, &c, a->where, e);
     if (strcmp(c.name, "choice") != 0)
         return err_set(e, ERR_USAGE,
                        "%s: want loguniform(low, high), uniform(low, high), "
                        "integer(low, high) or choice(a, b), not '%s'",
-                       a->key, a->text);
+                       a->where, a->text);
     for (size_t i = 0; i < a->n; i++)
         a->value[i] =
             c.arg[rng_word((uint64_t)s->seed, stream, i) % (uint32_t)c.n];
@@ -283,12 +284,43 @@ int sweep_random(struct sweep *s, const char *assignment, const char *where,
 
 /* ---- a file ------------------------------------------------------------ */
 
+static void add_set(struct sweep *s, const char *key, const char *value,
+                    const char *where)
+{
+    GROW(s->set, s->n_sets, s->room_sets);
+    s->set[s->n_sets++] = (struct sweep_set){
+        .key = arena_strdup(&s->mem, key),
+        .value = arena_strdup(&s->mem, value),
+        .where = arena_strdup(&s->mem, where),
+    };
+}
+
+static bool is_ours(const char *key)
+{
+    return strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0;
+}
+
+int sweep_set(struct sweep *s, const char *assignment, const char *where,
+              struct err *e)
+{
+    const char *equals = strchr(assignment, '=');
+    const char *key;
+
+    if (!equals || equals == assignment)
+        return err_set(e, ERR_USAGE, "%s wants section.key=value, not '%s'",
+                       where, assignment);
+    key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
+    if (is_ours(key))
+        return conf_put(&s->conf, key, equals + 1, where, e);
+    add_set(s, key, equals + 1, where);
+    return 0;
+}
+
 static int take(void *arg, const char *key, const char *value,
                 const char *where, struct err *e)
 {
     struct sweep *s = arg;
     const char *dot = strchr(key, '.');
-    const size_t section = dot ? (size_t)(dot - key) : 0;
     char *text;
 
     if (strncmp(key, "grid.", 5) == 0 || strncmp(key, "random.", 7) == 0) {
@@ -296,11 +328,9 @@ static int take(void *arg, const char *key, const char *value,
         return key[0] == 'g' ? sweep_grid(s, text, where, e)
                              : sweep_random(s, text, where, e);
     }
-    if ((section == 5 && strncmp(key, "sweep", 5) == 0) ||
-        (section == 5 && strncmp(key, "slurm", 5) == 0))
+    if (is_ours(key))
         return conf_put(&s->conf, key, value, where, e);
-    GROW(s->sets.item, s->sets.n, s->sets.room);
-    s->sets.item[s->sets.n++] = arena_printf(&s->mem, "%s=%s", key, value);
+    add_set(s, key, value, where);
     return 0;
 }
 
@@ -353,9 +383,9 @@ static int add_seeds(struct sweep *s, struct err *e)
 
     if (s->seeds == 1)
         return 0;
-    for (size_t i = 0; i < s->sets.n; i++)
-        if (strncmp(s->sets.item[i], "train.seed=", 11) == 0)
-            num_int(s->sets.item[i] + 11, &first);
+    for (size_t i = 0; i < s->n_sets; i++)
+        if (strcmp(s->set[i].key, "train.seed") == 0)
+            num_int(s->set[i].value, &first);
     buf_str(&list, "train.seed=");
     for (int64_t i = 0; i < s->seeds; i++)
         buf_printf(&list, "%s%lld", i ? "," : "", (long long)(first + i));

@@ -6,7 +6,6 @@
 #include "common/conf.h"
 #include "common/err.h"
 #include "common/mem.h"
-#include "common/opt.h"
 
 /*
  * sweep - a search over settings, as a list of cells
@@ -43,8 +42,14 @@
 enum sweep_method { SWEEP_ALL, SWEEP_HALVING };
 enum sweep_goal { SWEEP_MIN, SWEEP_MAX };
 
+/* A setting of every cell, and where it stands: "sweep.ini:12", "--set". */
+struct sweep_set {
+    const char *key, *value, *where;
+};
+
 struct sweep_axis {
     const char *key;            /* "optim.lr" */
+    const char *where;
     bool random;
     const char *text;           /* as it was written */
     size_t n;                   /* of [grid]: its values */
@@ -66,7 +71,8 @@ struct sweep {
     int64_t samples, seeds, parallel, gpus;
     int64_t rungs, eta;         /* halving: each rung keeps 1 of eta */
     int64_t seed;               /* of [random] */
-    struct opt_list sets;       /* "model.width=256", the file's own */
+    struct sweep_set *set;      /* the file's own, then the caller's */
+    size_t n_sets, room_sets;
     const char *account, *partition, *time, *gres, *extra;     /* Slurm */
     int64_t cpus;
 
@@ -85,6 +91,8 @@ int sweep_grid(struct sweep *, const char *assignment, const char *where,
                struct err *);
 int sweep_random(struct sweep *, const char *assignment, const char *where,
                  struct err *);
+int sweep_set(struct sweep *, const char *assignment, const char *where,
+              struct err *);
 int sweep_expand(struct sweep *, struct err *);
 void sweep_clear(struct sweep *);
 
