@@ -3,7 +3,9 @@
 # MPI, a search runs as an array, and a job that is told to stop goes on as the
 # same run.  These are the commands of doc/slurm.md.
 here=$(cd "$(dirname "$0")" && pwd)
+build=$PWD
 gtrain=$PWD/gtrain
+gtrack=$PWD/gtrack
 test -x "$gtrain" || { echo "1..0 # SKIP no gtrain"; exit 0; }
 dir=$(mktemp -d) || exit 1
 why=$("$here"/slurm-cluster start "$dir/slurm" 2>&1) || {
@@ -65,6 +67,20 @@ test "$ranks" = 2 || bad="ranks: '$ranks' $(tail -n 3 log)"
 result "srun -n 2 trains one model" "$bad"
 
 bad=
+if grep -q '^#define HAVE_MPI' "$build/config.h" 2>/dev/null &&
+    srun --mpi=list 2>&1 | grep -q pmix; then
+    OMPI_MCA_btl_vader_single_copy_mechanism=none srun --mpi=pmix -n 2 \
+        "$gtrain" --config c.ini --set run.name=pmix --root pmix >log 2>&1 ||
+        bad="$(tail -n 3 log)"
+    ranks=$(cat pmix/0/*/params/is.ranks 2>/dev/null)
+    test "$ranks" = 2 || bad="ranks: '$ranks' $(tail -n 3 log)"
+    result "srun --mpi=pmix -n 2 trains one model, over MPI" "$bad"
+else
+    n=$((n + 1))
+    echo "ok $n - srun --mpi=pmix # SKIP no MPI in this build, or no PMIx"
+fi
+
+bad=
 "$gtrain" -q sweep --config c.ini --grid optim.lr=1e-2,1e-3 \
     --grid model.layers=1,2 --slurm >log 2>&1 || bad=$(cat log)
 await idle || bad="$bad the array does not end: $(squeue)"
@@ -72,7 +88,10 @@ await idle || bad="$bad the array does not end: $(squeue)"
     --grid model.layers=1,2 status --tsv >table 2>&1
 test "$(grep -c FINISHED table)" -eq 4 ||
     bad="$bad$(cat table; tail -n 3 sweeps/sweep/cells/*.out)"
-result "an array of four cells" "$bad"
+"$gtrain" -q sweep --config c.ini --grid optim.lr=1e-2,1e-3 \
+    --grid model.layers=1,2 report --tsv >table 2>&1
+test "$(grep -c '^[12]	[0-9]' table)" -eq 2 || bad="$bad$(cat table)"
+result "an array of four cells, and its report" "$bad"
 
 # one that would never end; stopped by a signal it is queued again
 cat >job.sh <<END
@@ -97,4 +116,18 @@ await idle
 runs=$(grep -lE '^run_name: "?long"?$' mlruns/0/*/meta.yaml | wc -l)
 test "$runs" -eq 1 || bad="$bad $runs runs"
 result "scancel -s USR1: a checkpoint, then the same run goes on" "$bad"
+
+# what Slurm's own accounts say of the hours
+if test -f "$dir/slurm/accounts"; then
+    bad=
+    srun -A lab --gres=gpu:2 "$gtrain" -q --config c.ini --root lab \
+        --set schedule.steps=200 >log 2>&1 || bad=$(tail -n 3 log)
+    await sh -c 'sacct -n -X -P -S now-1hour -A lab -o State | grep COMPLETED'
+    "$gtrack" hours -r lab --sacct -g account --csv >hours 2>&1
+    grep -q '^lab,' hours || bad="$bad $(cat hours; sacct -X -P -S now-1hour)"
+    result "gtrack hours asks sacct, by account" "$bad"
+else
+    n=$((n + 1))
+    echo "ok $n - sacct # SKIP GT_LONG is not set, or no slurmdbd and MariaDB"
+fi
 echo "1..$n"
