@@ -4,7 +4,8 @@
  *      limits [THREADS]
  *
  * Prints one line: fused multiply-adds of floats, in GFLOP/s, and memory
- * traffic of a = b + s c, in GB/s, 16 bytes an element as the write allocates.
+ * traffic of a = b + s c, in GB/s, 16 bytes an element as the write allocates,
+ * and of reading alone.
  * All threads at once, best of many short tries.
  */
 #include "config.h"
@@ -133,13 +134,44 @@ static double triad_rate(int threads)
     return 16.0 * (double)COUNT / best * 1e-9;
 }
 
+/* Reading alone, as writing a token reads the weights. */
+static double read_rate(int threads)
+{
+    const size_t bytes = (size_t)COUNT * 2 * sizeof(uint64_t);
+    uint64_t *a = aligned_alloc(64, bytes);
+    volatile uint64_t keep = 0;
+    double best = 1e9;
+
+    if (!a)
+        abort();
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < 2 * COUNT; i++)
+        a[i] = (uint64_t)i;
+    for (int r = 0; r < TRIES / 2; r++) {
+        const double start = clock_mono();
+        uint64_t all = 0;
+        double took;
+
+#pragma omp parallel for simd num_threads(threads) reduction(^ : all)
+        for (int64_t i = 0; i < 2 * COUNT; i++)
+            all ^= a[i];
+        took = clock_mono() - start;
+        best = took < best ? took : best;
+        keep = all;
+    }
+    (void)keep;
+    free(a);
+    return (double)bytes / best * 1e-9;
+}
+
 int main(int argc, char **argv)
 {
     const int threads =
         argc > 1 ? (int)strtol(argv[1], NULL, 10) : omp_get_max_threads();
     const struct width w = widest();
 
-    printf("%s threads=%d gflops=%.1f triad_gbs=%.1f\n", w.name, threads,
-           fma_rate(w, threads), triad_rate(threads));
+    printf("%s threads=%d gflops=%.1f triad_gbs=%.1f read_gbs=%.1f\n", w.name,
+           threads, fma_rate(w, threads), triad_rate(threads),
+           read_rate(threads));
     return 0;
 }

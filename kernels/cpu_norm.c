@@ -20,50 +20,76 @@ struct norm_args {
     float eps;
 };
 
-/* x = a + b where there is a b; then the mean, then the variance. */
+/* n numbers of x from c on, at most a vector; a + b where there is a b. */
+VEC_FN vf input(enum dtype type, const struct norm_args *r, int64_t at,
+                int64_t n)
+{
+    vf v = vf_take(r->a->data, type, at, n);
+
+    if (r->b) {
+        v += vf_take(r->b->data, type, at, n);
+        vf_give(r->sum->data, type, at, v, n);
+        v = vf_take(r->sum->data, type, at, n);
+    }
+    return v;
+}
+
+VEC_FN void output(enum dtype type, const struct norm_args *r, const void *x,
+                   const float *stat, int64_t at, int64_t c, int64_t n)
+{
+    vf v = (vf_take(x, type, at + c, n) - stat[0]) * stat[1];
+
+    if (r->w)
+        v *= vf_take(r->w->data, r->w->type, c, n);
+    if (r->bias)
+        v += vf_take(r->bias->data, r->bias->type, c, n);
+    vf_give(r->y->data, type, at + c, v, n);
+}
+
+/* The mean, then the variance, then y.  Four sums at a time: an addition waits
+ * for the one before. */
 VEC_FN void forward_row(enum dtype type, const struct norm_args *r, int64_t row)
 {
     const int64_t C = tensor_cols(r->a), at = row * C;
+    const int64_t fours = C / (4 * VW) * (4 * VW), ones = C / VW * VW;
     const void *x = r->sum ? r->sum->data : r->a->data;
     float *stat = (float *)r->stat->data + 2 * row, mean = 0.0f, rstd;
-    vf sum = vf_set(0.0f), var = sum;
+    vf sum[4] = { { 0 } }, var[4] = { { 0 } };
 
-    for (int64_t c = 0; c < C; c += VW) {
-        vf v = vf_take(r->a->data, type, at + c, C - c);
-
-        if (r->b) {
-            v += vf_take(r->b->data, type, at + c, C - c);
-            vf_give(r->sum->data, type, at + c, v, C - c);
-            v = vf_take(r->sum->data, type, at + c, C - c);
-        }
-        sum += v;
+    for (int64_t c = 0; c < fours; c += 4 * VW) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++)
+            sum[j] += input(type, r, at + c + j * VW, VW);
     }
+    for (int64_t c = fours; c < C; c += VW)
+        sum[0] += input(type, r, at + c, C - c);
     if (r->kind == NORM_LAYER)
-        mean = vf_sum(sum) / (float)C;
-    for (int64_t c = 0; c + VW <= C; c += VW) {
+        mean = vf_sum((sum[0] + sum[1]) + (sum[2] + sum[3])) / (float)C;
+    for (int64_t c = 0; c < fours; c += 4 * VW) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            const vf v = vf_get(x, type, at + c + j * VW) - mean;
+
+            var[j] += v * v;
+        }
+    }
+    for (int64_t c = fours; c < ones; c += VW) {
         const vf v = vf_get(x, type, at + c) - mean;
 
-        var += v * v;
+        var[0] += v * v;
     }
-    rstd = vf_sum(var);
-    for (int64_t c = C / VW * VW; c < C; c++) {
+    rstd = vf_sum((var[0] + var[1]) + (var[2] + var[3]));
+    for (int64_t c = ones; c < C; c++) {
         const float v = num_get(x, type, at + c) - mean;
 
         rstd += v * v;
     }
-    rstd = 1.0f / sqrtf(rstd / (float)C + r->eps);
     stat[0] = mean;
-    stat[1] = rstd;
-    for (int64_t c = 0; c < C; c += VW) {
-        const int64_t n = C - c;
-        vf v = (vf_take(x, type, at + c, n) - mean) * rstd;
-
-        if (r->w)
-            v *= vf_take(r->w->data, r->w->type, c, n);
-        if (r->bias)
-            v += vf_take(r->bias->data, r->bias->type, c, n);
-        vf_give(r->y->data, type, at + c, v, n);
-    }
+    stat[1] = 1.0f / sqrtf(rstd / (float)C + r->eps);
+    for (int64_t c = 0; c < ones; c += VW)
+        output(type, r, x, stat, at, c, VW);
+    if (ones < C)
+        output(type, r, x, stat, at, ones, C - ones);
 }
 
 static void forward(struct dev *dev, const struct norm_args *r)
