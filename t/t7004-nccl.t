@@ -10,6 +10,40 @@ ${CC:-cc} -shared -fPIC -O1 -I"$here/../src" -o shim.so "$here/nccl-shim.c" \
     -ldl -lrt 2>log || { echo "1..0 # SKIP no shared library: $(head -1 log)"
     exit 0; }
 export XDG_CACHE_HOME="$dir/cache"
+
+# what we say of NCCL is what its header says, where there is one
+cat >abi.c <<'END'
+#include <nccl.h>
+#include <stddef.h>
+#include "trainer/coll_nccl.h"
+#define SAME(x, y) _Static_assert((int)(x) == (int)(y), #y)
+SAME(NCCL_OK, ncclSuccess);
+SAME(NCCL_INTERNAL, ncclInternalError);
+SAME(NCCL_IN_PROGRESS, ncclInProgress);
+SAME(NCCL_U8, ncclUint8);
+SAME(NCCL_F32, ncclFloat32);
+SAME(NCCL_SUM, ncclSum);
+SAME(sizeof(struct nccl_id), sizeof(ncclUniqueId));
+SAME(offsetof(struct nccl_config, magic), offsetof(ncclConfig_t, magic));
+SAME(offsetof(struct nccl_config, version), offsetof(ncclConfig_t, version));
+SAME(offsetof(struct nccl_config, blocking), offsetof(ncclConfig_t, blocking));
+int main(void) {
+    const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+    const struct nccl_config ours = NCCL_CONFIG;
+    return theirs.magic != ours.magic || theirs.version < ours.version;
+}
+END
+cuda=${CUDA_HOME:-/usr/local/cuda}/include
+# shellcheck disable=SC2086
+if echo '#include <nccl.h>' | ${CC:-cc} -I"$cuda" -fsyntax-only -x c - \
+    2>/dev/null; then
+    bad=$({ ${CC:-cc} -I"$cuda" -I"$here/../src" -o abi abi.c && ./abi; } 2>&1 ||
+        echo "other numbers")
+    result "our declarations are those of nccl.h" "$bad"
+else
+    n=$((n + 1))
+    echo "ok $n - our declarations are those of nccl.h # SKIP no nccl.h"
+fi
 small="--set model.layers=2 --set model.width=32 --set train.batch=8"
 
 # train NAME ARG...: a training of its own

@@ -3,7 +3,8 @@
  *
  * The library is opened when it is needed; its calls are declared here, as far
  * as we use them, from NCCL's documentation of version 2.14, the first with
- * communicators that do not block.  t/abi.c compares them with nccl.h.
+ * communicators that do not block.  t/t7004-nccl.t compares them
+ * with nccl.h.
  *
  * All calls go to one stream beside the one that computes, so that ranks meet
  * in them in one order.  Parts that are not alike in size are reduced and

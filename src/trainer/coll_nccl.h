@@ -8,8 +8,8 @@
 /*
  * coll_nccl - what we use of NCCL, declared by ourselves
  *
- * Names, numbers and layouts are those of nccl.h since 2.14; t/abi.c compares
- * them where there is one.
+ * Names, numbers and layouts are those of nccl.h since 2.14; t/t7004-nccl.t
+ * compares them where there is one.
  */
 struct nccl_comm;
 
