@@ -21,7 +21,7 @@ t_allocs_so_SOURCES = %D%/allocs.c
 t_allocs_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
 t_allocs_so_LDFLAGS = -shared
 t_allocs_so_LDADD =
-dist_check_SCRIPTS += %D%/t3001-allocs.t
+dist_check_SCRIPTS += %D%/t3001-allocs.t %D%/t3002-same.t
 
 check_PROGRAMS += t/int8.t
 test_programs += t/int8.t
