@@ -60,7 +60,7 @@ static void print_settings(const struct settings *s)
 static char *folder_of(const struct settings *s, struct report *r)
 {
     if (*s->checkpoint.folder)
-        return path_join(s->checkpoint.folder, "");
+        return xstrdup(s->checkpoint.folder);
     return r->run ? run_artifact(r->run, "checkpoints") : NULL;
 }
 
