@@ -221,7 +221,9 @@ static int inflate_page(int64_t codec, const uint8_t *in, size_t n,
         good = true;
         break;
     default:
-        return err_set(e, ERR_INPUT, "compressed by %s, which is not read",
+        return err_set(e, ERR_INPUT,
+                       "compressed by %s, which is not read; "
+                       "gdata(1) has a pipe that does",
                        codec > 0 && codec < CODECS ? codecs[codec]
                                                    : "something unknown");
     }
@@ -306,7 +308,8 @@ static int read_values(const struct parquet *p, const struct page *g,
         break;
     default:
         return err_set(e, ERR_INPUT,
-                       "strings in encoding %lld, which is not read",
+                       "strings in encoding %lld, which is not read; "
+                       "gdata(1) has a pipe that does",
                        (long long)g->encoding);
     }
     return good ? 0 : parquet_damaged(e, "the strings of a page");

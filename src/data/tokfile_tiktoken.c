@@ -156,7 +156,9 @@ static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
         return 0;
     }
     if (n == O200K)
-        return err_set(e, ERR_INPUT, "o200k's pre-tokenizer is not supported");
+        return err_set(e, ERR_INPUT,
+                       "o200k's pre-tokenizer is not supported; those "
+                       "of gpt2, cl100k and llama3 are");
     return tokenizer_special(t, t->n_ids, "<|endoftext|>", 13, e);
 }
 
