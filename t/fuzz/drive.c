@@ -20,6 +20,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "t/fuzz/fuzz.h"
@@ -179,9 +180,19 @@ static void died(void)
 
 static void signalled(int sig)
 {
-    write_input(sig == SIGALRM ? "timeout" : "crash");
+    write_input(sig == SIGABRT ? "crash" : "timeout");
     signal(sig, SIG_DFL);
     raise(sig);
+}
+
+/* A target hangs when it computes for so long, or waits ten times that: the
+ * machine may be busy. */
+static void watch(void)
+{
+    const struct itimerval busy = { .it_value.tv_sec = (time_t)patience };
+
+    setitimer(ITIMER_PROF, &busy, NULL);
+    alarm(10 * patience);
 }
 
 static void try(const uint8_t *s, size_t n, const char *folder)
@@ -194,7 +205,7 @@ static void try(const uint8_t *s, size_t n, const char *folder)
     last_pc = 0;
     trying = copy;
     trying_n = n;
-    alarm(patience);
+    watch();
     LLVMFuzzerTestOneInput(copy, n);
     trying = NULL;
     free(copy);
@@ -258,6 +269,7 @@ int main(int argc, char **argv)
     __sanitizer_set_death_callback(died);
     signal(SIGABRT, signalled);
     signal(SIGALRM, signalled);
+    signal(SIGPROF, signalled);
     try((const uint8_t *)"", 0, NULL);
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-')
@@ -272,7 +284,8 @@ int main(int argc, char **argv)
             n = change(room, n);
         try(room, n, folder);
     }
-    alarm(0);
+    patience = 0;
+    watch();
     free(room);
     fprintf(stderr, "stat::number_of_executed_units: %ld\n", runs);
     return 0;
