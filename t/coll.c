@@ -99,6 +99,41 @@ static const char *check_sums(struct coll *c)
     return bad;
 }
 
+/*
+ * What a rank sends, in elements of a block of n: a sum 2 n (N - 1) / N, and
+ * sharing out or gathering half of that; so ddp sends 2 n (N - 1) / N a step
+ * and fsdp, which gathers twice, 3 n (N - 1) / N.
+ */
+static const char *check_bytes(struct coll *c)
+{
+    const int64_t n = 120000, part = n / c->size * (c->size - 1) * 4;
+    int64_t *cut = xcalloc((size_t)c->size + 1, sizeof *cut);
+    float *x = xcalloc((size_t)n, sizeof *x);
+    struct err e = ERR_INIT;
+    uint64_t at[4];
+    int ret;
+
+    coll_cut(c, n, 1, cut);
+    at[0] = c->sent;
+    coll_sum(c, x, n);
+    ret = coll_check(c, &e);
+    at[1] = c->sent;
+    coll_reduce(c, x + cut[c->rank], x, cut, true);
+    ret = ret < 0 ? ret : coll_check(c, &e);
+    at[2] = c->sent;
+    coll_gather(c, x, cut, sizeof *x);
+    ret = ret < 0 ? ret : coll_check(c, &e);
+    at[3] = c->sent;
+    free(cut);
+    free(x);
+    if (ret < 0)
+        return "an exchange failed";
+    if (at[1] - at[0] != 2 * (uint64_t)part ||
+        at[2] - at[1] != (uint64_t)part || at[3] - at[2] != (uint64_t)part)
+        return "more or less was sent than the formulas say";
+    return NULL;
+}
+
 struct job {
     int size, rank, port, fd;
     const char *agree, *token;
@@ -132,6 +167,8 @@ static int sums_rank(const struct job *j)
         return 1;
     }
     bad = check_sums(&c);
+    if (!bad)
+        bad = check_bytes(&c);
     if (bad)
         diag("rank %d: %s", j->rank, bad);
     coll_close(&c);
@@ -356,6 +393,8 @@ static int under_mpi(void)
         return 1;
     }
     bad = check_sums(&c);
+    if (!bad)
+        bad = check_bytes(&c);
     failed = bad != NULL;
     coll_max(&c, &failed, &e);
     if (c.rank == 0)
