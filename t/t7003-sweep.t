@@ -132,7 +132,7 @@ result "the report: best by size, sensitivity to the rate" "$bad"
 bad=
 gtrack compare --sweep "$id" --across --tsv >out 2>&1 || bad=$(cat out)
 test "$(wc -l <out)" -eq 9 || bad="$bad$(cat out)"
-gtrack best val/loss --sweep "$id" >out 2>&1 || bad="$bad$(cat out)"
+gtrack best val/loss --sweep s >out 2>&1 || bad="$bad$(cat out)"
 gplot sweep optim.lr val/loss --script script >out 2>&1 || bad="$bad$(cat out)"
 result "gtrack compare, gtrack best and gplot sweep read it" "$bad"
 

@@ -79,6 +79,31 @@ static int keep_where(struct runs *runs, const char *where, struct err *e)
     return 0;
 }
 
+/* A run of the search called name, as gtrain marks its cells? */
+static bool in_search(const struct run_info *r, const char *name)
+{
+    const char *search = run_info_tag(r, "sweep");
+
+    return r->parent && search && strcmp(search, name) == 0;
+}
+
+/* The parent that `word` names; NULL when it names a search. */
+static int parent_of(const struct runs *runs, const char *word, char **id,
+                     struct err *e)
+{
+    struct runs one = RUNS_INIT;
+
+    *id = NULL;
+    for (size_t i = 0; i < runs->n; i++)
+        if (in_search(&runs->run[i], word))
+            return 0;
+    if (track_one(&one, word, LOAD_NO_METRICS, e) < 0)
+        return -1;
+    *id = xstrdup(one.run[0].id);
+    runs_free(&one);
+    return 0;
+}
+
 static int keep_simple(struct runs *runs, const struct track_choice *c,
                        struct err *e)
 {
@@ -90,14 +115,8 @@ static int keep_simple(struct runs *runs, const struct track_choice *c,
         return -1;
     if (c->status && known_status(c->status, e) < 0)
         return -1;
-    if (c->sweep) {
-        struct runs one = RUNS_INIT;
-
-        if (track_one(&one, c->sweep, LOAD_NO_METRICS, e) < 0)
-            return -1;
-        parent = xstrdup(one.run[0].id);
-        runs_free(&one);
-    }
+    if (c->sweep && parent_of(runs, c->sweep, &parent, e) < 0)
+        return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 
@@ -107,6 +126,8 @@ static int keep_simple(struct runs *runs, const struct track_choice *c,
         if (c->status && strcasecmp(c->status, run_status_word(r->status)) != 0)
             continue;
         if (parent && (!r->parent || strcmp(r->parent, parent) != 0))
+            continue;
+        if (c->sweep && !parent && !in_search(r, c->sweep))
             continue;
         if (r->start_ms < since)
             continue;

@@ -39,8 +39,8 @@ struct track_choice {
       "only runs of this experiment" }, \
     { 0, "status", "word", OPT_STRING, &(c).status, \
       "only runs with this status: running, finished, ..." }, \
-    { 0, "sweep", "run", OPT_STRING, &(c).sweep, \
-      "only the runs that belong to RUN, their parent" }, \
+    { 0, "sweep", "name", OPT_STRING, &(c).sweep, \
+      "only the cells of this search, or of this parent run" }, \
     { 0, "since", "time", OPT_STRING, &(c).since, \
       "only runs begun since: 2h, 3d, 2026-11-21" }, \
     { 0, "sort", "column", OPT_STRING, &(c).sort, \
