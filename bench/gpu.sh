@@ -54,7 +54,7 @@ median() {
     test -f "$1" || { echo -; return; }
     awk '{ print $2 }' "$1" | tail -n "$((steps - steps / 3))" | sort -g |
         awk -v least="$((steps / 2))" '{ v[NR] = $1 }
-            END { print NR >= least ? v[int((NR + 1) / 2)] : "-" }'
+            END { print (NR >= least) ? v[int((NR + 1) / 2)] : "-" }'
 }
 
 # eager or compile: tokens/s and GiB, or two dashes

@@ -28,4 +28,4 @@ nm -D --defined-only "$stub" | awk '
     { print "int " $1 "(void) { return 34; }" }' >"$dir/fake.c"
 ${CC:-cc} -shared -fPIC -w -Wl,-soname,libcuda.so.1 "$dir/fake.c" \
     -o "$dir/libcuda.so.1" || skip "a stand-in for the driver does not compile"
-FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir" "$build/t/sdpa" "$@"
+FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir:$d" "$build/t/sdpa" "$@"
