@@ -50,7 +50,7 @@ check-long: all $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
 	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
 # Beside other people's programs, where GT_PYTHON has those of peers.txt.
-EXTRA_DIST += %D%/peers.txt
+EXTRA_DIST += %D%/peers.txt %D%/tap.sh
 check-peers: all $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)

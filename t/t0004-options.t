@@ -1,16 +1,7 @@
 #!/bin/sh
 # Each program's option tables and its manual tell the same, and --help works.
+. "$(dirname "$0")/tap.sh"
 top=${top_srcdir:-..}
-n=0
-result() {      # result STATUS NAME [OUTPUT]
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        printf '%s\n' "$3" | sed 's/^/# /'
-    fi
-}
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 tab=$(printf '\t')
 for page in "$top"/man/*.1; do

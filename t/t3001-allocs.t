@@ -1,5 +1,6 @@
 #!/bin/sh
 # A training step asks for no memory: longer runs ask no more often.
+. "$(dirname "$0")/tap.sh"
 so=$PWD/t/allocs.so
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 if ! LD_PRELOAD=$so ALLOCS=$dir/any gtrain --version >/dev/null 2>&1 ||
@@ -8,8 +9,7 @@ if ! LD_PRELOAD=$so ALLOCS=$dir/any gtrain --version >/dev/null 2>&1 ||
     exit 0
 fi
 cd "$dir" || exit 1
-awk 'BEGIN { for (i = 0; i < 6000; i++)
-    printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' >train.bin
+rhythm 6000 >train.bin
 cat >tiny.ini <<END
 [model]
 layers = 2

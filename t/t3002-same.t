@@ -1,9 +1,9 @@
 #!/bin/sh
 # Training is the same on any number of threads, and with each instruction set.
+. "$(dirname "$0")/tap.sh"
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-awk 'BEGIN { for (i = 0; i < 9000; i++)
-    printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' >train.bin
+rhythm 9000 >train.bin
 cat >small.ini <<END
 [model]
 layers = 2
@@ -28,12 +28,6 @@ warmup = 2
 [run]
 system_every = 0s
 END
-n=0
-result() { # result STATUS NAME OUTPUT
-    n=$((n + 1))
-    test "$1" = 0 && echo "ok $n - $2" || echo "not ok $n - $2"
-    test "$1" = 0 || printf '%s\n' "$3" | sed 's/^/# /'
-}
 # 20 steps into $1, settings after it; the losses go to $1.loss
 train() {
     root=$1

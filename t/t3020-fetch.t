@@ -1,5 +1,7 @@
 #!/bin/sh
 # gdata fetch: downloads that go wrong on the way, from a server of ours.
+. "$(dirname "$0")/tap.sh"
+shown="words log"
 top=${top_srcdir:-..}
 case $top in /*) ;; *) top=$PWD/$top ;; esac
 perl -MIO::Socket::INET -e 1 2>/dev/null ||
@@ -17,16 +19,6 @@ at=http://127.0.0.1:$port
 no_proxy=127.0.0.1,localhost; export no_proxy
 unset http_proxy HTTP_PROXY all_proxy ALL_PROXY HF_TOKEN HF_ENDPOINT
 
-n=0
-result() {      # result STATUS NAME
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' words log | tail -20
-    fi
-}
 get() {         # get FILE HOW [OPTION]...: into out/FILE; words; status
     file=$1 how=$2
     shift 2

@@ -1,17 +1,9 @@
 #!/bin/sh
 # gdata info, verify, lock, dedup, leak: what the data are, and what they share.
+. "$(dirname "$0")/tap.sh"
+shown="out words"
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-n=0
-result() {      # result STATUS NAME
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' out words | head -20
-    fi
-}
 run() {         # run STATUS COMMAND...: out, words
     want=$1
     shift

@@ -1,20 +1,12 @@
 #!/bin/sh
 # Parquet: one column of strings, as pyarrow wrote it (t/reference/parquet.py).
+. "$(dirname "$0")/tap.sh"
+shown=words
 top=${top_srcdir:-..}
 case $top in /*) ;; *) top=$PWD/$top ;; esac
 seeds=$top/t/fuzz/seeds/parquet
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-n=0
-result() {      # result STATUS NAME
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' words | head -20
-    fi
-}
 gdata info "$seeds/plain.parquet" >out 2>words
 if grep -q without words; then
     echo "1..0 # SKIP built without Parquet"

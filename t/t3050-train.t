@@ -1,14 +1,9 @@
 #!/bin/sh
 # gtrain on what gdata made: documents in another order, data.lock beside them.
-n=0
+. "$(dirname "$0")/tap.sh"
+shown=out
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-result() {      # result STATUS NAME
-    n=$((n + 1))
-    test "$1" = 0 && echo "ok $n - $2" && return
-    echo "not ok $n - $2"
-    sed 's/^/# /' out
-}
 train() {       # train STATUS WORDS [OPTION]...
     want=$1 words=$2
     shift 2

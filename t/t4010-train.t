@@ -1,22 +1,10 @@
 #!/bin/sh
 # gtrain trains, stops, goes on, and says what is wrong.
+. "$(dirname "$0")/tap.sh"
 top=${top_srcdir:-..}
-n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-result() {      # result STATUS NAME [OUTPUT]
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        printf '%s\n' "$3" | sed 's/^/# /'
-    fi
-}
-# 6,000 tokens below 32, as raw uint16, with a rhythm that can be learnt
-awk 'BEGIN { for (i = 0; i < 6000; i++)
-    printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
-    LC_ALL=C tr '\001-\037' '\000-\036' >train.bin
+rhythm 6000 >train.bin
 head -c 2000 train.bin >val.bin
 cat >tiny.ini <<END
 [model]

@@ -1,21 +1,10 @@
 #!/bin/sh
 # Models go to other programs' files and come back the same.
+. "$(dirname "$0")/tap.sh"
 top=${top_srcdir:-..}
-n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-result() {
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        printf '%s\n' "$3" | sed 's/^/# /'
-    fi
-}
-awk 'BEGIN { for (i = 0; i < 3000; i++)
-    printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
-    LC_ALL=C tr '\001-\037' '\000-\036' >data.bin
+rhythm 3000 >data.bin
 cat >tiny.ini <<END
 [model]
 layers = 2

@@ -1,18 +1,9 @@
 #!/bin/sh
 # gtrain eval and sample: what they depend on, and what not.
+. "$(dirname "$0")/tap.sh"
 top=${top_srcdir:-..}
-n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-result() {
-    n=$((n + 1))
-    if test "$1" = 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        printf '%s\n' "$3" | sed 's/^/# /'
-    fi
-}
 awk 'BEGIN { for (i = 0; i < 800; i++)
     printf "the %s %s over the %s %s.\n", (i % 3) ? "quick" : "brown",
         (i % 5) ? "fox jumps" : "dog runs", (i % 7) ? "lazy" : "old",

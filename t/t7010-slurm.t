@@ -2,24 +2,15 @@
 # Under a real Slurm of one node: ranks started by srun find each other without
 # MPI, a search runs as an array, and a job that is told to stop goes on as the
 # same run.  These are the commands of doc/slurm.md.
-here=$(cd "$(dirname "$0")" && pwd)
 build=$PWD
-gtrain=$PWD/gtrain
 gtrack=$PWD/gtrack
-test -x "$gtrain" || { echo "1..0 # SKIP no gtrain"; exit 0; }
-dir=$(mktemp -d) || exit 1
+. "$(dirname "$0")/ranks-lib.sh"
 why=$("$here"/slurm-cluster start "$dir/slurm" 2>&1) || {
     echo "1..0 # SKIP ${why:-no Slurm}"
-    rm -rf "$dir"
     exit 0
 }
 trap '"$here"/slurm-cluster stop "$dir/slurm"; rm -rf "$dir"' EXIT
 . "$dir/slurm/env"
-cd "$dir" || exit 1
-perl -e 'binmode STDOUT; my ($n, $s) = (5000, 7);
-    print pack("l<256", 20240520, 1, $n, (0) x 253);
-    for (1 .. $n) { $s = ($s * 1103515245 + 12345) % 2147483648;
-        print pack("S<", ($s >> 16) % ($_ % 3 ? 97 : 23)) }' >train_0.bin
 cat >c.ini <<'END'
 [data]
 train = train_0.bin
@@ -41,14 +32,6 @@ sequences = 4
 [sample]
 every = 0
 END
-n=0
-result() {
-    n=$((n + 1))
-    if test -z "$2"; then echo "ok $n - $1"; else
-        echo "not ok $n - $1"
-        printf '%s\n' "$2" | sed 's/^/# /'
-    fi
-}
 # until COMMAND succeeds, but no longer than a minute
 await() {
     tries=0
