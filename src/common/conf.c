@@ -263,7 +263,7 @@ static void override_group(struct conf *c, const struct setting *s,
         struct err e = ERR_INIT;
 
         if (o == s || o->group != s->group || !before ||
-            same_file(before, where))
+            same_file(where, before))
             continue;
         put(c, o, o->value, &e);
         c->origin[index_of(c, o)] = NULL;
@@ -387,29 +387,21 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
-struct reader {
-    struct conf *conf;
-    const char *path;
-};
-
 static int put_once(void *arg, const char *key, const char *value,
                     const char *where, struct err *e)
 {
-    const struct reader *r = arg;
-    const char *before = conf_origin(r->conf, key);
-    const size_t len = strlen(r->path);
+    struct conf *c = arg;
+    const char *before = conf_origin(c, key);
 
-    if (before && strncmp(before, r->path, len) == 0 && before[len] == ':')
+    if (before && same_file(where, before))
         return err_set(e, ERR_USAGE, "%s: %s was already set at %s", where, key,
                        before);
-    return conf_put(r->conf, key, value, where, e);
+    return conf_put(c, key, value, where, e);
 }
 
 int conf_read(struct conf *c, const char *path, struct err *e)
 {
-    struct reader r = { .conf = c, .path = path };
-
-    return conf_walk(path, put_once, &r, e);
+    return conf_walk(path, put_once, c, e);
 }
 
 /* ---- back to text ----------------------------------------------------- */
