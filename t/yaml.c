@@ -131,6 +131,11 @@ int main(void)
     ok(key_problem(longest) && strlen(clean) == KEY_MAX,
        "a long key is cut to %d characters", KEY_MAX);
     free(clean);
+    memcpy(longest + KEY_MAX - 2, "/..x", 4);
+    clean = key_clean(longest);
+    ok(!key_problem(clean) && strlen(clean) == KEY_MAX - 2,
+       "and before a part of which only dots would be left");
+    free(clean);
     arena_clear(&mem);
     return done_testing();
 }

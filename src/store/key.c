@@ -85,16 +85,18 @@ static void clean_part(struct buf *b, const char *s, size_t n)
     }
 }
 
-/* Cut to the most characters a key may have. */
+/* Cut to the most characters a key may have, and where that leaves nothing or
+ * only dots after the last slash, to the part before. */
 static void cut(struct buf *b)
 {
-    const char *s = b->s;
+    const char *s = b->s, *slash;
 
     for (int i = 0; i < KEY_MAX && *s; i++)
         utf8_next(&s);
     buf_trim(b, (size_t)(s - b->s));
-    while (b->len > 1 && b->s[b->len - 1] == '/')
-        buf_trim(b, b->len - 1);
+    slash = strrchr(b->s, '/');
+    if (slash && !is_part(slash + 1, strlen(slash + 1)))
+        buf_trim(b, (size_t)(slash - b->s));
 }
 
 char *key_clean(const char *key)
