@@ -248,6 +248,7 @@ int main(int argc, char **argv)
 {
     const char *folder = NULL, *text;
     unsigned limit = 0;
+    uint64_t seed = 0;
     time_t end;
     uint8_t *room;
     long runs = 0;
@@ -261,6 +262,8 @@ int main(int argc, char **argv)
             max_len = strtoul(text, NULL, 10);
         else if ((text = value(argv[i], "-artifact_prefix")))
             prefix = text;
+        else if ((text = value(argv[i], "-seed")))
+            seed = strtoull(text, NULL, 10);
         else if (argv[i][0] != '-' && !folder)
             folder = argv[i];
     }
@@ -274,7 +277,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-')
             load(argv[i], room);
-    random_state += (uint64_t)time(NULL);
+    random_state += seed ? seed : (uint64_t)time(NULL);
     for (end = time(NULL) + limit; limit == 0 || time(NULL) < end; runs++) {
         const struct input *in = &input[below(inputs)];
         size_t n = in->n;
