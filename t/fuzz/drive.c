@@ -2,7 +2,7 @@
  * drive - run a target where there is no libFuzzer
  *
  * usage: TARGET [-max_total_time=SECONDS] [-timeout=SECONDS] [-max_len=BYTES]
- *               [-artifact_prefix=TEXT] CORPUS [SEEDS]...
+ *               [-seed=NUMBER] [-artifact_prefix=TEXT] CORPUS [SEEDS]...
  *
  * Takes libFuzzer's options, as far as t/fuzz/run gives them, and works alike:
  * an input is made of those there are, and kept in CORPUS if it takes the code
