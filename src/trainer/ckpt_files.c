@@ -134,9 +134,8 @@ int snapshot_join(struct job *j, struct err *e)
     if (parallel_collect(&j->parallel, PARALLEL_WEIGHTS, NULL, e) < 0 ||
         parallel_collect(&j->parallel, PARALLEL_M, NULL, e) < 0)
         return -1;
-    return second_count(j)
-               ? parallel_collect(&j->parallel, PARALLEL_V, NULL, e)
-               : 0;
+    return second_count(j) ? parallel_collect(&j->parallel, PARALLEL_V, NULL, e)
+                           : 0;
 }
 
 void snapshot_clear(struct snapshot *s)
@@ -363,37 +362,38 @@ static int read_into(const struct tensors *t, const char *prefix,
     return ret;
 }
 
-/* Fill a block of `count` floats from a file of arrays; every rank reads the
- * file and keeps what is its own. */
+/* Every rank reads the file and keeps what is its own.  What was imported from
+ * elsewhere has no moments. */
 static int load_block(struct job *j, const struct snapshot *s,
                       const struct tensors *t, const char *prefix,
-                      enum parallel_what what, int64_t count, struct err *e)
+                      enum parallel_what what, struct err *e)
 {
-    float *host;
+    const struct graph *g = &j->gpt.graph;
+    float *room;
     int ret = 0;
 
-    if (count == 0 || tensors_count(t) == 0) /* imported: no moments */
+    if (tensors_count(t) == 0)
         return 0;
-    host = mem_alloc((size_t)count, sizeof *host, "the checkpoint", e);
-    if (!host)
+    room = mem_alloc((size_t)graph_largest(g), sizeof *room, "a parameter", e);
+    if (!room)
         return -1;
-    memset(host, 0, (size_t)count * sizeof *host);
     for (int i = 0; i < s->n && ret == 0; i++) {
         const int64_t at =
             what == PARALLEL_V ? s->place[i].v_at : s->place[i].at;
 
-        if (at >= 0)
-            ret = read_into(t, prefix, &s->place[i], host + at, e);
+        if (at < 0)
+            continue;
+        ret = read_into(t, prefix, &s->place[i], room, e);
+        if (ret == 0)
+            ret = parallel_put(&j->parallel, what, at, room, g->param[i].count,
+                               e);
     }
-    if (ret == 0)
-        ret = parallel_put(&j->parallel, what, host, e);
-    free(host);
+    free(room);
     return ret;
 }
 
 static int load_file(struct job *j, const char *folder, int part, struct err *e)
 {
-    const int64_t n = j->gpt.graph.count;
     struct snapshot s = { 0 };
     struct tensors *t = NULL;
     char *path = path_join(folder, parts[part]);
@@ -401,11 +401,13 @@ static int load_file(struct job *j, const char *folder, int part, struct err *e)
 
     list_places(&s, j);
     if (ret == 0 && part == 0)
-        ret = load_block(j, &s, t, "", PARALLEL_WEIGHTS, n, e);
+        ret = load_block(j, &s, t, "", PARALLEL_WEIGHTS, e);
+    if (ret == 0 && part == 0)
+        ret = parallel_renew(&j->parallel, e);
     if (ret == 0 && part == 1)
-        ret = load_block(j, &s, t, "m.", PARALLEL_M, n, e);
-    if (ret == 0 && part == 1)
-        ret = load_block(j, &s, t, "v.", PARALLEL_V, second_count(j), e);
+        ret = load_block(j, &s, t, "m.", PARALLEL_M, e);
+    if (ret == 0 && part == 1 && second_count(j))
+        ret = load_block(j, &s, t, "v.", PARALLEL_V, e);
     tensors_close(t);
     snapshot_clear(&s);
     free(path);

@@ -224,39 +224,19 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
 
 /* ---- weights ---------------------------------------------------------- */
 
-/* Whatever the device, the host draws them, and its CPU draws them fast. */
-static void draw(struct dev *host, float *block, const struct graph *g,
-                 uint64_t seed)
+void gpt_draw(const struct gpt *gpt, int i, uint64_t seed, struct dev *cpu,
+              float *out)
 {
-    host->type->zero(host, block, (size_t)g->count * sizeof *block);
-    for (int i = 0; i < g->n_params; i++) {
-        const struct param *p = &g->param[i];
-        struct tensor t = { .data = block + p->at,
-                            .type = DT_F32,
-                            .rank = 1,
-                            .dim = { p->count } };
+    const struct param *p = &gpt->graph.param[i];
+    struct tensor t = {
+        .data = out, .type = DT_F32, .rank = 1, .dim = { p->count }
+    };
 
-        if (p->std > 0)
-            host->ops->normal(host, &t, seed,
-                              rng_stream(RNG_INIT, 0, (uint64_t)i), p->std);
-        else
-            host->ops->fill(host, &t, p->value);
-    }
-}
-
-float *gpt_draw_weights(const struct gpt *gpt, uint64_t seed, struct err *e)
-{
-    const struct graph *g = &gpt->graph;
-    struct dev host = { .threads = g->dev ? g->dev->threads : 0 };
-    float *block = mem_alloc((size_t)g->count, sizeof(float), "weights", e);
-
-    if (!block || dev_open(&host, "cpu", e) < 0) {
-        free(block);
-        return NULL;
-    }
-    draw(&host, block, g, seed);
-    dev_close(&host);
-    return block;
+    if (p->std > 0)
+        cpu->ops->normal(cpu, &t, seed, rng_stream(RNG_INIT, 0, (uint64_t)i),
+                         p->std);
+    else
+        cpu->ops->fill(cpu, &t, p->value);
 }
 
 void gpt_copy_weights(struct gpt *gpt)

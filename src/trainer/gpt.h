@@ -32,9 +32,10 @@ void gpt_build(struct gpt *, const struct settings *, int64_t B);
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t room);
 
-/* The initial weights, as the block of parameters lies, in memory that the
- * caller frees: a function of the seed and each parameter's place. */
-float *gpt_draw_weights(const struct gpt *, uint64_t seed, struct err *);
+/* The initial numbers of parameter i, a function of the seed and of i alone: a
+ * CPU draws them whatever the device, in the host's memory. */
+void gpt_draw(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
+              float *out);
 /* Make the 16-bit copies from the weights. */
 void gpt_copy_weights(struct gpt *);
 

@@ -258,6 +258,15 @@ int64_t graph_parameters(const struct graph *g)
     return n;
 }
 
+int64_t graph_largest(const struct graph *g)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i < g->n_params; i++)
+        n = g->param[i].count > n ? g->param[i].count : n;
+    return n;
+}
+
 int64_t graph_group_parameters(const struct graph *g, enum group group,
                                int *tensors)
 {

@@ -193,6 +193,7 @@ int graph_head(struct graph *, int x, int w, int targets, int64_t vocab);
 
 /* Parameters in all, tied ones once, padding of the block not counted. */
 int64_t graph_parameters(const struct graph *);
+int64_t graph_largest(const struct graph *); /* elements of one parameter */
 int64_t graph_group_parameters(const struct graph *, enum group, int *tensors);
 
 /* ---- placing (plan.c) ------------------------------------------------- */

@@ -113,13 +113,33 @@ static int open_train(struct job *j, struct err *e)
 
 /* ---- the whole -------------------------------------------------------- */
 
+/* One parameter after the other: no rank ever has all of them twice. */
+static int draw_weights(struct job *j, struct err *e)
+{
+    const struct graph *g = &j->gpt.graph;
+    const uint64_t seed = (uint64_t)j->set->train.seed;
+    struct dev cpu = { .threads = j->dev.threads };
+    float *room =
+        mem_alloc((size_t)graph_largest(g), sizeof *room, "a parameter", e);
+    int ret = room ? dev_open(&cpu, "cpu", e) : -1;
+
+    for (int i = 0; i < g->n_params && ret == 0; i++) {
+        gpt_draw(&j->gpt, i, seed, &cpu, room);
+        ret = parallel_put(&j->parallel, PARALLEL_WEIGHTS, g->param[i].at, room,
+                           g->param[i].count, e);
+    }
+    if (ret == 0)
+        ret = parallel_renew(&j->parallel, e);
+    dev_close(&cpu);
+    free(room);
+    return ret;
+}
+
 static int open_model(struct job *j, enum job_for why, struct err *e)
 {
     const struct settings *s = j->set;
     struct place how = { .training = why != JOB_INFER, .fuse = true };
     struct graph *g = &j->gpt.graph;
-    float *weights;
-    int ret;
     const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
 
     if (parallel_open(&j->parallel, s, &j->coll, how.training, e) < 0)
@@ -145,12 +165,7 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
                     gpt_flops_per_token(&j->gpt) * (double)rows);
     if (!how.training)
         return 0; /* what is read from a file takes their place */
-    weights = gpt_draw_weights(&j->gpt, (uint64_t)s->train.seed, e);
-    if (!weights)
-        return -1;
-    ret = parallel_put(&j->parallel, PARALLEL_WEIGHTS, weights, e);
-    free(weights);
-    return ret;
+    return draw_weights(j, e);
 }
 
 /* Ranks of one machine share its cores; 0 leaves it to the device. */
@@ -292,12 +307,11 @@ static int check_data(struct settings *s, struct job_checked *seen,
                       struct err *e)
 {
     struct job j = { .set = s, .tokenizer = seen->tokenizer };
-    char *data = xasprintf("%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d",
-                           s->data.train, s->data.val, s->data.tokenizer,
-                           (long long)s->model.context,
-                           (long long)s->model.vocab,
-                           (long long)s->data.stride,
-                           (long long)s->eval.stride, s->data.order);
+    char *data =
+        xasprintf("%s\n%s\n%s\n%lld\n%lld\n%lld\n%lld\n%d", s->data.train,
+                  s->data.val, s->data.tokenizer, (long long)s->model.context,
+                  (long long)s->model.vocab, (long long)s->data.stride,
+                  (long long)s->eval.stride, s->data.order);
     int ret = 0;
 
     if (!seen->data || strcmp(seen->data, data) != 0)

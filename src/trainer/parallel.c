@@ -476,32 +476,41 @@ static void make_copies(struct parallel *p)
         g->dev->ops->cast(g->dev, &to, &from);
 }
 
-int parallel_put(struct parallel *p, enum parallel_what what,
-                 const float *whole, struct err *e)
+int parallel_put(struct parallel *p, enum parallel_what what, int64_t at,
+                 const float *values, int64_t count, struct err *e)
 {
-    struct region *r = region_of(p, what);
+    const struct region *r = region_of(p, what);
     const struct graph *g = p->graph;
     struct dev *dev = g->dev;
 
     if (!r->data)
         return 0;
     coll_wait(p->coll);
-    if (!is_shared(p, what)) {
-        dev->type->put(dev, r->data, whole, r->bytes);
-        if (what == PARALLEL_WEIGHTS)
-            make_copies(p);
-        return dev_sync(dev, e);
-    }
-    for (int u = 0; u < g->n_units; u++)
-        dev->type->put(dev, (float *)r->data + p->unit[u].own,
-                       whole + g->unit[u].at + p->unit[u].cut[p->coll->rank],
-                       (size_t)own_part(p, u) * sizeof(float));
-    if (what == PARALLEL_WEIGHTS) {
-        make_copies(p);
-        for (int u = 0; u < g->n_units; u++)
-            p->unit[u].there = false;
+    if (!is_shared(p, what))
+        dev->type->put(dev, (float *)r->data + at, values,
+                       (size_t)count * sizeof *values);
+    for (int u = 0; u < g->n_units && is_shared(p, what); u++) {
+        const int64_t own = g->unit[u].at + p->unit[u].cut[p->coll->rank];
+        const int64_t from = at > own ? at : own;
+        const int64_t end = own + own_part(p, u);
+        const int64_t to = at + count < end ? at + count : end;
+
+        if (from < to)
+            dev->type->put(
+                dev, (float *)r->data + p->unit[u].own + (from - own),
+                values + (from - at), (size_t)(to - from) * sizeof *values);
     }
     return dev_sync(dev, e);
+}
+
+int parallel_renew(struct parallel *p, struct err *e)
+{
+    const struct graph *g = p->graph;
+
+    make_copies(p);
+    for (int u = 0; u < g->n_units && parallel_gathers(p); u++)
+        p->unit[u].there = false;
+    return dev_sync(g->dev, e);
 }
 
 int parallel_collect(struct parallel *p, enum parallel_what what, float *whole,

@@ -89,11 +89,13 @@ void parallel_stepped(struct parallel *);
 /* Let another graph that borrows the weights gather them, too. */
 void parallel_lend(struct parallel *, struct graph *);
 
-/* From a whole block on the host (every rank has it) to what this rank keeps;
- * which is weights, m or v. */
+/* Numbers at..at+count of a whole block, of weights, m or v, from host memory
+ * (every rank has them) to what this rank keeps of them.  What was never put is
+ * zero.  When the weights are in place, parallel_renew(). */
 enum parallel_what { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
-int parallel_put(struct parallel *, enum parallel_what, const float *whole,
-                 struct err *);
+int parallel_put(struct parallel *, enum parallel_what, int64_t at,
+                 const float *values, int64_t count, struct err *);
+int parallel_renew(struct parallel *, struct err *);
 /* The whole block on rank 0, which gives memory for it; NULL elsewhere. */
 int parallel_collect(struct parallel *, enum parallel_what, float *whole,
                      struct err *);
