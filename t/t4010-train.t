@@ -240,4 +240,7 @@ gtrain --show-config >all.ini 2>out && gtrain --config all.ini --show-config |
     sed 's/ (from .*)//' >again.ini
 cmp -s all.ini again.ini
 result $? "what --show-config prints reads back as the same"
+gtrain devices >free.txt && OMP_PROC_BIND=true gtrain devices >tied.txt
+cmp -s free.txt tied.txt
+result $? "tied threads are as many as free ones" "$(cat free.txt tied.txt)"
 echo "1..$n"

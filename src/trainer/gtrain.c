@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <omp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -57,8 +59,33 @@ static void spin_less(char **argv)
     execv(path, argv);
 }
 
+/*
+ * Where OMP_PROC_BIND is set, the library has tied this thread to one processor
+ * before main().  Whoever counts processors then finds one, and a program that
+ * this one starts gets no other.  The threads of a team stay tied.
+ */
+static void untie(void)
+{
+    cpu_set_t set;
+    int ids[CPU_SETSIZE];
+
+    CPU_ZERO(&set);
+    for (int place = 0; place < omp_get_num_places(); place++) {
+        const int n = omp_get_place_num_procs(place);
+
+        if (n > CPU_SETSIZE)
+            return;
+        omp_get_place_proc_ids(place, ids);
+        for (int i = 0; i < n; i++)
+            CPU_SET((size_t)ids[i], &set);
+    }
+    if (CPU_COUNT(&set) > 0)
+        sched_setaffinity(0, sizeof set, &set);
+}
+
 int main(int argc, char **argv)
 {
+    untie();
     spin_less(argv);
     return prog_main(&prog, argc, argv);
 }
