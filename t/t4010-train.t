@@ -191,6 +191,32 @@ result $? "SIGTERM ends it with 75" "$(tail -3 out)"
 ls stopped/*/*/artifacts/checkpoints | grep -q step-
 result $? "after a checkpoint"
 
+# a disk that is full for a while costs checkpoints, not the training
+rm -rf out full && : >full
+gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
+    --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
+pid=$!
+until grep -q 'training goes on without it' out 2>/dev/null ||
+    ! kill -0 $pid 2>/dev/null; do :; done
+rm full
+until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid
+wait $pid
+test $? -eq 75 && ls full/step-*/state.json >/dev/null
+result $? "a checkpoint that cannot be written is tried again at the next" \
+    "$(tail -3 out)"
+test "$(awk '{ print $3 }' lost/*/*/metrics/event/checkpoint_lost |
+    head -n 1)" = 4
+result $? "the run says which was lost" "$(ls lost/*/*/metrics/event)"
+perl -e '$SIG{XFSZ} = "IGNORE"; exec "/bin/sh", "-c", "ulimit -f 40; exec @ARGV"
+    ' gtrain -q --config tiny.ini --root half --set eval.every=0 \
+    --set checkpoint.folder=cut >out 2>&1
+test $? -eq 1 && test "$(grep -c 'goes on without it' out)" -eq 2 &&
+    tail -n 1 out | grep -q '^gtrain: .*checkpoint of step 12: .*too large'
+result $? "the last one that cannot be written is an error" "$(cat out)"
+test -d cut && test -z "$(ls -A cut)"
+result $? "and nothing is left half written" "$(ls -lA cut)"
+
 # what cannot be
 bad() {         # bad STATUS NAME PATTERN [OPTION]...
     want=$1 name=$2 pattern=$3

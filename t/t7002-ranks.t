@@ -39,6 +39,15 @@ bad=$(for run in mlruns/0/*; do
         END { if (!NR || high - low > 1e-5 * high) print low, high }')
 result "native sums lie within 1e-5 ($runs runs)" "$bad"
 
+# all ranks learn that the last checkpoint could not be written
+: >file
+"$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=file >log 2>&1
+status=$?
+bad=
+test $status -eq 1 || bad="status $status"
+grep -q 'rank 0 cannot write' log || bad="$bad $(cat log)"
+result "a checkpoint that rank 0 cannot write fails on all ranks" "$bad"
+
 # long RANKS FOLDER ARG...: a training that would not end; its process in
 # parent, its ranks in ranks, the last of them in victim
 long() {

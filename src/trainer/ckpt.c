@@ -1,14 +1,11 @@
 #include "config.h"
 #include "trainer/ckpt.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -25,7 +22,7 @@ struct ckpt_writing {
     struct ckpt *ckpt;
     struct snapshot snap;
     int64_t step;
-    bool best;
+    bool best, last;
     pthread_t thread;
     bool threaded;
     struct err e;
@@ -63,22 +60,39 @@ static bool kept(const struct ckpt *c, int64_t step, int64_t newer)
            (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
 }
 
-static void prune(const struct ckpt *c, struct err *e)
+static void remove_one(const struct ckpt *c, const char *name)
+{
+    char *path = path_join(c->folder, name);
+    struct err e = ERR_INIT;
+
+    if (path_remove(path, &e) < 0)
+        log_warn("%s", e.text);
+    free(path);
+}
+
+/* What was half written, and whole ones that no rule keeps. */
+static void remove_halves(const struct ckpt *c)
+{
+    struct path_list all = PATH_LIST_INIT;
+
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    for (size_t i = 0; i < all.n; i++)
+        if (strncmp(all.name[i], ".step-", 6) == 0)
+            remove_one(c, all.name[i]);
+    path_list_clear(&all);
+}
+
+static void prune(const struct ckpt *c)
 {
     struct path_list all = PATH_LIST_INIT;
     int64_t newer = 0;
 
-    if (path_list(&all, c->folder, e) < 0)
-        return;
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
     for (size_t i = all.n; i-- > 0;) {
-        char *path = path_join(c->folder, all.name[i]);
         const int64_t step = step_of(all.name[i]);
 
-        if (strncmp(all.name[i], ".step-", 6) == 0 ||
-            (step >= 0 && !kept(c, step, newer)))
-            path_remove(path, e);
-        newer += step >= 0;
-        free(path);
+        if (step >= 0 && !kept(c, step, newer++))
+            remove_one(c, all.name[i]);
     }
     path_list_clear(&all);
 }
@@ -101,118 +115,166 @@ static int point_best(const struct ckpt *c, int64_t step, struct err *e)
     return ret;
 }
 
-static int write_one(struct ckpt_writing *w, struct err *e)
+static int write_folder(const struct ckpt_writing *w, const char *path,
+                        struct err *e)
 {
-    struct ckpt *c = w->ckpt;
-    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
+    const struct ckpt *c = w->ckpt;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
-    int ret = 0;
+    int ret = snapshot_write(&w->snap, temp, e);
 
-    if (!path_exists(path)) {
-        if (path_exists(temp))
-            ret = path_remove(temp, e);
-        if (ret == 0)
-            ret = snapshot_write(&w->snap, temp, e);
-        if (ret == 0 && rename(temp, path) < 0)
-            ret = err_sys(e, "cannot rename %s", temp);
-        if (ret == 0)
-            ret = save_sync_folder(c->folder, e);
+    if (ret == 0 && rename(temp, path) < 0)
+        ret = err_sys(e, "cannot rename %s", temp);
+    if (ret == 0)
+        ret = save_sync_folder(c->folder, e);
+    if (ret < 0)
+        path_remove(temp, &(struct err)ERR_INIT);
+    free(temp);
+    return ret;
+}
+
+static int write_one(const struct ckpt_writing *w, struct err *e)
+{
+    const struct ckpt *c = w->ckpt;
+    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
+    int ret = path_make(c->folder, e);
+
+    if (ret == 0 && !path_exists(path)) {
+        remove_halves(c);
+        ret = write_folder(w, path, e);
     }
     if (ret == 0 && w->best)
         ret = point_best(c, w->step, e);
     if (ret == 0)
-        prune(c, e);
-    if (ret < 0)
-        path_remove(temp, &(struct err)ERR_INIT);
+        prune(c);
     free(path);
-    free(temp);
-    return e->kind == ERR_NONE ? 0 : -1;
+    return ret < 0 ? err_wrap(e, "checkpoint of step %lld", (long long)w->step)
+                   : 0;
+}
+
+/* The disk may have room again when the next one is due. */
+static void go_without(const struct ckpt_writing *w)
+{
+    struct run *run = w->ckpt->run;
+
+    log_warn("%s; training goes on without it", w->e.text);
+    if (run)
+        run_metric(run, "event/checkpoint_lost", w->step, 1);
 }
 
 static void *write_thread(void *arg)
 {
     struct ckpt_writing *w = arg;
 
-    write_one(w, &w->e);
+    if (write_one(w, &w->e) < 0 && !w->last)
+        go_without(w);
     return NULL;
 }
 
-int ckpt_wait(struct ckpt *c, struct err *e)
+/* Is it written, or known not to be?  Waits for it, half a second at most. */
+static bool joined(struct ckpt_writing *w)
+{
+    struct timespec until;
+
+    if (!w->threaded)
+        return true;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 500000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    w->threaded = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
+    return !w->threaded;
+}
+
+static void wait_writing(struct ckpt *c)
 {
     struct ckpt_writing *w = c->writing;
-    int ret = 0;
 
     if (!w)
-        return 0;
-    if (w->threaded)
-        pthread_join(w->thread, NULL);
-    if (w->e.kind != ERR_NONE) {
-        *e = w->e;
-        ret = err_wrap(e, "checkpoint of step %lld", (long long)w->step);
-    }
+        return;
+    while (!joined(w))
+        ;
     snapshot_clear(&w->snap);
     free(w);
     c->writing = NULL;
-    return ret;
 }
 
-static int save(struct ckpt *c, struct job *j, bool best, struct err *e)
+enum why { WHY_DUE, WHY_BEST, WHY_LAST };
+
+static int save(struct ckpt *c, struct job *j, enum why why, struct err *e)
 {
     struct ckpt_writing *w;
     struct err lost = ERR_INIT;
 
     if (j->coll.rank != 0)
         return snapshot_join(j, e);
-    if (ckpt_wait(c, e) < 0)
-        return -1;
-    if (path_make(c->folder, e) < 0)
-        return err_wrap(e, "checkpoints");
+    wait_writing(c);
     w = xcalloc(1, sizeof *w);
     w->ckpt = c;
     w->step = j->at.step;
-    w->best = best;
+    w->best = why == WHY_BEST;
+    w->last = why == WHY_LAST;
     c->writing = w;
-    c->last_step = w->step;
     if (c->run)
         run_flush(c->run, &lost); /* the run itself says what is lost */
     if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
         return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
-    w->threaded = c->conf->async &&
+    w->threaded = (c->conf->async || w->last) &&
                   pthread_create(&w->thread, NULL, write_thread, w) == 0;
-    if (w->threaded)
-        return 0;
-    write_thread(w);
-    return ckpt_wait(c, e);
+    if (!w->threaded)
+        write_thread(w);
+    return 0;
 }
 
 int ckpt_save(struct ckpt *c, struct job *j, struct err *e)
 {
-    return save(c, j, false, e);
+    return save(c, j, WHY_DUE, e);
 }
 
 int ckpt_best(struct ckpt *c, struct job *j, struct err *e)
 {
-    return c->conf->keep_best ? save(c, j, true, e) : 0;
+    return c->conf->keep_best ? save(c, j, WHY_BEST, e) : 0;
+}
+
+/* Ranks that left while the first still writes would look like dead ones, and
+ * ones that waited in silence like stuck ones. */
+int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
+{
+    enum { WRITING, WRITTEN, FAILED };
+    int64_t state = WRITING;
+
+    if (save(c, j, WHY_LAST, e) < 0)
+        return -1;
+    while (state == WRITING) {
+        const struct ckpt_writing *w = c->writing;
+
+        if (w && joined(c->writing))
+            state = w->e.kind == ERR_NONE ? WRITTEN : FAILED;
+        if (coll_max(&j->coll, &state, e) < 0)
+            return -1;
+    }
+    if (state == FAILED && c->writing)
+        *e = c->writing->e;
+    else if (state == FAILED)
+        err_set(e, ERR_SYSTEM, "checkpoint of step %lld: rank 0 cannot write",
+                (long long)j->at.step);
+    wait_writing(c);
+    return state == FAILED ? -1 : 0;
 }
 
 void ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
                struct run *run)
 {
     *c = (struct ckpt){ .conf = &j->set->checkpoint,
-                        .run = run,
-                        .last_step = -1 };
+                        .run = run };
     c->folder = xstrdup(folder);
 }
 
 void ckpt_close(struct ckpt *c)
 {
-    ckpt_wait(c, &(struct err)ERR_INIT);
+    wait_writing(c);
     free(c->folder);
     *c = (struct ckpt){ 0 };
 }
-
-/* A rollback that leads nowhere is not tried for ever. */
-enum { MOST_ROLLBACKS = 5 };
 
 /* ---- finding ---------------------------------------------------------- */
 
@@ -241,6 +303,9 @@ char *ckpt_newest(const char *folder)
     return found;
 }
 
+/* A rollback that leads nowhere is not tried for ever. */
+enum { MOST_ROLLBACKS = 5 };
+
 int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
                   struct err *e)
 {
@@ -249,8 +314,7 @@ int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
     char *path;
     int ret;
 
-    if (ckpt_wait(c, e) < 0)
-        return -1;
+    wait_writing(c);
     path = ckpt_newest(c->folder);
     if (!path)
         return err_set(e, ERR_NONFINITE,

@@ -24,8 +24,11 @@
  * The run's metrics up to here are brought to the disk first, so that its curve
  * has no hole after a crash.  Saving copies the state and returns; a thread
  * writes it.  Then older ones go that no rule keeps: the newest N, every Mth
- * step, the best (the link "best").  ckpt_wait() says whether the last one was
- * written.
+ * step, the best (the link "best").
+ *
+ * A disk that is full is no reason to lose a training: a checkpoint that cannot
+ * be written is warned of, recorded in the run as event/checkpoint_lost, and
+ * the next one is tried again.  Only ckpt_last() fails if it is not written.
  */
 struct ckpt {
     const struct checkpoint_settings *conf;
@@ -33,7 +36,6 @@ struct ckpt {
     struct run *run;              /* or NULL */
     struct ckpt_writing *writing; /* or NULL */
     int64_t rolled_to, rollbacks; /* the last target, how often in a row */
-    int64_t last_step;            /* newest saved, -1 for none */
 };
 
 void ckpt_open(struct ckpt *, const struct job *, const char *folder,
@@ -43,7 +45,8 @@ void ckpt_close(struct ckpt *);
 int ckpt_save(struct ckpt *, struct job *, struct err *);
 /* The same, and it is the best so far. */
 int ckpt_best(struct ckpt *, struct job *, struct err *);
-int ckpt_wait(struct ckpt *, struct err *);
+/* The one that training ends with: all ranks wait until it is written. */
+int ckpt_last(struct ckpt *, struct job *, struct err *);
 
 /* Back to the newest checkpoint, past the data that led astray. */
 int ckpt_rollback(struct ckpt *, struct job *, struct report *, struct err *);

@@ -306,7 +306,8 @@ static void name_dead(int rank, pid_t pid, int status, struct err *e)
                 (long)pid, WEXITSTATUS(status));
 }
 
-/* Wait until all are gone; the first failure decides. */
+/* Wait until all are gone; the first failure decides, if there is a worse one
+ * than to be stopped. */
 static int wait_all(pid_t *pid, int n, struct err *e)
 {
     int left = n, sig;
@@ -333,7 +334,7 @@ static int wait_all(pid_t *pid, int n, struct err *e)
             continue;
         pid[r] = 0;
         left--;
-        if (status == 0 || e->kind != ERR_NONE)
+        if (status == 0 || (e->kind != ERR_NONE && e->kind != ERR_STOPPED))
             continue;
         name_dead(r, gone, status, e);
         if (e->kind != ERR_STOPPED)

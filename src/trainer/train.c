@@ -256,12 +256,10 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     if (due(step, s->sample.every, last || *stop) &&
         report_sample(t->report, j, e) < 0)
         return -1;
-    if ((s->checkpoint.last && (last || *stop)) ||
-        due(step, s->checkpoint.every, false))
-        if (ckpt_save(t->ckpt, j, e) < 0)
-            return -1;
     *stop = *stop || last;
-    return 0;
+    if (*stop && s->checkpoint.last)
+        return ckpt_last(t->ckpt, j, e);
+    return due(step, s->checkpoint.every, false) ? ckpt_save(t->ckpt, j, e) : 0;
 }
 
 static int run(struct train *t, struct err *e)
@@ -277,15 +275,15 @@ static int run(struct train *t, struct err *e)
         if (after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)j->at.step);
         if (j->asked_to_stop && !stop) {
-            if (ckpt_save(t->ckpt, j, e) < 0 || ckpt_wait(t->ckpt, e) < 0)
-                return -1;
+            if (ckpt_last(t->ckpt, j, e) < 0)
+                return err_wrap(e, "stopped by a signal");
             return err_set(e, ERR_STOPPED,
                            "stopped by a signal after step "
                            "%lld; go on with --resume auto",
                            (long long)j->at.step);
         }
     }
-    return ckpt_wait(t->ckpt, e);
+    return 0;
 }
 
 int train_run(struct train *t, struct err *e)
