@@ -15,6 +15,7 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "data/bpe.h"
+#include "data/decoder.h"
 #include "data/tokfile.h"
 #include "data/utf8.h"
 
@@ -539,6 +540,91 @@ static void many_ids(void)
     tokenizer_free(t);
 }
 
+/* Tokens of 1 to 40 bytes, and one id that is none. */
+static struct tokenizer *all_lengths(void)
+{
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct err e = ERR_INIT;
+    char text[40];
+
+    for (int a = 0; a < 256; a++)
+        tokenizer_add(t, a, &(uint8_t){ (uint8_t)a }, 1, &e);
+    for (int len = 2; len <= 40; len++) {
+        for (int k = 0; k < len; k++)
+            text[k] = (char)('a' + (len + k) % 26);
+        tokenizer_add(t, 256 + len, text, (size_t)len, &e);
+    }
+    if (tokenizer_ready(t, &e) < 0)
+        diag("%s", e.text);
+    return t;
+}
+
+/* decoder_run() in steps, and past each id that it stops at. */
+static void decode_in_steps(const struct decoder *d, const struct shard *s,
+                            int64_t step, struct buf *out)
+{
+    for (int64_t i = 0; i < s->n;) {
+        const int64_t n = s->n - i < step ? s->n - i : step;
+        const int64_t got = decoder_run(d, s, i, n, out);
+
+        i += got == n ? n : got + 1;
+    }
+}
+
+static void decoders(void)
+{
+    enum { N = 3000, STOP = 'q' };
+    static uint16_t narrow[N];
+    static uint32_t wide[N];
+    struct tokenizer *t = all_lengths();
+    const int64_t vocab = tokenizer_vocab(t);
+    struct decoder *all = decoder_new(t, -1), *some = decoder_new(t, STOP);
+    struct buf want = BUF_INIT, want_some = BUF_INIT, got = BUF_INIT;
+    const struct shard in16 = { .width = 2, .n = N, .ids = narrow };
+    const struct shard in32 = { .width = 4, .n = N, .ids = wide };
+    bool same = true;
+
+    for (int i = 0; i < N; i++) {
+        int32_t id = (int32_t)(rng_word(6, 0, (uint64_t)i) % (uint64_t)vocab);
+
+        if (i % 100 == 99)
+            id = (int32_t)vocab + i; /* none */
+        narrow[i] = (uint16_t)id;
+        wide[i] = i % 100 == 99 ? UINT32_MAX - (uint32_t)i : (uint32_t)id;
+        tokenizer_decode(t, &id, 1, &want);
+        if (id != STOP)
+            tokenizer_decode(t, &id, 1, &want_some);
+    }
+    for (int64_t step = 1; step <= N; step += 61) {
+        buf_trim(&got, 0);
+        decode_in_steps(all, &in16, step, &got);
+        same =
+            same && got.len == want.len && memcmp(got.s, want.s, want.len) == 0;
+        buf_trim(&got, 0);
+        decode_in_steps(all, &in32, step, &got);
+        same =
+            same && got.len == want.len && memcmp(got.s, want.s, want.len) == 0;
+        buf_trim(&got, 0);
+        decode_in_steps(some, &in16, step, &got);
+        same = same && got.len == want_some.len &&
+               memcmp(got.s, want_some.s, got.len) == 0;
+    }
+    ok(same, "a decoder makes the same of ids of 16 and 32 bits");
+    narrow[0] = STOP;
+    wide[0] = UINT32_MAX;
+    ok(decoder_run(some, &in16, 0, N, &got) == 0 &&
+           decoder_run(some, &in32, 0, N, &got) == 0 &&
+           decoder_run(some, &in16, 99, N, &got) == 0 &&
+           decoder_run(all, &in16, 0, N, &got) == 99,
+       "and stops where it is to, or where there is no such id");
+    buf_clear(&want);
+    buf_clear(&want_some);
+    buf_clear(&got);
+    decoder_free(all);
+    decoder_free(some);
+    tokenizer_free(t);
+}
+
 int main(void)
 {
     merges_alone();
@@ -548,6 +634,7 @@ int main(void)
     there_and_back(SPLIT_LLAMA3);
     characters();
     many_ids();
+    decoders();
     gpt2_files();
     other_files();
     return done_testing();

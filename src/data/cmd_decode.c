@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/mem.h"
 #include "common/save.h"
+#include "data/decoder.h"
 #include "data/json.h"
 #include "data/shard.h"
 #include "data/tokenizer.h"
@@ -36,12 +36,16 @@ const struct opt decode_opts[] = {
     { 0 }
 };
 
-enum { AT_ONCE = 1 << 16 };
+/* Text is written when there is so much of it, which the second cache holds;
+ * and so many ids, of a few bytes each, are decoded in one go. */
+enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
 
 struct writer {
-    const struct tokenizer *t;
+    const struct decoder *d;
+    int64_t vocab;
+    int32_t eot; /* what ends a document, or -1 */
     FILE *fp;
-    struct buf text;
+    struct buf text;   /* not written yet; with --jsonl, of one document */
     int64_t documents; /* begun */
     bool inside;       /* of a document */
 };
@@ -49,21 +53,6 @@ struct writer {
 static void flush_text(struct writer *w)
 {
     fwrite(w->text.s, 1, w->text.len, w->fp);
-    buf_trim(&w->text, 0);
-}
-
-/* What the buffer holds is the end of a document, or all of it. */
-static void end_document(struct writer *w)
-{
-    struct buf line = BUF_INIT;
-
-    if (!jsonl || !w->inside)
-        return;
-    buf_str(&line, "{\"text\": ");
-    json_quote(&line, w->text.s, w->text.len);
-    buf_str(&line, "}\n");
-    fwrite(line.s, 1, line.len, w->fp);
-    buf_clear(&line);
     buf_trim(&w->text, 0);
 }
 
@@ -75,65 +64,62 @@ static void begin_document(struct writer *w)
     w->inside = true;
 }
 
-/* Ids of one document, or of part of one. */
-static void add_ids(struct writer *w, const int32_t *id, size_t n)
+static void end_document(struct writer *w)
 {
-    if (n == 0)
-        return;
-    if (!w->inside)
-        begin_document(w);
-    tokenizer_decode(w->t, id, n, &w->text);
-    if (!jsonl)
-        flush_text(w);
+    if (jsonl && w->inside) {
+        struct buf line = BUF_INIT;
+
+        buf_str(&line, "{\"text\": ");
+        json_quote(&line, w->text.s, w->text.len);
+        buf_str(&line, "}\n");
+        fwrite(line.s, 1, line.len, w->fp);
+        buf_clear(&line);
+        buf_trim(&w->text, 0);
+    }
+    w->inside = false;
 }
 
-static void add_all(struct writer *w, const int32_t *id, size_t n)
+static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
+                      int64_t end, struct err *e)
 {
-    const int32_t eot = special ? -1 : tokenizer_eot(w->t);
-    size_t from = 0;
+    while (i < end && !ferror(w->fp)) {
+        const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
+        int64_t got;
 
-    for (size_t i = 0; i < n; i++) {
-        if (id[i] != eot || eot < 0)
+        if ((int64_t)shard_id(s, i) == w->eot) {
+            end_document(w);
+            i++;
             continue;
-        add_ids(w, id + from, i - from);
-        end_document(w);
-        w->inside = false;
-        from = i + 1;
+        }
+        if (!w->inside)
+            begin_document(w);
+        got = decoder_run(w->d, s, i, n, &w->text);
+        if (got == 0)
+            return err_set(e, ERR_INPUT,
+                           "%s: token %" PRId64 " is id %" PRIu32
+                           ", but the tokenizer has ids below %" PRId64,
+                           s->path, i, shard_id(s, i), w->vocab);
+        i += got;
+        if (!jsonl && w->text.len >= FULL)
+            flush_text(w);
     }
-    add_ids(w, id + from, n - from);
+    return 0;
 }
 
 /* Returns how many tokens were taken, or -1. */
 static int64_t decode_file(struct writer *w, const char *path, int64_t skip,
                            int64_t most, struct err *e)
 {
-    const int64_t vocab = tokenizer_vocab(w->t);
-    int32_t *id;
     struct shard s;
-    int64_t i = skip, end;
+    int64_t end;
+    int got;
 
     if (shard_open(&s, path, width, e) < 0)
         return -1;
     end = most < s.n - skip ? skip + most : s.n;
-    id = xmalloc(AT_ONCE * sizeof *id);
-    while (i < end && !ferror(w->fp)) {
-        const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
-        const uint32_t max = shard_copy(&s, i, n, id);
-
-        if (max >= vocab) {
-            err_set(e, ERR_INPUT,
-                    "%s: id %" PRIu32 " within tokens %" PRId64 " to %" PRId64
-                    ", but the tokenizer has ids below %" PRId64,
-                    path, max, i, i + n - 1, vocab);
-            end = -1;
-            break;
-        }
-        add_all(w, id, (size_t)n);
-        i += n;
-    }
-    free(id);
+    got = decode_ids(w, &s, skip, end, e);
     shard_close(&s);
-    return end < 0 ? -1 : i - skip;
+    return got < 0 ? -1 : end - skip;
 }
 
 static int decode_files(struct writer *w, char **path, int n, struct err *e)
@@ -161,6 +147,7 @@ static int decode_files(struct writer *w, char **path, int n, struct err *e)
         skip = 0;
     }
     end_document(w);
+    flush_text(w);
     return 0;
 }
 
@@ -168,7 +155,13 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
                      struct err *e)
 {
     struct save save = SAVE_INIT;
-    struct writer w = { .t = t, .fp = stdout, .text = BUF_INIT };
+    struct writer w = {
+        .vocab = tokenizer_vocab(t),
+        .eot = special ? -1 : tokenizer_eot(t),
+        .fp = stdout,
+        .text = BUF_INIT,
+    };
+    struct decoder *d;
     int got;
 
     if (output) {
@@ -176,7 +169,9 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
             return -1;
         w.fp = save.fp;
     }
+    w.d = d = decoder_new(t, w.eot);
     got = decode_files(&w, argv, argc, e);
+    decoder_free(d);
     buf_clear(&w.text);
     if (output && got == 0)
         return save_commit(&save, e);

@@ -71,6 +71,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/bpe_train.h \
 	%D%/classes.c \
 	%D%/classes.h \
+	%D%/decoder.c \
+	%D%/decoder.h \
 	%D%/encode.c \
 	%D%/encode.h \
 	%D%/encoder.c \

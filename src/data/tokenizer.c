@@ -434,40 +434,10 @@ const char *tokenizer_hash(const struct tokenizer *t)
     return t->hash;
 }
 
-/*
- * Tokens are short: 16 bytes are copied at once, and what is too much is
- * overwritten by the next token.
- */
 void tokenizer_decode(const struct tokenizer *t, const int32_t *ids, size_t n,
                       struct buf *out)
 {
-    enum { AT_ONCE = 4096, COPY = 16 };
-
-    while (n > 0) {
-        const size_t take = n < AT_ONCE ? n : AT_ONCE;
-        char *p;
-
-        buf_room(out, take * COPY + COPY);
-        p = out->s + out->len;
-        for (size_t i = 0; i < take; i++) {
-            struct token k;
-
-            if (ids[i] < 0 || ids[i] >= t->n_ids)
-                continue;
-            k = t->token[ids[i]];
-            if (__builtin_expect(k.len > COPY, 0)) {
-                out->len = (size_t)(p - out->s);
-                buf_room(out, k.len + (take - i) * COPY + COPY);
-                p = out->s + out->len;
-                memcpy(p, t->text + k.at, k.len);
-            } else {
-                memcpy(p, t->text + k.at, COPY);
-            }
-            p += k.len;
-        }
-        out->len = (size_t)(p - out->s);
-        out->s[out->len] = '\0';
-        ids += take;
-        n -= take;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= 0 && ids[i] < t->n_ids)
+            buf_add(out, token_text(t, ids[i]), t->token[ids[i]].len);
 }

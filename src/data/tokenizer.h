@@ -54,7 +54,8 @@ void ids_clear(struct ids *);
 size_t tokenizer_encode(const struct tokenizer *, const char *text, size_t n,
                         struct ids *);
 
-/* Append the bytes of ids, also of broken UTF-8; of what is no id, nothing. */
+/* Append the bytes of ids, also of broken UTF-8; of what is no id, nothing.
+ * For whole files decoder.h is faster. */
 void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
 
