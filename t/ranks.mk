@@ -6,7 +6,8 @@ t_coll_t_LDADD = $(COLL_LIBS) $(COMMON_LIBS)
 dist_check_SCRIPTS += %D%/t7001-mpi.t %D%/t7002-ranks.t %D%/t7003-sweep.t \
 	%D%/t7004-nccl.t \
 	%D%/t7010-slurm.t
-EXTRA_DIST += %D%/slurm-cluster %D%/ranks-lib.sh %D%/nccl-shim.c
+peer_scripts += %D%/t9060-torchrun.t
+EXTRA_DIST += %D%/t9060-torchrun.t %D%/slurm-cluster %D%/ranks-lib.sh %D%/nccl-shim.c
 
 # searches
 check_PROGRAMS += t/sweep.t

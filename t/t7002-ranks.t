@@ -18,6 +18,27 @@ for job in "ddp 2" "ddp 3" "zero1 2" "zero1 4" "zero2 3" "zero2 4" \
     result "$1 with $2 ranks: the bits of one process" "$bad"
 done
 
+# torchrun's variables; its agent listens on the port that it names
+cat >agent.pl <<'END'
+use IO::Socket::INET;
+my $store = IO::Socket::INET->new(Listen => 8, LocalAddr => "127.0.0.1");
+@ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT)} =
+    (2, 2, "127.0.0.1", $store->sockport);
+@ENV{qw(TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE)} = ($$, "True");
+my @pid = map { my $pid = fork; $pid or do {
+    @ENV{qw(RANK LOCAL_RANK)} = ($_, $_); exec @ARGV or exit 127 }; $pid } 0, 1;
+my $bad = 0;
+waitpid($_, 0), $bad ||= $? for @pid;
+exit($bad ? 1 : 0);
+END
+perl agent.pl "$gtrain" -q --config c.ini --set parallel.mode=fsdp \
+    --set checkpoint.folder=elastic >log 2>&1
+status=$?
+bad=
+test $status -eq 0 && test "$(sums elastic)" = "$want" ||
+    bad="status $status: $(tail -n 3 log)"
+result "ranks with torchrun's variables: the bits of one process" "$bad"
+
 # what some ranks saved, others go on from, to the bits of an unbroken run
 "$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
     --set train.stop_at=2 --set checkpoint.folder=part >log 2>&1

@@ -23,6 +23,9 @@
  * write the end of the run. */
 static const double GRACE = 8, GRACE_DEAD = 4;
 
+/* Ports to meet at, below those that Linux gives to outgoing connections. */
+enum { PORT_FIRST = 20000, PORTS = 12000 };
+
 /* ---- the environment -------------------------------------------------- */
 
 static const char *env(const char *name)
@@ -100,7 +103,7 @@ static int detect_torchrun(struct launch *l, struct err *e)
         char text[sizeof l->token + 16];
 
         snprintf(text, sizeof text, "%s:%d", l->token, l->port);
-        l->port = 20000 + (int)(hash_name32(text) % 20000);
+        l->port = PORT_FIRST + (int)(hash_name32(text) % PORTS);
     }
     return 0;
 }
@@ -145,7 +148,7 @@ static int detect_slurm(struct launch *l, struct err *e)
     }
     if (launch_first_host(l->host, sizeof l->host, list ? list : "", e) < 0)
         return -1;
-    l->port = 20000 + job % 20000;
+    l->port = PORT_FIRST + job % PORTS;
     snprintf(l->token, sizeof l->token, "slurm.%d.%s.%s", job,
              env("SLURM_STEP_ID") ? env("SLURM_STEP_ID") : "0",
              env("SLURM_RESTART_COUNT") ? env("SLURM_RESTART_COUNT") : "0");

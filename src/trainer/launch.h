@@ -20,7 +20,7 @@
  *
  * Under torchrun MASTER_PORT belongs to torchrun itself, which is listening on
  * it, when TORCHELASTIC_USE_AGENT_STORE is True; then a port made from the run
- * id and the restart count is used.  For srun it is 20000 + job id % 20000.
+ * id and the restart count is used.  For srun it is 20000 + job id % 12000.
  *
  * how: "auto", "none", "mpi", "tcp", "torchrun", "slurm".
  */
