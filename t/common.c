@@ -99,6 +99,9 @@ static void numbers(void)
     ok(num_secs("2h30m", &x) && x == 9000, "2h30m is 9000 s");
     ok(!num_secs("2h30", &x), "2h30 is not a time");
     ok(num_real("0.5%", &x) && fabs(x - 0.005) < 1e-18, "0.5%% is 0.005");
+    ok(num_whole(-1.9) == -1 && num_whole(1e300) == (int64_t)1 << 53 &&
+           num_whole(-INFINITY) == -((int64_t)1 << 53) && num_whole(NAN) == 0,
+       "any number has a whole part");
     ok(num_bool("Off", &b) && !b, "Off is false");
     ok(strcmp(num_comma(text, -1234567), "-1,234,567") == 0, "commas");
     ok(strcmp(num_bytes(text, 1536), "1.50 KiB") == 0, "1.50 KiB");

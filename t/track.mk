@@ -12,6 +12,7 @@ dist_check_SCRIPTS += \
 peer_scripts += %D%/t9010-track-peers.t
 EXTRA_DIST += %D%/server.pl %D%/tls-front.py %D%/peers-filters.py
 EXTRA_DIST += %D%/fuzz/import.c %D%/fuzz/seeds/import/csv \
-	%D%/fuzz/seeds/import/jsonl %D%/fuzz/seeds/import/llmc \
+	%D%/fuzz/seeds/import/far %D%/fuzz/seeds/import/jsonl \
+	%D%/fuzz/seeds/import/llmc \
 	%D%/fuzz/seeds/import/nanogpt %D%/fuzz/seeds/import/tensorboard \
 	%D%/fuzz/seeds/import/wandb

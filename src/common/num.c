@@ -75,6 +75,13 @@ bool num_int(const char *s, int64_t *out)
     return true;
 }
 
+int64_t num_whole(double x)
+{
+    const double most = 9007199254740992.0;
+
+    return isnan(x) ? 0 : (int64_t)fmax(-most, fmin(x, most));
+}
+
 bool num_size(const char *s, uint64_t *out)
 {
     static const struct unit units[] = {

@@ -24,6 +24,10 @@ bool num_real(const char *s, double *out);
 bool num_secs(const char *s, double *out);
 bool num_bool(const char *s, bool *out);
 
+/* The whole part; of NaN 0, and of what is beyond it 2^53 or -2^53, so that
+ * the difference of two does not overflow. */
+int64_t num_whole(double x);
+
 enum { NUM_TEXT = 32 };         /* room that any of these needs */
 
 /* Shortest text that reads back as the same double, as Python's repr() writes

@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/proto.h"
 
@@ -260,7 +261,7 @@ static int take_event(struct proto in, tfevents_fn *fn, void *arg,
         struct proto summary;
 
         if (f.number == 1 && f.type == PROTO_64)
-            ms = (int64_t)(f.real * 1000 + 0.5);
+            ms = num_whole(f.real * 1000 + 0.5);
         else if (f.number == 2)
             step = (int64_t)f.integer;
         if (f.number != 5 || f.type != PROTO_BYTES)

@@ -103,7 +103,7 @@ static int llmc_line(struct intake *in, char *line, int64_t ms, void *arg,
             continue;
         *colon = '\0';
         if (strcmp(word, "s") == 0 && x == floor(x)) {
-            step = (int64_t)x;
+            step = num_whole(x);
             step_to(in, step, arg);
             continue;
         }

@@ -175,9 +175,9 @@ static void history_leaf(void *arg, const char *key, json_t *value)
              !num_real(json_string_value(value), &x) || isfinite(x))
         return;
     if (strcmp(key, "_step") == 0)
-        r->step = (int64_t)x;
+        r->step = num_whole(x);
     else if (strcmp(key, "_timestamp") == 0)
-        r->ms = (int64_t)(x * 1000 + 0.5);
+        r->ms = num_whole(x * 1000 + 0.5);
     else if (strncmp(key, "_", 1) != 0 && r->write) {
         char *name = xasprintf("%s%s", r->prefix, key);
 
@@ -286,13 +286,12 @@ static void take_text(const struct proto_field *f, char **to)
 static int64_t take_time(struct proto in)
 {
     struct proto_field f;
-    int64_t ms = 0;
+    double part[2] = { 0, 0 };
 
     while (proto_next(&in, &f))
-        ms += f.number == 1   ? (int64_t)f.integer * 1000
-              : f.number == 2 ? (int64_t)f.integer / 1000000
-                              : 0;
-    return ms;
+        if (f.number == 1 || f.number == 2)
+            part[f.number - 1] = (double)f.integer;
+    return num_whole(part[0] * 1e3 + part[1] / 1e6);
 }
 
 static void take_run(struct intake *in, struct proto run)
