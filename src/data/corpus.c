@@ -121,7 +121,9 @@ void corpus_done(struct corpus *c, struct block *b)
     b->n = 0;
     pthread_mutex_lock(&c->lock);
     c->idle[c->idle_n++] = b;
-    pthread_cond_signal(&c->emptied);
+    /* the reader is woken for several blocks, or when it is late */
+    if (c->idle_n * 2 >= c->limit || !c->n)
+        pthread_cond_signal(&c->emptied);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -189,7 +191,7 @@ bool doc_in_share(const struct doc *d, double share)
 static size_t block_limit(void)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t want = 4 + 2 * (size_t)(cores > 0 ? cores : 1);
+    const size_t want = 16 + 4 * (size_t)(cores > 0 ? cores : 1);
 
     return want < BLOCKS_MAX ? want : BLOCKS_MAX;
 }

@@ -45,7 +45,7 @@
  * line (the default), the rest of the file, or everything.  A compressed file
  * that ends early gives its whole lines first.
  */
-enum { CORPUS_BLOCK = 1 << 20, CORPUS_PART = 16 << 20, CORPUS_KEY = 4096 };
+enum { CORPUS_BLOCK = 256 << 10, CORPUS_PART = 16 << 20, CORPUS_KEY = 4096 };
 
 enum corpus_format { CORPUS_AUTO, CORPUS_TEXT, CORPUS_JSONL, CORPUS_PARQUET };
 
