@@ -27,6 +27,7 @@ EXTRA_DIST += %D%/fuzz/drive.c %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
 	%D%/fuzz/seeds/parquet/groups.parquet \
 	%D%/fuzz/seeds/parquet/gzip2.parquet \
 	%D%/fuzz/seeds/parquet/plain.parquet \
+	%D%/fuzz/seeds/parquet/prefix.parquet \
 	%D%/fuzz/seeds/parquet/snappy.parquet \
 	%D%/fuzz/seeds/parquet/zstd2.parquet
 EXTRA_DIST += %D%/fuzz/seeds/corpus/lines.gz \

@@ -16,7 +16,7 @@ x300=$(awk 'BEGIN { for (i = 0; i < 300; i++) printf "x" }')
 # dedup leaves the second "first" and the second empty one out
 printf '{"text":"%s"}\n' first '' "sec$(printf '\303\266')nd $(printf \
     '\344\270\255')" "$x300" end >want
-for kind in plain snappy gzip2 zstd2 delta groups; do
+for kind in plain snappy gzip2 zstd2 delta prefix groups; do
     gdata dedup -q "$seeds/$kind.parquet" >out 2>words
     if grep -q "without libzstd" words; then
         n=$((n + 1)); echo "ok $n - $kind # SKIP no libzstd"

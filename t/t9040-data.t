@@ -66,23 +66,44 @@ random.seed(7)
 words = [str(random.random()) for _ in range(500)]
 texts = [" ".join(random.choices(words, k=random.randint(0, 200)))
          for _ in range(2000)] + ["\u00e9\u4e2d\U0001f600", "end"]
-table = pa.table({"id": pa.array(range(len(texts))), "text": texts})
+texts += [texts[0][:40] + str(i) for i in range(300)] + [None, None]
+random.shuffle(texts)
+n = len(texts)
+# FineWeb-Edu's columns, and nested ones before and behind
+table = pa.table({
+    "meta": [{"text": "no", "tags": ["a"] * (i % 3)} for i in range(n)],
+    "text": texts, "id": [f"<urn:{i}>" for i in range(n)],
+    "language_score": [random.random() for _ in range(n)],
+    "token_count": range(n), "tags": [["a", "b"]] * n})
 with open("want.jsonl", "w") as f:
     for text in texts:
-        f.write(json.dumps({"text": text}) + "\n")
+        f.write(json.dumps({"text": text or ""}) + "\n")
 for version in "1.0", "2.0":
     for codec in "NONE", "SNAPPY", "GZIP", "ZSTD":
-        for coding in "PLAIN", "DELTA_LENGTH_BYTE_ARRAY", None:
-            kind = {"use_dictionary": True} if coding is None else {
+        for coding in ("PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
+                       None):
+            # a dictionary that is full soon: the other pages are plain
+            kind = {"dictionary_pagesize_limit": 100000} if not coding else {
                 "use_dictionary": False, "column_encoding": {"text": coding}}
             pq.write_table(table, f"{version}-{codec}-{coding}.parquet",
                            compression=codec, data_page_version=version,
                            row_group_size=700, data_page_size=9000, **kind)
+for codec in "BROTLI", "LZ4":
+    pq.write_table(table, codec + ".other", compression=codec)
 END
 ok $? "pyarrow writes Parquet"
 gdata dedup -q want.jsonl >want 2>words
 for file in *.parquet; do
     gdata dedup -q "$file" >got 2>words && cmp -s got want
     ok $? "$file"
+    gdata info --tsv --no-header "$file" >out 2>words
+    test "$(cut -f5 out)" = "$(wc -l <want.jsonl)"
+    ok $? "and all its rows are counted"
+done
+for file in *.other; do
+    gdata dedup -q --input parquet "$file" >out 2>words
+    test $? = 1 && test "$(wc -l <words)" = 1 &&
+        grep -q 'compressed by .* is not read' words
+    ok $? "$file is refused in one line"
 done
 echo "1..$n"

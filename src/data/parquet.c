@@ -32,6 +32,7 @@ enum encoding {
     ENC_PLAIN = 0,
     ENC_PLAIN_DICTIONARY = 2,
     ENC_DELTA_LENGTH = 6,
+    ENC_DELTA_BYTES = 7,
     ENC_DICTIONARY = 8,
 };
 
@@ -58,6 +59,7 @@ struct parquet {
     int64_t left;            /* values of it that are to come */
     int64_t codec;
     uint8_t *dict_data, *page_data;
+    char *joined; /* strings that do not lie in page_data as a whole */
     struct span *dict, *value;
     size_t dict_n, value_n, value_at;
     int64_t row; /* of value_at */
@@ -117,6 +119,7 @@ void parquet_close(struct parquet *p)
     free(p->column.group);
     free(p->dict_data);
     free(p->page_data);
+    free(p->joined);
     free(p->dict);
     free(p->value);
     free(p);
@@ -289,10 +292,11 @@ static bool look_up(const struct parquet *p, const uint8_t *at,
     return good;
 }
 
-static int read_values(const struct parquet *p, const struct page *g,
-                       const uint8_t *at, const uint8_t *end, struct span *out,
-                       size_t n, struct err *e)
+static int read_values(struct parquet *p, const struct page *g,
+                       const uint8_t *at, const uint8_t *end, size_t n,
+                       struct err *e)
 {
+    struct span *out = p->value;
     bool good = false;
 
     switch (g->encoding) {
@@ -305,6 +309,9 @@ static int read_values(const struct parquet *p, const struct page *g,
         break;
     case ENC_DELTA_LENGTH:
         good = parquet_delta_length(at, end, out, n);
+        break;
+    case ENC_DELTA_BYTES:
+        good = parquet_delta_bytes(at, end, PAGE_MAX, out, n, &p->joined);
         break;
     default:
         return err_set(e, ERR_INPUT,
@@ -364,7 +371,9 @@ static int read_data(struct parquet *p, const struct page *g, struct err *e)
     int ret = -1;
 
     free(p->page_data);
+    free(p->joined);
     free(p->value);
+    p->joined = NULL;
     p->value = NULL;
     p->value_n = p->value_at = 0;
     p->page_data = page_bytes(p, g, e);
@@ -381,7 +390,7 @@ static int read_data(struct parquet *p, const struct page *g, struct err *e)
         parquet_damaged(e, "the levels of a page");
         goto out;
     }
-    if (read_values(p, g, at, end, p->value, (size_t)n, e) < 0)
+    if (read_values(p, g, at, end, (size_t)n, e) < 0)
         goto out;
     if (p->column.nullable)
         spread(p->value, there, rows, (size_t)n);

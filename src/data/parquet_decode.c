@@ -167,6 +167,52 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
     return good;
 }
 
+/* What the strings take, each with what it shares with the one before it;
+ * SIZE_MAX if one would share more than there is. */
+static size_t joined_size(const int64_t *shared, const struct span *own,
+                          size_t n, size_t most)
+{
+    size_t sum = 0, before = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (shared[i] < 0 || (uint64_t)shared[i] > before)
+            return SIZE_MAX;
+        before = (size_t)shared[i] + own[i].len;
+        if (before > most - sum)
+            return SIZE_MAX;
+        sum += before;
+    }
+    return sum;
+}
+
+bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
+                         struct span *out, size_t n, char **joined)
+{
+    struct thrift t = { .at = p, .end = end };
+    int64_t *shared = xcalloc(n, sizeof *shared);
+    size_t size = SIZE_MAX;
+    const char *before = NULL;
+    char *to;
+
+    if (differences(&t, shared, n) && parquet_delta_length(t.at, end, out, n))
+        size = joined_size(shared, out, n, most);
+    if (size < SIZE_MAX) {
+        *joined = to = xmalloc(size + 1);
+        for (size_t i = 0; i < n; i++) {
+            const size_t head = (size_t)shared[i];
+
+            if (head)
+                memcpy(to, before, head);
+            memcpy(to + head, out[i].text, out[i].len);
+            out[i] = (struct span){ to, head + out[i].len };
+            before = to;
+            to += out[i].len;
+        }
+    }
+    free(shared);
+    return size < SIZE_MAX;
+}
+
 /* How long a literal is, or where a copy comes from; moves *p. */
 static bool snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
                        size_t *from)

@@ -28,6 +28,11 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end, struct span *out,
 bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
                           struct span *out, size_t n);
 
+/* n strings that each begin as the one before.  They are put together in
+ * *joined, of at most `most` bytes, which the caller frees. */
+bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
+                         struct span *out, size_t n, char **joined);
+
 /* Exactly n bytes out of Snappy's block format. */
 bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
                     size_t n);

@@ -20,6 +20,8 @@ kinds = {
                   use_dictionary=False),
     "delta": dict(compression="SNAPPY", use_dictionary=False,
                   column_encoding={"text": "DELTA_LENGTH_BYTE_ARRAY"}),
+    "prefix": dict(compression="NONE", use_dictionary=False,
+                   column_encoding={"text": "DELTA_BYTE_ARRAY"}),
     "groups": dict(compression="NONE", row_group_size=2),
 }
 for name, options in kinds.items():
