@@ -74,13 +74,18 @@ static void block_free(struct block *b)
     }
 }
 
+static bool is_full(const struct corpus *c)
+{
+    return (!c->idle_n && c->made == c->limit) || c->queued > QUEUED_MAX;
+}
+
 /* An empty block, as soon as there is one; NULL when we are to stop. */
 struct block *corpus_take(struct corpus *c)
 {
     struct block *b = NULL;
 
     pthread_mutex_lock(&c->lock);
-    while (!c->idle_n && c->made == c->limit && !c->stop)
+    while (is_full(c) && !c->stop)
         pthread_cond_wait(&c->emptied, &c->lock);
     if (c->stop) {
         pthread_mutex_unlock(&c->lock);
@@ -108,6 +113,7 @@ void corpus_queue(struct corpus *c, struct block *b)
     b->file = c->files.name[b->at.file];
     pthread_mutex_lock(&c->lock);
     c->queue[(c->first + c->n++) % BLOCKS_MAX] = b;
+    c->queued += b->size;
     pthread_cond_signal(&c->filled);
     pthread_mutex_unlock(&c->lock);
 }
@@ -144,6 +150,7 @@ int corpus_next(struct corpus *c, struct block **out, struct err *e)
         b = c->queue[c->first];
         c->first = (c->first + 1) % BLOCKS_MAX;
         c->n--;
+        c->queued -= b->size;
     }
     pthread_mutex_unlock(&c->lock);
     if (failed)

@@ -19,7 +19,8 @@ enum {
     BLOCKS_MAX = 64,
     SHOWN = 10, /* bad lines that are reported */
     MAX_LINE = 64 << 20,
-    KEEP = 4 << 20, /* a larger buffer is not kept */
+    KEEP = 4 << 20,        /* a larger buffer is not kept */
+    QUEUED_MAX = 16 << 20, /* bytes in the queue, where blocks are large */
 };
 
 struct corpus {
@@ -32,7 +33,7 @@ struct corpus {
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
     struct block *queue[BLOCKS_MAX]; /* a ring: n from first on */
-    size_t first, n;
+    size_t first, n, queued; /* bytes in it */
     struct block *idle[BLOCKS_MAX];
     size_t idle_n, made, limit; /* blocks: idle, in being, allowed */
     int wake;                   /* readable when we are to stop */
