@@ -2,9 +2,11 @@
 #include "common/prog.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 
@@ -182,14 +184,34 @@ static int run(const struct prog *p, int argc, char **argv, struct err *e)
     return c ? run_cmd(p, c, argc, argv, e) : -1;
 }
 
+/* Nobody reads on; that is no failure: "| head". */
+static bool reader_is_gone(void)
+{
+    struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+/* The write that failed may be long ago, and the last one went well. */
+static void finish_output(struct err *e)
+{
+    const bool failed = ferror(stdout);
+
+    if (fflush(stdout) != 0 && errno != EPIPE)
+        err_sys(e, "cannot write standard output");
+    else if (failed && !reader_is_gone())
+        err_set(e, ERR_SYSTEM,
+                "cannot write standard output: a part is missing");
+}
+
 int prog_main(const struct prog *p, int argc, char **argv)
 {
     struct err e = ERR_INIT;
 
     signal(SIGPIPE, SIG_IGN);
     set_level(p);
-    if (run(p, argc, argv, &e) == 0 && fflush(stdout) != 0 && errno != EPIPE)
-        err_sys(&e, "cannot write standard output");
+    if (run(p, argc, argv, &e) == 0)
+        finish_output(&e);
     if (e.kind != ERR_NONE)
         log_error("%s", e.text);
     return err_status(e.kind);
