@@ -107,6 +107,14 @@ check "in JSON Lines nothing is lost" sh -c '
     gdata decode -T tok --jsonl whole/x_000000.bin >back.jsonl
     gdata encode -q -T tok -o again/x back.jsonl >/dev/null
     cmp whole/x_000000.bin again/x_000000.bin'
+check "a full disk behind standard output" sh -c '
+    for i in 1 2 3 4; do cat docs.jsonl docs.jsonl; done >many.jsonl
+    gdata encode -q -T tok -o many many.jsonl >/dev/null
+    ! gdata decode -T tok many_000000.bin >/dev/full 2>err &&
+    grep "cannot write standard output" err'
+check "but nobody who reads on is no failure" sh -c '
+    (gdata decode -T tok many_000000.bin; echo $? >status) | head -c 3 >out3 &&
+    grep -x 0 status'
 check "first and count" sh -c '
     gdata decode -T tok --special whole/x_000000.bin >all.txt
     { gdata decode -T tok --special -n 500 whole/x_000000.bin
@@ -136,6 +144,10 @@ check "the first shard is held out" sh -c '
     gdata encode -q -T tok -o sh/x --split shard --shard-tokens 9000 \
         docs.jsonl >/dev/null && ls sh | head -2 | tr "\n" " " |
     grep "x_train_000001.bin x_train_000002.bin" && test -s sh/x_val_000000.bin'
+check "a split that gets nothing is told of" sh -c '
+    head -1 docs.jsonl >one.jsonl
+    gdata encode -q -T tok -o lone --val 0.3 one.jsonl 2>err >/dev/null &&
+    grep "none of 1 documents fell into.*--split tail" err'
 check "a share of the end" enc tail --split tail --val 0.25 docs.jsonl
 check "enough is enough" sh -c '
     gdata encode -q -T tok -o few -n 1234 docs.jsonl >/dev/null &&
@@ -212,6 +224,8 @@ check "shares above 1" fails 2 "below 1" \
     gdata encode -T tok -o x --val 0.7 --test 0.4 docs.jsonl
 check "another tokenizer's ids" fails 1 "token 0 .* ids below" \
     gdata decode -T letters whole/x_000000.bin
+check "text where tokens should be" fails 1 "text by its name" \
+    gdata decode -T tok docs.jsonl
 check "what a tokenizer is" sh -c \
     'gdata vocab tok | grep "^bpe	gpt2	400	143	1	399	"'
 check "every token of it" sh -c 'gdata vocab -l tok | grep -c . | grep "^401$"'

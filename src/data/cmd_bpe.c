@@ -349,9 +349,10 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
         got = tokfile_write_folder(t, output, e);
     if (got == 0) {
         if (!chars && t->n_ids < vocab)
-            log_warn("no pair occurs %lld times any more: %d ids instead of "
-                     "%lld",
-                     (long long)least, t->n_ids, (long long)vocab);
+            log_warn("no pair that occurs %s is left to merge: %d ids instead "
+                     "of %lld",
+                     least > 1 ? "so often" : "at all", t->n_ids,
+                     (long long)vocab);
         log_info("%s: %s ids, in %.2f s (%.2f of it counting)", output,
                  num_comma(text, t->n_ids), clock_mono() - begin,
                  counted - begin);

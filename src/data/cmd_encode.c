@@ -277,6 +277,18 @@ static void tell(const struct encode_stats *s, int64_t before,
              (double)(s->text - before) / 1e6 / secs);
 }
 
+/* Few documents, and the hash of none fell into a split that was asked for. */
+static void warn_of_empty(const struct work *w, const struct encode_stats *s)
+{
+    char n[NUM_TEXT];
+
+    for (int i = 0; i < SINK_SPLITS && w->how == BY_HASH; i++)
+        if (w->out.split[i] && s->by_split[i] == 0)
+            log_warn("none of %s documents fell into \"%s\", and they are not "
+                     "divided; --split tail does",
+                     num_comma(n, s->documents), w->out.split[i]);
+}
+
 static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
                      struct err *e)
 {
@@ -296,6 +308,8 @@ static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
         got = sink_close(sink, e);
     if (got == 0) {
         tell(&stats, mark->text, corpus, clock_mono() - begin);
+        if (mark->text == 0) /* else splits may have had some before */
+            warn_of_empty(w, &stats);
         got = print_files(sink, e);
     }
     corpus_close(corpus);

@@ -234,8 +234,8 @@ static void show_progress(struct job *j)
         return;
     corpus_stats(j->corpus, &s);
     if (!j->bar_open)
-        progress_open(&j->bar, 0, s.total > 0 ? (long)(s.total >> 20) : 0,
-                      "MiB");
+        progress_open(&j->bar, (long)(s.taken >> 20),
+                      s.total > 0 ? (long)(s.total >> 20) : 0, "MiB");
     else if (s.taken >> 20 == j->bar_at)
         return;
     j->bar_open = true;
@@ -457,6 +457,7 @@ int encode_run(struct corpus *corpus, struct sink *sink,
         .err = ERR_INIT,
         .begin = clock_mono(),
     };
+    char n[NUM_TEXT];
     int got;
 
     j.train_to = (int64_t)((double)conf->text * (1 - conf->val - conf->test));
@@ -470,9 +471,9 @@ int encode_run(struct corpus *corpus, struct sink *sink,
         got = sink_mark(sink, &j.mark, e);
         if (got == 0)
             got = err_set(e, ERR_STOPPED,
-                          "stopped after %lld documents; the "
-                          "same command goes on from there",
-                          (long long)j.mark.documents);
+                          "stopped after %s tokens; the same command goes on "
+                          "from there",
+                          num_comma(n, j.mark.tokens));
     }
     *stats = j.stats;
     stats->documents = j.mark.documents;
