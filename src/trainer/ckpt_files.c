@@ -40,30 +40,6 @@ static float *copy_of(struct job *j, enum parallel_what what, int64_t count,
     return host;
 }
 
-/* Elements of the whole block of second moments. */
-static int64_t second_count(const struct job *j)
-{
-    return j->optim.v_count && parallel_shares_state(&j->parallel)
-               ? j->gpt.graph.count
-               : j->optim.v_count;
-}
-
-/* Where a parameter's second moments are in the whole block of them. */
-static int64_t second_moments(const struct job *j, const struct param *p)
-{
-    const struct optim *o = &j->optim;
-
-    if (parallel_shares_state(&j->parallel))
-        return optim_has_second(o, p) ? p->at : -1;
-    for (int i = 0; i < o->n_ranges; i++) {
-        const struct optim_range *r = &o->range[i];
-
-        if (p->at >= r->at && p->at < r->at + r->count)
-            return r->v_at < 0 ? -1 : r->v_at + p->at - r->at;
-    }
-    return -1;
-}
-
 static void list_places(struct snapshot *s, struct job *j)
 {
     const struct graph *g = &j->gpt.graph;
@@ -80,7 +56,7 @@ static void list_places(struct snapshot *s, struct job *j)
         to->dim[0] = t->dim[0];
         to->dim[1] = t->dim[1];
         to->at = p->at;
-        to->v_at = second_moments(j, p);
+        to->second = j->optim.seconds && optim_has_second(&j->optim, p);
     }
 }
 
@@ -123,7 +99,7 @@ int snapshot_take(struct snapshot *s, struct job *j, const char *run_id,
     s->weights = copy_of(j, PARALLEL_WEIGHTS, j->gpt.graph.count, e);
     s->m = copy_of(j, PARALLEL_M,
                    j->gpt.graph.training ? j->gpt.graph.count : 0, e);
-    s->v = copy_of(j, PARALLEL_V, second_count(j), e);
+    s->v = copy_of(j, PARALLEL_V, j->optim.seconds ? j->gpt.graph.count : 0, e);
     if (e->kind != ERR_NONE)
         return -1;
     return dev_sync(&j->dev, e);
@@ -134,8 +110,9 @@ int snapshot_join(struct job *j, struct err *e)
     if (parallel_collect(&j->parallel, PARALLEL_WEIGHTS, NULL, e) < 0 ||
         parallel_collect(&j->parallel, PARALLEL_M, NULL, e) < 0)
         return -1;
-    return second_count(j) ? parallel_collect(&j->parallel, PARALLEL_V, NULL, e)
-                           : 0;
+    return j->optim.seconds
+               ? parallel_collect(&j->parallel, PARALLEL_V, NULL, e)
+               : 0;
 }
 
 void snapshot_clear(struct snapshot *s)
@@ -179,9 +156,9 @@ static int write_arrays(const struct snapshot *s, const char *path,
         if (moments && s->m)
             a[n++] = array_of(p, arena_printf(&names, "m.%s", p->name),
                               s->m + p->at);
-        if (moments && s->v && p->v_at >= 0)
+        if (moments && s->v && p->second)
             a[n++] = array_of(p, arena_printf(&names, "v.%s", p->name),
-                              s->v + p->v_at);
+                              s->v + p->at);
     }
     ret = tensors_write(path, a, n, e);
     free(a);
@@ -378,15 +355,12 @@ static int load_block(struct job *j, const struct snapshot *s,
     if (!room)
         return -1;
     for (int i = 0; i < s->n && ret == 0; i++) {
-        const int64_t at =
-            what == PARALLEL_V ? s->place[i].v_at : s->place[i].at;
-
-        if (at < 0)
+        if (what == PARALLEL_V && !s->place[i].second)
             continue;
         ret = read_into(t, prefix, &s->place[i], room, e);
         if (ret == 0)
-            ret = parallel_put(&j->parallel, what, at, room, g->param[i].count,
-                               e);
+            ret = parallel_put(&j->parallel, what, s->place[i].at, room,
+                               g->param[i].count, e);
     }
     free(room);
     return ret;
@@ -406,7 +380,7 @@ static int load_file(struct job *j, const char *folder, int part, struct err *e)
         ret = parallel_renew(&j->parallel, e);
     if (ret == 0 && part == 1)
         ret = load_block(j, &s, t, "m.", PARALLEL_M, e);
-    if (ret == 0 && part == 1 && second_count(j))
+    if (ret == 0 && part == 1 && j->optim.seconds)
         ret = load_block(j, &s, t, "v.", PARALLEL_V, e);
     tensors_close(t);
     snapshot_clear(&s);

@@ -15,11 +15,12 @@ struct snapshot {
     char *config, *state; /* state.json without the files' sums */
 };
 
-/* Where the numbers of a parameter are; v_at is -1 if there are none. */
+/* Where the numbers of a parameter are in each block. */
 struct tensor_place {
     char name[48];
     int rank;
-    int64_t dim[2], at, v_at;
+    int64_t dim[2], at;
+    bool second; /* it has second moments */
 };
 
 int snapshot_take(struct snapshot *, struct job *, const char *run_id,

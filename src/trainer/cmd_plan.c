@@ -9,6 +9,7 @@
 #include "trainer/cmds.h"
 #include "trainer/hardware.h"
 #include "trainer/optim.h"
+#include "trainer/parallel.h"
 
 static const char *config, *only;
 static struct opt_list sets;
@@ -40,8 +41,6 @@ const struct opt cmd_plan_opts[] = {
 struct planned {
     struct settings *set;
     struct gpt gpt;
-    struct optim optim;
-    struct plan bytes;
     double flops_per_token;
 };
 
@@ -51,14 +50,12 @@ static void planned_open(struct planned *p, struct settings *s, int64_t B)
 
     *p = (struct planned){ .set = s };
     gpt_build(&p->gpt, s, B);
-    graph_plan(&p->gpt.graph, &how, &ref_ops, &p->bytes);
-    optim_lay_out(&p->optim, &s->optim, &p->gpt.graph);
+    graph_plan(&p->gpt.graph, &how, &ref_ops);
     p->flops_per_token = gpt_flops_per_token(&p->gpt);
 }
 
 static void planned_close(struct planned *p)
 {
-    free(p->optim.range);
     graph_clear(&p->gpt.graph);
 }
 
@@ -173,47 +170,80 @@ static void training(struct planned *p, struct table *t)
 
 /* ---- memory ----------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    bool weights, grads, state; /* is it divided among the ranks */
-} shardings[] = {
-    { "ddp", false, false, false },
-    { "zero1", false, false, true },
-    { "zero2", false, true, true },
-    { "fsdp", true, true, true },
+/* What a rank keeps at most, and sends in the mean. */
+struct share {
+    int64_t kept[KEPT_KINDS], sent;
 };
 
-static double part(double bytes, bool divided)
+static void raise_to(int64_t *most, int64_t n)
 {
-    return divided ? bytes / ranks : bytes;
+    *most = n > *most ? n : *most;
+}
+
+/* A training of micro-batches of B, opened on every rank in turn, without
+ * taking memory. */
+static void share_out(struct settings *s, int mode, int64_t B,
+                      struct share *most)
+{
+    const int saved = s->parallel.mode;
+    struct coll c = { .size = ranks };
+    struct gpt gpt = { 0 };
+
+    *most = (struct share){ .sent = 0 };
+    s->parallel.mode = mode;
+    for (c.rank = 0; c.rank < ranks; c.rank++) {
+        struct place how = { .training = true, .fuse = true };
+        struct parallel p;
+        struct optim optim;
+        int64_t kept[KEPT_KINDS];
+
+        parallel_open(&p, s, &c, true);
+        parallel_place(&p, &how);
+        if (c.rank == 0) {
+            gpt_build(&gpt, s, B);
+            graph_plan(&gpt.graph, &how, &ref_ops);
+        }
+        optim_lay_out(&optim, &s->optim, &gpt.graph);
+        parallel_lay_out(&p, &gpt.graph, &optim);
+        parallel_kept(&p, kept);
+        for (int i = 0; i < KEPT_KINDS; i++)
+            raise_to(&most->kept[i], kept[i]);
+        most->sent = parallel_sent(&p, s->is.accumulate);
+        parallel_close(&p);
+        optim_close(&optim);
+    }
+    graph_clear(&gpt.graph);
+    s->parallel.mode = saved;
+}
+
+static int64_t all_kept(const struct share *m)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < KEPT_KINDS; i++)
+        sum += m->kept[i];
+    return sum;
 }
 
 static void memory(struct planned *p, struct table *t)
 {
-    const struct plan *b = &p->bytes;
-    const double state = (double)optim_bytes(&p->optim);
+    static const char *const modes[] = { "ddp", "zero1", "zero2", "fsdp" };
+    static const char *const columns[] = { "sharding",    "weights",
+                                           "gradients",   "moments",
+                                           "activations", "inputs",
+                                           "all, a rank", "sent a step" };
 
-    table_column(t, "sharding");
-    table_column(t, "weights");
-    table_column(t, "gradients");
-    table_column(t, "moments");
-    table_column(t, "activations");
-    table_column(t, "inputs");
-    table_column(t, "all, a rank");
-    for (size_t i = 0; i < sizeof shardings / sizeof shardings[0]; i++) {
-        const double w =
-            part((double)(b->weights + b->copies), shardings[i].weights);
-        const double g = part((double)b->grads, shardings[i].grads);
-        const double m = part(state, shardings[i].state);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        table_column(t, columns[i]);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        struct share m;
 
-        table_text(t, shardings[i].name);
-        table_bytes(t, (int64_t)w);
-        table_bytes(t, (int64_t)g);
-        table_bytes(t, (int64_t)m);
-        table_bytes(t, (int64_t)b->activations);
-        table_bytes(t, (int64_t)b->inputs);
-        table_bytes(t, (int64_t)(w + g + m + (double)b->activations +
-                                 (double)b->inputs));
+        share_out(p->set, (int)i, p->set->train.micro_batch, &m);
+        table_text(t, modes[i]);
+        for (int k = 0; k < KEPT_KINDS; k++)
+            table_bytes(t, m.kept[k]);
+        table_bytes(t, all_kept(&m));
+        table_bytes(t, m.sent);
         if (ranks == 1)
             break;
     }
@@ -221,15 +251,10 @@ static void memory(struct planned *p, struct table *t)
 
 static double bytes_for(struct settings *s, int64_t B)
 {
-    struct planned p;
-    double sum;
+    struct share m;
 
-    planned_open(&p, s, B);
-    sum = (double)p.bytes.weights + (double)p.bytes.copies +
-          (double)p.bytes.grads + (double)p.bytes.activations +
-          (double)p.bytes.inputs + (double)optim_bytes(&p.optim);
-    planned_close(&p);
-    return sum;
+    share_out(s, s->parallel.mode, B, &m);
+    return (double)all_kept(&m);
 }
 
 /* The largest micro-batch that leaves a tenth of the memory free. */

@@ -125,11 +125,12 @@ static inline bool call_is_backward(const struct call *c)
     return c->kind == CALL_BACKWARD || c->kind == CALL_ACT_LINEAR_BACK;
 }
 
-/* Called before a call that reads parameters: its unit must be there. */
+/* Before a call of the program that reads parameters: its unit must be there.
+ */
 struct graph;
-typedef void graph_need_fn(void *arg, struct graph *, int unit, bool backward);
+typedef void graph_need_fn(void *arg, struct graph *, int call);
 
-struct region { /* one allocation on the device */
+struct region { /* one allocation on the device; planned, it has no data */
     void *data;
     size_t bytes;
 };
@@ -204,19 +205,15 @@ struct place {
     /* Layers lie in two places by turns, instead of each in its own: there is
      * room for two at a time, and the caller sees to what is in them. */
     bool share_weights, share_grads;
+    bool low_alone; /* if there are 16-bit weights, fp32 ones are elsewhere */
     const struct graph *weights; /* take those of this one, or NULL */
-};
-
-/* Sizes in bytes of what graph_place() would take; no device is needed. */
-struct plan {
-    size_t weights, copies, grads, activations, inputs, caches;
 };
 
 /* Make the program and the block; called by the two below. */
 void graph_schedule(struct graph *, const struct place *,
                     const struct ops *ops);
-void graph_plan(struct graph *, const struct place *, const struct ops *ops,
-                struct plan *);
+/* The size of each region that graph_place() would take; needs no device. */
+void graph_plan(struct graph *, const struct place *, const struct ops *ops);
 int graph_place(struct graph *, struct dev *, const struct place *,
                 struct err *);
 /* Beside each matrix that a linear operation reads, the same in 8 bits, which

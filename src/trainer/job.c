@@ -142,8 +142,7 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
     struct graph *g = &j->gpt.graph;
     const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
 
-    if (parallel_open(&j->parallel, s, &j->coll, how.training, e) < 0)
-        return -1;
+    parallel_open(&j->parallel, s, &j->coll, how.training);
     parallel_place(&j->parallel, &how);
     gpt_build(&j->gpt, s, s->train.micro_batch);
     if (graph_place(g, &j->dev, &how, e) < 0)
@@ -160,6 +159,10 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
     if (parallel_attach(&j->parallel, g, &j->optim, e) < 0 ||
         (how.training && optim_open(&j->optim, e) < 0))
         return -1;
+    parallel_kept(&j->parallel, j->kept);
+    for (int i = 0; i < KEPT_KINDS; i++)
+        if (coll_max(&j->coll, &j->kept[i], e) < 0)
+            return -1;
     if (how.training)
         replay_open(&j->replay, g, (enum replay_wanted)s->train.cuda_graphs,
                     gpt_flops_per_token(&j->gpt) * (double)rows);

@@ -54,6 +54,7 @@ struct job {
     struct schedule schedule;
     struct reached at;
     bool detect_anomaly; /* look at every result */
+    int64_t kept[KEPT_KINDS]; /* bytes, at most, of any rank */
 
     int32_t *x, *y; /* one micro-batch */
     float *losses;  /* of one micro-batch, or of a step */
@@ -66,6 +67,8 @@ struct job {
     double step_seconds, wait_seconds;
     double agreed;     /* seconds of training by rank 0's clock */
     bool asked_to_stop; /* a signal came to a rank */
+    double sent;          /* bytes, in the step, by a rank in the mean */
+    uint64_t sent_before; /* by this rank, until the step began */
     double started; /* clock_mono() of this attempt */
 };
 

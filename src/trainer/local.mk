@@ -38,6 +38,7 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/optim.c \
 	%D%/parallel.c \
 	%D%/parallel.h \
+	%D%/parallel_plan.c \
 	%D%/optim.h \
 	%D%/phases.c \
 	%D%/phases.h \

@@ -167,6 +167,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
 {
     const struct graph *g = &j->gpt.graph;
     pthread_condattr_t attr;
+    int64_t kept[KEPT_KINDS];
 
     memset(m, 0, sizeof *m);
     m->run = run;
@@ -174,9 +175,9 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->size = j->coll.size;
     m->every = j->set->run.system_every;
     m->dev = &j->dev;
-    m->regions = g->weights.bytes + g->copies.bytes + g->grads.bytes +
-                   g->activations.bytes + g->inputs.bytes + j->optim.m.bytes +
-                   j->optim.v.bytes + j->optim.work.bytes;
+    parallel_kept(&j->parallel, kept);
+    for (int i = 0; i < KEPT_KINDS; i++)
+        m->regions += (size_t)kept[i];
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
     m->peak_flops = j->set->plan.peak_tflops * 1e12;
     if (m->peak_flops <= 0 && j->dev.type->peak)

@@ -47,12 +47,40 @@ static bool has_v(enum optim_name name)
     return name == OPTIM_ADAMW || name == OPTIM_ADAM;
 }
 
+static int64_t work_floats(const struct optim *o)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < o->n_ranges; i++)
+        if (o->range[i].name == OPTIM_MUON) {
+            const int64_t n = muon_work(o->range[i].rows, o->range[i].cols);
+
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
+static void sizes(struct optim *o)
+{
+    o->m.bytes = (size_t)o->m_count * sizeof(float);
+    o->v.bytes = (size_t)o->v_count * sizeof(float);
+    o->work.bytes = (size_t)work_floats(o) * sizeof(float);
+    o->sum.bytes = 64;
+}
+
 static int by_place(const void *a, const void *b)
 {
     const struct param *x = *(const struct param *const *)a;
     const struct param *y = *(const struct param *const *)b;
 
     return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The next place for second moments. */
+static void give_second(struct optim *o, struct optim_range *r)
+{
+    r->v_at = o->v_count;
+    o->v_count += (r->count + 15) / 16 * 16;
 }
 
 void optim_lay_out(struct optim *o, const struct optim_settings *conf,
@@ -83,16 +111,17 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
 
         if (!has_v(r->name))
             continue;
-        r->v_at = o->v_count;
-        o->v_count += (r->count + 15) / 16 * 16;
+        o->seconds = true;
+        give_second(o, r);
     }
     for (int i = 0; i < o->n_ranges; i++)
         o->range[i].own = o->range[i].at;
     o->m_count = g->count;
+    sizes(o);
     free(order);
 }
 
-/* What of range r lies in a piece; second moments lie as the first ones do. */
+/* What of range r lies in a piece. */
 static void add_part(struct optim *o, const struct optim_range *r,
                      const struct optim_piece *p)
 {
@@ -109,7 +138,8 @@ static void add_part(struct optim *o, const struct optim_range *r,
     part->at = from;
     part->count = end - from;
     part->own = p->own + from - p->at;
-    part->v_at = r->v_at < 0 ? -1 : part->own;
+    if (r->v_at >= 0)
+        give_second(o, part);
 }
 
 void optim_share(struct optim *o, const struct optim_piece *piece, int n,
@@ -120,12 +150,13 @@ void optim_share(struct optim *o, const struct optim_piece *piece, int n,
 
     o->range = NULL;
     o->n_ranges = o->room_ranges = 0;
+    o->v_count = 0;
     for (int i = 0; i < n_whole; i++)
         for (int k = 0; k < n; k++)
             add_part(o, &whole[i], &piece[k]);
     free(whole);
     o->m_count = total;
-    o->v_count = o->v_count ? total : 0;
+    sizes(o);
 }
 
 bool optim_has_second(const struct optim *o, const struct param *p)
@@ -133,35 +164,15 @@ bool optim_has_second(const struct optim *o, const struct param *p)
     return has_v(treat(o->conf, p, &o->graph->node[p->node].val).name);
 }
 
-static int64_t work_floats(const struct optim *o)
-{
-    int64_t most = 0;
-
-    for (int i = 0; i < o->n_ranges; i++)
-        if (o->range[i].name == OPTIM_MUON) {
-            const int64_t n = muon_work(o->range[i].rows, o->range[i].cols);
-
-            most = n > most ? n : most;
-        }
-    return most;
-}
-
-int64_t optim_bytes(const struct optim *o)
-{
-    return (int64_t)sizeof(float) *
-           (o->m_count + o->v_count + work_floats(o));
-}
-
 /* ---- state ------------------------------------------------------------ */
 
-static int take(struct optim *o, struct region *r, int64_t floats,
-                const char *what, struct err *e)
+static int take(struct optim *o, struct region *r, const char *what,
+                struct err *e)
 {
     struct dev *dev = o->graph->dev;
 
-    if (floats == 0)
+    if (r->bytes == 0)
         return 0;
-    r->bytes = (size_t)floats * sizeof(float);
     r->data = dev->type->alloc(dev, r->bytes, e);
     if (!r->data)
         return err_wrap(e, "%s", what);
@@ -171,10 +182,10 @@ static int take(struct optim *o, struct region *r, int64_t floats,
 
 int optim_open(struct optim *o, struct err *e)
 {
-    if (take(o, &o->m, o->m_count, "first moments", e) < 0 ||
-        take(o, &o->v, o->v_count, "second moments", e) < 0 ||
-        take(o, &o->work, work_floats(o), "muon's matrices", e) < 0 ||
-        take(o, &o->sum, 16, "gradient norm", e) < 0)
+    if (take(o, &o->m, "first moments", e) < 0 ||
+        take(o, &o->v, "second moments", e) < 0 ||
+        take(o, &o->work, "muon's matrices", e) < 0 ||
+        take(o, &o->sum, "gradient norm", e) < 0)
         return -1;
     return 0;
 }

@@ -45,16 +45,16 @@ struct optim {
     int n_ranges, room_ranges;
     struct region m, v, work, sum;
     int64_t m_count, v_count;
+    bool seconds; /* some parameter has second moments, maybe elsewhere */
     /* Shared out: where the own pieces are, addressed as m is; else empty. */
     struct region own_weights, own_copies, own_grads;
     double sumsq;  /* on the host, after a sync */
     int64_t steps; /* updates made */
 };
 
-/* Sizes alone, for gtrain plan. */
+/* Sizes alone; gtrain plan needs no more. */
 void optim_lay_out(struct optim *, const struct optim_settings *,
                    struct graph *);
-int64_t optim_bytes(const struct optim *);
 /* Keep the state of these pieces alone; `total` elements of m. */
 void optim_share(struct optim *, const struct optim_piece *, int n,
                  int64_t total);

@@ -6,105 +6,38 @@
 
 #include "common/mem.h"
 
-bool parallel_used(const struct parallel *p)
-{
-    return p->coll->size > 1 || p->ordered;
-}
-
-bool parallel_shares_state(const struct parallel *p)
-{
-    return p->coll->size > 1 && p->mode >= PARALLEL_ZERO1;
-}
-
-static bool shares_grads(const struct parallel *p)
-{
-    return p->coll->size > 1 && p->mode >= PARALLEL_ZERO2;
-}
-
-bool parallel_gathers(const struct parallel *p)
-{
-    return p->coll->size > 1 && p->mode == PARALLEL_FSDP;
-}
-
-/* Are the gradients of each micro-batch summed, or a rank's all at once? */
-static bool sums_each(const struct parallel *p)
-{
-    return p->ordered || shares_grads(p);
-}
-
 /* ---- opening ----------------------------------------------------------- */
 
-int parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
-                  bool training, struct err *e)
+void parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
+                   bool training)
 {
     *p = (struct parallel){ .set = s, .coll = c };
     if (!training)
-        return 0;
+        return;
     p->mode = (enum parallel_mode)s->parallel.mode;
     p->ordered = s->train.deterministic;
     p->training = true;
-    if (parallel_shares_state(p) && s->optim.name == OPTIM_MUON)
-        return conf_fail(&s->conf, "parallel.mode", e,
-                         "muon needs whole matrices: only ddp will do");
-    return 0;
 }
 
 void parallel_place(const struct parallel *p, struct place *how)
 {
-    how->share_grads = how->training && shares_grads(p);
+    how->share_grads = how->training && parallel_shares_grads(p);
     how->share_weights = parallel_gathers(p) && p->set->parallel.reshard;
+    how->low_alone = how->training && parallel_shares_masters(p);
 }
 
-static int take(struct parallel *p, struct region *r, size_t bytes,
-                const char *what, struct err *e)
+static int take(struct parallel *p, struct region *r, const char *what,
+                struct err *e)
 {
     struct dev *dev = p->graph->dev;
 
-    r->bytes = bytes;
-    r->data = dev->type->alloc(dev, bytes ? bytes : 1, e);
+    if (r->bytes == 0)
+        return 0;
+    r->data = dev->type->alloc(dev, r->bytes, e);
     if (!r->data)
         return err_wrap(e, "%s", what);
-    dev->type->zero(dev, r->data, bytes);
+    dev->type->zero(dev, r->data, r->bytes);
     return 0;
-}
-
-/* Cut every unit, and list the own parts. */
-static void cut_units(struct parallel *p, struct optim_piece *piece)
-{
-    const struct graph *g = p->graph;
-    const struct coll *c = p->coll;
-
-    p->unit = xcalloc((size_t)g->n_units, sizeof *p->unit);
-    for (int u = 0; u < g->n_units; u++) {
-        struct shared_unit *s = &p->unit[u];
-
-        s->cut = xcalloc((size_t)c->size + 1, sizeof *s->cut);
-        coll_cut(c, g->unit[u].count, SUMSQ_CHUNK, s->cut);
-        s->own = p->own_count;
-        piece[u] = (struct optim_piece){
-            .at = g->unit[u].at + s->cut[c->rank],
-            .count = s->cut[c->rank + 1] - s->cut[c->rank],
-            .own = s->own,
-        };
-        p->own_count += (piece[u].count + 15) / 16 * 16;
-    }
-    /* a rank of a small model may have nothing, but has the same regions */
-    if (p->own_count == 0)
-        p->own_count = 16;
-}
-
-static int64_t chunks_of(int64_t n)
-{
-    return (n + SUMSQ_CHUNK - 1) / SUMSQ_CHUNK;
-}
-
-static int64_t all_chunks(const struct graph *g)
-{
-    int64_t n = 0;
-
-    for (int u = 0; u < g->n_units; u++)
-        n += chunks_of(g->unit[u].count);
-    return n;
 }
 
 static graph_need_fn need;
@@ -112,37 +45,21 @@ static graph_need_fn need;
 int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
                     struct err *e)
 {
-    struct optim_piece *piece;
-    size_t n;
-    int ret = 0;
-
-    p->graph = g;
-    p->optim = o;
+    parallel_lay_out(p, g, o);
     if (!p->training || !parallel_used(p))
         return 0;
-    piece = xcalloc((size_t)g->n_units, sizeof *piece);
-    cut_units(p, piece);
-    n = (size_t)p->own_count;
-    if (parallel_shares_state(p))
-        optim_share(o, piece, g->n_units, p->own_count);
-    free(piece);
-    if (sums_each(p) || parallel_shares_state(p))
-        ret = take(p, &p->acc, n * sizeof(float), "own gradients", e);
-    if (ret == 0 && p->ordered)
-        ret = take(p, &p->squares, (size_t)all_chunks(g) * sizeof(double),
-                   "chunk sums", e);
-    if (ret == 0 && parallel_gathers(p))
-        ret = take(p, &p->weights, n * sizeof(float), "own weights", e);
-    if (ret == 0 && parallel_gathers(p) && g->type != DT_F32)
-        ret = take(p, &p->copies, n * dtype_size(g->type), "own 16-bit weights",
-                   e);
+    if (take(p, &p->acc, "own gradients", e) < 0 ||
+        take(p, &p->squares, "chunk sums", e) < 0 ||
+        take(p, &p->weights, "own weights", e) < 0 ||
+        take(p, &p->copies, "own 16-bit weights", e) < 0)
+        return -1;
     if (parallel_shares_state(p))
         o->own_grads = p->acc;
     o->own_weights = p->weights;
     o->own_copies = p->copies;
     g->need = need;
     g->need_arg = p;
-    return ret;
+    return 0;
 }
 
 void parallel_lend(struct parallel *p, struct graph *to)
@@ -164,8 +81,11 @@ void parallel_close(struct parallel *p)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i]->data)
             p->graph->dev->type->free(p->graph->dev, all[i]->data);
-    for (int u = 0; p->unit && u < p->graph->n_units; u++)
+    for (int u = 0; p->unit && u < p->graph->n_units; u++) {
         free(p->unit[u].cut);
+        free(p->unit[u].cut_chunk);
+        free(p->unit[u].chunk);
+    }
     free(p->unit);
     *p = (struct parallel){ 0 };
 }
@@ -237,14 +157,14 @@ static void gather(struct parallel *p, int unit)
     s->there = true;
 }
 
-/* Units are in the order in which backward is done with them. */
-static int next_of(const struct parallel *p, int unit, bool backward)
+/* The unit that the program reads after that of this call, or -1. */
+static int next_of(const struct graph *g, int call)
 {
-    const int next = backward ? unit + 1 : unit - 1;
-
-    if (next < 0 || next >= p->graph->n_units || p->graph->unit[next].layer < 0)
-        return -1;
-    return next;
+    for (int t = call + 1; t < g->n_calls; t++)
+        if (g->call[t].unit != GRAPH_NONE &&
+            g->call[t].unit != g->call[call].unit)
+            return g->call[t].unit;
+    return -1;
 }
 
 /* The same unit of the graph that owns the weights. */
@@ -269,22 +189,19 @@ static void wait_for_place(struct parallel *p, int unit)
             coll_wait_for(p->coll, p->unit[u].reduced);
 }
 
-static void need(void *arg, struct graph *g, int unit, bool backward)
+static void need(void *arg, struct graph *g, int call)
 {
     struct parallel *p = arg;
-    const int own = own_unit(p, g, unit);
-    int next;
+    const int own = own_unit(p, g, g->call[call].unit);
+    const int next = next_of(g, call);
 
     if (g == p->graph && g->training && !g->evaluating)
         wait_for_place(p, own);
     if (parallel_gathers(p))
         gather(p, own);
     coll_wait_for(p->coll, p->unit[own].gathered);
-    if (!parallel_gathers(p))
-        return;
-    next = next_of(p, own, backward);
-    if (next >= 0)
-        gather(p, next);
+    if (parallel_gathers(p) && next >= 0)
+        gather(p, own_unit(p, g, next));
 }
 
 /* ---- gradients, as they are done --------------------------------------- */
@@ -293,7 +210,7 @@ void parallel_micro(struct parallel *p, int64_t i, int64_t n)
 {
     p->fresh = i == 0;
     p->last = i == n - 1;
-    p->graph->first_micro = p->fresh || sums_each(p);
+    p->graph->first_micro = p->fresh || parallel_sums_each(p);
 }
 
 void parallel_ready(void *arg, struct graph *g, int unit)
@@ -301,14 +218,14 @@ void parallel_ready(void *arg, struct graph *g, int unit)
     struct parallel *p = arg;
     struct shared_unit *s;
 
-    if (!parallel_used(p) || (!sums_each(p) && !p->last))
+    if (!parallel_used(p) || (!parallel_sums_each(p) && !p->last))
         return;
     s = &p->unit[unit];
-    if (!sums_each(p) && p->mode == PARALLEL_DDP)
+    if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)
         coll_sum(p->coll, grads_of(p, unit), g->unit[unit].count);
     else
         coll_reduce(p->coll, own_acc(p, unit), grads_of(p, unit), s->cut,
-                    p->fresh || !sums_each(p));
+                    p->fresh || !parallel_sums_each(p));
     s->reduced = coll_begun(p->coll);
 }
 
@@ -328,12 +245,15 @@ static void measure(struct parallel *p, float *g, int64_t n, double *out,
     dev->ops->sumsq(dev, &sum, &part);
 }
 
-/* Squares of n gradients, a sum a chunk. */
-static void measure_chunks(struct parallel *p, float *g, int64_t n, double *out)
+/* Squares of the own part of a unit, a sum a chunk; `out` is its first. */
+static void measure_chunks(struct parallel *p, int unit, double *out)
 {
-    for (int64_t at = 0; at < n; at += SUMSQ_CHUNK)
-        measure(p, g + at, n - at < SUMSQ_CHUNK ? n - at : SUMSQ_CHUNK, out++,
-                true);
+    const struct shared_unit *s = &p->unit[unit];
+    const int rank = p->coll->rank;
+
+    for (int k = s->cut_chunk[rank]; k < s->cut_chunk[rank + 1]; k++)
+        measure(p, own_acc(p, unit) + (s->chunk[k].at - s->cut[rank]),
+                s->chunk[k + 1].at - s->chunk[k].at, out + k, true);
 }
 
 /* Every rank measures its chunks; nothing is added but zeros, so the sum over
@@ -342,16 +262,15 @@ static int measure_in_order(struct parallel *p, struct err *e)
 {
     const struct graph *g = p->graph;
     struct dev *dev = g->dev;
-    const int64_t n = all_chunks(g);
+    const int64_t n = p->chunks;
     double *sum = xcalloc((size_t)n, sizeof *sum), *on = p->squares.data;
     double total = 0;
     int ret;
 
     dev->type->zero(dev, on, p->squares.bytes);
     for (int u = 0; u < g->n_units; u++) {
-        measure_chunks(p, own_acc(p, u), own_part(p, u),
-                       on + p->unit[u].cut[p->coll->rank] / SUMSQ_CHUNK);
-        on += chunks_of(g->unit[u].count);
+        measure_chunks(p, u, on);
+        on += p->unit[u].n_chunks;
     }
     dev->type->get(dev, sum, p->squares.data, p->squares.bytes);
     ret = dev_sync(dev, e);
@@ -419,6 +338,7 @@ void parallel_stepped(struct parallel *p)
 {
     const struct graph *g = p->graph;
     size_t size;
+    char *to;
 
     if (!parallel_shares_state(p))
         return;
@@ -426,116 +346,155 @@ void parallel_stepped(struct parallel *p)
         p->unit[u].there = false;
         if (parallel_gathers(p))
             continue;
-        coll_gather(p->coll, (float *)g->weights.data + g->unit[u].weights_at,
-                    p->unit[u].cut, sizeof(float));
-        if (g->type != DT_F32)
-            coll_gather(p->coll, weights_of(p, u, &size), p->unit[u].cut,
-                        dtype_size(g->type));
+        to = weights_of(p, u, &size);
+        coll_gather(p->coll, to, p->unit[u].cut, size);
         p->unit[u].gathered = coll_begun(p->coll);
     }
 }
 
 /* ---- whole blocks ------------------------------------------------------ */
 
-static struct region *region_of(struct parallel *p, enum parallel_what what)
+/* A part of a block that this rank keeps, and where: `own` counts through all
+ * that it keeps, as the cuts do. */
+struct piece {
+    int64_t at, count, own;
+    float *data;
+};
+
+static bool piece_of_state(const struct parallel *p, enum parallel_what what,
+                           int i, struct piece *out)
 {
-    switch (what) {
-    case PARALLEL_M:
-        return &p->optim->m;
-    case PARALLEL_V:
-        return &p->optim->v;
-    case PARALLEL_WEIGHTS:
-        break;
-    }
-    return parallel_gathers(p) ? &p->weights : &p->graph->weights;
+    const struct optim *o = p->optim;
+    const struct optim_range *r = &o->range[i];
+
+    if (i >= o->n_ranges)
+        return false;
+    *out = (struct piece){ r->at, r->count, r->own, NULL };
+    if (what == PARALLEL_M)
+        out->data = (float *)o->m.data + r->own;
+    else if (r->v_at >= 0)
+        out->data = (float *)o->v.data + r->v_at;
+    else
+        out->count = 0;
+    return true;
 }
 
-/* Does this rank keep a part of it alone? */
+static bool piece_of_weights(const struct parallel *p, int i, struct piece *out)
+{
+    const struct graph *g = p->graph;
+    const struct shared_unit *s = &p->unit[i];
+
+    if (!parallel_shares_masters(p)) {
+        *out = (struct piece){ 0, g->count, 0, g->weights.data };
+        return i == 0;
+    }
+    if (i >= g->n_units)
+        return false;
+    *out = (struct piece){ g->unit[i].at + s->cut[p->coll->rank],
+                           own_part(p, i), s->own,
+                           (float *)p->weights.data + s->own };
+    return true;
+}
+
+/* The i-th, or false if there are fewer. */
+static bool piece(const struct parallel *p, enum parallel_what what, int i,
+                  struct piece *out)
+{
+    return what == PARALLEL_WEIGHTS ? piece_of_weights(p, i, out)
+                                    : piece_of_state(p, what, i, out);
+}
+
+/* Does each rank keep other pieces? */
 static bool is_shared(const struct parallel *p, enum parallel_what what)
 {
-    return what == PARALLEL_WEIGHTS ? parallel_gathers(p)
+    return what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
                                     : parallel_shares_state(p);
 }
 
-/* Weights in the type that the model uses, if that is another. */
+/* n weights in the type that the model uses. */
+static void cast(const struct parallel *p, void *to, void *from, int64_t n)
+{
+    const struct graph *g = p->graph;
+    struct tensor wide = { .data = from, .type = DT_F32, .rank = 1 };
+    struct tensor low = { .data = to, .type = g->type, .rank = 1 };
+
+    wide.dim[0] = low.dim[0] = n;
+    g->dev->ops->cast(g->dev, &low, &wide);
+}
+
+/* The same weights in 16 bits, if the model uses those. */
 static void make_copies(struct parallel *p)
 {
     const struct graph *g = p->graph;
-    const bool own = parallel_gathers(p);
-    const int64_t n = own ? p->own_count : g->count;
-    struct tensor from = { .data = own ? p->weights.data : g->weights.data,
-                           .type = DT_F32,
-                           .rank = 1,
-                           .dim = { n } };
-    struct tensor to = { .data = own ? p->copies.data : g->copies.data,
-                         .type = g->type,
-                         .rank = 1,
-                         .dim = { n } };
 
-    if (to.data)
-        g->dev->ops->cast(g->dev, &to, &from);
+    if (g->type == DT_F32)
+        return;
+    if (!parallel_shares_masters(p)) {
+        cast(p, g->copies.data, g->weights.data, g->count);
+        return;
+    }
+    if (parallel_gathers(p)) {
+        cast(p, p->copies.data, p->weights.data, p->own_count);
+        return;
+    }
+    for (int u = 0; u < g->n_units; u++) {
+        size_t size;
+        char *to = weights_of(p, u, &size);
+
+        cast(p, to + (size_t)p->unit[u].cut[p->coll->rank] * size,
+             (float *)p->weights.data + p->unit[u].own, own_part(p, u));
+    }
 }
 
 int parallel_put(struct parallel *p, enum parallel_what what, int64_t at,
                  const float *values, int64_t count, struct err *e)
 {
-    const struct region *r = region_of(p, what);
-    const struct graph *g = p->graph;
-    struct dev *dev = g->dev;
+    struct dev *dev = p->graph->dev;
+    struct piece k;
 
-    if (!r->data)
-        return 0;
     coll_wait(p->coll);
-    if (!is_shared(p, what))
-        dev->type->put(dev, (float *)r->data + at, values,
-                       (size_t)count * sizeof *values);
-    for (int u = 0; u < g->n_units && is_shared(p, what); u++) {
-        const int64_t own = g->unit[u].at + p->unit[u].cut[p->coll->rank];
-        const int64_t from = at > own ? at : own;
-        const int64_t end = own + own_part(p, u);
+    for (int i = 0; piece(p, what, i, &k); i++) {
+        const int64_t end = k.at + k.count;
+        const int64_t from = at > k.at ? at : k.at;
         const int64_t to = at + count < end ? at + count : end;
 
         if (from < to)
-            dev->type->put(
-                dev, (float *)r->data + p->unit[u].own + (from - own),
-                values + (from - at), (size_t)(to - from) * sizeof *values);
+            dev->type->put(dev, k.data + (from - k.at), values + (from - at),
+                           (size_t)(to - from) * sizeof *values);
     }
     return dev_sync(dev, e);
 }
 
 int parallel_renew(struct parallel *p, struct err *e)
 {
-    const struct graph *g = p->graph;
-
     make_copies(p);
-    for (int u = 0; u < g->n_units && parallel_gathers(p); u++)
-        p->unit[u].there = false;
-    return dev_sync(g->dev, e);
+    if (parallel_shares_masters(p))
+        parallel_stepped(p);
+    return dev_sync(p->graph->dev, e);
 }
 
 int parallel_collect(struct parallel *p, enum parallel_what what, float *whole,
                      struct err *e)
 {
-    const struct region *r = region_of(p, what);
     const struct graph *g = p->graph;
+    const bool shared = is_shared(p, what);
     struct dev *dev = g->dev;
-    float *own;
+    struct piece k;
+    float *own = NULL;
     int ret;
 
-    if (!r->data)
-        return 0;
     coll_wait(p->coll);
-    if (!is_shared(p, what)) {
-        if (whole)
-            dev->type->get(dev, whole, r->data, r->bytes);
-        return dev_sync(dev, e);
-    }
-    own = mem_alloc((size_t)p->own_count, sizeof *own, "the own part", e);
-    if (!own)
+    if (shared)
+        own = mem_alloc((size_t)p->own_count, sizeof *own, "the own part", e);
+    if (shared && !own)
         return -1;
-    dev->type->get(dev, own, r->data, (size_t)p->own_count * sizeof *own);
+    if (shared)
+        memset(own, 0, (size_t)p->own_count * sizeof *own);
+    for (int i = 0; (shared || whole) && piece(p, what, i, &k); i++)
+        dev->type->get(dev, shared ? own + k.own : whole + k.at, k.data,
+                       (size_t)k.count * sizeof *own);
     ret = dev_sync(dev, e);
-    for (int u = 0; ret == 0 && u < g->n_units; u++)
+    for (int u = 0; shared && ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
                      own + p->unit[u].own, p->unit[u].cut, sizeof(float), 0);
     if (ret == 0)

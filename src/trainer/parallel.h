@@ -14,13 +14,18 @@
  *      zero2   whole    shared     shared      1 P + 3 P / N, and two layers
  *      fsdp    shared   shared     shared      4 P / N, and two layers twice
  *
+ * Where the model computes in 16 bits, "whole" weights are 16-bit ones and the
+ * fp32 ones are shared with the moments, from zero1 on.
+ *
  * The unit of sharing is a unit of the graph (a layer, the embedding, the
  * head): each is cut into as many parts as there are ranks, at whole chunks of
- * SUMSQ_CHUNK elements, and rank r keeps the r-th.  When backward is done with
- * a unit, its gradients are summed over the ranks by the thread of coll.h
- * while backward goes on.  Under fsdp a layer's weights are gathered before
- * they are needed, the next layer's while it computes; there is room for two
- * layers, and the embedding and the head stay.
+ * SUMSQ_CHUNK elements, and rank r keeps the r-th.  Muon turns whole matrices,
+ * so then cuts are between them, and a rank may keep nothing of a unit.
+ *
+ * When backward is done with a unit, its gradients are summed over the ranks
+ * by the thread of coll.h while backward goes on.  Under fsdp a layer's weights
+ * are gathered before they are needed, the next layer's while it computes;
+ * there is room for two layers, and the embedding and the head stay.
  *
  * Deterministic (train.deterministic), the gradient of every micro-batch is
  * computed from zero and added whole, in the order of the micro-batches in the
@@ -38,6 +43,9 @@
  *      parallel_measure(&p, e)         the norm, over all ranks
  *      optim_step(...)
  *      parallel_stepped(&p)            everyone gets the new weights
+ *
+ * parallel_lay_out() is what parallel_attach() does without memory or other
+ * ranks: the sizes of all regions are known after it.
  */
 enum parallel_mode {
     PARALLEL_DDP, PARALLEL_ZERO1, PARALLEL_ZERO2, PARALLEL_FSDP
@@ -54,13 +62,20 @@ struct parallel {
     bool fresh, last;           /* this micro-batch: the first, the last */
 
     struct shared_unit {
+        struct shared_chunk {
+            int64_t at;         /* from the unit's start */
+            bool may_cut;       /* before it */
+        } *chunk;               /* and one at the end */
+        int n_chunks, room_chunks;
         int64_t *cut;           /* size + 1; from the unit's start */
+        int *cut_chunk;         /* the chunk that begins there */
         int64_t own;            /* of the own part, in own storage */
         uint64_t reduced;       /* the call of coll.h that sums it */
         uint64_t gathered;      /* that gathers its weights */
         bool there;             /* fsdp: gathered, or on the way */
     } *unit;
     int64_t own_count;          /* of all own parts, each 16-aligned */
+    int64_t chunks;             /* of all units */
     struct region acc;          /* own gradient sums */
     struct region weights;      /* fsdp: own weights */
     struct region copies;       /* fsdp: their 16-bit copies */
@@ -70,12 +85,18 @@ struct parallel {
 /* Does this job need any of it?  One rank does if it is deterministic. */
 bool parallel_used(const struct parallel *);
 bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
+bool parallel_shares_grads(const struct parallel *);    /* zero2 and up */
 bool parallel_gathers(const struct parallel *);         /* fsdp */
+bool parallel_shares_masters(const struct parallel *);  /* fp32 weights */
+/* Are the gradients of each micro-batch summed, or a rank's all at once? */
+bool parallel_sums_each(const struct parallel *);
 
-int parallel_open(struct parallel *, const struct settings *, struct coll *,
-                  bool training, struct err *);
+void parallel_open(struct parallel *, const struct settings *, struct coll *,
+                   bool training);
 /* What to ask of graph_place(). */
 void parallel_place(const struct parallel *, struct place *);
+/* The graph is placed, or planned, and the optimiser laid out. */
+void parallel_lay_out(struct parallel *, struct graph *, struct optim *);
 /* The graph is placed and the optimiser laid out, but not opened. */
 int parallel_attach(struct parallel *, struct graph *, struct optim *,
                     struct err *);
@@ -99,5 +120,15 @@ int parallel_renew(struct parallel *, struct err *);
 /* The whole block on rank 0, which gives memory for it; NULL elsewhere. */
 int parallel_collect(struct parallel *, enum parallel_what, float *whole,
                      struct err *);
+
+/* Bytes of this rank's regions, of graph and optimiser too. */
+enum kept {
+    KEPT_WEIGHTS, KEPT_GRADS, KEPT_MOMENTS, KEPT_ACTIVATIONS, KEPT_INPUTS,
+    KEPT_KINDS
+};
+void parallel_kept(const struct parallel *, int64_t kept[KEPT_KINDS]);
+/* Bytes of gradients and weights that a rank sends in a step, in the mean: a
+ * sum over N ranks is (N - 1) / N of what is summed, and so is gathering. */
+int64_t parallel_sent(const struct parallel *, int64_t micro);
 
 #endif

@@ -274,50 +274,49 @@ static int64_t place_units(struct graph *g, bool shared, size_t member)
 /* ---- sizes, addresses ------------------------------------------------- */
 
 static void sizes(struct graph *g, const struct place *how,
-                  const struct layout *l, struct plan *p)
+                  const struct layout *l)
 {
     const size_t n = (size_t)place_units(g, how->share_weights,
                                          offsetof(struct unit, weights_at));
     const size_t n_grads = (size_t)place_units(g, how->share_grads,
                                                offsetof(struct unit, grads_at));
 
-    *p = (struct plan){ .activations = l->total };
-    if (!how->weights) {
-        p->weights = n * sizeof(float);
-        p->copies = g->type == DT_F32 ? 0 : n * dtype_size(g->type);
-    }
-    p->grads = how->training ? n_grads * sizeof(float) : 0;
+    if (!how->weights && (g->type == DT_F32 || !how->low_alone))
+        g->weights.bytes = n * sizeof(float);
+    if (!how->weights && g->type != DT_F32)
+        g->copies.bytes = n * dtype_size(g->type);
+    g->grads.bytes = how->training ? n_grads * sizeof(float) : 0;
+    g->activations.bytes = l->total;
+    g->inputs.bytes = g->caches.bytes = 0;
     for (int i = 0; i < g->n; i++) {
         const struct node *node = &g->node[i];
 
         if (node->op == OP_INPUT || node->op == OP_HEAD)
-            p->inputs += round_up(tensor_bytes(&node->val));
+            g->inputs.bytes += round_up(tensor_bytes(&node->val));
         if (node->op == OP_DECODE)
-            p->caches += 2 * round_up(tensor_bytes(&node->aux));
+            g->caches.bytes += 2 * round_up(tensor_bytes(&node->aux));
     }
 }
 
-void graph_plan(struct graph *g, const struct place *how, const struct ops *ops,
-                struct plan *p)
+void graph_plan(struct graph *g, const struct place *how, const struct ops *ops)
 {
     struct layout l;
 
     graph_schedule(g, how, ops);
     layout_make(&l, g);
-    sizes(g, how, &l, p);
+    sizes(g, how, &l);
     free(l.slot);
 }
 
-static int take(struct graph *g, struct region *r, size_t bytes,
-                const char *what, struct err *e)
+static int take(struct graph *g, struct region *r, const char *what,
+                struct err *e)
 {
-    r->bytes = bytes;
-    if (bytes == 0)
+    if (r->bytes == 0)
         return 0;
-    r->data = g->dev->type->alloc(g->dev, bytes, e);
+    r->data = g->dev->type->alloc(g->dev, r->bytes, e);
     if (!r->data)
         return err_wrap(e, "%s", what);
-    g->dev->type->zero(g->dev, r->data, bytes);
+    g->dev->type->zero(g->dev, r->data, r->bytes);
     return 0;
 }
 
@@ -378,25 +377,24 @@ int graph_place(struct graph *g, struct dev *dev, const struct place *how,
                 struct err *e)
 {
     struct layout l;
-    struct plan p;
     int ret = -1;
 
     g->dev = dev;
     graph_schedule(g, how, dev->ops);
     layout_make(&l, g);
-    sizes(g, how, &l, &p);
+    sizes(g, how, &l);
     if (how->weights) {
         g->borrowed = true;
         g->weights = how->weights->weights;
         g->copies = how->weights->copies;
     }
     if ((g->borrowed ||
-         (take(g, &g->weights, p.weights, "weights", e) == 0 &&
-          take(g, &g->copies, p.copies, "16-bit weights", e) == 0)) &&
-        take(g, &g->grads, p.grads, "gradients", e) == 0 &&
-        take(g, &g->inputs, p.inputs, "inputs", e) == 0 &&
-        take(g, &g->caches, p.caches, "keys and values", e) == 0 &&
-        take(g, &g->activations, p.activations, "activations", e) == 0) {
+         (take(g, &g->weights, "weights", e) == 0 &&
+          take(g, &g->copies, "16-bit weights", e) == 0)) &&
+        take(g, &g->grads, "gradients", e) == 0 &&
+        take(g, &g->inputs, "inputs", e) == 0 &&
+        take(g, &g->caches, "keys and values", e) == 0 &&
+        take(g, &g->activations, "activations", e) == 0) {
         point_params(g, how->weights);
         point_nodes(g, &l);
         ret = 0;

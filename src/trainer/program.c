@@ -312,7 +312,7 @@ void graph_run(struct graph *g, int call)
     const bool gradient = g->training && !g->evaluating;
 
     if (g->need && c->unit != GRAPH_NONE)
-        g->need(g->need_arg, g, c->unit, call >= g->n_forward);
+        g->need(g->need_arg, g, call);
     switch (c->kind) {
     case CALL_FORWARD:
         rules[n->op].forward(g, n);

@@ -18,6 +18,14 @@
 
 /* ---- the beginning ---------------------------------------------------- */
 
+static const char *const kept_names[KEPT_KINDS] = {
+    [KEPT_WEIGHTS] = "is.bytes.weights",
+    [KEPT_GRADS] = "is.bytes.gradients",
+    [KEPT_MOMENTS] = "is.bytes.moments",
+    [KEPT_ACTIVATIONS] = "is.bytes.activations",
+    [KEPT_INPUTS] = "is.bytes.inputs",
+};
+
 /* Every setting is a parameter; so is what follows from them. */
 static void store_params(struct report *r, const struct job *j)
 {
@@ -37,6 +45,8 @@ static void store_params(struct report *r, const struct job *j)
     run_paramf(r->run, "is.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(r->run, "is.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
+    for (int i = 0; i < KEPT_KINDS; i++)
+        run_paramf(r->run, kept_names[i], "%lld", (long long)j->kept[i]);
     run_paramf(r->run, "is.ranks", "%d", j->coll.size);
     run_paramf(r->run, "is.device", "%s", j->dev.type->name);
     run_paramf(r->run, "is.threads", "%d", j->dev.threads);
@@ -291,8 +301,9 @@ static void report_phases(struct report *r, struct job *j)
 
 void report_step(struct report *r, struct job *j)
 {
+    enum { ALWAYS = 10, SOMETIMES = 3 };
     const double rate = (double)j->step_tokens / j->step_seconds;
-    const struct run_point point[] = {
+    struct run_point point[ALWAYS + SOMETIMES] = {
         { "train/loss", j->loss },
         { "train/perplexity", exp(j->loss) },
         { "train/lr", j->lr },
@@ -303,17 +314,21 @@ void report_step(struct report *r, struct job *j)
         { "perf/step_ms", 1000 * j->step_seconds },
         { "perf/data_wait_ms", 1000 * j->wait_seconds },
         { "perf/flops", rate * r->meter.flops_per_token },
-        { "perf/mfu", meter_mfu(&r->meter, rate) },
-        { "train/loss_scale", j->at.loss_scale },
     };
-    int n = sizeof point / sizeof point[0];
+    int n = ALWAYS;
 
     if (!r->run)
         return;
     meter_step(&r->meter, j->at.step);
     smooth(r, rate);
-    n -= j->set->train.precision != 2;
-    n -= r->meter.peak_flops <= 0 && n == 11;
+    if (r->meter.peak_flops > 0)
+        point[n++] =
+            (struct run_point){ "perf/mfu", meter_mfu(&r->meter, rate) };
+    if (j->set->train.precision == 2)
+        point[n++] =
+            (struct run_point){ "train/loss_scale", j->at.loss_scale };
+    if (j->coll.size > 1)
+        point[n++] = (struct run_point){ "perf/sent_bytes", j->sent };
     if (j->at.step % j->set->run.log_every == 0 ||
         j->at.step == j->set->is.stop_at)
         run_metrics(r->run, j->at.step, point, n);

@@ -77,7 +77,8 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
 }
 
 /* What ranks tell each other every step: sums, and readings by rank. */
-enum { SUM_LOSS, SUM_TARGETS, SUM_SECONDS, SUM_SIGNALS, SUM_READINGS };
+enum { SUM_LOSS, SUM_TARGETS, SUM_SECONDS, SUM_SIGNALS, SUM_SENT,
+       SUM_READINGS };
 
 static size_t count_facts(const struct job *j)
 {
@@ -89,6 +90,8 @@ static int sum_facts(struct train *t, double *sum, struct err *e)
     struct job *j = t->job;
     const int size = j->coll.size;
 
+    sum[SUM_SENT] = (double)(j->coll.sent - j->sent_before);
+    j->sent_before = j->coll.sent;
     sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
     if (j->coll.rank > 0)
@@ -100,6 +103,7 @@ static int sum_facts(struct train *t, double *sum, struct err *e)
         meter_store(&t->report->meter, r,
                     sum + SUM_READINGS + r * METER_VALUES);
     j->agreed = sum[SUM_SECONDS];
+    j->sent = sum[SUM_SENT] / size;
     j->asked_to_stop = sum[SUM_SIGNALS] > 0;
     return 0;
 }
