@@ -235,5 +235,11 @@ ok "one form at a time"
 gtrack ls 2>err | head -1 >/dev/null
 test ! -s err
 ok "a closed pipe is no error"
+g show prgo
+test $? = 3 && grep -q 'did you mean prog?' err
+ok "a name that is nearly a run's"
+gtrack help ls >out && gtrack ls --help | cmp -s - out &&
+    gtrack help | grep -q '^commands:'
+ok "help is a command, too"
 
 echo "1..$n"

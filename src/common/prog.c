@@ -52,7 +52,8 @@ static void help(const struct prog *p)
     opt_help(program_opts);
     opt_help(own_opts);
     printf("\n'%s COMMAND --help' tells the options of one command; '%s %s' "
-           "tells all.\n", p->name, "man", p->name);
+           "tells all.\n",
+           p->name, "man", p->name);
 }
 
 static void help_cmd(const struct prog *p, const struct cmd *c,
@@ -76,9 +77,8 @@ static void dump(const struct prog *p)
         join(table, c->opts, own_opts);
         printf("%s\t\t\t%s\t%s\n", c->name, c->args, c->help);
         for (const struct opt *o = table; o->name; o++)
-            printf("%s\t%c\t%s\t%s\t%s\n", c->name,
-                   o->letter ? o->letter : '-', o->name, o->arg ? o->arg : "",
-                   o->help);
+            printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
+                   o->name, o->arg ? o->arg : "", o->help);
     }
 }
 
@@ -147,6 +147,24 @@ static const char *first_word(char **argv)
     return *argv;
 }
 
+/* PROGRAM help [COMMAND], for those who are used to it. */
+static int help_on(const struct prog *p, const char *name, struct err *e)
+{
+    struct opt table[MAX_TABLE];
+    const struct cmd *c;
+
+    if (!name) {
+        help(p);
+        return 0;
+    }
+    c = opt_find_cmd(p->cmds, name, e);
+    if (!c)
+        return -1;
+    join(table, c->opts, own_opts);
+    help_cmd(p, c, table);
+    return 0;
+}
+
 static int run(const struct prog *p, int argc, char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
@@ -178,8 +196,9 @@ static int run(const struct prog *p, int argc, char **argv, struct err *e)
         return 0;
     }
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "which command? try '%s --help'",
-                       p->name);
+        return err_set(e, ERR_USAGE, "which command? try '%s --help'", p->name);
+    if (strcmp(argv[0], "help") == 0)
+        return help_on(p, argc > 1 ? argv[1] : NULL, e);
     c = opt_find_cmd(p->cmds, argv[0], e);
     return c ? run_cmd(p, c, argc, argv, e) : -1;
 }

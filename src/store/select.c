@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/opt.h"
 #include "store/filter.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
@@ -124,6 +125,29 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
     return found > 1 ? -1 : (int)found;
 }
 
+struct name_cursor {
+    const struct runs *runs;
+    size_t i;
+};
+
+static const char *next_name(void *arg)
+{
+    struct name_cursor *c = arg;
+
+    return c->i < c->runs->n ? c->runs->run[c->i++].name : NULL;
+}
+
+static int no_such_run(const struct runs *runs, const char *word, struct err *e)
+{
+    const char *near =
+        opt_nearest(word, next_name, &(struct name_cursor){ runs, 0 });
+
+    if (near)
+        return err_set(e, ERR_MISSING, "no run is called %s; did you mean %s?",
+                       word, near);
+    return err_set(e, ERR_MISSING, "no run is called %s", word);
+}
+
 static int match(const struct runs *runs, const char *word, bool *chosen,
                  struct err *e)
 {
@@ -138,7 +162,7 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
     if (found == 0)
         found = match_filter(runs, word, chosen, e);
     if (found == 0)
-        return err_set(e, ERR_MISSING, "no run is called %s", word);
+        return no_such_run(runs, word, e);
     return found < 0 ? -1 : 0;
 }
 
