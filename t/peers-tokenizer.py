@@ -76,7 +76,8 @@ def letters(rng):
 def make_texts(rng, n):
     words = ("the of don't we'll I'VE 's they're x=1; http://a.b/c?d=e 2024 "
              "3.14159 ... --- <|endoftext|> naïve Straße 東京 привет 🎉 👩‍👩‍👧 "
-             "\n\n\n \t\t é̀ ١٢٣ Ⅷ").split(" ")
+             "\n\n\n \t\t é̀ ١٢٣ Ⅷ HTTPServer camelCase ǅ漢A I'LL\n/ "
+             "a/b//\n ʰB").split(" ")
     texts = []
     for i in range(n):
         if i % 2:
@@ -132,8 +133,34 @@ def learnt(gdata, folder, split, texts):
             again = encode(gdata, folder, os.path.join(tok, path), texts,
                            "--special")
             ok(again == ours, f"{split}: {path} alone gives the same")
+    if split == "o200k":
+        in_tiktoken(gdata, tok, plain, eot,
+                    encode(gdata, folder, tok, plain))
     ok(all(theirs.decode(w, skip_special_tokens=False) == t
            for w, t in zip(want, texts)), f"{split}: and the text back")
+
+
+def in_tiktoken(gdata, tok, texts, eot, ours):
+    """The same tokenizer as a file of ranks, with o200k_base's pattern."""
+    try:
+        import tiktoken
+        import tiktoken.load
+    except ImportError:
+        skip("o200k in tiktoken", "tiktoken is not installed")
+        return
+    run(gdata, "vocab", tok, "-w", "tiktoken", "-o", tok)
+    end = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    enc = tiktoken.Encoding("o200k", special_tokens={}, pat_str="|".join((
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+" + end,
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*" + end,
+        r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", r"\s*[\r\n]+",
+        r"\s+(?!\S)", r"\s+")),
+        mergeable_ranks=tiktoken.load.load_tiktoken_bpe(
+            os.path.join(tok, "tokenizer.tiktoken")))
+    ok(ours == flat([enc.encode_ordinary(t) for t in texts], eot),
+       f"o200k: {len(texts)} texts as tiktoken has them")
 
 
 def same_training(gdata, folder, texts):

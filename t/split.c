@@ -51,6 +51,10 @@ static void classes(void)
     for (uint32_t c = 0; c < 128; c++)
         bad += class_ascii[c] != class_of(c);
     ok(bad == 0, "the table of ASCII says the same");
+    ok(case_of('A') == CASE_UPPER && case_of(0x1C5) == CASE_UPPER &&
+           case_of(0xDF) == CASE_LOWER && case_of(0x4E00) == CASE_NONE &&
+           case_of(0x301) == CASE_MARK && case_of('!') == CASE_NONE,
+       "letters have a case, and some others are marks");
     if (!fp) {
         skip("every code point", "unicode_classes.txt is not there");
         return;
@@ -79,15 +83,17 @@ static const struct loop {
     const char *field;
 } loops[] = {
     { "plain", "gpt2" },  { "sse2", "gpt2" },     { "avx2", "gpt2" },
-    { "avx512", "gpt2" }, { "cl100k", "cl100k" },
+    { "avx512", "gpt2" }, { "cl100k", "cl100k" }, { "o200k", "o200k" },
 };
 
 enum { LOOPS = sizeof loops / sizeof loops[0] };
 
 static split_fn *loop_fn(int i)
 {
-    return strcmp(loops[i].name, "cl100k") == 0 ? split_by(SPLIT_CL100K)
-                                                : split_gpt2_by(loops[i].name);
+    const int other = split_from_name(loops[i].name);
+
+    return other >= 0 ? split_by((enum split)other)
+                      : split_gpt2_by(loops[i].name);
 }
 
 /* All the ends of the pieces of a text; returns how many. */
@@ -164,6 +170,32 @@ static void known_pieces(void)
     }
     free(line);
     fclose(fp);
+}
+
+/* Words by case, as o200k's expression finds them: | is where a piece ends. */
+static void words_by_case(void)
+{
+    static const char *const texts[] = {
+        "HTTPServer| camel|Case| i|Phone's| I'LL|!",
+        "\xE6\xBC\xA2\xE5\xAD\x97|ABC| \xE6\xBC\xA2|A|123|4",
+        "a\xCC\x81|B\xCC\x81|A",
+        "a|/b|//\n\n/| (|x| //\n|  \n|  | y",
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        uint8_t text[64];
+        size_t want[64], end[64], n = 0, pieces = 0;
+
+        for (const char *p = texts[i]; *p; p++)
+            if (*p == '|')
+                want[pieces++] = n;
+            else
+                text[n++] = (uint8_t)*p;
+        want[pieces++] = n;
+        ok(ends(split_by(SPLIT_O200K), text, n, end) == pieces &&
+               memcmp(end, want, pieces * sizeof *end) == 0,
+           "words by case, text %zu", i + 1);
+    }
 }
 
 /* What pieces hinge on, more often than in any real text. */
@@ -269,7 +301,7 @@ static void patterns(void)
         good = good && split_from_pattern(split_pattern((enum split)k)) == k &&
                split_from_name(split_name((enum split)k)) == k;
     ok(good, "names and patterns lead back");
-    ok(split_from_pattern("\\w+") < 0 && split_from_name("o200k") < 0,
+    ok(split_from_pattern("\\w+") < 0 && split_from_name("o100k") < 0,
        "what is not known is not taken for something else");
 }
 
@@ -277,6 +309,7 @@ int main(void)
 {
     classes();
     known_pieces();
+    words_by_case();
     loops_agree();
     patterns();
     return done_testing();

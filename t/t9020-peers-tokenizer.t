@@ -12,4 +12,4 @@ python=${GT_PYTHON:-python3}
 gpt2=$data/gpt2
 test -f "$gpt2/vocab.bpe" || gpt2=
 TOKENIZERS_PARALLELISM=false exec "$python" "$top/t/peers-tokenizer.py" \
-    "$(command -v gdata)" "$gpt2" gpt2 cl100k llama3
+    "$(command -v gdata)" "$gpt2" gpt2 cl100k llama3 o200k

@@ -632,6 +632,7 @@ int main(void)
     there_and_back(SPLIT_GPT2);
     there_and_back(SPLIT_CL100K);
     there_and_back(SPLIT_LLAMA3);
+    there_and_back(SPLIT_O200K);
     characters();
     many_ids();
     decoders();

@@ -32,7 +32,7 @@ const struct opt bpe_opts[] = {
     { 0, "chars", NULL, OPT_FLAG, &chars,
       "one id for each character instead, as nanoGPT's meta.pkl" },
     { 0, "split", "name", OPT_STRING, &split_word,
-      "pre-tokenizer: gpt2, cl100k or llama3" },
+      "pre-tokenizer: gpt2, cl100k, llama3 or o200k" },
     { 0, "special", "token", OPT_LIST, &specials,
       "a special token besides <|endoftext|>" },
     { 0, "ties", "rule", OPT_STRING, &ties_word,
@@ -264,8 +264,7 @@ static int check_options(struct bpe_train_conf *conf, struct err *e)
         return err_set(e, ERR_USAGE, "-o FOLDER says where to write");
     if (split < 0)
         return err_set(e, ERR_USAGE,
-                       "--split is gpt2, cl100k or llama3, not "
-                       "'%s'",
+                       "--split is gpt2, cl100k, llama3 or o200k, not '%s'",
                        split_word);
     if (strcmp(ties_word, "hf") != 0 && strcmp(ties_word, "cs336") != 0)
         return err_set(e, ERR_USAGE, "--ties is hf or cs336, not '%s'",

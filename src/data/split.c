@@ -112,37 +112,114 @@ static const uint8_t *cl100k_space(const uint8_t *p, const uint8_t *end,
     return stop == end || last == p ? stop : last;
 }
 
+static const uint8_t *up_to_three_numbers(const uint8_t *p, const uint8_t *end)
+{
+    size_t n;
+
+    for (int i = 0; i < 3 && p < end; i++, p += n)
+        if (class_at(p, end, &n) != CLASS_NUMBER)
+            break;
+    return p;
+}
+
+/* Others, maybe behind a space, with what joins them; NULL if none are here. */
+static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
+                                    const char *joining)
+{
+    const uint8_t *const begin = p + (*p == ' ');
+
+    p = skip_class(begin, end, CLASS_OTHER);
+    if (p == begin)
+        return NULL;
+    while (p < end && *p && strchr(joining, *p))
+        p++;
+    return p;
+}
+
 static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end,
                                    bool whole_tail)
 {
     const size_t short_form = any_case_contraction(p, end);
-    const uint8_t *begin = p;
+    const uint8_t *others;
     size_t n, n2;
-    int class, class2 = CLASS_SPACE;
+    int class;
 
     if (short_form > 0)
         return p + short_form;
     class = class_at(p, end, &n);
     if (class == CLASS_LETTER)
         return skip_class(p + n, end, CLASS_LETTER);
-    if (class == CLASS_NUMBER) {
-        for (int i = 0; i < 3 && p < end; i++, p += n)
-            if (class_at(p, end, &n) != CLASS_NUMBER)
-                break;
+    if (class == CLASS_NUMBER)
+        return up_to_three_numbers(p, end);
+    if (p + n < end && !is_break(*p) &&
+        class_at(p + n, end, &n2) == CLASS_LETTER)
+        return skip_class(p + n, end, CLASS_LETTER);
+    others = cl100k_others(p, end, "\r\n");
+    return others ? others : cl100k_space(p, end, whole_tail);
+}
+
+/* In o200k's words capitals come first; what has no case may be on both sides,
+ * and so may marks. */
+enum { FIRST = 1, THEN = 2 };
+
+static inline int side_at(const uint8_t *p, const uint8_t *end, size_t *n)
+{
+    static const uint8_t side[] = {
+        [CLASS_LETTER | CASE_NONE << 2] = FIRST | THEN,
+        [CLASS_LETTER | CASE_UPPER << 2] = FIRST,
+        [CLASS_LETTER | CASE_LOWER << 2] = THEN,
+        [CLASS_OTHER | CASE_MARK << 2] = FIRST | THEN,
+    };
+    uint32_t c = *p;
+
+    *n = 1;
+    if (c >= 0x80)
+        *n = utf8_next(p, end, &c);
+    return c == UTF8_BAD ? 0 : side[class_and_case(c)];
+}
+
+/* Where a word ends, which has something of the second side or need not; or
+ * NULL.  An expression gives back of the first side what the second needs. */
+static const uint8_t *o200k_word(const uint8_t *p, const uint8_t *end,
+                                 bool then)
+{
+    const uint8_t *const begin = p, *both = NULL;
+    int side = 0;
+    size_t n;
+
+    for (; p < end && ((side = side_at(p, end, &n)) & FIRST); p += n)
+        if (side & THEN)
+            both = p + n;
+    if (p < end && side == THEN) {
+        while (p < end && (side_at(p, end, &n) & THEN))
+            p += n;
         return p;
     }
-    if (p + n < end)
-        class2 = class_at(p + n, end, &n2);
-    if (class2 == CLASS_LETTER && !is_break(*p))
-        return skip_class(p + n, end, CLASS_LETTER);
-    if (*p == ' ' && class2 == CLASS_OTHER)
-        p++;
-    else if (class == CLASS_SPACE)
-        return cl100k_space(begin, end, whole_tail);
-    p = skip_class(p, end, CLASS_OTHER);
-    while (p < end && is_break(*p))
-        p++;
-    return p;
+    if (then)
+        return both;
+    return p > begin ? p : NULL;
+}
+
+static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *others;
+    size_t n;
+    const int class = class_at(p, end, &n);
+    const bool leads = /* one character before a word */
+        class != CLASS_LETTER && class != CLASS_NUMBER && !is_break(*p);
+
+    if (class == CLASS_NUMBER)
+        return up_to_three_numbers(p, end);
+    for (int then = 1; then >= 0; then--) {
+        const uint8_t *word = leads ? o200k_word(p + n, end, then) : NULL;
+
+        if (!word)
+            word = o200k_word(p, end, then);
+        if (word)
+            return word + any_case_contraction(word, end);
+    }
+    others = cl100k_others(p, end, "\r\n/");
+    return others ? others : cl100k_space(p, end, false);
 }
 
 size_t split_gpt2_plain(const uint8_t *text, const uint8_t *end, uint32_t *stop,
@@ -183,6 +260,19 @@ static size_t split_llama3(const uint8_t *text, const uint8_t *end,
     return cl100k(text, end, stop, max, false);
 }
 
+static size_t split_o200k(const uint8_t *text, const uint8_t *end,
+                          uint32_t *stop, size_t max)
+{
+    const uint8_t *p = text;
+    size_t n = 0;
+
+    while (p < end && n < max) {
+        p = o200k_piece(p, end);
+        stop[n++] = (uint32_t)(p - text);
+    }
+    return n;
+}
+
 split_fn *split_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
@@ -220,6 +310,8 @@ split_fn *split_by(enum split kind)
         return split_cl100k;
     case SPLIT_LLAMA3:
         return split_llama3;
+    case SPLIT_O200K:
+        return split_o200k;
     default:
         return gpt2_best();
     }
@@ -242,6 +334,15 @@ static const struct {
                        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
                        "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
                        "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+    [SPLIT_O200K] = { "o200k",
+                      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
+                      "\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
+                      "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+                      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
+                      "\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
+                      "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+                      "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|"
+                      "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
 };
 
 /* Other ways to write the same. */

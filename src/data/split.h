@@ -21,6 +21,9 @@
  *           last line break is one piece.
  *   Llama 3 as cl100k, but white space at the end of the text is divided
  *           after its last line break too (cl100k as Hugging Face writes it).
+ *   o200k   as Llama 3, but a word is capitals and then small letters, where
+ *           letters without case, and marks, are both; 's and the like belong
+ *           to the word before them; slashes join the others as breaks do.
  *
  * The pieces cover the text.  Bytes that are not UTF-8 count as others, one by
  * one.
@@ -36,7 +39,7 @@
  * The end of the text matters (white space is treated otherwise there), so a
  * text may be continued only where cut.h allows it.
  */
-enum split { SPLIT_GPT2, SPLIT_CL100K, SPLIT_LLAMA3, SPLIT_COUNT };
+enum split { SPLIT_GPT2, SPLIT_CL100K, SPLIT_LLAMA3, SPLIT_O200K, SPLIT_COUNT };
 
 enum { SPLIT_BATCH = 512, SPLIT_SPARE = 64 };
 
@@ -57,7 +60,7 @@ split_fn *split_by(enum split); /* the fastest here */
  * processor does not have it. */
 split_fn *split_gpt2_by(const char *name);
 
-const char *split_name(enum split);    /* "gpt2", "cl100k", "llama3" */
+const char *split_name(enum split);    /* "gpt2", "cl100k", ... */
 int split_from_name(const char *name); /* or -1 */
 
 /* The pattern as Hugging Face's files have it; and back, or -1. */

@@ -11,7 +11,7 @@
 /*
  * tokenizer - text to ids and back
  *
- * Byte-level BPE with GPT-2's or cl100k's pre-tokenizer, or one id a
+ * Byte-level BPE with one of the pre-tokenizers of split.h, or one id a
  * character.  Loaded from tokenizer.json, vocab.bpe (with encoder.json beside
  * it or without), merges.txt and vocab.json, .tiktoken, meta.pkl, or a folder
  * that holds one of them, the first of these that is there.

@@ -131,8 +131,8 @@ static int split_regex(struct reader *r, struct err *e)
         kind = split_from_pattern(r->bytes.s);
         if (kind < 0 || r->have_split)
             return json_fail(&r->j, e,
-                             "the pre-tokenizer's pattern is none "
-                             "of those supported (gpt2, cl100k, llama3)");
+                             "the pre-tokenizer's pattern is none of those "
+                             "supported (gpt2, cl100k, llama3, o200k)");
         r->t->split = (enum split)kind;
         r->have_split = true;
     }

@@ -31,9 +31,10 @@ static const struct known {
     { 128000,
       SPLIT_LLAMA3,
       { { "<|begin_of_text|>", 128000 }, { "<|end_of_text|>", 128001 } } },
+    { 199998,
+      SPLIT_O200K,
+      { { "<|endoftext|>", 199999 }, { "<|endofprompt|>", 200018 } } },
 };
-
-enum { O200K = 199998 };
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -155,10 +156,6 @@ static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
                 return -1;
         return 0;
     }
-    if (n == O200K)
-        return err_set(e, ERR_INPUT,
-                       "o200k's pre-tokenizer is not supported; those "
-                       "of gpt2, cl100k and llama3 are");
     return tokenizer_special(t, t->n_ids, "<|endoftext|>", 13, e);
 }
 
