@@ -359,7 +359,7 @@ void graph_train(struct graph *g, graph_ready_fn *ready, void *arg)
         if (g->phases && t == g->n_forward)
             phases_mark(g->phases, g->dev, PHASE_HEAD);
         graph_run(g, t);
-        while (ready && unit < g->n_units && g->unit[unit].last_call == t)
+        while (ready && unit < g->n_units && g->unit[unit].last_call <= t)
             ready(arg, g, unit++);
     }
 }
