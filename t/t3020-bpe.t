@@ -102,6 +102,16 @@ check "little memory, more threads" gdata bpe -q -j4 -m 16MiB -n 500 -o little4 
 check "the limit decides, not the threads" cmp little/merges.txt \
     little4/merges.txt
 
+check "a folder for temporary files that is not there" fails 1 \
+    "temporary file in /nowhere" env TMPDIR=/nowhere \
+    gdata bpe -j1 -m 16MiB -n 500 -o x distinct
+small_files() {
+    (trap '' XFSZ; ulimit -f 64
+     fails 1 "cannot write a temporary file in .*: File too large" env \
+         TMPDIR="$dir" gdata bpe -j1 -m 16MiB -n 500 -o x distinct)
+}
+check "one that is full" small_files
+
 check "a tie rule nobody has" fails 2 "hf or cs336" \
     gdata bpe --ties x -o x text
 check "a vocabulary that is too large" fails 2 "to 65536" \

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "data/bpe.h"
 #include "data/utf8.h"
+#include "data/word_key.h"
 
 /*
  * Words repeat, so an encoder keeps the ids of those it met.  The cache is a
@@ -17,11 +18,11 @@
  * frequent words come early.  What is in the cache changes the speed, never
  * the ids.
  *
- * A key is the word itself, padded with zeros, and its length, so words of up
- * to 15 bytes are kept, if their ids have room: eight of 16 bits or four of
- * 32.  The upper half of the last byte holds how many there are.
+ * Words of up to WORD_MAX bytes are kept (word_key.h), if their ids have room:
+ * eight of 16 bits or four of 32.  The upper four bits of the key hold how many
+ * there are.
  */
-enum { WORD_MAX = 15, LINE_BITS = 18, AHEAD = 48 };
+enum { LINE_BITS = 18, AHEAD = 48 };
 
 /* How many ids a word may have, and how many places one writes. */
 enum { IDS_NARROW = 8, IDS_WIDE = 4 };
@@ -30,7 +31,7 @@ typedef uint16_t narrow_ids __attribute__((vector_size(16)));
 typedef int32_t wide_ids __attribute__((vector_size(32)));
 
 struct word {
-    uint64_t a, b; /* b: 7 bytes, length 4 bits, ids 4 bits */
+    struct word_key key; /* and how many ids */
     union {
         uint16_t narrow[IDS_NARROW];
         int32_t wide[IDS_WIDE];
@@ -80,61 +81,18 @@ void ids_clear(struct ids *ids)
     *ids = (struct ids)IDS_INIT;
 }
 
-struct key {
-    uint64_t a, b;
-};
-
-/* The bits of 16 bytes that are a word of n. */
-static const uint8_t keep[WORD_MAX + 1][16] = {
-    { 0 },
-    { 255 },
-    { 255, 255 },
-    { 255, 255, 255 },
-    { 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-    { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
-      255 },
-};
-
 /* No word has this key: it has a byte and no length. */
-static const struct key no_word = { 0, 1 };
+static const struct word_key no_word = { 0, 1 };
 
-/* The key of a word of which 16 bytes may be read. */
-static inline struct key key_of(const uint8_t *s, uint32_t n)
+static inline size_t key_line(struct word_key k)
 {
-    const uint32_t len = n <= WORD_MAX ? n : 0;
-    struct key k;
-    uint64_t a, b;
-
-    memcpy(&k, s, sizeof k);
-    memcpy(&a, keep[len], 8);
-    memcpy(&b, keep[len] + 8, 8);
-    k.a &= a;
-    k.b = (k.b & b) | (uint64_t)len << 56;
-    return n <= WORD_MAX ? k : no_word;
-}
-
-static inline size_t key_line(struct key k)
-{
-    uint64_t h = k.a * 0x9E3779B97F4A7C15;
-
-    h = ((h ^ h >> 32) + k.b) * 0xD6E8FEB86659FD93;
-    return (size_t)(h >> (64 - LINE_BITS));
+    return (size_t)(word_hash(k) >> (64 - LINE_BITS));
 }
 
 /* 0 if it is. */
-static inline uint64_t word_is_not(const struct word *w, struct key k)
+static inline uint64_t word_is_not(const struct word *w, struct word_key k)
 {
-    return (w->a ^ k.a) | (w->b ^ k.b) << 4;
+    return (w->key.a ^ k.a) | (w->key.b ^ k.b) << 4;
 }
 
 /* All its places are written; returns how many count. */
@@ -150,10 +108,10 @@ static inline size_t put_ids(int32_t *out, const struct word *w, bool narrow)
     } else {
         memcpy(out, w->id.wide, sizeof w->id.wide);
     }
-    return (size_t)(w->b >> 60);
+    return (size_t)(w->key.b >> 60);
 }
 
-static void remember(struct encoder *enc, struct key k, const int32_t *id,
+static void remember(struct encoder *enc, struct word_key k, const int32_t *id,
                      size_t n)
 {
     const size_t i = key_line(k);
@@ -166,10 +124,10 @@ static void remember(struct encoder *enc, struct key k, const int32_t *id,
     struct word *w = places[1];
 
     for (int p = 3; p >= 0; p--)
-        if (places[p]->b == 0)
+        if (places[p]->key.b == 0)
             w = places[p];
-    w->a = k.a;
-    w->b = k.b | (uint64_t)n << 60;
+    w->key = k;
+    w->key.b |= (uint64_t)n << 60;
     for (size_t p = 0; p < n; p++) {
         if (enc->narrow)
             w->id.narrow[p] = (uint16_t)id[p];
@@ -179,7 +137,7 @@ static void remember(struct encoder *enc, struct key k, const int32_t *id,
 }
 
 /* The word in the line beside its own, or NULL. */
-static const struct word *beside(const struct encoder *enc, struct key k)
+static const struct word *beside(const struct encoder *enc, struct word_key k)
 {
     const struct line *l = &enc->line[key_line(k) ^ 1];
 
@@ -192,18 +150,7 @@ static const struct word *beside(const struct encoder *enc, struct key k)
 static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
                                   uint32_t n)
 {
-    uint64_t h = n, tail = 0;
-    uint32_t i = 0;
-
-    for (; i + 8 <= n; i += 8) {
-        memcpy(&tail, s + i, 8);
-        h = (h ^ tail) * 0x9E3779B97F4A7C15;
-        h ^= h >> 32;
-    }
-    tail = 0;
-    memcpy(&tail, s + i, n - i);
-    h = (h ^ tail) * 0x9E3779B97F4A7C15;
-    return &enc->phrase[h >> (64 - PHRASE_BITS)];
+    return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
 
 /* A word that has no room in the lines, or is not there yet. */
@@ -232,7 +179,7 @@ static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
 
 /* A word that is not in its line, or too long for any. */
 static __attribute__((noinline)) int32_t *encode_word(
-    struct encoder *enc, const uint8_t *s, uint32_t n, struct key k,
+    struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t still)
 {
     const struct word *w = n <= WORD_MAX ? beside(enc, k) : NULL;
@@ -257,7 +204,7 @@ static inline __attribute__((always_inline)) void encode_words(
     struct encoder *enc, const uint8_t *text, const uint8_t *last,
     const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
 {
-    struct key key[SPLIT_BATCH];
+    struct word_key key[SPLIT_BATCH];
     uint32_t line[SPLIT_BATCH + AHEAD];
     const struct line *const lines = enc->line;
     uint32_t at = 0;
@@ -266,14 +213,12 @@ static inline __attribute__((always_inline)) void encode_words(
     for (size_t i = 0; i < n; i++) {
         const uint32_t len = stop[i] - at;
 
-        if (__builtin_expect(text + at > last, 0)) {
-            uint8_t room[16] = { 0 };
-
-            memcpy(room, text + at, len < 16 ? len : 16);
-            key[i] = key_of(room, len);
-        } else {
-            key[i] = key_of(text + at, len);
-        }
+        if (__builtin_expect(len > WORD_MAX, 0))
+            key[i] = no_word;
+        else if (__builtin_expect(text + at > last, 0))
+            key[i] = word_key_last(text + at, last + 16, len);
+        else
+            key[i] = word_key(text + at, len);
         line[i] = (uint32_t)key_line(key[i]);
         at = stop[i];
     }

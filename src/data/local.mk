@@ -91,6 +91,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \
 	%D%/utf8.h \
+	%D%/word_key.h \
 	%D%/words.c \
 	%D%/words.h
 EXTRA_DIST += scripts/classes

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "data/word_key.h"
 
 struct tokenizer *tokenizer_new(enum tokenizer_kind kind, enum split split)
 {
@@ -31,21 +32,6 @@ void tokenizer_free(struct tokenizer *t)
     free(t);
 }
 
-static uint64_t text_hash(const uint8_t *s, size_t n)
-{
-    uint64_t h = n, word;
-
-    for (; n >= 8; s += 8, n -= 8) {
-        memcpy(&word, s, 8);
-        h = (h ^ word) * 0x9E3779B97F4A7C15;
-        h ^= h >> 32;
-    }
-    word = 0;
-    memcpy(&word, s, n);
-    h = (h ^ word) * 0x9E3779B97F4A7C15;
-    return h ^ h >> 32;
-}
-
 /* The slot where these bytes are, or would be. */
 static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
                         uint32_t *tag)
@@ -53,7 +39,7 @@ static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
     const size_t mask = t->find_room - 1;
     size_t i;
 
-    *tag = (uint32_t)(text_hash(s, n) >> 32);
+    *tag = (uint32_t)(bytes_hash(s, n) >> 32);
     for (i = *tag & mask; t->find[i].id >= 0; i = (i + 1) & mask) {
         const struct token *k;
 

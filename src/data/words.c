@@ -1,13 +1,15 @@
 #include "config.h"
 #include "data/words.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "data/split.h"
 
-enum { SHORT = 15, AHEAD = 16 };
+enum { AHEAD = 16 };
 
 void words_init(struct words *w, size_t limit)
 {
@@ -35,35 +37,18 @@ void words_clear(struct words *w)
     *w = (struct words){ 0 };
 }
 
-static size_t small_hash(uint64_t a, uint64_t b)
+static size_t small_hash(struct word_key k)
 {
-    uint64_t h = a * 0x9E3779B97F4A7C15;
-
-    h = ((h ^ h >> 32) + b) * 0xD6E8FEB86659FD93;
-    return (size_t)(h >> 24);
+    return (size_t)(word_hash(k) >> 24);
 }
 
-static uint64_t large_hash(const uint8_t *s, size_t n)
-{
-    uint64_t h = n, word;
-
-    for (; n >= 8; s += 8, n -= 8) {
-        memcpy(&word, s, 8);
-        h = (h ^ word) * 0x9E3779B97F4A7C15;
-        h ^= h >> 32;
-    }
-    word = 0;
-    memcpy(&word, s, n);
-    h = (h ^ word) * 0x9E3779B97F4A7C15;
-    return h ^ h >> 32;
-}
-
-static struct short_word *small_slot(struct words *w, uint64_t a, uint64_t b)
+static struct short_word *small_slot(struct words *w, struct word_key k)
 {
     const size_t mask = w->small_room - 1;
-    size_t i = small_hash(a, b) & mask;
+    size_t i = small_hash(k) & mask;
 
-    while (w->small[i].count > 0 && (w->small[i].a != a || w->small[i].b != b))
+    while (w->small[i].count > 0 &&
+           (w->small[i].key.a != k.a || w->small[i].key.b != k.b))
         i = (i + 1) & mask;
     return &w->small[i];
 }
@@ -77,7 +62,7 @@ static void small_grow(struct words *w)
     w->small = xcalloc(w->small_room, sizeof *w->small);
     for (size_t i = 0; i < n; i++)
         if (old[i].count > 0)
-            *small_slot(w, old[i].a, old[i].b) = old[i];
+            *small_slot(w, old[i].key) = old[i];
     free(old);
 }
 
@@ -129,7 +114,7 @@ static void add_text(uint8_t **text, size_t *n, size_t *room, const void *s,
 
 static void count_large(struct words *w, const uint8_t *s, uint32_t n)
 {
-    const uint64_t hash = large_hash(s, n);
+    const uint64_t hash = bytes_hash(s, n);
     struct long_word *l;
 
     if (2 * w->n_large >= w->large_room)
@@ -144,29 +129,10 @@ static void count_large(struct words *w, const uint8_t *s, uint32_t n)
     add_text(&w->text, &w->n_text, &w->text_room, s, n);
 }
 
-/* The two halves of a short word; `end` is where the text does. */
-static void key_of(const uint8_t *s, const uint8_t *end, uint32_t n,
-                   uint64_t *a, uint64_t *b)
-{
-    uint64_t half[2] = { 0, 0 };
-
-    if (end - s < 16) {
-        memcpy(half, s, n);
-    } else {
-        const uint32_t high = n > 8 ? n - 8 : 0, low = n > 8 ? 8 : n;
-
-        memcpy(half, s, 16);
-        half[0] &= low == 8 ? UINT64_MAX : ((uint64_t)1 << (8 * low)) - 1;
-        half[1] &= ((uint64_t)1 << (8 * high)) - 1;
-    }
-    *a = half[0];
-    *b = half[1] | (uint64_t)n << 56;
-}
-
 void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
                  const uint32_t *stop, size_t n)
 {
-    uint64_t a[SPLIT_BATCH], b[SPLIT_BATCH];
+    struct word_key key[SPLIT_BATCH];
     size_t count = 0;
     uint32_t at = 0;
 
@@ -174,12 +140,10 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
     for (size_t i = 0; i < n; i++) {
         const uint32_t len = stop[i] - at;
 
-        if (len <= SHORT) {
-            key_of(text + at, end, len, &a[count], &b[count]);
-            count++;
-        } else {
+        if (len <= WORD_MAX)
+            key[count++] = word_key_last(text + at, end, len);
+        else
             count_large(w, text + at, len);
-        }
         at = stop[i];
     }
     while (2 * (w->n_small + count) >= w->small_room)
@@ -189,12 +153,10 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
 
         if (i + AHEAD < count)
             __builtin_prefetch(
-                &w->small[small_hash(a[i + AHEAD], b[i + AHEAD]) &
-                          (w->small_room - 1)]);
-        s = small_slot(w, a[i], b[i]);
+                &w->small[small_hash(key[i + AHEAD]) & (w->small_room - 1)]);
+        s = small_slot(w, key[i]);
         w->n_small += s->count == 0;
-        s->a = a[i];
-        s->b = b[i];
+        s->key = key[i];
         s->count++;
     }
 }
@@ -220,7 +182,7 @@ struct view {
 
 static struct view view_small(const struct short_word *s)
 {
-    return (struct view){ (const uint8_t *)s, (uint32_t)(s->b >> 56),
+    return (struct view){ (const uint8_t *)&s->key, (uint32_t)(s->key.b >> 56),
                           s->count };
 }
 
@@ -248,6 +210,30 @@ static struct view *sorted(const struct words *w)
     return v;
 }
 
+static const char *temp_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* It has no name, and is gone with its last descriptor. */
+static FILE *temp_file(void)
+{
+    char *name = xasprintf("%s/gdata.XXXXXX", temp_folder());
+    const int fd = mkostemp(name, O_CLOEXEC);
+    FILE *fp = NULL;
+
+    if (fd >= 0) {
+        unlink(name);
+        fp = fdopen(fd, "w+");
+        if (!fp)
+            close(fd);
+    }
+    free(name);
+    return fp;
+}
+
 int words_spill(struct words *w, struct err *e)
 {
     const size_t n = w->n_small + w->n_large;
@@ -256,19 +242,20 @@ int words_spill(struct words *w, struct err *e)
 
     if (n == 0)
         return 0;
-    fp = tmpfile();
+    fp = temp_file();
     if (!fp)
-        return err_sys(e, "cannot make a temporary file");
+        return err_sys(e, "cannot make a temporary file in %s", temp_folder());
     v = sorted(w);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !ferror(fp); i++) {
         fwrite(&v[i].len, sizeof v[i].len, 1, fp);
         fwrite(&v[i].count, sizeof v[i].count, 1, fp);
         fwrite(v[i].s, 1, v[i].len, fp);
     }
     free(v);
-    if (fflush(fp) != 0) {
+    if (fflush(fp) != 0 || ferror(fp)) {
+        err_sys(e, "cannot write a temporary file in %s", temp_folder());
         fclose(fp);
-        return err_sys(e, "cannot write a temporary file");
+        return -1;
     }
     forget(w);
     GROW(w->run, w->n_runs, w->runs_room);
@@ -296,9 +283,9 @@ static void gather_tables(struct word_list *all, struct words *w, size_t n)
                 continue;
             if (2 * w->n_small + 2 >= w->small_room)
                 small_grow(w);
-            to = small_slot(w, s->a, s->b);
+            to = small_slot(w, s->key);
             w->n_small += to->count == 0;
-            *to = (struct short_word){ s->a, s->b, to->count + s->count };
+            *to = (struct short_word){ s->key, to->count + s->count };
         }
         for (size_t i = 0; i < w[k].large_room; i++) {
             const struct long_word *l = &w[k].large[i];
@@ -313,7 +300,7 @@ static void gather_tables(struct word_list *all, struct words *w, size_t n)
     }
     for (size_t i = 0; i < w->small_room; i++)
         if (w->small[i].count > 0)
-            list_add(all, &w->small[i], (uint32_t)(w->small[i].b >> 56),
+            list_add(all, &w->small[i].key, (uint32_t)(w->small[i].key.b >> 56),
                      w->small[i].count);
     for (size_t i = 0; i < w->large_room; i++)
         if (w->large[i].count > 0)

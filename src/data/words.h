@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "data/word_key.h"
 
 /*
  * words - how often each piece of a text occurs
@@ -27,7 +28,7 @@
  * not fit, so that the result depends on the text and the limit only.
  */
 struct short_word {
-    uint64_t a, b; /* the bytes; the last is the length */
+    struct word_key key;
     uint64_t count;
 };
 
