@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """torch_twin.py - a training of gtrain's, computed by PyTorch
 
-usage: torch_twin.py DIR [--fp64] [--threads N] [--seed N] [--json FILE]
+usage: torch_twin.py DIR [--fp64 | --low] [--threads N] [--seed N]
+                     [--json FILE]
 
 DIR is what bench/start wrote: settings, initial weights, windows of tokens.
 Prints "step N loss L norm G lr R" for every step and "val N L" for every
@@ -11,7 +12,9 @@ once more, from the papers and PyTorch's own optimisers, for every setting of
 the names of its settings and parameters.
 
 --seed draws weights and windows anew with PyTorch's generator, as nanoGPT
-does: then only the recipe is the same.  --fp64 computes in float64.
+does: then only the recipe is the same.  --fp64 computes in float64, --low in
+the 16 bits of train.precision: weights, activations and their gradients, but
+not the master weights, their gradients, the moments and the loss.
 """
 import argparse
 import configparser
@@ -65,7 +68,8 @@ class Settings:
 # ---- the model ----------------------------------------------------------
 
 class Model:
-    def __init__(self, c, params):
+    def __init__(self, c, params, low=None):
+        self.masters, self.low = params, low
         self.p = params
         self.heads = c("model.heads")
         self.kv = c("model.kv_heads") or self.heads
@@ -135,6 +139,8 @@ class Model:
         return self.linear(h, name + ".proj")
 
     def loss(self, x, y, reduction="mean"):
+        if self.low:
+            self.p = {k: p.to(self.low) for k, p in self.masters.items()}
         p = self.p
         h = F.embedding(x, p["wte.weight"])
         if "wpe.weight" in p:
@@ -146,6 +152,8 @@ class Model:
             h = self.norm(h, "ln_f")
         head = p.get("lm_head.weight", p["wte.weight"])
         logits = F.linear(h, head[:self.vocab])
+        if self.low:
+            logits = logits.float()
         return F.cross_entropy(logits.reshape(-1, self.vocab), y.reshape(-1),
                                reduction=reduction, ignore_index=self.ignore)
 
@@ -324,7 +332,7 @@ class Windows:
             at = torch.randint(len(self.text) - rows.shape[1] + 1, (n,),
                                generator=self.generator)
             rows = torch.stack([self.text[i:i + rows.shape[1]] for i in at])
-        return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
+        return rows[:, :-1].clone(), rows[:, 1:].clone()
 
 
 def read_tokens(pattern):
@@ -340,7 +348,7 @@ def read_tokens(pattern):
 class Training:
     """One training: train() fills curve, (step, loss, norm, rate), and val."""
 
-    def __init__(self, folder, fp64=False, seed=None):
+    def __init__(self, folder, fp64=False, seed=None, low=False):
         self.c = c = Settings(folder)
         self.params = load_file(os.path.join(folder, "model.safetensors"))
         generator = None
@@ -352,7 +360,11 @@ class Training:
             self.params = {k: p.double() for k, p in self.params.items()}
         for p in self.params.values():
             p.requires_grad_(True)
-        self.model = Model(c, self.params)
+        self.low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(
+            c("train.precision")) if low else None
+        self.scale = c("train.loss_scale") \
+            if self.low == torch.float16 else 1.0
+        self.model = Model(c, self.params, self.low)
         self.T, self.micro = c("model.context"), c("train.micro_batch")
         self.batch = c("train.batch") or \
             c("train.tokens_per_step") // self.T or self.micro
@@ -367,15 +379,30 @@ class Training:
             self.val_rows.text = read_tokens(c("data.val"))
         steps = c("schedule.steps")
         self.stop = c("train.stop_at") or steps
+        self.ramp = c.span("train.ramp", steps, self.batch * self.T)
+        self.stride = c("eval.stride")
+        self.seen = 0
         self.schedule = Schedule(c, steps, self.batch * self.T)
         self.movers = optimisers(c, self.params, fp64)
         self.curve, self.val, self.seconds = [], [], []
 
+    def windows(self, step):
+        """Of a step: fewer on the ramp, in whole micro-batches."""
+        if step >= self.ramp:
+            return self.batch
+        low = self.c("train.ramp_from") or self.micro
+        n = low + (self.batch - low) * step / self.ramp
+        return max(1, int(n // self.micro)) * self.micro
+
     @torch.no_grad()
     def validate(self):
         total, count, n = 0.0, 0, len(self.val_rows.rows)
+        overlap = self.T - self.stride if self.stride \
+            and not self.c("eval.random") else 0
         for i in range(0, n, self.micro):
             x, y = self.val_rows.get(i, min(self.micro, n - i))
+            if overlap > 0:     # what no earlier window has scored
+                y[0 if i else 1:, :overlap] = self.c("data.ignore")
             total += self.model.loss(x, y, "sum").item()
             count += self.model.count(y)
         return total / count
@@ -402,14 +429,16 @@ class Training:
 
     def step(self, step):
         lr = self.schedule.rate(step)
-        loss, parts = 0.0, [self.train_rows.get(step * self.batch + i,
-                                                self.micro)
-                            for i in range(0, self.batch, self.micro)]
+        loss, parts = 0.0, [self.train_rows.get(self.seen + i, self.micro)
+                            for i in range(0, self.windows(step), self.micro)]
+        self.seen += self.windows(step)
         targets = sum(self.model.count(y) for _, y in parts)
         for x, y in parts:
             part = self.model.loss(x, y, "sum") / targets
-            part.backward()
+            (part * self.scale).backward()
             loss += part.item()
+        for p in self.params.values():
+            p.grad.div_(self.scale)
         norm = self.clip()
         for mover in self.movers:
             for group in mover.param_groups:
@@ -420,6 +449,8 @@ class Training:
 
     def train(self, say=False):
         every = self.c("eval.every")
+        if self.val_rows and self.c("eval.at_start"):
+            self.val.append((0, self.validate()))
         for step in range(self.stop):
             before = time.perf_counter()
             self.step(step)
@@ -439,6 +470,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("folder")
     ap.add_argument("--fp64", action="store_true")
+    ap.add_argument("--low", action="store_true")
     ap.add_argument("--threads", type=int, default=os.cpu_count())
     ap.add_argument("--seed", type=int)
     ap.add_argument("--text", action="store_true",
@@ -447,7 +479,7 @@ def main():
     a = ap.parse_args()
 
     torch.set_num_threads(a.threads)
-    t = Training(a.folder, a.fp64, a.seed)
+    t = Training(a.folder, a.fp64, a.seed, a.low)
     t.train(say=True)
     out = dict(curve=t.curve, val=t.val, torch=torch.__version__,
                seconds=time.perf_counter() - START,
