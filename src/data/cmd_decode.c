@@ -9,7 +9,7 @@
 #include "common/buf.h"
 #include "common/save.h"
 #include "data/decoder.h"
-#include "data/json.h"
+#include "data/jsonl.h"
 #include "data/shard.h"
 #include "data/tokenizer.h"
 
@@ -69,9 +69,7 @@ static void end_document(struct writer *w)
     if (jsonl && w->inside) {
         struct buf line = BUF_INIT;
 
-        buf_str(&line, "{\"text\": ");
-        json_quote(&line, w->text.s, w->text.len);
-        buf_str(&line, "}\n");
+        jsonl_write(&line, w->text.s, w->text.len);
         fwrite(line.s, 1, line.len, w->fp);
         buf_clear(&line);
         buf_trim(&w->text, 0);

@@ -74,9 +74,7 @@ static void take(struct dedup *d, const char *text, size_t n)
     }
     d->kept++;
     buf_trim(&d->line, 0);
-    buf_str(&d->line, "{\"text\":\"");
-    jsonl_escape(&d->line, text, n);
-    buf_str(&d->line, "\"}\n");
+    jsonl_write(&d->line, text, n);
     fwrite(d->line.s, 1, d->line.len, d->fp);
 }
 

@@ -80,26 +80,6 @@ static int hex4(const char *p)
     return value;
 }
 
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    }
-    return out;
-}
-
 /* After "\u": four digits, and the low surrogate that belongs to a high one. */
 static int unicode(struct scan *s, char **out)
 {
@@ -117,8 +97,8 @@ static int unicode(struct scan *s, char **out)
         }
     }
     if (c >= 0xd800 && c < 0xe000)
-        c = 0xfffd;
-    *out = put_utf8(*out, (uint32_t)c);
+        c = UTF8_REPLACEMENT;
+    *out += utf8_put((uint8_t *)*out, (uint32_t)c);
     return 0;
 }
 
@@ -407,4 +387,11 @@ void jsonl_escape(struct buf *b, const char *text, size_t n)
             buf_printf(b, "\\u%04x", c == UTF8_BAD ? UTF8_REPLACEMENT : c);
         }
     }
+}
+
+void jsonl_write(struct buf *b, const char *text, size_t n)
+{
+    buf_str(b, "{\"text\":\"");
+    jsonl_escape(b, text, n);
+    buf_str(b, "\"}\n");
 }

@@ -7,7 +7,7 @@
 #include "common/err.h"
 
 /*
- * jsonl - one string out of one line of JSON Lines
+ * jsonl - one string out of one line of JSON Lines, and into one
  *
  * The line must be one object, by RFC 8259; its string called `field`, at the
  * outermost level, is unescaped in place and handed out.  Of equal names the
@@ -23,5 +23,8 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
 /* Append text as it stands between the quotes of a string; U+FFFD for bytes
  * that are not UTF-8. */
 void jsonl_escape(struct buf *, const char *text, size_t n);
+
+/* Append a line of its own: an object with the text as "text". */
+void jsonl_write(struct buf *, const char *text, size_t n);
 
 #endif
