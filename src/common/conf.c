@@ -332,8 +332,30 @@ struct reading {
     struct err *e;
 };
 
-/* fgets() that counts lines and leaves indentation, which libinih would take
- * for the continuation of a value, out. */
+/* A path may be longer than the 200 bytes that libinih allows a line, if it
+ * can be told. */
+#if HAVE_DECL_INI_MAX_LINE
+static void allow_long_lines(void)
+{
+    ini_max_line = 8192;
+}
+#else
+static void allow_long_lines(void)
+{
+}
+#endif
+
+static void skip_line(FILE *fp)
+{
+    int c;
+
+    do
+        c = getc(fp);
+    while (c != EOF && c != '\n');
+}
+
+/* fgets() that counts lines, leaves indentation, which libinih would take for
+ * the continuation of a value, out, and the rest of long comments. */
 static char *next_line(char *out, int room, void *arg)
 {
     struct reading *r = arg;
@@ -342,12 +364,15 @@ static char *next_line(char *out, int room, void *arg)
     if (r->e->kind != ERR_NONE || !fgets(out, room, r->fp))
         return NULL;
     r->line++;
-    if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)room) {
-        err_set(r->e, ERR_USAGE, "%s:%d: the line is longer than %d bytes",
-                r->path, r->line, room - 2);
-        return NULL;
-    }
     blanks = strspn(out, " \t");
+    if (!strchr(out, '\n') && strlen(out) + 1 == (size_t)room) {
+        if (!strchr(";#", out[blanks])) {
+            err_set(r->e, ERR_USAGE, "%s:%d: the line is longer than %d bytes",
+                    r->path, r->line, room - 2);
+            return NULL;
+        }
+        skip_line(r->fp);
+    }
     memmove(out, out + blanks, strlen(out + blanks) + 1);
     return out;
 }
@@ -370,6 +395,7 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
     struct reading r = { .call = call, .arg = arg, .path = path, .e = e };
     int bad;
 
+    allow_long_lines();
     r.fp = fopen(path, "re");
     if (!r.fp)
         return errno == ENOENT
