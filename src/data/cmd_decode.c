@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/save.h"
+#include "data/behind.h"
 #include "data/decoder.h"
 #include "data/jsonl.h"
 #include "data/shard.h"
@@ -44,22 +45,17 @@ struct writer {
     const struct decoder *d;
     int64_t vocab;
     int32_t eot; /* what ends a document, or -1 */
-    FILE *fp;
-    struct buf text;   /* not written yet; with --jsonl, of one document */
+    struct behind file;
+    struct buf out;    /* to be written */
+    struct buf text;   /* with --jsonl, of the document so far */
     int64_t documents; /* begun */
     bool inside;       /* of a document */
 };
 
-static void flush_text(struct writer *w)
-{
-    fwrite(w->text.s, 1, w->text.len, w->fp);
-    buf_trim(&w->text, 0);
-}
-
 static void begin_document(struct writer *w)
 {
     if (!jsonl && w->documents > 0)
-        buf_str(&w->text, separator);
+        buf_str(&w->out, separator);
     w->documents++;
     w->inside = true;
 }
@@ -67,11 +63,7 @@ static void begin_document(struct writer *w)
 static void end_document(struct writer *w)
 {
     if (jsonl && w->inside) {
-        struct buf line = BUF_INIT;
-
-        jsonl_write(&line, w->text.s, w->text.len);
-        fwrite(line.s, 1, line.len, w->fp);
-        buf_clear(&line);
+        jsonl_write(&w->out, w->text.s, w->text.len);
         buf_trim(&w->text, 0);
     }
     w->inside = false;
@@ -80,10 +72,14 @@ static void end_document(struct writer *w)
 static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
                       int64_t end, struct err *e)
 {
-    while (i < end && !ferror(w->fp)) {
+    struct buf *const text = jsonl ? &w->text : &w->out;
+
+    while (i < end && !behind_failed(&w->file)) {
         const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
         int64_t got;
 
+        if (w->out.len >= FULL)
+            behind_write(&w->file, &w->out);
         if ((int64_t)shard_id(s, i) == w->eot) {
             end_document(w);
             i++;
@@ -91,15 +87,13 @@ static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
         }
         if (!w->inside)
             begin_document(w);
-        got = decoder_run(w->d, s, i, n, &w->text);
+        got = decoder_run(w->d, s, i, n, text);
         if (got == 0)
             return err_set(e, ERR_INPUT,
                            "%s: token %" PRId64 " is id %" PRIu32
                            ", but the tokenizer has ids below %" PRId64,
                            s->path, i, shard_id(s, i), w->vocab);
         i += got;
-        if (!jsonl && w->text.len >= FULL)
-            flush_text(w);
     }
     return 0;
 }
@@ -145,7 +139,6 @@ static int decode_files(struct writer *w, char **path, int n, struct err *e)
         skip = 0;
     }
     end_document(w);
-    flush_text(w);
     return 0;
 }
 
@@ -156,20 +149,21 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     struct writer w = {
         .vocab = tokenizer_vocab(t),
         .eot = special ? -1 : tokenizer_eot(t),
-        .fp = stdout,
+        .out = BUF_INIT,
         .text = BUF_INIT,
     };
     struct decoder *d;
     int got;
 
-    if (output) {
-        if (save_open(&save, output, e) < 0)
-            return -1;
-        w.fp = save.fp;
-    }
+    if (output && save_open(&save, output, e) < 0)
+        return -1;
     w.d = d = decoder_new(t, w.eot);
+    behind_open(&w.file, output ? save.fp : stdout);
     got = decode_files(&w, argv, argc, e);
+    behind_write(&w.file, &w.out);
+    behind_close(&w.file);
     decoder_free(d);
+    buf_clear(&w.out);
     buf_clear(&w.text);
     if (output && got == 0)
         return save_commit(&save, e);
