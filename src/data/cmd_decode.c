@@ -8,7 +8,6 @@
 
 #include "common/buf.h"
 #include "common/save.h"
-#include "data/behind.h"
 #include "data/decoder.h"
 #include "data/jsonl.h"
 #include "data/shard.h"
@@ -45,17 +44,22 @@ struct writer {
     const struct decoder *d;
     int64_t vocab;
     int32_t eot; /* what ends a document, or -1 */
-    struct behind file;
-    struct buf out;    /* to be written */
-    struct buf text;   /* with --jsonl, of the document so far */
+    FILE *fp;
+    struct buf text;   /* not written yet; with --jsonl, of one document */
     int64_t documents; /* begun */
     bool inside;       /* of a document */
 };
 
+static void flush_text(struct writer *w)
+{
+    fwrite(w->text.s, 1, w->text.len, w->fp);
+    buf_trim(&w->text, 0);
+}
+
 static void begin_document(struct writer *w)
 {
     if (!jsonl && w->documents > 0)
-        buf_str(&w->out, separator);
+        buf_str(&w->text, separator);
     w->documents++;
     w->inside = true;
 }
@@ -63,7 +67,11 @@ static void begin_document(struct writer *w)
 static void end_document(struct writer *w)
 {
     if (jsonl && w->inside) {
-        jsonl_write(&w->out, w->text.s, w->text.len);
+        struct buf line = BUF_INIT;
+
+        jsonl_write(&line, w->text.s, w->text.len);
+        fwrite(line.s, 1, line.len, w->fp);
+        buf_clear(&line);
         buf_trim(&w->text, 0);
     }
     w->inside = false;
@@ -72,14 +80,10 @@ static void end_document(struct writer *w)
 static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
                       int64_t end, struct err *e)
 {
-    struct buf *const text = jsonl ? &w->text : &w->out;
-
-    while (i < end && !behind_failed(&w->file)) {
+    while (i < end && !ferror(w->fp)) {
         const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
         int64_t got;
 
-        if (w->out.len >= FULL)
-            behind_write(&w->file, &w->out);
         if ((int64_t)shard_id(s, i) == w->eot) {
             end_document(w);
             i++;
@@ -87,13 +91,15 @@ static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
         }
         if (!w->inside)
             begin_document(w);
-        got = decoder_run(w->d, s, i, n, text);
+        got = decoder_run(w->d, s, i, n, &w->text);
         if (got == 0)
             return err_set(e, ERR_INPUT,
                            "%s: token %" PRId64 " is id %" PRIu32
                            ", but the tokenizer has ids below %" PRId64,
                            s->path, i, shard_id(s, i), w->vocab);
         i += got;
+        if (!jsonl && w->text.len >= FULL)
+            flush_text(w);
     }
     return 0;
 }
@@ -139,6 +145,7 @@ static int decode_files(struct writer *w, char **path, int n, struct err *e)
         skip = 0;
     }
     end_document(w);
+    flush_text(w);
     return 0;
 }
 
@@ -149,21 +156,20 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     struct writer w = {
         .vocab = tokenizer_vocab(t),
         .eot = special ? -1 : tokenizer_eot(t),
-        .out = BUF_INIT,
+        .fp = stdout,
         .text = BUF_INIT,
     };
     struct decoder *d;
     int got;
 
-    if (output && save_open(&save, output, e) < 0)
-        return -1;
+    if (output) {
+        if (save_open(&save, output, e) < 0)
+            return -1;
+        w.fp = save.fp;
+    }
     w.d = d = decoder_new(t, w.eot);
-    behind_open(&w.file, output ? save.fp : stdout);
     got = decode_files(&w, argv, argc, e);
-    behind_write(&w.file, &w.out);
-    behind_close(&w.file);
     decoder_free(d);
-    buf_clear(&w.out);
     buf_clear(&w.text);
     if (output && got == 0)
         return save_commit(&save, e);

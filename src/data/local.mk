@@ -106,8 +106,6 @@ DATA_LIBS = src/data/libdata.a $(COMMON_LIBS) $(ZSTD_LIBS) $(ISAL_LIBS)
 
 bin_PROGRAMS += gdata
 gdata_SOURCES = \
-	%D%/behind.c \
-	%D%/behind.h \
 	%D%/catalog.c \
 	%D%/catalog.h \
 	%D%/cmd_bpe.c \
