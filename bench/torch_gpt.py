@@ -21,6 +21,7 @@ for name, default in dict(layers=12, heads=12, width=768, vocab=50304,
                           threads=2).items():
     ap.add_argument("--" + name, type=int, default=default)
 ap.add_argument("--compile", action="store_true")
+ap.add_argument("--bf16", action="store_true", help="under autocast")
 ap.add_argument("--gelu", default="tanh", choices=["tanh", "none"])
 a = ap.parse_args()
 
@@ -89,7 +90,8 @@ generator = torch.Generator().manual_seed(1)
 def step():
     ids = torch.randint(0, min(a.vocab, 50257), (a.batch, a.time + 1),
                         generator=generator)
-    loss = run(ids[:, :-1].contiguous(), ids[:, 1:].contiguous())
+    with torch.autocast("cpu", torch.bfloat16, enabled=a.bf16):
+        loss = run(ids[:, :-1].contiguous(), ids[:, 1:].contiguous())
     loss.backward()
     torch.nn.utils.clip_grad_norm_(params, 1.0)
     optim.step()

@@ -29,6 +29,15 @@ static bool has_avx512(void)
 #endif
 }
 
+static bool has_avx512bf16(void)
+{
+#if defined(__x86_64__) && defined(HAVE_AVX512BF16)
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
 static bool has_avx2(void)
 {
 #if defined(__x86_64__)
@@ -48,7 +57,9 @@ static const struct isa {
     const char *name;
     const struct ops *ops;
     bool (*present)(void);
+    bool (*pays)(void); /* or the next one is better; NULL: it does */
 } isas[] = {
+    { "avx512bf16", &avx512_ops, has_avx512bf16, avx512_gemm_pairs_pay },
     { "avx512", &avx512_ops, has_avx512 },
     { "avx2", &avx2_ops, has_avx2 },
     { "c", &plain_ops, has_c },
@@ -57,21 +68,23 @@ static const struct isa {
 static const struct isa *choose_isa(struct err *e)
 {
     const char *want = getenv("GTRAIN_ISA");
+    const bool named = want && *want;
 
     for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
         const struct isa *isa = &isas[i];
 
-        if (want && *want && strcmp(isa->name, want) != 0)
+        if (named && strcmp(isa->name, want) != 0)
             continue;
-        if (isa->present())
+        if (isa->present() && (named || !isa->pays || isa->pays()))
             return isa;
-        if (want && *want) {
+        if (named) {
             err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
                     want);
             return NULL;
         }
     }
-    err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: not avx512, avx2 or c", want);
+    err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: not avx512bf16, avx512, avx2 or c",
+            want);
     return NULL;
 }
 
@@ -94,6 +107,7 @@ static int cpu_open(struct dev *dev, struct err *e)
         return -1;
     cpu = xcalloc(1, sizeof *cpu);
     cpu->isa = isa->name;
+    cpu->pairs = isa->pays != NULL;
     dev->state = cpu;
     dev->ops = isa->ops;
     if (dev->threads <= 0)

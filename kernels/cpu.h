@@ -8,7 +8,8 @@
  *
  * The operations are compiled three times from the same files, cpu_NAME.c,
  * for three instruction sets; the device takes the table of the best one the
- * machine has when it opens, or of the one GTRAIN_ISA names.  CPU(op) is the
+ * machine has when it opens, or of the one GTRAIN_ISA names (avx512bf16 has
+ * avx512's table, and multiplies pairs: gemm.h).  CPU(op) is the
  * name of an operation in the set being compiled: avx512_act_fwd.
  *
  * A thread that computes a share of an operation never depends on how many
@@ -19,6 +20,8 @@
 #define CPU_PASTE2(a, b) a##_##b
 #define CPU_PASTE(a, b)  CPU_PASTE2(a, b)
 #define CPU(op)          CPU_PASTE(CPU_ISA, op)
+
+extern bool avx512_gemm_pairs_pay(void);
 
 #define CPU_DECLARE(op) extern op##_fn avx512_##op, avx2_##op, plain_##op;
 OPS(CPU_DECLARE)
@@ -35,6 +38,7 @@ struct turns {
 
 struct cpu {
     const char *isa;
+    bool pairs;                 /* multiply bf16 by pairs; gemm.h */
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;
     struct turns turns;

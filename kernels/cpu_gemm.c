@@ -5,11 +5,16 @@
 #include "kernels/gemm.h"
 #include "kernels/vec.h"
 
+#include "common/clock.h"
+#include "common/mem.h"
+
+#include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /*
- * Sizes, in floats.  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
+ * Sizes, in words (see packing).  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
  * cache while GEMM_GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
  * second; ROOM bounds each packed block.  A B of NEAR floats leaves room in the
  * second cache for what passes through.
@@ -32,25 +37,63 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 /* ---- packing ----------------------------------------------------------- */
 
 /*
+ * What is packed are words: floats, or pairs of bf16 (`per` numbers each), of
+ * neighbours in k.  Where the last has no neighbour, that is 0.
+ */
+static inline int64_t words(int64_t numbers, int per)
+{
+    return (numbers + per - 1) / per;
+}
+
+/* Where k runs along a row; n numbers are left. */
+VEC_FN vf along(enum dtype type, const int per, const void *data, int64_t at,
+                int64_t n)
+{
+    return per == 2 ? vf_pairs_along(data, type, at, n)
+                    : vf_take(data, type, at, n);
+}
+
+/* Where k runs from row to row, and n numbers of this one are left. */
+VEC_FN vf across(enum dtype type, const int per, const void *data, int64_t at,
+                 int64_t right, int64_t n, bool below)
+{
+    return per == 2 ? vf_pairs_down(data, type, at, right, n, below)
+                    : vf_take(data, type, at, n);
+}
+
+/* Call fn with the type and `per` as constants. */
+#define BY_WORD(type, per, fn, ...)                                            \
+ do {                                                                          \
+  if ((per) == 1)                                                              \
+   VEC_BY_TYPE(type, fn, 1, __VA_ARGS__);                                      \
+  else if ((type) == DT_BF16)                                                  \
+   fn(DT_BF16, 2, __VA_ARGS__);                                                \
+  else                                                                         \
+   fn(DT_F32, 2, __VA_ARGS__);                                                 \
+ } while (0)
+
+/*
  * out[k * width + i] = data[i * down + k]: the side in k is contiguous.  Rows
  * go by vectors, the last of which overlaps the one before; where there are
  * fewer rows than that, what is written beyond them is written again after.
  */
-VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
-                 int64_t at, int64_t down, int64_t rows, int64_t K)
+VEC_FN void turn(enum dtype type, const int per, float *out, int64_t width,
+                 const void *data, int64_t at, int64_t down, int64_t rows,
+                 int64_t K)
 {
-    const int64_t n = min64(rows, VW), end = K * width;
+    const int64_t n = min64(rows, VW), end = words(K, per) * width;
 
     for (int64_t i = 0; i < rows; i += VW) {
         const int64_t row = min64(i, rows - n);
 
-        for (int64_t k = 0; k < K; k += VW) {
+        for (int64_t k = 0; k < words(K, per); k += VW) {
             vf v[VW];
 
 #pragma GCC unroll 16
             for (int j = 0; j < VW; j++)
-                v[j] = vf_take(data, type,
-                               at + (row + min64(j, n - 1)) * down + k, K - k);
+                v[j] = along(type, per, data,
+                             at + (row + min64(j, n - 1)) * down + k * per,
+                             K - k * per);
             vf_turn(v);
 #pragma GCC unroll 16
             for (int j = 0; j < VW; j++) {
@@ -66,51 +109,63 @@ VEC_FN void turn(enum dtype type, float *out, int64_t width, const void *data,
 }
 
 /* out[k * width + i] = data[i + k * right]: the side in i is contiguous. */
-VEC_FN void copy(enum dtype type, float *out, int64_t width, const void *data,
-                 int64_t at, int64_t right, int64_t rows, int64_t K)
+VEC_FN void copy(enum dtype type, const int per, float *out, int64_t width,
+                 const void *data, int64_t at, int64_t right, int64_t rows,
+                 int64_t K)
 {
     const int64_t size = (int64_t)dtype_size(type);
 
-    for (int64_t k = 0; k < K; k++, out += width, at += right) {
-        const int64_t ahead = at + (K - k > 8 ? 8 : 0) * right;
-        int64_t i = 0;
+    for (int64_t k = 0; k < K; k += per, out += width, at += per * right) {
+        const int64_t ahead = at + (K - k > 8 * per ? 8 * per : 0) * right;
 
         for (int64_t line = 0; line < rows; line += 16)
             __builtin_prefetch((const char *)data + (ahead + line) * size);
-
-        for (; i + VW <= rows; i += VW)
-            vf_store(out + i, vf_get(data, type, at + i));
-        if (i < rows)
-            vf_store_n(out + i, vf_get_n(data, type, at + i, rows - i),
-                       rows - i);
+        for (int64_t i = 0; i < rows; i += VW)
+            vf_give(out, DT_F32, i,
+                    across(type, per, data, at + i, right, rows - i, k + 1 < K),
+                    rows - i);
     }
 }
 
-/* rows of a view whose k runs along `right`, from its element at. */
-static void pack(float *out, int64_t width, const struct view *v, int64_t at,
-                 int64_t down, int64_t right, int64_t rows, int64_t K)
+/* rows of a view whose k, K numbers of it, runs along `right`, from its element
+ * at. */
+static void pack(int per, float *out, int64_t width, const struct view *v,
+                 int64_t at, int64_t down, int64_t right, int64_t rows,
+                 int64_t K)
 {
     if (right == 1)
-        VEC_BY_TYPE(v->type, turn, out, width, v->data, at, down, rows, K);
+        BY_WORD(v->type, per, turn, out, width, v->data, at, down, rows, K);
     else
-        VEC_BY_TYPE(v->type, copy, out, width, v->data, at, right, rows, K);
+        BY_WORD(v->type, per, copy, out, width, v->data, at, right, rows, K);
+}
+
+static void pack_rows(int per, float *out, const struct view *a, int64_t i,
+                      int64_t rows, int64_t from, int64_t K)
+{
+    pack(per, out, rows, a, i * a->down + from * a->right, a->down, a->right,
+         rows, K);
+}
+
+static void pack_cols(int per, float *out, const struct view *b, int64_t j,
+                      int64_t cols, int64_t from, int64_t K)
+{
+    pack(per, out, GEMM_NR, b, from * b->down + j * b->right, b->right, b->down,
+         cols, K);
+    for (int64_t k = 0; cols < GEMM_NR && k < words(K, per); k++)
+        memset(out + k * GEMM_NR + cols, 0,
+               (size_t)(GEMM_NR - cols) * sizeof *out);
 }
 
 void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
                  int64_t from, int64_t K)
 {
-    pack(out, rows, a, i * a->down + from * a->right, a->down, a->right, rows,
-         K);
+    pack_rows(1, out, a, i, rows, from, K);
 }
 
 void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
                  int64_t from, int64_t K)
 {
-    pack(out, GEMM_NR, b, from * b->down + j * b->right, b->right, b->down,
-         cols, K);
-    for (int64_t k = 0; cols < GEMM_NR && k < K; k++)
-        memset(out + k * GEMM_NR + cols, 0,
-               (size_t)(GEMM_NR - cols) * sizeof *out);
+    pack_cols(1, out, b, j, cols, from, K);
 }
 
 /* ---- the tile ---------------------------------------------------------- */
@@ -127,11 +182,11 @@ static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
 }
 
 /*
- * rows, and how far apart the numbers of A are, are constants where this is
- * inlined: acc lives in registers.
+ * rows, how far apart the words of A are, and what is in a word, are constants
+ * where this is inlined: acc lives in registers.  K counts words.
  */
-VEC_FN void tile(const int rows, const int down, const int right, float *c,
-                 int64_t c_down, const float *restrict a,
+VEC_FN void tile(const int per, const int rows, const int down, const int right,
+                 float *c, int64_t c_down, const float *restrict a,
                  const float *restrict b, const float *start, int64_t cols,
                  int64_t K, bool add)
 {
@@ -151,8 +206,13 @@ VEC_FN void tile(const int rows, const int down, const int right, float *c,
         for (int i = 0; i < rows; i++) {
             const vf x = vf_set(a[i * down]);
 
-            acc[i][0] += x * low;
-            acc[i][1] += x * high;
+            if (per == 2) {
+                acc[i][0] = vf_add_pairs(acc[i][0], x, low);
+                acc[i][1] = vf_add_pairs(acc[i][1], x, high);
+            } else {
+                acc[i][0] += x * low;
+                acc[i][1] += x * high;
+            }
         }
     }
     if (cols < GEMM_NR) {
@@ -191,7 +251,22 @@ void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(n, 1, n, c, c_down, a, b, start, cols, K, add);                         \
+  tile(1, n, 1, n, c, c_down, a, b, start, cols, K, add);                      \
+  return;
+        EACH_ROWS(CASE)
+#undef CASE
+    }
+}
+
+/* The same of pairs. */
+static void tile_pairs(float *c, int64_t c_down, const float *a, const float *b,
+                       const float *start, int64_t rows, int64_t cols,
+                       int64_t K, bool add)
+{
+    switch (rows) {
+#define CASE(n)                                                                \
+ case n:                                                                       \
+  tile(2, n, 1, n, c, c_down, a, b, start, cols, K, add);                      \
   return;
         EACH_ROWS(CASE)
 #undef CASE
@@ -204,7 +279,7 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(n, GEMM_NR, 1, c, c_down, a, b, NULL, cols, K, add);                    \
+  tile(1, n, GEMM_NR, 1, c, c_down, a, b, NULL, cols, K, add);                 \
   return;
         EACH_ROWS(CASE)
 #undef CASE
@@ -220,17 +295,28 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
  * ever packed.
  */
 struct plan {
-    int64_t k_block, n_k, rows, n_rows, cols, n_cols;
+    int per;            /* numbers in a word */
+    int64_t K, k_block; /* words */
+    int64_t n_k, rows, n_rows, cols, n_cols;
     bool near;
 };
 
-static struct plan plan(const struct gemm *g)
+/* Pairs of bf16 where this CPU is fast at them; gemm.h tells when. */
+static int numbers_a_word(const struct dev *dev, const struct gemm *g)
 {
-    struct plan p;
+    const struct cpu *cpu = dev->state;
 
+    return cpu->pairs && g->b.type == DT_BF16 && g->a.type != DT_F16 ? 2 : 1;
+}
+
+static struct plan plan(const struct dev *dev, const struct gemm *g)
+{
+    struct plan p = { .per = numbers_a_word(dev, g) };
+
+    p.K = words(g->K, p.per);
     /* What is stored in 16 bits is summed in one go: no rounding between. */
-    p.n_k = g->c_type == DT_F32 ? ceil_div(g->K, K_BLOCK) : 1;
-    p.k_block = ceil_div(g->K, p.n_k);
+    p.n_k = g->c_type == DT_F32 ? ceil_div(p.K, K_BLOCK) : 1;
+    p.k_block = ceil_div(p.K, p.n_k);
     p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = ceil_div(g->N, p.cols);
@@ -244,9 +330,9 @@ static struct plan plan(const struct gemm *g)
     return p;
 }
 
-size_t gemm_scratch(const struct gemm *g)
+size_t gemm_scratch(const struct dev *dev, const struct gemm *g)
 {
-    const struct plan p = plan(g);
+    const struct plan p = plan(dev, g);
     const int64_t rows = p.near ? 0 : p.rows;
 
     return (size_t)((rows + p.cols) * p.k_block + 64) * sizeof(float);
@@ -255,12 +341,24 @@ size_t gemm_scratch(const struct gemm *g)
 /* One block of each side, packed; what a team of threads works on. */
 struct block {
     const struct gemm *g;
+    int per;
     float *a, *b;
     int64_t row, rows, panels; /* of A, cut evenly into panels */
     int64_t col, cols;
-    int64_t from, K;
+    int64_t from, K; /* words */
     bool add, last, near;
 };
+
+/* The numbers of its part of k. */
+static int64_t first_number(const struct block *b)
+{
+    return b->from * b->per;
+}
+
+static int64_t numbers(const struct block *b)
+{
+    return min64(b->K * b->per, b->g->K - first_number(b));
+}
 
 static int64_t panel_row(const struct block *b, int64_t panel)
 {
@@ -280,11 +378,13 @@ static int64_t pieces(int64_t along, int64_t panels, int64_t K)
     return along == 1 ? panels : ceil_div(K, PIECE_ROWS);
 }
 
-VEC_FN void copy_run(enum dtype type, float *out, const void *data, int64_t at,
-                     int64_t n)
+VEC_FN void copy_run(enum dtype type, const int per, float *out,
+                     const void *data, int64_t at, int64_t right, int64_t n,
+                     bool below)
 {
     for (int64_t i = 0; i < n; i += VW)
-        vf_give(out, DT_F32, i, vf_take(data, type, at + i, n - i), n - i);
+        vf_give(out, DT_F32, i,
+                across(type, per, data, at + i, right, n - i, below), n - i);
 }
 
 static void pack_a(const struct block *b, int64_t piece)
@@ -295,18 +395,19 @@ static void pack_a(const struct block *b, int64_t piece)
     if (v->right == 1) {
         const int64_t row = panel_row(b, piece);
 
-        gemm_pack_a(b->a + row * b->K, v, b->row + row,
-                    panel_row(b, piece + 1) - row, b->from, b->K);
+        pack_rows(b->per, b->a + row * b->K, v, b->row + row,
+                  panel_row(b, piece + 1) - row, first_number(b), numbers(b));
         return;
     }
     for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
-        const int64_t at = b->row + (b->from + k) * v->right;
+        const int64_t at = b->row + (b->from + k) * b->per * v->right;
+        const bool below = (k + 1) * b->per <= numbers(b);
 
         for (int64_t p = 0; p < b->panels; p++) {
             const int64_t row = panel_row(b, p), n = panel_row(b, p + 1) - row;
 
-            VEC_BY_TYPE(v->type, copy_run, b->a + row * b->K + k * n, v->data,
-                        at + row, n);
+            BY_WORD(v->type, b->per, copy_run, b->a + row * b->K + k * n,
+                    v->data, at + row, v->right, n, below);
         }
     }
 }
@@ -319,18 +420,20 @@ static void pack_b(const struct block *b, int64_t piece)
     if (v->down == 1) {
         const int64_t col = piece * GEMM_NR;
 
-        gemm_pack_b(b->b + col * b->K, v, b->col + col,
-                    min64(GEMM_NR, b->cols - col), b->from, b->K);
+        pack_cols(b->per, b->b + col * b->K, v, b->col + col,
+                  min64(GEMM_NR, b->cols - col), first_number(b), numbers(b));
         return;
     }
     for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
-        const int64_t at = b->col + (b->from + k) * v->down;
+        const int64_t at = b->col + (b->from + k) * b->per * v->down;
+        const bool below = (k + 1) * b->per <= numbers(b);
 
         for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
             const int64_t n = min64(GEMM_NR, b->cols - col);
             float *out = b->b + col * b->K + k * GEMM_NR;
 
-            VEC_BY_TYPE(v->type, copy_run, out, v->data, at + col, n);
+            BY_WORD(v->type, b->per, copy_run, out, v->data, at + col, v->down,
+                    n, below);
             for (int64_t i = n; i < GEMM_NR; i++)
                 out[i] = 0.0f;
         }
@@ -348,6 +451,14 @@ static const float *start_of(const struct block *b, int64_t col, int64_t cols,
     return bias ? room : NULL;
 }
 
+static void any_tile(const struct block *b, float *c, int64_t c_down,
+                     const float *pa, const float *pb, const float *start,
+                     int64_t rows, int64_t cols, bool add)
+{
+    (b->per == 2 ? tile_pairs : gemm_tile)(c, c_down, pa, pb, start, rows, cols,
+                                           b->K, add);
+}
+
 /* A tile that goes to 16-bit numbers, by way of floats. */
 static void tile_half(const struct block *b, int64_t row, int64_t col,
                       const float *pa, const float *pb, const float *start,
@@ -356,7 +467,7 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    gemm_tile(c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K, false);
+    any_tile(b, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
@@ -388,8 +499,7 @@ static void multiply(const struct block *b, const float *pa, int64_t panel,
         const float *bias = start_of(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            gemm_tile(c + col, g->c_down, pa, pb, bias, rows, cols, b->K,
-                      b->add);
+            any_tile(b, c + col, g->c_down, pa, pb, bias, rows, cols, b->add);
         else
             tile_half(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
@@ -402,14 +512,15 @@ static void fetch_panel(const struct block *b, int64_t panel)
 {
     const struct view *a = &b->g->a;
     const int64_t size = (int64_t)dtype_size(a->type);
+    const int64_t bytes = numbers(b) * size;
     const int64_t from = panel_row(b, panel < b->panels ? panel : b->panels);
     const int64_t to = panel_row(b, panel < b->panels ? panel + 1 : b->panels);
 
     for (int64_t i = from; i < to; i++) {
-        const char *row =
-            (const char *)a->data + ((b->row + i) * a->down + b->from) * size;
+        const char *row = (const char *)a->data +
+                          ((b->row + i) * a->down + first_number(b)) * size;
 
-        for (int64_t at = 0; at < b->K * size; at += 64)
+        for (int64_t at = 0; at < bytes; at += 64)
             __builtin_prefetch(row + at, 0, 2);
     }
 }
@@ -421,8 +532,8 @@ static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
     float pa[GEMM_MR * K_BLOCK] __attribute__((aligned(64)));
 
     fetch_panel(b, panel + omp_get_num_threads());
-    gemm_pack_a(pa, &b->g->a, b->row + row, panel_row(b, panel + 1) - row,
-                b->from, b->K);
+    pack_rows(b->per, pa, &b->g->a, b->row + row, panel_row(b, panel + 1) - row,
+              first_number(b), numbers(b));
     for (int64_t group = 0; group < groups; group++)
         multiply(b, pa, panel, group);
 }
@@ -473,7 +584,7 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
                 struct team *team)
 {
     const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
-    struct block b = { .g = g, .a = scratch, .near = p->near };
+    struct block b = { .g = g, .per = p->per, .a = scratch, .near = p->near };
 
     b.b = scratch + (a_room + 15) / 16 * 16;
     for (int64_t i = 0; i < p->n_rows; i++) {
@@ -482,7 +593,7 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
         b.panels = gemm_panels(b.rows);
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
-            b.K = min64(p->k_block, g->K - b.from);
+            b.K = min64(p->k_block, p->K - b.from);
             b.add = g->add || k > 0;
             b.last = k == p->n_k - 1;
             for (int64_t j = 0; j < p->n_cols; j++) {
@@ -497,9 +608,39 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
 void gemm(struct dev *dev, const struct gemm *g, void *scratch)
 {
     const double work = (double)g->M * (double)g->N * (double)g->K;
-    const struct plan p = plan(g);
+    const struct plan p = plan(dev, g);
     struct team team = { 0 };
 
 #pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
     run(g, &p, scratch, &team);
+}
+
+/* ---- a trial ----------------------------------------------------------- */
+
+/* The least time of a tile: in some of the tries nothing comes between. */
+static double time_tile(int per, const float *a, const float *b, float *c)
+{
+    double least = INFINITY;
+
+    for (int i = 0; i < 20; i++) {
+        const double before = clock_mono();
+        double took;
+
+        (per == 2 ? tile_pairs : gemm_tile)(c, GEMM_NR, a, b, NULL, GEMM_MR,
+                                            GEMM_NR, K_BLOCK, false);
+        took = clock_mono() - before;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+bool gemm_pairs_pay(void)
+{
+    float *a = xcalloc(K_BLOCK, (GEMM_MR + GEMM_NR) * sizeof *a);
+    float *b = a + K_BLOCK * GEMM_MR, c[GEMM_MR * GEMM_NR];
+    bool pay;
+
+    pay = VEC_HAS_PAIRS && time_tile(2, a, b, c) < 1.5 * time_tile(1, a, b, c);
+    free(a);
+    return pay;
 }

@@ -209,16 +209,16 @@ static bool take_scratch(struct dev *dev, struct head *h)
     const size_t parts = (size_t)(h->rows * h->n_parts) * sizeof *h->parts;
     const size_t dx = (size_t)(h->rows * h->C) * sizeof *h->dx_rows;
     struct gemm g = logits_gemm(h, 0, h->rows);
-    size_t need = gemm_scratch(&g);
+    size_t need = gemm_scratch(dev, &g);
     char *p;
 
     if (h->dx) {
         g = dx_gemm(h, 0, h->rows);
-        need = need > gemm_scratch(&g) ? need : gemm_scratch(&g);
+        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
     }
     if (h->dw) {
         g = dw_gemm(h, 0, h->rows);
-        need = need > gemm_scratch(&g) ? need : gemm_scratch(&g);
+        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
     }
     need = (need + 63) & ~(size_t)63;
     p = cpu_scratch(dev, need + logits + dx + parts, "head");

@@ -10,7 +10,7 @@
 
 static void multiply(struct dev *dev, const struct gemm *g)
 {
-    void *scratch = cpu_scratch(dev, gemm_scratch(g), "linear");
+    void *scratch = cpu_scratch(dev, gemm_scratch(dev, g), "linear");
 
     if (scratch)
         gemm(dev, g, scratch);

@@ -153,8 +153,9 @@ void CPU(muon)(struct dev *dev, struct tensor *w, struct tensor *m,
     s.b = s.a + s.r * s.r;
     wide = product(s.a, s.x, s.x, s.r, s.r, s.c, true, false);
     square = product(s.next, s.b, s.x, s.r, s.c, s.r, false, true);
-    need = gemm_scratch(&wide);
-    need = need > gemm_scratch(&square) ? need : gemm_scratch(&square);
+    need = gemm_scratch(dev, &wide);
+    need =
+        need > gemm_scratch(dev, &square) ? need : gemm_scratch(dev, &square);
     if (!gradient_factor(&s))
         return;
     momentum(dev, &s);

@@ -11,7 +11,9 @@
  * The operands are views with any strides as long as one of the two is 1, of
  * any of the three element types; sums are kept in F32.  Both are first copied
  * ("packed") into the order in which the innermost loop reads them, which is
- * also where 16-bit numbers become floats and transposes happen.
+ * also where 16-bit numbers become floats and transposes happen.  Where the CPU
+ * multiplies pairs of bf16 fast (gemm_pairs_pay()), a product with a B of bf16
+ * is made of those instead; an A of floats is rounded to bf16 then.
  *
  * The innermost loop keeps a tile of C, up to GEMM_MR rows by GEMM_NR columns,
  * in registers, and for each k adds the product of a column of A and a row of
@@ -28,6 +30,7 @@
 #if defined(CPU_ISA)
 # define gemm           CPU(gemm)
 # define gemm_scratch   CPU(gemm_scratch)
+# define gemm_pairs_pay CPU(gemm_pairs_pay)
 # define gemm_tile      CPU(gemm_tile)
 # define gemm_tile_rows CPU(gemm_tile_rows)
 # define gemm_pack_a    CPU(gemm_pack_a)
@@ -66,7 +69,11 @@ struct gemm {
 
 /* scratch: gemm_scratch() bytes. */
 void gemm(struct dev *, const struct gemm *, void *scratch);
-size_t gemm_scratch(const struct gemm *);
+size_t gemm_scratch(const struct dev *, const struct gemm *);
+
+/* Is a word of two numbers multiplied in less time than two words of one?  It
+ * is tried; the answer is far from close on every CPU there is. */
+bool gemm_pairs_pay(void);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
 void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,

@@ -196,4 +196,10 @@ AC_SUBST([$1])])
 AC_DEFUN([GT_CPU_CFLAGS],
 [GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
 GT_TRY_CFLAGS([AVX2_CFLAGS], [-mavx2 -mfma -mf16c])
-GT_TRY_CFLAGS([AVX512_CFLAGS], [-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mprefer-vector-width=512])])
+GT_TRY_CFLAGS([AVX512_CFLAGS], [-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mprefer-vector-width=512])
+AC_CACHE_CHECK([whether the assembler knows vdpbf16ps], [gt_cv_avx512bf16],
+  [AC_COMPILE_IFELSE(
+     [AC_LANG_PROGRAM([], [__asm__("vdpbf16ps %zmm0, %zmm1, %zmm2");])],
+     [gt_cv_avx512bf16=yes], [gt_cv_avx512bf16=no])])
+AS_IF([test $gt_cv_avx512bf16 = yes],
+  [AC_DEFINE([HAVE_AVX512BF16], [1], [products of pairs of bf16])])])

@@ -182,6 +182,7 @@ static void check_memory(void)
 
 int main(void)
 {
+    check_threads("avx512bf16");
     check_threads("avx512");
     check_threads("avx2");
     check_threads("c");
