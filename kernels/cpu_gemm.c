@@ -14,10 +14,10 @@
 #include <stdlib.h>
 
 /*
- * Sizes, in words (see packing).  A panel of A (MR by K_BLOCK, 21 KB) stays in the first
- * cache while GEMM_GROUP columns of B (384 by K_BLOCK, 590 KB) stream from the
- * second; ROOM bounds each packed block.  A B of NEAR floats leaves room in the
- * second cache for what passes through.
+ * Sizes, in words (a float, or what takes its place).  A panel of A (MR by
+ * K_BLOCK, 21 KB) stays in the first cache while GEMM_GROUP columns of B (384
+ * by K_BLOCK, 590 KB) stream from the second; ROOM bounds each packed block.  A
+ * B of NEAR words leaves room in the second cache for what passes through.
  */
 enum { K_BLOCK = 384, ROOM = 1 << 20, NEAR = 160 << 10 };
 
