@@ -31,8 +31,9 @@ static void write_shards(void)
                                                                  : "bin");
         struct shard_out out = SHARD_OUT_INIT;
 
-        ok(shard_create(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, &e) ==
-               0, "shard %d", k);
+        ok(shard_begin(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, 0,
+                       &e) == 0,
+           "shard %d", k);
         shard_add(&out, ids + cut[k], (size_t)(cut[k + 1] - cut[k]));
         ok(shard_commit(&out, &e) == 0, "is written");
         free(path);
@@ -134,7 +135,7 @@ static void documents(void)
 
     for (int i = 0; i < TOKENS; i++)
         ids[i] = (uint16_t)(i % DOC == 0 ? EOT : i);
-    ok(shard_create(&out, path, SHARD_NPY, 2, &e) == 0, "documents");
+    ok(shard_begin(&out, path, SHARD_NPY, 2, 0, &e) == 0, "documents");
     shard_add(&out, ids, TOKENS);
     ok(shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) == 0 &&
            loader_open(&other, &c, &e) == 0, "are there");

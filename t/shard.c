@@ -26,7 +26,7 @@ static bool write_ids(const char *path, enum shard_format f, int width,
     struct shard_out out = SHARD_OUT_INIT;
     struct err e = ERR_INIT;
 
-    if (shard_create(&out, path, f, width, &e) < 0)
+    if (shard_begin(&out, path, f, width, 0, &e) < 0)
         return false;
     shard_add(&out, ids, n / 2);
     shard_add(&out, (const char *)ids + n / 2 * (size_t)width, n - n / 2);

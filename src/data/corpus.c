@@ -173,24 +173,11 @@ void corpus_stats(struct corpus *c, struct corpus_stats *out)
     pthread_mutex_unlock(&c->lock);
 }
 
-size_t corpus_files(const struct corpus *c)
-{
-    return c->files.n;
-}
-
-const char *corpus_file(const struct corpus *c, size_t i)
-{
-    return c->files.name[i];
-}
-
-uint64_t doc_key(const struct doc *d)
-{
-    return hash128(d->text, d->len < CORPUS_KEY ? d->len : CORPUS_KEY, 0).hi;
-}
-
 bool doc_in_share(const struct doc *d, double share)
 {
-    return (double)(doc_key(d) >> 11) * 0x1p-53 < share;
+    const size_t n = d->len < CORPUS_KEY ? d->len : CORPUS_KEY;
+
+    return (double)(hash128(d->text, n, 0).hi >> 11) * 0x1p-53 < share;
 }
 
 /* Opening and closing */

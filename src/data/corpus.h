@@ -108,17 +108,12 @@ void corpus_done(struct corpus *, struct block *);
 void corpus_stats(struct corpus *, struct corpus_stats *);
 void corpus_close(struct corpus *); /* NULL is fine, and at any time */
 
-/* The files behind the paths, in order. */
-size_t corpus_files(const struct corpus *);
-const char *corpus_file(const struct corpus *, size_t i);
-
 /*
- * Which split a document belongs to is decided by its key, a hash of its first
+ * Which split a document belongs to is decided by a hash of its first
  * CORPUS_KEY bytes; so equal documents are always on one side, whatever files
  * they come from.  doc must begin.  doc_in_share() holds for about `share` of
  * all documents.
  */
-uint64_t doc_key(const struct doc *);
 bool doc_in_share(const struct doc *, double share);
 
 /*

@@ -65,7 +65,6 @@ struct encoder {
 };
 
 #define LINE_COUNT ((size_t)1 << LINE_BITS)
-#define HUGE_PAGE  ((size_t)2 << 20)
 
 void ids_room(struct ids *ids, size_t more)
 {

@@ -53,11 +53,6 @@ size_t hashset_find(const struct hashset *s, uint64_t hash)
     return s->slot[i] ? i : SIZE_MAX;
 }
 
-bool hashset_has(const struct hashset *s, uint64_t hash)
-{
-    return hashset_find(s, hash) != SIZE_MAX;
-}
-
 void hashset_clear(struct hashset *s)
 {
     free(s->slot);

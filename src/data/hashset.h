@@ -25,7 +25,6 @@ struct hashset {
 #define HASHSET_INIT { NULL, 0, 0 }
 
 bool hashset_add(struct hashset *, uint64_t hash);      /* was it new? */
-bool hashset_has(const struct hashset *, uint64_t hash);
 /* Where it is in slot[], as long as nothing is added; SIZE_MAX if it is not. */
 size_t hashset_find(const struct hashset *, uint64_t hash);
 void hashset_clear(struct hashset *);

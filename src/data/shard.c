@@ -366,21 +366,9 @@ static void put_header(const struct shard_out *out, FILE *fp)
     }
 }
 
-int shard_create(struct shard_out *out, const char *path, enum shard_format f,
-                 int width, struct err *e)
-{
-    *out = (struct shard_out)SHARD_OUT_INIT;
-    if (save_open(&out->save, path, e) < 0)
-        return -1;
-    out->format = f;
-    out->width = width;
-    put_header(out, out->save.fp); /* the count follows */
-    return 0;
-}
-
 static off_t header_size(enum shard_format format)
 {
-    return format == SHARD_LLMC ? 256 * (off_t)sizeof(int32_t)
+    return format == SHARD_LLMC  ? 256 * (off_t)sizeof(int32_t)
            : format == SHARD_NPY ? NPY_HEADER
                                  : 0;
 }
@@ -395,16 +383,15 @@ static int cut_to(struct shard_out *out, int64_t n, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_sys(e, "cannot read %s", out->save.temp);
     if (st.st_size < size)
-        return err_set(e, ERR_INPUT, "%s: shorter than it was",
-                       out->save.temp);
+        return err_set(e, ERR_INPUT, "%s: shorter than it was", out->save.temp);
     if (ftruncate(fd, size) < 0 || fseeko(out->save.fp, size, SEEK_SET) < 0)
         return err_sys(e, "cannot write %s", out->save.temp);
     out->n = n;
     return 0;
 }
 
-int shard_continue(struct shard_out *out, const char *path,
-                   enum shard_format f, int width, int64_t n, struct err *e)
+int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
+                int width, int64_t n, struct err *e)
 {
     *out = (struct shard_out)SHARD_OUT_INIT;
     out->save.path = xstrdup(path);

@@ -20,7 +20,7 @@
  *
  *      struct shard_out out = SHARD_OUT_INIT;
  *
- *      if (shard_create(&out, path, SHARD_LLMC, 2, e) < 0)
+ *      if (shard_begin(&out, path, SHARD_LLMC, 2, 0, e) < 0)
  *          return -1;
  *      shard_add(&out, ids, n)                any number of times
  *      return shard_commit(&out, e);
@@ -85,18 +85,16 @@ struct shard_out {
  }
 
 int shard_width(int64_t vocab); /* 2 up to 65536 ids, else 4 */
-int shard_create(struct shard_out *, const char *path, enum shard_format,
-                 int width, struct err *);
 void shard_add(struct shard_out *, const void *ids, size_t n);
 
 /*
- * Like shard_create(), but what is written so far is in PATH.part, where it can
- * be found again: shard_sync() puts it on disk, and after a crash
- * shard_continue() with the n of that moment goes on behind the first n ids.
- * With n = 0 it begins anew.  shard_keep() closes the file and leaves it.
+ * What is written so far is in PATH.part, where it can be found again:
+ * shard_sync() puts it on disk, and after a crash shard_begin() with the n of
+ * that moment goes on behind the first n ids.  With n = 0 it begins anew.
+ * shard_keep() closes the file and leaves it.
  */
-int shard_continue(struct shard_out *, const char *path, enum shard_format,
-                   int width, int64_t n, struct err *);
+int shard_begin(struct shard_out *, const char *path, enum shard_format,
+                int width, int64_t n, struct err *);
 int shard_sync(struct shard_out *, struct err *);
 void shard_keep(struct shard_out *);
 int shard_commit(struct shard_out *, struct err *);

@@ -58,7 +58,7 @@ static int stream_open(struct sink *s, int split, int64_t n, struct err *e)
     struct stream *t = &s->stream[split];
     char *path = file_name(s, split, t->shard);
     const int got =
-        shard_continue(&t->out, path, s->conf.format, s->conf.width, n, e);
+        shard_begin(&t->out, path, s->conf.format, s->conf.width, n, e);
 
     t->open = got == 0;
     t->n = n;

@@ -191,15 +191,15 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int got,
     return got;
 }
 
-int tokfile_read_json(struct tokenizer **out, const char *path, struct err *e)
+static int read_json(struct tokenizer **out, const char *path, struct err *e)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
 
     return finish(out, t, read_into(t, path, tokfile_parse_json, e), path, e);
 }
 
-int tokfile_read_tiktoken(struct tokenizer **out, const char *path,
-                          struct err *e)
+static int read_tiktoken(struct tokenizer **out, const char *path,
+                         struct err *e)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
 
@@ -207,7 +207,7 @@ int tokfile_read_tiktoken(struct tokenizer **out, const char *path,
                   e);
 }
 
-int tokfile_read_pickle(struct tokenizer **out, const char *path, struct err *e)
+static int read_pickle(struct tokenizer **out, const char *path, struct err *e)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, SPLIT_GPT2);
 
@@ -233,7 +233,7 @@ static char *beside(const char *path, const char *const names[])
 static const char *const vocab_names[] = { "encoder.json", "vocab.json", NULL };
 static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 
-int tokfile_read_merges(struct tokenizer **out, const char *path, struct err *e)
+static int read_merges(struct tokenizer **out, const char *path, struct err *e)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
     char *vocab = beside(path, vocab_names);
@@ -258,7 +258,7 @@ static int read_vocab(struct tokenizer **out, const char *path, struct err *e)
                        "%s: no vocab.bpe or merges.txt is in "
                        "its folder",
                        path);
-    got = tokfile_read_merges(out, merges, e);
+    got = read_merges(out, merges, e);
     free(merges);
     return got;
 }
@@ -270,17 +270,12 @@ static const struct {
     const char *suffix;
     reader_fn *read;
 } readers[] = {
-    { "tokenizer.json", tokfile_read_json },
-    { "vocab.bpe", tokfile_read_merges },
-    { "merges.txt", tokfile_read_merges },
-    { ".tiktoken", tokfile_read_tiktoken },
-    { "meta.pkl", tokfile_read_pickle },
-    { "encoder.json", read_vocab },
-    { "vocab.json", read_vocab },
-    { ".json", tokfile_read_json },
-    { ".bpe", tokfile_read_merges },
-    { ".txt", tokfile_read_merges },
-    { ".pkl", tokfile_read_pickle },
+    { "tokenizer.json", read_json }, { "vocab.bpe", read_merges },
+    { "merges.txt", read_merges },   { ".tiktoken", read_tiktoken },
+    { "meta.pkl", read_pickle },     { "encoder.json", read_vocab },
+    { "vocab.json", read_vocab },    { ".json", read_json },
+    { ".bpe", read_merges },         { ".txt", read_merges },
+    { ".pkl", read_pickle },
 };
 
 enum { IN_FOLDERS = 5 };

@@ -16,15 +16,11 @@
  *
  * Readers check everything they use; writers leave a file whole or not at all.
  */
-int tokfile_read_json(struct tokenizer **, const char *path, struct err *);
-int tokfile_read_merges(struct tokenizer **, const char *path, struct err *);
-int tokfile_read_tiktoken(struct tokenizer **, const char *path, struct err *);
-int tokfile_read_pickle(struct tokenizer **, const char *path, struct err *);
 
 /*
- * The same of a text in memory, into a new tokenizer.  _vocab() is for an
- * object of names and ids (encoder.json, vocab.json); _merges() gives GPT-2's
- * ids if the tokenizer has no tokens yet.
+ * Read a text in memory into a new tokenizer (tokenizer_load() is for paths).
+ * _vocab() is for an object of names and ids (encoder.json, vocab.json);
+ * _merges() gives GPT-2's ids if the tokenizer has no tokens yet.
  */
 int tokfile_parse_json(struct tokenizer *, const char *text, size_t n,
                        struct err *);
