@@ -118,6 +118,13 @@ void corpus_queue(struct corpus *c, struct block *b)
     pthread_mutex_unlock(&c->lock);
 }
 
+/* The reader is woken for several blocks at once, or when it is late. */
+static void wake_reader(struct corpus *c)
+{
+    if (!c->n || c->idle_n * 2 >= c->limit)
+        pthread_cond_signal(&c->emptied);
+}
+
 void corpus_done(struct corpus *c, struct block *b)
 {
     if (b->data_room > KEEP) {
@@ -127,9 +134,7 @@ void corpus_done(struct corpus *c, struct block *b)
     b->n = 0;
     pthread_mutex_lock(&c->lock);
     c->idle[c->idle_n++] = b;
-    /* the reader is woken for several blocks, or when it is late */
-    if (c->idle_n * 2 >= c->limit || !c->n)
-        pthread_cond_signal(&c->emptied);
+    wake_reader(c);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -151,6 +156,7 @@ int corpus_next(struct corpus *c, struct block **out, struct err *e)
         c->first = (c->first + 1) % BLOCKS_MAX;
         c->n--;
         c->queued -= b->size;
+        wake_reader(c);
     }
     pthread_mutex_unlock(&c->lock);
     if (failed)

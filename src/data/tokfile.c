@@ -321,7 +321,10 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
     if (path_is_folder(path))
         return load_folder(out, path, e);
     if (!path_exists(path))
-        return err_set(e, ERR_MISSING, "there is no tokenizer %s", path);
+        return err_set(e, ERR_MISSING,
+                       "there is no tokenizer %s; gdata bpe learns one, and "
+                       "gdata fetch gpt2-vocab gets GPT-2's",
+                       path);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (ends_with(path, readers[i].suffix))
             return readers[i].read(out, path, e);
