@@ -181,7 +181,9 @@ static void mark(struct graph *g, enum recompute how)
 
 static enum dtype type_of(const struct settings *c)
 {
-    static const enum dtype types[] = { DT_F32, DT_BF16, DT_F16 };
+    static const enum dtype types[] = { [PRECISION_FP32] = DT_F32,
+                                        [PRECISION_BF16] = DT_BF16,
+                                        [PRECISION_FP16] = DT_F16 };
 
     return types[c->train.precision];
 }

@@ -231,7 +231,8 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
 
     *j = (struct job){ .set = s, .started = clock_mono() };
     j->at.best_loss = INFINITY;
-    j->at.loss_scale = s->train.precision == 2 ? s->train.loss_scale : 1;
+    j->at.loss_scale =
+        s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
     if (launch_detect(&j->launch, s->parallel.launcher, e) < 0 ||
         open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0 ||
         settings_resolve(s, vocab, j->coll.size, e) < 0)

@@ -324,7 +324,7 @@ void report_step(struct report *r, struct job *j)
     if (r->meter.peak_flops > 0)
         point[n++] =
             (struct run_point){ "perf/mfu", meter_mfu(&r->meter, rate) };
-    if (j->set->train.precision == 2)
+    if (j->set->train.precision == PRECISION_FP16)
         point[n++] =
             (struct run_point){ "train/loss_scale", j->at.loss_scale };
     if (j->coll.size > 1)

@@ -52,6 +52,7 @@ struct data_settings {
     int64_t stride, ignore;
 };
 
+enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16 };
 enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
 
@@ -62,7 +63,7 @@ struct train_settings {
     double max_time;
     const char *device;
     int64_t threads;
-    int precision;
+    int precision;              /* enum precision */
     double loss_scale;
     int64_t loss_scale_window;
     int recompute;

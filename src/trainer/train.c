@@ -144,7 +144,7 @@ static void move_loss_scale(struct job *j, bool good)
 {
     struct reached *at = &j->at;
 
-    if (j->set->train.precision != 2)
+    if (j->set->train.precision != PRECISION_FP16)
         return;
     at->good_steps = good ? at->good_steps + 1 : 0;
     if (!good)
