@@ -5,7 +5,8 @@
  * or of odd length, go to norm_fwd_any.  Backward, a warp has a row at a time,
  * or a block has if it is long, and goes over many, so that it can keep its
  * share of dw and db in registers; a block leaves them as one row of partial
- * sums, those of dw and then those of db, for column_sum_two().
+ * sums, those of dw and then those of db, for column_sum_two().  What is too
+ * long or odd for that is read twice, by rows for dx and by columns for these.
  */
 #include "config.h"
 #include "kernels/reduce.cuh"
@@ -184,26 +185,46 @@ template <class T> struct norm_bwd_args {
     bool rms, fresh;
 };
 
-/* E elements of the row in each lane, W at a time, 32 W apart. */
-template <class T, int W, int E>
-static __global__ void __launch_bounds__(THREADS)
-norm_bwd_warp(norm_bwd_args<T> a)
+/* Blocks that a multiprocessor has registers for, where a thread holds E
+ * elements of dy, x, dx and of the sums for dw and db. */
+static constexpr int resident(int E)
 {
-    SHARED(float, share, THREADS * E);  /* dw of each warp; then db */
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    return E <= 8 ? 6 : E <= 16 ? 4 : E <= 24 ? 3 : 2;
+}
+
+/* Sums over the threads that share a row: a warp, or the block. */
+template <int LANES>
+static __device__ __forceinline__ void row_sums(float *a, float *b)
+{
+    if constexpr (LANES == 32) {
+        *a = warp_sum(*a);
+        *b = warp_sum(*b);
+    } else {
+        block_sums<LANES>(a, b);
+    }
+}
+
+/* LANES threads to a row, E elements in each, W at a time, LANES W apart. */
+template <class T, int W, int E, int LANES>
+static __global__ void __launch_bounds__(THREADS, resident(E))
+norm_bwd(norm_bwd_args<T> a)
+{
+    constexpr int ROWS = THREADS / LANES;
+    SHARED(float, share, THREADS * E);  /* dw of each row; then db */
+    const int lane = threadIdx.x % LANES, mine = threadIdx.x / LANES;
     float dw[E / W][W] = {}, db[E / W][W] = {};
 
-    for (int64_t row = (int64_t)blockIdx.x * WARPS + warp; row < a.N;
-         row += (int64_t)gridDim.x * WARPS) {
+    for (int64_t row = (int64_t)blockIdx.x * ROWS + mine; row < a.N;
+         row += (int64_t)gridDim.x * ROWS) {
         const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
         float xhat[E / W][W], g[E / W][W], was[E / W][W];
         float sum_g = 0, sum_gx = 0;
 
 #pragma unroll
         for (int j = 0; j < E / W; j++) {       /* ask for everything first */
-            const int64_t at = row * a.C + (j * 32 + lane) * W;
+            const int64_t c = (j * LANES + lane) * W, at = row * a.C + c;
 
-            if ((j * 32 + lane) * W >= a.C)
+            if (c >= a.C)
                 continue;
             load(xhat[j], a.x + at);
             load(g[j], a.dy + at);
@@ -212,7 +233,7 @@ norm_bwd_warp(norm_bwd_args<T> a)
         }
 #pragma unroll
         for (int j = 0; j < E / W; j++) {
-            const int64_t c = (j * 32 + lane) * W;
+            const int64_t c = (j * LANES + lane) * W;
             float w[W];
 
             if (c >= a.C)
@@ -232,11 +253,12 @@ norm_bwd_warp(norm_bwd_args<T> a)
         }
         if (!a.dx)
             continue;
-        sum_g = a.rms ? 0.0f : warp_sum(sum_g) / (float)a.C;
-        sum_gx = warp_sum(sum_gx) / (float)a.C;
+        row_sums<LANES>(&sum_g, &sum_gx);
+        sum_g = a.rms ? 0.0f : sum_g / (float)a.C;
+        sum_gx /= (float)a.C;
 #pragma unroll
         for (int j = 0; j < E / W; j++) {
-            const int64_t c = (j * 32 + lane) * W;
+            const int64_t c = (j * LANES + lane) * W;
 
             if (c >= a.C)
                 continue;
@@ -254,87 +276,21 @@ norm_bwd_warp(norm_bwd_args<T> a)
         for (int j = 0; j < E / W; j++)
 #pragma unroll
             for (int k = 0; k < W; k++)
-                share[warp * 32 * E + (j * 32 + lane) * W + k] =
+                share[mine * LANES * E + (j * LANES + lane) * W + k] =
                     which == 0 ? dw[j][k] : db[j][k];
         __syncthreads();
         for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
             float sum = share[c];
 
-            for (int i = 1; i < WARPS; i++)
-                sum += share[i * 32 * E + c];
+            for (int i = 1; i < ROWS; i++)
+                sum += share[i * LANES * E + c];
             a.part[(2 * (int64_t)blockIdx.x + which) * a.C + c] = sum;
         }
         __syncthreads();
     }
 }
 
-template <class T, int W, int E>
-static __global__ void __launch_bounds__(THREADS) norm_bwd(norm_bwd_args<T> a)
-{
-    float dw[E / W][W] = {}, db[E / W][W] = {};
-
-    for (int64_t row = blockIdx.x; row < a.N; row += gridDim.x) {
-        const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
-        float xhat[E / W][W], g[E / W][W], sum_g = 0, sum_gx = 0;
-
-#pragma unroll
-        for (int j = 0; j < E / W; j++) {
-            const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
-            float w[W];
-
-            if (c >= a.C)
-                continue;
-            load(xhat[j], a.x + row * a.C + c);
-            load(g[j], a.dy + row * a.C + c);
-            if (a.w)
-                load(w, a.w + c);
-#pragma unroll
-            for (int k = 0; k < W; k++) {
-                xhat[j][k] = (xhat[j][k] - mean) * rstd;
-                dw[j][k] += g[j][k] * xhat[j][k];
-                db[j][k] += g[j][k];
-                if (a.w)
-                    g[j][k] *= w[k];
-                sum_g += g[j][k];
-                sum_gx += g[j][k] * xhat[j][k];
-            }
-        }
-        if (!a.dx)
-            continue;
-        block_sums<THREADS>(&sum_g, &sum_gx);
-        sum_g = a.rms ? 0.0f : sum_g / (float)a.C;
-        sum_gx /= (float)a.C;
-#pragma unroll
-        for (int j = 0; j < E / W; j++) {
-            const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
-            float was[W];
-
-            if (c >= a.C)
-                continue;
-            if (!a.fresh)
-                load(was, a.dx + row * a.C + c);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                g[j][k] = (g[j][k] - sum_g - xhat[j][k] * sum_gx) * rstd +
-                          (a.fresh ? 0.0f : was[k]);
-            store(a.dx + row * a.C + c, g[j]);
-        }
-    }
-#pragma unroll
-    for (int j = 0; j < E / W; j++) {
-        const int64_t c = (j * THREADS + (int)threadIdx.x) * W;
-
-        if (c >= a.C || !a.part)
-            continue;
-#pragma unroll
-        for (int k = 0; k < W; k++) {
-            a.part[2 * blockIdx.x * a.C + c + k] = dw[j][k];
-            a.part[(2 * blockIdx.x + 1) * a.C + c + k] = db[j][k];
-        }
-    }
-}
-
-/* Rows longer than registers can hold: dx here, dw and db by columns below. */
+/* Rows of any length: dx here, dw and db by columns below. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
 norm_bwd_any(norm_bwd_args<T> a)
@@ -383,50 +339,65 @@ norm_bwd_columns(norm_bwd_args<T> a)
     a.part[(2 * blockIdx.y + 1) * a.C + c] = db;
 }
 
-/* Which of the three ways, and how many rows of partial sums that leaves. */
-enum way { BY_WARP, BY_BLOCK, BY_COLUMN };
-
-static enum way way_of(const struct tensor *x)
+/* Room for the partial sums of so many blocks, if a gradient of w or b is
+ * wanted; false: there is none. */
+template <class T>
+static bool sums_to(struct dev *dev, norm_bwd_args<T> *a, unsigned grid,
+                    const struct tensor *dw, const struct tensor *db)
 {
-    const int64_t C = tensor_cols(x);
-
-    if (C % (16 / (int64_t)dtype_size(x->type)) || C > THREADS * 32)
-        return BY_COLUMN;
-    return C <= 32 * 32 ? BY_WARP : BY_BLOCK;
+    if (!dw && !db)
+        return true;
+    a->part = (float *)cuda_scratch(
+        dev, 2 * (size_t)grid * (size_t)a->C * sizeof(float), "norm_bwd");
+    return a->part != nullptr;
 }
 
-/* As many as a multiprocessor has registers for: 168 a thread up to 768
- * columns, 254 above. */
-static unsigned parts(const struct dev *dev, enum way way, int64_t N, int64_t C)
+template <class T, int E, int LANES>
+static void by_rows(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
+                    struct tensor *db)
 {
-    if (way == BY_WARP)
-        return blocks_up_to(dev, N, WARPS, C <= 32 * 24 ? 3 : 2);
-    return blocks_up_to(dev, N, 1, way == BY_BLOCK ? 8 : 1);
+    const unsigned grid = blocks_up_to(dev, a.N, THREADS / LANES, resident(E));
+
+    if (!sums_to(dev, &a, grid, dw, db))
+        return;
+    LAUNCH((norm_bwd<T, WIDTH<T>, E, LANES>), grid, THREADS, 0, STREAM(dev), a);
+    column_sum_two(dev, dw, db, a.part, grid, a.C);
 }
 
 template <class T>
-static void backward(struct dev *dev, enum way way, unsigned grid,
-                     const norm_bwd_args<T> &a)
+static void by_columns(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
+                       struct tensor *db)
 {
-    constexpr int W = WIDTH<T>;
+    const unsigned grid = blocks_up_to(dev, a.N, 1, 1);
 
-    if (way == BY_COLUMN) {
-        if (a.dx)
-            LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
-        if (a.part)
-            LAUNCH(norm_bwd_columns<T>, dim3(blocks(a.C, THREADS), grid),
-                   THREADS, 0, STREAM(dev), a);
-    } else if (a.C <= 32 * 8) {
-        LAUNCH((norm_bwd_warp<T, W, 8>), grid, THREADS, 0, STREAM(dev), a);
-    } else if (a.C <= 32 * 24) {
-        LAUNCH((norm_bwd_warp<T, W, 24>), grid, THREADS, 0, STREAM(dev), a);
-    } else if (way == BY_WARP) {
-        LAUNCH((norm_bwd_warp<T, W, 32>), grid, THREADS, 0, STREAM(dev), a);
-    } else if (a.C <= THREADS * 16) {
-        LAUNCH((norm_bwd<T, W, 16>), grid, THREADS, 0, STREAM(dev), a);
-    } else {
-        LAUNCH((norm_bwd<T, W, 32>), grid, THREADS, 0, STREAM(dev), a);
-    }
+    if (!sums_to(dev, &a, grid, dw, db))
+        return;
+    if (a.dx)
+        LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
+    if (a.part)
+        LAUNCH(norm_bwd_columns<T>, dim3(blocks(a.C, THREADS), grid), THREADS,
+               0, STREAM(dev), a);
+    column_sum_two(dev, dw, db, a.part, grid, a.C);
+}
+
+template <class T>
+static void backward(struct dev *dev, const norm_bwd_args<T> &a,
+                     struct tensor *dw, struct tensor *db)
+{
+    if (a.N == 0)
+        return;
+    if (a.C % WIDTH<T> || a.C > THREADS * 32)
+        by_columns<T>(dev, a, dw, db);
+    else if (a.C <= 32 * 8)
+        by_rows<T, 8, 32>(dev, a, dw, db);
+    else if (a.C <= 32 * 24)
+        by_rows<T, 24, 32>(dev, a, dw, db);
+    else if (a.C <= 32 * 32)
+        by_rows<T, 32, 32>(dev, a, dw, db);
+    else if (a.C <= THREADS * 16)
+        by_rows<T, 16, THREADS>(dev, a, dw, db);
+    else
+        by_rows<T, 32, THREADS>(dev, a, dw, db);
 }
 
 extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
@@ -435,25 +406,12 @@ extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
                               const struct tensor *stat,
                               const struct tensor *dy, enum norm kind)
 {
-    const int64_t N = tensor_rows(x), C = tensor_cols(x);
-    const enum way way = way_of(x);
-    const unsigned grid = parts(dev, way, N, C);
-    float *part = nullptr;
-
-    if (N == 0)
-        return;
-    if (dw || db) {
-        part = (float *)cuda_scratch(
-            dev, 2 * (size_t)grid * (size_t)C * sizeof(float), "norm_bwd");
-        if (!part)
-            return;
-    }
     WITH_TYPE(T, x->type,
-              backward<T>(dev, way, grid,
-                          { data_of<T>(dx), part, data_of<const T>(x),
+              backward<T>(dev,
+                          { data_of<T>(dx), nullptr, data_of<const T>(x),
                             data_of<const T>(w), data_of<const T>(dy),
-                            data_of<const float>(stat), N, C, kind == NORM_RMS,
-                            dx && dx->fresh }))
-    column_sum_two(dev, dw, db, part, grid, C);
+                            data_of<const float>(stat), tensor_rows(x),
+                            tensor_cols(x), kind == NORM_RMS, dx && dx->fresh },
+                          dw, db))
     launched(dev, "norm_bwd");
 }
