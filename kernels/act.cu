@@ -12,9 +12,14 @@ enum { THREADS = 256 };
 #define ROOT_INV_2 0.70710678118654752f
 #define PHI_0      0.39894228040143268f
 
-static __device__ __forceinline__ float sigmoid(float x)
+/* Sigmoid, and 1 less it: one exponential for both, and nothing cancels. */
+static __device__ __forceinline__ float sigmoid(float x, float *rest)
 {
-    return 1.0f / (1.0f + expf(-x));
+    const float e = expf(-fabsf(x)), large = 1.0f / (1.0f + e);
+    const float small = e * large;
+
+    *rest = x > 0.0f ? small : large;
+    return x > 0.0f ? large : small;
 }
 
 /* The normal distribution's, from the tail that x is in, so that nothing
@@ -32,41 +37,43 @@ static __device__ __forceinline__ float bent(float x)
 
 static __device__ __forceinline__ float act(float x, enum act kind)
 {
+    float rest;
+
     switch (kind) {
     case ACT_GELU:
         return x * normal(x);
     case ACT_GELU_TANH:
-        return x * sigmoid(2.0f * bent(x));
+        return x * sigmoid(2.0f * bent(x), &rest);
     case ACT_RELU:
         return x > 0.0f ? x : 0.0f;
     case ACT_RELU2:
         return x > 0.0f ? x * x : 0.0f;
     case ACT_SILU:
-        return x * sigmoid(x);
+        return x * sigmoid(x, &rest);
     }
     return 0.0f;
 }
 
 static __device__ __forceinline__ float slope(float x, enum act kind)
 {
+    float s, rest;
+
     switch (kind) {
     case ACT_GELU:
         return normal(x) + x * PHI_0 * expf(-0.5f * x * x);
     case ACT_GELU_TANH: {
-        const float u = 2.0f * bent(x);
         const float du = 2.0f * ROOT_2_PI * (1.0f + 3.0f * CUBIC * x * x);
 
-        return sigmoid(u) + x * sigmoid(u) * sigmoid(-u) * du;
+        s = sigmoid(2.0f * bent(x), &rest);
+        return s + x * s * rest * du;
     }
     case ACT_RELU:
         return x > 0.0f ? 1.0f : 0.0f;
     case ACT_RELU2:
         return x > 0.0f ? 2.0f * x : 0.0f;
-    case ACT_SILU: {
-        const float s = sigmoid(x);
-
-        return s * (1.0f + x * sigmoid(-x));
-    }
+    case ACT_SILU:
+        s = sigmoid(x, &rest);
+        return s * (1.0f + x * rest);
     }
     return 0.0f;
 }

@@ -108,6 +108,12 @@ struct shared {
     bool used;
 };
 
+/* Bytes of shared memory that a launch asks for, and that a block of it may
+ * have with what the kernel itself declares. */
+struct shared_room {
+    size_t dynamic, most;
+};
+
 /* The block that one thread of the host is running. */
 struct block {
     dim3 grid, dim;
@@ -119,7 +125,7 @@ struct block {
     std::vector<void *> stacks;         /* not in use */
     std::vector<shared> arrays;
     void *dynamic;
-    size_t dynamic_size, shared_size;
+    size_t dynamic_size, shared_size, shared_most;
     void *host_sp;
     const char *name;
     void (*call)(void *);
@@ -438,7 +444,7 @@ inline void *shared_at(const void *site, size_t n)
         s->used = true;
         memset(s->p, 0xff, n);
         blk->shared_size += n;
-        if (blk->shared_size > MAX_SHARED ||
+        if (blk->shared_size > blk->shared_most ||
             blk->shared_size - blk->dynamic_size > MAX_SHARED_PLAIN)
             fail("more shared memory than a block can have");
     }
@@ -486,7 +492,7 @@ inline void set_geometry(dim3 dim)
 }
 
 /* Run one block of a grid to its end. */
-inline void run_block(const char *name, dim3 grid, dim3 dim, size_t dynamic,
+inline void run_block(const char *name, dim3 grid, dim3 dim, shared_room room,
                       size_t index, void (*call)(void *), void *arg)
 {
     static thread_local struct keeper {
@@ -527,8 +533,9 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, size_t dynamic,
     }
     for (shared &a : blk->arrays)
         a.used = false;
-    set_dynamic(dynamic);
-    blk->shared_size = dynamic;
+    set_dynamic(room.dynamic);
+    blk->shared_size = room.dynamic;
+    blk->shared_most = room.most;
     blk->live = blk->n;
     blk->at_barrier = 0;
     blk->place = blk->n - 1;
@@ -538,7 +545,7 @@ inline void run_block(const char *name, dim3 grid, dim3 dim, size_t dynamic,
 }
 
 template <class F>
-void run_grid(const char *name, dim3 grid, dim3 dim, size_t dynamic, F &body)
+void run_grid(const char *name, dim3 grid, dim3 dim, shared_room room, F &body)
 {
     const long long n = (long long)grid.x * grid.y * grid.z;
     std::vector<int> order;
@@ -547,7 +554,7 @@ void run_grid(const char *name, dim3 grid, dim3 dim, size_t dynamic, F &body)
 #pragma omp parallel for schedule(dynamic, 1) if (n > 1)
     for (long long i = 0; i < n; i++)
         run_block(
-            name, grid, dim, dynamic, (size_t)order[(size_t)i],
+            name, grid, dim, room, (size_t)order[(size_t)i],
             [](void *f) { (*(F *)f)(); }, &body);
 }
 

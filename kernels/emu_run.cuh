@@ -19,6 +19,7 @@ typedef enum {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorNotReady = 600,
@@ -219,11 +220,14 @@ template <class A> bool reachable(const A &a)
     return true;
 }
 
-template <class F> size_t allowed_shared(F *kernel)
+/* Without opting in, what is declared counts against the same 48 KiB. */
+template <class F> bool room_for(F *kernel, size_t dynamic, shared_room *room)
 {
     const auto it = rt().opted_in.find((const void *)kernel);
+    const bool opted_in = it != rt().opted_in.end();
 
-    return it == rt().opted_in.end() ? (size_t)MAX_SHARED_PLAIN : it->second;
+    *room = { dynamic, (size_t)(opted_in ? MAX_SHARED : MAX_SHARED_PLAIN) };
+    return dynamic <= (opted_in ? it->second : (size_t)MAX_SHARED_PLAIN);
 }
 
 /* kernel<<<grid, dim, shared, s>>>(args...) */
@@ -232,6 +236,7 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
             void (*kernel)(P...), A... args)
 {
     const bool good = ((reachable<P>((P)args)) && ...);
+    shared_room room;
 
     if (!good) {
         fprintf(stderr, "emu: kernel %s is passed a host pointer\n", name);
@@ -240,14 +245,14 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
     if ((uint64_t)dim.x * dim.y * dim.z > MAX_THREADS || dim.z > 64 ||
         !dim.x || !dim.y || !dim.z || !grid.x || !grid.y || !grid.z ||
         grid.x > INT32_MAX || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ ||
-        shared > allowed_shared(kernel)) {
+        !room_for(kernel, shared, &room)) {
         error(cudaErrorInvalidConfiguration);
         return;
     }
     submit(s, [=] {
         auto body = [&] { kernel((P)args...); };
 
-        run_grid(name, grid, dim, shared, body);
+        run_grid(name, grid, dim, room, body);
     });
 }
 

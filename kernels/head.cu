@@ -19,47 +19,61 @@ enum {
                                    block alone on its multiprocessor */
 };
 
+/* Elements c, c + 1, ... of a row are v; those from V on become x. */
+template <int W>
+static __device__ __forceinline__ void beyond(float (&v)[W], int c, int V,
+                                              float x)
+{
+    if (c + W > V)
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = c + k < V ? v[k] : x;
+}
+
 /*
  * A block has a row of logits, ld apart, of which V count and the rest, up to
  * padded, become 0.  First the maximum and the sum of exponentials in one
  * pass: each thread scales its sum when its maximum moves.  Then, if asked,
- * the gradient of scale * loss, over the logits.  With KEEP the row stays in
- * shared memory meanwhile, each thread's part of it, so that it is read once.
+ * the gradient of scale * loss, over the logits.  With KEEP the row is first
+ * copied to shared memory, each thread's part by itself, so that it is read
+ * once and all of it is under way at the same time.
  */
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
-cross_entropy(T *logits, float *loss, const int *target, int64_t V,
-              int64_t padded, int64_t ld, float scale, bool gradient)
+cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
+              int64_t ld, float scale, bool gradient)
 {
     DYNAMIC_SHARED(T, kept);
-    const int goal = target[blockIdx.x];
+    const int goal = target[blockIdx.x], mine = threadIdx.x * W;
     T *row = logits + blockIdx.x * ld;
-    float most = -INFINITY, sum = 0, all, v[W];
+    const T *from = KEEP ? kept : row;
+    float most = -INFINITY, sum = 0, all, each, v[W];
 
     if (goal < 0) {             /* the whole block: this row does not count */
         if (threadIdx.x == 0)
             loss[blockIdx.x] = 0.0f;
-        for (int64_t c = threadIdx.x * W; gradient && c < padded;
-             c += THREADS * W) {
 #pragma unroll
-            for (int k = 0; k < W; k++)
-                v[k] = 0.0f;
+        for (int k = 0; k < W; k++)
+            v[k] = 0.0f;
+        for (int c = mine; gradient && c < padded; c += THREADS * W)
             store(row + c, v);
-        }
         return;
     }
-    for (int64_t c = threadIdx.x * W; c < V; c += THREADS * W) {
-        float here = -INFINITY;
+    if (KEEP) {
+        for (int c = mine; c < V; c += THREADS * W)
+            copy_async(kept + c, row + c);
+        copy_commit();
+        copy_wait<0>();
+    }
+    for (int c = mine; c < V; c += THREADS * W) {
+        float here;
 
-        load(v, row + c);
-        if (KEEP)
-            store(kept + c, v);
+        load(v, from + c);
+        beyond(v, c, V, -INFINITY);
+        here = v[0];
 #pragma unroll
-        for (int k = 0; k < W; k++) {
-            if (c + k >= V)
-                v[k] = -INFINITY;
+        for (int k = 1; k < W; k++)
             here = fmaxf(here, v[k]);
-        }
         if (here > most) {
             sum *= fast_exp(most - here);
             most = here;
@@ -75,15 +89,17 @@ cross_entropy(T *logits, float *loss, const int *target, int64_t V,
     if (!gradient)
         return;
     __syncthreads();            /* row[goal] has been read */
-    for (int64_t c = threadIdx.x * W; c < padded; c += THREADS * W) {
-        load(v, KEEP ? kept + c : row + c);
+    each = scale / sum;
+    for (int c = mine; c < padded; c += THREADS * W) {
+        load(v, from + c);
 #pragma unroll
-        for (int k = 0; k < W; k++) {
-            const float p = fast_exp(v[k] - all) / sum;
-
-            v[k] = c + k < V ? scale * (p - (c + k == goal ? 1.0f : 0.0f))
-                             : 0.0f;
-        }
+        for (int k = 0; k < W; k++)
+            v[k] = fast_exp(v[k] - all) * each;
+        if (goal >= c && goal < c + W)
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                v[k] -= c + k == goal ? scale : 0.0f;
+        beyond(v, c, V, 0.0f);
         store(row + c, v);
     }
 }
@@ -162,16 +178,17 @@ static void entropy(struct dev *dev, const struct chunk *c, float *loss,
                     bool gradient)
 {
     const size_t row = (size_t)c->ld * sizeof(T);
+    const int V = (int)vocab, padded = (int)c->w->dim[0];
 
     if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
         OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
         LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
                row, STREAM(dev), (T *)c->logits, loss + c->from,
-               target + c->from, vocab, c->w->dim[0], c->ld, scale, gradient);
+               target + c->from, V, padded, c->ld, scale, gradient);
     } else {
         LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
                0, STREAM(dev), (T *)c->logits, loss + c->from,
-               target + c->from, vocab, c->w->dim[0], c->ld, scale, gradient);
+               target + c->from, V, padded, c->ld, scale, gradient);
     }
 }
 

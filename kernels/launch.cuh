@@ -63,10 +63,11 @@ static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
     return (unsigned)(want < most ? want : most);
 }
 
-/* Give a kernel more than 48 KiB of shared memory, once a process. */
+/* Let a kernel have more shared memory than the 48 KiB that any may have; the
+ * arrays that it declares, some KiB at most, count against them too. */
 #define OPT_IN(dev, kernel, bytes)                                             \
     do {                                                                       \
-        if ((bytes) > 48 << 10)                                                \
+        if ((bytes) > 40 << 10)                                                \
             cudaFuncSetAttribute(kernel,                                       \
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,  \
                                  (int)(bytes));                                \

@@ -29,28 +29,31 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
 {
     const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
-    float x[E / W][W], mean = 0, var = 0, rstd;
+    float x[E / W][W], b[E / W][W], mean = 0, var = 0, rstd;
 
     if (row >= g.N)
         return;
 #pragma unroll
-    for (int j = 0; j < E / W; j++) {
+    for (int j = 0; j < E / W; j++) {   /* ask for everything first */
         const int64_t c = (j * 32 + lane) * W, at = row * g.C + c;
 
-#pragma unroll
-        for (int k = 0; k < W; k++)
-            x[j][k] = 0.0f;
         if (c >= g.C)
             continue;
         load(x[j], g.a + at);
-        if (g.b) {
-            float b[W];
+        if (g.b)
+            load(b[j], g.b + at);
+    }
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * 32 + lane) * W;
 
-            load(b, g.b + at);
+        if (c >= g.C)
+            continue;
+        if (g.b) {
 #pragma unroll
             for (int k = 0; k < W; k++)  /* as the next reader will see it */
-                x[j][k] = to_float(from_float<T>(x[j][k] + b[k]));
-            store(g.sum + at, x[j]);
+                x[j][k] = to_float(from_float<T>(x[j][k] + b[j][k]));
+            store(g.sum + row * g.C + c, x[j]);
         }
 #pragma unroll
         for (int k = 0; k < W; k++)

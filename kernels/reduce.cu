@@ -62,33 +62,56 @@ void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
 
 /* ---- column sums of an activation -------------------------------------- */
 
-enum { THREADS = 256 };
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    ROWS = 8,                   /* of a warp, at least */
+    ON_EACH = 8,                /* blocks on a multiprocessor: 32 KiB of one
+                                   row a warp, what its share of memory needs
+                                   under way */
+};
 
-/* Block (x, y): W columns a thread, the rows y, y + gridDim.y, ... */
+/* A lane adds up W columns, a warp every gridDim.y * WARPS-th row of them; then
+ * the block its warps. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 bias_parts(float *part, const T *dy, int64_t N, int64_t M)
 {
-    const int64_t c = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    SHARED(float, share, THREADS * W);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t first = (int64_t)blockIdx.x * 32 * W, c = first + lane * W;
     float sum[W] = {}, v[W];
 
-    if (c >= M)
-        return;
-    for (int64_t r = blockIdx.y; r < N; r += gridDim.y) {
-        load(v, dy + r * M + c);
+    if (c < M)
+#pragma unroll 4
+        for (int64_t r = (int64_t)blockIdx.y * WARPS + warp; r < N;
+             r += gridDim.y * WARPS) {
+            load(v, dy + r * M + c);
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            sum[k] += v[k];
-    }
+            for (int k = 0; k < W; k++)
+                sum[k] += v[k];
+        }
 #pragma unroll
     for (int k = 0; k < W; k++)
-        part[blockIdx.y * M + c + k] = sum[k];
+        share[threadIdx.x * W + k] = sum[k];
+    __syncthreads();
+    for (int i = threadIdx.x; i < 32 * W && first + i < M; i += THREADS) {
+        float all = share[i];
+
+        for (int w = 1; w < WARPS; w++)
+            all += share[w * 32 * W + i];
+        part[blockIdx.y * M + first + i] = all;
+    }
 }
 
 void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
 {
     const int64_t N = tensor_rows(dy), M = tensor_cols(dy);
-    const unsigned R = blocks_up_to(dev, N, 16, 2);
+    const int64_t wide = 16 / (int64_t)dtype_size(dy->type);
+    const unsigned across = blocks(M, M % wide ? 32 : 32 * wide);
+    const unsigned most = (unsigned)cuda_of(dev)->sms * ON_EACH / across + 1;
+    const unsigned want = blocks(N, WARPS * ROWS);
+    const unsigned R = want < most ? want : most;
     float *part = (float *)cuda_scratch(dev, (size_t)R * (size_t)M * 4,
                                         "linear_bwd");
 
@@ -96,10 +119,9 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
         return;
     WITH_TYPE(T, dy->type,
               WITH_WIDTH(W, T, M % WIDTH<T> == 0,
-                         LAUNCH((bias_parts<T, W>),
-                                dim3(blocks(M, (int64_t)THREADS * W), R),
-                                THREADS, 0, STREAM(dev), part,
-                                data_of<const T>(dy), N, M)))
+                         LAUNCH((bias_parts<T, W>), dim3(across, R), THREADS,
+                                0, STREAM(dev), part, data_of<const T>(dy), N,
+                                M)))
     column_sum(dev, (float *)db->data, part, R, M, db->fresh);
 }
 

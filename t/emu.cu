@@ -146,6 +146,11 @@ static void launch_shared(void)
     LAUNCH(too_much_shared, 1, 32, 0, stream, (int *)device(256));
 }
 
+static void launch_shared_twice(void)
+{
+    LAUNCH(neighbour<true>, 1, 256, 48 << 10, stream, (int *)device(1024));
+}
+
 static void launch_host_pointer(void)
 {
     static int host[32];
@@ -162,6 +167,8 @@ static const struct {
     { "a mask that names lanes which return", "kernel wrong_mask",
       launch_mask },
     { "64 KiB of shared memory", "more shared memory", launch_shared },
+    { "48 KiB of it dynamic, and some declared", "more shared memory",
+      launch_shared_twice },
     { "a host pointer", "host pointer", launch_host_pointer },
 };
 
