@@ -99,6 +99,10 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op)
 
     if (n <= cuda->scratch_size)
         return cuda->scratch;
+    if (cuda->keeping) {        /* what was kept before knows the old place */
+        cuda_failed(dev, op, "the scratch memory of work that is kept grows");
+        return nullptr;
+    }
     n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
     cuda_release(dev, cuda->scratch);   /* waits for those who use it */
     cuda->memory.reserved -= cuda->scratch_size;
@@ -253,6 +257,7 @@ static double device_between(struct dev *dev, int i, int j)
 static void graph_begin(struct dev *dev)
 {
     cuda_of(dev)->failed_before = dev->failed;
+    cuda_of(dev)->keeping = true;
     must(dev, "graph_begin",
          cudaStreamBeginCapture(STREAM(dev),
                                 cudaStreamCaptureModeThreadLocal));
@@ -267,6 +272,7 @@ static struct dev_graph *graph_end(struct dev *dev)
 
     if (!g)
         abort();
+    cuda_of(dev)->keeping = false;
     good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
            !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
     if (graph)
@@ -356,7 +362,19 @@ static double device_peak(const struct dev *dev, enum dtype type)
 
 static int no_device(struct err *e, cudaError_t code)
 {
+    int has = 0, needs = 0;
+
     cudaGetLastError();
+    if (code == cudaErrorInsufficientDriver &&
+        cudaDriverGetVersion(&has) == cudaSuccess &&
+        cudaRuntimeGetVersion(&needs) == cudaSuccess)
+        return has == 0 ? err_set(e, ERR_MISSING,
+                                  "no CUDA device: there is no driver")
+                        : err_set(e, ERR_MISSING,
+                                  "no CUDA device: its driver knows CUDA "
+                                  "%d.%d, and %d.%d is needed",
+                                  has / 1000, has % 1000 / 10, needs / 1000,
+                                  needs % 1000 / 10);
     return err_set(e, ERR_MISSING, "no CUDA device: %s",
                    cudaGetErrorString(code));
 }

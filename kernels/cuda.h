@@ -31,7 +31,8 @@ struct cuda {
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
     bool careful;               /* wait after each launch, to name it */
-    int failed_before;          /* the device, when work began to be kept */
+    bool keeping;               /* between graph_begin() and graph_end() */
+    int failed_before;          /* the device, when that began */
     char why[160];              /* the first failure, in words */
     struct matmul_plans *plans; /* plans of matrix products; matmul.cu */
     struct sdpa *sdpa;          /* plans of attention; sdpa.c */

@@ -435,7 +435,8 @@ static void settle(struct dev *dev, struct matmul_plans *p, struct plan *plan,
         plan->in_two = true;
         memset(&plan->with.algo, 0, sizeof plan->with.algo);
     }
-    plan_file_add(&p->file, &plan->key, &plan->with.algo);
+    if (plan->ms > 0.0f)                /* else there was no room to try */
+        plan_file_add(&p->file, &plan->key, &plan->with.algo);
 }
 
 static struct plan *plan_for(struct dev *dev, struct matmul_plans *p,

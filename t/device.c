@@ -120,6 +120,7 @@ static void check_graph(struct dev *dev)
     float host[2] = { 1, 2 };
     char *p = dev->type->alloc(dev, 64, &e);
     struct tensor t = view(p, 2);
+    struct dev_memory before, after;
     struct dev_graph *g;
 
     dev->type->put(dev, p, host, sizeof host);
@@ -136,6 +137,13 @@ static void check_graph(struct dev *dev)
     ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
        "and is done each time the graph is run");
     dev->type->graph_free(dev, g);
+    dev->type->memory(dev, &before);
+    dev->type->graph_begin(dev);
+    cuda_scratch(dev, (size_t)64 << 20, "test");
+    g = dev->type->graph_end(dev);
+    dev->type->memory(dev, &after);
+    ok(!g && dev_sync(dev, &e) == 0 && after.reserved == before.reserved,
+       "work that needs more scratch memory is not kept, and nothing is lost");
     dev->type->free(dev, p);
 }
 
