@@ -234,8 +234,10 @@ void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
 
     if (bytes > cpu->room) {
         free(cpu->scratch);
+        dev_gave(dev, DEV_SCRATCH, cpu->room);
         cpu->scratch = cpu_alloc(dev, bytes, &e);
         cpu->room = cpu->scratch ? bytes : 0;
+        dev_took(dev, DEV_SCRATCH, cpu->room);
         if (!cpu->scratch)
             mark_failed(dev, op);
     }

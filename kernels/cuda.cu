@@ -30,12 +30,6 @@ enum {
     RETURN_ROOM = 16 << 20,     /* the losses of many micro-batches */
 };
 
-struct cuda_block {
-    struct cuda_block *next;
-    void *p;
-    size_t n;
-};
-
 struct cuda_stage {
     char *out;                  /* SLOTS of SLOT, to the device */
     cudaEvent_t free[SLOTS];
@@ -76,16 +70,11 @@ static void must(struct dev *dev, const char *op, cudaError_t code)
 
 void *cuda_malloc(struct dev *dev, size_t n, const char *op)
 {
-    struct cuda *cuda = cuda_of(dev);
     void *p = nullptr;
     const cudaError_t code = cudaMalloc(&p, n);
 
-    if (code != cudaSuccess) {
-        must(dev, op, code);
-        return nullptr;
-    }
-    cuda->memory.reserved += n;
-    return p;
+    must(dev, op, code);
+    return code == cudaSuccess ? p : nullptr;
 }
 
 void cuda_release(struct dev *dev, void *p)
@@ -105,60 +94,26 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op)
     }
     n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
     cuda_release(dev, cuda->scratch);   /* waits for those who use it */
-    cuda->memory.reserved -= cuda->scratch_size;
+    dev_gave(dev, DEV_SCRATCH, cuda->scratch_size);
     cuda->scratch = cuda_malloc(dev, n, op);
     cuda->scratch_size = cuda->scratch ? n : 0;
+    dev_took(dev, DEV_SCRATCH, cuda->scratch_size);
     return cuda->scratch;
 }
 
 static void *device_alloc(struct dev *dev, size_t n, struct err *e)
 {
-    struct cuda *cuda = cuda_of(dev);
-    struct cuda_block *b = (struct cuda_block *)malloc(sizeof *b);
-    cudaError_t code = cudaErrorMemoryAllocation;
     void *p = nullptr;
+    const cudaError_t code = cudaMalloc(&p, n ? n : 1);
 
-    if (b)
-        code = cudaMalloc(&p, n ? n : 1);
-    if (code != cudaSuccess) {
-        cudaGetLastError();
-        free(b);
-        err_set(e, ERR_SYSTEM,
-                "cuda: cannot allocate %.2f GiB beside the %.2f GiB in use: %s",
-                (double)n / 0x1p30, (double)cuda->memory.reserved / 0x1p30,
-                cudaGetErrorString(code));
-        return nullptr;
-    }
-    *b = { cuda->blocks, p, n };
-    cuda->blocks = b;
-    cuda->memory.allocated += n;
-    cuda->memory.reserved += n;
-    if (cuda->memory.allocated > cuda->memory.peak)
-        cuda->memory.peak = cuda->memory.allocated;
-    return p;
-}
-
-static void device_free(struct dev *dev, void *p)
-{
-    struct cuda *cuda = cuda_of(dev);
-
-    for (struct cuda_block **at = &cuda->blocks; *at; at = &(*at)->next) {
-        struct cuda_block *b = *at;
-
-        if (b->p != p)
-            continue;
-        *at = b->next;
-        cuda->memory.allocated -= b->n;
-        cuda->memory.reserved -= b->n;
-        free(b);
-        break;
-    }
-    cuda_release(dev, p);
-}
-
-static void device_memory(const struct dev *dev, struct dev_memory *out)
-{
-    *out = cuda_of(dev)->memory;
+    if (code == cudaSuccess)
+        return p;
+    cudaGetLastError();
+    err_set(e, ERR_SYSTEM,
+            "cuda: cannot allocate %.2f GiB beside the %.2f GiB in use: %s",
+            (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
+            cudaGetErrorString(code));
+    return nullptr;
 }
 
 /* ---- copies ------------------------------------------------------------ */
@@ -314,7 +269,7 @@ static char *device_describe(struct dev *dev, char *out, size_t room)
              "%s, compute capability %d.%d, %d multiprocessors, %.1f GiB; "
              "%s; %s",
              cuda->name, cuda->capability / 10, cuda->capability % 10,
-             cuda->sms, (double)cuda->memory.total / 0x1p30,
+             cuda->sms, (double)dev->memory.total / 0x1p30,
              matmul_describe(dev, lt, sizeof lt),
              sdpa_describe(dev, sdpa, sizeof sdpa));
     return out;
@@ -417,8 +372,6 @@ static void device_close(struct dev *dev)
     cuda_side_close(dev);
     matmul_close(dev);
     sdpa_close(dev);
-    while (cuda->blocks)
-        device_free(dev, cuda->blocks->p);
     cuda_release(dev, cuda->scratch);
     free_stage(cuda->stage);
     for (int i = 0; i < DEV_MARKS; i++)
@@ -458,7 +411,7 @@ static int device_open(struct dev *dev, struct err *e)
     cuda->sms = prop.multiProcessorCount;
     cuda->capability = prop.major * 10 + prop.minor;
     cuda->shared_max = prop.sharedMemPerBlockOptin;
-    cuda->memory.total = prop.totalGlobalMem;
+    dev->memory.total = prop.totalGlobalMem;
     cuda->careful = careful && *careful && *careful != '0';
     snprintf(cuda->name, sizeof cuda->name, "%.*s",
              (int)sizeof cuda->name - 1, prop.name);
@@ -480,14 +433,13 @@ const struct dev_type cuda_dev = {
     .open = device_open,
     .close = device_close,
     .alloc = device_alloc,
-    .free = device_free,
+    .free = cuda_release,
     .put = device_put,
     .get = device_get,
     .copy = device_copy,
     .zero = device_zero,
     .sync = device_sync,
     .describe = device_describe,
-    .memory = device_memory,
     .peak = device_peak,
     .mark = device_mark,
     .between = device_between,

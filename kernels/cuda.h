@@ -26,8 +26,6 @@ struct cuda {
     size_t shared_max;          /* a block's, after opting in */
     void *scratch;
     size_t scratch_size;
-    struct cuda_block *blocks;  /* what alloc() gave; cuda.cu */
-    struct dev_memory memory;
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
     bool careful;               /* wait after each launch, to name it */

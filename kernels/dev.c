@@ -3,8 +3,10 @@
  */
 #include "config.h"
 #include "kernels/dev.h"
+#include "common/mem.h"
 #include "common/num.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct dev_type *const dev_types[] = { &cpu_dev,
@@ -56,8 +58,8 @@ static const struct dev_type *find_named(const char *name, int *index,
     const size_t len = colon ? (size_t)(colon - name) : strlen(name);
     int64_t number = 0;
 
-    if (colon && (!num_int(colon + 1, &number) || number < 0 ||
-                  number > 1023)) {
+    if (colon &&
+        (!num_int(colon + 1, &number) || number < 0 || number > 1023)) {
         err_set(e, ERR_USAGE, "device '%s': no number after ':'", name);
         return NULL;
     }
@@ -96,6 +98,78 @@ int dev_open(struct dev *dev, const char *name, struct err *e)
     return 0;
 }
 
+/* ---- memory ------------------------------------------------------------ */
+
+const char *const dev_use_names[DEV_USES] = {
+    [DEV_WEIGHTS] = "weights",     [DEV_GRADS] = "gradients",
+    [DEV_MOMENTS] = "moments",     [DEV_ACTIVATIONS] = "activations",
+    [DEV_INPUTS] = "inputs",       [DEV_CACHES] = "caches",
+    [DEV_TRIALS] = "trials",       [DEV_SCRATCH] = "scratch",
+    [DEV_WORKSPACE] = "workspace",
+};
+
+struct dev_block {
+    struct dev_block *next;
+    void *p;
+    size_t n;
+    enum dev_use use;
+};
+
+void dev_took(struct dev *dev, enum dev_use use, size_t n)
+{
+    struct dev_memory *m = &dev->memory;
+
+    m->of[use].now += n;
+    if (m->of[use].now > m->of[use].most)
+        m->of[use].most = m->of[use].now;
+    m->reserved += n;
+    if (use < DEV_SCRATCH)
+        m->allocated += n;
+    if (m->allocated > m->peak)
+        m->peak = m->allocated;
+}
+
+void dev_gave(struct dev *dev, enum dev_use use, size_t n)
+{
+    struct dev_memory *m = &dev->memory;
+
+    m->of[use].now -= n;
+    m->reserved -= n;
+    if (use < DEV_SCRATCH)
+        m->allocated -= n;
+}
+
+void *dev_alloc(struct dev *dev, size_t n, enum dev_use use, struct err *e)
+{
+    void *p = dev->type->alloc(dev, n, e);
+    struct dev_block *b;
+
+    if (!p)
+        return NULL;
+    b = xmalloc(sizeof *b);
+    *b = (struct dev_block){ dev->blocks, p, n, use };
+    dev->blocks = b;
+    dev_took(dev, use, n);
+    return p;
+}
+
+void dev_free(struct dev *dev, void *p)
+{
+    struct dev_block **at = &dev->blocks, *b;
+
+    while (*at && (*at)->p != p)
+        at = &(*at)->next;
+    b = *at;
+    if (!b)
+        return;
+    *at = b->next;
+    dev_gave(dev, b->use, b->n);
+    dev->type->free(dev, p);
+    free(b);
+}
+
+/* ---- work -------------------------------------------------------------- */
+
 int dev_sync(struct dev *dev, struct err *e)
 {
     return dev->type->sync(dev, e);
@@ -103,6 +177,8 @@ int dev_sync(struct dev *dev, struct err *e)
 
 void dev_close(struct dev *dev)
 {
+    while (dev->blocks)
+        dev_free(dev, dev->blocks->p);
     if (dev->type)
         dev->type->close(dev);
     dev->type = NULL;

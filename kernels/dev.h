@@ -10,12 +10,25 @@
 extern "C" {
 #endif
 
+/* What memory is for.  The first are planned before any is taken; the device
+ * takes the last two for itself. */
+enum dev_use {
+    DEV_WEIGHTS, DEV_GRADS, DEV_MOMENTS, DEV_ACTIVATIONS, DEV_INPUTS,
+    DEV_PLANNED,
+    DEV_CACHES = DEV_PLANNED, DEV_TRIALS, DEV_SCRATCH, DEV_WORKSPACE,
+    DEV_USES
+};
+
+extern const char *const dev_use_names[DEV_USES];
+
 /* Bytes of a device's memory. */
 struct dev_memory {
-    size_t allocated;           /* by alloc(), now */
-    size_t peak;                /* and at most so far */
-    size_t reserved;            /* taken from the device: that, and its own */
-    size_t total;
+    struct {
+        size_t now, most;
+    } of[DEV_USES];
+    size_t allocated, peak;     /* by dev_alloc(): now, and at most so far */
+    size_t reserved;            /* that, and what the device took itself */
+    size_t total;               /* that there is; 0: it is not known */
 };
 
 /*
@@ -28,13 +41,14 @@ struct dev_memory {
  *
  *      if (dev_open(&dev, "cpu", e) < 0)
  *          return -1;
- *      p = dev.type->alloc(&dev, bytes, e);
+ *      p = dev_alloc(&dev, bytes, DEV_WEIGHTS, e);
  *      dev.type->put(&dev, p, host, bytes);
  *      dev.ops->act_fwd(&dev, &y, &x, ACT_GELU);
  *      if (dev_sync(&dev, e) < 0) ...
  *
  * put() has read the host memory when it returns; get() has filled it only
- * after the next dev_sync().  alloc() does not clear.
+ * after the next dev_sync().  Memory is not cleared; it is counted by what it
+ * is for, in dev.memory, and freed by dev_free() or dev_close().
  */
 struct dev_type {
     const char *name;                   /* as in device = NAME */
@@ -51,7 +65,6 @@ struct dev_type {
     /* One line about the machine behind it, for people; returns out. */
     char *(*describe)(struct dev *, char *out, size_t room);
     /* What follows may be NULL: the device has nothing of the kind. */
-    void (*memory)(const struct dev *, struct dev_memory *);
     /* The data sheet's operations a second in products of this type; 0: it
      * is not known. */
     double (*peak)(const struct dev *, enum dtype);
@@ -91,6 +104,8 @@ struct dev {
     int failed;                         /* first failure since the last sync */
     const char *failed_op;
     char address[16];                   /* a GPU's on the PCI bus, or "" */
+    struct dev_memory memory;
+    struct dev_block *blocks;           /* what dev_alloc() gave */
 };
 
 extern const struct dev_type cpu_dev, cuda_dev;
@@ -103,6 +118,11 @@ extern const struct dev_type *const dev_types[];  /* ends with NULL */
 int dev_open(struct dev *, const char *name, struct err *);
 /* Is there a device of this name in this build?  Nothing is opened. */
 int dev_known(const char *name, struct err *);
+void *dev_alloc(struct dev *, size_t n, enum dev_use, struct err *e);
+void dev_free(struct dev *, void *p);
+/* For a device: it took so much more for itself, or less. */
+void dev_took(struct dev *, enum dev_use, size_t n);
+void dev_gave(struct dev *, enum dev_use, size_t n);
 int dev_sync(struct dev *, struct err *);
 void dev_close(struct dev *);
 

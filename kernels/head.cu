@@ -196,7 +196,7 @@ static void entropy(struct dev *dev, const struct chunk *c, float *loss,
 static int64_t rows_of_chunk(const struct dev *dev, int64_t N, int64_t ld,
                              size_t element)
 {
-    const int64_t share = (int64_t)cuda_of(dev)->memory.total / LOGITS_SHARE;
+    const int64_t share = (int64_t)dev->memory.total / LOGITS_SHARE;
     const int64_t room = share < LOGITS_SIZE ? share : (int64_t)LOGITS_SIZE;
     int64_t most = room / (ld * (int64_t)element), chunks;
 

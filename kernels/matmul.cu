@@ -69,6 +69,8 @@ static struct matmul_plans *open_plans(struct dev *dev)
         return p;
     }
     p->workspace = cuda_malloc(dev, WORKSPACE, "matmul");
+    if (p->workspace)
+        dev_took(dev, DEV_WORKSPACE, WORKSPACE);
     plan_file_open(&p->file, cuda->name, p->lt.version());
     return p;
 }

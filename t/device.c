@@ -24,26 +24,47 @@ static struct tensor view(void *p, int64_t n)
 
 static void check_memory(struct dev *dev)
 {
+    const struct dev_memory before = dev->memory;
+    const struct dev_memory *m = &dev->memory;
     struct err e = ERR_INIT;
-    struct dev_memory before, m;
-    char *a, *b;
+    char *a = dev_alloc(dev, 1000, DEV_WEIGHTS, &e);
+    char *b = dev_alloc(dev, 3000, DEV_INPUTS, &e);
 
-    dev->type->memory(dev, &before);
-    a = dev->type->alloc(dev, 1000, &e);
-    b = dev->type->alloc(dev, 3000, &e);
-    dev->type->memory(dev, &m);
-    ok(a && b && m.allocated == before.allocated + 4000 &&
-           m.peak == m.allocated && m.reserved == before.reserved + 4000,
-       "what is allocated is counted");
-    dev->type->free(dev, b);
-    dev->type->memory(dev, &m);
-    ok(m.allocated == before.allocated + 1000 &&
-           m.peak == before.allocated + 4000,
+    ok(a && b && m->allocated == before.allocated + 4000 &&
+           m->peak == m->allocated && m->reserved == before.reserved + 4000,
+       "%s: what is allocated is counted", dev->type->name);
+    ok(m->of[DEV_WEIGHTS].now == 1000 && m->of[DEV_INPUTS].now == 3000,
+       "by what it is for");
+    dev_free(dev, b);
+    ok(m->allocated == before.allocated + 1000 &&
+           m->peak == before.allocated + 4000 &&
+           m->of[DEV_INPUTS].now == 0 && m->of[DEV_INPUTS].most == 3000,
        "what is freed is not, but the peak stays");
-    dev->type->free(dev, a);
-    ok(!dev->type->alloc(dev, (size_t)1 << 40, &e) &&
-           strstr(e.text, "1024.00 GiB"),
-       "too much is refused, and the size is named");
+    dev_free(dev, a);
+    if (!m->total)
+        return;
+    ok(!dev_alloc(dev, (size_t)1 << 40, DEV_GRADS, &e) &&
+           strstr(e.text, "1024.00 GiB") && m->of[DEV_GRADS].most == 0,
+       "too much is refused, with its size, and not counted");
+}
+
+/* What a device takes for itself is counted too. */
+static void check_scratch(struct dev *dev)
+{
+    enum { N = 4096 };
+    const size_t before = dev->memory.of[DEV_SCRATCH].now;
+    const size_t allocated = dev->memory.allocated;
+    struct err e = ERR_INIT;
+    float *p = dev_alloc(dev, (4 * N + 2) * sizeof *p, DEV_WEIGHTS, &e);
+    struct tensor x = view(p, N), dy = view(p + N, N), dx = view(p + 2 * N, N);
+    struct tensor w = view(p + 3 * N, N), stat = view(p + 4 * N, 2), dw = dx;
+
+    dev->type->zero(dev, p, (4 * N + 2) * sizeof *p);
+    dev->ops->norm_bwd(dev, NULL, &dw, NULL, &x, &w, &stat, &dy, NORM_LAYER);
+    ok(dev_sync(dev, &e) == 0 && dev->memory.of[DEV_SCRATCH].now > before &&
+           dev->memory.allocated == allocated + (4 * N + 2) * sizeof *p,
+       "%s: so is what an operation takes, apart", dev->type->name);
+    dev_free(dev, p);
 }
 
 static void check_copies(struct dev *dev)
@@ -120,8 +141,8 @@ static void check_graph(struct dev *dev)
     float host[2] = { 1, 2 };
     char *p = dev->type->alloc(dev, 64, &e);
     struct tensor t = view(p, 2);
-    struct dev_memory before, after;
     struct dev_graph *g;
+    size_t reserved;
 
     dev->type->put(dev, p, host, sizeof host);
     dev->type->graph_begin(dev);
@@ -137,12 +158,11 @@ static void check_graph(struct dev *dev)
     ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
        "and is done each time the graph is run");
     dev->type->graph_free(dev, g);
-    dev->type->memory(dev, &before);
+    reserved = dev->memory.reserved;
     dev->type->graph_begin(dev);
     cuda_scratch(dev, (size_t)64 << 20, "test");
     g = dev->type->graph_end(dev);
-    dev->type->memory(dev, &after);
-    ok(!g && dev_sync(dev, &e) == 0 && after.reserved == before.reserved,
+    ok(!g && dev_sync(dev, &e) == 0 && dev->memory.reserved == reserved,
        "work that needs more scratch memory is not kept, and nothing is lost");
     dev->type->free(dev, p);
 }
@@ -232,11 +252,17 @@ int main(void)
     check_plans(folder);
     if (ok(dev_open(&dev, "cuda", &e) == 0, "the device opens")) {
         check_memory(&dev);
+        check_scratch(&dev);
         check_copies(&dev);
         check_failures(&dev);
         check_marks(&dev);
         check_graph(&dev);
         check_choice(&dev, folder);
+        dev_close(&dev);
+    }
+    if (ok(dev_open(&dev, "cpu", &e) == 0, "and so does the CPU")) {
+        check_memory(&dev);
+        check_scratch(&dev);
         dev_close(&dev);
     }
     ok(dev_open(&dev, "cuda:7", &e) < 0 && strstr(e.text, "there is 1"),

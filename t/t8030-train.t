@@ -21,6 +21,18 @@ both fp32 "$tight"
 both bf16 1e-2
 both fp16 2e-3 --set model.dropout=0.1
 
+# The memory that was taken for a part of the model is what was planned for it.
+as_planned() {
+    for what in weights gradients moments; do
+        planned=$(cat "$(find "$1" -path "*params/is.bytes.$what")")
+        awk -v planned="$planned" 'END { exit $2 != planned || planned == 0 }' \
+            "$(find "$1" -path "*system/mem_${what}_bytes")" || return 1
+    done
+}
+as_planned cpu-bf16 && as_planned cuda-bf16 &&
+    grep -q 'memory: weights .*, gradients .*scratch' log
+say $? "memory is counted by what it is for, as planned, on both"
+
 # Micro-steps given one kernel at a time, and as CUDA graphs.
 train single --set train.device=cuda --set train.cuda_graphs=no &&
     losses single >want

@@ -99,14 +99,9 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
         table_real(t, 1e3 * tokens / ms[steps / 2]);
         table_real(t, flops / ms[steps / 2] / 1e6);
         table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
-        if (j->dev.type->memory) {
-            struct dev_memory memory;
-
-            j->dev.type->memory(&j->dev, &memory);
-            table_bytes(t, (int64_t)memory.reserved);
-        } else {
-            table_bytes(t, (int64_t)usage.ru_maxrss * 1024);
-        }
+        table_bytes(t, j->dev.memory.total
+                           ? (int64_t)j->dev.memory.reserved
+                           : (int64_t)usage.ru_maxrss * 1024);
     }
     free(ms);
     return ret;

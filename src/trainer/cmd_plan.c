@@ -172,7 +172,7 @@ static void training(struct planned *p, struct table *t)
 
 /* What a rank keeps at most, and sends in the mean. */
 struct share {
-    int64_t kept[KEPT_KINDS], sent;
+    int64_t kept[DEV_PLANNED], sent;
 };
 
 static void raise_to(int64_t *most, int64_t n)
@@ -195,7 +195,7 @@ static void share_out(struct settings *s, int mode, int64_t B,
         struct place how = { .training = true, .fuse = true };
         struct parallel p;
         struct optim optim;
-        int64_t kept[KEPT_KINDS];
+        int64_t kept[DEV_PLANNED];
 
         parallel_open(&p, s, &c, true);
         parallel_place(&p, &how);
@@ -206,7 +206,7 @@ static void share_out(struct settings *s, int mode, int64_t B,
         optim_lay_out(&optim, &s->optim, &gpt.graph);
         parallel_lay_out(&p, &gpt.graph, &optim);
         parallel_kept(&p, kept);
-        for (int i = 0; i < KEPT_KINDS; i++)
+        for (int i = 0; i < DEV_PLANNED; i++)
             raise_to(&most->kept[i], kept[i]);
         most->sent = parallel_sent(&p, s->is.accumulate);
         parallel_close(&p);
@@ -220,7 +220,7 @@ static int64_t all_kept(const struct share *m)
 {
     int64_t sum = 0;
 
-    for (int i = 0; i < KEPT_KINDS; i++)
+    for (int i = 0; i < DEV_PLANNED; i++)
         sum += m->kept[i];
     return sum;
 }
@@ -240,7 +240,7 @@ static void memory(struct planned *p, struct table *t)
 
         share_out(p->set, (int)i, p->set->train.micro_batch, &m);
         table_text(t, modes[i]);
-        for (int k = 0; k < KEPT_KINDS; k++)
+        for (int k = 0; k < DEV_PLANNED; k++)
             table_bytes(t, m.kept[k]);
         table_bytes(t, all_kept(&m));
         table_bytes(t, m.sent);

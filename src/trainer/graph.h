@@ -135,6 +135,10 @@ struct region { /* one allocation on the device; planned, it has no data */
     size_t bytes;
 };
 
+/* Take the bytes that were planned, cleared. */
+int region_take(struct region *, struct dev *, enum dev_use, struct err *);
+void region_give(struct region *, struct dev *);
+
 struct graph {
     struct dev *dev;
     enum dtype type; /* of activations */

@@ -42,7 +42,7 @@ int graph_quantize(struct graph *g, struct err *e)
         if (matrix_of(g, i))
             at = place_bytes(matrix_of(g, i), NULL, at);
     g->bytes.bytes = at;
-    g->bytes.data = g->dev->type->alloc(g->dev, at, e);
+    g->bytes.data = dev_alloc(g->dev, at, DEV_WEIGHTS, e);
     if (!g->bytes.data)
         return err_wrap(e, "8-bit weights");
     at = 0;

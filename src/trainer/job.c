@@ -160,7 +160,7 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
         (how.training && optim_open(&j->optim, e) < 0))
         return -1;
     parallel_kept(&j->parallel, j->kept);
-    for (int i = 0; i < KEPT_KINDS; i++)
+    for (int i = 0; i < DEV_PLANNED; i++)
         if (coll_max(&j->coll, &j->kept[i], e) < 0)
             return -1;
     if (how.training)

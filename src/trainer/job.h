@@ -54,7 +54,7 @@ struct job {
     struct schedule schedule;
     struct reached at;
     bool detect_anomaly; /* look at every result */
-    int64_t kept[KEPT_KINDS]; /* bytes, at most, of any rank */
+    int64_t kept[DEV_PLANNED]; /* bytes, at most, of any rank */
 
     int32_t *x, *y; /* one micro-batch */
     float *losses;  /* of one micro-batch, or of a step */

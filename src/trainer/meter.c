@@ -56,7 +56,7 @@ struct reading {
     double wall, cpu; /* at the last reading */
 };
 
-static const char *const names[METER_VALUES] = {
+static const char *const names[METER_USES] = {
     [METER_CPU_UTIL] = "cpu_util",
     [METER_RSS] = "rss_bytes",
     [METER_ALLOCATED] = "mem_allocated_bytes",
@@ -72,6 +72,20 @@ static const char *const names[METER_VALUES] = {
     [METER_GPU_THROTTLED] = "gpu_throttled",
 };
 
+/* system/NAME, of other ranks than the first system/RANK/NAME */
+static void name_value(char *out, size_t room, int rank, int i)
+{
+    char whose[16] = "";
+
+    if (rank > 0)
+        snprintf(whose, sizeof whose, "%d/", rank);
+    if (i < METER_USES)
+        snprintf(out, room, "system/%s%s", whose, names[i]);
+    else
+        snprintf(out, room, "system/%smem_%s_bytes", whose,
+                 dev_use_names[i - METER_USES]);
+}
+
 void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
 {
     char name[64];
@@ -79,10 +93,7 @@ void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
     for (int i = 0; i < METER_VALUES; i++) {
         if (isnan(value[i]))
             continue;
-        if (rank == 0)
-            snprintf(name, sizeof name, "system/%s", names[i]);
-        else
-            snprintf(name, sizeof name, "system/%d/%s", rank, names[i]);
+        name_value(name, sizeof name, rank, i);
         run_metric(m->run, name, atomic_load(&m->step), value[i]);
     }
 }
@@ -93,16 +104,21 @@ static void read_all(struct meter *m, struct reading *last,
     const double wall = clock_mono(), cpu = cpu_seconds();
     const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
     struct nvml_reading gpu;
+    struct dev_memory memory;
 
     for (int i = 0; i < METER_VALUES; i++)
         value[i] = (double)NAN;
+    pthread_mutex_lock(&m->lock);
+    memory = m->memory;
+    pthread_mutex_unlock(&m->lock);
     read_memory(&value[METER_RSS], &value[METER_RESERVED]);
-    value[METER_ALLOCATED] = (double)m->regions;
-    if (atomic_load(&m->reserved)) {
-        value[METER_ALLOCATED] = (double)atomic_load(&m->allocated);
-        value[METER_RESERVED] = (double)atomic_load(&m->reserved);
-        value[METER_PEAK] = (double)atomic_load(&m->peak);
-    }
+    value[METER_ALLOCATED] = (double)memory.allocated;
+    value[METER_PEAK] = (double)memory.peak;
+    if (memory.total)           /* the memory of a GPU, not of the process */
+        value[METER_RESERVED] = (double)memory.reserved;
+    for (int i = 0; i < DEV_USES; i++)
+        if (memory.of[i].most > 0)
+            value[METER_USES + i] = (double)memory.of[i].now;
     if (wall - last->wall > 1e-3)
         value[METER_CPU_UTIL] =
             100 * (cpu - last->cpu) / (wall - last->wall) / cores;
@@ -167,7 +183,6 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
 {
     const struct graph *g = &j->gpt.graph;
     pthread_condattr_t attr;
-    int64_t kept[KEPT_KINDS];
 
     memset(m, 0, sizeof *m);
     m->run = run;
@@ -175,9 +190,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->size = j->coll.size;
     m->every = j->set->run.system_every;
     m->dev = &j->dev;
-    parallel_kept(&j->parallel, kept);
-    for (int i = 0; i < KEPT_KINDS; i++)
-        m->regions += (size_t)kept[i];
+    m->memory = j->dev.memory;
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
     m->peak_flops = j->set->plan.peak_tflops * 1e12;
     if (m->peak_flops <= 0 && j->dev.type->peak)
@@ -197,15 +210,12 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
 
 void meter_step(struct meter *m, int64_t step)
 {
-    struct dev_memory memory;
-
     atomic_store(&m->step, step);
-    if (!m->dev || !m->dev->type->memory)
+    if (!m->dev)
         return;
-    m->dev->type->memory(m->dev, &memory);
-    atomic_store(&m->allocated, memory.allocated);
-    atomic_store(&m->reserved, memory.reserved);
-    atomic_store(&m->peak, memory.peak);
+    pthread_mutex_lock(&m->lock);
+    m->memory = m->dev->memory;
+    pthread_mutex_unlock(&m->lock);
 }
 
 void meter_close(struct meter *m)
@@ -231,11 +241,7 @@ double meter_mfu(const struct meter *m, double rate)
 /* A GPU, and no emulated one. */
 static bool large(const struct dev *dev)
 {
-    struct dev_memory memory = { 0 };
-
-    if (dev->type->memory)
-        dev->type->memory(dev, &memory);
-    return memory.total > (size_t)6 << 30;
+    return dev->memory.total > (size_t)6 << 30;
 }
 
 /* Numbers in (-1, 1): a product of zeros takes less power, so it is faster
@@ -284,7 +290,7 @@ double meter_measure_peak(struct dev *dev, enum dtype type)
 
     if (dev->ops == &ref_ops)
         return 0;
-    block = dev->type->alloc(dev, 3 * bytes, &e);
+    block = dev_alloc(dev, 3 * bytes, DEV_TRIALS, &e);
     if (!block)
         return 0;
     fill_random(dev, block, 2 * bytes, type);
@@ -304,7 +310,7 @@ double meter_measure_peak(struct dev *dev, enum dtype type)
         rate = 2 * pow((double)n, 3) / (clock_mono() - before);
         best = i > 0 && rate > best ? rate : best;
     }
-    dev->type->free(dev, block);
+    dev_free(dev, block);
     return best;
 }
 
@@ -312,7 +318,7 @@ double meter_measure_copy(struct dev *dev)
 {
     const size_t bytes = (size_t)(large(dev) ? 1024 : 64) << 20;
     struct err e = ERR_INIT;
-    char *block = dev->type->alloc(dev, 2 * bytes, &e);
+    char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, &e);
     double best = 0;
 
     if (!block)
@@ -328,6 +334,6 @@ double meter_measure_copy(struct dev *dev)
         rate = 2 * (double)bytes / (clock_mono() - before);
         best = i > 0 && rate > best ? rate : best;
     }
-    dev->type->free(dev, block);
+    dev_free(dev, block);
     return best;
 }

@@ -19,7 +19,8 @@ enum meter_value {
     METER_CPU_UTIL, METER_RSS, METER_ALLOCATED, METER_RESERVED, METER_PEAK,
     METER_GPU_UTIL, METER_GPU_MEM, METER_GPU_POWER, METER_GPU_ENERGY,
     METER_GPU_TEMP, METER_GPU_CLOCK, METER_GPU_MEM_CLOCK, METER_GPU_THROTTLED,
-    METER_VALUES
+    METER_USES, /* the device's memory, by what it is for */
+    METER_VALUES = METER_USES + DEV_USES
 };
 
 struct meter {
@@ -27,9 +28,7 @@ struct meter {
     int rank, size;
     double every;
     struct dev *dev;
-    size_t regions;    /* bytes that the trainer has placed */
-    /* of the device, as the last step left them; 0: it does not count */
-    atomic_size_t allocated, reserved, peak;
+    struct dev_memory memory; /* as the last step left it; under the lock */
     double peak_flops; /* of the device; 0: unknown */
     double flops_per_token;
     atomic_llong step;

@@ -166,27 +166,13 @@ bool optim_has_second(const struct optim *o, const struct param *p)
 
 /* ---- state ------------------------------------------------------------ */
 
-static int take(struct optim *o, struct region *r, const char *what,
-                struct err *e)
-{
-    struct dev *dev = o->graph->dev;
-
-    if (r->bytes == 0)
-        return 0;
-    r->data = dev->type->alloc(dev, r->bytes, e);
-    if (!r->data)
-        return err_wrap(e, "%s", what);
-    dev->type->zero(dev, r->data, r->bytes);
-    return 0;
-}
-
 int optim_open(struct optim *o, struct err *e)
 {
-    if (take(o, &o->m, "first moments", e) < 0 ||
-        take(o, &o->v, "second moments", e) < 0 ||
-        take(o, &o->work, "muon's matrices", e) < 0 ||
-        take(o, &o->sum, "gradient norm", e) < 0)
-        return -1;
+    struct region *const all[] = { &o->m, &o->v, &o->work, &o->sum };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (region_take(all[i], o->graph->dev, DEV_MOMENTS, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -196,7 +182,7 @@ void optim_close(struct optim *o)
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i]->data)
-            o->graph->dev->type->free(o->graph->dev, all[i]->data);
+            region_give(all[i], o->graph->dev);
     free(o->range);
     *o = (struct optim){ 0 };
 }

@@ -26,20 +26,6 @@ void parallel_place(const struct parallel *p, struct place *how)
     how->low_alone = how->training && parallel_shares_masters(p);
 }
 
-static int take(struct parallel *p, struct region *r, const char *what,
-                struct err *e)
-{
-    struct dev *dev = p->graph->dev;
-
-    if (r->bytes == 0)
-        return 0;
-    r->data = dev->type->alloc(dev, r->bytes, e);
-    if (!r->data)
-        return err_wrap(e, "%s", what);
-    dev->type->zero(dev, r->data, r->bytes);
-    return 0;
-}
-
 static graph_need_fn need;
 
 int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
@@ -48,10 +34,10 @@ int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
     parallel_lay_out(p, g, o);
     if (!p->training || !parallel_used(p))
         return 0;
-    if (take(p, &p->acc, "own gradients", e) < 0 ||
-        take(p, &p->squares, "chunk sums", e) < 0 ||
-        take(p, &p->weights, "own weights", e) < 0 ||
-        take(p, &p->copies, "own 16-bit weights", e) < 0)
+    if (region_take(&p->acc, g->dev, DEV_GRADS, e) < 0 ||
+        region_take(&p->squares, g->dev, DEV_GRADS, e) < 0 ||
+        region_take(&p->weights, g->dev, DEV_WEIGHTS, e) < 0 ||
+        region_take(&p->copies, g->dev, DEV_WEIGHTS, e) < 0)
         return -1;
     if (parallel_shares_state(p))
         o->own_grads = p->acc;
@@ -79,8 +65,7 @@ void parallel_close(struct parallel *p)
         return;
     coll_wait(p->coll);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (all[i]->data)
-            p->graph->dev->type->free(p->graph->dev, all[i]->data);
+        region_give(all[i], p->graph->dev);
     for (int u = 0; p->unit && u < p->graph->n_units; u++) {
         free(p->unit[u].cut);
         free(p->unit[u].cut_chunk);

@@ -122,11 +122,7 @@ int parallel_collect(struct parallel *, enum parallel_what, float *whole,
                      struct err *);
 
 /* Bytes of this rank's regions, of graph and optimiser too. */
-enum kept {
-    KEPT_WEIGHTS, KEPT_GRADS, KEPT_MOMENTS, KEPT_ACTIVATIONS, KEPT_INPUTS,
-    KEPT_KINDS
-};
-void parallel_kept(const struct parallel *, int64_t kept[KEPT_KINDS]);
+void parallel_kept(const struct parallel *, int64_t kept[DEV_PLANNED]);
 /* Bytes of gradients and weights that a rank sends in a step, in the mean: a
  * sum over N ranks is (N - 1) / N of what is summed, and so is gathering. */
 int64_t parallel_sent(const struct parallel *, int64_t micro);

@@ -183,20 +183,20 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-void parallel_kept(const struct parallel *p, int64_t kept[KEPT_KINDS])
+void parallel_kept(const struct parallel *p, int64_t kept[DEV_PLANNED])
 {
     const struct graph *g = p->graph;
     const struct optim *o = p->optim;
-    const size_t bytes[KEPT_KINDS] = {
-        [KEPT_WEIGHTS] = g->weights.bytes + g->copies.bytes + p->weights.bytes +
+    const size_t bytes[DEV_PLANNED] = {
+        [DEV_WEIGHTS] = g->weights.bytes + g->copies.bytes + p->weights.bytes +
                          p->copies.bytes,
-        [KEPT_GRADS] = g->grads.bytes + p->acc.bytes + p->squares.bytes,
-        [KEPT_MOMENTS] = o->m.bytes + o->v.bytes + o->work.bytes + o->sum.bytes,
-        [KEPT_ACTIVATIONS] = g->activations.bytes,
-        [KEPT_INPUTS] = g->inputs.bytes,
+        [DEV_GRADS] = g->grads.bytes + p->acc.bytes + p->squares.bytes,
+        [DEV_MOMENTS] = o->m.bytes + o->v.bytes + o->work.bytes + o->sum.bytes,
+        [DEV_ACTIVATIONS] = g->activations.bytes,
+        [DEV_INPUTS] = g->inputs.bytes,
     };
 
-    for (int i = 0; i < KEPT_KINDS; i++)
+    for (int i = 0; i < DEV_PLANNED; i++)
         kept[i] = (int64_t)bytes[i];
 }
 

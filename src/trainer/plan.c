@@ -308,16 +308,23 @@ void graph_plan(struct graph *g, const struct place *how, const struct ops *ops)
     free(l.slot);
 }
 
-static int take(struct graph *g, struct region *r, const char *what,
+int region_take(struct region *r, struct dev *dev, enum dev_use use,
                 struct err *e)
 {
     if (r->bytes == 0)
         return 0;
-    r->data = g->dev->type->alloc(g->dev, r->bytes, e);
+    r->data = dev_alloc(dev, r->bytes, use, e);
     if (!r->data)
-        return err_wrap(e, "%s", what);
-    g->dev->type->zero(g->dev, r->data, r->bytes);
+        return err_wrap(e, "%s", dev_use_names[use]);
+    dev->type->zero(dev, r->data, r->bytes);
     return 0;
+}
+
+void region_give(struct region *r, struct dev *dev)
+{
+    if (r->data)
+        dev_free(dev, r->data);
+    *r = (struct region){ 0 };
 }
 
 static void *plus(const struct region *r, size_t bytes)
@@ -389,12 +396,12 @@ int graph_place(struct graph *g, struct dev *dev, const struct place *how,
         g->copies = how->weights->copies;
     }
     if ((g->borrowed ||
-         (take(g, &g->weights, "weights", e) == 0 &&
-          take(g, &g->copies, "16-bit weights", e) == 0)) &&
-        take(g, &g->grads, "gradients", e) == 0 &&
-        take(g, &g->inputs, "inputs", e) == 0 &&
-        take(g, &g->caches, "keys and values", e) == 0 &&
-        take(g, &g->activations, "activations", e) == 0) {
+         (region_take(&g->weights, dev, DEV_WEIGHTS, e) == 0 &&
+          region_take(&g->copies, dev, DEV_WEIGHTS, e) == 0)) &&
+        region_take(&g->grads, dev, DEV_GRADS, e) == 0 &&
+        region_take(&g->inputs, dev, DEV_INPUTS, e) == 0 &&
+        region_take(&g->caches, dev, DEV_CACHES, e) == 0 &&
+        region_take(&g->activations, dev, DEV_ACTIVATIONS, e) == 0) {
         point_params(g, how->weights);
         point_nodes(g, &l);
         ret = 0;
@@ -403,25 +410,18 @@ int graph_place(struct graph *g, struct dev *dev, const struct place *how,
     return ret;
 }
 
-static void give(struct graph *g, struct region *r)
-{
-    if (r->data)
-        g->dev->type->free(g->dev, r->data);
-    *r = (struct region){ 0 };
-}
-
 void graph_clear(struct graph *g)
 {
     if (g->dev) {
         if (!g->borrowed) {
-            give(g, &g->weights);
-            give(g, &g->copies);
+            region_give(&g->weights, g->dev);
+            region_give(&g->copies, g->dev);
         }
-        give(g, &g->grads);
-        give(g, &g->inputs);
-        give(g, &g->caches);
-        give(g, &g->activations);
-        give(g, &g->bytes);
+        region_give(&g->grads, g->dev);
+        region_give(&g->inputs, g->dev);
+        region_give(&g->caches, g->dev);
+        region_give(&g->activations, g->dev);
+        region_give(&g->bytes, g->dev);
     }
     free(g->node);
     free(g->param);

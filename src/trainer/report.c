@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -18,12 +19,12 @@
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static const char *const kept_names[KEPT_KINDS] = {
-    [KEPT_WEIGHTS] = "is.bytes.weights",
-    [KEPT_GRADS] = "is.bytes.gradients",
-    [KEPT_MOMENTS] = "is.bytes.moments",
-    [KEPT_ACTIVATIONS] = "is.bytes.activations",
-    [KEPT_INPUTS] = "is.bytes.inputs",
+static const char *const kept_names[DEV_PLANNED] = {
+    [DEV_WEIGHTS] = "is.bytes.weights",
+    [DEV_GRADS] = "is.bytes.gradients",
+    [DEV_MOMENTS] = "is.bytes.moments",
+    [DEV_ACTIVATIONS] = "is.bytes.activations",
+    [DEV_INPUTS] = "is.bytes.inputs",
 };
 
 /* Every setting is a parameter; so is what follows from them. */
@@ -45,7 +46,7 @@ static void store_params(struct report *r, const struct job *j)
     run_paramf(r->run, "is.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(r->run, "is.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
-    for (int i = 0; i < KEPT_KINDS; i++)
+    for (int i = 0; i < DEV_PLANNED; i++)
         run_paramf(r->run, kept_names[i], "%lld", (long long)j->kept[i]);
     run_paramf(r->run, "is.ranks", "%d", j->coll.size);
     run_paramf(r->run, "is.device", "%s", j->dev.type->name);
@@ -490,6 +491,21 @@ static enum run_status status_of(const struct err *e)
     }
 }
 
+/* What took the memory of the device, at most. */
+static void tell_memory(const struct dev_memory *m)
+{
+    struct buf line = BUF_INIT;
+    char n[NUM_TEXT];
+
+    for (int i = 0; i < DEV_USES; i++)
+        if (m->of[i].most > 0)
+            buf_printf(&line, "%s%s %s", line.len ? ", " : "", dev_use_names[i],
+                     num_bytes(n, (double)m->of[i].most));
+    if (line.len)
+        log_info("memory: %s", line.s);
+    buf_clear(&line);
+}
+
 int report_close(struct report *r, struct job *j, struct err *e)
 {
     const enum run_status status = status_of(e);
@@ -501,6 +517,7 @@ int report_close(struct report *r, struct job *j, struct err *e)
     meter_close(&r->meter);
     if (!r->run)
         return ret;
+    tell_memory(&j->dev.memory);
     if (ret < 0)
         run_tag(r->run, "reason", e->text);
     else
