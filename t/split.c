@@ -14,6 +14,7 @@
 #include "common/path.h"
 #include "common/rng.h"
 #include "data/classes.h"
+#include "data/cut.h"
 
 static FILE *open_data(const char *name)
 {
@@ -238,6 +239,8 @@ static const char *const bits[] = {
     "internationalization",
     "................",
     "\xF0\x9F",
+    "\xE3\x80\x82",
+    "\xEF\xBC\x8C",
     "\x00x",
 };
 
@@ -293,6 +296,45 @@ static void loops_agree(void)
     }
 }
 
+/* Do the pieces of two parts make up those of the whole? */
+static bool holds(enum split kind, const uint8_t *s, size_t n, size_t cut)
+{
+    split_fn *const fn = split_by(kind);
+    size_t whole[400], parts[400];
+    const size_t count = ends(fn, s, n, whole);
+    const size_t first = ends(fn, s, cut, parts);
+    const size_t all = first + ends(fn, s + cut, n - cut, parts + first);
+
+    for (size_t i = first; i < all; i++)
+        parts[i] += cut;
+    return all == count && memcmp(whole, parts, count * sizeof *whole) == 0;
+}
+
+static void cuts_hold(void)
+{
+    enum { LEN = 200, TEXTS = 4000 };
+    static const struct {
+        const char *what;
+        size_t (*cut)(const char *, size_t, size_t);
+    } ways[] = { { "before a blank", cut_before_blank },
+                 { "after a letter", cut_after_letter } };
+    char text[LEN];
+
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        int bad = 0, cuts = 0;
+
+        for (uint64_t seed = 0; seed < TEXTS; seed++) {
+            const size_t n = random_text(seed, (uint8_t *)text, LEN);
+
+            for (size_t at = n; (at = ways[w].cut(text, at, 0)) > 0; cuts++)
+                for (int kind = 0; kind < SPLIT_COUNT; kind++)
+                    bad += !holds((enum split)kind, (uint8_t *)text, n, at);
+        }
+        ok(bad == 0 && cuts > TEXTS, "%d cuts %s keep the pieces", cuts,
+           ways[w].what);
+    }
+}
+
 static void patterns(void)
 {
     bool good = true;
@@ -311,6 +353,7 @@ int main(void)
     known_pieces();
     words_by_case();
     loops_agree();
+    cuts_hold();
     patterns();
     return done_testing();
 }

@@ -34,12 +34,13 @@
  * the thread that asks.  Any number of threads may call corpus_next() and
  * corpus_done(); each block goes to one of them.
  *
- * A long document of plain text comes in parts, cut before a blank that
- * follows printing ASCII, or before a newline that follows an ASCII letter or
- * digit.  There the pre-tokenizers of GPT-2, cl100k and o200k begin a piece
- * whatever surrounds it, so the ids of the parts are the ids of the whole.
- * When CORPUS_PART bytes hold no such place it is cut between characters, with
- * a warning.
+ * A long document of plain text comes in parts, cut before a blank that follows
+ * printing ASCII, or before a newline that follows an ASCII letter or digit;
+ * where there is none, before white space, or a stop as of Chinese, that
+ * follows a letter of any script.  There the pre-tokenizers of GPT-2, cl100k
+ * and o200k begin a piece whatever surrounds it, so the ids of the parts are
+ * the ids of the whole.  When CORPUS_PART bytes hold no such place it is cut
+ * between characters, with a warning.
  *
  * Damage is reported with file and line.  conf.bad says what it costs: the
  * line (the default), the rest of the file, or everything.  A compressed file

@@ -40,6 +40,8 @@ static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
     if (b->size <= len)
         return 0;
     at = cut_before_blank(b->data, b->size - len, CORPUS_KEY);
+    if (!at)
+        at = cut_after_letter(b->data, b->size - len, CORPUS_KEY);
     if (at || b->size < CORPUS_PART)
         return at;
     if (c->cut_file <= c->at.file)

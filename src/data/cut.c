@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "data/classes.h"
+#include "data/utf8.h"
+
 static bool is_printing(char c)
 {
     return c > ' ' && c < 0x7f;
@@ -21,6 +24,43 @@ size_t cut_before_blank(const char *text, size_t n, size_t least)
 
         if ((c == ' ' && is_printing(left)) || (c == '\n' && is_word(left)))
             return i - 1;
+    }
+    return 0;
+}
+
+/* What ends a phrase, and no special token has in its name. */
+static bool is_stop(uint32_t c)
+{
+    static const uint32_t stops[] = { 0x3001, 0x3002, 0xFF01, 0xFF0C,
+                                      0xFF1A, 0xFF1B, 0xFF1F };
+
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
+        if (c == stops[i])
+            return true;
+    return class_of(c) == CLASS_SPACE;
+}
+
+static bool letter_ends(const uint8_t *s, size_t n)
+{
+    size_t i = n - 1;
+    uint32_t c;
+
+    while (i > 0 && n - i < UTF8_MAX && (s[i] & 0xC0) == 0x80)
+        i--;
+    return i + utf8_next(s + i, s + n, &c) == n && c != UTF8_BAD &&
+           class_of(c) == CLASS_LETTER;
+}
+
+size_t cut_after_letter(const char *text, size_t n, size_t least)
+{
+    const uint8_t *const s = (const uint8_t *)text;
+
+    for (size_t i = n; i-- > least && i > 0;) {
+        uint32_t c;
+
+        utf8_next(s + i, s + n, &c);
+        if (c != UTF8_BAD && is_stop(c) && letter_ends(s, i))
+            return i;
     }
     return 0;
 }

@@ -14,6 +14,10 @@
  */
 size_t cut_before_blank(const char *text, size_t n, size_t least);
 
+/* The same for text that has no blanks: before white space, or a stop as of
+ * Chinese, that follows a letter of any script. */
+size_t cut_after_letter(const char *text, size_t n, size_t least);
+
 /* The last place where a character of UTF-8 begins; at least 1, if n > 1. */
 size_t cut_between_characters(const char *text, size_t n);
 

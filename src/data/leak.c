@@ -19,6 +19,21 @@ struct entry {
     uint64_t all; /* hash of all its words */
 };
 
+/*
+ * A rolling hash, h = sum of word * base^age mod 2^64, finished by a mix; the
+ * words of a run are kept in a ring so that the oldest can be taken out.
+ */
+static const uint64_t base = 0x9e3779b97f4a7c15u;
+
+enum { RUN_MAX = 64 };
+
+struct roll {
+    uint64_t hash, all, ring[RUN_MAX];
+    int64_t words;
+    uint64_t word; /* the one that is being read */
+    bool in_word;
+};
+
 struct leak {
     int n;
     uint64_t out; /* base^n: what the oldest word has become */
@@ -34,23 +49,11 @@ struct leak {
     pthread_mutex_t lock; /* while training text is read */
     struct corpus *corpus;
     int64_t train_documents;
+    struct roll carried; /* from the block before this one */
+    int64_t carried_to;
+    pthread_cond_t handed_on;
     bool failed;
     struct err why;
-};
-
-/*
- * A rolling hash, h = sum of word * base^age mod 2^64, finished by a mix; the
- * words of a run are kept in a ring so that the oldest can be taken out.
- */
-static const uint64_t base = 0x9e3779b97f4a7c15u;
-
-enum { RUN_MAX = 64 };
-
-struct roll {
-    uint64_t hash, all, ring[RUN_MAX];
-    int64_t words;
-    uint64_t word; /* the one that is being read */
-    bool in_word;
 };
 
 static uint64_t mix(uint64_t x)
@@ -79,7 +82,7 @@ static void end_word(const struct leak *l, struct roll *r, run_fn *fn,
         fn(arg, mix(r->hash ^ (uint64_t)l->n));
 }
 
-/* A part of a document; it may end within a word, but parts never do. */
+/* A part of a document; the next one goes on where it ends. */
 static void roll_text(const struct leak *l, struct roll *r, const char *text,
                       size_t n, run_fn *fn, void *arg)
 {
@@ -113,6 +116,7 @@ struct leak *leak_new(int n)
     for (int i = 0; i < l->n; i++)
         l->out *= base;
     pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->handed_on, NULL);
     return l;
 }
 
@@ -124,6 +128,7 @@ void leak_free(struct leak *l)
     free(l->doc);
     hashset_clear(&l->known);
     arena_clear(&l->names);
+    pthread_cond_destroy(&l->handed_on);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
@@ -213,10 +218,38 @@ static void train_doc(struct leak *l, struct roll *r, const struct doc *d)
 }
 
 /*
- * Blocks that are parts of one document are read by different threads: a run
- * across their border is not seen, nor is such a document as a whole, unless
- * there is one thread alone.
+ * Parts of one document are in blocks that different threads take.  The state
+ * at the end of such a block is what its successor begins with, so that one
+ * has to wait; blocks of whole documents do not.
  */
+static void hand_on(struct leak *l, int64_t to, const struct roll *r)
+{
+    pthread_mutex_lock(&l->lock);
+    l->carried = *r;
+    l->carried_to = to;
+    pthread_cond_broadcast(&l->handed_on);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void take_over(struct leak *l, int64_t block, struct roll *r)
+{
+    pthread_mutex_lock(&l->lock);
+    while (l->carried_to != block)
+        pthread_cond_wait(&l->handed_on, &l->lock);
+    *r = l->carried;
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void train_block(struct leak *l, struct roll *r, const struct block *b)
+{
+    if (b->n > 0 && !b->doc[0].begins)
+        take_over(l, b->seq, r);
+    for (size_t i = 0; i < b->n; i++)
+        train_doc(l, r, &b->doc[i]);
+    if (b->n > 0 && !b->doc[b->n - 1].ends)
+        hand_on(l, b->seq + 1, r);
+}
+
 static void *train_thread(void *arg)
 {
     struct leak *l = arg;
@@ -227,12 +260,9 @@ static void *train_thread(void *arg)
     int got;
 
     while ((got = corpus_next(l->corpus, &b, &e)) > 0) {
-        for (size_t i = 0; i < b->n; i++) {
-            if (i == 0 && !b->doc[i].begins)
-                r = (struct roll){ 0 };
-            train_doc(l, &r, &b->doc[i]);
+        train_block(l, &r, b);
+        for (size_t i = 0; i < b->n; i++)
             documents += b->doc[i].ends;
-        }
         corpus_done(l->corpus, b);
     }
     pthread_mutex_lock(&l->lock);
@@ -253,6 +283,7 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 
     if (!l->hit)
         l->hit = xcalloc(l->known.room + 1, 1);
+    l->carried_to = -1;
     if (corpus_open(&l->corpus, conf, e) < 0)
         return -1;
     while (n < cores - 1 && n < THREADS_MAX &&
