@@ -7,7 +7,8 @@
 # model and batch: ours, with the phases of a micro-step by the device's clock,
 # then PyTorch eager and compiled (bench/gpu_torch.py; $GT_PYTHON or python3,
 # left out if it has no torch with CUDA); and for the first row every operation
-# against the time that its operations and bytes need at least.
+# against the time that its operations and bytes need at least, and what took
+# the memory.
 #
 # Times are medians of the last two thirds of the steps; the first step is told
 # apart.  In the environment: ROWS="124M-B64 124M-B4" chooses lines, STEPS=12
@@ -114,6 +115,7 @@ row() {
             $15 + 0 ? sprintf("%.2f", $2 / $15) : "-" }'
     test -n "${profiled:-}" || {
         profiled=$name
+        sed -n 's/.*memory: /memory, at most: /p' "$dir/log" >"$dir/memory"
         timeout "$limit" "$gtrain" bench --profile --steps 3 --aligned "$@" \
             >"$dir/profile" 2>&1
     }
@@ -135,5 +137,5 @@ row tiny 1 1 32 16 1 2
 if test -n "${profiled:-}"; then
     echo
     echo "$profiled, every operation waited for: ms a micro-step and their floor"
-    cat "$dir/profile"
+    cat "$dir/profile" "$dir/memory"
 fi

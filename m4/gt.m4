@@ -100,7 +100,8 @@ AC_DEFUN([GT_CHECK_CUDA],
   [], [with_cuda=check])
 AC_ARG_VAR([NVCC], [CUDA compiler])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
-AC_ARG_VAR([CUDA_ARCH], [GPU architectures to build for (80 90 100)])
+AC_ARG_VAR([CUDA_ARCH], [GPU architectures to build for (those of 80 90 100 that
+      nvcc knows)])
 have_cuda=no have_cudnn=no
 AS_CASE([$with_cuda],
  [no], [],
@@ -130,7 +131,11 @@ AS_CASE([$with_cuda],
      CPPFLAGS=$save_CPPFLAGS])
   AS_IF([test "x$have_cuda" = xyes],
     [AS_IF([test -z "$NVCCFLAGS"], [NVCCFLAGS=-O3])
-     AS_IF([test -z "$CUDA_ARCH"], [CUDA_ARCH="80 90 100"])
+     AS_IF([test -z "$CUDA_ARCH"],
+       [for arch in 80 90 100; do
+          $NVCC --list-gpu-arch 2>/dev/null | grep -qx "compute_$arch" &&
+            CUDA_ARCH="${CUDA_ARCH:+$CUDA_ARCH }$arch"
+        done])
      for arch in $CUDA_ARCH; do
        CUDA_GENCODE="$CUDA_GENCODE -gencode arch=compute_$arch,code=sm_$arch"
        last=$arch
