@@ -51,3 +51,9 @@ EXTRA_DIST += %D%/bench-train %D%/torch_twin.py
 bench-train: gtrain gdata bench/start
 	$(AM_V_at)$(srcdir)/bench/bench-train $(BENCH_FLAGS)
 .PHONY: bench-train
+
+# sampling beside transformers' generate
+EXTRA_DIST += %D%/bench-sample
+bench-sample: gtrain bench/start
+	$(AM_V_at)$(srcdir)/bench/bench-sample $(BENCH_FLAGS)
+.PHONY: bench-sample

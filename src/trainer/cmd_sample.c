@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -117,6 +118,7 @@ static int draw(struct job *j, struct err *e)
     struct sampler s = { 0 };
     struct ids ids = IDS_INIT;
     double before;
+    clock_t used;
     int ret;
 
     stream.text = xcalloc((size_t)c->count, sizeof *stream.text);
@@ -129,12 +131,15 @@ static int draw(struct job *j, struct err *e)
     if (ret == 0 && int8)
         ret = graph_quantize(&s.decoder.graph, e);
     before = clock_mono();
+    used = clock();
     if (ret == 0)
         ret = sampler_run(&s, ids.id, (int64_t)ids.n, c->tokens, took, &stream,
                           e);
     if (ret == 0)
-        log_debug("%.1f tokens a second",
-                  (double)stream.drawn / (clock_mono() - before));
+        log_debug("%.2f tokens a second, %.2f ms of processor time each",
+                  (double)stream.drawn / (clock_mono() - before),
+                  1000 * (double)(clock() - used) / CLOCKS_PER_SEC /
+                      (double)stream.drawn);
     for (int64_t i = 0; i < c->count; i++) {
         if (ret == 0 && !stream.live)
             printf("---- %lld\n%s%s", (long long)i + 1, c->prompt,
