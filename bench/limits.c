@@ -3,9 +3,9 @@
  *
  *      limits [THREADS]
  *
- * Prints one line: fused multiply-adds of floats, in GFLOP/s, and memory
- * traffic of a = b + s c, in GB/s, 16 bytes an element as the write allocates,
- * and of reading alone.
+ * Prints one line: fused multiply-adds of floats, and products of pairs of bf16
+ * (0 where there are none), in GFLOP/s; memory traffic of a = b + s c, in GB/s,
+ * 16 bytes an element as the write allocates, and of reading alone.
  * All threads at once, best of many short tries.
  */
 #include "config.h"
@@ -17,54 +17,71 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { CHAINS = 12, ROUNDS = 1 << 18, TRIES = 40 };
+enum { ROUNDS = 1 << 18, TRIES = 40 };
 
 static const int64_t COUNT = 32 << 20; /* floats of each array: 128 MiB */
 
-/* CHAINS independent sums in vectors of `bytes`; keeps the units full. */
+/* Independent sums in vectors of `bytes`, enough to keep the units full. */
 /* clang-format off */
-#define FMA_LOOP(name, isa, bytes)                                             \
+#define STEP_FMA sum[i] = sum[i] * m + a
+#define STEP_PAIRS                                                             \
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum[i]) : "v"(m), "v"(a))
+#define LOOP(name, isa, bytes, SUMS, STEP)                                     \
     __attribute__((target(isa), noinline)) static float name(float x)          \
     {                                                                          \
         typedef float v __attribute__((vector_size(bytes)));                   \
-        v sum[CHAINS], m = { 0 }, a = { 0 };                                   \
+        v sum[SUMS], m = { 0 }, a = { 0 };                                     \
         float out = 0.0f;                                                      \
                                                                                \
         m += x;                                                                \
         a += 1.0f - x;                                                         \
-        for (int i = 0; i < CHAINS; i++)                                       \
-            sum[i] = m;                                                        \
+        _Pragma("GCC unroll 24")                                               \
+        for (int i = 0; i < SUMS; i++)                                         \
+            sum[i] = m + (float)i; /* alike, they would be one */              \
         for (int r = 0; r < ROUNDS; r++) {                                     \
-            _Pragma("GCC unroll 12")                                           \
-            for (int i = 0; i < CHAINS; i++)                                   \
-                sum[i] = sum[i] * m + a;                                       \
+            _Pragma("GCC unroll 24")                                           \
+            for (int i = 0; i < SUMS; i++)                                     \
+                STEP;                                                          \
         }                                                                      \
-        for (int i = 0; i < CHAINS; i++)                                       \
+        _Pragma("GCC unroll 24")                                               \
+        for (int i = 0; i < SUMS; i++)                                         \
             out += sum[i][0];                                                  \
         return out;                                                            \
     }
 /* clang-format on */
 
 #if defined(__x86_64__)
-FMA_LOOP(fma_512, "avx512f,fma", 64)
-FMA_LOOP(fma_256, "avx2,fma", 32)
-FMA_LOOP(fma_128, "sse2", 16)
+LOOP(fma_512, "avx512f,fma", 64, 12, STEP_FMA)
+LOOP(fma_256, "avx2,fma", 32, 12, STEP_FMA)
+LOOP(fma_128, "sse2", 16, 12, STEP_FMA)
+# if defined(HAVE_AVX512BF16)
+LOOP(pairs_512, "avx512f", 64, 24, STEP_PAIRS)
+# endif
 #endif
 
 struct width {
     const char *name;
-    int floats;
+    int products; /* of a round, of one thread */
     float (*run)(float);
 };
+
+static struct width pairs(void)
+{
+#if defined(__x86_64__) && defined(HAVE_AVX512BF16)
+    if (__builtin_cpu_supports("avx512bf16"))
+        return (struct width){ "pairs", 24 * 32, pairs_512 };
+#endif
+    return (struct width){ "none", 0, NULL };
+}
 
 static struct width widest(void)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        return (struct width){ "avx512", 16, fma_512 };
+        return (struct width){ "avx512", 12 * 16, fma_512 };
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (struct width){ "avx2", 8, fma_256 };
-    return (struct width){ "sse2", 4, fma_128 };
+        return (struct width){ "avx2", 12 * 8, fma_256 };
+    return (struct width){ "sse2", 12 * 4, fma_128 };
 #else
     return (struct width){ "none", 0, NULL };
 #endif
@@ -81,7 +98,7 @@ static double thread_seconds(void)
 
 static double fma_rate(struct width w, int threads)
 {
-    const double work = 2.0 * CHAINS * ROUNDS * w.floats * threads;
+    const double work = 2.0 * ROUNDS * w.products * threads;
     volatile float keep = 0.0f;
     double best = 1e9;
 
@@ -170,8 +187,9 @@ int main(int argc, char **argv)
         argc > 1 ? (int)strtol(argv[1], NULL, 10) : omp_get_max_threads();
     const struct width w = widest();
 
-    printf("%s threads=%d gflops=%.1f triad_gbs=%.1f read_gbs=%.1f\n", w.name,
-           threads, fma_rate(w, threads), triad_rate(threads),
-           read_rate(threads));
+    printf("%s threads=%d gflops=%.1f bf16_gflops=%.1f triad_gbs=%.1f "
+           "read_gbs=%.1f\n",
+           w.name, threads, fma_rate(w, threads), fma_rate(pairs(), threads),
+           triad_rate(threads), read_rate(threads));
     return 0;
 }
