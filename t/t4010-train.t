@@ -217,6 +217,13 @@ result $? "the last one that cannot be written is an error" "$(cat out)"
 test -d cut && test -z "$(ls -A cut)"
 result $? "and nothing is left half written" "$(ls -lA cut)"
 
+if command -v flock >/dev/null; then
+    mkdir -p held && flock held gtrain --config tiny.ini --root half \
+        --set checkpoint.folder=held >out 2>&1
+    test $? -eq 1 && tail -n 1 out | grep -q 'another training .* in held'
+    result $? "a folder that another training writes is refused" "$(cat out)"
+fi
+
 # what cannot be
 bad() {         # bad STATUS NAME PATTERN [OPTION]...
     want=$1 name=$2 pattern=$3
@@ -233,6 +240,7 @@ bad 2 "so is a bad value" 'optim.lr wants a number' --set optim.lr=fast
 bad 2 "and a bad word" 'must be one of' --set schedule.kind=sine
 bad 2 "and heads that do not fit" 'model.width' --set model.heads=3
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
+bad 2 "so are no ranks at all" 'want 1 to 1024' --ranks 0
 bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
 touch flat
 bad 1 "a folder for TensorBoard that cannot be is named" 'flat/' \

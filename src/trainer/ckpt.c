@@ -1,10 +1,13 @@
 #include "config.h"
 #include "trainer/ckpt.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -261,17 +264,32 @@ int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
     return state == FAILED ? -1 : 0;
 }
 
-void ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
-               struct run *run)
+/* A folder that is not there, or that cannot be locked, is nobody's. */
+static int lock_folder(struct ckpt *c, struct err *e)
 {
-    *c = (struct ckpt){ .conf = &j->set->checkpoint,
-                        .run = run };
+    if (*c->conf->folder)
+        path_make(c->folder, &(struct err)ERR_INIT);
+    c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
+        errno != EWOULDBLOCK)
+        return 0;
+    return err_set(e, ERR_SYSTEM, "another training that runs now keeps its "
+                   "checkpoints in %s", c->folder);
+}
+
+int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
+              struct run *run, struct err *e)
+{
+    *c = (struct ckpt){ .conf = &j->set->checkpoint, .run = run, .lock = -1 };
     c->folder = xstrdup(folder);
+    return j->coll.rank == 0 ? lock_folder(c, e) : 0;
 }
 
 void ckpt_close(struct ckpt *c)
 {
     wait_writing(c);
+    if (c->lock >= 0)
+        close(c->lock);
     free(c->folder);
     *c = (struct ckpt){ 0 };
 }

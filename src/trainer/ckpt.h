@@ -35,11 +35,14 @@ struct ckpt {
     char *folder;
     struct run *run;              /* or NULL */
     struct ckpt_writing *writing; /* or NULL */
+    int lock;                     /* of the folder, or -1 */
     int64_t rolled_to, rollbacks; /* the last target, how often in a row */
 };
 
-void ckpt_open(struct ckpt *, const struct job *, const char *folder,
-               struct run *);
+/* Fails if another training that runs has the folder: each would remove what
+ * the other writes. */
+int ckpt_open(struct ckpt *, const struct job *, const char *folder,
+              struct run *, struct err *);
 void ckpt_close(struct ckpt *);
 
 int ckpt_save(struct ckpt *, struct job *, struct err *);

@@ -15,7 +15,7 @@
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;
 static bool show_config, anomaly;
-static int64_t ranks;
+static int64_t ranks = -1;
 
 const struct opt cmd_train_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
@@ -122,7 +122,8 @@ static int run_job(struct job *j, const char *from, struct err *e)
             run_rewind(report.run, j->at.step);
         folder = folder_of(j->set, &report);
         agreed = agree(j, &folder, e);
-        ckpt_open(&ckpt, j, folder ? folder : "", report.run);
+        if (ckpt_open(&ckpt, j, folder ? folder : "", report.run, e) < 0)
+            agreed = -1;
         guard_init(&guard, &j->set->train);
         report_begin(&report, j);
         if (agreed == 0)
@@ -174,7 +175,7 @@ int cmd_train(int argc, char **argv, struct err *e)
                        "'%s' is no option; settings are given "
                        "by --config FILE and --set",
                        argv[0]);
-    if (ranks != 0 && !show_config && !getenv("GTRAIN_SIZE"))
+    if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
     ret = load_settings(&s, config, e);
     if (ret == 0 && show_config) {
