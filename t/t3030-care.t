@@ -67,7 +67,8 @@ printf '{"text":"FEW: words."}\n' >>train.jsonl
 run 1 gdata leak --train train.jsonl --eval eval.jsonl --tsv
 grep -q "^eval.jsonl	3	0	0	whole$" out
 result $? "a document that is there whole is an error, case and dots aside"
-run 1 gdata leak --train long.txt --eval one.jsonl --tsv
+run 1 timeout 60 gdata leak --train long.txt --train long2.txt \
+    --train long.txt --eval one.jsonl --tsv
 grep -q "	whole$" out && grep -q "399,988 of 399,988 runs\|(100%)" words
 result $? "so is a long one, of which several threads read parts"
 run 0 gdata leak --train b.txt --eval eval.jsonl; result $? "no leak, no error"

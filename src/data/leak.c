@@ -220,11 +220,18 @@ static void train_doc(struct leak *l, struct roll *r, const struct doc *d)
 /*
  * Parts of one document are in blocks that different threads take.  The state
  * at the end of such a block is what its successor begins with, so that one
- * has to wait; blocks of whole documents do not.
+ * has to wait; blocks of whole documents do not.  There is one place for such a
+ * state.  Whoever waits for it to be empty is not waited for by the block that
+ * it is kept for: that one was handed out, or is the next to be, and first of
+ * all it takes what is here.
  */
+enum { NO_BLOCK = -1 };
+
 static void hand_on(struct leak *l, int64_t to, const struct roll *r)
 {
     pthread_mutex_lock(&l->lock);
+    while (l->carried_to != NO_BLOCK)
+        pthread_cond_wait(&l->handed_on, &l->lock);
     l->carried = *r;
     l->carried_to = to;
     pthread_cond_broadcast(&l->handed_on);
@@ -237,6 +244,8 @@ static void take_over(struct leak *l, int64_t block, struct roll *r)
     while (l->carried_to != block)
         pthread_cond_wait(&l->handed_on, &l->lock);
     *r = l->carried;
+    l->carried_to = NO_BLOCK;
+    pthread_cond_broadcast(&l->handed_on);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -283,7 +292,7 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
 
     if (!l->hit)
         l->hit = xcalloc(l->known.room + 1, 1);
-    l->carried_to = -1;
+    l->carried_to = NO_BLOCK;
     if (corpus_open(&l->corpus, conf, e) < 0)
         return -1;
     while (n < cores - 1 && n < THREADS_MAX &&
