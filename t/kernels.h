@@ -9,7 +9,7 @@
  * A case is an operation, a shape (a list of numbers that its functions read)
  * and the arguments that follow from the shape.
  */
-enum { MAX_ARGS = 10, MAX_SHAPES = 7, MAX_BENCH = 8, SHAPE = 8 };
+enum { MAX_ARGS = 10, MAX_SHAPES = 10, MAX_BENCH = 8, SHAPE = 8 };
 
 enum role {
     IN,      /* read; must not change */
