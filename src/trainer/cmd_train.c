@@ -64,19 +64,24 @@ static char *folder_of(const struct settings *s, struct report *r)
     return r->run ? run_artifact(r->run, "checkpoints") : NULL;
 }
 
-static char *command_line(int argc, char **argv)
+/* What the run records of it. */
+static char *command_line(void)
 {
     struct buf b = BUF_INIT;
 
     buf_str(&b, "gtrain");
-    (void)argc;
-    (void)argv;
     if (config)
         buf_printf(&b, " --config %s", config);
     for (size_t i = 0; i < sets.n; i++)
         buf_printf(&b, " --set %s", sets.item[i]);
     if (resume)
         buf_printf(&b, " --resume %s", resume);
+    if (name)
+        buf_printf(&b, " --name %s", name);
+    if (root)
+        buf_printf(&b, " --root %s", root);
+    if (ranks > 0)
+        buf_printf(&b, " --ranks %lld", (long long)ranks);
     return buf_detach(&b);
 }
 
@@ -110,7 +115,7 @@ static int run_job(struct job *j, const char *from, struct err *e)
         .job = j, .report = &report, .ckpt = &ckpt, .guard = &guard
     };
     char *id = from ? ckpt_run_id(from, e) : NULL;
-    char *command = command_line(0, NULL), *folder = NULL;
+    char *command = command_line(), *folder = NULL;
     int ret = e->kind == ERR_NONE ? 0 : -1, agreed;
 
     if (ret == 0 && from)
