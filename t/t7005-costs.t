@@ -21,7 +21,7 @@ costs() {
     test "$count" -eq 1 && sent=0 ||
         sent=$(awk '$3 == 3 { print $2 }' run/0/*/metrics/perf/sent_bytes)
     awk -v sent="$sent" -v plan="$(echo "$plan" | cut -f 8)" 'BEGIN {
-        exit !(sent != "" && sent >= plan && sent - plan < 2048) }' ||
+        exit !(sent != "" && sent >= plan && sent - plan < 16384) }' ||
         bad="$bad sent $sent, planned $(echo "$plan" | cut -f 8)"
     result "$mode of $count, $*" "$bad"
 }
