@@ -15,6 +15,10 @@ both() {
     say $? "$steps steps in $type go as on the CPU, to $tol"
 }
 
+"$gtrain" --version -v >log && grep -q '^cuda: .*GPU\|^cuda: .*NVIDIA' log &&
+    grep -q '^cpu: ' log
+say $? "--version -v tells what computes"
+
 tight=1e-5
 test "$steps" -le 10 || tight=1e-4      # differences grow
 both fp32 "$tight"

@@ -2,10 +2,12 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/prog.h"
+#include "kernels/dev.h"
 #include "trainer/cmds.h"
 
 static const struct cmd cmds[] = {
@@ -31,11 +33,31 @@ static const struct cmd cmds[] = {
     { 0 }
 };
 
+/* Each device, with the libraries it found, or why it is not there. */
+static void describe(void)
+{
+    for (int i = 0; dev_types[i]; i++) {
+        const struct dev_type *type = dev_types[i];
+        struct dev dev = { 0 };
+        struct err e = ERR_INIT;
+        char text[256];
+
+        if (dev_open(&dev, type->name, &e) < 0) {
+            printf("%s: %s\n", type->name, e.text);
+            continue;
+        }
+        printf("%s: %s\n", type->name,
+               type->describe(&dev, text, sizeof text));
+        dev_close(&dev);
+    }
+}
+
 static const struct prog prog = {
     .name = "gtrain",
     .summary = "Train GPTs on CPUs and GPUs, from one settings file.",
     .cmds = cmds,
     .bare = "train",
+    .describe = describe,
 };
 
 /*
