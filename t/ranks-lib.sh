@@ -59,9 +59,10 @@ result() {
 sums() { cat "$1"/step-00000003/model.safetensors \
     "$1"/step-00000003/optim.safetensors 2>/dev/null | sha256sum; }
 
-# children PID: the processes that PID has started
-children() { sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p" /proc/[0-9]*/stat \
-    2>/dev/null; }
+# children PID: the processes that PID has started; others may end meanwhile, at
+# which cat goes on
+children() { cat /proc/[0-9]*/stat 2>/dev/null |
+    sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"; }
 
 # alive PID...: those that still are
 alive() {
