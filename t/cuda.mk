@@ -73,9 +73,9 @@ t_nvml_LDADD = $(TRAINER_LIBS)
 
 # What needs a GPU.
 EXTRA_DIST += %D%/check-gpu %D%/train-lib.sh bench/gpu-kit
-check-gpu: all $(check_PROGRAMS)
+check-gpu: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -e sh $(top_srcdir)/t/check-gpu
-bench-gpu: all $(check_PROGRAMS)
+bench-gpu: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(top_srcdir)/bench/gpu.sh $(abs_top_builddir)
 # The same for a machine that builds nothing: a folder to carry there.
 gpu-kit: gtrain t/kernels.t t/model.t

@@ -38,20 +38,21 @@ T_ENV = top_srcdir='$(abs_top_srcdir)'; export top_srcdir; \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX;
 AM_TESTS_ENVIRONMENT = $(T_ENV)
 
-# The same tests under prove(1): faster to read, and ends in one line.
-prove: all $(check_PROGRAMS)
+# The same tests under prove(1): faster to read, and ends in one line.  (all-am,
+# since all would be another make, at work on the same files as this one.)
+prove: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) \
 	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
 # Only the C programs: what sanitizers are for.
-prove-unit: all $(check_PROGRAMS)
+prove-unit: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) prove -j2 $(PROVE_FLAGS) $(test_programs)
 # Thousands of kills and faults: tests look at GT_LONG.
-check-long: all $(check_PROGRAMS)
+check-long: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
 	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
 # Beside other people's programs, where GT_PYTHON has those of peers.txt.
 EXTRA_DIST += %D%/peers.txt %D%/tap.sh
-check-peers: all $(check_PROGRAMS)
+check-peers: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)
 .PHONY: prove prove-unit check-long check-peers
