@@ -244,46 +244,45 @@ VEC_FN void tile(const int per, const int rows, const int down, const int right,
 # define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
 
-void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               const float *start, int64_t rows, int64_t cols, int64_t K,
-               bool add)
+/* A tile of so many rows.  An A that lies in rows is as a packed B is. */
+VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
+                         int64_t c_down, const float *a, const float *b,
+                         const float *start, int64_t rows, int64_t cols,
+                         int64_t K, bool add)
 {
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(1, n, 1, n, c, c_down, a, b, start, cols, K, add);                      \
+  tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c, c_down, a, b, start, \
+       cols, K, add);                                                          \
   return;
         EACH_ROWS(CASE)
 #undef CASE
     }
 }
 
-/* The same of pairs. */
-static void tile_pairs(float *c, int64_t c_down, const float *a, const float *b,
-                       const float *start, int64_t rows, int64_t cols,
-                       int64_t K, bool add)
+void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
+               const float *start, int64_t rows, int64_t cols, int64_t K,
+               bool add)
 {
-    switch (rows) {
-#define CASE(n)                                                                \
- case n:                                                                       \
-  tile(2, n, 1, n, c, c_down, a, b, start, cols, K, add);                      \
-  return;
-        EACH_ROWS(CASE)
-#undef CASE
-    }
+    tile_by_rows(1, false, c, c_down, a, b, start, rows, cols, K, add);
 }
 
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)
 {
-    switch (rows) {
-#define CASE(n)                                                                \
- case n:                                                                       \
-  tile(1, n, GEMM_NR, 1, c, c_down, a, b, NULL, cols, K, add);                 \
-  return;
-        EACH_ROWS(CASE)
-#undef CASE
-    }
+    tile_by_rows(1, true, c, c_down, a, b, NULL, rows, cols, K, add);
+}
+
+/* As gemm_tile(), of words of one number or two. */
+static void tile_of(int per, float *c, int64_t c_down, const float *a,
+                    const float *b, const float *start, int64_t rows,
+                    int64_t cols, int64_t K, bool add)
+{
+    if (per == 2)
+        tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
+    else
+        gemm_tile(c, c_down, a, b, start, rows, cols, K, add);
 }
 
 /* ---- the loops --------------------------------------------------------- */
@@ -451,14 +450,6 @@ static const float *start_of(const struct block *b, int64_t col, int64_t cols,
     return bias ? room : NULL;
 }
 
-static void any_tile(const struct block *b, float *c, int64_t c_down,
-                     const float *pa, const float *pb, const float *start,
-                     int64_t rows, int64_t cols, bool add)
-{
-    (b->per == 2 ? tile_pairs : gemm_tile)(c, c_down, pa, pb, start, rows, cols,
-                                           b->K, add);
-}
-
 /* A tile that goes to 16-bit numbers, by way of floats. */
 static void tile_half(const struct block *b, int64_t row, int64_t col,
                       const float *pa, const float *pb, const float *start,
@@ -467,7 +458,7 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    any_tile(b, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, false);
+    tile_of(b->per, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K, false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
@@ -499,7 +490,8 @@ static void multiply(const struct block *b, const float *pa, int64_t panel,
         const float *bias = start_of(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            any_tile(b, c + col, g->c_down, pa, pb, bias, rows, cols, b->add);
+            tile_of(b->per, c + col, g->c_down, pa, pb, bias, rows, cols, b->K,
+                    b->add);
         else
             tile_half(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
@@ -626,8 +618,7 @@ static double time_tile(int per, const float *a, const float *b, float *c)
         const double before = clock_mono();
         double took;
 
-        (per == 2 ? tile_pairs : gemm_tile)(c, GEMM_NR, a, b, NULL, GEMM_MR,
-                                            GEMM_NR, K_BLOCK, false);
+        tile_of(per, c, GEMM_NR, a, b, NULL, GEMM_MR, GEMM_NR, K_BLOCK, false);
         took = clock_mono() - before;
         least = took < least ? took : least;
     }
