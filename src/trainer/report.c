@@ -19,14 +19,6 @@
 
 /* ---- the beginning ---------------------------------------------------- */
 
-static const char *const kept_names[DEV_PLANNED] = {
-    [DEV_WEIGHTS] = "is.bytes.weights",
-    [DEV_GRADS] = "is.bytes.gradients",
-    [DEV_MOMENTS] = "is.bytes.moments",
-    [DEV_ACTIVATIONS] = "is.bytes.activations",
-    [DEV_INPUTS] = "is.bytes.inputs",
-};
-
 /* Every setting is a parameter; so is what follows from them. */
 static void store_params(struct report *r, const struct job *j)
 {
@@ -46,8 +38,12 @@ static void store_params(struct report *r, const struct job *j)
     run_paramf(r->run, "is.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(r->run, "is.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
-    for (int i = 0; i < DEV_PLANNED; i++)
-        run_paramf(r->run, kept_names[i], "%lld", (long long)j->kept[i]);
+    for (int i = 0; i < DEV_PLANNED; i++) {
+        char key[64];
+
+        snprintf(key, sizeof key, "is.bytes.%s", dev_use_names[i]);
+        run_paramf(r->run, key, "%lld", (long long)j->kept[i]);
+    }
     run_paramf(r->run, "is.ranks", "%d", j->coll.size);
     run_paramf(r->run, "is.device", "%s", j->dev.type->name);
     run_paramf(r->run, "is.threads", "%d", j->dev.threads);
@@ -500,7 +496,7 @@ static void tell_memory(const struct dev_memory *m)
     for (int i = 0; i < DEV_USES; i++)
         if (m->of[i].most > 0)
             buf_printf(&line, "%s%s %s", line.len ? ", " : "", dev_use_names[i],
-                     num_bytes(n, (double)m->of[i].most));
+                       num_bytes(n, (double)m->of[i].most));
     if (line.len)
         log_info("memory: %s", line.s);
     buf_clear(&line);
