@@ -147,29 +147,11 @@ static const char *first_word(char **argv)
     return *argv;
 }
 
-/* PROGRAM help [COMMAND], for those who are used to it. */
-static int help_on(const struct prog *p, const char *name, struct err *e)
-{
-    struct opt table[MAX_TABLE];
-    const struct cmd *c;
-
-    if (!name) {
-        help(p);
-        return 0;
-    }
-    c = opt_find_cmd(p->cmds, name, e);
-    if (!c)
-        return -1;
-    join(table, c->opts, own_opts);
-    help_cmd(p, c, table);
-    return 0;
-}
-
 static int run(const struct prog *p, int argc, char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
     const struct cmd *c;
-    bool own = false;
+    bool own = false, asked;
 
     for (int i = 1; i < argc && argv[i][0] == '-'; i++)
         own = own || is_own(argv[i]);
@@ -191,16 +173,17 @@ static int run(const struct prog *p, int argc, char **argv, struct err *e)
             p->describe();
         return 0;
     }
-    if (want_help) {
+    /* PROGRAM help COMMAND is COMMAND --help, for those who are used to it */
+    asked = argc > 0 && strcmp(argv[0], "help") == 0;
+    if (want_help || (asked && argc == 1)) {
         help(p);
         return 0;
     }
     if (argc == 0)
         return err_set(e, ERR_USAGE, "which command? try '%s --help'", p->name);
-    if (strcmp(argv[0], "help") == 0)
-        return help_on(p, argc > 1 ? argv[1] : NULL, e);
-    c = opt_find_cmd(p->cmds, argv[0], e);
-    return c ? run_cmd(p, c, argc, argv, e) : -1;
+    want_help = asked;
+    c = opt_find_cmd(p->cmds, argv[asked], e);
+    return c ? run_cmd(p, c, argc - asked, argv + asked, e) : -1;
 }
 
 /* Nobody reads on; that is no failure: "| head". */
