@@ -266,28 +266,6 @@ static int run_all(struct running *r, struct err *e)
 
 /* ---- successive halving ------------------------------------------------ */
 
-/* Steps of the whole training, which may differ by cell: the rungs are parts
- * of the longest. */
-static int whole_steps(const struct search *s, int64_t *steps, struct err *e)
-{
-    struct job_checked seen = { 0 };
-    int ret = 0;
-
-    *steps = 0;
-    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
-        struct settings set;
-
-        ret = search_settings(s, c, &set, e);
-        if (ret == 0)
-            ret = job_check(&set, 1, &seen, e);
-        if (ret == 0 && set.is.steps > *steps)
-            *steps = set.is.steps;
-        settings_clear(&set);
-    }
-    job_checked_clear(&seen);
-    return ret;
-}
-
 static int by_metric(const void *a, const void *b, void *arg)
 {
     const struct search *s = arg;
@@ -335,17 +313,17 @@ static int run_rung(struct running *r, int64_t rung, int64_t steps,
     return 0;
 }
 
+/* Cells may differ in their steps: the rungs are parts of the longest. */
 static int run_halving(struct running *r, struct err *e)
 {
     const struct sweep *w = &r->search->sweep;
     size_t *alive = xcalloc(w->n_cells, sizeof *alive), n = w->n_cells;
-    int64_t steps;
-    int ret = whole_steps(r->search, &steps, e);
+    int ret = 0;
 
     for (size_t c = 0; c < n; c++)
         alive[c] = c;
     for (int64_t rung = 0; ret == 0 && rung < w->rungs; rung++) {
-        ret = run_rung(r, rung, steps, alive, n, e);
+        ret = run_rung(r, rung, r->search->most_steps, alive, n, e);
         n = (n + (size_t)w->eta - 1) / (size_t)w->eta;
     }
     free(alive);

@@ -38,7 +38,7 @@ char *search_cell_path(const struct search *s, size_t cell, const char *end)
     return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
 }
 
-static int check_cells(const struct search *s, struct err *e)
+static int check_cells(struct search *s, struct err *e)
 {
     const int ranks = (int)s->sweep.gpus;
     struct job_checked seen = { 0 };
@@ -50,6 +50,8 @@ static int check_cells(const struct search *s, struct err *e)
         ret = search_settings(s, c, &set, e);
         if (ret == 0)
             ret = job_check(&set, ranks > 1 ? ranks : 1, &seen, e);
+        if (ret == 0 && set.is.steps > s->most_steps)
+            s->most_steps = set.is.steps;
         settings_clear(&set);
     }
     job_checked_clear(&seen);

@@ -54,6 +54,7 @@ struct search {
     struct runs runs;
     struct outcome *outcome;     /* one for each cell */
     size_t count[CELL_DONE + 1]; /* cells of each state */
+    int64_t most_steps;          /* of a cell's training, once begun */
 };
 
 #define SEARCH_INIT                                                            \
