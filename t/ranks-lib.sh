@@ -92,3 +92,27 @@ started() {
 # free_port: one that nobody listens on
 free_port() { perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(
     Listen => 1, LocalAddr => "127.0.0.1")->sockport'; }
+
+# endless FOLDER COMMAND...: start it as a training that would not end and saves
+# into FOLDER; its process in parent, its ranks in ranks, the last in victim
+endless() {
+    folder=$1
+    shift
+    "$@" --config c.ini --set schedule.steps=1000000 --set eval.every=0 \
+        --set checkpoint.every=2 --set checkpoint.folder="$folder" >log 2>&1 &
+    parent=$!
+    started "$folder" $parent
+    ranks=$(children $parent)
+    victim=$(echo "$ranks" | tail -n 1)
+}
+
+# over STATUS: it ends with it, and leaves nobody behind; else why not, in bad
+over() {
+    wait $parent
+    status=$?
+    bad=
+    test $status -eq "$1" || bad="status $status: $(tail -n 5 log)"
+    # shellcheck disable=SC2086
+    alive=$(left $ranks)
+    test -z "$alive" || bad="$bad ranks are left: $alive"
+}

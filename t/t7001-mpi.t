@@ -47,37 +47,16 @@ test $status -eq 6 || bad="status $status: $(tail -n 5 log)"
 grep -q 'another configuration' log || bad="$bad not said: $(tail -n 5 log)"
 result "ranks of two configurations end with status 6" "$bad"
 
-# long FOLDER ARG...: a training of 3 ranks that would not end, in pid
-long() {
-    folder=$1
-    shift
-    mpirun -np 3 "$gtrain" --config c.ini --set schedule.steps=1000000 \
-        --set eval.every=0 --set checkpoint.every=2 \
-        --set checkpoint.folder="$folder" --set run.name="$folder" \
-        "$@" >log 2>&1 &
-    pid=$!
-    started "$folder" $pid
-    ranks=$(children $pid)
-}
-over() {
-    wait $pid
-    status=$?
-    bad=
-    test $status -eq "$1" || bad="status $status: $(tail -n 5 log)"
-    # shellcheck disable=SC2086
-    alive=$(left $ranks)
-    test -z "$alive" || bad="$bad ranks are left: $alive"
-}
-long usr1
-kill -USR1 $pid
+endless usr1 mpirun -np 3 "$gtrain" --set run.name=usr1
+kill -USR1 $parent
 over 75
 ls usr1/step-*/state.json >/dev/null 2>&1 || bad="$bad no checkpoint"
 grep -q "stopped by a signal after step" log || bad="$bad $(tail -n 5 log)"
 result "SIGUSR1 to mpirun: a checkpoint, and status 75" "$bad"
 
-long stuck --set parallel.timeout=2s
-kill -STOP "$(echo "$ranks" | tail -n 1)"
-victim=$(echo "$ranks" | tail -n 1)
+endless stuck mpirun -np 3 "$gtrain" --set run.name=stuck \
+    --set parallel.timeout=2s
+kill -STOP "$victim"
 over 6
 grep -q "pid $victim) has not answered for 2 s" log ||
     bad="$bad the stuck rank is not named: $(tail -n 9 log)"

@@ -87,32 +87,8 @@ test $status -eq 1 || bad="status $status"
 grep -q 'rank 0 cannot write' log || bad="$bad $(cat log)"
 result "a checkpoint that rank 0 cannot write fails on all ranks" "$bad"
 
-# long RANKS FOLDER ARG...: a training that would not end; its process in
-# parent, its ranks in ranks, the last of them in victim
-long() {
-    count=$1 folder=$2
-    shift 2
-    "$gtrain" --config c.ini --ranks "$count" --set schedule.steps=1000000 \
-        --set eval.every=0 --set checkpoint.folder="$folder" \
-        --set checkpoint.every=2 "$@" >log 2>&1 &
-    parent=$!
-    started "$folder" $parent
-    ranks=$(children $parent)
-    victim=$(echo "$ranks" | tail -n 1)
-}
-# over STATUS: it ends with it, and leaves nobody behind
-over() {
-    wait $parent
-    status=$?
-    bad=
-    test $status -eq "$1" || bad="status $status: $(tail -n 3 log)"
-    # shellcheck disable=SC2086
-    alive=$(left $ranks)
-    test -z "$alive" || bad="$bad; ranks are left: $alive"
-}
-
 # a rank that is killed is named, within 5 seconds
-long 3 killed
+endless killed "$gtrain" --ranks 3
 before=$(date +%s)
 kill -9 "$victim"
 over 6
@@ -122,7 +98,7 @@ grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
 result "kill -9 of one rank ends the job, by name" "$bad"
 
 # one that is stuck is named when its time is over
-long 3 stuck --set parallel.timeout=2s
+endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
 kill -STOP "$victim"
 over 6
 grep -q "pid $victim) has not answered for 2 s" log ||
