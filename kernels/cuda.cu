@@ -57,15 +57,6 @@ void cuda_failed(struct dev *dev, const char *op, const char *why)
     snprintf(cuda_of(dev)->why, sizeof cuda_of(dev)->why, "%s", why);
 }
 
-/* A call of the runtime that has no other way to fail. */
-static void must(struct dev *dev, const char *op, cudaError_t code)
-{
-    if (code == cudaSuccess)
-        return;
-    cudaGetLastError();
-    cuda_failed(dev, op, cudaGetErrorString(code));
-}
-
 /* ---- memory ------------------------------------------------------------ */
 
 void *cuda_malloc(struct dev *dev, size_t n, const char *op)

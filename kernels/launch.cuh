@@ -47,6 +47,15 @@ static inline void launched(struct dev *dev, const char *op)
         cuda_failed(dev, op, cudaGetErrorString(code));
 }
 
+/* A call of the runtime that has no other way to fail. */
+static inline void must(struct dev *dev, const char *op, cudaError_t code)
+{
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    cuda_failed(dev, op, cudaGetErrorString(code));
+}
+
 /* How many blocks cover n elements, `per` in each. */
 static inline unsigned blocks(int64_t n, int64_t per)
 {

@@ -13,14 +13,6 @@ struct cuda_side {
     cudaEvent_t done[DEV_SIDE_SLOTS];
 };
 
-static void must(struct dev *dev, cudaError_t code)
-{
-    if (code == cudaSuccess)
-        return;
-    cudaGetLastError();
-    cuda_failed(dev, "side", cudaGetErrorString(code));
-}
-
 static struct cuda_side *side_of(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
@@ -32,11 +24,13 @@ static struct cuda_side *side_of(struct dev *dev)
     if (!s)
         abort();
     cuda->side = s;
-    must(dev, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    must(dev, cudaEventCreateWithFlags(&s->given, cudaEventDisableTiming));
+    must(dev, "side",
+         cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    must(dev, "side",
+         cudaEventCreateWithFlags(&s->given, cudaEventDisableTiming));
     for (int i = 0; i < DEV_SIDE_SLOTS; i++)
-        must(dev, cudaEventCreateWithFlags(&s->done[i],
-                                           cudaEventDisableTiming));
+        must(dev, "side",
+             cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming));
     return s;
 }
 
@@ -44,8 +38,8 @@ extern "C" void *cuda_side_begin(struct dev *dev)
 {
     struct cuda_side *s = side_of(dev);
 
-    must(dev, cudaEventRecord(s->given, STREAM(dev)));
-    must(dev, cudaStreamWaitEvent(s->stream, s->given, 0));
+    must(dev, "side", cudaEventRecord(s->given, STREAM(dev)));
+    must(dev, "side", cudaStreamWaitEvent(s->stream, s->given, 0));
     return s->stream;
 }
 
@@ -53,12 +47,13 @@ extern "C" void cuda_side_end(struct dev *dev, int i)
 {
     struct cuda_side *s = side_of(dev);
 
-    must(dev, cudaEventRecord(s->done[i], s->stream));
+    must(dev, "side", cudaEventRecord(s->done[i], s->stream));
 }
 
 extern "C" void cuda_side_wait(struct dev *dev, int i)
 {
-    must(dev, cudaStreamWaitEvent(STREAM(dev), side_of(dev)->done[i], 0));
+    must(dev, "side",
+         cudaStreamWaitEvent(STREAM(dev), side_of(dev)->done[i], 0));
 }
 
 extern "C" bool cuda_side_done(struct dev *dev, int i)
@@ -68,7 +63,7 @@ extern "C" bool cuda_side_done(struct dev *dev, int i)
     if (code != cudaSuccess)
         cudaGetLastError();     /* not yet is no failure */
     if (code != cudaSuccess && code != cudaErrorNotReady)
-        must(dev, code);
+        must(dev, "side", code);
     return code != cudaErrorNotReady;
 }
 
