@@ -54,6 +54,6 @@ bench-train: gtrain gdata bench/start
 
 # sampling beside transformers' generate
 EXTRA_DIST += %D%/bench-sample
-bench-sample: gtrain bench/start
+bench-sample: gtrain bench/start bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-sample $(BENCH_FLAGS)
 .PHONY: bench-sample

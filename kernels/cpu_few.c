@@ -15,6 +15,12 @@
  */
 enum { SUMS = 4 };
 
+/*
+ * Memory serves now one processor sooner, now another: threads take numbers of
+ * w by turns of this many, and none waits long for the last.
+ */
+enum { TURN = 1 << 16 };
+
 /* `left` columns, of at most VW, of n rows of x against a row of w. */
 VEC_FN void add_columns(enum dtype type, const int n, vf sum[4],
                         const float *const x[4], const void *w, int64_t at,
@@ -98,13 +104,13 @@ void few_linear(struct dev *dev, struct tensor *y, const struct tensor *x,
                 const struct tensor *w, const struct tensor *scale,
                 const struct tensor *b)
 {
-    const int64_t M = w->dim[0], N = tensor_rows(x);
+    const int64_t M = w->dim[0], C = w->dim[1], N = tensor_rows(x);
     const float *in = floats(dev, x);
 
     if (!in)
         return;
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(w) >   \
-                                                           4 * ROWS_PIECE)
+#pragma omp parallel for num_threads(cpu_threads(dev))                         \
+    schedule(dynamic, 1 + TURN / C) if (M * C > 4 * ROWS_PIECE)
     for (int64_t m = 0; m < M; m++)
         if (w->type == DT_I8)
             few_rows(DT_I8, y, in, N, w, scale, b, m);

@@ -8,7 +8,7 @@
  *
  * y(N,M) = scale(M) * (x(N,C) w(M,C)') + b(M); scale and b are optional, and w
  * may be of 8 bits.  w is read once, from end to end, and that is all the time
- * it takes: a thread has four rows of it at a time, each sum in a register.
+ * it takes.
  */
 #define few_linear CPU(few_linear)
 
