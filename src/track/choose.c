@@ -13,15 +13,22 @@ struct key_use {
     bool differs;
 };
 
+/* The first run's come first, in order; next: where the next one may be. */
 struct key_uses {
     struct key_use *item;
     size_t n, room;
+    size_t first, next;
 };
 
 static int by_key(const void *a, const void *b)
 {
     return strcmp(((const struct key_use *)a)->key,
                   ((const struct key_use *)b)->key);
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) != 0;
 }
 
 /* Sort, and make one entry of those with one key. */
@@ -39,26 +46,49 @@ static void unite(struct key_uses *u)
             u->item[++kept] = *x;
             continue;
         }
-        k->runs++;
-        if (x->value && strcmp(k->value, x->value) != 0)
-            k->differs = true;
+        k->runs += x->runs;
+        k->differs |= x->differs || differ(k->value, x->value);
     }
     u->n = kept + 1;
 }
 
+/* A run's keys come in order, and are mostly those of the first. */
 static void take(struct key_uses *u, const char *key, const char *value)
 {
+    int c = 1;
+
+    while (u->next < u->first &&
+           (c = strcmp(u->item[u->next].key, key)) < 0)
+        u->next++;
+    if (c == 0) {
+        struct key_use *k = &u->item[u->next++];
+
+        k->runs++;
+        k->differs |= differ(k->value, value);
+        return;
+    }
     GROW(u->item, u->n, u->room);
     u->item[u->n++] = (struct key_use){ key, value, 1, false };
 }
 
+static void end_run(struct key_uses *u, size_t run)
+{
+    if (run == 0)
+        u->first = u->n;
+    u->next = 0;
+}
+
 void choose_params(struct columns *c, const struct runs *runs, bool all)
 {
-    struct key_uses u = { NULL, 0, 0 };
+    struct key_uses u = { 0 };
 
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t j = 0; j < runs->run[i].n_params; j++)
-            take(&u, runs->run[i].params[j].key, runs->run[i].params[j].value);
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        for (size_t j = 0; j < r->n_params; j++)
+            take(&u, r->params[j].key, r->params[j].value);
+        end_run(&u, i);
+    }
     unite(&u);
     for (size_t i = 0; i < u.n; i++)
         if (all || u.item[i].differs || u.item[i].runs < runs->n)
@@ -83,12 +113,16 @@ void choose_metrics(struct columns *c, const struct runs *runs, bool all)
         "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
     };
     enum { MOST = 6 };
-    struct key_uses u = { NULL, 0, 0 };
+    struct key_uses u = { 0 };
     const size_t before = c->n;
 
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t j = 0; j < runs->run[i].n_metrics; j++)
-            take(&u, runs->run[i].metrics[j].key, NULL);
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        for (size_t j = 0; j < r->n_metrics; j++)
+            take(&u, r->metrics[j].key, NULL);
+        end_run(&u, i);
+    }
     unite(&u);
     for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
         const struct key_use k = { judged[i], NULL, 0, false };
