@@ -45,6 +45,28 @@ for page in "$top"/man/*.1; do
     test -z "$bad"
     result $? "every command of $prog is in its manual" "$bad"
 
+    # and options may stand before it, their arguments with them, but for
+    # those that take one in some commands only
+    awk -F"$tab" '$3 != "" { has[$3, $4 != ""]; name[$3] }
+        END { for (n in name) if ((n, 0) in has && (n, 1) in has) print n }' \
+        "$dir/table" >"$dir/both"
+    bad=
+    for cmd in $(cut -d"$tab" -f1 "$dir/table" | grep . | uniq); do
+        "./$prog" "$cmd" --help >"$dir/help" 2>&1
+        for opt in $(awk -F"$tab" -v cmd="$cmd" 'FNR == NR { both[$1]; next }
+            $1 == cmd && $3 != "" && $3 != "help" && !($3 in both) {
+                print "--" $3; if ($4 != "") print "1" }' \
+            "$dir/both" "$dir/table"); do
+            set -- "$@" "$opt"
+        done
+        "./$prog" "$@" "$cmd" --help 2>&1 | cmp -s - "$dir/help" ||
+            bad="$bad$prog $* $cmd fails
+"
+        set --
+    done
+    test -z "$bad"
+    result $? "options of $prog may stand before the command" "$bad"
+
     "./$prog" --help >/dev/full 2>/dev/null
     test $? -eq 1
     result $? "$prog says so when it cannot write"

@@ -96,6 +96,23 @@ g ls --sort -train/loss -n 2 --no-header -c name,lr
 is out "second${tab}0.05
 third${tab}"
 ok "and descending, too; an own metric goes before an abbreviation"
+for v in 10 9 5x nan; do gtrack run start -e mixed -p v=$v >/dev/null; done
+g ls -e mixed --sort v -c v --no-header
+is out "9
+10
+5x
+nan"
+ok "numbers are sorted as numbers, and before texts"
+g rm 'experiment = mixed'
+g --no-header -w 'metrics.train/loss < 2.1' --root mlruns ls -c name
+is out third && g -qn 1 -r mlruns ls third --no-header -c name && is out third
+ok "options may stand before the command"
+g -r mlruns
+test $? = 2 && is err "gtrack: which command? try 'gtrack --help'"
+ok "but are none"
+g -r mlruns lss
+test $? = 2 && is err "gtrack: no command 'lss'; did you mean 'ls'?"
+ok "nor is another word one"
 g ls -w 'metrics.train/loss < 2.1' -c name --no-header
 is out third
 ok "a filter chooses"

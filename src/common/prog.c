@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,21 +88,6 @@ static void set_level(const struct prog *p)
     log_setup(p->name, verbose ? LOG_DEBUG : quiet ? LOG_WARN : LOG_INFO);
 }
 
-/* Is the first word something other than a command's name? */
-static bool is_bare(const struct prog *p, const char *word)
-{
-    if (!p->bare || !word)
-        return false;
-    if (word[0] == '-')
-        return true;
-    if (!p->words)
-        return false;
-    for (const struct cmd *c = p->cmds; c->name; c++)
-        if (strcmp(c->name, word) == 0)
-            return false;
-    return true;
-}
-
 static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
                    char **argv, struct err *e)
 {
@@ -120,70 +106,134 @@ static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
     return c->run(argc, argv, e);
 }
 
-/* Is this an option of the program itself, before any command? */
-static bool is_own(const char *word)
+static bool is_cmd(const struct prog *p, const char *word)
 {
-    static const char *const own[] = { "-h", "--help", "-V", "--version",
-                                       "--dump-options" };
-
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(word, own[i]) == 0)
+    for (const struct cmd *c = p->cmds; c->name; c++)
+        if (strcmp(c->name, word) == 0)
             return true;
     return false;
 }
 
-/* The first that is neither -v nor -q, or NULL. */
-static const char *first_word(char **argv)
-{
-    static const char *const level[] = { "-v", "-q", "--verbose", "--quiet" };
-    size_t i = 0;
+/* In how many tables an option is a flag, and takes an argument. */
+struct use {
+    int flag, arg;
+};
 
-    while (*++argv) {
-        for (i = 0; i < 4 && strcmp(*argv, level[i]) != 0; i++)
-            ;
-        if (i == 4)
-            break;
+/* Look for a letter or, where that is 0, for the beginning of a name. */
+static void count_use(struct use *u, const struct opt *o, char letter,
+                      const char *name)
+{
+    for (; o && o->name; o++)
+        if (letter ? o->letter == letter
+                   : strncmp(o->name, name, strlen(name)) == 0)
+            ++*(o->arg ? &u->arg : &u->flag);
+}
+
+/*
+ * Does this option take the word after it?  Where commands differ in that it
+ * does, unless that word is a command.
+ */
+static bool takes_next(const struct prog *p, char letter, const char *name,
+                       const char *next, bool *unknown)
+{
+    struct use u = { 0 };
+
+    count_use(&u, program_opts, letter, name);
+    count_use(&u, own_opts, letter, name);
+    for (const struct cmd *c = p->cmds; c->name; c++)
+        count_use(&u, c->opts, letter, name);
+    *unknown |= u.arg + u.flag == 0;
+    return u.arg && !(u.flag && next && is_cmd(p, next));
+}
+
+/* Where the first word stands that is no option; argc if there is none. */
+static int find_word(const struct prog *p, int argc, char **argv, bool *unknown)
+{
+    int at = 1;
+
+    *unknown = false;
+    while (at < argc && argv[at][0] == '-' && argv[at][1]) {
+        const char *word = argv[at++], *next = at < argc ? argv[at] : NULL;
+
+        if (word[1] == '-') {
+            at += !strchr(word, '=') &&
+                  takes_next(p, '\0', word + 2, next, unknown);
+            continue;
+        }
+        for (word++; *word; word++)
+            if (takes_next(p, *word, NULL, word[1] ? NULL : next, unknown)) {
+                at += word[1] == '\0';
+                break;
+            }
     }
-    return *argv;
+    return at < argc ? at : argc;
+}
+
+/* Is one of the options before the command the program's own? */
+static bool asks_own(int n, char **argv)
+{
+    static const char *const own[] = { "-h", "--help", "-V", "--version",
+                                       "--dump-options" };
+
+    for (int i = 1; i < n; i++)
+        for (size_t j = 0; j < sizeof own / sizeof own[0]; j++)
+            if (strcmp(argv[i], own[j]) == 0)
+                return true;
+    return false;
+}
+
+/* What is asked of the program itself. */
+static int run_own(const struct prog *p, int argc, char **argv, struct err *e)
+{
+    struct opt table[MAX_TABLE];
+
+    join(table, program_opts, own_opts);
+    if (opt_parse_until_word(table, argc, argv, e) < 0)
+        return -1;
+    if (want_dump) {
+        dump(p);
+    } else if (want_version) {
+        printf("%s %s\n", p->name, PACKAGE_VERSION);
+        if (verbose && p->describe)
+            p->describe();
+    } else {
+        help(p);
+    }
+    return 0;
 }
 
 static int run(const struct prog *p, int argc, char **argv, struct err *e)
 {
-    struct opt table[MAX_TABLE];
+    bool unknown;
+    int at = find_word(p, argc, argv, &unknown);
     const struct cmd *c;
-    bool own = false, asked;
+    const char *name;
 
-    for (int i = 1; i < argc && argv[i][0] == '-'; i++)
-        own = own || is_own(argv[i]);
-    if (!own && argc > 1 && is_bare(p, first_word(argv))) {
-        c = opt_find_cmd(p->cmds, p->bare, e);
-        return c ? run_cmd(p, c, argc, argv, e) : -1;
-    }
-    join(table, program_opts, own_opts);
-    argc = opt_parse_until_word(table, argc, argv, e);
-    if (argc < 0)
-        return -1;
-    if (want_dump) {
-        dump(p);
-        return 0;
-    }
-    if (want_version) {
-        printf("%s %s\n", p->name, PACKAGE_VERSION);
-        if (verbose && p->describe)
-            p->describe();
-        return 0;
-    }
     /* PROGRAM help COMMAND is COMMAND --help, for those who are used to it */
-    asked = argc > 0 && strcmp(argv[0], "help") == 0;
-    if (want_help || (asked && argc == 1)) {
-        help(p);
-        return 0;
+    if (at < argc && strcmp(argv[at], "help") == 0) {
+        memmove(argv + at, argv + at + 1, (size_t)(argc - at) * sizeof *argv);
+        at = find_word(p, --argc, argv, &unknown);
+        want_help = true;
     }
-    if (argc == 0)
+    if (asks_own(at, argv))
+        return run_own(p, argc, argv, e);
+    if (p->bare && at > 1 && (at == argc || !is_cmd(p, argv[at]))) {
+        name = p->bare;
+    } else if (at == argc) {
+        if (unknown || want_help)
+            return run_own(p, argc, argv, e);
         return err_set(e, ERR_USAGE, "which command? try '%s --help'", p->name);
-    want_help = asked;
-    c = opt_find_cmd(p->cmds, argv[asked], e);
-    return c ? run_cmd(p, c, argc - asked, argv + asked, e) : -1;
+    } else { /* options before a command are those after it */
+        char *word = argv[at];
+
+        name = word;
+        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+        argv[1] = word;
+        argc--;
+        argv++;
+    }
+    c = opt_find_cmd(p->cmds, name, e);
+    return c ? run_cmd(p, c, argc, argv, e) : -1;
 }
 
 /* Nobody reads on; that is no failure: "| head". */

@@ -1,8 +1,6 @@
 #ifndef COMMON_PROG_H
 #define COMMON_PROG_H
 
-#include <stdbool.h>
-
 #include "common/opt.h"
 
 /*
@@ -18,18 +16,17 @@
  * the exit status (err_status).  Every command understands --help, -v and -q;
  * the program also --version, with -v what it was built with.
  *
- * bare names the command that runs when the first word is an option: `gtrain
- * --config F` is `gtrain train --config F`.  With `words` it also runs when
- * the first word is no command's name: `gplot lr RUN`.  --dump-options prints
- * the tables, one tab-separated line an option, for completion and for the
- * test that compares them with the manual.
+ * An option may stand before the command, too: `gtrack --root D ls`.  bare
+ * names the command that runs when there are options alone: `gtrain --config
+ * F` is `gtrain train --config F`.  --dump-options prints the tables, one
+ * tab-separated line an option, for completion and for the test that compares
+ * them with the manual.
  */
 struct prog {
     const char *name;
     const char *summary;        /* one line */
     const struct cmd *cmds;     /* ends with a NULL name */
     const char *bare;           /* or NULL */
-    bool words;
     void (*describe)(void);     /* more for --version -v; or NULL */
 };
 
