@@ -150,30 +150,71 @@ void utf8_clean(struct buf *b, const char *s, size_t n)
     }
 }
 
-int32_t utf8_lower(int32_t code)
+int32_t utf8_fold(int32_t code)
 {
-    enum { PAIRS = 0 }; /* capital and small by turns, the capital even */
+    /* Capital and small by turns, the capital even or odd. */
+    enum { EVEN = 0x110000, ODD };
     static const struct {
         int32_t first, last, away;
     } rules[] = {
-        { 'A', 'Z', 32 },          { 0xc0, 0xd6, 32 },
-        { 0xd8, 0xde, 32 },        { 0x100, 0x12f, PAIRS },
-        { 0x132, 0x137, PAIRS },   { 0x14a, 0x177, PAIRS },
-        { 0x178, 0x178, -121 },    { 0x386, 0x386, 38 },
-        { 0x388, 0x38a, 37 },      { 0x38c, 0x38c, 64 },
-        { 0x38e, 0x38f, 63 },      { 0x391, 0x3a1, 32 },
-        { 0x3a3, 0x3ab, 32 },      { 0x400, 0x40f, 80 },
-        { 0x410, 0x42f, 32 },      { 0x460, 0x481, PAIRS },
-        { 0x48a, 0x4bf, PAIRS },   { 0x4d0, 0x52f, PAIRS },
-        { 0x531, 0x556, 48 },      { 0x1e00, 0x1e95, PAIRS },
-        { 0x1ea0, 0x1eff, PAIRS },
+        { 'A', 'Z', 32 },
+        { 0xb5, 0xb5, 0x3bc - 0xb5 },
+        { 0xc0, 0xd6, 32 },
+        { 0xd8, 0xde, 32 },
+        { 0x100, 0x12f, EVEN },
+        { 0x130, 0x130, 'i' - 0x130 },
+        { 0x131, 0x131, 'i' - 0x131 },
+        { 0x132, 0x137, EVEN },
+        { 0x139, 0x148, ODD },
+        { 0x14a, 0x177, EVEN },
+        { 0x178, 0x178, -121 },
+        { 0x179, 0x17e, ODD },
+        { 0x17f, 0x17f, 's' - 0x17f },
+        { 0x18f, 0x18f, 0x259 - 0x18f },
+        { 0x1a0, 0x1a5, EVEN },
+        { 0x1af, 0x1b0, ODD },
+        { 0x1c4, 0x1c4, 2 },
+        { 0x1c5, 0x1c5, 1 },
+        { 0x1c7, 0x1c7, 2 },
+        { 0x1c8, 0x1c8, 1 },
+        { 0x1ca, 0x1ca, 2 },
+        { 0x1cb, 0x1cb, 1 },
+        { 0x1cd, 0x1dc, ODD },
+        { 0x1de, 0x1ef, EVEN },
+        { 0x1f1, 0x1f1, 2 },
+        { 0x1f2, 0x1f2, 1 },
+        { 0x1f4, 0x1f5, EVEN },
+        { 0x1f8, 0x21f, EVEN },
+        { 0x222, 0x233, EVEN },
+        { 0x386, 0x386, 38 },
+        { 0x388, 0x38a, 37 },
+        { 0x38c, 0x38c, 64 },
+        { 0x38e, 0x38f, 63 },
+        { 0x391, 0x3a1, 32 },
+        { 0x3a3, 0x3ab, 32 },
+        { 0x3c2, 0x3c2, 1 },
+        { 0x400, 0x40f, 80 },
+        { 0x410, 0x42f, 32 },
+        { 0x460, 0x481, EVEN },
+        { 0x48a, 0x4bf, EVEN },
+        { 0x4c1, 0x4ce, ODD },
+        { 0x4d0, 0x52f, EVEN },
+        { 0x531, 0x556, 48 },
+        { 0x1e00, 0x1e95, EVEN },
+        { 0x1e9e, 0x1e9e, 0xdf - 0x1e9e },
+        { 0x1ea0, 0x1eff, EVEN },
+        { 0x2126, 0x2126, 0x3c9 - 0x2126 },
+        { 0x212a, 0x212a, 'k' - 0x212a },
+        { 0x212b, 0x212b, 0xe5 - 0x212b },
     };
 
-    if ((code >= 0x139 && code <= 0x148) || (code >= 0x179 && code <= 0x17e))
-        return code + code % 2; /* these pairs begin odd */
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        if (code >= rules[i].first && code <= rules[i].last)
-            return rules[i].away == PAIRS ? code | 1 : code + rules[i].away;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (code < rules[i].first || code > rules[i].last)
+            continue;
+        if (rules[i].away == EVEN)
+            return code | 1;
+        return rules[i].away == ODD ? code + code % 2 : code + rules[i].away;
+    }
     return code;
 }
 

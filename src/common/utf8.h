@@ -21,9 +21,9 @@ int32_t utf8_next(const char **s);
 /* Append a code point. */
 void utf8_add(struct buf *, int32_t code);
 
-/* A letter's small form, in the Latin, Greek, Cyrillic and Armenian scripts;
- * other code points as they are. */
-int32_t utf8_lower(int32_t code);
+/* One form for what differs by case alone, in the Latin, Greek, Cyrillic and
+ * Armenian scripts; other code points as they are. */
+int32_t utf8_fold(int32_t code);
 
 /* Columns a string takes on a terminal. */
 size_t utf8_width(const char *s);

@@ -41,10 +41,10 @@ static bool same_letter(const char **s, const char **pattern, bool fold)
 
     if (a < 0) /* no letter, but a byte */
         return b < 0 && x == y;
-    return a == b || (fold && utf8_lower(a) == utf8_lower(b));
+    return a == b || (fold && utf8_fold(a) == utf8_fold(b));
 }
 
-/* MLflow's LIKE: % is any run of characters, _ one, and nothing escapes. */
+/* SQL's LIKE: % is any run of characters, _ one, and nothing escapes. */
 static bool like(const char *s, const char *pattern, bool fold)
 {
     const char *star = NULL, *retry = NULL;

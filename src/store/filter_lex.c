@@ -55,9 +55,10 @@ static int quoted(struct lexer *l, struct buf *out, struct err *e)
     return 0;
 }
 
-/* A name, or a string if it is one piece in quotes. */
+/* A name, or a string if it is one piece in quotes; '...' is always one. */
 static int name(struct lexer *l, struct err *e)
 {
+    const bool text = l->text[l->at] == '\'';
     struct buf whole = BUF_INIT;
     struct token *t = &l->token;
     size_t dot = 0, pieces = 0;
@@ -82,6 +83,8 @@ static int name(struct lexer *l, struct err *e)
             break;
         }
         pieces++;
+        if (text)
+            break;
     }
     t->kind = bare || pieces > 1 || l->text[t->place] == '`' ? TOKEN_NAME
                                                              : TOKEN_STRING;

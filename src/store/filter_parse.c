@@ -146,7 +146,7 @@ static int read_what(struct parser *p, struct clause *c)
 
     if (is_measure(p, &i))
         return read_measured(p, c, i);
-    if (t.kind != TOKEN_NAME)
+    if (t.kind != TOKEN_NAME && p->lex.text[t.place] != '"')
         return wrong(p, "a name as metrics.loss is expected");
     c->key = t.key;
     c->entity = ATTRIBUTES;
@@ -333,17 +333,23 @@ static int read_factor(struct parser *p, struct node **out)
     return ret;
 }
 
+static int skip_and(struct parser *p)
+{
+    while (at_word(p, "and"))
+        if (advance(p) < 0)
+            return -1;
+    return 0;
+}
+
 /* MLflow lets an "and" with nothing before or after it pass. */
 static int read_and(struct parser *p, struct node **out)
 {
-    if (at_word(p, "and") && advance(p) < 0)
-        return -1;
-    if (read_factor(p, out) < 0)
+    if (skip_and(p) < 0 || read_factor(p, out) < 0)
         return -1;
     while (at_word(p, "and")) {
         struct node *right;
 
-        if (advance(p) < 0)
+        if (skip_and(p) < 0)
             return -1;
         if (p->lex.token.kind == TOKEN_END)
             return 0;

@@ -525,23 +525,29 @@ double column_number(const struct column *c, const struct run_info *r)
     return cell_number(&cell);
 }
 
-/* Missing values, then NaN, come last in either direction. */
+/* Numbers, then other texts; NaN and what is missing end either direction. */
 static int by_cell(const struct table_cell *a, const struct table_cell *b,
                    bool down)
 {
-    const bool has_a = a->type != TABLE_NONE, has_b = b->type != TABLE_NONE;
-    const double x = cell_number(a), y = cell_number(b);
-    int cmp;
+    enum { NUMBER, TEXT, NOT_A_NUMBER, MISSING };
+    const struct table_cell *cell[] = { a, b };
+    double x[2];
+    int kind[2], cmp;
 
-    if (!has_a || !has_b)
-        return has_b - has_a;
-    if (!isnan(x) && !isnan(y))
-        cmp = (x > y) - (x < y);
-    else if (a->type == TABLE_TEXT && b->type == TABLE_TEXT)
+    for (int i = 0; i < 2; i++) {
+        x[i] = cell_number(cell[i]);
+        kind[i] = cell[i]->type == TABLE_NONE   ? MISSING
+                  : !isnan(x[i])                ? NUMBER
+                  : cell[i]->type == TABLE_TEXT ? TEXT
+                                                : NOT_A_NUMBER;
+    }
+    if (kind[0] != kind[1])
+        cmp = kind[0] - kind[1];
+    else if (kind[0] == TEXT)
         cmp = strcmp(a->text, b->text);
     else
-        return isnan(x) - isnan(y);
-    return down ? -cmp : cmp;
+        cmp = kind[0] == NUMBER ? (x[0] > x[1]) - (x[0] < x[1]) : 0;
+    return down && kind[0] <= TEXT && kind[1] <= TEXT ? -cmp : cmp;
 }
 
 static int by_order(const void *a, const void *b, void *arg)
@@ -555,7 +561,7 @@ static int by_order(const void *a, const void *b, void *arg)
         if (cmp)
             return cmp;
     }
-    return 0;
+    return (x->cell > y->cell) - (x->cell < y->cell); /* as they stood */
 }
 
 static void sort_rows(struct runs *runs, const struct columns *c,
