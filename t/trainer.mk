@@ -14,6 +14,7 @@ t_schedule_t_LDADD = $(TRAINER_LIBS)
 dist_check_SCRIPTS += %D%/t4000-plan.t %D%/t4010-train.t \
 	%D%/t4020-settings.t \
 	%D%/t4030-convert.t \
+	%D%/t4031-import.t \
 	%D%/t4040-conf.t \
 	%D%/t4050-eval.t
 

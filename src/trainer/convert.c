@@ -6,53 +6,72 @@
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "wte.weight", CUT_ALL, false },
-    { "wpe.weight", "wpe.weight", CUT_ALL, false },
-    { "h.%d.ln_1.weight", "h.%d.ln_1.weight", CUT_ALL, false },
-    { "h.%d.ln_1.bias", "h.%d.ln_1.bias", CUT_ALL, true },
-    { "h.%d.attn.qkv.weight", "h.%d.attn.c_attn.weight", CUT_TURNED, false },
-    { "h.%d.attn.qkv.bias", "h.%d.attn.c_attn.bias", CUT_ALL, true },
-    { "h.%d.attn.proj.weight", "h.%d.attn.c_proj.weight", CUT_TURNED, false },
-    { "h.%d.attn.proj.bias", "h.%d.attn.c_proj.bias", CUT_ALL, true },
-    { "h.%d.ln_2.weight", "h.%d.ln_2.weight", CUT_ALL, false },
-    { "h.%d.ln_2.bias", "h.%d.ln_2.bias", CUT_ALL, true },
-    { "h.%d.mlp.fc.weight", "h.%d.mlp.c_fc.weight", CUT_TURNED, false },
-    { "h.%d.mlp.fc.bias", "h.%d.mlp.c_fc.bias", CUT_ALL, true },
-    { "h.%d.mlp.proj.weight", "h.%d.mlp.c_proj.weight", CUT_TURNED, false },
-    { "h.%d.mlp.proj.bias", "h.%d.mlp.c_proj.bias", CUT_ALL, true },
-    { "ln_f.weight", "ln_f.weight", CUT_ALL, false },
-    { "ln_f.bias", "ln_f.bias", CUT_ALL, true },
+    { "wte.weight", "wte.weight", CUT_ALL, LACK_NOT },
+    { "wpe.weight", "wpe.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_1.weight", "h.%d.ln_1.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_1.bias", "h.%d.ln_1.bias", CUT_ALL, LACK_ZEROS },
+    { "h.%d.attn.qkv.weight", "h.%d.attn.c_attn.weight", CUT_TURNED,
+      LACK_NOT },
+    { "h.%d.attn.qkv.bias", "h.%d.attn.c_attn.bias", CUT_ALL, LACK_ZEROS },
+    { "h.%d.attn.proj.weight", "h.%d.attn.c_proj.weight", CUT_TURNED,
+      LACK_NOT },
+    { "h.%d.attn.proj.bias", "h.%d.attn.c_proj.bias", CUT_ALL, LACK_ZEROS },
+    { "h.%d.ln_2.weight", "h.%d.ln_2.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_2.bias", "h.%d.ln_2.bias", CUT_ALL, LACK_ZEROS },
+    { "h.%d.mlp.fc.weight", "h.%d.mlp.c_fc.weight", CUT_TURNED, LACK_NOT },
+    { "h.%d.mlp.fc.bias", "h.%d.mlp.c_fc.bias", CUT_ALL, LACK_ZEROS },
+    { "h.%d.mlp.proj.weight", "h.%d.mlp.c_proj.weight", CUT_TURNED, LACK_NOT },
+    { "h.%d.mlp.proj.bias", "h.%d.mlp.c_proj.bias", CUT_ALL, LACK_ZEROS },
+    { "ln_f.weight", "ln_f.weight", CUT_ALL, LACK_NOT },
+    { "ln_f.bias", "ln_f.bias", CUT_ALL, LACK_ZEROS },
     { 0 }
 };
 
 #define LLAMA_ROWS                                                             \
-    { "wte.weight", "embed_tokens.weight", CUT_ALL, false },                   \
+    { "wte.weight", "embed_tokens.weight", CUT_ALL, LACK_NOT },                \
     { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight", CUT_ALL,         \
-      false },                                                                 \
+      LACK_NOT },                                                              \
     { "h.%d.attn.qkv.weight", "layers.%d.self_attn.q_proj.weight", CUT_Q,      \
-      false },                                                                 \
+      LACK_NOT },                                                              \
     { "h.%d.attn.qkv.weight", "layers.%d.self_attn.k_proj.weight", CUT_K,      \
-      false },                                                                 \
+      LACK_NOT },                                                              \
     { "h.%d.attn.qkv.weight", "layers.%d.self_attn.v_proj.weight", CUT_V,      \
-      false },                                                                 \
+      LACK_NOT },                                                              \
     { "h.%d.attn.proj.weight", "layers.%d.self_attn.o_proj.weight", CUT_ALL,   \
-      false },                                                                 \
-    { "h.%d.ln_2.weight", "layers.%d.post_attention_layernorm.weight",         \
-      CUT_ALL, false },                                                        \
+      LACK_NOT },                                                              \
+    { "h.%d.ln_2.weight", "layers.%d.post_attention_layernorm.weight", CUT_ALL,\
+      LACK_NOT },                                                              \
     { "h.%d.mlp.fc.weight", "layers.%d.mlp.gate_proj.weight", CUT_GATE,        \
-      false },                                                                 \
-    { "h.%d.mlp.fc.weight", "layers.%d.mlp.up_proj.weight", CUT_UP, false },   \
+      LACK_NOT },                                                              \
+    { "h.%d.mlp.fc.weight", "layers.%d.mlp.up_proj.weight", CUT_UP,            \
+      LACK_NOT },                                                              \
     { "h.%d.mlp.proj.weight", "layers.%d.mlp.down_proj.weight", CUT_ALL,       \
-      false },                                                                 \
-    { "ln_f.weight", "norm.weight", CUT_ALL, false }
+      LACK_NOT },                                                              \
+    { "ln_f.weight", "norm.weight", CUT_ALL, LACK_NOT }
 
-static const struct convert_row llama_rows[] = { LLAMA_ROWS, { 0 } };
+static const struct convert_row llama_rows[] = {
+    LLAMA_ROWS,
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.q_proj.bias", CUT_Q,
+      LACK_SKIP },
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.k_proj.bias", CUT_K,
+      LACK_SKIP },
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.v_proj.bias", CUT_V,
+      LACK_SKIP },
+    { "h.%d.attn.proj.bias", "layers.%d.self_attn.o_proj.bias", CUT_ALL,
+      LACK_SKIP },
+    { "h.%d.mlp.fc.bias", "layers.%d.mlp.gate_proj.bias", CUT_GATE,
+      LACK_SKIP },
+    { "h.%d.mlp.fc.bias", "layers.%d.mlp.up_proj.bias", CUT_UP, LACK_SKIP },
+    { "h.%d.mlp.proj.bias", "layers.%d.mlp.down_proj.bias", CUT_ALL,
+      LACK_SKIP },
+    { 0 }
+};
 static const struct convert_row qwen3_rows[] = {
     LLAMA_ROWS,
     { "h.%d.attn.q_norm.weight", "layers.%d.self_attn.q_norm.weight", CUT_ALL,
-      false },
+      LACK_NOT },
     { "h.%d.attn.k_norm.weight", "layers.%d.self_attn.k_norm.weight", CUT_ALL,
-      false },
+      LACK_NOT },
     { 0 }
 };
 
@@ -74,12 +93,14 @@ const struct convert_family *convert_family(const struct settings *s,
         m->final_norm && !m->qk_norm && s->is.kv_heads == m->heads)
         return &families[0];
     if (m->norm == NORM_RMS && m->position == POSITION_ROPE &&
-        m->mlp == MLP_SWIGLU && m->final_norm && !m->linear_bias)
+        (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU) && m->final_norm &&
+        !(m->linear_bias && m->qk_norm))
         return &families[m->qk_norm ? 2 : 1];
     err_set(e, ERR_USAGE,
             "the model is neither GPT-2's kind (layernorm, "
             "learned positions, a plain MLP, a final norm) nor Llama's "
-            "(rmsnorm, rope, swiglu, a final norm, no biases)");
+            "(rmsnorm, rope, swiglu or geglu, a final norm, biases or "
+            "qk_norm)");
     return NULL;
 }
 

@@ -1,6 +1,8 @@
 #ifndef TRAINER_CONVERT_H
 #define TRAINER_CONVERT_H
 
+#include <jansson.h>
+
 #include "trainer/job.h"
 
 /*
@@ -10,20 +12,27 @@
  * the other (transposed, or the rows of q, k, v, gate or up).  Writing and
  * reading walk the same table.
  *
- *      hf      Hugging Face: config.json and model.safetensors, as GPT-2,
- *              Llama or, with qk_norm, Qwen3, by what the model is
+ *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json,
+ *              as GPT-2, Llama or, with qk_norm, Qwen3, by what the model is;
+ *              read also as Mistral and Qwen2, and in several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
  *      gguf    what llama.cpp runs: weights in fp32 and the tokenizer in one
  *              file; written only
  *
- * Weights are host memory, laid out as the graph's block.
+ * Weights are host memory, laid out as the graph's block.  What a file says of
+ * its model is all understood, or refused by the name of the key or tensor that
+ * is not; a model is never read as another one.
  */
 enum convert_cut { CUT_ALL, CUT_TURNED, CUT_Q, CUT_K, CUT_V, CUT_GATE, CUT_UP };
+
+/* Whether we may lack what they have: never; then they get zeros; then it is
+ * left out, and is zero with us where they leave it out. */
+enum convert_lack { LACK_NOT, LACK_ZEROS, LACK_SKIP };
 
 struct convert_row {
     const char *ours, *theirs; /* %d is the layer */
     enum convert_cut cut;
-    bool may_lack; /* a bias we may not have: zeros for them */
+    enum convert_lack lack;
 };
 
 struct convert_family {
@@ -51,6 +60,12 @@ int convert_read_hf(const struct job *, float *weights, const char *folder,
                     struct err *);
 int convert_read_llmc(const struct job *, float *weights, const char *path,
                       struct err *);
+
+/* Of hf, what stands beside the tensors: config.json and the tokenizer; and
+ * an object out of a file there, NULL with e filled. */
+int convert_describe_hf(const struct job *, const struct convert_family *,
+                        const char *folder, struct err *);
+json_t *convert_json(const char *folder, const char *name, struct err *);
 
 /* For the formats' files. */
 const struct param *convert_param(const struct graph *, const char *ours,

@@ -27,46 +27,48 @@ enum {
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "token_embd.weight", CUT_ALL, false },
-    { "wpe.weight", "position_embd.weight", CUT_ALL, false },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, false },
-    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias", CUT_ALL, false },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight", CUT_ALL, false },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias", CUT_ALL, false },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, false },
-    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias", CUT_ALL, false },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, false },
-    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias", CUT_ALL, false },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_ALL, false },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", CUT_ALL, false },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, false },
-    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", CUT_ALL, false },
-    { "ln_f.weight", "output_norm.weight", CUT_ALL, false },
-    { "ln_f.bias", "output_norm.bias", CUT_ALL, false },
+    { "wte.weight", "token_embd.weight", CUT_ALL, LACK_NOT },
+    { "wpe.weight", "position_embd.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias", CUT_ALL, LACK_NOT },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias", CUT_ALL, LACK_NOT },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias", CUT_ALL, LACK_NOT },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", CUT_ALL, LACK_NOT },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", CUT_ALL, LACK_NOT },
+    { "ln_f.weight", "output_norm.weight", CUT_ALL, LACK_NOT },
+    { "ln_f.bias", "output_norm.bias", CUT_ALL, LACK_NOT },
     { 0 }
 };
 
-/* may_lack: the norms of queries and keys, which only Qwen3 has. */
+/* Only Qwen3 has the norms of queries and keys. */
 static const struct convert_row llama_rows[] = {
-    { "wte.weight", "token_embd.weight", CUT_ALL, false },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, false },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", CUT_Q, false },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", CUT_K, false },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", CUT_V, false },
-    { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight", CUT_ALL, true },
-    { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight", CUT_ALL, true },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, false },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, false },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", CUT_GATE, false },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_UP, false },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, false },
-    { "ln_f.weight", "output_norm.weight", CUT_ALL, false },
+    { "wte.weight", "token_embd.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", CUT_Q, LACK_NOT },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", CUT_K, LACK_NOT },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", CUT_V, LACK_NOT },
+    { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight", CUT_ALL,
+      LACK_SKIP },
+    { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight", CUT_ALL,
+      LACK_SKIP },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, LACK_NOT },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", CUT_GATE, LACK_NOT },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_UP, LACK_NOT },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, LACK_NOT },
+    { "ln_f.weight", "output_norm.weight", CUT_ALL, LACK_NOT },
     { 0 }
 };
 /* clang-format on */
 
 static const struct convert_row head_row = { "lm_head.weight", "output.weight",
-                                             CUT_ALL, false };
+                                             CUT_ALL, LACK_NOT };
 
 /* ---- little-endian ---------------------------------------------------- */
 
@@ -312,7 +314,7 @@ static int each_tensor(struct gguf *w, const struct convert_row *row,
         struct convert_piece piece;
         char name[64];
 
-        if (!p && strstr(row->ours, ".weight") && !row->may_lack)
+        if (!p && row->lack == LACK_NOT)
             return err_set(e, ERR_USAGE, "the model has no %s", row->ours);
         if (!p)
             continue;
@@ -352,6 +354,9 @@ static int check(const struct job *j, const char *type, struct err *e)
         return err_set(e, ERR_USAGE,
                        "llama.cpp's GPT-2 has biases everywhere "
                        "and gelu_tanh");
+    if (strcmp(type, "gpt2") != 0 && (m->linear_bias || m->mlp != MLP_SWIGLU))
+        return err_set(e, ERR_USAGE,
+                       "llama.cpp's Llama and Qwen3 have swiglu and no biases");
     if (!j->tokenizer)
         return err_set(e, ERR_USAGE,
                        "GGUF holds the tokenizer, too: give "

@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/num.h"
 #include "common/path.h"
-#include "common/save.h"
 #include "trainer/convert.h"
 #include "trainer/tensors.h"
 
 static const struct convert_row head_row = { "lm_head.weight", "lm_head.weight",
-                                             CUT_ALL, false };
+                                             CUT_ALL, LACK_NOT };
 
 static int times(const struct job *j, const struct convert_row *row)
 {
@@ -34,72 +32,6 @@ static char *their_name(struct arena *mem, const struct convert_family *f,
 
 /* ---- writing ---------------------------------------------------------- */
 
-static json_t *describe_gpt2(const struct settings *s)
-{
-    static const char *const act[] = {
-        [MLP_GELU] = "gelu", [MLP_GELU_TANH] = "gelu_new", [MLP_RELU] = "relu"
-    };
-    const struct model_settings *m = &s->model;
-
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f}",
-        "vocab_size", (json_int_t)m->vocab, "n_positions",
-        (json_int_t)m->context, "n_ctx", (json_int_t)m->context, "n_embd",
-        (json_int_t)m->width, "n_layer", (json_int_t)m->layers, "n_head",
-        (json_int_t)m->heads, "n_inner", (json_int_t)s->is.d_ff,
-        "activation_function", act[m->mlp], "layer_norm_epsilon", m->norm_eps,
-        "resid_pdrop", m->dropout, "attn_pdrop", m->dropout_attention,
-        "embd_pdrop", m->dropout_embedding);
-}
-
-static json_t *describe_llama(const struct settings *s)
-{
-    const struct model_settings *m = &s->model;
-
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:b, s:b}",
-        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
-        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
-        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
-        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
-        "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
-        (json_int_t)(m->width / m->heads), "hidden_act", "silu", "rms_norm_eps",
-        m->norm_eps, "rope_theta", m->rope_theta, "attention_bias", 0,
-        "mlp_bias", 0);
-}
-
-static int write_config(const struct job *j, const struct convert_family *f,
-                        const char *folder, struct err *e)
-{
-    const bool gpt2 = strcmp(f->type, "gpt2") == 0;
-    json_t *o = gpt2 ? describe_gpt2(j->set) : describe_llama(j->set);
-    const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
-    char *path = path_join(folder, "config.json"), *text;
-    struct save s = SAVE_INIT;
-    int ret;
-
-    json_object_set_new(o, "model_type", json_string(f->type));
-    json_object_set_new(o, "architectures", json_pack("[s]", f->architecture));
-    json_object_set_new(o, "tie_word_embeddings",
-                        json_boolean(j->set->model.tied));
-    json_object_set_new(o, "dtype", json_string("float32"));
-    if (eot >= 0) {
-        json_object_set_new(o, "bos_token_id", json_integer(eot));
-        json_object_set_new(o, "eos_token_id", json_integer(eot));
-    }
-    text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
-    ret = save_open(&s, path, e);
-    if (ret == 0) {
-        fprintf(s.fp, "%s\n", text);
-        ret = save_commit(&s, e);
-    }
-    save_abandon(&s);
-    free(text);
-    free(path);
-    json_decref(o);
-    return ret;
-}
-
 /* Everything their file holds. */
 struct writing {
     const struct job *job;
@@ -119,6 +51,8 @@ static int add_array(struct writing *w, const struct convert_row *row,
     struct convert_piece piece;
     float *data;
 
+    if (!p && row->lack == LACK_SKIP)
+        return 0;
     if (!p) {
         /* a bias of ours that is not there: as long as the weight has rows */
         char *of =
@@ -170,7 +104,7 @@ int convert_write_hf(const struct job *j, const float *weights,
     if (ret == 0)
         ret = tensors_write(path, w.array, w.n, e);
     if (ret == 0)
-        ret = write_config(j, w.family, folder, e);
+        ret = convert_describe_hf(j, w.family, folder, e);
     for (int i = 0; i < w.n; i++)
         free((void *)(uintptr_t)w.array[i].data);
     free(w.array);
@@ -181,160 +115,171 @@ int convert_write_hf(const struct job *j, const float *weights,
 
 /* ---- reading ---------------------------------------------------------- */
 
-static json_t *read_config(const char *folder, struct err *e)
-{
-    char *path = path_join(folder, "config.json");
-    struct buf text = BUF_INIT;
-    json_error_t why;
-    json_t *o = NULL;
+/* The files of a folder: model.safetensors, or those that an index names. */
+struct shards {
+    const char *folder;
+    json_t *index; /* names of tensors to names of files; NULL: one file */
+    struct shard {
+        char *name;
+        struct tensors *tensors;
+        bool *taken; /* of each tensor: read, or known to be of no use */
+    } * shard;
+    int n, room;
+};
 
-    if (buf_read_file(&text, path, 1 << 20, e) == 0) {
-        o = json_loadb(text.s, text.len, 0, &why);
-        if (!json_is_object(o)) {
-            err_set(e, ERR_INPUT, "%s:%d: %s", path, why.line, why.text);
-            json_decref(o);
-            o = NULL;
+static struct shard *open_shard(struct shards *s, const char *name,
+                                struct err *e)
+{
+    struct shard new = { .name = path_join(s->folder, name) };
+
+    for (int i = 0; i < s->n; i++)
+        if (strcmp(s->shard[i].name, new.name) == 0) {
+            free(new.name);
+            return &s->shard[i];
         }
+    if (tensors_open(&new.tensors, new.name, e) < 0) {
+        free(new.name);
+        return NULL;
     }
-    buf_clear(&text);
-    free(path);
-    return o;
+    new.taken = xcalloc((size_t)tensors_count(new.tensors) + 1, sizeof(bool));
+    GROW(s->shard, s->n, s->room);
+    s->shard[s->n] = new;
+    return &s->shard[s->n++];
 }
 
-struct translation {
-    const char *theirs, *ours;
-};
-
-static const struct translation gpt2_keys[] = {
-    { "n_layer", "model.layers" },
-    { "n_head", "model.heads" },
-    { "n_embd", "model.width" },
-    { "n_inner", "model.d_ff" },
-    { "n_positions", "model.context" },
-    { "vocab_size", "model.vocab" },
-    { "layer_norm_epsilon", "model.norm_eps" },
-    { NULL, NULL },
-};
-static const struct translation llama_keys[] = {
-    { "num_hidden_layers", "model.layers" },
-    { "num_attention_heads", "model.heads" },
-    { "num_key_value_heads", "model.kv_heads" },
-    { "hidden_size", "model.width" },
-    { "intermediate_size", "model.d_ff" },
-    { "max_position_embeddings", "model.context" },
-    { "vocab_size", "model.vocab" },
-    { "rms_norm_eps", "model.norm_eps" },
-    { "rope_theta", "model.rope_theta" },
-    { NULL, NULL },
-};
-static const char gpt2_fixed[] = "model.norm=layernorm\nmodel.norm_bias=yes\n"
-                                 "model.linear_bias=yes\n"
-                                 "model.position=learned\n";
-static const char llama_fixed[] = "model.norm=rmsnorm\nmodel.mlp=swiglu\n"
-                                  "model.linear_bias=no\n"
-                                  "model.position=rope\n";
-static const struct translation acts[] = {
-    { "gelu_new", "gelu_tanh" },
-    { "gelu_pytorch_tanh", "gelu_tanh" },
-    { "gelu", "gelu" },
-    { "relu", "relu" },
-    { NULL, NULL },
-};
-
-static void translate(const json_t *o, const struct translation *keys,
-                      struct buf *out)
+static void close_shards(struct shards *s)
 {
-    char text[NUM_TEXT];
-
-    for (; keys->theirs; keys++) {
-        const json_t *value = json_object_get(o, keys->theirs);
-
-        if (json_is_integer(value))
-            buf_printf(out, "%s=%lld\n", keys->ours,
-                       (long long)json_integer_value(value));
-        else if (json_is_real(value)) {
-            num_repr(text, json_real_value(value));
-            buf_printf(out, "%s=%s\n", keys->ours, text);
-        }
+    for (int i = 0; i < s->n; i++) {
+        tensors_close(s->shard[i].tensors);
+        free(s->shard[i].taken);
+        free(s->shard[i].name);
     }
+    free(s->shard);
+    json_decref(s->index);
 }
 
-static int translate_gpt2(const json_t *o, struct buf *out, struct err *e)
+static int open_index(struct shards *s, struct err *e)
 {
-    const char *act =
-        json_string_value(json_object_get(o, "activation_function"));
+    json_t *o = convert_json(s->folder, "model.safetensors.index.json", e);
+    const char *tensor;
+    json_t *file;
 
-    translate(o, gpt2_keys, out);
-    buf_str(out, gpt2_fixed);
-    for (const struct translation *a = acts; a->theirs; a++)
-        if (strcmp(act ? act : "gelu_new", a->theirs) == 0) {
-            buf_printf(out, "model.mlp=%s\n", a->ours);
-            return 0;
-        }
-    return err_set(e, ERR_INPUT,
-                   "config.json: the activation %s is not one "
-                   "of ours",
-                   act);
-}
-
-int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
-{
-    json_t *o = read_config(folder, e);
-    const char *type = json_string_value(json_object_get(o, "model_type"));
-    const json_t *tied = json_object_get(o, "tie_word_embeddings");
-    const json_t *scaling = json_object_get(o, "rope_scaling");
-    bool tie = json_is_true(tied);
-    int ret = o ? 0 : -1;
-
-    if (ret == 0 && type && strcmp(type, "gpt2") == 0) {
-        tie = !json_is_false(tied);
-        ret = translate_gpt2(o, out, e);
-    } else if (ret == 0 && type &&
-               (strcmp(type, "llama") == 0 || strcmp(type, "qwen3") == 0)) {
-        translate(o, llama_keys, out);
-        buf_str(out, llama_fixed);
-        buf_printf(out, "model.qk_norm=%s\n",
-                   strcmp(type, "qwen3") == 0 ? "yes" : "no");
-        if (scaling && !json_is_null(scaling) && json_is_object(scaling) &&
-            json_object_get(scaling, "factor"))
-            ret = err_set(e, ERR_INPUT,
-                          "config.json: rope_scaling is not "
-                          "something we compute");
-    } else if (ret == 0) {
-        ret = err_set(e, ERR_INPUT,
-                      "config.json: the model type %s is none "
-                      "of gpt2, llama, qwen3",
-                      type ? type : "(none)");
-    }
-    buf_printf(out,
-               "model.tied=%s\nmodel.final_norm=yes\n"
-               "model.vocab_multiple=1\n",
-               tie ? "yes" : "no");
+    s->index = json_incref(json_object_get(o, "weight_map"));
     json_decref(o);
-    return ret;
+    if (o && !json_is_object(s->index))
+        return err_set(e, ERR_INPUT,
+                       "%s/model.safetensors.index.json has no weight_map",
+                       s->folder);
+    json_object_foreach(s->index, tensor, file)
+    {
+        const char *name = json_string_value(file);
+
+        if (!name || strchr(name, '/'))
+            return err_set(e, ERR_INPUT,
+                           "%s/model.safetensors.index.json: %s is in no file "
+                           "of this folder",
+                           s->folder, tensor);
+        if (!open_shard(s, name, e))
+            return -1;
+    }
+    return o ? 0 : -1;
+}
+
+static int open_shards(struct shards *s, const char *folder, struct err *e)
+{
+    static const char *const names[] = { "model.safetensors",
+                                         "model.safetensors.index.json" };
+    bool there[2];
+
+    *s = (struct shards){ .folder = folder };
+    for (int i = 0; i < 2; i++) {
+        char *path = path_join(folder, names[i]);
+
+        there[i] = path_exists(path);
+        free(path);
+    }
+    if (there[0])
+        return open_shard(s, names[0], e) ? 0 : -1;
+    if (there[1])
+        return open_index(s, e);
+    return err_set(e, ERR_MISSING, "%s has neither %s nor %s", folder, names[0],
+                   names[1]);
+}
+
+static const struct array *take(struct shards *s, const char *name)
+{
+    for (int i = 0; i < s->n; i++) {
+        struct shard *d = &s->shard[i];
+
+        for (int k = 0; k < tensors_count(d->tensors); k++)
+            if (strcmp(tensors_at(d->tensors, k)->name, name) == 0) {
+                d->taken[k] = true;
+                return tensors_at(d->tensors, k);
+            }
+    }
+    return NULL;
+}
+
+static bool ends(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* What is left must be tables that older versions kept, or a tied head. */
+static int check_left(const struct shards *s, bool tied, struct err *e)
+{
+    static const char *const tables[] = { ".attn.bias", ".attn.masked_bias",
+                                          ".rotary_emb.inv_freq" };
+
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < tensors_count(s->shard[i].tensors); k++) {
+            const char *name = tensors_at(s->shard[i].tensors, k)->name;
+            bool known = s->shard[i].taken[k] ||
+                         (tied && strcmp(name, head_row.theirs) == 0);
+
+            for (int t = 0; t < 3; t++)
+                known |= ends(name, tables[t]);
+            if (!known)
+                return err_set(e, ERR_INPUT,
+                               "%s: our model has no place for %s",
+                               s->shard[i].name, name);
+        }
+    return 0;
+}
+
+static bool same_shape(const struct array *a, const struct convert_piece *p)
+{
+    if (p->cols == 0)
+        return a->rank == 1 && a->dim[0] == p->rows;
+    return a->rank == 2 && a->dim[0] == (p->turned ? p->cols : p->rows) &&
+           a->dim[1] == (p->turned ? p->rows : p->cols);
 }
 
 static int take_array(const struct job *j, const struct convert_family *f,
                       const struct convert_row *row, int layer,
-                      const struct tensors *t, float *weights, struct err *e)
+                      struct shards *s, float *weights, struct err *e)
 {
+    const struct param *p = convert_param(&j->gpt.graph, row->ours, layer);
     struct arena mem = ARENA_INIT;
     const char *name = their_name(&mem, f, row, layer);
-    const struct param *p = convert_param(&j->gpt.graph, row->ours, layer);
-    const struct array *a = tensors_find(t, name);
-    struct convert_piece piece;
+    const struct array *a = p ? take(s, name) : NULL;
+    struct convert_piece piece = { 0 };
     float *data = NULL;
     int ret = -1;
 
-    if (!a && strncmp(name, f->prefix, strlen(f->prefix)) == 0)
-        a = tensors_find(t, name + strlen(f->prefix));
-    convert_piece(j, row, p, &piece);
-    if (!a)
-        err_set(e, ERR_INPUT, "there is no tensor %s", name);
-    else if (array_count(a) != piece.rows * (piece.cols ? piece.cols : 1))
-        err_set(e, ERR_INPUT, "%s has %lld numbers, not %lld", name,
-                (long long)array_count(a),
-                (long long)(piece.rows * (piece.cols ? piece.cols : 1)));
+    if (p)
+        convert_piece(j, row, p, &piece);
+    if (p && !a && strncmp(name, f->prefix, strlen(f->prefix)) == 0)
+        a = take(s, name + strlen(f->prefix));
+    if (!a && row->lack == LACK_SKIP)
+        ret = 0;
+    else if (!a)
+        err_set(e, ERR_INPUT, "%s: there is no tensor %s", s->folder, name);
+    else if (!same_shape(a, &piece))
+        err_set(e, ERR_INPUT, "%s: %s has not the shape that config.json tells",
+                s->folder, name);
     else
         data = mem_alloc((size_t)array_count(a), sizeof *data, name, e);
     if (data && array_floats(a, data, e) == 0) {
@@ -350,19 +295,17 @@ int convert_read_hf(const struct job *j, float *weights, const char *folder,
                     struct err *e)
 {
     const struct convert_family *f = convert_family(j->set, e);
-    char *path = path_join(folder, "model.safetensors");
-    struct tensors *t = NULL;
-    int ret = f ? tensors_open(&t, path, e) : -1;
+    struct shards s = { 0 };
+    int ret = f ? open_shards(&s, folder, e) : -1;
 
     for (const struct convert_row *row = f ? f->rows : NULL;
          ret == 0 && row->ours; row++)
         for (int l = 0; l < times(j, row) && ret == 0; l++)
-            ret = take_array(j, f, row, l, t, weights, e);
+            ret = take_array(j, f, row, l, &s, weights, e);
     if (ret == 0 && !j->set->model.tied)
-        ret = take_array(j, f, &head_row, 0, t, weights, e);
-    tensors_close(t);
-    if (ret < 0)
-        err_wrap(e, "%s", path);
-    free(path);
+        ret = take_array(j, f, &head_row, 0, &s, weights, e);
+    if (ret == 0)
+        ret = check_left(&s, j->set->model.tied, e);
+    close_shards(&s);
     return ret;
 }

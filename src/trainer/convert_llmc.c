@@ -122,6 +122,8 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
 
     if (!fp) {
         err_sys(e, "cannot open %s", path);
+        if (e->sys == ENOENT)
+            e->kind = ERR_MISSING;
         return NULL;
     }
     if (fread(head, sizeof *head, HEAD, fp) == HEAD && head[0] == MAGIC &&

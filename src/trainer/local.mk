@@ -18,6 +18,7 @@ src_trainer_libtrainer_a_SOURCES = \
 	%D%/convert.h \
 	%D%/convert_gguf.c \
 	%D%/convert_hf.c \
+	%D%/convert_hf_config.c \
 	%D%/convert_llmc.c \
 	%D%/eval.c \
 	%D%/eval.h \

@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/tensors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -169,6 +170,8 @@ int tensors_open(struct tensors **out, const char *path, struct err *e)
     *out = NULL;
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_sys(e, "cannot open %s", path);
+        if (e->sys == ENOENT)
+            e->kind = ERR_MISSING;
     } else if (st.st_size < 10) {
         bad(t, "this is no safetensors file, or it is cut short", e);
     } else {
