@@ -310,6 +310,23 @@ static void broken_files(void)
           "\"add_prefix_space\":true}}", "add_prefix_space is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
           "{\"Regex\":\"a+\"}}}", "pattern is none" },
+        { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Removed\","
+          "\"invert\":false}}", "that removes text is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":"
+          "\"Contiguous\"}}", "that joins pieces (Contiguous) is not" },
+        { "{\"pre_tokenizer\":{\"pretokenizers\":[{\"type\":\"ByteLevel\"},"
+          "{\"type\":\"ByteLevel\"}]}}", "ByteLevel twice is not" },
+        { "{\"pre_tokenizer\":{\"pretokenizers\":[{\"type\":\"ByteLevel\"},"
+          "{\"type\":\"Split\",\"pattern\":{}}]}}", "behind ByteLevel is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":"
+          "\"'(?:[sdmt]|ll|ve|re)| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}"
+          "\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\"}},"
+          "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "there is no pre-tokenizer ByteLevel" },
+        { "{\"added_tokens\":[{\"id\":2,\"content\":\"x\"}],"
+          "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},"
+          "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "'x' has id 2, but Hugging Face's tokenizers would make that 1" },
         { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", "id 0 is given to two" },
         { "{\"model\":{\"vocab\":{\"a\":0},\n\"merges\":[\"a b\"]}}",
           "line 2, column 16: merge of 'b'" },
@@ -446,6 +463,45 @@ static void characters(void)
     tokenizer_free(t);
     tokenizer_free(back);
     path_remove(folder, &e);
+    free(folder);
+}
+
+/* Added tokens that are not special are cut out of any text. */
+static void added_tokens(void)
+{
+    static const char json[] =
+        "{\"added_tokens\":[{\"id\":3,\"content\":\"ba\",\"special\":false},"
+        "{\"id\":4,\"content\":\"aa\",\"special\":true}],\"pre_tokenizer\":"
+        "{\"type\":\"ByteLevel\"},\"model\":{\"vocab\":{\"a\":0,\"b\":1,\"ab\":"
+        "2},\"merges\":[[\"a\",\"b\"]]}}";
+    static const int32_t want[2][3] = { { 0, 0, 3 }, { 4, 3, 2 } };
+    char *folder = temp_folder(), *path = path_join(folder, "tokenizer.json");
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2), *back;
+    struct ids ids = IDS_INIT;
+    struct err e = ERR_INIT;
+
+    ok(tokfile_parse_json(t, json, strlen(json), &e) == 0 &&
+           tokenizer_ready(t, &e) == 0 &&
+           tokfile_write(t, folder, "hf", &e) == 0,
+       "a tokenizer with added tokens is read, and written");
+    back = load(path);
+    ok(back && strcmp(tokenizer_hash(back), tokenizer_hash(t)) == 0,
+       "and is the same when it is read again");
+    for (int i = 0; i < 2; i++) {
+        struct encoder *enc = encoder_new(t, i ? ENCODER_SPECIAL : 0);
+
+        ids.n = 0;
+        encoder_run(enc, i ? "aabaab" : "aaba", i ? 6 : 4, &ids);
+        ok(ids.n == 3 && memcmp(ids.id, want[i], sizeof want[i]) == 0,
+           i ? "all of them are recognised on demand"
+             : "those that are not special always are recognised");
+        encoder_free(enc);
+    }
+    ids_clear(&ids);
+    tokenizer_free(back);
+    tokenizer_free(t);
+    path_remove(folder, &e);
+    free(path);
     free(folder);
 }
 
@@ -634,6 +690,7 @@ int main(void)
     there_and_back(SPLIT_LLAMA3);
     there_and_back(SPLIT_O200K);
     characters();
+    added_tokens();
     many_ids();
     decoders();
     gpt2_files();

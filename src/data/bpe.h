@@ -45,6 +45,13 @@ struct merge {
     int32_t left, right, into;
 };
 
+/* A token that is cut out of the text before it is split: where the caller
+ * wants special tokens, or `always`. */
+struct special {
+    int32_t id;
+    bool always;
+};
+
 /* A slot of the table; id -1: free.  The tag, a part of the hash, says where
  * to look. */
 struct found {
@@ -69,8 +76,8 @@ struct tokenizer {
     size_t n_find, find_room; /* entries; slots, a power of two */
     struct merge *merge;
     size_t n_merges, merge_room;
-    int64_t base;     /* merge i makes id base + i; or -1 */
-    int32_t *special; /* ids */
+    int64_t base; /* merge i makes id base + i; or -1 */
+    struct special *special;
     size_t n_specials, special_room;
     int32_t eot;
     int32_t byte_id[256];
@@ -87,8 +94,8 @@ int tokenizer_add(struct tokenizer *, int64_t id, const void *bytes, size_t n,
 int tokenizer_merge(struct tokenizer *, int32_t left, int32_t right,
                     int32_t into, struct err *);
 /* A token that the splitter never sees; its bytes may be a token's already. */
-int tokenizer_special(struct tokenizer *, int64_t id, const void *bytes,
-                      size_t n, struct err *);
+int tokenizer_special(struct tokenizer *, int64_t id, bool always,
+                      const void *bytes, size_t n, struct err *);
 int tokenizer_ready(struct tokenizer *, struct err *);
 
 /* The id of these bytes, not looking at special tokens, or -1. */

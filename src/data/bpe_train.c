@@ -402,7 +402,7 @@ static int add_specials(struct train *t, struct err *e)
     for (size_t i = 0; i < t->conf->n_specials; i++) {
         const char *s = t->conf->special[i];
 
-        if (tokenizer_special(t->t, t->t->n_ids, s, strlen(s), e) < 0)
+        if (tokenizer_special(t->t, t->t->n_ids, false, s, strlen(s), e) < 0)
             return err_wrap(e, "special token '%s'", s);
     }
     return 0;

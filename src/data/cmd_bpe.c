@@ -51,7 +51,7 @@ const struct opt bpe_opts[] = {
  * length, over and over. */
 enum { WORD_LONGEST = 16384, CHARS = 0x110000 };
 
-struct special {
+struct specials {
     const char *const *text;
     size_t n;
 };
@@ -60,7 +60,7 @@ struct worker {
     pthread_t thread;
     struct corpus *corpus;
     split_fn *split;
-    struct special special;
+    struct specials special;
     struct words words;
     uint8_t *seen; /* of characters, or NULL */
     int64_t too_long;
@@ -110,7 +110,7 @@ static void count_pieces(struct worker *w, const uint8_t *text, size_t n)
 }
 
 /* The first special token in the text, or NULL; the longest of those there. */
-static const char *find_special(const struct special *s, const char *text,
+static const char *find_special(const struct specials *s, const char *text,
                                 size_t n, size_t *len)
 {
     const char *best = NULL;

@@ -60,7 +60,8 @@ struct encoder {
     bool narrow;                /* ids fit 16 bits */
     size_t most;                /* ids that a word may have in a line */
     struct buf clean;           /* text with what is not UTF-8 replaced */
-    uint8_t special_first[256]; /* bytes that special tokens begin with */
+    bool specials;              /* some tokens are cut out of the text */
+    uint8_t special_first[256]; /* bytes that they begin with */
     size_t left_out;
 };
 
@@ -330,18 +331,25 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
         encode_bpe(enc, text, n, ids);
 }
 
-/* The longest special token at s, or -1. */
-static int32_t special_at(const struct tokenizer *t, const uint8_t *s, size_t n)
+/* Is this one cut out of the text? */
+static bool is_meant(const struct encoder *enc, const struct special *s)
 {
+    return s->always || (enc->flags & ENCODER_SPECIAL);
+}
+
+/* The longest special token at s, or -1. */
+static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
+{
+    const struct tokenizer *const t = enc->t;
     int32_t best = -1;
     uint32_t longest = 0;
 
     for (size_t i = 0; i < t->n_specials; i++) {
-        const struct token *k = &t->token[t->special[i]];
+        const struct token *k = &t->token[t->special[i].id];
 
-        if (k->len > longest && k->len <= n &&
+        if (k->len > longest && k->len <= n && is_meant(enc, &t->special[i]) &&
             memcmp(t->text + k->at, s, k->len) == 0) {
-            best = t->special[i];
+            best = t->special[i].id;
             longest = k->len;
         }
     }
@@ -358,7 +366,7 @@ static void encode_with_specials(struct encoder *enc, const uint8_t *text,
 
         if (!enc->special_first[text[i]])
             continue;
-        id = special_at(enc->t, text + i, n - i);
+        id = special_at(enc, text + i, n - i);
         if (id < 0)
             continue;
         encode_text(enc, text + from, i - from, ids);
@@ -426,7 +434,7 @@ static void encode_one(struct encoder *enc, const uint8_t *text, size_t n,
         text = (const uint8_t *)enc->clean.s;
         n = enc->clean.len;
     }
-    if ((enc->flags & ENCODER_SPECIAL) && enc->t->n_specials > 0)
+    if (enc->specials)
         encode_with_specials(enc, text, n, ids);
     else
         encode_text(enc, text, n, ids);
@@ -440,19 +448,35 @@ size_t encoder_run(struct encoder *enc, const char *text, size_t n,
     return enc->left_out;
 }
 
+void encoder_flags(struct encoder *enc, int flags)
+{
+    const struct tokenizer *const t = enc->t;
+
+    if (flags == enc->flags)
+        return;
+    enc->flags = flags;
+    enc->specials = false;
+    memset(enc->special_first, 0, sizeof enc->special_first);
+    for (size_t i = 0; i < t->n_specials; i++) {
+        if (is_meant(enc, &t->special[i])) {
+            enc->specials = true;
+            enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
+        }
+    }
+}
+
 static void encoder_init(struct encoder *enc, const struct tokenizer *t,
                          int flags)
 {
     *enc = (struct encoder){
         .t = t,
         .split = split_by(t->split),
-        .flags = flags,
+        .flags = -1,
         .narrow = t->n_ids <= 65536,
         .most = t->n_ids <= 65536 ? IDS_NARROW : IDS_WIDE,
         .clean = BUF_INIT,
     };
-    for (size_t i = 0; i < t->n_specials; i++)
-        enc->special_first[token_text(t, t->special[i])[0]] = 1;
+    encoder_flags(enc, flags);
 }
 
 size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
@@ -481,11 +505,6 @@ struct encoder *encoder_new(const struct tokenizer *t, int flags)
     madvise(enc->line, size, MADV_HUGEPAGE);
     enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     return enc;
-}
-
-void encoder_flags(struct encoder *enc, int flags)
-{
-    enc->flags = flags;
 }
 
 void encoder_free(struct encoder *enc)

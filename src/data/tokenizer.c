@@ -148,8 +148,8 @@ int tokenizer_add(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
     return 0;
 }
 
-int tokenizer_special(struct tokenizer *t, int64_t id, const void *bytes,
-                      size_t n, struct err *e)
+int tokenizer_special(struct tokenizer *t, int64_t id, bool always,
+                      const void *bytes, size_t n, struct err *e)
 {
     if (id >= 0 && id < t->n_ids && t->token[id].len == n &&
         memcmp(token_text(t, (int32_t)id), bytes, n) == 0)
@@ -157,7 +157,7 @@ int tokenizer_special(struct tokenizer *t, int64_t id, const void *bytes,
     else if (put(t, id, bytes, n, e) < 0)
         return -1;
     GROW(t->special, t->n_specials, t->special_room);
-    t->special[t->n_specials++] = (int32_t)id;
+    t->special[t->n_specials++] = (struct special){ (int32_t)id, always };
     return 0;
 }
 
@@ -172,7 +172,7 @@ int tokenizer_merge(struct tokenizer *t, int32_t left, int32_t right,
     return 0;
 }
 
-/* The lower of two ranks counts when a pair is added twice. */
+/* The later rank counts when a pair is added twice, as in Hugging Face's. */
 static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
                      uint32_t rank)
 {
@@ -185,8 +185,7 @@ static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
     t->filter[bit / 64] |= (uint64_t)1 << bit % 64;
     while (t->pair[i] != UINT64_MAX) {
         if (t->pair[i] >> 22 == key) {
-            if ((t->pair[i] & ((1 << 22) - 1)) > rank)
-                t->pair[i] = key << 22 | rank;
+            t->pair[i] = key << 22 | rank;
             return;
         }
         i = (i + 1) & mask;
@@ -310,7 +309,8 @@ static void add_int(struct sha256 *h, uint32_t n)
 /*
  * The hash is that of what decides the ids, so the same tokenizer has one hash
  * in whatever form its files are: kind and split as text; for each id its
- * length and bytes; the merges as pairs; the special ids.
+ * length and bytes; the merges as pairs; the special ids, and the top bit for
+ * one that is always meant.
  */
 static void make_hash(struct tokenizer *t)
 {
@@ -332,21 +332,23 @@ static void make_hash(struct tokenizer *t)
         add_int(&h, (uint32_t)t->merge[i].right);
     }
     for (size_t i = 0; i < t->n_specials; i++)
-        add_int(&h, (uint32_t)t->special[i]);
+        add_int(&h, (uint32_t)t->special[i].id | (uint32_t)t->special[i].always
+                                                     << 31);
     sha256_text(&h, t->hash);
 }
 
 bool token_is_special(const struct tokenizer *t, int32_t id)
 {
     for (size_t i = 0; i < t->n_specials; i++)
-        if (t->special[i] == id)
+        if (t->special[i].id == id)
             return true;
     return false;
 }
 
 static int compare_ids(const void *a, const void *b)
 {
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    const int32_t x = ((const struct special *)a)->id;
+    const int32_t y = ((const struct special *)b)->id;
 
     return (x > y) - (x < y);
 }
@@ -363,7 +365,7 @@ static int32_t find_eot(const struct tokenizer *t)
         const size_t len = strlen(names[k]);
 
         for (size_t i = 0; i < t->n_specials; i++) {
-            const int32_t id = t->special[i];
+            const int32_t id = t->special[i].id;
 
             if (t->token[id].len == len &&
                 memcmp(token_text(t, id), names[k], len) == 0)

@@ -58,7 +58,7 @@ static void mark_specials(struct tokenizer *t)
     for (int32_t id = 0; id < t->n_ids; id++) {
         if (t->token[id].len > 1 && !made[id]) {
             GROW(t->special, t->n_specials, t->special_room);
-            t->special[t->n_specials++] = id;
+            t->special[t->n_specials++] = (struct special){ id, false };
         }
     }
     free(made);
@@ -126,7 +126,7 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
         mark_specials(t);
         return 0;
     }
-    return tokenizer_special(t, t->n_ids, "<|endoftext|>", 13, e);
+    return tokenizer_special(t, t->n_ids, false, "<|endoftext|>", 13, e);
 }
 
 int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,

@@ -14,18 +14,20 @@
 struct added {
     int64_t id;
     size_t at, len; /* in reader.names */
+    bool special;
 };
 
 struct reader {
     struct tokenizer *t;
     struct json j;
     struct buf bytes; /* of one name, or of the two of a merge */
-    struct buf names; /* of added tokens */
+    struct buf names; /* of added tokens, and odd ones */
     struct added *added;
     size_t n_added, added_room;
-    int64_t *odd; /* ids whose names are no bytes */
+    struct added *odd; /* tokens of the vocabulary whose names are no bytes */
     size_t n_odd, odd_room;
-    bool have_vocab, have_merges, have_split;
+    int64_t n_vocab;
+    bool have_vocab, have_merges, have_split, have_bytes;
     bool unknown;      /* the model has an unknown token */
     struct json later; /* merges that came before the vocabulary */
 };
@@ -33,6 +35,15 @@ struct reader {
 static int refuse(struct reader *r, struct err *e, const char *what)
 {
     return json_fail(&r->j, e, "%s is not supported", what);
+}
+
+static struct added name_here(struct reader *r, int64_t id,
+                              const struct json_text *name)
+{
+    const struct added a = { id, r->names.len, name->n, false };
+
+    buf_add(&r->names, name->s, name->n);
+    return a;
 }
 
 /* null, or the err names what is there instead. */
@@ -64,8 +75,9 @@ static int only_empty(struct reader *r, const char *what, struct err *e)
 
 static int added_token(struct reader *r, struct err *e)
 {
-    struct added a = { -1, r->names.len, 0 };
+    struct added a = { -1, 0, 0, false };
     struct json_text key, text;
+    bool special = false;
     int got;
 
     if (json_enter(&r->j, '{', e) < 0)
@@ -75,10 +87,10 @@ static int added_token(struct reader *r, struct err *e)
             got = json_int(&r->j, &a.id, e);
         } else if (json_is(&key, "content")) {
             got = json_chars(&r->j, &text, e);
-            if (got == 0) {
-                buf_add(&r->names, text.s, text.n);
-                a.len = text.n;
-            }
+            if (got == 0)
+                a = name_here(r, a.id, &text);
+        } else if (json_is(&key, "special")) {
+            got = json_bool(&r->j, &special, e);
         } else if (json_is(&key, "lstrip")) {
             got = only_false(r, "an added token with lstrip", e);
         } else if (json_is(&key, "rstrip")) {
@@ -95,6 +107,7 @@ static int added_token(struct reader *r, struct err *e)
         return -1;
     if (a.id < 0 || a.len == 0)
         return json_fail(&r->j, e, "an added token needs id and content");
+    a.special = special;
     GROW(r->added, r->n_added, r->added_room);
     r->added[r->n_added++] = a;
     return 0;
@@ -154,12 +167,28 @@ static int pre_tokenizers(struct reader *r, struct err *e)
 }
 
 /*
+ * What a Split makes of its matches.  They cover the text, so it is one piece
+ * for each unless they are joined or thrown away.
+ */
+static int behavior(struct reader *r, bool *removed, struct err *e)
+{
+    struct json_text text;
+
+    if (json_chars(&r->j, &text, e) < 0)
+        return -1;
+    *removed = json_is(&text, "Removed");
+    return json_is(&text, "Contiguous")
+               ? refuse(r, e, "a pre-tokenizer that joins pieces (Contiguous)")
+               : 0;
+}
+
+/*
  * ByteLevel, which splits as GPT-2 does unless use_regex is false; Split with a
- * pattern we know; a Sequence of these.
+ * pattern we know, and a ByteLevel behind; a Sequence of these.
  */
 static int pre_tokenizer(struct reader *r, struct err *e)
 {
-    bool regex = true, byte_level = false;
+    bool regex = true, byte_level = false, removed = false, invert = false;
     struct json_text key, text;
     int got;
 
@@ -179,7 +208,13 @@ static int pre_tokenizer(struct reader *r, struct err *e)
             got = only_false(r, "add_prefix_space", e);
         } else if (json_is(&key, "use_regex")) {
             got = json_bool(&r->j, &regex, e);
+        } else if (json_is(&key, "behavior")) {
+            got = behavior(r, &removed, e);
+        } else if (json_is(&key, "invert")) {
+            got = json_bool(&r->j, &invert, e);
         } else if (json_is(&key, "pattern")) {
+            if (r->have_bytes)
+                return refuse(r, e, "splitting behind ByteLevel");
             got = split_regex(r, e);
         } else if (json_is(&key, "pretokenizers")) {
             got = pre_tokenizers(r, e);
@@ -191,6 +226,11 @@ static int pre_tokenizer(struct reader *r, struct err *e)
     }
     if (got < 0)
         return -1;
+    if (removed && !invert)
+        return refuse(r, e, "a pre-tokenizer that removes text");
+    if (byte_level && r->have_bytes)
+        return refuse(r, e, "ByteLevel twice");
+    r->have_bytes = r->have_bytes || byte_level;
     if (byte_level && regex) {
         if (r->have_split && r->t->split != SPLIT_GPT2)
             return refuse(r, e, "splitting twice");
@@ -214,11 +254,15 @@ static int vocab(struct reader *r, struct err *e)
         buf_trim(&r->bytes, 0);
         buf_room(&r->bytes, name.n);
         len = tokfile_bytes(name.s, name.n, (uint8_t *)r->bytes.s);
-        if (json_int(&r->j, &id, e) < 0)
-            return -1;
         if (len < 0) { /* it must be among the added tokens */
             GROW(r->odd, r->n_odd, r->odd_room);
-            r->odd[r->n_odd++] = id;
+            r->odd[r->n_odd++] = name_here(r, -1, &name);
+        }
+        if (json_int(&r->j, &id, e) < 0)
+            return -1;
+        r->n_vocab++;
+        if (len < 0) {
+            r->odd[r->n_odd - 1].id = id;
         } else if (tokenizer_add(r->t, id, r->bytes.s, (size_t)len, e) < 0) {
             return err_wrap(e, "vocab");
         }
@@ -392,19 +436,61 @@ static bool is_added(const struct reader *r, int64_t id)
     return false;
 }
 
+/* The id of the same name in a list, or -1. */
+static int64_t id_in(const struct reader *r, const struct added *list, size_t n,
+                     const struct added *a)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].len == a->len &&
+            memcmp(r->names.s + list[i].at, r->names.s + a->at, a->len) == 0)
+            return list[i].id;
+    return -1;
+}
+
+/*
+ * The id that Hugging Face's tokenizers give to added token i, whatever the
+ * file says: that of its name where there is one, else the next.
+ */
+static int64_t id_there(struct reader *r, size_t i, int64_t next)
+{
+    const struct added *a = &r->added[i];
+    int64_t id = id_in(r, r->added, i, a);
+    ptrdiff_t len;
+
+    if (id >= 0)
+        return id;
+    buf_trim(&r->bytes, 0);
+    buf_room(&r->bytes, a->len);
+    len = tokfile_bytes(r->names.s + a->at, a->len, (uint8_t *)r->bytes.s);
+    id = len < 0 ? id_in(r, r->odd, r->n_odd, a)
+                 : tokenizer_find(r->t, r->bytes.s, (size_t)len);
+    return id >= 0 ? id : next;
+}
+
 static int place_added(struct reader *r, struct err *e)
 {
+    int64_t next = r->n_vocab;
+
     for (size_t i = 0; i < r->n_odd; i++)
-        if (!is_added(r, r->odd[i]))
+        if (!is_added(r, r->odd[i].id))
             return err_set(e, ERR_INPUT,
                            "id %lld: its name has characters "
                            "that stand for no byte",
-                           (long long)r->odd[i]);
+                           (long long)r->odd[i].id);
     for (size_t i = 0; i < r->n_added; i++) {
         const struct added *a = &r->added[i];
+        const char *const name = r->names.s + a->at;
+        const int64_t id = id_there(r, i, next);
 
-        if (tokenizer_special(r->t, a->id, r->names.s + a->at, a->len, e) < 0)
+        if (a->id != id)
+            return err_set(e, ERR_INPUT,
+                           "added_tokens: '%.*s' has id %lld, but Hugging "
+                           "Face's tokenizers would make that %lld",
+                           (int)(a->len < 200 ? a->len : 200), name,
+                           (long long)a->id, (long long)id);
+        if (tokenizer_special(r->t, id, !a->special, name, a->len, e) < 0)
             return err_wrap(e, "added_tokens");
+        next = id >= next ? id + 1 : next;
     }
     return 0;
 }
@@ -418,7 +504,11 @@ static int check(struct reader *r, struct err *e)
     if (!r->have_split)
         return err_set(e, ERR_INPUT,
                        "there is no pre-tokenizer that splits "
-                       "as gpt2, cl100k or llama3");
+                       "as gpt2, cl100k, llama3 or o200k");
+    if (!r->have_bytes)
+        return err_set(e, ERR_INPUT,
+                       "there is no pre-tokenizer ByteLevel, and others than "
+                       "byte-level BPE are not supported");
     for (int i = 0; i < 256; i++) {
         const uint8_t b = (uint8_t)i;
 

@@ -55,13 +55,15 @@ static void add_vocab(struct buf *b, const struct tokenizer *t,
 static void add_specials(struct buf *b, const struct tokenizer *t)
 {
     for (size_t i = 0; i < t->n_specials; i++) {
-        const int32_t id = t->special[i];
+        const int32_t id = t->special[i].id;
 
         buf_printf(b, "%s\n    {\"id\": %d, \"content\": ", i > 0 ? "," : "",
                    id);
         add_json_text(b, t, id);
-        buf_str(b, ", \"single_word\": false, \"lstrip\": false, \"rstrip\": "
-                   "false, \"normalized\": false, \"special\": true}");
+        buf_printf(b,
+                   ", \"single_word\": false, \"lstrip\": false, \"rstrip\": "
+                   "false, \"normalized\": false, \"special\": %s}",
+                   t->special[i].always ? "false" : "true");
     }
     buf_str(b, t->n_specials > 0 ? "\n  " : "");
 }
