@@ -32,6 +32,9 @@ result $? "a column of numbers is refused"
 gdata dedup -q --field nothing "$seeds/plain.parquet" >out 2>words
 test $? = 1 && grep -q 'no column "nothing"' words
 result $? "a column that is not there"
+gdata dedup -q "$seeds/encrypted.parquet" >out 2>words
+test $? = 1 && grep -q 'encrypted.parquet.*"text" is encrypted' words
+result $? "an encrypted column under a footer in the clear"
 head -c 500 "$seeds/plain.parquet" >cut.parquet
 gdata dedup -q cut.parquet >out 2>words
 test $? = 1 && grep -q 'cut.parquet.*footer is missing' words

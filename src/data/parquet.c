@@ -412,6 +412,8 @@ static int open_group(struct parquet *p, struct err *e)
         return 0;
     g = &p->column.group[p->next_group++];
     p->left = 0;
+    if (g->values != g->rows)
+        return parquet_damaged(e, "a row group has not a value a row");
     if (g->values == 0)
         return 1;
     if (g->offset < 4 || g->size < 0 || g->values < 0 ||

@@ -122,16 +122,19 @@ static void read_column(struct thrift *t, struct group *g)
         g->offset = dictionary;
 }
 
-static void read_chunk(struct thrift *t, struct group *g)
+/* A footer may be in the clear where a column is not. */
+static void read_chunk(struct column *c, struct thrift *t, struct group *g)
 {
     struct thrift_field f;
 
     thrift_begin(t);
-    while (thrift_field(t, &f))
+    while (thrift_field(t, &f)) {
+        c->encrypted = c->encrypted || f.id == 8;
         if (f.id == 3 && f.type == THRIFT_STRUCT)
             read_column(t, g);
         else
             thrift_skip(t, f.type);
+    }
     thrift_end(t);
 }
 
@@ -148,7 +151,7 @@ static void read_group(struct column *c, struct thrift *t)
 
             for (size_t i = 0; i < n && !t->bad; i++)
                 if ((int64_t)i == c->leaf)
-                    read_chunk(t, &g);
+                    read_chunk(c, t, &g);
                 else
                     thrift_skip(t, type);
         } else if (f.id == 3) {
@@ -185,6 +188,8 @@ static int read_footer(struct column *c, const uint8_t *at, size_t n,
             thrift_skip(&t, f.type);
         }
     }
+    if (c->encrypted)
+        return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
     return t.bad || c->leaf < 0 ? parquet_damaged(e, "its footer") : 0;
 }
 

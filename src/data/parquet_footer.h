@@ -22,6 +22,7 @@ struct column {
     const char *name; /* the caller says which */
     int leaf;         /* which of the columns it is */
     bool nullable;
+    bool encrypted;
     struct group *group;
     size_t n, room;
 };

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Make the small Parquet files that t3040-parquet.t reads and fuzzing begins
 with, by pyarrow: parquet.py FOLDER."""
+import base64
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 
 texts = ["first", None, "sec\u00f6nd \u4e2d", "", "first", "x" * 300, "end"]
 table = pa.table({
@@ -27,3 +29,19 @@ kinds = {
 for name, options in kinds.items():
     pq.write_table(table, f"{sys.argv[1]}/{name}.parquet",
                    store_schema=False, write_statistics=False, **options)
+
+
+class Keys(pe.KmsClient):
+    """Keys that anybody may have."""
+    def wrap_key(self, key_bytes, master_key_identifier):
+        return base64.b64encode(key_bytes)
+
+
+config = pe.EncryptionConfiguration(footer_key="f", plaintext_footer=True,
+                                    column_keys={"k": ["text"]})
+locks = pe.CryptoFactory(lambda _: Keys()).file_encryption_properties(
+    pe.KmsConnectionConfig(), config)
+with pq.ParquetWriter(f"{sys.argv[1]}/encrypted.parquet", table.schema,
+                      store_schema=False, write_statistics=False,
+                      encryption_properties=locks) as out:
+    out.write_table(table)
