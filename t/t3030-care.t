@@ -49,6 +49,35 @@ run 1 gdata dedup e.jsonl --bad stop -o f.jsonl
 grep -q 'e.jsonl:2: column 1' words && test ! -e f.jsonl
 result $? "--bad stop ends at a bad line, and leaves no file"
 
+# --- what input may have around it
+{ printf '\357\273\277{"text":"one","score":NaN}\n'
+  printf '{"a":[-Infinity,Infinity],"text":"two"}\n'; } >g.jsonl
+gdata dedup -q g.jsonl >out 2>words
+printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out && ! test -s words
+result $? "a byte order mark, and the numbers of Python that JSON has not"
+awk 'BEGIN { for (i = 0; i < 1234; i++) print "bad" }' >h.jsonl
+run 0 gdata dedup h.jsonl
+grep -q 'skipped 1,234 bad lines and the rest of 0 damaged' words
+result $? "all bad lines are counted"
+{ gzip -c a.jsonl; gzip -c e.jsonl; head -c 1000 /dev/zero; } >i.jsonl.gz
+run 0 gdata dedup i.jsonl.gz && grep -q '3 documents kept' words
+result $? "zeros may fill up a gzip file"
+{ gzip -c a.jsonl; gzip -c e.jsonl | tail -c +2; } >k.jsonl.gz
+run 1 gdata dedup k.jsonl.gz
+grep -q 'k.jsonl.gz.*something else follows the gzip data' words &&
+    test "$(wc -l <out)" -gt 2
+result $? "anything else behind it is damage, and what was before is there"
+# a frame to be skipped, as pzstd writes one first; "ab\n" as a raw block
+printf '\120\052\115\030\003\000\000\000xyz' >l.txt.zst
+printf '\050\265\057\375\040\003\031\000\000ab\n' >>l.txt.zst
+run 0 gdata dedup l.txt.zst
+if grep -q "without libzstd" words; then
+    n=$((n + 1)); echo "ok $n - Zstandard # SKIP no libzstd"
+else
+    test "$(cat out)" = '{"text":"ab\n"}'
+    result $? "Zstandard may begin with a frame to be skipped"
+fi
+
 # --- leak
 { printf '{"text":"%s"}\n' "$(words 0 40)"
   printf '{"text":"%s"}\n' "$(words 1000 40)"

@@ -261,16 +261,10 @@ static int print_files(const struct sink *sink, struct err *e)
     return got;
 }
 
-static void tell(const struct encode_stats *s, int64_t before,
-                 struct corpus *corpus, double secs)
+static void tell(const struct encode_stats *s, int64_t before, double secs)
 {
-    struct corpus_stats in;
     char a[NUM_TEXT], b[NUM_TEXT], c[NUM_TEXT];
 
-    corpus_stats(corpus, &in);
-    if (in.bad_lines > 0 || in.bad_files > 0)
-        log_warn("skipped %s bad lines and the rest of %s damaged files",
-                 num_comma(a, in.bad_lines), num_comma(b, in.bad_files));
     log_info("%s documents, %s of text, %s tokens in %.2f s (%.0f MB/s)",
              num_comma(a, s->documents), num_bytes(b, (double)s->text),
              num_comma(c, s->tokens), secs,
@@ -307,7 +301,7 @@ static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
     if (got == 0)
         got = sink_close(sink, e);
     if (got == 0) {
-        tell(&stats, mark->text, corpus, clock_mono() - begin);
+        tell(&stats, mark->text, clock_mono() - begin);
         if (mark->text == 0) /* else splits may have had some before */
             warn_of_empty(w, &stats);
         got = print_files(sink, e);

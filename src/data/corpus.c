@@ -13,6 +13,7 @@
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 
 /* The name in messages. */
 const char *corpus_shown(const char *file)
@@ -50,10 +51,10 @@ int corpus_bad_line(struct corpus *c, struct err *e)
 }
 
 /* A file that cannot be read on: 0 to go on with the next one, or -1. */
-int corpus_bad_file(struct corpus *c, struct err *e)
+int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 {
     err_wrap(e, "%s:%lld", corpus_shown(c->files.name[c->at.file]),
-             (long long)c->at.line);
+             (long long)line);
     if (c->conf.bad != CORPUS_SKIP_FILES || e->kind != ERR_INPUT)
         return -1;
     pthread_mutex_lock(&c->lock);
@@ -231,6 +232,17 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     return 0;
 }
 
+/* What is missing from what was read. */
+static void tell_skipped(const struct corpus_stats *s)
+{
+    char lines[NUM_TEXT], files[NUM_TEXT];
+
+    if (s->bad_lines > 0 || s->bad_files > 0)
+        log_warn("skipped %s bad lines and the rest of %s damaged files",
+                 num_comma(lines, s->bad_lines),
+                 num_comma(files, s->bad_files));
+}
+
 void corpus_close(struct corpus *c)
 {
     const uint64_t one = 1;
@@ -244,6 +256,7 @@ void corpus_close(struct corpus *c)
     while (write(c->wake, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_join(c->thread, NULL);
+    tell_skipped(&c->stats);
     for (size_t i = 0; i < c->idle_n; i++)
         block_free(c->idle[i]);
     for (size_t i = 0; i < c->n; i++)

@@ -107,7 +107,9 @@ int corpus_open(struct corpus **, const struct corpus_conf *, struct err *);
 int corpus_next(struct corpus *, struct block **, struct err *);
 void corpus_done(struct corpus *, struct block *);
 void corpus_stats(struct corpus *, struct corpus_stats *);
-void corpus_close(struct corpus *); /* NULL is fine, and at any time */
+
+/* Says what was skipped.  NULL is fine, and at any time. */
+void corpus_close(struct corpus *);
 
 /*
  * Which split a document belongs to is decided by a hash of its first

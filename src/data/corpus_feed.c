@@ -68,8 +68,10 @@ static int drop_line(struct corpus *c, struct block *b, struct err *e)
     err_set(e, ERR_INPUT, "%s:%lld: a line of more than %zu bytes",
             corpus_shown(c->files.name[c->at.file]), (long long)c->at.line,
             b->size);
-    if (corpus_bad_line(c, e) < 0)
+    if (corpus_bad_line(c, e) < 0) {
+        b->size = 0;
         return -1;
+    }
     for (;;) {
         const char *end = memchr(b->data, '\n', b->size);
         ssize_t got;
@@ -85,9 +87,9 @@ static int drop_line(struct corpus *c, struct block *b, struct err *e)
         }
         c->at.offset += (int64_t)b->size;
         got = source_read(c->source, b->data, CORPUS_BLOCK, e);
+        b->size = got < 0 ? 0 : (size_t)got;
         if (got < 0)
-            return corpus_bad_file(c, e);
-        b->size = (size_t)got;
+            return corpus_bad_file(c, c->at.line, e);
         if (got == 0)
             return 0;
     }
@@ -123,7 +125,22 @@ static void finish_file(struct corpus *c, struct block *b)
         corpus_done(c, b);
 }
 
-/* One block out of the open file: 1, 0 at its end, -1. */
+/*
+ * The file cannot be read on: 0 to do without the rest, or -1; the block keeps
+ * its whole lines.  Of plain text that is nothing in case of -1: it could not
+ * be cut where it is cut when the file is mended.
+ */
+static int end_in_damage(struct corpus *c, struct block *b, struct err *e)
+{
+    const size_t whole = b->json ? cut_lines(b) : b->size;
+    const int64_t line = c->at.line + cut_count_lines(b->data, whole);
+    const int ret = corpus_bad_file(c, line, e);
+
+    b->size = ret == 0 || b->json ? whole : 0;
+    return ret;
+}
+
+/* One block out of the open file: 1, 0 at its end, -1, with what is whole. */
 static int fill_block(struct corpus *c, struct block *b, struct err *e)
 {
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
@@ -139,12 +156,8 @@ static int fill_block(struct corpus *c, struct block *b, struct err *e)
         const ssize_t got = source_read(c->source, b->data + b->size,
                                         b->data_room - b->size, e);
 
-        if (got < 0) { /* its whole lines came before */
-            if (corpus_bad_file(c, e) < 0)
-                return -1;
-            b->size = b->json ? cut_lines(b) : b->size;
-            return 0;
-        }
+        if (got < 0)
+            return end_in_damage(c, b, e);
         if (got == 0)
             return 0;
         b->size += (size_t)got;
@@ -171,7 +184,10 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
         b->json = json;
         got = fill_block(c, b, e);
         if (got < 0) {
-            corpus_done(c, b);
+            if (b->size)
+                finish_block(c, b, b->size, false);
+            else
+                corpus_done(c, b);
             return -1;
         }
         if (got == 0) {
@@ -209,7 +225,8 @@ static int feed_parquet(struct corpus *c, struct err *e)
         }
     } while (got > 0);
     parquet_close(p);
-    if (got < 0 && e->kind != ERR_INTERRUPTED && corpus_bad_file(c, e) < 0)
+    if (got < 0 && e->kind != ERR_INTERRUPTED &&
+        corpus_bad_file(c, c->at.line, e) < 0)
         return -1;
     if (got < 0 && e->kind == ERR_INTERRUPTED)
         return -1;

@@ -57,7 +57,7 @@ const char *corpus_shown(const char *file);     /* the name in messages */
 /* Damage is reported here: 0 to go on without the line, or the rest of the
  * file; -1 if it is to be an error. */
 int corpus_bad_line(struct corpus *, struct err *);
-int corpus_bad_file(struct corpus *, struct err *);
+int corpus_bad_file(struct corpus *, int64_t line, struct err *);
 
 /* An empty block, as soon as there is one; NULL when we are to stop. */
 struct block *corpus_take(struct corpus *);

@@ -12,7 +12,7 @@
 
 struct gzip {
     struct inflate_state z;
-    bool between;               /* members; only there may the file end */
+    bool between; /* members; only there may the file end */
     int broken;
 };
 
@@ -29,12 +29,6 @@ static void *gzip_open(struct err *e)
 static void gzip_close(void *decoder)
 {
     free(decoder);
-}
-
-/* Anything else after the last member is padding, as for gzip(1). */
-static bool is_member(const struct feed *f)
-{
-    return f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b);
 }
 
 static const char *reason(int code)
@@ -74,15 +68,20 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
             break;
         if (got == 0) {
             if (g->z.next_out != (uint8_t *)buf)
-                break;          /* the next call says it */
+                break; /* the next call says it */
             return err_set(e, ERR_INPUT,
                            "the gzip data end early; an unfinished download?");
         }
-        if (g->between && !is_member(f)) {
-            f->left = 0;
-            continue;
-        }
         if (g->between) {
+            const int more = feed_member(f);
+
+            if (more == 0)
+                continue;
+            if (more < 0 && g->z.next_out != (uint8_t *)buf)
+                break;
+            if (more < 0)
+                return err_set(e, ERR_INPUT,
+                               "something else follows the gzip data");
             isal_inflate_reset(&g->z);
             g->z.crc_flag = ISAL_GZIP;
         }
@@ -107,7 +106,7 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
 const struct decoder_type gzip_decoder = {
     .name = "gzip",
     .magic = { 0x1f, 0x8b },
-    .magic_len = 2,
+    .mask = { 0xff, 0xff },
     .open = gzip_open,
     .read = gzip_read,
     .close = gzip_close,

@@ -37,12 +37,6 @@ static void gzip_close(void *decoder)
     free(g);
 }
 
-/* Anything else after the last member is padding, as for gzip(1). */
-static bool is_member(const struct feed *f)
-{
-    return f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b);
-}
-
 static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
                          struct err *e)
 {
@@ -66,12 +60,18 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
             return err_set(e, ERR_INPUT,
                            "the gzip data end early; an unfinished download?");
         }
-        if (g->between && !is_member(f)) {
-            f->left = 0;
-            continue;
-        }
-        if (g->between)
+        if (g->between) {
+            const int more = feed_member(f);
+
+            if (more == 0)
+                continue;
+            if (more < 0 && g->z.next_out != (Bytef *)buf)
+                break;
+            if (more < 0)
+                return err_set(e, ERR_INPUT,
+                               "something else follows the gzip data");
             inflateReset(&g->z);
+        }
         g->between = false;
         g->z.next_in = f->at;
         g->z.avail_in = (uInt)f->left;
@@ -94,7 +94,7 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
 const struct decoder_type gzip_decoder = {
     .name = "gzip",
     .magic = { 0x1f, 0x8b },
-    .magic_len = 2,
+    .mask = { 0xff, 0xff },
     .open = gzip_open,
     .read = gzip_read,
     .close = gzip_close,

@@ -199,9 +199,11 @@ static int number(struct scan *s)
 
 static int literal(struct scan *s)
 {
-    static const char *const words[] = { "true", "false", "null" };
+    /* the last three are Python's */
+    static const char *const words[] = { "true", "false",    "null",
+                                         "NaN",  "Infinity", "-Infinity" };
 
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const size_t n = strlen(words[i]);
 
         if ((size_t)(s->end - s->at) >= n && memcmp(s->at, words[i], n) == 0) {
@@ -335,6 +337,8 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
 {
     struct scan s = { .at = line, .end = line + n };
 
+    if (n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)
+        s.at += 3; /* what some editors begin a file with */
     blanks(&s);
     if (s.at == s.end)
         return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +21,16 @@ struct source {
 static const struct decoder_type *const decoders[] = {
     &gzip_decoder,
     &zstd_decoder,
+    &zstd_skip_decoder,
 };
+
+static bool begins(const unsigned char *first, const struct decoder_type *t)
+{
+    for (size_t i = 0; i < sizeof t->magic; i++)
+        if ((first[i] & t->mask[i]) != t->magic[i])
+            return false;
+    return true;
+}
 
 /* Wait until there is something to read, or we are to give up. */
 static int wait_for(const struct feed *f, struct err *e)
@@ -65,6 +75,16 @@ ssize_t feed_fill(struct feed *f, struct err *e)
     return got;
 }
 
+int feed_member(struct feed *f)
+{
+    if (f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b))
+        return 1;
+    for (; f->left; f->at++, f->left--)
+        if (*f->at)
+            return -1;
+    return 0;
+}
+
 /* Look at the first bytes, and leave them where they are. */
 static int detect(struct source *s, struct err *e)
 {
@@ -85,8 +105,7 @@ static int detect(struct source *s, struct err *e)
     for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
         const struct decoder_type *t = decoders[i];
 
-        if (f->left >= t->magic_len &&
-            memcmp(f->at, t->magic, t->magic_len) == 0)
+        if (f->left >= sizeof t->magic && begins(f->at, t))
             s->type = t;
     }
     if (s->type) {

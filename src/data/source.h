@@ -50,16 +50,20 @@ struct feed {
 
 ssize_t feed_fill(struct feed *, struct err *);
 
+/* Behind a member of gzip: 1 if another begins at `at`; 0 if zeros fill up the
+ * file, and are passed; -1 if it is something else. */
+int feed_member(struct feed *);
+
 struct decoder_type {
     const char *name;
-    const unsigned char magic[4];
-    size_t magic_len;
+    unsigned char magic[4], mask[4]; /* the first bytes, where mask has bits */
     void *(*open)(struct err *);
     ssize_t (*read)(void *, struct feed *, void *buf, size_t n, struct err *);
     void (*close)(void *);
 };
 
-extern const struct decoder_type gzip_decoder, zstd_decoder;
+/* _skip_ is for Zstandard that begins with a frame to be skipped. */
+extern const struct decoder_type gzip_decoder, zstd_decoder, zstd_skip_decoder;
 
 /* One block of Zstandard that inflates to exactly `size` bytes. */
 int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);

@@ -10,6 +10,10 @@
 
 #include "common/mem.h"
 
+/* Its logarithm: 2 GiB, as zstd --long=31 makes, of which what the file has is
+ * taken. */
+enum { WINDOW_MAX = sizeof(size_t) == 8 ? 31 : 27 };
+
 struct zstd {
     ZSTD_DStream *stream;
     bool between; /* frames; only there may the file end */
@@ -21,8 +25,10 @@ static void *zstd_open(struct err *e)
     struct zstd *z = xcalloc(1, sizeof *z);
 
     z->stream = ZSTD_createDStream();
-    if (!z->stream) {
+    if (!z->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
+                          z->stream, ZSTD_d_windowLogMax, WINDOW_MAX))) {
         err_set(e, ERR_SYSTEM, "cannot start libzstd");
+        ZSTD_freeDStream(z->stream);
         free(z);
         return NULL;
     }
@@ -84,7 +90,16 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
 const struct decoder_type zstd_decoder = {
     .name = "zstd",
     .magic = { 0x28, 0xb5, 0x2f, 0xfd },
-    .magic_len = 4,
+    .mask = { 0xff, 0xff, 0xff, 0xff },
+    .open = zstd_open,
+    .read = zstd_read,
+    .close = zstd_close,
+};
+
+const struct decoder_type zstd_skip_decoder = {
+    .name = "zstd",
+    .magic = { 0x50, 0x2a, 0x4d, 0x18 },
+    .mask = { 0xf0, 0xff, 0xff, 0xff },
     .open = zstd_open,
     .read = zstd_read,
     .close = zstd_close,

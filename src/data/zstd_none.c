@@ -26,6 +26,13 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
 const struct decoder_type zstd_decoder = {
     .name = "zstd",
     .magic = { 0x28, 0xb5, 0x2f, 0xfd },
-    .magic_len = 4,
+    .mask = { 0xff, 0xff, 0xff, 0xff },
+    .open = none_open,
+};
+
+const struct decoder_type zstd_skip_decoder = {
+    .name = "zstd",
+    .magic = { 0x50, 0x2a, 0x4d, 0x18 },
+    .mask = { 0xf0, 0xff, 0xff, 0xff },
     .open = none_open,
 };
