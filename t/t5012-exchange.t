@@ -80,7 +80,9 @@ test $? = 1 && test "$(wc -l <err)" = 1
 ok "what is none of these is refused, in one line"
 
 # ---- round trips ----
-gtrack ls --tsv -c name,experiment,status --sort name >before
+id=$(gtrack run start --name early)
+GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"
+gtrack ls --tsv -c name,experiment,status,started --sort name >before
 g export --to csv -o all.csv && g export --to jsonl -o all.jsonl &&
     g export --to mlflow -o copy && g export --to tar -o all.tar
 ok "export writes CSV, JSON Lines, a store and an archive"
@@ -89,8 +91,9 @@ points mlruns >want
 g import -r from-csv all.csv && points from-csv | cmp -s - want
 ok "CSV brings every point back"
 g import -r from-jsonl all.jsonl && points from-jsonl | cmp -s - want &&
-    gtrack ls -r from-jsonl --tsv -c name,experiment,status --sort name | cmp -s - before
-ok "JSON Lines bring points, names and states back"
+    gtrack ls -r from-jsonl --tsv -c name,experiment,status,started --sort name |
+    cmp -s - before
+ok "JSON Lines bring points, names, states and times back"
 points copy | cmp -s - want && gtrack export -r copy --to csv | cut -d, -f1 | sort -u >ids &&
     gtrack export --to csv | cut -d, -f1 | sort -u | cmp -s - ids
 ok "a store that was exported has the same runs"
@@ -98,6 +101,10 @@ g export --to mlflow -o copy && grep -q "^gtrack: 0 runs copied" err
 ok "and exporting again copies nothing"
 mkdir unpacked && tar -xf all.tar -C unpacked && points unpacked/mlruns | cmp -s - want
 ok "so has the archive, unpacked"
+mkdir -p copy/.trash && mv "$(dirname "$(gtrack where -r copy early)")" copy/.trash/ &&
+    g export -r copy -d --to tar -o trash.tar && tar -tf trash.tar >out &&
+    grep -q "^mlruns/.trash/.*/$id/meta.yaml" out
+ok "and one of experiments that were deleted"
 g export --to tensorboard -o tb && g import -r from-tb tb
 gtrack export -r from-tb --to csv | sed 1d | wc -l >count
 gtrack export --to csv | sed 1d | wc -l | cmp -s - count

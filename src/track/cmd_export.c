@@ -278,67 +278,62 @@ static int export_tensorboard(const struct runs *runs, struct err *e)
 
 /* ---- tar ---- */
 
-static void add_word(const char ***list, size_t *n, size_t *room,
-                     const char *word)
+/* What belongs to a run's experiment, unless an earlier run has named it. */
+static void tar_experiment(struct buf *names, const struct runs *runs, size_t i,
+                           const char *parent, size_t root)
 {
-    GROW(*list, *n, *room);
-    (*list)[(*n)++] = word;
+    static const char *const beside[] = { STORE_META, "tags", "datasets" };
+
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(runs->run[k].experiment_id, runs->run[i].experiment_id) == 0)
+            return;
+    for (size_t k = 0; k < sizeof beside / sizeof beside[0]; k++) {
+        char *path = path_join(parent, beside[k]);
+
+        if (path_exists(path))
+            buf_add(names, path + root, strlen(path + root) + 1);
+        free(path);
+    }
 }
 
 /* Runs and their experiments' own files, as they are, below mlruns/. */
 static int export_tar(const struct runs *runs, struct err *e)
 {
     const bool own = output && strcmp(output, "-") != 0;
-    struct arena mem = ARENA_INIT;
     char *temp = own ? xasprintf("%s.tmp", output) : NULL;
-    const char **argv = NULL;
-    size_t n = 0, room = 0;
-    struct buf words = BUF_INIT;
+    const char *const argv[] = {
+        "tar",         "--create",       "--file",      own ? temp : "-",
+        "--directory", track_store(),    "--transform", "s,^,mlruns/,S",
+        "--null",      "--files-from=-", NULL
+    };
+    const size_t root = strlen(track_store()) + 1;
+    struct buf names = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .words = &words };
     int ret;
 
-    add_word(&argv, &n, &room, "tar");
-    add_word(&argv, &n, &room, "--create");
-    add_word(&argv, &n, &room, "--file");
-    add_word(&argv, &n, &room, own ? temp : "-");
-    add_word(&argv, &n, &room, "--directory");
-    add_word(&argv, &n, &room, track_store());
-    add_word(&argv, &n, &room, "--transform");
-    add_word(&argv, &n, &room, "s,^,mlruns/,");
-    add_word(&argv, &n, &room, "--");
     for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *r = &runs->run[i];
-        static const char *const beside[] = { STORE_META, "tags", "datasets" };
-        char *parent = path_parent(r->folder);
-        const char *experiment = path_name(parent);
-        bool seen = false;
+        const char *folder = runs->run[i].folder;
+        char *parent = path_parent(folder);
 
-        for (size_t k = 0; k < i; k++)
-            seen = seen ||
-                   strcmp(runs->run[k].experiment_id, r->experiment_id) == 0;
-        for (size_t k = 0; k < 3 && !seen; k++) {
-            char *path = path_join(parent, beside[k]);
-
-            if (path_exists(path))
-                add_word(&argv, &n, &room,
-                         arena_printf(&mem, "%s/%s", experiment, beside[k]));
-            free(path);
-        }
-        add_word(&argv, &n, &room,
-                 arena_printf(&mem, "%s/%s", experiment, path_name(r->folder)));
+        tar_experiment(&names, runs, i, parent, root);
+        buf_add(&names, folder + root, strlen(folder + root) + 1);
         free(parent);
     }
-    add_word(&argv, &n, &room, NULL);
+    s.in = names.s;
+    s.in_len = names.len;
     fflush(stdout);
     ret = spawn_run(argv, &s, e);
+    if (ret < 0 && s.status == 1) { /* a run went on meanwhile */
+        *e = (struct err)ERR_INIT;
+        ret = 0;
+    }
     if (ret == 0 && own && rename(temp, output) < 0)
         ret = err_sys(e, "cannot replace %s", output);
     if (ret < 0 && own)
         remove(temp);
+    buf_clear(&names);
     buf_clear(&words);
-    free(argv);
     free(temp);
-    arena_clear(&mem);
     return ret;
 }
 

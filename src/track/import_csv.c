@@ -136,7 +136,7 @@ static int own_row(struct csv *c, struct err *e)
     char **f = c->row.field;
     struct intake *in;
     char *source;
-    int64_t step;
+    int64_t step, ms = 0;
     double x;
 
     if (c->row.n != 7 || !num_int(f[4], &step) || !num_real(f[6], &x))
@@ -145,7 +145,8 @@ static int own_row(struct csv *c, struct err *e)
     source = xasprintf("run %s", f[0]);
     in = run_named(c, source, f[1]);
     intake_experiment(in, f[2]);
-    intake_point(in, f[3], step, time_of(f[5]), x);
+    num_int(f[5], &ms);
+    intake_point(in, f[3], step, ms, x);
     free(source);
     return 0;
 }

@@ -226,6 +226,7 @@ struct jsonl {
     struct intake in;
     bool open;
     char *id;
+    int64_t start_ms, end_ms; /* what the run says; points may lie outside */
 };
 
 static int jsonl_close(struct jsonl *j, struct err *e)
@@ -233,6 +234,10 @@ static int jsonl_close(struct jsonl *j, struct err *e)
     int ret = 0;
 
     if (j->open) {
+        if (j->start_ms)
+            j->in.start_ms = j->start_ms;
+        if (j->end_ms)
+            j->in.end_ms = j->end_ms;
         ret = import_done(j->job, &j->in, e);
         intake_clear(&j->in);
     }
@@ -282,8 +287,8 @@ static int jsonl_begin(struct jsonl *j, json_t *o, struct err *e)
             j->in.status = (enum run_status)s;
     if (j->in.status == RUN_STALE || j->in.status == RUN_RUNNING)
         j->in.status = RUN_KILLED; /* nobody goes on with it here */
-    j->in.start_ms = json_integer_value(json_object_get(o, "start_ms"));
-    j->in.end_ms = json_integer_value(json_object_get(o, "end_ms"));
+    j->start_ms = json_integer_value(json_object_get(o, "start_ms"));
+    j->end_ms = json_integer_value(json_object_get(o, "end_ms"));
     return 0;
 }
 
