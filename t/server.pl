@@ -217,6 +217,8 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
     if ($path =~ m{^/api/2.0/mlflow-artifacts/artifacts/(.*)}) {
         my ($name) = ($1);
         $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
+        return failed(400, 'INVALID_PARAMETER_VALUE', 'Invalid path')
+            if $name =~ /#/;
         my ($id) = $name =~ m{^1/([^/]+)/};
         $run{$id}{files}{$name} = $body;
         return 200, '';

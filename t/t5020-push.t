@@ -277,6 +277,13 @@ ok "mlflow: a lost reply doubles nothing, on any kind of server"
 echo data >"$(gtrack where two)/artifacts/a b.txt"
 push mlflow "$url" two && test "$(state x '(grep { /a b.txt/ } keys %{$r->{files}})[0] =~ m{artifacts/a b.txt$}')" = 1
 ok "mlflow: artifacts by the proxy"
+two=$(gtrack where two)/artifacts
+echo odd >"$two/a#b.txt" && echo more >"$two/c.txt"
+push mlflow "$url" two
+test $? = 4 && grep -q "does not take 1 of the artifacts, as a#b.txt" err &&
+    test "$(state x '(grep { m{artifacts/c.txt$} } keys %{$r->{files}})[0] =~ m{/c.txt$}')" = 1 &&
+    rm "$two/a#b.txt" && push mlflow "$url" two
+ok "mlflow: a file that is refused is told, and keeps nothing else back"
 printf 'log-batch html/500\nlog-batch 429/date\nlog-batch cut\n' >srv/faults
 seq 5601 7700 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
 push mlflow "$url" two && points "7700 0"

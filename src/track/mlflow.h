@@ -17,6 +17,7 @@ struct mlflow {
     json_t *cursor;
     char *experiment, *id, *artifacts; /* as the server has them */
     bool unsure; /* an earlier push did not come to its end */
+    json_t *refused; /* files that the server does not take, as in cursor */
 };
 
 /* One call of the API, below BASE/api/2.0/mlflow/; the caller releases the

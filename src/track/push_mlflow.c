@@ -360,8 +360,9 @@ static int verify(struct mlflow *p, struct err *e)
 
 /* ---- artifacts ---- */
 
+/* Where that ends in failure, refused tells whether by this file's fault. */
 static int put_artifact(struct mlflow *p, const char *path, const char *name,
-                        struct err *e)
+                        bool *refused, struct err *e)
 {
     const char *prefix = p->artifacts + strlen("mlflow-artifacts:");
     struct http_reply r = HTTP_REPLY_INIT;
@@ -403,6 +404,7 @@ static int put_artifact(struct mlflow *p, const char *path, const char *name,
     }
     if (c.fd >= 0)
         close(c.fd);
+    *refused = r.status == 400 || r.status == 413 || r.status == 422;
     http_reply_clear(&r);
     buf_clear(&url);
     return ret;
@@ -423,9 +425,11 @@ static int send_artifacts(struct mlflow *p, struct err *e)
     for (size_t i = 0; i < f.n && ret == 0; i++) {
         const struct files_item *x = &f.item[i];
         const char *was = json_string_value(json_object_get(sent, x->path));
+        bool refused = false;
         char *path, now[64];
 
-        if (!p->conf->artifacts && push_is_checkpoint(x->path, x->size))
+        if ((!p->conf->artifacts && push_is_checkpoint(x->path, x->size)) ||
+            json_object_get(p->refused, x->path))
             continue;
         snprintf(now, sizeof now, "%" PRId64 " %" PRId64, x->size, x->mtime_ms);
         if (was && strcmp(was, now) == 0)
@@ -439,9 +443,14 @@ static int send_artifacts(struct mlflow *p, struct err *e)
             break;
         }
         path = path_join(p->run->artifacts, x->path);
-        ret = put_artifact(p, path, x->path, e);
+        ret = put_artifact(p, path, x->path, &refused, e);
         free(path);
-        if (ret == 0) {
+        if (refused) { /* the others need not suffer for it */
+            log_warn("%s", e->text);
+            json_object_set_new(p->refused, x->path, json_true());
+            *e = (struct err)ERR_INIT;
+            ret = 0;
+        } else if (ret == 0) {
             json_object_set_new(sent, x->path, json_string(now));
             p->sum->files++;
         }
@@ -539,6 +548,19 @@ static int follow(struct mlflow *p, struct err *e)
     return 0;
 }
 
+/* A push that could not send all of a run is a failure, at its end. */
+static int tell_refused(const struct mlflow *p, struct err *e)
+{
+    const size_t n = json_object_size(p->refused);
+
+    if (n == 0)
+        return 0;
+    return err_set(e, ERR_REMOTE,
+                   "the server does not take %zu of the artifacts, as %s; "
+                   "all else of the run is there",
+                   n, json_object_iter_key(json_object_iter(p->refused)));
+}
+
 static void dry_run(const struct mlflow *p)
 {
     json_t *metrics = json_object_get(p->cursor, "metrics");
@@ -571,6 +593,7 @@ int push_mlflow(const struct push_conf *c, const struct run_info *r,
 
     if (login_mlflow(&p.login, c->url, e) < 0)
         return -1;
+    p.refused = json_object();
     p.destination = xasprintf("mlflow %s %s", p.login.url,
                               c->project ? c->project : r->experiment);
     p.cursor = cursor_load(r, p.destination);
@@ -588,6 +611,8 @@ int push_mlflow(const struct push_conf *c, const struct run_info *r,
     if (ret == 0 && c->follow)
         ret = follow(&p, e);
     if (ret == 0)
+        ret = tell_refused(&p, e);
+    if (ret == 0)
         printf("%s\t%s/#/experiments/%s/runs/%s\n", r->name, p.login.url,
                p.experiment, p.id);
 
@@ -595,6 +620,7 @@ out:
     http_close(p.http);
     login_clear(&p.login);
     json_decref(p.cursor);
+    json_decref(p.refused);
     free(p.destination);
     free(p.experiment);
     free(p.id);
