@@ -189,6 +189,10 @@ static void credentials(void)
     ok(call((struct http_call){ .user = "api", .password = "key" },
             "/away/file", &r, &e) == 0 && !strstr(logged(), "Basic"),
        "nor a password");
+    ok(call((struct http_call){ .body = "x", .len = 1, .stay = true },
+            "/away/file", &r, &e) < 0 && e.kind == ERR_REMOTE &&
+           strstr(e.text, "sends us to http://") && !strstr(logged(), "plain"),
+       "what is to stay goes nowhere else: %s", e.text);
     http_reply_clear(&r);
 }
 

@@ -218,6 +218,18 @@ push wandb live --new-run && test "$(state "$id-2" 'scalar @{$r->{"wandb-history
 ok "a new run on request"
 push wandb -j 4 && test "$(cut -f1 out | sort -u | wc -l)" -ge 12
 ok "several runs at a time"
+push wandb -j 4 && ! grep -v " 0 lines, 0 points, 0 files sent" err
+ok "and nothing twice, which is what is told"
+for i in 1 2; do
+    id=$(gtrack run start --name "go$i") && gtrack run log "$id" loss=1
+done
+gtrack push --to wandb 'name like "go_"' --follow -j 2 --every 0.1 >out 2>err &
+follower=$!
+perl -e 'for (1 .. 500) { last if `cat srv/log` =~ /'"$id"'/; select undef, undef, undef, .02 }'
+kill -TERM $follower
+wait $follower
+test $? = 130 && gtrack run end go1 && gtrack run end go2
+ok "a signal ends all of them"
 
 unset WANDB_API_KEY WANDB_BASE_URL
 hostport=${url#http://}

@@ -380,7 +380,7 @@ static CURLcode try_once(struct http *h, struct job *j)
     curl_easy_setopt(c, CURLOPT_USERAGENT, h->agent);
     curl_easy_setopt(c, CURLOPT_ERRORBUFFER, j->error);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, j->call->stay ? 0L : 1L);
     curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
     curl_easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
     set_protocols(c);
@@ -426,6 +426,17 @@ static void describe_status(const struct job *j, struct err *e)
 {
     const char *body = j->reply->body.s;
     const int n = (int)strcspn(body, "\r\n");
+    char *to = NULL;
+
+    if (j->call->stay && j->reply->status / 100 == 3 &&
+        curl_easy_getinfo(j->curl, CURLINFO_REDIRECT_URL, &to) == CURLE_OK &&
+        to) {
+        err_set(e, ERR_REMOTE,
+                "%s: the server sends us to %s; if you trust that, give its "
+                "address",
+                j->call->url, to);
+        return;
+    }
 
     err_set(e, ERR_REMOTE, "%s: the server answers %ld%s%.*s", j->call->url,
             j->reply->status, n && *body != '<' ? ": " : "",

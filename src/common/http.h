@@ -32,7 +32,8 @@
  * Retry-After asks; each is logged.  `once` is for calls that must not be
  * repeated when the server may have acted on them: those are tried again only
  * if the connection failed or the answer was 429 or 503.  Redirects are
- * followed.  user, password and bearer are sent to the host of url alone; so
+ * followed, unless the call is to `stay`: then they are failures, so that what
+ * was meant for one server is not given to another.  user, password and bearer are sent to the host of url alone; so
  * is no header that you add, but for Authorization, therefore put secrets in
  * none.
  *
@@ -73,7 +74,7 @@ struct http_call {
     int fd;                     /* if fd > 0, of this file from fd_at on */
     int64_t fd_at;
     size_t len;
-    bool once;
+    bool once, stay;
     double secs;                /* for a try, in place of the handle's; less
                                  * than 0: no limit */
     int64_t from;               /* leave out so many bytes of what is there */

@@ -1,11 +1,13 @@
 #include "config.h"
 #include "track/track.h"
 
-#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,19 +104,39 @@ static int push_some(push_fn *push, const struct runs *runs, size_t first,
     return ret;
 }
 
+/* The exit status of a share; a signal that came to us alone is passed on. */
+static int wait_share(pid_t pid)
+{
+    enum { LOOK_MS = 20 };
+    pid_t ended;
+    int how;
+
+    while ((ended = waitpid(pid, &how, WNOHANG)) == 0) {
+        if (sig_caught())
+            kill(pid, SIGTERM);
+        poll(NULL, 0, LOOK_MS);
+    }
+    return ended == pid && WIFEXITED(how) ? WEXITSTATUS(how) : 1;
+}
+
 /* Several processes, each with a share of the runs. */
 static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
 {
+    const pid_t parent = getpid();
     pid_t *pid = xcalloc((size_t)jobs, sizeof *pid);
-    int failed = 0, how;
+    int failed = 0;
 
     fflush(stdout);
     for (int k = 0; k < jobs; k++) {
         pid[k] = fork();
         if (pid[k] == 0) {
             struct err own = ERR_INIT;
-            const int ret = push_some(push, runs, (size_t)k, &own);
+            int ret;
 
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
+            if (getppid() != parent)
+                _exit(1);
+            ret = push_some(push, runs, (size_t)k, &own);
             if (ret < 0)
                 log_error("%s", own.text);
             fflush(stdout);
@@ -124,12 +146,9 @@ static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
             failed = err_status(ERR_SYSTEM);
     }
     for (int k = 0; k < jobs; k++) {
-        if (pid[k] <= 0)
-            continue;
-        while (waitpid(pid[k], &how, 0) < 0 && errno == EINTR)
-            ;
-        if (!WIFEXITED(how) || WEXITSTATUS(how))
-            failed = WIFEXITED(how) ? WEXITSTATUS(how) : 1;
+        const int status = pid[k] > 0 ? wait_share(pid[k]) : 0;
+
+        failed = status ? status : failed;
     }
     free(pid);
     if (!failed)

@@ -266,6 +266,8 @@ static int send_lines(struct push *p, struct err *e)
     md5_hex(text.s, text.len, hash);
     do {
         const int64_t was = history + events + log;
+        const int64_t had =
+            rows_points(&p->history, history) + rows_points(&p->events, events);
         bool any, done;
 
         if (ret < 0)
@@ -297,6 +299,8 @@ static int send_lines(struct push *p, struct err *e)
         if (ret < 0)
             break;
         p->sum->lines += history + events + log - was;
+        p->sum->points += rows_points(&p->history, history) +
+                          rows_points(&p->events, events) - had;
         p->sum->bytes += (int64_t)body.len;
         p->w.history = history;
         p->w.events = events;
@@ -642,7 +646,6 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
         ret = send_all(&p, e);
     if (ret == 0 && c->follow)
         ret = follow(&p, e);
-    sum->points = p.history.points + p.events.points;
     if (p.w.entity && (ret == 0 || p.w.storage_id)) {
         page = wandb_page(&p.w);
         printf("%s\t%s\n", r->name, page);

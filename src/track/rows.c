@@ -30,12 +30,18 @@ void rows_clear(struct rows *r)
     free(r->at);
     free(r->step);
     free(r->sum);
+    free(r->points);
     *r = (struct rows)ROWS_INIT;
 }
 
 const char *rows_line(const struct rows *r, size_t i)
 {
     return r->text.s + r->at[i];
+}
+
+int64_t rows_points(const struct rows *r, int64_t n)
+{
+    return n > 0 ? (int64_t)r->points[n - 1] : 0;
 }
 
 static void begin(struct rows *r, int64_t step)
@@ -45,6 +51,7 @@ static void begin(struct rows *r, int64_t step)
         r->at = xrealloc(r->at, r->room, sizeof *r->at);
         r->step = xrealloc(r->step, r->room, sizeof *r->step);
         r->sum = xrealloc(r->sum, r->room, sizeof *r->sum);
+        r->points = xrealloc(r->points, r->room, sizeof *r->points);
     }
     r->at[r->n] = r->text.len;
     r->step[r->n] = step;
@@ -55,6 +62,7 @@ static void end(struct rows *r)
     const size_t len = r->text.len - r->at[r->n];
 
     r->sum[r->n] = crc32c(r->text.s + r->at[r->n], len);
+    r->points[r->n] = r->n_points;
     buf_char(&r->text, '\0');
     r->n++;
 }
@@ -226,7 +234,7 @@ static int rows_of(struct rows *rows, const struct run_info *r, bool system,
             table_json_text(&rows->text, name.s);
             buf_char(&rows->text, ':');
             put_number(&rows->text, value);
-            rows->points++;
+            rows->n_points++;
         }
         buf_char(&rows->text, '}');
         end(rows);

@@ -20,14 +20,15 @@ struct rows {
     struct buf text; /* one line after the other, NUL between */
     size_t *at;      /* where each begins */
     int64_t *step;
-    uint32_t *sum; /* CRC-32C of each */
+    uint32_t *sum;  /* CRC-32C of each */
+    size_t *points; /* in each and all before it */
     size_t n, room;
-    int64_t points;
+    size_t n_points;
 };
 
 #define ROWS_INIT                                                              \
  {                                                                             \
-  BUF_INIT, NULL, NULL, NULL, 0, 0, 0                                          \
+  BUF_INIT, NULL, NULL, NULL, NULL, 0, 0, 0                                    \
  }
 
 int rows_history(struct rows *, const struct run_info *, struct err *);
@@ -36,6 +37,8 @@ int rows_system(struct rows *, const struct run_info *, struct err *);
 int rows_console(struct rows *, const struct run_info *, const char *path,
                  struct err *);
 const char *rows_line(const struct rows *, size_t i);
+/* How many points there are in the first n lines. */
+int64_t rows_points(const struct rows *, int64_t n);
 void rows_clear(struct rows *);
 
 /* The last values as an object, one line. */
