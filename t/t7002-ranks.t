@@ -79,13 +79,30 @@ bad=$(for run in mlruns/0/*; do
 result "native sums lie within 1e-5 ($runs runs)" "$bad"
 
 # all ranks learn that the last checkpoint could not be written
-: >file
-"$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=file >log 2>&1
+"$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=/proc >log 2>&1
 status=$?
 bad=
 test $status -eq 1 || bad="status $status"
-grep -q 'rank 0 cannot write' log || bad="$bad $(cat log)"
+grep -q 'rank 0: .*/proc' log || bad="$bad $(cat log)"
 result "a checkpoint that rank 0 cannot write fails on all ranks" "$bad"
+
+# what is wrong for all is said once, with the status that one would have
+said_once() {   # said_once STATUS PATTERN OPTION...
+    want=$1 pattern=$2 bad=
+    shift 2
+    "$gtrain" -q --config c.ini --ranks 3 "$@" >log 2>&1
+    status=$?
+    test $status -eq "$want" || bad="status $status"
+    test "$(grep -vc warning log)" -eq 1 && grep -q "$pattern" log ||
+        bad="$bad $(cat log)"
+    result "said once: $pattern" "$bad"
+}
+said_once 2 '^gtrain: .*model.width' --set model.heads=7
+said_once 3 '^gtrain: --set: data.train' --set data.train=nowhere.bin
+said_once 3 '^gtrain: there is no file' --config nowhere.ini
+said_once 5 '^gtrain: step 1: the loss is' --set model.init_std=10 \
+    --set train.precision=fp16 --set model.mlp=relu2
+said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere
 
 # a rank that is killed is named, within 5 seconds
 endless killed "$gtrain" --ranks 3

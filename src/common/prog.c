@@ -264,7 +264,7 @@ int prog_main(const struct prog *p, int argc, char **argv)
     set_level(p);
     if (run(p, argc, argv, &e) == 0)
         finish_output(&e);
-    if (e.kind != ERR_NONE)
+    if (e.kind != ERR_NONE && *e.text)
         log_error("%s", e.text);
     return err_status(e.kind);
 }

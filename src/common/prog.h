@@ -12,7 +12,8 @@
  *      }
  *
  * prog_main() finds the command, takes its options off, runs it, prints the
- * err if it failed, checks that standard output could be written, and returns
+ * err if it failed (nothing, where it has no text: that was said elsewhere),
+ * checks that standard output could be written, and returns
  * the exit status (err_status).  Every command understands --help, -v and -q;
  * the program also --version, with -v what it was built with.
  *

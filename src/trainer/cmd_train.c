@@ -10,6 +10,7 @@
 #include "common/path.h"
 #include "common/sig.h"
 #include "trainer/cmds.h"
+#include "trainer/launch.h"
 #include "trainer/train.h"
 
 static const char *config, *resume, *name, *root;
@@ -97,7 +98,8 @@ static int agree(struct job *j, char **folder, struct err *e)
     if (coll_max(&j->coll, &most, e) < 0 || coll_max(&j->coll, &least, e) < 0)
         return -1;
     if (most != -least)
-        return err_set(e, ERR_RANK, "ranks found checkpoints of steps %lld "
+        return err_set(e, ERR_RANK,
+                       "ranks found checkpoints of steps %lld "
                        "and %lld; all must see the same folder",
                        (long long)-least, (long long)most);
     free(*folder);
@@ -168,21 +170,12 @@ static int start_ranks(struct err *e)
     return ret;
 }
 
-int cmd_train(int argc, char **argv, struct err *e)
+static int train(struct err *e)
 {
     struct settings s = { 0 };
     struct job j = { 0 };
     char *from = NULL, *own = NULL;
-    int ret;
-
-    if (argc > 0)
-        return err_set(e, ERR_USAGE,
-                       "'%s' is no option; settings are given "
-                       "by --config FILE and --set",
-                       argv[0]);
-    if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
-        return start_ranks(e);
-    ret = load_settings(&s, config, e);
+    int ret = load_settings(&s, config, e);
     if (ret == 0 && show_config) {
         print_settings(&s);
         settings_clear(&s);
@@ -211,6 +204,23 @@ int cmd_train(int argc, char **argv, struct err *e)
     settings_clear(&s);
     free(from);
     free(own);
+    return ret;
+}
+
+int cmd_train(int argc, char **argv, struct err *e)
+{
+    int ret;
+
+    if (argc > 0)
+        return err_set(e, ERR_USAGE,
+                       "'%s' is no option; settings are given "
+                       "by --config FILE and --set",
+                       argv[0]);
+    if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
+        return start_ranks(e);
+    ret = train(e);
+    if (ret < 0)
+        launch_tell(e);
     free(sets.item);
     return ret;
 }

@@ -2,6 +2,8 @@
 #include "trainer/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -249,7 +251,8 @@ static void set_number(const char *name, long value)
     setenv(name, text, 1);
 }
 
-static pid_t start_rank(char **argv, int rank, int n, int port, int listener)
+static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
+                        int say)
 {
     const pid_t parent = getpid();
     const pid_t pid = fork();
@@ -266,6 +269,7 @@ static pid_t start_rank(char **argv, int rank, int n, int port, int listener)
     set_number("GTRAIN_SIZE", n);
     set_number("GTRAIN_PORT", port);
     setenv("GTRAIN_TOKEN", token, 1);
+    set_number("GTRAIN_SAY", dup(say)); /* open beyond exec */
     if (rank == 0)
         set_number("GTRAIN_LISTENER", listener);
     else
@@ -279,6 +283,55 @@ static void tell_all(const pid_t *pid, int n, int sig)
     for (int r = 0; r < n; r++)
         if (pid[r] > 0)
             kill(pid[r], sig);
+}
+
+/* ---- why they ended ---------------------------------------------------- */
+
+void launch_tell(struct err *e)
+{
+    char line[sizeof e->text + 32];
+    int fd, n;
+
+    if (!env("GTRAIN_SAY"))
+        return;
+    fd = or_zero("GTRAIN_SAY");
+    n = snprintf(line, sizeof line, "%d %s\n", or_zero("GTRAIN_RANK"), e->text);
+    if (n < (int)sizeof line && write(fd, line, (size_t)n) == n)
+        e->text[0] = '\0';
+}
+
+/* Ranks that run, and what became of those that ran. */
+struct ranks {
+    int n;
+    pid_t *pid; /* 0: gone */
+    struct end {
+        pid_t pid;
+        int status;
+        int weight; /* how much it tells of why the job ended */
+        char *why;  /* its own words; NULL: none */
+    } * end;
+    int gone;
+    int says; /* where they write why */
+    struct buf said;
+};
+
+/* Words that have come, each a line. */
+static void listen_to(struct ranks *k)
+{
+    char part[4096], *line, *end;
+    ssize_t got;
+
+    while ((got = read(k->says, part, sizeof part)) > 0)
+        buf_add(&k->said, part, (size_t)got);
+    for (line = k->said.s; (end = strchr(line, '\n')); line = end + 1) {
+        const long r = strtol(line, &line, 10);
+
+        *end = '\0';
+        if (r >= 0 && r < k->n && !k->end[r].why && *line)
+            k->end[r].why = xstrdup(line + 1);
+    }
+    memmove(k->said.s, line, strlen(line) + 1);
+    buf_trim(&k->said, strlen(k->said.s));
 }
 
 /* The kind of error that ends a program with this status. */
@@ -295,81 +348,142 @@ static enum err_kind kind_of(int status)
     return ERR_RANK;
 }
 
-static void name_dead(int rank, pid_t pid, int status, struct err *e)
+/* That others died or that a signal came is what the rest says, too; whom we
+ * have killed says nothing. */
+static int weight(int status, bool killing)
 {
     const enum err_kind kind = kind_of(status);
 
-    if (WIFSIGNALED(status))
-        err_set(e, kind, "rank %d (pid %ld) died: %s", rank, (long)pid,
-                strsignal(WTERMSIG(status)));
-    else if (kind == ERR_STOPPED || kind == ERR_INTERRUPTED)
-        err_set(e, kind, "stopped by a signal");
-    else
-        err_set(e, kind, "rank %d (pid %ld) ended with status %d", rank,
-                (long)pid, WEXITSTATUS(status));
+    if (status == 0 || (killing && WIFSIGNALED(status)))
+        return 0;
+    if (kind == ERR_STOPPED)
+        return 1;
+    return kind == ERR_RANK && WIFEXITED(status) ? 2 : 3;
 }
 
-/* Wait until all are gone; the first failure decides, if there is a worse one
- * than to be stopped. */
-static int wait_all(pid_t *pid, int n, struct err *e)
+/* All that said something said the same. */
+static bool agreed(const struct ranks *k, const char *why)
 {
-    int left = n, sig;
-    double kill_at = 0;
+    for (int r = 0; r < k->n; r++)
+        if (k->end[r].why && strcmp(k->end[r].why, why) != 0)
+            return false;
+    return true;
+}
 
-    while (left > 0) {
+static void name_end(const struct ranks *k, int rank, struct err *e)
+{
+    const struct end *end = &k->end[rank];
+    const enum err_kind kind = kind_of(end->status);
+
+    if (WIFSIGNALED(end->status))
+        err_set(e, kind, "rank %d (pid %ld) died: %s", rank, (long)end->pid,
+                strsignal(WTERMSIG(end->status)));
+    else if (!end->why)
+        err_set(e, kind, "rank %d (pid %ld) ended with status %d", rank,
+                (long)end->pid, WEXITSTATUS(end->status));
+    else if (kind == ERR_RANK || kind == ERR_STOPPED || agreed(k, end->why))
+        err_set(e, kind, "%s", end->why);
+    else
+        err_set(e, kind, "rank %d: %s", rank, end->why);
+}
+
+/* One rank's words stand for all: of equal weight the first rank's, who writes
+ * for the others and knows why it could not. */
+static int conclude(const struct ranks *k, struct err *e)
+{
+    int worst = 0;
+
+    for (int r = 1; r < k->n; r++)
+        if (k->end[r].weight > k->end[worst].weight)
+            worst = r;
+    if (k->end[worst].weight == 0)
+        return 0;
+    name_end(k, worst, e);
+    return -1;
+}
+
+/* Wait until all are gone.  The first that fails has the others killed if they
+ * do not end soon. */
+static void wait_all(struct ranks *k)
+{
+    double kill_at = INFINITY;
+
+    while (k->gone < k->n) {
+        const bool killing = clock_mono() > kill_at;
         int status, r = 0;
         const pid_t gone = waitpid(-1, &status, WNOHANG);
+        const int sig = passed_on;
 
-        sig = passed_on;
+        listen_to(k);
         if (sig) {
             passed_on = 0;
-            tell_all(pid, n, sig);
+            tell_all(k->pid, k->n, sig);
         }
-        if (kill_at > 0 && clock_mono() > kill_at)
-            tell_all(pid, n, SIGKILL);
+        if (killing)
+            tell_all(k->pid, k->n, SIGKILL);
         if (gone <= 0) {
             usleep(20000);
             continue;
         }
-        while (r < n && pid[r] != gone)
+        while (r < k->n && k->pid[r] != gone)
             r++;
-        if (r == n)
+        if (r == k->n)
             continue;
-        pid[r] = 0;
-        left--;
-        if (status == 0 || (e->kind != ERR_NONE && e->kind != ERR_STOPPED))
-            continue;
-        name_dead(r, gone, status, e);
-        if (e->kind != ERR_STOPPED)
-            kill_at = clock_mono() + (e->kind == ERR_RANK ? GRACE_DEAD : GRACE);
+        k->pid[r] = 0;
+        k->end[r].pid = gone;
+        k->end[r].status = status;
+        k->end[r].weight = weight(status, killing);
+        k->gone++;
+        if (isinf(kill_at) && k->end[r].weight > 1)
+            kill_at = clock_mono() +
+                      (kind_of(status) == ERR_RANK ? GRACE_DEAD : GRACE);
     }
-    return e->kind == ERR_NONE ? 0 : -1;
+    listen_to(k);
+}
+
+static void ranks_clear(struct ranks *k)
+{
+    for (int r = 0; r < k->n; r++)
+        free(k->end[r].why);
+    free(k->end);
+    free(k->pid);
+    buf_clear(&k->said);
 }
 
 int launch_spawn(char **argv, int n, struct err *e)
 {
     static const int passed[] = { SIGINT, SIGTERM, SIGUSR1 };
-    pid_t *pid = xcalloc((size_t)n, sizeof *pid);
     struct sigaction act = { .sa_handler = note };
-    int port, ret = 0;
+    struct ranks k = { .n = n };
+    int port, say[2], ret = 0;
     const int listener = open_listener(&port, e);
 
-    if (listener < 0) {
-        free(pid);
+    if (listener < 0)
         return -1;
+    if (pipe2(say, O_CLOEXEC | O_NONBLOCK) < 0) {
+        close(listener);
+        return err_sys(e, "cannot make a pipe");
     }
+    k.says = say[0];
+    k.pid = xcalloc((size_t)n, sizeof *k.pid);
+    k.end = xcalloc((size_t)n, sizeof *k.end);
+    buf_room(&k.said, 1);
     for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
         sigaction(passed[i], &act, NULL);
     for (int r = 0; r < n && ret == 0; r++) {
-        pid[r] = start_rank(argv, r, n, port, listener);
-        if (pid[r] < 0)
+        k.pid[r] = start_rank(argv, r, n, port, listener, say[1]);
+        if (k.pid[r] < 0)
             ret = err_sys(e, "cannot start rank %d", r);
     }
     close(listener);
-    if (ret < 0)
-        tell_all(pid, n, SIGKILL);
-    else
-        ret = wait_all(pid, n, e);
-    free(pid);
+    close(say[1]);
+    if (ret < 0) {
+        tell_all(k.pid, n, SIGKILL);
+    } else {
+        wait_all(&k);
+        ret = conclude(&k, e);
+    }
+    close(say[0]);
+    ranks_clear(&k);
     return ret;
 }
