@@ -192,10 +192,12 @@ ls stopped/*/*/artifacts/checkpoints | grep -q step-
 result $? "after a checkpoint"
 
 # a disk that is full for a while costs checkpoints, not the training
-rm -rf out full && : >full
+rm -rf out full
 gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
     --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
 pid=$!
+until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+until rm -rf full 2>/dev/null && { : >full; } 2>/dev/null; do :; done
 until grep -q 'training goes on without it' out 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
 rm full
@@ -205,8 +207,7 @@ wait $pid
 test $? -eq 75 && ls full/step-*/state.json >/dev/null
 result $? "a checkpoint that cannot be written is tried again at the next" \
     "$(tail -3 out)"
-test "$(awk '{ print $3 }' lost/*/*/metrics/event/checkpoint_lost |
-    head -n 1)" = 4
+awk '{ exit !($3 % 4 == 0) }' lost/*/*/metrics/event/checkpoint_lost
 result $? "the run says which was lost" "$(ls lost/*/*/metrics/event)"
 perl -e '$SIG{XFSZ} = "IGNORE"; exec "/bin/sh", "-c", "ulimit -f 40; exec @ARGV"
     ' gtrain -q --config tiny.ini --root half --set eval.every=0 \
@@ -245,6 +246,17 @@ bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
 touch flat
 bad 1 "a folder for TensorBoard that cannot be is named" 'flat/' \
     --set run.tensorboard=flat/tb
+bad 2 "a ramp that begins above the batch is refused" 'more than the batch' \
+    --set train.ramp=2 --set train.ramp_from=1000
+bad 2 "so is a moment that never moves" 'optim.beta2 wants' --set optim.beta2=1
+bad 2 "and patience without validation" 'eval.patience' --set data.val= \
+    --set eval.patience=2
+bad 2 "and fewer tokens than one step has" 'schedule.tokens: 1 tokens' \
+    --set schedule.tokens=1
+bad 2 "questions want a tokenizer before the first step" 'eval.hellaswag' \
+    --set eval.hellaswag=none.jsonl --set eval.hellaswag_every=9
+bad 1 "a folder of checkpoints that cannot be is named at once" \
+    'checkpoint.folder' -q --set checkpoint.folder=flat/ckpt
 printf '[optim]\nlr = 1\n lrr = 2\n' >bad.ini
 gtrain --config bad.ini >out 2>&1
 test $? -eq 2 && grep -q '^gtrain: bad.ini:3: ' out
@@ -252,7 +264,8 @@ result $? "an error in a file has its line" "$(cat out)"
 # a loss that is not finite
 train --root nan --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0
-test $? -eq 5
+test $? -eq 5 && step=$(sed -n 's/.*warning: \(step [0-9]*\): .*/\1/p' out) &&
+    test -n "$step" && tail -1 out | grep -q "^gtrain: $step: the .* is [ni]"
 result $? "a loss that is not finite ends it with 5" "$(cat out)"
 train --root skip --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0 --set train.on_nonfinite=skip

@@ -122,18 +122,14 @@ static const char *wanted(const struct setting *s)
 
 static int refuse(const struct setting *s, const char *text, struct err *e)
 {
-    char low[NUM_TEXT], high[NUM_TEXT];
-
     if (s->type == CONF_WORD)
         return err_set(e, ERR_USAGE, "%s must be one of %s, not '%s'", s->key,
                        s->words, text);
     if (s->min == 0.0 && s->max == 0.0)
         return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", s->key, wanted(s),
                        text);
-    num_short(low, s->min);
-    num_short(high, s->max);
-    return err_set(e, ERR_USAGE, "%s wants %s from %s to %s, not '%s'", s->key,
-                   wanted(s), low, high, text);
+    return err_set(e, ERR_USAGE, "%s wants %s from %.16g to %.16g, not '%s'",
+                   s->key, wanted(s), s->min, s->max, text);
 }
 
 static int put(struct conf *c, const struct setting *s, const char *text,

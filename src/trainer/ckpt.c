@@ -267,8 +267,8 @@ int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
 /* A folder that is not there, or that cannot be locked, is nobody's. */
 static int lock_folder(struct ckpt *c, struct err *e)
 {
-    if (*c->conf->folder)
-        path_make(c->folder, &(struct err)ERR_INIT);
+    if (*c->conf->folder && path_make(c->folder, e) < 0)
+        return err_wrap(e, "checkpoint.folder");
     c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
         errno != EWOULDBLOCK)

@@ -79,9 +79,11 @@ enum verdict guard_judge(struct guard *g, double loss, double norm, bool scaled,
         return STEP_SKIP;
     }
     if (!isfinite(loss) || !isfinite(norm)) {
-        snprintf(what, 80, "the %s is %f",
+        const double x = isfinite(loss) ? norm : loss;
+
+        snprintf(what, 80, "the %s is %s",
                  isfinite(loss) ? "gradient norm" : "loss",
-                 isfinite(loss) ? norm : loss);
+                 isnan(x) ? "nan" : "infinite");
         return follow(c->on_nonfinite);
     }
     if (c->on_spike != POLICY_IGNORE) {

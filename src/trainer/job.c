@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/sha256.h"
 #include "data/lock.h"
 #include "trainer/coll_device.h"
@@ -77,6 +78,33 @@ int job_open_val(struct job *j, struct err *e)
     return 0;
 }
 
+/* Whoever asks for early stopping must have what it looks at. */
+static int check_patience(const struct settings *c, struct err *e)
+{
+    if (c->eval.patience > 0 && (!*c->data.val || c->eval.every == 0))
+        return conf_fail(&c->conf, "eval.patience", e,
+                         "there is no validation to wait for: %s",
+                         *c->data.val ? "eval.every is 0"
+                                      : "data.val is not given");
+    return 0;
+}
+
+/* Questions that will be asked during training. */
+static int check_choice(const struct job *j, struct err *e)
+{
+    const struct eval_settings *c = &j->set->eval;
+
+    if (!*c->choice || c->choice_every == 0)
+        return 0;
+    if (!*j->set->data.tokenizer)
+        return conf_fail(&j->set->conf, "eval.hellaswag", e,
+                         "data.tokenizer must be set to read questions");
+    if (path_exists(c->choice))
+        return 0;
+    err_set(e, ERR_MISSING, "there is no file %s", c->choice);
+    return blame(j->set, "eval.hellaswag", e);
+}
+
 static int no_steps(const struct settings *s, struct err *e)
 {
     return conf_fail(&s->conf, "schedule.steps", e,
@@ -108,6 +136,8 @@ static int open_train(struct job *j, struct err *e)
     if (loader_open(&j->train, &c, e) < 0 ||
         lock_check(j->train, s->data.tokenizer, e) < 0)
         return blame(j->set, "data.train", e);
+    if (check_patience(s, e) < 0 || check_choice(j, e) < 0)
+        return -1;
     return job_open_val(j, e);
 }
 

@@ -100,6 +100,10 @@ static int batches(struct settings *c, int world, struct err *e)
     is->windows = t->batch             ? t->batch
                   : t->tokens_per_step ? t->tokens_per_step / c->model.context
                                        : unit;
+    if (t->ramp_from > is->windows)
+        return conf_fail(&c->conf, "train.ramp_from", e,
+                         "%lld sequences are more than the batch of %lld",
+                         (long long)t->ramp_from, (long long)is->windows);
     is->accumulate = is->windows / unit;
     is->tokens_per_step = is->windows * c->model.context;
     return 0;
@@ -137,8 +141,10 @@ static int lengths(struct settings *c, struct err *e)
     /* whole steps, as many as the tokens fill; none where nothing trains */
     is->steps = s->steps ? s->steps : (int64_t)floor(tokens / per_step);
     if (is->steps == 0 && tokens > 0)
-        return conf_fail(&c->conf, "schedule.steps", e,
-                         "the tokens are less than one step's");
+        return conf_fail(&c->conf,
+                         s->tokens ? "schedule.tokens" : "schedule.chinchilla",
+                         e, "%.0f tokens are less than the %lld of one step",
+                         tokens, (long long)is->tokens_per_step);
     is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
     is->warmup = span_steps(c, &s->warmup);
     if (is->steps && is->warmup > is->steps)

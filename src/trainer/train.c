@@ -139,7 +139,8 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
 
 /* ---- one step --------------------------------------------------------- */
 
-/* fp16: halve the scale at an overflow, double it after many good steps. */
+/* fp16: halve the scale at an overflow, double it after many good steps; a
+ * spike is neither. */
 static void move_loss_scale(struct job *j, bool good)
 {
     struct reached *at = &j->at;
@@ -147,7 +148,7 @@ static void move_loss_scale(struct job *j, bool good)
     if (j->set->train.precision != PRECISION_FP16)
         return;
     at->good_steps = good ? at->good_steps + 1 : 0;
-    if (!good)
+    if (!isfinite(j->norm))
         at->loss_scale = fmax(1, at->loss_scale / 2);
     if (at->good_steps >= j->set->train.loss_scale_window) {
         at->loss_scale = fmin(0x1p40, at->loss_scale * 2);
@@ -274,9 +275,12 @@ static int run(struct train *t, struct err *e)
     if (j->set->eval.at_start && j->at.step == 0 && validate(t, &stop, e) < 0)
         return -1;
     while (!stop) {
+        const int64_t before = j->at.step;
+
         if (train_step(t, e) < 0)
-            return err_wrap(e, "step %lld", (long long)j->at.step);
-        if (after_step(t, &stop, e) < 0)
+            return err_wrap(e, "step %lld", (long long)before + 1);
+        /* what is due at a step that it rolled back to was done there */
+        if (j->at.step > before && after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)j->at.step);
         if (j->asked_to_stop && !stop) {
             if (ckpt_last(t->ckpt, j, e) < 0)
