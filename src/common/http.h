@@ -32,10 +32,10 @@
  * Retry-After asks; each is logged.  `once` is for calls that must not be
  * repeated when the server may have acted on them: those are tried again only
  * if the connection failed or the answer was 429 or 503.  Redirects are
- * followed, unless the call is to `stay`: then they are failures, so that what
- * was meant for one server is not given to another.  user, password and bearer are sent to the host of url alone; so
- * is no header that you add, but for Authorization, therefore put secrets in
- * none.
+ * followed, unless the call is to `stay`: then one is a failure, so that what
+ * was meant for one server is not given to another.  user, password and bearer
+ * are sent to the host of url alone; so is no header that you add, but for
+ * Authorization, therefore put secrets in none.
  *
  * The body of a reply goes to r.body, or, with a sink, there piece by piece.
  * If a try with a sink breaks off in the middle the next one asks for the rest
