@@ -17,7 +17,7 @@
 #include "data/bpe.h"
 #include "data/decoder.h"
 #include "data/tokfile.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 static char *data_path(const char *name)
 {
@@ -437,8 +437,8 @@ static void characters(void)
     for (size_t i = 0, n; i < strlen(text); i += n) {
         uint32_t c;
 
-        n = utf8_next((const uint8_t *)text + i,
-                      (const uint8_t *)text + strlen(text), &c);
+        n = utf8_decode((const uint8_t *)text + i,
+                        (const uint8_t *)text + strlen(text), &c);
         tokenizer_add(t, id++, text + i, n, &e);
     }
     ok(tokenizer_ready(t, &e) == 0 && tokenizer_vocab(t) == 6 &&

@@ -7,49 +7,19 @@
 
 int32_t utf8_next(const char **s)
 {
-    const unsigned char *p = (const unsigned char *)*s;
-    const int more = p[0] < 0x80   ? 0
-                     : p[0] < 0xc2 ? -1
-                     : p[0] < 0xe0 ? 1
-                     : p[0] < 0xf0 ? 2
-                     : p[0] < 0xf5 ? 3
-                                   : -1;
-    int32_t code;
+    const uint8_t *p = (const uint8_t *)*s;
+    uint32_t c;
+    const size_t n = utf8_decode(p, p + UTF8_MAX, &c); /* a NUL stops it */
 
-    ++*s;
-    if (more < 0)
-        return -1;
-    code = more == 0 ? p[0] : p[0] & (0x3f >> more);
-    for (int i = 1; i <= more; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return -1;
-        code = code << 6 | (p[i] & 0x3f);
-    }
-    if ((more == 2 && code < 0x800) || (more == 3 && code < 0x10000) ||
-        code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-        return -1;
-    *s += more;
-    return code;
+    *s += c == UTF8_BAD ? 1 : n;
+    return c == UTF8_BAD ? -1 : (int32_t)c;
 }
 
 void utf8_add(struct buf *b, int32_t c)
 {
-    if (c < 0x80) {
-        buf_char(b, (char)c);
-        return;
-    }
-    if (c < 0x800) {
-        buf_char(b, (char)(0xc0 | c >> 6));
-    } else {
-        if (c < 0x10000) {
-            buf_char(b, (char)(0xe0 | c >> 12));
-        } else {
-            buf_char(b, (char)(0xf0 | c >> 18));
-            buf_char(b, (char)(0x80 | (c >> 12 & 0x3f)));
-        }
-        buf_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-    }
-    buf_char(b, (char)(0x80 | (c & 0x3f)));
+    uint8_t out[UTF8_MAX];
+
+    buf_add(b, out, utf8_encode(out, (uint32_t)c));
 }
 
 struct range {

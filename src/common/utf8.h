@@ -8,12 +8,87 @@
 #include "common/buf.h"
 
 /*
- * utf8 - text as a terminal shows it
+ * utf8 - code points out of bytes that may be anything, and text as a terminal
+ * shows it
+ *
+ * Well-formed is what table 3-7 of the Unicode standard says: no overlong
+ * forms, no surrogates, nothing above U+10FFFF.
  *
  * Names come from files and may hold anything; what is printed to a terminal
  * goes through utf8_visible() first, so that nothing in a run's name can move
  * the cursor or change a colour.
  */
+enum { UTF8_BAD = 0xFFFFFFFF, UTF8_REPLACEMENT = 0xFFFD, UTF8_MAX = 4 };
+
+/*
+ * The character at p < end goes to *c; returns its length in bytes.  For bytes
+ * that are not well-formed *c is UTF8_BAD and the length that of the "maximal
+ * subpart": what a decoder replaces by one U+FFFD.
+ */
+static inline size_t utf8_decode(const uint8_t *p, const uint8_t *end,
+                                 uint32_t *c)
+{
+    const uint8_t a = p[0];
+    uint8_t low = 0x80, high = 0xBF;
+    uint32_t code;
+    size_t n;
+
+    if (a < 0x80) {
+        *c = a;
+        return 1;
+    }
+    *c = UTF8_BAD;
+    if (a < 0xC2 || a > 0xF4)
+        return 1;
+    if (a < 0xE0) {
+        n = 2;
+        code = a & 0x1F;
+    } else if (a < 0xF0) {
+        n = 3;
+        code = a & 0x0F;
+        low = a == 0xE0 ? 0xA0 : low;
+        high = a == 0xED ? 0x9F : high;
+    } else {
+        n = 4;
+        code = a & 0x07;
+        low = a == 0xF0 ? 0x90 : low;
+        high = a == 0xF4 ? 0x8F : high;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (end - p <= (ptrdiff_t)i || p[i] < low || p[i] > high)
+            return i;
+        code = code << 6 | (p[i] & 0x3F);
+        low = 0x80;
+        high = 0xBF;
+    }
+    *c = code;
+    return n;
+}
+
+/* Write a code point; returns how many bytes that took. */
+static inline size_t utf8_encode(uint8_t out[UTF8_MAX], uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (uint8_t)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (uint8_t)(0xC0 | c >> 6);
+        out[1] = (uint8_t)(0x80 | (c & 0x3F));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | c >> 12);
+        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (c & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | c >> 18);
+    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (c & 0x3F));
+    return 4;
+}
 
 /* The code point at *s, and step over it; -1 and one byte for bad UTF-8. */
 int32_t utf8_next(const char **s);

@@ -14,7 +14,7 @@
 #include "data/bpe_train.h"
 #include "data/corpus.h"
 #include "data/tokfile.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 static const char *output, *split_word = "gpt2", *ties_word = "hf";
 static struct corpus_opts input;
@@ -151,7 +151,7 @@ static void see_chars(struct worker *w, const char *text, size_t n)
     while (p < end) {
         uint32_t c;
 
-        p += utf8_next(p, end, &c);
+        p += utf8_decode(p, end, &c);
         w->seen[c == UTF8_BAD ? UTF8_REPLACEMENT : c] = 1;
     }
 }
@@ -212,7 +212,7 @@ static struct tokenizer *make_chars(struct worker *w, int n, struct err *e)
         for (int i = 0; i < n; i++)
             seen |= w[i].seen[c];
         if (seen)
-            got = tokenizer_add(t, t->n_ids, text, utf8_put(text, c), e);
+            got = tokenizer_add(t, t->n_ids, text, utf8_encode(text, c), e);
     }
     if (got == 0)
         got = tokenizer_ready(t, e);

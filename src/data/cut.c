@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data/classes.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 static bool is_printing(char c)
 {
@@ -47,7 +47,7 @@ static bool letter_ends(const uint8_t *s, size_t n)
 
     while (i > 0 && n - i < UTF8_MAX && (s[i] & 0xC0) == 0x80)
         i--;
-    return i + utf8_next(s + i, s + n, &c) == n && c != UTF8_BAD &&
+    return i + utf8_decode(s + i, s + n, &c) == n && c != UTF8_BAD &&
            class_of(c) == CLASS_LETTER;
 }
 
@@ -58,7 +58,7 @@ size_t cut_after_letter(const char *text, size_t n, size_t least)
     for (size_t i = n; i-- > least && i > 0;) {
         uint32_t c;
 
-        utf8_next(s + i, s + n, &c);
+        utf8_decode(s + i, s + n, &c);
         if (c != UTF8_BAD && is_stop(c) && letter_ends(s, i))
             return i;
     }

@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "data/bpe.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 #include "data/word_key.h"
 
 /*
@@ -304,7 +304,7 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
 
     while (text < end) {
         uint32_t c;
-        const size_t len = utf8_next(text, end, &c);
+        const size_t len = utf8_decode(text, end, &c);
         const int32_t id = c == UTF8_BAD
                                ? tokenizer_find(enc->t, replacement, 3)
                                : tokenizer_find(enc->t, text, len);
@@ -396,7 +396,7 @@ static size_t good_utf8(const uint8_t *s, size_t n)
         }
         if (i == n)
             break;
-        len = utf8_next(s + i, s + n, &c);
+        len = utf8_decode(s + i, s + n, &c);
         if (c == UTF8_BAD)
             break;
         i += len;
@@ -418,7 +418,7 @@ static void replace_bad(struct encoder *enc, const uint8_t *s, size_t n)
         n -= good;
         if (n == 0)
             break;
-        len = utf8_next(s, s + n, &c);
+        len = utf8_decode(s, s + n, &c);
         buf_str(&enc->clean, "\xEF\xBF\xBD");
         s += len;
         n -= len;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 enum { DEPTH_MAX = 200 };
 
@@ -152,7 +152,7 @@ static int unicode_escape(struct json *j, struct err *e)
     }
     if (c >= 0xD800 && c < 0xE000)
         c = UTF8_REPLACEMENT;
-    buf_add(&j->room, out, utf8_put(out, c));
+    buf_add(&j->room, out, utf8_encode(out, c));
     return 0;
 }
 
@@ -334,7 +334,7 @@ void json_quote(struct buf *b, const char *s, size_t n)
     while (p < end) {
         uint32_t c;
 
-        p += utf8_next(p, end, &c);
+        p += utf8_decode(p, end, &c);
         quote_char(b, c == UTF8_BAD ? UTF8_REPLACEMENT : c);
     }
     buf_char(b, '"');

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 enum { DEPTH = 512 }; /* of nested arrays and objects */
 
@@ -98,7 +98,7 @@ static int unicode(struct scan *s, char **out)
     }
     if (c >= 0xd800 && c < 0xe000)
         c = UTF8_REPLACEMENT;
-    *out += utf8_put((uint8_t *)*out, (uint32_t)c);
+    *out += utf8_encode((uint8_t *)*out, (uint32_t)c);
     return 0;
 }
 
@@ -358,7 +358,7 @@ static size_t plain_run(const uint8_t *p, const uint8_t *end)
 
     while (p < end && *p != '"' && *p != '\\' && *p >= 0x20) {
         uint32_t c = 0;
-        const size_t n = *p < 0x80 ? 1 : utf8_next(p, end, &c);
+        const size_t n = *p < 0x80 ? 1 : utf8_decode(p, end, &c);
 
         if (c == UTF8_BAD)
             break;
@@ -387,7 +387,7 @@ void jsonl_escape(struct buf *b, const char *text, size_t n)
             buf_char(b, to[found - from]);
             p++;
         } else {
-            p += utf8_next(p, end, &c);
+            p += utf8_decode(p, end, &c);
             buf_printf(b, "\\u%04x", c == UTF8_BAD ? UTF8_REPLACEMENT : c);
         }
     }

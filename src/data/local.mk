@@ -90,7 +90,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/tokfile_pickle.c \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \
-	%D%/utf8.h \
 	%D%/word_key.h \
 	%D%/words.c \
 	%D%/words.h

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 static bool is_plain(unsigned char c)
 {
@@ -26,7 +26,7 @@ bool prose_is_text(const char *text, size_t n)
             p++;
             continue;
         }
-        p += utf8_next(p, end, &c);
+        p += utf8_decode(p, end, &c);
         if (c < ' ' || c == 0x7f || c == UTF8_BAD)
             return false;
     }

@@ -15,7 +15,7 @@ static inline int class_at(const uint8_t *p, const uint8_t *end, size_t *n)
         *n = 1;
         return class_ascii[*p];
     }
-    *n = utf8_next(p, end, &c);
+    *n = utf8_decode(p, end, &c);
     if (c != UTF8_BAD)
         return class_of(c);
     *n = 1;
@@ -174,7 +174,7 @@ static inline int side_at(const uint8_t *p, const uint8_t *end, size_t *n)
 
     *n = 1;
     if (c >= 0x80)
-        *n = utf8_next(p, end, &c);
+        *n = utf8_decode(p, end, &c);
     return c == UTF8_BAD ? 0 : side[class_and_case(c)];
 }
 

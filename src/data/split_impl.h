@@ -3,7 +3,7 @@
 
 #include "data/classes.h"
 #include "data/split.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 /*
  * split_impl - how GPT-2's pieces are found 64 bytes at a time
@@ -41,7 +41,7 @@ SPLIT_INLINE int split_high(const uint8_t *p, struct split_masks *m)
     while (high) {
         const int i = __builtin_ctzll(high);
         uint32_t c;
-        const size_t n = utf8_next(p + i, p + 64, &c);
+        const size_t n = utf8_decode(p + i, p + 64, &c);
         const uint64_t bits = (((uint64_t)1 << n) - 1) << i;
         int class = CLASS_OTHER;
 

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "data/json.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 /* No tokenizer's file is larger. */
 #define FILE_MAX ((size_t)512 << 20)
@@ -21,7 +21,7 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out)
         uint32_t c;
         int byte;
 
-        p += utf8_next(p, end, &c);
+        p += utf8_decode(p, end, &c);
         byte = c == UTF8_BAD ? -1 : bpe_char_byte(c);
         if (byte < 0)
             return -1;

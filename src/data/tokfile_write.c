@@ -9,7 +9,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "data/json.h"
-#include "data/utf8.h"
+#include "common/utf8.h"
 
 /* The name of a token in the alphabet of GPT-2's files, in UTF-8. */
 static void add_name(struct buf *b, const struct tokenizer *t, int32_t id)
@@ -19,7 +19,7 @@ static void add_name(struct buf *b, const struct tokenizer *t, int32_t id)
     for (uint32_t i = 0; i < t->token[id].len; i++) {
         uint8_t out[UTF8_MAX];
 
-        buf_add(b, out, utf8_put(out, bpe_byte_char(s[i])));
+        buf_add(b, out, utf8_encode(out, bpe_byte_char(s[i])));
     }
 }
 
