@@ -15,6 +15,9 @@
 #   /busy/F       503 with Retry-After: 1000
 #   /gone/F       404
 #   /wrong/F      sends another range than was asked for
+#   /bare/F       does not say which range it sends
+#   /shrunk/F     closes after 1000 bytes, then has no more than 500
+#   /none/F       204
 #   /away/F       redirects to /plain/F on another host name
 #   /loop/F       redirects to itself
 # Each request is a line of LOG: method, path, Range, Authorization, body.
@@ -69,6 +72,7 @@ sub serve {
     return answer($client, '503 Busy', '', 'busy')
         if $how eq 'flaky' && $times <= 2;
     my $file = "$folder/$name";
+    return answer($client, '204 No Content', '', '') if $how eq 'none';
     return answer($client, '404 Not Found', '', "no such file\n")
         if $how eq 'gone' || !-f $file;
     return answer($client, '200 OK', "Content-Length: 2\r\n", 'ok')
@@ -78,7 +82,9 @@ sub serve {
     local $/;
     my $data = <$in>;
     close $in;
-    my $size = length $data;
+    my $size;
+    $data = substr $data, 0, 500 if $how eq 'shrunk' && $times > 1;
+    $size = length $data;
     my $tag = $how eq 'changing' ? "\"v$times\"" : '"v1"';
     my $headers = $how eq 'norange' ? '' : "ETag: $tag\r\n";
     my $status = '200 OK';
@@ -92,14 +98,13 @@ sub serve {
         $from += 5 if $how eq 'wrong';
         $status = '206 Partial';
         $headers .= sprintf "Content-Range: bytes %d-%d/%d\r\n", $from,
-            $size - 1, $size;
+            $size - 1, $size unless $how eq 'bare';
         $data = substr $data, $from;
     }
     $headers .= 'Content-Length: ' . length($data) . "\r\n";
     $data = substr $data, 0, 1000
         if $how eq 'cut' ||
-           (($how eq 'once' || $how eq 'changing' || $how eq 'wrong') &&
-            $times == 1);
+           ($how =~ /^(once|changing|wrong|bare|shrunk)$/ && $times == 1);
     answer($client, $status, $headers, $data);
 }
 

@@ -60,6 +60,13 @@ rm -rf out; get a.txt wrong; test $? = 4 && grep -q "another range" words
 result $? "another range than asked for is refused"
 rm -rf out; get a.txt changing && same a.txt && grep -q anew words
 result $? "a file that changes is begun anew"
+rm -rf out; get a.txt bare; test $? = 4 && grep -q "another range" words
+result $? "so is one that is not named"
+head -c 500 www/a.txt >www/start
+rm -rf out; get a.txt shrunk && cmp -s www/start out/a.txt && ! parts
+result $? "a file that becomes shorter than its part is begun anew"
+rm -rf out; get a.txt none; test $? = 4 && grep -q "204" words && ! parts
+result $? "no content is no file"
 rm -rf out; get a.txt away && same a.txt
 result $? "a redirect is followed"
 

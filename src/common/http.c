@@ -36,6 +36,7 @@ struct job {
 
     /* of this try */
     int64_t skip;     /* bytes of the body to drop */
+    int64_t first;    /* byte that Content-Range names, or -1 */
     bool judged;      /* the status was looked at */
     bool body_counts; /* it is what was asked for */
     bool range_wrong, changed, too_long;
@@ -112,7 +113,7 @@ static void content_range(struct job *j, const char *value)
     long long first = -1, last, size = -1;
 
     if (sscanf(value, " bytes %lld-%lld/%lld", &first, &last, &size) >= 2)
-        j->range_wrong = first != j->call->from + j->done;
+        j->first = first;
     else
         (void)sscanf(value, " bytes */%lld", &size);
     if (size >= 0)
@@ -140,7 +141,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
 
     (void)one;
     if (n > 5 && memcmp(data, "HTTP/", 5) == 0) { /* a new reply begins */
-        j->range_wrong = false;
+        j->first = -1;
         j->reply->rate_left = j->reply->rate_reset = -1;
         keep(&j->reply->type, "", 0);
         keep(&j->etag, "", 0);
@@ -192,9 +193,10 @@ static void judge(struct job *j)
     if (j->body_counts)
         compare_tags(j);
     curl_easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    j->range_wrong =
+        j->reply->status == 206 && j->first != j->call->from + j->done;
     if (j->reply->status == 206)
         return;
-    j->range_wrong = false;
     if (!j->body_counts)
         return;
     j->reply->size = length;
@@ -501,9 +503,14 @@ static enum outcome after(const struct job *j, CURLcode code, struct err *e)
                              : "the server sent another range than asked for");
         return FAILED;
     }
-    if (r->status == 416 && call->from + j->done > 0 &&
-        r->size == call->from + j->done)
-        return DONE; /* there is no rest */
+    if (r->status == 416 && call->from + j->done > 0) {
+        if (r->size == call->from + j->done)
+            return DONE; /* there is no rest */
+        r->changed = true;
+        err_set(e, ERR_REMOTE, "%s: shorter than what came of it before",
+                call->url);
+        return FAILED;
+    }
     if (code != CURLE_OK) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
                 j->error[0] ? j->error : curl_easy_strerror(code));

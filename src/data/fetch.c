@@ -178,6 +178,9 @@ static int fetch_part(const struct fetch *f, const struct link *link,
     } else if (ret == 0 && size >= 0 && t.sink.at != size) {
         ret = err_set(e, ERR_REMOTE, "%s: %lld bytes came, %lld were promised",
                       link->url, (long long)t.sink.at, (long long)size);
+    } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
+        ret = err_set(e, ERR_REMOTE, "%s: the server answers %ld: no file yet",
+                      link->url, reply.status);
     } else if (ret < 0) {
         *e = why;
     }
