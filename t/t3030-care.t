@@ -27,6 +27,12 @@ grep -q "3 documents kept, 3 dropped" words; result $? "and the rest is counted"
 gdata dedup -q --loose a.jsonl b.txt >out 2>words
 printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out
 result $? "--loose looks at letters and digits"
+{ printf '{"text":"He \\u201csaid\\u201d:\\u00a0wait\\u2014\\u00c9TAT"}\n'
+  printf '{"text":"he said: wait - \\u00e9tat"}\n{"text":"he said etat"}\n'; } \
+    >typo.jsonl
+gdata dedup -q --loose typo.jsonl >out 2>words
+test "$(wc -l <out)" = 2
+result $? "in whatever typography, and alphabet"
 printf 'a\tb"\\\303\251\377' >c.txt
 gdata dedup -q c.txt >out 2>words
 printf '{"text":"a\\tb\\"\\\\\303\251\\ufffd"}\n' | cmp -s - out
@@ -79,6 +85,9 @@ else
 fi
 
 # --- leak
+sed -n 1p typo.jsonl >eval.jsonl; sed -n 2,3p typo.jsonl >train.jsonl
+run 1 gdata leak --train train.jsonl --eval eval.jsonl
+result $? "typography hides no leak"
 { printf '{"text":"%s"}\n' "$(words 0 40)"
   printf '{"text":"%s"}\n' "$(words 1000 40)"
   printf '{"text":"few words"}\n{"text":"not there"}\n{"text":""}\n'; } \

@@ -15,6 +15,7 @@
 #include "data/corpus.h"
 #include "data/hashset.h"
 #include "data/jsonl.h"
+#include "data/loose.h"
 
 static const char *output = "-";
 static struct corpus_opts input;
@@ -38,21 +39,22 @@ struct dedup {
     int64_t kept, dropped, dropped_bytes;
 };
 
-/* Letters and digits of ASCII, in lower case; other bytes above 7f. */
+/* What counts of a text, without anything between. */
 static void squeeze(struct buf *out, const char *text, size_t n)
 {
-    buf_trim(out, 0);
-    buf_room(out, n);
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        const unsigned char lower = c | 0x20;
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+    size_t step;
 
-        if (c >= '0' && c <= '9')
+    buf_trim(out, 0);
+    buf_room(out, 2 * n + UTF8_MAX); /* small letters may be longer */
+    for (; p < end; p += step) {
+        const int32_t c = loose_next(p, end, &step);
+        uint8_t *const to = (uint8_t *)out->s + out->len;
+
+        if (c >= LOOSE_BYTE)
             out->s[out->len++] = (char)c;
-        else if (lower >= 'a' && lower <= 'z' && c < 0x80)
-            out->s[out->len++] = (char)lower;
-        else if (c >= 0x80)
-            out->s[out->len++] = (char)c;
+        else if (c >= 0)
+            out->len += utf8_encode(to, (uint32_t)c);
     }
     out->s[out->len] = '\0';
 }

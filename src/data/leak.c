@@ -9,6 +9,7 @@
 #include "common/hash.h"
 #include "common/mem.h"
 #include "data/hashset.h"
+#include "data/loose.h"
 
 enum { THREADS_MAX = 64 };
 
@@ -86,14 +87,15 @@ static void end_word(const struct leak *l, struct roll *r, run_fn *fn,
 static void roll_text(const struct leak *l, struct roll *r, const char *text,
                       size_t n, run_fn *fn, void *arg)
 {
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)text[i], lower = c | 0x20;
-        const bool letter = lower >= 'a' && lower <= 'z';
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+    size_t step;
 
-        if (letter || (c >= '0' && c <= '9') || c >= 0x80) {
+    for (; p < end; p += step) {
+        const int32_t c = loose_next(p, end, &step);
+
+        if (c >= 0) {
             r->word = r->in_word ? r->word : 0;
-            r->word =
-                (r->word + (letter ? lower : c) + 1) * 0xff51afd7ed558ccdu;
+            r->word = (r->word + (uint64_t)c + 1) * 0xff51afd7ed558ccdu;
             r->word ^= r->word >> 29;
             r->in_word = true;
         } else if (r->in_word) {

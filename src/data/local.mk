@@ -25,6 +25,7 @@ src_data_libdata_a_SOURCES = \
 	%D%/lock.c \
 	%D%/lock_check.c \
 	%D%/lock.h \
+	%D%/loose.h \
 	%D%/ngram.c \
 	%D%/ngram.h \
 	%D%/parquet.h \
