@@ -96,6 +96,11 @@ printf x | dd of="$c/step-00000012/model.safetensors" bs=1 seek=900 \
 train --root damaged --resume auto
 grep -q 'passing over.*step-00000012' out && grep -q 'after step 8' out
 result $? "a damaged checkpoint is passed over" "$(cat out)"
+# what the checkpoint says of the run and the step is summed as well
+cp -r "$c/step-00000008" lied && sed -i 's/"step": 8,/"step": 9,/' \
+    lied/state.json && train --root lies --resume lied
+test $? -eq 1 && tail -1 out | grep -q 'lied/state.json is damaged'
+result $? "so is one whose state was changed" "$(cat out)"
 train --root damaged --resume "$c/step-00000012"
 test $? -eq 1 || test $? -eq 2
 result $? "and named when it was asked for" "$(cat out)"

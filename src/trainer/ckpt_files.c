@@ -205,22 +205,40 @@ static json_t *sum_of(const char *path, struct err *e)
     return json_pack("{s:I, s:s}", "bytes", bytes, "sha256", text);
 }
 
+/* The SHA-256 of what stands in a state besides it. */
+static void state_sum(const json_t *state, char out[SHA256_TEXT])
+{
+    json_t *rest = json_copy((json_t *)(uintptr_t)state);
+    struct sha256 h;
+    char *text;
+
+    json_object_del(rest, "sha256");
+    text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    sha256_init(&h);
+    sha256_add(&h, text, strlen(text));
+    sha256_text(&h, out);
+    free(text);
+    json_decref(rest);
+}
+
 static int write_state(const struct snapshot *s, const char *folder,
                        struct err *e)
 {
     json_t *state = json_loads(s->state, 0, NULL);
     json_t *files = json_object();
-    char *path = path_join(folder, "state.json"), *text;
+    char *path = path_join(folder, "state.json"), *text, sum[SHA256_TEXT];
     int ret = 0;
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && ret == 0; i++) {
         char *part = path_join(folder, parts[i]);
-        json_t *sum = sum_of(part, e);
+        json_t *of = sum_of(part, e);
 
-        ret = sum ? json_object_set_new(files, parts[i], sum) : -1;
+        ret = of ? json_object_set_new(files, parts[i], of) : -1;
         free(part);
     }
     json_object_set_new(state, "files", files);
+    state_sum(state, sum);
+    json_object_set_new(state, "sha256", json_string(sum));
     text = json_dumps(state, JSON_INDENT(1) | JSON_SORT_KEYS);
     if (ret == 0)
         ret = write_text(path, text, e);
@@ -255,6 +273,16 @@ int snapshot_write(const struct snapshot *s, const char *folder, struct err *e)
 
 /* ---- reading ---------------------------------------------------------- */
 
+/* The first versions wrote no sum. */
+static bool state_whole(const json_t *state)
+{
+    const char *want = json_string_value(json_object_get(state, "sha256"));
+    char is[SHA256_TEXT];
+
+    state_sum(state, is);
+    return !want || strcmp(want, is) == 0;
+}
+
 static json_t *read_state(const char *folder, struct err *e)
 {
     char *path = path_join(folder, "state.json");
@@ -267,6 +295,11 @@ static json_t *read_state(const char *folder, struct err *e)
         if (!json_is_object(o) ||
             json_integer_value(json_object_get(o, "format")) != 1) {
             err_set(e, ERR_INPUT, "%s: this is no checkpoint's state", path);
+            json_decref(o);
+            o = NULL;
+        } else if (!state_whole(o)) {
+            err_set(e, ERR_INPUT,
+                    "%s is damaged: its SHA-256 is not the one recorded", path);
             json_decref(o);
             o = NULL;
         }
