@@ -96,6 +96,10 @@ printf x | dd of="$c/step-00000012/model.safetensors" bs=1 seek=900 \
 train --root damaged --resume auto
 grep -q 'passing over.*step-00000012' out && grep -q 'after step 8' out
 result $? "a damaged checkpoint is passed over" "$(cat out)"
+train --root elsewhere --resume "$c/step-00000004" &&
+    grep -q 'a new one begins' out && test "$(cat \
+    elsewhere/*/*/metrics/train/loss | head -n 1 | cut -d ' ' -f 3)" = 5
+result $? "a checkpoint from another store begins a run there" "$(cat out)"
 # what the checkpoint says of the run and the step is summed as well
 cp -r "$c/step-00000008" lied && sed -i 's/"step": 8,/"step": 9,/' \
     lied/state.json && train --root lies --resume lied

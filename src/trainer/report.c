@@ -168,11 +168,25 @@ static bool on_gpu(const struct job *j)
     return strcmp(j->dev.type->name, "cuda") == 0;
 }
 
+/* A checkpoint may come from another store, whose run is not here. */
+static int begin(struct report *r, struct run_conf *c, struct err *e)
+{
+    if (run_begin(&r->run, c, e) == 0)
+        return 0;
+    if (!c->resume || e->kind != ERR_MISSING)
+        return -1;
+    log_warn("the checkpoint's run is not here (%s); a new one begins",
+             e->text);
+    *e = (struct err)ERR_INIT;
+    c->resume = NULL;
+    return run_begin(&r->run, c, e);
+}
+
 int report_open(struct report *r, struct job *j, const char *command,
                 const char *resume_id, struct err *e)
 {
     const struct settings *s = j->set;
-    const struct run_conf c = {
+    struct run_conf c = {
         .root = s->run.root,
         .experiment = s->run.experiment,
         .name = *s->run.name ? s->run.name : NULL,
@@ -187,7 +201,7 @@ int report_open(struct report *r, struct job *j, const char *command,
     *r = (struct report){ .last_val = (double)NAN };
     if (j->coll.rank != 0)
         return 0;
-    if (run_begin(&r->run, &c, e) < 0)
+    if (begin(r, &c, e) < 0)
         return -1;
     if (*s->run.note)
         run_tag(r->run, "note", s->run.note);
