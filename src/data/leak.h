@@ -18,9 +18,10 @@
  *      leak_free(l);
  *
  * A text is the sequence of its words: letters and numbers, in lower case
- * (loose.h); everything else divides.  A document is found whole when the sequence of its
- * words is that of a training document, or when all its runs of n words are
- * somewhere in the training text.  Documents without a word do not count.
+ * (loose.h); everything else divides.  A document is found whole when the
+ * sequence of its words is that of a training document, or when all its runs of
+ * n words are somewhere in the training text.  Documents without a word do not
+ * count.
  * Hashes have 64 bits: with a million runs on one side and 10 billion on the
  * other, one is found by chance once in two thousand times.
  */
