@@ -163,6 +163,11 @@ check "special tokens are text" sh -c '
 check "unless they are meant" sh -c '
     gdata encode -q -T tok --special -o sp2 special.txt >/dev/null &&
     test "$(wc -c <sp2_000000.bin)" -eq 1032'
+awk 'BEGIN { for (i = 0; i < 60000; i++) printf "<end of text>" }' >ends.txt
+check "also where a long text is read in parts" sh -c '
+    gdata bpe -q -n 300 --special "<end of text>" -o ends ends.txt 2>/dev/null
+    gdata encode -q -T ends --special --eot none --format raw -o sp3 ends.txt \
+        >/dev/null && test "$(wc -c <sp3.bin)" -eq 120000'
 printf 'ok \377\303 end' >broken.txt
 check "bytes that are no UTF-8 come back" sh -c '
     gdata encode -q -T tok -o br broken.txt >/dev/null &&

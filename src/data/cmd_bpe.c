@@ -13,6 +13,7 @@
 #include "common/path.h"
 #include "data/bpe_train.h"
 #include "data/corpus.h"
+#include "data/cut.h"
 #include "data/tokfile.h"
 #include "common/utf8.h"
 
@@ -365,6 +366,16 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
     return got;
 }
 
+static bool divides(const void *arg, const char *text, size_t n, size_t at)
+{
+    const struct bpe_train_conf *c = arg;
+
+    for (size_t i = 0; i < c->n_specials; i++)
+        if (cut_divides(text, n, at, c->special[i], strlen(c->special[i])))
+            return true;
+    return false;
+}
+
 int cmd_bpe(int argc, char **argv, struct err *e)
 {
     struct corpus_conf in;
@@ -381,6 +392,8 @@ int cmd_bpe(int argc, char **argv, struct err *e)
         got = corpus_conf_set(&in, &input, argv, argc, e);
     if (got == 0 && argc == 0)
         got = err_set(e, ERR_USAGE, "no files to learn from");
+    in.divides = divides;
+    in.divides_arg = &conf;
     if (got == 0 && (got = corpus_open(&corpus, &in, e)) == 0) {
         got = train(corpus, &conf, e);
         corpus_close(corpus);

@@ -218,10 +218,17 @@ static void plan_files(struct work *w)
     o->first_shard = w->how == BY_SHARD;
 }
 
+static bool divides(const void *arg, const char *text, size_t n, size_t at)
+{
+    return tokenizer_divides(arg, special ? ENCODER_SPECIAL : 0, text, n, at);
+}
+
 static int plan(struct work *w, struct err *e)
 {
     struct encode_conf *c = &w->conf;
 
+    w->in.divides = divides;
+    w->in.divides_arg = w->tokenizer;
     c->tokenizer = w->tokenizer;
     c->threads = threads ? threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
     c->special = special;

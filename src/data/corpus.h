@@ -73,6 +73,11 @@ struct corpus_conf {
     enum corpus_bad bad;
     size_t max_line;          /* of JSON; 0: 64 MiB */
     const struct place *from; /* NULL: the beginning */
+
+    /* Would a part that ends at text + at end within a special token?  They
+     * may hold blanks.  NULL: there are none. */
+    bool (*divides)(const void *arg, const char *text, size_t n, size_t at);
+    const void *divides_arg;
 };
 
 struct doc {

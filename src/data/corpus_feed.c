@@ -24,6 +24,21 @@ static size_t cut_lines(struct block *b)
     return last ? (size_t)(last - b->data) + 1 : 0;
 }
 
+typedef size_t cut_fn(const char *text, size_t n, size_t least);
+
+/* The last such place that divides no special token. */
+static size_t cut_by(const struct corpus *c, const struct block *b, cut_fn *cut)
+{
+    const struct corpus_conf *f = &c->conf;
+    size_t at = b->size - c->separator_len;
+
+    do
+        at = cut(b->data, at, CORPUS_KEY);
+    while (at && f->divides &&
+           f->divides(f->divides_arg, b->data, b->size, at));
+    return at;
+}
+
 static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
 {
     const size_t len = c->separator_len;
@@ -39,9 +54,9 @@ static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
     *inside = true;
     if (b->size <= len)
         return 0;
-    at = cut_before_blank(b->data, b->size - len, CORPUS_KEY);
+    at = cut_by(c, b, cut_before_blank);
     if (!at)
-        at = cut_after_letter(b->data, b->size - len, CORPUS_KEY);
+        at = cut_by(c, b, cut_after_letter);
     if (at || b->size < CORPUS_PART)
         return at;
     if (c->cut_file <= c->at.file)

@@ -88,6 +88,18 @@ const char *cut_last(const char *text, size_t n, const char *word, size_t len)
     return NULL;
 }
 
+bool cut_divides(const char *text, size_t n, size_t at, const char *word,
+                 size_t len)
+{
+    for (size_t k = 1; k < len && k <= at; k++) {
+        const size_t left = n - (at - k);
+
+        if (memcmp(text + at - k, word, left < len ? left : len) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Sums of bytes hold up to 255 lines; so 128 rounds, then they are emptied. */
 int64_t cut_count_lines(const char *text, size_t n)
 {

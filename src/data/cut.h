@@ -1,6 +1,7 @@
 #ifndef DATA_CUT_H
 #define DATA_CUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +26,9 @@ size_t cut_between_characters(const char *text, size_t n);
 const char *cut_last(const char *text, size_t n, const char *word, size_t len);
 
 int64_t cut_count_lines(const char *text, size_t n);
+
+/* Does text + at lie within such a word, or one that text ends in? */
+bool cut_divides(const char *text, size_t n, size_t at, const char *word,
+                 size_t len);
 
 #endif

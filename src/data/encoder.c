@@ -7,6 +7,7 @@
 
 #include "common/mem.h"
 #include "data/bpe.h"
+#include "data/cut.h"
 #include "common/utf8.h"
 #include "data/word_key.h"
 
@@ -332,9 +333,23 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
 }
 
 /* Is this one cut out of the text? */
-static bool is_meant(const struct encoder *enc, const struct special *s)
+static bool is_meant(const struct special *s, int flags)
 {
-    return s->always || (enc->flags & ENCODER_SPECIAL);
+    return s->always || (flags & ENCODER_SPECIAL);
+}
+
+bool tokenizer_divides(const struct tokenizer *t, int flags, const char *text,
+                       size_t n, size_t at)
+{
+    for (size_t i = 0; i < t->n_specials; i++) {
+        const int32_t id = t->special[i].id;
+
+        if (is_meant(&t->special[i], flags) &&
+            cut_divides(text, n, at, (const char *)token_text(t, id),
+                        t->token[id].len))
+            return true;
+    }
+    return false;
 }
 
 /* The longest special token at s, or -1. */
@@ -347,7 +362,8 @@ static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
     for (size_t i = 0; i < t->n_specials; i++) {
         const struct token *k = &t->token[t->special[i].id];
 
-        if (k->len > longest && k->len <= n && is_meant(enc, &t->special[i]) &&
+        if (k->len > longest && k->len <= n &&
+            is_meant(&t->special[i], enc->flags) &&
             memcmp(t->text + k->at, s, k->len) == 0) {
             best = t->special[i].id;
             longest = k->len;
@@ -458,7 +474,7 @@ void encoder_flags(struct encoder *enc, int flags)
     enc->specials = false;
     memset(enc->special_first, 0, sizeof enc->special_first);
     for (size_t i = 0; i < t->n_specials; i++) {
-        if (is_meant(enc, &t->special[i])) {
+        if (is_meant(&t->special[i], flags)) {
             enc->specials = true;
             enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
         }

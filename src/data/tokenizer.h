@@ -73,9 +73,14 @@ enum {
     ENCODER_REPLACE = 2, /* what is not UTF-8 becomes U+FFFD first */
 };
 
+/* Would a text that ends at text + at end within a token that an encoder of
+ * these flags recognises? */
+bool tokenizer_divides(const struct tokenizer *, int flags, const char *text,
+                       size_t n, size_t at);
+
 struct encoder *encoder_new(const struct tokenizer *, int flags);
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
-void encoder_flags(struct encoder *, int flags);        /* from now on */
+void encoder_flags(struct encoder *, int flags); /* from now on */
 void encoder_free(struct encoder *);
 
 #endif
