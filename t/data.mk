@@ -25,6 +25,7 @@ EXTRA_DIST += %D%/fuzz/drive.c %D%/fuzz/fuzz.h %D%/fuzz/run %D%/fuzz/corpus.c \
 	%D%/fuzz/shard.c %D%/reference/parquet.py \
 	%D%/fuzz/seeds/parquet/delta.parquet \
 	%D%/fuzz/seeds/parquet/encrypted.parquet \
+	%D%/fuzz/seeds/parquet/endless.parquet \
 	%D%/fuzz/seeds/parquet/groups.parquet \
 	%D%/fuzz/seeds/parquet/gzip2.parquet \
 	%D%/fuzz/seeds/parquet/plain.parquet \

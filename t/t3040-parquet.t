@@ -35,6 +35,10 @@ result $? "a column that is not there"
 gdata dedup -q "$seeds/encrypted.parquet" >out 2>words
 test $? = 1 && grep -q 'encrypted.parquet.*"text" is encrypted' words
 result $? "an encrypted column under a footer in the clear"
+# made by fuzzing: 2^60 truth values that took no byte
+timeout 20 gdata dedup -q "$seeds/endless.parquet" >out 2>words
+test $? = 1 && grep -q 'endless.parquet.*damaged' words
+result $? "a footer without end"
 head -c 500 "$seeds/plain.parquet" >cut.parquet
 gdata dedup -q cut.parquet >out 2>words
 test $? = 1 && grep -q 'cut.parquet.*footer is missing' words

@@ -98,16 +98,22 @@ void thrift_end(struct thrift *t)
         t->depth--;
 }
 
+/* Of a list or map, where a truth value takes a byte. */
+static void skip_element(struct thrift *t, enum thrift_type type)
+{
+    if (type == THRIFT_TRUE || type == THRIFT_FALSE)
+        byte(t);
+    else
+        thrift_skip(t, type);
+}
+
 static void skip_list(struct thrift *t)
 {
     enum thrift_type type;
     const size_t n = thrift_list(t, &type);
 
     for (size_t i = 0; i < n && !t->bad; i++)
-        if (type == THRIFT_TRUE || type == THRIFT_FALSE)
-            byte(t);
-        else
-            thrift_skip(t, type);
+        skip_element(t, type);
 }
 
 static void skip_map(struct thrift *t)
@@ -116,8 +122,8 @@ static void skip_map(struct thrift *t)
     const uint8_t types = n ? byte(t) : 0;
 
     for (uint64_t i = 0; i < n && !t->bad; i++) {
-        thrift_skip(t, (enum thrift_type)(types >> 4));
-        thrift_skip(t, (enum thrift_type)(types & 15));
+        skip_element(t, (enum thrift_type)(types >> 4));
+        skip_element(t, (enum thrift_type)(types & 15));
     }
 }
 
