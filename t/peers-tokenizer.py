@@ -188,6 +188,74 @@ def same_training(gdata, folder, texts):
     ok(bad == 0, "25 small corpora: merges as Hugging Face's trainer has them")
 
 
+def split_by(pattern, behavior, invert):
+    return {"type": "Split", "pattern": {"Regex": pattern},
+            "behavior": behavior, "invert": invert}
+
+
+def shapes(gdata, folder, texts):
+    """One tokenizer in forms that its file may have: our ids, or none."""
+    from tokenizers import Tokenizer
+    with open(os.path.join(folder, "llama3", "tokenizer.json"),
+              encoding="utf-8") as f:
+        base = json.load(f)
+    split, tail = base["pre_tokenizer"]["pretokenizers"]
+    pattern = split["pattern"]["Regex"]
+    path, next_id = os.path.join(folder, "shape.json"), 1 + max(
+        a["id"] for a in base["added_tokens"])
+
+    def sequence(*parts):
+        return {"pre_tokenizer": {"type": "Sequence",
+                                  "pretokenizers": list(parts)}}
+
+    def added(content, number=next_id, **how):
+        token = {**base["added_tokens"][0], "id": number, "content": content}
+        return {"added_tokens": base["added_tokens"] + [{**token, **how}]}
+
+    def model(**how):
+        return {"model": {**base["model"], **how}}
+
+    merges = base["model"]["merges"]
+    forms = {
+        "as it is": {},
+        "nested": sequence(sequence(split)["pre_tokenizer"], tail),
+        "removed": sequence(split_by(pattern, "Removed", False), tail),
+        "removed, inverted": sequence(split_by(pattern, "Removed", True),
+                                      tail),
+        "contiguous": sequence(split_by(pattern, "Contiguous", False), tail),
+        "no bytes": sequence(split),
+        "bytes first": sequence(tail, split),
+        "bytes twice": sequence(split, tail, tail),
+        "not special": added("e t", special=False),
+        "blanks, not special": added("  ", special=False),
+        "normalized": added("<s>", normalized=True),
+        "lstrip": added("<s>", lstrip=True),
+        "a gap": added("<s>", next_id + 7),
+        "a name that has an id": added("\u00e9"),
+        "merges as text": model(merges=[" ".join(m) for m in merges]),
+        "merges twice": model(merges=merges + merges[:200]),
+        "whole": model(ignore_merges=True),
+    }
+    for name, form in forms.items():
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({**base, **form}, f)
+        theirs = Tokenizer.from_file(path)
+        eot = theirs.token_to_id("<|endoftext|>")
+        done = subprocess.run([gdata, "vocab", path], capture_output=True,
+                              check=False)
+        if done.returncode:
+            ok(done.stderr.count(b"\n") == 1, f"{name}: refused in one line")
+            continue
+        bad = 0
+        for special in (False, True):
+            theirs.encode_special_tokens = not special
+            mine = [t.replace("<|endoftext|>", "") for t in texts]
+            ours = encode(gdata, folder, path, mine,
+                          *(["--special"] if special else []))
+            bad += ours != flat([theirs.encode(t).ids for t in mine], eot)
+        ok(bad == 0, f"{name}: the ids of Hugging Face's")
+
+
 def main(gdata, gpt2_folder, *splits):
     rng = random.Random(1)
     texts = make_texts(rng, 4000)
@@ -204,6 +272,7 @@ def main(gdata, gpt2_folder, *splits):
         else:
             for split in splits:
                 learnt(gdata, folder, split, texts)
+            shapes(gdata, folder, texts[:800])
             same_training(gdata, folder, texts)
     print(f"1..{count}")
 
