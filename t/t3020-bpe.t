@@ -114,6 +114,17 @@ check "one that is full" small_files
 
 check "a tie rule nobody has" fails 2 "hf or cs336" \
     gdata bpe --ties x -o x text
+printf 'some words are enough' >few.txt
+check "what a form of tokenizer cannot say is said" sh -c '
+    gdata bpe -q -n 270 --split o200k -o few few.txt 2>/dev/null &&
+    gdata vocab few -w hf -o few >/dev/null 2>quiet && ! test -s quiet &&
+    for kind in merges gpt2 tiktoken; do
+        gdata vocab few -w $kind -o few >/dev/null 2>words &&
+        grep -q "$kind: this form cannot say.*by o200k" words || exit 1
+    done
+    gdata bpe -q -n 270 -o plain few.txt 2>/dev/null &&
+    gdata vocab plain -w merges -w tiktoken -o plain >/dev/null 2>quiet &&
+    ! test -s quiet'
 check "a vocabulary that is too large" fails 2 "to 65536" \
     gdata bpe -n 65537 -o x text
 check "no output" fails 2 "says where to write" gdata bpe text

@@ -2,8 +2,10 @@
 #include "data/cmds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/path.h"
 #include "common/table.h"
 #include "data/bpe.h"
@@ -81,15 +83,32 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
     return got;
 }
 
+/* Only tokenizer.json names the pre-tokenizer. */
+static void warn_of_split(const struct tokenizer *t, const char *kind)
+{
+    const bool merges =
+        strcmp(kind, "merges") == 0 || strcmp(kind, "gpt2") == 0;
+    const bool told = strcmp(kind, "tiktoken") == 0
+                          ? tokfile_tiktoken_split(t) == t->split
+                          : !merges || t->split == SPLIT_GPT2;
+
+    if (!told)
+        log_warn("%s: this form cannot say that text is split as by %s; what "
+                 "reads it splits as GPT-2 does",
+                 kind, split_name(t->split));
+}
+
 static int write_kinds(const struct tokenizer *t, struct err *e)
 {
     if (path_make(output, e) < 0)
         return -1;
     if (kinds.n == 0)
         return tokfile_write_folder(t, output, e);
-    for (size_t i = 0; i < kinds.n; i++)
+    for (size_t i = 0; i < kinds.n; i++) {
         if (tokfile_write(t, output, kinds.item[i], e) < 0)
             return -1;
+        warn_of_split(t, kinds.item[i]);
+    }
     return 0;
 }
 

@@ -45,7 +45,8 @@ int tokfile_write_folder(const struct tokenizer *, const char *folder,
 int tokfile_write(const struct tokenizer *, const char *folder,
                   const char *kind, struct err *);
 
-/* The content of a .tiktoken. */
+/* The content of a .tiktoken, and the split that its readers take it for. */
+enum split tokfile_tiktoken_split(const struct tokenizer *);
 int tokfile_add_tiktoken(struct buf *, const struct tokenizer *, struct err *);
 
 /*

@@ -142,13 +142,30 @@ static int find_merges(struct tokenizer *t, struct err *e)
     return got;
 }
 
+static const struct known *find_known(int32_t n)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].n == n)
+            return &known[i];
+    return NULL;
+}
+
+enum split tokfile_tiktoken_split(const struct tokenizer *t)
+{
+    const struct known *k;
+    int32_t n = 0;
+
+    for (int32_t id = 0; id < t->n_ids; id++)
+        n += t->token[id].len > 0 && !token_is_special(t, id);
+    k = find_known(n);
+    return k ? k->split : SPLIT_GPT2;
+}
+
 static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
 {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const struct known *k = &known[i];
+    const struct known *k = find_known(n);
 
-        if (k->n != n)
-            continue;
+    if (k) {
         t->split = k->split;
         for (int s = 0; k->special[s].name; s++)
             if (tokenizer_special(t, k->special[s].id, false,
