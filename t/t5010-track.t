@@ -157,6 +157,7 @@ g compare second third -b second --aligned &&
 ok "and how far from a baseline"
 g compare --latex second third -c name,train/loss && grep -q '\\toprule' out
 ok "LaTeX has booktabs"
+for name in '[1] a_b%c' '*\x{}' 'a--b `c`'; do gtrack run start -e odd --name "$name"; done >ids
 if command -v pdflatex >/dev/null; then
     { printf '\\documentclass{article}\\usepackage[T1]{fontenc}'
       printf '\\usepackage{booktabs}\\begin{document}\n'
@@ -167,6 +168,18 @@ if command -v pdflatex >/dev/null; then
 else
     n=$((n + 1)); echo "ok $n - and compiles # SKIP no pdflatex"
 fi
+g ls -e odd --latex -c name --sort name
+is out '\begin{tabular}{l}
+\toprule
+name \\
+\midrule
+{}*\textbackslash{}x\{\} \\
+{}[1] a\_b\%c \\
+a-{}-b \textasciigrave{}c\textasciigrave{} \\
+\bottomrule
+\end{tabular}'
+ok "names are printed as they are"
+g rm 'experiment = odd'
 g best train/loss --no-header && test "$(cut -f1,3,4 out)" = \
     "third${tab}2.0${tab}3"
 ok "best finds the run"

@@ -440,13 +440,21 @@ static void put_latex(struct buf *b, const char *s)
         { '~', "\\textasciitilde{}" }, { '^', "\\textasciicircum{}" },
         { '\\', "\\textbackslash{}" }, { '<', "\\textless{}" },
         { '>', "\\textgreater{}" }, { '"', "\\textquotedbl{}" },
-        { '|', "\\textbar{}" }, { '\n', " " }, { '\r', " " }, { 0, NULL },
+        { '|', "\\textbar{}" }, { '`', "\\textasciigrave{}" },
+        { '\n', " " }, { '\r', " " }, { 0, NULL },
     };
     /* clang-format on */
+    char was = '\0';
+
+    if (*s == '[' || *s == '*') /* the \\ before it would take that */
+        buf_str(b, "{}");
 
     for (; *s; s++) {
         size_t i = 0;
 
+        if (*s == was && strchr("-,'", *s)) /* no dash, no quotation mark */
+            buf_str(b, "{}");
+        was = *s;
         while (special[i].c && special[i].c != *s)
             i++;
         if (special[i].c)
