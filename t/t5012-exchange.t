@@ -177,6 +177,29 @@ ok "and repairs them"
 g metrics any loss --no-header && grep -q "^5${tab}1.0" out && grep -q "^6${tab}2.0" out
 ok "every point is still there"
 
+echo loss=2 | gtrack log hurt 2>err
+run=$(gtrack where hurt)
+ln -s .. "$run/metrics/up" && ln -s . "$run/tags/self" && mkfifo "$run/params/pipe"
+ln -s /nowhere "$run/tags/gone" && rm -rf "$run/artifacts" && echo x >"$run/artifacts"
+cp "$run/meta.yaml" meta && echo junk >"$run/meta.yaml"
+perl -e 'print "9" x 3000000, "\n1700000000000 3.0 1\n"' >>"$run/metrics/loss"
+g ls hurt -c name,status --no-header && is out "hurt${tab}FINISHED"
+ok "a damaged run is listed, by what the rest of it tells"
+g fsck --repair && g fsck && test -f "$run/meta.yaml" && test -d "$run/artifacts" &&
+    test "$(cat "$run/meta.yaml.damaged" "$run/artifacts.damaged")" = "junk
+x"
+ok "its meta.yaml is made anew, nothing is lost by links, none waits for a pipe"
+same='^run_id\|^experiment_id\|^run_name\|^artifact_uri\|^user_id\|^status'
+grep "$same" meta >before && grep "$same" "$run/meta.yaml" | cmp -s - before
+ok "as it was"
+g metrics hurt loss --no-header && is out "0${tab}2.0
+1${tab}3.0"
+ok "and every point around a line that has no end"
+sed "s/^experiment_id: .*/experiment_id: '1'/" meta >"$run/meta.yaml"
+g fsck
+test $? = 1 && grep -q "another experiment_id" out && g fsck --repair && g fsck
+ok "a run that says it is of another experiment is repaired"
+
 # ---- watch and tail ----
 g watch --count 1 nano llmc && grep -q 'curve' out && grep -q '^nano' out
 ok "watch draws a table"

@@ -2,7 +2,6 @@
 #include "common/buf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 
 char buf_empty[1];
 
@@ -97,15 +97,11 @@ void buf_clear(struct buf *b)
 int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
 {
     const size_t was = b->len;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = path_open(path, e);
     int ret = 0;
 
-    if (fd < 0) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT || e->sys == ENOTDIR)
-            e->kind = ERR_MISSING;
+    if (fd < 0)
         return -1;
-    }
     for (;;) {
         ssize_t n;
 

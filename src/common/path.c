@@ -3,11 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 
@@ -48,6 +50,13 @@ bool path_is_folder(const char *path)
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool path_is_link(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
 int path_make(const char *folder, struct err *e)
@@ -136,4 +145,22 @@ void path_list_clear(struct path_list *l)
         free(l->name[i]);
     free(l->name);
     *l = (struct path_list)PATH_LIST_INIT;
+}
+
+int path_open(const char *path, struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0) {
+        err_sys(e, "cannot read %s", path);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    close(fd);
+    return err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
+                   S_ISDIR(st.st_mode) ? "a folder" : "no file");
 }

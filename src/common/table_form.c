@@ -436,25 +436,20 @@ static void put_latex(struct buf *b, const char *s)
     /* clang-format off */
     static const struct { char c; const char *as; } special[] = {
         { '&', "\\&" }, { '%', "\\%" }, { '$', "\\$" }, { '#', "\\#" },
-        { '_', "\\_" }, { '{', "\\{" }, { '}', "\\}" },
+        { '_', "\\_" }, { '{', "\\{" }, { '}', "\\}" }, { '\n', " " },
         { '~', "\\textasciitilde{}" }, { '^', "\\textasciicircum{}" },
         { '\\', "\\textbackslash{}" }, { '<', "\\textless{}" },
-        { '>', "\\textgreater{}" }, { '"', "\\textquotedbl{}" },
-        { '|', "\\textbar{}" }, { '`', "\\textasciigrave{}" },
-        { '\n', " " }, { '\r', " " }, { 0, NULL },
+        { '>', "\\textgreater{}" }, { '"', "\\textquotedbl{}" }, { '\r', " " },
+        { '|', "\\textbar{}" }, { '`', "\\textasciigrave{}" }, { 0, NULL },
     };
     /* clang-format on */
-    char was = '\0';
 
-    if (*s == '[' || *s == '*') /* the \\ before it would take that */
-        buf_str(b, "{}");
-
-    for (; *s; s++) {
+    for (char was = '\0'; *s; was = *s++) {
         size_t i = 0;
 
-        if (*s == was && strchr("-,'", *s)) /* no dash, no quotation mark */
+        /* no argument of the \\ before it, no dash, no quotation mark */
+        if (was ? *s == was && strchr("-,'", was) : *s == '[' || *s == '*')
             buf_str(b, "{}");
-        was = *s;
         while (special[i].c && special[i].c != *s)
             i++;
         if (special[i].c)

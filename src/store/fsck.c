@@ -89,8 +89,15 @@ static int check_metric(const struct check *c, const char *path,
         tell(c, file, c->repair, "it is empty");
         return 0;
     }
-    if (metric_read(path, file, NULL, no_point, NULL, &scan, e) < 0)
-        return -1;
+    if (metric_read(path, file, NULL, no_point, NULL, &scan, e) < 0) {
+        if (e->kind != ERR_INPUT)
+            return -1;
+        *e = (struct err)ERR_INIT;
+        if (c->repair && keep_points(path, c->run->folder, e) < 0)
+            return -1;
+        tell(c, file, c->repair, "it has a line that is too long");
+        return 0;
+    }
     if (scan.bad == 0 && !scan.torn)
         return 0;
     if (c->repair && keep_points(path, c->run->folder, e) < 0)
@@ -180,9 +187,16 @@ static int walk(const struct check *c, const char *kind, const char *below,
         char *path = path_join(folder, l.name[i]);
         char *key = path_join(below, l.name[i]);
         char *file = xasprintf("%s/%s", kind, key);
+        struct stat st;
 
         if (path_is_folder(path)) {
-            ret = walk(c, kind, key, check, e);
+            if (!path_is_link(path)) /* as readers, we do not go there */
+                ret = walk(c, kind, key, check, e);
+        } else if (stat(path, &st) < 0 || !S_ISREG(st.st_mode)) {
+            if (c->repair && unlink(path) < 0)
+                ret = err_sys(e, "cannot remove %s", path);
+            else
+                tell(c, file, c->repair, "it is no file, nor leads to one");
         } else {
             ret = check_name(c, &path, kind, key, e);
             if (ret == 0)
@@ -200,6 +214,24 @@ static int walk(const struct check *c, const char *kind, const char *below,
 
 /* ---- the run itself ---- */
 
+/* Make room for what belongs here; nothing is lost.  Where nothing is, nothing
+ * is done. */
+static int put_aside(const char *path, struct err *e)
+{
+    char *aside = xasprintf("%s.damaged", path);
+    int ret = 0;
+
+    if (!path_exists(path))
+        ret = 0;
+    else if (path_exists(aside))
+        ret =
+            err_set(e, ERR_INPUT, "%s is there from an earlier repair", aside);
+    else if (rename(path, aside) < 0)
+        ret = err_sys(e, "cannot rename %s", path);
+    free(aside);
+    return ret;
+}
+
 static int check_folders(const struct check *c, struct err *e)
 {
     static const char *const inside[] = { "metrics", "params", "tags",
@@ -211,6 +243,8 @@ static int check_folders(const struct check *c, struct err *e)
 
         if (!path_is_folder(folder)) {
             if (c->repair)
+                ret = put_aside(folder, e);
+            if (c->repair && ret == 0)
                 ret = path_make(folder, e);
             if (ret == 0)
                 tell(c, inside[i], c->repair, "the folder is missing");
@@ -222,6 +256,54 @@ static int check_folders(const struct check *c, struct err *e)
     return 0;
 }
 
+/* What the rest of the run tells of it.  How it ended only an attempt knows. */
+static void guess_meta(struct meta *m, const struct run_info *r,
+                       const char *uri, int64_t changed_ms)
+{
+    const char *user = run_info_tag(r, "mlflow.user");
+    const char *source = run_info_tag(r, "mlflow.source.name");
+    const struct attempt *first = r->attempts ? &r->attempt[0] : NULL;
+    int64_t begin = first ? first->start_ms : r->seen_ms;
+
+    for (size_t i = 0; !first && i < r->n_metrics; i++)
+        if (r->metrics[i].last_ms < begin)
+            begin = r->metrics[i].last_ms;
+    *m = (struct meta){
+        .id = path_name(r->folder),
+        .name = r->name,
+        .experiment_id = r->experiment_id,
+        .user = user ? user : "",
+        .artifact_uri = uri,
+        .source_name = source ? source : "",
+        .source_type = 4,
+        .status = !first                       ? RUN_KILLED
+                  : r->status == RUN_PREEMPTED ? RUN_KILLED
+                  : r->status == RUN_STALE     ? RUN_FAILED
+                                               : r->status,
+        .start_ms = begin ? begin : changed_ms,
+        .end_ms = r->seen_ms ? r->seen_ms : changed_ms,
+    };
+}
+
+/* One that cannot be read stays beside the new one. */
+static int replace_meta(const struct check *c, struct err *e)
+{
+    char *path = path_join(c->run->folder, STORE_META);
+    char *uri = store_uri(c->run->artifacts);
+    struct stat st = { 0 };
+    struct meta m;
+    int ret;
+
+    lstat(path, &st);
+    guess_meta(&m, c->run, uri, (int64_t)st.st_mtim.tv_sec * 1000);
+    ret = put_aside(path, e);
+    if (ret == 0)
+        ret = meta_save(&m, c->run->folder, e);
+    free(uri);
+    free(path);
+    return ret;
+}
+
 /* meta_load() knows what to put for what is missing. */
 static int check_meta(const struct check *c, struct err *e)
 {
@@ -230,10 +312,17 @@ static int check_meta(const struct check *c, struct err *e)
     int ret = meta_load(&m, &mem, c->run->folder, e);
 
     if (ret < 0) {
-        tell(c, STORE_META, false, e->text);
+        const struct err why = *e;
+
         *e = (struct err)ERR_INIT;
-        ret = 0;
-    } else if (m.damage) {
+        ret = c->repair ? replace_meta(c, e) : 0;
+        tell(c, STORE_META, c->repair && ret == 0, why.text);
+        arena_clear(&mem);
+        return ret;
+    }
+    if (!m.damage && strcmp(m.experiment_id, c->run->experiment_id) != 0)
+        m.damage = "meta.yaml has another experiment_id than the folder";
+    if (m.damage) {
         const char *what = m.damage;
 
         m.id = path_name(c->run->folder);
@@ -294,11 +383,16 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         { "params", check_value },
         { "tags", check_value },
     };
-    const struct check c = { r, repair && r->status != RUN_RUNNING, fn, arg };
+    /* of a meta.yaml that nobody can read there is no writer to wait for */
+    const bool unread = r->damage && !r->attempts && !r->start_ms;
+    const bool going = r->status == RUN_RUNNING && !unread;
+    const struct check c = { r, repair && !going, fn, arg };
     char *own = path_join(r->folder, STORE_OWN);
     int ret = 0;
 
-    if (c.repair)
+    if (c.repair && !path_is_folder(own))
+        ret = put_aside(own, e);
+    if (c.repair && ret == 0)
         ret = path_make(own, e);
     free(own);
     if (ret < 0 || check_folders(&c, e) < 0)
@@ -311,8 +405,8 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         if (there && walk(&c, kinds[i].kind, "", kinds[i].check, e) < 0)
             return -1;
     }
-    if (r->status != RUN_RUNNING && (check_leftovers(&c, "", e) < 0 ||
-                                     check_leftovers(&c, STORE_OWN, e) < 0))
+    if (!going && (check_leftovers(&c, "", e) < 0 ||
+                   check_leftovers(&c, STORE_OWN, e) < 0))
         return -1;
     return check_meta(&c, e);
 }

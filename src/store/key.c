@@ -138,7 +138,9 @@ static int list_below(struct path_list *keys, struct path_list *folders,
         char *path = path_join(folder, names.name[i]);
         char *key = xasprintf("%s%s", prefix, names.name[i]);
 
-        if (path_is_folder(path)) {
+        if (path_is_folder(path) && path_is_link(path)) {
+            free(key); /* MLflow does not go there; it may lead back here */
+        } else if (path_is_folder(path)) {
             char *deeper = xasprintf("%s/", key);
 
             ret = list_below(keys, folders, path, deeper, e);

@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 
 enum { PAGE = 4096, LINE_ROOM = 128, READ_ROOM = 256 * 1024 };
 
@@ -285,7 +286,7 @@ int metric_read(const char *path, const char *key,
                 const struct rewind_list *rewinds, metric_fn *fn, void *arg,
                 struct metric_scan *out, struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = path_open(path, e);
     struct scan scan = { .fn = fn, .arg = arg, .out = out };
     struct cut *cuts;
     size_t room = READ_ROOM, have = 0;
@@ -293,12 +294,8 @@ int metric_read(const char *path, const char *key,
     int ret = 0;
 
     *out = (struct metric_scan){ 0 };
-    if (fd < 0) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT || e->sys == ENOTDIR)
-            e->kind = ERR_MISSING;
+    if (fd < 0)
         return -1;
-    }
     cuts = cuts_of(rewinds, key, &scan.n_cuts);
     scan.cut = cuts;
     buf = xmalloc(room);

@@ -15,13 +15,13 @@
 
 static int copy_file(const char *from, const char *to, struct err *e)
 {
-    const int in = open(from, O_RDONLY | O_CLOEXEC);
+    const int in = path_open(from, e);
     int out, ret = 0;
     char chunk[65536];
     ssize_t n;
 
     if (in < 0)
-        return err_sys(e, "cannot read %s", from);
+        return -1;
     out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (out < 0) {
         close(in);

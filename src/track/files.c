@@ -27,6 +27,8 @@ static int walk(struct files *f, const char *folder, const char *below,
             if (!S_ISLNK(link.st_mode))
                 ret = walk(f, path, name, e);
             free(name);
+        } else if (!S_ISREG(st.st_mode)) {
+            free(name); /* nothing to send */
         } else {
             GROW(f->item, f->n, f->room);
             f->item[f->n++] = (struct files_item){
