@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
 #include "store/edit.h"
 #include "store/fsck.h"
 #include "store/store.h"
@@ -42,6 +44,61 @@ static void note(void *arg, const struct run_info *r,
     p->left += !f->repaired;
 }
 
+static void note_experiment(struct report *p, const char *name, const char *id,
+                            const char *what)
+{
+    table_printf(&p->table, "(experiment %s)", name);
+    table_text(&p->table, id);
+    table_text(&p->table, STORE_META);
+    table_text(&p->table, what);
+    table_text(&p->table, "no");
+    p->found++;
+    p->left++;
+}
+
+/* Is there a run in this folder? */
+static bool has_run(const char *folder)
+{
+    struct path_list inside;
+    struct err none = ERR_INIT;
+    bool found = false;
+
+    if (path_list(&inside, folder, &none) < 0)
+        return false;
+    for (size_t i = 0; i < inside.n && !found; i++) {
+        char *meta = xasprintf("%s/%s/" STORE_META, folder, inside.name[i]);
+
+        found = path_exists(meta);
+        free(meta);
+    }
+    path_list_clear(&inside);
+    return found;
+}
+
+/* Runs in a folder without a meta.yaml are of no experiment; nobody, MLflow
+ * neither, lists them. */
+static int lost_experiments(struct report *p, struct err *e)
+{
+    struct path_list names;
+
+    if (path_list(&names, track_store(), e) < 0)
+        return -1;
+    for (size_t i = 0; i < names.n; i++) {
+        const char *id = names.name[i];
+        char *folder = path_join(track_store(), id);
+        char *meta = path_join(folder, STORE_META);
+
+        if (id[strspn(id, "0123456789")] == '\0' && !path_exists(meta) &&
+            has_run(folder))
+            note_experiment(p, id, id,
+                            "it is missing, so no run in there is listed");
+        free(meta);
+        free(folder);
+    }
+    path_list_clear(&names);
+    return 0;
+}
+
 static int experiments(struct report *p, struct err *e)
 {
     struct experiments all = EXPERIMENTS_INIT;
@@ -50,18 +107,11 @@ static int experiments(struct report *p, struct err *e)
     for (size_t i = 0; ret == 0 && i < all.n; i++) {
         const struct experiment *x = &all.item[i];
 
-        if (!x->damage)
-            continue;
-        table_printf(&p->table, "(experiment %s)", x->name ? x->name : x->id);
-        table_text(&p->table, x->id);
-        table_text(&p->table, STORE_META);
-        table_text(&p->table, x->damage);
-        table_text(&p->table, "no");
-        p->found++;
-        p->left++;
+        if (x->damage)
+            note_experiment(p, x->name ? x->name : x->id, x->id, x->damage);
     }
     experiments_free(&all);
-    return ret;
+    return ret < 0 ? -1 : lost_experiments(p, e);
 }
 
 CMD(fsck)
@@ -83,9 +133,14 @@ CMD(fsck)
                            e);
     if (ret == 0 && argc == 0)
         ret = experiments(&p, e);
-    for (size_t i = 0; ret == 0 && i < runs.n; i++)
-        if (fsck_run(&runs.run[i], repair, note, &p, e) < 0)
-            ret = err_wrap(e, "run %s", runs.run[i].name);
+    for (size_t i = 0; ret == 0 && i < runs.n; i++) {
+        if (fsck_run(&runs.run[i], repair, note, &p, e) < 0) {
+            const struct fsck_finding f = { "-", e->text, false };
+
+            note(&p, &runs.run[i], &f); /* and on to the next */
+            *e = (struct err)ERR_INIT;
+        }
+    }
     if (ret == 0 && moved && repair) {
         int64_t count = 0;
 
