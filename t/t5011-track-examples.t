@@ -47,10 +47,13 @@ if command -v bash >/dev/null; then
     # shellcheck disable=SC2016
     bash -c '. ./script.bash; COMP_CWORD=2
         COMP_WORDS=(gtrack show run); _gtrack; echo "${COMPREPLY[@]}"
-        COMP_WORDS=(gtrack ls --so); _gtrack; echo "${COMPREPLY[@]}"' \
+        COMP_WORDS=(gtrack ls --so); _gtrack; echo "${COMPREPLY[@]}"
+        COMP_CWORD=3
+        COMP_WORDS=(gtrack -r mlruns sho); _gtrack; echo "${COMPREPLY[@]}"' \
         >out 2>&1
     test "$(cat out)" = "run1 run2 run3 run4
---sort"
+--sort
+show"
     ok "it completes runs and options"
 else
     n=$((n + 1)); echo "ok $n - it completes runs and options # SKIP no bash"
