@@ -200,6 +200,37 @@ result $? "SIGTERM ends it with 75" "$(tail -3 out)"
 ls stopped/*/*/artifacts/checkpoints | grep -q step-
 result $? "after a checkpoint"
 
+# a signal does not wait for a validation, which is then done by who goes on
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    cat train.bin train.bin
+done >long.bin
+long="--set data.val=long.bin --set eval.at_start=yes --set eval.sequences=0
+    --set eval.every=2 --set schedule.steps=2"
+hasty() {       # hasty STEP [OPTION]...: stopped when its output has STEP
+    at=$1
+    shift
+    rm -f out
+    # shellcheck disable=SC2086 # words
+    gtrain --config tiny.ini --root hasty $long "$@" >out 2>&1 &
+    pid=$!
+    until grep -q "$at" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+    kill -TERM $pid
+    wait $pid
+}
+# shellcheck disable=SC2086 # words
+train --root patient $long
+hasty 'a token'
+test $? -eq 75 && grep -q 'after step 0;' out
+result $? "a signal ends the first validation" "$(cat out)"
+hasty 'step 2/2' --resume auto
+test $? -eq 75 && grep -q 'after step 2;' out
+result $? "and the last one" "$(cat out)"
+# shellcheck disable=SC2086 # words
+train --root hasty $long --resume auto
+cut -d ' ' -f 2,3 patient/*/*/metrics/val/loss >want
+cut -d ' ' -f 2,3 hasty/*/*/metrics/val/loss | cmp -s - want
+result $? "who goes on validates there" "$(cat want hasty/*/*/metrics/val/loss)"
+
 # a disk that is full for a while costs checkpoints, not the training
 rm -rf out full
 gtrain --config tiny.ini --root lost --set checkpoint.folder=full \

@@ -76,6 +76,8 @@ static char *state_text(const struct job *j, const char *run_id)
 
     if (isfinite(at->best_loss))
         json_object_set_new(o, "best_loss", json_real(at->best_loss));
+    if (at->val_due)
+        json_object_set_new(o, "val_due", json_true());
     if (j->train)
         json_object_set_new(o, "data", json_string(loader_hash(j->train)));
     if (j->tokenizer)
@@ -469,6 +471,7 @@ static int load_state(const char *folder, struct job *j, struct err *e)
             .best_loss = best ? json_number_value(best) : (double)INFINITY,
             .best_step = number(o, "best_step"),
             .bad_evals = number(o, "bad_evals"),
+            .val_due = json_is_true(json_object_get(o, "val_due")),
         };
         j->optim.steps = number(o, "optimizer_steps");
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "common/clock.h"
+#include "common/sig.h"
 
 /* What one rank has seen; summed over ranks as doubles. */
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
@@ -58,6 +59,19 @@ static void share(const struct coll *c, int64_t n, int64_t *first,
     *count = n * (c->rank + 1) / c->size - *first;
 }
 
+/* Now and then all ranks ask each other; each comes here as often. */
+static int ask_to_stop(struct job *j, int64_t turn, bool *stop, struct err *e)
+{
+    int64_t caught = sig_caught() != 0;
+
+    if (j->coll.size > 1 && turn % 8 != 0)
+        return 0;
+    if (coll_max(&j->coll, &caught, e) < 0)
+        return -1;
+    *stop = caught > 0;
+    return 0;
+}
+
 int eval_loss(struct job *j, struct eval_result *r, struct err *e)
 {
     const int64_t B = j->gpt.B, limit = j->set->eval.sequences;
@@ -71,10 +85,15 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
     share(&j->coll, all, &first, &count);
     /* Every rank runs as often as the busiest: a forward may need them all. */
     most = (all + j->coll.size - 1) / j->coll.size;
+    *r = (struct eval_result){ 0 };
     for (int64_t i = 0; i < most; i += B) {
         const int64_t left = count > i ? count - i : 0;
         const int64_t n = left < B ? left : B;
 
+        if (ask_to_stop(j, i / B, &r->cut, e) < 0)
+            return -1;
+        if (r->cut)
+            return 0;
         if (put_windows(j, first + i, n, e) < 0)
             return -1;
         graph_forward(&j->gpt.graph);

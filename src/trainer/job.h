@@ -36,6 +36,7 @@ struct reached {     /* what a checkpoint must bring back */
     double best_loss;   /* of validation; infinite at first */
     int64_t best_step;
     int64_t bad_evals; /* validations since */
+    bool val_due;      /* that of this step was cut short by a signal */
 };
 
 struct job {

@@ -77,8 +77,14 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
 }
 
 /* What ranks tell each other every step: sums, and readings by rank. */
-enum { SUM_LOSS, SUM_TARGETS, SUM_SECONDS, SUM_SIGNALS, SUM_SENT,
-       SUM_READINGS };
+enum {
+    SUM_LOSS,
+    SUM_TARGETS,
+    SUM_SECONDS,
+    SUM_SIGNALS,
+    SUM_SENT,
+    SUM_READINGS
+};
 
 static size_t count_facts(const struct job *j)
 {
@@ -131,8 +137,8 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
         ret = sum_facts(t, sum, e);
     }
     j->loss = sum[SUM_LOSS] / fmax(1, sum[SUM_TARGETS]);
-    j->scale = (double)j->step_tokens / fmax(1, sum[SUM_TARGETS]) /
-               j->at.loss_scale;
+    j->scale =
+        (double)j->step_tokens / fmax(1, sum[SUM_TARGETS]) / j->at.loss_scale;
     j->norm = optim_norm(&j->optim, j->scale);
     return ret;
 }
@@ -229,6 +235,11 @@ static int validate(struct train *t, bool *stop, struct err *e)
         return 0;
     if (eval_loss(j, &r, e) < 0)
         return err_wrap(e, "validation");
+    j->at.val_due = r.cut;
+    if (r.cut) {
+        j->asked_to_stop = true;
+        return 0;
+    }
     report_eval(t->report, j, &r);
     if (r.loss < j->at.best_loss - j->set->eval.min_delta) {
         j->at.best_loss = r.loss;
@@ -255,6 +266,8 @@ static int after_step(struct train *t, bool *stop, struct err *e)
 
     if (due(step, s->eval.every, last) && validate(t, stop, e) < 0)
         return -1;
+    if (j->at.val_due)
+        return 0; /* all of this is done when training goes on */
     if (due(step, s->eval.choice_every, last) &&
         report_choice(t->report, j, e) < 0)
         return -1;
@@ -267,14 +280,34 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     return due(step, s->checkpoint.every, false) ? ckpt_save(t->ckpt, j, e) : 0;
 }
 
+/* What is due before the first step: at the start, or left by a signal. */
+static int before_steps(struct train *t, bool *stop, struct err *e)
+{
+    struct job *j = t->job;
+
+    if (j->at.step == 0)
+        return j->set->eval.at_start ? validate(t, stop, e) : 0;
+    return j->at.val_due ? after_step(t, stop, e) : 0;
+}
+
+static int stop_by_signal(struct train *t, struct err *e)
+{
+    if (ckpt_last(t->ckpt, t->job, e) < 0)
+        return err_wrap(e, "stopped by a signal");
+    return err_set(e, ERR_STOPPED,
+                   "stopped by a signal after step %lld; go on with --resume "
+                   "auto",
+                   (long long)t->job->at.step);
+}
+
 static int run(struct train *t, struct err *e)
 {
     struct job *j = t->job;
     bool stop = j->at.step >= j->set->is.stop_at;
 
-    if (j->set->eval.at_start && j->at.step == 0 && validate(t, &stop, e) < 0)
+    if (before_steps(t, &stop, e) < 0)
         return -1;
-    while (!stop) {
+    while (!stop && !j->asked_to_stop) {
         const int64_t before = j->at.step;
 
         if (train_step(t, e) < 0)
@@ -282,15 +315,9 @@ static int run(struct train *t, struct err *e)
         /* what is due at a step that it rolled back to was done there */
         if (j->at.step > before && after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)j->at.step);
-        if (j->asked_to_stop && !stop) {
-            if (ckpt_last(t->ckpt, j, e) < 0)
-                return err_wrap(e, "stopped by a signal");
-            return err_set(e, ERR_STOPPED,
-                           "stopped by a signal after step "
-                           "%lld; go on with --resume auto",
-                           (long long)j->at.step);
-        }
     }
+    if (j->asked_to_stop && (!stop || j->at.val_due))
+        return stop_by_signal(t, e);
     return 0;
 }
 
