@@ -164,7 +164,7 @@ int wandb_upsert(struct wandb *w, json_t *variables, struct err *e)
         "tags:$tags,summaryMetrics:$summaryMetrics}){bucket{id name "
         "displayName sweepName project{name entity{name}} historyLineCount}"
         "inserted}}";
-    const double waits[] = { 0.5, 1, 2, 4, 8, 16 };
+    static const double waits[] = { 0.1, 0.2, 0.5, 1, 2, 4, 8 };
     json_t *data = NULL, *bucket;
     int ret = -1;
 
@@ -175,7 +175,7 @@ int wandb_upsert(struct wandb *w, json_t *variables, struct err *e)
                             &data, e);
         if (ret == 0 || e->sys != EBUSY || i == sizeof waits / sizeof waits[0])
             break;
-        if (!push_pause(waits[i] * 0.1))
+        if (!push_pause(waits[i]))
             break;
     }
     json_decref(variables);
