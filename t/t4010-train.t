@@ -237,10 +237,13 @@ gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
     --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
 pid=$!
 until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
-until rm -rf full 2>/dev/null && { : >full; } 2>/dev/null; do :; done
+i=0
+until mv full gone.$((i += 1)) 2>/dev/null &&
+    (true >full) 2>/dev/null ||
+    ! kill -0 $pid 2>/dev/null; do :; done
 until grep -q 'training goes on without it' out 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
-rm full
+rm -f full
 until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid
 wait $pid
