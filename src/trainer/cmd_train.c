@@ -200,6 +200,8 @@ static int train(struct err *e)
     j.detect_anomaly = anomaly;
     if (ret == 0)
         ret = run_job(&j, from, e);
+    if (ret < 0)
+        launch_tell(e); /* before the others see us go */
     job_close(&j);
     settings_clear(&s);
     free(from);
@@ -219,8 +221,6 @@ int cmd_train(int argc, char **argv, struct err *e)
     if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
     ret = train(e);
-    if (ret < 0)
-        launch_tell(e);
     free(sets.item);
     return ret;
 }

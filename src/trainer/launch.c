@@ -300,6 +300,10 @@ void launch_tell(struct err *e)
         e->text[0] = '\0';
 }
 
+/* How much the end of a rank tells of why the job ended: it was stopped, or
+ * lost another rank, or failed by itself. */
+enum weight { NOTHING, STOPPED, LOST, OWN };
+
 /* Ranks that run, and what became of those that ran. */
 struct ranks {
     int n;
@@ -307,10 +311,11 @@ struct ranks {
     struct end {
         pid_t pid;
         int status;
-        int weight; /* how much it tells of why the job ended */
+        enum weight weight;
         char *why;  /* its own words; NULL: none */
+        int turn;   /* they came as the first, the second, ...; 0: none */
     } * end;
-    int gone;
+    int gone, heard;
     int says; /* where they write why */
     struct buf said;
 };
@@ -327,8 +332,10 @@ static void listen_to(struct ranks *k)
         const long r = strtol(line, &line, 10);
 
         *end = '\0';
-        if (r >= 0 && r < k->n && !k->end[r].why && *line)
+        if (r >= 0 && r < k->n && !k->end[r].why && *line) {
             k->end[r].why = xstrdup(line + 1);
+            k->end[r].turn = ++k->heard;
+        }
     }
     memmove(k->said.s, line, strlen(line) + 1);
     buf_trim(&k->said, strlen(k->said.s));
@@ -350,15 +357,15 @@ static enum err_kind kind_of(int status)
 
 /* That others died or that a signal came is what the rest says, too; whom we
  * have killed says nothing. */
-static int weight(int status, bool killing)
+static enum weight weigh(int status, bool killing)
 {
     const enum err_kind kind = kind_of(status);
 
     if (status == 0 || (killing && WIFSIGNALED(status)))
-        return 0;
+        return NOTHING;
     if (kind == ERR_STOPPED)
-        return 1;
-    return kind == ERR_RANK && WIFEXITED(status) ? 2 : 3;
+        return STOPPED;
+    return kind == ERR_RANK && WIFEXITED(status) ? LOST : OWN;
 }
 
 /* All that said something said the same. */
@@ -387,16 +394,26 @@ static void name_end(const struct ranks *k, int rank, struct err *e)
         err_set(e, kind, "rank %d: %s", rank, end->why);
 }
 
-/* One rank's words stand for all: of equal weight the first rank's, who writes
- * for the others and knows why it could not. */
+/* Of equal weight are the first rank's words, who writes for the others and
+ * knows why it could not; but where ranks lost each other, the first words:
+ * whoever speaks after them only saw that rank go. */
+static bool tells_more(const struct end *a, const struct end *than)
+{
+    if (a->weight != than->weight)
+        return a->weight > than->weight;
+    return a->weight == LOST && a->turn > 0 &&
+           (than->turn == 0 || a->turn < than->turn);
+}
+
+/* One rank's words stand for all. */
 static int conclude(const struct ranks *k, struct err *e)
 {
     int worst = 0;
 
     for (int r = 1; r < k->n; r++)
-        if (k->end[r].weight > k->end[worst].weight)
+        if (tells_more(&k->end[r], &k->end[worst]))
             worst = r;
-    if (k->end[worst].weight == 0)
+    if (k->end[worst].weight == NOTHING)
         return 0;
     name_end(k, worst, e);
     return -1;
@@ -432,9 +449,9 @@ static void wait_all(struct ranks *k)
         k->pid[r] = 0;
         k->end[r].pid = gone;
         k->end[r].status = status;
-        k->end[r].weight = weight(status, killing);
+        k->end[r].weight = weigh(status, killing);
         k->gone++;
-        if (isinf(kill_at) && k->end[r].weight > 1)
+        if (isinf(kill_at) && k->end[r].weight >= LOST)
             kill_at = clock_mono() +
                       (kind_of(status) == ERR_RANK ? GRACE_DEAD : GRACE);
     }
