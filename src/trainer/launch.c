@@ -312,8 +312,8 @@ struct ranks {
         pid_t pid;
         int status;
         enum weight weight;
-        char *why;  /* its own words; NULL: none */
-        int turn;   /* they came as the first, the second, ...; 0: none */
+        char *why; /* its own words; NULL: none */
+        int turn;  /* they came as the first, the second, ...; 0: none */
     } * end;
     int gone, heard;
     int says; /* where they write why */
