@@ -18,19 +18,38 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     return -1;
 }
 
-int err_sys(struct err *e, const char *fmt, ...)
+static void put_sys(struct err *e, int sys, const char *fmt, va_list ap)
 {
-    int sys = errno;
     size_t n;
-    va_list ap;
 
     e->kind = ERR_SYSTEM;
     e->sys = sys;
-    va_start(ap, fmt);
     vsnprintf(e->text, sizeof e->text, fmt, ap);
-    va_end(ap);
     n = strlen(e->text);
     snprintf(e->text + n, sizeof e->text - n, ": %s", strerror(sys));
+}
+
+int err_sys(struct err *e, const char *fmt, ...)
+{
+    const int sys = errno;
+    va_list ap;
+
+    va_start(ap, fmt);
+    put_sys(e, sys, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int err_open(struct err *e, const char *fmt, ...)
+{
+    const int sys = errno;
+    va_list ap;
+
+    va_start(ap, fmt);
+    put_sys(e, sys, fmt, ap);
+    va_end(ap);
+    if (sys == ENOENT)
+        e->kind = ERR_MISSING;
     return -1;
 }
 

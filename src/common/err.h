@@ -40,10 +40,14 @@ struct err {
 
 #define ERR_INIT { ERR_NONE, 0, "" }
 
-/* Record a failure.  Both return -1, so they can stand in a return. */
+/* Record a failure.  They return -1, so they can stand in a return. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_sys(struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* As err_sys(), of a file to be opened: one that is not there is missing. */
+int err_open(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The exit status of a program that ends with this kind of error:

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "data/lock.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,12 +36,8 @@ int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
     size_t got;
     int ret = 0;
 
-    if (!fp) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
     buf = xmalloc(BUF);
     sha256_init(&h);
     *size = 0;

@@ -2,7 +2,6 @@
 #include "data/shard.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -253,12 +252,8 @@ static int map_file(struct shard *s, struct err *e)
     const int fd = open(s->path, O_RDONLY | O_CLOEXEC);
     int ret = -1;
 
-    if (fd < 0) {
-        err_sys(e, "cannot open %s", s->path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (fd < 0)
+        return err_open(e, "cannot open %s", s->path);
     if (fstat(fd, &st) < 0) {
         err_sys(e, "cannot read %s", s->path);
     } else if (!S_ISREG(st.st_mode)) {

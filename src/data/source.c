@@ -125,9 +125,7 @@ int source_open(struct source **out, const char *path, int wake, struct err *e)
     else
         s->feed.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s->feed.fd < 0) {
-        err_sys(e, "cannot open");
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
+        err_open(e, "cannot open");
         free(s);
         return -1;
     }

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/tfevents.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,12 +288,8 @@ int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
     int64_t at = 0;
     int ret = 0;
 
-    if (!fp) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
     while (ret == 0 && fread(head, 1, HEAD, fp) == HEAD) {
         const uint64_t n = get_le(head, 8);
 

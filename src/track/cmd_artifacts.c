@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/track.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +33,8 @@ static int copy(FILE *to, const char *from, struct err *e)
     size_t n;
     int ret = 0;
 
-    if (!fp) {
-        err_sys(e, "cannot read %s", from);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (!fp)
+        return err_open(e, "cannot read %s", from);
     while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
         if (fwrite(chunk, 1, n, to) != n)
             break;

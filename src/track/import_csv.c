@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/intake.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,12 +201,8 @@ int import_csv(struct import_job *job, struct err *e)
     bool points;
     int ret = 0;
 
-    if (!fp) {
-        err_sys(e, "cannot read %s", job->path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (!fp)
+        return err_open(e, "cannot read %s", job->path);
     if (!read_row(fp, &c.head))
         ret = err_set(e, ERR_INPUT, "%s: it is empty", job->path);
     points = find(&c.head, own) == 0 && find(&c.head, metric) == 3;

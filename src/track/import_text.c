@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/intake.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,12 +30,8 @@ static int each_line(struct intake *in, const char *path, line_fn *fn,
     long number = 0;
     int ret = 0;
 
-    if (!fp) {
-        err_sys(e, "cannot read %s", path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
-        return -1;
-    }
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
     while (ret == 0 && getline(&line, &room, fp) >= 0) {
         number++;
         line[strcspn(line, "\r\n")] = '\0';

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "track/intake.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -396,9 +395,7 @@ int import_wandb(struct import_job *job, struct err *e)
     r->path = job->path;
     r->fp = fopen(job->path, "re");
     if (!r->fp) {
-        err_sys(e, "cannot read %s", job->path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
+        err_open(e, "cannot read %s", job->path);
         goto out;
     }
     r->n = fread(r->block, 1, BLOCK, r->fp);

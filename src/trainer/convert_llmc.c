@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,9 +120,7 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
     FILE *fp = fopen(path, "re");
 
     if (!fp) {
-        err_sys(e, "cannot open %s", path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
+        err_open(e, "cannot open %s", path);
         return NULL;
     }
     if (fread(head, sizeof *head, HEAD, fp) == HEAD && head[0] == MAGIC &&

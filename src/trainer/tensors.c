@@ -1,7 +1,6 @@
 #include "config.h"
 #include "trainer/tensors.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -169,9 +168,7 @@ int tensors_open(struct tensors **out, const char *path, struct err *e)
     t->path = xstrdup(path);
     *out = NULL;
     if (fd < 0 || fstat(fd, &st) < 0) {
-        err_sys(e, "cannot open %s", path);
-        if (e->sys == ENOENT)
-            e->kind = ERR_MISSING;
+        err_open(e, "cannot open %s", path);
     } else if (st.st_size < 10) {
         bad(t, "this is no safetensors file, or it is cut short", e);
     } else {
