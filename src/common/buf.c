@@ -126,3 +126,10 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
         buf_trim(b, was);
     return ret;
 }
+
+bool str_ends(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+
+    return n >= m && strcmp(s + n - m, end) == 0;
+}

@@ -2,6 +2,7 @@
 #define COMMON_BUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -43,5 +44,8 @@ void buf_clear(struct buf *);               /* empty again, memory freed */
 
 /* Append a whole file, of at most max bytes.  A missing file is ERR_MISSING. */
 int buf_read_file(struct buf *, const char *path, size_t max, struct err *);
+
+/* Does a string end in this one? */
+bool str_ends(const char *s, const char *end);
 
 #endif

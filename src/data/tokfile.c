@@ -6,8 +6,8 @@
 
 #include "common/mem.h"
 #include "common/path.h"
-#include "data/json.h"
 #include "common/utf8.h"
+#include "data/json.h"
 
 /* No tokenizer's file is larger. */
 #define FILE_MAX ((size_t)512 << 20)
@@ -280,13 +280,6 @@ static const struct {
 
 enum { IN_FOLDERS = 5 };
 
-static bool ends_with(const char *s, const char *suffix)
-{
-    const size_t n = strlen(s), m = strlen(suffix);
-
-    return n >= m && strcmp(s + n - m, suffix) == 0;
-}
-
 static int load_folder(struct tokenizer **out, const char *folder,
                        struct err *e)
 {
@@ -299,7 +292,7 @@ static int load_folder(struct tokenizer **out, const char *folder,
             char *path;
             int got;
 
-            if (!ends_with(list.name[k], readers[i].suffix))
+            if (!str_ends(list.name[k], readers[i].suffix))
                 continue;
             path = path_join(folder, list.name[k]);
             path_list_clear(&list);
@@ -326,7 +319,7 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
                        "gdata fetch gpt2-vocab gets GPT-2's",
                        path);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
-        if (ends_with(path, readers[i].suffix))
+        if (str_ends(path, readers[i].suffix))
             return readers[i].read(out, path, e);
     return err_set(e, ERR_USAGE,
                    "%s: cannot tell what kind of tokenizer this "

@@ -44,19 +44,12 @@ static size_t match_latest(const struct runs *runs, const char *word,
     return 1;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 /* @best:METRIC, @best:METRIC:min, @best:METRIC:max */
 static size_t match_best(const struct runs *runs, const char *word,
                          bool *chosen)
 {
-    const bool high = ends_with(word, ":max");
-    const size_t suffix = high || ends_with(word, ":min") ? 4 : 0;
+    const bool high = str_ends(word, ":max");
+    const size_t suffix = high || str_ends(word, ":min") ? 4 : 0;
     size_t best = runs->n;
     double least = 0;
     char *key;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "trainer/convert.h"
@@ -220,13 +221,6 @@ static const struct array *take(struct shards *s, const char *name)
     return NULL;
 }
 
-static bool ends(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 /* What is left must be tables that older versions kept, or a tied head. */
 static int check_left(const struct shards *s, bool tied, struct err *e)
 {
@@ -240,7 +234,7 @@ static int check_left(const struct shards *s, bool tied, struct err *e)
                          (tied && strcmp(name, head_row.theirs) == 0);
 
             for (int t = 0; t < 3; t++)
-                known |= ends(name, tables[t]);
+                known |= str_ends(name, tables[t]);
             if (!known)
                 return err_set(e, ERR_INPUT,
                                "%s: our model has no place for %s",
