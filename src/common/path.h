@@ -18,6 +18,10 @@ bool path_exists(const char *path);
 bool path_is_folder(const char *path);
 bool path_is_link(const char *path);    /* whatever it leads to */
 
+/* Open a file to read it; a pipe, a socket or a device, that might have us
+ * wait for ever, is refused.  A missing file is ERR_MISSING. */
+int path_open(const char *path, struct err *);
+
 /* Make a folder and those above it; one that is there is no error. */
 int path_make(const char *folder, struct err *);
 
@@ -33,10 +37,6 @@ struct path_list {
 #define PATH_LIST_INIT { NULL, 0, 0 }
 
 int path_list(struct path_list *, const char *folder, struct err *);
-
-/* Open a file to read it; a pipe, a socket or a device, that might have us
- * wait for ever, is refused.  A missing file is ERR_MISSING. */
-int path_open(const char *path, struct err *);
 void path_list_clear(struct path_list *);
 
 #endif

@@ -11,11 +11,11 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "common/utf8.h"
 #include "data/bpe_train.h"
 #include "data/corpus.h"
 #include "data/cut.h"
 #include "data/tokfile.h"
-#include "common/utf8.h"
 
 static const char *output, *split_word = "gpt2", *ties_word = "hf";
 static struct corpus_opts input;

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "data/classes.h"
 #include "common/utf8.h"
+#include "data/classes.h"
 
 static bool is_printing(char c)
 {

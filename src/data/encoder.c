@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "data/bpe.h"
 #include "data/cut.h"
-#include "common/utf8.h"
 #include "data/word_key.h"
 
 /*

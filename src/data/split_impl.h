@@ -1,9 +1,9 @@
 #ifndef DATA_SPLIT_IMPL_H
 #define DATA_SPLIT_IMPL_H
 
+#include "common/utf8.h"
 #include "data/classes.h"
 #include "data/split.h"
-#include "common/utf8.h"
 
 /*
  * split_impl - how GPT-2's pieces are found 64 bytes at a time

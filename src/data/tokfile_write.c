@@ -8,8 +8,8 @@
 
 #include "common/path.h"
 #include "common/save.h"
-#include "data/json.h"
 #include "common/utf8.h"
+#include "data/json.h"
 
 /* The name of a token in the alphabet of GPT-2's files, in UTF-8. */
 static void add_name(struct buf *b, const struct tokenizer *t, int32_t id)
