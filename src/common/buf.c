@@ -116,8 +116,8 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
         b->len += (size_t)n;
         b->s[b->len] = '\0';
         if (b->len - was > max) {
-            ret = err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path,
-                          max);
+            ret =
+                err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path, max);
             break;
         }
     }
