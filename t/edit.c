@@ -117,12 +117,13 @@ static void lives(void)
        "it is deleted");
     ok(good(edit_restore(r, &e), &e) && (r = look(&runs, "uno")) && !r->deleted,
        "and restored");
-    ok(edit_remove(r, &e) < 0, "only a deleted run is removed: %s", e.text);
+    ok(edit_remove(root, r, &e) < 0, "only a deleted run is removed: %s",
+       e.text);
     ok(edit_tag(r, "a@", "x", &e) < 0 && e.kind == ERR_USAGE,
        "a bad key is refused: %s", e.text);
     good(edit_delete(r, &e), &e);
     r = look(&runs, "uno");
-    ok(r && good(edit_remove(r, &e), &e), "then it is removed");
+    ok(r && good(edit_remove(root, r, &e), &e), "then it is removed");
     runs_free(&runs);
     good(runs_load(&runs, root, LOAD_DELETED, &e), &e);
     ok(runs.n == 1, "and gone");

@@ -73,4 +73,28 @@ ok $? "MLflow writes a store"
 "$tool" check "$dir/theirs" >"$dir/read" 2>&1 &&
     grep -q '^4 runs 404 points' "$dir/read"
 ok $? "we read it: $(cat "$dir/read")"
+
+rm "$(ls -d "$dir"/ours/[1-9]*/meta.yaml)" "$dir"/ours/[1-9]*/*/meta.yaml
+gtrack -r "$dir/ours" fsck --repair >"$dir/log" 2>&1
+ok $? "meta.yaml of all runs and of the experiment are made anew"
+"$python" - "$dir/ours" >>"$dir/log" 2>&1 <<'P' &&
+import sys
+import mlflow
+
+client = mlflow.MlflowClient("file://" + sys.argv[1])
+names = [x.name for x in client.search_experiments()]
+runs = client.search_runs(
+    [x.experiment_id for x in client.search_experiments()])
+assert len(names) == 2 and len(runs) == 2, (names, runs)
+for run in runs:
+    assert run.info.status == "FINISHED" and run.info.start_time, run.info
+    assert run.data.params == {"lr": "0.001", "model/width": "64"}
+    assert run.info.run_name == run.data.tags["mlflow.runName"]
+P
+    rm "$dir/m.db" &&
+    "$python" -m mlflow migrate-filestore --source "$dir/ours" \
+        --target "sqlite:///$dir/m.db" >"$dir/log" 2>&1 &&
+    awk '$1 == "runs" && $2 == 2 && $3 == 2 { n++ }
+         $1 == "metrics" && $2 == $3 { n++ } END { exit n != 2 }' "$dir/log"
+ok $? "and MLflow reads them, and migrates them"
 echo "1..$n"

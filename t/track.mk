@@ -7,6 +7,7 @@ dist_check_SCRIPTS += \
 	%D%/t5010-track.t \
 	%D%/t5011-track-examples.t \
 	%D%/t5012-exchange.t \
+	%D%/t5013-lost.t \
 	%D%/t5020-push.t \
 	%D%/t9010-track-peers.t
 peer_scripts += %D%/t9010-track-peers.t

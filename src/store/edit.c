@@ -2,6 +2,7 @@
 #include "store/edit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "store/attempt.h"
 #include "store/key.h"
 #include "store/meta.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 /* -- runs -------------------------------------------------------------- */
@@ -151,20 +153,13 @@ int edit_restore(const struct run_info *run, struct err *e)
     return change(run, set_deleted, &none, e);
 }
 
-/* meta.yaml goes first: what is half removed is no run any more. */
-int edit_remove(const struct run_info *run, struct err *e)
+int edit_remove(const char *root, const struct run_info *run, struct err *e)
 {
-    char *meta = path_join(run->folder, STORE_META);
-    int ret = check_idle(run, e);
-
-    if (ret == 0 && !run->deleted)
-        ret = err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
-    if (ret == 0 && unlink(meta) < 0 && errno != ENOENT)
-        ret = err_sys(e, "cannot remove %s", meta);
-    if (ret == 0)
-        ret = path_remove(run->folder, e);
-    free(meta);
-    return ret;
+    if (check_idle(run, e) < 0)
+        return -1;
+    if (!run->deleted)
+        return err_set(e, ERR_USAGE, "run %s is not deleted", run->name);
+    return stage_remove(root, run->folder, e);
 }
 
 struct ending {
@@ -202,8 +197,8 @@ int edit_status(const struct run_info *run, enum run_status status,
 
 /* The keys that are kept; all others of its meta.yaml are kept too. */
 struct patch {
-    const char *name, *stage, *location; /* NULL: as it was */
-    bool touch;                          /* last_update_time is now */
+    const char *id, *name, *stage, *location; /* NULL: as it was */
+    bool touch;                               /* last_update_time is now */
 };
 
 static void put_pair(struct buf *b, const struct yaml_pair *p,
@@ -213,6 +208,8 @@ static void put_pair(struct buf *b, const struct yaml_pair *p,
 
     if (strchr(p->key, '.')) /* "tags: {a: b}", which readers ignore */
         return;
+    if (patch->id && strcmp(p->key, "experiment_id") == 0)
+        value = patch->id;
     if (patch->name && strcmp(p->key, "name") == 0)
         value = patch->name;
     if (patch->stage && strcmp(p->key, "lifecycle_stage") == 0)
@@ -247,6 +244,51 @@ static int patch_experiment(const char *folder, const struct patch *patch,
     }
     buf_clear(&b);
     arena_clear(&mem);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+int edit_experiment_repair(const struct experiment *x, struct err *e)
+{
+    char *path = path_join(x->folder, STORE_META);
+    char *temp = xasprintf("%s/.meta", x->folder);
+    char *uri = store_uri(x->folder);
+    struct patch patch = { .id = x->id, .name = x->name };
+    struct arena mem = ARENA_INIT;
+    const struct yaml_pair need[] = {
+        { "artifact_location", uri, false },
+        { "creation_time", arena_printf(&mem, "%" PRId64, x->created_ms),
+          true },
+        { "experiment_id", x->id, false },
+        { "last_update_time", arena_printf(&mem, "%" PRId64, x->updated_ms),
+          true },
+        { "lifecycle_stage", x->deleted ? "deleted" : "active", false },
+        { "name", x->name, false },
+    };
+    struct buf b = BUF_INIT;
+    struct yaml y = { NULL, 0 };
+    struct err why = ERR_INIT;
+    int ret = 0;
+
+    if (yaml_load(&y, &mem, path, &why) < 0) {
+        y.n = 0;
+        ret = store_put_aside(path, e);
+    }
+    if (!yaml_get(&y, "artifact_location"))
+        patch.location = uri; /* it is null */
+    if (!yaml_get(&y, "lifecycle_stage"))
+        patch.stage = x->deleted ? "deleted" : "active";
+    for (size_t i = 0; i < y.n; i++)
+        put_pair(&b, &y.pair[i], &patch);
+    for (size_t i = 0; i < sizeof need / sizeof need[0]; i++)
+        if (!yaml_find(&y, need[i].key))
+            put_pair(&b, &need[i], &patch);
+    if (ret == 0)
+        ret = store_write(path, temp, b.s, b.len, true, e);
+    buf_clear(&b);
+    arena_clear(&mem);
+    free(uri);
     free(temp);
     free(path);
     return ret;
@@ -290,6 +332,8 @@ int edit_experiment_name(const char *root, const char *was, const char *name,
                           all.item[i].deleted ? "a deleted" : "an", name);
     if (ret == 0)
         ret = patch_experiment(x->folder, &patch, e);
+    if (ret == 0)
+        store_keep_name(root, x->id, name);
     experiments_free(&all);
     return ret;
 }
@@ -384,15 +428,8 @@ int edit_experiment_remove(const char *root, const char *name, struct err *e)
     struct experiments all;
     int ret = find(&all, root, name, true, &x, e);
 
-    if (ret == 0) {
-        char *meta = path_join(x->folder, STORE_META);
-
-        if (unlink(meta) < 0 && errno != ENOENT)
-            ret = err_sys(e, "cannot remove %s", meta);
-        if (ret == 0)
-            ret = path_remove(x->folder, e);
-        free(meta);
-    }
+    if (ret == 0)
+        ret = stage_remove(root, x->folder, e);
     experiments_free(&all);
     return ret;
 }

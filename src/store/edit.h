@@ -5,6 +5,7 @@
 
 #include "common/err.h"
 #include "store/load.h"
+#include "store/store.h"
 
 /*
  * edit - change what is in a store already: runs and experiments
@@ -24,7 +25,7 @@ int edit_name(const struct run_info *, const char *name, struct err *);
 int edit_delete(const struct run_info *, struct err *);
 int edit_restore(const struct run_info *, struct err *);
 /* Remove a deleted run's files for good. */
-int edit_remove(const struct run_info *, struct err *);
+int edit_remove(const char *root, const struct run_info *, struct err *);
 /* Put a run that nobody writes any more to rest: STALE becomes what is said. */
 int edit_status(const struct run_info *, enum run_status, struct err *);
 
@@ -38,6 +39,10 @@ int edit_experiment_delete(const char *root, const char *name, struct err *);
 int edit_experiment_restore(const char *root, const char *name, struct err *);
 /* Remove a deleted experiment's folder for good. */
 int edit_experiment_remove(const char *root, const char *name, struct err *);
+
+/* Give its meta.yaml what it lacks, from the struct; where there is none, or
+ * one that cannot be read, it is made anew. */
+int edit_experiment_repair(const struct experiment *, struct err *);
 
 /* Write the absolute artifact URIs anew after the tree was moved; *count says
  * how many were wrong. */

@@ -16,11 +16,17 @@
 #include "store/metric.h"
 #include "store/store.h"
 
+struct span {
+    int64_t first_ms, last_ms;
+};
+
 struct check {
     const struct run_info *run;
     bool repair;
+    bool repair_meta; /* one that is missing, also while it is written */
     fsck_fn *tell;
     void *arg;
+    struct span points, files; /* when they were logged, and written */
 };
 
 enum { VALUE_MAX = 64 << 20 };
@@ -28,17 +34,27 @@ enum { VALUE_MAX = 64 << 20 };
 static void tell(const struct check *c, const char *file, bool repaired,
                  const char *what)
 {
-    const struct fsck_finding f = { file, what, repaired };
+    const struct fsck_finding f = { c->run->name, c->run->id, file, what,
+                                    repaired };
 
-    c->tell(c->arg, c->run, &f);
+    c->tell(c->arg, &f);
+}
+
+static void widen(struct span *s, int64_t ms)
+{
+    if (!s->first_ms || ms < s->first_ms)
+        s->first_ms = ms;
+    if (ms > s->last_ms)
+        s->last_ms = ms;
 }
 
 /* ---- one metric ---- */
 
-static void no_point(void *arg, const struct point *p)
+static void see_point(void *arg, const struct point *p)
 {
-    (void)arg;
-    (void)p;
+    struct check *c = arg;
+
+    widen(&c->points, p->ms);
 }
 
 /* Write the file anew with those lines that are points. */
@@ -76,8 +92,8 @@ out:
     return ret;
 }
 
-static int check_metric(const struct check *c, const char *path,
-                        const char *file, struct err *e)
+static int check_metric(struct check *c, const char *path, const char *file,
+                        struct err *e)
 {
     struct metric_scan scan = { 0 };
     struct stat st;
@@ -89,7 +105,7 @@ static int check_metric(const struct check *c, const char *path,
         tell(c, file, c->repair, "it is empty");
         return 0;
     }
-    if (metric_read(path, file, NULL, no_point, NULL, &scan, e) < 0) {
+    if (metric_read(path, file, NULL, see_point, c, &scan, e) < 0) {
         if (e->kind != ERR_INPUT)
             return -1;
         *e = (struct err)ERR_INIT;
@@ -115,8 +131,8 @@ static int check_metric(const struct check *c, const char *path,
 
 /* ---- one parameter or tag ---- */
 
-static int check_value(const struct check *c, const char *path,
-                       const char *file, struct err *e)
+static int check_value(struct check *c, const char *path, const char *file,
+                       struct err *e)
 {
     char *temp = path_join(c->run->folder, STORE_OWN "/fsck.tmp");
     struct buf was = BUF_INIT, clean = BUF_INIT;
@@ -139,7 +155,7 @@ static int check_value(const struct check *c, const char *path,
 
 /* ---- all files of a kind ---- */
 
-typedef int check_fn(const struct check *, const char *path, const char *file,
+typedef int check_fn(struct check *, const char *path, const char *file,
                      struct err *);
 
 /* A name MLflow does not take becomes the nearest that it does. */
@@ -175,7 +191,7 @@ static int check_name(const struct check *c, char **path, const char *kind,
     return ret;
 }
 
-static int walk(const struct check *c, const char *kind, const char *below,
+static int walk(struct check *c, const char *kind, const char *below,
                 check_fn *check, struct err *e)
 {
     char *folder =
@@ -198,6 +214,7 @@ static int walk(const struct check *c, const char *kind, const char *below,
             else
                 tell(c, file, c->repair, "it is no file, nor leads to one");
         } else {
+            widen(&c->files, (int64_t)st.st_mtim.tv_sec * 1000);
             ret = check_name(c, &path, kind, key, e);
             if (ret == 0)
                 ret = check(c, path, file, e);
@@ -214,24 +231,6 @@ static int walk(const struct check *c, const char *kind, const char *below,
 
 /* ---- the run itself ---- */
 
-/* Make room for what belongs here; nothing is lost.  Where nothing is, nothing
- * is done. */
-static int put_aside(const char *path, struct err *e)
-{
-    char *aside = xasprintf("%s.damaged", path);
-    int ret = 0;
-
-    if (!path_exists(path))
-        ret = 0;
-    else if (path_exists(aside))
-        ret =
-            err_set(e, ERR_INPUT, "%s is there from an earlier repair", aside);
-    else if (rename(path, aside) < 0)
-        ret = err_sys(e, "cannot rename %s", path);
-    free(aside);
-    return ret;
-}
-
 static int check_folders(const struct check *c, struct err *e)
 {
     static const char *const inside[] = { "metrics", "params", "tags",
@@ -243,7 +242,7 @@ static int check_folders(const struct check *c, struct err *e)
 
         if (!path_is_folder(folder)) {
             if (c->repair)
-                ret = put_aside(folder, e);
+                ret = store_put_aside(folder, e);
             if (c->repair && ret == 0)
                 ret = path_make(folder, e);
             if (ret == 0)
@@ -257,17 +256,16 @@ static int check_folders(const struct check *c, struct err *e)
 }
 
 /* What the rest of the run tells of it.  How it ended only an attempt knows. */
-static void guess_meta(struct meta *m, const struct run_info *r,
-                       const char *uri, int64_t changed_ms)
+static void guess_meta(struct meta *m, const struct check *c, const char *uri)
 {
+    const struct run_info *r = c->run;
+    const struct attempt *first = r->attempts ? &r->attempt[0] : NULL;
+    const struct span *seen = c->points.last_ms ? &c->points : &c->files;
     const char *user = run_info_tag(r, "mlflow.user");
     const char *source = run_info_tag(r, "mlflow.source.name");
-    const struct attempt *first = r->attempts ? &r->attempt[0] : NULL;
-    int64_t begin = first ? first->start_ms : r->seen_ms;
 
-    for (size_t i = 0; !first && i < r->n_metrics; i++)
-        if (r->metrics[i].last_ms < begin)
-            begin = r->metrics[i].last_ms;
+    if (!user)
+        user = first ? first->user : NULL;
     *m = (struct meta){
         .id = path_name(r->folder),
         .name = r->name,
@@ -280,9 +278,19 @@ static void guess_meta(struct meta *m, const struct run_info *r,
                   : r->status == RUN_PREEMPTED ? RUN_KILLED
                   : r->status == RUN_STALE     ? RUN_FAILED
                                                : r->status,
-        .start_ms = begin ? begin : changed_ms,
-        .end_ms = r->seen_ms ? r->seen_ms : changed_ms,
+        .start_ms = first ? first->start_ms : seen->first_ms,
+        .end_ms = seen->last_ms,
+        .deleted = r->deleted,
     };
+    if (first) {
+        const struct attempt *last = &r->attempt[r->attempts - 1];
+
+        m->end_ms = r->status == RUN_RUNNING ? 0
+                    : last->end_ms           ? last->end_ms
+                                             : last->beat_ms;
+    }
+    if (r->deleted)
+        m->deleted_ms = m->end_ms;
 }
 
 /* One that cannot be read stays beside the new one. */
@@ -290,13 +298,11 @@ static int replace_meta(const struct check *c, struct err *e)
 {
     char *path = path_join(c->run->folder, STORE_META);
     char *uri = store_uri(c->run->artifacts);
-    struct stat st = { 0 };
     struct meta m;
     int ret;
 
-    lstat(path, &st);
-    guess_meta(&m, c->run, uri, (int64_t)st.st_mtim.tv_sec * 1000);
-    ret = put_aside(path, e);
+    guess_meta(&m, c, uri);
+    ret = store_put_aside(path, e);
     if (ret == 0)
         ret = meta_save(&m, c->run->folder, e);
     free(uri);
@@ -313,10 +319,13 @@ static int check_meta(const struct check *c, struct err *e)
 
     if (ret < 0) {
         const struct err why = *e;
+        const bool gone = why.kind == ERR_MISSING;
+        const bool repair = c->repair || (gone && c->repair_meta);
 
         *e = (struct err)ERR_INIT;
-        ret = c->repair ? replace_meta(c, e) : 0;
-        tell(c, STORE_META, c->repair && ret == 0, why.text);
+        ret = repair ? replace_meta(c, e) : 0;
+        tell(c, STORE_META, repair && ret == 0,
+             gone ? "it is missing" : why.text);
         arena_clear(&mem);
         return ret;
     }
@@ -372,6 +381,31 @@ static int check_leftovers(const struct check *c, const char *below,
     return ret;
 }
 
+static bool is_empty(const char *folder)
+{
+    struct path_list l;
+    struct err none = ERR_INIT;
+    bool empty = path_list(&l, folder, &none) == 0;
+
+    for (size_t i = 0; empty && i < l.n; i++) {
+        char *path = path_join(folder, l.name[i]);
+
+        empty = !path_is_link(path) && is_empty(path);
+        free(path);
+    }
+    path_list_clear(&l);
+    return empty;
+}
+
+/* Folders alone: there is nothing to make a run of, nor to lose. */
+static int check_empty(const struct check *c, struct err *e)
+{
+    if (c->repair && path_remove(c->run->folder, e) < 0)
+        return -1;
+    tell(c, ".", c->repair, "a run that was never begun: it has no file");
+    return 0;
+}
+
 int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
              struct err *e)
 {
@@ -383,15 +417,22 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         { "params", check_value },
         { "tags", check_value },
     };
-    /* of a meta.yaml that nobody can read there is no writer to wait for */
-    const bool unread = r->damage && !r->attempts && !r->start_ms;
-    const bool going = r->status == RUN_RUNNING && !unread;
-    const struct check c = { r, repair && !going, fn, arg };
+    const bool going = r->status == RUN_RUNNING;
+    struct check c = { .run = r,
+                       .repair = repair && !going,
+                       .repair_meta = repair,
+                       .tell = fn,
+                       .arg = arg };
     char *own = path_join(r->folder, STORE_OWN);
+    struct stat st;
     int ret = 0;
 
+    if (is_empty(r->folder)) {
+        free(own);
+        return check_empty(&c, e);
+    }
     if (c.repair && !path_is_folder(own))
-        ret = put_aside(own, e);
+        ret = store_put_aside(own, e);
     if (c.repair && ret == 0)
         ret = path_make(own, e);
     free(own);
@@ -408,5 +449,7 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
     if (!going && (check_leftovers(&c, "", e) < 0 ||
                    check_leftovers(&c, STORE_OWN, e) < 0))
         return -1;
+    if (!c.files.last_ms && stat(r->folder, &st) == 0)
+        widen(&c.files, (int64_t)st.st_mtim.tv_sec * 1000);
     return check_meta(&c, e);
 }

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -19,7 +20,7 @@
 #include "store/metric.h"
 #include "store/store.h"
 
-enum { VALUE_MAX = 16 << 20 };
+enum { VALUE_MAX = 16 << 20, BEGINNING_SECS = 30 };
 
 const char *run_status_word(enum run_status status)
 {
@@ -278,11 +279,14 @@ static void read_run(struct run_info *run, struct arena *mem,
     struct attempt_list list;
     struct err e = ERR_INIT;
     struct meta meta;
+    bool unread;
 
     watch_inside(&l, STORE_META);
-    if (meta_load(&meta, mem, run->folder, &e) < 0) {
+    unread = meta_load(&meta, mem, run->folder, &e) < 0;
+    if (unread) {
         meta.id = arena_strdup(mem, path_name(run->folder));
-        meta.damage = arena_strdup(mem, e.text);
+        meta.damage = e.kind == ERR_MISSING ? "meta.yaml is missing"
+                                            : arena_strdup(mem, e.text);
     }
     run->id = meta.id;
     run->name = meta.name;
@@ -297,6 +301,8 @@ static void read_run(struct run_info *run, struct arena *mem,
     attempts_load(&list, mem, run->folder);
     run->attempt = list.item;
     run->attempts = (int)list.n;
+    if (unread && !run->attempts)
+        run->status = RUN_STALE; /* nobody says that it is running */
     if (!(flags & LOAD_ALL_ATTEMPTS))
         rewinds_load(&l.rewinds, mem, run->folder);
     load_keys(&l, "params", load_param);
@@ -334,11 +340,18 @@ static void settle(struct run_info *run, struct arena *mem,
                    const struct experiment *x)
 {
     const char *name = run_info_tag(run, "mlflow.runName");
+    const char *user = run_info_tag(run, "mlflow.user");
 
     run->experiment = x->name;
     run->experiment_id = x->id;
     run->artifacts = arena_printf(mem, "%s/artifacts", run->folder);
     run->deleted = run->deleted || x->deleted;
+    if (!run->start_ms && run->attempts) {
+        run->start_ms = run->attempt[0].start_ms;
+        run->end_ms = run->attempt[run->attempts - 1].end_ms;
+    }
+    if (!*run->user && user)
+        run->user = user;
     settle_state(run, mem);
     if (!run->name || !*run->name)
         run->name = name ? name : run->id;
@@ -374,11 +387,37 @@ struct worker {
     struct arena mem;
 };
 
+static bool holds(const char *folder, const char *kind)
+{
+    char *path = path_join(folder, kind);
+    struct path_list names = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+    const bool any = path_list(&names, path, &none) == 0 && names.n > 0;
+
+    path_list_clear(&names);
+    free(path);
+    return any;
+}
+
+/* Without a meta.yaml: is it that its writer has not come to it yet?  Nothing
+ * is logged before, and it takes moments. */
+static bool is_beginning(const struct run_info *run)
+{
+    const int64_t now = clock_wall_ms() / 1000;
+    struct stat st;
+
+    return (!run->attempts || run->status == RUN_RUNNING) &&
+           !holds(run->folder, "metrics") && !holds(run->folder, "params") &&
+           stat(run->folder, &st) == 0 &&
+           llabs((long long)now - st.st_mtim.tv_sec) < BEGINNING_SECS;
+}
+
 static void do_job(struct crew *crew, struct job *job, struct arena *mem)
 {
     const int kept = LOAD_ALL_ATTEMPTS | LOAD_NO_METRICS;
     struct run_info *run = &job->run;
     struct watch watch = WATCH_INIT;
+    bool lost = false;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, job->key);
     if ((crew->flags & LOAD_ALL_ATTEMPTS) ||
@@ -386,16 +425,18 @@ static void do_job(struct crew *crew, struct job *job, struct arena *mem)
         char *meta = path_join(run->folder, STORE_META);
 
         *run = (struct run_info){ .folder = run->folder };
-        job->found = path_exists(meta);
+        lost = !path_exists(meta);
         free(meta);
-        if (!job->found)
+        if (lost && !store_looks_like_run(run->folder))
             return;
         read_run(run, mem, &watch, crew->flags);
-        if (!(crew->flags & kept))
+        if (!lost && !(crew->flags & kept))
             index_put(&crew->index, job->key, run, &watch);
         watch_clear(&watch);
     }
     settle(run, mem, job->x);
+    if (lost && is_beginning(run))
+        return;
     job->found = run->deleted
                      ? crew->flags & LOAD_DELETED
                      : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;

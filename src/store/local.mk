@@ -6,6 +6,7 @@ src_store_libstore_a_SOURCES = \
 	%D%/capture.h \
 	%D%/edit.c \
 	%D%/edit.h \
+	%D%/experiment.c \
 	%D%/filter.c \
 	%D%/filter.h \
 	%D%/filter_lex.c \
@@ -13,6 +14,7 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_parse.c \
 	%D%/filter_tree.h \
 	%D%/fsck.c \
+	%D%/fsck_store.c \
 	%D%/fsck.h \
 	%D%/gtrack.c \
 	%D%/gtrack.h \
@@ -43,6 +45,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/run.h \
 	%D%/select.c \
 	%D%/series.c \
+	%D%/stage.c \
+	%D%/stage.h \
 	%D%/store.c \
 	%D%/store.h \
 	%D%/tfevents.c \

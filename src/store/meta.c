@@ -61,6 +61,9 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
         *e = (struct err)ERR_INIT;
         ret = yaml_load(&y, mem, path, e);
     }
+    if (ret < 0 && e->kind == ERR_MISSING)
+        err_set(e, ERR_MISSING,
+                "%s is missing; gtrack fsck --repair makes it anew", path);
     free(path);
     if (ret < 0)
         return -1;

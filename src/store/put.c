@@ -15,6 +15,7 @@
 #include "common/utf8.h"
 #include "store/attempt.h"
 #include "store/meta.h"
+#include "store/stage.h"
 #include "store/store.h"
 
 enum { METRICS, PARAMS, TAGS, VALUE_MAX = 64 << 20 };
@@ -150,10 +151,13 @@ int put_new(struct put *p, const struct put_conf *c, struct err *e)
         goto out;
     store_new_id(id);
     attempt_self(&self, &p->mem, 1);
-    p->folder = xasprintf("%s/%s/%s", c->root, experiment, id);
+    p->place = xasprintf("%s/%s/%s", c->root, experiment, id);
+    p->folder = stage_begin(c->root, p->place, e);
+    if (!p->folder)
+        goto out;
     p->id = xstrdup(id);
     p->name = xstrdup(c->name ? c->name : name);
-    artifacts = path_join(p->folder, "artifacts");
+    artifacts = path_join(p->place, "artifacts");
     uri = store_uri(artifacts);
     p->meta = arena_alloc(&p->mem, sizeof *p->meta);
     *p->meta = (struct meta){
@@ -184,8 +188,13 @@ int put_new(struct put *p, const struct put_conf *c, struct err *e)
 out:
     free(name);
     free(experiment);
-    if (ret < 0)
+    if (ret < 0) {
+        struct err ignored = ERR_INIT;
+
+        if (p->folder)
+            path_remove(p->folder, &ignored);
         put_close(p);
+    }
     return ret;
 }
 
@@ -209,6 +218,7 @@ void put_close(struct put *p)
     for (int i = 0; i < 3; i++)
         names_clear(&p->names[i]);
     free(p->folder);
+    free(p->place);
     free(p->id);
     free(p->name);
     arena_clear(&p->mem);
@@ -295,49 +305,39 @@ int put_beat(struct put *p, struct err *e)
     return save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
 }
 
-/*
- * The meta.yaml that a reader sees must always name the folder it is in, or
- * MLflow ignores the run with a warning; so it is away while the folder moves.
- */
+/* While meta.yaml and the folder name different experiments MLflow passes over
+ * the run, with a warning; fsck goes by the folder. */
 int put_move(struct put *p, const char *root, const char *experiment,
              struct err *e)
 {
-    char *id = NULL, *to, *artifacts, *uri, *meta, *aside;
+    char *id = NULL, *to, *artifacts, *uri;
+    const struct meta was = *p->meta;
+    struct err ignored = ERR_INIT;
     int ret;
 
     if (store_experiment(root, experiment, &id, e) < 0)
         return -1;
     to = xasprintf("%s/%s/%s", root, id, p->id);
-    meta = path_join(p->folder, STORE_META);
-    aside = path_join(p->folder, STORE_OWN "/meta.moving");
-    if (path_exists(to)) {
-        ret = err_set(e, ERR_USAGE, "%s is there already", to);
-        goto out;
-    }
-    ret = rename(meta, aside);
-    if (ret == 0 && (ret = rename(p->folder, to)) < 0)
-        rename(aside, meta);
-    if (ret < 0) {
-        err_sys(e, "cannot move %s to %s", p->folder, to);
-        goto out;
-    }
-    free(p->folder);
-    p->folder = xstrdup(to);
     artifacts = path_join(to, "artifacts");
     uri = store_uri(artifacts);
     p->meta->artifact_uri = arena_strdup(&p->mem, uri);
     p->meta->experiment_id = arena_strdup(&p->mem, id);
-    ret = meta_save(p->meta, to, e);
-    free(aside);
-    aside = path_join(to, STORE_OWN "/meta.moving");
-    if (ret == 0)
-        unlink(aside);
+    if (path_exists(to))
+        ret = err_set(e, ERR_USAGE, "%s is there already", to);
+    else
+        ret = meta_save(p->meta, p->folder, e);
+    if (ret == 0 && rename(p->folder, to) < 0) {
+        ret = err_sys(e, "cannot move %s to %s", p->folder, to);
+        meta_save(&was, p->folder, &ignored);
+    }
+    if (ret == 0) {
+        free(p->folder);
+        p->folder = xstrdup(to);
+    } else {
+        *p->meta = was;
+    }
     free(uri);
     free(artifacts);
-
-out:
-    free(meta);
-    free(aside);
     free(to);
     free(id);
     return ret;
@@ -356,6 +356,8 @@ int put_end(struct put *p, enum run_status status, int64_t end_ms, int ret,
         ret = save_attempt(p, status, p->meta->start_ms, end_ms, e);
     if (ret == 0)
         ret = meta_save(p->meta, p->folder, e);
+    if (ret == 0 && p->place)
+        ret = stage_commit(p->folder, p->place, e);
     if (ret < 0 && p->fresh)
         path_remove(p->folder, &ignored);
     put_close(p);

@@ -22,7 +22,7 @@
  *      ...
  *      return put_end(&p, RUN_FINISHED, end_ms, ret, e);
  *
- * A new run is seen by readers only once put_end() has written its meta.yaml;
+ * A new run is seen by readers only once put_end() has moved it to its place;
  * when something failed before (ret < 0) it is removed again.  put_open() is
  * for a run that is there: put_close() then frees what it holds.
  */
@@ -34,7 +34,7 @@ struct put_conf {
 };
 
 struct put {
-    char *folder; /* of the run */
+    char *folder, *place; /* of the run; place: where a new one will be */
     char *id, *name;
     bool fresh;
     struct arena mem;

@@ -19,6 +19,7 @@
 #include "store/input.h"
 #include "store/load.h"
 #include "store/meta.h"
+#include "store/stage.h"
 #include "store/store.h"
 #include "store/tfevents.h"
 #include "store/writer.h"
@@ -29,8 +30,8 @@ struct run {
     struct capture *capture;
     struct meta meta;
     struct attempt attempt;
-    char *folder;
-    int64_t beat_ms; /* of the last heartbeat that was written */
+    char *folder, *place; /* of a new run: where it will be */
+    int64_t beat_ms;      /* of the last heartbeat that was written */
     pthread_mutex_t lock;
     char *reason; /* guarded by it */
 };
@@ -106,8 +107,8 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
     else if (store_claim(c->root, &name, e) < 0)
         goto out;
     store_new_id(id);
-    r->folder = xasprintf("%s/%s/%s", c->root, experiment, id);
-    folder = path_join(r->folder, "artifacts");
+    r->place = xasprintf("%s/%s/%s", c->root, experiment, id);
+    folder = path_join(r->place, "artifacts");
     uri = store_uri(folder);
     attempt_self(&r->attempt, &r->mem, 1);
     r->meta = (struct meta){
@@ -122,9 +123,8 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
     };
     free(uri);
     free(folder);
-    if (mkdir(r->folder, 0777) < 0)
-        err_sys(e, "cannot make the folder %s", r->folder);
-    else
+    r->folder = stage_begin(c->root, r->place, e);
+    if (r->folder)
         ret = make_folders(r, e);
     if (ret == 0)
         ret = first_tags(r, c, e);
@@ -201,9 +201,23 @@ static void free_run(struct run *r)
 {
     pthread_mutex_destroy(&r->lock);
     free(r->reason);
+    free(r->place);
     free(r->folder);
     arena_clear(&r->mem);
     free(r);
+}
+
+/* A new run goes to its place when all of it is there. */
+static int appear(struct run *r, struct err *e)
+{
+    if (!r->place)
+        return 0;
+    if (stage_commit(r->folder, r->place, e) < 0)
+        return -1;
+    free(r->folder);
+    r->folder = r->place;
+    r->place = NULL;
+    return 0;
 }
 
 int run_begin(struct run **out, const struct run_conf *c, struct err *e)
@@ -223,7 +237,7 @@ int run_begin(struct run **out, const struct run_conf *c, struct err *e)
         r->attempt.command = arena_strdup(&r->mem, c->command);
     r->beat_ms = r->attempt.beat_ms;
     if (attempt_save(r->folder, &r->attempt, e) < 0 ||
-        meta_save(&r->meta, r->folder, e) < 0 ||
+        meta_save(&r->meta, r->folder, e) < 0 || appear(r, e) < 0 ||
         open_events(r, c, &conf.events, e) < 0)
         goto fail;
     conf.run = r->folder;

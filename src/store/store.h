@@ -11,8 +11,9 @@
  * store - the tree that runs live in: its root, its experiments, its names
  *
  *      ROOT/.trash/            deleted experiments
- *      ROOT/.gtrack.trash/     names that runs were given (MLflow passes over
- *                              every folder whose name ends in ".trash")
+ *      ROOT/.gtrack.trash/     names that runs and experiments were given,
+ *                              and runs that are built or removed (MLflow
+ *                              passes over every folder called *.trash)
  *      ROOT/0/                 experiment "Default"
  *      ROOT/<18 digits>/       another experiment
  *      ROOT/<experiment>/<32 hexadecimal digits>/      a run
@@ -31,7 +32,7 @@ struct experiment {
     const char *id, *name, *folder, *location; /* location: of artifacts */
     int64_t created_ms, updated_ms;
     bool deleted;
-    const char *damage; /* NULL when all is well */
+    const char *damage; /* NULL when all is well; name may be the id then */
 };
 
 struct experiments {
@@ -59,8 +60,13 @@ int store_claim(const char *root, char **name, struct err *);
 /* Note that a name was given by hand, so that store_claim() passes over it. */
 void store_claimed(const char *root, const char *name);
 
+/* Note the name of an experiment, for the day its meta.yaml is lost. */
+void store_keep_name(const char *root, const char *id, const char *name);
+
 /* Is this the name of a run's folder, or of something else's? */
 bool store_is_run(const char *name);
+/* The same, of what is in the folder, be there a meta.yaml or not. */
+bool store_looks_like_run(const char *folder);
 
 /* "file:///home/me/mlruns/0"; bytes that a URI may not hold are escaped. */
 char *store_uri(const char *path);
@@ -74,5 +80,9 @@ void store_new_id(char out[33]);
  * has its name. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
+
+/* Make room for what belongs at a path: what is there gets ".damaged" at the
+ * end of its name.  Where nothing is, nothing is done. */
+int store_put_aside(const char *path, struct err *);
 
 #endif

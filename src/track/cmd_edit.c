@@ -344,7 +344,7 @@ CMD(gc)
         log_info("%s %s (%s)", dry ? "would remove" : "removing", r->name,
                  r->id);
         if (!dry)
-            ret = edit_remove(r, e);
+            ret = edit_remove(track_store(), r, e);
     }
     runs_free(&runs);
     return ret;

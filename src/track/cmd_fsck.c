@@ -6,11 +6,8 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "common/mem.h"
-#include "common/path.h"
 #include "store/edit.h"
 #include "store/fsck.h"
-#include "store/store.h"
 
 static struct table_style style;
 static bool repair, moved;
@@ -29,13 +26,12 @@ struct report {
     int64_t found, left;
 };
 
-static void note(void *arg, const struct run_info *r,
-                 const struct fsck_finding *f)
+static void note(void *arg, const struct fsck_finding *f)
 {
     struct report *p = arg;
 
-    table_text(&p->table, r->name);
-    table_text(&p->table, r->id);
+    table_text(&p->table, f->name);
+    table_text(&p->table, f->id);
     table_text(&p->table, f->file);
     table_text(&p->table, f->what);
     table_text(&p->table, f->repaired ? "yes" : "no");
@@ -44,81 +40,12 @@ static void note(void *arg, const struct run_info *r,
     p->left += !f->repaired;
 }
 
-static void note_experiment(struct report *p, const char *name, const char *id,
-                            const char *what)
-{
-    table_printf(&p->table, "(experiment %s)", name);
-    table_text(&p->table, id);
-    table_text(&p->table, STORE_META);
-    table_text(&p->table, what);
-    table_text(&p->table, "no");
-    p->found++;
-    p->left++;
-}
-
-/* Is there a run in this folder? */
-static bool has_run(const char *folder)
-{
-    struct path_list inside;
-    struct err none = ERR_INIT;
-    bool found = false;
-
-    if (path_list(&inside, folder, &none) < 0)
-        return false;
-    for (size_t i = 0; i < inside.n && !found; i++) {
-        char *meta = xasprintf("%s/%s/" STORE_META, folder, inside.name[i]);
-
-        found = path_exists(meta);
-        free(meta);
-    }
-    path_list_clear(&inside);
-    return found;
-}
-
-/* Runs in a folder without a meta.yaml are of no experiment; nobody, MLflow
- * neither, lists them. */
-static int lost_experiments(struct report *p, struct err *e)
-{
-    struct path_list names;
-
-    if (path_list(&names, track_store(), e) < 0)
-        return -1;
-    for (size_t i = 0; i < names.n; i++) {
-        const char *id = names.name[i];
-        char *folder = path_join(track_store(), id);
-        char *meta = path_join(folder, STORE_META);
-
-        if (id[strspn(id, "0123456789")] == '\0' && !path_exists(meta) &&
-            has_run(folder))
-            note_experiment(p, id, id,
-                            "it is missing, so no run in there is listed");
-        free(meta);
-        free(folder);
-    }
-    path_list_clear(&names);
-    return 0;
-}
-
-static int experiments(struct report *p, struct err *e)
-{
-    struct experiments all = EXPERIMENTS_INIT;
-    int ret = experiments_load(&all, track_store(), e);
-
-    for (size_t i = 0; ret == 0 && i < all.n; i++) {
-        const struct experiment *x = &all.item[i];
-
-        if (x->damage)
-            note_experiment(p, x->name ? x->name : x->id, x->id, x->damage);
-    }
-    experiments_free(&all);
-    return ret < 0 ? -1 : lost_experiments(p, e);
-}
-
 CMD(fsck)
 {
     struct report p = { .table = TABLE_INIT("gtrack.fsck/1") };
+    const int flags = LOAD_DELETED | LOAD_NO_METRICS;
     struct runs runs = RUNS_INIT;
-    int ret;
+    int ret = 0;
 
     if (table_form(&style, e) < 0)
         return -1;
@@ -127,17 +54,18 @@ CMD(fsck)
     table_column(&p.table, "file");
     table_column(&p.table, "problem");
     table_column(&p.table, "repaired");
-    ret = argc ? runs_select(&runs, track_store(), argv, argc,
-                             LOAD_DELETED | LOAD_NO_METRICS, e)
-               : runs_load(&runs, track_store(), LOAD_DELETED | LOAD_NO_METRICS,
-                           e);
-    if (ret == 0 && argc == 0)
-        ret = experiments(&p, e);
+    if (argc == 0)
+        ret = fsck_store(track_store(), repair, note, &p, e);
+    if (ret == 0)
+        ret = argc ? runs_select(&runs, track_store(), argv, argc, flags, e)
+                   : runs_load(&runs, track_store(), flags, e);
     for (size_t i = 0; ret == 0 && i < runs.n; i++) {
         if (fsck_run(&runs.run[i], repair, note, &p, e) < 0) {
-            const struct fsck_finding f = { "-", e->text, false };
+            const struct run_info *r = &runs.run[i];
+            const struct fsck_finding f = { r->name, r->id, "-", e->text,
+                                            false };
 
-            note(&p, &runs.run[i], &f); /* and on to the next */
+            note(&p, &f); /* and on to the next */
             *e = (struct err)ERR_INIT;
         }
     }

@@ -450,7 +450,7 @@ static struct table_cell attribute_cell(int which, const struct run_info *r)
     case ENDED:
         return time_cell(r->end_ms);
     case TIME:
-        cell.type = TABLE_SECS;
+        cell.type = r->start_ms ? TABLE_SECS : TABLE_NONE;
         cell.x = track_seconds(r);
         return cell;
     case STEPS:

@@ -10,6 +10,7 @@
 
 #include "common/path.h"
 #include "store/meta.h"
+#include "store/stage.h"
 #include "store/store.h"
 #include "track/files.h"
 
@@ -93,12 +94,12 @@ static int copy_datasets(const struct run_info *r, const char *experiment,
 }
 
 static int write_meta(const struct run_info *r, const char *folder,
-                      const char *experiment, struct err *e)
+                      const char *place, const char *experiment, struct err *e)
 {
     static const char *const inside[] = { "metrics", "params", "tags",
                                           "artifacts", STORE_OWN };
     struct arena mem = ARENA_INIT;
-    char *artifacts = path_join(folder, "artifacts");
+    char *artifacts = path_join(place, "artifacts");
     char *uri = store_uri(artifacts);
     struct meta m;
     int ret = meta_load(&m, &mem, r->folder, e);
@@ -126,7 +127,8 @@ static int write_meta(const struct run_info *r, const char *folder,
 int copy_run(const struct run_info *r, const char *to_root, bool *copied,
              struct err *e)
 {
-    char *experiment = NULL, *folder = NULL, *meta = NULL, *of = NULL;
+    char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
+    struct err ignored = ERR_INIT;
     int ret = -1;
 
     *copied = false;
@@ -134,15 +136,17 @@ int copy_run(const struct run_info *r, const char *to_root, bool *copied,
         store_experiment(to_root, r->experiment, &experiment, e) < 0)
         goto out;
     of = path_join(to_root, experiment);
-    folder = path_join(of, r->id);
-    meta = path_join(folder, STORE_META);
-    if (path_exists(meta)) {
+    place = path_join(of, r->id);
+    if (path_exists(place)) {
         ret = 0;
         goto out;
     }
     store_claimed(to_root, r->name);
-    if (copy_tree(r->folder, folder, STORE_META, e) < 0 ||
-        copy_datasets(r, of, e) < 0 || write_meta(r, folder, experiment, e) < 0)
+    folder = stage_begin(to_root, place, e);
+    if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
+        copy_datasets(r, of, e) < 0 ||
+        write_meta(r, folder, place, experiment, e) < 0 ||
+        stage_commit(folder, place, e) < 0)
         goto out;
     *copied = true;
     ret = 0;
@@ -150,8 +154,10 @@ int copy_run(const struct run_info *r, const char *to_root, bool *copied,
 out:
     if (ret < 0)
         err_wrap(e, "copying run %s", r->name);
-    free(meta);
+    if (ret < 0 && folder)
+        path_remove(folder, &ignored);
     free(folder);
+    free(place);
     free(of);
     free(experiment);
     return ret;
