@@ -40,7 +40,8 @@ cuda_c = \
 	%D%/sdpa.h
 
 noinst_LIBRARIES += kernels/libemu.a
-kernels_libemu_a_SOURCES = $(cuda_c) %D%/sdpa_none.c
+kernels_libemu_a_SOURCES = $(cuda_c)
+kernels_libemu_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 kernels_libemu_a_LIBADD = $(EMU_OBJECTS)
 kernels_libemu_a_DEPENDENCIES = $(EMU_OBJECTS)
 EMU_OBJECTS = $(cu_sources:.cu=.emuo) %D%/lt_emu.emuo
@@ -59,12 +60,17 @@ kernels_libcuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 kernels_libcuda_a_LIBADD = $(CUDA_OBJECTS)
 kernels_libcuda_a_DEPENDENCIES = $(CUDA_OBJECTS)
 if HAVE_CUDNN
-kernels_libcuda_a_SOURCES += %D%/sdpa.c %D%/sdpa_graph.c %D%/sdpa_graph.h
+cudnn_c = %D%/sdpa.c %D%/sdpa_graph.c %D%/sdpa_graph.h
+kernels_libcuda_a_SOURCES += $(cudnn_c) %D%/cudnn.c
+kernels_libemu_a_SOURCES += $(cudnn_c) %D%/cudnn_emu.c %D%/cudnn_emu.h \
+	%D%/cudnn_run.c
 else
 kernels_libcuda_a_SOURCES += %D%/sdpa_none.c
+kernels_libemu_a_SOURCES += %D%/sdpa_none.c
 endif
 EXTRA_DIST += doc/cuda.md %D%/lt.c %D%/sdpa_none.c %D%/sdpa.c \
-	%D%/sdpa_graph.c %D%/sdpa_graph.h
+	%D%/sdpa_graph.c %D%/sdpa_graph.h %D%/cudnn.c %D%/cudnn_emu.c \
+	%D%/cudnn_emu.h %D%/cudnn_run.c
 
 SUFFIXES = .cu .cuo .emuo
 AM_V_NVCC = $(am__v_NVCC_@AM_V@)

@@ -10,7 +10,7 @@
 #include "config.h"
 #include "kernels/sdpa.h"
 
-#include "common/dl.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "kernels/cuda.h"
 #include "kernels/sdpa_graph.h"
@@ -32,7 +32,6 @@ struct plan {
 struct sdpa {
     struct cudnn api;
     cudnnHandle_t handle;
-    cudnnBackendDescriptor_t device;
     struct err why;
     bool usable;
     struct plan plan[MOST_PLANS];
@@ -44,7 +43,6 @@ static struct sdpa *open_sdpa(struct dev *dev)
     struct cuda *cuda = cuda_of(dev);
     struct sdpa *s = cuda->sdpa;
     const char *off = getenv("GT_CUDNN");
-    const int32_t index = cuda->index;
 
     if (s)
         return s;
@@ -60,13 +58,8 @@ static struct sdpa *open_sdpa(struct dev *dev)
                 s->api.version());
         return s;
     }
-    s->api.set_stream(s->handle, cuda->stream);
-    if (s->api.make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &s->device) !=
-            CUDNN_STATUS_SUCCESS ||
-        s->api.set(s->device, CUDNN_ATTR_DEVICEPROP_DEVICE_ID,
-                   CUDNN_TYPE_INT32, 1, &index) != CUDNN_STATUS_SUCCESS ||
-        s->api.finalize(s->device) != CUDNN_STATUS_SUCCESS) {
-        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not know this GPU",
+    if (s->api.set_stream(s->handle, cuda->stream) != CUDNN_STATUS_SUCCESS) {
+        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not take our stream",
                 s->api.version());
         return s;
     }
@@ -87,8 +80,6 @@ void sdpa_close(struct dev *dev)
             s->api.destroy(s->plan[i].pack);
         sdpa_graph_clear(&s->plan[i].graph);
     }
-    if (s->device)
-        s->api.destroy(s->device);
     if (s->handle)
         s->api.close(s->handle);
     free(s);
@@ -108,11 +99,12 @@ char *sdpa_describe(struct dev *dev, char *out, size_t room)
 
 /* ---- plans ------------------------------------------------------------- */
 
-/* The first of cuDNN's offers that it can compile. */
+/* The first of cuDNN's offers that it can compile.  The plan is for the GPU of
+ * our handle: one for a description of it might not run. */
 static void choose(struct sdpa *s, struct plan *p)
 {
     cudnnBackendDescriptor_t offer[8];
-    const int n = sdpa_graph_offers(&p->graph, s->device, offer, 8);
+    const int n = sdpa_graph_offers(&p->graph, NULL, offer, 8);
     int64_t count = 0;
 
     for (int i = 0; i < n && !p->usable; i++) {
@@ -122,12 +114,12 @@ static void choose(struct sdpa *s, struct plan *p)
             CUDNN_STATUS_SUCCESS)
             return;
         p->usable =
+            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                       CUDNN_TYPE_HANDLE, 1,
+                       &s->handle) == CUDNN_STATUS_SUCCESS &&
             s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                        &offer[i]) == CUDNN_STATUS_SUCCESS &&
-            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                       &s->device) == CUDNN_STATUS_SUCCESS &&
             s->api.finalize(plan) == CUDNN_STATUS_SUCCESS &&
             s->api.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
                        CUDNN_TYPE_INT64, 1, &count,
@@ -150,7 +142,7 @@ static struct plan *plan_for(struct sdpa *s, const struct sdpa_shape *shape)
         return NULL;
     p = &s->plan[s->n++];
     p->shape = *shape;
-    if (sdpa_graph_build(&p->graph, &s->api, shape))
+    if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
         choose(s, p);
     return p->usable ? p : NULL;
 }
@@ -186,26 +178,33 @@ static void bind(struct bound *b, enum sdpa_uid uid, void *p)
     b->p[b->n++] = p;
 }
 
+/* False: it cannot be run, and never will be asked to again. */
 static bool execute(struct sdpa *s, struct plan *p, const struct bound *b,
-                    void *workspace)
+                    void *workspace, const char *op)
 {
+    char why[256] = "";
+
     if (p->pack)
         s->api.destroy(p->pack);
     p->pack = NULL;
-    return s->api.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->pack) ==
-               CUDNN_STATUS_SUCCESS &&
-           s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                      CUDNN_TYPE_INT64, b->n, b->uid) ==
-               CUDNN_STATUS_SUCCESS &&
-           s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                      CUDNN_TYPE_VOID_PTR, b->n, b->p) ==
-               CUDNN_STATUS_SUCCESS &&
-           s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                      CUDNN_TYPE_VOID_PTR, 1, &workspace) ==
-               CUDNN_STATUS_SUCCESS &&
-           s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
-           s->api.execute(s->handle, p->plan, p->pack) ==
-               CUDNN_STATUS_SUCCESS;
+    p->usable =
+        s->api.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->pack) ==
+            CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                   CUDNN_TYPE_INT64, b->n, b->uid) == CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                   CUDNN_TYPE_VOID_PTR, b->n, b->p) == CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                   CUDNN_TYPE_VOID_PTR, 1,
+                   &workspace) == CUDNN_STATUS_SUCCESS &&
+        s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
+        s->api.execute(s->handle, p->plan, p->pack) == CUDNN_STATUS_SUCCESS;
+    if (p->usable)
+        return true;
+    s->api.last_error(why, sizeof why);
+    log_warn("cuDNN cannot run its plan for %s, so our own kernel does: %s",
+             op, why);
+    return false;
 }
 
 /* Query, key and value of a buffer of rows (H + 2 K) D. */
@@ -243,9 +242,7 @@ bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
     bind(&b, SDPA_LSE, lse->data);
     bind(&b, SDPA_SCALE, &scale);
     bind(&b, SDPA_LOWEST, &low);
-    if (!execute(s, p, &b, room))
-        cuda_failed(dev, "attn_fwd", "cuDNN cannot run its plan");
-    return true;
+    return execute(s, p, &b, room, "attn_fwd");
 }
 
 bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
@@ -284,7 +281,5 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     bind(&b, SDPA_SCALE, &scale);
     bind(&b, SDPA_LOWEST, &low);
     bind(&b, SDPA_ONE, &one);
-    if (!execute(s, p, &b, room + sums + wide))
-        cuda_failed(dev, "attn_bwd", "cuDNN cannot run its plan");
-    return true;
+    return execute(s, p, &b, room + sums + wide, "attn_bwd");
 }

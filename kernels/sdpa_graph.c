@@ -7,36 +7,7 @@
 #include "config.h"
 #include "kernels/sdpa_graph.h"
 
-#include "common/dl.h"
-
 #include <string.h>
-
-#define SYMBOL(name, member) { "cudnn" name, offsetof(struct cudnn, member) }
-
-static const struct dl_symbol symbols[] = {
-    SYMBOL("GetVersion", version),
-    SYMBOL("Create", create),
-    SYMBOL("Destroy", close),
-    SYMBOL("SetStream", set_stream),
-    SYMBOL("BackendCreateDescriptor", make),
-    SYMBOL("BackendDestroyDescriptor", destroy),
-    SYMBOL("BackendFinalize", finalize),
-    SYMBOL("BackendSetAttribute", set),
-    SYMBOL("BackendGetAttribute", get),
-    SYMBOL("BackendExecute", execute),
-    SYMBOL("GetLastErrorString", last_error),
-    { NULL, 0 }
-};
-
-int cudnn_load(struct cudnn *api, struct err *e)
-{
-    if (dl_load(api, symbols, "libcudnn.so.9", e) < 0)
-        return -1;
-    if (api->version() < 90600)
-        return err_set(e, ERR_MISSING, "cuDNN %zu is older than 9.6",
-                       api->version());
-    return 0;
-}
 
 typedef cudnnBackendDescriptor_t desc;
 
@@ -182,7 +153,7 @@ static desc wide(struct sdpa_graph *g, int64_t uid, bool by_row)
 {
     const struct sdpa_shape s = g->shape;
     const int64_t dim[4] = { s.B, s.H, s.T, s.D };
-    const int64_t stride[4] = { s.H * s.T * s.D, s.T * s.D,
+    const int64_t stride[4] = { s.H * s.T * s.D, by_row ? s.D : s.T * s.D,
                                 by_row ? s.H * s.D : s.D, 1 };
 
     return tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride, uid ? REAL : VIRTUAL);
@@ -378,7 +349,7 @@ static void backward(struct sdpa_graph *g)
 }
 
 bool sdpa_graph_build(struct sdpa_graph *g, const struct cudnn *api,
-                      const struct sdpa_shape *shape)
+                      cudnnHandle_t handle, const struct sdpa_shape *shape)
 {
     memset(g, 0, sizeof *g);
     g->api = api;
@@ -389,6 +360,9 @@ bool sdpa_graph_build(struct sdpa_graph *g, const struct cudnn *api,
     else
         forward(g);
     g->graph = make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (handle)
+        set(g, g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE,
+            1, &handle);
     set(g, g->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS,
         CUDNN_TYPE_BACKEND_DESCRIPTOR, g->ops, g->op);
     finish(g, g->graph);
@@ -404,7 +378,8 @@ int sdpa_graph_offers(struct sdpa_graph *g, cudnnBackendDescriptor_t device,
 
     set_desc(g, ask, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, g->graph);
     set(g, ask, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    set_desc(g, ask, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device);
+    if (device)
+        set_desc(g, ask, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, device);
     finish(g, ask);
     if (!g->bad)
         check(g, g->api->get(ask, CUDNN_ATTR_ENGINEHEUR_RESULTS,

@@ -14,9 +14,13 @@
  * that is only described to it.  So the tests can see that the graphs still
  * lead to the kernels for Hopper (t/sdpa.c).
  *
- * sdpa_graph_build() describes one shape, forward or backward; false if cuDNN
- * refuses.  sdpa_graph_offers() asks how it would do that on a device; the
- * offers belong to the graph, which sdpa_graph_clear() frees.
+ * sdpa_graph_build() describes one shape, forward or backward, for the GPU of
+ * a handle, or for none; false if cuDNN refuses.  sdpa_graph_offers() asks how
+ * it would do that, there or on a device that is described; the offers belong
+ * to the graph, which sdpa_graph_clear() frees.
+ *
+ * cudnn.c finds the library; cudnn_emu.c answers the same calls beside the
+ * emulation.
  */
 struct cudnn {
     size_t (*version)(void);
@@ -72,7 +76,7 @@ struct sdpa_graph {
 };
 
 bool sdpa_graph_build(struct sdpa_graph *, const struct cudnn *,
-                      const struct sdpa_shape *);
+                      cudnnHandle_t, const struct sdpa_shape *);
 int sdpa_graph_offers(struct sdpa_graph *, cudnnBackendDescriptor_t device,
                       cudnnBackendDescriptor_t *offer, int most);
 void sdpa_graph_clear(struct sdpa_graph *);

@@ -82,11 +82,24 @@ void cuda_side_close(struct dev *dev)
 }
 
 #ifndef __CUDACC__
-/* For a library that stands for NCCL beside the emulation: call(arg) when the
- * stream comes to it. */
+/* For what stands for NCCL and cuDNN beside the emulation: call(arg) when the
+ * stream comes to it; do all that was given; is this the device's memory? */
 extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg);
+extern "C" void emu_drain(void);
+extern "C" bool emu_on_device(const void *p, size_t n);
+
 extern "C" void emu_submit(void *stream, void (*call)(void *), void *arg)
 {
     emu::submit((cudaStream_t)stream, [=] { call(arg); });
+}
+
+extern "C" void emu_drain(void)
+{
+    emu::drain(nullptr);
+}
+
+extern "C" bool emu_on_device(const void *p, size_t n)
+{
+    return emu::on_device(p, n);
 }
 #endif

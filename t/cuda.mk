@@ -54,7 +54,7 @@ t_abi_t_LDADD = $(COMMON_LIBS)
 if HAVE_CUDNN
 check_PROGRAMS += t/sdpa
 endif
-t_sdpa_SOURCES = %D%/sdpa.c %D%/tap.h kernels/sdpa_graph.c
+t_sdpa_SOURCES = %D%/sdpa.c %D%/tap.h kernels/cudnn.c kernels/sdpa_graph.c
 t_sdpa_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_sdpa_LDADD = $(COMMON_LIBS)
 

@@ -74,7 +74,7 @@ static void check_shape(const struct cudnn *api,
     cudnnBackendDescriptor_t offer[8];
     int n = 0, chosen = 0;
 
-    if (sdpa_graph_build(&g, api, s))
+    if (sdpa_graph_build(&g, api, NULL, s))
         n = sdpa_graph_offers(&g, device, offer, 8);
     if (getenv("FAKE_DRIVER"))
         chosen = compile(api, device, offer, n);

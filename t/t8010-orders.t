@@ -1,6 +1,7 @@
 #!/bin/sh
 # The judge of the operations passes on the emulated device in any order of
-# threads, with streams that run late, and without cuBLASLt.
+# threads, with streams that run late, without cuBLASLt, and with cuDNN, well or
+# broken.
 judge=${top_builddir:-.}/t/kernels-emu.t
 n=0
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
@@ -18,6 +19,8 @@ try() {
         tail -2 "$dir/out" | sed 's/^/# /'
     fi
 }
-echo 1..2
+echo 1..3
 try "threads backwards, without cuBLASLt" GT_EMU_ORDER=rev GT_CUBLASLT=off
 try "threads shuffled, streams late" GT_EMU_ORDER=7 GT_EMU_STREAMS=7
+try "attention by cuDNN's graphs, streams late" GT_EMU_CUDNN=1 \
+    GT_EMU_STREAMS=5

@@ -48,4 +48,17 @@ unset GT_EMU_LT
 GT_EMU_STREAMS=3
 export GT_EMU_STREAMS
 try late-streams-bf16 1e-2 train.precision=bf16
+# The emulation has cuDNN only if built with its header.
+if GT_EMU_CUDNN=1 "$gtrain" --version -v 2>&1 | grep -q '^cuda: .*cuDNN [0-9]'
+then
+    GT_EMU_CUDNN=1
+    export GT_EMU_CUDNN
+    try cudnn-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
+    try cudnn-gqa-fp16 2e-3 model.heads=4 model.kv_heads=2 \
+        model.position=rope train.precision=fp16
+    GT_EMU_CUDNN=broken
+    try cudnn-broken-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
+    grep -q 'so our own kernel does: this library is broken' log
+    say $? "a plan that cuDNN cannot run is left, with a word, to our own kernel"
+fi
 echo "1..$n"
