@@ -18,7 +18,7 @@ enum { RANK = 4, MOST_TENSORS = 64, MOST_STEPS = 32, WORKSPACE = 4096 };
 struct view {
     int64_t uid, dim[RANK], stride[RANK], align;
     cudnnDataType_t type;
-    bool passing, by_value;       /* passing: never in memory of the device */
+    bool passing, by_value; /* passing: never in memory of the device */
 };
 
 struct step {
