@@ -11,6 +11,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 
+enum { CHUNK = 4000 };
+
 char buf_empty[1];
 
 void buf_room(struct buf *b, size_t more)
@@ -52,14 +54,16 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
     va_list again;
     int n;
 
+    buf_room(b, 32);
     va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
+    n = vsnprintf(b->s + b->len, b->room - b->len, fmt, again);
     va_end(again);
-    if (n < 0)
-        return;
-    buf_room(b, (size_t)n);
-    vsnprintf(b->s + b->len, (size_t)n + 1, fmt, ap);
-    b->len += (size_t)n;
+    if (n >= 0 && (size_t)n >= b->room - b->len) { /* there was too little */
+        buf_room(b, (size_t)n);
+        n = vsnprintf(b->s + b->len, b->room - b->len, fmt, ap);
+    }
+    b->len += n > 0 ? (size_t)n : 0;
+    b->s[b->len] = '\0';
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -98,15 +102,19 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
 {
     const size_t was = b->len;
     const int fd = path_open(path, e);
+    struct stat st;
     int ret = 0;
 
     if (fd < 0)
         return -1;
+    buf_room(b, CHUNK); /* those in /proc say that they are empty */
+    if (fstat(fd, &st) == 0 && (size_t)st.st_size <= max)
+        buf_room(b, (size_t)st.st_size + 1);
     for (;;) {
         ssize_t n;
 
-        buf_room(b, 65536);
-        n = read(fd, b->s + b->len, 65536);
+        buf_room(b, 1);
+        n = read(fd, b->s + b->len, b->room - b->len - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

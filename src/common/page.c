@@ -67,15 +67,21 @@ static bool by_pager(const char *text, size_t n)
     return spawn_run(argv, &s, &ignored) == 0 || s.status != 127;
 }
 
-int page_text(const char *text, size_t n, bool pager, struct err *e)
+/* Does the text have as many lines as the screen? */
+static bool is_longer(const char *text, size_t n)
 {
     int rows, columns, lines = 0;
 
+    page_screen(&rows, &columns);
     for (size_t i = 0; i < n; i++)
         lines += text[i] == '\n';
-    page_screen(&rows, &columns);
-    if (pager && lines >= rows && isatty(STDIN_FILENO) &&
-        isatty(STDOUT_FILENO) && by_pager(text, n))
+    return lines >= rows;
+}
+
+int page_text(const char *text, size_t n, bool pager, struct err *e)
+{
+    if (pager && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+        is_longer(text, n) && by_pager(text, n))
         return 0;
     if (fwrite(text, 1, n, stdout) != n && errno != EPIPE)
         return err_sys(e, "cannot write standard output");

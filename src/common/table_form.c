@@ -91,11 +91,11 @@ static void utc_text(struct buf *b, int64_t ms)
 {
     const time_t secs = (time_t)(ms / 1000 - (ms % 1000 < 0));
     struct tm tm;
-    char day[64];
 
     gmtime_r(&secs, &tm);
-    strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(b, "%s.%03dZ", day, (int)((ms % 1000 + 1000) % 1000));
+    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
+               tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+               (int)((ms % 1000 + 1000) % 1000));
 }
 
 /* A cell for people. */
@@ -200,23 +200,17 @@ static struct table_cell part_of(const struct table_cell *c, int part)
 
 static void put_tsv(struct buf *b, const char *s)
 {
-    for (; *s; s++) {
-        switch (*s) {
-        case '\t':
-            buf_str(b, "\\t");
-            break;
-        case '\n':
-            buf_str(b, "\\n");
-            break;
-        case '\r':
-            buf_str(b, "\\r");
-            break;
-        case '\\':
-            buf_str(b, "\\\\");
-            break;
-        default:
-            buf_char(b, *s);
-        }
+    static const char special[] = "\t\n\r\\", letter[] = "tnr\\";
+
+    for (;;) {
+        const size_t n = strcspn(s, special);
+
+        buf_add(b, s, n);
+        s += n;
+        if (!*s)
+            return;
+        buf_char(b, '\\');
+        buf_char(b, letter[strchr(special, *s++) - special]);
     }
 }
 

@@ -18,7 +18,7 @@
 
 enum { INDEX_MAX = 1 << 30, FRESH_SECS = 2 };
 
-static const char magic[16] = "gtrack index 1\n";
+static const char magic[16] = "gtrack index 2\n";
 
 /* -- hashes ------------------------------------------------------------ */
 
@@ -99,11 +99,9 @@ void watch_clear(struct watch *w)
 static bool is_unchanged(const struct index *x, const char *key,
                          const char *paths, size_t n, const uint64_t was[2])
 {
-    char *folder = path_join(x->root, key);
-    const int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int fd = openat(x->root_fd, key, O_PATH | O_DIRECTORY | O_CLOEXEC);
     uint64_t h[2] = { 0, 0 };
 
-    free(folder);
     if (fd < 0)
         return false;
     for (const char *p = paths; p < paths + n; p += strlen(p) + 1) {
@@ -121,17 +119,15 @@ static bool is_unchanged(const struct index *x, const char *key,
 /* -- the file ---------------------------------------------------------- */
 
 /*
- * magic, the hash of all that follows, then one record a run: its length, key,
- * hash of what is watched, paths, and the run (see pack.h).
+ * The magic, then one record a run: the length of what follows, the hash of
+ * what follows, the key, the hash of what is watched, its paths, and the run
+ * (see pack.h).
  */
-struct header {
-    char magic[sizeof magic];
-    uint64_t hash[2];
-};
+enum { HASH_SIZE = 16 };
 
 struct index_slot {
     const char *key;
-    uint32_t at, size; /* of the record, after its length */
+    uint32_t at, size; /* of the record, after its length and hash */
 };
 
 struct news {
@@ -169,18 +165,9 @@ static bool read_file(struct index *x)
 {
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
-    struct header header;
-    uint64_t hash[2] = { 0, 0 };
-    bool good = buf_read_file(&b, x->path, INDEX_MAX, &e) == 0 &&
-                b.len >= sizeof header;
 
-    if (good) {
-        memcpy(&header, b.s, sizeof header);
-        stir_bytes(hash, b.s + sizeof header, b.len - sizeof header);
-        good = memcmp(header.magic, magic, sizeof magic) == 0 &&
-               memcmp(header.hash, hash, sizeof hash) == 0;
-    }
-    if (!good) {
+    if (buf_read_file(&b, x->path, INDEX_MAX, &e) < 0 || b.len < sizeof magic ||
+        memcmp(b.s, magic, sizeof magic) != 0) {
         buf_clear(&b);
         return false;
     }
@@ -204,16 +191,17 @@ static bool read_records(struct index *x)
     size_t n = 0;
 
     for (int pass = 0; pass < 2; pass++) {
-        struct unpack u = { x->data + sizeof(struct header), x->data + x->size,
-                            true };
+        struct unpack u = { x->data + sizeof magic, x->data + x->size, true };
 
         while (u.good && u.at < u.end) {
             const uint32_t size = unpack_u32(&u);
-            const char *const start = u.at;
+            const char *const start = u.at + HASH_SIZE;
             struct index_slot slot;
 
-            if (!u.good || size > (size_t)(u.end - u.at))
+            if (!u.good || (size_t)(u.end - u.at) < HASH_SIZE ||
+                size > (size_t)(u.end - start))
                 return false;
+            u.at = start;
             slot = (struct index_slot){ unpack_text(&u),
                                         (uint32_t)(start - x->data), size };
             if (!u.good || !slot.key || u.at > start + size)
@@ -234,7 +222,10 @@ static bool read_records(struct index *x)
 
 void index_open(struct index *x, const char *root)
 {
-    *x = (struct index){ .root = xstrdup(root), .path = cache_path(root) };
+    *x = (struct index){
+        .root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .path = cache_path(root),
+    };
     x->news = xcalloc(1, sizeof *x->news);
     pthread_mutex_init(&x->news->lock, NULL);
     if (!x->path || !read_file(x))
@@ -261,6 +252,16 @@ static const struct index_slot *find(const struct index *x, const char *key)
     return NULL;
 }
 
+/* Is the record as it was written? */
+static bool is_sound(const struct index *x, const struct index_slot *slot)
+{
+    const char *record = x->data + slot->at;
+    uint64_t hash[2] = { 0, 0 };
+
+    stir_bytes(hash, record, slot->size);
+    return memcmp(record - HASH_SIZE, hash, HASH_SIZE) == 0;
+}
+
 bool index_get(struct index *x, const char *key, struct run_info *run,
                struct arena *mem)
 {
@@ -270,7 +271,7 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
     uint64_t was[2];
     uint32_t n;
 
-    if (!slot)
+    if (!slot || !is_sound(x, slot))
         return false;
     u = (struct unpack){ x->data + slot->at, x->data + slot->at + slot->size,
                          true };
@@ -310,7 +311,11 @@ static bool is_worth_it(const struct index_news *news, size_t n)
 
 static void put_record(struct buf *b, const void *data, size_t n)
 {
+    uint64_t hash[2] = { 0, 0 };
+
+    stir_bytes(hash, data, n);
     pack_u32(b, (uint32_t)n);
+    buf_add(b, hash, HASH_SIZE);
     buf_add(b, data, n);
 }
 
@@ -324,7 +329,6 @@ static int by_key(const void *a, const void *b)
 void index_save(struct index *x, char *const *keys, size_t n)
 {
     struct index_news *news = x->news;
-    struct header header = { .hash = { 0, 0 } };
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
     char *folder;
@@ -332,7 +336,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;
     qsort(news->item, news->n, sizeof *news->item, by_key);
-    buf_add(&b, &header, sizeof header);
+    buf_add(&b, magic, sizeof magic);
     for (size_t i = 0; i < n; i++) {
         const struct news want = { .key = keys[i] };
         const struct news *new =
@@ -344,9 +348,6 @@ void index_save(struct index *x, char *const *keys, size_t n)
         else if (old)
             put_record(&b, x->data + old->at, old->size);
     }
-    memcpy(header.magic, magic, sizeof magic);
-    stir_bytes(header.hash, b.s + sizeof header, b.len - sizeof header);
-    memcpy(b.s, &header, sizeof header);
     folder = path_parent(x->path);
     if (path_make(folder, &e) == 0)
         store_write(x->path, x->path, b.s, b.len, false, &e);
@@ -367,5 +368,6 @@ void index_close(struct index *x, struct arena *mem)
     free(x->news);
     free(x->slot);
     free(x->path);
-    free(x->root);
+    if (x->root_fd >= 0)
+        close(x->root_fd);
 }

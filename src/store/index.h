@@ -45,7 +45,8 @@ void watch_add(struct watch *, const char *run, const char *path);
 void watch_clear(struct watch *);
 
 struct index {
-    char *root, *path;          /* path NULL: there is no cache */
+    int root_fd;
+    char *path;                 /* NULL: there is no cache */
     char *data;                 /* the file; strings of runs point into it */
     size_t size;
     struct index_slot *slot;    /* by the hash of the key */
