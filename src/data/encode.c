@@ -396,12 +396,13 @@ static int run_threads(struct job *j, struct err *e)
 {
     const int n = j->conf->threads;
     struct worker *w = xcalloc((size_t)n, sizeof *w);
+    struct lexicon *lexicon = lexicon_new(j->conf->tokenizer);
     int started = 1;
 
     for (int i = 0; i < n; i++)
         w[i] = (struct worker){
             .job = j,
-            .enc = encoder_new(j->conf->tokenizer, 0),
+            .enc = encoder_new(j->conf->tokenizer, lexicon, 0),
         };
     for (; started < n; started++)
         if (pthread_create(&w[started].thread, NULL, work, &w[started]) != 0)
@@ -413,6 +414,7 @@ static int run_threads(struct job *j, struct err *e)
         pthread_join(w[i].thread, NULL);
     for (int i = 0; i < n; i++)
         encoder_free(w[i].enc);
+    lexicon_free(lexicon);
     free(w);
     if (j->err.kind == ERR_NONE)
         return 0;

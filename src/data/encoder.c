@@ -3,48 +3,19 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "data/bpe.h"
 #include "data/cut.h"
-#include "data/word_key.h"
+#include "data/lexicon.h"
 
-/*
- * Words repeat, so an encoder keeps the ids of those it met.  The cache is a
- * fixed number of lines, each of two words.  A word belongs into the line that
- * its hash names, or, if that was full, into the one beside it; when both are,
- * it takes the second place of its line.  The first place is for good:
- * frequent words come early.  What is in the cache changes the speed, never
- * the ids.
- *
- * Words of up to WORD_MAX bytes are kept (word_key.h), if their ids have room:
- * eight of 16 bits or four of 32.  The upper four bits of the key hold how many
- * there are.
- */
-enum { LINE_BITS = 18, AHEAD = 48 };
+/* How many words ahead their lines are fetched. */
+enum { AHEAD = 48 };
 
-/* How many ids a word may have, and how many places one writes. */
-enum { IDS_NARROW = 8, IDS_WIDE = 4 };
-
-typedef uint16_t narrow_ids __attribute__((vector_size(16)));
-typedef int32_t wide_ids __attribute__((vector_size(32)));
-
-struct word {
-    struct word_key key; /* and how many ids */
-    union {
-        uint16_t narrow[IDS_NARROW];
-        int32_t wide[IDS_WIDE];
-    } id;
-};
-
-struct line {
-    struct word word[2];
-};
-
-/* Words that are longer.  One a slot, the latest. */
-enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
+/* Pieces that the lexicon has no place for, for this thread alone: one a slot,
+ * the latest. */
+enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 16 };
 
 struct phrase {
     uint8_t text[PHRASE_MAX];
@@ -56,17 +27,13 @@ struct encoder {
     const struct tokenizer *t;
     split_fn *split;
     int flags;
-    struct line *line; /* NULL: remember nothing */
+    struct lexicon *lexicon; /* NULL: remember nothing */
     struct phrase *phrase;
-    bool narrow;                /* ids fit 16 bits */
-    size_t most;                /* ids that a word may have in a line */
     struct buf clean;           /* text with what is not UTF-8 replaced */
     bool specials;              /* some tokens are cut out of the text */
     uint8_t special_first[256]; /* bytes that they begin with */
     size_t left_out;
 };
-
-#define LINE_COUNT ((size_t)1 << LINE_BITS)
 
 void ids_room(struct ids *ids, size_t more)
 {
@@ -85,83 +52,20 @@ void ids_clear(struct ids *ids)
 /* No word has this key: it has a byte and no length. */
 static const struct word_key no_word = { 0, 1 };
 
-static inline size_t key_line(struct word_key k)
-{
-    return (size_t)(word_hash(k) >> (64 - LINE_BITS));
-}
-
-/* 0 if it is. */
-static inline uint64_t word_is_not(const struct word *w, struct word_key k)
-{
-    return (w->key.a ^ k.a) | (w->key.b ^ k.b) << 4;
-}
-
-/* All its places are written; returns how many count. */
-static inline size_t put_ids(int32_t *out, const struct word *w, bool narrow)
-{
-    if (narrow) {
-        narrow_ids from;
-        wide_ids to;
-
-        memcpy(&from, w->id.narrow, sizeof from);
-        to = __builtin_convertvector(from, wide_ids);
-        memcpy(out, &to, sizeof to);
-    } else {
-        memcpy(out, w->id.wide, sizeof w->id.wide);
-    }
-    return (size_t)(w->key.b >> 60);
-}
-
-static void remember(struct encoder *enc, struct word_key k, const int32_t *id,
-                     size_t n)
-{
-    const size_t i = key_line(k);
-    struct word *places[] = {
-        &enc->line[i].word[0],
-        &enc->line[i].word[1],
-        &enc->line[i ^ 1].word[1],
-        &enc->line[i ^ 1].word[0],
-    };
-    struct word *w = places[1];
-
-    for (int p = 3; p >= 0; p--)
-        if (places[p]->key.b == 0)
-            w = places[p];
-    w->key = k;
-    w->key.b |= (uint64_t)n << 60;
-    for (size_t p = 0; p < n; p++) {
-        if (enc->narrow)
-            w->id.narrow[p] = (uint16_t)id[p];
-        else
-            w->id.wide[p] = id[p];
-    }
-}
-
-/* The word in the line beside its own, or NULL. */
-static const struct word *beside(const struct encoder *enc, struct word_key k)
-{
-    const struct line *l = &enc->line[key_line(k) ^ 1];
-
-    for (int i = 0; i < 2; i++)
-        if (word_is_not(&l->word[i], k) == 0)
-            return &l->word[i];
-    return NULL;
-}
-
 static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
                                   uint32_t n)
 {
     return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
 
-/* A word that has no room in the lines, or is not there yet. */
+/* A piece that the lexicon has no place for. */
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
 {
     struct phrase *p;
     size_t count;
 
-    if (n <= WORD_MAX || n > PHRASE_MAX)
+    if (n > PHRASE_MAX)
         return bpe_piece(enc->t, s, n, out);
     p = phrase_slot(enc, s, n);
     if (p->len == n && memcmp(p->text, s, n) == 0) {
@@ -178,22 +82,28 @@ static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
     return count;
 }
 
-/* A word that is not in its line, or too long for any. */
+/* A piece that is not where the lexicon would have it first. */
 static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t still)
 {
-    const struct word *w = n <= WORD_MAX ? beside(enc, k) : NULL;
+    struct lexicon *const lexicon = enc->lexicon;
+    struct word *place = NULL;
     size_t count;
 
-    if (w)
-        return out + put_ids(out, w, enc->narrow);
+    if (n <= WORD_MAX) {
+        const struct word *w = lexicon_find(lexicon, k, &place);
+
+        if (w)
+            return out + word_ids(out, w, lexicon->narrow);
+    }
     ids->n = (size_t)(out - ids->id);
     ids_room(ids, n + PHRASE_IDS + still * IDS_NARROW);
     out = ids->id + ids->n;
-    count = encode_phrase(enc, s, n, out);
-    if (n <= WORD_MAX && count > 0 && count <= enc->most)
-        remember(enc, k, out, count);
+    if (!place)
+        return out + encode_phrase(enc, s, n, out);
+    count = bpe_piece(enc->t, s, n, out);
+    lexicon_keep(lexicon, place, k, out, count);
     return out + count;
 }
 
@@ -205,22 +115,23 @@ static inline __attribute__((always_inline)) void encode_words(
     struct encoder *enc, const uint8_t *text, const uint8_t *last,
     const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
 {
-    struct word_key key[SPLIT_BATCH];
+    uint64_t a[SPLIT_BATCH], b[SPLIT_BATCH]; /* the keys */
     uint32_t line[SPLIT_BATCH + AHEAD];
-    const struct line *const lines = enc->line;
+    const struct line *const lines = enc->lexicon->line;
     uint32_t at = 0;
     int32_t *out;
 
     for (size_t i = 0; i < n; i++) {
         const uint32_t len = stop[i] - at;
+        struct word_key k = no_word;
 
-        if (__builtin_expect(len > WORD_MAX, 0))
-            key[i] = no_word;
-        else if (__builtin_expect(text + at > last, 0))
-            key[i] = word_key_last(text + at, last + 16, len);
-        else
-            key[i] = word_key(text + at, len);
-        line[i] = (uint32_t)key_line(key[i]);
+        if (__builtin_expect(len <= WORD_MAX, 1))
+            k = __builtin_expect(text + at <= last, 1)
+                    ? word_key(text + at, len)
+                    : word_key_last(text + at, last + 16, len);
+        line[i] = (uint32_t)lexicon_line(k);
+        a[i] = k.a;
+        b[i] = k.b;
         at = stop[i];
     }
     for (size_t i = n; i < n + AHEAD; i++)
@@ -230,16 +141,16 @@ static inline __attribute__((always_inline)) void encode_words(
     for (size_t i = 0; i < AHEAD; i++)
         __builtin_prefetch(&lines[line[i]]);
     for (size_t i = 0; i < n; i++) {
+        const struct word_key k = { a[i], b[i] };
         const struct word *w = lines[line[i]].word;
 
         __builtin_prefetch(&lines[line[i + AHEAD]]);
-        w += word_is_not(w, key[i]) != 0;
-        if (__builtin_expect(word_is_not(w, key[i]) == 0, 1)) {
-            out += put_ids(out, w, narrow);
+        w += word_is_not(w, k) != 0;
+        if (__builtin_expect(word_is_not(w, k) == 0, 1)) {
+            out += word_ids(out, w, narrow);
         } else {
             at = i > 0 ? stop[i - 1] : 0;
-            out = encode_word(enc, text + at, stop[i] - at, key[i], ids, out,
-                              n - i);
+            out = encode_word(enc, text + at, stop[i] - at, k, ids, out, n - i);
         }
     }
     ids->n = (size_t)(out - ids->id);
@@ -288,9 +199,9 @@ static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
     while (text < end) {
         const size_t count = enc->split(text, end, stop, SPLIT_BATCH);
 
-        if (enc->line)
-            (enc->narrow ? encode_narrow : encode_wide)(enc, text, end - 16,
-                                                        stop, count, ids);
+        if (enc->lexicon)
+            (enc->lexicon->narrow ? encode_narrow : encode_wide)(
+                enc, text, end - 16, stop, count, ids);
         else
             encode_each(enc, text, stop, count, ids);
         text += stop[count - 1];
@@ -488,8 +399,6 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .t = t,
         .split = split_by(t->split),
         .flags = -1,
-        .narrow = t->n_ids <= 65536,
-        .most = t->n_ids <= 65536 ? IDS_NARROW : IDS_WIDE,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
@@ -504,22 +413,16 @@ size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
     return encoder_run(&enc, text, n, ids);
 }
 
-struct encoder *encoder_new(const struct tokenizer *t, int flags)
+struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
+                            int flags)
 {
-    const size_t size = LINE_COUNT * sizeof(struct line);
     struct encoder *enc = xmalloc(sizeof *enc);
 
     encoder_init(enc, t, flags);
-    if (t->kind == TOKENIZER_CHARS)
-        return enc;
-    enc->line = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (enc->line == MAP_FAILED) {
-        enc->line = NULL; /* slower, and still right */
-        return enc;
+    if (lexicon && t->kind == TOKENIZER_BPE) {
+        enc->lexicon = lexicon;
+        enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     }
-    madvise(enc->line, size, MADV_HUGEPAGE);
-    enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     return enc;
 }
 
@@ -527,8 +430,6 @@ void encoder_free(struct encoder *enc)
 {
     if (!enc)
         return;
-    if (enc->line)
-        munmap(enc->line, LINE_COUNT * sizeof(struct line));
     free(enc->phrase);
     buf_clear(&enc->clean);
     free(enc);

@@ -22,6 +22,8 @@ src_data_libdata_a_SOURCES = \
 	%D%/jsonl.h \
 	%D%/leak.c \
 	%D%/leak.h \
+	%D%/lexicon.c \
+	%D%/lexicon.h \
 	%D%/lock.c \
 	%D%/lock_check.c \
 	%D%/lock.h \

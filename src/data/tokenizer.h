@@ -60,14 +60,24 @@ void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
 
 /*
- * An encoder remembers the words it met, which makes it many times faster; one
- * for each thread, of 17 MB.
+ * An encoder remembers the words that it met, which makes it many times faster:
+ * in a lexicon (16 MiB), which all threads share, and what that has no place
+ * for by itself (6 MiB).  There is an encoder for each thread.
  *
- *      enc = encoder_new(t, 0);
+ *      lexicon = lexicon_new(t);
+ *      enc = encoder_new(t, lexicon, 0);
  *      while (more text)
  *          encoder_run(enc, text, n, &ids);
  *      encoder_free(enc);
+ *      lexicon_free(lexicon);
+ *
+ * Without a lexicon (NULL) an encoder remembers nothing.
  */
+struct lexicon;
+
+struct lexicon *lexicon_new(const struct tokenizer *); /* or NULL: no memory */
+void lexicon_free(struct lexicon *);
+
 enum {
     ENCODER_SPECIAL = 1, /* special tokens in the text are recognised */
     ENCODER_REPLACE = 2, /* what is not UTF-8 becomes U+FFFD first */
@@ -78,7 +88,8 @@ enum {
 bool tokenizer_divides(const struct tokenizer *, int flags, const char *text,
                        size_t n, size_t at);
 
-struct encoder *encoder_new(const struct tokenizer *, int flags);
+struct encoder *encoder_new(const struct tokenizer *, struct lexicon *,
+                            int flags);
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
 void encoder_flags(struct encoder *, int flags); /* from now on */
 void encoder_free(struct encoder *);

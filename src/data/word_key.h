@@ -60,12 +60,10 @@ static inline struct word_key word_key_last(const uint8_t *s,
     return word_key(room, n);
 }
 
-/* The upper bits are the better ones. */
+/* Only its upper bits depend on all bytes. */
 static inline uint64_t word_hash(struct word_key k)
 {
-    uint64_t h = k.a * 0x9E3779B97F4A7C15;
-
-    return ((h ^ h >> 32) + k.b) * 0xD6E8FEB86659FD93;
+    return k.a * 0x9E3779B97F4A7C15 + k.b * 0xD6E8FEB86659FD93;
 }
 
 static inline uint64_t bytes_hash(const uint8_t *s, size_t n)

@@ -37,15 +37,16 @@ void words_clear(struct words *w)
     *w = (struct words){ 0 };
 }
 
-static size_t small_hash(struct word_key k)
+/* Where to begin looking for a short word. */
+static size_t small_first(const struct words *w, struct word_key k)
 {
-    return (size_t)(word_hash(k) >> 24);
+    return (size_t)((word_hash(k) >> 32) * w->small_room >> 32);
 }
 
 static struct short_word *small_slot(struct words *w, struct word_key k)
 {
     const size_t mask = w->small_room - 1;
-    size_t i = small_hash(k) & mask;
+    size_t i = small_first(w, k);
 
     while (w->small[i].count > 0 &&
            (w->small[i].key.a != k.a || w->small[i].key.b != k.b))
@@ -152,8 +153,7 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
         struct short_word *s;
 
         if (i + AHEAD < count)
-            __builtin_prefetch(
-                &w->small[small_hash(key[i + AHEAD]) & (w->small_room - 1)]);
+            __builtin_prefetch(&w->small[small_first(w, key[i + AHEAD])]);
         s = small_slot(w, key[i]);
         w->n_small += s->count == 0;
         s->key = key[i];
