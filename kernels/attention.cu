@@ -116,19 +116,38 @@ static void flash_forward(struct dev *dev, struct tensor *y,
     forward<E, DP>(dev, f, grid_of(a, tensor_rows(y), FLASH_ROWS, a->H));
 }
 
+/* A kernel of attn_plain.cuh, for 32 rows at a time or, where those do not fit,
+ * for 16. */
+template <class E>
+static void plain(struct dev *dev, const char *op, void (*by_32)(flash<E>),
+                  void (*by_16)(flash<E>), int tiles, int squares, int heads,
+                  const struct attn *a, const flash<E> &f, int64_t N)
+{
+    for (int R = 32; R >= 16; R -= 16) {
+        const auto kernel = R == 32 ? by_32 : by_16;
+        const size_t shared = plain_shared(R, tiles, squares, a->D);
+
+        if (shared > cuda_of(dev)->shared_max)
+            continue;
+        OPT_IN(dev, kernel, shared);
+        LAUNCH(kernel, grid_of(a, N, R, heads), PLAIN_THREADS, shared,
+               STREAM(dev), f);
+        return;
+    }
+    cuda_failed(dev, op, "heads are too wide for this GPU's shared memory");
+}
+
 template <class E>
 static void plain_forward(struct dev *dev, struct tensor *y,
                           struct tensor *lse, const struct tensor *qkv,
                           const struct attn *a)
 {
-    const size_t shared = plain_shared(4, 1, a->D);
     flash<E> f = describe<E>(qkv, a);
 
     f.y = (E *)y->data;
     f.lse = (float *)lse->data;
-    OPT_IN(dev, plain_fwd<E>, shared);
-    LAUNCH(plain_fwd<E>, grid_of(a, tensor_rows(y), PLAIN, a->H),
-           PLAIN_THREADS, shared, STREAM(dev), f);
+    plain<E>(dev, "attn_fwd", plain_fwd<E, 32>, plain_fwd<E, 16>, 4, 1, a->H,
+             a, f, tensor_rows(y));
 }
 
 extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
@@ -198,15 +217,10 @@ template <class E>
 static void plain_backward(struct dev *dev, const flash<E> &f, int64_t N,
                            const struct attn *a)
 {
-    const size_t keys = plain_shared(6, 2, a->D);
-    const size_t queries = plain_shared(5, 1, a->D);
-
-    OPT_IN(dev, plain_bwd_keys<E>, keys);
-    LAUNCH(plain_bwd_keys<E>, grid_of(a, N, PLAIN, a->K), PLAIN_THREADS, keys,
-           STREAM(dev), f);
-    OPT_IN(dev, plain_bwd_queries<E>, queries);
-    LAUNCH(plain_bwd_queries<E>, grid_of(a, N, PLAIN, a->H), PLAIN_THREADS,
-           queries, STREAM(dev), f);
+    plain<E>(dev, "attn_bwd", plain_bwd_keys<E, 32>, plain_bwd_keys<E, 16>, 6,
+             2, a->K, a, f, N);
+    plain<E>(dev, "attn_bwd", plain_bwd_queries<E, 32>,
+             plain_bwd_queries<E, 16>, 5, 1, a->H, a, f, N);
 }
 
 extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,

@@ -8,18 +8,18 @@
  * attn_plain - attention without tensor cores, for F32 and odd widths of heads
  *
  * The same walk over tiles as in flash.cuh, with everything in shared memory
- * as floats and sums in F32: 32 queries and 32 keys at a time, rows D + 1
- * apart.
+ * as floats and sums in F32: R queries and R keys at a time, rows D + 1 apart.
+ * R is 32, or 16 where a GPU has too little shared memory for that.
  */
-enum { PLAIN = 32, PLAIN_THREADS = 128, PLAIN_WARPS = PLAIN_THREADS / 32 };
+enum { PLAIN_THREADS = 128, PLAIN_WARPS = PLAIN_THREADS / 32 };
 
 /* Rows of a head into a tile; zero from T on. */
-template <class E>
+template <int R, class E>
 static __device__ __forceinline__ void
 plain_fetch(float *tile, const E *head, int64_t stride, int64_t from,
             int64_t T, int D)
 {
-    for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+    for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
         const int r = i / D, d = i % D;
 
         tile[r * (D + 1) + d] =
@@ -37,49 +37,52 @@ static __device__ __forceinline__ float plain_dot(const float *x,
     return sum;
 }
 
-static inline size_t plain_shared(int tiles, int squares, int D)
+/* Bytes for so many tiles and squares of numbers. */
+static inline size_t plain_shared(int R, int tiles, int squares, int D)
 {
-    return (size_t)(tiles * PLAIN * (D + 1) + squares * PLAIN * (PLAIN + 1) +
-                    3 * PLAIN) * sizeof(float);
+    return (size_t)(tiles * R * (D + 1) + squares * R * (R + 1) + 3 * R) *
+           sizeof(float);
 }
 
-template <class E>
+template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_fwd(const __grid_constant__ flash<E> f)
 {
-    const int D = f.D, LD = D + 1, LS = PLAIN + 1;
+    const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, q);
-    float *k = q + PLAIN * LD, *v = k + PLAIN * LD, *o = v + PLAIN * LD;
-    float *s = o + PLAIN * LD, *most = s + PLAIN * LS, *sum = most + PLAIN;
-    float *shrink = sum + PLAIN;
-    const int tile = gridDim.x - 1 - blockIdx.x, from = tile * PLAIN;
+    float *k = q + R * LD, *v = k + R * LD, *o = v + R * LD;
+    float *s = o + R * LD, *most = s + R * LS, *sum = most + R;
+    float *shrink = sum + R;
+    const int tile = gridDim.x - 1 - blockIdx.x, from = tile * R;
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
-    plain_fetch(q, head.q, head.stride, from, f.T, D);
-    for (int i = threadIdx.x; i < PLAIN * LD; i += PLAIN_THREADS)
+    plain_fetch<R>(q, head.q, head.stride, from, f.T, D);
+    for (int i = threadIdx.x; i < R * LD; i += PLAIN_THREADS)
         o[i] = 0.0f;
-    if (threadIdx.x < PLAIN) {
+    if (threadIdx.x < R) {
         most[threadIdx.x] = -INFINITY;
         sum[threadIdx.x] = 0.0f;
     }
     for (int t = 0; t <= tile; t++) {
-        plain_fetch(k, head.k, head.stride, t * PLAIN, f.T, D);
-        plain_fetch(v, head.v, head.stride, t * PLAIN, f.T, D);
+        plain_fetch<R>(k, head.k, head.stride, t * R, f.T, D);
+        plain_fetch<R>(v, head.v, head.stride, t * R, f.T, D);
         __syncthreads();
-        for (int r = warp; r < PLAIN; r += PLAIN_WARPS) {
-            const int at = from + r, u = t * PLAIN + lane;
+        for (int r = warp; r < R; r += PLAIN_WARPS) {
+            const int at = from + r, u = t * R + lane;
             const float was = most[r];
-            const float x = u <= at ? f.scale * plain_dot(q + r * LD,
-                                                          k + lane * LD, D)
-                                    : -INFINITY;
+            const float x = lane < R && u <= at
+                                ? f.scale * plain_dot(q + r * LD,
+                                                      k + lane * LD, D)
+                                : -INFINITY;
             const float high = fmaxf(was, warp_max(x));
             const float p = expf(x - high), all = warp_sum(p);
             const float keep =
                 f.drop.p > 0.0f ? kept(f.drop, nh, f.T, at, u) : 1.0f;
 
-            s[r * LS + lane] = p * keep;
+            if (lane < R)
+                s[r * LS + lane] = p * keep;
             if (lane == 0) {
                 shrink[r] = expf(was - high);
                 sum[r] = sum[r] * shrink[r] + all;
@@ -87,24 +90,24 @@ plain_fwd(const __grid_constant__ flash<E> f)
             }
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+        for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
             const int r = i / D, d = i % D;
             float x = o[r * LD + d] * shrink[r];
 
-            for (int c = 0; c < PLAIN; c++)
+            for (int c = 0; c < R; c++)
                 x += s[r * LS + c] * v[c * LD + d];
             o[r * LD + d] = x;
         }
         __syncthreads();
     }
-    for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+    for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
         const int r = i / D, d = i % D;
 
         if (from + r < f.T)
             f.y[((n * f.T + from + r) * f.H + blockIdx.y) * D + d] =
                 from_float<E>(o[r * LD + d] / sum[r]);
     }
-    if (threadIdx.x < PLAIN && from + threadIdx.x < f.T)
+    if (threadIdx.x < R && from + threadIdx.x < f.T)
         f.lse[(n * f.T + from + threadIdx.x) * f.H + blockIdx.y] =
             most[threadIdx.x] + logf(sum[threadIdx.x]);
 }
@@ -127,34 +130,34 @@ static __device__ __forceinline__ void add_to(E *to, float x, bool fresh)
     *to = from_float<E>(fresh ? x : to_float(*to) + x);
 }
 
-template <class E>
+template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_bwd_keys(const __grid_constant__ flash<E> f)
 {
-    const int D = f.D, LD = D + 1, LS = PLAIN + 1;
+    const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, k);
-    float *v = k + PLAIN * LD, *q = v + PLAIN * LD, *dy = q + PLAIN * LD;
-    float *dk = dy + PLAIN * LD, *dv = dk + PLAIN * LD;
-    float *p = dv + PLAIN * LD, *ds = p + PLAIN * LS;
-    const int64_t from = (int64_t)blockIdx.x * PLAIN, n = blockIdx.z;
+    float *v = k + R * LD, *q = v + R * LD, *dy = q + R * LD;
+    float *dk = dy + R * LD, *dv = dk + R * LD;
+    float *p = dv + R * LD, *ds = p + R * LS;
+    const int64_t from = (int64_t)blockIdx.x * R, n = blockIdx.z;
     const int heads = f.H / f.K, first = (int)blockIdx.y * heads;
     const int64_t y_stride = (int64_t)f.H * D;
     const flash_head<E> mine = head_of(f, n, first);
     E *to = f.dqkv + (n * f.T + from) * mine.stride +
             (int64_t)(f.H + blockIdx.y) * D;
 
-    plain_fetch(k, mine.k, mine.stride, from, f.T, D);
-    plain_fetch(v, mine.v, mine.stride, from, f.T, D);
-    for (int i = threadIdx.x; i < 2 * PLAIN * LD; i += PLAIN_THREADS)
+    plain_fetch<R>(k, mine.k, mine.stride, from, f.T, D);
+    plain_fetch<R>(v, mine.v, mine.stride, from, f.T, D);
+    for (int i = threadIdx.x; i < 2 * R * LD; i += PLAIN_THREADS)
         dk[i] = 0.0f;
     for (int h = first; h < first + heads; h++) {
-        for (int64_t t0 = from; t0 < f.T; t0 += PLAIN) {
-            plain_fetch(q, head_of(f, n, h).q, mine.stride, t0, f.T, D);
-            plain_fetch(dy, f.dy + n * f.T * y_stride + (int64_t)h * D,
-                        y_stride, t0, f.T, D);
+        for (int64_t t0 = from; t0 < f.T; t0 += R) {
+            plain_fetch<R>(q, head_of(f, n, h).q, mine.stride, t0, f.T, D);
+            plain_fetch<R>(dy, f.dy + n * f.T * y_stride + (int64_t)h * D,
+                           y_stride, t0, f.T, D);
             __syncthreads();
-            for (int i = threadIdx.x; i < PLAIN * PLAIN; i += PLAIN_THREADS) {
-                const int r = i / PLAIN, c = i % PLAIN;     /* query, key */
+            for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
+                const int r = i / R, c = i % R;     /* query, key */
                 const int64_t t = t0 + r, u = from + c;
                 const int64_t at = (n * f.T + t) * f.H + h;
 
@@ -169,10 +172,10 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
                                f.scale, D);
             }
             __syncthreads();
-            for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+            for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
                 const int c = i / D, d = i % D;
 
-                for (int r = 0; r < PLAIN; r++) {
+                for (int r = 0; r < R; r++) {
                     dk[c * LD + d] += ds[r * LS + c] * q[r * LD + d];
                     dv[c * LD + d] += p[r * LS + c] * dy[r * LD + d];
                 }
@@ -180,7 +183,7 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
             __syncthreads();
         }
     }
-    for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+    for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
         const int c = i / D, d = i % D;
 
         if (from + c >= f.T)
@@ -191,32 +194,32 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
     }
 }
 
-template <class E>
+template <class E, int R>
 static __global__ void __launch_bounds__(PLAIN_THREADS)
 plain_bwd_queries(const __grid_constant__ flash<E> f)
 {
-    const int D = f.D, LD = D + 1, LS = PLAIN + 1;
+    const int D = f.D, LD = D + 1, LS = R + 1;
     DYNAMIC_SHARED(float, k);
-    float *v = k + PLAIN * LD, *q = v + PLAIN * LD, *dy = q + PLAIN * LD;
-    float *dq = dy + PLAIN * LD, *ds = dq + PLAIN * LD;
-    const int64_t tile = gridDim.x - 1 - blockIdx.x, from = tile * PLAIN;
+    float *v = k + R * LD, *q = v + R * LD, *dy = q + R * LD;
+    float *dq = dy + R * LD, *ds = dq + R * LD;
+    const int64_t tile = gridDim.x - 1 - blockIdx.x, from = tile * R;
     const int64_t n = blockIdx.z, nh = n * f.H + blockIdx.y;
     const int64_t y_stride = (int64_t)f.H * D;
     const flash_head<E> head = head_of(f, n, (int)blockIdx.y);
     E *to = f.dqkv + (n * f.T + from) * head.stride + (int64_t)blockIdx.y * D;
 
-    plain_fetch(q, head.q, head.stride, from, f.T, D);
-    plain_fetch(dy, f.dy + n * f.T * y_stride + (int64_t)blockIdx.y * D,
-                y_stride, from, f.T, D);
-    for (int i = threadIdx.x; i < PLAIN * LD; i += PLAIN_THREADS)
+    plain_fetch<R>(q, head.q, head.stride, from, f.T, D);
+    plain_fetch<R>(dy, f.dy + n * f.T * y_stride + (int64_t)blockIdx.y * D,
+                   y_stride, from, f.T, D);
+    for (int i = threadIdx.x; i < R * LD; i += PLAIN_THREADS)
         dq[i] = 0.0f;
     for (int64_t t = 0; t <= tile; t++) {
-        plain_fetch(k, head.k, head.stride, t * PLAIN, f.T, D);
-        plain_fetch(v, head.v, head.stride, t * PLAIN, f.T, D);
+        plain_fetch<R>(k, head.k, head.stride, t * R, f.T, D);
+        plain_fetch<R>(v, head.v, head.stride, t * R, f.T, D);
         __syncthreads();
-        for (int i = threadIdx.x; i < PLAIN * PLAIN; i += PLAIN_THREADS) {
-            const int r = i / PLAIN, c = i % PLAIN;
-            const int64_t here = from + r, u = t * PLAIN + c;
+        for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
+            const int r = i / R, c = i % R;
+            const int64_t here = from + r, u = t * R + c;
             const int64_t at = (n * f.T + here) * f.H + blockIdx.y;
             float p;
 
@@ -229,15 +232,15 @@ plain_bwd_queries(const __grid_constant__ flash<E> f)
                            f.scale, D);
         }
         __syncthreads();
-        for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+        for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
             const int r = i / D, d = i % D;
 
-            for (int c = 0; c < PLAIN; c++)
+            for (int c = 0; c < R; c++)
                 dq[r * LD + d] += ds[r * LS + c] * k[c * LD + d];
         }
         __syncthreads();
     }
-    for (int i = threadIdx.x; i < PLAIN * D; i += PLAIN_THREADS) {
+    for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
         const int r = i / D, d = i % D;
 
         if (from + r < f.T)

@@ -278,6 +278,7 @@ static const struct {
     { "H100 PCIe", 756, 378, 51 },
     { "H100 NVL", 835, 417, 60 },
     { "H100", 989, 494, 67 },
+    { "H800", 989, 494, 67 },
     { "H200", 989, 494, 67 },
     { "GH200", 989, 494, 67 },
     { "B200", 2250, 1125, 75 },
@@ -306,6 +307,7 @@ static double device_peak(const struct dev *dev, enum dtype type)
     return 0.0;
 }
 
+/* There is none, or it cannot be used: the kind of the error says which. */
 static int no_device(struct err *e, cudaError_t code)
 {
     int has = 0, needs = 0;
@@ -316,13 +318,35 @@ static int no_device(struct err *e, cudaError_t code)
         cudaRuntimeGetVersion(&needs) == cudaSuccess)
         return has == 0 ? err_set(e, ERR_MISSING,
                                   "no CUDA device: there is no driver")
-                        : err_set(e, ERR_MISSING,
+                        : err_set(e, ERR_SYSTEM,
                                   "no CUDA device: its driver knows CUDA "
                                   "%d.%d, and %d.%d is needed",
                                   has / 1000, has % 1000 / 10, needs / 1000,
                                   needs % 1000 / 10);
-    return err_set(e, ERR_MISSING, "no CUDA device: %s",
-                   cudaGetErrorString(code));
+    return err_set(e, code == cudaErrorNoDevice ? ERR_MISSING : ERR_SYSTEM,
+                   "no CUDA device: %s", cudaGetErrorString(code));
+}
+
+/* Were kernels compiled for this GPU, or can the driver do so?  This one is
+ * asked for all, which are compiled alike. */
+static __global__ void any_kernel()
+{
+}
+
+static int check_kernels(const struct cudaDeviceProp *prop, int index,
+                         struct err *e)
+{
+    struct cudaFuncAttributes of;
+    const cudaError_t code = cudaFuncGetAttributes(&of, any_kernel);
+
+    if (code == cudaSuccess)
+        return 0;
+    cudaGetLastError();
+    return err_set(e, ERR_SYSTEM,
+                   "cuda:%d, %.64s of compute capability %d.%d: %s; "
+                   "configure with CUDA_ARCH=%d%d to build for it",
+                   index, prop->name, prop->major, prop->minor,
+                   cudaGetErrorString(code), prop->major, prop->minor);
 }
 
 static struct cuda_stage *new_stage(void)
@@ -394,6 +418,10 @@ static int device_open(struct dev *dev, struct err *e)
         (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
             cudaSuccess)
         return no_device(e, code);
+    if (check_kernels(&prop, dev->index, e) < 0) {
+        cudaStreamDestroy(stream);
+        return -1;
+    }
     cuda = (struct cuda *)calloc(1, sizeof *cuda);
     if (!cuda)
         abort();
@@ -402,6 +430,7 @@ static int device_open(struct dev *dev, struct err *e)
     cuda->sms = prop.multiProcessorCount;
     cuda->capability = prop.major * 10 + prop.minor;
     cuda->shared_max = prop.sharedMemPerBlockOptin;
+    cuda->cache = (size_t)prop.l2CacheSize;
     dev->memory.total = prop.totalGlobalMem;
     cuda->careful = careful && *careful && *careful != '0';
     snprintf(cuda->name, sizeof cuda->name, "%.*s",

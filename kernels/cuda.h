@@ -24,6 +24,7 @@ struct cuda {
     int sms;                    /* multiprocessors */
     int capability;             /* 90 for 9.0 */
     size_t shared_max;          /* a block's, after opting in */
+    size_t cache;               /* the second level's */
     void *scratch;
     size_t scratch_size;
     struct cuda_stage *stage;   /* pinned memory for put() and get() */

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "kernels/dev.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 
@@ -38,7 +39,8 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
     return -1;
 }
 
-/* The best there is: a device that does not open is passed over. */
+/* The best there is: a device that does not open is passed over, with a
+ * warning where it is there. */
 static int open_auto(struct dev *dev, struct err *e)
 {
     for (int i = 1; dev_types[i]; i++) {
@@ -46,6 +48,8 @@ static int open_auto(struct dev *dev, struct err *e)
 
         if (open_type(dev, dev_types[i], 0, &why) == 0)
             return 0;
+        if (why.kind != ERR_MISSING)
+            log_warn("%s; so the CPU computes", why.text);
     }
     return open_type(dev, &cpu_dev, 0, e);
 }

@@ -76,12 +76,13 @@ position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
             for (int k = 0; k < W; k++)
                 sum[k] += v[k];
         }
+        if (!fresh) {
+            load(v, dwpe + t * C + c);
 #pragma unroll
-        for (int k = 0; k < W; k++) {
-            float *at = dwpe + t * C + c + k;
-
-            *at = fresh ? sum[k] : *at + sum[k];
+            for (int k = 0; k < W; k++)
+                sum[k] += v[k];
         }
+        store(dwpe + t * C + c, sum);
     }
 }
 
@@ -106,14 +107,18 @@ segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
                 sum[k] += v[k];
             if (i + 1 < to && key[i + 1] == key[i])
                 continue;
+            if (ours) {
+                load(v, dwte + key[i] * C + c);
 #pragma unroll
-            for (int k = 0; k < W; k++) {
-                if (ours)
-                    dwte[key[i] * C + c + k] += sum[k];
-                else
-                    head[blockIdx.x * C + c + k] = sum[k];
-                sum[k] = 0.0f;
+                for (int k = 0; k < W; k++)
+                    sum[k] += v[k];
+                store(dwte + key[i] * C + c, sum);
+            } else {
+                store(head + blockIdx.x * C + c, sum);
             }
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                sum[k] = 0.0f;
             ours = true;
         }
     }

@@ -16,11 +16,13 @@
  *      a missing event between streams (GT_EMU_STREAMS; emu_run.cuh)
  *      memory read before it was written (it starts as NaN)
  *      memory overrun (built with -fsanitize=address)
- *      a host pointer passed to a kernel, a launch too large for the hardware
+ *      a wide access that is not aligned, a launch too large for the hardware
+ *      a host pointer passed to a kernel, work for the default stream
  *
  * GT_EMU_ORDER is fwd (the default), rev, or a seed that shuffles threads and
- * blocks.  A mistake prints the kernel, the block and who waits where, and
- * ends the program with status 86, or aborts it if GT_EMU_ABORT is set.
+ * blocks; GT_EMU_CAPABILITY is that of the GPU, 90 unless told.  A mistake
+ * prints the kernel, the block and who waits where, and ends the program with
+ * status 86, or aborts it if GT_EMU_ABORT is set.
  */
 #include <algorithm>
 #include <cmath>
@@ -65,14 +67,36 @@ struct dim3 {
 namespace emu
 {
 
-/* What the hardware grants, of compute capability 9.0. */
+/* What the hardware grants. */
 enum {
     WARP = 32,
     MAX_THREADS = 1024,
     MAX_GRID_YZ = 65535,
-    MAX_SHARED = 227 << 10,     /* of one block, after opting in */
-    MAX_SHARED_PLAIN = 48 << 10,
+    MAX_SHARED_PLAIN = 48 << 10,        /* of one block, before opting in */
+    MAX_ARGUMENTS = 4096,               /* bytes, of one kernel */
 };
+
+/* The compute capability, as 90 for 9.0. */
+inline int capability()
+{
+    static const int n = [] {
+        const char *s = getenv("GT_EMU_CAPABILITY");
+
+        return s ? (int)strtol(s, nullptr, 10) : 90;
+    }();
+    return n;
+}
+
+/* Shared memory of one block, after opting in. */
+inline size_t most_shared()
+{
+    switch (capability()) {
+    case 75: return 64 << 10;
+    case 80: case 87: return 163 << 10;
+    case 86: case 89: case 120: return 99 << 10;
+    default: return 227 << 10;
+    }
+}
 
 enum state : uint8_t { NEW, READY, IN_WARP, IN_BLOCK, DONE };
 

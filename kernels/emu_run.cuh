@@ -22,9 +22,12 @@ typedef enum {
     cudaErrorInsufficientDriver = 35,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorInvalidResourceHandle = 400,
     cudaErrorNotReady = 600,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorCapturedEvent = 907,
 } cudaError_t;
 
 enum cudaMemcpyKind {
@@ -44,6 +47,10 @@ enum cudaDeviceAttr {
     cudaDevAttrGlobalMemoryBusWidth = 37,
 };
 
+struct cudaFuncAttributes {
+    int numRegs;
+};
+
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem, sharedMemPerBlockOptin;
@@ -59,6 +66,8 @@ struct event {
     uint64_t stamp;             /* the last record asked for */
     uint64_t reached;           /* and the last that has come */
     double when;
+    bool timed;                 /* made to tell the time */
+    const struct graph *kept;   /* recorded into what is captured */
 };
 
 struct item {
@@ -83,7 +92,6 @@ struct runtime {
     std::map<uintptr_t, size_t> device, pinned;
     std::map<const void *, size_t> opted_in;
     std::vector<stream *> streams;
-    stream null;
     size_t in_use, limit;
     uint64_t seed, stamps;
     cudaError_t last;
@@ -97,7 +105,6 @@ inline runtime &rt()
         const char *s = getenv("GT_EMU_STREAMS");
         const char *m = getenv("GT_EMU_MEMORY_MB");
 
-        n->streams.push_back(&n->null);
         n->limit = (m ? strtoul(m, nullptr, 10) : 4096ul) << 20;
         n->late = s != nullptr;
         if (s)
@@ -161,9 +168,15 @@ inline double now()
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* The stream that is meant by none waits for the others, and they for it; it
+ * cannot be captured: here nothing may be given to it. */
 inline stream *of(stream *s)
 {
-    return s ? s : &rt().null;
+    if (!s) {
+        fputs("emu: work for the default stream\n", stderr);
+        die();
+    }
+    return s;
 }
 
 inline void submit(stream *s, work_fn work)
@@ -226,7 +239,7 @@ template <class F> bool room_for(F *kernel, size_t dynamic, shared_room *room)
     const auto it = rt().opted_in.find((const void *)kernel);
     const bool opted_in = it != rt().opted_in.end();
 
-    *room = { dynamic, (size_t)(opted_in ? MAX_SHARED : MAX_SHARED_PLAIN) };
+    *room = { dynamic, opted_in ? most_shared() : (size_t)MAX_SHARED_PLAIN };
     return dynamic <= (opted_in ? it->second : (size_t)MAX_SHARED_PLAIN);
 }
 
@@ -237,6 +250,8 @@ void launch(const char *name, dim3 grid, dim3 dim, size_t shared, stream *s,
 {
     const bool good = ((reachable<P>((P)args)) && ...);
     shared_room room;
+
+    static_assert((sizeof(P) + ... + 0) <= MAX_ARGUMENTS);
 
     if (!good) {
         fprintf(stderr, "emu: kernel %s is passed a host pointer\n", name);
@@ -292,6 +307,8 @@ static inline const char *cudaGetErrorString(cudaError_t code)
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorNoKernelImageForDevice:
+        return "no kernel image is available for execution on the device";
     default: return "unknown error";
     }
 }
@@ -312,8 +329,9 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     *p = {};
     strncpy(p->name, "emulated GPU", sizeof p->name - 1);
     p->totalGlobalMem = emu::rt().limit;
-    p->sharedMemPerBlockOptin = emu::MAX_SHARED;
-    p->major = 9;
+    p->sharedMemPerBlockOptin = emu::most_shared();
+    p->major = emu::capability() / 10;
+    p->minor = emu::capability() % 10;
     p->multiProcessorCount = 4;
     p->l2CacheSize = 1 << 20;
     return cudaSuccess;
@@ -346,10 +364,18 @@ static inline cudaError_t cudaRuntimeGetVersion(int *v)
 template <class F>
 cudaError_t cudaFuncSetAttribute(F *kernel, int, int value)
 {
-    if (value < 0 || value > emu::MAX_SHARED)
+    if (value < 0 || (size_t)value > emu::most_shared())
         return emu::error(cudaErrorInvalidValue);
     emu::rt().opted_in[(const void *)kernel] = (size_t)value;
     return cudaSuccess;
+}
+
+/* Kernels are compiled for 8.0 and later. */
+template <class F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, F *)
+{
+    return emu::error(emu::capability() < 80 ? cudaErrorNoKernelImageForDevice
+                                             : cudaSuccess);
 }
 
 /* ---- memory ------------------------------------------------------------ */
@@ -362,7 +388,9 @@ static inline cudaError_t cudaMalloc(void **p, size_t n)
     *p = nullptr;
     if (emu::capturing())
         return cudaErrorStreamCaptureUnsupported;
-    if (n > r.limit - r.in_use || posix_memalign(p, 256, n ? n : 1) != 0)
+    if (n == 0)                 /* no memory, and no failure */
+        return cudaSuccess;
+    if (n > r.limit - r.in_use || posix_memalign(p, 256, n) != 0)
         return emu::error(cudaErrorMemoryAllocation);
     memset(*p, 0xff, n);
     r.in_use += n;
@@ -395,6 +423,8 @@ static inline cudaError_t cudaMallocHost(void **p, size_t n)
     emu::runtime &r = emu::rt();
     std::lock_guard<std::mutex> held(r.lock);
 
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
     if (posix_memalign(p, 256, n) != 0)
         return emu::error(cudaErrorMemoryAllocation);
     r.pinned[(uintptr_t)*p] = n;
@@ -493,9 +523,11 @@ static inline cudaError_t cudaDeviceSynchronize()
     return cudaPeekAtLastError();
 }
 
-static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e,
+                                                   unsigned flags)
 {
     *e = new emu::event();
+    (*e)->timed = !(flags & cudaEventDisableTiming);
     return cudaSuccess;
 }
 
@@ -516,6 +548,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     const uint64_t stamp = ++emu::rt().stamps;
 
     e->stamp = stamp;
+    e->kept = emu::of(s)->capture;
     emu::submit(s, [=] {
         e->reached = stamp;
         e->when = emu::now();
@@ -523,9 +556,20 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return cudaSuccess;
 }
 
+/* What is asked about an event while work is captured, or about one that was
+ * captured, fails; so will the capture. */
+static inline cudaError_t event_error(cudaEvent_t e)
+{
+    if (emu::capturing())
+        return cudaErrorStreamCaptureUnsupported;
+    return e->kept ? emu::error(cudaErrorCapturedEvent) : cudaSuccess;
+}
+
 /* Who asks has time to spare: all that was given gets done meanwhile. */
 static inline cudaError_t cudaEventQuery(cudaEvent_t e)
 {
+    if (event_error(e) != cudaSuccess)
+        return event_error(e);
     if (e->reached < e->stamp)
         emu::drain(nullptr);
     return e->reached < e->stamp ? cudaErrorNotReady : cudaSuccess;
@@ -533,8 +577,8 @@ static inline cudaError_t cudaEventQuery(cudaEvent_t e)
 
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
-    if (emu::capturing())
-        return cudaErrorStreamCaptureUnsupported;
+    if (event_error(e) != cudaSuccess)
+        return event_error(e);
     if (e->reached < e->stamp)
         emu::drain(nullptr);
     return cudaSuccess;
@@ -543,15 +587,26 @@ static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)
 static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a,
                                                cudaEvent_t b)
 {
+    if (!a->timed || !b->timed || !a->stamp || !b->stamp)
+        return emu::error(cudaErrorInvalidResourceHandle);
+    if (a->reached < a->stamp || b->reached < b->stamp)
+        return emu::error(cudaErrorNotReady);
     *ms = (float)(1e3 * (b->when - a->when));
     return cudaSuccess;
 }
 
+/* A capture must not wait for what is not part of it.  What is part of it
+ * draws other streams in, which then have to come back: that is not emulated,
+ * so it is refused too. */
 static inline cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
                                               unsigned)
 {
     s = emu::of(s);
-    if (emu::rt().late && e->reached < e->stamp)
+    if (e->kept != s->capture) {
+        emu::capturing();
+        return emu::error(cudaErrorStreamCaptureUnsupported);
+    }
+    if (!s->capture && emu::rt().late && e->reached < e->stamp)
         s->queue.push_back({ nullptr, e, e->stamp });
     return cudaSuccess;
 }

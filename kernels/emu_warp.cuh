@@ -82,6 +82,14 @@ template <class T> T from_float(float x)
     }
 }
 
+/* The same address for a wider access, which it must be aligned to. */
+template <class W, class T> W *aligned(T *p)
+{
+    if ((uintptr_t)p % sizeof(W))
+        emu::fail("an access that is not aligned to its width");
+    return (W *)p;
+}
+
 /* Two numbers side by side, the first in the lower half. */
 template <class T> uint32_t pair(float lower, float upper)
 {

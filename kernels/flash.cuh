@@ -179,7 +179,7 @@ static __device__ __forceinline__ void put(E *to, float x, float y, bool add)
         x += to_float(to[0]);
         y += to_float(to[1]);
     }
-    *(uint32_t *)to = pair<E>(x, y);
+    *aligned<uint32_t>(to) = pair<E>(x, y);
 }
 
 /* The largest and the sum over the four lanes that share a line. */

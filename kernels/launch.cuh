@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdint.h>
+#include <type_traits>
 
 #ifdef __CUDACC__
 # include "kernels/ptx.cuh"
@@ -126,23 +127,24 @@ template <class T> static inline T *data_of(const struct tensor *t)
 
 /* ---- 16 bytes at a time ------------------------------------------------ */
 
-/* W elements, as floats, in one access; p is aligned to all of them. */
+/* W elements as floats, in accesses of 16 bytes, or of 8 if they are fewer; p
+ * is aligned to that. */
 template <int W, class T>
 static __device__ __forceinline__ void load(float (&x)[W], const T *p)
 {
-    if constexpr (sizeof(T) * W == 16) {
-        const uint4 raw = *(const uint4 *)p;
+    constexpr int BYTES = (int)sizeof(T) * W;
+
+    if constexpr (BYTES % 8 == 0) {
+        using word = std::conditional_t<BYTES % 16 == 0, uint4, uint2>;
+        constexpr int N = BYTES / (int)sizeof(word);
         T v[W];
 
-        memcpy((void *)v, &raw, sizeof raw);
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            x[k] = to_float(v[k]);
-    } else if constexpr (sizeof(T) * W == 8) {
-        const uint2 raw = *(const uint2 *)p;
-        T v[W];
+        for (int k = 0; k < N; k++) {
+            const word raw = *aligned<const word>(p + k * (W / N));
 
-        memcpy((void *)v, &raw, sizeof raw);
+            memcpy((void *)(v + k * (W / N)), &raw, sizeof raw);
+        }
 #pragma unroll
         for (int k = 0; k < W; k++)
             x[k] = to_float(v[k]);
@@ -156,24 +158,23 @@ static __device__ __forceinline__ void load(float (&x)[W], const T *p)
 template <int W, class T>
 static __device__ __forceinline__ void store(T *p, const float (&x)[W])
 {
-    if constexpr (sizeof(T) * W == 16) {
-        uint4 raw;
+    constexpr int BYTES = (int)sizeof(T) * W;
+
+    if constexpr (BYTES % 8 == 0) {
+        using word = std::conditional_t<BYTES % 16 == 0, uint4, uint2>;
+        constexpr int N = BYTES / (int)sizeof(word);
         T v[W];
 
 #pragma unroll
         for (int k = 0; k < W; k++)
             v[k] = from_float<T>(x[k]);
-        memcpy(&raw, (const void *)v, sizeof raw);
-        *(uint4 *)p = raw;
-    } else if constexpr (sizeof(T) * W == 8) {
-        uint2 raw;
-        T v[W];
-
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            v[k] = from_float<T>(x[k]);
-        memcpy(&raw, (const void *)v, sizeof raw);
-        *(uint2 *)p = raw;
+        for (int k = 0; k < N; k++) {
+            word raw;
+
+            memcpy(&raw, (const void *)(v + k * (W / N)), sizeof raw);
+            *aligned<word>(p + k * (W / N)) = raw;
+        }
     } else {
 #pragma unroll
         for (int k = 0; k < W; k++)

@@ -284,7 +284,7 @@ static bool good(const void *p, const struct lt_algo *algo, int which)
 static int matmul(lt_handle, lt_desc o, const void *alpha, const void *pa,
                   lt_layout a, const void *pb, lt_layout b, const void *beta,
                   const void *pc, lt_layout, void *pd, lt_layout d,
-                  const struct lt_algo *algo, void *workspace, size_t,
+                  const struct lt_algo *algo, void *workspace, size_t room,
                   void *stream)
 {
     const product p = { *o, *a, *b, *d, pa, pb, pc, pd, *(const float *)alpha,
@@ -292,7 +292,8 @@ static int matmul(lt_handle, lt_desc o, const void *alpha, const void *pa,
 
     if (algo->data[0] != OFFER_MAGIC || !fits(o, a, b, d) ||
         !good(pa, algo, 0) || !good(pb, algo, 1) || !good(pc, algo, 2) ||
-        !good(pd, algo, 3) || !emu::on_device(workspace, 1) ||
+        !good(pd, algo, 3) || !emu::on_device(workspace, room) ||
+        (uintptr_t)workspace % 256 ||
         (o->bias && !emu::on_device(o->bias, 1)) ||
         (o->aux && !emu::on_device(o->aux, 1)))
         return REFUSED;

@@ -20,7 +20,8 @@ enum {
     ROUNDS = 3,                         /* of timing; the best counts */
     MOST_PLANS = 256,
     WORKSPACE = 32 << 20,
-    COPIED = 64 << 20,                  /* to see how fast memory is */
+    CACHES = 5,                         /* as much is copied, to see how fast
+                                           memory is */
 };
 
 struct plan {
@@ -263,24 +264,25 @@ static void choose(struct dev *dev, const struct matmul_plans *p,
                    struct plan *plan, const struct matmul *q,
                    const struct lt_result *offer, int n)
 {
-    const size_t d_size = (size_t)(q->m * q->ldd) * dtype_size(q->out);
+    const size_t d_size =
+        ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
     const size_t line = (size_t)(q->m > q->n ? q->m : q->n) * 4;
     const size_t aux_size = q->aux ? d_size : 0;
     struct matmul trial = *q;
     void *room = nullptr;
     cudaEvent_t from, to;
 
-    if (cudaMalloc(&room, d_size + line + aux_size + 256) != cudaSuccess) {
+    if (cudaMalloc(&room, d_size + aux_size + line) != cudaSuccess) {
         cudaGetLastError();             /* no room to try: the first offer */
         return;
     }
-    cudaMemsetAsync(room, 0, d_size + line + aux_size, STREAM(dev));
+    cudaMemsetAsync(room, 0, d_size + aux_size + line, STREAM(dev));
     cudaEventCreate(&from);
     cudaEventCreate(&to);
     if (q->aux && q->end == MATMUL_GELU)
         trial.aux = (char *)room + d_size;
     if (q->end == MATMUL_BIAS_GRAD)
-        trial.bias = (char *)room + (d_size + aux_size + 15) / 16 * 16;
+        trial.bias = (char *)room + d_size + aux_size;
     set_pointers(p, plan->desc, &trial);
     for (int i = 0; i < n; i++) {
         const float ms =
@@ -299,11 +301,12 @@ static void choose(struct dev *dev, const struct matmul_plans *p,
 /* Bytes a millisecond that a copy reads and writes; 0 if it cannot be told. */
 static double measure_bandwidth(struct dev *dev)
 {
+    const size_t n = CACHES * cuda_of(dev)->cache;
     char *room = nullptr;
     cudaEvent_t from, to;
     double best = 0.0;
 
-    if (cudaMalloc((void **)&room, 2 * (size_t)COPIED) != cudaSuccess) {
+    if (cudaMalloc((void **)&room, 2 * n) != cudaSuccess) {
         cudaGetLastError();
         return 0.0;
     }
@@ -313,14 +316,14 @@ static double measure_bandwidth(struct dev *dev)
         float ms = 0.0f;
 
         cudaEventRecord(from, STREAM(dev));
-        cudaMemcpyAsync(room + COPIED, room, COPIED, cudaMemcpyDeviceToDevice,
+        cudaMemcpyAsync(room + n, room, n, cudaMemcpyDeviceToDevice,
                         STREAM(dev));
         cudaEventRecord(to, STREAM(dev));
         if (cudaEventSynchronize(to) != cudaSuccess ||
             cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
             break;
         if (i > 0 && ms > 0.0f)
-            best = fmax(best, 2.0 * (double)COPIED / (double)ms);
+            best = fmax(best, 2.0 * (double)n / (double)ms);
     }
     cudaEventDestroy(from);
     cudaEventDestroy(to);
@@ -427,6 +430,10 @@ static void settle(struct dev *dev, struct matmul_plans *p, struct plan *plan,
     }
     plan->in_two = n == 0 && can_be_two(q);
     plan->usable = n > 0 || plan->in_two;
+    if (!plan->usable)
+        log_warn("cuBLASLt has nothing for a product of %lld x %lld x %lld: "
+                 "our own kernel is slow",
+                 (long long)q->m, (long long)q->n, (long long)q->k);
     if (n == 0)
         return;
     plan->with = offer[0];

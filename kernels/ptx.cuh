@@ -46,6 +46,13 @@ template <> __device__ __forceinline__ f16 from_float<f16>(float x)
     return __float2half_rn(x);
 }
 
+/* The same address for a wider access, which it must be aligned to. */
+template <class W, class T>
+static __device__ __forceinline__ W *aligned(T *p)
+{
+    return (W *)p;
+}
+
 /* Two numbers side by side, the first in the lower half. */
 template <class T>
 static __device__ __forceinline__ uint32_t pair(float lower, float upper);

@@ -109,6 +109,14 @@ static __global__ void plain(int *out)
     out[threadIdx.x] = 1;
 }
 
+/* 16 bytes at an address that is a multiple of 4. */
+static __global__ void askew(float *out)
+{
+    const float four[4] = { 1, 2, 3, 4 };
+
+    store(out + 1, four);
+}
+
 /* The neighbour's number, with or without the barrier that it needs. */
 template <bool BARRIER> static __global__ void neighbour(int *out)
 {
@@ -158,6 +166,16 @@ static void launch_host_pointer(void)
     LAUNCH(plain, 1, 32, 0, stream, host);
 }
 
+static void launch_askew(void)
+{
+    LAUNCH(askew, 1, 1, 0, stream, (float *)device(64));
+}
+
+static void launch_default_stream(void)
+{
+    LAUNCH(plain, 1, 32, 0, (cudaStream_t) nullptr, (int *)device(128));
+}
+
 static const struct {
     const char *what, *says;
     void (*launch)(void);
@@ -170,6 +188,9 @@ static const struct {
     { "48 KiB of it dynamic, and some declared", "more shared memory",
       launch_shared_twice },
     { "a host pointer", "host pointer", launch_host_pointer },
+    { "a wide access at an odd address", "not aligned", launch_askew },
+    { "work for the default stream", "default stream",
+      launch_default_stream },
 };
 
 /* Run it in a child; its status, and what it wrote on standard error. */
@@ -338,6 +359,48 @@ static void check_graph(void)
     cudaFree(out);
 }
 
+/* What may not be asked of an event, and when. */
+static void check_events(void)
+{
+    cudaStream_t other;
+    cudaEvent_t before, timeless;
+    cudaGraph_t g;
+    float ms;
+
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    cudaEventCreate(&before);
+    cudaEventCreateWithFlags(&timeless, cudaEventDisableTiming);
+    ok(cudaEventElapsedTime(&ms, before, before) ==
+           cudaErrorInvalidResourceHandle,
+       "an event that was never recorded has no time");
+    cudaEventRecord(before, other);
+    cudaEventRecord(timeless, other);
+    cudaEventSynchronize(timeless);
+    ok(cudaEventElapsedTime(&ms, before, timeless) ==
+           cudaErrorInvalidResourceHandle,
+       "nor has one that was made without");
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    ok(cudaEventQuery(before) == cudaErrorStreamCaptureUnsupported &&
+           cudaStreamEndCapture(stream, &g) ==
+               cudaErrorStreamCaptureInvalidated,
+       "an event cannot be asked while work is captured");
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    ok(cudaStreamWaitEvent(stream, before, 0) != cudaSuccess &&
+           cudaStreamEndCapture(stream, &g) ==
+               cudaErrorStreamCaptureInvalidated,
+       "what is captured cannot wait for what is not");
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    cudaEventRecord(timeless, stream);
+    cudaStreamEndCapture(stream, &g);
+    ok(cudaEventQuery(timeless) == cudaErrorCapturedEvent,
+       "an event that was captured does not happen");
+    cudaGetLastError();
+    cudaGraphDestroy(g);
+    cudaEventDestroy(before);
+    cudaEventDestroy(timeless);
+    cudaStreamDestroy(other);
+}
+
 int main(void)
 {
     float *out = (float *)device(16 * 8 * sizeof(float));
@@ -349,6 +412,7 @@ int main(void)
     check_limits();
     check_streams();
     check_graph();
+    check_events();
     LAUNCH(tensor_core<bf16>, 1, 32, 0, stream, out);
     cudaStreamSynchronize(stream);
     ok(product_is_right(out), "mma.sync multiplies bf16");

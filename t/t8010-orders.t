@@ -20,7 +20,8 @@ try() {
     fi
 }
 echo 1..3
-try "threads backwards, without cuBLASLt" GT_EMU_ORDER=rev GT_CUBLASLT=off
+try "threads backwards, without cuBLASLt, on a GPU with less shared memory" \
+    GT_EMU_ORDER=rev GT_CUBLASLT=off GT_EMU_CAPABILITY=89
 try "threads shuffled, streams late" GT_EMU_ORDER=7 GT_EMU_STREAMS=7
 try "attention by cuDNN's graphs, streams late" GT_EMU_CUDNN=1 \
     GT_EMU_STREAMS=5

@@ -19,6 +19,12 @@ both() {
     grep -q '^cpu: ' log
 say $? "--version -v tells what computes"
 
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_CAPABILITY=75 "$gtrain" devices >log
+    grep -q '^cuda.*capability 7.5: no kernel image' log
+    say $? "a GPU that the kernels were not compiled for is named, and left"
+fi
+
 tight=1e-5
 test "$steps" -le 10 || tight=1e-4      # differences grow
 both fp32 "$tight"
