@@ -161,6 +161,17 @@ ok "and a price makes it a cost"
 g hours -r slurm --aligned && grep -q '^total  *2  *3' out
 ok "without it the attempts count"
 
+# ---- points that come twice ----
+printf 'step,loss\n1,2\n1,2\n2,1\n1,2\n2,1\n' >twice.csv
+g import twice.csv --name twice && sort "$(gtrack where twice)/metrics/loss" >out
+test "$(wc -l <out)" = 5 && test -z "$(uniq -d out)"
+ok "points of a file that come twice are both kept, no two lines the same"
+printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
+    gtrack log again 2>err
+sort "$(gtrack where again)/metrics/x" >out
+test "$(wc -l <out)" = 4 && test -z "$(uniq -d out)"
+ok "nor of those that are logged"
+
 # ---- fsck ----
 run=$(gtrack where any)
 printf '1 1\nx y z\n17' >>"$run/metrics/loss"

@@ -74,6 +74,12 @@ ok $? "MLflow writes a store"
     grep -q '^4 runs 404 points' "$dir/read"
 ok $? "we read it: $(cat "$dir/read")"
 
+printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
+    gtrack -r "$dir/twice" log 2>"$dir/log" &&
+    "$python" -m mlflow migrate-filestore --source "$dir/twice" \
+        --target "sqlite:///$dir/t.db" >"$dir/log" 2>&1 &&
+    grep -q 'metrics  *4  *4$' "$dir/log"
+ok $? "points that were logged twice do not end the migration"
 rm "$(ls -d "$dir"/ours/[1-9]*/meta.yaml)" "$dir"/ours/[1-9]*/*/meta.yaml
 gtrack -r "$dir/ours" fsck --repair >"$dir/log" 2>&1
 ok $? "meta.yaml of all runs and of the experiment are made anew"

@@ -133,6 +133,14 @@ static size_t count_lines(const char *s, size_t n)
     return lines;
 }
 
+void metric_tell_apart(struct point *p, const struct point *last)
+{
+    /* as bytes: NaN is equal to itself */
+    if (p->ms <= last->ms && p->step == last->step &&
+        memcmp(&p->value, &last->value, sizeof p->value) == 0)
+        p->ms = last->ms + 1;
+}
+
 int metric_append(const char *path, const struct point *p, size_t n,
                   size_t *done, struct err *e)
 {
@@ -191,7 +199,7 @@ static bool take_int(const char **at, const char *end, int64_t *out)
     for (digits = s; s < end && *s >= '0' && *s <= '9'; s++)
         n = n * 10 + (uint64_t)(*s - '0');
     if (s == digits || s - digits > 19 || n > INT64_MAX)
-        return false;           /* 19 digits fit into 64 bits unsigned */
+        return false; /* 19 digits fit into 64 bits unsigned */
     *out = negative ? -(int64_t)n : (int64_t)n;
     *at = s;
     return true;

@@ -26,6 +26,11 @@ struct point {
     double value;
 };
 
+/* A point that would be the last one again, in step, value and time, gets the
+ * next millisecond: a database of MLflow's takes no point twice, and its
+ * migration ends there. */
+void metric_tell_apart(struct point *, const struct point *last);
+
 /* Append points; *done says how many are in the file, whole, also when it
  * fails.  A torn last line of a dead writer is taken off first. */
 int metric_append(const char *path, const struct point *, size_t n,

@@ -29,6 +29,7 @@ struct series_file {
     char *path;
     struct point *point;
     size_t n, room, done; /* done: those before are in the file */
+    struct point last;
 };
 
 struct writer {
@@ -342,7 +343,9 @@ static bool keep_point(struct writer *w, const struct item *item)
         f->point = more;
         f->room = room;
     }
-    f->point[f->n++] = item->point;
+    f->point[f->n] = item->point;
+    metric_tell_apart(&f->point[f->n], &f->last);
+    f->last = f->point[f->n++];
     w->held++;
     return true;
 }

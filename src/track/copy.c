@@ -93,6 +93,23 @@ static int copy_datasets(const struct run_info *r, const char *experiment,
     return ret;
 }
 
+/* Tags of the experiment, unless it has some already. */
+static int copy_tags(const struct run_info *r, const char *experiment,
+                     struct err *e)
+{
+    char *parent = path_parent(r->folder);
+    char *from = path_join(parent, "tags");
+    char *to = path_join(experiment, "tags");
+    const int ret = path_is_folder(from) && !path_exists(to)
+                        ? copy_tree(from, to, NULL, e)
+                        : 0;
+
+    free(to);
+    free(from);
+    free(parent);
+    return ret;
+}
+
 static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
@@ -144,7 +161,7 @@ int copy_run(const struct run_info *r, const char *to_root, bool *copied,
     store_claimed(to_root, r->name);
     folder = stage_begin(to_root, place, e);
     if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
-        copy_datasets(r, of, e) < 0 ||
+        copy_datasets(r, of, e) < 0 || copy_tags(r, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0 ||
         stage_commit(folder, place, e) < 0)
         goto out;

@@ -73,6 +73,13 @@ void intake_point(struct intake *in, const char *key, int64_t step, int64_t ms,
     struct intake_metric *m = metric_of(in, key);
 
     GROW(m->point, m->n, m->room);
+    /* many logs have no times: two points may be the same, but for this */
+    if (m->n == 0 || ms > m->ms)
+        m->shift = 0;
+    else if (step <= m->point[m->n - 1].step)
+        m->shift++;
+    m->ms = ms;
+    ms += m->shift;
     m->point[m->n++] = (struct point){ ms, step, value };
     if (ms > 0 && (!in->start_ms || ms < in->start_ms))
         in->start_ms = ms;

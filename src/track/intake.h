@@ -27,6 +27,7 @@ struct intake_metric {
     char *key;
     struct point *point;
     size_t n, room;
+    int64_t ms, shift; /* the last time as it was given, and what was added */
 };
 
 struct intake_pair {
