@@ -219,6 +219,8 @@ ok "a second time, what was put aside the first time stays"
 # ---- watch and tail ----
 g watch --count 1 nano llmc && grep -q 'curve' out && grep -q '^nano' out
 ok "watch draws a table"
+COLUMNS=20 g watch --count 1 nano llmc && test "$(head -n 1 out | wc -m)" -eq 21
+ok "with a title that fits"
 g watch nano </dev/null
 test $? = 2
 ok "and wants a terminal"

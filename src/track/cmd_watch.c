@@ -2,6 +2,7 @@
 #include "track/track.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "common/clock.h"
 #include "common/page.h"
 #include "common/sig.h"
+#include "common/utf8.h"
 #include "track/choose.h"
 #include "track/column.h"
 #include "track/spark.h"
@@ -81,6 +83,7 @@ static int draw(struct buf *out, char **words, int n, bool color, struct err *e)
     struct table t = TABLE_INIT("");
     struct runs runs = RUNS_INIT;
     struct columns c = COLUMNS_INIT, chosen = COLUMNS_INIT;
+    struct buf title = BUF_INIT;
     char now[32];
     const char *metric;
     int rows, width, ret;
@@ -107,12 +110,18 @@ static int draw(struct buf *out, char **words, int n, bool color, struct err *e)
                 put_spark(&t, &runs.run[i], metric);
         }
     }
-    buf_printf(out, "%s  %s, %zu runs%s%s\n", clock_text(now, clock_wall_ms()),
+    buf_printf(&title, "%s  %s, %zu runs%s%s", clock_text(now, clock_wall_ms()),
                track_store(), runs.n, metric ? "; curve: " : "",
                metric ? metric : "");
+    if (utf8_width(title.s) > (size_t)width)
+        utf8_cut(out, title.s, (size_t)width);
+    else
+        buf_str(out, title.s);
+    buf_char(out, '\n');
     table_format(&t, TABLE_ALIGNED, true, color, (size_t)width, out);
 
 out:
+    buf_clear(&title);
     table_clear(&t);
     columns_clear(&c);
     columns_clear(&chosen);
@@ -120,23 +129,45 @@ out:
     return ret;
 }
 
-/* The terminal as we need it: another screen, keys at once and unseen. */
+/* It ends poll(2), that is all. */
+static void resized(int sig)
+{
+    (void)sig;
+}
+
+/* The terminal as we need it; keys come at once and are not shown. */
 static void screen_enter(struct termios *was)
 {
+    const struct sigaction wake = { .sa_handler = resized };
     struct termios raw;
 
+    sigaction(SIGWINCH, &wake, NULL);
     tcgetattr(STDIN_FILENO, was);
     raw = *was;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    fputs("\033[?1049h\033[?25l", stdout);
+    /* another screen, no cursor, no second line for what is too long */
+    fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 }
 
 static void screen_leave(const struct termios *was)
 {
-    fputs("\033[?25h\033[?1049l", stdout);
+    fputs("\033[?7h\033[?25h\033[?1049l", stdout);
     fflush(stdout);
     tcsetattr(STDIN_FILENO, TCSANOW, was);
+}
+
+/* Show the picture in place of the last one; what is too high is cut off. */
+static void show(struct buf *picture)
+{
+    int rows, width;
+    size_t at = 0;
+
+    page_screen(&rows, &width);
+    for (int i = 1; i < rows && at < picture->len; i++)
+        at += strcspn(picture->s + at, "\n") + 1;
+    buf_trim(picture, at);
+    printf("\033[H\033[J%s%.*s", picture->s, width, "q ends");
 }
 
 /* Wait for the next picture; false when it is time to stop. */
@@ -173,10 +204,9 @@ CMD(watch)
         if (ret < 0)
             break;
         if (live)
-            fputs("\033[H\033[J", stdout);
-        fwrite(picture.s, 1, picture.len, stdout);
-        if (live)
-            fputs("q ends", stdout);
+            show(&picture);
+        else
+            fwrite(picture.s, 1, picture.len, stdout);
         fflush(stdout);
         if (count && i + 1 == count)
             break;
