@@ -14,7 +14,7 @@
 static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
 
-static const struct opt own_opts[] = {
+const struct opt prog_opts[] = {
     { 'h', "help", NULL, OPT_FLAG, &want_help, "say what there is, and stop" },
     { 'v', "verbose", NULL, OPT_FLAG, &verbose, "say more" },
     { 'q', "quiet", NULL, OPT_FLAG, &quiet, "say only what goes wrong" },
@@ -51,7 +51,7 @@ static void help(const struct prog *p)
     opt_help_cmds(p->cmds);
     printf("\noptions:\n");
     opt_help(program_opts);
-    opt_help(own_opts);
+    opt_help(prog_opts);
     printf("\n'%s COMMAND --help' tells the options of one command; '%s %s' "
            "tells all.\n",
            p->name, "man", p->name);
@@ -75,7 +75,7 @@ static void dump(const struct prog *p)
     for (const struct cmd *c = p->cmds; c->name; c++) {
         struct opt table[MAX_TABLE];
 
-        join(table, c->opts, own_opts);
+        join(table, c->opts, prog_opts);
         printf("%s\t\t\t%s\t%s\n", c->name, c->args, c->help);
         for (const struct opt *o = table; o->name; o++)
             printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
@@ -93,7 +93,7 @@ static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
 {
     struct opt table[MAX_TABLE];
 
-    join(table, c->opts, own_opts);
+    join(table, c->opts, prog_opts);
     argc = opt_parse(table, argc, argv, e);
     if (argc < 0)
         return -1;
@@ -139,7 +139,7 @@ static bool takes_next(const struct prog *p, char letter, const char *name,
     struct use u = { 0 };
 
     count_use(&u, program_opts, letter, name);
-    count_use(&u, own_opts, letter, name);
+    count_use(&u, prog_opts, letter, name);
     for (const struct cmd *c = p->cmds; c->name; c++)
         count_use(&u, c->opts, letter, name);
     *unknown |= u.arg + u.flag == 0;
@@ -187,7 +187,7 @@ static int run_own(const struct prog *p, int argc, char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
 
-    join(table, program_opts, own_opts);
+    join(table, program_opts, prog_opts);
     if (opt_parse_until_word(table, argc, argv, e) < 0)
         return -1;
     if (want_dump) {

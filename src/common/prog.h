@@ -31,6 +31,9 @@ struct prog {
     void (*describe)(void);     /* more for --version -v; or NULL */
 };
 
+/* The options that every command understands. */
+extern const struct opt prog_opts[];
+
 int prog_main(const struct prog *, int argc, char **argv);
 
 /* The name of the command that runs, for those that share a function. */

@@ -4,36 +4,42 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "track/complete.h"
+
 const struct opt opts_completion[] = { { 0 } };
 
 /*
- * The scripts ask the program itself: --dump-options for commands and options,
- * `gtrack ls` for the names of runs.  So they never tell anything else than
- * the program does, and need no change when it changes.
+ * The scripts ask the program what the words of a line may become, and fall
+ * back on the names of files.  Names of runs come from anybody: no script may
+ * let its shell evaluate them.
  */
 static const char bash[] =
     "# bash completion of gtrack: eval \"$(gtrack completion bash)\"\n"
     "_gtrack() {\n"
-    "    local cur=${COMP_WORDS[COMP_CWORD]} cmd= i IFS=$'\\n'\n"
-    "    local all=$'\\n'$(gtrack --dump-options | cut -f1 | sort -u)$'\\n'\n"
-    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-    "        [[ -n ${COMP_WORDS[i]} && $all == *$'\\n'${COMP_WORDS[i]}$'\\n'* "
-    "]] &&\n"
-    "            { cmd=${COMP_WORDS[i]}; break; }\n"
+    "    local line=${COMP_LINE:0:COMP_POINT} words=() i w IFS=$'\\n'\n"
+    "    # bash takes words apart at '=' and ':'; a blank is between two\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        w=${COMP_WORDS[i]}\n"
+    "        if ((i)) && [[ $line != [[:blank:]]* ]]; then\n"
+    "            ((i == COMP_CWORD)) && w=$line\n"
+    "            words[${#words[@]}-1]+=$w\n"
+    "        else\n"
+    "            line=${line#\"${line%%[![:blank:]]*}\"}\n"
+    "            ((i == COMP_CWORD)) && w=$line\n"
+    "            words+=(\"$w\")\n"
+    "        fi\n"
+    "        line=${line#\"$w\"}\n"
     "    done\n"
-    "    if [[ -z $cmd ]]; then\n"
-    "        COMPREPLY=($(compgen -W \"$all\" -- \"$cur\"))\n"
-    "    elif [[ $cur == -* ]]; then\n"
-    "        COMPREPLY=($(compgen -W \"$(gtrack --dump-options |\n"
-    "            awk -F'\\t' -v c=\"$cmd\" '$1 == c && $3 != \"\" "
-    "{ print \"--\" $3 }')\" -- \"$cur\"))\n"
-    "    elif [[ $cmd == import || $cmd == exec ]]; then\n"
-    "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
-    "    else\n"
-    "        compopt -o filenames 2>/dev/null # quotes blanks\n"
-    "        COMPREPLY=($(compgen -W \"$(gtrack ls -c name --tsv --no-header "
-    "2>/dev/null; echo @latest)\" -- \"$cur\"))\n"
-    "    fi\n"
+    "    w=${words[${#words[@]}-1]}\n"
+    "    words=(\"${words[@]//[\\\\\\\"\\']/}\")\n"
+    "    COMPREPLY=()\n"
+    "    while read -r line; do\n"
+    "        line=${line%%$'\\t'*}\n"
+    "        [[ $w == [\\\"\\']* ]] || line=${line#\"${w%\"${w##*[=:]}\"}\"}\n"
+    "        COMPREPLY+=(\"$line\")\n"
+    "    done < <(gtrack completion words -- \"${words[@]}\" 2>/dev/null)\n"
+    "    [[ ${COMPREPLY[0]} == -*= ]] && compopt -o nospace 2>/dev/null\n"
+    "    [[ $w == -* ]] || compopt -o filenames 2>/dev/null # quotes blanks\n"
     "}\n"
     "complete -o default -F _gtrack gtrack\n";
 
@@ -41,47 +47,37 @@ static const char zsh[] =
     "#compdef gtrack\n"
     "# zsh completion of gtrack: eval \"$(gtrack completion zsh)\"\n"
     "_gtrack() {\n"
-    "    local -a found all\n"
-    "    local cmd= w\n"
-    "    all=(${(f)\"$(gtrack --dump-options | cut -f1 | sort -u)\"})\n"
-    "    for w in ${words[2,CURRENT-1]}; do\n"
-    "        (( ${all[(Ie)$w]} )) && { cmd=$w; break }\n"
-    "    done\n"
-    "    if [[ -z $cmd ]]; then\n"
-    "        found=(${(f)\"$(gtrack --dump-options | awk -F'\\t' "
-    "'$1 != \"\" && $2 == \"\" { print $1 \":\" $5 }')\"})\n"
-    "        _describe command found\n"
-    "    elif [[ $PREFIX == -* ]]; then\n"
-    "        found=(${(f)\"$(gtrack --dump-options | awk -F'\\t' -v c=$cmd "
-    "'$1 == c && $3 != \"\" { print \"--\" $3 \":\" $5 }')\"})\n"
-    "        _describe option found\n"
-    "    elif [[ $cmd == import || $cmd == exec ]]; then\n"
+    "    local -a found shown\n"
+    "    local line tab=$'\\t'\n"
+    "    gtrack completion words -- \"${(@Q)words[1,CURRENT-1]}\" "
+    "\"${(Q)PREFIX}\" 2>/dev/null |\n"
+    "        while IFS= read -r line; do\n"
+    "            found+=(\"${line%%$tab*}\")\n"
+    "            shown+=(\"${line/$tab/  -- }\")\n"
+    "        done\n"
+    "    if (( ! $#found )); then\n"
     "        _files\n"
+    "    elif [[ $found[1] == -*= ]]; then\n"
+    "        compadd -S '' -l -d shown -a found\n"
     "    else\n"
-    "        found=(${(f)\"$(gtrack ls -c name --tsv --no-header "
-    "2>/dev/null; echo @latest)\"})\n"
-    "        compadd -a found\n"
+    "        compadd -l -d shown -a found\n"
     "    fi\n"
     "}\n"
     "(( $+functions[compdef] )) && compdef _gtrack gtrack\n";
 
 static const char fish[] =
     "# fish completion of gtrack: gtrack completion fish | source\n"
-    "function __gtrack_options\n"
-    "    set -l cmd (commandline -opc)[2]\n"
-    "    gtrack --dump-options | awk -F'\\t' -v c=\"$cmd\" "
-    "'$1 == c && $3 != \"\" { print \"--\" $3 \"\\t\" $5 }'\n"
+    "function __gtrack\n"
+    "    set -l word (commandline -ct | string replace -ra '[\\\\\\\\\\'\"]' '')\n"
+    "    set -l found (gtrack completion words -- (commandline -opc) \"$word\" "
+    "2>/dev/null)\n"
+    "    if test (count $found) -gt 0\n"
+    "        printf '%s\\n' $found\n"
+    "    else\n"
+    "        __fish_complete_path \"$word\"\n"
+    "    end\n"
     "end\n"
-    "complete -c gtrack -f -n __fish_use_subcommand -a "
-    "\"(gtrack --dump-options | awk -F'\\t' "
-    "'\\$1 != \\\"\\\" && \\$2 == \\\"\\\" { print \\$1 \\\"\\t\\\" \\$5 "
-    "}')\"\n"
-    "complete -c gtrack -f -n 'not __fish_use_subcommand; and not "
-    "__fish_seen_subcommand_from import exec' -a "
-    "\"(gtrack ls -c name --tsv --no-header 2>/dev/null; echo @latest)\"\n"
-    "complete -c gtrack -n 'not __fish_use_subcommand; and string match -q "
-    "-- \"-*\" (commandline -ct)' -a '(__gtrack_options)'\n"
-    "complete -c gtrack -F -n '__fish_seen_subcommand_from import exec'\n";
+    "complete -c gtrack -f -a '(__gtrack)'\n";
 
 CMD(completion)
 {
@@ -89,6 +85,14 @@ CMD(completion)
         const char *shell, *script;
     } scripts[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
 
+    if (argc > 1 && strcmp(argv[0], "words") == 0) {
+        struct buf out = BUF_INIT;
+
+        complete(&out, argv + 1, argc - 1);
+        fputs(out.s, stdout);
+        buf_clear(&out);
+        return 0;
+    }
     for (size_t i = 0; argc == 1 && i < sizeof scripts / sizeof scripts[0];
          i++) {
         if (strcmp(argv[0], scripts[i].shell) == 0) {

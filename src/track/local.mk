@@ -25,6 +25,8 @@ gtrack_SOURCES = \
 	%D%/cmd_where.c \
 	%D%/column.c \
 	%D%/column.h \
+	%D%/complete.c \
+	%D%/complete.h \
 	%D%/copy.c \
 	%D%/copy.h \
 	%D%/files.c \

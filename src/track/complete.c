@@ -1,0 +1,317 @@
+#include "config.h"
+#include "track/complete.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/prog.h"
+#include "store/store.h"
+#include "track/track.h"
+
+#define ENTRY(name, args, help) { #name, args, help, opts_##name, cmd_##name },
+
+static const struct cmd cmds[] = { TRACK_COMMANDS(ENTRY){ 0 } };
+
+struct line {
+    const struct cmd *cmd;
+    const struct opt *open; /* the option whose value the last word is */
+    const char *first;      /* the first word after the command */
+    int words;              /* after the command, before the last word */
+    const char *last;       /* what is completed */
+    const char *before;     /* of the last word: what stays as it is */
+    size_t before_len;
+    struct buf *out;
+};
+
+static void offer(const struct line *l, const char *word, const char *help)
+{
+    if (strncmp(word, l->last, strlen(l->last)) != 0)
+        return;
+    for (const char *s = word; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == '\x7f')
+            return;
+    buf_add(l->out, l->before, l->before_len);
+    buf_printf(l->out, help ? "%s\t%s\n" : "%s\n", word, help);
+}
+
+/* -- words of a store -------------------------------------------------- */
+
+/* The names of what runs have, each once, sorted. */
+struct names {
+    const char **item;
+    size_t n, room;
+};
+
+static int by_byte(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(*x, *y);
+}
+
+static void add(struct names *names, const char *name)
+{
+    GROW(names->item, names->n, names->room);
+    names->item[names->n++] = name;
+}
+
+static void offer_names(const struct line *l, struct names *names)
+{
+    if (names->n)
+        qsort(names->item, names->n, sizeof *names->item, by_byte);
+    for (size_t i = 0; i < names->n; i++)
+        if (i == 0 || strcmp(names->item[i], names->item[i - 1]) != 0)
+            offer(l, names->item[i], NULL);
+    free(names->item);
+}
+
+static void offer_runs(const struct line *l)
+{
+    const bool deleted = l->cmd && strcmp(l->cmd->name, "restore") == 0;
+    const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
+    struct runs runs = RUNS_INIT;
+    struct err none = ERR_INIT;
+
+    if (runs_load(&runs, track_store(), flags, &none) < 0)
+        return;
+    for (size_t i = 0; i < runs.n; i++)
+        offer(l, runs.run[i].name, run_status_word(runs.run[i].status));
+    if (runs.n)
+        offer(l, "@latest", "the run begun last");
+    runs_free(&runs);
+}
+
+static void offer_experiments(const struct line *l)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct err none = ERR_INIT;
+
+    if (experiments_load(&all, track_store(), &none) < 0)
+        return;
+    for (size_t i = 0; i < all.n; i++)
+        if (!all.item[i].deleted)
+            offer(l, all.item[i].name, NULL);
+    experiments_free(&all);
+}
+
+/* Metrics, with parameters or without, of all runs or of the one named. */
+static void offer_keys(const struct line *l, char *run, bool params)
+{
+    struct runs runs = RUNS_INIT;
+    struct names names = { NULL, 0, 0 };
+    struct err none = ERR_INIT;
+
+    if (runs_select(&runs, track_store(), &run, run ? 1 : 0, 0, &none) < 0)
+        return;
+    if (!run) {
+        runs_free(&runs);
+        if (runs_load(&runs, track_store(), 0, &none) < 0)
+            return;
+    }
+    for (size_t i = 0; i < runs.n; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        for (size_t k = 0; k < r->n_metrics; k++)
+            add(&names, r->metrics[k].key);
+        for (size_t k = 0; params && k < r->n_params; k++)
+            add(&names, r->params[k].key);
+    }
+    offer_names(l, &names);
+    runs_free(&runs);
+}
+
+/* -- options ----------------------------------------------------------- */
+
+static void offer_opts(const struct line *l, const struct opt *o)
+{
+    for (; o && o->name; o++) {
+        char *word = xasprintf("--%s%s", o->name, o->arg ? "=" : "");
+
+        offer(l, word, o->help);
+        free(word);
+    }
+}
+
+static void offer_cmds(const struct line *l)
+{
+    for (const struct cmd *c = cmds; c->name; c++)
+        offer(l, c->name, c->help);
+}
+
+/* The last word goes on with what is after its last comma. */
+static void after_comma(struct line *l)
+{
+    const char *comma = strrchr(l->last, ',');
+
+    if (!comma)
+        return;
+    if (!l->before)
+        l->before = l->last;
+    l->before_len = (size_t)(comma + 1 - l->before);
+    l->last = comma + 1;
+}
+
+static void offer_value(struct line *l)
+{
+    static const struct {
+        const char *arg, *option, *words[8];
+    } fixed[] = {
+        { "when", "color", { "auto", "always", "never" } },
+        { "word",
+          "status",
+          { "running", "finished", "failed", "killed", "preempted", "stale",
+            "scheduled" } },
+        { "service", "to", { "wandb", "mlflow" } },
+    };
+    const char *arg = l->open->arg, *name = l->open->name;
+
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        if (strcmp(arg, fixed[i].arg) == 0 &&
+            strcmp(name, fixed[i].option) == 0)
+            for (int k = 0; fixed[i].words[k]; k++)
+                offer(l, fixed[i].words[k], NULL);
+    if (strcmp(arg, "run") == 0)
+        offer_runs(l);
+    if (strcmp(name, "experiment") == 0)
+        offer_experiments(l);
+    if (strcmp(arg, "list") == 0)
+        after_comma(l);
+    if (strcmp(arg, "metric") == 0)
+        offer_keys(l, NULL, false);
+    else if (strcmp(arg, "column") == 0 || strcmp(arg, "list") == 0)
+        offer_keys(l, NULL, true);
+}
+
+/* -- the command line -------------------------------------------------- */
+
+static bool is_it(const struct opt *o, char letter, const char *name)
+{
+    const size_t n = letter ? 0 : strcspn(name, "=");
+
+    return letter ? o->letter == letter
+                  : strlen(o->name) == n && strncmp(o->name, name, n) == 0;
+}
+
+static const struct opt *find_in(const struct opt *o, char letter,
+                                 const char *name)
+{
+    for (; o && o->name; o++)
+        if (is_it(o, letter, name))
+            return o;
+    return NULL;
+}
+
+/* Before the command is known, the option of any. */
+static const struct opt *find_opt(const struct line *l, char letter,
+                                  const char *name)
+{
+    const struct opt *o = NULL;
+
+    if (l->cmd)
+        return find_in(l->cmd->opts, letter, name);
+    for (const struct cmd *c = cmds; c->name && !o; c++)
+        o = find_in(c->opts, letter, name);
+    return o;
+}
+
+static void take_value(struct line *l, const char *value)
+{
+    if (strcmp(l->open->name, "root") == 0)
+        track_root = value;
+    l->open = NULL;
+}
+
+/* -nVALUE, -an VALUE */
+static void take_letters(struct line *l, const char *letters)
+{
+    for (; *letters; letters++) {
+        const struct opt *o = find_opt(l, *letters, NULL);
+
+        if (o && o->arg) {
+            l->open = o;
+            if (letters[1])
+                take_value(l, letters + 1);
+            return;
+        }
+    }
+}
+
+static void take_word(struct line *l, const char *word)
+{
+    const char *equals = strchr(word, '=');
+
+    if (l->open) {
+        take_value(l, word);
+    } else if (strncmp(word, "--", 2) == 0 && word[2]) {
+        const struct opt *o = find_opt(l, '\0', word + 2);
+
+        l->open = o && o->arg ? o : NULL;
+        if (l->open && equals)
+            take_value(l, equals + 1);
+    } else if (word[0] == '-' && word[1]) {
+        take_letters(l, word + 1);
+    } else if (!l->cmd) {
+        struct err none = ERR_INIT;
+
+        l->cmd = opt_find_cmd(cmds, word, &none);
+    } else if (l->words++ == 0) {
+        l->first = word;
+    }
+}
+
+/* A word of the command: its synopsis tells. */
+static void offer_word(const struct line *l)
+{
+    const char *args = l->cmd->args;
+
+    if (strcmp(args, "SHELL") == 0 && l->words == 0) {
+        offer(l, "bash", NULL);
+        offer(l, "fish", NULL);
+        offer(l, "zsh", NULL);
+    } else if (strncmp(args, "start|", 6) == 0 && l->words == 0) {
+        offer(l, "start", "begin a run");
+        offer(l, "log", "add points, parameters and tags");
+        offer(l, "end", "say how it ended");
+    } else if (strncmp(args, "METRIC ", 7) == 0 && l->words == 0) {
+        offer_keys(l, NULL, false);
+    } else if (strcmp(args, "[RUN [METRIC]...]") == 0 && l->words > 0) {
+        char *run = xstrdup(l->first);
+
+        offer_keys(l, run, false);
+        free(run);
+    } else if (strcmp(args, "[RUN]") == 0 && l->words > 0) {
+        return;
+    } else if (strstr(args, "RUN") || strncmp(args, "start|", 6) == 0) {
+        offer_runs(l);
+    }
+}
+
+void complete(struct buf *out, char **words, int n)
+{
+    struct line l = { .last = n > 1 ? words[n - 1] : "", .out = out };
+    const char *equals;
+
+    for (int i = 1; i < n - 1; i++)
+        take_word(&l, words[i]);
+    equals = strncmp(l.last, "--", 2) == 0 ? strchr(l.last, '=') : NULL;
+    if (!l.open && equals) {
+        l.open = find_opt(&l, '\0', l.last + 2);
+        l.before = l.last;
+        l.before_len = (size_t)(equals + 1 - l.last);
+        l.last = equals + 1;
+    }
+    if (l.open && l.open->arg) {
+        offer_value(&l);
+    } else if (l.before) {
+        return;
+    } else if (l.last[0] == '-') {
+        offer_opts(&l, l.cmd ? l.cmd->opts : NULL);
+        offer_opts(&l, prog_opts);
+    } else if (!l.cmd) {
+        offer_cmds(&l);
+    } else {
+        offer_word(&l);
+    }
+}
