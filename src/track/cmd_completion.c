@@ -68,7 +68,8 @@ static const char zsh[] =
 static const char fish[] =
     "# fish completion of gtrack: gtrack completion fish | source\n"
     "function __gtrack\n"
-    "    set -l word (commandline -ct | string replace -ra '[\\\\\\\\\\'\"]' '')\n"
+    "    set -l word (commandline -ct |\n"
+    "        string replace -ra '[\\\\\\\\\\'\"]' '')\n"
     "    set -l found (gtrack completion words -- (commandline -opc) \"$word\" "
     "2>/dev/null)\n"
     "    if test (count $found) -gt 0\n"
