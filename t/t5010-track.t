@@ -74,6 +74,15 @@ ok "metrics --long has a row a point"
 g metrics second nothing
 test $? = 3 && grep -q "no metric nothing" err
 ok "a metric that is not there is status 3"
+gtrack log tagged -r other -p a=1 -t team=x </dev/null 2>err &&
+    gtrack exec -r other --name run2 -t team=y -- true 2>err &&
+    g ls -r other -c name,tags.team --no-header && is out "tagged${tab}x
+run2${tab}y"
+ok "log and exec take tags"
+gtrack log bad -r other -p a </dev/null 2>err
+test $? = 2 && g ls -r other bad
+test $? = 3
+ok "one that is not KEY=VALUE makes no run"
 printf 'no value here\n' | gtrack log fourth 2>err >out
 grep -q 'no line had a value' err && g rm fourth
 ok "log says when nothing was read"

@@ -22,7 +22,7 @@
 extern char **environ;
 
 static const char *experiment, *name;
-static struct opt_list params;
+static struct opt_list params, tags;
 static bool silent;
 
 const struct opt opts_exec[] = {
@@ -33,6 +33,8 @@ const struct opt opts_exec[] = {
       "the run's name; run1, run2, ... by default" },
     { 'p', "param", "key=value", OPT_LIST, &params,
       "a parameter of the run; may be given many times" },
+    { 't', "tag", "key=value", OPT_LIST, &tags,
+      "a tag of the run; may be given many times" },
     { 0, "silent", NULL, OPT_FLAG, &silent,
       "keep what it prints, but do not show it" },
     { 0 }
@@ -181,17 +183,6 @@ static FILE *keep(struct run *run, const char *file)
     return fp;
 }
 
-static void put_params(struct run *run)
-{
-    for (size_t i = 0; i < params.n; i++) {
-        const char *equals = strchr(params.item[i], '=');
-        char *key = xstrndup(params.item[i], (size_t)(equals - params.item[i]));
-
-        run_param(run, key, equals + 1);
-        free(key);
-    }
-}
-
 /* The command as a shell would take it. */
 static char *command_line(int argc, char **argv)
 {
@@ -293,15 +284,14 @@ CMD(exec)
 
     if (track_words(argc, 1, -1, "exec [OPTION]... -- COMMAND...", e) < 0)
         return -1;
-    for (size_t i = 0; i < params.n; i++)
-        if (!strchr(params.item[i], '=') || params.item[i][0] == '=')
-            return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE",
-                           params.item[i]);
+    if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
+        return -1;
     command = command_line(argc, argv);
     c.command = command;
     ret = run_begin(&s.run, &c, e);
     if (ret == 0) {
-        put_params(s.run);
+        track_put_pairs(s.run, &params, run_param);
+        track_put_pairs(s.run, &tags, run_tag);
         log_info("run %s", run_name(s.run));
         ret = watch(&s, argv, e);
     }

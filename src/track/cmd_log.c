@@ -11,7 +11,7 @@
 #include "track/points.h"
 
 static const char *experiment, *prefix = "";
-static struct opt_list params;
+static struct opt_list params, tags;
 static bool echo, resume;
 
 const struct opt opts_log[] = {
@@ -20,6 +20,8 @@ const struct opt opts_log[] = {
       "the experiment of a new run; Default by default" },
     { 'p', "param", "key=value", OPT_LIST, &params,
       "a parameter of the run; may be given many times" },
+    { 't', "tag", "key=value", OPT_LIST, &tags,
+      "a tag of the run; may be given many times" },
     { 0, "prefix", "text", OPT_STRING, &prefix,
       "put TEXT before the name of each metric: train/" },
     { 0, "resume", NULL, OPT_FLAG, &resume,
@@ -70,22 +72,6 @@ static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
     values_clear(&v);
 }
 
-static int put_params(struct run *run, struct err *e)
-{
-    for (size_t i = 0; i < params.n; i++) {
-        const char *equals = strchr(params.item[i], '=');
-        char *key;
-
-        if (!equals || equals == params.item[i])
-            return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE",
-                           params.item[i]);
-        key = xstrndup(params.item[i], (size_t)(equals - params.item[i]));
-        run_param(run, key, equals + 1);
-        free(key);
-    }
-    return 0;
-}
-
 CMD(log)
 {
     struct run_conf c = { .root = track_store(),
@@ -97,6 +83,8 @@ CMD(log)
     enum run_status status = RUN_FINISHED;
 
     if (track_words(argc, 0, 1, "log [RUN]", e) < 0)
+        return -1;
+    if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
         return -1;
     if (resume && !argc)
         return err_set(e, ERR_USAGE, "--resume wants the RUN to go on with");
@@ -113,12 +101,8 @@ CMD(log)
         c.name = argv[0];
     if (run_begin(&run, &c, e) < 0)
         return -1;
-    if (put_params(run, e) < 0) {
-        struct err ignored = ERR_INIT;
-
-        run_end(run, RUN_FAILED, &ignored);
-        return -1;
-    }
+    track_put_pairs(run, &params, run_param);
+    track_put_pairs(run, &tags, run_tag);
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
     read_lines(run, last, stdin, &lines, &values);

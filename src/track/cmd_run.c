@@ -34,19 +34,6 @@ const struct opt opts_run[] = {
     { 0 }
 };
 
-/* "key=value" apart; the caller frees *key. */
-static int apart(const char *text, char **key, const char **value,
-                 struct err *e)
-{
-    const char *equals = strchr(text, '=');
-
-    if (!equals || equals == text)
-        return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", text);
-    *key = xstrndup(text, (size_t)(equals - text));
-    *value = equals + 1;
-    return 0;
-}
-
 typedef int put_pair_fn(struct put *, const char *, const char *, struct err *);
 
 static int put_pairs(struct put *p, const struct opt_list *l, put_pair_fn *put,
@@ -57,7 +44,7 @@ static int put_pairs(struct put *p, const struct opt_list *l, put_pair_fn *put,
         char *key;
         int ret;
 
-        if (apart(l->item[i], &key, &value, e) < 0)
+        if (track_apart(l->item[i], &key, &value, e) < 0)
             return -1;
         ret = put(p, key, value, e);
         free(key);
@@ -128,7 +115,7 @@ static int log_values(int argc, char **argv, struct err *e)
         const char *value;
         char *key;
 
-        ret = apart(argv[i], &key, &value, e);
+        ret = track_apart(argv[i], &key, &value, e);
         if (ret < 0)
             break;
         if (!num_real(value, &point.value))

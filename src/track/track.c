@@ -296,6 +296,45 @@ int track_words(int argc, int least, int most, const char *usage, struct err *e)
     return err_set(e, ERR_USAGE, "usage: gtrack %s", usage);
 }
 
+int track_apart(const char *text, char **key, const char **value, struct err *e)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", text);
+    *key = xstrndup(text, (size_t)(equals - text));
+    *value = equals + 1;
+    return 0;
+}
+
+int track_check_pairs(const struct opt_list *l, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *value;
+        char *key;
+
+        if (track_apart(l->item[i], &key, &value, e) < 0)
+            return -1;
+        free(key);
+    }
+    return 0;
+}
+
+void track_put_pairs(struct run *run, const struct opt_list *l,
+                     track_put_fn *put)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct err none = ERR_INIT;
+        const char *value;
+        char *key;
+
+        if (track_apart(l->item[i], &key, &value, &none) < 0)
+            continue;
+        put(run, key, value);
+        free(key);
+    }
+}
+
 bool track_confirm(bool yes, const char *question, struct err *e)
 {
     char answer[16];

@@ -71,6 +71,14 @@ enum table_mark track_status_mark(enum run_status);
 /* Refuse more words than a command takes, or fewer: "show takes one RUN". */
 int track_words(int argc, int least, int most, const char *usage, struct err *);
 
+/* "key=value" apart; the caller frees *key. */
+int track_apart(const char *text, char **key, const char **value, struct err *);
+/* Are all of a list such?  Then they are put to a run, by run_param() or
+ * run_tag(). */
+int track_check_pairs(const struct opt_list *, struct err *);
+typedef void track_put_fn(struct run *, const char *key, const char *value);
+void track_put_pairs(struct run *, const struct opt_list *, track_put_fn *);
+
 /* Ask on the terminal; true without one only if yes is given. */
 bool track_confirm(bool yes, const char *question, struct err *);
 
