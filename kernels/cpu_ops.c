@@ -29,6 +29,7 @@ const struct ops CPU(ops) = {
     .scale = CPU(scale),
     .fill = CPU(fill),
     .cast = CPU(cast),
+    .cast_random = CPU(cast_random),
     .dropout_fwd = CPU(dropout_fwd),
     .dropout_bwd = CPU(dropout_bwd),
     .rope = CPU(rope),

@@ -140,6 +140,30 @@ void CPU(cast)(struct dev *dev, struct tensor *y, const struct tensor *x)
         accum);
 }
 
+/* Each block of random bits serves the four elements that it is for. */
+void CPU(cast_random)(struct dev *dev, struct tensor *y,
+                      const struct tensor *x, uint64_t seed, uint64_t stream,
+                      uint64_t first)
+{
+    const int64_t count = tensor_count(y), pieces = rows_pieces(count);
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
+    for (int64_t p = 0; p < pieces; p++) {
+        const int64_t at = p * ROWS_PIECE, end = at + rows_piece(count, at);
+        const float *from = x->data;
+        uint16_t *to = y->data;
+        uint32_t w[4] = { 0 };
+
+        for (int64_t i = at; i < end; i++) {
+            const uint64_t word = first + (uint64_t)i;
+
+            if (i == at || word % 4 == 0)
+                rng_bits(seed, stream, word / 4, w);
+            to[i] = bf16_from_float_random(from[i], w[word % 4]);
+        }
+    }
+}
+
 void CPU(scale)(struct dev *dev, struct tensor *y, float factor)
 {
     each_piece(dev, y, &(struct piece){ .factor = factor }, scale);

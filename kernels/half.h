@@ -51,6 +51,17 @@ HALF_FN uint16_t bf16_from_float(float f)
     return (uint16_t)((u + 0x7fffu + (u >> 16 & 1u)) >> 16);
 }
 
+/* To the neighbour above with the probability of the distance from the one
+ * below (in size), if noise is uniform. */
+HALF_FN uint16_t bf16_from_float_random(float f, uint32_t noise)
+{
+    const uint32_t u = float_bits(f);
+
+    if ((u & 0x7f800000u) == 0x7f800000u)
+        return bf16_from_float(f);
+    return (uint16_t)((u + (noise & 0xffffu)) >> 16);
+}
+
 HALF_FN float float_from_f16(uint16_t h)
 {
     const uint32_t sign = (h & 0x8000u) << 16, a = h & 0x7fffu;

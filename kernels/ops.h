@@ -153,6 +153,14 @@ typedef void scale_fn(struct dev *, struct tensor *y, float factor);
 typedef void fill_fn(struct dev *, struct tensor *y, float value);
 /* y(n) = x(n) in another type, to nearest even; F32 is the widest. */
 typedef void cast_fn(struct dev *, struct tensor *y, const struct tensor *x);
+/*
+ * y(n) = x(n), from F32 to BF16, to one of its neighbours at random: up with
+ * the probability of how far it lies above the lower one, so that the mean of
+ * many is x.  Word first + i of a stream (rng.h) decides for i.
+ */
+typedef void cast_random_fn(struct dev *, struct tensor *y,
+                            const struct tensor *x, uint64_t seed,
+                            uint64_t stream, uint64_t first);
 
 /*
  * Dropout: element i is kept, and divided by 1 - p, where
@@ -303,9 +311,9 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd)          \
     X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd)         \
     X(act_bwd) X(glu_fwd) X(glu_bwd) X(linear_act_fwd) X(act_linear_bwd)       \
-    X(add_fwd) X(accum) X(scale) X(fill) X(cast) X(dropout_fwd)                \
-    X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd) X(attn_decode) X(head)      \
-    X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
+    X(add_fwd) X(accum) X(scale) X(fill) X(cast) X(cast_random)                \
+    X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd)              \
+    X(attn_decode) X(head) X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
 /* Those that are NULL in the table of a device that lacks them. */
 #define OPS_OPTIONAL(X) X(quantize) X(linear_int8_fwd) X(normal)

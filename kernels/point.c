@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "common/rng.h"
+#include "kernels/half.h"
 #include "kernels/ref.h"
 
 void ref_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
@@ -42,6 +43,19 @@ void ref_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
     assert(tensor_count(y) == tensor_count(x));
     for (int64_t i = 0; i < tensor_count(y); i++)
         ref_set(y, i, ref_get(x, i));
+}
+
+void ref_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
+                     uint64_t seed, uint64_t stream, uint64_t first)
+{
+    const float *from = x->data;
+    uint16_t *to = y->data;
+
+    (void)dev;
+    assert(x->type == DT_F32 && y->type == DT_BF16);
+    for (int64_t i = 0; i < tensor_count(y); i++)
+        to[i] = bf16_from_float_random(
+            from[i], rng_word(seed, stream, first + (uint64_t)i));
 }
 
 static double kept(const struct dropout *d, int64_t i, double x)

@@ -8,6 +8,7 @@
 #include "kernels/launch.cuh"
 
 #include "common/rng.h"
+#include "kernels/half.h"
 
 enum { THREADS = 256 };
 
@@ -169,6 +170,53 @@ extern "C" void cuda_dropout_bwd(struct dev *dev, struct tensor *dx,
 {
     POINTWISE(dropout, "dropout_bwd", dx, data_of<T>(dx), data_of<const T>(dy),
               *d, !dx->fresh);
+}
+
+/* Four elements, the words of one block, to a thread; `first` is a multiple of
+ * four where W is 4. */
+template <int W>
+static __global__ void cast_random(uint16_t *y, const float *x, uint64_t seed,
+                                   uint64_t stream, uint64_t first, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    uint32_t w[4];
+    float p[W];
+
+    if (i >= n)
+        return;
+    load(p, x + i);
+    if (W == 4)
+        rng_bits(seed, stream, (first + (uint64_t)i) / 4, w);
+    else
+        w[0] = rng_word(seed, stream, first + (uint64_t)i);
+    if constexpr (W == 4) {
+        uint2 both;
+
+        both.x = (uint32_t)bf16_from_float_random(p[0], w[0]) |
+                 (uint32_t)bf16_from_float_random(p[1], w[1]) << 16;
+        both.y = (uint32_t)bf16_from_float_random(p[2], w[2]) |
+                 (uint32_t)bf16_from_float_random(p[3], w[3]) << 16;
+        *aligned<uint2>(y + i) = both;
+    } else {
+        y[i] = bf16_from_float_random(p[0], w[0]);
+    }
+}
+
+extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
+                                 const struct tensor *x, uint64_t seed,
+                                 uint64_t stream, uint64_t first)
+{
+    const int64_t n = tensor_count(y);
+
+    if (n == 0)
+        return;
+    if (n % 4 == 0 && first % 4 == 0)
+        LAUNCH(cast_random<4>, GRID(n, 4), data_of<uint16_t>(y),
+               data_of<const float>(x), seed, stream, first, n);
+    else
+        LAUNCH(cast_random<1>, GRID(n, 1), data_of<uint16_t>(y),
+               data_of<const float>(x), seed, stream, first, n);
+    launched(dev, "cast_random");
 }
 
 static void move(struct dev *dev, struct tensor *y, const struct tensor *x,

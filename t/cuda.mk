@@ -62,6 +62,7 @@ dist_check_SCRIPTS += \
 	%D%/t8010-orders.t \
 	%D%/t8030-train.t \
 	%D%/t8031-options.t \
+	%D%/t8032-random.t \
 	%D%/t8040-nvcc.t \
 	%D%/t8050-cudnn.t \
 	%D%/t8060-nvml.t \

@@ -153,8 +153,33 @@ static void check_cast(const struct format *f, const char *isa)
     dev_close(&dev);
 }
 
+/* All 65,536 noises round a number to its two neighbours, in the mean to
+ * itself; what bf16 holds stays, and so does what is not finite. */
+static void check_random(void)
+{
+    static const float tries[] = { 1.3f, -0.777f, 3e-38f, 1e-42f, 65503.9f };
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        double sum = 0;
+
+        for (uint32_t noise = 0; noise < 65536; noise++)
+            sum += (double)float_from_bf16(
+                bf16_from_float_random(tries[i], noise));
+        good = good && fabs(sum / 65536 - (double)tries[i]) <=
+                           1e-9 * fabs((double)tries[i]);
+    }
+    ok(good, "rounded at random, a number is itself in the mean");
+    ok(bf16_from_float_random(1.5f, 65535) == bf16_from_float(1.5f) &&
+           bf16_from_float_random(INFINITY, 65535) ==
+               bf16_from_float(INFINITY) &&
+           isnan(float_from_bf16(bf16_from_float_random(NAN, 65535))),
+       "and what need not be rounded is not");
+}
+
 int main(void)
 {
+    check_random();
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         check_values(&formats[i]);
         check_rounding(&formats[i]);

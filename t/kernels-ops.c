@@ -281,6 +281,17 @@ CALL(cast)
     ops->cast(dev, a[0], a[1]);
 }
 
+/* the random words start at s[2]; always to bf16, whatever the model's type */
+ARGS(cast_random)
+{
+    a[0] = (struct arg){ "y", OUT, HALVES, { s[0], s[1] } };
+    a[1] = (struct arg){ "x", IN, FLOATS, { s[0], s[1] } };
+}
+CALL(cast_random)
+{
+    ops->cast_random(dev, a[0], a[1], 7, 11, (uint64_t)s[2]);
+}
+
 static const struct dropout drop = { 0.25f, 7, 11, 5 };
 
 ARGS(dropout_fwd)
@@ -562,6 +573,9 @@ const struct op_test op_tests[] = {
     { OP(cast), true, 0, 0,
       { { 1, 1, 0 }, { 7, 129, 0 }, { 129, 129, 1 }, { 65, 64, 1 } },
       { { 1024, 768 } } },
+    { OP(cast_random), true, 0, 0,
+      { { 1, 1, 0 }, { 7, 129, 0 }, { 129, 129, 3 }, { 65, 64, 8 } },
+      { { 1024, 768, 0 } }, .range = 1e6 },
     { OP(dropout_fwd), false, 1e-7, 1,
       { { 1, 1 }, { 7, 129 }, { 129, 129 }, { 65, 64 } }, { { 1024, 768 } } },
     { OP(dropout_bwd), false, 2e-7, 0,

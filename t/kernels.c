@@ -69,6 +69,8 @@ static enum dtype element(const struct run *r, enum content c)
         return r->v.type;
     case DOUBLE:
         return DT_F64;
+    case HALVES:
+        return DT_BF16;
     case TOKENS:
     case TARGETS:
         return DT_I32;

@@ -23,6 +23,7 @@ enum content {
     NUMBERS,  /* of the activations' type */
     FLOATS,   /* F32 whatever the activations are */
     POSITIVE, /* F32, above 0 */
+    HALVES,   /* BF16 whatever the activations are */
     DOUBLE,   /* F64 */
     TOKENS,   /* I32 in [0, limit) */
     TARGETS,  /* the same, and some -1 */

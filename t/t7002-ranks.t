@@ -31,6 +31,8 @@ jobs() {
 jobs adamw ddp2 ddp3 zero12 zero14 zero23 zero24 fsdp2 fsdp3 fsdp4 --
 jobs muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
 jobs bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
+jobs 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
+    --set train.precision=bf16 --set train.stochastic_rounding=yes
 jobs 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
     --set model.norm_bias=no
 jobs 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \

@@ -89,6 +89,11 @@ again() {
 }
 again llama --set model.mlp=swiglu --set model.position=rope \
     --set model.norm=rmsnorm
+again rounded --set train.precision=bf16 --set train.stochastic_rounding=yes
+losses cuda-bf16 >want
+losses whole-rounded >is
+! cmp -s is want
+say $? "rounding at random is not rounding to the nearest"
 again fp16-muon --set train.precision=fp16 --set optim.name=muon \
     --set model.dropout=0.1
 echo "1..$n"

@@ -186,6 +186,9 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
         return -1;
     if (how.training)
         optim_lay_out(&j->optim, &s->optim, g);
+    j->optim.rounds_randomly =
+        how.training && s->train.stochastic_rounding && g->type == DT_BF16;
+    j->optim.seed = (uint64_t)s->train.seed;
     if (parallel_attach(&j->parallel, g, &j->optim, e) < 0 ||
         (how.training && optim_open(&j->optim, e) < 0))
         return -1;

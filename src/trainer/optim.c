@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "common/rng.h"
 
 /* ---- ranges ----------------------------------------------------------- */
 
@@ -244,6 +245,17 @@ static struct tensor piece_of(const struct region *own,
                      : view(whole, type, r->at, r);
 }
 
+void optim_lower(const struct optim *o, struct dev *dev, struct tensor *low,
+                 const struct tensor *w, int64_t at)
+{
+    if (o->rounds_randomly)
+        dev->ops->cast_random(dev, low, w, o->seed,
+                              rng_stream(RNG_ROUND, (uint64_t)o->steps, 0),
+                              (uint64_t)at);
+    else
+        dev->ops->cast(dev, low, w);
+}
+
 static void move(struct optim *o, const struct optim_range *r,
                  const struct update *u)
 {
@@ -254,7 +266,7 @@ static void move(struct optim *o, const struct optim_range *r,
     struct tensor v = view(&o->v, DT_F32, r->v_at, r);
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
     struct tensor low = piece_of(&o->own_copies, &g->copies, g->type, r);
-    struct tensor *copy = low.data ? &low : NULL;
+    struct tensor *copy = low.data && !o->rounds_randomly ? &low : NULL;
     struct tensor work = { .data = o->work.data, .type = DT_F32, .rank = 1 };
 
     switch (r->name) {
@@ -273,6 +285,8 @@ static void move(struct optim *o, const struct optim_range *r,
         dev->ops->muon(dev, &w, &m, copy, &work, &grad, u);
         break;
     }
+    if (low.data && o->rounds_randomly)
+        optim_lower(o, dev, &low, &w, r->at);
 }
 
 void optim_step(struct optim *o, double lr, double scale)

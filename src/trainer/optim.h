@@ -50,6 +50,10 @@ struct optim {
     struct region own_weights, own_copies, own_grads;
     double sumsq;  /* on the host, after a sync */
     int64_t steps; /* updates made */
+    /* The 16-bit copies of weights are rounded at random, by this seed and the
+     * number of updates, whoever keeps them. */
+    bool rounds_randomly;
+    uint64_t seed;
 };
 
 /* Sizes alone; gtrain plan needs no more. */
@@ -68,6 +72,10 @@ void optim_measure(struct optim *);
 /* The same from a sum that is known already. */
 void optim_measured(struct optim *, double sumsq);
 void optim_step(struct optim *, double lr, double scale);
+/* Weights from `at` on in the block to their 16-bit copies, as optim_step()
+ * leaves them: what was loaded has the bits that it had when it was saved. */
+void optim_lower(const struct optim *, struct dev *, struct tensor *low,
+                 const struct tensor *w, int64_t at);
 double optim_norm(const struct optim *, double scale);
 
 #endif

@@ -396,15 +396,16 @@ static bool is_shared(const struct parallel *p, enum parallel_what what)
                                     : parallel_shares_state(p);
 }
 
-/* n weights in the type that the model uses. */
-static void cast(const struct parallel *p, void *to, void *from, int64_t n)
+/* n weights from `at` on in the type that the model uses. */
+static void lower(const struct parallel *p, void *to, void *from, int64_t n,
+                  int64_t at)
 {
     const struct graph *g = p->graph;
     struct tensor wide = { .data = from, .type = DT_F32, .rank = 1 };
     struct tensor low = { .data = to, .type = g->type, .rank = 1 };
 
     wide.dim[0] = low.dim[0] = n;
-    g->dev->ops->cast(g->dev, &low, &wide);
+    optim_lower(p->optim, g->dev, &low, &wide, at);
 }
 
 /* The same weights in 16 bits, if the model uses those. */
@@ -415,19 +416,19 @@ static void make_copies(struct parallel *p)
     if (g->type == DT_F32)
         return;
     if (!parallel_shares_masters(p)) {
-        cast(p, g->copies.data, g->weights.data, g->count);
-        return;
-    }
-    if (parallel_gathers(p)) {
-        cast(p, p->copies.data, p->weights.data, p->own_count);
+        lower(p, g->copies.data, g->weights.data, g->count, 0);
         return;
     }
     for (int u = 0; u < g->n_units; u++) {
+        const struct shared_unit *s = &p->unit[u];
+        const int64_t cut = s->cut[p->coll->rank];
         size_t size;
-        char *to = weights_of(p, u, &size);
+        char *to = weights_of(p, u, &size) + (size_t)cut * size;
 
-        cast(p, to + (size_t)p->unit[u].cut[p->coll->rank] * size,
-             (float *)p->weights.data + p->unit[u].own, own_part(p, u));
+        if (parallel_gathers(p))
+            to = (char *)p->copies.data + (size_t)s->own * size;
+        lower(p, to, (float *)p->weights.data + s->own, own_part(p, u),
+              g->unit[u].at + cut);
     }
 }
 

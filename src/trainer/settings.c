@@ -163,6 +163,8 @@ const struct setting settings_table[] = {
          "the same bits for any number of threads and of ranks"),
     BOOL("train.tf32", train.tf32, "no",
          "on a GPU, products of fp32 numbers may round them to TF32"),
+    BOOL("train.stochastic_rounding", train.stochastic_rounding, "no",
+         "round the bf16 copies of the weights up or down at random"),
     WORD("train.cuda_graphs", train.cuda_graphs, "auto",
          "auto|yes|no",
          "give a micro-step to a GPU with one call; auto: where it is short"),

@@ -69,6 +69,7 @@ struct train_settings {
     int recompute;
     bool deterministic;
     bool tf32;
+    bool stochastic_rounding;
     int cuda_graphs;            /* enum replay_wanted */
     int64_t seed;
     int on_nonfinite, on_spike;
