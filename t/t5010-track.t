@@ -96,6 +96,10 @@ ok "a run that resumes from an earlier step has each step once"
 g metrics again y -A --long --no-header && test "$(wc -l <out)" = 4 && g rm again
 ok "and all points of all attempts on request"
 
+g ls --sort '-min(train/loss),status' --markdown &&
+    head -n 1 out | grep -q '^| name *| min(train/loss) *| status *| started' &&
+    test "$(head -n 1 out | grep -o status | wc -l)" = 1
+ok "people see first, and once, what ls sorts by"
 g ls --sort train/loss --no-header -c name
 is out "third
 second

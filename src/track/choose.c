@@ -57,8 +57,7 @@ static void take(struct key_uses *u, const char *key, const char *value)
 {
     int c = 1;
 
-    while (u->next < u->first &&
-           (c = strcmp(u->item[u->next].key, key)) < 0)
+    while (u->next < u->first && (c = strcmp(u->item[u->next].key, key)) < 0)
         u->next++;
     if (c == 0) {
         struct key_use *k = &u->item[u->next++];
@@ -105,6 +104,13 @@ static int by_use(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
+/* Something of validation or a test: eval/f1, val/acc; not train/perplexity. */
+static bool is_result(const char *metric)
+{
+    return track_direction(metric) != 0 && strncmp(metric, "train/", 6) != 0 &&
+           strncmp(metric, "perf/", 5) != 0;
+}
+
 void choose_metrics(struct columns *c, const struct runs *runs, bool all)
 {
     /* what gtrain writes that a run is judged by, in this order */
@@ -130,6 +136,9 @@ void choose_metrics(struct columns *c, const struct runs *runs, bool all)
         if (u.n && bsearch(&k, u.item, u.n, sizeof k, by_key))
             columns_add(c, COLUMN_METRIC, judged[i]);
     }
+    for (size_t i = 0; i < u.n && !all && c->n < before + MOST; i++)
+        if (is_result(u.item[i].key))
+            columns_add(c, COLUMN_METRIC, u.item[i].key);
     if (c->n == before && u.n && !all) {
         qsort(u.item, u.n, sizeof *u.item, by_use);
         for (size_t i = 0; i < u.n && c->n < before + MOST; i++)
@@ -138,7 +147,6 @@ void choose_metrics(struct columns *c, const struct runs *runs, bool all)
                 columns_add(c, COLUMN_METRIC, u.item[i].key);
     }
     for (size_t i = 0; i < u.n && all; i++)
-        if (!columns_has(c, COLUMN_METRIC, u.item[i].key))
-            columns_add(c, COLUMN_METRIC, u.item[i].key);
+        columns_add(c, COLUMN_METRIC, u.item[i].key);
     free(u.item);
 }

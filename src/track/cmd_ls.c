@@ -63,6 +63,8 @@ static void usual_columns(struct columns *c, const struct runs *runs,
                           bool people)
 {
     columns_attribute(c, "name");
+    if (people)
+        columns_sorted(c, choice.sort, runs);
     if (!people)
         columns_attribute(c, "id");
     if (!people || all || differ(runs, "experiment"))

@@ -70,6 +70,7 @@ static int choose_columns(struct columns *c, const struct runs *runs,
     if (columns_text)
         return columns_parse(c, columns_text, runs, e);
     columns_attribute(c, "name");
+    columns_sorted(c, choice.sort, runs);
     columns_attribute(c, "status");
     columns_attribute(c, "time");
     columns_attribute(c, "steps");

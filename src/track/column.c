@@ -65,7 +65,7 @@ static const char *const functions[] = {
     [ARGMIN] = "argmin", [ARGMAX] = "argmax", [AT] = "at",
 };
 
-enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
+enum { N_FUNCTIONS = sizeof functions / sizeof functions[0], SORT_MOST = 64 };
 
 static int find_attribute(const char *name)
 {
@@ -91,23 +91,24 @@ static struct column *add(struct columns *c, enum column_kind kind, int which,
     return out;
 }
 
+static bool has_title(const struct columns *c, const char *title)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->item[i].title, title) == 0)
+            return true;
+    return false;
+}
+
 void columns_add(struct columns *c, enum column_kind kind, const char *key)
 {
-    add(c, kind, LAST, key, key);
+    if (!has_title(c, key))
+        add(c, kind, LAST, key, key);
 }
 
 void columns_attribute(struct columns *c, const char *name)
 {
-    add(c, COLUMN_ATTRIBUTE, find_attribute(name), name, name);
-}
-
-bool columns_has(const struct columns *c, enum column_kind kind,
-                 const char *key)
-{
-    for (size_t i = 0; i < c->n; i++)
-        if (c->item[i].kind == kind && strcmp(c->item[i].key, key) == 0)
-            return true;
-    return false;
+    if (!has_title(c, name))
+        add(c, COLUMN_ATTRIBUTE, find_attribute(name), name, name);
 }
 
 void columns_clear(struct columns *c)
@@ -584,29 +585,48 @@ static void sort_rows(struct runs *runs, const struct columns *c,
     free(row);
 }
 
-int columns_sort(struct runs *runs, const char *text, struct err *e)
+/* Take the "-" off; down[i] says where one was. */
+static int parse_sort(struct columns *c, bool down[SORT_MOST], const char *text,
+                      const struct runs *runs, struct err *e)
 {
-    enum { MOST = 64 };
-    struct columns c = COLUMNS_INIT;
     struct buf plain = BUF_INIT;
-    bool down[MOST] = { false };
     size_t n = 0;
-    int ret = -1;
+    int ret;
 
     for (const char *p = text; *p; p++) {
         const bool begins = p == text || p[-1] == ',';
 
-        if (begins && *p == '-' && n < MOST)
+        if (begins && *p == '-' && n < SORT_MOST)
             down[n] = true;
         else
             buf_char(&plain, *p);
         n += *p == ',';
     }
-    if (n >= MOST)
-        err_set(e, ERR_USAGE, "--sort: at most %d columns", MOST);
-    else if ((ret = columns_parse(&c, plain.s, runs, e)) == 0)
-        sort_rows(runs, &c, down);
-    columns_clear(&c);
+    ret = n < SORT_MOST
+              ? columns_parse(c, plain.s, runs, e)
+              : err_set(e, ERR_USAGE, "--sort: at most %d columns", SORT_MOST);
     buf_clear(&plain);
     return ret;
+}
+
+int columns_sort(struct runs *runs, const char *text, struct err *e)
+{
+    struct columns c = COLUMNS_INIT;
+    bool down[SORT_MOST] = { false };
+    const int ret = parse_sort(&c, down, text, runs, e);
+
+    if (ret == 0)
+        sort_rows(runs, &c, down);
+    columns_clear(&c);
+    return ret;
+}
+
+void columns_sorted(struct columns *c, const char *text,
+                    const struct runs *runs)
+{
+    bool down[SORT_MOST] = { false };
+    struct err none = ERR_INIT; /* columns_sort() has told */
+
+    if (text)
+        parse_sort(c, down, text, runs, &none);
 }

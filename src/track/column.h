@@ -49,10 +49,10 @@ struct columns {
  * the runs; one that is in none of them is ERR_USAGE. */
 int columns_parse(struct columns *, const char *text, const struct runs *,
                   struct err *);
+/* One more, unless there is one of that title. */
 void columns_add(struct columns *, enum column_kind, const char *key);
-/* One of the attributes, by name; the name must be right. */
+/* The same of an attribute, by name; the name must be right. */
 void columns_attribute(struct columns *, const char *name);
-bool columns_has(const struct columns *, enum column_kind, const char *key);
 void columns_clear(struct columns *);
 
 /* The value as a table's cell; strings are borrowed from the run. */
@@ -65,6 +65,8 @@ int column_direction(const struct column *);
 /* Sort by a list of columns, "-" before one for descending order.  A run
  * without a value comes last either way. */
 int columns_sort(struct runs *, const char *text, struct err *);
+/* Append the columns of such a list; NULL has none. */
+void columns_sorted(struct columns *, const char *text, const struct runs *);
 
 /* The names of all attributes, for completion; NULL at the end. */
 extern const char *const column_attributes[];

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/prog.h"
 #include "store/store.h"
+#include "track/column.h"
 #include "track/track.h"
 
 #define ENTRY(name, args, help) { #name, args, help, opts_##name, cmd_##name },
@@ -96,8 +97,8 @@ static void offer_experiments(const struct line *l)
     experiments_free(&all);
 }
 
-/* Metrics, with parameters or without, of all runs or of the one named. */
-static void offer_keys(const struct line *l, char *run, bool params)
+/* Metrics of all runs or of the one named; for a column other keys, too. */
+static void offer_keys(const struct line *l, char *run, bool column)
 {
     struct runs runs = RUNS_INIT;
     struct names names = { NULL, 0, 0 };
@@ -115,9 +116,11 @@ static void offer_keys(const struct line *l, char *run, bool params)
 
         for (size_t k = 0; k < r->n_metrics; k++)
             add(&names, r->metrics[k].key);
-        for (size_t k = 0; params && k < r->n_params; k++)
+        for (size_t k = 0; column && k < r->n_params; k++)
             add(&names, r->params[k].key);
     }
+    for (int i = 0; column && column_attributes[i]; i++)
+        add(&names, column_attributes[i]);
     offer_names(l, &names);
     runs_free(&runs);
 }
