@@ -76,8 +76,9 @@ test $? = 3 && grep -q "no metric nothing" err
 ok "a metric that is not there is status 3"
 gtrack log tagged -r other -p a=1 -t team=x </dev/null 2>err &&
     gtrack exec -r other --name run2 -t team=y -- true 2>err &&
-    g ls -r other -c name,tags.team --no-header && is out "tagged${tab}x
-run2${tab}y"
+    g ls -r other -c name,tags.team --sort name --no-header &&
+    is out "run2${tab}y
+tagged${tab}x"
 ok "log and exec take tags"
 gtrack log bad -r other -p a </dev/null 2>err
 test $? = 2 && g ls -r other bad
