@@ -12,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+# include <cpuid.h>
+#endif
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -38,6 +44,22 @@ static bool has_avx512bf16(void)
 #endif
 }
 
+/* The system lets a process have tiles when it asks. */
+static bool has_amx(void)
+{
+#if defined(__x86_64__) && defined(HAVE_AMX)
+    enum { ASK_FOR_STATE = 0x1023, TILES = 18, AMX_BF16 = 22, AMX_TILE = 24 };
+    const unsigned need = 1u << AMX_BF16 | 1u << AMX_TILE;
+    unsigned a, b, c, d;
+
+    return has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & need) == need &&
+           syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) == 0;
+#else
+    return false;
+#endif
+}
+
 static bool has_avx2(void)
 {
 #if defined(__x86_64__)
@@ -53,16 +75,20 @@ static bool has_c(void)
     return true;
 }
 
+/* Sets that have words must prove to be faster than the next; what is but for
+ * tests has to be named. */
 static const struct isa {
     const char *name;
     const struct ops *ops;
     bool (*present)(void);
-    bool (*pays)(void); /* or the next one is better; NULL: it does */
+    enum cpu_words words;
 } isas[] = {
-    { "avx512bf16", &avx512_ops, has_avx512bf16, avx512_gemm_pairs_pay },
-    { "avx512", &avx512_ops, has_avx512 },
-    { "avx2", &avx2_ops, has_avx2 },
-    { "c", &plain_ops, has_c },
+    { "amx", &avx512_ops, has_amx, CPU_TILES },
+    { "avx512bf16", &avx512_ops, has_avx512bf16, CPU_PAIRS },
+    { "avx512", &avx512_ops, has_avx512, CPU_NUMBERS },
+    { "avx2", &avx2_ops, has_avx2, CPU_NUMBERS },
+    { "c", &plain_ops, has_c, CPU_NUMBERS },
+    { "amx-c", &avx512_ops, has_avx512, CPU_PLAIN_TILES },
 };
 
 static const struct isa *choose_isa(struct err *e)
@@ -75,7 +101,8 @@ static const struct isa *choose_isa(struct err *e)
 
         if (named && strcmp(isa->name, want) != 0)
             continue;
-        if (isa->present() && (named || !isa->pays || isa->pays()))
+        if (isa->present() &&
+            (named || !isa->words || avx512_gemm_pays(isa->words)))
             return isa;
         if (named) {
             err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
@@ -83,8 +110,8 @@ static const struct isa *choose_isa(struct err *e)
             return NULL;
         }
     }
-    err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: not avx512bf16, avx512, avx2 or c",
-            want);
+    err_set(e, ERR_USAGE,
+            "GTRAIN_ISA=%s: not amx, avx512bf16, avx512, avx2 or c", want);
     return NULL;
 }
 
@@ -107,7 +134,7 @@ static int cpu_open(struct dev *dev, struct err *e)
         return -1;
     cpu = xcalloc(1, sizeof *cpu);
     cpu->isa = isa->name;
-    cpu->pairs = isa->pays != NULL;
+    cpu->words = isa->words;
     dev->state = cpu;
     dev->ops = isa->ops;
     if (dev->threads <= 0)

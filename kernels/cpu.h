@@ -8,9 +8,9 @@
  *
  * The operations are compiled three times from the same files, cpu_NAME.c,
  * for three instruction sets; the device takes the table of the best one the
- * machine has when it opens, or of the one GTRAIN_ISA names (avx512bf16 has
- * avx512's table, and multiplies pairs: gemm.h).  CPU(op) is the
- * name of an operation in the set being compiled: avx512_act_fwd.
+ * machine has when it opens, or of the one GTRAIN_ISA names.  CPU(op) is the
+ * name of an operation in the set being compiled: avx512_act_fwd.  Sets beyond
+ * AVX-512 have its table, and multiply bf16 in another way.
  *
  * A thread that computes a share of an operation never depends on how many
  * others there are: work is cut into pieces by its shape alone, and what is
@@ -21,7 +21,11 @@
 #define CPU_PASTE(a, b)  CPU_PASTE2(a, b)
 #define CPU(op)          CPU_PASTE(CPU_ISA, op)
 
-extern bool avx512_gemm_pairs_pay(void);
+/* What a product of bf16 multiplies at a time: a number, a pair of neighbours
+ * (AVX512_BF16), a tile of pairs (AMX), or one in plain C. */
+enum cpu_words { CPU_NUMBERS, CPU_PAIRS, CPU_TILES, CPU_PLAIN_TILES };
+
+extern bool avx512_gemm_pays(enum cpu_words);
 
 #define CPU_DECLARE(op) extern op##_fn avx512_##op, avx2_##op, plain_##op;
 OPS(CPU_DECLARE)
@@ -38,7 +42,7 @@ struct turns {
 
 struct cpu {
     const char *isa;
-    bool pairs;                 /* multiply bf16 by pairs; gemm.h */
+    enum cpu_words words;
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;
     struct turns turns;

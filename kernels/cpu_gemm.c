@@ -1,25 +1,21 @@
 /*
- * gemm - packing, the tile in registers, and the loops around them
+ * gemm - packing, and the loops around the tiles
  */
 #include "config.h"
 #include "kernels/gemm.h"
+#include "kernels/tiles.h"
 #include "kernels/vec.h"
 
-#include "common/clock.h"
-#include "common/mem.h"
-
-#include <math.h>
 #include <omp.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 /*
  * Sizes, in words (a float, or what takes its place).  A panel of A (MR by
- * K_BLOCK, 21 KB) stays in the first cache while GEMM_GROUP columns of B (384
- * by K_BLOCK, 590 KB) stream from the second; ROOM bounds each packed block.  A
+ * GEMM_K, 21 KB) stays in the first cache while GEMM_GROUP columns of B (384
+ * by GEMM_K, 590 KB) stream from the second; ROOM bounds each packed block.  A
  * B of NEAR words leaves room in the second cache for what passes through.
  */
-enum { K_BLOCK = 384, ROOM = 1 << 20, NEAR = 160 << 10 };
+enum { ROOM = 1 << 20, NEAR = 160 << 10 };
 
 /* Below this many multiplications more threads cost more than they bring. */
 static const double SMALL = 1 << 17;
@@ -168,123 +164,6 @@ void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
     pack_cols(1, out, b, j, cols, from, K);
 }
 
-/* ---- the tile ---------------------------------------------------------- */
-
-/* c(rows, cols) += or = sum(rows, NR): a tile at the right edge of C. */
-static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
-                       int64_t cols, bool add)
-{
-    for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < cols; j++)
-            c[i * c_down + j] =
-                sum[i * GEMM_NR + j] + (add ? c[i * c_down + j] : 0.0f);
-    }
-}
-
-/*
- * rows, how far apart the words of A are, and what is in a word, are constants
- * where this is inlined: acc lives in registers.  K counts words.
- */
-VEC_FN void tile(const int per, const int rows, const int down, const int right,
-                 float *c, int64_t c_down, const float *restrict a,
-                 const float *restrict b, const float *start, int64_t cols,
-                 int64_t K, bool add)
-{
-    const vf low_start = start ? vf_load(start) : vf_set(0.0f);
-    const vf high_start = start ? vf_load(start + VW) : vf_set(0.0f);
-    vf acc[GEMM_MR][2];
-
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
-        acc[i][0] = low_start;
-        acc[i][1] = high_start;
-    }
-    for (int64_t k = 0; k < K; k++, a += right, b += GEMM_NR) {
-        const vf low = vf_load(b), high = vf_load(b + VW);
-
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            const vf x = vf_set(a[i * down]);
-
-            if (per == 2) {
-                acc[i][0] = vf_add_pairs(acc[i][0], x, low);
-                acc[i][1] = vf_add_pairs(acc[i][1], x, high);
-            } else {
-                acc[i][0] += x * low;
-                acc[i][1] += x * high;
-            }
-        }
-    }
-    if (cols < GEMM_NR) {
-        float sum[GEMM_MR * GEMM_NR];
-
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++) {
-            vf_store(sum + i * GEMM_NR, acc[i][0]);
-            vf_store(sum + i * GEMM_NR + VW, acc[i][1]);
-        }
-        store_edge(c, c_down, sum, rows, cols, add);
-        return;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++, c += c_down) {
-        if (add) {
-            acc[i][0] += vf_load(c);
-            acc[i][1] += vf_load(c + VW);
-        }
-        vf_store(c, acc[i][0]);
-        vf_store(c + VW, acc[i][1]);
-    }
-}
-
-#if defined(__AVX512F__)
-# define EACH_ROWS(X)                                                          \
-  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
-#else
-# define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#endif
-
-/* A tile of so many rows.  An A that lies in rows is as a packed B is. */
-VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
-                         int64_t c_down, const float *a, const float *b,
-                         const float *start, int64_t rows, int64_t cols,
-                         int64_t K, bool add)
-{
-    switch (rows) {
-#define CASE(n)                                                                \
- case n:                                                                       \
-  tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c, c_down, a, b, start, \
-       cols, K, add);                                                          \
-  return;
-        EACH_ROWS(CASE)
-#undef CASE
-    }
-}
-
-void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
-               const float *start, int64_t rows, int64_t cols, int64_t K,
-               bool add)
-{
-    tile_by_rows(1, false, c, c_down, a, b, start, rows, cols, K, add);
-}
-
-void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
-                    int64_t rows, int64_t cols, int64_t K, bool add)
-{
-    tile_by_rows(1, true, c, c_down, a, b, NULL, rows, cols, K, add);
-}
-
-/* As gemm_tile(), of words of one number or two. */
-static void tile_of(int per, float *c, int64_t c_down, const float *a,
-                    const float *b, const float *start, int64_t rows,
-                    int64_t cols, int64_t K, bool add)
-{
-    if (per == 2)
-        tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
-    else
-        gemm_tile(c, c_down, a, b, start, rows, cols, K, add);
-}
-
 /* ---- the loops --------------------------------------------------------- */
 
 /*
@@ -294,32 +173,40 @@ static void tile_of(int per, float *c, int64_t c_down, const float *a,
  * ever packed.
  */
 struct plan {
+    enum cpu_words by;
     int per;            /* numbers in a word */
     int64_t K, k_block; /* words */
     int64_t n_k, rows, n_rows, cols, n_cols;
     bool near;
 };
 
-/* Pairs of bf16 where this CPU is fast at them; gemm.h tells when. */
-static int numbers_a_word(const struct dev *dev, const struct gemm *g)
+static enum cpu_words words_of(const struct dev *dev, const struct gemm *g)
 {
     const struct cpu *cpu = dev->state;
 
-    return cpu->pairs && g->b.type == DT_BF16 && g->a.type != DT_F16 ? 2 : 1;
+    return g->b.type == DT_BF16 && g->a.type != DT_F16 ? cpu->words
+                                                       : CPU_NUMBERS;
+}
+
+/* How far apart lines of packed tiles are: whole tiles, zero beyond K. */
+static int64_t deep(enum cpu_words by, int64_t K)
+{
+    return by < CPU_TILES ? K : ceil_div(K, TILE) * TILE;
 }
 
 static struct plan plan(const struct dev *dev, const struct gemm *g)
 {
-    struct plan p = { .per = numbers_a_word(dev, g) };
+    struct plan p = { .by = words_of(dev, g) };
 
+    p.per = p.by == CPU_NUMBERS ? 1 : 2;
     p.K = words(g->K, p.per);
     /* What is stored in 16 bits is summed in one go: no rounding between. */
-    p.n_k = g->c_type == DT_F32 ? ceil_div(p.K, K_BLOCK) : 1;
-    p.k_block = ceil_div(p.K, p.n_k);
+    p.n_k = g->c_type == DT_F32 ? ceil_div(p.K, GEMM_K) : 1;
+    p.k_block = deep(p.by, ceil_div(p.K, p.n_k));
     p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = ceil_div(g->N, p.cols);
-    p.near = g->a.right == 1 && p.k_block <= K_BLOCK &&
+    p.near = g->a.right == 1 && p.k_block <= GEMM_K &&
              p.cols * p.k_block <= NEAR && p.n_cols == 1;
     p.n_rows =
         p.near
@@ -340,11 +227,12 @@ size_t gemm_scratch(const struct dev *dev, const struct gemm *g)
 /* One block of each side, packed; what a team of threads works on. */
 struct block {
     const struct gemm *g;
+    enum cpu_words by;
     int per;
     float *a, *b;
     int64_t row, rows, panels; /* of A, cut evenly into panels */
     int64_t col, cols;
-    int64_t from, K; /* words */
+    int64_t from, K, deep; /* words */
     bool add, last, near;
 };
 
@@ -386,19 +274,92 @@ VEC_FN void copy_run(enum dtype type, const int per, float *out,
                 across(type, per, data, at + i, right, n - i, below), n - i);
 }
 
+/* For tiles: out[i * deep + k], zero beyond K.  Rows of A from `row`, whole. */
+VEC_FN void lay_rows(enum dtype type, const struct block *b, float *out,
+                     int64_t row, int64_t rows)
+{
+    const struct view *v = &b->g->a;
+    const int64_t n = numbers(b);
+
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t at = (b->row + row + i) * v->down + first_number(b);
+
+        for (int64_t k = 0; k < b->deep; k += VW)
+            vf_store(out + i * b->deep + k,
+                     along(type, 2, v->data, at + 2 * k, n - 2 * k));
+    }
+}
+
+/* The same where k runs from row to row, of VW words from k. */
+VEC_FN void lay_across(enum dtype type, const struct block *b, float *out,
+                       int64_t row, int64_t rows, int64_t k)
+{
+    const struct view *v = &b->g->a;
+    vf word[VW];
+
+#pragma GCC unroll 16
+    for (int j = 0; j < VW; j++) {
+        const int64_t at =
+            b->row + row + (first_number(b) + 2 * (k + j)) * v->right;
+        const int64_t left = numbers(b) - 2 * (k + j);
+
+        word[j] = across(type, 2, v->data, at, v->right, left > 0 ? rows : 0,
+                         left > 1);
+    }
+    vf_turn(word);
+#pragma GCC unroll 16
+    for (int j = 0; j < VW; j++)
+        if (j < rows)
+            vf_store(out + j * b->deep + k, word[j]);
+}
+
+/* A panel, where k runs along the rows of A. */
+static void pack_panel(const struct block *b, float *out, int64_t row,
+                       int64_t rows)
+{
+    if (b->by < CPU_TILES)
+        pack_rows(b->per, out, &b->g->a, b->row + row, rows, first_number(b),
+                  numbers(b));
+    else if (b->g->a.type == DT_BF16)
+        lay_rows(DT_BF16, b, out, row, rows);
+    else
+        lay_rows(DT_F32, b, out, row, rows);
+}
+
+/* Some words of a panel, where it runs across them. */
+static void lay_panel(const struct block *b, float *out, int64_t row,
+                      int64_t rows, int64_t k, int64_t end)
+{
+    for (; k < end; k += VW) {
+        if (b->g->a.type == DT_BF16)
+            lay_across(DT_BF16, b, out, row, rows, k);
+        else
+            lay_across(DT_F32, b, out, row, rows, k);
+    }
+}
+
 static void pack_a(const struct block *b, int64_t piece)
 {
     const struct view *v = &b->g->a;
-    const int64_t end = min64((piece + 1) * PIECE_ROWS, b->K);
+    const int64_t first = piece * PIECE_ROWS;
+    const int64_t end = min64(first + PIECE_ROWS, b->deep);
 
     if (v->right == 1) {
         const int64_t row = panel_row(b, piece);
 
-        pack_rows(b->per, b->a + row * b->K, v, b->row + row,
-                  panel_row(b, piece + 1) - row, first_number(b), numbers(b));
+        pack_panel(b, b->a + row * b->deep, row, panel_row(b, piece + 1) - row);
         return;
     }
-    for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
+    if (b->by >= CPU_TILES) {
+        for (int64_t p = 0; p < b->panels; p++) {
+            const int64_t row = panel_row(b, p);
+
+            lay_panel(b, b->a + row * b->deep, row, panel_row(b, p + 1) - row,
+                      first, end);
+        }
+        return;
+    }
+    for (int64_t k = first; k < end; k++) {
         const int64_t at = b->row + (b->from + k) * b->per * v->right;
         const bool below = (k + 1) * b->per <= numbers(b);
 
@@ -415,12 +376,15 @@ static void pack_b(const struct block *b, int64_t piece)
 {
     const struct view *v = &b->g->b;
     const int64_t end = min64((piece + 1) * PIECE_ROWS, b->K);
+    const size_t beyond = (size_t)((b->deep - b->K) * GEMM_NR) * sizeof(float);
 
     if (v->down == 1) {
         const int64_t col = piece * GEMM_NR;
+        float *out = b->b + col * b->deep;
 
-        pack_cols(b->per, b->b + col * b->K, v, b->col + col,
-                  min64(GEMM_NR, b->cols - col), first_number(b), numbers(b));
+        pack_cols(b->per, out, v, b->col + col, min64(GEMM_NR, b->cols - col),
+                  first_number(b), numbers(b));
+        memset(out + b->K * GEMM_NR, 0, beyond);
         return;
     }
     for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
@@ -429,12 +393,14 @@ static void pack_b(const struct block *b, int64_t piece)
 
         for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
             const int64_t n = min64(GEMM_NR, b->cols - col);
-            float *out = b->b + col * b->K + k * GEMM_NR;
+            float *out = b->b + col * b->deep + k * GEMM_NR;
 
             BY_WORD(v->type, b->per, copy_run, out, v->data, at + col, v->down,
                     n, below);
             for (int64_t i = n; i < GEMM_NR; i++)
                 out[i] = 0.0f;
+            if (k == b->K - 1)
+                memset(out + GEMM_NR, 0, beyond);
         }
     }
 }
@@ -458,7 +424,8 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    tile_of(b->per, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K, false);
+    gemm_tile_by(b->by, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->deep,
+                 false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
@@ -484,14 +451,14 @@ static void multiply(const struct block *b, const float *pa, int64_t panel,
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
-        const float *pb = b->b + col * b->K;
+        const float *pb = b->b + col * b->deep;
         const int64_t cols = min64(GEMM_NR, end - col);
         float room[GEMM_NR] = { 0 };
         const float *bias = start_of(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            tile_of(b->per, c + col, g->c_down, pa, pb, bias, rows, cols, b->K,
-                    b->add);
+            gemm_tile_by(b->by, c + col, g->c_down, pa, pb, bias, rows, cols,
+                         b->deep, b->add);
         else
             tile_half(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
@@ -521,11 +488,10 @@ static void fetch_panel(const struct block *b, int64_t panel)
 static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
 {
     const int64_t row = panel_row(b, panel);
-    float pa[GEMM_MR * K_BLOCK] __attribute__((aligned(64)));
+    float pa[GEMM_MR * GEMM_K] __attribute__((aligned(64)));
 
     fetch_panel(b, panel + omp_get_num_threads());
-    pack_rows(b->per, pa, &b->g->a, b->row + row, panel_row(b, panel + 1) - row,
-              first_number(b), numbers(b));
+    pack_panel(b, pa, row, panel_row(b, panel + 1) - row);
     for (int64_t group = 0; group < groups; group++)
         multiply(b, pa, panel, group);
 }
@@ -564,7 +530,7 @@ static void run_block(const struct block *b, struct team *team, bool new_a)
         if (b->near)
             multiply_near(b, panel, groups);
         else
-            multiply(b, b->a + panel_row(b, panel) * b->K, panel,
+            multiply(b, b->a + panel_row(b, panel) * b->deep, panel,
                      i / b->panels);
     }
 #pragma omp barrier
@@ -576,7 +542,13 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
                 struct team *team)
 {
     const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
-    struct block b = { .g = g, .per = p->per, .a = scratch, .near = p->near };
+    struct block b = {
+        .g = g,
+        .by = p->by,
+        .per = p->per,
+        .a = scratch,
+        .near = p->near,
+    };
 
     b.b = scratch + (a_room + 15) / 16 * 16;
     for (int64_t i = 0; i < p->n_rows; i++) {
@@ -586,6 +558,7 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
             b.K = min64(p->k_block, p->K - b.from);
+            b.deep = deep(p->by, b.K);
             b.add = g->add || k > 0;
             b.last = k == p->n_k - 1;
             for (int64_t j = 0; j < p->n_cols; j++) {
@@ -605,30 +578,4 @@ void gemm(struct dev *dev, const struct gemm *g, void *scratch)
 
 #pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
     run(g, &p, scratch, &team);
-}
-
-/* ---- a trial ----------------------------------------------------------- */
-
-static double time_tile(int per, const float *a, const float *b, float *c)
-{
-    const double before = clock_mono();
-
-    tile_of(per, c, GEMM_NR, a, b, NULL, GEMM_MR, GEMM_NR, K_BLOCK, false);
-    return clock_mono() - before;
-}
-
-bool gemm_pairs_pay(void)
-{
-    float *a = xcalloc(K_BLOCK, (GEMM_MR + GEMM_NR) * sizeof *a);
-    float *b = a + K_BLOCK * GEMM_MR, c[GEMM_MR * GEMM_NR];
-    double one = INFINITY, two = INFINITY;
-
-    /* In turns, and the least of each: what comes between slows both, and a
-     * training that goes on must not find the other answer. */
-    for (int i = 0; i < 40 && VEC_HAS_PAIRS; i++) {
-        one = fmin(one, time_tile(1, a, b, c));
-        two = fmin(two, time_tile(2, a, b, c));
-    }
-    free(a);
-    return two < 1.5 * one;
 }

@@ -12,7 +12,7 @@
  * any of the three element types; sums are kept in F32.  Both are first copied
  * ("packed") into the order in which the innermost loop reads them, which is
  * also where 16-bit numbers become floats and transposes happen.  Where the CPU
- * multiplies pairs of bf16 fast (gemm_pairs_pay()), a product with a B of bf16
+ * multiplies pairs of bf16 fast, or tiles of pairs, a product with a B of bf16
  * is made of those instead; an A of floats is rounded to bf16 then.
  *
  * The innermost loop keeps a tile of C, up to GEMM_MR rows by GEMM_NR columns,
@@ -30,8 +30,9 @@
 #if defined(CPU_ISA)
 # define gemm           CPU(gemm)
 # define gemm_scratch   CPU(gemm_scratch)
-# define gemm_pairs_pay CPU(gemm_pairs_pay)
+# define gemm_pays      CPU(gemm_pays)
 # define gemm_tile      CPU(gemm_tile)
+# define gemm_tile_by   CPU(gemm_tile_by)
 # define gemm_tile_rows CPU(gemm_tile_rows)
 # define gemm_pack_a    CPU(gemm_pack_a)
 # define gemm_pack_b    CPU(gemm_pack_b)
@@ -45,7 +46,8 @@ enum { GEMM_MR = 6, GEMM_NR = 16 };
 enum { GEMM_MR = 6, GEMM_NR = 8 };
 #endif
 
-enum { GEMM_GROUP = 384 };
+/* Columns of a group, and words of k in a block, at most. */
+enum { GEMM_GROUP = 384, GEMM_K = 384 };
 
 /* Element (i, j) is at data[i * down + j * right]. */
 struct view {
@@ -71,9 +73,9 @@ struct gemm {
 void gemm(struct dev *, const struct gemm *, void *scratch);
 size_t gemm_scratch(const struct dev *, const struct gemm *);
 
-/* Is a word of two numbers multiplied in less time than two words of one?  It
- * is tried; the answer is far from close on every CPU there is. */
-bool gemm_pairs_pay(void);
+/* Is this way to multiply faster than the next, here?  It is tried; the answer
+ * is far from close on every CPU there is. */
+bool gemm_pays(enum cpu_words);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
 void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
@@ -87,6 +89,11 @@ void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
                bool add);
+/* The same of other words, K of them; for tiles, rows of A lie K words apart,
+ * and K is a multiple of TILE. */
+void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
+                  const float *b, const float *start, int64_t rows,
+                  int64_t cols, int64_t K, bool add);
 /* From 0, with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add);

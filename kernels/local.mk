@@ -44,10 +44,12 @@ cpu_sources = \
 	%D%/cpu_optim.c \
 	%D%/cpu_point.c \
 	%D%/cpu_rows.c \
+	%D%/cpu_tile.c \
 	%D%/drop.h \
 	%D%/few.h \
 	%D%/gemm.h \
 	%D%/rows.h \
+	%D%/tiles.h \
 	%D%/vec.h
 kernels_libcpu_avx512_a_SOURCES = $(cpu_sources)
 kernels_libcpu_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512

@@ -467,10 +467,12 @@ static void check_device(const char *name)
 /* The CPU once for each instruction set it has, or the one that is asked. */
 static void check_cpu(void)
 {
-    static const char *const isas[] = { "avx512bf16", "avx512", "avx2", "c" };
+    static const char *const isas[] = {
+        "amx", "amx-c", "avx512bf16", "avx512", "avx2", "c", NULL,
+    };
     const char *asked = getenv("GTRAIN_ISA");
 
-    for (int i = 0; !asked && i < 4; i++) {
+    for (int i = 0; !asked && isas[i]; i++) {
         setenv("GTRAIN_ISA", isas[i], 1);
         check_device("cpu");
     }

@@ -10,6 +10,11 @@ t_kernels_same_t_LDADD = $(KERNELS_LIBS)
 t_half_t_SOURCES = %D%/half.c %D%/tap.h
 t_half_t_LDADD = $(KERNELS_LIBS)
 
+check_PROGRAMS += t/gemm.t
+test_programs += t/gemm.t
+t_gemm_t_SOURCES = %D%/gemm.c %D%/tap.h
+t_gemm_t_LDADD = $(KERNELS_LIBS)
+
 check_PROGRAMS += t/vec.t
 test_programs += t/vec.t
 t_vec_t_SOURCES = %D%/vec.c %D%/tap.h
