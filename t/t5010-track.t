@@ -71,6 +71,9 @@ g metrics second lr --long -n 1 --csv
 is out 'metric,step,time,value
 lr,3,2023-11-14T22:13:20.000Z,0.05'
 ok "metrics --long has a row a point"
+g metrics second --long --no-header && cut -f1 out | uniq >long &&
+    g metrics second --no-header && cut -f1 out | cmp -s - long
+ok "without a metric, of each"
 g metrics second nothing
 test $? = 3 && grep -q "no metric nothing" err
 ok "a metric that is not there is status 3"
@@ -80,6 +83,9 @@ gtrack log tagged -r other -p a=1 -t team=x </dev/null 2>err &&
     is out "run2${tab}y
 tagged${tab}x"
 ok "log and exec take tags"
+gtrack log "$(printf 'x\033]0;y\007z')" -r other </dev/null 2>err
+grep -q 'run x?]0;y?z,' err && g show -r other @latest --color never
+ok "a name does not command the terminal"
 gtrack log bad -r other -p a </dev/null 2>err
 test $? = 2 && g ls -r other bad
 test $? = 3

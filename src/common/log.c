@@ -31,6 +31,15 @@ void log_before(void (*hook)(void))
     log_hook = hook;
 }
 
+/* Names in it come from anybody: none may command the terminal. */
+static void tame(char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') ||
+            *text == '\x7f')
+            *text = '?';
+}
+
 static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
     static const char *const word[] = { "debug: ", "", "warning: ", "" };
@@ -39,6 +48,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     if (level < log_lowest)
         return;
     vsnprintf(text, sizeof text, fmt, ap);
+    tame(text);
     pthread_mutex_lock(&log_lock);
     if (log_hook)
         log_hook();

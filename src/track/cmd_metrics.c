@@ -186,7 +186,10 @@ CMD(metrics)
     for (int i = 1; i < argc; i++)
         if (load(&h, &runs.run[0], argv[i], flags, e) < 0)
             goto out;
-    if (argc < 2) {
+    if (argc < 2 && in_rows && runs.run[0].n_metrics &&
+        load(&h, &runs.run[0], "*", flags, e) < 0)
+        goto out;
+    if (argc < 2 && !in_rows) {
         summary(&t, &runs.run[0]);
     } else if (in_rows) {
         t.schema = "gtrack.metrics-long/1";
