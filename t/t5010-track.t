@@ -83,6 +83,9 @@ gtrack log tagged -r other -p a=1 -t team=x </dev/null 2>err &&
     is out "run2${tab}y
 tagged${tab}x"
 ok "log and exec take tags"
+g tag second good=1 bad
+test $? = 2 && g tag second && ! grep -q good out
+ok "tag sets all or none"
 gtrack log "$(printf 'x\033]0;y\007z')" -r other </dev/null 2>err
 grep -q 'run x?]0;y?z,' err && g show -r other @latest --color never
 ok "a name does not command the terminal"

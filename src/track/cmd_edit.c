@@ -57,14 +57,13 @@ static int set_tags(const struct run_info *r, void *arg, struct err *e)
     const struct tags *t = arg;
 
     for (int i = 0; i < t->n; i++) {
-        const char *equals = strchr(t->pair[i], '=');
+        const char *value;
         char *key;
         int ret;
 
-        if (!equals || equals == t->pair[i])
-            return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", t->pair[i]);
-        key = xstrndup(t->pair[i], (size_t)(equals - t->pair[i]));
-        ret = edit_tag(r, key, equals + 1, e);
+        if (track_apart(t->pair[i], &key, &value, e) < 0)
+            return -1;
+        ret = edit_tag(r, key, value, e);
         free(key);
         if (ret < 0)
             return -1;
@@ -105,6 +104,14 @@ CMD(tag)
 
     if (track_words(argc, 1, -1, "tag RUN|FILTER [KEY=VALUE]...", e) < 0)
         return -1;
+    for (int i = 0; i < t.n; i++) { /* all or none */
+        const char *value;
+        char *key;
+
+        if (track_apart(t.pair[i], &key, &value, e) < 0)
+            return -1;
+        free(key);
+    }
     ret = select_words(&runs, argv, 1, 0, e);
     if (ret == 0 && (t.n || removed.n))
         ret = edit_each(&runs, set_tags, &t, e);
@@ -335,6 +342,8 @@ CMD(gc)
         if (deleted_ms(runs.run[i].folder) <= before)
             runs.run[kept++] = runs.run[i];
     runs.n = kept;
+    if (ret == 0 && kept == 0)
+        log_info("nothing to remove");
     snprintf(question, sizeof question, "remove %zu runs for good?", kept);
     if (ret == 0 && kept && !dry && !track_confirm(yes, question, e))
         ret = -1;
