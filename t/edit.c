@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char *folder, *root;
@@ -218,6 +219,26 @@ static void vanished(void)
     free(away);
 }
 
+/* The attempt of a child that has ended and is still in the table. */
+static void become_ended_child(struct attempt *a)
+{
+    struct arena mem = ARENA_INIT;
+    int way[2];
+
+    if (pipe(way) < 0)
+        return;
+    a->pid = fork();
+    if (a->pid == 0) {
+        attempt_self(a, &mem, 1);
+        _exit(write(way[1], &a->pid_start, sizeof a->pid_start) < 0);
+    }
+    ok(read(way[0], &a->pid_start, sizeof a->pid_start) == sizeof a->pid_start,
+       "a child says when it began");
+    waitid(P_PID, (id_t)a->pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+    close(way[0]);
+    close(way[1]);
+}
+
 static void states(void)
 {
     struct arena mem = ARENA_INIT;
@@ -235,6 +256,11 @@ static void states(void)
     attempt_self(&a, &mem, 1);
     a.pid_start++;
     ok(attempt_status(&a, now) == RUN_STALE, "another process has our number");
+    attempt_self(&a, &mem, 1);
+    become_ended_child(&a);
+    ok(attempt_status(&a, now) == RUN_STALE,
+       "a process that has ended is gone, though nobody waited for it");
+    waitpid((pid_t)a.pid, NULL, 0);
     attempt_self(&a, &mem, 1);
     a.boot = "another";
     ok(attempt_status(&a, now) == RUN_STALE, "the machine was started anew");

@@ -152,7 +152,9 @@ int attempt_save(const char *run, const struct attempt *a, struct err *e)
     return ret;
 }
 
-/* When the process was started, in clock ticks after boot; 0 if unknown. */
+/* When the process was started, in clock ticks after boot; 0 if unknown, -1 if
+ * it has ended and its parent has not asked, as under an init that never does.
+ */
 static int64_t start_of(int64_t pid)
 {
     char *path = xasprintf("/proc/%lld/stat", (long long)pid);
@@ -163,6 +165,10 @@ static int64_t start_of(int64_t pid)
     if (buf_read_file(&b, path, 65536, &e) == 0) {
         const char *at = strrchr(b.s, ')'); /* field 2, any bytes */
 
+        if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0)) {
+            ticks = -1;
+            at = NULL;
+        }
         for (int field = 2; at && field < 22; field++) {
             at = strchr(at, ' ');
             at = at ? at + 1 : NULL;
