@@ -106,8 +106,10 @@ cp -r "$c/step-00000008" lied && sed -i 's/"step": 8,/"step": 9,/' \
 test $? -eq 1 && tail -1 out | grep -q 'lied/state.json is damaged'
 result $? "so is one whose state was changed" "$(cat out)"
 train --root damaged --resume "$c/step-00000012"
+result $? "and another takes its place" "$(cat out)"
+train --root damaged --resume "$c/step-00000012.old"
 test $? -eq 1 || test $? -eq 2
-result $? "and named when it was asked for" "$(cat out)"
+result $? "it is named when it was asked for" "$(cat out)"
 
 # the same whatever happens beside it
 train --root sampled --set sample.every=3 --set data.tokenizer=
@@ -125,6 +127,22 @@ curve dropped | cut -c1-6 >b
 cut -c1-6 want >a
 cmp -s a b
 result $? "not even dropout" "$(diff a b)"
+
+# whoever goes back goes another way: nothing of the old one is taken for it
+weights() { sha256sum <"$1/model.safetensors"; }
+train --root fork --set checkpoint.folder=fork/c
+mkdir -p fork/c/step-00000012.old/x
+was=$(weights fork/c/step-00000012)
+train --root fork --set checkpoint.folder=fork/c --set optim.lr=1e-3 \
+    --set checkpoint.keep_last=2 --set eval.every=3 --set train.stop_at=11 \
+    --resume fork/c/step-00000004 && test ! -e fork/c/step-00000012 &&
+    test "$(weights fork/c/step-00000012.old)" = "$was" &&
+    test -e fork/c/step-00000011/state.json && test -e fork/c/best/state.json
+result $? "later checkpoints are set aside by who begins before them" \
+    "$(cat out; ls -l fork/c)"
+train --root fork --set checkpoint.folder=fork/c --set optim.lr=1e-3
+test "$(weights fork/c/step-00000012)" != "$was"
+result $? "also by who begins anew" "$(cat out; ls -l fork/c)"
 
 # TensorBoard is told while it trains, and what a resumed run takes back
 train --root live --name live --set run.tensorboard=tb --set train.stop_at=6
@@ -227,9 +245,11 @@ test $? -eq 75 && grep -q 'after step 2;' out
 result $? "and the last one" "$(cat out)"
 # shellcheck disable=SC2086 # words
 train --root hasty $long --resume auto
+# shellcheck disable=SC2086 # words
+train --root hasty $long --resume auto
 cut -d ' ' -f 2,3 patient/*/*/metrics/val/loss >want
 cut -d ' ' -f 2,3 hasty/*/*/metrics/val/loss | cmp -s - want
-result $? "who goes on validates there" "$(cat want hasty/*/*/metrics/val/loss)"
+result $? "who goes on validates there, once" "$(cat want hasty/*/*/metrics/val/loss)"
 
 # a disk that is full for a while costs checkpoints, not the training
 rm -rf out full

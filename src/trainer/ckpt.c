@@ -118,6 +118,19 @@ static int point_best(const struct ckpt *c, int64_t step, struct err *e)
     return ret;
 }
 
+/* The folder temp in the place of the one at path, if there is one. */
+static int take_place(const char *temp, const char *path)
+{
+    if (rename(temp, path) == 0)
+        return 0;
+    if (errno != ENOTEMPTY && errno != EEXIST)
+        return -1;
+    if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) == 0)
+        return path_remove(temp, &(struct err)ERR_INIT);
+    path_remove(path, &(struct err)ERR_INIT); /* not every file system swaps */
+    return rename(temp, path);
+}
+
 static int write_folder(const struct ckpt_writing *w, const char *path,
                         struct err *e)
 {
@@ -125,7 +138,7 @@ static int write_folder(const struct ckpt_writing *w, const char *path,
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
     int ret = snapshot_write(&w->snap, temp, e);
 
-    if (ret == 0 && rename(temp, path) < 0)
+    if (ret == 0 && take_place(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)
         ret = save_sync_folder(c->folder, e);
@@ -137,13 +150,14 @@ static int write_folder(const struct ckpt_writing *w, const char *path,
 
 static int write_one(const struct ckpt_writing *w, struct err *e)
 {
-    const struct ckpt *c = w->ckpt;
+    struct ckpt *c = w->ckpt;
     char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
     int ret = path_make(c->folder, e);
 
-    if (ret == 0 && !path_exists(path)) {
+    if (ret == 0 && (c->written != w->step || !path_exists(path))) {
         remove_halves(c);
         ret = write_folder(w, path, e);
+        c->written = ret == 0 ? w->step : -1;
     }
     if (ret == 0 && w->best)
         ret = point_best(c, w->step, e);
@@ -264,6 +278,53 @@ int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
     return state == FAILED ? -1 : 0;
 }
 
+/* The best is what it was, if that is still there. */
+static void point_back(const struct ckpt *c, int64_t step)
+{
+    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)step);
+    char *link = path_join(c->folder, "best");
+
+    if (path_exists(path))
+        point_best(c, step, &(struct err)ERR_INIT);
+    else
+        unlink(link);
+    free(path);
+    free(link);
+}
+
+/*
+ * What was saved after the step that training begins at is of another course,
+ * as are the metrics that run_rewind() takes back: it would pass for newer than
+ * what is saved from here on.
+ */
+static void set_aside(const struct ckpt *c, const struct reached *at)
+{
+    struct path_list all = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    int moved = 0;
+
+    path_list(&all, c->folder, &e);
+    for (size_t i = 0; i < all.n; i++) {
+        char *path = path_join(c->folder, all.name[i]);
+        char *old = xasprintf("%s.old", path);
+
+        if (step_of(all.name[i]) > at->step) {
+            path_remove(old, &e);
+            if (rename(path, old) < 0)
+                log_warn("cannot rename %s: %s", path, strerror(errno));
+            moved++;
+        }
+        free(path);
+        free(old);
+    }
+    path_list_clear(&all);
+    if (moved > 0)
+        log_info("checkpoints after step %lld have .old added to their names",
+                 (long long)at->step);
+    if (best_of(c->folder) > at->step)
+        point_back(c, at->best_step);
+}
+
 /* A folder that is not there, or that cannot be locked, is nobody's. */
 static int lock_folder(struct ckpt *c, struct err *e)
 {
@@ -273,16 +334,25 @@ static int lock_folder(struct ckpt *c, struct err *e)
     if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
         errno != EWOULDBLOCK)
         return 0;
-    return err_set(e, ERR_SYSTEM, "another training that runs now keeps its "
-                   "checkpoints in %s", c->folder);
+    return err_set(e, ERR_SYSTEM,
+                   "another training that runs now keeps its "
+                   "checkpoints in %s",
+                   c->folder);
 }
 
 int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
               struct run *run, struct err *e)
 {
-    *c = (struct ckpt){ .conf = &j->set->checkpoint, .run = run, .lock = -1 };
+    *c = (struct ckpt){
+        .conf = &j->set->checkpoint, .run = run, .lock = -1, .written = -1
+    };
     c->folder = xstrdup(folder);
-    return j->coll.rank == 0 ? lock_folder(c, e) : 0;
+    if (j->coll.rank != 0)
+        return 0;
+    if (lock_folder(c, e) < 0)
+        return -1;
+    set_aside(c, &j->at);
+    return 0;
 }
 
 void ckpt_close(struct ckpt *c)
@@ -333,6 +403,7 @@ int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
     int ret;
 
     wait_writing(c);
+    c->written = -1;
     path = ckpt_newest(c->folder);
     if (!path)
         return err_set(e, ERR_NONFINITE,
@@ -345,7 +416,8 @@ int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
     c->rollbacks = c->rolled_to == j->at.step ? c->rollbacks + 1 : 1;
     c->rolled_to = j->at.step;
     if (c->rollbacks > MOST_ROLLBACKS)
-        return err_set(e, ERR_NONFINITE, "rolled back to step %lld %d times, "
+        return err_set(e, ERR_NONFINITE,
+                       "rolled back to step %lld %d times, "
                        "and it went wrong each time",
                        (long long)j->at.step, MOST_ROLLBACKS);
     /* what led astray lies between here and the bad step: go on after it */

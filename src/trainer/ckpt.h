@@ -36,11 +36,13 @@ struct ckpt {
     struct run *run;              /* or NULL */
     struct ckpt_writing *writing; /* or NULL */
     int lock;                     /* of the folder, or -1 */
+    int64_t written;              /* the last step that was, or -1 */
     int64_t rolled_to, rollbacks; /* the last target, how often in a row */
 };
 
 /* Fails if another training that runs has the folder: each would remove what
- * the other writes. */
+ * the other writes.  Checkpoints of steps after the one that the job begins at
+ * get another name. */
 int ckpt_open(struct ckpt *, const struct job *, const char *folder,
               struct run *, struct err *);
 void ckpt_close(struct ckpt *);
