@@ -38,6 +38,9 @@ jobs 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
 jobs 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \
     --set optim.name=muon --set model.mlp=swiglu
 
+jobs 'growing batch' ddp2 zero13 fsdp4 -- --root ramp --set train.ramp=3 \
+    --set train.ramp_from=5
+
 # torchrun's variables; its agent listens on the port that it names
 cat >agent.pl <<'END'
 use IO::Socket::INET;
@@ -58,6 +61,13 @@ bad=
 test $status -eq 0 && test "$(sums elastic)" = "$want" ||
     bad="status $status: $(tail -n 3 log)"
 result "ranks with torchrun's variables: the bits of one process" "$bad"
+bad=
+for wrong in model.heads=7 optim.lr=fast; do
+    perl agent.pl "$gtrain" -q --config c.ini --set $wrong >log 2>&1
+    test "$(grep -c "${wrong%=*}\|model.width" log)" -eq 1 ||
+        bad="$bad $wrong: $(cat log)"
+done
+result "with torchrun's variables, too, a wrong setting is told once" "$bad"
 
 # what some ranks saved, others go on from, to the bits of an unbroken run
 "$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
@@ -106,6 +116,20 @@ said_once 5 '^gtrain: step 1: the loss is' --set model.init_std=10 \
     --set train.precision=fp16 --set model.mlp=relu2
 said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere
 
+# what is done is done, whoever asks
+"$gtrain" --config c.ini --ranks 2 --resume one >log 2>&1
+status=$?
+bad=
+test $status -eq 0 || bad="status $status"
+grep -q ': all 3 steps had been done' log || bad="$bad $(cat log)"
+! grep 'is\..* keeps its first value' log >kept || bad="$bad $(cat kept)"
+result "a run at its end is resumed by other ranks: nothing to do" "$bad"
+"$gtrain" --config c.ini --ranks 3 --resume auto --set run.name=new \
+    >log 2>&1
+bad=
+test "$(grep -c 'starting anew' log)" -eq 1 || bad=$(cat log)
+result "that there is no checkpoint is said once" "$bad"
+
 # a rank that is killed is named, within 5 seconds
 endless killed "$gtrain" --ranks 3
 before=$(date +%s)
@@ -123,6 +147,33 @@ over 6
 grep -q "pid $victim) has not answered for 2 s" log ||
     bad="$bad; not named: $(tail -n 3 log)"
 result "a stuck rank ends the job after parallel.timeout, by name" "$bad"
+
+# what comes before they listen waits for them
+bad=
+for signal in TERM HUP; do
+    "$gtrain" -q --config c.ini --ranks 2 --set checkpoint.last=no \
+        --set schedule.steps=1000000 >log 2>&1 &
+    parent=$!
+    until test -n "$(children $parent)"; do :; done
+    ranks=$(children $parent)
+    kill -$signal $parent
+    wait $parent
+    status=$?
+    test $status -eq 75 || bad="$bad $signal: status $status: $(cat log)"
+done
+result "a signal while ranks start: status 75" "$bad"
+
+# nohup's trainings outlive their terminal
+nohup "$gtrain" --config c.ini --root nohup --set schedule.steps=40 \
+    --set checkpoint.every=2 --set checkpoint.folder=nohup >log 2>&1 &
+parent=$!
+started nohup $parent
+kill -HUP $parent
+wait $parent
+status=$?
+bad=
+test $status -eq 0 || bad="status $status: $(cat log)"
+result "nohup's SIGHUP is no request to stop" "$bad"
 
 # SIGTERM to a rank, or to the parent, at some step: all stop after the same
 # one, with a checkpoint, and go on to the bits of a training that never stopped
@@ -151,8 +202,9 @@ while test $i -lt "$stops"; do
         kill -0 $parent 2>/dev/null || break
     done
     ranks=$(children $parent)
-    case $((i % 3)) in
+    case $((i % 4)) in
     0) kill -TERM $parent ;;
+    3) kill -HUP $parent ;;
     1) kill -TERM "$(echo "$ranks" | head -n 1)" ;;
     2) kill -USR1 "$(echo "$ranks" | tail -n 1)" ;;
     esac

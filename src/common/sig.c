@@ -14,14 +14,36 @@ static void sig_note(int sig)
     sig_flag = sig;
 }
 
+static const int watched[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };
+enum { WATCHED = sizeof watched / sizeof watched[0] };
+
+static void mask(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (int i = 0; i < WATCHED; i++)
+        sigaddset(&set, watched[i]);
+    sigprocmask(how, &set, NULL);
+}
+
+void sig_hold(void)
+{
+    mask(SIG_BLOCK);
+}
+
 void sig_watch(void)
 {
-    static const int watched[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };
     struct sigaction a = { .sa_handler = sig_note, .sa_flags = SA_RESTART };
+    struct sigaction was;
 
     sigemptyset(&a.sa_mask);
-    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
-        sigaction(watched[i], &a, NULL);
+    for (int i = 0; i < WATCHED; i++) {
+        sigaction(watched[i], NULL, &was);
+        if (watched[i] != SIGHUP || was.sa_handler != SIG_IGN)
+            sigaction(watched[i], &a, NULL);
+    }
+    mask(SIG_UNBLOCK);
 }
 
 int sig_caught(void)

@@ -184,8 +184,6 @@ static int train(struct err *e)
     if (ret == 0 && resume) {
         from = ckpt_find(&s, resume, e);
         ret = from || e->kind == ERR_NONE ? 0 : -1;
-        if (!from && ret == 0)
-            log_info("no checkpoint yet; starting anew");
     }
     if (ret == 0 && from && !config) {
         own = path_join(from, "config.ini");
@@ -194,10 +192,13 @@ static int train(struct err *e)
     }
     if (ret == 0 && !config && !from)
         ret = err_set(e, ERR_USAGE, "which settings? give --config FILE");
-    sig_watch();
+    if (ret < 0)
+        launch_hush(e);
     if (ret == 0)
         ret = job_open(&j, &s, JOB_TRAIN, e);
     j.detect_anomaly = anomaly;
+    if (ret == 0 && resume && !from && j.coll.rank == 0)
+        log_info("no checkpoint yet; starting anew");
     if (ret == 0)
         ret = run_job(&j, from, e);
     if (ret < 0)
@@ -220,6 +221,7 @@ int cmd_train(int argc, char **argv, struct err *e)
                        argv[0]);
     if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
+    sig_watch();
     ret = train(e);
     free(sets.item);
     return ret;

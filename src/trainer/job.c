@@ -267,9 +267,12 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
     j->at.loss_scale =
         s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
     if (launch_detect(&j->launch, s->parallel.launcher, e) < 0 ||
-        open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0 ||
-        settings_resolve(s, vocab, j->coll.size, e) < 0)
+        open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0)
         return -1;
+    if (settings_resolve(s, vocab, j->coll.size, e) < 0) {
+        launch_hush(e);
+        return -1;
+    }
     j->dev.threads = threads_of(j);
     j->dev.deterministic = s->train.deterministic;
     j->dev.tf32 = s->train.tf32;

@@ -17,8 +17,10 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/sig.h"
 
 /* Seconds until the ranks that are left are killed: when one has died, the
  * others know within three and end by themselves; else rank 0 may have to
@@ -216,13 +218,6 @@ int launch_detect(struct launch *l, const char *how, struct err *e)
 
 /* ---- ranks of our own -------------------------------------------------- */
 
-static volatile sig_atomic_t passed_on;
-
-static void note(int sig)
-{
-    passed_on = sig;
-}
-
 /* A socket on 127.0.0.1, on a port that the kernel chose. */
 static int open_listener(int *port, struct err *e)
 {
@@ -298,6 +293,18 @@ void launch_tell(struct err *e)
     n = snprintf(line, sizeof line, "%d %s\n", or_zero("GTRAIN_RANK"), e->text);
     if (n < (int)sizeof line && write(fd, line, (size_t)n) == n)
         e->text[0] = '\0';
+}
+
+void launch_hush(struct err *e)
+{
+    struct launch l;
+    struct err unknown = ERR_INIT;
+
+    if (e->kind != ERR_USAGE || env("GTRAIN_SAY") ||
+        launch_detect(&l, "auto", &unknown) < 0 || l.rank == 0)
+        return;
+    log_debug("rank %d: %s", l.rank, e->text);
+    e->text[0] = '\0';
 }
 
 /* How much the end of a rank tells of why the job ended: it was stopped, or
@@ -385,6 +392,8 @@ static void name_end(const struct ranks *k, int rank, struct err *e)
     if (WIFSIGNALED(end->status))
         err_set(e, kind, "rank %d (pid %ld) died: %s", rank, (long)end->pid,
                 strsignal(WTERMSIG(end->status)));
+    else if (!end->why && kind == ERR_INTERRUPTED)
+        err_set(e, kind, "interrupted, without a checkpoint");
     else if (!end->why)
         err_set(e, kind, "rank %d (pid %ld) ended with status %d", rank,
                 (long)end->pid, WEXITSTATUS(end->status));
@@ -429,11 +438,11 @@ static void wait_all(struct ranks *k)
         const bool killing = clock_mono() > kill_at;
         int status, r = 0;
         const pid_t gone = waitpid(-1, &status, WNOHANG);
-        const int sig = passed_on;
+        const int sig = sig_caught();
 
         listen_to(k);
         if (sig) {
-            passed_on = 0;
+            sig_reset();
             tell_all(k->pid, k->n, sig);
         }
         if (killing)
@@ -469,8 +478,6 @@ static void ranks_clear(struct ranks *k)
 
 int launch_spawn(char **argv, int n, struct err *e)
 {
-    static const int passed[] = { SIGINT, SIGTERM, SIGUSR1 };
-    struct sigaction act = { .sa_handler = note };
     struct ranks k = { .n = n };
     int port, say[2], ret = 0;
     const int listener = open_listener(&port, e);
@@ -485,13 +492,13 @@ int launch_spawn(char **argv, int n, struct err *e)
     k.pid = xcalloc((size_t)n, sizeof *k.pid);
     k.end = xcalloc((size_t)n, sizeof *k.end);
     buf_room(&k.said, 1);
-    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
-        sigaction(passed[i], &act, NULL);
+    sig_hold(); /* what comes now waits for sig_watch(), of each rank too */
     for (int r = 0; r < n && ret == 0; r++) {
         k.pid[r] = start_rank(argv, r, n, port, listener, say[1]);
         if (k.pid[r] < 0)
             ret = err_sys(e, "cannot start rank %d", r);
     }
+    sig_watch();
     close(listener);
     close(say[1]);
     if (ret < 0) {

@@ -39,7 +39,7 @@ int launch_detect(struct launch *, const char *how, struct err *);
 
 /*
  * Start n processes of argv on this machine as ranks 0 to n-1 and wait for
- * them.  SIGINT, SIGTERM, SIGUSR1 are passed on.  The first rank to fail is
+ * them.  The signals of sig.h are passed on.  The first rank to fail is
  * named in e, with its own words, or with those alone where all say the same;
  * the kind is such that this program ends with the same status.  The others are
  * ended after a moment of grace.
@@ -48,6 +48,10 @@ int launch_spawn(char **argv, int n, struct err *);
 
 /* A rank of launch_spawn() leaves to it to say what is in e: takes the text. */
 void launch_tell(struct err *e);
+
+/* Settings that are wrong are so for every rank, whoever launched them, and
+ * rank 0 says it: takes the text of the others, which -v shows. */
+void launch_hush(struct err *e);
 
 /* First host of a Slurm node list: "gpu[003-006,9],login1" is "gpu003". */
 int launch_first_host(char *out, size_t room, const char *list, struct err *);

@@ -19,8 +19,9 @@
 
 /* ---- the beginning ---------------------------------------------------- */
 
-/* Every setting is a parameter; so is what follows from them. */
-static void store_params(struct report *r, const struct job *j)
+/* Every setting is a parameter; so is what follows from them, in the run's
+ * first attempt: later ones may have other ranks. */
+static void store_params(struct report *r, const struct job *j, bool resumed)
 {
     const struct settings *s = j->set;
     struct buf text = BUF_INIT;
@@ -33,6 +34,8 @@ static void store_params(struct report *r, const struct job *j)
         run_param(r->run, row->key, text.s);
     }
     buf_clear(&text);
+    if (resumed)
+        return;
     run_paramf(r->run, "is.parameters", "%lld", (long long)s->is.parameters);
     run_paramf(r->run, "is.steps", "%lld", (long long)s->is.steps);
     run_paramf(r->run, "is.warmup", "%lld", (long long)s->is.warmup);
@@ -208,7 +211,7 @@ int report_open(struct report *r, struct job *j, const char *command,
     store_tags(r, s->run.tags);
     open_logs(r);
     store_config(r, j);
-    store_params(r, j);
+    store_params(r, j, c.resume != NULL);
     store_data(r, j);
     return 0;
 }
@@ -530,6 +533,9 @@ int report_close(struct report *r, struct job *j, struct err *e)
     tell_memory(&j->dev.memory);
     if (ret < 0)
         run_tag(r->run, "reason", e->text);
+    else if (j->at.step == r->progress.first)
+        log_info("%s: all %lld steps had been done; see 'gtrack show %s'",
+                 run_name(r->run), (long long)j->at.step, run_name(r->run));
     else
         log_info("%s: %lld steps in %s, loss %.4f; see 'gtrack show %s'",
                  run_name(r->run), (long long)j->at.step,

@@ -172,13 +172,13 @@ int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
 /* ---- the batch ramp --------------------------------------------------- */
 
 /*
- * The batch grows linearly over the first steps, in whole micro-steps of all
- * ranks, so that each step is a multiple of what the last ones are.
+ * The batch grows linearly over the first steps, in whole micro-batches,
+ * however many ranks share them, so that it is the same for any number.
  */
 int64_t settings_windows(const struct settings *c, int64_t step)
 {
     const struct derived *is = &c->is;
-    const int64_t unit = is->windows / is->accumulate;
+    const int64_t unit = c->train.micro_batch;
     const int64_t from = c->train.ramp_from ? c->train.ramp_from : unit;
     double x;
 

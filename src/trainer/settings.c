@@ -140,7 +140,7 @@ const struct setting settings_table[] = {
     SPAN("train.ramp", train.ramp, "0",
          "grow the batch over this part of training"),
     INT("train.ramp_from", train.ramp_from, "0", 0, 1e9,
-         "sequences of the first step of the ramp; 0: one micro-batch a rank"),
+         "sequences of the first step of the ramp; 0: one micro-batch"),
     INT("train.stop_at", train.stop_at, "0", 0, 1e12,
          "stop after this step, the schedule unchanged; 0: at its end"),
     SECS("train.max_time", train.max_time, "0s", 0, 1e9,

@@ -25,12 +25,19 @@ static int64_t window_of(const struct job *j, int64_t i)
     return first + j->at.skipped + (i * j->coll.size + j->coll.rank) * B;
 }
 
+/* A rank that has no micro-batch left in the last micro-step, as on the batch
+ * ramp, takes part with one that has no targets: nothing is added. */
 static int put_batch(struct job *j, int64_t i, struct err *e)
 {
     const double before = clock_mono();
 
+    const int64_t mine = i * j->coll.size + j->coll.rank;
+    const bool any = mine * j->gpt.B * j->gpt.T < j->step_tokens;
+
     if (job_read(j, j->train, window_of(j, i), j->gpt.B, e) < 0)
         return -1;
+    for (int64_t k = 0; !any && k < j->gpt.B * j->gpt.T; k++)
+        j->y[k] = -1;
     for (int64_t k = 0; k < j->gpt.B * j->gpt.T; k++)
         j->targets += j->y[k] >= 0;
     j->wait_seconds += clock_mono() - before;
@@ -198,7 +205,8 @@ static int train_step(struct train *t, struct err *e)
     const double before = clock_mono();
     const double position = job_position(j);
     const int64_t windows = settings_windows(j->set, j->at.step);
-    const int64_t micro = windows / j->gpt.B / j->coll.size;
+    const int64_t all = j->gpt.B * j->coll.size;
+    const int64_t micro = (windows + all - 1) / all;
     const bool scaled = j->at.loss_scale > 1;
     enum verdict verdict;
     char what[80];
@@ -287,7 +295,11 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 
     if (j->at.step == 0)
         return j->set->eval.at_start ? validate(t, stop, e) : 0;
-    return j->at.val_due ? after_step(t, stop, e) : 0;
+    if (!j->at.val_due)
+        return 0;
+    if (after_step(t, stop, e) < 0)
+        return -1;
+    return j->at.val_due ? 0 : ckpt_save(t->ckpt, j, e); /* it is done */
 }
 
 static int stop_by_signal(struct train *t, struct err *e)
