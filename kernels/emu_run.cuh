@@ -114,6 +114,14 @@ inline runtime &rt()
     return *r;
 }
 
+/* How many GPUs there seem to be; they share everything. */
+inline int devices()
+{
+    const char *s = getenv("GT_EMU_DEVICES");
+
+    return s ? (int)strtol(s, nullptr, 10) : 1;
+}
+
 inline cudaError_t error(cudaError_t code)
 {
     if (code != cudaSuccess)
@@ -315,13 +323,14 @@ static inline const char *cudaGetErrorString(cudaError_t code)
 
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
+    *n = emu::devices();
     return cudaSuccess;
 }
 
 static inline cudaError_t cudaSetDevice(int i)
 {
-    return emu::error(i == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    return emu::error(i >= 0 && i < emu::devices() ? cudaSuccess
+                                                   : cudaErrorInvalidDevice);
 }
 
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)

@@ -20,6 +20,9 @@ both() {
 say $? "--version -v tells what computes"
 
 if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_DEVICES=3 "$gtrain" devices --tsv >log
+    test "$(cut -f1 log | paste -sd' ' -)" = 'device cpu cuda cuda:1 cuda:2'
+    say $? "each GPU is listed"
     GT_EMU_CAPABILITY=75 "$gtrain" devices >log
     grep -q '^cuda.*capability 7.5: no kernel image' log
     say $? "a GPU that the kernels were not compiled for is named, and left"

@@ -51,7 +51,8 @@ GT_EMU_STREAMS=3
 export GT_EMU_STREAMS
 try late-streams-bf16 1e-2 train.precision=bf16
 # The emulation has cuDNN only if built with its header.
-if GT_EMU_CUDNN=1 "$gtrain" --version -v 2>&1 | grep -q '^cuda: .*cuDNN [0-9]'
+if GT_EMU_CUDNN=1 "$gtrain" --version -v 2>&1 |
+    grep -q '^cuda: emulated GPU.*cuDNN [0-9]'
 then
     GT_EMU_CUDNN=1
     export GT_EMU_CUDNN

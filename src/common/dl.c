@@ -35,6 +35,23 @@ static void *open_any(const char *folder, const char *names)
     return library;
 }
 
+/* The first of the names, blanks between them, that the library has. */
+static void *find_any(void *library, const char *names)
+{
+    void *f = NULL;
+
+    while (*names && !f) {
+        const size_t len = strcspn(names, " ");
+        char name[128];
+
+        snprintf(name, sizeof name, "%.*s", (int)len, names);
+        f = dlsym(library, name);
+        names += len;
+        names += strspn(names, " ");
+    }
+    return f;
+}
+
 int dl_load(void *api, const struct dl_symbol *table, const char *names,
             struct err *e)
 {
@@ -46,7 +63,7 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
     if (!library)
         return err_set(e, ERR_MISSING, "no %.*s on this machine", first, names);
     for (; table->name; table++) {
-        void *f = dlsym(library, table->name);
+        void *f = find_any(library, table->name);
 
         if (!f) {
             dlclose(library);

@@ -25,7 +25,8 @@ extern "C" {
  *
  * names is a list of file names, blanks between them, tried in turn: first
  * where the system looks, then in the CUDA toolkit that configure found.  A
- * library stays open until the program ends.
+ * symbol that was renamed may be such a list, too.  A library stays open until
+ * the program ends.
  */
 struct dl_symbol {
     const char *name;

@@ -1,5 +1,7 @@
 #include "config.h"
 
+#include <stdio.h>
+
 #include "common/table.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
@@ -25,27 +27,42 @@ static void rate(struct table *t, struct dev *dev, enum dtype type)
         table_none(t);
 }
 
-static void row(struct table *t, const struct dev_type *type)
+static void row(struct table *t, struct dev *dev, const char *name)
+{
+    char text[256];
+
+    table_text(t, name);
+    table_text(t, dev->type->describe(dev, text, sizeof text));
+    if (measure) {
+        rate(t, dev, DT_F32);
+        rate(t, dev, DT_BF16);
+        rate(t, dev, DT_F16);
+        table_real(t, meter_measure_copy(dev) / 1e9);
+    }
+}
+
+/* All GPUs that there are; why not, if there is none. */
+static void rows(struct table *t, const struct dev_type *type)
 {
     struct dev dev = { 0 };
     struct err e = ERR_INIT;
-    char text[160];
+    char name[32];
 
-    table_text(t, type->name);
-    if (dev_open(&dev, type->name, &e) < 0) {
+    snprintf(name, sizeof name, "%s", type->name);
+    if (dev_open(&dev, name, &e) < 0) {
+        table_text(t, name);
         table_text(t, e.text);
         for (int i = 0; measure && i < 4; i++)
             table_none(t);
         return;
     }
-    table_text(t, type->describe(&dev, text, sizeof text));
-    if (measure) {
-        rate(t, &dev, DT_F32);
-        rate(t, &dev, DT_BF16);
-        rate(t, &dev, DT_F16);
-        table_real(t, meter_measure_copy(&dev) / 1e9);
+    for (int i = 1;; i++) {
+        row(t, &dev, name);
+        dev_close(&dev);
+        snprintf(name, sizeof name, "%s:%d", type->name, i);
+        if (type == &cpu_dev || dev_open(&dev, name, &e) < 0)
+            break;
     }
-    dev_close(&dev);
 }
 
 int cmd_devices(int argc, char **argv, struct err *e)
@@ -64,7 +81,7 @@ int cmd_devices(int argc, char **argv, struct err *e)
         table_column(&t, "GB/s copy");
     }
     for (int i = 0; dev_types[i]; i++)
-        row(&t, dev_types[i]);
+        rows(&t, dev_types[i]);
     ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;

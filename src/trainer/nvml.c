@@ -37,7 +37,8 @@ static const struct dl_symbol symbols[] = {
     SYMBOL("DeviceGetTotalEnergyConsumption", energy),
     SYMBOL("DeviceGetTemperature", temperature),
     SYMBOL("DeviceGetClockInfo", clock),
-    SYMBOL("DeviceGetCurrentClocksThrottleReasons", throttled),
+    SYMBOL("DeviceGetCurrentClocksEventReasons "
+           "nvmlDeviceGetCurrentClocksThrottleReasons", throttled),
     { NULL, 0 }
 };
 
