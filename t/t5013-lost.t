@@ -120,6 +120,13 @@ g fsck --repair && g fsck && grep -q "(42)\"$" mlruns/42/meta.yaml
 ok "a copied folder becomes an experiment of its own"
 rm -r mlruns/42
 
+# ---- where nothing can be staged ----
+mv mlruns/.gtrack.trash kept && : >mlruns/.gtrack.trash
+id=$(gtrack run start --name inplace -e exp) && test -f "$exp/$id/meta.yaml" &&
+    gtrack run end "$id" && g rm inplace && g gc --yes && test ! -e "$exp/$id"
+ok "a run is built and removed in its place then"
+rm mlruns/.gtrack.trash && mv kept mlruns/.gtrack.trash
+
 # ---- nothing of ours is ever without it ----
 if strace -qq -o /dev/null true 2>/dev/null; then
     bad=

@@ -38,13 +38,13 @@ static bool is_beside(const char *root, const char *folder)
 
 char *stage_begin(const char *root, const char *folder, struct err *e)
 {
-    char *staged =
-        is_beside(root, folder) ? fresh_name(root, "new") : xstrdup(folder);
+    char *staged = fresh_name(root, "new");
+    struct err none = ERR_INIT;
 
-    if (path_make(staged, e) == 0)
+    if (is_beside(root, folder) && path_make(staged, &none) == 0)
         return staged;
     free(staged);
-    return NULL;
+    return path_make(folder, e) == 0 ? xstrdup(folder) : NULL;
 }
 
 int stage_commit(const char *staged, const char *folder, struct err *e)
@@ -60,16 +60,17 @@ int stage_remove(const char *root, const char *folder, struct err *e)
 {
     char *names = path_join(root, STORE_NAMES), *away = fresh_name(root, "old");
     char *meta = path_join(folder, STORE_META);
-    int ret = path_make(names, e);
+    struct err none = ERR_INIT;
+    int ret = 0;
 
-    if (ret == 0 && rename(folder, away) == 0)
+    if (path_make(names, &none) == 0 && rename(folder, away) == 0) {
         ret = path_remove(away, e);
-    else if (ret == 0 && errno != EXDEV)
-        ret = err_sys(e, "cannot move %s to %s", folder, away);
-    else if (ret == 0 && unlink(meta) < 0 && errno != ENOENT)
-        ret = err_sys(e, "cannot remove %s", meta);
-    else if (ret == 0)
-        ret = path_remove(folder, e);
+    } else { /* without its meta.yaml it is at least no whole run */
+        if (unlink(meta) < 0 && errno != ENOENT)
+            ret = err_sys(e, "cannot remove %s", meta);
+        if (ret == 0)
+            ret = path_remove(folder, e);
+    }
     free(meta);
     free(away);
     free(names);

@@ -15,8 +15,8 @@
  * A folder without a meta.yaml is no run, and MLflow's search for datasets
  * fails over it.  So one is built in ROOT/.gtrack.trash, where no reader looks,
  * and moved to its place in one step; one that is removed is moved there first.
- * An experiment on another file system than the root cannot be moved to: there
- * the run is built, and removed, in its place.
+ * Where that cannot be, the experiment being on another file system or the root
+ * another user's, a run is built, and removed, in its place.
  */
 
 /* Where to build it, made; the caller frees the name. */
