@@ -122,7 +122,7 @@ rm -r mlruns/42
 
 # ---- where nothing can be staged ----
 mv mlruns/.gtrack.trash kept && : >mlruns/.gtrack.trash
-id=$(gtrack run start --name inplace -e exp) && test -f "$exp/$id/meta.yaml" &&
+id=$(gtrack run start --name inplace -e "$(basename "$exp")") && test -f "$exp/$id/meta.yaml" &&
     gtrack run end "$id" && g rm inplace && g gc --yes && test ! -e "$exp/$id"
 ok "a run is built and removed in its place then"
 rm mlruns/.gtrack.trash && mv kept mlruns/.gtrack.trash
