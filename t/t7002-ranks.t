@@ -69,6 +69,14 @@ for wrong in model.heads=7 optim.lr=fast; do
 done
 result "with torchrun's variables, too, a wrong setting is told once" "$bad"
 
+WORLD_SIZE=2 RANK=1 MASTER_ADDR='not a host' MASTER_PORT=1 "$gtrain" \
+    --config c.ini --set parallel.timeout=1s >log 2>&1
+status=$?
+bad=
+test $status -eq 6 || bad="status $status"
+grep -q 'not a host port 1: Name' log || bad="$bad $(cat log)"
+result "a host without an address is told as that" "$bad"
+
 # what some ranks saved, others go on from, to the bits of an unbroken run
 "$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
     --set train.stop_at=2 --set checkpoint.folder=part >log 2>&1

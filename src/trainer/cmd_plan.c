@@ -14,7 +14,7 @@
 static const char *config, *only;
 static struct opt_list sets;
 static int ranks = 1, points = 20;
-static double mfu, step_time;
+static double mfu = -1, step_time; /* -1: not given */
 static bool fit;
 static struct table_style style;
 
@@ -300,6 +300,18 @@ static void time_row(struct planned *p, struct table *t,
     table_text(t, h->source);
 }
 
+/* Before anything is printed. */
+static int check_hardware(const char *more, struct err *e)
+{
+    struct hardware h;
+    char name[32];
+    int got;
+
+    while ((got = hardware_parse(&more, name, &h, e)) > 0)
+        ;
+    return got;
+}
+
 static int time_table(struct planned *p, struct table *t, struct err *e)
 {
     static const char *const columns[] = { "hardware",     "devices",
@@ -418,15 +430,17 @@ int cmd_plan(int argc, char **argv, struct err *e)
 
     if (argc > 1)
         return err_set(e, ERR_USAGE, "'%s': no word is expected", argv[1]);
-    if (ranks < 1 || mfu < 0 || mfu > 1)
-        return err_set(e, ERR_USAGE,
-                       "--ranks is at least 1, --mfu between 0 "
-                       "and 1");
+    if (ranks < 1)
+        return err_set(e, ERR_USAGE, "--ranks is at least 1");
+    if (mfu != -1 && (mfu <= 0 || mfu > 1))
+        return err_set(e, ERR_USAGE, "--mfu is above 0, and at most 1");
     ret = settings_load(&s, argc > 0 ? argv[0] : config, sets.item, sets.n, e);
     if (ret == 0 && s.model.vocab == 0 && *s.data.tokenizer)
         ret = tokenizer_load(&tok, s.data.tokenizer, e);
     if (ret == 0)
         ret = settings_resolve(&s, tok ? tokenizer_vocab(tok) : 0, ranks, e);
+    if (ret == 0)
+        ret = check_hardware(s.plan.hardware, e);
     if (ret == 0) {
         if (mfu > 0)
             s.plan.mfu = mfu;

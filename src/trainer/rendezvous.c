@@ -149,27 +149,27 @@ static int listen_on(int port, struct err *e)
     return fd;
 }
 
-/* One try. */
-static int connect_once(const char *host, int port)
+/* One try; else why not, in words. */
+static int connect_once(const char *host, int port, const char **why)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
     struct addrinfo *all = NULL;
     char text[16];
-    int fd = -1;
+    int fd = -1, bad;
 
     snprintf(text, sizeof text, "%d", port);
-    if (getaddrinfo(host, text, &hints, &all) != 0) {
-        errno = EHOSTUNREACH;
+    bad = getaddrinfo(host, text, &hints, &all);
+    if (bad != 0) {
+        *why = gai_strerror(bad);
         return -1;
     }
     for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
         fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-            const int why = errno;
-
-            close(fd);
+        if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
+            *why = strerror(errno);
+            if (fd >= 0)
+                close(fd);
             fd = -1;
-            errno = why;
         }
     }
     freeaddrinfo(all);
@@ -182,15 +182,14 @@ static int connect_once(const char *host, int port)
 static int connect_to(const char *host, int port, double until, struct err *e)
 {
     for (;;) {
-        const int fd = connect_once(host, port);
+        const char *why = "";
+        const int fd = connect_once(host, port, &why);
 
         if (fd >= 0)
             return fd;
-        if (clock_mono() > until) {
-            err_sys(e, "cannot reach rank 0 at %s port %d", host, port);
-            e->kind = ERR_RANK;
-            return -1;
-        }
+        if (clock_mono() > until)
+            return err_set(e, ERR_RANK, "cannot reach rank 0 at %s port %d: %s",
+                           host, port, why);
         poll(NULL, 0, CONNECT_PAUSE_MS);
     }
 }

@@ -2,6 +2,7 @@
 #include "trainer/settings.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "trainer/gpt.h"
 
@@ -158,9 +159,25 @@ static int lengths(struct settings *c, struct err *e)
     return 0;
 }
 
+/* "name=value, name=value" */
+static int tags(const struct settings *c, struct err *e)
+{
+    for (const char *at = c->run.tags; *at; at += strspn(at, ", ")) {
+        const size_t len = strcspn(at, ","), name = strcspn(at, "=,");
+
+        if (name == 0 || name == len)
+            return conf_fail(&c->conf, "run.tags", e,
+                             "'%.*s' is not name=value", (int)len, at);
+        at += len;
+    }
+    return 0;
+}
+
 int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
+    if (tags(c, e) < 0)
+        return -1;
     if (shapes(c, tokenizer_vocab, e) < 0)
         return -1;
     count_parameters(c);
