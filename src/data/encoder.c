@@ -13,9 +13,8 @@
 /* How many words ahead their lines are fetched. */
 enum { AHEAD = 48 };
 
-/* Pieces that the lexicon has no place for, for this thread alone: one a slot,
- * the latest. */
-enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 16 };
+/* Pieces that are too long for a lexicon: one a slot, the latest. */
+enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
 
 struct phrase {
     uint8_t text[PHRASE_MAX];
@@ -28,6 +27,7 @@ struct encoder {
     split_fn *split;
     int flags;
     struct lexicon *lexicon; /* NULL: remember nothing */
+    struct lexicon *own;     /* for what that has no place for */
     struct phrase *phrase;
     struct buf clean;           /* text with what is not UTF-8 replaced */
     bool specials;              /* some tokens are cut out of the text */
@@ -58,7 +58,7 @@ static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
     return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
 
-/* A piece that the lexicon has no place for. */
+/* A piece that is too long for a lexicon. */
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
 {
@@ -87,23 +87,27 @@ static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
     struct ids *ids, int32_t *out, size_t still)
 {
-    struct lexicon *const lexicon = enc->lexicon;
+    struct lexicon *into = enc->lexicon;
     struct word *place = NULL;
+    const struct word *w = NULL;
     size_t count;
 
     if (n <= WORD_MAX) {
-        const struct word *w = lexicon_find(lexicon, k, &place);
-
-        if (w)
-            return out + word_ids(out, w, lexicon->narrow);
+        w = lexicon_find(into, k, &place);
+        if (!w && !place) {
+            into = enc->own;
+            w = lexicon_find(into, k, &place);
+        }
     }
+    if (w)
+        return out + word_ids(out, w, into->narrow);
     ids->n = (size_t)(out - ids->id);
     ids_room(ids, n + PHRASE_IDS + still * IDS_NARROW);
     out = ids->id + ids->n;
-    if (!place)
+    if (n > WORD_MAX)
         return out + encode_phrase(enc, s, n, out);
     count = bpe_piece(enc->t, s, n, out);
-    lexicon_keep(lexicon, place, k, out, count);
+    lexicon_keep(into, place, k, out, count);
     return out + count;
 }
 
@@ -129,7 +133,7 @@ static inline __attribute__((always_inline)) void encode_words(
             k = __builtin_expect(text + at <= last, 1)
                     ? word_key(text + at, len)
                     : word_key_last(text + at, last + 16, len);
-        line[i] = (uint32_t)lexicon_line(k);
+        line[i] = (uint32_t)lexicon_line(k, LEXICON_BITS);
         a[i] = k.a;
         b[i] = k.b;
         at = stop[i];
@@ -419,7 +423,9 @@ struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
     struct encoder *enc = xmalloc(sizeof *enc);
 
     encoder_init(enc, t, flags);
-    if (lexicon && t->kind == TOKENIZER_BPE) {
+    if (lexicon && t->kind == TOKENIZER_BPE)
+        enc->own = lexicon_make(t, LEXICON_OWN_BITS);
+    if (enc->own) {
         enc->lexicon = lexicon;
         enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
     }
@@ -430,6 +436,7 @@ void encoder_free(struct encoder *enc)
 {
     if (!enc)
         return;
+    lexicon_free(enc->own);
     free(enc->phrase);
     buf_clear(&enc->clean);
     free(enc);

@@ -62,7 +62,7 @@ void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
 /*
  * An encoder remembers the words that it met, which makes it many times faster:
  * in a lexicon (16 MiB), which all threads share, and what that has no place
- * for by itself (6 MiB).  There is an encoder for each thread.
+ * for by itself (11 MiB).  There is an encoder for each thread.
  *
  *      lexicon = lexicon_new(t);
  *      enc = encoder_new(t, lexicon, 0);
