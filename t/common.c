@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -21,34 +22,44 @@ static void numbers(void)
         bool good;
         int64_t want;
     } ints[] = {
-        { "0", true, 0 },          { "-3", true, -3 },
-        { "512k", true, 512000 },  { "10B", true, 10000000000 },
-        { "1e6", true, 1000000 },  { "1.1k", true, 1100 },
-        { "", false, 0 },          { " 1", false, 0 },
-        { "1 ", false, 0 },        { "0x10", false, 0 },
-        { "1.5", false, 0 },       { "9223372036854775808", false, 0 },
-        { "nan", false, 0 },       { "12q", false, 0 },
+        { "0", true, 0 },         { "-3", true, -3 },
+        { "512k", true, 512000 }, { "10B", true, 10000000000 },
+        { "1e6", true, 1000000 }, { "1.1k", true, 1100 },
+        { "", false, 0 },         { " 1", false, 0 },
+        { "1 ", false, 0 },       { "0x10", false, 0 },
+        { "1.5", false, 0 },      { "9223372036854775808", false, 0 },
+        { "nan", false, 0 },      { "12q", false, 0 },
     };
     static const struct {
         double x;
         const char *want;
     } reprs[] = {
-        { 1, "1.0" },         { 0.1, "0.1" },          { 1e-5, "1e-05" },
-        { 0.0001, "0.0001" }, { 1e16, "1e+16" },       { -0.0, "-0.0" },
-        { 123456, "123456.0" }, { 1e22, "1e+22" },     { 5e-324, "5e-324" },
+        { 1, "1.0" },
+        { 0.1, "0.1" },
+        { 1e-5, "1e-05" },
+        { 0.0001, "0.0001" },
+        { 1e16, "1e+16" },
+        { -0.0, "-0.0" },
+        { 123456, "123456.0" },
+        { 1e22, "1e+22" },
+        { 5e-324, "5e-324" },
         { 3.141592653589793, "3.141592653589793" },
         { 1.2345678901234568e17, "1.2345678901234568e+17" },
-        { (double)NAN, "nan" }, { (double)INFINITY, "inf" },
-        { 1234.5, "1234.5" }, { 1e15, "1000000000000000.0" },
-        { 0x1p-44, "5.684341886080802e-14" },   /* a lopsided interval */
+        { (double)NAN, "nan" },
+        { (double)INFINITY, "inf" },
+        { 1234.5, "1234.5" },
+        { 1e15, "1000000000000000.0" },
+        { 0x1p-44, "5.684341886080802e-14" }, /* a lopsided interval */
         { 0x1p-1022, "2.2250738585072014e-308" },
         { 1.7976931348623157e308, "1.7976931348623157e+308" },
         { 9007199254740993.0, "9007199254740992.0" },
         { (double)3.1415927f, "3.1415927410125732" },
-        { -1e-4, "-0.0001" }, { 100, "100.0" }, { 2e-323, "2e-323" },
+        { -1e-4, "-0.0001" },
+        { 100, "100.0" },
+        { 2e-323, "2e-323" },
     };
     static const struct {
-        const char *text, *rest;        /* rest NULL: no number */
+        const char *text, *rest; /* rest NULL: no number */
         double want;
     } parses[] = {
         { "0.1 5", " 5", 0.1 },
@@ -137,8 +148,9 @@ static void options(void)
         { 's', "set", "key=value", OPT_LIST, &list, "" },
         { 0 }
     };
-    char words[8][16] = { "prog", "a", "-n", "7", "--all", "--set=x", "-sy",
-                          "b" };
+    char words[8][16] = {
+        "prog", "a", "-n", "7", "--all", "--set=x", "-sy", "b"
+    };
     char *argv[9] = { 0 };
     struct err e = ERR_INIT;
     int left;
@@ -196,7 +208,8 @@ static void hashes(void)
 {
     static const struct {
         const char *text, *want;
-    } known[] = { /* FIPS 180-4's examples, and nothing */
+    } known[] = {
+        /* FIPS 180-4's examples, and nothing */
         { "", "e3b0c44298fc1c149afbf4c8996fb924"
               "27ae41e4649b934ca495991b7852b855" },
         { "abc", "ba7816bf8f01cfea414140de5dae2223"
@@ -222,8 +235,31 @@ static void hashes(void)
     ok(same, "sha256 does not depend on how the bytes arrive, or on who works");
 }
 
+static void times(void)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        { 0, "1970-01-01T00:00:00.000Z" },
+        { 1795319672026, "2026-11-22T03:54:32.026Z" },
+        { -1, "1969-12-31T23:59:59.999Z" },
+        { 951782400000, "2000-02-29T00:00:00.000Z" },
+        { INT64_MAX, "9999-12-31T23:59:59.999Z" },
+        { INT64_MIN, "0000-01-01T00:00:00.000Z" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[NUM_TEXT];
+
+        ok(strcmp(clock_utc(text, cases[i].ms), cases[i].text) == 0,
+           "%lld is %s", (long long)cases[i].ms, text);
+    }
+}
+
 int main(void)
 {
+    times();
     numbers();
     strings();
     options();

@@ -145,6 +145,18 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     done
     test -z "$bad" && test "$(ls -d mlruns/0/*/ | wc -l)" -ge 3
     ok "killed anywhere in its beginning, a run is there whole or not at all$bad"
+    gtrack export --to mlflow -o away 2>err
+    for i in 5 6 7; do
+        rm -rf back
+        strace -f -qq -o /dev/null -e trace=rename \
+            -e inject=rename:signal=KILL:when=$i gtrack -r back import away \
+            >out 2>err
+        find back/.gtrack.trash -name 'new.*' | grep -q . || bad="$i is late"
+    done
+    gtrack -r back fsck 2>err && test -z "$bad" && g -r back import away &&
+        gtrack -r back ls -c id,steps --sort id >after &&
+        gtrack ls -c id,steps --sort id | cmp - after
+    ok "an import that was killed leaves no half run, and is done again"
     left=$(ls -d mlruns/.gtrack.trash/new.* | wc -l)
     g fsck && test "$left" -gt 0
     ok "what that leaves is let be for an hour"
@@ -160,7 +172,7 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     test $? = 3 && test -n "$(ls -d mlruns/.gtrack.trash/old.*)"
     ok "a run whose removal was killed is gone"
 else
-    for what in begun left cleared removed; do
+    for what in begun import left cleared removed; do
         skip "killed: $what" "no strace, or no right to trace"
     done
 fi

@@ -2,6 +2,7 @@
 #include "common/clock.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/num.h"
@@ -33,5 +34,33 @@ char *clock_text(char *out, int64_t wall_ms)
 
     localtime_r(&s, &tm);
     strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm);
+    return out;
+}
+
+static void put_digits(char *at, int n, int x)
+{
+    for (; n > 0; x /= 10)
+        at[--n] = (char)('0' + x % 10);
+}
+
+char *clock_utc(char *out, int64_t wall_ms)
+{
+    static const int64_t first = -62167219200000, last = 253402300799999;
+    const int64_t at = wall_ms < first  ? first
+                       : wall_ms > last ? last
+                                        : wall_ms;
+    const int ms = (int)((at % 1000 + 1000) % 1000);
+    const time_t secs = (time_t)((at - ms) / 1000);
+    struct tm tm;
+
+    gmtime_r(&secs, &tm);
+    memcpy(out, "0000-00-00T00:00:00.000Z", 25);
+    put_digits(out, 4, tm.tm_year + 1900);
+    put_digits(out + 5, 2, tm.tm_mon + 1);
+    put_digits(out + 8, 2, tm.tm_mday);
+    put_digits(out + 11, 2, tm.tm_hour);
+    put_digits(out + 14, 2, tm.tm_min);
+    put_digits(out + 17, 2, tm.tm_sec);
+    put_digits(out + 20, 3, ms);
     return out;
 }

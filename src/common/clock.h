@@ -15,5 +15,7 @@ int64_t clock_wall_ms(void);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);
+/* "2026-11-21T13:03:07.482Z", the nearest in the years 0 to 9999; the same. */
+char *clock_utc(char *out, int64_t wall_ms);
 
 #endif

@@ -87,17 +87,6 @@ static void real_text(struct buf *b, double x, int places)
         buf_printf(b, "%.5g", x);
 }
 
-static void utc_text(struct buf *b, int64_t ms)
-{
-    const time_t secs = (time_t)(ms / 1000 - (ms % 1000 < 0));
-    struct tm tm;
-
-    gmtime_r(&secs, &tm);
-    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900,
-               tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-               (int)((ms % 1000 + 1000) % 1000));
-}
-
 /* A cell for people. */
 static void human(struct buf *b, const struct table_cell *c, int places)
 {
@@ -165,7 +154,7 @@ static void exact(struct buf *b, const struct table_cell *c)
         buf_str(b, text);
         break;
     case TABLE_TIME:
-        utc_text(b, c->i);
+        buf_str(b, clock_utc(text, c->i));
         break;
     }
 }
@@ -305,7 +294,7 @@ void table_json_real(struct buf *b, double x)
 
 static void json_cell(struct buf *b, const struct table_cell *c)
 {
-    struct buf text = BUF_INIT;
+    char text[NUM_TEXT];
 
     switch (c->type) {
     case TABLE_NONE:
@@ -315,9 +304,7 @@ static void json_cell(struct buf *b, const struct table_cell *c)
         table_json_text(b, c->text);
         break;
     case TABLE_TIME:
-        utc_text(&text, c->i);
-        table_json_text(b, text.s);
-        buf_clear(&text);
+        table_json_text(b, clock_utc(text, c->i));
         break;
     case TABLE_REAL:
     case TABLE_SECS:
