@@ -26,7 +26,7 @@ const struct ops cuda_ops = {
 enum {
     SLOTS = 8,
     SLOT = 1 << 20,             /* bytes */
-    RETURNS = 256,              /* small gets between two syncs */
+    RETURNS = 4096,             /* small gets between two syncs */
     RETURN_ROOM = 16 << 20,     /* the losses of many micro-batches */
 };
 

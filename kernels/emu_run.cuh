@@ -96,6 +96,7 @@ struct runtime {
     uint64_t seed, stamps;
     cudaError_t last;
     bool late;
+    std::thread::id owner;
 };
 
 inline runtime &rt()
@@ -107,6 +108,7 @@ inline runtime &rt()
 
         n->limit = (m ? strtoul(m, nullptr, 10) : 4096ul) << 20;
         n->late = s != nullptr;
+        n->owner = std::this_thread::get_id();
         if (s)
             n->seed = strtoull(s, nullptr, 10) * 2654435761u + 1;
         return n;
@@ -556,11 +558,11 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
     const uint64_t stamp = ++emu::rt().stamps;
 
-    e->stamp = stamp;
+    __atomic_store_n(&e->stamp, stamp, __ATOMIC_RELEASE);
     e->kept = emu::of(s)->capture;
     emu::submit(s, [=] {
-        e->reached = stamp;
         e->when = emu::now();
+        __atomic_store_n(&e->reached, stamp, __ATOMIC_RELEASE);
     });
     return cudaSuccess;
 }
@@ -574,14 +576,20 @@ static inline cudaError_t event_error(cudaEvent_t e)
     return e->kept ? emu::error(cudaErrorCapturedEvent) : cudaSuccess;
 }
 
-/* Who asks has time to spare: all that was given gets done meanwhile. */
+/* Who asks has time to spare: all that was given gets done meanwhile, unless
+ * it is another thread than the one that gave it. */
 static inline cudaError_t cudaEventQuery(cudaEvent_t e)
 {
-    if (event_error(e) != cudaSuccess)
+    const bool ours = std::this_thread::get_id() == emu::rt().owner;
+
+    if (ours && event_error(e) != cudaSuccess)
         return event_error(e);
-    if (e->reached < e->stamp)
+    if (ours && e->reached < e->stamp)
         emu::drain(nullptr);
-    return e->reached < e->stamp ? cudaErrorNotReady : cudaSuccess;
+    return __atomic_load_n(&e->reached, __ATOMIC_ACQUIRE) <
+                   __atomic_load_n(&e->stamp, __ATOMIC_ACQUIRE)
+               ? cudaErrorNotReady
+               : cudaSuccess;
 }
 
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t e)

@@ -113,6 +113,12 @@ result "without NCCL the host does it, and it is said" \
     "${bad:+$bad: $(tail -n 3 log)}"
 
 # shellcheck disable=SC2086
+train busy $cuda --ranks 2 --set parallel.mode=zero1 --set eval.every=3 \
+    --set eval.sequences=400 --set parallel.timeout=1s
+bad=$(test $? = 0 || tail -n 3 log)
+result "a validation may take longer than parallel.timeout" "$bad"
+
+# shellcheck disable=SC2086
 NCCL_SHIM_FAIL=9 train fails $cuda --ranks 2
 status=$?
 bad=

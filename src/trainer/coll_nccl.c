@@ -78,6 +78,7 @@ struct link {
     struct nccl_comm *comm;
     uint64_t finished; /* of device_begun, as far as we know */
     double moved_at;   /* when something was last begun or done */
+    bool calling;      /* the host is within a call */
     bool aborted;
     struct err err; /* the first failure */
 };
@@ -192,15 +193,20 @@ static void *begin(struct coll *c)
     struct link *k = c->device_state;
 
     moved(k);
-    return k->err.kind == ERR_NONE ? c->dev->type->side_begin(c->dev) : NULL;
+    if (k->err.kind != ERR_NONE)
+        return NULL;
+    __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
+    return c->dev->type->side_begin(c->dev);
 }
 
 static void end(struct coll *c)
 {
+    struct link *k = c->device_state;
     const uint64_t number = c->device_begun + 1;
 
     c->dev->type->side_end(c->dev, (int)(number % DEV_SIDE_SLOTS));
     __atomic_store_n(&c->device_begun, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&k->calling, false, __ATOMIC_RELEASE);
 }
 
 static bool are_alike(const struct coll *c, const int64_t *cut)
@@ -347,14 +353,24 @@ static int nccl_check(struct coll *c, struct err *e)
     return -1;
 }
 
+/* Is something on its way, as far as the thread of coll.h can see?  The host
+ * may be busy for long, with a validation or a checkpoint, and not know yet
+ * that all is done. */
+static bool is_waiting(const struct coll *c, const struct link *k)
+{
+    const uint64_t begun = __atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE);
+
+    return __atomic_load_n(&k->calling, __ATOMIC_ACQUIRE) ||
+           (begun > __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) &&
+            !c->dev->type->side_done(c->dev, (int)(begun % DEV_SIDE_SLOTS)));
+}
+
 /* The host itself may be waiting for the device, and the device for a rank. */
 static int nccl_watch(struct coll *c, struct err *e)
 {
     struct link *k = c->device_state;
 
-    if (__atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE) <=
-            __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) ||
-        !has_stopped(c, k))
+    if (!has_stopped(c, k) || !is_waiting(c, k))
         return 0;
     give_up(k);
     return no_answer(c, e);
