@@ -43,6 +43,10 @@ ok "its points can be read"
 g tag one a=b && g rm one
 test $? = 3 && grep -q 'fsck --repair' err
 ok "what needs the file says what to do"
+g export --to mlflow -o part
+test $? = 1 && grep -q '1 of 2 runs were not copied' err &&
+    g ls -r part -c name --no-header && is out two
+ok "no export of another run stops at it"
 g fsck
 test $? = 1 && grep -q "^one${tab}.*${tab}meta.yaml${tab}it is missing${tab}no$" out
 ok "fsck tells"

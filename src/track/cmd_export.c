@@ -182,20 +182,14 @@ static int need_folder(struct err *e)
 
 static int export_mlflow(const struct runs *runs, struct err *e)
 {
-    size_t done = 0;
+    struct copies c;
+    int ret;
 
     if (need_folder(e) < 0)
         return -1;
-    for (size_t i = 0; i < runs->n; i++) {
-        bool copied;
-
-        if (copy_run(&runs->run[i], output, &copied, e) < 0)
-            return -1;
-        done += copied;
-    }
-    log_info("%zu runs copied to %s, %zu were there", done, output,
-             runs->n - done);
-    return 0;
+    ret = copy_runs(runs, output, &c, e);
+    log_info("%zu runs copied to %s, %zu were there", c.runs, output, c.there);
+    return ret;
 }
 
 /* A name for a folder: what is no letter, digit or ".-_ =" is "_". */

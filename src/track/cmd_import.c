@@ -30,18 +30,16 @@ const struct opt opts_import[] = {
 int import_mlflow(struct import_job *job, struct err *e)
 {
     struct runs runs = RUNS_INIT;
+    struct copies c;
     int ret = runs_load(&runs, job->path, 0, e);
 
-    for (size_t i = 0; i < runs.n && ret == 0; i++) {
-        bool copied;
-
-        if (job->experiment)
-            runs.run[i].experiment = job->experiment;
-        ret = copy_run(&runs.run[i], job->root, &copied, e);
-        job->runs += copied;
-        job->there += !copied;
-        for (size_t j = 0; copied && j < runs.run[i].n_metrics; j++)
-            job->points += (size_t)runs.run[i].metrics[j].count;
+    for (size_t i = 0; i < runs.n && job->experiment; i++)
+        runs.run[i].experiment = job->experiment;
+    if (ret == 0) {
+        ret = copy_runs(&runs, job->root, &c, e);
+        job->runs += c.runs;
+        job->there += c.there;
+        job->points += c.points;
     }
     runs_free(&runs);
     return ret;

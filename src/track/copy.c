@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "common/path.h"
 #include "store/meta.h"
 #include "store/stage.h"
@@ -141,8 +142,8 @@ static int write_meta(const struct run_info *r, const char *folder,
     return ret;
 }
 
-int copy_run(const struct run_info *r, const char *to_root, bool *copied,
-             struct err *e)
+static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
+                    struct err *e)
 {
     char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
     struct err ignored = ERR_INIT;
@@ -178,4 +179,33 @@ out:
     free(of);
     free(experiment);
     return ret;
+}
+
+int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
+              struct err *e)
+{
+    size_t failed = 0;
+
+    *c = (struct copies){ 0, 0, 0 };
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+        bool copied;
+
+        if (copy_run(r, to_root, &copied, e) < 0) {
+            if (e->kind != ERR_INPUT && e->kind != ERR_MISSING)
+                return -1;
+            log_warn("%s", e->text); /* it keeps no other back */
+            *e = (struct err)ERR_INIT;
+            failed++;
+            continue;
+        }
+        c->runs += copied;
+        c->there += !copied;
+        for (size_t k = 0; copied && k < r->n_metrics; k++)
+            c->points += (size_t)r->metrics[k].count;
+    }
+    if (failed)
+        return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
+                       runs->n);
+    return 0;
 }

@@ -4,13 +4,19 @@
 #include "store/load.h"
 
 /*
- * copy - a run, from one store into another
+ * copy - runs, from one store into another
  *
- * It keeps its id, and its meta.yaml is written last, so a reader sees it
- * whole; the paths inside are those of the new place.  A run that is there
- * already is passed over: copying twice copies once.
+ * They keep their ids and appear whole; the paths inside are those of the new
+ * place.  A run that is there already is passed over: copying twice copies
+ * once.  One that cannot be read is warned of and keeps no other back, but is
+ * a failure in the end.
  */
-int copy_run(const struct run_info *, const char *to_root, bool *copied,
-             struct err *);
+struct copies {
+    size_t runs, points; /* that were copied */
+    size_t there;        /* runs that were there */
+};
+
+int copy_runs(const struct runs *, const char *to_root, struct copies *,
+              struct err *);
 
 #endif
