@@ -215,6 +215,31 @@ static void scales_follow_values(void)
  * Smoothing
  */
 
+/* Of every width, and beside a spike that dwarfs the rest. */
+static void moving_means_are_exact(void)
+{
+    enum { N = 23 };
+    double in[N], out[N], off = 0;
+
+    for (int i = 0; i < N; i++)
+        in[i] = i == 5 ? 1e25 : i == 9 ? (double)NAN : i * i % 7 + 1;
+    for (int width = 1; width < 2 * N + 2; width++) {
+        const struct smooth s = { SMOOTH_MA, width };
+
+        smooth_apply(&s, in, out, N);
+        for (int i = 0; i < N; i++) {
+            double sum = 0, n = 0;
+
+            for (int k = i - (width - 1) / 2; k <= i + width / 2; k++)
+                if (k >= 0 && k < N && isfinite(in[k]))
+                    sum += in[k], n++;
+            if (i != 9)
+                off = fmax(off, fabs(out[i] - sum / n) / (sum / n));
+        }
+    }
+    ok(off < 1e-14, "a moving mean is that of its window, whatever was before");
+}
+
 static void smoothing_is_right(void)
 {
     const double in[] = { 1, 2, (double)NAN, 4, 5 };
@@ -246,6 +271,7 @@ static void smoothing_is_right(void)
     ok(fabs(out[0] - 1.5) < 1e-12 && fabs(out[1] - 1.5) < 1e-12 &&
            fabs(out[3] - 4.5) < 1e-12,
        "a moving mean is centred");
+    moving_means_are_exact();
     ok(!smooth_parse("ema:1", &s) && !smooth_parse("ema:", &s) &&
            !smooth_parse("ma:0", &s) && !smooth_parse("spline:3", &s),
        "what is no smoothing is refused");

@@ -57,6 +57,27 @@ is "$(awk -F'\t' '$3 == "train" && $4 >= 3600 { n++ } END { print n + 0 }' out)"
 gplot lr run1 run2 --stitch --data >out
 is "$(cut -f3 out | sort -u | grep -c run)" 1 "--stitch makes one curve"
 
+# A crowd: the figure keeps most of the screen, the legend says what it cuts.
+COLUMNS=30 LINES=16 gplot metric val/loss $(seq -f grid-%02g 1 12) >out 2>&1
+test "$(head -n 11 out | grep -c '[┤│]')" -ge 8
+result $? "many curves leave the panel its room"
+like out "and [0-9]* more$" "and the legend says how many it leaves out"
+
+# Numbers at the ends of what there is, and level but for rounding.
+mkdir -p edge/0/0123456789abcdef0123456789abcdef/metrics
+cp "$GTRACK_ROOT"/0/meta.yaml edge/0
+m=edge/0/0123456789abcdef0123456789abcdef
+printf 'run_id: %s\nrun_name: edge\nstatus: 3\nstart_time: 1\n' "${m##*/}" \
+    >$m/meta.yaml
+printf '1 1.79e308 1\n2 -1.79e308 2\n3 0 3\n' >$m/metrics/most
+seq 1 60 | sed 's/.*/1 0.1 &/' >$m/metrics/level
+for case in 'most --inset 1:2' 'most' 'level --smooth gauss:1e6 --logx'; do
+    # shellcheck disable=SC2086 # words
+    gplot metric -r edge $case edge --script edge.gp >out 2>&1 &&
+        ! grep -q 'range.*inf\|range \[\(.*\):\1\]' edge.gp
+    result $? "$case: ranges that gnuplot takes"
+done
+
 # Groups, sweeps, scaling.
 gplot metric train/loss seed-1-1 seed-1-2 seed-1-3 --group-by lr \
     --band minmax --data >out
@@ -136,5 +157,6 @@ refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
 refused 3 "memory" memory run1
 refused 3 "nowhere" loss run1 -r nowhere
+refused 3 "no run here has a parameter nope" loss run1 run2 --group-by nope
 refused 2 "report.html\|html" report run1
 done_testing

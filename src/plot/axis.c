@@ -49,6 +49,10 @@ void axis_scale(struct axis *a, const double *values, size_t n)
         a->scale = SCALE_LOG;
 }
 
+/* Numbers whose differences are numbers, too, and what part of a value they
+ * tells two of them apart in the ten digits that a program gets. */
+static const double MOST = 1e300, LEVEL = 1e-9;
+
 void axis_range(struct axis *a, double lo, double hi, double margin)
 {
     const bool log = a->scale == SCALE_LOG;
@@ -56,6 +60,10 @@ void axis_range(struct axis *a, double lo, double hi, double margin)
 
     if (!isfinite(lo) || !isfinite(hi))
         lo = log ? 1 : 0, hi = log ? 10 : 1;
+    lo = fmin(fmax(lo, -MOST), MOST);
+    hi = fmin(fmax(hi, -MOST), MOST);
+    if (hi - lo <= LEVEL * fmax(fabs(lo), fabs(hi)))
+        hi = lo;
     if (log && lo <= 0)
         lo = hi > 0 ? hi / 1e3 : 0.1;
     if (log && hi <= lo)

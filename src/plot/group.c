@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/log.h"
 #include "common/num.h"
 #include "plot/history.h"
 #include "plot/summary.h"
@@ -212,12 +211,7 @@ static int gather(struct group *g, size_t *n, const struct kind_line *l,
         const char *key = history_find(&cast->run[i], l->names);
         struct group *to;
 
-        if (!value) {
-            log_warn("%s has no parameter %s and is left out", cast->name[i],
-                     r->group_by);
-            continue;
-        }
-        if (!key)
+        if (!value || !key)
             continue;
         to = find(g, n, value);
         if (to->n == 0)

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "plot/cmd.h"
 #include "plot/curves.h"
+#include "plot/group.h"
 #include "plot/history.h"
 
 /* Where on the command line a run is named, by name or id; past the end when
@@ -36,6 +38,30 @@ static void order(struct runs *runs, char **words, int n)
     }
 }
 
+/* Runs that cannot be in any group are left out, and that is said. */
+static int check_group(const struct runs *runs, const char *param,
+                       struct err *e)
+{
+    struct buf names = BUF_INIT;
+    size_t without = 0;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        if (group_value(&runs->run[i], param))
+            continue;
+        if (++without <= 3)
+            buf_printf(&names, "%s%s", without > 1 ? ", " : "",
+                       runs->run[i].name);
+    }
+    if (without > 3)
+        buf_printf(&names, " and %zu others", without - 3);
+    if (without > 0 && without < runs->n)
+        log_warn("without a parameter %s, and left out: %s", param, names.s);
+    buf_clear(&names);
+    return without < runs->n ? 0
+                             : err_set(e, ERR_MISSING,
+                                       "no run here has a parameter %s", param);
+}
+
 int cmd_runs(struct runs *runs, char **words, int n, const struct request *r,
              bool *going, struct err *e)
 {
@@ -48,6 +74,8 @@ int cmd_runs(struct runs *runs, char **words, int n, const struct request *r,
         order(runs, words, n);
     if (ret == 0 && runs->n == 0)
         return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
+    if (ret == 0 && r->group_by)
+        return check_group(runs, r->group_by, e);
     return ret;
 }
 

@@ -54,32 +54,50 @@ static void ema(double beta, const double *in, double *out, size_t n)
     }
 }
 
-/* Sums from the start, so that each window is one subtraction. */
+/* Sum and count of finite values. */
+struct sum {
+    double of, n;
+};
+
+static struct sum plus(struct sum a, double value)
+{
+    return isfinite(value) ? (struct sum){ a.of + value, a.n + 1 } : a;
+}
+
+/*
+ * A window is the end of one block as wide as it and the beginning of the next,
+ * whose sums are taken once.  Nothing is subtracted: after a spike the mean is
+ * as exact as before.
+ */
 static void ma(size_t width, const double *in, double *out, size_t n)
 {
-    double *sum = xcalloc(n + 1, sizeof *sum);
-    double *count = xcalloc(n + 1, sizeof *count);
+    struct sum *head = xcalloc(n, sizeof *head); /* from where a block begins */
+    struct sum *tail = xcalloc(n, sizeof *tail); /* to where it ends */
     const size_t before = (width - 1) / 2, after = width / 2;
 
-    for (size_t i = 0; i < n; i++) {
-        sum[i + 1] = sum[i] + (isfinite(in[i]) ? in[i] : 0);
-        count[i + 1] = count[i] + isfinite(in[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        head[i] = plus(i % width ? head[i - 1] : (struct sum){ 0 }, in[i]);
+    for (size_t i = n; i-- > 0;)
+        tail[i] = plus(i + 1 < n && (i + 1) % width ? tail[i + 1]
+                                                    : (struct sum){ 0 },
+                       in[i]);
     for (size_t i = 0; i < n; i++) {
         const size_t from = i > before ? i - before : 0;
-        const size_t to = i + after + 1 < n ? i + after + 1 : n;
+        const size_t last = i + after < n ? i + after : n - 1;
+        struct sum s = from % width ? tail[from] : head[last];
 
-        out[i] = isfinite(in[i])
-                     ? (sum[to] - sum[from]) / (count[to] - count[from])
-                     : in[i];
+        if (from / width != last / width)
+            s = (struct sum){ tail[from].of + head[last].of,
+                              tail[from].n + head[last].n };
+        out[i] = isfinite(in[i]) ? s.of / s.n : in[i];
     }
-    free(sum);
-    free(count);
+    free(head);
+    free(tail);
 }
 
 static void gauss(double sigma, const double *in, double *out, size_t n)
 {
-    const size_t reach = (size_t)ceil(4 * sigma);
+    const size_t reach = (size_t)fmin(ceil(4 * sigma), (double)n);
     double *weight = xcalloc(reach + 1, sizeof *weight);
 
     for (size_t k = 0; k <= reach; k++)

@@ -278,11 +278,16 @@ static void draw_axes(const struct window *w, const struct panel *p)
     }
 }
 
-/* Entries beside each other in as many rows as they need; returns the rows. */
+/* Entries beside each other in as many rows as they need, `most` of them, of
+ * which the last then says how many more there are; returns the rows. */
 static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
-                       int width, bool draw)
+                       int width, int most, bool draw)
 {
-    int col = 0, rows = 0;
+    enum { MORE = 14 };
+    int col = 0, rows = 0, left = 0;
+
+    for (size_t i = 0; i < p->n_curves; i++)
+        left += p->curve[i].label != NULL;
 
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
@@ -292,10 +297,19 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
         if (!c->label)
             continue;
         len = (int)utf8_width(c->label) + 5;
+        if (rows == most && left > 1 && col + len + MORE > width) {
+            char more[32];
+
+            snprintf(more, sizeof more, "and %d more", left);
+            if (draw)
+                put_text(s, x + col, y + rows - 1, more, NULL);
+            return rows;
+        }
         if (rows == 0 || col + len > width) {
             col = 0;
             rows++;
         }
+        left--;
         if (draw) {
             const bool points = c->style == STYLE_POINTS;
 
@@ -360,7 +374,8 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
 {
     const int right = p->has_y2 ? widest(&p->y2) + 2 : 1;
     struct window w = { s, x + widest(&p->y) + 2, y, 0, 0 };
-    const int rows = draw_legend(s, p, 0, 0, width, false);
+    const int most = height / 4 > 1 ? height / 4 : 1;
+    const int rows = draw_legend(s, p, 0, 0, width, most, false);
     struct buf head = BUF_INIT;
 
     buf_printf(&head, "%s%s%s", p->title ? p->title : "",
@@ -395,7 +410,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
                   palette_curve(s->theme, p->mark[i].colour));
     put_text(s, w.x + (w.w - (int)utf8_width(p->x.shown)) / 2, w.y + w.h + 2,
              p->x.shown, NULL);
-    draw_legend(s, p, x + 1, w.y + w.h + 3, width, true);
+    draw_legend(s, p, x + 1, w.y + w.h + 3, width, most, true);
 }
 
 /*
