@@ -66,6 +66,9 @@ printf 'first\nsecond \377\n' >"$(gtrack where one)/artifacts/gtrain.log"
 push wandb --dry-run
 test ! -s srv/log && grep -q "50 lines of history" out
 ok "a dry run sends nothing"
+(unset WANDB_API_KEY; push wandb --dry-run && grep -q "50 lines" out &&
+    ! push wandb && grep -q 'no key for' err)
+ok "and needs no key, as what is sent does"
 WANDB_API_KEY=short push wandb
 test $? = 4 && test ! -s srv/log && grep -q "40" err
 ok "a key that cannot be one is not sent"

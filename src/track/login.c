@@ -248,12 +248,7 @@ int login_wandb(struct push_login *l, const char *url, struct err *e)
     set(&l->ca, env("SSL_CERT_FILE"));
     l->insecure = is_true(env("WANDB_INSECURE_DISABLE_SSL"));
     ret = check_url(l->url, e);
-    if (ret == 0 && !l->password)
-        ret = err_set(e, ERR_REMOTE,
-                      "no key for %s: set WANDB_API_KEY, or "
-                      "put it into ~/.netrc as 'wandb login' does",
-                      l->url);
-    if (ret == 0)
+    if (ret == 0 && l->password)
         ret = check_key(l->password, e);
     free(s.url);
     free(s.entity);

@@ -51,7 +51,8 @@ struct push_login {
     bool insecure;
 };
 
-/* From the environment, netrc and settings, as each one's own client. */
+/* From the environment, netrc and settings, as each one's own client; the key
+ * is NULL if there is none. */
 int login_wandb(struct push_login *, const char *url, struct err *);
 int login_mlflow(struct push_login *, const char *url, struct err *);
 void login_clear(struct push_login *);

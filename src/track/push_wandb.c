@@ -641,7 +641,13 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
         goto out;
     }
     p.w.part = c->part;
-    ret = wandb_status(&p.w, e);
+    if (p.w.login.password)
+        ret = wandb_status(&p.w, e);
+    else
+        err_set(e, ERR_REMOTE,
+                "no key for %s: set WANDB_API_KEY, or put it into ~/.netrc as "
+                "'wandb login' does",
+                p.w.login.url);
     if (ret == 0)
         ret = send_all(&p, e);
     if (ret == 0 && c->follow)
