@@ -122,6 +122,15 @@ static int alignment(const void *p)
     return (int)(bits & -bits);
 }
 
+/* An address as aligned as this one, so far, and no more: what the library is
+ * shown when it makes its offers, since it takes the alignment of a bias and
+ * of an aux from where they lie. */
+static void *no_better(const void *p)
+{
+    return p ? (void *)(((uintptr_t)p & ~(uintptr_t)255) | alignment(p))
+             : nullptr;
+}
+
 static int epilogue(const struct matmul *p)
 {
     switch (p->end) {
@@ -201,6 +210,8 @@ static struct plan_key key_of(const struct dev *dev, const struct matmul *p)
     k.align_b = alignment(p->b);
     k.align_c = alignment(p->c ? p->c : p->d);
     k.align_d = alignment(p->d);
+    k.align_bias = p->bias ? alignment(p->bias) : 0;
+    k.align_aux = p->aux ? alignment(p->aux) : 0;
     return k;
 }
 
@@ -367,7 +378,10 @@ static bool describe_plan(const struct matmul_plans *p, struct plan *plan,
 {
     const struct plan_key *k = &plan->key;
     const uint64_t m = (uint64_t)q->m, n = (uint64_t)q->n, kk = (uint64_t)q->k;
+    struct matmul shown = *q;
 
+    shown.bias = no_better(q->bias);
+    shown.aux = no_better(q->aux);
     if (p->lt.desc_create(&plan->desc, k->compute, LT_R_32F) != 0 ||
         p->lt.layout_create(&plan->a, k->type, q->tb ? kk : n, q->tb ? n : kk,
                             q->ldb) != 0 ||
@@ -378,7 +392,7 @@ static bool describe_plan(const struct matmul_plans *p, struct plan *plan,
     set_int(p, plan->desc, LT_DESC_TRANSA, q->tb);
     set_int(p, plan->desc, LT_DESC_TRANSB, q->ta);
     set_int(p, plan->desc, LT_DESC_EPILOGUE, k->epilogue);
-    set_pointers(p, plan->desc, q);
+    set_pointers(p, plan->desc, &shown);
     return true;
 }
 
@@ -546,6 +560,31 @@ static void multiply(struct dev *dev, const struct matmul *q)
                                q->alpha, q->beta)))
 }
 
+/* By the plan; if the library does not take it, by the first of its offers
+ * that it takes now. */
+static bool by_library(struct dev *dev, struct matmul_plans *p,
+                       struct plan *plan, const struct matmul *q,
+                       const char *op)
+{
+    const void *c = q->c ? q->c : q->d;
+    struct lt_result offer[OFFERS];
+    int n;
+
+    set_pointers(p, plan->desc, q);
+    if (run(p, plan, q, &plan->with, q->d, c, cuda_of(dev)->stream) == 0)
+        return true;
+    n = ask(p, plan, &plan->key, dev->deterministic, offer);
+    for (int i = 0; i < n; i++) {
+        if (run(p, plan, q, &offer[i], q->d, c, cuda_of(dev)->stream) != 0)
+            continue;
+        log_warn("cuBLASLt no longer takes its plan for %s: another does it",
+                 op);
+        plan->with = offer[i];
+        return true;
+    }
+    return false;
+}
+
 bool matmul(struct dev *dev, const struct matmul *q, const char *op)
 {
     struct matmul_plans *p = open_plans(dev);
@@ -561,9 +600,7 @@ bool matmul(struct dev *dev, const struct matmul *q, const char *op)
         return false;
     }
     if (plan && plan->usable) {
-        set_pointers(p, plan->desc, q);
-        plan->usable = run(p, plan, q, &plan->with, q->d, q->c ? q->c : q->d,
-                           cuda_of(dev)->stream) == 0;
+        plan->usable = by_library(dev, p, plan, q, op);
         launched(dev, op);
         if (plan->usable)
             return true;

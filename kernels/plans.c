@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20, NUMBERS = 17, WORDS = 8 };
+enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
 
 /* ~/.cache/gtrain, made if need be; NULL if there is no such place. */
 static char *folder(void)
@@ -41,7 +41,8 @@ static void key_numbers(const struct plan_key *k, int64_t out[NUMBERS])
     const int64_t all[NUMBERS] = { k->m, k->n, k->k, k->lda, k->ldb, k->ldd,
                                    k->type, k->out, k->compute, k->ta, k->tb,
                                    k->epilogue, k->adds, k->align_a,
-                                   k->align_b, k->align_c, k->align_d };
+                                   k->align_b, k->align_c, k->align_d,
+                                   k->align_bias, k->align_aux };
 
     memcpy(out, all, sizeof all);
 }
@@ -80,6 +81,8 @@ static bool read_line(char *s, struct plan_line *out)
     out->key.align_b = (int32_t)v[14];
     out->key.align_c = (int32_t)v[15];
     out->key.align_d = (int32_t)v[16];
+    out->key.align_bias = (int32_t)v[17];
+    out->key.align_aux = (int32_t)v[18];
     return *end == '\0';
 }
 

@@ -25,7 +25,7 @@ extern "C" {
 struct plan_key {
     int64_t m, n, k, lda, ldb, ldd;
     int32_t type, out, compute, ta, tb, epilogue, adds;
-    int32_t align_a, align_b, align_c, align_d;
+    int32_t align_a, align_b, align_c, align_d, align_bias, align_aux;
 };
 
 struct plan_line {

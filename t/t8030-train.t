@@ -69,6 +69,19 @@ test "$(count single forward_ms) $(count single head_ms)" = "$late $late" &&
     test "$(count graphs micro_ms) $(count graphs forward_ms)" = "$late 1"
 say $? "the device tells the time of each phase"
 
+# A file of plans that no longer are any.
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    sed -i 's/ 67656d6d / 1 /' cache/gtrain/matmul-*
+    GT_EMU_LT=blind
+    export GT_EMU_LT
+    train stale --set train.device=cuda && losses stale >is &&
+        losses single >want && near is want 1e-5 &&
+        grep -q 'no longer takes its plan' log
+    say $? "plans that the library does not take are replaced"
+    unset GT_EMU_LT
+    rm -r cache
+fi
+
 # Interrupted half way and gone on with: the same bits, also of the weights.
 sums() {
     find "$1" -name '*.safetensors' -exec cksum {} + | cut -d' ' -f1,2

@@ -59,7 +59,8 @@ train() {
     folder=$1
     shift
     timeout 200 "$gtrain" train --config base.ini --set "run.root=$folder" \
-        --set "checkpoint.folder=$folder/ck" "$@" >log 2>&1
+        --set "checkpoint.folder=$folder/ck" "$@" >log 2>&1 &&
+        ! grep 'cuBLASLt refuses' log   # what it offered, and we took
 }
 
 # Do two lists of numbers agree to so many parts?
