@@ -26,6 +26,8 @@
  * others know within three and end by themselves; else rank 0 may have to
  * write the end of the run. */
 static const double GRACE = 8, GRACE_DEAD = 4;
+/* The same once rank 0 has ended well: the others have nothing left to do. */
+static const double GRACE_DONE = 3;
 
 /* Ports to meet at, below those that Linux gives to outgoing connections. */
 enum { PORT_FIRST = 20000, PORTS = 12000 };
@@ -428,11 +430,30 @@ static int conclude(const struct ranks *k, struct err *e)
     return -1;
 }
 
+/* How long the others still have when a rank has ended like this. */
+static double grace_after(int rank, const struct end *end)
+{
+    if (end->weight >= LOST)
+        return kind_of(end->status) == ERR_RANK ? GRACE_DEAD : GRACE;
+    return rank == 0 && end->status == 0 ? GRACE_DONE : (double)INFINITY;
+}
+
+static void kill_all(const struct ranks *k)
+{
+    for (int r = 0; r < k->n; r++)
+        if (k->pid[r] > 0 && k->end[0].pid && k->end[0].status == 0)
+            log_warn("rank %d (pid %ld) did not end after the last step, and "
+                     "is killed",
+                     r, (long)k->pid[r]);
+    tell_all(k->pid, k->n, SIGKILL);
+}
+
 /* Wait until all are gone.  The first that fails has the others killed if they
  * do not end soon. */
 static void wait_all(struct ranks *k)
 {
     double kill_at = INFINITY;
+    bool killed = false;
 
     while (k->gone < k->n) {
         const bool killing = clock_mono() > kill_at;
@@ -445,8 +466,9 @@ static void wait_all(struct ranks *k)
             sig_reset();
             tell_all(k->pid, k->n, sig);
         }
-        if (killing)
-            tell_all(k->pid, k->n, SIGKILL);
+        if (killing && !killed)
+            kill_all(k);
+        killed = killing;
         if (gone <= 0) {
             usleep(20000);
             continue;
@@ -460,9 +482,8 @@ static void wait_all(struct ranks *k)
         k->end[r].status = status;
         k->end[r].weight = weigh(status, killing);
         k->gone++;
-        if (isinf(kill_at) && k->end[r].weight >= LOST)
-            kill_at = clock_mono() +
-                      (kind_of(status) == ERR_RANK ? GRACE_DEAD : GRACE);
+        if (isinf(kill_at))
+            kill_at = clock_mono() + grace_after(r, &k->end[r]);
     }
     listen_to(k);
 }

@@ -42,7 +42,8 @@ int launch_detect(struct launch *, const char *how, struct err *);
  * them.  The signals of sig.h are passed on.  The first rank to fail is
  * named in e, with its own words, or with those alone where all say the same;
  * the kind is such that this program ends with the same status.  The others are
- * ended after a moment of grace.
+ * ended after a moment of grace; so are those that linger when rank 0 has ended
+ * well, which is no failure.
  */
 int launch_spawn(char **argv, int n, struct err *);
 
