@@ -33,6 +33,22 @@ golden names loss "$(printf 'lr_3e-4^{a}@~&"b'"'"'\\%%`id` \316\261\303\251')"
 golden hella hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" \
     --size 8.4cmx6cm --mono
 
+# A character that no font has would be drawn as a box over all of the figure.
+mkdir fonts
+printf '#!/bin/sh\ncase $1 in *=1f680) ;; *) echo Sans ;; esac\n' >fonts/fc-list
+chmod +x fonts/fc-list
+rocket=$(printf '\360\237\232\200 \346\227\245 \316\261')
+for form in png svg; do
+    PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket" \
+        --script "font-$form.gp" -o "font.$form" -q >out 2>err
+done
+like font-png.gp "'? $(printf '\346\227\245 \316\261')'" \
+    "what no font draws is a question mark"
+is "$(grep -c 'no font here has U+1F680' err)" 0 "SVG has its reader's fonts"
+PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket $rocket" \
+    --script font.gp >out 2>err
+is "$(grep -c 'no font here has U+1F680' err)" 1 "and that is told once"
+
 if command -v gnuplot >/dev/null; then
     # The program draws by itself, and twice the same.
     (mkdir alone && cp resume.gp alone && cd alone && gnuplot resume.gp) \

@@ -11,17 +11,17 @@
 
 /* clang-format off */
 static const struct gnuplot_form forms[] = {
-    /* name    terminal      scale       pixels units  tex    text */
-    { "png",   "pngcairo",   200.0 / 72, true,  false, false, false },
-    { "svg",   "svg",        96.0 / 72,  true,  true,  false, false },
-    { "pdf",   "pdfcairo",   1.0 / 72,   false, false, false, false },
-    { "eps",   "epscairo",   1.0 / 72,   false, false, false, false },
-    { "tex",   "cairolatex", 1.0 / 72,   false, false, true,  false },
-    { "tikz",  "tikz",       1.0 / 72,   false, false, true,  false },
-    { "sixel", "sixelgd",    96.0 / 72,  true,  true,  false, false },
-    { "dumb",  "dumb",       1.0,        true,  true,  false, true },
-    { "block", "block",      1.0,        true,  true,  false, true },
-    { NULL, NULL, 0, false, false, false, false },
+    /* name    terminal      scale       pixels units  tex    text   cairo */
+    { "png",   "pngcairo",   200.0 / 72, true,  false, false, false, true },
+    { "svg",   "svg",        96.0 / 72,  true,  true,  false, false, false },
+    { "pdf",   "pdfcairo",   1.0 / 72,   false, false, false, false, true },
+    { "eps",   "epscairo",   1.0 / 72,   false, false, false, false, true },
+    { "tex",   "cairolatex", 1.0 / 72,   false, false, true,  false, false },
+    { "tikz",  "tikz",       1.0 / 72,   false, false, true,  false, false },
+    { "sixel", "sixelgd",    96.0 / 72,  true,  true,  false, false, false },
+    { "dumb",  "dumb",       1.0,        true,  true,  false, true,  false },
+    { "block", "block",      1.0,        true,  true,  false, true,  false },
+    { NULL, NULL, 0, false, false, false, false, false },
 };
 /* clang-format on */
 

@@ -30,6 +30,7 @@ struct gnuplot_form {
     bool own_units;       /* fonts too are measured in its units */
     bool tex;             /* LaTeX reads the text */
     bool text;            /* characters: no thin lines, no fonts */
+    bool cairo;           /* it needs a font for every character */
 };
 
 /* A figure for characters has a font of size 1, and this size a character. */

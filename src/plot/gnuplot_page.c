@@ -166,7 +166,8 @@ void gnuplot_text(const struct figure *f, size_t n,
                   const struct gnuplot_form *form, const char *output,
                   struct buf *b)
 {
-    struct program p = { b, f, form, palette_of(f->look.theme) };
+    struct program p = { b, f, form, palette_of(f->look.theme),
+                         { 0 } };
 
     buf_str(b, "# A figure by gplot; draw it with: gnuplot THIS-FILE\n");
     terminal(&p, output);

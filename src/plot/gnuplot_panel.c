@@ -88,8 +88,10 @@ void gnuplot_quote_n(struct program *p, const char *s, size_t n)
     utf8_clean(&clean, s, n);
     for (from = clean.s; *from;) {
         const int32_t code = utf8_next(&from);
-        const int32_t shown = code < 32 || code == 127 ? ' ' : code;
+        int32_t shown = code < 32 || code == 127 ? ' ' : code;
 
+        if (p->form->cairo && !glyphs_have(&p->glyphs, shown))
+            shown = '?';
         if (p->form->tex)
             add_tex(&tex, shown);
         else

@@ -1,6 +1,7 @@
 #ifndef PLOT_GNUPLOT_TEXT_H
 #define PLOT_GNUPLOT_TEXT_H
 
+#include "plot/glyphs.h"
 #include "plot/gnuplot.h"
 #include "plot/layout.h"
 
@@ -15,6 +16,7 @@ struct program {
     const struct figure *fig;
     const struct gnuplot_form *form;
     const struct palette *pal;
+    struct glyphs glyphs;
 };
 
 /* A string as gnuplot reads it, drawn as it is in every terminal. */

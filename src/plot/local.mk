@@ -11,6 +11,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/figure.h \
 	%D%/fit.c \
 	%D%/fit.h \
+	%D%/glyphs.c \
+	%D%/glyphs.h \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
 	%D%/gnuplot_page.c \
