@@ -59,13 +59,32 @@ void cuda_failed(struct dev *dev, const char *op, const char *why)
 
 /* ---- memory ------------------------------------------------------------ */
 
+/* So many bytes cannot be had: what there is, in words; returns out. */
+static const char *no_memory(const struct dev *dev, size_t n, cudaError_t code,
+                             char *out, size_t room)
+{
+    size_t free = 0, total = 0;
+
+    cudaGetLastError();
+    cudaMemGetInfo(&free, &total);
+    snprintf(out, room,
+             "cannot allocate %.2f GiB beside the %.2f GiB in use, for %.2f "
+             "GiB are free: %s",
+             (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
+             (double)free / 0x1p30, cudaGetErrorString(code));
+    return out;
+}
+
 void *cuda_malloc(struct dev *dev, size_t n, const char *op)
 {
     void *p = nullptr;
     const cudaError_t code = cudaMalloc(&p, n);
+    char why[160];
 
-    must(dev, op, code);
-    return code == cudaSuccess ? p : nullptr;
+    if (code == cudaSuccess)
+        return p;
+    cuda_failed(dev, op, no_memory(dev, n, code, why, sizeof why));
+    return nullptr;
 }
 
 void cuda_release(struct dev *dev, void *p)
@@ -96,14 +115,12 @@ static void *device_alloc(struct dev *dev, size_t n, struct err *e)
 {
     void *p = nullptr;
     const cudaError_t code = cudaMalloc(&p, n ? n : 1);
+    char why[160];
 
     if (code == cudaSuccess)
         return p;
-    cudaGetLastError();
-    err_set(e, ERR_SYSTEM,
-            "cuda: cannot allocate %.2f GiB beside the %.2f GiB in use: %s",
-            (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
-            cudaGetErrorString(code));
+    err_set(e, ERR_SYSTEM, "cuda: %s",
+            no_memory(dev, n, code, why, sizeof why));
     return nullptr;
 }
 

@@ -69,6 +69,14 @@ test "$(count single forward_ms) $(count single head_ms)" = "$late $late" &&
     test "$(count graphs micro_ms) $(count graphs forward_ms)" = "$late 1"
 say $? "the device tells the time of each phase"
 
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_MEMORY_MB=64 "$gtrain" train --config base.ini \
+        --set run.root=full --set train.device=cuda \
+        --set train.micro_batch=2048 --set train.tokens_per_step=0 >log 2>&1
+    grep -q 'activations: .* are free: .*; a smaller train.micro_batch' log
+    say $? "where memory does not suffice, it is said what needs less"
+fi
+
 # A file of plans that no longer are any.
 if "$gtrain" devices | grep -q 'emulated GPU'; then
     sed -i 's/ 67656d6d / 1 /' cache/gtrain/matmul-*

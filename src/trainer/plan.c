@@ -308,14 +308,28 @@ void graph_plan(struct graph *g, const struct place *how, const struct ops *ops)
     free(l.slot);
 }
 
+/* What makes a region smaller. */
+static const char *const remedy[DEV_USES] = {
+    [DEV_WEIGHTS] = "parallel.mode = fsdp shares weights out",
+    [DEV_GRADS] = "parallel.mode = zero2 shares gradients out",
+    [DEV_MOMENTS] = "parallel.mode = zero1 shares moments out",
+    [DEV_ACTIVATIONS] = "a smaller train.micro_batch or train.recompute = "
+                        "layer needs less",
+    [DEV_INPUTS] = "a smaller train.micro_batch needs less",
+};
+
 int region_take(struct region *r, struct dev *dev, enum dev_use use,
                 struct err *e)
 {
     if (r->bytes == 0)
         return 0;
     r->data = dev_alloc(dev, r->bytes, use, e);
-    if (!r->data)
-        return err_wrap(e, "%s", dev_use_names[use]);
+    if (!r->data) {
+        const struct err why = *e;
+
+        return err_set(e, why.kind, "%s: %s%s%s", dev_use_names[use], why.text,
+                       remedy[use] ? "; " : "", remedy[use] ? remedy[use] : "");
+    }
     dev->type->zero(dev, r->data, r->bytes);
     return 0;
 }
