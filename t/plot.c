@@ -351,6 +351,27 @@ static void outliers_are_cut_and_said(void)
     figure_free(&f);
 }
 
+static void long_names_keep_their_ends(void)
+{
+    struct figure f = FIGURE_INIT;
+    struct panel *p = figure_panel(&f, "Loss");
+    char label[256];
+    const char *cut;
+    struct curve *c;
+
+    memset(label, 'n', sizeof label);
+    strncpy(label + 200, ", validation", sizeof label - 200);
+    c = panel_curve(&f, p, label, 2);
+    for (int i = 0; i < 2; i++)
+        c->x[i] = c->y[i] = i;
+    figure_finish(&f);
+    cut = strstr(c->label, "\xe2\x80\xa6, validation");
+    ok(cut && cut[strlen("\xe2\x80\xa6, validation")] == '\0' &&
+           strlen(c->label) < 150,
+       "a long label is cut, and still says which curve it is: %s", c->label);
+    figure_free(&f);
+}
+
 /* The program of a figure whose names are of every kind. */
 static void program_of(const char *form, struct buf *b)
 {
@@ -475,6 +496,7 @@ int main(void)
     smoothing_is_right();
     spikes_survive();
     outliers_are_cut_and_said();
+    long_names_keep_their_ends();
     names_are_drawn_literally();
     pages_escape();
     terminals_get_characters();

@@ -63,6 +63,11 @@ test "$(head -n 11 out | grep -c '[┤│]')" -ge 8
 result $? "many curves leave the panel its room"
 like out "and [0-9]* more$" "and the legend says how many it leaves out"
 
+# What is too long ends in an ellipsis, not at the edge of the page.
+long=$(printf '%0150d' 1)
+gplot loss run1 --title "$long" --script long.gp >out 2>&1
+like long.gp "'0*\(…\)'" "a long title is cut, with an ellipsis"
+
 # Numbers at the ends of what there is, and level but for rounding.
 mkdir -p edge/0/0123456789abcdef0123456789abcdef/metrics
 cp "$GTRACK_ROOT"/0/meta.yaml edge/0

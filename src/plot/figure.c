@@ -470,6 +470,27 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
         thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
+/* Text of at most so many columns: what is too much is left out before the last
+ * comma, as in "a long name..., validation". */
+static const char *shorten(struct figure *f, const char *text, double columns)
+{
+    const size_t most = (size_t)fmax(columns, 8);
+    const char *tail = text ? strrchr(text, ',') : NULL;
+    struct buf head = BUF_INIT, b = BUF_INIT;
+
+    if (!text || utf8_width(text) <= most)
+        return text;
+    if (!tail || utf8_width(tail) > most / 2)
+        tail = "";
+    buf_add(&head, text, strlen(text) - strlen(tail));
+    utf8_cut(&b, head.s, most - utf8_width(tail));
+    buf_str(&b, tail);
+    text = arena_strdup(&f->mem, b.s);
+    buf_clear(&head);
+    buf_clear(&b);
+    return text;
+}
+
 static void finish_panel(struct figure *f, struct panel *p, double width,
                          double height)
 {
@@ -499,6 +520,9 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         axis_ticks(&p->inset_y, &f->mem, 4);
     }
     place_levels(p);
+    p->title = shorten(f, p->title, width / (0.5 * em));
+    for (size_t i = 0; i < p->n_curves; i++)
+        p->curve[i].label = shorten(f, p->curve[i].label, width / (0.52 * em));
     legend_place(f, p, width, height);
 }
 
@@ -529,6 +553,7 @@ void figure_finish(struct figure *f)
         number_curves(f);
     if (f->rows == 0)
         f->rows = f->n_panels, f->cols = 1;
+    f->title = shorten(f, f->title, f->look.width / (0.72 * f->look.font_size));
     for (size_t i = 0; i < f->n_panels; i++)
         finish_panel(f, f->panel[i], f->look.width / (double)f->cols * 0.84,
                      f->look.height / (double)f->rows * 0.78);

@@ -413,7 +413,7 @@ static void label_point(struct program *p, const struct panel *n,
                         const struct mark *m, const struct axis *ay,
                         const char *second)
 {
-    const double x = axis_place(&n->x, m->x);
+    const double x = axis_place(&n->x, m->x), y = axis_place(ay, m->y);
 
     buf_printf(p->b, " at first %.10g, %s %.10g", m->x / n->x.factor, second,
                m->y / ay->factor);
@@ -425,7 +425,7 @@ static void label_point(struct program *p, const struct panel *n,
                    x > 0.85   ? "right"
                    : x < 0.15 ? "left"
                               : "center",
-                   axis_place(ay, m->y) < 0.5 ? "-0.9" : "0.9");
+                   y < 0.5 && y > 0.07 ? "-0.9" : "0.9");
 }
 
 static void mark(struct program *p, const struct panel *n, const struct mark *m)

@@ -78,9 +78,9 @@ static void ma(size_t width, const double *in, double *out, size_t n)
     for (size_t i = 0; i < n; i++)
         head[i] = plus(i % width ? head[i - 1] : (struct sum){ 0 }, in[i]);
     for (size_t i = n; i-- > 0;)
-        tail[i] = plus(i + 1 < n && (i + 1) % width ? tail[i + 1]
-                                                    : (struct sum){ 0 },
-                       in[i]);
+        tail[i] =
+            plus(i + 1 < n && (i + 1) % width ? tail[i + 1] : (struct sum){ 0 },
+                 in[i]);
     for (size_t i = 0; i < n; i++) {
         const size_t from = i > before ? i - before : 0;
         const size_t last = i + after < n ? i + after : n - 1;
