@@ -434,7 +434,8 @@ static int device_open(struct dev *dev, struct err *e)
         (code = cudaGetDeviceProperties(&prop, dev->index)) != cudaSuccess ||
         (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
             cudaSuccess)
-        return no_device(e, code);
+        return err_set(e, ERR_SYSTEM, "cuda:%d cannot be used: %s", dev->index,
+                       cudaGetErrorString(code));
     if (check_kernels(&prop, dev->index, e) < 0) {
         cudaStreamDestroy(stream);
         return -1;

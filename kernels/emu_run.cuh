@@ -20,6 +20,7 @@ typedef enum {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
@@ -317,6 +318,8 @@ static inline const char *cudaGetErrorString(cudaError_t code)
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorDevicesUnavailable:
+        return "CUDA-capable device(s) is/are busy or unavailable";
     case cudaErrorNoKernelImageForDevice:
         return "no kernel image is available for execution on the device";
     default: return "unknown error";
@@ -331,6 +334,10 @@ static inline cudaError_t cudaGetDeviceCount(int *n)
 
 static inline cudaError_t cudaSetDevice(int i)
 {
+    const char *busy = getenv("GT_EMU_BUSY");
+
+    if (busy && strtol(busy, nullptr, 10) == i)
+        return emu::error(cudaErrorDevicesUnavailable);
     return emu::error(i >= 0 && i < emu::devices() ? cudaSuccess
                                                    : cudaErrorInvalidDevice);
 }

@@ -119,6 +119,15 @@ bad=$(test $? = 0 || tail -n 3 log)
 result "a validation may take longer than parallel.timeout" "$bad"
 
 # shellcheck disable=SC2086
+GT_EMU_DEVICES=2 GT_EMU_BUSY=1 train one-busy $cuda --ranks 2
+status=$?
+bad=
+test $status -ne 0 && grep -q 'train.device: cuda:1 cannot be used: .*busy' log ||
+    bad="status $status"
+result "a GPU that cannot be used is not passed over for another rank's" \
+    "${bad:+$bad: $(tail -n 3 log)}"
+
+# shellcheck disable=SC2086
 NCCL_SHIM_FAIL=9 train fails $cuda --ranks 2
 status=$?
 bad=

@@ -247,9 +247,14 @@ static int open_device(struct job *j, struct err *e)
 
     snprintf(own, sizeof own, "cuda:%d", j->coll.local_rank);
     if (j->coll.local_rank > 0 &&
-        (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0) &&
-        dev_open(&j->dev, own, &why) == 0)
-        return 0;
+        (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0)) {
+        if (dev_open(&j->dev, own, &why) == 0)
+            return 0;
+        if (why.kind == ERR_SYSTEM) { /* it is there, and fails */
+            *e = why;
+            return blame(s, "train.device", e);
+        }
+    }
     if (dev_open(&j->dev, name, e) < 0)
         return blame(s, "train.device", e);
     return 0;
