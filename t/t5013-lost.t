@@ -153,8 +153,8 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     for i in 5 6 7; do
         rm -rf back
         strace -f -qq -o /dev/null -e trace=rename \
-            -e inject=rename:signal=KILL:when=$i gtrack -r back import away \
-            >out 2>err
+            -e inject=rename:signal=KILL:when=$i -E GTRACK_CACHE= \
+            gtrack -r back import away >out 2>err
         find back/.gtrack.trash -name 'new.*' | grep -q . || bad="$i is late"
     done
     gtrack -r back fsck 2>err && test -z "$bad" && g -r back import away &&
