@@ -84,4 +84,14 @@ GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
 status $? 1 "a gnuplot that dies is status 1"
 test ! -e c.pdf
 result $? "and leaves nothing behind"
+cat >old <<'END'
+#!/bin/sh
+tex=$(sed -n "s/^set output '\(.*\.tex\)'/\1/p")
+: >"$tex"
+: >"${tex%.tex}.pdf"
+END
+GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.tex >out 2>err
+status $? 1 "so is one that leaves its files empty, as on a full disk"
+test ! -e c.tex && test ! -e c-inc.pdf
+result $? "and leaves nothing behind"
 done_testing

@@ -129,6 +129,23 @@ static int save_tex(const char *path, const char *tex, const char *folder,
     return save_commit(&s, e);
 }
 
+/* Files that gnuplot writes itself are cut short on a full disk, and it says
+ * nothing: read one, which must have its end. */
+static int read_whole(struct buf *b, const char *path, const char *end,
+                      struct err *e)
+{
+    size_t tail;
+
+    if (buf_read_file(b, path, (size_t)64 << 20, e) < 0)
+        return -1;
+    tail = b->len < 64 ? b->len : 64;
+    if (!memmem(b->s + b->len - tail, tail, end, strlen(end)))
+        return err_set(e, ERR_SYSTEM,
+                       "drawing: gnuplot did not write all of its files; is "
+                       "the disk full?");
+    return 0;
+}
+
 /* gnuplot writes two files side by side, under names it makes from one; they
  * are made in a folder of their own and moved when both are whole. */
 int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
@@ -142,7 +159,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
         xasprintf("%.*s-inc", (int)(strlen(name) - strlen(".tex")), name);
     char *made = NULL, *made_pdf = NULL;
     char *pdf = xasprintf("%.*s-inc.pdf", (int)stem_len, path);
-    struct buf text = BUF_INIT, tex = BUF_INIT, ignored = BUF_INIT;
+    struct buf text = BUF_INIT, tex = BUF_INIT, picture = BUF_INIT;
     int ret = -1;
 
     if (!mkdtemp(temp)) {
@@ -152,9 +169,11 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
     made = xasprintf("%s/%s.tex", temp, stem);
     made_pdf = xasprintf("%s/%s.pdf", temp, stem);
     gnuplot_text(f, 1, form, made, &text);
-    ret = run(text.s, text.len, form, &ignored, e);
+    ret = run(text.s, text.len, form, &picture, e);
     if (ret == 0)
-        ret = buf_read_file(&tex, made, (size_t)64 << 20, e);
+        ret = read_whole(&tex, made, "\\endgroup", e);
+    if (ret == 0)
+        ret = read_whole(&picture, made_pdf, "%%EOF", e);
     if (ret == 0 && rename(made_pdf, pdf) < 0)
         ret = err_sys(e, "cannot make %s", pdf);
     if (ret == 0)
@@ -170,6 +189,6 @@ out:
     free(pdf);
     buf_clear(&text);
     buf_clear(&tex);
-    buf_clear(&ignored);
+    buf_clear(&picture);
     return ret;
 }
