@@ -31,12 +31,16 @@ void log_before(void (*hook)(void))
     log_hook = hook;
 }
 
-/* Names in it come from anybody: none may command the terminal. */
-static void tame(char *text)
+/* Names in it come from anybody: none may command the terminal, or make two
+ * lines of a complaint. */
+static void tame(char *text, enum log_level level)
 {
     for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') ||
-            *text == '\x7f')
+        if (*text == '\n' && level >= LOG_WARN)
+            *text = ' ';
+        else if (((unsigned char)*text < ' ' && *text != '\n' &&
+                  *text != '\t') ||
+                 *text == '\x7f')
             *text = '?';
 }
 
@@ -48,7 +52,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     if (level < log_lowest)
         return;
     vsnprintf(text, sizeof text, fmt, ap);
-    tame(text);
+    tame(text, level);
     pthread_mutex_lock(&log_lock);
     if (log_hook)
         log_hook();
