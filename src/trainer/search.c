@@ -38,6 +38,20 @@ char *search_cell_path(const struct search *s, size_t cell, const char *end)
     return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
 }
 
+/* A search by a metric that no cell would have could not tell them apart. */
+static int check_metric(const struct search *s, const struct settings *set,
+                        struct err *e)
+{
+    const bool given = *set->data.val;
+
+    if (strncmp(s->sweep.metric, "val/", 4) != 0 ||
+        (given && set->eval.every > 0))
+        return 0;
+    return conf_fail(&set->conf, given ? "eval.every" : "data.val", e,
+                     "the search is by %s: there must be a validation",
+                     s->sweep.metric);
+}
+
 static int check_cells(struct search *s, struct err *e)
 {
     const int ranks = (int)s->sweep.gpus;
@@ -50,6 +64,8 @@ static int check_cells(struct search *s, struct err *e)
         ret = search_settings(s, c, &set, e);
         if (ret == 0)
             ret = job_check(&set, ranks > 1 ? ranks : 1, &seen, e);
+        if (ret == 0)
+            ret = check_metric(s, &set, e);
         if (ret == 0 && set.is.steps > s->most_steps)
             s->most_steps = set.is.steps;
         settings_clear(&set);
