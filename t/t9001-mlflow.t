@@ -20,6 +20,22 @@ ok() {
     if test "$1" -eq 0; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
 }
 
+# migrate STORE DATABASE: what the migration says, to the log
+migrate() {
+    "$python" -m mlflow migrate-filestore --source "$dir/$1" \
+        --target "sqlite:///$dir/$2" >"$dir/log" 2>&1
+}
+
+# The result of a migration, which came with MLflow 3.
+moved() {
+    if "$python" -m mlflow migrate-filestore --help >"$dir/help" 2>&1; then
+        ok "$1" "$2"
+    else
+        n=$((n + 1))
+        echo "ok $n - $2 # SKIP this MLflow has no migrate-filestore"
+    fi
+}
+
 "$tool" write "$dir/ours" 500 >/dev/null && "$tool" write "$dir/ours" 300 \
     >/dev/null && "$tool" resume "$dir/ours" 400 >/dev/null
 ok $? "two runs are written, one of them in two attempts"
@@ -48,13 +64,12 @@ P
 ok $? "MLflow reads every value as it was logged"
 grep -q "$("$tool" check "$dir/ours" | cut -d' ' -f1-4)" "$dir/read"
 ok $? "and as many: $(cat "$dir/read")"
-"$python" -m mlflow migrate-filestore --source "$dir/ours" \
-    --target "sqlite:///$dir/m.db" >"$dir/log" 2>&1
-ok $? "migrate-filestore takes the store"
+migrate ours m.db
+moved $? "migrate-filestore takes the store"
 awk '$1 == "runs" || $1 == "metrics" { if ($2 != $3) bad = 1; n++ }
      $1 == "runs" && $2 != 2 { bad = 1 }
      END { exit bad || n != 2 }' "$dir/log"
-ok $? "with equal counts"
+moved $? "with equal counts"
 
 "$python" - "$dir/theirs" >"$dir/log" 2>&1 <<'P'
 import sys
@@ -75,15 +90,13 @@ ok $? "MLflow writes a store"
 ok $? "we read it: $(cat "$dir/read")"
 
 printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
-    gtrack -r "$dir/twice" log 2>"$dir/log" &&
-    "$python" -m mlflow migrate-filestore --source "$dir/twice" \
-        --target "sqlite:///$dir/t.db" >"$dir/log" 2>&1 &&
+    gtrack -r "$dir/twice" log 2>"$dir/log" && migrate twice t.db &&
     grep -q 'metrics  *4  *4$' "$dir/log"
-ok $? "points that were logged twice do not end the migration"
+moved $? "points that were logged twice do not end the migration"
 rm "$(ls -d "$dir"/ours/[1-9]*/meta.yaml)" "$dir"/ours/[1-9]*/*/meta.yaml
 gtrack -r "$dir/ours" fsck --repair >"$dir/log" 2>&1
 ok $? "meta.yaml of all runs and of the experiment are made anew"
-"$python" - "$dir/ours" >>"$dir/log" 2>&1 <<'P' &&
+"$python" - "$dir/ours" >>"$dir/log" 2>&1 <<'P'
 import sys
 import mlflow
 
@@ -97,10 +110,9 @@ for run in runs:
     assert run.data.params == {"lr": "0.001", "model/width": "64"}
     assert run.info.run_name == run.data.tags["mlflow.runName"]
 P
-    rm "$dir/m.db" &&
-    "$python" -m mlflow migrate-filestore --source "$dir/ours" \
-        --target "sqlite:///$dir/m.db" >"$dir/log" 2>&1 &&
+ok $? "and MLflow reads them"
+migrate ours again.db &&
     awk '$1 == "runs" && $2 == 2 && $3 == 2 { n++ }
          $1 == "metrics" && $2 == $3 { n++ } END { exit n != 2 }' "$dir/log"
-ok $? "and MLflow reads them, and migrates them"
+moved $? "and migrates them"
 echo "1..$n"
