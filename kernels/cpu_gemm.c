@@ -275,8 +275,8 @@ VEC_FN void copy_run(enum dtype type, const int per, float *out,
 }
 
 /* For tiles: out[i * deep + k], zero beyond K.  Rows of A from `row`, whole. */
-VEC_FN void lay_rows(enum dtype type, const struct block *b, float *out,
-                     int64_t row, int64_t rows)
+VEC_FN void lay_rows(enum dtype type, const int per, const struct block *b,
+                     float *out, int64_t row, int64_t rows)
 {
     const struct view *v = &b->g->a;
     const int64_t n = numbers(b);
@@ -286,13 +286,13 @@ VEC_FN void lay_rows(enum dtype type, const struct block *b, float *out,
 
         for (int64_t k = 0; k < b->deep; k += VW)
             vf_store(out + i * b->deep + k,
-                     along(type, 2, v->data, at + 2 * k, n - 2 * k));
+                     along(type, per, v->data, at + per * k, n - per * k));
     }
 }
 
 /* The same where k runs from row to row, of VW words from k. */
-VEC_FN void lay_across(enum dtype type, const struct block *b, float *out,
-                       int64_t row, int64_t rows, int64_t k)
+VEC_FN void lay_across(enum dtype type, const int per, const struct block *b,
+                       float *out, int64_t row, int64_t rows, int64_t k)
 {
     const struct view *v = &b->g->a;
     vf word[VW];
@@ -300,10 +300,10 @@ VEC_FN void lay_across(enum dtype type, const struct block *b, float *out,
 #pragma GCC unroll 16
     for (int j = 0; j < VW; j++) {
         const int64_t at =
-            b->row + row + (first_number(b) + 2 * (k + j)) * v->right;
-        const int64_t left = numbers(b) - 2 * (k + j);
+            b->row + row + (first_number(b) + per * (k + j)) * v->right;
+        const int64_t left = numbers(b) - per * (k + j);
 
-        word[j] = across(type, 2, v->data, at, v->right, left > 0 ? rows : 0,
+        word[j] = across(type, per, v->data, at, v->right, left > 0 ? rows : 0,
                          left > 1);
     }
     vf_turn(word);
@@ -320,22 +320,8 @@ static void pack_panel(const struct block *b, float *out, int64_t row,
     if (b->by < CPU_TILES)
         pack_rows(b->per, out, &b->g->a, b->row + row, rows, first_number(b),
                   numbers(b));
-    else if (b->g->a.type == DT_BF16)
-        lay_rows(DT_BF16, b, out, row, rows);
     else
-        lay_rows(DT_F32, b, out, row, rows);
-}
-
-/* Some words of a panel, where it runs across them. */
-static void lay_panel(const struct block *b, float *out, int64_t row,
-                      int64_t rows, int64_t k, int64_t end)
-{
-    for (; k < end; k += VW) {
-        if (b->g->a.type == DT_BF16)
-            lay_across(DT_BF16, b, out, row, rows, k);
-        else
-            lay_across(DT_F32, b, out, row, rows, k);
-    }
+        BY_WORD(b->g->a.type, 2, lay_rows, b, out, row, rows);
 }
 
 static void pack_a(const struct block *b, int64_t piece)
@@ -353,9 +339,11 @@ static void pack_a(const struct block *b, int64_t piece)
     if (b->by >= CPU_TILES) {
         for (int64_t p = 0; p < b->panels; p++) {
             const int64_t row = panel_row(b, p);
+            const int64_t rows = panel_row(b, p + 1) - row;
 
-            lay_panel(b, b->a + row * b->deep, row, panel_row(b, p + 1) - row,
-                      first, end);
+            for (int64_t k = first; k < end; k += VW)
+                BY_WORD(v->type, 2, lay_across, b, b->a + row * b->deep, row,
+                        rows, k);
         }
         return;
     }
