@@ -162,12 +162,11 @@ static int load_folder(struct experiments *all, const char *root,
     if (path_list(&names, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n; i++) {
-        const size_t len = strlen(names.name[i]);
         char *path;
 
         if (!isalnum((unsigned char)names.name[i][0]) ||
             strcmp(names.name[i], "models") == 0 ||
-            (len > 6 && strcmp(names.name[i] + len - 6, STORE_TRASH) == 0))
+            str_ends(names.name[i], STORE_TRASH))
             continue;
         path = path_join(folder, names.name[i]);
         if (path_is_folder(path)) {
