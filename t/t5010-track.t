@@ -1,27 +1,7 @@
 #!/bin/sh
 # gtrack writes runs from a shell, lists, compares and corrects them.
-n=0
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset GTRACK_ROOT NO_COLOR CLICOLOR_FORCE COLUMNS
-export LC_ALL=C.UTF-8 GT_CLOCK_MS=1700000000000 HOME="$dir"
-ok() {          # ok NAME: was the command before it right?
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# /' out err 2>/dev/null
-    fi
-}
-g() {           # run gtrack, keep what it says
-    gtrack "$@" >out 2>err
-}
-is() {          # is FILE TEXT: the file holds exactly this
-    printf '%s\n' "$2" | cmp -s - "$1"
-}
-tab=$(printf '\t')
+. "${top_srcdir:-..}/t/track-lib.sh"
+export GT_CLOCK_MS=1700000000000
 
 g ls
 test $? = 3 && grep -q "mlruns" err && test "$(wc -l <err)" = 1

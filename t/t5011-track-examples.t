@@ -1,22 +1,7 @@
 #!/bin/sh
 # The examples of gtrack's manual run, and every command tells its help.
-top=$(cd "${top_srcdir:-..}" && pwd)
-n=0
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset GTRACK_ROOT WANDB_BASE_URL
-export HOME="$dir" LC_ALL=C.UTF-8
+. "${top_srcdir:-..}/t/track-lib.sh"
 WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
-ok() {
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        sed 's/^/# /' out 2>/dev/null
-    fi
-}
 for i in 1 2 3; do
     seq 1 5 | sed "s/.*/step=& train\/loss=$i.& val\/loss=$i.5/" |
         gtrack log -e sweep -p optim.lr=3e-$i -p seed=$i 2>err
@@ -38,8 +23,7 @@ for shell in bash zsh fish; do
         $shell -n script >out 2>&1
         ok "the completion for $shell is $shell"
     else
-        n=$((n + 1))
-        echo "ok $n - the completion for $shell # SKIP no $shell"
+        skip "the completion for $shell" "no $shell"
     fi
 done
 # words LINE...: what the last word may become, on one line

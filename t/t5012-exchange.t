@@ -1,25 +1,6 @@
 #!/bin/sh
 # gtrack takes runs over and gives them away, counts hours, repairs, watches.
-top=$(cd "${top_srcdir:-..}" && pwd)
-n=0
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset GTRACK_ROOT NO_COLOR COLUMNS
-export LC_ALL=C.UTF-8 HOME="$dir"
-tab=$(printf '\t')
-ok() {
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        head -n 20 out err 2>/dev/null | sed 's/^/# /'
-    fi
-}
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
-g() { gtrack "$@" >out 2>err; }
-is() { printf '%s\n' "$2" | cmp -s - "$1"; }
+. "${top_srcdir:-..}/t/track-lib.sh"
 
 # ---- logs ----
 cat >main.log <<'E2'

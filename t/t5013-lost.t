@@ -1,25 +1,8 @@
 #!/bin/sh
 # A run or an experiment without its meta.yaml hides nothing, is listed with a
 # flag and made anew; a run that begins is not taken for one.
-n=0
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset GTRACK_ROOT NO_COLOR COLUMNS
-export LC_ALL=C.UTF-8 HOME="$dir" GTRACK_CACHE="$dir/cache"
-tab=$(printf '\t')
-ok() {
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        head -n 20 out err 2>/dev/null | sed 's/^/# /'
-    fi
-}
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
-g() { gtrack "$@" >out 2>err; }
-is() { printf '%s\n' "$2" | cmp -s - "$1"; }
+. "${top_srcdir:-..}/t/track-lib.sh"
+export GTRACK_CACHE="$dir/cache"
 ls_is() { g ls -c name,status,damage --no-header && is out "$1"; }
 aged() { touch -d '2001-01-01' "$@"; }
 

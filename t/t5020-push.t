@@ -2,29 +2,15 @@
 # gtrack pushes runs to W&B and MLflow: all of it, once, whatever goes wrong.
 perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null || {
     echo "1..0 # SKIP no perl with JSON::PP"; exit 0; }
-top=$(cd "${top_srcdir:-..}" && pwd)
-n=0
+. "${top_srcdir:-..}/t/track-lib.sh"
 server=
-dir=$(mktemp -d)
 trap 'test -z "$server" || kill "$server"; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 for v in GTRACK_ROOT MLFLOW_TRACKING_URI MLFLOW_TRACKING_USERNAME \
     MLFLOW_TRACKING_PASSWORD MLFLOW_TRACKING_TOKEN WANDB_ENTITY \
     WANDB_PROJECT NETRC WANDB_CONFIG_DIR http_proxy HTTP_PROXY ALL_PROXY \
     all_proxy WANDB_BASE_URL; do
     unset "$v"
 done
-export HOME="$dir" LC_ALL=C.UTF-8
-ok() {
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        tail -n 20 out err log 2>/dev/null | sed 's/^/# /'
-    fi
-}
 serve() {       # serve KIND: a fresh server
     test -z "$server" || kill "$server"
     rm -rf srv && mkdir srv

@@ -3,37 +3,22 @@
 # with it, TensorBoard reads what is exported, and what wandb and TensorBoard
 # wrote is imported.  Part of `make check-peers`.
 python=${GT_PYTHON:-python3}
-top=$(cd "${top_srcdir:-..}" && pwd)
 test -n "${GT_PEERS:-}" || {
     echo "1..0 # SKIP make check-peers asks the peers"
     exit 0
 }
-n=0
+. "${top_srcdir:-..}/t/track-lib.sh"
 server=
-dir=$(mktemp -d)
 stop() {
     test -z "$server" || kill "$server" 2>/dev/null
     test -z "$server" || wait "$server" 2>/dev/null
     server=
 }
 trap 'stop; rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-unset GTRACK_ROOT MLFLOW_TRACKING_URI WANDB_ENTITY WANDB_PROJECT
-export HOME="$dir" LC_ALL=C.UTF-8 MLFLOW_DISABLE_TELEMETRY=true
+unset MLFLOW_TRACKING_URI WANDB_ENTITY WANDB_PROJECT
+export MLFLOW_DISABLE_TELEMETRY=true
 export WANDB_ERROR_REPORTING=false WANDB_SILENT=true
-ok() {
-    r=$?
-    n=$((n + 1))
-    if test $r = 0; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        tail -n 20 out err 2>/dev/null | sed 's/^/# /'
-    fi
-}
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
 has() { "$python" -c "import $1" 2>/dev/null; }
-g() { gtrack "$@" >out 2>err; }
 
 seq 1 1200 | sed 's/.*/step=& loss=0.& lr=1e-3/' |
     gtrack log a -p x=1 -p 'y=Grüße' 2>err

@@ -11,7 +11,7 @@ dist_check_SCRIPTS += \
 	%D%/t5020-push.t \
 	%D%/t9010-track-peers.t
 peer_scripts += %D%/t9010-track-peers.t
-EXTRA_DIST += %D%/server.pl %D%/tls-front.py %D%/peers-filters.py
+EXTRA_DIST += %D%/track-lib.sh %D%/server.pl %D%/tls-front.py %D%/peers-filters.py
 EXTRA_DIST += %D%/fuzz/import.c %D%/fuzz/seeds/import/csv \
 	%D%/fuzz/seeds/import/far %D%/fuzz/seeds/import/jsonl \
 	%D%/fuzz/seeds/import/llmc \
