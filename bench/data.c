@@ -11,9 +11,9 @@
 #include "config.h"
 #include "common/clock.h"
 #include "common/mem.h"
-#include "data/batch.h"
-#include "data/corpus.h"
-#include "data/source.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/source.h"
+#include "data/shards/batch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

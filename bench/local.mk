@@ -19,7 +19,7 @@ bench-batches: bench/data
 
 # gplot beside matplotlib
 EXTRA_DIST += %D%/plot %D%/plot-peer.py
-bench-plot: gplot t/mkruns
+bench-plot: gplot t/lib/mkruns
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
 .PHONY: bench-plot
 
@@ -31,7 +31,7 @@ EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
 bench-cpu: gtrain bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-cpu
 EXTRA_DIST += bench/bench-gemm
-bench-gemm: t/kernels.t
+bench-gemm: t/unit/kernels.t
 	$(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/bench/bench-gemm
 .PHONY: bench-cpu bench-gemm
 
@@ -40,7 +40,7 @@ bench-track: bench/store gtrack
 	$(srcdir)/bench/track $(BENCH_FLAGS)
 .PHONY: bench-track
 
-# training on a GPU, beside PyTorch; run by `make bench-gpu` (t/cuda.mk)
+# training on a GPU, beside PyTorch; run by `make bench-gpu` (t/cuda/local.mk)
 EXTRA_DIST += bench/gpu.sh bench/gpu_torch.py
 
 # the trainer beside PyTorch: same weights, same windows (torch_twin.py)

@@ -9,7 +9,7 @@
  * torch_twin.py trains on the same numbers as gtrain does with these settings.
  */
 #include "config.h"
-#include "trainer/ckpt_files.h"
+#include "trainer/training/ckpt_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "trainer/model/resolve.h"
 
 static int write_windows(const char *folder, const char *name,
                          struct loader *from, int64_t count, int64_t T,

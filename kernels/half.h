@@ -13,7 +13,7 @@
  * To 16 bits rounds to nearest, ties to even, subnormals included; what is too
  * large becomes infinity.  A NaN stays one, with its sign, and to 16 bits it
  * becomes quiet.
- * The vector instructions agree with these bit for bit (t/half.c).
+ * The vector instructions agree with these bit for bit (t/unit/half.c).
  */
 #if defined(__CUDACC__)
 # define HALF_FN static __host__ __device__ inline

@@ -14,7 +14,7 @@ extern "C" {
  * implementation is declared with that type, so a wrong signature does not
  * compile: not in C, and not in CUDA, where entry points say extern "C".  The
  * ref_ one is the specification: plain loops, double sums, no library.  The
- * others must agree with it (t/kernels.c).
+ * others must agree with it (t/unit/kernels.c).
  *
  * Shapes are the caller's duty and are asserted.  Letters: N rows (batch times
  * time), T positions of a sequence, C width, F width of the MLP, V vocabulary,

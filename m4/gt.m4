@@ -90,7 +90,7 @@ AM_CONDITIONAL([HAVE_PARQUET], [test "x$with_parquet" != xno])])
 
 # GT_CHECK_CUDA: --with-cuda[=DIR|emu], --without-cuda.
 # The .cu files go through nvcc (HAVE_CUDA), or with emu through the C++
-# compiler and the emulation of kernels/emu.cuh (CUDA_EMU too).  Nothing is run,
+# compiler and the emulation of t/emu/emu.cuh (CUDA_EMU too).  Nothing is run,
 # so a machine with the toolkit but no GPU will do.
 AC_DEFUN([GT_CHECK_CUDA],
 [AC_ARG_WITH([cuda],
@@ -197,7 +197,7 @@ AS_IF([test "x$gt_cv_cflags_$1" = xyes], [$1="$2"], [$1=])
 AC_SUBST([$1])])
 
 # GT_CPU_CFLAGS: flags of the CPU's operations and of each instruction set
-# they are compiled for; kernels/cpu.c chooses at run time.
+# they are compiled for; kernels/cpu/cpu.c chooses at run time.
 AC_DEFUN([GT_CPU_CFLAGS],
 [GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
 GT_TRY_CFLAGS([AVX2_CFLAGS], [-mavx2 -mfma -mf16c])

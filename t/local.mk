@@ -1,30 +1,17 @@
-# A C test is one file of this folder, linked with what it tests; add it to
-# test_programs and check_PROGRAMS.  A shell test goes to dist_check_SCRIPTS.
-# Numbers: 0 source and documents, 1 common, 2 store, 3 kernels and graph and
-# data, 4 trainer, 5 gtrack, 6 gplot, 7 many processes, 8 CUDA, 9 end to end.
-#
-# Each area lists its tests in a fragment of its own, AREA.mk.
-include t/store.mk
-include t/kernels.mk
-include t/data.mk
-include t/trainer.mk
-include t/track.mk
-include t/plot.mk
-include t/cuda.mk
-include t/ranks.mk
-include t/end.mk
-
-check_PROGRAMS += t/common.t
-test_programs += t/common.t
-t_common_t_SOURCES = %D%/common.c %D%/tap.h
-t_common_t_LDADD = $(COMMON_LIBS)
-
-dist_check_SCRIPTS += \
-	%D%/t0001-layers.t \
-	%D%/t0002-headers.t \
-	%D%/t0003-style.t \
-	%D%/t0004-options.t \
-	%D%/t0005-manuals.t
+# Tests by what they test.  Numbers: 0 source and documents, 1 common, 2 store,
+# 3 kernels and graph and data, 4 trainer, 5 gtrack, 6 gplot, 7 many processes,
+# 8 CUDA, 9 other programs.
+include t/lib/local.mk
+include t/emu/local.mk
+include t/source/local.mk
+include t/unit/local.mk
+include t/cli/local.mk
+include t/train/local.mk
+include t/ranks/local.mk
+include t/cuda/local.mk
+include t/peers/local.mk
+include t/fuzz/local.mk
+include t/reference/local.mk
 
 TESTS = $(dist_check_SCRIPTS) $(test_programs)
 TEST_EXTENSIONS = .t
@@ -50,8 +37,7 @@ prove-unit: all-am $(check_PROGRAMS)
 check-long: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_LONG=1 prove -j2 $(PROVE_FLAGS) \
 	    $(dist_check_SCRIPTS:%=$(top_srcdir)/%) $(test_programs)
-# Beside other people's programs, where GT_PYTHON has those of peers.txt.
-EXTRA_DIST += %D%/peers.txt %D%/tap.sh
+# Beside other people's programs (t/peers).
 check-peers: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)

@@ -24,22 +24,22 @@ src_common_libcommon_a_SOURCES = \
 	%D%/num.h \
 	%D%/opt.c \
 	%D%/opt.h \
-	%D%/page.c \
-	%D%/page.h \
+	%D%/pager.c \
+	%D%/pager.h \
 	%D%/path.c \
 	%D%/path.h \
-	%D%/prog.c \
-	%D%/prog.h \
+	%D%/program.c \
+	%D%/program.h \
 	%D%/progress.c \
 	%D%/progress.h \
-	%D%/proto.c \
-	%D%/proto.h \
-	%D%/repr.c \
+	%D%/protobuf.c \
+	%D%/protobuf.h \
 	%D%/rng.h \
 	%D%/save.c \
 	%D%/save.h \
 	%D%/sha256.c \
 	%D%/sha256.h \
+	%D%/shortest.c \
 	%D%/sig.c \
 	%D%/sig.h \
 	%D%/spawn.c \

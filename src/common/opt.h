@@ -9,7 +9,7 @@
  * opt - options and commands, each written down once, in a table
  *
  * The table is what is parsed, what --help prints, what shells complete, and
- * what the manual is compared with (t/t0004-options.t).
+ * what the manual is compared with (t/source/t0004-options.t).
  *
  *      static const char *root = "mlruns";
  *      static int limit = 20;

@@ -12,10 +12,10 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "data/bpe_train.h"
-#include "data/corpus.h"
-#include "data/cut.h"
-#include "data/tokfile.h"
+#include "data/corpus/corpus.h"
+#include "data/token/boundary.h"
+#include "data/token/bpe_train.h"
+#include "data/token/tokfile.h"
 
 static const char *output, *split_word = "gpt2", *ties_word = "hf";
 static struct corpus_opts input;

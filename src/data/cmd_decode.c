@@ -8,10 +8,10 @@
 
 #include "common/buf.h"
 #include "common/save.h"
-#include "data/decoder.h"
-#include "data/jsonl.h"
-#include "data/shard.h"
-#include "data/tokenizer.h"
+#include "data/corpus/jsonl.h"
+#include "data/shards/decoder.h"
+#include "data/shards/shard.h"
+#include "data/token/tokenizer.h"
 
 static const char *tokenizer_path, *output, *separator = "\n";
 static int64_t first, count;

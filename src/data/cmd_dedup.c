@@ -12,10 +12,10 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/save.h"
-#include "data/corpus.h"
-#include "data/hashset.h"
-#include "data/jsonl.h"
-#include "data/loose.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/hashset.h"
+#include "data/corpus/jsonl.h"
+#include "data/corpus/normalize.h"
 
 static const char *output = "-";
 static struct corpus_opts input;

@@ -14,11 +14,11 @@
 #include "common/sha256.h"
 #include "common/sig.h"
 #include "common/table.h"
-#include "data/corpus.h"
-#include "data/encode.h"
-#include "data/files.h"
-#include "data/sink.h"
-#include "data/tokenizer.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/path_list.h"
+#include "data/shards/encode_corpus.h"
+#include "data/shards/sink.h"
+#include "data/token/tokenizer.h"
 
 static const char *tokenizer_path, *output, *format_word = "llmc";
 static struct corpus_opts input;

@@ -23,7 +23,7 @@
 #include "common/sig.h"
 #include "common/spawn.h"
 #include "common/table.h"
-#include "data/fetch.h"
+#include "data/corpus/fetch.h"
 
 static const char *output, *variant, *split, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens;

@@ -13,9 +13,9 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/table.h"
-#include "data/corpus.h"
-#include "data/gather.h"
-#include "data/jsonl.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/gather.h"
+#include "data/corpus/jsonl.h"
 
 static const char *folder, *root = "/";
 static uint64_t size = 32 << 20;

@@ -10,11 +10,11 @@
 
 #include "common/mem.h"
 #include "common/table.h"
-#include "data/corpus.h"
-#include "data/files.h"
-#include "data/lock.h"
-#include "data/shard.h"
-#include "data/tokenizer.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/path_list.h"
+#include "data/shards/lock.h"
+#include "data/shards/shard.h"
+#include "data/token/tokenizer.h"
 
 static const char *tokenizer_path;
 static struct corpus_opts input;

@@ -12,9 +12,9 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/table.h"
-#include "data/corpus.h"
-#include "data/leak.h"
-#include "data/lock.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/leak.h"
+#include "data/shards/lock.h"
 
 static struct opt_list train, eval;
 static const char *eval_field, *lock_file;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "data/lock.h"
+#include "data/shards/lock.h"
 
 static const char *output = "data.lock", *command;
 static struct opt_list text, fit, eval, tokenizer;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/num.h"
-#include "data/corpus.h"
-#include "data/ngram.h"
+#include "data/corpus/corpus.h"
+#include "data/corpus/ngram.h"
 
 static struct opt_list train, val;
 static struct corpus_opts input;

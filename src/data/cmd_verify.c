@@ -12,8 +12,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/table.h"
-#include "data/lock.h"
-#include "data/shard.h"
+#include "data/shards/lock.h"
+#include "data/shards/shard.h"
 
 static int64_t vocab;
 static struct table_style style;

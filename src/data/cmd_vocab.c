@@ -8,9 +8,9 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "common/table.h"
-#include "data/bpe.h"
-#include "data/json.h"
-#include "data/tokfile.h"
+#include "data/token/bpe.h"
+#include "data/token/json.h"
+#include "data/token/tokfile.h"
 
 static const char *output;
 static struct opt_list kinds;

@@ -2,7 +2,7 @@
  * gdata - corpora to files of tokens
  */
 #include "config.h"
-#include "common/prog.h"
+#include "common/program.h"
 #include "data/cmds.h"
 
 /* clang-format off */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "plot/axis.h"
-#include "plot/group.h"
+#include "plot/curve_groups.h"
+#include "plot/draw/axis.h"
 #include "plot/history.h"
 #include "plot/marks.h"
 #include "plot/summary.h"

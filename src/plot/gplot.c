@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "common/prog.h"
+#include "common/program.h"
 #include "common/sig.h"
-#include "plot/cmd.h"
 #include "plot/curves.h"
-#include "plot/gnuplot.h"
+#include "plot/draw/gnuplot.h"
+#include "plot/figures.h"
 #include "plot/output.h"
 #include "plot/summary.h"
 

@@ -8,7 +8,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "plot/axis.h"
+#include "plot/draw/axis.h"
 #include "store/attempt.h"
 
 static const char *const token_names[] = {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plot/figure.h"
+#include "plot/draw/figure.h"
 #include "store/load.h"
 
 /*

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/path.h"
-#include "plot/axis.h"
+#include "plot/draw/axis.h"
 #include "plot/kind.h"
 
 enum { MOST_MARKS = 400 };

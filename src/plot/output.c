@@ -12,12 +12,12 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "common/prog.h"
+#include "common/program.h"
 #include "common/save.h"
 #include "common/utf8.h"
-#include "plot/gnuplot.h"
-#include "plot/html.h"
-#include "plot/term.h"
+#include "plot/draw/gnuplot.h"
+#include "plot/draw/html.h"
+#include "plot/draw/term.h"
 
 static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
                                      "tikz", "html", "txt", NULL };

@@ -3,7 +3,7 @@
 
 #include "common/err.h"
 #include "common/table.h"
-#include "plot/figure.h"
+#include "plot/draw/figure.h"
 #include "plot/request.h"
 
 /*

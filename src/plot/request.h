@@ -6,7 +6,7 @@
 
 #include "common/err.h"
 #include "common/opt.h"
-#include "plot/figure.h"
+#include "plot/draw/figure.h"
 #include "plot/smooth.h"
 
 /*

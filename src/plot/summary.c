@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "plot/axis.h"
+#include "plot/draw/axis.h"
 
 void summary_init(struct table *t)
 {

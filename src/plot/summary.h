@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "common/table.h"
-#include "plot/figure.h"
+#include "plot/draw/figure.h"
 
 /*
  * summary - what is printed below a figure: least, greatest and last values

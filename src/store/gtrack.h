@@ -1,5 +1,5 @@
-#ifndef GTRACK_H
-#define GTRACK_H
+#ifndef STORE_GTRACK_H
+#define STORE_GTRACK_H
 
 /*
  * gtrack - write a run from any C or C++ program

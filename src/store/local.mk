@@ -2,6 +2,8 @@ noinst_LIBRARIES += src/store/libstore.a
 src_store_libstore_a_SOURCES = \
 	%D%/attempt.c \
 	%D%/attempt.h \
+	%D%/bulk.c \
+	%D%/bulk.h \
 	%D%/capture.c \
 	%D%/capture.h \
 	%D%/edit.c \
@@ -14,9 +16,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_parse.c \
 	%D%/filter_tree.h \
 	%D%/fsck.c \
-	%D%/fsck_store.c \
 	%D%/fsck.h \
-	%D%/gtrack.c \
+	%D%/fsck_store.c \
 	%D%/gtrack.h \
 	%D%/index.c \
 	%D%/index.h \
@@ -24,7 +25,7 @@ src_store_libstore_a_SOURCES = \
 	%D%/input.h \
 	%D%/key.c \
 	%D%/key.h \
-	%D%/letters.c \
+	%D%/libgtrack.c \
 	%D%/load.c \
 	%D%/load.h \
 	%D%/md5.c \
@@ -35,12 +36,10 @@ src_store_libstore_a_SOURCES = \
 	%D%/metric.h \
 	%D%/names.c \
 	%D%/names.h \
-	%D%/put.c \
-	%D%/put.h \
 	%D%/pack.c \
 	%D%/pack.h \
-	%D%/queue.c \
-	%D%/queue.h \
+	%D%/point_queue.c \
+	%D%/point_queue.h \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/select.c \
@@ -51,6 +50,7 @@ src_store_libstore_a_SOURCES = \
 	%D%/store.h \
 	%D%/tfevents.c \
 	%D%/tfevents.h \
+	%D%/unicode_letters.c \
 	%D%/writer.c \
 	%D%/writer.h
 
@@ -61,14 +61,14 @@ EXTRA_DIST += scripts/letters
 # gtrack.h can be seen, so that an err_set() or a buf_add() of theirs is theirs.
 lib_LIBRARIES += libgtrack.a
 libgtrack_a_SOURCES =
-libgtrack_a_LIBADD = src/store/libgtrack.o
-EXTRA_libgtrack_a_DEPENDENCIES = src/store/libgtrack.o
+libgtrack_a_LIBADD = src/store/gtrack-whole.o
+EXTRA_libgtrack_a_DEPENDENCIES = src/store/gtrack-whole.o
 include_HEADERS += %D%/gtrack.h
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = %D%/gtrack.pc
-CLEANFILES += %D%/libgtrack.o
+CLEANFILES += %D%/gtrack-whole.o
 
-src/store/libgtrack.o: src/store/libstore.a src/common/libcommon.a
+src/store/gtrack-whole.o: src/store/libstore.a src/common/libcommon.a
 	$(AM_V_GEN)$(CC) -r -nostdlib -Wl,-u,gtrack_open -o $@ src/store/libstore.a \
 	    src/common/libcommon.a && \
 	$(OBJCOPY) -w --keep-global-symbol='gtrack_*' $@

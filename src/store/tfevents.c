@@ -10,7 +10,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "common/proto.h"
+#include "common/protobuf.h"
 
 /*
  * A record: the length, 8 bytes, and its masked CRC, 4; the data and theirs.

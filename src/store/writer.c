@@ -17,7 +17,7 @@
 #include "store/key.h"
 #include "store/metric.h"
 #include "store/names.h"
-#include "store/queue.h"
+#include "store/point_queue.h"
 #include "store/store.h"
 
 enum { KEPT_ROOM = 1 << 16 };

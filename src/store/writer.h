@@ -17,9 +17,9 @@
  * first failure is warned of once.
  *
  * What waits takes no more memory than conf.memory.  Beyond it points are
- * thinned out, as queue.h says, which is warned of once too; how many were
- * given up is the run's tag "gtrack.points_dropped", and is an error at the
- * end.
+ * thinned out, as point_queue.h says, which is warned of once too; how many
+ * were given up is the run's tag "gtrack.points_dropped", and is an error at
+ * the end.
  *
  * Points are told to an event file of TensorBoard's, too, if one is given; the
  * writer closes it.  Of what cannot be written there nothing is kept.

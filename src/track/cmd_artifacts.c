@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "common/path.h"
 #include "common/save.h"
-#include "store/put.h"
-#include "track/files.h"
+#include "store/bulk.h"
+#include "track/runs/file_tree.h"
 
 static struct table_style style;
 static struct opt_list added;

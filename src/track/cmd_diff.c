@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>

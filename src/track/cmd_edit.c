@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "store/bulk.h"
 #include "store/edit.h"
 #include "store/meta.h"
-#include "store/put.h"
 
 /*
  * tag, note and mv: what is said about a run after it was made.  All of it is

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "common/log.h"
 #include "common/sig.h"
 #include "store/run.h"
-#include "track/points.h"
+#include "track/runs/points.h"
 
 extern char **environ;
 

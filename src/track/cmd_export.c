@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "common/spawn.h"
 #include "store/store.h"
 #include "store/tfevents.h"
-#include "track/copy.h"
+#include "track/runs/copy.h"
 
 static struct track_choice choice;
 static const char *to, *output;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "common/num.h"
 #include "common/spawn.h"
 #include "store/attempt.h"
-#include "track/column.h"
+#include "track/runs/column.h"
 
 static struct track_choice choice;
 static struct table_style style;

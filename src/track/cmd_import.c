@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "store/store.h"
-#include "track/copy.h"
-#include "track/files.h"
-#include "track/intake.h"
+#include "track/import/import.h"
+#include "track/runs/copy.h"
+#include "track/runs/file_tree.h"
 
 static const char *format, *experiment, *name;
 

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/sig.h"
 #include "store/run.h"
-#include "track/points.h"
+#include "track/runs/points.h"
 
 static const char *experiment, *prefix = "";
 static struct opt_list params, tags;

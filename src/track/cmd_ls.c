@@ -1,13 +1,13 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "track/choose.h"
-#include "track/column.h"
-#include "track/group.h"
+#include "track/runs/auto_columns.h"
+#include "track/runs/column.h"
+#include "track/runs/row_groups.h"
 
 static struct track_choice choice;
 static struct table_style style;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/sig.h"
-#include "track/push.h"
+#include "track/push/push.h"
 
 static struct track_choice choice;
 static const char *to;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
+#include "store/bulk.h"
 #include "store/meta.h"
-#include "store/put.h"
 
 static const char *experiment, *name, *parent, *status_word = "finished";
 static struct opt_list params, tags;

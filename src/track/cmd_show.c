@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/page.h"
-#include "track/column.h"
-#include "track/files.h"
+#include "common/pager.h"
+#include "track/runs/column.h"
+#include "track/runs/file_tree.h"
 
 static struct table_style style;
 static bool all, attempts;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/sig.h"
-#include "track/choose.h"
-#include "track/column.h"
+#include "track/runs/auto_columns.h"
+#include "track/runs/column.h"
 
 static bool follow, show_log;
 static int lines = 10;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/page.h"
+#include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
-#include "track/choose.h"
-#include "track/column.h"
-#include "track/spark.h"
+#include "track/runs/auto_columns.h"
+#include "track/runs/column.h"
+#include "track/runs/spark.h"
 
 static struct track_choice choice;
 static struct table_style style;

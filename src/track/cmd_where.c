@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "common/path.h"
 #include "store/store.h"
-#include "track/files.h"
+#include "track/runs/file_tree.h"
 
 const struct opt opts_where[] = { TRACK_OPTS, { 0 } };
 

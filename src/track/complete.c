@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/prog.h"
+#include "common/program.h"
 #include "store/store.h"
-#include "track/column.h"
-#include "track/track.h"
+#include "track/runs/column.h"
+#include "track/runs/track.h"
 
 #define ENTRY(name, args, help) { #name, args, help, opts_##name, cmd_##name },
 

@@ -1,7 +1,7 @@
 #include "config.h"
-#include "common/prog.h"
+#include "common/program.h"
 
-#include "track/track.h"
+#include "track/runs/track.h"
 
 #define ENTRY(name, args, help) { #name, args, help, opts_##name, cmd_##name },
 

@@ -1,8 +1,6 @@
 # gtrack: list, compare, move and push runs
 bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
-	%D%/choose.c \
-	%D%/choose.h \
 	%D%/cmd_artifacts.c \
 	%D%/cmd_best.c \
 	%D%/cmd_compare.c \
@@ -23,46 +21,15 @@ gtrack_SOURCES = \
 	%D%/cmd_tail.c \
 	%D%/cmd_watch.c \
 	%D%/cmd_where.c \
-	%D%/column.c \
-	%D%/column.h \
 	%D%/complete.c \
 	%D%/complete.h \
-	%D%/copy.c \
-	%D%/copy.h \
-	%D%/files.c \
-	%D%/files.h \
-	%D%/group.c \
-	%D%/group.h \
-	%D%/gtrack.c \
-	%D%/import_csv.c \
-	%D%/import_tensorboard.c \
-	%D%/import_text.c \
-	%D%/import_wandb.c \
-	%D%/intake.c \
-	%D%/intake.h \
-	%D%/login.c \
-	%D%/mlflow.c \
-	%D%/mlflow.h \
-	%D%/points.c \
-	%D%/points.h \
-	%D%/push.c \
-	%D%/push.h \
-	%D%/push_mlflow.c \
-	%D%/push_wandb.c \
-	%D%/rows.c \
-	%D%/rows.h \
-	%D%/spark.c \
-	%D%/spark.h \
-	%D%/track.c \
-	%D%/track.h \
-	%D%/wandb.c \
-	%D%/wandb.h \
-	%D%/wandb_artifact.c \
-	%D%/wandb_parts.c \
-	%D%/wandb_parts.h \
-	%D%/wandb_run.c
+	%D%/gtrack.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)
+
+include src/track/runs/local.mk
+include src/track/import/local.mk
+include src/track/push/local.mk
 
 # Completion, from the option tables, where the shells look for it
 bashcompdir = $(datadir)/bash-completion/completions

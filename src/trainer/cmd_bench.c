@@ -11,7 +11,7 @@
 #include "common/rng.h"
 #include "common/table.h"
 #include "trainer/cmds.h"
-#include "trainer/meter.h"
+#include "trainer/training/meter.h"
 
 static const char *config;
 static struct opt_list sets;

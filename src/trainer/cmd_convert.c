@@ -7,9 +7,9 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
-#include "trainer/ckpt_files.h"
 #include "trainer/cmds.h"
-#include "trainer/convert.h"
+#include "trainer/convert/convert.h"
+#include "trainer/training/ckpt_files.h"
 
 static const char *format = "hf", *output, *root, *tokenizer;
 static struct opt_list sets;

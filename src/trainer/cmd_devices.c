@@ -5,7 +5,7 @@
 #include "common/table.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
-#include "trainer/meter.h"
+#include "trainer/training/meter.h"
 
 static struct table_style style;
 static bool measure;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "common/table.h"
-#include "trainer/choice.h"
 #include "trainer/cmds.h"
-#include "trainer/eval.h"
+#include "trainer/training/eval.h"
+#include "trainer/training/multiple_choice.h"
 
 static const char *root, *device, *data, *questions;
 static int64_t sequences, stride, limit, micro_batch;

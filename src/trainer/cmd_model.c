@@ -6,8 +6,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "trainer/ckpt.h"
 #include "trainer/cmds.h"
+#include "trainer/training/ckpt.h"
 
 static char *find(const struct model_word *w, struct err *e)
 {

@@ -7,9 +7,10 @@
 
 #include "common/table.h"
 #include "trainer/cmds.h"
-#include "trainer/hardware.h"
-#include "trainer/optim.h"
-#include "trainer/parallel.h"
+#include "trainer/model/optim.h"
+#include "trainer/model/resolve.h"
+#include "trainer/ranks/parallel.h"
+#include "trainer/training/hardware.h"
 
 static const char *config, *only;
 static struct opt_list sets;

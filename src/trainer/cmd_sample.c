@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/cmds.h"
-#include "trainer/sample.h"
+#include "trainer/training/sample.h"
 
 static const char *root, *device, *prompt;
 static struct sample_settings want = { .tokens = -1,

@@ -14,12 +14,12 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/path.h"
-#include "common/prog.h"
+#include "common/program.h"
 #include "common/table.h"
 #include "trainer/cmds.h"
-#include "trainer/queue.h"
-#include "trainer/search.h"
-#include "trainer/slurm.h"
+#include "trainer/search/child_pool.h"
+#include "trainer/search/search.h"
+#include "trainer/search/slurm.h"
 
 static const char *base, *folder_name, *by;
 static struct opt_list grids, randoms, sets;

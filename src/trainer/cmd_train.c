@@ -10,8 +10,8 @@
 #include "common/path.h"
 #include "common/sig.h"
 #include "trainer/cmds.h"
-#include "trainer/launch.h"
-#include "trainer/train.h"
+#include "trainer/ranks/launch.h"
+#include "trainer/training/train.h"
 
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;

@@ -2,7 +2,7 @@
 #define TRAINER_CMDS_H
 
 #include "common/opt.h"
-#include "trainer/job.h"
+#include "trainer/training/job.h"
 
 /*
  * cmds - the commands of gtrain, one a file

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/prog.h"
+#include "common/program.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
 

@@ -2,7 +2,7 @@
  * corpus - documents out of any bytes, as text, JSON Lines or compressed
  */
 #include "config.h"
-#include "data/corpus.h"
+#include "data/corpus/corpus.h"
 
 #include "common/log.h"
 #include "t/fuzz/fuzz.h"

@@ -1,15 +1,15 @@
 /*
  * import - files of other trackers; the first byte says whose it is
  *
- * with: src/track/files.c
- * with: src/track/import_csv.c
- * with: src/track/import_tensorboard.c
- * with: src/track/import_text.c
- * with: src/track/import_wandb.c
- * with: src/track/intake.c
+ * with: src/track/runs/file_tree.c
+ * with: src/track/import/import_csv.c
+ * with: src/track/import/import_tensorboard.c
+ * with: src/track/import/import_text.c
+ * with: src/track/import/import_wandb.c
+ * with: src/track/import/import.c
  */
 #include "config.h"
-#include "track/intake.h"
+#include "track/import/import.h"
 
 #include "t/fuzz/fuzz.h"
 

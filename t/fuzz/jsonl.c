@@ -2,7 +2,7 @@
  * jsonl - a line of JSON, and text that becomes one and is read again
  */
 #include "config.h"
-#include "data/jsonl.h"
+#include "data/corpus/jsonl.h"
 
 #include <stdint.h>
 #include <stdlib.h>

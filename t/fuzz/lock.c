@@ -2,7 +2,7 @@
  * lock - data.lock
  */
 #include "config.h"
-#include "data/lock.h"
+#include "data/shards/lock.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * parquet - one column of a Parquet file
  */
 #include "config.h"
-#include "data/parquet.h"
+#include "data/corpus/parquet.h"
 
 #include "t/fuzz/fuzz.h"
 

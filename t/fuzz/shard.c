@@ -2,7 +2,7 @@
  * shard - files of tokens: llm.c's, NumPy's, raw
  */
 #include "config.h"
-#include "data/shard.h"
+#include "data/shards/shard.h"
 
 #include "t/fuzz/fuzz.h"
 

@@ -2,12 +2,12 @@
  * tokenizer - any bytes to ids and back, by every way there is
  */
 #include "config.h"
-#include "data/tokenizer.h"
+#include "data/token/tokenizer.h"
 
 #include <string.h>
 
-#include "data/bpe.h"
-#include "data/tokfile.h"
+#include "data/token/bpe.h"
+#include "data/token/tokfile.h"
 #include "t/fuzz/fuzz.h"
 
 static const char merges[] = "a b\nab c\n# #\nx x\nxx xx\nxxxx xxxx\n"

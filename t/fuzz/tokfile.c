@@ -2,7 +2,7 @@
  * tokfile - what reads tokenizers, fed anything; the first byte says which
  */
 #include "config.h"
-#include "data/tokfile.h"
+#include "data/token/tokfile.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@ usage: model.py > model.txt
 For each variant of the model: the settings, the norm of every gradient and
 its product with a fixed vector, and loss and gradient norm of 50 steps of
 AdamW.  All in float64, so that the numbers are the truth to compare with.
-Weights and tokens are a hash of their place, the same in t/model.c.
+Weights and tokens are a hash of their place, the same in t/unit/model.c.
 """
 import math
 import sys
@@ -48,7 +48,7 @@ VARIANTS = {
 
 
 def hashed(n, salt):
-    """n numbers in [-0.5, 0.5): integers mixed as in t/model.c"""
+    """n numbers in [-0.5, 0.5): integers mixed as in t/unit/model.c"""
     x = np.arange(n, dtype=np.uint64) + np.uint64(salt) * np.uint64(1000003)
     x = (x * np.uint64(2654435761)) & np.uint64(0xffffffff)
     x ^= x >> np.uint64(15)

@@ -1,0 +1,454 @@
+/*
+ * attention - on the CPU, without the T by T matrix of scores
+ *
+ * Queries are taken in strips of NR, the width of a tile, and scores are kept
+ * turned: s(u,t), a row for each key u, a column for each query t of the strip.
+ * So every product below finds its operands as the tile wants them, softmax
+ * works on all columns at once, and only keys up to the strip's last query are
+ * ever touched:
+ *
+ *      s = k q'        packed keys      times packed queries
+ *      o' = v' p       packed values    times s, which lies as a packed B does
+ *
+ * and backwards, with p from s and lse, and g = v dy',
+ *
+ *      ds = p (g - delta),  delta(t) = dy(t).y(t)
+ *      dq' = k' ds,   dk += ds q,   dv += p dy
+ *
+ * A thread takes all query heads of one key head of one sequence, so dk and dv
+ * are summed in one place and in one order.
+ */
+#include "config.h"
+#include "kernels/cpu/dropout.h"
+#include "kernels/cpu/gemm.h"
+
+#include <assert.h>
+#include <math.h>
+#include <omp.h>
+
+enum { NR = GEMM_NR };
+
+/* A side of a product cut into panels for the tile. */
+struct panels {
+    float *data;
+    int64_t rows, n, K;
+};
+
+/* One key head of one sequence, and the memory a thread works in. */
+struct work {
+    const struct attn *a;
+    const struct tensor *qkv, *dy;
+    struct tensor *y, *lse, *dqkv;
+    const struct tensor *y_in, *lse_in;
+    int64_t seq, kv;
+    struct panels k, v, k_turned;
+    float *s, *g, *mask; /* (T, NR) */
+    float *q, *q_rows, *d, *d_rows, *o, *o_rows;
+    float *dk, *dv; /* (T, D) */
+};
+
+/* Where a strip stands: queries t..t+n of head h, keys 0..t+n. */
+struct strip {
+    int64_t h, t, n, keys;
+};
+
+static int64_t row_width(const struct attn *a)
+{
+    return (int64_t)(a->H + 2 * a->K) * a->D;
+}
+
+/* Columns `from`.. of the sequence's rows, as rows (t, d) or turned. */
+static struct view view(const struct work *w, const struct tensor *t,
+                        int64_t from, bool turn)
+{
+    const int64_t width = tensor_cols(t), at = w->seq * w->a->T * width + from;
+    const char *data =
+        (const char *)t->data + at * (int64_t)dtype_size(t->type);
+
+    return (struct view){ data, t->type, turn ? 1 : width, turn ? width : 1 };
+}
+
+static void pack_panels(struct panels *p, const struct view *v, int64_t rows,
+                        int64_t K)
+{
+    p->rows = rows;
+    p->n = gemm_panels(rows);
+    p->K = K;
+    for (int64_t i = 0; i < p->n; i++) {
+        const int64_t row = gemm_panel(rows, i, p->n);
+
+        gemm_pack_a(p->data + row * K, v, row,
+                    gemm_panel(rows, i + 1, p->n) - row, 0, K);
+    }
+}
+
+/* c(rows, NR) = panels times b, as far as the rows below `rows` go. */
+static void times(float *c, const struct panels *p, const float *b,
+                  int64_t rows, int64_t K)
+{
+    for (int64_t i = 0; i < p->n; i++) {
+        const int64_t row = gemm_panel(p->rows, i, p->n);
+
+        if (row >= rows)
+            break;
+        gemm_tile(c + row * NR, NR, p->data + row * p->K, b, NULL,
+                  gemm_panel(p->rows, i + 1, p->n) - row, NR, K, false);
+    }
+}
+
+/* c(keys, D) [+]= s(keys, n) rows(n, D), s as it lies, rows packed by NR. */
+static void add_product(float *c, const float *s, const float *rows,
+                        const struct strip *at, int64_t D, bool add)
+{
+    for (int64_t u = 0; u < at->keys; u += GEMM_MR) {
+        const int64_t n = at->keys - u < GEMM_MR ? at->keys - u : GEMM_MR;
+
+        for (int64_t d = 0; d < D; d += NR)
+            gemm_tile_rows(c + u * D + d, D, s + u * NR, rows + d * NR, n,
+                           D - d < NR ? D - d : NR, at->n, add);
+    }
+}
+
+/* A strip of rows t.. turned, (D, NR), and as it is by NR columns, or NULL. */
+static void pack_strip(float *turned, float *rows, const struct work *w,
+                       const struct tensor *t, int64_t from,
+                       const struct strip *at)
+{
+    const int64_t D = w->a->D;
+    const struct view up = view(w, t, from, true);
+    const struct view flat = view(w, t, from, false);
+
+    gemm_pack_b(turned, &up, at->t, at->n, 0, D);
+    for (int64_t d = 0; rows && d < D; d += NR)
+        gemm_pack_b(rows + d * NR, &flat, d, D - d < NR ? D - d : NR, at->t,
+                    at->n);
+}
+
+/* The dropout mask of a strip, turned as the scores are. */
+static void make_mask(const struct work *w, const struct strip *at)
+{
+    const struct attn *a = w->a;
+    const int64_t first = ((w->seq * a->H + at->h) * a->T + at->t) * a->T;
+    float line[64];
+
+    for (int64_t t = 0; t < at->n; t++) {
+        for (int64_t u = 0; u < at->keys; u += 64) {
+            const int64_t n = at->keys - u < 64 ? at->keys - u : 64;
+
+            drop_mask(line, &a->drop, (uint64_t)(first + t * a->T + u), n);
+            for (int64_t i = 0; i < n; i++)
+                w->mask[(u + i) * NR + t] = line[i];
+        }
+    }
+}
+
+/* Scores that a query must not see become -inf; rows t.. of the strip only. */
+static void hide_future(float *s, const struct strip *at)
+{
+    for (int64_t u = at->t; u < at->keys; u++) {
+        for (int64_t t = 0; t < u - at->t; t++)
+            s[u * NR + t] = -INFINITY;
+    }
+}
+
+/* ---- forward ----------------------------------------------------------- */
+
+/* s = exp(s - max), column by column; sum and log(sum(exp)) of each. */
+static void strip_softmax(float *s, const struct strip *at, float *sum,
+                          float *lse)
+{
+    vf max0 = vf_set(-INFINITY), max1 = max0;
+    vf sum0 = vf_set(0.0f), sum1 = sum0;
+
+    hide_future(s, at);
+    for (int64_t u = 0; u < at->keys; u++) {
+        max0 = vf_max(vf_load(s + u * NR), max0);
+        max1 = vf_max(vf_load(s + u * NR + VW), max1);
+    }
+    for (int64_t u = 0; u < at->keys; u++) {
+        const vf p0 = vf_exp(vf_load(s + u * NR) - max0);
+        const vf p1 = vf_exp(vf_load(s + u * NR + VW) - max1);
+
+        vf_store(s + u * NR, p0);
+        vf_store(s + u * NR + VW, p1);
+        sum0 += p0;
+        sum1 += p1;
+    }
+    vf_store(sum, sum0);
+    vf_store(sum + VW, sum1);
+    vf_store(lse, max0);
+    vf_store(lse + VW, max1);
+    for (int64_t t = 0; t < at->n; t++)
+        lse[t] += logf(sum[t]);
+}
+
+static void apply_mask(float *s, const float *mask, int64_t keys)
+{
+    for (int64_t i = 0; i < keys * NR; i += VW)
+        vf_store(s + i, vf_load(s + i) * vf_load(mask + i));
+}
+
+/* Row `at` of t gets x(D) times factor, or adds it. */
+VEC_FN void write_row(enum dtype type, struct tensor *t, int64_t at,
+                      const float *x, int64_t D, float factor, bool add)
+{
+    for (int64_t d = 0; d < D; d += VW) {
+        vf v = vf_take(x, DT_F32, d, D - d) * factor;
+
+        if (add)
+            v += vf_take(t->data, type, at + d, D - d);
+        vf_give(t->data, type, at + d, v, D - d);
+    }
+}
+
+/* Rows `row`.. of t, columns from..from+D, get the columns of o(D, NR), each
+ * times its factor. */
+static void write_turned(const struct work *w, struct tensor *t, int64_t row,
+                         int64_t from, int64_t n, const float *factor, bool add)
+{
+    const int64_t D = w->a->D, width = tensor_cols(t);
+    const struct view o = { w->o, DT_F32, NR, 1 };
+
+    gemm_pack_a(w->o_rows, &o, 0, D, 0, n);
+    for (int64_t i = 0; i < n; i++)
+        VEC_BY_TYPE(t->type, write_row, t, (row + i) * width + from,
+                    w->o_rows + i * D, D, factor[i], add);
+}
+
+static void forward_strip(const struct work *w, const struct strip *at)
+{
+    const struct attn *a = w->a;
+    const int64_t D = a->D, row = w->seq * a->T + at->t;
+    float sum[NR], lse[NR];
+
+    pack_strip(w->q, NULL, w, w->qkv, at->h * D, at);
+    for (int64_t i = 0; i < D * NR; i++)
+        w->q[i] *= a->scale;
+    times(w->s, &w->k, w->q, at->keys, D);
+    strip_softmax(w->s, at, sum, lse);
+    if (a->drop.p > 0.0f) {
+        make_mask(w, at);
+        apply_mask(w->s, w->mask, at->keys);
+    }
+    times(w->o, &w->v, w->s, D, at->keys);
+    for (int64_t t = 0; t < at->n; t++) {
+        sum[t] = 1.0f / sum[t];
+        ((float *)w->lse->data)[(row + t) * a->H + at->h] = lse[t];
+    }
+    write_turned(w, w->y, row, at->h * D, at->n, sum, false);
+}
+
+static void forward_head(struct work *w)
+{
+    const struct attn *a = w->a;
+    const int64_t D = a->D, group = a->H / a->K;
+    const struct view k = view(w, w->qkv, (a->H + w->kv) * D, false);
+    const struct view v = view(w, w->qkv, (a->H + a->K + w->kv) * D, true);
+
+    pack_panels(&w->k, &k, a->T, D);
+    pack_panels(&w->v, &v, D, a->T);
+    for (int64_t h = w->kv * group; h < (w->kv + 1) * group; h++) {
+        for (int64_t t = 0; t < a->T; t += NR) {
+            struct strip at = { .h = h, .t = t };
+
+            at.n = a->T - t < NR ? a->T - t : NR;
+            at.keys = t + at.n;
+            forward_strip(w, &at);
+        }
+    }
+}
+
+/* ---- backward ---------------------------------------------------------- */
+
+VEC_FN void dot(enum dtype type, const void *x, const void *y, int64_t at,
+                int64_t n, float *out)
+{
+    vf sum = vf_set(0.0f);
+
+    for (int64_t i = 0; i < n; i += VW)
+        sum +=
+            vf_take(x, type, at + i, n - i) * vf_take(y, type, at + i, n - i);
+    *out = vf_sum(sum);
+}
+
+/* delta(t) = dy(t).y(t) of the strip's rows. */
+static void make_delta(const struct work *w, const struct strip *at,
+                       float *delta)
+{
+    const struct attn *a = w->a;
+    const int64_t row = w->seq * a->T + at->t;
+
+    for (int64_t t = 0; t < at->n; t++)
+        VEC_BY_TYPE(w->dy->type, dot, w->y_in->data, w->dy->data,
+                    ((row + t) * a->H + at->h) * a->D, a->D, &delta[t]);
+}
+
+/* s, g to p, ds: p = exp(s - lse), ds = p (m g - delta), and p becomes m p. */
+static void strip_gradient(const struct work *w, const struct strip *at,
+                           const float *lse, const float *delta)
+{
+    const bool drop = w->a->drop.p > 0.0f;
+
+    hide_future(w->s, at);
+    for (int64_t i = 0; i < at->keys * NR; i += VW) {
+        const int64_t t = i % NR;
+        vf p = vf_exp(vf_load(w->s + i) - vf_load(lse + t));
+        vf g = vf_load(w->g + i);
+
+        if (drop)
+            g *= vf_load(w->mask + i);
+        vf_store(w->g + i, p * (g - vf_load(delta + t)));
+        if (drop)
+            p *= vf_load(w->mask + i);
+        vf_store(w->s + i, p);
+    }
+}
+
+static void backward_strip(const struct work *w, const struct strip *at,
+                           bool first)
+{
+    const struct attn *a = w->a;
+    const int64_t D = a->D, row = w->seq * a->T + at->t;
+    float lse[NR], delta[NR] = { 0 }, scale[NR];
+
+    for (int64_t t = 0; t < NR; t++) {
+        lse[t] =
+            t < at->n
+                ? ((const float *)w->lse_in->data)[(row + t) * a->H + at->h]
+                : INFINITY;
+        scale[t] = a->scale;
+    }
+    make_delta(w, at, delta);
+    pack_strip(w->q, w->q_rows, w, w->qkv, at->h * D, at);
+    for (int64_t i = 0; i < D * NR; i++)
+        w->q[i] *= a->scale;
+    pack_strip(w->d, w->d_rows, w, w->dy, at->h * D, at);
+    times(w->s, &w->k, w->q, at->keys, D);
+    times(w->g, &w->v, w->d, at->keys, D);
+    if (a->drop.p > 0.0f)
+        make_mask(w, at);
+    strip_gradient(w, at, lse, delta);
+    times(w->o, &w->k_turned, w->g, D, at->keys);
+    write_turned(w, w->dqkv, row, at->h * D, at->n, scale, !w->dqkv->fresh);
+    add_product(w->dv, w->s, w->d_rows, at, D, !first);
+    add_product(w->dk, w->g, w->q_rows, at, D, !first);
+}
+
+/* Columns `from`.. of the sequence's rows of dqkv += factor * x(T, D). */
+static void write_rows(const struct work *w, int64_t from, const float *x,
+                       float factor)
+{
+    const int64_t D = w->a->D, width = row_width(w->a);
+    const int64_t first = w->seq * w->a->T * width + from;
+
+    for (int64_t i = 0; i < w->a->T; i++)
+        VEC_BY_TYPE(w->dqkv->type, write_row, w->dqkv, first + i * width,
+                    x + i * D, D, factor, !w->dqkv->fresh);
+}
+
+static void backward_head(struct work *w)
+{
+    const struct attn *a = w->a;
+    const int64_t D = a->D, group = a->H / a->K, head = w->kv * group;
+    const int64_t last = (a->T - 1) / NR * NR;
+    const struct view k = view(w, w->qkv, (a->H + w->kv) * D, false);
+    const struct view up = view(w, w->qkv, (a->H + w->kv) * D, true);
+    const struct view v = view(w, w->qkv, (a->H + a->K + w->kv) * D, false);
+
+    pack_panels(&w->k, &k, a->T, D);
+    pack_panels(&w->v, &v, a->T, D);
+    pack_panels(&w->k_turned, &up, D, a->T);
+    /* The last strip sees every key, so it sets what the others add to. */
+    for (int64_t h = head; h < head + group; h++) {
+        for (int64_t t = last; t >= 0; t -= NR) {
+            struct strip at = { .h = h, .t = t };
+
+            at.n = a->T - t < NR ? a->T - t : NR;
+            at.keys = t + at.n;
+            backward_strip(w, &at, h == head && t == last);
+        }
+    }
+    write_rows(w, (a->H + w->kv) * D, w->dk, a->scale);
+    write_rows(w, (a->H + a->K + w->kv) * D, w->dv, 1.0f);
+}
+
+/* ---- both -------------------------------------------------------------- */
+
+/* Cut a thread's memory up; with a NULL base, only count it. */
+static int64_t lay_out(struct work *w, float *base)
+{
+    const int64_t T = w->a->T, D = w->a->D;
+    const int64_t keys = (T + GEMM_MR) * NR, wide = (D + NR - 1) / NR * NR;
+    const struct {
+        float **p;
+        int64_t n;
+    } parts[] = {
+        { &w->k.data, T * D },
+        { &w->v.data, T * D },
+        { &w->k_turned.data, T * D },
+        { &w->s, keys },
+        { &w->g, keys },
+        { &w->mask, keys },
+        { &w->q, D * NR },
+        { &w->q_rows, wide * NR },
+        { &w->d, D * NR },
+        { &w->d_rows, wide * NR },
+        { &w->o, (D + GEMM_MR) * NR },
+        { &w->o_rows, D * NR },
+        { &w->dk, T * D },
+        { &w->dv, T * D },
+    };
+    int64_t used = 0;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        *parts[i].p = base ? base + used : NULL;
+        used += (parts[i].n + 15) / 16 * 16;
+    }
+    return used;
+}
+
+static void run(struct dev *dev, const struct work *job, const char *op,
+                void (*head)(struct work *))
+{
+    const struct attn *a = job->a;
+    const int64_t n = tensor_rows(job->qkv) / a->T * a->K;
+    struct work first = *job;
+    const int64_t each = lay_out(&first, NULL);
+    float *scratch = cpu_scratch(
+        dev, (size_t)(each * cpu_threads(dev)) * sizeof *scratch, op);
+
+    assert(tensor_rows(job->qkv) % a->T == 0 && a->H % a->K == 0);
+    if (!scratch)
+        return;
+#pragma omp parallel for num_threads(cpu_threads(dev)) schedule(dynamic)
+    for (int64_t i = 0; i < n; i++) {
+        struct work w = *job;
+
+        lay_out(&w, scratch + omp_get_thread_num() * each);
+        w.seq = i / a->K;
+        w.kv = i % a->K;
+        head(&w);
+    }
+}
+
+void CPU(attn_fwd)(struct dev *dev, struct tensor *y, struct tensor *lse,
+                   const struct tensor *qkv, const struct attn *a)
+{
+    run(dev, &(struct work){ .a = a, .qkv = qkv, .y = y, .lse = lse },
+        "attn_fwd", forward_head);
+}
+
+void CPU(attn_bwd)(struct dev *dev, struct tensor *dqkv,
+                   const struct tensor *qkv, const struct tensor *y,
+                   const struct tensor *lse, const struct tensor *dy,
+                   const struct attn *a)
+{
+    run(dev,
+        &(struct work){ .a = a,
+                        .qkv = qkv,
+                        .dy = dy,
+                        .dqkv = dqkv,
+                        .y_in = y,
+                        .lse_in = lse },
+        "attn_bwd", backward_head);
+}

@@ -1,0 +1,305 @@
+/*
+ * cpu - the CPU as a device: which instructions, how many threads, memory
+ */
+#include "config.h"
+#include "kernels/cpu/cpu.h"
+#include "common/clock.h"
+#include "common/mem.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+# include <cpuid.h>
+#endif
+
+#define LARGE_PAGE ((size_t)2 << 20)
+
+/* Instruction sets, best first. */
+static bool has_avx512(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512cd");
+#else
+    return false;
+#endif
+}
+
+static bool has_avx512bf16(void)
+{
+#if defined(__x86_64__) && defined(HAVE_AVX512BF16)
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+/* The system lets a process have tiles when it asks. */
+static bool has_amx(void)
+{
+#if defined(__x86_64__) && defined(HAVE_AMX)
+    enum { ASK_FOR_STATE = 0x1023, TILES = 18, AMX_BF16 = 22, AMX_TILE = 24 };
+    const unsigned need = 1u << AMX_BF16 | 1u << AMX_TILE;
+    unsigned a, b, c, d;
+
+    return has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & need) == need &&
+           syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) == 0;
+#else
+    return false;
+#endif
+}
+
+static bool has_avx2(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
+#else
+    return false;
+#endif
+}
+
+static bool has_c(void)
+{
+    return true;
+}
+
+/* Sets that have words must prove to be faster than the next; what is but for
+ * tests has to be named. */
+static const struct isa {
+    const char *name;
+    const struct ops *ops;
+    bool (*present)(void);
+    enum cpu_words words;
+} isas[] = {
+    { "amx", &avx512_ops, has_amx, CPU_TILES },
+    { "avx512bf16", &avx512_ops, has_avx512bf16, CPU_PAIRS },
+    { "avx512", &avx512_ops, has_avx512, CPU_NUMBERS },
+    { "avx2", &avx2_ops, has_avx2, CPU_NUMBERS },
+    { "c", &plain_ops, has_c, CPU_NUMBERS },
+    { "amx-c", &avx512_ops, has_avx512, CPU_PLAIN_TILES },
+};
+
+static const struct isa *choose_isa(struct err *e)
+{
+    const char *want = getenv("GTRAIN_ISA");
+    const bool named = want && *want;
+
+    for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
+        const struct isa *isa = &isas[i];
+
+        if (named && strcmp(isa->name, want) != 0)
+            continue;
+        if (isa->present() &&
+            (named || !isa->words || avx512_gemm_pays(isa->words)))
+            return isa;
+        if (named) {
+            err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
+                    want);
+            return NULL;
+        }
+    }
+    err_set(e, ERR_USAGE,
+            "GTRAIN_ISA=%s: not amx, avx512bf16, avx512, avx2 or c", want);
+    return NULL;
+}
+
+/* The cores this process may use. */
+static int count_cores(void)
+{
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) < 0)
+        return 1;
+    return CPU_COUNT(&set);
+}
+
+static int cpu_open(struct dev *dev, struct err *e)
+{
+    const struct isa *isa = choose_isa(e);
+    struct cpu *cpu;
+
+    if (!isa)
+        return -1;
+    cpu = xcalloc(1, sizeof *cpu);
+    cpu->isa = isa->name;
+    cpu->words = isa->words;
+    dev->state = cpu;
+    dev->ops = isa->ops;
+    if (dev->threads <= 0)
+        dev->threads = count_cores();
+    return 0;
+}
+
+static void cpu_close(struct dev *dev)
+{
+    struct cpu *cpu = dev->state;
+
+    if (cpu) {
+        free(cpu->scratch);
+        free(cpu->turns_table);
+    }
+    free(cpu);
+    dev->state = NULL;
+}
+
+/* Large blocks sit on large pages, where the system grants them. */
+static void *cpu_alloc(struct dev *dev, size_t n, struct err *e)
+{
+    const size_t align = n >= LARGE_PAGE ? LARGE_PAGE : 64;
+    void *p = NULL;
+
+    (void)dev;
+    if (n <= SIZE_MAX - align)
+        p = aligned_alloc(align, n ? (n + align - 1) / align * align : align);
+    if (!p)
+        err_sys(e, "cannot allocate %zu bytes", n);
+    else if (n >= LARGE_PAGE)
+        madvise(p, (n + align - 1) / align * align, MADV_HUGEPAGE);
+    return p;
+}
+
+static void cpu_free(struct dev *dev, void *p)
+{
+    (void)dev;
+    free(p);
+}
+
+/* Cut by threads as the operations are, so that each touches its own first. */
+static void cpu_copy(struct dev *dev, void *dst, const void *src, size_t n)
+{
+    const size_t piece = (size_t)1 << 18;
+    const int64_t count = (int64_t)((n + piece - 1) / piece);
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
+    for (int64_t i = 0; i < count; i++) {
+        const size_t from = (size_t)i * piece;
+
+        memcpy((char *)dst + from, (const char *)src + from,
+               n - from < piece ? n - from : piece);
+    }
+}
+
+static void cpu_zero(struct dev *dev, void *dst, size_t n)
+{
+    const size_t piece = (size_t)1 << 18;
+    const int64_t count = (int64_t)((n + piece - 1) / piece);
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
+    for (int64_t i = 0; i < count; i++) {
+        const size_t from = (size_t)i * piece;
+
+        memset((char *)dst + from, 0, n - from < piece ? n - from : piece);
+    }
+}
+
+static int cpu_sync(struct dev *dev, struct err *e)
+{
+    if (!dev->failed)
+        return 0;
+    dev->failed = 0;
+    return err_set(e, ERR_SYSTEM, "%s: out of memory", dev->failed_op);
+}
+
+/* Work is done when it has been given. */
+static void cpu_mark(struct dev *dev, int i)
+{
+    struct cpu *cpu = dev->state;
+
+    cpu->mark[i] = clock_mono();
+}
+
+static double cpu_between(struct dev *dev, int i, int j)
+{
+    const struct cpu *cpu = dev->state;
+
+    return cpu->mark[i] > 0.0 && cpu->mark[j] > 0.0
+               ? cpu->mark[j] - cpu->mark[i]
+               : -1.0;
+}
+
+static char *cpu_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct cpu *cpu = dev->state;
+    char line[256], model[128] = "CPU";
+    FILE *fp = fopen("/proc/cpuinfo", "re");
+
+    while (fp && fgets(line, sizeof line, fp)) {
+        if (sscanf(line, "model name : %127[^\n]", model) == 1)
+            break;
+    }
+    if (fp)
+        fclose(fp);
+    snprintf(out, room, "%s, %d thread%s, %s", model, dev->threads,
+             dev->threads == 1 ? "" : "s",
+             dev->ops == &ref_ops ? "reference" : cpu->isa);
+    return out;
+}
+
+static void mark_failed(struct dev *dev, const char *op)
+{
+    if (!dev->failed)
+        dev->failed_op = op;
+    dev->failed = 1;
+}
+
+void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
+{
+    struct cpu *cpu = dev->state;
+    struct err e = ERR_INIT;
+
+    if (bytes > cpu->room) {
+        free(cpu->scratch);
+        dev_gave(dev, DEV_SCRATCH, cpu->room);
+        cpu->scratch = cpu_alloc(dev, bytes, &e);
+        cpu->room = cpu->scratch ? bytes : 0;
+        dev_took(dev, DEV_SCRATCH, cpu->room);
+        if (!cpu->scratch)
+            mark_failed(dev, op);
+    }
+    return cpu->scratch;
+}
+
+bool cpu_turns(struct dev *dev, int64_t n)
+{
+    struct cpu *cpu = dev->state;
+    struct err e = ERR_INIT;
+
+    if (n > cpu->turns_room) {
+        free(cpu->turns_table);
+        cpu->turns = (struct turns){ 0 };
+        cpu->turns_table = cpu_alloc(dev, (size_t)n * sizeof(float), &e);
+        cpu->turns_room = cpu->turns_table ? n : 0;
+        if (!cpu->turns_table)
+            mark_failed(dev, "rope");
+    }
+    return cpu->turns_table != NULL;
+}
+
+const struct dev_type cpu_dev = {
+    .name = "cpu",
+    .ops = &plain_ops,
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .put = cpu_copy,
+    .get = cpu_copy,
+    .copy = cpu_copy,
+    .zero = cpu_zero,
+    .sync = cpu_sync,
+    .describe = cpu_describe,
+    .mark = cpu_mark,
+    .between = cpu_between,
+};

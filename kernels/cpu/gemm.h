@@ -1,0 +1,112 @@
+#ifndef KERNELS_CPU_GEMM_H
+#define KERNELS_CPU_GEMM_H
+
+#include "kernels/cpu/cpu.h"
+
+/*
+ * gemm - products of matrices, the CPU's own
+ *
+ *      C(M,N) = A(M,K) B(K,N), added to what C holds or set
+ *
+ * The operands are views with any strides as long as one of the two is 1, of
+ * any of the three element types; sums are kept in F32.  Both are first copied
+ * ("packed") into the order in which the innermost loop reads them, which is
+ * also where 16-bit numbers become floats and transposes happen.  Where the CPU
+ * multiplies pairs of bf16 fast, or tiles of pairs, a product with a B of bf16
+ * is made of those instead; an A of floats is rounded to bf16 then.
+ *
+ * The innermost loop keeps a tile of C, up to GEMM_MR rows by GEMM_NR columns,
+ * in registers, and for each k adds the product of a column of A and a row of
+ * B: GEMM_MR broadcasts and two vector loads for 2 GEMM_MR fused multiply-adds.
+ * K is cut into blocks that depend on the shape alone, so an element is always
+ * the same sum in the same order, whichever thread computes it.
+ *
+ * After the last block of K, `after` is called for each finished rectangle of
+ * C, while it is in the cache: an activation, say.  A rectangle begins at a
+ * multiple of GEMM_GROUP columns and has that many, or what is left.
+ *
+ * The tile and the packing are also what attention is made of.
+ */
+#if defined(CPU_ISA)
+# define gemm           CPU(gemm)
+# define gemm_scratch   CPU(gemm_scratch)
+# define gemm_pays      CPU(gemm_pays)
+# define gemm_tile      CPU(gemm_tile)
+# define gemm_tile_by   CPU(gemm_tile_by)
+# define gemm_tile_rows CPU(gemm_tile_rows)
+# define gemm_pack_a    CPU(gemm_pack_a)
+# define gemm_pack_b    CPU(gemm_pack_b)
+#endif
+
+#if defined(__AVX512F__)
+enum { GEMM_MR = 14, GEMM_NR = 32 };
+#elif defined(__AVX2__)
+enum { GEMM_MR = 6, GEMM_NR = 16 };
+#else
+enum { GEMM_MR = 6, GEMM_NR = 8 };
+#endif
+
+/* Columns of a group, and words of k in a block, at most. */
+enum { GEMM_GROUP = 384, GEMM_K = 384 };
+
+/* Element (i, j) is at data[i * down + j * right]. */
+struct view {
+    const void *data;
+    enum dtype type;
+    int64_t down, right;
+};
+
+struct gemm {
+    int64_t M, N, K;
+    struct view a, b;
+    void *c;
+    enum dtype c_type;
+    int64_t c_down;
+    bool add;                  /* to what C holds, instead of setting it */
+    const struct tensor *bias; /* (N), added to every row; or NULL */
+    void (*after)(void *arg, int64_t row, int64_t col, int64_t rows,
+                  int64_t cols);
+    void *arg;
+};
+
+/* scratch: gemm_scratch() bytes. */
+void gemm(struct dev *, const struct gemm *, void *scratch);
+size_t gemm_scratch(const struct dev *, const struct gemm *);
+
+/* Is this way to multiply faster than the next, here?  It is tried; the answer
+ * is far from close on every CPU there is. */
+bool gemm_pays(enum cpu_words);
+
+/* rows of A from row i, k from..from+K, as out[k * rows + i]. */
+void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
+                 int64_t from, int64_t K);
+/* GEMM_NR columns of B from column j (cols of them real, the others 0), as
+ * out[k * GEMM_NR + j]. */
+void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
+                 int64_t from, int64_t K);
+/* c(rows, cols) [+]= start + packed a times packed b; cols <= GEMM_NR.  start
+ * is a row of GEMM_NR numbers, or NULL for zeros. */
+void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
+               const float *start, int64_t rows, int64_t cols, int64_t K,
+               bool add);
+/* The same of other words, K of them; for tiles, rows of A lie K words apart,
+ * and K is a multiple of TILE. */
+void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
+                  const float *b, const float *start, int64_t rows,
+                  int64_t cols, int64_t K, bool add);
+/* From 0, with an A that lies in rows of GEMM_NR, as a packed B does. */
+void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
+                    int64_t rows, int64_t cols, int64_t K, bool add);
+
+/* Panel i of n into which `rows` rows of A are cut begins at this row. */
+static inline int64_t gemm_panels(int64_t rows)
+{
+    return (rows + GEMM_MR - 1) / GEMM_MR;
+}
+
+static inline int64_t gemm_panel(int64_t rows, int64_t i, int64_t n)
+{
+    return rows * i / n;
+}
+
+#endif

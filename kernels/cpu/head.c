@@ -1,0 +1,265 @@
+/*
+ * head - classifier and cross-entropy, some rows at a time
+ *
+ * The logits of `rows` rows are made in one buffer.  While a rectangle of them
+ * is in the cache its largest logit and its sum of exponentials are noted, row
+ * by row; put together they give log(sum(exp)) and the loss.  Then the buffer
+ * turns into the gradient of the logits in place, and two more products add
+ * its share to dx and dw.
+ */
+#include "config.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/vec.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Floats of logits at a time, if that is no fewer than MIN_ROWS rows. */
+enum { ROOM = 24 << 20, MIN_ROWS = 128, MAX_ROWS = 2048 };
+
+/* log(sum(exp)) of part of a row is max + log(sum). */
+struct part {
+    float max, sum;
+};
+
+struct head {
+    const struct tensor *x, *w, *target;
+    struct tensor *loss, *dx, *dw;
+    int64_t V, C;
+    float scale;
+    int64_t rows;    /* at a time */
+    int64_t n_parts; /* of a row */
+    float *logits, *dx_rows;
+    struct part *parts;
+    void *scratch;
+};
+
+static struct part part_of(const float *l, int64_t n)
+{
+    vf max = vf_set(-INFINITY), sum = vf_set(0.0f);
+    struct part p = { -INFINITY, 0.0f };
+    int64_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        max = vf_max(max, vf_load(l + i));
+    p.max = vf_largest(max);
+    for (; i < n; i++)
+        p.max = l[i] > p.max ? l[i] : p.max;
+    for (i = 0; i + VW <= n; i += VW)
+        sum += vf_exp(vf_load(l + i) - p.max);
+    p.sum = vf_sum(sum);
+    for (; i < n; i++)
+        p.sum += expf(l[i] - p.max);
+    return p;
+}
+
+static void note_parts(void *arg, int64_t row, int64_t col, int64_t rows,
+                       int64_t cols)
+{
+    const struct head *h = arg;
+
+    for (int64_t i = row; i < row + rows; i++)
+        h->parts[i * h->n_parts + col / GEMM_GROUP] =
+            part_of(h->logits + i * h->V + col, cols);
+}
+
+/* log(sum(exp)) of a whole row. */
+static float row_lse(const struct part *p, int64_t n)
+{
+    float max = p[0].max, sum = 0.0f;
+
+    for (int64_t i = 1; i < n; i++)
+        max = p[i].max > max ? p[i].max : max;
+    for (int64_t i = 0; i < n; i++)
+        sum += p[i].sum * expf(p[i].max - max);
+    return max + logf(sum);
+}
+
+/* l = scale (softmax(l) - onehot(target)) */
+static void row_gradient(float *l, int64_t n, float lse, int32_t target,
+                         float scale)
+{
+    int64_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        vf_store(l + i, vf_exp(vf_load(l + i) - lse) * scale);
+    for (; i < n; i++)
+        l[i] = expf(l[i] - lse) * scale;
+    l[target] -= scale;
+}
+
+static void finish_row(const struct head *h, int64_t from, int64_t i)
+{
+    const int32_t target = ((const int32_t *)h->target->data)[from + i];
+    float *loss = (float *)h->loss->data + from + i;
+    float *l = h->logits + i * h->V;
+    float lse;
+
+    if (target < 0) {
+        *loss = 0.0f;
+        if (h->dx || h->dw)
+            memset(l, 0, (size_t)h->V * sizeof *l);
+        return;
+    }
+    assert(target < h->V);
+    lse = row_lse(h->parts + i * h->n_parts, h->n_parts);
+    *loss = lse - l[target];
+    if (h->dx || h->dw)
+        row_gradient(l, h->V, lse, target, h->scale);
+}
+
+static const void *row(const struct tensor *t, int64_t n)
+{
+    return (const char *)t->data +
+           n * tensor_cols(t) * (int64_t)dtype_size(t->type);
+}
+
+/* The three products of the rows from `from` on. */
+static struct gemm logits_gemm(struct head *h, int64_t from, int64_t rows)
+{
+    return (struct gemm){
+        .M = rows,
+        .N = h->V,
+        .K = h->C,
+        .a = { row(h->x, from), h->x->type, h->C, 1 },
+        .b = { h->w->data, h->w->type, 1, h->C },
+        .c = h->logits,
+        .c_type = DT_F32,
+        .c_down = h->V,
+        .after = note_parts,
+        .arg = h,
+    };
+}
+
+static struct gemm dx_gemm(const struct head *h, int64_t from, int64_t rows)
+{
+    const bool direct = h->dx->type == DT_F32;
+
+    return (struct gemm){
+        .M = rows,
+        .N = h->C,
+        .K = h->V,
+        .a = { h->logits, DT_F32, h->V, 1 },
+        .b = { h->w->data, h->w->type, h->C, 1 },
+        .c = direct ? (float *)h->dx->data + from * h->C : h->dx_rows,
+        .c_type = DT_F32,
+        .c_down = h->C,
+        .add = direct && !h->dx->fresh,
+    };
+}
+
+static struct gemm dw_gemm(const struct head *h, int64_t from, int64_t rows)
+{
+    return (struct gemm){
+        .M = h->V,
+        .N = h->C,
+        .K = rows,
+        .a = { h->logits, DT_F32, 1, h->V },
+        .b = { row(h->x, from), h->x->type, h->C, 1 },
+        .c = h->dw->data,
+        .c_type = h->dw->type,
+        .c_down = h->C,
+        .add = from > 0 || !h->dw->fresh,
+    };
+}
+
+/* dx of 16 bits gets its sum rounded once. */
+static void convert_dx(struct dev *dev, const struct head *h, int64_t from,
+                       int64_t rows)
+{
+    struct tensor part = *h->dx;
+    const struct tensor sum = {
+        .data = h->dx_rows, .type = DT_F32, .rank = 2, .dim = { rows, h->C }
+    };
+
+    part.data = (char *)h->dx->data + from * h->C * 2;
+    part.rank = 2;
+    part.dim[0] = rows;
+    part.dim[1] = h->C;
+    dev->ops->accum(dev, &part, &sum);
+}
+
+static void run_rows(struct dev *dev, struct head *h, int64_t from,
+                     int64_t rows)
+{
+    struct gemm g = logits_gemm(h, from, rows);
+
+    gemm(dev, &g, h->scratch);
+#pragma omp parallel for num_threads(cpu_threads(dev))                         \
+    schedule(dynamic, 4) if (rows * h->V > ROWS_PIECE)
+    for (int64_t i = 0; i < rows; i++)
+        finish_row(h, from, i);
+    if (h->dx) {
+        g = dx_gemm(h, from, rows);
+        gemm(dev, &g, h->scratch);
+        if (h->dx->type != DT_F32)
+            convert_dx(dev, h, from, rows);
+    }
+    if (h->dw) {
+        g = dw_gemm(h, from, rows);
+        gemm(dev, &g, h->scratch);
+    }
+}
+
+/* One block of memory for all that the head needs; false if there is none. */
+static bool take_scratch(struct dev *dev, struct head *h)
+{
+    const size_t logits = (size_t)(h->rows * h->V) * sizeof *h->logits;
+    const size_t parts = (size_t)(h->rows * h->n_parts) * sizeof *h->parts;
+    const size_t dx = (size_t)(h->rows * h->C) * sizeof *h->dx_rows;
+    struct gemm g = logits_gemm(h, 0, h->rows);
+    size_t need = gemm_scratch(dev, &g);
+    char *p;
+
+    if (h->dx) {
+        g = dx_gemm(h, 0, h->rows);
+        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
+    }
+    if (h->dw) {
+        g = dw_gemm(h, 0, h->rows);
+        need = need > gemm_scratch(dev, &g) ? need : gemm_scratch(dev, &g);
+    }
+    need = (need + 63) & ~(size_t)63;
+    p = cpu_scratch(dev, need + logits + dx + parts, "head");
+    if (!p)
+        return false;
+    h->scratch = p;
+    h->logits = (float *)(void *)(p + need);
+    h->dx_rows = h->logits + h->rows * h->V;
+    h->parts = (struct part *)(void *)(h->dx_rows + h->rows * h->C);
+    return true;
+}
+
+void CPU(head)(struct dev *dev, struct tensor *loss, struct tensor *dx,
+               struct tensor *dw, const struct tensor *x,
+               const struct tensor *w, const struct tensor *target,
+               int64_t vocab, float scale)
+{
+    const int64_t N = tensor_rows(x), C = tensor_cols(x);
+    struct head h = {
+        .x = x,
+        .w = w,
+        .target = target,
+        .loss = loss,
+        .dx = dx,
+        .dw = dw,
+        .V = vocab,
+        .C = C,
+        .scale = scale,
+        .n_parts = (vocab + GEMM_GROUP - 1) / GEMM_GROUP,
+    };
+
+    assert(w->dim[1] == C && vocab <= w->dim[0]);
+    h.rows = ROOM / vocab;
+    h.rows = h.rows < MIN_ROWS ? MIN_ROWS : h.rows;
+    h.rows = h.rows > MAX_ROWS ? MAX_ROWS : h.rows;
+    h.rows = N < h.rows ? N : (N + (N - 1) / h.rows) / ((N - 1) / h.rows + 1);
+    if (!take_scratch(dev, &h))
+        return;
+    for (int64_t from = 0; from < N; from += h.rows)
+        run_rows(dev, &h, from, N - from < h.rows ? N - from : h.rows);
+    if (dw && dw->fresh) /* rows that never count */
+        memset((float *)dw->data + vocab * C, 0,
+               (size_t)((w->dim[0] - vocab) * C) * sizeof(float));
+}

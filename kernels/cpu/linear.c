@@ -1,0 +1,181 @@
+/*
+ * linear - on the CPU: three products, a bias, an activation
+ */
+#include "config.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/matvec.h"
+#include "kernels/cpu/rows.h"
+
+#include <assert.h>
+
+static void multiply(struct dev *dev, const struct gemm *g)
+{
+    void *scratch = cpu_scratch(dev, gemm_scratch(dev, g), "linear");
+
+    if (scratch)
+        gemm(dev, g, scratch);
+}
+
+/* The view of a matrix by rows, and the same turned. */
+static struct view by_rows(const struct tensor *t)
+{
+    return (struct view){ t->data, t->type, tensor_cols(t), 1 };
+}
+
+static struct view turned(const struct tensor *t)
+{
+    return (struct view){ t->data, t->type, 1, tensor_cols(t) };
+}
+
+static struct gemm forward(struct tensor *y, const struct tensor *x,
+                           const struct tensor *w, const struct tensor *b)
+{
+    const int64_t M = w->dim[0];
+
+    assert(tensor_cols(y) == M && w->dim[1] == tensor_cols(x));
+    return (struct gemm){
+        .M = tensor_rows(x),
+        .N = M,
+        .K = tensor_cols(x),
+        .a = by_rows(x),
+        .b = turned(w),
+        .bias = b,
+        .c = y->data,
+        .c_type = y->type,
+        .c_down = M,
+    };
+}
+
+/* As many rows of x as are better taken one by one. */
+enum { MAX_FEW = 8 };
+
+void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *b)
+{
+    const struct gemm g = forward(y, x, w, b);
+
+    if (g.M <= MAX_FEW)
+        few_linear(dev, y, x, w, NULL, b);
+    else
+        multiply(dev, &g);
+}
+
+/* Beside the activation of a product, what it was computed from. */
+struct bend {
+    struct tensor *y;
+    const struct tensor *pre;
+    enum act kind;
+};
+
+/* Do something to each row of a rectangle whose sums are complete. */
+static void each_row(const struct bend *b, int64_t row, int64_t col,
+                     int64_t rows, int64_t cols,
+                     void (*fn)(void *, const void *, enum dtype, int64_t,
+                                enum act))
+{
+    const int64_t M = tensor_cols(b->y);
+    const int64_t size = (int64_t)dtype_size(b->y->type);
+
+    for (int64_t i = row; i < row + rows; i++) {
+        const int64_t at = (i * M + col) * size;
+
+        fn((char *)b->y->data + at, (const char *)b->pre->data + at, b->y->type,
+           cols, b->kind);
+    }
+}
+
+static void bend(void *arg, int64_t row, int64_t col, int64_t rows,
+                 int64_t cols)
+{
+    each_row(arg, row, col, rows, cols, rows_act);
+}
+
+static void slope(void *arg, int64_t row, int64_t col, int64_t rows,
+                  int64_t cols)
+{
+    each_row(arg, row, col, rows, cols, rows_slope);
+}
+
+void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
+                         const struct tensor *x, const struct tensor *w,
+                         const struct tensor *b, enum act kind)
+{
+    struct tensor *sum = pre ? pre : y;
+    struct bend arg = { .y = y, .pre = sum, .kind = kind };
+    struct gemm g = forward(sum, x, w, b);
+
+    if (g.M <= MAX_FEW) {
+        few_linear(dev, sum, x, w, NULL, b);
+        CPU(act_fwd)(dev, y, sum, kind);
+        return;
+    }
+    g.after = bend;
+    g.arg = &arg;
+    multiply(dev, &g);
+}
+
+/* dx += dy w */
+static struct gemm backward(struct tensor *dx, const struct tensor *w,
+                            const struct tensor *dy)
+{
+    return (struct gemm){
+        .M = tensor_rows(dy),
+        .N = tensor_cols(dx),
+        .K = tensor_cols(dy),
+        .a = by_rows(dy),
+        .b = by_rows(w),
+        .c = dx->data,
+        .c_type = dx->type,
+        .c_down = tensor_cols(dx),
+        .add = !dx->fresh,
+    };
+}
+
+/* dw += dy' x, and db */
+static void gradients(struct dev *dev, struct tensor *dw, struct tensor *db,
+                      const struct tensor *x, const struct tensor *dy)
+{
+    if (dw)
+        multiply(dev, &(struct gemm){
+                          .M = tensor_cols(dy),
+                          .N = tensor_cols(dw),
+                          .K = tensor_rows(dy),
+                          .a = turned(dy),
+                          .b = by_rows(x),
+                          .c = dw->data,
+                          .c_type = dw->type,
+                          .c_down = tensor_cols(dw),
+                          .add = !dw->fresh,
+                      });
+    if (db)
+        rows_sum_cols(dev, db, dy);
+}
+
+void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
+                     struct tensor *db, const struct tensor *x,
+                     const struct tensor *w, const struct tensor *dy)
+{
+    if (dx) {
+        const struct gemm g = backward(dx, w, dy);
+
+        multiply(dev, &g);
+    }
+    gradients(dev, dw, db, x, dy);
+}
+
+void CPU(act_linear_bwd)(struct dev *dev, struct tensor *dpre,
+                         struct tensor *dw, struct tensor *db,
+                         const struct tensor *pre, const struct tensor *x,
+                         const struct tensor *w, const struct tensor *dy,
+                         enum act kind)
+{
+    struct bend arg = { .y = dpre, .pre = pre, .kind = kind };
+    struct gemm g;
+
+    dpre->fresh = true;
+    g = backward(dpre, w, dy);
+    g.after = slope;
+    g.arg = &arg;
+    multiply(dev, &g);
+    gradients(dev, dw, db, x, dy);
+}

@@ -1,0 +1,40 @@
+# The CPU's own operations, compiled for each instruction set.
+cpu_sources = \
+	%D%/activation.c \
+	%D%/activation.h \
+	%D%/amx.h \
+	%D%/attention.c \
+	%D%/dropout.h \
+	%D%/elementwise.c \
+	%D%/embed.c \
+	%D%/gemm.c \
+	%D%/gemm.h \
+	%D%/gemm_tile.c \
+	%D%/head.c \
+	%D%/int8.c \
+	%D%/linear.c \
+	%D%/matvec.c \
+	%D%/matvec.h \
+	%D%/muon.c \
+	%D%/norm.c \
+	%D%/ops_table.c \
+	%D%/qknorm.c \
+	%D%/random_normal.c \
+	%D%/rows.c \
+	%D%/rows.h \
+	%D%/update.c \
+	%D%/vec.h
+
+noinst_LIBRARIES += \
+	kernels/libcpu-avx512.a \
+	kernels/libcpu-avx2.a \
+	kernels/libcpu-plain.a
+kernels_libcpu_avx512_a_SOURCES = $(cpu_sources)
+kernels_libcpu_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512
+kernels_libcpu_avx512_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX512_CFLAGS)
+kernels_libcpu_avx2_a_SOURCES = $(cpu_sources)
+kernels_libcpu_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx2
+kernels_libcpu_avx2_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS) $(AVX2_CFLAGS)
+kernels_libcpu_plain_a_SOURCES = $(cpu_sources)
+kernels_libcpu_plain_a_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=plain
+kernels_libcpu_plain_a_CFLAGS = $(AM_CFLAGS) $(CPU_CFLAGS)

@@ -1,0 +1,19 @@
+#ifndef KERNELS_CPU_MATVEC_H
+#define KERNELS_CPU_MATVEC_H
+
+#include "kernels/cpu/cpu.h"
+
+/*
+ * few - products of a few rows with a whole matrix, as in sampling
+ *
+ * y(N,M) = scale(M) * (x(N,C) w(M,C)') + b(M); scale and b are optional, and w
+ * may be of 8 bits.  w is read once, from end to end, and that is all the time
+ * it takes.
+ */
+#define few_linear CPU(few_linear)
+
+void few_linear(struct dev *, struct tensor *y, const struct tensor *x,
+                const struct tensor *w, const struct tensor *scale,
+                const struct tensor *b);
+
+#endif

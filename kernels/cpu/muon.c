@@ -1,0 +1,168 @@
+/*
+ * muon - on the CPU, by our own products (update.c has the formulas)
+ */
+#include "config.h"
+#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/rows.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct muon {
+    const struct tensor *g;
+    struct tensor *w, *m, *copy;
+    const struct update *u;
+    int64_t R, C, r, c; /* r <= c: the sides, the short one first */
+    float factor;       /* of the gradient */
+    float *x, *next, *a, *b;
+    void *scratch;
+};
+
+/* false if nothing may move */
+static bool gradient_factor(struct muon *m)
+{
+    double f = (double)m->u->g_scale;
+
+    if (m->u->sumsq) {
+        const double sum = *(const double *)m->u->sumsq->data;
+        const double norm = f * sqrt(sum);
+
+        if (!isfinite(sum))
+            return false;
+        if (m->u->clip > 0.0f && norm > (double)m->u->clip)
+            f *= (double)m->u->clip / norm;
+    }
+    m->factor = (float)f;
+    return true;
+}
+
+/* Where element i of w stands in x, whose rows are the short side. */
+static int64_t place(const struct muon *m, int64_t i)
+{
+    return m->R < m->C ? i : i % m->C * m->R + i / m->C;
+}
+
+static void momentum(struct dev *dev, const struct muon *m)
+{
+    const float b1 = m->u->beta1, l2 = m->u->l2 ? m->u->decay : 0.0f;
+    const float *g = m->g->data, *w = m->w->data;
+    float *state = m->m->data;
+    const int64_t n = m->R * m->C;
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
+    for (int64_t i = 0; i < n; i++) {
+        const float d = m->factor * g[i] + l2 * w[i];
+
+        state[i] = b1 * state[i] + d;
+        m->x[place(m, i)] = m->u->nesterov ? d + b1 * state[i] : state[i];
+    }
+}
+
+static struct tensor matrix(float *data, int64_t n)
+{
+    return (
+        struct tensor){ .data = data, .type = DT_F32, .rank = 1, .dim = { n } };
+}
+
+static void normalise(struct dev *dev, const struct muon *m)
+{
+    struct tensor x = matrix(m->x, m->R * m->C);
+    double square = 0.0;
+    struct tensor sum = {
+        .data = &square, .type = DT_F64, .fresh = true, .rank = 1, .dim = { 1 }
+    };
+
+    dev->ops->sumsq(dev, &sum, &x);
+    dev->ops->scale(dev, &x, (float)(1.0 / (sqrt(square) + 1e-7)));
+}
+
+/* c(r,n) [+]= a(r,k) b(k,n), or a b(n,k)'. */
+static struct gemm product(float *c, const float *a, const float *b, int64_t r,
+                           int64_t n, int64_t k, bool turned, bool add)
+{
+    return (struct gemm){
+        .M = r,
+        .N = n,
+        .K = k,
+        .a = { a, DT_F32, k, 1 },
+        .b = { b, DT_F32, turned ? 1 : n, turned ? k : 1 },
+        .c = c,
+        .c_type = DT_F32,
+        .c_down = n,
+        .add = add,
+    };
+}
+
+/* x = 3.4445 x + (-4.7750 a + 2.0315 a a) x,  a = x x' */
+static void iterate(struct dev *dev, struct muon *m)
+{
+    const int64_t r = m->r, c = m->c;
+    struct tensor b = matrix(m->b, r * r), x = matrix(m->x, r * c);
+    struct tensor next = matrix(m->next, r * c);
+    struct gemm g = product(m->a, m->x, m->x, r, r, c, true, false);
+
+    gemm(dev, &g, m->scratch);
+    g = product(m->b, m->a, m->a, r, r, r, false, false);
+    gemm(dev, &g, m->scratch);
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (r * r > ROWS_PIECE)
+    for (int64_t i = 0; i < r * r; i++)
+        m->b[i] = 2.0315f * m->b[i] - 4.7750f * m->a[i];
+    dev->ops->cast(dev, &next, &x);
+    dev->ops->scale(dev, &next, 3.4445f);
+    g = product(next.data, b.data, x.data, r, c, r, false, true);
+    gemm(dev, &g, m->scratch);
+    m->x = next.data;
+    m->next = x.data;
+}
+
+static void apply(struct dev *dev, const struct muon *m)
+{
+    const float lr = m->u->lr, keep = m->u->l2 ? 1.0f : 1.0f - lr * m->u->decay;
+    const float rate = m->R > m->C ? lr * sqrtf((float)m->R / (float)m->C) : lr;
+    const int64_t n = m->R * m->C;
+    float *w = m->w->data;
+
+#pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
+    for (int64_t i = 0; i < n; i++)
+        w[i] = keep * w[i] - rate * m->x[place(m, i)];
+    if (m->copy)
+        dev->ops->cast(dev, m->copy, m->w);
+}
+
+void CPU(muon)(struct dev *dev, struct tensor *w, struct tensor *m,
+               struct tensor *copy, struct tensor *work, const struct tensor *g,
+               const struct update *u)
+{
+    const int64_t R = w->dim[0], C = w->dim[1];
+    struct muon s = { .g = g,
+                      .w = w,
+                      .m = m,
+                      .copy = copy,
+                      .u = u,
+                      .R = R,
+                      .C = C,
+                      .r = R < C ? R : C,
+                      .c = R < C ? C : R,
+                      .x = work->data };
+    struct gemm wide, square;
+    size_t need;
+
+    assert(tensor_count(work) >= muon_work(R, C));
+    s.next = s.x + R * C;
+    s.a = s.next + R * C;
+    s.b = s.a + s.r * s.r;
+    wide = product(s.a, s.x, s.x, s.r, s.r, s.c, true, false);
+    square = product(s.next, s.b, s.x, s.r, s.c, s.r, false, true);
+    need = gemm_scratch(dev, &wide);
+    need =
+        need > gemm_scratch(dev, &square) ? need : gemm_scratch(dev, &square);
+    if (!gradient_factor(&s))
+        return;
+    momentum(dev, &s);
+    normalise(dev, &s);
+    s.scratch = cpu_scratch(dev, need, "muon");
+    for (int round = 0; s.scratch && round < 5; round++)
+        iterate(dev, &s);
+    if (s.scratch)
+        apply(dev, &s);
+}

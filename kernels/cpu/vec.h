@@ -1,0 +1,498 @@
+#ifndef KERNELS_CPU_VEC_H
+#define KERNELS_CPU_VEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX2__)
+# include <immintrin.h>
+#endif
+
+#include "kernels/half.h"
+#include "kernels/tensor.h"
+
+/*
+ * vec - vectors as wide as the instruction set being compiled for
+ *
+ * The compiler's own vector types carry the arithmetic, so one source serves
+ * AVX-512, AVX2 and anything else (SSE2, NEON), which has 4 floats.  Only what
+ * those types cannot say is written for each set, and it is all here.
+ */
+#if defined(__AVX512F__)
+enum { VW = 16 }; /* floats in a vector */
+#elif defined(__AVX2__)
+enum { VW = 8 };
+#else
+enum { VW = 4 };
+#endif
+
+typedef float vf __attribute__((vector_size(4 * VW)));
+typedef int32_t vi __attribute__((vector_size(4 * VW)));
+typedef uint32_t vu __attribute__((vector_size(4 * VW)));
+
+#define VEC_FN static inline __attribute__((always_inline, unused))
+
+VEC_FN vf vf_load(const float *p)
+{
+    vf v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+VEC_FN void vf_store(float *p, vf v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+VEC_FN vf vf_set(float x)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_set1_ps(x);
+#elif defined(__AVX2__)
+    return (vf)_mm256_set1_ps(x);
+#else
+    return (vf){ x, x, x, x };
+#endif
+}
+
+VEC_FN vi vi_set(int32_t x)
+{
+    return (vi){ 0 } + x;
+}
+
+/* The first n < VW of a vector; the others are 0. */
+VEC_FN vf vf_load_n(const float *p, int64_t n)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1u), p);
+#else
+    float room[VW] = { 0 };
+
+    memcpy(room, p, (size_t)n * sizeof *p);
+    return vf_load(room);
+#endif
+}
+
+VEC_FN void vf_store_n(float *p, vf v, int64_t n)
+{
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1u), (__m512)v);
+#else
+    memcpy(p, &v, (size_t)n * sizeof *p);
+#endif
+}
+
+/* where mask (all ones or zeros) is set a, else b */
+VEC_FN vf vf_select(vi mask, vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)mask),
+                                    (__m512)b, (__m512)a);
+#elif defined(__AVX2__)
+    return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#else
+    return (vf)(((vi)a & mask) | ((vi)b & ~mask));
+#endif
+}
+
+/* A NaN in a is returned. */
+VEC_FN vf vf_max(vf a, vf b)
+{
+    return vf_select((vi)(a < b), b, a);
+}
+
+VEC_FN vf vf_min(vf a, vf b)
+{
+    return vf_select((vi)(a > b), b, a);
+}
+
+VEC_FN vf vf_sqrt(vf a)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_sqrt_ps((__m512)a);
+#elif defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)a);
+#else
+    for (int i = 0; i < VW; i++)
+        a[i] = __builtin_sqrtf(a[i]);
+    return a;
+#endif
+}
+
+/* Over the elements; halves are added first, so the order is fixed. */
+VEC_FN float vf_sum(vf a)
+{
+    float x[VW];
+
+    vf_store(x, a);
+    for (int half = VW / 2; half > 0; half /= 2) {
+        for (int i = 0; i < half; i++)
+            x[i] += x[i + half];
+    }
+    return x[0];
+}
+
+VEC_FN float vf_largest(vf a)
+{
+    float x[VW], max;
+
+    vf_store(x, a);
+    max = x[0];
+    for (int i = 1; i < VW; i++)
+        max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+/*
+ * Two vectors zipped: low is a[0] b[0] a[1] b[1] .., high the same of their
+ * upper halves.
+ */
+VEC_FN vf vf_zip_low(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutex2var_ps((__m512)a,
+                                      _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3,
+                                                        19, 4, 20, 5, 21, 6, 22,
+                                                        7, 23),
+                                      (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
+                                      _mm256_unpackhi_ps((__m256)a, (__m256)b),
+                                      0x20);
+#else
+    return __builtin_shuffle(a, b, (vi){ 0, 4, 1, 5 });
+#endif
+}
+
+VEC_FN vf vf_zip_high(vf a, vf b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_permutex2var_ps((__m512)a,
+                                      _mm512_setr_epi32(8, 24, 9, 25, 10, 26,
+                                                        11, 27, 12, 28, 13, 29,
+                                                        14, 30, 15, 31),
+                                      (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_permute2f128_ps(_mm256_unpacklo_ps((__m256)a, (__m256)b),
+                                      _mm256_unpackhi_ps((__m256)a, (__m256)b),
+                                      0x31);
+#else
+    return __builtin_shuffle(a, b, (vi){ 2, 6, 3, 7 });
+#endif
+}
+
+/*
+ * A square of VW vectors, turned.  Zipping row i with row i + VW / 2 moves the
+ * first bit of a number's row to the end of its column, and the first of its
+ * column to the end of its row; done for each bit, that is the transpose.
+ */
+VEC_FN void vf_turn(vf v[VW])
+{
+    vf w[VW];
+
+#pragma GCC unroll 4
+    for (int n = 1; n < VW; n *= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < VW / 2; i++) {
+            w[2 * i] = vf_zip_low(v[i], v[i + VW / 2]);
+            w[2 * i + 1] = vf_zip_high(v[i], v[i + VW / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < VW; i++)
+            v[i] = w[i];
+    }
+}
+
+/* ---- 16-bit numbers ---------------------------------------------------- */
+
+typedef uint16_t vh __attribute__((vector_size(2 * VW)));
+
+VEC_FN vf vf_from_half(vh h, enum dtype type)
+{
+#if defined(__AVX512F__)
+    if (type == DT_F16)
+        return (vf)_mm512_cvtph_ps((__m256i)h);
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)h), 16);
+#elif defined(__AVX2__)
+    if (type == DT_F16)
+        return (vf)_mm256_cvtph_ps((__m128i)h);
+    return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)h), 16);
+#else
+    vf v = { 0 };
+
+    for (int i = 0; i < VW; i++)
+        v[i] = type == DT_F16 ? float_from_f16(h[i]) : float_from_bf16(h[i]);
+    return v;
+#endif
+}
+
+VEC_FN vh vf_to_half(vf v, enum dtype type)
+{
+#if defined(__AVX2__)
+    vu u = (vu)v;
+    const vu nan = (vu)(v != v);
+    vu bf;
+#endif
+
+#if defined(__AVX512F__)
+    if (type == DT_F16)
+        return (vh)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT |
+                                                  _MM_FROUND_NO_EXC);
+    bf = (vu)_mm512_srli_epi32((__m512i)u, 16);
+    u += 0x7fffu + (bf & 1u);
+    bf = (bf | 0x40u) & nan;
+    u = (vu)_mm512_srli_epi32((__m512i)u, 16);
+    return (vh)_mm512_cvtepi32_epi16((__m512i)((u & ~nan) | bf));
+#elif defined(__AVX2__)
+    if (type == DT_F16)
+        return (vh)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT |
+                                                  _MM_FROUND_NO_EXC);
+    bf = (vu)_mm256_srli_epi32((__m256i)u, 16);
+    u += 0x7fffu + (bf & 1u);
+    bf = (bf | 0x40u) & nan;
+    u = ((vu)_mm256_srli_epi32((__m256i)u, 16) & ~nan) | bf;
+    return (vh)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)u),
+                                _mm256_extracti128_si256((__m256i)u, 1));
+#else
+    vh h = { 0 };
+
+    for (int i = 0; i < VW; i++)
+        h[i] = type == DT_F16 ? f16_from_float(v[i]) : bf16_from_float(v[i]);
+    return h;
+#endif
+}
+
+/* ---- 8-bit numbers ------------------------------------------------------ */
+
+typedef int8_t vb __attribute__((vector_size(VW)));
+
+VEC_FN vf vf_from_bytes(vb b)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32((__m128i)b));
+#elif defined(__AVX2__)
+    long long bits;
+
+    memcpy(&bits, &b, sizeof bits);
+    return (vf)_mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bits)));
+#else
+    return __builtin_convertvector(b, vf);
+#endif
+}
+
+/* To the nearest, ties to even; |v| is below 2^7. */
+VEC_FN vb vb_round(vf v)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23 */
+    const vi n = (vi)(v + magic) - 0x4b400000;
+
+    return __builtin_convertvector(n, vb);
+}
+
+VEC_FN void vb_store_n(int8_t *p, vb v, int64_t n)
+{
+    memcpy(p, &v, n < VW ? (size_t)n : sizeof v);
+}
+
+/* ---- elements of a tensor, of any of the three types, or of 8 bits ------ */
+
+VEC_FN vf vf_get(const void *p, enum dtype type, int64_t i)
+{
+    vh h;
+
+    if (type == DT_F32)
+        return vf_load((const float *)p + i);
+    if (type == DT_I8) {
+        vb b;
+
+        memcpy(&b, (const int8_t *)p + i, sizeof b);
+        return vf_from_bytes(b);
+    }
+    memcpy(&h, (const uint16_t *)p + i, sizeof h);
+    return vf_from_half(h, type);
+}
+
+VEC_FN vf vf_get_n(const void *p, enum dtype type, int64_t i, int64_t n)
+{
+    vh h = { 0 };
+
+    if (type == DT_F32)
+        return vf_load_n((const float *)p + i, n);
+    if (type == DT_I8) {
+        vb b = { 0 };
+
+        memcpy(&b, (const int8_t *)p + i, (size_t)n);
+        return vf_from_bytes(b);
+    }
+    memcpy(&h, (const uint16_t *)p + i, (size_t)n * 2);
+    return vf_from_half(h, type);
+}
+
+VEC_FN void vf_put(void *p, enum dtype type, int64_t i, vf v)
+{
+    vh h;
+
+    if (type == DT_F32) {
+        vf_store((float *)p + i, v);
+        return;
+    }
+    h = vf_to_half(v, type);
+    memcpy((uint16_t *)p + i, &h, sizeof h);
+}
+
+VEC_FN void vf_put_n(void *p, enum dtype type, int64_t i, vf v, int64_t n)
+{
+    vh h;
+
+    if (type == DT_F32) {
+        vf_store_n((float *)p + i, v, n);
+        return;
+    }
+    h = vf_to_half(v, type);
+    memcpy((uint16_t *)p + i, &h, (size_t)n * 2);
+}
+
+/* A vector at the end of a row: n numbers are left, perhaps fewer than VW. */
+VEC_FN vf vf_take(const void *p, enum dtype type, int64_t i, int64_t n)
+{
+    return n >= VW ? vf_get(p, type, i) : vf_get_n(p, type, i, n);
+}
+
+VEC_FN void vf_give(void *p, enum dtype type, int64_t i, vf v, int64_t n)
+{
+    if (n >= VW)
+        vf_put(p, type, i, v);
+    else
+        vf_put_n(p, type, i, v, n);
+}
+
+/* One number, the same way. */
+VEC_FN float num_get(const void *p, enum dtype type, int64_t i)
+{
+    if (type == DT_F32)
+        return ((const float *)p)[i];
+    return type == DT_F16 ? float_from_f16(((const uint16_t *)p)[i])
+                          : float_from_bf16(((const uint16_t *)p)[i]);
+}
+
+VEC_FN void num_put(void *p, enum dtype type, int64_t i, float v)
+{
+    if (type == DT_F32)
+        ((float *)p)[i] = v;
+    else if (type == DT_F16)
+        ((uint16_t *)p)[i] = f16_from_float(v);
+    else
+        ((uint16_t *)p)[i] = bf16_from_float(v);
+}
+
+/*
+ * Call fn(TYPE, ...) with the type as a constant, so that an inlined fn is
+ * compiled once for each type.
+ */
+#define VEC_BY_TYPE(type, fn, ...)                                             \
+ do {                                                                          \
+  if ((type) == DT_F32)                                                        \
+   fn(DT_F32, __VA_ARGS__);                                                    \
+  else if ((type) == DT_BF16)                                                  \
+   fn(DT_BF16, __VA_ARGS__);                                                   \
+  else                                                                         \
+   fn(DT_F16, __VA_ARGS__);                                                    \
+ } while (0)
+
+/* ---- pairs of bf16 ------------------------------------------------------- */
+
+/*
+ * Two numbers of bf16 in the place of a float, the first in its lower half.
+ * A vector of pairs times another, added up in floats, takes one instruction
+ * where there is AVX512_BF16: twice the numbers of a fused multiply-add.
+ */
+#if defined(__AVX512F__) && defined(HAVE_AVX512BF16)
+enum { VEC_HAS_PAIRS = 1 };
+
+/* An instruction by name, so that no other is compiled for such CPUs alone. */
+VEC_FN vf vf_add_pairs(vf sum, vf a, vf b)
+{
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+    return sum;
+}
+#else
+enum { VEC_HAS_PAIRS = 0 };
+
+VEC_FN vf vf_add_pairs(vf sum, vf a, vf b)
+{
+    (void)a;
+    (void)b;
+    return sum;
+}
+#endif
+
+/* Up to VW numbers in bf16: as they are stored, or rounded.  n are left. */
+VEC_FN vh vh_take(const void *p, enum dtype type, int64_t i, int64_t n)
+{
+    vh h = { 0 };
+
+    if (n <= 0)
+        return h;
+    if (type != DT_BF16)
+        return vf_to_half(vf_take(p, type, i, n), DT_BF16);
+    memcpy(&h, (const uint16_t *)p + i, n < VW ? (size_t)n * 2 : sizeof h);
+    return h;
+}
+
+/* Neighbours of a row. */
+VEC_FN vf vf_pairs_along(const void *p, enum dtype type, int64_t i, int64_t n)
+{
+    const vh h[2] = { vh_take(p, type, i, n),
+                      vh_take(p, type, i + VW, n - VW) };
+    vf v;
+
+    memcpy(&v, h, sizeof v);
+    return v;
+}
+
+/* Each with the one below it, if there is one. */
+VEC_FN vf vf_pairs_down(const void *p, enum dtype type, int64_t i, int64_t down,
+                        int64_t n, bool below)
+{
+    const vh a = vh_take(p, type, i, n);
+    const vh b = vh_take(p, type, i + down, below ? n : 0);
+
+    return (vf)(__builtin_convertvector(a, vu) | __builtin_convertvector(b, vu)
+                                                     << 16);
+}
+
+/* ---- functions ---------------------------------------------------------- */
+
+/*
+ * e^x, relative error below 1.5e-7 (t/unit/vec.c).  Below -87.33,
+ * where a float would be subnormal, it is 0; above 88.72 infinity.
+ *
+ * x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a
+ * minimax polynomial of degree 6; 2^n by adding to the exponent.
+ */
+VEC_FN vf vf_exp(vf x)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23: rounds */
+    const vf big = x * 1.44269504088896341f + magic;
+    const vf n = big - magic;
+    vf r = x - n * 0.693145751953125f, p;
+    vu bits;
+
+    r = r - n * 1.428606765330187e-06f;
+    p = r * 1.38145985e-3f + 8.368717e-3f;
+    p = p * r + 4.16683881e-2f;
+    p = p * r + 1.66665206e-1f;
+    p = p * r + 4.99999934e-1f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    bits = (vu)big - 0x4b400000u;
+    p = (vf)((vu)p + (bits << 23));
+    p = vf_select((vi)(x < -87.336544f), vf_set(0.0f), p);
+    p = vf_select((vi)(x > 88.722839f), vf_set(__builtin_inff()), p);
+    return vf_select((vi)(x != x), x, p);
+}
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * act - activation functions, plain and gated
+ */
+#include "config.h"
+#include "kernels/cuda/launch.cuh"
+
+enum { THREADS = 256 };
+
+/* sqrt(2 / pi) and the cubic term of GELU's tanh form; 1/sqrt(2 pi) */
+#define ROOT_2_PI  0.79788456080286536f
+#define CUBIC      0.044715f
+#define ROOT_INV_2 0.70710678118654752f
+#define PHI_0      0.39894228040143268f
+
+/* Sigmoid, and 1 less it: one exponential for both, and nothing cancels. */
+static __device__ __forceinline__ float sigmoid(float x, float *rest)
+{
+    const float e = expf(-fabsf(x)), large = 1.0f / (1.0f + e);
+    const float small = e * large;
+
+    *rest = x > 0.0f ? small : large;
+    return x > 0.0f ? large : small;
+}
+
+/* The normal distribution's, from the tail that x is in, so that nothing
+ * cancels. */
+static __device__ __forceinline__ float normal(float x)
+{
+    return 0.5f * erfcf(-x * ROOT_INV_2);
+}
+
+/* GELU's tanh form is x sigmoid(2 u); this is u. */
+static __device__ __forceinline__ float bent(float x)
+{
+    return ROOT_2_PI * (x + CUBIC * x * x * x);
+}
+
+static __device__ __forceinline__ float act(float x, enum act kind)
+{
+    float rest;
+
+    switch (kind) {
+    case ACT_GELU:
+        return x * normal(x);
+    case ACT_GELU_TANH:
+        return x * sigmoid(2.0f * bent(x), &rest);
+    case ACT_RELU:
+        return x > 0.0f ? x : 0.0f;
+    case ACT_RELU2:
+        return x > 0.0f ? x * x : 0.0f;
+    case ACT_SILU:
+        return x * sigmoid(x, &rest);
+    }
+    return 0.0f;
+}
+
+static __device__ __forceinline__ float slope(float x, enum act kind)
+{
+    float s, rest;
+
+    switch (kind) {
+    case ACT_GELU:
+        return normal(x) + x * PHI_0 * expf(-0.5f * x * x);
+    case ACT_GELU_TANH: {
+        const float du = 2.0f * ROOT_2_PI * (1.0f + 3.0f * CUBIC * x * x);
+
+        s = sigmoid(2.0f * bent(x), &rest);
+        return s + x * s * rest * du;
+    }
+    case ACT_RELU:
+        return x > 0.0f ? 1.0f : 0.0f;
+    case ACT_RELU2:
+        return x > 0.0f ? 2.0f * x : 0.0f;
+    case ACT_SILU:
+        s = sigmoid(x, &rest);
+        return s * (1.0f + x * rest);
+    }
+    return 0.0f;
+}
+
+template <class T, int W>
+static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float v[W];
+
+    if (i >= n)
+        return;
+    load(v, x + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        v[k] = act(v[k], kind);
+    store(y + i, v);
+}
+
+template <class T, int W>
+static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
+                               bool fresh, int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float v[W], d[W], was[W];
+
+    if (i >= n)
+        return;
+    load(v, x + i);
+    load(d, dy + i);
+    if (!fresh)
+        load(was, dx + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        d[k] = d[k] * slope(v[k], kind) + (fresh ? 0.0f : was[k]);
+    store(dx + i, d);
+}
+
+/* Row r of x is gate(F), then up(F): i counts the n elements of y. */
+template <class T, int W>
+static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
+                               int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float gate[W], up[W];
+
+    if (i >= n)
+        return;
+    x += i / F * F + i;
+    load(gate, x);
+    load(up, x + F);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        gate[k] = act(gate[k], kind) * up[k];
+    store(y + i, gate);
+}
+
+template <class T, int W>
+static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
+                               bool fresh, int64_t F, int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    const int64_t at = i / F * F + i;
+    float gate[W], up[W], d[W], dgate[W], dup[W];
+
+    if (i >= n)
+        return;
+    load(gate, x + at);
+    load(up, x + at + F);
+    load(d, dy + i);
+    if (fresh) {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            dgate[k] = dup[k] = 0.0f;
+    } else {
+        load(dgate, dx + at);
+        load(dup, dx + at + F);
+    }
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+        dgate[k] += d[k] * up[k] * slope(gate[k], kind);
+        dup[k] += d[k] * act(gate[k], kind);
+    }
+    store(dx + at, dgate);
+    store(dx + at + F, dup);
+}
+
+#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, STREAM(dev)
+
+extern "C" void cuda_act_fwd(struct dev *dev, struct tensor *y,
+                             const struct tensor *x, enum act kind)
+{
+    const int64_t n = tensor_count(x);
+
+    if (n == 0)
+        return;
+    WITH_TYPE(T, x->type,
+              WITH_WIDTH(W, T, n % WIDTH<T> == 0,
+                         LAUNCH((act_fwd<T, W>), GRID(n, W), data_of<T>(y),
+                                data_of<const T>(x), kind, n)))
+    launched(dev, "act_fwd");
+}
+
+extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
+                             const struct tensor *x, const struct tensor *dy,
+                             enum act kind)
+{
+    const int64_t n = tensor_count(x);
+
+    if (n == 0)
+        return;
+    WITH_TYPE(T, x->type,
+              WITH_WIDTH(W, T, n % WIDTH<T> == 0,
+                         LAUNCH((act_bwd<T, W>), GRID(n, W), data_of<T>(dx),
+                                data_of<const T>(x), data_of<const T>(dy),
+                                kind, dx->fresh, n)))
+    launched(dev, "act_bwd");
+}
+
+extern "C" void cuda_glu_fwd(struct dev *dev, struct tensor *y,
+                             const struct tensor *x, enum act kind)
+{
+    const int64_t n = tensor_count(y), F = tensor_cols(y);
+
+    if (n == 0)
+        return;
+    WITH_TYPE(T, x->type,
+              WITH_WIDTH(W, T, F % WIDTH<T> == 0,
+                         LAUNCH((glu_fwd<T, W>), GRID(n, W), data_of<T>(y),
+                                data_of<const T>(x), kind, F, n)))
+    launched(dev, "glu_fwd");
+}
+
+extern "C" void cuda_glu_bwd(struct dev *dev, struct tensor *dx,
+                             const struct tensor *x, const struct tensor *dy,
+                             enum act kind)
+{
+    const int64_t n = tensor_count(dy), F = tensor_cols(dy);
+
+    if (n == 0)
+        return;
+    WITH_TYPE(T, x->type,
+              WITH_WIDTH(W, T, F % WIDTH<T> == 0,
+                         LAUNCH((glu_bwd<T, W>), GRID(n, W), data_of<T>(dx),
+                                data_of<const T>(x), data_of<const T>(dy),
+                                kind, dx->fresh, F, n)))
+    launched(dev, "glu_bwd");
+}

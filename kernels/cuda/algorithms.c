@@ -1,0 +1,177 @@
+/*
+ * plans - the file of plans for matrix products
+ */
+#include "config.h"
+#include "kernels/cuda/algorithms.h"
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
+
+/* ~/.cache/gtrain, made if need be; NULL if there is no such place. */
+static char *folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    struct err e = ERR_INIT;
+    char *path;
+
+    if (cache && cache[0] == '/')
+        path = path_join(cache, "gtrain");
+    else if (home && home[0] == '/')
+        path = xasprintf("%s/.cache/gtrain", home);
+    else
+        return NULL;
+    if (path_make(path, &e) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static void key_numbers(const struct plan_key *k, int64_t out[NUMBERS])
+{
+    const int64_t all[NUMBERS] = { k->m, k->n, k->k, k->lda, k->ldb, k->ldd,
+                                   k->type, k->out, k->compute, k->ta, k->tb,
+                                   k->epilogue, k->adds, k->align_a,
+                                   k->align_b, k->align_c, k->align_d,
+                                   k->align_bias, k->align_aux };
+
+    memcpy(out, all, sizeof all);
+}
+
+/* A line of NUMBERS decimals and WORDS hexadecimals, whole. */
+static bool read_line(char *s, struct plan_line *out)
+{
+    int64_t v[NUMBERS];
+    char *end = s;
+
+    for (int i = 0; i < NUMBERS; i++, s = end) {
+        v[i] = strtoll(s, &end, 10);
+        if (end == s)
+            return false;
+    }
+    for (int i = 0; i < WORDS; i++, s = end) {
+        out->algo.data[i] = strtoull(s, &end, 16);
+        if (end == s)
+            return false;
+    }
+    memset(&out->key, 0, sizeof out->key);
+    out->key.m = v[0];
+    out->key.n = v[1];
+    out->key.k = v[2];
+    out->key.lda = v[3];
+    out->key.ldb = v[4];
+    out->key.ldd = v[5];
+    out->key.type = (int32_t)v[6];
+    out->key.out = (int32_t)v[7];
+    out->key.compute = (int32_t)v[8];
+    out->key.ta = (int32_t)v[9];
+    out->key.tb = (int32_t)v[10];
+    out->key.epilogue = (int32_t)v[11];
+    out->key.adds = (int32_t)v[12];
+    out->key.align_a = (int32_t)v[13];
+    out->key.align_b = (int32_t)v[14];
+    out->key.align_c = (int32_t)v[15];
+    out->key.align_d = (int32_t)v[16];
+    out->key.align_bias = (int32_t)v[17];
+    out->key.align_aux = (int32_t)v[18];
+    return *end == '\0';
+}
+
+void plan_file_open(struct plan_file *f, const char *gpu, size_t version)
+{
+    char *dir = folder(), *name = xasprintf("matmul-%s-%zu", gpu, version);
+    struct buf text = BUF_INIT;
+    struct err e = ERR_INIT;
+    char *line, *next;
+
+    *f = (struct plan_file){ 0 };
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '-';
+    if (dir)
+        f->path = path_join(dir, name);
+    if (f->path && buf_read_file(&text, f->path, MOST_BYTES, &e) == 0) {
+        for (line = text.s; line && *line; line = next) {
+            struct plan_line one;
+
+            next = strchr(line, '\n');
+            if (next)
+                *next++ = '\0';
+            if (!read_line(line, &one))
+                continue;
+            GROW(f->line, f->n, f->room);
+            f->line[f->n++] = one;
+        }
+    }
+    buf_clear(&text);
+    free(name);
+    free(dir);
+}
+
+/* By their numbers: a copy need not have the same padding. */
+static bool same_key(const struct plan_key *a, const struct plan_key *b)
+{
+    int64_t v[NUMBERS], w[NUMBERS];
+
+    key_numbers(a, v);
+    key_numbers(b, w);
+    return memcmp(v, w, sizeof v) == 0;
+}
+
+bool plan_file_find(const struct plan_file *f, const struct plan_key *key,
+                    struct lt_algo *out)
+{
+    for (int i = 0; i < f->n; i++) {
+        if (same_key(&f->line[i].key, key)) {
+            *out = f->line[i].algo;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_all(const struct plan_file *f)
+{
+    struct save s = SAVE_INIT;
+    struct err e = ERR_INIT;
+
+    if (save_open(&s, f->path, &e) < 0)
+        return;                         /* it is measured again next time */
+    for (int i = 0; i < f->n; i++) {
+        int64_t v[NUMBERS];
+
+        key_numbers(&f->line[i].key, v);
+        for (int j = 0; j < NUMBERS; j++)
+            fprintf(s.fp, "%" PRId64 " ", v[j]);
+        for (int j = 0; j < WORDS; j++)
+            fprintf(s.fp, "%" PRIx64 "%s", f->line[i].algo.data[j],
+                    j + 1 < WORDS ? " " : "\n");
+    }
+    save_commit(&s, &e);
+    save_abandon(&s);
+}
+
+void plan_file_add(struct plan_file *f, const struct plan_key *key,
+                   const struct lt_algo *algo)
+{
+    GROW(f->line, f->n, f->room);
+    f->line[f->n++] = (struct plan_line){ *key, *algo };
+    if (f->path)
+        write_all(f);
+}
+
+void plan_file_close(struct plan_file *f)
+{
+    free(f->path);
+    free(f->line);
+    *f = (struct plan_file){ 0 };
+}

@@ -1,0 +1,260 @@
+/*
+ * attention - which of the three ways: cuDNN, attention_flash.cuh,
+ * attention_plain.cuh
+ *
+ * cuDNN does 16-bit types where the machine has it; attention_flash.cuh does
+ * them where it has not, or where it must be deterministic with dropout;
+ * attention_plain.cuh does F32 and heads whose width is no multiple of 8, or
+ * over 128.
+ */
+#include "config.h"
+#include "kernels/cuda/attention_plain.cuh"
+#include "kernels/cuda/sdpa.h"
+
+template <class E>
+static flash<E> describe(const struct tensor *qkv, const struct attn *a)
+{
+    flash<E> f = {};
+
+    f.qkv = (const E *)qkv->data;
+    f.H = a->H;
+    f.K = a->K;
+    f.D = a->D;
+    f.T = a->T;
+    f.scale = a->scale;
+    f.drop = a->drop;
+    return f;
+}
+
+/* Tiles of `rows` positions, heads, sequences. */
+static dim3 grid_of(const struct attn *a, int64_t N, int rows, int heads)
+{
+    return dim3(blocks(a->T, rows), (unsigned)heads, (unsigned)(N / a->T));
+}
+
+/* The width of the tiles for a head of this width; 0: not with
+ * attention_flash.cuh. */
+static int padded(enum dtype type, int D)
+{
+    if (type == DT_F32 || D % 8 || D > 128)
+        return 0;
+    return D <= 32 ? 32 : D <= 64 ? 64 : 128;
+}
+
+#define FLASH(kernel, grid, shared)                                            \
+    do {                                                                       \
+        OPT_IN(dev, (kernel), shared);                                         \
+        LAUNCH((kernel), grid, FLASH_THREADS, shared, STREAM(dev), f);         \
+    } while (0)
+
+template <class E, int DP>
+static void forward(struct dev *dev, const flash<E> &f, dim3 grid)
+{
+    const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
+
+    if (f.drop.p > 0.0f)
+        FLASH((flash_fwd<E, DP, true>), grid, shared);
+    else
+        FLASH((flash_fwd<E, DP, false>), grid, shared);
+}
+
+template <class E, int DP>
+static void backward(struct dev *dev, const flash<E> &f, dim3 by_keys,
+                     dim3 by_queries)
+{
+    /* fewer queries at a time where dk and dv take half of the registers */
+    constexpr int Q = DP > 64 ? 32 : 64;
+    const size_t keys = (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) +
+                        4 * Q * sizeof(float);
+    const size_t queries = 4 * FLASH_ROWS * (DP + 8) * sizeof(E);
+
+    if (f.drop.p > 0.0f) {
+        FLASH((flash_bwd_keys<E, DP, Q, true>), by_keys, keys);
+        FLASH((flash_bwd_queries<E, DP, true>), by_queries, queries);
+    } else {
+        FLASH((flash_bwd_keys<E, DP, Q, false>), by_keys, keys);
+        FLASH((flash_bwd_queries<E, DP, false>), by_queries, queries);
+    }
+}
+
+/* Run f with DP and E constant. */
+#define WITH_FLASH(type, width, E, DP, ...)                                    \
+    do {                                                                       \
+        if ((type) == DT_BF16) {                                               \
+            using E = bf16;                                                    \
+            WITH_PADDED(width, DP, __VA_ARGS__);                               \
+        } else {                                                               \
+            using E = f16;                                                     \
+            WITH_PADDED(width, DP, __VA_ARGS__);                               \
+        }                                                                      \
+    } while (0)
+
+#define WITH_PADDED(width, DP, ...)                                            \
+    switch (width) {                                                           \
+    case 32: {                                                                 \
+        constexpr int DP = 32;                                                 \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    case 64: {                                                                 \
+        constexpr int DP = 64;                                                 \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    default: {                                                                 \
+        constexpr int DP = 128;                                                \
+        __VA_ARGS__;                                                           \
+    }                                                                          \
+    }
+
+template <class E, int DP>
+static void flash_forward(struct dev *dev, struct tensor *y,
+                          struct tensor *lse, const struct tensor *qkv,
+                          const struct attn *a)
+{
+    flash<E> f = describe<E>(qkv, a);
+
+    f.y = (E *)y->data;
+    f.lse = (float *)lse->data;
+    forward<E, DP>(dev, f, grid_of(a, tensor_rows(y), FLASH_ROWS, a->H));
+}
+
+/* A kernel of attention_plain.cuh, for 32 rows at a time or, where those do not
+ * fit, for 16. */
+template <class E>
+static void plain(struct dev *dev, const char *op, void (*by_32)(flash<E>),
+                  void (*by_16)(flash<E>), int tiles, int squares, int heads,
+                  const struct attn *a, const flash<E> &f, int64_t N)
+{
+    for (int R = 32; R >= 16; R -= 16) {
+        const auto kernel = R == 32 ? by_32 : by_16;
+        const size_t shared = plain_shared(R, tiles, squares, a->D);
+
+        if (shared > cuda_of(dev)->shared_max)
+            continue;
+        OPT_IN(dev, kernel, shared);
+        LAUNCH(kernel, grid_of(a, N, R, heads), PLAIN_THREADS, shared,
+               STREAM(dev), f);
+        return;
+    }
+    cuda_failed(dev, op, "heads are too wide for this GPU's shared memory");
+}
+
+template <class E>
+static void plain_forward(struct dev *dev, struct tensor *y,
+                          struct tensor *lse, const struct tensor *qkv,
+                          const struct attn *a)
+{
+    flash<E> f = describe<E>(qkv, a);
+
+    f.y = (E *)y->data;
+    f.lse = (float *)lse->data;
+    plain<E>(dev, "attn_fwd", plain_fwd<E, 32>, plain_fwd<E, 16>, 4, 1, a->H,
+             a, f, tensor_rows(y));
+}
+
+extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
+                              struct tensor *lse, const struct tensor *qkv,
+                              const struct attn *a)
+{
+    const int width = padded(qkv->type, a->D);
+
+    if (tensor_count(y) == 0)
+        return;
+    if (width && sdpa_fwd(dev, y, lse, qkv, a))
+        return;
+    if (width)
+        WITH_FLASH(qkv->type, width, E, DP,
+                   flash_forward<E, DP>(dev, y, lse, qkv, a));
+    else
+        WITH_TYPE(E, qkv->type, plain_forward<E>(dev, y, lse, qkv, a))
+    launched(dev, "attn_fwd");
+}
+
+/* ---- backward ---------------------------------------------------------- */
+
+enum { DELTA_THREADS = 256 };
+
+/* delta(N,H): for each head of each row, the sum of y dy; a warp a head. */
+template <class E>
+static __global__ void __launch_bounds__(DELTA_THREADS)
+head_products(float *delta, const E *y, const E *dy, int64_t heads, int D)
+{
+    const int64_t i =
+        (int64_t)blockIdx.x * (DELTA_THREADS / 32) + threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    float sum = 0;
+
+    if (i >= heads)
+        return;
+    for (int d = lane; d < D; d += 32)
+        sum += to_float(y[i * D + d]) * to_float(dy[i * D + d]);
+    sum = warp_sum(sum);
+    if (lane == 0)
+        delta[i] = sum;
+}
+
+template <class E>
+static flash<E> describe_backward(struct dev *dev, struct tensor *dqkv,
+                                  const struct tensor *qkv,
+                                  const struct tensor *y,
+                                  const struct tensor *lse,
+                                  const struct tensor *dy, float *delta,
+                                  const struct attn *a)
+{
+    const int64_t heads = tensor_rows(dy) * a->H;
+    flash<E> f = describe<E>(qkv, a);
+
+    f.dy = (const E *)dy->data;
+    f.lse = (float *)lse->data;
+    f.delta = delta;
+    f.dqkv = (E *)dqkv->data;
+    f.fresh = dqkv->fresh;
+    LAUNCH(head_products<E>, blocks(heads, DELTA_THREADS / 32), DELTA_THREADS,
+           0, STREAM(dev), delta, data_of<const E>(y), data_of<const E>(dy),
+           heads, a->D);
+    return f;
+}
+
+template <class E>
+static void plain_backward(struct dev *dev, const flash<E> &f, int64_t N,
+                           const struct attn *a)
+{
+    plain<E>(dev, "attn_bwd", plain_bwd_keys<E, 32>, plain_bwd_keys<E, 16>, 6,
+             2, a->K, a, f, N);
+    plain<E>(dev, "attn_bwd", plain_bwd_queries<E, 32>,
+             plain_bwd_queries<E, 16>, 5, 1, a->H, a, f, N);
+}
+
+extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,
+                              const struct tensor *qkv, const struct tensor *y,
+                              const struct tensor *lse,
+                              const struct tensor *dy, const struct attn *a)
+{
+    const int64_t N = tensor_rows(dy);
+    const int width = padded(qkv->type, a->D);
+    float *delta;
+
+    if (N == 0)
+        return;
+    if (width && sdpa_bwd(dev, dqkv, qkv, y, lse, dy, a))
+        return;
+    delta = (float *)cuda_scratch(dev, (size_t)(N * a->H) * sizeof(float),
+                                  "attn_bwd");
+    if (!delta)
+        return;
+    if (width)
+        WITH_FLASH(qkv->type, width, E, DP,
+                   backward<E, DP>(dev,
+                                   describe_backward<E>(dev, dqkv, qkv, y, lse,
+                                                        dy, delta, a),
+                                   grid_of(a, N, FLASH_ROWS, a->K),
+                                   grid_of(a, N, FLASH_ROWS, a->H)));
+    else
+        WITH_TYPE(E, qkv->type,
+                  plain_backward<E>(dev,
+                                    describe_backward<E>(dev, dqkv, qkv, y,
+                                                         lse, dy, delta, a),
+                                    N, a))
+    launched(dev, "attn_bwd");
+}

@@ -1,0 +1,39 @@
+/*
+ * lt - find cuBLASLt
+ */
+#include "config.h"
+#include "kernels/cuda/cublaslt.h"
+
+#include "common/dl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SYMBOL(name, member) { "cublasLt" name, offsetof(struct lt, member) }
+
+static const struct dl_symbol symbols[] = {
+    SYMBOL("Create", create),
+    SYMBOL("Destroy", destroy),
+    SYMBOL("GetVersion", version),
+    SYMBOL("MatmulDescCreate", desc_create),
+    SYMBOL("MatmulDescDestroy", desc_destroy),
+    SYMBOL("MatmulDescSetAttribute", desc_set),
+    SYMBOL("MatrixLayoutCreate", layout_create),
+    SYMBOL("MatrixLayoutDestroy", layout_destroy),
+    SYMBOL("MatmulPreferenceCreate", pref_create),
+    SYMBOL("MatmulPreferenceDestroy", pref_destroy),
+    SYMBOL("MatmulPreferenceSetAttribute", pref_set),
+    SYMBOL("MatmulAlgoGetHeuristic", heuristic),
+    SYMBOL("MatmulAlgoCheck", check),
+    SYMBOL("Matmul", matmul),
+    { NULL, 0 }
+};
+
+int lt_open(struct lt *lt, struct err *e)
+{
+    const char *off = getenv("GT_CUBLASLT");
+
+    if (off && strcmp(off, "off") == 0)
+        return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
+    return dl_load(lt, symbols, "libcublasLt.so.13 libcublasLt.so.12", e);
+}

@@ -1,0 +1,492 @@
+/*
+ * cuda - the GPU as a device: memory, copies, failures, graphs
+ *
+ * What goes between host and device passes through pinned memory of our own,
+ * so that neither put() nor a small get() waits for the device: put() takes
+ * the next of a few slots, waiting only if the copy from it is not done; get()
+ * leaves its bytes where sync() finds them.
+ */
+#include "config.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/sdpa.h"
+
+#include <stdio.h>
+
+const struct ops cuda_ops = {
+    "cuda",
+#define CUDA_MEMBER(op) cuda_##op,
+    OPS(CUDA_MEMBER)
+#undef CUDA_MEMBER
+#define CUDA_LACKS(op) NULL,
+    OPS_OPTIONAL(CUDA_LACKS)
+#undef CUDA_LACKS
+};
+
+enum {
+    SLOTS = 8,
+    SLOT = 1 << 20,             /* bytes */
+    RETURNS = 4096,             /* small gets between two syncs */
+    RETURN_ROOM = 16 << 20,     /* the losses of many micro-batches */
+};
+
+struct cuda_stage {
+    char *out;                  /* SLOTS of SLOT, to the device */
+    cudaEvent_t free[SLOTS];
+    int slot;
+    char *back;                 /* RETURN_ROOM, from it */
+    size_t used;
+    int n;
+    struct {
+        void *host;
+        size_t from, n;
+    } to[RETURNS];
+};
+
+struct dev_graph {
+    cudaGraphExec_t exec;
+    const void *scratch;        /* where it was when work was kept */
+};
+
+void cuda_failed(struct dev *dev, const char *op, const char *why)
+{
+    if (dev->failed)
+        return;
+    dev->failed = 1;
+    dev->failed_op = op;
+    snprintf(cuda_of(dev)->why, sizeof cuda_of(dev)->why, "%s", why);
+}
+
+/* ---- memory ------------------------------------------------------------ */
+
+/* So many bytes cannot be had: what there is, in words; returns out. */
+static const char *no_memory(const struct dev *dev, size_t n, cudaError_t code,
+                             char *out, size_t room)
+{
+    size_t free = 0, total = 0;
+
+    cudaGetLastError();
+    cudaMemGetInfo(&free, &total);
+    snprintf(out, room,
+             "cannot allocate %.2f GiB beside the %.2f GiB in use, for %.2f "
+             "GiB are free: %s",
+             (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
+             (double)free / 0x1p30, cudaGetErrorString(code));
+    return out;
+}
+
+void *cuda_malloc(struct dev *dev, size_t n, const char *op)
+{
+    void *p = nullptr;
+    const cudaError_t code = cudaMalloc(&p, n);
+    char why[160];
+
+    if (code == cudaSuccess)
+        return p;
+    cuda_failed(dev, op, no_memory(dev, n, code, why, sizeof why));
+    return nullptr;
+}
+
+void cuda_release(struct dev *dev, void *p)
+{
+    must(dev, "free", cudaFree(p));
+}
+
+void *cuda_scratch(struct dev *dev, size_t n, const char *op)
+{
+    struct cuda *cuda = cuda_of(dev);
+
+    if (n <= cuda->scratch_size)
+        return cuda->scratch;
+    if (cuda->keeping) {        /* what was kept before knows the old place */
+        cuda_failed(dev, op, "the scratch memory of work that is kept grows");
+        return nullptr;
+    }
+    n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
+    cuda_release(dev, cuda->scratch);   /* waits for those who use it */
+    dev_gave(dev, DEV_SCRATCH, cuda->scratch_size);
+    cuda->scratch = cuda_malloc(dev, n, op);
+    cuda->scratch_size = cuda->scratch ? n : 0;
+    dev_took(dev, DEV_SCRATCH, cuda->scratch_size);
+    return cuda->scratch;
+}
+
+static void *device_alloc(struct dev *dev, size_t n, struct err *e)
+{
+    void *p = nullptr;
+    const cudaError_t code = cudaMalloc(&p, n ? n : 1);
+    char why[160];
+
+    if (code == cudaSuccess)
+        return p;
+    err_set(e, ERR_SYSTEM, "cuda: %s",
+            no_memory(dev, n, code, why, sizeof why));
+    return nullptr;
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+static void device_put(struct dev *dev, void *dst, const void *host, size_t n)
+{
+    struct cuda_stage *s = cuda_of(dev)->stage;
+
+    for (size_t done = 0; done < n; done += SLOT) {
+        const size_t part = n - done < SLOT ? n - done : (size_t)SLOT;
+        char *slot = s->out + (size_t)s->slot * SLOT;
+
+        must(dev, "put", cudaEventSynchronize(s->free[s->slot]));
+        memcpy(slot, (const char *)host + done, part);
+        must(dev, "put",
+             cudaMemcpyAsync((char *)dst + done, slot, part,
+                             cudaMemcpyHostToDevice, STREAM(dev)));
+        must(dev, "put", cudaEventRecord(s->free[s->slot], STREAM(dev)));
+        s->slot = (s->slot + 1) % SLOTS;
+    }
+}
+
+static void device_get(struct dev *dev, void *host, const void *src, size_t n)
+{
+    struct cuda_stage *s = cuda_of(dev)->stage;
+    void *to = host;
+
+    if (n <= RETURN_ROOM - s->used && s->n < RETURNS) {
+        to = s->back + s->used;
+        s->to[s->n++] = { host, s->used, n };
+        s->used += n;
+    }
+    must(dev, "get", cudaMemcpyAsync(to, src, n, cudaMemcpyDeviceToHost,
+                                     STREAM(dev)));
+}
+
+static void device_copy(struct dev *dev, void *dst, const void *src, size_t n)
+{
+    must(dev, "copy", cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice,
+                                      STREAM(dev)));
+}
+
+static void device_zero(struct dev *dev, void *dst, size_t n)
+{
+    must(dev, "zero", cudaMemsetAsync(dst, 0, n, STREAM(dev)));
+}
+
+static int device_sync(struct dev *dev, struct err *e)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct cuda_stage *s = cuda->stage;
+
+    must(dev, "a kernel or copy before this",
+         cudaStreamSynchronize(STREAM(dev)));
+    for (int i = 0; i < s->n; i++)
+        memcpy(s->to[i].host, s->back + s->to[i].from, s->to[i].n);
+    s->n = 0;
+    s->used = 0;
+    if (!dev->failed)
+        return 0;
+    dev->failed = 0;
+    return err_set(e, ERR_SYSTEM, "cuda: %s: %s%s", dev->failed_op, cuda->why,
+                   cuda->careful ? ""
+                                 : "; GT_CUDA_CAREFUL=1 tells which operation");
+}
+
+/* ---- time -------------------------------------------------------------- */
+
+static void device_mark(struct dev *dev, int i)
+{
+    cudaEvent_t *e = (cudaEvent_t *)&cuda_of(dev)->mark[i];
+
+    assert(i >= 0 && i < DEV_MARKS);
+    if (!*e)
+        must(dev, "mark", cudaEventCreate(e));
+    must(dev, "mark", cudaEventRecord(*e, STREAM(dev)));
+}
+
+static double device_between(struct dev *dev, int i, int j)
+{
+    const cudaEvent_t a = (cudaEvent_t)cuda_of(dev)->mark[i];
+    const cudaEvent_t b = (cudaEvent_t)cuda_of(dev)->mark[j];
+    float ms = 0;
+
+    if (!a || !b || cudaEventQuery(a) != cudaSuccess ||
+        cudaEventQuery(b) != cudaSuccess ||
+        cudaEventElapsedTime(&ms, a, b) != cudaSuccess) {
+        cudaGetLastError();     /* not yet is no failure */
+        return -1.0;
+    }
+    return (double)ms / 1e3;
+}
+
+/* ---- graphs ------------------------------------------------------------ */
+
+static void graph_begin(struct dev *dev)
+{
+    cuda_of(dev)->failed_before = dev->failed;
+    cuda_of(dev)->keeping = true;
+    must(dev, "graph_begin",
+         cudaStreamBeginCapture(STREAM(dev),
+                                cudaStreamCaptureModeThreadLocal));
+}
+
+static struct dev_graph *graph_end(struct dev *dev)
+{
+    struct dev_graph *g = (struct dev_graph *)calloc(1, sizeof *g);
+    const bool failed = dev->failed && !cuda_of(dev)->failed_before;
+    cudaGraph_t graph = nullptr;
+    bool good;
+
+    if (!g)
+        abort();
+    cuda_of(dev)->keeping = false;
+    good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
+           !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (good) {
+        g->scratch = cuda_of(dev)->scratch;
+        return g;
+    }
+    cudaGetLastError();
+    free(g);
+    if (failed)                 /* it was the keeping that failed, not work */
+        dev->failed = 0;
+    return nullptr;
+}
+
+static int graph_run(struct dev *dev, struct dev_graph *g)
+{
+    if (g->scratch != cuda_of(dev)->scratch)
+        return -1;
+    must(dev, "graph_run", cudaGraphLaunch(g->exec, STREAM(dev)));
+    return 0;
+}
+
+static void graph_free(struct dev *dev, struct dev_graph *g)
+{
+    if (g && g->exec)
+        must(dev, "graph_free", cudaGraphExecDestroy(g->exec));
+    free(g);
+}
+
+/* ---- the device -------------------------------------------------------- */
+
+static char *device_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct cuda *cuda = cuda_of(dev);
+    char lt[128], sdpa[128];
+
+    snprintf(out, room,
+             "%s, compute capability %d.%d, %d multiprocessors, %.1f GiB; "
+             "%s; %s",
+             cuda->name, cuda->capability / 10, cuda->capability % 10,
+             cuda->sms, (double)dev->memory.total / 0x1p30,
+             matmul_describe(dev, lt, sizeof lt),
+             sdpa_describe(dev, sdpa, sizeof sdpa));
+    return out;
+}
+
+/*
+ * Dense products of 16-bit types, of TF32 and of F32, in 10^12 operations a
+ * second, from NVIDIA's data sheets.  The first name that is part of the
+ * device's counts.
+ */
+static const struct {
+    const char *name;
+    double half, tf32, f32;
+} cards[] = {
+    { "H100 PCIe", 756, 378, 51 },
+    { "H100 NVL", 835, 417, 60 },
+    { "H100", 989, 494, 67 },
+    { "H800", 989, 494, 67 },
+    { "H200", 989, 494, 67 },
+    { "GH200", 989, 494, 67 },
+    { "B200", 2250, 1125, 75 },
+    { "A100", 312, 156, 19.5 },
+    { "A40", 149.7, 74.8, 37.4 },
+    { "A10", 125, 62.5, 31.2 },
+    { "L40S", 362, 183, 91.6 },
+    { "L40", 181, 90.5, 90.5 },
+    { "L4", 121, 60.5, 30.3 },
+    { "RTX 4090", 165.2, 82.6, 82.6 },
+    { "RTX 3090", 71, 35.6, 35.6 },
+    { "V100", 125, 15.7, 15.7 },
+    { "T4", 65, 8.1, 8.1 },
+    { "emulated", 1e-3, 1e-3, 1e-3 },
+};
+
+static double device_peak(const struct dev *dev, enum dtype type)
+{
+    for (const auto &card : cards) {
+        if (!strstr(cuda_of(dev)->name, card.name))
+            continue;
+        return 1e12 * (type != DT_F32 ? card.half
+                       : dev->tf32    ? card.tf32
+                                      : card.f32);
+    }
+    return 0.0;
+}
+
+/* There is none, or it cannot be used: the kind of the error says which. */
+static int no_device(struct err *e, cudaError_t code)
+{
+    int has = 0, needs = 0;
+
+    cudaGetLastError();
+    if (code == cudaErrorInsufficientDriver &&
+        cudaDriverGetVersion(&has) == cudaSuccess &&
+        cudaRuntimeGetVersion(&needs) == cudaSuccess)
+        return has == 0 ? err_set(e, ERR_MISSING,
+                                  "no CUDA device: there is no driver")
+                        : err_set(e, ERR_SYSTEM,
+                                  "no CUDA device: its driver knows CUDA "
+                                  "%d.%d, and %d.%d is needed",
+                                  has / 1000, has % 1000 / 10, needs / 1000,
+                                  needs % 1000 / 10);
+    return err_set(e, code == cudaErrorNoDevice ? ERR_MISSING : ERR_SYSTEM,
+                   "no CUDA device: %s", cudaGetErrorString(code));
+}
+
+/* Were kernels compiled for this GPU, or can the driver do so?  This one is
+ * asked for all, which are compiled alike. */
+static __global__ void any_kernel()
+{
+}
+
+static int check_kernels(const struct cudaDeviceProp *prop, int index,
+                         struct err *e)
+{
+    struct cudaFuncAttributes of;
+    const cudaError_t code = cudaFuncGetAttributes(&of, any_kernel);
+
+    if (code == cudaSuccess)
+        return 0;
+    cudaGetLastError();
+    return err_set(e, ERR_SYSTEM,
+                   "cuda:%d, %.64s of compute capability %d.%d: %s; "
+                   "configure with CUDA_ARCH=%d%d to build for it",
+                   index, prop->name, prop->major, prop->minor,
+                   cudaGetErrorString(code), prop->major, prop->minor);
+}
+
+static struct cuda_stage *new_stage(void)
+{
+    struct cuda_stage *s = (struct cuda_stage *)calloc(1, sizeof *s);
+
+    if (!s)
+        abort();
+    if (cudaMallocHost((void **)&s->out, (size_t)SLOTS * SLOT) !=
+            cudaSuccess ||
+        cudaMallocHost((void **)&s->back, RETURN_ROOM) != cudaSuccess) {
+        cudaFreeHost(s->out);
+        free(s);
+        return nullptr;
+    }
+    for (int i = 0; i < SLOTS; i++)
+        cudaEventCreateWithFlags(&s->free[i], cudaEventDisableTiming);
+    return s;
+}
+
+static void free_stage(struct cuda_stage *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < SLOTS; i++)
+        cudaEventDestroy(s->free[i]);
+    cudaFreeHost(s->out);
+    cudaFreeHost(s->back);
+    free(s);
+}
+
+static void device_close(struct dev *dev)
+{
+    struct cuda *cuda = cuda_of(dev);
+
+    if (!cuda)
+        return;
+    cuda_side_close(dev);
+    matmul_close(dev);
+    sdpa_close(dev);
+    cuda_release(dev, cuda->scratch);
+    free_stage(cuda->stage);
+    for (int i = 0; i < DEV_MARKS; i++)
+        if (cuda->mark[i])
+            cudaEventDestroy((cudaEvent_t)cuda->mark[i]);
+    cudaStreamDestroy((cudaStream_t)cuda->stream);
+    free(cuda);
+    dev->state = nullptr;
+}
+
+static int device_open(struct dev *dev, struct err *e)
+{
+    struct cudaDeviceProp prop;
+    const char *careful = getenv("GT_CUDA_CAREFUL");
+    cudaStream_t stream;
+    cudaError_t code;
+    struct cuda *cuda;
+    int n = 0;
+
+    if ((code = cudaGetDeviceCount(&n)) != cudaSuccess)
+        return no_device(e, code);
+    if (n == 0)
+        return no_device(e, cudaErrorNoDevice);
+    if (dev->index >= n)
+        return err_set(e, ERR_USAGE, "no device cuda:%d: there %s %d",
+                       dev->index, n == 1 ? "is" : "are", n);
+    if ((code = cudaSetDevice(dev->index)) != cudaSuccess ||
+        (code = cudaGetDeviceProperties(&prop, dev->index)) != cudaSuccess ||
+        (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
+            cudaSuccess)
+        return err_set(e, ERR_SYSTEM, "cuda:%d cannot be used: %s", dev->index,
+                       cudaGetErrorString(code));
+    if (check_kernels(&prop, dev->index, e) < 0) {
+        cudaStreamDestroy(stream);
+        return -1;
+    }
+    cuda = (struct cuda *)calloc(1, sizeof *cuda);
+    if (!cuda)
+        abort();
+    cuda->stream = stream;
+    cuda->index = dev->index;
+    cuda->sms = prop.multiProcessorCount;
+    cuda->capability = prop.major * 10 + prop.minor;
+    cuda->shared_max = prop.sharedMemPerBlockOptin;
+    cuda->cache = (size_t)prop.l2CacheSize;
+    dev->memory.total = prop.totalGlobalMem;
+    cuda->careful = careful && *careful && *careful != '0';
+    snprintf(cuda->name, sizeof cuda->name, "%.*s",
+             (int)sizeof cuda->name - 1, prop.name);
+    dev->state = cuda;
+    if (cudaDeviceGetPCIBusId(dev->address, sizeof dev->address, dev->index) !=
+        cudaSuccess)
+        dev->address[0] = '\0';
+    cuda->stage = new_stage();
+    if (!cuda->stage) {
+        device_close(dev);
+        return err_set(e, ERR_SYSTEM, "cuda: no pinned host memory");
+    }
+    return 0;
+}
+
+const struct dev_type cuda_dev = {
+    .name = "cuda",
+    .ops = &cuda_ops,
+    .open = device_open,
+    .close = device_close,
+    .alloc = device_alloc,
+    .free = cuda_release,
+    .put = device_put,
+    .get = device_get,
+    .copy = device_copy,
+    .zero = device_zero,
+    .sync = device_sync,
+    .describe = device_describe,
+    .peak = device_peak,
+    .mark = device_mark,
+    .between = device_between,
+    .graph_begin = graph_begin,
+    .graph_end = graph_end,
+    .graph_run = graph_run,
+    .graph_free = graph_free,
+    .side_begin = cuda_side_begin,
+    .side_end = cuda_side_end,
+    .side_wait = cuda_side_wait,
+    .side_done = cuda_side_done,
+};

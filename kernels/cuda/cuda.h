@@ -1,0 +1,72 @@
+#ifndef KERNELS_CUDA_CUDA_H
+#define KERNELS_CUDA_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/dev.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * cuda - what the CUDA device keeps, for the files that make it up
+ *
+ * dev->state points at one of these.  All work goes to one stream, in order,
+ * so an operation may use the scratch memory without asking who had it before.
+ * Other streams (copies, collectives) meet it through events.
+ */
+struct cuda {
+    void *stream;               /* cudaStream_t */
+    int index;
+    int sms;                    /* multiprocessors */
+    int capability;             /* 90 for 9.0 */
+    size_t shared_max;          /* a block's, after opting in */
+    size_t cache;               /* the second level's */
+    void *scratch;
+    size_t scratch_size;
+    struct cuda_stage *stage;   /* pinned memory for put() and get() */
+    void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
+    bool careful;               /* wait after each launch, to name it */
+    bool keeping;               /* between graph_begin() and graph_end() */
+    int failed_before;          /* the device, when that began */
+    char why[160];              /* the first failure, in words */
+    struct matmul_plans *plans; /* plans of matrix products; gemm.cu */
+    struct sdpa *sdpa;          /* plans of attention; sdpa.c */
+    struct cuda_side *side;     /* the second stream; second_stream.cu */
+    char name[128];
+};
+
+static inline struct cuda *cuda_of(const struct dev *dev)
+{
+    return (struct cuda *)dev->state;
+}
+
+/*
+ * At least n bytes of device memory, 256-byte aligned, until the same thread
+ * asks again: an operation asks once.  NULL marks the device as failed.  It
+ * grows to the largest size that was asked for, and stays.
+ */
+void *cuda_scratch(struct dev *dev, size_t n, const char *op);
+
+/* The device failed in op, for a reason that its runtime has no code for. */
+void cuda_failed(struct dev *dev, const char *op, const char *why);
+
+/* The second stream of dev.h. */
+void *cuda_side_begin(struct dev *dev);
+void cuda_side_end(struct dev *dev, int i);
+void cuda_side_wait(struct dev *dev, int i);
+bool cuda_side_done(struct dev *dev, int i);
+void cuda_side_close(struct dev *dev);
+
+/* Plain access to the runtime, for the files in C. */
+void *cuda_malloc(struct dev *dev, size_t n, const char *op);
+void cuda_release(struct dev *dev, void *p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

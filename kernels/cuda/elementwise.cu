@@ -1,0 +1,251 @@
+/*
+ * point - element by element: sums, scaling, types, dropout
+ *
+ * A thread has W elements, one access; where the count is no multiple of that,
+ * W is 1.
+ */
+#include "config.h"
+#include "kernels/cuda/launch.cuh"
+
+#include "common/rng.h"
+#include "kernels/half.h"
+
+enum { THREADS = 256 };
+
+template <int W> static __device__ __forceinline__ int64_t first_of_thread()
+{
+    return ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+}
+
+/* y = a + b */
+template <class T, int W>
+static __global__ void add(T *y, const T *a, const T *b, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    float p[W], q[W];
+
+    if (i >= n)
+        return;
+    load(p, a + i);
+    load(q, b + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        p[k] += q[k];
+    store(y + i, p);
+}
+
+template <class T, int W>
+static __global__ void scale(T *y, float factor, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    float p[W];
+
+    if (i >= n)
+        return;
+    load(p, y + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        p[k] *= factor;
+    store(y + i, p);
+}
+
+template <class T, int W>
+static __global__ void fill(T *y, float value, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    float p[W];
+
+    if (i >= n)
+        return;
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        p[k] = value;
+    store(y + i, p);
+}
+
+/* y = x, or y + x.  Four at a time: 16 bytes of the wider type, 8 of the
+ * narrower. */
+template <class Y, class X, int W>
+static __global__ void cast(Y *y, const X *x, bool into, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    float p[W], was[W];
+
+    if (i >= n)
+        return;
+    load(p, x + i);
+    if (into) {
+        load(was, y + i);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            p[k] += was[k];
+    }
+    store(y + i, p);
+}
+
+/* u = rng_uniform() of W numbers from i on; one Philox block gives four. */
+template <int W>
+static __device__ __forceinline__ void
+uniforms(float (&u)[W], uint64_t seed, uint64_t stream, uint64_t i)
+{
+    uint32_t w[4];
+
+    rng_bits(seed, stream, i >> 2, w);
+#pragma unroll
+    for (int k = 0; k < W; k++) {
+        const uint32_t j = (uint32_t)(i + (uint64_t)k) & 3;
+
+        if (k && j == 0)
+            rng_bits(seed, stream, (i + (uint64_t)k) >> 2, w);
+        u[k] = (float)((j == 0 ? w[0] : j == 1 ? w[1] : j == 2 ? w[2] : w[3])
+                       >> 8) * 0x1p-24f;
+    }
+}
+
+/* y (+)= x / (1 - p) where the element is kept */
+template <class T, int W>
+static __global__ void dropout(T *y, const T *x, struct dropout d, bool into,
+                               int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    const float keep = 1.0f / (1.0f - d.p);
+    float p[W], u[W], was[W];
+
+    if (i >= n)
+        return;
+    load(p, x + i);
+    uniforms(u, d.seed, d.stream, d.first + (uint64_t)i);
+    if (into)
+        load(was, y + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        p[k] = (u[k] >= d.p ? p[k] * keep : 0.0f) + (into ? was[k] : 0.0f);
+    store(y + i, p);
+}
+
+/* The grid for n elements, W to a thread. */
+#define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, STREAM(dev)
+
+#define POINTWISE(kernel, name, t, ...)                                        \
+    do {                                                                       \
+        const int64_t n = tensor_count(t);                                     \
+                                                                               \
+        if (n == 0)                                                            \
+            break;                                                             \
+        WITH_TYPE(T, (t)->type,                                                \
+                  WITH_WIDTH(W, T, n % WIDTH<T> == 0,                          \
+                             LAUNCH((kernel<T, W>), GRID(n, W),                \
+                                    __VA_ARGS__, n)))                          \
+        launched(dev, name);                                                   \
+    } while (0)
+
+extern "C" void cuda_add_fwd(struct dev *dev, struct tensor *y,
+                             const struct tensor *a, const struct tensor *b)
+{
+    POINTWISE(add, "add_fwd", y, data_of<T>(y), data_of<const T>(a),
+              data_of<const T>(b));
+}
+
+extern "C" void cuda_scale(struct dev *dev, struct tensor *y, float factor)
+{
+    POINTWISE(scale, "scale", y, data_of<T>(y), factor);
+}
+
+extern "C" void cuda_fill(struct dev *dev, struct tensor *y, float value)
+{
+    POINTWISE(fill, "fill", y, data_of<T>(y), value);
+}
+
+extern "C" void cuda_dropout_fwd(struct dev *dev, struct tensor *y,
+                                 const struct tensor *x,
+                                 const struct dropout *d)
+{
+    POINTWISE(dropout, "dropout_fwd", y, data_of<T>(y), data_of<const T>(x),
+              *d, false);
+}
+
+extern "C" void cuda_dropout_bwd(struct dev *dev, struct tensor *dx,
+                                 const struct tensor *dy,
+                                 const struct dropout *d)
+{
+    POINTWISE(dropout, "dropout_bwd", dx, data_of<T>(dx), data_of<const T>(dy),
+              *d, !dx->fresh);
+}
+
+/* Four elements, the words of one block, to a thread; `first` is a multiple of
+ * four where W is 4. */
+template <int W>
+static __global__ void cast_random(uint16_t *y, const float *x, uint64_t seed,
+                                   uint64_t stream, uint64_t first, int64_t n)
+{
+    const int64_t i = first_of_thread<W>();
+    uint32_t w[4];
+    float p[W];
+
+    if (i >= n)
+        return;
+    load(p, x + i);
+    if (W == 4)
+        rng_bits(seed, stream, (first + (uint64_t)i) / 4, w);
+    else
+        w[0] = rng_word(seed, stream, first + (uint64_t)i);
+    if constexpr (W == 4) {
+        uint2 both;
+
+        both.x = (uint32_t)bf16_from_float_random(p[0], w[0]) |
+                 (uint32_t)bf16_from_float_random(p[1], w[1]) << 16;
+        both.y = (uint32_t)bf16_from_float_random(p[2], w[2]) |
+                 (uint32_t)bf16_from_float_random(p[3], w[3]) << 16;
+        *aligned<uint2>(y + i) = both;
+    } else {
+        y[i] = bf16_from_float_random(p[0], w[0]);
+    }
+}
+
+extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
+                                 const struct tensor *x, uint64_t seed,
+                                 uint64_t stream, uint64_t first)
+{
+    const int64_t n = tensor_count(y);
+
+    if (n == 0)
+        return;
+    if (n % 4 == 0 && first % 4 == 0)
+        LAUNCH(cast_random<4>, GRID(n, 4), data_of<uint16_t>(y),
+               data_of<const float>(x), seed, stream, first, n);
+    else
+        LAUNCH(cast_random<1>, GRID(n, 1), data_of<uint16_t>(y),
+               data_of<const float>(x), seed, stream, first, n);
+    launched(dev, "cast_random");
+}
+
+static void move(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 bool into, const char *op)
+{
+    const int64_t n = tensor_count(y);
+    const bool whole = n % 4 == 0;
+
+    if (n == 0)
+        return;
+    WITH_TYPE(
+        Y, y->type, WITH_TYPE(X, x->type, if (whole) {
+            LAUNCH((cast<Y, X, 4>), GRID(n, 4), data_of<Y>(y),
+                   data_of<const X>(x), into, n);
+        } else {
+            LAUNCH((cast<Y, X, 1>), GRID(n, 1), data_of<Y>(y),
+                   data_of<const X>(x), into, n);
+        }))
+    launched(dev, op);
+}
+
+extern "C" void cuda_cast(struct dev *dev, struct tensor *y,
+                          const struct tensor *x)
+{
+    move(dev, y, x, false, "cast");
+}
+
+extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
+                           const struct tensor *x)
+{
+    move(dev, y, x, !y->fresh, "accum");
+}

@@ -1,0 +1,239 @@
+/*
+ * head - the classifier and its cross-entropy, some rows at a time
+ *
+ * The logits of a chunk of rows are made, turned in place into the gradient of
+ * the loss, and multiplied into dx and dw before the next chunk is begun.  So
+ * the logits of all rows never exist, and none are computed twice.
+ */
+#include "config.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/reduce.cuh"
+
+enum {
+    THREADS = 512,
+    LOGITS_SIZE = 1600 << 20,   /* of a chunk, at most, */
+    LOGITS_SHARE = 24,          /* and this part of the device's memory */
+    LOGITS_ROWS = 128,          /* a chunk is a multiple of this */
+    KEPT_LEAST = 16 << 10,      /* bytes of a row that caches may lose; more
+                                   than half of shared memory would leave one
+                                   block alone on its multiprocessor */
+};
+
+/* Elements c, c + 1, ... of a row are v; those from V on become x. */
+template <int W>
+static __device__ __forceinline__ void beyond(float (&v)[W], int c, int V,
+                                              float x)
+{
+    if (c + W > V)
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = c + k < V ? v[k] : x;
+}
+
+/*
+ * A block has a row of logits, ld apart, of which V count and the rest, up to
+ * padded, become 0.  First the maximum and the sum of exponentials in one
+ * pass: each thread scales its sum when its maximum moves.  Then, if asked,
+ * the gradient of scale * loss, over the logits.  With KEEP the row is first
+ * copied to shared memory, each thread's part by itself, so that it is read
+ * once and all of it is under way at the same time.
+ */
+template <class T, int W, bool KEEP>
+static __global__ void __launch_bounds__(THREADS)
+cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
+              int64_t ld, float scale, bool gradient)
+{
+    DYNAMIC_SHARED(T, kept);
+    const int goal = target[blockIdx.x], mine = threadIdx.x * W;
+    T *row = logits + blockIdx.x * ld;
+    const T *from = KEEP ? kept : row;
+    float most = -INFINITY, sum = 0, all, each, v[W];
+
+    if (goal < 0) {             /* the whole block: this row does not count */
+        if (threadIdx.x == 0)
+            loss[blockIdx.x] = 0.0f;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = 0.0f;
+        for (int c = mine; gradient && c < padded; c += THREADS * W)
+            store(row + c, v);
+        return;
+    }
+    if (KEEP) {
+        for (int c = mine; c < V; c += THREADS * W)
+            copy_async(kept + c, row + c);
+        copy_commit();
+        copy_wait<0>();
+    }
+    for (int c = mine; c < V; c += THREADS * W) {
+        float here;
+
+        load(v, from + c);
+        beyond(v, c, V, -INFINITY);
+        here = v[0];
+#pragma unroll
+        for (int k = 1; k < W; k++)
+            here = fmaxf(here, v[k]);
+        if (here > most) {
+            sum *= fast_exp(most - here);
+            most = here;
+        }
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            sum += fast_exp(v[k] - most);
+    }
+    all = block_max<THREADS>(most);
+    sum = block_sum<THREADS>(sum == 0.0f ? 0.0f : sum * fast_exp(most - all));
+    if (threadIdx.x == 0)
+        loss[blockIdx.x] = logf(sum) + all - to_float(row[goal]);
+    if (!gradient)
+        return;
+    __syncthreads();            /* row[goal] has been read */
+    each = scale / sum;
+    for (int c = mine; c < padded; c += THREADS * W) {
+        load(v, from + c);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = fast_exp(v[k] - all) * each;
+        if (goal >= c && goal < c + W)
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                v[k] -= c + k == goal ? scale : 0.0f;
+        beyond(v, c, V, 0.0f);
+        store(row + c, v);
+    }
+}
+
+struct chunk {
+    void *logits;
+    const struct tensor *x, *w;
+    int64_t from, rows, ld;
+};
+
+static const void *row_of(const struct tensor *t, int64_t row)
+{
+    return (const char *)t->data +
+           (size_t)(row * tensor_cols(t)) * dtype_size(t->type);
+}
+
+/* logits(rows,V) = x w' */
+static void make_logits(struct dev *dev, const struct chunk *c)
+{
+    struct matmul p = {};
+
+    p.type = p.out = c->x->type;
+    p.m = c->rows;
+    p.n = c->w->dim[0];
+    p.k = p.lda = p.ldb = tensor_cols(c->x);
+    p.a = row_of(c->x, c->from);
+    p.b = c->w->data;
+    p.tb = true;
+    p.d = c->logits;
+    p.ldd = c->ld;
+    p.alpha = 1.0f;
+    matmul(dev, &p, "head");
+}
+
+/* dx(rows,C) += dlogits w */
+static void add_dx(struct dev *dev, struct tensor *dx, const struct chunk *c)
+{
+    struct matmul p = {};
+
+    p.type = p.out = c->x->type;
+    p.m = c->rows;
+    p.n = p.ldb = p.ldd = tensor_cols(c->x);
+    p.k = c->w->dim[0];
+    p.a = c->logits;
+    p.lda = c->ld;
+    p.b = c->w->data;
+    p.d = (void *)row_of(dx, c->from);
+    p.alpha = 1.0f;
+    p.beta = dx->fresh ? 0.0f : 1.0f;
+    matmul(dev, &p, "head");
+}
+
+/* dw(V,C) += dlogits' x, in F32 */
+static void add_dw(struct dev *dev, struct tensor *dw, const struct chunk *c)
+{
+    struct matmul p = {};
+
+    p.type = c->x->type;
+    p.out = dw->type;
+    p.ta = true;
+    p.m = c->w->dim[0];
+    p.n = p.ldb = p.ldd = tensor_cols(c->x);
+    p.k = c->rows;
+    p.a = c->logits;
+    p.lda = c->ld;
+    p.b = row_of(c->x, c->from);
+    p.d = dw->data;
+    p.alpha = 1.0f;
+    p.beta = dw->fresh && c->from == 0 ? 0.0f : 1.0f;
+    matmul(dev, &p, "head");
+}
+
+template <class T>
+static void entropy(struct dev *dev, const struct chunk *c, float *loss,
+                    const int *target, int64_t vocab, float scale,
+                    bool gradient)
+{
+    const size_t row = (size_t)c->ld * sizeof(T);
+    const int V = (int)vocab, padded = (int)c->w->dim[0];
+
+    if (gradient && row >= KEPT_LEAST && row <= cuda_of(dev)->shared_max / 2) {
+        OPT_IN(dev, (cross_entropy<T, WIDTH<T>, true>), row);
+        LAUNCH((cross_entropy<T, WIDTH<T>, true>), (unsigned)c->rows, THREADS,
+               row, STREAM(dev), (T *)c->logits, loss + c->from,
+               target + c->from, V, padded, c->ld, scale, gradient);
+    } else {
+        LAUNCH((cross_entropy<T, WIDTH<T>, false>), (unsigned)c->rows, THREADS,
+               0, STREAM(dev), (T *)c->logits, loss + c->from,
+               target + c->from, V, padded, c->ld, scale, gradient);
+    }
+}
+
+/* As many rows as fit, in equal chunks. */
+static int64_t rows_of_chunk(const struct dev *dev, int64_t N, int64_t ld,
+                             size_t element)
+{
+    const int64_t share = (int64_t)dev->memory.total / LOGITS_SHARE;
+    const int64_t room = share < LOGITS_SIZE ? share : (int64_t)LOGITS_SIZE;
+    int64_t most = room / (ld * (int64_t)element), chunks;
+
+    most = most < LOGITS_ROWS ? (int64_t)LOGITS_ROWS
+                              : most / LOGITS_ROWS * LOGITS_ROWS;
+    chunks = (N + most - 1) / most;
+    return (N + chunks - 1) / chunks;
+}
+
+extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
+                          struct tensor *dx, struct tensor *dw,
+                          const struct tensor *x, const struct tensor *w,
+                          const struct tensor *target, int64_t vocab,
+                          float scale)
+{
+    const int64_t N = tensor_rows(x);
+    const size_t element = dtype_size(x->type);
+    struct chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64 };
+    int64_t most;
+
+    if (N == 0)
+        return;
+    most = rows_of_chunk(dev, N, c.ld, element);
+    c.logits = cuda_scratch(dev, (size_t)(most * c.ld) * element, "head");
+    if (!c.logits)
+        return;
+    for (; c.from < N; c.from += most) {
+        c.rows = N - c.from < most ? N - c.from : most;
+        make_logits(dev, &c);
+        WITH_TYPE(T, x->type,
+                  entropy<T>(dev, &c, data_of<float>(loss),
+                             data_of<const int>(target), vocab, scale,
+                             dx || dw))
+        if (dx)
+            add_dx(dev, dx, &c);
+        if (dw)
+            add_dw(dev, dw, &c);
+    }
+    launched(dev, "head");
+}

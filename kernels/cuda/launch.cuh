@@ -1,0 +1,185 @@
+#ifndef KERNELS_CUDA_LAUNCH_CUH
+#define KERNELS_CUDA_LAUNCH_CUH
+
+/*
+ * launch - what every .cu file includes first
+ *
+ * With nvcc, the CUDA runtime and the instructions of ptx.cuh; with another
+ * compiler, the emulation of emu.cuh, under the same names.  Kernels are
+ * launched by LAUNCH and take shared memory by SHARED and DYNAMIC_SHARED, so
+ * that both can be had from one text:
+ *
+ *      LAUNCH(add<T>, blocks(n, 256), 256, 0, STREAM(dev), y, a, b, n);
+ *      launched(dev, "add_fwd");
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdint.h>
+#include <type_traits>
+
+#ifdef __CUDACC__
+# include "kernels/cuda/ptx.cuh"
+# define LAUNCH_NOW(kernel, grid, block, shared, stream, ...)                  \
+     kernel<<<(grid), (block), (shared), (stream)>>>(__VA_ARGS__)
+# define DYNAMIC_SHARED(type, name)                                            \
+     extern __shared__ __align__(128) unsigned char dynamic_shared[];          \
+     type *name = (type *)dynamic_shared
+# define SHARED(type, name, count) __shared__ __align__(16) type name[count]
+#else
+# include "emu/emu.cuh"
+#endif
+
+#include "kernels/cuda/cuda.h"
+
+/* Arguments that are macros become what they stand for first. */
+#define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
+
+#define STREAM(dev) ((cudaStream_t)cuda_of(dev)->stream)
+
+/* Remember the first launch that failed; dev_sync() will report it.  What goes
+ * wrong while a kernel runs is known here only if we wait for it. */
+static inline void launched(struct dev *dev, const char *op)
+{
+    cudaError_t code = cudaGetLastError();
+
+    if (code == cudaSuccess && cuda_of(dev)->careful)
+        code = cudaStreamSynchronize(STREAM(dev));
+    if (code != cudaSuccess)
+        cuda_failed(dev, op, cudaGetErrorString(code));
+}
+
+/* A call of the runtime that has no other way to fail. */
+static inline void must(struct dev *dev, const char *op, cudaError_t code)
+{
+    if (code == cudaSuccess)
+        return;
+    cudaGetLastError();
+    cuda_failed(dev, op, cudaGetErrorString(code));
+}
+
+/* How many blocks cover n elements, `per` in each. */
+static inline unsigned blocks(int64_t n, int64_t per)
+{
+    return (unsigned)((n + per - 1) / per);
+}
+
+/* As many as that, but no more than the device runs at a time. */
+static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
+                                    int64_t per, int on_each)
+{
+    const int64_t most = (int64_t)cuda_of(dev)->sms * on_each;
+    const int64_t want = (n + per - 1) / per;
+
+    return (unsigned)(want < most ? want : most);
+}
+
+/* Let a kernel have more shared memory than the 48 KiB that any may have; the
+ * arrays that it declares, some KiB at most, count against them too. */
+#define OPT_IN(dev, kernel, bytes)                                             \
+    do {                                                                       \
+        if ((bytes) > 40 << 10)                                                \
+            cudaFuncSetAttribute(kernel,                                       \
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize,  \
+                                 (int)(bytes));                                \
+    } while (0)
+
+/* Do something with W the width of an access: 16 bytes where every one of them
+ * is aligned, as it is if good, else one element. */
+#define WITH_WIDTH(W, T, good, ...)                                            \
+    if (good) {                                                                \
+        constexpr int W = WIDTH<T>;                                            \
+        __VA_ARGS__;                                                           \
+    } else {                                                                   \
+        constexpr int W = 1;                                                   \
+        __VA_ARGS__;                                                           \
+    }
+
+/* Do something with T the C type of a floating element type. */
+#define WITH_TYPE(T, dtype, ...)                                               \
+    switch (dtype) {                                                           \
+    case DT_F32: {                                                             \
+        using T = float;                                                       \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    case DT_BF16: {                                                            \
+        using T = bf16;                                                        \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    case DT_F16: {                                                             \
+        using T = f16;                                                         \
+        __VA_ARGS__;                                                           \
+        break;                                                                 \
+    }                                                                          \
+    default:                                                                   \
+        assert(!"a floating type");                                            \
+    }
+
+/* How many elements make 16 bytes. */
+template <class T> constexpr int WIDTH = 16 / (int)sizeof(T);
+
+/* The data of an optional tensor. */
+template <class T> static inline T *data_of(const struct tensor *t)
+{
+    return t ? (T *)t->data : nullptr;
+}
+
+/* ---- 16 bytes at a time ------------------------------------------------ */
+
+/* W elements as floats, in accesses of 16 bytes, or of 8 if they are fewer; p
+ * is aligned to that. */
+template <int W, class T>
+static __device__ __forceinline__ void load(float (&x)[W], const T *p)
+{
+    constexpr int BYTES = (int)sizeof(T) * W;
+
+    if constexpr (BYTES % 8 == 0) {
+        using word = std::conditional_t<BYTES % 16 == 0, uint4, uint2>;
+        constexpr int N = BYTES / (int)sizeof(word);
+        T v[W];
+
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const word raw = *aligned<const word>(p + k * (W / N));
+
+            memcpy((void *)(v + k * (W / N)), &raw, sizeof raw);
+        }
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[k] = to_float(v[k]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[k] = to_float(p[k]);
+    }
+}
+
+template <int W, class T>
+static __device__ __forceinline__ void store(T *p, const float (&x)[W])
+{
+    constexpr int BYTES = (int)sizeof(T) * W;
+
+    if constexpr (BYTES % 8 == 0) {
+        using word = std::conditional_t<BYTES % 16 == 0, uint4, uint2>;
+        constexpr int N = BYTES / (int)sizeof(word);
+        T v[W];
+
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            v[k] = from_float<T>(x[k]);
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            word raw;
+
+            memcpy(&raw, (const void *)(v + k * (W / N)), sizeof raw);
+            *aligned<word>(p + k * (W / N)) = raw;
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            p[k] = from_float<T>(x[k]);
+    }
+}
+
+#endif

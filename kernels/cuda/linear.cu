@@ -1,0 +1,153 @@
+/*
+ * linear - y = x w' + b and its gradients, by gemm.cu
+ */
+#include "config.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/reduce.cuh"
+
+/* y = x w', the product all of the forward ones are. */
+static struct matmul forward(struct tensor *y, const struct tensor *x,
+                             const struct tensor *w)
+{
+    struct matmul p = {};
+
+    p.type = x->type;
+    p.out = y->type;
+    p.m = tensor_rows(x);
+    p.n = w->dim[0];
+    p.k = p.lda = p.ldb = tensor_cols(x);
+    p.a = x->data;
+    p.b = w->data;
+    p.tb = true;
+    p.d = y->data;
+    p.ldd = p.n;
+    p.alpha = 1.0f;
+    return p;
+}
+
+extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
+                                const struct tensor *x, const struct tensor *w,
+                                const struct tensor *b)
+{
+    struct matmul p = forward(y, x, w);
+
+    p.end = b ? MATMUL_BIAS : MATMUL_PLAIN;
+    p.bias = data_of<void>(b);
+    matmul(dev, &p, "linear_fwd");
+}
+
+/* Does the library know this activation?  Its tanh is one for 16 bits. */
+static bool fuses(enum act kind, const struct tensor *x, int64_t columns)
+{
+    return kind == ACT_GELU_TANH && x->type != DT_F32 && columns % 8 == 0;
+}
+
+extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
+                                    struct tensor *pre, const struct tensor *x,
+                                    const struct tensor *w,
+                                    const struct tensor *b, enum act kind)
+{
+    struct tensor *mid = pre ? pre : y;
+    struct matmul p = forward(y, x, w);
+
+    p.end = MATMUL_GELU;
+    p.bias = data_of<void>(b);
+    p.aux = data_of<void>(pre);
+    if (!fuses(kind, x, p.n))
+        cuda_linear_fwd(dev, mid, x, w, b);
+    else if (matmul(dev, &p, "linear_act_fwd"))
+        return;
+    cuda_act_fwd(dev, y, mid, kind);
+    launched(dev, "linear_act_fwd");
+}
+
+/* dx(N,C) += dy(N,M) w(M,C) */
+static struct matmul input_grad(struct tensor *dx, const struct tensor *w,
+                                const struct tensor *dy)
+{
+    struct matmul p = {};
+
+    p.type = dy->type;
+    p.out = dx->type;
+    p.m = tensor_rows(dy);
+    p.k = p.lda = tensor_cols(dy);
+    p.n = p.ldb = p.ldd = tensor_cols(w);
+    p.a = dy->data;
+    p.b = w->data;
+    p.d = dx->data;
+    p.alpha = 1.0f;
+    p.beta = dx->fresh ? 0.0f : 1.0f;
+    return p;
+}
+
+/* dw(M,C) += dy(N,M)' x(N,C), added in F32; with db, its gradient in the same
+ * pass.  The library sets db, so what is to be added goes to the scratch. */
+static void weight_grad(struct dev *dev, struct tensor *dw, struct tensor *db,
+                        const struct tensor *x, const struct tensor *dy)
+{
+    struct matmul p = {};
+
+    p.type = dy->type;
+    p.out = dw->type;
+    p.ta = true;
+    p.m = p.lda = tensor_cols(dy);
+    p.n = p.ldb = p.ldd = tensor_cols(x);
+    p.k = tensor_rows(dy);
+    p.a = dy->data;
+    p.b = x->data;
+    p.d = dw->data;
+    p.alpha = 1.0f;
+    p.beta = dw->fresh ? 0.0f : 1.0f;
+    if (db) {
+        p.end = MATMUL_BIAS_GRAD;
+        p.bias = db->fresh ? db->data
+                           : cuda_scratch(dev, (size_t)p.m * sizeof(float),
+                                          "linear_bwd");
+        if (!p.bias)
+            return;
+    }
+    if (!matmul(dev, &p, "linear_bwd"))
+        bias_sum(dev, db, dy);
+    else if (db && !db->fresh)
+        column_sum(dev, (float *)db->data, (const float *)p.bias, 1, p.m,
+                   false);
+}
+
+extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
+                                struct tensor *dw, struct tensor *db,
+                                const struct tensor *x, const struct tensor *w,
+                                const struct tensor *dy)
+{
+    if (dw)
+        weight_grad(dev, dw, db, x, dy);
+    else if (db)
+        bias_sum(dev, db, dy);
+    if (dx) {
+        const struct matmul p = input_grad(dx, w, dy);
+
+        matmul(dev, &p, "linear_bwd");
+    }
+    launched(dev, "linear_bwd");
+}
+
+extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
+                                    struct tensor *dw, struct tensor *db,
+                                    const struct tensor *pre,
+                                    const struct tensor *x,
+                                    const struct tensor *w,
+                                    const struct tensor *dy, enum act kind)
+{
+    struct matmul p = input_grad(dpre, w, dy);
+
+    p.beta = 0.0f;
+    cuda_linear_bwd(dev, nullptr, dw, db, x, w, dy);
+    if (fuses(kind, dy, p.n)) {
+        p.end = MATMUL_GELU_GRAD;
+        p.aux = pre->data;
+    }
+    if (matmul(dev, &p, "act_linear_bwd") && p.end != MATMUL_PLAIN)
+        return;
+    dpre->fresh = true;
+    cuda_act_bwd(dev, dpre, pre, dpre, kind);
+    launched(dev, "act_linear_bwd");
+}

@@ -1,0 +1,420 @@
+/*
+ * norm - LayerNorm and RMSNorm, alone and after a sum
+ *
+ * Forward, a warp has a row and holds it in registers; rows too long for that,
+ * or of odd length, go to norm_fwd_any.  Backward, a warp has a row at a time,
+ * or a block has if it is long, and goes over many, so that it can keep its
+ * share of dw and db in registers; a block leaves them as one row of partial
+ * sums, those of dw and then those of db, for column_sum_two().  What is too
+ * long or odd for that is read twice, by rows for dx and by columns for these.
+ */
+#include "config.h"
+#include "kernels/cuda/reduce.cuh"
+
+enum { THREADS = 128, WARPS = THREADS / 32 };
+
+/* y = norm(a + b), a + b into sum; or norm(a), where b is null. */
+template <class T> struct norm_args {
+    T *sum, *y;
+    float *stat;
+    const T *a, *b, *w, *bias;
+    int64_t N, C;
+    float eps;
+    bool rms;
+};
+
+/* E elements of the row in each lane, W at a time, 32 W apart. */
+template <class T, int W, int E>
+static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
+{
+    const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    float x[E / W][W], b[E / W][W], mean = 0, var = 0, rstd;
+
+    if (row >= g.N)
+        return;
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {   /* ask for everything first */
+        const int64_t c = (j * 32 + lane) * W, at = row * g.C + c;
+
+        if (c >= g.C)
+            continue;
+        load(x[j], g.a + at);
+        if (g.b)
+            load(b[j], g.b + at);
+    }
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * 32 + lane) * W;
+
+        if (c >= g.C)
+            continue;
+        if (g.b) {
+#pragma unroll
+            for (int k = 0; k < W; k++)  /* as the next reader will see it */
+                x[j][k] = to_float(from_float<T>(x[j][k] + b[j][k]));
+            store(g.sum + row * g.C + c, x[j]);
+        }
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            mean += x[j][k];
+    }
+    mean = g.rms ? 0.0f : warp_sum(mean) / (float)g.C;
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        if ((j * 32 + lane) * W >= g.C)
+            continue;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            var += (x[j][k] - mean) * (x[j][k] - mean);
+    }
+    rstd = rsqrtf(warp_sum(var) / (float)g.C + g.eps);
+#pragma unroll
+    for (int j = 0; j < E / W; j++) {
+        const int64_t c = (j * 32 + lane) * W;
+        float w[W], bias[W];
+
+        if (c >= g.C)
+            continue;
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            w[k] = 1.0f, bias[k] = 0.0f;
+        if (g.w)
+            load(w, g.w + c);
+        if (g.bias)
+            load(bias, g.bias + c);
+#pragma unroll
+        for (int k = 0; k < W; k++)
+            x[j][k] = (x[j][k] - mean) * rstd * w[k] + bias[k];
+        store(g.y + row * g.C + c, x[j]);
+    }
+    if (lane == 0) {
+        g.stat[2 * row] = mean;
+        g.stat[2 * row + 1] = rstd;
+    }
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS) norm_fwd_any(norm_args<T> g)
+{
+    const int64_t at = (int64_t)blockIdx.x * g.C;
+    const T *x = g.b ? g.sum + at : g.a + at;
+    float mean = 0, var = 0, rstd;
+
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS) {
+        if (g.b)
+            g.sum[at + c] =
+                from_float<T>(to_float(g.a[at + c]) + to_float(g.b[at + c]));
+        mean += to_float(x[c]);
+    }
+    mean = g.rms ? 0.0f : block_sum<THREADS>(mean) / (float)g.C;
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS) {
+        const float d = to_float(x[c]) - mean;
+
+        var += d * d;
+    }
+    rstd = rsqrtf(block_sum<THREADS>(var) / (float)g.C + g.eps);
+    for (int64_t c = threadIdx.x; c < g.C; c += THREADS)
+        g.y[at + c] = from_float<T>((to_float(x[c]) - mean) * rstd *
+                                        (g.w ? to_float(g.w[c]) : 1.0f) +
+                                    (g.bias ? to_float(g.bias[c]) : 0.0f));
+    if (threadIdx.x == 0) {
+        g.stat[2 * blockIdx.x] = mean;
+        g.stat[2 * blockIdx.x + 1] = rstd;
+    }
+}
+
+template <class T>
+static void forward(struct dev *dev, const norm_args<T> &g)
+{
+    constexpr int W = WIDTH<T>;
+    const unsigned grid = blocks(g.N, WARPS);
+
+    if (g.N == 0)
+        return;
+    if (g.C % W || g.C > 32 * 64)
+        LAUNCH(norm_fwd_any<T>, (unsigned)g.N, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 8)
+        LAUNCH((norm_fwd<T, W, 8>), grid, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 24)
+        LAUNCH((norm_fwd<T, W, 24>), grid, THREADS, 0, STREAM(dev), g);
+    else if (g.C <= 32 * 32)
+        LAUNCH((norm_fwd<T, W, 32>), grid, THREADS, 0, STREAM(dev), g);
+    else
+        LAUNCH((norm_fwd<T, W, 64>), grid, THREADS, 0, STREAM(dev), g);
+}
+
+extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
+                              struct tensor *stat, const struct tensor *x,
+                              const struct tensor *w, const struct tensor *b,
+                              enum norm kind, float eps)
+{
+    WITH_TYPE(T, x->type,
+              forward<T>(dev, { nullptr, data_of<T>(y), data_of<float>(stat),
+                                data_of<const T>(x), nullptr,
+                                data_of<const T>(w), data_of<const T>(b),
+                                tensor_rows(x), tensor_cols(x), eps,
+                                kind == NORM_RMS }))
+    launched(dev, "norm_fwd");
+}
+
+extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
+                                  struct tensor *y, struct tensor *stat,
+                                  const struct tensor *a,
+                                  const struct tensor *b,
+                                  const struct tensor *w,
+                                  const struct tensor *bias, enum norm kind,
+                                  float eps)
+{
+    WITH_TYPE(T, a->type,
+              forward<T>(dev, { data_of<T>(sum), data_of<T>(y),
+                                data_of<float>(stat), data_of<const T>(a),
+                                data_of<const T>(b), data_of<const T>(w),
+                                data_of<const T>(bias), tensor_rows(a),
+                                tensor_cols(a), eps, kind == NORM_RMS }))
+    launched(dev, "add_norm_fwd");
+}
+
+/* ---- backward ---------------------------------------------------------- */
+
+/* With xhat = (x - mean) rstd and g = dy w:
+ * dx = rstd (g - mean(g) - xhat mean(g xhat)), mean(g) for LayerNorm alone. */
+template <class T> struct norm_bwd_args {
+    T *dx;
+    float *part;                /* (blocks,2C), or null */
+    const T *x, *w, *dy;
+    const float *stat;
+    int64_t N, C;
+    bool rms, fresh;
+};
+
+/* Blocks that a multiprocessor has registers for, where a thread holds E
+ * elements of dy, x, dx and of the sums for dw and db. */
+static constexpr int resident(int E)
+{
+    return E <= 8 ? 6 : E <= 16 ? 4 : E <= 24 ? 3 : 2;
+}
+
+/* Sums over the threads that share a row: a warp, or the block. */
+template <int LANES>
+static __device__ __forceinline__ void row_sums(float *a, float *b)
+{
+    if constexpr (LANES == 32) {
+        *a = warp_sum(*a);
+        *b = warp_sum(*b);
+    } else {
+        block_sums<LANES>(a, b);
+    }
+}
+
+/* LANES threads to a row, E elements in each, W at a time, LANES W apart. */
+template <class T, int W, int E, int LANES>
+static __global__ void __launch_bounds__(THREADS, resident(E))
+norm_bwd(norm_bwd_args<T> a)
+{
+    constexpr int ROWS = THREADS / LANES;
+    SHARED(float, share, THREADS * E);  /* dw of each row; then db */
+    const int lane = threadIdx.x % LANES, mine = threadIdx.x / LANES;
+    float dw[E / W][W] = {}, db[E / W][W] = {};
+
+    for (int64_t row = (int64_t)blockIdx.x * ROWS + mine; row < a.N;
+         row += (int64_t)gridDim.x * ROWS) {
+        const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
+        float xhat[E / W][W], g[E / W][W], was[E / W][W];
+        float sum_g = 0, sum_gx = 0;
+
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {       /* ask for everything first */
+            const int64_t c = (j * LANES + lane) * W, at = row * a.C + c;
+
+            if (c >= a.C)
+                continue;
+            load(xhat[j], a.x + at);
+            load(g[j], a.dy + at);
+            if (a.dx && !a.fresh)
+                load(was[j], a.dx + at);
+        }
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * LANES + lane) * W;
+            float w[W];
+
+            if (c >= a.C)
+                continue;
+            if (a.w)
+                load(w, a.w + c);
+#pragma unroll
+            for (int k = 0; k < W; k++) {
+                xhat[j][k] = (xhat[j][k] - mean) * rstd;
+                dw[j][k] += g[j][k] * xhat[j][k];
+                db[j][k] += g[j][k];
+                if (a.w)
+                    g[j][k] *= w[k];
+                sum_g += g[j][k];
+                sum_gx += g[j][k] * xhat[j][k];
+            }
+        }
+        if (!a.dx)
+            continue;
+        row_sums<LANES>(&sum_g, &sum_gx);
+        sum_g = a.rms ? 0.0f : sum_g / (float)a.C;
+        sum_gx /= (float)a.C;
+#pragma unroll
+        for (int j = 0; j < E / W; j++) {
+            const int64_t c = (j * LANES + lane) * W;
+
+            if (c >= a.C)
+                continue;
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                g[j][k] = (g[j][k] - sum_g - xhat[j][k] * sum_gx) * rstd +
+                          (a.fresh ? 0.0f : was[j][k]);
+            store(a.dx + row * a.C + c, g[j]);
+        }
+    }
+    if (!a.part)
+        return;
+    for (int which = 0; which < 2; which++) {
+#pragma unroll
+        for (int j = 0; j < E / W; j++)
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                share[mine * LANES * E + (j * LANES + lane) * W + k] =
+                    which == 0 ? dw[j][k] : db[j][k];
+        __syncthreads();
+        for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+            float sum = share[c];
+
+            for (int i = 1; i < ROWS; i++)
+                sum += share[i * LANES * E + c];
+            a.part[(2 * (int64_t)blockIdx.x + which) * a.C + c] = sum;
+        }
+        __syncthreads();
+    }
+}
+
+/* Rows of any length: dx here, dw and db by columns below. */
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+norm_bwd_any(norm_bwd_args<T> a)
+{
+    const int64_t row = blockIdx.x, at = row * a.C;
+    const float mean = a.stat[2 * row], rstd = a.stat[2 * row + 1];
+    float sum_g = 0, sum_gx = 0;
+
+    for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+        const float g =
+            to_float(a.dy[at + c]) * (a.w ? to_float(a.w[c]) : 1.0f);
+
+        sum_g += g;
+        sum_gx += g * (to_float(a.x[at + c]) - mean) * rstd;
+    }
+    sum_g = a.rms ? 0.0f : block_sum<THREADS>(sum_g) / (float)a.C;
+    sum_gx = block_sum<THREADS>(sum_gx) / (float)a.C;
+    for (int64_t c = threadIdx.x; c < a.C; c += THREADS) {
+        const float xhat = (to_float(a.x[at + c]) - mean) * rstd;
+        const float g =
+            to_float(a.dy[at + c]) * (a.w ? to_float(a.w[c]) : 1.0f);
+
+        a.dx[at + c] =
+            from_float<T>((g - sum_g - xhat * sum_gx) * rstd +
+                          (a.fresh ? 0.0f : to_float(a.dx[at + c])));
+    }
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+norm_bwd_columns(norm_bwd_args<T> a)
+{
+    const int64_t c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    float dw = 0, db = 0;
+
+    if (c >= a.C)
+        return;
+    for (int64_t row = blockIdx.y; row < a.N; row += gridDim.y) {
+        const float g = to_float(a.dy[row * a.C + c]);
+
+        db += g;
+        dw += g * (to_float(a.x[row * a.C + c]) - a.stat[2 * row]) *
+              a.stat[2 * row + 1];
+    }
+    a.part[2 * blockIdx.y * a.C + c] = dw;
+    a.part[(2 * blockIdx.y + 1) * a.C + c] = db;
+}
+
+/* Room for the partial sums of so many blocks, if a gradient of w or b is
+ * wanted; false: there is none. */
+template <class T>
+static bool sums_to(struct dev *dev, norm_bwd_args<T> *a, unsigned grid,
+                    const struct tensor *dw, const struct tensor *db)
+{
+    if (!dw && !db)
+        return true;
+    a->part = (float *)cuda_scratch(
+        dev, 2 * (size_t)grid * (size_t)a->C * sizeof(float), "norm_bwd");
+    return a->part != nullptr;
+}
+
+template <class T, int E, int LANES>
+static void by_rows(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
+                    struct tensor *db)
+{
+    const unsigned grid = blocks_up_to(dev, a.N, THREADS / LANES, resident(E));
+
+    if (!sums_to(dev, &a, grid, dw, db))
+        return;
+    LAUNCH((norm_bwd<T, WIDTH<T>, E, LANES>), grid, THREADS, 0, STREAM(dev), a);
+    column_sum_two(dev, dw, db, a.part, grid, a.C);
+}
+
+template <class T>
+static void by_columns(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
+                       struct tensor *db)
+{
+    const unsigned grid = blocks_up_to(dev, a.N, 1, 1);
+
+    if (!sums_to(dev, &a, grid, dw, db))
+        return;
+    if (a.dx)
+        LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
+    if (a.part)
+        LAUNCH(norm_bwd_columns<T>, dim3(blocks(a.C, THREADS), grid), THREADS,
+               0, STREAM(dev), a);
+    column_sum_two(dev, dw, db, a.part, grid, a.C);
+}
+
+template <class T>
+static void backward(struct dev *dev, const norm_bwd_args<T> &a,
+                     struct tensor *dw, struct tensor *db)
+{
+    if (a.N == 0)
+        return;
+    if (a.C % WIDTH<T> || a.C > THREADS * 32)
+        by_columns<T>(dev, a, dw, db);
+    else if (a.C <= 32 * 8)
+        by_rows<T, 8, 32>(dev, a, dw, db);
+    else if (a.C <= 32 * 24)
+        by_rows<T, 24, 32>(dev, a, dw, db);
+    else if (a.C <= 32 * 32)
+        by_rows<T, 32, 32>(dev, a, dw, db);
+    else if (a.C <= THREADS * 16)
+        by_rows<T, 16, THREADS>(dev, a, dw, db);
+    else
+        by_rows<T, 32, THREADS>(dev, a, dw, db);
+}
+
+extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
+                              struct tensor *dw, struct tensor *db,
+                              const struct tensor *x, const struct tensor *w,
+                              const struct tensor *stat,
+                              const struct tensor *dy, enum norm kind)
+{
+    WITH_TYPE(T, x->type,
+              backward<T>(dev,
+                          { data_of<T>(dx), nullptr, data_of<const T>(x),
+                            data_of<const T>(w), data_of<const T>(dy),
+                            data_of<const float>(stat), tensor_rows(x),
+                            tensor_cols(x), kind == NORM_RMS, dx && dx->fresh },
+                          dw, db))
+    launched(dev, "norm_bwd");
+}

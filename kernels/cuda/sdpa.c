@@ -1,0 +1,285 @@
+/*
+ * sdpa - attention as graphs of operations that cuDNN compiles
+ *
+ * The graphs are those that cuDNN's developer guide gives for attention and its
+ * gradient, built with the C interface: tensors are described by strides into
+ * the (B, T, H + 2 K, D) buffer as it is, what lies between is virtual, and
+ * numbers are passed by value.  Backward, the sums of y dy and an F32 dq are
+ * real tensors, in our scratch memory.
+ */
+#include "config.h"
+#include "kernels/cuda/sdpa.h"
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/sdpa_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PLANS = 16 };
+
+struct plan {
+    struct sdpa_shape shape;
+    struct sdpa_graph graph;
+    cudnnBackendDescriptor_t plan, pack;
+    int64_t workspace;
+    bool usable;
+};
+
+struct sdpa {
+    struct cudnn api;
+    cudnnHandle_t handle;
+    struct err why;
+    bool usable;
+    struct plan plan[MOST_PLANS];
+    int n;
+};
+
+static struct sdpa *open_sdpa(struct dev *dev)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct sdpa *s = cuda->sdpa;
+    const char *off = getenv("GT_CUDNN");
+
+    if (s)
+        return s;
+    s = cuda->sdpa = xcalloc(1, sizeof *s);
+    if (off && strcmp(off, "off") == 0) {
+        err_set(&s->why, ERR_MISSING, "GT_CUDNN is off");
+        return s;
+    }
+    if (cudnn_load(&s->api, &s->why) < 0)
+        return s;
+    if (s->api.create(&s->handle) != CUDNN_STATUS_SUCCESS) {
+        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not start on this GPU",
+                s->api.version());
+        return s;
+    }
+    if (s->api.set_stream(s->handle, cuda->stream) != CUDNN_STATUS_SUCCESS) {
+        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not take our stream",
+                s->api.version());
+        return s;
+    }
+    s->usable = true;
+    return s;
+}
+
+void sdpa_close(struct dev *dev)
+{
+    struct sdpa *s = cuda_of(dev)->sdpa;
+
+    if (!s)
+        return;
+    for (int i = 0; i < s->n; i++) {
+        if (s->plan[i].plan)
+            s->api.destroy(s->plan[i].plan);
+        if (s->plan[i].pack)
+            s->api.destroy(s->plan[i].pack);
+        sdpa_graph_clear(&s->plan[i].graph);
+    }
+    if (s->handle)
+        s->api.close(s->handle);
+    free(s);
+    cuda_of(dev)->sdpa = NULL;
+}
+
+char *sdpa_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct sdpa *s = open_sdpa(dev);
+
+    if (s->usable)
+        snprintf(out, room, "cuDNN %zu", s->api.version());
+    else
+        snprintf(out, room, "%s", s->why.text);
+    return out;
+}
+
+/* ---- plans ------------------------------------------------------------- */
+
+/* The first of cuDNN's offers that it can compile.  The plan is for the GPU of
+ * our handle: one for a description of it might not run. */
+static void choose(struct sdpa *s, struct plan *p)
+{
+    cudnnBackendDescriptor_t offer[8];
+    const int n = sdpa_graph_offers(&p->graph, NULL, offer, 8);
+    int64_t count = 0;
+
+    for (int i = 0; i < n && !p->usable; i++) {
+        cudnnBackendDescriptor_t plan;
+
+        if (s->api.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
+            CUDNN_STATUS_SUCCESS)
+            return;
+        p->usable =
+            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                       CUDNN_TYPE_HANDLE, 1,
+                       &s->handle) == CUDNN_STATUS_SUCCESS &&
+            s->api.set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                       CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                       &offer[i]) == CUDNN_STATUS_SUCCESS &&
+            s->api.finalize(plan) == CUDNN_STATUS_SUCCESS &&
+            s->api.get(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                       CUDNN_TYPE_INT64, 1, &count,
+                       &p->workspace) == CUDNN_STATUS_SUCCESS;
+        if (p->usable)
+            p->plan = plan;
+        else
+            s->api.destroy(plan);
+    }
+}
+
+static struct plan *plan_for(struct sdpa *s, const struct sdpa_shape *shape)
+{
+    struct plan *p;
+
+    for (int i = 0; i < s->n; i++)
+        if (memcmp(&s->plan[i].shape, shape, sizeof *shape) == 0)
+            return s->plan[i].usable ? &s->plan[i] : NULL;
+    if (s->n == MOST_PLANS)
+        return NULL;
+    p = &s->plan[s->n++];
+    p->shape = *shape;
+    if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
+        choose(s, p);
+    return p->usable ? p : NULL;
+}
+
+/* What cuDNN is asked to do; false where it is not asked at all. */
+static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
+                     const struct attn *a, bool backward)
+{
+    if (qkv->type == DT_F32 || a->drop.p > 0.0f)
+        return false;
+    memset(out, 0, sizeof *out);        /* padding too: they are compared */
+    out->B = tensor_rows(qkv) / a->T;
+    out->H = a->H;
+    out->K = a->K;
+    out->T = a->T;
+    out->D = a->D;
+    out->bf16 = qkv->type == DT_BF16;
+    out->backward = backward;
+    return true;
+}
+
+/* ---- running ----------------------------------------------------------- */
+
+struct bound {
+    int64_t uid[SDPA_UIDS];
+    void *p[SDPA_UIDS];
+    int n;
+};
+
+static void bind(struct bound *b, enum sdpa_uid uid, void *p)
+{
+    b->uid[b->n] = uid;
+    b->p[b->n++] = p;
+}
+
+/* False: it cannot be run, and never will be asked to again. */
+static bool execute(struct sdpa *s, struct plan *p, const struct bound *b,
+                    void *workspace, const char *op)
+{
+    char why[256] = "";
+
+    if (p->pack)
+        s->api.destroy(p->pack);
+    p->pack = NULL;
+    p->usable =
+        s->api.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &p->pack) ==
+            CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                   CUDNN_TYPE_INT64, b->n, b->uid) == CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                   CUDNN_TYPE_VOID_PTR, b->n, b->p) == CUDNN_STATUS_SUCCESS &&
+        s->api.set(p->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                   CUDNN_TYPE_VOID_PTR, 1,
+                   &workspace) == CUDNN_STATUS_SUCCESS &&
+        s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
+        s->api.execute(s->handle, p->plan, p->pack) == CUDNN_STATUS_SUCCESS;
+    if (p->usable)
+        return true;
+    s->api.last_error(why, sizeof why);
+    log_warn("cuDNN cannot run its plan for %s, so our own kernel does: %s",
+             op, why);
+    return false;
+}
+
+/* Query, key and value of a buffer of rows (H + 2 K) D. */
+static void bind_qkv(struct bound *b, enum sdpa_uid first,
+                     const struct tensor *t, const struct attn *a)
+{
+    char *p = t->data;
+    const size_t head = (size_t)a->D * dtype_size(t->type);
+
+    bind(b, first, p);
+    bind(b, first + 1, p + (size_t)a->H * head);
+    bind(b, first + 2, p + (size_t)(a->H + a->K) * head);
+}
+
+bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
+              const struct tensor *qkv, const struct attn *a)
+{
+    struct sdpa *s = open_sdpa(dev);
+    struct sdpa_shape shape;
+    struct bound b = { .n = 0 };
+    struct plan *p;
+    float scale = a->scale, low = SDPA_LOW;
+    void *room;
+
+    if (!s->usable || !shape_of(&shape, qkv, a, false))
+        return false;
+    p = plan_for(s, &shape);
+    if (!p)
+        return false;
+    room = cuda_scratch(dev, (size_t)p->workspace + 256, "attn_fwd");
+    if (!room)
+        return true;                    /* the device has failed, and says so */
+    bind_qkv(&b, SDPA_Q, qkv, a);
+    bind(&b, SDPA_O, y->data);
+    bind(&b, SDPA_LSE, lse->data);
+    bind(&b, SDPA_SCALE, &scale);
+    bind(&b, SDPA_LOWEST, &low);
+    return execute(s, p, &b, room, "attn_fwd");
+}
+
+bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
+              const struct tensor *y, const struct tensor *lse,
+              const struct tensor *dy, const struct attn *a)
+{
+    struct sdpa *s = open_sdpa(dev);
+    const size_t heads = (size_t)(tensor_rows(dy) * a->H);
+    const size_t sums = (heads * sizeof(float) + 255) & ~(size_t)255;
+    const size_t wide = (heads * (size_t)a->D * sizeof(float) + 255) &
+                        ~(size_t)255;
+    struct sdpa_shape shape;
+    struct bound b = { .n = 0 };
+    struct plan *p;
+    float scale = a->scale, low = SDPA_LOW, one = 1.0f;
+    char *room;
+
+    /* its sums of dq come in any order, and it sets what it writes */
+    if (!s->usable || dev->deterministic || !dqkv->fresh ||
+        !shape_of(&shape, qkv, a, true))
+        return false;
+    p = plan_for(s, &shape);
+    if (!p)
+        return false;
+    room = cuda_scratch(dev, sums + wide + (size_t)p->workspace + 256,
+                        "attn_bwd");
+    if (!room)
+        return true;
+    bind_qkv(&b, SDPA_Q, qkv, a);
+    bind_qkv(&b, SDPA_DQ, dqkv, a);
+    bind(&b, SDPA_O, y->data);
+    bind(&b, SDPA_DO, dy->data);
+    bind(&b, SDPA_LSE, lse->data);
+    bind(&b, SDPA_SUM, room);
+    bind(&b, SDPA_WIDE_DQ, room + sums);
+    bind(&b, SDPA_SCALE, &scale);
+    bind(&b, SDPA_LOWEST, &low);
+    bind(&b, SDPA_ONE, &one);
+    return execute(s, p, &b, room + sums + wide, "attn_bwd");
+}

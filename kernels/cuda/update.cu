@@ -1,0 +1,274 @@
+/*
+ * optim - one step of each optimiser over a range of parameters
+ *
+ * One launch a range, four parameters a thread.  The norm that clips is read
+ * on the device, so that no step waits for it.
+ */
+#include "config.h"
+#include "kernels/cuda/gemm.h"
+#include "kernels/cuda/reduce.cuh"
+
+enum { THREADS = 256, W = 4 };
+
+/* struct update without its pointer to a tensor, which lies on the host. */
+struct rule {
+    const double *sumsq;
+    float lr, beta1, beta2, eps, decay, g_scale, clip, fix1, fix2;
+    bool nesterov, l2;
+};
+
+static struct rule rule_of(const struct update *u)
+{
+    const double b1 = u->beta1, b2 = u->beta2;
+
+    return { u->sumsq ? (const double *)u->sumsq->data : nullptr,
+             u->lr, u->beta1, u->beta2, u->eps, u->decay, u->g_scale, u->clip,
+             (float)(1.0 / (1.0 - pow(b1, (double)u->step))),
+             (float)(1.0 / (1.0 - pow(b2, (double)u->step))),
+             u->nesterov, u->l2 };
+}
+
+/* What the gradient is multiplied by; false if nothing may move. */
+static __device__ __forceinline__ bool factor(const rule &u, float *f)
+{
+    double sum, norm;
+
+    *f = u.g_scale;
+    if (!u.sumsq)
+        return true;
+    sum = *u.sumsq;
+    norm = (double)u.g_scale * sqrt(sum);
+    if (!isfinite(sum))
+        return false;
+    if (u.clip > 0.0f && norm > (double)u.clip)
+        *f = (float)((double)u.g_scale * ((double)u.clip / norm));
+    return true;
+}
+
+enum kind { ADAMW, LION, SGD };
+
+/* One parameter: new weight from old, state in place. */
+template <int KIND>
+static __device__ __forceinline__ float step(float w, float *m, float *v,
+                                             float g, const rule &u)
+{
+    const float kept = u.l2 ? w : w - u.lr * u.decay * w;
+    float c;
+
+    if (u.l2)
+        g += u.decay * w;
+    if constexpr (KIND == ADAMW) {
+        *m = u.beta1 * *m + (1.0f - u.beta1) * g;
+        *v = u.beta2 * *v + (1.0f - u.beta2) * g * g;
+        return kept - u.lr * (*m * u.fix1) / (sqrtf(*v * u.fix2) + u.eps);
+    } else if constexpr (KIND == LION) {
+        c = u.beta1 * *m + (1.0f - u.beta1) * g;
+        *m = u.beta2 * *m + (1.0f - u.beta2) * g;
+        return kept - u.lr * (c > 0.0f ? 1.0f : c < 0.0f ? -1.0f : c);
+    } else {
+        *m = u.beta1 * *m + g;
+        return kept - u.lr * (u.nesterov ? g + u.beta1 * *m : *m);
+    }
+}
+
+template <int KIND, class T>
+static __global__ void __launch_bounds__(THREADS)
+update(float *w, float *m, float *v, T *copy, const float *g, rule u,
+       int64_t n)
+{
+    const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
+    float f, wn[W], mn[W], vn[W] = {}, gn[W];
+
+    if (i >= n || !factor(u, &f))
+        return;
+    if (i + W > n) {            /* the ragged end */
+        for (int64_t j = i; j < n; j++) {
+            float none = 0.0f;
+
+            w[j] = step<KIND>(w[j], m + j, KIND == ADAMW ? v + j : &none,
+                              g[j] * f, u);
+            if (copy)
+                copy[j] = from_float<T>(w[j]);
+        }
+        return;
+    }
+    load(wn, w + i);
+    load(mn, m + i);
+    load(gn, g + i);
+    if constexpr (KIND == ADAMW)
+        load(vn, v + i);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        wn[k] = step<KIND>(wn[k], &mn[k], &vn[k], gn[k] * f, u);
+    store(w + i, wn);
+    store(m + i, mn);
+    if constexpr (KIND == ADAMW)
+        store(v + i, vn);
+    if (copy)
+        store(copy + i, wn);
+}
+
+template <int KIND>
+static void run(struct dev *dev, const char *op, struct tensor *w,
+                struct tensor *m, struct tensor *v, struct tensor *copy,
+                const struct tensor *g, const struct update *u)
+{
+    const int64_t n = tensor_count(w);
+
+    if (n == 0)
+        return;
+    WITH_TYPE(T, copy ? copy->type : DT_F32,
+              LAUNCH((update<KIND, T>), blocks(n, THREADS * W), THREADS, 0,
+                     STREAM(dev), data_of<float>(w), data_of<float>(m),
+                     data_of<float>(v), data_of<T>(copy),
+                     data_of<const float>(g), rule_of(u), n))
+    launched(dev, op);
+}
+
+extern "C" void cuda_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
+                           struct tensor *v, struct tensor *copy,
+                           const struct tensor *g, const struct update *u)
+{
+    run<ADAMW>(dev, "adamw", w, m, v, copy, g, u);
+}
+
+extern "C" void cuda_lion(struct dev *dev, struct tensor *w, struct tensor *m,
+                          struct tensor *copy, const struct tensor *g,
+                          const struct update *u)
+{
+    run<LION>(dev, "lion", w, m, nullptr, copy, g, u);
+}
+
+extern "C" void cuda_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
+                         struct tensor *copy, const struct tensor *g,
+                         const struct update *u)
+{
+    run<SGD>(dev, "sgd", w, m, nullptr, copy, g, u);
+}
+
+/* ---- Muon -------------------------------------------------------------- */
+
+/* m = b1 m + g; x = m, or g + b1 m with nesterov.  A gradient that is not
+ * finite leaves m alone and x at 0, so that the weight stays where it is. */
+static __global__ void __launch_bounds__(THREADS)
+momentum(float *x, float *m, const float *g, const float *w, rule u, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    float f, d, mn;
+
+    if (i >= n)
+        return;
+    x[i] = 0.0f;
+    if (!factor(u, &f))
+        return;
+    d = g[i] * f + (u.l2 ? u.decay * w[i] : 0.0f);
+    mn = m[i] = u.beta1 * m[i] + d;
+    x[i] = u.nesterov ? d + u.beta1 * mn : mn;
+}
+
+/* x /= |x| + 1e-7 */
+static __global__ void __launch_bounds__(THREADS)
+normalise(float *x, const double *square, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+
+    if (i < n)
+        x[i] = (float)((double)x[i] / (sqrt(*square) + 1e-7));
+}
+
+template <class T>
+static __global__ void __launch_bounds__(THREADS)
+apply(float *w, T *copy, const float *x, float rate, rule u, int64_t n)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    float f, v;
+
+    if (i >= n || !factor(u, &f))
+        return;
+    v = (u.l2 ? w[i] : w[i] - u.lr * u.decay * w[i]) - rate * x[i];
+    w[i] = v;
+    if (copy)
+        copy[i] = from_float<T>(v);
+}
+
+/*
+ * x <- 3.4445 x + (-4.7750 a + 2.0315 a a) x with a = x x', five times; for a
+ * tall x the same from the right, with a = x' x.  Returns where x is then.
+ */
+static const float *orthogonalise(struct dev *dev, float *x, float *next,
+                                  float *a, float *b, int64_t R, int64_t C)
+{
+    const bool tall = R > C;
+    const int64_t s = tall ? C : R;
+
+    for (int round = 0; round < 5; round++) {
+        struct matmul square = {}, cube = {}, step = {};
+        float *swap = x;
+
+        square.m = square.n = s;
+        square.k = tall ? R : C;
+        square.a = square.b = x;
+        square.lda = square.ldb = C;
+        square.ta = tall;
+        square.tb = !tall;
+        square.d = a;
+        square.ldd = s;
+        square.alpha = 1.0f;
+        matmul(dev, &square, "muon");
+        cube.m = cube.n = cube.k = s;
+        cube.a = cube.b = cube.c = a;
+        cube.lda = cube.ldb = cube.ldd = s;
+        cube.d = b;
+        cube.alpha = 2.0315f;
+        cube.beta = -4.7750f;
+        matmul(dev, &cube, "muon");
+        step.m = R;
+        step.n = C;
+        step.k = s;
+        step.a = tall ? x : b;
+        step.lda = s;
+        step.b = tall ? b : x;
+        step.ldb = C;
+        step.c = x;
+        step.d = next;
+        step.ldd = C;
+        step.alpha = 1.0f;
+        step.beta = 3.4445f;
+        matmul(dev, &step, "muon");
+        x = next;
+        next = swap;
+    }
+    return x;
+}
+
+extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
+                          struct tensor *copy, struct tensor *work,
+                          const struct tensor *g, const struct update *u)
+{
+    const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
+    const int64_t s = R < C ? R : C;
+    const struct rule rule = rule_of(u);
+    float *x = (float *)work->data, *next = x + n, *a = next + n;
+    struct tensor xs = { x, DT_F32, false, 1, { n } };
+    const size_t chunks = blocks(n, SUMSQ_CHUNK);
+    double *sum = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
+                                         "muon");
+    float rate = u->lr;
+    const float *done;
+
+    if (!sum || n == 0)
+        return;
+    LAUNCH(momentum, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
+           data_of<float>(m), data_of<const float>(g), data_of<const float>(w),
+           rule, n);
+    sum_squares(dev, sum, sum + 1, &xs, true);
+    LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
+           (const double *)sum, n);
+    done = orthogonalise(dev, x, next, a, a + s * s, R, C);
+    if (R > C)
+        rate *= sqrtf((float)R / (float)C);
+    WITH_TYPE(T, copy ? copy->type : DT_F32,
+              LAUNCH(apply<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
+                     data_of<float>(w), data_of<T>(copy), done, rate, rule, n))
+    launched(dev, "muon");
+}

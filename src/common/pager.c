@@ -1,0 +1,89 @@
+#include "config.h"
+#include "common/pager.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/num.h"
+#include "common/spawn.h"
+
+static int env_int(const char *name)
+{
+    const char *s = getenv(name);
+    int64_t n;
+
+    return s && num_int(s, &n) && n > 0 && n < 100000 ? (int)n : 0;
+}
+
+void page_screen(int *rows, int *columns)
+{
+    struct winsize w = { 0 };
+
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col)
+            break;
+    *rows = env_int("LINES");
+    *columns = env_int("COLUMNS");
+    if (!*rows)
+        *rows = w.ws_row ? w.ws_row : 24;
+    if (!*columns)
+        *columns = w.ws_col ? w.ws_col : 80;
+}
+
+static const char *pager_command(void)
+{
+    char name[64];
+    const char *pager;
+    size_t n = 0;
+
+    for (const char *p = program_invocation_short_name;
+         *p && n < sizeof name - 8; p++)
+        name[n++] = (char)toupper((unsigned char)*p);
+    memcpy(name + n, "_PAGER", sizeof "_PAGER");
+    pager = getenv(name);
+    if (!pager)
+        pager = getenv("PAGER");
+    if (!pager)
+        return "less";
+    return *pager && strcmp(pager, "cat") != 0 ? pager : NULL;
+}
+
+static bool by_pager(const char *text, size_t n)
+{
+    const char *argv[] = { "sh", "-c", pager_command(), NULL };
+    struct spawn s = { .in = text, .in_len = n };
+    struct err ignored = ERR_INIT;
+
+    if (!argv[2])
+        return false;
+    setenv("LESS", "FIRSX", 0);
+    fflush(stdout);
+    /* who leaves the pager early has seen enough; 127 is "not found" */
+    return spawn_run(argv, &s, &ignored) == 0 || s.status != 127;
+}
+
+/* Does the text have as many lines as the screen? */
+static bool is_longer(const char *text, size_t n)
+{
+    int rows, columns, lines = 0;
+
+    page_screen(&rows, &columns);
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines >= rows;
+}
+
+int page_text(const char *text, size_t n, bool pager, struct err *e)
+{
+    if (pager && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+        is_longer(text, n) && by_pager(text, n))
+        return 0;
+    if (fwrite(text, 1, n, stdout) != n && errno != EPIPE)
+        return err_sys(e, "cannot write standard output");
+    return 0;
+}

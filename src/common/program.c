@@ -1,0 +1,275 @@
+#include "config.h"
+#include "common/program.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+
+static const struct cmd *running;
+static bool want_help, want_version, want_dump, verbose, quiet;
+
+const struct opt prog_opts[] = {
+    { 'h', "help", NULL, OPT_FLAG, &want_help, "say what there is, and stop" },
+    { 'v', "verbose", NULL, OPT_FLAG, &verbose, "say more" },
+    { 'q', "quiet", NULL, OPT_FLAG, &quiet, "say only what goes wrong" },
+    { 0 }
+};
+
+static const struct opt program_opts[] = {
+    { 'V', "version", NULL, OPT_FLAG, &want_version,
+      "print the version; with -v, what it was built with" },
+    { 0, "dump-options", NULL, OPT_FLAG, &want_dump,
+      "print every option, one a line, for programs" },
+    { 0 }
+};
+
+enum { MAX_TABLE = 96 };
+
+/* One table of two, the second after the first. */
+static void join(struct opt out[MAX_TABLE], const struct opt *a,
+                 const struct opt *b)
+{
+    int n = 0;
+
+    for (; a && a->name && n < MAX_TABLE - 1; a++)
+        out[n++] = *a;
+    for (; b && b->name && n < MAX_TABLE - 1; b++)
+        out[n++] = *b;
+    out[n] = (struct opt){ 0 };
+}
+
+static void help(const struct prog *p)
+{
+    printf("usage: %s COMMAND [OPTION]... [ARGUMENT]...\n%s\n\ncommands:\n",
+           p->name, p->summary);
+    opt_help_cmds(p->cmds);
+    printf("\noptions:\n");
+    opt_help(program_opts);
+    opt_help(prog_opts);
+    printf("\n'%s COMMAND --help' tells the options of one command; '%s %s' "
+           "tells all.\n",
+           p->name, "man", p->name);
+}
+
+static void help_cmd(const struct prog *p, const struct cmd *c,
+                     const struct opt *table)
+{
+    const bool bare = p->bare && strcmp(p->bare, c->name) == 0;
+
+    printf("usage: %s %s%s%s [OPTION]... %s\n%s\n\noptions:\n", p->name,
+           bare ? "[" : "", c->name, bare ? "]" : "", c->args, c->help);
+    opt_help(table);
+}
+
+static void dump(const struct prog *p)
+{
+    for (const struct opt *o = program_opts; o->name; o++)
+        printf("\t%c\t%s\t%s\t%s\n", o->letter ? o->letter : '-', o->name,
+               o->arg ? o->arg : "", o->help);
+    for (const struct cmd *c = p->cmds; c->name; c++) {
+        struct opt table[MAX_TABLE];
+
+        join(table, c->opts, prog_opts);
+        printf("%s\t\t\t%s\t%s\n", c->name, c->args, c->help);
+        for (const struct opt *o = table; o->name; o++)
+            printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
+                   o->name, o->arg ? o->arg : "", o->help);
+    }
+}
+
+static void set_level(const struct prog *p)
+{
+    log_setup(p->name, verbose ? LOG_DEBUG : quiet ? LOG_WARN : LOG_INFO);
+}
+
+static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
+                   char **argv, struct err *e)
+{
+    struct opt table[MAX_TABLE];
+
+    join(table, c->opts, prog_opts);
+    argc = opt_parse(table, argc, argv, e);
+    if (argc < 0)
+        return -1;
+    set_level(p);
+    if (want_help) {
+        help_cmd(p, c, table);
+        return 0;
+    }
+    running = c;
+    return c->run(argc, argv, e);
+}
+
+static bool is_cmd(const struct prog *p, const char *word)
+{
+    for (const struct cmd *c = p->cmds; c->name; c++)
+        if (strcmp(c->name, word) == 0)
+            return true;
+    return false;
+}
+
+/* In how many tables an option is a flag, and takes an argument. */
+struct use {
+    int flag, arg;
+};
+
+/* Look for a letter or, where that is 0, for the beginning of a name. */
+static void count_use(struct use *u, const struct opt *o, char letter,
+                      const char *name)
+{
+    for (; o && o->name; o++)
+        if (letter ? o->letter == letter
+                   : strncmp(o->name, name, strlen(name)) == 0)
+            ++*(o->arg ? &u->arg : &u->flag);
+}
+
+/*
+ * Does this option take the word after it?  Where commands differ in that it
+ * does, unless that word is a command.
+ */
+static bool takes_next(const struct prog *p, char letter, const char *name,
+                       const char *next, bool *unknown)
+{
+    struct use u = { 0 };
+
+    count_use(&u, program_opts, letter, name);
+    count_use(&u, prog_opts, letter, name);
+    for (const struct cmd *c = p->cmds; c->name; c++)
+        count_use(&u, c->opts, letter, name);
+    *unknown |= u.arg + u.flag == 0;
+    return u.arg && !(u.flag && next && is_cmd(p, next));
+}
+
+/* Where the first word stands that is no option; argc if there is none. */
+static int find_word(const struct prog *p, int argc, char **argv, bool *unknown)
+{
+    int at = 1;
+
+    *unknown = false;
+    while (at < argc && argv[at][0] == '-' && argv[at][1]) {
+        const char *word = argv[at++], *next = at < argc ? argv[at] : NULL;
+
+        if (word[1] == '-') {
+            at += !strchr(word, '=') &&
+                  takes_next(p, '\0', word + 2, next, unknown);
+            continue;
+        }
+        for (word++; *word; word++)
+            if (takes_next(p, *word, NULL, word[1] ? NULL : next, unknown)) {
+                at += word[1] == '\0';
+                break;
+            }
+    }
+    return at < argc ? at : argc;
+}
+
+/* Is one of the options before the command the program's own? */
+static bool asks_own(int n, char **argv)
+{
+    static const char *const own[] = { "-h", "--help", "-V", "--version",
+                                       "--dump-options" };
+
+    for (int i = 1; i < n; i++)
+        for (size_t j = 0; j < sizeof own / sizeof own[0]; j++)
+            if (strcmp(argv[i], own[j]) == 0)
+                return true;
+    return false;
+}
+
+/* What is asked of the program itself. */
+static int run_own(const struct prog *p, int argc, char **argv, struct err *e)
+{
+    struct opt table[MAX_TABLE];
+
+    join(table, program_opts, prog_opts);
+    if (opt_parse_until_word(table, argc, argv, e) < 0)
+        return -1;
+    if (want_dump) {
+        dump(p);
+    } else if (want_version) {
+        printf("%s %s\n", p->name, PACKAGE_VERSION);
+        if (verbose && p->describe)
+            p->describe();
+    } else {
+        help(p);
+    }
+    return 0;
+}
+
+static int run(const struct prog *p, int argc, char **argv, struct err *e)
+{
+    bool unknown;
+    int at = find_word(p, argc, argv, &unknown);
+    const struct cmd *c;
+    const char *name;
+
+    /* PROGRAM help COMMAND is COMMAND --help, for those who are used to it */
+    if (at < argc && strcmp(argv[at], "help") == 0) {
+        memmove(argv + at, argv + at + 1, (size_t)(argc - at) * sizeof *argv);
+        at = find_word(p, --argc, argv, &unknown);
+        want_help = true;
+    }
+    if (asks_own(at, argv))
+        return run_own(p, argc, argv, e);
+    if (p->bare && at > 1 && (at == argc || !is_cmd(p, argv[at]))) {
+        name = p->bare;
+    } else if (at == argc) {
+        if (unknown || want_help)
+            return run_own(p, argc, argv, e);
+        return err_set(e, ERR_USAGE, "which command? try '%s --help'", p->name);
+    } else { /* options before a command are those after it */
+        char *word = argv[at];
+
+        name = word;
+        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+        argv[1] = word;
+        argc--;
+        argv++;
+    }
+    c = opt_find_cmd(p->cmds, name, e);
+    return c ? run_cmd(p, c, argc, argv, e) : -1;
+}
+
+/* Nobody reads on; that is no failure: "| head". */
+static bool reader_is_gone(void)
+{
+    struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+/* The write that failed may be long ago, and the last one went well. */
+static void finish_output(struct err *e)
+{
+    const bool failed = ferror(stdout);
+
+    if (fflush(stdout) != 0 && errno != EPIPE)
+        err_sys(e, "cannot write standard output");
+    else if (failed && !reader_is_gone())
+        err_set(e, ERR_SYSTEM,
+                "cannot write standard output: a part is missing");
+}
+
+int prog_main(const struct prog *p, int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+
+    signal(SIGPIPE, SIG_IGN);
+    set_level(p);
+    if (run(p, argc, argv, &e) == 0)
+        finish_output(&e);
+    if (e.kind != ERR_NONE && *e.text)
+        log_error("%s", e.text);
+    return err_status(e.kind);
+}
+
+const char *prog_command(void)
+{
+    return running ? running->name : "";
+}

@@ -1,0 +1,42 @@
+#ifndef COMMON_PROGRAM_H
+#define COMMON_PROGRAM_H
+
+#include "common/opt.h"
+
+/*
+ * prog - what every program of the suite does the same way
+ *
+ *      int main(int argc, char **argv)
+ *      {
+ *          return prog_main(&prog, argc, argv);
+ *      }
+ *
+ * prog_main() finds the command, takes its options off, runs it, prints the
+ * err if it failed (nothing, where it has no text: that was said elsewhere),
+ * checks that standard output could be written, and returns
+ * the exit status (err_status).  Every command understands --help, -v and -q;
+ * the program also --version, with -v what it was built with.
+ *
+ * An option may stand before the command, too: `gtrack --root D ls`.  bare
+ * names the command that runs when there are options alone: `gtrain --config
+ * F` is `gtrain train --config F`.  --dump-options prints the tables, one
+ * tab-separated line an option, for completion and for the test that compares
+ * them with the manual.
+ */
+struct prog {
+    const char *name;
+    const char *summary;        /* one line */
+    const struct cmd *cmds;     /* ends with a NULL name */
+    const char *bare;           /* or NULL */
+    void (*describe)(void);     /* more for --version -v; or NULL */
+};
+
+/* The options that every command understands. */
+extern const struct opt prog_opts[];
+
+int prog_main(const struct prog *, int argc, char **argv);
+
+/* The name of the command that runs, for those that share a function. */
+const char *prog_command(void);
+
+#endif

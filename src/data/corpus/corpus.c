@@ -1,0 +1,271 @@
+/*
+ * corpus - opening, closing, and the queue of blocks
+ */
+#include "config.h"
+#include "data/corpus/corpus_impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+
+/* The name in messages. */
+const char *corpus_shown(const char *file)
+{
+    return strcmp(file, "-") == 0 ? "standard input" : file;
+}
+
+/* Damage */
+
+void corpus_fail(struct corpus *c, const struct err *e)
+{
+    pthread_mutex_lock(&c->lock);
+    if (!c->failed)
+        c->why = *e;
+    c->failed = true;
+    pthread_cond_broadcast(&c->filled);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* A line that is no good: 0 to go on without it, or -1. */
+int corpus_bad_line(struct corpus *c, struct err *e)
+{
+    int64_t count;
+
+    if (c->conf.bad == CORPUS_STOP)
+        return -1;
+    pthread_mutex_lock(&c->lock);
+    count = ++c->stats.bad_lines;
+    pthread_mutex_unlock(&c->lock);
+    if (count <= SHOWN)
+        log_warn("%s; skipped", e->text);
+    if (count == SHOWN)
+        log_warn("further bad lines are counted, not shown");
+    return 0;
+}
+
+/* A file that cannot be read on: 0 to go on with the next one, or -1. */
+int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
+{
+    err_wrap(e, "%s:%lld", corpus_shown(c->files.name[c->at.file]),
+             (long long)line);
+    if (c->conf.bad != CORPUS_SKIP_FILES || e->kind != ERR_INPUT)
+        return -1;
+    pthread_mutex_lock(&c->lock);
+    c->stats.bad_files++;
+    pthread_mutex_unlock(&c->lock);
+    log_warn("%s; the rest of this file is skipped", e->text);
+    return 0;
+}
+
+/* Blocks */
+
+static void block_free(struct block *b)
+{
+    if (b) {
+        free(b->doc);
+        free(b->data);
+        free(b);
+    }
+}
+
+static bool is_full(const struct corpus *c)
+{
+    return (!c->idle_n && c->made == c->limit) || c->queued > QUEUED_MAX;
+}
+
+/* An empty block, as soon as there is one; NULL when we are to stop. */
+struct block *corpus_take(struct corpus *c)
+{
+    struct block *b = NULL;
+
+    pthread_mutex_lock(&c->lock);
+    while (is_full(c) && !c->stop)
+        pthread_cond_wait(&c->emptied, &c->lock);
+    if (c->stop) {
+        pthread_mutex_unlock(&c->lock);
+        return NULL;
+    }
+    if (c->idle_n)
+        b = c->idle[--c->idle_n];
+    else
+        c->made++;
+    c->stats.taken =
+        c->taken_before + (c->source ? source_taken(c->source) : 0);
+    pthread_mutex_unlock(&c->lock);
+    if (!b)
+        b = xcalloc(1, sizeof *b);
+    if (!b->data) {
+        b->data = xmalloc(CORPUS_BLOCK);
+        b->data_room = CORPUS_BLOCK;
+    }
+    return b;
+}
+
+void corpus_queue(struct corpus *c, struct block *b)
+{
+    b->seq = c->seq++;
+    b->file = c->files.name[b->at.file];
+    pthread_mutex_lock(&c->lock);
+    c->queue[(c->first + c->n++) % BLOCKS_MAX] = b;
+    c->queued += b->size;
+    pthread_cond_signal(&c->filled);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* The reader is woken for several blocks at once, or when it is late. */
+static void wake_reader(struct corpus *c)
+{
+    if (!c->n || c->idle_n * 2 >= c->limit)
+        pthread_cond_signal(&c->emptied);
+}
+
+void corpus_done(struct corpus *c, struct block *b)
+{
+    if (b->data_room > KEEP) {
+        free(b->data);
+        b->data = NULL;
+    }
+    b->n = 0;
+    pthread_mutex_lock(&c->lock);
+    c->idle[c->idle_n++] = b;
+    wake_reader(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Handing out */
+
+int corpus_next(struct corpus *c, struct block **out, struct err *e)
+{
+    struct block *b = NULL;
+    bool failed;
+
+    pthread_mutex_lock(&c->lock);
+    while (!c->n && !c->ended && !c->failed)
+        pthread_cond_wait(&c->filled, &c->lock);
+    failed = !c->n && c->failed;
+    if (failed) {
+        *e = c->why;
+    } else if (c->n) {
+        b = c->queue[c->first];
+        c->first = (c->first + 1) % BLOCKS_MAX;
+        c->n--;
+        c->queued -= b->size;
+        wake_reader(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (failed)
+        return -1;
+    if (!b)
+        return 0;
+    if (corpus_find(c, b, e) < 0) {
+        corpus_done(c, b);
+        corpus_fail(c, e);
+        return -1;
+    }
+    *out = b;
+    return 1;
+}
+
+void corpus_stats(struct corpus *c, struct corpus_stats *out)
+{
+    pthread_mutex_lock(&c->lock);
+    *out = c->stats;
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool doc_in_share(const struct doc *d, double share)
+{
+    const size_t n = d->len < CORPUS_KEY ? d->len : CORPUS_KEY;
+
+    return (double)(hash128(d->text, n, 0).hi >> 11) * 0x1p-53 < share;
+}
+
+/* Opening and closing */
+
+static size_t block_limit(void)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t want = 16 + 4 * (size_t)(cores > 0 ? cores : 1);
+
+    return want < BLOCKS_MAX ? want : BLOCKS_MAX;
+}
+
+int corpus_open(struct corpus **out, const struct corpus_conf *conf,
+                struct err *e)
+{
+    struct corpus *c = xcalloc(1, sizeof *c);
+    int ret;
+
+    c->conf = *conf;
+    c->field = conf->field ? conf->field : "text";
+    c->separator_len = conf->separator ? strlen(conf->separator) : 0;
+    if (!c->conf.max_line)
+        c->conf.max_line = MAX_LINE;
+    c->limit = block_limit();
+    c->at = conf->from ? *conf->from : (struct place){ 0, 0, 1, false };
+    if (files_find(&c->files, conf->path, conf->n, e) < 0) {
+        free(c);
+        return -1;
+    }
+    c->stats.total = c->files.total;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->filled, NULL);
+    pthread_cond_init(&c->emptied, NULL);
+    c->wake = eventfd(0, EFD_CLOEXEC);
+    ret =
+        c->wake < 0 ? errno : pthread_create(&c->thread, NULL, corpus_feed, c);
+    if (ret) {
+        errno = ret;
+        err_sys(e, "cannot start a reading thread");
+        files_clear(&c->files);
+        free(c);
+        return -1;
+    }
+    *out = c;
+    return 0;
+}
+
+/* What is missing from what was read. */
+static void tell_skipped(const struct corpus_stats *s)
+{
+    char lines[NUM_TEXT], files[NUM_TEXT];
+
+    if (s->bad_lines > 0 || s->bad_files > 0)
+        log_warn("skipped %s bad lines and the rest of %s damaged files",
+                 num_comma(lines, s->bad_lines),
+                 num_comma(files, s->bad_files));
+}
+
+void corpus_close(struct corpus *c)
+{
+    const uint64_t one = 1;
+
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_broadcast(&c->emptied);
+    pthread_mutex_unlock(&c->lock);
+    while (write(c->wake, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+    pthread_join(c->thread, NULL);
+    tell_skipped(&c->stats);
+    for (size_t i = 0; i < c->idle_n; i++)
+        block_free(c->idle[i]);
+    for (size_t i = 0; i < c->n; i++)
+        block_free(c->queue[(c->first + i) % BLOCKS_MAX]);
+    pthread_cond_destroy(&c->filled);
+    pthread_cond_destroy(&c->emptied);
+    pthread_mutex_destroy(&c->lock);
+    close(c->wake);
+    files_clear(&c->files);
+    free(c->rest);
+    free(c);
+}

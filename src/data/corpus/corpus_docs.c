@@ -1,0 +1,109 @@
+/*
+ * corpus_docs - the documents of a block
+ */
+#include "config.h"
+#include "data/corpus/corpus_impl.h"
+
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "data/corpus/jsonl.h"
+#include "data/token/boundary.h"
+
+static void add_doc(struct block *b, const char *text, size_t len, int64_t line,
+                    bool begins, bool ends)
+{
+    GROW(b->doc, b->n, b->room);
+    b->doc[b->n++] = (struct doc){ text, len, line, begins, ends };
+}
+
+/* Each line of the block is a document. */
+static int find_lines(struct corpus *c, struct block *b, struct err *e)
+{
+    char *at = b->data, *end = b->data + b->size, *next;
+
+    for (int64_t line = b->at.line; at < end; at = next, line++) {
+        char *newline = memchr(at, '\n', (size_t)(end - at)), *text;
+        struct err why;
+        size_t len;
+        int got;
+
+        next = newline ? newline + 1 : end;
+        got = jsonl_field(at, (size_t)((newline ? newline : end) - at),
+                          c->field, &text, &len, &why);
+        if (got > 0) {
+            add_doc(b, text, len, line, true, true);
+        } else if (got < 0) {
+            err_wrap(&why, "%s:%lld", corpus_shown(b->file), (long long)line);
+            if (corpus_bad_line(c, &why) < 0) {
+                *e = why;
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static void warn_of_nul(struct corpus *c, const struct block *b)
+{
+    const char *nul = memchr(b->data, '\0', b->size);
+    bool first;
+
+    if (!nul)
+        return;
+    pthread_mutex_lock(&c->lock);
+    first = c->nul_file <= b->at.file;
+    c->nul_file = first ? b->at.file + 1 : c->nul_file;
+    pthread_mutex_unlock(&c->lock);
+    if (first)
+        log_warn(
+            "%s:%lld: a NUL byte, kept as it is; is this text?",
+            corpus_shown(b->file),
+            (long long)(b->at.line +
+                        cut_count_lines(b->data, (size_t)(nul - b->data))));
+}
+
+/* The block is text: one part of a document, or several, by separators. */
+static void find_texts(struct corpus *c, struct block *b)
+{
+    const char *at = b->data, *end = b->data + b->size;
+    int64_t line = b->at.line;
+    bool begins = !b->at.inside;
+
+    while (c->separator_len) {
+        const char *found =
+            memmem(at, (size_t)(end - at), c->conf.separator, c->separator_len);
+
+        if (!found)
+            break;
+        if (found > at || !begins)
+            add_doc(b, at, (size_t)(found - at), line, begins, true);
+        found += c->separator_len;
+        line += cut_count_lines(at, (size_t)(found - at));
+        at = found;
+        begins = true;
+    }
+    if (at < end || !begins)
+        add_doc(b, at, (size_t)(end - at), line, begins, !b->next.inside);
+    warn_of_nul(c, b);
+}
+
+int corpus_find(struct corpus *c, struct block *b, struct err *e)
+{
+    int64_t text = 0, ends = 0;
+
+    if (!b->json)
+        find_texts(c, b);
+    else if (!b->n && find_lines(c, b, e) < 0)
+        return -1;
+    for (size_t i = 0; i < b->n; i++) {
+        text += (int64_t)b->doc[i].len;
+        ends += b->doc[i].ends;
+    }
+    pthread_mutex_lock(&c->lock);
+    c->stats.text += text;
+    c->stats.documents += ends;
+    pthread_mutex_unlock(&c->lock);
+    return 0;
+}

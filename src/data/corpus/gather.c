@@ -1,0 +1,276 @@
+#include "config.h"
+#include "data/corpus/gather.h"
+
+#include <fnmatch.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/buf.h"
+#include "common/hash.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "data/corpus/hashset.h"
+#include "data/corpus/manual_text.h"
+#include "data/corpus/source.h"
+
+enum {
+    FILE_MAX = 2 << 20, /* larger ones are tables, or generated */
+    DOCUMENT_MIN = 300,
+    KNOWN_MIN = 60, /* shorter paragraphs may come again */
+    DEPTH = 12,
+};
+
+/* clang-format off */
+static const struct kind {
+    const char *name;
+    double share;
+    prose_fn *prose;
+    const char *roots[6];       /* globs */
+    const char *files[14];      /* of names; ".gz" may follow */
+    const char *but[4];
+} kinds[GATHER_KINDS] = {
+    { "manuals", 0.25, prose_roff,
+      { "usr/share/man/man[1-8]" }, { "*.[1-8]", "*.[1-8]*" },
+      { "*.3perl", "*.3pm" } },
+    { "documentation", 0.25, prose_plain,
+      { "usr/share/doc", "usr/share/vim/vim*/doc" },
+      { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
+      { "*.html*", "*.json*", "*.xml*", "*[Cc]hangelog*" } },
+    { "info", 0.10, prose_info,
+      { "usr/share/info" }, { "*.info", "*.info-*" }, { 0 } },
+    { "licences", 0.05, prose_plain,
+      { "usr/share/common-licenses", "usr/share/doc" },
+      { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
+        "CC0*" }, { 0 } },
+    { "perl", 0.15, prose_pod,
+      { "usr/share/perl", "usr/share/perl5", "usr/lib/*/perl",
+        "usr/lib/*/perl5", "usr/lib/*/perl-base" },
+      { "*.pod", "*.pm" }, { 0 } },
+    { "headers", 0.15, prose_plain,
+      { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
+    { "python", 0.05, prose_plain,
+      { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
+      { "test_*" } },
+};
+/* clang-format on */
+
+struct file {
+    char *path;
+    uint64_t key;
+};
+
+struct list {
+    struct file *file;
+    size_t n, room, next; /* next: the first not yet read */
+};
+
+struct state {
+    const char *root;
+    struct hashset known; /* paragraphs */
+    struct buf raw, text, kept;
+    gather_fn *give;
+    void *arg;
+};
+
+static bool matches(const char *const *patterns, size_t n, const char *name)
+{
+    char *bare = xstrdup(name);
+    const size_t len = strlen(bare);
+    bool found = false;
+
+    if (len > 3 && strcmp(bare + len - 3, ".gz") == 0)
+        bare[len - 3] = '\0';
+    for (size_t i = 0; i < n && patterns[i] && !found; i++)
+        found = fnmatch(patterns[i], bare, 0) == 0;
+    free(bare);
+    return found;
+}
+
+/* Files below a folder; links and what cannot be listed are passed over. */
+static void find_files(struct state *s, struct list *l, const struct kind *k,
+                       const char *folder, int depth)
+{
+    const size_t root = strlen(s->root);
+    struct path_list names;
+    struct err e;
+
+    if (depth == DEPTH || path_list(&names, folder, &e) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = path_join(folder, names.name[i]);
+        struct stat st;
+
+        if (lstat(path, &st) < 0) {
+            ;
+        } else if (S_ISDIR(st.st_mode)) {
+            find_files(s, l, k, path, depth + 1);
+        } else if (S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
+                   matches(k->files, 14, names.name[i]) &&
+                   !matches(k->but, 4, names.name[i])) {
+            GROW(l->file, l->n, l->room);
+            l->file[l->n].key = hash128(path + root, strlen(path + root), 0).hi;
+            l->file[l->n++].path = path;
+            continue;
+        }
+        free(path);
+    }
+    path_list_clear(&names);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct file *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+static void find_kind(struct state *s, struct list *l, const struct kind *k)
+{
+    for (size_t i = 0; i < 6 && k->roots[i]; i++) {
+        char *pattern = path_join(s->root, k->roots[i]);
+        glob_t found;
+
+        if (glob(pattern, 0, NULL, &found) == 0) {
+            for (size_t j = 0; j < found.gl_pathc; j++)
+                find_files(s, l, k, found.gl_pathv[j], 0);
+            globfree(&found);
+        }
+        free(pattern);
+    }
+    if (l->n)
+        qsort(l->file, l->n, sizeof *l->file, by_key);
+}
+
+/* The file, inflated; false if it cannot be read, is too long, or no text. */
+static bool read_text(struct buf *out, const char *path)
+{
+    struct source *source;
+    struct err e = ERR_INIT;
+    ssize_t got;
+
+    buf_trim(out, 0);
+    if (source_open(&source, path, -1, &e) < 0)
+        return false;
+    do {
+        buf_room(out, 1 << 18);
+        got = source_read(source, out->s + out->len, 1 << 18, &e);
+        if (got > 0)
+            out->len += (size_t)got;
+    } while (got > 0 && out->len <= FILE_MAX);
+    out->s[out->len] = '\0';
+    source_close(source);
+    return got == 0 && out->len > 0;
+}
+
+/* Append what is new of the text, paragraph by paragraph. */
+static size_t keep_new(struct state *s, const struct buf *text)
+{
+    const char *at = text->s, *end = text->s + text->len;
+    size_t repeated = 0;
+
+    while (at < end) {
+        const char *stop = memmem(at, (size_t)(end - at), "\n\n", 2);
+        size_t n;
+
+        stop = stop ? stop + 2 : end;
+        n = (size_t)(stop - at);
+        if (n < KNOWN_MIN || hashset_add(&s->known, hash128(at, n, 0).hi))
+            buf_add(&s->kept, at, n);
+        else
+            repeated += n;
+        at = stop;
+    }
+    return repeated;
+}
+
+static void trim(struct buf *b)
+{
+    size_t n = b->len, blank = 0;
+
+    while (n && (b->s[n - 1] == '\n' || b->s[n - 1] == ' '))
+        n--;
+    buf_trim(b, n);
+    while (blank < n && b->s[blank] == '\n')
+        blank++;
+    memmove(b->s, b->s + blank, n - blank);
+    buf_trim(b, n - blank);
+    buf_char(b, '\n');
+}
+
+static void take_file(struct state *s, const struct kind *k, const char *path,
+                      struct gather_stats *stats)
+{
+    if (!read_text(&s->raw, path))
+        return;
+    buf_trim(&s->text, 0);
+    buf_trim(&s->kept, 0);
+    k->prose(&s->text, s->raw.s, s->raw.len);
+    if (!prose_is_text(s->text.s, s->text.len))
+        return;
+    stats->repeated += (int64_t)keep_new(s, &s->text);
+    trim(&s->kept);
+    if (s->kept.len < DOCUMENT_MIN)
+        return;
+    stats->documents++;
+    stats->bytes += (int64_t)s->kept.len;
+    s->give(s->arg, &(struct gathered){ .kind = k->name,
+                                        .path = path + strlen(s->root),
+                                        .text = s->kept.s,
+                                        .len = s->kept.len });
+}
+
+/* Files of one kind, until it has so many bytes. */
+static void take_kind(struct state *s, struct list *l, const struct kind *k,
+                      int64_t most, struct gather_stats *stats)
+{
+    while (l->next < l->n && stats->bytes < most)
+        take_file(s, k, l->file[l->next++].path, stats);
+}
+
+int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
+           struct gather_stats stats[GATHER_KINDS], struct err *e)
+{
+    struct list lists[GATHER_KINDS] = { { 0 } };
+    struct state s = { .root = root,
+                       .known = HASHSET_INIT,
+                       .raw = BUF_INIT,
+                       .text = BUF_INIT,
+                       .kept = BUF_INIT,
+                       .give = give,
+                       .arg = arg };
+    int64_t total = 0;
+
+    for (int i = 0; i < GATHER_KINDS; i++) {
+        stats[i] = (struct gather_stats){ .kind = kinds[i].name };
+        find_kind(&s, &lists[i], &kinds[i]);
+        stats[i].files = (int64_t)lists[i].n;
+        take_kind(&s, &lists[i], &kinds[i],
+                  (int64_t)((double)limit * kinds[i].share), &stats[i]);
+        total += stats[i].bytes;
+    }
+    for (int i = 0; i < GATHER_KINDS; i++) { /* what others left */
+        const int64_t had = stats[i].bytes;
+
+        take_kind(&s, &lists[i], &kinds[i], had + limit - total, &stats[i]);
+        total += stats[i].bytes - had;
+    }
+    for (int i = 0; i < GATHER_KINDS; i++) {
+        for (size_t j = 0; j < lists[i].n; j++)
+            free(lists[i].file[j].path);
+        free(lists[i].file);
+    }
+    hashset_clear(&s.known);
+    buf_clear(&s.raw);
+    buf_clear(&s.text);
+    buf_clear(&s.kept);
+    if (total == 0)
+        return err_set(e, ERR_MISSING,
+                       "no manuals, documentation, headers or licences below "
+                       "%s",
+                       root);
+    return 0;
+}

@@ -1,0 +1,338 @@
+#include "config.h"
+#include "data/corpus/leak.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/hash.h"
+#include "common/mem.h"
+#include "data/corpus/hashset.h"
+#include "data/corpus/normalize.h"
+
+enum { THREADS_MAX = 64 };
+
+/* A document of the evaluation text: its runs are run[first .. first+runs). */
+struct entry {
+    struct leak_doc doc;
+    size_t first;
+    uint64_t all; /* hash of all its words */
+};
+
+/*
+ * A rolling hash, h = sum of word * base^age mod 2^64, finished by a mix; the
+ * words of a run are kept in a ring so that the oldest can be taken out.
+ */
+static const uint64_t base = 0x9e3779b97f4a7c15u;
+
+enum { RUN_MAX = 64 };
+
+struct roll {
+    uint64_t hash, all, ring[RUN_MAX];
+    int64_t words;
+    uint64_t word; /* the one that is being read */
+    bool in_word;
+};
+
+struct leak {
+    int n;
+    uint64_t out; /* base^n: what the oldest word has become */
+    struct entry *entry;
+    size_t entries, entries_room;
+    uint64_t *run;
+    size_t runs, runs_room;
+    struct hashset known; /* runs, and whole documents */
+    unsigned char *hit;   /* for each slot of known */
+    struct leak_doc *doc; /* the report */
+    struct arena names;
+
+    pthread_mutex_t lock; /* while training text is read */
+    struct corpus *corpus;
+    int64_t train_documents;
+    struct roll carried; /* from the block before this one */
+    int64_t carried_to;
+    pthread_cond_t handed_on;
+    bool failed;
+    struct err why;
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+    return x ^ (x >> 32);
+}
+
+typedef void run_fn(void *arg, uint64_t hash);
+
+static void end_word(const struct leak *l, struct roll *r, run_fn *fn,
+                     void *arg)
+{
+    const uint64_t word = mix(r->word);
+    uint64_t *old = &r->ring[r->words % l->n];
+
+    r->hash = r->hash * base + word;
+    if (r->words >= l->n)
+        r->hash -= *old * l->out;
+    *old = word;
+    r->words++;
+    r->all = r->all * base + word;
+    r->in_word = false;
+    if (r->words >= l->n)
+        fn(arg, mix(r->hash ^ (uint64_t)l->n));
+}
+
+/* A part of a document; the next one goes on where it ends. */
+static void roll_text(const struct leak *l, struct roll *r, const char *text,
+                      size_t n, run_fn *fn, void *arg)
+{
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+    size_t step;
+
+    for (; p < end; p += step) {
+        const int32_t c = loose_next(p, end, &step);
+
+        if (c >= 0) {
+            r->word = r->in_word ? r->word : 0;
+            r->word = (r->word + (uint64_t)c + 1) * 0xff51afd7ed558ccdu;
+            r->word ^= r->word >> 29;
+            r->in_word = true;
+        } else if (r->in_word) {
+            end_word(l, r, fn, arg);
+        }
+    }
+}
+
+static uint64_t whole(const struct roll *r)
+{
+    return mix(r->all + (uint64_t)r->words) ^ 0x5555555555555555u;
+}
+
+struct leak *leak_new(int n)
+{
+    struct leak *l = xcalloc(1, sizeof *l);
+
+    l->n = n < 1 ? 1 : n > RUN_MAX ? RUN_MAX : n;
+    l->out = 1;
+    for (int i = 0; i < l->n; i++)
+        l->out *= base;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->handed_on, NULL);
+    return l;
+}
+
+void leak_free(struct leak *l)
+{
+    free(l->entry);
+    free(l->run);
+    free(l->hit);
+    free(l->doc);
+    hashset_clear(&l->known);
+    arena_clear(&l->names);
+    pthread_cond_destroy(&l->handed_on);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+/* The evaluation text */
+
+static void keep_run(void *arg, uint64_t hash)
+{
+    struct leak *l = arg;
+
+    GROW(l->run, l->runs, l->runs_room);
+    l->run[l->runs++] = hash;
+    hashset_add(&l->known, hash);
+}
+
+static void eval_doc(struct leak *l, struct roll *r, const struct doc *d,
+                     const char *file)
+{
+    struct entry *entry;
+
+    if (d->begins) {
+        *r = (struct roll){ 0 };
+        GROW(l->entry, l->entries, l->entries_room);
+        l->entry[l->entries++] =
+            (struct entry){ .doc = { .file = file, .line = d->line },
+                            .first = l->runs };
+    }
+    roll_text(l, r, d->text, d->len, keep_run, l);
+    if (!d->ends)
+        return;
+    if (r->in_word)
+        end_word(l, r, keep_run, l);
+    if (!r->words) {
+        l->entries--;
+        return;
+    }
+    entry = &l->entry[l->entries - 1];
+    entry->doc.runs = (int64_t)(l->runs - entry->first);
+    entry->all = whole(r);
+    hashset_add(&l->known, entry->all);
+}
+
+int leak_eval(struct leak *l, const struct corpus_conf *conf, struct err *e)
+{
+    struct corpus *corpus;
+    const char *file = NULL, *last = NULL;
+    struct roll r = { 0 };
+    struct block *b;
+    int got;
+
+    if (corpus_open(&corpus, conf, e) < 0)
+        return -1;
+    while ((got = corpus_next(corpus, &b, e)) > 0) {
+        if (b->file != last)
+            file = arena_strdup(&l->names, b->file);
+        last = b->file;
+        for (size_t i = 0; i < b->n; i++)
+            eval_doc(l, &r, &b->doc[i], file);
+        corpus_done(corpus, b);
+    }
+    corpus_close(corpus);
+    return got;
+}
+
+/* The training text */
+
+static void mark(void *arg, uint64_t hash)
+{
+    struct leak *l = arg;
+    const size_t i = hashset_find(&l->known, hash);
+
+    /* all threads write the same */
+    if (i != SIZE_MAX)
+        __atomic_store_n(&l->hit[i], 1, __ATOMIC_RELAXED);
+}
+
+static void train_doc(struct leak *l, struct roll *r, const struct doc *d)
+{
+    if (d->begins)
+        *r = (struct roll){ 0 };
+    roll_text(l, r, d->text, d->len, mark, l);
+    if (!d->ends)
+        return;
+    if (r->in_word)
+        end_word(l, r, mark, l);
+    mark(l, whole(r));
+}
+
+/*
+ * Parts of one document are in blocks that different threads take.  The state
+ * at the end of such a block is what its successor begins with, so that one
+ * has to wait; blocks of whole documents do not.  There is one place for such a
+ * state.  Whoever waits for it to be empty is not waited for by the block that
+ * it is kept for: that one was handed out, or is the next to be, and first of
+ * all it takes what is here.
+ */
+enum { NO_BLOCK = -1 };
+
+static void hand_on(struct leak *l, int64_t to, const struct roll *r)
+{
+    pthread_mutex_lock(&l->lock);
+    while (l->carried_to != NO_BLOCK)
+        pthread_cond_wait(&l->handed_on, &l->lock);
+    l->carried = *r;
+    l->carried_to = to;
+    pthread_cond_broadcast(&l->handed_on);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void take_over(struct leak *l, int64_t block, struct roll *r)
+{
+    pthread_mutex_lock(&l->lock);
+    while (l->carried_to != block)
+        pthread_cond_wait(&l->handed_on, &l->lock);
+    *r = l->carried;
+    l->carried_to = NO_BLOCK;
+    pthread_cond_broadcast(&l->handed_on);
+    pthread_mutex_unlock(&l->lock);
+}
+
+static void train_block(struct leak *l, struct roll *r, const struct block *b)
+{
+    if (b->n > 0 && !b->doc[0].begins)
+        take_over(l, b->seq, r);
+    for (size_t i = 0; i < b->n; i++)
+        train_doc(l, r, &b->doc[i]);
+    if (b->n > 0 && !b->doc[b->n - 1].ends)
+        hand_on(l, b->seq + 1, r);
+}
+
+static void *train_thread(void *arg)
+{
+    struct leak *l = arg;
+    struct roll r = { 0 };
+    struct err e = ERR_INIT;
+    int64_t documents = 0;
+    struct block *b;
+    int got;
+
+    while ((got = corpus_next(l->corpus, &b, &e)) > 0) {
+        train_block(l, &r, b);
+        for (size_t i = 0; i < b->n; i++)
+            documents += b->doc[i].ends;
+        corpus_done(l->corpus, b);
+    }
+    pthread_mutex_lock(&l->lock);
+    l->train_documents += documents;
+    if (got < 0) {
+        l->failed = true;
+        l->why = e;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t thread[THREADS_MAX];
+    int n = 0;
+
+    if (!l->hit)
+        l->hit = xcalloc(l->known.room + 1, 1);
+    l->carried_to = NO_BLOCK;
+    if (corpus_open(&l->corpus, conf, e) < 0)
+        return -1;
+    while (n < cores - 1 && n < THREADS_MAX &&
+           pthread_create(&thread[n], NULL, train_thread, l) == 0)
+        n++;
+    train_thread(l);
+    while (n > 0)
+        pthread_join(thread[--n], NULL);
+    corpus_close(l->corpus);
+    if (l->failed)
+        *e = l->why;
+    return l->failed ? -1 : 0;
+}
+
+static bool was_hit(const struct leak *l, uint64_t hash)
+{
+    return l->hit && l->hit[hashset_find(&l->known, hash)];
+}
+
+void leak_report(struct leak *l, struct leak_report *out)
+{
+    l->doc = xrealloc(l->doc, l->entries, sizeof *l->doc);
+    *out = (struct leak_report){ .documents = (int64_t)l->entries,
+                                 .train_documents = l->train_documents,
+                                 .doc = l->doc };
+    for (size_t i = 0; i < l->entries; i++) {
+        struct entry *entry = &l->entry[i];
+        struct leak_doc *d = &entry->doc;
+
+        d->found = 0;
+        for (int64_t k = 0; k < d->runs; k++)
+            d->found += was_hit(l, l->run[entry->first + (size_t)k]);
+        d->whole =
+            was_hit(l, entry->all) || (d->runs > 0 && d->found == d->runs);
+        out->runs += d->runs;
+        out->found += d->found;
+        out->whole += d->whole;
+        out->touched += d->whole || d->found > 0;
+        l->doc[i] = *d;
+    }
+}

@@ -1,0 +1,56 @@
+# Documents from files and servers.
+src_data_libdata_a_SOURCES += \
+	%D%/catalog.c \
+	%D%/catalog.h \
+	%D%/corpus.c \
+	%D%/corpus.h \
+	%D%/corpus_docs.c \
+	%D%/corpus_feed.c \
+	%D%/corpus_impl.h \
+	%D%/corpus_opts.c \
+	%D%/fetch.c \
+	%D%/fetch.h \
+	%D%/gather.c \
+	%D%/gather.h \
+	%D%/hashset.c \
+	%D%/hashset.h \
+	%D%/jsonl.c \
+	%D%/jsonl.h \
+	%D%/leak.c \
+	%D%/leak.h \
+	%D%/manual_roff.c \
+	%D%/manual_text.c \
+	%D%/manual_text.h \
+	%D%/ngram.c \
+	%D%/ngram.h \
+	%D%/normalize.h \
+	%D%/parquet.h \
+	%D%/path_list.c \
+	%D%/path_list.h \
+	%D%/source.c \
+	%D%/source.h
+
+if HAVE_ISAL
+src_data_libdata_a_SOURCES += %D%/gzip_isal.c
+else
+src_data_libdata_a_SOURCES += %D%/gzip_zlib.c
+endif
+
+if HAVE_PARQUET
+src_data_libdata_a_SOURCES += \
+	%D%/parquet.c \
+	%D%/parquet_decode.c \
+	%D%/parquet_decode.h \
+	%D%/parquet_footer.c \
+	%D%/parquet_footer.h \
+	%D%/thrift.c \
+	%D%/thrift.h
+else
+src_data_libdata_a_SOURCES += %D%/parquet_none.c
+endif
+
+if HAVE_ZSTD
+src_data_libdata_a_SOURCES += %D%/zstd.c
+else
+src_data_libdata_a_SOURCES += %D%/zstd_none.c
+endif

@@ -1,0 +1,50 @@
+#ifndef DATA_CORPUS_NORMALIZE_H
+#define DATA_CORPUS_NORMALIZE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/utf8.h"
+#include "data/token/classes.h"
+
+/*
+ * loose - what of a text counts when its typography does not
+ *
+ *      for (; p < end; p += n)
+ *          if ((c = loose_next(p, end, &n)) < 0)
+ *              ... words end here
+ *
+ * Letters with their marks and numbers count, whatever their case.  Spaces,
+ * quotes and dashes divide, in all the forms they have.
+ */
+enum { LOOSE_BYTE = 0x110000 }; /* a byte that is not UTF-8 counts as itself */
+
+/* The character at p < end, small, or -1 if it does not count; *n bytes. */
+static inline int32_t loose_next(const uint8_t *p, const uint8_t *end,
+                                 size_t *n)
+{
+    const uint8_t lower = *p | 0x20;
+    uint32_t c;
+    int class;
+
+    *n = 1;
+    if (*p < 0x80) {
+        if (lower >= 'a' && lower <= 'z')
+            return lower;
+        return *p >= '0' && *p <= '9' ? *p : -1;
+    }
+    *n = utf8_decode(p, end, &c);
+    if (c == UTF8_BAD) {
+        *n = 1;
+        return LOOSE_BYTE | *p;
+    }
+    class = class_and_case(c);
+    if (class >> 2 == CASE_UPPER)
+        return utf8_fold((int32_t)c);
+    return (class & 3) == CLASS_LETTER || (class & 3) == CLASS_NUMBER ||
+                   class >> 2 == CASE_MARK
+               ? (int32_t)c
+               : -1;
+}
+
+#endif

@@ -1,0 +1,282 @@
+#include "config.h"
+#include "data/corpus/parquet_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "data/corpus/thrift.h"
+
+static uint32_t little(const uint8_t *p, int bytes)
+{
+    uint32_t value = 0;
+
+    for (int i = 0; i < bytes; i++)
+        value |= (uint32_t)p[i] << 8 * i;
+    return value;
+}
+
+/* Number i of those packed from p on, `width` bits each, up to 32. */
+static uint32_t packed(const uint8_t *p, size_t i, int width)
+{
+    const size_t bit = i * (size_t)width;
+    const size_t first = bit / 8, last = (bit + (size_t)width + 7) / 8;
+    uint64_t value = 0;
+
+    for (size_t k = last; k > first; k--)
+        value = value << 8 | p[k - 1];
+    return (uint32_t)(value >> bit % 8 & (((uint64_t)1 << width) - 1));
+}
+
+bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
+                    uint32_t *out, size_t n)
+{
+    struct thrift t = { .at = p, .end = end };
+    size_t done = 0;
+
+    if (width < 0 || width > 32)
+        return false;
+    while (done < n) {
+        const uint64_t head = thrift_varint(&t);
+        const size_t left = (size_t)(t.end - t.at), want = n - done;
+
+        if (t.bad || head >> 1 == 0)
+            return false;
+        if (head & 1) {
+            const uint64_t groups = head >> 1;
+            const size_t take = groups > want / 8 ? want : (size_t)groups * 8;
+            const size_t bytes = (take * (size_t)width + 7) / 8;
+
+            if (bytes > left)
+                return false;
+            for (size_t i = 0; i < take; i++)
+                out[done + i] = packed(t.at, i, width);
+            if (groups * 8 > want) /* the last group may be cut short */
+                return true;
+            t.at += groups * (uint64_t)width;
+            done += take;
+        } else {
+            const size_t take = head >> 1 < want ? (size_t)(head >> 1) : want;
+            const int bytes = (width + 7) / 8;
+            uint32_t value;
+
+            if ((size_t)bytes > left)
+                return false;
+            value = little(t.at, bytes);
+            for (size_t i = 0; i < take; i++)
+                out[done + i] = value;
+            t.at += bytes;
+            done += take;
+        }
+    }
+    return true;
+}
+
+bool parquet_plain(const uint8_t *p, const uint8_t *end, struct span *out,
+                   size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t len;
+
+        if (end - p < 4)
+            return false;
+        len = little(p, 4);
+        p += 4;
+        if (len > (size_t)(end - p))
+            return false;
+        out[i] = (struct span){ (const char *)p, len };
+        p += len;
+    }
+    return true;
+}
+
+/*
+ * One miniblock: `count` differences of `width` bits, 0 to 64, to the value
+ * before; the width may be beyond 32 here, so bits are taken one by one then.
+ */
+static bool miniblock(struct thrift *t, int width, size_t count, int64_t least,
+                      int64_t *value, int64_t *out, size_t n)
+{
+    const size_t bytes = (count * (size_t)width + 7) / 8;
+
+    if (width > 64 || bytes > (size_t)(t->end - t->at))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t d = 0;
+
+        for (size_t b = 0; b < (size_t)width; b++) {
+            const size_t bit = i * (size_t)width + b;
+
+            d |= (uint64_t)(t->at[bit / 8] >> bit % 8 & 1) << b;
+        }
+        *value = (int64_t)((uint64_t)*value + (uint64_t)least + d);
+        out[i] = *value;
+    }
+    t->at += bytes;
+    return true;
+}
+
+/* n numbers in DELTA_BINARY_PACKED; moves t past them. */
+static bool differences(struct thrift *t, int64_t *out, size_t n)
+{
+    const uint64_t block = thrift_varint(t), minis = thrift_varint(t);
+    const uint64_t total = thrift_varint(t);
+    int64_t value = thrift_int(t);
+    size_t done = 0, count;
+
+    if (t->bad || total != n || !minis || minis > 512 || block > 1 << 20 ||
+        !block || block % minis || block / minis % 8)
+        return false;
+    count = (size_t)(block / minis);
+    if (n)
+        out[done++] = value;
+    while (done < n) {
+        const int64_t least = thrift_int(t);
+        const uint8_t *widths = t->at;
+
+        if (t->bad || minis > (uint64_t)(t->end - t->at))
+            return false;
+        t->at += minis;
+        for (uint64_t m = 0; m < minis && done < n; m++) {
+            const size_t take = count < n - done ? count : n - done;
+
+            if (!miniblock(t, widths[m], count, least, &value, out + done,
+                           take))
+                return false;
+            done += take;
+        }
+    }
+    return true;
+}
+
+bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
+                          struct span *out, size_t n)
+{
+    struct thrift t = { .at = p, .end = end };
+    int64_t *len = xcalloc(n, sizeof *len);
+    bool good = differences(&t, len, n);
+
+    for (size_t i = 0; i < n && good; i++) {
+        good = len[i] >= 0 && len[i] <= t.end - t.at;
+        if (good) {
+            out[i] = (struct span){ (const char *)t.at, (size_t)len[i] };
+            t.at += len[i];
+        }
+    }
+    free(len);
+    return good;
+}
+
+/* What the strings take, each with what it shares with the one before it;
+ * SIZE_MAX if one would share more than there is. */
+static size_t joined_size(const int64_t *shared, const struct span *own,
+                          size_t n, size_t most)
+{
+    size_t sum = 0, before = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (shared[i] < 0 || (uint64_t)shared[i] > before)
+            return SIZE_MAX;
+        before = (size_t)shared[i] + own[i].len;
+        if (before > most - sum)
+            return SIZE_MAX;
+        sum += before;
+    }
+    return sum;
+}
+
+bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
+                         struct span *out, size_t n, char **joined)
+{
+    struct thrift t = { .at = p, .end = end };
+    int64_t *shared = xcalloc(n, sizeof *shared);
+    size_t size = SIZE_MAX;
+    const char *before = NULL;
+    char *to;
+
+    if (differences(&t, shared, n) && parquet_delta_length(t.at, end, out, n))
+        size = joined_size(shared, out, n, most);
+    if (size < SIZE_MAX) {
+        *joined = to = xmalloc(size + 1);
+        for (size_t i = 0; i < n; i++) {
+            const size_t head = (size_t)shared[i];
+
+            if (head)
+                memcpy(to, before, head);
+            memcpy(to + head, out[i].text, out[i].len);
+            out[i] = (struct span){ to, head + out[i].len };
+            before = to;
+            to += out[i].len;
+        }
+    }
+    free(shared);
+    return size < SIZE_MAX;
+}
+
+/* How long a literal is, or where a copy comes from; moves *p. */
+static bool snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
+                       size_t *from)
+{
+    const uint8_t tag = *(*p)++;
+    int extra = 0;
+
+    *from = 0;
+    switch (tag & 3) {
+    case 0:
+        *len = (size_t)(tag >> 2) + 1;
+        if (*len > 60) {
+            extra = (int)*len - 60;
+            if (end - *p < extra)
+                return false;
+            *len = (size_t)little(*p, extra) + 1;
+        }
+        *p += extra;
+        return true;
+    case 1:
+        *len = (size_t)(tag >> 2 & 7) + 4;
+        if (end - *p < 1)
+            return false;
+        *from = (size_t)(tag >> 5) << 8 | *(*p)++;
+        break;
+    default:
+        *len = (size_t)(tag >> 2) + 1;
+        extra = (tag & 3) == 2 ? 2 : 4;
+        if (end - *p < extra)
+            return false;
+        *from = little(*p, extra);
+        *p += extra;
+    }
+    return *from > 0;
+}
+
+bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
+                    size_t n)
+{
+    struct thrift head = { .at = p, .end = end };
+    size_t done = 0;
+
+    if (thrift_varint(&head) != n || head.bad)
+        return false;
+    p = head.at;
+    while (p < end) {
+        size_t len, from;
+
+        if (!snappy_tag(&p, end, &len, &from) || len > n - done)
+            return false;
+        if (from == 0) {
+            if (len > (size_t)(end - p))
+                return false;
+            memcpy(out + done, p, len);
+            p += len;
+        } else if (from > done) {
+            return false;
+        } else if (from >= len) {
+            memcpy(out + done, out + done - from, len);
+        } else { /* what it copies begins in what it writes */
+            for (size_t i = 0; i < len; i++)
+                out[done + i] = out[done + i - from];
+        }
+        done += len;
+    }
+    return done == n;
+}

@@ -1,0 +1,214 @@
+/*
+ * parquet_footer - the schema and the row groups
+ *
+ * Field numbers are those of parquet.thrift of the Apache Parquet format.
+ */
+#include "config.h"
+#include "data/corpus/parquet_footer.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "data/corpus/thrift.h"
+
+enum { TYPE_BYTE_ARRAY = 6, OPTIONAL = 1 };
+
+int parquet_damaged(struct err *e, const char *what)
+{
+    return err_set(e, ERR_INPUT, "damaged Parquet: %s", what);
+}
+
+/* The footer */
+
+struct element {
+    int64_t type, repetition, children;
+    const char *name;
+    size_t len;
+};
+
+static struct element read_element(struct thrift *t)
+{
+    struct element s = { .type = -1, .name = "" };
+    struct thrift_field f;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f))
+        switch (f.id) {
+        case 1:
+            s.type = thrift_int(t);
+            break;
+        case 3:
+            s.repetition = thrift_int(t);
+            break;
+        case 4:
+            s.name = thrift_text(t, &s.len);
+            break;
+        case 5:
+            s.children = thrift_int(t);
+            break;
+        default:
+            thrift_skip(t, f.type);
+        }
+    thrift_end(t);
+    return s;
+}
+
+/* The tree of columns, depth first: find ours below the root. */
+static int read_schema(struct column *c, struct thrift *t, struct err *e)
+{
+    enum thrift_type type;
+    const size_t n = thrift_list(t, &type);
+    int64_t inside = 0; /* elements left of a nested column */
+    int leaf = 0;
+
+    c->leaf = -1;
+    for (size_t i = 0; i < n && !t->bad; i++) {
+        const struct element s = read_element(t);
+        const bool top = i > 0 && inside == 0;
+
+        if (inside > 0)
+            inside--;
+        if (i > 0 && s.children > 0) {
+            if (s.children > (int64_t)n)
+                return parquet_damaged(e, "its schema");
+            inside += s.children;
+        }
+        if (top && s.children == 0 && s.len == strlen(c->name) &&
+            memcmp(s.name, c->name, s.len) == 0) {
+            if (s.type != TYPE_BYTE_ARRAY || s.repetition > OPTIONAL)
+                return err_set(e, ERR_INPUT,
+                               "the column \"%s\" does not hold strings",
+                               c->name);
+            c->leaf = leaf;
+            c->nullable = s.repetition == OPTIONAL;
+        }
+        leaf += i > 0 && s.children == 0;
+    }
+    if (t->bad)
+        return parquet_damaged(e, "its schema");
+    if (c->leaf < 0)
+        return err_set(e, ERR_INPUT, "no column \"%s\"", c->name);
+    return 0;
+}
+
+static void read_column(struct thrift *t, struct group *g)
+{
+    int64_t dictionary = 0;
+    struct thrift_field f;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f))
+        switch (f.id) {
+        case 4:
+            g->codec = thrift_int(t);
+            break;
+        case 5:
+            g->values = thrift_int(t);
+            break;
+        case 7:
+            g->size = thrift_int(t);
+            break;
+        case 9:
+            g->offset = thrift_int(t);
+            break;
+        case 11:
+            dictionary = thrift_int(t);
+            break;
+        default:
+            thrift_skip(t, f.type);
+        }
+    thrift_end(t);
+    if (dictionary > 0 && dictionary < g->offset)
+        g->offset = dictionary;
+}
+
+/* A footer may be in the clear where a column is not. */
+static void read_chunk(struct column *c, struct thrift *t, struct group *g)
+{
+    struct thrift_field f;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f)) {
+        c->encrypted = c->encrypted || f.id == 8;
+        if (f.id == 3 && f.type == THRIFT_STRUCT)
+            read_column(t, g);
+        else
+            thrift_skip(t, f.type);
+    }
+    thrift_end(t);
+}
+
+static void read_group(struct column *c, struct thrift *t)
+{
+    struct group g = { .offset = -1 };
+    struct thrift_field f;
+    enum thrift_type type;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f)) {
+        if (f.id == 1 && f.type == THRIFT_LIST) {
+            const size_t n = thrift_list(t, &type);
+
+            for (size_t i = 0; i < n && !t->bad; i++)
+                if ((int64_t)i == c->leaf)
+                    read_chunk(c, t, &g);
+                else
+                    thrift_skip(t, type);
+        } else if (f.id == 3) {
+            g.rows = thrift_int(t);
+        } else {
+            thrift_skip(t, f.type);
+        }
+    }
+    thrift_end(t);
+    GROW(c->group, c->n, c->room);
+    c->group[c->n++] = g;
+}
+
+/* The schema comes before the row groups, as its number is lower. */
+static int read_footer(struct column *c, const uint8_t *at, size_t n,
+                       struct err *e)
+{
+    struct thrift t = { .at = at, .end = at + n };
+    struct thrift_field f;
+    enum thrift_type type;
+
+    c->leaf = -1;
+    thrift_begin(&t);
+    while (thrift_field(&t, &f)) {
+        if (f.id == 2 && f.type == THRIFT_LIST) {
+            if (read_schema(c, &t, e) < 0)
+                return -1;
+        } else if (f.id == 4 && f.type == THRIFT_LIST && c->leaf >= 0) {
+            const size_t groups = thrift_list(&t, &type);
+
+            for (size_t i = 0; i < groups && !t.bad; i++)
+                read_group(c, &t);
+        } else {
+            thrift_skip(&t, f.type);
+        }
+    }
+    if (c->encrypted)
+        return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
+    return t.bad || c->leaf < 0 ? parquet_damaged(e, "its footer") : 0;
+}
+
+int parquet_footer(struct column *c, const uint8_t *file, size_t size,
+                   struct err *e)
+{
+    const uint8_t *tail = file + size - 8;
+    uint32_t n;
+
+    if (size < 12 || memcmp(file, "PAR", 3) != 0)
+        return err_set(e, ERR_INPUT, "not a Parquet file");
+    if (memcmp(tail + 4, "PARE", 4) == 0)
+        return err_set(e, ERR_INPUT, "an encrypted Parquet file");
+    if (memcmp(tail + 4, "PAR1", 4) != 0)
+        return err_set(e, ERR_INPUT,
+                       "the Parquet footer is missing; an "
+                       "unfinished download?");
+    memcpy(&n, tail, sizeof n);
+    if (n > size - 12)
+        return parquet_damaged(e, "the size of its footer");
+    return read_footer(c, tail - n, n, e);
+}

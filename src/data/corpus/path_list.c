@@ -1,0 +1,132 @@
+#include "config.h"
+#include "data/corpus/path_list.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+
+static const struct {
+    const char *suffix;
+    enum corpus_format format;
+} endings[] = {
+    { ".txt", CORPUS_TEXT },     { ".text", CORPUS_TEXT },
+    { ".md", CORPUS_TEXT },      { ".rst", CORPUS_TEXT },
+    { ".jsonl", CORPUS_JSONL },  { ".json", CORPUS_JSONL },
+    { ".ndjson", CORPUS_JSONL }, { ".parquet", CORPUS_PARQUET },
+};
+
+static const char *const compressed[] = { ".gz", ".zst", ".zstd" };
+
+enum { FOLDERS = 64 }; /* how deep they may lie in each other */
+
+static bool ends_in(const char *name, size_t len, const char *suffix)
+{
+    const size_t n = strlen(suffix);
+
+    return len > n && memcmp(name + len - n, suffix, n) == 0;
+}
+
+enum corpus_format files_format(const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < sizeof compressed / sizeof compressed[0]; i++)
+        if (ends_in(name, len, compressed[i])) {
+            len -= strlen(compressed[i]);
+            break;
+        }
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        if (ends_in(name, len, endings[i].suffix))
+            return endings[i].format;
+    return CORPUS_AUTO;
+}
+
+static void add(struct files *f, const char *name, const struct stat *st)
+{
+    GROW(f->name, f->n, f->room);
+    f->name[f->n++] = xstrdup(name);
+    if (!S_ISREG(st->st_mode))
+        f->total = -1;
+    else if (f->total >= 0)
+        f->total += st->st_size;
+}
+
+static int walk(struct files *f, const char *folder, int depth, struct err *e)
+{
+    struct path_list names;
+    int ret = 0;
+
+    if (depth == FOLDERS)
+        return err_set(e, ERR_INPUT, "%s: folders nested too deeply", folder);
+    if (path_list(&names, folder, e) < 0)
+        return -1;
+    for (size_t i = 0; i < names.n && ret == 0; i++) {
+        char *path = path_join(folder, names.name[i]);
+        struct stat st;
+
+        if (names.name[i][0] == '.')
+            ;
+        else if (stat(path, &st) < 0)
+            ret = err_sys(e, "cannot look at %s", path);
+        else if (S_ISDIR(st.st_mode))
+            ret = walk(f, path, depth + 1, e);
+        else if (S_ISREG(st.st_mode) && files_format(path) != CORPUS_AUTO)
+            add(f, path, &st);
+        free(path);
+    }
+    path_list_clear(&names);
+    return ret;
+}
+
+static int find_one(struct files *f, const char *path, struct err *e)
+{
+    const size_t had = f->n;
+    struct stat st = { 0 };
+
+    if (strcmp(path, "-") == 0) {
+        add(f, path, &st);
+        return 0;
+    }
+    if (stat(path, &st) < 0) {
+        err_sys(e, "cannot open %s", path);
+        if (e->sys == ENOENT || e->sys == ENOTDIR)
+            e->kind = ERR_MISSING;
+        return -1;
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        add(f, path, &st);
+        return 0;
+    }
+    if (walk(f, path, 0, e) < 0)
+        return -1;
+    if (f->n == had)
+        return err_set(e, ERR_MISSING,
+                       "%s: no .txt, .jsonl or .parquet file in this folder, "
+                       "compressed or not; name other files one by one",
+                       path);
+    return 0;
+}
+
+int files_find(struct files *f, char *const *path, size_t n, struct err *e)
+{
+    *f = (struct files)FILES_INIT;
+    for (size_t i = 0; i < n; i++)
+        if (find_one(f, path[i], e) < 0) {
+            files_clear(f);
+            return -1;
+        }
+    return 0;
+}
+
+void files_clear(struct files *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        free(f->name[i]);
+    free(f->name);
+    *f = (struct files)FILES_INIT;
+}

@@ -1,0 +1,215 @@
+#include "config.h"
+#include "data/corpus/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+
+struct source {
+    struct feed feed;
+    const struct decoder_type *type; /* NULL: as it is */
+    void *decoder;
+};
+
+static const struct decoder_type *const decoders[] = {
+    &gzip_decoder,
+    &zstd_decoder,
+    &zstd_skip_decoder,
+};
+
+static bool begins(const unsigned char *first, const struct decoder_type *t)
+{
+    for (size_t i = 0; i < sizeof t->magic; i++)
+        if ((first[i] & t->mask[i]) != t->magic[i])
+            return false;
+    return true;
+}
+
+/* Wait until there is something to read, or we are to give up. */
+static int wait_for(const struct feed *f, struct err *e)
+{
+    struct pollfd p[2] = { { f->fd, POLLIN, 0 }, { f->wake, POLLIN, 0 } };
+
+    while (poll(p, 2, -1) < 0)
+        if (errno != EINTR)
+            return err_sys(e, "cannot wait for input");
+    if (p[1].revents)
+        return err_set(e, ERR_INTERRUPTED, "stopped");
+    return 0;
+}
+
+static ssize_t read_some(const struct feed *f, void *buf, size_t n,
+                         struct err *e)
+{
+    ssize_t got;
+
+    if (f->wake >= 0 && wait_for(f, e) < 0)
+        return -1;
+    do {
+        got = read(f->fd, buf, n);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return err_sys(e, "cannot read");
+    return got;
+}
+
+ssize_t feed_fill(struct feed *f, struct err *e)
+{
+    ssize_t got;
+
+    if (f->left)
+        return (ssize_t)f->left;
+    got = read_some(f, f->buf, FEED_ROOM, e);
+    if (got > 0) {
+        f->at = f->buf;
+        f->left = (size_t)got;
+        f->taken += got;
+    }
+    return got;
+}
+
+int feed_member(struct feed *f)
+{
+    if (f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b))
+        return 1;
+    for (; f->left; f->at++, f->left--)
+        if (*f->at)
+            return -1;
+    return 0;
+}
+
+/* Look at the first bytes, and leave them where they are. */
+static int detect(struct source *s, struct err *e)
+{
+    struct feed *f = &s->feed;
+
+    f->at = f->buf;
+    while (f->left < sizeof decoders[0]->magic) {
+        const ssize_t got =
+            read_some(f, f->buf + f->left, FEED_ROOM - f->left, e);
+
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        f->left += (size_t)got;
+        f->taken += got;
+    }
+    for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
+        const struct decoder_type *t = decoders[i];
+
+        if (f->left >= sizeof t->magic && begins(f->at, t))
+            s->type = t;
+    }
+    if (s->type) {
+        s->decoder = s->type->open(e);
+        return s->decoder ? 0 : -1;
+    }
+    return 0;
+}
+
+int source_open(struct source **out, const char *path, int wake, struct err *e)
+{
+    struct source *s = xcalloc(1, sizeof *s);
+    struct stat st;
+
+    if (strcmp(path, "-") == 0)
+        s->feed.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    else
+        s->feed.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (s->feed.fd < 0) {
+        err_open(e, "cannot open");
+        free(s);
+        return -1;
+    }
+    s->feed.buf = xmalloc(FEED_ROOM);
+    s->feed.wake =
+        fstat(s->feed.fd, &st) == 0 && S_ISREG(st.st_mode) ? -1 : wake;
+    if (detect(s, e) < 0) {
+        source_close(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+static ssize_t read_plain(struct feed *f, char *buf, size_t n, struct err *e)
+{
+    size_t done = f->left < n ? f->left : n;
+
+    memcpy(buf, f->at, done);
+    f->at += done;
+    f->left -= done;
+    while (done < n) {
+        const ssize_t got = read_some(f, buf + done, n - done, e);
+
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+        f->taken += got;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
+{
+    if (s->type)
+        return s->type->read(s->decoder, &s->feed, buf, n, e);
+    return read_plain(&s->feed, buf, n, e);
+}
+
+/* A file as it is can be skipped; anything else has to be read. */
+int source_skip(struct source *s, int64_t n, struct err *e)
+{
+    struct feed *f = &s->feed;
+
+    if (!s->type && f->left < (uint64_t)n &&
+        lseek(f->fd, n - (int64_t)f->left, SEEK_CUR) >= 0) {
+        f->taken += n - (int64_t)f->left;
+        f->left = 0;
+        return 0;
+    }
+    while (n > 0) {
+        char drop[16384];
+        const size_t want = n < (int64_t)sizeof drop ? (size_t)n : sizeof drop;
+        const ssize_t got = source_read(s, drop, want, e);
+
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            return err_set(e, ERR_INPUT, "shorter than it was");
+        n -= got;
+    }
+    return 0;
+}
+
+void source_close(struct source *s)
+{
+    if (!s)
+        return;
+    if (s->decoder)
+        s->type->close(s->decoder);
+    if (s->feed.fd >= 0)
+        close(s->feed.fd);
+    free(s->feed.buf);
+    free(s);
+}
+
+int64_t source_taken(const struct source *s)
+{
+    return s->feed.taken;
+}
+
+const char *source_coding(const struct source *s)
+{
+    return s->type ? s->type->name : "";
+}

@@ -1,0 +1,63 @@
+#ifndef DATA_CORPUS_THRIFT_H
+#define DATA_CORPUS_THRIFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * thrift - structures in Thrift's compact protocol, as Parquet has them
+ *
+ *      thrift_begin(&t);
+ *      while (thrift_field(&t, &f))
+ *          switch (f.id) {
+ *          case 3:
+ *              rows = thrift_int(&t);
+ *              break;
+ *          default:
+ *              thrift_skip(&t, f.type);
+ *          }
+ *      thrift_end(&t);
+ *
+ * What is wrong sets t.bad, once; everything reads as zero or empty from there
+ * on, so only the end has to be asked.
+ */
+enum thrift_type {
+    THRIFT_TRUE = 1,
+    THRIFT_FALSE,
+    THRIFT_BYTE,
+    THRIFT_I16,
+    THRIFT_I32,
+    THRIFT_I64,
+    THRIFT_DOUBLE,
+    THRIFT_BINARY,
+    THRIFT_LIST,
+    THRIFT_SET,
+    THRIFT_MAP,
+    THRIFT_STRUCT,
+};
+
+enum { THRIFT_DEPTH = 16 };
+
+struct thrift {
+    const uint8_t *at, *end;
+    bool bad;
+    int depth;
+    int16_t last[THRIFT_DEPTH];         /* field of each open structure */
+};
+
+struct thrift_field {
+    int16_t id;
+    enum thrift_type type;
+};
+
+uint64_t thrift_varint(struct thrift *);
+int64_t thrift_int(struct thrift *);            /* I16, I32, I64 */
+const char *thrift_text(struct thrift *, size_t *len);
+size_t thrift_list(struct thrift *, enum thrift_type *);   /* its length */
+void thrift_begin(struct thrift *);
+bool thrift_field(struct thrift *, struct thrift_field *);
+void thrift_end(struct thrift *);
+void thrift_skip(struct thrift *, enum thrift_type);
+
+#endif

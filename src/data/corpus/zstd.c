@@ -1,0 +1,106 @@
+/*
+ * zstd - Zstandard through its own library, frame after frame
+ */
+#include "config.h"
+#include "data/corpus/source.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "common/mem.h"
+
+/* Its logarithm: 2 GiB, as zstd --long=31 makes, of which what the file has is
+ * taken. */
+enum { WINDOW_MAX = sizeof(size_t) == 8 ? 31 : 27 };
+
+struct zstd {
+    ZSTD_DStream *stream;
+    bool between; /* frames; only there may the file end */
+    const char *broken;
+};
+
+static void *zstd_open(struct err *e)
+{
+    struct zstd *z = xcalloc(1, sizeof *z);
+
+    z->stream = ZSTD_createDStream();
+    if (!z->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
+                          z->stream, ZSTD_d_windowLogMax, WINDOW_MAX))) {
+        err_set(e, ERR_SYSTEM, "cannot start libzstd");
+        ZSTD_freeDStream(z->stream);
+        free(z);
+        return NULL;
+    }
+    z->between = true;
+    return z;
+}
+
+static void zstd_close(void *decoder)
+{
+    struct zstd *z = decoder;
+
+    ZSTD_freeDStream(z->stream);
+    free(z);
+}
+
+static ssize_t zstd_read(void *decoder, struct feed *f, void *buf, size_t n,
+                         struct err *e)
+{
+    struct zstd *z = decoder;
+    ZSTD_outBuffer out = { buf, n, 0 };
+
+    while (out.pos < n && !z->broken) {
+        const ssize_t got = feed_fill(f, e);
+        const size_t had = out.pos;
+        ZSTD_inBuffer in;
+        size_t ret;
+
+        if (got < 0)
+            return -1;
+        if (got == 0 && z->between)
+            break;
+        in = (ZSTD_inBuffer){ f->at, f->left, 0 };
+        ret = ZSTD_decompressStream(z->stream, &out, &in);
+        f->at += in.pos;
+        f->left -= in.pos;
+        if (ZSTD_isError(ret)) {
+            z->broken = ZSTD_getErrorName(ret);
+        } else if (got == 0 && out.pos == had) {
+            z->broken = "they end early; an unfinished download?";
+        }
+        z->between = ret == 0;
+    }
+    if (z->broken && out.pos == 0)
+        return err_set(e, ERR_INPUT, "damaged zstd data: %s", z->broken);
+    return (ssize_t)out.pos;
+}
+
+int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
+{
+    const size_t got = ZSTD_decompress(out, size, in, n);
+
+    if (ZSTD_isError(got) || got != size)
+        return err_set(e, ERR_INPUT, "damaged zstd data: %s",
+                       ZSTD_isError(got) ? ZSTD_getErrorName(got)
+                                         : "another size than promised");
+    return 0;
+}
+
+const struct decoder_type zstd_decoder = {
+    .name = "zstd",
+    .magic = { 0x28, 0xb5, 0x2f, 0xfd },
+    .mask = { 0xff, 0xff, 0xff, 0xff },
+    .open = zstd_open,
+    .read = zstd_read,
+    .close = zstd_close,
+};
+
+const struct decoder_type zstd_skip_decoder = {
+    .name = "zstd",
+    .magic = { 0x50, 0x2a, 0x4d, 0x18 },
+    .mask = { 0xf0, 0xff, 0xff, 0xff },
+    .open = zstd_open,
+    .read = zstd_read,
+    .close = zstd_close,
+};

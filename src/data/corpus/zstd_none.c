@@ -1,0 +1,38 @@
+/*
+ * zstd_none - in the place of zstd.c when libzstd was not found
+ */
+#include "config.h"
+#include "data/corpus/source.h"
+
+static void *none_open(struct err *e)
+{
+    err_set(e, ERR_INPUT,
+            "compressed by zstd, and this program was built "
+            "without libzstd; pipe it through 'zstd -dc'");
+    return NULL;
+}
+
+int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
+{
+    (void)in;
+    (void)n;
+    (void)out;
+    (void)size;
+    return err_set(e, ERR_INPUT,
+                   "compressed by zstd, and this program was "
+                   "built without libzstd");
+}
+
+const struct decoder_type zstd_decoder = {
+    .name = "zstd",
+    .magic = { 0x28, 0xb5, 0x2f, 0xfd },
+    .mask = { 0xff, 0xff, 0xff, 0xff },
+    .open = none_open,
+};
+
+const struct decoder_type zstd_skip_decoder = {
+    .name = "zstd",
+    .magic = { 0x50, 0x2a, 0x4d, 0x18 },
+    .mask = { 0xf0, 0xff, 0xff, 0xff },
+    .open = none_open,
+};

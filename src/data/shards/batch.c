@@ -1,0 +1,443 @@
+#include "config.h"
+#include "data/shards/batch.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/rng.h"
+#include "common/sha256.h"
+#include "data/shards/documents.h"
+#include "data/shards/permute.h"
+#include "data/shards/shard.h"
+
+enum {
+    PROBE = 65536, /* tokens of a shard checked when it is opened */
+    PAGE = 4096,
+};
+
+struct loader {
+    struct loader_conf conf;
+    struct shard *shard;
+    size_t n;
+    int64_t *start; /* of each shard in the whole text; n + 1 */
+    int64_t windows;
+    char hash[SHA256_TEXT];
+    struct permute order; /* of the windows in `epoch` */
+    int64_t epoch;
+    struct documents docs; /* ORDER_DOCUMENTS */
+
+    /* the thread that touches pages ahead */
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked;
+    bool has_thread, stop, busy;
+    struct piece *want; /* tokens to touch */
+    size_t want_n, want_room;
+    int64_t last;          /* the first window of the last call */
+};
+
+/* Where things are */
+
+static int64_t total(const struct loader *l)
+{
+    return l->start[l->n];
+}
+
+/* The shard that holds a token: the last one that starts at or before it. */
+static size_t shard_of(const struct loader *l, int64_t token)
+{
+    size_t low = 0, high = l->n;
+
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+
+        if (l->start[middle] <= token)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int64_t permuted(struct loader *l, int64_t epoch, int64_t w)
+{
+    if (epoch != l->epoch) {
+        permute_init(&l->order, (uint64_t)l->windows, l->conf.seed,
+                     rng_stream(RNG_DATA, (uint64_t)epoch + 1, 0));
+        l->epoch = epoch;
+    }
+    return (int64_t)permute(&l->order, (uint64_t)w);
+}
+
+/* The first token of a window that nanoGPT's get_batch would draw. */
+static int64_t drawn(const struct loader *l, int64_t w)
+{
+    const uint64_t places = (uint64_t)(total(l) - l->conf.context);
+    uint32_t r[4];
+
+    rng_bits(l->conf.seed, rng_stream(RNG_DATA, 0, 0), (uint64_t)w, r);
+    return (int64_t)((unsigned __int128)((uint64_t)r[1] << 32 | r[0]) *
+                         places >>
+                     64);
+}
+
+/* The first token of window w, counted over the whole of training. */
+static int64_t offset_of(struct loader *l, int64_t w)
+{
+    const int64_t last = total(l) - 1 - l->conf.context;
+    int64_t at;
+
+    if (l->conf.order == ORDER_RANDOM)
+        return drawn(l, w);
+    at = w % l->windows;
+    if (l->conf.order == ORDER_EPOCH)
+        at = permuted(l, w / l->windows, at);
+    at *= l->conf.stride;
+    return at < last ? at : last;
+}
+
+/* The tokens of window w from its token i on, as far as they are together. */
+static struct piece piece_of(struct loader *l, int64_t w, int64_t i)
+{
+    const int64_t n = l->conf.context + 1 - i;
+    struct piece p;
+
+    if (l->conf.order != ORDER_DOCUMENTS)
+        return (struct piece){ offset_of(l, w) + i, n };
+    p = documents_piece(&l->docs, w / l->windows, offset_of(l, w) + i,
+                        l->conf.seed);
+    return (struct piece){ p.at, p.n < n ? p.n : n };
+}
+
+/* Reading */
+
+static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
+                     struct err *e)
+{
+    while (shard_id(s, i) < (uint64_t)l->conf.vocab)
+        i++;
+    return err_set(e, ERR_INPUT,
+                   "%s: token %lld is id %u, but the vocabulary has %lld ids; "
+                   "made with another tokenizer?",
+                   s->path, (long long)i, shard_id(s, i),
+                   (long long)l->conf.vocab);
+}
+
+static int copy(const struct loader *l, int64_t at, int64_t n, int32_t *out,
+                struct err *e)
+{
+    const int64_t vocab = l->conf.vocab ? l->conf.vocab : INT32_MAX;
+
+    for (size_t k = shard_of(l, at); n > 0; k++) {
+        const struct shard *s = &l->shard[k];
+        const int64_t i = at - l->start[k];
+        const int64_t take = n < s->n - i ? n : s->n - i;
+
+        if (shard_copy(s, i, take, out) >= vocab)
+            return bad_token(l, s, i, e);
+        at += take;
+        out += take;
+        n -= take;
+    }
+    return 0;
+}
+
+/* A window and the token after it: x, and y, which is one on. */
+static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
+                       struct err *e)
+{
+    const int64_t t = l->conf.context;
+    struct piece p;
+
+    for (int64_t i = 0; i <= t; i += p.n) {
+        int64_t n;
+
+        p = piece_of(l, w, i);
+        n = i + p.n > t ? t - i : p.n;
+        if (n > 0 && copy(l, p.at, n, x + i, e) < 0)
+            return -1;
+        if (n < p.n && copy(l, p.at + n, 1, y + t - 1, e) < 0)
+            return -1;
+    }
+    memcpy(y, x + 1, (size_t)(t - 1) * sizeof *y);
+    return 0;
+}
+
+static void ask_ahead(struct loader *l, int64_t first, int64_t n);
+
+int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
+               int32_t *y, struct err *e)
+{
+    const int64_t t = l->conf.context;
+
+    for (int64_t i = 0; i < n; i++)
+        if (copy_window(l, first + i, x + i * t, y + i * t, e) < 0)
+            return -1;
+    ask_ahead(l, first, n);
+    return 0;
+}
+
+/* Ahead */
+
+static void touch(const struct loader *l, int64_t at, int64_t n)
+{
+    for (size_t k = shard_of(l, at); n > 0 && k < l->n; k++) {
+        const struct shard *s = &l->shard[k];
+        const int64_t i = at - l->start[k];
+        const int64_t take = n < s->n - i ? n : s->n - i;
+        const volatile char *from = (const char *)s->ids + i * s->width;
+
+        for (int64_t b = 0; b < take * s->width; b += PAGE)
+            (void)from[b];
+        (void)from[take * s->width - 1];
+        at += take;
+        n -= take;
+    }
+}
+
+static void *touch_ahead(void *arg)
+{
+    struct loader *l = arg;
+
+    pthread_mutex_lock(&l->lock);
+    while (!l->stop) {
+        if (!l->busy) {
+            pthread_cond_wait(&l->asked, &l->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&l->lock);
+        for (size_t i = 0; i < l->want_n; i++)
+            touch(l, l->want[i].at, l->want[i].n);
+        pthread_mutex_lock(&l->lock);
+        l->busy = false;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+/* What the call would need; another epoch's documents are not looked up. */
+static void want_windows(struct loader *l, int64_t first, int64_t n)
+{
+    l->want_n = 0;
+    for (int64_t w = first; w < first + n; w++) {
+        struct piece p;
+
+        if (l->conf.order == ORDER_DOCUMENTS &&
+            w / l->windows != l->docs.epoch)
+            return;
+        for (int64_t i = 0; i <= l->conf.context; i += p.n) {
+            p = piece_of(l, w, i);
+            GROW(l->want, l->want_n, l->want_room);
+            l->want[l->want_n++] = p;
+        }
+    }
+}
+
+/* The next call is probably as far on as this one was from the last. */
+static void ask_ahead(struct loader *l, int64_t first, int64_t n)
+{
+    const int64_t step = first - l->last;
+
+    l->last = first;
+    pthread_mutex_lock(&l->lock);
+    if (l->has_thread && !l->busy && step > 0) {
+        want_windows(l, first + step, n);
+        l->busy = true;
+        pthread_cond_signal(&l->asked);
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* Without a thread a page is read when it is needed: slower, no worse. */
+static void start_thread(struct loader *l)
+{
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->asked, NULL);
+    l->has_thread = pthread_create(&l->thread, NULL, touch_ahead, l) == 0;
+}
+
+static void stop_thread(struct loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_signal(&l->asked);
+    pthread_mutex_unlock(&l->lock);
+    if (l->has_thread)
+        pthread_join(l->thread, NULL);
+    pthread_cond_destroy(&l->asked);
+    pthread_mutex_destroy(&l->lock);
+}
+
+/* Opening */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int open_shards(struct loader *l, struct err *e)
+{
+    const int width = l->conf.vocab > 0 ? shard_width(l->conf.vocab) : 0;
+    glob_t found;
+    int ret = glob(l->conf.files, GLOB_NOSORT | GLOB_BRACE, NULL, &found);
+
+    if (ret == GLOB_NOMATCH)
+        return err_set(e, ERR_MISSING,
+                       "no file of tokens matches %s; "
+                       "'gdata encode' makes them",
+                       l->conf.files);
+    if (ret)
+        return err_set(e, ERR_SYSTEM, "cannot look for %s", l->conf.files);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_name);
+    l->shard = xcalloc(found.gl_pathc, sizeof *l->shard);
+    l->start = xcalloc(found.gl_pathc + 1, sizeof *l->start);
+    for (size_t i = 0; i < found.gl_pathc && ret == 0; i++) {
+        ret = shard_open(&l->shard[i], found.gl_pathv[i], width, e);
+        if (ret == 0)
+            l->start[++l->n] = l->start[i] + l->shard[i].n;
+    }
+    globfree(&found);
+    return ret;
+}
+
+static int probe(const struct loader *l, struct err *e)
+{
+    int32_t *ids = xmalloc(PROBE * sizeof *ids);
+    int ret = 0;
+
+    for (size_t i = 0; i < l->n && ret == 0; i++) {
+        const int64_t n = l->shard[i].n < PROBE ? l->shard[i].n : PROBE;
+
+        ret = copy(l, l->start[i], n, ids, e);
+    }
+    free(ids);
+    return ret;
+}
+
+static int count_windows(struct loader *l, struct err *e)
+{
+    const int64_t t = l->conf.context;
+    const int64_t last = total(l) - 1 - t;
+
+    if (t < 1 || l->conf.stride < 0 || l->conf.stride > t)
+        return err_set(e, ERR_USAGE,
+                       "windows of %lld tokens, %lld apart: the distance must "
+                       "be 1 to the length",
+                       (long long)t, (long long)l->conf.stride);
+    if (!l->conf.stride)
+        l->conf.stride = t;
+    if (last < 0)
+        return err_set(e, ERR_INPUT,
+                       "%s: %lld tokens in all, a window takes %lld",
+                       l->conf.files, (long long)total(l), (long long)t + 1);
+    l->windows = last / l->conf.stride + 1;
+    if (l->conf.whole && last % l->conf.stride)
+        l->windows++;
+    return 0;
+}
+
+static void fingerprint(struct loader *l)
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct shard *s = &l->shard[i];
+        const char *name = path_name(s->path);
+
+        sha256_add(&h, name, strlen(name) + 1);
+        shard_sample(s, &h);
+    }
+    sha256_text(&h, l->hash);
+}
+
+/* Data beyond what memory can keep should not be read around each window. */
+static void advise(struct loader *l)
+{
+    const double memory =
+        (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double size = 0;
+
+    for (size_t i = 0; i < l->n; i++)
+        size += (double)l->shard[i].size;
+    if (l->conf.order == ORDER_SEQUENTIAL || size < memory / 2)
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        madvise(l->shard[i].map, l->shard[i].size, MADV_RANDOM);
+}
+
+int loader_open(struct loader **out, const struct loader_conf *conf,
+                struct err *e)
+{
+    struct loader *l = xcalloc(1, sizeof *l);
+
+    l->conf = *conf;
+    l->epoch = -1;
+    start_thread(l);
+    if (open_shards(l, e) < 0 || count_windows(l, e) < 0 || probe(l, e) < 0) {
+        loader_close(l);
+        return -1;
+    }
+    if (l->conf.order == ORDER_DOCUMENTS)
+        documents_find(&l->docs, l->shard, l->n, l->conf.eot);
+    fingerprint(l);
+    advise(l);
+    *out = l;
+    return 0;
+}
+
+void loader_close(struct loader *l)
+{
+    if (!l)
+        return;
+    stop_thread(l);
+    for (size_t i = 0; i < l->n; i++)
+        shard_close(&l->shard[i]);
+    free(l->shard);
+    free(l->start);
+    free(l->want);
+    documents_clear(&l->docs);
+    free(l);
+}
+
+int64_t loader_tokens(const struct loader *l)
+{
+    return total(l);
+}
+
+int64_t loader_shards(const struct loader *l)
+{
+    return (int64_t)l->n;
+}
+
+const char *loader_path(const struct loader *l, int64_t shard)
+{
+    return l->shard[shard].path;
+}
+
+int64_t loader_windows(const struct loader *l)
+{
+    return l->windows;
+}
+
+const char *loader_hash(const struct loader *l)
+{
+    return l->hash;
+}
+
+int64_t loader_fresh(const struct loader *l, int64_t w)
+{
+    const int64_t last = total(l) - 1 - l->conf.context;
+    const int64_t at = w * l->conf.stride;
+
+    if (w == 0)
+        return l->conf.context;
+    return at <= last ? l->conf.stride : last - (at - l->conf.stride);
+}

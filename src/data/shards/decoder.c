@@ -1,0 +1,102 @@
+#include "config.h"
+#include "data/shards/decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "data/token/bpe.h"
+
+/*
+ * A token is one quarter of a cache line: its bytes, and how many.  All 16 are
+ * copied at once, and what is too much the next token overwrites; so the only
+ * branch is for a token that is longer, or stops us.
+ */
+enum { CELL = 16, SHORT = CELL - 1, LONG, STOP };
+
+struct cell {
+    uint8_t text[SHORT];
+    uint8_t len; /* or LONG, or STOP */
+};
+
+struct decoder {
+    const struct tokenizer *t;
+    struct cell *cell; /* by id */
+    uint32_t n;        /* of them */
+};
+
+struct decoder *decoder_new(const struct tokenizer *t, int32_t stop)
+{
+    struct decoder *d = xmalloc(sizeof *d);
+
+    d->t = t;
+    d->n = (uint32_t)tokenizer_vocab(t);
+    d->cell = xcalloc(d->n, sizeof *d->cell);
+    for (uint32_t i = 0; i < d->n; i++) {
+        const struct token *k = &t->token[i];
+        struct cell *c = &d->cell[i];
+
+        c->len = (int32_t)i == stop ? STOP
+                 : k->len <= SHORT  ? (uint8_t)k->len
+                                    : LONG;
+        if (c->len <= SHORT)
+            memcpy(c->text, t->text + k->at, k->len);
+    }
+    return d;
+}
+
+void decoder_free(struct decoder *d)
+{
+    if (d)
+        free(d->cell);
+    free(d);
+}
+
+/* Room for n short tokens, and for what the last one copies too much. */
+static char *make_room(struct buf *out, const char *end, int64_t n)
+{
+    out->len = (size_t)(end - out->s);
+    buf_room(out, (size_t)n * SHORT + CELL);
+    return out->s + out->len;
+}
+
+/* The width is a constant wherever this is expanded. */
+static inline __attribute__((always_inline)) int64_t run(
+    const struct decoder *d, const void *ids, int width, int64_t n,
+    struct buf *out)
+{
+    const struct cell *const cell = d->cell;
+    const uint32_t vocab = d->n;
+    char *p = make_room(out, out->s + out->len, n);
+    int64_t i;
+
+    for (i = 0; i < n; i++) {
+        const uint32_t id = width == 2 ? ((const uint16_t *)ids)[i]
+                                       : ((const uint32_t *)ids)[i];
+        struct cell c;
+
+        if (__builtin_expect(id >= vocab, 0))
+            break;
+        c = cell[id];
+        if (__builtin_expect(c.len > SHORT, 0)) {
+            if (c.len == STOP)
+                break;
+            out->len = (size_t)(p - out->s);
+            buf_add(out, token_text(d->t, (int32_t)id), d->t->token[id].len);
+            p = make_room(out, out->s + out->len, n - i);
+            continue;
+        }
+        memcpy(p, &c, CELL);
+        p += c.len;
+    }
+    out->len = (size_t)(p - out->s);
+    out->s[out->len] = '\0';
+    return i;
+}
+
+int64_t decoder_run(const struct decoder *d, const struct shard *s, int64_t i,
+                    int64_t n, struct buf *out)
+{
+    return s->width == 2 ? run(d, (const uint16_t *)s->ids + i, 2, n, out)
+                         : run(d, (const uint32_t *)s->ids + i, 4, n, out);
+}

@@ -1,0 +1,81 @@
+#include "config.h"
+#include "data/shards/documents.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+
+enum { STRIDE = 64 };
+
+static void begin_at(struct documents *d, int64_t at)
+{
+    GROW(d->start, d->n, d->room);
+    d->start[d->n++] = at;
+}
+
+void documents_find(struct documents *d, const struct shard *shard, size_t n,
+                    int32_t eot)
+{
+    *d = (struct documents){ .epoch = -1 };
+    begin_at(d, 0);
+    for (size_t k = 0; k < n; k++) {
+        const struct shard *s = &shard[k];
+
+        for (int64_t i = d->tokens == 0; i < s->n; i++)
+            if (shard_id(s, i) == (uint32_t)eot)
+                begin_at(d, d->tokens + i);
+        d->tokens += s->n;
+    }
+    begin_at(d, d->tokens);
+    d->n--; /* the last is where they end */
+    d->mark = xcalloc(d->n / STRIDE + 1, sizeof *d->mark);
+}
+
+static int64_t length(const struct documents *d, uint64_t doc)
+{
+    return d->start[doc + 1] - d->start[doc];
+}
+
+static void turn_to(struct documents *d, int64_t epoch, uint64_t seed)
+{
+    int64_t at = 0;
+
+    permute_init(&d->order, d->n, seed,
+                 rng_stream(RNG_DATA, (uint64_t)epoch + 1, 1));
+    d->epoch = epoch;
+    for (uint64_t i = 0; i < d->n; i++) {
+        if (i % STRIDE == 0)
+            d->mark[i / STRIDE] = at;
+        at += length(d, permute(&d->order, i));
+    }
+}
+
+struct piece documents_piece(struct documents *d, int64_t epoch, int64_t at,
+                             uint64_t seed)
+{
+    size_t low = 0, high;
+    uint64_t i, doc;
+
+    if (epoch != d->epoch)
+        turn_to(d, epoch, seed);
+    for (high = (d->n - 1) / STRIDE + 1; high - low > 1;) {
+        const size_t middle = (low + high) / 2;
+
+        if (d->mark[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    at -= d->mark[low];
+    for (i = low * STRIDE; at >= length(d, doc = permute(&d->order, i)); i++)
+        at -= length(d, doc);
+    return (struct piece){ d->start[doc] + at, length(d, doc) - at };
+}
+
+void documents_clear(struct documents *d)
+{
+    free(d->start);
+    free(d->mark);
+    *d = (struct documents){ 0 };
+}

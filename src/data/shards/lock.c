@@ -1,0 +1,255 @@
+#include "config.h"
+#include "data/shards/lock.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+
+enum { LOCK_MAX = 16 << 20 };
+
+static const char first_line[] = "# data.lock 1";
+
+static const char *const roles[LOCK_ROLES] = {
+    [LOCK_TEXT] = "text",     [LOCK_FIT] = "fit",
+    [LOCK_EVAL] = "eval",     [LOCK_TOKENIZER] = "tokenizer",
+    [LOCK_TOKENS] = "tokens",
+};
+
+const char *lock_role_name(enum lock_role r)
+{
+    return roles[r];
+}
+
+int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
+              struct err *e)
+{
+    enum { BUF = 1 << 18 };
+    FILE *fp = fopen(path, "rbe");
+    struct sha256 h;
+    char *buf;
+    size_t got;
+    int ret = 0;
+
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
+    buf = xmalloc(BUF);
+    sha256_init(&h);
+    *size = 0;
+    while ((got = fread(buf, 1, BUF, fp)) > 0) {
+        sha256_add(&h, buf, got);
+        *size += (int64_t)got;
+    }
+    if (ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
+    fclose(fp);
+    free(buf);
+    sha256_text(&h, sha256);
+    return ret;
+}
+
+void lock_init(struct lock *l, const char *path)
+{
+    char *folder = path_parent(path);
+
+    *l = (struct lock){ .mem = ARENA_INIT };
+    l->folder = arena_strdup(&l->mem, folder);
+    free(folder);
+}
+
+void lock_clear(struct lock *l)
+{
+    free(l->entry);
+    arena_clear(&l->mem);
+    *l = (struct lock){ .mem = ARENA_INIT };
+}
+
+/* The path as it is seen from a folder; both must exist. */
+static char *seen_from(const char *folder, const char *path)
+{
+    char *from = realpath(folder, NULL), *to = realpath(path, NULL);
+    struct buf b = BUF_INIT;
+    size_t same = 0;
+
+    if (!from || !to) {
+        free(from);
+        free(to);
+        return xstrdup(path);
+    }
+    if (strcmp(from, "/") == 0)
+        from[0] = '\0';
+    for (size_t i = 0;; i++) { /* up to the last slash that both have */
+        const bool ends = from[i] == '\0' || from[i] == '/';
+
+        if (ends && to[i] == '/')
+            same = i;
+        if (from[i] != to[i] || from[i] == '\0')
+            break;
+    }
+    for (const char *p = from + same; *p; p++)
+        if (*p == '/')
+            buf_str(&b, "../");
+    buf_str(&b, to + same + 1);
+    free(from);
+    free(to);
+    return buf_detach(&b);
+}
+
+static int add_file(struct lock *l, enum lock_role role, const char *path,
+                    struct err *e)
+{
+    struct lock_entry *entry;
+    char *seen;
+
+    GROW(l->entry, l->n, l->room);
+    entry = &l->entry[l->n];
+    if (lock_hash(path, entry->sha256, &entry->size, e) < 0)
+        return -1;
+    seen = seen_from(l->folder, path);
+    entry->role = role;
+    entry->path = arena_strdup(&l->mem, seen);
+    l->n++;
+    free(seen);
+    if (strchr(entry->path, '\n'))
+        return err_set(e, ERR_USAGE, "a name with a line break: %s", path);
+    return 0;
+}
+
+int lock_add(struct lock *l, enum lock_role role, const char *path,
+             struct err *e)
+{
+    struct path_list names;
+    int ret = 0;
+
+    if (!path_is_folder(path))
+        return add_file(l, role, path, e);
+    if (path_list(&names, path, e) < 0)
+        return -1;
+    for (size_t i = 0; i < names.n && ret == 0; i++) {
+        char *file = path_join(path, names.name[i]);
+
+        if (names.name[i][0] != '.')
+            ret = lock_add(l, role, file, e);
+        free(file);
+    }
+    path_list_clear(&names);
+    return ret;
+}
+
+static int by_role_and_path(const void *a, const void *b)
+{
+    const struct lock_entry *x = a, *y = b;
+
+    if (x->role != y->role)
+        return x->role < y->role ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+int lock_write(struct lock *l, const char *path, struct err *e)
+{
+    struct save s = SAVE_INIT;
+
+    if (save_open(&s, path, e) < 0)
+        return -1;
+    if (l->n)
+        qsort(l->entry, l->n, sizeof *l->entry, by_role_and_path);
+    fprintf(s.fp, "%s\n", first_line);
+    if (l->command)
+        fprintf(s.fp, "command %s\n", l->command);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct lock_entry *entry = &l->entry[i];
+
+        if (i && by_role_and_path(entry - 1, entry) == 0)
+            continue;
+        fprintf(s.fp, "%s %s %lld %s\n", roles[entry->role], entry->sha256,
+                (long long)entry->size, entry->path);
+    }
+    return save_commit(&s, e);
+}
+
+/* The next word of a line, which ends at a blank. */
+static char *word(char **at)
+{
+    char *start = *at;
+    const size_t n = strcspn(start, " ");
+
+    *at = start + n + (start[n] == ' ');
+    start[n] = '\0';
+    return start;
+}
+
+static bool is_sha256(const char *s)
+{
+    return strlen(s) == SHA256_TEXT - 1 &&
+           strspn(s, "0123456789abcdef") == SHA256_TEXT - 1;
+}
+
+/* One line: 0, or -1 if it is not as lock_write() would write it. */
+static int load_line(struct lock *l, char *line)
+{
+    struct lock_entry entry = { .role = LOCK_ROLES };
+    const char *role = word(&line), *sha256, *size;
+
+    if (!*role || *role == '#')
+        return 0;
+    if (strcmp(role, "command") == 0) {
+        l->command = arena_strdup(&l->mem, line);
+        return 0;
+    }
+    for (int i = 0; i < LOCK_ROLES; i++)
+        if (strcmp(role, roles[i]) == 0)
+            entry.role = (enum lock_role)i;
+    sha256 = word(&line);
+    size = word(&line);
+    if (entry.role == LOCK_ROLES || !is_sha256(sha256) ||
+        !num_int(size, &entry.size) || !*line)
+        return -1;
+    memcpy(entry.sha256, sha256, SHA256_TEXT);
+    entry.path = arena_strdup(&l->mem, line);
+    GROW(l->entry, l->n, l->room);
+    l->entry[l->n++] = entry;
+    return 0;
+}
+
+int lock_load(struct lock *l, const char *path, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    char *at, *next;
+    int ret = 0;
+
+    lock_init(l, path);
+    if (buf_read_file(&text, path, LOCK_MAX, e) < 0) {
+        buf_clear(&text);
+        return -1;
+    }
+    at = text.s;
+    if (strncmp(at, first_line, sizeof first_line - 1) != 0)
+        ret = err_set(e, ERR_INPUT, "%s:1: no data.lock, which begins \"%s\"",
+                      path, first_line);
+    for (int line = 1; *at && ret == 0; at = next, line++) {
+        const size_t n = strcspn(at, "\n");
+
+        next = at + n + (at[n] == '\n');
+        at[n] = '\0';
+        if (load_line(l, at) < 0)
+            ret = err_set(e, ERR_INPUT,
+                          "%s:%d: a line is: role, SHA-256, size, path", path,
+                          line);
+    }
+    buf_clear(&text);
+    if (ret < 0)
+        lock_clear(l);
+    return ret;
+}
+
+char *lock_path(const struct lock *l, const struct lock_entry *entry)
+{
+    if (entry->path[0] == '/' || strcmp(l->folder, ".") == 0)
+        return xstrdup(entry->path);
+    return path_join(l->folder, entry->path);
+}

@@ -1,0 +1,74 @@
+#ifndef DATA_SHARDS_LOCK_H
+#define DATA_SHARDS_LOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/mem.h"
+#include "common/sha256.h"
+
+/*
+ * lock - data.lock: what the data are, in a small text to commit
+ *
+ *      # data.lock 1
+ *      command gdata encode --tokenizer tok -o data/c4 ...
+ *      text 9f86d081...  1115394 corpus/train.jsonl
+ *      fit 9f86d081...  1115394 corpus/train.jsonl
+ *      eval 60303ae2...  61303 corpus/val.jsonl
+ *      tokenizer 1b4f0e98...  482113 tok/tokenizer.json
+ *      tokens fd61a03a...  668222 data/train_000000.bin
+ *
+ * A line is a role, the SHA-256 of a file, its size and its path, seen from
+ * the folder of the lock; sorted by role and path, so that the same data give
+ * the same text.  lock_add() takes a file, or all files of a folder.
+ */
+enum lock_role {
+    LOCK_TEXT,                  /* what the tokens were made from */
+    LOCK_FIT,                   /* what the tokenizer was trained on */
+    LOCK_EVAL,                  /* text for evaluation */
+    LOCK_TOKENIZER,
+    LOCK_TOKENS,
+    LOCK_ROLES
+};
+
+struct lock_entry {
+    enum lock_role role;
+    char sha256[SHA256_TEXT];
+    int64_t size;
+    const char *path;           /* in the lock's arena, as all of it */
+};
+
+struct lock {
+    struct arena mem;
+    const char *folder;         /* that paths are seen from */
+    const char *command;        /* or NULL */
+    struct lock_entry *entry;
+    size_t n, room;
+};
+
+void lock_init(struct lock *, const char *path);        /* where it will be */
+int lock_add(struct lock *, enum lock_role, const char *path, struct err *);
+int lock_write(struct lock *, const char *path, struct err *);
+int lock_load(struct lock *, const char *path, struct err *);
+void lock_clear(struct lock *);
+
+const char *lock_role_name(enum lock_role);
+
+/* Where the file of an entry is, from here; the caller frees it. */
+char *lock_path(const struct lock *, const struct lock_entry *);
+
+/* SHA-256 and size of a file. */
+int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
+              struct err *);
+
+/*
+ * Does data.lock beside token files, if there is one, contradict them or the
+ * tokenizer (a path, or "")?  Compared are the sizes of all, and the content of
+ * the tokenizer and of the smallest token file, which is the one that another
+ * text or tokenizer is sure to change; gdata verify compares everything.
+ */
+struct loader;
+int lock_check(const struct loader *, const char *tokenizer, struct err *);
+
+#endif

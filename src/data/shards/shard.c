@@ -1,0 +1,455 @@
+#include "config.h"
+#include "data/shards/shard.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/sha256.h"
+#include "data/corpus/path_list.h"
+
+enum {
+    LLMC_HEADER = 256 * 4,
+    LLMC_MAGIC = 20240520,
+    LLMC_VERSION = 1,
+    LLAMA_MAGIC = 20240801,
+    LLAMA_VERSION = 7,
+    EVAL_MAGIC = 20240522,
+    TOKENIZER_MAGIC = 20240328,
+    NPY_MAGIC = 6,    /* bytes */
+    NPY_HEADER = 128, /* what we write, whatever the count */
+};
+
+static const char npy_magic[NPY_MAGIC + 1] = "\x93NUMPY";
+
+static const struct {
+    const char *name, *suffix;
+} formats[] = {
+    [SHARD_LLMC] = { "llmc", ".bin" },
+    [SHARD_RAW] = { "raw", ".bin" },
+    [SHARD_NPY] = { "npy", ".npy" },
+};
+
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+int shard_format_from(const char *name, enum shard_format *out, struct err *e)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (strcmp(name, formats[i].name) == 0) {
+            *out = (enum shard_format)i;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE,
+                   "\"%s\" is no format of token files; there are llmc, raw "
+                   "and npy",
+                   name);
+}
+
+const char *shard_format_name(enum shard_format f)
+{
+    return formats[f].name;
+}
+
+const char *shard_suffix(enum shard_format f)
+{
+    return formats[f].suffix;
+}
+
+int shard_width(int64_t vocab)
+{
+    return vocab <= 65536 ? 2 : 4;
+}
+
+/* Reading */
+
+static int32_t word(const struct shard *s, int i)
+{
+    int32_t w;
+
+    memcpy(&w, (const char *)s->map + 4 * i, sizeof w);
+    return w;
+}
+
+static int read_llmc(struct shard *s, struct err *e)
+{
+    const bool wide = word(s, 0) == LLAMA_MAGIC;
+    const int version = wide ? LLAMA_VERSION : LLMC_VERSION;
+    size_t want;
+
+    if (s->size < LLMC_HEADER)
+        return err_set(e, ERR_INPUT,
+                       "%s: only %zu bytes, the header alone has %d", s->path,
+                       s->size, LLMC_HEADER);
+    if (word(s, 1) != version)
+        return err_set(e, ERR_INPUT,
+                       "%s: version %d of the format, this program reads %d",
+                       s->path, word(s, 1), version);
+    s->format = SHARD_LLMC;
+    s->width = wide ? 4 : 2;
+    s->n = word(s, 2);
+    if (s->n < 0)
+        return err_set(e, ERR_INPUT, "%s: the header says %d tokens", s->path,
+                       word(s, 2));
+    want = LLMC_HEADER + (size_t)s->n * (size_t)s->width;
+    if (s->size != want)
+        return err_set(e, ERR_INPUT,
+                       "%s: %zu bytes, but a header for %lld tokens, which "
+                       "take %zu; cut short, or not finished?",
+                       s->path, s->size, (long long)s->n, want);
+    s->ids = (const char *)s->map + LLMC_HEADER;
+    return 0;
+}
+
+/* The value of a key in a NumPy header, which is a Python dict; or NULL. */
+static const char *npy_value(const char *dict, const char *key)
+{
+    const char *at = strstr(dict, key);
+
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    while (*at == ' ')
+        at++;
+    if (*at != ':')
+        return NULL;
+    for (at++; *at == ' '; at++)
+        ;
+    return at;
+}
+
+/* "(1000,)" or "(1000, )" or "(1000,), ..." */
+static bool npy_shape(const char *at, int64_t *n)
+{
+    *n = 0;
+    if (*at++ != '(' || !isdigit((unsigned char)*at))
+        return false;
+    for (; isdigit((unsigned char)*at); at++)
+        if (__builtin_mul_overflow(*n, 10, n) ||
+            __builtin_add_overflow(*n, *at - '0', n))
+            return false;
+    if (*at == ',')
+        at++;
+    while (*at == ' ')
+        at++;
+    return *at == ')';
+}
+
+static int npy_fields(struct shard *s, const char *dict, struct err *e)
+{
+    static const struct {
+        const char *descr;
+        int width;
+    } types[] = { { "'<u2'", 2 }, { "'<u4'", 4 }, { "'<i4'", 4 } };
+    const char *descr = npy_value(dict, "'descr'");
+    const char *shape = npy_value(dict, "'shape'");
+
+    if (!descr || !shape)
+        return err_set(e, ERR_INPUT, "%s: the NumPy header has no %s", s->path,
+                       descr ? "shape" : "descr");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strncmp(descr, types[i].descr, strlen(types[i].descr)) == 0)
+            s->width = types[i].width;
+    if (!s->width)
+        return err_set(e, ERR_INPUT,
+                       "%s: type %.*s; token ids are '<u2', '<u4' or '<i4'",
+                       s->path, (int)strcspn(descr, ",}"), descr);
+    if (!npy_shape(shape, &s->n))
+        return err_set(e, ERR_INPUT,
+                       "%s: shape %.*s; token ids have one dimension", s->path,
+                       (int)strcspn(shape, ")") + 1, shape);
+    return 0;
+}
+
+static int read_npy(struct shard *s, struct err *e)
+{
+    const unsigned char *m = s->map;
+    const size_t fixed = s->size > 6 && m[6] >= 2 ? 12 : 10;
+    size_t len, bytes;
+    char *dict;
+    int ret;
+
+    if (s->size < 12)
+        return err_set(e, ERR_INPUT, "%s: the NumPy header is cut short",
+                       s->path);
+    if (m[6] < 1 || m[6] > 3)
+        return err_set(e, ERR_INPUT, "%s: NumPy format %d.%d is not known",
+                       s->path, m[6], m[7]);
+    len = (size_t)m[8] | (size_t)m[9] << 8;
+    if (fixed == 12)
+        len |= (size_t)m[10] << 16 | (size_t)m[11] << 24;
+    if (len > s->size - fixed)
+        return err_set(e, ERR_INPUT, "%s: the NumPy header is cut short",
+                       s->path);
+    if (len > 65536)
+        return err_set(e, ERR_INPUT, "%s: a NumPy header of %zu bytes", s->path,
+                       len);
+    dict = xstrndup((const char *)m + fixed, len);
+    s->format = SHARD_NPY;
+    ret = npy_fields(s, dict, e);
+    free(dict);
+    if (ret < 0)
+        return -1;
+    bytes = s->size - fixed - len;
+    if ((uint64_t)s->n > SIZE_MAX / 4 ||
+        bytes != (size_t)s->n * (size_t)s->width)
+        return err_set(e, ERR_INPUT,
+                       "%s: %zu bytes of data for %lld tokens of %d bytes; cut "
+                       "short, or not finished?",
+                       s->path, bytes, (long long)s->n, s->width);
+    s->ids = m + fixed + len;
+    if ((uintptr_t)s->ids % (uintptr_t)s->width)
+        return err_set(e, ERR_INPUT, "%s: the data are not aligned", s->path);
+    return 0;
+}
+
+static int read_raw(struct shard *s, int width, struct err *e)
+{
+    if (files_format(s->path) != CORPUS_AUTO)
+        return err_set(e, ERR_INPUT,
+                       "%s: text by its name, not a file of tokens", s->path);
+    s->format = SHARD_RAW;
+    s->width = width ? width : 2;
+    if (s->size % (size_t)s->width)
+        return err_set(e, ERR_INPUT,
+                       "%s: %zu bytes are no whole number of %d-byte tokens; "
+                       "not a token file?",
+                       s->path, s->size, s->width);
+    s->n = (int64_t)(s->size / (size_t)s->width);
+    s->ids = s->map;
+    return 0;
+}
+
+static int read_header(struct shard *s, int width, struct err *e)
+{
+    const int32_t magic = s->size >= 4 ? word(s, 0) : 0;
+
+    if (s->size > NPY_MAGIC && memcmp(s->map, npy_magic, NPY_MAGIC) == 0)
+        return read_npy(s, e);
+    switch (magic) {
+    case LLMC_MAGIC:
+    case LLAMA_MAGIC:
+        return read_llmc(s, e);
+    case EVAL_MAGIC:
+        return err_set(e, ERR_INPUT,
+                       "%s: an evaluation file of llm.c, not tokens", s->path);
+    case TOKENIZER_MAGIC:
+        return err_set(e, ERR_INPUT, "%s: a tokenizer of llm.c, not tokens",
+                       s->path);
+    }
+    return read_raw(s, width, e);
+}
+
+static int map_file(struct shard *s, struct err *e)
+{
+    struct stat st;
+    const int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+    int ret = -1;
+
+    if (fd < 0)
+        return err_open(e, "cannot open %s", s->path);
+    if (fstat(fd, &st) < 0) {
+        err_sys(e, "cannot read %s", s->path);
+    } else if (!S_ISREG(st.st_mode)) {
+        err_set(e, ERR_INPUT, "%s: not a file of tokens", s->path);
+    } else if (st.st_size == 0) {
+        err_set(e, ERR_INPUT, "%s: empty", s->path);
+    } else {
+        s->size = (size_t)st.st_size;
+        s->map = mmap(NULL, s->size, PROT_READ, MAP_SHARED, fd, 0);
+        if (s->map == MAP_FAILED) {
+            s->map = NULL;
+            err_sys(e, "cannot map %s", s->path);
+        } else {
+            ret = 0;
+        }
+    }
+    close(fd);
+    return ret;
+}
+
+int shard_open(struct shard *s, const char *path, int width, struct err *e)
+{
+    *s = (struct shard)SHARD_INIT;
+    s->path = xstrdup(path);
+    if (map_file(s, e) < 0 || read_header(s, width, e) < 0) {
+        shard_close(s);
+        return -1;
+    }
+    return 0;
+}
+
+void shard_close(struct shard *s)
+{
+    if (s->map)
+        munmap(s->map, s->size);
+    free(s->path);
+    *s = (struct shard)SHARD_INIT;
+}
+
+uint32_t shard_copy(const struct shard *s, int64_t i, int64_t n, int32_t *out)
+{
+    uint32_t max = 0;
+
+    if (s->width == 2) {
+        const uint16_t *ids = (const uint16_t *)s->ids + i;
+
+        for (int64_t k = 0; k < n; k++) {
+            max = ids[k] > max ? ids[k] : max;
+            out[k] = ids[k];
+        }
+    } else {
+        const uint32_t *ids = (const uint32_t *)s->ids + i;
+
+        for (int64_t k = 0; k < n; k++) {
+            max = ids[k] > max ? ids[k] : max;
+            out[k] = (int32_t)ids[k];
+        }
+    }
+    return max;
+}
+
+void shard_sample(const struct shard *s, struct sha256 *h)
+{
+    enum { ALL = 1 << 20, BLOCKS = 64, BLOCK = 4096 };
+    const uint64_t size = s->size;
+    const char *map = s->map;
+
+    sha256_add(h, &size, sizeof size);
+    if (size <= ALL) {
+        sha256_add(h, map, size);
+        return;
+    }
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        sha256_add(h, map + (size - BLOCK) / (BLOCKS - 1) * i, BLOCK);
+}
+
+/* Writing */
+
+static void put_header(const struct shard_out *out, FILE *fp)
+{
+    int32_t llmc[256] = {
+        out->width == 2 ? LLMC_MAGIC : LLAMA_MAGIC,
+        out->width == 2 ? LLMC_VERSION : LLAMA_VERSION,
+        (int32_t)out->n,
+    };
+    char npy[NPY_HEADER + 1];
+    int len;
+
+    switch (out->format) {
+    case SHARD_LLMC:
+        fwrite(llmc, sizeof llmc, 1, fp);
+        break;
+    case SHARD_NPY:
+        len = snprintf(npy, sizeof npy,
+                       "%s\x01%c%c%c{'descr': '<u%d', 'fortran_order': False, "
+                       "'shape': (%lld,), }",
+                       npy_magic, 0, NPY_HEADER - 10, 0, out->width,
+                       (long long)out->n);
+        memset(npy + len, ' ', (size_t)(NPY_HEADER - len));
+        npy[NPY_HEADER - 1] = '\n';
+        fwrite(npy, NPY_HEADER, 1, fp);
+        break;
+    case SHARD_RAW:
+        break;
+    }
+}
+
+static off_t header_size(enum shard_format format)
+{
+    return format == SHARD_LLMC  ? 256 * (off_t)sizeof(int32_t)
+           : format == SHARD_NPY ? NPY_HEADER
+                                 : 0;
+}
+
+/* Cut the file to its first n ids and go to its end. */
+static int cut_to(struct shard_out *out, int64_t n, struct err *e)
+{
+    const off_t size = header_size(out->format) + n * out->width;
+    const int fd = fileno(out->save.fp);
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "cannot read %s", out->save.temp);
+    if (st.st_size < size)
+        return err_set(e, ERR_INPUT, "%s: shorter than it was", out->save.temp);
+    if (ftruncate(fd, size) < 0 || fseeko(out->save.fp, size, SEEK_SET) < 0)
+        return err_sys(e, "cannot write %s", out->save.temp);
+    out->n = n;
+    return 0;
+}
+
+int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
+                int width, int64_t n, struct err *e)
+{
+    *out = (struct shard_out)SHARD_OUT_INIT;
+    out->save.path = xstrdup(path);
+    out->save.temp = xasprintf("%s.part", path);
+    out->format = f;
+    out->width = width;
+    /* it may have got its name just before the crash */
+    if (n > 0 && access(out->save.temp, F_OK) < 0)
+        rename(path, out->save.temp);
+    out->save.fp = fopen(out->save.temp, n > 0 ? "r+e" : "we");
+    if (!out->save.fp) {
+        err_sys(e, "cannot write %s", out->save.temp);
+        shard_keep(out);
+        return -1;
+    }
+    if (n > 0 && cut_to(out, n, e) < 0) {
+        shard_keep(out);
+        return -1;
+    }
+    if (n == 0)
+        put_header(out, out->save.fp);
+    return 0;
+}
+
+int shard_sync(struct shard_out *out, struct err *e)
+{
+    FILE *fp = out->save.fp;
+
+    if (fflush(fp) != 0 || ferror(fp) || fdatasync(fileno(fp)) < 0)
+        return err_sys(e, "cannot write %s", out->save.temp);
+    return 0;
+}
+
+void shard_keep(struct shard_out *out)
+{
+    if (out->save.fp)
+        fclose(out->save.fp);
+    free(out->save.path);
+    free(out->save.temp);
+    *out = (struct shard_out)SHARD_OUT_INIT;
+}
+
+void shard_add(struct shard_out *out, const void *ids, size_t n)
+{
+    fwrite(ids, (size_t)out->width, n, out->save.fp);
+    out->n += (int64_t)n;
+}
+
+int shard_commit(struct shard_out *out, struct err *e)
+{
+    if (out->format == SHARD_LLMC && out->n > INT32_MAX) {
+        err_set(e, ERR_INPUT,
+                "%s: %lld tokens, but llm.c's files hold at most 2^31 - 1",
+                out->save.path, (long long)out->n);
+        save_abandon(&out->save);
+        return -1;
+    }
+    if (fseeko(out->save.fp, 0, SEEK_SET) == 0)
+        put_header(out, out->save.fp);
+    return save_commit(&out->save, e);
+}
+
+void shard_abandon(struct shard_out *out)
+{
+    save_abandon(&out->save);
+}

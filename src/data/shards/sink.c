@@ -1,0 +1,325 @@
+#include "config.h"
+#include "data/shards/sink.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+
+struct stream {
+    struct shard_out out;
+    bool open;
+    int64_t shard; /* which file */
+    int64_t n;     /* ids in it */
+};
+
+struct sink {
+    struct sink_conf conf;
+    struct stream stream[SINK_SPLITS];
+    struct sink_file *file; /* finished, in this run or before */
+    size_t n_files, files_room;
+    char *state;   /* the name of the file with the mark */
+    double marked; /* clock_mono() */
+    bool has_mark;
+};
+
+/* Parts of names are joined by '_', but not after a folder. */
+static char *file_name(const struct sink *s, int split, int64_t shard)
+{
+    const struct sink_conf *c = &s->conf;
+    const int named = c->first_shard ? shard > 0 : split;
+    struct buf b = BUF_INIT;
+
+    buf_str(&b, c->prefix);
+    if (c->split[named][0]) {
+        if (b.len > 0 && b.s[b.len - 1] != '/')
+            buf_char(&b, '_');
+        buf_str(&b, c->split[named]);
+    }
+    if (c->shard_tokens > 0) {
+        if (b.len > 0 && b.s[b.len - 1] != '/')
+            buf_char(&b, '_');
+        buf_printf(&b, "%06" PRId64, shard);
+    }
+    buf_str(&b, shard_suffix(c->format));
+    return buf_detach(&b);
+}
+
+static int stream_open(struct sink *s, int split, int64_t n, struct err *e)
+{
+    struct stream *t = &s->stream[split];
+    char *path = file_name(s, split, t->shard);
+    const int got =
+        shard_begin(&t->out, path, s->conf.format, s->conf.width, n, e);
+
+    t->open = got == 0;
+    t->n = n;
+    free(path);
+    return got;
+}
+
+static int stream_finish(struct sink *s, int split, struct err *e)
+{
+    struct stream *t = &s->stream[split];
+    char *path = file_name(s, split, t->shard);
+
+    t->open = false;
+    if (shard_commit(&t->out, e) < 0) {
+        free(path);
+        return -1;
+    }
+    GROW(s->file, s->n_files, s->files_room);
+    s->file[s->n_files++] = (struct sink_file){ path, t->n };
+    t->shard++;
+    t->n = 0;
+    return 0;
+}
+
+static int make_parent(const char *prefix, struct err *e)
+{
+    const size_t n = strlen(prefix);
+    char *folder =
+        n > 0 && prefix[n - 1] == '/' ? xstrdup(prefix) : path_parent(prefix);
+    const int got = path_make(folder, e);
+
+    free(folder);
+    return got;
+}
+
+/* Two lines, then one for each split.  False if that is not what is there. */
+static bool parse_state(struct sink *s, const char *text, struct mark *m)
+{
+    const char *p = text;
+    char work[80] = "";
+    int used = 0, inside;
+    uint64_t file;
+
+    if (sscanf(p, "gdata-encode 1 %79s%n", work, &used) != 1 ||
+        strcmp(work, s->conf.work) != 0)
+        return false;
+    p += used;
+    if (sscanf(p,
+               " at %" SCNu64 " %" SCNd64 " %" SCNd64 " %d %" SCNd64 " %" SCNd64
+               " %" SCNd64 " %d%n",
+               &file, &m->place.offset, &m->place.line, &inside, &m->documents,
+               &m->text, &m->tokens, &m->split, &used) != 8)
+        return false;
+    m->place.file = (size_t)file;
+    m->place.inside = inside != 0;
+    p += used;
+    for (int i = 0; i < SINK_SPLITS; i++) {
+        struct stream *t = &s->stream[i];
+
+        if (sscanf(p, " split %" SCNd64 " %" SCNd64 "%n", &t->shard, &t->n,
+                   &used) != 2 ||
+            t->shard < 0 || t->n < 0)
+            return false;
+        p += used;
+    }
+    return m->split < SINK_SPLITS;
+}
+
+/* The files that were finished before. */
+static void list_finished(struct sink *s)
+{
+    for (int i = 0; i < SINK_SPLITS; i++) {
+        for (int64_t k = 0; k < s->stream[i].shard; k++) {
+            GROW(s->file, s->n_files, s->files_room);
+            s->file[s->n_files++] =
+                (struct sink_file){ file_name(s, i, k), s->conf.shard_tokens };
+        }
+    }
+}
+
+static int resume(struct sink *s, struct mark *m, struct err *e)
+{
+    struct buf text = BUF_INIT;
+    int got = 0;
+
+    if (!s->conf.work || !path_exists(s->state))
+        return 0;
+    if (buf_read_file(&text, s->state, 4096, e) < 0)
+        return -1;
+    if (parse_state(s, text.s, m)) {
+        s->has_mark = true;
+        list_finished(s);
+        for (int i = 0; i < SINK_SPLITS && got == 0; i++)
+            if (s->stream[i].n > 0)
+                got = stream_open(s, i, s->stream[i].n, e);
+        if (got == 0)
+            log_info("%s: going on after %" PRId64 " documents, %" PRId64
+                     " tokens",
+                     s->state, m->documents, m->tokens);
+    } else {
+        log_warn("%s is about other work; beginning anew", s->state);
+        memset(s->stream, 0, sizeof s->stream);
+    }
+    buf_clear(&text);
+    return got;
+}
+
+int sink_open(struct sink **out, const struct sink_conf *conf, struct mark *m,
+              struct err *e)
+{
+    struct sink *s = xcalloc(1, sizeof *s);
+
+    s->conf = *conf;
+    s->state = xasprintf("%s.state", conf->prefix);
+    s->marked = clock_mono();
+    *m = (struct mark){ .place = { .line = 1 }, .split = -1 };
+    if (make_parent(conf->prefix, e) < 0 || resume(s, m, e) < 0) {
+        sink_abandon(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+int sink_add(struct sink *s, int split, const void *ids, size_t n,
+             struct err *e)
+{
+    struct stream *t = &s->stream[split];
+    const int64_t most = s->conf.shard_tokens;
+    const char *p = ids;
+
+    while (n > 0) {
+        size_t take = n;
+
+        if (!t->open && stream_open(s, split, 0, e) < 0)
+            return -1;
+        if (most > 0 && (int64_t)take > most - t->n)
+            take = (size_t)(most - t->n);
+        shard_add(&t->out, p, take);
+        t->n += (int64_t)take;
+        p += take * (size_t)s->conf.width;
+        n -= take;
+        if (t->n == most && stream_finish(s, split, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+bool sink_due(const struct sink *s)
+{
+    return s->conf.work && clock_mono() - s->marked > s->conf.mark_every;
+}
+
+/* Like save_open(), but a crash leaves a name that the next run knows. */
+static int state_open(struct sink *s, struct save *save, struct err *e)
+{
+    save->path = xstrdup(s->state);
+    save->temp = xasprintf("%s.part", s->state);
+    save->fp = fopen(save->temp, "we");
+    if (save->fp)
+        return 0;
+    err_sys(e, "cannot write %s", save->temp);
+    save_abandon(save);
+    return -1;
+}
+
+int sink_mark(struct sink *s, const struct mark *m, struct err *e)
+{
+    struct save save = SAVE_INIT;
+
+    if (!s->conf.work)
+        return 0;
+    for (int i = 0; i < SINK_SPLITS; i++)
+        if (s->stream[i].open && shard_sync(&s->stream[i].out, e) < 0)
+            return -1;
+    if (state_open(s, &save, e) < 0)
+        return -1;
+    fprintf(save.fp, "gdata-encode 1 %s\n", s->conf.work);
+    fprintf(save.fp,
+            "at %zu %" PRId64 " %" PRId64 " %d %" PRId64 " %" PRId64 " %" PRId64
+            " %d\n",
+            m->place.file, m->place.offset, m->place.line, m->place.inside,
+            m->documents, m->text, m->tokens, m->split);
+    for (int i = 0; i < SINK_SPLITS; i++)
+        fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->stream[i].shard,
+                s->stream[i].n);
+    if (save_commit(&save, e) < 0)
+        return -1;
+    s->marked = clock_mono();
+    s->has_mark = true;
+    return 0;
+}
+
+/* Files of an earlier run that had more of them would be read with ours. */
+static void remove_older(struct sink *s)
+{
+    for (int i = 0; i < SINK_SPLITS && s->conf.shard_tokens > 0; i++) {
+        int64_t k = s->stream[i].shard;
+
+        if (!s->conf.split[i] || (s->conf.first_shard && i != 1))
+            continue;
+        for (;; k++) {
+            char *path = file_name(s, i, k);
+            const bool was = unlink(path) == 0;
+
+            if (was)
+                log_warn("%s was of an earlier run: removed", path);
+            free(path);
+            if (!was)
+                break;
+        }
+    }
+}
+
+int sink_close(struct sink *s, struct err *e)
+{
+    for (int i = 0; i < SINK_SPLITS; i++)
+        if (s->stream[i].open && stream_finish(s, i, e) < 0)
+            return -1;
+    remove_older(s);
+    if (s->conf.work) {
+        char *part = xasprintf("%s.part", s->state);
+
+        if (s->has_mark)
+            unlink(s->state);
+        unlink(part); /* of a run that was killed */
+        free(part);
+    }
+    return 0;
+}
+
+void sink_abandon(struct sink *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < SINK_SPLITS; i++) {
+        struct stream *t = &s->stream[i];
+
+        if (!t->open)
+            continue;
+        if (s->has_mark)
+            shard_keep(&t->out);
+        else
+            shard_abandon(&t->out);
+    }
+    sink_free(s);
+}
+
+const struct sink_file *sink_files(const struct sink *s, size_t *n)
+{
+    *n = s->n_files;
+    return s->file;
+}
+
+void sink_free(struct sink *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_files; i++)
+        free(s->file[i].path);
+    free(s->file);
+    free(s->state);
+    free(s);
+}

@@ -1,0 +1,127 @@
+#include "config.h"
+#include "data/token/boundary.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/utf8.h"
+#include "data/token/classes.h"
+
+static bool is_printing(char c)
+{
+    return c > ' ' && c < 0x7f;
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+size_t cut_before_blank(const char *text, size_t n, size_t least)
+{
+    for (size_t i = n; i > least && i > 1; i--) {
+        const char left = text[i - 2], c = text[i - 1];
+
+        if ((c == ' ' && is_printing(left)) || (c == '\n' && is_word(left)))
+            return i - 1;
+    }
+    return 0;
+}
+
+/* What ends a phrase, and no special token has in its name. */
+static bool is_stop(uint32_t c)
+{
+    static const uint32_t stops[] = { 0x3001, 0x3002, 0xFF01, 0xFF0C,
+                                      0xFF1A, 0xFF1B, 0xFF1F };
+
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
+        if (c == stops[i])
+            return true;
+    return class_of(c) == CLASS_SPACE;
+}
+
+static bool letter_ends(const uint8_t *s, size_t n)
+{
+    size_t i = n - 1;
+    uint32_t c;
+
+    while (i > 0 && n - i < UTF8_MAX && (s[i] & 0xC0) == 0x80)
+        i--;
+    return i + utf8_decode(s + i, s + n, &c) == n && c != UTF8_BAD &&
+           class_of(c) == CLASS_LETTER;
+}
+
+size_t cut_after_letter(const char *text, size_t n, size_t least)
+{
+    const uint8_t *const s = (const uint8_t *)text;
+
+    for (size_t i = n; i-- > least && i > 0;) {
+        uint32_t c;
+
+        utf8_decode(s + i, s + n, &c);
+        if (c != UTF8_BAD && is_stop(c) && letter_ends(s, i))
+            return i;
+    }
+    return 0;
+}
+
+size_t cut_between_characters(const char *text, size_t n)
+{
+    size_t i = n - 1;
+
+    while (i > 1 && n - i < 4 && ((unsigned char)text[i] & 0xc0) == 0x80)
+        i--;
+    return i ? i : 1;
+}
+
+const char *cut_last(const char *text, size_t n, const char *word, size_t len)
+{
+    while (n >= len) {
+        const char *last = memrchr(text + len - 1, word[len - 1], n - len + 1);
+
+        if (!last)
+            return NULL;
+        if (memcmp(last - len + 1, word, len) == 0)
+            return last - len + 1;
+        n = (size_t)(last - text);
+    }
+    return NULL;
+}
+
+bool cut_divides(const char *text, size_t n, size_t at, const char *word,
+                 size_t len)
+{
+    for (size_t k = 1; k < len && k <= at; k++) {
+        const size_t left = n - (at - k);
+
+        if (memcmp(text + at - k, word, left < len ? left : len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Sums of bytes hold up to 255 lines; so 128 rounds, then they are emptied. */
+int64_t cut_count_lines(const char *text, size_t n)
+{
+    typedef uint8_t bytes16 __attribute__((vector_size(16)));
+    int64_t count = 0;
+
+    while (n >= 16) {
+        const size_t rounds = n / 16 < 128 ? n / 16 : 128;
+        bytes16 sum = { 0 };
+
+        for (size_t i = 0; i < rounds; i++) {
+            bytes16 v;
+
+            memcpy(&v, text + 16 * i, sizeof v);
+            sum -= (bytes16)(v == '\n');
+        }
+        for (int i = 0; i < 16; i++)
+            count += sum[i];
+        text += 16 * rounds;
+        n -= 16 * rounds;
+    }
+    for (size_t i = 0; i < n; i++)
+        count += text[i] == '\n';
+    return count;
+}

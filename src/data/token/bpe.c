@@ -1,0 +1,239 @@
+#include "config.h"
+#include "data/token/bpe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+/*
+ * How long pieces are encoded in linear time and little memory.
+ *
+ * A sequence of tokens is the encoding of its text exactly if each two
+ * neighbours are the encoding of their own text: the first merge across a
+ * boundary would see nothing but what lies on its two sides.  So encodings of
+ * two overlapping windows may be joined at a token that both have in the same
+ * place.  The second window begins where a token of the first does, in its
+ * last third; nearly always its first token is that token.  If not, other
+ * places are tried, and then windows of twice the size.
+ */
+enum {
+    WINDOW = 32,      /* bytes; short, as a window costs its square */
+    WINDOW_MAX = 512, /* on the stack; larger ones are allocated */
+    TRIES = 3,
+};
+
+/*
+ * Merge every pair of one rank in id[0..n), from left to right; rank[i] is that
+ * of the pair (i, i + 1).  Returns how many ids are left, and in *best the
+ * lowest rank among them.  With `once` only the first pair is merged.
+ */
+static size_t pass(const struct tokenizer *t, uint32_t *id, uint32_t *rank,
+                   size_t n, uint32_t *best, bool once)
+{
+    const uint32_t now = *best;
+    const uint32_t into =
+        t->base >= 0 ? (uint32_t)t->base + now : (uint32_t)t->merge[now].into;
+    uint32_t lowest = NO_RANK, link = NO_RANK;
+    bool changed = false, may = true;
+    size_t out = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const bool hit = rank[i] == now && may;
+        const uint32_t sym = hit ? into : id[i];
+
+        i += hit;
+        may = may && !(hit && once);
+        if (hit || changed)
+            link = out > 0 ? bpe_rank(t, id[out - 1], sym) : NO_RANK;
+        if (out > 0)
+            rank[out - 1] = link;
+        lowest = link < lowest ? link : lowest;
+        link = rank[i];
+        id[out++] = sym;
+        changed = hit;
+    }
+    rank[out - 1] = NO_RANK;
+    *best = lowest;
+    return out;
+}
+
+static size_t merge(const struct tokenizer *t, const uint8_t *s, size_t n,
+                    uint32_t *id, uint32_t *rank)
+{
+    uint32_t best = NO_RANK;
+
+    id[0] = (uint32_t)t->byte_id[s[0]];
+    for (size_t i = 1; i < n; i++) {
+        const uint32_t r = t->byte_rank[s[i - 1] << 8 | s[i]];
+
+        id[i] = (uint32_t)t->byte_id[s[i]];
+        rank[i - 1] = r;
+        best = r < best ? r : best;
+    }
+    rank[n - 1] = NO_RANK;
+    while (best != NO_RANK)
+        n = pass(t, id, rank, n, &best, !t->ordered);
+    return n;
+}
+
+static size_t merge_any(const struct tokenizer *t, const uint8_t *s, size_t n,
+                        int32_t *out)
+{
+    uint32_t room[2 * WINDOW_MAX];
+    uint32_t *id = n <= WINDOW_MAX ? room : xmalloc(2 * n * sizeof *id);
+
+    n = merge(t, s, n, id, id + (n <= WINDOW_MAX ? WINDOW_MAX : n));
+    memcpy(out, id, n * sizeof *out);
+    if (id != room)
+        free(id);
+    return n;
+}
+
+/* A window of a piece, encoded. */
+struct window {
+    int32_t *id;
+    size_t n, room;
+};
+
+static void window_encode(const struct tokenizer *t, struct window *w,
+                          const uint8_t *s, size_t n)
+{
+    if (w->room < n) {
+        w->room = n;
+        w->id = xrealloc(w->id, n, sizeof *w->id);
+    }
+    w->n = merge_any(t, s, n, w->id);
+}
+
+/*
+ * Find the token of `a`, which encodes s[0..size), where another window may
+ * take over; leave that window's encoding in `b`.  Returns the token's number
+ * and its place, or 0.
+ */
+static size_t take_over(const struct tokenizer *t, const struct window *a,
+                        struct window *b, const uint8_t *s, size_t n,
+                        size_t size, size_t *place)
+{
+    size_t at = 0, k = 0;
+
+    while (k < a->n && at + t->token[a->id[k]].len <= size - size / 3)
+        at += t->token[a->id[k++]].len;
+    for (int try = 0; try < TRIES && k > 0 && k < a->n; try++) {
+        const size_t left = n - at;
+
+        window_encode(t, b, s + at, left < size ? left : size);
+        if (b->id[0] == a->id[k]) {
+            *place = at;
+            return k;
+        }
+        at -= t->token[a->id[--k]].len;
+    }
+    return 0;
+}
+
+static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
+                         int32_t *out)
+{
+    struct window a = { 0 }, b = { 0 };
+    size_t size = WINDOW, count = 0;
+
+    window_encode(t, &a, s, size < n ? size : n);
+    while (size < n) {
+        size_t place;
+        const size_t k = take_over(t, &a, &b, s, n, size, &place);
+
+        if (k > 0) {
+            struct window swap = a;
+
+            memcpy(out + count, a.id, k * sizeof *out);
+            count += k;
+            s += place;
+            n -= place;
+            a = b;
+            b = swap;
+        } else {
+            size *= 2;
+            window_encode(t, &a, s, size < n ? size : n);
+        }
+    }
+    memcpy(out + count, a.id, a.n * sizeof *out);
+    count += a.n;
+    free(a.id);
+    free(b.id);
+    return count;
+}
+
+static bool all_known(const struct tokenizer *t, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (t->byte_id[s[i]] < 0)
+            return false;
+    return true;
+}
+
+static size_t merge_piece(const struct tokenizer *t, const uint8_t *s, size_t n,
+                          int32_t *out)
+{
+    return n <= WINDOW ? merge_any(t, s, n, out) : merge_long(t, s, n, out);
+}
+
+/* Merge what is left without the bytes that have no id. */
+static size_t merge_known(const struct tokenizer *t, const uint8_t *s, size_t n,
+                          int32_t *out)
+{
+    uint8_t *known = xmalloc(n);
+    size_t left = 0, count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (t->byte_id[s[i]] >= 0)
+            known[left++] = s[i];
+    if (left > 0)
+        count = merge_piece(t, known, left, out);
+    free(known);
+    return count;
+}
+
+size_t bpe_piece(const struct tokenizer *t, const uint8_t *piece, size_t n,
+                 int32_t *out)
+{
+    if (t->whole && n <= t->longest) {
+        const int32_t id = tokenizer_find(t, piece, n);
+
+        if (id >= 0) {
+            out[0] = id;
+            return 1;
+        }
+    }
+    if (t->bytes_missing && !all_known(t, piece, n))
+        return merge_known(t, piece, n, out);
+    return merge_piece(t, piece, n, out);
+}
+
+/* Printable characters of Latin-1 stand for themselves. */
+static bool stands_for_itself(uint32_t c)
+{
+    return (c >= 0x21 && c <= 0x7E) || (c >= 0xA1 && c <= 0xFF && c != 0xAD);
+}
+
+uint32_t bpe_byte_char(uint8_t byte)
+{
+    if (stands_for_itself(byte))
+        return byte;
+    if (byte <= 0x20)
+        return 0x100u + byte;
+    if (byte == 0xAD)
+        return 0x143;
+    return 0x121u + byte - 0x7F;
+}
+
+int bpe_char_byte(uint32_t c)
+{
+    if (c <= 0xFF)
+        return stands_for_itself(c) ? (int)c : -1;
+    if (c <= 0x120)
+        return (int)c - 0x100;
+    if (c <= 0x142)
+        return (int)c - 0x121 + 0x7F;
+    return c == 0x143 ? 0xAD : -1;
+}

@@ -1,0 +1,153 @@
+#ifndef DATA_TOKEN_BPE_H
+#define DATA_TOKEN_BPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/sha256.h"
+#include "data/token/pretokenize.h"
+#include "data/token/tokenizer.h"
+
+/*
+ * bpe - what a tokenizer is inside, and how one is put together
+ *
+ * The readers of files and the trainer make one; encoder.c uses it; everybody
+ * else goes through tokenizer.h.
+ *
+ *      t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+ *      if (tokenizer_add(t, id, bytes, n, e) < 0 ||        each token
+ *          tokenizer_merge(t, left, right, into, e) < 0 || in order of rank
+ *          tokenizer_ready(t, e) < 0)
+ *          ... tokenizer_free(t);
+ *
+ * A merge says that the pair of ids (left, right) becomes the id `into`; its
+ * number is its rank.  In each piece the pair of lowest rank is merged, the
+ * leftmost of equals, until no pair is known.
+ */
+enum tokenizer_kind { TOKENIZER_BPE, TOKENIZER_CHARS };
+
+/* Limits, so that a pair of ids and a rank fit into 64 bits. */
+enum {
+    TOKENIZER_MAX_ID = (1 << 21) - 2,
+    TOKENIZER_MAX_MERGES = 1 << 22,
+    TOKENIZER_MAX_LEN = 1 << 16, /* bytes of a token */
+};
+
+#define NO_RANK UINT32_MAX
+
+struct token {
+    uint32_t at, len; /* in tokenizer.text; len 0: no such id */
+};
+
+struct merge {
+    int32_t left, right, into;
+};
+
+/* A token that is cut out of the text before it is split: where the caller
+ * wants special tokens, or `always`. */
+struct special {
+    int32_t id;
+    bool always;
+};
+
+/* A slot of the table; id -1: free.  The tag, a part of the hash, says where
+ * to look. */
+struct found {
+    uint32_t tag;
+    int32_t id;
+};
+
+struct tokenizer {
+    enum tokenizer_kind kind;
+    enum split split;
+    bool whole;          /* a piece that is a token stays whole */
+    bool joined;         /* pairs are known by the bytes they make */
+    bool ordered;        /* merges use only what lower ranks made */
+    bool bytes_missing;  /* some bytes have no id */
+    int32_t n_ids;       /* ids are below */
+    struct token *token; /* by id */
+    size_t token_room;
+    uint8_t *text; /* the bytes of all tokens */
+    size_t n_text, text_room;
+    uint32_t longest;
+    struct found *find;       /* hash table: bytes -> id */
+    size_t n_find, find_room; /* entries; slots, a power of two */
+    struct merge *merge;
+    size_t n_merges, merge_room;
+    int64_t base; /* merge i makes id base + i; or -1 */
+    struct special *special;
+    size_t n_specials, special_room;
+    int32_t eot;
+    int32_t byte_id[256];
+    uint32_t *byte_rank; /* of the pair of bytes a, b: [a << 8 | b] */
+    uint64_t *pair;      /* hash table: left, right -> rank */
+    uint64_t *filter;    /* a bit for each pair there is, by hash */
+    size_t n_pairs, pair_room;
+    char hash[SHA256_TEXT];
+};
+
+struct tokenizer *tokenizer_new(enum tokenizer_kind, enum split);
+int tokenizer_add(struct tokenizer *, int64_t id, const void *bytes, size_t n,
+                  struct err *);
+int tokenizer_merge(struct tokenizer *, int32_t left, int32_t right,
+                    int32_t into, struct err *);
+/* A token that the splitter never sees; its bytes may be a token's already. */
+int tokenizer_special(struct tokenizer *, int64_t id, bool always,
+                      const void *bytes, size_t n, struct err *);
+int tokenizer_ready(struct tokenizer *, struct err *);
+
+/* The id of these bytes, not looking at special tokens, or -1. */
+int32_t tokenizer_find(const struct tokenizer *, const void *bytes, size_t n);
+
+bool token_is_special(const struct tokenizer *, int32_t id);
+
+static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
+{
+    return ((uint64_t)left << 21 | right) * 0x9E3779B97F4A7C15;
+}
+
+/* Most pairs that are asked for are not there; 64 KiB of bits tell so of most
+ * of those, and stay in the cache. */
+enum { FILTER_BITS = 19 };
+
+/* The rank of a pair of ids, or NO_RANK. */
+static inline uint32_t bpe_rank(const struct tokenizer *t, uint32_t left,
+                                uint32_t right)
+{
+    const uint64_t key = (uint64_t)left << 21 | right;
+    const uint64_t hash = bpe_pair_hash(left, right);
+    const size_t bit = (size_t)(hash >> (64 - FILTER_BITS));
+    const size_t mask = t->pair_room - 1;
+    size_t i = (size_t)(hash >> 32) & mask;
+
+    if (!(t->filter[bit / 64] >> bit % 64 & 1))
+        return NO_RANK;
+    while (t->pair[i] >> 22 != key) {
+        if (t->pair[i] == UINT64_MAX)
+            return NO_RANK;
+        i = (i + 1) & mask;
+    }
+    return (uint32_t)t->pair[i] & ((1 << 22) - 1);
+}
+
+/*
+ * Store the ids of one piece, of any length; returns how many, at most n.  Time
+ * is linear in n.  Bytes that have no id are left out.
+ */
+size_t bpe_piece(const struct tokenizer *, const uint8_t *piece, size_t n,
+                 int32_t *out);
+
+/* The bytes of a token. */
+static inline const uint8_t *token_text(const struct tokenizer *t, int32_t id)
+{
+    return t->text + t->token[id].at;
+}
+
+/* GPT-2's names for bytes: the code point that stands for a byte, and back
+ * (-1 for what stands for none). */
+uint32_t bpe_byte_char(uint8_t byte);
+int bpe_char_byte(uint32_t c);
+
+#endif

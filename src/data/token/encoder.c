@@ -1,0 +1,443 @@
+#include "config.h"
+#include "data/token/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/utf8.h"
+#include "data/token/boundary.h"
+#include "data/token/bpe.h"
+#include "data/token/lexicon.h"
+
+/* How many words ahead their lines are fetched. */
+enum { AHEAD = 48 };
+
+/* Pieces that are too long for a lexicon: one a slot, the latest. */
+enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
+
+struct phrase {
+    uint8_t text[PHRASE_MAX];
+    uint32_t len, n;
+    int32_t id[PHRASE_IDS];
+};
+
+struct encoder {
+    const struct tokenizer *t;
+    split_fn *split;
+    int flags;
+    struct lexicon *lexicon; /* NULL: remember nothing */
+    struct lexicon *own;     /* for what that has no place for */
+    struct phrase *phrase;
+    struct buf clean;           /* text with what is not UTF-8 replaced */
+    bool specials;              /* some tokens are cut out of the text */
+    uint8_t special_first[256]; /* bytes that they begin with */
+    size_t left_out;
+};
+
+void ids_room(struct ids *ids, size_t more)
+{
+    if (ids->n + more <= ids->room)
+        return;
+    ids->room = ids->n + more > 2 * ids->room ? ids->n + more : 2 * ids->room;
+    ids->id = xrealloc(ids->id, ids->room, sizeof *ids->id);
+}
+
+void ids_clear(struct ids *ids)
+{
+    free(ids->id);
+    *ids = (struct ids)IDS_INIT;
+}
+
+/* No word has this key: it has a byte and no length. */
+static const struct word_key no_word = { 0, 1 };
+
+static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
+                                  uint32_t n)
+{
+    return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
+}
+
+/* A piece that is too long for a lexicon. */
+static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
+                            int32_t *out)
+{
+    struct phrase *p;
+    size_t count;
+
+    if (n > PHRASE_MAX)
+        return bpe_piece(enc->t, s, n, out);
+    p = phrase_slot(enc, s, n);
+    if (p->len == n && memcmp(p->text, s, n) == 0) {
+        memcpy(out, p->id, p->n * sizeof *out);
+        return p->n;
+    }
+    count = bpe_piece(enc->t, s, n, out);
+    if (count <= PHRASE_IDS) {
+        memcpy(p->text, s, n);
+        memcpy(p->id, out, count * sizeof *out);
+        p->len = n;
+        p->n = (uint32_t)count;
+    }
+    return count;
+}
+
+/* A piece that is not where the lexicon would have it first. */
+static __attribute__((noinline)) int32_t *encode_word(
+    struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
+    struct ids *ids, int32_t *out, size_t still)
+{
+    struct lexicon *into = enc->lexicon;
+    struct word *place = NULL;
+    const struct word *w = NULL;
+    size_t count;
+
+    if (n <= WORD_MAX) {
+        w = lexicon_find(into, k, &place);
+        if (!w && !place) {
+            into = enc->own;
+            w = lexicon_find(into, k, &place);
+        }
+    }
+    if (w)
+        return out + word_ids(out, w, into->narrow);
+    ids->n = (size_t)(out - ids->id);
+    ids_room(ids, n + PHRASE_IDS + still * IDS_NARROW);
+    out = ids->id + ids->n;
+    if (n > WORD_MAX)
+        return out + encode_phrase(enc, s, n, out);
+    count = bpe_piece(enc->t, s, n, out);
+    lexicon_keep(into, place, k, out, count);
+    return out + count;
+}
+
+/*
+ * Encode the words that end at stop[]; `last` is where 16 bytes may still be
+ * read.
+ */
+static inline __attribute__((always_inline)) void encode_words(
+    struct encoder *enc, const uint8_t *text, const uint8_t *last,
+    const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
+{
+    uint64_t a[SPLIT_BATCH], b[SPLIT_BATCH]; /* the keys */
+    uint32_t line[SPLIT_BATCH + AHEAD];
+    const struct line *const lines = enc->lexicon->line;
+    uint32_t at = 0;
+    int32_t *out;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t len = stop[i] - at;
+        struct word_key k = no_word;
+
+        if (__builtin_expect(len <= WORD_MAX, 1))
+            k = __builtin_expect(text + at <= last, 1)
+                    ? word_key(text + at, len)
+                    : word_key_last(text + at, last + 16, len);
+        line[i] = (uint32_t)lexicon_line(k, LEXICON_BITS);
+        a[i] = k.a;
+        b[i] = k.b;
+        at = stop[i];
+    }
+    for (size_t i = n; i < n + AHEAD; i++)
+        line[i] = 0;
+    ids_room(ids, n * IDS_NARROW);
+    out = ids->id + ids->n;
+    for (size_t i = 0; i < AHEAD; i++)
+        __builtin_prefetch(&lines[line[i]]);
+    for (size_t i = 0; i < n; i++) {
+        const struct word_key k = { a[i], b[i] };
+        const struct word *w = lines[line[i]].word;
+
+        __builtin_prefetch(&lines[line[i + AHEAD]]);
+        w += word_is_not(w, k) != 0;
+        if (__builtin_expect(word_is_not(w, k) == 0, 1)) {
+            out += word_ids(out, w, narrow);
+        } else {
+            at = i > 0 ? stop[i - 1] : 0;
+            out = encode_word(enc, text + at, stop[i] - at, k, ids, out, n - i);
+        }
+    }
+    ids->n = (size_t)(out - ids->id);
+}
+
+static void encode_narrow(struct encoder *enc, const uint8_t *text,
+                          const uint8_t *last, const uint32_t *stop, size_t n,
+                          struct ids *ids)
+{
+    encode_words(enc, text, last, stop, n, ids, true);
+}
+
+static void encode_wide(struct encoder *enc, const uint8_t *text,
+                        const uint8_t *last, const uint32_t *stop, size_t n,
+                        struct ids *ids)
+{
+    encode_words(enc, text, last, stop, n, ids, false);
+}
+
+static void encode_each(struct encoder *enc, const uint8_t *text,
+                        const uint32_t *stop, size_t n, struct ids *ids)
+{
+    uint32_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        ids_room(ids, stop[i] - at);
+        ids->n += bpe_piece(enc->t, text + at, stop[i] - at, ids->id + ids->n);
+        at = stop[i];
+    }
+}
+
+static void count_left_out(struct encoder *enc, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        enc->left_out += enc->t->byte_id[s[i]] < 0;
+}
+
+static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
+                       struct ids *ids)
+{
+    const uint8_t *const end = text + n;
+    uint32_t stop[SPLIT_BATCH];
+
+    if (enc->t->bytes_missing)
+        count_left_out(enc, text, n);
+    while (text < end) {
+        const size_t count = enc->split(text, end, stop, SPLIT_BATCH);
+
+        if (enc->lexicon)
+            (enc->lexicon->narrow ? encode_narrow : encode_wide)(
+                enc, text, end - 16, stop, count, ids);
+        else
+            encode_each(enc, text, stop, count, ids);
+        text += stop[count - 1];
+    }
+}
+
+static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
+                         struct ids *ids)
+{
+    static const uint8_t replacement[] = { 0xEF, 0xBF, 0xBD };
+    const uint8_t *const end = text + n;
+
+    while (text < end) {
+        uint32_t c;
+        const size_t len = utf8_decode(text, end, &c);
+        const int32_t id = c == UTF8_BAD
+                               ? tokenizer_find(enc->t, replacement, 3)
+                               : tokenizer_find(enc->t, text, len);
+
+        if (id >= 0) {
+            ids_room(ids, 1);
+            ids->id[ids->n++] = id;
+        } else {
+            enc->left_out++;
+        }
+        text += len;
+    }
+}
+
+/* Text without special tokens. */
+static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
+                        struct ids *ids)
+{
+    if (n == 0)
+        return;
+    if (enc->t->kind == TOKENIZER_CHARS)
+        encode_chars(enc, text, n, ids);
+    else
+        encode_bpe(enc, text, n, ids);
+}
+
+/* Is this one cut out of the text? */
+static bool is_meant(const struct special *s, int flags)
+{
+    return s->always || (flags & ENCODER_SPECIAL);
+}
+
+bool tokenizer_divides(const struct tokenizer *t, int flags, const char *text,
+                       size_t n, size_t at)
+{
+    for (size_t i = 0; i < t->n_specials; i++) {
+        const int32_t id = t->special[i].id;
+
+        if (is_meant(&t->special[i], flags) &&
+            cut_divides(text, n, at, (const char *)token_text(t, id),
+                        t->token[id].len))
+            return true;
+    }
+    return false;
+}
+
+/* The longest special token at s, or -1. */
+static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
+{
+    const struct tokenizer *const t = enc->t;
+    int32_t best = -1;
+    uint32_t longest = 0;
+
+    for (size_t i = 0; i < t->n_specials; i++) {
+        const struct token *k = &t->token[t->special[i].id];
+
+        if (k->len > longest && k->len <= n &&
+            is_meant(&t->special[i], enc->flags) &&
+            memcmp(t->text + k->at, s, k->len) == 0) {
+            best = t->special[i].id;
+            longest = k->len;
+        }
+    }
+    return best;
+}
+
+static void encode_with_specials(struct encoder *enc, const uint8_t *text,
+                                 size_t n, struct ids *ids)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int32_t id;
+
+        if (!enc->special_first[text[i]])
+            continue;
+        id = special_at(enc, text + i, n - i);
+        if (id < 0)
+            continue;
+        encode_text(enc, text + from, i - from, ids);
+        ids_room(ids, 1);
+        ids->id[ids->n++] = id;
+        from = i + enc->t->token[id].len;
+        i = from - 1;
+    }
+    encode_text(enc, text + from, n - from, ids);
+}
+
+/* How many bytes from the beginning are well-formed. */
+static size_t good_utf8(const uint8_t *s, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n) {
+        uint64_t word;
+        uint32_t c;
+        size_t len;
+
+        while (n - i >= 8) {
+            memcpy(&word, s + i, 8);
+            if (word & 0x8080808080808080)
+                break;
+            i += 8;
+        }
+        if (i == n)
+            break;
+        len = utf8_decode(s + i, s + n, &c);
+        if (c == UTF8_BAD)
+            break;
+        i += len;
+    }
+    return i;
+}
+
+/* Copy the text to enc->clean with U+FFFD for what is not UTF-8. */
+static void replace_bad(struct encoder *enc, const uint8_t *s, size_t n)
+{
+    buf_trim(&enc->clean, 0);
+    while (n > 0) {
+        const size_t good = good_utf8(s, n);
+        uint32_t c;
+        size_t len;
+
+        buf_add(&enc->clean, s, good);
+        s += good;
+        n -= good;
+        if (n == 0)
+            break;
+        len = utf8_decode(s, s + n, &c);
+        buf_str(&enc->clean, "\xEF\xBF\xBD");
+        s += len;
+        n -= len;
+    }
+}
+
+/* One text, of at most SPLIT_MAX bytes. */
+static void encode_one(struct encoder *enc, const uint8_t *text, size_t n,
+                       struct ids *ids)
+{
+    if ((enc->flags & ENCODER_REPLACE) && good_utf8(text, n) < n) {
+        replace_bad(enc, text, n);
+        text = (const uint8_t *)enc->clean.s;
+        n = enc->clean.len;
+    }
+    if (enc->specials)
+        encode_with_specials(enc, text, n, ids);
+    else
+        encode_text(enc, text, n, ids);
+}
+
+size_t encoder_run(struct encoder *enc, const char *text, size_t n,
+                   struct ids *ids)
+{
+    enc->left_out = 0;
+    encode_one(enc, (const uint8_t *)text, n, ids);
+    return enc->left_out;
+}
+
+void encoder_flags(struct encoder *enc, int flags)
+{
+    const struct tokenizer *const t = enc->t;
+
+    if (flags == enc->flags)
+        return;
+    enc->flags = flags;
+    enc->specials = false;
+    memset(enc->special_first, 0, sizeof enc->special_first);
+    for (size_t i = 0; i < t->n_specials; i++) {
+        if (is_meant(&t->special[i], flags)) {
+            enc->specials = true;
+            enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
+        }
+    }
+}
+
+static void encoder_init(struct encoder *enc, const struct tokenizer *t,
+                         int flags)
+{
+    *enc = (struct encoder){
+        .t = t,
+        .split = split_by(t->split),
+        .flags = -1,
+        .clean = BUF_INIT,
+    };
+    encoder_flags(enc, flags);
+}
+
+size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
+                        struct ids *ids)
+{
+    struct encoder enc;
+
+    encoder_init(&enc, t, 0);
+    return encoder_run(&enc, text, n, ids);
+}
+
+struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
+                            int flags)
+{
+    struct encoder *enc = xmalloc(sizeof *enc);
+
+    encoder_init(enc, t, flags);
+    if (lexicon && t->kind == TOKENIZER_BPE)
+        enc->own = lexicon_make(t, LEXICON_OWN_BITS);
+    if (enc->own) {
+        enc->lexicon = lexicon;
+        enc->phrase = xcalloc((size_t)1 << PHRASE_BITS, sizeof *enc->phrase);
+    }
+    return enc;
+}
+
+void encoder_free(struct encoder *enc)
+{
+    if (!enc)
+        return;
+    lexicon_free(enc->own);
+    free(enc->phrase);
+    buf_clear(&enc->clean);
+    free(enc);
+}

@@ -1,0 +1,36 @@
+# Text to ids.
+src_data_libdata_a_SOURCES += \
+	%D%/boundary.c \
+	%D%/boundary.h \
+	%D%/bpe.c \
+	%D%/bpe.h \
+	%D%/bpe_train.c \
+	%D%/bpe_train.h \
+	%D%/classes.c \
+	%D%/classes.h \
+	%D%/encoder.c \
+	%D%/json.c \
+	%D%/json.h \
+	%D%/lexicon.c \
+	%D%/lexicon.h \
+	%D%/pretokenize.c \
+	%D%/pretokenize.h \
+	%D%/pretokenize_impl.h \
+	%D%/tokenizer.c \
+	%D%/tokenizer.h \
+	%D%/tokfile.c \
+	%D%/tokfile.h \
+	%D%/tokfile_json.c \
+	%D%/tokfile_pickle.c \
+	%D%/tokfile_tiktoken.c \
+	%D%/tokfile_write.c \
+	%D%/word_key.h \
+	%D%/words.c \
+	%D%/words.h
+EXTRA_DIST += scripts/classes
+
+if X86_64
+src_data_libdata_a_SOURCES += %D%/pretokenize_x86.c
+else
+src_data_libdata_a_SOURCES += %D%/pretokenize_none.c
+endif

@@ -1,0 +1,163 @@
+#include "config.h"
+#include "data/token/pretokenize_impl.h"
+
+/*
+ * The masks of 64 bytes, on x86-64.  A range is one comparison: subtracting
+ * its beginning makes what lies below it wrap to the top.  SSE2 and AVX2 have
+ * only signed comparisons, so there the beginning is moved to -128.
+ */
+#include <immintrin.h>
+
+enum {
+    SIGNED_LETTERS = -128 + 26,
+    SIGNED_DIGITS = -128 + 10,
+    SIGNED_SPACES = -128 + 5,
+};
+
+static void put_plain(uint32_t *stop, uint64_t bits, uint32_t base)
+{
+    for (; bits; bits &= bits - 1)
+        *stop++ = base + (uint32_t)__builtin_ctzll(bits);
+}
+
+static uint32_t below16(__m128i v, char from, char bound)
+{
+    const __m128i moved = _mm_add_epi8(v, _mm_set1_epi8((char)(-128 - from)));
+
+    return (uint32_t)_mm_movemask_epi8(
+        _mm_cmplt_epi8(moved, _mm_set1_epi8(bound)));
+}
+
+static uint32_t equal16(__m128i v, char c)
+{
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(c)));
+}
+
+static void masks_sse2(const uint8_t *p, struct split_masks *m)
+{
+    *m = (struct split_masks){ 0 };
+    for (int i = 0; i < 64; i += 16) {
+        const __m128i v = _mm_loadu_si128((const void *)(p + i));
+        const __m128i lower = _mm_or_si128(v, _mm_set1_epi8(0x20));
+        const uint64_t blank = equal16(v, ' ');
+
+        m->letter |= (uint64_t)below16(lower, 'a', SIGNED_LETTERS) << i;
+        m->number |= (uint64_t)below16(v, '0', SIGNED_DIGITS) << i;
+        m->space |= (blank | below16(v, '\t', SIGNED_SPACES)) << i;
+        m->blank |= blank << i;
+        m->apostrophe |= (uint64_t)equal16(v, '\'') << i;
+        m->high |= (uint64_t)(uint32_t)_mm_movemask_epi8(v) << i;
+    }
+}
+
+size_t split_gpt2_sse2(const uint8_t *text, const uint8_t *end, uint32_t *stop,
+                       size_t max)
+{
+    return split_loop(text, end, stop, max, masks_sse2, put_plain);
+}
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+
+AVX2 static uint32_t below32(__m256i v, char from, char bound)
+{
+    const __m256i moved =
+        _mm256_add_epi8(v, _mm256_set1_epi8((char)(-128 - from)));
+
+    return (uint32_t)_mm256_movemask_epi8(
+        _mm256_cmpgt_epi8(_mm256_set1_epi8(bound), moved));
+}
+
+AVX2 static uint32_t equal32(__m256i v, char c)
+{
+    return (uint32_t)_mm256_movemask_epi8(
+        _mm256_cmpeq_epi8(v, _mm256_set1_epi8(c)));
+}
+
+AVX2 static void masks_avx2(const uint8_t *p, struct split_masks *m)
+{
+    *m = (struct split_masks){ 0 };
+    for (int i = 0; i < 64; i += 32) {
+        const __m256i v = _mm256_loadu_si256((const void *)(p + i));
+        const __m256i lower = _mm256_or_si256(v, _mm256_set1_epi8(0x20));
+        const uint64_t blank = equal32(v, ' ');
+
+        m->letter |= (uint64_t)below32(lower, 'a', SIGNED_LETTERS) << i;
+        m->number |= (uint64_t)below32(v, '0', SIGNED_DIGITS) << i;
+        m->space |= (blank | below32(v, '\t', SIGNED_SPACES)) << i;
+        m->blank |= blank << i;
+        m->apostrophe |= (uint64_t)equal32(v, '\'') << i;
+        m->high |= (uint64_t)(uint32_t)_mm256_movemask_epi8(v) << i;
+    }
+}
+
+AVX2 static void put_avx2(uint32_t *stop, uint64_t bits, uint32_t base)
+{
+    for (; bits; bits &= bits - 1)
+        *stop++ = base + (uint32_t)__builtin_ctzll(bits);
+}
+
+AVX2 size_t split_gpt2_avx2(const uint8_t *text, const uint8_t *end,
+                            uint32_t *stop, size_t max)
+{
+    return split_loop(text, end, stop, max, masks_avx2, put_avx2);
+}
+
+#define AVX512                                                                 \
+ __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,"       \
+                       "lzcnt,popcnt")))
+
+AVX512 static uint64_t below64(__m512i v, char from, char count)
+{
+    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(from)),
+                                  _mm512_set1_epi8(count));
+}
+
+AVX512 static void masks_avx512(const uint8_t *p, struct split_masks *m)
+{
+    const __m512i v = _mm512_loadu_si512(p);
+    const __m512i lower = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
+
+    m->letter = below64(lower, 'a', 26);
+    m->number = below64(v, '0', 10);
+    m->blank = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(' '));
+    m->space = m->blank | below64(v, '\t', 5);
+    m->apostrophe = _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\''));
+    m->high = _mm512_movepi8_mask(v);
+}
+
+/* The bits' numbers are gathered as bytes, then widened, 16 at a time. */
+AVX512 static void put_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
+{
+    const __m512i count = _mm512_set_epi64(
+        0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928,
+        0x2726252423222120, 0x1F1E1D1C1B1A1918, 0x1716151413121110,
+        0x0F0E0D0C0B0A0908, 0x0706050403020100);
+    const __m512i which = _mm512_maskz_compress_epi8(bits, count);
+    const __m512i from = _mm512_set1_epi32((int)base);
+    const int n = __builtin_popcountll(bits);
+
+    _mm512_storeu_si512(
+        stop, _mm512_add_epi32(
+                  from, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(which))));
+    if (n > 16)
+        _mm512_storeu_si512(
+            stop + 16,
+            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
+                                       _mm512_extracti32x4_epi32(which, 1))));
+    if (n > 32) {
+        _mm512_storeu_si512(
+            stop + 32,
+            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
+                                       _mm512_extracti32x4_epi32(which, 2))));
+        _mm512_storeu_si512(
+            stop + 48,
+            _mm512_add_epi32(from, _mm512_cvtepu8_epi32(
+                                       _mm512_extracti32x4_epi32(which, 3))));
+    }
+}
+
+AVX512 size_t split_gpt2_avx512(const uint8_t *text, const uint8_t *end,
+                                uint32_t *stop, size_t max)
+{
+    return split_loop(text, end, stop, max, masks_avx512, put_avx512);
+}

@@ -1,0 +1,235 @@
+#include "config.h"
+#include "data/token/tokfile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+/*
+ * .tiktoken: Base64, space, rank.  The file has neither pattern nor special
+ * tokens, so they are told from the number of tokens, and GPT-2's are taken
+ * for one that is not known.
+ */
+static const struct known {
+    int32_t n;
+    enum split split;
+    struct {
+        const char *name;
+        int32_t id;
+    } special[6];
+} known[] = {
+    { 50256, SPLIT_GPT2, { { "<|endoftext|>", 50256 } } },
+    { 50280, SPLIT_GPT2, { { "<|endoftext|>", 50256 } } },
+    { 100256,
+      SPLIT_CL100K,
+      { { "<|endoftext|>", 100257 },
+        { "<|fim_prefix|>", 100258 },
+        { "<|fim_middle|>", 100259 },
+        { "<|fim_suffix|>", 100260 },
+        { "<|endofprompt|>", 100276 } } },
+    { 128000,
+      SPLIT_LLAMA3,
+      { { "<|begin_of_text|>", 128000 }, { "<|end_of_text|>", 128001 } } },
+    { 199998,
+      SPLIT_O200K,
+      { { "<|endoftext|>", 199999 }, { "<|endofprompt|>", 200018 } } },
+};
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* Returns how many bytes, or -1. */
+static ptrdiff_t from_base64(const char *s, size_t n, uint8_t *out)
+{
+    uint32_t bits = 0;
+    int have = 0;
+    ptrdiff_t count = 0;
+
+    if (n % 4 != 0 || n == 0)
+        return -1;
+    for (int i = 0; i < 2 && s[n - 1] == '='; i++)
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = s[i] ? strchr(alphabet, s[i]) : NULL;
+
+        if (!at)
+            return -1;
+        bits = bits << 6 | (uint32_t)(at - alphabet);
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            out[count++] = (uint8_t)(bits >> have);
+        }
+    }
+    return count;
+}
+
+static int add_line(struct tokenizer *t, const char *line, size_t n,
+                    struct err *e)
+{
+    const char *space = memchr(line, ' ', n);
+    uint8_t bytes[TOKENIZER_MAX_LEN];
+    ptrdiff_t len = -1;
+    int64_t rank = 0;
+
+    if (space && (size_t)(space - line) <= sizeof bytes / 3 * 4)
+        len = from_base64(line, (size_t)(space - line), bytes);
+    if (len <= 0)
+        return err_set(e, ERR_INPUT, "not a token in Base64 and a rank");
+    if (space + 1 == line + n || line + n - space > 10)
+        return err_set(e, ERR_INPUT, "the rank is no number below 10^9");
+    for (const char *p = space + 1; p < line + n; p++) {
+        if (*p < '0' || *p > '9')
+            return err_set(e, ERR_INPUT, "the rank is no number");
+        rank = rank * 10 + (*p - '0');
+    }
+    return tokenizer_add(t, rank, bytes, (size_t)len, e);
+}
+
+/*
+ * The two tokens that a token is merged from: what its bytes come to when only
+ * lower ranks are merged.  False if that is not two.
+ */
+static bool parts(const struct tokenizer *t, int32_t id, size_t *end,
+                  int32_t *rank, int32_t out[2])
+{
+    const struct token *k = &t->token[id];
+    const uint8_t *s = token_text(t, id);
+    size_t n = k->len;
+
+    /* part i is s[end[i] .. end[i + 1]); rank[i] that of i and i + 1 joined */
+    for (size_t i = 0; i <= n; i++)
+        end[i] = i;
+    for (size_t i = 0; i + 1 < n; i++)
+        rank[i] = tokenizer_find(t, s + i, 2);
+    while (n > 2) {
+        size_t at = n;
+
+        for (size_t i = 0; i + 1 < n; i++)
+            if (rank[i] >= 0 && rank[i] < id && (at == n || rank[i] < rank[at]))
+                at = i;
+        if (at == n)
+            return false;
+        memmove(end + at + 1, end + at + 2, (n - at - 1) * sizeof *end);
+        memmove(rank + at, rank + at + 1, (n - at - 1) * sizeof *rank);
+        n--;
+        if (at + 1 < n)
+            rank[at] = tokenizer_find(t, s + end[at], end[at + 2] - end[at]);
+        if (at > 0)
+            rank[at - 1] =
+                tokenizer_find(t, s + end[at - 1], end[at + 1] - end[at - 1]);
+    }
+    out[0] = tokenizer_find(t, s, end[1]);
+    out[1] = tokenizer_find(t, s + end[1], k->len - end[1]);
+    return n == 2 && out[0] >= 0 && out[1] >= 0;
+}
+
+static int find_merges(struct tokenizer *t, struct err *e)
+{
+    size_t *end = xmalloc(((size_t)t->longest + 1) * sizeof *end);
+    int32_t *rank = xmalloc(((size_t)t->longest + 1) * sizeof *rank);
+    int got = 0;
+
+    for (int32_t id = 0; id < t->n_ids && got == 0; id++) {
+        int32_t part[2];
+
+        if (t->token[id].len > 1 && parts(t, id, end, rank, part))
+            got = tokenizer_merge(t, part[0], part[1], id, e);
+    }
+    free(end);
+    free(rank);
+    return got;
+}
+
+static const struct known *find_known(int32_t n)
+{
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].n == n)
+            return &known[i];
+    return NULL;
+}
+
+enum split tokfile_tiktoken_split(const struct tokenizer *t)
+{
+    const struct known *k;
+    int32_t n = 0;
+
+    for (int32_t id = 0; id < t->n_ids; id++)
+        n += t->token[id].len > 0 && !token_is_special(t, id);
+    k = find_known(n);
+    return k ? k->split : SPLIT_GPT2;
+}
+
+static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
+{
+    const struct known *k = find_known(n);
+
+    if (k) {
+        t->split = k->split;
+        for (int s = 0; k->special[s].name; s++)
+            if (tokenizer_special(t, k->special[s].id, false,
+                                  k->special[s].name,
+                                  strlen(k->special[s].name), e) < 0)
+                return -1;
+        return 0;
+    }
+    return tokenizer_special(t, t->n_ids, false, "<|endoftext|>", 13, e);
+}
+
+int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,
+                           struct err *e)
+{
+    const char *const end = text + n;
+    int32_t count = 0;
+    long number = 1;
+
+    for (const char *p = text; p < end; number++) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+
+        if (!stop)
+            stop = end;
+        if (stop > p) {
+            if (add_line(t, p, (size_t)(stop - p), e) < 0)
+                return err_wrap(e, "line %ld", number);
+            count++;
+        }
+        p = stop + (stop < end);
+    }
+    t->whole = true;
+    t->joined = true;
+    if (find_merges(t, e) < 0)
+        return -1;
+    return add_specials(t, count, e);
+}
+
+static void add_base64(struct buf *b, const uint8_t *s, size_t n)
+{
+    for (size_t i = 0; i < n; i += 3) {
+        const uint32_t bits = (uint32_t)s[i] << 16 |
+                              (i + 1 < n ? (uint32_t)s[i + 1] << 8 : 0) |
+                              (i + 2 < n ? s[i + 2] : 0u);
+
+        buf_char(b, alphabet[bits >> 18]);
+        buf_char(b, alphabet[bits >> 12 & 63]);
+        buf_char(b, i + 1 < n ? alphabet[bits >> 6 & 63] : '=');
+        buf_char(b, i + 2 < n ? alphabet[bits & 63] : '=');
+    }
+}
+
+int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
+                         struct err *e)
+{
+    for (size_t i = 1; i < t->n_merges; i++)
+        if (t->merge[i].into <= t->merge[i - 1].into)
+            return err_set(e, ERR_INPUT,
+                           "ids are not in the order of the "
+                           "merges; .tiktoken cannot say that");
+    for (int32_t id = 0; id < t->n_ids; id++) {
+        if (t->token[id].len == 0 || token_is_special(t, id))
+            continue;
+        add_base64(b, token_text(t, id), t->token[id].len);
+        buf_printf(b, " %d\n", id);
+    }
+    return 0;
+}

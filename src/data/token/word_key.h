@@ -1,0 +1,84 @@
+#ifndef DATA_TOKEN_WORD_KEY_H
+#define DATA_TOKEN_WORD_KEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * word_key - what the tables of words find a word by
+ *
+ * A word of up to WORD_MAX bytes is its own key: two numbers of its bytes, with
+ * zeros behind them, and its length in bits 56 to 59 of the second.  Bits 60 to
+ * 63 are zero, for the table to use.  What is longer goes by bytes_hash().
+ */
+enum { WORD_MAX = 15 };
+
+struct word_key {
+    uint64_t a, b;
+};
+
+/* 16 bytes may be read at s. */
+static inline struct word_key word_key(const uint8_t *s, uint32_t n)
+{
+    /* a mask for each length; its shifts would take longer */
+    static const uint64_t keep[WORD_MAX + 1][2] = {
+        { 0, 0 },
+        { 0xFF, 0 },
+        { 0xFFFF, 0 },
+        { 0xFFFFFF, 0 },
+        { 0xFFFFFFFF, 0 },
+        { 0xFFFFFFFFFF, 0 },
+        { 0xFFFFFFFFFFFF, 0 },
+        { 0xFFFFFFFFFFFFFF, 0 },
+        { UINT64_MAX, 0 },
+        { UINT64_MAX, 0xFF },
+        { UINT64_MAX, 0xFFFF },
+        { UINT64_MAX, 0xFFFFFF },
+        { UINT64_MAX, 0xFFFFFFFF },
+        { UINT64_MAX, 0xFFFFFFFFFF },
+        { UINT64_MAX, 0xFFFFFFFFFFFF },
+        { UINT64_MAX, 0xFFFFFFFFFFFFFF },
+    };
+    struct word_key k;
+
+    memcpy(&k, s, sizeof k);
+    k.a &= keep[n][0];
+    k.b = (k.b & keep[n][1]) | (uint64_t)n << 56;
+    return k;
+}
+
+/* The same where the text ends, at `end`, before 16 bytes are over. */
+static inline struct word_key word_key_last(const uint8_t *s,
+                                            const uint8_t *end, uint32_t n)
+{
+    uint8_t room[16] = { 0 };
+
+    if (end - s >= 16)
+        return word_key(s, n);
+    memcpy(room, s, n);
+    return word_key(room, n);
+}
+
+/* Only its upper bits depend on all bytes. */
+static inline uint64_t word_hash(struct word_key k)
+{
+    return k.a * 0x9E3779B97F4A7C15 + k.b * 0xD6E8FEB86659FD93;
+}
+
+static inline uint64_t bytes_hash(const uint8_t *s, size_t n)
+{
+    uint64_t h = n, word;
+
+    for (; n >= 8; s += 8, n -= 8) {
+        memcpy(&word, s, 8);
+        h = (h ^ word) * 0x9E3779B97F4A7C15;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, s, n);
+    h = (h ^ word) * 0x9E3779B97F4A7C15;
+    return h ^ h >> 32;
+}
+
+#endif

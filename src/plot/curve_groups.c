@@ -1,0 +1,284 @@
+#include "config.h"
+#include "plot/curve_groups.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/num.h"
+#include "plot/history.h"
+#include "plot/summary.h"
+
+const char *group_value(const struct run_info *run, const char *param)
+{
+    const char *value = run_info_param(run, param);
+
+    if (!value)
+        value = run_info_tag(run, param);
+    if (!value && strcmp(param, "name") == 0)
+        value = run->name;
+    /* "lr" finds "optim.lr" when nothing is called just so */
+    for (size_t i = 0; i < run->n_params && !value; i++) {
+        const char *dot = strrchr(run->params[i].key, '.');
+
+        if (dot && strcmp(dot + 1, param) == 0)
+            value = run->params[i].value;
+    }
+    return value;
+}
+
+/* Half of Student's 95% interval for n values, in standard errors. */
+static double student(size_t n)
+{
+    static const double t[] = { 0,     12.706, 4.303, 3.182, 2.776, 2.571,
+                                2.447, 2.365,  2.306, 2.262, 2.228, 2.201,
+                                2.179, 2.160,  2.145, 2.131, 2.120, 2.110,
+                                2.101, 2.093,  2.086, 2.080, 2.074, 2.069,
+                                2.064, 2.060,  2.056, 2.052, 2.048, 2.045,
+                                2.042 };
+    const size_t free = n - 1;
+
+    return free < sizeof t / sizeof t[0] ? t[free] : 1.96 + 2.4 / (double)free;
+}
+
+void group_spread(enum band band, const double *v, size_t n, double *mean,
+                  double *lo, double *hi)
+{
+    double sum = 0, square = 0, least = INFINITY, most = -INFINITY, half;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += v[i];
+        least = fmin(least, v[i]);
+        most = fmax(most, v[i]);
+    }
+    *mean = n ? sum / (double)n : (double)NAN;
+    *lo = *hi = *mean;
+    if (n < 2)
+        return;
+    for (size_t i = 0; i < n; i++)
+        square += (v[i] - *mean) * (v[i] - *mean);
+    half = sqrt(square / (double)(n - 1));
+    if (band == BAND_SEM)
+        half /= sqrt((double)n);
+    else if (band == BAND_CI95)
+        half *= student(n) / sqrt((double)n);
+    *lo = band == BAND_MINMAX ? least : *mean - half;
+    *hi = band == BAND_MINMAX ? most : *mean + half;
+}
+
+struct group {
+    const char *value;
+    double number; /* NaN when the value is no number */
+    struct history *h;
+    size_t n, room;
+    size_t first; /* run of the cast */
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+
+    if (isnan(x->number) || isnan(y->number))
+        return strcmp(x->value, y->value);
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* y at x; NaN outside and in gaps.  *from is where the last one was found. */
+static double at(const struct history *h, double x, size_t *from)
+{
+    size_t i = *from;
+
+    while (i < h->n && h->x[i] < x)
+        i++;
+    *from = i;
+    if (i == h->n)
+        return NAN;
+    if (h->x[i] == x)
+        return h->y[i];
+    if (i == 0)
+        return NAN;
+    return h->y[i - 1] + (h->y[i] - h->y[i - 1]) * (x - h->x[i - 1]) /
+                             (h->x[i] - h->x[i - 1]);
+}
+
+/* The x of all runs, each once; evenly spaced ones if they are too many. */
+static double *common_x(const struct group *g, size_t *n)
+{
+    enum { MOST = 2000 };
+    size_t all = 0, m = 0;
+    double *x;
+
+    for (size_t i = 0; i < g->n; i++)
+        all += g->h[i].n;
+    x = xcalloc(all + MOST, sizeof *x);
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < g->h[i].n; k++)
+            x[m++] = g->h[i].x[k];
+    qsort(x, m, sizeof *x, by_value);
+    *n = 0;
+    for (size_t i = 0; i < m; i++)
+        if (*n == 0 || x[i] > x[*n - 1])
+            x[(*n)++] = x[i];
+    if (*n > MOST) {
+        const double lo = x[0], hi = x[*n - 1];
+
+        for (size_t i = 0; i < MOST; i++)
+            x[i] = lo + (hi - lo) * (double)i / (MOST - 1);
+        *n = MOST;
+    }
+    return x;
+}
+
+/* The extremes of the mean; steps are known only where x is one. */
+static void summarise(struct table *t, const struct curve *c, const char *label,
+                      const struct kind_line *l, enum unit unit,
+                      const struct request *r)
+{
+    int64_t *step = xcalloc(c->n + 1, sizeof *step);
+
+    for (size_t i = 0; i < c->n; i++)
+        step[i] = llround(c->x[i]);
+    if (r->along == ALONG_STEP)
+        summary_add(t, label, arena_printf(&t->mem, "mean of %s", l->names[0]),
+                    unit, c->y, step, c->n);
+    free(step);
+}
+
+static void draw_group(struct figure *f, struct panel *p, const struct group *g,
+                       const struct kind_line *l, int slot, int dash,
+                       const char *label, const struct request *r)
+{
+    double *values = xcalloc(g->n + 1, sizeof *values);
+    size_t *from = xcalloc(g->n + 1, sizeof *from), n;
+    double *x = common_x(g, &n);
+    struct curve *c;
+
+    for (size_t i = 0; i < g->n && r->traces; i++) {
+        c = panel_curve(f, p, NULL, g->h[i].n);
+        memcpy(c->x, g->h[i].x, g->h[i].n * sizeof *c->x);
+        memcpy(c->y, g->h[i].y, g->h[i].n * sizeof *c->y);
+        c->colour = slot;
+        c->faint = true;
+    }
+    c = panel_curve(f, p, label, n);
+    c->lo = arena_alloc(&f->mem, (n + 1) * sizeof *c->lo);
+    c->hi = arena_alloc(&f->mem, (n + 1) * sizeof *c->hi);
+    c->style = l->style;
+    c->colour = slot;
+    c->dash = dash;
+    for (size_t i = 0; i < n; i++) {
+        size_t m = 0;
+
+        c->x[i] = x[i];
+        for (size_t k = 0; k < g->n; k++) {
+            const double y = at(&g->h[k], x[i], &from[k]);
+
+            if (isfinite(y))
+                values[m++] = y;
+        }
+        group_spread(r->spread, values, m, &c->y[i], &c->lo[i], &c->hi[i]);
+    }
+    free(x);
+    free(values);
+    free(from);
+}
+
+static struct group *find(struct group *g, size_t *n, const char *value)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (strcmp(g[i].value, value) == 0)
+            return &g[i];
+    g[*n] = (struct group){ .value = value, .number = (double)NAN };
+    if (!num_real(value, &g[*n].number))
+        g[*n].number = NAN;
+    return &g[(*n)++];
+}
+
+static int gather(struct group *g, size_t *n, const struct kind_line *l,
+                  const struct cast *cast, const struct request *r,
+                  struct err *e)
+{
+    for (size_t i = 0; i < cast->n; i++) {
+        const char *value = group_value(&cast->run[i], r->group_by);
+        const char *key = history_find(&cast->run[i], l->names);
+        struct group *to;
+
+        if (!value || !key)
+            continue;
+        to = find(g, n, value);
+        if (to->n == 0)
+            to->first = i;
+        GROW(to->h, to->n, to->room);
+        if (history_load(&to->h[to->n], &cast->run[i], key, r, e) < 0)
+            return -1;
+        history_skip(&to->h[to->n], r->skip);
+        if (r->how.kind != SMOOTH_NONE && l->style == STYLE_LINE) {
+            struct history *h = &to->h[to->n];
+            double *smooth = xcalloc(h->n + 1, sizeof *smooth);
+
+            smooth_apply(&r->how, h->y, smooth, h->n);
+            free(h->y);
+            h->y = smooth;
+        }
+        to->n++;
+    }
+    return 0;
+}
+
+int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
+                 bool lines_named, const struct cast *cast,
+                 const struct request *r, struct table *summary, struct err *e)
+{
+    static const char *const band[] = {
+        [BAND_STD] = "one standard deviation",
+        [BAND_SEM] = "the standard "
+                     "error",
+        [BAND_CI95] = "the 95% interval of the mean",
+        [BAND_MINMAX] = "least to greatest",
+    };
+    struct group *g = xcalloc(cast->n + 1, sizeof *g);
+    size_t n = 0;
+    int ret = gather(g, &n, l, cast, r, e);
+
+    qsort(g, n, sizeof *g, by_number);
+    for (size_t i = 0; i < n && ret == 0; i++) {
+        const char *dot = strrchr(r->group_by, '.');
+        const char *label = arena_printf(&f->mem, "%s = %s%s%s (n = %zu)",
+                                         dot ? dot + 1 : r->group_by,
+                                         g[i].value, lines_named ? ", " : "",
+                                         lines_named ? l->label : "", g[i].n);
+
+        /* of several lines those with points are dashed: train, validation */
+        draw_group(f, p, &g[i], l, (int)i,
+                   lines_named && l->style == STYLE_LINE_POINTS, label, r);
+        if (summary)
+            summarise(summary, &p->curve[p->n_curves - 1], label, l, p->y.unit,
+                      r);
+    }
+    if (n && ret == 0)
+        figure_note(f,
+                    "Lines are means over the runs with the same %s; bands "
+                    "show %s.",
+                    r->group_by, band[r->spread]);
+    if (r->how.kind != SMOOTH_NONE && n && l->style == STYLE_LINE) {
+        char name[64];
+
+        figure_note(f, "Each run is smoothed first: %s.",
+                    smooth_name(name, &r->how));
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < g[i].n; k++)
+            history_free(&g[i].h[k]);
+        free(g[i].h);
+    }
+    free(g);
+    return ret;
+}

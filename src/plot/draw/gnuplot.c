@@ -1,0 +1,194 @@
+#include "config.h"
+#include "plot/draw/gnuplot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/path.h"
+#include "common/save.h"
+#include "common/spawn.h"
+
+/* clang-format off */
+static const struct gnuplot_form forms[] = {
+    /* name    terminal      scale       pixels units  tex    text   cairo */
+    { "png",   "pngcairo",   200.0 / 72, true,  false, false, false, true },
+    { "svg",   "svg",        96.0 / 72,  true,  true,  false, false, false },
+    { "pdf",   "pdfcairo",   1.0 / 72,   false, false, false, false, true },
+    { "eps",   "epscairo",   1.0 / 72,   false, false, false, false, true },
+    { "tex",   "cairolatex", 1.0 / 72,   false, false, true,  false, false },
+    { "tikz",  "tikz",       1.0 / 72,   false, false, true,  false, false },
+    { "sixel", "sixelgd",    96.0 / 72,  true,  true,  false, false, false },
+    { "dumb",  "dumb",       1.0,        true,  true,  false, true,  false },
+    { "block", "block",      1.0,        true,  true,  false, true,  false },
+    { NULL, NULL, 0, false, false, false, false, false },
+};
+/* clang-format on */
+
+const struct gnuplot_form *gnuplot_form(const char *name)
+{
+    for (const struct gnuplot_form *f = forms; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+static const char *program(void)
+{
+    const char *named = getenv("GPLOT_GNUPLOT");
+
+    return named && *named ? named : "gnuplot";
+}
+
+bool gnuplot_found(char version[16])
+{
+    const char *const argv[] = { program(), "--version", NULL };
+    struct buf out = BUF_INIT, words = BUF_INIT;
+    struct spawn s = { .out = &out, .words = &words, .secs = 10 };
+    struct err e = ERR_INIT;
+    const bool found = spawn_run(argv, &s, &e) == 0;
+
+    version[0] = '\0';
+    if (found && sscanf(out.s, "gnuplot %15s", version) != 1)
+        version[0] = '\0';
+    buf_clear(&out);
+    buf_clear(&words);
+    return found;
+}
+
+/* What gnuplot complains of, in a sentence of ours. */
+static int explain(const struct gnuplot_form *form, const struct buf *words,
+                   struct err *e)
+{
+    if (e->kind == ERR_MISSING)
+        return err_set(e, ERR_MISSING,
+                       "gnuplot is not installed, so no %s "
+                       "file can be made; without -o the figure is drawn in "
+                       "the terminal, and --data prints its numbers",
+                       form->name);
+    if (strstr(words->s, "unknown or ambiguous terminal"))
+        return err_set(e, ERR_MISSING,
+                       "this gnuplot cannot make %s files: it "
+                       "was built without its terminal %s",
+                       form->name, form->terminal);
+    return err_wrap(e, "drawing");
+}
+
+static int run(const char *text, size_t len, const struct gnuplot_form *form,
+               struct buf *image, struct err *e)
+{
+    const char *const argv[] = { program(), "-d", NULL };
+    struct buf words = BUF_INIT;
+    struct spawn s = {
+        .in = text, .in_len = len, .out = image, .words = &words, .secs = 300
+    };
+    int ret = spawn_run(argv, &s, e);
+
+    if (ret < 0)
+        explain(form, &words, e);
+    else if (strstr(words.s, "rror") || strstr(words.s, "invalid"))
+        ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot said: %.300s", words.s);
+    buf_clear(&words);
+    return ret;
+}
+
+int gnuplot_draw(const struct figure *f, size_t n,
+                 const struct gnuplot_form *form, struct buf *image,
+                 struct err *e)
+{
+    struct buf text = BUF_INIT;
+    const size_t before = image->len;
+    int ret;
+
+    gnuplot_text(f, n, form, NULL, &text);
+    ret = run(text.s, text.len, form, image, e);
+    if (ret == 0 && image->len == before)
+        ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
+    buf_clear(&text);
+    return ret;
+}
+
+/* The picture is named by the folder it was made in: take that away. */
+static int save_tex(const char *path, const char *tex, const char *folder,
+                    struct err *e)
+{
+    char *place = xasprintf("{%s/", folder);
+    struct save s = SAVE_INIT;
+    const char *at;
+
+    if (save_open(&s, path, e) < 0) {
+        free(place);
+        return -1;
+    }
+    while ((at = strstr(tex, place))) {
+        fwrite(tex, 1, (size_t)(at - tex) + 1, s.fp);
+        tex = at + strlen(place);
+    }
+    fputs(tex, s.fp);
+    free(place);
+    return save_commit(&s, e);
+}
+
+/* Files that gnuplot writes itself are cut short on a full disk, and it says
+ * nothing: read one, which must have its end. */
+static int read_whole(struct buf *b, const char *path, const char *end,
+                      struct err *e)
+{
+    size_t tail;
+
+    if (buf_read_file(b, path, (size_t)64 << 20, e) < 0)
+        return -1;
+    tail = b->len < 64 ? b->len : 64;
+    if (!memmem(b->s + b->len - tail, tail, end, strlen(end)))
+        return err_set(e, ERR_SYSTEM,
+                       "drawing: gnuplot did not write all of its files; is "
+                       "the disk full?");
+    return 0;
+}
+
+/* gnuplot writes two files side by side, under names it makes from one; they
+ * are made in a folder of their own and moved when both are whole. */
+int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
+{
+    const struct gnuplot_form *form = gnuplot_form("tex");
+    const char *name = path_name(path);
+    const size_t stem_len = strlen(path) - strlen(".tex");
+    char *folder = path_parent(path);
+    char *temp = xasprintf("%s/.gplot.XXXXXX", folder);
+    char *stem =
+        xasprintf("%.*s-inc", (int)(strlen(name) - strlen(".tex")), name);
+    char *made = NULL, *made_pdf = NULL;
+    char *pdf = xasprintf("%.*s-inc.pdf", (int)stem_len, path);
+    struct buf text = BUF_INIT, tex = BUF_INIT, picture = BUF_INIT;
+    int ret = -1;
+
+    if (!mkdtemp(temp)) {
+        err_sys(e, "cannot make a folder beside %s", path);
+        goto out;
+    }
+    made = xasprintf("%s/%s.tex", temp, stem);
+    made_pdf = xasprintf("%s/%s.pdf", temp, stem);
+    gnuplot_text(f, 1, form, made, &text);
+    ret = run(text.s, text.len, form, &picture, e);
+    if (ret == 0)
+        ret = read_whole(&tex, made, "\\endgroup", e);
+    if (ret == 0)
+        ret = read_whole(&picture, made_pdf, "%%EOF", e);
+    if (ret == 0 && rename(made_pdf, pdf) < 0)
+        ret = err_sys(e, "cannot make %s", pdf);
+    if (ret == 0)
+        ret = save_tex(path, tex.s, temp, e);
+out:
+    if (made)
+        path_remove(temp, &(struct err)ERR_INIT);
+    free(folder);
+    free(temp);
+    free(stem);
+    free(made);
+    free(made_pdf);
+    free(pdf);
+    buf_clear(&text);
+    buf_clear(&tex);
+    buf_clear(&picture);
+    return ret;
+}

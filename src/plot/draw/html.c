@@ -1,0 +1,165 @@
+#include "config.h"
+#include "plot/draw/html.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* clang-format off */
+static const char style[] =
+    "body{font:15px/1.5 system-ui,Arial,sans-serif;max-width:60rem;"
+    "margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}\n"
+    "h1{font-size:1.6rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}\n"
+    "figure{margin:1rem 0}svg{max-width:100%;height:auto}\n"
+    "figcaption{color:#6e6e6e;font-size:.9rem}\n"
+    ".wide{overflow-x:auto}\n"
+    "table{border-collapse:collapse;font-size:.85rem}\n"
+    "th,td{padding:.25rem .6rem;border-bottom:1px solid #e4e4e4;"
+    "text-align:left;white-space:nowrap}\n"
+    "th{border-bottom:2px solid #6e6e6e}td.n{text-align:right;"
+    "font-variant-numeric:tabular-nums}\n";
+static const char dark_style[] =
+    "body{background:#161b22;color:#e6edf3}th,td{border-color:#30363d}\n";
+/* clang-format on */
+
+void html_text(struct buf *b, const char *s)
+{
+    for (; *s; s++) {
+        switch (*s) {
+        case '&':
+            buf_str(b, "&amp;");
+            break;
+        case '<':
+            buf_str(b, "&lt;");
+            break;
+        case '>':
+            buf_str(b, "&gt;");
+            break;
+        case '"':
+            buf_str(b, "&quot;");
+            break;
+        default:
+            buf_char(b, *s);
+        }
+    }
+}
+
+void html_begin(struct buf *b, const char *title, bool dark)
+{
+    buf_str(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
+               "<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width\">\n"
+               "<title>");
+    html_text(b, title ? title : "figure");
+    buf_printf(b, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n", style,
+               dark ? dark_style : "");
+}
+
+void html_end(struct buf *b)
+{
+    buf_str(b, "</body>\n</html>\n");
+}
+
+static bool looks_numeric(const char *s)
+{
+    return isdigit((unsigned char)*s) ||
+           (*s == '-' && isdigit((unsigned char)s[1]));
+}
+
+static void cell(struct buf *b, const char *tag, const char *s)
+{
+    const size_t n = strlen(s);
+
+    if (n > 4 && strncmp(s, "**", 2) == 0 && strcmp(s + n - 2, "**") == 0) {
+        char *bold = strndup(s + 2, n - 4);
+
+        buf_printf(b, "<%s class=\"n\"><b>", tag);
+        html_text(b, bold ? bold : "");
+        buf_printf(b, "</b></%s>", tag);
+        free(bold);
+        return;
+    }
+    buf_printf(b, "<%s%s>", tag,
+               tag[1] == 'd' && looks_numeric(s) ? " class=\"n\"" : "");
+    html_text(b, s);
+    buf_printf(b, "</%s>", tag);
+}
+
+/* "| a | b\\|c |" as cells; the line of dashes under the head is no row. */
+static void row(struct buf *b, const char *tag, const char *s, const char *end)
+{
+    struct buf one = BUF_INIT;
+
+    buf_str(b, "<tr>");
+    for (s++; s < end; s++) {
+        if (*s == '\\' && s + 1 < end) {
+            buf_char(&one, *++s);
+        } else if (*s == '|') {
+            const char *from = one.s;
+
+            while (one.len && one.s[one.len - 1] == ' ')
+                buf_trim(&one, one.len - 1);
+            while (*from == ' ')
+                from++;
+            cell(b, tag, from);
+            buf_trim(&one, 0);
+        } else {
+            buf_char(&one, *s);
+        }
+    }
+    buf_str(b, "</tr>\n");
+    buf_clear(&one);
+}
+
+void html_markdown(struct buf *b, const char *s)
+{
+    const char *tag = "th";
+
+    buf_str(b, "<div class=\"wide\"><table>\n");
+    while (*s) {
+        const char *end = s + strcspn(s, "\n");
+
+        if (*s == '|' && strspn(s, "|-: ") < (size_t)(end - s)) {
+            row(b, tag, s, end);
+            tag = "td";
+        }
+        s = *end ? end + 1 : end;
+    }
+    buf_str(b, "</table></div>\n");
+}
+
+void html_table(struct buf *b, const struct table *t)
+{
+    struct buf text = BUF_INIT;
+
+    table_format(t, TABLE_MARKDOWN, true, false, 0, &text);
+    html_markdown(b, text.s);
+    buf_clear(&text);
+}
+
+void html_svg(struct buf *b, const char *svg, const char *id)
+{
+    static const char *const uses[] = { "id=\"", "id='", "url(#", "href=\"#",
+                                        "href='#" };
+    const char *s = strstr(svg, "<svg");
+
+    while (s && *s) {
+        bool found = false;
+
+        for (size_t i = 0; i < sizeof uses / sizeof uses[0] && !found; i++) {
+            const size_t n = strlen(uses[i]);
+
+            if (strncmp(s, uses[i], n) != 0)
+                continue;
+            if (i < 2 && s[-1] != ' ')
+                continue;
+            buf_add(b, s, n);
+            buf_printf(b, "%s-", id);
+            s += n;
+            found = true;
+        }
+        if (!found)
+            buf_char(b, *s++);
+    }
+}

@@ -1,0 +1,23 @@
+# A figure on paper, terminal or page.
+src_plot_libplot_a_SOURCES += \
+	%D%/axis.c \
+	%D%/axis.h \
+	%D%/figure.c \
+	%D%/figure.h \
+	%D%/glyphs.c \
+	%D%/glyphs.h \
+	%D%/gnuplot.c \
+	%D%/gnuplot.h \
+	%D%/gnuplot_page.c \
+	%D%/gnuplot_panel.c \
+	%D%/gnuplot_text.h \
+	%D%/html.c \
+	%D%/html.h \
+	%D%/layout.c \
+	%D%/layout.h \
+	%D%/palette.c \
+	%D%/palette.h \
+	%D%/term.c \
+	%D%/term.h \
+	%D%/thin.c \
+	%D%/thin.h

@@ -1,0 +1,536 @@
+#include "config.h"
+#include "plot/draw/term.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "common/num.h"
+#include "common/utf8.h"
+#include "plot/draw/axis.h"
+
+/* A character of the screen: a code point, or dots that lines have set. */
+struct cell {
+    int32_t code; /* 0: the dots, or a blank */
+    uint8_t dots;
+    uint32_t rgb;
+    bool plain; /* in the terminal's own colour */
+};
+
+struct screen {
+    const struct term_look *look;
+    enum theme theme;
+    int width, height;
+    struct cell *cell;
+};
+
+/* The part of the screen that lies between the axes. */
+struct window {
+    struct screen *s;
+    int x, y, w, h; /* upper left corner, in characters */
+};
+
+static struct cell *at(struct screen *s, int x, int y)
+{
+    return x >= 0 && x < s->width && y >= 0 && y < s->height
+               ? &s->cell[y * s->width + x]
+               : NULL;
+}
+
+/* Text from column x on, cut at the right edge of the screen. */
+static void put_text(struct screen *s, int x, int y, const char *text,
+                     const uint32_t *rgb)
+{
+    struct buf clean = BUF_INIT;
+    const char *from;
+
+    utf8_visible(&clean, text);
+    from = clean.s;
+    while (*from) {
+        const char *begin = from;
+        const int32_t code = utf8_next(&from);
+        char one[8] = "";
+        struct cell *c = at(s, x, y);
+
+        memcpy(one, begin,
+               (size_t)(from - begin) < sizeof one ? (size_t)(from - begin)
+                                                   : sizeof one - 1);
+        if (c)
+            *c =
+                (struct cell){ code > 0 ? code : '?', 0, rgb ? *rgb : 0, !rgb };
+        x += (int)utf8_width(one);
+        if (utf8_width(one) == 2 && (c = at(s, x - 1, y)))
+            *c = (struct cell){ .code = -1 }; /* the other half */
+    }
+    buf_clear(&clean);
+}
+
+/*
+ * Lines.  Each character has 2 x 4 dots; one colour, that of the last line
+ * through it.
+ */
+static void dot(const struct window *w, double px, double py, uint32_t rgb)
+{
+    static const uint8_t bit[4][2] = {
+        { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 }
+    };
+    const int x = (int)floor(px * (w->w * 2 - 1) + 0.5);
+    const int y = (int)floor((1 - py) * (w->h * 4 - 1) + 0.5);
+    struct cell *c;
+
+    if (x < 0 || y < 0 || x >= w->w * 2 || y >= w->h * 4)
+        return;
+    c = at(w->s, w->x + x / 2, w->y + y / 4);
+    if (!c || c->code)
+        return;
+    c->dots |= bit[y % 4][x % 2];
+    c->rgb = rgb;
+    c->plain = false;
+}
+
+static void line(const struct window *w, double x0, double y0, double x1,
+                 double y1, uint32_t rgb)
+{
+    const double span =
+        fmax(fabs(x1 - x0) * w->w * 2, fabs(y1 - y0) * w->h * 4);
+    const int steps = (int)fmin(fmax(ceil(span), 1), 8.0 * (w->w + w->h));
+
+    for (int i = 0; i <= steps; i++) {
+        const double t = (double)i / steps;
+
+        dot(w, x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, rgb);
+    }
+}
+
+static double clamp(double v)
+{
+    return fmin(fmax(v, -0.5), 1.5);
+}
+
+static void draw_curve(const struct window *w, const struct panel *p,
+                       const struct curve *c, uint32_t rgb)
+{
+    const struct axis *ay = c->right ? &p->y2 : &p->y;
+    double px = NAN, py = NAN;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const double x = axis_place(&p->x, c->x[i]);
+        const double y = axis_place(ay, c->y[i]);
+
+        if (!isfinite(x) || !isfinite(y)) {
+            px = NAN;
+            continue;
+        }
+        if (c->lo && c->bars && isfinite(axis_place(ay, c->lo[i])))
+            line(w, x, clamp(axis_place(ay, c->lo[i])), x,
+                 clamp(axis_place(ay, c->hi[i])), rgb);
+        if (isfinite(px) && c->style != STYLE_POINTS && (x >= 0 || px >= 0) &&
+            (x <= 1 || px <= 1)) {
+            if (c->style == STYLE_STEPS) {
+                line(w, px, clamp(py), x, clamp(py), rgb);
+                line(w, x, clamp(py), x, clamp(y), rgb);
+            } else {
+                line(w, clamp(px), clamp(py), clamp(x), clamp(y), rgb);
+            }
+        } else {
+            dot(w, x, y, rgb);
+        }
+        px = x;
+        py = y;
+    }
+}
+
+static void draw_points(const struct window *w, const struct panel *p,
+                        const struct curve *c, uint32_t rgb)
+{
+    const struct axis *ay = c->right ? &p->y2 : &p->y;
+
+    for (size_t i = 0; i < c->n && c->n <= (size_t)w->w / 2; i++) {
+        const double x = axis_place(&p->x, c->x[i]);
+        const double y = axis_place(ay, c->y[i]);
+        struct cell *to;
+
+        if (!(x >= 0 && x <= 1 && y >= 0 && y <= 1))
+            continue;
+        to = at(w->s, w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2,
+                w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4);
+        if (to)
+            *to = (struct cell){ w->s->look->unicode ? 0x25CF : 'o', 0, rgb,
+                                 false };
+    }
+}
+
+static void draw_mark(const struct window *w, const struct panel *p,
+                      const struct mark *m, uint32_t rgb)
+{
+    const bool unicode = w->s->look->unicode;
+    const double x = axis_place(&p->x, m->x);
+    const double y = axis_place(m->right ? &p->y2 : &p->y, m->y);
+    const int col = w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2;
+    const int row = w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4;
+    const int len = m->label ? (int)utf8_width(m->label) : 0;
+
+    if (m->type == MARK_AT_Y) {
+        if (!(y >= 0 && y <= 1))
+            return;
+        for (int i = 0; i < w->w; i += 2) {
+            struct cell *c = at(w->s, w->x + i, row);
+
+            if (c && !c->code && !c->dots)
+                *c = (struct cell){ unicode ? 0x2500 : '-', 0, rgb, false };
+        }
+        if (len)
+            put_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,
+                     m->label, &rgb);
+        return;
+    }
+    if (!(x >= 0 && x <= 1))
+        return;
+    if (m->type == MARK_AT_X) {
+        for (int i = 0; i < (m->small ? 1 : w->h); i++) {
+            struct cell *c = at(w->s, col, w->y + i);
+
+            if (c && !c->code && !c->dots)
+                *c = (struct cell){ unicode ? 0x250A : ':', 0, rgb, false };
+        }
+        if (len)
+            put_text(w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len,
+                     w->y, m->label, &rgb);
+    } else if (m->type == MARK_NAN) {
+        put_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x", &rgb);
+    } else if (y >= 0 && y <= 1) {
+        put_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
+        if (len)
+            put_text(w->s,
+                     col + 2 + len < w->x + w->w ? col + 1 : col - len - 1,
+                     row + 1 < w->y + w->h ? row + 1 : row - 1, m->label, &rgb);
+    }
+}
+
+/*
+ * Around the lines
+ */
+
+static int widest(const struct axis *a)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < a->n_ticks; i++)
+        if (utf8_width(a->tick[i].label) > most)
+            most = utf8_width(a->tick[i].label);
+    return (int)most;
+}
+
+static void draw_axes(const struct window *w, const struct panel *p)
+{
+    const bool unicode = w->s->look->unicode;
+    const uint32_t grey = palette_of(w->s->theme)->grey;
+    int taken = -1;
+
+    for (int i = 0; i < w->h; i++)
+        put_text(w->s, w->x - 1, w->y + i, unicode ? "\xe2\x94\x82" : "|",
+                 &grey);
+    for (int i = -1; i < w->w; i++)
+        put_text(w->s, w->x + i, w->y + w->h,
+                 unicode ? i < 0 ? "\xe2\x94\x94" : "\xe2\x94\x80"
+                 : i < 0 ? "+"
+                         : "-",
+                 &grey);
+    for (size_t i = 0; i < p->y.n_ticks; i++) {
+        const struct tick *t = &p->y.tick[i];
+        const double y = axis_place(&p->y, t->at);
+        const int row = w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4;
+
+        if (!*t->label || !(y >= -1e-9 && y <= 1 + 1e-9))
+            continue;
+        put_text(w->s, w->x - 2 - (int)utf8_width(t->label), row, t->label,
+                 NULL);
+        put_text(w->s, w->x - 1, row, unicode ? "\xe2\x94\xa4" : "+", &grey);
+    }
+    for (size_t i = 0; p->has_y2 && i < p->y2.n_ticks; i++) {
+        const double y = axis_place(&p->y2, p->y2.tick[i].at);
+
+        if (y >= -1e-9 && y <= 1 + 1e-9)
+            put_text(w->s, w->x + w->w + 1,
+                     w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4,
+                     p->y2.tick[i].label, NULL);
+    }
+    for (size_t i = 0; i < p->x.n_ticks; i++) {
+        const struct tick *t = &p->x.tick[i];
+        const double x = axis_place(&p->x, t->at);
+        const int len = (int)utf8_width(t->label);
+        const int col = w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2;
+        int from = col - len / 2;
+
+        if (!*t->label || !(x >= -1e-9 && x <= 1 + 1e-9))
+            continue;
+        put_text(w->s, col, w->y + w->h, unicode ? "\xe2\x94\xac" : "+", &grey);
+        if (from + len > w->s->width)
+            from = w->s->width - len;
+        if (from <= taken)
+            continue;
+        put_text(w->s, from, w->y + w->h + 1, t->label, NULL);
+        taken = from + len;
+    }
+}
+
+/* Entries beside each other in as many rows as they need, `most` of them, of
+ * which the last then says how many more there are; returns the rows. */
+static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
+                       int width, int most, bool draw)
+{
+    enum { MORE = 14 };
+    int col = 0, rows = 0, left = 0;
+
+    for (size_t i = 0; i < p->n_curves; i++)
+        left += p->curve[i].label != NULL;
+
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        const uint32_t rgb = palette_curve(s->theme, c->colour);
+        int len;
+
+        if (!c->label)
+            continue;
+        len = (int)utf8_width(c->label) + 5;
+        if (rows == most && left > 1 && col + len + MORE > width) {
+            char more[32];
+
+            snprintf(more, sizeof more, "and %d more", left);
+            if (draw)
+                put_text(s, x + col, y + rows - 1, more, NULL);
+            return rows;
+        }
+        if (rows == 0 || col + len > width) {
+            col = 0;
+            rows++;
+        }
+        left--;
+        if (draw) {
+            const bool points = c->style == STYLE_POINTS;
+
+            put_text(s, x + col, y + rows - 1,
+                     !s->look->unicode ? points ? "o " : "--"
+                     : points          ? "\xe2\x97\x8f "
+                                       : "\xe2\x94\x81\xe2\x94\x81",
+                     &rgb);
+            put_text(s, x + col + 3, y + rows - 1, c->label, NULL);
+        }
+        col += len;
+    }
+    return rows;
+}
+
+static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
+                      int width, int height)
+{
+    const struct heat *h = p->heat;
+    int left = 0, wide, high, top;
+
+    for (size_t i = 0; i < h->ny; i++)
+        if ((int)utf8_width(h->y_name[i]) > left)
+            left = (int)utf8_width(h->y_name[i]);
+    left += 1;
+    wide = (width - left) / (int)h->nx;
+    high = (height - 3) / (int)h->ny;
+    wide = wide > 12 ? 12 : wide < 1 ? 1 : wide;
+    high = high > 3 ? 3 : high < 1 ? 1 : high;
+    top = y + (int)h->ny * high;
+    for (size_t i = 0; i < h->nx * h->ny; i++) {
+        const double v = h->value[i];
+        const double part = h->hi > h->lo ? (v - h->lo) / (h->hi - h->lo) : 0.5;
+        const uint32_t rgb =
+            isfinite(v)
+                ? palette_ramp(THEME_LIGHT, h->low_is_good ? 1 - part : part)
+                : 0x808080;
+        const int cx = x + left + (int)(i % h->nx) * wide;
+        const int cy = top - (int)(i / h->nx + 1) * high;
+        char text[32] = "";
+
+        if (isfinite(v))
+            snprintf(text, sizeof text, "%.*g%s", wide > 7 ? 4 : 3, v,
+                     i == h->best ? "*" : "");
+        for (int k = 0; k < high && s->look->unicode && s->look->colour; k++)
+            put_text(s, cx, cy + k, "\xe2\x96\x88", &rgb);
+        if ((int)strlen(text) < wide)
+            put_text(s, cx + (s->look->unicode ? 1 : 0), cy + high / 2, text,
+                     NULL);
+    }
+    for (size_t i = 0; i < h->ny; i++)
+        put_text(s, x, top - (int)(i + 1) * high + high / 2, h->y_name[i],
+                 NULL);
+    for (size_t i = 0; i < h->nx; i++)
+        if ((int)utf8_width(h->x_name[i]) < wide)
+            put_text(s, x + left + (int)i * wide + 1, top, h->x_name[i], NULL);
+    put_text(s, x + left, top + 1, p->x.shown, NULL);
+}
+
+static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
+                       int width, int height)
+{
+    const int right = p->has_y2 ? widest(&p->y2) + 2 : 1;
+    struct window w = { s, x + widest(&p->y) + 2, y, 0, 0 };
+    const int most = height / 4 > 1 ? height / 4 : 1;
+    const int rows = draw_legend(s, p, 0, 0, width, most, false);
+    struct buf head = BUF_INIT;
+
+    buf_printf(&head, "%s%s%s", p->title ? p->title : "",
+               p->title && *p->y.shown ? "   " : "", p->y.shown);
+    if (p->has_y2)
+        buf_printf(&head, "   right: %s", p->y2.shown);
+    if (head.len)
+        put_text(s, x, w.y++, head.s, NULL);
+    buf_clear(&head);
+    if (p->heat) {
+        draw_heat(s, p, x, w.y, width, height - 1);
+        return;
+    }
+    w.w = width - (w.x - x) - right;
+    w.h = height - (w.y - y) - 3 - rows;
+    if (w.w < 4 || w.h < 2)
+        return;
+    draw_axes(&w, p);
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        const uint32_t full = palette_curve(s->theme, c->colour);
+        const uint32_t rgb =
+            c->faint ? palette_mix(full, palette_of(s->theme)->ground, 0.45)
+                     : full;
+
+        draw_curve(&w, p, c, rgb);
+        if (c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS)
+            draw_points(&w, p, c, rgb);
+    }
+    for (size_t i = 0; i < p->n_marks; i++)
+        draw_mark(&w, p, &p->mark[i],
+                  palette_curve(s->theme, p->mark[i].colour));
+    put_text(s, w.x + (w.w - (int)utf8_width(p->x.shown)) / 2, w.y + w.h + 2,
+             p->x.shown, NULL);
+    draw_legend(s, p, x + 1, w.y + w.h + 3, width, most, true);
+}
+
+/*
+ * Out
+ */
+
+/* The 6 x 6 x 6 cube of xterm's 256 colours. */
+static int cube(uint32_t rgb)
+{
+    int out = 16;
+
+    for (int i = 0; i < 3; i++) {
+        const int v = (int)(rgb >> (16 - 8 * i) & 0xFF);
+        const int level = v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40;
+
+        out += level * (i == 0 ? 36 : i == 1 ? 6 : 1);
+    }
+    return out;
+}
+
+static int32_t ascii_of(uint8_t dots)
+{
+    const bool top = dots & (1 | 8), bottom = dots & (64 | 128);
+    const bool middle = dots & (2 | 4 | 16 | 32);
+
+    if (top && !bottom && !middle)
+        return '\'';
+    if (bottom && !top && !middle)
+        return '.';
+    return top && bottom ? '|' : middle && !top && !bottom ? '-' : '*';
+}
+
+static void print(const struct screen *s, struct buf *out)
+{
+    const char *truecolor = getenv("COLORTERM");
+    const bool deep = truecolor && (strcmp(truecolor, "truecolor") == 0 ||
+                                    strcmp(truecolor, "24bit") == 0);
+
+    for (int y = 0; y < s->height; y++) {
+        uint32_t now = UINT32_MAX;
+        const struct cell *row = &s->cell[y * s->width];
+        int last = s->width - 1;
+
+        while (last >= 0 && !row[last].code && !row[last].dots)
+            last--;
+        for (int x = 0; x <= last; x++) {
+            const struct cell *c = &row[x];
+            const bool blank = !c->code && !c->dots;
+            const uint32_t rgb = blank ? now : c->plain ? UINT32_MAX : c->rgb;
+
+            if (c->code < 0)
+                continue;
+            if (rgb != now && s->look->colour) {
+                if (rgb == UINT32_MAX)
+                    buf_str(out, "\033[0m");
+                else if (deep)
+                    buf_printf(out, "\033[38;2;%u;%u;%um", rgb >> 16,
+                               rgb >> 8 & 0xFF, rgb & 0xFF);
+                else
+                    buf_printf(out, "\033[38;5;%dm", cube(rgb));
+                now = rgb;
+            }
+            if (blank)
+                buf_char(out, ' ');
+            else if (c->code)
+                utf8_add(out, c->code);
+            else
+                utf8_add(out, s->look->unicode ? 0x2800 + c->dots
+                                               : ascii_of(c->dots));
+        }
+        if (now != UINT32_MAX && s->look->colour)
+            buf_str(out, "\033[0m");
+        buf_char(out, '\n');
+    }
+}
+
+void term_draw(const struct figure *f, const struct term_look *look,
+               struct buf *out)
+{
+    const int notes = (int)f->n_notes;
+    const int head = f->title ? 1 : 0;
+    const int cols = (int)f->cols, rows = (int)f->rows;
+    struct screen s = { look, look->light ? THEME_LIGHT : THEME_DARK,
+                        look->width, look->height + notes, NULL };
+    int y = head;
+
+    s.cell = xcalloc((size_t)s.width * (size_t)s.height, sizeof *s.cell);
+    if (f->title)
+        put_text(&s, 0, 0, f->title, NULL);
+    for (int i = 0; i < (int)f->n_panels; i++) {
+        const int width = look->width / cols;
+        const int height = (look->height - head) / rows;
+
+        draw_panel(&s, f->panel[i], i % cols * width, y + i / cols * height,
+                   width - (cols > 1), height);
+    }
+    for (int i = 0; i < notes; i++)
+        put_text(&s, 0, look->height + i, f->note[i].text, NULL);
+    print(&s, out);
+    free(s.cell);
+}
+
+static int from_env(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    int64_t n;
+
+    return text && num_int(text, &n) && n >= 20 && n <= 1000 ? (int)n
+                                                             : otherwise;
+}
+
+void term_size(int *width, int *height)
+{
+    struct winsize w;
+
+    *width = *height = 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
+        *width = w.ws_col;
+        *height = w.ws_row;
+    }
+    *width = from_env("COLUMNS", *width >= 20 ? *width : 80);
+    *height = from_env("LINES", *height >= 10 ? *height : 24);
+}

@@ -1,0 +1,365 @@
+#include "config.h"
+#include "store/bulk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/attempt.h"
+#include "store/meta.h"
+#include "store/stage.h"
+#include "store/store.h"
+
+enum { METRICS, PARAMS, TAGS, VALUE_MAX = 64 << 20 };
+
+static const char *const kinds[] = { "metrics", "params", "tags" };
+
+/* Keys that are not files of their own are noted in tags, as in writer.c. */
+static void recall_names(struct put *p)
+{
+    char *folder = path_join(p->folder, "tags");
+    struct path_list tags = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+
+    for (int i = 0; i < 3; i++)
+        names_init(&p->names[i], p->folder, kinds[i]);
+    if (path_list(&tags, folder, &none) < 0)
+        tags = (struct path_list)PATH_LIST_INIT;
+    for (size_t j = 0; j < tags.n; j++) {
+        for (int i = 0; i < 3; i++) {
+            char *prefix = xasprintf("gtrack.key.%s.", kinds[i]);
+            char *path = path_join(folder, tags.name[j]);
+            const size_t n = strlen(prefix);
+            struct buf b = BUF_INIT;
+
+            if (strncmp(tags.name[j], prefix, n) == 0 &&
+                buf_read_file(&b, path, 65536, &none) == 0)
+                names_set(&p->names[i], b.s, tags.name[j] + n);
+            buf_clear(&b);
+            free(path);
+            free(prefix);
+        }
+    }
+    path_list_clear(&tags);
+    free(folder);
+}
+
+static int write_value(struct put *p, int kind, const char *file,
+                       const char *value, struct err *e)
+{
+    char *path = xasprintf("%s/%s/%s", p->folder, kinds[kind], file);
+    char *temp =
+        xasprintf("%s/" STORE_OWN "/put.%ld.tmp", p->folder, (long)getpid());
+    char *parent = path_parent(path);
+    struct buf clean = BUF_INIT;
+    int ret;
+
+    utf8_clean(&clean, value, strlen(value));
+    ret = path_make(parent, e);
+    if (ret == 0)
+        ret = store_write(path, temp, clean.s, clean.len, false, e);
+    buf_clear(&clean);
+    free(parent);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+static const char *file_of(struct put *p, int kind, const char *key,
+                           struct err *e)
+{
+    bool fresh;
+    const char *file = names_find(&p->names[kind], key, &fresh);
+
+    if (fresh && strcmp(file, key) != 0) {
+        char *tag = xasprintf("gtrack.key.%s.%s", kinds[kind], file);
+        const int ret = write_value(p, TAGS, tag, key, e);
+
+        free(tag);
+        if (ret < 0)
+            return NULL;
+    }
+    return file;
+}
+
+static int make_folders(const char *run, struct err *e)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          "artifacts", STORE_OWN };
+
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
+        char *folder = path_join(run, inside[i]);
+        const int ret = path_make(folder, e);
+
+        free(folder);
+        if (ret < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int save_attempt(struct put *p, enum run_status status, int64_t start,
+                        int64_t end, struct err *e)
+{
+    struct arena mem = ARENA_INIT;
+    struct attempt_list list;
+    struct attempt a;
+    int ret;
+
+    attempts_load(&list, &mem, p->folder);
+    if (list.n) {
+        a = list.item[list.n - 1];
+    } else {
+        attempt_self(&a, &mem, 1);
+        a.cpus = 0; /* nobody knows */
+        a.start_ms = start;
+    }
+    if (status == RUN_RUNNING) {
+        a.pid = a.pid_start = 0;
+        a.interval_ms = PUT_BEAT_MS;
+    }
+    a.status = status;
+    a.end_ms = end;
+    a.beat_ms = clock_wall_ms();
+    ret = attempt_save(p->folder, &a, e);
+    arena_clear(&mem);
+    return ret;
+}
+
+int put_new(struct put *p, const struct put_conf *c, struct err *e)
+{
+    char id[33], *experiment = NULL, *name = NULL, *artifacts, *uri;
+    struct attempt self;
+    int ret = -1;
+
+    *p = (struct put){ .fresh = true };
+    if (store_make(c->root, e) < 0 ||
+        store_experiment(c->root, c->experiment ? c->experiment : "Default",
+                         &experiment, e) < 0)
+        goto out;
+    if (c->name)
+        store_claimed(c->root, c->name);
+    else if (store_claim(c->root, &name, e) < 0)
+        goto out;
+    store_new_id(id);
+    attempt_self(&self, &p->mem, 1);
+    p->place = xasprintf("%s/%s/%s", c->root, experiment, id);
+    p->folder = stage_begin(c->root, p->place, e);
+    if (!p->folder)
+        goto out;
+    p->id = xstrdup(id);
+    p->name = xstrdup(c->name ? c->name : name);
+    artifacts = path_join(p->place, "artifacts");
+    uri = store_uri(artifacts);
+    p->meta = arena_alloc(&p->mem, sizeof *p->meta);
+    *p->meta = (struct meta){
+        .id = p->id,
+        .name = p->name,
+        .experiment_id = arena_strdup(&p->mem, experiment),
+        .user = c->user ? arena_strdup(&p->mem, c->user) : self.user,
+        .artifact_uri = arena_strdup(&p->mem, uri),
+        .source_type = 4,
+        .status = RUN_RUNNING,
+        .start_ms = c->start_ms ? c->start_ms : self.start_ms,
+    };
+    free(uri);
+    free(artifacts);
+    recall_names(p);
+    ret = make_folders(p->folder, e);
+    if (ret == 0 && (put_tag(p, "mlflow.runName", p->name, e) < 0 ||
+                     put_tag(p, "mlflow.user", p->meta->user, e) < 0 ||
+                     put_tag(p, "mlflow.source.type", "LOCAL", e) < 0 ||
+                     put_tag(p, "mlflow.source.name",
+                             c->source ? c->source : "gtrack", e) < 0))
+        ret = -1;
+    if (ret == 0 && c->parent)
+        ret = put_tag(p, "mlflow.parentRunId", c->parent, e);
+    if (ret == 0 && c->running)
+        ret = save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
+
+out:
+    free(name);
+    free(experiment);
+    if (ret < 0) {
+        struct err ignored = ERR_INIT;
+
+        if (p->folder)
+            path_remove(p->folder, &ignored);
+        put_close(p);
+    }
+    return ret;
+}
+
+int put_open(struct put *p, const char *run_folder, struct err *e)
+{
+    *p = (struct put){ .folder = xstrdup(run_folder) };
+    p->meta = arena_alloc(&p->mem, sizeof *p->meta);
+    if (meta_load(p->meta, &p->mem, run_folder, e) < 0 ||
+        make_folders(run_folder, e) < 0) {
+        put_close(p);
+        return -1;
+    }
+    p->id = xstrdup(p->meta->id ? p->meta->id : path_name(run_folder));
+    p->name = xstrdup(p->meta->name ? p->meta->name : "");
+    recall_names(p);
+    return 0;
+}
+
+void put_close(struct put *p)
+{
+    for (int i = 0; i < 3; i++)
+        names_clear(&p->names[i]);
+    free(p->folder);
+    free(p->place);
+    free(p->id);
+    free(p->name);
+    arena_clear(&p->mem);
+    *p = (struct put){ 0 };
+}
+
+int put_points(struct put *p, const char *key, const struct point *point,
+               size_t n, struct err *e)
+{
+    const char *file = file_of(p, METRICS, key, e);
+    char *path, *parent;
+    size_t done;
+    int ret;
+
+    if (!file || n == 0)
+        return file ? 0 : -1;
+    path = xasprintf("%s/metrics/%s", p->folder, file);
+    parent = path_parent(path);
+    ret = path_make(parent, e);
+    if (ret == 0)
+        ret = metric_append(path, point, n, &done, e);
+    free(parent);
+    free(path);
+    return ret;
+}
+
+int put_param(struct put *p, const char *key, const char *value, struct err *e)
+{
+    const char *file = file_of(p, PARAMS, key, e);
+    char *path;
+    struct buf was = BUF_INIT;
+    struct err none = ERR_INIT;
+    int ret;
+
+    if (!file)
+        return -1;
+    path = xasprintf("%s/params/%s", p->folder, file);
+    if (buf_read_file(&was, path, VALUE_MAX, &none) < 0)
+        ret = write_value(p, PARAMS, file, value, e);
+    else if (strcmp(was.s, value) == 0)
+        ret = 0;
+    else
+        ret = err_set(e, ERR_USAGE,
+                      "parameter %s is '%.60s' already; it cannot become "
+                      "'%.60s'",
+                      key, was.s, value);
+    buf_clear(&was);
+    free(path);
+    return ret;
+}
+
+int put_tag(struct put *p, const char *key, const char *value, struct err *e)
+{
+    const char *file = file_of(p, TAGS, key, e);
+    char *path;
+    int ret = 0;
+
+    if (!file)
+        return -1;
+    if (value)
+        return write_value(p, TAGS, file, value, e);
+    path = xasprintf("%s/tags/%s", p->folder, file);
+    if (unlink(path) < 0 && errno != ENOENT)
+        ret = err_sys(e, "cannot remove %s", path);
+    free(path);
+    return ret;
+}
+
+char *put_artifact(struct put *p, const char *name, struct err *e)
+{
+    char *path = xasprintf("%s/artifacts/%s", p->folder, name);
+    char *parent = path_parent(path);
+    const int ret = path_make(parent, e);
+
+    free(parent);
+    if (ret == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+int put_beat(struct put *p, struct err *e)
+{
+    return save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
+}
+
+/* While meta.yaml and the folder name different experiments MLflow passes over
+ * the run, with a warning; fsck goes by the folder. */
+int put_move(struct put *p, const char *root, const char *experiment,
+             struct err *e)
+{
+    char *id = NULL, *to, *artifacts, *uri;
+    const struct meta was = *p->meta;
+    struct err ignored = ERR_INIT;
+    int ret;
+
+    if (store_experiment(root, experiment, &id, e) < 0)
+        return -1;
+    to = xasprintf("%s/%s/%s", root, id, p->id);
+    artifacts = path_join(to, "artifacts");
+    uri = store_uri(artifacts);
+    p->meta->artifact_uri = arena_strdup(&p->mem, uri);
+    p->meta->experiment_id = arena_strdup(&p->mem, id);
+    if (path_exists(to))
+        ret = err_set(e, ERR_USAGE, "%s is there already", to);
+    else
+        ret = meta_save(p->meta, p->folder, e);
+    if (ret == 0 && rename(p->folder, to) < 0) {
+        ret = err_sys(e, "cannot move %s to %s", p->folder, to);
+        meta_save(&was, p->folder, &ignored);
+    }
+    if (ret == 0) {
+        free(p->folder);
+        p->folder = xstrdup(to);
+    } else {
+        *p->meta = was;
+    }
+    free(uri);
+    free(artifacts);
+    free(to);
+    free(id);
+    return ret;
+}
+
+int put_end(struct put *p, enum run_status status, int64_t end_ms, int ret,
+            struct err *e)
+{
+    struct err ignored = ERR_INIT;
+
+    if (ret == 0 && end_ms == 0 && status != RUN_RUNNING)
+        end_ms = clock_wall_ms();
+    p->meta->status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    p->meta->end_ms = end_ms;
+    if (ret == 0 && (!p->fresh || status == RUN_RUNNING))
+        ret = save_attempt(p, status, p->meta->start_ms, end_ms, e);
+    if (ret == 0)
+        ret = meta_save(p->meta, p->folder, e);
+    if (ret == 0 && p->place)
+        ret = stage_commit(p->folder, p->place, e);
+    if (ret < 0 && p->fresh)
+        path_remove(p->folder, &ignored);
+    put_close(p);
+    return ret;
+}

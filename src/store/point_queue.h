@@ -1,0 +1,90 @@
+#ifndef STORE_POINT_QUEUE_H
+#define STORE_POINT_QUEUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "store/metric.h"
+#include "store/run.h"
+
+/*
+ * queue - what callers hand over to a run's writer
+ *
+ * Points travel in blocks: the caller fills the last one of a list, the writer
+ * takes the list and gives the blocks back.  A block with room is nearly always
+ * at hand, so handing over costs a look into a hash table and a copy.  The
+ * lock is never held while a file is touched.
+ *
+ * Callers fill no more than `most` blocks.  When the writer is stuck for so
+ * long that all are full, two neighbours are made one for each block that is
+ * needed, and every second point of each key is given up, from the oldest pair
+ * to the newest.  Then half as many are taken in as before, and so on, until
+ * the queue is empty again: what is left covers the whole time evenly.
+ */
+enum { QUEUE_BLOCK = 2048, QUEUE_WAKE = 32 };
+
+/* Instead of a key: what was logged after this step is void. */
+#define QUEUE_REWIND UINT32_MAX
+
+struct item {
+    uint32_t key;               /* see queue_key() */
+    struct point point;
+};
+
+struct block {
+    struct block *next;
+    int n;
+    struct item item[QUEUE_BLOCK];
+};
+
+enum kind { PARAM, TAG, METRIC, KINDS };
+
+struct text {                   /* a parameter or a tag */
+    enum kind kind;
+    char *key, *value;
+};
+
+struct texts {
+    struct text *item;
+    size_t n, room;
+};
+
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;        /* by the monotonic clock */
+    int64_t fixed_ms;           /* what the clock says in tests, or -1 */
+    struct block *first, *last, *spare;
+    int n_blocks, n_spare, most;
+    struct block *thin;         /* where points are given up next */
+    uint32_t stride;            /* one point of so many is taken in */
+    struct texts texts;
+    int64_t dropped;            /* points there was no room for */
+    struct slot *slot;          /* keys by hash, open addressing */
+    size_t n_slots;
+    struct queue_key *key;      /* by number */
+    size_t n_keys, key_room;
+};
+
+void queue_init(struct queue *, int most);
+void queue_clear(struct queue *);
+
+/* For callers.  True when for the first time a point found no room. */
+bool queue_points(struct queue *, int64_t step, const struct run_point *,
+                  int n);
+void queue_rewind(struct queue *, int64_t step);
+void queue_text(struct queue *, enum kind, const char *key, const char *value);
+
+/* For the writer, with the lock held: everything that is there. */
+struct block *queue_take(struct queue *, struct texts *);
+/* Put back at the front, in order, what has to wait. */
+void queue_put_back(struct queue *, struct block *);
+/* For the writer, without the lock. */
+void queue_recycle(struct queue *, struct block *);
+const char *queue_key(struct queue *, uint32_t key);
+
+void texts_add(struct texts *, struct text);
+void texts_clear(struct texts *);
+
+#endif

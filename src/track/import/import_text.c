@@ -1,0 +1,344 @@
+#include "config.h"
+#include "track/import/import.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "store/load.h"
+#include "store/store.h"
+
+/* ---- lines ---- */
+
+typedef int line_fn(struct intake *, char *line, int64_t ms, void *arg,
+                    struct err *);
+
+/* Hand each line of the file to a function, without its newline. */
+static int each_line(struct intake *in, const char *path, line_fn *fn,
+                     void *arg, struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    const int64_t ms = import_mtime(path);
+    char *line = NULL;
+    size_t room = 0;
+    long number = 0;
+    int ret = 0;
+
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
+    while (ret == 0 && getline(&line, &room, fp) >= 0) {
+        number++;
+        line[strcspn(line, "\r\n")] = '\0';
+        ret = fn(in, line, ms, arg, e);
+    }
+    if (ret < 0)
+        err_wrap(e, "%s:%ld", path, number);
+    else if (ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
+    free(line);
+    fclose(fp);
+    return ret;
+}
+
+static int import_lines(struct import_job *job, line_fn *fn, struct err *e)
+{
+    struct intake in;
+    char *source = store_absolute(job->path);
+    int64_t last = INT64_MIN;
+    int ret;
+
+    intake_init(&in, source);
+    ret = each_line(&in, job->path, fn, &last, e);
+    if (ret == 0)
+        ret = import_done(job, &in, e);
+    intake_clear(&in);
+    free(source);
+    return ret;
+}
+
+/* A log that a resumed job went on with steps back to where it resumed. */
+static void step_to(struct intake *in, int64_t step, int64_t *last)
+{
+    if (step < *last)
+        intake_rewind(in, step);
+    *last = step;
+}
+
+/*
+ * llm.c's main.log (llmc/logger.h):
+ *      s:250 tel:6.4500
+ *      s:250 hel:0.2400
+ *      s:251 trl:6.3905 lr:0.000214 norm:1.20
+ */
+static int llmc_line(struct intake *in, char *line, int64_t ms, void *arg,
+                     struct err *e)
+{
+    static const struct {
+        const char *word, *key;
+    } words[] = {
+        { "tel", "val/loss" },      { "trl", "train/loss" },
+        { "lr", "train/lr" },       { "norm", "train/grad_norm" },
+        { "hel", "hellaswag/acc" },
+    };
+    char *at = line, *word;
+    int64_t step = -1;
+
+    (void)e;
+    while ((word = strsep(&at, " "))) {
+        char *colon = strchr(word, ':');
+        double x;
+
+        if (!colon || !num_real(colon + 1, &x))
+            continue;
+        *colon = '\0';
+        if (strcmp(word, "s") == 0 && x == floor(x)) {
+            step = num_whole(x);
+            step_to(in, step, arg);
+            continue;
+        }
+        for (size_t i = 0; step >= 0 && i < sizeof words / sizeof words[0]; i++)
+            if (strcmp(word, words[i].word) == 0)
+                intake_point(in, words[i].key, step, ms, x);
+    }
+    return 0;
+}
+
+int import_llmc(struct import_job *job, struct err *e)
+{
+    return import_lines(job, llmc_line, e);
+}
+
+/* The number that follows a word in a line; NaN if it is not there. */
+static double after(const char *line, const char *word)
+{
+    const char *p = strstr(line, word);
+    char text[64];
+    double x = (double)NAN;
+    size_t n;
+
+    if (!p)
+        return x;
+    p += strlen(word);
+    p += strspn(p, " :=|");
+    n = strcspn(p, " ,|\t%");
+    if (n == 0 || n >= sizeof text)
+        return x;
+    memcpy(text, p, n);
+    text[n] = '\0';
+    if (n > 2 && strcmp(text + n - 2, "ms") == 0)
+        text[n - 2] = '\0';
+    num_real(text, &x);
+    return x;
+}
+
+struct phrase {
+    const char *word, *key;
+    double scale;
+};
+
+static bool take_phrases(struct intake *in, const char *line, int64_t step,
+                         int64_t ms, const struct phrase *p, size_t n)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const double x = after(line, p[i].word);
+
+        if (!strstr(line, p[i].word) || (isnan(x) && !strcasestr(line, "nan")))
+            continue;
+        intake_point(in, p[i].key, step, ms, x * p[i].scale);
+        any = true;
+    }
+    return any;
+}
+
+/*
+ * nanoGPT's output, and build-nanogpt's output and log.txt:
+ *      step 250: train loss 2.4431, val loss 2.4612
+ *      iter 250: loss 2.4350, time 97.03ms, mfu 3.84%
+ *      step    10 | loss: 9.51 | lr 9.2e-06 | norm: 3.1 | ... | tok/sec: 1589
+ *      250 val 6.1270
+ *      250 hella 0.2463
+ *      251 train 6.0912
+ */
+static int nanogpt_line(struct intake *in, char *line, int64_t ms, void *arg,
+                        struct err *e)
+{
+    static const struct phrase iter[] = {
+        { ": loss", "train/loss", 1 },
+        { "time", "perf/step_ms", 1 },
+        { "mfu", "perf/mfu", 0.01 },
+    };
+    static const struct phrase eval[] = {
+        { "train loss", "eval/train_loss", 1 },
+        { "val loss", "val/loss", 1 },
+    };
+    static const struct phrase piped[] = {
+        { "loss", "train/loss", 1 },           { "lr", "train/lr", 1 },
+        { "norm", "train/grad_norm", 1 },      { "dt", "perf/step_ms", 1 },
+        { "tok/sec", "perf/tokens_per_s", 1 },
+    };
+    static const struct phrase plain[] = {
+        { " train ", "train/loss", 1 },
+        { " val ", "val/loss", 1 },
+        { " hella ", "hellaswag/acc", 1 },
+    };
+    long long step;
+    int n = 0;
+
+    (void)e;
+    if (sscanf(line, "iter %lld%n", &step, &n) == 1 && line[n] == ':') {
+        step_to(in, step, arg);
+        take_phrases(in, line, step, ms, iter, 3);
+    } else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':') {
+        step_to(in, step, arg);
+        take_phrases(in, line, step, ms, eval, 2);
+    } else if (sscanf(line, "step %lld %n", &step, &n) == 1 && line[n] == '|') {
+        step_to(in, step, arg);
+        take_phrases(in, line, step, ms, piped, 5);
+    } else if (sscanf(line, "%lld%n", &step, &n) == 1 && line[n] == ' ') {
+        step_to(in, step, arg);
+        take_phrases(in, line, step, ms, plain, 3);
+    }
+    return 0;
+}
+
+int import_nanogpt(struct import_job *job, struct err *e)
+{
+    return import_lines(job, nanogpt_line, e);
+}
+
+/* ---- JSON Lines, as export writes them ---- */
+
+struct jsonl {
+    struct import_job *job;
+    struct intake in;
+    bool open;
+    char *id;
+    int64_t start_ms, end_ms; /* what the run says; points may lie outside */
+};
+
+static int jsonl_close(struct jsonl *j, struct err *e)
+{
+    int ret = 0;
+
+    if (j->open) {
+        if (j->start_ms)
+            j->in.start_ms = j->start_ms;
+        if (j->end_ms)
+            j->in.end_ms = j->end_ms;
+        ret = import_done(j->job, &j->in, e);
+        intake_clear(&j->in);
+    }
+    j->open = false;
+    return ret;
+}
+
+static void jsonl_pairs(struct intake *in, json_t *object, bool tags)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        if (!json_is_string(value))
+            continue;
+        if (tags)
+            intake_tag(in, key, json_string_value(value));
+        else
+            intake_param(in, key, json_string_value(value));
+    }
+}
+
+static int jsonl_begin(struct jsonl *j, json_t *o, struct err *e)
+{
+    const char *id = json_string_value(json_object_get(o, "id"));
+    const char *status = json_string_value(json_object_get(o, "status"));
+    char *source;
+
+    if (!id)
+        return err_set(e, ERR_INPUT, "a run without an id");
+    if (jsonl_close(j, e) < 0)
+        return -1;
+    source = xasprintf("run %s", id);
+    intake_init(&j->in, source);
+    free(source);
+    free(j->id);
+    j->id = xstrdup(id);
+    j->open = true;
+    intake_name(&j->in, json_string_value(json_object_get(o, "name")));
+    intake_experiment(&j->in,
+                      json_string_value(json_object_get(o, "experiment")));
+    jsonl_pairs(&j->in, json_object_get(o, "params"), false);
+    jsonl_pairs(&j->in, json_object_get(o, "tags"), true);
+    for (int s = RUN_RUNNING; status && s <= RUN_STALE; s++)
+        if (strcmp(status, run_status_word((enum run_status)s)) == 0)
+            j->in.status = (enum run_status)s;
+    if (j->in.status == RUN_STALE || j->in.status == RUN_RUNNING)
+        j->in.status = RUN_KILLED; /* nobody goes on with it here */
+    j->start_ms = json_integer_value(json_object_get(o, "start_ms"));
+    j->end_ms = json_integer_value(json_object_get(o, "end_ms"));
+    return 0;
+}
+
+static int jsonl_line(struct intake *unused, char *line, int64_t ms, void *arg,
+                      struct err *e)
+{
+    struct jsonl *j = arg;
+    json_error_t where;
+    json_t *o = json_loads(line, 0, &where), *value;
+    const char *type, *key;
+    double x;
+    int ret = 0;
+
+    (void)unused;
+    if (!*line)
+        return 0;
+    if (!json_is_object(o)) {
+        json_decref(o);
+        return err_set(e, ERR_INPUT, "no JSON object: %s", where.text);
+    }
+    type = json_string_value(json_object_get(o, "type"));
+    key = json_string_value(json_object_get(o, "metric"));
+    value = json_object_get(o, "value");
+    x = json_number_value(value);
+    if (type && strcmp(type, "run") == 0) {
+        ret = jsonl_begin(j, o, e);
+    } else if (type && strcmp(type, "point") == 0 && key && j->open &&
+               (json_is_number(value) ||
+                (json_is_string(value) &&
+                 num_real(json_string_value(value), &x)))) {
+        json_t *t = json_object_get(o, "time_ms");
+
+        intake_point(&j->in, key,
+                     json_integer_value(json_object_get(o, "step")),
+                     json_is_integer(t) ? json_integer_value(t) : ms, x);
+    } else {
+        ret = err_set(e, ERR_INPUT,
+                      "neither a run nor a point of one; "
+                      "'gtrack log' takes any JSON Lines");
+    }
+    json_decref(o);
+    return ret;
+}
+
+int import_jsonl(struct import_job *job, struct err *e)
+{
+    struct jsonl j = { .job = job };
+    int ret = each_line(NULL, job->path, jsonl_line, &j, e);
+
+    if (ret == 0 && !j.open)
+        ret = err_set(e, ERR_INPUT, "%s: no run in it", job->path);
+    if (ret == 0)
+        ret = jsonl_close(&j, e);
+    else if (j.open)
+        intake_clear(&j.in);
+    free(j.id);
+    return ret;
+}

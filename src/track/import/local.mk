@@ -1,0 +1,8 @@
+# Readers of other trackers' logs.
+gtrack_SOURCES += \
+	%D%/import.c \
+	%D%/import.h \
+	%D%/import_csv.c \
+	%D%/import_tensorboard.c \
+	%D%/import_text.c \
+	%D%/import_wandb.c

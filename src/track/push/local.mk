@@ -1,0 +1,17 @@
+# Runs to W&B and MLflow servers.
+gtrack_SOURCES += \
+	%D%/login.c \
+	%D%/mlflow.c \
+	%D%/mlflow.h \
+	%D%/push.c \
+	%D%/push.h \
+	%D%/push_mlflow.c \
+	%D%/push_wandb.c \
+	%D%/wandb.c \
+	%D%/wandb.h \
+	%D%/wandb_artifact.c \
+	%D%/wandb_parts.c \
+	%D%/wandb_parts.h \
+	%D%/wandb_rows.c \
+	%D%/wandb_rows.h \
+	%D%/wandb_run.c

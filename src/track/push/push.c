@@ -1,0 +1,208 @@
+#include "config.h"
+#include "track/push/push.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/sig.h"
+#include "common/utf8.h"
+#include "store/md5.h"
+#include "store/store.h"
+#include "track/runs/track.h"
+
+static char *cursor_path(const struct run_info *r, const char *destination)
+{
+    char hex[33];
+
+    md5_hex(destination, strlen(destination), hex);
+    return xasprintf("%s/" STORE_OWN "/push.%s.json", r->folder, hex);
+}
+
+json_t *cursor_load(const struct run_info *r, const char *destination)
+{
+    char *path = cursor_path(r, destination);
+    json_t *cursor = json_load_file(path, 0, NULL);
+
+    free(path);
+    if (!json_is_object(cursor)) {
+        json_decref(cursor);
+        cursor = json_object();
+    }
+    json_object_set_new(cursor, "destination", json_string(destination));
+    return cursor;
+}
+
+int cursor_save(const struct run_info *r, const char *destination,
+                json_t *cursor, struct err *e)
+{
+    char *path = cursor_path(r, destination);
+    char *temp = xasprintf("%s.tmp", path);
+    char *folder = path_join(r->folder, STORE_OWN);
+    char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
+    int ret = path_make(folder, e);
+
+    if (ret == 0)
+        ret = store_write(path, temp, text, strlen(text), true, e);
+    free(text);
+    free(folder);
+    free(temp);
+    free(path);
+    return ret;
+}
+
+struct http *push_open(const struct push_conf *c, const struct push_login *l,
+                       struct err *e)
+{
+    const struct http_conf conf = {
+        .agent = "gtrack/" PACKAGE_VERSION,
+        .tries = c->tries,
+        .wait = c->retry_wait,
+        .wait_most = 300,
+        .secs = 180,
+        .ca = l->ca,
+        .cert = l->cert,
+        .insecure = l->insecure,
+    };
+
+    return http_open(&conf, e);
+}
+
+int push_call(struct http *h, const struct push_login *l,
+              const struct push_request *q, struct http_reply *r,
+              json_t **reply, struct err *e)
+{
+    char *workspace =
+        l->workspace ? xasprintf("X-MLFLOW-WORKSPACE: %s", l->workspace) : NULL;
+    const char *const json[] = { "Content-Type: application/json", workspace,
+                                 NULL };
+    const struct http_call call = {
+        .method = q->method,
+        .url = q->url,
+        .once = q->once,
+        .stay = true,
+        .header = json,
+        .user = l->user,
+        .password = l->password,
+        .bearer = l->user ? NULL : l->token,
+        .body = q->body,
+        .len = q->body ? strlen(q->body) : 0,
+    };
+    const int ret = http_do(h, &call, r, e);
+
+    free(workspace);
+    if (ret < 0 && q->once && e->kind == ERR_REMOTE &&
+        (r->status / 100 != 4 || r->status == 408))
+        e->sys = EAGAIN;
+    if (reply) {
+        *reply = json_loadb(r->body.s, r->body.len, 0, NULL);
+        if (!json_is_object(*reply)) {
+            json_decref(*reply);
+            *reply = NULL;
+        }
+    }
+    return ret;
+}
+
+json_t *push_value(const char *text)
+{
+    struct buf clean = BUF_INIT;
+    json_t *value;
+    int64_t whole;
+    double x;
+    char *end;
+
+    if (strcmp(text, "True") == 0 || strcmp(text, "true") == 0)
+        return json_true();
+    if (strcmp(text, "False") == 0 || strcmp(text, "false") == 0)
+        return json_false();
+    if (strcmp(text, "None") == 0 || strcmp(text, "null") == 0)
+        return json_null();
+    strtoll(text, &end, 10);
+    if (*end == '\0' && num_int(text, &whole))
+        return json_integer(whole);
+    strtod(text, &end);
+    if (*end == '\0' && num_real(text, &x))
+        return isfinite(x) ? json_real(x) : json_null();
+    if (*text == '[' || *text == '{') {
+        value = json_loads(text, 0, NULL);
+        if (value)
+            return value;
+    }
+    utf8_clean(&clean, text, strlen(text));
+    value = json_string(clean.s);
+    buf_clear(&clean);
+    return value;
+}
+
+char *push_console(const struct run_info *r)
+{
+    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
+                                         "output.log" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_join(r->artifacts, names[i]);
+
+        if (path_exists(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
+bool push_is_checkpoint(const char *path, int64_t size)
+{
+    static const char *const ends[] = { ".safetensors", ".pt",  ".bin", ".ckpt",
+                                        ".gguf",        ".pth", ".npz" };
+    const size_t n = strlen(path);
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t m = strlen(ends[i]);
+
+        if (n > m && strcmp(path + n - m, ends[i]) == 0)
+            return true;
+    }
+    return strstr(path, "checkpoint") || size > (int64_t)64 << 20;
+}
+
+int push_reload(struct runs *runs, const char *id, struct err *e)
+{
+    char *copy = xstrdup(id); /* it may be of these very runs */
+    int ret;
+
+    runs_free(runs);
+    *runs = (struct runs)RUNS_INIT;
+    ret = track_one(runs, copy, LOAD_DELETED, e);
+    free(copy);
+    return ret;
+}
+
+bool push_pause(double secs)
+{
+    double left = secs;
+
+    while (left > 0 && !sig_caught()) {
+        const double slice = left < 0.2 ? left : 0.2;
+
+        poll(NULL, 0, (int)(slice * 1000) + 1);
+        left -= slice;
+    }
+    return !sig_caught();
+}
+
+bool push_again(const struct push_conf *c, int n, const struct err *why)
+{
+    const double secs = fmin(c->retry_wait * ldexp(1, n - 1), 60);
+
+    log_warn("%s; looking what arrived, and trying again in %.1f s", why->text,
+             secs);
+    return push_pause(secs);
+}

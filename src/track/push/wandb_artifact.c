@@ -1,0 +1,296 @@
+#include "config.h"
+#include "track/push/wandb.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "store/md5.h"
+#include "track/push/wandb_parts.h"
+
+/*
+ * An artifact is a list of files with digests, its manifest, under a name that
+ * keeps versions.  One whose digest the server has already is not sent again.
+ */
+enum { DIGEST = WANDB_DIGEST, ID = 128 };
+
+static int digest_of(const char *path, char out[DIGEST], int64_t *size,
+                     struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    unsigned char sum[16];
+    struct stat st;
+    void *data = NULL;
+    int ret = 0;
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        ret = err_sys(e, "cannot read %s", path);
+    } else {
+        if (st.st_size)
+            data =
+                mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) {
+            ret = err_sys(e, "cannot read %s", path);
+        } else {
+            md5(data ? data : "", (size_t)st.st_size, sum);
+            wandb_base64(sum, out);
+            *size = (int64_t)st.st_size;
+            if (data)
+                munmap(data, (size_t)st.st_size);
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return ret;
+}
+
+static void random_id(char out[ID + 1])
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    unsigned char bytes[ID] = { 0 };
+
+    if (getrandom(bytes, sizeof bytes, 0) < 0)
+        bytes[0] = (unsigned char)getpid();
+    for (int i = 0; i < ID; i++)
+        out[i] = letters[bytes[i] % 36];
+    out[ID] = '\0';
+}
+
+static const char *text_of(json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+struct artifact {
+    struct wandb *w;
+    const char *name, *type;
+    struct wandb_file *file;
+    char (*digest)[DIGEST];
+    int64_t *size;
+    struct parts *parts;
+    size_t n;
+    char *id, *base, *manifest; /* ids at the server */
+};
+
+/* Say what it is; *done says that the server has just that already. */
+static int create(struct artifact *a, bool *done, struct err *e)
+{
+    static const char query[] =
+        "mutation CreateArtifact($input:CreateArtifactInput!){createArtifact("
+        "input:$input){artifact{id state artifactSequence{latestArtifact{id}}"
+        "}}}";
+    struct buf all = BUF_INIT;
+    char sum[33], client[ID + 1], sequence[ID + 1];
+    json_t *data, *artifact, *latest;
+    int ret;
+
+    buf_str(&all, "wandb-artifact-manifest-v1\n");
+    for (size_t i = 0; i < a->n; i++)
+        buf_printf(&all, "%s:%s\n", a->file[i].name, a->digest[i]);
+    md5_hex(all.s, all.len, sum);
+    buf_clear(&all);
+    random_id(client);
+    random_id(sequence);
+    ret = wandb_graphql(
+        a->w, "CreateArtifact", query,
+        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:[{s:s, s:s}], "
+                  "s:s, s:s, s:b}}",
+                  "input", "entityName", a->w->entity, "projectName",
+                  a->w->project, "runName", a->w->run, "artifactTypeName",
+                  a->type, "artifactCollectionName", a->name, "digest", sum,
+                  "digestAlgorithm", "MANIFEST_MD5", "aliases",
+                  "artifactCollectionName", a->name, "alias", "latest",
+                  "clientID", client, "sequenceClientID", sequence,
+                  "enableDigestDeduplication", 1),
+        &data, e);
+    if (ret < 0)
+        return -1;
+    artifact =
+        json_object_get(json_object_get(data, "createArtifact"), "artifact");
+    latest = json_object_get(json_object_get(artifact, "artifactSequence"),
+                             "latestArtifact");
+    if (text_of(artifact, "id"))
+        a->id = xstrdup(text_of(artifact, "id"));
+    else
+        ret = err_set(e, ERR_REMOTE, "the server made no artifact");
+    if (text_of(latest, "id"))
+        a->base = xstrdup(text_of(latest, "id"));
+    *done = text_of(artifact, "state") &&
+            strcmp(text_of(artifact, "state"), "COMMITTED") == 0;
+    json_decref(data);
+    return ret;
+}
+
+/* Make the manifest; with its digest, ask where its text goes, and send it. */
+static int put_manifest(struct artifact *a, const char *text, struct err *e)
+{
+    static const char query[] =
+        "mutation CreateArtifactManifest($artifactID:ID!,$baseArtifactID:ID,"
+        "$name:String!,$digest:String!,$entityName:String!,"
+        "$projectName:String!,$runName:String!,"
+        "$manifestType:ArtifactManifestType,$includeUpload:Boolean!){"
+        "createArtifactManifest(input:{artifactID:$artifactID,"
+        "baseArtifactID:$baseArtifactID,name:$name,digest:$digest,"
+        "entityName:$entityName,projectName:$projectName,runName:$runName,"
+        "type:$manifestType}){artifactManifest{id file{id "
+        "uploadUrl@include(if:$includeUpload) "
+        "uploadHeaders@include(if:$includeUpload)}}}}";
+    char digest[DIGEST] = "";
+    unsigned char sum[16];
+    json_t *data, *manifest, *file;
+    int ret;
+
+    if (text) {
+        md5(text, strlen(text), sum);
+        wandb_base64(sum, digest);
+    }
+    ret = wandb_graphql(
+        a->w, "CreateArtifactManifest", query,
+        json_pack("{s:s, s:s?, s:s, s:s, s:s, s:s, s:s, s:s, s:b}",
+                  "artifactID", a->id, "baseArtifactID", a->base, "name",
+                  "wandb_manifest.json", "digest", digest, "entityName",
+                  a->w->entity, "projectName", a->w->project, "runName",
+                  a->w->run, "manifestType", "FULL", "includeUpload",
+                  text != NULL),
+        &data, e);
+    if (ret < 0)
+        return -1;
+    manifest = json_object_get(json_object_get(data, "createArtifactManifest"),
+                               "artifactManifest");
+    file = json_object_get(manifest, "file");
+    if (text_of(manifest, "id") && !a->manifest)
+        a->manifest = xstrdup(text_of(manifest, "id"));
+    if (!a->manifest)
+        ret = err_set(e, ERR_REMOTE, "the server made no manifest");
+    else if (text && text_of(file, "uploadUrl"))
+        ret = wandb_put(
+            a->w,
+            &(struct wandb_file){ .name = "wandb_manifest.json", .text = text },
+            text_of(file, "uploadUrl"), json_object_get(file, "uploadHeaders"),
+            e);
+    json_decref(data);
+    return ret;
+}
+
+static int put_files(struct artifact *a, struct err *e)
+{
+    static const char query[] =
+        "mutation CreateArtifactFiles($input:CreateArtifactFilesInput!){"
+        "createArtifactFiles(input:$input){files{edges{node{storagePath "
+        "uploadUrl uploadHeaders uploadMultipartUrls{uploadID uploadUrlParts{"
+        "partNumber uploadUrl}}}}}}}";
+    json_t *list = json_array(), *data, *edges;
+    int ret;
+
+    for (size_t i = 0; i < a->n; i++) {
+        json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
+                                 "artifactManifestID", a->manifest, "name",
+                                 a->file[i].name, "md5", a->digest[i]);
+
+        if (a->parts[i].n)
+            json_object_set_new(file, "uploadPartsInput",
+                                parts_input(&a->parts[i]));
+        json_array_append_new(list, file);
+    }
+    ret = wandb_graphql(a->w, "CreateArtifactFiles", query,
+                        json_pack("{s:{s:o, s:s}}", "input", "artifactFiles",
+                                  list, "storageLayout", "V2"),
+                        &data, e);
+    if (ret < 0)
+        return -1;
+    edges = json_object_get(
+        json_object_get(json_object_get(data, "createArtifactFiles"), "files"),
+        "edges");
+    if (json_array_size(edges) != a->n)
+        ret = err_set(e, ERR_REMOTE, "the server asks for %zu files of %zu",
+                      json_array_size(edges), a->n);
+    for (size_t i = 0; ret == 0 && i < a->n; i++) {
+        json_t *node = json_object_get(json_array_get(edges, i), "node");
+
+        if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
+            ret = parts_send(&a->parts[i], a->w, &a->file[i], a->id, node, e);
+        else if (text_of(node, "uploadUrl")) /* or it has those bytes */
+            ret = wandb_put(a->w, &a->file[i], text_of(node, "uploadUrl"),
+                            json_object_get(node, "uploadHeaders"), e);
+    }
+    json_decref(data);
+    return ret;
+}
+
+static char *manifest_text(const struct artifact *a)
+{
+    json_t *contents = json_object(), *o;
+    char *text;
+
+    for (size_t i = 0; i < a->n; i++)
+        json_object_set_new(contents, a->file[i].name,
+                            json_pack("{s:s, s:I, s:s, s:b}", "digest",
+                                      a->digest[i], "size",
+                                      (json_int_t)a->size[i], "birthArtifactID",
+                                      a->id, "skip_cache", 0));
+    o = json_pack("{s:i, s:s, s:{s:s}, s:o}", "version", 1, "storagePolicy",
+                  "wandb-storage-policy-v1", "storagePolicyConfig",
+                  "storageLayout", "V2", "contents", contents);
+    text = json_dumps(o, JSON_SORT_KEYS);
+    json_decref(o);
+    return text;
+}
+
+static int commit(struct artifact *a, struct err *e)
+{
+    static const char query[] =
+        "mutation CommitArtifact($artifactID:ID!){commitArtifact(input:{"
+        "artifactID:$artifactID}){artifact{id digest}}}";
+    json_t *data;
+
+    if (wandb_graphql(a->w, "CommitArtifact", query,
+                      json_pack("{s:s}", "artifactID", a->id), &data, e) < 0)
+        return -1;
+    json_decref(data);
+    return 0;
+}
+
+int wandb_artifact(struct wandb *w, const char *type, const char *name,
+                   struct wandb_file *f, size_t n, struct err *e)
+{
+    struct artifact a = {
+        .w = w, .name = name, .type = type, .file = f, .n = n
+    };
+    char *text = NULL;
+    bool done = false;
+    int ret = 0;
+
+    a.digest = xcalloc(n, sizeof *a.digest);
+    a.size = xcalloc(n, sizeof *a.size);
+    a.parts = xcalloc(n, sizeof *a.parts);
+    for (size_t i = 0; ret == 0 && i < n; i++)
+        ret = digest_of(f[i].path, a.digest[i], &a.size[i], e);
+    if (ret == 0)
+        ret = create(&a, &done, e);
+    for (size_t i = 0; ret == 0 && !done && i < n; i++)
+        ret = parts_open(&a.parts[i], f[i].path, w->part, e);
+    if (ret == 0 && !done) {
+        text = manifest_text(&a);
+        if (put_manifest(&a, NULL, e) < 0 || put_files(&a, e) < 0 ||
+            put_manifest(&a, text, e) < 0 || commit(&a, e) < 0)
+            ret = -1;
+    }
+    if (ret < 0)
+        err_wrap(e, "artifact %s", name);
+    free(text);
+    for (size_t i = 0; i < n; i++)
+        parts_clear(&a.parts[i]);
+    free(a.parts);
+    free(a.digest);
+    free(a.size);
+    free(a.id);
+    free(a.base);
+    free(a.manifest);
+    return ret;
+}

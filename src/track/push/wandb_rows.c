@@ -1,0 +1,313 @@
+#include "config.h"
+#include "track/push/wandb_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/protobuf.h"
+#include "common/table.h"
+
+struct item {
+    int64_t order, step, ms; /* order: step or time, by which lines go */
+    uint32_t key, nth;
+    double value;
+};
+
+struct items {
+    struct item *item;
+    size_t n, room;
+};
+
+void rows_clear(struct rows *r)
+{
+    buf_clear(&r->text);
+    free(r->at);
+    free(r->step);
+    free(r->sum);
+    free(r->points);
+    *r = (struct rows)ROWS_INIT;
+}
+
+const char *rows_line(const struct rows *r, size_t i)
+{
+    return r->text.s + r->at[i];
+}
+
+int64_t rows_points(const struct rows *r, int64_t n)
+{
+    return n > 0 ? (int64_t)r->points[n - 1] : 0;
+}
+
+static void begin(struct rows *r, int64_t step)
+{
+    if (r->n == r->room) {
+        r->room = r->room ? r->room * 2 : 64;
+        r->at = xrealloc(r->at, r->room, sizeof *r->at);
+        r->step = xrealloc(r->step, r->room, sizeof *r->step);
+        r->sum = xrealloc(r->sum, r->room, sizeof *r->sum);
+        r->points = xrealloc(r->points, r->room, sizeof *r->points);
+    }
+    r->at[r->n] = r->text.len;
+    r->step[r->n] = step;
+}
+
+static void end(struct rows *r)
+{
+    const size_t len = r->text.len - r->at[r->n];
+
+    r->sum[r->n] = crc32c(r->text.s + r->at[r->n], len);
+    r->points[r->n] = r->n_points;
+    buf_char(&r->text, '\0');
+    r->n++;
+}
+
+static void put_number(struct buf *b, double x)
+{
+    char text[NUM_TEXT];
+
+    if (isnan(x)) {
+        buf_str(b, "NaN");
+    } else if (isinf(x)) {
+        buf_str(b, x < 0 ? "-Infinity" : "Infinity");
+    } else {
+        num_repr(text, x);
+        buf_str(b, text);
+    }
+}
+
+static bool is_system(const char *key)
+{
+    return strncmp(key, "system/", 7) == 0;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+static bool same_line(const struct item *a, const struct item *b)
+{
+    return a->order == b->order && a->step == b->step;
+}
+
+static int gather(struct items *all, const struct run_info *r, bool system,
+                  struct err *e)
+{
+    for (size_t j = 0; j < r->n_metrics; j++) {
+        struct series s;
+
+        if (is_system(r->metrics[j].key) != system)
+            continue;
+        if (series_load(&s, r, r->metrics[j].key, 0, e) < 0)
+            return -1;
+        for (size_t i = 0; i < s.n; i++) {
+            GROW(all->item, all->n, all->room);
+            all->item[all->n++] = (struct item){
+                system ? s.ms[i] : s.step[i],
+                s.step[i],
+                s.ms[i],
+                (uint32_t)j,
+                (uint32_t)i,
+                s.value[i],
+            };
+        }
+        series_free(&s);
+    }
+    if (all->n)
+        qsort(all->item, all->n, sizeof *all->item, by_order);
+    return 0;
+}
+
+/* Their names for what MLflow and gtrain call otherwise. */
+static void system_name(struct buf *b, const char *key, double *value)
+{
+    static const struct {
+        const char *ours, *theirs;
+        double scale;
+    } names[] = {
+        { "cpu_util", "cpu", 1 },
+        { "cpu_utilization_percentage", "cpu", 1 },
+        { "rss_bytes", "proc.memory.rssMB", 1 / 1048576.0 },
+        { "system_memory_usage_percentage", "memory_percent", 1 },
+        { "disk_usage_percentage", "disk./.usagePercent", 1 },
+        { "network_receive_megabytes", "network.recv", 1e6 },
+        { "network_transmit_megabytes", "network.sent", 1e6 },
+        { "gpu_util", "gpu.0.gpu", 1 },
+        { "gpu_mem_bytes", "gpu.0.memoryAllocatedBytes", 1 },
+        { "gpu_power_w", "gpu.0.powerWatts", 1 },
+    };
+    static const struct {
+        const char *ours, *theirs;
+        double scale;
+    } gpu[] = {
+        { "_utilization_percentage", "gpu", 1 },
+        { "_memory_usage_percentage", "memoryAllocated", 1 },
+        { "_memory_usage_megabytes", "memoryAllocatedBytes", 1e6 },
+        { "_power_usage_watts", "powerWatts", 1 },
+        { "_power_usage_percentage", "powerPercent", 1 },
+    };
+    int index, n = 0;
+
+    buf_str(b, "system.");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(key, names[i].ours) == 0) {
+            buf_str(b, names[i].theirs);
+            *value *= names[i].scale;
+            return;
+        }
+    }
+    if (sscanf(key, "gpu_%d%n", &index, &n) == 1) {
+        for (size_t i = 0; i < sizeof gpu / sizeof gpu[0]; i++) {
+            if (strcmp(key + n, gpu[i].ours) == 0) {
+                buf_printf(b, "gpu.%d.%s", index, gpu[i].theirs);
+                *value *= gpu[i].scale;
+                return;
+            }
+        }
+    }
+    buf_str(b, key);
+}
+
+static void put_head(struct rows *rows, const struct run_info *r,
+                     const struct item *i, int64_t ms, bool system)
+{
+    const double since = (double)(ms - r->start_ms) / 1000;
+
+    begin(rows, i->step);
+    if (system)
+        buf_str(&rows->text, "{\"_wandb\":true");
+    else
+        buf_printf(&rows->text, "{\"_step\":%" PRId64, i->step);
+    buf_str(&rows->text, ",\"_runtime\":");
+    put_number(&rows->text, since > 0 ? since : 0);
+    buf_str(&rows->text, ",\"_timestamp\":");
+    put_number(&rows->text, (double)ms / 1000);
+}
+
+static int rows_of(struct rows *rows, const struct run_info *r, bool system,
+                   struct err *e)
+{
+    struct items all = { NULL, 0, 0 };
+    struct buf name = BUF_INIT;
+    size_t next;
+
+    if (gather(&all, r, system, e) < 0) {
+        free(all.item);
+        return -1;
+    }
+    for (size_t i = 0; i < all.n; i = next) {
+        int64_t ms = 0;
+
+        for (next = i; next < all.n && same_line(&all.item[i], &all.item[next]);
+             next++)
+            if (all.item[next].ms > ms)
+                ms = all.item[next].ms;
+        if (next == all.n && r->status == RUN_RUNNING)
+            break; /* more may come to it */
+        put_head(rows, r, &all.item[i], ms, system);
+        for (size_t k = i; k < next; k++) {
+            const char *key = r->metrics[all.item[k].key].key;
+            double value = all.item[k].value;
+
+            if (k + 1 < next && all.item[k + 1].key == all.item[k].key)
+                continue; /* of several at one step the last */
+            buf_trim(&name, 0);
+            if (system)
+                system_name(&name, key + 7, &value);
+            else
+                buf_str(&name, key);
+            buf_char(&rows->text, ',');
+            table_json_text(&rows->text, name.s);
+            buf_char(&rows->text, ':');
+            put_number(&rows->text, value);
+            rows->n_points++;
+        }
+        buf_char(&rows->text, '}');
+        end(rows);
+    }
+    buf_clear(&name);
+    free(all.item);
+    return 0;
+}
+
+int rows_history(struct rows *rows, const struct run_info *r, struct err *e)
+{
+    return rows_of(rows, r, false, e);
+}
+
+int rows_system(struct rows *rows, const struct run_info *r, struct err *e)
+{
+    return rows_of(rows, r, true, e);
+}
+
+int rows_console(struct rows *rows, const struct run_info *r, const char *path,
+                 struct err *e)
+{
+    FILE *fp = fopen(path, "re");
+    const time_t secs = (time_t)(r->start_ms / 1000);
+    char stamp[40], *line = NULL;
+    size_t room = 0;
+    struct tm tm;
+    ssize_t n;
+
+    if (!fp)
+        return err_sys(e, "cannot read %s", path);
+    gmtime_r(&secs, &tm);
+    strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &tm);
+    while ((n = getline(&line, &room, fp)) > 0) {
+        if (line[n - 1] != '\n' && r->status == RUN_RUNNING)
+            break;
+        while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            line[--n] = '\0';
+        begin(rows, 0);
+        buf_printf(&rows->text, "%s.%03d000 ", stamp,
+                   (int)(r->start_ms % 1000));
+        buf_str(&rows->text, line);
+        end(rows);
+    }
+    free(line);
+    fclose(fp);
+    return 0;
+}
+
+void rows_summary(struct buf *b, const struct run_info *r,
+                  const struct rows *history)
+{
+    int64_t step = -1, ms = r->start_ms;
+
+    for (size_t j = 0; j < r->n_metrics; j++)
+        if (!is_system(r->metrics[j].key) && r->metrics[j].last_ms > ms)
+            ms = r->metrics[j].last_ms;
+    if (history->n)
+        step = history->step[history->n - 1];
+    buf_char(b, '{');
+    for (size_t j = 0; j < r->n_metrics; j++) {
+        if (is_system(r->metrics[j].key))
+            continue;
+        table_json_text(b, r->metrics[j].key);
+        buf_char(b, ':');
+        put_number(b, r->metrics[j].last);
+        buf_char(b, ',');
+    }
+    if (step >= 0)
+        buf_printf(b, "\"_step\":%" PRId64 ",", step);
+    buf_str(b, "\"_timestamp\":");
+    put_number(b, (double)ms / 1000);
+    buf_printf(
+        b, ",\"_runtime\":%" PRId64 ",\"_wandb\":{\"runtime\":%" PRId64 "}}",
+        (ms - r->start_ms) / 1000, (ms - r->start_ms) / 1000);
+}

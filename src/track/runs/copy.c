@@ -1,0 +1,211 @@
+#include "config.h"
+#include "track/runs/copy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/path.h"
+#include "store/meta.h"
+#include "store/stage.h"
+#include "store/store.h"
+#include "track/runs/file_tree.h"
+
+static int copy_file(const char *from, const char *to, struct err *e)
+{
+    const int in = path_open(from, e);
+    int out, ret = 0;
+    char chunk[65536];
+    ssize_t n;
+
+    if (in < 0)
+        return -1;
+    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (out < 0) {
+        close(in);
+        return err_sys(e, "cannot create %s", to);
+    }
+    while (ret == 0 && (n = read(in, chunk, sizeof chunk)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            ret = err_sys(e, "cannot read %s", from);
+        for (ssize_t done = 0; ret == 0 && done < n;) {
+            const ssize_t w = write(out, chunk + done, (size_t)(n - done));
+
+            if (w < 0 && errno != EINTR)
+                ret = err_sys(e, "cannot write %s", to);
+            done += w > 0 ? w : 0;
+        }
+    }
+    close(in);
+    if (close(out) < 0 && ret == 0)
+        ret = err_sys(e, "cannot write %s", to);
+    return ret;
+}
+
+/* All files below a folder, but one name at its top. */
+static int copy_tree(const char *from, const char *to, const char *but,
+                     struct err *e)
+{
+    struct files f;
+    int ret = 0;
+
+    if (files_list(&f, from, e) < 0)
+        return -1;
+    for (size_t i = 0; ret == 0 && i < f.n; i++) {
+        char *a = path_join(from, f.item[i].path);
+        char *b = path_join(to, f.item[i].path);
+        char *folder = path_parent(b);
+
+        if (!but || strcmp(f.item[i].path, but) != 0) {
+            ret = path_make(folder, e);
+            if (ret == 0)
+                ret = copy_file(a, b, e);
+        }
+        free(folder);
+        free(b);
+        free(a);
+    }
+    files_clear(&f);
+    return ret;
+}
+
+/* Datasets are of an experiment; its runs' inputs name them. */
+static int copy_datasets(const struct run_info *r, const char *experiment,
+                         struct err *e)
+{
+    char *parent = path_parent(r->folder);
+    char *from = path_join(parent, "datasets");
+    char *inputs = path_join(r->folder, "inputs");
+    char *to = path_join(experiment, "datasets");
+    int ret = 0;
+
+    if (path_is_folder(inputs) && path_is_folder(from))
+        ret = copy_tree(from, to, NULL, e);
+    free(to);
+    free(inputs);
+    free(from);
+    free(parent);
+    return ret;
+}
+
+/* Tags of the experiment, unless it has some already. */
+static int copy_tags(const struct run_info *r, const char *experiment,
+                     struct err *e)
+{
+    char *parent = path_parent(r->folder);
+    char *from = path_join(parent, "tags");
+    char *to = path_join(experiment, "tags");
+    const int ret = path_is_folder(from) && !path_exists(to)
+                        ? copy_tree(from, to, NULL, e)
+                        : 0;
+
+    free(to);
+    free(from);
+    free(parent);
+    return ret;
+}
+
+static int write_meta(const struct run_info *r, const char *folder,
+                      const char *place, const char *experiment, struct err *e)
+{
+    static const char *const inside[] = { "metrics", "params", "tags",
+                                          "artifacts", STORE_OWN };
+    struct arena mem = ARENA_INIT;
+    char *artifacts = path_join(place, "artifacts");
+    char *uri = store_uri(artifacts);
+    struct meta m;
+    int ret = meta_load(&m, &mem, r->folder, e);
+
+    for (size_t i = 0; ret == 0 && i < sizeof inside / sizeof inside[0]; i++) {
+        char *path = path_join(folder, inside[i]);
+
+        ret = path_make(path, e);
+        free(path);
+    }
+    if (ret == 0) {
+        m.id = r->id;
+        m.experiment_id = experiment;
+        m.artifact_uri = uri;
+        if (!m.name)
+            m.name = r->name;
+        ret = meta_save(&m, folder, e);
+    }
+    free(uri);
+    free(artifacts);
+    arena_clear(&mem);
+    return ret;
+}
+
+static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
+                    struct err *e)
+{
+    char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
+    struct err ignored = ERR_INIT;
+    int ret = -1;
+
+    *copied = false;
+    if (store_make(to_root, e) < 0 ||
+        store_experiment(to_root, r->experiment, &experiment, e) < 0)
+        goto out;
+    of = path_join(to_root, experiment);
+    place = path_join(of, r->id);
+    if (path_exists(place)) {
+        ret = 0;
+        goto out;
+    }
+    store_claimed(to_root, r->name);
+    folder = stage_begin(to_root, place, e);
+    if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
+        copy_datasets(r, of, e) < 0 || copy_tags(r, of, e) < 0 ||
+        write_meta(r, folder, place, experiment, e) < 0 ||
+        stage_commit(folder, place, e) < 0)
+        goto out;
+    *copied = true;
+    ret = 0;
+
+out:
+    if (ret < 0)
+        err_wrap(e, "copying run %s", r->name);
+    if (ret < 0 && folder)
+        path_remove(folder, &ignored);
+    free(folder);
+    free(place);
+    free(of);
+    free(experiment);
+    return ret;
+}
+
+int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
+              struct err *e)
+{
+    size_t failed = 0;
+
+    *c = (struct copies){ 0, 0, 0 };
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+        bool copied;
+
+        if (copy_run(r, to_root, &copied, e) < 0) {
+            if (e->kind != ERR_INPUT && e->kind != ERR_MISSING)
+                return -1;
+            log_warn("%s", e->text); /* it keeps no other back */
+            *e = (struct err)ERR_INIT;
+            failed++;
+            continue;
+        }
+        c->runs += copied;
+        c->there += !copied;
+        for (size_t k = 0; copied && k < r->n_metrics; k++)
+            c->points += (size_t)r->metrics[k].count;
+    }
+    if (failed)
+        return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
+                       runs->n);
+    return 0;
+}

@@ -1,0 +1,18 @@
+# Choosing runs, columns, rows.
+gtrack_SOURCES += \
+	%D%/auto_columns.c \
+	%D%/auto_columns.h \
+	%D%/column.c \
+	%D%/column.h \
+	%D%/copy.c \
+	%D%/copy.h \
+	%D%/file_tree.c \
+	%D%/file_tree.h \
+	%D%/points.c \
+	%D%/points.h \
+	%D%/row_groups.c \
+	%D%/row_groups.h \
+	%D%/spark.c \
+	%D%/spark.h \
+	%D%/track.c \
+	%D%/track.h

@@ -1,0 +1,142 @@
+#include "config.h"
+#include "track/runs/row_groups.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+/* The 0.975 quantile of Student's t, for so many degrees of freedom; from the
+ * usual tables, and the Cornish-Fisher expansion beyond them. */
+static double student(size_t freedom)
+{
+    static const double t[] = {
+        0,        12.7062,  4.302653, 3.182446, 2.776445, 2.570582, 2.446912,
+        2.364624, 2.306004, 2.262157, 2.228139, 2.200985, 2.178813, 2.160369,
+        2.144787, 2.13145,  2.119905, 2.109816, 2.100922, 2.093024, 2.085963,
+        2.079614, 2.073873, 2.068658, 2.063899, 2.059539, 2.055529, 2.051831,
+        2.048407, 2.04523,  2.042272,
+    };
+    const double z = 1.959963985, f = (double)freedom;
+
+    if (freedom < sizeof t / sizeof t[0])
+        return t[freedom];
+    return z + (z * z * z + z) / (4 * f) +
+           (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * f * f);
+}
+
+struct spread spread_of(const double *x, size_t n)
+{
+    struct spread s = { 0, (double)NAN, (double)NAN, (double)NAN };
+    double sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(x[i])) {
+            sum += x[i];
+            s.n++;
+        }
+    }
+    if (s.n == 0)
+        return s;
+    s.mean = sum / (double)s.n;
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(x[i]))
+            squares += (x[i] - s.mean) * (x[i] - s.mean);
+    if (s.n > 1) {
+        s.std = sqrt(squares / (double)(s.n - 1));
+        s.ci95 = student(s.n - 1) * s.std / sqrt((double)s.n);
+    }
+    return s;
+}
+
+static bool same_cell(const struct table_cell *a, const struct table_cell *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case TABLE_NONE:
+        return true;
+    case TABLE_TEXT:
+        return strcmp(a->text, b->text) == 0;
+    case TABLE_REAL:
+    case TABLE_SECS:
+        return a->x == b->x || (isnan(a->x) && isnan(b->x));
+    default:
+        return a->i == b->i;
+    }
+}
+
+static bool same_group(const struct columns *by, const struct run_info *a,
+                       const struct run_info *b)
+{
+    for (size_t i = 0; i < by->n; i++) {
+        const struct table_cell x = column_cell(&by->item[i], a);
+        const struct table_cell y = column_cell(&by->item[i], b);
+
+        if (!same_cell(&x, &y))
+            return false;
+    }
+    return true;
+}
+
+static void put(struct table *t, const struct table_cell *c)
+{
+    table_none(t);
+    t->cell[t->n_cells - 1] = *c;
+    if (c->text)
+        t->cell[t->n_cells - 1].text = arena_strdup(&t->mem, c->text);
+}
+
+void group_table(struct table *t, const struct runs *runs,
+                 const struct columns *by, const struct columns *metrics)
+{
+    bool *done = xcalloc(runs->n, sizeof *done);
+    double *x = xcalloc(runs->n, sizeof *x);
+    size_t *member = xcalloc(runs->n, sizeof *member);
+
+    for (size_t j = 0; j < by->n; j++)
+        table_column(t, by->item[j].title);
+    table_column(t, "runs");
+    for (size_t j = 0; j < metrics->n; j++)
+        table_column(t, metrics->item[j].title);
+    for (size_t i = 0; i < runs->n; i++) {
+        size_t n = 0;
+
+        if (done[i])
+            continue;
+        for (size_t k = i; k < runs->n; k++) {
+            if (!done[k] && same_group(by, &runs->run[i], &runs->run[k])) {
+                done[k] = true;
+                member[n++] = k;
+            }
+        }
+        for (size_t j = 0; j < by->n; j++) {
+            const struct table_cell c =
+                column_cell(&by->item[j], &runs->run[i]);
+
+            put(t, &c);
+        }
+        table_int(t, (int64_t)n);
+        for (size_t j = 0; j < metrics->n; j++) {
+            struct spread s;
+
+            for (size_t k = 0; k < n; k++)
+                x[k] = column_number(&metrics->item[j], &runs->run[member[k]]);
+            s = spread_of(x, n);
+            if (s.n)
+                table_spread(t, s.mean, s.std, (int64_t)s.n, s.ci95);
+            else
+                table_none(t);
+        }
+    }
+    for (size_t j = 0; j < metrics->n; j++) {
+        const int direction = column_direction(&metrics->item[j]);
+
+        if (direction)
+            table_mark_best(t, by->n + 1 + j, direction > 0);
+    }
+    free(done);
+    free(x);
+    free(member);
+}

@@ -1,0 +1,122 @@
+#ifndef TRACK_RUNS_TRACK_H
+#define TRACK_RUNS_TRACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/opt.h"
+#include "common/table.h"
+#include "store/load.h"
+
+/*
+ * track - what the commands of gtrack share
+ *
+ * Each command is a file cmd_NAME.c with an option table and a function; they
+ * are listed in gtrack.c.  A command fills a struct table, which knows how to
+ * print itself; it formats nothing of its own.
+ */
+#define TRACK_OPTS                                                             \
+ {                                                                             \
+  'r', "root", "dir", OPT_STRING, &track_root,                                 \
+      "the store; GTRACK_ROOT or mlruns by default"                            \
+ }
+
+extern const char *track_root;
+const char *track_store(void); /* what -r, GTRACK_ROOT or nothing name */
+
+/* Options that choose runs, for the commands that take many. */
+struct track_choice {
+    const char *where, *experiment, *status, *sweep, *since, *sort;
+    int limit;
+    bool deleted, attempts;
+};
+
+/* clang-format off */
+#define TRACK_CHOICE_OPTS(c) \
+    { 'w', "where", "filter", OPT_STRING, &(c).where, \
+      "only runs for which FILTER is true" }, \
+    { 'e', "experiment", "name", OPT_STRING, &(c).experiment, \
+      "only runs of this experiment" }, \
+    { 0, "status", "word", OPT_STRING, &(c).status, \
+      "only runs with this status: running, finished, ..." }, \
+    { 0, "sweep", "name", OPT_STRING, &(c).sweep, \
+      "only the cells of this search, or of this parent run" }, \
+    { 0, "since", "time", OPT_STRING, &(c).since, \
+      "only runs begun since: 2h, 3d, 2026-11-21" }, \
+    { 0, "sort", "column", OPT_STRING, &(c).sort, \
+      "sort by a column; -column for the reverse" }, \
+    { 'n', "limit", "count", OPT_INT, &(c).limit, "at most COUNT runs" }, \
+    { 'd', "deleted", NULL, OPT_FLAG, &(c).deleted, "deleted runs too" }
+/* clang-format on */
+
+/*
+ * The runs that words and options choose, sorted.  No words are all runs.  A
+ * word that names none is ERR_MISSING; a filter that none passes is not.
+ */
+int track_choose(struct runs *, const struct track_choice *, char **words,
+                 int n, int flags, struct err *);
+/* Exactly one run, named by a word (NULL: @latest). */
+int track_one(struct runs *, const char *word, int flags, struct err *);
+
+/* Would a greater value of this metric be better (1), a smaller one (-1), or
+ * is it neither (0)?  Told from its name. */
+int track_direction(const char *metric);
+
+/* How long it ran, or has been running; seconds. */
+double track_seconds(const struct run_info *);
+/* The greatest step any of its metrics has; -1 for none. */
+int64_t track_last_step(const struct run_info *);
+enum table_mark track_status_mark(enum run_status);
+
+/* Refuse more words than a command takes, or fewer: "show takes one RUN". */
+int track_words(int argc, int least, int most, const char *usage, struct err *);
+
+/* "key=value" apart; the caller frees *key. */
+int track_apart(const char *text, char **key, const char **value, struct err *);
+/* Are all of a list such?  Then they are put to a run, by run_param() or
+ * run_tag(). */
+int track_check_pairs(const struct opt_list *, struct err *);
+typedef void track_put_fn(struct run *, const char *key, const char *value);
+void track_put_pairs(struct run *, const struct opt_list *, track_put_fn *);
+
+/* Ask on the terminal; true without one only if yes is given. */
+bool track_confirm(bool yes, const char *question, struct err *);
+
+/* clang-format off */
+#define TRACK_COMMANDS(X) \
+    X(ls, "[RUN|FILTER]...", "list runs") \
+    X(show, "[RUN]", "tell all about a run") \
+    X(compare, "[RUN|FILTER]...", "put runs side by side: what differs") \
+    X(metrics, "[RUN [METRIC]...]", "print the histories of metrics") \
+    X(best, "METRIC [RUN|FILTER]...", "find the best run, or group of runs") \
+    X(tail, "[RUN [METRIC]...]", "print the last steps of a run, and go on") \
+    X(watch, "[RUN|FILTER]...", "show runs and their curves as they go") \
+    X(diff, "RUN RUN", "tell in what two runs differ") \
+    X(cmd, "[RUN]", "print a line that runs it again") \
+    X(hours, "[RUN|FILTER]...", "count GPU-hours and CPU-hours") \
+    X(artifacts, "[RUN]", "list, print or add the files of a run") \
+    X(tag, "RUN|FILTER [KEY=VALUE]...", "list, set or delete tags") \
+    X(note, "RUN [TEXT|-]", "read or write the note of a run") \
+    X(mv, "RUN NAME", "rename a run, or move runs") \
+    X(rm, "RUN|FILTER...", "mark runs as deleted") \
+    X(restore, "RUN|FILTER...", "take that back") \
+    X(gc, "", "remove deleted runs for good") \
+    X(export, "[RUN|FILTER]...", "write runs in another format") \
+    X(import, "FILE|FOLDER...", "take runs over from other tools") \
+    X(push, "[URL] [RUN|FILTER]...", "send runs to W&B or an MLflow server") \
+    X(fsck, "[RUN|FILTER]...", "find damage in the store, and repair it") \
+    X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
+    X(where, "[RUN]", "tell how to open the store elsewhere") \
+    X(completion, "SHELL", "print a completion script for a shell") \
+    X(run, "start|log|end ...", "write a run from a shell script") \
+    X(log, "[RUN]", "make a run of what is read from standard input") \
+    X(exec, "-- COMMAND...", "make a run of a command")
+/* clang-format on */
+
+#define CMD(name) int cmd_##name(int argc, char **argv, struct err *e)
+#define TRACK_DECLARE(name, args, help)                                        \
+ extern const struct opt opts_##name[];                                        \
+ CMD(name);
+TRACK_COMMANDS(TRACK_DECLARE)
+
+#endif

@@ -1,0 +1,432 @@
+#include "config.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "data/token/tokfile.h"
+#include "trainer/convert/convert.h"
+
+/* ---- writing ---------------------------------------------------------- */
+
+/* Their activations.  The first of a kind is the one we write; a gated MLP has
+ * the plain one's name. */
+static const struct {
+    const char *theirs, *plain, *gated;
+    enum model_mlp kind;
+} acts[] = {
+    { "gelu_new", "gelu_tanh", NULL, MLP_GELU_TANH },
+    { "gelu_pytorch_tanh", "gelu_tanh", NULL, MLP_GELU_TANH },
+    { "gelu", "gelu", NULL, MLP_GELU },
+    { "gelu", NULL, "geglu", MLP_GEGLU },
+    { "relu", "relu", NULL, MLP_RELU },
+    { "silu", NULL, "swiglu", MLP_SWIGLU },
+    { "swish", NULL, "swiglu", MLP_SWIGLU },
+};
+
+enum { ACTS = sizeof acts / sizeof acts[0] };
+
+static const char *act_name(const struct settings *s)
+{
+    int i = 0;
+
+    while (i < ACTS - 1 && (int)acts[i].kind != s->model.mlp)
+        i++;
+    return acts[i].theirs;
+}
+
+static json_t *describe_gpt2(const struct settings *s)
+{
+    const struct model_settings *m = &s->model;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f}",
+        "vocab_size", (json_int_t)m->vocab, "n_positions",
+        (json_int_t)m->context, "n_ctx", (json_int_t)m->context, "n_embd",
+        (json_int_t)m->width, "n_layer", (json_int_t)m->layers, "n_head",
+        (json_int_t)m->heads, "n_inner", (json_int_t)s->is.d_ff,
+        "activation_function", act_name(s), "layer_norm_epsilon", m->norm_eps,
+        "resid_pdrop", m->dropout, "attn_pdrop", m->dropout_attention,
+        "embd_pdrop", m->dropout_embedding);
+}
+
+/* The base of the angles twice: transformers 5 has moved it. */
+static json_t *describe_llama(const struct settings *s)
+{
+    const struct model_settings *m = &s->model;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:{s:s, s:f},"
+        " s:b, s:b}",
+        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
+        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
+        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
+        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
+        "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
+        (json_int_t)(m->width / m->heads), "hidden_act", act_name(s),
+        "rms_norm_eps", m->norm_eps, "rope_theta", m->rope_theta,
+        "rope_parameters", "rope_type", "default", "rope_theta", m->rope_theta,
+        "attention_bias", m->linear_bias, "mlp_bias", m->linear_bias);
+}
+
+static int write_json(json_t *o, const char *folder, const char *name,
+                      struct err *e)
+{
+    char *path = path_join(folder, name);
+    char *text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
+    struct save s = SAVE_INIT;
+    int ret = save_open(&s, path, e);
+
+    if (ret == 0) {
+        fprintf(s.fp, "%s\n", text);
+        ret = save_commit(&s, e);
+    }
+    save_abandon(&s);
+    free(text);
+    free(path);
+    json_decref(o);
+    return ret;
+}
+
+/* Only byte-level BPE has a form that they read. */
+static int write_tokenizer(const struct tokenizer *t, const char *folder,
+                           struct err *e)
+{
+    const int32_t eot = tokenizer_eot(t);
+    struct buf text = BUF_INIT;
+    json_t *o = json_object();
+
+    json_object_set_new(o, "tokenizer_class",
+                        json_string("PreTrainedTokenizerFast"));
+    if (eot >= 0) {
+        tokenizer_decode(t, &eot, 1, &text);
+        json_object_set_new(o, "bos_token", json_string(text.s));
+        json_object_set_new(o, "eos_token", json_string(text.s));
+    }
+    buf_clear(&text);
+    if (write_json(o, folder, "tokenizer_config.json", e) < 0)
+        return -1;
+    return tokfile_write(t, folder, "hf", e);
+}
+
+int convert_describe_hf(const struct job *j, const struct convert_family *f,
+                        const char *folder, struct err *e)
+{
+    const bool gpt2 = strcmp(f->type, "gpt2") == 0;
+    const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
+    json_t *o = gpt2 ? describe_gpt2(j->set) : describe_llama(j->set);
+
+    json_object_set_new(o, "model_type", json_string(f->type));
+    json_object_set_new(o, "architectures", json_pack("[s]", f->architecture));
+    json_object_set_new(o, "tie_word_embeddings",
+                        json_boolean(j->set->model.tied));
+    json_object_set_new(o, "dtype", json_string("float32"));
+    if (eot >= 0) {
+        json_object_set_new(o, "bos_token_id", json_integer(eot));
+        json_object_set_new(o, "eos_token_id", json_integer(eot));
+    }
+    if (write_json(o, folder, "config.json", e) < 0)
+        return -1;
+    if (!j->tokenizer || j->tokenizer->kind != TOKENIZER_BPE)
+        return 0;
+    return write_tokenizer(j->tokenizer, folder, e);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+json_t *convert_json(const char *folder, const char *name, struct err *e)
+{
+    char *path = path_join(folder, name);
+    struct buf text = BUF_INIT;
+    json_error_t why;
+    json_t *o = NULL;
+
+    if (buf_read_file(&text, path, 1 << 26, e) == 0) {
+        o = json_loadb(text.s, text.len, 0, &why);
+        if (!o)
+            err_set(e, ERR_INPUT, "%s:%d: %s", path, why.line, why.text);
+        else if (!json_is_object(o))
+            err_set(e, ERR_INPUT, "%s: this is no JSON object", path);
+        if (!json_is_object(o)) {
+            json_decref(o);
+            o = NULL;
+        }
+    }
+    buf_clear(&text);
+    free(path);
+    return o;
+}
+
+/* A number of theirs; where it lacks it is what transformers take, and where
+ * that is NULL there is no model without it. */
+struct number {
+    const char *theirs, *ours, *otherwise;
+};
+
+static const struct number gpt2_numbers[] = {
+    { "n_layer", "model.layers", "12" },
+    { "n_head", "model.heads", "12" },
+    { "n_embd", "model.width", "768" },
+    { "n_inner", "model.d_ff", "0" },
+    { "n_positions", "model.context", "1024" },
+    { "vocab_size", "model.vocab", "50257" },
+    { "layer_norm_epsilon", "model.norm_eps", "1e-5" },
+    { 0 }
+};
+static const struct number llama_numbers[] = {
+    { "num_hidden_layers", "model.layers", NULL },
+    { "num_attention_heads", "model.heads", NULL },
+    { "num_key_value_heads", "model.kv_heads", "0" },
+    { "hidden_size", "model.width", NULL },
+    { "intermediate_size", "model.d_ff", NULL },
+    { "max_position_embeddings", "model.context", NULL },
+    { "vocab_size", "model.vocab", NULL },
+    { "rms_norm_eps", "model.norm_eps", "1e-6" },
+    { 0 }
+};
+
+/* What a key must say, if it is there, for the model to be one of ours. */
+struct must {
+    const char *key;
+    bool is;
+};
+
+static const struct must gpt2_musts[] = { { "scale_attn_weights", true },
+                                          { "scale_attn_by_inverse_layer_idx",
+                                            false },
+                                          { "add_cross_attention", false },
+                                          { 0 } };
+static const struct must llama_musts[] = { { 0 } };
+static const struct must qwen2_musts[] = { { "use_sliding_window", false },
+                                           { 0 } };
+static const struct must qwen3_musts[] = { { "use_sliding_window", false },
+                                           { "attention_bias", false },
+                                           { 0 } };
+
+static const struct kind {
+    const char *type;
+    const struct number *numbers;
+    const struct must *musts;
+    const char *act_key, *act; /* and what it is without */
+    bool tied;                 /* without tie_word_embeddings */
+    bool biases;               /* whatever the file says */
+    const char *fixed;
+} kinds[] = {
+    { "gpt2", gpt2_numbers, gpt2_musts, "activation_function", "gelu_new", true,
+      true, "model.norm=layernorm\nmodel.position=learned\n" },
+    { "llama", llama_numbers, llama_musts, "hidden_act", "silu", false, false,
+      "model.norm=rmsnorm\nmodel.position=rope\n" },
+    { "mistral", llama_numbers, llama_musts, "hidden_act", "silu", false, false,
+      "model.norm=rmsnorm\nmodel.position=rope\n" },
+    { "qwen2", llama_numbers, qwen2_musts, "hidden_act", "silu", false, true,
+      "model.norm=rmsnorm\nmodel.position=rope\n" },
+    { "qwen3", llama_numbers, qwen3_musts, "hidden_act", "silu", false, false,
+      "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n" },
+};
+
+static bool given(const json_t *o, const char *key)
+{
+    const json_t *value = json_object_get(o, key);
+
+    return value && !json_is_null(value);
+}
+
+static bool is_true(const json_t *o, const char *key)
+{
+    return json_is_true(json_object_get(o, key));
+}
+
+static int refuse(struct err *e, const json_t *o, const char *key,
+                  const char *why)
+{
+    char *value = json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
+
+    err_set(e, ERR_INPUT, "config.json: %s = %.60s: %s", key,
+            value ? value : "null", why);
+    free(value);
+    return -1;
+}
+
+static int put_number(const json_t *o, const struct number *n, struct buf *out,
+                      struct err *e)
+{
+    const json_t *value = json_object_get(o, n->theirs);
+    char text[NUM_TEXT];
+
+    if (!given(o, n->theirs)) {
+        if (!n->otherwise)
+            return err_set(e, ERR_INPUT, "config.json: %s is not given",
+                           n->theirs);
+        buf_printf(out, "%s=%s\n", n->ours, n->otherwise);
+        return 0;
+    }
+    if (!json_is_number(value))
+        return refuse(e, o, n->theirs, "this is no number");
+    num_repr(text, json_number_value(value));
+    if (json_is_integer(value))
+        buf_printf(out, "%s=%lld\n", n->ours,
+                   (long long)json_integer_value(value));
+    else
+        buf_printf(out, "%s=%s\n", n->ours, text);
+    return 0;
+}
+
+static int put_act(const json_t *o, const struct kind *k, struct buf *out,
+                   struct err *e)
+{
+    const char *act = given(o, k->act_key)
+                          ? json_string_value(json_object_get(o, k->act_key))
+                          : k->act;
+    const bool gated = k->numbers == llama_numbers;
+
+    for (int i = 0; act && i < ACTS; i++) {
+        const char *ours = gated ? acts[i].gated : acts[i].plain;
+
+        if (ours && strcmp(act, acts[i].theirs) == 0) {
+            buf_printf(out, "model.mlp=%s\n", ours);
+            return 0;
+        }
+    }
+    return refuse(e, o, k->act_key, "an activation that gtrain has not");
+}
+
+/* The angles: transformers 4 says rope_theta and rope_scaling, 5 has both in
+ * rope_parameters. */
+static int put_rope(const json_t *o, struct buf *out, struct err *e)
+{
+    static const char *const keys[] = { "rope_scaling", "rope_parameters" };
+    static const struct number theta = { "rope_theta", "model.rope_theta",
+                                         "10000" };
+    const json_t *from = o;
+
+    for (int i = 0; i < 2; i++) {
+        const json_t *r = json_object_get(o, keys[i]);
+        const char *key = given(r, "rope_type") ? "rope_type"
+                          : given(r, "type")    ? "type"
+                                                : "factor";
+        const char *type = json_string_value(json_object_get(r, key));
+
+        if (!given(o, keys[i]))
+            continue;
+        if (given(r, key) && (!type || strcmp(type, "default") != 0))
+            return refuse(e, r, key, "gtrain does not scale rotary angles");
+        if (given(r, "rope_theta"))
+            from = r;
+        if (given(r, "partial_rotary_factor") &&
+            json_number_value(json_object_get(r, "partial_rotary_factor")) != 1)
+            return refuse(e, r, "partial_rotary_factor",
+                          "gtrain turns whole heads");
+    }
+    return put_number(from, &theta, out, e);
+}
+
+/* Attention to a part of the window only. */
+static int check_window(const json_t *o, struct err *e)
+{
+    const json_t *window = json_object_get(o, "sliding_window");
+    const json_t *types = json_object_get(o, "layer_types"), *type;
+    size_t i;
+
+    json_array_foreach(types, i, type)
+    {
+        const char *name = json_string_value(type);
+
+        if (!name || strcmp(name, "full_attention") != 0)
+            return refuse(e, o, "layer_types",
+                          "gtrain attends to the whole context");
+    }
+    /* Qwen says so in use_sliding_window, which was looked at. */
+    if (given(o, "sliding_window") && !given(o, "use_sliding_window") &&
+        json_number_value(window) <
+            json_number_value(json_object_get(o, "max_position_embeddings")))
+        return refuse(e, o, "sliding_window",
+                      "gtrain attends to the whole context");
+    return 0;
+}
+
+static int put_llama(const json_t *o, struct buf *out, struct err *e)
+{
+    const double width = json_number_value(json_object_get(o, "hidden_size"));
+    const double heads =
+        json_number_value(json_object_get(o, "num_attention_heads"));
+
+    if (given(o, "head_dim") &&
+        json_number_value(json_object_get(o, "head_dim")) * heads != width)
+        return refuse(e, o, "head_dim",
+                      "gtrain's heads share hidden_size among them");
+    if (check_window(o, e) < 0)
+        return -1;
+    return put_rope(o, out, e);
+}
+
+static int put_model(const json_t *o, const struct kind *k, struct buf *out,
+                     struct err *e)
+{
+    const bool biases =
+        k->biases || is_true(o, "attention_bias") || is_true(o, "mlp_bias");
+    const bool tied = given(o, "tie_word_embeddings")
+                          ? is_true(o, "tie_word_embeddings")
+                          : k->tied;
+
+    for (const struct number *n = k->numbers; n->theirs; n++)
+        if (put_number(o, n, out, e) < 0)
+            return -1;
+    for (const struct must *m = k->musts; m->key; m++)
+        if (given(o, m->key) && is_true(o, m->key) != m->is)
+            return refuse(e, o, m->key, "gtrain has no such model");
+    if (put_act(o, k, out, e) < 0)
+        return -1;
+    buf_printf(out,
+               "%smodel.linear_bias=%s\nmodel.tied=%s\n"
+               "model.norm_bias=yes\nmodel.final_norm=yes\n"
+               "model.vocab_multiple=1\n",
+               k->fixed, biases ? "yes" : "no", tied ? "yes" : "no");
+    return k->numbers == llama_numbers ? put_llama(o, out, e) : 0;
+}
+
+/* Theirs, if it is one of ours, too. */
+static void put_tokenizer(const json_t *o, const char *folder, struct buf *out)
+{
+    const json_int_t vocab =
+        json_integer_value(json_object_get(o, "vocab_size"));
+    char *path = path_join(folder, "tokenizer.json");
+    struct tokenizer *t = NULL;
+    struct err why = ERR_INIT;
+
+    if (!path_exists(path))
+        ;
+    else if (tokenizer_load(&t, path, &why) < 0)
+        log_warn("the tokenizer is left out: %s", why.text);
+    else if (vocab > 0 && tokenizer_vocab(t) > vocab)
+        log_warn("the tokenizer is left out: %s has more ids than the model",
+                 path);
+    else
+        buf_printf(out, "data.tokenizer=%s\n", path);
+    tokenizer_free(t);
+    free(path);
+}
+
+int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
+{
+    json_t *o = convert_json(folder, "config.json", e);
+    const char *type = json_string_value(json_object_get(o, "model_type"));
+    const struct kind *k = kinds, *end = kinds + sizeof kinds / sizeof *kinds;
+    int ret = o ? 0 : -1;
+
+    while (k < end && (!type || strcmp(type, k->type) != 0))
+        k++;
+    if (ret == 0 && k == end)
+        ret = refuse(e, o, "model_type",
+                     "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
+    if (ret == 0)
+        ret = put_model(o, k, out, e);
+    if (ret == 0)
+        put_tokenizer(o, folder, out);
+    json_decref(o);
+    return ret < 0 ? err_wrap(e, "%s", folder) : 0;
+}

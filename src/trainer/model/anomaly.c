@@ -1,0 +1,87 @@
+#include "config.h"
+#include "trainer/model/anomaly.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "kernels/half.h"
+
+static double element(const void *data, enum dtype type, int64_t i)
+{
+    switch (type) {
+    case DT_F32:
+        return (double)((const float *)data)[i];
+    case DT_BF16:
+        return (double)float_from_bf16(((const uint16_t *)data)[i]);
+    case DT_F16:
+        return (double)float_from_f16(((const uint16_t *)data)[i]);
+    case DT_F64:
+        return ((const double *)data)[i];
+    case DT_I32:
+    case DT_I8:
+    case DT_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Look at a tensor; what: "the value" or "the gradient". */
+static int look(struct graph *g, const struct tensor *t, int call,
+                const struct node *of, const char *what, struct err *e)
+{
+    const int64_t n = tensor_count(t);
+    void *host = mem_alloc(tensor_bytes(t), 1, "looking for anomalies", e);
+    int ret = host ? 0 : -1;
+
+    if (ret == 0) {
+        g->dev->type->get(g->dev, host, t->data, tensor_bytes(t));
+        ret = dev_sync(g->dev, e);
+    }
+    for (int64_t i = 0; i < n && ret == 0; i++) {
+        const double x = element(host, t->type, i);
+
+        if (!isfinite(x))
+            ret = err_set(
+                e, ERR_NONFINITE,
+                "%s of %s is %f at element %lld; "
+                "%s (%s) was the first to go bad",
+                what, of->op == OP_PARAM ? g->param[of->param].name : of->name,
+                x, (long long)i, graph_call_name(g, call),
+                g->node[g->call[call].node].name);
+    }
+    free(host);
+    return ret;
+}
+
+static int look_at_call(struct graph *g, int call, struct err *e)
+{
+    const struct call *c = &g->call[call];
+    const struct node *n = &g->node[c->node];
+
+    if (!call_is_backward(c) &&
+        look(g, &n->val, call, n, "the value", e) < 0)
+        return -1;
+    if (!call_is_backward(c) && c->kind != CALL_HEAD)
+        return 0;
+    for (int s = 0; s < n->n_src; s++) {
+        const struct node *src =
+            n->src[s] == GRAPH_NONE ? NULL : &g->node[n->src[s]];
+
+        if (src && !src->no_grad &&
+            look(g, &src->grad, call, src, "the gradient", e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int anomaly_train(struct graph *g, struct err *e)
+{
+    graph_begin(g);
+    for (int t = 0; t < g->n_calls; t++) {
+        graph_run(g, t);
+        if (look_at_call(g, t, e) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,25 @@
+# What is computed, in what order, in what memory.
+src_trainer_libtrainer_a_SOURCES += \
+	%D%/anomaly.c \
+	%D%/anomaly.h \
+	%D%/gpt.c \
+	%D%/gpt.h \
+	%D%/graph.c \
+	%D%/graph.h \
+	%D%/graph_calls.c \
+	%D%/graph_memory.c \
+	%D%/optim.c \
+	%D%/optim.h \
+	%D%/phases.c \
+	%D%/phases.h \
+	%D%/quantize.c \
+	%D%/replay.c \
+	%D%/replay.h \
+	%D%/resolve.c \
+	%D%/resolve.h \
+	%D%/rules.c \
+	%D%/rules.h \
+	%D%/schedule.c \
+	%D%/schedule.h \
+	%D%/tensors.c \
+	%D%/tensors.h

@@ -1,0 +1,322 @@
+#include "config.h"
+#include "trainer/model/optim.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+
+/* ---- ranges ----------------------------------------------------------- */
+
+/* Who moves a parameter, how fast. */
+static struct optim_range treat(const struct optim_settings *c,
+                                const struct param *p, const struct tensor *t)
+{
+    struct optim_range r = { .at = p->at,
+                             .count = p->count,
+                             .v_at = -1,
+                             .name = (enum optim_name)c->name,
+                             .decayed = t->rank > 1,
+                             .lr_factor = 1 };
+
+    if (r.name == OPTIM_MUON && p->group == GROUP_MATRIX) {
+        r.rows = t->dim[0];
+        r.cols = t->dim[1];
+        r.lr_factor = c->lr > 0 ? c->muon_lr / c->lr : 0;
+        return r;
+    }
+    if (r.name == OPTIM_MUON)
+        r.name = OPTIM_ADAMW;
+    if (p->group == GROUP_EMBED)
+        r.lr_factor = c->lr_embed;
+    else if (p->group == GROUP_HEAD)
+        r.lr_factor = c->lr_head;
+    else if (p->group == GROUP_VECTOR)
+        r.lr_factor = c->lr_vector;
+    return r;
+}
+
+static bool alike(const struct optim_range *a, const struct optim_range *b)
+{
+    return a->name == b->name && a->name != OPTIM_MUON &&
+           a->decayed == b->decayed && a->lr_factor == b->lr_factor;
+}
+
+static bool has_v(enum optim_name name)
+{
+    return name == OPTIM_ADAMW || name == OPTIM_ADAM;
+}
+
+static int64_t work_floats(const struct optim *o)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < o->n_ranges; i++)
+        if (o->range[i].name == OPTIM_MUON) {
+            const int64_t n = muon_work(o->range[i].rows, o->range[i].cols);
+
+            most = n > most ? n : most;
+        }
+    return most;
+}
+
+static void sizes(struct optim *o)
+{
+    o->m.bytes = (size_t)o->m_count * sizeof(float);
+    o->v.bytes = (size_t)o->v_count * sizeof(float);
+    o->work.bytes = (size_t)work_floats(o) * sizeof(float);
+    o->sum.bytes = 64;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct param *x = *(const struct param *const *)a;
+    const struct param *y = *(const struct param *const *)b;
+
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* The next place for second moments. */
+static void give_second(struct optim *o, struct optim_range *r)
+{
+    r->v_at = o->v_count;
+    o->v_count += (r->count + 15) / 16 * 16;
+}
+
+void optim_lay_out(struct optim *o, const struct optim_settings *conf,
+                   struct graph *g)
+{
+    const struct param **order =
+        xcalloc((size_t)g->n_params + 1, sizeof(*order));
+
+    *o = (struct optim){ .conf = conf, .graph = g };
+    for (int i = 0; i < g->n_params; i++)
+        order[i] = &g->param[i];
+    qsort(order, (size_t)g->n_params, sizeof(*order), by_place);
+    for (int i = 0; i < g->n_params; i++) {
+        const struct param *p = order[i];
+        struct optim_range r = treat(conf, p, &g->node[p->node].val);
+        struct optim_range *last =
+            o->n_ranges ? &o->range[o->n_ranges - 1] : NULL;
+
+        if (last && alike(last, &r)) {
+            last->count = p->at + p->count - last->at;
+            continue;
+        }
+        GROW(o->range, o->n_ranges, o->room_ranges);
+        o->range[o->n_ranges++] = r;
+    }
+    for (int i = 0; i < o->n_ranges; i++) {
+        struct optim_range *r = &o->range[i];
+
+        if (!has_v(r->name))
+            continue;
+        o->seconds = true;
+        give_second(o, r);
+    }
+    for (int i = 0; i < o->n_ranges; i++)
+        o->range[i].own = o->range[i].at;
+    o->m_count = g->count;
+    sizes(o);
+    free(order);
+}
+
+/* What of range r lies in a piece. */
+static void add_part(struct optim *o, const struct optim_range *r,
+                     const struct optim_piece *p)
+{
+    const int64_t from = r->at > p->at ? r->at : p->at;
+    const int64_t r_end = r->at + r->count, p_end = p->at + p->count;
+    const int64_t end = r_end < p_end ? r_end : p_end;
+    struct optim_range *part;
+
+    if (from >= end)
+        return;
+    GROW(o->range, o->n_ranges, o->room_ranges);
+    part = &o->range[o->n_ranges++];
+    *part = *r;
+    part->at = from;
+    part->count = end - from;
+    part->own = p->own + from - p->at;
+    if (r->v_at >= 0)
+        give_second(o, part);
+}
+
+void optim_share(struct optim *o, const struct optim_piece *piece, int n,
+                 int64_t total)
+{
+    struct optim_range *whole = o->range;
+    const int n_whole = o->n_ranges;
+
+    o->range = NULL;
+    o->n_ranges = o->room_ranges = 0;
+    o->v_count = 0;
+    for (int i = 0; i < n_whole; i++)
+        for (int k = 0; k < n; k++)
+            add_part(o, &whole[i], &piece[k]);
+    free(whole);
+    o->m_count = total;
+    sizes(o);
+}
+
+bool optim_has_second(const struct optim *o, const struct param *p)
+{
+    return has_v(treat(o->conf, p, &o->graph->node[p->node].val).name);
+}
+
+/* ---- state ------------------------------------------------------------ */
+
+int optim_open(struct optim *o, struct err *e)
+{
+    struct region *const all[] = { &o->m, &o->v, &o->work, &o->sum };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (region_take(all[i], o->graph->dev, DEV_MOMENTS, e) < 0)
+            return -1;
+    return 0;
+}
+
+void optim_close(struct optim *o)
+{
+    struct region *const all[] = { &o->m, &o->v, &o->work, &o->sum };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i]->data)
+            region_give(all[i], o->graph->dev);
+    free(o->range);
+    *o = (struct optim){ 0 };
+}
+
+/* ---- a step ----------------------------------------------------------- */
+
+static struct tensor view(const struct region *r, enum dtype type, int64_t at,
+                          const struct optim_range *range)
+{
+    struct tensor t = { .type = type, .rank = 1 };
+
+    t.data = r->data ? (char *)r->data + (size_t)at * dtype_size(type) : NULL;
+    t.dim[0] = range->count;
+    if (range->rows) {
+        t.rank = 2;
+        t.dim[0] = range->rows;
+        t.dim[1] = range->cols;
+    }
+    return t;
+}
+
+static struct tensor sum_view(const struct optim *o)
+{
+    struct tensor t = {
+        .data = o->sum.data, .type = DT_F64, .rank = 1, .fresh = true
+    };
+
+    t.dim[0] = 1;
+    return t;
+}
+
+void optim_measure(struct optim *o)
+{
+    struct dev *dev = o->graph->dev;
+    struct tensor sum = sum_view(o);
+    struct tensor all = { .data = o->graph->grads.data,
+                          .type = DT_F32,
+                          .rank = 1 };
+
+    all.dim[0] = o->graph->count;
+    dev->ops->sumsq(dev, &sum, &all);
+    dev->type->get(dev, &o->sumsq, o->sum.data, sizeof o->sumsq);
+}
+
+void optim_measured(struct optim *o, double sumsq)
+{
+    struct dev *dev = o->graph->dev;
+
+    o->sumsq = sumsq;
+    dev->type->put(dev, o->sum.data, &o->sumsq, sizeof o->sumsq);
+}
+
+/* Its own pieces if they are kept apart, else the whole block. */
+static struct tensor piece_of(const struct region *own,
+                              const struct region *whole, enum dtype type,
+                              const struct optim_range *r)
+{
+    return own->data ? view(own, type, r->own, r)
+                     : view(whole, type, r->at, r);
+}
+
+void optim_lower(const struct optim *o, struct dev *dev, struct tensor *low,
+                 const struct tensor *w, int64_t at)
+{
+    if (o->rounds_randomly)
+        dev->ops->cast_random(dev, low, w, o->seed,
+                              rng_stream(RNG_ROUND, (uint64_t)o->steps, 0),
+                              (uint64_t)at);
+    else
+        dev->ops->cast(dev, low, w);
+}
+
+static void move(struct optim *o, const struct optim_range *r,
+                 const struct update *u)
+{
+    struct graph *g = o->graph;
+    struct dev *dev = g->dev;
+    struct tensor w = piece_of(&o->own_weights, &g->weights, DT_F32, r);
+    struct tensor m = view(&o->m, DT_F32, r->own, r);
+    struct tensor v = view(&o->v, DT_F32, r->v_at, r);
+    struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
+    struct tensor low = piece_of(&o->own_copies, &g->copies, g->type, r);
+    struct tensor *copy = low.data && !o->rounds_randomly ? &low : NULL;
+    struct tensor work = { .data = o->work.data, .type = DT_F32, .rank = 1 };
+
+    switch (r->name) {
+    case OPTIM_ADAMW:
+    case OPTIM_ADAM:
+        dev->ops->adamw(dev, &w, &m, &v, copy, &grad, u);
+        break;
+    case OPTIM_SGD:
+        dev->ops->sgd(dev, &w, &m, copy, &grad, u);
+        break;
+    case OPTIM_LION:
+        dev->ops->lion(dev, &w, &m, copy, &grad, u);
+        break;
+    case OPTIM_MUON:
+        work.dim[0] = muon_work(r->rows, r->cols);
+        dev->ops->muon(dev, &w, &m, copy, &work, &grad, u);
+        break;
+    }
+    if (low.data && o->rounds_randomly)
+        optim_lower(o, dev, &low, &w, r->at);
+}
+
+void optim_step(struct optim *o, double lr, double scale)
+{
+    const struct optim_settings *c = o->conf;
+    const struct tensor sum = sum_view(o);
+
+    o->steps++;
+    for (int i = 0; i < o->n_ranges; i++) {
+        const struct optim_range *r = &o->range[i];
+        const bool momentum = r->name == OPTIM_SGD || r->name == OPTIM_MUON;
+        const struct update u = {
+            .lr = (float)(lr * r->lr_factor),
+            .beta1 = (float)(momentum ? c->momentum : c->beta1),
+            .beta2 = (float)c->beta2,
+            .eps = (float)c->eps,
+            .decay = r->decayed ? (float)c->decay : 0.0f,
+            .step = o->steps,
+            .g_scale = (float)scale,
+            .clip = (float)c->clip,
+            .sumsq = &sum,
+            .nesterov = c->nesterov,
+            .l2 = r->name == OPTIM_ADAM || r->name == OPTIM_SGD,
+        };
+
+        move(o, r, &u);
+    }
+}
+
+double optim_norm(const struct optim *o, double scale)
+{
+    return scale * sqrt(o->sumsq);
+}

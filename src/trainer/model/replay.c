@@ -1,0 +1,83 @@
+#include "config.h"
+#include "trainer/model/replay.h"
+
+#include "common/log.h"
+
+/* Some ten milliseconds of an H100: below, launching is worth saving. */
+#define FEW_FLOPS 5e12
+
+static bool draws(const struct graph *g)
+{
+    for (int i = 0; i < g->n; i++)
+        if (g->node[i].attr.drop.p > 0.0f || g->node[i].attr.attn.drop.p > 0.0f)
+            return true;
+    return false;
+}
+
+void replay_open(struct replay *r, struct graph *g, enum replay_wanted wanted,
+                 double flops)
+{
+    *r = (struct replay){ .graph = g };
+    r->on = g->dev->type->graph_begin && wanted != REPLAY_NO &&
+            (wanted == REPLAY_YES || flops < FEW_FLOPS) && !draws(g) &&
+            !g->need;
+}
+
+static void forget(struct replay *r, struct replay_kind *k)
+{
+    struct dev *dev = r->graph->dev;
+
+    if (k->work)
+        dev->type->graph_free(dev, k->work);
+    k->work = NULL;
+}
+
+/* Give what the device keeps, made now if it is not there or too old. */
+static bool replay(struct replay *r, struct replay_kind *k)
+{
+    struct graph *g = r->graph;
+    struct dev *dev = g->dev;
+
+    if (k->work &&
+        (k->head_scale < g->head_scale || k->head_scale > g->head_scale))
+        forget(r, k);
+    for (int i = 0; i < 2; i++) {
+        if (!k->work) {
+            g->phases = NULL; /* marks are not kept */
+            dev->type->graph_begin(dev);
+            graph_train(g, NULL, NULL);
+            k->work = dev->type->graph_end(dev);
+            k->head_scale = g->head_scale;
+        }
+        if (!k->work)
+            return false;
+        if (dev->type->graph_run(dev, k->work) == 0)
+            return true;
+        forget(r, k);
+    }
+    return false;
+}
+
+void replay_train(struct replay *r, graph_ready_fn *ready, void *arg)
+{
+    struct graph *g = r->graph;
+    struct replay_kind *k = &r->kind[g->first_micro];
+
+    if (r->on && k->warm) {
+        if (replay(r, k)) {
+            r->times++;
+            return;
+        }
+        log_info("the device cannot keep a micro-step: no CUDA graphs");
+        r->on = false;
+    }
+    k->warm = true;
+    graph_train(g, ready, arg);
+}
+
+void replay_close(struct replay *r)
+{
+    for (int i = 0; r->graph && i < 2; i++)
+        forget(r, &r->kind[i]);
+    *r = (struct replay){ 0 };
+}

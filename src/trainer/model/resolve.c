@@ -1,0 +1,218 @@
+#include "config.h"
+#include "trainer/model/resolve.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "trainer/model/gpt.h"
+
+static int64_t round_to(int64_t n, int64_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+/* ---- shapes ----------------------------------------------------------- */
+
+static int shapes(struct settings *c, int64_t tokenizer_vocab, struct err *e)
+{
+    struct model_settings *m = &c->model;
+    struct derived *is = &c->is;
+
+    if (m->vocab == 0)
+        m->vocab = tokenizer_vocab;
+    if (m->vocab == 0)
+        return conf_fail(&c->conf, "model.vocab", e,
+                         "give it, or data.tokenizer to take it from");
+    if (m->vocab < tokenizer_vocab)
+        return conf_fail(&c->conf, "model.vocab", e,
+                         "%lld is less than the tokenizer's %lld",
+                         (long long)m->vocab, (long long)tokenizer_vocab);
+    if (m->width % m->heads)
+        return conf_fail(&c->conf, "model.width", e,
+                         "%lld is no multiple of model.heads = %lld",
+                         (long long)m->width, (long long)m->heads);
+    is->kv_heads = m->kv_heads ? m->kv_heads : m->heads;
+    if (m->heads % is->kv_heads)
+        return conf_fail(&c->conf, "model.kv_heads", e,
+                         "model.heads = %lld is no multiple of %lld",
+                         (long long)m->heads, (long long)is->kv_heads);
+    if (m->position == POSITION_ROPE && m->width / m->heads % 2)
+        return conf_fail(&c->conf, "model.position", e,
+                         "rope needs heads of even width, not %lld",
+                         (long long)(m->width / m->heads));
+    if (c->data.ignore >= m->vocab)
+        return conf_fail(&c->conf, "data.ignore", e,
+                         "%lld is no id of the vocabulary of %lld",
+                         (long long)c->data.ignore, (long long)m->vocab);
+    is->vocab_padded = round_to(m->vocab, m->vocab_multiple);
+    is->d_ff = m->d_ff ? m->d_ff : 4 * m->width;
+    if (m->dropout_attention < 0)
+        m->dropout_attention = m->dropout;
+    if (m->dropout_embedding < 0)
+        m->dropout_embedding = m->dropout;
+    return 0;
+}
+
+static void count_parameters(struct settings *c)
+{
+    struct gpt gpt;
+
+    gpt_build(&gpt, c, 1);
+    c->is.parameters = graph_parameters(&gpt.graph);
+    graph_clear(&gpt.graph);
+}
+
+/* ---- batches ---------------------------------------------------------- */
+
+static int no_divisor(struct settings *c, const char *key, int64_t given,
+                      int64_t unit, const char *what, struct err *e)
+{
+    const int64_t below = given / unit * unit;
+
+    if (below == 0)
+        return conf_fail(&c->conf, key, e,
+                         "%lld is less than one micro-batch on each rank, "
+                         "%lld %s",
+                         (long long)given, (long long)unit, what);
+    return conf_fail(&c->conf, key, e,
+                     "%lld is no multiple of micro_batch x ranks = %lld %s; "
+                     "the nearest are %lld and %lld",
+                     (long long)given, (long long)unit, what, (long long)below,
+                     (long long)(below + unit));
+}
+
+static int batches(struct settings *c, int world, struct err *e)
+{
+    const struct train_settings *t = &c->train;
+    struct derived *is = &c->is;
+    const int64_t unit = t->micro_batch * world;
+    const int64_t unit_tokens = unit * c->model.context;
+
+    if (t->batch && t->tokens_per_step &&
+        t->tokens_per_step != t->batch * c->model.context)
+        return conf_fail(&c->conf, "train.tokens_per_step", e,
+                         "train.batch says %lld already; give one of the two",
+                         (long long)(t->batch * c->model.context));
+    if (t->batch && t->batch % unit)
+        return no_divisor(c, "train.batch", t->batch, unit, "sequences", e);
+    if (t->tokens_per_step % unit_tokens)
+        return no_divisor(c, "train.tokens_per_step", t->tokens_per_step,
+                          unit_tokens, "tokens", e);
+    is->windows = t->batch             ? t->batch
+                  : t->tokens_per_step ? t->tokens_per_step / c->model.context
+                                       : unit;
+    if (t->ramp_from > is->windows)
+        return conf_fail(&c->conf, "train.ramp_from", e,
+                         "%lld sequences are more than the batch of %lld",
+                         (long long)t->ramp_from, (long long)is->windows);
+    is->accumulate = is->windows / unit;
+    is->tokens_per_step = is->windows * c->model.context;
+    return 0;
+}
+
+/* ---- lengths ---------------------------------------------------------- */
+
+static int64_t span_steps(const struct settings *c, const struct conf_span *s)
+{
+    switch (s->unit) {
+    case SPAN_TOKENS:
+        return (int64_t)(s->n / (double)c->is.tokens_per_step);
+    case SPAN_FRACTION:
+        return (int64_t)rint(s->n * (double)c->is.steps);
+    case SPAN_STEPS:
+        break;
+    }
+    return (int64_t)s->n;
+}
+
+static int lengths(struct settings *c, struct err *e)
+{
+    const struct schedule_settings *s = &c->schedule;
+    struct derived *is = &c->is;
+    const double per_step = (double)is->tokens_per_step;
+    double tokens = 0;
+
+    if ((s->steps > 0) + (s->tokens > 0) + (s->chinchilla > 0) > 1)
+        return conf_fail(&c->conf, "schedule.steps", e,
+                         "give one of schedule.steps, tokens, chinchilla");
+    if (s->tokens)
+        tokens = (double)s->tokens;
+    if (s->chinchilla > 0)
+        tokens = s->chinchilla * (double)is->parameters;
+    /* whole steps, as many as the tokens fill; none where nothing trains */
+    is->steps = s->steps ? s->steps : (int64_t)floor(tokens / per_step);
+    if (is->steps == 0 && tokens > 0)
+        return conf_fail(&c->conf,
+                         s->tokens ? "schedule.tokens" : "schedule.chinchilla",
+                         e, "%.0f tokens are less than the %lld of one step",
+                         tokens, (long long)is->tokens_per_step);
+    is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
+    is->warmup = span_steps(c, &s->warmup);
+    if (is->steps && is->warmup > is->steps)
+        return conf_fail(&c->conf, "schedule.warmup", e,
+                         "%lld steps are more than the %lld of the schedule",
+                         (long long)is->warmup, (long long)is->steps);
+    is->decay = span_steps(c, &s->decay);
+    if (is->decay > is->steps - is->warmup)
+        is->decay = is->steps - is->warmup;
+    is->ramp = span_steps(c, &c->train.ramp);
+    return 0;
+}
+
+/* "name=value, name=value" */
+static int tags(const struct settings *c, struct err *e)
+{
+    for (const char *at = c->run.tags; *at; at += strspn(at, ", ")) {
+        const size_t len = strcspn(at, ","), name = strcspn(at, "=,");
+
+        if (name == 0 || name == len)
+            return conf_fail(&c->conf, "run.tags", e,
+                             "'%.*s' is not name=value", (int)len, at);
+        at += len;
+    }
+    return 0;
+}
+
+int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
+                     struct err *e)
+{
+    if (tags(c, e) < 0)
+        return -1;
+    if (shapes(c, tokenizer_vocab, e) < 0)
+        return -1;
+    count_parameters(c);
+    if (batches(c, world, e) < 0)
+        return -1;
+    return lengths(c, e);
+}
+
+/* ---- the batch ramp --------------------------------------------------- */
+
+/*
+ * The batch grows linearly over the first steps, in whole micro-batches,
+ * however many ranks share them, so that it is the same for any number.
+ */
+int64_t settings_windows(const struct settings *c, int64_t step)
+{
+    const struct derived *is = &c->is;
+    const int64_t unit = c->train.micro_batch;
+    const int64_t from = c->train.ramp_from ? c->train.ramp_from : unit;
+    double x;
+
+    if (step >= is->ramp)
+        return is->windows;
+    x = (double)from +
+        (double)(is->windows - from) * (double)step / (double)is->ramp;
+    x = floor(x / (double)unit);
+    return x < 1 ? unit : (int64_t)x * unit;
+}
+
+int64_t settings_windows_before(const struct settings *c, int64_t step)
+{
+    const int64_t ramp = step < c->is.ramp ? step : c->is.ramp;
+    int64_t sum = 0;
+
+    for (int64_t s = 0; s < ramp; s++)
+        sum += settings_windows(c, s);
+    return sum + (step - ramp) * c->is.windows;
+}

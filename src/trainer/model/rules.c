@@ -1,0 +1,300 @@
+#include "config.h"
+#include "trainer/model/rules.h"
+
+#include <stddef.h>
+
+#include "common/rng.h"
+
+static struct node *src(struct graph *g, const struct node *n, int i)
+{
+    return n->src[i] == GRAPH_NONE ? NULL : &g->node[n->src[i]];
+}
+
+static struct tensor *val(struct graph *g, const struct node *n, int i)
+{
+    struct node *s = src(g, n, i);
+
+    return s ? &s->val : NULL;
+}
+
+/* Where a gradient goes, or NULL if there is none to go to. */
+static struct tensor *grad(struct graph *g, const struct node *n, int i)
+{
+    struct node *s = src(g, n, i);
+
+    return s && !s->no_grad ? &s->grad : NULL;
+}
+
+/* Dropout of one node: a stream for the step and the node, a number for each
+ * element of the step, whatever micro-batch or rank it falls to. */
+static struct dropout dropout_of(const struct graph *g, const struct node *n,
+                                 float p, int64_t per_row)
+{
+    return (struct dropout){
+        .p = g->evaluating ? 0.0f : p,
+        .seed = g->seed,
+        .stream = rng_stream(RNG_DROPOUT, g->step, (uint64_t)(n - g->node)),
+        .first = g->first_row * (uint64_t)per_row,
+    };
+}
+
+/* ---- embedding -------------------------------------------------------- */
+
+static void embed_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->embed_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1),
+                           val(g, n, 2), n->attr.T, g->from);
+}
+
+static void embed_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->embed_bwd(g->dev, grad(g, n, 1), grad(g, n, 2), val(g, n, 0),
+                           &n->grad, n->attr.T);
+}
+
+/* ---- linear ----------------------------------------------------------- */
+
+static void linear_forward(struct graph *g, struct node *n)
+{
+    const struct node *w = &g->node[n->src[1]];
+
+    if (w->aux.data)
+        g->dev->ops->linear_int8_fwd(g->dev, &n->val, val(g, n, 0), &w->aux,
+                                     &w->aux2, val(g, n, 2));
+    else
+        g->dev->ops->linear_fwd(g->dev, &n->val, val(g, n, 0), &w->val,
+                                val(g, n, 2));
+}
+
+static void linear_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->linear_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
+                            val(g, n, 0), val(g, n, 1), &n->grad);
+}
+
+static double linear_flops(const struct graph *g, const struct node *n)
+{
+    return 2.0 * (double)tensor_count(&n->val) *
+           (double)g->node[n->src[0]].val.dim[1];
+}
+
+/* ---- norms ------------------------------------------------------------ */
+
+static void norm_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->norm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), val(g, n, 1),
+                          val(g, n, 2), n->attr.norm, n->attr.eps);
+}
+
+static void norm_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->norm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
+                          val(g, n, 0), val(g, n, 1), &n->aux, &n->grad,
+                          n->attr.norm);
+}
+
+static void qknorm_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->qknorm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0),
+                            val(g, n, 1), val(g, n, 2), n->attr.attn.H,
+                            n->attr.attn.K, n->attr.eps);
+}
+
+static void qknorm_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->qknorm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
+                            val(g, n, 0), val(g, n, 1), val(g, n, 2), &n->aux,
+                            &n->grad, n->attr.attn.H, n->attr.attn.K);
+}
+
+/* ---- attention -------------------------------------------------------- */
+
+static void turn(struct graph *g, struct node *n, struct tensor *qkv,
+                 bool inverse)
+{
+    g->dev->ops->rope(g->dev, qkv, n->attr.attn.H, n->attr.attn.K, n->attr.T,
+                      g->from, n->attr.theta, inverse);
+}
+
+static void rope_forward(struct graph *g, struct node *n)
+{
+    turn(g, n, &n->val, false);
+}
+
+static void rope_backward(struct graph *g, struct node *n)
+{
+    turn(g, n, &n->grad, true);
+}
+
+/* The operation's parameters, with dropout as this step has it. */
+static struct attn attn_of(const struct graph *g, const struct node *n)
+{
+    struct attn a = n->attr.attn;
+
+    a.drop = dropout_of(g, n, a.drop.p, (int64_t)a.H * a.T);
+    return a;
+}
+
+static void attention_forward(struct graph *g, struct node *n)
+{
+    const struct attn a = attn_of(g, n);
+
+    g->dev->ops->attn_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), &a);
+}
+
+static void attention_backward(struct graph *g, struct node *n)
+{
+    const struct attn a = attn_of(g, n);
+
+    g->dev->ops->attn_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->val, &n->aux,
+                          &n->grad, &a);
+}
+
+/* Scores and their product with the values; the full square is counted, as
+ * PaLM's MFU does, though the upper half is never computed. */
+static double attention_flops(const struct graph *g, const struct node *n)
+{
+    (void)g;
+    return 4.0 * (double)tensor_count(&n->val) * (double)n->attr.attn.T;
+}
+
+static void decode_forward(struct graph *g, struct node *n)
+{
+    const struct attn a = attn_of(g, n);
+
+    g->dev->ops->attn_decode(g->dev, &n->val, &n->aux, &n->aux2, val(g, n, 0),
+                             g->from, &a);
+}
+
+/* ---- pointwise -------------------------------------------------------- */
+
+static void act_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->act_fwd(g->dev, &n->val, val(g, n, 0), n->attr.act);
+}
+
+static void act_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->act_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->grad,
+                         n->attr.act);
+}
+
+static void glu_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->glu_fwd(g->dev, &n->val, val(g, n, 0), n->attr.act);
+}
+
+static void glu_backward(struct graph *g, struct node *n)
+{
+    g->dev->ops->glu_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->grad,
+                         n->attr.act);
+}
+
+static void dropout_forward(struct graph *g, struct node *n)
+{
+    const struct dropout d =
+        dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
+
+    if (d.p > 0.0f)
+        g->dev->ops->dropout_fwd(g->dev, &n->val, &n->val, &d);
+}
+
+static void dropout_backward(struct graph *g, struct node *n)
+{
+    const struct dropout d =
+        dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
+
+    g->dev->ops->dropout_bwd(g->dev, grad(g, n, 0), &n->grad, &d);
+}
+
+static void add_forward(struct graph *g, struct node *n)
+{
+    g->dev->ops->add_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1));
+}
+
+/* Where a source's gradient has the place of ours, it is there already. */
+static void add_backward(struct graph *g, struct node *n)
+{
+    for (int i = 0; i < 2; i++)
+        if (g->node[n->src[i]].same_grad == GRAPH_NONE)
+            g->dev->ops->accum(g->dev, grad(g, n, i), &n->grad);
+}
+
+/* ---- the head --------------------------------------------------------- */
+
+void rule_head(struct graph *g, struct node *n, bool gradient)
+{
+    g->dev->ops->head(g->dev, &n->val, gradient ? grad(g, n, 0) : NULL,
+                      gradient ? grad(g, n, 1) : NULL, val(g, n, 0),
+                      val(g, n, 1), val(g, n, 2), n->attr.vocab, g->head_scale);
+}
+
+static void head_forward(struct graph *g, struct node *n)
+{
+    rule_head(g, n, false);
+}
+
+static double head_flops(const struct graph *g, const struct node *n)
+{
+    return 2.0 * (double)n->val.dim[0] *
+           (double)tensor_count(&g->node[n->src[1]].val);
+}
+
+/* ---- fused pairs ------------------------------------------------------ */
+
+void rule_add_norm(struct graph *g, struct node *n)
+{
+    struct node *sum = &g->node[n->src[0]];
+
+    g->dev->ops->add_norm_fwd(g->dev, &sum->val, &n->val, &n->aux,
+                              val(g, sum, 0), val(g, sum, 1), val(g, n, 1),
+                              val(g, n, 2), n->attr.norm, n->attr.eps);
+}
+
+void rule_linear_act(struct graph *g, struct node *n)
+{
+    struct node *pre = &g->node[n->src[0]];
+
+    if (g->node[pre->src[1]].aux.data) {
+        linear_forward(g, pre);
+        g->dev->ops->act_fwd(g->dev, &n->val, &pre->val, n->attr.act);
+        return;
+    }
+    g->dev->ops->linear_act_fwd(g->dev, &n->val, &pre->val, val(g, pre, 0),
+                                val(g, pre, 1), val(g, pre, 2), n->attr.act);
+}
+
+/* The node is the linear one, of an activation that nobody else reads. */
+void rule_act_linear_back(struct graph *g, struct node *n)
+{
+    struct node *act = &g->node[n->src[0]], *pre = &g->node[act->src[0]];
+
+    g->dev->ops->act_linear_bwd(g->dev, &pre->grad, grad(g, n, 1),
+                                grad(g, n, 2), &pre->val, &act->val,
+                                val(g, n, 1), &n->grad, act->attr.act);
+}
+
+/* clang-format off */
+const struct rule rules[OP_COUNT] = {
+    [OP_INPUT] =   { .name = "input" },
+    [OP_PARAM] =   { .name = "param" },
+    [OP_EMBED] =   { "embed", embed_forward, embed_backward, 0, false, NULL },
+    [OP_LINEAR] =  { "linear", linear_forward, linear_backward, 1 << 0 | 1 << 1,
+                     false, linear_flops },
+    [OP_NORM] =    { "norm", norm_forward, norm_backward, 1 << 0 | 1 << 1,
+                     true, NULL },
+    [OP_QKNORM] =  { "qknorm", qknorm_forward, qknorm_backward, 1 << 0,
+                     false, NULL },
+    [OP_ROPE] =    { "rope", rope_forward, rope_backward, 0, false, NULL },
+    [OP_ATTENTION] = { "attention", attention_forward, attention_backward,
+                     1 << 0 | NEEDS_OWN, false, attention_flops },
+    [OP_DECODE] =  { "decode", decode_forward, NULL, 0, false,
+                     attention_flops },
+    [OP_ACT] =     { "act", act_forward, act_backward, 1 << 0, true, NULL },
+    [OP_GLU] =     { "glu", glu_forward, glu_backward, 1 << 0, true, NULL },
+    [OP_DROPOUT] = { "dropout", dropout_forward, dropout_backward, 0,
+                     false, NULL },
+    [OP_ADD] =     { "add", add_forward, add_backward, 0, false, NULL },
+    [OP_HEAD] =    { "head", head_forward, NULL, 1 << 0, false, head_flops },
+};
+/* clang-format on */

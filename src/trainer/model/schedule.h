@@ -1,0 +1,27 @@
+#ifndef TRAINER_MODEL_SCHEDULE_H
+#define TRAINER_MODEL_SCHEDULE_H
+
+#include "trainer/settings/settings.h"
+
+/*
+ * schedule - the learning rate at a step
+ *
+ * A function of the step and the settings alone.  Steps count from 0; in the
+ * warm-up step s has (s + 1) / warmup of the peak, so that step 0 moves.  At
+ * and after the last step the rate is min_lr.
+ */
+struct schedule {
+    enum curve kind;
+    double peak, start, min; /* start: what the warm-up begins at */
+    double steps, warmup, decay;
+    enum decay_shape shape;
+    double power, factor;
+    const struct conf_reals *at;
+    double cycle, growth;
+};
+
+void schedule_init(struct schedule *, const struct settings *);
+/* step may lie between two: training that is fitted to a time. */
+double schedule_at(const struct schedule *, double step);
+
+#endif

@@ -1,0 +1,240 @@
+#include "config.h"
+#include "trainer/model/tensors.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/save.h"
+#include "kernels/half.h"
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} types[] = {
+    { "F64", 8 }, { "F32", 4 }, { "F16", 2 }, { "BF16", 2 }, { "I64", 8 },
+    { "I32", 4 }, { "I16", 2 }, { "I8", 1 },  { "U8", 1 },   { "BOOL", 1 },
+};
+
+static size_t type_bytes(const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(types[i].name, name) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+int64_t array_count(const struct array *a)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < a->rank; i++)
+        n *= a->dim[i];
+    return n;
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+static void describe(struct buf *b, const struct array *a, size_t *at)
+{
+    buf_printf(b, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[",
+               b->len > 9 ? "," : "", a->name, a->type);
+    for (int i = 0; i < a->rank; i++)
+        buf_printf(b, "%s%lld", i ? "," : "", (long long)a->dim[i]);
+    buf_printf(b, "],\"data_offsets\":[%zu,%zu]}", *at, *at + a->bytes);
+    *at += a->bytes;
+}
+
+int tensors_write(const char *path, const struct array *a, int n, struct err *e)
+{
+    struct buf head = BUF_INIT;
+    struct save s = SAVE_INIT;
+    unsigned char length[8];
+    size_t at = 0;
+    int ret;
+
+    buf_str(&head, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (int i = 0; i < n; i++)
+        describe(&head, &a[i], &at);
+    buf_char(&head, '}');
+    while (head.len % 8)
+        buf_char(&head, ' ');
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)head.len >> (8 * i));
+    ret = save_open(&s, path, e);
+    if (ret == 0) {
+        fwrite(length, 1, sizeof length, s.fp);
+        fwrite(head.s, 1, head.len, s.fp);
+        for (int i = 0; i < n; i++)
+            fwrite(a[i].data, 1, a[i].bytes, s.fp);
+        ret = save_commit(&s, e);
+    }
+    save_abandon(&s);
+    buf_clear(&head);
+    return ret;
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+struct tensors {
+    char *path;
+    unsigned char *map;
+    size_t size;
+    json_t *head;
+    struct array *array;
+    int n, room;
+};
+
+static int bad(const struct tensors *t, const char *what, struct err *e)
+{
+    return err_set(e, ERR_INPUT, "%s: %s", t->path, what);
+}
+
+static int read_array(struct tensors *t, const char *name, json_t *j,
+                      size_t from, struct err *e)
+{
+    struct array a = { .name = name };
+    json_t *shape = json_object_get(j, "shape");
+    json_t *place = json_object_get(j, "data_offsets");
+    const char *type = json_string_value(json_object_get(j, "dtype"));
+    const json_int_t begin = json_integer_value(json_array_get(place, 0));
+    const json_int_t end = json_integer_value(json_array_get(place, 1));
+    const size_t room = t->size - from;
+    size_t elements = 1;
+
+    if (!type || type_bytes(type) == 0)
+        return err_set(e, ERR_INPUT, "%s: %s has the unknown type %s", t->path,
+                       name, type ? type : "(none)");
+    if (!json_is_array(shape) || json_array_size(shape) > 4 || begin < 0 ||
+        end < begin || (uint64_t)end > room)
+        return err_set(e, ERR_INPUT, "%s: %s lies outside of the file", t->path,
+                       name);
+    a.type = type;
+    a.rank = (int)json_array_size(shape);
+    for (int i = 0; i < a.rank; i++) {
+        a.dim[i] = json_integer_value(json_array_get(shape, (size_t)i));
+        if (a.dim[i] < 0 ||
+            __builtin_mul_overflow(elements, (size_t)a.dim[i], &elements))
+            return err_set(e, ERR_INPUT, "%s: %s has a bad shape", t->path,
+                           name);
+    }
+    a.bytes = (size_t)(end - begin);
+    if (elements > room || elements * type_bytes(type) != a.bytes)
+        return err_set(e, ERR_INPUT,
+                       "%s: the size of %s does not fit its "
+                       "shape",
+                       t->path, name);
+    a.data = t->map + from + begin;
+    GROW(t->array, t->n, t->room);
+    t->array[t->n++] = a;
+    return 0;
+}
+
+static int read_head(struct tensors *t, struct err *e)
+{
+    json_error_t why;
+    uint64_t length = 0;
+    const char *name;
+    json_t *value;
+
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | t->map[i];
+    if (length > t->size - 8)
+        return bad(t, "this is no safetensors file, or it is cut short", e);
+    t->head = json_loadb((char *)t->map + 8, (size_t)length,
+                         JSON_REJECT_DUPLICATES, &why);
+    if (!json_is_object(t->head))
+        return bad(t, "its header is damaged", e);
+    json_object_foreach(
+        t->head, name, value) if (strcmp(name, "__metadata__") != 0 &&
+                                  read_array(t, name, value, 8 + (size_t)length,
+                                             e) < 0) return -1;
+    return 0;
+}
+
+int tensors_open(struct tensors **out, const char *path, struct err *e)
+{
+    struct tensors *t = xcalloc(1, sizeof *t);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int ret = -1;
+
+    t->path = xstrdup(path);
+    *out = NULL;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        err_open(e, "cannot open %s", path);
+    } else if (st.st_size < 10) {
+        bad(t, "this is no safetensors file, or it is cut short", e);
+    } else {
+        t->size = (size_t)st.st_size;
+        t->map = mmap(NULL, t->size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (t->map == MAP_FAILED)
+            t->map = NULL;
+        ret = t->map ? read_head(t, e) : err_sys(e, "cannot map %s", path);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (ret == 0)
+        *out = t;
+    else
+        tensors_close(t);
+    return ret;
+}
+
+void tensors_close(struct tensors *t)
+{
+    if (!t)
+        return;
+    if (t->map)
+        munmap(t->map, t->size);
+    json_decref(t->head);
+    free(t->array);
+    free(t->path);
+    free(t);
+}
+
+int tensors_count(const struct tensors *t)
+{
+    return t->n;
+}
+
+const struct array *tensors_at(const struct tensors *t, int i)
+{
+    return &t->array[i];
+}
+
+const struct array *tensors_find(const struct tensors *t, const char *name)
+{
+    for (int i = 0; i < t->n; i++)
+        if (strcmp(t->array[i].name, name) == 0)
+            return &t->array[i];
+    return NULL;
+}
+
+int array_floats(const struct array *a, float *out, struct err *e)
+{
+    const int64_t n = array_count(a);
+    const unsigned char *from = a->data;
+
+    if (strcmp(a->type, "F32") == 0) {
+        memcpy(out, a->data, a->bytes);
+        return 0;
+    }
+    if (type_bytes(a->type) != 2 || strcmp(a->type, "I16") == 0)
+        return err_set(e, ERR_INPUT, "%s is %s; F32, BF16 or F16 was expected",
+                       a->name, a->type);
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t half;
+
+        memcpy(&half, from + 2 * i, 2);
+        out[i] =
+            a->type[0] == 'B' ? float_from_bf16(half) : float_from_f16(half);
+    }
+    return 0;
+}

@@ -1,0 +1,227 @@
+/*
+ * coll_mpi - ranks that mpirun or srun with PMIx started
+ *
+ * MPI is called by the thread of coll.c alone once it is open, so
+ * MPI_THREAD_SERIALIZED is enough.  The launcher ends the job when a rank
+ * dies; one that hangs is found by the clock.
+ */
+#include "config.h"
+#include "trainer/ranks/coll.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+enum { PIECE = 1 << 30 }; /* counts are int; larger ones go in pieces */
+
+struct mpi {
+    MPI_Request *request;
+    int *with; /* whom each is with; -1: all */
+    int room, room_with;
+    struct err failed;          /* the first failure */
+};
+
+static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
+{
+    struct mpi *m = c->state;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int n;
+
+    MPI_Error_string(code, text, &n);
+    err_set(e, ERR_RANK, "%s: %.300s", what, text);
+    m->failed = *e;
+    return -1;
+}
+
+/* All ranks must agree, and know each other by name. */
+static int introduce(struct coll *c, const char *agree, struct err *e)
+{
+    char mine[224] = "", *all = xcalloc((size_t)c->size, sizeof mine);
+    char host[64] = "";
+    int ret = 0;
+
+    gethostname(host, sizeof host - 1);
+    snprintf(mine, 96, "rank %d (host %.40s, pid %ld)", c->rank, host,
+             (long)getpid());
+    snprintf(mine + 96, sizeof mine - 96, "%s", agree ? agree : "");
+    MPI_Allgather(mine, (int)sizeof mine, MPI_CHAR, all, (int)sizeof mine,
+                  MPI_CHAR, MPI_COMM_WORLD);
+    for (int r = 0; r < c->size; r++) {
+        const char *it = all + (size_t)r * sizeof mine;
+
+        snprintf(c->peer[r], sizeof c->peer[0], "%.95s", it);
+        if (strcmp(it + 96, all + 96) != 0)
+            ret = err_set(e, ERR_RANK,
+                          "rank %d was started with another configuration "
+                          "than rank 0",
+                          r);
+    }
+    free(all);
+    return ret;
+}
+
+static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
+{
+    struct mpi *m;
+    MPI_Comm local;
+    int given, ready;
+
+    MPI_Initialized(&ready);
+    if (!ready && MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) !=
+                      MPI_SUCCESS)
+        return err_set(e, ERR_RANK, "MPI could not start");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &c->size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, c->rank,
+                        MPI_INFO_NULL, &local);
+    MPI_Comm_rank(local, &c->local_rank);
+    MPI_Comm_size(local, &c->local_size);
+    MPI_Comm_free(&local);
+    c->state = m = xcalloc(1, sizeof *m);
+    c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
+    if (introduce(c, conf->agree, e) < 0) {
+        c->type->close(c);
+        return -1;
+    }
+    return 0;
+}
+
+/* The first of n requests that is not done says whom we wait for. */
+static int no_answer(struct coll *c, int n, struct err *e)
+{
+    struct mpi *m = c->state;
+    int with = -1;
+
+    for (int i = 0, done = 1; i < n && done; i++) {
+        if (MPI_Test(&m->request[i], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            done = 0;
+        with = done ? -1 : m->with[i];
+    }
+    if (with < 0)
+        err_set(e, ERR_RANK, "a rank has not answered %s for %.0f s",
+                c->peer[c->rank], c->timeout);
+    else
+        err_set(e, ERR_RANK, "%s has not answered for %.0f s", c->peer[with],
+                c->timeout);
+    m->failed = *e;
+    return -1;
+}
+
+/* Poll the requests; give the core away while nothing moves. */
+static int finish(struct coll *c, int n, struct err *e)
+{
+    static const struct timespec pause = { .tv_nsec = 50000 };
+    struct mpi *m = c->state;
+    const double start = clock_mono();
+
+    for (int idle = 0;; idle++) {
+        int done = 0;
+        const int code = MPI_Testall(n, m->request, &done, MPI_STATUSES_IGNORE);
+
+        if (code != MPI_SUCCESS)
+            return mpi_fail(c, "a rank died or left", code, e);
+        if (done)
+            return 0;
+        if (clock_mono() - start > c->timeout)
+            return no_answer(c, n, e);
+        if (idle > 200)
+            nanosleep(&pause, NULL);
+    }
+}
+
+static MPI_Request *next_request(struct mpi *m, int *n, int with)
+{
+    GROW(m->request, *n, m->room);
+    GROW(m->with, *n, m->room_with);
+    m->with[*n] = with;
+    return &m->request[(*n)++];
+}
+
+static int mpi_exchange(struct coll *c, const struct coll_part *part,
+                        struct err *e)
+{
+    struct mpi *m = c->state;
+    int n = 0;
+
+    for (int k = 1; k < c->size; k++) {
+        const int r = (c->rank + k) % c->size;
+        const struct coll_part *p = &part[r];
+
+        for (size_t at = 0; at < p->recv_bytes; at += PIECE) {
+            const size_t now = p->recv_bytes - at;
+
+            MPI_Irecv((char *)p->recv + at, now < PIECE ? (int)now : PIECE,
+                      MPI_BYTE, r, 0, MPI_COMM_WORLD, next_request(m, &n, r));
+        }
+        for (size_t at = 0; at < p->send_bytes; at += PIECE) {
+            const size_t now = p->send_bytes - at;
+
+            MPI_Isend((const char *)p->send + at,
+                      now < PIECE ? (int)now : PIECE, MPI_BYTE, r, 0,
+                      MPI_COMM_WORLD, next_request(m, &n, r));
+        }
+        c->sent += p->send_bytes;
+        c->received += p->recv_bytes;
+    }
+    return finish(c, n, e);
+}
+
+static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
+{
+    struct mpi *m = c->state;
+    const uint64_t moved =
+        2 * n * sizeof *x / (uint64_t)c->size * (uint64_t)(c->size - 1);
+
+    for (size_t at = 0; at < n; at += PIECE / sizeof *x) {
+        const size_t left = n - at, most = PIECE / sizeof *x;
+        int request = 0;
+        const int code = MPI_Iallreduce(
+            MPI_IN_PLACE, x + at, left < most ? (int)left : (int)most,
+            MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, next_request(m, &request, -1));
+
+        if (code != MPI_SUCCESS)
+            return mpi_fail(c, "MPI_Iallreduce", code, e);
+        if (finish(c, request, e) < 0)
+            return -1;
+    }
+    c->sent += moved;
+    c->received += moved;
+    return 0;
+}
+
+/* After a failure nothing orderly can be said to the others, and main() will
+ * not come to say why. */
+static void mpi_close(struct coll *c)
+{
+    struct mpi *m = c->state;
+    int over;
+
+    if (!m)
+        return;
+    MPI_Finalized(&over);
+    if (m->failed.kind != ERR_NONE) {
+        log_error("%s", m->failed.text);
+        MPI_Abort(MPI_COMM_WORLD, err_status(ERR_RANK));
+    } else if (!over)
+        MPI_Finalize();
+    free(m->request);
+    free(m->with);
+    free(m);
+    c->state = NULL;
+}
+
+const struct coll_type coll_mpi = {
+    .name = "mpi",
+    .open = mpi_open,
+    .close = mpi_close,
+    .exchange = mpi_exchange,
+    .sum = mpi_sum,
+};

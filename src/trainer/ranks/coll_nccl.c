@@ -1,0 +1,389 @@
+/*
+ * coll_nccl - sums between GPUs, by NVIDIA's library
+ *
+ * The library is opened when it is needed; its calls are declared here, as far
+ * as we use them, from NCCL's documentation of version 2.14, the first with
+ * communicators that do not block.  t/ranks/t7004-nccl.t compares them
+ * with nccl.h.
+ *
+ * All calls go to one stream beside the one that computes, so that ranks meet
+ * in them in one order.  Parts that are not alike in size are reduced and
+ * broadcast part by part in one group, which NCCL runs as one.
+ */
+#include "config.h"
+#include "trainer/ranks/coll_nccl.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "trainer/ranks/coll_device.h"
+
+/* ---- the library --------------------------------------------------------- */
+
+#define AT(member) offsetof(struct nccl_calls, member)
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    size_t at;
+} calls[] = {
+    { "ncclGetUniqueId", AT(get_id) },
+    { "ncclCommInitRankConfig", AT(init) },
+    { "ncclCommGetAsyncError", AT(state) },
+    { "ncclCommAbort", AT(abort) },
+    { "ncclCommDestroy", AT(destroy) },
+    { "ncclAllReduce", AT(all_reduce) },
+    { "ncclReduceScatter", AT(reduce_scatter) },
+    { "ncclAllGather", AT(all_gather) },
+    { "ncclReduce", AT(reduce) },
+    { "ncclBroadcast", AT(broadcast) },
+    { "ncclGroupStart", AT(group_start) },
+    { "ncclGroupEnd", AT(group_end) },
+    { "ncclGetErrorString", AT(words) },
+    { "ncclGetLastError", AT(last_words) },
+};
+/* clang-format on */
+
+int coll_nccl_load(struct nccl_calls *out, struct err *e)
+{
+    const char *own = getenv("GTRAIN_NCCL_LIB");
+    const char *name = own && *own ? own : "libnccl.so.2";
+    void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+    if (!lib)
+        return err_set(e, ERR_MISSING, "no NCCL: %s", dlerror());
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        void *call = dlsym(lib, calls[i].name);
+
+        if (!call) {
+            dlclose(lib);
+            return err_set(e, ERR_MISSING,
+                           "%s has no %s; NCCL 2.14 or newer is needed", name,
+                           calls[i].name);
+        }
+        memcpy((char *)out + calls[i].at, &call, sizeof call);
+    }
+    return 0; /* it stays open: its threads live on */
+}
+
+/* ---- a communicator ------------------------------------------------------ */
+
+struct link {
+    struct nccl_calls nccl;
+    struct nccl_comm *comm;
+    uint64_t finished; /* of device_begun, as far as we know */
+    double moved_at;   /* when something was last begun or done */
+    bool calling;      /* the host is within a call */
+    bool aborted;
+    struct err err; /* the first failure */
+};
+
+/* From the thread of coll.h, too: only once. */
+static void give_up(struct link *k)
+{
+    bool was = false;
+
+    if (__atomic_compare_exchange_n(&k->aborted, &was, true, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        k->nccl.abort(k->comm);
+}
+
+static void moved(struct link *k)
+{
+    const double now = clock_mono();
+
+    __atomic_store(&k->moved_at, &now, __ATOMIC_RELEASE);
+}
+
+static bool has_stopped(const struct coll *c, const struct link *k)
+{
+    double at;
+
+    __atomic_load(&k->moved_at, &at, __ATOMIC_ACQUIRE);
+    return clock_mono() - at > c->timeout;
+}
+
+static int no_answer(const struct coll *c, struct err *e)
+{
+    return err_set(e, ERR_RANK,
+                   "nccl: a rank has not answered rank %d for %.0f s", c->rank,
+                   c->timeout);
+}
+
+static void fail(struct coll *c, const char *what, int code)
+{
+    struct link *k = c->device_state;
+    const char *more = k->nccl.last_words(k->comm);
+
+    if (k->err.kind != ERR_NONE)
+        return;
+    if (__atomic_load_n(&k->aborted, __ATOMIC_ACQUIRE))
+        no_answer(c, &k->err);
+    else
+        err_set(&k->err, ERR_RANK, "nccl: %s: %s%s%.200s", what,
+                k->nccl.words(code), more && *more ? ": " : "",
+                more ? more : "");
+    give_up(k);
+}
+
+/* A call of a communicator that does not block may be on its way. */
+static bool settle(struct coll *c, const char *what, int code)
+{
+    struct link *k = c->device_state;
+
+    while (code == NCCL_IN_PROGRESS) {
+        if (k->nccl.state(k->comm, &code) != NCCL_OK)
+            code = NCCL_INTERNAL;
+        if (has_stopped(c, k))
+            give_up(k);
+        if (code == NCCL_IN_PROGRESS)
+            usleep(100);
+    }
+    if (code != NCCL_OK)
+        fail(c, what, code);
+    return k->err.kind == ERR_NONE;
+}
+
+static int nccl_open(struct coll *c, struct err *e)
+{
+    struct nccl_config config = NCCL_CONFIG;
+    struct link *k = xcalloc(1, sizeof *k);
+    struct nccl_id id = { { 0 } };
+    int code = NCCL_OK;
+
+    c->device_state = k;
+    moved(k);
+    if (coll_nccl_load(&k->nccl, e) < 0)
+        goto failed;
+    if (c->rank == 0)
+        code = k->nccl.get_id(&id);
+    coll_bcast(c, &id, sizeof id, 0);
+    if (coll_host_check(c, e) < 0)
+        goto failed;
+    if (code == NCCL_OK)
+        code = k->nccl.init(&k->comm, c->size, id, c->rank, &config);
+    if (settle(c, "cannot connect the ranks", code))
+        return 0;
+    *e = k->err;
+failed:
+    free(k);
+    c->device_state = NULL;
+    return -1;
+}
+
+static void nccl_close(struct coll *c)
+{
+    struct link *k = c->device_state;
+
+    if (!k->aborted)
+        k->nccl.destroy(k->comm);
+    free(k);
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+/* The stream for the next call, or NULL after a failure. */
+static void *begin(struct coll *c)
+{
+    struct link *k = c->device_state;
+
+    moved(k);
+    if (k->err.kind != ERR_NONE)
+        return NULL;
+    __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
+    return c->dev->type->side_begin(c->dev);
+}
+
+static void end(struct coll *c)
+{
+    struct link *k = c->device_state;
+    const uint64_t number = c->device_begun + 1;
+
+    c->dev->type->side_end(c->dev, (int)(number % DEV_SIDE_SLOTS));
+    __atomic_store_n(&c->device_begun, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&k->calling, false, __ATOMIC_RELEASE);
+}
+
+static bool are_alike(const struct coll *c, const int64_t *cut)
+{
+    for (int r = 1; r < c->size; r++)
+        if (cut[r + 1] - cut[r] != cut[1] - cut[0])
+            return false;
+    return true;
+}
+
+/* The one of two codes that is not good, or still on its way. */
+static int worse(int a, int b)
+{
+    return a != NCCL_OK && a != NCCL_IN_PROGRESS ? a : b;
+}
+
+static void count_bytes(struct coll *c, int64_t all, int64_t own)
+{
+    /* a ring: everything but the own part passes by */
+    c->sent += (uint64_t)(all - own);
+    c->received += (uint64_t)(all - own);
+}
+
+static void nccl_sum(struct coll *c, float *x, int64_t n)
+{
+    struct link *k = c->device_state;
+    void *stream = begin(c);
+    const int64_t bytes = n * (int64_t)sizeof *x;
+
+    if (!stream)
+        return;
+    settle(c, "a sum",
+           k->nccl.all_reduce(x, x, (size_t)n, NCCL_F32, NCCL_SUM, k->comm,
+                              stream));
+    end(c);
+    count_bytes(c, 2 * bytes, 2 * bytes / c->size);
+}
+
+/* acc may hold what is to be added to: then it is added to the own part. */
+static void nccl_reduce(struct coll *c, float *acc, float *in,
+                        const int64_t *cut, bool fresh)
+{
+    struct link *k = c->device_state;
+    const int64_t own = cut[c->rank + 1] - cut[c->rank];
+    struct tensor to = {
+        .data = in + cut[c->rank], .type = DT_F32, .rank = 1, .dim = { own }
+    };
+    const struct tensor from = {
+        .data = acc, .type = DT_F32, .rank = 1, .dim = { own }
+    };
+    void *stream;
+    int code = NCCL_OK;
+
+    if (!fresh && own && k->err.kind == ERR_NONE)
+        c->dev->ops->accum(c->dev, &to, &from);
+    stream = begin(c);
+    if (!stream)
+        return;
+    if (are_alike(c, cut)) {
+        code = k->nccl.reduce_scatter(in, acc, (size_t)own, NCCL_F32, NCCL_SUM,
+                                      k->comm, stream);
+    } else {
+        k->nccl.group_start();
+        for (int r = 0; r < c->size && code == NCCL_OK; r++)
+            code =
+                k->nccl.reduce(in + cut[r], acc, (size_t)(cut[r + 1] - cut[r]),
+                               NCCL_F32, NCCL_SUM, r, k->comm, stream);
+        code = worse(code, k->nccl.group_end());
+    }
+    settle(c, "a shared sum", code);
+    end(c);
+    count_bytes(c, cut[c->size] * (int64_t)sizeof *in,
+                own * (int64_t)sizeof *in);
+}
+
+static void nccl_gather(struct coll *c, void *data, const int64_t *cut,
+                        size_t size)
+{
+    struct link *k = c->device_state;
+    const int64_t own = cut[c->rank + 1] - cut[c->rank];
+    char *at = data;
+    void *stream = begin(c);
+    int code = NCCL_OK;
+
+    if (!stream)
+        return;
+    if (are_alike(c, cut)) {
+        code = k->nccl.all_gather(at + (size_t)cut[c->rank] * size, at,
+                                  (size_t)own * size, NCCL_U8, k->comm, stream);
+    } else {
+        k->nccl.group_start();
+        for (int r = 0; r < c->size && code == NCCL_OK; r++)
+            code = k->nccl.broadcast(at + (size_t)cut[r] * size,
+                                     at + (size_t)cut[r] * size,
+                                     (size_t)(cut[r + 1] - cut[r]) * size,
+                                     NCCL_U8, r, k->comm, stream);
+        code = worse(code, k->nccl.group_end());
+    }
+    settle(c, "a gathering", code);
+    end(c);
+    count_bytes(c, cut[c->size] * (int64_t)size, own * (int64_t)size);
+}
+
+static void nccl_wait_for(struct coll *c, uint64_t begun)
+{
+    const struct link *k = c->device_state;
+
+    if (begun > k->finished)
+        c->dev->type->side_wait(c->dev, (int)(begun % DEV_SIDE_SLOTS));
+}
+
+/* ---- failures ------------------------------------------------------------ */
+
+/* Wait on the host until all is done that was begun. */
+static int nccl_check(struct coll *c, struct err *e)
+{
+    struct link *k = c->device_state;
+    int idle = 0;
+
+    while (k->finished < c->device_begun && k->err.kind == ERR_NONE) {
+        const uint64_t next = k->finished + 1;
+        /* what lies so far back has lost its slot to a later call */
+        const uint64_t slot = next + DEV_SIDE_SLOTS <= c->device_begun
+                                  ? c->device_begun - DEV_SIDE_SLOTS + 1
+                                  : next;
+        int code = NCCL_OK;
+
+        if (c->dev->type->side_done(c->dev, (int)(slot % DEV_SIDE_SLOTS))) {
+            __atomic_store_n(&k->finished, slot, __ATOMIC_RELEASE);
+            moved(k);
+            idle = 0;
+            continue;
+        }
+        if (k->nccl.state(k->comm, &code) != NCCL_OK || code != NCCL_OK)
+            settle(c, "a sum or gathering failed", code);
+        if (has_stopped(c, k))
+            fail(c, "time is over", NCCL_INTERNAL);
+        if (idle++ > 100)
+            usleep(50);
+    }
+    if (k->err.kind == ERR_NONE)
+        return 0;
+    *e = k->err;
+    return -1;
+}
+
+/* Is something on its way, as far as the thread of coll.h can see?  The host
+ * may be busy for long, with a validation or a checkpoint, and not know yet
+ * that all is done. */
+static bool is_waiting(const struct coll *c, const struct link *k)
+{
+    const uint64_t begun = __atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE);
+
+    return __atomic_load_n(&k->calling, __ATOMIC_ACQUIRE) ||
+           (begun > __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) &&
+            !c->dev->type->side_done(c->dev, (int)(begun % DEV_SIDE_SLOTS)));
+}
+
+/* The host itself may be waiting for the device, and the device for a rank. */
+static int nccl_watch(struct coll *c, struct err *e)
+{
+    struct link *k = c->device_state;
+
+    if (!has_stopped(c, k) || !is_waiting(c, k))
+        return 0;
+    give_up(k);
+    return no_answer(c, e);
+}
+
+const struct coll_device coll_nccl = {
+    .name = "nccl",
+    .open = nccl_open,
+    .close = nccl_close,
+    .sum = nccl_sum,
+    .reduce = nccl_reduce,
+    .gather = nccl_gather,
+    .wait_for = nccl_wait_for,
+    .check = nccl_check,
+    .watch = nccl_watch,
+};

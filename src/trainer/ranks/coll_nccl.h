@@ -1,0 +1,64 @@
+#ifndef TRAINER_RANKS_COLL_NCCL_H
+#define TRAINER_RANKS_COLL_NCCL_H
+
+#include <stddef.h>
+
+#include "common/err.h"
+
+/*
+ * coll_nccl - what we use of NCCL, declared by ourselves
+ *
+ * Names, numbers and layouts are those of nccl.h since 2.14;
+ * t/ranks/t7004-nccl.t compares them where there is one.
+ */
+struct nccl_comm;
+
+struct nccl_id {
+    char bytes[128];
+};
+
+enum {
+    NCCL_OK = 0,
+    NCCL_INTERNAL = 3,
+    NCCL_IN_PROGRESS = 7,
+};
+enum { NCCL_U8 = 1, NCCL_F32 = 7, NCCL_SUM = 0 };
+
+/* The configuration as 2.14 had it; newer ones have more after it, and take
+ * this by its size and version. */
+struct nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+};
+
+#define NCCL_CONFIG                                                            \
+    { sizeof(struct nccl_config), 0xcafebeef, 21400, 0 }
+
+struct nccl_calls {
+    int (*get_id)(struct nccl_id *);
+    int (*init)(struct nccl_comm **, int size, struct nccl_id, int rank,
+                struct nccl_config *);
+    int (*state)(struct nccl_comm *, int *code);
+    int (*abort)(struct nccl_comm *);
+    int (*destroy)(struct nccl_comm *);
+    int (*all_reduce)(const void *send, void *recv, size_t n, int type,
+                      int op, struct nccl_comm *, void *stream);
+    int (*reduce_scatter)(const void *send, void *recv, size_t n_each,
+                          int type, int op, struct nccl_comm *, void *stream);
+    int (*all_gather)(const void *send, void *recv, size_t n_each, int type,
+                      struct nccl_comm *, void *stream);
+    int (*reduce)(const void *send, void *recv, size_t n, int type, int op,
+                  int root, struct nccl_comm *, void *stream);
+    int (*broadcast)(const void *send, void *recv, size_t n, int type,
+                     int root, struct nccl_comm *, void *stream);
+    int (*group_start)(void);
+    int (*group_end)(void);
+    const char *(*words)(int code);
+    const char *(*last_words)(struct nccl_comm *);
+};
+
+/* Open the library. */
+int coll_nccl_load(struct nccl_calls *, struct err *);
+
+#endif

@@ -1,0 +1,21 @@
+# What several processes do together.
+src_trainer_libtrainer_a_SOURCES += \
+	%D%/coll.c \
+	%D%/coll.h \
+	%D%/coll_device.c \
+	%D%/coll_device.h \
+	%D%/coll_nccl.c \
+	%D%/coll_nccl.h \
+	%D%/coll_none.c \
+	%D%/coll_tcp.c \
+	%D%/launch.c \
+	%D%/launch.h \
+	%D%/parallel.c \
+	%D%/parallel.h \
+	%D%/parallel_shares.c \
+	%D%/rendezvous.c \
+	%D%/rendezvous.h
+
+if HAVE_MPI
+src_trainer_libtrainer_a_SOURCES += %D%/coll_mpi.c
+endif

@@ -1,0 +1,491 @@
+#include "config.h"
+#include "trainer/ranks/parallel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+
+/* ---- opening ----------------------------------------------------------- */
+
+void parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
+                   bool training)
+{
+    *p = (struct parallel){ .set = s, .coll = c };
+    if (!training)
+        return;
+    p->mode = (enum parallel_mode)s->parallel.mode;
+    p->ordered = s->train.deterministic;
+    p->training = true;
+}
+
+void parallel_place(const struct parallel *p, struct place *how)
+{
+    how->share_grads = how->training && parallel_shares_grads(p);
+    how->share_weights = parallel_gathers(p) && p->set->parallel.reshard;
+    how->low_alone = how->training && parallel_shares_masters(p);
+}
+
+static graph_need_fn need;
+
+int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
+                    struct err *e)
+{
+    parallel_lay_out(p, g, o);
+    if (!p->training || !parallel_used(p))
+        return 0;
+    if (region_take(&p->acc, g->dev, DEV_GRADS, e) < 0 ||
+        region_take(&p->squares, g->dev, DEV_GRADS, e) < 0 ||
+        region_take(&p->weights, g->dev, DEV_WEIGHTS, e) < 0 ||
+        region_take(&p->copies, g->dev, DEV_WEIGHTS, e) < 0)
+        return -1;
+    if (parallel_shares_state(p))
+        o->own_grads = p->acc;
+    o->own_weights = p->weights;
+    o->own_copies = p->copies;
+    g->need = need;
+    g->need_arg = p;
+    return 0;
+}
+
+void parallel_lend(struct parallel *p, struct graph *to)
+{
+    if (parallel_shares_state(p)) {
+        to->need = need;
+        to->need_arg = p;
+    }
+}
+
+void parallel_close(struct parallel *p)
+{
+    struct region *const all[] = { &p->acc, &p->weights, &p->copies,
+                                   &p->squares };
+
+    if (!p->graph)
+        return;
+    coll_wait(p->coll);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        region_give(all[i], p->graph->dev);
+    for (int u = 0; p->unit && u < p->graph->n_units; u++) {
+        free(p->unit[u].cut);
+        free(p->unit[u].cut_chunk);
+        free(p->unit[u].chunk);
+    }
+    free(p->unit);
+    *p = (struct parallel){ 0 };
+}
+
+/* ---- addresses --------------------------------------------------------- */
+
+static float *grads_of(const struct parallel *p, int unit)
+{
+    return (float *)p->graph->grads.data + p->graph->unit[unit].grads_at;
+}
+
+static float *own_acc(const struct parallel *p, int unit)
+{
+    return (float *)p->acc.data + p->unit[unit].own;
+}
+
+/* Where a unit lies for the model to use, in the type that it uses. */
+static char *weights_of(const struct parallel *p, int unit, size_t *size)
+{
+    const struct graph *g = p->graph;
+    const struct region *r = g->type == DT_F32 ? &g->weights : &g->copies;
+
+    *size = dtype_size(g->type);
+    return (char *)r->data + (size_t)g->unit[unit].weights_at * *size;
+}
+
+/* Memory of the device to memory of the device. */
+static void copy(const struct parallel *p, void *to, const void *from,
+                 size_t bytes)
+{
+    p->graph->dev->type->copy(p->graph->dev, to, from, bytes);
+}
+
+static int64_t own_part(const struct parallel *p, int unit)
+{
+    const int64_t *cut = p->unit[unit].cut;
+
+    return cut[p->coll->rank + 1] - cut[p->coll->rank];
+}
+
+/* ---- weights, as they are needed --------------------------------------- */
+
+/* Another unit that lies in the same place has to go. */
+static void make_room(struct parallel *p, int unit)
+{
+    const struct graph *g = p->graph;
+
+    for (int u = 0; u < g->n_units; u++)
+        if (u != unit && g->unit[u].weights_at == g->unit[unit].weights_at)
+            p->unit[u].there = false;
+}
+
+static void gather(struct parallel *p, int unit)
+{
+    struct shared_unit *s = &p->unit[unit];
+    const struct region *own =
+        p->graph->type == DT_F32 ? &p->weights : &p->copies;
+    size_t size;
+    char *to = weights_of(p, unit, &size);
+
+    if (s->there)
+        return;
+    make_room(p, unit);
+    copy(p, to + (size_t)s->cut[p->coll->rank] * size,
+         (const char *)own->data + (size_t)s->own * size,
+         (size_t)own_part(p, unit) * size);
+    coll_gather(p->coll, to, s->cut, size);
+    s->gathered = coll_begun(p->coll);
+    s->there = true;
+}
+
+/* The unit that the program reads after that of this call, or -1. */
+static int next_of(const struct graph *g, int call)
+{
+    for (int t = call + 1; t < g->n_calls; t++)
+        if (g->call[t].unit != GRAPH_NONE &&
+            g->call[t].unit != g->call[call].unit)
+            return g->call[t].unit;
+    return -1;
+}
+
+/* The same unit of the graph that owns the weights. */
+static int own_unit(const struct parallel *p, const struct graph *g, int unit)
+{
+    if (g == p->graph)
+        return unit;
+    for (int u = 0; u < p->graph->n_units; u++)
+        if (strcmp(p->graph->unit[u].name, g->unit[unit].name) == 0)
+            return u;
+    abort();
+}
+
+/* Gradients that are still on their way must leave before new ones come to
+ * the same place. */
+static void wait_for_place(struct parallel *p, int unit)
+{
+    const struct graph *g = p->graph;
+
+    for (int u = 0; u < g->n_units; u++)
+        if (g->unit[u].grads_at == g->unit[unit].grads_at)
+            coll_wait_for(p->coll, p->unit[u].reduced);
+}
+
+static void need(void *arg, struct graph *g, int call)
+{
+    struct parallel *p = arg;
+    const int own = own_unit(p, g, g->call[call].unit);
+    const int next = next_of(g, call);
+
+    if (g == p->graph && g->training && !g->evaluating)
+        wait_for_place(p, own);
+    if (parallel_gathers(p))
+        gather(p, own);
+    coll_wait_for(p->coll, p->unit[own].gathered);
+    if (parallel_gathers(p) && next >= 0)
+        gather(p, own_unit(p, g, next));
+}
+
+/* ---- gradients, as they are done --------------------------------------- */
+
+void parallel_micro(struct parallel *p, int64_t i, int64_t n)
+{
+    p->fresh = i == 0;
+    p->last = i == n - 1;
+    p->graph->first_micro = p->fresh || parallel_sums_each(p);
+}
+
+void parallel_ready(void *arg, struct graph *g, int unit)
+{
+    struct parallel *p = arg;
+    struct shared_unit *s;
+
+    if (!parallel_used(p) || (!parallel_sums_each(p) && !p->last))
+        return;
+    s = &p->unit[unit];
+    if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)
+        coll_sum(p->coll, grads_of(p, unit), g->unit[unit].count);
+    else
+        coll_reduce(p->coll, own_acc(p, unit), grads_of(p, unit), s->cut,
+                    p->fresh || !parallel_sums_each(p));
+    s->reduced = coll_begun(p->coll);
+}
+
+/* ---- the norm ---------------------------------------------------------- */
+
+static void measure(struct parallel *p, float *g, int64_t n, double *out,
+                    bool fresh)
+{
+    struct dev *dev = p->graph->dev;
+    struct tensor sum = {
+        .data = out, .type = DT_F64, .rank = 1, .dim = { 1 }, .fresh = fresh
+    };
+    const struct tensor part = {
+        .data = g, .type = DT_F32, .rank = 1, .dim = { n }
+    };
+
+    dev->ops->sumsq(dev, &sum, &part);
+}
+
+/* Squares of the own part of a unit, a sum a chunk; `out` is its first. */
+static void measure_chunks(struct parallel *p, int unit, double *out)
+{
+    const struct shared_unit *s = &p->unit[unit];
+    const int rank = p->coll->rank;
+
+    for (int k = s->cut_chunk[rank]; k < s->cut_chunk[rank + 1]; k++)
+        measure(p, own_acc(p, unit) + (s->chunk[k].at - s->cut[rank]),
+                s->chunk[k + 1].at - s->chunk[k].at, out + k, true);
+}
+
+/* Every rank measures its chunks; nothing is added but zeros, so the sum over
+ * ranks is exact, and the chunks are then added in order. */
+static int measure_in_order(struct parallel *p, struct err *e)
+{
+    const struct graph *g = p->graph;
+    struct dev *dev = g->dev;
+    const int64_t n = p->chunks;
+    double *sum = xcalloc((size_t)n, sizeof *sum), *on = p->squares.data;
+    double total = 0;
+    int ret;
+
+    dev->type->zero(dev, on, p->squares.bytes);
+    for (int u = 0; u < g->n_units; u++) {
+        measure_chunks(p, u, on);
+        on += p->unit[u].n_chunks;
+    }
+    dev->type->get(dev, sum, p->squares.data, p->squares.bytes);
+    ret = dev_sync(dev, e);
+    if (ret == 0)
+        ret = coll_sum_f64(p->coll, sum, (size_t)n, e);
+    for (int64_t i = 0; i < n; i++)
+        total += sum[i];
+    free(sum);
+    optim_measured(p->optim, total);
+    return ret;
+}
+
+/* Every rank measures what it keeps. */
+static int measure_shares(struct parallel *p, struct err *e)
+{
+    const struct graph *g = p->graph;
+    struct dev *dev = g->dev;
+    double total = 0, *on = p->optim->sum.data;
+
+    dev->type->zero(dev, on, sizeof *on);
+    for (int u = 0; u < g->n_units; u++)
+        if (own_part(p, u))
+            measure(p, own_acc(p, u), own_part(p, u), on, false);
+    dev->type->get(dev, &total, on, sizeof total);
+    if (dev_sync(dev, e) < 0 || coll_sum_f64(p->coll, &total, 1, e) < 0)
+        return -1;
+    optim_measured(p->optim, total);
+    return 0;
+}
+
+/* Whole gradients for an update that every rank makes whole. */
+static void share_sums(struct parallel *p)
+{
+    const struct graph *g = p->graph;
+
+    for (int u = 0; u < g->n_units; u++) {
+        const int64_t *cut = p->unit[u].cut;
+
+        copy(p, grads_of(p, u) + cut[p->coll->rank], own_acc(p, u),
+             (size_t)own_part(p, u) * sizeof(float));
+        coll_gather(p->coll, grads_of(p, u), cut, sizeof(float));
+    }
+}
+
+int parallel_measure(struct parallel *p, struct err *e)
+{
+    if (coll_check(p->coll, e) < 0)
+        return -1;
+    if (!p->acc.data) {
+        optim_measure(p->optim);
+        return 0;
+    }
+    if ((p->ordered ? measure_in_order(p, e) : measure_shares(p, e)) < 0)
+        return -1;
+    if (!parallel_shares_state(p))
+        share_sums(p);
+    return coll_check(p->coll, e);
+}
+
+/* ---- after the update -------------------------------------------------- */
+
+/* Units are gathered in the order in which the next forward pass needs them,
+ * which waits for each in its turn. */
+void parallel_stepped(struct parallel *p)
+{
+    const struct graph *g = p->graph;
+    size_t size;
+    char *to;
+
+    if (!parallel_shares_state(p))
+        return;
+    for (int u = g->n_units - 1; u >= 0; u--) {
+        p->unit[u].there = false;
+        if (parallel_gathers(p))
+            continue;
+        to = weights_of(p, u, &size);
+        coll_gather(p->coll, to, p->unit[u].cut, size);
+        p->unit[u].gathered = coll_begun(p->coll);
+    }
+}
+
+/* ---- whole blocks ------------------------------------------------------ */
+
+/* A part of a block that this rank keeps, and where: `own` counts through all
+ * that it keeps, as the cuts do. */
+struct piece {
+    int64_t at, count, own;
+    float *data;
+};
+
+static bool piece_of_state(const struct parallel *p, enum parallel_what what,
+                           int i, struct piece *out)
+{
+    const struct optim *o = p->optim;
+    const struct optim_range *r = &o->range[i];
+
+    if (i >= o->n_ranges)
+        return false;
+    *out = (struct piece){ r->at, r->count, r->own, NULL };
+    if (what == PARALLEL_M)
+        out->data = (float *)o->m.data + r->own;
+    else if (r->v_at >= 0)
+        out->data = (float *)o->v.data + r->v_at;
+    else
+        out->count = 0;
+    return true;
+}
+
+static bool piece_of_weights(const struct parallel *p, int i, struct piece *out)
+{
+    const struct graph *g = p->graph;
+    const struct shared_unit *s = &p->unit[i];
+
+    if (!parallel_shares_masters(p)) {
+        *out = (struct piece){ 0, g->count, 0, g->weights.data };
+        return i == 0;
+    }
+    if (i >= g->n_units)
+        return false;
+    *out = (struct piece){ g->unit[i].at + s->cut[p->coll->rank],
+                           own_part(p, i), s->own,
+                           (float *)p->weights.data + s->own };
+    return true;
+}
+
+/* The i-th, or false if there are fewer. */
+static bool piece(const struct parallel *p, enum parallel_what what, int i,
+                  struct piece *out)
+{
+    return what == PARALLEL_WEIGHTS ? piece_of_weights(p, i, out)
+                                    : piece_of_state(p, what, i, out);
+}
+
+/* Does each rank keep other pieces? */
+static bool is_shared(const struct parallel *p, enum parallel_what what)
+{
+    return what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
+                                    : parallel_shares_state(p);
+}
+
+/* n weights from `at` on in the type that the model uses. */
+static void lower(const struct parallel *p, void *to, void *from, int64_t n,
+                  int64_t at)
+{
+    const struct graph *g = p->graph;
+    struct tensor wide = { .data = from, .type = DT_F32, .rank = 1 };
+    struct tensor low = { .data = to, .type = g->type, .rank = 1 };
+
+    wide.dim[0] = low.dim[0] = n;
+    optim_lower(p->optim, g->dev, &low, &wide, at);
+}
+
+/* The same weights in 16 bits, if the model uses those. */
+static void make_copies(struct parallel *p)
+{
+    const struct graph *g = p->graph;
+
+    if (g->type == DT_F32)
+        return;
+    if (!parallel_shares_masters(p)) {
+        lower(p, g->copies.data, g->weights.data, g->count, 0);
+        return;
+    }
+    for (int u = 0; u < g->n_units; u++) {
+        const struct shared_unit *s = &p->unit[u];
+        const int64_t cut = s->cut[p->coll->rank];
+        size_t size;
+        char *to = weights_of(p, u, &size) + (size_t)cut * size;
+
+        if (parallel_gathers(p))
+            to = (char *)p->copies.data + (size_t)s->own * size;
+        lower(p, to, (float *)p->weights.data + s->own, own_part(p, u),
+              g->unit[u].at + cut);
+    }
+}
+
+int parallel_put(struct parallel *p, enum parallel_what what, int64_t at,
+                 const float *values, int64_t count, struct err *e)
+{
+    struct dev *dev = p->graph->dev;
+    struct piece k;
+
+    coll_wait(p->coll);
+    for (int i = 0; piece(p, what, i, &k); i++) {
+        const int64_t end = k.at + k.count;
+        const int64_t from = at > k.at ? at : k.at;
+        const int64_t to = at + count < end ? at + count : end;
+
+        if (from < to)
+            dev->type->put(dev, k.data + (from - k.at), values + (from - at),
+                           (size_t)(to - from) * sizeof *values);
+    }
+    return dev_sync(dev, e);
+}
+
+int parallel_renew(struct parallel *p, struct err *e)
+{
+    make_copies(p);
+    if (parallel_shares_masters(p))
+        parallel_stepped(p);
+    return dev_sync(p->graph->dev, e);
+}
+
+int parallel_collect(struct parallel *p, enum parallel_what what, float *whole,
+                     struct err *e)
+{
+    const struct graph *g = p->graph;
+    const bool shared = is_shared(p, what);
+    struct dev *dev = g->dev;
+    struct piece k;
+    float *own = NULL;
+    int ret;
+
+    coll_wait(p->coll);
+    if (shared)
+        own = mem_alloc((size_t)p->own_count, sizeof *own, "the own part", e);
+    if (shared && !own)
+        return -1;
+    if (shared)
+        memset(own, 0, (size_t)p->own_count * sizeof *own);
+    for (int i = 0; (shared || whole) && piece(p, what, i, &k); i++)
+        dev->type->get(dev, shared ? own + k.own : whole + k.at, k.data,
+                       (size_t)k.count * sizeof *own);
+    ret = dev_sync(dev, e);
+    for (int u = 0; shared && ret == 0 && u < g->n_units; u++)
+        coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
+                     own + p->unit[u].own, p->unit[u].cut, sizeof(float), 0);
+    if (ret == 0)
+        ret = coll_check(p->coll, e);
+    coll_wait(p->coll);
+    free(own);
+    return ret;
+}

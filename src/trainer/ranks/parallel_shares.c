@@ -1,0 +1,237 @@
+/*
+ * parallel_plan - who keeps what, and what it costs
+ *
+ * Sizes alone: gtrain plan asks for ranks that there are not.
+ */
+#include "config.h"
+#include "trainer/ranks/parallel.h"
+
+#include <stdlib.h>
+
+#include "common/mem.h"
+
+bool parallel_used(const struct parallel *p)
+{
+    return p->coll->size > 1 || p->ordered;
+}
+
+bool parallel_shares_state(const struct parallel *p)
+{
+    return p->coll->size > 1 && p->mode >= PARALLEL_ZERO1;
+}
+
+bool parallel_shares_grads(const struct parallel *p)
+{
+    return p->coll->size > 1 && p->mode >= PARALLEL_ZERO2;
+}
+
+bool parallel_gathers(const struct parallel *p)
+{
+    return p->coll->size > 1 && p->mode == PARALLEL_FSDP;
+}
+
+bool parallel_shares_masters(const struct parallel *p)
+{
+    return parallel_gathers(p) ||
+           (parallel_shares_state(p) &&
+            p->set->train.precision != PRECISION_FP32);
+}
+
+bool parallel_sums_each(const struct parallel *p)
+{
+    return p->ordered || parallel_shares_grads(p);
+}
+
+/* ---- where units are cut ----------------------------------------------- */
+
+/* Where unit u has a whole matrix from `at` on, for an optimiser that can take
+ * no less: its size, padding included; else 0. */
+static int64_t matrix_at(const struct optim *o, const struct unit *u,
+                         int64_t at)
+{
+    for (int i = 0; i < o->n_ranges; i++)
+        if (o->range[i].rows && o->range[i].at == u->at + at) {
+            const int64_t end =
+                i + 1 < o->n_ranges ? o->range[i + 1].at : u->at + u->count;
+            const int64_t most = u->count - at;
+
+            return end - u->at - at < most ? end - u->at - at : most;
+        }
+    return 0;
+}
+
+/* From `at` to the next such matrix, or to the end of the unit. */
+static int64_t others_at(const struct optim *o, const struct unit *u,
+                         int64_t at)
+{
+    int64_t n = u->count - at;
+
+    for (int i = 0; i < o->n_ranges; i++) {
+        const int64_t to = o->range[i].at - u->at - at;
+
+        if (o->range[i].rows && to > 0 && to < n)
+            n = to;
+    }
+    return n;
+}
+
+static void add_chunks(struct shared_unit *s, int64_t from, int64_t count,
+                       bool whole)
+{
+    for (int64_t at = 0; at < count; at += SUMSQ_CHUNK) {
+        GROW(s->chunk, s->n_chunks, s->room_chunks);
+        s->chunk[s->n_chunks++] =
+            (struct shared_chunk){ .at = from + at,
+                                   .may_cut = at == 0 || !whole };
+    }
+}
+
+/* The squares of each chunk are summed apart, on whatever rank it is. */
+static void list_chunks(struct shared_unit *s, const struct optim *o,
+                        const struct unit *u)
+{
+    for (int64_t at = 0, n; at < u->count; at += n) {
+        const int64_t matrix = matrix_at(o, u, at);
+
+        n = matrix ? matrix : others_at(o, u, at);
+        add_chunks(s, at, n, matrix > 0);
+    }
+    GROW(s->chunk, s->n_chunks, s->room_chunks);
+    s->chunk[s->n_chunks] =
+        (struct shared_chunk){ .at = u->count, .may_cut = true };
+}
+
+/* The place for a cut that is nearest to `want`, not before `from`. */
+static int nearest_cut(const struct shared_unit *s, int from, int64_t want)
+{
+    int best = from;
+
+    for (int k = from + 1; k <= s->n_chunks; k++) {
+        if (!s->chunk[k].may_cut)
+            continue;
+        if (llabs(s->chunk[k].at - want) > llabs(s->chunk[best].at - want))
+            break;
+        best = k;
+    }
+    return best;
+}
+
+/* Parts as even as can be. */
+static void cut_unit(struct shared_unit *s, int64_t count, int size)
+{
+    int k = 0;
+
+    s->cut = xcalloc((size_t)size + 1, sizeof *s->cut);
+    s->cut_chunk = xcalloc((size_t)size + 1, sizeof *s->cut_chunk);
+    for (int r = 1; r <= size; r++) {
+        k = nearest_cut(s, k, count / size * r + count % size * r / size);
+        s->cut_chunk[r] = k;
+        s->cut[r] = s->chunk[k].at;
+    }
+}
+
+/* Cut every unit, and list the own parts. */
+static void cut_units(struct parallel *p, struct optim_piece *piece)
+{
+    const struct graph *g = p->graph;
+    const struct coll *c = p->coll;
+
+    p->unit = xcalloc((size_t)g->n_units, sizeof *p->unit);
+    for (int u = 0; u < g->n_units; u++) {
+        struct shared_unit *s = &p->unit[u];
+
+        list_chunks(s, p->optim, &g->unit[u]);
+        cut_unit(s, g->unit[u].count, c->size);
+        s->own = p->own_count;
+        piece[u] = (struct optim_piece){
+            .at = g->unit[u].at + s->cut[c->rank],
+            .count = s->cut[c->rank + 1] - s->cut[c->rank],
+            .own = s->own,
+        };
+        p->own_count += (piece[u].count + 15) / 16 * 16;
+        p->chunks += s->n_chunks;
+    }
+    /* a rank of a small model may have nothing, but has the same regions */
+    if (p->own_count == 0)
+        p->own_count = 16;
+}
+
+void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
+{
+    struct optim_piece *piece;
+    size_t n;
+
+    p->graph = g;
+    p->optim = o;
+    if (!p->training || !parallel_used(p))
+        return;
+    piece = xcalloc((size_t)g->n_units, sizeof *piece);
+    cut_units(p, piece);
+    n = (size_t)p->own_count;
+    if (parallel_shares_state(p))
+        optim_share(o, piece, g->n_units, p->own_count);
+    free(piece);
+    if (parallel_sums_each(p) || parallel_shares_state(p))
+        p->acc.bytes = n * sizeof(float);
+    if (p->ordered)
+        p->squares.bytes = (size_t)p->chunks * sizeof(double);
+    if (parallel_shares_masters(p))
+        p->weights.bytes = n * sizeof(float);
+    if (parallel_gathers(p) && g->type != DT_F32)
+        p->copies.bytes = n * dtype_size(g->type);
+}
+
+/* ---- what it costs ----------------------------------------------------- */
+
+void parallel_kept(const struct parallel *p, int64_t kept[DEV_PLANNED])
+{
+    const struct graph *g = p->graph;
+    const struct optim *o = p->optim;
+    const size_t bytes[DEV_PLANNED] = {
+        [DEV_WEIGHTS] = g->weights.bytes + g->copies.bytes + p->weights.bytes +
+                         p->copies.bytes,
+        [DEV_GRADS] = g->grads.bytes + p->acc.bytes + p->squares.bytes,
+        [DEV_MOMENTS] = o->m.bytes + o->v.bytes + o->work.bytes + o->sum.bytes,
+        [DEV_ACTIVATIONS] = g->activations.bytes,
+        [DEV_INPUTS] = g->inputs.bytes,
+    };
+
+    for (int i = 0; i < DEV_PLANNED; i++)
+        kept[i] = (int64_t)bytes[i];
+}
+
+/* How often a step of `micro` micro-batches gathers a unit under fsdp.  Of the
+ * layers, which take turns in two places, the two that a pass used last are
+ * still there for the next one. */
+static int64_t gathers_of(const struct parallel *p, int unit, int64_t micro)
+{
+    const struct graph *g = p->graph;
+    int before = 0, after = 0;
+
+    if (g->unit[unit].layer < 0 || !p->set->parallel.reshard)
+        return 1;
+    for (int u = 0; u < g->n_units; u++) {
+        before += g->unit[u].layer >= 0 && u > unit;
+        after += g->unit[u].layer >= 0 && u < unit;
+    }
+    /* forward, but for the first micro-batch, and backward */
+    return 1 + (before >= 2 ? micro - 1 : 0) + (after >= 2 ? micro : 0);
+}
+
+int64_t parallel_sent(const struct parallel *p, int64_t micro)
+{
+    const struct graph *g = p->graph;
+    const int64_t size = sizeof(float);
+    const int64_t weight =
+        parallel_shares_state(p) ? (int64_t)dtype_size(g->type) : size;
+    const int64_t sums = parallel_sums_each(p) ? micro : 1;
+    int64_t sent = 0;
+
+    for (int u = 0; u < g->n_units; u++) {
+        const int64_t gathers =
+            parallel_gathers(p) ? gathers_of(p, u, micro) : 1;
+
+        sent += g->unit[u].count * (sums * size + gathers * weight);
+    }
+    return (int64_t)((double)sent * (p->coll->size - 1) / p->coll->size);
+}

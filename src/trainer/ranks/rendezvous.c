@@ -1,0 +1,402 @@
+/*
+ * Rank 0 listens; every other rank connects, shows the job's token, its rank,
+ * the size of the job and what all must agree on, and is told where each rank
+ * listens, or why it is turned away.  Then each pair of ranks connects, the
+ * higher to the lower.
+ */
+#include "config.h"
+#include "trainer/ranks/rendezvous.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+enum { MAGIC = 0x47544e31, CONNECT_PAUSE_MS = 50, HELLO_SECS = 10 };
+
+struct hello {
+    uint32_t magic;
+    uint32_t rank, size;
+    uint32_t port; /* where this rank listens */
+    uint32_t pid;
+    char token[128];
+    char agree[128];
+    char host[64];
+};
+
+/* Rank 0's answer: refused says why, or is empty and `size` hosts follow. */
+struct answer {
+    char refused[256];
+};
+
+struct seat {
+    char addr[64]; /* numeric */
+    uint32_t port;
+    uint32_t pid;
+    char host[64];
+};
+
+/* ---- sockets ---------------------------------------------------------- */
+
+static int wait_for(int fd, short events, double until)
+{
+    struct pollfd p = { .fd = fd, .events = events };
+
+    for (;;) {
+        const double left = until - clock_mono();
+        const int n = poll(&p, 1, left <= 0 ? 0 : (int)(left * 1000) + 1);
+
+        if (n > 0)
+            return 0;
+        if (n == 0 && left <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
+        if (n < 0 && errno != EINTR)
+            return -1;
+    }
+}
+
+/* All of it, or -1 with errno. */
+int rendezvous_move(int fd, void *data, size_t n, bool out, double until)
+{
+    char *at = data;
+
+    while (n) {
+        const ssize_t now =
+            out ? send(fd, at, n, MSG_NOSIGNAL) : recv(fd, at, n, 0);
+
+        if (now > 0) {
+            at += now;
+            n -= (size_t)now;
+            continue;
+        }
+        if (now == 0) {
+            errno = ECONNRESET;
+            return -1;
+        }
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK)
+            return -1;
+        if (wait_for(fd, out ? POLLOUT : POLLIN, until) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void make_ready(int fd)
+{
+    const int one = 1;
+
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+}
+
+static uint32_t port_of(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    char port[16];
+
+    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0 ||
+        getnameinfo((struct sockaddr *)&a, n, NULL, 0, port, sizeof port,
+                    NI_NUMERICSERV) != 0)
+        return 0;
+    return (uint32_t)strtoul(port, NULL, 10);
+}
+
+/* port 0: any free one */
+static int listen_on(int port, struct err *e)
+{
+    const int one = 1;
+    struct sockaddr_in6 a = { .sin6_family = AF_INET6,
+                              .sin6_port = htons((uint16_t)port),
+                              .sin6_addr = IN6ADDR_ANY_INIT };
+    struct sockaddr_in b = { .sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port) };
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0, ok;
+
+    if (fd >= 0) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        ok = bind(fd, (struct sockaddr *)&a, sizeof a);
+    } else {
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        ok = bind(fd, (struct sockaddr *)&b, sizeof b);
+    }
+    if (ok < 0 || listen(fd, 1024) < 0) {
+        err_sys(e, "cannot listen on port %d", port);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    return fd;
+}
+
+/* One try; else why not, in words. */
+static int connect_once(const char *host, int port, const char **why)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *all = NULL;
+    char text[16];
+    int fd = -1, bad;
+
+    snprintf(text, sizeof text, "%d", port);
+    bad = getaddrinfo(host, text, &hints, &all);
+    if (bad != 0) {
+        *why = gai_strerror(bad);
+        return -1;
+    }
+    for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
+        fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
+            *why = strerror(errno);
+            if (fd >= 0)
+                close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(all);
+    if (fd >= 0)
+        make_ready(fd);
+    return fd;
+}
+
+/* Until it works: rank 0 may start later than we do. */
+static int connect_to(const char *host, int port, double until, struct err *e)
+{
+    for (;;) {
+        const char *why = "";
+        const int fd = connect_once(host, port, &why);
+
+        if (fd >= 0)
+            return fd;
+        if (clock_mono() > until)
+            return err_set(e, ERR_RANK, "cannot reach rank 0 at %s port %d: %s",
+                           host, port, why);
+        poll(NULL, 0, CONNECT_PAUSE_MS);
+    }
+}
+
+/* ---- rendezvous ------------------------------------------------------- */
+
+static void own_hello(const struct coll *c, const struct coll_conf *conf,
+                      int listener, struct hello *h)
+{
+    *h = (struct hello){ .magic = MAGIC,
+                         .rank = (uint32_t)c->rank,
+                         .size = (uint32_t)c->size,
+                         .port = port_of(listener),
+                         .pid = (uint32_t)getpid() };
+    snprintf(h->token, sizeof h->token, "%s", conf->launch->token);
+    snprintf(h->agree, sizeof h->agree, "%s", conf->agree ? conf->agree : "");
+    gethostname(h->host, sizeof h->host - 1);
+}
+
+/* What is wrong with a rank that knows the token; "" when nothing is. */
+static void judge(const struct coll *c, const struct hello *mine,
+                  const struct hello *h, struct answer *a)
+{
+    *a = (struct answer){ "" };
+    if (h->size != mine->size)
+        snprintf(a->refused, sizeof a->refused, "this job has %u ranks, not %u",
+                 mine->size, h->size);
+    else if (h->rank == 0 || h->rank >= h->size)
+        snprintf(a->refused, sizeof a->refused, "rank %u cannot be", h->rank);
+    else if (c->peer[h->rank][0])
+        snprintf(a->refused, sizeof a->refused, "%s is here already",
+                 c->peer[h->rank]);
+    else if (memcmp(h->agree, mine->agree, sizeof h->agree) != 0)
+        snprintf(a->refused, sizeof a->refused,
+                 "rank %u was started with another configuration than "
+                 "rank 0",
+                 h->rank);
+}
+
+static void seat_rank(struct coll *c, struct seat *seat, const struct hello *h,
+                      int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+
+    *seat = (struct seat){ .port = h->port, .pid = h->pid };
+    snprintf(seat->host, sizeof seat->host, "%.63s", h->host);
+    if (fd >= 0 && getpeername(fd, (struct sockaddr *)&a, &n) == 0)
+        getnameinfo((struct sockaddr *)&a, n, seat->addr, sizeof seat->addr,
+                    NULL, 0, NI_NUMERICHOST);
+    snprintf(c->peer[h->rank], sizeof c->peer[0],
+             "rank %u (host %.40s, pid %u)", h->rank, seat->host, seat->pid);
+}
+
+static int wait_all_here(const struct coll *c, int here, struct err *e)
+{
+    for (int r = 1; r < c->size; r++)
+        if (!c->peer[r][0])
+            return err_set(e, ERR_RANK,
+                           "%d of %d ranks came within %.0f s; rank %d did "
+                           "not",
+                           here, c->size, c->timeout, r);
+    return 0;
+}
+
+/* Rank 0: seat everyone who shows the token. */
+static int receive_all(struct coll *c, int listener, const struct hello *mine,
+                       struct seat *seat, int *fd_of, double until,
+                       struct err *e)
+{
+    int here = 1;
+
+    seat_rank(c, &seat[0], mine, -1);
+    while (here < c->size) {
+        struct hello h;
+        struct answer a;
+        int fd;
+
+        if (wait_for(listener, POLLIN, until) < 0)
+            return wait_all_here(c, here, e);
+        fd = accept(listener, NULL, NULL);
+        if (fd < 0)
+            continue;
+        make_ready(fd);
+        if (rendezvous_move(fd, &h, sizeof h, false,
+                            clock_mono() + HELLO_SECS) < 0 ||
+            h.magic != MAGIC ||
+            memcmp(h.token, mine->token, sizeof h.token) != 0) {
+            close(fd); /* a stranger */
+            continue;
+        }
+        judge(c, mine, &h, &a);
+        if (a.refused[0]) {
+            log_warn("turned a rank away: %s", a.refused);
+            rendezvous_move(fd, &a, sizeof a, true, clock_mono() + HELLO_SECS);
+            close(fd);
+            continue;
+        }
+        seat_rank(c, &seat[h.rank], &h, fd);
+        fd_of[h.rank] = fd;
+        here++;
+    }
+    for (int r = 1; r < c->size; r++) {
+        struct answer a = { "" };
+
+        if (rendezvous_move(fd_of[r], &a, sizeof a, true, until) < 0 ||
+            rendezvous_move(fd_of[r], seat, (size_t)c->size * sizeof *seat,
+                            true, until) < 0)
+            return err_set(e, ERR_RANK, "%s went away at the start",
+                           c->peer[r]);
+    }
+    return 0;
+}
+
+static int join_zero(struct coll *c, const struct coll_conf *conf,
+                     struct hello *mine, struct seat *seat, int *fd_of,
+                     double until, struct err *e)
+{
+    const struct launch *l = conf->launch;
+    struct answer a;
+
+    fd_of[0] = connect_to(l->host, l->port, until, e);
+    if (fd_of[0] < 0)
+        return -1;
+    if (rendezvous_move(fd_of[0], mine, sizeof *mine, true, until) < 0 ||
+        rendezvous_move(fd_of[0], &a, sizeof a, false, until) < 0)
+        return err_set(e, ERR_RANK,
+                       "rank 0 at %s port %d did not take rank "
+                       "%d in: %s",
+                       l->host, l->port, c->rank, strerror(errno));
+    if (a.refused[0]) {
+        a.refused[sizeof a.refused - 1] = '\0';
+        return err_set(e, ERR_RANK, "rank 0 refused: %s", a.refused);
+    }
+    if (rendezvous_move(fd_of[0], seat, (size_t)c->size * sizeof *seat, false,
+                        until) < 0)
+        return err_set(e, ERR_RANK, "rank 0 went away at the start");
+    for (int r = 0; r < c->size; r++)
+        snprintf(c->peer[r], sizeof c->peer[0], "rank %d (host %.40s, pid %u)",
+                 r, seat[r].host, seat[r].pid);
+    return 0;
+}
+
+/* Connect to the lower ranks but 0, then be found by the higher ones. */
+static int meet_others(struct coll *c, int listener, struct hello *mine,
+                       const struct seat *seat, int *fd_of, double until,
+                       struct err *e)
+{
+    int missing = c->size - 1 - c->rank;
+
+    for (int r = 1; r < c->rank; r++) {
+        fd_of[r] = connect_to(seat[r].addr, (int)seat[r].port, until, e);
+        if (fd_of[r] < 0 ||
+            rendezvous_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
+            return err_set(e, ERR_RANK,
+                           "rank %d cannot reach %s at %s port "
+                           "%u",
+                           c->rank, c->peer[r], seat[r].addr, seat[r].port);
+    }
+    while (c->rank > 0 && missing > 0) {
+        struct hello h;
+        int fd;
+
+        if (wait_for(listener, POLLIN, until) < 0)
+            return err_set(e, ERR_RANK, "%d ranks did not connect to rank %d",
+                           missing, c->rank);
+        fd = accept(listener, NULL, NULL);
+        if (fd < 0)
+            continue;
+        make_ready(fd);
+        if (rendezvous_move(fd, &h, sizeof h, false,
+                            clock_mono() + HELLO_SECS) < 0 ||
+            h.magic != MAGIC || h.rank <= (uint32_t)c->rank ||
+            h.rank >= (uint32_t)c->size || fd_of[h.rank] >= 0 ||
+            memcmp(h.token, mine->token, sizeof h.token) != 0) {
+            close(fd);
+            continue;
+        }
+        fd_of[h.rank] = fd;
+        missing--;
+    }
+    return 0;
+}
+
+int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
+               struct err *e)
+{
+    const struct launch *l = conf->launch;
+    const double until = clock_mono() + c->timeout;
+    struct seat *seat = xcalloc((size_t)c->size, sizeof *seat);
+    struct hello mine;
+    int listener, ret = -1;
+
+    for (int r = 0; r < c->size; r++)
+        fd_of[r] = -1;
+    listener = c->rank == 0 && l->listener >= 0
+                   ? l->listener
+                   : listen_on(c->rank == 0 ? l->port : 0, e);
+    if (listener >= 0) {
+        own_hello(c, conf, listener, &mine);
+        ret = c->rank == 0
+                  ? receive_all(c, listener, &mine, seat, fd_of, until, e)
+                  : join_zero(c, conf, &mine, seat, fd_of, until, e);
+        if (ret == 0)
+            ret = meet_others(c, listener, &mine, seat, fd_of, until, e);
+        close(listener);
+    }
+    free(seat);
+    return ret;
+}

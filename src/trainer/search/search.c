@@ -1,0 +1,325 @@
+#include "config.h"
+#include "trainer/search/search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "store/edit.h"
+#include "trainer/training/job.h"
+
+/* ---- a cell's settings ------------------------------------------------- */
+
+int search_settings(const struct search *s, size_t cell, struct settings *out,
+                    struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+
+    if (settings_begin(out, w->base[0] ? w->base : NULL, e) < 0)
+        return -1;
+    for (size_t i = 0; i < w->n_sets; i++)
+        if (conf_put(&out->conf, w->set[i].key, w->set[i].value,
+                     w->set[i].where, e) < 0)
+            return -1;
+    for (size_t i = 0; i < w->n_axes; i++)
+        if (conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
+                     w->axis[i].where, e) < 0)
+            return -1;
+    settings_ready(out);
+    return 0;
+}
+
+char *search_cell_path(const struct search *s, size_t cell, const char *end)
+{
+    return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
+}
+
+/* A search by a metric that no cell would have could not tell them apart. */
+static int check_metric(const struct search *s, const struct settings *set,
+                        struct err *e)
+{
+    const bool given = *set->data.val;
+
+    if (strncmp(s->sweep.metric, "val/", 4) != 0 ||
+        (given && set->eval.every > 0))
+        return 0;
+    return conf_fail(&set->conf, given ? "eval.every" : "data.val", e,
+                     "the search is by %s: there must be a validation",
+                     s->sweep.metric);
+}
+
+static int check_cells(struct search *s, struct err *e)
+{
+    const int ranks = (int)s->sweep.gpus;
+    struct job_checked seen = { 0 };
+    int ret = 0;
+
+    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
+        struct settings set;
+
+        ret = search_settings(s, c, &set, e);
+        if (ret == 0)
+            ret = job_check(&set, ranks > 1 ? ranks : 1, &seen, e);
+        if (ret == 0)
+            ret = check_metric(s, &set, e);
+        if (ret == 0 && set.is.steps > s->most_steps)
+            s->most_steps = set.is.steps;
+        settings_clear(&set);
+    }
+    job_checked_clear(&seen);
+    return ret;
+}
+
+/* ---- the folder -------------------------------------------------------- */
+
+static int write_cell(struct search *s, size_t cell, struct err *e)
+{
+    struct save save = SAVE_INIT;
+    struct settings set;
+    struct buf text = BUF_INIT;
+    char *path = search_cell_path(s, cell, ".ini");
+    int ret = search_settings(s, cell, &set, e);
+
+    if (ret == 0) {
+        conf_dump(&set.conf, &text);
+        ret = save_open(&save, path, e);
+    }
+    if (ret == 0) {
+        fwrite(text.s, 1, text.len, save.fp);
+        ret = save_commit(&save, e);
+    }
+    settings_clear(&set);
+    buf_clear(&text);
+    free(path);
+    return ret;
+}
+
+static int write_manifest(struct search *s, struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+    struct save save = SAVE_INIT;
+    char *path = path_join(s->folder, "manifest.tsv");
+    int ret = save_open(&save, path, e);
+
+    free(path);
+    if (ret < 0)
+        return -1;
+    fputs("cell\tid", save.fp);
+    for (size_t i = 0; i < w->n_axes; i++)
+        fprintf(save.fp, "\t%s", w->axis[i].key);
+    for (size_t c = 0; c < w->n_cells; c++) {
+        fprintf(save.fp, "\n%zu\t%s", c, w->cell[c].id);
+        for (size_t i = 0; i < w->n_axes; i++)
+            fprintf(save.fp, "\t%s", w->cell[c].value[i]);
+    }
+    fputc('\n', save.fp);
+    return save_commit(&save, e);
+}
+
+static int write_folder(struct search *s, struct err *e)
+{
+    char *cells = path_join(s->folder, "cells");
+    int ret = path_make(cells, e);
+
+    free(cells);
+    for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++)
+        ret = write_cell(s, c, e);
+    return ret < 0 ? -1 : write_manifest(s, e);
+}
+
+/* ---- the parent -------------------------------------------------------- */
+
+/* The id that a former command left; none is no error. */
+static int read_parent(struct search *s, struct err *e)
+{
+    char *path = path_join(s->folder, "parent");
+    struct buf text = BUF_INIT;
+    int ret = buf_read_file(&text, path, 256, e);
+
+    if (ret == 0) {
+        buf_trim(&text, strcspn(text.s, "\n"));
+        s->parent = buf_detach(&text);
+    } else if (e->kind == ERR_MISSING) {
+        *e = (struct err)ERR_INIT;
+        ret = 0;
+    }
+    free(path);
+    return ret;
+}
+
+static int write_parent(struct search *s, struct err *e)
+{
+    char *path = path_join(s->folder, "parent");
+    struct save save = SAVE_INIT;
+    int ret = save_open(&save, path, e);
+
+    if (ret == 0) {
+        fprintf(save.fp, "%s\n", s->parent);
+        ret = save_commit(&save, e);
+    }
+    free(path);
+    return ret;
+}
+
+/* It has no points and uses no cores: its cells do. */
+static int begin_parent(struct search *s, struct err *e)
+{
+    const bool made = !s->parent;
+    const struct run_conf conf = {
+        .root = s->root,
+        .experiment = s->experiment,
+        .resume = s->parent,
+        .no_cpus = true,
+    };
+
+    if (run_begin(&s->own, &conf, e) < 0)
+        return -1;
+    if (!made)
+        return 0;
+    s->parent = xstrdup(run_id(s->own));
+    run_tag(s->own, "sweep", s->sweep.name);
+    run_tag(s->own, "sweep.folder", s->folder);
+    run_paramf(s->own, "sweep.cells", "%zu", s->sweep.n_cells);
+    return write_parent(s, e);
+}
+
+static enum run_status status_of(const struct search *s, bool stopped)
+{
+    if (s->count[CELL_DONE] == s->sweep.n_cells)
+        return RUN_FINISHED;
+    if (stopped)
+        return RUN_KILLED;
+    if (s->count[CELL_MISSING] || s->count[CELL_RUNNING])
+        return s->own ? RUN_FAILED : RUN_SCHEDULED;
+    return RUN_FAILED;
+}
+
+/* Of a search whose cells run elsewhere, every cell says how far all are. */
+static int mark_parent(struct search *s, enum run_status status, struct err *e)
+{
+    struct runs one = RUNS_INIT;
+    int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
+
+    if (ret == 0 && one.n == 1 && one.run[0].status != status)
+        ret = edit_status(&one.run[0], status, e);
+    runs_free(&one);
+    return ret;
+}
+
+int search_end(struct search *s, bool stopped, struct err *e)
+{
+    const enum run_status status = status_of(s, stopped);
+    struct run *own = s->own;
+
+    if (!own)
+        return s->parent ? mark_parent(s, status, e) : 0;
+    if (status == RUN_FAILED)
+        run_reason(own, "not all cells are done");
+    s->own = NULL;
+    return run_end(own, status, e);
+}
+
+/* ---- the whole --------------------------------------------------------- */
+
+int search_open(struct search *s, struct err *e)
+{
+    struct settings set;
+    int ret = search_settings(s, 0, &set, e);
+
+    if (ret == 0) {
+        s->root = xstrdup(set.run.root);
+        s->experiment = xstrdup(set.run.experiment);
+        ret = read_parent(s, e);
+    }
+    settings_clear(&set);
+    s->outcome = xcalloc(s->sweep.n_cells, sizeof *s->outcome);
+    return ret;
+}
+
+int search_begin(struct search *s, bool runs, struct err *e)
+{
+    if (check_cells(s, e) < 0 || write_folder(s, e) < 0)
+        return -1;
+    if (!runs && s->parent)
+        return 0;
+    if (begin_parent(s, e) < 0)
+        return -1;
+    if (!runs) {
+        struct run *own = s->own;
+
+        s->own = NULL;
+        return run_end(own, RUN_SCHEDULED, e);
+    }
+    return 0;
+}
+
+void search_close(struct search *s)
+{
+    struct err e = ERR_INIT;
+
+    run_end(s->own, RUN_FAILED, &e);
+    runs_free(&s->runs);
+    sweep_clear(&s->sweep);
+    free(s->folder);
+    free(s->root);
+    free(s->experiment);
+    free(s->parent);
+    free(s->outcome);
+}
+
+/* ---- what the store says ----------------------------------------------- */
+
+bool search_better(const struct sweep *w, double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return !isnan(a) && isnan(b);
+    return w->goal == SWEEP_MAX ? a > b : a < b;
+}
+
+static void judge(struct outcome *o, const struct run_info *r,
+                  const struct sweep *w)
+{
+    const struct metric_sum *m = run_info_metric(r, w->metric);
+    const struct metric_sum *loss = run_info_metric(r, "train/loss");
+
+    o->run = r;
+    o->best = !m ? (double)NAN : w->goal == SWEEP_MAX ? m->max : m->min;
+    o->step = loss ? loss->last_step : 0;
+    o->state = r->status == RUN_FINISHED  ? CELL_DONE
+               : r->status == RUN_RUNNING ? CELL_RUNNING
+                                          : CELL_FAILED;
+}
+
+int search_look(struct search *s, struct err *e)
+{
+    const struct sweep *w = &s->sweep;
+
+    runs_free(&s->runs);
+    s->runs = (struct runs)RUNS_INIT;
+    memset(s->count, 0, sizeof s->count);
+    if (runs_load(&s->runs, s->root, 0, e) < 0) {
+        if (e->kind != ERR_MISSING)
+            return -1;
+        *e = (struct err)ERR_INIT;
+    }
+    for (size_t c = 0; c < w->n_cells; c++)
+        s->outcome[c] = (struct outcome){ .best = (double)NAN };
+    for (size_t i = 0; i < s->runs.n; i++) {
+        const struct run_info *r = &s->runs.run[i];
+        const char *cell = run_info_tag(r, "sweep.cell");
+
+        if (!cell || !s->parent || !r->parent ||
+            strcmp(r->parent, s->parent) != 0)
+            continue;
+        for (size_t c = 0; c < w->n_cells; c++)
+            if (strcmp(w->cell[c].id, cell) == 0)
+                judge(&s->outcome[c], r, w);
+    }
+    for (size_t c = 0; c < w->n_cells; c++)
+        s->count[s->outcome[c].state]++;
+    return 0;
+}

@@ -1,0 +1,227 @@
+/*
+ * search_report - what a search has found, in one table
+ *
+ * The sensitivity is that of Wortsman et al. (2023), "Small-scale proxies for
+ * large-scale Transformer training instabilities", section 2.2: the mean over
+ * the values of min(loss, loss of a guess) - least loss.
+ */
+#include "config.h"
+#include "trainer/search/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+
+enum { MOST_COLUMNS = 24 };
+
+struct report {
+    const struct search *s;
+    size_t by;          /* the axis */
+    const char **value; /* its values; the grid's, or those drawn */
+    size_t n_values;
+    size_t *row_of; /* of each cell */
+    size_t *first;  /* cell of each row */
+    size_t n_rows;
+};
+
+static bool is_seed(const struct sweep_axis *a)
+{
+    return strcmp(a->key, "train.seed") == 0;
+}
+
+static int find_axis(struct report *r, const char *by, struct err *e)
+{
+    const struct sweep *w = &r->s->sweep;
+    const char *want = by ? by : "optim.lr";
+
+    for (r->by = 0; r->by < w->n_axes; r->by++)
+        if (strcmp(w->axis[r->by].key, want) == 0)
+            return 0;
+    if (by)
+        return err_set(e, ERR_USAGE, "--by: %s is no axis of this search", by);
+    r->by = 0;
+    return 0;
+}
+
+/* Cells of one row agree in all axes but this one and the seed. */
+static bool same_row(const struct report *r, size_t x, size_t y)
+{
+    const struct sweep *w = &r->s->sweep;
+
+    for (size_t i = 0; i < w->n_axes; i++)
+        if (i != r->by && !is_seed(&w->axis[i]) &&
+            strcmp(w->cell[x].value[i], w->cell[y].value[i]) != 0)
+            return false;
+    return true;
+}
+
+static void find_rows(struct report *r)
+{
+    const size_t n = r->s->sweep.n_cells;
+
+    r->row_of = xcalloc(n, sizeof *r->row_of);
+    r->first = xcalloc(n, sizeof *r->first);
+    for (size_t c = 0; c < n; c++) {
+        size_t row = 0;
+
+        while (row < r->n_rows && !same_row(r, r->first[row], c))
+            row++;
+        if (row == r->n_rows)
+            r->first[r->n_rows++] = c;
+        r->row_of[c] = row;
+    }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+    double p, q;
+
+    if (num_real(*x, &p) && num_real(*y, &q) && p != q)
+        return p < q ? -1 : 1;
+    return strcmp(*x, *y);
+}
+
+static void find_values(struct report *r)
+{
+    const struct sweep_axis *a = &r->s->sweep.axis[r->by];
+    size_t kept = 0;
+
+    r->value = xcalloc(a->n, sizeof *r->value);
+    memcpy(r->value, a->value, a->n * sizeof *r->value);
+    qsort(r->value, a->n, sizeof *r->value, by_number);
+    for (size_t i = 0; i < a->n; i++)
+        if (kept == 0 || strcmp(r->value[kept - 1], r->value[i]) != 0)
+            r->value[kept++] = r->value[i];
+    r->n_values = kept;
+}
+
+/* Mean over seeds of the metric in a row at a value; NaN when no cell has it.
+ * *run is one of theirs. */
+static double at_value(const struct report *r, size_t row, const char *value,
+                       const struct run_info **run)
+{
+    const struct sweep *w = &r->s->sweep;
+    double sum = 0;
+    int n = 0;
+
+    for (size_t c = 0; c < w->n_cells; c++) {
+        const struct outcome *o = &r->s->outcome[c];
+
+        if (r->row_of[c] != row || isnan(o->best) ||
+            strcmp(w->cell[c].value[r->by], value) != 0)
+            continue;
+        *run = o->run;
+        sum += o->best;
+        n++;
+    }
+    return n ? sum / n : (double)NAN;
+}
+
+/* The loss of who knows nothing, where the metric is a loss in nats. */
+static double guess(const struct sweep *w, const struct run_info *run)
+{
+    const char *vocab = run ? run_info_param(run, "model.vocab") : NULL;
+    int64_t n;
+
+    if (w->goal != SWEEP_MIN || !vocab || !num_int(vocab, &n) || n < 2 ||
+        (strcmp(w->metric, "val/loss") != 0 &&
+         strcmp(w->metric, "train/loss") != 0))
+        return INFINITY;
+    return log((double)n);
+}
+
+static void put_real(struct table *t, double x)
+{
+    if (isnan(x))
+        table_none(t);
+    else
+        table_real(t, x);
+}
+
+static void put_row(const struct report *r, struct table *t, size_t row,
+                    bool wide)
+{
+    const struct sweep *w = &r->s->sweep;
+    const struct run_info *run = NULL;
+    const char *parameters, *best_value = NULL;
+    double *x = xcalloc(r->n_values, sizeof *x);
+    double best = (double)NAN, most, worse = 0;
+    int64_t count;
+    int n = 0;
+
+    for (size_t v = 0; v < r->n_values; v++) {
+        x[v] = at_value(r, row, r->value[v], &run);
+        if (search_better(w, x[v], best)) {
+            best = x[v];
+            best_value = r->value[v];
+        }
+    }
+    most = guess(w, run);
+    for (size_t v = 0; v < r->n_values; v++) {
+        if (isnan(x[v]))
+            continue;
+        worse += fmax(0, w->goal == SWEEP_MAX ? best - x[v]
+                                              : fmin(x[v], most) - best);
+        n++;
+    }
+    for (size_t i = 0; i < w->n_axes; i++)
+        if (i != r->by && !is_seed(&w->axis[i]))
+            table_text(t, w->cell[r->first[row]].value[i]);
+    parameters = run ? run_info_param(run, "is.parameters") : NULL;
+    if (parameters && num_int(parameters, &count))
+        table_int(t, count);
+    else
+        table_none(t);
+    for (size_t v = 0; wide && v < r->n_values; v++) {
+        put_real(t, x[v]);
+        if (r->value[v] == best_value)
+            table_mark(t, MARK_BEST);
+    }
+    table_text(t, best_value);
+    put_real(t, best);
+    put_real(t, n > 1 ? worse / n : (double)NAN);
+    free(x);
+}
+
+static void name_columns(const struct report *r, struct table *t, bool wide)
+{
+    const struct sweep *w = &r->s->sweep;
+    const char *key = w->axis[r->by].key;
+
+    for (size_t i = 0; i < w->n_axes; i++)
+        if (i != r->by && !is_seed(&w->axis[i]))
+            table_column(t, w->axis[i].key);
+    table_column(t, "parameters");
+    for (size_t v = 0; wide && v < r->n_values; v++)
+        table_column(t, arena_printf(&t->mem, "%s=%s", key, r->value[v]));
+    table_column(t, arena_printf(&t->mem, "best %s", key));
+    table_column(t, w->metric);
+    table_column(t, "sensitivity");
+}
+
+int search_report(const struct search *s, const char *by,
+                  const struct table_style *style, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.sweep.report/1");
+    struct report r = { .s = s };
+    bool wide;
+    int ret = find_axis(&r, by, e);
+
+    if (ret == 0) {
+        find_rows(&r);
+        find_values(&r);
+        wide = r.n_values <= MOST_COLUMNS && !s->sweep.axis[r.by].random;
+        name_columns(&r, &t, wide);
+        for (size_t row = 0; row < r.n_rows; row++)
+            put_row(&r, &t, row, wide);
+        ret = table_print(&t, style, e);
+    }
+    table_clear(&t);
+    free(r.value);
+    free(r.row_of);
+    free(r.first);
+    return ret;
+}

@@ -1,0 +1,97 @@
+#include "config.h"
+#include "trainer/search/slurm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/save.h"
+#include "common/spawn.h"
+
+/* In single quotes, as a shell wants it. */
+static void quote(struct buf *out, const char *word)
+{
+    buf_char(out, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_str(out, "'\\''");
+        else
+            buf_char(out, *word);
+    buf_char(out, '\'');
+}
+
+void slurm_word(struct slurm_words *w, const char *option, const char *value)
+{
+    if (option)
+        buf_printf(&w->text, " %s", option);
+    buf_char(&w->text, ' ');
+    quote(&w->text, value);
+}
+
+static void head(FILE *fp, const char *name, const char *value)
+{
+    if (*value)
+        fprintf(fp, "#SBATCH --%s=%s\n", name, value);
+}
+
+int slurm_script(const struct sweep *w, const char *folder,
+                 const struct slurm_words *words, const char *path,
+                 struct err *e)
+{
+    struct save s = SAVE_INIT;
+    char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
+    struct buf program = BUF_INIT;
+    int ret = save_open(&s, path, e);
+
+    quote(&program, self ? self : "gtrain");
+    if (w->cpus > 0)
+        snprintf(cpus, sizeof cpus, "%lld", (long long)w->cpus);
+    if (ret == 0) {
+        fputs("#!/bin/sh\n", s.fp);
+        head(s.fp, "job-name", w->name);
+        head(s.fp, "account", w->account);
+        head(s.fp, "partition", w->partition);
+        head(s.fp, "time", w->time);
+        head(s.fp, "gres", w->gres);
+        head(s.fp, "cpus-per-task", cpus);
+        if (w->extra[0])
+            fprintf(s.fp, "#SBATCH %s\n", w->extra);
+        fprintf(s.fp,
+                "#SBATCH --requeue\n"
+                "#SBATCH --open-mode=append\n"
+                "#SBATCH --signal=B:USR1@120\n"
+                "#SBATCH --output=%s/cells/%%x-%%a.out\n\n"
+                "%s sweep%s --cell \"$SLURM_ARRAY_TASK_ID\" &\n"
+                "child=$!\n"
+                "trap 'kill -USR1 $child' USR1 TERM\n"
+                "status=129\n"
+                "while test $status -gt 128; do wait $child; status=$?; "
+                "done\n"
+                "test $status -ne 75 || scontrol requeue "
+                "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
+                "exit $status\n",
+                folder, program.s, words->text.s);
+        ret = save_commit(&s, e);
+    }
+    buf_clear(&program);
+    free(self);
+    return ret;
+}
+
+int slurm_submit(const char *path, const char *cells, struct err *e)
+{
+    char *array = xasprintf("--array=%s", cells);
+    struct buf answer = BUF_INIT;
+    struct spawn run = { .out = &answer };
+    const char *const argv[] = { "sbatch", "--parsable", array, path, NULL };
+    int ret = spawn_run(argv, &run, e);
+
+    buf_trim(&answer, strcspn(answer.s, "\n"));
+    if (ret == 0)
+        log_info("submitted as job %s", answer.s);
+    buf_clear(&answer);
+    free(array);
+    return ret;
+}

@@ -1,0 +1,438 @@
+#include "config.h"
+#include "trainer/search/sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/rng.h"
+#include "common/sha256.h"
+
+/* clang-format off */
+#define AT(member) offsetof(struct sweep, member)
+
+static const struct setting table[] = {
+    { "sweep.name", CONF_TEXT, AT(name), "",
+      "name of the search; the file's name if empty" },
+    { "sweep.base", CONF_TEXT, AT(base), "",
+      "configuration that every cell starts from" },
+    { "sweep.metric", CONF_TEXT, AT(metric), "val/loss",
+      "metric that tells which cell is best" },
+    { "sweep.goal", CONF_WORD, AT(goal), "min",
+      "is the least or the greatest the best", "min|max" },
+    { "sweep.method", CONF_WORD, AT(method), "all",
+      "train every cell to its end, or halve their number in rungs",
+      "all|halving" },
+    { "sweep.samples", CONF_INT, AT(samples), "10",
+      "draws of the axes of [random]", .min = 1, .max = SWEEP_MAX_CELLS },
+    { "sweep.seeds", CONF_INT, AT(seeds), "1",
+      "runs of each cell, with train.seed counted up", .min = 1,
+      .max = 1000 },
+    { "sweep.parallel", CONF_INT, AT(parallel), "1",
+      "cells that run at a time on this machine", .min = 1, .max = 1024 },
+    { "sweep.gpus", CONF_INT, AT(gpus), "0",
+      "GPUs of each cell that runs beside others; 0 leaves them alone",
+      .min = 0, .max = 64 },
+    { "sweep.rungs", CONF_INT, AT(rungs), "3",
+      "halving: rungs, the last one being the whole training", .min = 2,
+      .max = 20 },
+    { "sweep.eta", CONF_INT, AT(eta), "3",
+      "halving: one cell of so many goes on to the next rung", .min = 2,
+      .max = 100 },
+    { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the draws of [random]",
+      .min = 0, .max = 1e15 },
+    { "slurm.account", CONF_TEXT, AT(account), "", "account to charge" },
+    { "slurm.partition", CONF_TEXT, AT(partition), "",
+      "partition to run in" },
+    { "slurm.time", CONF_TEXT, AT(time), "", "limit of one cell: 12:00:00" },
+    { "slurm.gres", CONF_TEXT, AT(gres), "", "resources of a cell: gpu:1" },
+    { "slurm.cpus", CONF_INT, AT(cpus), "0", "cores of a cell; 0: Slurm's own",
+      .min = 0, .max = 4096 },
+    { "slurm.extra", CONF_TEXT, AT(extra), "",
+      "more for the head of the script: --mem=16G --constraint=a100" },
+    { 0 }
+};
+/* clang-format on */
+
+void sweep_init(struct sweep *s)
+{
+    *s = (struct sweep){ 0 };
+    conf_init(&s->conf, table, s);
+}
+
+void sweep_clear(struct sweep *s)
+{
+    conf_clear(&s->conf);
+    free(s->set);
+    free(s->axis);
+    arena_clear(&s->mem);
+    *s = (struct sweep){ 0 };
+}
+
+/* ---- what an axis says ------------------------------------------------- */
+
+enum { MAX_ARGS = 1000 };
+
+struct call {
+    const char *name; /* "" for a plain list */
+    const char *arg[MAX_ARGS];
+    int n;
+};
+
+static char *trimmed(struct arena *a, const char *s, size_t n)
+{
+    while (n && strchr(" \t", s[0])) {
+        s++;
+        n--;
+    }
+    while (n && strchr(" \t", s[n - 1]))
+        n--;
+    return arena_strndup(a, s, n);
+}
+
+/* "name(a, b)" or "a, b" */
+static int parse_call(struct sweep *s, const char *text, struct call *c,
+                      const char *where, struct err *e)
+{
+    const size_t open = strcspn(text, "(,");
+    const char *at = text, *end = text + strlen(text);
+
+    *c = (struct call){ .name = "" };
+    if (text[open] == '(') {
+        c->name = trimmed(&s->mem, text, open);
+        at = text + open + 1;
+        if (end[-1] != ')')
+            return err_set(e, ERR_USAGE, "%s: '%s' lacks a )", where, text);
+        end--;
+    }
+    for (;;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+
+        if (c->n == MAX_ARGS)
+            return err_set(e, ERR_USAGE, "%s: more than %d values", where,
+                           MAX_ARGS);
+        c->arg[c->n] = trimmed(&s->mem, at, (size_t)(stop - at));
+        if (!c->arg[c->n][0])
+            return err_set(e, ERR_USAGE, "%s: '%s' has an empty value", where,
+                           text);
+        c->n++;
+        if (!comma)
+            return 0;
+        at = comma + 1;
+    }
+}
+
+static int call_numbers(const struct call *c, int want, double *x,
+                        const char *where, struct err *e)
+{
+    if (c->n != want)
+        return err_set(e, ERR_USAGE, "%s: %s() wants %d values, not %d", where,
+                       c->name, want, c->n);
+    for (int i = 0; i < want; i++)
+        if (!num_real(c->arg[i], &x[i]) || !isfinite(x[i]))
+            return err_set(e, ERR_USAGE, "%s: %s() wants numbers, not '%s'",
+                           where, c->name, c->arg[i]);
+    if (want >= 2 && !(x[0] < x[1]))
+        return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", where,
+                       c->name, c->arg[0], c->arg[1]);
+    if (strncmp(c->name, "log", 3) == 0 && x[0] <= 0)
+        return err_set(e, ERR_USAGE, "%s: %s() wants numbers above 0", where,
+                       c->name);
+    return 0;
+}
+
+/* Seven digits say enough of a setting, and read well in a table. */
+static const char *short_number(struct arena *a, double x)
+{
+    char text[NUM_TEXT], digits[32];
+
+    snprintf(digits, sizeof digits, "%.7g", x);
+    num_real(digits, &x);
+    num_repr(text, x);
+    if (strlen(text) > 2 && strcmp(text + strlen(text) - 2, ".0") == 0)
+        text[strlen(text) - 2] = '\0';
+    return arena_strdup(a, text);
+}
+
+/* From 0 to 1 in n steps, along a line or along a line of logarithms. */
+static double between(const double x[2], double t, bool logs)
+{
+    return logs ? exp(log(x[0]) + t * (log(x[1]) - log(x[0])))
+                : x[0] + t * (x[1] - x[0]);
+}
+
+static struct sweep_axis *new_axis(struct sweep *s, const char *assignment,
+                                   const char *where, struct err *e)
+{
+    const char *equals = strchr(assignment, '=');
+    const char *key;
+
+    if (!equals || equals == assignment) {
+        err_set(e, ERR_USAGE, "%s: want section.key=values, not '%s'", where,
+                assignment);
+        return NULL;
+    }
+    key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
+    for (size_t i = 0; i < s->n_axes; i++) {
+        if (strcmp(s->axis[i].key, key) == 0) {
+            err_set(e, ERR_USAGE, "%s: %s is an axis already", where, key);
+            return NULL;
+        }
+    }
+    GROW(s->axis, s->n_axes, s->room_axes);
+    s->axis[s->n_axes] = (struct sweep_axis){
+        .key = key,
+        .where = arena_strdup(&s->mem, where),
+        .text = trimmed(&s->mem, equals + 1, strlen(equals + 1)),
+    };
+    return &s->axis[s->n_axes++];
+}
+
+int sweep_grid(struct sweep *s, const char *assignment, const char *where,
+               struct err *e)
+{
+    struct sweep_axis *a = new_axis(s, assignment, where, e);
+    struct call c;
+    double x[3];
+
+    if (!a || parse_call(s, a->text, &c, where, e) < 0)
+        return -1;
+    if (!c.name[0]) {
+        a->n = (size_t)c.n;
+        a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
+        memcpy(a->value, c.arg, a->n * sizeof *a->value);
+        return 0;
+    }
+    if (strcmp(c.name, "logspace") != 0 && strcmp(c.name, "linspace") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%s: a grid knows logspace and linspace, not '%s'",
+                       where, c.name);
+    if (call_numbers(&c, 3, x, where, e) < 0)
+        return -1;
+    if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
+        return err_set(e, ERR_USAGE, "%s: %s(): between 2 and %d values", where,
+                       c.name, MAX_ARGS);
+    a->n = (size_t)x[2];
+    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
+    for (size_t i = 0; i < a->n; i++)
+        a->value[i] =
+            short_number(&s->mem, between(x, (double)i / (double)(a->n - 1),
+                                          strcmp(c.name, "logspace") == 0));
+    return 0;
+}
+
+static int draw_numbers(struct sweep *s, struct sweep_axis *a,
+                        const struct call *c, const char *where, struct err *e)
+{
+    const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
+    const bool whole = strcmp(c->name, "integer") == 0;
+    double x[2];
+
+    if (call_numbers(c, 2, x, where, e) < 0)
+        return -1;
+    for (size_t i = 0; i < a->n; i++) {
+        const double t = (double)rng_uniform((uint64_t)s->seed, stream, i);
+        double v = between(x, t, strcmp(c->name, "loguniform") == 0);
+
+        if (whole)
+            v = floor(x[0] + t * (x[1] - x[0] + 1));
+        a->value[i] = short_number(&s->mem, v);
+    }
+    return 0;
+}
+
+/* The draws of an axis; made when the number of samples is known. */
+static int draw(struct sweep *s, struct sweep_axis *a, struct err *e)
+{
+    static const char *const known[] = { "loguniform", "uniform", "integer" };
+    const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
+    struct call c;
+
+    if (parse_call(s, a->text, &c, a->where, e) < 0)
+        return -1;
+    a->n = (size_t)s->samples;
+    a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(c.name, known[i]) == 0)
+            return draw_numbers(s, a, &c, a->where, e);
+    if (strcmp(c.name, "choice") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%s: want loguniform(low, high), uniform(low, high), "
+                       "integer(low, high) or choice(a, b), not '%s'",
+                       a->where, a->text);
+    for (size_t i = 0; i < a->n; i++)
+        a->value[i] =
+            c.arg[rng_word((uint64_t)s->seed, stream, i) % (uint32_t)c.n];
+    return 0;
+}
+
+int sweep_random(struct sweep *s, const char *assignment, const char *where,
+                 struct err *e)
+{
+    struct sweep_axis *a = new_axis(s, assignment, where, e);
+
+    if (!a)
+        return -1;
+    a->random = true;
+    return 0;
+}
+
+/* ---- a file ------------------------------------------------------------ */
+
+static void add_set(struct sweep *s, const char *key, const char *value,
+                    const char *where)
+{
+    GROW(s->set, s->n_sets, s->room_sets);
+    s->set[s->n_sets++] = (struct sweep_set){
+        .key = arena_strdup(&s->mem, key),
+        .value = arena_strdup(&s->mem, value),
+        .where = arena_strdup(&s->mem, where),
+    };
+}
+
+static bool is_ours(const char *key)
+{
+    return strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0;
+}
+
+int sweep_set(struct sweep *s, const char *assignment, const char *where,
+              struct err *e)
+{
+    const char *equals = strchr(assignment, '=');
+    const char *key;
+
+    if (!equals || equals == assignment)
+        return err_set(e, ERR_USAGE, "%s wants section.key=value, not '%s'",
+                       where, assignment);
+    key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
+    if (is_ours(key))
+        return conf_put(&s->conf, key, equals + 1, where, e);
+    add_set(s, key, equals + 1, where);
+    return 0;
+}
+
+static int take(void *arg, const char *key, const char *value,
+                const char *where, struct err *e)
+{
+    struct sweep *s = arg;
+    const char *dot = strchr(key, '.');
+    char *text;
+
+    if (strncmp(key, "grid.", 5) == 0 || strncmp(key, "random.", 7) == 0) {
+        text = arena_printf(&s->mem, "%s=%s", dot + 1, value);
+        return key[0] == 'g' ? sweep_grid(s, text, where, e)
+                             : sweep_random(s, text, where, e);
+    }
+    if (is_ours(key))
+        return conf_put(&s->conf, key, value, where, e);
+    add_set(s, key, value, where);
+    return 0;
+}
+
+int sweep_read(struct sweep *s, const char *path, struct err *e)
+{
+    const char *name = path_name(path);
+
+    if (conf_walk(path, take, s, e) < 0)
+        return -1;
+    if (!s->name[0])
+        s->name = arena_strndup(&s->mem, name, strcspn(name, "."));
+    return 0;
+}
+
+/* ---- cells ------------------------------------------------------------- */
+
+static void make_id(const struct sweep *s, struct sweep_cell *c)
+{
+    struct sha256 h;
+    char text[SHA256_TEXT];
+    size_t order[64];
+    const size_t n = s->n_axes < 64 ? s->n_axes : 64;
+
+    /* by key, so that the order in the file does not matter */
+    for (size_t i = 0; i < n; i++) {
+        size_t at = i;
+
+        for (; at > 0 && strcmp(s->axis[order[at - 1]].key, s->axis[i].key) > 0;
+             at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    sha256_init(&h);
+    for (size_t i = 0; i < n; i++) {
+        const char *key = s->axis[order[i]].key, *v = c->value[order[i]];
+
+        sha256_add(&h, key, strlen(key) + 1);
+        sha256_add(&h, v, strlen(v) + 1);
+    }
+    sha256_text(&h, text);
+    snprintf(c->id, sizeof c->id, "%.8s", text);
+}
+
+/* With more than one seed, the seed is an axis like another. */
+static int add_seeds(struct sweep *s, struct err *e)
+{
+    struct buf list = BUF_INIT;
+    int64_t first = 1;
+    int ret;
+
+    if (s->seeds == 1)
+        return 0;
+    for (size_t i = 0; i < s->n_sets; i++)
+        if (strcmp(s->set[i].key, "train.seed") == 0)
+            num_int(s->set[i].value, &first);
+    buf_str(&list, "train.seed=");
+    for (int64_t i = 0; i < s->seeds; i++)
+        buf_printf(&list, "%s%lld", i ? "," : "", (long long)(first + i));
+    ret = sweep_grid(s, list.s, "sweep.seeds", e);
+    buf_clear(&list);
+    return ret;
+}
+
+int sweep_expand(struct sweep *s, struct err *e)
+{
+    double count = 1;
+    bool random = false;
+
+    if (s->n_axes == 0)
+        return err_set(e, ERR_USAGE,
+                       "nothing to search: there is no [grid], "
+                       "[random], --grid or --random");
+    if (add_seeds(s, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s->n_axes; i++) {
+        if (!s->axis[i].random)
+            count *= (double)s->axis[i].n;
+        else if (draw(s, &s->axis[i], e) < 0)
+            return -1;
+        random = random || s->axis[i].random;
+    }
+    if (random)
+        count *= (double)s->samples;
+    if (count > SWEEP_MAX_CELLS)
+        return err_set(e, ERR_USAGE, "%.0f cells; %d are the most", count,
+                       SWEEP_MAX_CELLS);
+    s->n_cells = (size_t)count;
+    s->cell = arena_alloc(&s->mem, s->n_cells * sizeof *s->cell);
+    for (size_t c = 0; c < s->n_cells; c++) {
+        struct sweep_cell *cell = &s->cell[c];
+        const size_t each = random ? (size_t)s->samples : 1;
+        size_t rest = c / each;
+
+        cell->value = arena_alloc(&s->mem, s->n_axes * sizeof *cell->value);
+        for (size_t i = s->n_axes; i-- > 0;) {
+            const struct sweep_axis *a = &s->axis[i];
+
+            cell->value[i] = a->value[a->random ? c % each : rest % a->n];
+            if (!a->random)
+                rest /= a->n;
+        }
+        make_id(s, cell);
+    }
+    return 0;
+}

@@ -1,0 +1,4 @@
+# What was asked for.
+src_trainer_libtrainer_a_SOURCES += \
+	%D%/settings.c \
+	%D%/settings.h

@@ -1,0 +1,407 @@
+#include "config.h"
+#include "trainer/settings/settings.h"
+
+#include <string.h>
+
+/* Two ways to say how long a schedule is and how much a step takes. */
+enum { LENGTH = 1, BATCH };
+
+/* clang-format off */
+#define IN(group, kind, key, member, value, help, words, low, high)            \
+    { key, CONF_##kind, offsetof(struct settings, member), value, help,        \
+      words, low, high, group }
+#define ROW(...) IN(0, __VA_ARGS__)
+#define TEXT(key, member, value, help)                                         \
+    ROW(TEXT, key, member, value, help, NULL, 0, 0)
+#define BOOL(key, member, value, help)                                         \
+    ROW(BOOL, key, member, value, help, NULL, 0, 0)
+#define SPAN(key, member, value, help)                                         \
+    ROW(SPAN, key, member, value, help, NULL, 0, 0)
+#define REALS(key, member, value, help)                                        \
+    ROW(REALS, key, member, value, help, NULL, 0, 0)
+#define WORD(key, member, value, words, help)                                  \
+    ROW(WORD, key, member, value, help, words, 0, 0)
+#define INT(key, member, value, low, high, help)                               \
+    ROW(INT, key, member, value, help, NULL, low, high)
+#define ONE_OF(group, kind, key, member, high, help)                           \
+    IN(group, kind, key, member, "0", help, NULL, 0, high)
+#define REAL(key, member, value, low, high, help)                              \
+    ROW(REAL, key, member, value, help, NULL, low, high)
+#define SECS(key, member, value, low, high, help)                              \
+    ROW(SECS, key, member, value, help, NULL, low, high)
+
+/* INT, REAL, SECS: least and largest value before the meaning. */
+const struct setting settings_table[] = {
+    TEXT("run.root", run.root, "mlruns",
+         "folder of the store"),
+    TEXT("run.experiment", run.experiment, "Default",
+         "experiment the run belongs to"),
+    TEXT("run.name", run.name, "",
+         "name of the run; empty takes run1, run2, ..."),
+    TEXT("run.note", run.note, "",
+         "a note kept as the tag `note`"),
+    TEXT("run.parent", run.parent, "",
+         "id of the run this one belongs to"),
+    TEXT("run.tags", run.tags, "",
+         "more tags: name=value, name=value"),
+    TEXT("run.tensorboard", run.tensorboard, "",
+         "folder in which TensorBoard finds the run, too; empty: none"),
+    INT("run.log_every", run.log_every, "1", 1, 1e9,
+         "store the metrics of every Nth step"),
+    SECS("run.system_every", run.system_every, "2s", 0, 86400,
+         "store memory and utilisation this often; 0s never"),
+
+    WORD("parallel.mode", parallel.mode, "ddp",
+         "ddp|zero1|zero2|fsdp",
+         "what ranks share out: nothing; moments; gradients too; weights too"),
+    BOOL("parallel.reshard", parallel.reshard, "yes",
+         "fsdp: forget a layer's gathered weights when it is done"),
+    SECS("parallel.timeout", parallel.timeout, "60s", 1, 86400,
+         "a rank that does not answer so long ends the job"),
+    TEXT("parallel.launcher", parallel.launcher, "auto",
+         "who started the ranks: auto, none, mpi, tcp, torchrun, slurm"),
+
+    WORD("model.preset", model.preset, "none",
+         "none|gpt2|gpt2-medium|gpt2-large|gpt2-xl|gpt3-125M|gpt3-350M|"
+         "gpt3-760M|gpt3-1.3B|gpt3-2.7B|gpt3-6.7B|llama-30M|llama-60M|"
+         "llama-125M|llama-250M",
+         "start from a known shape"),
+    INT("model.layers", model.layers, "12", 1, 1000,
+         "number of blocks"),
+    INT("model.heads", model.heads, "12", 1, 1024,
+         "query heads"),
+    INT("model.kv_heads", model.kv_heads, "0", 0, 1024,
+         "key and value heads (grouped-query attention); 0: as heads"),
+    INT("model.width", model.width, "768", 1, 65536,
+         "width of the residual stream"),
+    INT("model.d_ff", model.d_ff, "0", 0, 1048576,
+         "width of the MLP; 0: 4 x width"),
+    INT("model.context", model.context, "1024", 1, 1048576,
+         "tokens of a sequence"),
+    INT("model.vocab", model.vocab, "0", 0, 16777216,
+         "vocabulary; 0: the tokenizer's"),
+    INT("model.vocab_multiple", model.vocab_multiple, "128", 1, 65536,
+         "rows of the embedding are padded to a multiple of this"),
+    WORD("model.norm", model.norm, "layernorm",
+         "layernorm|rmsnorm",
+         "normalisation"),
+    BOOL("model.norm_bias", model.norm_bias, "yes",
+         "a bias in each layernorm"),
+    REAL("model.norm_eps", model.norm_eps, "1e-5", 0, 1,
+         "added to the variance"),
+    BOOL("model.linear_bias", model.linear_bias, "yes",
+         "a bias in each linear layer of a block"),
+    BOOL("model.final_norm", model.final_norm, "yes",
+         "a normalisation before the head"),
+    WORD("model.mlp", model.mlp, "gelu_tanh",
+         "gelu|gelu_tanh|relu|relu2|swiglu|geglu",
+         "activation of the MLP; the last two are gated"),
+    WORD("model.position", model.position, "learned",
+         "learned|rope|none",
+         "how a position is told"),
+    REAL("model.rope_theta", model.rope_theta, "10000", 1, 1e12,
+         "base of the rotary angles"),
+    BOOL("model.tied", model.tied, "yes",
+         "the head is the token embedding"),
+    BOOL("model.qk_norm", model.qk_norm, "no",
+         "normalise each query and key head"),
+    REAL("model.dropout", model.dropout, "0", 0, 0.99,
+         "on each residual branch"),
+    REAL("model.dropout_attention", model.dropout_attention, "-1", -1, 0.99,
+         "on attention probabilities; -1: as dropout"),
+    REAL("model.dropout_embedding", model.dropout_embedding, "-1", -1, 0.99,
+         "on the sum of the embeddings; -1: as dropout"),
+    REAL("model.init_std", model.init_std, "0.02", 0, 10,
+         "standard deviation of the initial weights"),
+    BOOL("model.init_residual", model.init_residual, "yes",
+         "divide it by sqrt(2 layers) where a branch joins the stream"),
+
+    TEXT("data.train", data.train, "",
+         "token files to train on, a glob"),
+    TEXT("data.val", data.val, "",
+         "token files to validate on, a glob; empty: no validation"),
+    TEXT("data.tokenizer", data.tokenizer, "",
+         "tokenizer of these files: a file or a folder"),
+    WORD("data.order", data.order, "epoch",
+         "sequential|random|epoch|documents",
+         "order of the windows"),
+    INT("data.stride", data.stride, "0", 0, 1e12,
+         "tokens from one window to the next; 0: context"),
+    INT("data.ignore", data.ignore, "-1", -1, 16777216,
+         "id that is read but never to be predicted, as padding; -1: none"),
+
+    INT("train.micro_batch", train.micro_batch, "8", 1, 1048576,
+         "sequences computed at once"),
+    ONE_OF(BATCH, INT, "train.batch", train.batch, 1e9,
+         "sequences of a step, by all ranks; 0: by tokens_per_step, or one "
+         "micro-batch a rank"),
+    ONE_OF(BATCH, INT, "train.tokens_per_step", train.tokens_per_step, 1e12,
+         "the same in tokens; 0: by batch"),
+    SPAN("train.ramp", train.ramp, "0",
+         "grow the batch over this part of training"),
+    INT("train.ramp_from", train.ramp_from, "0", 0, 1e9,
+         "sequences of the first step of the ramp; 0: one micro-batch"),
+    INT("train.stop_at", train.stop_at, "0", 0, 1e12,
+         "stop after this step, the schedule unchanged; 0: at its end"),
+    SECS("train.max_time", train.max_time, "0s", 0, 1e9,
+         "end after this time, the schedule fitted to it; 0s: no limit"),
+    TEXT("train.device", train.device, "auto",
+         "cpu, cuda, cuda:1, ref, or auto"),
+    INT("train.threads", train.threads, "0", 0, 4096,
+         "threads of the CPU; 0: one a core"),
+    WORD("train.precision", train.precision, "fp32",
+         "fp32|bf16|fp16",
+         "type of activations and of the weights they meet"),
+    REAL("train.loss_scale", train.loss_scale, "65536", 1, 1e12,
+         "first loss scale of fp16"),
+    INT("train.loss_scale_window", train.loss_scale_window, "2000", 1, 1e9,
+         "double it after this many good steps"),
+    WORD("train.recompute", train.recompute, "none",
+         "none|pointwise|layer",
+         "activations that are computed again for the gradient"),
+    BOOL("train.deterministic", train.deterministic, "no",
+         "the same bits for any number of threads and of ranks"),
+    BOOL("train.tf32", train.tf32, "no",
+         "on a GPU, products of fp32 numbers may round them to TF32"),
+    BOOL("train.stochastic_rounding", train.stochastic_rounding, "no",
+         "round the bf16 copies of the weights up or down at random"),
+    WORD("train.cuda_graphs", train.cuda_graphs, "auto",
+         "auto|yes|no",
+         "give a micro-step to a GPU with one call; auto: where it is short"),
+    INT("train.seed", train.seed, "1337", 0, 9007199254740992.0,
+         "of the initial weights, the data order and dropout"),
+    WORD("train.on_nonfinite", train.on_nonfinite, "stop",
+         "stop|skip|rollback|ignore",
+         "when loss or gradient is not finite"),
+    WORD("train.on_spike", train.on_spike, "ignore",
+         "stop|skip|rollback|ignore",
+         "when loss or gradient norm is far above its mean"),
+    REAL("train.spike_loss", train.spike_loss, "6", 0, 1e6,
+         "standard deviations that make a spike of the loss"),
+    REAL("train.spike_norm", train.spike_norm, "6", 0, 1e6,
+         "standard deviations that make a spike of the gradient norm"),
+    INT("train.spike_window", train.spike_window, "128", 8, 4096,
+         "steps the mean is taken over"),
+
+    WORD("optim.name", optim.name, "adamw",
+         "adamw|adam|sgd|lion|muon",
+         "the optimiser"),
+    REAL("optim.lr", optim.lr, "6e-4", 0, 1000,
+         "peak learning rate"),
+    REAL("optim.beta1", optim.beta1, "0.9", 0, 0.9999999,
+         "decay of the first moment"),
+    REAL("optim.beta2", optim.beta2, "0.95", 0, 0.9999999,
+         "decay of the second moment"),
+    REAL("optim.eps", optim.eps, "1e-8", 0, 1,
+         "added to the root of the second moment"),
+    REAL("optim.decay", optim.decay, "0.1", 0, 100,
+         "weight decay of tensors of two or more dimensions"),
+    REAL("optim.clip", optim.clip, "1", 0, 1e12,
+         "largest norm of the whole gradient; 0: any"),
+    REAL("optim.momentum", optim.momentum, "0.95", 0, 1,
+         "of sgd and muon"),
+    BOOL("optim.nesterov", optim.nesterov, "yes",
+         "look ahead with the momentum of sgd and muon"),
+    REAL("optim.lr_embed", optim.lr_embed, "1", 0, 1e6,
+         "factor on the rate of the embeddings"),
+    REAL("optim.lr_head", optim.lr_head, "1", 0, 1e6,
+         "factor on the rate of an untied head"),
+    REAL("optim.lr_vector", optim.lr_vector, "1", 0, 1e6,
+         "factor on the rate of biases and norms"),
+    REAL("optim.muon_lr", optim.muon_lr, "0.02", 0, 1000,
+         "peak rate of the matrices under muon; the rest has optim.lr"),
+
+    WORD("schedule.kind", schedule.kind, "cosine",
+         "cosine|linear|constant|wsd|invsqrt|polynomial|step|restarts",
+         "curve of the learning rate after the warm-up"),
+    ONE_OF(LENGTH, INT, "schedule.steps", schedule.steps, 1e12,
+         "steps of the whole schedule"),
+    ONE_OF(LENGTH, INT, "schedule.tokens", schedule.tokens, 9e15,
+         "or its tokens"),
+    ONE_OF(LENGTH, REAL, "schedule.chinchilla", schedule.chinchilla, 1e6,
+         "or its tokens for each parameter; 20 is compute-optimal"),
+    SPAN("schedule.warmup", schedule.warmup, "0",
+         "linear growth to the peak: steps, tokens or a part"),
+    REAL("schedule.warmup_lr", schedule.warmup_lr, "0", 0, 1000,
+         "rate that the warm-up starts from"),
+    REAL("schedule.min_lr", schedule.min_lr, "0", 0, 1000,
+         "rate at the end"),
+    SPAN("schedule.decay", schedule.decay, "20%",
+         "of wsd: the last part, in which the rate falls"),
+    WORD("schedule.decay_shape", schedule.decay_shape, "linear",
+         "linear|cosine|sqrt",
+         "of wsd: how it falls"),
+    REAL("schedule.power", schedule.power, "1", 0, 100,
+         "of polynomial"),
+    REALS("schedule.at", schedule.at, "0.3, 0.6, 0.9",
+         "of step: parts of training at which the rate drops"),
+    REAL("schedule.factor", schedule.factor, "0.1", 0, 1,
+         "of step: what the rate is multiplied by"),
+    INT("schedule.cycle", schedule.cycle, "0", 0, 1e12,
+         "of restarts: steps of the first cycle; 0: a quarter of all"),
+    REAL("schedule.cycle_growth", schedule.cycle_growth, "1", 1, 100,
+         "of restarts: each cycle is so much longer than the one before"),
+
+    INT("eval.every", eval.every, "250", 0, 1e12,
+         "validate every N steps and at the end; 0: never"),
+    INT("eval.sequences", eval.sequences, "0", 0, 1e12,
+         "sequences of a validation, the first ones; 0: all"),
+    BOOL("eval.at_start", eval.at_start, "no",
+         "validate before the first step, too"),
+    INT("eval.stride", eval.stride, "0", 0, 1e12,
+         "tokens from one window to the next; 0: context"),
+    BOOL("eval.random", eval.random, "no",
+         "windows at random offsets, the same ones each time"),
+    INT("eval.patience", eval.patience, "0", 0, 1e6,
+         "stop after N validations without a better loss; 0: never"),
+    REAL("eval.min_delta", eval.min_delta, "0", 0, 100,
+         "what counts as better"),
+    TEXT("eval.hellaswag", eval.choice, "",
+         "HellaSwag or other multiple-choice questions, JSON lines"),
+    INT("eval.hellaswag_every", eval.choice_every, "0", 0, 1e12,
+         "ask them every N steps and at the end; 0: never"),
+    INT("eval.hellaswag_limit", eval.choice_limit, "0", 0, 1e9,
+         "ask the first N only; 0: all"),
+
+    INT("sample.every", sample.every, "0", 0, 1e12,
+         "write samples every N steps and at the end; 0: never"),
+    TEXT("sample.prompt", sample.prompt, "",
+         "text they start with; empty: end of text, or a line's end"),
+    INT("sample.tokens", sample.tokens, "128", 1, 1048576,
+         "tokens of a sample"),
+    INT("sample.count", sample.count, "1", 1, 4096,
+         "how many"),
+    REAL("sample.temperature", sample.temperature, "0.8", 0, 100,
+         "0 takes the likeliest token"),
+    INT("sample.top_k", sample.top_k, "50", 0, 16777216,
+         "draw from the K likeliest; 0: from all"),
+    REAL("sample.top_p", sample.top_p, "1", 0, 1,
+         "draw from the likeliest that make up this probability"),
+    INT("sample.seed", sample.seed, "42", 0, 9007199254740992.0,
+         "of the draws"),
+
+    INT("checkpoint.every", checkpoint.every, "0", 0, 1e12,
+         "save every N steps; 0: only at the end"),
+    BOOL("checkpoint.last", checkpoint.last, "yes",
+         "save at the end"),
+    INT("checkpoint.keep_last", checkpoint.keep_last, "2", 1, 1e6,
+         "keep the newest N"),
+    INT("checkpoint.keep_every", checkpoint.keep_every, "0", 0, 1e12,
+         "keep those at multiples of N for good; 0: none"),
+    BOOL("checkpoint.keep_best", checkpoint.keep_best, "yes",
+         "keep that of the lowest validation loss"),
+    BOOL("checkpoint.async", checkpoint.async, "yes",
+         "write while training goes on"),
+    TEXT("checkpoint.folder", checkpoint.folder, "",
+         "where; empty: the run's artifacts/checkpoints"),
+
+    REAL("plan.peak_tflops", plan.peak_tflops, "0", 0, 1e9,
+         "peak rate of the device, for MFU; 0: measured or known"),
+    REAL("plan.mfu", plan.mfu, "40%", 0.0001, 1,
+         "assumed by gtrain plan"),
+    INT("plan.data_tokens", plan.data_tokens, "0", 0, 9e15,
+         "tokens of the training data, to count epochs; 0: not known"),
+    TEXT("plan.hardware", plan.hardware, "",
+         "more rows for its table: name:tflops:GiB:devices, ..."),
+    { 0 }
+};
+/* clang-format on */
+
+/* Shapes known by name; a field of 0 leaves the default. */
+struct preset {
+    const char *name;
+    int layers, heads, width, d_ff, context;
+    bool llama; /* else GPT-2's */
+};
+
+static const struct preset presets[] = {
+    { "none", 0, 0, 0, 0, 0, false },
+    { "gpt2", 12, 12, 768, 0, 1024, false },
+    { "gpt2-medium", 24, 16, 1024, 0, 1024, false },
+    { "gpt2-large", 36, 20, 1280, 0, 1024, false },
+    { "gpt2-xl", 48, 25, 1600, 0, 1024, false },
+    { "gpt3-125M", 12, 12, 768, 0, 2048, false },
+    { "gpt3-350M", 24, 16, 1024, 0, 2048, false },
+    { "gpt3-760M", 24, 16, 1536, 0, 2048, false },
+    { "gpt3-1.3B", 24, 16, 2048, 0, 2048, false },
+    { "gpt3-2.7B", 32, 32, 2560, 0, 2048, false },
+    { "gpt3-6.7B", 32, 32, 4096, 0, 2048, false },
+    { "llama-30M", 6, 6, 384, 1024, 1024, true },
+    { "llama-60M", 8, 8, 512, 1376, 1024, true },
+    { "llama-125M", 12, 12, 768, 2048, 1024, true },
+    { "llama-250M", 24, 16, 768, 2560, 1024, true },
+};
+
+/* Put a value below what the file and --set said. */
+static void below(struct settings *c, const char *key, const char *value,
+                  const char *where)
+{
+    struct err e = ERR_INIT;
+
+    if (!conf_origin(&c->conf, key))
+        conf_put(&c->conf, key, value, where, &e);
+}
+
+static void below_int(struct settings *c, const char *key, int64_t value,
+                      const char *where)
+{
+    struct buf text = BUF_INIT;
+
+    if (value) {
+        buf_printf(&text, "%lld", (long long)value);
+        below(c, key, text.s, where);
+    }
+    buf_clear(&text);
+}
+
+static void apply_preset(struct settings *c)
+{
+    const struct preset *p = &presets[c->model.preset];
+    static const char *const llama[][2] = {
+        { "model.norm", "rmsnorm" },   { "model.norm_bias", "no" },
+        { "model.linear_bias", "no" }, { "model.mlp", "swiglu" },
+        { "model.position", "rope" },  { "model.tied", "yes" },
+    };
+    struct buf where = BUF_INIT;
+
+    buf_printf(&where, "preset %s", p->name);
+    below_int(c, "model.layers", p->layers, where.s);
+    below_int(c, "model.heads", p->heads, where.s);
+    below_int(c, "model.width", p->width, where.s);
+    below_int(c, "model.d_ff", p->d_ff, where.s);
+    below_int(c, "model.context", p->context, where.s);
+    if (p->layers)
+        below_int(c, "model.vocab", 50257, where.s);
+    for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
+        below(c, llama[i][0], llama[i][1], where.s);
+    buf_clear(&where);
+}
+
+int settings_begin(struct settings *c, const char *path, struct err *e)
+{
+    memset(c, 0, sizeof *c);
+    conf_init(&c->conf, settings_table, c);
+    return path ? conf_read(&c->conf, path, e) : 0;
+}
+
+void settings_ready(struct settings *c)
+{
+    apply_preset(c);
+}
+
+int settings_load(struct settings *c, const char *path, const char *const *sets,
+                  size_t n_sets, struct err *e)
+{
+    if (settings_begin(c, path, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n_sets; i++)
+        if (conf_set(&c->conf, sets[i], e) < 0)
+            return -1;
+    settings_ready(c);
+    return 0;
+}
+
+void settings_clear(struct settings *c)
+{
+    conf_clear(&c->conf);
+}

@@ -1,0 +1,199 @@
+#ifndef TRAINER_SETTINGS_SETTINGS_H
+#define TRAINER_SETTINGS_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/conf.h"
+#include "kernels/ops.h"
+
+/*
+ * settings - every setting of gtrain, and what follows from them
+ *
+ *      struct settings c;
+ *
+ *      if (settings_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
+ *          return -1;
+ *      if (settings_resolve(&c, vocab, parameters, e) < 0)
+ *          return -1;
+ *      ...
+ *      settings_clear(&c);
+ *
+ * The table in settings.c is the only place where a setting's key, default,
+ * bounds and meaning stand; gtrain.ini(5) is compared with it by a test.
+ * Numbers that follow from others (steps from tokens, accumulation from the
+ * tokens of a step) are in struct derived and nowhere else.
+ */
+enum model_mlp {
+    MLP_GELU,
+    MLP_GELU_TANH,
+    MLP_RELU,
+    MLP_RELU2,
+    MLP_SWIGLU,
+    MLP_GEGLU
+};
+enum model_position { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
+
+struct model_settings {
+    int preset;
+    int64_t layers, heads, kv_heads, width, d_ff, context;
+    int64_t vocab, vocab_multiple;
+    int norm, mlp, position;
+    bool norm_bias, linear_bias, final_norm, tied, qk_norm;
+    double norm_eps, rope_theta;
+    double dropout, dropout_attention, dropout_embedding;
+    double init_std;
+    bool init_residual;
+};
+
+struct data_settings {
+    const char *train, *val, *tokenizer;
+    int order;
+    int64_t stride, ignore;
+};
+
+enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16 };
+enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
+enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
+
+struct train_settings {
+    int64_t micro_batch, batch, tokens_per_step, stop_at;
+    int64_t ramp_from;
+    struct conf_span ramp;
+    double max_time;
+    const char *device;
+    int64_t threads;
+    int precision;              /* enum precision */
+    double loss_scale;
+    int64_t loss_scale_window;
+    int recompute;
+    bool deterministic;
+    bool tf32;
+    bool stochastic_rounding;
+    int cuda_graphs;            /* enum replay_wanted */
+    int64_t seed;
+    int on_nonfinite, on_spike;
+    double spike_loss, spike_norm;
+    int64_t spike_window;
+};
+
+enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
+
+struct optim_settings {
+    int name;
+    double lr, beta1, beta2, eps, decay, clip;
+    double momentum;
+    bool nesterov;
+    double lr_embed, lr_head, lr_vector, muon_lr;
+};
+
+enum curve {
+    CURVE_COSINE,
+    CURVE_LINEAR,
+    CURVE_CONSTANT,
+    CURVE_WSD,
+    CURVE_INVSQRT,
+    CURVE_POLYNOMIAL,
+    CURVE_STEP,
+    CURVE_RESTARTS
+};
+enum decay_shape { SHAPE_LINEAR, SHAPE_COSINE, SHAPE_SQRT };
+
+struct schedule_settings {
+    int kind;
+    int64_t steps, tokens;
+    double chinchilla;
+    struct conf_span warmup;
+    double warmup_lr, min_lr;
+    struct conf_span decay;
+    int decay_shape;
+    double power;
+    struct conf_reals at;
+    double factor;
+    int64_t cycle;
+    double cycle_growth;
+};
+
+struct eval_settings {
+    int64_t every, sequences, stride;
+    bool at_start, random;
+    int64_t patience;
+    double min_delta;
+    const char *choice;
+    int64_t choice_every, choice_limit;
+};
+
+struct sample_settings {
+    int64_t every, tokens, count, top_k, seed;
+    const char *prompt;
+    double temperature, top_p;
+};
+
+struct checkpoint_settings {
+    int64_t every, keep_last, keep_every;
+    bool keep_best, last, async;
+    const char *folder;
+};
+
+struct run_settings {
+    const char *root, *experiment, *name, *note, *parent, *tags;
+    const char *tensorboard;
+    int64_t log_every;
+    double system_every;
+};
+
+struct parallel_settings {
+    int mode;
+    bool reshard;
+    double timeout;
+    const char *launcher;
+};
+
+struct plan_settings {
+    double peak_tflops, mfu;
+    int64_t data_tokens;
+    const char *hardware;
+};
+
+/* What follows; filled by settings_resolve(). */
+struct derived {
+    int64_t vocab_padded; /* rows of the embedding */
+    int64_t d_ff, kv_heads;
+    int64_t windows;    /* sequences of a step, all ranks together */
+    int64_t accumulate; /* micro-steps of a rank */
+    int64_t tokens_per_step;
+    int64_t steps, stop_at;
+    int64_t warmup, decay; /* in steps */
+    int64_t ramp;          /* steps of the batch ramp */
+    int64_t parameters;
+};
+
+struct settings {
+    struct conf conf;
+    struct model_settings model;
+    struct data_settings data;
+    struct train_settings train;
+    struct optim_settings optim;
+    struct schedule_settings schedule;
+    struct eval_settings eval;
+    struct sample_settings sample;
+    struct checkpoint_settings checkpoint;
+    struct run_settings run;
+    struct parallel_settings parallel;
+    struct plan_settings plan;
+    struct derived is;
+};
+
+extern const struct setting settings_table[];
+
+/* path may be NULL: the defaults alone.  A preset that the file or a --set
+ * names is laid below what they say. */
+int settings_load(struct settings *, const char *path, const char *const *sets,
+                  size_t n_sets, struct err *);
+/* The same in parts, for those who know where each value stands: begin, then
+ * conf_put() for each, then ready. */
+int settings_begin(struct settings *, const char *path, struct err *);
+void settings_ready(struct settings *);
+void settings_clear(struct settings *);
+
+#endif

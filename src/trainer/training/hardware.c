@@ -1,0 +1,48 @@
+#include "config.h"
+#include "trainer/training/hardware.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/num.h"
+
+/* clang-format off */
+const struct hardware hardware_table[] = {
+    /* name        fp32/TF32 bf16  fp16     GiB n  source */
+    { "P100",      {   9.3,   9.3,  18.7 },  16, 1, "data sheet, 2016" },
+    { "T4",        {   8.1,   8.1,    65 },  15, 1, "data sheet, 2019" },
+    { "T4 x 2",    {  16.2,  16.2,   130 },  15, 2, "the same, two of them" },
+    { "V100",      {  15.7,  15.7,   125 },  32, 1, "data sheet, 2020" },
+    { "A100 40GB", {   156,   312,   312 },  40, 1, "data sheet, 2021" },
+    { "A100 80GB", {   156,   312,   312 },  80, 1, "data sheet, 2021" },
+    { "H100 SXM",  { 494.7, 989.4, 989.4 },  80, 1, "data sheet, 2023" },
+    { "H200 SXM",  { 494.7, 989.4, 989.4 }, 141, 1, "data sheet, 2024" },
+    { "TPU v3-8",  {   420,   420,   420 },  16, 8, "Google Cloud, 2021" },
+    { 0 }
+};
+/* clang-format on */
+
+int hardware_parse(const char **text, char name[32], struct hardware *h,
+                   struct err *e)
+{
+    const char *at = *text + strspn(*text, ", ");
+    const size_t len = strcspn(at, ",");
+    char number[3][24], row[128];
+    double tflops, gib;
+    int64_t devices;
+
+    if (!*at)
+        return 0;
+    snprintf(row, sizeof row, "%.*s", (int)len, at);
+    if (sscanf(row, "%31[^:]:%23[^:]:%23[^:]:%23[^:]", name, number[0],
+               number[1], number[2]) != 4 ||
+        !num_real(number[0], &tflops) || !num_real(number[1], &gib) ||
+        !num_int(number[2], &devices) || tflops <= 0 || devices < 1)
+        return err_set(e, ERR_USAGE, "plan.hardware: '%s' is not "
+                       "name:tflops:GiB:devices", row);
+    *h = (struct hardware){ .name = name, .gib = gib,
+                            .devices = (int)devices, .source = "settings" };
+    h->tflops[0] = h->tflops[1] = h->tflops[2] = tflops;
+    *text = at + len;
+    return 1;
+}

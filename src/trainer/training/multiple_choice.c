@@ -1,0 +1,225 @@
+#include "config.h"
+#include "trainer/training/multiple_choice.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/num.h"
+
+enum { MOST_ENDINGS = 16 };
+
+struct question {
+    const char *context;
+    const char *ending[MOST_ENDINGS];
+    int n, right;
+};
+
+/* The first of several names that the object has. */
+static const json_t *any(const json_t *o, const char *const *names)
+{
+    const json_t *found = NULL;
+
+    for (; *names && !found; names++)
+        found = json_object_get(o, *names);
+    return found;
+}
+
+static int read_question(const json_t *o, struct question *q, struct err *e)
+{
+    static const char *const contexts[] = { "ctx",     "query", "question",
+                                            "context", "goal",  NULL };
+    static const char *const endings[] = { "endings", "choices", "options",
+                                           NULL };
+    static const char *const labels[] = { "label", "gold", "answer", NULL };
+    const json_t *list = any(o, endings), *label = any(o, labels);
+    int64_t right = -1;
+
+    q->context = json_string_value(any(o, contexts));
+    q->n = (int)json_array_size(list);
+    if (!q->context || q->n < 2 || q->n > MOST_ENDINGS)
+        return err_set(e, ERR_INPUT,
+                       "no question: it needs ctx and 2 to %d "
+                       "endings",
+                       MOST_ENDINGS);
+    for (int i = 0; i < q->n; i++) {
+        q->ending[i] = json_string_value(json_array_get(list, (size_t)i));
+        if (!q->ending[i])
+            return err_set(e, ERR_INPUT, "ending %d is no text", i + 1);
+    }
+    if (json_is_integer(label))
+        right = json_integer_value(label);
+    else if (json_is_string(label))
+        num_int(json_string_value(label), &right);
+    if (right < 0 || right >= q->n)
+        return err_set(e, ERR_INPUT, "the label is none of its %d endings",
+                       q->n);
+    q->right = (int)right;
+    return 0;
+}
+
+/* Tokens of context and ending into row i of the batch: what comes next is a
+ * target on the ending only.  A text that is too long loses its beginning. */
+static int put_row(struct job *j, int64_t row, const struct question *q,
+                   int ending, struct err *e)
+{
+    const int64_t T = j->gpt.T;
+    int32_t *x = j->x + row * T, *y = j->y + row * T;
+    char *tail = xasprintf(" %s", q->ending[ending]);
+    struct ids ids = IDS_INIT;
+    int64_t from, begin, n;
+    int ret = 0;
+
+    tokenizer_encode(j->tokenizer, q->context, strlen(q->context), &ids);
+    begin = (int64_t)ids.n;
+    tokenizer_encode(j->tokenizer, tail, strlen(tail), &ids);
+    n = (int64_t)ids.n;
+    from = n > T + 1 ? n - T - 1 : 0;
+    if (n - begin > T || begin == 0)
+        ret = err_set(e, ERR_INPUT,
+                      "an ending of %lld tokens after a context "
+                      "of %lld does not fit the model's %lld",
+                      (long long)(n - begin), (long long)begin, (long long)T);
+    for (int64_t t = 0; t < T && ret == 0; t++) {
+        const int64_t at = from + t;
+
+        x[t] = at < n ? ids.id[at] : 0;
+        y[t] = at + 1 < n && at + 1 >= begin ? ids.id[at + 1] : -1;
+    }
+    free(tail);
+    free(ids.id);
+    return ret;
+}
+
+/* Rows that wait for the model, and what becomes of their losses. */
+struct pending {
+    struct job *job;
+    int64_t rows;       /* filled so far */
+    double *sum, *mean; /* of each row */
+};
+
+static int run_rows(struct pending *p, struct err *e)
+{
+    struct job *j = p->job;
+    const int64_t T = j->gpt.T;
+    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
+
+    for (int64_t i = p->rows * T; i < j->gpt.B * T; i++) {
+        j->x[i] = 0;
+        j->y[i] = -1;
+    }
+    gpt_put(&j->gpt, j->x, j->y);
+    graph_forward(&j->gpt.graph);
+    j->dev.type->get(&j->dev, j->losses, loss->data, tensor_bytes(loss));
+    if (dev_sync(&j->dev, e) < 0)
+        return -1;
+    for (int64_t r = 0; r < p->rows; r++) {
+        int64_t n = 0;
+
+        p->sum[r] = 0;
+        for (int64_t t = 0; t < T; t++)
+            if (j->y[r * T + t] >= 0) {
+                p->sum[r] += (double)j->losses[r * T + t];
+                n++;
+            }
+        p->mean[r] = p->sum[r] / (double)(n ? n : 1);
+    }
+    return 0;
+}
+
+static int least(const double *x, int n)
+{
+    int best = 0;
+
+    for (int i = 1; i < n; i++)
+        if (x[i] < x[best])
+            best = i;
+    return best;
+}
+
+/* Score one question, its endings in as many passes as the batch needs. */
+static int ask(struct job *j, const struct question *q, double tally[3],
+               struct err *e)
+{
+    double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
+    struct pending p = { .job = j };
+
+    for (int done = 0; done < q->n; done += (int)p.rows) {
+        p.sum = sum + done;
+        p.mean = mean + done;
+        p.rows = q->n - done < j->gpt.B ? q->n - done : j->gpt.B;
+        for (int i = 0; i < p.rows; i++)
+            if (put_row(j, i, q, done + i, e) < 0)
+                return -1;
+        if (run_rows(&p, e) < 0)
+            return -1;
+    }
+    tally[0]++;
+    tally[1] += least(sum, q->n) == q->right;
+    tally[2] += least(mean, q->n) == q->right;
+    return 0;
+}
+
+static int ask_line(struct job *j, const char *line, size_t n, double tally[3],
+                    struct err *e)
+{
+    json_error_t why;
+    json_t *o = json_loadb(line, n, 0, &why);
+    struct question q = { 0 };
+    int ret = -1;
+
+    if (!o)
+        err_set(e, ERR_INPUT, "%s", why.text);
+    else if (read_question(o, &q, e) == 0)
+        ret = ask(j, &q, tally, e);
+    json_decref(o);
+    return ret;
+}
+
+int choice_eval(struct job *j, const char *path, int64_t limit,
+                struct choice_result *r, struct err *e)
+{
+    const double before = clock_mono();
+    /* where a forward needs all ranks, all answer every question together */
+    const int shares = parallel_gathers(&j->parallel) ? 1 : j->coll.size;
+    double tally[3] = { 0 };
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    int64_t at = 0;
+    FILE *fp;
+    int ret = 0;
+
+    if (!j->tokenizer)
+        return err_set(e, ERR_USAGE,
+                       "data.tokenizer must be set to read "
+                       "questions");
+    fp = fopen(path, "re");
+    if (!fp)
+        return errno == ENOENT
+                   ? err_set(e, ERR_MISSING, "there is no file %s", path)
+                   : err_sys(e, "cannot open %s", path);
+    while (ret == 0 && (limit == 0 || at < limit) &&
+           (n = getline(&line, &room, fp)) > 0) {
+        if (at++ % shares != j->coll.rank % shares)
+            continue;
+        ret = ask_line(j, line, (size_t)n, tally, e);
+        if (ret < 0)
+            err_wrap(e, "%s:%lld", path, (long long)at);
+    }
+    free(line);
+    fclose(fp);
+    if (ret < 0 || (shares > 1 && coll_sum_f64(&j->coll, tally, 3, e) < 0))
+        return -1;
+    if (tally[0] == 0.0)
+        return err_set(e, ERR_INPUT, "%s holds no question", path);
+    *r = (struct choice_result){ .questions = (int64_t)tally[0],
+                                 .acc = tally[1] / tally[0],
+                                 .acc_norm = tally[2] / tally[0],
+                                 .seconds = clock_mono() - before };
+    return 0;
+}

@@ -1,0 +1,225 @@
+#include "config.h"
+#include "trainer/training/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "kernels/half.h"
+
+/* ---- one draw --------------------------------------------------------- */
+
+static int by_logit(const void *a, const void *b)
+{
+    const struct choice *x = a, *y = b;
+
+    if (x->p != y->p)
+        return x->p < y->p ? 1 : -1;
+    return x->id - y->id;
+}
+
+/* Bring the k largest to the front, in any order. */
+static void largest(struct choice *c, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+
+    while (low < high) {
+        const struct choice pivot = c[low + (high - low) / 2];
+        int64_t i = low, j = high;
+
+        while (i <= j) {
+            while (by_logit(&c[i], &pivot) < 0)
+                i++;
+            while (by_logit(&c[j], &pivot) > 0)
+                j--;
+            if (i <= j) {
+                const struct choice swap = c[i];
+
+                c[i++] = c[j];
+                c[j--] = swap;
+            }
+        }
+        if (k - 1 <= j)
+            high = j;
+        else if (k - 1 >= i)
+            low = i;
+        else
+            return;
+    }
+}
+
+/* How many of the likeliest make up top_p; c is sorted, p sums to total. */
+static int64_t nucleus(const struct choice *c, int64_t n, double total,
+                       double top_p)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)c[i].p;
+        if (sum >= top_p * total)
+            return i + 1;
+    }
+    return n;
+}
+
+int32_t sample_draw(const float *logits, int64_t n, struct choice *c,
+                    const struct sample_settings *conf, float uniform)
+{
+    const int64_t k = conf->top_k > 0 && conf->top_k < n ? conf->top_k : n;
+    double total = 0, at;
+    int64_t last = k;
+    float top;
+
+    for (int64_t i = 0; i < n; i++)
+        c[i] = (struct choice){ logits[i], (int32_t)i };
+    if (conf->temperature <= 0) {
+        largest(c, n, 1);
+        return c[0].id;
+    }
+    if (k < n)
+        largest(c, n, k);
+    if (k < n || conf->top_p < 1)
+        qsort(c, (size_t)k, sizeof *c, by_logit);
+    top = c[0].p;
+    for (int64_t i = 1; i < k; i++)
+        top = fmaxf(top, c[i].p);
+    for (int64_t i = 0; i < k; i++) {
+        c[i].p = (float)exp((double)(c[i].p - top) / conf->temperature);
+        total += (double)c[i].p;
+    }
+    if (conf->top_p < 1) {
+        last = nucleus(c, k, total, conf->top_p);
+        total = 0;
+        for (int64_t i = 0; i < last; i++)
+            total += (double)c[i].p;
+    }
+    at = (double)uniform * total;
+    for (int64_t i = 0; i < last; i++) {
+        at -= (double)c[i].p;
+        if (at < 0)
+            return c[i].id;
+    }
+    return c[last - 1].id;
+}
+
+/* ---- a sampler -------------------------------------------------------- */
+
+int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
+                 struct err *e)
+{
+    const struct place how = { .fuse = true, .weights = &j->gpt.graph };
+    const struct tensor *out;
+    size_t n;
+
+    *s = (struct sampler){ .job = j,
+                           .conf = &j->set->sample,
+                           .count = count,
+                           .seed = (uint64_t)j->set->sample.seed };
+    s->room = room;
+    if (j->set->model.position == POSITION_LEARNED &&
+        room > j->set->model.context)
+        s->room = j->set->model.context;
+    gpt_build_decoder(&s->decoder, j->set, count, s->room);
+    if (graph_place(&s->decoder.graph, &j->dev, &how, e) < 0)
+        return err_wrap(e, "sampling");
+    parallel_lend(&j->parallel, &s->decoder.graph);
+    out = graph_val(&s->decoder.graph, s->decoder.output);
+    n = (size_t)tensor_count(out);
+    s->last = xcalloc((size_t)count, sizeof *s->last);
+    s->logits = mem_alloc(n, sizeof *s->logits, "logits", e);
+    s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
+    s->order =
+        mem_alloc((size_t)j->set->model.vocab, sizeof *s->order, "logits", e);
+    return s->logits && s->raw && s->order ? 0 : -1;
+}
+
+void sampler_close(struct sampler *s)
+{
+    graph_clear(&s->decoder.graph);
+    free(s->last);
+    free(s->logits);
+    free(s->raw);
+    free(s->order);
+    *s = (struct sampler){ 0 };
+}
+
+/* The logits as floats, whatever the device computes in. */
+static void widen(struct sampler *s, const struct tensor *out)
+{
+    const int64_t n = tensor_count(out);
+    const uint16_t *half = s->raw;
+
+    if (out->type == DT_F32)
+        memcpy(s->logits, s->raw, (size_t)n * sizeof *s->logits);
+    for (int64_t i = 0; i < n && out->type == DT_BF16; i++)
+        s->logits[i] = float_from_bf16(half[i]);
+    for (int64_t i = 0; i < n && out->type == DT_F16; i++)
+        s->logits[i] = float_from_f16(half[i]);
+}
+
+/* Run the decoder on the newest tokens, which stand at position `at`. */
+static int advance(struct sampler *s, int64_t at, struct err *e)
+{
+    struct graph *g = &s->decoder.graph;
+    const struct tensor *out = graph_val(g, s->decoder.output);
+
+    gpt_put(&s->decoder, s->last, NULL);
+    g->from = at;
+    graph_forward(g);
+    s->job->dev.type->get(&s->job->dev, s->raw, out->data, tensor_bytes(out));
+    if (dev_sync(&s->job->dev, e) < 0)
+        return -1;
+    widen(s, out);
+    return 0;
+}
+
+static void draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
+{
+    const int64_t vocab = s->job->set->model.vocab;
+    const int64_t cols =
+        tensor_cols(graph_val(&s->decoder.graph, s->decoder.output));
+
+    for (int i = 0; i < s->count; i++) {
+        const float u = rng_uniform(
+            s->seed, rng_stream(RNG_SAMPLE, (uint64_t)i, 0), (uint64_t)at);
+
+        s->last[i] =
+            sample_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
+        took(arg, i, s->last[i]);
+    }
+}
+
+int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
+                int64_t tokens, sampler_fn *took, void *arg, struct err *e)
+{
+    if (n >= s->room)
+        return err_set(e, ERR_USAGE,
+                       "the prompt's %lld tokens fill the "
+                       "model's context of %lld",
+                       (long long)n, (long long)s->room);
+    for (int64_t at = 0; at + 1 < n + tokens && at < s->room; at++) {
+        for (int i = 0; i < s->count && at < n; i++)
+            s->last[i] = prompt[at];
+        if (advance(s, at, e) < 0)
+            return -1;
+        if (at + 1 >= n)
+            draw_all(s, at, took, arg);
+    }
+    return 0;
+}
+
+void sample_prompt(const struct job *j, const char *text, struct ids *out)
+{
+    const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
+
+    if (*text && j->tokenizer)
+        tokenizer_encode(j->tokenizer, text, strlen(text), out);
+    else if (j->tokenizer && eot < 0)
+        tokenizer_encode(j->tokenizer, "\n", 1, out);
+    if (out->n == 0) {
+        GROW(out->id, out->n, out->room);
+        out->id[out->n++] = eot < 0 ? 0 : eot;
+    }
+}

@@ -1,0 +1,109 @@
+#include "config.h"
+#include "trainer/training/step_check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+
+void guard_init(struct guard *g, const struct train_settings *conf)
+{
+    const size_t room = (size_t)conf->spike_window;
+
+    *g = (struct guard){ .conf = conf };
+    g->loss = xcalloc(room, sizeof *g->loss);
+    g->norm = xcalloc(room, sizeof *g->norm);
+}
+
+void guard_clear(struct guard *g)
+{
+    free(g->loss);
+    free(g->norm);
+    *g = (struct guard){ 0 };
+}
+
+void guard_forget(struct guard *g)
+{
+    g->n = g->next = 0;
+}
+
+static void remember(struct guard *g, double loss, double norm)
+{
+    g->loss[g->next] = loss;
+    g->norm[g->next] = norm;
+    g->next = (g->next + 1) % (int)g->conf->spike_window;
+    if (g->n < g->conf->spike_window)
+        g->n++;
+}
+
+/* Standard deviations that x lies above the mean; 0 until the window is
+ * full. */
+static double above(const struct guard *g, const double *ring, double x)
+{
+    double mean = 0, var = 0;
+
+    if (g->n < g->conf->spike_window)
+        return 0;
+    for (int i = 0; i < g->n; i++)
+        mean += ring[i] / g->n;
+    for (int i = 0; i < g->n; i++)
+        var += (ring[i] - mean) * (ring[i] - mean) / g->n;
+    return var > 0 ? (x - mean) / sqrt(var) : 0;
+}
+
+static enum verdict follow(int policy)
+{
+    switch ((enum policy)policy) {
+    case POLICY_STOP:
+        return STEP_STOP;
+    case POLICY_SKIP:
+        return STEP_SKIP;
+    case POLICY_ROLLBACK:
+        return STEP_ROLLBACK;
+    case POLICY_IGNORE:
+        break;
+    }
+    return STEP_GOOD;
+}
+
+enum verdict guard_judge(struct guard *g, double loss, double norm, bool scaled,
+                         char what[80])
+{
+    const struct train_settings *c = g->conf;
+    double z;
+
+    what[0] = '\0';
+    if (scaled && isfinite(loss) && !isfinite(norm)) {
+        snprintf(what, 80, "the gradient overflowed under the loss scale");
+        return STEP_SKIP;
+    }
+    if (!isfinite(loss) || !isfinite(norm)) {
+        const double x = isfinite(loss) ? norm : loss;
+
+        snprintf(what, 80, "the %s is %s",
+                 isfinite(loss) ? "gradient norm" : "loss",
+                 isnan(x) ? "nan" : "infinite");
+        return follow(c->on_nonfinite);
+    }
+    if (c->on_spike != POLICY_IGNORE) {
+        z = above(g, g->loss, loss);
+        if (z > c->spike_loss) {
+            snprintf(what, 80,
+                     "the loss %.4g is %.1f deviations above its "
+                     "mean",
+                     loss, z);
+            return follow(c->on_spike);
+        }
+        z = above(g, g->norm, norm);
+        if (z > c->spike_norm) {
+            snprintf(what, 80,
+                     "the gradient norm %.4g is %.1f deviations "
+                     "above its mean",
+                     norm, z);
+            return follow(c->on_spike);
+        }
+    }
+    remember(g, loss, norm);
+    return STEP_GOOD;
+}

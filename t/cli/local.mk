@@ -1,0 +1,23 @@
+# What the programs print, accept and refuse.
+dist_check_SCRIPTS += \
+	%D%/t2001-torture.t \
+	%D%/t2002-library.t \
+	%D%/t2003-capture.t \
+	%D%/t3010-gather.t \
+	%D%/t3020-bpe.t \
+	%D%/t3021-encode.t \
+	%D%/t3022-fetch.t \
+	%D%/t3030-checks.t \
+	%D%/t3040-parquet.t \
+	%D%/t5010-track.t \
+	%D%/t5011-track-examples.t \
+	%D%/t5012-exchange.t \
+	%D%/t5013-lost.t \
+	%D%/t5020-push.t \
+	%D%/t6010-figures.t \
+	%D%/t6020-options.t \
+	%D%/t6030-script.t
+EXTRA_DIST += \
+	%D%/plot-hella.golden \
+	%D%/plot-names.golden \
+	%D%/plot-resume.golden

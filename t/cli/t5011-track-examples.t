@@ -1,0 +1,76 @@
+#!/bin/sh
+# The examples of gtrack's manual run, and every command tells its help.
+. "${top_srcdir:-..}/t/lib/track-lib.sh"
+WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
+for i in 1 2 3; do
+    seq 1 5 | sed "s/.*/step=& train\/loss=$i.& val\/loss=$i.5/" |
+        gtrack log -e sweep -p optim.lr=3e-$i -p seed=$i 2>err
+done
+grep '^\.Dl \$ gtrack' "$top/man/gtrack.1" | sed 's/^\.Dl \$ //' >examples
+while read -r line; do
+    case $line in
+    *push*--dry-run*) ;;
+    *push*) continue ;;         # t5020 pushes, to no one's server
+    esac
+    sh -c "$line" </dev/null >out 2>&1
+    ok "$line"
+done <examples
+test "$n" -gt 8
+ok "there are examples"
+for shell in bash zsh fish; do
+    gtrack completion $shell >script
+    if command -v $shell >/dev/null; then
+        $shell -n script >out 2>&1
+        ok "the completion for $shell is $shell"
+    else
+        skip "the completion for $shell" "no $shell"
+    fi
+done
+# words LINE...: what the last word may become, on one line
+words() { gtrack completion words -- gtrack "$@" | cut -f1 | paste -sd' '; }
+test "$(words sho)" = show && test "$(words -r mlruns ls --so)" = --sort= &&
+    test "$(words show r)" = "run1 run2 run3 run4" &&
+    test "$(words ls --color=a)" = "--color=auto --color=always"
+ok "words of a line become commands, options, runs and values"
+test "$(words metrics run2 t)" = train/loss &&
+    test "$(words best val)" = val/loss &&
+    test "$(words ls -c name,opt)" = name,optim.lr &&
+    test "$(words ls -e s)" = sweep && test -z "$(words import r)" &&
+    test -z "$(words -r '')" && test -z "$(words -r nowhere show r)"
+ok "metrics, columns, experiments; where a file belongs, nothing"
+# shellcheck disable=SC2016
+gtrack -r evil log 'a$(touch harm)`touch harm`=b c' </dev/null 2>err
+if command -v bash >/dev/null; then
+    gtrack completion bash >script.bash
+    # shellcheck disable=SC2016
+    bash -c '. ./script.bash
+        c() { COMP_LINE=$1; COMP_POINT=${#1}; shift; COMP_WORDS=("$@")
+            COMP_CWORD=$(($# - 1)); _gtrack; printf "<%s>" "${COMPREPLY[@]}"
+            echo; }
+        c "gtrack show run" gtrack show run
+        c "gtrack ls --so" gtrack ls --so
+        c "gtrack ls --color=a" gtrack ls --color = a
+        c "gtrack -r mlruns sho" gtrack -r mlruns sho
+        c "gtrack -r evil show " gtrack -r evil show ""' >out 2>&1
+    test "$(cat out)" = '<run1><run2><run3><run4>
+<--sort=>
+<auto><always>
+<show>
+<a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
+    ok "bash completes runs and options, and runs nothing that a name holds"
+else
+    n=$((n + 1)); echo "ok $n - bash completes runs # SKIP no bash"
+fi
+if command -v fish >/dev/null; then
+    fish --no-config -c 'gtrack completion fish | source
+        complete -C "gtrack -r mlruns sho"
+        complete -C "gtrack -r mlruns show run"
+        complete -C "gtrack -r evil show "' >out 2>&1
+    test "$(cut -f1 out | paste -sd,)" = \
+        'show,run1,run2,run3,run4,@latest,a$(touch harm)`touch harm`=b c' &&
+        test ! -e harm
+    ok "so does fish"
+else
+    n=$((n + 1)); echo "ok $n - fish completes runs # SKIP no fish"
+fi
+echo "1..$n"

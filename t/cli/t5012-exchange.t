@@ -1,0 +1,221 @@
+#!/bin/sh
+# gtrack takes runs over and gives them away, counts hours, repairs, watches.
+. "${top_srcdir:-..}/t/lib/track-lib.sh"
+
+# ---- logs ----
+cat >main.log <<'E2'
+s:0 tel:10.9900
+s:0 hel:0.2500
+s:1 trl:10.9000 lr:0.000100 norm:15.30
+s:2 trl:10.5000 lr:0.000200 norm:14.00
+s:3 trl:10.4000 lr:0.000300 norm:13.00
+s:2 trl:10.6000 lr:0.000200 norm:14.10
+E2
+g import main.log --name llmc && g metrics llmc train/loss train/lr --no-header
+is out "1${tab}10.9${tab}0.0001
+2${tab}10.6${tab}0.0002"
+ok "llm.c's main.log: after a resume the later lines count"
+g metrics llmc val/loss hellaswag/acc --no-header && is out "0${tab}10.99${tab}0.25"
+ok "its validation loss and HellaSwag"
+g import main.log && grep -q "1 were there" err
+ok "the same log is not imported again"
+cat >nano.txt <<'E2'
+number of parameters: 10.65M
+step 0: train loss 4.2874, val loss 4.2823
+iter 0: loss 4.2659, time 1234.56ms, mfu -100.00%
+iter 10: loss nan, time 34.50ms, mfu 12.00%
+E2
+g import nano.txt --name nano && g metrics nano train/loss val/loss perf/step_ms perf/mfu --no-header
+is out "0${tab}4.2659${tab}4.2823${tab}1234.56${tab}-1.0
+10${tab}nan${tab}${tab}34.5${tab}0.12"
+ok "nanoGPT's output"
+printf '0 val 10.9500\n0 hella 0.2463\n0 train 10.950000\n1 train 9.5\n' >log.txt
+g import log.txt --name bng && g metrics bng train/loss val/loss hellaswag/acc --no-header
+is out "0${tab}10.95${tab}10.95${tab}0.2463
+1${tab}9.5${tab}${tab}"
+ok "build-nanogpt's log.txt"
+printf 'step    0 | loss: 10.95 | lr 6.0e-04 | norm: 15.3 | dt: 330.1ms | tok/sec: 1589.2\n' >bng.txt
+g import bng.txt --name bng2 && g metrics bng2 train/loss train/lr perf/step_ms perf/tokens_per_s --no-header
+is out "0${tab}10.95${tab}0.0006${tab}330.1${tab}1589.2"
+ok "and its output"
+
+# ---- tables ----
+printf '"Step","a - loss","a - loss__MIN","b - loss"\n0,3,3,4\n1,2,2,\n' >wb.csv
+g import wb.csv && g metrics a loss --no-header && is out "0${tab}3.0
+1${tab}2.0" && g metrics b loss --no-header && is out "0${tab}4.0"
+ok "CSV of W&B: a run a column"
+printf 'global_step;loss;"a ""q"""\r\n5;1;x\r\n6;2;7\r\n' >any.csv
+g import any.csv --name any && g metrics any loss --no-header && is out "5${tab}1.0
+6${tab}2.0"
+ok "CSV of anyone, with semicolons and quotes"
+printf 'a,b\nx,y\n' >none.csv
+g import none.csv
+test $? = 1 && grep -q "no column of numbers" err
+ok "a table without a number is refused"
+g import nothing.csv
+test $? = 3
+ok "a file that is not there is status 3"
+echo "just words" >words
+g import words
+test $? = 1 && test "$(wc -l <err)" = 1
+ok "what is none of these is refused, in one line"
+
+# ---- round trips ----
+id=$(gtrack run start --name early)
+GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"
+gtrack ls --tsv -c name,experiment,status,started --sort name >before
+g export --to csv -o all.csv && g export --to jsonl -o all.jsonl &&
+    g export --to mlflow -o copy && g export --to tar -o all.tar
+ok "export writes CSV, JSON Lines, a store and an archive"
+points() { gtrack export -r "$1" --to csv | sed 1d | cut -d, -f2- | LC_ALL=C sort; }
+points mlruns >want
+g import -r from-csv all.csv && points from-csv | cmp -s - want
+ok "CSV brings every point back"
+g import -r from-jsonl all.jsonl && points from-jsonl | cmp -s - want &&
+    gtrack ls -r from-jsonl --tsv -c name,experiment,status,started --sort name |
+    cmp -s - before
+ok "JSON Lines bring points, names, states and times back"
+points copy | cmp -s - want && gtrack export -r copy --to csv | cut -d, -f1 | sort -u >ids &&
+    gtrack export --to csv | cut -d, -f1 | sort -u | cmp -s - ids
+ok "a store that was exported has the same runs"
+g export --to mlflow -o copy && grep -q "^gtrack: 0 runs copied" err
+ok "and exporting again copies nothing"
+mkdir unpacked && tar -xf all.tar -C unpacked && points unpacked/mlruns | cmp -s - want
+ok "so has the archive, unpacked"
+mkdir -p copy/.trash && mv "$(dirname "$(gtrack where -r copy early)")" copy/.trash/ &&
+    g export -r copy -d --to tar -o trash.tar && tar -tf trash.tar >out &&
+    grep -q "^mlruns/.trash/.*/$id/meta.yaml" out
+ok "and one of experiments that were deleted"
+g export --to tensorboard -o tb && g import -r from-tb tb
+gtrack export -r from-tb --to csv | sed 1d | wc -l >count
+gtrack export --to csv | sed 1d | wc -l | cmp -s - count
+ok "TensorBoard's files have every point"
+f=$(find tb -name '*tfevents*' | head -n 1)
+perl -e 'open F, "+<", shift; seek F, 40, 0; print F "X"' "$f"
+g import -r torn "$f"
+test $? = 1 && grep -q "checksum\|no record" err
+ok "a wrong checksum is found"
+g export --to nonsense
+test $? = 2
+ok "an unknown format is refused"
+
+# ---- MLflow's own stores ----
+data=${GT_TESTDATA:-$top/../shared/data}/mlflow-sample.tar.gz
+if test -f "$data"; then
+    mkdir sample && tar -xzf "$data" -C sample
+    for v in 2.22.5 3.17.2; do
+        g import -r "from-$v" "sample/store-$v/mlruns" &&
+            points "sample/store-$v/mlruns" >want &&
+            points "from-$v" | cmp -s - want && test -s want
+        ok "a store of MLflow $v is imported, every point"
+    done
+else
+    skip "a store of MLflow 2 is imported" "no mlflow-sample.tar.gz"
+    skip "a store of MLflow 3 is imported" "no mlflow-sample.tar.gz"
+fi
+
+# ---- hours ----
+mkdir bin
+cat >bin/sacct <<'E2'
+#!/bin/sh
+echo "$*" >>sacct.args
+echo '71|physics|7200|billing=8,cpu=4,gres/gpu:a100=2,mem=32G,node=1'
+echo '71|physics|3600|billing=8,cpu=4,gres/gpu=2,gres/gpu:a100=2,node=1'
+echo '72|chemistry|1800|cpu=2,mem=1G,node=1'
+echo '73|broken'
+E2
+chmod +x bin/sacct
+for job in 71 72; do
+    echo step=1 x=1 | SLURM_JOB_ID=$job gtrack log "job$job" -r slurm 2>err
+done
+echo step=2 x=2 | SLURM_JOB_ID=71 gtrack log job71 --resume -r slurm 2>err
+PATH="$dir/bin:$PATH" g hours -r slurm --sacct --csv -g account
+is out 'account,runs,attempts,wall_hours,cpu_hours,gpu_hours,failed_gpu_hours
+physics,1,2,3.0,12.0,6.0,0.0
+chemistry,1,1,0.5,1.0,0.0,0.0'
+ok "hours from Slurm: requeued jobs whole, GPUs by type or not"
+grep -q -- '--jobs 71,72,71\|--jobs 71,71,72\|--jobs 71,72' sacct.args
+ok "sacct is asked for the jobs of the runs"
+PATH="$dir/bin:$PATH" g hours -r slurm --sacct --price 2 --csv -g job job71
+sed -n 2p out | grep -q '^71,1,2,3.0,12.0,6.0,0.0,12.0$'
+ok "and a price makes it a cost"
+g hours -r slurm --aligned && grep -q '^total  *2  *3' out
+ok "without it the attempts count"
+
+# ---- points that come twice ----
+printf 'step,loss\n1,2\n1,2\n2,1\n1,2\n2,1\n' >twice.csv
+g import twice.csv --name twice && sort "$(gtrack where twice)/metrics/loss" >out
+test "$(wc -l <out)" = 5 && test -z "$(uniq -d out)"
+ok "points of a file that come twice are both kept, no two lines the same"
+printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
+    gtrack log again 2>err
+sort "$(gtrack where again)/metrics/x" >out
+test "$(wc -l <out)" = 4 && test -z "$(uniq -d out)"
+ok "nor of those that are logged"
+
+# ---- fsck ----
+run=$(gtrack where any)
+printf '1 1\nx y z\n17' >>"$run/metrics/loss"
+: >"$run/metrics/empty"
+printf 'a\377' >"$run/params/bad"
+echo x >"$run/tags/a@b"
+: >"$run/.meta.tmp"
+rmdir "$run/artifacts" 2>/dev/null
+g fsck
+test $? = 1 && test "$(sed 1d out | wc -l)" -ge 6 && grep -q "metrics/loss" out
+ok "fsck finds torn and malformed lines, names, values, folders"
+g fsck --repair && g fsck && test ! -s out
+ok "and repairs them"
+g metrics any loss --no-header && grep -q "^5${tab}1.0" out && grep -q "^6${tab}2.0" out
+ok "every point is still there"
+
+echo loss=2 | gtrack log hurt 2>err
+run=$(gtrack where hurt)
+ln -s .. "$run/metrics/up" && ln -s . "$run/tags/self" && mkfifo "$run/params/pipe"
+ln -s /nowhere "$run/tags/gone" && rm -rf "$run/artifacts" && echo x >"$run/artifacts"
+cp "$run/meta.yaml" meta && echo junk >"$run/meta.yaml"
+perl -e 'print "9" x 3000000, "\n1700000000000 3.0 1\n"' >>"$run/metrics/loss"
+g ls hurt -c name,status --no-header && is out "hurt${tab}FINISHED"
+ok "a damaged run is listed, by what the rest of it tells"
+g fsck --repair && g fsck && test -f "$run/meta.yaml" && test -d "$run/artifacts" &&
+    test "$(cat "$run/meta.yaml.damaged" "$run/artifacts.damaged")" = "junk
+x"
+ok "its meta.yaml is made anew, nothing is lost by links, none waits for a pipe"
+same='^run_id\|^experiment_id\|^run_name\|^artifact_uri\|^user_id\|^status'
+grep "$same" meta >before && grep "$same" "$run/meta.yaml" | cmp -s - before
+ok "as it was"
+g metrics hurt loss --no-header && is out "0${tab}2.0
+1${tab}3.0"
+ok "and every point around a line that has no end"
+sed "s/^experiment_id: .*/experiment_id: '1'/" meta >"$run/meta.yaml"
+g fsck
+test $? = 1 && grep -q "another experiment_id" out && g fsck --repair && g fsck
+ok "a run that says it is of another experiment is repaired"
+echo more >"$run/meta.yaml"
+g fsck --repair && grep -q "$same" "$run/meta.yaml" &&
+    test "$(cat "$run/meta.yaml.damaged" "$run/meta.yaml.damaged2")" = "junk
+more"
+ok "a second time, what was put aside the first time stays"
+
+# ---- watch and tail ----
+g watch --count 1 nano llmc && grep -q 'curve' out && grep -q '^nano' out
+ok "watch draws a table"
+COLUMNS=20 g watch --count 1 nano llmc && test "$(head -n 1 out | wc -m)" -eq 21
+ok "with a title that fits"
+g watch nano </dev/null
+test $? = 2
+ok "and wants a terminal"
+g tail llmc train/loss -n 1 && is out "step=2 train/loss=10.6"
+ok "tail prints the last steps"
+id=$(gtrack run start --name live) && gtrack run log "$id" x=1 -s 1
+gtrack tail -f live --every 0.1 >tail.out 2>err &
+gtrack run log "$id" x=2 -s 2 && gtrack run end "$id" && wait $!
+is tail.out "step=1 x=1.0
+step=2 x=2.0"
+ok "tail -f goes on to the end of the run"
+gtrack exec --name talk -- printf 'one\ntwo\nthree\n' >/dev/null 2>&1
+g tail talk --log -n 2 && is out "two
+three"
+ok "tail --log prints what it printed"
+
+echo "1..$n"

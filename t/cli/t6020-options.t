@@ -1,0 +1,168 @@
+#!/bin/sh
+# What the options of gplot do, what is printed, what is refused.
+. "${top_srcdir:-..}/t/lib/plot-lib.sh"
+
+make_store rates ranks resume odd grid seeds hella sizes
+top=$(cd "$top" && pwd) build=$(cd "$build" && pwd)
+cd "$dir" || exit 1
+
+# Without -o and without a terminal: characters, 80 columns, no colours.
+gplot loss run2 >out 2>err
+status $? 0 "a figure is drawn where there is no terminal"
+like out "run2 *train/loss *2000 *3.2303 *1677" "the summary has the minimum"
+like out "━━ train" "and the figure its legend"
+unlike out "$(printf '\033')" "without colours"
+test "$(head -n 20 out | wc -L)" -le 80
+result $? "within the width"
+LC_ALL=C gplot loss run2 >out 2>err
+is "$(LC_ALL=C grep -c '[^ -~]' out)" 0 "in ASCII where the locale is"
+COLUMNS=40 LINES=15 gplot lr run1 >out 2>&1
+test "$(head -n 10 out | wc -L)" -le 40
+result $? "in the width that COLUMNS says"
+
+# The numbers are those of the store, all of them.
+gplot loss run2 --data >out
+is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 2000 \
+    "--data prints every point"
+is "$(awk -F'\t' '$3 == "train" && $4 == 1677 { printf "%.4f", $5 }' out)" \
+    3.2303 "as it is"
+gplot loss run2 --skip 300 --data >out
+is "$(awk -F'\t' '$3 == "train" { print $4; exit }' out)" 301 \
+    "--skip leaves the first steps out"
+gplot loss run2 --skip 300 >out
+like out "run2 *train/loss *2000" "but the summary is of all"
+gplot lr run2 --x tokens --data >out
+is "$(tail -n 1 out | cut -f4)" 131072000 "--x tokens asks the run"
+gplot lr run2 --x time --data >out
+is "$(tail -n 1 out | cut -f4 | cut -d. -f1)" 719 "--x time is in seconds"
+gplot lr gpt-10M --x flops --data >out 2>err
+status $? 3 "--x flops of a run without a learning rate fails"
+gplot loss gpt-10M --x flops --data >out
+is "$(awk -F'\t' 'NR > 1 && $5 > 0 { x = $4 } END { printf "%.3g", x }' out)" 1.2e+16 \
+    "FLOPs are six for each parameter and token"
+
+# Save and resume: one curve; the attempts by themselves.
+gplot loss resumed --data >out
+is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 100 \
+    "a resumed run is one curve"
+gplot loss resumed --attempts --data >out
+is "$(grep -c 'train, attempt 1' out)" 57 "the first attempt has its points"
+is "$(grep -c 'train, attempt 2' out)" 50 "and the second"
+gplot loss resumed --x time --data >out
+is "$(awk -F'\t' '$3 == "train" && $4 > 60 { n++ } END { print n + 0 }' out)" \
+    0 "training time leaves the pause out"
+gplot loss resumed --x wall --data >out
+is "$(awk -F'\t' '$3 == "train" && $4 >= 3600 { n++ } END { print n + 0 }' out)" \
+    50 "wall time has it"
+gplot lr run1 run2 --stitch --data >out
+is "$(cut -f3 out | sort -u | grep -c run)" 1 "--stitch makes one curve"
+
+# A crowd: the figure keeps most of the screen, the legend says what it cuts.
+COLUMNS=30 LINES=16 gplot metric val/loss $(seq -f grid-%02g 1 12) >out 2>&1
+test "$(head -n 11 out | grep -c '[┤│]')" -ge 8
+result $? "many curves leave the panel its room"
+like out "and [0-9]* more$" "and the legend says how many it leaves out"
+
+# What is too long ends in an ellipsis, not at the edge of the page.
+long=$(printf '%0150d' 1)
+gplot loss run1 --title "$long" --script long.gp >out 2>&1
+like long.gp "'0*\(…\)'" "a long title is cut, with an ellipsis"
+
+# Numbers at the ends of what there is, and level but for rounding.
+mkdir -p edge/0/0123456789abcdef0123456789abcdef/metrics
+cp "$GTRACK_ROOT"/0/meta.yaml edge/0
+m=edge/0/0123456789abcdef0123456789abcdef
+printf 'run_id: %s\nrun_name: edge\nstatus: 3\nstart_time: 1\n' "${m##*/}" \
+    >$m/meta.yaml
+printf '1 1.79e308 1\n2 -1.79e308 2\n3 0 3\n' >$m/metrics/most
+seq 1 60 | sed 's/.*/1 0.1 &/' >$m/metrics/level
+for case in 'most --inset 1:2' 'most' 'level --smooth gauss:1e6 --logx'; do
+    # shellcheck disable=SC2086 # words
+    gplot metric -r edge $case edge --script edge.gp >out 2>&1 &&
+        ! grep -q 'range.*inf\|range \[\(.*\):\1\]' edge.gp
+    result $? "$case: ranges that gnuplot takes"
+done
+
+# Groups, sweeps, scaling.
+gplot metric train/loss seed-1-1 seed-1-2 seed-1-3 --group-by lr \
+    --band minmax --data >out
+is "$(awk -F'\t' 'NR == 2 { print ($6 <= $5 && $5 <= $7) }' out)" 1 \
+    "a band holds its mean"
+like out "lr = 0.0003 (n = 3)" "and says how many runs it has"
+gplot sweep lr,width val/loss $(seq -f grid-%02g 1 12) >out
+like out "0.0003 *384 *3.04" "a sweep over two parameters has a table"
+is "$(grep -c "\*" out)" 2 "with the best marked, in the map and in the table"
+gplot sweep lr val/loss seed-1-1 seed-1-2 seed-2-1 seed-2-2 >out
+like out "best: " "a sweep over one marks the best"
+gplot scaling gpt-10M gpt-30M gpt-85M gpt-160M gpt-350M >out
+like out "C^−0.08.*R² = 0.99" "a power law is fitted"
+gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
+like out "GPT-2 124M" "a baseline is named"
+
+# Pictures in terminals that draw them.
+if command -v gnuplot >/dev/null; then
+    gplot loss run1 --term kitty >out 2>err
+    is "$(head -c 3 out | od -An -c | tr -d ' ')" '033_G' "kitty gets a PNG"
+    gplot loss run1 --term dumb >out 2>err
+    status $? 0 "gnuplot draws with characters"
+    like out "step" "and names the axis"
+else
+    skip "kitty gets a PNG" "gnuplot is not installed"
+fi
+gplot loss run1 --watch --every 10ms >out 2>err
+status $? 0 "--watch ends when the run has ended"
+like out "━━ train" "and has drawn it"
+
+gplot loss run1 --title "My words" >out 2>err
+like out "^My words" "--title is the title"
+unlike out "^Loss" "instead of ours"
+
+# What is out of the ordinary.
+gplot loss spike >out
+like out "1 point above .* cut off, up to 90[0-9].*step 1234" \
+    "a spike that is cut off is told"
+gplot metric train/loss empty >out 2>err
+status $? 3 "a metric that is not there is status 3"
+gplot loss 'lr_3e-4^{a}@~&"b'"'"'\%`id` αé' >out 2>err
+status $? 0 "a run is found by an odd name"
+like out "2 values that are not finite, the first at step 51" \
+    "values that are no numbers are told"
+
+# The learning rate of settings, from the trainer.
+if test -x "$build/gtrain"; then
+    gplot schedule "$top/conf/shakespeare-char.ini" --data >out 2>err
+    status $? 0 "a schedule is drawn before any training"
+    is "$(wc -l <out | tr -d ' ')" 2001 "with every step"
+    gplot schedule "$top/conf/no-such.ini" >out 2>err
+    status $? 3 "settings that are not there are status 3"
+else
+    skip "a schedule is drawn before any training" "gtrain is not built"
+fi
+
+# Refused, in one line.
+refused() {     # STATUS PATTERN ARGUMENT...
+    want=$1 pattern=$2
+    shift 2
+    gplot "$@" >out 2>err
+    status $? "$want" "gplot $*: status $want"
+    like err "$pattern" "and says why"
+    is "$(wc -l <err | tr -d ' ')" 1 "in one line"
+}
+refused 2 "ema:0.98" loss run1 --smooth ema:2
+refused 2 "step, tokens" loss run1 --x parsecs
+refused 2 "8.4cmx6cm" loss run1 --size huge
+refused 2 "LOW:HIGH" loss run1 --xrange 5
+refused 2 "not below" loss run1 --yrange 5:3
+refused 2 "resume, checkpoint" loss run1 --mark ides
+refused 2 "top-right" loss run1 --legend moon
+refused 2 "png, .svg" loss run1 -o fig.bmp
+refused 2 "choose one" loss run1 --mono --dark
+refused 2 "which run" loss
+refused 2 "NAME=VALUE" loss run1 --baseline nothing
+refused 3 "nobody" loss nobody
+refused 3 "no run is called a b" loss "$(printf 'a\nb')"
+refused 3 "memory" memory run1
+refused 3 "nowhere" loss run1 -r nowhere
+refused 3 "no run here has a parameter nope" loss run1 run2 --group-by nope
+refused 2 "report.html\|html" report run1
+done_testing

@@ -1,0 +1,97 @@
+#!/bin/sh
+# The gnuplot program of a figure is the one that was looked at, and whatever
+# draws it gives the same picture.
+#
+# After a change that is meant: GOLDEN=write t/cli/t6030-script.t
+. "${top_srcdir:-..}/t/lib/plot-lib.sh"
+
+make_store resume odd hella
+top=$(cd "$top" && pwd)
+cd "$dir" || exit 1
+
+# The text without its longest part, the data of curves past the third line.
+shorten() {
+    awk '/^\$.* << EOD$/ { n = 0 } /^EOD$/ { n = -1e9 }
+        { n++ } n <= 4 || n < 0 { print }' "$1"
+}
+golden() {      # NAME ARGUMENT...
+    name=$1
+    shift
+    gplot "$@" --script "$name.gp" -q >out 2>&1
+    status $? 0 "gplot $*: a program is written"
+    shorten "$name.gp" >"$name.short"
+    test "${GOLDEN:-}" != write || cp "$name.short" "$top/t/cli/plot-$name.golden"
+    if diff "$top/t/cli/plot-$name.golden" "$name.short" >diff; then
+        result 0 "the program of $name is as it was"
+    else
+        result 1 "the program of $name is as it was"
+        sed 's/^/# /' diff
+    fi
+}
+golden resume loss resumed --mark resume,best --smooth ema:0.9
+golden names loss "$(printf 'lr_3e-4^{a}@~&"b'"'"'\\%%`id` \316\261\303\251')"
+golden hella hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" \
+    --size 8.4cmx6cm --mono
+
+# A character that no font has would be drawn as a box over all of the figure.
+mkdir fonts
+printf '#!/bin/sh\ncase $1 in *=1f680) ;; *) echo Sans ;; esac\n' >fonts/fc-list
+chmod +x fonts/fc-list
+rocket=$(printf '\360\237\232\200 \346\227\245 \316\261')
+for form in png svg; do
+    PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket" \
+        --script "font-$form.gp" -o "font.$form" -q >out 2>err
+done
+like font-png.gp "'? $(printf '\346\227\245 \316\261')'" \
+    "what no font draws is a question mark"
+is "$(grep -c 'no font here has U+1F680' err)" 0 "SVG has its reader's fonts"
+PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket $rocket" \
+    --script font.gp >out 2>err
+is "$(grep -c 'no font here has U+1F680' err)" 1 "and that is told once"
+
+if command -v gnuplot >/dev/null; then
+    # The program draws by itself, and twice the same.
+    (mkdir alone && cp resume.gp alone && cd alone && gnuplot resume.gp) \
+        >out 2>&1
+    status $? 0 "a program needs nothing but gnuplot"
+    gplot loss resumed --mark resume,best --smooth ema:0.9 -o a.png -q >out
+    gplot loss resumed --mark resume,best --smooth ema:0.9 -o b.png -q >out
+    cmp a.png b.png >out 2>&1
+    status $? 0 "the same figure is the same file"
+    is "$(png_size alone/resume.png)" "$(png_size a.png)" \
+        "drawn by hand it has the same size"
+else
+    skip "a program needs nothing but gnuplot" "gnuplot is not installed"
+fi
+
+# Without gnuplot: what is missing, what works.
+GPLOT_GNUPLOT=$dir/none gplot loss resumed -o c.png >out 2>err
+status $? 3 "a file without gnuplot is status 3"
+like err "gnuplot is not installed.*terminal.*--data" "and says what works"
+test ! -e c.png
+result $? "and leaves nothing behind"
+GPLOT_GNUPLOT=$dir/none gplot loss resumed >out 2>err
+status $? 0 "the terminal needs no gnuplot"
+GPLOT_GNUPLOT=$dir/none gplot report resumed -o r.html >out 2>err
+status $? 3 "a report does"
+printf '#!/bin/sh\necho "unknown or ambiguous terminal name" >&2; exit 1\n' >old
+chmod +x old
+GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
+status $? 3 "a gnuplot without a terminal is status 3"
+like err "cannot make pdf.*pdfcairo" "and named"
+printf '#!/bin/sh\nkill -9 $$\n' >old
+GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
+status $? 1 "a gnuplot that dies is status 1"
+test ! -e c.pdf
+result $? "and leaves nothing behind"
+cat >old <<'END'
+#!/bin/sh
+tex=$(sed -n "s/^set output '\(.*\.tex\)'/\1/p")
+: >"$tex"
+: >"${tex%.tex}.pdf"
+END
+GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.tex >out 2>err
+status $? 1 "so is one that leaves its files empty, as on a full disk"
+test ! -e c.tex && test ! -e c-inc.pdf
+result $? "and leaves nothing behind"
+done_testing

@@ -1,0 +1,272 @@
+/*
+ * device - what the CUDA device does beside its operations, emulated
+ *
+ * Memory and its counters, copies of every size, failures by name, marks,
+ * graphs, and the file of plans for products.
+ */
+#include "config.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "kernels/cuda/algorithms.h"
+#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/gemm.h"
+#include "t/lib/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct tensor view(void *p, int64_t n)
+{
+    return (struct tensor){ .data = p, .type = DT_F32, .rank = 1,
+                            .dim = { n } };
+}
+
+static void check_memory(struct dev *dev)
+{
+    const struct dev_memory before = dev->memory;
+    const struct dev_memory *m = &dev->memory;
+    struct err e = ERR_INIT;
+    char *a = dev_alloc(dev, 1000, DEV_WEIGHTS, &e);
+    char *b = dev_alloc(dev, 3000, DEV_INPUTS, &e);
+
+    ok(a && b && m->allocated == before.allocated + 4000 &&
+           m->peak == m->allocated && m->reserved == before.reserved + 4000,
+       "%s: what is allocated is counted", dev->type->name);
+    ok(m->of[DEV_WEIGHTS].now == 1000 && m->of[DEV_INPUTS].now == 3000,
+       "by what it is for");
+    dev_free(dev, b);
+    ok(m->allocated == before.allocated + 1000 &&
+           m->peak == before.allocated + 4000 &&
+           m->of[DEV_INPUTS].now == 0 && m->of[DEV_INPUTS].most == 3000,
+       "what is freed is not, but the peak stays");
+    dev_free(dev, a);
+    if (!m->total)
+        return;
+    ok(!dev_alloc(dev, (size_t)1 << 40, DEV_GRADS, &e) &&
+           strstr(e.text, "1024.00 GiB") && m->of[DEV_GRADS].most == 0,
+       "too much is refused, with its size, and not counted");
+}
+
+/* What a device takes for itself is counted too. */
+static void check_scratch(struct dev *dev)
+{
+    enum { N = 4096 };
+    const size_t before = dev->memory.of[DEV_SCRATCH].now;
+    const size_t allocated = dev->memory.allocated;
+    struct err e = ERR_INIT;
+    float *p = dev_alloc(dev, (4 * N + 2) * sizeof *p, DEV_WEIGHTS, &e);
+    struct tensor x = view(p, N), dy = view(p + N, N), dx = view(p + 2 * N, N);
+    struct tensor w = view(p + 3 * N, N), stat = view(p + 4 * N, 2), dw = dx;
+
+    dev->type->zero(dev, p, (4 * N + 2) * sizeof *p);
+    dev->ops->norm_bwd(dev, NULL, &dw, NULL, &x, &w, &stat, &dy, NORM_LAYER);
+    ok(dev_sync(dev, &e) == 0 && dev->memory.of[DEV_SCRATCH].now > before &&
+           dev->memory.allocated == allocated + (4 * N + 2) * sizeof *p,
+       "%s: so is what an operation takes, apart", dev->type->name);
+    dev_free(dev, p);
+}
+
+static void check_copies(struct dev *dev)
+{
+    enum { MOST = 10 << 20 };
+    static const size_t sizes[] = { 1, 4097, 1 << 20, (1 << 20) + 1, MOST };
+    struct err e = ERR_INIT;
+    unsigned char *in = xmalloc(MOST), *out = xmalloc(MOST);
+    char *p = dev->type->alloc(dev, MOST, &e), *q =
+        dev->type->alloc(dev, MOST, &e);
+    bool good = true, early = true;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t n = sizes[i];
+
+        for (size_t k = 0; k < n; k++)
+            in[k] = (unsigned char)(k * 7 + i);
+        memset(out, 0, n);
+        dev->type->put(dev, p, in, n);
+        in[0] ^= 0xff;                  /* put() has read it */
+        dev->type->copy(dev, q, p, n);
+        dev->type->get(dev, out, q, n);
+        good = dev_sync(dev, &e) == 0 && good;
+        in[0] ^= 0xff;
+        good = memcmp(in, out, n) == 0 && good;
+    }
+    ok(good, "bytes go to the device and come back, few and many");
+    for (int i = 0; i < 1000; i++) {    /* more than are kept between syncs */
+        dev->type->put(dev, p + 4 * i, &i, 4);
+        dev->type->get(dev, out + 4 * i, p + 4 * i, 4);
+    }
+    good = dev_sync(dev, &e) == 0;
+    for (int i = 0; i < 1000; i++)
+        early = early && memcmp(out + 4 * i, &i, 4) == 0;
+    ok(good && early, "and so do a thousand small ones");
+    dev->type->zero(dev, p, 100);
+    dev->type->get(dev, out, p, 101);
+    ok(dev_sync(dev, &e) == 0 && out[0] == 0 && out[99] == 0 && out[100] == 25,
+       "zero() clears what it should, and no more");
+    dev->type->free(dev, p);
+    dev->type->free(dev, q);
+    free(in);
+    free(out);
+}
+
+static void check_failures(struct dev *dev)
+{
+    struct err e = ERR_INIT;
+    float host[4] = { 0 };
+    void *p = dev->type->alloc(dev, 16, &e);
+
+    dev->type->copy(dev, host, p, 16);
+    cuda_failed(dev, "second", "not this");
+    ok(dev_sync(dev, &e) < 0 && strstr(e.text, "copy: invalid argument"),
+       "the first failure is reported, by the name of what failed");
+    ok(dev_sync(dev, &e) == 0, "and once");
+    dev->type->free(dev, p);
+}
+
+static void check_marks(struct dev *dev)
+{
+    struct err e = ERR_INIT;
+
+    ok(dev->type->between(dev, 0, 1) < 0, "an unset mark has no time");
+    dev->type->mark(dev, 0);
+    dev->type->mark(dev, 1);
+    ok(dev_sync(dev, &e) == 0 && dev->type->between(dev, 0, 1) >= 0,
+       "the time between two marks is known after a sync");
+}
+
+static void check_graph(struct dev *dev)
+{
+    struct err e = ERR_INIT;
+    float host[2] = { 1, 2 };
+    char *p = dev->type->alloc(dev, 64, &e);
+    struct tensor t = view(p, 2);
+    struct dev_graph *g;
+    size_t reserved;
+
+    dev->type->put(dev, p, host, sizeof host);
+    dev->type->graph_begin(dev);
+    dev->ops->scale(dev, &t, 3);
+    dev->ops->add_fwd(dev, &t, &t, &t);
+    g = dev->type->graph_end(dev);
+    dev->type->get(dev, host, p, sizeof host);
+    ok(dev_sync(dev, &e) == 0 && host[0] == 1 && host[1] == 2,
+       "what goes into a graph is not done");
+    dev->type->graph_run(dev, g);
+    dev->type->graph_run(dev, g);
+    dev->type->get(dev, host, p, sizeof host);
+    ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
+       "and is done each time the graph is run");
+    dev->type->graph_free(dev, g);
+    reserved = dev->memory.reserved;
+    dev->type->graph_begin(dev);
+    cuda_scratch(dev, (size_t)64 << 20, "test");
+    g = dev->type->graph_end(dev);
+    ok(!g && dev_sync(dev, &e) == 0 && dev->memory.reserved == reserved,
+       "work that needs more scratch memory is not kept, and nothing is lost");
+    dev->type->free(dev, p);
+}
+
+/* ---- plans ------------------------------------------------------------- */
+
+static void check_plans(const char *folder)
+{
+    const struct plan_key key = { .m = 7, .n = 9, .align_d = 256 };
+    struct plan_key other = key;
+    const struct lt_algo algo = { { 1, 2, UINT64_MAX } };
+    struct lt_algo got;
+    struct plan_file f;
+    FILE *fp;
+
+    setenv("XDG_CACHE_HOME", folder, 1);
+    plan_file_open(&f, "A GPU/2", 42);
+    ok(!plan_file_find(&f, &key, &got), "there is no plan at first");
+    plan_file_add(&f, &key, &algo);
+    plan_file_close(&f);
+    plan_file_open(&f, "A GPU/2", 42);
+    other.align_d = 128;
+    ok(plan_file_find(&f, &key, &got) &&
+           memcmp(&got, &algo, sizeof got) == 0 &&
+           !plan_file_find(&f, &other, &got),
+       "a plan is found again, and only for the same product");
+    fp = f.path ? fopen(f.path, "a") : NULL;
+    if (fp) {
+        fputs("1 2 3 not a plan\n\n", fp);
+        fclose(fp);
+    }
+    plan_file_close(&f);
+    plan_file_open(&f, "A GPU/2", 42);
+    ok(fp && f.n == 1 && plan_file_find(&f, &key, &got),
+       "a damaged line is passed over");
+    plan_file_close(&f);
+    plan_file_open(&f, "A GPU/2", 43);
+    ok(f.n == 0, "another version of the library has plans of its own");
+    plan_file_close(&f);
+    setenv("XDG_CACHE_HOME", "/dev/null/x", 1);
+    plan_file_open(&f, "A GPU/2", 42);
+    plan_file_add(&f, &key, &algo);
+    ok(plan_file_find(&f, &key, &got),
+       "where no file can be kept, plans live as long as the program");
+    plan_file_close(&f);
+    setenv("XDG_CACHE_HOME", folder, 1);
+}
+
+/* A product of 64 x 64 ones: what is chosen by time is kept in a file. */
+static void check_choice(struct dev *dev, const char *folder)
+{
+    enum { N = 64 };
+    struct err e = ERR_INIT;
+    struct path_list files = PATH_LIST_INIT;
+    char *cache = path_join(folder, "gtrain"), text[256];
+    float *p = dev->type->alloc(dev, 3 * N * N * sizeof *p, &e), one = 0;
+    struct tensor t = view(p, 2 * N * N);
+    struct matmul m = { .type = DT_F32, .out = DT_F32, .m = N, .n = N, .k = N,
+                        .a = p, .b = p + N * N, .d = p + 2 * N * N,
+                        .lda = N, .ldb = N, .ldd = N, .alpha = 0.5f };
+    bool kept = false;
+
+    dev->ops->fill(dev, &t, 1.0f);
+    ok(matmul(dev, &m, "test"), "cuBLASLt multiplies");
+    dev->type->get(dev, &one, p + 3 * N * N - 1, sizeof one);
+    ok(dev_sync(dev, &e) == 0 && one == 32, "and rightly");
+    if (path_list(&files, cache, &e) == 0)
+        for (size_t i = 0; i < files.n; i++)
+            kept = kept || strstr(files.name[i], "emulated");
+    ok(kept, "the plan that was the fastest is kept in a file");
+    ok(strstr(dev->type->describe(dev, text, sizeof text), "emulated GPU"),
+       "the device says what it is");
+    diag("%s", text);
+    path_list_clear(&files);
+    free(cache);
+    dev->type->free(dev, p);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/gt-device-XXXXXX";
+    struct err e = ERR_INIT;
+    struct dev dev = { .threads = 0 };
+
+    if (!mkdtemp(folder))
+        return 1;
+    check_plans(folder);
+    if (ok(dev_open(&dev, "cuda", &e) == 0, "the device opens")) {
+        check_memory(&dev);
+        check_scratch(&dev);
+        check_copies(&dev);
+        check_failures(&dev);
+        check_marks(&dev);
+        check_graph(&dev);
+        check_choice(&dev, folder);
+        dev_close(&dev);
+    }
+    if (ok(dev_open(&dev, "cpu", &e) == 0, "and so does the CPU")) {
+        check_memory(&dev);
+        check_scratch(&dev);
+        dev_close(&dev);
+    }
+    ok(dev_open(&dev, "cuda:7", &e) < 0 && strstr(e.text, "there is 1"),
+       "there is no eighth device");
+    path_remove(folder, &e);
+    return done_testing();
+}

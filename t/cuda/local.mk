@@ -1,0 +1,99 @@
+# The CUDA device, emulated.  First the test of the operations again.
+check_PROGRAMS += t/cuda/kernels-emu.t
+test_programs += t/cuda/kernels-emu.t
+t_cuda_kernels_emu_t_SOURCES = kernels/dev.c
+t_cuda_kernels_emu_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_t_cuda_kernels_emu_t_DEPENDENCIES = $(t_unit_kernels_t_OBJECTS)
+t_cuda_kernels_emu_t_LDADD = $(t_unit_kernels_t_OBJECTS) t/emu/libemu.a \
+	$(KERNELS_LIBS) -lstdc++
+
+# The trainer with the same device, for t8030-train.t; and, too slow for every
+# day, the test of all options of the model: GT_TEST_DEVICE=cuda t/cuda/model-emu.
+check_PROGRAMS += t/cuda/gtrain-emu
+EXTRA_PROGRAMS += t/cuda/model-emu
+t_cuda_model_emu_SOURCES = kernels/dev.c
+t_cuda_model_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_t_cuda_model_emu_DEPENDENCIES = $(t_unit_model_t_OBJECTS)
+t_cuda_model_emu_LDADD = $(t_unit_model_t_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS) \
+	-lstdc++
+t_cuda_gtrain_emu_SOURCES = kernels/dev.c
+# t/emu/nccl_emu.c calls back
+t_cuda_gtrain_emu_LDFLAGS = -rdynamic
+t_cuda_gtrain_emu_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+EXTRA_t_cuda_gtrain_emu_DEPENDENCIES = $(gtrain_OBJECTS)
+t_cuda_gtrain_emu_LDADD = $(gtrain_OBJECTS) t/emu/libemu.a $(TRAINER_LIBS) \
+	-lstdc++
+
+# The emulation itself: it finds what it is there to find.
+check_PROGRAMS += t/cuda/emu.t
+test_programs += t/cuda/emu.t
+t_cuda_emu_t_SOURCES = t/lib/tap.h
+t_cuda_emu_t_LDADD = %D%/emu.emuo -lstdc++ -lpthread
+t_cuda_emu_t_DEPENDENCIES = %D%/emu.emuo
+EXTRA_DIST += %D%/emu.cu
+CLEANFILES += %D%/emu.emuo %D%/emu.emuo.d
+-include %D%/emu.emuo.d
+
+# The device beside its operations.
+check_PROGRAMS += t/cuda/device.t
+test_programs += t/cuda/device.t
+t_cuda_device_t_SOURCES = %D%/device.c t/lib/tap.h kernels/dev.c
+t_cuda_device_t_CPPFLAGS = $(AM_CPPFLAGS) -DHAVE_CUDA=1
+t_cuda_device_t_LDADD = t/emu/libemu.a $(KERNELS_LIBS) -lstdc++
+
+# What only a build with NVIDIA's headers can see.
+if HAVE_CUDA
+if !CUDA_EMU
+check_PROGRAMS += t/cuda/abi.t
+test_programs += t/cuda/abi.t
+endif
+endif
+t_cuda_abi_t_SOURCES = %D%/abi.c t/lib/tap.h kernels/cuda/cublaslt.c
+t_cuda_abi_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+t_cuda_abi_t_LDADD = $(COMMON_LIBS)
+if HAVE_CUDNN
+check_PROGRAMS += t/cuda/sdpa
+endif
+t_cuda_sdpa_SOURCES = %D%/sdpa.c t/lib/tap.h kernels/cuda/cudnn.c kernels/cuda/sdpa_graph.c
+t_cuda_sdpa_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+t_cuda_sdpa_LDADD = $(COMMON_LIBS)
+
+dist_check_SCRIPTS += \
+	%D%/t8010-orders.t \
+	%D%/t8030-train.t \
+	%D%/t8031-options.t \
+	%D%/t8032-random.t \
+	%D%/t8040-nvcc.t \
+	%D%/t8050-cudnn.t \
+	%D%/t8060-nvml.t \
+	%D%/t8070-gpu-bench.t
+
+check_PROGRAMS += t/cuda/nvml
+t_cuda_nvml_SOURCES = %D%/nvml.c
+t_cuda_nvml_LDADD = $(TRAINER_LIBS)
+
+# What needs a GPU.
+EXTRA_DIST += %D%/check-gpu bench/gpu-kit
+check-gpu: all-am $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) prove -e sh $(top_srcdir)/t/cuda/check-gpu
+bench-gpu: all-am $(check_PROGRAMS)
+	$(AM_V_at)$(top_srcdir)/bench/gpu.sh $(abs_top_builddir)
+# The same for a machine that builds nothing: a folder to carry there.
+gpu-kit: gtrain t/unit/kernels.t t/unit/model.t
+	$(AM_V_at)$(top_srcdir)/bench/gpu-kit . gpu-kit
+.PHONY: check-gpu bench-gpu gpu-kit coverage-cuda
+clean-local: clean-gpu-kit
+clean-gpu-kit:
+	rm -rf gpu-kit
+.PHONY: clean-gpu-kit
+
+# Lines of the kernels that the judge runs; configure with --enable-coverage.
+# Without a home no plans are found, so that choosing them counts too.
+coverage-cuda: t/cuda/kernels-emu.t
+	$(AM_V_at)GT_TEST_DEVICE=cuda HOME= XDG_CACHE_HOME= \
+	    t/cuda/kernels-emu.t >/dev/null
+	$(AM_V_at)for f in $(EMU_OBJECTS:.emuo=); do \
+	    gcov -n -o $$f.gcda $(top_srcdir)/$$f.cu 2>/dev/null | \
+	        grep -A1 "^File '.*$$f.cu'" | sed -n \
+	        "s|^Lines executed:|$$f.cu |p"; \
+	done

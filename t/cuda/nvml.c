@@ -1,0 +1,26 @@
+/*
+ * nvml - print what a GPU tells, for t8060-nvml.t
+ *
+ * usage: nvml ADDRESS TIMES
+ */
+#include "config.h"
+#include "trainer/training/nvml.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    struct nvml *n = argc == 3 ? nvml_open(argv[1]) : NULL;
+    struct nvml_reading r;
+
+    if (!n)
+        puts("none");
+    for (long i = n ? strtol(argv[2], NULL, 10) : 0; i > 0; i--)
+        if (nvml_read(n, &r))
+            printf("%g%% %g B %g W %g J %g C %g MHz %g MHz %g\n",
+                   r.utilisation, r.memory, r.power, r.energy, r.temperature,
+                   r.clock, r.memory_clock, r.throttled);
+    nvml_close(n);
+    return nvml_read(NULL, &r);
+}

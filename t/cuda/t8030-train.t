@@ -1,0 +1,126 @@
+#!/bin/sh
+# A whole training on the emulated CUDA device goes as on the CPU, in every
+# type, and resumes to the same bits.
+. "$(dirname "$0")/../lib/train-lib.sh"
+
+# The losses of a training in this type agree on both devices.
+both() {
+    type=$1 tol=$2
+    shift 2
+    train "cpu-$type" --set train.device=cpu --set "train.precision=$type" \
+        "$@" && losses "cpu-$type" >want
+    train "cuda-$type" --set train.device=cuda --set "train.precision=$type" \
+        "$@" && losses "cuda-$type" >is
+    near is want "$tol"
+    say $? "$steps steps in $type go as on the CPU, to $tol"
+}
+
+"$gtrain" --version -v >log && grep -q '^cuda: .*GPU\|^cuda: .*NVIDIA' log &&
+    grep -q '^cpu: ' log
+say $? "--version -v tells what computes"
+
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_DEVICES=3 "$gtrain" devices --tsv >log
+    test "$(cut -f1 log | paste -sd' ' -)" = 'device cpu cuda cuda:1 cuda:2'
+    say $? "each GPU is listed"
+    GT_EMU_CAPABILITY=75 "$gtrain" devices >log
+    grep -q '^cuda.*capability 7.5: no kernel image' log
+    say $? "a GPU that the kernels were not compiled for is named, and left"
+fi
+
+tight=1e-5
+test "$steps" -le 10 || tight=1e-4      # differences grow
+both fp32 "$tight"
+both bf16 1e-2
+both fp16 2e-3 --set model.dropout=0.1
+
+# The memory that was taken for a part of the model is what was planned for it.
+as_planned() {
+    for what in weights gradients moments; do
+        planned=$(cat "$(find "$1" -path "*params/is.bytes.$what")")
+        awk -v planned="$planned" 'END { exit $2 != planned || planned == 0 }' \
+            "$(find "$1" -path "*system/mem_${what}_bytes")" || return 1
+    done
+}
+as_planned cpu-bf16 && as_planned cuda-bf16 &&
+    grep -q 'memory: weights .*, gradients .*scratch' log
+say $? "memory is counted by what it is for, as planned, on both"
+
+# Micro-steps given one kernel at a time, and as CUDA graphs.
+train single --set train.device=cuda --set train.cuda_graphs=no &&
+    losses single >want
+train graphs --set train.device=cuda --set train.cuda_graphs=yes &&
+    losses graphs >is && ! grep -q 'no CUDA graphs' log && cmp -s is want
+say $? "replayed as CUDA graphs, micro-steps give the same bits"
+GT_CUDA_CAREFUL=1
+export GT_CUDA_CAREFUL
+train careful --set train.device=cuda --set train.cuda_graphs=yes &&
+    losses careful >is && grep -q 'no CUDA graphs' log && cmp -s is want
+say $? "and go on as before where the device cannot keep them"
+unset GT_CUDA_CAREFUL
+# Times by the device's clock, a step late: of all steps but the last.
+count() {
+    cat "$(find "$1" -path "*metrics/perf/$2")" 2>/dev/null | wc -l
+}
+late=$((steps - 1))
+test "$(count single forward_ms) $(count single head_ms)" = "$late $late" &&
+    test "$(count single backward_ms) $(count single update_ms)" = \
+        "$late $late" &&
+    test "$(count graphs micro_ms) $(count graphs forward_ms)" = "$late 1"
+say $? "the device tells the time of each phase"
+
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    GT_EMU_MEMORY_MB=64 "$gtrain" train --config base.ini \
+        --set run.root=full --set train.device=cuda \
+        --set train.micro_batch=2048 --set train.tokens_per_step=0 >log 2>&1
+    grep -q 'activations: .* are free: .*; a smaller train.micro_batch' log
+    say $? "where memory does not suffice, it is said what needs less"
+fi
+
+# A file of plans that no longer are any.
+if "$gtrain" devices | grep -q 'emulated GPU'; then
+    sed -i 's/ 67656d6d / 1 /' cache/gtrain/matmul-*
+    GT_EMU_LT=blind
+    export GT_EMU_LT
+    train stale --set train.device=cuda && losses stale >is &&
+        losses single >want && near is want 1e-5 &&
+        grep -q 'no longer takes its plan' log
+    say $? "plans that the library does not take are replaced"
+    unset GT_EMU_LT
+    rm -r cache
+fi
+
+# Interrupted half way and gone on with: the same bits, also of the weights.
+sums() {
+    find "$1" -name '*.safetensors' -exec cksum {} + | cut -d' ' -f1,2
+}
+# again NAME SETTINGS
+again() {
+    name=$1
+    shift
+    train "whole-$name" --set train.device=cuda "$@"
+    train "part-$name" --set train.device=cuda "$@" \
+        --set train.stop_at="$half"
+    train "part-$name" --set train.device=cuda "$@" --resume auto
+    losses "whole-$name" >want
+    losses "part-$name" >is
+    cmp -s is want && test -s is
+    say $? "$name: resumed, it has the losses of an unbroken one, bit for bit"
+    sums "whole-$name/ck/"*"$steps" >want
+    sums "part-$name/ck/"*"$steps" >is
+    cmp -s is want && test -s is
+    say $? "$name: and its weights"
+}
+again llama --set model.mlp=swiglu --set model.position=rope \
+    --set model.norm=rmsnorm
+# deterministic: cuDNN adds its gradient up in any order
+again rounded --set train.precision=bf16 --set train.deterministic=yes \
+    --set train.stochastic_rounding=yes
+train nearest --set train.device=cuda --set train.precision=bf16 \
+    --set train.deterministic=yes && losses nearest >want
+losses whole-rounded >is
+! cmp -s is want && test -s want
+say $? "rounding at random is not rounding to the nearest"
+again fp16-muon --set train.precision=fp16 --set optim.name=muon \
+    --set model.dropout=0.1
+echo "1..$n"

@@ -1,0 +1,67 @@
+#!/bin/sh
+# Trainings with each option of the model, each optimiser and each way to save
+# memory go on the emulated CUDA device as they do on the CPU.
+. "$(dirname "$0")/../lib/train-lib.sh"
+
+# try NAME TOLERANCE SETTING=VALUE ...
+try() {
+    name=$1 tol=$2
+    shift 2
+    for pair; do
+        shift
+        set -- "$@" --set "$pair"
+    done
+    train "cpu-$name" --set train.device=cpu "$@" && losses "cpu-$name" >want
+    train "cuda-$name" --set train.device=cuda "$@" &&
+        losses "cuda-$name" >is
+    near is want "$tol"
+    say $? "$name"
+}
+
+try llama 1e-5 model.norm=rmsnorm model.mlp=swiglu model.position=rope \
+    model.linear_bias=no model.tied=no
+try gqa-qk-norm 1e-5 model.heads=4 model.kv_heads=2 model.qk_norm=yes \
+    model.position=rope
+try gqa-bf16 1e-2 model.heads=4 model.kv_heads=1 model.position=rope \
+    model.qk_norm=yes train.precision=bf16
+try dropout 1e-5 model.dropout=0.2
+try dropout-bf16 1e-2 model.dropout=0.1 train.precision=bf16
+try gelu 1e-5 model.mlp=gelu model.norm_bias=no
+try geglu-fp16 2e-3 model.mlp=geglu train.precision=fp16
+try relu 1e-5 model.mlp=relu model.final_norm=no
+try relu2-bf16 1e-2 model.mlp=relu2 train.precision=bf16
+try no-position 1e-5 model.position=none model.width=30 model.heads=3
+try recompute-pointwise 1e-5 train.recompute=pointwise
+try recompute-layer-bf16 1e-2 train.recompute=layer train.precision=bf16
+try adam 1e-5 optim.name=adam
+try sgd 1e-5 optim.name=sgd
+try lion 1e-4 optim.name=lion optim.lr=3e-4
+try muon 1e-4 optim.name=muon
+try muon-bf16 1e-2 optim.name=muon train.precision=bf16
+try ramp 1e-5 train.ramp=50% train.ramp_from=2
+try untied-vocabulary 1e-5 model.tied=no model.vocab_multiple=1
+try stochastic-rounding-bf16 1e-2 train.stochastic_rounding=yes \
+    train.precision=bf16
+try deterministic-bf16 1e-2 train.deterministic=yes train.precision=bf16
+GT_EMU_LT=plain
+export GT_EMU_LT
+try no-endings-bf16 1e-2 train.precision=bf16
+unset GT_EMU_LT
+GT_EMU_STREAMS=3
+export GT_EMU_STREAMS
+try late-streams-bf16 1e-2 train.precision=bf16
+# The emulation has cuDNN only if built with its header.
+if GT_EMU_CUDNN=1 "$gtrain" --version -v 2>&1 |
+    grep -q '^cuda: emulated GPU.*cuDNN [0-9]'
+then
+    GT_EMU_CUDNN=1
+    export GT_EMU_CUDNN
+    try cudnn-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
+    try cudnn-gqa-fp16 2e-3 model.heads=4 model.kv_heads=2 \
+        model.position=rope train.precision=fp16
+    GT_EMU_CUDNN=broken
+    try cudnn-broken-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
+    grep -q 'so our own kernel does: this library is broken' log
+    say $? "a plan that cuDNN cannot run is left, with a word, to our own kernel"
+fi
+echo "1..$n"

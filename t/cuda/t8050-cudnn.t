@@ -1,0 +1,31 @@
+#!/bin/sh
+# cuDNN has kernels for our attention graphs on Ampere, Hopper and Blackwell,
+# and compiles them, on a machine without a GPU.  With `all`, for every width of
+# heads that somebody uses.
+#
+# Without a driver cuDNN gets as far as loading what it compiled.  A library
+# that has every name of the driver's, and does nothing, lets it finish.
+build=${top_builddir:-.}
+skip() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+test -x "$build/t/cuda/sdpa" || skip "built without cuDNN's header"
+for d in /usr/local/cuda/lib64 /usr/local/cuda/lib /opt/cuda/lib64; do
+    test -f "$d/stubs/libcuda.so" && stub=$d/stubs/libcuda.so && break
+done
+test -n "${stub:-}" || skip "the toolkit has no stub of the driver"
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+nm -D --defined-only "$stub" | awk '
+    $2 == "T" { sub(/@.*/, "", $3); if ($3 !~ /^_/) print $3 }' |
+    LC_ALL=C sort -u | awk '
+    BEGIN { print "static char room[4096];" }
+    /^cu(Library|Module)LoadData(Ex)?$/ || /^cuLibraryGet(Kernel|Module)$/ ||
+    /^cu(KernelGetFunction|ModuleGetFunction)$/ {
+        print "int " $1 "(void **p) { *p = room; return 0; }"; next }
+    /^cu(Kernel|Func)SetAttribute$/ || /^cu(Library|Module)Unload$/ {
+        print "int " $1 "(void) { return 0; }"; next }
+    { print "int " $1 "(void) { return 34; }" }' >"$dir/fake.c"
+${CC:-cc} -shared -fPIC -w -Wl,-soname,libcuda.so.1 "$dir/fake.c" \
+    -o "$dir/libcuda.so.1" || skip "a stand-in for the driver does not compile"
+FAKE_DRIVER=1 LD_LIBRARY_PATH="$dir:$d" "$build/t/cuda/sdpa" "$@"

@@ -1,0 +1,334 @@
+/*
+ * lt_emu - cuBLASLt for the emulation: the calls of cublaslt.h, done by plain
+ * loops
+ *
+ * It takes what the library takes, in its column-major terms, so that the
+ * tests run gemm.cu whole: layouts, epilogues, plans, timing.  It also
+ * refuses what the library refuses: a size that does not match, a pointer that
+ * is less aligned than was promised, or than it was when the offer was made,
+ * memory that is not the device's.  With GT_EMU_LT=plain it offers products and
+ * biases alone; with GT_EMU_LT=blind it finds nothing wrong with any plan
+ * before it is run.
+ */
+#include "config.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/cublaslt.h"
+
+struct lt_handle_data {
+    int open;
+};
+
+struct lt_desc_data {
+    int compute, transa, transb, epilogue;
+    void *bias, *aux;
+    int64_t aux_ld;
+};
+
+struct lt_layout_data {
+    int type;
+    uint64_t rows, cols;
+    int64_t ld;
+};
+
+struct lt_pref_data {
+    uint32_t align[4];
+};
+
+enum { OK, REFUSED = 7, OFFER_MAGIC = 0x67656d6d };
+
+static float read_one(const void *p, int type, int64_t i)
+{
+    if (type == LT_R_32F)
+        return ((const float *)p)[i];
+    if (type == LT_R_16BF)
+        return to_float(((const bf16 *)p)[i]);
+    return to_float(((const f16 *)p)[i]);
+}
+
+static void write_one(void *p, int type, int64_t i, float v)
+{
+    if (type == LT_R_32F)
+        ((float *)p)[i] = v;
+    else if (type == LT_R_16BF)
+        ((bf16 *)p)[i] = from_float<bf16>(v);
+    else
+        ((f16 *)p)[i] = from_float<f16>(v);
+}
+
+/* op(x) as floats, its k side by side: (m,k) for A, (n,k) for B. */
+static std::vector<float> gather(const void *p, const lt_layout_data &l,
+                                 bool turned, int64_t lines, int64_t k)
+{
+    std::vector<float> v((size_t)(lines * k));
+
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t j = 0; j < k; j++)
+            v[(size_t)(i * k + j)] = read_one(
+                p, l.type, turned ? i * l.ld + j : j * l.ld + i);
+    return v;
+}
+
+/* The derivative of what follows. */
+static float gelu_slope(float x)
+{
+    const float u = 0.79788456f * (x + 0.044715f * x * x * x), t = tanhf(u);
+
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * 0.79788456f *
+                                   (1.0f + 3.0f * 0.044715f * x * x);
+}
+
+static float gelu(float x)
+{
+    return 0.5f * x *
+           (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+struct product {
+    lt_desc_data desc;
+    lt_layout_data a, b, d;
+    const void *pa, *pb, *pc;
+    void *pd;
+    float alpha, beta;
+};
+
+static float finish(const product &p, int64_t r, int64_t c, float sum)
+{
+    float v = p.alpha * sum;
+
+    if (p.beta != 0.0f)
+        v += p.beta * read_one(p.pc, p.d.type, c * p.d.ld + r);
+    if (p.desc.epilogue & LT_EPILOGUE_BIAS)
+        v += read_one(p.desc.bias, p.d.type, r);
+    if (p.desc.epilogue == LT_EPILOGUE_DGELU)
+        return v * gelu_slope(read_one(p.desc.aux, p.d.type,
+                                       c * p.desc.aux_ld + r));
+    if (p.desc.epilogue & 128)
+        write_one(p.desc.aux, p.d.type, c * p.desc.aux_ld + r, v);
+    return p.desc.epilogue & LT_EPILOGUE_GELU ? gelu(v) : v;
+}
+
+static void multiply(const product &p)
+{
+    const int64_t m = (int64_t)p.d.rows, n = (int64_t)p.d.cols;
+    const int64_t k = (int64_t)(p.desc.transa ? p.a.rows : p.a.cols);
+    const std::vector<float> a = gather(p.pa, p.a, p.desc.transa, m, k);
+    const std::vector<float> b = gather(p.pb, p.b, !p.desc.transb, n, k);
+
+#pragma omp parallel for if (m * n * k > 1 << 16)
+    for (int64_t c = 0; c < n; c++) {
+        for (int64_t r = 0; r < m; r++) {
+            const float *x = &a[(size_t)(r * k)], *y = &b[(size_t)(c * k)];
+            float part[8] = {}, sum = 0;
+            int64_t i = 0;
+
+            for (; i + 8 <= k; i += 8)
+                for (int j = 0; j < 8; j++)
+                    part[j] += x[i + j] * y[i + j];
+            for (; i < k; i++)
+                sum += x[i] * y[i];
+            for (int j = 0; j < 8; j++)
+                sum += part[j];
+            write_one(p.pd, p.d.type, c * p.d.ld + r, finish(p, r, c, sum));
+        }
+    }
+    for (int64_t c = 0; p.desc.epilogue == LT_EPILOGUE_BGRADB && c < n; c++) {
+        float sum = 0;
+
+        for (int64_t i = 0; i < k; i++)
+            sum += b[(size_t)(c * k + i)];
+        write_one(p.desc.bias, p.d.type, c, sum);
+    }
+}
+
+/* ---- the library's functions ------------------------------------------- */
+
+static int create(lt_handle *h)
+{
+    *h = new lt_handle_data{ 1 };
+    return OK;
+}
+
+static int destroy(lt_handle h)
+{
+    delete h;
+    return OK;
+}
+
+static size_t version()
+{
+    return 0;
+}
+
+static int desc_create(lt_desc *d, int compute, int)
+{
+    *d = new lt_desc_data{ compute, 0, 0, LT_EPILOGUE_DEFAULT, nullptr,
+                             nullptr, 0 };
+    return OK;
+}
+
+static int desc_destroy(lt_desc d)
+{
+    delete d;
+    return OK;
+}
+
+static int desc_set(lt_desc d, int attribute, const void *v, size_t n)
+{
+    const struct {
+        int attribute;
+        void *to;
+        size_t n;
+    } all[] = { { LT_DESC_TRANSA, &d->transa, 4 },
+                { LT_DESC_TRANSB, &d->transb, 4 },
+                { LT_DESC_EPILOGUE, &d->epilogue, 4 },
+                { LT_DESC_BIAS_POINTER, &d->bias, 8 },
+                { LT_DESC_AUX_POINTER, &d->aux, 8 },
+                { LT_DESC_AUX_LD, &d->aux_ld, 8 } };
+
+    for (const auto &one : all) {
+        if (one.attribute == attribute && one.n == n) {
+            memcpy(one.to, v, n);
+            return OK;
+        }
+    }
+    return REFUSED;
+}
+
+static int layout_create(lt_layout *l, int type, uint64_t rows, uint64_t cols,
+                         int64_t ld)
+{
+    if (ld < (int64_t)rows)
+        return REFUSED;
+    *l = new lt_layout_data{ type, rows, cols, ld };
+    return OK;
+}
+
+static int layout_destroy(lt_layout l)
+{
+    delete l;
+    return OK;
+}
+
+static int pref_create(lt_pref *p)
+{
+    *p = new lt_pref_data{ { 256, 256, 256, 256 } };
+    return OK;
+}
+
+static int pref_destroy(lt_pref p)
+{
+    delete p;
+    return OK;
+}
+
+static int pref_set(lt_pref p, int attribute, const void *v, size_t n)
+{
+    if (attribute >= LT_PREF_ALIGN_A && attribute <= LT_PREF_ALIGN_D && n == 4)
+        memcpy(&p->align[attribute - LT_PREF_ALIGN_A], v, 4);
+    return OK;
+}
+
+/* op(A) is m by k, op(B) k by n, D m by n; an aux has rows of 8 elements. */
+static bool fits(const struct lt_desc_data *o, const struct lt_layout_data *a,
+                 const struct lt_layout_data *b, const struct lt_layout_data *d)
+{
+    const uint64_t m = o->transa ? a->cols : a->rows;
+    const uint64_t k = o->transa ? a->rows : a->cols;
+
+    return m == d->rows && k == (o->transb ? b->cols : b->rows) &&
+           d->cols == (o->transb ? b->rows : b->cols) && a->type == b->type &&
+           !((o->epilogue & 128) && (o->aux_ld % 8 || !o->aux ||
+                                     (uintptr_t)o->aux % 16)) &&
+           !((o->epilogue & LT_EPILOGUE_BIAS ||
+              o->epilogue == LT_EPILOGUE_BGRADB) && !o->bias);
+}
+
+static bool told(const char *what)
+{
+    const char *s = getenv("GT_EMU_LT");
+
+    return s && strcmp(s, what) == 0;
+}
+
+static bool offered(int epilogue)
+{
+    return !told("plain") || epilogue == LT_EPILOGUE_DEFAULT ||
+           epilogue == LT_EPILOGUE_BIAS;
+}
+
+/* What an address is a multiple of, up to 256. */
+static uint64_t alignment(const void *p)
+{
+    const uintptr_t bits = (uintptr_t)p | 256;
+
+    return bits & -bits;
+}
+
+/* Two offers, so that there is something to choose, behind one that is
+ * withdrawn; each keeps, as the library's do, what it was promised. */
+static int heuristic(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
+                     lt_layout d, lt_pref p, int want, struct lt_result *r,
+                     int *got)
+{
+    *got = 0;
+    if (!fits(o, a, b, d) || !offered(o->epilogue))
+        return REFUSED;
+    for (int i = 0; i < want && i < 3; i++, (*got)++) {
+        r[i] = {};
+        r[i].status = i == 0 ? REFUSED : OK;
+        r[i].algo.data[0] = OFFER_MAGIC;
+        r[i].algo.data[1] = (uint64_t)i;
+        for (int j = 0; j < 4; j++)
+            r[i].algo.data[2 + j] = p->align[j];
+        r[i].algo.data[6] = alignment(o->bias);
+        r[i].algo.data[7] = alignment(o->aux);
+    }
+    return OK;
+}
+
+static int check(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
+                 lt_layout d, const struct lt_algo *algo, struct lt_result *r)
+{
+    *r = {};
+    r->algo = *algo;
+    return fits(o, a, b, d) && (algo->data[0] == OFFER_MAGIC || told("blind"))
+               ? OK
+               : REFUSED;
+}
+
+static bool good(const void *p, const struct lt_algo *algo, int which)
+{
+    return emu::on_device(p, 1) && (uintptr_t)p % algo->data[2 + which] == 0;
+}
+
+static int matmul(lt_handle, lt_desc o, const void *alpha, const void *pa,
+                  lt_layout a, const void *pb, lt_layout b, const void *beta,
+                  const void *pc, lt_layout, void *pd, lt_layout d,
+                  const struct lt_algo *algo, void *workspace, size_t room,
+                  void *stream)
+{
+    const product p = { *o, *a, *b, *d, pa, pb, pc, pd, *(const float *)alpha,
+                        *(const float *)beta };
+
+    if (algo->data[0] != OFFER_MAGIC || !fits(o, a, b, d) ||
+        !good(pa, algo, 0) || !good(pb, algo, 1) || !good(pc, algo, 2) ||
+        !good(pd, algo, 3) || !emu::on_device(workspace, room) ||
+        (uintptr_t)workspace % 256 ||
+        (o->bias && !good(o->bias, algo, 4)) ||
+        (o->aux && !good(o->aux, algo, 5)))
+        return REFUSED;
+    emu::submit((cudaStream_t)stream, [=] { multiply(p); });
+    return OK;
+}
+
+extern "C" int lt_open(struct lt *lt, struct err *e)
+{
+    const char *off = getenv("GT_CUBLASLT");
+
+    if (off && strcmp(off, "off") == 0)
+        return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
+    *lt = { create, destroy, version, desc_create, desc_destroy, desc_set,
+            layout_create, layout_destroy, pref_create, pref_destroy, pref_set,
+            heuristic, check, matmul };
+    return 0;
+}

@@ -1,0 +1,37 @@
+# CUDA without a GPU: the kernels as fibers on the CPU, with stand-ins for
+# cuBLASLt and cuDNN.  The device that the tests call "cuda", and configure
+# --with-cuda=emu.
+noinst_LIBRARIES += t/emu/libemu.a
+t_emu_libemu_a_SOURCES = $(cuda_c)
+if HAVE_CUDNN
+t_emu_libemu_a_SOURCES += \
+	%D%/cudnn_emu.c \
+	%D%/cudnn_emu.h \
+	%D%/cudnn_emu_run.c
+endif
+t_emu_libemu_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -I$(top_srcdir)/t
+t_emu_libemu_a_LIBADD = $(EMU_OBJECTS)
+t_emu_libemu_a_DEPENDENCIES = $(EMU_OBJECTS)
+EMU_OBJECTS = $(cu_sources:.cu=.emuo) %D%/cublaslt_emu.emuo
+EXTRA_DIST += \
+	%D%/cublaslt_emu.cu \
+	%D%/cudnn_emu.c \
+	%D%/cudnn_emu.h \
+	%D%/cudnn_emu_run.c \
+	%D%/emu.cuh \
+	%D%/emu_run.cuh \
+	%D%/emu_warp.cuh \
+	%D%/nccl_emu.c
+
+AM_V_EMU = $(am__v_EMU_@AM_V@)
+am__v_EMU_ = $(am__v_EMU_@AM_DEFAULT_V@)
+am__v_EMU_0 = @echo "  EMU     " $@;
+am__v_EMU_1 =
+
+.cu.emuo:
+	$(AM_V_EMU)$(MKDIR_P) $(@D) && \
+	$(CXX) -std=c++20 $(GT_EMUFLAGS) $(OPENMP_CFLAGS) $(CXXFLAGS) -I. \
+	    $(AM_CPPFLAGS) -I$(top_srcdir)/t -MD -MP -MF $@.d -MT $@ -x c++ \
+	    -c $< -o $@
+CLEANFILES += $(EMU_OBJECTS) $(EMU_OBJECTS:.emuo=.emuo.d)
+-include $(EMU_OBJECTS:.emuo=.emuo.d)

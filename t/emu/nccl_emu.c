@@ -1,0 +1,282 @@
+/*
+ * nccl_emu - a library with NCCL's calls, for the emulated device
+ *
+ * Ranks of one machine meet in shared memory, one part after another; each call
+ * is given to the emulation's stream, so that it runs when work that belongs
+ * before it has run, and not before.  Named by GTRAIN_NCCL_LIB.
+ *
+ * NCCL_SHIM_FAIL=n: call n fails.  NCCL_SHIM_STUCK=r:n: call n of rank r does
+ * not come back until its communicator is aborted.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trainer/ranks/coll_nccl.h"
+
+enum { PIECE = 1 << 18, MOST = 16, SYSTEM_ERROR = 2 };
+
+struct shared {
+    atomic_int here, turn, came;
+    char piece[MOST][PIECE];
+};
+
+struct nccl_comm {
+    int rank, size, calls;
+    struct shared *s;
+    char name[64];
+    atomic_bool aborted;
+    int fail_at, stuck_at;
+};
+
+/* One call on its way. */
+struct call {
+    struct nccl_comm *comm;
+    const char *send;
+    char *recv;
+    size_t bytes;
+    int root;                   /* -1: everyone receives the sum */
+    bool adds;                  /* floats; else root's bytes */
+    bool stuck;
+};
+
+static bool wait_until(struct nccl_comm *c, atomic_int *x, int from)
+{
+    while (atomic_load(x) == from) {
+        if (atomic_load(&c->aborted))
+            return false;
+        sched_yield();
+    }
+    return true;
+}
+
+/* All ranks have come. */
+static bool meet(struct nccl_comm *c)
+{
+    struct shared *s = c->s;
+    const int turn = atomic_load(&s->turn);
+
+    if (atomic_fetch_add(&s->came, 1) + 1 < c->size)
+        return wait_until(c, &s->turn, turn);
+    atomic_store(&s->came, 0);
+    atomic_fetch_add(&s->turn, 1);
+    return true;
+}
+
+static void add_up(const struct nccl_comm *c, float *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+
+        for (int r = 0; r < c->size; r++)
+            sum += ((const float *)c->s->piece[r])[i];
+        out[i] = sum;
+    }
+}
+
+static void run(void *arg)
+{
+    struct call *k = arg;
+    struct nccl_comm *c = k->comm;
+    atomic_int never = 0;
+
+    if (k->stuck)
+        wait_until(c, &never, 0);
+    for (size_t at = 0; at < k->bytes; at += PIECE) {
+        const size_t n = k->bytes - at < PIECE ? k->bytes - at : PIECE;
+
+        if (k->adds || c->rank == k->root)
+            memcpy(c->s->piece[c->rank], k->send + at, n);
+        if (!meet(c))
+            break;
+        if (!k->adds)
+            memmove(k->recv + at, c->s->piece[k->root], n);
+        else if (k->root < 0 || c->rank == k->root)
+            add_up(c, (float *)(void *)(k->recv + at), n / sizeof(float));
+        if (!meet(c))
+            break;
+    }
+    free(k);
+}
+
+static int submit(struct call call, void *stream)
+{
+    typedef void give_fn(void *stream, void (*)(void *), void *);
+    struct call *k = malloc(sizeof *k);
+    void *at = dlsym(RTLD_DEFAULT, "emu_submit");
+    give_fn *give;
+
+    call.comm->calls++;
+    if (!k || !at || call.comm->calls == call.comm->fail_at) {
+        free(k);
+        return SYSTEM_ERROR;
+    }
+    memcpy(&give, &at, sizeof give);
+    call.stuck = call.comm->calls == call.comm->stuck_at;
+    *k = call;
+    give(stream, run, k);
+    return NCCL_OK;
+}
+
+/* ---- NCCL's own names ---------------------------------------------------- */
+
+int ncclGetUniqueId(struct nccl_id *);
+int ncclCommInitRankConfig(struct nccl_comm **, int, struct nccl_id, int,
+                           struct nccl_config *);
+int ncclCommGetAsyncError(struct nccl_comm *, int *);
+int ncclCommAbort(struct nccl_comm *);
+int ncclCommDestroy(struct nccl_comm *);
+int ncclAllReduce(const void *, void *, size_t, int, int, struct nccl_comm *,
+                  void *);
+int ncclReduceScatter(const void *, void *, size_t, int, int,
+                      struct nccl_comm *, void *);
+int ncclAllGather(const void *, void *, size_t, int, struct nccl_comm *,
+                  void *);
+int ncclReduce(const void *, void *, size_t, int, int, int,
+               struct nccl_comm *, void *);
+int ncclBroadcast(const void *, void *, size_t, int, int, struct nccl_comm *,
+                  void *);
+int ncclGroupStart(void);
+int ncclGroupEnd(void);
+const char *ncclGetErrorString(int);
+const char *ncclGetLastError(struct nccl_comm *);
+
+int ncclGetUniqueId(struct nccl_id *id)
+{
+    snprintf(id->bytes, sizeof id->bytes, "/nccl_emu.%ld", (long)getpid());
+    return NCCL_OK;
+}
+
+int ncclCommInitRankConfig(struct nccl_comm **out, int size,
+                           struct nccl_id id, int rank,
+                           struct nccl_config *config)
+{
+    struct nccl_comm *c = calloc(1, sizeof *c);
+    const char *fail = getenv("NCCL_SHIM_FAIL");
+    const char *stuck = getenv("NCCL_SHIM_STUCK");
+    int fd, who, at;
+
+    if (!c || size > MOST || config->magic != 0xcafebeef ||
+        config->size != sizeof *config || config->blocking != 0)
+        return SYSTEM_ERROR;
+    *out = c;
+    c->rank = rank;
+    c->size = size;
+    snprintf(c->name, sizeof c->name, "%.60s", id.bytes);
+    if (fail)
+        c->fail_at = (int)strtol(fail, NULL, 10);
+    if (stuck && sscanf(stuck, "%d:%d", &who, &at) == 2 && who == rank)
+        c->stuck_at = at;
+    fd = shm_open(c->name, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof *c->s) < 0)
+        return SYSTEM_ERROR;
+    c->s = mmap(NULL, sizeof *c->s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (c->s == MAP_FAILED)
+        return SYSTEM_ERROR;
+    atomic_fetch_add(&c->s->here, 1);
+    while (atomic_load(&c->s->here) < size)
+        sched_yield();
+    shm_unlink(c->name);
+    return NCCL_OK;
+}
+
+int ncclCommGetAsyncError(struct nccl_comm *c, int *code)
+{
+    (void)c;
+    *code = NCCL_OK;
+    return NCCL_OK;
+}
+
+int ncclCommAbort(struct nccl_comm *c)
+{
+    atomic_store(&c->aborted, true);
+    return NCCL_OK;
+}
+
+int ncclCommDestroy(struct nccl_comm *c)
+{
+    munmap(c->s, sizeof *c->s);
+    free(c);
+    return NCCL_OK;
+}
+
+int ncclAllReduce(const void *send, void *recv, size_t n, int type, int op,
+                  struct nccl_comm *c, void *stream)
+{
+    if (type != NCCL_F32 || op != NCCL_SUM)
+        return SYSTEM_ERROR;
+    return submit((struct call){ .comm = c, .send = send, .recv = recv,
+                                 .bytes = n * sizeof(float), .root = -1,
+                                 .adds = true }, stream);
+}
+
+int ncclReduce(const void *send, void *recv, size_t n, int type, int op,
+               int root, struct nccl_comm *c, void *stream)
+{
+    if (type != NCCL_F32 || op != NCCL_SUM)
+        return SYSTEM_ERROR;
+    return submit((struct call){ .comm = c, .send = send, .recv = recv,
+                                 .bytes = n * sizeof(float), .root = root,
+                                 .adds = true }, stream);
+}
+
+int ncclBroadcast(const void *send, void *recv, size_t n, int type, int root,
+                  struct nccl_comm *c, void *stream)
+{
+    if (type != NCCL_U8)
+        return SYSTEM_ERROR;
+    return submit((struct call){ .comm = c, .send = send, .recv = recv,
+                                 .bytes = n, .root = root }, stream);
+}
+
+int ncclReduceScatter(const void *send, void *recv, size_t n_each, int type,
+                      int op, struct nccl_comm *c, void *stream)
+{
+    int code = NCCL_OK;
+
+    for (int r = 0; r < c->size && code == NCCL_OK; r++)
+        code = ncclReduce((const float *)send + (size_t)r * n_each, recv,
+                          n_each, type, op, r, c, stream);
+    return code;
+}
+
+int ncclAllGather(const void *send, void *recv, size_t n_each, int type,
+                  struct nccl_comm *c, void *stream)
+{
+    int code = NCCL_OK;
+
+    for (int r = 0; r < c->size && code == NCCL_OK; r++)
+        code = ncclBroadcast(send, (char *)recv + (size_t)r * n_each, n_each,
+                             type, r, c, stream);
+    return code;
+}
+
+int ncclGroupStart(void)
+{
+    return NCCL_OK;
+}
+
+int ncclGroupEnd(void)
+{
+    return NCCL_OK;
+}
+
+const char *ncclGetErrorString(int code)
+{
+    return code == SYSTEM_ERROR ? "unhandled system error" : "no error";
+}
+
+const char *ncclGetLastError(struct nccl_comm *c)
+{
+    (void)c;
+    return "the shim was asked to fail";
+}

@@ -1,1 +1,0 @@
-# tests of this area

@@ -1,0 +1,28 @@
+/*
+ * prose - manuals, Info and Perl's documentation
+ */
+#include "config.h"
+#include "data/corpus/manual_text.h"
+
+#include <string.h>
+
+#include "t/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    static prose_fn *const all[] = { prose_plain, prose_roff, prose_pod,
+                                     prose_info };
+    char *copy = malloc(n ? n : 1);
+
+    memcpy(copy, data, n);
+    prose_is_text(copy, n);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct buf out = BUF_INIT;
+
+        all[i](&out, copy, n);
+        FUZZ_CHECK(out.len <= 8 * n + 64);
+        buf_clear(&out);
+    }
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,21 @@
+# Beside other people's programs, where GT_PYTHON has those of requirements.txt.
+# Those of dist_check_SCRIPTS test something without them, too.
+peer_scripts += \
+	%D%/t9001-mlflow.t \
+	%D%/t9010-track.t \
+	%D%/t9020-tokenizer.t \
+	%D%/t9040-data.t \
+	%D%/t9050-options.t \
+	%D%/t9060-torchrun.t
+dist_check_SCRIPTS += \
+	%D%/t9001-mlflow.t \
+	%D%/t9010-track.t \
+	%D%/t9040-data.t
+EXTRA_DIST += \
+	%D%/filters.py \
+	%D%/requirements.txt \
+	%D%/t9020-tokenizer.t \
+	%D%/t9050-options.t \
+	%D%/t9060-torchrun.t \
+	%D%/tokenizer.py
+check-peers: bench/start

@@ -1,0 +1,139 @@
+#!/bin/sh
+# The real mlflow server takes what gtrack pushes, the real wandb client goes on
+# with it, TensorBoard reads what is exported, and what wandb and TensorBoard
+# wrote is imported.  Part of `make check-peers`.
+python=${GT_PYTHON:-python3}
+test -n "${GT_PEERS:-}" || {
+    echo "1..0 # SKIP make check-peers asks the peers"
+    exit 0
+}
+. "${top_srcdir:-..}/t/lib/track-lib.sh"
+server=
+stop() {
+    test -z "$server" || kill "$server" 2>/dev/null
+    test -z "$server" || wait "$server" 2>/dev/null
+    server=
+}
+trap 'stop; rm -rf "$dir"' EXIT
+unset MLFLOW_TRACKING_URI WANDB_ENTITY WANDB_PROJECT
+export MLFLOW_DISABLE_TELEMETRY=true
+export WANDB_ERROR_REPORTING=false WANDB_SILENT=true
+has() { "$python" -c "import $1" 2>/dev/null; }
+
+seq 1 1200 | sed 's/.*/step=& loss=0.& lr=1e-3/' |
+    gtrack log a -p x=1 -p 'y=Grüße' 2>err
+printf 'step=1 q=nan\nstep=2 q=inf\nstep=3 q=-inf\n' | gtrack log b -e two 2>err
+echo hi >"$(gtrack where b)/artifacts/n o.txt"
+
+if has mlflow; then
+    port=$("$python" -c 'import socket; s = socket.socket()
+s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    "$python" -m mlflow server --backend-store-uri "sqlite:///$dir/m.db" \
+        --artifacts-destination "$dir/art" --host 127.0.0.1 --port "$port" \
+        --workers 1 >server.log 2>&1 &
+    server=$!
+    url=http://127.0.0.1:$port
+    "$python" - "$url" <<'P'
+import sys, time, urllib.request
+for _ in range(600):
+    try:
+        urllib.request.urlopen(sys.argv[1] + "/health")
+        sys.exit(0)
+    except OSError:
+        time.sleep(0.1)
+P
+    g push --to mlflow "$url"
+    ok "mlflow's server takes runs, points and files"
+    g push --to mlflow "$url" && ! grep -v ' 0 points, 0 files' err
+    ok "and nothing twice"
+    rm "$(gtrack where a)"/.gtrack/push.*
+    g push --to mlflow "$url" a && grep -q ' 0 points' err
+    ok "nor without the cursor"
+    MLFLOW_TRACKING_URI=$url "$python" - >out 2>err <<'P'
+import math, mlflow
+c = mlflow.MlflowClient()
+runs = {r.info.run_name: r for r in c.search_runs(
+    [x.experiment_id for x in c.search_experiments()])}
+a, b = runs["a"], runs["b"]
+assert a.info.status == "FINISHED" and a.data.params["y"] == "Grüße"
+h = c.get_metric_history(a.info.run_id, "loss")
+assert sorted(p.step for p in h) == list(range(1, 1201))
+assert all(p.value == float("0.%d" % p.step) for p in h)
+h = {p.step: p.value for p in c.get_metric_history(b.info.run_id, "q")}
+assert math.isnan(h[1]) and h[2] > 1e308 and h[3] < -1e308
+assert [f.path for f in c.list_artifacts(b.info.run_id)] == ["n o.txt"]
+P
+    ok "mlflow's client reads every value there"
+    pkill -TERM -P "$server" 2>/dev/null
+    stop
+    "$python" "$top/t/peers/filters.py" filters 150 "$$" >out 2>err
+    ok "random filters find what MLflow finds: $(tail -n 1 out)"
+else
+    for name in takes twice cursor reads filters; do
+        skip "mlflow $name" "no mlflow in $python; set GT_PYTHON"
+    done
+fi
+
+if has wandb; then
+    mkdir srv
+    "$top/t/lib/server.pl" wandb "$dir/srv" &
+    server=$!
+    perl -e 'for (1 .. 500) { exit 0 if -s "srv/url";
+        select undef, undef, undef, .02 } exit 1'
+    WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
+    WANDB_BASE_URL=$(cat srv/url) && export WANDB_BASE_URL
+    id=$(gtrack where b) && id=${id##*/}
+    g push --to wandb b --entity team
+    timeout 120 "$python" - "$id" >out 2>err <<'P'
+import sys, wandb
+run = wandb.init(id=sys.argv[1], project="two", entity="team", resume="must")
+for i in range(3):
+    run.log({"q": float(i)})
+run.finish()
+P
+    ok "wandb's client goes on with a run that was pushed"
+    perl -MJSON::PP -MHTTP::Tiny -e '
+        my $s = decode_json(HTTP::Tiny->new->get("$ARGV[0]/state/")->{content});
+        print join " ", map { /"_step":(\d+)/ }
+            @{$s->{run}{$ARGV[1]}{"wandb-history.jsonl"}}' \
+        "$WANDB_BASE_URL" "$id" >out
+    test "$(cat out)" = "1 2 3 4 5 6"
+    ok "its lines come after ours"
+    stop
+    unset WANDB_BASE_URL WANDB_API_KEY
+    WANDB_MODE=offline "$python" - >out 2>err <<'P'
+import wandb
+run = wandb.init(project="off", name="offline", config={"lr": 1e-3,
+                 "model": {"n_layer": 12}})
+for i in range(500):
+    run.log({"train/loss": 1.0 / (i + 1), "d": {"e": float("nan")}})
+run.finish()
+P
+    g import wandb/offline-run-*/*.wandb && g metrics offline --tsv &&
+        grep -q '^train/loss	500	0	499	0.002	' out &&
+        grep -q '^d/e	500	' out &&
+        g ls offline -c lr,model.n_layer,experiment --no-header &&
+        test "$(cat out)" = "0.001	12	off"
+    ok "an offline run of wandb's is imported, every point"
+else
+    for name in resume lines import; do
+        skip "wandb $name" "no wandb in $python; set GT_PYTHON"
+    done
+fi
+
+if has tensorboard; then
+    g export --to tensorboard -o tb a
+    "$python" - >out 2>err <<'P'
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator)
+e = EventAccumulator("tb/a", size_guidance={"scalars": 0})
+e.Reload()
+s = e.Scalars("loss")
+assert [x.step for x in s] == list(range(1, 1201))
+assert all(abs(x.value - float("0.%d" % x.step)) < 1e-6 for x in s)
+P
+    ok "TensorBoard reads what is exported"
+else
+    skip "TensorBoard" "no tensorboard in $python; set GT_PYTHON"
+fi
+echo "1..$n"

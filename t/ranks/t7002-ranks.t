@@ -1,0 +1,235 @@
+#!/bin/sh
+# However a training is spread over processes, the weights and the moments
+# after some steps are the same to the bit: each step's 12 micro-batches are
+# shared by 1, 2, 3 or 4 ranks, each of which keeps all or its part.
+. "$(dirname "$0")/../lib/ranks-lib.sh"
+
+"$gtrain" -q --config c.ini --set checkpoint.folder=one >one.log 2>&1
+result "one process trains" "$(test -d one/step-00000003 || cat one.log)"
+want=$(sums one)
+# jobs WHAT "MODE RANKS"... -- OPTION...: all as one process
+jobs() {
+    what=$1 list=
+    shift
+    while test "$1" != --; do list="$list $1" && shift; done
+    shift
+    "$gtrain" -q --config c.ini "$@" --set checkpoint.folder="$what" \
+        >log 2>&1 || echo "# $(tail -n 1 log)"
+    bits=$(sums "$what")
+    for job in $list; do
+        mode=${job%[0-9]} count=${job#"${job%[0-9]}"}
+        "$gtrain" -q --config c.ini --ranks "$count" "$@" \
+            --set parallel.mode="$mode" \
+            --set checkpoint.folder="$what.$job" >log 2>&1
+        bad=
+        test -d "$what/step-00000003" &&
+            test "$(sums "$what.$job")" = "$bits" ||
+            bad="other weights: $(tail -n 3 log)"
+        result "$what, $mode with $count ranks: the bits of one process" "$bad"
+    done
+}
+jobs adamw ddp2 ddp3 zero12 zero14 zero23 zero24 fsdp2 fsdp3 fsdp4 --
+jobs muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
+jobs bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
+jobs 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
+    --set train.precision=bf16 --set train.stochastic_rounding=yes
+jobs 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
+    --set model.norm_bias=no
+jobs 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \
+    --set optim.name=muon --set model.mlp=swiglu
+
+jobs 'growing batch' ddp2 zero13 fsdp4 -- --root ramp --set train.ramp=3 \
+    --set train.ramp_from=5
+
+# torchrun's variables; its agent listens on the port that it names
+cat >agent.pl <<'END'
+use IO::Socket::INET;
+my $store = IO::Socket::INET->new(Listen => 8, LocalAddr => "127.0.0.1");
+@ENV{qw(WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT)} =
+    (2, 2, "127.0.0.1", $store->sockport);
+@ENV{qw(TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE)} = ($$, "True");
+my @pid = map { my $pid = fork; $pid or do {
+    @ENV{qw(RANK LOCAL_RANK)} = ($_, $_); exec @ARGV or exit 127 }; $pid } 0, 1;
+my $bad = 0;
+waitpid($_, 0), $bad ||= $? for @pid;
+exit($bad ? 1 : 0);
+END
+perl agent.pl "$gtrain" -q --config c.ini --set parallel.mode=fsdp \
+    --set checkpoint.folder=elastic >log 2>&1
+status=$?
+bad=
+test $status -eq 0 && test "$(sums elastic)" = "$want" ||
+    bad="status $status: $(tail -n 3 log)"
+result "ranks with torchrun's variables: the bits of one process" "$bad"
+bad=
+for wrong in model.heads=7 optim.lr=fast; do
+    perl agent.pl "$gtrain" -q --config c.ini --set $wrong >log 2>&1
+    test "$(grep -c "${wrong%=*}\|model.width" log)" -eq 1 ||
+        bad="$bad $wrong: $(cat log)"
+done
+result "with torchrun's variables, too, a wrong setting is told once" "$bad"
+
+WORLD_SIZE=2 RANK=1 MASTER_ADDR='not a host' MASTER_PORT=1 "$gtrain" \
+    --config c.ini --set parallel.timeout=1s >log 2>&1
+status=$?
+bad=
+test $status -eq 6 || bad="status $status"
+grep -q 'not a host port 1: Name' log || bad="$bad $(cat log)"
+result "a host without an address is told as that" "$bad"
+
+# what some ranks saved, others go on from, to the bits of an unbroken run
+"$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
+    --set train.stop_at=2 --set checkpoint.folder=part >log 2>&1
+"$gtrain" -q --config c.ini --ranks 2 --set parallel.mode=zero1 \
+    --set checkpoint.folder=part --resume part >>log 2>&1
+bad=
+test "$(sums part)" = "$want" || bad="other weights: $(tail -n 3 log)"
+result "fsdp of 3 ranks, resumed by zero1 of 2" "$bad"
+
+# sums of what each rank has accumulated differ by rounding alone
+"$gtrain" -q --config c.ini --set train.deterministic=no --ranks 2 \
+    --set run.name=native --set checkpoint.last=no >log 2>&1
+runs=$(ls -d mlruns/0/*/metrics/train | wc -l)
+bad=$(for run in mlruns/0/*; do
+    test -f "$run/metrics/train/loss" &&
+        awk '$3 == 3 { print $2 }' "$run/metrics/train/loss"; done |
+    awk 'NR == 1 { low = high = $1 } { if ($1 < low) low = $1
+        if ($1 > high) high = $1 }
+        END { if (!NR || high - low > 1e-5 * high) print low, high }')
+result "native sums lie within 1e-5 ($runs runs)" "$bad"
+
+# all ranks learn that the last checkpoint could not be written
+"$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=/proc >log 2>&1
+status=$?
+bad=
+test $status -eq 1 || bad="status $status"
+grep -q 'rank 0: .*/proc' log || bad="$bad $(cat log)"
+result "a checkpoint that rank 0 cannot write fails on all ranks" "$bad"
+
+# what is wrong for all is said once, with the status that one would have
+said_once() {   # said_once STATUS PATTERN OPTION...
+    want=$1 pattern=$2 bad=
+    shift 2
+    "$gtrain" -q --config c.ini --ranks 3 "$@" >log 2>&1
+    status=$?
+    test $status -eq "$want" || bad="status $status"
+    test "$(grep -vc warning log)" -eq 1 && grep -q "$pattern" log ||
+        bad="$bad $(cat log)"
+    result "said once: $pattern" "$bad"
+}
+said_once 2 '^gtrain: .*model.width' --set model.heads=7
+said_once 3 '^gtrain: --set: data.train' --set data.train=nowhere.bin
+said_once 3 '^gtrain: there is no file' --config nowhere.ini
+said_once 5 '^gtrain: step 1: the loss is' --set model.init_std=10 \
+    --set train.precision=fp16 --set model.mlp=relu2
+said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere
+
+# what is done is done, whoever asks
+"$gtrain" --config c.ini --ranks 2 --resume one >log 2>&1
+status=$?
+bad=
+test $status -eq 0 || bad="status $status"
+grep -q ': all 3 steps had been done' log || bad="$bad $(cat log)"
+! grep 'is\..* keeps its first value' log >kept || bad="$bad $(cat kept)"
+result "a run at its end is resumed by other ranks: nothing to do" "$bad"
+"$gtrain" --config c.ini --ranks 3 --resume auto --set run.name=new \
+    >log 2>&1
+bad=
+test "$(grep -c 'starting anew' log)" -eq 1 || bad=$(cat log)
+result "that there is no checkpoint is said once" "$bad"
+
+# a rank that is killed is named, within 5 seconds
+endless killed "$gtrain" --ranks 3
+before=$(date +%s)
+kill -9 "$victim"
+over 6
+seconds=$(($(date +%s) - before))
+test $seconds -le 5 || bad="$bad; after $seconds s"
+grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
+result "kill -9 of one rank ends the job, by name" "$bad"
+
+# one that is stuck is named when its time is over
+endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
+kill -STOP "$victim"
+over 6
+grep -q "pid $victim) has not answered for 2 s" log ||
+    bad="$bad; not named: $(tail -n 3 log)"
+result "a stuck rank ends the job after parallel.timeout, by name" "$bad"
+
+# what comes before they listen waits for them; under nohup there is no SIGHUP
+bad=
+signals=TERM
+test "$(sh -c 'kill -HUP $$; echo ignored' 2>/dev/null)" ||
+    signals='TERM HUP'
+for signal in $signals; do
+    "$gtrain" -q --config c.ini --ranks 2 --set checkpoint.last=no \
+        --set schedule.steps=1000000 >log 2>&1 &
+    parent=$!
+    until test -n "$(children $parent)"; do :; done
+    ranks=$(children $parent)
+    kill -$signal $parent
+    wait $parent
+    status=$?
+    test $status -eq 75 || bad="$bad $signal: status $status: $(cat log)"
+done
+result "a signal while ranks start: status 75" "$bad"
+
+# nohup's trainings outlive their terminal
+nohup "$gtrain" --config c.ini --root nohup --set schedule.steps=40 \
+    --set checkpoint.every=2 --set checkpoint.folder=nohup >log 2>&1 &
+parent=$!
+started nohup $parent
+kill -HUP $parent
+wait $parent
+status=$?
+bad=
+test $status -eq 0 || bad="status $status: $(cat log)"
+result "nohup's SIGHUP is no request to stop" "$bad"
+
+# SIGTERM to a rank, or to the parent, at some step: all stop after the same
+# one, with a checkpoint, and go on to the bits of a training that never stopped
+forty="--config c.ini --ranks 2 --set parallel.mode=zero2
+    --set schedule.steps=40 --set eval.every=0 --set model.layers=1
+    --set checkpoint.every=2"
+bits() { cat "$1"/step-00000040/model.safetensors \
+    "$1"/step-00000040/optim.safetensors 2>/dev/null | sha256sum; }
+# shellcheck disable=SC2086 # a word an option
+"$gtrain" -q $forty --set checkpoint.folder=forty >log 2>&1
+want=$(bits forty)
+stops=5
+test -z "${GT_LONG:-}" || stops=50
+bad=
+stopped=0
+i=0
+while test $i -lt "$stops"; do
+    i=$((i + 1))
+    at=$((i * 7919 % 17 * 2 + 2))
+    rm -rf stop
+    # shellcheck disable=SC2086
+    "$gtrain" $forty --set checkpoint.folder=stop \
+        --set checkpoint.keep_last=40 --set run.name=stop$i >log 2>&1 &
+    parent=$!
+    until test -e "$(printf 'stop/step-%08d' $at)"; do
+        kill -0 $parent 2>/dev/null || break
+    done
+    ranks=$(children $parent)
+    case $((i % 4)) in
+    0) kill -TERM $parent ;;
+    3) kill -HUP $parent ;;
+    1) kill -TERM "$(echo "$ranks" | head -n 1)" ;;
+    2) kill -USR1 "$(echo "$ranks" | tail -n 1)" ;;
+    esac
+    wait $parent
+    status=$?
+    test $status -ne 75 || stopped=$((stopped + 1))
+    test $status -eq 75 || test $status -eq 0 ||
+        bad="$bad stop $i: status $status: $(tail -n 3 log)"
+    # shellcheck disable=SC2086
+    test $status -ne 75 || "$gtrain" -q $forty --resume stop \
+        --set checkpoint.folder=stop >log 2>&1 || bad="$bad stop $i: $(tail -n 3 log)"
+    test "$(bits stop)" = "$want" || bad="$bad stop $i at $at: other weights"
+done
+test $stopped -gt 0 || bad="$bad none was stopped before its end"
+result "$stops signals at some step: status 75, then the same bits" "$bad"
+
+echo "1..$n"

@@ -1,0 +1,187 @@
+#!/bin/sh
+# A search: what would stop every cell is found before the first one starts, a
+# cell that fails says why, the parent tells how it went, and the same command
+# runs what is missing; then the tables.
+for program in gtrain gtrack gplot; do
+    test -x "$PWD/$program" || { echo "1..0 # SKIP no $program"; exit 0; }
+done
+PATH=$PWD:$PATH
+. "$(dirname "$0")/../lib/ranks-lib.sh"
+cat >base.ini <<'END'
+[data]
+train = train_0.bin
+val = train_0.bin
+[model]
+layers = 1
+heads = 2
+width = 32
+context = 8
+vocab = 97
+[train]
+micro_batch = 2
+device = cpu
+[schedule]
+steps = 4
+[eval]
+sequences = 4
+[run]
+system_every = 0s
+END
+# refused WHAT STATUS WORDS: the sweep in s.ini ends so, and starts nothing
+refused() {
+    gtrain sweep s.ini >out 2>&1
+    status=$?
+    bad=
+    test $status -eq "$2" || bad="status $status; "
+    grep -q "$3" out || bad="${bad}does not say '$3'; "
+    test ! -e sweeps -a ! -e mlruns || bad="${bad}something was started; "
+    result "$1" "${bad:+$bad$(cat out)}"
+}
+
+head='[sweep]
+base = base.ini
+[grid]
+optim.lr = 1e-2, 1e-3'
+printf '%s\nmodel.width = 32, 33\n' "$head" >s.ini
+refused "shapes that do not fit" 2 "s.ini:5: model.width: 33 is no multiple"
+printf '%s\nmodel.widht = 32, 64\n' "$head" >s.ini
+refused "a misspelt axis" 2 "s.ini:5: no setting model.widht; did you mean"
+printf '%s\n[train]\nbatch = 3\n' "$head" >s.ini
+refused "a step that no micro-batch divides" 2 "s.ini:6: train.batch: 3 is no"
+printf '%s\n[data]\ntrain = nothing_*.bin\n' "$head" >s.ini
+refused "data that are not there" 3 "s.ini:6: data.train"
+printf '%s\n[train]\ndevice = tpu\n' "$head" >s.ini
+refused "a device that is not there" 2 "s.ini:6: train.device: no device 'tpu'"
+printf '%s\n[eval]\nevery = 0\n' "$head" >s.ini
+refused "a metric that no cell would have" 2 "eval.every: the search is by val"
+
+# one cell of four fails: a rate that no loss survives
+cat >s.ini <<'END'
+[sweep]
+base = base.ini
+parallel = 2
+[grid]
+optim.lr = 1e-2, 1e3
+model.width = 32, 64
+[optim]
+clip = 0
+decay = 1
+[schedule]
+steps = 30
+END
+parent() { gtrack show "$(cat sweeps/s/parent)" --json 2>&1; }
+gtrain sweep s.ini >out 2>err
+status=$?
+bad=
+test $status -eq 1 || bad="status $status"
+grep -q '2 of 4 cells failed' err || bad="$bad, not counted"
+grep -q 'failed with status 5: step .: the loss is' err || bad="$bad, no reason"
+test "$(grep -c FINISHED out)" -eq 2 || bad="$bad, the others"
+result "a cell that fails says why" "${bad:+$bad: $(cat err out)}"
+bad=
+parent | grep -q '"FAILED"' || bad=$(parent)
+result "the parent has failed, too" "$bad"
+
+# status while nothing runs, and again: what failed is tried again
+bad=
+gtrain sweep status s.ini --tsv >out 2>&1
+test "$(grep -c FAILED out)" -eq 2 || bad=$(cat out)
+gtrain sweep s.ini >out 2>&1
+grep -q '2 of 4 cells to run' out || bad="$bad$(cat out)"
+result "the same command tries what failed" "$bad"
+
+cat >s.ini <<'END'
+[sweep]
+base = base.ini
+parallel = 2
+seeds = 2
+[grid]
+optim.lr = 1e-2, 1e-3
+model.width = 32, 64
+END
+bad=
+gtrain sweep s.ini --folder grid >out 2>&1 || bad=$(cat out)
+test "$(grep -c FINISHED out)" -eq 8 || bad="$bad$(cat out)"
+id=$(cat grid/parent)
+gtrack show "$id" --json | grep -q '"FINISHED"' || bad="$bad parent"
+result "two seeds of four cells" "$bad"
+
+# best by size, and what depends on the rate: from the metrics themselves
+bad=
+gtrain sweep report s.ini --folder grid --tsv >report 2>&1 || bad=$(cat report)
+gtrain sweep status s.ini --folder grid --tsv 2>/dev/null >cells
+bad=$bad$(perl -e '
+    my %mean; my @c = do { open my $f, "<", "cells"; <$f> };
+    chomp @c; my @h = split /\t/, shift @c;
+    for (@c) { my %r; @r{@h} = split /\t/;
+        $mean{$r{"model.width"}}{$r{"optim.lr"}} += $r{"val/loss"} / 2 }
+    my @t = do { open my $f, "<", "report"; <$f> };
+    chomp @t; @h = split /\t/, shift @t;
+    print "rows: @t\n" unless @t == 2;
+    for (@t) { my %r; @r{@h} = split /\t/; my $m = $mean{$r{"model.width"}};
+        my ($best) = sort { $m->{$a} <=> $m->{$b} } keys %$m;
+        my $spread = 0;
+        for (keys %$m) {
+            my $x = $m->{$_} < log(97) ? $m->{$_} : log(97);
+            $spread += ($x - $m->{$best}) / 2 if $x > $m->{$best};
+            print "$_: $r{qq(optim.lr=$_)}, want $m->{$_}\n"
+                if abs($r{"optim.lr=$_"} - $m->{$_}) > 1e-9 }
+        print "best: $_" if $r{"best optim.lr"} != $best ||
+            abs($r{"val/loss"} - $m->{$best}) > 1e-9 ||
+            $r{"parameters"} !~ /^[1-9]\d+$/ ||
+            abs($r{"sensitivity"} - $spread) > 1e-9 }' 2>&1)
+result "the report: best by size, sensitivity to the rate" "$bad"
+bad=
+gtrack compare --sweep "$id" --across --tsv >out 2>&1 || bad=$(cat out)
+test "$(wc -l <out)" -eq 9 || bad="$bad$(cat out)"
+gtrack best val/loss --sweep s >out 2>&1 || bad="$bad$(cat out)"
+gplot sweep optim.lr val/loss --script script >out 2>&1 || bad="$bad$(cat out)"
+result "gtrack compare, gtrack best and gplot sweep read it" "$bad"
+
+# halving: of six cells two go on
+cat >h.ini <<'END'
+[sweep]
+base = base.ini
+method = halving
+rungs = 2
+eta = 3
+[grid]
+optim.lr = logspace(1e-4, 1e-2, 6)
+END
+bad=
+gtrain sweep h.ini >out 2>&1 || bad=$(cat out)
+gtrain sweep status h.ini --tsv 2>/dev/null |
+    awk -F'\t' 'NR > 1 { n[$5]++ } END { print n[2] + 0, n[4] + 0 }' >steps
+test "$(cat steps)" = "4 2" || bad="$bad steps: $(cat steps out)"
+result "successive halving: six cells, then two" "$bad"
+
+# a search that is told to stop: its cells save, and it goes on
+cat >long.ini <<'END'
+[sweep]
+base = base.ini
+parallel = 2
+[grid]
+optim.lr = 1e-2, 1e-3
+[schedule]
+steps = 100000
+[checkpoint]
+every = 2
+END
+bad=
+gtrain sweep long.ini >out 2>&1 &
+pid=$!
+until test "$(ls -d sweeps/long/cells/*/step-* 2>/dev/null | wc -l)" -ge 2; do
+    kill -0 $pid 2>/dev/null || break
+done
+gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"RUNNING"' ||
+    bad="the parent does not run; "
+gtrain sweep status long.ini --tsv >table 2>&1
+grep -q RUNNING table || bad="$bad status: $(cat table)"
+kill -TERM $pid
+wait $pid
+status=$?
+test $status -eq 75 || bad="$bad status $status: $(cat out)"
+gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"KILLED"' ||
+    bad="$bad the parent was not stopped"
+result "SIGTERM stops the cells with checkpoints" "$bad"
+echo "1..$n"

@@ -1,0 +1,147 @@
+#!/bin/sh
+# Several ranks on the emulated CUDA device, summed by NCCL's calls (a shim of
+# them) and through the host, learn what one process on the CPU learns.
+emu=${GT_TRAIN:-${top_builddir:-.}/t/cuda/gtrain-emu}
+test -x "$emu" || { echo "1..0 # SKIP no emulated device"; exit 0; }
+emu=$(cd "$(dirname "$emu")" && pwd)/gtrain-emu
+. "$(dirname "$0")/../lib/ranks-lib.sh"
+# shellcheck disable=SC2086 # CC may hold options
+${CC:-cc} -shared -fPIC -O1 -I"$here/../../src" -I"$here/../.." -o shim.so "$here/../emu/nccl_emu.c" \
+    -ldl -lrt 2>log || { echo "1..0 # SKIP no shared library: $(head -1 log)"
+    exit 0; }
+export XDG_CACHE_HOME="$dir/cache"
+
+# what we say of NCCL is what its header says, where there is one
+cat >abi.c <<'END'
+#include <nccl.h>
+#include <stddef.h>
+#include "trainer/ranks/coll_nccl.h"
+#define SAME(x, y) _Static_assert((int)(x) == (int)(y), #y)
+SAME(NCCL_OK, ncclSuccess);
+SAME(NCCL_INTERNAL, ncclInternalError);
+SAME(NCCL_IN_PROGRESS, ncclInProgress);
+SAME(NCCL_U8, ncclUint8);
+SAME(NCCL_F32, ncclFloat32);
+SAME(NCCL_SUM, ncclSum);
+SAME(sizeof(struct nccl_id), sizeof(ncclUniqueId));
+SAME(offsetof(struct nccl_config, magic), offsetof(ncclConfig_t, magic));
+SAME(offsetof(struct nccl_config, version), offsetof(ncclConfig_t, version));
+SAME(offsetof(struct nccl_config, blocking), offsetof(ncclConfig_t, blocking));
+int main(void) {
+    const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+    const struct nccl_config ours = NCCL_CONFIG;
+    return theirs.magic != ours.magic || theirs.version < ours.version;
+}
+END
+cuda=${CUDA_HOME:-/usr/local/cuda}/include
+# shellcheck disable=SC2086
+if echo '#include <nccl.h>' | ${CC:-cc} -I"$cuda" -fsyntax-only -x c - \
+    2>/dev/null; then
+    bad=$({ ${CC:-cc} -I"$cuda" -I"$here/../../src" -I"$here/../.." -o abi abi.c && ./abi; } 2>&1 ||
+        echo "other numbers")
+    result "our declarations are those of nccl.h" "$bad"
+else
+    n=$((n + 1))
+    echo "ok $n - our declarations are those of nccl.h # SKIP no nccl.h"
+fi
+small="--set model.layers=2 --set model.width=32 --set train.batch=8"
+
+# train NAME ARG...: a training of its own
+train() {
+    name=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout 100 "$emu" --config c.ini $small --root "$name" \
+        --set checkpoint.folder="$name/ck" "$@" >log 2>&1
+}
+losses() { awk '{ print $2 }' "$1"/*/*/metrics/train/loss \
+    "$1"/*/*/metrics/val/loss; }
+# near NAME NAME PART: the losses of both agree to so many parts
+near() {
+    losses "$1" >is
+    losses "$2" >want
+    paste is want | awk -v tol="$3" '
+        function abs(x) { return x < 0 ? -x : x }
+        NF != 2 || abs($1 - $2) > tol * abs($2) { print "is " $1 ", want " $2 }
+        END { if (NR < 4) print NR " losses" }'
+}
+cuda="--set train.device=cuda --set train.deterministic=no"
+train cpu --set train.deterministic=no || cat log
+export GTRAIN_NCCL_LIB="$dir/shim.so"
+for mode in ddp zero1 zero2 fsdp; do
+    # shellcheck disable=SC2086
+    train $mode $cuda --ranks 2 --set parallel.mode=$mode -v
+    bad="$(near $mode cpu 1e-5)"
+    grep -q 'device sums: nccl' log || bad="$bad not by NCCL"
+    result "$mode on 2 emulated GPUs, by NCCL, goes as on the CPU" \
+        "${bad:+$bad: $(tail -n 3 log)}"
+done
+# shellcheck disable=SC2086
+train three $cuda --ranks 4 --set parallel.mode=fsdp --set train.precision=bf16
+bad=$(near three cpu 1e-2)
+result "fsdp in bf16 on 4" "${bad:+$bad: $(tail -n 3 log)}"
+
+# work of streams as late as their events allow, in an order drawn by lot: a
+# forgotten event shows
+for seed in 1 2 3; do
+    # shellcheck disable=SC2086
+    GT_EMU_STREAMS=$seed train late$seed $cuda --ranks 2 \
+        --set parallel.mode=fsdp
+    bad=$(near late$seed cpu 1e-5)
+    result "fsdp with streams drawn by lot, $seed" \
+        "${bad:+$bad: $(tail -n 3 log)}"
+done
+
+# deterministic: in the order of the ranks, through the host
+train alone --set train.device=cuda
+want=$(sums alone/ck)
+for mode in ddp fsdp; do
+    train same-$mode --set train.device=cuda --ranks 2 \
+        --set parallel.mode=$mode -v
+    bad=
+    test "$(sums same-$mode/ck)" = "$want" || bad="other weights"
+    grep -q 'device sums: host' log || bad="$bad not through the host"
+    result "$mode, deterministic: the bits of one process" \
+        "${bad:+$bad: $(tail -n 3 log)}"
+done
+# shellcheck disable=SC2086
+GTRAIN_NCCL_LIB=/nonexistent.so train none $cuda --ranks 2
+bad=$(near none cpu 1e-5)
+grep -q 'go through the host, which is slow: no NCCL: .*nonexistent' log ||
+    bad="$bad not said"
+result "without NCCL the host does it, and it is said" \
+    "${bad:+$bad: $(tail -n 3 log)}"
+
+# shellcheck disable=SC2086
+train busy $cuda --ranks 2 --set parallel.mode=zero1 --set eval.every=3 \
+    --set eval.sequences=400 --set parallel.timeout=1s
+bad=$(test $? = 0 || tail -n 3 log)
+result "a validation may take longer than parallel.timeout" "$bad"
+
+# shellcheck disable=SC2086
+GT_EMU_DEVICES=2 GT_EMU_BUSY=1 train one-busy $cuda --ranks 2
+status=$?
+bad=
+test $status -ne 0 && grep -q 'train.device: cuda:1 cannot be used: .*busy' log ||
+    bad="status $status"
+result "a GPU that cannot be used is not passed over for another rank's" \
+    "${bad:+$bad: $(tail -n 3 log)}"
+
+# shellcheck disable=SC2086
+NCCL_SHIM_FAIL=9 train fails $cuda --ranks 2
+status=$?
+bad=
+test $status -eq 6 || bad="status $status"
+grep -q 'nccl: .*: unhandled system error: the shim was asked to' log ||
+    bad="$bad not said"
+result "what NCCL says of an error" "${bad:+$bad: $(tail -n 3 log)}"
+# shellcheck disable=SC2086
+NCCL_SHIM_STUCK=1:12 train stuck $cuda --ranks 2 --set parallel.timeout=2s
+status=$?
+bad=
+test $status -eq 6 || bad="status $status"
+grep -q 'nccl: a rank has not answered rank [01] for 2 s' log ||
+    bad="$bad not said"
+result "a rank that hangs in NCCL ends the job after parallel.timeout" \
+    "${bad:+$bad: $(tail -n 5 log)}"
+echo "1..$n"

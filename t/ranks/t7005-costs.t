@@ -1,0 +1,42 @@
+#!/bin/sh
+# What ranks keep and send is what gtrain plan says of each way to share.
+. "$(dirname "$0")/../lib/ranks-lib.sh"
+
+# costs MODE RANKS OPTION...: bytes kept to the last one; what is sent besides
+# gradients and weights, loss and readings, is little and depends on no model
+costs() {
+    mode=$1 count=$2
+    shift 2
+    rm -rf run
+    "$gtrain" -q --config c.ini --ranks "$count" --root run "$@" \
+        --set parallel.mode="$mode" --set eval.every=0 \
+        --set checkpoint.last=no >log 2>&1
+    plan=$("$gtrain" plan c.ini --ranks "$count" "$@" --only memory --tsv \
+        --no-header | awk -v mode="$mode" '$1 == mode')
+    want=$(echo "$plan" | cut -f 2-6)
+    kept=$(for part in weights gradients moments activations inputs; do
+        cat run/0/*/params/is.bytes.$part; echo; done | paste -s -)
+    bad=
+    test "$kept" = "$want" || bad="kept $kept, planned $want: $(tail -n 1 log)"
+    test "$count" -eq 1 && sent=0 ||
+        sent=$(awk '$3 == 3 { print $2 }' run/0/*/metrics/perf/sent_bytes)
+    awk -v sent="$sent" -v plan="$(echo "$plan" | cut -f 8)" 'BEGIN {
+        exit !(sent != "" && sent >= plan && sent - plan < 16384) }' ||
+        bad="$bad sent $sent, planned $(echo "$plan" | cut -f 8)"
+    result "$mode of $count, $*" "$bad"
+}
+costs ddp 1
+for count in 2 3 4; do
+    for mode in ddp zero1 zero2 fsdp; do
+        costs $mode $count
+    done
+done
+for mode in ddp zero1 zero2 fsdp; do
+    costs $mode 2 --set train.deterministic=no
+    costs $mode 3 --set train.precision=bf16 --set model.tied=no
+done
+costs zero2 2 --set optim.name=muon
+costs fsdp 3 --set optim.name=muon --set model.layers=5
+costs fsdp 3 --set parallel.reshard=no
+costs fsdp 2 --set model.layers=2
+echo "1..$n"

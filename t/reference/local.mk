@@ -1,0 +1,9 @@
+# Numbers made by other programs, and the scripts that made them.
+EXTRA_DIST += \
+	%D%/filters.py \
+	%D%/gguf_check.py \
+	%D%/hf_loss.py \
+	%D%/model.py \
+	%D%/model.txt \
+	%D%/options.py \
+	%D%/parquet.py

@@ -1,0 +1,7 @@
+# The source itself and its documents.
+dist_check_SCRIPTS += \
+	%D%/t0001-layers.t \
+	%D%/t0002-headers.t \
+	%D%/t0003-style.t \
+	%D%/t0004-options.t \
+	%D%/t0005-manuals.t

@@ -1,0 +1,12 @@
+# Whole trainings on the CPU.
+dist_check_SCRIPTS += \
+	%D%/t3001-allocs.t \
+	%D%/t3002-same.t \
+	%D%/t3050-train.t \
+	%D%/t4000-plan.t \
+	%D%/t4010-train.t \
+	%D%/t4020-settings.t \
+	%D%/t4030-convert.t \
+	%D%/t4031-import.t \
+	%D%/t4040-conf.t \
+	%D%/t4050-eval.t

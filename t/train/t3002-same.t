@@ -1,0 +1,67 @@
+#!/bin/sh
+# Training is the same on any number of threads, and with each instruction set.
+. "$(dirname "$0")/../lib/tap.sh"
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+rhythm 9000 >train.bin
+cat >small.ini <<END
+[model]
+layers = 2
+heads = 2
+width = 96
+context = 64
+vocab = 50
+vocab_multiple = 1
+dropout = 0.1
+[data]
+train = train.bin
+[train]
+micro_batch = 4
+batch = 8
+device = cpu
+deterministic = yes
+[optim]
+lr = 1e-3
+[schedule]
+steps = 20
+warmup = 2
+[run]
+system_every = 0s
+END
+# 20 steps into $1, settings after it; the losses go to $1.loss
+train() {
+    root=$1
+    shift
+    gtrain -q --config small.ini --root "$root" "$@" >"$root.out" 2>&1 &&
+        awk '{ print $3, $2 }' "$root"/*/*/metrics/train/loss |
+        sort -n >"$root.loss" &&
+        cp "$root"/*/*/artifacts/checkpoints/*20/model.safetensors "$root.model"
+}
+train one --set train.threads=1
+result $? "20 steps on one thread" "$(cat one.out)"
+for threads in 2 3; do
+    train by$threads --set train.threads=$threads &&
+        cmp one.loss by$threads.loss && cmp one.model by$threads.model
+    result $? "$threads threads give the same bits" "$(cat by$threads.out)"
+done
+for isa in avx512 avx2 c; do
+    if ! GTRAIN_ISA=$isa train $isa --set train.threads=2; then
+        n=$((n + 1))
+        if grep -q 'does not have it' $isa.out; then
+            echo "ok $n - $isa # SKIP this CPU does not have it"
+        else
+            echo "not ok $n - $isa trains"
+            sed 's/^/# /' $isa.out
+        fi
+        continue
+    fi
+    off=$(paste one.loss $isa.loss | awk '{ d = ($2 - $4) / $2
+        if (d < 0) d = -d; if (d > most) most = d }
+        END { print NR == 20 ? most + 0 : "lines: " NR }')
+    awk -v off="$off" 'BEGIN { exit !(off ~ /^[0-9]/ && off < 1e-5) }'
+    result $? "$isa has the same losses, to 1e-5" "$off"
+done
+cmp -s avx512.model c.model
+test $? -ne 0 || ! test -s avx512.model
+result $? "and is another set of instructions"
+echo "1..$n"

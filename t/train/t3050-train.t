@@ -1,0 +1,74 @@
+#!/bin/sh
+# gtrain on what gdata made: documents in another order, data.lock beside them.
+. "$(dirname "$0")/../lib/tap.sh"
+shown=out
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+train() {       # train STATUS WORDS [OPTION]...
+    want=$1 words=$2
+    shift 2
+    gtrain --config tiny.ini "$@" >out 2>&1
+    test $? -eq "$want" && grep -q "$words" out
+}
+# documents of a few words, with ends; two tokenizers of equal size
+awk 'BEGIN { for (i = 0; i < 400; i++)
+    printf "{\"text\": \"%d is what follows %d\"}\n", i + 1, i }' >text.jsonl
+{
+    gdata bpe -n 300 -o tok text.jsonl &&
+        gdata bpe -n 300 -o other --ties cs336 text.jsonl &&
+        gdata encode -T tok -o data/x --shard-tokens 1500 text.jsonl
+} >out 2>&1
+result $? "data and tokenizers"
+cat >tiny.ini <<END
+[model]
+layers = 1
+heads = 1
+width = 8
+context = 16
+[data]
+train = data/x_*.bin
+tokenizer = tok
+[train]
+micro_batch = 2
+batch = 4
+device = cpu
+threads = 1
+[schedule]
+steps = 8
+warmup = 1
+[eval]
+every = 0
+[checkpoint]
+every = 4
+[run]
+system_every = 0s
+END
+train 0 . --root a --set data.order=documents; result $? "documents in order"
+train 0 . --root b --set data.order=documents --set train.stop_at=4
+result $? "and stop half-way"
+train 0 . --root b --set data.order=documents --resume=auto
+loss() { cat "$1"/*/*/metrics/train/loss | awk '{ v[$3] = $2 }
+    END { for (s in v) print s, v[s] }' | sort -n; }
+loss a >a.loss && loss b >b.loss && cmp -s a.loss b.loss && test -s a.loss
+result $? "a run that was stopped goes on with the same documents"
+train 0 . --root c && loss c >c.loss && ! cmp -s a.loss c.loss
+result $? "which are others than the windows of an epoch"
+train 2 'data.order.*data.tokenizer' --root d --set data.order=documents \
+    --set data.tokenizer= --set model.vocab=512
+result $? "documents need the token that ends them"
+
+gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
+train 0 . --root e; result $? "what data.lock says is so"
+cp -r tok good && cp other/* tok/
+train 1 'tok/.*: another .* than data/data.lock says' --root f
+result $? "another tokenizer is refused"
+rm -r tok && mv good tok && cp -r data good
+last=$(ls data/x_*.bin | tail -n 1)
+printf '\001' | dd of="$last" bs=1 seek=1028 conv=notrunc 2>/dev/null
+train 1 "$last: another content" --root g; result $? "so is another text"
+cp good/* data/ && head -c 2048 good/x_000000.bin >data/x_000000.bin
+train 1 'x_000000.bin' --root h; result $? "and a file cut short"
+cp good/* data/ && cp "$last" data/x_999999.bin
+train 0 'data.lock does not know data/x_999999.bin' --root i
+result $? "a file that it does not know is told"
+echo "1..$n"

@@ -1,0 +1,356 @@
+#!/bin/sh
+# gtrain trains, stops, goes on, and says what is wrong.
+. "$(dirname "$0")/../lib/tap.sh"
+top=${top_srcdir:-..}
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+rhythm 6000 >train.bin
+head -c 2000 train.bin >val.bin
+cat >tiny.ini <<END
+[model]
+layers = 2
+heads = 2
+width = 16
+context = 16
+vocab = 32
+vocab_multiple = 1
+dropout = 0.1
+[data]
+train = train.bin
+val = val.bin
+[train]
+micro_batch = 2
+batch = 4
+device = cpu
+threads = 1
+[optim]
+lr = 1e-2
+[schedule]
+steps = 12
+warmup = 2
+[eval]
+every = 6
+sequences = 8
+[checkpoint]
+every = 4
+keep_last = 9
+[run]
+system_every = 0s
+END
+train() { gtrain --config tiny.ini "$@" >out 2>&1; }
+# the losses of a run, newest value of each step
+curve() { # curve ROOT
+    cat "$1"/*/*/metrics/train/loss |
+        awk '{ v[$3] = $2 } END { for (s in v) print s, v[s] }' | sort -n
+}
+
+train --root whole
+result $? "12 steps train" "$(cat out)"
+grep -qE '^[0-9a-f]{64}$' whole/*/*/params/is.data.train &&
+    grep -q train.bin whole/*/datasets/*/meta.yaml
+result $? "the run has the hash of its data, and the dataset"
+curve whole >want
+test "$(wc -l <want)" -eq 12
+result $? "the loss of each is in the store" "$(cat want)"
+awk 'NR == 1 { a = $2 } END { exit !($2 < a) }' want
+result $? "and it falls" "$(cat want)"
+
+# 6 + 6 = 12, to the last bit
+train --root half --set train.stop_at=6
+result $? "6 steps train" "$(cat out)"
+train --root half --resume auto
+result $? "and go on" "$(cat out)"
+curve half >got
+cmp -s want got
+result $? "with the same losses to the last bit" "$(diff want got)"
+test "$(ls -d half/*/*/metrics | wc -l)" -eq 1
+result $? "as the same run"
+w=$(ls -d whole/*/*/artifacts/checkpoints/step-00000012)
+h=$(ls -d half/*/*/artifacts/checkpoints/step-00000012)
+cmp -s "$w/model.safetensors" "$h/model.safetensors" &&
+    cmp -s "$w/optim.safetensors" "$h/optim.safetensors"
+result $? "and the same weights and moments"
+
+# killed at any moment, it goes on from what is whole
+for wait in 0.05 0.15 0.3; do
+    rm -rf killed
+    gtrain --config tiny.ini --root killed --set checkpoint.every=1 \
+        --set checkpoint.async=no --set schedule.steps=12 >out 2>&1 &
+    pid=$!
+    perl -e 'select undef, undef, undef, shift' "$wait"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    train --root killed --resume auto
+    status=$?
+    curve killed >got
+    test $status -eq 0 && cmp -s want got
+    result $? "killed after $wait s, the curve is that of an unbroken run" \
+        "$(cat out; diff want got)"
+done
+
+# a damaged checkpoint is passed over
+rm -rf damaged && train --root damaged
+c=$(ls -d damaged/*/*/artifacts/checkpoints)
+printf x | dd of="$c/step-00000012/model.safetensors" bs=1 seek=900 \
+    conv=notrunc 2>/dev/null
+train --root damaged --resume auto
+grep -q 'passing over.*step-00000012' out && grep -q 'after step 8' out
+result $? "a damaged checkpoint is passed over" "$(cat out)"
+train --root elsewhere --resume "$c/step-00000004" &&
+    grep -q 'a new one begins' out && test "$(cat \
+    elsewhere/*/*/metrics/train/loss | head -n 1 | cut -d ' ' -f 3)" = 5
+result $? "a checkpoint from another store begins a run there" "$(cat out)"
+# what the checkpoint says of the run and the step is summed as well
+cp -r "$c/step-00000008" lied && sed -i 's/"step": 8,/"step": 9,/' \
+    lied/state.json && train --root lies --resume lied
+test $? -eq 1 && tail -1 out | grep -q 'lied/state.json is damaged'
+result $? "so is one whose state was changed" "$(cat out)"
+train --root damaged --resume "$c/step-00000012"
+result $? "and another takes its place" "$(cat out)"
+train --root damaged --resume "$c/step-00000012.old"
+test $? -eq 1 || test $? -eq 2
+result $? "it is named when it was asked for" "$(cat out)"
+
+# the same whatever happens beside it
+train --root sampled --set sample.every=3 --set data.tokenizer=
+curve sampled >got
+cmp -s want got
+result $? "samples do not change the losses"
+train --root accum --set train.micro_batch=4 --set model.dropout=0
+curve accum | cut -c1-6 >a
+train --root accum2 --set train.micro_batch=1 --set model.dropout=0
+curve accum2 | cut -c1-6 >b
+cmp -s a b
+result $? "nor does the micro-batch" "$(diff a b)"
+train --root dropped --set train.micro_batch=4
+curve dropped | cut -c1-6 >b
+cut -c1-6 want >a
+cmp -s a b
+result $? "not even dropout" "$(diff a b)"
+
+# whoever goes back goes another way: nothing of the old one is taken for it
+weights() { sha256sum <"$1/model.safetensors"; }
+train --root fork --set checkpoint.folder=fork/c
+mkdir -p fork/c/step-00000012.old/x
+was=$(weights fork/c/step-00000012)
+train --root fork --set checkpoint.folder=fork/c --set optim.lr=1e-3 \
+    --set checkpoint.keep_last=2 --set eval.every=3 --set train.stop_at=11 \
+    --resume fork/c/step-00000004 && test ! -e fork/c/step-00000012 &&
+    test "$(weights fork/c/step-00000012.old)" = "$was" &&
+    test -e fork/c/step-00000011/state.json && test -e fork/c/best/state.json
+result $? "later checkpoints are set aside by who begins before them" \
+    "$(cat out; ls -l fork/c)"
+train --root fork --set checkpoint.folder=fork/c --set optim.lr=1e-3
+test "$(weights fork/c/step-00000012)" != "$was"
+result $? "also by who begins anew" "$(cat out; ls -l fork/c)"
+
+# TensorBoard is told while it trains, and what a resumed run takes back
+train --root live --name live --set run.tensorboard=tb --set train.stop_at=6
+train --root live --name live --set run.tensorboard=tb \
+    --resume live/*/*/artifacts/checkpoints/step-00000004
+result $? "a run tells TensorBoard, and goes on" "$(cat out)"
+test "$(ls tb/live/events.out.tfevents.* | wc -l)" -eq 2 &&
+    gtrack import --root told -f tensorboard tb >out 2>&1 &&
+    curve told >got
+cut -d' ' -f1 got >a && cut -d' ' -f1 want | cmp -s - a &&
+    join got want | awk '{ d = $2 - $3; if (d < 0) d = -d
+        if (d > 1e-6) bad = 1 } END { exit bad }'
+result $? "with every step once, as the store has it" "$(cat out; join got want)"
+
+# id 7 is no target: the mean is over the others, of all micro-batches
+for b in 1 2 4; do
+    train --root mask$b --set data.ignore=7 --set train.micro_batch=$b \
+        --set model.dropout=0 --set eval.every=1
+    cat mask$b/*/*/metrics/train/grad_norm mask$b/*/*/metrics/val/loss |
+        cut -d' ' -f2 | cut -c1-6 >m$b
+done
+cmp -s m1 m2 && cmp -s m1 m4 && test "$(wc -l <m1)" -eq 24
+result $? "targets left out weigh the same in any micro-batch" "$(paste m1 m2 m4)"
+train --root same --set data.ignore=7 --set data.val=train.bin \
+    --set data.order=sequential --set optim.lr=0 --set train.stop_at=1 \
+    --set eval.sequences=4 --set model.dropout=0
+cat same/*/*/metrics/train/loss same/*/*/metrics/val/loss | cut -d' ' -f2 |
+    cut -c1-8 | uniq >got
+test "$(wc -l <got)" -eq 1
+result $? "and their loss is that of a validation" "$(cat got out)"
+
+# half the bits, nearly the same losses; moments and weights stay whole
+for type in bf16 fp16; do
+    train --root $type --set train.precision=$type
+    curve $type >got
+    join want got | awk '{ d = $2 - $3; if (d < 0) d = -d
+        if (d > 0.02) bad = 1 } END { exit bad || NR != 12 }'
+    result $? "$type trains as fp32 does, nearly" "$(join want got)"
+done
+grep -h . fp16/*/*/metrics/train/loss_scale | tail -1 |
+    awk '{ exit $2 != 65536 }'
+result $? "fp16 scales its loss"
+for name in adam sgd lion muon; do
+    train --root $name --set optim.name=$name --set optim.lr=3e-3
+    curve $name | awk 'NR == 1 { a = $2 } END { exit !($2 < a) }'
+    result $? "$name learns" "$(cat out)"
+done
+train --root early --set schedule.steps=1000 --set optim.lr=0 \
+    --set eval.every=2 --set eval.patience=3
+grep -q 'stopping early' out && test "$(curve early | wc -l)" -eq 8
+result $? "training that no longer helps is stopped" "$(tail -3 out)"
+test "$(readlink early/*/*/artifacts/checkpoints/best)" = step-00000002
+result $? "the best checkpoint is marked, and kept"
+train --root timed --set schedule.steps=100000000 --set train.max_time=300ms \
+    --set eval.every=0
+status=$?
+cat timed/*/*/metrics/train/lr | awk '{ last = $2 } END { exit last > 2e-3 }' &&
+    test $status -eq 0
+result $? "a time limit ends it, the rate fallen" "$(tail -2 out)"
+
+# a signal: a checkpoint, the status 75, and the rest later
+rm -rf stopped out
+gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \
+    --set eval.every=0 --set checkpoint.every=0 >out 2>&1 &
+pid=$!
+until grep -q 'step 1/' out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do
+    perl -e 'select undef, undef, undef, 0.02'
+done
+kill -TERM $pid
+wait $pid
+test $? -eq 75
+result $? "SIGTERM ends it with 75" "$(tail -3 out)"
+ls stopped/*/*/artifacts/checkpoints | grep -q step-
+result $? "after a checkpoint"
+
+# a signal does not wait for a validation, which is then done by who goes on
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    cat train.bin train.bin
+done >long.bin
+long="--set data.val=long.bin --set eval.at_start=yes --set eval.sequences=0
+    --set eval.every=2 --set schedule.steps=2"
+hasty() {       # hasty STEP [OPTION]...: stopped when its output has STEP
+    at=$1
+    shift
+    rm -f out
+    # shellcheck disable=SC2086 # words
+    gtrain --config tiny.ini --root hasty $long "$@" >out 2>&1 &
+    pid=$!
+    until grep -q "$at" out 2>/dev/null || ! kill -0 $pid 2>/dev/null; do :; done
+    kill -TERM $pid
+    wait $pid
+}
+# shellcheck disable=SC2086 # words
+train --root patient $long
+hasty 'a token'
+test $? -eq 75 && grep -q 'after step 0;' out
+result $? "a signal ends the first validation" "$(cat out)"
+hasty 'step 2/2' --resume auto
+test $? -eq 75 && grep -q 'after step 2;' out
+result $? "and the last one" "$(cat out)"
+# shellcheck disable=SC2086 # words
+train --root hasty $long --resume auto
+# shellcheck disable=SC2086 # words
+train --root hasty $long --resume auto
+cut -d ' ' -f 2,3 patient/*/*/metrics/val/loss >want
+cut -d ' ' -f 2,3 hasty/*/*/metrics/val/loss | cmp -s - want
+result $? "who goes on validates there, once" "$(cat want hasty/*/*/metrics/val/loss)"
+
+# a disk that is full for a while costs checkpoints, not the training
+rm -rf out full
+gtrain --config tiny.ini --root lost --set checkpoint.folder=full \
+    --set schedule.steps=10000000 --set eval.every=0 >out 2>&1 &
+pid=$!
+until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+i=0
+until mv full gone.$((i += 1)) 2>/dev/null &&
+    (true >full) 2>/dev/null ||
+    ! kill -0 $pid 2>/dev/null; do :; done
+until grep -q 'training goes on without it' out 2>/dev/null ||
+    ! kill -0 $pid 2>/dev/null; do :; done
+rm -f full
+until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid
+wait $pid
+test $? -eq 75 && ls full/step-*/state.json >/dev/null
+result $? "a checkpoint that cannot be written is tried again at the next" \
+    "$(tail -3 out)"
+awk '{ exit !($3 % 4 == 0) }' lost/*/*/metrics/event/checkpoint_lost
+result $? "the run says which was lost" "$(ls lost/*/*/metrics/event)"
+perl -e '$SIG{XFSZ} = "IGNORE"; exec "/bin/sh", "-c", "ulimit -f 40; exec @ARGV"
+    ' gtrain -q --config tiny.ini --root half --set eval.every=0 \
+    --set checkpoint.folder=cut >out 2>&1
+test $? -eq 1 && test "$(grep -c 'goes on without it' out)" -eq 2 &&
+    tail -n 1 out | grep -q '^gtrain: .*checkpoint of step 12: .*too large'
+result $? "the last one that cannot be written is an error" "$(cat out)"
+test -d cut && test -z "$(ls -A cut)"
+result $? "and nothing is left half written" "$(ls -lA cut)"
+
+if command -v flock >/dev/null; then
+    mkdir -p held && flock held gtrain --config tiny.ini --root half \
+        --set checkpoint.folder=held >out 2>&1
+    test $? -eq 1 && tail -n 1 out | grep -q 'another training .* in held'
+    result $? "a folder that another training writes is refused" "$(cat out)"
+fi
+
+# what cannot be
+bad() {         # bad STATUS NAME PATTERN [OPTION]...
+    want=$1 name=$2 pattern=$3
+    shift 3
+    train --root bad "$@"
+    got=$?
+    test $got -eq "$want" && grep -q -- "$pattern" out &&
+        test "$(wc -l <out)" -eq 1
+    result $? "$name" "status $got: $(cat out)"
+}
+bad 2 "an unknown setting is refused, with the one meant" \
+    'did you mean optim.lr' --set optim.lrr=1
+bad 2 "so is a bad value" 'optim.lr wants a number' --set optim.lr=fast
+bad 2 "and a bad word" 'must be one of' --set schedule.kind=sine
+bad 2 "and heads that do not fit" 'model.width' --set model.heads=3
+bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
+bad 2 "so are no ranks at all" 'want 1 to 1024' --ranks 0
+bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
+touch flat
+bad 1 "a folder for TensorBoard that cannot be is named" 'flat/' \
+    --set run.tensorboard=flat/tb
+bad 2 "a ramp that begins above the batch is refused" 'more than the batch' \
+    --set train.ramp=2 --set train.ramp_from=1000
+bad 2 "so is a moment that never moves" 'optim.beta2 wants' --set optim.beta2=1
+bad 2 "and patience without validation" 'eval.patience' --set data.val= \
+    --set eval.patience=2
+bad 2 "and fewer tokens than one step has" 'schedule.tokens: 1 tokens' \
+    --set schedule.tokens=1
+bad 2 "questions want a tokenizer before the first step" 'eval.hellaswag' \
+    --set eval.hellaswag=none.jsonl --set eval.hellaswag_every=9
+bad 1 "a folder of checkpoints that cannot be is named at once" \
+    'checkpoint.folder' -q --set checkpoint.folder=flat/ckpt
+printf '[optim]\nlr = 1\n lrr = 2\n' >bad.ini
+gtrain --config bad.ini >out 2>&1
+test $? -eq 2 && grep -q '^gtrain: bad.ini:3: ' out
+result $? "an error in a file has its line" "$(cat out)"
+# a loss that is not finite
+train --root nan --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0
+test $? -eq 5 && step=$(sed -n 's/.*warning: \(step [0-9]*\): .*/\1/p' out) &&
+    test -n "$step" && tail -1 out | grep -q "^gtrain: $step: the .* is [ni]"
+result $? "a loss that is not finite ends it with 5" "$(cat out)"
+train --root skip --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --set train.on_nonfinite=skip
+result $? "or is skipped" "$(cat out)"
+
+train --root odd --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --detect-anomaly
+test $? -eq 5 && grep -q 'was the first to go bad' out
+result $? "the operation that went bad is named" "$(cat out)"
+printf '\101\000\377\377' >>val.bin
+bad 1 "a token outside of the vocabulary is found before the first step" \
+    'val.bin'
+
+train --root back --set data.val= --set optim.lr=1000 --set train.precision=fp16 \
+    --set eval.every=0 --set checkpoint.every=1 --set train.on_nonfinite=rollback
+test $? -eq 5 && grep -q 'rolled back to step .* 5 times' out
+result $? "a rollback that leads nowhere ends, too" "$(tail -2 out)"
+gtrain --show-config >all.ini 2>out && gtrain --config all.ini --show-config |
+    sed 's/ (from .*)//' >again.ini
+cmp -s all.ini again.ini
+result $? "what --show-config prints reads back as the same"
+gtrain devices >free.txt && OMP_PROC_BIND=true gtrain devices >tied.txt
+cmp -s free.txt tied.txt
+result $? "tied threads are as many as free ones" "$(cat free.txt tied.txt)"
+echo "1..$n"

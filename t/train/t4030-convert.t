@@ -1,0 +1,92 @@
+#!/bin/sh
+# Models go to other programs' files and come back the same.
+. "$(dirname "$0")/../lib/tap.sh"
+top=${top_srcdir:-..}
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+rhythm 3000 >data.bin
+cat >tiny.ini <<END
+[model]
+layers = 2
+heads = 4
+width = 32
+context = 16
+vocab = 31
+vocab_multiple = 1
+[data]
+train = data.bin
+val = data.bin
+[train]
+device = cpu
+threads = 1
+[schedule]
+steps = 3
+[optim]
+lr = 1e-2
+[run]
+system_every = 0s
+END
+python=${GT_PYTHON:-}
+test -n "$python" && "$python" -c 'import transformers, torch' 2>/dev/null ||
+    python=
+llama="--set model.norm=rmsnorm --set model.mlp=swiglu
+    --set model.position=rope --set model.linear_bias=no
+    --set model.kv_heads=2 --set model.d_ff=48"
+round_trip() {  # round_trip NAME FORMAT [OPTION]...
+    name=$1 format=$2
+    shift 2
+    gtrain --config tiny.ini --root "$name" "$@" >out 2>&1
+    c=$(ls -d "$name"/*/*/artifacts/checkpoints/step-00000003)
+    gtrain export "$c" --format "$format" -o "$name.$format" >>out 2>&1 &&
+        gtrain import "$name.$format" --format "$format" \
+            -o "$name.back" >>out 2>&1
+    # biases that were not there come back as zeros
+    test "$name" = no-biases ||
+        cmp -s "$c/model.safetensors" "$name.back/model.safetensors"
+    result $? "$name as $format and back: the same bytes" "$(cat out)"
+    loss=$(gtrain eval "$c" --data data.bin --device cpu --tsv --no-header |
+        cut -f1)
+    again=$(gtrain eval "$name.back" --data data.bin --device cpu --tsv \
+        --no-header | cut -f1)
+    test -n "$loss" && test "$loss" = "$again"
+    result $? "$name: and the same loss" "$loss, $again"
+    test "$format" = hf || return
+    if test -z "$python"; then
+        n=$((n + 1))
+        echo "ok $n - $name in transformers # SKIP GT_PYTHON has none"
+        return
+    fi
+    theirs=$("$python" "$top/t/reference/hf_loss.py" "$name.hf" data.bin 16 \
+        2>err)
+    echo "$loss $theirs" |
+        awk '{ d = $1 - $2; exit !($2 > 0 && d * d < 1e-10) }'
+    result $? "$name in transformers: the same loss" "$loss, $theirs: $(
+        tail -3 err)"
+}
+round_trip gpt2 hf
+round_trip no-biases hf --set model.linear_bias=no --set model.norm_bias=no \
+    --set model.mlp=gelu --set model.tied=no
+# shellcheck disable=SC2086
+{
+    round_trip llama hf $llama
+    round_trip untied-llama hf $llama --set model.tied=no
+    round_trip qwen3 hf $llama --set model.qk_norm=yes
+}
+round_trip gpt2-c llm.c
+
+loss=$(gtrain eval gpt2.back --data data.bin --device cpu --tsv --no-header |
+    cut -f1)
+gtrain --config tiny.ini --root tuned --resume gpt2.back \
+    --set optim.lr=0 --set eval.every=1 >out 2>&1
+tuned=$(awk 'NR == 1 { print $2 }' tuned/*/*/metrics/val/loss)
+test -n "$loss" && echo "$loss $tuned" | awk '{ exit !($1 - $2 < 1e-5 &&
+    $2 - $1 < 1e-5) }'
+result $? "what was imported can be trained on" "$loss, $tuned: $(cat out)"
+gtrain export gpt2/*/*/artifacts/checkpoints --format abc -o x >out 2>&1
+test $? -eq 2
+result $? "an unknown format is refused" "$(cat out)"
+head -c 5000 gpt2.hf/model.safetensors >cut && mv cut gpt2.hf/model.safetensors
+gtrain import gpt2.hf -o cut >out 2>&1
+test $? -eq 1 && test ! -e cut && test "$(wc -l <out)" -eq 1
+result $? "a file that is cut short is refused in one line" "$(cat out)"
+echo "1..$n"

@@ -1,0 +1,183 @@
+#!/bin/sh
+# What Hugging Face's files say of a model is understood, or refused by name.
+. "$(dirname "$0")/../lib/tap.sh"
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+rhythm 1000 >data.bin
+cat >tiny.ini <<END
+[model]
+layers = 2
+heads = 4
+width = 16
+context = 8
+vocab = 31
+vocab_multiple = 16
+init_std = 0.3
+[data]
+train = data.bin
+[train]
+device = cpu
+threads = 1
+[schedule]
+steps = 2
+[optim]
+lr = 1e-2
+[run]
+system_every = 0s
+END
+
+# ---- models ------------------------------------------------------------
+model() {  # model NAME [SET]...: a checkpoint, what it scores, its export
+    name=$1
+    shift
+    # shellcheck disable=SC2046 # words
+    set -- $(printf -- '--set %s ' "$@")
+    gtrain -q --config tiny.ini --root "$name" "$@" &&
+        mv "$name"/*/*/artifacts/checkpoints/step-00000002 "$name.ck" &&
+        loss "$name.ck" >"$name.loss" && gtrain export -q "$name.ck" -o "$name"
+}
+loss() {
+    gtrain eval "$1" --data data.bin --device cpu --micro-batch 1 --tsv \
+        --no-header | awk '{ printf "%.6f\n", $1 }'
+}
+same() {  # same NAME FOLDER: FOLDER is imported as NAME scores
+    rm -rf back
+    gtrain import -q "$2" -o back >out 2>&1 && loss back >back.loss 2>>out &&
+        cmp "$1.loss" back.loss >>out 2>&1
+}
+llama="model.norm=rmsnorm model.position=rope model.rope_theta=500000
+    model.kv_heads=2 model.d_ff=24 model.tied=no"
+plain="model.linear_bias=no"
+# shellcheck disable=SC2086 # words
+{
+    model gpt2 model.d_ff=40
+    model llama $llama $plain model.mlp=swiglu
+    model geglu $llama $plain model.mlp=geglu
+    model biased $llama model.mlp=swiglu
+    model qwen3 $llama $plain model.mlp=swiglu model.qk_norm=yes
+}
+for name in gpt2 llama geglu biased qwen3; do
+    same $name $name
+    result $? "$name: scores the same after export and import" "$(cat out)"
+done
+
+# ---- several files -----------------------------------------------------
+cat >split.pl <<'END'
+# Cut FOLDER/model.safetensors in two, as transformers cut large ones.
+use strict;
+use JSON::PP;
+my ($folder) = @ARGV;
+open my $in, '<:raw', "$folder/model.safetensors" or die;
+local $/;
+my $all = <$in>;
+my $n = unpack 'Q<', $all;
+my $head = decode_json(substr $all, 8, $n);
+my (%map, @file);
+delete $head->{__metadata__};
+for my $name (sort keys %$head) {
+    my $f = $file[%map % 2] //= { head => {}, data => '' };
+    my ($from, $to) = @{ $head->{$name}{data_offsets} };
+    $head->{$name}{data_offsets} =
+        [length $f->{data}, length($f->{data}) + $to - $from];
+    $f->{head}{$name} = $head->{$name};
+    $f->{data} .= substr $all, 8 + $n + $from, $to - $from;
+    $map{$name} = 'model-0000' . (1 + %map % 2) . '-of-00002.safetensors';
+}
+for my $i (0, 1) {
+    my $text = encode_json($file[$i]{head});
+    open my $out, '>:raw', "$folder/model-0000" . ($i + 1) .
+        '-of-00002.safetensors' or die;
+    print $out pack('Q<', length $text), $text, $file[$i]{data};
+}
+open my $out, '>', "$folder/model.safetensors.index.json" or die;
+print $out encode_json({ weight_map => \%map });
+unlink "$folder/model.safetensors";
+END
+if perl -MJSON::PP -e 1 2>/dev/null; then
+    cp -r llama parts && perl split.pl parts && test ! -e parts/model.safetensors
+    same llama parts
+    result $? "a model in several files is read" "$(cat out)"
+    rm parts/model-00002-of-00002.safetensors
+    gtrain import parts -o no >out 2>&1
+    test $? -eq 3 && grep -q 'model-00002-of-00002' out &&
+        test "$(wc -l <out)" -eq 1
+    result $? "a file that lacks is named" "$(cat out)"
+else
+    n=$((n + 2))
+    echo "ok $((n - 1)) - several files # SKIP no perl with JSON::PP"
+    echo "ok $n - a file that lacks # SKIP no perl with JSON::PP"
+fi
+
+# ---- settings that are told otherwise ----------------------------------
+sed '/^  "rope_theta"/d' llama/config.json >new && cp -r llama five &&
+    mv new five/config.json
+grep -q rope_theta five/config.json && same llama five
+result $? "the rotary base is found where transformers 5 keep it" "$(cat out)"
+{ cat llama/config.json && echo; } |
+    sed '/"rope_parameters"/,/}/d' >new && cp -r llama four &&
+    mv new four/config.json
+same llama four
+result $? "and where transformers 4 keep it" "$(cat out)"
+cp -r llama mistral && sed -i 's/"llama"/"mistral"/' mistral/config.json
+same llama mistral
+result $? "a Mistral whose window is its context is a Llama" "$(cat out)"
+cp -r biased qwen2 && sed -i 's/"llama"/"qwen2"/
+    /"attention_bias"/d
+    /"mlp_bias"/d' qwen2/config.json
+same biased qwen2
+result $? "Qwen2 has biases whether its file says so or not" "$(cat out)"
+
+# refused MODEL KEY VALUE: the line names the key
+refused() {
+    rm -rf odd && cp -r "$1" odd
+    sed -i "/^  \"$2\"/d; s|^{|{ \"$2\": $3,|" odd/config.json
+    gtrain import odd -o no >out 2>&1
+    test $? -eq 1 && test ! -e no && test "$(wc -l <out)" -eq 1 &&
+        grep -q -e "${4-$2}" out
+    result $? "$1 with $2 = $3 is refused" "$(cat out)"
+}
+refused gpt2 scale_attn_by_inverse_layer_idx true
+refused gpt2 scale_attn_weights false
+refused gpt2 activation_function '"quick_gelu"'
+refused gpt2 n_layer '"2"'
+refused gpt2 n_inner 39 h.0.mlp.c_fc.weight
+refused gpt2 n_layer 1 h.1.
+refused gpt2 model_type '"bert"'
+refused llama hidden_act '"relu"'
+refused llama head_dim 8
+refused llama hidden_size null
+refused llama rope_scaling '{ "type": "linear", "factor": 2.0 }' linear
+refused four rope_parameters '{ "rope_type": "llama3", "factor": 8 }' llama3
+refused llama rope_scaling '{ "factor": 2.0 }' factor
+refused mistral sliding_window 4
+refused qwen3 use_sliding_window true
+refused qwen3 attention_bias true
+refused qwen3 layer_types '["full_attention", "sliding_attention"]'
+sed -i '/"mlp_bias"/d' biased/config.json
+refused biased attention_bias false q_proj.bias
+rm -rf odd no && mkdir odd && cp llama/config.json odd
+gtrain import odd -o no >out 2>&1
+test $? -eq 3 && grep -q 'neither model.safetensors nor' out
+result $? "a folder without weights is told what it lacks" "$(cat out)"
+
+# ---- the tokenizer -----------------------------------------------------
+for i in 1 2 3 4 5 6 7 8 9; do
+    echo "the cat sat on the mat and the dog sat on the log, $i times"
+done >text
+gdata bpe text --vocab 270 -o tok >out 2>&1
+gdata encode text --tokenizer tok -o text >>out 2>&1
+gtrain -q --config tiny.ini --root told --set data.tokenizer=tok \
+    --set model.vocab=0 --set data.train=text_*.bin --set train.micro_batch=1 \
+    >>out 2>&1 && gtrain export -q told/*/*/artifacts/checkpoints -o told.hf \
+    >>out 2>&1 && grep -q PreTrainedTokenizerFast told.hf/tokenizer_config.json
+result $? "the tokenizer goes with the model" "$(cat out)"
+gtrain import told.hf -o told.ck >out 2>&1 &&
+    grep -q '^tokenizer = told.hf/tokenizer.json' told.ck/config.ini &&
+    gtrain sample told.ck -p 'the cat' -t 2 >out 2>&1 && grep -q '^the cat' out
+result $? "and comes back with it" "$(cat out)"
+echo '{ "model": { "type": "Unigram" } }' >told.hf/tokenizer.json
+gtrain import told.hf -o told.no >out 2>&1 &&
+    grep -q 'tokenizer is left out' out && grep -q '^tokenizer = *$' \
+    told.no/config.ini
+result $? "one that we cannot read is left out, and said" "$(cat out)"
+echo "1..$n"

@@ -1,0 +1,322 @@
+/*
+ * batch - which windows a step trains on
+ */
+#include "config.h"
+#include "data/shards/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "data/shards/permute.h"
+#include "data/shards/shard.h"
+#include "t/lib/tap.h"
+
+static char folder[] = "/tmp/batch.XXXXXX";
+
+/* Token number i of the whole text is i: 1000 in three shards. */
+enum { TOKENS = 1000 };
+
+static void write_shards(void)
+{
+    static const int cut[] = { 0, 403, 410, TOKENS };
+    struct err e = ERR_INIT;
+    uint16_t ids[TOKENS];
+
+    for (int i = 0; i < TOKENS; i++)
+        ids[i] = (uint16_t)i;
+    for (int k = 0; k < 3; k++) {
+        char *path = xasprintf("%s/x_%06d.%s", folder, k, k == 1 ? "npy"
+                                                                 : "bin");
+        struct shard_out out = SHARD_OUT_INIT;
+
+        ok(shard_begin(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, 0,
+                       &e) == 0,
+           "shard %d", k);
+        shard_add(&out, ids + cut[k], (size_t)(cut[k + 1] - cut[k]));
+        ok(shard_commit(&out, &e) == 0, "is written");
+        free(path);
+    }
+}
+
+static struct loader *open_loader(struct loader_conf c)
+{
+    char *files = path_join(folder, "x_*");
+    struct loader *l = NULL;
+    struct err e = ERR_INIT;
+
+    c.files = files;
+    if (loader_open(&l, &c, &e) < 0)
+        diag("%s", e.text);
+    free(files);
+    return l;
+}
+
+/* Is row i of a call the window that begins at token x[0], and y one on? */
+static bool is_window(const int32_t *x, const int32_t *y, int64_t t)
+{
+    for (int64_t k = 0; k < t; k++)
+        if (x[k] != x[0] + k || y[k] != x[k] + 1)
+            return false;
+    return true;
+}
+
+static void sequential(void)
+{
+    struct loader *l = open_loader((struct loader_conf){
+        .context = 100, .order = ORDER_SEQUENTIAL, .vocab = TOKENS });
+    struct err e = ERR_INIT;
+    int32_t x[900], y[900];
+    bool good = true;
+
+    ok(loader_tokens(l) == TOKENS && loader_shards(l) == 3, "all tokens");
+    ok(loader_windows(l) == 9, "the last token has no successor: 9 windows");
+    ok(loader_get(l, 0, 9, x, y, &e) == 0, "an epoch");
+    for (int i = 0; i < 9; i++)
+        good = good && x[100 * i] == 100 * i &&
+               is_window(x + 100 * i, y + 100 * i, 100);
+    ok(good, "in order, across the ends of shards");
+    ok(loader_get(l, 9000, 2, x, y, &e) == 0 && x[0] == 0 && x[100] == 100,
+       "and again, at once at any step");
+    loader_close(l);
+}
+
+/* Windows first .. first+n-1, fetched one by one: each begin, once? */
+static bool covers(struct loader *l, int64_t first, int64_t n, int64_t t)
+{
+    bool seen[TOKENS] = { false };
+    int32_t *x = xmalloc((size_t)t * sizeof *x);
+    int32_t *y = xmalloc((size_t)t * sizeof *y);
+    struct err e = ERR_INIT;
+    bool good = true;
+
+    for (int64_t i = 0; i < n; i++) {
+        good = good && loader_get(l, first + i, 1, x, y, &e) == 0 &&
+               is_window(x, y, t) && x[0] % t == 0 && !seen[x[0]];
+        seen[x[0]] = true;
+    }
+    free(x);
+    free(y);
+    return good;
+}
+
+enum { DOC = 10, EOT = TOKENS, USED = 142 * 7 };
+
+/* Tokens of whole documents, each once; the last of them may be cut. */
+static bool whole_documents(const int32_t *x)
+{
+    bool seen[TOKENS] = { false }, good = true;
+
+    for (int i = 0, first = -1; i < USED; i++) {
+        if (i % DOC == 0) {
+            good = good && x[i] == EOT;
+            first = i + 1 < USED ? x[i + 1] : -1;
+            good = good && (first < 0 || (first % DOC == 1 && !seen[first]));
+            seen[first < 0 ? 0 : first] = true;
+        } else {
+            good = good && x[i] == first + i % DOC - 1;
+        }
+    }
+    return good;
+}
+
+/* Documents of ten tokens, the first of which is the one that ends text. */
+static void documents(void)
+{
+    char *path = path_join(folder, "d.npy");
+    const struct loader_conf c = { .files = path, .context = 7, .seed = 3,
+                                   .order = ORDER_DOCUMENTS, .eot = EOT };
+    struct loader *l = NULL, *other = NULL;
+    struct shard_out out = SHARD_OUT_INIT;
+    int32_t x[2][USED], y[USED], one[USED];
+    struct err e = ERR_INIT;
+    uint16_t ids[TOKENS];
+
+    for (int i = 0; i < TOKENS; i++)
+        ids[i] = (uint16_t)(i % DOC == 0 ? EOT : i);
+    ok(shard_begin(&out, path, SHARD_NPY, 2, 0, &e) == 0, "documents");
+    shard_add(&out, ids, TOKENS);
+    ok(shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) == 0 &&
+           loader_open(&other, &c, &e) == 0, "are there");
+    for (int k = 0; k < 2; k++) {
+        ok(loader_get(l, 142 * k, 142, x[k], y, &e) == 0 &&
+               whole_documents(x[k]), "an epoch has whole documents");
+        ok(memcmp(y, x[k] + 1, (USED - 1) * sizeof *y) == 0 &&
+               y[USED - 1] == (USED % DOC ? x[k][USED - 1] + 1 : EOT),
+           "each token is followed by the next");
+    }
+    ok(memcmp(x[0], x[1], sizeof x[0]) != 0, "in another order each");
+    for (int64_t i = 141; i >= 0; i--)
+        loader_get(other, i, 1, one + 7 * i, y, &e);
+    ok(memcmp(one, x[0], sizeof one) == 0,
+       "another loader gives the same, window by window");
+    loader_close(l);
+    loader_close(other);
+    free(path);
+}
+
+static void epochs(void)
+{
+    const struct loader_conf c = { .context = 7, .order = ORDER_EPOCH,
+                                   .seed = 3, .vocab = TOKENS };
+    struct loader *l = open_loader(c), *other;
+    struct err e = ERR_INIT;
+    const int64_t w = loader_windows(l);
+    int32_t x[4][142 * 7], y[142 * 7];
+    bool moved = false;
+
+    ok(w == 142, "142 windows of 7 in 1000 tokens");
+    ok(covers(l, 0, w, 7) && covers(l, w, w, 7) && covers(l, 41 * w, w, 7),
+       "each epoch has each window once");
+    loader_get(l, 0, w, x[0], y, &e);
+    loader_get(l, w, w, x[1], y, &e);
+    ok(memcmp(x[0], x[1], sizeof x[0]) != 0, "in another order each");
+    for (int64_t i = 0; i < w; i++)
+        moved = moved || x[0][7 * i] != 7 * i;
+    ok(moved, "and not the plain one");
+    for (int64_t i = 0; i < w; i += 2)
+        loader_get(l, i, 2, x[2] + 7 * i, y, &e);
+    ok(memcmp(x[0], x[2], sizeof x[0]) == 0,
+       "the same windows whatever the size of a call");
+    other = open_loader(c);
+    loader_get(other, w - 3, 5, x[3], y, &e);
+    ok(memcmp(x[3], x[0] + 7 * (w - 3), 3 * 7 * 4) == 0 &&
+           memcmp(x[3] + 3 * 7, x[1], 2 * 7 * 4) == 0,
+       "a call may span two epochs; another loader gives the same");
+    ok(strcmp(loader_hash(l), loader_hash(other)) == 0 &&
+           strlen(loader_hash(l)) == 64, "and has the same hash");
+    loader_close(other);
+    other = open_loader((struct loader_conf){ .context = 7, .seed = 4,
+                                              .order = ORDER_EPOCH });
+    loader_get(other, 0, w, x[3], y, &e);
+    ok(memcmp(x[0], x[3], sizeof x[0]) != 0, "another seed, another order");
+    loader_close(other);
+    loader_close(l);
+}
+
+static void drawn(void)
+{
+    struct loader *l = open_loader((struct loader_conf){
+        .context = 990, .order = ORDER_RANDOM, .seed = 1 });
+    struct err e = ERR_INIT;
+    int32_t *x = xmalloc(990 * sizeof *x), *y = xmalloc(990 * sizeof *y);
+    int hits[10] = { 0 };
+    bool good = true;
+
+    for (int i = 0; i < 2000; i++) {
+        good = good && loader_get(l, i, 1, x, y, &e) == 0 &&
+               is_window(x, y, 990) && x[0] >= 0 && x[0] < 10;
+        hits[x[0] % 10]++;
+    }
+    ok(good, "random windows lie inside");
+    good = true;
+    for (int i = 0; i < 10; i++)        /* 200 expected, sigma 13.4 */
+        good = good && hits[i] > 130 && hits[i] < 270;
+    ok(good, "and begin everywhere, the last place too");
+    free(x);
+    free(y);
+    loader_close(l);
+}
+
+/* Every token but the first predicted exactly once, with enough before it. */
+static void scoring(void)
+{
+    static const int64_t stride[] = { 1, 5, 13, 16 };
+
+    for (size_t k = 0; k < sizeof stride / sizeof stride[0]; k++) {
+        struct loader *l = open_loader((struct loader_conf){
+            .context = 16, .stride = stride[k], .order = ORDER_SEQUENTIAL,
+            .whole = true });
+        struct err e = ERR_INIT;
+        int scored[TOKENS] = { 0 };
+        bool good = true;
+
+        for (int64_t w = 0; w < loader_windows(l); w++) {
+            const int64_t fresh = loader_fresh(l, w);
+            int32_t x[16], y[16];
+
+            good = good && loader_get(l, w, 1, x, y, &e) == 0 && fresh > 0 &&
+                   fresh <= 16;
+            for (int64_t i = 16 - fresh; i < 16; i++)
+                scored[y[i]]++;
+        }
+        for (int i = 1; i < TOKENS; i++)
+            good = good && scored[i] == 1;
+        ok(good && scored[0] == 0, "stride %d: each token is scored once",
+           (int)stride[k]);
+        loader_close(l);
+    }
+}
+
+static void refusals(void)
+{
+    static const struct {
+        const char *what, *says;
+        struct loader_conf c;
+    } cases[] = {
+        { "a token outside the vocabulary", "token 399 is id 399",
+          { .files = "x_*", .context = 4, .vocab = 399 } },
+        { "too few tokens", "1000 tokens in all",
+          { .files = "x_*", .context = 1000 } },
+        { "a stride beyond the context", "1 to the length",
+          { .files = "x_*", .context = 4, .stride = 5 } },
+        { "no files", "no file of tokens", { .files = "y*", .context = 4 } },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct loader_conf c = cases[i].c;
+        char *files = path_join(folder, c.files);
+        struct loader *l = NULL;
+        struct err e = ERR_INIT;
+
+        c.files = files;
+        if (!ok(loader_open(&l, &c, &e) < 0 && strstr(e.text, cases[i].says),
+                "refused: %s", cases[i].what))
+            diag("%s", e.text);
+        free(files);
+    }
+}
+
+static void permutations(void)
+{
+    for (uint64_t n = 1; n < 300; n = n * 3 / 2 + 1) {
+        struct permute p;
+        bool seen[1024] = { false }, good = true;
+
+        permute_init(&p, n, 5, n);
+        for (uint64_t i = 0; i < n; i++) {
+            const uint64_t at = permute(&p, i);
+
+            good = good && at < n && !seen[at];
+            seen[at] = true;
+        }
+        ok(good, "a permutation of %d", (int)n);
+    }
+    for (int k = 0; k < 2; k++) {       /* large ones stay inside */
+        const uint64_t n = k ? UINT64_MAX : (uint64_t)1 << 40 | 5;
+        struct permute p;
+
+        permute_init(&p, n, 1, 1);
+        ok(permute(&p, n - 1) < n && permute(&p, 0) != permute(&p, 1),
+           "a large one");
+    }
+}
+
+int main(void)
+{
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(folder))
+        return 1;
+    write_shards();
+    sequential();
+    epochs();
+    documents();
+    drawn();
+    scoring();
+    refusals();
+    permutations();
+    path_remove(folder, &e);
+    return done_testing();
+}

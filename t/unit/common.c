@@ -1,0 +1,269 @@
+/*
+ * common - the small things everything stands on
+ */
+#include "config.h"
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/opt.h"
+#include "common/rng.h"
+#include "common/sha256.h"
+#include "t/lib/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void numbers(void)
+{
+    static const struct {
+        const char *text;
+        bool good;
+        int64_t want;
+    } ints[] = {
+        { "0", true, 0 },         { "-3", true, -3 },
+        { "512k", true, 512000 }, { "10B", true, 10000000000 },
+        { "1e6", true, 1000000 }, { "1.1k", true, 1100 },
+        { "", false, 0 },         { " 1", false, 0 },
+        { "1 ", false, 0 },       { "0x10", false, 0 },
+        { "1.5", false, 0 },      { "9223372036854775808", false, 0 },
+        { "nan", false, 0 },      { "12q", false, 0 },
+    };
+    static const struct {
+        double x;
+        const char *want;
+    } reprs[] = {
+        { 1, "1.0" },
+        { 0.1, "0.1" },
+        { 1e-5, "1e-05" },
+        { 0.0001, "0.0001" },
+        { 1e16, "1e+16" },
+        { -0.0, "-0.0" },
+        { 123456, "123456.0" },
+        { 1e22, "1e+22" },
+        { 5e-324, "5e-324" },
+        { 3.141592653589793, "3.141592653589793" },
+        { 1.2345678901234568e17, "1.2345678901234568e+17" },
+        { (double)NAN, "nan" },
+        { (double)INFINITY, "inf" },
+        { 1234.5, "1234.5" },
+        { 1e15, "1000000000000000.0" },
+        { 0x1p-44, "5.684341886080802e-14" }, /* a lopsided interval */
+        { 0x1p-1022, "2.2250738585072014e-308" },
+        { 1.7976931348623157e308, "1.7976931348623157e+308" },
+        { 9007199254740993.0, "9007199254740992.0" },
+        { (double)3.1415927f, "3.1415927410125732" },
+        { -1e-4, "-0.0001" },
+        { 100, "100.0" },
+        { 2e-323, "2e-323" },
+    };
+    static const struct {
+        const char *text, *rest; /* rest NULL: no number */
+        double want;
+    } parses[] = {
+        { "0.1 5", " 5", 0.1 },
+        { "-1.5e3x", "x", -1500 },
+        { ".5", "", 0.5 },
+        { "5.", "", 5 },
+        { "1e", "e", 1 },
+        { "1e400", "", (double)INFINITY },
+        { "1e-400", "", 0 },
+        { "4.9e-324", "", 5e-324 },
+        { "2.2250738585072011e-308", "", 2.225073858507201e-308 },
+        { "9007199254740993", "", 9007199254740992.0 },
+        { "9007199254740992.999999999999999999999", "", 9007199254740992.0 },
+        { "123456789012345678901234567890", "", 1.2345678901234568e29 },
+        { "-Infinity,", ",", -(double)INFINITY },
+        { "inf", "", (double)INFINITY },
+        { "abc", NULL, 0 },
+        { "", NULL, 0 },
+        { "-", NULL, 0 },
+        { ".", NULL, 0 },
+        { "e5", NULL, 0 },
+    };
+    char text[NUM_TEXT];
+    double x;
+    bool b;
+
+    for (size_t i = 0; i < sizeof ints / sizeof ints[0]; i++) {
+        int64_t n = -77;
+        const bool good = num_int(ints[i].text, &n);
+
+        ok(good == ints[i].good && (good ? n == ints[i].want : n == -77),
+           "num_int(\"%s\")", ints[i].text);
+    }
+    for (size_t i = 0; i < sizeof reprs / sizeof reprs[0]; i++) {
+        num_repr(text, reprs[i].x);
+        if (!ok(strcmp(text, reprs[i].want) == 0, "num_repr is %s",
+                reprs[i].want))
+            diag("got %s", text);
+    }
+    for (size_t i = 0; i < sizeof parses / sizeof parses[0]; i++) {
+        const char *const s = parses[i].text, *const want = parses[i].rest;
+        const char *const rest = num_parse(s, s + strlen(s), &x);
+
+        ok(rest && want ? strcmp(rest, want) == 0 && x == parses[i].want
+                        : !rest && !want,
+           "num_parse(\"%s\")", s);
+    }
+    ok(num_secs("2h30m", &x) && x == 9000, "2h30m is 9000 s");
+    ok(!num_secs("2h30", &x), "2h30 is not a time");
+    ok(num_real("0.5%", &x) && fabs(x - 0.005) < 1e-18, "0.5%% is 0.005");
+    ok(num_whole(-1.9) == -1 && num_whole(1e300) == (int64_t)1 << 53 &&
+           num_whole(-INFINITY) == -((int64_t)1 << 53) && num_whole(NAN) == 0,
+       "any number has a whole part");
+    ok(num_bool("Off", &b) && !b, "Off is false");
+    ok(strcmp(num_comma(text, -1234567), "-1,234,567") == 0, "commas");
+    ok(strcmp(num_bytes(text, 1536), "1.50 KiB") == 0, "1.50 KiB");
+    ok(strcmp(num_duration(text, 7500), "2h05m") == 0, "2h05m");
+    ok(strcmp(num_short(text, 29995520), "30.0M") == 0, "30.0M");
+}
+
+static void strings(void)
+{
+    struct buf b = BUF_INIT;
+    struct arena a = ARENA_INIT;
+    char *p, *q;
+
+    ok(b.s[0] == '\0', "an empty buf is a string");
+    for (int i = 0; i < 1000; i++)
+        buf_printf(&b, "%d,", i);
+    ok(b.len == 3890 && b.s[b.len] == '\0', "1000 numbers, and a NUL");
+    p = arena_strdup(&a, b.s);
+    q = arena_alloc(&a, 200000);
+    ok(strcmp(p, b.s) == 0 && q[199999] == 0, "an arena keeps and clears");
+    arena_clear(&a);
+    buf_clear(&b);
+}
+
+static void options(void)
+{
+    static int n = 5;
+    static bool flag;
+    static struct opt_list list;
+    static const struct opt opts[] = {
+        { 'n', "limit", "count", OPT_INT, &n, "" },
+        { 0, "all", NULL, OPT_FLAG, &flag, "" },
+        { 's', "set", "key=value", OPT_LIST, &list, "" },
+        { 0 }
+    };
+    char words[8][16] = {
+        "prog", "a", "-n", "7", "--all", "--set=x", "-sy", "b"
+    };
+    char *argv[9] = { 0 };
+    struct err e = ERR_INIT;
+    int left;
+
+    for (int i = 0; i < 8; i++)
+        argv[i] = words[i];
+    left = opt_parse(opts, 8, argv, &e);
+    ok(left == 2 && strcmp(argv[0], "a") == 0 && strcmp(argv[1], "b") == 0,
+       "words stay");
+    ok(n == 7 && flag && list.n == 2 && strcmp(list.item[1], "y") == 0,
+       "options are taken");
+    argv[0] = words[0];
+    snprintf(words[1], sizeof words[1], "--limt=3");
+    argv[1] = words[1];
+    argv[2] = NULL;
+    ok(opt_parse(opts, 2, argv, &e) < 0 && strstr(e.text, "--limit") &&
+           e.kind == ERR_USAGE,
+       "an unknown option names the nearest: %s", e.text);
+    free(list.item);
+}
+
+/* Philox4x32-10's published test vectors (Random123, kat_vectors). */
+static void random_numbers(void)
+{
+    uint32_t w[4];
+
+    rng_bits(0, 0, 0, w);
+    ok(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c &&
+           w[3] == 0x9b00dbd8,
+       "Philox of zeros");
+    rng_bits(~0ull, ~0ull, ~0ull, w);
+    ok(w[0] == 0x408f276d && w[1] == 0x41c83b0e && w[2] == 0xa20bc7c6 &&
+           w[3] == 0x6d5451fd,
+       "Philox of ones");
+    rng_bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88, w);
+    ok(w[0] == 0xd16cfe09 && w[1] == 0x94fdcceb && w[2] == 0x5001e420 &&
+           w[3] == 0x24126ea1,
+       "Philox of pi");
+}
+
+static const char *hash_of(const char *text, size_t n, size_t step, bool fast,
+                           char out[SHA256_TEXT])
+{
+    struct sha256 h;
+
+    sha256_init(&h);
+    h.fast = h.fast && fast;
+    for (size_t i = 0; i < n; i += step)
+        sha256_add(&h, text + i, n - i < step ? n - i : step);
+    sha256_text(&h, out);
+    return out;
+}
+
+static void hashes(void)
+{
+    static const struct {
+        const char *text, *want;
+    } known[] = {
+        /* FIPS 180-4's examples, and nothing */
+        { "", "e3b0c44298fc1c149afbf4c8996fb924"
+              "27ae41e4649b934ca495991b7852b855" },
+        { "abc", "ba7816bf8f01cfea414140de5dae2223"
+                 "b00361a396177a9cb410ff61f20015ad" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+    };
+    char text[300], a[SHA256_TEXT], b[SHA256_TEXT];
+    bool same = true;
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *t = known[i].text;
+
+        ok(strcmp(hash_of(t, strlen(t), 7, true, a), known[i].want) == 0 &&
+               strcmp(hash_of(t, strlen(t), 64, false, b), a) == 0,
+           "sha256 of \"%s\"", t);
+    }
+    memset(text, 'x', sizeof text);
+    for (size_t n = 0; n < sizeof text; n++)
+        for (size_t step = 1; step < 130; step += 9)
+            same = same && strcmp(hash_of(text, n, step, true, a),
+                                  hash_of(text, n, 300, false, b)) == 0;
+    ok(same, "sha256 does not depend on how the bytes arrive, or on who works");
+}
+
+static void times(void)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        { 0, "1970-01-01T00:00:00.000Z" },
+        { 1795319672026, "2026-11-22T03:54:32.026Z" },
+        { -1, "1969-12-31T23:59:59.999Z" },
+        { 951782400000, "2000-02-29T00:00:00.000Z" },
+        { INT64_MAX, "9999-12-31T23:59:59.999Z" },
+        { INT64_MIN, "0000-01-01T00:00:00.000Z" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[NUM_TEXT];
+
+        ok(strcmp(clock_utc(text, cases[i].ms), cases[i].text) == 0,
+           "%lld is %s", (long long)cases[i].ms, text);
+    }
+}
+
+int main(void)
+{
+    times();
+    numbers();
+    strings();
+    options();
+    random_numbers();
+    hashes();
+    return done_testing();
+}

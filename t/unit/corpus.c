@@ -1,0 +1,554 @@
+/*
+ * corpus - documents out of text, JSON Lines and gzip, whole and damaged
+ */
+#include "config.h"
+#include "data/corpus/corpus.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/save.h"
+#include "data/corpus/jsonl.h"
+#include "data/token/boundary.h"
+#include "t/lib/tap.h"
+
+static char folder[] = "/tmp/corpus.XXXXXX";
+static char logged[4096];       /* the lines that were logged */
+
+static void note(void *arg, enum log_level level, const char *line)
+{
+    const size_t n = strlen(logged);
+
+    (void)arg;
+    (void)level;
+    snprintf(logged + n, sizeof logged - n, "%s\n", line);
+}
+
+static char *in_folder(const char *name)
+{
+    return path_join(folder, name);
+}
+
+static void put(const char *name, const void *data, size_t n)
+{
+    char *path = in_folder(name);
+    struct save s = SAVE_INIT;
+    struct err e = ERR_INIT;
+
+    if (save_open(&s, path, &e) == 0) {
+        fwrite(data, 1, n, s.fp);
+        save_commit(&s, &e);
+    }
+    free(path);
+}
+
+static void put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+/* gzip, as one member after what the file already holds */
+static void put_gzip(const char *name, const char *text, size_t n,
+                     const char *mode)
+{
+    char *path = in_folder(name);
+    gzFile f = gzopen(path, mode);
+
+    gzwrite(f, text, (unsigned)n);
+    gzclose(f);
+    free(path);
+}
+
+/* Each document with its line, each part with a mark: "1:one|" "7:two.." */
+static int read_all(const char *name, struct corpus_conf c, struct buf *out,
+                    struct corpus_stats *stats, struct err *e)
+{
+    char *path = in_folder(name);
+    struct corpus *corpus;
+    struct block *b;
+    int64_t seq = 0;
+    int got;
+
+    buf_clear(out);
+    logged[0] = '\0';
+    if (!c.path) {
+        c.path = &path;
+        c.n = 1;
+    }
+    if (corpus_open(&corpus, &c, e) < 0) {
+        free(path);
+        return -1;
+    }
+    while ((got = corpus_next(corpus, &b, e)) > 0) {
+        if (b->seq != seq++)
+            buf_str(out, "(wrong number)");
+        for (size_t i = 0; i < b->n; i++) {
+            const struct doc *d = &b->doc[i];
+
+            if (d->begins)
+                buf_printf(out, "%lld:", (long long)d->line);
+            buf_add(out, d->text, d->len);
+            if (d->ends)
+                buf_char(out, '|');
+        }
+        corpus_done(corpus, b);
+    }
+    if (stats)
+        corpus_stats(corpus, stats);
+    corpus_close(corpus);
+    free(path);
+    return got;
+}
+
+static void check(const char *what, const char *name, struct corpus_conf c,
+                  const char *want)
+{
+    struct buf out = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (!ok(read_all(name, c, &out, NULL, &e) == 0 &&
+                strcmp(out.s, want) == 0 && e.kind == ERR_NONE, "%s", what))
+        diag("got %.300s %s", out.s, e.text);
+    buf_clear(&out);
+}
+
+static void formats(void)
+{
+    const struct corpus_conf plain = { .n = 0 };
+    static const char text[] = "one\ntwo\n";
+    static const char lines[] =
+        "{\"text\": \"a\"}\n\n{\"id\":1,\"text\":\"b\"}";
+
+    put_text("a.txt", text);
+    check("a text is one document", "a.txt", plain, "1:one\ntwo\n|");
+    put_text("empty.txt", "");
+    check("an empty text is none", "empty.txt", plain, "");
+    put_text("a.jsonl", lines);
+    check("each line of JSON is one, blank ones are not", "a.jsonl", plain,
+          "1:a|3:b|");
+    check("another field", "a.jsonl",
+          (struct corpus_conf){ .field = "id", .bad = CORPUS_SKIP_LINES }, "");
+    check("JSON read as text", "a.jsonl",
+          (struct corpus_conf){ .format = CORPUS_TEXT },
+          "1:{\"text\": \"a\"}\n\n{\"id\":1,\"text\":\"b\"}|");
+    put_text("sep.txt", "a<|end|>b\nc<|end|><|end|>\nd<|end|>");
+    check("separators end documents", "sep.txt",
+          (struct corpus_conf){ .separator = "<|end|>" }, "1:a|1:b\nc|2:\nd|");
+    put_gzip("a.txt.gz", text, strlen(text), "w");
+    put_gzip("a.txt.gz", "three", 5, "a");
+    check("gzip, two members", "a.txt.gz", plain, "1:one\ntwo\nthree|");
+    put_gzip("a.json.gz", lines, strlen(lines), "w");
+    check("JSON in gzip", "a.json.gz", plain, "1:a|3:b|");
+    put_gzip("hidden", lines, strlen(lines), "w");
+    check("gzip by its bytes, JSON when told", "hidden",
+          (struct corpus_conf){ .format = CORPUS_JSONL }, "1:a|3:b|");
+}
+
+static void folders(void)
+{
+    char *sub = in_folder("tree/b/c"), *sub2 = in_folder("tree/d");
+    struct err e = ERR_INIT;
+    struct buf out = BUF_INIT;
+
+    path_make(sub, &e);
+    path_make(sub2, &e);
+    put_text("tree/b/c/2.txt", "2");
+    put_text("tree/a.txt", "1");
+    put_text("tree/z.jsonl", "{\"text\":\"4\"}");
+    put_text("tree/d/3.md", "3");
+    put_text("tree/d/.hidden.txt", "no");
+    put_text("tree/d/prog.o", "no");
+    check("a folder gives its texts, sorted", "tree",
+          (struct corpus_conf){ .n = 0 }, "1:1|1:2|1:3|1:4|");
+    put_text("tree/d/prog.o", "no");
+    path_remove(sub2, &e);
+    path_make(sub2, &e);
+    ok(read_all("tree/d", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) <
+               0 && e.kind == ERR_MISSING, "a folder without texts");
+    ok(read_all("nowhere", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) <
+               0 && e.kind == ERR_MISSING, "no such file");
+    buf_clear(&out);
+    free(sub);
+    free(sub2);
+}
+
+/* A long text, cut into parts, comes out as it went in. */
+static void parts(void)
+{
+    const size_t n = 5 << 20;
+    char *text = xmalloc(n + 1), *path = in_folder("long.txt");
+    struct corpus_conf c = { .path = &path, .n = 1 };
+    struct corpus_stats stats;
+    struct corpus *corpus;
+    struct block *b;
+    struct place third = { 0, 0, 0, false };
+    struct buf out = BUF_INIT, tail = BUF_INIT;
+    struct err e = ERR_INIT;
+    int parts = 0;
+    bool cuts = true;
+
+    for (size_t i = 0; i < n; i++)
+        text[i] = "abc def, ghi\nand so on. "[i * 7 % 24];
+    text[n] = '\0';
+    put("long.txt", text, n);
+    ok(corpus_open(&corpus, &c, &e) == 0, "a text of 5 MiB");
+    while (corpus_next(corpus, &b, &e) > 0) {
+        const struct doc *d = &b->doc[0];
+
+        cuts = cuts && b->n == 1 && d->begins == (parts == 0) &&
+               (d->begins || d->text[0] == ' ' || d->text[0] == '\n');
+        buf_add(&out, d->text, d->len);
+        if (++parts == 3)
+            third = b->next;
+        if (parts > 3)
+            buf_add(&tail, d->text, d->len);
+        cuts = cuts && d->ends == (out.len == n);
+        corpus_done(corpus, b);
+    }
+    corpus_stats(corpus, &stats);
+    corpus_close(corpus);
+    ok(parts >= 5 && cuts, "comes in parts, cut before blanks");
+    ok(out.len == n && memcmp(out.s, text, n) == 0, "nothing lost");
+    ok(stats.documents == 1 && stats.text == (int64_t)n &&
+           stats.taken == (int64_t)n && stats.total == (int64_t)n,
+       "and counted");
+
+    c.from = &third;
+    buf_clear(&out);
+    ok(corpus_open(&corpus, &c, &e) == 0, "the same from the third part on");
+    while (corpus_next(corpus, &b, &e) > 0) {
+        buf_add(&out, b->doc[0].text, b->doc[0].len);
+        ok(!b->doc[0].begins, "a part that does not begin");
+        corpus_done(corpus, b);
+    }
+    corpus_close(corpus);
+    ok(out.len == tail.len && memcmp(out.s, tail.s, out.len) == 0,
+       "gives the rest");
+    buf_clear(&out);
+    buf_clear(&tail);
+    free(text);
+    free(path);
+}
+
+/* A separator that lies across the end of a block is found all the same. */
+static void long_separators(void)
+{
+    static const char separator[] = "\nend of text\n";
+    const size_t sizes[] = { CORPUS_BLOCK - 20, CORPUS_BLOCK - 6,
+                             CORPUS_BLOCK, 3 * CORPUS_BLOCK - 3 };
+
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        struct buf text = BUF_INIT, want = BUF_INIT, out = BUF_INIT;
+        struct err e = ERR_INIT;
+
+        while (text.len < sizes[k])
+            buf_str(&text, "wo rd");
+        buf_printf(&want, "1:%s|2:next|", text.s);
+        buf_printf(&text, "%s%s", separator, "next");
+        put("sep2.txt", text.s, text.len);
+        read_all("sep2.txt", (struct corpus_conf){ .separator = separator },
+                 &out, NULL, &e);
+        /* lines: the separator holds two newlines */
+        want.s[want.len - 7] = '3';
+        ok(out.len == want.len && memcmp(out.s, want.s, want.len) == 0,
+           "a separator at %zu", sizes[k]);
+        buf_clear(&text);
+        buf_clear(&want);
+        buf_clear(&out);
+    }
+}
+
+static void no_blank(void)
+{
+    const size_t n = CORPUS_PART + CORPUS_BLOCK;
+    char *text = xmalloc(n);
+    struct corpus_stats stats;
+    struct buf out = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < n; i++)      /* two-byte characters */
+        text[i] = "\xc3\xa9"[i % 2];
+    put("noblank.txt", text, n);
+    ok(read_all("noblank.txt", (struct corpus_conf){ .n = 0 }, &out, &stats,
+                &e) == 0 && out.len == n + 3 && stats.documents == 1,
+       "a text without any blank is read");
+    ok(strstr(logged, "noblank.txt:1: 16 MiB without a blank"),
+       "with a warning");
+
+    memset(text, 'x', n);
+    memcpy(text, "{\"text\":\"", 9);
+    text[9 << 20] = '\n';
+    memcpy(text + (9 << 20) + 1, "{\"text\":\"short\"}\n", 17);
+    put("longline.jsonl", text, (9 << 20) + 18);
+    ok(read_all("longline.jsonl", (struct corpus_conf){ .max_line = 4 << 20 },
+                &out, &stats, &e) == 0 && strcmp(out.s, "2:short|") == 0 &&
+           stats.bad_lines == 1, "a line that is too long is skipped");
+    ok(strstr(logged, "longline.jsonl:1: a line of more than 4194304 bytes"),
+       "with a warning");
+    free(text);
+    buf_clear(&out);
+}
+
+static void damage(void)
+{
+    static const char lines[] = "{\"text\":\"a\"}\n{\"text\":\n{\"x\":1}\n"
+                                "{\"text\":\"b\"}\n";
+    struct corpus_stats stats;
+    struct buf out = BUF_INIT, gz = BUF_INIT;
+    struct err e = ERR_INIT;
+    char *path = in_folder("cut.json.gz"), *big = xmalloc(1 << 20);
+    size_t lines_n = 0;
+
+    put_text("bad.jsonl", lines);
+    ok(read_all("bad.jsonl", (struct corpus_conf){ .n = 0 }, &out, &stats,
+                &e) == 0 && strcmp(out.s, "1:a|4:b|") == 0 &&
+           stats.bad_lines == 2 && stats.documents == 2,
+       "bad lines are skipped and counted");
+    ok(strstr(logged, "bad.jsonl:2: column 9") &&
+           strstr(logged, "bad.jsonl:3: no field \"text\""),
+       "and reported with file, line and reason");
+    ok(read_all("bad.jsonl", (struct corpus_conf){ .bad = CORPUS_STOP }, &out,
+                NULL, &e) < 0 && strstr(e.text, "bad.jsonl:2: column"),
+       "or are an error");
+
+    for (size_t at = 0; at + 64 < 1 << 20; lines_n++)
+        at += (size_t)sprintf(big + at, /* style: unsafe */
+                              "{\"text\":\"%zu %zu\"}\n", lines_n,
+                              lines_n * 2654435761u % 1000003);
+    put_gzip("cut.json.gz", big, strlen(big), "w");
+    buf_read_file(&gz, path, 1 << 24, &e);
+    put("cut.json.gz", gz.s, gz.len / 2);
+    e = (struct err)ERR_INIT;
+    ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, &stats,
+                &e) < 0 && strstr(e.text, "end early") &&
+           strstr(e.text, "cut.json.gz:"), "a gzip file that ends early");
+    e = (struct err)ERR_INIT;
+    ok(read_all("cut.json.gz",
+                (struct corpus_conf){ .bad = CORPUS_SKIP_FILES }, &out,
+                &stats, &e) == 0 && stats.bad_files == 1 &&
+           stats.documents > 1000 &&
+           stats.documents < (int64_t)lines_n && stats.bad_lines == 0,
+       "gives its whole lines first");
+    gz.s[gz.len / 2] ^= 0x55;
+    put("cut.json.gz", gz.s, gz.len);
+    ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, NULL,
+                &e) < 0 && strstr(e.text, "damaged gzip data"),
+       "a gzip file with a wrong byte");
+    e = (struct err)ERR_INIT;
+    put("nul.txt", "a\nb\0c", 5);
+    ok(read_all("nul.txt", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) ==
+               0 && out.len == 8 && memcmp(out.s, "1:a\nb\0c|", 8) == 0 &&
+           strstr(logged, "nul.txt:2: a NUL byte"), "a NUL, with a warning");
+    free(big);
+    free(path);
+    buf_clear(&out);
+    buf_clear(&gz);
+}
+
+static void json(void)
+{
+    static const struct {
+        const char *line, *want;        /* NULL: bad */
+    } cases[] = {
+        { "{\"text\":\"\"}", "" },
+        { " { \"text\" : \"x\" } \r", "x" },
+        { "{\"text\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}", "\"\\/\b\f\n\r\t" },
+        { "{\"text\":\"\\u00e9\\u4e2d\\uD83D\\uDE00.\"}",
+          "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80." },
+        { "{\"text\":\"\\ud800\"}", "\xef\xbf\xbd" },
+        { "{\"text\":\"\\ud800\\u0041\"}", "\xef\xbf\xbd" "A" },
+        { "{\"text\":\"\\udc00x\"}", "\xef\xbf\xbdx" },
+        { "{\"text\":\"\\ud800\\ud83d\\ude00\"}",
+          "\xef\xbf\xbd\xf0\x9f\x98\x80" },
+        { "{\"te\\u0078t\":\"x\"}", "x" },
+        { "{\"text\":\"1\",\"text\":\"2\"}", "2" },
+        { "{\"a\":{\"text\":\"no\"},\"text\":\"x\",\"b\":[1,[],{},"
+          "{\"c\":[null,true,false,-0.5e+3]}]}", "x" },
+        { "{\"text\":\"long enough to take the fast way \\n through it all\"}",
+          "long enough to take the fast way \n through it all" },
+        { "{}", NULL },
+        { "[]", NULL },
+        { "\"text\"", NULL },
+        { "{\"text\":1}", NULL },
+        { "{\"text\":null}", NULL },
+        { "{\"text\":\"x\"", NULL },
+        { "{\"text\":\"x}", NULL },
+        { "{\"text\":\"x\"}}", NULL },
+        { "{\"text\":\"x\"} y", NULL },
+        { "{\"text\":\"x\",}", NULL },
+        { "{\"text\" \"x\"}", NULL },
+        { "{text:\"x\"}", NULL },
+        { "{\"text\":\"\\x\"}", NULL },
+        { "{\"text\":\"\\u12g4\"}", NULL },
+        { "{\"text\":\"\\u12", NULL },
+        { "{\"text\":\"\t\"}", NULL },
+        { "{\"a\":01,\"text\":\"x\"}", NULL },
+        { "{\"a\":1.,\"text\":\"x\"}", NULL },
+        { "{\"a\":+1,\"text\":\"x\"}", NULL },
+        { "{\"a\":nul,\"text\":\"x\"}", NULL },
+        { "{\"a\":[1 2],\"text\":\"x\"}", NULL },
+        { "{\"a\":[1},\"text\":\"x\"}", NULL },
+        { "{\"a\":,\"text\":\"x\"}", NULL },
+    };
+    char *deep = xmalloc(3000), *text;
+    struct err e;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *want = cases[i].want;
+        char *line = xstrdup(cases[i].line);
+        const int got = jsonl_field(line, strlen(line), "text", &text, &len,
+                                    &e);
+
+        if (!ok(want ? got == 1 && len == strlen(want) &&
+                           memcmp(text, want, len) == 0
+                     : got == -1 && e.kind == ERR_INPUT,
+                "%s is %s", cases[i].line, want ? "read" : "refused"))
+            diag("got %d", got);
+        free(line);
+    }
+    memset(deep, '[', 3000);
+    memcpy(deep, "{\"a\":", 5);
+    ok(jsonl_field(deep, 3000, "text", &text, &len, &e) < 0 &&
+           strstr(e.text, "too deeply"), "nested too deeply");
+    free(deep);
+    deep = xstrdup("{\"text\":\"a\\u0000b\"}");
+    ok(jsonl_field(deep, strlen(deep), "text", &text, &len, &e) == 1 &&
+           len == 3 && memcmp(text, "a\0b", 3) == 0, "\\u0000 is a NUL");
+    free(deep);
+    ok(jsonl_field((char[]){ " \t" }, 2, "text", &text, &len, &e) == 0,
+       "a blank line is nothing");
+}
+
+static void cuts(void)
+{
+    static const struct {
+        const char *text;
+        size_t want;
+    } cases[] = {
+        { "ab cd", 2 },     { "ab\ncd", 2 },    { "ab.\ncd", 0 },
+        { "ab. cd", 3 },    { "ab  cd", 2 },    { "ab\n\ncd", 2 },
+        { "\xc3\xa9 x", 0 }, { "abcd", 0 },     { "a\tb", 0 },
+        { " ab", 0 },       { "ab ", 2 },
+    };
+    char lines[1000];
+    int64_t n = 0;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ok(cut_before_blank(cases[i].text, strlen(cases[i].text), 0) ==
+               cases[i].want, "a cut in case %zu", i);
+    for (size_t i = 0; i < sizeof lines; i++)
+        n += (lines[i] = i * i % 7 == 2 ? '\n' : 'x') == '\n';
+    ok(cut_count_lines(lines, sizeof lines) == n, "lines are counted");
+    ok(cut_last("ababa", 5, "ab", 2) && cut_last("xaby", 4, "ab", 2) &&
+           !cut_last("a", 1, "ab", 2) && !cut_last("bbb", 3, "ab", 2),
+       "the last occurrence");
+}
+
+/* Four threads that ask: each block goes to one of them, and none is lost. */
+enum { ASKING = 4, LINES = 200000 };
+
+struct asking {
+    pthread_t thread;
+    struct corpus *corpus;
+    int64_t documents, sum, text;
+};
+
+static void *ask(void *arg)
+{
+    struct asking *a = arg;
+    struct err e = ERR_INIT;
+    struct block *b;
+
+    while (corpus_next(a->corpus, &b, &e) > 0) {
+        for (size_t i = 0; i < b->n; i++) {
+            a->sum += strtol(b->doc[i].text, NULL, 10);
+            a->text += (int64_t)b->doc[i].len;
+        }
+        a->documents += (int64_t)b->n;
+        corpus_done(a->corpus, b);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    struct asking asking[ASKING] = { { 0 } }, all = { 0 };
+    char *path = in_folder("many.jsonl");
+    const struct corpus_conf c = { .path = &path, .n = 1 };
+    struct buf text = BUF_INIT;
+    struct corpus *corpus;
+    struct corpus_stats stats;
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&text, "{\"text\": \"%d bottles\\n\"}\n", i);
+    put("many.jsonl", text.s, text.len);
+    ok(corpus_open(&corpus, &c, &e) == 0, "many lines");
+    for (int i = 0; i < ASKING; i++) {
+        asking[i].corpus = corpus;
+        pthread_create(&asking[i].thread, NULL, ask, &asking[i]);
+    }
+    for (int i = 0; i < ASKING; i++) {
+        pthread_join(asking[i].thread, NULL);
+        all.documents += asking[i].documents;
+        all.sum += asking[i].sum;
+        all.text += asking[i].text;
+    }
+    corpus_stats(corpus, &stats);
+    ok(all.documents == LINES &&
+           all.sum == (int64_t)LINES * (LINES - 1) / 2,
+       "each line goes to one thread");
+    ok(stats.documents == LINES && stats.text == all.text, "and is counted");
+    corpus_close(corpus);
+
+    ok(corpus_open(&corpus, &c, &e) == 0, "once more");
+    corpus_close(corpus);
+    ok(true, "closed before the end, nothing hangs");
+    buf_clear(&text);
+    free(path);
+}
+
+/* About as many documents as asked fall into a share, always the same. */
+static void shares(void)
+{
+    int hits = 0;
+
+    for (int i = 0; i < 10000; i++) {
+        char text[16];
+        struct doc d = { text, (size_t)snprintf(text, sizeof text, "%d", i),
+                         1, true, true };
+
+        hits += doc_in_share(&d, 0.05);
+    }
+    ok(hits > 400 && hits < 600, "5%% of the documents are in a share of 5%%");
+}
+
+int main(void)
+{
+    struct err e = ERR_INIT;
+
+    log_setup("corpus", LOG_WARN);
+    log_sink(note, NULL);
+    if (!freopen("/dev/null", "w", stderr) || !mkdtemp(folder))
+        return 1;
+    formats();
+    folders();
+    parts();
+    long_separators();
+    no_blank();
+    damage();
+    json();
+    cuts();
+    shares();
+    threads();
+    path_remove(folder, &e);
+    return done_testing();
+}

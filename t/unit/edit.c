@@ -1,0 +1,290 @@
+/*
+ * edit - names of keys, the lives of runs and experiments, a store that goes
+ */
+#include "config.h"
+#include "common/clock.h"
+#include "common/path.h"
+#include "store/attempt.h"
+#include "store/edit.h"
+#include "store/load.h"
+#include "store/run.h"
+#include "store/store.h"
+#include "t/lib/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char *folder, *root;
+
+static bool is(const char *got, const char *want)
+{
+    if (got && strcmp(got, want) == 0)
+        return true;
+    diag("got %s, want %s", got ? got : "nothing", want);
+    return false;
+}
+
+static bool good(int ret, const struct err *e)
+{
+    if (ret < 0)
+        diag("%s", e->text);
+    return ret == 0;
+}
+
+static struct run *begin(const char *experiment, const char *name)
+{
+    struct run_conf c = { .root = root,
+                          .experiment = experiment,
+                          .name = name,
+                          .no_capture = true,
+                          .flush_secs = 0.05 };
+    struct err e = ERR_INIT;
+    struct run *run = NULL;
+
+    good(run_begin(&run, &c, &e), &e);
+    return run;
+}
+
+/* The runs of a name, deleted ones too; the first of them. */
+static const struct run_info *look(struct runs *runs, const char *name)
+{
+    struct err e = ERR_INIT;
+    char *word = xstrdup(name);
+
+    runs_free(runs);
+    good(runs_select(runs, root, &word, 1, LOAD_DELETED, &e), &e);
+    free(word);
+    return runs->n ? &runs->run[0] : NULL;
+}
+
+static void keys(void)
+{
+    struct run *run = begin("x", "keys");
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    const struct run_info *r;
+
+    run_metric(run, "loss", 1, 1);
+    run_metric(run, "loss/val", 1, 2);
+    run_metric(run, "acc/top", 1, 3);
+    run_metric(run, "acc", 1, 4);
+    run_metric(run, "a~", 1, 5);
+    run_metric(run, "a@", 1, 6);
+    run_metric(run, "a_", 1, 7);
+    run_param(run, "same", "1");
+    run_param(run, "same", "2");
+    run_param(run, "bad", "\xff");
+    run_tag(run, "x=y", "z");
+    ok(good(run_end(run, RUN_FINISHED, &e), &e), "odd keys are written");
+    r = look(&runs, "keys");
+    ok(r && !r->damage && r->n_metrics == 7, "no two are one: %zu",
+       r ? r->n_metrics : 0);
+    ok(r && run_info_metric(r, "loss_/val")->last == 2 &&
+           run_info_metric(r, "acc_")->last == 4,
+       "a file and a folder of one name");
+    ok(r && is(run_info_tag(r, "gtrack.key.metrics.a_"), "a~") &&
+           is(run_info_tag(r, "gtrack.key.metrics.a__"), "a@") &&
+           is(run_info_tag(r, "gtrack.key.metrics.acc_"), "acc") &&
+           is(run_info_tag(r, "gtrack.key.tags.x_y"), "x=y"),
+       "what they were is noted");
+    ok(r && is(run_info_param(r, "same"), "1"),
+       "a parameter keeps its first value");
+    ok(r && is(run_info_param(r, "bad"), "\xef\xbf\xbd"),
+       "a bad byte becomes U+FFFD");
+    runs_free(&runs);
+}
+
+static void lives(void)
+{
+    struct run *run = begin("x", "one");
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    const struct run_info *r = look(&runs, "one");
+
+    ok(r && r->status == RUN_RUNNING && edit_delete(r, &e) < 0 &&
+           e.kind == ERR_USAGE,
+       "a run being written is not deleted: %s", e.text);
+    ok(r && good(edit_name(r, "uno", &e), &e) &&
+           good(edit_tag(r, "note", "x", &e), &e),
+       "it can be renamed");
+    good(run_end(run, RUN_FAILED, &e), &e);
+    r = look(&runs, "uno");
+    ok(r && r->status == RUN_FAILED && is(run_info_tag(r, "note"), "x"),
+       "and keeps that name when it ends");
+    ok(good(edit_delete(r, &e), &e) && (r = look(&runs, "uno")) && r->deleted,
+       "it is deleted");
+    ok(good(edit_restore(r, &e), &e) && (r = look(&runs, "uno")) && !r->deleted,
+       "and restored");
+    ok(edit_remove(root, r, &e) < 0, "only a deleted run is removed: %s",
+       e.text);
+    ok(edit_tag(r, "a@", "x", &e) < 0 && e.kind == ERR_USAGE,
+       "a bad key is refused: %s", e.text);
+    good(edit_delete(r, &e), &e);
+    r = look(&runs, "uno");
+    ok(r && good(edit_remove(root, r, &e), &e), "then it is removed");
+    runs_free(&runs);
+    good(runs_load(&runs, root, LOAD_DELETED, &e), &e);
+    ok(runs.n == 1, "and gone");
+    runs_free(&runs);
+}
+
+static void experiments(void)
+{
+    struct experiments all;
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *id = NULL;
+
+    good(run_end(begin("to go", "in it"), RUN_FINISHED, &e), &e);
+    ok(good(edit_experiment_delete(root, "to go", &e), &e),
+       "an experiment is deleted");
+    good(experiments_load(&all, root, &e), &e);
+    ok(all.n == 3 && all.item[2].deleted && is(all.item[2].name, "to go"),
+       "it is in the trash");
+    experiments_free(&all);
+    ok(look(&runs, "in it") && runs.run[0].deleted, "with its run");
+    ok(store_experiment(root, "to go", &id, &e) < 0 && e.kind == ERR_USAGE,
+       "its name is not given again: %s", e.text);
+    ok(good(edit_experiment_restore(root, "to go", &e), &e) &&
+           look(&runs, "in it") && !runs.run[0].deleted,
+       "it is restored with its run");
+    ok(good(edit_experiment_name(root, "to go", "gone \xc3\xbc", &e), &e) &&
+           look(&runs, "in it") && is(runs.run[0].experiment, "gone \xc3\xbc"),
+       "it is renamed");
+    ok(edit_experiment_name(root, "gone \xc3\xbc", "x", &e) < 0,
+       "not to a name that is there: %s", e.text);
+    ok(store_experiment(root, "it's", &id, &e) < 0, "a quote is refused");
+    ok(good(store_experiment(root, "to go", &id, &e), &e) && id,
+       "the old name is free again, with another id");
+    free(id);
+    ok(edit_experiment_delete(root, "Default", &e) < 0, "Default stays");
+    runs_free(&runs);
+}
+
+static void moved(void)
+{
+    char *other = path_join(folder, "moved here"), *was = root;
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    int64_t count;
+
+    if (rename(root, other) < 0)
+        return;
+    root = other;
+    ok(look(&runs, "keys") != NULL, "a store that was moved is read");
+    ok(good(edit_uris(root, &count, &e), &e) && count >= 4,
+       "its URIs are put right: %lld", (long long)count);
+    ok(strstr(look(&runs, "keys")->artifact_uri, "/moved%20here/"),
+       "and escaped");
+    good(edit_uris(root, &count, &e), &e);
+    ok(count == 0, "once");
+    runs_free(&runs);
+    root = was;
+    rename(other, root);
+    free(other);
+}
+
+/* The store is taken away under a writer, and comes back. */
+static void vanished(void)
+{
+    struct run *run = begin("x", "lasting");
+    char *away = path_join(folder, "away");
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    const struct run_info *r;
+    FILE *blocker;
+
+    run_metric(run, "loss", 1, 1);
+    ok(good(run_flush(run, &e), &e), "all is well");
+    rename(root, away);
+    blocker = fopen(root, "w"); /* nothing can be made in its place */
+    fclose(blocker);
+    run_metric(run, "loss", 2, 2);
+    run_rewind(run, 1);
+    run_metric(run, "loss", 2, 3);
+    run_tag(run, "late", "yes");
+    ok(run_flush(run, &e) < 0, "the store is gone: %s", e.text);
+    unlink(root);
+    rename(away, root);
+    ok(good(run_end(run, RUN_FINISHED, &e), &e), "it is back, all is written");
+    r = look(&runs, "lasting");
+    ok(r && !r->damage && run_info_metric(r, "loss")->count == 3 &&
+           run_info_metric(r, "loss")->last == 3 &&
+           is(run_info_tag(r, "late"), "yes"),
+       "nothing was lost");
+    runs_free(&runs);
+    free(away);
+}
+
+/* The attempt of a child that has ended and is still in the table. */
+static void become_ended_child(struct attempt *a)
+{
+    struct arena mem = ARENA_INIT;
+    int way[2];
+
+    if (pipe(way) < 0)
+        return;
+    a->pid = fork();
+    if (a->pid == 0) {
+        attempt_self(a, &mem, 1);
+        _exit(write(way[1], &a->pid_start, sizeof a->pid_start) < 0);
+    }
+    ok(read(way[0], &a->pid_start, sizeof a->pid_start) == sizeof a->pid_start,
+       "a child says when it began");
+    waitid(P_PID, (id_t)a->pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+    close(way[0]);
+    close(way[1]);
+}
+
+static void states(void)
+{
+    struct arena mem = ARENA_INIT;
+    struct attempt a;
+    int64_t now = clock_wall_ms();
+
+    attempt_self(&a, &mem, 1);
+    ok(attempt_status(&a, now) == RUN_RUNNING, "we are alive");
+    ok(attempt_status(&a, now + 3 * a.interval_ms + 1000) == RUN_STALE,
+       "no heartbeat for three intervals: stale");
+    a.host = "elsewhere";
+    a.pid = 1;
+    ok(attempt_status(&a, now) == RUN_RUNNING,
+       "another machine's heartbeat is believed");
+    attempt_self(&a, &mem, 1);
+    a.pid_start++;
+    ok(attempt_status(&a, now) == RUN_STALE, "another process has our number");
+    attempt_self(&a, &mem, 1);
+    become_ended_child(&a);
+    ok(attempt_status(&a, now) == RUN_STALE,
+       "a process that has ended is gone, though nobody waited for it");
+    waitpid((pid_t)a.pid, NULL, 0);
+    attempt_self(&a, &mem, 1);
+    a.boot = "another";
+    ok(attempt_status(&a, now) == RUN_STALE, "the machine was started anew");
+    a.status = RUN_FAILED;
+    ok(attempt_status(&a, now) == RUN_FAILED, "the end is the end");
+    arena_clear(&mem);
+}
+
+int main(void)
+{
+    char temp[] = "/tmp/gtrack-edit.XXXXXX";
+    struct err e = ERR_INIT;
+
+    folder = mkdtemp(temp);
+    if (!folder)
+        return 1;
+    root = path_join(folder, "mlruns");
+    keys();
+    lives();
+    experiments();
+    moved();
+    vanished();
+    states();
+    path_remove(folder, &e);
+    free(root);
+    return done_testing();
+}

@@ -1,0 +1,241 @@
+/*
+ * index - the cache is never wrong, and never needed
+ */
+#include "config.h"
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/path.h"
+#include "store/load.h"
+#include "store/run.h"
+#include "t/lib/tap.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *root, *cache;
+enum { RUNS = 40 };
+
+static void put(const char *path, const char *text, int flags)
+{
+    const int fd = open(path, O_WRONLY | flags, 0666);
+
+    if (fd < 0 || write(fd, text, strlen(text)) < 0)
+        diag("cannot write %s", path);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* The cache file, or NULL. */
+static char *cache_file(void)
+{
+    struct path_list names;
+    struct err e = ERR_INIT;
+    char *path = NULL;
+
+    if (path_list(&names, cache, &e) == 0 && names.n == 1)
+        path = path_join(cache, names.name[0]);
+    path_list_clear(&names);
+    return path;
+}
+
+static int load(struct runs *runs)
+{
+    struct err e = ERR_INIT;
+    const int ret = runs_load(runs, root, 0, &e);
+
+    if (ret < 0)
+        diag("%s", e.text);
+    return ret;
+}
+
+/* All that a run says, as text. */
+static char *tell(const struct runs *runs)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        buf_printf(&b, "%s %s %s %s %s %d %d %lld %lld %s %s %d\n", r->id,
+                   r->name, r->experiment, r->folder, r->user, r->status,
+                   r->deleted, (long long)r->start_ms, (long long)r->end_ms,
+                   r->damage ? r->damage : "", r->parent ? r->parent : "",
+                   r->attempts);
+        for (size_t k = 0; k < r->n_params; k++)
+            buf_printf(&b, "p %s=%s\n", r->params[k].key, r->params[k].value);
+        for (size_t k = 0; k < r->n_tags; k++)
+            buf_printf(&b, "t %s=%s\n", r->tags[k].key, r->tags[k].value);
+        for (size_t k = 0; k < r->n_inputs; k++)
+            buf_printf(&b, "i %s %s\n", r->inputs[k].name,
+                       r->inputs[k].context);
+        for (size_t k = 0; k < r->n_metrics; k++)
+            buf_printf(&b, "m %s %lld %g %g %g %g\n", r->metrics[k].key,
+                       (long long)r->metrics[k].count, r->metrics[k].last,
+                       r->metrics[k].min, r->metrics[k].max,
+                       r->metrics[k].mean);
+    }
+    return buf_detach(&b);
+}
+
+/* With the cache and without it, the same is read. */
+static void same(const char *when)
+{
+    struct runs with = RUNS_INIT, without = RUNS_INIT;
+    char *a, *b;
+
+    load(&with);
+    setenv("GTRACK_CACHE", "", 1);
+    load(&without);
+    setenv("GTRACK_CACHE", cache, 1);
+    a = tell(&with);
+    b = tell(&without);
+    if (!ok(strcmp(a, b) == 0 && without.n > 0, "%s: the same", when)) {
+        diag("%.300s", a);
+        diag("%.300s", b);
+    }
+    free(a);
+    free(b);
+    runs_free(&with);
+    runs_free(&without);
+}
+
+static void make(void)
+{
+    struct run_conf c = { .root = root, .experiment = "x", .no_capture = true };
+    const struct run_dataset d = { .name = "d", .context = "training" };
+    struct err e = ERR_INIT;
+
+    for (int i = 0; i < RUNS; i++) {
+        struct run *run;
+
+        if (run_begin(&run, &c, &e) < 0) {
+            diag("%s", e.text);
+            return;
+        }
+        run_paramf(run, "lr", "%d", i);
+        run_tag(run, "note", "\xc3\xbc\n");
+        for (int step = 0; step < 50; step++) {
+            run_metric(run, "loss", step, 1.0 / (i + step + 1));
+            run_metric(run, "val/loss", step, i);
+        }
+        if (i == 3)
+            run_dataset(run, &d, &e);
+        run_end(run, i == 5 ? RUN_PREEMPTED : RUN_FINISHED, &e);
+    }
+}
+
+/* The folder of run n, with a file in it. */
+static char *inside(const char *name, const char *file)
+{
+    struct runs runs = RUNS_INIT;
+    char *path = NULL;
+
+    load(&runs);
+    for (size_t i = 0; i < runs.n; i++)
+        if (strcmp(runs.run[i].name, name) == 0)
+            path = path_join(runs.run[i].folder, file);
+    runs_free(&runs);
+    return path;
+}
+
+/* Foreign writes, each in another run, each as careful as MLflow is. */
+static void foreign(void)
+{
+    struct {
+        const char *what, *name, *file, *text;
+        int flags;
+    } writes[] = {
+        { "a point more", "run1", "metrics/loss", "1700000000000 99.5 1000\n",
+          O_APPEND },
+        { "a tag written over", "run2", "tags/note", "zz\n", O_TRUNC },
+        { "a tag of the same length", "run3", "tags/note", "ab\n", 0 },
+        { "a tag more", "run4", "tags/more", "x", O_CREAT },
+        { "a parameter more", "run5", "params/more", "x", O_CREAT },
+        { "a metric more", "run6", "metrics/more", "1700000000000 1.0 1\n",
+          O_CREAT },
+        { "a metric more in a folder", "run7", "metrics/val/acc",
+          "1700000000000 1.0 1\n", O_CREAT },
+        { "a parameter edited", "run8", "params/lr", "9", O_TRUNC },
+        { "a half line", "run9", "metrics/loss", "17000", O_APPEND },
+    };
+
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
+        char *path = inside(writes[i].name, writes[i].file);
+
+        put(path, writes[i].text, writes[i].flags);
+        same(writes[i].what);
+        free(path);
+    }
+}
+
+static void damage_cache(void)
+{
+    char *path = cache_file();
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (!ok(path && buf_read_file(&b, path, 1 << 28, &e) == 0,
+            "there is a cache"))
+        return;
+    for (size_t i = 0; i < b.len; i += b.len / 25 + 1) {
+        b.s[i] ^= 0x40;
+        put(path, "", O_TRUNC);
+        for (size_t at = 0; at < b.len;) {
+            const int fd = open(path, O_WRONLY | O_APPEND);
+            const ssize_t n = write(fd, b.s + at, b.len - at);
+
+            close(fd);
+            if (n <= 0)
+                break;
+            at += (size_t)n;
+        }
+        same("a changed byte in the cache");
+        b.s[i] ^= 0x40;
+    }
+    truncate(path, (off_t)b.len / 2);
+    same("half a cache");
+    unlink(path);
+    same("no cache");
+    mkdir(path, 0777);
+    same("a folder in its place");
+    rmdir(path);
+    buf_clear(&b);
+    free(path);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/gtrack-index.XXXXXX";
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *path, now[32];
+
+    if (!mkdtemp(folder))
+        return 1;
+    root = path_join(folder, "mlruns");
+    cache = path_join(folder, "cache");
+    setenv("GTRACK_CACHE", cache, 1);
+    snprintf(now, sizeof now, "%lld", (long long)clock_wall_ms());
+    make();
+    setenv("GT_CLOCK_MS", now, 1);      /* however long that took */
+    load(&runs);
+    runs_free(&runs);
+    path = cache_file();
+    ok(!path, "what was changed just now is not trusted");
+    free(path);
+    setenv("GT_CLOCK_MS", "4000000000000", 1); /* much later */
+    same("a first time");
+    path = cache_file();
+    ok(path != NULL, "a cache is written");
+    free(path);
+    same("from the cache");
+    foreign();
+    damage_cache();
+    path_remove(folder, &e);
+    free(cache);
+    free(root);
+    return done_testing();
+}

@@ -1,0 +1,191 @@
+/*
+ * kernels-same - what holds of the CPU device as a whole: the same bits for
+ * any number of threads, nearly the same for any instruction set, and no
+ * memory taken once every operation has been called
+ */
+#include "config.h"
+#include "common/mem.h"
+#include "kernels/cpu/cpu.h"
+#include "t/lib/tap.h"
+#include "t/unit/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The arguments of a case, and what a device made of them. */
+struct run {
+    struct arg arg[MAX_ARGS];
+    struct tensor view[MAX_ARGS];
+    int n;
+};
+
+static uint64_t seed;
+
+static double uniform(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 40) / (1 << 24);
+}
+
+static void draw(const struct arg *a, struct tensor *t)
+{
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        const double u = uniform();
+
+        if (t->type == DT_I32)
+            ((int32_t *)t->data)[i] = (int32_t)(u * (double)a->limit);
+        else if (t->type == DT_F64)
+            ((double *)t->data)[i] = u;
+        else
+            ((float *)t->data)[i] =
+                (float)(a->content == POSITIVE ? u + 0.1 : u - 0.5);
+    }
+}
+
+static void make(struct run *r, const struct op_test *t, const int64_t *shape)
+{
+    struct tensor *a[MAX_ARGS] = { NULL };
+
+    *r = (struct run){ .n = 0 };
+    t->args(r->arg, shape);
+    seed = 5;
+    for (; r->n < MAX_ARGS && r->arg[r->n].name; r->n++) {
+        const enum content c = r->arg[r->n].content;
+        struct tensor *v = &r->view[r->n];
+
+        *v = (struct tensor){ .type = c == DOUBLE                   ? DT_F64
+                                      : c == TOKENS || c == TARGETS ? DT_I32
+                                                                    : DT_F32 };
+        while (v->rank < 4 && r->arg[r->n].dim[v->rank] > 0) {
+            v->dim[v->rank] = r->arg[r->n].dim[v->rank];
+            v->rank++;
+        }
+        v->data = xmalloc(tensor_bytes(v));
+        draw(&r->arg[r->n], v);
+        a[r->n] = v;
+    }
+    if (t->prepare)
+        t->prepare(a, shape);
+}
+
+static void call(struct dev *dev, const struct op_test *t, const int64_t *shape,
+                 struct run *r)
+{
+    struct tensor *a[MAX_ARGS] = { NULL };
+
+    for (int i = 0; i < r->n; i++)
+        a[i] = &r->view[i];
+    t->call(dev->ops, dev, a, shape);
+}
+
+static void release(struct run *r)
+{
+    for (int i = 0; i < r->n; i++)
+        free(r->view[i].data);
+}
+
+static bool open_cpu(struct dev *dev, const char *isa, int threads)
+{
+    struct err e = ERR_INIT;
+
+    setenv("GTRAIN_ISA", isa, 1);
+    *dev = (struct dev){ .threads = threads, .deterministic = true };
+    return dev_open(dev, "cpu", &e) == 0;
+}
+
+/* Whether two devices leave the same bits behind. */
+static bool same_bits(struct dev *one, struct dev *other,
+                      const struct op_test *t, const int64_t *shape)
+{
+    struct run a, b;
+    bool same = true;
+
+    make(&a, t, shape);
+    make(&b, t, shape);
+    call(one, t, shape, &a);
+    call(other, t, shape, &b);
+    for (int i = 0; i < a.n; i++)
+        same = same && (a.arg[i].role == SCRATCH ||
+                        memcmp(a.view[i].data, b.view[i].data,
+                               tensor_bytes(&a.view[i])) == 0);
+    release(&a);
+    release(&b);
+    return same;
+}
+
+static void check_threads(const char *isa)
+{
+    struct dev one, many[3];
+    const int threads[3] = { 2, 3, 7 };
+    int differ = 0;
+
+    if (!open_cpu(&one, isa, 1)) {
+        skip(isa, "this CPU does not have it");
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!open_cpu(&many[i], isa, threads[i]))
+            abort();
+    }
+    for (const struct op_test *t = op_tests; t->name; t++) {
+        for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
+            for (int i = 0; i < 3; i++) {
+                if (same_bits(&one, &many[i], t, t->shape[s]))
+                    continue;
+                diag("%s, shape %d, %d threads", t->name, s, threads[i]);
+                differ++;
+            }
+        }
+    }
+    ok(!differ, "%s: the same bits on 1, 2, 3 and 7 threads", isa);
+    for (int i = 0; i < 3; i++)
+        dev_close(&many[i]);
+    dev_close(&one);
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+/*
+ * Call everything once, so that scratch memory reaches its size, and again:
+ * its address and size must stay.  An operation has no other memory.
+ */
+static void check_memory(void)
+{
+    struct dev dev;
+    struct cpu *cpu;
+    size_t room = 0;
+    const void *place = NULL;
+
+    if (!open_cpu(&dev, "c", 2))
+        abort();
+    cpu = dev.state;
+    for (int round = 0; round < 2; round++) {
+        for (const struct op_test *t = op_tests; t->name; t++) {
+            for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
+                struct run r;
+
+                make(&r, t, t->shape[s]);
+                call(&dev, t, t->shape[s], &r);
+                release(&r);
+            }
+        }
+        if (round == 0) {
+            room = cpu->room;
+            place = cpu->scratch;
+        }
+    }
+    ok(room > 0 && cpu->room == room && cpu->scratch == place,
+       "no operation takes memory the second time");
+    dev_close(&dev);
+}
+
+int main(void)
+{
+    check_threads("avx512bf16");
+    check_threads("avx512");
+    check_threads("avx2");
+    check_threads("c");
+    check_memory();
+    return done_testing();
+}

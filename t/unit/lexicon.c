@@ -1,0 +1,161 @@
+/*
+ * lexicon - what encoders remember changes no id, whoever else remembers
+ */
+#include "config.h"
+#include "data/token/tokenizer.h"
+#include "t/lib/tap.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/rng.h"
+#include "data/token/bpe.h"
+
+/* Every two of some bytes are a token: of all, more than 65,536 of them. */
+static struct tokenizer *pairs(int bytes)
+{
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct err e = ERR_INIT;
+
+    for (int a = 0; a < 256; a++)
+        tokenizer_add(t, a, &(uint8_t){ (uint8_t)a }, 1, &e);
+    for (int a = 0; a < bytes; a++) {
+        for (int b = 0; b < bytes; b++) {
+            const uint8_t two[2] = { (uint8_t)a, (uint8_t)b };
+            const int32_t id = t->n_ids;
+
+            tokenizer_add(t, id, two, 2, &e);
+            tokenizer_merge(t, a, b, id, &e);
+        }
+    }
+    if (tokenizer_ready(t, &e) < 0)
+        diag("%s", e.text);
+    return t;
+}
+
+static bool same(const struct ids *a, const struct ids *b)
+{
+    return a->n == b->n &&
+           (a->n == 0 || memcmp(a->id, b->id, a->n * sizeof *a->id) == 0);
+}
+
+static void many_ids(void)
+{
+    enum { LEN = 20000 };
+    static char text[LEN];
+    struct tokenizer *t = pairs(256);
+    struct lexicon *lexicon = lexicon_new(t);
+    struct encoder *enc = encoder_new(t, lexicon, 0);
+    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    struct buf back = BUF_INIT;
+    int32_t most = 0;
+
+    for (uint64_t i = 0; i < LEN; i++)
+        text[i] = "etaoin shrdlu\n, 19\xE9\xFF"[rng_word(5, 0, i) % 21];
+    tokenizer_encode(t, text, LEN, &plain);
+    encoder_run(enc, text, LEN, &cached);
+    cached.n = 0; /* once more, now that words are known */
+    encoder_run(enc, text, LEN, &cached);
+    for (size_t i = 0; i < plain.n; i++)
+        most = plain.id[i] > most ? plain.id[i] : most;
+    ok(tokenizer_vocab(t) == 65792 && most > 65535, "ids beyond 16 bits");
+    ok(same(&plain, &cached), "are the same with a lexicon");
+    tokenizer_decode(t, cached.id, cached.n, &back);
+    ok(back.len == LEN && memcmp(back.s, text, LEN) == 0, "and come back");
+    buf_clear(&back);
+    ids_clear(&plain);
+    ids_clear(&cached);
+    encoder_free(enc);
+    lexicon_free(lexicon);
+    tokenizer_free(t);
+}
+
+/* A thread that encodes texts, each on its own and with the lexicon. */
+struct reader {
+    pthread_t thread;
+    const struct tokenizer *t;
+    struct lexicon *lexicon;
+    uint64_t seed;
+    int bad;
+};
+
+/*
+ * Words from a few that come often, and from more than a lexicon can hold;
+ * of up to 15 bytes and beyond; with more ids than there is room for.
+ */
+static size_t some_words(char *text, size_t room, uint64_t seed)
+{
+    size_t n = 0;
+
+    for (uint64_t i = 0; room - n > 32; i++) {
+        uint64_t word = rng_word(seed, 1, i);
+        const uint64_t which = word % 4 ? word >> 2 & 0xFFFFF : word >> 2 & 63;
+        size_t len = 3 + which % 19;
+
+        text[n++] = ' ';
+        for (word = which * 0x9E3779B97F4A7C15; len > 0; len--, word /= 23)
+            text[n++] = (char)('a' + word % 23);
+    }
+    return n;
+}
+
+static void *encode_some(void *arg)
+{
+    enum { TEXTS = 40, ROOM = 1 << 17 };
+    struct reader *r = arg;
+    struct encoder *enc = encoder_new(r->t, r->lexicon, 0);
+    struct ids plain = IDS_INIT, cached = IDS_INIT;
+    char *text = xmalloc(ROOM);
+
+    for (uint64_t i = 0; i < TEXTS; i++) {
+        const size_t n = some_words(text, ROOM, r->seed + i / 2);
+
+        plain.n = cached.n = 0;
+        tokenizer_encode(r->t, text, n, &plain);
+        encoder_run(enc, text, n, &cached);
+        r->bad += !same(&plain, &cached);
+    }
+    free(text);
+    ids_clear(&plain);
+    ids_clear(&cached);
+    encoder_free(enc);
+    return NULL;
+}
+
+static void many_threads(int bytes)
+{
+    enum { READERS = 4 };
+    struct tokenizer *t = pairs(bytes);
+    struct lexicon *lexicon = lexicon_new(t);
+    struct reader r[READERS];
+    int bad = 0;
+
+    for (int i = 0; i < READERS; i++) {
+        /* two and two read the same */
+        r[i] = (struct reader){
+            .t = t,
+            .lexicon = lexicon,
+            .seed = 1000 * (uint64_t)(i / 2),
+        };
+        if (pthread_create(&r[i].thread, NULL, encode_some, &r[i]) != 0)
+            return (void)ok(false, "a thread can be started");
+    }
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(r[i].thread, NULL);
+        bad += r[i].bad;
+    }
+    ok(bad == 0, "threads that share a lexicon of %lld ids have the right ones",
+       (long long)tokenizer_vocab(t));
+    lexicon_free(lexicon);
+    tokenizer_free(t);
+}
+
+int main(void)
+{
+    many_ids();
+    many_threads(128);
+    many_threads(256);
+    return done_testing();
+}

@@ -1,0 +1,101 @@
+# A C test is one file of this folder, linked with what it tests.
+unit_tests = \
+	t/unit/batch.t \
+	t/unit/common.t \
+	t/unit/corpus.t \
+	t/unit/crash.t \
+	t/unit/edit.t \
+	t/unit/filter.t \
+	t/unit/gemm.t \
+	t/unit/half.t \
+	t/unit/http.t \
+	t/unit/index.t \
+	t/unit/int8.t \
+	t/unit/kernels.t \
+	t/unit/kernels-same.t \
+	t/unit/lexicon.t \
+	t/unit/mlflow.t \
+	t/unit/model.t \
+	t/unit/plot.t \
+	t/unit/pretokenize.t \
+	t/unit/random-normal.t \
+	t/unit/schedule.t \
+	t/unit/shard.t \
+	t/unit/spawn.t \
+	t/unit/store.t \
+	t/unit/sweep.t \
+	t/unit/table.t \
+	t/unit/tokenizer.t \
+	t/unit/trainer.t \
+	t/unit/vec.t \
+	t/unit/words.t \
+	t/unit/yaml.t
+check_PROGRAMS += $(unit_tests)
+test_programs += $(unit_tests)
+
+t_unit_batch_t_SOURCES = %D%/batch.c t/lib/tap.h
+t_unit_batch_t_LDADD = $(DATA_LIBS)
+t_unit_common_t_SOURCES = %D%/common.c t/lib/tap.h
+t_unit_common_t_LDADD = $(COMMON_LIBS)
+t_unit_corpus_t_SOURCES = %D%/corpus.c t/lib/tap.h
+t_unit_corpus_t_LDADD = $(DATA_LIBS)
+t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h
+t_unit_crash_t_LDADD = $(STORE_LIBS)
+t_unit_edit_t_SOURCES = %D%/edit.c t/lib/tap.h
+t_unit_edit_t_LDADD = $(STORE_LIBS)
+t_unit_filter_t_SOURCES = %D%/filter.c t/lib/tap.h
+t_unit_filter_t_LDADD = $(STORE_LIBS)
+t_unit_gemm_t_SOURCES = %D%/gemm.c t/lib/tap.h
+t_unit_gemm_t_LDADD = $(KERNELS_LIBS)
+t_unit_half_t_SOURCES = %D%/half.c t/lib/tap.h
+t_unit_half_t_LDADD = $(KERNELS_LIBS)
+t_unit_http_t_SOURCES = %D%/http.c t/lib/tap.h
+t_unit_http_t_LDADD = $(COMMON_LIBS)
+t_unit_index_t_SOURCES = %D%/index.c t/lib/tap.h
+t_unit_index_t_LDADD = $(STORE_LIBS)
+t_unit_int8_t_SOURCES = %D%/int8.c t/lib/tap.h
+t_unit_int8_t_LDADD = $(KERNELS_LIBS)
+t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
+t_unit_lexicon_t_LDADD = $(DATA_LIBS)
+t_unit_mlflow_t_SOURCES = %D%/mlflow.c t/lib/tap.h
+t_unit_mlflow_t_LDADD = $(STORE_LIBS)
+t_unit_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+t_unit_model_t_SOURCES = %D%/model.c t/lib/tap.h
+t_unit_model_t_LDADD = $(TRAINER_LIBS)
+t_unit_plot_t_SOURCES = %D%/plot.c t/lib/tap.h
+t_unit_plot_t_LDADD = $(PLOT_LIBS)
+t_unit_pretokenize_t_SOURCES = %D%/pretokenize.c t/lib/tap.h
+t_unit_pretokenize_t_LDADD = $(DATA_LIBS)
+t_unit_random_normal_t_SOURCES = %D%/random-normal.c t/lib/tap.h
+t_unit_random_normal_t_LDADD = $(KERNELS_LIBS)
+t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
+t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
+t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h
+t_unit_shard_t_LDADD = $(DATA_LIBS)
+t_unit_spawn_t_SOURCES = %D%/spawn.c t/lib/tap.h
+t_unit_spawn_t_LDADD = $(COMMON_LIBS)
+t_unit_store_t_SOURCES = %D%/store.c t/lib/tap.h
+t_unit_store_t_LDADD = $(STORE_LIBS)
+t_unit_sweep_t_SOURCES = %D%/sweep.c t/lib/tap.h
+t_unit_sweep_t_LDADD = $(TRAINER_LIBS)
+t_unit_table_t_SOURCES = %D%/table.c t/lib/tap.h
+t_unit_table_t_LDADD = $(COMMON_LIBS)
+t_unit_tokenizer_t_SOURCES = %D%/tokenizer.c t/lib/tap.h
+t_unit_tokenizer_t_LDADD = $(DATA_LIBS)
+t_unit_trainer_t_SOURCES = %D%/trainer.c t/lib/tap.h
+t_unit_trainer_t_LDADD = $(TRAINER_LIBS)
+t_unit_vec_t_SOURCES = %D%/vec.c t/lib/tap.h
+t_unit_vec_t_LDADD = $(COMMON_LIBS)
+t_unit_words_t_SOURCES = %D%/words.c t/lib/tap.h
+t_unit_words_t_LDADD = $(DATA_LIBS)
+t_unit_yaml_t_SOURCES = %D%/yaml.c t/lib/tap.h
+t_unit_yaml_t_LDADD = $(STORE_LIBS)
+
+t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels.h %D%/kernels-grad.c \
+	%D%/kernels-ops.c t/lib/tap.h
+t_unit_kernels_t_LDADD = $(KERNELS_LIBS)
+t_unit_kernels_same_t_SOURCES = %D%/kernels-same.c %D%/kernels.h \
+	%D%/kernels-ops.c t/lib/tap.h
+t_unit_kernels_same_t_LDADD = $(KERNELS_LIBS)
+
+EXTRA_DIST += %D%/filters.txt %D%/filters.golden

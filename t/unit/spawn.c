@@ -1,0 +1,90 @@
+#include "config.h"
+#include "common/spawn.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "t/lib/tap.h"
+
+static int shell(const char *script, struct spawn *s, struct err *e)
+{
+    const char *const argv[] = { "sh", "-c", script, NULL };
+
+    *e = (struct err)ERR_INIT;
+    return spawn_run(argv, s, e);
+}
+
+static void moves_both_ways(void)
+{
+    struct buf in = BUF_INIT, out = BUF_INIT;
+    struct spawn s = { .out = &out };
+    struct err e;
+
+    for (int i = 0; i < 300000; i++)
+        buf_printf(&in, "%d\n", i);
+    s.in = in.s;
+    s.in_len = in.len;
+    ok(shell("cat", &s, &e) == 0, "a program is run");
+    ok(out.len == in.len && memcmp(out.s, in.s, in.len) == 0,
+       "%zu bytes go in and come out, more than a pipe holds", in.len);
+    ok(shell("exit 0", &s, &e) == 0, "a program need not read its input");
+    buf_clear(&in);
+    buf_clear(&out);
+}
+
+static void tells_how_it_ended(void)
+{
+    struct buf words = BUF_INIT, out = BUF_INIT;
+    struct spawn s = { .words = &words };
+    const char *const nowhere[] = { "no-such-program-here", NULL };
+    struct err e = ERR_INIT;
+
+    ok(shell("echo one >&2; echo '  two' >&2; exit 7", &s, &e) < 0 &&
+           s.status == 7,
+       "a status other than 0 is a failure");
+    ok(strcmp(e.text, "sh: two") == 0, "which quotes its last line: %s",
+       e.text);
+    buf_clear(&words);
+    ok(shell("kill -9 $$", &s, &e) < 0 && s.status == 128 + SIGKILL &&
+           strstr(e.text, "signal 9"),
+       "so is a signal: %s", e.text);
+    e = (struct err)ERR_INIT;
+    ok(spawn_run(nowhere, &s, &e) < 0 && e.kind == ERR_MISSING,
+       "a program that is not there is told apart: %s", e.text);
+    s = (struct spawn){ .out = &out, .secs = 0.2 };
+    ok(shell("exec sleep 30", &s, &e) < 0 && strstr(e.text, "longer"),
+       "one that hangs is ended: %s", e.text);
+    s = (struct spawn){ .out = &out, .max = 1000 };
+    ok(shell("exec yes", &s, &e) < 0 && strstr(e.text, "more than"),
+       "one that never stops writing is ended: %s", e.text);
+    s = (struct spawn){ .out = &out, .words = &words };
+    buf_clear(&out);
+    ok(shell("yes | head -n 1", &s, &e) == 0 && words.len == 0 &&
+           strcmp(out.s, "y\n") == 0,
+       "SIGPIPE ends its children as usual");
+    buf_clear(&words);
+    buf_clear(&out);
+}
+
+static void finds_programs(void)
+{
+    struct err e = ERR_INIT;
+    char *path = spawn_find("sh", &e);
+
+    ok(path && strcmp(strrchr(path, '/'), "/sh") == 0,
+       "a program is found in PATH");
+    free(path);
+    path = spawn_find("no-such-program-here", &e);
+    ok(!path && e.kind == ERR_MISSING, "or said to be nowhere: %s", e.text);
+}
+
+int main(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    moves_both_ways();
+    tells_how_it_ended();
+    finds_programs();
+    return done_testing();
+}

@@ -1,0 +1,353 @@
+/*
+ * store - what is written is what is read
+ */
+#include "config.h"
+#include "common/buf.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "store/load.h"
+#include "store/metric.h"
+#include "store/run.h"
+#include "t/lib/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *root;
+
+static struct run *begin(const char *experiment, const char *resume)
+{
+    struct run_conf c = { .root = root,
+                          .experiment = experiment,
+                          .resume = resume,
+                          .command = "prog --flag",
+                          .no_capture = true };
+    struct err e = ERR_INIT;
+    struct run *run = NULL;
+
+    if (run_begin(&run, &c, &e) < 0)
+        diag("%s", e.text);
+    return run;
+}
+
+static void end(struct run *run, enum run_status status)
+{
+    struct err e = ERR_INIT;
+
+    if (!ok(run_end(run, status, &e) == 0, "the run ends"))
+        diag("%s", e.text);
+}
+
+static bool is(const char *got, const char *want)
+{
+    if (got && strcmp(got, want) == 0)
+        return true;
+    diag("got %s, want %s", got ? got : "nothing", want);
+    return false;
+}
+
+static void write_and_read(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct series s;
+    struct err e = ERR_INIT;
+    const struct metric_sum *m;
+    const struct run_info *r;
+    char word[] = "@latest";
+    char *words[] = { word };
+
+    if (!ok(run != NULL, "a run begins"))
+        return;
+    run_param(run, "optim.lr", "0.0006");
+    run_paramf(run, "optim.steps", "%d", 100);
+    run_tag(run, "note", "first try\nof two lines");
+    for (int step = 1; step <= 1000; step++) {
+        const struct run_point points[] = {
+            { "train/loss", 10.0 / step },
+            { "lr", 0.1 * step },
+        };
+
+        run_metrics(run, step, points, 2);
+    }
+    run_metric(run, "odd", 5, (double)NAN);
+    run_metric(run, "odd", 6, -(double)INFINITY);
+    end(run, RUN_FINISHED);
+
+    if (!ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
+            "it is the latest")) {
+        diag("%s", e.text);
+        return;
+    }
+    r = &runs.run[0];
+    ok(is(r->name, "run1"), "its name is run1");
+    ok(is(r->experiment, "c4"), "its experiment is c4");
+    ok(r->status == RUN_FINISHED && r->end_ms >= r->start_ms && r->start_ms,
+       "it is finished");
+    ok(r->damage == NULL, "nothing is damaged: %s", r->damage ? r->damage : "");
+    ok(is(run_info_param(r, "optim.lr"), "0.0006") &&
+           is(run_info_param(r, "optim.steps"), "100") && r->n_params == 2,
+       "its parameters");
+    ok(is(run_info_tag(r, "note"), "first try\nof two lines"), "its tag");
+    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"), "its command");
+    m = run_info_metric(r, "train/loss");
+    ok(m && m->count == 1000 && m->last == 10.0 / 1000 && m->min == m->last &&
+           m->max == 10.0 && m->max_step == 1 && m->min_step == 1000 &&
+           m->first_step == 1 && m->last_step == 1000,
+       "a metric in one line");
+    m = run_info_metric(r, "odd");
+    ok(m && m->count == 2 && isinf(m->last) && isnan(m->min) &&
+           m->nonfinite == 2,
+       "values that are no numbers");
+    ok(series_load(&s, r, "lr", 0, &e) == 0 && s.n == 1000 &&
+           s.step[999] == 1000 && s.value[499] == 0.1 * 500,
+       "a series");
+    series_free(&s);
+    ok(series_load(&s, r, "none", 0, &e) < 0 && e.kind == ERR_MISSING,
+       "a metric that is not there: %s", e.text);
+    runs_free(&runs);
+}
+
+static void resume(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct series s;
+    struct err e = ERR_INIT;
+    char id[33];
+    char *words[] = { id };
+    bool good = true;
+
+    snprintf(id, sizeof id, "%s", run_id(run));
+    run_metric(run, "system/x", 500, 1);
+    for (int step = 1; step <= 212; step++)
+        run_metric(run, "loss", step, 1000 + step);
+    end(run, RUN_PREEMPTED);
+    run = begin("c4", id);
+    if (!ok(run && is(run_id(run), id), "a run goes on"))
+        return;
+    run_rewind(run, 200);
+    for (int step = 201; step <= 210; step++)
+        run_metric(run, "loss", step, 2000 + step);
+    run_rewind(run, 205);
+    run_metric(run, "loss", 206, 3206);
+    end(run, RUN_FINISHED);
+    ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1 &&
+           runs.run[0].attempts == 2,
+       "two attempts");
+    ok(series_load(&s, &runs.run[0], "loss", 0, &e) == 0 && s.n == 206,
+       "each step once");
+    for (size_t i = 0; i < s.n; i++)
+        good = good && s.step[i] == (int64_t)i + 1 &&
+               s.value[i] == (double)s.step[i] + (i < 200   ? 1000
+                                                  : i < 205 ? 2000
+                                                            : 3000);
+    ok(good, "the newest attempt wins");
+    series_free(&s);
+    ok(series_load(&s, &runs.run[0], "loss", LOAD_ALL_ATTEMPTS, &e) == 0 &&
+           s.n == 223,
+       "all attempts are there");
+    series_free(&s);
+    ok(series_load(&s, &runs.run[0], "system/x", 0, &e) == 0 && s.n == 1,
+       "system metrics count steps of their own");
+    series_free(&s);
+    runs_free(&runs);
+}
+
+static char *metric_file(const char *id, const char *key)
+{
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *word = xstrdup(id), *path = NULL;
+
+    if (runs_select(&runs, root, &word, 1, LOAD_NO_METRICS, &e) == 0)
+        path = xasprintf("%s/metrics/%s", runs.run[0].folder, key);
+    runs_free(&runs);
+    free(word);
+    return path;
+}
+
+/* No line crosses the end of a page, whatever its length; and each is as
+ * Python would print it, but for the zeros that widen one. */
+static void pages(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+    char *id = xstrdup(run_id(run)), *path, *next;
+    bool whole = true, same = true;
+    int64_t step = 0, wide = 0;
+
+    for (int i = 0; i < 6000; i++)
+        run_metric(run, "x", i * i * 7, i % 9 ? 1.0 / i : i);
+    end(run, RUN_FINISHED);
+    path = metric_file(id, "x");
+    ok(path && buf_read_file(&b, path, 1 << 24, &e) == 0 && b.len > 40 * 4096,
+       "a long file");
+    for (size_t at = 4096; at < b.len; at += 4096)
+        whole = whole && b.s[at - 1] == '\n';
+    ok(whole, "every page ends with a line");
+    for (char *line = b.s; *line; line = next, step++) {
+        char want[64], repr[NUM_TEXT];
+
+        next = strchr(line, '\n') + 1;
+        next[-1] = '\0';
+        num_repr(repr, step % 9 ? 1.0 / (double)step : (double)step);
+        snprintf(want, sizeof want, " %s %lld", repr,
+                 (long long)(step * step * 7));
+        same = same && strlen(line) > strlen(want) &&
+               strcmp(strchr(line, ' '), want) == 0;
+        wide += line[0] == '0';
+    }
+    ok(same && step == 6000, "every line is as it should be: %lld",
+       (long long)step);
+    ok(wide > 0 && wide < step / 50, "few are widened: %lld", (long long)wide);
+    buf_clear(&b);
+    free(path);
+    free(id);
+}
+
+/* What a writer that knew no better left: half a line. */
+static void torn(void)
+{
+    struct run *run = begin("c4", NULL);
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *id = xstrdup(run_id(run)), *word = id, *path;
+    FILE *f;
+
+    run_metric(run, "loss", 1, 1.5);
+    end(run, RUN_FAILED);
+    path = metric_file(id, "loss");
+    f = fopen(path, "a");
+    fputs("1700000000000 0.2", f);
+    fclose(f);
+    ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
+           run_info_metric(&runs.run[0], "loss")->count == 1 &&
+           runs.run[0].damage && strstr(runs.run[0].damage, "torn"),
+       "half a line is no point, and is told: %s",
+       runs.n ? runs.run[0].damage : e.text);
+    runs_free(&runs);
+    run = begin("c4", id);
+    run_metric(run, "loss", 2, 2.5);
+    end(run, RUN_FINISHED);
+    ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
+           run_info_metric(&runs.run[0], "loss")->count == 2 &&
+           !runs.run[0].damage,
+       "the next writer repairs it");
+    runs_free(&runs);
+    free(path);
+    free(id);
+}
+
+static void count_warning(void *arg, enum log_level level, const char *line)
+{
+    (void)line;
+    *(int *)arg += level == LOG_WARN;
+}
+
+/* How far apart neighbours are at most, or -1 if they are out of order. */
+static int64_t widest_gap(const struct series *s)
+{
+    int64_t widest = 0;
+
+    for (size_t i = 1; i < s->n; i++) {
+        const int64_t gap = s->step[i] - s->step[i - 1];
+
+        if (gap <= 0)
+            return -1;
+        if (gap > widest)
+            widest = gap;
+    }
+    return widest;
+}
+
+/* The store goes away, as a file system may, and comes back in the end. */
+static void bounded(void)
+{
+    enum { STEPS = 300000, MEMORY = 1 << 20 };
+    const struct run_conf c = { .root = root,
+                                .experiment = "gone",
+                                .no_capture = true,
+                                .flush_secs = 0.01,
+                                .memory = MEMORY };
+    const char *const keys[] = { "a", "b" };
+    struct err e = ERR_INIT;
+    struct runs runs = RUNS_INIT;
+    struct run *run = NULL;
+    char word[] = "@latest", *words[] = { word };
+    char *folder, *away;
+    size_t left[2] = { 0, 0 };
+    int64_t dropped = 0;
+    const char *tag;
+    int warnings = 0;
+
+    if (!ok(run_begin(&run, &c, &e) == 0, "a run with little memory begins"))
+        return;
+    folder = path_join(run_folder(run), "metrics");
+    away = path_join(run_folder(run), "away");
+    ok(rename(folder, away) == 0 && symlink("/proc/none", folder) == 0,
+       "where it writes is gone");
+    log_sink(count_warning, &warnings);
+    for (int step = 0; step < STEPS; step++) {
+        const struct run_point p[] = { { "a", step }, { "b", -step } };
+
+        run_metrics(run, step, p, 2);
+        if (step == STEPS / 2)
+            run_rewind(run, STEPS);
+    }
+    ok(run_flush(run, &e) < 0, "nothing is written: %s", e.text);
+    ok(warnings == 2, "of which there are two warnings: %d", warnings);
+    log_sink(NULL, NULL);
+    ok(unlink(folder) == 0 && rename(away, folder) == 0, "it is back");
+    ok(run_end(run, RUN_FINISHED, &e) < 0 && strstr(e.text, "points"),
+       "the end says what was lost: %s", e.text);
+    ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
+       "the run is there");
+    for (int i = 0; i < 2; i++) {
+        struct series s = SERIES_INIT;
+
+        const int64_t most = STEPS / 1000;
+
+        ok(series_load(&s, &runs.run[0], keys[i], 0, &e) == 0 && s.n > 2,
+           "something of %s is there", keys[i]);
+        ok(s.step[0] < most && s.step[s.n - 1] > STEPS - most,
+           "its steps go from %lld to %lld", (long long)s.step[0],
+           (long long)s.step[s.n - 1]);
+        ok(widest_gap(&s) > 1 && widest_gap(&s) < most,
+           "thinly: %lld steps at most", (long long)widest_gap(&s));
+        left[i] = s.n;
+        series_free(&s);
+    }
+    ok((left[0] + left[1]) * sizeof(struct point) < MEMORY,
+       "what was kept is no more than was allowed");
+    tag = run_info_tag(&runs.run[0], "gtrack.points_dropped");
+    ok(tag && num_int(tag, &dropped) &&
+           (size_t)dropped + left[0] + left[1] == (size_t)2 * STEPS,
+       "the run says how many were given up: %s", tag ? tag : "nothing");
+    runs_free(&runs);
+    free(away);
+    free(folder);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/gtrack-store.XXXXXX";
+    struct err e = ERR_INIT;
+
+    if (!mkdtemp(folder))
+        return 1;
+    root = path_join(folder, "mlruns");
+    write_and_read();
+    resume();
+    pages();
+    torn();
+    bounded();
+    path_remove(folder, &e);
+    free(root);
+    return done_testing();
+}

@@ -1,0 +1,175 @@
+/*
+ * sweep - cells of a search, from a file and from options
+ */
+#include "config.h"
+#include "t/lib/tap.h"
+#include "trainer/search/sweep.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/num.h"
+
+static char *write_file(const char *text)
+{
+    char *path = xstrdup("/tmp/sweep-XXXXXX");
+    const int fd = mkstemp(path);
+
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        abort();
+    close(fd);
+    return path;
+}
+
+static void grid(void)
+{
+    struct sweep s;
+    struct err e = ERR_INIT;
+    char *path = write_file("[model]\nwidth = 64\n"
+                            "[sweep]\nseeds = 2\n"
+                            "[grid]\noptim.lr = 1e-2, 1e-3 , 1e-4\n"
+                            "model.layers = 2, 4\n");
+    bool all_differ = true;
+
+    sweep_init(&s);
+    if (!ok(sweep_read(&s, path, &e) == 0 && sweep_expand(&s, &e) == 0,
+            "a grid is read"))
+        diag("%s", e.text);
+    ok(s.n_cells == 12, "3 rates, 2 depths, 2 seeds: 12 cells");
+    ok(s.n_sets == 1 && strcmp(s.set[0].key, "model.width") == 0 &&
+           strcmp(s.set[0].value, "64") == 0,
+       "what is not the search's own goes to every cell");
+    ok(strncmp(s.set[0].where, path, strlen(path)) == 0 &&
+           strncmp(s.axis[0].where, path, strlen(path)) == 0,
+       "and all know where they stand: %s, %s", s.set[0].where,
+       s.axis[0].where);
+    ok(strcmp(s.cell[0].value[0], "1e-2") == 0 &&
+           strcmp(s.cell[11].value[0], "1e-4") == 0 &&
+           strcmp(s.cell[1].value[2], "2") == 0,
+       "the last axis turns fastest");
+    for (size_t i = 0; i < s.n_cells; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(s.cell[i].id, s.cell[j].id) == 0)
+                all_differ = false;
+    ok(all_differ, "every cell has an id of its own");
+    sweep_clear(&s);
+    unlink(path);
+    free(path);
+}
+
+/* A value keeps its cell's id when the grid around it changes. */
+static void ids(void)
+{
+    struct sweep a, b;
+    struct err e = ERR_INIT;
+
+    sweep_init(&a);
+    sweep_init(&b);
+    sweep_grid(&a, "optim.lr=1e-3,1e-4", "t", &e);
+    sweep_grid(&a, "model.width=64", "t", &e);
+    sweep_grid(&b, "model.width=32,64", "t", &e);
+    sweep_grid(&b, "optim.lr=1e-2,1e-4", "t", &e);
+    if (!ok(sweep_expand(&a, &e) == 0 && sweep_expand(&b, &e) == 0,
+            "two grids"))
+        diag("%s", e.text);
+    ok(strcmp(a.cell[1].id, b.cell[3].id) == 0,
+       "the same assignments have the same id");
+    sweep_clear(&a);
+    sweep_clear(&b);
+}
+
+static void draws(void)
+{
+    struct sweep s, more;
+    struct err e = ERR_INIT;
+    double x;
+    int low = 0;
+    bool same = true, inside = true;
+
+    sweep_init(&s);
+    sweep_init(&more);
+    s.samples = 400;
+    more.samples = 500;
+    sweep_random(&s, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
+    sweep_random(&s, "model.layers=integer(2, 5)", "t", &e);
+    sweep_random(&more, "optim.clip=choice(0.5, 1)", "t", &e);
+    sweep_random(&more, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
+    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 400, "400 draws");
+    ok(sweep_expand(&more, &e) == 0 && more.n_cells == 500, "500 draws");
+    for (size_t i = 0; i < s.n_cells; i++) {
+        same = same && strcmp(s.cell[i].value[0], more.cell[i].value[1]) == 0;
+        inside = inside && num_real(s.cell[i].value[0], &x) && x >= 1e-4 &&
+                 x <= 1e-2;
+        low += x < 1e-3;
+    }
+    ok(same, "another axis and more samples change no draw");
+    ok(inside, "all draws are inside");
+    ok(low > 160 && low < 240, "half of them are below the geometric mean");
+    sweep_clear(&s);
+    sweep_clear(&more);
+}
+
+static void spaces(void)
+{
+    struct sweep s;
+    struct err e = ERR_INIT;
+
+    sweep_init(&s);
+    sweep_grid(&s, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
+    sweep_grid(&s, "optim.clip=linspace(0, 1, 5)", "t", &e);
+    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 15, "two spaces");
+    ok(strcmp(s.axis[0].value[1], "0.001") == 0 &&
+           strcmp(s.axis[1].value[1], "0.25") == 0 &&
+           strcmp(s.axis[1].value[4], "1") == 0,
+       "0.001 lies between 1e-4 and 1e-2; 0.25 is a quarter");
+    sweep_clear(&s);
+}
+
+static void refusals(void)
+{
+    static const struct {
+        const char *axis, *words;
+        bool random;
+    } cases[] = {
+        { "optim.lr", "want section.key=values" },
+        { "=1", "want section.key=values" },
+        { "optim.lr=1,,2", "empty value" },
+        { "optim.lr=", "empty value" },
+        { "optim.lr=logspace(1e-4, 1e-2", "lacks a )" },
+        { "optim.lr=logspace(0, 1, 3)", "above 0" },
+        { "optim.lr=logspace(1, 0.1, 3)", "is not below" },
+        { "optim.lr=linspace(0, 1, 1)", "between 2 and" },
+        { "optim.lr=linspace(0, 1)", "wants 3 values" },
+        { "optim.lr=linspace(a, 1, 2)", "wants numbers" },
+        { "optim.lr=nospace(1, 2)", "knows logspace" },
+        { "optim.lr=1e-3", "want loguniform", true },
+        { "optim.lr=uniform(1, nan)", "wants numbers", true },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sweep s;
+        struct err e = ERR_INIT;
+        int ret;
+
+        sweep_init(&s);
+        ret = cases[i].random ? sweep_random(&s, cases[i].axis, "--x", &e)
+                              : sweep_grid(&s, cases[i].axis, "--x", &e);
+        if (ret == 0)
+            ret = sweep_expand(&s, &e);
+        ok(ret < 0 && e.kind == ERR_USAGE && strstr(e.text, cases[i].words),
+           "%s: %s", cases[i].axis, e.text);
+        sweep_clear(&s);
+    }
+}
+
+int main(void)
+{
+    grid();
+    ids();
+    draws();
+    spaces();
+    refusals();
+    return done_testing();
+}

@@ -1,0 +1,323 @@
+/*
+ * Parts of the trainer by themselves: dropout's gradient by differences, the
+ * plan of memory, the guard, a draw, the files of tensors.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/rng.h"
+#include "t/lib/tap.h"
+#include "trainer/model/gpt.h"
+#include "trainer/model/resolve.h"
+#include "trainer/model/tensors.h"
+#include "trainer/training/sample.h"
+#include "trainer/training/step_check.h"
+
+static const char *const small[] = {
+    "model.layers=3",    "model.heads=2",          "model.width=16",
+    "model.context=8",   "model.vocab=29",         "model.dropout=0.2",
+    "model.qk_norm=yes", "model.init_residual=no", "model.init_std=0.3",
+    "schedule.steps=10", "train.micro_batch=2",
+};
+
+enum { N_SMALL = sizeof small / sizeof small[0] };
+
+/* ---- gradients by differences ----------------------------------------- */
+
+struct trial {
+    struct settings set;
+    struct dev dev;
+    struct gpt gpt;
+    float *weights, *way; /* the point, and a direction from it */
+    int32_t x[16], y[16];
+    float losses[16];
+};
+
+static double loss_at(struct trial *t, double h)
+{
+    struct graph *g = &t->gpt.graph;
+    float *moved = xcalloc((size_t)g->count, sizeof *moved);
+    struct err e = ERR_INIT;
+    double sum = 0;
+
+    for (int64_t i = 0; i < g->count; i++)
+        moved[i] = t->weights[i] + (float)h * t->way[i];
+    t->dev.type->put(&t->dev, g->weights.data, moved,
+                     (size_t)g->count * sizeof *moved);
+    free(moved);
+    gpt_put(&t->gpt, t->x, t->y);
+    g->step = 3;
+    g->seed = 11;
+    g->first_micro = true;
+    g->head_scale = 1;
+    graph_train(g, NULL, NULL);
+    t->dev.type->get(&t->dev, t->losses, graph_val(g, t->gpt.output)->data,
+                     sizeof t->losses);
+    if (dev_sync(&t->dev, &e) < 0)
+        diag("%s", e.text);
+    for (int i = 0; i < 16; i++)
+        sum += (double)t->losses[i];
+    return sum;
+}
+
+static void test_differences(void)
+{
+    const struct place how = { .training = true, .fuse = true };
+    struct trial t = { 0 };
+    struct graph *g = &t.gpt.graph;
+    struct err e = ERR_INIT;
+    const size_t bytes_of = sizeof(float);
+    float *grad;
+    double slope = 0, measured;
+
+    if (!ok(settings_load(&t.set, NULL, small, N_SMALL, &e) == 0 &&
+                settings_resolve(&t.set, 0, 1, &e) == 0 &&
+                dev_open(&t.dev, "cpu", &e) == 0,
+            "a model with dropout opens")) {
+        diag("%s", e.text);
+        return;
+    }
+    gpt_build(&t.gpt, &t.set, 2);
+    ok(graph_place(g, &t.dev, &how, &e) == 0, "and is placed");
+    t.weights = xcalloc((size_t)g->count, bytes_of);
+    t.way = xcalloc((size_t)g->count, bytes_of);
+    for (int i = 0; i < g->n_params; i++)
+        gpt_draw(&t.gpt, i, 5, &t.dev, t.weights + g->param[i].at);
+    grad = xcalloc((size_t)g->count, bytes_of);
+    t.dev.type->put(&t.dev, g->weights.data, t.weights,
+                    (size_t)g->count * bytes_of);
+    for (int i = 0; i < 16; i++) {
+        t.x[i] = i * 7 % 29;
+        t.y[i] = i == 5 ? -1 : i * 11 % 29;
+    }
+    for (int p = 0; p < g->n_params; p++)
+        for (int64_t i = 0; i < g->param[p].count; i++)
+            t.way[g->param[p].at + i] =
+                rng_uniform(9, (uint64_t)p, (uint64_t)i) - 0.5f;
+    loss_at(&t, 0);
+    t.dev.type->get(&t.dev, grad, g->grads.data, (size_t)g->count * bytes_of);
+    dev_sync(&t.dev, &e);
+    for (int64_t i = 0; i < g->count; i++)
+        slope += (double)grad[i] * (double)t.way[i];
+    measured = (loss_at(&t, 1e-3) - loss_at(&t, -1e-3)) / 2e-3;
+    if (!ok(fabs(slope - measured) < 5e-3 * fabs(measured) + 1e-3,
+            "the slope along a direction, dropout and a masked token "
+            "included, is what differences measure"))
+        diag("%.6f, measured %.6f", slope, measured);
+    ok(t.losses[5] == 0.0f, "a masked token has no loss");
+    free(t.weights);
+    free(t.way);
+    free(grad);
+    graph_clear(g);
+    dev_close(&t.dev);
+    settings_clear(&t.set);
+}
+
+/* ---- the plan --------------------------------------------------------- */
+
+struct planned {
+    size_t weights, copies, grads, activations;
+};
+
+static struct planned plan_of(const char *more, bool training)
+{
+    const struct place how = { .training = training, .fuse = true };
+    const char *sets[N_SMALL + 1];
+    struct settings s;
+    struct err e = ERR_INIT;
+    struct gpt gpt;
+    struct planned p = { 0 };
+
+    memcpy(sets, small, sizeof small);
+    sets[N_SMALL] = more;
+    if (settings_load(&s, NULL, sets, N_SMALL + 1, &e) == 0 &&
+        settings_resolve(&s, 0, 1, &e) == 0) {
+        gpt_build(&gpt, &s, 4);
+        graph_plan(&gpt.graph, &how, &ref_ops);
+        p = (struct planned){ gpt.graph.weights.bytes, gpt.graph.copies.bytes,
+                              gpt.graph.grads.bytes,
+                              gpt.graph.activations.bytes };
+        graph_clear(&gpt.graph);
+    } else {
+        diag("%s", e.text);
+    }
+    settings_clear(&s);
+    return p;
+}
+
+static void test_plan(void)
+{
+    const struct planned keep = plan_of("model.layers=12", true);
+    const struct planned some = plan_of("model.layers=12", true);
+    const struct planned infer = plan_of("model.layers=12", false);
+    struct planned again;
+
+    ok(keep.activations == some.activations, "a plan is the same each time");
+    again = plan_of("train.recompute=layer", true);
+    ok(again.activations < plan_of("train.recompute=none", true).activations,
+       "computing layers again takes less memory");
+    ok(plan_of("train.recompute=pointwise", true).activations <
+           plan_of("train.recompute=none", true).activations,
+       "so does computing norms and activations again");
+    ok(infer.activations * 8 < keep.activations && infer.grads == 0,
+       "without gradients little is kept");
+    ok(keep.grads == keep.weights && keep.copies == 0,
+       "fp32 has no second weights");
+    again = plan_of("train.precision=bf16", true);
+    ok(again.copies * 2 == again.weights, "bf16 has half as much again");
+}
+
+/* ---- the guard -------------------------------------------------------- */
+
+static void test_guard(void)
+{
+    struct train_settings c = { .on_nonfinite = POLICY_SKIP,
+                                .on_spike = POLICY_ROLLBACK,
+                                .spike_loss = 4,
+                                .spike_norm = 4,
+                                .spike_window = 16 };
+    struct guard g;
+    char what[80];
+    bool good = true;
+
+    guard_init(&g, &c);
+    ok(guard_judge(&g, 50, 1, false, what) == STEP_GOOD,
+       "before the window is full nothing is a spike");
+    for (int i = 0; i < 40; i++)
+        good = good && guard_judge(&g, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
+                                   false, what) == STEP_GOOD;
+    ok(good && !*what, "steady steps are good");
+    ok(guard_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK &&
+           strstr(what, "the loss 3.5"),
+       "a loss far above is a spike");
+    ok(guard_judge(&g, 3, 9, false, what) == STEP_ROLLBACK, "so is a norm");
+    ok(guard_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK,
+       "a spike does not enter the mean");
+    ok(guard_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
+       "a loss that is not finite has its own policy");
+    c.on_nonfinite = POLICY_STOP;
+    ok(guard_judge(&g, 3, (double)INFINITY, false, what) == STEP_STOP,
+       "stop is one");
+    ok(guard_judge(&g, 3, (double)INFINITY, true, what) == STEP_SKIP,
+       "an overflow under a loss scale is only skipped");
+    guard_clear(&g);
+}
+
+/* ---- a draw ----------------------------------------------------------- */
+
+static void test_draw(void)
+{
+    const float logits[] = { 0, 1, 2, 3, 4, -9, 2.5f, -1 };
+    struct choice scratch[8];
+    struct sample_settings c = { .temperature = 1, .top_p = 1, .top_k = 3 };
+    int count[8] = { 0 };
+    const int draws = 20000;
+    double sum = 0, most = 0;
+
+    for (int i = 0; i < draws; i++)
+        count[sample_draw(logits, 8, scratch, &c,
+                          rng_uniform(1, 2, (uint64_t)i))]++;
+    ok(count[3] + count[4] + count[6] == draws, "top-k draws from k");
+    sum = exp(3) + exp(4) + exp(2.5);
+    most = fmax(fabs(count[4] / (double)draws - exp(4) / sum),
+                fabs(count[6] / (double)draws - exp(2.5) / sum));
+    ok(most < 0.01, "as often as their probabilities say");
+    c.top_k = 0;
+    c.top_p = 0.5;
+    memset(count, 0, sizeof count);
+    for (int i = 0; i < 1000; i++)
+        count[sample_draw(logits, 8, scratch, &c,
+                          rng_uniform(1, 3, (uint64_t)i))]++;
+    ok(count[4] == 1000, "top-p of half is the likeliest, if that has more");
+    c.temperature = 0;
+    ok(sample_draw(logits, 8, scratch, &c, 0.99f) == 4,
+       "temperature 0 takes the likeliest");
+    c = (struct sample_settings){ .temperature = 1, .top_p = 1, .top_k = 1 };
+    ok(sample_draw(logits, 8, scratch, &c, 0.99f) == 4, "so does top-k 1");
+}
+
+/* ---- files of tensors ------------------------------------------------- */
+
+static void test_tensors(void)
+{
+    const float a[6] = { 1, 2, 3, 4, 5, 6 }, b[2] = { -1, 0.5f };
+    const struct array both[] = {
+        { "a", "F32", 2, { 2, 3 }, a, sizeof a },
+        { "b", "F32", 1, { 2 }, b, sizeof b },
+    };
+    char folder[] = "/tmp/gtrain-t-XXXXXX";
+    struct err e = ERR_INIT;
+    struct tensors *t = NULL;
+    char *path, bytes[512];
+    const struct array *x;
+    size_t n;
+    int opened = 0;
+    FILE *fp;
+
+    if (!mkdtemp(folder))
+        return;
+    path = path_join(folder, "x.safetensors");
+    ok(tensors_write(path, both, 2, &e) == 0 &&
+           tensors_open(&t, path, &e) == 0 && tensors_count(t) == 2,
+       "two arrays are written and found");
+    x = tensors_find(t, "a");
+    ok(x && x->rank == 2 && x->dim[1] == 3 && memcmp(x->data, a, sizeof a) == 0,
+       "with shape and numbers");
+    ok(!tensors_find(t, "c"), "a third is not");
+    tensors_close(t);
+    fp = fopen(path, "r");
+    n = fread(bytes, 1, sizeof bytes, fp);
+    fclose(fp);
+    /* cut anywhere, it is refused; changed anywhere, it does no harm */
+    for (size_t i = 0; i < n; i++) {
+        fp = fopen(path, "w");
+        fwrite(bytes, 1, i, fp);
+        fclose(fp);
+        e = (struct err)ERR_INIT;
+        if (tensors_open(&t, path, &e) == 0) {
+            opened++;
+            tensors_close(t);
+        }
+    }
+    ok(opened == 0, "cut short anywhere, the file is refused");
+    for (size_t i = 0; i < n; i++) {
+        char changed[512];
+
+        memcpy(changed, bytes, n);
+        changed[i] = (char)(changed[i] ^ 0x15);
+        fp = fopen(path, "w");
+        fwrite(changed, 1, n, fp);
+        fclose(fp);
+        e = (struct err)ERR_INIT;
+        if (tensors_open(&t, path, &e) == 0) {
+            for (int k = 0; k < tensors_count(t); k++) {
+                float out[64];
+
+                x = tensors_at(t, k);
+                if (array_count(x) <= 64)
+                    array_floats(x, out, &e);
+            }
+            tensors_close(t);
+        }
+    }
+    ok(true, "changed anywhere, nothing outside of it is read");
+    free(path);
+    path_remove(folder, &e);
+}
+
+int main(void)
+{
+    test_differences();
+    test_plan();
+    test_guard();
+    test_draw();
+    test_tensors();
+    return done_testing();
+}

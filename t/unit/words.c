@@ -1,0 +1,130 @@
+/*
+ * words - counts of pieces, in memory and through temporary files
+ */
+#include "config.h"
+#include "data/token/words.h"
+#include "t/lib/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/rng.h"
+#include "data/token/pretokenize.h"
+
+enum { TEXT = 200000, COUNTERS = 3 };
+
+static const struct word_list *sorting;
+
+static int by_bytes(const void *x, const void *y)
+{
+    const struct counted *a = x, *b = y;
+    const int c = memcmp(sorting->text + a->at, sorting->text + b->at,
+                         a->len < b->len ? a->len : b->len);
+
+    return c ? c : (a->len > b->len) - (a->len < b->len);
+}
+
+static void sort(struct word_list *l)
+{
+    sorting = l;
+    qsort(l->word, l->n, sizeof *l->word, by_bytes);
+}
+
+static bool same(const struct word_list *a, const struct word_list *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->word[i].len != b->word[i].len ||
+            a->word[i].count != b->word[i].count ||
+            memcmp(a->text + a->word[i].at, b->text + b->word[i].at,
+                   a->word[i].len) != 0)
+            return false;
+    return true;
+}
+
+/* Words of 1 to 40 letters, short ones and few different ones more often. */
+static size_t make_text(uint8_t *s)
+{
+    size_t n = 0;
+
+    for (uint64_t i = 0; n < TEXT - 50; i++) {
+        const uint32_t r = rng_word(7, 0, i);
+        const uint32_t len = r % 8 == 0 ? 1 + (r >> 8) % 40 : 1 + (r >> 8) % 4;
+
+        for (uint32_t k = 0; k < len; k++)
+            s[n++] = (uint8_t)('a' + rng_word(7, 1 + i, k) % 5);
+        s[n++] = ' ';
+    }
+    return n;
+}
+
+/* Count the text with so many counters in turn, spilled every so often. */
+static struct word_list count(const uint8_t *s, size_t n, size_t counters,
+                              int spill_every, size_t limit, int64_t *left_out)
+{
+    split_fn *const split = split_by(SPLIT_GPT2);
+    struct words w[COUNTERS];
+    struct word_list list = { 0 };
+    struct err e = ERR_INIT;
+    uint32_t stop[SPLIT_BATCH];
+    const uint8_t *const end = s + n;
+    int turn = 0;
+
+    for (size_t i = 0; i < counters; i++)
+        words_init(&w[i], 0);
+    for (; s < end; turn++) {
+        struct words *one = &w[(size_t)turn % counters];
+        const size_t k = split(s, end, stop, SPLIT_BATCH);
+
+        words_count(one, s, end, stop, k);
+        if (spill_every && turn % spill_every == 0)
+            ok(words_spill(one, &e) == 0, "a counter is spilled");
+        s += stop[k - 1];
+    }
+    if (words_gather(&list, w, counters, limit, left_out, &e) < 0)
+        diag("%s", e.text);
+    for (size_t i = 0; i < counters; i++)
+        words_clear(&w[i]);
+    sort(&list);
+    return list;
+}
+
+int main(void)
+{
+    static uint8_t text[TEXT];
+    const size_t n = make_text(text);
+    int64_t out;
+    struct word_list one = count(text, n, 1, 0, 0, &out);
+    struct word_list three = count(text, n, 3, 0, 0, &out);
+    struct word_list spilled = count(text, n, 1, 37, 0, &out);
+    struct word_list both = count(text, n, 3, 41, 0, &out);
+    struct word_list few, few3;
+    uint64_t sum = 0, rarest = UINT64_MAX;
+    int64_t out3;
+
+    for (size_t i = 0; i < one.n; i++)
+        sum += one.word[i].count * one.word[i].len;
+    ok(sum == n, "the words with their counts are the text");
+    ok(same(&one, &three), "three counters add up to one");
+    ok(same(&one, &spilled), "spilled to files they are the same");
+    ok(same(&one, &both), "three counters, spilled, too");
+
+    few = count(text, n, 1, 30, 100000, &out);
+    few3 = count(text, n, 3, 50, 100000, &out3);
+    for (size_t i = 0; i < few.n; i++)
+        rarest = few.word[i].count < rarest ? few.word[i].count : rarest;
+    ok(out > 0 && few.n + (size_t)out == one.n, "a limit leaves some out");
+    ok(out == out3 && same(&few, &few3), "the same ones with three counters");
+    for (size_t i = 0; i < one.n; i++)
+        if (one.word[i].count >= rarest)
+            out3++;
+    ok(out3 == out + (int64_t)few.n, "and those are the rarest");
+    word_list_clear(&one);
+    word_list_clear(&three);
+    word_list_clear(&spilled);
+    word_list_clear(&both);
+    word_list_clear(&few);
+    word_list_clear(&few3);
+    return done_testing();
+}
