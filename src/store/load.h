@@ -93,7 +93,8 @@ int runs_load(struct runs *, const char *root, int flags, struct err *);
 /* Only those with these ids, as far as they are there. */
 int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
                   int flags, struct err *);
-/* Those named by words; each word must name at least one (ERR_MISSING). */
+/* Those named by words; each word must name at least one (ERR_MISSING).
+ * Metrics are loaded where a word asks for their values, whatever flags say. */
 int runs_select(struct runs *, const char *root, char **words, int n,
                 int flags, struct err *);
 void runs_free(struct runs *);

@@ -73,6 +73,11 @@ static size_t match_best(const struct runs *runs, const char *word,
     return 1;
 }
 
+static bool is_filter(const char *word)
+{
+    return strpbrk(word, "=<> ") != NULL;
+}
+
 /* A word that reads as a filter: -1, 0 or 1 as it fails, is none, or is one
  * whose runs are marked. */
 static int match_filter(const struct runs *runs, const char *word, bool *chosen,
@@ -81,7 +86,7 @@ static int match_filter(const struct runs *runs, const char *word, bool *chosen,
     struct filter *f;
     bool any = false;
 
-    if (!word[strcspn(word, "=<> ")])
+    if (!is_filter(word))
         return 0;
     f = filter_parse(word, e);
     if (!f)
@@ -218,6 +223,15 @@ static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
     return true;
 }
 
+/* Is there a word that the values of metrics decide? */
+static bool needs_metrics(char **words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strncmp(words[i], "@best:", 6) == 0 || is_filter(words[i]))
+            return true;
+    return false;
+}
+
 int runs_select(struct runs *runs, const char *root, char **words, int n,
                 int flags, struct err *e)
 {
@@ -227,6 +241,8 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
 
     if (load_by_id(runs, root, words, n, flags))
         return 0;
+    if (needs_metrics(words, n))
+        flags &= ~LOAD_NO_METRICS;
     if (runs_load(runs, root, flags, e) < 0)
         return -1;
     chosen = xcalloc(runs->n, sizeof *chosen);

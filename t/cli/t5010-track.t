@@ -217,6 +217,9 @@ g mv -e other second && g ls -e other -c name,experiment --no-header &&
 ok "mv moves to another experiment"
 g metrics second lr && g where second && test -f "$(cat out)/meta.yaml"
 ok "where names the run's folder"
+gtrack where second >want && g where @best:lr && cmp -s want out &&
+    g where 'metrics.lr > 0' && cmp -s want out
+ok "commands that print no metrics choose runs by them, too"
 g rm second && g ls -c name --no-header && ! grep -q second out &&
     g restore second && g ls -c name --no-header && grep -q second out
 ok "rm hides a run, restore brings it back"
