@@ -69,16 +69,48 @@ static const char *next_opt(void *arg)
 
 static const char *next_cmd(void *arg)
 {
-    const struct cmd **c = arg;
+    const struct cmd *const **c = arg;
 
-    return (*c)->name ? (*c)++->name : NULL;
+    return **c ? (*(*c)++)->name : NULL;
 }
 
 static int bad_value(const struct opt *o, const char *what, const char *text,
                      struct err *e)
 {
-    return err_set(e, ERR_USAGE, "--%s wants %s, not '%s'", o->name, what,
+    return err_set(e, ERR_USAGE, "--%s expects %s, not '%s'", o->name, what,
                    text);
+}
+
+int opt_find_word(const char *const *words, const char *text)
+{
+    for (int i = 0; words[i]; i++)
+        if (strcmp(words[i], text) == 0)
+            return i;
+    return -1;
+}
+
+void opt_list_words(const char *const *words, char *text, size_t size)
+{
+    size_t n = 0;
+
+    *text = '\0';
+    for (int i = 0; words[i] && n < size; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%s",
+                              i == 0 ? "" : words[i + 1] ? ", " : " or ",
+                              words[i]);
+}
+
+static int set_word(const struct opt *o, const char *text, struct err *e)
+{
+    const int i = opt_find_word(o->words, text);
+    char list[256];
+
+    if (i < 0) {
+        opt_list_words(o->words, list, sizeof list);
+        return bad_value(o, list, text, e);
+    }
+    *(int *)o->value = i;
+    return 0;
 }
 
 static int opt_set(const struct opt *o, const char *text, struct err *e)
@@ -92,6 +124,8 @@ static int opt_set(const struct opt *o, const char *text, struct err *e)
     case OPT_STRING:
         *(const char **)o->value = text;
         return 0;
+    case OPT_WORD:
+        return set_word(o, text, e);
     case OPT_LIST: {
         struct opt_list *l = o->value;
 
@@ -215,22 +249,21 @@ void opt_help(const struct opt *opts)
     }
 }
 
-void opt_help_cmds(const struct cmd *cmds)
+void opt_help_cmds(const struct cmd *const *cmds)
 {
-    for (const struct cmd *c = cmds; c->name; c++)
-        printf("  %-12s %s\n", c->name, c->help);
+    for (; *cmds; cmds++)
+        printf("  %-12s %s\n", (*cmds)->name, (*cmds)->help);
 }
 
-const struct cmd *opt_find_cmd(const struct cmd *cmds, const char *name,
+const struct cmd *opt_find_cmd(const struct cmd *const *cmds, const char *name,
                                struct err *e)
 {
-    const struct cmd *all = cmds;
     const char *near;
 
-    for (const struct cmd *c = cmds; c->name; c++)
-        if (strcmp(c->name, name) == 0)
-            return c;
-    near = opt_nearest(name, next_cmd, &all);
+    for (const struct cmd *const *c = cmds; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    near = opt_nearest(name, next_cmd, &cmds);
     if (near)
         err_set(e, ERR_USAGE, "no command '%s'; did you mean '%s'?", name,
                 near);

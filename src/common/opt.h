@@ -32,6 +32,7 @@ enum opt_type {
     OPT_SIZE,           /* uint64_t; 64MiB */
     OPT_SECS,           /* double; 2h30m */
     OPT_STRING,         /* const char * */
+    OPT_WORD,           /* int: which of `words`, usually an enum */
     OPT_LIST,           /* struct opt_list: may be given many times */
 };
 
@@ -42,6 +43,7 @@ struct opt {
     enum opt_type type;
     void *value;
     const char *help;           /* one line, no capital, no full stop */
+    const char *const *words;   /* OPT_WORD: the values, ended by NULL */
 };
 
 struct opt_list {
@@ -49,12 +51,18 @@ struct opt_list {
     size_t n, room;
 };
 
+/*
+ * A command, defined at the end of the file that implements it.  A program
+ * lists the addresses of its commands, ended by NULL.
+ */
 struct cmd {
     const char *name;
-    const char *args;           /* as in a synopsis: "RUN..." */
+    const char *args;           /* as in a synopsis: "RUN..."; or NULL */
     const char *help;           /* one line */
     const struct opt *opts;     /* NULL for none */
     int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
+    const void *arg;            /* for a function that several commands share:
+                                 * prog_command()->arg */
 };
 
 /*
@@ -69,11 +77,16 @@ int opt_parse_until_word(const struct opt *, int argc, char **argv,
 
 /* Print the rows of a table as --help shows them, to standard output. */
 void opt_help(const struct opt *);
-void opt_help_cmds(const struct cmd *);     /* ends with a NULL name */
+void opt_help_cmds(const struct cmd *const *);
 
 /* The entry called NAME, or NULL with e filled, naming the nearest. */
-const struct cmd *opt_find_cmd(const struct cmd *, const char *name,
+const struct cmd *opt_find_cmd(const struct cmd *const *, const char *name,
                                struct err *);
+
+/* Which of the words, ended by NULL, is TEXT; -1 for none. */
+int opt_find_word(const char *const *words, const char *text);
+/* "one, two or three", for messages. */
+void opt_list_words(const char *const *words, char *text, size_t size);
 
 /*
  * Of the names that next() hands out until NULL, the nearest to WORD by edit

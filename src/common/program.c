@@ -63,7 +63,8 @@ static void help_cmd(const struct prog *p, const struct cmd *c,
     const bool bare = p->bare && strcmp(p->bare, c->name) == 0;
 
     printf("usage: %s %s%s%s [OPTION]... %s\n%s\n\noptions:\n", p->name,
-           bare ? "[" : "", c->name, bare ? "]" : "", c->args, c->help);
+           bare ? "[" : "", c->name, bare ? "]" : "", c->args ? c->args : "",
+           c->help);
     opt_help(table);
 }
 
@@ -72,11 +73,12 @@ static void dump(const struct prog *p)
     for (const struct opt *o = program_opts; o->name; o++)
         printf("\t%c\t%s\t%s\t%s\n", o->letter ? o->letter : '-', o->name,
                o->arg ? o->arg : "", o->help);
-    for (const struct cmd *c = p->cmds; c->name; c++) {
+    for (const struct cmd *const *cmds = p->cmds; *cmds; cmds++) {
+        const struct cmd *c = *cmds;
         struct opt table[MAX_TABLE];
 
         join(table, c->opts, prog_opts);
-        printf("%s\t\t\t%s\t%s\n", c->name, c->args, c->help);
+        printf("%s\t\t\t%s\t%s\n", c->name, c->args ? c->args : "", c->help);
         for (const struct opt *o = table; o->name; o++)
             printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
                    o->name, o->arg ? o->arg : "", o->help);
@@ -108,8 +110,8 @@ static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
 
 static bool is_cmd(const struct prog *p, const char *word)
 {
-    for (const struct cmd *c = p->cmds; c->name; c++)
-        if (strcmp(c->name, word) == 0)
+    for (const struct cmd *const *c = p->cmds; *c; c++)
+        if (strcmp((*c)->name, word) == 0)
             return true;
     return false;
 }
@@ -140,8 +142,8 @@ static bool takes_next(const struct prog *p, char letter, const char *name,
 
     count_use(&u, program_opts, letter, name);
     count_use(&u, prog_opts, letter, name);
-    for (const struct cmd *c = p->cmds; c->name; c++)
-        count_use(&u, c->opts, letter, name);
+    for (const struct cmd *const *c = p->cmds; *c; c++)
+        count_use(&u, (*c)->opts, letter, name);
     *unknown |= u.arg + u.flag == 0;
     return u.arg && !(u.flag && next && is_cmd(p, next));
 }
@@ -269,7 +271,7 @@ int prog_main(const struct prog *p, int argc, char **argv)
     return err_status(e.kind);
 }
 
-const char *prog_command(void)
+const struct cmd *prog_command(void)
 {
-    return running ? running->name : "";
+    return running;
 }

@@ -26,7 +26,7 @@
 struct prog {
     const char *name;
     const char *summary;        /* one line */
-    const struct cmd *cmds;     /* ends with a NULL name */
+    const struct cmd *const *cmds;      /* ends with NULL */
     const char *bare;           /* or NULL */
     void (*describe)(void);     /* more for --version -v; or NULL */
 };
@@ -36,7 +36,7 @@ extern const struct opt prog_opts[];
 
 int prog_main(const struct prog *, int argc, char **argv);
 
-/* The name of the command that runs, for those that share a function. */
-const char *prog_command(void);
+/* The command that runs, for functions that several commands share. */
+const struct cmd *prog_command(void);
 
 #endif

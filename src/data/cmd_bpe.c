@@ -25,7 +25,7 @@ static uint64_t memory = (uint64_t)1 << 30;
 static bool chars;
 static struct opt_list specials;
 
-const struct opt bpe_opts[] = {
+static const struct opt bpe_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &output,
       "write the tokenizer's files there" },
     { 'n', "vocab", "count", OPT_LONG, &vocab,
@@ -376,7 +376,7 @@ static bool divides(const void *arg, const char *text, size_t n, size_t at)
     return false;
 }
 
-int cmd_bpe(int argc, char **argv, struct err *e)
+static int bpe_main(int argc, char **argv, struct err *e)
 {
     struct corpus_conf in;
     struct bpe_train_conf conf = { 0 };
@@ -401,3 +401,11 @@ int cmd_bpe(int argc, char **argv, struct err *e)
     free(list);
     return got;
 }
+
+const struct cmd cmd_bpe = {
+    .name = "bpe",
+    .args = "-o FOLDER INPUT...",
+    .help = "learn a tokenizer from text",
+    .opts = bpe_opts,
+    .run = bpe_main,
+};

@@ -18,7 +18,7 @@ static int64_t first, count;
 static int width;
 static bool jsonl, special;
 
-const struct opt decode_opts[] = {
+static const struct opt decode_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
       "the tokenizer: a file, or a folder with one" },
     { 'o', "output", "file", OPT_STRING, &output,
@@ -177,7 +177,7 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
     return got;
 }
 
-int cmd_decode(int argc, char **argv, struct err *e)
+static int decode_main(int argc, char **argv, struct err *e)
 {
     struct tokenizer *t;
     int got;
@@ -196,3 +196,11 @@ int cmd_decode(int argc, char **argv, struct err *e)
     tokenizer_free(t);
     return got;
 }
+
+const struct cmd cmd_decode = {
+    .name = "decode",
+    .args = "-T TOKENIZER FILE...",
+    .help = "turn files of tokens back into text",
+    .opts = decode_opts,
+    .run = decode_main,
+};

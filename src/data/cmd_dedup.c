@@ -21,7 +21,7 @@ static const char *output = "-";
 static struct corpus_opts input;
 static bool loose;
 
-const struct opt dedup_opts[] = {
+static const struct opt dedup_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
       "write JSON Lines to FILE, - for standard output (-)" },
     { 0, "loose", NULL, OPT_FLAG, &loose,
@@ -117,7 +117,7 @@ static int run(struct dedup *d, struct corpus *corpus, struct err *e)
     return got < 0 ? -1 : 0;
 }
 
-int cmd_dedup(int argc, char **argv, struct err *e)
+static int dedup_main(int argc, char **argv, struct err *e)
 {
     const bool to_stdout = strcmp(output, "-") == 0;
     struct corpus_conf conf;
@@ -153,3 +153,11 @@ out:
     buf_clear(&d.line);
     return ret;
 }
+
+const struct cmd cmd_dedup = {
+    .name = "dedup",
+    .args = "PATH...",
+    .help = "leave out documents that were there before",
+    .opts = dedup_opts,
+    .run = dedup_main,
+};

@@ -30,7 +30,7 @@ static int threads;
 static bool special;
 static struct table_style style;
 
-const struct opt encode_opts[] = {
+static const struct opt encode_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
       "the tokenizer: a file, or a folder with one" },
     { 'o', "output", "prefix", OPT_STRING, &output,
@@ -348,7 +348,7 @@ static int run(struct work *w, struct err *e)
     return got;
 }
 
-int cmd_encode(int argc, char **argv, struct err *e)
+static int encode_main(int argc, char **argv, struct err *e)
 {
     struct work w = { 0 };
     int got;
@@ -362,3 +362,11 @@ int cmd_encode(int argc, char **argv, struct err *e)
     tokenizer_free(w.tokenizer);
     return got;
 }
+
+const struct cmd cmd_encode = {
+    .name = "encode",
+    .args = "-T TOKENIZER -o PREFIX INPUT...",
+    .help = "turn text into files of tokens",
+    .opts = encode_opts,
+    .run = encode_main,
+};

@@ -32,7 +32,7 @@ static int tries = 6;
 static double wait_first = 1, stall = 60;
 static struct table_style style;
 
-const struct opt fetch_opts[] = {
+static const struct opt fetch_opts[] = {
     { 'o', "output", "path", OPT_STRING, &output,
       "save files in the folder PATH (data); with --tokenizer, the prefix of "
       "token files" },
@@ -296,7 +296,7 @@ static int run(const struct links *l, struct err *e)
     return ret;
 }
 
-int cmd_fetch(int argc, char **argv, struct err *e)
+static int fetch_main(int argc, char **argv, struct err *e)
 {
     struct links l = LINKS_INIT;
     struct catalog_ask ask = { .variant = variant,
@@ -326,3 +326,11 @@ int cmd_fetch(int argc, char **argv, struct err *e)
     links_clear(&l);
     return ret;
 }
+
+const struct cmd cmd_fetch = {
+    .name = "fetch",
+    .args = "NAME|URL...",
+    .help = "get corpora from servers",
+    .opts = fetch_opts,
+    .run = fetch_main,
+};

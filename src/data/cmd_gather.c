@@ -22,7 +22,7 @@ static uint64_t size = 32 << 20;
 static double val = 0.05;
 static struct table_style style;
 
-const struct opt gather_opts[] = {
+static const struct opt gather_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &folder,
       "write train.jsonl and val.jsonl in FOLDER" },
     { 's', "size", "bytes", OPT_SIZE, &size,
@@ -93,7 +93,7 @@ static int open_both(struct out *out, struct err *e)
     return ret;
 }
 
-int cmd_gather(int argc, char **argv, struct err *e)
+static int gather_main(int argc, char **argv, struct err *e)
 {
     struct out out = { SAVE_INIT, SAVE_INIT, BUF_INIT, 0 };
     struct gather_stats stats[GATHER_KINDS];
@@ -131,3 +131,11 @@ out:
     buf_clear(&out.line);
     return ret;
 }
+
+const struct cmd cmd_gather = {
+    .name = "gather",
+    .args = "-o FOLDER",
+    .help = "collect text that this machine has",
+    .opts = gather_opts,
+    .run = gather_main,
+};

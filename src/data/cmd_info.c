@@ -21,7 +21,7 @@ static struct corpus_opts input;
 static int head = 100;
 static struct table_style style;
 
-const struct opt info_opts[] = {
+static const struct opt info_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
       "decode the first tokens, and count documents" },
     { 'n', "head", "count", OPT_INT, &head, "decode COUNT tokens (100)" },
@@ -137,7 +137,7 @@ static int show_text(struct table *t, char *path, struct err *e)
     return got;
 }
 
-int cmd_info(int argc, char **argv, struct err *e)
+static int info_main(int argc, char **argv, struct err *e)
 {
     static const char *const columns[] = { "file",    "format",    "bytes",
                                            "tokens",  "documents", "distinct",
@@ -162,3 +162,11 @@ int cmd_info(int argc, char **argv, struct err *e)
     tokenizer_free(tok);
     return ret;
 }
+
+const struct cmd cmd_info = {
+    .name = "info",
+    .args = "FILE...",
+    .help = "say what files of tokens or text hold",
+    .opts = info_opts,
+    .run = info_main,
+};

@@ -22,7 +22,7 @@ static struct corpus_opts input;
 static int words = 13, show = 10;
 static struct table_style style;
 
-const struct opt leak_opts[] = {
+static const struct opt leak_opts[] = {
     { 't', "train", "path", OPT_LIST, &train, "PATH is training text" },
     { 0, "eval", "path", OPT_LIST, &eval, "PATH is evaluation text" },
     { 0, "lock", "file", OPT_STRING, &lock_file,
@@ -169,7 +169,7 @@ static int add_lock(struct paths *trains, struct paths *evals, int *fits,
     return 0;
 }
 
-int cmd_leak(int argc, char **argv, struct err *e)
+static int leak_main(int argc, char **argv, struct err *e)
 {
     struct paths trains = { NULL, 0, 0 }, evals = { NULL, 0, 0 };
     int64_t whole = 0;
@@ -202,3 +202,11 @@ int cmd_leak(int argc, char **argv, struct err *e)
     paths_clear(&evals);
     return ret;
 }
+
+const struct cmd cmd_leak = {
+    .name = "leak",
+    .args = "--train PATH --eval PATH",
+    .help = "find evaluation text in the training text",
+    .opts = leak_opts,
+    .run = leak_main,
+};

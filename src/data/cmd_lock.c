@@ -13,7 +13,7 @@
 static const char *output = "data.lock", *command;
 static struct opt_list text, fit, eval, tokenizer;
 
-const struct opt lock_opts[] = {
+static const struct opt lock_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output, "write FILE (data.lock)" },
     { 0, "text", "path", OPT_LIST, &text,
       "PATH is what the tokens were made from" },
@@ -26,7 +26,7 @@ const struct opt lock_opts[] = {
     { 0 }
 };
 
-int cmd_lock(int argc, char **argv, struct err *e)
+static int lock_main(int argc, char **argv, struct err *e)
 {
     const struct {
         enum lock_role role;
@@ -58,3 +58,11 @@ int cmd_lock(int argc, char **argv, struct err *e)
     lock_clear(&l);
     return ret;
 }
+
+const struct cmd cmd_lock = {
+    .name = "lock",
+    .args = "FILE...",
+    .help = "write down what the data are, by hash",
+    .opts = lock_opts,
+    .run = lock_main,
+};

@@ -15,7 +15,7 @@ static struct opt_list train, val;
 static struct corpus_opts input;
 static int order = 3;
 
-const struct opt ngram_opts[] = {
+static const struct opt ngram_opts[] = {
     { 't', "train", "path", OPT_LIST, &train, "fit the model to PATH" },
     { 0, "val", "path", OPT_LIST, &val, "and predict PATH with it" },
     { 'n', "order", "bytes", OPT_INT, &order,
@@ -59,7 +59,7 @@ static int each(const struct opt_list *paths, struct sums *s, struct err *e)
     return got;
 }
 
-int cmd_ngram(int argc, char **argv, struct err *e)
+static int ngram_main(int argc, char **argv, struct err *e)
 {
     struct sums fit = { .fits = true }, predict = { .fits = false };
     char text[NUM_TEXT], other[NUM_TEXT];
@@ -92,3 +92,11 @@ int cmd_ngram(int argc, char **argv, struct err *e)
            num_bytes(other, (double)predict.bytes));
     return 0;
 }
+
+const struct cmd cmd_ngram = {
+    .name = "ngram",
+    .args = "--train PATH --val PATH",
+    .help = "predict a text by runs of 3 bytes",
+    .opts = ngram_opts,
+    .run = ngram_main,
+};

@@ -18,7 +18,7 @@
 static int64_t vocab;
 static struct table_style style;
 
-const struct opt verify_opts[] = { { 0, "vocab", "ids", OPT_LONG, &vocab,
+static const struct opt verify_opts[] = { { 0, "vocab", "ids", OPT_LONG, &vocab,
                                      "ids of token files must lie below IDS" },
                                    TABLE_OPTS(style),
                                    { 0 } };
@@ -104,7 +104,7 @@ static bool is_lock(const char *path)
     return n >= 5 && strcmp(path + n - 5, ".lock") == 0;
 }
 
-int cmd_verify(int argc, char **argv, struct err *e)
+static int verify_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.verify/1");
     int ret = 0, bad = 0;
@@ -131,3 +131,11 @@ int cmd_verify(int argc, char **argv, struct err *e)
                       bad == 1 ? "it" : "they");
     return ret;
 }
+
+const struct cmd cmd_verify = {
+    .name = "verify",
+    .args = "FILE...",
+    .help = "compare files with a data.lock; check tokens",
+    .opts = verify_opts,
+    .run = verify_main,
+};

@@ -17,7 +17,7 @@ static struct opt_list kinds;
 static bool list;
 static struct table_style style;
 
-const struct opt vocab_opts[] = {
+static const struct opt vocab_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &output,
       "write the tokenizer there, in the forms of --write" },
     { 'w', "write", "kind", OPT_LIST, &kinds,
@@ -112,7 +112,7 @@ static int write_kinds(const struct tokenizer *t, struct err *e)
     return 0;
 }
 
-int cmd_vocab(int argc, char **argv, struct err *e)
+static int vocab_main(int argc, char **argv, struct err *e)
 {
     struct tokenizer *t;
     int got;
@@ -131,3 +131,11 @@ int cmd_vocab(int argc, char **argv, struct err *e)
     tokenizer_free(t);
     return got;
 }
+
+const struct cmd cmd_vocab = {
+    .name = "vocab",
+    .args = "TOKENIZER",
+    .help = "look at a tokenizer, write it in other forms",
+    .opts = vocab_opts,
+    .run = vocab_main,
+};

@@ -136,7 +136,7 @@ static int look_once(build_fn *build, int argc, char **argv, bool *going,
 
     summary_init(&summary);
     request_look(&req, &f);
-    ret = build(&f, &summary, prog_command(), argv, argc, &req, going, e);
+    ret = build(&f, &summary, prog_command()->name, argv, argc, &req, going, e);
     if (ret == 0)
         ret = output_figure(&f, &summary, &req, e);
     table_clear(&summary);
@@ -193,7 +193,7 @@ static const struct {
 static int run_figure(int argc, char **argv, struct err *e)
 {
     for (size_t i = 0; i < sizeof builders / sizeof builders[0]; i++)
-        if (strcmp(builders[i].name, prog_command()) == 0)
+        if (strcmp(builders[i].name, prog_command()->name) == 0)
             return draw(builders[i].build, argc, argv, e);
     return draw(build_kind, argc, argv, e);
 }
@@ -206,34 +206,53 @@ static int run_report(int argc, char **argv, struct err *e)
 }
 
 /* clang-format off */
-static const struct cmd cmds[] = {
-    { "lr", "RUN...", "the learning rate", curve_opts, run_figure },
-    { "loss", "RUN...", "training and validation loss", curve_opts,
-      run_figure },
-    { "perplexity", "RUN...", "training and validation perplexity",
-      curve_opts, run_figure },
-    { "grad-norm", "RUN...", "the norm of the gradient", curve_opts,
-      run_figure },
-    { "throughput", "RUN...", "tokens per second", curve_opts, run_figure },
-    { "memory", "RUN...", "memory allocated, reserved and of the process, "
-      "by rank", curve_opts, run_figure },
-    { "util", "RUN...", "use of GPUs and CPUs, by rank", curve_opts,
-      run_figure },
-    { "hellaswag", "RUN...", "accuracy in HellaSwag", curve_opts, run_figure },
-    { "metric", "NAME[,NAME...] RUN...", "any metrics, by name or pattern",
-      curve_opts, run_figure },
-    { "sweep", "PARAM[,PARAM] METRIC [RUN...]", "a metric's best value "
-      "against one parameter, or a map over two", sweep_opts, run_figure },
-    { "compare", "RUN...", "losses, learning rate and throughput of runs, "
-      "side by side", curve_opts, run_figure },
-    { "scaling", "RUN...", "loss against FLOPs or tokens, with a power law",
-      scaling_opts, run_figure },
-    { "schedule", "CONF...", "the learning rate that settings ask for, before "
-      "training", schedule_opts, run_figure },
-    { "dashboard", "RUN...", "six panels of a run", curve_opts, run_figure },
-    { "report", "RUN...", "figures and tables of runs in one document, "
-      "-o FILE.{html,md,pdf}", report_opts, run_report },
-    { NULL, NULL, NULL, NULL, NULL }
+static const struct cmd *const cmds[] = {
+    &(const struct cmd){ "lr", "RUN...",
+        "the learning rate",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "loss", "RUN...",
+        "training and validation loss",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "perplexity", "RUN...",
+        "training and validation perplexity",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "grad-norm", "RUN...",
+        "the norm of the gradient",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "throughput", "RUN...",
+        "tokens per second",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "memory", "RUN...",
+        "memory allocated, reserved and of the process, by rank",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "util", "RUN...",
+        "use of GPUs and CPUs, by rank",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "hellaswag", "RUN...",
+        "accuracy in HellaSwag",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "metric", "NAME[,NAME...] RUN...",
+        "any metrics, by name or pattern",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "sweep", "PARAM[,PARAM] METRIC [RUN...]",
+        "a metric's best value against one parameter, or a map over two",
+        sweep_opts, run_figure, NULL },
+    &(const struct cmd){ "compare", "RUN...",
+        "losses, learning rate and throughput of runs, side by side",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "scaling", "RUN...",
+        "loss against FLOPs or tokens, with a power law",
+        scaling_opts, run_figure, NULL },
+    &(const struct cmd){ "schedule", "CONF...",
+        "the learning rate that settings ask for, before training",
+        schedule_opts, run_figure, NULL },
+    &(const struct cmd){ "dashboard", "RUN...",
+        "six panels of a run",
+        curve_opts, run_figure, NULL },
+    &(const struct cmd){ "report", "RUN...",
+        "figures and tables of runs in one document, -o FILE.{html,md,pdf}",
+        report_opts, run_report, NULL },
+    NULL
 };
 /* clang-format on */
 

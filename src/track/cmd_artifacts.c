@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ static struct table_style style;
 static struct opt_list added;
 static const char *cat, *under = "";
 
-const struct opt opts_artifacts[] = {
+static const struct opt artifacts_opts[] = {
     TRACK_OPTS,
     { 0, "cat", "path", OPT_STRING, &cat,
       "write this artifact to standard output" },
@@ -95,7 +96,7 @@ static bool inside(const char *path)
            !(n > 2 && strcmp(path + n - 3, "/..") == 0);
 }
 
-CMD(artifacts)
+static int artifacts_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     int ret = 0;
@@ -121,3 +122,11 @@ CMD(artifacts)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_artifacts = {
+    .name = "artifacts",
+    .args = "[RUN]",
+    .help = "list, print or add the files of a run",
+    .opts = artifacts_opts,
+    .run = artifacts_main,
+};

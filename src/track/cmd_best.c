@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ static const char *group_text;
 static bool greatest, least, by_last;
 static int count = 1;
 
-const struct opt opts_best[] = {
+static const struct opt best_opts[] = {
     TRACK_OPTS,
     { 'w', "where", "filter", OPT_STRING, &choice.where,
       "only runs for which FILTER is true" },
@@ -151,7 +152,7 @@ static int best_groups(struct table *t, const struct runs *runs,
     return 0;
 }
 
-CMD(best)
+static int best_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.best/1");
     struct runs runs = RUNS_INIT;
@@ -187,3 +188,11 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_best = {
+    .name = "best",
+    .args = "METRIC [RUN|FILTER]...",
+    .help = "find the best run, or group of runs",
+    .opts = best_opts,
+    .run = best_main,
+};

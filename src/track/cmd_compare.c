@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static struct table_style style;
 static const char *baseline_word, *columns_text, *group_text, *by = "last";
 static bool all, across, down;
 
-const struct opt opts_compare[] = {
+static const struct opt compare_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'a', "all", NULL, OPT_FLAG, &all,
@@ -277,7 +278,7 @@ out:
     return ret;
 }
 
-CMD(compare)
+static int compare_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.compare/1");
     struct runs runs = RUNS_INIT;
@@ -296,3 +297,11 @@ CMD(compare)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_compare = {
+    .name = "compare",
+    .args = "[RUN|FILTER]...",
+    .help = "put runs side by side: what differs",
+    .opts = compare_opts,
+    .run = compare_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "track/complete.h"
 
-const struct opt opts_completion[] = { { 0 } };
+static const struct opt completion_opts[] = { { 0 } };
 
 /*
  * The scripts ask the program what the words of a line may become, and fall
@@ -80,7 +81,7 @@ static const char fish[] =
     "end\n"
     "complete -c gtrack -f -a '(__gtrack)'\n";
 
-CMD(completion)
+static int completion_main(int argc, char **argv, struct err *e)
 {
     static const struct {
         const char *shell, *script;
@@ -103,3 +104,11 @@ CMD(completion)
     }
     return err_set(e, ERR_USAGE, "usage: gtrack completion bash, zsh or fish");
 }
+
+const struct cmd cmd_completion = {
+    .name = "completion",
+    .args = "SHELL",
+    .help = "print a completion script for a shell",
+    .opts = completion_opts,
+    .run = completion_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 static struct table_style style;
 static bool all;
 
-const struct opt opts_diff[] = {
+static const struct opt diff_opts[] = {
     TRACK_OPTS,
     { 'a', "all", NULL, OPT_FLAG, &all,
       "whole values, and tags that always differ" },
@@ -84,7 +85,7 @@ static void pairs(struct table *t, const struct pair *a, size_t na,
     }
 }
 
-CMD(diff)
+static int diff_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.diff/1");
     struct runs a = RUNS_INIT, b = RUNS_INIT;
@@ -128,7 +129,7 @@ out:
 
 /* ---- cmd: a line that runs it again ---- */
 
-const struct opt opts_cmd[] = { TRACK_OPTS, { 0 } };
+static const struct opt cmd_opts[] = { TRACK_OPTS, { 0 } };
 
 static void put_quoted(struct buf *b, const char *s)
 {
@@ -142,7 +143,7 @@ static void put_quoted(struct buf *b, const char *s)
     buf_char(b, '\'');
 }
 
-CMD(cmd)
+static int cmd_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct buf b = BUF_INIT;
@@ -181,3 +182,19 @@ CMD(cmd)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_diff = {
+    .name = "diff",
+    .args = "RUN RUN",
+    .help = "tell in what two runs differ",
+    .opts = diff_opts,
+    .run = diff_main,
+};
+
+const struct cmd cmd_cmd = {
+    .name = "cmd",
+    .args = "[RUN]",
+    .help = "print a line that runs it again",
+    .opts = cmd_opts,
+    .run = cmd_main,
+};

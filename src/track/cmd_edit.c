@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static int select_words(struct runs *runs, char **words, int n, int flags,
 static struct opt_list removed;
 static struct table_style tag_style;
 
-const struct opt opts_tag[] = {
+static const struct opt tag_opts[] = {
     TRACK_OPTS,
     { 'D', "delete", "key", OPT_LIST, &removed,
       "take this tag away; may be given many times" },
@@ -96,7 +97,7 @@ static int list_tags(const struct runs *runs, struct err *e)
     return ret;
 }
 
-CMD(tag)
+static int tag_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct tags t = { argv + 1, argc - 1 };
@@ -125,7 +126,7 @@ CMD(tag)
 
 static bool append;
 
-const struct opt opts_note[] = { TRACK_OPTS,
+static const struct opt note_opts[] = { TRACK_OPTS,
                                  { 'a', "append", NULL, OPT_FLAG, &append,
                                    "add a line to the note that is there" },
                                  { 0 } };
@@ -165,7 +166,7 @@ static char *read_note(struct err *e)
     return b.len ? buf_detach(&b) : xstrdup("");
 }
 
-CMD(note)
+static int note_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     char *text = NULL;
@@ -193,7 +194,7 @@ CMD(note)
 
 static const char *to_experiment;
 
-const struct opt opts_mv[] = { TRACK_OPTS,
+static const struct opt mv_opts[] = { TRACK_OPTS,
                                { 'e', "experiment", "name", OPT_STRING,
                                  &to_experiment,
                                  "move the runs to this experiment" },
@@ -223,7 +224,7 @@ static int rename_run(const struct run_info *r, void *arg, struct err *e)
     return edit_name(r, arg, e);
 }
 
-CMD(mv)
+static int mv_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     int ret;
@@ -257,9 +258,9 @@ static double older = 0;
   0, "dry-run", NULL, OPT_FLAG, &dry, "say what would be done"                 \
  }
 
-const struct opt opts_rm[] = { TRACK_OPTS, DRY, { 0 } };
-const struct opt opts_restore[] = { TRACK_OPTS, DRY, { 0 } };
-const struct opt opts_gc[] = { TRACK_OPTS,
+static const struct opt rm_opts[] = { TRACK_OPTS, DRY, { 0 } };
+static const struct opt restore_opts[] = { TRACK_OPTS, DRY, { 0 } };
+static const struct opt gc_opts[] = { TRACK_OPTS,
                                { 0, "older-than", "time", OPT_SECS, &older,
                                  "only runs deleted so long ago: 30d" },
                                { 'y', "yes", NULL, OPT_FLAG, &yes,
@@ -278,7 +279,7 @@ static int mark_deleted(const struct run_info *r, void *arg, struct err *e)
     return 0;
 }
 
-CMD(rm)
+static int rm_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     bool deleted = true;
@@ -296,7 +297,7 @@ CMD(rm)
     return ret;
 }
 
-CMD(restore)
+static int restore_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     bool deleted = false;
@@ -325,7 +326,7 @@ static int64_t deleted_ms(const char *folder)
     return ms;
 }
 
-CMD(gc)
+static int gc_main(int argc, char **argv, struct err *e)
 {
     const int64_t before = clock_wall_ms() - (int64_t)(older * 1000);
     struct runs runs = RUNS_INIT;
@@ -358,3 +359,50 @@ CMD(gc)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_tag = {
+    .name = "tag",
+    .args = "RUN|FILTER [KEY=VALUE]...",
+    .help = "list, set or delete tags",
+    .opts = tag_opts,
+    .run = tag_main,
+};
+
+const struct cmd cmd_note = {
+    .name = "note",
+    .args = "RUN [TEXT|-]",
+    .help = "read or write the note of a run",
+    .opts = note_opts,
+    .run = note_main,
+};
+
+const struct cmd cmd_mv = {
+    .name = "mv",
+    .args = "RUN NAME",
+    .help = "rename a run, or move runs",
+    .opts = mv_opts,
+    .run = mv_main,
+};
+
+const struct cmd cmd_rm = {
+    .name = "rm",
+    .args = "RUN|FILTER...",
+    .help = "mark runs as deleted",
+    .opts = rm_opts,
+    .run = rm_main,
+};
+
+const struct cmd cmd_restore = {
+    .name = "restore",
+    .args = "RUN|FILTER...",
+    .help = "take that back",
+    .opts = restore_opts,
+    .run = restore_main,
+};
+
+const struct cmd cmd_gc = {
+    .name = "gc",
+    .help = "remove deleted runs for good",
+    .opts = gc_opts,
+    .run = gc_main,
+};

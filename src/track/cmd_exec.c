@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static const char *experiment, *name;
 static struct opt_list params, tags;
 static bool silent;
 
-const struct opt opts_exec[] = {
+static const struct opt exec_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "the run's experiment; Default by default" },
@@ -273,7 +274,7 @@ static int watch(struct session *s, char **argv, struct err *e)
     return err_set(e, kind_of(code), "%s ended with status %d", argv[0], code);
 }
 
-CMD(exec)
+static int exec_main(int argc, char **argv, struct err *e)
 {
     struct session s = { .step = -1, .values = VALUES_INIT };
     struct run_conf c = { .root = track_store(),
@@ -304,3 +305,11 @@ CMD(exec)
     free(command);
     return ret;
 }
+
+const struct cmd cmd_exec = {
+    .name = "exec",
+    .args = "-- COMMAND...",
+    .help = "make a run of a command",
+    .opts = exec_opts,
+    .run = exec_main,
+};

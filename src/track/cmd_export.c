@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 static struct track_choice choice;
 static const char *to, *output;
 
-const struct opt opts_export[] = {
+static const struct opt export_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 't', "to", "format", OPT_STRING, &to,
@@ -331,7 +332,7 @@ static int export_tar(const struct runs *runs, struct err *e)
     return ret;
 }
 
-CMD(export)
+static int export_main(int argc, char **argv, struct err *e)
 {
     static const struct {
         const char *name;
@@ -364,3 +365,11 @@ CMD(export)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_export = {
+    .name = "export",
+    .args = "[RUN|FILTER]...",
+    .help = "write runs in another format",
+    .opts = export_opts,
+    .run = export_main,
+};

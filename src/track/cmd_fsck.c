@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 static struct table_style style;
 static bool repair, moved;
 
-const struct opt opts_fsck[] = {
+static const struct opt fsck_opts[] = {
     TRACK_OPTS,
     { 0, "repair", NULL, OPT_FLAG, &repair, "put right what can be" },
     { 0, "moved", NULL, OPT_FLAG, &moved,
@@ -40,7 +41,7 @@ static void note(void *arg, const struct fsck_finding *f)
     p->left += !f->repaired;
 }
 
-CMD(fsck)
+static int fsck_main(int argc, char **argv, struct err *e)
 {
     struct report p = { .table = TABLE_INIT("gtrack.fsck/1") };
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
@@ -88,3 +89,11 @@ CMD(fsck)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_fsck = {
+    .name = "fsck",
+    .args = "[RUN|FILTER]...",
+    .help = "find damage in the store, and repair it",
+    .opts = fsck_opts,
+    .run = fsck_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <ctype.h>
@@ -20,7 +21,7 @@ static const char *group_text = "name";
 static bool ask_slurm;
 static double price;
 
-const struct opt opts_hours[] = {
+static const struct opt hours_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'g', "group-by", "list", OPT_STRING, &group_text,
@@ -345,7 +346,7 @@ static void list_jobs(struct buf *ids, const struct runs *runs,
     }
 }
 
-CMD(hours)
+static int hours_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.hours/1");
     struct runs runs = RUNS_INIT;
@@ -389,3 +390,11 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_hours = {
+    .name = "hours",
+    .args = "[RUN|FILTER]...",
+    .help = "count GPU-hours and CPU-hours",
+    .opts = hours_opts,
+    .run = hours_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 static const char *format, *experiment, *name;
 
-const struct opt opts_import[] = {
+static const struct opt import_opts[] = {
     TRACK_OPTS,
     { 'f', "from", "format", OPT_STRING, &format,
       "mlflow, tensorboard, wandb, csv, jsonl, llmc or nanogpt; told from the "
@@ -147,7 +148,7 @@ static int import_one(const char *path, struct import_job *job, struct err *e)
                    kind);
 }
 
-CMD(import)
+static int import_main(int argc, char **argv, struct err *e)
 {
     struct import_job job = { .root = track_store(),
                               .experiment = experiment,
@@ -163,3 +164,11 @@ CMD(import)
                  job.points, job.there);
     return ret;
 }
+
+const struct cmd cmd_import = {
+    .name = "import",
+    .args = "FILE|FOLDER...",
+    .help = "take runs over from other tools",
+    .opts = import_opts,
+    .run = import_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ static const char *experiment, *prefix = "";
 static struct opt_list params, tags;
 static bool echo, resume;
 
-const struct opt opts_log[] = {
+static const struct opt log_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "the experiment of a new run; Default by default" },
@@ -72,7 +73,7 @@ static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
     values_clear(&v);
 }
 
-CMD(log)
+static int log_main(int argc, char **argv, struct err *e)
 {
     struct run_conf c = { .root = track_store(),
                           .experiment = experiment,
@@ -116,3 +117,11 @@ CMD(log)
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
     return 0;
 }
+
+const struct cmd cmd_log = {
+    .name = "log",
+    .args = "[RUN]",
+    .help = "make a run of what is read from standard input",
+    .opts = log_opts,
+    .run = log_main,
+};

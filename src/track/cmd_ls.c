@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static struct table_style style;
 static const char *columns_text, *group_text;
 static bool all, must_match;
 
-const struct opt opts_ls[] = {
+static const struct opt ls_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
@@ -141,7 +142,7 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
     return ret;
 }
 
-CMD(ls)
+static int ls_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.ls/1");
     struct runs runs = RUNS_INIT;
@@ -167,3 +168,11 @@ CMD(ls)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_ls = {
+    .name = "ls",
+    .args = "[RUN|FILTER]...",
+    .help = "list runs",
+    .opts = ls_opts,
+    .run = ls_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <fnmatch.h>
@@ -10,7 +11,7 @@ static bool attempts, in_rows;
 static int64_t from = INT64_MIN, to = INT64_MAX;
 static int last;
 
-const struct opt opts_metrics[] = {
+static const struct opt metrics_opts[] = {
     TRACK_OPTS,
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
       "points that a later attempt took back, too" },
@@ -171,7 +172,7 @@ static void wide_rows(struct table *t, struct histories *h)
     }
 }
 
-CMD(metrics)
+static int metrics_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.metrics/1");
     struct runs runs = RUNS_INIT;
@@ -206,3 +207,11 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_metrics = {
+    .name = "metrics",
+    .args = "[RUN [METRIC]...]",
+    .help = "print the histories of metrics",
+    .opts = metrics_opts,
+    .run = metrics_main,
+};

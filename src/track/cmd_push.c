@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ static struct push_conf conf = {
 };
 static int jobs = 1;
 
-const struct opt opts_push[] = {
+static const struct opt push_opts[] = {
     TRACK_OPTS,
     { 't', "to", "service", OPT_STRING, &to, "wandb or mlflow" },
     { 'w', "where", "filter", OPT_STRING, &choice.where,
@@ -160,7 +161,7 @@ static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
                    "not all runs were pushed");
 }
 
-CMD(push)
+static int push_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     push_fn *push;
@@ -201,3 +202,11 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_push = {
+    .name = "push",
+    .args = "[URL] [RUN|FILTER]...",
+    .help = "send runs to W&B or an MLflow server",
+    .opts = push_opts,
+    .run = push_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static const char *experiment, *name, *parent, *status_word = "finished";
 static struct opt_list params, tags;
 static int64_t step = INT64_MIN;
 
-const struct opt opts_run[] = {
+static const struct opt run_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "start: the experiment; Default by default" },
@@ -156,7 +157,7 @@ static int end(const char *word, struct err *e)
                    put_pairs(&p, &tags, put_tag, e), e);
 }
 
-CMD(run)
+static int run_main(int argc, char **argv, struct err *e)
 {
     const char *verb = argc ? argv[0] : "";
 
@@ -170,3 +171,11 @@ CMD(run)
                    "usage: gtrack run start, "
                    "gtrack run log RUN KEY=VALUE..., or gtrack run end RUN");
 }
+
+const struct cmd cmd_run = {
+    .name = "run",
+    .args = "start|log|end ...",
+    .help = "write a run from a shell script",
+    .opts = run_opts,
+    .run = run_main,
+};

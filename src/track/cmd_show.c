@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 static struct table_style style;
 static bool all, attempts;
 
-const struct opt opts_show[] = {
+static const struct opt show_opts[] = {
     TRACK_OPTS,
     { 'a', "all", NULL, OPT_FLAG, &all, "long values and every tag, whole" },
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
@@ -281,7 +282,7 @@ static int sections(const struct run_info *r, const struct files *f,
     return ret;
 }
 
-CMD(show)
+static int show_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.show/1");
     struct runs runs = RUNS_INIT;
@@ -308,3 +309,11 @@ CMD(show)
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_show = {
+    .name = "show",
+    .args = "[RUN]",
+    .help = "tell all about a run",
+    .opts = show_opts,
+    .run = show_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <poll.h>
@@ -16,7 +17,7 @@ static bool follow, show_log;
 static int lines = 10;
 static double every = 1;
 
-const struct opt opts_tail[] = {
+static const struct opt tail_opts[] = {
     TRACK_OPTS,
     { 'f', "follow", NULL, OPT_FLAG, &follow,
       "go on until the run ends or Ctrl-C" },
@@ -199,7 +200,7 @@ static int go_on(const struct run_info *r, const struct columns *c,
     return 0;
 }
 
-CMD(tail)
+static int tail_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct columns c = COLUMNS_INIT;
@@ -237,3 +238,11 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_tail = {
+    .name = "tail",
+    .args = "[RUN [METRIC]...]",
+    .help = "print the last steps of a run, and go on",
+    .opts = tail_opts,
+    .run = tail_main,
+};

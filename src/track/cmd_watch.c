@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <poll.h>
@@ -23,7 +24,7 @@ static const char *curve, *columns_text;
 static double every = 2;
 static int count;
 
-const struct opt opts_watch[] = {
+static const struct opt watch_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
@@ -182,7 +183,7 @@ static bool pause_for(double secs, bool keys)
     return !sig_caught();
 }
 
-CMD(watch)
+static int watch_main(int argc, char **argv, struct err *e)
 {
     const bool live = isatty(STDOUT_FILENO) && isatty(STDIN_FILENO);
     const bool color = table_color(&style, STDOUT_FILENO);
@@ -219,3 +220,11 @@ CMD(watch)
     buf_clear(&picture);
     return ret;
 }
+
+const struct cmd cmd_watch = {
+    .name = "watch",
+    .args = "[RUN|FILTER]...",
+    .help = "show runs and their curves as they go",
+    .opts = watch_opts,
+    .run = watch_main,
+};

@@ -1,4 +1,5 @@
 #include "config.h"
+#include "track/cmds.h"
 #include "track/runs/track.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include "store/store.h"
 #include "track/runs/file_tree.h"
 
-const struct opt opts_where[] = { TRACK_OPTS, { 0 } };
+static const struct opt where_opts[] = { TRACK_OPTS, { 0 } };
 
 static void put_quoted(const char *s)
 {
@@ -42,7 +43,7 @@ static int where_run(const char *word, struct err *e)
     return 0;
 }
 
-CMD(where)
+static int where_main(int argc, char **argv, struct err *e)
 {
     char *path;
 
@@ -79,7 +80,7 @@ CMD(where)
 static struct table_style style;
 static bool by_run;
 
-const struct opt opts_du[] = { TRACK_OPTS,
+static const struct opt du_opts[] = { TRACK_OPTS,
                                { 0, "runs", NULL, OPT_FLAG, &by_run,
                                  "one row a run, the largest first" },
                                TABLE_OPTS(style),
@@ -137,7 +138,7 @@ static void put_use(struct table *t, const struct use *u)
     table_bytes(t, use_bytes(u));
 }
 
-CMD(du)
+static int du_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.du/1");
     struct runs runs = RUNS_INIT;
@@ -189,3 +190,19 @@ out:
     runs_free(&runs);
     return ret;
 }
+
+const struct cmd cmd_du = {
+    .name = "du",
+    .args = "[RUN|FILTER]...",
+    .help = "tell what the store takes on disk",
+    .opts = du_opts,
+    .run = du_main,
+};
+
+const struct cmd cmd_where = {
+    .name = "where",
+    .args = "[RUN]",
+    .help = "tell how to open the store elsewhere",
+    .opts = where_opts,
+    .run = where_main,
+};

@@ -8,12 +8,9 @@
 #include "common/mem.h"
 #include "common/program.h"
 #include "store/store.h"
+#include "track/cmds.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
-
-#define ENTRY(name, args, help) { #name, args, help, opts_##name, cmd_##name },
-
-static const struct cmd cmds[] = { TRACK_COMMANDS(ENTRY){ 0 } };
 
 struct line {
     const struct cmd *cmd;
@@ -139,8 +136,8 @@ static void offer_opts(const struct line *l, const struct opt *o)
 
 static void offer_cmds(const struct line *l)
 {
-    for (const struct cmd *c = cmds; c->name; c++)
-        offer(l, c->name, c->help);
+    for (const struct cmd *const *c = track_cmds; *c; c++)
+        offer(l, (*c)->name, (*c)->help);
 }
 
 /* The last word goes on with what is after its last comma. */
@@ -214,8 +211,8 @@ static const struct opt *find_opt(const struct line *l, char letter,
 
     if (l->cmd)
         return find_in(l->cmd->opts, letter, name);
-    for (const struct cmd *c = cmds; c->name && !o; c++)
-        o = find_in(c->opts, letter, name);
+    for (const struct cmd *const *c = track_cmds; *c && !o; c++)
+        o = find_in((*c)->opts, letter, name);
     return o;
 }
 
@@ -258,7 +255,7 @@ static void take_word(struct line *l, const char *word)
     } else if (!l->cmd) {
         struct err none = ERR_INIT;
 
-        l->cmd = opt_find_cmd(cmds, word, &none);
+        l->cmd = opt_find_cmd(track_cmds, word, &none);
     } else if (l->words++ == 0) {
         l->first = word;
     }

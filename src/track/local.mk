@@ -21,6 +21,7 @@ gtrack_SOURCES = \
 	%D%/cmd_tail.c \
 	%D%/cmd_watch.c \
 	%D%/cmd_where.c \
+	%D%/cmds.h \
 	%D%/complete.c \
 	%D%/complete.h \
 	%D%/gtrack.c

@@ -19,7 +19,7 @@ static int steps = 10, warm = 2;
 static bool profile;
 static struct table_style style;
 
-const struct opt cmd_bench_opts[] = {
+static const struct opt bench_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
       "change one setting; may be given many times" },
@@ -213,7 +213,7 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
-int cmd_bench(int argc, char **argv, struct err *e)
+static int bench_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.bench/1");
     struct settings s = { 0 };
@@ -239,3 +239,11 @@ int cmd_bench(int argc, char **argv, struct err *e)
     free(sets.item);
     return ret;
 }
+
+const struct cmd cmd_bench = {
+    .name = "bench",
+    .args = "[FILE]",
+    .help = "time steps of training, and every operation",
+    .opts = bench_opts,
+    .run = bench_main,
+};

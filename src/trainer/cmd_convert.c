@@ -14,7 +14,7 @@
 static const char *format = "hf", *output, *root, *tokenizer;
 static struct opt_list sets;
 
-const struct opt cmd_export_opts[] = {
+static const struct opt export_opts[] = {
     { 'f', "format", "name", OPT_STRING, &format,
       "hf (Hugging Face), llm.c or gguf; hf" },
     { 'o', "output", "path", OPT_STRING, &output, "write to PATH" },
@@ -23,7 +23,7 @@ const struct opt cmd_export_opts[] = {
     { 0 }
 };
 
-const struct opt cmd_import_opts[] = {
+static const struct opt import_opts[] = {
     { 'f', "format", "name", OPT_STRING, &format,
       "hf (Hugging Face) or llm.c; hf" },
     { 'o', "output", "folder", OPT_STRING, &output,
@@ -60,7 +60,7 @@ static float *host_block(const struct job *j, struct err *e)
 
 /* ---- export ----------------------------------------------------------- */
 
-int cmd_export(int argc, char **argv, struct err *e)
+static int export_main(int argc, char **argv, struct err *e)
 {
     const struct model_word w = { .word = argc > 0 ? argv[0] : NULL,
                                   .root = root,
@@ -118,7 +118,7 @@ static int load_lines(struct settings *s, struct buf *lines, struct err *e)
     return conf_put(&s->conf, "train.micro_batch", "1", "here", e);
 }
 
-int cmd_import(int argc, char **argv, struct err *e)
+static int import_main(int argc, char **argv, struct err *e)
 {
     const int f = find_format(e);
     struct buf lines = BUF_INIT;
@@ -164,3 +164,19 @@ int cmd_import(int argc, char **argv, struct err *e)
     settings_clear(&s);
     return ret;
 }
+
+const struct cmd cmd_export = {
+    .name = "export",
+    .args = "[MODEL]",
+    .help = "write a model for other programs",
+    .opts = export_opts,
+    .run = export_main,
+};
+
+const struct cmd cmd_import = {
+    .name = "import",
+    .args = "MODEL",
+    .help = "read a model of other programs",
+    .opts = import_opts,
+    .run = import_main,
+};

@@ -10,7 +10,7 @@
 static struct table_style style;
 static bool measure;
 
-const struct opt cmd_devices_opts[] = {
+static const struct opt devices_opts[] = {
     { 'm', "measure", NULL, OPT_FLAG, &measure,
       "time a large matrix product in each precision, and a copy" },
     TABLE_OPTS(style),
@@ -65,7 +65,7 @@ static void rows(struct table *t, const struct dev_type *type)
     }
 }
 
-int cmd_devices(int argc, char **argv, struct err *e)
+static int devices_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.devices/1");
     int ret;
@@ -86,3 +86,10 @@ int cmd_devices(int argc, char **argv, struct err *e)
     table_clear(&t);
     return ret;
 }
+
+const struct cmd cmd_devices = {
+    .name = "devices",
+    .help = "list what can compute here",
+    .opts = devices_opts,
+    .run = devices_main,
+};

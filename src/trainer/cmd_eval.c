@@ -14,7 +14,7 @@ static int64_t sequences, stride, limit, micro_batch;
 static struct opt_list sets;
 static struct table_style style;
 
-const struct opt cmd_eval_opts[] = {
+static const struct opt eval_opts[] = {
     { 'd', "data", "glob", OPT_STRING, &data,
       "token files to score; as data.val if not given" },
     { 0, "sequences", "n", OPT_LONG, &sequences, "score the first N windows" },
@@ -88,7 +88,7 @@ static int choice(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
-int cmd_eval(int argc, char **argv, struct err *e)
+static int eval_main(int argc, char **argv, struct err *e)
 {
     const struct model_word w = { .word = argc > 0 ? argv[0] : NULL,
                                   .root = root,
@@ -114,3 +114,11 @@ int cmd_eval(int argc, char **argv, struct err *e)
     free(sets.item);
     return ret;
 }
+
+const struct cmd cmd_eval = {
+    .name = "eval",
+    .args = "[MODEL]",
+    .help = "score text or questions with a trained model",
+    .opts = eval_opts,
+    .run = eval_main,
+};

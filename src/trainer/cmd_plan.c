@@ -19,7 +19,7 @@ static double mfu = -1, step_time; /* -1: not given */
 static bool fit;
 static struct table_style style;
 
-const struct opt cmd_plan_opts[] = {
+static const struct opt plan_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
       "change one setting; may be given many times" },
@@ -422,7 +422,7 @@ static int print(struct planned *p, struct err *e)
     return 0;
 }
 
-int cmd_plan(int argc, char **argv, struct err *e)
+static int plan_main(int argc, char **argv, struct err *e)
 {
     struct settings s = { 0 };
     struct tokenizer *tok = NULL;
@@ -454,3 +454,11 @@ int cmd_plan(int argc, char **argv, struct err *e)
     free(sets.item);
     return ret;
 }
+
+const struct cmd cmd_plan = {
+    .name = "plan",
+    .args = "[FILE]",
+    .help = "count parameters, steps, memory and hours",
+    .opts = plan_opts,
+    .run = plan_main,
+};

@@ -22,7 +22,7 @@ static struct sample_settings want = { .tokens = -1,
 static struct opt_list sets;
 static bool int8;
 
-const struct opt cmd_sample_opts[] = {
+static const struct opt sample_opts[] = {
     { 'p', "prompt", "text", OPT_STRING, &prompt, "start with TEXT" },
     { 't', "tokens", "n", OPT_LONG, &want.tokens, "draw N tokens" },
     { 'n', "count", "n", OPT_LONG, &want.count, "write N samples" },
@@ -154,7 +154,7 @@ static int draw(struct job *j, struct err *e)
     return ret;
 }
 
-int cmd_sample(int argc, char **argv, struct err *e)
+static int sample_main(int argc, char **argv, struct err *e)
 {
     const struct model_word w = { .word = argc > 0 ? argv[0] : NULL,
                                   .root = root,
@@ -182,3 +182,11 @@ int cmd_sample(int argc, char **argv, struct err *e)
     free(sets.item);
     return ret;
 }
+
+const struct cmd cmd_sample = {
+    .name = "sample",
+    .args = "[MODEL]",
+    .help = "write text with a trained model",
+    .opts = sample_opts,
+    .run = sample_main,
+};

@@ -28,7 +28,7 @@ static bool dry_run, to_slurm;
 static struct table_style style;
 
 /* clang-format off */
-const struct opt cmd_sweep_opts[] = {
+static const struct opt sweep_opts[] = {
     { 'c', "config", "file", OPT_STRING, &base,
       "start every cell from FILE" },
     { 'g', "grid", "key=a,b", OPT_LIST, &grids,
@@ -436,7 +436,7 @@ static int report_search(struct search *s, struct err *e)
     return search_look(s, e) < 0 ? -1 : search_report(s, by, &style, e);
 }
 
-int cmd_sweep(int argc, char **argv, struct err *e)
+static int sweep_main(int argc, char **argv, struct err *e)
 {
     const char *verb = argc > 0 ? argv[0] : "";
     const bool status = strcmp(verb, "status") == 0;
@@ -460,3 +460,11 @@ int cmd_sweep(int argc, char **argv, struct err *e)
     search_close(&s);
     return ret;
 }
+
+const struct cmd cmd_sweep = {
+    .name = "sweep",
+    .args = "[status] [FILE]",
+    .help = "search over settings: grids, random draws, halving",
+    .opts = sweep_opts,
+    .run = sweep_main,
+};

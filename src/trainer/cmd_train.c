@@ -18,7 +18,7 @@ static struct opt_list sets;
 static bool show_config, anomaly;
 static int64_t ranks = -1;
 
-const struct opt cmd_train_opts[] = {
+static const struct opt train_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
       "change one setting; may be given many times" },
@@ -210,7 +210,7 @@ static int train(struct err *e)
     return ret;
 }
 
-int cmd_train(int argc, char **argv, struct err *e)
+static int train_main(int argc, char **argv, struct err *e)
 {
     int ret;
 
@@ -226,3 +226,10 @@ int cmd_train(int argc, char **argv, struct err *e)
     free(sets.item);
     return ret;
 }
+
+const struct cmd cmd_train = {
+    .name = "train",
+    .help = "train a model; the command when none is given",
+    .opts = train_opts,
+    .run = train_main,
+};

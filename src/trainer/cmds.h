@@ -11,19 +11,8 @@
  * of them, or a run.  cmd_open_model() finds it, reads the settings that are
  * kept with it, lays the caller's --set over them and loads the weights.
  */
-extern const struct opt cmd_train_opts[], cmd_plan_opts[], cmd_eval_opts[],
-    cmd_sample_opts[], cmd_bench_opts[], cmd_devices_opts[], cmd_export_opts[],
-    cmd_import_opts[], cmd_sweep_opts[];
-
-int cmd_sweep(int argc, char **argv, struct err *);
-int cmd_train(int argc, char **argv, struct err *);
-int cmd_plan(int argc, char **argv, struct err *);
-int cmd_eval(int argc, char **argv, struct err *);
-int cmd_sample(int argc, char **argv, struct err *);
-int cmd_bench(int argc, char **argv, struct err *);
-int cmd_devices(int argc, char **argv, struct err *);
-int cmd_export(int argc, char **argv, struct err *);
-int cmd_import(int argc, char **argv, struct err *);
+extern const struct cmd cmd_train, cmd_plan, cmd_eval, cmd_sample, cmd_export,
+    cmd_import, cmd_bench, cmd_devices, cmd_sweep;
 
 struct model_word {
     const char *word;   /* NULL: the newest run with a checkpoint */

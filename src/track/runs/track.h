@@ -11,9 +11,8 @@
 /*
  * track - what the commands of gtrack share
  *
- * Each command is a file cmd_NAME.c with an option table and a function; they
- * are listed in gtrack.c.  A command fills a struct table, which knows how to
- * print itself; it formats nothing of its own.
+ * A command fills a struct table, which knows how to print itself; it formats
+ * nothing of its own.
  */
 #define TRACK_OPTS                                                             \
  {                                                                             \
@@ -81,42 +80,5 @@ void track_put_pairs(struct run *, const struct opt_list *, track_put_fn *);
 
 /* Ask on the terminal; true without one only if yes is given. */
 bool track_confirm(bool yes, const char *question, struct err *);
-
-/* clang-format off */
-#define TRACK_COMMANDS(X) \
-    X(ls, "[RUN|FILTER]...", "list runs") \
-    X(show, "[RUN]", "tell all about a run") \
-    X(compare, "[RUN|FILTER]...", "put runs side by side: what differs") \
-    X(metrics, "[RUN [METRIC]...]", "print the histories of metrics") \
-    X(best, "METRIC [RUN|FILTER]...", "find the best run, or group of runs") \
-    X(tail, "[RUN [METRIC]...]", "print the last steps of a run, and go on") \
-    X(watch, "[RUN|FILTER]...", "show runs and their curves as they go") \
-    X(diff, "RUN RUN", "tell in what two runs differ") \
-    X(cmd, "[RUN]", "print a line that runs it again") \
-    X(hours, "[RUN|FILTER]...", "count GPU-hours and CPU-hours") \
-    X(artifacts, "[RUN]", "list, print or add the files of a run") \
-    X(tag, "RUN|FILTER [KEY=VALUE]...", "list, set or delete tags") \
-    X(note, "RUN [TEXT|-]", "read or write the note of a run") \
-    X(mv, "RUN NAME", "rename a run, or move runs") \
-    X(rm, "RUN|FILTER...", "mark runs as deleted") \
-    X(restore, "RUN|FILTER...", "take that back") \
-    X(gc, "", "remove deleted runs for good") \
-    X(export, "[RUN|FILTER]...", "write runs in another format") \
-    X(import, "FILE|FOLDER...", "take runs over from other tools") \
-    X(push, "[URL] [RUN|FILTER]...", "send runs to W&B or an MLflow server") \
-    X(fsck, "[RUN|FILTER]...", "find damage in the store, and repair it") \
-    X(du, "[RUN|FILTER]...", "tell what the store takes on disk") \
-    X(where, "[RUN]", "tell how to open the store elsewhere") \
-    X(completion, "SHELL", "print a completion script for a shell") \
-    X(run, "start|log|end ...", "write a run from a shell script") \
-    X(log, "[RUN]", "make a run of what is read from standard input") \
-    X(exec, "-- COMMAND...", "make a run of a command")
-/* clang-format on */
-
-#define CMD(name) int cmd_##name(int argc, char **argv, struct err *e)
-#define TRACK_DECLARE(name, args, help)                                        \
- extern const struct opt opts_##name[];                                        \
- CMD(name);
-TRACK_COMMANDS(TRACK_DECLARE)
 
 #endif
