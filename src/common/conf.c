@@ -432,7 +432,7 @@ static void real_text(double x, struct buf *out)
 {
     char text[NUM_TEXT];
 
-    num_repr(text, x);
+    num_shortest(text, x);
     buf_str(out, text);
 }
 

@@ -32,7 +32,7 @@ enum { NUM_TEXT = 32 };         /* room that any of these needs */
 
 /* Shortest text that reads back as the same double, as Python's repr() writes
  * it: "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns the length. */
-int num_repr(char out[NUM_TEXT], double x);
+int num_shortest(char out[NUM_TEXT], double x);
 
 /* The other way, fast: a decimal number, "inf" or "nan" at the beginning of
  * s, which ends at `end` and needs no NUL; any exponent, rounded to nearest.

@@ -61,8 +61,8 @@ struct cmd {
     const char *help;           /* one line */
     const struct opt *opts;     /* NULL for none */
     int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
-    const void *arg;            /* for a function that several commands share:
-                                 * prog_command()->arg */
+    const void *arg; /* for a function that several commands share:
+                                 * program_command()->arg */
 };
 
 /*

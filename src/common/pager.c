@@ -20,7 +20,7 @@ static int env_int(const char *name)
     return s && num_int(s, &n) && n > 0 && n < 100000 ? (int)n : 0;
 }
 
-void page_screen(int *rows, int *columns)
+void pager_screen(int *rows, int *columns)
 {
     struct winsize w = { 0 };
 
@@ -72,13 +72,13 @@ static bool is_longer(const char *text, size_t n)
 {
     int rows, columns, lines = 0;
 
-    page_screen(&rows, &columns);
+    pager_screen(&rows, &columns);
     for (size_t i = 0; i < n; i++)
         lines += text[i] == '\n';
     return lines >= rows;
 }
 
-int page_text(const char *text, size_t n, bool pager, struct err *e)
+int pager_text(const char *text, size_t n, bool pager, struct err *e)
 {
     if (pager && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
         is_longer(text, n) && by_pager(text, n))

@@ -14,7 +14,7 @@
 static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
 
-const struct opt prog_opts[] = {
+const struct opt common_opts[] = {
     { 'h', "help", NULL, OPT_FLAG, &want_help, "say what there is, and stop" },
     { 'v', "verbose", NULL, OPT_FLAG, &verbose, "say more" },
     { 'q', "quiet", NULL, OPT_FLAG, &quiet, "say only what goes wrong" },
@@ -44,20 +44,20 @@ static void join(struct opt out[MAX_TABLE], const struct opt *a,
     out[n] = (struct opt){ 0 };
 }
 
-static void help(const struct prog *p)
+static void help(const struct program *p)
 {
     printf("usage: %s COMMAND [OPTION]... [ARGUMENT]...\n%s\n\ncommands:\n",
            p->name, p->summary);
     opt_help_cmds(p->cmds);
     printf("\noptions:\n");
     opt_help(program_opts);
-    opt_help(prog_opts);
+    opt_help(common_opts);
     printf("\n'%s COMMAND --help' tells the options of one command; '%s %s' "
            "tells all.\n",
            p->name, "man", p->name);
 }
 
-static void help_cmd(const struct prog *p, const struct cmd *c,
+static void help_cmd(const struct program *p, const struct cmd *c,
                      const struct opt *table)
 {
     const bool bare = p->bare && strcmp(p->bare, c->name) == 0;
@@ -68,7 +68,7 @@ static void help_cmd(const struct prog *p, const struct cmd *c,
     opt_help(table);
 }
 
-static void dump(const struct prog *p)
+static void dump(const struct program *p)
 {
     for (const struct opt *o = program_opts; o->name; o++)
         printf("\t%c\t%s\t%s\t%s\n", o->letter ? o->letter : '-', o->name,
@@ -77,7 +77,7 @@ static void dump(const struct prog *p)
         const struct cmd *c = *cmds;
         struct opt table[MAX_TABLE];
 
-        join(table, c->opts, prog_opts);
+        join(table, c->opts, common_opts);
         printf("%s\t\t\t%s\t%s\n", c->name, c->args ? c->args : "", c->help);
         for (const struct opt *o = table; o->name; o++)
             printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
@@ -85,17 +85,17 @@ static void dump(const struct prog *p)
     }
 }
 
-static void set_level(const struct prog *p)
+static void set_level(const struct program *p)
 {
     log_setup(p->name, verbose ? LOG_DEBUG : quiet ? LOG_WARN : LOG_INFO);
 }
 
-static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
+static int run_cmd(const struct program *p, const struct cmd *c, int argc,
                    char **argv, struct err *e)
 {
     struct opt table[MAX_TABLE];
 
-    join(table, c->opts, prog_opts);
+    join(table, c->opts, common_opts);
     argc = opt_parse(table, argc, argv, e);
     if (argc < 0)
         return -1;
@@ -108,7 +108,7 @@ static int run_cmd(const struct prog *p, const struct cmd *c, int argc,
     return c->run(argc, argv, e);
 }
 
-static bool is_cmd(const struct prog *p, const char *word)
+static bool is_cmd(const struct program *p, const char *word)
 {
     for (const struct cmd *const *c = p->cmds; *c; c++)
         if (strcmp((*c)->name, word) == 0)
@@ -135,13 +135,13 @@ static void count_use(struct use *u, const struct opt *o, char letter,
  * Does this option take the word after it?  Where commands differ in that it
  * does, unless that word is a command.
  */
-static bool takes_next(const struct prog *p, char letter, const char *name,
+static bool takes_next(const struct program *p, char letter, const char *name,
                        const char *next, bool *unknown)
 {
     struct use u = { 0 };
 
     count_use(&u, program_opts, letter, name);
-    count_use(&u, prog_opts, letter, name);
+    count_use(&u, common_opts, letter, name);
     for (const struct cmd *const *c = p->cmds; *c; c++)
         count_use(&u, (*c)->opts, letter, name);
     *unknown |= u.arg + u.flag == 0;
@@ -149,7 +149,8 @@ static bool takes_next(const struct prog *p, char letter, const char *name,
 }
 
 /* Where the first word stands that is no option; argc if there is none. */
-static int find_word(const struct prog *p, int argc, char **argv, bool *unknown)
+static int find_word(const struct program *p, int argc, char **argv,
+                     bool *unknown)
 {
     int at = 1;
 
@@ -185,11 +186,12 @@ static bool asks_own(int n, char **argv)
 }
 
 /* What is asked of the program itself. */
-static int run_own(const struct prog *p, int argc, char **argv, struct err *e)
+static int run_own(const struct program *p, int argc, char **argv,
+                   struct err *e)
 {
     struct opt table[MAX_TABLE];
 
-    join(table, program_opts, prog_opts);
+    join(table, program_opts, common_opts);
     if (opt_parse_until_word(table, argc, argv, e) < 0)
         return -1;
     if (want_dump) {
@@ -204,7 +206,7 @@ static int run_own(const struct prog *p, int argc, char **argv, struct err *e)
     return 0;
 }
 
-static int run(const struct prog *p, int argc, char **argv, struct err *e)
+static int run(const struct program *p, int argc, char **argv, struct err *e)
 {
     bool unknown;
     int at = find_word(p, argc, argv, &unknown);
@@ -258,7 +260,7 @@ static void finish_output(struct err *e)
                 "cannot write standard output: a part is missing");
 }
 
-int prog_main(const struct prog *p, int argc, char **argv)
+int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = ERR_INIT;
 
@@ -271,7 +273,7 @@ int prog_main(const struct prog *p, int argc, char **argv)
     return err_status(e.kind);
 }
 
-const struct cmd *prog_command(void)
+const struct cmd *program_command(void)
 {
     return running;
 }

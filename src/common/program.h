@@ -4,14 +4,14 @@
 #include "common/opt.h"
 
 /*
- * prog - what every program of the suite does the same way
+ * program - what every program of the suite does the same way
  *
  *      int main(int argc, char **argv)
  *      {
- *          return prog_main(&prog, argc, argv);
+ *          return program_main(&program, argc, argv);
  *      }
  *
- * prog_main() finds the command, takes its options off, runs it, prints the
+ * program_main() finds the command, takes its options off, runs it, prints the
  * err if it failed (nothing, where it has no text: that was said elsewhere),
  * checks that standard output could be written, and returns
  * the exit status (err_status).  Every command understands --help, -v and -q;
@@ -23,7 +23,7 @@
  * tab-separated line an option, for completion and for the test that compares
  * them with the manual.
  */
-struct prog {
+struct program {
     const char *name;
     const char *summary;        /* one line */
     const struct cmd *const *cmds;      /* ends with NULL */
@@ -32,11 +32,11 @@ struct prog {
 };
 
 /* The options that every command understands. */
-extern const struct opt prog_opts[];
+extern const struct opt common_opts[];
 
-int prog_main(const struct prog *, int argc, char **argv);
+int program_main(const struct program *, int argc, char **argv);
 
 /* The command that runs, for functions that several commands share. */
-const struct cmd *prog_command(void);
+const struct cmd *program_command(void);
 
 #endif

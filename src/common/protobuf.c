@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool take_varint(struct proto *p, uint64_t *out)
+static bool take_varint(struct protobuf *p, uint64_t *out)
 {
     uint64_t x = 0;
 
@@ -19,7 +19,7 @@ static bool take_varint(struct proto *p, uint64_t *out)
     return false;
 }
 
-static bool take_fixed(struct proto *p, size_t n, uint64_t *out)
+static bool take_fixed(struct protobuf *p, size_t n, uint64_t *out)
 {
     uint64_t x = 0;
 
@@ -32,7 +32,7 @@ static bool take_fixed(struct proto *p, size_t n, uint64_t *out)
     return true;
 }
 
-static bool take_value(struct proto *p, struct proto_field *f)
+static bool take_value(struct protobuf *p, struct protobuf_field *f)
 {
     uint32_t bits;
     float single;
@@ -64,11 +64,11 @@ static bool take_value(struct proto *p, struct proto_field *f)
     return false;
 }
 
-bool proto_next(struct proto *p, struct proto_field *f)
+bool protobuf_next(struct protobuf *p, struct protobuf_field *f)
 {
     uint64_t tag;
 
-    *f = (struct proto_field){ 0 };
+    *f = (struct protobuf_field){ 0 };
     if (p->at == p->end)
         return false;
     if (!take_varint(p, &tag) || tag >> 3 == 0 || tag >> 3 > INT32_MAX) {
@@ -81,12 +81,12 @@ bool proto_next(struct proto *p, struct proto_field *f)
     return !p->bad;
 }
 
-struct proto proto_inside(const struct proto_field *f)
+struct protobuf protobuf_inside(const struct protobuf_field *f)
 {
-    return (struct proto){ f->bytes, f->bytes + f->n, false };
+    return (struct protobuf){ f->bytes, f->bytes + f->n, false };
 }
 
-int64_t proto_zigzag(uint64_t x)
+int64_t protobuf_zigzag(uint64_t x)
 {
     return (int64_t)(x >> 1) ^ -(int64_t)(x & 1);
 }
@@ -104,45 +104,45 @@ static void put_fixed(struct buf *b, uint64_t x, int n)
         buf_char(b, (char)(x >> (8 * i)));
 }
 
-static void put_tag(struct buf *b, int number, enum proto_type type)
+static void bulk_tag(struct buf *b, int number, enum proto_type type)
 {
     put_varint(b, (uint64_t)number << 3 | type);
 }
 
-void proto_put_int(struct buf *b, int number, uint64_t x)
+void protobuf_put_int(struct buf *b, int number, uint64_t x)
 {
-    put_tag(b, number, PROTO_VARINT);
+    bulk_tag(b, number, PROTO_VARINT);
     put_varint(b, x);
 }
 
-void proto_put_double(struct buf *b, int number, double x)
+void protobuf_put_double(struct buf *b, int number, double x)
 {
     uint64_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    put_tag(b, number, PROTO_64);
+    bulk_tag(b, number, PROTO_64);
     put_fixed(b, bits, 8);
 }
 
-void proto_put_float(struct buf *b, int number, float x)
+void protobuf_put_float(struct buf *b, int number, float x)
 {
     uint32_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    put_tag(b, number, PROTO_32);
+    bulk_tag(b, number, PROTO_32);
     put_fixed(b, bits, 4);
 }
 
-void proto_put_bytes(struct buf *b, int number, const void *data, size_t n)
+void protobuf_put_bytes(struct buf *b, int number, const void *data, size_t n)
 {
-    put_tag(b, number, PROTO_BYTES);
+    bulk_tag(b, number, PROTO_BYTES);
     put_varint(b, n);
     buf_add(b, data, n);
 }
 
-void proto_put_text(struct buf *b, int number, const char *s)
+void protobuf_put_text(struct buf *b, int number, const char *s)
 {
-    proto_put_bytes(b, number, s, strlen(s));
+    protobuf_put_bytes(b, number, s, strlen(s));
 }
 
 uint32_t crc32c(const void *data, size_t n)

@@ -8,12 +8,12 @@
 #include "common/buf.h"
 
 /*
- * proto - messages in protocol buffers' wire format, without a schema
+ * protobuf - messages in protocol buffers' wire format, without a schema
  *
- *      struct proto p = { data, data + n };
- *      struct proto_field f;
+ *      struct protobuf p = { data, data + n };
+ *      struct protobuf_field f;
  *
- *      while (proto_next(&p, &f))
+ *      while (protobuf_next(&p, &f))
  *          if (f.number == 2)
  *              step = (int64_t)f.integer;
  *      if (p.bad) ...
@@ -21,14 +21,14 @@
  * A field is one of: an integer (varint, fixed32, fixed64; `integer`, and as a
  * double or float in `real` where it is fixed), or bytes.
  */
-struct proto {
+struct protobuf {
     const unsigned char *at, *end;
     bool bad; /* it ended in the middle of a field */
 };
 
 enum proto_type { PROTO_VARINT, PROTO_64, PROTO_BYTES, PROTO_32 = 5 };
 
-struct proto_field {
+struct protobuf_field {
     int number;
     enum proto_type type;
     uint64_t integer;
@@ -37,17 +37,17 @@ struct proto_field {
     size_t n;
 };
 
-bool proto_next(struct proto *, struct proto_field *);
+bool protobuf_next(struct protobuf *, struct protobuf_field *);
 /* The bytes of a field as a message of its own. */
-struct proto proto_inside(const struct proto_field *);
+struct protobuf protobuf_inside(const struct protobuf_field *);
 /* A signed integer that was written in zigzag. */
-int64_t proto_zigzag(uint64_t);
+int64_t protobuf_zigzag(uint64_t);
 
-void proto_put_int(struct buf *, int number, uint64_t);
-void proto_put_double(struct buf *, int number, double);
-void proto_put_float(struct buf *, int number, float);
-void proto_put_bytes(struct buf *, int number, const void *, size_t n);
-void proto_put_text(struct buf *, int number, const char *);
+void protobuf_put_int(struct buf *, int number, uint64_t);
+void protobuf_put_double(struct buf *, int number, double);
+void protobuf_put_float(struct buf *, int number, float);
+void protobuf_put_bytes(struct buf *, int number, const void *, size_t n);
+void protobuf_put_text(struct buf *, int number, const char *);
 
 /* CRC-32C (Castagnoli), as TensorBoard's records have it. */
 uint32_t crc32c(const void *, size_t n);

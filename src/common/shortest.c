@@ -1,5 +1,5 @@
 /*
- * repr - a double as the shortest text that reads back as the same, and back
+ * shortest - a double as the shortest text that reads back as the same
  *
  * Both ways need powers of ten as 128-bit fractions; they are computed once,
  * exactly, when first wanted.
@@ -250,7 +250,7 @@ static char *lay_out(char *out, const char *digits, int n, int exponent)
     return put(out, digits + exponent + 1, n - exponent - 1);
 }
 
-int num_repr(char out[NUM_TEXT], double x)
+int num_shortest(char out[NUM_TEXT], double x)
 {
     char digits[20];
     char *at = out;

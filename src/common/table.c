@@ -200,11 +200,11 @@ int table_print(const struct table *t, const struct table_style *s,
 
     if (form < 0)
         return -1;
-    page_screen(&rows, &columns);
+    pager_screen(&rows, &columns);
     table_format(t, (enum table_form)form, !s->no_header,
                  form == TABLE_ALIGNED && table_color(s, STDOUT_FILENO),
                  isatty(STDOUT_FILENO) ? (size_t)columns : 0, &out);
-    ret = page_text(out.s, out.len, form == TABLE_ALIGNED && !s->no_pager, e);
+    ret = pager_text(out.s, out.len, form == TABLE_ALIGNED && !s->no_pager, e);
     buf_clear(&out);
     return ret;
 }

@@ -150,7 +150,7 @@ static void exact(struct buf *b, const struct table_cell *c)
     case TABLE_REAL:
     case TABLE_SECS:
     case TABLE_SPREAD:
-        num_repr(text, c->x);
+        num_shortest(text, c->x);
         buf_str(b, text);
         break;
     case TABLE_TIME:
@@ -287,7 +287,7 @@ void table_json_real(struct buf *b, double x)
     } else if (isinf(x)) {
         buf_str(b, x < 0 ? "\"-Infinity\"" : "\"Infinity\"");
     } else {
-        num_repr(text, x);
+        num_shortest(text, x);
         buf_str(b, text);
     }
 }

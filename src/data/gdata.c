@@ -21,7 +21,7 @@ static const struct cmd *const cmds[] = {
     NULL
 };
 
-static const struct prog prog = {
+static const struct program program = {
     .name = "gdata",
     .summary = "Turn text into files of tokens to train on.",
     .cmds = cmds,
@@ -29,5 +29,5 @@ static const struct prog prog = {
 
 int main(int argc, char **argv)
 {
-    return prog_main(&prog, argc, argv);
+    return program_main(&program, argc, argv);
 }

@@ -136,7 +136,8 @@ static int look_once(build_fn *build, int argc, char **argv, bool *going,
 
     summary_init(&summary);
     request_look(&req, &f);
-    ret = build(&f, &summary, prog_command()->name, argv, argc, &req, going, e);
+    ret = build(&f, &summary, program_command()->name, argv, argc, &req, going,
+                e);
     if (ret == 0)
         ret = output_figure(&f, &summary, &req, e);
     table_clear(&summary);
@@ -193,7 +194,7 @@ static const struct {
 static int run_figure(int argc, char **argv, struct err *e)
 {
     for (size_t i = 0; i < sizeof builders / sizeof builders[0]; i++)
-        if (strcmp(builders[i].name, prog_command()->name) == 0)
+        if (strcmp(builders[i].name, program_command()->name) == 0)
             return draw(builders[i].build, argc, argv, e);
     return draw(build_kind, argc, argv, e);
 }
@@ -266,7 +267,7 @@ static void describe(void)
         printf("gnuplot: not found; figures are drawn in the terminal only\n");
 }
 
-static const struct prog prog = {
+static const struct program program = {
     .name = "gplot",
     .summary = "Draw the runs that gtrain, or MLflow, has stored.",
     .cmds = cmds,
@@ -275,5 +276,5 @@ static const struct prog prog = {
 
 int main(int argc, char **argv)
 {
-    return prog_main(&prog, argc, argv);
+    return program_main(&program, argc, argv);
 }

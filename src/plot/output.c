@@ -45,7 +45,7 @@ int output_check(const struct request *r, struct err *e)
                        "--term knows auto, own, dumb, block, "
                        "sixel and kitty, not '%s'",
                        r->term);
-    if (r->output && strcmp(prog_command()->name, "report") != 0 &&
+    if (r->output && strcmp(program_command()->name, "report") != 0 &&
         !output_form(r->output))
         return err_set(e, ERR_USAGE,
                        "-o %s: gplot makes .png, .svg, .pdf, "

@@ -23,7 +23,7 @@ enum { METRICS, PARAMS, TAGS, VALUE_MAX = 64 << 20 };
 static const char *const kinds[] = { "metrics", "params", "tags" };
 
 /* Keys that are not files of their own are noted in tags, as in writer.c. */
-static void recall_names(struct put *p)
+static void recall_names(struct bulk *p)
 {
     char *folder = path_join(p->folder, "tags");
     struct path_list tags = PATH_LIST_INIT;
@@ -52,7 +52,7 @@ static void recall_names(struct put *p)
     free(folder);
 }
 
-static int write_value(struct put *p, int kind, const char *file,
+static int write_value(struct bulk *p, int kind, const char *file,
                        const char *value, struct err *e)
 {
     char *path = xasprintf("%s/%s/%s", p->folder, kinds[kind], file);
@@ -73,7 +73,7 @@ static int write_value(struct put *p, int kind, const char *file,
     return ret;
 }
 
-static const char *file_of(struct put *p, int kind, const char *key,
+static const char *file_of(struct bulk *p, int kind, const char *key,
                            struct err *e)
 {
     bool fresh;
@@ -106,7 +106,7 @@ static int make_folders(const char *run, struct err *e)
     return 0;
 }
 
-static int save_attempt(struct put *p, enum run_status status, int64_t start,
+static int save_attempt(struct bulk *p, enum run_status status, int64_t start,
                         int64_t end, struct err *e)
 {
     struct arena mem = ARENA_INIT;
@@ -134,13 +134,13 @@ static int save_attempt(struct put *p, enum run_status status, int64_t start,
     return ret;
 }
 
-int put_new(struct put *p, const struct put_conf *c, struct err *e)
+int bulk_new(struct bulk *p, const struct bulk_conf *c, struct err *e)
 {
     char id[33], *experiment = NULL, *name = NULL, *artifacts, *uri;
     struct attempt self;
     int ret = -1;
 
-    *p = (struct put){ .fresh = true };
+    *p = (struct bulk){ .fresh = true };
     if (store_make(c->root, e) < 0 ||
         store_experiment(c->root, c->experiment ? c->experiment : "Default",
                          &experiment, e) < 0)
@@ -174,14 +174,14 @@ int put_new(struct put *p, const struct put_conf *c, struct err *e)
     free(artifacts);
     recall_names(p);
     ret = make_folders(p->folder, e);
-    if (ret == 0 && (put_tag(p, "mlflow.runName", p->name, e) < 0 ||
-                     put_tag(p, "mlflow.user", p->meta->user, e) < 0 ||
-                     put_tag(p, "mlflow.source.type", "LOCAL", e) < 0 ||
-                     put_tag(p, "mlflow.source.name",
-                             c->source ? c->source : "gtrack", e) < 0))
+    if (ret == 0 && (bulk_tag(p, "mlflow.runName", p->name, e) < 0 ||
+                     bulk_tag(p, "mlflow.user", p->meta->user, e) < 0 ||
+                     bulk_tag(p, "mlflow.source.type", "LOCAL", e) < 0 ||
+                     bulk_tag(p, "mlflow.source.name",
+                              c->source ? c->source : "gtrack", e) < 0))
         ret = -1;
     if (ret == 0 && c->parent)
-        ret = put_tag(p, "mlflow.parentRunId", c->parent, e);
+        ret = bulk_tag(p, "mlflow.parentRunId", c->parent, e);
     if (ret == 0 && c->running)
         ret = save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
 
@@ -193,18 +193,18 @@ out:
 
         if (p->folder)
             path_remove(p->folder, &ignored);
-        put_close(p);
+        bulk_close(p);
     }
     return ret;
 }
 
-int put_open(struct put *p, const char *run_folder, struct err *e)
+int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
 {
-    *p = (struct put){ .folder = xstrdup(run_folder) };
+    *p = (struct bulk){ .folder = xstrdup(run_folder) };
     p->meta = arena_alloc(&p->mem, sizeof *p->meta);
     if (meta_load(p->meta, &p->mem, run_folder, e) < 0 ||
         make_folders(run_folder, e) < 0) {
-        put_close(p);
+        bulk_close(p);
         return -1;
     }
     p->id = xstrdup(p->meta->id ? p->meta->id : path_name(run_folder));
@@ -213,7 +213,7 @@ int put_open(struct put *p, const char *run_folder, struct err *e)
     return 0;
 }
 
-void put_close(struct put *p)
+void bulk_close(struct bulk *p)
 {
     for (int i = 0; i < 3; i++)
         names_clear(&p->names[i]);
@@ -222,11 +222,11 @@ void put_close(struct put *p)
     free(p->id);
     free(p->name);
     arena_clear(&p->mem);
-    *p = (struct put){ 0 };
+    *p = (struct bulk){ 0 };
 }
 
-int put_points(struct put *p, const char *key, const struct point *point,
-               size_t n, struct err *e)
+int bulk_points(struct bulk *p, const char *key, const struct point *point,
+                size_t n, struct err *e)
 {
     const char *file = file_of(p, METRICS, key, e);
     char *path, *parent;
@@ -245,7 +245,8 @@ int put_points(struct put *p, const char *key, const struct point *point,
     return ret;
 }
 
-int put_param(struct put *p, const char *key, const char *value, struct err *e)
+int bulk_param(struct bulk *p, const char *key, const char *value,
+               struct err *e)
 {
     const char *file = file_of(p, PARAMS, key, e);
     char *path;
@@ -270,7 +271,7 @@ int put_param(struct put *p, const char *key, const char *value, struct err *e)
     return ret;
 }
 
-int put_tag(struct put *p, const char *key, const char *value, struct err *e)
+int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
 {
     const char *file = file_of(p, TAGS, key, e);
     char *path;
@@ -287,7 +288,7 @@ int put_tag(struct put *p, const char *key, const char *value, struct err *e)
     return ret;
 }
 
-char *put_artifact(struct put *p, const char *name, struct err *e)
+char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/artifacts/%s", p->folder, name);
     char *parent = path_parent(path);
@@ -300,15 +301,15 @@ char *put_artifact(struct put *p, const char *name, struct err *e)
     return NULL;
 }
 
-int put_beat(struct put *p, struct err *e)
+int bulk_beat(struct bulk *p, struct err *e)
 {
     return save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
 }
 
 /* While meta.yaml and the folder name different experiments MLflow passes over
  * the run, with a warning; fsck goes by the folder. */
-int put_move(struct put *p, const char *root, const char *experiment,
-             struct err *e)
+int bulk_move(struct bulk *p, const char *root, const char *experiment,
+              struct err *e)
 {
     char *id = NULL, *to, *artifacts, *uri;
     const struct meta was = *p->meta;
@@ -343,8 +344,8 @@ int put_move(struct put *p, const char *root, const char *experiment,
     return ret;
 }
 
-int put_end(struct put *p, enum run_status status, int64_t end_ms, int ret,
-            struct err *e)
+int bulk_end(struct bulk *p, enum run_status status, int64_t end_ms, int ret,
+             struct err *e)
 {
     struct err ignored = ERR_INIT;
 
@@ -360,6 +361,6 @@ int put_end(struct put *p, enum run_status status, int64_t end_ms, int ret,
         ret = stage_commit(p->folder, p->place, e);
     if (ret < 0 && p->fresh)
         path_remove(p->folder, &ignored);
-    put_close(p);
+    bulk_close(p);
     return ret;
 }

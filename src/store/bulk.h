@@ -11,29 +11,29 @@
 #include "store/run.h"
 
 /*
- * put - write to a run from outside: what is imported, what is corrected
+ * bulk - write a run that is imported, or correct one that exists
  *
- *      struct put_conf c = { .root = "mlruns", .name = "old", ... };
- *      struct put p;
+ *      struct bulk_conf c = { .root = "mlruns", .name = "old", ... };
+ *      struct bulk p;
  *
- *      if (put_new(&p, &c, e) < 0)
+ *      if (bulk_new(&p, &c, e) < 0)
  *          return -1;
- *      ret = put_points(&p, "loss", points, n, e);
+ *      ret = bulk_points(&p, "loss", points, n, e);
  *      ...
- *      return put_end(&p, RUN_FINISHED, end_ms, ret, e);
+ *      return bulk_end(&p, RUN_FINISHED, end_ms, ret, e);
  *
- * A new run is seen by readers only once put_end() has moved it to its place;
- * when something failed before (ret < 0) it is removed again.  put_open() is
- * for a run that is there: put_close() then frees what it holds.
+ * A new run is seen by readers only once bulk_end() has moved it to its place;
+ * when something failed before (ret < 0) it is removed again.  bulk_open() is
+ * for a run that is there: bulk_close() then frees what it holds.
  */
-struct put_conf {
+struct bulk_conf {
     const char *root, *experiment, *name, *user, *parent, *source;
     int64_t start_ms;
     bool running; /* others will put to it: no process is alive
                                  * for it, and it is not stale for a day */
 };
 
-struct put {
+struct bulk {
     char *folder, *place; /* of the run; place: where a new one will be */
     char *id, *name;
     bool fresh;
@@ -42,27 +42,27 @@ struct put {
     struct names names[3]; /* metrics, params, tags */
 };
 
-int put_new(struct put *, const struct put_conf *, struct err *);
-int put_open(struct put *, const char *run_folder, struct err *);
-void put_close(struct put *);
+int bulk_new(struct bulk *, const struct bulk_conf *, struct err *);
+int bulk_open(struct bulk *, const char *run_folder, struct err *);
+void bulk_close(struct bulk *);
 
-int put_points(struct put *, const char *key, const struct point *, size_t n,
-               struct err *);
+int bulk_points(struct bulk *, const char *key, const struct point *, size_t n,
+                struct err *);
 /* Another value for a parameter that is there is ERR_USAGE. */
-int put_param(struct put *, const char *key, const char *value, struct err *);
+int bulk_param(struct bulk *, const char *key, const char *value, struct err *);
 /* NULL takes the tag away; one that is not there is no error. */
-int put_tag(struct put *, const char *key, const char *value, struct err *);
+int bulk_tag(struct bulk *, const char *key, const char *value, struct err *);
 /* The path for an artifact, its folders made; the caller frees it. */
-char *put_artifact(struct put *, const char *name, struct err *);
+char *bulk_artifact(struct bulk *, const char *name, struct err *);
 
 /* The run is still alive: reset its heartbeat. */
-int put_beat(struct put *, struct err *);
+int bulk_beat(struct bulk *, struct err *);
 /* Another experiment's folder becomes its parent. */
-int put_move(struct put *, const char *root, const char *experiment,
-             struct err *);
+int bulk_move(struct bulk *, const char *root, const char *experiment,
+              struct err *);
 /* Write the status and close; ret is what came before, and is returned. */
-int put_end(struct put *, enum run_status, int64_t end_ms, int ret,
-            struct err *);
+int bulk_end(struct bulk *, enum run_status, int64_t end_ms, int ret,
+             struct err *);
 
 /* A stand-in for the attempt of a run written by several processes. */
 enum { PUT_BEAT_MS = 8 * 3600 * 1000 };

@@ -36,7 +36,7 @@ static size_t put_line(char out[LINE_ROOM], const struct point *p)
     size_t n = put_int(out, p->ms);
 
     out[n++] = ' ';
-    n += (size_t)num_repr(out + n, p->value);
+    n += (size_t)num_shortest(out + n, p->value);
     out[n++] = ' ';
     n += put_int(out + n, p->step);
     out[n++] = '\n';

@@ -17,7 +17,7 @@ struct slot {
     uint32_t id;
 };
 
-struct queue_key {
+struct point_queue_key {
     char *name;
     bool odd; /* the last point that was looked at is kept */
     uint32_t seen;
@@ -39,12 +39,12 @@ void texts_clear(struct texts *t)
     *t = (struct texts){ 0 };
 }
 
-void queue_init(struct queue *q, int most)
+void point_queue_init(struct point_queue *q, int most)
 {
     const char *fixed = getenv("GT_CLOCK_MS");
     pthread_condattr_t attr;
 
-    *q = (struct queue){ .fixed_ms = -1, .most = most, .stride = 1 };
+    *q = (struct point_queue){ .fixed_ms = -1, .most = most, .stride = 1 };
     if (fixed)
         num_int(fixed, &q->fixed_ms);
     pthread_mutex_init(&q->lock, NULL);
@@ -54,17 +54,17 @@ void queue_init(struct queue *q, int most)
     pthread_condattr_destroy(&attr);
 }
 
-static void free_blocks(struct block *b)
+static void free_blocks(struct point_block *b)
 {
     while (b) {
-        struct block *next = b->next;
+        struct point_block *next = b->next;
 
         free(b);
         b = next;
     }
 }
 
-void queue_clear(struct queue *q)
+void point_queue_clear(struct point_queue *q)
 {
     free_blocks(q->first);
     free_blocks(q->spare);
@@ -77,7 +77,7 @@ void queue_clear(struct queue *q)
     pthread_mutex_destroy(&q->lock);
 }
 
-static void rehash(struct queue *q)
+static void rehash(struct point_queue *q)
 {
     const size_t n = q->n_slots ? q->n_slots * 2 : 256;
     struct slot *slot = xcalloc(n, sizeof *slot);
@@ -96,7 +96,7 @@ static void rehash(struct queue *q)
     q->n_slots = n;
 }
 
-static uint32_t id_of(struct queue *q, const char *key)
+static uint32_t id_of(struct point_queue *q, const char *key)
 {
     const uint64_t hash = hash_name(key);
     size_t at;
@@ -110,16 +110,16 @@ static uint32_t id_of(struct queue *q, const char *key)
         at = (at + 1) & (q->n_slots - 1);
     }
     GROW(q->key, q->n_keys, q->key_room);
-    q->key[q->n_keys] = (struct queue_key){ xstrdup(key), false, 0 };
+    q->key[q->n_keys] = (struct point_queue_key){ xstrdup(key), false, 0 };
     q->slot[at] =
         (struct slot){ hash, q->key[q->n_keys].name, (uint32_t)q->n_keys };
     return (uint32_t)q->n_keys++;
 }
 
 /* A rewind stays, and every second point of a key. */
-static bool is_kept(struct queue *q, const struct item *item)
+static bool is_kept(struct point_queue *q, const struct item *item)
 {
-    if (item->key == QUEUE_REWIND)
+    if (item->key == POINT_QUEUE_REWIND)
         return true;
     q->key[item->key].odd = !q->key[item->key].odd;
     q->dropped += !q->key[item->key].odd;
@@ -127,9 +127,10 @@ static bool is_kept(struct queue *q, const struct item *item)
 }
 
 /* Thin out a block and the next into the first, as far as they fit. */
-static void thin_pair(struct queue *q, struct block *a, struct block *b)
+static void thin_pair(struct point_queue *q, struct point_block *a,
+                      struct point_block *b)
 {
-    struct block *const pair[] = { a, b };
+    struct point_block *const pair[] = { a, b };
     const int n[] = { a->n, b->n };
     int kept = 0;
 
@@ -139,19 +140,19 @@ static void thin_pair(struct queue *q, struct block *a, struct block *b)
 
             if (!is_kept(q, &item))
                 continue;
-            pair[kept / QUEUE_BLOCK]->item[kept % QUEUE_BLOCK] = item;
+            pair[kept / POINT_BLOCK]->item[kept % POINT_BLOCK] = item;
             kept++;
         }
     }
-    a->n = kept < QUEUE_BLOCK ? kept : QUEUE_BLOCK;
+    a->n = kept < POINT_BLOCK ? kept : POINT_BLOCK;
     b->n = kept - a->n;
 }
 
 /* A block that giving up points has emptied, or NULL. */
-static struct block *thin(struct queue *q)
+static struct point_block *thin(struct point_queue *q)
 {
     for (int i = 0; i < q->n_blocks; i++) {
-        struct block *a = q->thin ? q->thin : q->first, *b = a->next;
+        struct point_block *a = q->thin ? q->thin : q->first, *b = a->next;
 
         if (!b)
             return NULL;
@@ -170,9 +171,9 @@ static struct block *thin(struct queue *q)
     return NULL;
 }
 
-static struct block *new_block(struct queue *q)
+static struct point_block *new_block(struct point_queue *q)
 {
-    struct block *b = q->spare;
+    struct point_block *b = q->spare;
 
     if (b) {
         q->spare = b->next;
@@ -184,10 +185,10 @@ static struct block *new_block(struct queue *q)
 }
 
 /* Room for one more item, or NULL when there is no memory. */
-static struct item *put(struct queue *q)
+static struct item *put(struct point_queue *q)
 {
-    if (!q->last || q->last->n == QUEUE_BLOCK) {
-        struct block *b = new_block(q);
+    if (!q->last || q->last->n == POINT_BLOCK) {
+        struct point_block *b = new_block(q);
 
         if (!b)
             return NULL;
@@ -198,13 +199,13 @@ static struct item *put(struct queue *q)
         else
             q->first = b;
         q->last = b;
-        if (++q->n_blocks == QUEUE_WAKE)
+        if (++q->n_blocks == POINT_QUEUE_WAKE)
             pthread_cond_signal(&q->wake);
     }
     return &q->last->item[q->last->n++];
 }
 
-static int64_t now(const struct queue *q)
+static int64_t now(const struct point_queue *q)
 {
     struct timespec t;
 
@@ -214,8 +215,8 @@ static int64_t now(const struct queue *q)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-bool queue_points(struct queue *q, int64_t step, const struct run_point *p,
-                  int n)
+bool point_queue_points(struct point_queue *q, int64_t step,
+                        const struct run_point *p, int n)
 {
     const int64_t ms = now(q);
     bool whole, first;
@@ -236,7 +237,7 @@ bool queue_points(struct queue *q, int64_t step, const struct run_point *p,
     return first;
 }
 
-void queue_rewind(struct queue *q, int64_t step)
+void point_queue_rewind(struct point_queue *q, int64_t step)
 {
     const int64_t ms = now(q);
     struct item *item;
@@ -244,12 +245,12 @@ void queue_rewind(struct queue *q, int64_t step)
     pthread_mutex_lock(&q->lock);
     item = put(q);
     if (item)
-        *item = (struct item){ QUEUE_REWIND, { ms, step, 0 } };
+        *item = (struct item){ POINT_QUEUE_REWIND, { ms, step, 0 } };
     pthread_mutex_unlock(&q->lock);
 }
 
-void queue_text(struct queue *q, enum kind kind, const char *key,
-                const char *value)
+void point_queue_text(struct point_queue *q, enum kind kind, const char *key,
+                      const char *value)
 {
     struct text text = { kind, xstrdup(key), xstrdup(value) };
     char *old = NULL;
@@ -273,9 +274,9 @@ void queue_text(struct queue *q, enum kind kind, const char *key,
 
 /* -- the writer's side ------------------------------------------------- */
 
-struct block *queue_take(struct queue *q, struct texts *texts)
+struct point_block *point_queue_take(struct point_queue *q, struct texts *texts)
 {
-    struct block *first = q->first;
+    struct point_block *first = q->first;
 
     q->first = q->last = q->thin = NULL;
     q->n_blocks = 0;
@@ -285,9 +286,9 @@ struct block *queue_take(struct queue *q, struct texts *texts)
     return first;
 }
 
-void queue_put_back(struct queue *q, struct block *rest)
+void point_queue_put_back(struct point_queue *q, struct point_block *rest)
 {
-    struct block *last = rest;
+    struct point_block *last = rest;
 
     if (!rest) {
         if (!q->first)
@@ -303,7 +304,7 @@ void queue_put_back(struct queue *q, struct block *rest)
         q->last = last;
 }
 
-void queue_recycle(struct queue *q, struct block *b)
+void point_queue_recycle(struct point_queue *q, struct point_block *b)
 {
     pthread_mutex_lock(&q->lock);
     if (q->n_spare < SPARE) {
@@ -316,7 +317,7 @@ void queue_recycle(struct queue *q, struct block *b)
     free(b);
 }
 
-const char *queue_key(struct queue *q, uint32_t key)
+const char *point_queue_key(struct point_queue *q, uint32_t key)
 {
     const char *s;
 

@@ -10,7 +10,7 @@
 #include "store/run.h"
 
 /*
- * queue - what callers hand over to a run's writer
+ * point_queue - points, parameters and tags on their way to a run's writer
  *
  * Points travel in blocks: the caller fills the last one of a list, the writer
  * takes the list and gives the blocks back.  A block with room is nearly always
@@ -23,20 +23,20 @@
  * to the newest.  Then half as many are taken in as before, and so on, until
  * the queue is empty again: what is left covers the whole time evenly.
  */
-enum { QUEUE_BLOCK = 2048, QUEUE_WAKE = 32 };
+enum { POINT_BLOCK = 2048, POINT_QUEUE_WAKE = 32 };
 
 /* Instead of a key: what was logged after this step is void. */
-#define QUEUE_REWIND UINT32_MAX
+#define POINT_QUEUE_REWIND UINT32_MAX
 
 struct item {
-    uint32_t key;               /* see queue_key() */
+    uint32_t key; /* see point_queue_key() */
     struct point point;
 };
 
-struct block {
-    struct block *next;
+struct point_block {
+    struct point_block *next;
     int n;
-    struct item item[QUEUE_BLOCK];
+    struct item item[POINT_BLOCK];
 };
 
 enum kind { PARAM, TAG, METRIC, KINDS };
@@ -51,38 +51,39 @@ struct texts {
     size_t n, room;
 };
 
-struct queue {
+struct point_queue {
     pthread_mutex_t lock;
     pthread_cond_t wake;        /* by the monotonic clock */
     int64_t fixed_ms;           /* what the clock says in tests, or -1 */
-    struct block *first, *last, *spare;
+    struct point_block *first, *last, *spare;
     int n_blocks, n_spare, most;
-    struct block *thin;         /* where points are given up next */
+    struct point_block *thin;   /* where points are given up next */
     uint32_t stride;            /* one point of so many is taken in */
     struct texts texts;
     int64_t dropped;            /* points there was no room for */
     struct slot *slot;          /* keys by hash, open addressing */
     size_t n_slots;
-    struct queue_key *key;      /* by number */
+    struct point_queue_key *key; /* by number */
     size_t n_keys, key_room;
 };
 
-void queue_init(struct queue *, int most);
-void queue_clear(struct queue *);
+void point_queue_init(struct point_queue *, int most);
+void point_queue_clear(struct point_queue *);
 
 /* For callers.  True when for the first time a point found no room. */
-bool queue_points(struct queue *, int64_t step, const struct run_point *,
-                  int n);
-void queue_rewind(struct queue *, int64_t step);
-void queue_text(struct queue *, enum kind, const char *key, const char *value);
+bool point_queue_points(struct point_queue *, int64_t step,
+                        const struct run_point *, int n);
+void point_queue_rewind(struct point_queue *, int64_t step);
+void point_queue_text(struct point_queue *, enum kind, const char *key,
+                      const char *value);
 
 /* For the writer, with the lock held: everything that is there. */
-struct block *queue_take(struct queue *, struct texts *);
+struct point_block *point_queue_take(struct point_queue *, struct texts *);
 /* Put back at the front, in order, what has to wait. */
-void queue_put_back(struct queue *, struct block *);
+void point_queue_put_back(struct point_queue *, struct point_block *);
 /* For the writer, without the lock. */
-void queue_recycle(struct queue *, struct block *);
-const char *queue_key(struct queue *, uint32_t key);
+void point_queue_recycle(struct point_queue *, struct point_block *);
+const char *point_queue_key(struct point_queue *, uint32_t key);
 
 void texts_add(struct texts *, struct text);
 void texts_clear(struct texts *);

@@ -75,10 +75,10 @@ static void put_event(struct tfevents *t, int64_t step, int64_t wall_ms,
 {
     struct buf event = BUF_INIT, summary = BUF_INIT;
 
-    proto_put_bytes(&summary, 1, value->s, value->len);
-    proto_put_double(&event, 1, (double)wall_ms / 1000);
-    proto_put_int(&event, 2, (uint64_t)step);
-    proto_put_bytes(&event, 5, summary.s, summary.len);
+    protobuf_put_bytes(&summary, 1, value->s, value->len);
+    protobuf_put_double(&event, 1, (double)wall_ms / 1000);
+    protobuf_put_int(&event, 2, (uint64_t)step);
+    protobuf_put_bytes(&event, 5, summary.s, summary.len);
     put_record(t, &event);
     buf_clear(&event);
     buf_clear(&summary);
@@ -105,8 +105,8 @@ struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
         free(t);
         return NULL;
     }
-    proto_put_double(&event, 1, (double)start_ms / 1000);
-    proto_put_text(&event, 3, "brain.Event:2");
+    protobuf_put_double(&event, 1, (double)start_ms / 1000);
+    protobuf_put_text(&event, 3, "brain.Event:2");
     put_record(t, &event);
     buf_clear(&event);
     return t;
@@ -117,8 +117,8 @@ void tfevents_scalar(struct tfevents *t, const char *tag, int64_t step,
 {
     struct buf value = BUF_INIT;
 
-    proto_put_text(&value, 1, tag);
-    proto_put_float(&value, 2, (float)x);
+    protobuf_put_text(&value, 1, tag);
+    protobuf_put_float(&value, 2, (float)x);
     put_event(t, step, wall_ms, &value);
     buf_clear(&value);
 }
@@ -127,10 +127,10 @@ void tfevents_rewind(struct tfevents *t, int64_t step, int64_t wall_ms)
 {
     struct buf event = BUF_INIT, session = BUF_INIT;
 
-    proto_put_int(&session, 1, SESSION_START);
-    proto_put_double(&event, 1, (double)wall_ms / 1000);
-    proto_put_int(&event, 2, (uint64_t)step + 1);
-    proto_put_bytes(&event, 7, session.s, session.len);
+    protobuf_put_int(&session, 1, SESSION_START);
+    protobuf_put_double(&event, 1, (double)wall_ms / 1000);
+    protobuf_put_int(&event, 2, (uint64_t)step + 1);
+    protobuf_put_bytes(&event, 7, session.s, session.len);
     put_record(t, &event);
     buf_clear(&event);
     buf_clear(&session);
@@ -142,16 +142,16 @@ void tfevents_text(struct tfevents *t, const char *tag, int64_t step,
     struct buf value = BUF_INIT, tensor = BUF_INIT, plugin = BUF_INIT;
     struct buf metadata = BUF_INIT, shape = BUF_INIT, dim = BUF_INIT;
 
-    proto_put_int(&dim, 1, 1);
-    proto_put_bytes(&shape, 2, dim.s, dim.len);
-    proto_put_int(&tensor, 1, DT_STRING);
-    proto_put_bytes(&tensor, 2, shape.s, shape.len);
-    proto_put_text(&tensor, 8, text);
-    proto_put_text(&plugin, 1, "text");
-    proto_put_bytes(&metadata, 1, plugin.s, plugin.len);
-    proto_put_text(&value, 1, tag);
-    proto_put_bytes(&value, 8, tensor.s, tensor.len);
-    proto_put_bytes(&value, 9, metadata.s, metadata.len);
+    protobuf_put_int(&dim, 1, 1);
+    protobuf_put_bytes(&shape, 2, dim.s, dim.len);
+    protobuf_put_int(&tensor, 1, DT_STRING);
+    protobuf_put_bytes(&tensor, 2, shape.s, shape.len);
+    protobuf_put_text(&tensor, 8, text);
+    protobuf_put_text(&plugin, 1, "text");
+    protobuf_put_bytes(&metadata, 1, plugin.s, plugin.len);
+    protobuf_put_text(&value, 1, tag);
+    protobuf_put_bytes(&value, 8, tensor.s, tensor.len);
+    protobuf_put_bytes(&value, 9, metadata.s, metadata.len);
     put_event(t, step, wall_ms, &value);
     buf_clear(&value);
     buf_clear(&tensor);
@@ -191,12 +191,12 @@ struct value {
 };
 
 /* TensorProto: 1 dtype, 2 shape, 4 content, 5 float_val, 6 double_val. */
-static void take_tensor(struct proto in, struct value *v)
+static void take_tensor(struct protobuf in, struct value *v)
 {
-    struct proto_field f;
+    struct protobuf_field f;
     uint64_t type = 0;
 
-    while (proto_next(&in, &f)) {
+    while (protobuf_next(&in, &f)) {
         if (f.number == 1) {
             type = f.integer;
         } else if (f.number == 4 && f.type == PROTO_BYTES) {
@@ -230,12 +230,12 @@ static void take_tensor(struct proto in, struct value *v)
     }
 }
 
-static struct value take_scalar(struct proto in)
+static struct value take_scalar(struct protobuf in)
 {
     struct value v = { NULL, 0, false };
-    struct proto_field f;
+    struct protobuf_field f;
 
-    while (proto_next(&in, &f)) {
+    while (protobuf_next(&in, &f)) {
         if (f.number == 1 && f.type == PROTO_BYTES) {
             free(v.tag);
             v.tag = xstrndup((const char *)f.bytes, f.n);
@@ -243,21 +243,21 @@ static struct value take_scalar(struct proto in)
             v.x = f.real;
             v.is_scalar = true;
         } else if (f.number == 8 && f.type == PROTO_BYTES) {
-            take_tensor(proto_inside(&f), &v);
+            take_tensor(protobuf_inside(&f), &v);
         }
     }
     return v;
 }
 
-static int take_event(struct proto in, tfevents_fn *fn, void *arg,
+static int take_event(struct protobuf in, tfevents_fn *fn, void *arg,
                       struct err *e)
 {
-    struct proto_field f, value;
+    struct protobuf_field f, value;
     int64_t step = 0, ms = 0;
     int ret = 0;
 
-    while (ret == 0 && proto_next(&in, &f)) {
-        struct proto summary;
+    while (ret == 0 && protobuf_next(&in, &f)) {
+        struct protobuf summary;
 
         if (f.number == 1 && f.type == PROTO_64)
             ms = num_whole(f.real * 1000 + 0.5);
@@ -265,13 +265,13 @@ static int take_event(struct proto in, tfevents_fn *fn, void *arg,
             step = (int64_t)f.integer;
         if (f.number != 5 || f.type != PROTO_BYTES)
             continue;
-        summary = proto_inside(&f);
-        while (ret == 0 && proto_next(&summary, &value)) {
+        summary = protobuf_inside(&f);
+        while (ret == 0 && protobuf_next(&summary, &value)) {
             struct value v;
 
             if (value.number != 1 || value.type != PROTO_BYTES)
                 continue;
-            v = take_scalar(proto_inside(&value));
+            v = take_scalar(protobuf_inside(&value));
             if (v.tag && v.is_scalar)
                 ret = fn(arg, v.tag, step, ms, v.x, e);
             free(v.tag);
@@ -315,8 +315,8 @@ int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
             ret = err_set(e, ERR_INPUT, "%s: wrong checksum at byte %lld", path,
                           (long long)at);
         else
-            ret =
-                take_event((struct proto){ data, data + n, false }, fn, arg, e);
+            ret = take_event((struct protobuf){ data, data + n, false }, fn,
+                             arg, e);
         at += (int64_t)n + HEAD + TAIL;
     }
     free(data);

@@ -33,7 +33,7 @@ struct series_file {
 };
 
 struct writer {
-    struct queue queue; /* its lock is also over the next four */
+    struct point_queue queue; /* its lock is also over the next four */
     pthread_cond_t idle;
     uint64_t asked, answered; /* flushes */
     bool stop;
@@ -56,7 +56,7 @@ static const char *const folders[KINDS] = { "params", "tags", "metrics" };
 void writer_points(struct writer *w, int64_t step, const struct run_point *p,
                    int n)
 {
-    if (queue_points(&w->queue, step, p, n))
+    if (point_queue_points(&w->queue, step, p, n))
         log_warn("%s: the memory for points that wait to be written is full; "
                  "every second one is given up",
                  w->name);
@@ -64,17 +64,17 @@ void writer_points(struct writer *w, int64_t step, const struct run_point *p,
 
 void writer_rewind(struct writer *w, int64_t step)
 {
-    queue_rewind(&w->queue, step);
+    point_queue_rewind(&w->queue, step);
 }
 
 void writer_param(struct writer *w, const char *key, const char *value)
 {
-    queue_text(&w->queue, PARAM, key, value);
+    point_queue_text(&w->queue, PARAM, key, value);
 }
 
 void writer_tag(struct writer *w, const char *key, const char *value)
 {
-    queue_text(&w->queue, TAG, key, value);
+    point_queue_text(&w->queue, TAG, key, value);
 }
 
 /* -- parameters and tags ----------------------------------------------- */
@@ -226,8 +226,9 @@ static struct series_file *series_of(struct writer *w, uint32_t key)
     }
     f = &w->file[key];
     if (!f->path)
-        f->path = path_join(w->names[METRIC].folder,
-                            file_of(w, METRIC, queue_key(&w->queue, key)));
+        f->path =
+            path_join(w->names[METRIC].folder,
+                      file_of(w, METRIC, point_queue_key(&w->queue, key)));
     return f;
 }
 
@@ -355,11 +356,11 @@ static void tell_events(struct writer *w, const struct item *item)
     struct tfevents *t = w->conf.events;
     const struct point *p = &item->point;
 
-    if (t && item->key == QUEUE_REWIND)
+    if (t && item->key == POINT_QUEUE_REWIND)
         tfevents_rewind(t, p->step, p->ms);
     else if (t)
-        tfevents_scalar(t, queue_key(&w->queue, item->key), p->step, p->ms,
-                        p->value);
+        tfevents_scalar(t, point_queue_key(&w->queue, item->key), p->step,
+                        p->ms, p->value);
 }
 
 static void flush_events(struct writer *w)
@@ -374,16 +375,16 @@ static void flush_events(struct writer *w)
 }
 
 /* Hand the items out to their series; returns the blocks that must wait. */
-static struct block *hand_out(struct writer *w, struct block *first)
+static struct point_block *hand_out(struct writer *w, struct point_block *first)
 {
     while (first) {
-        struct block *next = first->next;
+        struct point_block *next = first->next;
 
         for (int i = 0; i < first->n; i++) {
             const struct item *item = &first->item[i];
 
-            if (item->key == QUEUE_REWIND ? rewind_now(w, &item->point)
-                                          : keep_point(w, item)) {
+            if (item->key == POINT_QUEUE_REWIND ? rewind_now(w, &item->point)
+                                                : keep_point(w, item)) {
                 tell_events(w, item);
                 continue;
             }
@@ -391,7 +392,7 @@ static struct block *hand_out(struct writer *w, struct block *first)
             memmove(first->item, item, (size_t)first->n * sizeof *item);
             return first;
         }
-        queue_recycle(&w->queue, first);
+        point_queue_recycle(&w->queue, first);
         first = next;
     }
     return NULL;
@@ -410,11 +411,11 @@ static void note_dropped(struct writer *w, int64_t dropped)
 
 static void write_new(struct writer *w)
 {
-    struct block *rest;
+    struct point_block *rest;
     int64_t dropped;
 
     pthread_mutex_lock(&w->queue.lock);
-    rest = queue_take(&w->queue, &w->waiting);
+    rest = point_queue_take(&w->queue, &w->waiting);
     dropped = w->queue.dropped;
     pthread_mutex_unlock(&w->queue.lock);
     note_dropped(w, dropped);
@@ -426,7 +427,7 @@ static void write_new(struct writer *w)
     write_texts(w); /* names of new keys */
     flush_events(w);
     pthread_mutex_lock(&w->queue.lock);
-    queue_put_back(&w->queue, rest);
+    point_queue_put_back(&w->queue, rest);
     pthread_mutex_unlock(&w->queue.lock);
 }
 
@@ -476,7 +477,7 @@ static void *work(void *arg)
         int timeout = 0;
 
         while (!timeout && w->asked == w->answered && !w->stop &&
-               (w->troubled || w->queue.n_blocks < QUEUE_WAKE))
+               (w->troubled || w->queue.n_blocks < POINT_QUEUE_WAKE))
             timeout =
                 pthread_cond_timedwait(&w->queue.wake, &w->queue.lock, &until);
         stop = w->stop;
@@ -543,8 +544,8 @@ static void set_bounds(struct writer *w)
 
     if (most <= 0)
         most = machine < memory_most ? machine : memory_most;
-    blocks = most / 3 / (int64_t)sizeof(struct block);
-    queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
+    blocks = most / 3 / (int64_t)sizeof(struct point_block);
+    point_queue_init(&w->queue, blocks < 4 ? 4 : (int)blocks);
     w->held_most = (size_t)most / 3 / (2 * sizeof(struct point));
 }
 
@@ -596,7 +597,7 @@ static int64_t count_left(const struct writer *w)
 {
     int64_t left = w->queue.dropped + (int64_t)w->held;
 
-    for (const struct block *b = w->queue.first; b; b = b->next)
+    for (const struct point_block *b = w->queue.first; b; b = b->next)
         left += b->n;
     return left;
 }
@@ -606,7 +607,7 @@ static void free_all(struct writer *w)
     struct err ignored = ERR_INIT; /* its last flush has told */
 
     tfevents_close(w->conf.events, &ignored);
-    queue_clear(&w->queue);
+    point_queue_clear(&w->queue);
     texts_clear(&w->waiting);
     for (size_t i = 0; i < w->n_files; i++) {
         free(w->file[i].path);

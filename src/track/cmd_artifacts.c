@@ -49,15 +49,15 @@ static int add(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
     struct save s = SAVE_INIT;
-    struct put p;
+    struct bulk p;
     int ret = -1;
 
-    if (put_open(&p, r->folder, e) == 0) {
-        to = put_artifact(&p, name, e);
+    if (bulk_open(&p, r->folder, e) == 0) {
+        to = bulk_artifact(&p, name, e);
         if (to && save_open(&s, to, e) == 0 && copy(s.fp, file, e) == 0)
             ret = save_commit(&s, e);
         save_abandon(&s);
-        put_close(&p);
+        bulk_close(&p);
     }
     free(to);
     free(name);

@@ -202,7 +202,7 @@ static const struct opt mv_opts[] = { TRACK_OPTS,
 
 static int move_run(const struct run_info *r, void *arg, struct err *e)
 {
-    struct put p;
+    struct bulk p;
     int ret;
 
     (void)arg;
@@ -212,10 +212,10 @@ static int move_run(const struct run_info *r, void *arg, struct err *e)
         return err_set(e, ERR_USAGE,
                        "it is running; its writer would lose "
                        "its folder");
-    if (put_open(&p, r->folder, e) < 0)
+    if (bulk_open(&p, r->folder, e) < 0)
         return -1;
-    ret = put_move(&p, track_store(), to_experiment, e);
-    put_close(&p);
+    ret = bulk_move(&p, track_store(), to_experiment, e);
+    bulk_close(&p);
     return ret;
 }
 

@@ -65,7 +65,7 @@ static int csv_run(FILE *fp, const struct run_info *r, struct err *e)
         for (size_t i = 0; i < s.n; i++) {
             char text[NUM_TEXT];
 
-            num_repr(text, s.value[i]);
+            num_shortest(text, s.value[i]);
             fprintf(fp, "%s,", r->id);
             put_csv(fp, r->name);
             putc(',', fp);

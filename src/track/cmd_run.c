@@ -35,9 +35,10 @@ static const struct opt run_opts[] = {
     { 0 }
 };
 
-typedef int put_pair_fn(struct put *, const char *, const char *, struct err *);
+typedef int put_pair_fn(struct bulk *, const char *, const char *,
+                        struct err *);
 
-static int put_pairs(struct put *p, const struct opt_list *l, put_pair_fn *put,
+static int put_pairs(struct bulk *p, const struct opt_list *l, put_pair_fn *put,
                      struct err *e)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -57,13 +58,13 @@ static int put_pairs(struct put *p, const struct opt_list *l, put_pair_fn *put,
 
 static int start(struct err *e)
 {
-    struct put_conf c = { .root = track_store(),
-                          .experiment = experiment,
-                          .name = name,
-                          .source = "gtrack run",
-                          .running = true };
+    struct bulk_conf c = { .root = track_store(),
+                           .experiment = experiment,
+                           .name = name,
+                           .source = "gtrack run",
+                           .running = true };
     struct runs one = RUNS_INIT;
-    struct put p;
+    struct bulk p;
     char *id;
     int ret;
 
@@ -71,15 +72,15 @@ static int start(struct err *e)
         return -1;
     if (parent)
         c.parent = one.run[0].id;
-    ret = put_new(&p, &c, e);
+    ret = bulk_new(&p, &c, e);
     runs_free(&one);
     if (ret < 0)
         return -1;
     id = xstrdup(p.id);
-    if (put_pairs(&p, &params, put_param, e) < 0 ||
-        put_pairs(&p, &tags, put_tag, e) < 0)
+    if (put_pairs(&p, &params, bulk_param, e) < 0 ||
+        put_pairs(&p, &tags, bulk_tag, e) < 0)
         ret = -1;
-    ret = put_end(&p, RUN_RUNNING, 0, ret, e);
+    ret = bulk_end(&p, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
         puts(id);
     free(id);
@@ -87,7 +88,7 @@ static int start(struct err *e)
 }
 
 /* *next is the step after the last that the run has. */
-static int open_run(struct put *p, const char *word, int64_t *next,
+static int open_run(struct bulk *p, const char *word, int64_t *next,
                     struct err *e)
 {
     struct runs one = RUNS_INIT;
@@ -97,7 +98,7 @@ static int open_run(struct put *p, const char *word, int64_t *next,
         return -1;
     if (next)
         *next = track_last_step(&one.run[0]) + 1;
-    ret = put_open(p, one.run[0].folder, e);
+    ret = bulk_open(p, one.run[0].folder, e);
     runs_free(&one);
     return ret;
 }
@@ -105,7 +106,7 @@ static int open_run(struct put *p, const char *word, int64_t *next,
 static int log_values(int argc, char **argv, struct err *e)
 {
     const bool given = step != INT64_MIN;
-    struct put p;
+    struct bulk p;
     int64_t next = step;
     int ret = 0;
 
@@ -125,14 +126,14 @@ static int log_values(int argc, char **argv, struct err *e)
                           "metric; --param and --tag keep texts",
                           value, key);
         else
-            ret = put_points(&p, key, &point, 1, e);
+            ret = bulk_points(&p, key, &point, 1, e);
         free(key);
     }
-    if (ret == 0 && (put_pairs(&p, &params, put_param, e) < 0 ||
-                     put_pairs(&p, &tags, put_tag, e) < 0 ||
-                     (p.meta->status == RUN_RUNNING && put_beat(&p, e) < 0)))
+    if (ret == 0 && (put_pairs(&p, &params, bulk_param, e) < 0 ||
+                     put_pairs(&p, &tags, bulk_tag, e) < 0 ||
+                     (p.meta->status == RUN_RUNNING && bulk_beat(&p, e) < 0)))
         ret = -1;
-    put_close(&p);
+    bulk_close(&p);
     return ret;
 }
 
@@ -140,7 +141,7 @@ static int end(const char *word, struct err *e)
 {
     static const enum run_status ends[] = { RUN_FINISHED, RUN_FAILED,
                                             RUN_KILLED, RUN_PREEMPTED };
-    struct put p;
+    struct bulk p;
     int status = 0;
 
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
@@ -153,8 +154,8 @@ static int end(const char *word, struct err *e)
                        status_word);
     if (open_run(&p, word, NULL, e) < 0)
         return -1;
-    return put_end(&p, (enum run_status)status, clock_wall_ms(),
-                   put_pairs(&p, &tags, put_tag, e), e);
+    return bulk_end(&p, (enum run_status)status, clock_wall_ms(),
+                    put_pairs(&p, &tags, bulk_tag, e), e);
 }
 
 static int run_main(int argc, char **argv, struct err *e)

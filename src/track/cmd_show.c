@@ -174,7 +174,7 @@ static int json(const struct run_info *r, const struct files *f, struct err *e)
         buf_printf(&b, ", \"bytes\": %" PRId64 "}", f->item[i].size);
     }
     buf_str(&b, f->n ? "\n  ]\n}\n" : "]\n}\n");
-    ret = page_text(b.s, b.len, false, e);
+    ret = pager_text(b.s, b.len, false, e);
     buf_clear(&b);
     table_clear(&t);
     return ret;
@@ -237,7 +237,7 @@ static int sections(const struct run_info *r, const struct files *f,
     const char *note = run_info_tag(r, "mlflow.note.content");
     int rows, columns, ret;
 
-    page_screen(&rows, &columns);
+    pager_screen(&rows, &columns);
     p.width = isatty(STDOUT_FILENO) ? (size_t)columns : 0;
     two_columns(&t);
     for (size_t i = 0; i < N_FACTS; i++) {
@@ -277,7 +277,7 @@ static int sections(const struct run_info *r, const struct files *f,
         table_bytes(&t, f->item[i].size);
     }
     section(&p, "artifacts", &t, false);
-    ret = page_text(p.text.s, p.text.len, !style.no_pager, e);
+    ret = pager_text(p.text.s, p.text.len, !style.no_pager, e);
     buf_clear(&p.text);
     return ret;
 }

@@ -99,7 +99,7 @@ static void print_new(const struct run_info *r, const struct columns *c,
 
         if (i == from || x->step != x[-1].step)
             printf("%sstep=%lld", i == from ? "" : "\n", (long long)x->step);
-        num_repr(text, x->value);
+        num_shortest(text, x->value);
         printf(" %s=%s", c->item[x->column].key, text);
         *last = x->step;
     }

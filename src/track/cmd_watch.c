@@ -91,7 +91,7 @@ static int draw(struct buf *out, char **words, int n, bool color, struct err *e)
     int rows, width, ret;
     size_t shown;
 
-    page_screen(&rows, &width);
+    pager_screen(&rows, &width);
     ret = track_choose(&runs, &choice, words, n, 0, e);
     if (ret == 0)
         ret = choose_columns(&c, &runs, e);
@@ -165,7 +165,7 @@ static void show(struct buf *picture)
     int rows, width;
     size_t at = 0;
 
-    page_screen(&rows, &width);
+    pager_screen(&rows, &width);
     for (int i = 1; i < rows && at < picture->len; i++)
         at += strcspn(picture->s + at, "\n") + 1;
     buf_trim(picture, at);

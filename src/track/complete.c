@@ -308,7 +308,7 @@ void complete(struct buf *out, char **words, int n)
         return;
     } else if (l.last[0] == '-') {
         offer_opts(&l, l.cmd ? l.cmd->opts : NULL);
-        offer_opts(&l, prog_opts);
+        offer_opts(&l, common_opts);
     } else if (!l.cmd) {
         offer_cmds(&l);
     } else {

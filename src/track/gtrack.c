@@ -36,7 +36,7 @@ const struct cmd *const track_cmds[] = {
     NULL
 };
 
-static const struct prog prog = {
+static const struct program program = {
     .name = "gtrack",
     .summary = "List, compare, export and push training runs.",
     .cmds = track_cmds,
@@ -44,5 +44,5 @@ static const struct prog prog = {
 
 int main(int argc, char **argv)
 {
-    return prog_main(&prog, argc, argv);
+    return program_main(&program, argc, argv);
 }

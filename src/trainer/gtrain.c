@@ -42,7 +42,7 @@ static void describe(void)
     }
 }
 
-static const struct prog prog = {
+static const struct program program = {
     .name = "gtrain",
     .summary = "Train GPTs on CPUs and GPUs, from one settings file.",
     .cmds = cmds,
@@ -99,5 +99,5 @@ int main(int argc, char **argv)
 {
     untie();
     spin_less(argv);
-    return prog_main(&prog, argc, argv);
+    return program_main(&program, argc, argv);
 }

@@ -35,7 +35,7 @@ static void number(const uint8_t *data, size_t n)
     text[end - text] = '\0';
     y = strtod(text, NULL);
     FUZZ_CHECK(x == y || (isnan(x) && isnan(y)));
-    len = num_repr(again, x);
+    len = num_shortest(again, x);
     FUZZ_CHECK(num_parse(again, again + len, &y) == again + len);
     FUZZ_CHECK(x == y || (isnan(x) && isnan(y)));
 }

@@ -94,8 +94,8 @@ static void numbers(void)
            "num_int(\"%s\")", ints[i].text);
     }
     for (size_t i = 0; i < sizeof reprs / sizeof reprs[0]; i++) {
-        num_repr(text, reprs[i].x);
-        if (!ok(strcmp(text, reprs[i].want) == 0, "num_repr is %s",
+        num_shortest(text, reprs[i].x);
+        if (!ok(strcmp(text, reprs[i].want) == 0, "num_shortest is %s",
                 reprs[i].want))
             diag("got %s", text);
     }

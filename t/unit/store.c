@@ -196,7 +196,7 @@ static void pages(void)
 
         next = strchr(line, '\n') + 1;
         next[-1] = '\0';
-        num_repr(repr, step % 9 ? 1.0 / (double)step : (double)step);
+        num_shortest(repr, step % 9 ? 1.0 / (double)step : (double)step);
         snprintf(want, sizeof want, " %s %lld", repr,
                  (long long)(step * step * 7));
         same = same && strlen(line) > strlen(want) &&

@@ -152,27 +152,27 @@ static int is_there(const char *root, const char *source, bool *there,
     return ret;
 }
 
-static int put_all(struct intake *in, struct put *p, struct err *e)
+static int put_all(struct intake *in, struct bulk *p, struct err *e)
 {
     for (size_t i = 0; i < in->n_pairs; i++) {
         const struct intake_pair *x = &in->pair[i];
         const char *value = x->value ? x->value : "";
 
-        if ((x->tag ? put_tag(p, x->key, value, e)
-                    : put_param(p, x->key, value, e)) < 0)
+        if ((x->tag ? bulk_tag(p, x->key, value, e)
+                    : bulk_param(p, x->key, value, e)) < 0)
             return -1;
     }
     for (size_t i = 0; i < in->n_metrics; i++)
-        if (put_points(p, in->metric[i].key, in->metric[i].point,
-                       in->metric[i].n, e) < 0)
+        if (bulk_points(p, in->metric[i].key, in->metric[i].point,
+                        in->metric[i].n, e) < 0)
             return -1;
-    return put_tag(p, SOURCE_TAG, in->source, e);
+    return bulk_tag(p, SOURCE_TAG, in->source, e);
 }
 
 int intake_write(struct intake *in, const char *root, const char *experiment,
                  const char *name, bool *added, struct err *e)
 {
-    struct put_conf c = {
+    struct bulk_conf c = {
         .root = root,
         .experiment = experiment ? experiment : in->experiment,
         .name = name ? name : in->name,
@@ -180,7 +180,7 @@ int intake_write(struct intake *in, const char *root, const char *experiment,
         .source = "gtrack import",
         .start_ms = in->start_ms,
     };
-    struct put p;
+    struct bulk p;
     bool there;
 
     *added = false;
@@ -188,9 +188,9 @@ int intake_write(struct intake *in, const char *root, const char *experiment,
         return -1;
     if (there)
         return 0;
-    if (put_new(&p, &c, e) < 0)
+    if (bulk_new(&p, &c, e) < 0)
         return -1;
-    if (put_end(&p, in->status, in->end_ms, put_all(in, &p, e), e) < 0)
+    if (bulk_end(&p, in->status, in->end_ms, put_all(in, &p, e), e) < 0)
         return -1;
     *added = true;
     return 0;

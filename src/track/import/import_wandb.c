@@ -101,12 +101,12 @@ static void item_clear(struct item *i)
     buf_clear(&i->json);
 }
 
-static struct item take_item(struct proto in)
+static struct item take_item(struct protobuf in)
 {
     struct item i = { BUF_INIT, BUF_INIT, 0, false };
-    struct proto_field f;
+    struct protobuf_field f;
 
-    while (proto_next(&in, &f)) {
+    while (protobuf_next(&in, &f)) {
         if (f.number == 1 && f.type == PROTO_BYTES && f.n) {
             buf_trim(&i.key, 0);
             buf_add(&i.key, f.bytes, f.n);
@@ -120,7 +120,7 @@ static struct item take_item(struct proto in)
             i.number = f.real;
             i.is_number = true;
         } else if (f.number == 5 && f.type == PROTO_VARINT) {
-            i.number = (double)proto_zigzag(f.integer);
+            i.number = (double)protobuf_zigzag(f.integer);
             i.is_number = true;
         } else if (f.number == 4 && f.type == PROTO_VARINT) {
             i.number = f.integer != 0;
@@ -196,28 +196,28 @@ static json_t *parse(const struct buf *text)
     return json_loadb(text->s, text->len, JSON_DECODE_ANY, NULL);
 }
 
-static void take_row(struct row *r, struct proto in, int item_field)
+static void take_row(struct row *r, struct protobuf in, int item_field)
 {
     for (int pass = 0; pass < 2; pass++) {
-        struct proto again = in;
-        struct proto_field f;
+        struct protobuf again = in;
+        struct protobuf_field f;
 
         r->write = pass == 1;
-        while (proto_next(&again, &f)) {
+        while (protobuf_next(&again, &f)) {
             struct item i;
             json_t *value;
 
             if (f.number == 2 && f.type == PROTO_BYTES && item_field == 1) {
-                struct proto step = proto_inside(&f);
-                struct proto_field num;
+                struct protobuf step = protobuf_inside(&f);
+                struct protobuf_field num;
 
-                while (proto_next(&step, &num))
+                while (protobuf_next(&step, &num))
                     if (num.number == 1)
                         r->step = (int64_t)num.integer;
             }
             if (f.number != item_field || f.type != PROTO_BYTES)
                 continue;
-            i = take_item(proto_inside(&f));
+            i = take_item(protobuf_inside(&f));
             value = i.is_number ? isfinite(i.number)
                                       ? json_real(i.number)
                                       : json_string(isnan(i.number) ? "nan"
@@ -256,17 +256,17 @@ static void config_leaf(void *arg, const char *key, json_t *value)
     free(text);
 }
 
-static void take_config(struct intake *in, struct proto config)
+static void take_config(struct intake *in, struct protobuf config)
 {
-    struct proto_field f;
+    struct protobuf_field f;
 
-    while (proto_next(&config, &f)) {
+    while (protobuf_next(&config, &f)) {
         struct item i;
         json_t *value;
 
         if (f.number != 1 || f.type != PROTO_BYTES)
             continue;
-        i = take_item(proto_inside(&f));
+        i = take_item(protobuf_inside(&f));
         value = parse(&i.json);
         if (value && strncmp(i.key.s, "_wandb", 6) != 0)
             leaves(i.key.s, value, '.', config_leaf, in);
@@ -275,30 +275,30 @@ static void take_config(struct intake *in, struct proto config)
     }
 }
 
-static void take_text(const struct proto_field *f, char **to)
+static void take_text(const struct protobuf_field *f, char **to)
 {
     free(*to);
     *to = xstrndup((const char *)f->bytes, f->n);
 }
 
 /* Timestamp: 1 seconds, 2 nanoseconds. */
-static int64_t take_time(struct proto in)
+static int64_t take_time(struct protobuf in)
 {
-    struct proto_field f;
+    struct protobuf_field f;
     double part[2] = { 0, 0 };
 
-    while (proto_next(&in, &f))
+    while (protobuf_next(&in, &f))
         if (f.number == 1 || f.number == 2)
             part[f.number - 1] = (double)f.integer;
     return num_whole(part[0] * 1e3 + part[1] / 1e6);
 }
 
-static void take_run(struct intake *in, struct proto run)
+static void take_run(struct intake *in, struct protobuf run)
 {
     char *id = NULL, *name = NULL, *project = NULL, *text = NULL;
-    struct proto_field f;
+    struct protobuf_field f;
 
-    while (proto_next(&run, &f)) {
+    while (protobuf_next(&run, &f)) {
         if (f.type != PROTO_BYTES)
             continue;
         switch (f.number) {
@@ -309,7 +309,7 @@ static void take_run(struct intake *in, struct proto run)
             take_text(&f, &project);
             break;
         case 4:
-            take_config(in, proto_inside(&f));
+            take_config(in, protobuf_inside(&f));
             break;
         case 6:
             take_text(&f, &text);
@@ -323,7 +323,7 @@ static void take_run(struct intake *in, struct proto run)
             intake_tag(in, "mlflow.note.content", text);
             break;
         case 17:
-            in->start_ms = take_time(proto_inside(&f));
+            in->start_ms = take_time(protobuf_inside(&f));
             break;
         }
     }
@@ -340,27 +340,27 @@ static void take_run(struct intake *in, struct proto run)
     free(text);
 }
 
-static void take_record(struct intake *in, struct proto record, bool *ended)
+static void take_record(struct intake *in, struct protobuf record, bool *ended)
 {
-    struct proto_field f, inner;
+    struct protobuf_field f, inner;
 
-    while (proto_next(&record, &f)) {
+    while (protobuf_next(&record, &f)) {
         struct row row = { in, 0, in->end_ms, false, "" };
-        struct proto p;
+        struct protobuf p;
 
         if (f.type != PROTO_BYTES)
             continue;
-        p = proto_inside(&f);
+        p = protobuf_inside(&f);
         switch (f.number) {
         case HISTORY:
             take_row(&row, p, 1);
             break;
         case STATS: {
-            struct proto again = p;
+            struct protobuf again = p;
 
-            while (proto_next(&again, &inner))
+            while (protobuf_next(&again, &inner))
                 if (inner.number == 2 && inner.type == PROTO_BYTES)
-                    row.ms = take_time(proto_inside(&inner));
+                    row.ms = take_time(protobuf_inside(&inner));
             row.prefix = "system/";
             row.step = in->start_ms ? (row.ms - in->start_ms) / 1000 : 0;
             take_row(&row, p, 3);
@@ -375,7 +375,7 @@ static void take_record(struct intake *in, struct proto record, bool *ended)
         case EXIT:
             *ended = true;
             in->status = RUN_FINISHED;
-            while (proto_next(&p, &inner))
+            while (protobuf_next(&p, &inner))
                 if (inner.number == 1 && inner.integer != 0)
                     in->status = RUN_FAILED;
             break;
@@ -406,7 +406,7 @@ int import_wandb(struct import_job *job, struct err *e)
     r->at = HEADER;
     while ((ret = next_record(r, &record, e)) > 0)
         take_record(&in,
-                    (struct proto){
+                    (struct protobuf){
                         (const unsigned char *)record.s,
                         (const unsigned char *)record.s + record.len, false },
                     &ended);

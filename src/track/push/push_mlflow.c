@@ -361,8 +361,8 @@ static int verify(struct mlflow *p, struct err *e)
 /* ---- artifacts ---- */
 
 /* Where that ends in failure, refused tells whether by this file's fault. */
-static int put_artifact(struct mlflow *p, const char *path, const char *name,
-                        bool *refused, struct err *e)
+static int bulk_artifact(struct mlflow *p, const char *path, const char *name,
+                         bool *refused, struct err *e)
 {
     const char *prefix = p->artifacts + strlen("mlflow-artifacts:");
     struct http_reply r = HTTP_REPLY_INIT;
@@ -443,7 +443,7 @@ static int send_artifacts(struct mlflow *p, struct err *e)
             break;
         }
         path = path_join(p->run->artifacts, x->path);
-        ret = put_artifact(p, path, x->path, &refused, e);
+        ret = bulk_artifact(p, path, x->path, &refused, e);
         free(path);
         if (refused) { /* the others need not suffer for it */
             log_warn("%s", e->text);

@@ -76,7 +76,7 @@ static void put_number(struct buf *b, double x)
     } else if (isinf(x)) {
         buf_str(b, x < 0 ? "-Infinity" : "Infinity");
     } else {
-        num_repr(text, x);
+        num_shortest(text, x);
         buf_str(b, text);
     }
 }

@@ -267,7 +267,7 @@ static int put_number(const json_t *o, const struct number *n, struct buf *out,
     }
     if (!json_is_number(value))
         return refuse(e, o, n->theirs, "this is no number");
-    num_repr(text, json_number_value(value));
+    num_shortest(text, json_number_value(value));
     if (json_is_integer(value))
         buf_printf(out, "%s=%lld\n", n->ours,
                    (long long)json_integer_value(value));

@@ -153,7 +153,7 @@ static const char *short_number(struct arena *a, double x)
 
     snprintf(digits, sizeof digits, "%.7g", x);
     num_real(digits, &x);
-    num_repr(text, x);
+    num_shortest(text, x);
     if (strlen(text) > 2 && strcmp(text + strlen(text) - 2, ".0") == 0)
         text[strlen(text) - 2] = '\0';
     return arena_strdup(a, text);
