@@ -61,13 +61,15 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
     if (!library && CUDA_LIBDIR[0])
         library = open_any(CUDA_LIBDIR, names);
     if (!library)
-        return err_set(e, ERR_MISSING, "no %.*s on this machine", first, names);
+        return err_set(e, ERR_MISSING, "cannot find %.*s on this machine",
+                       first, names);
     for (; table->name; table++) {
         void *f = find_any(library, table->name);
 
         if (!f) {
             dlclose(library);
-            return err_set(e, ERR_MISSING, "%.*s has no %s: too old?", first,
+            return err_set(e, ERR_MISSING,
+                           "%.*s has no function %s; it may be too old", first,
                            names, table->name);
         }
         memcpy((char *)api + table->offset, &f, sizeof f);

@@ -434,13 +434,13 @@ static void describe_status(const struct job *j, struct err *e)
         curl_easy_getinfo(j->curl, CURLINFO_REDIRECT_URL, &to) == CURLE_OK &&
         to) {
         err_set(e, ERR_REMOTE,
-                "%s: the server sends us to %s; if you trust that, give its "
+                "%s: the server redirects to %s; if you trust it, use that "
                 "address",
                 j->call->url, to);
         return;
     }
 
-    err_set(e, ERR_REMOTE, "%s: the server answers %ld%s%.*s", j->call->url,
+    err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", j->call->url,
             j->reply->status, n && *body != '<' ? ": " : "",
             *body == '<' ? 0
             : n < 200    ? n
@@ -498,16 +498,18 @@ static enum outcome after(const struct job *j, CURLcode code, struct err *e)
     r->changed = j->changed;
     if (j->too_long || j->changed || j->range_wrong) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
-                j->too_long  ? "the reply is too long"
-                : j->changed ? "changed while it was fetched; start again"
-                             : "the server sent another range than asked for");
+                j->too_long ? "the reply is too long"
+                : j->changed
+                    ? "the file changed during the download; start again"
+                    : "the server sent another range than asked for");
         return FAILED;
     }
     if (r->status == 416 && call->from + j->done > 0) {
         if (r->size == call->from + j->done)
             return DONE; /* there is no rest */
         r->changed = true;
-        err_set(e, ERR_REMOTE, "%s: shorter than what came of it before",
+        err_set(e, ERR_REMOTE,
+                "%s: the file is shorter than the part already downloaded",
                 call->url);
         return FAILED;
     }
@@ -569,11 +571,11 @@ static int do_job(struct http *h, struct job *j, struct err *e)
             tries = 1; /* it went on, so patience begins anew */
         if (tries >= h->conf.tries)
             return tries == 1 ? -1
-                              : err_wrap(e, "gave up after %d tries", tries);
+                              : err_wrap(e, "gave up after %d attempts", tries);
         secs = wait_for(h, tries);
         if (secs > h->conf.wait_most)
-            return err_wrap(e, "the server asks to wait %.0f s", secs);
-        log_warn("%s; trying again in %.1f s", why.text, secs);
+            return err_wrap(e, "the server asked to wait %.0f s", secs);
+        log_warn("%s; retrying in %.1f s", why.text, secs);
         *e = (struct err)ERR_INIT;
         if (wait_secs(secs, e) < 0)
             return -1;

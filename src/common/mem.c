@@ -69,8 +69,9 @@ void *mem_alloc(size_t count, size_t size, const char *what, struct err *e)
     void *p;
 
     if (__builtin_mul_overflow(count, size, &n) || n > PTRDIFF_MAX) {
-        err_set(e, ERR_SYSTEM, "%s: %zu items of %zu bytes are too many", what,
-                count, size);
+        err_set(e, ERR_SYSTEM,
+                "%s: %zu items of %zu bytes do not fit in memory", what, count,
+                size);
         return NULL;
     }
     p = malloc(n ? n : 1);

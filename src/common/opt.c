@@ -165,13 +165,13 @@ static int unknown_option(const struct opt *opts, const char *word,
     const char *near;
 
     if (word[0] == '-' && word[1] != '-')
-        return err_set(e, ERR_USAGE, "no option %s; try --help", word);
+        return err_set(e, ERR_USAGE, "unknown option %s; try --help", word);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     near = opt_nearest(name, next_opt, &opts);
     if (near)
-        return err_set(e, ERR_USAGE, "no option --%s; did you mean --%s?",
+        return err_set(e, ERR_USAGE, "unknown option --%s; did you mean --%s?",
                        name, near);
-    return err_set(e, ERR_USAGE, "no option --%s; try --help", name);
+    return err_set(e, ERR_USAGE, "unknown option --%s; try --help", name);
 }
 
 static int parse(const struct opt *opts, int argc, char **argv,
@@ -200,7 +200,7 @@ static int parse(const struct opt *opts, int argc, char **argv,
         const struct opt *o = opts;
 
         if (c == ':')
-            return err_set(e, ERR_USAGE, "%s needs an argument",
+            return err_set(e, ERR_USAGE, "%s expects an argument",
                            argv[optind - 1]);
         if (c == '?') {
             const char letter[] = { '-', (char)optopt, '\0' };
@@ -265,9 +265,9 @@ const struct cmd *opt_find_cmd(const struct cmd *const *cmds, const char *name,
             return *c;
     near = opt_nearest(name, next_cmd, &cmds);
     if (near)
-        err_set(e, ERR_USAGE, "no command '%s'; did you mean '%s'?", name,
+        err_set(e, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name,
                 near);
     else
-        err_set(e, ERR_USAGE, "no command '%s'; try --help", name);
+        err_set(e, ERR_USAGE, "unknown command '%s'; try --help", name);
     return NULL;
 }

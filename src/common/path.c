@@ -71,14 +71,14 @@ int path_make(const char *folder, struct err *e)
             continue;
         *at = '\0';
         if (mkdir(work, 0777) < 0 && errno != EEXIST)
-            ret = err_sys(e, "cannot make the folder %s", work);
+            ret = err_sys(e, "cannot create the folder %s", work);
         *at = was;
         if (was == '\0')
             break;
     }
     if (ret == 0 && !path_is_folder(folder)) {
         errno = ENOTDIR;
-        ret = err_sys(e, "cannot make the folder %s", folder);
+        ret = err_sys(e, "cannot create the folder %s", folder);
     }
     free(work);
     return ret;
@@ -162,5 +162,5 @@ int path_open(const char *path, struct err *e)
         return fd;
     close(fd);
     return err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
-                   S_ISDIR(st.st_mode) ? "a folder" : "no file");
+                   S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
 }

@@ -15,9 +15,9 @@ static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
 
 const struct opt common_opts[] = {
-    { 'h', "help", NULL, OPT_FLAG, &want_help, "say what there is, and stop" },
-    { 'v', "verbose", NULL, OPT_FLAG, &verbose, "say more" },
-    { 'q', "quiet", NULL, OPT_FLAG, &quiet, "say only what goes wrong" },
+    { 'h', "help", NULL, OPT_FLAG, &want_help, "print this help" },
+    { 'v', "verbose", NULL, OPT_FLAG, &verbose, "print more messages" },
+    { 'q', "quiet", NULL, OPT_FLAG, &quiet, "print only warnings and errors" },
     { 0 }
 };
 
@@ -25,7 +25,7 @@ static const struct opt program_opts[] = {
     { 'V', "version", NULL, OPT_FLAG, &want_version,
       "print the version; with -v, what it was built with" },
     { 0, "dump-options", NULL, OPT_FLAG, &want_dump,
-      "print every option, one a line, for programs" },
+      "print every option, one per line, for scripts" },
     { 0 }
 };
 
@@ -52,8 +52,8 @@ static void help(const struct program *p)
     printf("\noptions:\n");
     opt_help(program_opts);
     opt_help(common_opts);
-    printf("\n'%s COMMAND --help' tells the options of one command; '%s %s' "
-           "tells all.\n",
+    printf("\n'%s COMMAND --help' lists the options of one command; '%s %s' "
+           "describes them all.\n",
            p->name, "man", p->name);
 }
 
@@ -226,7 +226,8 @@ static int run(const struct program *p, int argc, char **argv, struct err *e)
     } else if (at == argc) {
         if (unknown || want_help)
             return run_own(p, argc, argv, e);
-        return err_set(e, ERR_USAGE, "which command? try '%s --help'", p->name);
+        return err_set(e, ERR_USAGE, "a command is expected; try '%s --help'",
+                       p->name);
     } else { /* options before a command are those after it */
         char *word = argv[at];
 
@@ -257,7 +258,7 @@ static void finish_output(struct err *e)
         err_sys(e, "cannot write standard output");
     else if (failed && !reader_is_gone())
         err_set(e, ERR_SYSTEM,
-                "cannot write standard output: a part is missing");
+                "cannot write standard output: some of it is missing");
 }
 
 int program_main(const struct program *p, int argc, char **argv)

@@ -54,7 +54,7 @@ static int pipes_open(struct pipes *p, const struct spawn *s, struct err *e)
             continue;
         if (pipe2(fd, O_CLOEXEC) < 0) {
             pipes_close(p);
-            return err_sys(e, "cannot make a pipe");
+            return err_sys(e, "cannot create a pipe");
         }
         p->ours[i] = fd[i == IN];
         p->theirs[i] = fd[i != IN];
@@ -147,7 +147,7 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
             fds[i] =
                 (struct pollfd){ p->ours[i], i == IN ? POLLOUT : POLLIN, 0 };
         if (poll(fds, STREAMS, (int)(left * 1000) + 1) < 0 && errno != EINTR)
-            return err_sys(e, "cannot talk to %s", name);
+            return err_sys(e, "cannot communicate with %s", name);
         if (fds[IN].fd >= 0 && fds[IN].revents)
             give(&p->ours[IN], s, &given);
         for (int i = OUT; i <= WORDS; i++) {
@@ -178,9 +178,9 @@ static int said(const char *name, const struct spawn *s, struct err *e)
         return err_set(e, ERR_SYSTEM, "%s: %.*s", name, (int)(end - begin),
                        text + begin);
     if (s->status > 128)
-        return err_set(e, ERR_SYSTEM, "%s was ended by signal %d", name,
+        return err_set(e, ERR_SYSTEM, "%s was killed by signal %d", name,
                        s->status - 128);
-    return err_set(e, ERR_SYSTEM, "%s ended with status %d", name, s->status);
+    return err_set(e, ERR_SYSTEM, "%s exited with status %d", name, s->status);
 }
 
 int spawn_run(const char *const *argv, struct spawn *s, struct err *e)
@@ -236,7 +236,7 @@ char *spawn_find(const char *name, struct err *e)
         free(path);
         from += len + (from[len] == ':');
     }
-    err_set(e, ERR_MISSING, "%s is neither beside this program nor in PATH",
+    err_set(e, ERR_MISSING, "cannot find %s beside this program or in PATH",
             name);
     return NULL;
 }

@@ -155,14 +155,14 @@ int table_form(const struct table_style *s, struct err *e)
             continue;
         if (form != TABLE_AUTO)
             return err_set(e, ERR_USAGE,
-                           "one form at a time: --aligned, "
+                           "choose only one of --aligned, "
                            "--json, --csv, --tsv, --markdown or --latex");
         form = asked[i].form;
     }
     if (s->color && strcmp(s->color, "auto") != 0 &&
         strcmp(s->color, "always") != 0 && strcmp(s->color, "never") != 0)
         return err_set(e, ERR_USAGE,
-                       "--color wants auto, always or never, not '%s'",
+                       "--color expects auto, always or never, not '%s'",
                        s->color);
     if (form == TABLE_AUTO)
         form = isatty(STDOUT_FILENO) ? TABLE_ALIGNED : TABLE_TSV;

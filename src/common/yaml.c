@@ -113,7 +113,7 @@ static int read_value(struct reader *r, const char *prefix, const char *key)
         ret = *prefix ? pass(r) : read_map(r, key);
         break;
     default:
-        ret = err_set(r->e, ERR_INPUT, "line %zu: %s has no value of its own",
+        ret = err_set(r->e, ERR_INPUT, "line %zu: %s has no value",
                       r->parser.mark.line + 1, key);
         break;
     }
@@ -136,7 +136,7 @@ static int read_map(struct reader *r, const char *prefix)
         if (type == YAML_MAPPING_END_EVENT)
             return 0;
         if (!key)
-            return err_set(r->e, ERR_INPUT, "line %zu: a name is expected",
+            return err_set(r->e, ERR_INPUT, "line %zu: a key is expected",
                            r->parser.mark.line + 1);
         if (read_value(r, prefix, key) < 0)
             return -1;
@@ -156,9 +156,9 @@ static int read_document(struct reader *r)
     } while (type == YAML_STREAM_START_EVENT ||
              type == YAML_DOCUMENT_START_EVENT);
     if (type == YAML_STREAM_END_EVENT)
-        return err_set(r->e, ERR_INPUT, "nothing in it");
+        return err_set(r->e, ERR_INPUT, "the file is empty");
     if (type != YAML_MAPPING_START_EVENT)
-        return err_set(r->e, ERR_INPUT, "not a mapping of names to values");
+        return err_set(r->e, ERR_INPUT, "not a mapping of keys to values");
     return read_map(r, "");
 }
 
@@ -170,7 +170,7 @@ int yaml_parse(struct yaml *y, struct arena *mem, const char *text, size_t n,
 
     *y = (struct yaml){ NULL, 0 };
     if (!yaml_parser_initialize(&r.parser))
-        return err_set(e, ERR_SYSTEM, "no memory for a YAML reader");
+        return err_set(e, ERR_SYSTEM, "out of memory for the YAML parser");
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, n);
     ret = read_document(&r);
     yaml_parser_delete(&r.parser);

@@ -263,7 +263,7 @@ int bulk_param(struct bulk *p, const char *key, const char *value,
         ret = 0;
     else
         ret = err_set(e, ERR_USAGE,
-                      "parameter %s is '%.60s' already; it cannot become "
+                      "parameter %s is already '%.60s'; it cannot become "
                       "'%.60s'",
                       key, was.s, value);
     buf_clear(&was);
@@ -324,7 +324,7 @@ int bulk_move(struct bulk *p, const char *root, const char *experiment,
     p->meta->artifact_uri = arena_strdup(&p->mem, uri);
     p->meta->experiment_id = arena_strdup(&p->mem, id);
     if (path_exists(to))
-        ret = err_set(e, ERR_USAGE, "%s is there already", to);
+        ret = err_set(e, ERR_USAGE, "%s already exists", to);
     else
         ret = meta_save(p->meta, p->folder, e);
     if (ret == 0 && rename(p->folder, to) < 0) {

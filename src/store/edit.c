@@ -118,7 +118,8 @@ static void set_name(struct meta *m, const void *name)
 int edit_name(const struct run_info *run, const char *name, struct err *e)
 {
     if (*name == '\0' || !utf8_valid(name))
-        return err_set(e, ERR_USAGE, "a run's name is UTF-8 text, not empty");
+        return err_set(e, ERR_USAGE,
+                       "the name of a run must be UTF-8 text and not empty");
     if (change(run, set_name, name, e) < 0)
         return -1;
     return edit_tag(run, "mlflow.runName", name, e);
@@ -307,7 +308,7 @@ static int find(struct experiments *all, const char *root, const char *name,
             *out = &all->item[i];
     if (*out)
         return 0;
-    return err_set(e, ERR_MISSING, "no %sexperiment is called %s",
+    return err_set(e, ERR_MISSING, "there is no %sexperiment named %s",
                    deleted ? "deleted " : "", name);
 }
 
@@ -322,14 +323,15 @@ int edit_experiment_name(const char *root, const char *was, const char *name,
     if (*name == '\0' || strchr(name, '\'') || !utf8_valid(name) ||
         utf8_count(name) > 500)
         return err_set(e, ERR_USAGE,
-                       "an experiment's name is 1 to 500 "
+                       "the name of an experiment has 1 to 500 "
                        "characters, without \"'\": not \"%s\"",
                        name);
     ret = find(&all, root, was, false, &x, e);
     for (size_t i = 0; ret == 0 && i < all.n; i++)
         if (strcmp(all.item[i].name, name) == 0)
-            ret = err_set(e, ERR_USAGE, "there is %s experiment %s already",
-                          all.item[i].deleted ? "a deleted" : "an", name);
+            ret =
+                err_set(e, ERR_USAGE, "there is already %s experiment named %s",
+                        all.item[i].deleted ? "a deleted" : "an", name);
     if (ret == 0)
         ret = patch_experiment(x->folder, &patch, e);
     if (ret == 0)

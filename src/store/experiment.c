@@ -290,7 +290,7 @@ static int find_experiment(const char *root, const char *name, char **id,
             continue;
         if (all.item[i].deleted)
             ret = err_set(e, ERR_USAGE,
-                          "the experiment %s was deleted: "
+                          "the experiment %s is deleted: "
                           "restore it, or choose another name",
                           name);
         else
@@ -310,7 +310,7 @@ int store_experiment(const char *root, const char *name, char **id,
     if (*name == '\0' || utf8_count(name) > NAME_MAX_CHARS ||
         !utf8_valid(name) || strchr(name, '\''))
         return err_set(e, ERR_USAGE,
-                       "an experiment's name is 1 to 500 "
+                       "the name of an experiment has 1 to 500 "
                        "characters, without \"'\": not \"%s\"",
                        name);
     id_of(own, name, 0);

@@ -102,7 +102,7 @@ static int check_metric(struct check *c, const char *path, const char *file,
     if (stat(path, &st) == 0 && st.st_size == 0) {
         if (c->repair && unlink(path) < 0)
             return err_sys(e, "cannot remove %s", path);
-        tell(c, file, c->repair, "it is empty");
+        tell(c, file, c->repair, "the file is empty");
         return 0;
     }
     if (metric_read(path, file, NULL, see_point, c, &scan, e) < 0) {
@@ -212,7 +212,8 @@ static int walk(struct check *c, const char *kind, const char *below,
             if (c->repair && unlink(path) < 0)
                 ret = err_sys(e, "cannot remove %s", path);
             else
-                tell(c, file, c->repair, "it is no file, nor leads to one");
+                tell(c, file, c->repair,
+                     "neither a regular file nor a link to one");
         } else {
             widen(&c->files, (int64_t)st.st_mtim.tv_sec * 1000);
             ret = check_name(c, &path, kind, key, e);
@@ -371,7 +372,7 @@ static int check_leftovers(const struct check *c, const char *below,
             if (c->repair && unlink(path) < 0)
                 ret = err_sys(e, "cannot remove %s", path);
             else
-                tell(c, file, c->repair, "a killed writer left it");
+                tell(c, file, c->repair, "left by a writer that was killed");
             free(file);
         }
         free(path);

@@ -63,7 +63,7 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
     }
     if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING,
-                "%s is missing; gtrack fsck --repair makes it anew", path);
+                "%s is missing; gtrack fsck --repair can rebuild it", path);
     free(path);
     if (ret < 0)
         return -1;

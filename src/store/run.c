@@ -146,8 +146,8 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     if (ret < 0)
         return -1;
     if (runs.n != 1) {
-        ret = err_set(e, ERR_USAGE, "%s names %zu runs: resume by id",
-                      c->resume, runs.n);
+        ret = err_set(e, ERR_USAGE, "%zu runs are named %s; resume by id",
+                      runs.n, c->resume);
         goto out;
     }
     r->folder = xstrdup(runs.run[0].folder);
@@ -166,7 +166,7 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 
         ret = err_set(e, ERR_USAGE,
                       "run %s is being written by process %lld "
-                      "on %s: only one may",
+                      "on %s; only one process may write a run",
                       r->meta.name, (long long)a->pid,
                       a->host ? a->host : "another machine");
         goto out;

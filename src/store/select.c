@@ -117,8 +117,8 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
     if (found == 1)
         chosen[last] = true;
     else if (found > 1)
-        err_set(e, ERR_USAGE, "%s is the beginning of %zu runs:%s", word, found,
-                which.s);
+        err_set(e, ERR_USAGE, "%s is the beginning of %zu run ids:%s", word,
+                found, which.s);
     buf_clear(&which);
     return found > 1 ? -1 : (int)found;
 }
@@ -141,9 +141,10 @@ static int no_such_run(const struct runs *runs, const char *word, struct err *e)
         opt_nearest(word, next_name, &(struct name_cursor){ runs, 0 });
 
     if (near)
-        return err_set(e, ERR_MISSING, "no run is called %s; did you mean %s?",
-                       word, near);
-    return err_set(e, ERR_MISSING, "no run is called %s", word);
+        return err_set(e, ERR_MISSING,
+                       "there is no run named %s; did you mean %s?", word,
+                       near);
+    return err_set(e, ERR_MISSING, "there is no run named %s", word);
 }
 
 static int match(const struct runs *runs, const char *word, bool *chosen,

@@ -295,7 +295,7 @@ int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
 
         if (get_le(head + 8, 4) != masked(head, 8) || n > RECORD_MAX) {
             ret = err_set(e, ERR_INPUT,
-                          "%s: no record of TensorBoard's at "
+                          "%s: not a TensorBoard record at "
                           "byte %lld",
                           path, (long long)at);
             break;

@@ -57,8 +57,8 @@ void writer_points(struct writer *w, int64_t step, const struct run_point *p,
                    int n)
 {
     if (point_queue_points(&w->queue, step, p, n))
-        log_warn("%s: the memory for points that wait to be written is full; "
-                 "every second one is given up",
+        log_warn("%s: the memory for unwritten points is full; "
+                 "every second point is dropped",
                  w->name);
 }
 
@@ -84,8 +84,8 @@ static void trouble(struct writer *w, const struct err *e)
     w->troubled = true;
     w->trouble = *e;
     if (!w->warned)
-        log_warn("%s: %s; what is logged is kept in memory and written when "
-                 "it can be",
+        log_warn("%s: %s; points are kept in memory and written when "
+                 "that is possible again",
                  w->name, e->text);
     w->warned = true;
 }
@@ -172,7 +172,7 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
             store_write(path, temp, value, strlen(value), false, e) < 0)
             ret = -1;
         else if (cut)
-            log_warn("%s: %s %s is cut to %zu characters", w->name,
+            log_warn("%s: %s %s is truncated to %zu characters", w->name,
                      word[t->kind], t->key, most[t->kind]);
     }
     free(value);
@@ -369,7 +369,8 @@ static void flush_events(struct writer *w)
 
     if (!w->conf.events || tfevents_flush(w->conf.events, &e) == 0)
         return;
-    log_warn("%s: %s; TensorBoard is told no more", w->name, e.text);
+    log_warn("%s: %s; no more events are written for TensorBoard", w->name,
+             e.text);
     tfevents_close(w->conf.events, &e);
     w->conf.events = NULL;
 }
@@ -441,10 +442,10 @@ static void flush(struct writer *w)
         write_new(w);
     if (!w->troubled && w->warned) {
         if (w->noted)
-            log_warn("%s: written again, but for %lld points", w->name,
+            log_warn("%s: writing again; %lld points were lost", w->name,
                      (long long)w->noted);
         else
-            log_info("%s: written again, nothing was lost", w->name);
+            log_info("%s: writing again; no point was lost", w->name);
         w->warned = false;
     }
 }
@@ -641,8 +642,9 @@ int writer_stop(struct writer *w, struct err *e)
     texts = w->waiting.n;
     if (left || texts) {
         *e = why;
-        ret = err_wrap(e, "%s: %lld points, %zu parameters and tags are lost",
-                       w->name, (long long)left, texts);
+        ret =
+            err_wrap(e, "%s: %lld points and %zu parameters and tags were lost",
+                     w->name, (long long)left, texts);
     }
     free_all(w);
     return ret;

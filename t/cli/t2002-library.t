@@ -84,6 +84,6 @@ test -z "$(nm "$build/libgtrack.a" | awk '$2 ~ /^[TDBRC]$/ {print $3}' |
     grep -v '^gtrack_')"
 ok $? "no other name can be seen"
 "$dir/example" /proc/nowhere >/dev/null 2>"$dir/err"
-test $? -eq 1 && grep -q 'cannot make the folder /proc/nowhere' "$dir/err"
+test $? -eq 1 && grep -q 'cannot create the folder /proc/nowhere' "$dir/err"
 ok $? "a store that cannot be made is one sentence"
 echo "1..$n"

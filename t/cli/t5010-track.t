@@ -111,10 +111,10 @@ g --no-header -w 'metrics.train/loss < 2.1' --root mlruns ls -c name
 is out third && g -qn 1 -r mlruns ls third --no-header -c name && is out third
 ok "options may stand before the command"
 g -r mlruns
-test $? = 2 && is err "gtrack: which command? try 'gtrack --help'"
+test $? = 2 && is err "gtrack: a command is expected; try 'gtrack --help'"
 ok "but are none"
 g -r mlruns lss
-test $? = 2 && is err "gtrack: no command 'lss'; did you mean 'ls'?"
+test $? = 2 && is err "gtrack: unknown command 'lss'; did you mean 'ls'?"
 ok "nor is another word one"
 g ls -w 'metrics.train/loss < 2.1' -c name --no-header
 is out third

@@ -160,7 +160,7 @@ refused 2 "choose one" loss run1 --mono --dark
 refused 2 "which run" loss
 refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
-refused 3 "no run is called a b" loss "$(printf 'a\nb')"
+refused 3 "there is no run named a b" loss "$(printf 'a\nb')"
 refused 3 "memory" memory run1
 refused 3 "nowhere" loss run1 -r nowhere
 refused 3 "no run here has a parameter nope" loss run1 run2 --group-by nope

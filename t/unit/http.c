@@ -190,8 +190,9 @@ static void credentials(void)
             "/away/file", &r, &e) == 0 && !strstr(logged(), "Basic"),
        "nor a password");
     ok(call((struct http_call){ .body = "x", .len = 1, .stay = true },
-            "/away/file", &r, &e) < 0 && e.kind == ERR_REMOTE &&
-           strstr(e.text, "sends us to http://") && !strstr(logged(), "plain"),
+            "/away/file", &r, &e) < 0 &&
+           e.kind == ERR_REMOTE && strstr(e.text, "redirects to http://") &&
+           !strstr(logged(), "plain"),
        "what is to stay goes nowhere else: %s", e.text);
     http_reply_clear(&r);
 }
