@@ -93,7 +93,7 @@ ok "TensorBoard's files have every point"
 f=$(find tb -name '*tfevents*' | head -n 1)
 perl -e 'open F, "+<", shift; seek F, 40, 0; print F "X"' "$f"
 g import -r torn "$f"
-test $? = 1 && grep -q "checksum\|no record" err
+test $? = 1 && grep -q "checksum\|not a TensorBoard record" err
 ok "a wrong checksum is found"
 g export --to nonsense
 test $? = 2
