@@ -233,26 +233,45 @@ int opt_parse_until_word(const struct opt *opts, int argc, char **argv,
     return parse(opts, argc, argv, "+:", e);
 }
 
+/* Words of a text from column `at` on, in lines of 80. */
+static void print_words(int at, const char *text)
+{
+    int column = at;
+
+    while (*text) {
+        const int n = (int)strcspn(text, " ");
+
+        if (column > at && column + 1 + n > 80) {
+            printf("\n%*s", at, "");
+            column = at;
+        }
+        column += printf("%s%.*s", column > at ? " " : "", n, text);
+        text += n + (text[n] == ' ');
+    }
+    putchar('\n');
+}
+
 void opt_help(const struct opt *opts)
 {
-    for (const struct opt *o = opts; o && o->name; o++) {
-        char left[64];
-        int n = 0;
+    enum { HELP = 30 };
 
-        if (o->letter)
-            n = snprintf(left, sizeof left, "-%c, ", o->letter);
-        else
-            n = snprintf(left, sizeof left, "    ");
-        snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name,
-                 o->arg ? "=" : "", o->arg ? o->arg : "");
-        printf("  %-28s%s%s\n", left, strlen(left) > 27 ? " " : "", o->help);
+    for (const struct opt *o = opts; o && o->name; o++) {
+        int n = o->letter ? printf("  -%c, ", o->letter) : printf("      ");
+
+        n += printf("--%s%s%s", o->name, o->arg ? "=" : "",
+                    o->arg ? o->arg : "");
+        printf(n < HELP - 1 ? "%*s" : "\n%*s", n < HELP - 1 ? HELP - n : HELP,
+               "");
+        print_words(HELP, o->help);
     }
 }
 
 void opt_help_cmds(const struct cmd *const *cmds)
 {
-    for (; *cmds; cmds++)
-        printf("  %-12s %s\n", (*cmds)->name, (*cmds)->help);
+    for (; *cmds; cmds++) {
+        printf("  %-12s ", (*cmds)->name);
+        print_words(15, (*cmds)->help);
+    }
 }
 
 const struct cmd *opt_find_cmd(const struct cmd *const *cmds, const char *name,

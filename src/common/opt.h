@@ -42,7 +42,7 @@ struct opt {
     const char *arg;            /* what it takes, or NULL for a flag */
     enum opt_type type;
     void *value;
-    const char *help;           /* one line, no capital, no full stop */
+    const char *help;           /* what it does: no capital, no full stop */
     const char *const *words;   /* OPT_WORD: the values, ended by NULL */
 };
 

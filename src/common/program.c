@@ -15,7 +15,8 @@ static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
 
 const struct opt common_opts[] = {
-    { 'h', "help", NULL, OPT_FLAG, &want_help, "print this help" },
+    { 'h', "help", NULL, OPT_FLAG, &want_help,
+      "print a summary of the options and exit" },
     { 'v', "verbose", NULL, OPT_FLAG, &verbose, "print more messages" },
     { 'q', "quiet", NULL, OPT_FLAG, &quiet, "print only warnings and errors" },
     { 0 }
@@ -23,9 +24,9 @@ const struct opt common_opts[] = {
 
 static const struct opt program_opts[] = {
     { 'V', "version", NULL, OPT_FLAG, &want_version,
-      "print the version; with -v, what it was built with" },
+      "print the version and exit; with -v, print details" },
     { 0, "dump-options", NULL, OPT_FLAG, &want_dump,
-      "print every option, one per line, for scripts" },
+      "print all options, one per line, for programs" },
     { 0 }
 };
 
@@ -52,9 +53,9 @@ static void help(const struct program *p)
     printf("\noptions:\n");
     opt_help(program_opts);
     opt_help(common_opts);
-    printf("\n'%s COMMAND --help' lists the options of one command; '%s %s' "
-           "describes them all.\n",
-           p->name, "man", p->name);
+    printf("\nSee '%s COMMAND --help' for the options of a command, and 'man "
+           "%s'.\n",
+           p->name, p->name);
 }
 
 static void help_cmd(const struct program *p, const struct cmd *c,

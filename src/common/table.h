@@ -58,14 +58,14 @@ struct table_style { /* what the options set; zeroed is the default */
     { 0, "tsv", NULL, OPT_FLAG, &(s).tsv, "print tab-separated values" }, \
     { 0, "markdown", NULL, OPT_FLAG, &(s).markdown, "print Markdown" }, \
     { 0, "latex", NULL, OPT_FLAG, &(s).latex, \
-      "print a LaTeX tabular for booktabs" }, \
+      "print a LaTeX tabular for the package booktabs" }, \
     { 0, "aligned", NULL, OPT_FLAG, &(s).aligned, \
-      "print aligned columns, into a pipe too" }, \
+      "print aligned columns, even to a pipe" }, \
     { 0, "no-header", NULL, OPT_FLAG, &(s).no_header, \
-      "leave the names of the columns out" }, \
+      "leave out the names of the columns" }, \
     { 0, "color", "when", OPT_STRING, &(s).color, \
-      "colour: auto, always or never" }, \
-    { 0, "no-pager", NULL, OPT_FLAG, &(s).no_pager, "start no pager" }
+      "use colours: auto, always or never (default: auto)" }, \
+    { 0, "no-pager", NULL, OPT_FLAG, &(s).no_pager, "do not start a pager" }
 /* clang-format on */
 
 enum table_type {

@@ -22,78 +22,89 @@ static struct request req;
 /* clang-format off */
 #define COMMON_OPTS \
     { 'r', "root", "dir", OPT_STRING, &req.root, \
-      "look for runs in DIR (mlruns)" }, \
+      "use this store (default: GTRACK_ROOT or mlruns)" }, \
     { 'o', "output", "file", OPT_STRING, &req.output, \
-      "draw into FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }
+      "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }
 
 #define LOOK_OPTS \
-    { 0, "title", "text", OPT_STRING, &req.title, "write TEXT above" }, \
+    { 0, "title", "text", OPT_STRING, &req.title, \
+      "write TEXT above the figure" }, \
     { 0, "size", "wxh", OPT_STRING, &req.size, \
-      "make the figure as big as 8.4cmx6cm (cm, mm, in, pt, px)" }, \
+      "set the size, as in 8.4cmx6cm; the units are cm, mm, in, pt and px" }, \
     { 0, "font", "name,size", OPT_STRING, &req.font, \
-      "write in this font (Arial,9)" }, \
+      "set the font (default: Arial,9)" }, \
     { 0, "legend", "place", OPT_STRING, &req.legend, \
-      "put the legend there: auto, none, top-right, ..., right, below" }, \
-    { 0, "mono", NULL, OPT_FLAG, &req.mono, "draw in greys and dashes" }, \
-    { 0, "dark", NULL, OPT_FLAG, &req.dark, "draw on a dark ground" }
+      "put the legend at auto, top-right, top-left, bottom-right, " \
+      "bottom-left, right, below or none (default: auto)" }, \
+    { 0, "mono", NULL, OPT_FLAG, &req.mono, \
+      "use shades of grey and dashes, for print" }, \
+    { 0, "dark", NULL, OPT_FLAG, &req.dark, "use a dark background" }
 
 #define OUT_OPTS \
     { 0, "script", "file", OPT_STRING, &req.script, \
-      "write the gnuplot program, with its data, to FILE" }, \
-    { 0, "data", NULL, OPT_FLAG, &req.data, "print the numbers drawn" }, \
+      "write a gnuplot script with its data to FILE" }, \
+    { 0, "data", NULL, OPT_FLAG, &req.data, \
+      "print the numbers that are drawn instead of drawing" }, \
     { 0, "term", "name", OPT_STRING, &req.term, \
-      "draw on the terminal as auto, own, dumb, block, sixel or kitty" }, \
+      "draw in the terminal by auto, own, dumb, block, sixel or kitty " \
+      "(default: auto)" }, \
     { 0, "watch", NULL, OPT_FLAG, &req.watch, \
-      "draw again while the run goes on" }, \
+      "draw the figure again while a run is running" }, \
     { 0, "every", "time", OPT_SECS, &req.every, \
-      "with --watch: look every TIME (2s)" }
+      "with --watch, draw at this interval (default: 2s)" }
 
 #define X_OPT \
     { 0, "x", "axis", OPT_STRING, &req.x, \
-      "draw over step, tokens, time, wall, gpuh or flops" }
+      "draw against step, tokens, time, wall, gpuh or flops" }
 
 #define AXIS_OPTS \
-    { 0, "xrange", "lo:hi", OPT_STRING, &req.xrange, "show this part of x" }, \
-    { 0, "yrange", "lo:hi", OPT_STRING, &req.yrange, "show this part of y" }, \
+    { 0, "xrange", "lo:hi", OPT_STRING, &req.xrange, \
+      "show only this range of x" }, \
+    { 0, "yrange", "lo:hi", OPT_STRING, &req.yrange, \
+      "show only this range of y" }, \
     { 0, "logx", NULL, OPT_FLAG, &req.logx, "make x logarithmic" }, \
     { 0, "logy", NULL, OPT_FLAG, &req.logy, "make y logarithmic" }, \
     { 0, "linx", NULL, OPT_FLAG, &req.linx, "make x linear" }, \
     { 0, "liny", NULL, OPT_FLAG, &req.liny, "make y linear" }
 
 #define SKIP_OPTS \
-    { 0, "skip", "steps", OPT_LONG, &req.skip, "leave the first STEPS out" }
+    { 0, "skip", "steps", OPT_LONG, &req.skip, \
+      "leave out the first STEPS steps" }
 
 #define BAND_OPT \
-    { 0, "band", "what", OPT_STRING, &req.band, \
-      "the band, or the bars, are std, sem, ci95 or minmax" }
+    { 0, "band", "spread", OPT_STRING, &req.band, \
+      "let bands and bars show std, sem, ci95 or minmax (default: std)" }
 
 #define REPORT_OPTS \
-    { 0, "smooth", "how", OPT_STRING, &req.smooth, \
-      "smooth training curves by ema:0.98, ma:50 or gauss:20" }, \
+    { 0, "smooth", "method", OPT_STRING, &req.smooth, \
+      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }, \
     { 0, "baseline", "name=value", OPT_LIST, &req.baseline, \
-      "draw a level in the figure of HellaSwag; may be given again" }
+      "draw a line at VALUE in the figure of HellaSwag; may be given many " \
+      "times" }
 
 #define CURVE_OPTS \
-    { 0, "smooth", "how", OPT_STRING, &req.smooth, \
-      "smooth by ema:0.98, ma:50 or gauss:20, the raw curve behind" }, \
+    { 0, "smooth", "method", OPT_STRING, &req.smooth, \
+      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }, \
     { 0, "inset", "lo:hi", OPT_STRING, &req.inset, \
-      "magnify this part of x in a window" }, \
+      "magnify this range of x in a window" }, \
     { 0, "y2", "metric", OPT_STRING, &req.y2, \
-      "draw METRIC too, on an axis at the right" }, \
+      "also draw METRIC, with an axis on the right" }, \
     { 0, "group-by", "param", OPT_STRING, &req.group_by, \
-      "draw the mean of the runs that share PARAM, with a band" }, \
+      "group runs with the same value of PARAM, and draw the mean of each " \
+      "group with a band" }, \
     { 0, "traces", NULL, OPT_FLAG, &req.traces, \
-      "with --group-by: draw each run behind its mean" }, \
+      "with --group-by, draw each run behind its mean" }, \
     { 0, "baseline", "name=value", OPT_LIST, &req.baseline, \
-      "draw a level to compare with; may be given again" }, \
-    { 0, "mark", "what", OPT_STRING, &req.mark, \
-      "mark resume, checkpoint, best, spike, eval (with commas)" }, \
+      "draw a line at VALUE for comparison; may be given many times" }, \
+    { 0, "mark", "events", OPT_STRING, &req.mark, \
+      "mark events, with commas between them: resume, checkpoint, best, " \
+      "spike, eval" }, \
     { 0, "stitch", NULL, OPT_FLAG, &req.stitch, \
       "join the runs into one curve" }, \
     { 0, "attempts", NULL, OPT_FLAG, &req.attempts, \
-      "draw each attempt of a run by itself" }, \
+      "draw each attempt of a run as a curve of its own" }, \
     { 0, "exact", NULL, OPT_FLAG, &req.exact, \
-      "draw every point, thin nothing" }
+      "draw every point" }
 
 static const struct opt curve_opts[] = {
     COMMON_OPTS, AXIS_OPTS, X_OPT, CURVE_OPTS, SKIP_OPTS, BAND_OPT, LOOK_OPTS,
@@ -209,49 +220,49 @@ static int run_report(int argc, char **argv, struct err *e)
 /* clang-format off */
 static const struct cmd *const cmds[] = {
     &(const struct cmd){ "lr", "RUN...",
-        "the learning rate",
+        "draw the learning rate",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "loss", "RUN...",
-        "training and validation loss",
+        "draw the training and the validation loss",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "perplexity", "RUN...",
-        "training and validation perplexity",
+        "draw the training and the validation perplexity",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "grad-norm", "RUN...",
-        "the norm of the gradient",
+        "draw the norm of the gradient",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "throughput", "RUN...",
-        "tokens per second",
+        "draw the number of tokens per second",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "memory", "RUN...",
-        "memory allocated, reserved and of the process, by rank",
+        "draw the memory of the device and of the process, by rank",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "util", "RUN...",
-        "use of GPUs and CPUs, by rank",
+        "draw the utilisation of GPUs and CPUs, by rank",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "hellaswag", "RUN...",
-        "accuracy in HellaSwag",
+        "draw the accuracy on HellaSwag",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "metric", "NAME[,NAME...] RUN...",
-        "any metrics, by name or pattern",
+        "draw any metrics, by name or pattern",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "sweep", "PARAM[,PARAM] METRIC [RUN...]",
-        "a metric's best value against one parameter, or a map over two",
+        "draw a metric's best value against one or two parameters",
         sweep_opts, run_figure, NULL },
     &(const struct cmd){ "compare", "RUN...",
-        "losses, learning rate and throughput of runs, side by side",
+        "draw losses, learning rate and throughput in four panels",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "scaling", "RUN...",
-        "loss against FLOPs or tokens, with a power law",
+        "draw the loss against FLOPs or tokens, with a power law",
         scaling_opts, run_figure, NULL },
     &(const struct cmd){ "schedule", "CONF...",
-        "the learning rate that settings ask for, before training",
+        "draw the learning rate that settings files give",
         schedule_opts, run_figure, NULL },
     &(const struct cmd){ "dashboard", "RUN...",
-        "six panels of a run",
+        "draw six panels of a run",
         curve_opts, run_figure, NULL },
     &(const struct cmd){ "report", "RUN...",
-        "figures and tables of runs in one document, -o FILE.{html,md,pdf}",
+        "write figures and tables to one document, FILE.{html,pdf,md}",
         report_opts, run_report, NULL },
     NULL
 };
@@ -269,7 +280,7 @@ static void describe(void)
 
 static const struct program program = {
     .name = "gplot",
-    .summary = "Draw the runs that gtrain, or MLflow, has stored.",
+    .summary = "Draw figures of training runs.",
     .cmds = cmds,
     .describe = describe,
 };

@@ -20,9 +20,9 @@ static const struct opt artifacts_opts[] = {
     { 0, "cat", "path", OPT_STRING, &cat,
       "write this artifact to standard output" },
     { 0, "add", "file", OPT_LIST, &added,
-      "copy FILE into the run; may be given many times" },
+      "copy FILE to the artifacts; may be given many times" },
     { 0, "under", "folder", OPT_STRING, &under,
-      "with --add: into this folder of the run's" },
+      "with --add, copy to this folder of the artifacts" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -126,7 +126,7 @@ static int artifacts_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_artifacts = {
     .name = "artifacts",
     .args = "[RUN]",
-    .help = "list, print or add the files of a run",
+    .help = "list, print or add the artifacts of a run",
     .opts = artifacts_opts,
     .run = artifacts_main,
 };

@@ -19,18 +19,21 @@ static int count = 1;
 static const struct opt best_opts[] = {
     TRACK_OPTS,
     { 'w', "where", "filter", OPT_STRING, &choice.where,
-      "only runs for which FILTER is true" },
+      "select only runs for which FILTER is true" },
     { 'e', "experiment", "name", OPT_STRING, &choice.experiment,
-      "only runs of this experiment" },
+      "select only runs of this experiment" },
     { 0, "sweep", "name", OPT_STRING, &choice.sweep,
-      "only the cells of this search, or of this parent run" },
-    { 'n', "count", "count", OPT_INT, &count, "the best COUNT; 1 by default" },
+      "select runs of this sweep or children of this run" },
+    { 'n', "count", "count", OPT_INT, &count,
+      "print the best COUNT runs (default: 1)" },
     { 'g', "group-by", "list", OPT_STRING, &group_text,
-      "rank groups of runs by their means" },
-    { 0, "max", NULL, OPT_FLAG, &greatest, "the greatest value is best" },
-    { 0, "min", NULL, OPT_FLAG, &least, "the smallest value is best" },
+      "group runs with the same values in these columns, and rank the groups "
+      "by their means" },
+    { 0, "max", NULL, OPT_FLAG, &greatest,
+      "treat the highest value as the best" },
+    { 0, "min", NULL, OPT_FLAG, &least, "treat the lowest value as the best" },
     { 0, "last", NULL, OPT_FLAG, &by_last,
-      "compare the last values, not the best ones" },
+      "rank by last values instead of best values" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -192,7 +195,7 @@ out:
 const struct cmd cmd_best = {
     .name = "best",
     .args = "METRIC [RUN|FILTER]...",
-    .help = "find the best run, or group of runs",
+    .help = "find the best runs, or groups of runs",
     .opts = best_opts,
     .run = best_main,
 };

@@ -19,18 +19,20 @@ static const struct opt compare_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'a', "all", NULL, OPT_FLAG, &all,
-      "also what is equal, and every metric" },
+      "also print equal parameters, and every metric" },
     { 'b', "baseline", "run", OPT_STRING, &baseline_word,
-      "show how far each metric is from RUN's" },
+      "print how far each metric is from its value in RUN" },
     { 'c', "columns", "list", OPT_STRING, &columns_text,
-      "compare these: lr,min(val/loss)" },
+      "compare these columns, as in lr,min(val/loss)" },
     { 'g', "group-by", "list", OPT_STRING, &group_text,
-      "mean and spread of runs that agree in these columns" },
-    { 0, "by", "what", OPT_STRING, &by, "of each metric show: last, or best" },
+      "print the mean and the spread of runs with the same values in these "
+      "columns" },
+    { 0, "by", "value", OPT_STRING, &by,
+      "compare the last or the best values of metrics (default: last)" },
     { 0, "across", NULL, OPT_FLAG, &across,
-      "one run a row; usual for more than four" },
+      "print one run per row (default for more than four runs)" },
     { 0, "down", NULL, OPT_FLAG, &down,
-      "one run a column; usual for four or fewer" },
+      "print one run per column (default for up to four runs)" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -301,7 +303,7 @@ static int compare_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_compare = {
     .name = "compare",
     .args = "[RUN|FILTER]...",
-    .help = "put runs side by side: what differs",
+    .help = "compare runs side by side",
     .opts = compare_opts,
     .run = compare_main,
 };

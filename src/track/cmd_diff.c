@@ -16,7 +16,8 @@ static bool all;
 static const struct opt diff_opts[] = {
     TRACK_OPTS,
     { 'a', "all", NULL, OPT_FLAG, &all,
-      "whole values, and tags that always differ" },
+      "print long values in full, and include tags that differ between any two "
+      "runs" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -186,7 +187,7 @@ static int cmd_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_diff = {
     .name = "diff",
     .args = "RUN RUN",
-    .help = "tell in what two runs differ",
+    .help = "print the differences between two runs",
     .opts = diff_opts,
     .run = diff_main,
 };
@@ -194,7 +195,7 @@ const struct cmd cmd_diff = {
 const struct cmd cmd_cmd = {
     .name = "cmd",
     .args = "[RUN]",
-    .help = "print a line that runs it again",
+    .help = "print a shell command that repeats a run",
     .opts = cmd_opts,
     .run = cmd_main,
 };

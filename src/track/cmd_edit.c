@@ -43,7 +43,7 @@ static struct table_style tag_style;
 static const struct opt tag_opts[] = {
     TRACK_OPTS,
     { 'D', "delete", "key", OPT_LIST, &removed,
-      "take this tag away; may be given many times" },
+      "delete this tag; may be given many times" },
     TABLE_OPTS(tag_style),
     { 0 }
 };
@@ -126,10 +126,12 @@ static int tag_main(int argc, char **argv, struct err *e)
 
 static bool append;
 
-static const struct opt note_opts[] = { TRACK_OPTS,
-                                 { 'a', "append", NULL, OPT_FLAG, &append,
-                                   "add a line to the note that is there" },
-                                 { 0 } };
+static const struct opt note_opts[] = {
+    TRACK_OPTS,
+    { 'a', "append", NULL, OPT_FLAG, &append,
+      "append the text to the existing note" },
+    { 0 }
+};
 
 #define NOTE "mlflow.note.content"
 
@@ -255,18 +257,20 @@ static double older = 0;
 
 #define DRY                                                                    \
  {                                                                             \
-  0, "dry-run", NULL, OPT_FLAG, &dry, "say what would be done"                 \
+  0, "dry-run", NULL, OPT_FLAG, &dry,                                          \
+      "print what would be done, and do nothing"                               \
  }
 
 static const struct opt rm_opts[] = { TRACK_OPTS, DRY, { 0 } };
 static const struct opt restore_opts[] = { TRACK_OPTS, DRY, { 0 } };
-static const struct opt gc_opts[] = { TRACK_OPTS,
-                               { 0, "older-than", "time", OPT_SECS, &older,
-                                 "only runs deleted so long ago: 30d" },
-                               { 'y', "yes", NULL, OPT_FLAG, &yes,
-                                 "do not ask" },
-                               DRY,
-                               { 0 } };
+static const struct opt gc_opts[] = {
+    TRACK_OPTS,
+    { 0, "older-than", "time", OPT_SECS, &older,
+      "remove only runs deleted at least this long ago: 30d" },
+    { 'y', "yes", NULL, OPT_FLAG, &yes, "do not ask for confirmation" },
+    DRY,
+    { 0 }
+};
 
 static int mark_deleted(const struct run_info *r, void *arg, struct err *e)
 {
@@ -371,7 +375,7 @@ const struct cmd cmd_tag = {
 const struct cmd cmd_note = {
     .name = "note",
     .args = "RUN [TEXT|-]",
-    .help = "read or write the note of a run",
+    .help = "print or write the note of a run",
     .opts = note_opts,
     .run = note_main,
 };
@@ -379,7 +383,7 @@ const struct cmd cmd_note = {
 const struct cmd cmd_mv = {
     .name = "mv",
     .args = "RUN NAME",
-    .help = "rename a run, or move runs",
+    .help = "rename a run, or move runs to another experiment",
     .opts = mv_opts,
     .run = mv_main,
 };
@@ -395,14 +399,14 @@ const struct cmd cmd_rm = {
 const struct cmd cmd_restore = {
     .name = "restore",
     .args = "RUN|FILTER...",
-    .help = "take that back",
+    .help = "restore deleted runs",
     .opts = restore_opts,
     .run = restore_main,
 };
 
 const struct cmd cmd_gc = {
     .name = "gc",
-    .help = "remove deleted runs for good",
+    .help = "remove deleted runs permanently",
     .opts = gc_opts,
     .run = gc_main,
 };

@@ -29,15 +29,15 @@ static bool silent;
 static const struct opt exec_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "the run's experiment; Default by default" },
+      "create the run in this experiment (default: Default)" },
     { 0, "name", "name", OPT_STRING, &name,
-      "the run's name; run1, run2, ... by default" },
+      "give the run this name (default: run1, run2, ...)" },
     { 'p', "param", "key=value", OPT_LIST, &params,
-      "a parameter of the run; may be given many times" },
+      "set a parameter of the run; may be given many times" },
     { 't', "tag", "key=value", OPT_LIST, &tags,
-      "a tag of the run; may be given many times" },
+      "set a tag of the run; may be given many times" },
     { 0, "silent", NULL, OPT_FLAG, &silent,
-      "keep what it prints, but do not show it" },
+      "save the output of the command, but do not show it" },
     { 0 }
 };
 
@@ -309,7 +309,7 @@ static int exec_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_exec = {
     .name = "exec",
     .args = "-- COMMAND...",
-    .help = "make a run of a command",
+    .help = "run a command and record it as a run",
     .opts = exec_opts,
     .run = exec_main,
 };

@@ -23,11 +23,11 @@ static const struct opt export_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 't', "to", "format", OPT_STRING, &to,
-      "csv, jsonl, mlflow, tensorboard or tar" },
+      "write csv, jsonl, mlflow, tensorboard or tar" },
     { 'o', "output", "path", OPT_STRING, &output,
-      "the file or folder to make; - is standard output" },
+      "write to this file or folder; - is standard output" },
     { 'A', "attempts", NULL, OPT_FLAG, &choice.attempts,
-      "csv, jsonl: points that a later attempt took back, too" },
+      "csv, jsonl: include points that a later attempt has retracted" },
     { 0 }
 };
 
@@ -369,7 +369,7 @@ static int export_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_export = {
     .name = "export",
     .args = "[RUN|FILTER]...",
-    .help = "write runs in another format",
+    .help = "export runs to another format",
     .opts = export_opts,
     .run = export_main,
 };

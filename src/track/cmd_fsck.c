@@ -15,9 +15,11 @@ static bool repair, moved;
 
 static const struct opt fsck_opts[] = {
     TRACK_OPTS,
-    { 0, "repair", NULL, OPT_FLAG, &repair, "put right what can be" },
+    { 0, "repair", NULL, OPT_FLAG, &repair,
+      "repair the problems that can be repaired" },
     { 0, "moved", NULL, OPT_FLAG, &moved,
-      "the store was moved: with --repair write the paths of artifacts anew" },
+      "with --repair, also update the paths of artifacts after the store has "
+      "been moved" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -93,7 +95,7 @@ static int fsck_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_fsck = {
     .name = "fsck",
     .args = "[RUN|FILTER]...",
-    .help = "find damage in the store, and repair it",
+    .help = "check the store for damage, and repair it",
     .opts = fsck_opts,
     .run = fsck_main,
 };

@@ -25,10 +25,12 @@ static const struct opt hours_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'g', "group-by", "list", OPT_STRING, &group_text,
-      "sum over runs that agree in these columns; also job, account" },
+      "print the sum over runs with the same values in these columns, or the "
+      "same job or account (default: name)" },
     { 0, "sacct", NULL, OPT_FLAG, &ask_slurm,
-      "take times and GPUs from Slurm's accounting, where it has them" },
-    { 0, "price", "money", OPT_REAL, &price, "of one GPU-hour: adds a cost" },
+      "take the hours of Slurm jobs from sacct" },
+    { 0, "price", "money", OPT_REAL, &price,
+      "also print the cost, at this price of a GPU hour" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -394,7 +396,7 @@ out:
 const struct cmd cmd_hours = {
     .name = "hours",
     .args = "[RUN|FILTER]...",
-    .help = "count GPU-hours and CPU-hours",
+    .help = "print the wall-clock, CPU and GPU hours of runs",
     .opts = hours_opts,
     .run = hours_main,
 };

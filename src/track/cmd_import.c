@@ -18,11 +18,11 @@ static const char *format, *experiment, *name;
 static const struct opt import_opts[] = {
     TRACK_OPTS,
     { 'f', "from", "format", OPT_STRING, &format,
-      "mlflow, tensorboard, wandb, csv, jsonl, llmc or nanogpt; told from the "
-      "file by default" },
+      "read mlflow, tensorboard, wandb, csv, jsonl, llmc or nanogpt "
+      "(default: recognised from the file)" },
     { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "into this experiment" },
-    { 0, "name", "name", OPT_STRING, &name, "call the run so" },
+      "import the runs into this experiment" },
+    { 0, "name", "name", OPT_STRING, &name, "give the run this name" },
     { 0 }
 };
 
@@ -168,7 +168,7 @@ static int import_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_import = {
     .name = "import",
     .args = "FILE|FOLDER...",
-    .help = "take runs over from other tools",
+    .help = "import runs from other tools",
     .opts = import_opts,
     .run = import_main,
 };

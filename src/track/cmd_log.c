@@ -18,16 +18,15 @@ static bool echo, resume;
 static const struct opt log_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "the experiment of a new run; Default by default" },
+      "create the run in this experiment (default: Default)" },
     { 'p', "param", "key=value", OPT_LIST, &params,
-      "a parameter of the run; may be given many times" },
+      "set a parameter of the run; may be given many times" },
     { 't', "tag", "key=value", OPT_LIST, &tags,
-      "a tag of the run; may be given many times" },
+      "set a tag of the run; may be given many times" },
     { 0, "prefix", "text", OPT_STRING, &prefix,
-      "put TEXT before the name of each metric: train/" },
-    { 0, "resume", NULL, OPT_FLAG, &resume,
-      "go on with RUN, which must be there" },
-    { 0, "echo", NULL, OPT_FLAG, &echo, "print what is read, as it comes" },
+      "put TEXT, such as train/, before the name of each metric" },
+    { 0, "resume", NULL, OPT_FLAG, &resume, "resume the existing run RUN" },
+    { 0, "echo", NULL, OPT_FLAG, &echo, "print each line that is read" },
     { 0 }
 };
 
@@ -121,7 +120,7 @@ static int log_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_log = {
     .name = "log",
     .args = "[RUN]",
-    .help = "make a run of what is read from standard input",
+    .help = "record a run from standard input",
     .opts = log_opts,
     .run = log_main,
 };

@@ -19,12 +19,14 @@ static const struct opt ls_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
-      "these columns: name,lr,min(val/loss); +list adds to the usual ones" },
+      "print these columns, as in name,lr,min(val/loss); with + before the "
+      "list, after the usual ones" },
     { 'g', "group-by", "list", OPT_STRING, &group_text,
-      "one row for runs that agree in these columns" },
-    { 'a', "all", NULL, OPT_FLAG, &all, "every parameter and every metric" },
+      "print one row for all runs with the same values in these columns" },
+    { 'a', "all", NULL, OPT_FLAG, &all,
+      "print every parameter and every metric" },
     { 'x', "exit-status", NULL, OPT_FLAG, &must_match,
-      "end with status 1 if there is no run to show" },
+      "exit with status 1 if no run is listed" },
     TABLE_OPTS(style),
     { 0 }
 };

@@ -14,12 +14,13 @@ static int last;
 static const struct opt metrics_opts[] = {
     TRACK_OPTS,
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
-      "points that a later attempt took back, too" },
+      "include points that a later attempt has retracted" },
     { 'l', "long", NULL, OPT_FLAG, &in_rows,
-      "one row a point: metric, step, time, value" },
-    { 0, "from", "step", OPT_LONG, &from, "not before this step" },
-    { 0, "to", "step", OPT_LONG, &to, "not after this step" },
-    { 'n', "last", "count", OPT_INT, &last, "the last COUNT steps" },
+      "print one row per point: metric, step, time and value" },
+    { 0, "from", "step", OPT_LONG, &from,
+      "leave out the steps before this one" },
+    { 0, "to", "step", OPT_LONG, &to, "leave out the steps after this one" },
+    { 'n', "last", "count", OPT_INT, &last, "print only the last COUNT steps" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -211,7 +212,7 @@ out:
 const struct cmd cmd_metrics = {
     .name = "metrics",
     .args = "[RUN [METRIC]...]",
-    .help = "print the histories of metrics",
+    .help = "print the history of metrics",
     .opts = metrics_opts,
     .run = metrics_main,
 };

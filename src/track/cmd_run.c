@@ -20,18 +20,20 @@ static int64_t step = INT64_MIN;
 static const struct opt run_opts[] = {
     TRACK_OPTS,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "start: the experiment; Default by default" },
+      "start: create the run in this experiment (default: Default)" },
     { 0, "name", "name", OPT_STRING, &name,
-      "start: the run's name; run1, run2, ... by default" },
-    { 0, "parent", "run", OPT_STRING, &parent, "start: the run it belongs to" },
+      "start: give the run this name (default: run1, run2, ...)" },
+    { 0, "parent", "run", OPT_STRING, &parent,
+      "start: make the new run a child of RUN" },
     { 'p', "param", "key=value", OPT_LIST, &params,
-      "start, log: a parameter; may be given many times" },
+      "start, log: set a parameter; may be given many times" },
     { 't', "tag", "key=value", OPT_LIST, &tags,
-      "start, log, end: a tag; may be given many times" },
+      "start, log, end: set a tag; may be given many times" },
     { 's', "step", "number", OPT_LONG, &step,
-      "log: the step of the values; the next one by default" },
+      "log: log the values at this step (default: the next one)" },
     { 0, "status", "word", OPT_STRING, &status_word,
-      "end: finished, failed, killed or preempted" },
+      "end: set the status to finished, failed, killed or preempted (default: "
+      "finished)" },
     { 0 }
 };
 
@@ -176,7 +178,7 @@ static int run_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_run = {
     .name = "run",
     .args = "start|log|end ...",
-    .help = "write a run from a shell script",
+    .help = "record a run from a shell script",
     .opts = run_opts,
     .run = run_main,
 };

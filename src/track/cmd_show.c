@@ -17,9 +17,10 @@ static bool all, attempts;
 
 static const struct opt show_opts[] = {
     TRACK_OPTS,
-    { 'a', "all", NULL, OPT_FLAG, &all, "long values and every tag, whole" },
+    { 'a', "all", NULL, OPT_FLAG, &all,
+      "show all tags, and long values in full" },
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
-      "count the points of every attempt, not only those that stand" },
+      "include points that a later attempt has retracted" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -313,7 +314,7 @@ static int show_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_show = {
     .name = "show",
     .args = "[RUN]",
-    .help = "tell all about a run",
+    .help = "show one run",
     .opts = show_opts,
     .run = show_main,
 };

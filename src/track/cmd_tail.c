@@ -20,11 +20,13 @@ static double every = 1;
 static const struct opt tail_opts[] = {
     TRACK_OPTS,
     { 'f', "follow", NULL, OPT_FLAG, &follow,
-      "go on until the run ends or Ctrl-C" },
-    { 'n', "lines", "count", OPT_INT, &lines, "begin with COUNT; 10" },
+      "keep printing new steps until the run ends" },
+    { 'n', "lines", "count", OPT_INT, &lines,
+      "start with the last COUNT lines (default: 10)" },
     { 'l', "log", NULL, OPT_FLAG, &show_log,
-      "what it printed, not its metrics" },
-    { 0, "every", "time", OPT_SECS, &every, "look again after; 1s" },
+      "print what the program printed instead of metrics" },
+    { 0, "every", "time", OPT_SECS, &every,
+      "with --follow, look for new steps at this interval (default: 1s)" },
     { 0 }
 };
 
@@ -242,7 +244,7 @@ out:
 const struct cmd cmd_tail = {
     .name = "tail",
     .args = "[RUN [METRIC]...]",
-    .help = "print the last steps of a run, and go on",
+    .help = "print the last steps of a run, and follow it",
     .opts = tail_opts,
     .run = tail_main,
 };

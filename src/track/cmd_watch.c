@@ -28,13 +28,16 @@ static const struct opt watch_opts[] = {
     TRACK_OPTS,
     TRACK_CHOICE_OPTS(choice),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
-      "these columns: name,status,min(val/loss)" },
+      "show these columns, as in name,status,min(val/loss)" },
     { 'm', "metric", "metric", OPT_STRING, &curve,
-      "draw this metric's curve; train/loss or the like by default" },
-    { 0, "every", "time", OPT_SECS, &every, "look again after; 2s" },
-    { 0, "count", "number", OPT_INT, &count, "look so often, then stop" },
+      "draw the curve of this metric (default: train/loss or another common "
+      "metric)" },
+    { 0, "every", "time", OPT_SECS, &every,
+      "update the table at this interval (default: 2s)" },
+    { 0, "count", "number", OPT_INT, &count,
+      "stop after drawing the table NUMBER times" },
     { 0, "color", "when", OPT_STRING, &style.color,
-      "colour: auto, always or never" },
+      "use colours: auto, always or never (default: auto)" },
     { 0 }
 };
 
@@ -224,7 +227,7 @@ static int watch_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_watch = {
     .name = "watch",
     .args = "[RUN|FILTER]...",
-    .help = "show runs and their curves as they go",
+    .help = "show a table of runs with curves, and update it",
     .opts = watch_opts,
     .run = watch_main,
 };

@@ -80,11 +80,13 @@ static int where_main(int argc, char **argv, struct err *e)
 static struct table_style style;
 static bool by_run;
 
-static const struct opt du_opts[] = { TRACK_OPTS,
-                               { 0, "runs", NULL, OPT_FLAG, &by_run,
-                                 "one row a run, the largest first" },
-                               TABLE_OPTS(style),
-                               { 0 } };
+static const struct opt du_opts[] = {
+    TRACK_OPTS,
+    { 0, "runs", NULL, OPT_FLAG, &by_run,
+      "print one row per run, the largest first" },
+    TABLE_OPTS(style),
+    { 0 }
+};
 
 struct use {
     const char *name, *id;
@@ -194,7 +196,7 @@ out:
 const struct cmd cmd_du = {
     .name = "du",
     .args = "[RUN|FILTER]...",
-    .help = "tell what the store takes on disk",
+    .help = "print how much disk space runs take",
     .opts = du_opts,
     .run = du_main,
 };
@@ -202,7 +204,7 @@ const struct cmd cmd_du = {
 const struct cmd cmd_where = {
     .name = "where",
     .args = "[RUN]",
-    .help = "tell how to open the store elsewhere",
+    .help = "print how to open the store in other tools",
     .opts = where_opts,
     .run = where_main,
 };

@@ -41,6 +41,9 @@ for page in "$top"/man/*.1; do
         "./$prog" "$cmd" --help >"$dir/help" 2>&1 ||
             bad="$bad$prog $cmd --help fails
 "
+        test "$(wc -L <"$dir/help")" -le 80 ||
+            bad="$bad$prog $cmd --help is wider than 80 columns
+"
     done
     test -z "$bad"
     result $? "every command of $prog is in its manual" "$bad"

@@ -17,7 +17,7 @@
 #define TRACK_OPTS                                                             \
  {                                                                             \
   'r', "root", "dir", OPT_STRING, &track_root,                                 \
-      "the store; GTRACK_ROOT or mlruns by default"                            \
+      "use this store (default: GTRACK_ROOT or mlruns)"                        \
  }
 
 extern const char *track_root;
@@ -33,19 +33,20 @@ struct track_choice {
 /* clang-format off */
 #define TRACK_CHOICE_OPTS(c) \
     { 'w', "where", "filter", OPT_STRING, &(c).where, \
-      "only runs for which FILTER is true" }, \
+      "select only runs for which FILTER is true" }, \
     { 'e', "experiment", "name", OPT_STRING, &(c).experiment, \
-      "only runs of this experiment" }, \
+      "select only runs of this experiment" }, \
     { 0, "status", "word", OPT_STRING, &(c).status, \
-      "only runs with this status: running, finished, ..." }, \
+      "select only runs with this status, as in running" }, \
     { 0, "sweep", "name", OPT_STRING, &(c).sweep, \
-      "only the cells of this search, or of this parent run" }, \
+      "select runs of this sweep or children of this run" }, \
     { 0, "since", "time", OPT_STRING, &(c).since, \
-      "only runs begun since: 2h, 3d, 2026-11-21" }, \
+      "select only runs started since TIME, as in 2h, 3d or 2026-11-21" }, \
     { 0, "sort", "column", OPT_STRING, &(c).sort, \
-      "sort by a column; -column for the reverse" }, \
-    { 'n', "limit", "count", OPT_INT, &(c).limit, "at most COUNT runs" }, \
-    { 'd', "deleted", NULL, OPT_FLAG, &(c).deleted, "deleted runs too" }
+      "sort by this column; -column reverses the order" }, \
+    { 'n', "limit", "count", OPT_INT, &(c).limit, \
+      "select at most COUNT runs" }, \
+    { 'd', "deleted", NULL, OPT_FLAG, &(c).deleted, "include deleted runs" }
 /* clang-format on */
 
 /*
