@@ -18,7 +18,7 @@ static size_t index_of(const struct conf *c, const struct setting *s)
     return (size_t)(s - c->table);
 }
 
-static void *place(const struct conf *c, const struct setting *s)
+static void *setting_at(const struct conf *c, const struct setting *s)
 {
     return (char *)c->target + s->at;
 }
@@ -132,10 +132,10 @@ static int refuse(const struct setting *s, const char *text, struct err *e)
                    s->key, wanted(s), s->min, s->max, text);
 }
 
-static int put(struct conf *c, const struct setting *s, const char *text,
-               struct err *e)
+static int set_value(struct conf *c, const struct setting *s, const char *text,
+                     struct err *e)
 {
-    void *at = place(c, s);
+    void *at = setting_at(c, s);
     int64_t n = 0;
     double x = 0;
 
@@ -183,7 +183,7 @@ void conf_init(struct conf *c, const struct setting *table, void *target)
     *c = (struct conf){ .table = table, .target = target };
     for (const struct setting *s = table; s->key; s++) {
         struct err e = ERR_INIT;
-        const int ret = put(c, s, s->value, &e);
+        const int ret = set_value(c, s, s->value, &e);
 
         assert(ret == 0); /* a default is a legal value */
         (void)ret;
@@ -243,7 +243,7 @@ static bool same_file(const char *a, const char *b)
 /* A number of a group says something unless it is 0. */
 static bool chosen(const struct conf *c, const struct setting *s)
 {
-    const void *at = place(c, s);
+    const void *at = setting_at(c, s);
 
     return s->type == CONF_INT ? *(const int64_t *)at != 0
                                : *(const double *)at != 0.0;
@@ -261,7 +261,7 @@ static void override_group(struct conf *c, const struct setting *s,
         if (o == s || o->group != s->group || !before ||
             same_file(where, before))
             continue;
-        put(c, o, o->value, &e);
+        set_value(c, o, o->value, &e);
         c->origin[index_of(c, o)] = NULL;
     }
 }
@@ -280,7 +280,7 @@ int conf_put(struct conf *c, const char *key, const char *value,
             err_set(e, ERR_USAGE, "no setting %s", key);
         return err_wrap(e, "%s", where);
     }
-    if (put(c, s, value, e) < 0)
+    if (set_value(c, s, value, e) < 0)
         return err_wrap(e, "%s", where);
     c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);
     if (s->group && chosen(c, s))
@@ -373,8 +373,8 @@ static char *next_line(char *out, int room, void *arg)
     return out;
 }
 
-static int take(void *arg, const char *section, const char *name,
-                const char *value)
+static int take_line(void *arg, const char *section, const char *name,
+                     const char *value)
 {
     struct reading *r = arg;
     char *where = xasprintf("%s:%d", r->path, r->line);
@@ -397,7 +397,7 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
         return errno == ENOENT
                    ? err_set(e, ERR_MISSING, "there is no file %s", path)
                    : err_sys(e, "cannot open %s", path);
-    bad = ini_parse_stream(next_line, &r, take, &r);
+    bad = ini_parse_stream(next_line, &r, take_line, &r);
     if (e->kind == ERR_NONE && ferror(r.fp))
         err_sys(e, "cannot read %s", path);
     fclose(r.fp);
@@ -438,7 +438,7 @@ static void real_text(double x, struct buf *out)
 
 void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
 {
-    const void *at = place(c, s);
+    const void *at = setting_at(c, s);
 
     switch (s->type) {
     case CONF_INT:

@@ -28,7 +28,7 @@ struct http {
 };
 
 /* One call, over all its tries. */
-struct job {
+struct transfer {
     const struct http_call *call;
     struct http_reply *reply;
     CURL *curl;
@@ -108,7 +108,7 @@ static void keep(char **field, const char *value, size_t n)
 }
 
 /* "bytes 100-199/1000", "bytes 100-199/" and a star, or a star for the first */
-static void content_range(struct job *j, const char *value)
+static void content_range(struct transfer *j, const char *value)
 {
     long long first = -1, last, size = -1;
 
@@ -134,7 +134,7 @@ static double header_number(const char *value, size_t n)
 
 static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
-    struct job *j = arg;
+    struct transfer *j = arg;
     const char *colon = memchr(data, ':', n);
     const size_t name = colon ? (size_t)(colon - data) : 0;
     const char *value = data + name + 1;
@@ -170,7 +170,7 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
  * Which version this is: a strong ETag, or else the date.  One that is not the
  * version we have a part of is no use.
  */
-static void compare_tags(struct job *j)
+static void compare_tags(struct transfer *j)
 {
     const char *had = j->done ? j->reply->tag : j->call->tag;
     const char *tag = j->etag && j->etag[0] == '"' ? j->etag : j->date;
@@ -182,7 +182,7 @@ static void compare_tags(struct job *j)
 }
 
 /* The first piece of a body: is it the thing itself, and from where on? */
-static void judge(struct job *j)
+static void judge(struct transfer *j)
 {
     curl_off_t length = -1;
 
@@ -205,7 +205,7 @@ static void judge(struct job *j)
 
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
 {
-    struct job *j = arg;
+    struct transfer *j = arg;
     const size_t all = n;
     const size_t max = j->call->max ? j->call->max : MAX_REPLY;
 
@@ -252,7 +252,7 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
 
 static size_t on_read(char *data, size_t one, size_t n, void *arg)
 {
-    struct job *j = arg;
+    struct transfer *j = arg;
     const int64_t left = (int64_t)j->call->len - j->sent;
     ssize_t got;
 
@@ -268,7 +268,7 @@ static size_t on_read(char *data, size_t one, size_t n, void *arg)
 
 static int on_seek(void *arg, curl_off_t at, int whence)
 {
-    struct job *j = arg;
+    struct transfer *j = arg;
 
     if (whence != SEEK_SET || at < 0 || at > (curl_off_t)j->call->len)
         return CURL_SEEKFUNC_CANTSEEK;
@@ -291,7 +291,7 @@ static void set_protocols(CURL *c)
 #endif
 }
 
-static void set_body(struct job *j)
+static void set_body(struct transfer *j)
 {
     const struct http_call *call = j->call;
     CURL *c = j->curl;
@@ -326,7 +326,7 @@ static void set_credentials(CURL *c, const struct http_call *call)
     }
 }
 
-static struct curl_slist *make_headers(const struct job *j)
+static struct curl_slist *make_headers(const struct transfer *j)
 {
     const char *const *h = j->call->header;
     const char *tag = j->done ? j->reply->tag : j->call->tag;
@@ -358,7 +358,7 @@ static void set_trust(CURL *c, const struct http *h)
     }
 }
 
-static CURLcode try_once(struct http *h, struct job *j)
+static CURLcode try_once(struct http *h, struct transfer *j)
 {
     struct curl_slist *headers;
     int64_t from;
@@ -424,7 +424,7 @@ static CURLcode try_once(struct http *h, struct job *j)
 
 enum outcome { DONE, AGAIN, FAILED };
 
-static void describe_status(const struct job *j, struct err *e)
+static void describe_status(const struct transfer *j, struct err *e)
 {
     const char *body = j->reply->body.s;
     const int n = (int)strcspn(body, "\r\n");
@@ -484,7 +484,8 @@ static bool is_final(CURLcode code)
     return false;
 }
 
-static enum outcome after(const struct job *j, CURLcode code, struct err *e)
+static enum outcome after(const struct transfer *j, CURLcode code,
+                          struct err *e)
 {
     const struct http_call *call = j->call;
     struct http_reply *r = j->reply;
@@ -553,7 +554,7 @@ static int wait_secs(double secs, struct err *e)
     return 0;
 }
 
-static int do_job(struct http *h, struct job *j, struct err *e)
+static int do_job(struct http *h, struct transfer *j, struct err *e)
 {
     for (int tries = 1;; tries++) {
         const int64_t had = j->done;
@@ -585,7 +586,7 @@ static int do_job(struct http *h, struct job *j, struct err *e)
 int http_do(struct http *h, const struct http_call *call,
             struct http_reply *reply, struct err *e)
 {
-    struct job j = { .call = call, .reply = reply, .curl = h->curl };
+    struct transfer j = { .call = call, .reply = reply, .curl = h->curl };
     int ret;
 
     http_reply_clear(reply);

@@ -207,7 +207,8 @@ static int run_own(const struct program *p, int argc, char **argv,
     return 0;
 }
 
-static int run(const struct program *p, int argc, char **argv, struct err *e)
+static int find_and_run(const struct program *p, int argc, char **argv,
+                        struct err *e)
 {
     bool unknown;
     int at = find_word(p, argc, argv, &unknown);
@@ -268,7 +269,7 @@ int program_main(const struct program *p, int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     set_level(p);
-    if (run(p, argc, argv, &e) == 0)
+    if (find_and_run(p, argc, argv, &e) == 0)
         finish_output(&e);
     if (e.kind != ERR_NONE && *e.text)
         log_error("%s", e.text);

@@ -202,7 +202,7 @@ static int put_digits(char out[20], uint64_t n, int *zeros)
     return end - at;
 }
 
-static char *put(char *out, const char *s, int n)
+static char *append(char *out, const char *s, int n)
 {
     memcpy(out, s, (size_t)n);
     return out + n;
@@ -223,7 +223,7 @@ static char *lay_out(char *out, const char *digits, int n, int exponent)
         *out++ = digits[0];
         if (n > 1) {
             *out++ = '.';
-            out = put(out, digits + 1, n - 1);
+            out = append(out, digits + 1, n - 1);
         }
         *out++ = 'e';
         *out++ = exponent < 0 ? '-' : '+';
@@ -236,18 +236,18 @@ static char *lay_out(char *out, const char *digits, int n, int exponent)
         return out;
     }
     if (exponent < 0) {
-        out = put(out, "0.", 2);
+        out = append(out, "0.", 2);
         out = put_zeros(out, -exponent - 1);
-        return put(out, digits, n);
+        return append(out, digits, n);
     }
     if (n <= exponent + 1) {
-        out = put(out, digits, n);
+        out = append(out, digits, n);
         out = put_zeros(out, exponent + 1 - n);
-        return put(out, ".0", 2);
+        return append(out, ".0", 2);
     }
-    out = put(out, digits, exponent + 1);
+    out = append(out, digits, exponent + 1);
     *out++ = '.';
-    return put(out, digits + exponent + 1, n - exponent - 1);
+    return append(out, digits + exponent + 1, n - exponent - 1);
 }
 
 int num_shortest(char out[NUM_TEXT], double x)
@@ -265,7 +265,7 @@ int num_shortest(char out[NUM_TEXT], double x)
     if (signbit(x))
         *at++ = '-';
     if (x == 0) {
-        at = put(at, "0.0", 3);
+        at = append(at, "0.0", 3);
     } else {
         d = shortest(x);
         n = put_digits(digits, d.digits, &zeros);

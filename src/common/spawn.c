@@ -97,7 +97,7 @@ static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
 }
 
 /* Bytes from one of its streams; the end of it, or a failure, closes ours. */
-static void take(int *fd, struct buf *b)
+static void read_some(int *fd, struct buf *b)
 {
     ssize_t n;
 
@@ -153,7 +153,7 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
         for (int i = OUT; i <= WORDS; i++) {
             if (fds[i].fd < 0 || !fds[i].revents)
                 continue;
-            take(&p->ours[i], to[i]);
+            read_some(&p->ours[i], to[i]);
             if (to[i]->len > max)
                 return err_set(e, ERR_SYSTEM, "%s wrote more than %zu bytes",
                                name, max);

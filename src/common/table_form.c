@@ -1,3 +1,6 @@
+/*
+ * table_form - a table as columns, TSV, JSON, CSV, Markdown or LaTeX
+ */
 #include "config.h"
 #include "common/table.h"
 

@@ -15,8 +15,8 @@ struct reader {
     struct err *e;
 };
 
-static void add(struct reader *r, const char *prefix, const char *key,
-                const char *value, bool plain)
+static void add_pair(struct reader *r, const char *prefix, const char *key,
+                     const char *value, bool plain)
 {
     if (r->n == r->room) {
         const size_t room = r->room ? r->room * 2 : 16;
@@ -33,7 +33,7 @@ static void add(struct reader *r, const char *prefix, const char *key,
                             value, plain };
 }
 
-static int next(struct reader *r, yaml_event_t *event)
+static int next_event(struct reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event))
         return 0;
@@ -70,7 +70,7 @@ static int pass(struct reader *r)
     for (int depth = 1; depth > 0;) {
         yaml_event_t event;
 
-        if (next(r, &event) < 0)
+        if (next_event(r, &event) < 0)
             return -1;
         if (event.type == YAML_SEQUENCE_START_EVENT ||
             event.type == YAML_MAPPING_START_EVENT)
@@ -91,7 +91,7 @@ static int read_value(struct reader *r, const char *prefix, const char *key)
     yaml_event_type_t type;
     int ret = 0;
 
-    if (next(r, &event) < 0)
+    if (next_event(r, &event) < 0)
         return -1;
     type = event.type;
     if (type == YAML_SCALAR_EVENT) {
@@ -99,14 +99,14 @@ static int read_value(struct reader *r, const char *prefix, const char *key)
 
         if (is_plain(&event) && is_null(text))
             text = NULL;
-        add(r, prefix, key, text, is_plain(&event));
+        add_pair(r, prefix, key, text, is_plain(&event));
     }
     yaml_event_delete(&event);
     switch (type) {
     case YAML_SCALAR_EVENT:
         break;
     case YAML_SEQUENCE_START_EVENT:
-        add(r, prefix, key, "[]", true);
+        add_pair(r, prefix, key, "[]", true);
         ret = pass(r);
         break;
     case YAML_MAPPING_START_EVENT:
@@ -127,7 +127,7 @@ static int read_map(struct reader *r, const char *prefix)
         const char *key = NULL;
         yaml_event_type_t type;
 
-        if (next(r, &event) < 0)
+        if (next_event(r, &event) < 0)
             return -1;
         type = event.type;
         if (type == YAML_SCALAR_EVENT)
@@ -149,7 +149,7 @@ static int read_document(struct reader *r)
     yaml_event_type_t type;
 
     do {
-        if (next(r, &event) < 0)
+        if (next_event(r, &event) < 0)
             return -1;
         type = event.type;
         yaml_event_delete(&event);

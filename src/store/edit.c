@@ -296,8 +296,9 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
 }
 
 /* The experiment of this name: in the trash, or not. */
-static int find(struct experiments *all, const char *root, const char *name,
-                bool deleted, const struct experiment **out, struct err *e)
+static int find_experiment(struct experiments *all, const char *root,
+                           const char *name, bool deleted,
+                           const struct experiment **out, struct err *e)
 {
     *out = NULL;
     if (experiments_load(all, root, e) < 0)
@@ -326,7 +327,7 @@ int edit_experiment_name(const char *root, const char *was, const char *name,
                        "the name of an experiment has 1 to 500 "
                        "characters, without \"'\": not \"%s\"",
                        name);
-    ret = find(&all, root, was, false, &x, e);
+    ret = find_experiment(&all, root, was, false, &x, e);
     for (size_t i = 0; ret == 0 && i < all.n; i++)
         if (strcmp(all.item[i].name, name) == 0)
             ret =
@@ -348,7 +349,7 @@ int edit_experiment_tag(const char *root, const char *name, const char *key,
     int ret = check_tag(key, value, 20000, e);
 
     if (ret == 0)
-        ret = find(&all, root, name, false, &x, e);
+        ret = find_experiment(&all, root, name, false, &x, e);
     if (ret == 0) {
         char *folder = path_join(x->folder, "tags");
         char *temp = xasprintf("%s/.tag", x->folder);
@@ -389,7 +390,7 @@ static int move_experiment(const char *root, const char *name, bool deleted,
                                  .touch = true };
     const struct experiment *x;
     struct experiments all;
-    int ret = find(&all, root, name, !deleted, &x, e);
+    int ret = find_experiment(&all, root, name, !deleted, &x, e);
 
     if (ret == 0 && strcmp(x->id, "0") == 0)
         ret = err_set(e, ERR_USAGE,
@@ -428,7 +429,7 @@ int edit_experiment_remove(const char *root, const char *name, struct err *e)
 {
     const struct experiment *x;
     struct experiments all;
-    int ret = find(&all, root, name, true, &x, e);
+    int ret = find_experiment(&all, root, name, true, &x, e);
 
     if (ret == 0)
         ret = stage_remove(root, x->folder, e);

@@ -1,3 +1,6 @@
+/*
+ * experiment - the experiments of a store: find, list and create them
+ */
 #include "config.h"
 #include "store/store.h"
 

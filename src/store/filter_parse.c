@@ -1,3 +1,6 @@
+/*
+ * filter_parse - from the words of a filter to its tree
+ */
 #include "config.h"
 #include "store/filter.h"
 

@@ -1,3 +1,6 @@
+/*
+ * fsck_store - what is wrong with a store outside its runs
+ */
 #include "config.h"
 #include "store/fsck.h"
 

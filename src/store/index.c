@@ -237,7 +237,8 @@ void index_open(struct index *x, const char *root)
     }
 }
 
-static const struct index_slot *find(const struct index *x, const char *key)
+static const struct index_slot *find_slot(const struct index *x,
+                                          const char *key)
 {
     size_t at;
 
@@ -265,7 +266,7 @@ static bool is_sound(const struct index *x, const struct index_slot *slot)
 bool index_get(struct index *x, const char *key, struct run_info *run,
                struct arena *mem)
 {
-    const struct index_slot *slot = find(x, key);
+    const struct index_slot *slot = find_slot(x, key);
     struct unpack u;
     const char *paths;
     uint64_t was[2];
@@ -341,7 +342,7 @@ void index_save(struct index *x, char *const *keys, size_t n)
         const struct news want = { .key = keys[i] };
         const struct news *new =
             bsearch(&want, news->item, news->n, sizeof want, by_key);
-        const struct index_slot *old = new ? NULL : find(x, keys[i]);
+        const struct index_slot *old = new ? NULL : find_slot(x, keys[i]);
 
         if (new)
             put_record(&b, new->record.s, new->record.len);

@@ -13,8 +13,8 @@
 #include "store/store.h"
 
 /* Make PARENT/NAME/meta.yaml, unless it is there. */
-static int make(const char *run, const char *parent, const char *name,
-                const struct buf *meta, struct err *e)
+static int make_input(const char *run, const char *parent, const char *name,
+                      const struct buf *meta, struct err *e)
 {
     char *temp = xasprintf("%s/" STORE_OWN "/%s.new", run, name);
     char *file = path_join(temp, STORE_META), *first = path_join(temp, "new");
@@ -81,9 +81,9 @@ int input_save(const char *run, const char *run_id, const struct input *in,
     } else {
         yaml_put_raw(&that, "tags", "{}");
     }
-    ret = make(run, datasets, d, &what, e);
+    ret = make_input(run, datasets, d, &what, e);
     if (ret == 0)
-        ret = make(run, inputs, i, &that, e);
+        ret = make_input(run, inputs, i, &that, e);
     buf_clear(&that);
     buf_clear(&what);
     free(inputs);

@@ -1,3 +1,6 @@
+/*
+ * libgtrack - the functions of gtrack.h, for other programs
+ */
 #include "config.h"
 #include "store/gtrack.h"
 

@@ -364,7 +364,7 @@ static void settle(struct run_info *run, struct arena *mem,
 
 /* -- all runs ---------------------------------------------------------- */
 
-struct job {
+struct load_task {
     const struct experiment *x;
     char *key; /* where the run is, below the root */
     bool found;
@@ -377,7 +377,7 @@ struct crew { /* the threads that do the jobs */
     char *const *ids; /* only these runs; NULL: all */
     int n_ids;
     struct index index;
-    struct job *job;
+    struct load_task *task;
     size_t n, room;
     atomic_size_t next;
 };
@@ -413,16 +413,17 @@ static bool is_beginning(const struct run_info *run)
            llabs((long long)now - st.st_mtim.tv_sec) < BEGINNING_SECS;
 }
 
-static void do_job(struct crew *crew, struct job *job, struct arena *mem)
+static void load_one(struct crew *crew, struct load_task *task,
+                     struct arena *mem)
 {
     const int kept = LOAD_ALL_ATTEMPTS | LOAD_NO_METRICS;
-    struct run_info *run = &job->run;
+    struct run_info *run = &task->run;
     struct watch watch = WATCH_INIT;
     bool lost = false;
 
-    run->folder = arena_printf(mem, "%s/%s", crew->root, job->key);
+    run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
     if ((crew->flags & LOAD_ALL_ATTEMPTS) ||
-        !index_get(&crew->index, job->key, run, mem)) {
+        !index_get(&crew->index, task->key, run, mem)) {
         char *meta = path_join(run->folder, STORE_META);
 
         *run = (struct run_info){ .folder = run->folder };
@@ -432,15 +433,15 @@ static void do_job(struct crew *crew, struct job *job, struct arena *mem)
             return;
         read_run(run, mem, &watch, crew->flags);
         if (!lost && !(crew->flags & kept))
-            index_put(&crew->index, job->key, run, &watch);
+            index_put(&crew->index, task->key, run, &watch);
         watch_clear(&watch);
     }
-    settle(run, mem, job->x);
+    settle(run, mem, task->x);
     if (lost && is_beginning(run))
         return;
-    job->found = run->deleted
-                     ? crew->flags & LOAD_DELETED
-                     : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
+    task->found = run->deleted
+                      ? crew->flags & LOAD_DELETED
+                      : (crew->flags & LOAD_ONLY_DELETED) != LOAD_ONLY_DELETED;
 }
 
 static void *work(void *arg)
@@ -449,7 +450,7 @@ static void *work(void *arg)
     size_t i;
 
     while ((i = atomic_fetch_add(&w->crew->next, 1)) < w->crew->n)
-        do_job(w->crew, &w->crew->job[i], &w->mem);
+        load_one(w->crew, &w->crew->task[i], &w->mem);
     return NULL;
 }
 
@@ -502,10 +503,10 @@ static void add_jobs(struct crew *crew, const struct experiment *x)
             strcmp(names.name[i], STORE_META) == 0 ||
             !is_wanted(crew, names.name[i]))
             continue;
-        GROW(crew->job, crew->n, crew->room);
-        crew->job[crew->n++] =
-            (struct job){ .x = x,
-                          .key = xasprintf("%s/%s", below, names.name[i]) };
+        GROW(crew->task, crew->n, crew->room);
+        crew->task[crew->n++] = (struct load_task){
+            .x = x, .key = xasprintf("%s/%s", below, names.name[i])
+        };
     }
     path_list_clear(&names);
 }
@@ -517,8 +518,8 @@ static void save_index(struct crew *crew)
     size_t n = 0;
 
     for (size_t i = 0; i < crew->n; i++)
-        if (crew->job[i].run.id)
-            keys[n++] = crew->job[i].key;
+        if (crew->task[i].run.id)
+            keys[n++] = crew->task[i].key;
     index_save(&crew->index, keys, n);
     free(keys);
 }
@@ -537,11 +538,11 @@ static void collect(struct runs *runs, struct crew *crew)
     runs->run = xcalloc(crew->n, sizeof *runs->run);
     runs->room = crew->n;
     for (size_t i = 0; i < crew->n; i++) {
-        if (crew->job[i].found)
-            runs->run[runs->n++] = crew->job[i].run;
-        free(crew->job[i].key);
+        if (crew->task[i].found)
+            runs->run[runs->n++] = crew->task[i].run;
+        free(crew->task[i].key);
     }
-    free(crew->job);
+    free(crew->task);
     if (runs->n > 1)
         qsort(runs->run, runs->n, sizeof *runs->run, by_start);
 }
@@ -598,8 +599,8 @@ static int by_key(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static const void *find(const void *array, size_t n, size_t size,
-                        const char *key)
+static const void *find_key(const void *array, size_t n, size_t size,
+                            const char *key)
 {
     return n ? bsearch(&key, array, n, size, by_key) : NULL;
 }
@@ -607,14 +608,15 @@ static const void *find(const void *array, size_t n, size_t size,
 const char *run_info_param(const struct run_info *run, const char *key)
 {
     const struct pair *p =
-        find(run->params, run->n_params, sizeof *run->params, key);
+        find_key(run->params, run->n_params, sizeof *run->params, key);
 
     return p ? p->value : NULL;
 }
 
 const char *run_info_tag(const struct run_info *run, const char *key)
 {
-    const struct pair *p = find(run->tags, run->n_tags, sizeof *run->tags, key);
+    const struct pair *p =
+        find_key(run->tags, run->n_tags, sizeof *run->tags, key);
 
     return p ? p->value : NULL;
 }
@@ -622,5 +624,5 @@ const char *run_info_tag(const struct run_info *run, const char *key)
 const struct metric_sum *run_info_metric(const struct run_info *run,
                                          const char *key)
 {
-    return find(run->metrics, run->n_metrics, sizeof *run->metrics, key);
+    return find_key(run->metrics, run->n_metrics, sizeof *run->metrics, key);
 }

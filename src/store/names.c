@@ -68,7 +68,7 @@ static size_t conflict(const struct names *t, const char *file)
 }
 
 /* The file of a legal key: the part in the way, if any, is made longer. */
-static char *place(const struct names *t, char *file)
+static char *file_path(const struct names *t, char *file)
 {
     size_t at;
 
@@ -99,7 +99,7 @@ const char *names_find(struct names *t, const char *key, bool *fresh)
     }
     *fresh = true;
     new.key = xstrdup(key);
-    new.file = place(t, key_problem(key) ? key_clean(key) : xstrdup(key));
+    new.file = file_path(t, key_problem(key) ? key_clean(key) : xstrdup(key));
     GROW(t->item, t->n, t->room);
     t->item[t->n++] = new;
     return new.file;

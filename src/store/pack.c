@@ -109,7 +109,7 @@ void pack_run(struct buf *b, const struct run_info *r)
 
 /* -- unpacking --------------------------------------------------------- */
 
-static void take(struct unpack *u, void *out, size_t n)
+static void read_bytes(struct unpack *u, void *out, size_t n)
 {
     memset(out, 0, n);
     if (!u->good || n > (size_t)(u->end - u->at)) {
@@ -124,7 +124,7 @@ uint32_t unpack_u32(struct unpack *u)
 {
     uint32_t n;
 
-    take(u, &n, sizeof n);
+    read_bytes(u, &n, sizeof n);
     return n;
 }
 
@@ -132,7 +132,7 @@ int64_t unpack_i64(struct unpack *u)
 {
     int64_t n;
 
-    take(u, &n, sizeof n);
+    read_bytes(u, &n, sizeof n);
     return n;
 }
 
@@ -140,7 +140,7 @@ double unpack_real(struct unpack *u)
 {
     double x;
 
-    take(u, &x, sizeof x);
+    read_bytes(u, &x, sizeof x);
     return x;
 }
 
@@ -195,7 +195,7 @@ static struct pair *pairs(struct unpack *u, size_t *n, struct arena *mem)
 static void metric(struct unpack *u, struct metric_sum *m)
 {
     m->key = unpack_text(u);
-    take(u, (char *)m + sizeof m->key, sizeof *m - sizeof m->key);
+    read_bytes(u, (char *)m + sizeof m->key, sizeof *m - sizeof m->key);
     u->good = u->good && m->key;
 }
 

@@ -185,7 +185,7 @@ static struct point_block *new_block(struct point_queue *q)
 }
 
 /* Room for one more item, or NULL when there is no memory. */
-static struct item *put(struct point_queue *q)
+static struct item *append_item(struct point_queue *q)
 {
     if (!q->last || q->last->n == POINT_BLOCK) {
         struct point_block *b = new_block(q);
@@ -225,7 +225,8 @@ bool point_queue_points(struct point_queue *q, int64_t step,
     whole = q->dropped == 0;
     for (int i = 0; i < n; i++) {
         const uint32_t key = id_of(q, p[i].key);
-        struct item *item = q->key[key].seen++ % q->stride ? NULL : put(q);
+        struct item *item =
+            q->key[key].seen++ % q->stride ? NULL : append_item(q);
 
         if (item)
             *item = (struct item){ key, { ms, step, p[i].value } };
@@ -243,7 +244,7 @@ void point_queue_rewind(struct point_queue *q, int64_t step)
     struct item *item;
 
     pthread_mutex_lock(&q->lock);
-    item = put(q);
+    item = append_item(q);
     if (item)
         *item = (struct item){ POINT_QUEUE_REWIND, { ms, step, 0 } };
     pthread_mutex_unlock(&q->lock);

@@ -1,3 +1,6 @@
+/*
+ * select - the runs that a word names: a name, an id, @latest, a filter
+ */
 #include "config.h"
 #include "store/load.h"
 

@@ -1,3 +1,6 @@
+/*
+ * series - the points of one metric, read from its file
+ */
 #include "config.h"
 #include "store/load.h"
 
