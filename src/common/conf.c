@@ -2,7 +2,6 @@
 #include "common/conf.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <ini.h>
 #include <math.h>
 #include <stdarg.h>
@@ -24,28 +23,6 @@ static void *setting_at(const struct conf *c, const struct setting *s)
 }
 
 /* ---- one value -------------------------------------------------------- */
-
-/* The number of `word` among "one|two|three", or -1. */
-static int word_find(const char *words, const char *word)
-{
-    const size_t n = strlen(word);
-
-    for (int i = 0; words; i++) {
-        const size_t len = strcspn(words, "|");
-
-        if (len == n && strncmp(words, word, n) == 0)
-            return i;
-        words = words[len] ? words + len + 1 : NULL;
-    }
-    return -1;
-}
-
-static void word_at(const char *words, int i, struct buf *out)
-{
-    while (i-- > 0)
-        words += strcspn(words, "|") + 1;
-    buf_add(out, words, strcspn(words, "|"));
-}
 
 /* "375M tokens", "1%", "700" or "700 steps" */
 static bool span_parse(const char *text, struct conf_span *out)
@@ -98,7 +75,7 @@ static bool in_bounds(const struct setting *s, double x)
     return (s->min == 0.0 && s->max == 0.0) || (x >= s->min && x <= s->max);
 }
 
-static const char *wanted(const struct setting *s)
+static const char *expected(const struct setting *s)
 {
     switch (s->type) {
     case CONF_INT:
@@ -110,9 +87,9 @@ static const char *wanted(const struct setting *s)
     case CONF_SECS:
         return "a time (90s, 2h30m)";
     case CONF_SPAN:
-        return "steps, tokens or a part (715, 375M tokens, 1%)";
+        return "steps, tokens or a fraction (715, 375M tokens, 1%)";
     case CONF_REALS:
-        return "at most 16 numbers with commas between them";
+        return "at most 16 numbers, separated by commas";
     case CONF_TEXT:
     case CONF_WORD:
         break;
@@ -120,16 +97,20 @@ static const char *wanted(const struct setting *s)
     return "a value";
 }
 
-static int refuse(const struct setting *s, const char *text, struct err *e)
+static int bad_value(const struct setting *s, const char *text, struct err *e)
 {
-    if (s->type == CONF_WORD)
-        return err_set(e, ERR_USAGE, "%s must be one of %s, not '%s'", s->key,
-                       s->words, text);
-    if (s->min == 0.0 && s->max == 0.0)
-        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", s->key, wanted(s),
+    char words[256];
+
+    if (s->type == CONF_WORD) {
+        opt_list_words(s->words, words, sizeof words);
+        return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key, words,
                        text);
-    return err_set(e, ERR_USAGE, "%s wants %s from %.16g to %.16g, not '%s'",
-                   s->key, wanted(s), s->min, s->max, text);
+    }
+    if (s->min == 0.0 && s->max == 0.0)
+        return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key,
+                       expected(s), text);
+    return err_set(e, ERR_USAGE, "%s expects %s from %.16g to %.16g, not '%s'",
+                   s->key, expected(s), s->min, s->max, text);
 }
 
 static int set_value(struct conf *c, const struct setting *s, const char *text,
@@ -142,34 +123,34 @@ static int set_value(struct conf *c, const struct setting *s, const char *text,
     switch (s->type) {
     case CONF_INT:
         if (!num_int(text, &n) || !in_bounds(s, (double)n))
-            return refuse(s, text, e);
+            return bad_value(s, text, e);
         *(int64_t *)at = n;
         return 0;
     case CONF_REAL:
         if (!num_real(text, &x) || isnan(x) || !in_bounds(s, x))
-            return refuse(s, text, e);
+            return bad_value(s, text, e);
         *(double *)at = x;
         return 0;
     case CONF_SECS:
         if (!num_secs(text, &x) || !in_bounds(s, x))
-            return refuse(s, text, e);
+            return bad_value(s, text, e);
         *(double *)at = x;
         return 0;
     case CONF_BOOL:
-        return num_bool(text, at) ? 0 : refuse(s, text, e);
+        return num_bool(text, at) ? 0 : bad_value(s, text, e);
     case CONF_TEXT:
         *(const char **)at = arena_strdup(&c->mem, text);
         return 0;
     case CONF_WORD:
-        n = word_find(s->words, text);
+        n = opt_find_word(s->words, text);
         if (n < 0)
-            return refuse(s, text, e);
+            return bad_value(s, text, e);
         *(int *)at = (int)n;
         return 0;
     case CONF_SPAN:
-        return span_parse(text, at) ? 0 : refuse(s, text, e);
+        return span_parse(text, at) ? 0 : bad_value(s, text, e);
     case CONF_REALS:
-        return reals_parse(text, at) ? 0 : refuse(s, text, e);
+        return reals_parse(text, at) ? 0 : bad_value(s, text, e);
     }
     return -1;
 }
@@ -220,8 +201,9 @@ static const char *next_key(void *arg)
     return (*s)->key ? (*s)++->key : NULL;
 }
 
-/* The nearest key; or the one in another section with the same last word. */
-static const char *meant(const struct conf *c, const char *key)
+/* The key that was probably meant: one in another section with the same last
+ * word, or the nearest. */
+static const char *nearest_key(const struct conf *c, const char *key)
 {
     const struct setting *at = c->table;
     const char *last = strrchr(key, '.');
@@ -240,8 +222,8 @@ static bool same_file(const char *a, const char *b)
     return colon && strncmp(a, b, (size_t)(colon - a) + 1) == 0;
 }
 
-/* A number of a group says something unless it is 0. */
-static bool chosen(const struct conf *c, const struct setting *s)
+/* A number that belongs to a group is given unless it is 0. */
+static bool is_given(const struct conf *c, const struct setting *s)
 {
     const void *at = setting_at(c, s);
 
@@ -249,8 +231,8 @@ static bool chosen(const struct conf *c, const struct setting *s)
                                : *(const double *)at != 0.0;
 }
 
-/* What was said of the group of s before no longer holds, but that a file
- * contradicts itself stays to be seen. */
+/* Reset the other settings of the group of s, except those of the same file:
+ * a file that contradicts itself is an error for the program to report. */
 static void override_group(struct conf *c, const struct setting *s,
                            const char *where)
 {
@@ -272,18 +254,19 @@ int conf_put(struct conf *c, const char *key, const char *value,
     const struct setting *s = conf_find(c, key);
 
     if (!s) {
-        const char *near = meant(c, key);
+        const char *near = nearest_key(c, key);
 
         if (near)
-            err_set(e, ERR_USAGE, "no setting %s; did you mean %s?", key, near);
+            err_set(e, ERR_USAGE, "unknown setting %s; did you mean %s?", key,
+                    near);
         else
-            err_set(e, ERR_USAGE, "no setting %s", key);
+            err_set(e, ERR_USAGE, "unknown setting %s", key);
         return err_wrap(e, "%s", where);
     }
     if (set_value(c, s, value, e) < 0)
         return err_wrap(e, "%s", where);
     c->origin[index_of(c, s)] = arena_strdup(&c->mem, where);
-    if (s->group && chosen(c, s))
+    if (s->group && is_given(c, s))
         override_group(c, s, where);
     return 0;
 }
@@ -295,8 +278,8 @@ int conf_set(struct conf *c, const char *assignment, struct err *e)
     int ret;
 
     if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE, "--set wants section.key=value, not '%s'",
-                       assignment);
+        return err_set(e, ERR_USAGE,
+                       "--set expects section.key=value, not '%s'", assignment);
     key = xstrndup(assignment, (size_t)(equals - assignment));
     ret = conf_put(c, key, equals + 1, "--set", e);
     free(key);
@@ -328,8 +311,8 @@ struct reading {
     struct err *e;
 };
 
-/* A path may be longer than the 200 bytes that libinih allows a line, if it
- * can be told. */
+/* A path may be longer than the 200 bytes that libinih allows for a line; newer
+ * versions of the library have a variable for the limit. */
 #if HAVE_DECL_INI_MAX_LINE
 static void allow_long_lines(void)
 {
@@ -350,8 +333,8 @@ static void skip_line(FILE *fp)
     while (c != EOF && c != '\n');
 }
 
-/* fgets() that counts lines, leaves indentation, which libinih would take for
- * the continuation of a value, out, and the rest of long comments. */
+/* fgets() that counts lines, and leaves out indentation, which libinih would
+ * take for the continuation of a value, and the rest of long comments. */
 static char *next_line(char *out, int room, void *arg)
 {
     struct reading *r = arg;
@@ -394,18 +377,15 @@ int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *e)
     allow_long_lines();
     r.fp = fopen(path, "re");
     if (!r.fp)
-        return errno == ENOENT
-                   ? err_set(e, ERR_MISSING, "there is no file %s", path)
-                   : err_sys(e, "cannot open %s", path);
+        return err_open(e, "cannot open %s", path);
     bad = ini_parse_stream(next_line, &r, take_line, &r);
     if (e->kind == ERR_NONE && ferror(r.fp))
         err_sys(e, "cannot read %s", path);
     fclose(r.fp);
     if (e->kind == ERR_NONE && bad != 0)
         err_set(e, ERR_USAGE,
-                "%s:%d: this is neither [section], key = value "
-                "nor a comment",
-                path, bad);
+                "%s:%d: expected [section], key = value or a comment", path,
+                bad);
     return e->kind == ERR_NONE ? 0 : -1;
 }
 
@@ -458,7 +438,7 @@ void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
         buf_str(out, *(const char *const *)at);
         break;
     case CONF_WORD:
-        word_at(s->words, *(const int *)at, out);
+        buf_str(out, s->words[*(const int *)at]);
         break;
     case CONF_SPAN: {
         const struct conf_span *span = at;
@@ -499,8 +479,9 @@ void conf_dump(const struct conf *c, struct buf *out)
             buf_printf(out, "%s[%.*s]\n", out->len ? "\n" : "", (int)n,
                        section);
         }
-        buf_printf(out, "; %s%s%s", s->help, s->words ? ": " : "",
-                   s->words ? s->words : "");
+        buf_printf(out, "; %s", s->help);
+        for (int i = 0; s->words && s->words[i]; i++)
+            buf_printf(out, "%s%s", i ? "|" : ": ", s->words[i]);
         if (where)
             buf_printf(out, " (from %s)", where);
         buf_printf(out, "\n%s = ", s->key + n + 1);

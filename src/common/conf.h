@@ -29,8 +29,8 @@
  *          conf_set(&c, "optim.lr=3e-4", e) < 0)
  *          return -1;
  *
- * An unknown key or a bad value is ERR_USAGE and names where it stands and
- * what may have been meant.  A key that a file gives twice is an error.  Text
+ * An unknown key or a bad value is ERR_USAGE, with its place and the nearest
+ * key.  A key that a file gives twice is an error.  Text
  * values belong to the conf and live until conf_clear().
  *
  * In the file: [section], key = value, comments after ; or, at the start of a
@@ -41,7 +41,7 @@ enum conf_type {
     CONF_REAL,  /* double; 3e-4, 1% */
     CONF_BOOL,  /* bool; yes, no */
     CONF_TEXT,  /* const char * */
-    CONF_WORD,  /* int: which of `words`, counted from 0 */
+    CONF_WORD,  /* int or an enum: which of `words` */
     CONF_SECS,  /* double; 2h30m */
     CONF_SPAN,  /* struct conf_span */
     CONF_REALS, /* struct conf_reals: 0.3, 0.6, 0.9 */
@@ -64,7 +64,7 @@ struct setting {
     size_t at;         /* offset in the program's struct */
     const char *value; /* the default */
     const char *help;  /* one line, no capital, no full stop */
-    const char *words; /* CONF_WORD: "one|two" */
+    const char *const *words; /* CONF_WORD: the values, ended by NULL */
     double min, max;   /* of numbers; both 0: any */
     int group;         /* of numbers: alternatives have the same, above 0 */
 };
@@ -81,12 +81,12 @@ void conf_clear(struct conf *);
 
 int conf_read(struct conf *, const char *path, struct err *);
 int conf_set(struct conf *, const char *assignment, struct err *);
-/* One value; where it stands goes into the error and conf_origin(). */
+/* One value; `where` goes into the error and into conf_origin(). */
 int conf_put(struct conf *, const char *key, const char *value,
              const char *where, struct err *);
 
-/* A file's assignments one by one, "section.key" each, for those who read more
- * than one table from a file.  The walk ends when call() returns -1. */
+/* Call call() for each assignment of a file, with "section.key": for a file
+ * that has the settings of more than one table.  -1 from call() ends it. */
 typedef int conf_walk_fn(void *arg, const char *key, const char *value,
                          const char *where, struct err *);
 int conf_walk(const char *path, conf_walk_fn *call, void *arg, struct err *);

@@ -183,10 +183,10 @@ static void raise_to(int64_t *most, int64_t n)
 
 /* A training of micro-batches of B, opened on every rank in turn, without
  * taking memory. */
-static void share_out(struct settings *s, int mode, int64_t B,
+static void share_out(struct settings *s, enum parallel_mode mode, int64_t B,
                       struct share *most)
 {
-    const int saved = s->parallel.mode;
+    const enum parallel_mode saved = s->parallel.mode;
     struct coll c = { .size = ranks };
     struct gpt gpt = { 0 };
 
@@ -228,7 +228,7 @@ static int64_t all_kept(const struct share *m)
 
 static void memory(struct planned *p, struct table *t)
 {
-    static const char *const modes[] = { "ddp", "zero1", "zero2", "fsdp" };
+    const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
     static const char *const columns[] = { "sharding",    "weights",
                                            "gradients",   "moments",
                                            "activations", "inputs",
@@ -236,10 +236,10 @@ static void memory(struct planned *p, struct table *t)
 
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(t, columns[i]);
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    for (int i = 0; modes[i]; i++) {
         struct share m;
 
-        share_out(p->set, (int)i, p->set->train.micro_batch, &m);
+        share_out(p->set, (enum parallel_mode)i, p->set->train.micro_batch, &m);
         table_text(t, modes[i]);
         for (int k = 0; k < DEV_PLANNED; k++)
             table_bytes(t, m.kept[k]);

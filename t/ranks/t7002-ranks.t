@@ -119,7 +119,7 @@ said_once() {   # said_once STATUS PATTERN OPTION...
 }
 said_once 2 '^gtrain: .*model.width' --set model.heads=7
 said_once 3 '^gtrain: --set: data.train' --set data.train=nowhere.bin
-said_once 3 '^gtrain: there is no file' --config nowhere.ini
+said_once 3 '^gtrain: cannot open nowhere.ini' --config nowhere.ini
 said_once 5 '^gtrain: step 1: the loss is' --set model.init_std=10 \
     --set train.precision=fp16 --set model.mlp=relu2
 said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere

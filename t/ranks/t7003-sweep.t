@@ -45,7 +45,7 @@ optim.lr = 1e-2, 1e-3'
 printf '%s\nmodel.width = 32, 33\n' "$head" >s.ini
 refused "shapes that do not fit" 2 "s.ini:5: model.width: 33 is no multiple"
 printf '%s\nmodel.widht = 32, 64\n' "$head" >s.ini
-refused "a misspelt axis" 2 "s.ini:5: no setting model.widht; did you mean"
+refused "a misspelt axis" 2 "s.ini:5: unknown setting model.widht; did you mean"
 printf '%s\n[train]\nbatch = 3\n' "$head" >s.ini
 refused "a step that no micro-batch divides" 2 "s.ini:6: train.batch: 3 is no"
 printf '%s\n[data]\ntrain = nothing_*.bin\n' "$head" >s.ini

@@ -300,8 +300,8 @@ bad() {         # bad STATUS NAME PATTERN [OPTION]...
 }
 bad 2 "an unknown setting is refused, with the one meant" \
     'did you mean optim.lr' --set optim.lrr=1
-bad 2 "so is a bad value" 'optim.lr wants a number' --set optim.lr=fast
-bad 2 "and a bad word" 'must be one of' --set schedule.kind=sine
+bad 2 "so is a bad value" 'optim.lr expects a number' --set optim.lr=fast
+bad 2 "and a bad word" 'expects cosine, linear, ' --set schedule.kind=sine
 bad 2 "and heads that do not fit" 'model.width' --set model.heads=3
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
 bad 2 "so are no ranks at all" 'want 1 to 1024' --ranks 0

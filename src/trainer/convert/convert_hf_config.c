@@ -35,7 +35,7 @@ static const char *act_name(const struct settings *s)
 {
     int i = 0;
 
-    while (i < ACTS - 1 && (int)acts[i].kind != s->model.mlp)
+    while (i < ACTS - 1 && acts[i].kind != s->model.mlp)
         i++;
     return acts[i].theirs;
 }

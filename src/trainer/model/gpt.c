@@ -47,7 +47,7 @@ static int linear(struct builder *b, int x, const char *name, int64_t rows,
 
 static int norm(struct builder *b, int x, const char *name)
 {
-    const enum norm kind = (enum norm)b->m->norm;
+    const enum norm kind = b->m->norm;
     char full[32];
     int w, bias = GRAPH_NONE;
 
@@ -203,7 +203,7 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
     gpt->targets = graph_input(g, "targets", B * b.T);
     x = trunk(&b, gpt->tokens, &head);
     gpt->output = graph_head(g, x, head, gpt->targets, c->model.vocab);
-    mark(g, (enum recompute)c->train.recompute);
+    mark(g, c->train.recompute);
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,

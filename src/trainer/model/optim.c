@@ -16,7 +16,7 @@ static struct optim_range treat(const struct optim_settings *c,
     struct optim_range r = { .at = p->at,
                              .count = p->count,
                              .v_at = -1,
-                             .name = (enum optim_name)c->name,
+                             .name = c->name,
                              .decayed = t->rank > 1,
                              .lr_factor = 1 };
 

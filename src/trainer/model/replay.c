@@ -14,12 +14,12 @@ static bool draws(const struct graph *g)
     return false;
 }
 
-void replay_open(struct replay *r, struct graph *g, enum replay_wanted wanted,
+void replay_open(struct replay *r, struct graph *g, enum cuda_graphs wanted,
                  double flops)
 {
     *r = (struct replay){ .graph = g };
-    r->on = g->dev->type->graph_begin && wanted != REPLAY_NO &&
-            (wanted == REPLAY_YES || flops < FEW_FLOPS) && !draws(g) &&
+    r->on = g->dev->type->graph_begin && wanted != CUDA_GRAPHS_NO &&
+            (wanted == CUDA_GRAPHS_YES || flops < FEW_FLOPS) && !draws(g) &&
             !g->need;
 }
 

@@ -2,6 +2,7 @@
 #define TRAINER_MODEL_REPLAY_H
 
 #include "trainer/model/graph.h"
+#include "trainer/settings/settings.h"
 
 /*
  * replay - a micro-step given to the device with one call
@@ -23,8 +24,6 @@
  * numbers are counted by step, is never replayed; nor is one whose gradients
  * are exchanged as they come.  Where keeping fails, all goes on as without.
  */
-enum replay_wanted { REPLAY_AUTO, REPLAY_YES, REPLAY_NO };
-
 struct replay {
     struct graph *graph;
     bool on;
@@ -37,7 +36,7 @@ struct replay {
 };
 
 /* `flops` are those of a micro-step: auto replays where they are few. */
-void replay_open(struct replay *, struct graph *, enum replay_wanted,
+void replay_open(struct replay *, struct graph *, enum cuda_graphs,
                  double flops);
 void replay_train(struct replay *, graph_ready_fn *ready, void *arg);
 void replay_close(struct replay *);

@@ -108,14 +108,14 @@ void schedule_init(struct schedule *s, const struct settings *c)
     const double rest = (double)(c->is.steps - c->is.warmup);
 
     *s = (struct schedule){
-        .kind = (enum curve)c->schedule.kind,
+        .kind = c->schedule.kind,
         .peak = c->optim.lr,
         .start = c->schedule.warmup_lr,
         .min = c->schedule.min_lr,
         .steps = (double)c->is.steps,
         .warmup = (double)c->is.warmup,
         .decay = (double)c->is.decay,
-        .shape = (enum decay_shape)c->schedule.decay_shape,
+        .shape = c->schedule.decay_shape,
         .power = c->schedule.power,
         .factor = c->schedule.factor,
         .at = &c->schedule.at,

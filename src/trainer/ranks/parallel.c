@@ -14,7 +14,7 @@ void parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
     *p = (struct parallel){ .set = s, .coll = c };
     if (!training)
         return;
-    p->mode = (enum parallel_mode)s->parallel.mode;
+    p->mode = s->parallel.mode;
     p->ordered = s->train.deterministic;
     p->training = true;
 }

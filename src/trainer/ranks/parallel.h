@@ -47,10 +47,6 @@
  * parallel_lay_out() is what parallel_attach() does without memory or other
  * ranks: the sizes of all regions are known after it.
  */
-enum parallel_mode {
-    PARALLEL_DDP, PARALLEL_ZERO1, PARALLEL_ZERO2, PARALLEL_FSDP
-};
-
 struct parallel {
     const struct settings *set;
     struct coll *coll;

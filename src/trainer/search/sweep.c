@@ -12,6 +12,13 @@
 #include "common/rng.h"
 #include "common/sha256.h"
 
+static const char *const goals[] = {
+    [SWEEP_MIN] = "min", [SWEEP_MAX] = "max", NULL
+};
+static const char *const methods[] = {
+    [SWEEP_ALL] = "all", [SWEEP_HALVING] = "halving", NULL
+};
+
 /* clang-format off */
 #define AT(member) offsetof(struct sweep, member)
 
@@ -23,10 +30,10 @@ static const struct setting table[] = {
     { "sweep.metric", CONF_TEXT, AT(metric), "val/loss",
       "metric that tells which cell is best" },
     { "sweep.goal", CONF_WORD, AT(goal), "min",
-      "is the least or the greatest the best", "min|max" },
+      "is the least or the greatest the best", goals },
     { "sweep.method", CONF_WORD, AT(method), "all",
       "train every cell to its end, or halve their number in rungs",
-      "all|halving" },
+      methods },
     { "sweep.samples", CONF_INT, AT(samples), "10",
       "draws of the axes of [random]", .min = 1, .max = SWEEP_MAX_CELLS },
     { "sweep.seeds", CONF_INT, AT(seeds), "1",

@@ -67,7 +67,8 @@ struct sweep {
     const char *name;           /* folder and tag; default the file's name */
     const char *base;           /* configuration to start from, or NULL */
     const char *metric;         /* "val/loss" */
-    int goal, method;
+    enum sweep_goal goal;
+    enum sweep_method method;
     int64_t samples, seeds, parallel, gpus;
     int64_t rungs, eta;         /* halving: each rung keeps 1 of eta */
     int64_t seed;               /* of [random] */

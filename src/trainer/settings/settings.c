@@ -3,6 +3,140 @@
 
 #include <string.h>
 
+#include "data/shards/batch.h"
+
+/* ---- words ------------------------------------------------------------- */
+
+/* The words of each enum, in its own order. */
+/* clang-format off */
+static const char *const parallel_modes[] = {
+    [PARALLEL_DDP] = "ddp",
+    [PARALLEL_ZERO1] = "zero1",
+    [PARALLEL_ZERO2] = "zero2",
+    [PARALLEL_FSDP] = "fsdp",
+    NULL
+};
+
+static const char *const norms[] = {
+    [NORM_LAYER] = "layernorm",
+    [NORM_RMS] = "rmsnorm",
+    NULL
+};
+
+static const char *const mlps[] = {
+    [MLP_GELU] = "gelu",
+    [MLP_GELU_TANH] = "gelu_tanh",
+    [MLP_RELU] = "relu",
+    [MLP_RELU2] = "relu2",
+    [MLP_SWIGLU] = "swiglu",
+    [MLP_GEGLU] = "geglu",
+    NULL
+};
+
+static const char *const positions[] = {
+    [POSITION_LEARNED] = "learned",
+    [POSITION_ROPE] = "rope",
+    [POSITION_NONE] = "none",
+    NULL
+};
+
+static const char *const orders[] = {
+    [ORDER_SEQUENTIAL] = "sequential",
+    [ORDER_RANDOM] = "random",
+    [ORDER_EPOCH] = "epoch",
+    [ORDER_DOCUMENTS] = "documents",
+    NULL
+};
+
+static const char *const precisions[] = {
+    [PRECISION_FP32] = "fp32",
+    [PRECISION_BF16] = "bf16",
+    [PRECISION_FP16] = "fp16",
+    NULL
+};
+
+static const char *const recomputes[] = {
+    [RECOMPUTE_NONE] = "none",
+    [RECOMPUTE_POINTWISE] = "pointwise",
+    [RECOMPUTE_LAYER] = "layer",
+    NULL
+};
+
+static const char *const cuda_graphs[] = {
+    [CUDA_GRAPHS_AUTO] = "auto",
+    [CUDA_GRAPHS_YES] = "yes",
+    [CUDA_GRAPHS_NO] = "no",
+    NULL
+};
+
+static const char *const policies[] = {
+    [POLICY_STOP] = "stop",
+    [POLICY_SKIP] = "skip",
+    [POLICY_ROLLBACK] = "rollback",
+    [POLICY_IGNORE] = "ignore",
+    NULL
+};
+
+static const char *const optimizers[] = {
+    [OPTIM_ADAMW] = "adamw",
+    [OPTIM_ADAM] = "adam",
+    [OPTIM_SGD] = "sgd",
+    [OPTIM_LION] = "lion",
+    [OPTIM_MUON] = "muon",
+    NULL
+};
+
+static const char *const curves[] = {
+    [CURVE_COSINE] = "cosine",
+    [CURVE_LINEAR] = "linear",
+    [CURVE_CONSTANT] = "constant",
+    [CURVE_WSD] = "wsd",
+    [CURVE_INVSQRT] = "invsqrt",
+    [CURVE_POLYNOMIAL] = "polynomial",
+    [CURVE_STEP] = "step",
+    [CURVE_RESTARTS] = "restarts",
+    NULL
+};
+
+static const char *const decay_shapes[] = {
+    [SHAPE_LINEAR] = "linear",
+    [SHAPE_COSINE] = "cosine",
+    [SHAPE_SQRT] = "sqrt",
+    NULL
+};
+
+/* Known shapes: name, layers, heads, width, d_ff, context, and whether the
+ * model is one of Llama's kind, else of GPT-2's.  A 0 leaves the default. */
+#define PRESETS(X)                                                             \
+    X("none", 0, 0, 0, 0, 0, false)                                            \
+    X("gpt2", 12, 12, 768, 0, 1024, false)                                     \
+    X("gpt2-medium", 24, 16, 1024, 0, 1024, false)                             \
+    X("gpt2-large", 36, 20, 1280, 0, 1024, false)                              \
+    X("gpt2-xl", 48, 25, 1600, 0, 1024, false)                                 \
+    X("gpt3-125M", 12, 12, 768, 0, 2048, false)                                \
+    X("gpt3-350M", 24, 16, 1024, 0, 2048, false)                               \
+    X("gpt3-760M", 24, 16, 1536, 0, 2048, false)                               \
+    X("gpt3-1.3B", 24, 16, 2048, 0, 2048, false)                               \
+    X("gpt3-2.7B", 32, 32, 2560, 0, 2048, false)                               \
+    X("gpt3-6.7B", 32, 32, 4096, 0, 2048, false)                               \
+    X("llama-30M", 6, 6, 384, 1024, 1024, true)                                \
+    X("llama-60M", 8, 8, 512, 1376, 1024, true)                                \
+    X("llama-125M", 12, 12, 768, 2048, 1024, true)                             \
+    X("llama-250M", 24, 16, 768, 2560, 1024, true)
+
+#define PRESET_NAME(name, ...) name,
+#define PRESET_SHAPE(name, ...) { __VA_ARGS__ },
+
+static const char *const preset_names[] = { PRESETS(PRESET_NAME) NULL };
+
+static const struct preset {
+    int layers, heads, width, d_ff, context;
+    bool llama;
+} presets[] = { PRESETS(PRESET_SHAPE) };
+/* clang-format on */
+
+/* ---- the table --------------------------------------------------------- */
+
 /* Two ways to say how long a schedule is and how much a step takes. */
 enum { LENGTH = 1, BATCH };
 
@@ -51,8 +185,7 @@ const struct setting settings_table[] = {
     SECS("run.system_every", run.system_every, "2s", 0, 86400,
          "store memory and utilisation this often; 0s never"),
 
-    WORD("parallel.mode", parallel.mode, "ddp",
-         "ddp|zero1|zero2|fsdp",
+    WORD("parallel.mode", parallel.mode, "ddp", parallel_modes,
          "what ranks share out: nothing; moments; gradients too; weights too"),
     BOOL("parallel.reshard", parallel.reshard, "yes",
          "fsdp: forget a layer's gathered weights when it is done"),
@@ -61,10 +194,7 @@ const struct setting settings_table[] = {
     TEXT("parallel.launcher", parallel.launcher, "auto",
          "who started the ranks: auto, none, mpi, tcp, torchrun, slurm"),
 
-    WORD("model.preset", model.preset, "none",
-         "none|gpt2|gpt2-medium|gpt2-large|gpt2-xl|gpt3-125M|gpt3-350M|"
-         "gpt3-760M|gpt3-1.3B|gpt3-2.7B|gpt3-6.7B|llama-30M|llama-60M|"
-         "llama-125M|llama-250M",
+    WORD("model.preset", model.preset, "none", preset_names,
          "start from a known shape"),
     INT("model.layers", model.layers, "12", 1, 1000,
          "number of blocks"),
@@ -82,8 +212,7 @@ const struct setting settings_table[] = {
          "vocabulary; 0: the tokenizer's"),
     INT("model.vocab_multiple", model.vocab_multiple, "128", 1, 65536,
          "rows of the embedding are padded to a multiple of this"),
-    WORD("model.norm", model.norm, "layernorm",
-         "layernorm|rmsnorm",
+    WORD("model.norm", model.norm, "layernorm", norms,
          "normalisation"),
     BOOL("model.norm_bias", model.norm_bias, "yes",
          "a bias in each layernorm"),
@@ -93,11 +222,9 @@ const struct setting settings_table[] = {
          "a bias in each linear layer of a block"),
     BOOL("model.final_norm", model.final_norm, "yes",
          "a normalisation before the head"),
-    WORD("model.mlp", model.mlp, "gelu_tanh",
-         "gelu|gelu_tanh|relu|relu2|swiglu|geglu",
+    WORD("model.mlp", model.mlp, "gelu_tanh", mlps,
          "activation of the MLP; the last two are gated"),
-    WORD("model.position", model.position, "learned",
-         "learned|rope|none",
+    WORD("model.position", model.position, "learned", positions,
          "how a position is told"),
     REAL("model.rope_theta", model.rope_theta, "10000", 1, 1e12,
          "base of the rotary angles"),
@@ -122,8 +249,7 @@ const struct setting settings_table[] = {
          "token files to validate on, a glob; empty: no validation"),
     TEXT("data.tokenizer", data.tokenizer, "",
          "tokenizer of these files: a file or a folder"),
-    WORD("data.order", data.order, "epoch",
-         "sequential|random|epoch|documents",
+    WORD("data.order", data.order, "epoch", orders,
          "order of the windows"),
     INT("data.stride", data.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
@@ -149,15 +275,13 @@ const struct setting settings_table[] = {
          "cpu, cuda, cuda:1, ref, or auto"),
     INT("train.threads", train.threads, "0", 0, 4096,
          "threads of the CPU; 0: one a core"),
-    WORD("train.precision", train.precision, "fp32",
-         "fp32|bf16|fp16",
+    WORD("train.precision", train.precision, "fp32", precisions,
          "type of activations and of the weights they meet"),
     REAL("train.loss_scale", train.loss_scale, "65536", 1, 1e12,
          "first loss scale of fp16"),
     INT("train.loss_scale_window", train.loss_scale_window, "2000", 1, 1e9,
          "double it after this many good steps"),
-    WORD("train.recompute", train.recompute, "none",
-         "none|pointwise|layer",
+    WORD("train.recompute", train.recompute, "none", recomputes,
          "activations that are computed again for the gradient"),
     BOOL("train.deterministic", train.deterministic, "no",
          "the same bits for any number of threads and of ranks"),
@@ -165,16 +289,13 @@ const struct setting settings_table[] = {
          "on a GPU, products of fp32 numbers may round them to TF32"),
     BOOL("train.stochastic_rounding", train.stochastic_rounding, "no",
          "round the bf16 copies of the weights up or down at random"),
-    WORD("train.cuda_graphs", train.cuda_graphs, "auto",
-         "auto|yes|no",
+    WORD("train.cuda_graphs", train.cuda_graphs, "auto", cuda_graphs,
          "give a micro-step to a GPU with one call; auto: where it is short"),
     INT("train.seed", train.seed, "1337", 0, 9007199254740992.0,
          "of the initial weights, the data order and dropout"),
-    WORD("train.on_nonfinite", train.on_nonfinite, "stop",
-         "stop|skip|rollback|ignore",
+    WORD("train.on_nonfinite", train.on_nonfinite, "stop", policies,
          "when loss or gradient is not finite"),
-    WORD("train.on_spike", train.on_spike, "ignore",
-         "stop|skip|rollback|ignore",
+    WORD("train.on_spike", train.on_spike, "ignore", policies,
          "when loss or gradient norm is far above its mean"),
     REAL("train.spike_loss", train.spike_loss, "6", 0, 1e6,
          "standard deviations that make a spike of the loss"),
@@ -183,8 +304,7 @@ const struct setting settings_table[] = {
     INT("train.spike_window", train.spike_window, "128", 8, 4096,
          "steps the mean is taken over"),
 
-    WORD("optim.name", optim.name, "adamw",
-         "adamw|adam|sgd|lion|muon",
+    WORD("optim.name", optim.name, "adamw", optimizers,
          "the optimiser"),
     REAL("optim.lr", optim.lr, "6e-4", 0, 1000,
          "peak learning rate"),
@@ -211,8 +331,7 @@ const struct setting settings_table[] = {
     REAL("optim.muon_lr", optim.muon_lr, "0.02", 0, 1000,
          "peak rate of the matrices under muon; the rest has optim.lr"),
 
-    WORD("schedule.kind", schedule.kind, "cosine",
-         "cosine|linear|constant|wsd|invsqrt|polynomial|step|restarts",
+    WORD("schedule.kind", schedule.kind, "cosine", curves,
          "curve of the learning rate after the warm-up"),
     ONE_OF(LENGTH, INT, "schedule.steps", schedule.steps, 1e12,
          "steps of the whole schedule"),
@@ -228,8 +347,7 @@ const struct setting settings_table[] = {
          "rate at the end"),
     SPAN("schedule.decay", schedule.decay, "20%",
          "of wsd: the last part, in which the rate falls"),
-    WORD("schedule.decay_shape", schedule.decay_shape, "linear",
-         "linear|cosine|sqrt",
+    WORD("schedule.decay_shape", schedule.decay_shape, "linear", decay_shapes,
          "of wsd: how it falls"),
     REAL("schedule.power", schedule.power, "1", 0, 100,
          "of polynomial"),
@@ -307,31 +425,6 @@ const struct setting settings_table[] = {
 };
 /* clang-format on */
 
-/* Shapes known by name; a field of 0 leaves the default. */
-struct preset {
-    const char *name;
-    int layers, heads, width, d_ff, context;
-    bool llama; /* else GPT-2's */
-};
-
-static const struct preset presets[] = {
-    { "none", 0, 0, 0, 0, 0, false },
-    { "gpt2", 12, 12, 768, 0, 1024, false },
-    { "gpt2-medium", 24, 16, 1024, 0, 1024, false },
-    { "gpt2-large", 36, 20, 1280, 0, 1024, false },
-    { "gpt2-xl", 48, 25, 1600, 0, 1024, false },
-    { "gpt3-125M", 12, 12, 768, 0, 2048, false },
-    { "gpt3-350M", 24, 16, 1024, 0, 2048, false },
-    { "gpt3-760M", 24, 16, 1536, 0, 2048, false },
-    { "gpt3-1.3B", 24, 16, 2048, 0, 2048, false },
-    { "gpt3-2.7B", 32, 32, 2560, 0, 2048, false },
-    { "gpt3-6.7B", 32, 32, 4096, 0, 2048, false },
-    { "llama-30M", 6, 6, 384, 1024, 1024, true },
-    { "llama-60M", 8, 8, 512, 1376, 1024, true },
-    { "llama-125M", 12, 12, 768, 2048, 1024, true },
-    { "llama-250M", 24, 16, 768, 2560, 1024, true },
-};
-
 /* Put a value below what the file and --set said. */
 static void below(struct settings *c, const char *key, const char *value,
                   const char *where)
@@ -364,7 +457,7 @@ static void apply_preset(struct settings *c)
     };
     struct buf where = BUF_INIT;
 
-    buf_printf(&where, "preset %s", p->name);
+    buf_printf(&where, "preset %s", preset_names[c->model.preset]);
     below_int(c, "model.layers", p->layers, where.s);
     below_int(c, "model.heads", p->heads, where.s);
     below_int(c, "model.width", p->width, where.s);

@@ -35,10 +35,12 @@ enum model_mlp {
 enum model_position { POSITION_LEARNED, POSITION_ROPE, POSITION_NONE };
 
 struct model_settings {
-    int preset;
+    int preset; /* which row of the table in settings.c */
     int64_t layers, heads, kv_heads, width, d_ff, context;
     int64_t vocab, vocab_multiple;
-    int norm, mlp, position;
+    enum norm norm;
+    enum model_mlp mlp;
+    enum model_position position;
     bool norm_bias, linear_bias, final_norm, tied, qk_norm;
     double norm_eps, rope_theta;
     double dropout, dropout_attention, dropout_embedding;
@@ -48,13 +50,14 @@ struct model_settings {
 
 struct data_settings {
     const char *train, *val, *tokenizer;
-    int order;
+    int order; /* enum order of batch.h */
     int64_t stride, ignore;
 };
 
 enum precision { PRECISION_FP32, PRECISION_BF16, PRECISION_FP16 };
 enum policy { POLICY_STOP, POLICY_SKIP, POLICY_ROLLBACK, POLICY_IGNORE };
 enum recompute { RECOMPUTE_NONE, RECOMPUTE_POINTWISE, RECOMPUTE_LAYER };
+enum cuda_graphs { CUDA_GRAPHS_AUTO, CUDA_GRAPHS_YES, CUDA_GRAPHS_NO };
 
 struct train_settings {
     int64_t micro_batch, batch, tokens_per_step, stop_at;
@@ -63,16 +66,16 @@ struct train_settings {
     double max_time;
     const char *device;
     int64_t threads;
-    int precision;              /* enum precision */
+    enum precision precision;
     double loss_scale;
     int64_t loss_scale_window;
-    int recompute;
+    enum recompute recompute;
     bool deterministic;
     bool tf32;
     bool stochastic_rounding;
-    int cuda_graphs;            /* enum replay_wanted */
+    enum cuda_graphs cuda_graphs;
     int64_t seed;
-    int on_nonfinite, on_spike;
+    enum policy on_nonfinite, on_spike;
     double spike_loss, spike_norm;
     int64_t spike_window;
 };
@@ -80,7 +83,7 @@ struct train_settings {
 enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
 
 struct optim_settings {
-    int name;
+    enum optim_name name;
     double lr, beta1, beta2, eps, decay, clip;
     double momentum;
     bool nesterov;
@@ -100,13 +103,13 @@ enum curve {
 enum decay_shape { SHAPE_LINEAR, SHAPE_COSINE, SHAPE_SQRT };
 
 struct schedule_settings {
-    int kind;
+    enum curve kind;
     int64_t steps, tokens;
     double chinchilla;
     struct conf_span warmup;
     double warmup_lr, min_lr;
     struct conf_span decay;
-    int decay_shape;
+    enum decay_shape decay_shape;
     double power;
     struct conf_reals at;
     double factor;
@@ -142,8 +145,15 @@ struct run_settings {
     double system_every;
 };
 
+enum parallel_mode {
+    PARALLEL_DDP,
+    PARALLEL_ZERO1,
+    PARALLEL_ZERO2,
+    PARALLEL_FSDP
+};
+
 struct parallel_settings {
-    int mode;
+    enum parallel_mode mode;
     bool reshard;
     double timeout;
     const char *launcher;

@@ -198,7 +198,7 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
         if (coll_max(&j->coll, &j->kept[i], e) < 0)
             return -1;
     if (how.training)
-        replay_open(&j->replay, g, (enum replay_wanted)s->train.cuda_graphs,
+        replay_open(&j->replay, g, s->train.cuda_graphs,
                     gpt_flops_per_token(&j->gpt) * (double)rows);
     if (!how.training)
         return 0; /* what is read from a file takes their place */

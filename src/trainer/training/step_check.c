@@ -52,9 +52,9 @@ static double above(const struct guard *g, const double *ring, double x)
     return var > 0 ? (x - mean) / sqrt(var) : 0;
 }
 
-static enum verdict follow(int policy)
+static enum verdict follow(enum policy policy)
 {
-    switch ((enum policy)policy) {
+    switch (policy) {
     case POLICY_STOP:
         return STEP_STOP;
     case POLICY_SKIP:
