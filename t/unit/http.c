@@ -158,7 +158,8 @@ static void failures(void)
     ok(call((struct http_call){ .once = true }, "/once/b/file", &r, &e) == 0,
        "a short file is whole");
     ok(call((struct http_call){ 0 }, "/busy/file", &r, &e) < 0 &&
-           strstr(e.text, "asks to wait 1000 s"), "more patience than we have");
+           strstr(e.text, "asked to wait 1000 s"),
+       "a server that asks for too long a wait is an error");
     gone = port;
     port = 1;
     ok(call((struct http_call){ 0 }, "/x", &r, &e) < 0 &&
