@@ -15,6 +15,7 @@
 #include "common/utf8.h"
 #include "store/attempt.h"
 #include "store/meta.h"
+#include "store/new_run.h"
 #include "store/stage.h"
 #include "store/store.h"
 
@@ -90,22 +91,6 @@ static const char *file_of(struct bulk *p, int kind, const char *key,
     return file;
 }
 
-static int make_folders(const char *run, struct err *e)
-{
-    static const char *const inside[] = { "metrics", "params", "tags",
-                                          "artifacts", STORE_OWN };
-
-    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
-        char *folder = path_join(run, inside[i]);
-        const int ret = path_make(folder, e);
-
-        free(folder);
-        if (ret < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int save_attempt(struct bulk *p, enum run_status status, int64_t start,
                         int64_t end, struct err *e)
 {
@@ -136,66 +121,38 @@ static int save_attempt(struct bulk *p, enum run_status status, int64_t start,
 
 int bulk_new(struct bulk *p, const struct bulk_conf *c, struct err *e)
 {
-    char id[33], *experiment = NULL, *name = NULL, *artifacts, *uri;
-    struct attempt self;
-    int ret = -1;
+    const struct new_run_conf conf = {
+        .root = c->root,
+        .experiment = c->experiment,
+        .name = c->name,
+        .user = c->user,
+        .parent = c->parent,
+        .source = c->source ? c->source : "gtrack",
+        .start_ms = c->start_ms,
+    };
+    struct new_run n;
 
     *p = (struct bulk){ .fresh = true };
-    if (store_make(c->root, e) < 0 ||
-        store_experiment(c->root, c->experiment ? c->experiment : "Default",
-                         &experiment, e) < 0)
-        goto out;
-    if (c->name)
-        store_claimed(c->root, c->name);
-    else if (store_claim(c->root, &name, e) < 0)
-        goto out;
-    store_new_id(id);
-    attempt_self(&self, &p->mem, 1);
-    p->place = xasprintf("%s/%s/%s", c->root, experiment, id);
-    p->folder = stage_begin(c->root, p->place, e);
-    if (!p->folder)
-        goto out;
-    p->id = xstrdup(id);
-    p->name = xstrdup(c->name ? c->name : name);
-    artifacts = path_join(p->place, "artifacts");
-    uri = store_uri(artifacts);
+    if (new_run_stage(&n, &p->mem, &conf, e) < 0) {
+        arena_clear(&p->mem);
+        return -1;
+    }
+    p->folder = n.folder;
+    p->place = n.place;
+    p->id = xstrdup(n.meta.id);
+    p->name = xstrdup(n.meta.name);
     p->meta = arena_alloc(&p->mem, sizeof *p->meta);
-    *p->meta = (struct meta){
-        .id = p->id,
-        .name = p->name,
-        .experiment_id = arena_strdup(&p->mem, experiment),
-        .user = c->user ? arena_strdup(&p->mem, c->user) : self.user,
-        .artifact_uri = arena_strdup(&p->mem, uri),
-        .source_type = 4,
-        .status = RUN_RUNNING,
-        .start_ms = c->start_ms ? c->start_ms : self.start_ms,
-    };
-    free(uri);
-    free(artifacts);
+    *p->meta = n.meta;
     recall_names(p);
-    ret = make_folders(p->folder, e);
-    if (ret == 0 && (bulk_tag(p, "mlflow.runName", p->name, e) < 0 ||
-                     bulk_tag(p, "mlflow.user", p->meta->user, e) < 0 ||
-                     bulk_tag(p, "mlflow.source.type", "LOCAL", e) < 0 ||
-                     bulk_tag(p, "mlflow.source.name",
-                              c->source ? c->source : "gtrack", e) < 0))
-        ret = -1;
-    if (ret == 0 && c->parent)
-        ret = bulk_tag(p, "mlflow.parentRunId", c->parent, e);
-    if (ret == 0 && c->running)
-        ret = save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e);
-
-out:
-    free(name);
-    free(experiment);
-    if (ret < 0) {
+    if (c->running &&
+        save_attempt(p, RUN_RUNNING, p->meta->start_ms, 0, e) < 0) {
         struct err ignored = ERR_INIT;
 
-        if (p->folder)
-            path_remove(p->folder, &ignored);
+        path_remove(p->folder, &ignored);
         bulk_close(p);
+        return -1;
     }
-    return ret;
+    return 0;
 }
 
 int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
@@ -203,7 +160,7 @@ int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
     *p = (struct bulk){ .folder = xstrdup(run_folder) };
     p->meta = arena_alloc(&p->mem, sizeof *p->meta);
     if (meta_load(p->meta, &p->mem, run_folder, e) < 0 ||
-        make_folders(run_folder, e) < 0) {
+        new_run_folders(run_folder, e) < 0) {
         bulk_close(p);
         return -1;
     }

@@ -36,6 +36,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/metric.h \
 	%D%/names.c \
 	%D%/names.h \
+	%D%/new_run.c \
+	%D%/new_run.h \
 	%D%/pack.c \
 	%D%/pack.h \
 	%D%/point_queue.c \

@@ -19,6 +19,7 @@
 #include "store/input.h"
 #include "store/load.h"
 #include "store/meta.h"
+#include "store/new_run.h"
 #include "store/stage.h"
 #include "store/store.h"
 #include "store/tfevents.h"
@@ -50,88 +51,22 @@ static void beat(void *arg)
         r->beat_ms = now;
 }
 
-static int make_folders(struct run *r, struct err *e)
-{
-    static const char *const inside[] = { "metrics", "params", "tags",
-                                          "artifacts", STORE_OWN };
-
-    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++) {
-        char *folder = path_join(r->folder, inside[i]);
-        const int ret = path_make(folder, e);
-
-        free(folder);
-        if (ret < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* One tag, now: those a run must have before it can be seen. */
-static int first_tag(struct run *r, const char *key, const char *value,
-                     struct err *e)
-{
-    char *path = xasprintf("%s/tags/%s", r->folder, key);
-    char *temp = path_join(r->folder, STORE_OWN "/value");
-    const int ret = store_write(path, temp, value, strlen(value), false, e);
-
-    free(temp);
-    free(path);
-    return ret;
-}
-
-static int first_tags(struct run *r, const struct run_conf *c, struct err *e)
-{
-    if (first_tag(r, "mlflow.runName", r->meta.name, e) < 0 ||
-        first_tag(r, "mlflow.user", r->meta.user, e) < 0 ||
-        first_tag(r, "mlflow.source.type", "LOCAL", e) < 0 ||
-        first_tag(r, "mlflow.source.name",
-                  c->command ? c->command : program_invocation_short_name,
-                  e) < 0)
-        return -1;
-    if (c->parent && first_tag(r, "mlflow.parentRunId", c->parent, e) < 0)
-        return -1;
-    return 0;
-}
-
 static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
 {
-    char id[33], *experiment = NULL, *name = NULL, *folder, *uri;
-    int ret = -1;
-
-    if (store_make(c->root, e) < 0 ||
-        store_experiment(c->root, c->experiment ? c->experiment : "Default",
-                         &experiment, e) < 0)
-        goto out;
-    if (c->name)
-        store_claimed(c->root, c->name);
-    else if (store_claim(c->root, &name, e) < 0)
-        goto out;
-    store_new_id(id);
-    r->place = xasprintf("%s/%s/%s", c->root, experiment, id);
-    folder = path_join(r->place, "artifacts");
-    uri = store_uri(folder);
-    attempt_self(&r->attempt, &r->mem, 1);
-    r->meta = (struct meta){
-        .id = arena_strdup(&r->mem, id),
-        .name = arena_strdup(&r->mem, c->name ? c->name : name),
-        .experiment_id = arena_strdup(&r->mem, experiment),
-        .user = r->attempt.user,
-        .artifact_uri = arena_strdup(&r->mem, uri),
-        .source_type = 4,
-        .status = RUN_RUNNING,
-        .start_ms = r->attempt.start_ms,
+    const struct new_run_conf conf = {
+        .root = c->root,
+        .experiment = c->experiment,
+        .name = c->name,
+        .parent = c->parent,
+        .source = c->command ? c->command : program_invocation_short_name,
     };
-    free(uri);
-    free(folder);
-    r->folder = stage_begin(c->root, r->place, e);
-    if (r->folder)
-        ret = make_folders(r, e);
-    if (ret == 0)
-        ret = first_tags(r, c, e);
+    struct new_run n;
+    const int ret = new_run_stage(&n, &r->mem, &conf, e);
 
-out:
-    free(name);
-    free(experiment);
+    r->attempt = n.self;
+    r->meta = n.meta;
+    r->folder = n.folder;
+    r->place = n.place;
     return ret;
 }
 
@@ -175,7 +110,7 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
                  attempts.n ? attempts.item[attempts.n - 1].number + 1 : 2);
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
-    ret = make_folders(r, e);
+    ret = new_run_folders(r->folder, e);
 
 out:
     runs_free(&runs);

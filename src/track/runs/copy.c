@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "store/meta.h"
+#include "store/new_run.h"
 #include "store/stage.h"
 #include "store/store.h"
 #include "track/runs/file_tree.h"
@@ -114,20 +115,14 @@ static int copy_tags(const struct run_info *r, const char *experiment,
 static int write_meta(const struct run_info *r, const char *folder,
                       const char *place, const char *experiment, struct err *e)
 {
-    static const char *const inside[] = { "metrics", "params", "tags",
-                                          "artifacts", STORE_OWN };
     struct arena mem = ARENA_INIT;
     char *artifacts = path_join(place, "artifacts");
     char *uri = store_uri(artifacts);
     struct meta m;
     int ret = meta_load(&m, &mem, r->folder, e);
 
-    for (size_t i = 0; ret == 0 && i < sizeof inside / sizeof inside[0]; i++) {
-        char *path = path_join(folder, inside[i]);
-
-        ret = path_make(path, e);
-        free(path);
-    }
+    if (ret == 0)
+        ret = new_run_folders(folder, e);
     if (ret == 0) {
         m.id = r->id;
         m.experiment_id = experiment;
