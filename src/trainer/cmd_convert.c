@@ -9,7 +9,7 @@
 #include "common/path.h"
 #include "trainer/cmds.h"
 #include "trainer/convert/convert.h"
-#include "trainer/training/ckpt_files.h"
+#include "trainer/training/checkpoint_files.h"
 
 static const char *format = "hf", *output, *root, *tokenizer;
 static struct opt_list sets;

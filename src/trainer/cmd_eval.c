@@ -41,7 +41,7 @@ static int put_long(struct settings *s, const char *key, int64_t value,
     return conf_put(&s->conf, key, text, "the command line", e);
 }
 
-static int loss(struct job *j, struct table *t, struct err *e)
+static int score_text(struct job *j, struct table *t, struct err *e)
 {
     struct settings *s = j->set;
     struct eval_result r;
@@ -71,11 +71,11 @@ static int loss(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
-static int choice(struct job *j, struct table *t, struct err *e)
+static int score_questions(struct job *j, struct table *t, struct err *e)
 {
-    struct choice_result r;
+    struct multiple_choice_result r;
 
-    if (choice_eval(j, questions, limit, &r, e) < 0)
+    if (multiple_choice_eval(j, questions, limit, &r, e) < 0)
         return -1;
     table_column(t, "questions");
     table_column(t, "acc");
@@ -105,7 +105,7 @@ static int eval_main(int argc, char **argv, struct err *e)
                        argv[1]);
     ret = cmd_open_model(&j, &s, &w, e);
     if (ret == 0)
-        ret = questions ? choice(&j, &t, e) : loss(&j, &t, e);
+        ret = questions ? score_questions(&j, &t, e) : score_text(&j, &t, e);
     if (ret == 0 && j.coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "trainer/cmds.h"
-#include "trainer/training/ckpt.h"
+#include "trainer/training/checkpoint.h"
 
 static char *find(const struct model_word *w, struct err *e)
 {
@@ -16,7 +16,7 @@ static char *find(const struct model_word *w, struct err *e)
 
     if (settings_load(&s, NULL, NULL, 0, e) == 0 &&
         (!w->root || conf_put(&s.conf, "run.root", w->root, "--root", e) == 0))
-        path = ckpt_find(&s, w->word, e);
+        path = checkpoint_find(&s, w->word, e);
     if (!path && e->kind == ERR_NONE)
         err_set(e, ERR_MISSING, "no run in %s has a checkpoint", s.run.root);
     settings_clear(&s);
@@ -55,7 +55,7 @@ int cmd_open_model(struct job *j, struct settings *s,
     if (ret == 0)
         ret = job_open(j, s, JOB_INFER, e);
     if (ret == 0)
-        ret = ckpt_load_weights(path, j, e);
+        ret = checkpoint_load_weights(path, j, e);
     if (ret == 0)
         log_debug("weights of %s", path);
     free(path);

@@ -10,7 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/cmds.h"
-#include "trainer/training/sample.h"
+#include "trainer/training/sampler.h"
 
 static const char *root, *device, *prompt;
 static struct sample_settings want = { .tokens = -1,
@@ -124,7 +124,7 @@ static int draw(struct job *j, struct err *e)
     stream.text = xcalloc((size_t)c->count, sizeof *stream.text);
     for (int64_t i = 0; i < c->count; i++)
         stream.text[i] = (struct buf)BUF_INIT;
-    sample_prompt(j, c->prompt, &ids);
+    sampler_prompt(j, c->prompt, &ids);
     if (stream.live && *c->prompt)
         fputs(c->prompt, stdout);
     ret = sampler_open(&s, j, (int)c->count, (int64_t)ids.n + c->tokens, e);

@@ -233,16 +233,16 @@ static void cell_ended(void *arg, size_t i, int status)
 static int run_todo(struct running *r, struct err *e)
 {
     const struct sweep *w = &r->search->sweep;
-    const struct queue q = {
+    const struct child_pool p = {
         .n = r->n,
         .parallel = (int)w->parallel,
         .gpus = (int)w->gpus,
-        .start = cell_words,
+        .words = cell_words,
         .ended = cell_ended,
         .arg = r,
     };
 
-    return queue_run(&q, e);
+    return child_pool_run(&p, e);
 }
 
 static bool to_do(const struct outcome *o)

@@ -111,17 +111,17 @@ static int agree(struct job *j, char **folder, struct err *e)
 static int run_job(struct job *j, const char *from, struct err *e)
 {
     struct report report = { 0 };
-    struct ckpt ckpt = { 0 };
-    struct guard guard = { 0 };
+    struct checkpoint checkpoint = { 0 };
+    struct step_check check = { 0 };
     struct train t = {
-        .job = j, .report = &report, .ckpt = &ckpt, .guard = &guard
+        .job = j, .report = &report, .checkpoint = &checkpoint, .check = &check
     };
-    char *id = from ? ckpt_run_id(from, e) : NULL;
+    char *id = from ? checkpoint_run_id(from, e) : NULL;
     char *command = command_line(), *folder = NULL;
     int ret = e->kind == ERR_NONE ? 0 : -1, agreed;
 
     if (ret == 0 && from)
-        ret = ckpt_load(from, j, e);
+        ret = checkpoint_load(from, j, e);
     if (ret == 0)
         ret = report_open(&report, j, command, id && *id ? id : NULL, e);
     if (ret == 0) {
@@ -129,14 +129,15 @@ static int run_job(struct job *j, const char *from, struct err *e)
             run_rewind(report.run, j->at.step);
         folder = folder_of(j->set, &report);
         agreed = agree(j, &folder, e);
-        if (ckpt_open(&ckpt, j, folder ? folder : "", report.run, e) < 0)
+        if (checkpoint_open(&checkpoint, j, folder ? folder : "", report.run,
+                            e) < 0)
             agreed = -1;
-        guard_init(&guard, &j->set->train);
+        step_check_init(&check, &j->set->train);
         report_begin(&report, j);
         if (agreed == 0)
             train_run(&t, e);
-        ckpt_close(&ckpt);
-        guard_clear(&guard);
+        checkpoint_close(&checkpoint);
+        step_check_clear(&check);
         ret = report_close(&report, j, e);
     }
     free(id);
@@ -182,7 +183,7 @@ static int train(struct err *e)
         return 0;
     }
     if (ret == 0 && resume) {
-        from = ckpt_find(&s, resume, e);
+        from = checkpoint_find(&s, resume, e);
         ret = from || e->kind == ERR_NONE ? 0 : -1;
     }
     if (ret == 0 && from && !config) {

@@ -1,6 +1,6 @@
 /*
  * Parts of the trainer by themselves: dropout's gradient by differences, the
- * plan of memory, the guard, a draw, the files of tensors.
+ * plan of memory, the check of a step, a draw, the files of tensors.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include "trainer/model/gpt.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/tensors.h"
-#include "trainer/training/sample.h"
+#include "trainer/training/sampler.h"
 #include "trainer/training/step_check.h"
 
 static const char *const small[] = {
@@ -174,40 +174,42 @@ static void test_plan(void)
     ok(again.copies * 2 == again.weights, "bf16 has half as much again");
 }
 
-/* ---- the guard -------------------------------------------------------- */
+/* ---- the check of a step ------------------------------------------- */
 
-static void test_guard(void)
+static void test_step_check(void)
 {
     struct train_settings c = { .on_nonfinite = POLICY_SKIP,
                                 .on_spike = POLICY_ROLLBACK,
                                 .spike_loss = 4,
                                 .spike_norm = 4,
                                 .spike_window = 16 };
-    struct guard g;
+    struct step_check g;
     char what[80];
     bool good = true;
 
-    guard_init(&g, &c);
-    ok(guard_judge(&g, 50, 1, false, what) == STEP_GOOD,
+    step_check_init(&g, &c);
+    ok(step_check_judge(&g, 50, 1, false, what) == STEP_GOOD,
        "before the window is full nothing is a spike");
     for (int i = 0; i < 40; i++)
-        good = good && guard_judge(&g, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
-                                   false, what) == STEP_GOOD;
+        good =
+            good && step_check_judge(&g, 3 + 0.01 * (i % 5), 1 + 0.01 * (i % 3),
+                                     false, what) == STEP_GOOD;
     ok(good && !*what, "steady steps are good");
-    ok(guard_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK &&
+    ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK &&
            strstr(what, "the loss 3.5"),
        "a loss far above is a spike");
-    ok(guard_judge(&g, 3, 9, false, what) == STEP_ROLLBACK, "so is a norm");
-    ok(guard_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK,
+    ok(step_check_judge(&g, 3, 9, false, what) == STEP_ROLLBACK,
+       "so is a norm");
+    ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK,
        "a spike does not enter the mean");
-    ok(guard_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
+    ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
        "a loss that is not finite has its own policy");
     c.on_nonfinite = POLICY_STOP;
-    ok(guard_judge(&g, 3, (double)INFINITY, false, what) == STEP_STOP,
+    ok(step_check_judge(&g, 3, (double)INFINITY, false, what) == STEP_STOP,
        "stop is one");
-    ok(guard_judge(&g, 3, (double)INFINITY, true, what) == STEP_SKIP,
+    ok(step_check_judge(&g, 3, (double)INFINITY, true, what) == STEP_SKIP,
        "an overflow under a loss scale is only skipped");
-    guard_clear(&g);
+    step_check_clear(&g);
 }
 
 /* ---- a draw ----------------------------------------------------------- */
@@ -215,15 +217,15 @@ static void test_guard(void)
 static void test_draw(void)
 {
     const float logits[] = { 0, 1, 2, 3, 4, -9, 2.5f, -1 };
-    struct choice scratch[8];
+    struct sampler_token scratch[8];
     struct sample_settings c = { .temperature = 1, .top_p = 1, .top_k = 3 };
     int count[8] = { 0 };
     const int draws = 20000;
     double sum = 0, most = 0;
 
     for (int i = 0; i < draws; i++)
-        count[sample_draw(logits, 8, scratch, &c,
-                          rng_uniform(1, 2, (uint64_t)i))]++;
+        count[sampler_draw(logits, 8, scratch, &c,
+                           rng_uniform(1, 2, (uint64_t)i))]++;
     ok(count[3] + count[4] + count[6] == draws, "top-k draws from k");
     sum = exp(3) + exp(4) + exp(2.5);
     most = fmax(fabs(count[4] / (double)draws - exp(4) / sum),
@@ -233,14 +235,14 @@ static void test_draw(void)
     c.top_p = 0.5;
     memset(count, 0, sizeof count);
     for (int i = 0; i < 1000; i++)
-        count[sample_draw(logits, 8, scratch, &c,
-                          rng_uniform(1, 3, (uint64_t)i))]++;
+        count[sampler_draw(logits, 8, scratch, &c,
+                           rng_uniform(1, 3, (uint64_t)i))]++;
     ok(count[4] == 1000, "top-p of half is the likeliest, if that has more");
     c.temperature = 0;
-    ok(sample_draw(logits, 8, scratch, &c, 0.99f) == 4,
+    ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4,
        "temperature 0 takes the likeliest");
     c = (struct sample_settings){ .temperature = 1, .top_p = 1, .top_k = 1 };
-    ok(sample_draw(logits, 8, scratch, &c, 0.99f) == 4, "so does top-k 1");
+    ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4, "so does top-k 1");
 }
 
 /* ---- files of tensors ------------------------------------------------- */
@@ -316,7 +318,7 @@ int main(void)
 {
     test_differences();
     test_plan();
-    test_guard();
+    test_step_check();
     test_draw();
     test_tensors();
     return done_testing();

@@ -18,11 +18,11 @@
 #include "common/sig.h"
 
 struct slot {
-    pid_t pid;                  /* 0: free */
-    size_t job;
+    pid_t pid; /* 0: free */
+    size_t child;
 };
 
-/* Devices first to first + n - 1 of those this process may use. */
+/* Leave devices first to first + n - 1 of those that this process may use. */
 static void set_devices(int first, int n)
 {
     const char *seen = getenv("CUDA_VISIBLE_DEVICES");
@@ -58,9 +58,9 @@ static void set_threads(int parallel)
     setenv("OMP_NUM_THREADS", text, 0);
 }
 
-/* In the child: never returns. */
-static void become(const struct queue *q, int slot, char **words,
-                   const char *log, pid_t parent)
+/* Called in the child; never returns. */
+static void become_gtrain(const struct child_pool *p, int slot, char **words,
+                          const char *log, pid_t parent)
 {
     const int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0666);
     const int in = open("/dev/null", O_RDONLY);
@@ -68,21 +68,29 @@ static void become(const struct queue *q, int slot, char **words,
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent || out < 0 || in < 0)
         _exit(1);
-    setpgid(0, 0);              /* a terminal's ^C comes through us */
+    setpgid(0, 0); /* this process passes ^C on */
     dup2(in, 0);
     dup2(out, 1);
     dup2(out, 2);
-    set_threads(q->parallel);
-    if (q->gpus > 0)
-        set_devices(slot * q->gpus, q->gpus);
+    set_threads(p->parallel);
+    if (p->gpus > 0)
+        set_devices(slot * p->gpus, p->gpus);
     execv("/proc/self/exe", words);
     _exit(127);
 }
 
-static int start(const struct queue *q, struct slot *s, int number, size_t i,
-                 struct err *e)
+struct children {
+    const struct child_pool *pool;
+    struct slot *slot;
+    int n_slots, running;
+    size_t next;   /* child to start */
+    bool stopping; /* all were asked to stop */
+};
+
+static int start_child(struct children *c, struct slot *s, struct err *e)
 {
-    char *log = NULL, **words = q->start(q->arg, i, &log), **argv;
+    const struct child_pool *p = c->pool;
+    char *log = NULL, **words = p->words(p->arg, c->next, &log), **argv;
     const pid_t parent = getpid();
     size_t n = 0;
 
@@ -91,10 +99,10 @@ static int start(const struct queue *q, struct slot *s, int number, size_t i,
     argv = xcalloc(n + 2, sizeof *argv);
     argv[0] = xstrdup("gtrain");
     memcpy(argv + 1, words, n * sizeof *argv);
-    s->job = i;
+    s->child = c->next++;
     s->pid = fork();
     if (s->pid == 0)
-        become(q, number, argv, log, parent);
+        become_gtrain(p, (int)(s - c->slot), argv, log, parent);
     for (size_t w = 0; w <= n; w++)
         free(argv[w]);
     free(argv);
@@ -102,62 +110,75 @@ static int start(const struct queue *q, struct slot *s, int number, size_t i,
     free(log);
     if (s->pid < 0) {
         s->pid = 0;
-        return err_sys(e, "cannot start another process");
+        return err_sys(e, "cannot fork");
     }
+    c->running++;
     return 0;
 }
 
-static void end_all(const struct slot *slot, int n)
+static bool wants_more(const struct children *c)
 {
-    for (int i = 0; i < n; i++)
-        if (slot[i].pid > 0)
-            kill(slot[i].pid, SIGTERM);
+    return !c->stopping && c->next < c->pool->n;
 }
 
-int queue_run(const struct queue *q, struct err *e)
+/* Start a child in every free slot. */
+static int fill_slots(struct children *c, struct err *e)
 {
-    const int n = q->parallel < 1 ? 1 : q->parallel;
-    struct slot *slot = xcalloc((size_t)n, sizeof *slot);
+    for (int i = 0; i < c->n_slots && wants_more(c); i++)
+        if (c->slot[i].pid == 0 && start_child(c, &c->slot[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static void stop_children(struct children *c)
+{
+    for (int i = 0; i < c->n_slots && !c->stopping; i++)
+        if (c->slot[i].pid > 0)
+            kill(c->slot[i].pid, SIGTERM);
+    c->stopping = true;
+}
+
+/* Free the slot of a child that has ended; false if none has. */
+static bool reap_child(struct children *c)
+{
+    const struct child_pool *p = c->pool;
+    int status, i = 0;
+    const pid_t pid = waitpid(-1, &status, WNOHANG);
+
+    if (pid <= 0)
+        return false;
+    while (i < c->n_slots && c->slot[i].pid != pid)
+        i++;
+    if (i == c->n_slots)
+        return true;
+    c->slot[i].pid = 0;
+    c->running--;
+    p->ended(p->arg, c->slot[i].child,
+             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    return true;
+}
+
+int child_pool_run(const struct child_pool *p, struct err *e)
+{
     static const struct timespec moment = { .tv_nsec = 50000000 };
-    size_t next = 0;
-    int running = 0, ret = 0;
-    bool told = false;
+    struct children c = { .pool = p,
+                          .n_slots = p->parallel < 1 ? 1 : p->parallel };
+    int ret = 0;
 
+    c.slot = xcalloc((size_t)c.n_slots, sizeof *c.slot);
     sig_watch();
-    while (running > 0 || (ret == 0 && next < q->n && !sig_caught())) {
-        int status, at = 0;
-        pid_t gone;
-
-        while (ret == 0 && running < n && next < q->n && !sig_caught()) {
-            while (slot[at].pid != 0)
-                at++;
-            ret = start(q, &slot[at], at, next++, e);
-            running += ret == 0;
-        }
-        if (running == 0)
-            break;
-        gone = waitpid(-1, &status, WNOHANG);
-        if ((sig_caught() || ret < 0) && !told) {
-            end_all(slot, n);
-            told = true;
-        }
-        if (gone <= 0) {
+    while (c.running > 0 || wants_more(&c)) {
+        if (ret < 0 || sig_caught())
+            stop_children(&c);
+        if (ret == 0)
+            ret = fill_slots(&c, e);
+        if (!reap_child(&c))
             nanosleep(&moment, NULL);
-            continue;
-        }
-        for (at = 0; at < n && slot[at].pid != gone; at++)
-            ;
-        if (at == n)
-            continue;
-        slot[at].pid = 0;
-        running--;
-        q->ended(q->arg, slot[at].job,
-                 WIFEXITED(status) ? WEXITSTATUS(status)
-                                   : 128 + WTERMSIG(status));
     }
-    free(slot);
+    free(c.slot);
     if (ret == 0 && sig_caught())
         ret = err_set(e, ERR_STOPPED,
-                      "stopped by a signal; the same command goes on");
+                      "stopped by a signal; run the same command again to "
+                      "resume");
     return ret;
 }

@@ -6,33 +6,33 @@
 #include "common/err.h"
 
 /*
- * queue - run gtrain many times, some at a time
+ * child_pool - run gtrain many times, several at a time
  *
- *      struct queue q = { .n = cells, .parallel = 2, .start = start,
- *                         .ended = ended, .arg = my };
- *      if (queue_run(&q, e) < 0) ...
+ *      struct child_pool p = { .n = cells, .parallel = 2, .words = words,
+ *                              .ended = ended, .arg = my };
+ *      if (child_pool_run(&p, e) < 0) ...
  *
- * start() is asked for the words of job i's command line (without the
- * program, NULL at the end; the queue frees the array and the words) and for
- * the file that its output is appended to.  ended() hears how it ended: an
- * exit status, or 128 and the signal.
+ * words() returns the arguments of child i (without the program's name, NULL
+ * at the end) and the file that its output is appended to; child_pool_run()
+ * frees the array, the arguments and the name of the file.  ended() gets the
+ * exit status, or 128 plus the signal that killed it.
  *
- * Each job has its share of the cores (OMP_NUM_THREADS) unless the environment
- * says otherwise, and with gpus above 0 as many devices of its own
- * (CUDA_VISIBLE_DEVICES), out of those that this process sees.
+ * Each child gets its share of the cores (OMP_NUM_THREADS) unless the
+ * environment sets that variable, and with gpus above 0 as many devices of its
+ * own (CUDA_VISIBLE_DEVICES), out of those that this process sees.
  *
  * A signal that asks this process to stop is passed on as SIGTERM, so that
- * every job writes a checkpoint; no more are started, and the queue ends with
- * ERR_STOPPED when all are done.
+ * every child writes a checkpoint.  No more are started then, and
+ * child_pool_run() fails with ERR_STOPPED when all have ended.
  */
-struct queue {
+struct child_pool {
     size_t n;
     int parallel, gpus;
-    char **(*start)(void *arg, size_t i, char **log);
+    char **(*words)(void *arg, size_t i, char **log);
     void (*ended)(void *arg, size_t i, int status);
     void *arg;
 };
 
-int queue_run(const struct queue *, struct err *);
+int child_pool_run(const struct child_pool *, struct err *);
 
 #endif

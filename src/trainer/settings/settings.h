@@ -122,8 +122,8 @@ struct eval_settings {
     bool at_start, random;
     int64_t patience;
     double min_delta;
-    const char *choice;
-    int64_t choice_every, choice_limit;
+    const char *hellaswag;
+    int64_t hellaswag_every, hellaswag_limit;
 };
 
 struct sample_settings {

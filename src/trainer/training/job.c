@@ -91,18 +91,18 @@ static int check_patience(const struct settings *c, struct err *e)
 }
 
 /* Questions that will be asked during training. */
-static int check_choice(const struct job *j, struct err *e)
+static int check_questions(const struct job *j, struct err *e)
 {
     const struct eval_settings *c = &j->set->eval;
 
-    if (!*c->choice || c->choice_every == 0)
+    if (!*c->hellaswag || c->hellaswag_every == 0)
         return 0;
     if (!*j->set->data.tokenizer)
         return conf_fail(&j->set->conf, "eval.hellaswag", e,
                          "data.tokenizer must be set to read questions");
-    if (path_exists(c->choice))
+    if (path_exists(c->hellaswag))
         return 0;
-    err_set(e, ERR_MISSING, "there is no file %s", c->choice);
+    err_set(e, ERR_MISSING, "there is no file %s", c->hellaswag);
     return blame(j->set, "eval.hellaswag", e);
 }
 
@@ -137,7 +137,7 @@ static int open_train(struct job *j, struct err *e)
     if (loader_open(&j->train, &c, e) < 0 ||
         lock_check(j->train, s->data.tokenizer, e) < 0)
         return blame(j->set, "data.train", e);
-    if (check_patience(s, e) < 0 || check_choice(j, e) < 0)
+    if (check_patience(s, e) < 0 || check_questions(j, e) < 0)
         return -1;
     return job_open_val(j, e);
 }

@@ -22,8 +22,8 @@
  *      job_close(&j);
  *
  * What the parts of training share is here; what one part alone needs is in
- * its own struct (report, ckpt, eval).  job_close() takes a job that is open
- * in part.  gtrain eval and sample open a job without data to train on.
+ * its own struct (report, checkpoint, eval).  job_close() takes a job that is
+ * open in part.  gtrain eval and sample open a job without data to train on.
  */
 struct reached {     /* what a checkpoint must bring back */
     int64_t step;    /* steps done */
@@ -54,7 +54,7 @@ struct job {
     struct phases phases;
     struct schedule schedule;
     struct reached at;
-    bool detect_anomaly; /* look at every result */
+    bool detect_anomaly;       /* look at every result */
     int64_t kept[DEV_PLANNED]; /* bytes, at most, of any rank */
 
     int32_t *x, *y; /* one micro-batch */
@@ -66,11 +66,11 @@ struct job {
     int64_t targets; /* this rank's, that count */
     double scale;    /* of the gradient: the mean over all ranks' targets */
     double step_seconds, wait_seconds;
-    double agreed;     /* seconds of training by rank 0's clock */
-    bool asked_to_stop; /* a signal came to a rank */
+    double agreed;        /* seconds of training by rank 0's clock */
+    bool asked_to_stop;   /* a signal came to a rank */
     double sent;          /* bytes, in the step, by a rank in the mean */
     uint64_t sent_before; /* by this rank, until the step began */
-    double started; /* clock_mono() of this attempt */
+    double started;       /* clock_mono() of this attempt */
 };
 
 enum job_for {

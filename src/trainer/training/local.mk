@@ -1,10 +1,10 @@
 # The loop and what it needs.
 src_trainer_libtrainer_a_SOURCES += \
-	%D%/ckpt.c \
-	%D%/ckpt.h \
-	%D%/ckpt_files.c \
-	%D%/ckpt_files.h \
-	%D%/ckpt_find.c \
+	%D%/checkpoint.c \
+	%D%/checkpoint.h \
+	%D%/checkpoint_files.c \
+	%D%/checkpoint_files.h \
+	%D%/checkpoint_find.c \
 	%D%/eval.c \
 	%D%/eval.h \
 	%D%/hardware.c \
@@ -19,8 +19,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/nvml.h \
 	%D%/report.c \
 	%D%/report.h \
-	%D%/sample.c \
-	%D%/sample.h \
+	%D%/sampler.c \
+	%D%/sampler.h \
 	%D%/step_check.c \
 	%D%/step_check.h \
 	%D%/train.c \

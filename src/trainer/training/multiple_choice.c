@@ -180,8 +180,8 @@ static int ask_line(struct job *j, const char *line, size_t n, double tally[3],
     return ret;
 }
 
-int choice_eval(struct job *j, const char *path, int64_t limit,
-                struct choice_result *r, struct err *e)
+int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
+                         struct multiple_choice_result *r, struct err *e)
 {
     const double before = clock_mono();
     /* where a forward needs all ranks, all answer every question together */
@@ -217,9 +217,9 @@ int choice_eval(struct job *j, const char *path, int64_t limit,
         return -1;
     if (tally[0] == 0.0)
         return err_set(e, ERR_INPUT, "%s holds no question", path);
-    *r = (struct choice_result){ .questions = (int64_t)tally[0],
-                                 .acc = tally[1] / tally[0],
-                                 .acc_norm = tally[2] / tally[0],
-                                 .seconds = clock_mono() - before };
+    *r = (struct multiple_choice_result){ .questions = (int64_t)tally[0],
+                                          .acc = tally[1] / tally[0],
+                                          .acc_norm = tally[2] / tally[0],
+                                          .seconds = clock_mono() - before };
     return 0;
 }

@@ -4,7 +4,7 @@
 #include "trainer/training/job.h"
 
 /*
- * choice - questions with several endings, of which one is right
+ * multiple_choice - questions with several endings, of which one is right
  *
  * A file of JSON lines, as HellaSwag has them: ctx, endings (an array) and
  * label (a number, or one as text); "query" or "question", "choices" and
@@ -13,14 +13,14 @@
  * loss is the model's choice.  acc sums the loss over an ending's tokens,
  * acc_norm takes their mean.  Ranks share the questions.
  */
-struct choice_result {
+struct multiple_choice_result {
     int64_t questions;
     double acc, acc_norm;
     double seconds;
 };
 
 /* The first `limit` questions; 0: all. */
-int choice_eval(struct job *, const char *path, int64_t limit,
-                struct choice_result *, struct err *);
+int multiple_choice_eval(struct job *, const char *path, int64_t limit,
+                         struct multiple_choice_result *, struct err *);
 
 #endif

@@ -16,7 +16,7 @@
 #include "data/corpus/jsonl.h"
 #include "trainer/model/resolve.h"
 #include "trainer/training/multiple_choice.h"
-#include "trainer/training/sample.h"
+#include "trainer/training/sampler.h"
 
 /* ---- the beginning ---------------------------------------------------- */
 
@@ -340,8 +340,7 @@ void report_step(struct report *r, struct job *j)
         point[n++] =
             (struct run_point){ "perf/mfu", meter_mfu(&r->meter, rate) };
     if (j->set->train.precision == PRECISION_FP16)
-        point[n++] =
-            (struct run_point){ "train/loss_scale", j->at.loss_scale };
+        point[n++] = (struct run_point){ "train/loss_scale", j->at.loss_scale };
     if (j->coll.size > 1)
         point[n++] = (struct run_point){ "perf/sent_bytes", j->sent };
     if (j->at.step % j->set->run.log_every == 0 ||
@@ -374,7 +373,7 @@ void report_eval(struct report *r, struct job *j, const struct eval_result *v)
 
 /* ---- what happens now and then ---------------------------------------- */
 
-void report_event(struct report *r, struct job *j, enum verdict verdict,
+void report_event(struct report *r, struct job *j, enum step_verdict verdict,
                   const char *what)
 {
     static const struct {
@@ -411,13 +410,13 @@ void report_stopped_early(struct report *r, struct job *j)
              j->at.best_loss, (long long)j->at.best_step);
 }
 
-int report_choice(struct report *r, struct job *j, struct err *e)
+int report_multiple_choice(struct report *r, struct job *j, struct err *e)
 {
     const struct eval_settings *c = &j->set->eval;
-    struct choice_result v;
+    struct multiple_choice_result v;
 
-    if (choice_eval(j, c->choice, c->choice_limit, &v, e) < 0)
-        return err_wrap(e, "%s", c->choice);
+    if (multiple_choice_eval(j, c->hellaswag, c->hellaswag_limit, &v, e) < 0)
+        return err_wrap(e, "%s", c->hellaswag);
     if (!r->run)
         return 0;
     run_metric(r->run, "hellaswag/acc", j->at.step, v.acc);
@@ -472,7 +471,7 @@ int report_sample(struct report *r, struct job *j, struct err *e)
     int ret = 0;
 
     if ((r->run || parallel_gathers(&j->parallel)) && j->tokenizer) {
-        sample_prompt(j, c->prompt, &prompt);
+        sampler_prompt(j, c->prompt, &prompt);
         room = (int64_t)prompt.n + c->tokens;
         ret = sampler_open(&s, j, count, room, e);
         if (ret == 0)

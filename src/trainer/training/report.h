@@ -35,9 +35,9 @@ void report_begin(struct report *, struct job *); /* before the loop */
 
 void report_step(struct report *, struct job *);
 void report_eval(struct report *, struct job *, const struct eval_result *);
-int report_choice(struct report *, struct job *, struct err *);
+int report_multiple_choice(struct report *, struct job *, struct err *);
 int report_sample(struct report *, struct job *, struct err *);
-void report_event(struct report *, struct job *, enum verdict,
+void report_event(struct report *, struct job *, enum step_verdict,
                   const char *what);
 void report_stopped_early(struct report *, struct job *);
 void report_rewind(struct report *, struct job *);

@@ -7,28 +7,28 @@
 
 #include "common/mem.h"
 
-void guard_init(struct guard *g, const struct train_settings *conf)
+void step_check_init(struct step_check *g, const struct train_settings *conf)
 {
     const size_t room = (size_t)conf->spike_window;
 
-    *g = (struct guard){ .conf = conf };
+    *g = (struct step_check){ .conf = conf };
     g->loss = xcalloc(room, sizeof *g->loss);
     g->norm = xcalloc(room, sizeof *g->norm);
 }
 
-void guard_clear(struct guard *g)
+void step_check_clear(struct step_check *g)
 {
     free(g->loss);
     free(g->norm);
-    *g = (struct guard){ 0 };
+    *g = (struct step_check){ 0 };
 }
 
-void guard_forget(struct guard *g)
+void step_check_reset(struct step_check *g)
 {
     g->n = g->next = 0;
 }
 
-static void remember(struct guard *g, double loss, double norm)
+static void remember(struct step_check *g, double loss, double norm)
 {
     g->loss[g->next] = loss;
     g->norm[g->next] = norm;
@@ -39,7 +39,7 @@ static void remember(struct guard *g, double loss, double norm)
 
 /* Standard deviations that x lies above the mean; 0 until the window is
  * full. */
-static double above(const struct guard *g, const double *ring, double x)
+static double above(const struct step_check *g, const double *ring, double x)
 {
     double mean = 0, var = 0;
 
@@ -52,7 +52,7 @@ static double above(const struct guard *g, const double *ring, double x)
     return var > 0 ? (x - mean) / sqrt(var) : 0;
 }
 
-static enum verdict follow(enum policy policy)
+static enum step_verdict follow(enum policy policy)
 {
     switch (policy) {
     case POLICY_STOP:
@@ -67,8 +67,8 @@ static enum verdict follow(enum policy policy)
     return STEP_GOOD;
 }
 
-enum verdict guard_judge(struct guard *g, double loss, double norm, bool scaled,
-                         char what[80])
+enum step_verdict step_check_judge(struct step_check *g, double loss,
+                                   double norm, bool scaled, char what[80])
 {
     const struct train_settings *c = g->conf;
     double z;

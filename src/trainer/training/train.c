@@ -12,7 +12,7 @@
 #include "trainer/model/anomaly.h"
 #include "trainer/model/resolve.h"
 #include "trainer/training/eval.h"
-#include "trainer/training/sample.h"
+#include "trainer/training/sampler.h"
 #include "trainer/training/step_check.h"
 
 /* ---- the gradient of a step ------------------------------------------- */
@@ -170,7 +170,7 @@ static void move_loss_scale(struct job *j, bool good)
     }
 }
 
-static int handle(struct train *t, enum verdict v, const char *what,
+static int handle(struct train *t, enum step_verdict v, const char *what,
                   struct err *e)
 {
     struct job *j = t->job;
@@ -189,8 +189,8 @@ static int handle(struct train *t, enum verdict v, const char *what,
     case STEP_SKIP:
         break;
     case STEP_ROLLBACK:
-        guard_forget(t->guard); /* its mean is that of another time */
-        return ckpt_rollback(t->ckpt, j, t->report, e);
+        step_check_reset(t->check); /* its mean is that of another time */
+        return checkpoint_rollback(t->checkpoint, j, t->report, e);
     case STEP_STOP:
         return err_set(e, ERR_NONFINITE,
                        "%s; train.on_nonfinite and "
@@ -209,14 +209,14 @@ static int train_step(struct train *t, struct err *e)
     const int64_t all = j->gpt.B * j->coll.size;
     const int64_t micro = (windows + all - 1) / all;
     const bool scaled = j->at.loss_scale > 1;
-    enum verdict verdict;
+    enum step_verdict verdict;
     char what[80];
 
     j->lr = schedule_at(&j->schedule, position);
     j->step_tokens = windows * j->gpt.T;
     if (micro_steps(j, micro, e) < 0 || sum_over_ranks(t, micro, e) < 0)
         return -1;
-    verdict = guard_judge(t->guard, j->loss, j->norm, scaled, what);
+    verdict = step_check_judge(t->check, j->loss, j->norm, scaled, what);
     if (handle(t, verdict, what, e) < 0)
         return -1;
     if (verdict == STEP_ROLLBACK)
@@ -254,7 +254,7 @@ static int validate(struct train *t, bool *stop, struct err *e)
         j->at.best_loss = r.loss;
         j->at.best_step = j->at.step;
         j->at.bad_evals = 0;
-        return ckpt_best(t->ckpt, j, e);
+        return checkpoint_best(t->checkpoint, j, e);
     }
     j->at.bad_evals++;
     *stop =
@@ -277,16 +277,18 @@ static int after_step(struct train *t, bool *stop, struct err *e)
         return -1;
     if (j->at.val_due)
         return 0; /* all of this is done when training goes on */
-    if (due(step, s->eval.choice_every, last) &&
-        report_choice(t->report, j, e) < 0)
+    if (due(step, s->eval.hellaswag_every, last) &&
+        report_multiple_choice(t->report, j, e) < 0)
         return -1;
     if (due(step, s->sample.every, last || *stop) &&
         report_sample(t->report, j, e) < 0)
         return -1;
     *stop = *stop || last;
     if (*stop && s->checkpoint.last)
-        return ckpt_last(t->ckpt, j, e);
-    return due(step, s->checkpoint.every, false) ? ckpt_save(t->ckpt, j, e) : 0;
+        return checkpoint_last(t->checkpoint, j, e);
+    return due(step, s->checkpoint.every, false)
+               ? checkpoint_save(t->checkpoint, j, e)
+               : 0;
 }
 
 /* What is due before the first step: at the start, or left by a signal. */
@@ -300,12 +302,14 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
         return 0;
     if (after_step(t, stop, e) < 0)
         return -1;
-    return j->at.val_due ? 0 : ckpt_save(t->ckpt, j, e); /* it is done */
+    return j->at.val_due
+               ? 0
+               : checkpoint_save(t->checkpoint, j, e); /* it is done */
 }
 
 static int stop_by_signal(struct train *t, struct err *e)
 {
-    if (ckpt_last(t->ckpt, t->job, e) < 0)
+    if (checkpoint_last(t->checkpoint, t->job, e) < 0)
         return err_wrap(e, "stopped by a signal");
     return err_set(e, ERR_STOPPED,
                    "stopped by a signal after step %lld; go on with --resume "

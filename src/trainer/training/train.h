@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_TRAIN_H
 #define TRAINER_TRAINING_TRAIN_H
 
-#include "trainer/training/ckpt.h"
+#include "trainer/training/checkpoint.h"
 #include "trainer/training/job.h"
 #include "trainer/training/report.h"
 
@@ -19,8 +19,8 @@
 struct train {
     struct job *job;
     struct report *report;
-    struct ckpt *ckpt;
-    struct guard *guard;
+    struct checkpoint *checkpoint;
+    struct step_check *check;
     double *facts; /* its own: what the ranks sum up each step */
 };
 

@@ -1,10 +1,10 @@
-#ifndef TRAINER_TRAINING_SAMPLE_H
-#define TRAINER_TRAINING_SAMPLE_H
+#ifndef TRAINER_TRAINING_SAMPLER_H
+#define TRAINER_TRAINING_SAMPLER_H
 
 #include "trainer/training/job.h"
 
 /*
- * sample - text from the model
+ * sampler - text from the model
  *
  *      if (sampler_open(&s, job, count, e) < 0 ||
  *          sampler_run(&s, prompt, n, tokens, took, arg, e) < 0)
@@ -25,11 +25,11 @@ struct sampler {
     uint64_t seed;
     int32_t *last; /* newest token of each sequence */
     float *logits;
-    void *raw;            /* as the device has them */
-    struct choice *order; /* scratch of one draw */
+    void *raw;                   /* as the device has them */
+    struct sampler_token *order; /* scratch of one draw */
 };
 
-struct choice {
+struct sampler_token {
     float p;
     int32_t id;
 };
@@ -45,10 +45,11 @@ int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *, void *arg, struct err *);
 
 /* The ids a text starts with: the prompt, or the end-of-text token. */
-void sample_prompt(const struct job *, const char *text, struct ids *out);
+void sampler_prompt(const struct job *, const char *text, struct ids *out);
 
 /* Draw one of logits(n): exposed for its test.  order has room for n. */
-int32_t sample_draw(const float *logits, int64_t n, struct choice *order,
-                    const struct sample_settings *, float uniform);
+int32_t sampler_draw(const float *logits, int64_t n,
+                     struct sampler_token *order,
+                     const struct sample_settings *, float uniform);
 
 #endif

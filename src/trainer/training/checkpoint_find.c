@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/ckpt.h"
+#include "trainer/training/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool is_checkpoint(const char *path)
 static char *of_run(const struct run_info *run)
 {
     char *folder = path_join(run->artifacts, "checkpoints");
-    char *found = path_is_folder(folder) ? ckpt_newest(folder) : NULL;
+    char *found = path_is_folder(folder) ? checkpoint_newest(folder) : NULL;
 
     free(folder);
     return found;
@@ -36,7 +36,7 @@ static char *automatic(const struct settings *s, bool any, struct err *e)
 
     if (*s->checkpoint.folder)
         return path_is_folder(s->checkpoint.folder)
-                   ? ckpt_newest(s->checkpoint.folder)
+                   ? checkpoint_newest(s->checkpoint.folder)
                    : NULL;
     if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &none) < 0) {
         if (none.kind != ERR_MISSING)
@@ -72,7 +72,7 @@ static char *by_name(const struct settings *s, const char *word, struct err *e)
     return found;
 }
 
-char *ckpt_find(const struct settings *s, const char *word, struct err *e)
+char *checkpoint_find(const struct settings *s, const char *word, struct err *e)
 {
     char *found;
 
@@ -81,12 +81,12 @@ char *ckpt_find(const struct settings *s, const char *word, struct err *e)
     if (!path_is_folder(word))
         return by_name(s, word, e);
     if (!is_checkpoint(word)) {
-        found = ckpt_newest(word);
+        found = checkpoint_newest(word);
         if (!found)
             err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
         return found;
     }
-    if (ckpt_verify(word, e) < 0)
+    if (checkpoint_verify(word, e) < 0)
         return NULL;
     return path_join(word, "");
 }

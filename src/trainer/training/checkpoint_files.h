@@ -1,10 +1,10 @@
-#ifndef TRAINER_TRAINING_CKPT_FILES_H
-#define TRAINER_TRAINING_CKPT_FILES_H
+#ifndef TRAINER_TRAINING_CHECKPOINT_FILES_H
+#define TRAINER_TRAINING_CHECKPOINT_FILES_H
 
 #include "trainer/training/job.h"
 
 /*
- * ckpt_files - the files of one checkpoint
+ * checkpoint_files - the files of one checkpoint
  *
  * A snapshot is a copy of everything that a checkpoint holds, in host memory.
  */
@@ -30,6 +30,5 @@ int snapshot_join(struct job *, struct err *);
 /* Write the folder and sync it. */
 int snapshot_write(const struct snapshot *, const char *folder, struct err *);
 void snapshot_clear(struct snapshot *);
-
 
 #endif

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/ckpt_files.h"
+#include "trainer/training/checkpoint_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "common/save.h"
 #include "common/sha256.h"
 #include "trainer/model/tensors.h"
-#include "trainer/training/ckpt.h"
+#include "trainer/training/checkpoint.h"
 
 static const char *const parts[] = { "model.safetensors", "optim.safetensors",
                                      "config.ini" };
@@ -325,7 +325,7 @@ static int same_sum(const char *path, const json_t *want, struct err *e)
     return ret;
 }
 
-int ckpt_verify(const char *folder, struct err *e)
+int checkpoint_verify(const char *folder, struct err *e)
 {
     json_t *state = read_state(folder, e);
     const json_t *files = state ? json_object_get(state, "files") : NULL;
@@ -341,7 +341,7 @@ int ckpt_verify(const char *folder, struct err *e)
     return ret;
 }
 
-char *ckpt_run_id(const char *folder, struct err *e)
+char *checkpoint_run_id(const char *folder, struct err *e)
 {
     json_t *state = read_state(folder, e);
     const char *id = json_string_value(json_object_get(state, "run_id"));
@@ -423,7 +423,7 @@ static int load_file(struct job *j, const char *folder, int part, struct err *e)
     return ret;
 }
 
-int ckpt_load_weights(const char *folder, struct job *j, struct err *e)
+int checkpoint_load_weights(const char *folder, struct job *j, struct err *e)
 {
     if (load_file(j, folder, 0, e) < 0)
         return err_wrap(e, "%s", folder);
@@ -479,7 +479,7 @@ static int load_state(const char *folder, struct job *j, struct err *e)
     return ret;
 }
 
-int ckpt_load(const char *folder, struct job *j, struct err *e)
+int checkpoint_load(const char *folder, struct job *j, struct err *e)
 {
     if (load_state(folder, j, e) < 0 || load_file(j, folder, 0, e) < 0 ||
         load_file(j, folder, 1, e) < 0)

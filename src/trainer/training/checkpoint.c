@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/ckpt.h"
+#include "trainer/training/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +17,13 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "trainer/model/resolve.h"
-#include "trainer/training/ckpt_files.h"
+#include "trainer/training/checkpoint_files.h"
 
 /* ---- taking a copy ---------------------------------------------------- */
 
 /* What one save writes: a copy of the state, so that training can go on. */
-struct ckpt_writing {
-    struct ckpt *ckpt;
+struct checkpoint_writing {
+    struct checkpoint *checkpoint;
     struct snapshot snap;
     int64_t step;
     bool best, last;
@@ -58,13 +58,13 @@ static int64_t best_of(const char *folder)
     return step_of(target);
 }
 
-static bool kept(const struct ckpt *c, int64_t step, int64_t newer)
+static bool kept(const struct checkpoint *c, int64_t step, int64_t newer)
 {
     return newer < c->conf->keep_last || step == best_of(c->folder) ||
            (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
 }
 
-static void remove_one(const struct ckpt *c, const char *name)
+static void remove_one(const struct checkpoint *c, const char *name)
 {
     char *path = path_join(c->folder, name);
     struct err e = ERR_INIT;
@@ -75,7 +75,7 @@ static void remove_one(const struct ckpt *c, const char *name)
 }
 
 /* What was half written, and whole ones that no rule keeps. */
-static void remove_halves(const struct ckpt *c)
+static void remove_halves(const struct checkpoint *c)
 {
     struct path_list all = PATH_LIST_INIT;
 
@@ -86,7 +86,7 @@ static void remove_halves(const struct ckpt *c)
     path_list_clear(&all);
 }
 
-static void prune(const struct ckpt *c)
+static void prune(const struct checkpoint *c)
 {
     struct path_list all = PATH_LIST_INIT;
     int64_t newer = 0;
@@ -103,7 +103,7 @@ static void prune(const struct ckpt *c)
 
 /* ---- writing ---------------------------------------------------------- */
 
-static int point_best(const struct ckpt *c, int64_t step, struct err *e)
+static int point_best(const struct checkpoint *c, int64_t step, struct err *e)
 {
     char *link = path_join(c->folder, "best");
     char *temp = path_join(c->folder, ".best");
@@ -132,10 +132,10 @@ static int take_place(const char *temp, const char *path)
     return rename(temp, path);
 }
 
-static int write_folder(const struct ckpt_writing *w, const char *path,
+static int write_folder(const struct checkpoint_writing *w, const char *path,
                         struct err *e)
 {
-    const struct ckpt *c = w->ckpt;
+    const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
     int ret = snapshot_write(&w->snap, temp, e);
 
@@ -149,9 +149,9 @@ static int write_folder(const struct ckpt_writing *w, const char *path,
     return ret;
 }
 
-static int write_one(const struct ckpt_writing *w, struct err *e)
+static int write_one(const struct checkpoint_writing *w, struct err *e)
 {
-    struct ckpt *c = w->ckpt;
+    struct checkpoint *c = w->checkpoint;
     char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
     int ret = path_make(c->folder, e);
 
@@ -170,9 +170,9 @@ static int write_one(const struct ckpt_writing *w, struct err *e)
 }
 
 /* The disk may have room again when the next one is due. */
-static void go_without(const struct ckpt_writing *w)
+static void go_without(const struct checkpoint_writing *w)
 {
-    struct run *run = w->ckpt->run;
+    struct run *run = w->checkpoint->run;
 
     log_warn("%s; training goes on without it", w->e.text);
     if (run)
@@ -181,7 +181,7 @@ static void go_without(const struct ckpt_writing *w)
 
 static void *write_thread(void *arg)
 {
-    struct ckpt_writing *w = arg;
+    struct checkpoint_writing *w = arg;
 
     if (write_one(w, &w->e) < 0 && !w->last)
         go_without(w);
@@ -189,7 +189,7 @@ static void *write_thread(void *arg)
 }
 
 /* Is it written, or known not to be?  Waits for it, half a second at most. */
-static bool joined(struct ckpt_writing *w)
+static bool joined(struct checkpoint_writing *w)
 {
     struct timespec until;
 
@@ -203,9 +203,9 @@ static bool joined(struct ckpt_writing *w)
     return !w->threaded;
 }
 
-static void wait_writing(struct ckpt *c)
+static void wait_writing(struct checkpoint *c)
 {
-    struct ckpt_writing *w = c->writing;
+    struct checkpoint_writing *w = c->writing;
 
     if (!w)
         return;
@@ -218,16 +218,17 @@ static void wait_writing(struct ckpt *c)
 
 enum why { WHY_DUE, WHY_BEST, WHY_LAST };
 
-static int save(struct ckpt *c, struct job *j, enum why why, struct err *e)
+static int save(struct checkpoint *c, struct job *j, enum why why,
+                struct err *e)
 {
-    struct ckpt_writing *w;
+    struct checkpoint_writing *w;
     struct err lost = ERR_INIT;
 
     if (j->coll.rank != 0)
         return snapshot_join(j, e);
     wait_writing(c);
     w = xcalloc(1, sizeof *w);
-    w->ckpt = c;
+    w->checkpoint = c;
     w->step = j->at.step;
     w->best = why == WHY_BEST;
     w->last = why == WHY_LAST;
@@ -243,19 +244,19 @@ static int save(struct ckpt *c, struct job *j, enum why why, struct err *e)
     return 0;
 }
 
-int ckpt_save(struct ckpt *c, struct job *j, struct err *e)
+int checkpoint_save(struct checkpoint *c, struct job *j, struct err *e)
 {
     return save(c, j, WHY_DUE, e);
 }
 
-int ckpt_best(struct ckpt *c, struct job *j, struct err *e)
+int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
 {
     return c->conf->keep_best ? save(c, j, WHY_BEST, e) : 0;
 }
 
 /* Ranks that left while the first still writes would look like dead ones, and
  * ones that waited in silence like stuck ones. */
-int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
+int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
 {
     enum { WRITING, WRITTEN, FAILED };
     int64_t state = WRITING;
@@ -263,7 +264,7 @@ int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
     if (save(c, j, WHY_LAST, e) < 0)
         return -1;
     while (state == WRITING) {
-        const struct ckpt_writing *w = c->writing;
+        const struct checkpoint_writing *w = c->writing;
 
         if (w && joined(c->writing))
             state = w->e.kind == ERR_NONE ? WRITTEN : FAILED;
@@ -280,7 +281,7 @@ int ckpt_last(struct ckpt *c, struct job *j, struct err *e)
 }
 
 /* The best is what it was, if that is still there. */
-static void point_back(const struct ckpt *c, int64_t step)
+static void point_back(const struct checkpoint *c, int64_t step)
 {
     char *path = xasprintf("%s/step-%08lld", c->folder, (long long)step);
     char *link = path_join(c->folder, "best");
@@ -298,7 +299,7 @@ static void point_back(const struct ckpt *c, int64_t step)
  * as are the metrics that run_rewind() takes back: it would pass for newer than
  * what is saved from here on.
  */
-static void set_aside(const struct ckpt *c, const struct reached *at)
+static void set_aside(const struct checkpoint *c, const struct reached *at)
 {
     struct path_list all = PATH_LIST_INIT;
     struct err e = ERR_INIT;
@@ -327,7 +328,7 @@ static void set_aside(const struct ckpt *c, const struct reached *at)
 }
 
 /* A folder that is not there, or that cannot be locked, is nobody's. */
-static int lock_folder(struct ckpt *c, struct err *e)
+static int lock_folder(struct checkpoint *c, struct err *e)
 {
     if (*c->conf->folder && path_make(c->folder, e) < 0)
         return err_wrap(e, "checkpoint.folder");
@@ -341,10 +342,10 @@ static int lock_folder(struct ckpt *c, struct err *e)
                    c->folder);
 }
 
-int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
-              struct run *run, struct err *e)
+int checkpoint_open(struct checkpoint *c, const struct job *j,
+                    const char *folder, struct run *run, struct err *e)
 {
-    *c = (struct ckpt){
+    *c = (struct checkpoint){
         .conf = &j->set->checkpoint, .run = run, .lock = -1, .written = -1
     };
     c->folder = xstrdup(folder);
@@ -356,18 +357,18 @@ int ckpt_open(struct ckpt *c, const struct job *j, const char *folder,
     return 0;
 }
 
-void ckpt_close(struct ckpt *c)
+void checkpoint_close(struct checkpoint *c)
 {
     wait_writing(c);
     if (c->lock >= 0)
         close(c->lock);
     free(c->folder);
-    *c = (struct ckpt){ 0 };
+    *c = (struct checkpoint){ 0 };
 }
 
 /* ---- finding ---------------------------------------------------------- */
 
-char *ckpt_newest(const char *folder)
+char *checkpoint_newest(const char *folder)
 {
     struct path_list all = PATH_LIST_INIT;
     struct err e = ERR_INIT;
@@ -381,7 +382,7 @@ char *ckpt_newest(const char *folder)
         e = (struct err)ERR_INIT;
         if (step_of(all.name[i]) < 0) {
             free(path);
-        } else if (ckpt_verify(path, &e) == 0) {
+        } else if (checkpoint_verify(path, &e) == 0) {
             found = path;
         } else {
             log_warn("passing over %s: %s", path, e.text);
@@ -395,8 +396,8 @@ char *ckpt_newest(const char *folder)
 /* A rollback that leads nowhere is not tried for ever. */
 enum { MOST_ROLLBACKS = 5 };
 
-int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
-                  struct err *e)
+int checkpoint_rollback(struct checkpoint *c, struct job *j, struct report *r,
+                        struct err *e)
 {
     const int64_t bad = j->at.step, skipped = j->at.skipped;
     const double seconds = job_seconds(j);
@@ -405,12 +406,12 @@ int ckpt_rollback(struct ckpt *c, struct job *j, struct report *r,
 
     wait_writing(c);
     c->written = -1;
-    path = ckpt_newest(c->folder);
+    path = checkpoint_newest(c->folder);
     if (!path)
         return err_set(e, ERR_NONFINITE,
                        "there is no checkpoint to roll back "
                        "to; set checkpoint.every");
-    ret = ckpt_load(path, j, e);
+    ret = checkpoint_load(path, j, e);
     free(path);
     if (ret < 0)
         return -1;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "trainer/training/sample.h"
+#include "trainer/training/sampler.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static int by_logit(const void *a, const void *b)
 {
-    const struct choice *x = a, *y = b;
+    const struct sampler_token *x = a, *y = b;
 
     if (x->p != y->p)
         return x->p < y->p ? 1 : -1;
@@ -21,12 +21,12 @@ static int by_logit(const void *a, const void *b)
 }
 
 /* Bring the k largest to the front, in any order. */
-static void largest(struct choice *c, int64_t n, int64_t k)
+static void largest(struct sampler_token *c, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;
 
     while (low < high) {
-        const struct choice pivot = c[low + (high - low) / 2];
+        const struct sampler_token pivot = c[low + (high - low) / 2];
         int64_t i = low, j = high;
 
         while (i <= j) {
@@ -35,7 +35,7 @@ static void largest(struct choice *c, int64_t n, int64_t k)
             while (by_logit(&c[j], &pivot) > 0)
                 j--;
             if (i <= j) {
-                const struct choice swap = c[i];
+                const struct sampler_token swap = c[i];
 
                 c[i++] = c[j];
                 c[j--] = swap;
@@ -51,7 +51,7 @@ static void largest(struct choice *c, int64_t n, int64_t k)
 }
 
 /* How many of the likeliest make up top_p; c is sorted, p sums to total. */
-static int64_t nucleus(const struct choice *c, int64_t n, double total,
+static int64_t nucleus(const struct sampler_token *c, int64_t n, double total,
                        double top_p)
 {
     double sum = 0;
@@ -64,8 +64,8 @@ static int64_t nucleus(const struct choice *c, int64_t n, double total,
     return n;
 }
 
-int32_t sample_draw(const float *logits, int64_t n, struct choice *c,
-                    const struct sample_settings *conf, float uniform)
+int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
+                     const struct sample_settings *conf, float uniform)
 {
     const int64_t k = conf->top_k > 0 && conf->top_k < n ? conf->top_k : n;
     double total = 0, at;
@@ -73,7 +73,7 @@ int32_t sample_draw(const float *logits, int64_t n, struct choice *c,
     float top;
 
     for (int64_t i = 0; i < n; i++)
-        c[i] = (struct choice){ logits[i], (int32_t)i };
+        c[i] = (struct sampler_token){ logits[i], (int32_t)i };
     if (conf->temperature <= 0) {
         largest(c, n, 1);
         return c[0].id;
@@ -186,7 +186,7 @@ static void draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
             s->seed, rng_stream(RNG_SAMPLE, (uint64_t)i, 0), (uint64_t)at);
 
         s->last[i] =
-            sample_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
+            sampler_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
         took(arg, i, s->last[i]);
     }
 }
@@ -210,7 +210,7 @@ int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
     return 0;
 }
 
-void sample_prompt(const struct job *j, const char *text, struct ids *out)
+void sampler_prompt(const struct job *j, const char *text, struct ids *out)
 {
     const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
 
