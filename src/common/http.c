@@ -52,7 +52,7 @@ struct http *http_open(const struct http_conf *conf, struct err *e)
     if (libcurl_open(e) < 0)
         return NULL;
     h = xcalloc(1, sizeof *h);
-    h->curl = curl_easy_init();
+    h->curl = libcurl()->easy_init();
     if (!h->curl) {
         err_set(e, ERR_SYSTEM, "cannot start libcurl");
         free(h);
@@ -77,7 +77,7 @@ void http_close(struct http *h)
 {
     if (!h)
         return;
-    curl_easy_cleanup(h->curl);
+    libcurl()->easy_cleanup(h->curl);
     free(h->agent);
     free(h->ca);
     free(h->cert);
@@ -188,11 +188,12 @@ static void judge(struct transfer *j)
 
     j->judged = true;
     j->skip = 0;
-    curl_easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &j->reply->status);
+    libcurl()->easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &j->reply->status);
     j->body_counts = j->reply->status / 100 == 2;
     if (j->body_counts)
         compare_tags(j);
-    curl_easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    libcurl()->easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
+                            &length);
     j->range_wrong =
         j->reply->status == 206 && j->first != j->call->from + j->done;
     if (j->reply->status == 206)
@@ -281,13 +282,13 @@ static int on_seek(void *arg, curl_off_t at, int whence)
 static void set_protocols(CURL *c)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    libcurl()->easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    libcurl()->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 #else
     const long web = CURLPROTO_HTTP | CURLPROTO_HTTPS;
 
-    curl_easy_setopt(c, CURLOPT_PROTOCOLS, web);
-    curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS, web);
+    libcurl()->easy_setopt(c, CURLOPT_PROTOCOLS, web);
+    libcurl()->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS, web);
 #endif
 }
 
@@ -297,32 +298,34 @@ static void set_body(struct transfer *j)
     CURL *c = j->curl;
 
     if (call->fd > 0) {
-        curl_easy_setopt(c, CURLOPT_UPLOAD, 1L);
-        curl_easy_setopt(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->len);
-        curl_easy_setopt(c, CURLOPT_READFUNCTION, on_read);
-        curl_easy_setopt(c, CURLOPT_READDATA, (void *)j);
-        curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
-        curl_easy_setopt(c, CURLOPT_SEEKDATA, (void *)j);
+        libcurl()->easy_setopt(c, CURLOPT_UPLOAD, 1L);
+        libcurl()->easy_setopt(c, CURLOPT_INFILESIZE_LARGE,
+                               (curl_off_t)call->len);
+        libcurl()->easy_setopt(c, CURLOPT_READFUNCTION, on_read);
+        libcurl()->easy_setopt(c, CURLOPT_READDATA, (void *)j);
+        libcurl()->easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
+        libcurl()->easy_setopt(c, CURLOPT_SEEKDATA, (void *)j);
     } else if (call->body) {
-        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->len);
-        curl_easy_setopt(c, CURLOPT_POSTFIELDS, call->body);
+        libcurl()->easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
+                               (curl_off_t)call->len);
+        libcurl()->easy_setopt(c, CURLOPT_POSTFIELDS, call->body);
     }
     if (call->method && strcmp(call->method, "HEAD") == 0)
-        curl_easy_setopt(c, CURLOPT_NOBODY, 1L);
+        libcurl()->easy_setopt(c, CURLOPT_NOBODY, 1L);
     else if (call->method)
-        curl_easy_setopt(c, CURLOPT_CUSTOMREQUEST, call->method);
+        libcurl()->easy_setopt(c, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
 static void set_credentials(CURL *c, const struct http_call *call)
 {
     if (call->bearer) {
-        curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        curl_easy_setopt(c, CURLOPT_XOAUTH2_BEARER, call->bearer);
+        libcurl()->easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        libcurl()->easy_setopt(c, CURLOPT_XOAUTH2_BEARER, call->bearer);
     } else if (call->user) {
-        curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        curl_easy_setopt(c, CURLOPT_USERNAME, call->user);
-        curl_easy_setopt(c, CURLOPT_PASSWORD,
-                         call->password ? call->password : "");
+        libcurl()->easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        libcurl()->easy_setopt(c, CURLOPT_USERNAME, call->user);
+        libcurl()->easy_setopt(c, CURLOPT_PASSWORD,
+                               call->password ? call->password : "");
     }
 }
 
@@ -330,14 +333,14 @@ static struct curl_slist *make_headers(const struct transfer *j)
 {
     const char *const *h = j->call->header;
     const char *tag = j->done ? j->reply->tag : j->call->tag;
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    struct curl_slist *list = libcurl()->slist_append(NULL, "Expect:");
 
     for (; h && *h; h++)
-        list = curl_slist_append(list, *h);
+        list = libcurl()->slist_append(list, *h);
     if (j->call->from + j->done > 0 && tag) {
         char *line = xasprintf("If-Range: %s", tag);
 
-        list = curl_slist_append(list, line);
+        list = libcurl()->slist_append(list, line);
         free(line);
     }
     return list;
@@ -346,15 +349,15 @@ static struct curl_slist *make_headers(const struct transfer *j)
 static void set_trust(CURL *c, const struct http *h)
 {
     if (h->ca)
-        curl_easy_setopt(c, h->ca_is_folder ? CURLOPT_CAPATH : CURLOPT_CAINFO,
-                         h->ca);
+        libcurl()->easy_setopt(
+            c, h->ca_is_folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, h->ca);
     if (h->cert) {
-        curl_easy_setopt(c, CURLOPT_SSLCERT, h->cert);
-        curl_easy_setopt(c, CURLOPT_SSLKEY, h->cert);
+        libcurl()->easy_setopt(c, CURLOPT_SSLCERT, h->cert);
+        libcurl()->easy_setopt(c, CURLOPT_SSLKEY, h->cert);
     }
     if (h->conf.insecure) {
-        curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
-        curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
+        libcurl()->easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
+        libcurl()->easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
     }
 }
 
@@ -377,43 +380,44 @@ static CURLcode try_once(struct http *h, struct transfer *j)
     j->reply->status = 0;
     if (!j->done)
         buf_trim(&j->reply->body, 0);
-    curl_easy_reset(c);
-    curl_easy_setopt(c, CURLOPT_URL, j->call->url);
-    curl_easy_setopt(c, CURLOPT_USERAGENT, h->agent);
-    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, j->error);
-    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, j->call->stay ? 0L : 1L);
-    curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
-    curl_easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
+    libcurl()->easy_reset(c);
+    libcurl()->easy_setopt(c, CURLOPT_URL, j->call->url);
+    libcurl()->easy_setopt(c, CURLOPT_USERAGENT, h->agent);
+    libcurl()->easy_setopt(c, CURLOPT_ERRORBUFFER, j->error);
+    libcurl()->easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    libcurl()->easy_setopt(c, CURLOPT_FOLLOWLOCATION, j->call->stay ? 0L : 1L);
+    libcurl()->easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
+    libcurl()->easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
     set_protocols(c);
-    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
-                     lround(h->conf.connect * 1000));
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, lround(ceil(h->conf.stall)));
-    curl_easy_setopt(c, CURLOPT_TIMEOUT_MS,
-                     lround(j->call->secs < 0   ? 0
-                            : j->call->secs > 0 ? j->call->secs * 1000
-                                                : h->conf.secs * 1000));
-    curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(c, CURLOPT_HEADERDATA, (void *)j);
-    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    curl_easy_setopt(c, CURLOPT_WRITEDATA, (void *)j);
-    curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    libcurl()->easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
+                           lround(h->conf.connect * 1000));
+    libcurl()->easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    libcurl()->easy_setopt(c, CURLOPT_LOW_SPEED_TIME,
+                           lround(ceil(h->conf.stall)));
+    libcurl()->easy_setopt(c, CURLOPT_TIMEOUT_MS,
+                           lround(j->call->secs < 0   ? 0
+                                  : j->call->secs > 0 ? j->call->secs * 1000
+                                                      : h->conf.secs * 1000));
+    libcurl()->easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+    libcurl()->easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    libcurl()->easy_setopt(c, CURLOPT_HEADERDATA, (void *)j);
+    libcurl()->easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    libcurl()->easy_setopt(c, CURLOPT_WRITEDATA, (void *)j);
+    libcurl()->easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+    libcurl()->easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
     set_credentials(c, j->call);
     set_trust(c, h);
     /* libcurl repeats a request where a kept connection turns out dead, even
      * if that was because of the request */
     if (j->call->once)
-        curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
+        libcurl()->easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
     set_body(j);
     if (from > 0) {
         snprintf(range, sizeof range, "%lld-", (long long)from);
-        curl_easy_setopt(c, CURLOPT_RANGE, range);
+        libcurl()->easy_setopt(c, CURLOPT_RANGE, range);
     }
-    code = curl_easy_perform(c);
-    curl_slist_free_all(headers);
+    code = libcurl()->easy_perform(c);
+    libcurl()->slist_free_all(headers);
     if (!j->judged)
         judge(j);
     j->reply->tries++;
@@ -431,7 +435,8 @@ static void describe_status(const struct transfer *j, struct err *e)
     char *to = NULL;
 
     if (j->call->stay && j->reply->status / 100 == 3 &&
-        curl_easy_getinfo(j->curl, CURLINFO_REDIRECT_URL, &to) == CURLE_OK &&
+        libcurl()->easy_getinfo(j->curl, CURLINFO_REDIRECT_URL, &to) ==
+            CURLE_OK &&
         to) {
         err_set(e, ERR_REMOTE,
                 "%s: the server redirects to %s; if you trust it, use that "
@@ -516,7 +521,7 @@ static enum outcome after(const struct transfer *j, CURLcode code,
     }
     if (code != CURLE_OK) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
-                j->error[0] ? j->error : curl_easy_strerror(code));
+                j->error[0] ? j->error : libcurl()->easy_strerror(code));
         return is_final(code) || (call->once && !is_before(code)) ? FAILED
                                                                   : AGAIN;
     }
@@ -534,7 +539,7 @@ static double wait_for(struct http *h, int tries)
     double secs = h->conf.wait * ldexp(1, tries - 1);
     curl_off_t asked = 0;
 
-    curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &asked);
+    libcurl()->easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &asked);
     if (asked > 0)
         return (double)asked;
     secs = secs < h->conf.wait_most ? secs : h->conf.wait_most;
@@ -604,16 +609,16 @@ char *http_host(const char *url)
 
     if (libcurl_open(&none) < 0)
         return NULL;
-    u = curl_url();
-    if (u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
-        curl_url_get(u, CURLUPART_HOST, &part, 0) == CURLUE_OK) {
+    u = libcurl()->url();
+    if (u && libcurl()->url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        libcurl()->url_get(u, CURLUPART_HOST, &part, 0) == CURLUE_OK) {
         host = xstrdup(part);
         for (char *c = host; *c; c++)
             if (*c >= 'A' && *c <= 'Z')
                 *c = (char)(*c + 'a' - 'A');
     }
-    curl_free(part);
-    curl_url_cleanup(u);
+    libcurl()->free(part);
+    libcurl()->url_cleanup(u);
     return host;
 }
 
