@@ -276,12 +276,12 @@ class Muon(torch.optim.Optimizer):
                 p.sub_(g["lr"] * scale * (x if wide else x.T))
 
 
-def optimisers(c, params, fp64):
-    """[(optimiser, which factor its rate has)]"""
+def optimisers(c, params, fused, muon):
+    """Those of the settings; fused ones where PyTorch has them, and muon."""
     decay, name = c("optim.decay"), c("optim.name")
     betas = c("optim.beta1"), c("optim.beta2")
     groups = {}
-    muon = []
+    matrices = []
     for key, p in params.items():
         factor = 1.0
         if key in ("wte.weight", "wpe.weight"):
@@ -291,7 +291,7 @@ def optimisers(c, params, fp64):
         elif p.dim() == 1:
             factor = c("optim.lr_vector")
         elif name == "muon":
-            muon.append(p)
+            matrices.append(p)
             continue
         groups.setdefault((p.dim() > 1, factor), []).append(p)
     groups = [dict(params=ps, weight_decay=decay if two else 0.0,
@@ -303,13 +303,13 @@ def optimisers(c, params, fp64):
         return [Lion(groups, 1, betas)]
     if name == "adam":
         return [torch.optim.Adam(groups, lr=1, betas=betas,
-                                 eps=c("optim.eps"), fused=not fp64)]
+                                 eps=c("optim.eps"), fused=fused)]
     out = [torch.optim.AdamW(groups, lr=1, betas=betas, eps=c("optim.eps"),
-                             fused=not fp64)]
-    if muon:
+                             fused=fused)]
+    if matrices:
         lr = c("optim.lr")
-        out.append((Muon if fp64 else torch.optim.Muon)(
-            [dict(params=muon, factor=c("optim.muon_lr") / lr if lr else 0)],
+        out.append(muon(
+            [dict(params=matrices, factor=c("optim.muon_lr") / lr if lr else 0)],
             lr=1, weight_decay=decay, momentum=c("optim.momentum"),
             nesterov=c("optim.nesterov")))
     return out
@@ -346,9 +346,16 @@ def read_tokens(pattern):
 
 
 class Training:
-    """One training: train() fills curve, (step, loss, norm, rate), and val."""
+    """One training: train() fills curve, (step, loss, norm, rate), and val.
 
-    def __init__(self, folder, fp64=False, seed=None, low=False):
+    rounding, a pair (number, ulps), asks for one of several trainings that
+    differ by rounding alone: the weights of folder are moved at random, by at
+    most so many units in the last place of the type that computes, and Muon
+    iterates in float32, as gtrain does.
+    """
+
+    def __init__(self, folder, fp64=False, seed=None, low=False,
+                 rounding=None):
         self.c = c = Settings(folder)
         self.params = load_file(os.path.join(folder, "model.safetensors"))
         generator = None
@@ -362,6 +369,8 @@ class Training:
             p.requires_grad_(True)
         self.low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(
             c("train.precision")) if low else None
+        if rounding:
+            self.move_weights(*rounding)
         self.scale = c("train.loss_scale") \
             if self.low == torch.float16 else 1.0
         self.model = Model(c, self.params, self.low)
@@ -383,8 +392,18 @@ class Training:
         self.stride = c("eval.stride")
         self.seen = 0
         self.schedule = Schedule(c, steps, self.batch * self.T)
-        self.movers = optimisers(c, self.params, fp64)
+        own_muon = fp64 or rounding
+        self.movers = optimisers(c, self.params, not fp64,
+                                 Muon if own_muon else torch.optim.Muon)
         self.curve, self.val, self.seconds = [], [], []
+
+    @torch.no_grad()
+    def move_weights(self, number, ulps):
+        generator = torch.Generator().manual_seed(number)
+        most = ulps * torch.finfo(self.low or torch.float32).eps
+        for p in self.params.values():
+            r = torch.rand(p.shape, generator=generator, dtype=torch.float64)
+            p.mul_(1 + most * (2 * r - 1))
 
     def windows(self, step):
         """Of a step: fewer on the ramp, in whole micro-batches."""

@@ -1,5 +1,7 @@
 #!/bin/sh
-# Models, optimisers and schedules in odd combinations, as PyTorch has them.
+# gtrain trains odd combinations of models, optimisers and schedules as PyTorch
+# does: each loss and norm is about as close to PyTorch in float64 as PyTorch in
+# our type is (doc/numerics.md, t/reference/options.py).
 python=${GT_PYTHON:-python3}
 if ! "$python" -c 'import torch, safetensors' 2>/dev/null; then
     echo "1..0 # SKIP $python has no torch and safetensors"
