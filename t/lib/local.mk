@@ -1,6 +1,7 @@
 # What the tests share: a TAP library for C and for shell, servers that
 # misbehave as told, and programs that make or damage a store.
 EXTRA_DIST += \
+	%D%/fixtures.sh \
 	%D%/httpd.pl \
 	%D%/plot-lib.sh \
 	%D%/ranks-lib.sh \

@@ -1,31 +1,96 @@
-# tap.sh - what the shell tests share; sourced.
+# tap.sh - results, a fresh folder and an environment for every shell test
 #
-#   result STATUS NAME [OUTPUT]     a test that is good when STATUS is 0; when
-#                                   not, OUTPUT is shown, or the ends of the
-#                                   files that `shown` names
-#   rhythm N                        N tokens below 31, as raw uint16, in a
-#                                   rhythm that can be learnt
+#       . "$(dirname "$0")/../lib/tap.sh"
+#
+#       gdata info x.bin >out 2>err
+#       is $? 3 "gdata info of a missing file exits with status 3"
+#       like err "x.bin" "the message names the file"
+#       done_testing
+#
+#   ok STATUS NAME [DETAILS]    passes when STATUS is 0
+#   is GOT WANTED NAME          passes when the two texts are equal
+#   like FILE PATTERN NAME      passes when a line of FILE matches PATTERN
+#   unlike FILE PATTERN NAME    passes when no line of FILE matches PATTERN
+#   check NAME COMMAND...       passes when COMMAND succeeds; its output goes
+#                               to the files out and err
+#   skip NAME WHY               counts a test that cannot run here
+#   skip_all WHY                ends a test file that cannot run here
+#   done_testing                prints the plan; the last line of every test
+#
+# A test that fails shows DETAILS, or else the ends of the files out, err and
+# log.  PATTERN is a basic regular expression.
+#
+# The test runs in a fresh folder, $dir, which is also its home and is removed
+# at the end.  $top is the source and $build the build, whose programs come
+# first in PATH.  No variable of the user's changes what the programs print.
 
-# shellcheck shell=sh
-n=0
-shown=
-result() {
-    n=$((n + 1))
+# shellcheck shell=sh disable=SC2034
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(cd "${top_builddir:-.}" && pwd)
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+PATH=$build:$PATH
+unset COLUMNS LINES NO_COLOR CLICOLOR_FORCE COLORTERM COLORFGBG TERM_PROGRAM \
+    KITTY_WINDOW_ID GTRACK_ROOT XDG_CONFIG_HOME WANDB_BASE_URL
+export PATH HOME="$dir" XDG_CACHE_HOME="$dir/cache" GTRACK_CACHE="" \
+    LC_ALL=C.UTF-8 TZ=UTC
+tests_run=0 tests_failed=0
+
+ok() {
+    tests_run=$((tests_run + 1))
     if test "$1" = 0; then
-        echo "ok $n - $2"
+        echo "ok $tests_run - $2"
         return
     fi
-    echo "not ok $n - $2"
+    tests_failed=$((tests_failed + 1))
+    echo "not ok $tests_run - $2"
     if test -n "${3-}"; then
         printf '%s\n' "$3"
     else
-        # shellcheck disable=SC2086 # a list of files
-        tail -n 20 ${shown:-/dev/null}
+        tail -n 20 out err log 2>/dev/null
     fi | sed 's/^/# /'
 }
 
-rhythm() {
-    awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++)
-        printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
-        LC_ALL=C tr '\001-\037' '\000-\036'
+is() {
+    test "$1" = "$2"
+    ok $? "$3" "got:    $1
+wanted: $2"
+}
+
+like() {
+    if grep -q -e "$2" "$1"; then
+        ok 0 "$3"
+    else
+        ok 1 "$3" "no line of $1 matches '$2':
+$(tail -n 20 "$1")"
+    fi
+}
+
+unlike() {
+    found_lines=$(grep -e "$2" "$1")
+    test $? = 1
+    ok $? "$3" "$found_lines"
+}
+
+check() {
+    check_name=$1
+    shift
+    "$@" >out 2>err
+    ok $? "$check_name"
+}
+
+skip() {
+    tests_run=$((tests_run + 1))
+    echo "ok $tests_run - $1 # SKIP $2"
+}
+
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+done_testing() {
+    echo "1..$tests_run"
+    test "$tests_failed" = 0
 }

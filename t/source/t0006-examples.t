@@ -2,11 +2,9 @@
 # The examples of each manual can be copied from the rendered page: a shell
 # reads them, the programs accept their options, and their settings exist.
 . "$(dirname "$0")/../lib/tap.sh"
-top=$(cd "${top_srcdir:-..}" && pwd)
-bin=$(pwd)
-command -v mandoc >/dev/null || { echo "1..0 # SKIP no mandoc"; exit 0; }
-test -x ./gtrain || { echo "1..0 # SKIP no gtrain"; exit 0; }
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+bin=$build
+command -v mandoc >/dev/null || skip_all "no mandoc"
+test -x "$bin/gtrain" || skip_all "no gtrain"
 mkdir "$dir/stubs" "$dir/local" "$dir/run"
 ln -s "$top/conf" "$dir/run/conf"
 export bin dir
@@ -140,20 +138,19 @@ for page in "$top"/man/*.[1-8]; do
 $found
 "
     done
-    test -z "$bad"
-    result $? "$name: programs accept its examples" "$bad"
+    is "$bad" "" "the programs accept the examples of $name"
     case $name in
     *.1 | *.ini.5)
         test $n_examples -gt 3
-        result $? "$name: there are examples" "$n_examples"
+        ok $? "$name has more than three examples" "$n_examples"
     esac
     if command -v groff >/dev/null && test -d /usr/share/groff; then
         mkdir -p "$dir/mandoc" "$dir/groff"
         rm -f "$dir/mandoc"/* "$dir/groff"/*
         examples "$dir/mandoc/$name" <"$dir/$name"
         render_by_groff "$page" | examples "$dir/groff/$name"
-        bad=$(diff -r "$dir/mandoc" "$dir/groff" 2>&1)
-        result $? "$name: groff renders the same examples as mandoc" "$bad"
+        is "$(diff -r "$dir/mandoc" "$dir/groff" 2>&1)" "" \
+            "groff renders the examples of $name as mandoc does"
     fi
 done
-echo "1..$n"
+done_testing

@@ -2,14 +2,12 @@
 # A training step asks for no memory: fifty steps more ask fewer than fifty times
 # more.  The few are the store's thread's, which wakes by the clock.
 . "$(dirname "$0")/../lib/tap.sh"
-so=$PWD/t/lib/allocs.so
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+. "$top/t/lib/fixtures.sh"
+so=$build/t/lib/allocs.so
 if ! LD_PRELOAD=$so ALLOCS=$dir/any gtrain --version >/dev/null 2>&1 ||
     ! test -s "$dir/any"; then
-    echo "1..0 # SKIP malloc cannot be stood in for here"
-    exit 0
+    skip_all "malloc cannot be stood in for here"
 fi
-cd "$dir" || exit 1
 rhythm 6000 >train.bin
 cat >tiny.ini <<END
 [model]
@@ -41,18 +39,12 @@ calls() {
         >out 2>&1 &&
         cat calls
 }
-n=0
 for kind in fp32 bf16; do
-    n=$((n + 1))
     few=$(calls 10 $kind)
     many=$(calls 60 $kind)
     rm -rf r10 r60
-    if test -n "$few" && test $((many - few)) -lt 50; then
-        echo "ok $n - 50 more steps in $kind ask for no memory"
-    else
-        echo "not ok $n - 50 more steps in $kind ask for no memory"
-        echo "# $few calls in 10 steps, $many in 60"
-        sed 's/^/# /' out
-    fi
+    test -n "$few" && test $((many - few)) -lt 50
+    ok $? "50 more steps in $kind allocate no memory" \
+        "$few calls in 10 steps, $many in 60: $(cat out)"
 done
-echo "1..$n"
+done_testing

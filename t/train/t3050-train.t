@@ -1,9 +1,6 @@
 #!/bin/sh
 # gtrain on what gdata made: documents in another order, data.lock beside them.
 . "$(dirname "$0")/../lib/tap.sh"
-shown=out
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 train() {       # train STATUS WORDS [OPTION]...
     want=$1 words=$2
     shift 2
@@ -18,7 +15,7 @@ awk 'BEGIN { for (i = 0; i < 400; i++)
         gdata bpe -n 300 -o other --ties cs336 text.jsonl &&
         gdata encode -T tok -o data/x --shard-tokens 1500 text.jsonl
 } >out 2>&1
-result $? "data and tokenizers"
+ok $? "two tokenizers and data for one are made"
 cat >tiny.ini <<END
 [model]
 layers = 1
@@ -43,32 +40,35 @@ every = 4
 [run]
 system_every = 0s
 END
-train 0 . --root a --set data.order=documents; result $? "documents in order"
+train 0 . --root a --set data.order=documents; ok $? \
+    "training on whole documents ends well"
 train 0 . --root b --set data.order=documents --set train.stop_at=4
-result $? "and stop half-way"
+ok $? "training on documents stops half-way"
 train 0 . --root b --set data.order=documents --resume=auto
 loss() { cat "$1"/*/*/metrics/train/loss | awk '{ v[$3] = $2 }
     END { for (s in v) print s, v[s] }' | sort -n; }
 loss a >a.loss && loss b >b.loss && cmp -s a.loss b.loss && test -s a.loss
-result $? "a run that was stopped goes on with the same documents"
+ok $? "a resumed run continues with the documents of an unbroken one"
 train 0 . --root c && loss c >c.loss && ! cmp -s a.loss c.loss
-result $? "which are others than the windows of an epoch"
+ok $? "documents give other losses than the windows of an epoch"
 train 2 'data.order.*data.tokenizer' --root d --set data.order=documents \
     --set data.tokenizer= --set model.vocab=512
-result $? "documents need the token that ends them"
+ok $? "order by documents is refused without an end-of-text token"
 
 gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
-train 0 . --root e; result $? "what data.lock says is so"
+train 0 . --root e; ok $? "data that match data.lock are trained on"
 cp -r tok good && cp other/* tok/
 train 1 'tok/.*: another .* than data/data.lock says' --root f
-result $? "another tokenizer is refused"
+ok $? "a tokenizer that differs from data.lock is refused"
 rm -r tok && mv good tok && cp -r data good
 last=$(ls data/x_*.bin | tail -n 1)
 printf '\001' | dd of="$last" bs=1 seek=1028 conv=notrunc 2>/dev/null
-train 1 "$last: another content" --root g; result $? "so is another text"
+train 1 "$last: another content" --root g; ok $? \
+    "data whose content differs from data.lock are refused"
 cp good/* data/ && head -c 2048 good/x_000000.bin >data/x_000000.bin
-train 1 'x_000000.bin' --root h; result $? "and a file cut short"
+train 1 'x_000000.bin' --root h; ok $? \
+    "a data file that was cut short is refused"
 cp good/* data/ && cp "$last" data/x_999999.bin
 train 0 'data.lock does not know data/x_999999.bin' --root i
-result $? "a file that it does not know is told"
-echo "1..$n"
+ok $? "a data file that data.lock does not list is reported"
+done_testing

@@ -1,10 +1,7 @@
 #!/bin/sh
 # Each settings file of ours trains a step, its model made smaller.
 . "$(dirname "$0")/../lib/tap.sh"
-shown=out
-top=$(cd "${top_srcdir:-..}" && pwd)
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+. "$top/t/lib/fixtures.sh"
 rhythm 3000 >data.bin
 small="--set model.layers=1 --set model.context=32 --set model.vocab=500
     --set data.tokenizer= --set data.train=data.bin --set data.val=data.bin
@@ -16,13 +13,14 @@ small="--set model.layers=1 --set model.context=32 --set model.vocab=500
 ln -s "$top/conf" conf
 for conf in conf/*.ini; do
     if grep -q '^\[sweep\]' "$conf"; then
+        # shellcheck disable=SC2086 # one word a setting
         gtrain sweep "$conf" --set run.root=runs $small >out 2>&1
-        result $? "${conf##*/} trains a step of every cell"
+        ok $? "${conf##*/} trains a step of every cell"
     else
         # shellcheck disable=SC2086 # one word a setting
         gtrain --config "$conf" --root runs $small >out 2>&1 &&
             grep -q 'step 1' out
-        result $? "${conf##*/} trains a step"
+        ok $? "${conf##*/} trains a step"
     fi
 done
-echo "1..$n"
+done_testing
