@@ -186,7 +186,7 @@ int bulk_points(struct bulk *p, const char *key, const struct point *point,
                 size_t n, struct err *e)
 {
     const char *file = file_of(p, METRICS, key, e);
-    char *path, *parent;
+    char *path, *parent, *temp;
     size_t done;
     int ret;
 
@@ -194,9 +194,11 @@ int bulk_points(struct bulk *p, const char *key, const struct point *point,
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
     parent = path_parent(path);
+    temp = path_join(p->folder, STORE_OWN "/metric");
     ret = path_make(parent, e);
     if (ret == 0)
-        ret = metric_append(path, point, n, &done, e);
+        ret = metric_append(path, temp, point, n, &done, e);
+    free(temp);
     free(parent);
     free(path);
     return ret;

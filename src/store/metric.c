@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "store/store.h"
 
 enum { PAGE = 4096, LINE_ROOM = 128, READ_ROOM = 256 * 1024 };
 
@@ -141,17 +142,61 @@ void metric_tell_apart(struct point *p, const struct point *last)
         p->ms = last->ms + 1;
 }
 
-int metric_append(const char *path, const struct point *p, size_t n,
-                  size_t *done, struct err *e)
+/* Create the file with the first page of points, unless it exists. */
+static int create_file(const char *path, const char *temp,
+                       const struct point *p, size_t n, size_t *done,
+                       struct err *e)
 {
-    const int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    int64_t size = 0;
+    char page[PAGE + LINE_ROOM];
+    size_t used = 0;
+    const size_t lines = fill(page, &used, p, n);
+    bool exists;
+
+    if (store_create(path, temp, page, used, &exists, e) < 0)
+        return -1;
+    *done = exists ? 0 : lines;
+    return 0;
+}
+
+/* *fd is -1 where there is no file.  One that an older version created and did
+ * not write counts as none. */
+static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
+{
     int ret;
 
+    *fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    if (*fd < 0)
+        return errno == ENOENT ? 0 : err_sys(e, "cannot open %s", path);
+    ret = trim(*fd, path, size, e);
+    if (ret == 0 && *size == 0 && unlink(path) < 0)
+        ret = err_sys(e, "cannot remove %s", path);
+    if (ret < 0 || *size == 0) {
+        close(*fd);
+        *fd = -1;
+    }
+    return ret;
+}
+
+int metric_append(const char *path, const char *temp, const struct point *p,
+                  size_t n, size_t *done, struct err *e)
+{
+    int64_t size = 0;
+    int fd, ret = 0;
+
     *done = 0;
-    if (fd < 0)
-        return err_sys(e, "cannot open %s", path);
-    ret = trim(fd, path, &size, e);
+    if (open_file(path, &fd, &size, e) < 0)
+        return -1;
+    if (fd < 0) {
+        if (create_file(path, temp, p, n, done, e) < 0)
+            return -1;
+        if (*done == n)
+            return 0;
+        if (open_file(path, &fd, &size, e) < 0)
+            return -1;
+        if (fd < 0)
+            return err_set(e, ERR_SYSTEM, "%s was removed during writing",
+                           path);
+    }
     while (ret == 0 && *done < n) {
         char page[PAGE + LINE_ROOM];
         size_t used = (size_t)(size % PAGE);
@@ -180,8 +225,6 @@ int metric_append(const char *path, const struct point *p, size_t n,
     }
     if (close(fd) < 0 && ret == 0)
         ret = err_sys(e, "cannot write %s", path);
-    if (ret < 0 && size == 0 && *done == 0)
-        unlink(path); /* an empty file is an error to MLflow */
     return ret;
 }
 

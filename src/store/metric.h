@@ -31,10 +31,14 @@ struct point {
  * migration ends there. */
 void metric_tell_apart(struct point *, const struct point *last);
 
-/* Append points; *done says how many are in the file, whole, also when it
- * fails.  A torn last line of a dead writer is taken off first. */
-int metric_append(const char *path, const struct point *, size_t n,
-                  size_t *done, struct err *);
+/*
+ * Append points; *done says how many are in the file, whole, also when it
+ * fails.  A torn last line of a dead writer is taken off first.  A new file
+ * appears with its first points: MLflow fails on an empty one.  Until then it
+ * is built beside `temp`, on the same file system and where no reader looks.
+ */
+int metric_append(const char *path, const char *temp, const struct point *,
+                  size_t n, size_t *done, struct err *);
 
 /* Take off a torn last line; *size is the length of the file then. */
 int metric_repair(const char *path, int64_t *size, struct err *);

@@ -119,8 +119,10 @@ static char *own_name(const char *name)
     return xasprintf("%s.%ld.tmp", name, (long)gettid());
 }
 
-int store_write(const char *path, const char *name, const void *data, size_t n,
-                bool sync, struct err *e)
+/* A file of the calling thread's own with these bytes; the caller frees its
+ * name, which is NULL when it could not be written. */
+static char *write_temp(const char *name, const void *data, size_t n, bool sync,
+                        struct err *e)
 {
     char *temp = own_name(name);
     const int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -130,7 +132,7 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
     if (fd < 0) {
         err_sys(e, "cannot create %s", temp);
         free(temp);
-        return -1;
+        return NULL;
     }
     while (n > 0 && ret == 0) {
         const ssize_t done = write(fd, at, n);
@@ -149,10 +151,52 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
         ret = err_sys(e, "cannot write %s", temp);
     if (close(fd) < 0 && ret == 0)
         ret = err_sys(e, "cannot write %s", temp);
-    if (ret == 0 && rename(temp, path) < 0)
-        ret = err_sys(e, "cannot replace %s", path);
-    if (ret < 0)
+    if (ret < 0) {
         unlink(temp);
+        free(temp);
+        return NULL;
+    }
+    return temp;
+}
+
+int store_write(const char *path, const char *name, const void *data, size_t n,
+                bool sync, struct err *e)
+{
+    char *temp = write_temp(name, data, n, sync, e);
+    int ret = temp ? 0 : -1;
+
+    if (temp && rename(temp, path) < 0) {
+        ret = err_sys(e, "cannot replace %s", path);
+        unlink(temp);
+    }
+    free(temp);
+    return ret;
+}
+
+/* rename(), unless there is a file called `to`. */
+static int rename_new(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* a file system that knows no such flag */
+    return link(from, to) < 0 ? -1 : unlink(from);
+}
+
+int store_create(const char *path, const char *name, const void *data, size_t n,
+                 bool *exists, struct err *e)
+{
+    char *temp = write_temp(name, data, n, false, e);
+    int ret = temp ? 0 : -1;
+
+    *exists = false;
+    if (temp && rename_new(temp, path) < 0) {
+        *exists = errno == EEXIST;
+        if (!*exists)
+            ret = err_sys(e, "cannot create %s", path);
+        unlink(temp);
+    }
     free(temp);
     return ret;
 }

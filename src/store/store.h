@@ -80,6 +80,10 @@ void store_new_id(char out[33]);
  * has its name. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
+/* The same for a file that may not exist yet: where it does, it stays as it is
+ * and *exists is set. */
+int store_create(const char *path, const char *temp, const void *data, size_t n,
+                 bool *exists, struct err *);
 
 /* Make room for what belongs at a path: what is there gets ".damaged" at the
  * end of its name.  Where nothing is, nothing is done. */

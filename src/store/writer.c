@@ -242,8 +242,11 @@ static void write_series(struct writer *w, struct series_file *f)
         return;
     ret = path_exists(f->path) ? 0 : make_parent(f->path, &e);
     if (ret == 0) {
-        ret = metric_append(f->path, f->point + f->done, f->n - f->done, &done,
-                            &e);
+        char *temp = path_join(w->run, STORE_OWN "/metric");
+
+        ret = metric_append(f->path, temp, f->point + f->done, f->n - f->done,
+                            &done, &e);
+        free(temp);
         f->done += done;
         w->held -= done;
     }

@@ -11,7 +11,9 @@ EXTRA_DIST += \
 	%D%/track-lib.sh \
 	%D%/train-lib.sh
 
-check_PROGRAMS += t/lib/mkruns t/lib/store-tool t/lib/allocs.so
+check_PROGRAMS += t/lib/kill-at t/lib/mkruns t/lib/store-tool t/lib/allocs.so
+t_lib_kill_at_SOURCES = %D%/kill-at.c
+t_lib_kill_at_LDADD =
 t_lib_mkruns_SOURCES = %D%/mkruns.c
 t_lib_mkruns_LDADD = $(STORE_LIBS)
 t_lib_store_tool_SOURCES = %D%/store-tool.c

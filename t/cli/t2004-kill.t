@@ -1,0 +1,39 @@
+#!/bin/sh
+# A writer that is killed at any system call leaves a store that MLflow reads:
+# no metric, parameter or tag is an empty file.
+GTRACK_CACHE=
+export GTRACK_CACHE
+build=${top_builddir:-.}/t/lib
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+
+"$build/kill-at" 1 true
+test $? = 137 || { echo "1..0 # SKIP no right to trace a process"; exit 0; }
+
+# `watched` counts the kills that left a store to look at
+when=0 watched=0 problem=
+while :; do
+    when=$((when + 1))
+    rm -rf "$dir/s"
+    "$build/kill-at" $when "$build/store-tool" write "$dir/s" 3 \
+        >"$dir/out" 2>"$dir/err" && break
+    test -d "$dir/s" || continue
+    watched=$((watched + 1))
+    empty=$(find "$dir/s" -path '*/[0-9a-f]*/metrics/*' -type f -empty)
+    test -z "$empty" || problem="$problem
+call $when: empty: $empty"
+    "$build/store-tool" check "$dir/s" >"$dir/check" 2>&1 || problem="$problem
+call $when: $(cat "$dir/check")"
+done
+echo 1..2
+if test -z "$problem"; then
+    echo "ok 1 - a writer killed at any system call leaves a whole store"
+else
+    echo "not ok 1 - a writer killed at any system call leaves a whole store"
+    echo "$problem" | head -n 40 | sed 's/^/# /'
+fi
+echo "# killed at $watched calls after the store was there, of $when"
+if test $watched -gt 100; then
+    echo "ok 2 - more than a hundred moments were tried"
+else
+    echo "not ok 2 - more than a hundred moments were tried"
+fi
