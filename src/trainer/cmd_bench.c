@@ -11,6 +11,8 @@
 #include "common/rng.h"
 #include "common/table.h"
 #include "trainer/cmds.h"
+#include "trainer/model/graph_calls.h"
+#include "trainer/model/graph_run.h"
 #include "trainer/training/meter.h"
 
 static const char *config;
@@ -40,7 +42,7 @@ static void put_tokens(struct job *j, int64_t step)
         j->x[i] = (int32_t)(rng_word(1, (uint64_t)step, (uint64_t)i) % vocab);
         j->y[i] = (int32_t)(rng_word(2, (uint64_t)step, (uint64_t)i) % vocab);
     }
-    gpt_put(&j->gpt, j->x, j->y);
+    gpt_set_inputs(&j->gpt, j->x, j->y);
 }
 
 /* ---- whole steps ------------------------------------------------------ */
@@ -53,7 +55,7 @@ static int one_step(struct job *j, int64_t step, struct err *e)
     for (int64_t i = 0; i < j->set->is.accumulate; i++) {
         put_tokens(j, step * j->set->is.accumulate + i);
         g->first_micro = i == 0;
-        graph_train(g, NULL, NULL);
+        graph_run_train(g, NULL, NULL);
     }
     optim_measure(&j->optim);
     if (dev_sync(&j->dev, e) < 0)
@@ -147,10 +149,10 @@ static int profile_step(struct job *j, struct op_time *all, int *n,
 
     put_tokens(j, 0);
     g->first_micro = true;
-    graph_begin(g);
+    graph_run_begin(g);
     for (int c = 0; c < g->n_calls; c++) {
         before = clock_mono();
-        graph_run(g, c);
+        graph_run_call(g, c);
         if (add_time(entry(all, n, graph_call_name(g, c)), &j->dev, before,
                      graph_call_flops(g, c), graph_call_bytes(g, c), e) < 0)
             return -1;

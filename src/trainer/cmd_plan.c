@@ -7,6 +7,7 @@
 
 #include "common/table.h"
 #include "trainer/cmds.h"
+#include "trainer/model/graph_memory.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/parallel.h"
@@ -47,11 +48,11 @@ struct planned {
 
 static void planned_open(struct planned *p, struct settings *s, int64_t B)
 {
-    const struct place how = { .training = true, .fuse = true };
+    const struct graph_conf how = { .training = true, .fuse = true };
 
     *p = (struct planned){ .set = s };
     gpt_build(&p->gpt, s, B);
-    graph_plan(&p->gpt.graph, &how, &ref_ops);
+    graph_memory_size(&p->gpt.graph, &how, &ref_ops);
     p->flops_per_token = gpt_flops_per_token(&p->gpt);
 }
 
@@ -123,7 +124,7 @@ static void row_real(struct table *t, const char *name, double x)
 
 static double all_tokens(const struct settings *s)
 {
-    return (double)settings_windows_before(s, s->is.steps) *
+    return (double)resolve_sequences_before(s, s->is.steps) *
            (double)s->model.context;
 }
 
@@ -134,7 +135,7 @@ static void training(struct planned *p, struct table *t)
     int decayed = 0, others = 0;
 
     for (int i = 0; i < p->gpt.graph.n_params; i++) {
-        const struct param *q = &p->gpt.graph.param[i];
+        const struct graph_param *q = &p->gpt.graph.param[i];
 
         if (p->gpt.graph.node[q->node].val.rank > 1)
             decayed++;
@@ -173,7 +174,7 @@ static void training(struct planned *p, struct table *t)
 
 /* What a rank keeps at most, and sends in the mean. */
 struct share {
-    int64_t kept[DEV_PLANNED], sent;
+    int64_t kept[DEV_MODEL_USES], sent;
 };
 
 static void raise_to(int64_t *most, int64_t n)
@@ -193,23 +194,23 @@ static void share_out(struct settings *s, enum parallel_mode mode, int64_t B,
     *most = (struct share){ .sent = 0 };
     s->parallel.mode = mode;
     for (c.rank = 0; c.rank < ranks; c.rank++) {
-        struct place how = { .training = true, .fuse = true };
+        struct graph_conf how = { .training = true, .fuse = true };
         struct parallel p;
         struct optim optim;
-        int64_t kept[DEV_PLANNED];
+        int64_t kept[DEV_MODEL_USES];
 
         parallel_open(&p, s, &c, true);
-        parallel_place(&p, &how);
+        parallel_configure(&p, &how);
         if (c.rank == 0) {
             gpt_build(&gpt, s, B);
-            graph_plan(&gpt.graph, &how, &ref_ops);
+            graph_memory_size(&gpt.graph, &how, &ref_ops);
         }
         optim_lay_out(&optim, &s->optim, &gpt.graph);
         parallel_lay_out(&p, &gpt.graph, &optim);
-        parallel_kept(&p, kept);
-        for (int i = 0; i < DEV_PLANNED; i++)
+        parallel_memory(&p, kept);
+        for (int i = 0; i < DEV_MODEL_USES; i++)
             raise_to(&most->kept[i], kept[i]);
-        most->sent = parallel_sent(&p, s->is.accumulate);
+        most->sent = parallel_traffic(&p, s->is.accumulate);
         parallel_close(&p);
         optim_close(&optim);
     }
@@ -221,7 +222,7 @@ static int64_t all_kept(const struct share *m)
 {
     int64_t sum = 0;
 
-    for (int i = 0; i < DEV_PLANNED; i++)
+    for (int i = 0; i < DEV_MODEL_USES; i++)
         sum += m->kept[i];
     return sum;
 }
@@ -241,7 +242,7 @@ static void memory(struct planned *p, struct table *t)
 
         share_out(p->set, (enum parallel_mode)i, p->set->train.micro_batch, &m);
         table_text(t, modes[i]);
-        for (int k = 0; k < DEV_PLANNED; k++)
+        for (int k = 0; k < DEV_MODEL_USES; k++)
             table_bytes(t, m.kept[k]);
         table_bytes(t, all_kept(&m));
         table_bytes(t, m.sent);
@@ -353,7 +354,7 @@ static void schedule(struct planned *p, struct table *t)
 
         table_int(t, step);
         table_real(t, schedule_at(&s, (double)step));
-        table_int(t, settings_windows(p->set, step));
+        table_int(t, resolve_sequences(p->set, step));
     }
 }
 
@@ -439,7 +440,7 @@ static int plan_main(int argc, char **argv, struct err *e)
     if (ret == 0 && s.model.vocab == 0 && *s.data.tokenizer)
         ret = tokenizer_load(&tok, s.data.tokenizer, e);
     if (ret == 0)
-        ret = settings_resolve(&s, tok ? tokenizer_vocab(tok) : 0, ranks, e);
+        ret = resolve_settings(&s, tok ? tokenizer_vocab(tok) : 0, ranks, e);
     if (ret == 0)
         ret = check_hardware(s.plan.hardware, e);
     if (ret == 0) {

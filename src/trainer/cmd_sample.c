@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/cmds.h"
+#include "trainer/model/quantize.h"
 #include "trainer/training/sampler.h"
 
 static const char *root, *device, *prompt;
@@ -129,7 +130,7 @@ static int draw(struct job *j, struct err *e)
         fputs(c->prompt, stdout);
     ret = sampler_open(&s, j, (int)c->count, (int64_t)ids.n + c->tokens, e);
     if (ret == 0 && int8)
-        ret = graph_quantize(&s.decoder.graph, e);
+        ret = quantize_weights(&s.decoder.graph, e);
     before = clock_mono();
     used = clock();
     if (ret == 0)

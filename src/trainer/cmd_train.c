@@ -165,7 +165,7 @@ static int start_ranks(struct err *e)
         ret = err_set(e, ERR_USAGE, "--ranks=%lld: want 1 to 1024",
                       (long long)ranks);
     if (ret == 0)
-        ret = launch_spawn(argv, (int)ranks, e);
+        ret = local_ranks_run(argv, (int)ranks, e);
     free(argv);
     buf_clear(&words);
     return ret;
@@ -194,7 +194,7 @@ static int train(struct err *e)
     if (ret == 0 && !config && !from)
         ret = err_set(e, ERR_USAGE, "which settings? give --config FILE");
     if (ret < 0)
-        launch_hush(e);
+        launch_mute(e);
     if (ret == 0)
         ret = job_open(&j, &s, JOB_TRAIN, e);
     j.detect_anomaly = anomaly;
@@ -203,7 +203,7 @@ static int train(struct err *e)
     if (ret == 0)
         ret = run_job(&j, from, e);
     if (ret < 0)
-        launch_tell(e); /* before the others see us go */
+        local_ranks_report(e); /* before the others see us go */
     job_close(&j);
     settings_clear(&s);
     free(from);

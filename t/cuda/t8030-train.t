@@ -73,7 +73,7 @@ if "$gtrain" devices | grep -q 'emulated GPU'; then
     GT_EMU_MEMORY_MB=64 "$gtrain" train --config base.ini \
         --set run.root=full --set train.device=cuda \
         --set train.micro_batch=2048 --set train.tokens_per_step=0 >log 2>&1
-    grep -q 'activations: .* are free: .*; a smaller train.micro_batch' log
+    grep -q 'activations: .* are free: .*; reduce train.micro_batch' log
     say $? "where memory does not suffice, it is said what needs less"
 fi
 

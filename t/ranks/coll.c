@@ -56,7 +56,7 @@ static const char *check_sums(struct coll *c)
     for (size_t i = 0; i < N; i++)
         x[i] = in[i] = value(c->rank, i);
     coll_sum(c, x, N);
-    coll_cut(c, N, PART, cut);
+    coll_bounds(c, N, PART, cut);
     acc = got + cut[c->rank];
     for (int64_t i = 0; i < cut[c->rank + 1] - cut[c->rank]; i++)
         acc[i] = 0.1f;
@@ -89,10 +89,10 @@ static const char *check_sums(struct coll *c)
     for (int r = 0; r < c->size; r++)
         if (r * 7 % 5 > most)
             bad = "coll_max is wrong";
-    coll_cut(c, 11, 4, cut);
+    coll_bounds(c, 11, 4, cut);
     if (!bad &&
         (cut[0] != 0 || cut[c->size] != 11 || (c->size == 2 && cut[1] != 4)))
-        bad = "coll_cut does not share everything";
+        bad = "coll_bounds does not share everything";
     free(cut);
     free(x);
     free(in);
@@ -114,7 +114,7 @@ static const char *check_bytes(struct coll *c)
     uint64_t at[4];
     int ret;
 
-    coll_cut(c, n, 1, cut);
+    coll_bounds(c, n, 1, cut);
     at[0] = c->sent;
     coll_sum(c, x, n);
     ret = coll_check(c, &e);
@@ -404,8 +404,8 @@ static int under_mpi(void)
     return failed != 0;
 }
 
-/* Of two ranks of launch_spawn(), which are this program: the second does not
- * end by itself. */
+/* One of two ranks of local_ranks_run(), which are this program: the second
+ * does not end by itself. */
 static int lingering_rank(void)
 {
     if (strcmp(getenv("GTRAIN_RANK"), "1") == 0)
@@ -418,7 +418,7 @@ static void lingering(void)
     char name[] = "coll", *argv[] = { name, NULL };
     struct err e = ERR_INIT;
 
-    ok(launch_spawn(argv, 2, &e) == 0,
+    ok(local_ranks_run(argv, 2, &e) == 0,
        "a rank that lingers when rank 0 has ended well is no failure");
     ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
        "and does not stay behind");

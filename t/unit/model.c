@@ -13,6 +13,8 @@
 #include "common/mem.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph_run.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 
@@ -89,7 +91,7 @@ static void put_weights(struct model *m)
     struct graph *g = &m->gpt.graph;
 
     for (int i = 0; i < g->n_params; i++) {
-        const struct param *p = &g->param[i];
+        const struct graph_param *p = &g->param[i];
         const size_t len = strlen(p->name);
         const bool one = g->node[p->node].val.rank == 1 &&
                          strcmp(p->name + len - 6, "weight") == 0;
@@ -100,7 +102,7 @@ static void put_weights(struct model *m)
     }
     m->dev.type->put(&m->dev, g->weights.data, m->host,
                      (size_t)g->count * sizeof(float));
-    gpt_copy_weights(&m->gpt);
+    gpt_round_weights(&m->gpt);
 }
 
 static bool model_open(struct model *m, const struct variant *v,
@@ -109,7 +111,7 @@ static bool model_open(struct model *m, const struct variant *v,
 {
     const char *sets[MAX_SETS + 3];
     struct err e = ERR_INIT;
-    const struct place how = { .training = true, .fuse = fuse };
+    const struct graph_conf how = { .training = true, .fuse = fuse };
     int n = 0;
 
     *m = (struct model){ 0 };
@@ -121,11 +123,11 @@ static bool model_open(struct model *m, const struct variant *v,
     if (extra)
         sets[n++] = extra;
     if (settings_load(&m->set, NULL, sets, (size_t)n, &e) < 0 ||
-        settings_resolve(&m->set, 0, 1, &e) < 0 ||
+        resolve_settings(&m->set, 0, 1, &e) < 0 ||
         dev_open(&m->dev, device, &e) < 0)
         goto bad;
     gpt_build(&m->gpt, &m->set, B);
-    if (graph_place(&m->gpt.graph, &m->dev, &how, &e) < 0)
+    if (graph_memory_alloc(&m->gpt.graph, &m->dev, &how, &e) < 0)
         goto bad;
     optim_lay_out(&m->optim, &m->set.optim, &m->gpt.graph);
     if (optim_open(&m->optim, &e) < 0)
@@ -189,10 +191,10 @@ static double gradient(struct model *m, int step)
     make_batch(m, step);
     g->head_scale = 1.0f / (float)all;
     for (int64_t at = 0; at < all; at += rows) {
-        gpt_put(&m->gpt, m->x + at, m->y + at);
+        gpt_set_inputs(&m->gpt, m->x + at, m->y + at);
         g->first_micro = at == 0;
         m->ready = 0;
-        graph_train(g, count_ready, m);
+        graph_run_train(g, count_ready, m);
         m->dev.type->get(&m->dev, m->losses + at,
                          graph_val(g, m->gpt.output)->data,
                          (size_t)rows * sizeof(float));
@@ -222,7 +224,7 @@ static double check_gradients(struct model *m, const struct variant *v)
                      (size_t)g->count * sizeof(float));
     dev_sync(&m->dev, &e);
     for (int i = 0; i < v->n_grads; i++) {
-        const struct param *p = &g->param[i];
+        const struct graph_param *p = &g->param[i];
         double square = 0, dot = 0, off;
 
         if (strcmp(p->name, v->grad[i].name) != 0) {

@@ -114,7 +114,7 @@ static bool load(struct settings *s, const char *const *set, struct err *e)
         all[n++] = *set;
     *e = (struct err)ERR_INIT;
     return settings_load(s, NULL, all, n, e) == 0 &&
-           settings_resolve(s, 0, 1, e) == 0;
+           resolve_settings(s, 0, 1, e) == 0;
 }
 
 static void test_curves(void)
@@ -170,13 +170,13 @@ static void test_lengths(void)
        "nearest");
     diag("%s", e.text);
     settings_clear(&s);
-    ok(load(&s, ramp, &e) && settings_windows(&s, 0) == 2 &&
-           settings_windows(&s, 4) == 8 && settings_windows(&s, 8) == 16 &&
-           settings_windows(&s, 99) == 16,
+    ok(load(&s, ramp, &e) && resolve_sequences(&s, 0) == 2 &&
+           resolve_sequences(&s, 4) == 8 && resolve_sequences(&s, 8) == 16 &&
+           resolve_sequences(&s, 99) == 16,
        "the batch grows in whole micro-batches");
     for (int64_t i = 0; i < 20; i++)
-        sum += settings_windows(&s, i);
-    ok(settings_windows_before(&s, 20) == sum, "and what was seen is its sum");
+        sum += resolve_sequences(&s, i);
+    ok(resolve_sequences_before(&s, 20) == sum, "and what was seen is its sum");
     settings_clear(&s);
 }
 

@@ -15,6 +15,8 @@
 #include "common/rng.h"
 #include "t/lib/tap.h"
 #include "trainer/model/gpt.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/tensors.h"
 #include "trainer/training/sampler.h"
@@ -52,12 +54,12 @@ static double loss_at(struct trial *t, double h)
     t->dev.type->put(&t->dev, g->weights.data, moved,
                      (size_t)g->count * sizeof *moved);
     free(moved);
-    gpt_put(&t->gpt, t->x, t->y);
+    gpt_set_inputs(&t->gpt, t->x, t->y);
     g->step = 3;
     g->seed = 11;
     g->first_micro = true;
     g->head_scale = 1;
-    graph_train(g, NULL, NULL);
+    graph_run_train(g, NULL, NULL);
     t->dev.type->get(&t->dev, t->losses, graph_val(g, t->gpt.output)->data,
                      sizeof t->losses);
     if (dev_sync(&t->dev, &e) < 0)
@@ -69,7 +71,7 @@ static double loss_at(struct trial *t, double h)
 
 static void test_differences(void)
 {
-    const struct place how = { .training = true, .fuse = true };
+    const struct graph_conf how = { .training = true, .fuse = true };
     struct trial t = { 0 };
     struct graph *g = &t.gpt.graph;
     struct err e = ERR_INIT;
@@ -78,18 +80,18 @@ static void test_differences(void)
     double slope = 0, measured;
 
     if (!ok(settings_load(&t.set, NULL, small, N_SMALL, &e) == 0 &&
-                settings_resolve(&t.set, 0, 1, &e) == 0 &&
+                resolve_settings(&t.set, 0, 1, &e) == 0 &&
                 dev_open(&t.dev, "cpu", &e) == 0,
             "a model with dropout opens")) {
         diag("%s", e.text);
         return;
     }
     gpt_build(&t.gpt, &t.set, 2);
-    ok(graph_place(g, &t.dev, &how, &e) == 0, "and is placed");
+    ok(graph_memory_alloc(g, &t.dev, &how, &e) == 0, "and is placed");
     t.weights = xcalloc((size_t)g->count, bytes_of);
     t.way = xcalloc((size_t)g->count, bytes_of);
     for (int i = 0; i < g->n_params; i++)
-        gpt_draw(&t.gpt, i, 5, &t.dev, t.weights + g->param[i].at);
+        gpt_init_weights(&t.gpt, i, 5, &t.dev, t.weights + g->param[i].at);
     grad = xcalloc((size_t)g->count, bytes_of);
     t.dev.type->put(&t.dev, g->weights.data, t.weights,
                     (size_t)g->count * bytes_of);
@@ -128,7 +130,7 @@ struct planned {
 
 static struct planned plan_of(const char *more, bool training)
 {
-    const struct place how = { .training = training, .fuse = true };
+    const struct graph_conf how = { .training = training, .fuse = true };
     const char *sets[N_SMALL + 1];
     struct settings s;
     struct err e = ERR_INIT;
@@ -138,9 +140,9 @@ static struct planned plan_of(const char *more, bool training)
     memcpy(sets, small, sizeof small);
     sets[N_SMALL] = more;
     if (settings_load(&s, NULL, sets, N_SMALL + 1, &e) == 0 &&
-        settings_resolve(&s, 0, 1, &e) == 0) {
+        resolve_settings(&s, 0, 1, &e) == 0) {
         gpt_build(&gpt, &s, 4);
-        graph_plan(&gpt.graph, &how, &ref_ops);
+        graph_memory_size(&gpt.graph, &how, &ref_ops);
         p = (struct planned){ gpt.graph.weights.bytes, gpt.graph.copies.bytes,
                               gpt.graph.grads.bytes,
                               gpt.graph.activations.bytes };
@@ -250,7 +252,7 @@ static void test_draw(void)
 static void test_tensors(void)
 {
     const float a[6] = { 1, 2, 3, 4, 5, 6 }, b[2] = { -1, 0.5f };
-    const struct array both[] = {
+    const struct tensors_array both[] = {
         { "a", "F32", 2, { 2, 3 }, a, sizeof a },
         { "b", "F32", 1, { 2 }, b, sizeof b },
     };
@@ -258,7 +260,7 @@ static void test_tensors(void)
     struct err e = ERR_INIT;
     struct tensors *t = NULL;
     char *path, bytes[512];
-    const struct array *x;
+    const struct tensors_array *x;
     size_t n;
     int opened = 0;
     FILE *fp;
@@ -303,8 +305,8 @@ static void test_tensors(void)
                 float out[64];
 
                 x = tensors_at(t, k);
-                if (array_count(x) <= 64)
-                    array_floats(x, out, &e);
+                if (tensors_array_count(x) <= 64)
+                    tensors_array_floats(x, out, &e);
             }
             tensors_close(t);
         }

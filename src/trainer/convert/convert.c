@@ -104,8 +104,8 @@ const struct convert_family *convert_family(const struct settings *s,
     return NULL;
 }
 
-const struct param *convert_param(const struct graph *g, const char *ours,
-                                  int layer)
+const struct graph_param *convert_param(const struct graph *g, const char *ours,
+                                        int layer)
 {
     const char *d = strstr(ours, "%d");
     char name[64];
@@ -122,7 +122,7 @@ const struct param *convert_param(const struct graph *g, const char *ours,
 }
 
 void convert_piece(const struct job *j, const struct convert_row *row,
-                   const struct param *p, struct convert_piece *out)
+                   const struct graph_param *p, struct convert_piece *out)
 {
     const struct model_settings *m = &j->set->model;
     const struct tensor *t = &j->gpt.graph.node[p->node].val;

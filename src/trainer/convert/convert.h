@@ -68,8 +68,8 @@ int convert_describe_hf(const struct job *, const struct convert_family *,
 json_t *convert_json(const char *folder, const char *name, struct err *);
 
 /* For the formats' files. */
-const struct param *convert_param(const struct graph *, const char *ours,
-                                  int layer);
+const struct graph_param *convert_param(const struct graph *, const char *ours,
+                                        int layer);
 /* Shape and numbers of their tensor, from ours or, if `in`, to ours.
  * theirs has room for rows * cols. */
 struct convert_piece {
@@ -78,7 +78,7 @@ struct convert_piece {
     bool turned;
 };
 void convert_piece(const struct job *, const struct convert_row *,
-                   const struct param *, struct convert_piece *);
+                   const struct graph_param *, struct convert_piece *);
 void convert_copy(const struct convert_piece *, float *ours, float *theirs,
                   bool in);
 

@@ -283,8 +283,8 @@ static void info(struct gguf *w, const char *name,
 }
 
 static int numbers(struct gguf *w, const struct convert_row *row,
-                   const struct param *p, const struct convert_piece *piece,
-                   struct err *e)
+                   const struct graph_param *p,
+                   const struct convert_piece *piece, struct err *e)
 {
     const struct model_settings *m = &w->job->set->model;
     const size_t n = (size_t)(piece->rows * (piece->cols ? piece->cols : 1));
@@ -310,7 +310,8 @@ static int each_tensor(struct gguf *w, const struct convert_row *row,
     const int64_t times = d ? w->job->set->model.layers : 1;
 
     for (int l = 0; l < times; l++) {
-        const struct param *p = convert_param(&w->job->gpt.graph, row->ours, l);
+        const struct graph_param *p =
+            convert_param(&w->job->gpt.graph, row->ours, l);
         struct convert_piece piece;
         char name[64];
 

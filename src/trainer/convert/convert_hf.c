@@ -38,7 +38,7 @@ struct writing {
     const struct job *job;
     const struct convert_family *family;
     const float *weights;
-    struct array *array;
+    struct tensors_array *array;
     int n, room;
     struct arena mem; /* names */
 };
@@ -47,8 +47,8 @@ static int add_array(struct writing *w, const struct convert_row *row,
                      int layer, struct err *e)
 {
     const struct graph *g = &w->job->gpt.graph;
-    const struct param *p = convert_param(g, row->ours, layer);
-    struct array a = { .type = "F32" };
+    const struct graph_param *p = convert_param(g, row->ours, layer);
+    struct tensors_array a = { .type = "F32" };
     struct convert_piece piece;
     float *data;
 
@@ -80,7 +80,7 @@ static int add_array(struct writing *w, const struct convert_row *row,
     a.dim[0] = piece.turned ? piece.cols : piece.rows;
     a.dim[1] = piece.turned ? piece.rows : piece.cols;
     a.data = data;
-    a.bytes = (size_t)array_count(&a) * sizeof *data;
+    a.bytes = (size_t)tensors_array_count(&a) * sizeof *data;
     GROW(w->array, w->n, w->room);
     w->array[w->n++] = a;
     return 0;
@@ -207,7 +207,7 @@ static int open_shards(struct shards *s, const char *folder, struct err *e)
                    names[1]);
 }
 
-static const struct array *take(struct shards *s, const char *name)
+static const struct tensors_array *take(struct shards *s, const char *name)
 {
     for (int i = 0; i < s->n; i++) {
         struct shard *d = &s->shard[i];
@@ -243,7 +243,8 @@ static int check_left(const struct shards *s, bool tied, struct err *e)
     return 0;
 }
 
-static bool same_shape(const struct array *a, const struct convert_piece *p)
+static bool same_shape(const struct tensors_array *a,
+                       const struct convert_piece *p)
 {
     if (p->cols == 0)
         return a->rank == 1 && a->dim[0] == p->rows;
@@ -255,10 +256,11 @@ static int take_array(const struct job *j, const struct convert_family *f,
                       const struct convert_row *row, int layer,
                       struct shards *s, float *weights, struct err *e)
 {
-    const struct param *p = convert_param(&j->gpt.graph, row->ours, layer);
+    const struct graph_param *p =
+        convert_param(&j->gpt.graph, row->ours, layer);
     struct arena mem = ARENA_INIT;
     const char *name = their_name(&mem, f, row, layer);
-    const struct array *a = p ? take(s, name) : NULL;
+    const struct tensors_array *a = p ? take(s, name) : NULL;
     struct convert_piece piece = { 0 };
     float *data = NULL;
     int ret = -1;
@@ -275,8 +277,8 @@ static int take_array(const struct job *j, const struct convert_family *f,
         err_set(e, ERR_INPUT, "%s: %s has not the shape that config.json tells",
                 s->folder, name);
     else
-        data = mem_alloc((size_t)array_count(a), sizeof *data, name, e);
-    if (data && array_floats(a, data, e) == 0) {
+        data = mem_alloc((size_t)tensors_array_count(a), sizeof *data, name, e);
+    if (data && tensors_array_floats(a, data, e) == 0) {
         convert_copy(&piece, weights + p->at, data, true);
         ret = 0;
     }

@@ -36,7 +36,7 @@ static const char *const order[] = {
 enum { KINDS = sizeof order / sizeof order[0] };
 
 /* Parameter i of layer l, in the file's order; all must be there. */
-typedef int each_fn(void *arg, const struct param *, struct err *);
+typedef int each_fn(void *arg, const struct graph_param *, struct err *);
 
 static int each(const struct job *j, each_fn *call, void *arg, struct err *e)
 {
@@ -44,7 +44,8 @@ static int each(const struct job *j, each_fn *call, void *arg, struct err *e)
         const int64_t n = strstr(order[k], "%d") ? j->set->model.layers : 1;
 
         for (int l = 0; l < n; l++) {
-            const struct param *p = convert_param(&j->gpt.graph, order[k], l);
+            const struct graph_param *p =
+                convert_param(&j->gpt.graph, order[k], l);
 
             if (!p)
                 return err_set(e, ERR_USAGE,
@@ -63,7 +64,7 @@ struct file {
     float *weights;
 };
 
-static int write_one(void *arg, const struct param *p, struct err *e)
+static int write_one(void *arg, const struct graph_param *p, struct err *e)
 {
     const struct file *f = arg;
 
@@ -72,7 +73,7 @@ static int write_one(void *arg, const struct param *p, struct err *e)
     return 0;
 }
 
-static int read_one(void *arg, const struct param *p, struct err *e)
+static int read_one(void *arg, const struct graph_param *p, struct err *e)
 {
     const struct file *f = arg;
 

@@ -6,6 +6,8 @@
 
 #include "common/mem.h"
 #include "kernels/half.h"
+#include "trainer/model/graph_calls.h"
+#include "trainer/model/graph_run.h"
 
 static double element(const void *data, enum dtype type, int64_t i)
 {
@@ -26,12 +28,13 @@ static double element(const void *data, enum dtype type, int64_t i)
     return 0;
 }
 
-/* Look at a tensor; what: "the value" or "the gradient". */
-static int look(struct graph *g, const struct tensor *t, int call,
-                const struct node *of, const char *what, struct err *e)
+/* Check a tensor; what: "the value" or "the gradient". */
+static int check_tensor(struct graph *g, const struct tensor *t, int call,
+                        const struct graph_node *of, const char *what,
+                        struct err *e)
 {
     const int64_t n = tensor_count(t);
-    void *host = mem_alloc(tensor_bytes(t), 1, "looking for anomalies", e);
+    void *host = mem_alloc(tensor_bytes(t), 1, "anomaly detection", e);
     int ret = host ? 0 : -1;
 
     if (ret == 0) {
@@ -44,32 +47,31 @@ static int look(struct graph *g, const struct tensor *t, int call,
         if (!isfinite(x))
             ret = err_set(
                 e, ERR_NONFINITE,
-                "%s of %s is %f at element %lld; "
-                "%s (%s) was the first to go bad",
-                what, of->op == OP_PARAM ? g->param[of->param].name : of->name,
-                x, (long long)i, graph_call_name(g, call),
+                "%s of %s is %f at element %lld, computed by %s (%s)", what,
+                of->op == OP_PARAM ? g->param[of->param].name : of->name, x,
+                (long long)i, graph_call_name(g, call),
                 g->node[g->call[call].node].name);
     }
     free(host);
     return ret;
 }
 
-static int look_at_call(struct graph *g, int call, struct err *e)
+static int check_call(struct graph *g, int call, struct err *e)
 {
-    const struct call *c = &g->call[call];
-    const struct node *n = &g->node[c->node];
+    const struct graph_call *c = &g->call[call];
+    const struct graph_node *n = &g->node[c->node];
 
-    if (!call_is_backward(c) &&
-        look(g, &n->val, call, n, "the value", e) < 0)
+    if (!graph_call_is_backward(c) &&
+        check_tensor(g, &n->val, call, n, "the value", e) < 0)
         return -1;
-    if (!call_is_backward(c) && c->kind != CALL_HEAD)
+    if (!graph_call_is_backward(c) && c->kind != CALL_HEAD)
         return 0;
     for (int s = 0; s < n->n_src; s++) {
-        const struct node *src =
+        const struct graph_node *src =
             n->src[s] == GRAPH_NONE ? NULL : &g->node[n->src[s]];
 
         if (src && !src->no_grad &&
-            look(g, &src->grad, call, src, "the gradient", e) < 0)
+            check_tensor(g, &src->grad, call, src, "the gradient", e) < 0)
             return -1;
     }
     return 0;
@@ -77,10 +79,10 @@ static int look_at_call(struct graph *g, int call, struct err *e)
 
 int anomaly_train(struct graph *g, struct err *e)
 {
-    graph_begin(g);
+    graph_run_begin(g);
     for (int t = 0; t < g->n_calls; t++) {
-        graph_run(g, t);
-        if (look_at_call(g, t, e) < 0)
+        graph_run_call(g, t);
+        if (check_call(g, t, e) < 0)
             return -1;
     }
     return 0;

@@ -4,11 +4,11 @@
 #include "trainer/model/graph.h"
 
 /*
- * anomaly - a training pass that looks at every result
+ * anomaly - a training pass that checks every result
  *
- * As graph_train(), but each operation's results are fetched and looked at;
- * the first that is not finite ends it with ERR_NONFINITE and names operation
- * and tensor.
+ * As graph_run_train(), but the results of each operation are checked on the
+ * host.  The first one that is not finite ends the pass with ERR_NONFINITE, and
+ * the error names the tensor and the operation.
  */
 int anomaly_train(struct graph *, struct err *);
 

@@ -7,19 +7,22 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "trainer/model/graph_calls.h"
+#include "trainer/model/rules.h"
 
-/* The builder's view: what every part needs. */
+/* What every part of the model needs to build itself. */
 struct builder {
     struct graph *g;
     const struct model_settings *m;
     const struct derived *is;
     int64_t T;
-    int64_t room; /* of the cache; 0: not decoding */
+    int64_t capacity; /* of the cache; 0: not decoding */
     int layer;
 };
 
-static int param(struct builder *b, const char *name, enum group group,
-                 int64_t rows, int64_t cols, double std, double value)
+static int add_param(struct builder *b, const char *name,
+                     enum param_group group, int64_t rows, int64_t cols,
+                     double std, double value)
 {
     char full[48];
 
@@ -30,32 +33,32 @@ static int param(struct builder *b, const char *name, enum group group,
     return graph_param(b->g, full, group, rows, cols, std, value);
 }
 
-static int linear(struct builder *b, int x, const char *name, int64_t rows,
-                  int64_t cols, double std)
+static int add_linear(struct builder *b, int x, const char *name, int64_t rows,
+                      int64_t cols, double std)
 {
     char full[32];
     int w, bias = GRAPH_NONE;
 
     snprintf(full, sizeof full, "%s.weight", name);
-    w = param(b, full, GROUP_MATRIX, rows, cols, std, 0);
+    w = add_param(b, full, GROUP_MATRIX, rows, cols, std, 0);
     if (b->m->linear_bias) {
         snprintf(full, sizeof full, "%s.bias", name);
-        bias = param(b, full, GROUP_VECTOR, rows, 0, 0, 0);
+        bias = add_param(b, full, GROUP_VECTOR, rows, 0, 0, 0);
     }
     return graph_linear(b->g, x, w, bias);
 }
 
-static int norm(struct builder *b, int x, const char *name)
+static int add_norm(struct builder *b, int x, const char *name)
 {
     const enum norm kind = b->m->norm;
     char full[32];
     int w, bias = GRAPH_NONE;
 
     snprintf(full, sizeof full, "%s.weight", name);
-    w = param(b, full, GROUP_VECTOR, b->m->width, 0, 0, 1);
+    w = add_param(b, full, GROUP_VECTOR, b->m->width, 0, 0, 1);
     if (kind == NORM_LAYER && b->m->norm_bias) {
         snprintf(full, sizeof full, "%s.bias", name);
-        bias = param(b, full, GROUP_VECTOR, b->m->width, 0, 0, 0);
+        bias = add_param(b, full, GROUP_VECTOR, b->m->width, 0, 0, 0);
     }
     return graph_norm(b->g, x, w, bias, kind, b->m->norm_eps);
 }
@@ -67,44 +70,44 @@ static double residual_std(const struct builder *b)
     return b->m->init_std / (b->m->init_residual ? sqrt(2 * layers) : 1);
 }
 
-static int embed(struct builder *b, int tokens, int *wte)
+static int add_embed(struct builder *b, int tokens, int *wte)
 {
     const struct model_settings *m = b->m;
     int wpe = GRAPH_NONE, x;
 
-    *wte = param(b, "wte.weight", GROUP_EMBED, b->is->vocab_padded, m->width,
-                 m->init_std, 0);
+    *wte = add_param(b, "wte.weight", GROUP_EMBED, b->is->vocab_padded,
+                     m->width, m->init_std, 0);
     if (m->position == POSITION_LEARNED)
-        wpe = param(b, "wpe.weight", GROUP_EMBED, m->context, m->width,
-                    m->init_std, 0);
+        wpe = add_param(b, "wpe.weight", GROUP_EMBED, m->context, m->width,
+                        m->init_std, 0);
     x = graph_embed(b->g, tokens, *wte, wpe, b->T);
     return graph_dropout(b->g, x, m->dropout_embedding);
 }
 
-static int attention(struct builder *b, int x)
+static int add_attention(struct builder *b, int x)
 {
     const struct model_settings *m = b->m;
     const int H = (int)m->heads, K = (int)b->is->kv_heads;
     const int64_t D = m->width / m->heads;
     int h, wq, wk;
 
-    h = linear(b, x, "attn.qkv", (H + 2 * K) * D, m->width, m->init_std);
+    h = add_linear(b, x, "attn.qkv", (H + 2 * K) * D, m->width, m->init_std);
     if (m->qk_norm) {
-        wq = param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
-        wk = param(b, "attn.k_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
+        wq = add_param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
+        wk = add_param(b, "attn.k_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
         h = graph_qknorm(b->g, h, wq, wk, H, K, m->norm_eps);
     }
     if (m->position == POSITION_ROPE)
         h = graph_rope(b->g, h, H, K, b->T, m->rope_theta);
-    if (b->room)
-        h = graph_decode(b->g, h, H, K, b->room);
+    if (b->capacity)
+        h = graph_decode(b->g, h, H, K, b->capacity);
     else
         h = graph_attention(b->g, h, H, K, b->T, m->dropout_attention);
-    h = linear(b, h, "attn.proj", m->width, m->width, residual_std(b));
+    h = add_linear(b, h, "attn.proj", m->width, m->width, residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
 
-static int mlp(struct builder *b, int x)
+static int add_mlp(struct builder *b, int x)
 {
     static const struct {
         bool gated;
@@ -123,59 +126,59 @@ static int mlp(struct builder *b, int x)
     const int64_t F = b->is->d_ff;
     int h;
 
-    h = linear(b, x, "mlp.fc", gated ? 2 * F : F, m->width, m->init_std);
+    h = add_linear(b, x, "mlp.fc", gated ? 2 * F : F, m->width, m->init_std);
     if (gated)
         h = graph_glu(b->g, h, act);
     else
         h = graph_act(b->g, h, act);
-    h = linear(b, h, "mlp.proj", m->width, F, residual_std(b));
+    h = add_linear(b, h, "mlp.proj", m->width, F, residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
 
-/* Everything up to the head; *head is the matrix of the classifier. */
-static int trunk(struct builder *b, int tokens, int *head)
+/* Everything before the head; *head is set to the matrix of the classifier. */
+static int add_trunk(struct builder *b, int tokens, int *head)
 {
     const struct model_settings *m = b->m;
     char name[16];
     int x, h, wte;
 
     graph_unit(b->g, -1, "embed");
-    x = embed(b, tokens, &wte);
+    x = add_embed(b, tokens, &wte);
     for (int l = 0; l < m->layers; l++) {
         snprintf(name, sizeof name, "h.%d", l);
         graph_unit(b->g, l, name);
         b->layer = l;
-        h = norm(b, x, "ln_1");
-        h = attention(b, h);
+        h = add_norm(b, x, "ln_1");
+        h = add_attention(b, h);
         x = graph_add(b->g, x, h);
-        h = norm(b, x, "ln_2");
-        h = mlp(b, h);
+        h = add_norm(b, x, "ln_2");
+        h = add_mlp(b, h);
         x = graph_add(b->g, x, h);
     }
     b->layer = -1;
     graph_unit(b->g, -1, "final");
     if (m->final_norm)
-        x = norm(b, x, "ln_f");
+        x = add_norm(b, x, "ln_f");
     *head = wte;
     if (!m->tied)
-        *head = param(b, "lm_head.weight", GROUP_HEAD, b->is->vocab_padded,
-                      m->width, m->init_std, 0);
+        *head = add_param(b, "lm_head.weight", GROUP_HEAD, b->is->vocab_padded,
+                          m->width, m->init_std, 0);
     return x;
 }
 
-/* Which values are computed again rather than kept. */
-static void mark(struct graph *g, enum recompute how)
+/* Choose the values that are computed again instead of being kept. */
+static void mark_recomputed(struct graph *g, enum recompute how)
 {
     for (int i = 0; i < g->n; i++) {
-        struct node *n = &g->node[i];
+        struct graph_node *n = &g->node[i];
         const bool last = i + 1 < g->n && g->node[i + 1].layer != n->layer;
 
         if (n->op == OP_PARAM || n->op == OP_INPUT || n->layer < 0)
             continue;
         if (how == RECOMPUTE_LAYER)
-            n->again = !last;
+            n->recompute = !last;
         else if (how == RECOMPUTE_POINTWISE)
-            n->again = n->op == OP_NORM || n->op == OP_ACT || n->op == OP_GLU;
+            n->recompute = rules[n->op].pointwise;
     }
 }
 
@@ -201,18 +204,21 @@ void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
     gpt->T = b.T;
     gpt->tokens = graph_input(g, "tokens", B * b.T);
     gpt->targets = graph_input(g, "targets", B * b.T);
-    x = trunk(&b, gpt->tokens, &head);
+    x = add_trunk(&b, gpt->tokens, &head);
     gpt->output = graph_head(g, x, head, gpt->targets, c->model.vocab);
-    mark(g, c->train.recompute);
+    mark_recomputed(g, c->train.recompute);
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
-                       int64_t room)
+                       int64_t capacity)
 {
     struct graph *g = &gpt->graph;
-    struct builder b = {
-        .g = g, .m = &c->model, .is = &c->is, .T = 1, .room = room, .layer = -1
-    };
+    struct builder b = { .g = g,
+                         .m = &c->model,
+                         .is = &c->is,
+                         .T = 1,
+                         .capacity = capacity,
+                         .layer = -1 };
     int x, head;
 
     graph_init(g, type_of(c));
@@ -220,16 +226,16 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
     gpt->T = 1;
     gpt->tokens = graph_input(g, "tokens", B);
     gpt->targets = GRAPH_NONE;
-    x = trunk(&b, gpt->tokens, &head);
+    x = add_trunk(&b, gpt->tokens, &head);
     gpt->output = graph_linear(g, x, head, GRAPH_NONE);
 }
 
 /* ---- weights ---------------------------------------------------------- */
 
-void gpt_draw(const struct gpt *gpt, int i, uint64_t seed, struct dev *cpu,
-              float *out)
+void gpt_init_weights(const struct gpt *gpt, int i, uint64_t seed,
+                      struct dev *cpu, float *out)
 {
-    const struct param *p = &gpt->graph.param[i];
+    const struct graph_param *p = &gpt->graph.param[i];
     struct tensor t = {
         .data = out, .type = DT_F32, .rank = 1, .dim = { p->count }
     };
@@ -241,7 +247,7 @@ void gpt_draw(const struct gpt *gpt, int i, uint64_t seed, struct dev *cpu,
         cpu->ops->fill(cpu, &t, p->value);
 }
 
-void gpt_copy_weights(struct gpt *gpt)
+void gpt_round_weights(struct gpt *gpt)
 {
     struct graph *g = &gpt->graph;
     struct tensor from = { .data = g->weights.data, .type = DT_F32, .rank = 1 };
@@ -252,7 +258,7 @@ void gpt_copy_weights(struct gpt *gpt)
         g->dev->ops->cast(g->dev, &to, &from);
 }
 
-void gpt_put(struct gpt *gpt, const int32_t *x, const int32_t *y)
+void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)
 {
     struct graph *g = &gpt->graph;
     struct tensor *tokens = graph_val(g, gpt->tokens);
@@ -269,7 +275,7 @@ double gpt_flops_per_token(const struct gpt *gpt)
     double sum = 0;
 
     for (int t = 0; t < g->n_calls; t++)
-        if (t < g->n_forward || call_is_backward(&g->call[t]))
+        if (t < g->n_forward || graph_call_is_backward(&g->call[t]))
             sum += graph_call_flops(g, t);
     return sum / (double)(gpt->B * gpt->T);
 }

@@ -8,12 +8,12 @@
  * gpt - the model, described once
  *
  * gpt_build() appends the decoder that [model] describes to a graph: pre-norm
- * blocks of causal attention and an MLP between an embedding and a head.  It
- * reads as the paper's figure; devices, gradients and memory are the graph's.
+ * blocks of causal attention and an MLP between an embedding and a head.
+ * Devices, gradients and memory are left to the graph.
  *
- * For training and evaluation the graph ends in the losses, one a token.  For
- * decoding it takes one token of each sequence, keeps keys and values, and
- * ends in the logits.
+ * For training and evaluation the graph ends in the losses, one per token.
+ * For decoding it takes one token of each sequence, caches keys and values,
+ * and ends in the logits.
  *
  * Names are those of GPT-2's checkpoints, without "transformer."; q, k and v
  * are one matrix (H+2K)D x C, and so are the gate and the value of a gated MLP
@@ -26,24 +26,24 @@ struct gpt {
     int64_t B, T;        /* sequences, positions each */
 };
 
-/* Fill the graph for B sequences of the model's context.  c must have been
- * resolved as far as the shapes (settings_shapes()). */
+/* Fill the graph for B sequences of the model's context.  The settings must
+ * have gone through resolve_settings(). */
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
-                       int64_t room);
+                       int64_t capacity);
 
-/* The initial numbers of parameter i, a function of the seed and of i alone: a
- * CPU draws them whatever the device, in the host's memory. */
-void gpt_draw(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
-              float *out);
+/* The initial values of parameter i, a function of the seed and of i: the CPU
+ * draws them in the memory of the host, whatever the device. */
+void gpt_init_weights(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
+                      float *out);
 /* Make the 16-bit copies from the weights. */
-void gpt_copy_weights(struct gpt *);
+void gpt_round_weights(struct gpt *);
 
-/* (x, y) of rows(B*T); y may hold -1 where there is nothing to predict. */
-void gpt_put(struct gpt *, const int32_t *x, const int32_t *y);
+/* Inputs x and targets y, B*T each; y is -1 where nothing is predicted. */
+void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);
 
-/* Parameters without the embeddings, and operations of a token, forward and
- * backward, by the two usual counts: 6N, and with attention (PaLM). */
+/* Operations per token, forward and backward, counted as PaLM does: 6N and
+ * attention. */
 double gpt_flops_per_token(const struct gpt *);
 
 #endif

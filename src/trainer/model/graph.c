@@ -11,25 +11,42 @@
 
 void graph_init(struct graph *g, enum dtype activations)
 {
-    *g = (struct graph){ .type = activations,
-                         .layer = -1,
-                         .head_scale = 1,
-                         .bad_node = GRAPH_NONE };
+    *g = (struct graph){ .type = activations, .layer = -1, .head_scale = 1 };
+}
+
+void graph_clear(struct graph *g)
+{
+    if (g->dev) {
+        if (!g->borrowed) {
+            region_free(&g->weights, g->dev);
+            region_free(&g->copies, g->dev);
+        }
+        region_free(&g->grads, g->dev);
+        region_free(&g->inputs, g->dev);
+        region_free(&g->caches, g->dev);
+        region_free(&g->activations, g->dev);
+        region_free(&g->int8, g->dev);
+    }
+    free(g->node);
+    free(g->param);
+    free(g->unit);
+    free(g->call);
+    *g = (struct graph){ 0 };
 }
 
 void graph_unit(struct graph *g, int layer, const char *name)
 {
-    struct unit *u;
+    struct graph_unit *u;
 
     GROW(g->unit, g->n_units, g->room_units);
     u = &g->unit[g->n_units];
-    *u = (struct unit){ .layer = layer, .last_call = -1 };
+    *u = (struct graph_unit){ .layer = layer, .last_call = -1 };
     snprintf(u->name, sizeof u->name, "%s", name);
     g->current_unit = g->n_units++;
     g->layer = layer;
 }
 
-static struct tensor shape(enum dtype type, int64_t rows, int64_t cols)
+static struct tensor shape_of(enum dtype type, int64_t rows, int64_t cols)
 {
     struct tensor t = { .type = type, .rank = cols ? 2 : 1 };
 
@@ -38,19 +55,20 @@ static struct tensor shape(enum dtype type, int64_t rows, int64_t cols)
     return t;
 }
 
-static struct node *append(struct graph *g, enum op op, const char *what,
-                           int n_src, const int *src)
+static struct graph_node *append_node(struct graph *g, enum graph_op op,
+                                      const char *what, int n_src,
+                                      const int *src)
 {
-    struct node *n;
+    struct graph_node *n;
 
     GROW(g->node, g->n, g->room);
     n = &g->node[g->n++];
-    *n = (struct node){ .op = op,
-                        .n_src = n_src,
-                        .param = GRAPH_NONE,
-                        .layer = g->layer,
-                        .same_val = GRAPH_NONE,
-                        .same_grad = GRAPH_NONE };
+    *n = (struct graph_node){ .op = op,
+                              .n_src = n_src,
+                              .param = GRAPH_NONE,
+                              .layer = g->layer,
+                              .same_val = GRAPH_NONE,
+                              .same_grad = GRAPH_NONE };
     for (int i = 0; i < n_src; i++) {
         assert(src[i] < g->n - 1);
         n->src[i] = src[i];
@@ -63,7 +81,7 @@ static struct node *append(struct graph *g, enum op op, const char *what,
     return n;
 }
 
-static int done(struct graph *g, struct node *n)
+static int finish_node(struct graph *g, struct graph_node *n)
 {
     n->grad = n->val;
     return g->n - 1;
@@ -71,98 +89,99 @@ static int done(struct graph *g, struct node *n)
 
 int graph_input(struct graph *g, const char *name, int64_t rows)
 {
-    struct node *n = append(g, OP_INPUT, name, 0, NULL);
+    struct graph_node *n = append_node(g, OP_INPUT, name, 0, NULL);
 
-    n->val = shape(DT_I32, rows, 0);
+    n->val = shape_of(DT_I32, rows, 0);
     n->no_grad = true;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
-int graph_param(struct graph *g, const char *name, enum group group,
+int graph_param(struct graph *g, const char *name, enum param_group group,
                 int64_t rows, int64_t cols, double std, double value)
 {
-    struct node *n = append(g, OP_PARAM, name, 0, NULL);
-    struct param *p;
+    struct graph_node *n = append_node(g, OP_PARAM, name, 0, NULL);
+    struct graph_param *p;
 
     assert(g->n_units);
     GROW(g->param, g->n_params, g->room_params);
     p = &g->param[g->n_params];
-    *p = (struct param){ .node = g->n - 1,
-                         .unit = g->current_unit,
-                         .group = group,
-                         .std = (float)std,
-                         .value = (float)value };
+    *p = (struct graph_param){ .node = g->n - 1,
+                               .unit = g->current_unit,
+                               .group = group,
+                               .std = (float)std,
+                               .value = (float)value };
     snprintf(p->name, sizeof p->name, "%s", name);
     n->param = g->n_params++;
-    n->val = shape(g->type, rows, cols);
+    n->val = shape_of(g->type, rows, cols);
     p->count = tensor_count(&n->val);
-    done(g, n);
+    finish_node(g, n);
     n->grad.type = DT_F32;
     return g->n - 1;
 }
 
 int graph_embed(struct graph *g, int tokens, int wte, int wpe, int64_t T)
 {
-    struct node *n =
-        append(g, OP_EMBED, "embed", 3, (const int[]){ tokens, wte, wpe });
+    struct graph_node *n =
+        append_node(g, OP_EMBED, "embed", 3, (const int[]){ tokens, wte, wpe });
 
     n->val =
-        shape(g->type, g->node[tokens].val.dim[0], g->node[wte].val.dim[1]);
+        shape_of(g->type, g->node[tokens].val.dim[0], g->node[wte].val.dim[1]);
     n->attr.T = T;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_linear(struct graph *g, int x, int w, int b)
 {
-    struct node *n =
-        append(g, OP_LINEAR, "linear", 3, (const int[]){ x, w, b });
+    struct graph_node *n =
+        append_node(g, OP_LINEAR, "linear", 3, (const int[]){ x, w, b });
     const char *of = g->param[g->node[w].param].name;
 
     assert(g->node[x].val.dim[1] == g->node[w].val.dim[1]);
-    n->val = shape(g->type, g->node[x].val.dim[0], g->node[w].val.dim[0]);
+    n->val = shape_of(g->type, g->node[x].val.dim[0], g->node[w].val.dim[0]);
     snprintf(n->name, sizeof n->name, "%.*s",
              (int)(strlen(of) - strlen(".weight")), of);
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_norm(struct graph *g, int x, int w, int b, enum norm norm, double eps)
 {
-    struct node *n = append(g, OP_NORM, "norm", 3, (const int[]){ x, w, b });
+    struct graph_node *n =
+        append_node(g, OP_NORM, "norm", 3, (const int[]){ x, w, b });
 
     n->val = g->node[x].val;
-    n->aux = shape(DT_F32, n->val.dim[0], 2);
+    n->aux = shape_of(DT_F32, n->val.dim[0], 2);
     n->attr.norm = norm;
     n->attr.eps = (float)eps;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_qknorm(struct graph *g, int qkv, int wq, int wk, int H, int K,
                  double eps)
 {
-    struct node *n =
-        append(g, OP_QKNORM, "qknorm", 3, (const int[]){ qkv, wq, wk });
+    struct graph_node *n =
+        append_node(g, OP_QKNORM, "qknorm", 3, (const int[]){ qkv, wq, wk });
 
     n->val = g->node[qkv].val;
-    n->aux = shape(DT_F32, n->val.dim[0], H + K);
+    n->aux = shape_of(DT_F32, n->val.dim[0], H + K);
     n->attr.eps = (float)eps;
     n->attr.attn = (struct attn){ .H = H, .K = K };
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
 {
-    struct node *n = append(g, OP_ROPE, "rope", 1, &qkv);
+    struct graph_node *n = append_node(g, OP_ROPE, "rope", 1, &qkv);
 
     n->val = g->node[qkv].val;
-    n->same_val = qkv; /* turned in place, there and back */
+    n->same_val = qkv; /* rotated in place, in both directions */
     n->attr.attn = (struct attn){ .H = H, .K = K };
     n->attr.theta = (float)theta;
     n->attr.T = T;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
-static void heads(struct graph *g, struct node *n, int qkv, int H, int K,
-                  int64_t T)
+static void set_heads(struct graph *g, struct graph_node *n, int qkv, int H,
+                      int K, int64_t T)
 {
     const int64_t cols = g->node[qkv].val.dim[1];
     const int D = (int)(cols / (H + 2 * K));
@@ -171,82 +190,84 @@ static void heads(struct graph *g, struct node *n, int qkv, int H, int K,
     n->attr.attn = (struct attn){
         .H = H, .K = K, .D = D, .T = T, .scale = (float)(1.0 / sqrt((double)D))
     };
-    n->val = shape(g->type, g->node[qkv].val.dim[0], (int64_t)H * D);
+    n->val = shape_of(g->type, g->node[qkv].val.dim[0], (int64_t)H * D);
 }
 
 int graph_attention(struct graph *g, int qkv, int H, int K, int64_t T,
                     double dropout)
 {
-    struct node *n = append(g, OP_ATTENTION, "attention", 1, &qkv);
+    struct graph_node *n = append_node(g, OP_ATTENTION, "attention", 1, &qkv);
 
-    heads(g, n, qkv, H, K, T);
+    set_heads(g, n, qkv, H, K, T);
     n->attr.attn.drop.p = (float)dropout;
-    n->aux = shape(DT_F32, n->val.dim[0], H);
-    return done(g, n);
+    n->aux = shape_of(DT_F32, n->val.dim[0], H);
+    return finish_node(g, n);
 }
 
-int graph_decode(struct graph *g, int qkv, int H, int K, int64_t room)
+int graph_decode(struct graph *g, int qkv, int H, int K, int64_t capacity)
 {
-    struct node *n = append(g, OP_DECODE, "attention", 1, &qkv);
+    struct graph_node *n = append_node(g, OP_DECODE, "attention", 1, &qkv);
 
-    heads(g, n, qkv, H, K, room);
+    set_heads(g, n, qkv, H, K, capacity);
     n->aux = (struct tensor){ .type = g->type, .rank = 4 };
     n->aux.dim[0] = n->val.dim[0];
-    n->aux.dim[1] = room;
+    n->aux.dim[1] = capacity;
     n->aux.dim[2] = K;
     n->aux.dim[3] = n->attr.attn.D;
     n->aux2 = n->aux;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_act(struct graph *g, int x, enum act act)
 {
-    struct node *n = append(g, OP_ACT, "act", 1, &x);
+    struct graph_node *n = append_node(g, OP_ACT, "act", 1, &x);
 
     n->val = g->node[x].val;
     n->attr.act = act;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_glu(struct graph *g, int x, enum act act)
 {
-    struct node *n = append(g, OP_GLU, "glu", 1, &x);
+    struct graph_node *n = append_node(g, OP_GLU, "glu", 1, &x);
 
-    n->val = shape(g->type, g->node[x].val.dim[0], g->node[x].val.dim[1] / 2);
+    n->val =
+        shape_of(g->type, g->node[x].val.dim[0], g->node[x].val.dim[1] / 2);
     n->attr.act = act;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_dropout(struct graph *g, int x, double p)
 {
-    struct node *n;
+    struct graph_node *n;
 
     if (p <= 0)
         return x;
-    n = append(g, OP_DROPOUT, "dropout", 1, &x);
+    n = append_node(g, OP_DROPOUT, "dropout", 1, &x);
     n->val = g->node[x].val;
-    n->same_val = x; /* what it drops is not needed any more */
+    n->same_val = x; /* the elements it drops are not needed */
     n->attr.drop.p = (float)p;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_add(struct graph *g, int a, int b)
 {
-    struct node *n = append(g, OP_ADD, "add", 2, (const int[]){ a, b });
+    struct graph_node *n =
+        append_node(g, OP_ADD, "add", 2, (const int[]){ a, b });
 
     n->val = g->node[a].val;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int graph_head(struct graph *g, int x, int w, int targets, int64_t vocab)
 {
-    struct node *n =
-        append(g, OP_HEAD, "head", 3, (const int[]){ x, w, targets });
+    struct graph_node *n =
+        append_node(g, OP_HEAD, "head", 3, (const int[]){ x, w, targets });
 
-    n->val = shape(DT_F32, g->node[x].val.dim[0], 0);
+    n->val = shape_of(DT_F32, g->node[x].val.dim[0], 0);
     n->attr.vocab = vocab;
     n->no_grad = true;
-    return done(g, n);
+    return finish_node(g, n);
 }
 
 int64_t graph_parameters(const struct graph *g)
@@ -267,7 +288,7 @@ int64_t graph_largest(const struct graph *g)
     return n;
 }
 
-int64_t graph_group_parameters(const struct graph *g, enum group group,
+int64_t graph_group_parameters(const struct graph *g, enum param_group group,
                                int *tensors)
 {
     int64_t n = 0;

@@ -1,47 +1,49 @@
 #include "config.h"
-#include "trainer/model/graph.h"
+#include "trainer/model/graph_memory.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/model/graph_calls.h"
 #include "trainer/model/rules.h"
 
 /*
- * Where the activations lie.  Every value, statistic and gradient is a slot,
- * alive from the call that writes it to the last that reads it; a value that
- * is computed again has two such lives.  Slots whose lives do not meet may
- * have the same place.  The largest are placed first, each at the lowest
- * address that is free during its lives.
+ * Every value, statistic and gradient of an activation is a slot, live from
+ * the call that writes it to the last call that reads it; a value that is
+ * computed again has two such live ranges.  Slots whose ranges do not overlap
+ * may have the same address.  The largest slots are placed first, each at the
+ * lowest address that is free during its ranges.
  */
 enum { ALIGN_BYTES = 256 };
 
-enum what { VAL, AUX, GRAD, WHATS };
+enum slot_kind { SLOT_VAL, SLOT_AUX, SLOT_GRAD, SLOT_KINDS };
 
-struct slot {
+struct memory_slot {
     size_t bytes, at;
-    int lives, from[2], to[2];
+    int ranges, from[2], to[2];
 };
 
-struct layout {
+struct memory_layout {
     struct graph *g;
-    struct slot *slot; /* WHATS for each node */
+    struct memory_slot *slot; /* SLOT_KINDS for each node */
     size_t total;
 };
 
-static struct slot *slot_of(struct layout *l, int node, enum what what)
+static struct memory_slot *slot_of(struct memory_layout *l, int node,
+                                   enum slot_kind kind)
 {
-    return &l->slot[node * WHATS + (int)what];
+    return &l->slot[node * SLOT_KINDS + (int)kind];
 }
 
-/* The node whose memory this one's value, or gradient, is in. */
-static int root(const struct graph *g, int i, enum what what)
+/* The node whose memory holds the value, or gradient, of this one. */
+static int owner_of(const struct graph *g, int i, enum slot_kind kind)
 {
     for (;;) {
-        const int same = what == GRAD  ? g->node[i].same_grad
-                         : what == VAL ? g->node[i].same_val
-                                       : GRAPH_NONE;
+        const int same = kind == SLOT_GRAD  ? g->node[i].same_grad
+                         : kind == SLOT_VAL ? g->node[i].same_val
+                                            : GRAPH_NONE;
 
         if (same == GRAPH_NONE)
             return i;
@@ -49,102 +51,104 @@ static int root(const struct graph *g, int i, enum what what)
     }
 }
 
-static bool is_activation(const struct node *n)
+static bool is_activation(const struct graph_node *n)
 {
     return n->op != OP_INPUT && n->op != OP_PARAM && n->op != OP_HEAD;
 }
 
-/* Used at call t; with `begin`, what it held before does not matter. */
-static void touch(struct layout *l, int i, enum what what, int t, bool begin)
+/* Used at call t; with `begin`, the earlier contents do not matter. */
+static void touch_slot(struct memory_layout *l, int i, enum slot_kind kind,
+                       int t, bool begin)
 {
-    const struct node *n = &l->g->node[i];
-    struct slot *s = slot_of(l, root(l->g, i, what), what);
+    const struct graph_node *n = &l->g->node[i];
+    struct memory_slot *s = slot_of(l, owner_of(l->g, i, kind), kind);
 
-    if (!is_activation(n) || (what == GRAD && n->no_grad))
+    if (!is_activation(n) || (kind == SLOT_GRAD && n->no_grad))
         return;
-    if (s->lives == 0 || (begin && s->lives == 1 && s->to[0] < t)) {
-        s->from[s->lives] = t;
-        s->lives++;
+    if (s->ranges == 0 || (begin && s->ranges == 1 && s->to[0] < t)) {
+        s->from[s->ranges] = t;
+        s->ranges++;
     }
-    s->to[s->lives - 1] = t;
+    s->to[s->ranges - 1] = t;
 }
 
-/* A node's value is written; in place, what it held does matter. */
-static void write(struct layout *l, int i, int t)
+/* A node's value is written; where that is done in place, the earlier contents
+ * matter. */
+static void write_node(struct memory_layout *l, int i, int t)
 {
-    const struct node *n = &l->g->node[i];
+    const struct graph_node *n = &l->g->node[i];
 
-    touch(l, i, VAL, t, n->same_val == GRAPH_NONE);
-    touch(l, i, AUX, t, true);
+    touch_slot(l, i, SLOT_VAL, t, n->same_val == GRAPH_NONE);
+    touch_slot(l, i, SLOT_AUX, t, true);
 }
 
-static void forward_lives(struct layout *l, int i, int t)
+static void forward_ranges(struct memory_layout *l, int i, int t)
 {
-    const struct node *n = &l->g->node[i];
+    const struct graph_node *n = &l->g->node[i];
 
     for (int s = 0; s < n->n_src; s++)
         if (n->src[s] != GRAPH_NONE)
-            touch(l, n->src[s], VAL, t, false);
-    write(l, i, t);
+            touch_slot(l, n->src[s], SLOT_VAL, t, false);
+    write_node(l, i, t);
 }
 
-static void backward_lives(struct layout *l, int i, int t)
+static void backward_ranges(struct memory_layout *l, int i, int t)
 {
-    const struct node *n = &l->g->node[i];
+    const struct graph_node *n = &l->g->node[i];
     const unsigned needs = rules[n->op].needs;
 
-    touch(l, i, GRAD, t, false);
-    touch(l, i, AUX, t, false);
+    touch_slot(l, i, SLOT_GRAD, t, false);
+    touch_slot(l, i, SLOT_AUX, t, false);
     if (needs & NEEDS_OWN)
-        touch(l, i, VAL, t, false);
+        touch_slot(l, i, SLOT_VAL, t, false);
     for (int s = 0; s < n->n_src; s++) {
         if (n->src[s] == GRAPH_NONE)
             continue;
         if (needs >> s & 1)
-            touch(l, n->src[s], VAL, t, false);
-        touch(l, n->src[s], GRAD, t, false);
+            touch_slot(l, n->src[s], SLOT_VAL, t, false);
+        touch_slot(l, n->src[s], SLOT_GRAD, t, false);
     }
 }
 
-/* The two nodes of a fused call: its sources are those of the first. */
-static void pair_lives(struct layout *l, int i, int t)
+/* The two nodes of a fused call, which reads the sources of the first. */
+static void pair_ranges(struct memory_layout *l, int i, int t)
 {
     const int first = l->g->node[i].src[0];
 
-    forward_lives(l, first, t);
-    write(l, i, t);
+    forward_ranges(l, first, t);
+    write_node(l, i, t);
 }
 
-static void find_lives(struct layout *l)
+static void find_ranges(struct memory_layout *l)
 {
     const struct graph *g = l->g;
 
     for (int t = 0; t < g->n_calls; t++) {
-        const struct call *c = &g->call[t];
+        const struct graph_call *c = &g->call[t];
 
         switch (c->kind) {
         case CALL_FORWARD:
-            forward_lives(l, c->node, t);
+            forward_ranges(l, c->node, t);
             break;
         case CALL_ADD_NORM:
         case CALL_LINEAR_ACT:
-            pair_lives(l, c->node, t);
+            pair_ranges(l, c->node, t);
             break;
         case CALL_BACKWARD:
-            backward_lives(l, c->node, t);
+            backward_ranges(l, c->node, t);
             break;
         case CALL_ACT_LINEAR_BACK:
-            backward_lives(l, c->node, t);
-            backward_lives(l, g->node[c->node].src[0], t);
+            backward_ranges(l, c->node, t);
+            backward_ranges(l, g->node[c->node].src[0], t);
             break;
         case CALL_HEAD:
-            forward_lives(l, c->node, t);
+            forward_ranges(l, c->node, t);
             if (g->training)
-                touch(l, g->node[c->node].src[0], GRAD, t, false);
+                touch_slot(l, g->node[c->node].src[0], SLOT_GRAD, t, false);
             break;
         }
     }
-    touch(l, g->n - 1, VAL, g->n_calls, false); /* the result */
+    touch_slot(l, g->n - 1, SLOT_VAL, g->n_calls, false); /* the result */
 }
 
 static size_t round_up(size_t n)
@@ -152,24 +156,24 @@ static size_t round_up(size_t n)
     return (n + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 }
 
-static void find_sizes(struct layout *l)
+static void find_sizes(struct memory_layout *l)
 {
     for (int i = 0; i < l->g->n; i++) {
-        const struct node *n = &l->g->node[i];
+        const struct graph_node *n = &l->g->node[i];
 
         if (!is_activation(n))
             continue;
-        slot_of(l, i, VAL)->bytes = round_up(tensor_bytes(&n->val));
-        slot_of(l, i, GRAD)->bytes = round_up(tensor_bytes(&n->grad));
+        slot_of(l, i, SLOT_VAL)->bytes = round_up(tensor_bytes(&n->val));
+        slot_of(l, i, SLOT_GRAD)->bytes = round_up(tensor_bytes(&n->grad));
         if (n->aux.rank && n->op != OP_DECODE)
-            slot_of(l, i, AUX)->bytes = round_up(tensor_bytes(&n->aux));
+            slot_of(l, i, SLOT_AUX)->bytes = round_up(tensor_bytes(&n->aux));
     }
 }
 
-static bool meet(const struct slot *a, const struct slot *b)
+static bool overlap(const struct memory_slot *a, const struct memory_slot *b)
 {
-    for (int i = 0; i < a->lives; i++)
-        for (int j = 0; j < b->lives; j++)
+    for (int i = 0; i < a->ranges; i++)
+        for (int j = 0; j < b->ranges; j++)
             if (a->from[i] <= b->to[j] && b->from[j] <= a->to[i])
                 return true;
     return false;
@@ -177,39 +181,41 @@ static bool meet(const struct slot *a, const struct slot *b)
 
 static int by_size(const void *a, const void *b)
 {
-    const struct slot *x = *(struct slot *const *)a;
-    const struct slot *y = *(struct slot *const *)b;
+    const struct memory_slot *x = *(struct memory_slot *const *)a;
+    const struct memory_slot *y = *(struct memory_slot *const *)b;
 
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
     return x < y ? -1 : 1;
 }
 
-/* Give s the lowest place that is free; `placed` is sorted by address. */
-static size_t lowest(const struct slot *s, struct slot **placed, int n)
+/* The lowest free address for s; `placed` is sorted by address. */
+static size_t lowest_free(const struct memory_slot *s,
+                          struct memory_slot **placed, int n)
 {
     size_t at = 0;
 
     for (int i = 0; i < n; i++) {
         if (placed[i]->at >= at + s->bytes)
             break;
-        if (placed[i]->at + placed[i]->bytes > at && meet(s, placed[i]))
+        if (placed[i]->at + placed[i]->bytes > at && overlap(s, placed[i]))
             at = placed[i]->at + placed[i]->bytes;
     }
     return at;
 }
 
-/* A gap may be closed from below by one that does not meet us but hides one
- * that does; so look at those that meet us only. */
-static void place_slot(struct layout *l, struct slot *s, struct slot **placed,
-                       struct slot **near, int *n)
+/* Only slots whose live ranges overlap ours take part in the search for an
+ * address: another could end above one of them and hide it. */
+static void place_slot(struct memory_layout *l, struct memory_slot *s,
+                       struct memory_slot **placed, struct memory_slot **rivals,
+                       int *n)
 {
-    int n_near = 0, i;
+    int n_rivals = 0, i;
 
     for (i = 0; i < *n; i++)
-        if (meet(s, placed[i]))
-            near[n_near++] = placed[i];
-    s->at = lowest(s, near, n_near);
+        if (overlap(s, placed[i]))
+            rivals[n_rivals++] = placed[i];
+    s->at = lowest_free(s, rivals, n_rivals);
     for (i = *n; i > 0 && placed[i - 1]->at > s->at; i--)
         placed[i] = placed[i - 1];
     placed[i] = s;
@@ -218,40 +224,41 @@ static void place_slot(struct layout *l, struct slot *s, struct slot **placed,
         l->total = s->at + s->bytes;
 }
 
-static void layout_make(struct layout *l, struct graph *g)
+static void lay_out_activations(struct memory_layout *l, struct graph *g)
 {
-    const size_t room = (size_t)g->n * WHATS;
-    struct slot **order = xcalloc(room, sizeof(*order));
-    struct slot **placed = xcalloc(room, sizeof(*placed));
-    struct slot **near = xcalloc(room, sizeof(*near));
+    const size_t room = (size_t)g->n * SLOT_KINDS;
+    struct memory_slot **order = xcalloc(room, sizeof(*order));
+    struct memory_slot **placed = xcalloc(room, sizeof(*placed));
+    struct memory_slot **rivals = xcalloc(room, sizeof(*rivals));
     int n = 0, n_placed = 0;
 
-    *l = (struct layout){ .g = g };
+    *l = (struct memory_layout){ .g = g };
     l->slot = xcalloc(room, sizeof *l->slot);
     find_sizes(l);
-    find_lives(l);
+    find_ranges(l);
     for (size_t i = 0; i < room; i++)
-        if (l->slot[i].lives && l->slot[i].bytes)
+        if (l->slot[i].ranges && l->slot[i].bytes)
             order[n++] = &l->slot[i];
     qsort(order, (size_t)n, sizeof(*order), by_size);
     for (int i = 0; i < n; i++)
-        place_slot(l, order[i], placed, near, &n_placed);
+        place_slot(l, order[i], placed, rivals, &n_placed);
     free(order);
     free(placed);
-    free(near);
+    free(rivals);
 }
 
 /* ---- units ------------------------------------------------------------ */
 
-/* Where each unit lies, in elements of its region; returns how many there
- * are.  Shared, the layers take turns in two places behind all others. */
+/* Set the member at offset `member` of each unit to its address, in elements
+ * of its region; returns the size of the region.  If shared, the layers take
+ * turns in two places behind all others. */
 static int64_t place_units(struct graph *g, bool shared, size_t member)
 {
     int64_t total = 0, most = 0;
     int turn = 0;
 
     for (int u = 0; u < g->n_units; u++) {
-        struct unit *unit = &g->unit[u];
+        struct graph_unit *unit = &g->unit[u];
         int64_t *at = (int64_t *)((char *)unit + member);
 
         if (shared && unit->layer >= 0) {
@@ -262,34 +269,33 @@ static int64_t place_units(struct graph *g, bool shared, size_t member)
         total += unit->count;
     }
     for (int u = 0; u < g->n_units && most > 0; u++) {
-        struct unit *unit = &g->unit[u];
+        struct graph_unit *unit = &g->unit[u];
 
         if (unit->layer >= 0)
-            *(int64_t *)((char *)unit + member) =
-                total + (turn++ % 2) * most;
+            *(int64_t *)((char *)unit + member) = total + (turn++ % 2) * most;
     }
     return total + 2 * most;
 }
 
 /* ---- sizes, addresses ------------------------------------------------- */
 
-static void sizes(struct graph *g, const struct place *how,
-                  const struct layout *l)
+static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
+                             const struct memory_layout *l)
 {
-    const size_t n = (size_t)place_units(g, how->share_weights,
-                                         offsetof(struct unit, weights_at));
-    const size_t n_grads = (size_t)place_units(g, how->share_grads,
-                                               offsetof(struct unit, grads_at));
+    const size_t n = (size_t)place_units(
+        g, conf->share_weights, offsetof(struct graph_unit, weights_at));
+    const size_t n_grads = (size_t)place_units(
+        g, conf->share_grads, offsetof(struct graph_unit, grads_at));
 
-    if (!how->weights && (g->type == DT_F32 || !how->low_alone))
+    if (!conf->borrow && (g->type == DT_F32 || !conf->masters_elsewhere))
         g->weights.bytes = n * sizeof(float);
-    if (!how->weights && g->type != DT_F32)
+    if (!conf->borrow && g->type != DT_F32)
         g->copies.bytes = n * dtype_size(g->type);
-    g->grads.bytes = how->training ? n_grads * sizeof(float) : 0;
+    g->grads.bytes = conf->training ? n_grads * sizeof(float) : 0;
     g->activations.bytes = l->total;
     g->inputs.bytes = g->caches.bytes = 0;
     for (int i = 0; i < g->n; i++) {
-        const struct node *node = &g->node[i];
+        const struct graph_node *node = &g->node[i];
 
         if (node->op == OP_INPUT || node->op == OP_HEAD)
             g->inputs.bytes += round_up(tensor_bytes(&node->val));
@@ -298,148 +304,99 @@ static void sizes(struct graph *g, const struct place *how,
     }
 }
 
-void graph_plan(struct graph *g, const struct place *how, const struct ops *ops)
+void graph_memory_size(struct graph *g, const struct graph_conf *conf,
+                       const struct ops *ops)
 {
-    struct layout l;
+    struct memory_layout l;
 
-    graph_schedule(g, how, ops);
-    layout_make(&l, g);
-    sizes(g, how, &l);
+    graph_calls_make(g, conf, ops);
+    lay_out_activations(&l, g);
+    set_region_sizes(g, conf, &l);
     free(l.slot);
 }
 
-/* What makes a region smaller. */
-static const char *const remedy[DEV_USES] = {
-    [DEV_WEIGHTS] = "parallel.mode = fsdp shares weights out",
-    [DEV_GRADS] = "parallel.mode = zero2 shares gradients out",
-    [DEV_MOMENTS] = "parallel.mode = zero1 shares moments out",
-    [DEV_ACTIVATIONS] = "a smaller train.micro_batch or train.recompute = "
-                        "layer needs less",
-    [DEV_INPUTS] = "a smaller train.micro_batch needs less",
-};
-
-int region_take(struct region *r, struct dev *dev, enum dev_use use,
-                struct err *e)
-{
-    if (r->bytes == 0)
-        return 0;
-    r->data = dev_alloc(dev, r->bytes, use, e);
-    if (!r->data) {
-        const struct err why = *e;
-
-        return err_set(e, why.kind, "%s: %s%s%s", dev_use_names[use], why.text,
-                       remedy[use] ? "; " : "", remedy[use] ? remedy[use] : "");
-    }
-    dev->type->zero(dev, r->data, r->bytes);
-    return 0;
-}
-
-void region_give(struct region *r, struct dev *dev)
-{
-    if (r->data)
-        dev_free(dev, r->data);
-    *r = (struct region){ 0 };
-}
-
-static void *plus(const struct region *r, size_t bytes)
+static void *address_in(const struct region *r, size_t bytes)
 {
     return r->data ? (char *)r->data + bytes : NULL;
 }
 
 static void point_params(struct graph *g, const struct graph *from)
 {
-    const bool low = g->type != DT_F32;
+    const bool halves = g->type != DT_F32;
 
     for (int i = 0; i < g->n_params; i++) {
-        const struct param *p = &g->param[i];
-        struct node *n = &g->node[p->node];
-        const struct unit *u = &g->unit[p->unit];
+        const struct graph_param *p = &g->param[i];
+        struct graph_node *n = &g->node[p->node];
+        const struct graph_unit *u = &g->unit[p->unit];
         const size_t at = (size_t)(u->weights_at + p->at - u->at);
         const size_t grad_at = (size_t)(u->grads_at + p->at - u->at);
 
         if (from)
             n->val.data = from->node[from->param[i].node].val.data;
         else
-            n->val.data = low ? plus(&g->copies, at * dtype_size(g->type))
-                              : plus(&g->weights, at * sizeof(float));
-        n->grad.data = plus(&g->grads, grad_at * sizeof(float));
+            n->val.data = halves
+                              ? address_in(&g->copies, at * dtype_size(g->type))
+                              : address_in(&g->weights, at * sizeof(float));
+        n->grad.data = address_in(&g->grads, grad_at * sizeof(float));
     }
 }
 
-static void point_nodes(struct graph *g, struct layout *l)
+static void point_nodes(struct graph *g, struct memory_layout *l)
 {
     size_t input = 0, cache = 0;
 
     for (int i = 0; i < g->n; i++) {
-        struct node *n = &g->node[i];
+        struct graph_node *n = &g->node[i];
 
         if (n->op == OP_INPUT || n->op == OP_HEAD) {
-            n->val.data = plus(&g->inputs, input);
+            n->val.data = address_in(&g->inputs, input);
             input += round_up(tensor_bytes(&n->val));
         }
         if (n->op == OP_DECODE) {
-            n->aux.data = plus(&g->caches, cache);
+            n->aux.data = address_in(&g->caches, cache);
             cache += round_up(tensor_bytes(&n->aux));
-            n->aux2.data = plus(&g->caches, cache);
+            n->aux2.data = address_in(&g->caches, cache);
             cache += round_up(tensor_bytes(&n->aux2));
         }
         if (!is_activation(n))
             continue;
         n->val.data =
-            plus(&g->activations, slot_of(l, root(g, i, VAL), VAL)->at);
+            address_in(&g->activations,
+                       slot_of(l, owner_of(g, i, SLOT_VAL), SLOT_VAL)->at);
         n->grad.data =
-            plus(&g->activations, slot_of(l, root(g, i, GRAD), GRAD)->at);
+            address_in(&g->activations,
+                       slot_of(l, owner_of(g, i, SLOT_GRAD), SLOT_GRAD)->at);
         if (n->aux.rank && n->op != OP_DECODE)
-            n->aux.data = plus(&g->activations, slot_of(l, i, AUX)->at);
+            n->aux.data =
+                address_in(&g->activations, slot_of(l, i, SLOT_AUX)->at);
     }
 }
 
-int graph_place(struct graph *g, struct dev *dev, const struct place *how,
-                struct err *e)
+int graph_memory_alloc(struct graph *g, struct dev *dev,
+                       const struct graph_conf *conf, struct err *e)
 {
-    struct layout l;
+    struct memory_layout l;
     int ret = -1;
 
     g->dev = dev;
-    graph_schedule(g, how, dev->ops);
-    layout_make(&l, g);
-    sizes(g, how, &l);
-    if (how->weights) {
+    graph_calls_make(g, conf, dev->ops);
+    lay_out_activations(&l, g);
+    set_region_sizes(g, conf, &l);
+    if (conf->borrow) {
         g->borrowed = true;
-        g->weights = how->weights->weights;
-        g->copies = how->weights->copies;
+        g->weights = conf->borrow->weights;
+        g->copies = conf->borrow->copies;
     }
-    if ((g->borrowed ||
-         (region_take(&g->weights, dev, DEV_WEIGHTS, e) == 0 &&
-          region_take(&g->copies, dev, DEV_WEIGHTS, e) == 0)) &&
-        region_take(&g->grads, dev, DEV_GRADS, e) == 0 &&
-        region_take(&g->inputs, dev, DEV_INPUTS, e) == 0 &&
-        region_take(&g->caches, dev, DEV_CACHES, e) == 0 &&
-        region_take(&g->activations, dev, DEV_ACTIVATIONS, e) == 0) {
-        point_params(g, how->weights);
+    if ((g->borrowed || (region_alloc(&g->weights, dev, DEV_WEIGHTS, e) == 0 &&
+                         region_alloc(&g->copies, dev, DEV_WEIGHTS, e) == 0)) &&
+        region_alloc(&g->grads, dev, DEV_GRADS, e) == 0 &&
+        region_alloc(&g->inputs, dev, DEV_INPUTS, e) == 0 &&
+        region_alloc(&g->caches, dev, DEV_CACHES, e) == 0 &&
+        region_alloc(&g->activations, dev, DEV_ACTIVATIONS, e) == 0) {
+        point_params(g, conf->borrow);
         point_nodes(g, &l);
         ret = 0;
     }
     free(l.slot);
     return ret;
-}
-
-void graph_clear(struct graph *g)
-{
-    if (g->dev) {
-        if (!g->borrowed) {
-            region_give(&g->weights, g->dev);
-            region_give(&g->copies, g->dev);
-        }
-        region_give(&g->grads, g->dev);
-        region_give(&g->inputs, g->dev);
-        region_give(&g->caches, g->dev);
-        region_give(&g->activations, g->dev);
-        region_give(&g->bytes, g->dev);
-    }
-    free(g->node);
-    free(g->param);
-    free(g->unit);
-    free(g->call);
-    *g = (struct graph){ 0 };
 }

@@ -7,12 +7,19 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/graph.c \
 	%D%/graph.h \
 	%D%/graph_calls.c \
+	%D%/graph_calls.h \
 	%D%/graph_memory.c \
+	%D%/graph_memory.h \
+	%D%/graph_run.c \
+	%D%/graph_run.h \
 	%D%/optim.c \
 	%D%/optim.h \
 	%D%/phases.c \
 	%D%/phases.h \
 	%D%/quantize.c \
+	%D%/quantize.h \
+	%D%/region.c \
+	%D%/region.h \
 	%D%/replay.c \
 	%D%/replay.h \
 	%D%/resolve.c \

@@ -11,7 +11,8 @@
 
 /* Who moves a parameter, how fast. */
 static struct optim_range treat(const struct optim_settings *c,
-                                const struct param *p, const struct tensor *t)
+                                const struct graph_param *p,
+                                const struct tensor *t)
 {
     struct optim_range r = { .at = p->at,
                              .count = p->count,
@@ -71,8 +72,8 @@ static void sizes(struct optim *o)
 
 static int by_place(const void *a, const void *b)
 {
-    const struct param *x = *(const struct param *const *)a;
-    const struct param *y = *(const struct param *const *)b;
+    const struct graph_param *x = *(const struct graph_param *const *)a;
+    const struct graph_param *y = *(const struct graph_param *const *)b;
 
     return x->at < y->at ? -1 : x->at > y->at;
 }
@@ -87,7 +88,7 @@ static void give_second(struct optim *o, struct optim_range *r)
 void optim_lay_out(struct optim *o, const struct optim_settings *conf,
                    struct graph *g)
 {
-    const struct param **order =
+    const struct graph_param **order =
         xcalloc((size_t)g->n_params + 1, sizeof(*order));
 
     *o = (struct optim){ .conf = conf, .graph = g };
@@ -95,7 +96,7 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
         order[i] = &g->param[i];
     qsort(order, (size_t)g->n_params, sizeof(*order), by_place);
     for (int i = 0; i < g->n_params; i++) {
-        const struct param *p = order[i];
+        const struct graph_param *p = order[i];
         struct optim_range r = treat(conf, p, &g->node[p->node].val);
         struct optim_range *last =
             o->n_ranges ? &o->range[o->n_ranges - 1] : NULL;
@@ -143,8 +144,8 @@ static void add_part(struct optim *o, const struct optim_range *r,
         give_second(o, part);
 }
 
-void optim_share(struct optim *o, const struct optim_piece *piece, int n,
-                 int64_t total)
+void optim_keep_pieces(struct optim *o, const struct optim_piece *piece, int n,
+                       int64_t total)
 {
     struct optim_range *whole = o->range;
     const int n_whole = o->n_ranges;
@@ -160,7 +161,7 @@ void optim_share(struct optim *o, const struct optim_piece *piece, int n,
     sizes(o);
 }
 
-bool optim_has_second(const struct optim *o, const struct param *p)
+bool optim_has_second(const struct optim *o, const struct graph_param *p)
 {
     return has_v(treat(o->conf, p, &o->graph->node[p->node].val).name);
 }
@@ -172,7 +173,7 @@ int optim_open(struct optim *o, struct err *e)
     struct region *const all[] = { &o->m, &o->v, &o->work, &o->sum };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (region_take(all[i], o->graph->dev, DEV_MOMENTS, e) < 0)
+        if (region_alloc(all[i], o->graph->dev, DEV_MOMENTS, e) < 0)
             return -1;
     return 0;
 }
@@ -183,7 +184,7 @@ void optim_close(struct optim *o)
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (all[i]->data)
-            region_give(all[i], o->graph->dev);
+            region_free(all[i], o->graph->dev);
     free(o->range);
     *o = (struct optim){ 0 };
 }
@@ -228,7 +229,7 @@ void optim_measure(struct optim *o)
     dev->type->get(dev, &o->sumsq, o->sum.data, sizeof o->sumsq);
 }
 
-void optim_measured(struct optim *o, double sumsq)
+void optim_set_norm(struct optim *o, double sumsq)
 {
     struct dev *dev = o->graph->dev;
 
@@ -245,7 +246,7 @@ static struct tensor piece_of(const struct region *own,
                      : view(whole, type, r->at, r);
 }
 
-void optim_lower(const struct optim *o, struct dev *dev, struct tensor *low,
+void optim_round(const struct optim *o, struct dev *dev, struct tensor *low,
                  const struct tensor *w, int64_t at)
 {
     if (o->rounds_randomly)
@@ -286,7 +287,7 @@ static void move(struct optim *o, const struct optim_range *r,
         break;
     }
     if (low.data && o->rounds_randomly)
-        optim_lower(o, dev, &low, &w, r->at);
+        optim_round(o, dev, &low, &w, r->at);
 }
 
 void optim_step(struct optim *o, double lr, double scale)

@@ -60,9 +60,9 @@ struct optim {
 void optim_lay_out(struct optim *, const struct optim_settings *,
                    struct graph *);
 /* Keep the state of these pieces alone; `total` elements of m. */
-void optim_share(struct optim *, const struct optim_piece *, int n,
-                 int64_t total);
-bool optim_has_second(const struct optim *, const struct param *);
+void optim_keep_pieces(struct optim *, const struct optim_piece *, int n,
+                       int64_t total);
+bool optim_has_second(const struct optim *, const struct graph_param *);
 
 /* Take the memory of what was laid out. */
 int optim_open(struct optim *, struct err *);
@@ -70,11 +70,11 @@ void optim_close(struct optim *);
 
 void optim_measure(struct optim *);
 /* The same from a sum that is known already. */
-void optim_measured(struct optim *, double sumsq);
+void optim_set_norm(struct optim *, double sumsq);
 void optim_step(struct optim *, double lr, double scale);
 /* Weights from `at` on in the block to their 16-bit copies, as optim_step()
  * leaves them: what was loaded has the bits that it had when it was saved. */
-void optim_lower(const struct optim *, struct dev *, struct tensor *low,
+void optim_round(const struct optim *, struct dev *, struct tensor *low,
                  const struct tensor *w, int64_t at);
 double optim_norm(const struct optim *, double scale);
 

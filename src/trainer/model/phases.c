@@ -21,11 +21,11 @@ void phases_mark(struct phases *p, struct dev *dev, enum phase_mark m)
     p->given[p->turn][m] = true;
 }
 
-bool phases_turn(struct phases *p, struct dev *dev, double ms[PHASES])
+bool phases_end_step(struct phases *p, struct dev *dev, double ms[PHASES])
 {
     bool any = false;
 
-    p->turn = 1 - p->turn; /* the step before; then the next */
+    p->turn = 1 - p->turn; /* now the step before, and later the next */
     for (int k = 0; k < PHASES; k++) {
         const struct phase f = phases[k];
         const int at = p->turn * PHASE_MARKS;

@@ -4,17 +4,16 @@
 #include "kernels/dev.h"
 
 /*
- * phases - where the time of a step goes, by the device's own clock
+ * phases - the time of each part of a step, by the device's clock
  *
- *      phases_mark(&p, dev, MICRO_BEGIN);      as work is given to the device
+ *      phases_mark(&p, dev, PHASE_BEGIN);      between the work of the device
  *      ...
- *      phases_turn(&p, dev, ms)                at the end of the step
+ *      phases_end_step(&p, dev, ms)            at the end of the step
  *
- * The device notes the time when it comes to a mark (dev.h: mark), and nobody
- * waits for that: phases_turn() tells of the step before the one that ends, by
- * which time the device has long passed its marks.  Of the micro-steps of a
- * step only the last is measured.  A phase between marks that were not given
- * has no time, NaN.
+ * The device notes the time when it reaches a mark (dev.h: mark).  To avoid
+ * waiting for it, phases_end_step() returns the times of the step before the
+ * one that ends.  Of the micro-steps of a step only the last is measured.  The
+ * time of a phase whose marks were not both given is NaN.
  */
 enum phase_mark {
     PHASE_BEGIN,   /* of the last micro-step */
@@ -26,7 +25,7 @@ enum phase_mark {
     PHASE_MARKS
 };
 
-/* A phase lies between two marks. */
+/* A phase is the time between two marks. */
 enum { PHASES = 6 };
 extern const struct phase {
     const char *metric;
@@ -34,12 +33,12 @@ extern const struct phase {
 } phases[PHASES];
 
 struct phases {
-    int turn;
+    int turn; /* steps take turns with two sets of marks */
     bool given[2][PHASE_MARKS];
 };
 
 void phases_mark(struct phases *, struct dev *, enum phase_mark);
-/* False: nothing is known of the step before. */
-bool phases_turn(struct phases *, struct dev *, double ms[PHASES]);
+/* False if nothing is known about the step before. */
+bool phases_end_step(struct phases *, struct dev *, double ms[PHASES]);
 
 #endif

@@ -1,10 +1,10 @@
 #include "config.h"
-#include "trainer/model/graph.h"
+#include "trainer/model/quantize.h"
 
-/* The matrix of a linear operation, or NULL if the node is another. */
-static struct node *matrix_of(struct graph *g, int i)
+/* The matrix of a linear operation; NULL for other nodes. */
+static struct graph_node *matrix_of(struct graph *g, int i)
 {
-    const struct node *n = &g->node[i];
+    const struct graph_node *n = &g->node[i];
 
     return n->op == OP_LINEAR ? &g->node[n->src[1]] : NULL;
 }
@@ -14,8 +14,9 @@ static size_t aligned(size_t n)
     return (n + 63) & ~(size_t)63;
 }
 
-/* Give w its place for 8-bit numbers and scales; returns where it ends. */
-static size_t place_bytes(struct node *w, char *base, size_t at)
+/* Point w to its 8-bit numbers and scales, which begin at `at`; returns where
+ * they end. */
+static size_t point_int8(struct graph_node *w, char *base, size_t at)
 {
     w->aux = (struct tensor){ .type = DT_I8, .rank = 2 };
     w->aux.dim[0] = w->val.dim[0];
@@ -30,28 +31,30 @@ static size_t place_bytes(struct node *w, char *base, size_t at)
            aligned(tensor_bytes(&w->aux2));
 }
 
-int graph_quantize(struct graph *g, struct err *e)
+int quantize_weights(struct graph *g, struct err *e)
 {
     const struct ops *ops = g->dev->ops;
     size_t at = 0;
 
     if (!ops->quantize)
-        return err_set(e, ERR_USAGE, "%s has no 8-bit products; use the CPU",
+        return err_set(e, ERR_USAGE,
+                       "device '%s' has no 8-bit multiplication; "
+                       "use the CPU",
                        g->dev->type->name);
     for (int i = 0; i < g->n; i++)
         if (matrix_of(g, i))
-            at = place_bytes(matrix_of(g, i), NULL, at);
-    g->bytes.bytes = at;
-    g->bytes.data = dev_alloc(g->dev, at, DEV_WEIGHTS, e);
-    if (!g->bytes.data)
+            at = point_int8(matrix_of(g, i), NULL, at);
+    g->int8.bytes = at;
+    g->int8.data = dev_alloc(g->dev, at, DEV_WEIGHTS, e);
+    if (!g->int8.data)
         return err_wrap(e, "8-bit weights");
     at = 0;
     for (int i = 0; i < g->n; i++) {
-        struct node *w = matrix_of(g, i);
+        struct graph_node *w = matrix_of(g, i);
 
         if (!w)
             continue;
-        at = place_bytes(w, g->bytes.data, at);
+        at = point_int8(w, g->int8.data, at);
         ops->quantize(g->dev, &w->aux, &w->aux2, &w->val);
     }
     return 0;

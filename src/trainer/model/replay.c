@@ -2,11 +2,13 @@
 #include "trainer/model/replay.h"
 
 #include "common/log.h"
+#include "trainer/model/graph_run.h"
 
-/* Some ten milliseconds of an H100: below, launching is worth saving. */
-#define FEW_FLOPS 5e12
+/* Some ten milliseconds of an H100; launching less work takes a noticeable part
+ * of the time. */
+#define REPLAY_FLOPS 5e12
 
-static bool draws(const struct graph *g)
+static bool is_random(const struct graph *g)
 {
     for (int i = 0; i < g->n; i++)
         if (g->node[i].attr.drop.p > 0.0f || g->node[i].attr.attn.drop.p > 0.0f)
@@ -19,11 +21,11 @@ void replay_open(struct replay *r, struct graph *g, enum cuda_graphs wanted,
 {
     *r = (struct replay){ .graph = g };
     r->on = g->dev->type->graph_begin && wanted != CUDA_GRAPHS_NO &&
-            (wanted == CUDA_GRAPHS_YES || flops < FEW_FLOPS) && !draws(g) &&
-            !g->need;
+            (wanted == CUDA_GRAPHS_YES || flops < REPLAY_FLOPS) &&
+            !is_random(g) && !g->fetch;
 }
 
-static void forget(struct replay *r, struct replay_kind *k)
+static void drop_recorded(struct replay *r, struct replay_kind *k)
 {
     struct dev *dev = r->graph->dev;
 
@@ -32,20 +34,20 @@ static void forget(struct replay *r, struct replay_kind *k)
     k->work = NULL;
 }
 
-/* Give what the device keeps, made now if it is not there or too old. */
-static bool replay(struct replay *r, struct replay_kind *k)
+/* Run what was recorded, after recording it if there is none, or an old one. */
+static bool run_recorded(struct replay *r, struct replay_kind *k)
 {
     struct graph *g = r->graph;
     struct dev *dev = g->dev;
 
     if (k->work &&
         (k->head_scale < g->head_scale || k->head_scale > g->head_scale))
-        forget(r, k);
+        drop_recorded(r, k);
     for (int i = 0; i < 2; i++) {
         if (!k->work) {
-            g->phases = NULL; /* marks are not kept */
+            g->phases = NULL; /* marks are not recorded */
             dev->type->graph_begin(dev);
-            graph_train(g, NULL, NULL);
+            graph_run_train(g, NULL, NULL);
             k->work = dev->type->graph_end(dev);
             k->head_scale = g->head_scale;
         }
@@ -53,7 +55,7 @@ static bool replay(struct replay *r, struct replay_kind *k)
             return false;
         if (dev->type->graph_run(dev, k->work) == 0)
             return true;
-        forget(r, k);
+        drop_recorded(r, k);
     }
     return false;
 }
@@ -63,21 +65,22 @@ void replay_train(struct replay *r, graph_ready_fn *ready, void *arg)
     struct graph *g = r->graph;
     struct replay_kind *k = &r->kind[g->first_micro];
 
-    if (r->on && k->warm) {
-        if (replay(r, k)) {
+    if (r->on && k->has_run) {
+        if (run_recorded(r, k)) {
             r->times++;
             return;
         }
-        log_info("the device cannot keep a micro-step: no CUDA graphs");
+        log_info("the device cannot record a micro-step; training without CUDA "
+                 "graphs");
         r->on = false;
     }
-    k->warm = true;
-    graph_train(g, ready, arg);
+    k->has_run = true;
+    graph_run_train(g, ready, arg);
 }
 
 void replay_close(struct replay *r)
 {
     for (int i = 0; r->graph && i < 2; i++)
-        forget(r, &r->kind[i]);
+        drop_recorded(r, &r->kind[i]);
     *r = (struct replay){ 0 };
 }

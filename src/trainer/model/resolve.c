@@ -173,7 +173,7 @@ static int tags(const struct settings *c, struct err *e)
     return 0;
 }
 
-int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
+int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
     if (tags(c, e) < 0)
@@ -192,7 +192,7 @@ int settings_resolve(struct settings *c, int64_t tokenizer_vocab, int world,
  * The batch grows linearly over the first steps, in whole micro-batches,
  * however many ranks share them, so that it is the same for any number.
  */
-int64_t settings_windows(const struct settings *c, int64_t step)
+int64_t resolve_sequences(const struct settings *c, int64_t step)
 {
     const struct derived *is = &c->is;
     const int64_t unit = c->train.micro_batch;
@@ -207,12 +207,12 @@ int64_t settings_windows(const struct settings *c, int64_t step)
     return x < 1 ? unit : (int64_t)x * unit;
 }
 
-int64_t settings_windows_before(const struct settings *c, int64_t step)
+int64_t resolve_sequences_before(const struct settings *c, int64_t step)
 {
     const int64_t ramp = step < c->is.ramp ? step : c->is.ramp;
     int64_t sum = 0;
 
     for (int64_t s = 0; s < ramp; s++)
-        sum += settings_windows(c, s);
+        sum += resolve_sequences(c, s);
     return sum + (step - ramp) * c->is.windows;
 }

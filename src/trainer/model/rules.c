@@ -5,30 +5,33 @@
 
 #include "common/rng.h"
 
-static struct node *src(struct graph *g, const struct node *n, int i)
+static struct graph_node *src(struct graph *g, const struct graph_node *n,
+                              int i)
 {
     return n->src[i] == GRAPH_NONE ? NULL : &g->node[n->src[i]];
 }
 
-static struct tensor *val(struct graph *g, const struct node *n, int i)
+static struct tensor *val(struct graph *g, const struct graph_node *n, int i)
 {
-    struct node *s = src(g, n, i);
+    struct graph_node *s = src(g, n, i);
 
     return s ? &s->val : NULL;
 }
 
-/* Where a gradient goes, or NULL if there is none to go to. */
-static struct tensor *grad(struct graph *g, const struct node *n, int i)
+/* The gradient of source i, or NULL if it has none. */
+static struct tensor *grad(struct graph *g, const struct graph_node *n, int i)
 {
-    struct node *s = src(g, n, i);
+    struct graph_node *s = src(g, n, i);
 
     return s && !s->no_grad ? &s->grad : NULL;
 }
 
-/* Dropout of one node: a stream for the step and the node, a number for each
- * element of the step, whatever micro-batch or rank it falls to. */
-static struct dropout dropout_of(const struct graph *g, const struct node *n,
-                                 float p, int64_t per_row)
+/* Dropout of one node: a stream of random numbers for the step and the node,
+ * with a number for each element of the step, which does not depend on the
+ * micro-batch or rank that computes the element. */
+static struct dropout dropout_of(const struct graph *g,
+                                 const struct graph_node *n, float p,
+                                 int64_t per_row)
 {
     return (struct dropout){
         .p = g->evaluating ? 0.0f : p,
@@ -40,13 +43,13 @@ static struct dropout dropout_of(const struct graph *g, const struct node *n,
 
 /* ---- embedding -------------------------------------------------------- */
 
-static void embed_forward(struct graph *g, struct node *n)
+static void embed_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->embed_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1),
-                           val(g, n, 2), n->attr.T, g->from);
+                           val(g, n, 2), n->attr.T, g->position);
 }
 
-static void embed_backward(struct graph *g, struct node *n)
+static void embed_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->embed_bwd(g->dev, grad(g, n, 1), grad(g, n, 2), val(g, n, 0),
                            &n->grad, n->attr.T);
@@ -54,9 +57,9 @@ static void embed_backward(struct graph *g, struct node *n)
 
 /* ---- linear ----------------------------------------------------------- */
 
-static void linear_forward(struct graph *g, struct node *n)
+static void linear_forward(struct graph *g, struct graph_node *n)
 {
-    const struct node *w = &g->node[n->src[1]];
+    const struct graph_node *w = &g->node[n->src[1]];
 
     if (w->aux.data)
         g->dev->ops->linear_int8_fwd(g->dev, &n->val, val(g, n, 0), &w->aux,
@@ -66,13 +69,13 @@ static void linear_forward(struct graph *g, struct node *n)
                                 val(g, n, 2));
 }
 
-static void linear_backward(struct graph *g, struct node *n)
+static void linear_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->linear_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
                             val(g, n, 0), val(g, n, 1), &n->grad);
 }
 
-static double linear_flops(const struct graph *g, const struct node *n)
+static double linear_flops(const struct graph *g, const struct graph_node *n)
 {
     return 2.0 * (double)tensor_count(&n->val) *
            (double)g->node[n->src[0]].val.dim[1];
@@ -80,27 +83,27 @@ static double linear_flops(const struct graph *g, const struct node *n)
 
 /* ---- norms ------------------------------------------------------------ */
 
-static void norm_forward(struct graph *g, struct node *n)
+static void norm_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->norm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), val(g, n, 1),
                           val(g, n, 2), n->attr.norm, n->attr.eps);
 }
 
-static void norm_backward(struct graph *g, struct node *n)
+static void norm_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->norm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
                           val(g, n, 0), val(g, n, 1), &n->aux, &n->grad,
                           n->attr.norm);
 }
 
-static void qknorm_forward(struct graph *g, struct node *n)
+static void qknorm_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->qknorm_fwd(g->dev, &n->val, &n->aux, val(g, n, 0),
                             val(g, n, 1), val(g, n, 2), n->attr.attn.H,
                             n->attr.attn.K, n->attr.eps);
 }
 
-static void qknorm_backward(struct graph *g, struct node *n)
+static void qknorm_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->qknorm_bwd(g->dev, grad(g, n, 0), grad(g, n, 1), grad(g, n, 2),
                             val(g, n, 0), val(g, n, 1), val(g, n, 2), &n->aux,
@@ -109,25 +112,25 @@ static void qknorm_backward(struct graph *g, struct node *n)
 
 /* ---- attention -------------------------------------------------------- */
 
-static void turn(struct graph *g, struct node *n, struct tensor *qkv,
-                 bool inverse)
+static void rotate(struct graph *g, struct graph_node *n, struct tensor *qkv,
+                   bool inverse)
 {
     g->dev->ops->rope(g->dev, qkv, n->attr.attn.H, n->attr.attn.K, n->attr.T,
-                      g->from, n->attr.theta, inverse);
+                      g->position, n->attr.theta, inverse);
 }
 
-static void rope_forward(struct graph *g, struct node *n)
+static void rope_forward(struct graph *g, struct graph_node *n)
 {
-    turn(g, n, &n->val, false);
+    rotate(g, n, &n->val, false);
 }
 
-static void rope_backward(struct graph *g, struct node *n)
+static void rope_backward(struct graph *g, struct graph_node *n)
 {
-    turn(g, n, &n->grad, true);
+    rotate(g, n, &n->grad, true);
 }
 
-/* The operation's parameters, with dropout as this step has it. */
-static struct attn attn_of(const struct graph *g, const struct node *n)
+/* The parameters of the operation, with the dropout of this step. */
+static struct attn attn_of(const struct graph *g, const struct graph_node *n)
 {
     struct attn a = n->attr.attn;
 
@@ -135,14 +138,14 @@ static struct attn attn_of(const struct graph *g, const struct node *n)
     return a;
 }
 
-static void attention_forward(struct graph *g, struct node *n)
+static void attention_forward(struct graph *g, struct graph_node *n)
 {
     const struct attn a = attn_of(g, n);
 
     g->dev->ops->attn_fwd(g->dev, &n->val, &n->aux, val(g, n, 0), &a);
 }
 
-static void attention_backward(struct graph *g, struct node *n)
+static void attention_backward(struct graph *g, struct graph_node *n)
 {
     const struct attn a = attn_of(g, n);
 
@@ -150,47 +153,47 @@ static void attention_backward(struct graph *g, struct node *n)
                           &n->grad, &a);
 }
 
-/* Scores and their product with the values; the full square is counted, as
- * PaLM's MFU does, though the upper half is never computed. */
-static double attention_flops(const struct graph *g, const struct node *n)
+/* Scores and their product with the values.  The full square is counted, as in
+ * PaLM's MFU, although the upper half is never computed. */
+static double attention_flops(const struct graph *g, const struct graph_node *n)
 {
     (void)g;
     return 4.0 * (double)tensor_count(&n->val) * (double)n->attr.attn.T;
 }
 
-static void decode_forward(struct graph *g, struct node *n)
+static void decode_forward(struct graph *g, struct graph_node *n)
 {
     const struct attn a = attn_of(g, n);
 
     g->dev->ops->attn_decode(g->dev, &n->val, &n->aux, &n->aux2, val(g, n, 0),
-                             g->from, &a);
+                             g->position, &a);
 }
 
 /* ---- pointwise -------------------------------------------------------- */
 
-static void act_forward(struct graph *g, struct node *n)
+static void act_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->act_fwd(g->dev, &n->val, val(g, n, 0), n->attr.act);
 }
 
-static void act_backward(struct graph *g, struct node *n)
+static void act_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->act_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->grad,
                          n->attr.act);
 }
 
-static void glu_forward(struct graph *g, struct node *n)
+static void glu_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->glu_fwd(g->dev, &n->val, val(g, n, 0), n->attr.act);
 }
 
-static void glu_backward(struct graph *g, struct node *n)
+static void glu_backward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->glu_bwd(g->dev, grad(g, n, 0), val(g, n, 0), &n->grad,
                          n->attr.act);
 }
 
-static void dropout_forward(struct graph *g, struct node *n)
+static void dropout_forward(struct graph *g, struct graph_node *n)
 {
     const struct dropout d =
         dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
@@ -199,7 +202,7 @@ static void dropout_forward(struct graph *g, struct node *n)
         g->dev->ops->dropout_fwd(g->dev, &n->val, &n->val, &d);
 }
 
-static void dropout_backward(struct graph *g, struct node *n)
+static void dropout_backward(struct graph *g, struct graph_node *n)
 {
     const struct dropout d =
         dropout_of(g, n, n->attr.drop.p, tensor_cols(&n->val));
@@ -207,13 +210,13 @@ static void dropout_backward(struct graph *g, struct node *n)
     g->dev->ops->dropout_bwd(g->dev, grad(g, n, 0), &n->grad, &d);
 }
 
-static void add_forward(struct graph *g, struct node *n)
+static void add_forward(struct graph *g, struct graph_node *n)
 {
     g->dev->ops->add_fwd(g->dev, &n->val, val(g, n, 0), val(g, n, 1));
 }
 
-/* Where a source's gradient has the place of ours, it is there already. */
-static void add_backward(struct graph *g, struct node *n)
+/* A source whose gradient shares the memory of ours has it already. */
+static void add_backward(struct graph *g, struct graph_node *n)
 {
     for (int i = 0; i < 2; i++)
         if (g->node[n->src[i]].same_grad == GRAPH_NONE)
@@ -222,19 +225,19 @@ static void add_backward(struct graph *g, struct node *n)
 
 /* ---- the head --------------------------------------------------------- */
 
-void rule_head(struct graph *g, struct node *n, bool gradient)
+void rule_head(struct graph *g, struct graph_node *n, bool gradient)
 {
     g->dev->ops->head(g->dev, &n->val, gradient ? grad(g, n, 0) : NULL,
                       gradient ? grad(g, n, 1) : NULL, val(g, n, 0),
                       val(g, n, 1), val(g, n, 2), n->attr.vocab, g->head_scale);
 }
 
-static void head_forward(struct graph *g, struct node *n)
+static void head_forward(struct graph *g, struct graph_node *n)
 {
     rule_head(g, n, false);
 }
 
-static double head_flops(const struct graph *g, const struct node *n)
+static double head_flops(const struct graph *g, const struct graph_node *n)
 {
     return 2.0 * (double)n->val.dim[0] *
            (double)tensor_count(&g->node[n->src[1]].val);
@@ -242,18 +245,18 @@ static double head_flops(const struct graph *g, const struct node *n)
 
 /* ---- fused pairs ------------------------------------------------------ */
 
-void rule_add_norm(struct graph *g, struct node *n)
+void rule_add_norm(struct graph *g, struct graph_node *n)
 {
-    struct node *sum = &g->node[n->src[0]];
+    struct graph_node *sum = &g->node[n->src[0]];
 
     g->dev->ops->add_norm_fwd(g->dev, &sum->val, &n->val, &n->aux,
                               val(g, sum, 0), val(g, sum, 1), val(g, n, 1),
                               val(g, n, 2), n->attr.norm, n->attr.eps);
 }
 
-void rule_linear_act(struct graph *g, struct node *n)
+void rule_linear_act(struct graph *g, struct graph_node *n)
 {
-    struct node *pre = &g->node[n->src[0]];
+    struct graph_node *pre = &g->node[n->src[0]];
 
     if (g->node[pre->src[1]].aux.data) {
         linear_forward(g, pre);
@@ -264,10 +267,10 @@ void rule_linear_act(struct graph *g, struct node *n)
                                 val(g, pre, 1), val(g, pre, 2), n->attr.act);
 }
 
-/* The node is the linear one, of an activation that nobody else reads. */
-void rule_act_linear_back(struct graph *g, struct node *n)
+/* The node is the OP_LINEAR. */
+void rule_act_linear_back(struct graph *g, struct graph_node *n)
 {
-    struct node *act = &g->node[n->src[0]], *pre = &g->node[act->src[0]];
+    struct graph_node *act = &g->node[n->src[0]], *pre = &g->node[act->src[0]];
 
     g->dev->ops->act_linear_bwd(g->dev, &pre->grad, grad(g, n, 1),
                                 grad(g, n, 2), &pre->val, &act->val,
@@ -276,25 +279,32 @@ void rule_act_linear_back(struct graph *g, struct node *n)
 
 /* clang-format off */
 const struct rule rules[OP_COUNT] = {
-    [OP_INPUT] =   { .name = "input" },
-    [OP_PARAM] =   { .name = "param" },
-    [OP_EMBED] =   { "embed", embed_forward, embed_backward, 0, false, NULL },
-    [OP_LINEAR] =  { "linear", linear_forward, linear_backward, 1 << 0 | 1 << 1,
-                     false, linear_flops },
-    [OP_NORM] =    { "norm", norm_forward, norm_backward, 1 << 0 | 1 << 1,
-                     true, NULL },
-    [OP_QKNORM] =  { "qknorm", qknorm_forward, qknorm_backward, 1 << 0,
-                     false, NULL },
-    [OP_ROPE] =    { "rope", rope_forward, rope_backward, 0, false, NULL },
-    [OP_ATTENTION] = { "attention", attention_forward, attention_backward,
-                     1 << 0 | NEEDS_OWN, false, attention_flops },
-    [OP_DECODE] =  { "decode", decode_forward, NULL, 0, false,
-                     attention_flops },
-    [OP_ACT] =     { "act", act_forward, act_backward, 1 << 0, true, NULL },
-    [OP_GLU] =     { "glu", glu_forward, glu_backward, 1 << 0, true, NULL },
-    [OP_DROPOUT] = { "dropout", dropout_forward, dropout_backward, 0,
-                     false, NULL },
-    [OP_ADD] =     { "add", add_forward, add_backward, 0, false, NULL },
-    [OP_HEAD] =    { "head", head_forward, NULL, 1 << 0, false, head_flops },
+    [OP_INPUT] =     { .name = "input" },
+    [OP_PARAM] =     { .name = "param" },
+    [OP_EMBED] =     { "embed", "embed_bwd", embed_forward, embed_backward,
+                       0, false, NULL },
+    [OP_LINEAR] =    { "linear", "linear_bwd", linear_forward, linear_backward,
+                       1 << 0 | 1 << 1, false, linear_flops },
+    [OP_NORM] =      { "norm", "norm_bwd", norm_forward, norm_backward,
+                       1 << 0 | 1 << 1, true, NULL },
+    [OP_QKNORM] =    { "qknorm", "qknorm_bwd", qknorm_forward, qknorm_backward,
+                       1 << 0, false, NULL },
+    [OP_ROPE] =      { "rope", "rope_bwd", rope_forward, rope_backward,
+                       0, false, NULL },
+    [OP_ATTENTION] = { "attention", "attention_bwd", attention_forward,
+                       attention_backward, 1 << 0 | NEEDS_OWN, false,
+                       attention_flops },
+    [OP_DECODE] =    { "decode", NULL, decode_forward, NULL,
+                       0, false, attention_flops },
+    [OP_ACT] =       { "act", "act_bwd", act_forward, act_backward,
+                       1 << 0, true, NULL },
+    [OP_GLU] =       { "glu", "glu_bwd", glu_forward, glu_backward,
+                       1 << 0, true, NULL },
+    [OP_DROPOUT] =   { "dropout", "dropout_bwd", dropout_forward,
+                       dropout_backward, 0, false, NULL },
+    [OP_ADD] =       { "add", "add_bwd", add_forward, add_backward,
+                       0, false, NULL },
+    [OP_HEAD] =      { "head", NULL, head_forward, NULL,
+                       1 << 0, false, head_flops },
 };
 /* clang-format on */

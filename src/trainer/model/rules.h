@@ -4,31 +4,32 @@
 #include "trainer/model/graph.h"
 
 /*
- * rules - what each operation does, what its gradient does and needs
+ * rules - what each operation computes, and what its gradient needs
  *
- * One row an operation.  `needs` is a set of bits: bit i says that the
+ * One row per operation.  `needs` is a set of bits: bit i says that the
  * gradient reads the value of source i, NEEDS_OWN that it reads the node's
- * own value.  Statistics (aux) are always kept for it.  Multiplications are
- * counted as two operations, as everyone does.
+ * own value.  Statistics (aux) are always kept for it.  A multiplication and
+ * an addition count as two operations.
  */
 enum { NEEDS_OWN = 1 << 8 };
 
-typedef void rule_fn(struct graph *, struct node *);
-typedef double cost_fn(const struct graph *, const struct node *);
+typedef void rule_fn(struct graph *, struct graph_node *);
+typedef double cost_fn(const struct graph *, const struct graph_node *);
 
 struct rule {
-    const char *name;
+    const char *name, *backward_name; /* in profiles */
     rule_fn *forward, *backward;
     unsigned needs;
-    bool cheap;     /* worth computing again rather than keeping */
-    cost_fn *flops; /* of the forward pass; backward is twice */
+    bool pointwise; /* computed again under train.recompute = pointwise */
+    cost_fn *flops; /* of the forward pass; NULL: not counted */
 };
 
 extern const struct rule rules[OP_COUNT];
 
-void rule_add_norm(struct graph *, struct node *);
-void rule_linear_act(struct graph *, struct node *);
-void rule_act_linear_back(struct graph *, struct node *);
-void rule_head(struct graph *, struct node *, bool gradient);
+/* The fused calls; the node is that of struct graph_call. */
+void rule_add_norm(struct graph *, struct graph_node *);
+void rule_linear_act(struct graph *, struct graph_node *);
+void rule_act_linear_back(struct graph *, struct graph_node *);
+void rule_head(struct graph *, struct graph_node *, bool gradient);
 
 #endif

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-/* Each curve is told the step and r, how much of what follows the warm-up is
- * over, in [0, 1]; it returns what is left of (peak - min), or, if absolute,
- * the part of the peak. */
+/* A curve takes the step and r, the fraction of steps after the warm-up that
+ * is over.  It returns a fraction of (peak - min), or of the peak if it is
+ * absolute. */
 typedef double curve_fn(const struct schedule *, double step, double r);
 
 static double cosine(double r)
@@ -58,7 +58,7 @@ static double curve_polynomial(const struct schedule *s, double step, double r)
     return pow(1.0 - r, s->power);
 }
 
-/* Loshchilov and Hutter 2017: cosine, begun again and again. */
+/* Cosine with restarts, from Loshchilov and Hutter 2017. */
 static double curve_restarts(const struct schedule *s, double step, double r)
 {
     double at = step - s->warmup, length = s->cycle;
@@ -90,8 +90,8 @@ static double curve_step(const struct schedule *s, double step, double r)
 
 static const struct {
     curve_fn *at;
-    bool absolute; /* a part of the peak, with min as a floor */
-    bool endless;  /* goes on as it is after the last step */
+    bool absolute; /* a fraction of the peak, with min as a floor */
+    bool endless;  /* continues after the last step */
 } curves[] = {
     [CURVE_COSINE] = { curve_cosine, false, false },
     [CURVE_LINEAR] = { curve_linear, false, false },

@@ -7,12 +7,12 @@
  * schedule - the learning rate at a step
  *
  * A function of the step and the settings alone.  Steps count from 0; in the
- * warm-up step s has (s + 1) / warmup of the peak, so that step 0 moves.  At
- * and after the last step the rate is min_lr.
+ * warm-up, step s has (s + 1) / warmup of the peak, so that step 0 has an
+ * effect.  At and after the last step the rate is min_lr.
  */
 struct schedule {
     enum curve kind;
-    double peak, start, min; /* start: what the warm-up begins at */
+    double peak, start, min; /* start: where the warm-up begins */
     double steps, warmup, decay;
     enum decay_shape shape;
     double power, factor;
@@ -21,7 +21,7 @@ struct schedule {
 };
 
 void schedule_init(struct schedule *, const struct settings *);
-/* step may lie between two: training that is fitted to a time. */
+/* step may be fractional: in training that is fitted to a time. */
 double schedule_at(const struct schedule *, double step);
 
 #endif

@@ -30,7 +30,7 @@ static size_t type_bytes(const char *name)
     return 0;
 }
 
-int64_t array_count(const struct array *a)
+int64_t tensors_array_count(const struct tensors_array *a)
 {
     int64_t n = 1;
 
@@ -41,7 +41,7 @@ int64_t array_count(const struct array *a)
 
 /* ---- writing ---------------------------------------------------------- */
 
-static void describe(struct buf *b, const struct array *a, size_t *at)
+static void describe(struct buf *b, const struct tensors_array *a, size_t *at)
 {
     buf_printf(b, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[",
                b->len > 9 ? "," : "", a->name, a->type);
@@ -51,7 +51,8 @@ static void describe(struct buf *b, const struct array *a, size_t *at)
     *at += a->bytes;
 }
 
-int tensors_write(const char *path, const struct array *a, int n, struct err *e)
+int tensors_write(const char *path, const struct tensors_array *a, int n,
+                  struct err *e)
 {
     struct buf head = BUF_INIT;
     struct save s = SAVE_INIT;
@@ -87,7 +88,7 @@ struct tensors {
     unsigned char *map;
     size_t size;
     json_t *head;
-    struct array *array;
+    struct tensors_array *array;
     int n, room;
 };
 
@@ -99,7 +100,7 @@ static int bad(const struct tensors *t, const char *what, struct err *e)
 static int read_array(struct tensors *t, const char *name, json_t *j,
                       size_t from, struct err *e)
 {
-    struct array a = { .name = name };
+    struct tensors_array a = { .name = name };
     json_t *shape = json_object_get(j, "shape");
     json_t *place = json_object_get(j, "data_offsets");
     const char *type = json_string_value(json_object_get(j, "dtype"));
@@ -204,12 +205,13 @@ int tensors_count(const struct tensors *t)
     return t->n;
 }
 
-const struct array *tensors_at(const struct tensors *t, int i)
+const struct tensors_array *tensors_at(const struct tensors *t, int i)
 {
     return &t->array[i];
 }
 
-const struct array *tensors_find(const struct tensors *t, const char *name)
+const struct tensors_array *tensors_find(const struct tensors *t,
+                                         const char *name)
 {
     for (int i = 0; i < t->n; i++)
         if (strcmp(t->array[i].name, name) == 0)
@@ -217,9 +219,10 @@ const struct array *tensors_find(const struct tensors *t, const char *name)
     return NULL;
 }
 
-int array_floats(const struct array *a, float *out, struct err *e)
+int tensors_array_floats(const struct tensors_array *a, float *out,
+                         struct err *e)
 {
-    const int64_t n = array_count(a);
+    const int64_t n = tensors_array_count(a);
     const unsigned char *from = a->data;
 
     if (strcmp(a->type, "F32") == 0) {

@@ -20,7 +20,7 @@
  *      ...
  *      tensors_close(t);
  */
-struct array {
+struct tensors_array {
     const char *name;
     const char *type; /* "F32", "BF16", "F16", "I8", ... */
     int rank;
@@ -29,18 +29,21 @@ struct array {
     size_t bytes;
 };
 
-int tensors_write(const char *path, const struct array *, int n, struct err *);
+int tensors_write(const char *path, const struct tensors_array *, int n,
+                  struct err *);
 
 struct tensors;
 
 int tensors_open(struct tensors **, const char *path, struct err *);
 void tensors_close(struct tensors *);
 int tensors_count(const struct tensors *);
-const struct array *tensors_at(const struct tensors *, int i);
-const struct array *tensors_find(const struct tensors *, const char *name);
+const struct tensors_array *tensors_at(const struct tensors *, int i);
+const struct tensors_array *tensors_find(const struct tensors *,
+                                         const char *name);
 
 /* All elements as floats: F32, BF16, F16. */
-int array_floats(const struct array *, float *out, struct err *);
-int64_t array_count(const struct array *);
+int tensors_array_floats(const struct tensors_array *, float *out,
+                         struct err *);
+int64_t tensors_array_count(const struct tensors_array *);
 
 #endif

@@ -166,7 +166,7 @@ static int sum(struct coll *c, float *x, int64_t n, struct err *e)
 
     if (c->native && c->type->sum)
         return c->type->sum(c, x, (size_t)n, e);
-    coll_cut(c, n, 1, cut);
+    coll_bounds(c, n, 1, cut);
     if (reduce(c, x + cut[c->rank], x, cut, true, e) < 0)
         return -1;
     return gather(c, x, cut, sizeof *x, e);
@@ -459,7 +459,7 @@ int coll_max(struct coll *c, int64_t *x, struct err *e)
     int64_t *cut = xcalloc((size_t)c->size + 1, sizeof *cut);
     int ret;
 
-    coll_cut(c, c->size, 1, cut);
+    coll_bounds(c, c->size, 1, cut);
     all[c->rank] = *x;
     if (c->size > 1)
         coll_host_gather(c, all, cut, sizeof *all);
@@ -479,7 +479,7 @@ int coll_barrier(struct coll *c, struct err *e)
     return coll_sum_f64(c, &nothing, 1, e);
 }
 
-void coll_cut(const struct coll *c, int64_t n, int64_t step, int64_t *cut)
+void coll_bounds(const struct coll *c, int64_t n, int64_t step, int64_t *cut)
 {
     const int64_t groups = (n + step - 1) / step;
 

@@ -121,7 +121,7 @@ int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
 
 /* n things in groups of `step`, shared out evenly: fills cut(size + 1). */
-void coll_cut(const struct coll *, int64_t n, int64_t step, int64_t *cut);
+void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *cut);
 
 extern const struct coll_type coll_none, coll_tcp, coll_mpi;
 

@@ -64,7 +64,7 @@ static int or_zero(const char *name)
     return env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
 }
 
-/* gtrain --ranks: launch_spawn() below leaves these. */
+/* gtrain --ranks: local_ranks_run() below leaves these. */
 static int detect_own(struct launch *l, struct err *e)
 {
     l->kind = LAUNCH_TCP;
@@ -284,7 +284,7 @@ static void tell_all(const pid_t *pid, int n, int sig)
 
 /* ---- why they ended ---------------------------------------------------- */
 
-void launch_tell(struct err *e)
+void local_ranks_report(struct err *e)
 {
     char line[sizeof e->text + 32];
     int fd, n;
@@ -297,7 +297,7 @@ void launch_tell(struct err *e)
         e->text[0] = '\0';
 }
 
-void launch_hush(struct err *e)
+void launch_mute(struct err *e)
 {
     struct launch l;
     struct err unknown = ERR_INIT;
@@ -497,7 +497,7 @@ static void ranks_clear(struct ranks *k)
     buf_clear(&k->said);
 }
 
-int launch_spawn(char **argv, int n, struct err *e)
+int local_ranks_run(char **argv, int n, struct err *e)
 {
     struct ranks k = { .n = n };
     int port, say[2], ret = 0;

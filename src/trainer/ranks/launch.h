@@ -11,7 +11,7 @@
  * launch_detect() reads the environment that a launcher left:
  *
  *      mpirun, srun with PMIx      LAUNCH_MPI, if MPI was built in
- *      gtrain --ranks N            LAUNCH_TCP, started by launch_spawn()
+ *      gtrain --ranks N            LAUNCH_TCP, started by local_ranks_run()
  *      torchrun                    LAUNCH_TCP: RANK WORLD_SIZE LOCAL_RANK
  *                                  MASTER_ADDR MASTER_PORT
  *      srun                        LAUNCH_TCP: SLURM_PROCID and the step's
@@ -45,14 +45,14 @@ int launch_detect(struct launch *, const char *how, struct err *);
  * ended after a moment of grace; so are those that linger when rank 0 has ended
  * well, which is no failure.
  */
-int launch_spawn(char **argv, int n, struct err *);
+int local_ranks_run(char **argv, int n, struct err *);
 
-/* A rank of launch_spawn() leaves to it to say what is in e: takes the text. */
-void launch_tell(struct err *e);
+/* A rank of local_ranks_run() leaves reporting e to it: takes the text. */
+void local_ranks_report(struct err *e);
 
 /* Settings that are wrong are so for every rank, whoever launched them, and
  * rank 0 says it: takes the text of the others, which -v shows. */
-void launch_hush(struct err *e);
+void launch_mute(struct err *e);
 
 /* First host of a Slurm node list: "gpu[003-006,9],login1" is "gpu003". */
 int launch_first_host(char *out, size_t room, const char *list, struct err *);

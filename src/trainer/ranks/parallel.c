@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "trainer/model/graph_calls.h"
 
 /* ---- opening ----------------------------------------------------------- */
 
@@ -19,14 +20,14 @@ void parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
     p->training = true;
 }
 
-void parallel_place(const struct parallel *p, struct place *how)
+void parallel_configure(const struct parallel *p, struct graph_conf *how)
 {
     how->share_grads = how->training && parallel_shares_grads(p);
     how->share_weights = parallel_gathers(p) && p->set->parallel.reshard;
-    how->low_alone = how->training && parallel_shares_masters(p);
+    how->masters_elsewhere = how->training && parallel_shares_masters(p);
 }
 
-static graph_need_fn need;
+static graph_fetch_fn fetch_weights;
 
 int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
                     struct err *e)
@@ -34,25 +35,25 @@ int parallel_attach(struct parallel *p, struct graph *g, struct optim *o,
     parallel_lay_out(p, g, o);
     if (!p->training || !parallel_used(p))
         return 0;
-    if (region_take(&p->acc, g->dev, DEV_GRADS, e) < 0 ||
-        region_take(&p->squares, g->dev, DEV_GRADS, e) < 0 ||
-        region_take(&p->weights, g->dev, DEV_WEIGHTS, e) < 0 ||
-        region_take(&p->copies, g->dev, DEV_WEIGHTS, e) < 0)
+    if (region_alloc(&p->acc, g->dev, DEV_GRADS, e) < 0 ||
+        region_alloc(&p->squares, g->dev, DEV_GRADS, e) < 0 ||
+        region_alloc(&p->weights, g->dev, DEV_WEIGHTS, e) < 0 ||
+        region_alloc(&p->copies, g->dev, DEV_WEIGHTS, e) < 0)
         return -1;
     if (parallel_shares_state(p))
         o->own_grads = p->acc;
     o->own_weights = p->weights;
     o->own_copies = p->copies;
-    g->need = need;
-    g->need_arg = p;
+    g->fetch = fetch_weights;
+    g->fetch_arg = p;
     return 0;
 }
 
-void parallel_lend(struct parallel *p, struct graph *to)
+void parallel_attach_reader(struct parallel *p, struct graph *to)
 {
     if (parallel_shares_state(p)) {
-        to->need = need;
-        to->need_arg = p;
+        to->fetch = fetch_weights;
+        to->fetch_arg = p;
     }
 }
 
@@ -65,7 +66,7 @@ void parallel_close(struct parallel *p)
         return;
     coll_wait(p->coll);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        region_give(all[i], p->graph->dev);
+        region_free(all[i], p->graph->dev);
     for (int u = 0; p->unit && u < p->graph->n_units; u++) {
         free(p->unit[u].cut);
         free(p->unit[u].cut_chunk);
@@ -174,7 +175,7 @@ static void wait_for_place(struct parallel *p, int unit)
             coll_wait_for(p->coll, p->unit[u].reduced);
 }
 
-static void need(void *arg, struct graph *g, int call)
+static void fetch_weights(void *arg, struct graph *g, int call)
 {
     struct parallel *p = arg;
     const int own = own_unit(p, g, g->call[call].unit);
@@ -191,7 +192,7 @@ static void need(void *arg, struct graph *g, int call)
 
 /* ---- gradients, as they are done --------------------------------------- */
 
-void parallel_micro(struct parallel *p, int64_t i, int64_t n)
+void parallel_begin_micro(struct parallel *p, int64_t i, int64_t n)
 {
     p->fresh = i == 0;
     p->last = i == n - 1;
@@ -264,7 +265,7 @@ static int measure_in_order(struct parallel *p, struct err *e)
     for (int64_t i = 0; i < n; i++)
         total += sum[i];
     free(sum);
-    optim_measured(p->optim, total);
+    optim_set_norm(p->optim, total);
     return ret;
 }
 
@@ -282,7 +283,7 @@ static int measure_shares(struct parallel *p, struct err *e)
     dev->type->get(dev, &total, on, sizeof total);
     if (dev_sync(dev, e) < 0 || coll_sum_f64(p->coll, &total, 1, e) < 0)
         return -1;
-    optim_measured(p->optim, total);
+    optim_set_norm(p->optim, total);
     return 0;
 }
 
@@ -346,7 +347,7 @@ struct piece {
     float *data;
 };
 
-static bool piece_of_state(const struct parallel *p, enum parallel_what what,
+static bool piece_of_state(const struct parallel *p, enum parallel_state what,
                            int i, struct piece *out)
 {
     const struct optim *o = p->optim;
@@ -382,7 +383,7 @@ static bool piece_of_weights(const struct parallel *p, int i, struct piece *out)
 }
 
 /* The i-th, or false if there are fewer. */
-static bool piece(const struct parallel *p, enum parallel_what what, int i,
+static bool piece(const struct parallel *p, enum parallel_state what, int i,
                   struct piece *out)
 {
     return what == PARALLEL_WEIGHTS ? piece_of_weights(p, i, out)
@@ -390,7 +391,7 @@ static bool piece(const struct parallel *p, enum parallel_what what, int i,
 }
 
 /* Does each rank keep other pieces? */
-static bool is_shared(const struct parallel *p, enum parallel_what what)
+static bool is_shared(const struct parallel *p, enum parallel_state what)
 {
     return what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
                                     : parallel_shares_state(p);
@@ -405,7 +406,7 @@ static void lower(const struct parallel *p, void *to, void *from, int64_t n,
     struct tensor low = { .data = to, .type = g->type, .rank = 1 };
 
     wide.dim[0] = low.dim[0] = n;
-    optim_lower(p->optim, g->dev, &low, &wide, at);
+    optim_round(p->optim, g->dev, &low, &wide, at);
 }
 
 /* The same weights in 16 bits, if the model uses those. */
@@ -432,8 +433,8 @@ static void make_copies(struct parallel *p)
     }
 }
 
-int parallel_put(struct parallel *p, enum parallel_what what, int64_t at,
-                 const float *values, int64_t count, struct err *e)
+int parallel_load(struct parallel *p, enum parallel_state what, int64_t at,
+                  const float *values, int64_t count, struct err *e)
 {
     struct dev *dev = p->graph->dev;
     struct piece k;
@@ -451,7 +452,7 @@ int parallel_put(struct parallel *p, enum parallel_what what, int64_t at,
     return dev_sync(dev, e);
 }
 
-int parallel_renew(struct parallel *p, struct err *e)
+int parallel_loaded(struct parallel *p, struct err *e)
 {
     make_copies(p);
     if (parallel_shares_masters(p))
@@ -459,7 +460,7 @@ int parallel_renew(struct parallel *p, struct err *e)
     return dev_sync(p->graph->dev, e);
 }
 
-int parallel_collect(struct parallel *p, enum parallel_what what, float *whole,
+int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
                      struct err *e)
 {
     const struct graph *g = p->graph;

@@ -1,6 +1,7 @@
 #ifndef TRAINER_RANKS_PARALLEL_H
 #define TRAINER_RANKS_PARALLEL_H
 
+#include "trainer/model/graph_run.h"
 #include "trainer/model/optim.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/settings/settings.h"
@@ -38,8 +39,8 @@
  *      parallel_open(&p, ...)          before the graph is placed
  *      parallel_attach(&p, ...)        after, and before optim_open()
  *      for each micro-batch:
- *          parallel_micro(&p, i, n);
- *          graph_train(g, parallel_ready, &p);
+ *          parallel_begin_micro(&p, i, n);
+ *          graph_run_train(g, parallel_ready, &p);
  *      parallel_measure(&p, e)         the norm, over all ranks
  *      optim_step(...)
  *      parallel_stepped(&p)            everyone gets the new weights
@@ -89,8 +90,8 @@ bool parallel_sums_each(const struct parallel *);
 
 void parallel_open(struct parallel *, const struct settings *, struct coll *,
                    bool training);
-/* What to ask of graph_place(). */
-void parallel_place(const struct parallel *, struct place *);
+/* What to ask of graph_memory_alloc(). */
+void parallel_configure(const struct parallel *, struct graph_conf *);
 /* The graph is placed, or planned, and the optimiser laid out. */
 void parallel_lay_out(struct parallel *, struct graph *, struct optim *);
 /* The graph is placed and the optimiser laid out, but not opened. */
@@ -98,29 +99,29 @@ int parallel_attach(struct parallel *, struct graph *, struct optim *,
                     struct err *);
 void parallel_close(struct parallel *);
 
-void parallel_micro(struct parallel *, int64_t i, int64_t n);
+void parallel_begin_micro(struct parallel *, int64_t i, int64_t n);
 graph_ready_fn parallel_ready;
 /* Gradients of all ranks are there, and the optimiser knows their norm. */
 int parallel_measure(struct parallel *, struct err *);
 void parallel_stepped(struct parallel *);
 /* Let another graph that borrows the weights gather them, too. */
-void parallel_lend(struct parallel *, struct graph *);
+void parallel_attach_reader(struct parallel *, struct graph *);
 
 /* Numbers at..at+count of a whole block, of weights, m or v, from host memory
  * (every rank has them) to what this rank keeps of them.  What was never put is
- * zero.  When the weights are in place, parallel_renew(). */
-enum parallel_what { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
-int parallel_put(struct parallel *, enum parallel_what, int64_t at,
-                 const float *values, int64_t count, struct err *);
-int parallel_renew(struct parallel *, struct err *);
+ * zero.  When the weights are in place, parallel_loaded(). */
+enum parallel_state { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
+int parallel_load(struct parallel *, enum parallel_state, int64_t at,
+                  const float *values, int64_t count, struct err *);
+int parallel_loaded(struct parallel *, struct err *);
 /* The whole block on rank 0, which gives memory for it; NULL elsewhere. */
-int parallel_collect(struct parallel *, enum parallel_what, float *whole,
+int parallel_collect(struct parallel *, enum parallel_state, float *whole,
                      struct err *);
 
 /* Bytes of this rank's regions, of graph and optimiser too. */
-void parallel_kept(const struct parallel *, int64_t kept[DEV_PLANNED]);
+void parallel_memory(const struct parallel *, int64_t kept[DEV_MODEL_USES]);
 /* Bytes of gradients and weights that a rank sends in a step, in the mean: a
  * sum over N ranks is (N - 1) / N of what is summed, and so is gathering. */
-int64_t parallel_sent(const struct parallel *, int64_t micro);
+int64_t parallel_traffic(const struct parallel *, int64_t micro);
 
 #endif

@@ -46,7 +46,7 @@ bool parallel_sums_each(const struct parallel *p)
 
 /* Where unit u has a whole matrix from `at` on, for an optimiser that can take
  * no less: its size, padding included; else 0. */
-static int64_t matrix_at(const struct optim *o, const struct unit *u,
+static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
     for (int i = 0; i < o->n_ranges; i++)
@@ -61,7 +61,7 @@ static int64_t matrix_at(const struct optim *o, const struct unit *u,
 }
 
 /* From `at` to the next such matrix, or to the end of the unit. */
-static int64_t others_at(const struct optim *o, const struct unit *u,
+static int64_t others_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
     int64_t n = u->count - at;
@@ -88,7 +88,7 @@ static void add_chunks(struct shared_unit *s, int64_t from, int64_t count,
 
 /* The squares of each chunk are summed apart, on whatever rank it is. */
 static void list_chunks(struct shared_unit *s, const struct optim *o,
-                        const struct unit *u)
+                        const struct graph_unit *u)
 {
     for (int64_t at = 0, n; at < u->count; at += n) {
         const int64_t matrix = matrix_at(o, u, at);
@@ -169,7 +169,7 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
     cut_units(p, piece);
     n = (size_t)p->own_count;
     if (parallel_shares_state(p))
-        optim_share(o, piece, g->n_units, p->own_count);
+        optim_keep_pieces(o, piece, g->n_units, p->own_count);
     free(piece);
     if (parallel_sums_each(p) || parallel_shares_state(p))
         p->acc.bytes = n * sizeof(float);
@@ -183,20 +183,20 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
 
 /* ---- what it costs ----------------------------------------------------- */
 
-void parallel_kept(const struct parallel *p, int64_t kept[DEV_PLANNED])
+void parallel_memory(const struct parallel *p, int64_t kept[DEV_MODEL_USES])
 {
     const struct graph *g = p->graph;
     const struct optim *o = p->optim;
-    const size_t bytes[DEV_PLANNED] = {
+    const size_t bytes[DEV_MODEL_USES] = {
         [DEV_WEIGHTS] = g->weights.bytes + g->copies.bytes + p->weights.bytes +
-                         p->copies.bytes,
+                        p->copies.bytes,
         [DEV_GRADS] = g->grads.bytes + p->acc.bytes + p->squares.bytes,
         [DEV_MOMENTS] = o->m.bytes + o->v.bytes + o->work.bytes + o->sum.bytes,
         [DEV_ACTIVATIONS] = g->activations.bytes,
         [DEV_INPUTS] = g->inputs.bytes,
     };
 
-    for (int i = 0; i < DEV_PLANNED; i++)
+    for (int i = 0; i < DEV_MODEL_USES; i++)
         kept[i] = (int64_t)bytes[i];
 }
 
@@ -218,7 +218,7 @@ static int64_t gathers_of(const struct parallel *p, int unit, int64_t micro)
     return 1 + (before >= 2 ? micro - 1 : 0) + (after >= 2 ? micro : 0);
 }
 
-int64_t parallel_sent(const struct parallel *p, int64_t micro)
+int64_t parallel_traffic(const struct parallel *p, int64_t micro)
 {
     const struct graph *g = p->graph;
     const int64_t size = sizeof(float);

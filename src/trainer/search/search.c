@@ -29,7 +29,7 @@ int search_settings(const struct search *s, size_t cell, struct settings *out,
         if (conf_put(&out->conf, w->axis[i].key, w->cell[cell].value[i],
                      w->axis[i].where, e) < 0)
             return -1;
-    settings_ready(out);
+    settings_finish(out);
     return 0;
 }
 

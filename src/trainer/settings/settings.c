@@ -477,7 +477,7 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     return path ? conf_read(&c->conf, path, e) : 0;
 }
 
-void settings_ready(struct settings *c)
+void settings_finish(struct settings *c)
 {
     apply_preset(c);
 }
@@ -490,7 +490,7 @@ int settings_load(struct settings *c, const char *path, const char *const *sets,
     for (size_t i = 0; i < n_sets; i++)
         if (conf_set(&c->conf, sets[i], e) < 0)
             return -1;
-    settings_ready(c);
+    settings_finish(c);
     return 0;
 }
 

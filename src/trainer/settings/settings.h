@@ -14,7 +14,7 @@
  *
  *      if (settings_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
  *          return -1;
- *      if (settings_resolve(&c, vocab, parameters, e) < 0)
+ *      if (resolve_settings(&c, vocab, parameters, e) < 0)
  *          return -1;
  *      ...
  *      settings_clear(&c);
@@ -165,7 +165,7 @@ struct plan_settings {
     const char *hardware;
 };
 
-/* What follows; filled by settings_resolve(). */
+/* What follows; filled by resolve_settings(). */
 struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads;
@@ -203,7 +203,7 @@ int settings_load(struct settings *, const char *path, const char *const *sets,
 /* The same in parts, for those who know where each value stands: begin, then
  * conf_put() for each, then ready. */
 int settings_begin(struct settings *, const char *path, struct err *);
-void settings_ready(struct settings *);
+void settings_finish(struct settings *);
 void settings_clear(struct settings *);
 
 #endif

@@ -423,8 +423,8 @@ int checkpoint_rollback(struct checkpoint *c, struct job *j, struct report *r,
                        "and it went wrong each time",
                        (long long)j->at.step, MOST_ROLLBACKS);
     /* what led astray lies between here and the bad step: go on after it */
-    j->at.skipped = skipped + settings_windows_before(j->set, bad + 1) -
-                    settings_windows_before(j->set, j->at.step);
+    j->at.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
+                    resolve_sequences_before(j->set, j->at.step);
     j->at.seconds = seconds;
     j->started = clock_mono();
     report_rewind(r, j);

@@ -25,7 +25,7 @@ enum { STATE_MAX = 1 << 20 };
 /* ---- the snapshot ----------------------------------------------------- */
 
 /* A whole block; all ranks call it, rank 0 has it. */
-static float *copy_of(struct job *j, enum parallel_what what, int64_t count,
+static float *copy_of(struct job *j, enum parallel_state what, int64_t count,
                       struct err *e)
 {
     float *host;
@@ -47,7 +47,7 @@ static void list_places(struct snapshot *s, struct job *j)
     s->n = g->n_params;
     s->place = xcalloc((size_t)s->n + 1, sizeof *s->place);
     for (int i = 0; i < s->n; i++) {
-        const struct param *p = &g->param[i];
+        const struct graph_param *p = &g->param[i];
         const struct tensor *t = &g->node[p->node].val;
         struct tensor_place *to = &s->place[i];
 
@@ -130,23 +130,23 @@ void snapshot_clear(struct snapshot *s)
 
 /* ---- writing ---------------------------------------------------------- */
 
-static struct array array_of(const struct tensor_place *p, const char *name,
-                             const float *data)
+static struct tensors_array array_of(const struct tensor_place *p,
+                                     const char *name, const float *data)
 {
-    struct array a = {
+    struct tensors_array a = {
         .name = name, .type = "F32", .rank = p->rank, .data = data
     };
 
     a.dim[0] = p->dim[0];
     a.dim[1] = p->dim[1];
-    a.bytes = (size_t)array_count(&a) * sizeof *data;
+    a.bytes = (size_t)tensors_array_count(&a) * sizeof *data;
     return a;
 }
 
 static int write_arrays(const struct snapshot *s, const char *path,
                         bool moments, struct err *e)
 {
-    struct array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
+    struct tensors_array *a = xcalloc(2 * (size_t)s->n + 1, sizeof *a);
     struct arena names = ARENA_INIT;
     int n = 0, ret;
 
@@ -356,7 +356,7 @@ static int read_into(const struct tensors *t, const char *prefix,
                      const struct tensor_place *p, float *out, struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, p->name);
-    const struct array *a = tensors_find(t, name);
+    const struct tensors_array *a = tensors_find(t, name);
     int ret;
 
     if (!a)
@@ -369,7 +369,7 @@ static int read_into(const struct tensors *t, const char *prefix,
                       name, (long long)a->dim[0], (long long)a->dim[1],
                       (long long)p->dim[0], (long long)p->dim[1]);
     else
-        ret = array_floats(a, out, e);
+        ret = tensors_array_floats(a, out, e);
     free(name);
     return ret;
 }
@@ -378,7 +378,7 @@ static int read_into(const struct tensors *t, const char *prefix,
  * elsewhere has no moments. */
 static int load_block(struct job *j, const struct snapshot *s,
                       const struct tensors *t, const char *prefix,
-                      enum parallel_what what, struct err *e)
+                      enum parallel_state what, struct err *e)
 {
     const struct graph *g = &j->gpt.graph;
     float *room;
@@ -394,8 +394,8 @@ static int load_block(struct job *j, const struct snapshot *s,
             continue;
         ret = read_into(t, prefix, &s->place[i], room, e);
         if (ret == 0)
-            ret = parallel_put(&j->parallel, what, s->place[i].at, room,
-                               g->param[i].count, e);
+            ret = parallel_load(&j->parallel, what, s->place[i].at, room,
+                                g->param[i].count, e);
     }
     free(room);
     return ret;
@@ -412,7 +412,7 @@ static int load_file(struct job *j, const char *folder, int part, struct err *e)
     if (ret == 0 && part == 0)
         ret = load_block(j, &s, t, "", PARALLEL_WEIGHTS, e);
     if (ret == 0 && part == 0)
-        ret = parallel_renew(&j->parallel, e);
+        ret = parallel_loaded(&j->parallel, e);
     if (ret == 0 && part == 1)
         ret = load_block(j, &s, t, "m.", PARALLEL_M, e);
     if (ret == 0 && part == 1 && j->optim.seconds)

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/sig.h"
+#include "trainer/model/graph_run.h"
 
 /* What one rank has seen; summed over ranks as doubles. */
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
@@ -35,7 +36,7 @@ static int put_windows(struct job *j, int64_t w, int64_t n, struct err *e)
         for (int64_t t = 0; t < T && i >= n; t++)
             j->x[i * T + t] = 0;
     }
-    gpt_put(&j->gpt, j->x, j->y);
+    gpt_set_inputs(&j->gpt, j->x, j->y);
     return 0;
 }
 
@@ -96,7 +97,7 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
             return 0;
         if (put_windows(j, first + i, n, e) < 0)
             return -1;
-        graph_forward(&j->gpt.graph);
+        graph_run_forward(&j->gpt.graph);
         j->dev.type->get(&j->dev, j->losses, loss->data, tensor_bytes(loss));
         if (dev_sync(&j->dev, e) < 0)
             return -1;

@@ -14,6 +14,7 @@
 #include "common/path.h"
 #include "common/sha256.h"
 #include "data/shards/lock.h"
+#include "trainer/model/graph_memory.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll_device.h"
 
@@ -155,12 +156,12 @@ static int draw_weights(struct job *j, struct err *e)
     int ret = room ? dev_open(&cpu, "cpu", e) : -1;
 
     for (int i = 0; i < g->n_params && ret == 0; i++) {
-        gpt_draw(&j->gpt, i, seed, &cpu, room);
-        ret = parallel_put(&j->parallel, PARALLEL_WEIGHTS, g->param[i].at, room,
-                           g->param[i].count, e);
+        gpt_init_weights(&j->gpt, i, seed, &cpu, room);
+        ret = parallel_load(&j->parallel, PARALLEL_WEIGHTS, g->param[i].at,
+                            room, g->param[i].count, e);
     }
     if (ret == 0)
-        ret = parallel_renew(&j->parallel, e);
+        ret = parallel_loaded(&j->parallel, e);
     dev_close(&cpu);
     free(room);
     return ret;
@@ -169,14 +170,14 @@ static int draw_weights(struct job *j, struct err *e)
 static int open_model(struct job *j, enum job_for why, struct err *e)
 {
     const struct settings *s = j->set;
-    struct place how = { .training = why != JOB_INFER, .fuse = true };
+    struct graph_conf how = { .training = why != JOB_INFER, .fuse = true };
     struct graph *g = &j->gpt.graph;
     const size_t rows = (size_t)(s->train.micro_batch * s->model.context);
 
     parallel_open(&j->parallel, s, &j->coll, how.training);
-    parallel_place(&j->parallel, &how);
+    parallel_configure(&j->parallel, &how);
     gpt_build(&j->gpt, s, s->train.micro_batch);
-    if (graph_place(g, &j->dev, &how, e) < 0)
+    if (graph_memory_alloc(g, &j->dev, &how, e) < 0)
         return -1;
     g->seed = (uint64_t)s->train.seed;
     j->x = mem_alloc(rows, sizeof *j->x, "tokens", e);
@@ -193,8 +194,8 @@ static int open_model(struct job *j, enum job_for why, struct err *e)
     if (parallel_attach(&j->parallel, g, &j->optim, e) < 0 ||
         (how.training && optim_open(&j->optim, e) < 0))
         return -1;
-    parallel_kept(&j->parallel, j->kept);
-    for (int i = 0; i < DEV_PLANNED; i++)
+    parallel_memory(&j->parallel, j->kept);
+    for (int i = 0; i < DEV_MODEL_USES; i++)
         if (coll_max(&j->coll, &j->kept[i], e) < 0)
             return -1;
     if (how.training)
@@ -275,8 +276,8 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
     if (launch_detect(&j->launch, s->parallel.launcher, e) < 0 ||
         open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0)
         return -1;
-    if (settings_resolve(s, vocab, j->coll.size, e) < 0) {
-        launch_hush(e);
+    if (resolve_settings(s, vocab, j->coll.size, e) < 0) {
+        launch_mute(e);
         return -1;
     }
     j->dev.threads = threads_of(j);
@@ -377,7 +378,7 @@ int job_check(struct settings *s, int ranks, struct job_checked *seen,
     if (dev_known(s->train.device, e) < 0)
         return blame(s, "train.device", e);
     if (check_tokenizer(s, seen, e) < 0 ||
-        settings_resolve(s, seen->vocab, ranks, e) < 0)
+        resolve_settings(s, seen->vocab, ranks, e) < 0)
         return -1;
     if (s->is.steps == 0)
         return no_steps(s, e);

@@ -54,8 +54,8 @@ struct job {
     struct phases phases;
     struct schedule schedule;
     struct reached at;
-    bool detect_anomaly;       /* look at every result */
-    int64_t kept[DEV_PLANNED]; /* bytes, at most, of any rank */
+    bool detect_anomaly;          /* look at every result */
+    int64_t kept[DEV_MODEL_USES]; /* bytes, at most, of any rank */
 
     int32_t *x, *y; /* one micro-batch */
     float *losses;  /* of one micro-batch, or of a step */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "trainer/model/graph_run.h"
 
 enum { MOST_ENDINGS = 16 };
 
@@ -112,8 +113,8 @@ static int run_rows(struct pending *p, struct err *e)
         j->x[i] = 0;
         j->y[i] = -1;
     }
-    gpt_put(&j->gpt, j->x, j->y);
-    graph_forward(&j->gpt.graph);
+    gpt_set_inputs(&j->gpt, j->x, j->y);
+    graph_run_forward(&j->gpt.graph);
     j->dev.type->get(&j->dev, j->losses, loss->data, tensor_bytes(loss));
     if (dev_sync(&j->dev, e) < 0)
         return -1;

@@ -42,7 +42,7 @@ static void store_params(struct report *r, const struct job *j, bool resumed)
     run_paramf(r->run, "is.warmup", "%lld", (long long)s->is.warmup);
     run_paramf(r->run, "is.tokens_per_step", "%lld",
                (long long)s->is.tokens_per_step);
-    for (int i = 0; i < DEV_PLANNED; i++) {
+    for (int i = 0; i < DEV_MODEL_USES; i++) {
         char key[64];
 
         snprintf(key, sizeof key, "is.bytes.%s", dev_use_names[i]);
@@ -224,7 +224,8 @@ static void introduce(const struct report *r, struct job *j)
     int decayed = 0, others = 0;
 
     for (int i = 0; i < j->gpt.graph.n_params; i++) {
-        const struct node *p = &j->gpt.graph.node[j->gpt.graph.param[i].node];
+        const struct graph_node *p =
+            &j->gpt.graph.node[j->gpt.graph.param[i].node];
 
         if (p->val.rank > 1)
             decayed++;
@@ -262,7 +263,7 @@ void report_begin(struct report *r, struct job *j)
 
 static double epoch_of(const struct job *j)
 {
-    return (double)(settings_windows_before(j->set, j->at.step) +
+    return (double)(resolve_sequences_before(j->set, j->at.step) +
                     j->at.skipped) /
            (double)loader_windows(j->train);
 }
@@ -305,7 +306,7 @@ static void report_phases(struct report *r, struct job *j)
     double ms[PHASES];
     int n = 0;
 
-    if (!phases_turn(&j->phases, &j->dev, ms) ||
+    if (!phases_end_step(&j->phases, &j->dev, ms) ||
         step % j->set->run.log_every != 0)
         return;
     for (int k = 0; k < PHASES; k++)

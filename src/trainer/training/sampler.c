@@ -8,6 +8,8 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "kernels/half.h"
+#include "trainer/model/graph_memory.h"
+#include "trainer/model/graph_run.h"
 
 /* ---- one draw --------------------------------------------------------- */
 
@@ -109,7 +111,7 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
 int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
                  struct err *e)
 {
-    const struct place how = { .fuse = true, .weights = &j->gpt.graph };
+    const struct graph_conf how = { .fuse = true, .borrow = &j->gpt.graph };
     const struct tensor *out;
     size_t n;
 
@@ -122,9 +124,9 @@ int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
         room > j->set->model.context)
         s->room = j->set->model.context;
     gpt_build_decoder(&s->decoder, j->set, count, s->room);
-    if (graph_place(&s->decoder.graph, &j->dev, &how, e) < 0)
+    if (graph_memory_alloc(&s->decoder.graph, &j->dev, &how, e) < 0)
         return err_wrap(e, "sampling");
-    parallel_lend(&j->parallel, &s->decoder.graph);
+    parallel_attach_reader(&j->parallel, &s->decoder.graph);
     out = graph_val(&s->decoder.graph, s->decoder.output);
     n = (size_t)tensor_count(out);
     s->last = xcalloc((size_t)count, sizeof *s->last);
@@ -165,9 +167,9 @@ static int advance(struct sampler *s, int64_t at, struct err *e)
     struct graph *g = &s->decoder.graph;
     const struct tensor *out = graph_val(g, s->decoder.output);
 
-    gpt_put(&s->decoder, s->last, NULL);
-    g->from = at;
-    graph_forward(g);
+    gpt_set_inputs(&s->decoder, s->last, NULL);
+    g->position = at;
+    graph_run_forward(g);
     s->job->dev.type->get(&s->job->dev, s->raw, out->data, tensor_bytes(out));
     if (dev_sync(&s->job->dev, e) < 0)
         return -1;

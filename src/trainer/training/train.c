@@ -21,7 +21,7 @@
 static int64_t window_of(const struct job *j, int64_t i)
 {
     const int64_t B = j->gpt.B;
-    const int64_t first = settings_windows_before(j->set, j->at.step);
+    const int64_t first = resolve_sequences_before(j->set, j->at.step);
 
     return first + j->at.skipped + (i * j->coll.size + j->coll.rank) * B;
 }
@@ -42,7 +42,7 @@ static int put_batch(struct job *j, int64_t i, struct err *e)
     for (int64_t k = 0; k < j->gpt.B * j->gpt.T; k++)
         j->targets += j->y[k] >= 0;
     j->wait_seconds += clock_mono() - before;
-    gpt_put(&j->gpt, j->x, j->y);
+    gpt_set_inputs(&j->gpt, j->x, j->y);
     return 0;
 }
 
@@ -66,7 +66,7 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
     for (int64_t i = 0; i < n; i++) {
         if (put_batch(j, i, e) < 0)
             return -1;
-        parallel_micro(&j->parallel, i, n);
+        parallel_begin_micro(&j->parallel, i, n);
         g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
                        (uint64_t)(j->gpt.B * j->gpt.T);
         g->phases = i == n - 1 ? &j->phases : NULL;
@@ -205,7 +205,7 @@ static int train_step(struct train *t, struct err *e)
     struct job *j = t->job;
     const double before = clock_mono();
     const double position = job_position(j);
-    const int64_t windows = settings_windows(j->set, j->at.step);
+    const int64_t windows = resolve_sequences(j->set, j->at.step);
     const int64_t all = j->gpt.B * j->coll.size;
     const int64_t micro = (windows + all - 1) / all;
     const bool scaled = j->at.loss_scale > 1;

@@ -1,0 +1,82 @@
+#include "config.h"
+#include "trainer/model/graph_run.h"
+
+#include "trainer/model/graph_calls.h"
+#include "trainer/model/phases.h"
+#include "trainer/model/rules.h"
+
+void graph_run_begin(struct graph *g)
+{
+    for (int i = 0; i < g->n; i++) {
+        struct graph_node *n = &g->node[i];
+
+        n->grad.fresh = n->op != OP_PARAM || g->first_micro;
+    }
+}
+
+/* Backward through a node has written the gradients of its sources. */
+static void mark_written(struct graph *g, const struct graph_node *n)
+{
+    for (int s = 0; s < n->n_src; s++)
+        if (n->src[s] != GRAPH_NONE)
+            g->node[n->src[s]].grad.fresh = false;
+}
+
+void graph_run_call(struct graph *g, int call)
+{
+    const struct graph_call *c = &g->call[call];
+    struct graph_node *n = &g->node[c->node];
+    const bool gradient = g->training && !g->evaluating;
+
+    if (g->fetch && c->unit != GRAPH_NONE)
+        g->fetch(g->fetch_arg, g, call);
+    switch (c->kind) {
+    case CALL_FORWARD:
+        rules[n->op].forward(g, n);
+        break;
+    case CALL_BACKWARD:
+        rules[n->op].backward(g, n);
+        mark_written(g, n);
+        break;
+    case CALL_ACT_LINEAR_BACK:
+        rule_act_linear_back(g, n);
+        mark_written(g, n);
+        mark_written(g, &g->node[n->src[0]]);
+        break;
+    case CALL_ADD_NORM:
+        rule_add_norm(g, n);
+        break;
+    case CALL_LINEAR_ACT:
+        rule_linear_act(g, n);
+        break;
+    case CALL_HEAD:
+        rule_head(g, n, gradient);
+        if (gradient)
+            mark_written(g, n);
+        break;
+    }
+}
+
+void graph_run_forward(struct graph *g)
+{
+    g->evaluating = true;
+    for (int t = 0; t < g->n_forward; t++)
+        graph_run_call(g, t);
+    g->evaluating = false;
+}
+
+void graph_run_train(struct graph *g, graph_ready_fn *ready, void *arg)
+{
+    int unit = 0;
+
+    graph_run_begin(g);
+    for (int t = 0; t < g->n_calls; t++) {
+        if (g->phases && t == g->n_forward - 1) /* the classifier */
+            phases_mark(g->phases, g->dev, PHASE_FORWARD);
+        if (g->phases && t == g->n_forward)
+            phases_mark(g->phases, g->dev, PHASE_HEAD);
+        graph_run_call(g, t);
+        while (ready && unit < g->n_units && g->unit[unit].last_call <= t)
+            ready(arg, g, unit++);
+    }
+}
