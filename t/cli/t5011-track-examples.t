@@ -1,6 +1,7 @@
 #!/bin/sh
 # The examples of gtrack's manual run, and every command tells its help.
-. "${top_srcdir:-..}/t/lib/track-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
 for i in 1 2 3; do
     seq 1 5 | sed "s/.*/step=& train\/loss=$i.& val\/loss=$i.5/" |
@@ -23,21 +24,21 @@ if command -v mandoc >/dev/null; then
             "$example"
         test -s "$example" || continue
         sh -e "$example" </dev/null >out 2>&1
-        ok "the example runs: $(head -n 1 "$example")"
+        ok $? "the example runs: $(head -n 1 "$example")"
     done
-    test "$n" -gt 15
-    ok "there are examples in the manual"
+    test "$tests_run" -gt 15
+    ok $? "the manual has more than 15 examples"
     cd ..
 else
-    skip "the examples run" "no mandoc"
+    skip "the examples of the manual run" "no mandoc"
 fi
 for shell in bash zsh fish; do
     gtrack completion $shell >script
     if command -v $shell >/dev/null; then
         $shell -n script >out 2>&1
-        ok "the completion for $shell is $shell"
+        ok $? "the completion for $shell has no syntax error"
     else
-        skip "the completion for $shell" "no $shell"
+        skip "the completion for $shell has no syntax error" "no $shell"
     fi
 done
 # words LINE...: what the last word may become, on one line
@@ -45,13 +46,13 @@ words() { gtrack completion words -- gtrack "$@" | cut -f1 | paste -sd' '; }
 test "$(words sho)" = show && test "$(words -r mlruns ls --so)" = --sort= &&
     test "$(words show r)" = "run1 run2 run3" &&
     test "$(words ls --color=a)" = "--color=auto --color=always"
-ok "words of a line become commands, options, runs and values"
+ok $? "commands, options, runs and values are completed"
 test "$(words metrics run2 t)" = train/loss &&
     test "$(words best val)" = val/loss &&
     test "$(words ls -c name,opt)" = name,optim.lr &&
     test "$(words ls -e s)" = sweep && test -z "$(words import r)" &&
     test -z "$(words -r '')" && test -z "$(words -r nowhere show r)"
-ok "metrics, columns, experiments; where a file belongs, nothing"
+ok $? "metrics, columns and experiments are completed, files are not"
 # shellcheck disable=SC2016
 gtrack -r evil log 'a$(touch harm)`touch harm`=b c' </dev/null 2>err
 if command -v bash >/dev/null; then
@@ -71,9 +72,9 @@ if command -v bash >/dev/null; then
 <auto><always>
 <show>
 <a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
-    ok "bash completes runs and options, and runs nothing that a name holds"
+    ok $? "bash completes runs and options and executes no name"
 else
-    n=$((n + 1)); echo "ok $n - bash completes runs # SKIP no bash"
+    skip "bash completes runs and options and executes no name" "no bash"
 fi
 if command -v fish >/dev/null; then
     fish --no-config -c 'gtrack completion fish | source
@@ -83,8 +84,8 @@ if command -v fish >/dev/null; then
     test "$(cut -f1 out | paste -sd,)" = \
         'show,run1,run2,run3,@latest,a$(touch harm)`touch harm`=b c' &&
         test ! -e harm
-    ok "so does fish"
+    ok $? "fish completes runs and options and executes no name"
 else
-    n=$((n + 1)); echo "ok $n - fish completes runs # SKIP no fish"
+    skip "fish completes runs and options and executes no name" "no fish"
 fi
-echo "1..$n"
+done_testing

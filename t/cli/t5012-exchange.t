@@ -1,6 +1,7 @@
 #!/bin/sh
 # gtrack takes runs over and gives them away, counts hours, repairs, watches.
-. "${top_srcdir:-..}/t/lib/track-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 # ---- logs ----
 cat >main.log <<'E2'
@@ -12,13 +13,13 @@ s:3 trl:10.4000 lr:0.000300 norm:13.00
 s:2 trl:10.6000 lr:0.000200 norm:14.10
 E2
 g import main.log --name llmc && g metrics llmc train/loss train/lr --no-header
-is out "1${tab}10.9${tab}0.0001
-2${tab}10.6${tab}0.0002"
-ok "llm.c's main.log: after a resume the later lines count"
-g metrics llmc val/loss hellaswag/acc --no-header && is out "0${tab}10.99${tab}0.25"
-ok "its validation loss and HellaSwag"
+is "$(cat out)" "1${tab}10.9${tab}0.0001
+2${tab}10.6${tab}0.0002" \
+    "import of llm.c's main.log prefers lines after a resume"
+g metrics llmc val/loss hellaswag/acc --no-header && holds out "0${tab}10.99${tab}0.25"
+ok $? "import of llm.c's main.log reads validation and HellaSwag"
 g import main.log && grep -q "1 were there" err
-ok "the same log is not imported again"
+ok $? "import of a log that is there adds nothing"
 cat >nano.txt <<'E2'
 number of parameters: 10.65M
 step 0: train loss 4.2874, val loss 4.2823
@@ -26,39 +27,37 @@ iter 0: loss 4.2659, time 1234.56ms, mfu -100.00%
 iter 10: loss nan, time 34.50ms, mfu 12.00%
 E2
 g import nano.txt --name nano && g metrics nano train/loss val/loss perf/step_ms perf/mfu --no-header
-is out "0${tab}4.2659${tab}4.2823${tab}1234.56${tab}-1.0
-10${tab}nan${tab}${tab}34.5${tab}0.12"
-ok "nanoGPT's output"
+is "$(cat out)" "0${tab}4.2659${tab}4.2823${tab}1234.56${tab}-1.0
+10${tab}nan${tab}${tab}34.5${tab}0.12" "import reads the output of nanoGPT"
 printf '0 val 10.9500\n0 hella 0.2463\n0 train 10.950000\n1 train 9.5\n' >log.txt
 g import log.txt --name bng && g metrics bng train/loss val/loss hellaswag/acc --no-header
-is out "0${tab}10.95${tab}10.95${tab}0.2463
-1${tab}9.5${tab}${tab}"
-ok "build-nanogpt's log.txt"
+is "$(cat out)" "0${tab}10.95${tab}10.95${tab}0.2463
+1${tab}9.5${tab}${tab}" "import reads the log.txt of build-nanogpt"
 printf 'step    0 | loss: 10.95 | lr 6.0e-04 | norm: 15.3 | dt: 330.1ms | tok/sec: 1589.2\n' >bng.txt
 g import bng.txt --name bng2 && g metrics bng2 train/loss train/lr perf/step_ms perf/tokens_per_s --no-header
-is out "0${tab}10.95${tab}0.0006${tab}330.1${tab}1589.2"
-ok "and its output"
+is "$(cat out)" "0${tab}10.95${tab}0.0006${tab}330.1${tab}1589.2" \
+    "import reads the output of build-nanogpt"
 
 # ---- tables ----
 printf '"Step","a - loss","a - loss__MIN","b - loss"\n0,3,3,4\n1,2,2,\n' >wb.csv
-g import wb.csv && g metrics a loss --no-header && is out "0${tab}3.0
-1${tab}2.0" && g metrics b loss --no-header && is out "0${tab}4.0"
-ok "CSV of W&B: a run a column"
+g import wb.csv && g metrics a loss --no-header && holds out "0${tab}3.0
+1${tab}2.0" && g metrics b loss --no-header && holds out "0${tab}4.0"
+ok $? "import of a W&B table makes a run of each column"
 printf 'global_step;loss;"a ""q"""\r\n5;1;x\r\n6;2;7\r\n' >any.csv
-g import any.csv --name any && g metrics any loss --no-header && is out "5${tab}1.0
+g import any.csv --name any && g metrics any loss --no-header && holds out "5${tab}1.0
 6${tab}2.0"
-ok "CSV of anyone, with semicolons and quotes"
+ok $? "import reads a table with semicolons and quotes"
 printf 'a,b\nx,y\n' >none.csv
 g import none.csv
 test $? = 1 && grep -q "no column of numbers" err
-ok "a table without a number is refused"
+ok $? "import refuses a table without numbers"
 g import nothing.csv
 test $? = 3
-ok "a file that is not there is status 3"
+ok $? "import of a missing file ends with status 3"
 echo "just words" >words
 g import words
 test $? = 1 && test "$(wc -l <err)" = 1
-ok "what is none of these is refused, in one line"
+ok $? "import refuses an unknown format in one line"
 
 # ---- round trips ----
 id=$(gtrack run start --name early)
@@ -66,38 +65,38 @@ GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"
 gtrack ls --tsv -c name,experiment,status,started --sort name >before
 g export --to csv -o all.csv && g export --to jsonl -o all.jsonl &&
     g export --to mlflow -o copy && g export --to tar -o all.tar
-ok "export writes CSV, JSON Lines, a store and an archive"
+ok $? "export writes CSV, JSON Lines, a store and an archive"
 points() { gtrack export -r "$1" --to csv | sed 1d | cut -d, -f2- | LC_ALL=C sort; }
 points mlruns >want
 g import -r from-csv all.csv && points from-csv | cmp -s - want
-ok "CSV brings every point back"
+ok $? "import of an exported CSV file has every point"
 g import -r from-jsonl all.jsonl && points from-jsonl | cmp -s - want &&
     gtrack ls -r from-jsonl --tsv -c name,experiment,status,started --sort name |
     cmp -s - before
-ok "JSON Lines bring points, names, states and times back"
+ok $? "import of exported JSON Lines has points, names, states, times"
 points copy | cmp -s - want && gtrack export -r copy --to csv | cut -d, -f1 | sort -u >ids &&
     gtrack export --to csv | cut -d, -f1 | sort -u | cmp -s - ids
-ok "a store that was exported has the same runs"
+ok $? "an exported store has the same runs"
 g export --to mlflow -o copy && grep -q "^gtrack: 0 runs copied" err
-ok "and exporting again copies nothing"
+ok $? "exporting a store again copies nothing"
 mkdir unpacked && tar -xf all.tar -C unpacked && points unpacked/mlruns | cmp -s - want
-ok "so has the archive, unpacked"
+ok $? "an unpacked archive has every point"
 mkdir -p copy/.trash && mv "$(dirname "$(gtrack where -r copy early)")" copy/.trash/ &&
     g export -r copy -d --to tar -o trash.tar && tar -tf trash.tar >out &&
     grep -q "^mlruns/.trash/.*/$id/meta.yaml" out
-ok "and one of experiments that were deleted"
+ok $? "an archive can hold deleted experiments"
 g export --to tensorboard -o tb && g import -r from-tb tb
 gtrack export -r from-tb --to csv | sed 1d | wc -l >count
 gtrack export --to csv | sed 1d | wc -l | cmp -s - count
-ok "TensorBoard's files have every point"
+ok $? "import of exported TensorBoard files has every point"
 f=$(find tb -name '*tfevents*' | head -n 1)
 perl -e 'open F, "+<", shift; seek F, 40, 0; print F "X"' "$f"
 g import -r torn "$f"
 test $? = 1 && grep -q "checksum\|not a TensorBoard record" err
-ok "a wrong checksum is found"
+ok $? "import of a TensorBoard file finds a wrong checksum"
 g export --to nonsense
 test $? = 2
-ok "an unknown format is refused"
+ok $? "export refuses an unknown format"
 
 # ---- MLflow's own stores ----
 data=${GT_TESTDATA:-$top/../shared/data}/mlflow-sample.tar.gz
@@ -107,11 +106,11 @@ if test -f "$data"; then
         g import -r "from-$v" "sample/store-$v/mlruns" &&
             points "sample/store-$v/mlruns" >want &&
             points "from-$v" | cmp -s - want && test -s want
-        ok "a store of MLflow $v is imported, every point"
+        ok $? "import of an MLflow $v store has every point"
     done
 else
-    skip "a store of MLflow 2 is imported" "no mlflow-sample.tar.gz"
-    skip "a store of MLflow 3 is imported" "no mlflow-sample.tar.gz"
+    skip "import of an MLflow 2 store has every point" "no mlflow-sample.tar.gz"
+    skip "import of an MLflow 3 store has every point" "no mlflow-sample.tar.gz"
 fi
 
 # ---- hours ----
@@ -130,28 +129,28 @@ for job in 71 72; do
 done
 echo step=2 x=2 | SLURM_JOB_ID=71 gtrack log job71 --resume -r slurm 2>err
 PATH="$dir/bin:$PATH" g hours -r slurm --sacct --csv -g account
-is out 'account,runs,attempts,wall_hours,cpu_hours,gpu_hours,failed_gpu_hours
+is "$(cat out)" 'account,runs,attempts,wall_hours,cpu_hours,gpu_hours,failed_gpu_hours
 physics,1,2,3.0,12.0,6.0,0.0
-chemistry,1,1,0.5,1.0,0.0,0.0'
-ok "hours from Slurm: requeued jobs whole, GPUs by type or not"
+chemistry,1,1,0.5,1.0,0.0,0.0' \
+    "hours --sacct adds up requeued jobs and typed GPUs"
 grep -q -- '--jobs 71,72,71\|--jobs 71,71,72\|--jobs 71,72' sacct.args
-ok "sacct is asked for the jobs of the runs"
+ok $? "hours asks sacct for the jobs of the runs"
 PATH="$dir/bin:$PATH" g hours -r slurm --sacct --price 2 --csv -g job job71
 sed -n 2p out | grep -q '^71,1,2,3.0,12.0,6.0,0.0,12.0$'
-ok "and a price makes it a cost"
+ok $? "hours --price prints the cost"
 g hours -r slurm --aligned && grep -q '^total  *2  *3' out
-ok "without it the attempts count"
+ok $? "hours without --sacct adds up the attempts"
 
 # ---- points that come twice ----
 printf 'step,loss\n1,2\n1,2\n2,1\n1,2\n2,1\n' >twice.csv
 g import twice.csv --name twice && sort "$(gtrack where twice)/metrics/loss" >out
 test "$(wc -l <out)" = 5 && test -z "$(uniq -d out)"
-ok "points of a file that come twice are both kept, no two lines the same"
+ok $? "import keeps repeated points as distinct lines"
 printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
     gtrack log again 2>err
 sort "$(gtrack where again)/metrics/x" >out
 test "$(wc -l <out)" = 4 && test -z "$(uniq -d out)"
-ok "nor of those that are logged"
+ok $? "log keeps repeated points as distinct lines"
 
 # ---- fsck ----
 run=$(gtrack where any)
@@ -163,11 +162,11 @@ echo x >"$run/tags/a@b"
 rmdir "$run/artifacts" 2>/dev/null
 g fsck
 test $? = 1 && test "$(sed 1d out | wc -l)" -ge 6 && grep -q "metrics/loss" out
-ok "fsck finds torn and malformed lines, names, values, folders"
+ok $? "fsck finds malformed lines, names, values and folders"
 g fsck --repair && g fsck && test ! -s out
-ok "and repairs them"
+ok $? "fsck --repair repairs malformed lines and names"
 g metrics any loss --no-header && grep -q "^5${tab}1.0" out && grep -q "^6${tab}2.0" out
-ok "every point is still there"
+ok $? "fsck --repair keeps every valid point"
 
 echo loss=2 | gtrack log hurt 2>err
 run=$(gtrack where hurt)
@@ -175,47 +174,46 @@ ln -s .. "$run/metrics/up" && ln -s . "$run/tags/self" && mkfifo "$run/params/pi
 ln -s /nowhere "$run/tags/gone" && rm -rf "$run/artifacts" && echo x >"$run/artifacts"
 cp "$run/meta.yaml" meta && echo junk >"$run/meta.yaml"
 perl -e 'print "9" x 3000000, "\n1700000000000 3.0 1\n"' >>"$run/metrics/loss"
-g ls hurt -c name,status --no-header && is out "hurt${tab}FINISHED"
-ok "a damaged run is listed, by what the rest of it tells"
+g ls hurt -c name,status --no-header && holds out "hurt${tab}FINISHED"
+ok $? "ls lists a run whose meta.yaml is damaged"
 g fsck --repair && g fsck && test -f "$run/meta.yaml" && test -d "$run/artifacts" &&
     test "$(cat "$run/meta.yaml.damaged" "$run/artifacts.damaged")" = "junk
 x"
-ok "its meta.yaml is made anew, nothing is lost by links, none waits for a pipe"
+ok $? "fsck --repair rewrites meta.yaml and skips links and pipes"
 same='^run_id\|^experiment_id\|^run_name\|^artifact_uri\|^user_id\|^status'
 grep "$same" meta >before && grep "$same" "$run/meta.yaml" | cmp -s - before
-ok "as it was"
-g metrics hurt loss --no-header && is out "0${tab}2.0
+ok $? "a repaired meta.yaml has the values it had"
+g metrics hurt loss --no-header && holds out "0${tab}2.0
 1${tab}3.0"
-ok "and every point around a line that has no end"
+ok $? "fsck --repair keeps the points around an endless line"
 sed "s/^experiment_id: .*/experiment_id: '1'/" meta >"$run/meta.yaml"
 g fsck
 test $? = 1 && grep -q "another experiment_id" out && g fsck --repair && g fsck
-ok "a run that says it is of another experiment is repaired"
+ok $? "fsck --repair corrects a wrong experiment_id"
 echo more >"$run/meta.yaml"
 g fsck --repair && grep -q "$same" "$run/meta.yaml" &&
     test "$(cat "$run/meta.yaml.damaged" "$run/meta.yaml.damaged2")" = "junk
 more"
-ok "a second time, what was put aside the first time stays"
+ok $? "fsck --repair keeps the damaged file of an earlier repair"
 
 # ---- watch and tail ----
 g watch --count 1 nano llmc && grep -q 'curve' out && grep -q '^nano' out
-ok "watch draws a table"
+ok $? "watch --count 1 draws a curve and a table"
 COLUMNS=20 g watch --count 1 nano llmc && test "$(head -n 1 out | wc -m)" -eq 21
-ok "with a title that fits"
+ok $? "watch cuts the title to the width of the terminal"
 g watch nano </dev/null
 test $? = 2
-ok "and wants a terminal"
-g tail llmc train/loss -n 1 && is out "step=2 train/loss=10.6"
-ok "tail prints the last steps"
+ok $? "watch without a terminal ends with status 2"
+g tail llmc train/loss -n 1 && holds out "step=2 train/loss=10.6"
+ok $? "tail prints the last steps"
 id=$(gtrack run start --name live) && gtrack run log "$id" x=1 -s 1
 gtrack tail -f live --every 0.1 >tail.out 2>err &
 gtrack run log "$id" x=2 -s 2 && gtrack run end "$id" && wait $!
-is tail.out "step=1 x=1.0
-step=2 x=2.0"
-ok "tail -f goes on to the end of the run"
+is "$(cat tail.out)" "step=1 x=1.0
+step=2 x=2.0" "tail -f prints every step until the run ends"
 gtrack exec --name talk -- printf 'one\ntwo\nthree\n' >/dev/null 2>&1
-g tail talk --log -n 2 && is out "two
+g tail talk --log -n 2 && holds out "two
 three"
-ok "tail --log prints what it printed"
+ok $? "tail --log prints the output of the run"
 
-echo "1..$n"
+done_testing

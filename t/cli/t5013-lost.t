@@ -1,9 +1,10 @@
 #!/bin/sh
 # A run or an experiment without its meta.yaml hides nothing, is listed with a
 # flag and made anew; a run that begins is not taken for one.
-. "${top_srcdir:-..}/t/lib/track-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 export GTRACK_CACHE="$dir/cache"
-ls_is() { g ls -c name,status,damage --no-header && is out "$1"; }
+ls_is() { g ls -c name,status,damage --no-header && holds out "$1"; }
 aged() { touch -d '2001-01-01' "$@"; }
 
 for name in one two; do
@@ -19,99 +20,99 @@ grep "$same" "$run/meta.yaml" >before
 rm "$run/meta.yaml"
 ls_is "one${tab}FINISHED${tab}meta.yaml is missing
 two${tab}FINISHED${tab}"
-ok "a run without a meta.yaml is listed, with a flag"
-g metrics one loss --no-header && is out "1${tab}2.0
+ok $? "ls flags a run without a meta.yaml"
+g metrics one loss --no-header && holds out "1${tab}2.0
 2${tab}1.0"
-ok "its points can be read"
+ok $? "metrics reads a run without a meta.yaml"
 g tag one a=b && g rm one
 test $? = 3 && grep -q 'fsck --repair' err
-ok "what needs the file says what to do"
+ok $? "rm of a run without a meta.yaml suggests fsck --repair"
 g export --to mlflow -o part
 test $? = 1 && grep -q '1 of 2 runs were not copied' err &&
-    g ls -r part -c name --no-header && is out two
-ok "no export of another run stops at it"
+    g ls -r part -c name --no-header && holds out two
+ok $? "export copies the other runs and counts the one left out"
 g fsck
 test $? = 1 && grep -q "^one${tab}.*${tab}meta.yaml${tab}it is missing${tab}no$" out
-ok "fsck tells"
+ok $? "fsck reports a missing meta.yaml"
 g fsck --repair && g fsck && test ! -s out
-ok "and repairs"
+ok $? "fsck --repair writes a missing meta.yaml"
 grep "$same" "$run/meta.yaml" | cmp -s - before
-ok "what its state knows is as it was"
+ok $? "a repaired meta.yaml has the values of the run's state"
 
 rm -r "$run/meta.yaml" "$run/.gtrack"
 ls_is "one${tab}STALE${tab}meta.yaml is missing
 two${tab}FINISHED${tab}"
-ok "without its state nobody knows how it ended"
+ok $? "a run without meta.yaml and state is listed as stale"
 printf '%s\n' '981000000000 2.0 1' '981000005000 1.0 2' >"$run/metrics/loss"
 g fsck --repair && ls_is "one${tab}KILLED${tab}
 two${tab}FINISHED${tab}" && grep -q '^start_time: 981000000000$' "$run/meta.yaml" &&
     grep -q '^end_time: 981000005000$' "$run/meta.yaml"
-ok "it gets the times of its points"
+ok $? "a run without state gets the times of its points"
 g show one && grep -q "param${tab}lr${tab}1" out && grep -q "tag${tab}a${tab}b" out
-ok "parameters and tags are those it had"
+ok $? "a repaired run keeps its parameters and tags"
 
 id=$(gtrack run start --name live -e exp) && gtrack run log "$id" x=1 -s 1
 live=$exp/$id
 rm "$live/meta.yaml"
 g ls live -c status,damage --no-header &&
-    is out "RUNNING${tab}meta.yaml is missing"
-ok "a run that is being written goes on as running"
+    holds out "RUNNING${tab}meta.yaml is missing"
+ok $? "a live run without a meta.yaml is listed as running"
 g fsck --repair live && grep -q '^status: 1$' "$live/meta.yaml" &&
     grep -q '^end_time: null$' "$live/meta.yaml" && gtrack run end "$id"
-ok "and can be repaired meanwhile"
+ok $? "a live run can be repaired and ended"
 rm -rf "$live"
 
 # ---- what is no such run ----
 empty=$exp/0123456789abcdef0123456789abcdef
 mkdir "$empty" && g ls "$(basename "$empty")"
 test $? = 3
-ok "a folder made just now is a run that begins"
+ok $? "a new empty folder is not listed as a damaged run"
 mkdir "$empty/tags" "$empty/metrics" && aged "$empty" &&
     g ls "$(basename "$empty")" && grep -q 'meta.yaml is missing' out
-ok "an old one is listed"
+ok $? "an old empty folder is listed as a damaged run"
 g fsck --repair && grep -q 'never begun' out && test ! -e "$empty"
-ok "and removed, if it has no file"
+ok $? "fsck --repair removes a run without files"
 mkdir -p "$empty/artifacts" "$exp/notes"
 mkdir -p mlruns/7/0123456789abcdef0123456789abcdef/artifacts
-aged "$empty" && g ls -c name --no-header && is out "one
+aged "$empty" && g ls -c name --no-header && holds out "one
 two" && g fsck
-ok "a folder of artifacts alone, as a database's runs have, is no run"
+ok $? "a folder that has only artifacts is no run"
 rm -r "$empty" "$exp/notes" mlruns/7
 
 # ---- experiments ----
 rm "$exp/meta.yaml"
-g ls -c name,experiment --no-header && is out "one${tab}exp
+g ls -c name,experiment --no-header && holds out "one${tab}exp
 two${tab}exp"
-ok "an experiment without a meta.yaml hides no run, and keeps its name"
+ok $? "ls shows the runs of an experiment without a meta.yaml"
 g fsck
 test $? = 1 && grep -q "^(experiment exp)${tab}.*is missing${tab}no$" out
-ok "fsck tells"
+ok $? "fsck reports an experiment without a meta.yaml"
 g fsck --repair && g fsck && grep -q '^name: "exp"$' "$exp/meta.yaml" &&
     grep -q '^creation_time: 981000000000$' "$exp/meta.yaml"
-ok "and makes it anew"
+ok $? "fsck --repair writes the meta.yaml of an experiment"
 echo x=1 | gtrack log three -e exp 2>err && g ls three -c folder --no-header &&
     test "$(dirname "$(cat out)")" = "$exp"
-ok "new runs of that name go there"
+ok $? "new runs go to the repaired experiment"
 rm mlruns/.gtrack.trash/experiment.* && printf 'name: "a: b"\nx: [\n' >"$exp/meta.yaml"
 g fsck --repair && g fsck && grep -q '^name: "a: b"$' "$exp/meta.yaml" &&
     grep -q '^x: \[$' "$exp/meta.yaml.damaged"
-ok "of one that is not YAML the name is kept, and the file put aside"
+ok $? "fsck --repair sets a malformed meta.yaml aside, keeps the name"
 sed -i '/^artifact_location/d; s/^name.*/name: null/' "$exp/meta.yaml"
 echo 'tier: 3' >>"$exp/meta.yaml"
 g fsck --repair && g fsck && grep -q "^name: \"$(basename "$exp")\"$" "$exp/meta.yaml" &&
     grep -q "^artifact_location: \"file://$dir/$exp\"$" "$exp/meta.yaml" &&
     grep -q '^tier: 3$' "$exp/meta.yaml"
-ok "one that lacks keys gets them and keeps the others"
+ok $? "fsck --repair adds missing keys and keeps the others"
 cp -r "$exp" mlruns/42
 g fsck --repair && g fsck && grep -q "(42)\"$" mlruns/42/meta.yaml
-ok "a copied folder becomes an experiment of its own"
+ok $? "fsck --repair makes a copied folder an experiment of its own"
 rm -r mlruns/42
 
 # ---- where nothing can be staged ----
 mv mlruns/.gtrack.trash kept && : >mlruns/.gtrack.trash
 id=$(gtrack run start --name inplace -e "$(basename "$exp")") && test -f "$exp/$id/meta.yaml" &&
     gtrack run end "$id" && g rm inplace && g gc --yes && test ! -e "$exp/$id"
-ok "a run is built and removed in its place then"
+ok $? "without a trash folder a run is built and removed in its place"
 rm mlruns/.gtrack.trash && mv kept mlruns/.gtrack.trash
 
 # ---- nothing of ours is ever without it ----
@@ -131,7 +132,7 @@ if strace -qq -o /dev/null true 2>/dev/null; then
         done
     done
     test -z "$bad" && test "$(ls -d mlruns/0/*/ | wc -l)" -ge 3
-    ok "killed anywhere in its beginning, a run is there whole or not at all$bad"
+    ok $? "a run killed while it starts is complete or absent$bad"
     gtrack export --to mlflow -o away 2>err
     for i in 5 6 7; do
         rm -rf back
@@ -143,24 +144,25 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     gtrack -r back fsck 2>err && test -z "$bad" && g -r back import away &&
         gtrack -r back ls -c id,steps --sort id >after &&
         gtrack ls -c id,steps --sort id | cmp - after
-    ok "an import that was killed leaves no half run, and is done again"
+    ok $? "a killed import leaves no partial run and can be repeated"
     left=$(ls -d mlruns/.gtrack.trash/new.* | wc -l)
     g fsck && test "$left" -gt 0
-    ok "what that leaves is let be for an hour"
+    ok $? "fsck ignores the remains of a killed process for an hour"
     find mlruns/.gtrack.trash -exec touch -d '2 hours ago' {} +
     g fsck
     test $? = 1 && test "$(grep -c 'process was killed' out)" -eq "$left" &&
-        g fsck --repair && test -z "$(ls mlruns/.gtrack.trash | grep new)"
-    ok "then fsck tells, and clears it away"
+        g fsck --repair &&
+        ! ls -d mlruns/.gtrack.trash/*new* >/dev/null 2>&1
+    ok $? "fsck --repair removes the remains after an hour"
     g rm three && strace -f -qq -o /dev/null -e trace=unlinkat,unlink,rmdir \
         -e inject=unlinkat,unlink,rmdir:signal=KILL:when=3 \
         gtrack gc -y --older-than 0 >out 2>err
     g ls three --deleted
     test $? = 3 && test -n "$(ls -d mlruns/.gtrack.trash/old.*)"
-    ok "a run whose removal was killed is gone"
+    ok $? "a run whose removal was killed is gone"
 else
-    for what in begun import left cleared removed; do
-        skip "killed: $what" "no strace, or no right to trace"
+    for what in start import wait repair removal; do
+        skip "a process killed during $what leaves nothing" "no strace, or no right to trace"
     done
 fi
-echo "1..$n"
+done_testing

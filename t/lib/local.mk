@@ -8,7 +8,6 @@ EXTRA_DIST += \
 	%D%/server.pl \
 	%D%/tap.sh \
 	%D%/tls-front.py \
-	%D%/track-lib.sh \
 	%D%/train-lib.sh
 
 check_PROGRAMS += t/lib/kill-at t/lib/mkruns t/lib/store-tool t/lib/allocs.so

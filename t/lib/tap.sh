@@ -22,7 +22,7 @@
 #
 # The test runs in a fresh folder, $dir, which is also its home and is removed
 # at the end.  $top is the source and $build the build, whose programs come
-# first in PATH.  No variable of the user's changes what the programs print.
+# first in PATH, $tab a tab.  No variable of the user's changes what the programs print.
 
 # shellcheck shell=sh disable=SC2034
 top=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,6 +31,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 PATH=$build:$PATH
+tab=$(printf '\t')
 unset COLUMNS LINES NO_COLOR CLICOLOR_FORCE COLORTERM COLORFGBG TERM_PROGRAM \
     KITTY_WINDOW_ID GTRACK_ROOT XDG_CONFIG_HOME WANDB_BASE_URL
 export PATH HOME="$dir" XDG_CACHE_HOME="$dir/cache" GTRACK_CACHE="" \

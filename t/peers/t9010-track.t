@@ -2,12 +2,10 @@
 # The real mlflow server takes what gtrack pushes, the real wandb client goes on
 # with it, TensorBoard reads what is exported, and what wandb and TensorBoard
 # wrote is imported.  Part of `make check-peers`.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 python=${GT_PYTHON:-python3}
-test -n "${GT_PEERS:-}" || {
-    echo "1..0 # SKIP make check-peers asks the peers"
-    exit 0
-}
-. "${top_srcdir:-..}/t/lib/track-lib.sh"
+test -n "${GT_PEERS:-}" || skip_all "make check-peers asks the peers"
 server=
 stop() {
     test -z "$server" || kill "$server" 2>/dev/null
@@ -43,12 +41,12 @@ for _ in range(600):
         time.sleep(0.1)
 P
     g push --to mlflow "$url"
-    ok "mlflow's server takes runs, points and files"
+    ok $? "MLflow's server accepts runs, points and files"
     g push --to mlflow "$url" && ! grep -v ' 0 points, 0 files' err
-    ok "and nothing twice"
+    ok $? "MLflow's server gets nothing twice"
     rm "$(gtrack where a)"/.gtrack/push.*
     g push --to mlflow "$url" a && grep -q ' 0 points' err
-    ok "nor without the cursor"
+    ok $? "MLflow's server gets nothing twice without the cursor"
     MLFLOW_TRACKING_URI=$url "$python" - >out 2>err <<'P'
 import math, mlflow
 c = mlflow.MlflowClient()
@@ -63,14 +61,15 @@ h = {p.step: p.value for p in c.get_metric_history(b.info.run_id, "q")}
 assert math.isnan(h[1]) and h[2] > 1e308 and h[3] < -1e308
 assert [f.path for f in c.list_artifacts(b.info.run_id)] == ["n o.txt"]
 P
-    ok "mlflow's client reads every value there"
+    ok $? "MLflow's client reads every value at the server"
     pkill -TERM -P "$server" 2>/dev/null
     stop
     "$python" "$top/t/peers/filters.py" filters 150 "$$" >out 2>err
-    ok "random filters find what MLflow finds: $(tail -n 1 out)"
+    ok $? "random filters find what MLflow finds: $(tail -n 1 out)"
 else
     for name in takes twice cursor reads filters; do
-        skip "mlflow $name" "no mlflow in $python; set GT_PYTHON"
+        skip "MLflow's server and client agree with gtrack ($name)" \
+            "no mlflow in $python; set GT_PYTHON"
     done
 fi
 
@@ -78,8 +77,7 @@ if has wandb; then
     mkdir srv
     "$top/t/lib/server.pl" wandb "$dir/srv" &
     server=$!
-    perl -e 'for (1 .. 500) { exit 0 if -s "srv/url";
-        select undef, undef, undef, .02 } exit 1'
+    await_file srv/url
     WANDB_API_KEY=$(printf 'k%.0s' $(seq 40)) && export WANDB_API_KEY
     WANDB_BASE_URL=$(cat srv/url) && export WANDB_BASE_URL
     id=$(gtrack where b) && id=${id##*/}
@@ -91,14 +89,14 @@ for i in range(3):
     run.log({"q": float(i)})
 run.finish()
 P
-    ok "wandb's client goes on with a run that was pushed"
+    ok $? "wandb's client resumes a run that was pushed"
     perl -MJSON::PP -MHTTP::Tiny -e '
         my $s = decode_json(HTTP::Tiny->new->get("$ARGV[0]/state/")->{content});
         print join " ", map { /"_step":(\d+)/ }
             @{$s->{run}{$ARGV[1]}{"wandb-history.jsonl"}}' \
         "$WANDB_BASE_URL" "$id" >out
     test "$(cat out)" = "1 2 3 4 5 6"
-    ok "its lines come after ours"
+    ok $? "the steps of wandb's client follow those that were pushed"
     stop
     unset WANDB_BASE_URL WANDB_API_KEY
     WANDB_MODE=offline "$python" - >out 2>err <<'P'
@@ -114,10 +112,11 @@ P
         grep -q '^d/e	500	' out &&
         g ls offline -c lr,model.n_layer,experiment --no-header &&
         test "$(cat out)" = "0.001	12	off"
-    ok "an offline run of wandb's is imported, every point"
+    ok $? "every point of an offline run of wandb is imported"
 else
     for name in resume lines import; do
-        skip "wandb $name" "no wandb in $python; set GT_PYTHON"
+        skip "wandb's client agrees with gtrack ($name)" \
+            "no wandb in $python; set GT_PYTHON"
     done
 fi
 
@@ -132,8 +131,9 @@ s = e.Scalars("loss")
 assert [x.step for x in s] == list(range(1, 1201))
 assert all(abs(x.value - float("0.%d" % x.step)) < 1e-6 for x in s)
 P
-    ok "TensorBoard reads what is exported"
+    ok $? "TensorBoard reads exported files"
 else
-    skip "TensorBoard" "no tensorboard in $python; set GT_PYTHON"
+    skip "TensorBoard reads exported files" \
+        "no tensorboard in $python; set GT_PYTHON"
 fi
-echo "1..$n"
+done_testing

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Each program's option tables and its manual tell the same, and --help works.
 . "$(dirname "$0")/../lib/tap.sh"
-tab=$(printf '\t')
 for page in "$top"/man/*.1; do
     prog=${page##*/}
     prog=${prog%.1}
