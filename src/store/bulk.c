@@ -164,7 +164,7 @@ int bulk_open(struct bulk *p, const char *run_folder, struct err *e)
         bulk_close(p);
         return -1;
     }
-    p->id = xstrdup(p->meta->id ? p->meta->id : path_name(run_folder));
+    p->id = xstrdup(p->meta->id);
     p->name = xstrdup(p->meta->name ? p->meta->name : "");
     recall_names(p);
     return 0;

@@ -83,8 +83,8 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
     stage = yaml_get(&y, "lifecycle_stage");
     m->deleted = stage && strcmp(stage, "deleted") == 0;
     check(m, &y, path_name(run));
-    if (!m->id)
-        m->id = arena_strdup(mem, path_name(run));
+    /* a run is where its folder is: no path is made of what a file says */
+    m->id = arena_strdup(mem, path_name(run));
     if (m->status < 1 || m->status > 5)
         m->status = 1;
     return 0;

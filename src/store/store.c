@@ -92,6 +92,11 @@ bool store_is_run(const char *name)
     return true;
 }
 
+bool store_is_id(const char *id)
+{
+    return strlen(id) == 32 && !id[strspn(id, "0123456789abcdef")];
+}
+
 bool store_looks_like_run(const char *folder)
 {
     static const char *const inside[] = { "metrics", "params", "tags",
@@ -101,8 +106,7 @@ bool store_looks_like_run(const char *folder)
     struct err none = ERR_INIT;
     bool is;
 
-    if (strlen(name) != 32 || name[strspn(name, "0123456789abcdef")] ||
-        path_list(&names, folder, &none) < 0)
+    if (!store_is_id(name) || path_list(&names, folder, &none) < 0)
         return false;
     /* a database's store of artifacts has folders of runs, too */
     is = names.n == 0;

@@ -65,7 +65,9 @@ void store_keep_name(const char *root, const char *id, const char *name);
 
 /* Is this the name of a run's folder, or of something else's? */
 bool store_is_run(const char *name);
-/* The same, of what is in the folder, be there a meta.yaml or not. */
+/* Is it the id of a run: 32 hexadecimal digits in lower case? */
+bool store_is_id(const char *id);
+/* Is this the folder of a run, by what is in it, with a meta.yaml or not? */
 bool store_looks_like_run(const char *folder);
 
 /* "file:///home/me/mlruns/0"; bytes that a URI may not hold are escaped. */

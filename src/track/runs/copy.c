@@ -145,6 +145,10 @@ static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
     int ret = -1;
 
     *copied = false;
+    if (!store_is_id(r->id)) {
+        err_set(e, ERR_INPUT, "its id is not 32 hexadecimal digits");
+        goto out;
+    }
     if (store_make(to_root, e) < 0 ||
         store_experiment(to_root, r->experiment, &experiment, e) < 0)
         goto out;
