@@ -13,7 +13,7 @@
 #include "common/mem.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/source.h"
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,12 +70,15 @@ static double inflated(char **path, size_t n)
 }
 
 /* Tokens, each as x and as y, as a step gets them. */
-static double batches(char **path, size_t n, enum order order)
+static double batches(char **path, size_t n, enum loader_order order)
 {
     enum { BATCH = 32 };
     const struct loader_conf conf = {
-        .files = path[0], .context = n > 1 ? strtol(path[1], NULL, 10) : 1024,
-        .order = order, .seed = 1, .vocab = 65536,
+        .files = path[0],
+        .context = n > 1 ? strtol(path[1], NULL, 10) : 1024,
+        .order = order,
+        .seed = 1,
+        .vocab = 65536,
     };
     struct err e = ERR_INIT;
     struct loader *l;
@@ -102,8 +105,8 @@ int main(int argc, char **argv)
     const char *what = argc > 2 ? argv[1] : "";
     const bool loads = strcmp(what, "loader") == 0;
 
-    if (argc < 3 || !(loads || strcmp(what, "corpus") == 0 ||
-                      strcmp(what, "gzip") == 0)) {
+    if (argc < 3 ||
+        !(loads || strcmp(what, "corpus") == 0 || strcmp(what, "gzip") == 0)) {
         fprintf(stderr, "usage: data corpus|gzip|loader PATH...\n");
         return 2;
     }
@@ -113,7 +116,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < PASSES; i++) {
             const double start = clock_mono();
             const double bytes =
-                loads ? batches(argv + 2, (size_t)argc - 2, (enum order)k)
+                loads
+                    ? batches(argv + 2, (size_t)argc - 2, (enum loader_order)k)
                 : what[0] == 'c' ? documents(argv + 2, (size_t)argc - 2)
                                  : inflated(argv + 2, (size_t)argc - 2);
             const double rate = bytes / (clock_mono() - start) / 1e6;

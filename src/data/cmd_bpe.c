@@ -17,7 +17,12 @@
 #include "data/token/bpe_train.h"
 #include "data/token/tokfile.h"
 
-static const char *output, *split_word = "gpt2", *ties_word = "hf";
+static const char *const ties_words[] = {
+    [BPE_TIES_HF] = "hf", [BPE_TIES_CS336] = "cs336", NULL
+};
+
+static const char *output;
+static int pretokenizer = PRETOKENIZE_GPT2, ties = BPE_TIES_HF;
 static struct corpus_opts input;
 static int64_t vocab = 32768, least = 1;
 static int threads;
@@ -32,12 +37,13 @@ static const struct opt bpe_opts[] = {
       "ids in all, special tokens included (32768)" },
     { 0, "chars", NULL, OPT_FLAG, &chars,
       "one id for each character instead, as nanoGPT's meta.pkl" },
-    { 0, "split", "name", OPT_STRING, &split_word,
-      "pre-tokenizer: gpt2, cl100k, llama3 or o200k" },
+    { 0, "split", "name", OPT_WORD, &pretokenizer,
+      "pre-tokenizer: gpt2, cl100k, llama3 or o200k", pretokenize_names },
     { 0, "special", "token", OPT_LIST, &specials,
       "a special token besides <|endoftext|>" },
-    { 0, "ties", "rule", OPT_STRING, &ties_word,
-      "among equal counts: hf (smallest ids) or cs336 (greatest bytes)" },
+    { 0, "ties", "rule", OPT_WORD, &ties,
+      "among equal counts: hf (smallest ids) or cs336 (greatest bytes)",
+      ties_words },
     { 0, "least", "count", OPT_LONG, &least,
       "merge no pair that occurs less often (1)" },
     { 'j', "threads", "count", OPT_INT, &threads,
@@ -60,7 +66,7 @@ struct specials {
 struct worker {
     pthread_t thread;
     struct corpus *corpus;
-    split_fn *split;
+    pretokenize_fn *pretokenize;
     struct specials special;
     struct words words;
     uint8_t *seen; /* of characters, or NULL */
@@ -96,10 +102,10 @@ static void count_long(struct worker *w, const uint8_t *text,
 static void count_pieces(struct worker *w, const uint8_t *text, size_t n)
 {
     const uint8_t *const end = text + n;
-    uint32_t stop[SPLIT_BATCH];
+    uint32_t stop[PRETOKENIZE_BATCH];
 
     while (text < end) {
-        const size_t count = w->split(text, end, stop, SPLIT_BATCH);
+        const size_t count = w->pretokenize(text, end, stop, PRETOKENIZE_BATCH);
         const uint32_t all = stop[count - 1];
 
         if (all > WORD_LONGEST)
@@ -157,7 +163,7 @@ static void see_chars(struct worker *w, const char *text, size_t n)
     }
 }
 
-static int work_on(struct worker *w, struct block *b)
+static int work_on(struct worker *w, struct corpus_block *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (w->seen)
@@ -172,7 +178,7 @@ static int work_on(struct worker *w, struct block *b)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(w->corpus, &b, &w->err)) > 0)
@@ -203,7 +209,7 @@ static int run_workers(struct worker *w, int n, struct err *e)
 
 static struct tokenizer *make_chars(struct worker *w, int n, struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2);
     int got = 0;
 
     for (uint32_t c = 0; c < CHARS && got == 0; c++) {
@@ -239,7 +245,7 @@ static struct tokenizer *make_bpe(struct worker *w, int n,
         too_long += w[i].too_long;
         words_init(&w[i].words, 0);
     }
-    if (words_gather(&list, all, (size_t)n, memory / 2, &left_out, e) == 0) {
+    if (words_collect(&list, all, (size_t)n, memory / 2, &left_out, e) == 0) {
         log_info("%s pieces, %s of them different", num_comma(a, pieces),
                  num_comma(b, (int64_t)list.n + left_out));
         if (left_out > 0)
@@ -259,17 +265,8 @@ static struct tokenizer *make_bpe(struct worker *w, int n,
 
 static int check_options(struct bpe_train_conf *conf, struct err *e)
 {
-    const int split = split_from_name(split_word);
-
     if (!output)
         return err_set(e, ERR_USAGE, "-o FOLDER says where to write");
-    if (split < 0)
-        return err_set(e, ERR_USAGE,
-                       "--split is gpt2, cl100k, llama3 or o200k, not '%s'",
-                       split_word);
-    if (strcmp(ties_word, "hf") != 0 && strcmp(ties_word, "cs336") != 0)
-        return err_set(e, ERR_USAGE, "--ties is hf or cs336, not '%s'",
-                       ties_word);
     if (vocab < 256 + (int64_t)conf->n_specials || vocab > 65536)
         return err_set(e, ERR_USAGE,
                        "--vocab must be %zu (bytes and special "
@@ -281,8 +278,8 @@ static int check_options(struct bpe_train_conf *conf, struct err *e)
         return err_set(e, ERR_USAGE, "--threads must be 1 to 1024");
     if (memory < (uint64_t)16 << 20)
         return err_set(e, ERR_USAGE, "--memory must be 16MiB or more");
-    conf->split = (enum split)split;
-    conf->ties = strcmp(ties_word, "hf") == 0 ? TIES_HF : TIES_GREATEST;
+    conf->pretokenizer = (enum pretokenizer)pretokenizer;
+    conf->ties = (enum bpe_ties)ties;
     conf->vocab = vocab;
     conf->least = least;
     return 0;
@@ -316,7 +313,7 @@ static void setup_worker(struct worker *w, struct corpus *corpus, int n,
 {
     *w = (struct worker){
         .corpus = corpus,
-        .split = split_by(conf->split),
+        .pretokenize = pretokenize_by(conf->pretokenizer),
         .special = { conf->special, conf->n_specials },
     };
     words_init(&w->words, memory / 2 / (uint64_t)n);
@@ -371,7 +368,8 @@ static bool divides(const void *arg, const char *text, size_t n, size_t at)
     const struct bpe_train_conf *c = arg;
 
     for (size_t i = 0; i < c->n_specials; i++)
-        if (cut_divides(text, n, at, c->special[i], strlen(c->special[i])))
+        if (boundary_inside_word(text, n, at, c->special[i],
+                                 strlen(c->special[i])))
             return true;
     return false;
 }

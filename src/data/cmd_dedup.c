@@ -48,10 +48,10 @@ static void squeeze(struct buf *out, const char *text, size_t n)
     buf_trim(out, 0);
     buf_room(out, 2 * n + UTF8_MAX); /* small letters may be longer */
     for (; p < end; p += step) {
-        const int32_t c = loose_next(p, end, &step);
+        const int32_t c = normalize_next(p, end, &step);
         uint8_t *const to = (uint8_t *)out->s + out->len;
 
-        if (c >= LOOSE_BYTE)
+        if (c >= NORMALIZE_BYTE)
             out->s[out->len++] = (char)c;
         else if (c >= 0)
             out->len += utf8_encode(to, (uint32_t)c);
@@ -81,8 +81,8 @@ static void take(struct dedup *d, const char *text, size_t n)
 }
 
 /* Documents in parts are put together first. */
-static int take_part(struct dedup *d, const struct block *b,
-                     const struct doc *doc, struct err *e)
+static int take_part(struct dedup *d, const struct corpus_block *b,
+                     const struct corpus_doc *doc, struct err *e)
 {
     if (doc->begins && doc->ends) {
         take(d, doc->text, doc->len);
@@ -103,7 +103,7 @@ static int take_part(struct dedup *d, const struct block *b,
 
 static int run(struct dedup *d, struct corpus *corpus, struct err *e)
 {
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(corpus, &b, e)) > 0) {

@@ -15,7 +15,7 @@
 #include "common/sig.h"
 #include "common/table.h"
 #include "data/corpus/corpus.h"
-#include "data/corpus/path_list.h"
+#include "data/corpus/corpus_files.h"
 #include "data/shards/encode_corpus.h"
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
@@ -97,7 +97,7 @@ static const struct choice invalids[] = { { "auto", INVALID_AUTO },
 
 struct work {
     struct corpus_conf in;
-    struct encode_conf conf;
+    struct encode_corpus_conf conf;
     struct sink_conf out;
     enum how how;
     struct tokenizer *tokenizer;
@@ -151,7 +151,7 @@ static void add_text(struct sha256 *h, const char *s)
 
 /* A hash of all that the result depends on; false if the input cannot be read
  * twice. */
-static bool hash_work(struct work *w, const struct files *files)
+static bool hash_work(struct work *w, const struct corpus_files *files)
 {
     const int64_t numbers[] = {
         w->out.format, w->out.shard_tokens,
@@ -186,7 +186,7 @@ static bool hash_work(struct work *w, const struct files *files)
 static int count_text(const struct work *w, int64_t *n, struct err *e)
 {
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     *n = 0;
@@ -211,21 +211,22 @@ static void plan_files(struct work *w)
     o->shard_tokens = shard_tokens > 0         ? shard_tokens
                       : o->format == SHARD_RAW ? 0
                                                : 100000000;
-    o->split[SPLIT_TRAIN] = split ? "train" : "";
-    o->split[SPLIT_VAL] = val > 0 || w->how == BY_SHARD ? "val" : NULL;
-    o->split[SPLIT_TEST] = test > 0 ? "test" : NULL;
+    o->split[SUBSET_TRAIN] = split ? "train" : "";
+    o->split[SUBSET_VAL] = val > 0 || w->how == BY_SHARD ? "val" : NULL;
+    o->split[SUBSET_TEST] = test > 0 ? "test" : NULL;
     o->mark_every = mark_every;
     o->first_shard = w->how == BY_SHARD;
 }
 
 static bool divides(const void *arg, const char *text, size_t n, size_t at)
 {
-    return tokenizer_divides(arg, special ? ENCODER_SPECIAL : 0, text, n, at);
+    return tokenizer_special_contains(arg, special ? ENCODER_SPECIAL : 0, text,
+                                      n, at);
 }
 
 static int plan(struct work *w, struct err *e)
 {
-    struct encode_conf *c = &w->conf;
+    struct encode_corpus_conf *c = &w->conf;
 
     w->in.divides = divides;
     w->in.divides_arg = w->tokenizer;
@@ -268,7 +269,8 @@ static int print_files(const struct sink *sink, struct err *e)
     return got;
 }
 
-static void tell(const struct encode_stats *s, int64_t before, double secs)
+static void tell(const struct encode_corpus_stats *s, int64_t before,
+                 double secs)
 {
     char a[NUM_TEXT], b[NUM_TEXT], c[NUM_TEXT];
 
@@ -279,22 +281,23 @@ static void tell(const struct encode_stats *s, int64_t before, double secs)
 }
 
 /* Few documents, and the hash of none fell into a split that was asked for. */
-static void warn_of_empty(const struct work *w, const struct encode_stats *s)
+static void warn_of_empty(const struct work *w,
+                          const struct encode_corpus_stats *s)
 {
     char n[NUM_TEXT];
 
-    for (int i = 0; i < SINK_SPLITS && w->how == BY_HASH; i++)
-        if (w->out.split[i] && s->by_split[i] == 0)
+    for (int i = 0; i < SINK_SUBSETS && w->how == BY_HASH; i++)
+        if (w->out.split[i] && s->by_subset[i] == 0)
             log_warn("none of %s documents fell into \"%s\", and they are not "
                      "divided; --split tail does",
                      num_comma(n, s->documents), w->out.split[i]);
 }
 
-static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
+static int encode_to(struct work *w, struct sink *sink, struct sink_state *mark,
                      struct err *e)
 {
     const double begin = clock_mono();
-    struct encode_stats stats;
+    struct encode_corpus_stats stats;
     struct corpus *corpus;
     int got;
 
@@ -302,7 +305,7 @@ static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
         w->in.from = &mark->place;
     if (corpus_open(&corpus, &w->in, e) < 0)
         return -1;
-    got = encode_run(corpus, sink, &w->conf, mark, &stats, e);
+    got = encode_corpus(corpus, sink, &w->conf, mark, &stats, e);
     if (got == 0 && stats.tokens == 0)
         got = err_set(e, ERR_INPUT, "there is no text in the input");
     if (got == 0)
@@ -319,16 +322,16 @@ static int encode_to(struct work *w, struct sink *sink, struct mark *mark,
 
 static int run(struct work *w, struct err *e)
 {
-    struct files files = FILES_INIT;
+    struct corpus_files files = CORPUS_FILES_INIT;
     struct sink *sink;
-    struct mark mark;
+    struct sink_state mark;
     bool again;
     int got;
 
-    if (plan(w, e) < 0 || files_find(&files, w->in.path, w->in.n, e) < 0)
+    if (plan(w, e) < 0 || corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
     again = hash_work(w, &files);
-    files_clear(&files);
+    corpus_files_clear(&files);
     if (w->how == BY_TAIL && val + test > 0) {
         if (!again)
             return err_set(e, ERR_USAGE,

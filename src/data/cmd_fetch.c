@@ -107,7 +107,7 @@ static void bar_done(struct bar *b)
 
 /* To disk */
 
-static int fetch_all(const struct fetch *f, const struct links *l,
+static int fetch_all(const struct fetch *f, const struct catalog_links *l,
                      struct bar *bar, struct err *e)
 {
     const char *folder = output ? output : "data";
@@ -185,8 +185,8 @@ static int start_encode(pid_t *pid, int in, struct err *e)
     return 0;
 }
 
-static int pipe_all(const struct fetch *f, const struct links *l, int fd,
-                    struct bar *bar, struct err *e)
+static int pipe_all(const struct fetch *f, const struct catalog_links *l,
+                    int fd, struct bar *bar, struct err *e)
 {
     bool closed = false;
     int ret = 0;
@@ -214,7 +214,7 @@ static int wait_encode(pid_t pid, struct err *e)
     return err_set(e, ERR_INPUT, "gdata encode failed");
 }
 
-static int encode_all(const struct fetch *f, const struct links *l,
+static int encode_all(const struct fetch *f, const struct catalog_links *l,
                       struct bar *bar, struct err *e)
 {
     int fd[2], ret;
@@ -272,7 +272,7 @@ static int check(int argc, struct err *e)
     return 0;
 }
 
-static int run(const struct links *l, struct err *e)
+static int run(const struct catalog_links *l, struct err *e)
 {
     const struct http_conf conf = { .tries = tries > 0 ? tries : 1,
                                     .wait = wait_first,
@@ -298,7 +298,7 @@ static int run(const struct links *l, struct err *e)
 
 static int fetch_main(int argc, char **argv, struct err *e)
 {
-    struct links l = LINKS_INIT;
+    struct catalog_links l = CATALOG_LINKS_INIT;
     struct catalog_ask ask = { .variant = variant,
                                .split = split,
                                .mirror = mirror };
@@ -323,7 +323,7 @@ static int fetch_main(int argc, char **argv, struct err *e)
             puts(l.link[i].url);
     else if (ret == 0)
         ret = run(&l, e);
-    links_clear(&l);
+    catalog_links_clear(&l);
     return ret;
 }
 

@@ -42,9 +42,9 @@ struct out {
 
 static void write_doc(void *arg, const struct gathered *g)
 {
-    const struct doc doc = { g->text, g->len, 1, true, true };
+    const struct corpus_doc doc = { g->text, g->len, 1, true, true };
     struct out *out = arg;
-    const bool held_out = doc_in_share(&doc, val);
+    const bool held_out = corpus_doc_in_share(&doc, val);
 
     buf_trim(&out->line, 0);
     buf_str(&out->line, "{\"text\":\"");

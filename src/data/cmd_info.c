@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/table.h"
 #include "data/corpus/corpus.h"
-#include "data/corpus/path_list.h"
+#include "data/corpus/corpus_files.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
@@ -114,7 +114,7 @@ static int show_text(struct table *t, char *path, struct err *e)
     char sha256[SHA256_TEXT];
     struct corpus_stats stats;
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     int64_t size;
     int got;
 
@@ -127,7 +127,8 @@ static int show_text(struct table *t, char *path, struct err *e)
     corpus_stats(corpus, &stats);
     corpus_close(corpus);
     table_text(t, path);
-    table_text(t, files_format(path) == CORPUS_JSONL ? "JSON Lines" : "text");
+    table_text(t, corpus_files_format(path) == CORPUS_JSONL ? "JSON Lines"
+                                                            : "text");
     table_bytes(t, stats.text);
     table_none(t);
     table_int(t, stats.documents);
@@ -153,7 +154,7 @@ static int info_main(int argc, char **argv, struct err *e)
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(&t, columns[i]);
     for (int i = 0; i < argc && ret == 0; i++)
-        ret = files_format(argv[i]) == CORPUS_AUTO && !input.input
+        ret = corpus_files_format(argv[i]) == CORPUS_AUTO && !input.input
                   ? show_tokens(&t, argv[i], tok, e)
                   : show_text(&t, argv[i], e);
     if (ret == 0)

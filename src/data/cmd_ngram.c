@@ -36,7 +36,7 @@ static int each(const struct opt_list *paths, struct sums *s, struct err *e)
 {
     struct corpus_conf conf;
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     if (corpus_conf_set(&conf, &input, (char *const *)(const void *)paths->item,
@@ -45,7 +45,7 @@ static int each(const struct opt_list *paths, struct sums *s, struct err *e)
         return -1;
     while ((got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; i < b->n; i++) {
-            const struct doc *d = &b->doc[i];
+            const struct corpus_doc *d = &b->doc[i];
 
             s->bytes += (int64_t)d->len;
             if (s->fits)

@@ -18,10 +18,12 @@
 static int64_t vocab;
 static struct table_style style;
 
-static const struct opt verify_opts[] = { { 0, "vocab", "ids", OPT_LONG, &vocab,
-                                     "ids of token files must lie below IDS" },
-                                   TABLE_OPTS(style),
-                                   { 0 } };
+static const struct opt verify_opts[] = {
+    { 0, "vocab", "ids", OPT_LONG, &vocab,
+      "ids of token files must lie below IDS" },
+    TABLE_OPTS(style),
+    { 0 }
+};
 
 static void row(struct table *t, const char *path, const char *role,
                 const char *state, bool good)

@@ -9,7 +9,6 @@
 #include "common/path.h"
 #include "common/table.h"
 #include "data/token/bpe.h"
-#include "data/token/json.h"
 #include "data/token/tokfile.h"
 
 static const char *output;
@@ -42,7 +41,7 @@ static int print_facts(const struct tokenizer *t, struct err *e)
     table_column(&table, "longest");
     table_column(&table, "sha256");
     table_text(&table, bpe ? "bpe" : "characters");
-    table_text(&table, bpe ? split_name(t->split) : NULL);
+    table_text(&table, bpe ? pretokenize_names[t->pretokenizer] : NULL);
     table_int(&table, t->n_ids);
     table_int(&table, (int64_t)t->n_merges);
     table_int(&table, (int64_t)t->n_specials);
@@ -72,7 +71,7 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
         if (k->len == 0)
             continue;
         buf_trim(&name, 0);
-        json_quote(&name, (const char *)token_text(t, id), k->len);
+        tokfile_quote(&name, t, id);
         table_int(&table, id);
         table_int(&table, k->len);
         table_text(&table, name.s);
@@ -89,13 +88,13 @@ static void warn_of_split(const struct tokenizer *t, const char *kind)
     const bool merges =
         strcmp(kind, "merges") == 0 || strcmp(kind, "gpt2") == 0;
     const bool told = strcmp(kind, "tiktoken") == 0
-                          ? tokfile_tiktoken_split(t) == t->split
-                          : !merges || t->split == SPLIT_GPT2;
+                          ? tokfile_tiktoken_pretokenizer(t) == t->pretokenizer
+                          : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
 
     if (!told)
         log_warn("%s: this form cannot say that text is split as by %s; what "
                  "reads it splits as GPT-2 does",
-                 kind, split_name(t->split));
+                 kind, pretokenize_names[t->pretokenizer]);
 }
 
 static int write_kinds(const struct tokenizer *t, struct err *e)

@@ -236,7 +236,7 @@ check "what a tokenizer is" sh -c \
 check "every token of it" sh -c 'gdata vocab -l tok | grep -c . | grep "^401$"'
 check "characters in BPE's form" fails 2 "cannot be written" \
     gdata vocab letters -o x -w hf
-check "a form nobody has" fails 2 "no kind" gdata vocab tok -o x -w y
+check "a form nobody has" fails 2 "not a form" gdata vocab tok -o x -w y
 check "an empty file" sh -c \
     ': >empty && ! gdata encode -q -T tok -o x empty 2>err && grep "no text" err'
 

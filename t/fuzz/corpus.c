@@ -16,7 +16,7 @@ static size_t read_all(char *path, enum corpus_format format,
     };
     struct err e = ERR_INIT;
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     size_t text = 0;
 
     if (corpus_open(&corpus, &conf, &e) < 0)

@@ -10,12 +10,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static prose_fn *const all[] = { prose_plain, prose_roff, prose_pod,
-                                     prose_info };
+    static manual_text_fn *const all[] = { manual_text_plain, manual_roff,
+                                           manual_text_pod, manual_text_info };
     char *copy = malloc(n ? n : 1);
 
     memcpy(copy, data, n);
-    prose_is_text(copy, n);
+    manual_text_is_valid(copy, n);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct buf out = BUF_INIT;
 

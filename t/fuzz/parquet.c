@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct block b = { .seq = 0 };
+    struct corpus_block b = { .seq = 0 };
     struct err e = ERR_INIT;
     struct parquet *p;
     char path[32];

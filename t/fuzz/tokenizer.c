@@ -17,7 +17,7 @@ static const char merges[] = "a b\nab c\n# #\nx x\nxx xx\nxxxx xxxx\n"
 
 static struct tokenizer *make(void)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
     struct err e = ERR_INIT;
 
     FUZZ_CHECK(tokfile_parse_merges(t, merges, sizeof merges - 1, &e) == 0);
@@ -26,14 +26,14 @@ static struct tokenizer *make(void)
 }
 
 /* A number that tells by which ends fn cuts all of the text. */
-static uint64_t all_pieces(split_fn *fn, const uint8_t *data, size_t n)
+static uint64_t all_pieces(pretokenize_fn *fn, const uint8_t *data, size_t n)
 {
-    uint32_t stop[SPLIT_BATCH];
+    uint32_t stop[PRETOKENIZE_BATCH];
     uint64_t sum = 0;
     size_t at = 0;
 
     while (at < n) {
-        const size_t count = fn(data + at, data + n, stop, SPLIT_BATCH);
+        const size_t count = fn(data + at, data + n, stop, PRETOKENIZE_BATCH);
 
         for (size_t i = 0; i < count; i++) {
             FUZZ_CHECK(stop[i] > (i > 0 ? stop[i - 1] : 0));
@@ -49,16 +49,16 @@ static uint64_t all_pieces(split_fn *fn, const uint8_t *data, size_t n)
 static void check_pieces(const uint8_t *data, size_t n)
 {
     static const char *const names[] = { "sse2", "avx2", "avx512" };
-    const uint64_t plain = all_pieces(split_gpt2_by("plain"), data, n);
+    const uint64_t plain = all_pieces(pretokenize_gpt2_by("plain"), data, n);
 
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        split_fn *const fn = split_gpt2_by(names[k]);
+        pretokenize_fn *const fn = pretokenize_gpt2_by(names[k]);
 
         if (fn)
             FUZZ_CHECK(all_pieces(fn, data, n) == plain);
     }
-    for (int kind = 0; kind < SPLIT_COUNT; kind++)
-        all_pieces(split_by((enum split)kind), data, n);
+    for (int kind = 0; kind < PRETOKENIZE_COUNT; kind++)
+        all_pieces(pretokenize_by((enum pretokenizer)kind), data, n);
 }
 
 static bool same(const struct ids *a, const struct ids *b)

@@ -45,7 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     copy = malloc(n > 1 ? n - 1 : 1);
     if (n > 1)
         memcpy(copy, data + 1, n - 1);
-    t = tokenizer_new(which == 1 ? TOKENIZER_CHARS : TOKENIZER_BPE, SPLIT_GPT2);
+    t = tokenizer_new(which == 1 ? TOKENIZER_CHARS : TOKENIZER_BPE,
+                      PRETOKENIZE_GPT2);
     if (parsers[which](t, copy, n - 1, &e) < 0)
         FUZZ_CHECK(e.kind != ERR_NONE && e.text[0]);
     else if (tokenizer_ready(t, &e) == 0)

@@ -20,7 +20,7 @@
 #include "t/lib/tap.h"
 
 static char folder[] = "/tmp/corpus.XXXXXX";
-static char logged[4096];       /* the lines that were logged */
+static char logged[4096]; /* the lines that were logged */
 
 static void note(void *arg, enum log_level level, const char *line)
 {
@@ -72,7 +72,7 @@ static int read_all(const char *name, struct corpus_conf c, struct buf *out,
 {
     char *path = in_folder(name);
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     int64_t seq = 0;
     int got;
 
@@ -90,7 +90,7 @@ static int read_all(const char *name, struct corpus_conf c, struct buf *out,
         if (b->seq != seq++)
             buf_str(out, "(wrong number)");
         for (size_t i = 0; i < b->n; i++) {
-            const struct doc *d = &b->doc[i];
+            const struct corpus_doc *d = &b->doc[i];
 
             if (d->begins)
                 buf_printf(out, "%lld:", (long long)d->line);
@@ -114,7 +114,8 @@ static void check(const char *what, const char *name, struct corpus_conf c,
     struct err e = ERR_INIT;
 
     if (!ok(read_all(name, c, &out, NULL, &e) == 0 &&
-                strcmp(out.s, want) == 0 && e.kind == ERR_NONE, "%s", what))
+                strcmp(out.s, want) == 0 && e.kind == ERR_NONE,
+            "%s", what))
         diag("got %.300s %s", out.s, e.text);
     buf_clear(&out);
 }
@@ -170,10 +171,13 @@ static void folders(void)
     put_text("tree/d/prog.o", "no");
     path_remove(sub2, &e);
     path_make(sub2, &e);
-    ok(read_all("tree/d", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) <
-               0 && e.kind == ERR_MISSING, "a folder without texts");
+    ok(read_all("tree/d", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) < 0 &&
+           e.kind == ERR_MISSING,
+       "a folder without texts");
     ok(read_all("nowhere", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) <
-               0 && e.kind == ERR_MISSING, "no such file");
+               0 &&
+           e.kind == ERR_MISSING,
+       "no such file");
     buf_clear(&out);
     free(sub);
     free(sub2);
@@ -187,8 +191,8 @@ static void parts(void)
     struct corpus_conf c = { .path = &path, .n = 1 };
     struct corpus_stats stats;
     struct corpus *corpus;
-    struct block *b;
-    struct place third = { 0, 0, 0, false };
+    struct corpus_block *b;
+    struct corpus_place third = { 0, 0, 0, false };
     struct buf out = BUF_INIT, tail = BUF_INIT;
     struct err e = ERR_INIT;
     int parts = 0;
@@ -200,7 +204,7 @@ static void parts(void)
     put("long.txt", text, n);
     ok(corpus_open(&corpus, &c, &e) == 0, "a text of 5 MiB");
     while (corpus_next(corpus, &b, &e) > 0) {
-        const struct doc *d = &b->doc[0];
+        const struct corpus_doc *d = &b->doc[0];
 
         cuts = cuts && b->n == 1 && d->begins == (parts == 0) &&
                (d->begins || d->text[0] == ' ' || d->text[0] == '\n');
@@ -241,8 +245,8 @@ static void parts(void)
 static void long_separators(void)
 {
     static const char separator[] = "\nend of text\n";
-    const size_t sizes[] = { CORPUS_BLOCK - 20, CORPUS_BLOCK - 6,
-                             CORPUS_BLOCK, 3 * CORPUS_BLOCK - 3 };
+    const size_t sizes[] = { CORPUS_BLOCK - 20, CORPUS_BLOCK - 6, CORPUS_BLOCK,
+                             3 * CORPUS_BLOCK - 3 };
 
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
         struct buf text = BUF_INIT, want = BUF_INIT, out = BUF_INIT;
@@ -273,11 +277,12 @@ static void no_blank(void)
     struct buf out = BUF_INIT;
     struct err e = ERR_INIT;
 
-    for (size_t i = 0; i < n; i++)      /* two-byte characters */
+    for (size_t i = 0; i < n; i++) /* two-byte characters */
         text[i] = "\xc3\xa9"[i % 2];
     put("noblank.txt", text, n);
     ok(read_all("noblank.txt", (struct corpus_conf){ .n = 0 }, &out, &stats,
-                &e) == 0 && out.len == n + 3 && stats.documents == 1,
+                &e) == 0 &&
+           out.len == n + 3 && stats.documents == 1,
        "a text without any blank is read");
     ok(strstr(logged, "noblank.txt:1: 16 MiB without a blank"),
        "with a warning");
@@ -288,8 +293,9 @@ static void no_blank(void)
     memcpy(text + (9 << 20) + 1, "{\"text\":\"short\"}\n", 17);
     put("longline.jsonl", text, (9 << 20) + 18);
     ok(read_all("longline.jsonl", (struct corpus_conf){ .max_line = 4 << 20 },
-                &out, &stats, &e) == 0 && strcmp(out.s, "2:short|") == 0 &&
-           stats.bad_lines == 1, "a line that is too long is skipped");
+                &out, &stats, &e) == 0 &&
+           strcmp(out.s, "2:short|") == 0 && stats.bad_lines == 1,
+       "a line that is too long is skipped");
     ok(strstr(logged, "longline.jsonl:1: a line of more than 4194304 bytes"),
        "with a warning");
     free(text);
@@ -308,14 +314,16 @@ static void damage(void)
 
     put_text("bad.jsonl", lines);
     ok(read_all("bad.jsonl", (struct corpus_conf){ .n = 0 }, &out, &stats,
-                &e) == 0 && strcmp(out.s, "1:a|4:b|") == 0 &&
-           stats.bad_lines == 2 && stats.documents == 2,
+                &e) == 0 &&
+           strcmp(out.s, "1:a|4:b|") == 0 && stats.bad_lines == 2 &&
+           stats.documents == 2,
        "bad lines are skipped and counted");
     ok(strstr(logged, "bad.jsonl:2: column 9") &&
            strstr(logged, "bad.jsonl:3: no field \"text\""),
        "and reported with file, line and reason");
     ok(read_all("bad.jsonl", (struct corpus_conf){ .bad = CORPUS_STOP }, &out,
-                NULL, &e) < 0 && strstr(e.text, "bad.jsonl:2: column"),
+                NULL, &e) < 0 &&
+           strstr(e.text, "bad.jsonl:2: column"),
        "or are an error");
 
     for (size_t at = 0; at + 64 < 1 << 20; lines_n++)
@@ -327,25 +335,28 @@ static void damage(void)
     put("cut.json.gz", gz.s, gz.len / 2);
     e = (struct err)ERR_INIT;
     ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, &stats,
-                &e) < 0 && strstr(e.text, "end early") &&
-           strstr(e.text, "cut.json.gz:"), "a gzip file that ends early");
+                &e) < 0 &&
+           strstr(e.text, "end early") && strstr(e.text, "cut.json.gz:"),
+       "a gzip file that ends early");
     e = (struct err)ERR_INIT;
-    ok(read_all("cut.json.gz",
-                (struct corpus_conf){ .bad = CORPUS_SKIP_FILES }, &out,
-                &stats, &e) == 0 && stats.bad_files == 1 &&
-           stats.documents > 1000 &&
+    ok(read_all("cut.json.gz", (struct corpus_conf){ .bad = CORPUS_SKIP_FILES },
+                &out, &stats, &e) == 0 &&
+           stats.bad_files == 1 && stats.documents > 1000 &&
            stats.documents < (int64_t)lines_n && stats.bad_lines == 0,
        "gives its whole lines first");
     gz.s[gz.len / 2] ^= 0x55;
     put("cut.json.gz", gz.s, gz.len);
-    ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, NULL,
-                &e) < 0 && strstr(e.text, "damaged gzip data"),
+    ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) <
+               0 &&
+           strstr(e.text, "damaged gzip data"),
        "a gzip file with a wrong byte");
     e = (struct err)ERR_INIT;
     put("nul.txt", "a\nb\0c", 5);
     ok(read_all("nul.txt", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) ==
-               0 && out.len == 8 && memcmp(out.s, "1:a\nb\0c|", 8) == 0 &&
-           strstr(logged, "nul.txt:2: a NUL byte"), "a NUL, with a warning");
+               0 &&
+           out.len == 8 && memcmp(out.s, "1:a\nb\0c|", 8) == 0 &&
+           strstr(logged, "nul.txt:2: a NUL byte"),
+       "a NUL, with a warning");
     free(big);
     free(path);
     buf_clear(&out);
@@ -355,7 +366,7 @@ static void damage(void)
 static void json(void)
 {
     static const struct {
-        const char *line, *want;        /* NULL: bad */
+        const char *line, *want; /* NULL: bad */
     } cases[] = {
         { "{\"text\":\"\"}", "" },
         { " { \"text\" : \"x\" } \r", "x" },
@@ -363,14 +374,16 @@ static void json(void)
         { "{\"text\":\"\\u00e9\\u4e2d\\uD83D\\uDE00.\"}",
           "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80." },
         { "{\"text\":\"\\ud800\"}", "\xef\xbf\xbd" },
-        { "{\"text\":\"\\ud800\\u0041\"}", "\xef\xbf\xbd" "A" },
+        { "{\"text\":\"\\ud800\\u0041\"}", "\xef\xbf\xbd"
+                                           "A" },
         { "{\"text\":\"\\udc00x\"}", "\xef\xbf\xbdx" },
         { "{\"text\":\"\\ud800\\ud83d\\ude00\"}",
           "\xef\xbf\xbd\xf0\x9f\x98\x80" },
         { "{\"te\\u0078t\":\"x\"}", "x" },
         { "{\"text\":\"1\",\"text\":\"2\"}", "2" },
         { "{\"a\":{\"text\":\"no\"},\"text\":\"x\",\"b\":[1,[],{},"
-          "{\"c\":[null,true,false,-0.5e+3]}]}", "x" },
+          "{\"c\":[null,true,false,-0.5e+3]}]}",
+          "x" },
         { "{\"text\":\"long enough to take the fast way \\n through it all\"}",
           "long enough to take the fast way \n through it all" },
         { "{}", NULL },
@@ -404,8 +417,8 @@ static void json(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *want = cases[i].want;
         char *line = xstrdup(cases[i].line);
-        const int got = jsonl_field(line, strlen(line), "text", &text, &len,
-                                    &e);
+        const int got =
+            jsonl_field(line, strlen(line), "text", &text, &len, &e);
 
         if (!ok(want ? got == 1 && len == strlen(want) &&
                            memcmp(text, want, len) == 0
@@ -417,11 +430,13 @@ static void json(void)
     memset(deep, '[', 3000);
     memcpy(deep, "{\"a\":", 5);
     ok(jsonl_field(deep, 3000, "text", &text, &len, &e) < 0 &&
-           strstr(e.text, "too deeply"), "nested too deeply");
+           strstr(e.text, "too deeply"),
+       "nested too deeply");
     free(deep);
     deep = xstrdup("{\"text\":\"a\\u0000b\"}");
     ok(jsonl_field(deep, strlen(deep), "text", &text, &len, &e) == 1 &&
-           len == 3 && memcmp(text, "a\0b", 3) == 0, "\\u0000 is a NUL");
+           len == 3 && memcmp(text, "a\0b", 3) == 0,
+       "\\u0000 is a NUL");
     free(deep);
     ok(jsonl_field((char[]){ " \t" }, 2, "text", &text, &len, &e) == 0,
        "a blank line is nothing");
@@ -433,22 +448,25 @@ static void cuts(void)
         const char *text;
         size_t want;
     } cases[] = {
-        { "ab cd", 2 },     { "ab\ncd", 2 },    { "ab.\ncd", 0 },
-        { "ab. cd", 3 },    { "ab  cd", 2 },    { "ab\n\ncd", 2 },
-        { "\xc3\xa9 x", 0 }, { "abcd", 0 },     { "a\tb", 0 },
-        { " ab", 0 },       { "ab ", 2 },
+        { "ab cd", 2 },      { "ab\ncd", 2 }, { "ab.\ncd", 0 },
+        { "ab. cd", 3 },     { "ab  cd", 2 }, { "ab\n\ncd", 2 },
+        { "\xc3\xa9 x", 0 }, { "abcd", 0 },   { "a\tb", 0 },
+        { " ab", 0 },        { "ab ", 2 },
     };
     char lines[1000];
     int64_t n = 0;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        ok(cut_before_blank(cases[i].text, strlen(cases[i].text), 0) ==
-               cases[i].want, "a cut in case %zu", i);
+        ok(boundary_before_blank(cases[i].text, strlen(cases[i].text), 0) ==
+               cases[i].want,
+           "a cut in case %zu", i);
     for (size_t i = 0; i < sizeof lines; i++)
         n += (lines[i] = i * i % 7 == 2 ? '\n' : 'x') == '\n';
-    ok(cut_count_lines(lines, sizeof lines) == n, "lines are counted");
-    ok(cut_last("ababa", 5, "ab", 2) && cut_last("xaby", 4, "ab", 2) &&
-           !cut_last("a", 1, "ab", 2) && !cut_last("bbb", 3, "ab", 2),
+    ok(boundary_count_lines(lines, sizeof lines) == n, "lines are counted");
+    ok(boundary_last_word("ababa", 5, "ab", 2) &&
+           boundary_last_word("xaby", 4, "ab", 2) &&
+           !boundary_last_word("a", 1, "ab", 2) &&
+           !boundary_last_word("bbb", 3, "ab", 2),
        "the last occurrence");
 }
 
@@ -465,7 +483,7 @@ static void *ask(void *arg)
 {
     struct asking *a = arg;
     struct err e = ERR_INIT;
-    struct block *b;
+    struct corpus_block *b;
 
     while (corpus_next(a->corpus, &b, &e) > 0) {
         for (size_t i = 0; i < b->n; i++) {
@@ -503,8 +521,7 @@ static void threads(void)
         all.text += asking[i].text;
     }
     corpus_stats(corpus, &stats);
-    ok(all.documents == LINES &&
-           all.sum == (int64_t)LINES * (LINES - 1) / 2,
+    ok(all.documents == LINES && all.sum == (int64_t)LINES * (LINES - 1) / 2,
        "each line goes to one thread");
     ok(stats.documents == LINES && stats.text == all.text, "and is counted");
     corpus_close(corpus);
@@ -523,10 +540,11 @@ static void shares(void)
 
     for (int i = 0; i < 10000; i++) {
         char text[16];
-        struct doc d = { text, (size_t)snprintf(text, sizeof text, "%d", i),
-                         1, true, true };
+        struct corpus_doc d = { text,
+                                (size_t)snprintf(text, sizeof text, "%d", i), 1,
+                                true, true };
 
-        hits += doc_in_share(&d, 0.05);
+        hits += corpus_doc_in_share(&d, 0.05);
     }
     ok(hits > 400 && hits < 600, "5%% of the documents are in a share of 5%%");
 }

@@ -16,7 +16,7 @@
 /* Every two of some bytes are a token: of all, more than 65,536 of them. */
 static struct tokenizer *pairs(int bytes)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
     struct err e = ERR_INIT;
 
     for (int a = 0; a < 256; a++)

@@ -1,6 +1,5 @@
 # A C test is one file of this folder, linked with what it tests.
 unit_tests = \
-	t/unit/batch.t \
 	t/unit/common.t \
 	t/unit/corpus.t \
 	t/unit/crash.t \
@@ -14,6 +13,7 @@ unit_tests = \
 	t/unit/kernels.t \
 	t/unit/kernels-same.t \
 	t/unit/lexicon.t \
+	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
 	t/unit/plot.t \
@@ -33,8 +33,6 @@ unit_tests = \
 check_PROGRAMS += $(unit_tests)
 test_programs += $(unit_tests)
 
-t_unit_batch_t_SOURCES = %D%/batch.c t/lib/tap.h
-t_unit_batch_t_LDADD = $(DATA_LIBS)
 t_unit_common_t_SOURCES = %D%/common.c t/lib/tap.h
 t_unit_common_t_LDADD = $(COMMON_LIBS)
 t_unit_corpus_t_SOURCES = %D%/corpus.c t/lib/tap.h
@@ -57,6 +55,8 @@ t_unit_int8_t_SOURCES = %D%/int8.c t/lib/tap.h
 t_unit_int8_t_LDADD = $(KERNELS_LIBS)
 t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
 t_unit_lexicon_t_LDADD = $(DATA_LIBS)
+t_unit_loader_t_SOURCES = %D%/loader.c t/lib/tap.h
+t_unit_loader_t_LDADD = $(DATA_LIBS)
 t_unit_mlflow_t_SOURCES = %D%/mlflow.c t/lib/tap.h
 t_unit_mlflow_t_LDADD = $(STORE_LIBS)
 t_unit_mlflow_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/path.h"
 #include "common/rng.h"
 #include "data/token/boundary.h"
@@ -89,22 +90,22 @@ static const struct loop {
 
 enum { LOOPS = sizeof loops / sizeof loops[0] };
 
-static split_fn *loop_fn(int i)
+static pretokenize_fn *loop_fn(int i)
 {
-    const int other = split_from_name(loops[i].name);
+    const int other = opt_find_word(pretokenize_names, loops[i].name);
 
-    return other >= 0 ? split_by((enum split)other)
-                      : split_gpt2_by(loops[i].name);
+    return other >= 0 ? pretokenize_by((enum pretokenizer)other)
+                      : pretokenize_gpt2_by(loops[i].name);
 }
 
 /* All the ends of the pieces of a text; returns how many. */
-static size_t ends(split_fn *fn, const uint8_t *s, size_t n, size_t *out)
+static size_t ends(pretokenize_fn *fn, const uint8_t *s, size_t n, size_t *out)
 {
-    uint32_t stop[SPLIT_SPARE + 3];
+    uint32_t stop[PRETOKENIZE_SPARE + 3];
     size_t count = 0, at = 0;
 
     while (at < n) {
-        const size_t k = fn(s + at, s + n, stop, SPLIT_SPARE + 3);
+        const size_t k = fn(s + at, s + n, stop, PRETOKENIZE_SPARE + 3);
 
         for (size_t i = 0; i < k; i++)
             out[count++] = at + stop[i];
@@ -113,7 +114,7 @@ static size_t ends(split_fn *fn, const uint8_t *s, size_t n, size_t *out)
     return count;
 }
 
-static bool row_fits(split_fn *fn, const json_t *want, const uint8_t *s,
+static bool row_fits(pretokenize_fn *fn, const json_t *want, const uint8_t *s,
                      size_t n)
 {
     size_t *end = xmalloc((n + 1) * sizeof *end);
@@ -193,7 +194,7 @@ static void words_by_case(void)
             else
                 text[n++] = (uint8_t)*p;
         want[pieces++] = n;
-        ok(ends(split_by(SPLIT_O200K), text, n, end) == pieces &&
+        ok(ends(pretokenize_by(PRETOKENIZE_O200K), text, n, end) == pieces &&
                memcmp(end, want, pieces * sizeof *end) == 0,
            "words by case, text %zu", i + 1);
     }
@@ -269,12 +270,12 @@ static void loops_agree(void)
 {
     enum { LEN = 400, TEXTS = 6000 };
     static const char *const names[] = { "sse2", "avx2", "avx512" };
-    split_fn *const plain = split_gpt2_by("plain");
+    pretokenize_fn *const plain = pretokenize_gpt2_by("plain");
     uint8_t s[LEN];
     size_t want[LEN], got[LEN];
 
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        split_fn *const fn = split_gpt2_by(names[k]);
+        pretokenize_fn *const fn = pretokenize_gpt2_by(names[k]);
         int bad = 0;
 
         if (!fn) {
@@ -297,9 +298,10 @@ static void loops_agree(void)
 }
 
 /* Do the pieces of two parts make up those of the whole? */
-static bool holds(enum split kind, const uint8_t *s, size_t n, size_t cut)
+static bool holds(enum pretokenizer kind, const uint8_t *s, size_t n,
+                  size_t cut)
 {
-    split_fn *const fn = split_by(kind);
+    pretokenize_fn *const fn = pretokenize_by(kind);
     size_t whole[400], parts[400];
     const size_t count = ends(fn, s, n, whole);
     const size_t first = ends(fn, s, cut, parts);
@@ -316,8 +318,8 @@ static void cuts_hold(void)
     static const struct {
         const char *what;
         size_t (*cut)(const char *, size_t, size_t);
-    } ways[] = { { "before a blank", cut_before_blank },
-                 { "after a letter", cut_after_letter } };
+    } ways[] = { { "before a blank", boundary_before_blank },
+                 { "after a letter", boundary_after_letter } };
     char text[LEN];
 
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
@@ -327,8 +329,9 @@ static void cuts_hold(void)
             const size_t n = random_text(seed, (uint8_t *)text, LEN);
 
             for (size_t at = n; (at = ways[w].cut(text, at, 0)) > 0; cuts++)
-                for (int kind = 0; kind < SPLIT_COUNT; kind++)
-                    bad += !holds((enum split)kind, (uint8_t *)text, n, at);
+                for (int kind = 0; kind < PRETOKENIZE_COUNT; kind++)
+                    bad +=
+                        !holds((enum pretokenizer)kind, (uint8_t *)text, n, at);
         }
         ok(bad == 0 && cuts > TEXTS, "%d cuts %s keep the pieces", cuts,
            ways[w].what);
@@ -339,12 +342,13 @@ static void patterns(void)
 {
     bool good = true;
 
-    for (int k = 0; k < SPLIT_COUNT; k++)
-        good = good && split_from_pattern(split_pattern((enum split)k)) == k &&
-               split_from_name(split_name((enum split)k)) == k;
-    ok(good, "names and patterns lead back");
-    ok(split_from_pattern("\\w+") < 0 && split_from_name("o100k") < 0,
-       "what is not known is not taken for something else");
+    for (int k = 0; k < PRETOKENIZE_COUNT; k++)
+        good = good && pretokenize_names[k] &&
+               pretokenize_from_pattern(
+                   pretokenize_pattern((enum pretokenizer)k)) == k;
+    ok(good && !pretokenize_names[PRETOKENIZE_COUNT],
+       "every pre-tokenizer has a name, and is found by its pattern");
+    ok(pretokenize_from_pattern("\\w+") < 0, "an unknown pattern is not found");
 }
 
 int main(void)

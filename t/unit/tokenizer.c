@@ -197,7 +197,7 @@ static const char few_merges[] = "#version: 0.2\n"
 
 static struct tokenizer *parse_merges(const char *text, struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
 
     if (tokfile_parse_merges(t, text, strlen(text), e) < 0 ||
         tokenizer_ready(t, e) < 0) {
@@ -290,37 +290,40 @@ static void broken_files(void)
     static const struct {
         const char *text, *want;
     } merges[] = {
-        { "a\n", "line 1: not two names" },
-        { "a b\n\nab q c\n", "line 3: not two names" },
-        { "zz b\n", "line 1: 'zz' is no token" },
-        { "a b\na b\n", "line 2: ids 256 and 257 stand for the same" },
-        { "a \xC5\x84\n", "a character that stands for no byte" },
+        { "a\n", "line 1: expected two names" },
+        { "a b\n\nab q c\n", "line 3: expected two names" },
+        { "zz b\n", "line 1: 'zz' is not a known token" },
+        { "a b\na b\n", "line 2: ids 256 and 257 have the same bytes" },
+        { "a \xC5\x84\n", "a character stands for no byte" },
     }, tiktoken[] = {
-        { "IQ== 0\nIg== x\n", "line 2: the rank is no number" },
-        { "IQ== 0\n?Q== 1\n", "line 2: not a token in Base64" },
-        { "IQ==\n", "line 1: not a token in Base64" },
-        { "IQ== 0\nIg== 0\n", "line 2: id 0 is given to two tokens" },
-        { "IQ== 0\nIQ== 1\n", "line 2: ids 0 and 1 stand for the same" },
-        { "IQ== 3000000\n", "id 3000000 is not within" },
+        { "IQ== 0\nIg== x\n", "line 2: the rank is not a number" },
+        { "IQ== 0\n?Q== 1\n", "line 2: expected a token in Base64" },
+        { "IQ==\n", "line 1: expected a token in Base64" },
+        { "IQ== 0\nIg== 0\n", "line 2: two tokens have the id 0" },
+        { "IQ== 0\nIQ== 1\n", "line 2: ids 0 and 1 have the same bytes" },
+        { "IQ== 3000000\n", "id 3000000 is not between" },
     }, json[] = {
-        { "", "line 1, column 1: the text ends" },
+        { "", "line 1, column 0: " },
         { "{}", "there is no model" },
-        { "{\"model\":{\"type\":\"WordPiece\"}}", "a model but BPE is not" },
+        { "{\"model\":{\"type\":\"WordPiece\"}}",
+          "a model other than BPE is not" },
         { "{\"normalizer\":{\"type\":\"NFC\"}}", "a normalizer is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
           "pre-tokenizer Metaspace is not" },
         { "{\"pre_tokenizer\":{\"type\":\"ByteLevel\","
           "\"add_prefix_space\":true}}", "add_prefix_space is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":"
-          "{\"Regex\":\"a+\"}}}", "pattern is none" },
+          "{\"Regex\":\"a+\"}}}", "pattern of the pre-tokenizer is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Removed\","
           "\"invert\":false}}", "that removes text is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":"
           "\"Contiguous\"}}", "that joins pieces (Contiguous) is not" },
-        { "{\"pre_tokenizer\":{\"pretokenizers\":[{\"type\":\"ByteLevel\"},"
-          "{\"type\":\"ByteLevel\"}]}}", "ByteLevel twice is not" },
-        { "{\"pre_tokenizer\":{\"pretokenizers\":[{\"type\":\"ByteLevel\"},"
-          "{\"type\":\"Split\",\"pattern\":{}}]}}", "behind ByteLevel is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
+          "{\"type\":\"ByteLevel\"},{\"type\":\"ByteLevel\"}]}}",
+          "ByteLevel twice is not" },
+        { "{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":["
+          "{\"type\":\"ByteLevel\"},{\"type\":\"Split\",\"pattern\":{}}]}}",
+          "a Split after ByteLevel is not" },
         { "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":"
           "\"'(?:[sdmt]|ll|ve|re)| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}"
           "\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\"}},"
@@ -329,25 +332,39 @@ static void broken_files(void)
         { "{\"added_tokens\":[{\"id\":2,\"content\":\"x\"}],"
           "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},"
           "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
-          "'x' has id 2, but Hugging Face's tokenizers would make that 1" },
-        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0}}}", "id 0 is given to two" },
-        { "{\"model\":{\"vocab\":{\"a\":0},\n\"merges\":[\"a b\"]}}",
-          "line 2, column 16: merge of 'b'" },
+          "'x' has id 2, but Hugging Face's tokenizers would give it id 1" },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}",
+          "model.vocab: two tokens have the id 0" },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"a\":1},\"merges\":[]}}",
+          "duplicate object key" },
+        { "{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}}",
+          "the id of 'a' is not an integer" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
+          "model.merges[0]: 'b' is not in the vocabulary" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[7]}}",
+          "model.merges[0]: expected two names" },
         { "{\"model\":{\"vocab\":{\"a\":0,\"b\":1},\"merges\":[[\"a\",\"b\"]]"
-          "}}", "what a merge makes has no id" },
-        { "{\"model\":{\"vocab\":{\"a\":-1}}}", "id -1 is not within" },
-        { "{\"model\":{\"vocab\":{\"\\u00\":1}}}", "hexadecimal" },
-        { "{\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}]}",
-          "lstrip is not" },
-        { "{\"a\":[[[[1,2", "the text ends" },
+          "}}", "the merged token has no id" },
+        { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}}",
+          "id -1 is not between" },
+        { "{\"model\":{\"vocab\":{\"\\ud800\":1},\"merges\":[]}}",
+          "invalid Unicode" },
+        { "{\"model\":{\"vocab\":{\"\xFF\":1},\"merges\":[]}}",
+          "unable to decode byte 0xff" },
+        { "{\"model\":{\"vocab\":{\"\\u00\":1}}}", "invalid escape" },
+        { "{\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}],"
+          "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},"
+          "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "added_tokens[0]: lstrip is not" },
+        { "{\"a\":[[[[1,2", "line 1, column" },
     }, pickle[] = {
-        { "", "it ends too early" },
+        { "", "it ends early" },
         { "}.", "it has no dictionary stoi" },
-        { "(.", "it is no dictionary" },
+        { "(.", "it is not a dictionary" },
         { "u.", "items without a dictionary" },
         { "cos\nsystem\n", "instruction 0x63" },
-        { "h\x05.", "a memo that was not made" },
-        { "X\xFF\xFF\xFF\x7F.", "a string longer than the file" },
+        { "h\x05.", "an unknown memo" },
+        { "X\xFF\xFF\xFF\x7F.", "a string is longer than the file" },
     };
     static const struct {
         const char *what;
@@ -370,7 +387,8 @@ static void broken_files(void)
         } *c = groups[g].cases;
 
         for (size_t i = 0; i < groups[g].n; i++) {
-            struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+            struct tokenizer *t =
+                tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
             struct err e = ERR_INIT;
             const int got =
                 groups[g].parse(t, c[i].text, strlen(c[i].text), &e);
@@ -396,7 +414,7 @@ static char *temp_folder(void)
 }
 
 /* Written, and read again by each of the readers. */
-static void there_and_back(enum split split)
+static void there_and_back(enum pretokenizer kind)
 {
     static const char *const names[] = { "tokenizer.json", "merges.txt",
                                          "tokenizer.tiktoken", "vocab.bpe" };
@@ -404,15 +422,16 @@ static void there_and_back(enum split split)
     struct err e = ERR_INIT;
     struct tokenizer *t = parse_merges(few_merges, &e);
 
-    t->split = split;
+    t->pretokenizer = kind;
     tokenizer_ready(t, &e);
     ok(tokfile_write_folder(t, folder, &e) == 0 &&
            tokfile_write(t, folder, "tiktoken", &e) == 0 &&
            tokfile_write(t, folder, "gpt2", &e) == 0 &&
            tokfile_write(t, folder, "llmc", &e) == 0 &&
            tokfile_write(t, folder, "nanogpt", &e) < 0,
-       "a tokenizer with %s's split is written", split_name(split));
-    for (int i = 0; i < (split == SPLIT_GPT2 ? 4 : 1); i++) {
+       "a tokenizer that pre-tokenizes as %s is written",
+       pretokenize_names[kind]);
+    for (int i = 0; i < (kind == PRETOKENIZE_GPT2 ? 4 : 1); i++) {
         struct tokenizer *back;
 
         path = path_join(folder, names[i]);
@@ -431,7 +450,8 @@ static void characters(void)
 {
     static const char text[] = "\n aé漢😀";
     char *folder = temp_folder();
-    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, SPLIT_GPT2), *back;
+    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2),
+                     *back;
     struct err e = ERR_INIT;
     struct ids ids = IDS_INIT;
     struct buf out = BUF_INIT;
@@ -479,7 +499,7 @@ static void added_tokens(void)
         "2},\"merges\":[[\"a\",\"b\"]]}}";
     static const int32_t want[2][3] = { { 0, 0, 3 }, { 4, 3, 2 } };
     char *folder = temp_folder(), *path = path_join(folder, "tokenizer.json");
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2), *back;
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2), *back;
     struct ids ids = IDS_INIT;
     struct err e = ERR_INIT;
 
@@ -549,7 +569,7 @@ static void other_files(void)
 /* Tokens of 1 to 40 bytes, and one id that is none. */
 static struct tokenizer *all_lengths(void)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
     struct err e = ERR_INIT;
     char text[40];
 
@@ -635,10 +655,10 @@ int main(void)
 {
     merges_alone();
     broken_files();
-    there_and_back(SPLIT_GPT2);
-    there_and_back(SPLIT_CL100K);
-    there_and_back(SPLIT_LLAMA3);
-    there_and_back(SPLIT_O200K);
+    there_and_back(PRETOKENIZE_GPT2);
+    there_and_back(PRETOKENIZE_CL100K);
+    there_and_back(PRETOKENIZE_LLAMA3);
+    there_and_back(PRETOKENIZE_O200K);
     characters();
     added_tokens();
     decoders();

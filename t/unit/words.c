@@ -63,11 +63,11 @@ static size_t make_text(uint8_t *s)
 static struct word_list count(const uint8_t *s, size_t n, size_t counters,
                               int spill_every, size_t limit, int64_t *left_out)
 {
-    split_fn *const split = split_by(SPLIT_GPT2);
+    pretokenize_fn *const split = pretokenize_by(PRETOKENIZE_GPT2);
     struct words w[COUNTERS];
     struct word_list list = { 0 };
     struct err e = ERR_INIT;
-    uint32_t stop[SPLIT_BATCH];
+    uint32_t stop[PRETOKENIZE_BATCH];
     const uint8_t *const end = s + n;
     int turn = 0;
 
@@ -75,14 +75,14 @@ static struct word_list count(const uint8_t *s, size_t n, size_t counters,
         words_init(&w[i], 0);
     for (; s < end; turn++) {
         struct words *one = &w[(size_t)turn % counters];
-        const size_t k = split(s, end, stop, SPLIT_BATCH);
+        const size_t k = split(s, end, stop, PRETOKENIZE_BATCH);
 
         words_count(one, s, end, stop, k);
         if (spill_every && turn % spill_every == 0)
             ok(words_spill(one, &e) == 0, "a counter is spilled");
         s += stop[k - 1];
     }
-    if (words_gather(&list, w, counters, limit, left_out, &e) < 0)
+    if (words_collect(&list, w, counters, limit, left_out, &e) < 0)
         diag("%s", e.text);
     for (size_t i = 0; i < counters; i++)
         words_clear(&w[i]);

@@ -82,7 +82,7 @@ const char *const *catalog_names(void)
     return names;
 }
 
-static void add(struct links *l, char *url, const char *file,
+static void add(struct catalog_links *l, char *url, const char *file,
                 const char *sha256)
 {
     const size_t path = strcspn(url, "?#");
@@ -90,7 +90,7 @@ static void add(struct links *l, char *url, const char *file,
 
     name = name ? name + 1 : url;
     GROW(l->link, l->n, l->room);
-    l->link[l->n++] = (struct link){
+    l->link[l->n++] = (struct catalog_link){
         .url = url,
         .file =
             file ? xstrdup(file) : xstrndup(name, (size_t)(url + path - name)),
@@ -157,7 +157,7 @@ static bool same(const char *asked, const char *have, const char *first)
     return strcmp(asked ? asked : first, have) == 0;
 }
 
-static int add_split(struct links *l, const struct split *s,
+static int add_split(struct catalog_links *l, const struct split *s,
                      const struct catalog_ask *ask, const char *folder,
                      struct err *e)
 {
@@ -178,7 +178,8 @@ static int add_split(struct links *l, const struct split *s,
     return 0;
 }
 
-int catalog_find(struct links *l, const struct catalog_ask *ask, struct err *e)
+int catalog_find(struct catalog_links *l, const struct catalog_ask *ask,
+                 struct err *e)
 {
     const struct corpus_entry *c;
     const struct split *first = NULL;
@@ -216,12 +217,12 @@ int catalog_find(struct links *l, const struct catalog_ask *ask, struct err *e)
     return ret;
 }
 
-void links_clear(struct links *l)
+void catalog_links_clear(struct catalog_links *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         free(l->link[i].url);
         free(l->link[i].file);
     }
     free(l->link);
-    *l = (struct links)LINKS_INIT;
+    *l = (struct catalog_links)CATALOG_LINKS_INIT;
 }

@@ -19,27 +19,31 @@
  */
 struct catalog_ask {
     const char *name;
-    const char *variant;        /* NULL: the first there is */
-    const char *split;          /* NULL: the first there is */
-    int64_t first, last;        /* files of the split, if it has many */
-    const char *mirror;         /* NULL: the original */
+    const char *variant; /* NULL: the first there is */
+    const char *split;   /* NULL: the first there is */
+    int64_t first, last; /* files of the split, if it has many */
+    const char *mirror;  /* NULL: the original */
 };
 
-struct link {
+struct catalog_link {
     char *url;
-    char *file;                 /* the name to save it under */
-    const char *sha256;         /* or NULL */
+    char *file;         /* the name to save it under */
+    const char *sha256; /* or NULL */
 };
 
-struct links {
-    struct link *link;
+struct catalog_links {
+    struct catalog_link *link;
     size_t n, room;
 };
 
-#define LINKS_INIT { NULL, 0, 0 }
+#define CATALOG_LINKS_INIT                                                     \
+ {                                                                             \
+  NULL, 0, 0                                                                   \
+ }
 
-int catalog_find(struct links *, const struct catalog_ask *, struct err *);
-void links_clear(struct links *);
+int catalog_find(struct catalog_links *, const struct catalog_ask *,
+                 struct err *);
+void catalog_links_clear(struct catalog_links *);
 
 /* Names and what they are, one pair after another, then NULL. */
 const char *const *catalog_names(void);

@@ -16,7 +16,7 @@
 #include "common/num.h"
 
 /* The name in messages. */
-const char *corpus_shown(const char *file)
+const char *corpus_shown_name(const char *file)
 {
     return strcmp(file, "-") == 0 ? "standard input" : file;
 }
@@ -53,7 +53,7 @@ int corpus_bad_line(struct corpus *c, struct err *e)
 /* A file that cannot be read on: 0 to go on with the next one, or -1. */
 int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 {
-    err_wrap(e, "%s:%lld", corpus_shown(c->files.name[c->at.file]),
+    err_wrap(e, "%s:%lld", corpus_shown_name(c->files.name[c->at.file]),
              (long long)line);
     if (c->conf.bad != CORPUS_SKIP_FILES || e->kind != ERR_INPUT)
         return -1;
@@ -66,7 +66,7 @@ int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 
 /* Blocks */
 
-static void block_free(struct block *b)
+static void block_free(struct corpus_block *b)
 {
     if (b) {
         free(b->doc);
@@ -81,9 +81,9 @@ static bool is_full(const struct corpus *c)
 }
 
 /* An empty block, as soon as there is one; NULL when we are to stop. */
-struct block *corpus_take(struct corpus *c)
+struct corpus_block *corpus_take_block(struct corpus *c)
 {
-    struct block *b = NULL;
+    struct corpus_block *b = NULL;
 
     pthread_mutex_lock(&c->lock);
     while (is_full(c) && !c->stop)
@@ -108,7 +108,7 @@ struct block *corpus_take(struct corpus *c)
     return b;
 }
 
-void corpus_queue(struct corpus *c, struct block *b)
+void corpus_queue_block(struct corpus *c, struct corpus_block *b)
 {
     b->seq = c->seq++;
     b->file = c->files.name[b->at.file];
@@ -126,7 +126,7 @@ static void wake_reader(struct corpus *c)
         pthread_cond_signal(&c->emptied);
 }
 
-void corpus_done(struct corpus *c, struct block *b)
+void corpus_done(struct corpus *c, struct corpus_block *b)
 {
     if (b->data_room > KEEP) {
         free(b->data);
@@ -141,9 +141,9 @@ void corpus_done(struct corpus *c, struct block *b)
 
 /* Handing out */
 
-int corpus_next(struct corpus *c, struct block **out, struct err *e)
+int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
 {
-    struct block *b = NULL;
+    struct corpus_block *b = NULL;
     bool failed;
 
     pthread_mutex_lock(&c->lock);
@@ -164,7 +164,7 @@ int corpus_next(struct corpus *c, struct block **out, struct err *e)
         return -1;
     if (!b)
         return 0;
-    if (corpus_find(c, b, e) < 0) {
+    if (corpus_find_docs(c, b, e) < 0) {
         corpus_done(c, b);
         corpus_fail(c, e);
         return -1;
@@ -180,7 +180,7 @@ void corpus_stats(struct corpus *c, struct corpus_stats *out)
     pthread_mutex_unlock(&c->lock);
 }
 
-bool doc_in_share(const struct doc *d, double share)
+bool corpus_doc_in_share(const struct corpus_doc *d, double share)
 {
     const size_t n = d->len < CORPUS_KEY ? d->len : CORPUS_KEY;
 
@@ -209,8 +209,8 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     if (!c->conf.max_line)
         c->conf.max_line = MAX_LINE;
     c->limit = block_limit();
-    c->at = conf->from ? *conf->from : (struct place){ 0, 0, 1, false };
-    if (files_find(&c->files, conf->path, conf->n, e) < 0) {
+    c->at = conf->from ? *conf->from : (struct corpus_place){ 0, 0, 1, false };
+    if (corpus_files_find(&c->files, conf->path, conf->n, e) < 0) {
         free(c);
         return -1;
     }
@@ -224,7 +224,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     if (ret) {
         errno = ret;
         err_sys(e, "cannot start a reading thread");
-        files_clear(&c->files);
+        corpus_files_clear(&c->files);
         free(c);
         return -1;
     }
@@ -265,7 +265,7 @@ void corpus_close(struct corpus *c)
     pthread_cond_destroy(&c->emptied);
     pthread_mutex_destroy(&c->lock);
     close(c->wake);
-    files_clear(&c->files);
+    corpus_files_clear(&c->files);
     free(c->rest);
     free(c);
 }

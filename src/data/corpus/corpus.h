@@ -11,7 +11,7 @@
  * corpus - documents, out of whatever holds them
  *
  *      struct corpus_conf c = { .path = argv, .n = (size_t)argc };
- *      struct block *b;
+ *      struct corpus_block *b;
  *
  *      if (corpus_open(&corpus, &c, e) < 0)
  *          return -1;
@@ -57,7 +57,7 @@ enum corpus_bad {
 };
 
 /* Somewhere in the input; documents are whole up to there if !inside. */
-struct place {
+struct corpus_place {
     size_t file;    /* index into the list of files */
     int64_t offset; /* in the inflated bytes */
     int64_t line;   /* from 1 */
@@ -71,8 +71,8 @@ struct corpus_conf {
     const char *field;     /* of JSON and Parquet; NULL: "text" */
     const char *separator; /* of plain text; NULL: a file is a document */
     enum corpus_bad bad;
-    size_t max_line;          /* of JSON; 0: 64 MiB */
-    const struct place *from; /* NULL: the beginning */
+    size_t max_line;                 /* of JSON; 0: 64 MiB */
+    const struct corpus_place *from; /* NULL: the beginning */
 
     /* Would a part that ends at text + at end within a special token?  They
      * may hold blanks.  NULL: there are none. */
@@ -80,21 +80,21 @@ struct corpus_conf {
     const void *divides_arg;
 };
 
-struct doc {
+struct corpus_doc {
     const char *text; /* len bytes; they may hold NULs */
     size_t len;
     int64_t line;      /* where it begins, from 1; a row of Parquet */
     bool begins, ends; /* its document; both, but for parts */
 };
 
-struct block {
+struct corpus_block {
     int64_t seq;      /* from 0, no gaps */
     const char *file; /* its name */
     bool json;        /* the text was a JSON string */
-    struct doc *doc;
+    struct corpus_doc *doc;
     size_t n, room;
-    struct place at, next; /* where it was, and what follows it */
-    char *data;            /* what the documents lie in */
+    struct corpus_place at, next; /* where it was, and what follows it */
+    char *data;                   /* what the documents lie in */
     size_t size, data_room;
 };
 
@@ -102,15 +102,15 @@ struct corpus_stats {
     int64_t files, documents; /* seen so far */
     int64_t text;             /* bytes of documents */
     int64_t taken, total;     /* bytes of the files, as they lie on disk;
-                                 * total is -1 when one is a pipe */
+                               * total is -1 when one is a pipe */
     int64_t bad_lines, bad_files;
 };
 
 struct corpus;
 
 int corpus_open(struct corpus **, const struct corpus_conf *, struct err *);
-int corpus_next(struct corpus *, struct block **, struct err *);
-void corpus_done(struct corpus *, struct block *);
+int corpus_next(struct corpus *, struct corpus_block **, struct err *);
+void corpus_done(struct corpus *, struct corpus_block *);
 void corpus_stats(struct corpus *, struct corpus_stats *);
 
 /* Says what was skipped.  NULL is fine, and at any time. */
@@ -119,10 +119,10 @@ void corpus_close(struct corpus *);
 /*
  * Which split a document belongs to is decided by a hash of its first
  * CORPUS_KEY bytes; so equal documents are always on one side, whatever files
- * they come from.  doc must begin.  doc_in_share() holds for about `share` of
- * all documents.
+ * they come from.  doc must begin.  corpus_doc_in_share() holds for about
+ * `share` of all documents.
  */
-bool doc_in_share(const struct doc *, double share);
+bool corpus_doc_in_share(const struct corpus_doc *, double share);
 
 /*
  * The options of a command that reads text; they are the same everywhere:

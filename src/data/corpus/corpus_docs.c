@@ -11,15 +11,15 @@
 #include "data/corpus/jsonl.h"
 #include "data/token/boundary.h"
 
-static void add_doc(struct block *b, const char *text, size_t len, int64_t line,
-                    bool begins, bool ends)
+static void add_doc(struct corpus_block *b, const char *text, size_t len,
+                    int64_t line, bool begins, bool ends)
 {
     GROW(b->doc, b->n, b->room);
-    b->doc[b->n++] = (struct doc){ text, len, line, begins, ends };
+    b->doc[b->n++] = (struct corpus_doc){ text, len, line, begins, ends };
 }
 
 /* Each line of the block is a document. */
-static int find_lines(struct corpus *c, struct block *b, struct err *e)
+static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     char *at = b->data, *end = b->data + b->size, *next;
 
@@ -35,7 +35,8 @@ static int find_lines(struct corpus *c, struct block *b, struct err *e)
         if (got > 0) {
             add_doc(b, text, len, line, true, true);
         } else if (got < 0) {
-            err_wrap(&why, "%s:%lld", corpus_shown(b->file), (long long)line);
+            err_wrap(&why, "%s:%lld", corpus_shown_name(b->file),
+                     (long long)line);
             if (corpus_bad_line(c, &why) < 0) {
                 *e = why;
                 return -1;
@@ -45,7 +46,7 @@ static int find_lines(struct corpus *c, struct block *b, struct err *e)
     return 0;
 }
 
-static void warn_of_nul(struct corpus *c, const struct block *b)
+static void warn_of_nul(struct corpus *c, const struct corpus_block *b)
 {
     const char *nul = memchr(b->data, '\0', b->size);
     bool first;
@@ -57,15 +58,15 @@ static void warn_of_nul(struct corpus *c, const struct block *b)
     c->nul_file = first ? b->at.file + 1 : c->nul_file;
     pthread_mutex_unlock(&c->lock);
     if (first)
-        log_warn(
-            "%s:%lld: a NUL byte, kept as it is; is this text?",
-            corpus_shown(b->file),
-            (long long)(b->at.line +
-                        cut_count_lines(b->data, (size_t)(nul - b->data))));
+        log_warn("%s:%lld: a NUL byte, kept as it is; is this text?",
+                 corpus_shown_name(b->file),
+                 (long long)(b->at.line +
+                             boundary_count_lines(b->data,
+                                                  (size_t)(nul - b->data))));
 }
 
 /* The block is text: one part of a document, or several, by separators. */
-static void find_texts(struct corpus *c, struct block *b)
+static void find_texts(struct corpus *c, struct corpus_block *b)
 {
     const char *at = b->data, *end = b->data + b->size;
     int64_t line = b->at.line;
@@ -80,7 +81,7 @@ static void find_texts(struct corpus *c, struct block *b)
         if (found > at || !begins)
             add_doc(b, at, (size_t)(found - at), line, begins, true);
         found += c->separator_len;
-        line += cut_count_lines(at, (size_t)(found - at));
+        line += boundary_count_lines(at, (size_t)(found - at));
         at = found;
         begins = true;
     }
@@ -89,7 +90,7 @@ static void find_texts(struct corpus *c, struct block *b)
     warn_of_nul(c, b);
 }
 
-int corpus_find(struct corpus *c, struct block *b, struct err *e)
+int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     int64_t text = 0, ends = 0;
 

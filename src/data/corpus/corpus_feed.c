@@ -17,7 +17,7 @@
 /* Cutting */
 
 /* How much of the block is whole; the rest goes to the next.  0: none of it. */
-static size_t cut_lines(struct block *b)
+static size_t cut_lines(struct corpus_block *b)
 {
     const char *last = memrchr(b->data, '\n', b->size);
 
@@ -27,7 +27,8 @@ static size_t cut_lines(struct block *b)
 typedef size_t cut_fn(const char *text, size_t n, size_t least);
 
 /* The last such place that divides no special token. */
-static size_t cut_by(const struct corpus *c, const struct block *b, cut_fn *cut)
+static size_t cut_by(const struct corpus *c, const struct corpus_block *b,
+                     cut_fn *cut)
 {
     const struct corpus_conf *f = &c->conf;
     size_t at = b->size - c->separator_len;
@@ -39,14 +40,14 @@ static size_t cut_by(const struct corpus *c, const struct block *b, cut_fn *cut)
     return at;
 }
 
-static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
+static size_t cut_text(struct corpus *c, struct corpus_block *b, bool *inside)
 {
     const size_t len = c->separator_len;
     const char *last = NULL;
     size_t at;
 
     if (len)
-        last = cut_last(b->data, b->size, c->conf.separator, len);
+        last = boundary_last_word(b->data, b->size, c->conf.separator, len);
     if (last && (size_t)(last - b->data) >= b->size / 2) {
         *inside = false;
         return (size_t)(last - b->data) + len;
@@ -54,21 +55,21 @@ static size_t cut_text(struct corpus *c, struct block *b, bool *inside)
     *inside = true;
     if (b->size <= len)
         return 0;
-    at = cut_by(c, b, cut_before_blank);
+    at = cut_by(c, b, boundary_before_blank);
     if (!at)
-        at = cut_by(c, b, cut_after_letter);
+        at = cut_by(c, b, boundary_after_letter);
     if (at || b->size < CORPUS_PART)
         return at;
     if (c->cut_file <= c->at.file)
         log_warn("%s:%lld: %d MiB without a blank; cut in the middle",
-                 corpus_shown(c->files.name[c->at.file]), (long long)c->at.line,
-                 CORPUS_PART >> 20);
+                 corpus_shown_name(c->files.name[c->at.file]),
+                 (long long)c->at.line, CORPUS_PART >> 20);
     c->cut_file = c->at.file + 1;
-    return cut_between_characters(b->data, b->size - len);
+    return boundary_between_characters(b->data, b->size - len);
 }
 
 /* Double the room, up to a limit. */
-static bool enlarge(struct block *b, size_t most)
+static bool enlarge(struct corpus_block *b, size_t most)
 {
     if (b->data_room >= most)
         return false;
@@ -78,10 +79,10 @@ static bool enlarge(struct block *b, size_t most)
 }
 
 /* Pass what belongs to a line that is too long; the block is empty then. */
-static int drop_line(struct corpus *c, struct block *b, struct err *e)
+static int drop_line(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     err_set(e, ERR_INPUT, "%s:%lld: a line of more than %zu bytes",
-            corpus_shown(c->files.name[c->at.file]), (long long)c->at.line,
+            corpus_shown_name(c->files.name[c->at.file]), (long long)c->at.line,
             b->size);
     if (corpus_bad_line(c, e) < 0) {
         b->size = 0;
@@ -111,7 +112,7 @@ static int drop_line(struct corpus *c, struct block *b, struct err *e)
 }
 
 /* Keep what comes after the cut for the next block, and queue this one. */
-static void finish_block(struct corpus *c, struct block *b, size_t cut,
+static void finish_block(struct corpus *c, struct corpus_block *b, size_t cut,
                          bool inside)
 {
     c->rest_n = b->size - cut;
@@ -121,21 +122,21 @@ static void finish_block(struct corpus *c, struct block *b, size_t cut,
     b->size = cut;
     b->at = c->at;
     c->at.offset += (int64_t)cut;
-    c->at.line += cut_count_lines(b->data, cut);
+    c->at.line += boundary_count_lines(b->data, cut);
     c->at.inside = inside;
     b->next = c->at;
-    corpus_queue(c, b);
+    corpus_queue_block(c, b);
 }
 
 /* The last block of a file; what follows it is the next file. */
-static void finish_file(struct corpus *c, struct block *b)
+static void finish_file(struct corpus *c, struct corpus_block *b)
 {
     b->at = c->at;
-    c->at = (struct place){ c->at.file + 1, 0, 1, false };
+    c->at = (struct corpus_place){ c->at.file + 1, 0, 1, false };
     b->next = c->at;
     c->rest_n = 0;
     if (b->size || b->at.inside)
-        corpus_queue(c, b);
+        corpus_queue_block(c, b);
     else
         corpus_done(c, b);
 }
@@ -145,10 +146,11 @@ static void finish_file(struct corpus *c, struct block *b)
  * its whole lines.  Of plain text that is nothing in case of -1: it could not
  * be cut where it is cut when the file is mended.
  */
-static int end_in_damage(struct corpus *c, struct block *b, struct err *e)
+static int end_in_damage(struct corpus *c, struct corpus_block *b,
+                         struct err *e)
 {
     const size_t whole = b->json ? cut_lines(b) : b->size;
-    const int64_t line = c->at.line + cut_count_lines(b->data, whole);
+    const int64_t line = c->at.line + boundary_count_lines(b->data, whole);
     const int ret = corpus_bad_file(c, line, e);
 
     b->size = ret == 0 || b->json ? whole : 0;
@@ -156,7 +158,7 @@ static int end_in_damage(struct corpus *c, struct block *b, struct err *e)
 }
 
 /* One block out of the open file: 1, 0 at its end, -1, with what is whole. */
-static int fill_block(struct corpus *c, struct block *b, struct err *e)
+static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
     bool inside = false;
@@ -191,7 +193,7 @@ static int fill_block(struct corpus *c, struct block *b, struct err *e)
 static int feed_stream(struct corpus *c, bool json, struct err *e)
 {
     for (;;) {
-        struct block *b = corpus_take(c);
+        struct corpus_block *b = corpus_take_block(c);
         int got;
 
         if (!b)
@@ -221,7 +223,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
     if (parquet_open(&p, name, c->field, e) < 0)
         return -1;
     do {
-        struct block *b = corpus_take(c);
+        struct corpus_block *b = corpus_take_block(c);
 
         if (!b) {
             got = err_set(e, ERR_INTERRUPTED, "stopped");
@@ -234,7 +236,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
             c->at.offset += (int64_t)b->n;
             c->at.line += (int64_t)b->n;
             b->next = c->at;
-            corpus_queue(c, b);
+            corpus_queue_block(c, b);
         } else {
             corpus_done(c, b);
         }
@@ -245,7 +247,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
         return -1;
     if (got < 0 && e->kind == ERR_INTERRUPTED)
         return -1;
-    c->at = (struct place){ c->at.file + 1, 0, 1, false };
+    c->at = (struct corpus_place){ c->at.file + 1, 0, 1, false };
     return 0;
 }
 
@@ -256,17 +258,17 @@ static int feed_file(struct corpus *c, struct err *e)
     int ret;
 
     if (f == CORPUS_AUTO)
-        f = files_format(name);
+        f = corpus_files_format(name);
     pthread_mutex_lock(&c->lock);
     c->stats.files++;
     pthread_mutex_unlock(&c->lock);
     if (f == CORPUS_PARQUET)
         return feed_parquet(c, e);
     if (source_open(&c->source, name, c->wake, e) < 0)
-        return err_wrap(e, "%s", corpus_shown(name));
+        return err_wrap(e, "%s", corpus_shown_name(name));
     ret = c->at.offset ? source_skip(c->source, c->at.offset, e) : 0;
     if (ret < 0)
-        err_wrap(e, "%s", corpus_shown(name));
+        err_wrap(e, "%s", corpus_shown_name(name));
     else
         ret = feed_stream(c, f == CORPUS_JSONL, e);
     pthread_mutex_lock(&c->lock);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "data/corpus/corpus.h"
-#include "data/corpus/path_list.h"
+#include "data/corpus/corpus_files.h"
 #include "data/corpus/source.h"
 
 /*
@@ -27,14 +27,14 @@ struct corpus {
     struct corpus_conf conf;
     const char *field;
     size_t separator_len;
-    struct files files;
+    struct corpus_files files;
 
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
-    struct block *queue[BLOCKS_MAX]; /* a ring: n from first on */
+    struct corpus_block *queue[BLOCKS_MAX]; /* a ring: n from first on */
     size_t first, n, queued; /* bytes in it */
-    struct block *idle[BLOCKS_MAX];
+    struct corpus_block *idle[BLOCKS_MAX];
     size_t idle_n, made, limit; /* blocks: idle, in being, allowed */
     int wake;                   /* readable when we are to stop */
     bool stop, ended, failed;
@@ -49,10 +49,10 @@ struct corpus {
     size_t cut_file; /* files below were warned about: no place to cut */
     char *rest; /* what the last block left over */
     size_t rest_n;
-    struct place at; /* where the rest begins */
+    struct corpus_place at; /* where the rest begins */
 };
 
-const char *corpus_shown(const char *file);     /* the name in messages */
+const char *corpus_shown_name(const char *file);     /* the name in messages */
 
 /* Damage is reported here: 0 to go on without the line, or the rest of the
  * file; -1 if it is to be an error. */
@@ -60,11 +60,11 @@ int corpus_bad_line(struct corpus *, struct err *);
 int corpus_bad_file(struct corpus *, int64_t line, struct err *);
 
 /* An empty block, as soon as there is one; NULL when we are to stop. */
-struct block *corpus_take(struct corpus *);
-void corpus_queue(struct corpus *, struct block *);
+struct corpus_block *corpus_take_block(struct corpus *);
+void corpus_queue_block(struct corpus *, struct corpus_block *);
 void corpus_fail(struct corpus *, const struct err *);
 
 void *corpus_feed(void *corpus);                /* the thread */
-int corpus_find(struct corpus *, struct block *, struct err *);
+int corpus_find_docs(struct corpus *, struct corpus_block *, struct err *);
 
 #endif

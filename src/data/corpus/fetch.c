@@ -65,7 +65,7 @@ static const char *token_for(const struct fetch *f, const char *url)
     return hub ? f->token : NULL;
 }
 
-int fetch_pipe(const struct fetch *f, const struct link *link, int fd,
+int fetch_pipe(const struct fetch *f, const struct catalog_link *link, int fd,
                bool *closed, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
@@ -133,7 +133,7 @@ static bool take_tagged(void *arg, const void *data, size_t n)
 }
 
 /* One file into its part: 0, -1, or 1 if it changed and must begin anew. */
-static int fetch_part(const struct fetch *f, const struct link *link,
+static int fetch_part(const struct fetch *f, const struct catalog_link *link,
                       const char *part, const char *tag_path, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
@@ -235,7 +235,7 @@ static int inflates(const char *path, struct err *e)
     return got < 0 ? -1 : 0;
 }
 
-static int check_sum(const struct link *link, const struct fetched *f,
+static int check_sum(const struct catalog_link *link, const struct fetched *f,
                      const char *path, struct err *e)
 {
     if (!link->sha256 || strcmp(link->sha256, f->sha256) == 0)
@@ -245,8 +245,8 @@ static int check_sum(const struct link *link, const struct fetched *f,
                    path, f->sha256, link->sha256);
 }
 
-static int finish(const struct link *link, const char *part, const char *path,
-                  struct fetched *out, struct err *e)
+static int finish(const struct catalog_link *link, const char *part,
+                  const char *path, struct fetched *out, struct err *e)
 {
     if (look_at(part, out, e) < 0)
         return -1;
@@ -260,8 +260,8 @@ static int finish(const struct link *link, const char *part, const char *path,
     return 0;
 }
 
-int fetch_file(const struct fetch *f, const struct link *link, const char *path,
-               struct fetched *out, struct err *e)
+int fetch_file(const struct fetch *f, const struct catalog_link *link,
+               const char *path, struct fetched *out, struct err *e)
 {
     char *part, *tag;
     int ret;

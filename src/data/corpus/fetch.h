@@ -26,20 +26,20 @@ struct fetched {
 };
 
 /* Called as bytes come in; total is -1 while it is not known. */
-typedef void fetch_moved_fn(void *arg, int64_t now, int64_t total);
+typedef void fetch_progress_fn(void *arg, int64_t now, int64_t total);
 
 struct fetch {
     struct http *http;
-    const char *token;          /* for huggingface.co alone, or NULL */
-    fetch_moved_fn *moved;      /* or NULL */
+    const char *token;        /* for huggingface.co alone, or NULL */
+    fetch_progress_fn *moved; /* or NULL */
     void *arg;
 };
 
-int fetch_file(const struct fetch *, const struct link *, const char *path,
-               struct fetched *, struct err *);
+int fetch_file(const struct fetch *, const struct catalog_link *,
+               const char *path, struct fetched *, struct err *);
 
 /* The bytes to a descriptor; a reader that closed it ends the fetch well. */
-int fetch_pipe(const struct fetch *, const struct link *, int fd, bool *closed,
-               struct err *);
+int fetch_pipe(const struct fetch *, const struct catalog_link *, int fd,
+               bool *closed, struct err *);
 
 #endif

@@ -26,31 +26,31 @@ enum {
 static const struct kind {
     const char *name;
     double share;
-    prose_fn *prose;
+    manual_text_fn *prose;
     const char *roots[6];       /* globs */
     const char *files[14];      /* of names; ".gz" may follow */
     const char *but[4];
 } kinds[GATHER_KINDS] = {
-    { "manuals", 0.25, prose_roff,
+    { "manuals", 0.25, manual_roff,
       { "usr/share/man/man[1-8]" }, { "*.[1-8]", "*.[1-8]*" },
       { "*.3perl", "*.3pm" } },
-    { "documentation", 0.25, prose_plain,
+    { "documentation", 0.25, manual_text_plain,
       { "usr/share/doc", "usr/share/vim/vim*/doc" },
       { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
       { "*.html*", "*.json*", "*.xml*", "*[Cc]hangelog*" } },
-    { "info", 0.10, prose_info,
+    { "info", 0.10, manual_text_info,
       { "usr/share/info" }, { "*.info", "*.info-*" }, { 0 } },
-    { "licences", 0.05, prose_plain,
+    { "licences", 0.05, manual_text_plain,
       { "usr/share/common-licenses", "usr/share/doc" },
       { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
         "CC0*" }, { 0 } },
-    { "perl", 0.15, prose_pod,
+    { "perl", 0.15, manual_text_pod,
       { "usr/share/perl", "usr/share/perl5", "usr/lib/*/perl",
         "usr/lib/*/perl5", "usr/lib/*/perl-base" },
       { "*.pod", "*.pm" }, { 0 } },
-    { "headers", 0.15, prose_plain,
+    { "headers", 0.15, manual_text_plain,
       { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
-    { "python", 0.05, prose_plain,
+    { "python", 0.05, manual_text_plain,
       { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
       { "test_*" } },
 };
@@ -209,7 +209,7 @@ static void take_file(struct state *s, const struct kind *k, const char *path,
     buf_trim(&s->text, 0);
     buf_trim(&s->kept, 0);
     k->prose(&s->text, s->raw.s, s->raw.len);
-    if (!prose_is_text(s->text.s, s->text.len))
+    if (!manual_text_is_valid(s->text.s, s->text.len))
         return;
     stats->repeated += (int64_t)keep_new(s, &s->text);
     trim(&s->kept);

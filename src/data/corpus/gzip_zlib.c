@@ -37,8 +37,8 @@ static void gzip_close(void *decoder)
     free(g);
 }
 
-static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
-                         struct err *e)
+static ssize_t gzip_read(void *decoder, struct source_input *f, void *buf,
+                         size_t n, struct err *e)
 {
     struct gzip *g = decoder;
 
@@ -47,7 +47,7 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
     g->z.next_out = buf;
     g->z.avail_out = (uInt)(n < 1u << 30 ? n : 1u << 30);
     while (g->z.avail_out) {
-        const ssize_t got = feed_fill(f, e);
+        const ssize_t got = source_fill(f, e);
         int ret;
 
         if (got < 0)
@@ -61,7 +61,7 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
                            "the gzip data end early; an unfinished download?");
         }
         if (g->between) {
-            const int more = feed_member(f);
+            const int more = source_next_member(f);
 
             if (more == 0)
                 continue;
@@ -91,7 +91,7 @@ static ssize_t gzip_read(void *decoder, struct feed *f, void *buf, size_t n,
     return (ssize_t)(g->z.next_out - (Bytef *)buf);
 }
 
-const struct decoder_type gzip_decoder = {
+const struct inflater gzip_inflater = {
     .name = "gzip",
     .magic = { 0x1f, 0x8b },
     .mask = { 0xff, 0xff },

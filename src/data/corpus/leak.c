@@ -91,7 +91,7 @@ static void roll_text(const struct leak *l, struct roll *r, const char *text,
     size_t step;
 
     for (; p < end; p += step) {
-        const int32_t c = loose_next(p, end, &step);
+        const int32_t c = normalize_next(p, end, &step);
 
         if (c >= 0) {
             r->word = r->in_word ? r->word : 0;
@@ -146,7 +146,7 @@ static void keep_run(void *arg, uint64_t hash)
     hashset_add(&l->known, hash);
 }
 
-static void eval_doc(struct leak *l, struct roll *r, const struct doc *d,
+static void eval_doc(struct leak *l, struct roll *r, const struct corpus_doc *d,
                      const char *file)
 {
     struct entry *entry;
@@ -178,7 +178,7 @@ int leak_eval(struct leak *l, const struct corpus_conf *conf, struct err *e)
     struct corpus *corpus;
     const char *file = NULL, *last = NULL;
     struct roll r = { 0 };
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     if (corpus_open(&corpus, conf, e) < 0)
@@ -207,7 +207,8 @@ static void mark(void *arg, uint64_t hash)
         __atomic_store_n(&l->hit[i], 1, __ATOMIC_RELAXED);
 }
 
-static void train_doc(struct leak *l, struct roll *r, const struct doc *d)
+static void train_doc(struct leak *l, struct roll *r,
+                      const struct corpus_doc *d)
 {
     if (d->begins)
         *r = (struct roll){ 0 };
@@ -251,7 +252,8 @@ static void take_over(struct leak *l, int64_t block, struct roll *r)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void train_block(struct leak *l, struct roll *r, const struct block *b)
+static void train_block(struct leak *l, struct roll *r,
+                        const struct corpus_block *b)
 {
     if (b->n > 0 && !b->doc[0].begins)
         take_over(l, b->seq, r);
@@ -267,7 +269,7 @@ static void *train_thread(void *arg)
     struct roll r = { 0 };
     struct err e = ERR_INIT;
     int64_t documents = 0;
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(l->corpus, &b, &e)) > 0) {

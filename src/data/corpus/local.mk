@@ -6,6 +6,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/corpus.h \
 	%D%/corpus_docs.c \
 	%D%/corpus_feed.c \
+	%D%/corpus_files.c \
+	%D%/corpus_files.h \
 	%D%/corpus_impl.h \
 	%D%/corpus_opts.c \
 	%D%/fetch.c \
@@ -25,8 +27,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/ngram.h \
 	%D%/normalize.h \
 	%D%/parquet.h \
-	%D%/path_list.c \
-	%D%/path_list.h \
 	%D%/source.c \
 	%D%/source.h
 

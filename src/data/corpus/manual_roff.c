@@ -1,5 +1,5 @@
 /*
- * prose_roff - what man(7) and mdoc(7) pages say
+ * manual_roff - what man(7) and mdoc(7) pages say
  */
 #include "config.h"
 #include "data/corpus/manual_text.h"
@@ -320,7 +320,7 @@ static void request(struct page *p, const struct request *r, const char *s,
     buf_clear(&text);
 }
 
-void prose_roff(struct buf *out, const char *text, size_t n)
+void manual_roff(struct buf *out, const char *text, size_t n)
 {
     const char *end = text + n, *skip = NULL;
     struct page page = { BUF_INIT, BUF_INIT, false };
@@ -358,7 +358,7 @@ void prose_roff(struct buf *out, const char *text, size_t n)
         request(&page, r, at, stop);
     }
     flush(&page);
-    prose_plain(out, page.lines.s, page.lines.len);
+    manual_text_plain(out, page.lines.s, page.lines.len);
     buf_clear(&page.lines);
     buf_clear(&page.words);
     buf_clear(&line);

@@ -15,7 +15,7 @@ static bool is_plain(unsigned char c)
            c == '\f';
 }
 
-bool prose_is_text(const char *text, size_t n)
+bool manual_text_is_valid(const char *text, size_t n)
 {
     const uint8_t *p = (const uint8_t *)text, *end = p + n;
 
@@ -58,7 +58,7 @@ static bool starts(const char *line, size_t n, const char *word)
 }
 
 /* Blanks at the ends of lines and form feeds go; so do long runs of lines. */
-void prose_plain(struct buf *out, const char *text, size_t n)
+void manual_text_plain(struct buf *out, const char *text, size_t n)
 {
     const char *end = text + n, *line;
     int empty = 0;
@@ -76,7 +76,7 @@ void prose_plain(struct buf *out, const char *text, size_t n)
 }
 
 /* Nodes are divided by ^_ and a line of pointers; tables of nodes follow. */
-void prose_info(struct buf *out, const char *text, size_t n)
+void manual_text_info(struct buf *out, const char *text, size_t n)
 {
     const char *end = text + n, *line;
     struct buf lines = BUF_INIT;
@@ -95,7 +95,7 @@ void prose_info(struct buf *out, const char *text, size_t n)
             buf_char(&lines, '\n');
         }
     }
-    prose_plain(out, lines.s, lines.len);
+    manual_text_plain(out, lines.s, lines.len);
     buf_clear(&lines);
 }
 
@@ -167,7 +167,7 @@ static void pod_command(struct buf *out, const char *line, size_t n)
     }
 }
 
-void prose_pod(struct buf *out, const char *text, size_t n)
+void manual_text_pod(struct buf *out, const char *text, size_t n)
 {
     const char *end = text + n, *line;
     struct buf lines = BUF_INIT;
@@ -188,6 +188,6 @@ void prose_pod(struct buf *out, const char *text, size_t n)
             buf_char(&lines, '\n');
         }
     }
-    prose_plain(out, lines.s, lines.len);
+    manual_text_plain(out, lines.s, lines.len);
     buf_clear(&lines);
 }

@@ -13,14 +13,14 @@
  * examples, a blank line between them.  Layout is not kept; what a converter
  * does not know it leaves out.
  */
-typedef void prose_fn(struct buf *, const char *text, size_t n);
+typedef void manual_text_fn(struct buf *, const char *text, size_t n);
 
-prose_fn prose_plain;   /* as it is */
-prose_fn prose_roff;    /* man(7) and mdoc(7) */
-prose_fn prose_pod;     /* the documentation inside Perl code */
-prose_fn prose_info;    /* GNU Info */
+manual_text_fn manual_text_plain;   /* as it is */
+manual_text_fn manual_roff;    /* man(7) and mdoc(7) */
+manual_text_fn manual_text_pod;     /* the documentation inside Perl code */
+manual_text_fn manual_text_info;    /* GNU Info */
 
 /* UTF-8 without control characters, but for the usual white space? */
-bool prose_is_text(const char *text, size_t n);
+bool manual_text_is_valid(const char *text, size_t n);
 
 #endif

@@ -11,17 +11,17 @@
  * loose - what of a text counts when its typography does not
  *
  *      for (; p < end; p += n)
- *          if ((c = loose_next(p, end, &n)) < 0)
+ *          if ((c = normalize_next(p, end, &n)) < 0)
  *              ... words end here
  *
  * Letters with their marks and numbers count, whatever their case.  Spaces,
  * quotes and dashes divide, in all the forms they have.
  */
-enum { LOOSE_BYTE = 0x110000 }; /* a byte that is not UTF-8 counts as itself */
+enum { NORMALIZE_BYTE = 0x110000 }; /* plus a byte that is not UTF-8 */
 
 /* The character at p < end, small, or -1 if it does not count; *n bytes. */
-static inline int32_t loose_next(const uint8_t *p, const uint8_t *end,
-                                 size_t *n)
+static inline int32_t normalize_next(const uint8_t *p, const uint8_t *end,
+                                     size_t *n)
 {
     const uint8_t lower = *p | 0x20;
     uint32_t c;
@@ -36,7 +36,7 @@ static inline int32_t loose_next(const uint8_t *p, const uint8_t *end,
     *n = utf8_decode(p, end, &c);
     if (c == UTF8_BAD) {
         *n = 1;
-        return LOOSE_BYTE | *p;
+        return NORMALIZE_BYTE | *p;
     }
     class = class_and_case(c);
     if (class >> 2 == CASE_UPPER)

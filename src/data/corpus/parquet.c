@@ -40,7 +40,7 @@ static const char *const codecs[CODECS] = {
     "none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw",
 };
 
-struct page {                   /* what a page header says */
+struct parquet_page {           /* what a page header says */
     int64_t type, size, packed; /* bytes inflated, bytes in the file */
     int64_t values, encoding;
     int64_t levels; /* bytes of definition levels, of version 2 */
@@ -52,7 +52,7 @@ struct parquet {
     const uint8_t *map;
     size_t size;
     char *name;
-    struct column column;
+    struct parquet_column column;
 
     size_t next_group;
     const uint8_t *at, *end; /* in the current column chunk */
@@ -60,7 +60,7 @@ struct parquet {
     int64_t codec;
     uint8_t *dict_data, *page_data;
     char *joined; /* strings that do not lie in page_data as a whole */
-    struct span *dict, *value;
+    struct parquet_string *dict, *value;
     size_t dict_n, value_n, value_at;
     int64_t row; /* of value_at */
 };
@@ -127,7 +127,8 @@ void parquet_close(struct parquet *p)
 
 /* Pages */
 
-static void read_data_header(struct thrift *t, struct page *g, int version)
+static void read_data_header(struct thrift *t, struct parquet_page *g,
+                             int version)
 {
     struct thrift_field f;
 
@@ -149,12 +150,13 @@ static void read_data_header(struct thrift *t, struct page *g, int version)
     thrift_end(t);
 }
 
-static int read_page_header(struct parquet *p, struct page *g, struct err *e)
+static int read_page_header(struct parquet *p, struct parquet_page *g,
+                            struct err *e)
 {
     struct thrift t = { .at = p->at, .end = p->end };
     struct thrift_field f;
 
-    *g = (struct page){ .type = -1 };
+    *g = (struct parquet_page){ .type = -1 };
     thrift_begin(&t);
     while (thrift_field(&t, &f))
         switch (f.id) {
@@ -234,7 +236,7 @@ static int inflate_page(int64_t codec, const uint8_t *in, size_t n,
 }
 
 /* The page's bytes, inflated; levels of version 2 come first, as they are. */
-static uint8_t *page_bytes(struct parquet *p, const struct page *g,
+static uint8_t *page_bytes(struct parquet *p, const struct parquet_page *g,
                            struct err *e)
 {
     const size_t bare =
@@ -255,7 +257,7 @@ static uint8_t *page_bytes(struct parquet *p, const struct page *g,
     return out;
 }
 
-static int read_dictionary(struct parquet *p, const struct page *g,
+static int read_dictionary(struct parquet *p, const struct parquet_page *g,
                            struct err *e)
 {
     free(p->dict_data);
@@ -277,7 +279,7 @@ static int read_dictionary(struct parquet *p, const struct page *g,
 
 /* Strings by their number in the dictionary; a byte says how many bits. */
 static bool look_up(const struct parquet *p, const uint8_t *at,
-                    const uint8_t *end, struct span *out, size_t n)
+                    const uint8_t *end, struct parquet_string *out, size_t n)
 {
     uint32_t *index = xcalloc(n, sizeof *index);
     bool good =
@@ -292,11 +294,11 @@ static bool look_up(const struct parquet *p, const uint8_t *at,
     return good;
 }
 
-static int read_values(struct parquet *p, const struct page *g,
+static int read_values(struct parquet *p, const struct parquet_page *g,
                        const uint8_t *at, const uint8_t *end, size_t n,
                        struct err *e)
 {
-    struct span *out = p->value;
+    struct parquet_string *out = p->value;
     bool good = false;
 
     switch (g->encoding) {
@@ -326,9 +328,9 @@ static int read_values(struct parquet *p, const struct page *g,
  * Which rows are there: *at is where the levels begin, and then where the
  * values do.  Returns how many are, or -1.
  */
-static int64_t read_levels(const struct parquet *p, const struct page *g,
-                           const uint8_t **at, const uint8_t *end,
-                           uint32_t *there)
+static int64_t read_levels(const struct parquet *p,
+                           const struct parquet_page *g, const uint8_t **at,
+                           const uint8_t *end, uint32_t *there)
 {
     const uint8_t *levels = *at + g->repeats;
     int64_t n = 0;
@@ -355,14 +357,15 @@ static int64_t read_levels(const struct parquet *p, const struct page *g,
 }
 
 /* Put the values where there are rows, from the last one on. */
-static void spread(struct span *value, const uint32_t *there, size_t rows,
-                   size_t n)
+static void spread(struct parquet_string *value, const uint32_t *there,
+                   size_t rows, size_t n)
 {
     for (size_t i = rows; i-- > 0;)
-        value[i] = there[i] & 1 ? value[--n] : (struct span){ "", 0 };
+        value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ "", 0 };
 }
 
-static int read_data(struct parquet *p, const struct page *g, struct err *e)
+static int read_data(struct parquet *p, const struct parquet_page *g,
+                     struct err *e)
 {
     const size_t rows = (size_t)g->values;
     uint32_t *there = NULL;
@@ -406,7 +409,7 @@ out:
 /* Open the next row group that has rows: 1, 0 after the last one, -1. */
 static int open_group(struct parquet *p, struct err *e)
 {
-    const struct group *g;
+    const struct parquet_group *g;
 
     if (p->next_group == p->column.n)
         return 0;
@@ -431,7 +434,7 @@ static int open_group(struct parquet *p, struct err *e)
 /* The next page with values: 1, 0 at the end, -1. */
 static int next_page(struct parquet *p, struct err *e)
 {
-    struct page g;
+    struct parquet_page g;
 
     while (p->value_at == p->value_n) {
         int got = 0;
@@ -467,7 +470,8 @@ static void pass_groups(struct parquet *p, int64_t row)
         p->row += p->column.group[p->next_group++].rows;
 }
 
-int parquet_next(struct parquet *p, int64_t row, struct block *b, struct err *e)
+int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
+                 struct err *e)
 {
     size_t n = 0, bytes = 0;
     char *to;
@@ -498,12 +502,13 @@ int parquet_next(struct parquet *p, int64_t row, struct block *b, struct err *e)
     }
     to = b->data;
     for (size_t i = 0; i < n; i++, p->value_at++, p->row++) {
-        const struct span *s = &p->value[p->value_at];
+        const struct parquet_string *s = &p->value[p->value_at];
 
         GROW(b->doc, b->n, b->room);
         if (s->len)
             memcpy(to, s->text, s->len);
-        b->doc[b->n++] = (struct doc){ to, s->len, p->row + 1, true, true };
+        b->doc[b->n++] =
+            (struct corpus_doc){ to, s->len, p->row + 1, true, true };
         to += s->len;
     }
     b->size = bytes;

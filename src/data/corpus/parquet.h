@@ -16,7 +16,8 @@ struct parquet;
 
 int parquet_open(struct parquet **, const char *path, const char *column,
                  struct err *);
-int parquet_next(struct parquet *, int64_t row, struct block *, struct err *);
+int parquet_next(struct parquet *, int64_t row, struct corpus_block *,
+                 struct err *);
 void parquet_close(struct parquet *);
 
 #endif

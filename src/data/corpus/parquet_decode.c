@@ -72,8 +72,8 @@ bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
     return true;
 }
 
-bool parquet_plain(const uint8_t *p, const uint8_t *end, struct span *out,
-                   size_t n)
+bool parquet_plain(const uint8_t *p, const uint8_t *end,
+                   struct parquet_string *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t len;
@@ -84,7 +84,7 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end, struct span *out,
         p += 4;
         if (len > (size_t)(end - p))
             return false;
-        out[i] = (struct span){ (const char *)p, len };
+        out[i] = (struct parquet_string){ (const char *)p, len };
         p += len;
     }
     return true;
@@ -150,7 +150,7 @@ static bool differences(struct thrift *t, int64_t *out, size_t n)
 }
 
 bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
-                          struct span *out, size_t n)
+                          struct parquet_string *out, size_t n)
 {
     struct thrift t = { .at = p, .end = end };
     int64_t *len = xcalloc(n, sizeof *len);
@@ -159,7 +159,8 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
     for (size_t i = 0; i < n && good; i++) {
         good = len[i] >= 0 && len[i] <= t.end - t.at;
         if (good) {
-            out[i] = (struct span){ (const char *)t.at, (size_t)len[i] };
+            out[i] =
+                (struct parquet_string){ (const char *)t.at, (size_t)len[i] };
             t.at += len[i];
         }
     }
@@ -169,8 +170,9 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
 
 /* What the strings take, each with what it shares with the one before it;
  * SIZE_MAX if one would share more than there is. */
-static size_t joined_size(const int64_t *shared, const struct span *own,
-                          size_t n, size_t most)
+static size_t joined_size(const int64_t *shared,
+                          const struct parquet_string *own, size_t n,
+                          size_t most)
 {
     size_t sum = 0, before = 0;
 
@@ -186,7 +188,7 @@ static size_t joined_size(const int64_t *shared, const struct span *own,
 }
 
 bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
-                         struct span *out, size_t n, char **joined)
+                         struct parquet_string *out, size_t n, char **joined)
 {
     struct thrift t = { .at = p, .end = end };
     int64_t *shared = xcalloc(n, sizeof *shared);
@@ -204,7 +206,7 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
             if (head)
                 memcpy(to, before, head);
             memcpy(to + head, out[i].text, out[i].len);
-            out[i] = (struct span){ to, head + out[i].len };
+            out[i] = (struct parquet_string){ to, head + out[i].len };
             before = to;
             to += out[i].len;
         }

@@ -54,7 +54,8 @@ static struct element read_element(struct thrift *t)
 }
 
 /* The tree of columns, depth first: find ours below the root. */
-static int read_schema(struct column *c, struct thrift *t, struct err *e)
+static int read_schema(struct parquet_column *c, struct thrift *t,
+                       struct err *e)
 {
     enum thrift_type type;
     const size_t n = thrift_list(t, &type);
@@ -91,7 +92,7 @@ static int read_schema(struct column *c, struct thrift *t, struct err *e)
     return 0;
 }
 
-static void read_column(struct thrift *t, struct group *g)
+static void read_column(struct thrift *t, struct parquet_group *g)
 {
     int64_t dictionary = 0;
     struct thrift_field f;
@@ -123,7 +124,8 @@ static void read_column(struct thrift *t, struct group *g)
 }
 
 /* A footer may be in the clear where a column is not. */
-static void read_chunk(struct column *c, struct thrift *t, struct group *g)
+static void read_chunk(struct parquet_column *c, struct thrift *t,
+                       struct parquet_group *g)
 {
     struct thrift_field f;
 
@@ -138,9 +140,9 @@ static void read_chunk(struct column *c, struct thrift *t, struct group *g)
     thrift_end(t);
 }
 
-static void read_group(struct column *c, struct thrift *t)
+static void read_group(struct parquet_column *c, struct thrift *t)
 {
-    struct group g = { .offset = -1 };
+    struct parquet_group g = { .offset = -1 };
     struct thrift_field f;
     enum thrift_type type;
 
@@ -166,7 +168,7 @@ static void read_group(struct column *c, struct thrift *t)
 }
 
 /* The schema comes before the row groups, as its number is lower. */
-static int read_footer(struct column *c, const uint8_t *at, size_t n,
+static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
                        struct err *e)
 {
     struct thrift t = { .at = at, .end = at + n };
@@ -193,7 +195,7 @@ static int read_footer(struct column *c, const uint8_t *at, size_t n,
     return t.bad || c->leaf < 0 ? parquet_damaged(e, "its footer") : 0;
 }
 
-int parquet_footer(struct column *c, const uint8_t *file, size_t size,
+int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
                    struct err *e)
 {
     const uint8_t *tail = file + size - 8;

@@ -15,7 +15,8 @@ int parquet_open(struct parquet **p, const char *path, const char *column,
                    path);
 }
 
-int parquet_next(struct parquet *p, int64_t row, struct block *b, struct err *e)
+int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
+                 struct err *e)
 {
     (void)p;
     (void)row;

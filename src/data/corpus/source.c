@@ -13,18 +13,18 @@
 #include "common/mem.h"
 
 struct source {
-    struct feed feed;
-    const struct decoder_type *type; /* NULL: as it is */
+    struct source_input feed;
+    const struct inflater *type; /* NULL: as it is */
     void *decoder;
 };
 
-static const struct decoder_type *const decoders[] = {
-    &gzip_decoder,
-    &zstd_decoder,
-    &zstd_skip_decoder,
+static const struct inflater *const decoders[] = {
+    &gzip_inflater,
+    &zstd_inflater,
+    &zstd_skip_inflater,
 };
 
-static bool begins(const unsigned char *first, const struct decoder_type *t)
+static bool begins(const unsigned char *first, const struct inflater *t)
 {
     for (size_t i = 0; i < sizeof t->magic; i++)
         if ((first[i] & t->mask[i]) != t->magic[i])
@@ -33,7 +33,7 @@ static bool begins(const unsigned char *first, const struct decoder_type *t)
 }
 
 /* Wait until there is something to read, or we are to give up. */
-static int wait_for(const struct feed *f, struct err *e)
+static int wait_for(const struct source_input *f, struct err *e)
 {
     struct pollfd p[2] = { { f->fd, POLLIN, 0 }, { f->wake, POLLIN, 0 } };
 
@@ -45,7 +45,7 @@ static int wait_for(const struct feed *f, struct err *e)
     return 0;
 }
 
-static ssize_t read_some(const struct feed *f, void *buf, size_t n,
+static ssize_t read_some(const struct source_input *f, void *buf, size_t n,
                          struct err *e)
 {
     ssize_t got;
@@ -60,13 +60,13 @@ static ssize_t read_some(const struct feed *f, void *buf, size_t n,
     return got;
 }
 
-ssize_t feed_fill(struct feed *f, struct err *e)
+ssize_t source_fill(struct source_input *f, struct err *e)
 {
     ssize_t got;
 
     if (f->left)
         return (ssize_t)f->left;
-    got = read_some(f, f->buf, FEED_ROOM, e);
+    got = read_some(f, f->buf, SOURCE_BUFFER, e);
     if (got > 0) {
         f->at = f->buf;
         f->left = (size_t)got;
@@ -75,7 +75,7 @@ ssize_t feed_fill(struct feed *f, struct err *e)
     return got;
 }
 
-int feed_member(struct feed *f)
+int source_next_member(struct source_input *f)
 {
     if (f->at[0] == 0x1f && (f->left < 2 || f->at[1] == 0x8b))
         return 1;
@@ -88,12 +88,12 @@ int feed_member(struct feed *f)
 /* Look at the first bytes, and leave them where they are. */
 static int detect(struct source *s, struct err *e)
 {
-    struct feed *f = &s->feed;
+    struct source_input *f = &s->feed;
 
     f->at = f->buf;
     while (f->left < sizeof decoders[0]->magic) {
         const ssize_t got =
-            read_some(f, f->buf + f->left, FEED_ROOM - f->left, e);
+            read_some(f, f->buf + f->left, SOURCE_BUFFER - f->left, e);
 
         if (got < 0)
             return -1;
@@ -103,7 +103,7 @@ static int detect(struct source *s, struct err *e)
         f->taken += got;
     }
     for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
-        const struct decoder_type *t = decoders[i];
+        const struct inflater *t = decoders[i];
 
         if (f->left >= sizeof t->magic && begins(f->at, t))
             s->type = t;
@@ -129,7 +129,7 @@ int source_open(struct source **out, const char *path, int wake, struct err *e)
         free(s);
         return -1;
     }
-    s->feed.buf = xmalloc(FEED_ROOM);
+    s->feed.buf = xmalloc(SOURCE_BUFFER);
     s->feed.wake =
         fstat(s->feed.fd, &st) == 0 && S_ISREG(st.st_mode) ? -1 : wake;
     if (detect(s, e) < 0) {
@@ -140,7 +140,8 @@ int source_open(struct source **out, const char *path, int wake, struct err *e)
     return 0;
 }
 
-static ssize_t read_plain(struct feed *f, char *buf, size_t n, struct err *e)
+static ssize_t read_plain(struct source_input *f, char *buf, size_t n,
+                          struct err *e)
 {
     size_t done = f->left < n ? f->left : n;
 
@@ -170,7 +171,7 @@ ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
 /* A file as it is can be skipped; anything else has to be read. */
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
-    struct feed *f = &s->feed;
+    struct source_input *f = &s->feed;
 
     if (!s->type && f->left < (uint64_t)n &&
         lseek(f->fd, n - (int64_t)f->left, SEEK_CUR) >= 0) {

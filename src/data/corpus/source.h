@@ -36,11 +36,11 @@ const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
 
 /*
  * Behind it: an input buffer over a descriptor, and one decoder for each
- * coding.  feed_fill() makes bytes available at `at`; 0 at the end.
+ * coding.  source_fill() makes bytes available at `at`; 0 at the end.
  */
-enum { FEED_ROOM = 256 * 1024 };
+enum { SOURCE_BUFFER = 256 * 1024 };
 
-struct feed {
+struct source_input {
     int fd, wake;
     unsigned char *buf;
     const unsigned char *at;
@@ -48,22 +48,23 @@ struct feed {
     int64_t taken;
 };
 
-ssize_t feed_fill(struct feed *, struct err *);
+ssize_t source_fill(struct source_input *, struct err *);
 
 /* Behind a member of gzip: 1 if another begins at `at`; 0 if zeros fill up the
  * file, and are passed; -1 if it is something else. */
-int feed_member(struct feed *);
+int source_next_member(struct source_input *);
 
-struct decoder_type {
+struct inflater {
     const char *name;
     unsigned char magic[4], mask[4]; /* the first bytes, where mask has bits */
     void *(*open)(struct err *);
-    ssize_t (*read)(void *, struct feed *, void *buf, size_t n, struct err *);
+    ssize_t (*read)(void *, struct source_input *, void *buf, size_t n,
+                    struct err *);
     void (*close)(void *);
 };
 
 /* _skip_ is for Zstandard that begins with a frame to be skipped. */
-extern const struct decoder_type gzip_decoder, zstd_decoder, zstd_skip_decoder;
+extern const struct inflater gzip_inflater, zstd_inflater, zstd_skip_inflater;
 
 /* One block of Zstandard that inflates to exactly `size` bytes. */
 int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);

@@ -44,14 +44,14 @@ static void zstd_close(void *decoder)
     free(z);
 }
 
-static ssize_t zstd_read(void *decoder, struct feed *f, void *buf, size_t n,
-                         struct err *e)
+static ssize_t zstd_read(void *decoder, struct source_input *f, void *buf,
+                         size_t n, struct err *e)
 {
     struct zstd *z = decoder;
     ZSTD_outBuffer out = { buf, n, 0 };
 
     while (out.pos < n && !z->broken) {
-        const ssize_t got = feed_fill(f, e);
+        const ssize_t got = source_fill(f, e);
         const size_t had = out.pos;
         ZSTD_inBuffer in;
         size_t ret;
@@ -87,7 +87,7 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
     return 0;
 }
 
-const struct decoder_type zstd_decoder = {
+const struct inflater zstd_inflater = {
     .name = "zstd",
     .magic = { 0x28, 0xb5, 0x2f, 0xfd },
     .mask = { 0xff, 0xff, 0xff, 0xff },
@@ -96,7 +96,7 @@ const struct decoder_type zstd_decoder = {
     .close = zstd_close,
 };
 
-const struct decoder_type zstd_skip_decoder = {
+const struct inflater zstd_skip_inflater = {
     .name = "zstd",
     .magic = { 0x50, 0x2a, 0x4d, 0x18 },
     .mask = { 0xf0, 0xff, 0xff, 0xff },

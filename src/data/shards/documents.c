@@ -51,8 +51,8 @@ static void turn_to(struct documents *d, int64_t epoch, uint64_t seed)
     }
 }
 
-struct piece documents_piece(struct documents *d, int64_t epoch, int64_t at,
-                             uint64_t seed)
+struct token_range documents_range(struct documents *d, int64_t epoch,
+                                   int64_t at, uint64_t seed)
 {
     size_t low = 0, high;
     uint64_t i, doc;
@@ -70,7 +70,7 @@ struct piece documents_piece(struct documents *d, int64_t epoch, int64_t at,
     at -= d->mark[low];
     for (i = low * STRIDE; at >= length(d, doc = permute(&d->order, i)); i++)
         at -= length(d, doc);
-    return (struct piece){ d->start[doc] + at, length(d, doc) - at };
+    return (struct token_range){ d->start[doc] + at, length(d, doc) - at };
 }
 
 void documents_clear(struct documents *d)

@@ -12,11 +12,11 @@
  *
  *      documents_find(&d, shard, n, eot);
  *      for (at = 0; at < d.tokens; at += p.n)
- *          p = documents_piece(&d, epoch, at, seed);
+ *          p = documents_range(&d, epoch, at, seed);
  *
  * A document is what lies between one end-of-text token and the next; it keeps
  * the one before it.  In each epoch all documents follow each other in an order
- * that the seed and the epoch give.  documents_piece() answers where token
+ * that the seed and the epoch give.  documents_range() answers where token
  * `at` of that text is in the shards, and how many tokens follow it there.
  *
  * Takes 8 bytes a document, and a moment at the first question about another
@@ -31,14 +31,14 @@ struct documents {
     int64_t *mark; /* where document i * STRIDE of the epoch begins in it */
 };
 
-struct piece {
+struct token_range {
     int64_t at, n;
 };
 
 void documents_find(struct documents *, const struct shard *, size_t n,
                     int32_t eot);
-struct piece documents_piece(struct documents *, int64_t epoch, int64_t at,
-                             uint64_t seed);
+struct token_range documents_range(struct documents *, int64_t epoch,
+                                   int64_t at, uint64_t seed);
 void documents_clear(struct documents *); /* a zeroed one is fine */
 
 #endif

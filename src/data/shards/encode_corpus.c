@@ -23,7 +23,7 @@ struct part {
 /* A block, encoded. */
 struct result {
     int64_t seq;
-    struct place next;
+    struct corpus_place next;
     struct ids ids; /* packed to the width of the files */
     struct part *part;
     size_t n_parts, parts_room;
@@ -35,7 +35,7 @@ struct result {
 struct job {
     struct corpus *corpus;
     struct sink *sink;
-    const struct encode_conf *conf;
+    const struct encode_corpus_conf *conf;
     int64_t train_to, test_from; /* divided by place */
 
     pthread_mutex_t take; /* what follows: to take a block */
@@ -49,8 +49,8 @@ struct job {
     bool writing, stop;
     struct err err;
 
-    struct mark mark; /* the writer's */
-    struct encode_stats stats;
+    struct sink_state mark; /* the writer's */
+    struct encode_corpus_stats stats;
     struct progress bar;
     bool bar_open;
     int64_t bar_at;
@@ -66,19 +66,19 @@ struct worker {
 static int by_place(const struct job *j, int64_t at)
 {
     if (at < j->train_to)
-        return SPLIT_TRAIN;
-    return at < j->test_from ? SPLIT_VAL : SPLIT_TEST;
+        return SUBSET_TRAIN;
+    return at < j->test_from ? SUBSET_VAL : SUBSET_TEST;
 }
 
-static int by_hash(const struct job *j, const struct doc *d)
+static int by_hash(const struct job *j, const struct corpus_doc *d)
 {
     const double val = j->conf->val, test = j->conf->test;
 
-    if (val > 0 && doc_in_share(d, val))
-        return SPLIT_VAL;
-    if (test > 0 && doc_in_share(d, val + test))
-        return SPLIT_TEST;
-    return SPLIT_TRAIN;
+    if (val > 0 && corpus_doc_in_share(d, val))
+        return SUBSET_VAL;
+    if (test > 0 && corpus_doc_in_share(d, val + test))
+        return SUBSET_TEST;
+    return SUBSET_TRAIN;
 }
 
 static void add_part(struct result *r, size_t n, int split)
@@ -96,12 +96,12 @@ static void add_part(struct result *r, size_t n, int split)
 
 static void add_eot(struct worker *w, struct result *r)
 {
-    ids_room(&r->ids, 1);
+    ids_reserve(&r->ids, 1);
     r->ids.id[r->ids.n++] = tokenizer_eot(w->job->conf->tokenizer);
 }
 
 static int encode_text(struct worker *w, struct result *r,
-                       const struct block *b, const struct doc *d,
+                       const struct corpus_block *b, const struct corpus_doc *d,
                        const char *text, size_t n, struct err *e)
 {
     const size_t left_out = encoder_run(w->enc, text, n, &r->ids);
@@ -118,8 +118,8 @@ static int encode_text(struct worker *w, struct result *r,
  * A document of plain text may lie across the place where a split ends; it is
  * then divided between two characters.
  */
-static size_t split_inside(const struct job *j, const struct block *b,
-                           const struct doc *d, int64_t at)
+static size_t split_inside(const struct job *j, const struct corpus_block *b,
+                           const struct corpus_doc *d, int64_t at)
 {
     const int64_t cuts[] = { j->train_to, j->test_from };
 
@@ -139,11 +139,12 @@ static size_t split_inside(const struct job *j, const struct block *b,
     return 0;
 }
 
-static int encode_doc(struct worker *w, struct result *r, const struct block *b,
-                      const struct doc *d, int64_t at, struct err *e)
+static int encode_doc(struct worker *w, struct result *r,
+                      const struct corpus_block *b, const struct corpus_doc *d,
+                      int64_t at, struct err *e)
 {
     const struct job *j = w->job;
-    const struct encode_conf *c = j->conf;
+    const struct encode_corpus_conf *c = j->conf;
     int split = c->text > 0 && !b->json ? by_place(j, at)
                 : !d->begins            ? SAME
                 : c->text > 0           ? by_place(j, at)
@@ -153,8 +154,9 @@ static int encode_doc(struct worker *w, struct result *r, const struct block *b,
 
     if (d->begins && c->eot == EOT_FIRST)
         add_eot(w, r);
-    while ((k = split_inside(j, b, &(struct doc){ .text = text, .len = n },
-                             at)) > 0) {
+    while (
+        (k = split_inside(j, b, &(struct corpus_doc){ .text = text, .len = n },
+                          at)) > 0) {
         if (encode_text(w, r, b, d, text, k, e) < 0)
             return -1;
         add_part(r, r->ids.n - begin, split);
@@ -199,9 +201,9 @@ static void pack(struct ids *ids)
 }
 
 static int encode_block(struct worker *w, struct result *r,
-                        const struct block *b, int64_t at, struct err *e)
+                        const struct corpus_block *b, int64_t at, struct err *e)
 {
-    const struct encode_conf *c = w->job->conf;
+    const struct encode_corpus_conf *c = w->job->conf;
     const bool replace = c->invalid == INVALID_REPLACE ||
                          (c->invalid == INVALID_AUTO && b->json);
 
@@ -262,7 +264,7 @@ static int write_result(struct job *j, const struct result *r, struct err *e)
             return -1;
         p += n * (size_t)j->conf->width;
         j->mark.tokens += (int64_t)n;
-        j->stats.by_split[j->mark.split] += (int64_t)n;
+        j->stats.by_subset[j->mark.split] += (int64_t)n;
     }
     j->mark.place = r->next;
     j->mark.documents += r->documents;
@@ -270,7 +272,7 @@ static int write_result(struct job *j, const struct result *r, struct err *e)
     show_progress(j);
     if (j->conf->tokens > 0 && j->mark.tokens >= j->conf->tokens)
         return 1;
-    return sink_due(j->sink) ? sink_mark(j->sink, &j->mark, e) : 0;
+    return sink_due(j->sink) ? sink_save_state(j->sink, &j->mark, e) : 0;
 }
 
 /* With the lock held: write what has its turn, unless somebody does. */
@@ -349,7 +351,7 @@ static bool stopped(struct job *j)
 }
 
 /* The next block, and how much text there was before it. */
-static int take_block(struct job *j, struct block **b, int64_t *at,
+static int take_block(struct job *j, struct corpus_block **b, int64_t *at,
                       struct err *e)
 {
     int got;
@@ -368,7 +370,7 @@ static void *work(void *arg)
     struct worker *w = arg;
     struct job *j = w->job;
     struct err e = ERR_INIT;
-    struct block *b;
+    struct corpus_block *b;
     int64_t at;
     int got = 0;
 
@@ -443,9 +445,10 @@ static void free_results(struct job *j)
     }
 }
 
-int encode_run(struct corpus *corpus, struct sink *sink,
-               const struct encode_conf *conf, const struct mark *from,
-               struct encode_stats *stats, struct err *e)
+int encode_corpus(struct corpus *corpus, struct sink *sink,
+                  const struct encode_corpus_conf *conf,
+                  const struct sink_state *from,
+                  struct encode_corpus_stats *stats, struct err *e)
 {
     struct job j = {
         .corpus = corpus,
@@ -470,7 +473,7 @@ int encode_run(struct corpus *corpus, struct sink *sink,
     if (j.bar_open)
         progress_close(&j.bar);
     if (got == 0 && sig_caught() && !j.stop) {
-        got = sink_mark(sink, &j.mark, e);
+        got = sink_save_state(sink, &j.mark, e);
         if (got == 0)
             got = err_set(e, ERR_STOPPED,
                           "stopped after %s tokens; the same command goes on "

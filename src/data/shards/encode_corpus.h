@@ -12,9 +12,9 @@
 /*
  * encode - documents to files of tokens, by any number of threads
  *
- *      struct encode_conf conf = { .tokenizer = t, .eot = EOT_FIRST, ... };
+ *      struct encode_corpus_conf conf = { .tokenizer = t, ... };
  *
- *      got = encode_run(corpus, sink, &conf, &mark, &stats, e);
+ *      got = encode_corpus(corpus, sink, &conf, &mark, &stats, e);
  *
  * Each thread takes a block of documents, encodes it, and puts the ids where
  * its turn is; whichever thread completes the next block writes all that are
@@ -28,9 +28,9 @@ enum eot { EOT_FIRST, EOT_LAST, EOT_NONE };
 
 enum invalid { INVALID_AUTO, INVALID_RAW, INVALID_REPLACE };
 
-enum { SPLIT_VAL, SPLIT_TRAIN, SPLIT_TEST };
+enum { SUBSET_VAL, SUBSET_TRAIN, SUBSET_TEST };
 
-struct encode_conf {
+struct encode_corpus_conf {
     const struct tokenizer *tokenizer;
     int threads;
     enum eot eot;
@@ -40,15 +40,17 @@ struct encode_conf {
     int64_t tokens;       /* stop after so many; 0: at the end */
     double val, test;     /* shares */
     int64_t text;         /* bytes in all, to divide by place; 0: divide
-                                 * by the documents' hashes */
+                           * by the documents' hashes */
 };
 
-struct encode_stats {
+struct encode_corpus_stats {
     int64_t documents, text, tokens;
-    int64_t by_split[SINK_SPLITS];
+    int64_t by_subset[SINK_SUBSETS];
 };
 
-int encode_run(struct corpus *, struct sink *, const struct encode_conf *,
-               const struct mark *from, struct encode_stats *, struct err *);
+int encode_corpus(struct corpus *, struct sink *,
+                  const struct encode_corpus_conf *,
+                  const struct sink_state *from, struct encode_corpus_stats *,
+                  struct err *);
 
 #endif

@@ -1,13 +1,13 @@
 # Ids to files, to batches, and back.
 src_data_libdata_a_SOURCES += \
-	%D%/batch.c \
-	%D%/batch.h \
 	%D%/decoder.c \
 	%D%/decoder.h \
 	%D%/documents.c \
 	%D%/documents.h \
 	%D%/encode_corpus.c \
 	%D%/encode_corpus.h \
+	%D%/loader.c \
+	%D%/loader.h \
 	%D%/lock.c \
 	%D%/lock.h \
 	%D%/lock_check.c \

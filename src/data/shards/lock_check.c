@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 #include "common/path.h"
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 
 static bool same_file(const char *a, const char *b)
 {
@@ -106,8 +106,8 @@ static int check_tokenizer(const struct lock *l, const char *lock,
         char *path = path_is_folder(tokenizer) ? path_join(tokenizer, name)
                                                : xstrdup(tokenizer);
 
-        if (was->role == LOCK_TOKENIZER &&
-            strcmp(path_name(path), name) == 0 && path_exists(path))
+        if (was->role == LOCK_TOKENIZER && strcmp(path_name(path), name) == 0 &&
+            path_exists(path))
             ret = check_file(lock, was, path, true, e);
         free(path);
     }

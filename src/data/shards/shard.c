@@ -13,7 +13,7 @@
 
 #include "common/mem.h"
 #include "common/sha256.h"
-#include "data/corpus/path_list.h"
+#include "data/corpus/corpus_files.h"
 
 enum {
     LLMC_HEADER = 256 * 4,
@@ -211,7 +211,7 @@ static int read_npy(struct shard *s, struct err *e)
 
 static int read_raw(struct shard *s, int width, struct err *e)
 {
-    if (files_format(s->path) != CORPUS_AUTO)
+    if (corpus_files_format(s->path) != CORPUS_AUTO)
         return err_set(e, ERR_INPUT,
                        "%s: text by its name, not a file of tokens", s->path);
     s->format = SHARD_RAW;

@@ -32,7 +32,7 @@
  * Reading maps the file.  Its size is compared with what its header promises
  * first, so ids 0 .. n-1 are there.  A raw file has no header: its width must
  * be told (0 means 2 for a raw file, and what the file says otherwise), and a
- * name that is one of text (path_list.h) is refused.
+ * name that is one of text (corpus_files.h) is refused.
  */
 enum shard_format { SHARD_LLMC, SHARD_RAW, SHARD_NPY };
 

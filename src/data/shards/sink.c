@@ -23,7 +23,7 @@ struct stream {
 
 struct sink {
     struct sink_conf conf;
-    struct stream stream[SINK_SPLITS];
+    struct stream stream[SINK_SUBSETS];
     struct sink_file *file; /* finished, in this run or before */
     size_t n_files, files_room;
     char *state;   /* the name of the file with the mark */
@@ -95,7 +95,7 @@ static int make_parent(const char *prefix, struct err *e)
 }
 
 /* Two lines, then one for each split.  False if that is not what is there. */
-static bool parse_state(struct sink *s, const char *text, struct mark *m)
+static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
 {
     const char *p = text;
     char work[80] = "";
@@ -115,7 +115,7 @@ static bool parse_state(struct sink *s, const char *text, struct mark *m)
     m->place.file = (size_t)file;
     m->place.inside = inside != 0;
     p += used;
-    for (int i = 0; i < SINK_SPLITS; i++) {
+    for (int i = 0; i < SINK_SUBSETS; i++) {
         struct stream *t = &s->stream[i];
 
         if (sscanf(p, " split %" SCNd64 " %" SCNd64 "%n", &t->shard, &t->n,
@@ -124,13 +124,13 @@ static bool parse_state(struct sink *s, const char *text, struct mark *m)
             return false;
         p += used;
     }
-    return m->split < SINK_SPLITS;
+    return m->split < SINK_SUBSETS;
 }
 
 /* The files that were finished before. */
 static void list_finished(struct sink *s)
 {
-    for (int i = 0; i < SINK_SPLITS; i++) {
+    for (int i = 0; i < SINK_SUBSETS; i++) {
         for (int64_t k = 0; k < s->stream[i].shard; k++) {
             GROW(s->file, s->n_files, s->files_room);
             s->file[s->n_files++] =
@@ -139,7 +139,7 @@ static void list_finished(struct sink *s)
     }
 }
 
-static int resume(struct sink *s, struct mark *m, struct err *e)
+static int resume(struct sink *s, struct sink_state *m, struct err *e)
 {
     struct buf text = BUF_INIT;
     int got = 0;
@@ -151,7 +151,7 @@ static int resume(struct sink *s, struct mark *m, struct err *e)
     if (parse_state(s, text.s, m)) {
         s->has_mark = true;
         list_finished(s);
-        for (int i = 0; i < SINK_SPLITS && got == 0; i++)
+        for (int i = 0; i < SINK_SUBSETS && got == 0; i++)
             if (s->stream[i].n > 0)
                 got = stream_open(s, i, s->stream[i].n, e);
         if (got == 0)
@@ -166,15 +166,15 @@ static int resume(struct sink *s, struct mark *m, struct err *e)
     return got;
 }
 
-int sink_open(struct sink **out, const struct sink_conf *conf, struct mark *m,
-              struct err *e)
+int sink_open(struct sink **out, const struct sink_conf *conf,
+              struct sink_state *m, struct err *e)
 {
     struct sink *s = xcalloc(1, sizeof *s);
 
     s->conf = *conf;
     s->state = xasprintf("%s.state", conf->prefix);
     s->marked = clock_mono();
-    *m = (struct mark){ .place = { .line = 1 }, .split = -1 };
+    *m = (struct sink_state){ .place = { .line = 1 }, .split = -1 };
     if (make_parent(conf->prefix, e) < 0 || resume(s, m, e) < 0) {
         sink_abandon(s);
         return -1;
@@ -225,13 +225,13 @@ static int state_open(struct sink *s, struct save *save, struct err *e)
     return -1;
 }
 
-int sink_mark(struct sink *s, const struct mark *m, struct err *e)
+int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
 {
     struct save save = SAVE_INIT;
 
     if (!s->conf.work)
         return 0;
-    for (int i = 0; i < SINK_SPLITS; i++)
+    for (int i = 0; i < SINK_SUBSETS; i++)
         if (s->stream[i].open && shard_sync(&s->stream[i].out, e) < 0)
             return -1;
     if (state_open(s, &save, e) < 0)
@@ -242,7 +242,7 @@ int sink_mark(struct sink *s, const struct mark *m, struct err *e)
             " %d\n",
             m->place.file, m->place.offset, m->place.line, m->place.inside,
             m->documents, m->text, m->tokens, m->split);
-    for (int i = 0; i < SINK_SPLITS; i++)
+    for (int i = 0; i < SINK_SUBSETS; i++)
         fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->stream[i].shard,
                 s->stream[i].n);
     if (save_commit(&save, e) < 0)
@@ -255,7 +255,7 @@ int sink_mark(struct sink *s, const struct mark *m, struct err *e)
 /* Files of an earlier run that had more of them would be read with ours. */
 static void remove_older(struct sink *s)
 {
-    for (int i = 0; i < SINK_SPLITS && s->conf.shard_tokens > 0; i++) {
+    for (int i = 0; i < SINK_SUBSETS && s->conf.shard_tokens > 0; i++) {
         int64_t k = s->stream[i].shard;
 
         if (!s->conf.split[i] || (s->conf.first_shard && i != 1))
@@ -275,7 +275,7 @@ static void remove_older(struct sink *s)
 
 int sink_close(struct sink *s, struct err *e)
 {
-    for (int i = 0; i < SINK_SPLITS; i++)
+    for (int i = 0; i < SINK_SUBSETS; i++)
         if (s->stream[i].open && stream_finish(s, i, e) < 0)
             return -1;
     remove_older(s);
@@ -294,7 +294,7 @@ void sink_abandon(struct sink *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < SINK_SPLITS; i++) {
+    for (int i = 0; i < SINK_SUBSETS; i++) {
         struct stream *t = &s->stream[i];
 
         if (!t->open)

@@ -16,7 +16,7 @@
  *      while (more) {
  *          sink_add(s, split, ids, n, e);
  *          if (sink_due(s))
- *              sink_mark(s, &mark, e);
+ *              sink_save_state(s, &mark, e);
  *      }
  *      sink_close(s, e);
  *
@@ -31,11 +31,11 @@
  * files back to it and returns it in *mark; the caller goes on from there and
  * comes to the same bytes.  sink_close() removes it.
  */
-enum { SINK_SPLITS = 3 };
+enum { SINK_SUBSETS = 3 };
 
 struct sink_conf {
     const char *prefix;
-    const char *split[SINK_SPLITS]; /* names; NULL: there is no such */
+    const char *split[SINK_SUBSETS]; /* names; NULL: there is no such */
     bool first_shard; /* all goes to split 1, but its first file is
                                  * called split 0's */
     enum shard_format format;
@@ -45,19 +45,19 @@ struct sink_conf {
     double mark_every;    /* seconds: so much work can be lost */
 };
 
-struct mark {
-    struct place place;
+struct sink_state {
+    struct corpus_place place;
     int64_t documents, text, tokens; /* so far */
     int split; /* of the document that is not at its end */
 };
 
 struct sink;
 
-int sink_open(struct sink **, const struct sink_conf *, struct mark *,
+int sink_open(struct sink **, const struct sink_conf *, struct sink_state *,
               struct err *);
 int sink_add(struct sink *, int split, const void *ids, size_t n, struct err *);
 bool sink_due(const struct sink *); /* the last mark is some time ago */
-int sink_mark(struct sink *, const struct mark *, struct err *);
+int sink_save_state(struct sink *, const struct sink_state *, struct err *);
 
 /* Finish the files.  Older ones with higher numbers are removed. */
 int sink_close(struct sink *, struct err *);

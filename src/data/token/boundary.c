@@ -17,7 +17,7 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-size_t cut_before_blank(const char *text, size_t n, size_t least)
+size_t boundary_before_blank(const char *text, size_t n, size_t least)
 {
     for (size_t i = n; i > least && i > 1; i--) {
         const char left = text[i - 2], c = text[i - 1];
@@ -28,8 +28,8 @@ size_t cut_before_blank(const char *text, size_t n, size_t least)
     return 0;
 }
 
-/* What ends a phrase, and no special token has in its name. */
-static bool is_stop(uint32_t c)
+/* White space, or punctuation that no special token has in its name. */
+static bool ends_phrase(uint32_t c)
 {
     static const uint32_t stops[] = { 0x3001, 0x3002, 0xFF01, 0xFF0C,
                                       0xFF1A, 0xFF1B, 0xFF1F };
@@ -40,7 +40,7 @@ static bool is_stop(uint32_t c)
     return class_of(c) == CLASS_SPACE;
 }
 
-static bool letter_ends(const uint8_t *s, size_t n)
+static bool ends_in_letter(const uint8_t *s, size_t n)
 {
     size_t i = n - 1;
     uint32_t c;
@@ -51,7 +51,7 @@ static bool letter_ends(const uint8_t *s, size_t n)
            class_of(c) == CLASS_LETTER;
 }
 
-size_t cut_after_letter(const char *text, size_t n, size_t least)
+size_t boundary_after_letter(const char *text, size_t n, size_t least)
 {
     const uint8_t *const s = (const uint8_t *)text;
 
@@ -59,13 +59,13 @@ size_t cut_after_letter(const char *text, size_t n, size_t least)
         uint32_t c;
 
         utf8_decode(s + i, s + n, &c);
-        if (c != UTF8_BAD && is_stop(c) && letter_ends(s, i))
+        if (c != UTF8_BAD && ends_phrase(c) && ends_in_letter(s, i))
             return i;
     }
     return 0;
 }
 
-size_t cut_between_characters(const char *text, size_t n)
+size_t boundary_between_characters(const char *text, size_t n)
 {
     size_t i = n - 1;
 
@@ -74,7 +74,8 @@ size_t cut_between_characters(const char *text, size_t n)
     return i ? i : 1;
 }
 
-const char *cut_last(const char *text, size_t n, const char *word, size_t len)
+const char *boundary_last_word(const char *text, size_t n, const char *word,
+                               size_t len)
 {
     while (n >= len) {
         const char *last = memrchr(text + len - 1, word[len - 1], n - len + 1);
@@ -88,8 +89,8 @@ const char *cut_last(const char *text, size_t n, const char *word, size_t len)
     return NULL;
 }
 
-bool cut_divides(const char *text, size_t n, size_t at, const char *word,
-                 size_t len)
+bool boundary_inside_word(const char *text, size_t n, size_t at,
+                          const char *word, size_t len)
 {
     for (size_t k = 1; k < len && k <= at; k++) {
         const size_t left = n - (at - k);
@@ -100,8 +101,9 @@ bool cut_divides(const char *text, size_t n, size_t at, const char *word,
     return false;
 }
 
-/* Sums of bytes hold up to 255 lines; so 128 rounds, then they are emptied. */
-int64_t cut_count_lines(const char *text, size_t n)
+/* A byte of the sum holds up to 255 newlines, so the sum is added to the count
+ * after 128 rounds at most. */
+int64_t boundary_count_lines(const char *text, size_t n)
 {
     typedef uint8_t bytes16 __attribute__((vector_size(16)));
     int64_t count = 0;

@@ -6,29 +6,31 @@
 #include <stdint.h>
 
 /*
- * cut - where a text may be divided
+ * boundary - where a text may be divided
  */
 
 /*
- * The last place in text[least..n) before which a document may be cut without
- * changing its tokens (corpus.h says which), or 0 for none.
+ * The last position in text[least..n) before which a document may be divided
+ * without changing its tokens (corpus.h has the rules), or 0 if there is none.
  */
-size_t cut_before_blank(const char *text, size_t n, size_t least);
+size_t boundary_before_blank(const char *text, size_t n, size_t least);
 
-/* The same for text that has no blanks: before white space, or a stop as of
- * Chinese, that follows a letter of any script. */
-size_t cut_after_letter(const char *text, size_t n, size_t least);
+/* The same for text without blanks: before white space or Chinese punctuation
+ * that follows a letter of any script. */
+size_t boundary_after_letter(const char *text, size_t n, size_t least);
 
-/* The last place where a character of UTF-8 begins; at least 1, if n > 1. */
-size_t cut_between_characters(const char *text, size_t n);
+/* The last position where a UTF-8 character begins; at least 1, if n > 1. */
+size_t boundary_between_characters(const char *text, size_t n);
 
-/* What memmem(3) finds, but the last one, or NULL. */
-const char *cut_last(const char *text, size_t n, const char *word, size_t len);
+/* The last occurrence of a word in text[0..n), or NULL. */
+const char *boundary_last_word(const char *text, size_t n, const char *word,
+                               size_t len);
 
-int64_t cut_count_lines(const char *text, size_t n);
+int64_t boundary_count_lines(const char *text, size_t n);
 
-/* Does text + at lie within such a word, or one that text ends in? */
-bool cut_divides(const char *text, size_t n, size_t at, const char *word,
-                 size_t len);
+/* Is text + at inside an occurrence of this word?  An occurrence that continues
+ * beyond the end of the text counts, too. */
+bool boundary_inside_word(const char *text, size_t n, size_t at,
+                          const char *word, size_t len);
 
 #endif

@@ -9,27 +9,28 @@
 /*
  * How long pieces are encoded in linear time and little memory.
  *
- * A sequence of tokens is the encoding of its text exactly if each two
- * neighbours are the encoding of their own text: the first merge across a
- * boundary would see nothing but what lies on its two sides.  So encodings of
- * two overlapping windows may be joined at a token that both have in the same
- * place.  The second window begins where a token of the first does, in its
- * last third; nearly always its first token is that token.  If not, other
- * places are tried, and then windows of twice the size.
+ * A sequence of tokens is the encoding of its text exactly if each pair of
+ * neighbours is the encoding of its own text, because the first merge across a
+ * boundary depends only on the two tokens beside it.  Therefore the encodings
+ * of two overlapping windows can be joined at a token that both have at the
+ * same position.  The second window begins at a token in the last third of the
+ * first; nearly always its first token is the same.  If not, other positions
+ * are tried, and then windows of twice the size.
  */
 enum {
-    WINDOW = 32,      /* bytes; short, as a window costs its square */
-    WINDOW_MAX = 512, /* on the stack; larger ones are allocated */
+    WINDOW = 32,      /* bytes; short, because its cost is quadratic */
+    WINDOW_MAX = 512, /* on the stack; larger windows are allocated */
     TRIES = 3,
 };
 
 /*
- * Merge every pair of one rank in id[0..n), from left to right; rank[i] is that
- * of the pair (i, i + 1).  Returns how many ids are left, and in *best the
- * lowest rank among them.  With `once` only the first pair is merged.
+ * Merge every pair of rank *best in id[0..n), from left to right; rank[i] is
+ * the rank of the pair (i, i + 1).  Returns the number of ids left, and in
+ * *best the lowest rank among their pairs.  With `once` only the first pair is
+ * merged.
  */
-static size_t pass(const struct tokenizer *t, uint32_t *id, uint32_t *rank,
-                   size_t n, uint32_t *best, bool once)
+static size_t merge_pass(const struct tokenizer *t, uint32_t *id,
+                         uint32_t *rank, size_t n, uint32_t *best, bool once)
 {
     const uint32_t now = *best;
     const uint32_t into =
@@ -58,8 +59,8 @@ static size_t pass(const struct tokenizer *t, uint32_t *id, uint32_t *rank,
     return out;
 }
 
-static size_t merge(const struct tokenizer *t, const uint8_t *s, size_t n,
-                    uint32_t *id, uint32_t *rank)
+static size_t merge_bytes(const struct tokenizer *t, const uint8_t *s, size_t n,
+                          uint32_t *id, uint32_t *rank)
 {
     uint32_t best = NO_RANK;
 
@@ -73,19 +74,19 @@ static size_t merge(const struct tokenizer *t, const uint8_t *s, size_t n,
     }
     rank[n - 1] = NO_RANK;
     while (best != NO_RANK)
-        n = pass(t, id, rank, n, &best, !t->ordered);
+        n = merge_pass(t, id, rank, n, &best, !t->ordered);
     return n;
 }
 
-static size_t merge_any(const struct tokenizer *t, const uint8_t *s, size_t n,
-                        int32_t *out)
+static size_t merge_window(const struct tokenizer *t, const uint8_t *s,
+                           size_t n, int32_t *out)
 {
-    uint32_t room[2 * WINDOW_MAX];
-    uint32_t *id = n <= WINDOW_MAX ? room : xmalloc(2 * n * sizeof *id);
+    uint32_t on_stack[2 * WINDOW_MAX];
+    uint32_t *id = n <= WINDOW_MAX ? on_stack : xmalloc(2 * n * sizeof *id);
 
-    n = merge(t, s, n, id, id + (n <= WINDOW_MAX ? WINDOW_MAX : n));
+    n = merge_bytes(t, s, n, id, id + (n <= WINDOW_MAX ? WINDOW_MAX : n));
     memcpy(out, id, n * sizeof *out);
-    if (id != room)
+    if (id != on_stack)
         free(id);
     return n;
 }
@@ -103,17 +104,17 @@ static void window_encode(const struct tokenizer *t, struct window *w,
         w->room = n;
         w->id = xrealloc(w->id, n, sizeof *w->id);
     }
-    w->n = merge_any(t, s, n, w->id);
+    w->n = merge_window(t, s, n, w->id);
 }
 
 /*
- * Find the token of `a`, which encodes s[0..size), where another window may
- * take over; leave that window's encoding in `b`.  Returns the token's number
- * and its place, or 0.
+ * Find a token of `a`, the encoding of s[0..size), at which the next window can
+ * continue, and leave the encoding of that window in `b`.  Returns the index of
+ * the token and its position, or 0 if there is none.
  */
-static size_t take_over(const struct tokenizer *t, const struct window *a,
-                        struct window *b, const uint8_t *s, size_t n,
-                        size_t size, size_t *place)
+static size_t find_joint(const struct tokenizer *t, const struct window *a,
+                         struct window *b, const uint8_t *s, size_t n,
+                         size_t size, size_t *position)
 {
     size_t at = 0, k = 0;
 
@@ -124,7 +125,7 @@ static size_t take_over(const struct tokenizer *t, const struct window *a,
 
         window_encode(t, b, s + at, left < size ? left : size);
         if (b->id[0] == a->id[k]) {
-            *place = at;
+            *position = at;
             return k;
         }
         at -= t->token[a->id[--k]].len;
@@ -140,16 +141,16 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
 
     window_encode(t, &a, s, size < n ? size : n);
     while (size < n) {
-        size_t place;
-        const size_t k = take_over(t, &a, &b, s, n, size, &place);
+        size_t position;
+        const size_t k = find_joint(t, &a, &b, s, n, size, &position);
 
         if (k > 0) {
             struct window swap = a;
 
             memcpy(out + count, a.id, k * sizeof *out);
             count += k;
-            s += place;
-            n -= place;
+            s += position;
+            n -= position;
             a = b;
             b = swap;
         } else {
@@ -164,7 +165,8 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
     return count;
 }
 
-static bool all_known(const struct tokenizer *t, const uint8_t *s, size_t n)
+static bool all_bytes_known(const struct tokenizer *t, const uint8_t *s,
+                            size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (t->byte_id[s[i]] < 0)
@@ -175,10 +177,10 @@ static bool all_known(const struct tokenizer *t, const uint8_t *s, size_t n)
 static size_t merge_piece(const struct tokenizer *t, const uint8_t *s, size_t n,
                           int32_t *out)
 {
-    return n <= WINDOW ? merge_any(t, s, n, out) : merge_long(t, s, n, out);
+    return n <= WINDOW ? merge_window(t, s, n, out) : merge_long(t, s, n, out);
 }
 
-/* Merge what is left without the bytes that have no id. */
+/* Merge the bytes that have an id, without the others. */
 static size_t merge_known(const struct tokenizer *t, const uint8_t *s, size_t n,
                           int32_t *out)
 {
@@ -205,7 +207,7 @@ size_t bpe_piece(const struct tokenizer *t, const uint8_t *piece, size_t n,
             return 1;
         }
     }
-    if (t->bytes_missing && !all_known(t, piece, n))
+    if (t->bytes_missing && !all_bytes_known(t, piece, n))
         return merge_known(t, piece, n, out);
     return merge_piece(t, piece, n, out);
 }
@@ -236,4 +238,21 @@ int bpe_char_byte(uint32_t c)
     if (c <= 0x142)
         return (int)c - 0x121 + 0x7F;
     return c == 0x143 ? 0xAD : -1;
+}
+
+int bpe_add_bytes(struct tokenizer *t, struct err *e)
+{
+    int32_t id = 0;
+
+    for (uint32_t c = 0; c <= 0x143; c++) {
+        const int byte = bpe_char_byte(c);
+        const uint8_t b = (uint8_t)byte;
+
+        if (byte < 0)
+            continue;
+        t->byte_id[b] = id;
+        if (tokenizer_add(t, id++, &b, 1, e) < 0)
+            return -1;
+    }
+    return 0;
 }

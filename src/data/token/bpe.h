@@ -11,20 +11,20 @@
 #include "data/token/tokenizer.h"
 
 /*
- * bpe - what a tokenizer is inside, and how one is put together
+ * bpe - the inside of a tokenizer, and how one is built
  *
- * The readers of files and the trainer make one; encoder.c uses it; everybody
- * else goes through tokenizer.h.
+ * The readers of tokenizer files and the BPE trainer build one, and encoder.c
+ * uses it; all other code uses tokenizer.h.
  *
- *      t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+ *      t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
  *      if (tokenizer_add(t, id, bytes, n, e) < 0 ||        each token
- *          tokenizer_merge(t, left, right, into, e) < 0 || in order of rank
+ *          tokenizer_merge(t, left, right, into, e) < 0 || by rank
  *          tokenizer_ready(t, e) < 0)
  *          ... tokenizer_free(t);
  *
- * A merge says that the pair of ids (left, right) becomes the id `into`; its
- * number is its rank.  In each piece the pair of lowest rank is merged, the
- * leftmost of equals, until no pair is known.
+ * A merge replaces the pair of ids (left, right) by the id `into`; its index is
+ * its rank.  In each piece the pair of the lowest rank is merged first, and of
+ * equal pairs the leftmost, until no pair has a rank.
  */
 enum tokenizer_kind { TOKENIZER_BPE, TOKENIZER_CHARS };
 
@@ -45,35 +45,35 @@ struct merge {
     int32_t left, right, into;
 };
 
-/* A token that is cut out of the text before it is split: where the caller
- * wants special tokens, or `always`. */
+/* A token that is taken out of the text before pre-tokenization: always, or
+ * only if the caller asks for special tokens. */
 struct special {
     int32_t id;
     bool always;
 };
 
-/* A slot of the table; id -1: free.  The tag, a part of the hash, says where
- * to look. */
-struct found {
+/* A slot of the hash table of tokens; id -1: free.  The tag is the part of the
+ * hash that selects the slot. */
+struct token_slot {
     uint32_t tag;
     int32_t id;
 };
 
 struct tokenizer {
     enum tokenizer_kind kind;
-    enum split split;
-    bool whole;          /* a piece that is a token stays whole */
-    bool joined;         /* pairs are known by the bytes they make */
-    bool ordered;        /* merges use only what lower ranks made */
+    enum pretokenizer pretokenizer;
+    bool whole;          /* a piece that is a token is not merged */
+    bool joined;         /* pairs are found by the bytes they make */
+    bool ordered;        /* merges use only tokens of lower ranks */
     bool bytes_missing;  /* some bytes have no id */
-    int32_t n_ids;       /* ids are below */
+    int32_t n_ids;       /* all ids are below this */
     struct token *token; /* by id */
     size_t token_room;
     uint8_t *text; /* the bytes of all tokens */
     size_t n_text, text_room;
     uint32_t longest;
-    struct found *find;       /* hash table: bytes -> id */
-    size_t n_find, find_room; /* entries; slots, a power of two */
+    struct token_slot *slot;   /* hash table: bytes -> id */
+    size_t n_slots, slot_room; /* used; in all, a power of two */
     struct merge *merge;
     size_t n_merges, merge_room;
     int64_t base; /* merge i makes id base + i; or -1 */
@@ -81,24 +81,25 @@ struct tokenizer {
     size_t n_specials, special_room;
     int32_t eot;
     int32_t byte_id[256];
-    uint32_t *byte_rank; /* of the pair of bytes a, b: [a << 8 | b] */
+    uint32_t *byte_rank; /* of the pair of bytes (a, b): [a << 8 | b] */
     uint64_t *pair;      /* hash table: left, right -> rank */
-    uint64_t *filter;    /* a bit for each pair there is, by hash */
+    uint64_t *filter;    /* a bit for each known pair, by hash */
     size_t n_pairs, pair_room;
     char hash[SHA256_TEXT];
 };
 
-struct tokenizer *tokenizer_new(enum tokenizer_kind, enum split);
+struct tokenizer *tokenizer_new(enum tokenizer_kind, enum pretokenizer);
 int tokenizer_add(struct tokenizer *, int64_t id, const void *bytes, size_t n,
                   struct err *);
 int tokenizer_merge(struct tokenizer *, int32_t left, int32_t right,
                     int32_t into, struct err *);
-/* A token that the splitter never sees; its bytes may be a token's already. */
+/* Adds a token that pre-tokenization never sees; an ordinary token may have the
+ * same bytes. */
 int tokenizer_special(struct tokenizer *, int64_t id, bool always,
                       const void *bytes, size_t n, struct err *);
 int tokenizer_ready(struct tokenizer *, struct err *);
 
-/* The id of these bytes, not looking at special tokens, or -1. */
+/* The id of these bytes, special tokens aside, or -1. */
 int32_t tokenizer_find(const struct tokenizer *, const void *bytes, size_t n);
 
 bool token_is_special(const struct tokenizer *, int32_t id);
@@ -108,8 +109,8 @@ static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
     return ((uint64_t)left << 21 | right) * 0x9E3779B97F4A7C15;
 }
 
-/* Most pairs that are asked for are not there; 64 KiB of bits tell so of most
- * of those, and stay in the cache. */
+/* Most pairs that are looked up have no rank.  This filter of 64 KiB, which
+ * stays in the cache, recognizes most of them. */
 enum { FILTER_BITS = 19 };
 
 /* The rank of a pair of ids, or NO_RANK. */
@@ -133,8 +134,8 @@ static inline uint32_t bpe_rank(const struct tokenizer *t, uint32_t left,
 }
 
 /*
- * Store the ids of one piece, of any length; returns how many, at most n.  Time
- * is linear in n.  Bytes that have no id are left out.
+ * Store the ids of one piece of any length; returns their number, at most n.
+ * Takes time linear in n.  Bytes without an id are left out.
  */
 size_t bpe_piece(const struct tokenizer *, const uint8_t *piece, size_t n,
                  int32_t *out);
@@ -145,9 +146,13 @@ static inline const uint8_t *token_text(const struct tokenizer *t, int32_t id)
     return t->text + t->token[id].at;
 }
 
-/* GPT-2's names for bytes: the code point that stands for a byte, and back
- * (-1 for what stands for none). */
+/* GPT-2's names of bytes: the code point that stands for a byte, and back (-1
+ * if it stands for none). */
 uint32_t bpe_byte_char(uint8_t byte);
 int bpe_char_byte(uint32_t c);
+
+/* Give the 256 bytes GPT-2's ids: the order of the characters that stand for
+ * them. */
+int bpe_add_bytes(struct tokenizer *, struct err *);
 
 #endif

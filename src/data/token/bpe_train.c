@@ -7,49 +7,50 @@
 #include "common/mem.h"
 
 /*
- * Every pair knows its count and the words it has been in; a word may have lost
- * it since.  A merge looks at those words only, and changes the counts of the
- * pairs around each place.  The best pair comes from a heap whose entries may
- * be out of date: counts of pairs fall when their symbols are merged away and
- * rise only when the symbol that makes them is new, which puts a new entry into
- * the heap; so an entry whose pair has fallen is put back with what is left.
+ * Every pair has its count and a list of the words that contained it; a word
+ * may have lost it since.  A merge visits only those words and changes the
+ * counts of the pairs beside each occurrence.  The best pair is taken from a
+ * heap whose entries may be out of date: the count of a pair falls when its
+ * symbols are merged with others, and rises only while one of its symbols is
+ * new, which adds a new entry to the heap.  An entry whose pair has fallen is
+ * therefore put back with the current count.
  */
 struct pair {
     int64_t count;
     uint16_t left, right;
-    uint32_t last;    /* the word that was put down last, + 1 */
-    size_t where;     /* its words: train.where[...] */
-    uint32_t n, kept; /* how many; before this merge */
+    uint32_t last;    /* the last word that was listed, + 1 */
+    size_t where;     /* its words begin at bpe_trainer.where[where] */
+    uint32_t n, kept; /* words listed; before this merge */
 };
 
-struct entry {
+struct heap_entry {
     int64_t count;
     uint32_t pair;
 };
 
-/* One more place, of a pair that is new in this merge. */
-struct place {
+/* A word that got a pair in this merge. */
+struct occurrence {
     uint32_t pair, word;
 };
 
-struct train {
+struct bpe_trainer {
     const struct word_list *words;
     const struct bpe_train_conf *conf;
     struct tokenizer *t;
     uint16_t *sym; /* words as symbols, one after the other */
     size_t *start; /* where each begins */
-    uint32_t *len; /* and how many symbols it has left */
+    uint32_t *len; /* the number of symbols left in each */
     struct pair *pair;
     size_t n_pairs, pair_room;
     uint32_t *slot; /* hash table: left, right -> pair + 1 */
     size_t slot_room;
     uint32_t *where;
     size_t n_where, where_room;
-    struct entry *heap;
+    struct heap_entry *heap;
     size_t n_heap, heap_room;
-    struct place *place;
-    size_t n_places, place_room;
-    uint32_t *risen; /* pairs to be put into the heap */
+    struct occurrence *found; /* in this merge */
+    size_t n_found, found_room;
+    uint32_t *risen; /* pairs to be added to the heap */
     size_t n_risen, risen_room;
 };
 
@@ -58,7 +59,7 @@ static size_t pair_hash(uint32_t left, uint32_t right)
     return (size_t)(((uint64_t)left << 16 | right) * 0x9E3779B97F4A7C15 >> 20);
 }
 
-static void slots_grow(struct train *t)
+static void slots_grow(struct bpe_trainer *t)
 {
     t->slot_room = t->slot_room ? 2 * t->slot_room : 1 << 16;
     free(t->slot);
@@ -73,8 +74,8 @@ static void slots_grow(struct train *t)
     }
 }
 
-/* The number of a pair; it is made if need be. */
-static uint32_t pair_of(struct train *t, uint16_t left, uint16_t right)
+/* The index of a pair, which is added if it is new. */
+static uint32_t pair_index(struct bpe_trainer *t, uint16_t left, uint16_t right)
 {
     size_t i;
 
@@ -102,32 +103,33 @@ static int compare_tokens(const struct tokenizer *t, int32_t a, int32_t b)
     return c ? c : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Does entry a come before b? */
-static bool before(const struct train *t, struct entry a, struct entry b)
+/* Is entry a to be merged before b? */
+static bool comes_before(const struct bpe_trainer *t, struct heap_entry a,
+                         struct heap_entry b)
 {
     const struct pair *p = &t->pair[a.pair], *q = &t->pair[b.pair];
     int c;
 
     if (a.count != b.count)
         return a.count > b.count;
-    if (t->conf->ties == TIES_HF)
+    if (t->conf->ties == BPE_TIES_HF)
         return p->left != q->left ? p->left < q->left : p->right < q->right;
     c = compare_tokens(t->t, p->left, q->left);
     return c != 0 ? c > 0 : compare_tokens(t->t, p->right, q->right) > 0;
 }
 
-static void sift_down(struct train *t, size_t i)
+static void sift_down(struct bpe_trainer *t, size_t i)
 {
-    const struct entry e = t->heap[i];
+    const struct heap_entry e = t->heap[i];
 
     for (;;) {
         size_t k = 2 * i + 1;
 
         if (k >= t->n_heap)
             break;
-        if (k + 1 < t->n_heap && before(t, t->heap[k + 1], t->heap[k]))
+        if (k + 1 < t->n_heap && comes_before(t, t->heap[k + 1], t->heap[k]))
             k++;
-        if (!before(t, t->heap[k], e))
+        if (!comes_before(t, t->heap[k], e))
             break;
         t->heap[i] = t->heap[k];
         i = k;
@@ -135,14 +137,14 @@ static void sift_down(struct train *t, size_t i)
     t->heap[i] = e;
 }
 
-static void heap_add(struct train *t, uint32_t pair)
+static void heap_add(struct bpe_trainer *t, uint32_t pair)
 {
-    const struct entry e = { t->pair[pair].count, pair };
+    const struct heap_entry e = { t->pair[pair].count, pair };
     size_t i = t->n_heap;
 
     GROW(t->heap, t->n_heap, t->heap_room);
     t->n_heap++;
-    while (i > 0 && before(t, e, t->heap[(i - 1) / 2])) {
+    while (i > 0 && comes_before(t, e, t->heap[(i - 1) / 2])) {
         t->heap[i] = t->heap[(i - 1) / 2];
         i = (i - 1) / 2;
     }
@@ -150,10 +152,10 @@ static void heap_add(struct train *t, uint32_t pair)
 }
 
 /* The most frequent pair, or -1 when none is frequent enough. */
-static int64_t best_pair(struct train *t)
+static int64_t best_pair(struct bpe_trainer *t)
 {
     while (t->n_heap > 0) {
-        struct entry *top = &t->heap[0];
+        struct heap_entry *top = &t->heap[0];
         const int64_t now = t->pair[top->pair].count;
 
         if (top->count < t->conf->least)
@@ -161,7 +163,7 @@ static int64_t best_pair(struct train *t)
         if (top->count == now)
             return top->pair;
         if (now >= t->conf->least)
-            top->count = now; /* it fell: further down with it */
+            top->count = now; /* it fell: move it down */
         else
             *top = t->heap[--t->n_heap];
         if (t->n_heap > 0)
@@ -170,8 +172,8 @@ static int64_t best_pair(struct train *t)
     return -1;
 }
 
-/* The words as bytes, by the ids that bytes have. */
-static void spell(struct train *t)
+/* The words as sequences of symbols, one for each byte. */
+static void spell_words(struct bpe_trainer *t)
 {
     const struct word_list *l = t->words;
 
@@ -186,8 +188,8 @@ static void spell(struct train *t)
     }
 }
 
-/* Count the pairs of bytes, then put down where they are. */
-static void first_pairs(struct train *t)
+/* Count the pairs of bytes, then list the words that contain each. */
+static void list_pairs(struct bpe_trainer *t)
 {
     uint32_t *index = xcalloc(256 * 256, sizeof *index); /* pair + 1 */
     size_t at = 0;
@@ -200,7 +202,7 @@ static void first_pairs(struct train *t)
             struct pair *p;
 
             if (*k == 0)
-                *k = pair_of(t, s[i], s[i + 1]) + 1;
+                *k = pair_index(t, s[i], s[i + 1]) + 1;
             p = &t->pair[*k - 1];
             p->count += (int64_t)t->words->word[w].count;
             p->n += p->last != (uint32_t)w + 1;
@@ -235,15 +237,16 @@ static void first_pairs(struct train *t)
     }
 }
 
-static void lose(struct train *t, uint16_t left, uint16_t right, int64_t count)
+static void remove_pair(struct bpe_trainer *t, uint16_t left, uint16_t right,
+                        int64_t count)
 {
-    t->pair[pair_of(t, left, right)].count -= count;
+    t->pair[pair_index(t, left, right)].count -= count;
 }
 
-static void gain(struct train *t, uint16_t left, uint16_t right, uint32_t word,
-                 int64_t count)
+static void add_pair(struct bpe_trainer *t, uint16_t left, uint16_t right,
+                     uint32_t word, int64_t count)
 {
-    const uint32_t k = pair_of(t, left, right);
+    const uint32_t k = pair_index(t, left, right);
     struct pair *p = &t->pair[k];
 
     if (p->last == 0) {
@@ -254,12 +257,12 @@ static void gain(struct train *t, uint16_t left, uint16_t right, uint32_t word,
     if (p->last == word + 1)
         return;
     p->last = word + 1;
-    GROW(t->place, t->n_places, t->place_room);
-    t->place[t->n_places++] = (struct place){ k, word };
+    GROW(t->found, t->n_found, t->found_room);
+    t->found[t->n_found++] = (struct occurrence){ k, word };
 }
 
 /* Merge (left, right) in one word. */
-static void merge_word(struct train *t, uint32_t w, uint16_t left,
+static void merge_word(struct bpe_trainer *t, uint32_t w, uint16_t left,
                        uint16_t right, uint16_t into)
 {
     const int64_t count = (int64_t)t->words->word[w].count;
@@ -273,12 +276,12 @@ static void merge_word(struct train *t, uint32_t w, uint16_t left,
             continue;
         }
         if (out > 0) {
-            lose(t, s[out - 1], left, count);
-            gain(t, s[out - 1], into, w, count);
+            remove_pair(t, s[out - 1], left, count);
+            add_pair(t, s[out - 1], into, w, count);
         }
         if (i + 2 < n) {
-            lose(t, right, s[i + 2], count);
-            gain(t, into, s[i + 2], w, count);
+            remove_pair(t, right, s[i + 2], count);
+            add_pair(t, into, s[i + 2], w, count);
         }
         s[out++] = into;
         i++;
@@ -287,13 +290,13 @@ static void merge_word(struct train *t, uint32_t w, uint16_t left,
 }
 
 /*
- * Give the pairs that came up in this merge their lists.  A pair that had one
- * before (its symbol was made by two merges) gets both.
+ * List the words of the pairs that this merge made.  The list of a pair that
+ * already has one (two merges made its symbol) is extended.
  */
-static void put_places(struct train *t)
+static void list_found(struct bpe_trainer *t)
 {
-    for (size_t i = 0; i < t->n_places; i++)
-        t->pair[t->place[i].pair].n++;
+    for (size_t i = 0; i < t->n_found; i++)
+        t->pair[t->found[i].pair].n++;
     for (size_t i = 0; i < t->n_risen; i++) {
         struct pair *p = &t->pair[t->risen[i]];
         const size_t old = p->where;
@@ -309,10 +312,10 @@ static void put_places(struct train *t)
         memcpy(t->where + p->where, t->where + old, p->kept * sizeof *t->where);
         p->last = 0;
     }
-    for (size_t i = 0; i < t->n_places; i++) {
-        struct pair *p = &t->pair[t->place[i].pair];
+    for (size_t i = 0; i < t->n_found; i++) {
+        struct pair *p = &t->pair[t->found[i].pair];
 
-        t->where[p->where + p->n++] = t->place[i].word;
+        t->where[p->where + p->n++] = t->found[i].word;
     }
     for (size_t i = 0; i < t->n_risen; i++) {
         struct pair *p = &t->pair[t->risen[i]];
@@ -321,23 +324,24 @@ static void put_places(struct train *t)
         if (p->count > 0)
             heap_add(t, t->risen[i]);
     }
-    t->n_places = 0;
+    t->n_found = 0;
     t->n_risen = 0;
 }
 
-static void merge_everywhere(struct train *t, uint32_t k, uint16_t into)
+static void merge_everywhere(struct bpe_trainer *t, uint32_t k, uint16_t into)
 {
     const struct pair p = t->pair[k];
 
     for (uint32_t i = 0; i < p.n; i++)
         merge_word(t, t->where[p.where + i], p.left, p.right, into);
     t->pair[k].count = 0;
-    put_places(t);
+    list_found(t);
 }
 
-/* The id of what left and right make; a new one, if it is new. */
-static int32_t joined(struct tokenizer *t, int32_t left, int32_t right,
-                      struct err *e)
+/* The id of the bytes of left and right together; a new one if they have none.
+ */
+static int32_t joined_id(struct tokenizer *t, int32_t left, int32_t right,
+                         struct err *e)
 {
     const uint32_t a = t->token[left].len, b = t->token[right].len;
     uint8_t *s = xmalloc((size_t)a + b);
@@ -355,24 +359,7 @@ static int32_t joined(struct tokenizer *t, int32_t left, int32_t right,
     return id;
 }
 
-static int add_bytes(struct tokenizer *t, struct err *e)
-{
-    int32_t id = 0;
-
-    for (uint32_t c = 0; c <= 0x143; c++) {
-        const int byte = bpe_char_byte(c);
-        const uint8_t b = (uint8_t)byte;
-
-        if (byte < 0)
-            continue;
-        t->byte_id[b] = id;
-        if (tokenizer_add(t, id++, &b, 1, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int merge_all(struct train *t, struct err *e)
+static int merge_all(struct bpe_trainer *t, struct err *e)
 {
     const int64_t want = t->conf->vocab - (int64_t)t->conf->n_specials;
 
@@ -389,7 +376,7 @@ static int merge_all(struct train *t, struct err *e)
             t->pair[k].count = 0;
             continue;
         }
-        into = joined(t->t, left, right, e);
+        into = joined_id(t->t, left, right, e);
         if (into < 0 || tokenizer_merge(t->t, left, right, into, e) < 0)
             return -1;
         merge_everywhere(t, (uint32_t)k, (uint16_t)into);
@@ -397,7 +384,7 @@ static int merge_all(struct train *t, struct err *e)
     return 0;
 }
 
-static int add_specials(struct train *t, struct err *e)
+static int add_specials(struct bpe_trainer *t, struct err *e)
 {
     for (size_t i = 0; i < t->conf->n_specials; i++) {
         const char *s = t->conf->special[i];
@@ -411,14 +398,14 @@ static int add_specials(struct train *t, struct err *e)
 struct tokenizer *bpe_train(const struct word_list *words,
                             const struct bpe_train_conf *conf, struct err *e)
 {
-    struct train t = { .words = words, .conf = conf };
+    struct bpe_trainer t = { .words = words, .conf = conf };
     int got;
 
-    t.t = tokenizer_new(TOKENIZER_BPE, conf->split);
-    got = add_bytes(t.t, e);
+    t.t = tokenizer_new(TOKENIZER_BPE, conf->pretokenizer);
+    got = bpe_add_bytes(t.t, e);
     if (got == 0) {
-        spell(&t);
-        first_pairs(&t);
+        spell_words(&t);
+        list_pairs(&t);
         got = merge_all(&t, e);
     }
     if (got == 0)
@@ -436,7 +423,7 @@ struct tokenizer *bpe_train(const struct word_list *words,
     free(t.slot);
     free(t.where);
     free(t.heap);
-    free(t.place);
+    free(t.found);
     free(t.risen);
     return t.t;
 }

@@ -5,36 +5,37 @@
 #include "data/token/words.h"
 
 /*
- * bpe_train - merges from counts
+ * bpe_train - learn merges from counted words
  *
- * Of all pairs of neighbouring symbols inside words, the most frequent becomes
- * a symbol, wherever it is, from left to right; this is repeated until there
- * are as many ids as wanted, or no pair occurs `least` times.  Overlapping
- * pairs count each: "aaa" has two of (a, a).
+ * The most frequent pair of neighbouring symbols inside words becomes a symbol
+ * wherever it occurs, from left to right.  This is repeated until there are as
+ * many ids as wanted, or no pair occurs `least` times.  Overlapping pairs all
+ * count: "aaa" has two pairs (a, a).
  *
- * Among equally frequent pairs
+ * Of equally frequent pairs the first to be merged is
  *
- *      TIES_HF         the one of the smallest ids (left, then right), as
- *                      Hugging Face's trainer and rustbpe take it
- *      TIES_GREATEST   the one of the greatest bytes (left, then right), as
- *                      Stanford's CS336 asks for
+ *      BPE_TIES_HF     the one with the smallest ids (left, then right), as in
+ *                      Hugging Face's trainer and rustbpe
+ *      BPE_TIES_CS336  the one with the greatest bytes (left, then right), as
+ *                      Stanford's course CS336 requires
  *
- * Ids are GPT-2's: the bytes in the order of the characters that stand for
- * them, the merges by age, then the special tokens.  When two merges make the
- * same bytes, the second gets no id of its own.
+ * Ids are numbered as in GPT-2: the bytes in the order of the characters that
+ * stand for them, the merges in the order they were made, then the special
+ * tokens.  If two merges make the same bytes, the second gets no id of its own.
  */
-enum ties { TIES_HF, TIES_GREATEST };
+enum bpe_ties { BPE_TIES_HF, BPE_TIES_CS336 };
 
 struct bpe_train_conf {
     int64_t vocab; /* ids, special tokens included */
-    enum split split;
-    enum ties ties;
-    int64_t least; /* occurrences of a pair; at least 1 */
+    enum pretokenizer pretokenizer;
+    enum bpe_ties ties;
+    int64_t least; /* least occurrences of a pair; 1 or more */
     const char *const *special;
     size_t n_specials;
 };
 
-/* Returns a tokenizer that is ready; it may have fewer ids than wanted. */
+/* Returns a tokenizer that is ready to use; it may have fewer ids than wanted.
+ */
 struct tokenizer *bpe_train(const struct word_list *,
                             const struct bpe_train_conf *, struct err *);
 

@@ -4,15 +4,16 @@
 #include <stdint.h>
 
 /*
- * classes - what a code point is to a pre-tokenizer
+ * classes - the classes of characters that pre-tokenizers distinguish
  *
- * Letters are Unicode's general category L, numbers N (so superscripts,
- * fractions and Roman numerals too), space its property White_Space; other is
- * the rest, unassigned code points included.  Unicode 16.0, whatever the C
- * library and the locale think.  classes.c is made by scripts/classes.
+ * Letters are Unicode's general category L, numbers are N (which includes
+ * superscripts, fractions and Roman numerals), spaces have the property
+ * White_Space, and all other code points, unassigned ones included, are
+ * "other".  This is Unicode 16.0, independent of the C library and the locale.
+ * scripts/classes generates classes.c.
  *
- * o200k also asks for the case of a letter (upper is Lu and Lt, lower Ll; Lm
- * and Lo have none) and whether one of the others is a mark (M).
+ * o200k also distinguishes the case of letters (Lu and Lt are upper, Ll is
+ * lower, Lm and Lo have no case) and the marks (M) among the others.
  */
 enum { CLASS_OTHER, CLASS_LETTER, CLASS_NUMBER, CLASS_SPACE };
 enum { CASE_NONE, CASE_UPPER, CASE_LOWER, CASE_MARK };
@@ -20,9 +21,9 @@ enum { CASE_NONE, CASE_UPPER, CASE_LOWER, CASE_MARK };
 enum { CLASS_BLOCKS = 0x110000 / 128 };
 
 extern const uint8_t class_block[CLASS_BLOCKS];
-/* class | case << 2 of each code point, in four bits, low first */
+/* class | case << 2 of each code point, four bits each, the lower half first */
 extern const uint8_t class_bits[][64];
-extern const uint8_t class_ascii[128]; /* the same, of ASCII */
+extern const uint8_t class_ascii[128]; /* the same for ASCII */
 
 /* c must lie below 0x110000. */
 static inline int class_and_case(uint32_t c)

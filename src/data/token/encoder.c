@@ -1,3 +1,6 @@
+/*
+ * encoder - text to ids, word by word, with a memory of words
+ */
 #include "config.h"
 #include "data/token/tokenizer.h"
 
@@ -10,10 +13,10 @@
 #include "data/token/bpe.h"
 #include "data/token/lexicon.h"
 
-/* How many words ahead their lines are fetched. */
+/* The number of words ahead whose lexicon lines are prefetched. */
 enum { AHEAD = 48 };
 
-/* Pieces that are too long for a lexicon: one a slot, the latest. */
+/* Pieces that are too long for a lexicon; each slot keeps the latest. */
 enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
 
 struct phrase {
@@ -24,18 +27,18 @@ struct phrase {
 
 struct encoder {
     const struct tokenizer *t;
-    split_fn *split;
+    pretokenize_fn *pretokenize;
     int flags;
-    struct lexicon *lexicon; /* NULL: remember nothing */
-    struct lexicon *own;     /* for what that has no place for */
+    struct lexicon *lexicon; /* shared; NULL: remember nothing */
+    struct lexicon *own;     /* of words for which that has no slot */
     struct phrase *phrase;
-    struct buf clean;           /* text with what is not UTF-8 replaced */
-    bool specials;              /* some tokens are cut out of the text */
-    uint8_t special_first[256]; /* bytes that they begin with */
+    struct buf clean;           /* the text with invalid UTF-8 replaced */
+    bool specials;              /* some special tokens are recognized */
+    uint8_t special_first[256]; /* is set for their first bytes */
     size_t left_out;
 };
 
-void ids_room(struct ids *ids, size_t more)
+void ids_reserve(struct ids *ids, size_t more)
 {
     if (ids->n + more <= ids->room)
         return;
@@ -49,7 +52,7 @@ void ids_clear(struct ids *ids)
     *ids = (struct ids)IDS_INIT;
 }
 
-/* No word has this key: it has a byte and no length. */
+/* A key that no word has: it has a byte, but its length is 0. */
 static const struct word_key no_word = { 0, 1 };
 
 static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
@@ -58,7 +61,7 @@ static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
     return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
 
-/* A piece that is too long for a lexicon. */
+/* Encode a piece that is too long for a lexicon. */
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
 {
@@ -82,46 +85,46 @@ static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
     return count;
 }
 
-/* A piece that is not where the lexicon would have it first. */
+/* Encode a piece that is not in the first two slots of its lexicon line. */
 static __attribute__((noinline)) int32_t *encode_word(
     struct encoder *enc, const uint8_t *s, uint32_t n, struct word_key k,
-    struct ids *ids, int32_t *out, size_t still)
+    struct ids *ids, int32_t *out, size_t remaining)
 {
     struct lexicon *into = enc->lexicon;
-    struct word *place = NULL;
-    const struct word *w = NULL;
+    struct lexicon_word *slot = NULL;
+    const struct lexicon_word *w = NULL;
     size_t count;
 
     if (n <= WORD_MAX) {
-        w = lexicon_find(into, k, &place);
-        if (!w && !place) {
+        w = lexicon_find(into, k, &slot);
+        if (!w && !slot) {
             into = enc->own;
-            w = lexicon_find(into, k, &place);
+            w = lexicon_find(into, k, &slot);
         }
     }
     if (w)
-        return out + word_ids(out, w, into->narrow);
+        return out + lexicon_copy_ids(out, w, into->narrow);
     ids->n = (size_t)(out - ids->id);
-    ids_room(ids, n + PHRASE_IDS + still * IDS_NARROW);
+    ids_reserve(ids, n + PHRASE_IDS + remaining * LEXICON_IDS_NARROW);
     out = ids->id + ids->n;
     if (n > WORD_MAX)
         return out + encode_phrase(enc, s, n, out);
     count = bpe_piece(enc->t, s, n, out);
-    lexicon_keep(into, place, k, out, count);
+    lexicon_keep(into, slot, k, out, count);
     return out + count;
 }
 
 /*
- * Encode the words that end at stop[]; `last` is where 16 bytes may still be
- * read.
+ * Encode the words that end at stop[].  `last` is the last position from which
+ * 16 bytes can be read.
  */
 static inline __attribute__((always_inline)) void encode_words(
     struct encoder *enc, const uint8_t *text, const uint8_t *last,
     const uint32_t *stop, size_t n, struct ids *ids, bool narrow)
 {
-    uint64_t a[SPLIT_BATCH], b[SPLIT_BATCH]; /* the keys */
-    uint32_t line[SPLIT_BATCH + AHEAD];
-    const struct line *const lines = enc->lexicon->line;
+    uint64_t a[PRETOKENIZE_BATCH], b[PRETOKENIZE_BATCH]; /* the keys */
+    uint32_t line[PRETOKENIZE_BATCH + AHEAD];
+    const struct lexicon_line *const lines = enc->lexicon->line;
     uint32_t at = 0;
     int32_t *out;
 
@@ -133,25 +136,25 @@ static inline __attribute__((always_inline)) void encode_words(
             k = __builtin_expect(text + at <= last, 1)
                     ? word_key(text + at, len)
                     : word_key_last(text + at, last + 16, len);
-        line[i] = (uint32_t)lexicon_line(k, LEXICON_BITS);
+        line[i] = (uint32_t)lexicon_line_number(k, LEXICON_BITS);
         a[i] = k.a;
         b[i] = k.b;
         at = stop[i];
     }
     for (size_t i = n; i < n + AHEAD; i++)
         line[i] = 0;
-    ids_room(ids, n * IDS_NARROW);
+    ids_reserve(ids, n * LEXICON_IDS_NARROW);
     out = ids->id + ids->n;
     for (size_t i = 0; i < AHEAD; i++)
         __builtin_prefetch(&lines[line[i]]);
     for (size_t i = 0; i < n; i++) {
         const struct word_key k = { a[i], b[i] };
-        const struct word *w = lines[line[i]].word;
+        const struct lexicon_word *w = lines[line[i]].word;
 
         __builtin_prefetch(&lines[line[i + AHEAD]]);
-        w += word_is_not(w, k) != 0;
-        if (__builtin_expect(word_is_not(w, k) == 0, 1)) {
-            out += word_ids(out, w, narrow);
+        w += lexicon_word_differs(w, k) != 0;
+        if (__builtin_expect(lexicon_word_differs(w, k) == 0, 1)) {
+            out += lexicon_copy_ids(out, w, narrow);
         } else {
             at = i > 0 ? stop[i - 1] : 0;
             out = encode_word(enc, text + at, stop[i] - at, k, ids, out, n - i);
@@ -180,7 +183,7 @@ static void encode_each(struct encoder *enc, const uint8_t *text,
     uint32_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
-        ids_room(ids, stop[i] - at);
+        ids_reserve(ids, stop[i] - at);
         ids->n += bpe_piece(enc->t, text + at, stop[i] - at, ids->id + ids->n);
         at = stop[i];
     }
@@ -196,12 +199,13 @@ static void encode_bpe(struct encoder *enc, const uint8_t *text, size_t n,
                        struct ids *ids)
 {
     const uint8_t *const end = text + n;
-    uint32_t stop[SPLIT_BATCH];
+    uint32_t stop[PRETOKENIZE_BATCH];
 
     if (enc->t->bytes_missing)
         count_left_out(enc, text, n);
     while (text < end) {
-        const size_t count = enc->split(text, end, stop, SPLIT_BATCH);
+        const size_t count =
+            enc->pretokenize(text, end, stop, PRETOKENIZE_BATCH);
 
         if (enc->lexicon)
             (enc->lexicon->narrow ? encode_narrow : encode_wide)(
@@ -226,7 +230,7 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
                                : tokenizer_find(enc->t, text, len);
 
         if (id >= 0) {
-            ids_room(ids, 1);
+            ids_reserve(ids, 1);
             ids->id[ids->n++] = id;
         } else {
             enc->left_out++;
@@ -235,7 +239,7 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
     }
 }
 
-/* Text without special tokens. */
+/* Encode text without special tokens. */
 static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
                         struct ids *ids)
 {
@@ -247,21 +251,21 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
         encode_bpe(enc, text, n, ids);
 }
 
-/* Is this one cut out of the text? */
-static bool is_meant(const struct special *s, int flags)
+/* Is this special token recognized in the text? */
+static bool is_recognized(const struct special *s, int flags)
 {
     return s->always || (flags & ENCODER_SPECIAL);
 }
 
-bool tokenizer_divides(const struct tokenizer *t, int flags, const char *text,
-                       size_t n, size_t at)
+bool tokenizer_special_contains(const struct tokenizer *t, int flags,
+                                const char *text, size_t n, size_t at)
 {
     for (size_t i = 0; i < t->n_specials; i++) {
         const int32_t id = t->special[i].id;
 
-        if (is_meant(&t->special[i], flags) &&
-            cut_divides(text, n, at, (const char *)token_text(t, id),
-                        t->token[id].len))
+        if (is_recognized(&t->special[i], flags) &&
+            boundary_inside_word(text, n, at, (const char *)token_text(t, id),
+                                 t->token[id].len))
             return true;
     }
     return false;
@@ -278,7 +282,7 @@ static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
         const struct token *k = &t->token[t->special[i].id];
 
         if (k->len > longest && k->len <= n &&
-            is_meant(&t->special[i], enc->flags) &&
+            is_recognized(&t->special[i], enc->flags) &&
             memcmp(t->text + k->at, s, k->len) == 0) {
             best = t->special[i].id;
             longest = k->len;
@@ -301,7 +305,7 @@ static void encode_with_specials(struct encoder *enc, const uint8_t *text,
         if (id < 0)
             continue;
         encode_text(enc, text + from, i - from, ids);
-        ids_room(ids, 1);
+        ids_reserve(ids, 1);
         ids->id[ids->n++] = id;
         from = i + enc->t->token[id].len;
         i = from - 1;
@@ -309,8 +313,8 @@ static void encode_with_specials(struct encoder *enc, const uint8_t *text,
     encode_text(enc, text + from, n - from, ids);
 }
 
-/* How many bytes from the beginning are well-formed. */
-static size_t good_utf8(const uint8_t *s, size_t n)
+/* The number of bytes before the first invalid one. */
+static size_t valid_utf8(const uint8_t *s, size_t n)
 {
     size_t i = 0;
 
@@ -335,18 +339,18 @@ static size_t good_utf8(const uint8_t *s, size_t n)
     return i;
 }
 
-/* Copy the text to enc->clean with U+FFFD for what is not UTF-8. */
-static void replace_bad(struct encoder *enc, const uint8_t *s, size_t n)
+/* Copy the text to enc->clean with U+FFFD in place of invalid UTF-8. */
+static void replace_invalid(struct encoder *enc, const uint8_t *s, size_t n)
 {
     buf_trim(&enc->clean, 0);
     while (n > 0) {
-        const size_t good = good_utf8(s, n);
+        const size_t valid = valid_utf8(s, n);
         uint32_t c;
         size_t len;
 
-        buf_add(&enc->clean, s, good);
-        s += good;
-        n -= good;
+        buf_add(&enc->clean, s, valid);
+        s += valid;
+        n -= valid;
         if (n == 0)
             break;
         len = utf8_decode(s, s + n, &c);
@@ -356,12 +360,12 @@ static void replace_bad(struct encoder *enc, const uint8_t *s, size_t n)
     }
 }
 
-/* One text, of at most SPLIT_MAX bytes. */
-static void encode_one(struct encoder *enc, const uint8_t *text, size_t n,
-                       struct ids *ids)
+/* Encode a text of at most PRETOKENIZE_MAX bytes. */
+static void encode_whole(struct encoder *enc, const uint8_t *text, size_t n,
+                         struct ids *ids)
 {
-    if ((enc->flags & ENCODER_REPLACE) && good_utf8(text, n) < n) {
-        replace_bad(enc, text, n);
+    if ((enc->flags & ENCODER_REPLACE) && valid_utf8(text, n) < n) {
+        replace_invalid(enc, text, n);
         text = (const uint8_t *)enc->clean.s;
         n = enc->clean.len;
     }
@@ -375,7 +379,7 @@ size_t encoder_run(struct encoder *enc, const char *text, size_t n,
                    struct ids *ids)
 {
     enc->left_out = 0;
-    encode_one(enc, (const uint8_t *)text, n, ids);
+    encode_whole(enc, (const uint8_t *)text, n, ids);
     return enc->left_out;
 }
 
@@ -389,7 +393,7 @@ void encoder_flags(struct encoder *enc, int flags)
     enc->specials = false;
     memset(enc->special_first, 0, sizeof enc->special_first);
     for (size_t i = 0; i < t->n_specials; i++) {
-        if (is_meant(&t->special[i], flags)) {
+        if (is_recognized(&t->special[i], flags)) {
             enc->specials = true;
             enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
         }
@@ -401,7 +405,7 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
 {
     *enc = (struct encoder){
         .t = t,
-        .split = split_by(t->split),
+        .pretokenize = pretokenize_by(t->pretokenizer),
         .flags = -1,
         .clean = BUF_INIT,
     };

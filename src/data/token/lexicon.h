@@ -11,52 +11,54 @@
 #include "data/token/word_key.h"
 
 /*
- * lexicon - the words that encoders met, and their ids
+ * lexicon - the words that encoders have met, and their ids
  *
- * A fixed number of lines, each of two words.  A word belongs into the line
- * that its hash names, or, if that is full, into the one beside it.  Its place
- * is for good: frequent words come early.  So threads share a lexicon without
- * locks: who takes a free place says so in the key first, and writes the whole
- * key last.  Words that come when their places are taken go to a smaller
- * lexicon that only one thread has, where they may push out others.
+ * A lexicon has a fixed number of lines of two slots each.  A word is kept in
+ * the line that its hash selects, or in the neighbouring line if that is full.
+ * Words are never removed, as frequent words come early.  This lets threads
+ * share a lexicon without locks: a thread claims a free slot by marking its
+ * key, and writes the complete key last.  Words whose slots are all taken go to
+ * a smaller lexicon that each thread has for itself, where they may replace
+ * others.
  *
- * Words of up to WORD_MAX bytes are kept (word_key.h), if their ids have room:
- * eight of 16 bits or four of 32.  The upper four bits of the key hold how many
- * there are.
+ * A word of up to WORD_MAX bytes (word_key.h) is kept if it has at most eight
+ * ids of 16 bits or four of 32 bits.  The upper four bits of its key hold their
+ * number.
  */
 enum { LEXICON_BITS = 18, LEXICON_OWN_BITS = 17 };
 
-/* How many ids a word may have, and how many places one writes. */
-enum { IDS_NARROW = 8, IDS_WIDE = 4 };
+/* The ids that a slot holds; lexicon_copy_ids() always copies all of them. */
+enum { LEXICON_IDS_NARROW = 8, LEXICON_IDS_WIDE = 4 };
 
 typedef uint16_t narrow_ids __attribute__((vector_size(16)));
 typedef int32_t wide_ids __attribute__((vector_size(32)));
 
-struct word {
-    _Atomic uint64_t a, b; /* the key, and how many ids */
+struct lexicon_word {
+    _Atomic uint64_t a, b; /* the key and the number of ids */
     union {
-        uint16_t narrow[IDS_NARROW];
-        int32_t wide[IDS_WIDE];
+        uint16_t narrow[LEXICON_IDS_NARROW];
+        int32_t wide[LEXICON_IDS_WIDE];
     } id;
 };
 
-struct line {
-    struct word word[2];
+struct lexicon_line {
+    struct lexicon_word word[2];
 };
 
 struct lexicon {
-    struct line *line;
-    int bits;    /* of a line's number */
-    bool narrow; /* ids fit 16 bits */
+    struct lexicon_line *line;
+    int bits;    /* there are 2^bits lines */
+    bool narrow; /* ids have 16 bits */
 };
 
-static inline size_t lexicon_line(struct word_key k, int bits)
+static inline size_t lexicon_line_number(struct word_key k, int bits)
 {
-    return (size_t)(word_hash(k) >> (64 - bits));
+    return (size_t)(word_key_hash(k) >> (64 - bits));
 }
 
-/* 0 if it is, and then its ids may be read. */
-static inline uint64_t word_is_not(const struct word *w, struct word_key k)
+/* 0 if the slot holds this word; then its ids may be read. */
+static inline uint64_t lexicon_word_differs(const struct lexicon_word *w,
+                                            struct word_key k)
 {
     const uint64_t b = atomic_load_explicit(&w->b, memory_order_acquire);
     const uint64_t a = atomic_load_explicit(&w->a, memory_order_relaxed);
@@ -64,8 +66,9 @@ static inline uint64_t word_is_not(const struct word *w, struct word_key k)
     return (a ^ k.a) | (b ^ k.b) << 4;
 }
 
-/* All its places are written; returns how many count. */
-static inline size_t word_ids(int32_t *out, const struct word *w, bool narrow)
+/* Copies all ids of the slot; returns how many of them belong to the word. */
+static inline size_t lexicon_copy_ids(int32_t *out,
+                                      const struct lexicon_word *w, bool narrow)
 {
     if (narrow) {
         narrow_ids from;
@@ -80,17 +83,17 @@ static inline size_t word_ids(int32_t *out, const struct word *w, bool narrow)
     return (size_t)(atomic_load_explicit(&w->b, memory_order_relaxed) >> 60);
 }
 
-/* Of 2^bits lines; NULL if there is no memory. */
+/* A lexicon of 2^bits lines, or NULL if there is not enough memory. */
 struct lexicon *lexicon_make(const struct tokenizer *, int bits);
 
-/* The word, or NULL and its place, or NULL if that is taken. */
-const struct word *lexicon_find(struct lexicon *, struct word_key,
-                                struct word **place);
+/* The word; or NULL, and a free slot for it, or NULL if there is none. */
+const struct lexicon_word *lexicon_find(struct lexicon *, struct word_key,
+                                        struct lexicon_word **slot);
 
-/* Keep it there, if it has not too many ids, and nobody was quicker.  Without a
- * place it pushes out another, which only the one thread that has the lexicon
- * may do. */
-void lexicon_keep(struct lexicon *, struct word *place, struct word_key,
+/* Keep a word in this slot, unless it has too many ids or another thread has
+ * taken the slot.  With slot NULL it replaces another word, which is allowed
+ * only in a lexicon that one thread uses. */
+void lexicon_keep(struct lexicon *, struct lexicon_word *slot, struct word_key,
                   const int32_t *id, size_t n);
 
 #endif

@@ -9,8 +9,6 @@ src_data_libdata_a_SOURCES += \
 	%D%/classes.c \
 	%D%/classes.h \
 	%D%/encoder.c \
-	%D%/json.c \
-	%D%/json.h \
 	%D%/lexicon.c \
 	%D%/lexicon.h \
 	%D%/pretokenize.c \

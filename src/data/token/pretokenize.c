@@ -6,7 +6,7 @@
 
 #include "data/token/pretokenize_impl.h"
 
-/* The character at p: its class, and its length in bytes. */
+/* The class of the character at p, and its length in bytes. */
 static inline int class_at(const uint8_t *p, const uint8_t *end, size_t *n)
 {
     uint32_t c;
@@ -22,7 +22,7 @@ static inline int class_at(const uint8_t *p, const uint8_t *end, size_t *n)
     return CLASS_OTHER;
 }
 
-/* Past the characters of one class. */
+/* The end of a sequence of characters of one class. */
 static const uint8_t *skip_class(const uint8_t *p, const uint8_t *end,
                                  int class)
 {
@@ -33,7 +33,7 @@ static const uint8_t *skip_class(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-/* The white space that begins at p: its end, and its last character. */
+/* The end of the white space at p, and its last character. */
 static const uint8_t *skip_space(const uint8_t *p, const uint8_t *end,
                                  const uint8_t **last)
 {
@@ -46,18 +46,18 @@ static const uint8_t *skip_space(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-/* How long the contraction is that the apostrophe at p may begin, or 0. */
-static size_t contraction(const uint8_t *p, const uint8_t *end)
+/* The length of the contraction at p, or 0 if there is none. */
+static size_t contraction_at(const uint8_t *p, const uint8_t *end)
 {
     return *p == '\'' && end - p > 1
-               ? split_contraction(p[1], end - p > 2 ? p[2] : 0)
+               ? pretokenize_contraction(p[1], end - p > 2 ? p[2] : 0)
                : 0;
 }
 
-const uint8_t *split_gpt2_piece(const uint8_t *p, const uint8_t *end)
+const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *begin = p, *last = p;
-    const size_t len = contraction(p, end);
+    const size_t len = contraction_at(p, end);
     size_t n;
     int class;
 
@@ -75,8 +75,8 @@ const uint8_t *split_gpt2_piece(const uint8_t *p, const uint8_t *end)
     return p == end || last == begin ? p : last;
 }
 
-/* 0, or how long the contraction at p is, in either case. */
-static size_t any_case_contraction(const uint8_t *p, const uint8_t *end)
+/* The same for contractions in either case. */
+static size_t any_case_contraction_at(const uint8_t *p, const uint8_t *end)
 {
     const size_t n = (size_t)(end - p);
     const int a = n > 1 ? p[1] | 0x20 : 0, b = n > 2 ? p[2] | 0x20 : 0;
@@ -87,11 +87,11 @@ static size_t any_case_contraction(const uint8_t *p, const uint8_t *end)
         return 2;
     if ((a == 'l' && b == 'l') || ((a == 'v' || a == 'r') && b == 'e'))
         return 3;
-    /* U+017F, the long s, folds to s */
+    /* U+017F, the long s, has the capital S */
     return n > 2 && p[1] == 0xC5 && p[2] == 0xBF ? 3 : 0;
 }
 
-static bool is_break(uint8_t c)
+static bool is_line_break(uint8_t c)
 {
     return c == '\n' || c == '\r';
 }
@@ -105,7 +105,7 @@ static const uint8_t *cl100k_space(const uint8_t *p, const uint8_t *end,
 
     if (stop == end && whole_tail)
         return stop;
-    while (line > p && !is_break(line[-1]))
+    while (line > p && !is_line_break(line[-1]))
         line--;
     if (line > p)
         return line;
@@ -122,7 +122,8 @@ static const uint8_t *up_to_three_numbers(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
-/* Others, maybe behind a space, with what joins them; NULL if none are here. */
+/* The end of a sequence of others, with a space before it and any of `joining`
+ * after it; NULL if there is none. */
 static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
                                     const char *joining)
 {
@@ -139,7 +140,7 @@ static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
 static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end,
                                    bool whole_tail)
 {
-    const size_t short_form = any_case_contraction(p, end);
+    const size_t short_form = any_case_contraction_at(p, end);
     const uint8_t *others;
     size_t n, n2;
     int class;
@@ -151,51 +152,52 @@ static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end,
         return skip_class(p + n, end, CLASS_LETTER);
     if (class == CLASS_NUMBER)
         return up_to_three_numbers(p, end);
-    if (p + n < end && !is_break(*p) &&
+    if (p + n < end && !is_line_break(*p) &&
         class_at(p + n, end, &n2) == CLASS_LETTER)
         return skip_class(p + n, end, CLASS_LETTER);
     others = cl100k_others(p, end, "\r\n");
     return others ? others : cl100k_space(p, end, whole_tail);
 }
 
-/* In o200k's words capitals come first; what has no case may be on both sides,
- * and so may marks. */
-enum { FIRST = 1, THEN = 2 };
+/* In o200k upper-case letters are the head of a word and lower-case letters its
+ * tail; letters without case and marks may be part of both. */
+enum { HEAD = 1, TAIL = 2 };
 
-static inline int side_at(const uint8_t *p, const uint8_t *end, size_t *n)
+static inline int word_part_at(const uint8_t *p, const uint8_t *end, size_t *n)
 {
-    static const uint8_t side[] = {
-        [CLASS_LETTER | CASE_NONE << 2] = FIRST | THEN,
-        [CLASS_LETTER | CASE_UPPER << 2] = FIRST,
-        [CLASS_LETTER | CASE_LOWER << 2] = THEN,
-        [CLASS_OTHER | CASE_MARK << 2] = FIRST | THEN,
+    static const uint8_t parts[] = {
+        [CLASS_LETTER | CASE_NONE << 2] = HEAD | TAIL,
+        [CLASS_LETTER | CASE_UPPER << 2] = HEAD,
+        [CLASS_LETTER | CASE_LOWER << 2] = TAIL,
+        [CLASS_OTHER | CASE_MARK << 2] = HEAD | TAIL,
     };
     uint32_t c = *p;
 
     *n = 1;
     if (c >= 0x80)
         *n = utf8_decode(p, end, &c);
-    return c == UTF8_BAD ? 0 : side[class_and_case(c)];
+    return c == UTF8_BAD ? 0 : parts[class_and_case(c)];
 }
 
-/* Where a word ends, which has something of the second side or need not; or
- * NULL.  An expression gives back of the first side what the second needs. */
+/* The end of the word at p, or NULL.  A word that needs a tail gives it, as a
+ * regular expression does by backtracking, the end of a head that may be both.
+ */
 static const uint8_t *o200k_word(const uint8_t *p, const uint8_t *end,
-                                 bool then)
+                                 bool needs_tail)
 {
     const uint8_t *const begin = p, *both = NULL;
-    int side = 0;
+    int part = 0;
     size_t n;
 
-    for (; p < end && ((side = side_at(p, end, &n)) & FIRST); p += n)
-        if (side & THEN)
+    for (; p < end && ((part = word_part_at(p, end, &n)) & HEAD); p += n)
+        if (part & TAIL)
             both = p + n;
-    if (p < end && side == THEN) {
-        while (p < end && (side_at(p, end, &n) & THEN))
+    if (p < end && part == TAIL) {
+        while (p < end && (word_part_at(p, end, &n) & TAIL))
             p += n;
         return p;
     }
-    if (then)
+    if (needs_tail)
         return both;
     return p > begin ? p : NULL;
 }
@@ -205,38 +207,38 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
     const uint8_t *others;
     size_t n;
     const int class = class_at(p, end, &n);
-    const bool leads = /* one character before a word */
-        class != CLASS_LETTER && class != CLASS_NUMBER && !is_break(*p);
+    const bool leads = /* one such character may precede a word */
+        class != CLASS_LETTER && class != CLASS_NUMBER && !is_line_break(*p);
 
     if (class == CLASS_NUMBER)
         return up_to_three_numbers(p, end);
-    for (int then = 1; then >= 0; then--) {
-        const uint8_t *word = leads ? o200k_word(p + n, end, then) : NULL;
+    for (int tail = 1; tail >= 0; tail--) {
+        const uint8_t *word = leads ? o200k_word(p + n, end, tail) : NULL;
 
         if (!word)
-            word = o200k_word(p, end, then);
+            word = o200k_word(p, end, tail);
         if (word)
-            return word + any_case_contraction(word, end);
+            return word + any_case_contraction_at(word, end);
     }
     others = cl100k_others(p, end, "\r\n/");
     return others ? others : cl100k_space(p, end, false);
 }
 
-size_t split_gpt2_plain(const uint8_t *text, const uint8_t *end, uint32_t *stop,
-                        size_t max)
+size_t pretokenize_gpt2_plain(const uint8_t *text, const uint8_t *end,
+                              uint32_t *stop, size_t max)
 {
     const uint8_t *p = text;
     size_t n = 0;
 
     while (p < end && n < max) {
-        p = split_gpt2_piece(p, end);
+        p = pretokenize_gpt2_piece(p, end);
         stop[n++] = (uint32_t)(p - text);
     }
     return n;
 }
 
-static size_t cl100k(const uint8_t *text, const uint8_t *end, uint32_t *stop,
-                     size_t max, bool whole_tail)
+static size_t cl100k_pieces(const uint8_t *text, const uint8_t *end,
+                            uint32_t *stop, size_t max, bool whole_tail)
 {
     const uint8_t *p = text;
     size_t n = 0;
@@ -248,20 +250,20 @@ static size_t cl100k(const uint8_t *text, const uint8_t *end, uint32_t *stop,
     return n;
 }
 
-static size_t split_cl100k(const uint8_t *text, const uint8_t *end,
-                           uint32_t *stop, size_t max)
+static size_t pretokenize_cl100k(const uint8_t *text, const uint8_t *end,
+                                 uint32_t *stop, size_t max)
 {
-    return cl100k(text, end, stop, max, true);
+    return cl100k_pieces(text, end, stop, max, true);
 }
 
-static size_t split_llama3(const uint8_t *text, const uint8_t *end,
-                           uint32_t *stop, size_t max)
+static size_t pretokenize_llama3(const uint8_t *text, const uint8_t *end,
+                                 uint32_t *stop, size_t max)
 {
-    return cl100k(text, end, stop, max, false);
+    return cl100k_pieces(text, end, stop, max, false);
 }
 
-static size_t split_o200k(const uint8_t *text, const uint8_t *end,
-                          uint32_t *stop, size_t max)
+static size_t pretokenize_o200k(const uint8_t *text, const uint8_t *end,
+                                uint32_t *stop, size_t max)
 {
     const uint8_t *p = text;
     size_t n = 0;
@@ -273,122 +275,112 @@ static size_t split_o200k(const uint8_t *text, const uint8_t *end,
     return n;
 }
 
-split_fn *split_gpt2_by(const char *name)
+pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (strcmp(name, "sse2") == 0)
-        return split_gpt2_sse2;
+        return pretokenize_gpt2_sse2;
     if (strcmp(name, "avx2") == 0 && __builtin_cpu_supports("avx2") &&
         __builtin_cpu_supports("bmi2"))
-        return split_gpt2_avx2;
+        return pretokenize_gpt2_avx2;
     if (strcmp(name, "avx512") == 0 && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi2"))
-        return split_gpt2_avx512;
+        return pretokenize_gpt2_avx512;
 #endif
-    return strcmp(name, "plain") == 0 ? split_gpt2_plain : NULL;
+    return strcmp(name, "plain") == 0 ? pretokenize_gpt2_plain : NULL;
 }
 
-static split_fn *gpt2_best(void)
+static pretokenize_fn *fastest_gpt2(void)
 {
     static const char *const best_first[] = { "avx512", "avx2", "sse2" };
 
     for (size_t i = 0; i < sizeof best_first / sizeof best_first[0]; i++) {
-        split_fn *const fn = split_gpt2_by(best_first[i]);
+        pretokenize_fn *const fn = pretokenize_gpt2_by(best_first[i]);
 
         if (fn)
             return fn;
     }
-    return split_gpt2_plain;
+    return pretokenize_gpt2_plain;
 }
 
-split_fn *split_by(enum split kind)
+pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 {
     switch (kind) {
-    case SPLIT_CL100K:
-        return split_cl100k;
-    case SPLIT_LLAMA3:
-        return split_llama3;
-    case SPLIT_O200K:
-        return split_o200k;
+    case PRETOKENIZE_CL100K:
+        return pretokenize_cl100k;
+    case PRETOKENIZE_LLAMA3:
+        return pretokenize_llama3;
+    case PRETOKENIZE_O200K:
+        return pretokenize_o200k;
     default:
-        return gpt2_best();
+        return fastest_gpt2();
     }
 }
 
-/*
- * The patterns as Oniguruma takes them, which Hugging Face uses: there $ is the
- * end of a line, and {1,3}+ not possessive, so tiktoken's own would not do.
- */
-static const struct {
-    const char *name, *pattern;
-} splits[SPLIT_COUNT] = {
-    [SPLIT_GPT2] = { "gpt2", "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
-                             "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+" },
-    [SPLIT_CL100K] = { "cl100k",
-                       "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
-                       "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s+\\z|"
-                       "\\s*[\\r\\n]|\\s+(?!\\S)|\\s" },
-    [SPLIT_LLAMA3] = { "llama3",
-                       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
-                       "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
-                       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
-    [SPLIT_O200K] = { "o200k",
-                      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
-                      "\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
-                      "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-                      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
-                      "\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
-                      "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
-                      "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|"
-                      "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+" },
+const char *const pretokenize_names[] = {
+    [PRETOKENIZE_GPT2] = "gpt2",     [PRETOKENIZE_CL100K] = "cl100k",
+    [PRETOKENIZE_LLAMA3] = "llama3", [PRETOKENIZE_O200K] = "o200k",
+    [PRETOKENIZE_COUNT] = NULL,
 };
 
-/* Other ways to write the same. */
+/*
+ * The patterns for Oniguruma, which Hugging Face's tokenizers use.  There $
+ * matches at the end of every line, and {1,3}+ is not possessive, so tiktoken's
+ * own patterns would have another meaning.
+ */
+static const char *const patterns[PRETOKENIZE_COUNT] = {
+    [PRETOKENIZE_GPT2] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
+                         "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+    [PRETOKENIZE_CL100K] =
+        "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+        "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s+\\z|"
+        "\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
+    [PRETOKENIZE_LLAMA3] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
+                           "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                           "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    [PRETOKENIZE_O200K] = "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
+                          "\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
+                          "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+                          "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
+                          "\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
+                          "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+                          "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|"
+                          "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+};
+
+/* Other patterns with the same meaning. */
 static const struct {
     const char *pattern;
-    enum split split;
+    enum pretokenizer kind;
 } others[] = {
     { "'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"
       "\\s+(?!\\S)|\\s+",
-      SPLIT_GPT2 },
+      PRETOKENIZE_GPT2 },
     { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| "
       "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
-      SPLIT_LLAMA3 },
+      PRETOKENIZE_LLAMA3 },
     { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}| "
       "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-      SPLIT_LLAMA3 },
+      PRETOKENIZE_LLAMA3 },
     { "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
       "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
-      SPLIT_LLAMA3 },
+      PRETOKENIZE_LLAMA3 },
 };
 
-const char *split_name(enum split kind)
+const char *pretokenize_pattern(enum pretokenizer kind)
 {
-    return splits[kind].name;
+    return patterns[kind];
 }
 
-const char *split_pattern(enum split kind)
+int pretokenize_from_pattern(const char *pattern)
 {
-    return splits[kind].pattern;
-}
-
-int split_from_name(const char *name)
-{
-    for (int i = 0; i < SPLIT_COUNT; i++)
-        if (strcmp(splits[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
-int split_from_pattern(const char *pattern)
-{
-    for (int i = 0; i < SPLIT_COUNT; i++)
-        if (strcmp(splits[i].pattern, pattern) == 0)
+    for (int i = 0; i < PRETOKENIZE_COUNT; i++)
+        if (strcmp(patterns[i], pattern) == 0)
             return i;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (strcmp(others[i].pattern, pattern) == 0)
-            return (int)others[i].split;
+            return (int)others[i].kind;
     return -1;
 }

@@ -5,66 +5,72 @@
 #include <stdint.h>
 
 /*
- * split - cut text into the pieces that BPE works on
+ * pretokenize - divide text into the pieces that BPE works on
  *
- * What a regular expression does elsewhere, done by hand.  As state machines
- * over four classes of characters (classes.h); "begins" means that a match
- * starts there:
+ * Other programs do this with regular expressions.  Here the rules are written
+ * out over four classes of characters (classes.h: letters, numbers, spaces,
+ * others), and a piece is
  *
- *   GPT-2   's 't 're 've 'm 'll 'd where they begin; else a run of letters,
- *           of numbers or of others, with the one space before it; else white
- *           space: all but its last character when something follows, which
- *           the last character then belongs to if it is a space.
- *   cl100k  the same in either case; any one character but a line break, a
- *           letter or a number joins the letters after it; numbers in threes;
- *           line breaks join the others before them; white space up to its
- *           last line break is one piece.
- *   Llama 3 as cl100k, but white space at the end of the text is divided
- *           after its last line break too (cl100k as Hugging Face writes it).
- *   o200k   as Llama 3, but a word is capitals and then small letters, where
- *           letters without case, and marks, are both; 's and the like belong
- *           to the word before them; slashes join the others as breaks do.
+ *   GPT-2   one of 's 't 're 've 'm 'll 'd; or a sequence of letters, of
+ *           numbers or of others, with one space before it; or white space,
+ *           without its last character if something follows.
+ *   cl100k  as GPT-2, but 's and the like may be capitals; any one character
+ *           except a line break, a letter or a number may precede letters;
+ *           numbers come in groups of up to three; others take the line breaks
+ *           after them; white space up to its last line break is one piece.
+ *   Llama 3 as cl100k, but white space at the end of the text is divided after
+ *           its last line break, too (Hugging Face's form of cl100k).
+ *   o200k   as Llama 3, but a word is upper-case letters followed by lower-case
+ *           letters, where letters without case and marks count as both; 's
+ *           and the like belong to the word before them; others take slashes
+ *           like line breaks.
  *
- * The pieces cover the text.  Bytes that are not UTF-8 count as others, one by
- * one.
+ * The pieces cover the text.  Each byte that is not valid UTF-8 counts as one
+ * of the others.
  *
- *      split_fn *next = split_by(SPLIT_GPT2);
+ *      pretokenize_fn *next = pretokenize_by(PRETOKENIZE_GPT2);
  *
  *      while (text < end) {
- *          n = next(text, end, stop, SPLIT_BATCH);
+ *          n = next(text, end, stop, PRETOKENIZE_BATCH);
  *          piece i is text + stop[i - 1] .. text + stop[i]
  *          text += stop[n - 1];
  *      }
  *
- * The end of the text matters (white space is treated otherwise there), so a
- * text may be continued only where boundary.h allows it.
+ * White space is treated differently at the end of the text, so a long text may
+ * be divided only where boundary.h allows it.
  */
-enum split { SPLIT_GPT2, SPLIT_CL100K, SPLIT_LLAMA3, SPLIT_O200K, SPLIT_COUNT };
+enum pretokenizer {
+    PRETOKENIZE_GPT2,
+    PRETOKENIZE_CL100K,
+    PRETOKENIZE_LLAMA3,
+    PRETOKENIZE_O200K,
+    PRETOKENIZE_COUNT
+};
 
-enum { SPLIT_BATCH = 512, SPLIT_SPARE = 64 };
+enum { PRETOKENIZE_BATCH = 512, PRETOKENIZE_SPARE = 64 };
 
-/* A text that one call is given may not be longer. */
-#define SPLIT_MAX ((size_t)1 << 31)
+/* The longest text that one call accepts. */
+#define PRETOKENIZE_MAX ((size_t)1 << 31)
 
 /*
- * Store where the first pieces of text .. end end, counted from text; returns
- * how many, at least 1 and at most max, which is at least SPLIT_SPARE.  All of
- * stop[0..max) may be written.
+ * Store the ends of the first pieces of text .. end as offsets from text.
+ * Returns their number, at least 1 and at most max.  max must be at least
+ * PRETOKENIZE_SPARE, and all of stop[0..max) may be overwritten.
  */
-typedef size_t split_fn(const uint8_t *text, const uint8_t *end, uint32_t *stop,
-                        size_t max);
+typedef size_t pretokenize_fn(const uint8_t *text, const uint8_t *end,
+                              uint32_t *stop, size_t max);
 
-split_fn *split_by(enum split); /* the fastest here */
+pretokenize_fn *pretokenize_by(enum pretokenizer); /* the fastest available */
 
-/* GPT-2's by the loop called "plain", "sse2", "avx2" or "avx512"; NULL if this
- * processor does not have it. */
-split_fn *split_gpt2_by(const char *name);
+/* GPT-2's rules with the loop "plain", "sse2", "avx2" or "avx512"; NULL if this
+ * processor does not support it. */
+pretokenize_fn *pretokenize_gpt2_by(const char *name);
 
-const char *split_name(enum split);    /* "gpt2", "cl100k", ... */
-int split_from_name(const char *name); /* or -1 */
+/* "gpt2", "cl100k", ... in the order of the enum, ended by NULL. */
+extern const char *const pretokenize_names[];
 
-/* The pattern as Hugging Face's files have it; and back, or -1. */
-const char *split_pattern(enum split);
-int split_from_pattern(const char *pattern);
+/* The regular expression in Hugging Face's files; and back, or -1. */
+const char *pretokenize_pattern(enum pretokenizer);
+int pretokenize_from_pattern(const char *pattern);
 
 #endif

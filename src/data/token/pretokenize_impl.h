@@ -6,35 +6,37 @@
 #include "data/token/pretokenize.h"
 
 /*
- * split_impl - how GPT-2's pieces are found 64 bytes at a time
+ * pretokenize_impl - find GPT-2's pieces 64 bytes at a time
  *
- * A vector instruction set contributes two functions: one that turns 64 bytes
- * into masks, a bit a byte, and one that turns the mask of where pieces begin
- * into offsets.  The rest is arithmetic on masks, written once:
- * split_bounds().  A block always starts where a piece begins, so nothing is
- * carried from block to block.
+ * A vector instruction set contributes two functions: one turns 64 bytes into
+ * masks with a bit for each byte, the other turns the mask of the beginnings of
+ * pieces into offsets.  pretokenize_bounds(), the arithmetic on masks, is
+ * common to all.  A block always starts at the beginning of a piece, so nothing
+ * is carried from block to block.
  */
-struct split_masks {
-    uint64_t letter, number, space; /* by class; of ASCII only, at first */
+struct pretokenize_masks {
+    uint64_t letter, number, space; /* classes; first those of ASCII only */
     uint64_t blank;                 /* U+0020 */
     uint64_t apostrophe;
     uint64_t high; /* not ASCII */
 };
 
-/* Where the piece that begins at p ends; the slow truth. */
-const uint8_t *split_gpt2_piece(const uint8_t *p, const uint8_t *end);
+/* The end of the piece that begins at p: the plain reference. */
+const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end);
 
-split_fn split_gpt2_plain, split_gpt2_sse2, split_gpt2_avx2, split_gpt2_avx512;
+pretokenize_fn pretokenize_gpt2_plain, pretokenize_gpt2_sse2,
+    pretokenize_gpt2_avx2, pretokenize_gpt2_avx512;
 
-#define SPLIT_INLINE static inline __attribute__((always_inline))
+#define PRETOKENIZE_INLINE static inline __attribute__((always_inline))
 
 /*
- * Sort the characters beyond ASCII into the masks, all bytes of one alike.
- * Returns how many bytes of the block are sorted: up to 64, fewer when a
- * character is cut by the block's end or is white space of several bytes,
- * where the arithmetic, which knows one byte per blank, does not hold.
+ * Add the characters beyond ASCII to the masks, all bytes of each.  Returns the
+ * number of bytes that are classified: 64, or fewer if a character continues
+ * beyond the block or is white space of several bytes, because the arithmetic
+ * assumes that white space has one byte.
  */
-SPLIT_INLINE int split_high(const uint8_t *p, struct split_masks *m)
+PRETOKENIZE_INLINE int pretokenize_high(const uint8_t *p,
+                                        struct pretokenize_masks *m)
 {
     uint64_t high = m->high;
 
@@ -60,8 +62,8 @@ SPLIT_INLINE int split_high(const uint8_t *p, struct split_masks *m)
     return 64;
 }
 
-/* How long the contraction is that an apostrophe before a, b begins, or 0. */
-SPLIT_INLINE size_t split_contraction(uint8_t a, uint8_t b)
+/* The length of the contraction of an apostrophe and a, b, or 0. */
+PRETOKENIZE_INLINE size_t pretokenize_contraction(uint8_t a, uint8_t b)
 {
     switch (a) {
     case 's':
@@ -80,20 +82,21 @@ SPLIT_INLINE size_t split_contraction(uint8_t a, uint8_t b)
 }
 
 /*
- * Bit i of the result: a piece begins at p + i.  Bit 0, where one does, is left
- * out; so is what cannot be known from this block.
+ * Bit i of the result is set if a piece begins at p + i.  Bit 0, where a piece
+ * always begins, is left out, and so is what this block cannot tell.
  */
-SPLIT_INLINE uint64_t split_bounds(const uint8_t *p, struct split_masks *m)
+PRETOKENIZE_INLINE uint64_t pretokenize_bounds(const uint8_t *p,
+                                               struct pretokenize_masks *m)
 {
-    const int known = m->high ? split_high(p, m) : 64;
+    const int known = m->high ? pretokenize_high(p, m) : 64;
     const uint64_t letter = m->letter, number = m->number, space = m->space;
     const uint64_t other = ~(letter | number | space);
     uint64_t begins, maybe;
 
     if (known < 3)
         return 0;
-    /* a change of class; after a blank there is none, it belongs to what
-     * follows; white space begins anew at its last character */
+    /* a change of class, but not after a blank, which belongs to what follows;
+     * and the last character of white space */
     begins = (letter & ((number | other) << 1)) |
              (number & ((letter | other) << 1)) |
              (other & ((letter | number) << 1)) |
@@ -105,7 +108,7 @@ SPLIT_INLINE uint64_t split_bounds(const uint8_t *p, struct split_masks *m)
 
         maybe &= maybe - 1;
         if (i < 62) {
-            const size_t n = split_contraction(p[i + 1], p[i + 2]);
+            const size_t n = pretokenize_contraction(p[i + 1], p[i + 2]);
 
             if (n > 0) {
                 begins &= ~((uint64_t)2 << i);
@@ -113,40 +116,42 @@ SPLIT_INLINE uint64_t split_bounds(const uint8_t *p, struct split_masks *m)
             }
         }
     }
-    /* the last sorted byte may be white space that goes on */
+    /* the last classified byte may be white space that continues */
     return begins & (((uint64_t)1 << (known - 1)) - 1) & ~(uint64_t)1;
 }
 
 /*
- * The loop.  masks() fills in the six masks of the 64 bytes at p; put() stores
- * base + i for each bit i and may write SPLIT_SPARE entries.
+ * The loop.  masks() computes the six masks of the 64 bytes at p; store()
+ * stores base + i for each bit i and may write PRETOKENIZE_SPARE entries.
  */
-typedef void split_masks_fn(const uint8_t *p, struct split_masks *);
-typedef void split_put_fn(uint32_t *stop, uint64_t bits, uint32_t base);
+typedef void pretokenize_masks_fn(const uint8_t *p, struct pretokenize_masks *);
+typedef void pretokenize_store_fn(uint32_t *stop, uint64_t bits, uint32_t base);
 
-SPLIT_INLINE size_t split_loop(const uint8_t *text, const uint8_t *end,
-                               uint32_t *stop, size_t max,
-                               split_masks_fn *masks, split_put_fn *put)
+PRETOKENIZE_INLINE size_t pretokenize_loop(const uint8_t *text,
+                                           const uint8_t *end, uint32_t *stop,
+                                           size_t max,
+                                           pretokenize_masks_fn *masks,
+                                           pretokenize_store_fn *store)
 {
     const uint8_t *p = text;
     size_t n = 0;
 
-    max -= SPLIT_SPARE - 1;
+    max -= PRETOKENIZE_SPARE - 1;
     while (p < end && n < max) {
         if (end - p >= 64) {
-            struct split_masks m;
+            struct pretokenize_masks m;
             uint64_t begins;
 
             masks(p, &m);
-            begins = split_bounds(p, &m);
+            begins = pretokenize_bounds(p, &m);
             if (begins) {
-                put(stop + n, begins, (uint32_t)(p - text));
+                store(stop + n, begins, (uint32_t)(p - text));
                 n += (size_t)__builtin_popcountll(begins);
                 p += 63 - __builtin_clzll(begins);
                 continue;
             }
         }
-        p = split_gpt2_piece(p, end);
+        p = pretokenize_gpt2_piece(p, end);
         stop[n++] = (uint32_t)(p - text);
     }
     return n;

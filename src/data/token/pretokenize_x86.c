@@ -1,11 +1,13 @@
+/*
+ * pretokenize_x86 - the masks of 64 bytes with SSE2, AVX2 and AVX-512
+ *
+ * A range takes one comparison: after its beginning is subtracted, everything
+ * below it has wrapped around to the top.  SSE2 and AVX2 compare only signed
+ * numbers, so there the beginning is moved to -128.
+ */
 #include "config.h"
 #include "data/token/pretokenize_impl.h"
 
-/*
- * The masks of 64 bytes, on x86-64.  A range is one comparison: subtracting
- * its beginning makes what lies below it wrap to the top.  SSE2 and AVX2 have
- * only signed comparisons, so there the beginning is moved to -128.
- */
 #include <immintrin.h>
 
 enum {
@@ -14,7 +16,7 @@ enum {
     SIGNED_SPACES = -128 + 5,
 };
 
-static void put_plain(uint32_t *stop, uint64_t bits, uint32_t base)
+static void store_plain(uint32_t *stop, uint64_t bits, uint32_t base)
 {
     for (; bits; bits &= bits - 1)
         *stop++ = base + (uint32_t)__builtin_ctzll(bits);
@@ -33,9 +35,9 @@ static uint32_t equal16(__m128i v, char c)
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(c)));
 }
 
-static void masks_sse2(const uint8_t *p, struct split_masks *m)
+static void masks_sse2(const uint8_t *p, struct pretokenize_masks *m)
 {
-    *m = (struct split_masks){ 0 };
+    *m = (struct pretokenize_masks){ 0 };
     for (int i = 0; i < 64; i += 16) {
         const __m128i v = _mm_loadu_si128((const void *)(p + i));
         const __m128i lower = _mm_or_si128(v, _mm_set1_epi8(0x20));
@@ -50,10 +52,10 @@ static void masks_sse2(const uint8_t *p, struct split_masks *m)
     }
 }
 
-size_t split_gpt2_sse2(const uint8_t *text, const uint8_t *end, uint32_t *stop,
-                       size_t max)
+size_t pretokenize_gpt2_sse2(const uint8_t *text, const uint8_t *end,
+                             uint32_t *stop, size_t max)
 {
-    return split_loop(text, end, stop, max, masks_sse2, put_plain);
+    return pretokenize_loop(text, end, stop, max, masks_sse2, store_plain);
 }
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
@@ -73,9 +75,9 @@ AVX2 static uint32_t equal32(__m256i v, char c)
         _mm256_cmpeq_epi8(v, _mm256_set1_epi8(c)));
 }
 
-AVX2 static void masks_avx2(const uint8_t *p, struct split_masks *m)
+AVX2 static void masks_avx2(const uint8_t *p, struct pretokenize_masks *m)
 {
-    *m = (struct split_masks){ 0 };
+    *m = (struct pretokenize_masks){ 0 };
     for (int i = 0; i < 64; i += 32) {
         const __m256i v = _mm256_loadu_si256((const void *)(p + i));
         const __m256i lower = _mm256_or_si256(v, _mm256_set1_epi8(0x20));
@@ -90,16 +92,16 @@ AVX2 static void masks_avx2(const uint8_t *p, struct split_masks *m)
     }
 }
 
-AVX2 static void put_avx2(uint32_t *stop, uint64_t bits, uint32_t base)
+AVX2 static void store_avx2(uint32_t *stop, uint64_t bits, uint32_t base)
 {
     for (; bits; bits &= bits - 1)
         *stop++ = base + (uint32_t)__builtin_ctzll(bits);
 }
 
-AVX2 size_t split_gpt2_avx2(const uint8_t *text, const uint8_t *end,
-                            uint32_t *stop, size_t max)
+AVX2 size_t pretokenize_gpt2_avx2(const uint8_t *text, const uint8_t *end,
+                                  uint32_t *stop, size_t max)
 {
-    return split_loop(text, end, stop, max, masks_avx2, put_avx2);
+    return pretokenize_loop(text, end, stop, max, masks_avx2, store_avx2);
 }
 
 #define AVX512                                                                 \
@@ -112,7 +114,7 @@ AVX512 static uint64_t below64(__m512i v, char from, char count)
                                   _mm512_set1_epi8(count));
 }
 
-AVX512 static void masks_avx512(const uint8_t *p, struct split_masks *m)
+AVX512 static void masks_avx512(const uint8_t *p, struct pretokenize_masks *m)
 {
     const __m512i v = _mm512_loadu_si512(p);
     const __m512i lower = _mm512_or_si512(v, _mm512_set1_epi8(0x20));
@@ -125,8 +127,9 @@ AVX512 static void masks_avx512(const uint8_t *p, struct split_masks *m)
     m->high = _mm512_movepi8_mask(v);
 }
 
-/* The bits' numbers are gathered as bytes, then widened, 16 at a time. */
-AVX512 static void put_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
+/* The numbers of the bits are compressed as bytes, then widened 16 at a time.
+ */
+AVX512 static void store_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
 {
     const __m512i count = _mm512_set_epi64(
         0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928,
@@ -156,8 +159,8 @@ AVX512 static void put_avx512(uint32_t *stop, uint64_t bits, uint32_t base)
     }
 }
 
-AVX512 size_t split_gpt2_avx512(const uint8_t *text, const uint8_t *end,
-                                uint32_t *stop, size_t max)
+AVX512 size_t pretokenize_gpt2_avx512(const uint8_t *text, const uint8_t *end,
+                                      uint32_t *stop, size_t max)
 {
-    return split_loop(text, end, stop, max, masks_avx512, put_avx512);
+    return pretokenize_loop(text, end, stop, max, masks_avx512, store_avx512);
 }

@@ -7,12 +7,13 @@
 #include "common/mem.h"
 #include "data/token/word_key.h"
 
-struct tokenizer *tokenizer_new(enum tokenizer_kind kind, enum split split)
+struct tokenizer *tokenizer_new(enum tokenizer_kind kind,
+                                enum pretokenizer pretokenizer)
 {
     struct tokenizer *t = xcalloc(1, sizeof *t);
 
     t->kind = kind;
-    t->split = split;
+    t->pretokenizer = pretokenizer;
     t->eot = -1;
     return t;
 }
@@ -23,7 +24,7 @@ void tokenizer_free(struct tokenizer *t)
         return;
     free(t->token);
     free(t->text);
-    free(t->find);
+    free(t->slot);
     free(t->merge);
     free(t->special);
     free(t->byte_rank);
@@ -32,20 +33,20 @@ void tokenizer_free(struct tokenizer *t)
     free(t);
 }
 
-/* The slot where these bytes are, or would be. */
+/* The slot that holds these bytes, or would hold them. */
 static size_t find_slot(const struct tokenizer *t, const uint8_t *s, size_t n,
                         uint32_t *tag)
 {
-    const size_t mask = t->find_room - 1;
+    const size_t mask = t->slot_room - 1;
     size_t i;
 
     *tag = (uint32_t)(bytes_hash(s, n) >> 32);
-    for (i = *tag & mask; t->find[i].id >= 0; i = (i + 1) & mask) {
+    for (i = *tag & mask; t->slot[i].id >= 0; i = (i + 1) & mask) {
         const struct token *k;
 
-        if (t->find[i].tag != *tag)
+        if (t->slot[i].tag != *tag)
             continue;
-        k = &t->token[t->find[i].id];
+        k = &t->token[t->slot[i].id];
         if (k->len == n && memcmp(t->text + k->at, s, n) == 0)
             break;
     }
@@ -56,32 +57,32 @@ int32_t tokenizer_find(const struct tokenizer *t, const void *bytes, size_t n)
 {
     uint32_t tag;
 
-    return t->find_room ? t->find[find_slot(t, bytes, n, &tag)].id : -1;
+    return t->slot_room ? t->slot[find_slot(t, bytes, n, &tag)].id : -1;
 }
 
-static void find_grow(struct tokenizer *t)
+static void grow_slots(struct tokenizer *t)
 {
-    struct found *old = t->find;
-    const size_t n = t->find_room;
+    struct token_slot *old = t->slot;
+    const size_t n = t->slot_room;
 
-    t->find_room = n ? 2 * n : 1 << 12;
-    t->find = xmalloc(t->find_room * sizeof *t->find);
-    memset(t->find, -1, t->find_room * sizeof *t->find);
+    t->slot_room = n ? 2 * n : 1 << 12;
+    t->slot = xmalloc(t->slot_room * sizeof *t->slot);
+    memset(t->slot, -1, t->slot_room * sizeof *t->slot);
     for (size_t i = 0; i < n; i++) {
-        size_t k = old[i].tag & (t->find_room - 1);
+        size_t k = old[i].tag & (t->slot_room - 1);
 
         if (old[i].id < 0)
             continue;
-        while (t->find[k].id >= 0)
-            k = (k + 1) & (t->find_room - 1);
-        t->find[k] = old[i];
+        while (t->slot[k].id >= 0)
+            k = (k + 1) & (t->slot_room - 1);
+        t->slot[k] = old[i];
     }
     free(old);
 }
 
-/* Room for token number id, and for its text and 16 bytes that may be read
- * beyond. */
-static void add_room(struct tokenizer *t, int32_t id, size_t n)
+/* Make room for a token with this id and n bytes, and for 16 bytes that may be
+ * read after them. */
+static void reserve_token(struct tokenizer *t, int32_t id, size_t n)
 {
     const size_t need = t->n_text + n + 16;
 
@@ -102,22 +103,21 @@ static void add_room(struct tokenizer *t, int32_t id, size_t n)
     }
 }
 
-static int put(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
-               struct err *e)
+static int store_token(struct tokenizer *t, int64_t id, const void *bytes,
+                       size_t n, struct err *e)
 {
     if (id < 0 || id > TOKENIZER_MAX_ID)
-        return err_set(e, ERR_INPUT, "id %lld is not within 0 .. %d",
+        return err_set(e, ERR_INPUT, "id %lld is not between 0 and %d",
                        (long long)id, TOKENIZER_MAX_ID);
     if (n == 0 || n > TOKENIZER_MAX_LEN)
         return err_set(e, ERR_INPUT,
-                       "id %lld stands for %zu bytes; 1 .. %d "
-                       "are possible",
+                       "id %lld has %zu bytes; a token has 1 to %d",
                        (long long)id, n, TOKENIZER_MAX_LEN);
     if (t->n_text + n > UINT32_MAX / 2)
-        return err_set(e, ERR_INPUT, "more than 2 GiB of tokens");
-    add_room(t, (int32_t)id, n);
+        return err_set(e, ERR_INPUT, "the tokens have more than 2 GiB");
+    reserve_token(t, (int32_t)id, n);
     if (t->token[id].len > 0)
-        return err_set(e, ERR_INPUT, "id %lld is given to two tokens",
+        return err_set(e, ERR_INPUT, "two tokens have the id %lld",
                        (long long)id);
     t->token[id] = (struct token){ (uint32_t)t->n_text, (uint32_t)n };
     memcpy(t->text + t->n_text, bytes, n);
@@ -133,16 +133,16 @@ int tokenizer_add(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
     uint32_t tag;
     size_t slot;
 
-    if (t->n_find * 2 >= t->find_room)
-        find_grow(t);
+    if (t->n_slots * 2 >= t->slot_room)
+        grow_slots(t);
     slot = find_slot(t, bytes, n, &tag);
-    if (t->find[slot].id >= 0)
-        return err_set(e, ERR_INPUT, "ids %d and %lld stand for the same bytes",
-                       t->find[slot].id, (long long)id);
-    if (put(t, id, bytes, n, e) < 0)
+    if (t->slot[slot].id >= 0)
+        return err_set(e, ERR_INPUT, "ids %d and %lld have the same bytes",
+                       t->slot[slot].id, (long long)id);
+    if (store_token(t, id, bytes, n, e) < 0)
         return -1;
-    t->find[slot] = (struct found){ tag, (int32_t)id };
-    t->n_find++;
+    t->slot[slot] = (struct token_slot){ tag, (int32_t)id };
+    t->n_slots++;
     if (n > t->longest)
         t->longest = (uint32_t)n;
     return 0;
@@ -153,8 +153,8 @@ int tokenizer_special(struct tokenizer *t, int64_t id, bool always,
 {
     if (id >= 0 && id < t->n_ids && t->token[id].len == n &&
         memcmp(token_text(t, (int32_t)id), bytes, n) == 0)
-        ; /* the vocabulary has it, too */
-    else if (put(t, id, bytes, n, e) < 0)
+        ; /* the vocabulary has it already */
+    else if (store_token(t, id, bytes, n, e) < 0)
         return -1;
     GROW(t->special, t->n_specials, t->special_room);
     t->special[t->n_specials++] = (struct special){ (int32_t)id, always };
@@ -165,15 +165,15 @@ int tokenizer_merge(struct tokenizer *t, int32_t left, int32_t right,
                     int32_t into, struct err *e)
 {
     if (t->n_merges >= TOKENIZER_MAX_MERGES - 1)
-        return err_set(e, ERR_INPUT, "more than %d merges",
+        return err_set(e, ERR_INPUT, "there are more than %d merges",
                        TOKENIZER_MAX_MERGES - 1);
     GROW(t->merge, t->n_merges, t->merge_room);
     t->merge[t->n_merges++] = (struct merge){ left, right, into };
     return 0;
 }
 
-/* The later rank counts when a pair is added twice, as in Hugging Face's. */
-static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
+/* If a pair is added twice the later rank counts, as in Hugging Face's. */
+static void add_pair(struct tokenizer *t, uint32_t left, uint32_t right,
                      uint32_t rank)
 {
     const uint64_t key = (uint64_t)left << 21 | right;
@@ -194,26 +194,26 @@ static void pair_add(struct tokenizer *t, uint32_t left, uint32_t right,
     t->n_pairs++;
 }
 
-static void pairs_room(struct tokenizer *t, size_t n)
+static void alloc_pairs(struct tokenizer *t, size_t n)
 {
     free(t->pair);
     free(t->filter);
     t->pair_room = 16;
-    while (t->pair_room * 4 < 5 * n) /* small, as it is never in order */
+    while (t->pair_room * 4 < 5 * n) /* small, to stay in the cache */
         t->pair_room *= 2;
     t->pair = xmalloc(t->pair_room * sizeof *t->pair);
     memset(t->pair, -1, t->pair_room * sizeof *t->pair);
     t->filter = xcalloc((1 << FILTER_BITS) / 64, sizeof *t->filter);
 }
 
-struct joined {
+struct joined_pair {
     uint32_t left, right, rank;
 };
 
-/* Every two tokens whose bytes joined are a merged token, with its rank. */
-static struct joined *find_joined(const struct tokenizer *t, size_t *n)
+/* Every pair of tokens whose joined bytes are a merged token, with its rank. */
+static struct joined_pair *find_joined(const struct tokenizer *t, size_t *n)
 {
-    struct joined *list = NULL;
+    struct joined_pair *list = NULL;
     size_t room = 0;
 
     *n = 0;
@@ -229,8 +229,9 @@ static struct joined *find_joined(const struct tokenizer *t, size_t *n)
             if (right < 0)
                 continue;
             GROW(list, *n, room);
-            list[(*n)++] = (struct joined){ (uint32_t)left, (uint32_t)right,
-                                            (uint32_t)rank };
+            list[(*n)++] =
+                (struct joined_pair){ (uint32_t)left, (uint32_t)right,
+                                      (uint32_t)rank };
         }
     }
     return list;
@@ -240,17 +241,17 @@ static void make_pairs(struct tokenizer *t)
 {
     if (t->joined) {
         size_t n;
-        struct joined *list = find_joined(t, &n);
+        struct joined_pair *list = find_joined(t, &n);
 
-        pairs_room(t, n);
+        alloc_pairs(t, n);
         for (size_t i = 0; i < n; i++)
-            pair_add(t, list[i].left, list[i].right, list[i].rank);
+            add_pair(t, list[i].left, list[i].right, list[i].rank);
         free(list);
         return;
     }
-    pairs_room(t, t->n_merges);
+    alloc_pairs(t, t->n_merges);
     for (size_t i = 0; i < t->n_merges; i++)
-        pair_add(t, (uint32_t)t->merge[i].left, (uint32_t)t->merge[i].right,
+        add_pair(t, (uint32_t)t->merge[i].left, (uint32_t)t->merge[i].right,
                  (uint32_t)i);
 }
 
@@ -268,28 +269,28 @@ static void make_byte_ranks(struct tokenizer *t)
 }
 
 /*
- * Merges are ordered if the parts of each come from lower ranks only; then all
- * pairs of one rank may be merged in one go.
+ * Merges are ordered if the parts of each are made by lower ranks only; then
+ * all pairs of one rank can be merged in one pass.
  */
 static bool merges_ordered(const struct tokenizer *t)
 {
     uint32_t *made = xmalloc((size_t)t->n_ids * sizeof *made);
-    bool good = !t->joined;
+    bool ordered = !t->joined;
 
     memset(made, 0, (size_t)t->n_ids * sizeof *made);
-    for (size_t i = 0; i < t->n_merges && good; i++) {
+    for (size_t i = 0; i < t->n_merges && ordered; i++) {
         uint32_t *into = &made[t->merge[i].into];
 
-        good = *into == 0; /* one id by two merges: made by the later */
+        ordered = *into == 0; /* not if two merges make one id */
         *into = (uint32_t)i + 1;
     }
-    for (size_t i = 0; i < t->n_merges && good; i++)
-        good = made[t->merge[i].left] <= i && made[t->merge[i].right] <= i;
+    for (size_t i = 0; i < t->n_merges && ordered; i++)
+        ordered = made[t->merge[i].left] <= i && made[t->merge[i].right] <= i;
     free(made);
-    return good;
+    return ordered;
 }
 
-/* Where ids of merges begin, if they are counted up with the ranks. */
+/* The id of the first merge if the others are consecutive, or -1. */
 static int64_t find_base(const struct tokenizer *t)
 {
     for (size_t i = 0; i < t->n_merges; i++)
@@ -298,7 +299,7 @@ static int64_t find_base(const struct tokenizer *t)
     return t->n_merges > 0 ? t->merge[0].into : 0;
 }
 
-static void add_int(struct sha256 *h, uint32_t n)
+static void hash_int(struct sha256 *h, uint32_t n)
 {
     const uint8_t le[4] = { (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16),
                             (uint8_t)(n >> 24) };
@@ -307,33 +308,32 @@ static void add_int(struct sha256 *h, uint32_t n)
 }
 
 /*
- * The hash is that of what decides the ids, so the same tokenizer has one hash
- * in whatever form its files are: kind and split as text; for each id its
- * length and bytes; the merges as pairs; the special ids, and the top bit for
- * one that is always meant.
+ * The hash covers everything that decides the ids, so a tokenizer has the same
+ * hash in all forms of files: the name of the pre-tokenizer or "chars"; the
+ * length and bytes of each id; the merges as pairs; the special ids, with the
+ * top bit set for those that are always recognized.
  */
 static void make_hash(struct tokenizer *t)
 {
+    const char *kind =
+        t->kind == TOKENIZER_BPE ? pretokenize_names[t->pretokenizer] : "chars";
     struct sha256 h;
 
     sha256_init(&h);
-    if (t->kind == TOKENIZER_BPE)
-        sha256_add(&h, split_name(t->split), strlen(split_name(t->split)));
-    else
-        sha256_add(&h, "chars", 5);
-    add_int(&h, (uint32_t)t->n_ids);
+    sha256_add(&h, kind, strlen(kind));
+    hash_int(&h, (uint32_t)t->n_ids);
     for (int32_t id = 0; id < t->n_ids; id++) {
-        add_int(&h, t->token[id].len);
+        hash_int(&h, t->token[id].len);
         sha256_add(&h, token_text(t, id), t->token[id].len);
     }
-    add_int(&h, (uint32_t)t->n_merges);
+    hash_int(&h, (uint32_t)t->n_merges);
     for (size_t i = 0; i < t->n_merges; i++) {
-        add_int(&h, (uint32_t)t->merge[i].left);
-        add_int(&h, (uint32_t)t->merge[i].right);
+        hash_int(&h, (uint32_t)t->merge[i].left);
+        hash_int(&h, (uint32_t)t->merge[i].right);
     }
     for (size_t i = 0; i < t->n_specials; i++)
-        add_int(&h, (uint32_t)t->special[i].id | (uint32_t)t->special[i].always
-                                                     << 31);
+        hash_int(&h, (uint32_t)t->special[i].id | (uint32_t)t->special[i].always
+                                                      << 31);
     sha256_text(&h, t->hash);
 }
 
@@ -353,7 +353,7 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The token that ends a document, by the names in use. */
+/* The end-of-text token, recognized by its usual names. */
 static int32_t find_eot(const struct tokenizer *t)
 {
     static const char *const names[] = {
@@ -386,8 +386,8 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
             m->right >= t->n_ids || m->into >= t->n_ids ||
             t->token[m->left].len == 0 || t->token[m->right].len == 0 ||
             t->token[m->into].len == 0)
-            return err_set(e, ERR_INPUT, "merge %zu uses ids that no token has",
-                           i);
+            return err_set(e, ERR_INPUT,
+                           "merge %zu uses an id that no token has", i);
     }
     t->bytes_missing = false;
     for (int i = 0; i < 256; i++) {

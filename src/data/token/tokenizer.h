@@ -11,10 +11,11 @@
 /*
  * tokenizer - text to ids and back
  *
- * Byte-level BPE with one of the pre-tokenizers of pretokenize.h, or one id a
- * character.  Loaded from tokenizer.json, vocab.bpe (with encoder.json beside
- * it or without), merges.txt and vocab.json, .tiktoken, meta.pkl, or a folder
- * that holds one of them, the first of these that is there.
+ * A tokenizer is byte-level BPE with one of the pre-tokenizers of
+ * pretokenize.h, or has one id for each character.  It is loaded from
+ * tokenizer.json, vocab.bpe (with or without encoder.json in the same folder),
+ * merges.txt with vocab.json, .tiktoken or meta.pkl, or from a folder that
+ * holds one of them; the first of this list that is there is used.
  *
  *      if (tokenizer_load(&t, path, e) < 0)
  *          return -1;
@@ -23,13 +24,13 @@
  *      ids_clear(&ids);
  *      tokenizer_free(t);
  *
- * A tokenizer does not change once it is loaded; threads may share it.
+ * A tokenizer does not change after it is loaded, so threads may share it.
  */
 struct tokenizer;
 
 int tokenizer_load(struct tokenizer **, const char *path, struct err *);
 void tokenizer_free(struct tokenizer *);
-int64_t tokenizer_vocab(const struct tokenizer *);    /* ids are below */
+int64_t tokenizer_vocab(const struct tokenizer *);    /* all ids are below */
 int32_t tokenizer_eot(const struct tokenizer *);      /* or -1 */
 const char *tokenizer_hash(const struct tokenizer *); /* 64 hex digits */
 
@@ -43,26 +44,26 @@ struct ids {
   NULL, 0, 0                                                                   \
  }
 
-void ids_room(struct ids *, size_t more);
+void ids_reserve(struct ids *, size_t more);
 void ids_clear(struct ids *);
 
 /*
- * Append the ids of text, in which special tokens are text like any other, and
- * bytes that are not UTF-8 are themselves.  Returns how many characters (of a
- * character tokenizer; else bytes) had no id and were left out.
+ * Append the ids of a text.  Special tokens in it are treated as ordinary text,
+ * and bytes that are not UTF-8 as themselves.  Returns the number of bytes
+ * (characters, for a character tokenizer) that had no id and were left out.
  */
 size_t tokenizer_encode(const struct tokenizer *, const char *text, size_t n,
                         struct ids *);
 
-/* Append the bytes of ids, also of broken UTF-8; of what is no id, nothing.
- * For whole files decoder.h is faster. */
+/* Append the bytes of ids, which need not be valid UTF-8.  Unknown ids are left
+ * out.  For whole files decoder.h is faster. */
 void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
 
 /*
- * An encoder remembers the words that it met, which makes it many times faster:
- * in a lexicon (16 MiB), which all threads share, and what that has no place
- * for by itself (11 MiB).  There is an encoder for each thread.
+ * An encoder remembers the words it has met, which makes it many times faster:
+ * in a lexicon (16 MiB) that all threads share, and in tables of its own
+ * (11 MiB) for the words that do not fit there.  Each thread has its encoder.
  *
  *      lexicon = lexicon_new(t);
  *      enc = encoder_new(t, lexicon, 0);
@@ -75,23 +76,23 @@ void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
  */
 struct lexicon;
 
-struct lexicon *lexicon_new(const struct tokenizer *); /* or NULL: no memory */
+struct lexicon *lexicon_new(const struct tokenizer *); /* NULL: no memory */
 void lexicon_free(struct lexicon *);
 
 enum {
-    ENCODER_SPECIAL = 1, /* special tokens in the text are recognised */
-    ENCODER_REPLACE = 2, /* what is not UTF-8 becomes U+FFFD first */
+    ENCODER_SPECIAL = 1, /* recognize special tokens in the text */
+    ENCODER_REPLACE = 2, /* replace invalid UTF-8 by U+FFFD first */
 };
 
-/* Would a text that ends at text + at end within a token that an encoder of
- * these flags recognises? */
-bool tokenizer_divides(const struct tokenizer *, int flags, const char *text,
-                       size_t n, size_t at);
+/* Is text + at inside a special token that an encoder with these flags
+ * recognizes? */
+bool tokenizer_special_contains(const struct tokenizer *, int flags,
+                                const char *text, size_t n, size_t at);
 
 struct encoder *encoder_new(const struct tokenizer *, struct lexicon *,
                             int flags);
 size_t encoder_run(struct encoder *, const char *text, size_t n, struct ids *);
-void encoder_flags(struct encoder *, int flags); /* from now on */
+void encoder_flags(struct encoder *, int flags); /* of later calls */
 void encoder_free(struct encoder *);
 
 #endif

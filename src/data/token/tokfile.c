@@ -7,9 +7,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "data/token/json.h"
 
-/* No tokenizer's file is larger. */
+/* The largest file of a tokenizer. */
 #define FILE_MAX ((size_t)512 << 20)
 
 ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out)
@@ -30,25 +29,8 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out)
     return count;
 }
 
-/*
- * GPT-2's ids: bytes in the order of the characters that stand for them, then
- * merges by rank.
+/* A token that is neither a byte nor made by a merge must be a special token.
  */
-static int add_alphabet(struct tokenizer *t, struct err *e)
-{
-    int64_t id = 0;
-
-    for (uint32_t c = 0; c <= 0x143; c++) {
-        const int byte = bpe_char_byte(c);
-        const uint8_t b = (uint8_t)byte;
-
-        if (byte >= 0 && tokenizer_add(t, id++, &b, 1, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* What neither is a byte nor is made by a merge can only be meant specially. */
 static void mark_specials(struct tokenizer *t)
 {
     uint8_t *made = xcalloc((size_t)t->n_ids, 1);
@@ -64,9 +46,9 @@ static void mark_specials(struct tokenizer *t)
     free(made);
 }
 
-/* One line: two names with a space between. */
-static int merge_line(struct tokenizer *t, const char *line, size_t n,
-                      bool vocab, struct err *e)
+/* A line is two names with a space between them. */
+static int parse_merge(struct tokenizer *t, const char *line, size_t n,
+                       bool vocab, struct err *e)
 {
     const char *space = memchr(line, ' ', n);
     const size_t left = space ? (size_t)(space - line) : 0;
@@ -75,26 +57,27 @@ static int merge_line(struct tokenizer *t, const char *line, size_t n,
     int32_t id[3];
 
     if (left == 0 || left + 1 == n || memchr(space + 1, ' ', n - left - 1))
-        return err_set(e, ERR_INPUT, "not two names with a space between");
+        return err_set(e, ERR_INPUT,
+                       "expected two names with a space between them");
     if (n > TOKENIZER_MAX_LEN)
-        return err_set(e, ERR_INPUT, "names longer than %d bytes",
+        return err_set(e, ERR_INPUT, "the names are longer than %d bytes",
                        TOKENIZER_MAX_LEN);
     a = tokfile_bytes(line, left, bytes);
     b = a < 0 ? -1 : tokfile_bytes(space + 1, n - left - 1, bytes + a);
     if (b < 0)
-        return err_set(e, ERR_INPUT, "a character that stands for no byte");
+        return err_set(e, ERR_INPUT, "a character stands for no byte");
     id[0] = tokenizer_find(t, bytes, (size_t)a);
     id[1] = tokenizer_find(t, bytes + a, (size_t)b);
     if (id[0] < 0 || id[1] < 0)
-        return err_set(e, ERR_INPUT, "'%.*s' is no token so far",
+        return err_set(e, ERR_INPUT, "'%.*s' is not a known token",
                        (int)(id[0] < 0 ? left : n - left - 1),
                        id[0] < 0 ? line : space + 1);
     id[2] = vocab ? tokenizer_find(t, bytes, (size_t)(a + b)) : t->n_ids;
     if (!vocab && tokenizer_add(t, id[2], bytes, (size_t)(a + b), e) < 0)
         return -1;
     if (id[2] < 0)
-        return err_set(e, ERR_INPUT, "what '%.*s' makes has no id", (int)n,
-                       line);
+        return err_set(e, ERR_INPUT, "the token that '%.*s' makes has no id",
+                       (int)n, line);
     return tokenizer_merge(t, id[0], id[1], id[2], e);
 }
 
@@ -105,7 +88,7 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
     const char *const end = text + n;
     long number = 1;
 
-    if (!vocab && add_alphabet(t, e) < 0)
+    if (!vocab && bpe_add_bytes(t, e) < 0)
         return -1;
     for (const char *p = text; p < end; number++) {
         const char *stop = memchr(p, '\n', (size_t)(end - p));
@@ -118,7 +101,7 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
             len--;
         if (number == 1 && len >= 8 && memcmp(p, "#version", 8) == 0)
             len = 0;
-        if (len > 0 && merge_line(t, p, len, vocab, e) < 0)
+        if (len > 0 && parse_merge(t, p, len, vocab, e) < 0)
             return err_wrap(e, "line %ld", number);
         p = stop + (stop < end);
     }
@@ -127,40 +110,6 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
         return 0;
     }
     return tokenizer_special(t, t->n_ids, false, "<|endoftext|>", 13, e);
-}
-
-int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
-                        struct err *e)
-{
-    struct json j = json_over(text, n);
-    struct buf bytes = BUF_INIT;
-    struct json_text name;
-    int64_t id;
-    int got;
-
-    if (json_enter(&j, '{', e) < 0)
-        return -1;
-    while ((got = json_key(&j, &name, e)) > 0) {
-        ptrdiff_t len;
-
-        buf_trim(&bytes, 0);
-        buf_room(&bytes, name.n);
-        len = tokfile_bytes(name.s, name.n, (uint8_t *)bytes.s);
-        if (len < 0) { /* a special token, under its own name */
-            buf_add(&bytes, name.s, name.n);
-            len = (ptrdiff_t)name.n;
-        }
-        if (json_int(&j, &id, e) < 0 ||
-            tokenizer_add(t, id, bytes.s, (size_t)len, e) < 0) {
-            got = -1;
-            break;
-        }
-    }
-    buf_clear(&bytes);
-    if (got == 0)
-        got = json_end(&j, e);
-    json_clear(&j);
-    return got;
 }
 
 typedef int parse_fn(struct tokenizer *, const char *, size_t, struct err *);
@@ -177,9 +126,9 @@ static int read_into(struct tokenizer *t, const char *path, parse_fn *parse,
     return got;
 }
 
-/* The tokenizer if all went well; nothing otherwise. */
-static int finish(struct tokenizer **out, struct tokenizer *t, int got,
-                  const char *path, struct err *e)
+/* Hand out the tokenizer, or free it after an error. */
+static int finish_read(struct tokenizer **out, struct tokenizer *t, int got,
+                       const char *path, struct err *e)
 {
     if (got == 0 && tokenizer_ready(t, e) < 0)
         got = err_wrap(e, "%s", path);
@@ -193,29 +142,31 @@ static int finish(struct tokenizer **out, struct tokenizer *t, int got,
 
 static int read_json(struct tokenizer **out, const char *path, struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
 
-    return finish(out, t, read_into(t, path, tokfile_parse_json, e), path, e);
+    return finish_read(out, t, read_into(t, path, tokfile_parse_json, e), path,
+                       e);
 }
 
 static int read_tiktoken(struct tokenizer **out, const char *path,
                          struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
 
-    return finish(out, t, read_into(t, path, tokfile_parse_tiktoken, e), path,
-                  e);
+    return finish_read(out, t, read_into(t, path, tokfile_parse_tiktoken, e),
+                       path, e);
 }
 
 static int read_pickle(struct tokenizer **out, const char *path, struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, SPLIT_GPT2);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2);
 
-    return finish(out, t, read_into(t, path, tokfile_parse_pickle, e), path, e);
+    return finish_read(out, t, read_into(t, path, tokfile_parse_pickle, e),
+                       path, e);
 }
 
-/* The first of these that is in the folder of path; NULL for none. */
-static char *beside(const char *path, const char *const names[])
+/* The first of these names that exists in the folder of path, or NULL. */
+static char *find_in_folder(const char *path, const char *const names[])
 {
     char *folder = path_parent(path), *found = NULL;
 
@@ -235,8 +186,8 @@ static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 
 static int read_merges(struct tokenizer **out, const char *path, struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, SPLIT_GPT2);
-    char *vocab = beside(path, vocab_names);
+    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
+    char *vocab = find_in_folder(path, vocab_names);
     int got = 0;
 
     if (vocab)
@@ -244,19 +195,18 @@ static int read_merges(struct tokenizer **out, const char *path, struct err *e)
     if (got == 0)
         got = read_into(t, path, tokfile_parse_merges, e);
     free(vocab);
-    return finish(out, t, got, path, e);
+    return finish_read(out, t, got, path, e);
 }
 
-/* encoder.json or vocab.json: the merges are in the file beside it. */
+/* For encoder.json and vocab.json the merges are in another file. */
 static int read_vocab(struct tokenizer **out, const char *path, struct err *e)
 {
-    char *merges = beside(path, merge_names);
+    char *merges = find_in_folder(path, merge_names);
     int got;
 
     if (!merges)
         return err_set(e, ERR_MISSING,
-                       "%s: no vocab.bpe or merges.txt is in "
-                       "its folder",
+                       "%s: its folder has neither vocab.bpe nor merges.txt",
                        path);
     got = read_merges(out, merges, e);
     free(merges);
@@ -265,7 +215,7 @@ static int read_vocab(struct tokenizer **out, const char *path, struct err *e)
 
 typedef int reader_fn(struct tokenizer **, const char *, struct err *);
 
-/* In the order in which a folder is searched. */
+/* The order in which a folder is searched. */
 static const struct {
     const char *suffix;
     reader_fn *read;
@@ -303,8 +253,8 @@ static int load_folder(struct tokenizer **out, const char *folder,
     }
     path_list_clear(&list);
     return err_set(e, ERR_MISSING,
-                   "%s holds no tokenizer: no tokenizer.json, "
-                   "vocab.bpe, merges.txt, .tiktoken or meta.pkl",
+                   "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
+                   "merges.txt, .tiktoken or meta.pkl",
                    folder);
 }
 
@@ -315,14 +265,14 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
         return load_folder(out, path, e);
     if (!path_exists(path))
         return err_set(e, ERR_MISSING,
-                       "there is no tokenizer %s; gdata bpe learns one, and "
-                       "gdata fetch gpt2-vocab gets GPT-2's",
+                       "no tokenizer %s; 'gdata bpe' trains one, and 'gdata "
+                       "fetch gpt2-vocab' downloads GPT-2's",
                        path);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (str_ends(path, readers[i].suffix))
             return readers[i].read(out, path, e);
     return err_set(e, ERR_USAGE,
-                   "%s: cannot tell what kind of tokenizer this "
-                   "is; names end in .json, .bpe, .txt, .tiktoken or .pkl",
+                   "%s: unknown kind of tokenizer; the name must end in .json, "
+                   ".bpe, .txt, .tiktoken or .pkl",
                    path);
 }

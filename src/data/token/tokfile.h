@@ -4,23 +4,24 @@
 #include "data/token/bpe.h"
 
 /*
- * tokfile - the files that hold tokenizers
+ * tokfile - read and write the files of tokenizers
  *
  *      tokenizer.json              Hugging Face's: vocabulary, merges, special
- *                                  tokens, pre-tokenizer
- *      vocab.bpe, merges.txt       merges in order of rank; ids as GPT-2 gives
- *                                  them unless encoder.json or vocab.json is
- *                                  in the same folder
+ *                                  tokens and pre-tokenizer
+ *      vocab.bpe, merges.txt       merges in order of rank; the ids are GPT-2's
+ *                                  unless encoder.json or vocab.json is in the
+ *                                  same folder
  *      NAME.tiktoken               tokens in Base64 and their ranks
  *      meta.pkl                    nanoGPT's characters
  *
- * Readers check everything they use; writers leave a file whole or not at all.
+ * Readers check everything they use.  Writers replace a file as a whole.
  */
 
 /*
- * Read a text in memory into a new tokenizer (tokenizer_load() is for paths).
- * _vocab() is for an object of names and ids (encoder.json, vocab.json);
- * _merges() gives GPT-2's ids if the tokenizer has no tokens yet.
+ * Read a text in memory into a new tokenizer; for paths there is
+ * tokenizer_load().  _vocab() reads an object of names and ids (encoder.json,
+ * vocab.json); _merges() assigns GPT-2's ids if the tokenizer has no tokens
+ * yet.
  */
 int tokfile_parse_json(struct tokenizer *, const char *text, size_t n,
                        struct err *);
@@ -34,25 +35,29 @@ int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
                          struct err *);
 
 /*
- * Write into a folder that is there: of BPE tokenizer.json, merges.txt and
- * vocab.json; of characters meta.pkl.  Or one kind: "hf" (tokenizer.json),
+ * Write into an existing folder: tokenizer.json, merges.txt and vocab.json for
+ * BPE, meta.pkl for characters.  Or write one form: "hf" (tokenizer.json),
  * "merges" (merges.txt, vocab.json), "gpt2" (the same as vocab.bpe and
  * encoder.json), "tiktoken" (tokenizer.tiktoken), "llmc" (gpt2_tokenizer.bin,
- * from which llm.c decodes), "nanogpt" (meta.pkl).
+ * with which llm.c decodes), "nanogpt" (meta.pkl).
  */
 int tokfile_write_folder(const struct tokenizer *, const char *folder,
                          struct err *);
 int tokfile_write(const struct tokenizer *, const char *folder,
-                  const char *kind, struct err *);
+                  const char *form, struct err *);
 
-/* The content of a .tiktoken, and the split that its readers take it for. */
-enum split tokfile_tiktoken_split(const struct tokenizer *);
+/* The content of a .tiktoken file, and the pre-tokenizer that its readers will
+ * assume. */
+enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *);
 int tokfile_add_tiktoken(struct buf *, const struct tokenizer *, struct err *);
 
 /*
- * A name in the alphabet of GPT-2's files to bytes.  Returns how many, at most
- * n, or -1 when a character stands for no byte.
+ * Convert a name in the alphabet of GPT-2's files to bytes.  Returns their
+ * number, at most n, or -1 if a character stands for no byte.
  */
 ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out);
+
+/* Append a token as a JSON string in ASCII, with U+FFFD for invalid UTF-8. */
+void tokfile_quote(struct buf *, const struct tokenizer *, int32_t id);
 
 #endif

@@ -1,545 +1,397 @@
+/*
+ * tokfile_json - tokenizer.json and vocab.json, as Hugging Face writes them
+ *
+ * Whatever would give other ids in Hugging Face's tokenizers than here is
+ * refused.
+ */
 #include "config.h"
 #include "data/token/tokfile.h"
 
-#include <stdlib.h>
+#include <jansson.h>
 #include <string.h>
 
-#include "common/mem.h"
-#include "data/token/json.h"
-
-/*
- * tokenizer.json, as Hugging Face's tokenizers write it.  Whatever would make
- * other ids than we do is refused, by name.
- */
-struct added {
-    int64_t id;
-    size_t at, len; /* in reader.names */
-    bool special;
-};
-
+/* A tokenizer.json while it is read. */
 struct reader {
     struct tokenizer *t;
-    struct json j;
-    struct buf bytes; /* of one name, or of the two of a merge */
-    struct buf names; /* of added tokens, and odd ones */
-    struct added *added;
-    size_t n_added, added_room;
-    struct added *odd; /* tokens of the vocabulary whose names are no bytes */
-    size_t n_odd, odd_room;
-    int64_t n_vocab;
-    bool have_vocab, have_merges, have_split, have_bytes;
-    bool unknown;      /* the model has an unknown token */
-    struct json later; /* merges that came before the vocabulary */
+    struct buf bytes;    /* of a token, or of the two tokens of a merge */
+    const json_t *added; /* the added tokens, or NULL */
+    json_t *odd;         /* names that stand for no bytes, and their ids */
+    size_t n_vocab;
+    bool have_pattern, have_bytes;
 };
 
-static int refuse(struct reader *r, struct err *e, const char *what)
+static int refuse(struct err *e, const char *what)
 {
-    return json_fail(&r->j, e, "%s is not supported", what);
+    return err_set(e, ERR_INPUT, "%s is not supported", what);
 }
 
-static struct added name_here(struct reader *r, int64_t id,
-                              const struct json_text *name)
+static bool is_string(const json_t *v, const char *text)
 {
-    const struct added a = { id, r->names.len, name->n, false };
-
-    buf_add(&r->names, name->s, name->n);
-    return a;
+    return json_is_string(v) && strcmp(json_string_value(v), text) == 0;
 }
 
-/* null, or the err names what is there instead. */
-static int only_null(struct reader *r, const char *what, struct err *e)
+/* Refuse an object in which a key has a value but null, false or "". */
+static int refuse_key(const json_t *o, const char *key, const char *what,
+                      struct err *e)
 {
-    return json_next(&r->j) == 'n' ? json_skip(&r->j, e) : refuse(r, e, what);
+    const json_t *v = json_object_get(o, key);
+
+    if (!v || json_is_null(v) || json_is_false(v) || is_string(v, ""))
+        return 0;
+    return refuse(e, what);
 }
 
-static int only_false(struct reader *r, const char *what, struct err *e)
+static json_t *parse(const char *text, size_t n, struct err *e)
 {
-    bool value = false;
+    json_error_t why;
+    json_t *o =
+        json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
 
-    if (json_bool(&r->j, &value, e) < 0)
-        return -1;
-    return value ? refuse(r, e, what) : 0;
+    if (!o)
+        err_set(e, ERR_INPUT, "line %d, column %d: %s", why.line, why.column,
+                why.text);
+    return o;
 }
 
-/* null or an empty string. */
-static int only_empty(struct reader *r, const char *what, struct err *e)
+/* Append the bytes of a name in GPT-2's alphabet; returns how many, or -1. */
+static ptrdiff_t add_bytes(struct buf *b, const char *name, size_t n)
 {
-    struct json_text text;
+    ptrdiff_t len;
 
-    if (json_next(&r->j) == 'n')
-        return json_skip(&r->j, e);
-    if (json_chars(&r->j, &text, e) < 0)
-        return -1;
-    return text.n > 0 ? refuse(r, e, what) : 0;
+    buf_room(b, n);
+    len = tokfile_bytes(name, n, (uint8_t *)b->s + b->len);
+    if (len > 0)
+        b->len += (size_t)len;
+    return len;
 }
 
-static int added_token(struct reader *r, struct err *e)
-{
-    struct added a = { -1, 0, 0, false };
-    struct json_text key, text;
-    bool special = false;
-    int got;
+/* The pre-tokenizer */
 
-    if (json_enter(&r->j, '{', e) < 0)
-        return -1;
-    while ((got = json_key(&r->j, &key, e)) > 0) {
-        if (json_is(&key, "id")) {
-            got = json_int(&r->j, &a.id, e);
-        } else if (json_is(&key, "content")) {
-            got = json_chars(&r->j, &text, e);
-            if (got == 0)
-                a = name_here(r, a.id, &text);
-        } else if (json_is(&key, "special")) {
-            got = json_bool(&r->j, &special, e);
-        } else if (json_is(&key, "lstrip")) {
-            got = only_false(r, "an added token with lstrip", e);
-        } else if (json_is(&key, "rstrip")) {
-            got = only_false(r, "an added token with rstrip", e);
-        } else if (json_is(&key, "single_word")) {
-            got = only_false(r, "an added token with single_word", e);
-        } else {
-            got = json_skip(&r->j, e);
-        }
-        if (got < 0)
-            return -1;
-    }
-    if (got < 0)
-        return -1;
-    if (a.id < 0 || a.len == 0)
-        return json_fail(&r->j, e, "an added token needs id and content");
-    a.special = special;
-    GROW(r->added, r->n_added, r->added_room);
-    r->added[r->n_added++] = a;
+static int read_pattern(struct reader *r, const json_t *pattern, struct err *e)
+{
+    const char *regex = json_string_value(json_object_get(pattern, "Regex"));
+    int kind;
+
+    if (r->have_bytes)
+        return refuse(e, "a Split after ByteLevel");
+    if (!regex)
+        return refuse(e, "a pre-tokenizer that splits at a string");
+    kind = pretokenize_from_pattern(regex);
+    if (kind < 0 || r->have_pattern)
+        return err_set(e, ERR_INPUT,
+                       "the pattern of the pre-tokenizer is not that of gpt2, "
+                       "cl100k, llama3 or o200k");
+    r->t->pretokenizer = (enum pretokenizer)kind;
+    r->have_pattern = true;
     return 0;
 }
 
-static int added_tokens(struct reader *r, struct err *e)
+/* The matches of a supported pattern cover the text, so each of them is a piece
+ * unless matches are joined or removed. */
+static int read_split(struct reader *r, const json_t *o, struct err *e)
 {
-    int got;
+    const json_t *behavior = json_object_get(o, "behavior");
+    const json_t *pattern = json_object_get(o, "pattern");
 
-    if (json_next(&r->j) == 'n')
-        return json_skip(&r->j, e);
-    if (json_enter(&r->j, '[', e) < 0)
-        return -1;
-    while ((got = json_item(&r->j, e)) > 0)
-        if (added_token(r, e) < 0)
-            return -1;
-    return got;
+    if (is_string(behavior, "Contiguous"))
+        return refuse(e, "a pre-tokenizer that joins pieces (Contiguous)");
+    if (is_string(behavior, "Removed") &&
+        !json_is_true(json_object_get(o, "invert")))
+        return refuse(e, "a pre-tokenizer that removes text");
+    return pattern ? read_pattern(r, pattern, e) : 0;
 }
 
-static int split_regex(struct reader *r, struct err *e)
+static int read_byte_level(struct reader *r, const json_t *o, struct err *e)
 {
-    struct json_text key, text;
-    int got, kind;
-
-    if (json_enter(&r->j, '{', e) < 0)
+    if (refuse_key(o, "add_prefix_space", "add_prefix_space", e) < 0)
         return -1;
-    while ((got = json_key(&r->j, &key, e)) > 0) {
-        if (!json_is(&key, "Regex"))
-            return refuse(r, e, "a pre-tokenizer that splits at a string");
-        if (json_chars(&r->j, &text, e) < 0)
-            return -1;
-        buf_trim(&r->bytes, 0);
-        buf_add(&r->bytes, text.s, text.n);
-        kind = split_from_pattern(r->bytes.s);
-        if (kind < 0 || r->have_split)
-            return json_fail(&r->j, e,
-                             "the pre-tokenizer's pattern is none of those "
-                             "supported (gpt2, cl100k, llama3, o200k)");
-        r->t->split = (enum split)kind;
-        r->have_split = true;
-    }
-    return got;
-}
-
-static int pre_tokenizer(struct reader *r, struct err *e);
-
-static int pre_tokenizers(struct reader *r, struct err *e)
-{
-    int got;
-
-    if (json_enter(&r->j, '[', e) < 0)
-        return -1;
-    while ((got = json_item(&r->j, e)) > 0)
-        if (pre_tokenizer(r, e) < 0)
-            return -1;
-    return got;
-}
-
-/*
- * What a Split makes of its matches.  They cover the text, so it is one piece
- * for each unless they are joined or thrown away.
- */
-static int behavior(struct reader *r, bool *removed, struct err *e)
-{
-    struct json_text text;
-
-    if (json_chars(&r->j, &text, e) < 0)
-        return -1;
-    *removed = json_is(&text, "Removed");
-    return json_is(&text, "Contiguous")
-               ? refuse(r, e, "a pre-tokenizer that joins pieces (Contiguous)")
-               : 0;
+    if (r->have_bytes)
+        return refuse(e, "ByteLevel twice");
+    r->have_bytes = true;
+    if (json_is_false(json_object_get(o, "use_regex")))
+        return 0;
+    if (r->have_pattern && r->t->pretokenizer != PRETOKENIZE_GPT2)
+        return refuse(e, "splitting twice");
+    r->t->pretokenizer = PRETOKENIZE_GPT2;
+    r->have_pattern = true;
+    return 0;
 }
 
 /*
  * ByteLevel, which splits as GPT-2 does unless use_regex is false; Split with a
- * pattern we know, and a ByteLevel behind; a Sequence of these.
+ * supported pattern, followed by ByteLevel; or a Sequence of these.
  */
-static int pre_tokenizer(struct reader *r, struct err *e)
+static int read_pretokenizer(struct reader *r, const json_t *o, struct err *e)
 {
-    bool regex = true, byte_level = false, removed = false, invert = false;
-    struct json_text key, text;
+    const json_t *type = json_object_get(o, "type");
+    const json_t *parts = json_object_get(o, "pretokenizers");
+
+    if (is_string(type, "ByteLevel"))
+        return read_byte_level(r, o, e);
+    if (is_string(type, "Split"))
+        return read_split(r, o, e);
+    if (!is_string(type, "Sequence"))
+        return err_set(e, ERR_INPUT, "pre-tokenizer %.100s is not supported",
+                       json_is_string(type) ? json_string_value(type) : "null");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (read_pretokenizer(r, json_array_get(parts, i), e) < 0)
+            return -1;
+    return 0;
+}
+
+/* The model */
+
+static int read_vocab(struct reader *r, json_t *vocab, struct err *e)
+{
+    const char *name;
+    json_t *id;
+
+    r->n_vocab = json_object_size(vocab);
+    json_object_foreach(vocab, name, id)
+    {
+        if (!json_is_integer(id))
+            return err_set(e, ERR_INPUT, "the id of '%.100s' is not an integer",
+                           name);
+        buf_trim(&r->bytes, 0);
+        if (add_bytes(&r->bytes, name, strlen(name)) < 0)
+            json_object_set(r->odd, name, id);
+        else if (tokenizer_add(r->t, json_integer_value(id), r->bytes.s,
+                               r->bytes.len, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The id of one name of a merge; its bytes are appended to the others. */
+static int read_merge_name(struct reader *r, const char *name, size_t n,
+                           int32_t *id, struct err *e)
+{
+    const size_t at = r->bytes.len;
+    const ptrdiff_t len = name ? add_bytes(&r->bytes, name, n) : -1;
+
+    *id = len < 0 ? -1 : tokenizer_find(r->t, r->bytes.s + at, (size_t)len);
+    if (*id < 0)
+        return err_set(e, ERR_INPUT, "'%.*s' is not in the vocabulary",
+                       (int)(n < 100 ? n : 100), name ? name : "");
+    return 0;
+}
+
+/* A merge is "left right" or ["left", "right"]. */
+static int read_merge(struct reader *r, const json_t *merge, struct err *e)
+{
+    const json_t *left = json_array_get(merge, 0);
+    const json_t *right = json_array_get(merge, 1);
+    const char *text = json_string_value(merge), *space;
+    int32_t id[2], into;
     int got;
 
-    if (json_enter(&r->j, '{', e) < 0)
-        return -1;
-    while ((got = json_key(&r->j, &key, e)) > 0) {
-        if (json_is(&key, "type")) {
-            got = json_chars(&r->j, &text, e);
-            byte_level = got == 0 && json_is(&text, "ByteLevel");
-            if (got == 0 && !byte_level && !json_is(&text, "Sequence") &&
-                !json_is(&text, "Split"))
-                return json_fail(&r->j, e,
-                                 "pre-tokenizer %.*s is not "
-                                 "supported",
-                                 (int)text.n, text.s);
-        } else if (json_is(&key, "add_prefix_space")) {
-            got = only_false(r, "add_prefix_space", e);
-        } else if (json_is(&key, "use_regex")) {
-            got = json_bool(&r->j, &regex, e);
-        } else if (json_is(&key, "behavior")) {
-            got = behavior(r, &removed, e);
-        } else if (json_is(&key, "invert")) {
-            got = json_bool(&r->j, &invert, e);
-        } else if (json_is(&key, "pattern")) {
-            if (r->have_bytes)
-                return refuse(r, e, "splitting behind ByteLevel");
-            got = split_regex(r, e);
-        } else if (json_is(&key, "pretokenizers")) {
-            got = pre_tokenizers(r, e);
-        } else {
-            got = json_skip(&r->j, e);
-        }
-        if (got < 0)
-            return -1;
+    buf_trim(&r->bytes, 0);
+    if (json_array_size(merge) == 2) {
+        got = read_merge_name(r, json_string_value(left),
+                              json_string_length(left), &id[0], e);
+        if (got == 0)
+            got = read_merge_name(r, json_string_value(right),
+                                  json_string_length(right), &id[1], e);
+    } else if (text && (space = strchr(text, ' '))) {
+        got = read_merge_name(r, text, (size_t)(space - text), &id[0], e);
+        if (got == 0)
+            got = read_merge_name(r, space + 1, strlen(space + 1), &id[1], e);
+    } else {
+        return err_set(e, ERR_INPUT, "expected two names");
     }
     if (got < 0)
         return -1;
-    if (removed && !invert)
-        return refuse(r, e, "a pre-tokenizer that removes text");
-    if (byte_level && r->have_bytes)
-        return refuse(r, e, "ByteLevel twice");
-    r->have_bytes = r->have_bytes || byte_level;
-    if (byte_level && regex) {
-        if (r->have_split && r->t->split != SPLIT_GPT2)
-            return refuse(r, e, "splitting twice");
-        r->t->split = SPLIT_GPT2;
-        r->have_split = true;
+    into = tokenizer_find(r->t, r->bytes.s, r->bytes.len);
+    if (into < 0)
+        return err_set(e, ERR_INPUT, "the merged token has no id");
+    return tokenizer_merge(r->t, id[0], id[1], into, e);
+}
+
+static bool all_bytes_known(const struct tokenizer *t)
+{
+    for (int i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+
+        if (tokenizer_find(t, &byte, 1) < 0)
+            return false;
     }
+    return true;
+}
+
+static int read_model(struct reader *r, const json_t *o, struct err *e)
+{
+    static const char *const unsupported[] = { "dropout",
+                                               "continuing_subword_prefix",
+                                               "end_of_word_suffix",
+                                               "byte_fallback" };
+    const json_t *type = json_object_get(o, "type");
+    const json_t *unknown = json_object_get(o, "unk_token");
+    const json_t *merges = json_object_get(o, "merges");
+    json_t *vocab = json_object_get(o, "vocab");
+
+    if (type && !is_string(type, "BPE"))
+        return refuse(e, "a model other than BPE");
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+        if (refuse_key(o, unsupported[i], unsupported[i], e) < 0)
+            return -1;
+    if (!json_is_object(vocab) || !json_is_array(merges))
+        return err_set(e, ERR_INPUT, "there is no model with vocab and merges");
+    r->t->whole = json_is_true(json_object_get(o, "ignore_merges"));
+    if (read_vocab(r, vocab, e) < 0)
+        return err_wrap(e, "model.vocab");
+    for (size_t i = 0; i < json_array_size(merges); i++)
+        if (read_merge(r, json_array_get(merges, i), e) < 0)
+            return err_wrap(e, "model.merges[%zu]", i);
+    if (unknown && !json_is_null(unknown) && !all_bytes_known(r->t))
+        return err_set(e, ERR_INPUT,
+                       "some bytes have no token, and unk_token is not "
+                       "supported");
     return 0;
 }
 
-static int vocab(struct reader *r, struct err *e)
+/* The added tokens */
+
+/*
+ * The id that Hugging Face's tokenizers give to added token i, whatever the
+ * file says: the id of its name if there is one, else the next.
+ */
+static int64_t actual_id(struct reader *r, size_t i, int64_t next)
 {
-    struct json_text name;
-    int64_t id;
-    int got;
+    const json_t *content =
+        json_object_get(json_array_get(r->added, i), "content");
+    const json_t *odd = json_object_get(r->odd, json_string_value(content));
+    int32_t id;
 
-    if (json_enter(&r->j, '{', e) < 0)
-        return -1;
-    while ((got = json_key(&r->j, &name, e)) > 0) {
-        ptrdiff_t len;
+    for (size_t k = 0; k < i; k++) {
+        const json_t *o = json_array_get(r->added, k);
 
-        buf_trim(&r->bytes, 0);
-        buf_room(&r->bytes, name.n);
-        len = tokfile_bytes(name.s, name.n, (uint8_t *)r->bytes.s);
-        if (len < 0) { /* it must be among the added tokens */
-            GROW(r->odd, r->n_odd, r->odd_room);
-            r->odd[r->n_odd++] = name_here(r, -1, &name);
-        }
-        if (json_int(&r->j, &id, e) < 0)
-            return -1;
-        r->n_vocab++;
-        if (len < 0) {
-            r->odd[r->n_odd - 1].id = id;
-        } else if (tokenizer_add(r->t, id, r->bytes.s, (size_t)len, e) < 0) {
-            return err_wrap(e, "vocab");
-        }
+        if (json_equal(json_object_get(o, "content"), content))
+            return json_integer_value(json_object_get(o, "id"));
     }
-    r->have_vocab = true;
-    return got;
+    if (odd)
+        return json_integer_value(odd);
+    buf_trim(&r->bytes, 0);
+    if (add_bytes(&r->bytes, json_string_value(content),
+                  json_string_length(content)) < 0)
+        return next;
+    id = tokenizer_find(r->t, r->bytes.s, r->bytes.len);
+    return id >= 0 ? id : next;
 }
 
-/* The bytes of one name of a merge, after those that are there. */
-static int merge_name(struct reader *r, const char *s, size_t n, int32_t *id,
-                      struct err *e)
+static int read_added_token(struct reader *r, size_t i, int64_t *next,
+                            struct err *e)
 {
-    ptrdiff_t len;
+    const json_t *o = json_array_get(r->added, i);
+    const json_t *content = json_object_get(o, "content");
+    const json_t *id = json_object_get(o, "id");
+    const char *name = json_string_value(content);
+    int64_t actual;
 
-    buf_room(&r->bytes, n);
-    len = tokfile_bytes(s, n, (uint8_t *)r->bytes.s + r->bytes.len);
-    *id = len < 0
-              ? -1
-              : tokenizer_find(r->t, r->bytes.s + r->bytes.len, (size_t)len);
-    if (*id < 0)
-        return json_fail(&r->j, e,
-                         "merge of '%.*s', which is not in the "
-                         "vocabulary",
-                         (int)(n < 200 ? n : 200), s);
-    r->bytes.len += (size_t)len;
-    return 0;
-}
-
-static int merge_pair(struct reader *r, int32_t id[2], struct err *e)
-{
-    struct json_text text;
-
-    if (json_enter(&r->j, '[', e) < 0)
+    if (!json_is_integer(id) || !name || !*name)
+        return err_set(e, ERR_INPUT, "expected id and content");
+    if (refuse_key(o, "lstrip", "lstrip", e) < 0 ||
+        refuse_key(o, "rstrip", "rstrip", e) < 0 ||
+        refuse_key(o, "single_word", "single_word", e) < 0)
         return -1;
-    for (int i = 0; i < 2; i++) {
-        const int got = json_item(&r->j, e);
-
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            return json_fail(&r->j, e, "a merge has two names");
-        if (json_chars(&r->j, &text, e) < 0 ||
-            merge_name(r, text.s, text.n, &id[i], e) < 0)
-            return -1;
-    }
-    switch (json_item(&r->j, e)) {
-    case 0:
-        return 0;
-    case 1:
-        return json_fail(&r->j, e, "a merge has two names");
-    default:
-        return -1;
-    }
-}
-
-static int merge_text(struct reader *r, int32_t id[2], struct err *e)
-{
-    struct json_text text;
-    const char *space;
-    size_t left;
-
-    if (json_chars(&r->j, &text, e) < 0)
-        return -1;
-    space = memchr(text.s, ' ', text.n);
-    if (!space)
-        return json_fail(&r->j, e, "a merge without a space");
-    left = (size_t)(space - text.s);
-    if (merge_name(r, text.s, left, &id[0], e) < 0)
-        return -1;
-    return merge_name(r, space + 1, text.n - left - 1, &id[1], e);
-}
-
-static int merges(struct reader *r, struct err *e)
-{
-    int got;
-
-    if (json_enter(&r->j, '[', e) < 0)
-        return -1;
-    while ((got = json_item(&r->j, e)) > 0) {
-        int32_t id[2], into;
-
-        r->bytes.len = 0;
-        if ((json_next(&r->j) == '[' ? merge_pair : merge_text)(r, id, e) < 0)
-            return -1;
-        into = tokenizer_find(r->t, r->bytes.s, r->bytes.len);
-        if (into < 0)
-            return json_fail(&r->j, e, "what a merge makes has no id");
-        if (tokenizer_merge(r->t, id[0], id[1], into, e) < 0)
-            return -1;
-    }
-    r->have_merges = true;
-    return got;
-}
-
-static int model_field(struct reader *r, const struct json_text *key,
-                       struct err *e)
-{
-    struct json_text text;
-
-    if (json_is(key, "type")) {
-        if (json_chars(&r->j, &text, e) < 0)
-            return -1;
-        return json_is(&text, "BPE") ? 0 : refuse(r, e, "a model but BPE");
-    }
-    if (json_is(key, "vocab"))
-        return vocab(r, e);
-    if (json_is(key, "merges")) {
-        if (r->have_vocab)
-            return merges(r, e);
-        r->later = r->j;
-        r->later.room = (struct buf)BUF_INIT;
-        return json_skip(&r->j, e);
-    }
-    if (json_is(key, "dropout"))
-        return only_null(r, "dropout", e);
-    if (json_is(key, "continuing_subword_prefix"))
-        return only_empty(r, "continuing_subword_prefix", e);
-    if (json_is(key, "end_of_word_suffix"))
-        return only_empty(r, "end_of_word_suffix", e);
-    if (json_is(key, "byte_fallback"))
-        return only_false(r, "byte_fallback", e);
-    if (json_is(key, "ignore_merges"))
-        return json_bool(&r->j, &r->t->whole, e);
-    if (json_is(key, "unk_token"))
-        r->unknown = json_next(&r->j) != 'n';
-    return json_skip(&r->j, e);
-}
-
-static int model(struct reader *r, struct err *e)
-{
-    struct json_text key;
-    int got;
-
-    if (json_enter(&r->j, '{', e) < 0)
-        return -1;
-    while ((got = json_key(&r->j, &key, e)) > 0)
-        if (model_field(r, &key, e) < 0)
-            return -1;
-    if (got == 0 && r->later.p && r->have_vocab) {
-        const struct json back = r->j;
-
-        r->j = r->later;
-        got = merges(r, e);
-        json_clear(&r->j);
-        r->j = back;
-    }
-    return got;
-}
-
-static int field(struct reader *r, const struct json_text *key, struct err *e)
-{
-    if (json_is(key, "added_tokens"))
-        return added_tokens(r, e);
-    if (json_is(key, "normalizer"))
-        return only_null(r, "a normalizer", e);
-    if (json_is(key, "pre_tokenizer")) {
-        if (json_next(&r->j) == 'n')
-            return refuse(r, e, "a tokenizer without pre-tokenizer");
-        return pre_tokenizer(r, e);
-    }
-    if (json_is(key, "model"))
-        return model(r, e);
-    return json_skip(&r->j, e);
+    actual = actual_id(r, i, *next);
+    if (json_integer_value(id) != actual)
+        return err_set(e, ERR_INPUT,
+                       "'%.100s' has id %lld, but Hugging Face's tokenizers "
+                       "would give it id %lld",
+                       name, (long long)json_integer_value(id),
+                       (long long)actual);
+    *next = actual >= *next ? actual + 1 : *next;
+    return tokenizer_special(r->t, actual,
+                             !json_is_true(json_object_get(o, "special")), name,
+                             json_string_length(content), e);
 }
 
 static bool is_added(const struct reader *r, int64_t id)
 {
-    for (size_t i = 0; i < r->n_added; i++)
-        if (r->added[i].id == id)
+    for (size_t i = 0; i < json_array_size(r->added); i++)
+        if (json_integer_value(
+                json_object_get(json_array_get(r->added, i), "id")) == id)
             return true;
     return false;
 }
 
-/* The id of the same name in a list, or -1. */
-static int64_t id_in(const struct reader *r, const struct added *list, size_t n,
-                     const struct added *a)
+/* Names that stand for no bytes are allowed if they are added tokens. */
+static int read_added(struct reader *r, struct err *e)
 {
-    for (size_t i = 0; i < n; i++)
-        if (list[i].len == a->len &&
-            memcmp(r->names.s + list[i].at, r->names.s + a->at, a->len) == 0)
-            return list[i].id;
-    return -1;
-}
+    int64_t next = (int64_t)r->n_vocab;
+    const char *name;
+    json_t *id;
 
-/*
- * The id that Hugging Face's tokenizers give to added token i, whatever the
- * file says: that of its name where there is one, else the next.
- */
-static int64_t id_there(struct reader *r, size_t i, int64_t next)
-{
-    const struct added *a = &r->added[i];
-    int64_t id = id_in(r, r->added, i, a);
-    ptrdiff_t len;
-
-    if (id >= 0)
-        return id;
-    buf_trim(&r->bytes, 0);
-    buf_room(&r->bytes, a->len);
-    len = tokfile_bytes(r->names.s + a->at, a->len, (uint8_t *)r->bytes.s);
-    id = len < 0 ? id_in(r, r->odd, r->n_odd, a)
-                 : tokenizer_find(r->t, r->bytes.s, (size_t)len);
-    return id >= 0 ? id : next;
-}
-
-static int place_added(struct reader *r, struct err *e)
-{
-    int64_t next = r->n_vocab;
-
-    for (size_t i = 0; i < r->n_odd; i++)
-        if (!is_added(r, r->odd[i].id))
+    json_object_foreach(r->odd, name, id)
+    {
+        if (!is_added(r, json_integer_value(id)))
             return err_set(e, ERR_INPUT,
-                           "id %lld: its name has characters "
-                           "that stand for no byte",
-                           (long long)r->odd[i].id);
-    for (size_t i = 0; i < r->n_added; i++) {
-        const struct added *a = &r->added[i];
-        const char *const name = r->names.s + a->at;
-        const int64_t id = id_there(r, i, next);
-
-        if (a->id != id)
-            return err_set(e, ERR_INPUT,
-                           "added_tokens: '%.*s' has id %lld, but Hugging "
-                           "Face's tokenizers would make that %lld",
-                           (int)(a->len < 200 ? a->len : 200), name,
-                           (long long)a->id, (long long)id);
-        if (tokenizer_special(r->t, id, !a->special, name, a->len, e) < 0)
-            return err_wrap(e, "added_tokens");
-        next = id >= next ? id + 1 : next;
+                           "model.vocab: '%.100s' has a character that stands "
+                           "for no byte",
+                           name);
     }
+    for (size_t i = 0; i < json_array_size(r->added); i++)
+        if (read_added_token(r, i, &next, e) < 0)
+            return err_wrap(e, "added_tokens[%zu]", i);
     return 0;
 }
 
-static int check(struct reader *r, struct err *e)
+static int read_tokenizer(struct reader *r, const json_t *o, struct err *e)
 {
-    uint8_t all = 1;
+    const json_t *pretokenizer = json_object_get(o, "pre_tokenizer");
 
-    if (!r->have_vocab || !r->have_merges)
-        return err_set(e, ERR_INPUT, "there is no model with vocab and merges");
-    if (!r->have_split)
+    if (refuse_key(o, "normalizer", "a normalizer", e) < 0)
+        return -1;
+    if (pretokenizer && !json_is_null(pretokenizer) &&
+        read_pretokenizer(r, pretokenizer, e) < 0)
+        return -1;
+    if (read_model(r, json_object_get(o, "model"), e) < 0)
+        return -1;
+    if (!r->have_pattern)
         return err_set(e, ERR_INPUT,
-                       "there is no pre-tokenizer that splits "
-                       "as gpt2, cl100k, llama3 or o200k");
+                       "there is no pre-tokenizer that splits as gpt2, cl100k, "
+                       "llama3 or o200k");
     if (!r->have_bytes)
         return err_set(e, ERR_INPUT,
-                       "there is no pre-tokenizer ByteLevel, and others than "
-                       "byte-level BPE are not supported");
-    for (int i = 0; i < 256; i++) {
-        const uint8_t b = (uint8_t)i;
-
-        all = all && tokenizer_find(r->t, &b, 1) >= 0;
-    }
-    if (r->unknown && !all)
-        return err_set(e, ERR_INPUT,
-                       "some bytes have no token; unk_token is "
-                       "not supported");
-    return place_added(r, e);
+                       "there is no pre-tokenizer ByteLevel, and only "
+                       "byte-level BPE is supported");
+    return read_added(r, e);
 }
 
 int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
                        struct err *e)
 {
-    struct reader r = {
-        .t = t, .j = json_over(text, n), .bytes = BUF_INIT, .names = BUF_INIT
-    };
-    struct json_text key;
-    int got = json_enter(&r.j, '{', e);
+    json_t *o = parse(text, n, e);
+    struct reader r = { .t = t,
+                        .bytes = BUF_INIT,
+                        .added = json_object_get(o, "added_tokens"),
+                        .odd = json_object() };
+    const int got = o ? read_tokenizer(&r, o, e) : -1;
 
-    while (got == 0 && (got = json_key(&r.j, &key, e)) > 0)
-        got = field(&r, &key, e);
-    if (got == 0)
-        got = json_end(&r.j, e);
-    if (got == 0)
-        got = check(&r, e);
-    json_clear(&r.j);
     buf_clear(&r.bytes);
-    buf_clear(&r.names);
-    free(r.added);
-    free(r.odd);
+    json_decref(r.odd);
+    json_decref(o);
+    return got;
+}
+
+/* encoder.json and vocab.json: names that stand for no bytes are special tokens
+ * under their own names. */
+int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
+                        struct err *e)
+{
+    json_t *o = parse(text, n, e), *id;
+    struct reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
+    int got = o ? read_vocab(&r, o, e) : -1;
+    const char *name;
+
+    json_object_foreach(r.odd, name, id)
+    {
+        if (got == 0)
+            got =
+                tokenizer_add(t, json_integer_value(id), name, strlen(name), e);
+    }
+    buf_clear(&r.bytes);
+    json_decref(r.odd);
+    json_decref(o);
     return got;
 }

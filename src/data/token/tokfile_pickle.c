@@ -1,3 +1,14 @@
+/*
+ * tokfile_pickle - meta.pkl, nanoGPT's form of a character tokenizer
+ *
+ * This is the only form that character tokenizers have: nanoGPT's data sets
+ * come with it, its sample.py needs it, and gdata bpe --chars writes it.
+ *
+ * The file is a pickled dictionary { vocab_size, itos, stoi } of integers,
+ * strings and dictionaries.  Of pickle's instructions those are implemented
+ * that Python writes for it in protocols 1 to 5; none of them can call a
+ * function.  Only stoi is used, since itos is its inverse.
+ */
 #include "config.h"
 #include "data/token/tokfile.h"
 
@@ -6,51 +17,44 @@
 
 #include "common/mem.h"
 
-/*
- * meta.pkl: a pickled dictionary { vocab_size, itos, stoi } of integers,
- * strings and dictionaries.  Of pickle's machine there is what such a file
- * needs, in any protocol since 1; nothing in it can call anything.
- *
- * Only stoi is used; itos says the same the other way round.
- */
-enum kind { NOTHING, INTEGER, STRING, DICT, MARK };
+enum pickle_type { NOTHING, INTEGER, STRING, DICT, MARK };
 
-struct value {
-    enum kind kind;
-    int64_t n;     /* of an integer; which dictionary */
-    const char *s; /* of a string, in the file */
+struct pickle_value {
+    enum pickle_type type;
+    int64_t n;     /* the integer; the number of the dictionary */
+    const char *s; /* the string, in the file */
     size_t len;
 };
 
-struct entry {
+struct pickle_item {
     int64_t dict;
-    struct value key, value;
+    struct pickle_value key, value;
 };
 
-struct machine {
+struct unpickler {
     const uint8_t *p, *end;
-    struct value *stack;
+    struct pickle_value *stack;
     size_t n_stack, stack_room;
-    struct value *memo;
+    struct pickle_value *memo;
     size_t n_memo, memo_room;
-    struct entry *entry;
-    size_t n_entries, entry_room;
+    struct pickle_item *item;
+    size_t n_items, items_room;
     int64_t n_dicts;
 };
 
-static int bad(struct err *e, const char *what)
+static int bad_pickle(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "not a pickled meta.pkl: %s", what);
+    return err_set(e, ERR_INPUT, "not a valid meta.pkl: %s", what);
 }
 
-/* n bytes, little-endian. */
-static int take(struct machine *m, int n, int64_t *out, struct err *e)
+/* Read a little-endian integer of n bytes. */
+static int read_int(struct unpickler *m, int n, int64_t *out, struct err *e)
 {
     uint64_t value = 0;
 
     *out = 0;
     if (m->end - m->p < n)
-        return bad(e, "it ends too early");
+        return bad_pickle(e, "it ends early");
     for (int i = 0; i < n; i++)
         value |= (uint64_t)m->p[i] << (8 * i);
     m->p += n;
@@ -58,103 +62,106 @@ static int take(struct machine *m, int n, int64_t *out, struct err *e)
     return 0;
 }
 
-static int push(struct machine *m, struct value v)
+static int push_value(struct unpickler *m, struct pickle_value v)
 {
     GROW(m->stack, m->n_stack, m->stack_room);
     m->stack[m->n_stack++] = v;
     return 0;
 }
 
-static int push_int(struct machine *m, int n, struct err *e)
+static int push_int(struct unpickler *m, int n, struct err *e)
 {
-    struct value v = { .kind = INTEGER };
+    struct pickle_value v = { .type = INTEGER };
 
-    if (take(m, n, &v.n, e) < 0)
+    if (read_int(m, n, &v.n, e) < 0)
         return -1;
     if (n == 4)
         v.n = (int32_t)v.n;
-    return push(m, v);
+    return push_value(m, v);
 }
 
-static int push_string(struct machine *m, int n, struct err *e)
+static int push_string(struct unpickler *m, int n, struct err *e)
 {
-    struct value v = { .kind = STRING };
+    struct pickle_value v = { .type = STRING };
     int64_t len;
 
-    if (take(m, n, &len, e) < 0)
+    if (read_int(m, n, &len, e) < 0)
         return -1;
     if (len < 0 || len > m->end - m->p)
-        return bad(e, "a string longer than the file");
+        return bad_pickle(e, "a string is longer than the file");
     v.s = (const char *)m->p;
     v.len = (size_t)len;
     m->p += len;
-    return push(m, v);
+    return push_value(m, v);
 }
 
-static int memo_put(struct machine *m, int64_t i, struct err *e)
+static int memo_put(struct unpickler *m, int64_t i, struct err *e)
 {
     if (i < 0 || i > m->end - m->p + (int64_t)m->n_memo || m->n_stack == 0)
-        return bad(e, "a memo that cannot be");
+        return bad_pickle(e, "an impossible memo");
     while ((size_t)i >= m->n_memo) {
         GROW(m->memo, m->n_memo, m->memo_room);
-        m->memo[m->n_memo++] = (struct value){ .kind = NOTHING };
+        m->memo[m->n_memo++] = (struct pickle_value){ .type = NOTHING };
     }
     m->memo[i] = m->stack[m->n_stack - 1];
     return 0;
 }
 
-static int memo_get(struct machine *m, int n, struct err *e)
+static int memo_get(struct unpickler *m, int n, struct err *e)
 {
     int64_t i;
 
-    if (take(m, n, &i, e) < 0)
+    if (read_int(m, n, &i, e) < 0)
         return -1;
     if (i < 0 || (size_t)i >= m->n_memo)
-        return bad(e, "a memo that was not made");
-    return push(m, m->memo[i]);
+        return bad_pickle(e, "an unknown memo");
+    return push_value(m, m->memo[i]);
 }
 
-/* Move the pairs from stack[from] on into the dictionary before them. */
-static int set_items(struct machine *m, size_t from, size_t dict, struct err *e)
+/* Move the pairs above stack[from] into a dictionary. */
+static int set_items(struct unpickler *m, size_t from, size_t dict,
+                     struct err *e)
 {
-    if ((m->n_stack - from) % 2 != 0 || m->stack[dict].kind != DICT)
-        return bad(e, "items without a dictionary");
+    if ((m->n_stack - from) % 2 != 0 || m->stack[dict].type != DICT)
+        return bad_pickle(e, "items without a dictionary");
     for (size_t i = from; i < m->n_stack; i += 2) {
-        GROW(m->entry, m->n_entries, m->entry_room);
-        m->entry[m->n_entries++] =
-            (struct entry){ m->stack[dict].n, m->stack[i], m->stack[i + 1] };
+        GROW(m->item, m->n_items, m->items_room);
+        m->item[m->n_items++] =
+            (struct pickle_item){ m->stack[dict].n, m->stack[i],
+                                  m->stack[i + 1] };
     }
     m->n_stack = dict + 1;
     return 0;
 }
 
-static int set_marked(struct machine *m, struct err *e)
+static int set_marked_items(struct unpickler *m, struct err *e)
 {
     size_t i = m->n_stack;
 
-    while (i > 0 && m->stack[i - 1].kind != MARK)
+    while (i > 0 && m->stack[i - 1].type != MARK)
         i--;
     if (i < 2)
-        return bad(e, "items without a dictionary");
+        return bad_pickle(e, "items without a dictionary");
     return set_items(m, i, i - 2, e);
 }
 
-/* One instruction; 1 when it was the last. */
-static int step(struct machine *m, struct err *e)
+/* Execute an instruction; 1 if it was the last. */
+static int run_instruction(struct unpickler *m, struct err *e)
 {
     int64_t n;
 
-    if (take(m, 1, &n, e) < 0)
+    if (read_int(m, 1, &n, e) < 0)
         return -1;
     switch ((char)n) {
     case '\x80': /* PROTO */
-        return take(m, 1, &n, e);
+        return read_int(m, 1, &n, e);
     case '\x95': /* FRAME */
-        return take(m, 8, &n, e);
+        return read_int(m, 8, &n, e);
     case '}':
-        return push(m, (struct value){ .kind = DICT, .n = m->n_dicts++ });
+        return push_value(
+            m, (struct pickle_value){ .type = DICT, .n = m->n_dicts++ });
     case '(':
-        return push(m, (struct value){ .kind = MARK });
+        return push_value(m, (struct pickle_value){ .type = MARK });
     case 'K':
         return push_int(m, 1, e);
     case 'M':
@@ -168,9 +175,9 @@ static int step(struct machine *m, struct err *e)
     case '\x8d': /* BINUNICODE8 */
         return push_string(m, 8, e);
     case 'q': /* BINPUT */
-        return take(m, 1, &n, e) < 0 ? -1 : memo_put(m, n, e);
+        return read_int(m, 1, &n, e) < 0 ? -1 : memo_put(m, n, e);
     case 'r': /* LONG_BINPUT */
-        return take(m, 4, &n, e) < 0 ? -1 : memo_put(m, n, e);
+        return read_int(m, 4, &n, e) < 0 ? -1 : memo_put(m, n, e);
     case '\x94': /* MEMOIZE */
         return memo_put(m, (int64_t)m->n_memo, e);
     case 'h':
@@ -179,73 +186,74 @@ static int step(struct machine *m, struct err *e)
         return memo_get(m, 4, e);
     case 's': /* SETITEM */
         if (m->n_stack < 3)
-            return bad(e, "an item without a dictionary");
+            return bad_pickle(e, "an item without a dictionary");
         return set_items(m, m->n_stack - 2, m->n_stack - 3, e);
     case 'u': /* SETITEMS */
-        return set_marked(m, e);
+        return set_marked_items(m, e);
     case '.':
         return 1;
     default:
         return err_set(e, ERR_INPUT,
-                       "not a pickled meta.pkl: instruction "
-                       "0x%02x at byte %td",
-                       (unsigned)n & 255, m->end - m->p);
+                       "not a valid meta.pkl: instruction 0x%02x is not "
+                       "supported",
+                       (unsigned)n & 255);
     }
 }
 
-/* The value of a key of the dictionary that was left on the stack. */
-static const struct value *lookup(const struct machine *m, const char *key)
+/* The value of a key in the dictionary that remains on the stack, or NULL. */
+static const struct pickle_value *lookup(const struct unpickler *m,
+                                         const char *key)
 {
     const size_t len = strlen(key);
 
-    for (size_t i = m->n_entries; i > 0; i--) {
-        const struct entry *n = &m->entry[i - 1];
+    for (size_t i = m->n_items; i > 0; i--) {
+        const struct pickle_item *n = &m->item[i - 1];
 
-        if (n->dict == m->stack[0].n && n->key.kind == STRING &&
+        if (n->dict == m->stack[0].n && n->key.type == STRING &&
             n->key.len == len && memcmp(n->key.s, key, len) == 0)
             return &n->value;
     }
     return NULL;
 }
 
-static int use(struct machine *m, struct tokenizer *t, struct err *e)
+static int add_stoi(struct unpickler *m, struct tokenizer *t, struct err *e)
 {
-    const struct value *stoi, *size;
+    const struct pickle_value *stoi, *size;
 
-    if (m->n_stack != 1 || m->stack[0].kind != DICT)
-        return bad(e, "it is no dictionary");
+    if (m->n_stack != 1 || m->stack[0].type != DICT)
+        return bad_pickle(e, "it is not a dictionary");
     stoi = lookup(m, "stoi");
     size = lookup(m, "vocab_size");
-    if (!stoi || stoi->kind != DICT)
-        return bad(e, "it has no dictionary stoi");
-    for (size_t i = 0; i < m->n_entries; i++) {
-        const struct entry *n = &m->entry[i];
+    if (!stoi || stoi->type != DICT)
+        return bad_pickle(e, "it has no dictionary stoi");
+    for (size_t i = 0; i < m->n_items; i++) {
+        const struct pickle_item *n = &m->item[i];
 
         if (n->dict != stoi->n)
             continue;
-        if (n->key.kind != STRING || n->value.kind != INTEGER)
-            return bad(e, "stoi is not from strings to integers");
+        if (n->key.type != STRING || n->value.type != INTEGER)
+            return bad_pickle(e, "stoi does not map strings to integers");
         if (tokenizer_add(t, n->value.n, n->key.s, n->key.len, e) < 0)
             return err_wrap(e, "stoi");
     }
-    if (size && (size->kind != INTEGER || size->n != t->n_ids))
-        return bad(e, "vocab_size does not fit stoi");
+    if (size && (size->type != INTEGER || size->n != t->n_ids))
+        return bad_pickle(e, "vocab_size differs from the size of stoi");
     return 0;
 }
 
 int tokfile_parse_pickle(struct tokenizer *t, const char *text, size_t n,
                          struct err *e)
 {
-    struct machine m = { .p = (const uint8_t *)text,
-                         .end = (const uint8_t *)text + n };
+    struct unpickler m = { .p = (const uint8_t *)text,
+                           .end = (const uint8_t *)text + n };
     int got;
 
-    while ((got = step(&m, e)) == 0)
+    while ((got = run_instruction(&m, e)) == 0)
         ;
     if (got > 0)
-        got = use(&m, t, e);
+        got = add_stoi(&m, t, e);
     free(m.stack);
     free(m.memo);
-    free(m.entry);
+    free(m.item);
     return got;
 }

@@ -1,3 +1,9 @@
+/*
+ * tokfile_tiktoken - .tiktoken files: Base64, space, rank
+ *
+ * Such a file has neither a pattern nor special tokens.  They are inferred from
+ * the number of tokens; for an unknown number GPT-2's are assumed.
+ */
 #include "config.h"
 #include "data/token/tokfile.h"
 
@@ -6,40 +12,35 @@
 
 #include "common/mem.h"
 
-/*
- * .tiktoken: Base64, space, rank.  The file has neither pattern nor special
- * tokens, so they are told from the number of tokens, and GPT-2's are taken
- * for one that is not known.
- */
 static const struct known {
     int32_t n;
-    enum split split;
+    enum pretokenizer pretokenizer;
     struct {
         const char *name;
         int32_t id;
     } special[6];
 } known[] = {
-    { 50256, SPLIT_GPT2, { { "<|endoftext|>", 50256 } } },
-    { 50280, SPLIT_GPT2, { { "<|endoftext|>", 50256 } } },
+    { 50256, PRETOKENIZE_GPT2, { { "<|endoftext|>", 50256 } } },
+    { 50280, PRETOKENIZE_GPT2, { { "<|endoftext|>", 50256 } } },
     { 100256,
-      SPLIT_CL100K,
+      PRETOKENIZE_CL100K,
       { { "<|endoftext|>", 100257 },
         { "<|fim_prefix|>", 100258 },
         { "<|fim_middle|>", 100259 },
         { "<|fim_suffix|>", 100260 },
         { "<|endofprompt|>", 100276 } } },
     { 128000,
-      SPLIT_LLAMA3,
+      PRETOKENIZE_LLAMA3,
       { { "<|begin_of_text|>", 128000 }, { "<|end_of_text|>", 128001 } } },
     { 199998,
-      SPLIT_O200K,
+      PRETOKENIZE_O200K,
       { { "<|endoftext|>", 199999 }, { "<|endofprompt|>", 200018 } } },
 };
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* Returns how many bytes, or -1. */
+/* Returns the number of bytes, or -1. */
 static ptrdiff_t from_base64(const char *s, size_t n, uint8_t *out)
 {
     uint32_t bits = 0;
@@ -65,8 +66,8 @@ static ptrdiff_t from_base64(const char *s, size_t n, uint8_t *out)
     return count;
 }
 
-static int add_line(struct tokenizer *t, const char *line, size_t n,
-                    struct err *e)
+static int parse_line(struct tokenizer *t, const char *line, size_t n,
+                      struct err *e)
 {
     const char *space = memchr(line, ' ', n);
     uint8_t bytes[TOKENIZER_MAX_LEN];
@@ -76,29 +77,30 @@ static int add_line(struct tokenizer *t, const char *line, size_t n,
     if (space && (size_t)(space - line) <= sizeof bytes / 3 * 4)
         len = from_base64(line, (size_t)(space - line), bytes);
     if (len <= 0)
-        return err_set(e, ERR_INPUT, "not a token in Base64 and a rank");
+        return err_set(e, ERR_INPUT, "expected a token in Base64 and a rank");
     if (space + 1 == line + n || line + n - space > 10)
-        return err_set(e, ERR_INPUT, "the rank is no number below 10^9");
+        return err_set(e, ERR_INPUT, "the rank is not a number below 10^9");
     for (const char *p = space + 1; p < line + n; p++) {
         if (*p < '0' || *p > '9')
-            return err_set(e, ERR_INPUT, "the rank is no number");
+            return err_set(e, ERR_INPUT, "the rank is not a number");
         rank = rank * 10 + (*p - '0');
     }
     return tokenizer_add(t, rank, bytes, (size_t)len, e);
 }
 
 /*
- * The two tokens that a token is merged from: what its bytes come to when only
- * lower ranks are merged.  False if that is not two.
+ * Find the two tokens that a token is merged from: the encoding of its bytes
+ * with only the merges of lower rank.  False if these are not two.
  */
-static bool parts(const struct tokenizer *t, int32_t id, size_t *end,
-                  int32_t *rank, int32_t out[2])
+static bool find_parts(const struct tokenizer *t, int32_t id, size_t *end,
+                       int32_t *rank, int32_t out[2])
 {
     const struct token *k = &t->token[id];
     const uint8_t *s = token_text(t, id);
     size_t n = k->len;
 
-    /* part i is s[end[i] .. end[i + 1]); rank[i] that of i and i + 1 joined */
+    /* part i is s[end[i] .. end[i + 1]); rank[i] is that of parts i and i + 1
+     */
     for (size_t i = 0; i <= n; i++)
         end[i] = i;
     for (size_t i = 0; i + 1 < n; i++)
@@ -134,7 +136,7 @@ static int find_merges(struct tokenizer *t, struct err *e)
     for (int32_t id = 0; id < t->n_ids && got == 0; id++) {
         int32_t part[2];
 
-        if (t->token[id].len > 1 && parts(t, id, end, rank, part))
+        if (t->token[id].len > 1 && find_parts(t, id, end, rank, part))
             got = tokenizer_merge(t, part[0], part[1], id, e);
     }
     free(end);
@@ -150,7 +152,7 @@ static const struct known *find_known(int32_t n)
     return NULL;
 }
 
-enum split tokfile_tiktoken_split(const struct tokenizer *t)
+enum pretokenizer tokfile_tiktoken_pretokenizer(const struct tokenizer *t)
 {
     const struct known *k;
     int32_t n = 0;
@@ -158,7 +160,7 @@ enum split tokfile_tiktoken_split(const struct tokenizer *t)
     for (int32_t id = 0; id < t->n_ids; id++)
         n += t->token[id].len > 0 && !token_is_special(t, id);
     k = find_known(n);
-    return k ? k->split : SPLIT_GPT2;
+    return k ? k->pretokenizer : PRETOKENIZE_GPT2;
 }
 
 static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
@@ -166,7 +168,7 @@ static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
     const struct known *k = find_known(n);
 
     if (k) {
-        t->split = k->split;
+        t->pretokenizer = k->pretokenizer;
         for (int s = 0; k->special[s].name; s++)
             if (tokenizer_special(t, k->special[s].id, false,
                                   k->special[s].name,
@@ -190,7 +192,7 @@ int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,
         if (!stop)
             stop = end;
         if (stop > p) {
-            if (add_line(t, p, (size_t)(stop - p), e) < 0)
+            if (parse_line(t, p, (size_t)(stop - p), e) < 0)
                 return err_wrap(e, "line %ld", number);
             count++;
         }
@@ -223,8 +225,8 @@ int tokfile_add_tiktoken(struct buf *b, const struct tokenizer *t,
     for (size_t i = 1; i < t->n_merges; i++)
         if (t->merge[i].into <= t->merge[i - 1].into)
             return err_set(e, ERR_INPUT,
-                           "ids are not in the order of the "
-                           "merges; .tiktoken cannot say that");
+                           "ids are not in the order of the merges, which "
+                           ".tiktoken cannot express");
     for (int32_t id = 0; id < t->n_ids; id++) {
         if (t->token[id].len == 0 || token_is_special(t, id))
             continue;

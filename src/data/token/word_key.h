@@ -6,11 +6,12 @@
 #include <string.h>
 
 /*
- * word_key - what the tables of words find a word by
+ * word_key - the keys of words in hash tables
  *
- * A word of up to WORD_MAX bytes is its own key: two numbers of its bytes, with
- * zeros behind them, and its length in bits 56 to 59 of the second.  Bits 60 to
- * 63 are zero, for the table to use.  What is longer goes by bytes_hash().
+ * The key of a word of up to WORD_MAX bytes is the word itself: two numbers
+ * that hold its bytes, padded with zeros, and its length in bits 56 to 59 of
+ * the second.  Bits 60 to 63 are zero and free for the table to use.  For
+ * longer words there is bytes_hash().
  */
 enum { WORD_MAX = 15 };
 
@@ -18,10 +19,10 @@ struct word_key {
     uint64_t a, b;
 };
 
-/* 16 bytes may be read at s. */
+/* 16 bytes must be readable at s. */
 static inline struct word_key word_key(const uint8_t *s, uint32_t n)
 {
-    /* a mask for each length; its shifts would take longer */
+    /* a mask for each length, which is faster than shifts */
     static const uint64_t keep[WORD_MAX + 1][2] = {
         { 0, 0 },
         { 0xFF, 0 },
@@ -48,20 +49,20 @@ static inline struct word_key word_key(const uint8_t *s, uint32_t n)
     return k;
 }
 
-/* The same where the text ends, at `end`, before 16 bytes are over. */
+/* The same near the end of the text. */
 static inline struct word_key word_key_last(const uint8_t *s,
                                             const uint8_t *end, uint32_t n)
 {
-    uint8_t room[16] = { 0 };
+    uint8_t padded[16] = { 0 };
 
     if (end - s >= 16)
         return word_key(s, n);
-    memcpy(room, s, n);
-    return word_key(room, n);
+    memcpy(padded, s, n);
+    return word_key(padded, n);
 }
 
-/* Only its upper bits depend on all bytes. */
-static inline uint64_t word_hash(struct word_key k)
+/* Only the upper bits depend on all bytes. */
+static inline uint64_t word_key_hash(struct word_key k)
 {
     return k.a * 0x9E3779B97F4A7C15 + k.b * 0xD6E8FEB86659FD93;
 }

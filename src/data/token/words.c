@@ -16,7 +16,7 @@ void words_init(struct words *w, size_t limit)
     *w = (struct words){ .limit = limit };
 }
 
-static void forget(struct words *w)
+static void free_tables(struct words *w)
 {
     free(w->small);
     free(w->large);
@@ -30,17 +30,17 @@ static void forget(struct words *w)
 
 void words_clear(struct words *w)
 {
-    forget(w);
-    for (size_t i = 0; i < w->n_runs; i++)
-        fclose(w->run[i]);
-    free(w->run);
+    free_tables(w);
+    for (size_t i = 0; i < w->n_spills; i++)
+        fclose(w->spill[i]);
+    free(w->spill);
     *w = (struct words){ 0 };
 }
 
-/* Where to begin looking for a short word. */
+/* The slot where the search for a short word begins. */
 static size_t small_first(const struct words *w, struct word_key k)
 {
-    return (size_t)((word_hash(k) >> 32) * w->small_room >> 32);
+    return (size_t)((word_key_hash(k) >> 32) * w->small_room >> 32);
 }
 
 static struct short_word *small_slot(struct words *w, struct word_key k)
@@ -133,7 +133,7 @@ static void count_large(struct words *w, const uint8_t *s, uint32_t n)
 void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
                  const uint32_t *stop, size_t n)
 {
-    struct word_key key[SPLIT_BATCH];
+    struct word_key key[PRETOKENIZE_BATCH];
     size_t count = 0;
     uint32_t at = 0;
 
@@ -161,8 +161,8 @@ void words_count(struct words *w, const uint8_t *text, const uint8_t *end,
     }
 }
 
-/* What the tables take, and what they take while they double. */
-static size_t size_of(const struct words *w)
+/* The memory of the tables, also while they are being doubled. */
+static size_t memory_size(const struct words *w)
 {
     return w->small_room * sizeof *w->small * 3 +
            w->large_room * sizeof *w->large * 3 + w->text_room;
@@ -170,33 +170,33 @@ static size_t size_of(const struct words *w)
 
 bool words_full(const struct words *w)
 {
-    return w->limit > 0 && size_of(w) > w->limit;
+    return w->limit > 0 && memory_size(w) > w->limit;
 }
 
-/* A word in either table, for sorting and for summing up. */
-struct view {
+/* A word of either table, for sorting and adding up. */
+struct word_view {
     const uint8_t *s;
     uint32_t len;
     uint64_t count;
 };
 
-static struct view view_small(const struct short_word *s)
+static struct word_view view_small(const struct short_word *s)
 {
-    return (struct view){ (const uint8_t *)&s->key, (uint32_t)(s->key.b >> 56),
-                          s->count };
+    return (struct word_view){ (const uint8_t *)&s->key,
+                               (uint32_t)(s->key.b >> 56), s->count };
 }
 
-static int compare(const void *x, const void *y)
+static int compare_views(const void *x, const void *y)
 {
-    const struct view *a = x, *b = y;
+    const struct word_view *a = x, *b = y;
     const int c = memcmp(a->s, b->s, a->len < b->len ? a->len : b->len);
 
     return c ? c : (a->len > b->len) - (a->len < b->len);
 }
 
-static struct view *sorted(const struct words *w)
+static struct word_view *sorted_views(const struct words *w)
 {
-    struct view *v = xmalloc((w->n_small + w->n_large + 1) * sizeof *v);
+    struct word_view *v = xmalloc((w->n_small + w->n_large + 1) * sizeof *v);
     size_t n = 0;
 
     for (size_t i = 0; i < w->small_room; i++)
@@ -204,9 +204,9 @@ static struct view *sorted(const struct words *w)
             v[n++] = view_small(&w->small[i]);
     for (size_t i = 0; i < w->large_room; i++)
         if (w->large[i].count > 0)
-            v[n++] = (struct view){ w->text + w->large[i].at, w->large[i].len,
-                                    w->large[i].count };
-    qsort(v, n, sizeof *v, compare);
+            v[n++] = (struct word_view){ w->text + w->large[i].at,
+                                         w->large[i].len, w->large[i].count };
+    qsort(v, n, sizeof *v, compare_views);
     return v;
 }
 
@@ -217,7 +217,7 @@ static const char *temp_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* It has no name, and is gone with its last descriptor. */
+/* A file without a name, which disappears when it is closed. */
 static FILE *temp_file(void)
 {
     char *name = xasprintf("%s/gdata.XXXXXX", temp_folder());
@@ -237,15 +237,16 @@ static FILE *temp_file(void)
 int words_spill(struct words *w, struct err *e)
 {
     const size_t n = w->n_small + w->n_large;
-    struct view *v;
+    struct word_view *v;
     FILE *fp;
 
     if (n == 0)
         return 0;
     fp = temp_file();
     if (!fp)
-        return err_sys(e, "cannot make a temporary file in %s", temp_folder());
-    v = sorted(w);
+        return err_sys(e, "cannot create a temporary file in %s",
+                       temp_folder());
+    v = sorted_views(w);
     for (size_t i = 0; i < n && !ferror(fp); i++) {
         fwrite(&v[i].len, sizeof v[i].len, 1, fp);
         fwrite(&v[i].count, sizeof v[i].count, 1, fp);
@@ -257,9 +258,9 @@ int words_spill(struct words *w, struct err *e)
         fclose(fp);
         return -1;
     }
-    forget(w);
-    GROW(w->run, w->n_runs, w->runs_room);
-    w->run[w->n_runs++] = fp;
+    free_tables(w);
+    GROW(w->spill, w->n_spills, w->spills_room);
+    w->spill[w->n_spills++] = fp;
     return 0;
 }
 
@@ -271,8 +272,8 @@ static void list_add(struct word_list *l, const void *s, uint32_t n,
     add_text(&l->text, &l->n_text, &l->text_room, s, n);
 }
 
-/* All of them from memory: sum up in the first, take what is there. */
-static void gather_tables(struct word_list *all, struct words *w, size_t n)
+/* Nothing was spilled: add everything to the first counter and list it. */
+static void collect_tables(struct word_list *all, struct words *w, size_t n)
 {
     for (size_t k = 1; k < n; k++) {
         for (size_t i = 0; i < w[k].small_room; i++) {
@@ -296,7 +297,7 @@ static void gather_tables(struct word_list *all, struct words *w, size_t n)
             large_slot(w, l->hash, w[k].text + l->at, l->len)->count +=
                 l->count - 1;
         }
-        forget(&w[k]);
+        free_tables(&w[k]);
     }
     for (size_t i = 0; i < w->small_room; i++)
         if (w->small[i].count > 0)
@@ -306,18 +307,18 @@ static void gather_tables(struct word_list *all, struct words *w, size_t n)
         if (w->large[i].count > 0)
             list_add(all, w->text + w->large[i].at, w->large[i].len,
                      w->large[i].count);
-    forget(w);
+    free_tables(w);
 }
 
-/* The next word of a run that was spilled. */
-struct run {
+/* A spill while it is read, and its next word. */
+struct spill {
     FILE *fp;
-    struct view word;
+    struct word_view word;
     uint8_t *s;
     size_t room;
 };
 
-static int run_next(struct run *r, struct err *e)
+static int spill_next(struct spill *r, struct err *e)
 {
     uint32_t n;
 
@@ -337,39 +338,40 @@ static int run_next(struct run *r, struct err *e)
     return 0;
 }
 
-static struct run *runs_of(struct words *w, size_t n, size_t *count)
+static struct spill *open_spills(struct words *w, size_t n, size_t *count)
 {
-    struct run *r;
+    struct spill *r;
 
     *count = 0;
     for (size_t k = 0; k < n; k++)
-        *count += w[k].n_runs;
+        *count += w[k].n_spills;
     r = xcalloc(*count, sizeof *r);
     *count = 0;
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < w[k].n_runs; i++)
-            r[(*count)++].fp = w[k].run[i];
+        for (size_t i = 0; i < w[k].n_spills; i++)
+            r[(*count)++].fp = w[k].spill[i];
     return r;
 }
 
-typedef void word_fn(void *arg, const struct view *word);
+typedef void word_fn(void *arg, const struct word_view *word);
 
-/* Hand out every word of all runs once, with the sum of its counts. */
-static int merge_runs(struct run *r, size_t n, word_fn *fn, void *arg,
-                      struct err *e)
+/* Call fn once for every word of all spills, with the sum of its counts. */
+static int merge_spills(struct spill *r, size_t n, word_fn *fn, void *arg,
+                        struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         rewind(r[i].fp);
-        if (run_next(&r[i], e) < 0)
+        if (spill_next(&r[i], e) < 0)
             return -1;
     }
     for (;;) {
-        struct view least = { NULL, 0, 0 };
+        struct word_view least = { NULL, 0, 0 };
         uint64_t sum = 0;
         uint8_t *s;
 
         for (size_t i = 0; i < n; i++)
-            if (r[i].word.s && (!least.s || compare(&r[i].word, &least) < 0))
+            if (r[i].word.s &&
+                (!least.s || compare_views(&r[i].word, &least) < 0))
                 least = r[i].word;
         if (!least.s)
             return 0;
@@ -377,9 +379,9 @@ static int merge_runs(struct run *r, size_t n, word_fn *fn, void *arg,
         memcpy(s, least.s, least.len);
         least.s = s;
         for (size_t i = 0; i < n; i++) {
-            if (r[i].word.s && compare(&r[i].word, &least) == 0) {
+            if (r[i].word.s && compare_views(&r[i].word, &least) == 0) {
                 sum += r[i].word.count;
-                if (run_next(&r[i], e) < 0) {
+                if (spill_next(&r[i], e) < 0) {
                     free(s);
                     return -1;
                 }
@@ -392,33 +394,33 @@ static int merge_runs(struct run *r, size_t n, word_fn *fn, void *arg,
 }
 
 /*
- * What words cost the trainer: a record, and for each byte a symbol and the
- * places it is known by.
+ * The memory that a word takes in the BPE trainer: a record, and for each byte
+ * a symbol and an entry in the lists of its pairs.
  */
-static size_t cost(uint32_t len)
+static size_t train_cost(uint32_t len)
 {
     return sizeof(struct counted) + 24 + 16 * (size_t)len;
 }
 
 enum { COUNTS = 4096 };
 
-struct chosen {
-    size_t cost[COUNTS]; /* by count; the last is for all above */
-    uint64_t least;      /* only words that occur so often */
+struct selection {
+    size_t cost[COUNTS]; /* by count; the last is for all higher counts */
+    uint64_t least;      /* rarer words are left out */
     struct word_list *all;
     int64_t left_out;
 };
 
-static void add_cost(void *arg, const struct view *w)
+static void add_cost(void *arg, const struct word_view *w)
 {
-    struct chosen *c = arg;
+    struct selection *c = arg;
 
-    c->cost[w->count < COUNTS ? w->count : COUNTS - 1] += cost(w->len);
+    c->cost[w->count < COUNTS ? w->count : COUNTS - 1] += train_cost(w->len);
 }
 
-static void choose(void *arg, const struct view *w)
+static void list_frequent(void *arg, const struct word_view *w)
 {
-    struct chosen *c = arg;
+    struct selection *c = arg;
 
     if (w->count >= c->least)
         list_add(c->all, w->s, w->len, w->count);
@@ -426,43 +428,43 @@ static void choose(void *arg, const struct view *w)
         c->left_out++;
 }
 
-static int gather_runs(struct word_list *all, struct words *w, size_t n,
-                       size_t limit, int64_t *left_out, struct err *e)
+static int collect_spills(struct word_list *all, struct words *w, size_t n,
+                          size_t limit, int64_t *left_out, struct err *e)
 {
-    struct chosen c = { .least = COUNTS - 1, .all = all };
-    size_t n_runs, total;
-    struct run *r;
+    struct selection c = { .least = COUNTS - 1, .all = all };
+    size_t n_spills, total;
+    struct spill *r;
     int got = 0;
 
     for (size_t k = 0; k < n && got == 0; k++)
         got = words_spill(&w[k], e);
     if (got < 0)
         return -1;
-    r = runs_of(w, n, &n_runs);
-    got = merge_runs(r, n_runs, add_cost, &c, e);
+    r = open_spills(w, n, &n_spills);
+    got = merge_spills(r, n_spills, add_cost, &c, e);
     total = c.cost[COUNTS - 1];
     while (c.least > 1 && (limit == 0 || total + c.cost[c.least - 1] <= limit))
         total += c.cost[--c.least];
     if (got == 0)
-        got = merge_runs(r, n_runs, choose, &c, e);
+        got = merge_spills(r, n_spills, list_frequent, &c, e);
     *left_out = c.left_out;
-    for (size_t i = 0; i < n_runs; i++)
+    for (size_t i = 0; i < n_spills; i++)
         free(r[i].s);
     free(r);
     return got;
 }
 
-int words_gather(struct word_list *all, struct words *w, size_t n, size_t limit,
-                 int64_t *left_out, struct err *e)
+int words_collect(struct word_list *all, struct words *w, size_t n,
+                  size_t limit, int64_t *left_out, struct err *e)
 {
-    size_t runs = 0;
+    size_t spills = 0;
 
     *left_out = 0;
     for (size_t k = 0; k < n; k++)
-        runs += w[k].n_runs;
-    if (runs > 0)
-        return gather_runs(all, w, n, limit, left_out, e);
-    gather_tables(all, w, n);
+        spills += w[k].n_spills;
+    if (spills > 0)
+        return collect_spills(all, w, n, limit, left_out, e);
+    collect_tables(all, w, n);
     return 0;
 }
 

@@ -10,22 +10,23 @@
 #include "data/token/word_key.h"
 
 /*
- * words - how often each piece of a text occurs
+ * words - count how often each piece of a text occurs
  *
  *      words_init(&w, limit);
- *      words_count(&w, text, stop, n);     pieces, as pretokenize.h stores them
+ *      words_count(&w, text, end, stop, n);    pieces as in pretokenize.h
  *      if (words_full(&w))
  *          words_spill(&w, e);
  *      ...
- *      words_gather(&all, &w, 1, limit, &left_out, e);
+ *      words_collect(&all, &w, 1, limit, &left_out, e);
  *      words_clear(&w);
  *
- * One for each thread; words_gather() adds them up.  Pieces of up to 15 bytes,
- * nearly all, lie in the table itself.  When a table has grown to its limit it
- * is written to a temporary file, sorted; so a corpus of any size is counted
- * exactly in bounded memory.  If in the end there are more words than fit, the
- * rarest are left out: all those that occur as often as the first that does
- * not fit, so that the result depends on the text and the limit only.
+ * Each thread has a counter of its own, and words_collect() adds them up.
+ * Pieces of up to 15 bytes, which are nearly all, are kept in the table itself.
+ * When a counter reaches its limit, it is sorted and written to a temporary
+ * file, so a corpus of any size is counted exactly in bounded memory.  If the
+ * words do not fit at the end, the rarest are left out: all words as rare as
+ * the first that does not fit, so that the result depends on nothing but the
+ * text and the limit.
  */
 struct short_word {
     struct word_key key;
@@ -46,12 +47,12 @@ struct words {
     uint8_t *text;
     size_t n_text, text_room;
     size_t limit; /* bytes; 0: none */
-    FILE **run;   /* spilled, each sorted by bytes */
-    size_t n_runs, runs_room;
+    FILE **spill; /* temporary files, each sorted by bytes */
+    size_t n_spills, spills_room;
     int64_t pieces;
 };
 
-/* The sum: in no particular order, but in the same one for the same input. */
+/* All words with their counts, in an order that depends only on the input. */
 struct word_list {
     struct counted {
         size_t at; /* in text */
@@ -70,9 +71,10 @@ void words_count(struct words *, const uint8_t *text, const uint8_t *end,
 bool words_full(const struct words *);
 int words_spill(struct words *, struct err *);
 
-/* Empties the n counters.  *left_out gets how many distinct words were. */
-int words_gather(struct word_list *, struct words *, size_t n, size_t limit,
-                 int64_t *left_out, struct err *);
+/* Empties the n counters.  *left_out is the number of distinct words that did
+ * not fit. */
+int words_collect(struct word_list *, struct words *, size_t n, size_t limit,
+                  int64_t *left_out, struct err *);
 void word_list_clear(struct word_list *);
 
 #endif

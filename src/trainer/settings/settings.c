@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 
 /* ---- words ------------------------------------------------------------- */
 
@@ -41,10 +41,10 @@ static const char *const positions[] = {
 };
 
 static const char *const orders[] = {
-    [ORDER_SEQUENTIAL] = "sequential",
-    [ORDER_RANDOM] = "random",
-    [ORDER_EPOCH] = "epoch",
-    [ORDER_DOCUMENTS] = "documents",
+    [LOADER_SEQUENTIAL] = "sequential",
+    [LOADER_RANDOM] = "random",
+    [LOADER_EPOCH] = "epoch",
+    [LOADER_DOCUMENTS] = "documents",
     NULL
 };
 

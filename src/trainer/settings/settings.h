@@ -50,7 +50,7 @@ struct model_settings {
 
 struct data_settings {
     const char *train, *val, *tokenizer;
-    int order; /* enum order of batch.h */
+    int order; /* enum loader_order of loader.h */
     int64_t stride, ignore;
 };
 

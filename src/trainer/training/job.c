@@ -67,7 +67,7 @@ int job_open_val(struct job *j, struct err *e)
         .files = s->data.val,
         .context = s->model.context,
         .stride = s->eval.stride,
-        .order = s->eval.random ? ORDER_RANDOM : ORDER_SEQUENTIAL,
+        .order = s->eval.random ? LOADER_RANDOM : LOADER_SEQUENTIAL,
         .seed = (uint64_t)s->train.seed,
         .vocab = s->model.vocab,
     };
@@ -120,7 +120,7 @@ static int open_train(struct job *j, struct err *e)
         .files = s->data.train,
         .context = s->model.context,
         .stride = s->data.stride,
-        .order = (enum order)s->data.order,
+        .order = (enum loader_order)s->data.order,
         .seed = (uint64_t)s->train.seed,
         .vocab = s->model.vocab,
         .eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1,
@@ -131,7 +131,7 @@ static int open_train(struct job *j, struct err *e)
     if (!*c.files)
         return conf_fail(&s->conf, "data.train", e,
                          "name the token files to train on");
-    if (c.order == ORDER_DOCUMENTS && c.eot < 0)
+    if (c.order == LOADER_DOCUMENTS && c.eot < 0)
         return conf_fail(&s->conf, "data.order", e,
                          "documents are told apart by a token, which "
                          "data.tokenizer must name and have");

@@ -1,7 +1,7 @@
 #ifndef TRAINER_TRAINING_JOB_H
 #define TRAINER_TRAINING_JOB_H
 
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 #include "data/token/tokenizer.h"
 #include "kernels/dev.h"
 #include "trainer/model/gpt.h"

@@ -2,7 +2,7 @@
  * batch - which windows a step trains on
  */
 #include "config.h"
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static bool is_window(const int32_t *x, const int32_t *y, int64_t t)
 static void sequential(void)
 {
     struct loader *l = open_loader((struct loader_conf){
-        .context = 100, .order = ORDER_SEQUENTIAL, .vocab = TOKENS });
+        .context = 100, .order = LOADER_SEQUENTIAL, .vocab = TOKENS });
     struct err e = ERR_INIT;
     int32_t x[900], y[900];
     bool good = true;
@@ -126,7 +126,7 @@ static void documents(void)
 {
     char *path = path_join(folder, "d.npy");
     const struct loader_conf c = { .files = path, .context = 7, .seed = 3,
-                                   .order = ORDER_DOCUMENTS, .eot = EOT };
+                                   .order = LOADER_DOCUMENTS, .eot = EOT };
     struct loader *l = NULL, *other = NULL;
     struct shard_out out = SHARD_OUT_INIT;
     int32_t x[2][USED], y[USED], one[USED];
@@ -158,7 +158,7 @@ static void documents(void)
 
 static void epochs(void)
 {
-    const struct loader_conf c = { .context = 7, .order = ORDER_EPOCH,
+    const struct loader_conf c = { .context = 7, .order = LOADER_EPOCH,
                                    .seed = 3, .vocab = TOKENS };
     struct loader *l = open_loader(c), *other;
     struct err e = ERR_INIT;
@@ -188,7 +188,7 @@ static void epochs(void)
            strlen(loader_hash(l)) == 64, "and has the same hash");
     loader_close(other);
     other = open_loader((struct loader_conf){ .context = 7, .seed = 4,
-                                              .order = ORDER_EPOCH });
+                                              .order = LOADER_EPOCH });
     loader_get(other, 0, w, x[3], y, &e);
     ok(memcmp(x[0], x[3], sizeof x[0]) != 0, "another seed, another order");
     loader_close(other);
@@ -198,7 +198,7 @@ static void epochs(void)
 static void drawn(void)
 {
     struct loader *l = open_loader((struct loader_conf){
-        .context = 990, .order = ORDER_RANDOM, .seed = 1 });
+        .context = 990, .order = LOADER_RANDOM, .seed = 1 });
     struct err e = ERR_INIT;
     int32_t *x = xmalloc(990 * sizeof *x), *y = xmalloc(990 * sizeof *y);
     int hits[10] = { 0 };
@@ -226,7 +226,7 @@ static void scoring(void)
 
     for (size_t k = 0; k < sizeof stride / sizeof stride[0]; k++) {
         struct loader *l = open_loader((struct loader_conf){
-            .context = 16, .stride = stride[k], .order = ORDER_SEQUENTIAL,
+            .context = 16, .stride = stride[k], .order = LOADER_SEQUENTIAL,
             .whole = true });
         struct err e = ERR_INIT;
         int scored[TOKENS] = { 0 };

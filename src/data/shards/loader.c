@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/shards/batch.h"
+#include "data/shards/loader.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -31,16 +31,16 @@ struct loader {
     char hash[SHA256_TEXT];
     struct permute order; /* of the windows in `epoch` */
     int64_t epoch;
-    struct documents docs; /* ORDER_DOCUMENTS */
+    struct documents docs; /* LOADER_DOCUMENTS */
 
     /* the thread that touches pages ahead */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked;
     bool has_thread, stop, busy;
-    struct piece *want; /* tokens to touch */
+    struct token_range *want; /* tokens to touch */
     size_t want_n, want_room;
-    int64_t last;          /* the first window of the last call */
+    int64_t last; /* the first window of the last call */
 };
 
 /* Where things are */
@@ -94,26 +94,26 @@ static int64_t offset_of(struct loader *l, int64_t w)
     const int64_t last = total(l) - 1 - l->conf.context;
     int64_t at;
 
-    if (l->conf.order == ORDER_RANDOM)
+    if (l->conf.order == LOADER_RANDOM)
         return drawn(l, w);
     at = w % l->windows;
-    if (l->conf.order == ORDER_EPOCH)
+    if (l->conf.order == LOADER_EPOCH)
         at = permuted(l, w / l->windows, at);
     at *= l->conf.stride;
     return at < last ? at : last;
 }
 
 /* The tokens of window w from its token i on, as far as they are together. */
-static struct piece piece_of(struct loader *l, int64_t w, int64_t i)
+static struct token_range piece_of(struct loader *l, int64_t w, int64_t i)
 {
     const int64_t n = l->conf.context + 1 - i;
-    struct piece p;
+    struct token_range p;
 
-    if (l->conf.order != ORDER_DOCUMENTS)
-        return (struct piece){ offset_of(l, w) + i, n };
-    p = documents_piece(&l->docs, w / l->windows, offset_of(l, w) + i,
+    if (l->conf.order != LOADER_DOCUMENTS)
+        return (struct token_range){ offset_of(l, w) + i, n };
+    p = documents_range(&l->docs, w / l->windows, offset_of(l, w) + i,
                         l->conf.seed);
-    return (struct piece){ p.at, p.n < n ? p.n : n };
+    return (struct token_range){ p.at, p.n < n ? p.n : n };
 }
 
 /* Reading */
@@ -154,7 +154,7 @@ static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
                        struct err *e)
 {
     const int64_t t = l->conf.context;
-    struct piece p;
+    struct token_range p;
 
     for (int64_t i = 0; i <= t; i += p.n) {
         int64_t n;
@@ -227,9 +227,9 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
 {
     l->want_n = 0;
     for (int64_t w = first; w < first + n; w++) {
-        struct piece p;
+        struct token_range p;
 
-        if (l->conf.order == ORDER_DOCUMENTS &&
+        if (l->conf.order == LOADER_DOCUMENTS &&
             w / l->windows != l->docs.epoch)
             return;
         for (int64_t i = 0; i <= l->conf.context; i += p.n) {
@@ -367,7 +367,7 @@ static void advise(struct loader *l)
 
     for (size_t i = 0; i < l->n; i++)
         size += (double)l->shard[i].size;
-    if (l->conf.order == ORDER_SEQUENTIAL || size < memory / 2)
+    if (l->conf.order == LOADER_SEQUENTIAL || size < memory / 2)
         return;
     for (size_t i = 0; i < l->n; i++)
         madvise(l->shard[i].map, l->shard[i].size, MADV_RANDOM);
@@ -385,7 +385,7 @@ int loader_open(struct loader **out, const struct loader_conf *conf,
         loader_close(l);
         return -1;
     }
-    if (l->conf.order == ORDER_DOCUMENTS)
+    if (l->conf.order == LOADER_DOCUMENTS)
         documents_find(&l->docs, l->shard, l->n, l->conf.eot);
     fingerprint(l);
     advise(l);

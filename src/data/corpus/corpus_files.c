@@ -1,5 +1,5 @@
 #include "config.h"
-#include "data/corpus/path_list.h"
+#include "data/corpus/corpus_files.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -31,7 +31,7 @@ static bool ends_in(const char *name, size_t len, const char *suffix)
     return len > n && memcmp(name + len - n, suffix, n) == 0;
 }
 
-enum corpus_format files_format(const char *name)
+enum corpus_format corpus_files_format(const char *name)
 {
     size_t len = strlen(name);
 
@@ -46,7 +46,7 @@ enum corpus_format files_format(const char *name)
     return CORPUS_AUTO;
 }
 
-static void add(struct files *f, const char *name, const struct stat *st)
+static void add(struct corpus_files *f, const char *name, const struct stat *st)
 {
     GROW(f->name, f->n, f->room);
     f->name[f->n++] = xstrdup(name);
@@ -56,7 +56,8 @@ static void add(struct files *f, const char *name, const struct stat *st)
         f->total += st->st_size;
 }
 
-static int walk(struct files *f, const char *folder, int depth, struct err *e)
+static int walk(struct corpus_files *f, const char *folder, int depth,
+                struct err *e)
 {
     struct path_list names;
     int ret = 0;
@@ -75,7 +76,8 @@ static int walk(struct files *f, const char *folder, int depth, struct err *e)
             ret = err_sys(e, "cannot look at %s", path);
         else if (S_ISDIR(st.st_mode))
             ret = walk(f, path, depth + 1, e);
-        else if (S_ISREG(st.st_mode) && files_format(path) != CORPUS_AUTO)
+        else if (S_ISREG(st.st_mode) &&
+                 corpus_files_format(path) != CORPUS_AUTO)
             add(f, path, &st);
         free(path);
     }
@@ -83,7 +85,7 @@ static int walk(struct files *f, const char *folder, int depth, struct err *e)
     return ret;
 }
 
-static int find_one(struct files *f, const char *path, struct err *e)
+static int find_one(struct corpus_files *f, const char *path, struct err *e)
 {
     const size_t had = f->n;
     struct stat st = { 0 };
@@ -112,21 +114,22 @@ static int find_one(struct files *f, const char *path, struct err *e)
     return 0;
 }
 
-int files_find(struct files *f, char *const *path, size_t n, struct err *e)
+int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
+                      struct err *e)
 {
-    *f = (struct files)FILES_INIT;
+    *f = (struct corpus_files)CORPUS_FILES_INIT;
     for (size_t i = 0; i < n; i++)
         if (find_one(f, path[i], e) < 0) {
-            files_clear(f);
+            corpus_files_clear(f);
             return -1;
         }
     return 0;
 }
 
-void files_clear(struct files *f)
+void corpus_files_clear(struct corpus_files *f)
 {
     for (size_t i = 0; i < f->n; i++)
         free(f->name[i]);
     free(f->name);
-    *f = (struct files)FILES_INIT;
+    *f = (struct corpus_files)CORPUS_FILES_INIT;
 }

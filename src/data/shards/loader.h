@@ -15,7 +15,7 @@
  * number of ranks and micro-batches that share a step see the same windows.
  *
  *      struct loader_conf c = { .files = "data/train_*.bin", .context = 256,
- *                               .order = ORDER_EPOCH, .seed = 1 };
+ *                               .order = LOADER_EPOCH, .seed = 1 };
  *      if (loader_open(&loader, &c, e) < 0)
  *          return -1;
  *      if (loader_get(loader, first, n, x, y, e) < 0)
@@ -31,8 +31,8 @@
  * The shards are one long text, in the order of their names: a window may
  * begin in one and end in the next, so no token is lost between them.  Window
  * w of an epoch begins at token w*stride; what is left at the end, less than
- * a window, is not used by any order but ORDER_RANDOM, unless `whole` asks for
- * one more window that ends with the last token.  With ORDER_DOCUMENTS that is
+ * a window, is not used by any order but LOADER_RANDOM, unless `whole` asks for
+ * one more window that ends with the last token.  With LOADER_DOCUMENTS that is
  * the end of other documents in each epoch, and windows are cut at other places
  * of a document (documents.h).
  *
@@ -44,21 +44,21 @@
 struct loader;
 
 /* clang-format off */
-enum order {
-    ORDER_SEQUENTIAL,   /* shard after shard, window after window, again */
-    ORDER_RANDOM,       /* windows at uniformly drawn offsets (nanoGPT) */
-    ORDER_EPOCH,        /* a permutation of all windows, anew in each epoch */
-    ORDER_DOCUMENTS,    /* windows of the text whose documents are permuted */
+enum loader_order {
+    LOADER_SEQUENTIAL,   /* shard after shard, window after window, again */
+    LOADER_RANDOM,       /* windows at uniformly drawn offsets (nanoGPT) */
+    LOADER_EPOCH,        /* a permutation of all windows, anew in each epoch */
+    LOADER_DOCUMENTS,    /* windows of the text whose documents are permuted */
 };
 
 struct loader_conf {
     const char *files;          /* a glob; sorted; .bin, raw uint16, .npy */
     int64_t context;
     int64_t stride;             /* 0: context */
-    enum order order;
+    enum loader_order order;
     uint64_t seed;
     int64_t vocab;              /* ids must lie below; 0: not checked */
-    int32_t eot;                /* what ORDER_DOCUMENTS cuts before */
+    int32_t eot;                /* what LOADER_DOCUMENTS cuts before */
     bool whole;                 /* every token is in a window */
 };
 /* clang-format on */
@@ -81,7 +81,7 @@ const char *loader_hash(const struct loader *);
 
 /*
  * How many of the last positions of window w of an epoch no earlier window has
- * predicted.  With stride < context and ORDER_SEQUENTIAL, scoring only these
+ * predicted.  With stride < context and LOADER_SEQUENTIAL, scoring only these
  * scores every token once, each with at least context - stride tokens before
  * it (but for those of window 0).
  */
