@@ -39,7 +39,9 @@ struct yaml {
     size_t n;
 };
 
-enum { YAML_MAX = 16 << 20 }; /* the largest file that is accepted */
+/* The largest file that is accepted.  Nesting is limited to 16 levels and the
+ * number of values to 100,000, so that a damaged file delays no other. */
+enum { YAML_MAX = 16 << 20 };
 
 int yaml_load(struct yaml *, struct arena *, const char *path, struct err *);
 int yaml_parse(struct yaml *, struct arena *, const char *text, size_t n,

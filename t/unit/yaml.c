@@ -91,6 +91,41 @@ static bool is(const char *got, const char *want)
     return false;
 }
 
+/* `n` times the text, parsed: is it refused by the limit that is named? */
+static bool is_refused(const char *text, size_t n, const char *limit)
+{
+    struct arena mem = ARENA_INIT;
+    struct err e = ERR_INIT;
+    struct buf b = BUF_INIT;
+    struct yaml y;
+    bool refused;
+
+    buf_str(&b, "k: ");
+    for (size_t i = 0; i < n; i++)
+        buf_str(&b, text);
+    refused = yaml_parse(&y, &mem, b.s, b.len, &e) < 0 && e.kind == ERR_INPUT &&
+              strstr(e.text, limit);
+    buf_clear(&b);
+    arena_clear(&mem);
+    return refused;
+}
+
+/* Files that a parser without limits would read for minutes. */
+static void test_limits(void)
+{
+    static const char *const deep[] = { "[", "{a: ", "[{" };
+    static const char *const wrong[] = { "{", "? ", "- ", "- [" };
+
+    for (size_t i = 0; i < sizeof deep / sizeof deep[0]; i++)
+        ok(is_refused(deep[i], 1000000, "16 levels"),
+           "a million times '%s' is refused as too deep", deep[i]);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        ok(is_refused(wrong[i], 1000000, ""), "a million times '%s' is refused",
+           wrong[i]);
+    ok(is_refused("\n  - x", 200000, "100,000 values"),
+       "a list of 200,000 values is refused");
+}
+
 int main(void)
 {
     struct arena mem = ARENA_INIT;
@@ -118,6 +153,7 @@ int main(void)
                e.kind == ERR_INPUT,
            "no mapping, %zu: %s", i, e.text);
     }
+    test_limits();
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         clean = key_clean(keys[i].key);
         ok(!key_problem(keys[i].key) == keys[i].legal &&
