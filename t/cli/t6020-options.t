@@ -1,42 +1,42 @@
 #!/bin/sh
 # What the options of gplot do, what is printed, what is refused.
-. "${top_srcdir:-..}/t/lib/plot-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 make_store rates ranks resume odd grid seeds hella sizes
-top=$(cd "$top" && pwd) build=$(cd "$build" && pwd)
-cd "$dir" || exit 1
 
 # Without -o and without a terminal: characters, 80 columns, no colours.
 gplot loss run2 >out 2>err
-status $? 0 "a figure is drawn where there is no terminal"
-like out "run2 *train/loss *2000 *3.2303 *1677" "the summary has the minimum"
-like out "━━ train" "and the figure its legend"
-unlike out "$(printf '\033')" "without colours"
+is $? 0 "a figure is drawn where there is no terminal"
+like out "run2 *train/loss *2000 *3.2303 *1677" \
+    "the summary has the minimum of the loss"
+like out "━━ train" "the figure in the terminal has a legend"
+unlike out "$(printf '\033')" "the figure has no colours without a terminal"
 test "$(head -n 20 out | wc -L)" -le 80
-result $? "within the width"
+ok $? "the figure is within 80 columns"
 LC_ALL=C gplot loss run2 >out 2>err
-is "$(LC_ALL=C grep -c '[^ -~]' out)" 0 "in ASCII where the locale is"
+is "$(LC_ALL=C grep -c '[^ -~]' out)" 0 "the figure is ASCII in the C locale"
 COLUMNS=40 LINES=15 gplot lr run1 >out 2>&1
 test "$(head -n 10 out | wc -L)" -le 40
-result $? "in the width that COLUMNS says"
+ok $? "the figure is within the width of COLUMNS"
 
 # The numbers are those of the store, all of them.
 gplot loss run2 --data >out
 is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 2000 \
     "--data prints every point"
 is "$(awk -F'\t' '$3 == "train" && $4 == 1677 { printf "%.4f", $5 }' out)" \
-    3.2303 "as it is"
+    3.2303 "--data prints the values of the store"
 gplot loss run2 --skip 300 --data >out
 is "$(awk -F'\t' '$3 == "train" { print $4; exit }' out)" 301 \
     "--skip leaves the first steps out"
 gplot loss run2 --skip 300 >out
-like out "run2 *train/loss *2000" "but the summary is of all"
+like out "run2 *train/loss *2000" "--skip leaves the summary unchanged"
 gplot lr run2 --x tokens --data >out
 is "$(tail -n 1 out | cut -f4)" 131072000 "--x tokens asks the run"
 gplot lr run2 --x time --data >out
 is "$(tail -n 1 out | cut -f4 | cut -d. -f1)" 719 "--x time is in seconds"
 gplot lr gpt-10M --x flops --data >out 2>err
-status $? 3 "--x flops of a run without a learning rate fails"
+is $? 3 "--x flops of a run without a learning rate fails"
 gplot loss gpt-10M --x flops --data >out
 is "$(awk -F'\t' 'NR > 1 && $5 > 0 { x = $4 } END { printf "%.3g", x }' out)" 1.2e+16 \
     "FLOPs are six for each parameter and token"
@@ -47,21 +47,21 @@ is "$(awk -F'\t' '$3 == "train"' out | wc -l | tr -d ' ')" 100 \
     "a resumed run is one curve"
 gplot loss resumed --attempts --data >out
 is "$(grep -c 'train, attempt 1' out)" 57 "the first attempt has its points"
-is "$(grep -c 'train, attempt 2' out)" 50 "and the second"
+is "$(grep -c 'train, attempt 2' out)" 50 "the second attempt has its points"
 gplot loss resumed --x time --data >out
 is "$(awk -F'\t' '$3 == "train" && $4 > 60 { n++ } END { print n + 0 }' out)" \
     0 "training time leaves the pause out"
 gplot loss resumed --x wall --data >out
 is "$(awk -F'\t' '$3 == "train" && $4 >= 3600 { n++ } END { print n + 0 }' out)" \
-    50 "wall time has it"
+    50 "wall time includes the pause"
 gplot lr run1 run2 --stitch --data >out
 is "$(cut -f3 out | sort -u | grep -c run)" 1 "--stitch makes one curve"
 
 # A crowd: the figure keeps most of the screen, the legend says what it cuts.
 COLUMNS=30 LINES=16 gplot metric val/loss $(seq -f grid-%02g 1 12) >out 2>&1
 test "$(head -n 11 out | grep -c '[┤│]')" -ge 8
-result $? "many curves leave the panel its room"
-like out "and [0-9]* more$" "and the legend says how many it leaves out"
+ok $? "many curves leave room for the figure"
+like out "and [0-9]* more$" "the legend counts the curves that it leaves out"
 
 # What is too long ends in an ellipsis, not at the edge of the page.
 long=$(printf '%0150d' 1)
@@ -80,7 +80,7 @@ for case in 'most --inset 1:2' 'most' 'level --smooth gauss:1e6 --logx'; do
     # shellcheck disable=SC2086 # words
     gplot metric -r edge $case edge --script edge.gp >out 2>&1 &&
         ! grep -q 'range.*inf\|range \[\(.*\):\1\]' edge.gp
-    result $? "$case: ranges that gnuplot takes"
+    ok $? "the ranges of '$case' are finite"
 done
 
 # Groups, sweeps, scaling.
@@ -88,53 +88,54 @@ gplot metric train/loss seed-1-1 seed-1-2 seed-1-3 --group-by lr \
     --band minmax --data >out
 is "$(awk -F'\t' 'NR == 2 { print ($6 <= $5 && $5 <= $7) }' out)" 1 \
     "a band holds its mean"
-like out "lr = 0.0003 (n = 3)" "and says how many runs it has"
+like out "lr = 0.0003 (n = 3)" "the legend of a band has the number of runs"
 gplot sweep lr,width val/loss $(seq -f grid-%02g 1 12) >out
-like out "0.0003 *384 *3.04" "a sweep over two parameters has a table"
-is "$(grep -c "\*" out)" 2 "with the best marked, in the map and in the table"
+like out "0.0003 *384 *3.04" "a sweep of two parameters prints a table"
+is "$(grep -c "\*" out)" 2 "a sweep of two parameters marks the best twice"
 gplot sweep lr val/loss seed-1-1 seed-1-2 seed-2-1 seed-2-2 >out
-like out "best: " "a sweep over one marks the best"
+like out "best: " "a sweep of one parameter marks the best"
 gplot scaling gpt-10M gpt-30M gpt-85M gpt-160M gpt-350M >out
-like out "C^−0.08.*R² = 0.99" "a power law is fitted"
+like out "C^−0.08.*R² = 0.99" "scaling fits a power law"
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
-like out "GPT-2 124M" "a baseline is named"
+like out "GPT-2 124M" "hellaswag names the baseline"
 
 # Pictures in terminals that draw them.
 if command -v gnuplot >/dev/null; then
     gplot loss run1 --term kitty >out 2>err
-    is "$(head -c 3 out | od -An -c | tr -d ' ')" '033_G' "kitty gets a PNG"
+    is "$(head -c 3 out | od -An -c | tr -d ' ')" '033_G' \
+        "the kitty terminal gets a PNG"
     gplot loss run1 --term dumb >out 2>err
-    status $? 0 "gnuplot draws with characters"
-    like out "step" "and names the axis"
+    is $? 0 "gnuplot draws with characters"
+    like out "step" "gnuplot's characters name the axis"
 else
-    skip "kitty gets a PNG" "gnuplot is not installed"
+    skip "the kitty terminal gets a PNG" "gnuplot is not installed"
 fi
 gplot loss run1 --watch --every 10ms >out 2>err
-status $? 0 "--watch ends when the run has ended"
-like out "━━ train" "and has drawn it"
+is $? 0 "--watch ends when the run has ended"
+like out "━━ train" "--watch draws the figure"
 
 gplot loss run1 --title "My words" >out 2>err
-like out "^My words" "--title is the title"
-unlike out "^Loss" "instead of ours"
+like out "^My words" "--title sets the title"
+unlike out "^Loss" "--title replaces the default title"
 
 # What is out of the ordinary.
 gplot loss spike >out
 like out "1 point above .* cut off, up to 90[0-9].*step 1234" \
-    "a spike that is cut off is told"
+    "a spike that is cut off is reported"
 gplot metric train/loss empty >out 2>err
-status $? 3 "a metric that is not there is status 3"
+is $? 3 "a missing metric ends with status 3"
 gplot loss 'lr_3e-4^{a}@~&"b'"'"'\%`id` αé' >out 2>err
-status $? 0 "a run is found by an odd name"
+is $? 0 "a run is found by an odd name"
 like out "2 values that are not finite, the first at step 51" \
-    "values that are no numbers are told"
+    "values that are not finite are reported"
 
 # The learning rate of settings, from the trainer.
 if test -x "$build/gtrain"; then
     gplot schedule "$top/conf/shakespeare-char.ini" --data >out 2>err
-    status $? 0 "a schedule is drawn before any training"
-    is "$(wc -l <out | tr -d ' ')" 2001 "with every step"
+    is $? 0 "a schedule is drawn before any training"
+    is "$(wc -l <out | tr -d ' ')" 2001 "a schedule is drawn with every step"
     gplot schedule "$top/conf/no-such.ini" >out 2>err
-    status $? 3 "settings that are not there are status 3"
+    is $? 3 "a missing settings file ends with status 3"
 else
     skip "a schedule is drawn before any training" "gtrain is not built"
 fi
@@ -144,9 +145,9 @@ refused() {     # STATUS PATTERN ARGUMENT...
     want=$1 pattern=$2
     shift 2
     gplot "$@" >out 2>err
-    status $? "$want" "gplot $*: status $want"
-    like err "$pattern" "and says why"
-    is "$(wc -l <err | tr -d ' ')" 1 "in one line"
+    is $? "$want" "gplot $* ends with status $want"
+    like err "$pattern" "gplot $* says what is wrong"
+    is "$(wc -l <err | tr -d ' ')" 1 "gplot $* fails with one line"
 }
 refused 2 "ema:0.98" loss run1 --smooth ema:2
 refused 2 "step, tokens" loss run1 --x parsecs

@@ -3,11 +3,10 @@
 # draws it gives the same picture.
 #
 # After a change that is meant: GOLDEN=write t/cli/t6030-script.t
-. "${top_srcdir:-..}/t/lib/plot-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 
 make_store resume odd hella
-top=$(cd "$top" && pwd)
-cd "$dir" || exit 1
 
 # The text without its longest part, the data of curves past the third line.
 shorten() {
@@ -18,15 +17,11 @@ golden() {      # NAME ARGUMENT...
     name=$1
     shift
     gplot "$@" --script "$name.gp" -q >out 2>&1
-    status $? 0 "gplot $*: a program is written"
+    is $? 0 "gplot $* writes a gnuplot script"
     shorten "$name.gp" >"$name.short"
     test "${GOLDEN:-}" != write || cp "$name.short" "$top/t/cli/plot-$name.golden"
-    if diff "$top/t/cli/plot-$name.golden" "$name.short" >diff; then
-        result 0 "the program of $name is as it was"
-    else
-        result 1 "the program of $name is as it was"
-        sed 's/^/# /' diff
-    fi
+    is "$(diff "$top/t/cli/plot-$name.golden" "$name.short")" "" \
+        "the gnuplot script of $name is as it was"
 }
 golden resume loss resumed --mark resume,best --smooth ema:0.9
 golden names loss "$(printf 'lr_3e-4^{a}@~&"b'"'"'\\%%`id` \316\261\303\251')"
@@ -44,46 +39,49 @@ for form in png svg; do
 done
 like font-png.gp "'? $(printf '\346\227\245 \316\261')'" \
     "what no font draws is a question mark"
-is "$(grep -c 'no font here has U+1F680' err)" 0 "SVG has its reader's fonts"
+is "$(grep -c 'no font here has U+1F680' err)" 0 \
+    "no font is looked for when an SVG is drawn"
 PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket $rocket" \
     --script font.gp >out 2>err
-is "$(grep -c 'no font here has U+1F680' err)" 1 "and that is told once"
+is "$(grep -c 'no font here has U+1F680' err)" 1 \
+    "a character without a font is reported once"
 
 if command -v gnuplot >/dev/null; then
     # The program draws by itself, and twice the same.
     (mkdir alone && cp resume.gp alone && cd alone && gnuplot resume.gp) \
         >out 2>&1
-    status $? 0 "a program needs nothing but gnuplot"
+    is $? 0 "a script needs nothing but gnuplot"
     gplot loss resumed --mark resume,best --smooth ema:0.9 -o a.png -q >out
     gplot loss resumed --mark resume,best --smooth ema:0.9 -o b.png -q >out
     cmp a.png b.png >out 2>&1
-    status $? 0 "the same figure is the same file"
+    is $? 0 "a figure drawn twice gives equal files"
     is "$(png_size alone/resume.png)" "$(png_size a.png)" \
-        "drawn by hand it has the same size"
+        "a script gives a figure of the size that gplot gives"
 else
-    skip "a program needs nothing but gnuplot" "gnuplot is not installed"
+    skip "a script needs nothing but gnuplot" "gnuplot is not installed"
 fi
 
 # Without gnuplot: what is missing, what works.
 GPLOT_GNUPLOT=$dir/none gplot loss resumed -o c.png >out 2>err
-status $? 3 "a file without gnuplot is status 3"
-like err "gnuplot is not installed.*terminal.*--data" "and says what works"
+is $? 3 "a file without gnuplot ends with status 3"
+like err "gnuplot is not installed.*terminal.*--data" \
+    "the message without gnuplot says what works"
 test ! -e c.png
-result $? "and leaves nothing behind"
+ok $? "a missing gnuplot leaves no file"
 GPLOT_GNUPLOT=$dir/none gplot loss resumed >out 2>err
-status $? 0 "the terminal needs no gnuplot"
+is $? 0 "the terminal needs no gnuplot"
 GPLOT_GNUPLOT=$dir/none gplot report resumed -o r.html >out 2>err
-status $? 3 "a report does"
+is $? 3 "a report without gnuplot ends with status 3"
 printf '#!/bin/sh\necho "unknown or ambiguous terminal name" >&2; exit 1\n' >old
 chmod +x old
 GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
-status $? 3 "a gnuplot without a terminal is status 3"
-like err "cannot make pdf.*pdfcairo" "and named"
+is $? 3 "a gnuplot without a terminal ends with status 3"
+like err "cannot make pdf.*pdfcairo" "the missing terminal of gnuplot is named"
 printf '#!/bin/sh\nkill -9 $$\n' >old
 GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
-status $? 1 "a gnuplot that dies is status 1"
+is $? 1 "a gnuplot that is killed ends with status 1"
 test ! -e c.pdf
-result $? "and leaves nothing behind"
+ok $? "a gnuplot that is killed leaves no file"
 cat >old <<'END'
 #!/bin/sh
 tex=$(sed -n "s/^set output '\(.*\.tex\)'/\1/p")
@@ -91,7 +89,7 @@ tex=$(sed -n "s/^set output '\(.*\.tex\)'/\1/p")
 : >"${tex%.tex}.pdf"
 END
 GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.tex >out 2>err
-status $? 1 "so is one that leaves its files empty, as on a full disk"
+is $? 1 "a gnuplot that leaves empty files ends with status 1"
 test ! -e c.tex && test ! -e c-inc.pdf
-result $? "and leaves nothing behind"
+ok $? "a gnuplot that leaves empty files leaves none of them"
 done_testing

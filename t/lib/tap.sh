@@ -54,9 +54,13 @@ ok() {
 }
 
 is() {
-    test "$1" = "$2"
-    ok $? "$3" "got:    $1
-wanted: $2"
+    if test "$1" = "$2"; then
+        ok 0 "$3"
+    else
+        ok 1 "$3" "got:    $1
+wanted: $2
+$(tail -n 5 err log 2>/dev/null)"
+    fi
 }
 
 like() {
