@@ -17,9 +17,9 @@ const struct dev_type *const dev_types[] = { &cpu_dev,
                                              NULL };
 
 const struct ops ref_ops = { .name = "ref",
-#define REF_MEMBER(op) .op = ref_##op,
-                             OPS(REF_MEMBER) OPS_OPTIONAL(REF_MEMBER)
-#undef REF_MEMBER
+#define REF_ROW(op) .op = ref_##op,
+                             OPS_ALL(REF_ROW)
+#undef REF_ROW
 };
 
 static int open_type(struct dev *dev, const struct dev_type *type, int index,
@@ -27,7 +27,6 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
 {
     *dev = (struct dev){
         .type = type,
-        .ops = type->ops,
         .index = index,
         .threads = dev->threads,
         .deterministic = dev->deterministic,

@@ -51,8 +51,7 @@ struct dev_memory {
  * is for, in dev.memory, and freed by dev_free() or dev_close().
  */
 struct dev_type {
-    const char *name;                   /* as in device = NAME */
-    const struct ops *ops;
+    const char *name; /* as in device = NAME */
     int (*open)(struct dev *, struct err *);
     void (*close)(struct dev *);
     void *(*alloc)(struct dev *, size_t n, struct err *);
@@ -95,7 +94,7 @@ enum { DEV_MARKS = 64, DEV_SIDE_SLOTS = 64 };
 
 struct dev {
     const struct dev_type *type;
-    const struct ops *ops;              /* chosen when it opens */
+    const struct ops *ops;              /* set by open() */
     int index;                          /* which of several GPUs */
     int threads;                        /* of the CPU; 0 chooses */
     bool deterministic;                 /* same bits for any thread count */

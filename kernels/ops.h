@@ -306,7 +306,7 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
 
 /* ----------------------------------------------------------------------- */
 
-/* One line an operation: X(name).  Types, declarations and tables follow. */
+/* Every operation by name, once: types, declarations and tables follow. */
 #define OPS(X)                                                                 \
     X(embed_fwd) X(embed_bwd) X(linear_fwd) X(linear_bwd) X(norm_fwd)          \
     X(norm_bwd) X(add_norm_fwd) X(qknorm_fwd) X(qknorm_bwd) X(act_fwd)         \
@@ -315,25 +315,25 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd)              \
     X(attn_decode) X(head) X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
-/* Those that are NULL in the table of a device that lacks them. */
-#define OPS_OPTIONAL(X) X(quantize) X(linear_int8_fwd) X(normal)
+/* A GPU lacks these: they are NULL in its table. */
+#define OPS_CPU(X) X(quantize) X(linear_int8_fwd) X(normal)
 
-#define OPS_DECLARE(op) extern op##_fn ref_##op, cuda_##op;
-OPS(OPS_DECLARE)
+/* Each has a reference.  One that has nothing else yet, X(name), stands here:
+ * the CPU's table begins with the references. */
+#define OPS_ALL(X) OPS(X) OPS_CPU(X)
+
+#define OPS_DECLARE(op) extern op##_fn ref_##op;
+OPS_ALL(OPS_DECLARE)
 #undef OPS_DECLARE
-extern normal_fn ref_normal;
-extern quantize_fn ref_quantize;
-extern linear_int8_fwd_fn ref_linear_int8_fwd;
 
 struct ops {
     const char *name;
 #define OPS_MEMBER(op) op##_fn *op;
-    OPS(OPS_MEMBER)
-    OPS_OPTIONAL(OPS_MEMBER)
+    OPS_ALL(OPS_MEMBER)
 #undef OPS_MEMBER
 };
 
-extern const struct ops ref_ops, cuda_ops;
+extern const struct ops ref_ops;
 
 #ifdef __cplusplus
 }

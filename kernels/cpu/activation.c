@@ -140,8 +140,8 @@ static void glu_back(struct tensor *dx, const struct tensor *x,
 
 /* ---- the operations ------------------------------------------------------ */
 
-void CPU(act_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
-                  enum act kind)
+void cpu_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 enum act kind)
 {
     const int64_t n = tensor_count(x), size = (int64_t)dtype_size(x->type);
     const int64_t pieces = rows_pieces(n);
@@ -156,8 +156,8 @@ void CPU(act_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
     }
 }
 
-void CPU(act_bwd)(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                  const struct tensor *dy, enum act kind)
+void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+                 const struct tensor *dy, enum act kind)
 {
     const int64_t n = tensor_count(x);
 
@@ -166,8 +166,8 @@ void CPU(act_bwd)(struct dev *dev, struct tensor *dx, const struct tensor *x,
         act_back(dx, x, dy, at, n - at < PIECE ? n - at : PIECE, kind);
 }
 
-void CPU(glu_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
-                  enum act kind)
+void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                 enum act kind)
 {
     const int64_t N = tensor_rows(y), F = tensor_cols(y);
 
@@ -179,8 +179,8 @@ void CPU(glu_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
     }
 }
 
-void CPU(glu_bwd)(struct dev *dev, struct tensor *dx, const struct tensor *x,
-                  const struct tensor *dy, enum act kind)
+void cpu_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
+                 const struct tensor *dy, enum act kind)
 {
     const int64_t N = tensor_rows(dy), F = tensor_cols(dy);
 

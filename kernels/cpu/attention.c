@@ -431,17 +431,17 @@ static void run(struct dev *dev, const struct work *job, const char *op,
     }
 }
 
-void CPU(attn_fwd)(struct dev *dev, struct tensor *y, struct tensor *lse,
-                   const struct tensor *qkv, const struct attn *a)
+void cpu_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
+                  const struct tensor *qkv, const struct attn *a)
 {
     run(dev, &(struct work){ .a = a, .qkv = qkv, .y = y, .lse = lse },
         "attn_fwd", forward_head);
 }
 
-void CPU(attn_bwd)(struct dev *dev, struct tensor *dqkv,
-                   const struct tensor *qkv, const struct tensor *y,
-                   const struct tensor *lse, const struct tensor *dy,
-                   const struct attn *a)
+void cpu_attn_bwd(struct dev *dev, struct tensor *dqkv,
+                  const struct tensor *qkv, const struct tensor *y,
+                  const struct tensor *lse, const struct tensor *dy,
+                  const struct attn *a)
 {
     run(dev,
         &(struct work){ .a = a,

@@ -79,16 +79,16 @@ static bool has_c(void)
  * tests has to be named. */
 static const struct isa {
     const char *name;
-    const struct ops *ops;
+    cpu_fill_table_fn *fill_table;
     bool (*present)(void);
     enum cpu_words words;
 } isas[] = {
-    { "amx", &avx512_ops, has_amx, CPU_TILES },
-    { "avx512bf16", &avx512_ops, has_avx512bf16, CPU_PAIRS },
-    { "avx512", &avx512_ops, has_avx512, CPU_NUMBERS },
-    { "avx2", &avx2_ops, has_avx2, CPU_NUMBERS },
-    { "c", &plain_ops, has_c, CPU_NUMBERS },
-    { "amx-c", &avx512_ops, has_avx512, CPU_PLAIN_TILES },
+    { "amx", cpu_fill_table_avx512, has_amx, CPU_TILES },
+    { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16, CPU_PAIRS },
+    { "avx512", cpu_fill_table_avx512, has_avx512, CPU_NUMBERS },
+    { "avx2", cpu_fill_table_avx2, has_avx2, CPU_NUMBERS },
+    { "c", cpu_fill_table_plain, has_c, CPU_NUMBERS },
+    { "amx-c", cpu_fill_table_avx512, has_avx512, CPU_PLAIN_TILES },
 };
 
 static const struct isa *choose_isa(struct err *e)
@@ -102,7 +102,7 @@ static const struct isa *choose_isa(struct err *e)
         if (named && strcmp(isa->name, want) != 0)
             continue;
         if (isa->present() &&
-            (named || !isa->words || avx512_gemm_pays(isa->words)))
+            (named || !isa->words || gemm_pays_avx512(isa->words)))
             return isa;
         if (named) {
             err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
@@ -136,7 +136,8 @@ static int cpu_open(struct dev *dev, struct err *e)
     cpu->isa = isa->name;
     cpu->words = isa->words;
     dev->state = cpu;
-    dev->ops = isa->ops;
+    isa->fill_table(&cpu->ops);
+    dev->ops = &cpu->ops;
     if (dev->threads <= 0)
         dev->threads = count_cores();
     return 0;
@@ -289,7 +290,6 @@ bool cpu_turns(struct dev *dev, int64_t n)
 
 const struct dev_type cpu_dev = {
     .name = "cpu",
-    .ops = &plain_ops,
     .open = cpu_open,
     .close = cpu_close,
     .alloc = cpu_alloc,

@@ -4,35 +4,48 @@
 #include "kernels/dev.h"
 
 /*
- * cpu - what the CPU's operations share: threads, scratch memory, a BLAS
+ * cpu - what the CPU's operations share: instruction sets, threads, memory
  *
- * The operations are compiled three times from the same files, cpu_NAME.c,
- * for three instruction sets; the device takes the table of the best one the
- * machine has when it opens, or of the one GTRAIN_ISA names.  CPU(op) is the
- * name of an operation in the set being compiled: avx512_act_fwd.  Sets beyond
- * AVX-512 have its table, and multiply bf16 in another way.
+ * The files of this folder, but for cpu.c, are compiled three times, for three
+ * instruction sets: CPU_ISA is avx512, avx2 or plain.  The device takes the
+ * best set that the machine has when it opens, or the one that GTRAIN_ISA
+ * names.  Sets beyond AVX-512 have its operations, and multiply bf16 in another
+ * way.
+ *
+ * A function that several files of a set use is declared with CPU_SYMBOL.  Its
+ * name in C is the same in each set, and its symbol ends in the set's name:
+ * cpu_act_fwd() is the symbol cpu_act_fwd_avx2, for example.
  *
  * A thread that computes a share of an operation never depends on how many
- * others there are: work is cut into pieces by its shape alone, and what is
- * summed over pieces is summed in their order.  So the results have the same
- * bits for any number of threads.
+ * others there are: work is divided by its shape alone, and what is summed over
+ * pieces is summed in their order.  So the results have the same bits for any
+ * number of threads.
  */
-#define CPU_PASTE2(a, b) a##_##b
-#define CPU_PASTE(a, b)  CPU_PASTE2(a, b)
-#define CPU(op)          CPU_PASTE(CPU_ISA, op)
+#define CPU_SYMBOL_OF(name, isa) __asm__(#name "_" #isa)
+#define CPU_SYMBOL_IN(name, isa) CPU_SYMBOL_OF(name, isa)
+#define CPU_SYMBOL(name)         CPU_SYMBOL_IN(name, CPU_ISA)
+
+/* The operations of the set that is being compiled. */
+#if defined(CPU_ISA)
+# define CPU_DECLARE(op) extern op##_fn cpu_##op CPU_SYMBOL(cpu_##op);
+OPS(CPU_DECLARE)
+OPS_CPU(CPU_DECLARE)
+# undef CPU_DECLARE
+#endif
+
+/* Fill a table with the operations of a set. */
+typedef void cpu_fill_table_fn(struct ops *);
+
+extern cpu_fill_table_fn cpu_fill_table_avx512, cpu_fill_table_avx2,
+    cpu_fill_table_plain;
 
 /* What a product of bf16 multiplies at a time: a number, a pair of neighbours
  * (AVX512_BF16), a tile of pairs (AMX), or one in plain C. */
 enum cpu_words { CPU_NUMBERS, CPU_PAIRS, CPU_TILES, CPU_PLAIN_TILES };
 
-extern bool avx512_gemm_pays(enum cpu_words);
-
-#define CPU_DECLARE(op) extern op##_fn avx512_##op, avx2_##op, plain_##op;
-OPS(CPU_DECLARE)
-OPS_OPTIONAL(CPU_DECLARE)
-#undef CPU_DECLARE
-
-extern const struct ops avx512_ops, avx2_ops, plain_ops;
+/* Is this way to multiply faster than the next, here?  It is tried; the answer
+ * is far from close on every CPU there is. */
+extern bool gemm_pays_avx512(enum cpu_words);
 
 /* Which angles of rotary positions a table holds. */
 struct turns {
@@ -42,6 +55,7 @@ struct turns {
 
 struct cpu {
     const char *isa;
+    struct ops ops; /* what dev->ops points at */
     enum cpu_words words;
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;

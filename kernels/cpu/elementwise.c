@@ -118,13 +118,13 @@ static void each_piece(struct dev *dev, const struct tensor *y,
     }
 }
 
-void CPU(add_fwd)(struct dev *dev, struct tensor *y, const struct tensor *a,
-                  const struct tensor *b)
+void cpu_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
+                 const struct tensor *b)
 {
     each_piece(dev, y, &(struct piece){ .a = a->data, .b = b->data }, add);
 }
 
-void CPU(accum)(struct dev *dev, struct tensor *y, const struct tensor *x)
+void cpu_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
 {
     each_piece(
         dev, y,
@@ -132,7 +132,7 @@ void CPU(accum)(struct dev *dev, struct tensor *y, const struct tensor *x)
         accum);
 }
 
-void CPU(cast)(struct dev *dev, struct tensor *y, const struct tensor *x)
+void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
 {
     each_piece(
         dev, y,
@@ -141,9 +141,8 @@ void CPU(cast)(struct dev *dev, struct tensor *y, const struct tensor *x)
 }
 
 /* Each block of random bits serves the four elements that it is for. */
-void CPU(cast_random)(struct dev *dev, struct tensor *y,
-                      const struct tensor *x, uint64_t seed, uint64_t stream,
-                      uint64_t first)
+void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
+                     uint64_t seed, uint64_t stream, uint64_t first)
 {
     const int64_t count = tensor_count(y), pieces = rows_pieces(count);
 
@@ -164,26 +163,26 @@ void CPU(cast_random)(struct dev *dev, struct tensor *y,
     }
 }
 
-void CPU(scale)(struct dev *dev, struct tensor *y, float factor)
+void cpu_scale(struct dev *dev, struct tensor *y, float factor)
 {
     each_piece(dev, y, &(struct piece){ .factor = factor }, scale);
 }
 
-void CPU(fill)(struct dev *dev, struct tensor *y, float value)
+void cpu_fill(struct dev *dev, struct tensor *y, float value)
 {
     each_piece(dev, y, &(struct piece){ .factor = value }, fill);
 }
 
-void CPU(dropout_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
-                      const struct dropout *d)
+void cpu_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                     const struct dropout *d)
 {
     each_piece(dev, y,
                &(struct piece){ .a = x->data, .drop = d, .fresh = true },
                dropout);
 }
 
-void CPU(dropout_bwd)(struct dev *dev, struct tensor *dx,
-                      const struct tensor *dy, const struct dropout *d)
+void cpu_dropout_bwd(struct dev *dev, struct tensor *dx,
+                     const struct tensor *dy, const struct dropout *d)
 {
     each_piece(dev, dx,
                &(struct piece){ .a = dy->data, .drop = d, .fresh = dx->fresh },

@@ -26,9 +26,9 @@ VEC_FN void embed_row(enum dtype type, struct tensor *y, int64_t n,
     }
 }
 
-void CPU(embed_fwd)(struct dev *dev, struct tensor *y,
-                    const struct tensor *tokens, const struct tensor *wte,
-                    const struct tensor *wpe, int64_t T, int64_t from)
+void cpu_embed_fwd(struct dev *dev, struct tensor *y,
+                   const struct tensor *tokens, const struct tensor *wte,
+                   const struct tensor *wpe, int64_t T, int64_t from)
 {
     const int64_t N = tensor_rows(y);
     const int32_t *token = tokens->data;
@@ -117,9 +117,9 @@ static void place_gradient(struct dev *dev, struct tensor *dw,
     }
 }
 
-void CPU(embed_bwd)(struct dev *dev, struct tensor *dwte, struct tensor *dwpe,
-                    const struct tensor *tokens, const struct tensor *dy,
-                    int64_t T)
+void cpu_embed_bwd(struct dev *dev, struct tensor *dwte, struct tensor *dwpe,
+                   const struct tensor *tokens, const struct tensor *dy,
+                   int64_t T)
 {
     if (dwte)
         token_gradient(dev, dwte, tokens, dy);

@@ -27,17 +27,6 @@
  *
  * The tile and the packing are also what attention is made of.
  */
-#if defined(CPU_ISA)
-# define gemm           CPU(gemm)
-# define gemm_scratch   CPU(gemm_scratch)
-# define gemm_pays      CPU(gemm_pays)
-# define gemm_tile      CPU(gemm_tile)
-# define gemm_tile_by   CPU(gemm_tile_by)
-# define gemm_tile_rows CPU(gemm_tile_rows)
-# define gemm_pack_a    CPU(gemm_pack_a)
-# define gemm_pack_b    CPU(gemm_pack_b)
-#endif
-
 #if defined(__AVX512F__)
 enum { GEMM_MR = 14, GEMM_NR = 32 };
 #elif defined(__AVX2__)
@@ -70,33 +59,35 @@ struct gemm {
 };
 
 /* scratch: gemm_scratch() bytes. */
-void gemm(struct dev *, const struct gemm *, void *scratch);
-size_t gemm_scratch(const struct dev *, const struct gemm *);
+void gemm(struct dev *, const struct gemm *, void *scratch) CPU_SYMBOL(gemm);
+size_t gemm_scratch(const struct dev *, const struct gemm *)
+    CPU_SYMBOL(gemm_scratch);
 
 /* Is this way to multiply faster than the next, here?  It is tried; the answer
  * is far from close on every CPU there is. */
-bool gemm_pays(enum cpu_words);
+bool gemm_pays(enum cpu_words) CPU_SYMBOL(gemm_pays);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
 void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
-                 int64_t from, int64_t K);
+                 int64_t from, int64_t K) CPU_SYMBOL(gemm_pack_a);
 /* GEMM_NR columns of B from column j (cols of them real, the others 0), as
  * out[k * GEMM_NR + j]. */
 void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
-                 int64_t from, int64_t K);
+                 int64_t from, int64_t K) CPU_SYMBOL(gemm_pack_b);
 /* c(rows, cols) [+]= start + packed a times packed b; cols <= GEMM_NR.  start
  * is a row of GEMM_NR numbers, or NULL for zeros. */
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
-               bool add);
+               bool add) CPU_SYMBOL(gemm_tile);
 /* The same of other words, K of them; for tiles, rows of A lie K words apart,
  * and K is a multiple of TILE. */
 void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
                   const float *b, const float *start, int64_t rows,
-                  int64_t cols, int64_t K, bool add);
+                  int64_t cols, int64_t K, bool add) CPU_SYMBOL(gemm_tile_by);
 /* From 0, with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
-                    int64_t rows, int64_t cols, int64_t K, bool add);
+                    int64_t rows, int64_t cols, int64_t K, bool add)
+    CPU_SYMBOL(gemm_tile_rows);
 
 /* Panel i of n into which `rows` rows of A are cut begins at this row. */
 static inline int64_t gemm_panels(int64_t rows)

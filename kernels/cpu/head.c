@@ -231,10 +231,9 @@ static bool take_scratch(struct dev *dev, struct head *h)
     return true;
 }
 
-void CPU(head)(struct dev *dev, struct tensor *loss, struct tensor *dx,
-               struct tensor *dw, const struct tensor *x,
-               const struct tensor *w, const struct tensor *target,
-               int64_t vocab, float scale)
+void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
+              struct tensor *dw, const struct tensor *x, const struct tensor *w,
+              const struct tensor *target, int64_t vocab, float scale)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x);
     struct head h = {

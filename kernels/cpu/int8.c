@@ -29,8 +29,8 @@ VEC_FN void quantize_row(enum dtype type, struct tensor *q,
                    C - c);
 }
 
-void CPU(quantize)(struct dev *dev, struct tensor *q, struct tensor *scale,
-                   const struct tensor *w)
+void cpu_quantize(struct dev *dev, struct tensor *q, struct tensor *scale,
+                  const struct tensor *w)
 {
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (tensor_count(w) >   \
                                                            ROWS_PIECE)
@@ -38,9 +38,9 @@ void CPU(quantize)(struct dev *dev, struct tensor *q, struct tensor *scale,
         VEC_BY_TYPE(w->type, quantize_row, q, scale, w, m);
 }
 
-void CPU(linear_int8_fwd)(struct dev *dev, struct tensor *y,
-                          const struct tensor *x, const struct tensor *q,
-                          const struct tensor *scale, const struct tensor *b)
+void cpu_linear_int8_fwd(struct dev *dev, struct tensor *y,
+                         const struct tensor *x, const struct tensor *q,
+                         const struct tensor *scale, const struct tensor *b)
 {
     few_linear(dev, y, x, q, scale, b);
 }

@@ -49,8 +49,8 @@ static struct gemm forward(struct tensor *y, const struct tensor *x,
 /* As many rows of x as are better taken one by one. */
 enum { MAX_FEW = 8 };
 
-void CPU(linear_fwd)(struct dev *dev, struct tensor *y, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *b)
+void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *b)
 {
     const struct gemm g = forward(y, x, w, b);
 
@@ -96,9 +96,9 @@ static void slope(void *arg, int64_t row, int64_t col, int64_t rows,
     each_row(arg, row, col, rows, cols, rows_slope);
 }
 
-void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
-                         const struct tensor *x, const struct tensor *w,
-                         const struct tensor *b, enum act kind)
+void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
+                        const struct tensor *x, const struct tensor *w,
+                        const struct tensor *b, enum act kind)
 {
     struct tensor *sum = pre ? pre : y;
     struct bend arg = { .y = y, .pre = sum, .kind = kind };
@@ -106,7 +106,7 @@ void CPU(linear_act_fwd)(struct dev *dev, struct tensor *y, struct tensor *pre,
 
     if (g.M <= MAX_FEW) {
         few_linear(dev, sum, x, w, NULL, b);
-        CPU(act_fwd)(dev, y, sum, kind);
+        cpu_act_fwd(dev, y, sum, kind);
         return;
     }
     g.after = bend;
@@ -151,9 +151,9 @@ static void gradients(struct dev *dev, struct tensor *dw, struct tensor *db,
         rows_sum_cols(dev, db, dy);
 }
 
-void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
-                     struct tensor *db, const struct tensor *x,
-                     const struct tensor *w, const struct tensor *dy)
+void cpu_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
+                    struct tensor *db, const struct tensor *x,
+                    const struct tensor *w, const struct tensor *dy)
 {
     if (dx) {
         const struct gemm g = backward(dx, w, dy);
@@ -163,11 +163,10 @@ void CPU(linear_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
     gradients(dev, dw, db, x, dy);
 }
 
-void CPU(act_linear_bwd)(struct dev *dev, struct tensor *dpre,
-                         struct tensor *dw, struct tensor *db,
-                         const struct tensor *pre, const struct tensor *x,
-                         const struct tensor *w, const struct tensor *dy,
-                         enum act kind)
+void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
+                        struct tensor *db, const struct tensor *pre,
+                        const struct tensor *x, const struct tensor *w,
+                        const struct tensor *dy, enum act kind)
 {
     struct bend arg = { .y = dpre, .pre = pre, .kind = kind };
     struct gemm g;

@@ -10,10 +10,8 @@
  * may be of 8 bits.  w is read once, from end to end, and that is all the time
  * it takes.
  */
-#define few_linear CPU(few_linear)
-
 void few_linear(struct dev *, struct tensor *y, const struct tensor *x,
                 const struct tensor *w, const struct tensor *scale,
-                const struct tensor *b);
+                const struct tensor *b) CPU_SYMBOL(few_linear);
 
 #endif

@@ -129,9 +129,9 @@ static void apply(struct dev *dev, const struct muon *m)
         dev->ops->cast(dev, m->copy, m->w);
 }
 
-void CPU(muon)(struct dev *dev, struct tensor *w, struct tensor *m,
-               struct tensor *copy, struct tensor *work, const struct tensor *g,
-               const struct update *u)
+void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
+              struct tensor *copy, struct tensor *work, const struct tensor *g,
+              const struct update *u)
 {
     const int64_t R = w->dim[0], C = w->dim[1];
     struct muon s = { .g = g,

@@ -102,9 +102,9 @@ static void forward(struct dev *dev, const struct norm_args *r)
         VEC_BY_TYPE(r->a->type, forward_row, r, n);
 }
 
-void CPU(norm_fwd)(struct dev *dev, struct tensor *y, struct tensor *stat,
-                   const struct tensor *x, const struct tensor *w,
-                   const struct tensor *b, enum norm kind, float eps)
+void cpu_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
+                  const struct tensor *x, const struct tensor *w,
+                  const struct tensor *b, enum norm kind, float eps)
 {
     forward(dev, &(struct norm_args){ .a = x,
                                       .y = y,
@@ -115,10 +115,10 @@ void CPU(norm_fwd)(struct dev *dev, struct tensor *y, struct tensor *stat,
                                       .eps = eps });
 }
 
-void CPU(add_norm_fwd)(struct dev *dev, struct tensor *sum, struct tensor *y,
-                       struct tensor *stat, const struct tensor *a,
-                       const struct tensor *b, const struct tensor *w,
-                       const struct tensor *bias, enum norm kind, float eps)
+void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
+                      struct tensor *stat, const struct tensor *a,
+                      const struct tensor *b, const struct tensor *w,
+                      const struct tensor *bias, enum norm kind, float eps)
 {
     forward(dev, &(struct norm_args){ .a = a,
                                       .b = b,
@@ -190,10 +190,10 @@ VEC_FN void backward_chunk(enum dtype type, const struct grad_args *r,
         backward_row(type, r, n, part);
 }
 
-void CPU(norm_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dw,
-                   struct tensor *db, const struct tensor *x,
-                   const struct tensor *w, const struct tensor *stat,
-                   const struct tensor *dy, enum norm kind)
+void cpu_norm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
+                  struct tensor *db, const struct tensor *x,
+                  const struct tensor *w, const struct tensor *stat,
+                  const struct tensor *dy, enum norm kind)
 {
     const int64_t N = tensor_rows(x), C = tensor_cols(x), n = rows_chunks(N);
     struct grad_args r = {

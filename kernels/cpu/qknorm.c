@@ -62,8 +62,8 @@ VEC_FN void rotate_head(enum dtype type, void *x, int64_t at, const float *turn,
     }
 }
 
-void CPU(rope)(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
-               int64_t from, float theta, bool inverse)
+void cpu_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
+              int64_t from, float theta, bool inverse)
 {
     const int64_t N = tensor_rows(qkv), width = tensor_cols(qkv);
     const int64_t D = width / (H + 2 * K);
@@ -117,9 +117,9 @@ VEC_FN void normal_head(enum dtype type, const struct qknorm *q, int64_t n,
         ((float *)q->stat->data)[n * (q->H + q->K) + h] = rstd;
 }
 
-void CPU(qknorm_fwd)(struct dev *dev, struct tensor *y, struct tensor *stat,
-                     const struct tensor *x, const struct tensor *wq,
-                     const struct tensor *wk, int H, int K, float eps)
+void cpu_qknorm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
+                    const struct tensor *x, const struct tensor *wq,
+                    const struct tensor *wk, int H, int K, float eps)
 {
     const struct qknorm q = { .x = x,
                               .wq = wq,
@@ -175,11 +175,11 @@ VEC_FN void gradient_head(enum dtype type, const struct qknorm *q, int64_t n,
     }
 }
 
-void CPU(qknorm_bwd)(struct dev *dev, struct tensor *dx, struct tensor *dwq,
-                     struct tensor *dwk, const struct tensor *x,
-                     const struct tensor *wq, const struct tensor *wk,
-                     const struct tensor *stat, const struct tensor *dy, int H,
-                     int K)
+void cpu_qknorm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dwq,
+                    struct tensor *dwk, const struct tensor *x,
+                    const struct tensor *wq, const struct tensor *wk,
+                    const struct tensor *stat, const struct tensor *dy, int H,
+                    int K)
 {
     const struct qknorm q = { .x = x,
                               .wq = wq,
@@ -306,9 +306,9 @@ static void decode_head(const struct decode *c, int64_t b, int64_t h, float *s)
         num_put(c->y->data, c->y->type, (b * a->H + h) * D + d, o[d] * sum);
 }
 
-void CPU(attn_decode)(struct dev *dev, struct tensor *y, struct tensor *keys,
-                      struct tensor *values, const struct tensor *qkv,
-                      int64_t at, const struct attn *a)
+void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
+                     struct tensor *values, const struct tensor *qkv,
+                     int64_t at, const struct attn *a)
 {
     const struct decode c = {
         .a = a, .qkv = qkv, .y = y, .keys = keys, .values = values, .at = at

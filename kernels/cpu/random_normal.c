@@ -95,8 +95,8 @@ static void pairs(float *out, int64_t from, int64_t n, uint64_t seed,
     }
 }
 
-void CPU(normal)(struct dev *dev, struct tensor *y, uint64_t seed,
-                 uint64_t stream, float std)
+void cpu_normal(struct dev *dev, struct tensor *y, uint64_t seed,
+                uint64_t stream, float std)
 {
     const int64_t n = tensor_count(y), count = rows_pieces(n);
 

@@ -9,19 +9,17 @@
  * Sums over rows are cut into chunks by the number of rows alone; each chunk
  * is summed into a row of `part`, and the parts are added in their order.
  */
-#define rows_act      CPU(rows_act)
-#define rows_slope    CPU(rows_slope)
-#define rows_sum_cols CPU(rows_sum_cols)
-#define rows_reduce   CPU(rows_reduce)
-
 /* y(n) = act(x(n)), of one type.  y may be x. */
-void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act);
+void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act)
+    CPU_SYMBOL(rows_act);
 
 /* d(n) = act'(x(n)) * d(n), of one type. */
-void rows_slope(void *d, const void *x, enum dtype type, int64_t n, enum act);
+void rows_slope(void *d, const void *x, enum dtype type, int64_t n, enum act)
+    CPU_SYMBOL(rows_slope);
 
 /* out(C) += column sums of x(N,C). */
-void rows_sum_cols(struct dev *, struct tensor *out, const struct tensor *x);
+void rows_sum_cols(struct dev *, struct tensor *out, const struct tensor *x)
+    CPU_SYMBOL(rows_sum_cols);
 
 enum { ROWS_CHUNKS = 64 };
 
@@ -40,7 +38,7 @@ static inline int64_t rows_chunk(int64_t N, int64_t i, int64_t n)
 
 /* out(C) += sum over i < n of part[i * stride + c]; out may be NULL. */
 void rows_reduce(struct dev *, struct tensor *out, const float *part,
-                 int64_t stride, int64_t n);
+                 int64_t stride, int64_t n) CPU_SYMBOL(rows_reduce);
 
 /* Elements that are worth a piece of work of their own. */
 enum { ROWS_PIECE = 8192 };

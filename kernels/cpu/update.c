@@ -48,7 +48,7 @@ VEC_FN void chunk_squares(enum dtype type, const void *g, int64_t from,
     *out = total;
 }
 
-void CPU(sumsq)(struct dev *dev, struct tensor *out, const struct tensor *g)
+void cpu_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
 {
     const int64_t n = tensor_count(g);
     const int64_t chunks = (n + SUMSQ_CHUNK - 1) / SUMSQ_CHUNK;
@@ -178,9 +178,9 @@ static void each_piece(struct dev *dev, const struct step *s, int64_t n,
               i * ROWS_PIECE + rows_piece(n, i * ROWS_PIECE));
 }
 
-void CPU(adamw)(struct dev *dev, struct tensor *w, struct tensor *m,
-                struct tensor *v, struct tensor *copy, const struct tensor *g,
-                const struct update *u)
+void cpu_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
+               struct tensor *v, struct tensor *copy, const struct tensor *g,
+               const struct update *u)
 {
     struct step s = {
         .w = w->data, .m = m->data, .v = v->data, .g = g->data, .copy = copy
@@ -190,9 +190,9 @@ void CPU(adamw)(struct dev *dev, struct tensor *w, struct tensor *m,
         each_piece(dev, &s, tensor_count(w), adamw_piece);
 }
 
-void CPU(lion)(struct dev *dev, struct tensor *w, struct tensor *m,
-               struct tensor *copy, const struct tensor *g,
-               const struct update *u)
+void cpu_lion(struct dev *dev, struct tensor *w, struct tensor *m,
+              struct tensor *copy, const struct tensor *g,
+              const struct update *u)
 {
     struct step s = { .w = w->data, .m = m->data, .g = g->data, .copy = copy };
 
@@ -200,9 +200,9 @@ void CPU(lion)(struct dev *dev, struct tensor *w, struct tensor *m,
         each_piece(dev, &s, tensor_count(w), lion_piece);
 }
 
-void CPU(sgd)(struct dev *dev, struct tensor *w, struct tensor *m,
-              struct tensor *copy, const struct tensor *g,
-              const struct update *u)
+void cpu_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
+             struct tensor *copy, const struct tensor *g,
+             const struct update *u)
 {
     struct step s = { .w = w->data, .m = m->data, .g = g->data, .copy = copy };
 

@@ -13,15 +13,13 @@
 
 #include <stdio.h>
 
-const struct ops cuda_ops = {
-    "cuda",
-#define CUDA_MEMBER(op) cuda_##op,
-    OPS(CUDA_MEMBER)
-#undef CUDA_MEMBER
-#define CUDA_LACKS(op) NULL,
-    OPS_OPTIONAL(CUDA_LACKS)
-#undef CUDA_LACKS
-};
+static void fill_table(struct ops *ops)
+{
+    ops->name = "cuda";
+#define FILL(op) ops->op = cuda_##op;
+    OPS(FILL)
+#undef FILL
+}
 
 enum {
     SLOTS = 8,
@@ -454,6 +452,8 @@ static int device_open(struct dev *dev, struct err *e)
     snprintf(cuda->name, sizeof cuda->name, "%.*s",
              (int)sizeof cuda->name - 1, prop.name);
     dev->state = cuda;
+    fill_table(&cuda->ops);
+    dev->ops = &cuda->ops;
     if (cudaDeviceGetPCIBusId(dev->address, sizeof dev->address, dev->index) !=
         cudaSuccess)
         dev->address[0] = '\0';
@@ -467,7 +467,6 @@ static int device_open(struct dev *dev, struct err *e)
 
 const struct dev_type cuda_dev = {
     .name = "cuda",
-    .ops = &cuda_ops,
     .open = device_open,
     .close = device_close,
     .alloc = device_alloc,

@@ -20,6 +20,7 @@ extern "C" {
  */
 struct cuda {
     void *stream;               /* cudaStream_t */
+    struct ops ops;             /* what dev->ops points at */
     int index;
     int sms;                    /* multiprocessors */
     int capability;             /* 90 for 9.0 */
@@ -43,6 +44,10 @@ static inline struct cuda *cuda_of(const struct dev *dev)
 {
     return (struct cuda *)dev->state;
 }
+
+#define CUDA_DECLARE(op) extern op##_fn cuda_##op;
+OPS(CUDA_DECLARE)
+#undef CUDA_DECLARE
 
 /*
  * At least n bytes of device memory, 256-byte aligned, until the same thread
