@@ -149,41 +149,48 @@ static bool takes_next(const struct program *p, char letter, const char *name,
     return u.arg && !(u.flag && next && is_cmd(p, next));
 }
 
-/* Where the first word stands that is no option; argc if there is none. */
-static int find_word(const struct program *p, int argc, char **argv,
-                     bool *unknown)
+/* The words before the command, all of them options and their values. */
+struct head {
+    int end;      /* the index of the first other word, or argc */
+    bool unknown; /* one of the options does not exist */
+    bool own;     /* one of them asks something of the program itself */
+};
+
+static bool is_own(char letter, const char *name)
 {
-    int at = 1;
+    static const char *const own[] = { "help", "version", "dump-options" };
 
-    *unknown = false;
-    while (at < argc && argv[at][0] == '-' && argv[at][1]) {
-        const char *word = argv[at++], *next = at < argc ? argv[at] : NULL;
-
-        if (word[1] == '-') {
-            at += !strchr(word, '=') &&
-                  takes_next(p, '\0', word + 2, next, unknown);
-            continue;
-        }
-        for (word++; *word; word++)
-            if (takes_next(p, *word, NULL, word[1] ? NULL : next, unknown)) {
-                at += word[1] == '\0';
-                break;
-            }
-    }
-    return at < argc ? at : argc;
+    for (size_t i = 0; name && i < sizeof own / sizeof own[0]; i++)
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    return letter == 'h' || letter == 'V';
 }
 
-/* Is one of the options before the command the program's own? */
-static bool asks_own(int n, char **argv)
+static struct head read_head(const struct program *p, int argc, char **argv)
 {
-    static const char *const own[] = { "-h", "--help", "-V", "--version",
-                                       "--dump-options" };
+    struct head h = { 1, false, false };
 
-    for (int i = 1; i < n; i++)
-        for (size_t j = 0; j < sizeof own / sizeof own[0]; j++)
-            if (strcmp(argv[i], own[j]) == 0)
-                return true;
-    return false;
+    while (h.end < argc && argv[h.end][0] == '-' && argv[h.end][1]) {
+        const char *word = argv[h.end++];
+        const char *next = h.end < argc ? argv[h.end] : NULL;
+
+        if (word[1] == '-') {
+            h.own |= is_own('\0', word + 2);
+            h.end += !strchr(word, '=') &&
+                     takes_next(p, '\0', word + 2, next, &h.unknown);
+            continue;
+        }
+        for (word++; *word; word++) {
+            h.own |= is_own(*word, NULL);
+            if (takes_next(p, *word, NULL, word[1] ? NULL : next, &h.unknown)) {
+                h.end += word[1] == '\0';
+                break;
+            }
+        }
+    }
+    if (h.end > argc)
+        h.end = argc;
+    return h;
 }
 
 /* What is asked of the program itself. */
@@ -210,31 +217,31 @@ static int run_own(const struct program *p, int argc, char **argv,
 static int find_and_run(const struct program *p, int argc, char **argv,
                         struct err *e)
 {
-    bool unknown;
-    int at = find_word(p, argc, argv, &unknown);
+    struct head h = read_head(p, argc, argv);
     const struct cmd *c;
     const char *name;
 
     /* PROGRAM help COMMAND is COMMAND --help, for those who are used to it */
-    if (at < argc && strcmp(argv[at], "help") == 0) {
-        memmove(argv + at, argv + at + 1, (size_t)(argc - at) * sizeof *argv);
-        at = find_word(p, --argc, argv, &unknown);
+    if (h.end < argc && strcmp(argv[h.end], "help") == 0) {
+        memmove(argv + h.end, argv + h.end + 1,
+                (size_t)(argc - h.end) * sizeof *argv);
+        h = read_head(p, --argc, argv);
         want_help = true;
     }
-    if (asks_own(at, argv))
+    if (h.own)
         return run_own(p, argc, argv, e);
-    if (p->bare && at > 1 && (at == argc || !is_cmd(p, argv[at]))) {
+    if (p->bare && h.end > 1 && (h.end == argc || !is_cmd(p, argv[h.end]))) {
         name = p->bare;
-    } else if (at == argc) {
-        if (unknown || want_help)
+    } else if (h.end == argc) {
+        if (h.unknown || want_help)
             return run_own(p, argc, argv, e);
         return err_set(e, ERR_USAGE, "a command is expected; try '%s --help'",
                        p->name);
     } else { /* options before a command are those after it */
-        char *word = argv[at];
+        char *word = argv[h.end];
 
         name = word;
-        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+        memmove(argv + 2, argv + 1, (size_t)(h.end - 1) * sizeof *argv);
         argv[1] = word;
         argc--;
         argv++;

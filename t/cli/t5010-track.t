@@ -110,6 +110,12 @@ ok $? "options without a command are refused"
 g -r mlruns lss
 test $? = 2 && holds err "gtrack: unknown command 'lss'; did you mean 'ls'?"
 ok $? "an unknown command is refused with a suggestion"
+gtrack --version >want && g -Vv && head -n 1 out | cmp -s - want &&
+    g -vV && head -n 1 out | cmp -s - want
+ok $? "-V and -v may stand in one word before the command"
+g -rV ls
+test $? = 3 && grep -q "V" err && test ! -s out
+ok $? "the value of an option before the command is not read as options"
 g ls -w 'metrics.train/loss < 2.1' -c name --no-header
 is "$(cat out)" third "ls --where chooses runs by a metric"
 g ls -w 'metrics.train/loss < 0' -c name --no-header && test ! -s out
