@@ -135,6 +135,17 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
     return ret;
 }
 
+void buf_shell_word(struct buf *b, const char *word)
+{
+    buf_char(b, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_str(b, "'\\''");
+        else
+            buf_char(b, *word);
+    buf_char(b, '\'');
+}
+
 bool str_ends(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);

@@ -37,6 +37,9 @@ void buf_printf(struct buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *, const char *fmt, va_list);
 
+/* Append a word in single quotes, as a shell reads it. */
+void buf_shell_word(struct buf *, const char *word);
+
 void buf_room(struct buf *, size_t more);   /* for more bytes, and a NUL */
 void buf_trim(struct buf *, size_t len);    /* cut to len */
 char *buf_detach(struct buf *);             /* the string; the caller frees */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/mem.h"
 #include "common/num.h"
@@ -96,16 +97,20 @@ void opt_list_words(const char *const *words, char *text, size_t size)
     *text = '\0';
     for (int i = 0; words[i] && n < size; i++)
         n += (size_t)snprintf(text + n, size - n, "%s%s",
-                              i == 0 ? "" : words[i + 1] ? ", " : " or ",
+                              i == 0         ? ""
+                              : words[i + 1] ? ", "
+                                             : " or ",
                               words[i]);
 }
 
 static int set_word(const struct opt *o, const char *text, struct err *e)
 {
-    const int i = opt_find_word(o->words, text);
     char list[256];
+    int i = 0;
 
-    if (i < 0) {
+    while (o->words[i] && strcasecmp(o->words[i], text) != 0)
+        i++;
+    if (!o->words[i]) {
         opt_list_words(o->words, list, sizeof list);
         return bad_value(o, list, text, e);
     }

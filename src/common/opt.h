@@ -32,7 +32,7 @@ enum opt_type {
     OPT_SIZE,           /* uint64_t; 64MiB */
     OPT_SECS,           /* double; 2h30m */
     OPT_STRING,         /* const char * */
-    OPT_WORD,           /* int: which of `words`, usually an enum */
+    OPT_WORD,           /* int: which of `words`, in any case of letters */
     OPT_LIST,           /* struct opt_list: may be given many times */
 };
 

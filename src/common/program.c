@@ -69,20 +69,27 @@ static void help_cmd(const struct program *p, const struct cmd *c,
     opt_help(table);
 }
 
+static void dump_opts(const char *command, const struct opt *o)
+{
+    for (; o->name; o++) {
+        printf("%s\t%c\t%s\t%s\t%s\t", command, o->letter ? o->letter : '-',
+               o->name, o->arg ? o->arg : "", o->help);
+        for (int i = 0; o->words && o->words[i]; i++)
+            printf("%s%s", i ? "|" : "", o->words[i]);
+        putchar('\n');
+    }
+}
+
 static void dump(const struct program *p)
 {
-    for (const struct opt *o = program_opts; o->name; o++)
-        printf("\t%c\t%s\t%s\t%s\n", o->letter ? o->letter : '-', o->name,
-               o->arg ? o->arg : "", o->help);
+    dump_opts("", program_opts);
     for (const struct cmd *const *cmds = p->cmds; *cmds; cmds++) {
         const struct cmd *c = *cmds;
         struct opt table[MAX_TABLE];
 
         join(table, c->opts, common_opts);
-        printf("%s\t\t\t%s\t%s\n", c->name, c->args ? c->args : "", c->help);
-        for (const struct opt *o = table; o->name; o++)
-            printf("%s\t%c\t%s\t%s\t%s\n", c->name, o->letter ? o->letter : '-',
-                   o->name, o->arg ? o->arg : "", o->help);
+        printf("%s\t\t\t%s\t%s\t\n", c->name, c->args ? c->args : "", c->help);
+        dump_opts(c->name, table);
     }
 }
 

@@ -20,8 +20,9 @@
  * An option may stand before the command, too: `gtrack --root D ls`.  bare
  * names the command that runs when there are options alone: `gtrain --config
  * F` is `gtrain train --config F`.  --dump-options prints the tables, one
- * tab-separated line an option, for completion and for the test that compares
- * them with the manual.
+ * line per option, for the test that compares them with the manual: command,
+ * letter, name, argument, help and the words that the option accepts, separated
+ * by tabs.
  */
 struct program {
     const char *name;

@@ -87,6 +87,15 @@ void table_spread(struct table *t, double mean, double std, int64_t n,
     c->ci = ci95;
 }
 
+void table_add(struct table *t, struct table_cell cell)
+{
+    struct table_cell *c = next_cell(t, cell.type);
+
+    *c = cell;
+    if (cell.text)
+        c->text = arena_strdup(&t->mem, cell.text);
+}
+
 void table_mark(struct table *t, enum table_mark mark)
 {
     if (t->n_cells)
@@ -138,6 +147,13 @@ void table_mark_best(struct table *t, size_t column, bool greatest)
         best->mark = MARK_BEST;
 }
 
+const char *const table_color_words[] = {
+    [COLOR_AUTO] = "auto",
+    [COLOR_ALWAYS] = "always",
+    [COLOR_NEVER] = "never",
+    [COLOR_NEVER + 1] = NULL,
+};
+
 int table_form(const struct table_style *s, struct err *e)
 {
     const struct {
@@ -159,11 +175,6 @@ int table_form(const struct table_style *s, struct err *e)
                            "--json, --csv, --tsv, --markdown or --latex");
         form = asked[i].form;
     }
-    if (s->color && strcmp(s->color, "auto") != 0 &&
-        strcmp(s->color, "always") != 0 && strcmp(s->color, "never") != 0)
-        return err_set(e, ERR_USAGE,
-                       "--color expects auto, always or never, not '%s'",
-                       s->color);
     if (form == TABLE_AUTO)
         form = isatty(STDOUT_FILENO) ? TABLE_ALIGNED : TABLE_TSV;
     return form;
@@ -182,9 +193,9 @@ bool table_color(const struct table_style *s, int fd)
     const char *term = getenv("TERM");
     const char *force = getenv("CLICOLOR_FORCE");
 
-    if (s->color && strcmp(s->color, "always") == 0)
+    if (s->color == COLOR_ALWAYS)
         return true;
-    if ((s->color && strcmp(s->color, "never") == 0) || env_is_set("NO_COLOR"))
+    if (s->color == COLOR_NEVER || env_is_set("NO_COLOR"))
         return false;
     if (force && *force && strcmp(force, "0") != 0)
         return true;

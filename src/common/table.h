@@ -46,12 +46,24 @@ enum table_form {
     TABLE_LATEX,
 };
 
+enum table_color {
+    COLOR_AUTO,
+    COLOR_ALWAYS,
+    COLOR_NEVER,
+};
+
+extern const char *const table_color_words[];
+
 struct table_style { /* what the options set; zeroed is the default */
     bool aligned, tsv, csv, json, markdown, latex, no_header, no_pager;
-    const char *color; /* auto, always, never; NULL is auto */
+    int color; /* enum table_color */
 };
 
 /* clang-format off */
+#define TABLE_OPT_COLOR(s) \
+    { 0, "color", "when", OPT_WORD, &(s).color, \
+      "use colours: auto, always or never (default: auto)", \
+      table_color_words }
 #define TABLE_OPTS(s) \
     { 0, "json", NULL, OPT_FLAG, &(s).json, "print JSON" }, \
     { 0, "csv", NULL, OPT_FLAG, &(s).csv, "print comma-separated values" }, \
@@ -63,8 +75,7 @@ struct table_style { /* what the options set; zeroed is the default */
       "print aligned columns, even to a pipe" }, \
     { 0, "no-header", NULL, OPT_FLAG, &(s).no_header, \
       "leave out the names of the columns" }, \
-    { 0, "color", "when", OPT_STRING, &(s).color, \
-      "use colours: auto, always or never (default: auto)" }, \
+    TABLE_OPT_COLOR(s), \
     { 0, "no-pager", NULL, OPT_FLAG, &(s).no_pager, "do not start a pager" }
 /* clang-format on */
 
@@ -125,6 +136,8 @@ void table_secs(struct table *, double);
 void table_bytes(struct table *, int64_t);
 void table_spread(struct table *, double mean, double std, int64_t n,
                   double ci95);
+/* A cell of any type; its text is copied. */
+void table_add(struct table *, struct table_cell);
 void table_mark(struct table *, enum table_mark); /* the last cell */
 
 size_t table_rows(const struct table *);

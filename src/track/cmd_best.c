@@ -59,12 +59,6 @@ static int ranked(struct columns *c, const char *metric,
                              c->item[0].key);
 }
 
-static void put(struct table *t, struct table_cell c)
-{
-    table_none(t);
-    t->cell[t->n_cells - 1] = c;
-}
-
 static void best_runs(struct table *t, const struct runs *runs,
                       const struct column *by, bool up)
 {
@@ -103,7 +97,7 @@ static void best_runs(struct table *t, const struct runs *runs,
                      : strncmp(by->title, "max", 3) == 0 ? m->max_step
                                                          : m->min_step);
         for (size_t j = 0; j < params.n; j++)
-            put(t, column_cell(&params.item[j], &runs->run[best]));
+            table_add(t, column_cell(&params.item[j], &runs->run[best]));
     }
     columns_clear(&params);
     free(seen);
@@ -143,10 +137,8 @@ static int best_groups(struct table *t, const struct runs *runs,
         for (size_t j = 0; j < width; j++) {
             struct table_cell c = *table_cell(&all, best, j);
 
-            if (c.text)
-                c.text = arena_strdup(&t->mem, c.text);
             c.mark = MARK_NONE;
-            put(t, c);
+            table_add(t, c);
         }
         table_cell(&all, best, width - 1)->type = TABLE_NONE;
     }

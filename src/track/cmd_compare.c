@@ -104,12 +104,6 @@ static bool worth_showing(const struct column *c, const struct runs *runs)
     return false;
 }
 
-static void put(struct table *t, struct table_cell c)
-{
-    table_none(t);
-    t->cell[t->n_cells - 1] = c;
-}
-
 /* "val/loss - base": of two values, the second run's less the baseline's. */
 static void put_delta(struct table *t, const struct column *c,
                       const struct run_info *r, const struct run_info *base)
@@ -148,7 +142,7 @@ static void rows_are_runs(struct table *t, const struct columns *c,
         for (size_t j = 0; j < c->n; j++) {
             if (!worth_showing(&c->item[j], runs))
                 continue;
-            put(t, column_cell(&c->item[j], r));
+            table_add(t, column_cell(&c->item[j], r));
             if (base && c->item[j].kind == COLUMN_METRIC)
                 put_delta(t, &c->item[j], r, base);
         }
@@ -210,7 +204,7 @@ static void columns_are_runs(struct table *t, const struct columns *c,
             continue;
         table_text(t, column->title);
         for (size_t i = 0; i < runs->n; i++)
-            put(t, column_cell(column, &runs->run[i]));
+            table_add(t, column_cell(column, &runs->run[i]));
         if (column_direction(column) && runs->n > 1)
             mark_row(t, table_rows(t) - 1, column_direction(column) > 0);
         if (!base || column->kind != COLUMN_METRIC)

@@ -132,18 +132,6 @@ out:
 
 static const struct opt cmd_opts[] = { TRACK_OPTS, { 0 } };
 
-static void put_quoted(struct buf *b, const char *s)
-{
-    buf_char(b, '\'');
-    for (; *s; s++) {
-        if (*s == '\'')
-            buf_str(b, "'\\''");
-        else
-            buf_char(b, *s);
-    }
-    buf_char(b, '\'');
-}
-
 static int cmd_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
@@ -168,7 +156,7 @@ static int cmd_main(int argc, char **argv, struct err *e)
     } else {
         if (folder) {
             buf_str(&b, "cd ");
-            put_quoted(&b, folder);
+            buf_shell_word(&b, folder);
             buf_str(&b, " && ");
         }
         if (commit && commit[0] &&

@@ -197,10 +197,10 @@ static int note_main(int argc, char **argv, struct err *e)
 static const char *to_experiment;
 
 static const struct opt mv_opts[] = { TRACK_OPTS,
-                               { 'e', "experiment", "name", OPT_STRING,
-                                 &to_experiment,
-                                 "move the runs to this experiment" },
-                               { 0 } };
+                                      { 'e', "experiment", "name", OPT_STRING,
+                                        &to_experiment,
+                                        "move the runs to this experiment" },
+                                      { 0 } };
 
 static int move_run(const struct run_info *r, void *arg, struct err *e)
 {

@@ -194,18 +194,10 @@ static char *command_line(int argc, char **argv)
                            "YZ0123456789_-./=:,+@%";
 
         buf_str(&b, i ? " " : "");
-        if (argv[i][0] && strspn(argv[i], safe) == strlen(argv[i])) {
+        if (argv[i][0] && strspn(argv[i], safe) == strlen(argv[i]))
             buf_str(&b, argv[i]);
-            continue;
-        }
-        buf_char(&b, '\'');
-        for (const char *p = argv[i]; *p; p++) {
-            if (*p == '\'')
-                buf_str(&b, "'\\''");
-            else
-                buf_char(&b, *p);
-        }
-        buf_char(&b, '\'');
+        else
+            buf_shell_word(&b, argv[i]);
     }
     return buf_detach(&b);
 }

@@ -313,14 +313,8 @@ static void fill(struct table *t, const struct keys *k, const struct use *use,
             add_use(&sum, &use[j]);
             runs++;
         }
-        for (size_t c = 0; c < k->n; c++) {
-            struct table_cell cell = key_cell(&k->item[c], &use[i]);
-
-            if (cell.text)
-                cell.text = arena_strdup(&t->mem, cell.text);
-            table_none(t);
-            t->cell[t->n_cells - 1] = cell;
-        }
+        for (size_t c = 0; c < k->n; c++)
+            table_add(t, key_cell(&k->item[c], &use[i]));
         sums(t, runs, &sum);
         add_use(&total, &sum);
         groups++;

@@ -62,13 +62,6 @@ static bool has_file_like(const char *folder, const char *part)
     return found;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 /* A log tells by one of its first lines whose it is. */
 static const char *sniff(const char *path)
 {
@@ -107,13 +100,13 @@ static const char *kind_of(const char *path)
         return has_file_like(path, "tfevents")   ? "tensorboard"
                : has_file_like(path, STORE_META) ? "mlflow"
                                                  : NULL;
-    if (ends_in(path, ".wandb"))
+    if (str_ends(path, ".wandb"))
         return "wandb";
     if (strstr(path_name(path), "tfevents"))
         return "tensorboard";
-    if (ends_in(path, ".csv") || ends_in(path, ".tsv"))
+    if (str_ends(path, ".csv") || str_ends(path, ".tsv"))
         return "csv";
-    if (ends_in(path, ".jsonl"))
+    if (str_ends(path, ".jsonl"))
         return "jsonl";
     return sniff(path);
 }

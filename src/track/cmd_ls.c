@@ -97,10 +97,8 @@ static void fill(struct table *t, const struct columns *c,
     for (size_t j = 0; j < c->n; j++)
         table_column(t, c->item[j].title);
     for (size_t i = 0; i < runs->n; i++) {
-        for (size_t j = 0; j < c->n; j++) {
-            table_none(t);
-            t->cell[t->n_cells - 1] = column_cell(&c->item[j], &runs->run[i]);
-        }
+        for (size_t j = 0; j < c->n; j++)
+            table_add(t, column_cell(&c->item[j], &runs->run[i]));
     }
     for (size_t j = 0; j < c->n; j++) {
         const int direction = column_direction(&c->item[j]);

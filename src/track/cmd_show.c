@@ -43,12 +43,6 @@ static struct table_cell fact(const char *name, const struct run_info *r)
     return cell;
 }
 
-static void put(struct table *t, struct table_cell c)
-{
-    table_none(t);
-    t->cell[t->n_cells - 1] = c;
-}
-
 /* A value on one line, not longer than a screen or two. */
 static void put_value(struct table *t, const char *s, bool whole)
 {
@@ -83,7 +77,7 @@ static void flat(struct table *t, const struct run_info *r,
     table_column(t, "value");
     for (size_t i = 0; i < N_FACTS; i++) {
         row(t, "run", facts[i]);
-        put(t, fact(facts[i], r));
+        table_add(t, fact(facts[i], r));
     }
     for (size_t i = 0; i < r->n_params; i++) {
         row(t, "param", r->params[i].key);
@@ -149,7 +143,7 @@ static int json(const struct run_info *r, const struct files *f, struct err *e)
 
     for (size_t i = 0; i < N_FACTS; i++) {
         table_column(&t, facts[i]);
-        put(&t, fact(facts[i], r));
+        table_add(&t, fact(facts[i], r));
     }
     buf_str(&b, "{\n  \"schema\": \"gtrack.show/1\",\n  \"run\": ");
     {
@@ -247,7 +241,7 @@ static int sections(const struct run_info *r, const struct files *f,
         if (c.type == TABLE_NONE)
             continue;
         table_text(&t, facts[i]);
-        put(&t, c);
+        table_add(&t, c);
     }
     if (note) {
         table_text(&t, "note");

@@ -36,8 +36,7 @@ static const struct opt watch_opts[] = {
       "update the table at this interval (default: 2s)" },
     { 0, "count", "number", OPT_INT, &count,
       "stop after drawing the table NUMBER times" },
-    { 0, "color", "when", OPT_STRING, &style.color,
-      "use colours: auto, always or never (default: auto)" },
+    TABLE_OPT_COLOR(style),
     { 0 }
 };
 
@@ -109,8 +108,7 @@ static int draw(struct buf *out, char **words, int n, bool color, struct err *e)
     shown = rows > 4 ? (size_t)rows - 4 : 1;
     for (size_t i = runs.n > shown ? runs.n - shown : 0; i < runs.n; i++) {
         for (size_t j = 0; j < c.n; j++) {
-            table_none(&t);
-            t.cell[t.n_cells - 1] = column_cell(&c.item[j], &runs.run[i]);
+            table_add(&t, column_cell(&c.item[j], &runs.run[i]));
             if (j == 0)
                 put_spark(&t, &runs.run[i], metric);
         }

@@ -12,24 +12,14 @@
 
 static const struct opt where_opts[] = { TRACK_OPTS, { 0 } };
 
-static void put_quoted(const char *s)
-{
-    putchar('\'');
-    for (; *s; s++) {
-        if (*s == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*s);
-    }
-    putchar('\'');
-}
-
 /* A command for a shell, with the store's path in its place. */
 static void line(const char *before, const char *path, const char *after)
 {
-    printf("    %s", before);
-    put_quoted(path);
-    printf("%s\n", after);
+    struct buf b = BUF_INIT;
+
+    buf_shell_word(&b, path);
+    printf("    %s%s%s\n", before, b.s, after);
+    buf_clear(&b);
 }
 
 static int where_run(const char *word, struct err *e)

@@ -51,7 +51,8 @@ for page in "$top"/man/*.1; do
         "$prog" "$cmd" --help >help 2>&1
         for opt in $(awk -F"$tab" -v cmd="$cmd" 'FNR == NR { both[$1]; next }
             $1 == cmd && $3 != "" && $3 != "help" && !($3 in both) {
-                print "--" $3; if ($4 != "") print "1" }' \
+                print "--" $3; split($6, word, "|")
+                if ($4 != "") print $6 != "" ? word[1] : "1" }' \
             both table); do
             set -- "$@" "$opt"
         done

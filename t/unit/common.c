@@ -134,6 +134,9 @@ static void strings(void)
     q = arena_alloc(&a, 200000);
     ok(strcmp(p, b.s) == 0 && q[199999] == 0, "an arena keeps and clears");
     arena_clear(&a);
+    buf_trim(&b, 0);
+    buf_shell_word(&b, "it's $HOME");
+    ok(strcmp(b.s, "'it'\\''s $HOME'") == 0, "a word is quoted for a shell");
     buf_clear(&b);
 }
 
@@ -142,10 +145,13 @@ static void options(void)
     static int n = 5;
     static bool flag;
     static struct opt_list list;
+    static int word;
+    static const char *const status[] = { "running", "failed", "killed", NULL };
     static const struct opt opts[] = {
         { 'n', "limit", "count", OPT_INT, &n, "" },
         { 0, "all", NULL, OPT_FLAG, &flag, "" },
         { 's', "set", "key=value", OPT_LIST, &list, "" },
+        { 0, "status", "word", OPT_WORD, &word, "", status },
         { 0 }
     };
     char words[8][16] = {
@@ -169,6 +175,17 @@ static void options(void)
     ok(opt_parse(opts, 2, argv, &e) < 0 && strstr(e.text, "--limit") &&
            e.kind == ERR_USAGE,
        "an unknown option names the nearest: %s", e.text);
+    snprintf(words[1], sizeof words[1], "--status=FAILED");
+    argv[1] = words[1];
+    ok(opt_parse(opts, 2, argv, &e) == 0 && word == 1,
+       "a word option accepts any case of letters");
+    argv[0] = words[0];
+    snprintf(words[1], sizeof words[1], "--status=x");
+    argv[1] = words[1];
+    ok(opt_parse(opts, 2, argv, &e) < 0 &&
+           strcmp(e.text, "--status expects running, failed or killed, "
+                          "not 'x'") == 0,
+       "a word option names its words: %s", e.text);
     free(list.item);
 }
 

@@ -150,13 +150,6 @@ static int own_row(struct csv *c, struct err *e)
     return 0;
 }
 
-static bool ends_in(const char *s, const char *end)
-{
-    const size_t n = strlen(s), m = strlen(end);
-
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 static int wide_row(struct csv *c, struct err *e)
 {
     char *own = store_absolute(c->job->path);
@@ -176,8 +169,8 @@ static int wide_row(struct csv *c, struct err *e)
         double x;
 
         if ((int)i == c->step || (int)i == c->time ||
-            !num_real(c->row.field[i], &x) || ends_in(title, "__MIN") ||
-            ends_in(title, "__MAX"))
+            !num_real(c->row.field[i], &x) || str_ends(title, "__MIN") ||
+            str_ends(title, "__MAX"))
             continue;
         if (dash) {
             name = xstrndup(title, (size_t)(dash - title));

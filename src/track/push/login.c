@@ -182,8 +182,7 @@ static int check_key(const char *key, struct err *e)
 static int check_url(const char *url, struct err *e)
 {
     char *host = netloc(url);
-    const size_t n = strlen(host);
-    const bool cloud = n >= 8 && strcmp(host + n - 8, "wandb.ai") == 0;
+    const bool cloud = str_ends(host, "wandb.ai");
     int ret = 0;
 
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)

@@ -162,14 +162,10 @@ bool push_is_checkpoint(const char *path, int64_t size)
 {
     static const char *const ends[] = { ".safetensors", ".pt",  ".bin", ".ckpt",
                                         ".gguf",        ".pth", ".npz" };
-    const size_t n = strlen(path);
 
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t m = strlen(ends[i]);
-
-        if (n > m && strcmp(path + n - m, ends[i]) == 0)
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (str_ends(path, ends[i]))
             return true;
-    }
     return strstr(path, "checkpoint") || size > (int64_t)64 << 20;
 }
 

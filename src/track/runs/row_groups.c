@@ -80,14 +80,6 @@ static bool same_group(const struct columns *by, const struct run_info *a,
     return true;
 }
 
-static void put(struct table *t, const struct table_cell *c)
-{
-    table_none(t);
-    t->cell[t->n_cells - 1] = *c;
-    if (c->text)
-        t->cell[t->n_cells - 1].text = arena_strdup(&t->mem, c->text);
-}
-
 void group_table(struct table *t, const struct runs *runs,
                  const struct columns *by, const struct columns *metrics)
 {
@@ -111,12 +103,8 @@ void group_table(struct table *t, const struct runs *runs,
                 member[n++] = k;
             }
         }
-        for (size_t j = 0; j < by->n; j++) {
-            const struct table_cell c =
-                column_cell(&by->item[j], &runs->run[i]);
-
-            put(t, &c);
-        }
+        for (size_t j = 0; j < by->n; j++)
+            table_add(t, column_cell(&by->item[j], &runs->run[i]));
         table_int(t, (int64_t)n);
         for (size_t j = 0; j < metrics->n; j++) {
             struct spread s;

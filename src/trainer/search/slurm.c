@@ -10,24 +10,12 @@
 #include "common/save.h"
 #include "common/spawn.h"
 
-/* In single quotes, as a shell wants it. */
-static void quote(struct buf *out, const char *word)
-{
-    buf_char(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            buf_str(out, "'\\''");
-        else
-            buf_char(out, *word);
-    buf_char(out, '\'');
-}
-
 void slurm_word(struct slurm_words *w, const char *option, const char *value)
 {
     if (option)
         buf_printf(&w->text, " %s", option);
     buf_char(&w->text, ' ');
-    quote(&w->text, value);
+    buf_shell_word(&w->text, value);
 }
 
 static void head(FILE *fp, const char *name, const char *value)
@@ -45,7 +33,7 @@ int slurm_script(const struct sweep *w, const char *folder,
     struct buf program = BUF_INIT;
     int ret = save_open(&s, path, e);
 
-    quote(&program, self ? self : "gtrain");
+    buf_shell_word(&program, self ? self : "gtrain");
     if (w->cpus > 0)
         snprintf(cpus, sizeof cpus, "%lld", (long long)w->cpus);
     if (ret == 0) {
