@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/sig.h"
 
 static const struct cmd *running;
 static bool want_help, want_version, want_dump, verbose, quiet;
@@ -281,7 +282,7 @@ int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = ERR_INIT;
 
-    signal(SIGPIPE, SIG_IGN);
+    sig_ignore_writes();
     set_level(p);
     if (find_and_run(p, argc, argv, &e) == 0)
         finish_output(&e);

@@ -27,6 +27,19 @@ static void mask(int how)
     sigprocmask(how, &set, NULL);
 }
 
+void sig_write_errors(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGPIPE);
+    sigaddset(set, SIGXFSZ);
+}
+
+void sig_ignore_writes(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 void sig_hold(void)
 {
     mask(SIG_BLOCK);

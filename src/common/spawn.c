@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/sig.h"
 #include "common/path.h"
 
 extern char **environ;
@@ -64,20 +65,19 @@ static int pipes_open(struct pipes *p, const struct spawn *s, struct err *e)
 }
 
 /* Start it with the pipes as its streams.  Signals are as for a fresh
- * program: we ignore SIGPIPE, it must not. */
+ * program. */
 static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
                  struct err *e)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
-    sigset_t pipes;
+    sigset_t writes;
     int sys;
 
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attr);
-    sigemptyset(&pipes);
-    sigaddset(&pipes, SIGPIPE);
-    posix_spawnattr_setsigdefault(&attr, &pipes);
+    sig_write_errors(&writes);
+    posix_spawnattr_setsigdefault(&attr, &writes);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
     for (int i = 0; i < STREAMS; i++)
         if (p->theirs[i] >= 0)

@@ -126,8 +126,7 @@ static int start(struct session *s, char **argv, struct err *e)
         close(out[1]);
         return err_sys(e, "cannot make a pipe");
     }
-    sigemptyset(&fresh);
-    sigaddset(&fresh, SIGPIPE);
+    sig_write_errors(&fresh);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigdefault(&attr, &fresh);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);

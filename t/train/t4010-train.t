@@ -88,6 +88,14 @@ for wait in 0.05 0.15 0.3; do
         "$(cat out; diff want got)"
 done
 
+# a limit on the size of files is like a full disk
+rm -rf limited
+(ulimit -f 16 && train --root limited) >out 2>&1
+status=$?
+test $status -eq 1 && grep -q 'File too large' out
+ok $? "a limit on the size of files fails the checkpoint, not the process" \
+    "status $status: $(tail -n 3 out)"
+
 # a damaged checkpoint is passed over
 rm -rf damaged && train --root damaged
 c=$(ls -d damaged/*/*/artifacts/checkpoints)
