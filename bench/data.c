@@ -1,12 +1,12 @@
 /*
- * data - how fast documents and batches come
+ * data - measure the rate of documents and of batches
  *
- * usage: data corpus PATH...     read documents, by one thread that asks
- *        data gzip PATH...       inflate alone
- *        data loader GLOB [CONTEXT]
+ * usage: data corpus PATH...           read documents with one thread
+ *        data gzip PATH...             only decompress
+ *        data loader GLOB [CONTEXT]    read batches
  *
- * Prints megabytes (10^6 bytes) of text, or million tokens, a second; the best
- * of five passes, so that the files are in the page cache.
+ * Prints megabytes (10^6 bytes) of text, or millions of tokens, per second: the
+ * best of five passes, so that the files are in the page cache.
  */
 #include "config.h"
 #include "common/clock.h"
@@ -33,7 +33,7 @@ static double documents(char **path, size_t n)
     struct err e = ERR_INIT;
     struct corpus_stats stats;
     struct corpus *corpus;
-    struct point_block *b;
+    struct block *b;
     int got;
 
     if (corpus_open(&corpus, &conf, &e) < 0)
@@ -69,7 +69,7 @@ static double inflated(char **path, size_t n)
     return sum;
 }
 
-/* Tokens, each as x and as y, as a step gets them. */
+/* Tokens, each as input and as target, as a step reads them. */
 static double batches(char **path, size_t n, enum loader_order order)
 {
     enum { BATCH = 32 };

@@ -1,19 +1,20 @@
 #!/bin/sh
-# gpu.sh - what training costs on this GPU, beside PyTorch in the same run
+# gpu.sh - measure training on this GPU, and compare it with PyTorch
 #
 # usage: gpu.sh [BUILD]         make bench-gpu runs it in the build folder
 #
-# Prints what the GPU reaches in a product and a copy; a table, one line a
-# model and batch: ours, with the phases of a micro-step by the device's clock,
-# then PyTorch eager and compiled (bench/gpu_torch.py; $GT_PYTHON or python3,
-# left out if it has no torch with CUDA); and for the first row every operation
-# against the time that its operations and bytes need at least, and what took
-# the memory.
+# Prints the rates of a matrix product and of a copy; then a table with a row
+# for each model and batch: gtrain, with the phases of a micro-step by the
+# device's clock, and PyTorch, eager and compiled (bench/gpu_torch.py with
+# $GT_PYTHON or python3; left out if it has no torch with CUDA); then, for the
+# first row, the time of every operation with its floor, and the memory by
+# purpose.
 #
-# Times are medians of the last two thirds of the steps; the first step is told
-# apart.  In the environment: ROWS="124M-B64 124M-B4" chooses lines, STEPS=12
-# how many steps, TORCH=no leaves out PyTorch, LIMIT=240 is what one training
-# may take, in seconds.  All rows take about ten minutes on an H100.
+# Times are medians of the last two thirds of the steps; the first step has a
+# column of its own.  In the environment: ROWS="124M-B64 124M-B4" selects rows,
+# STEPS=12 sets the number of steps, TORCH=no leaves out PyTorch, and LIMIT=240
+# is the limit of one training run in seconds.  All rows should take about ten
+# minutes on an H100; this was not measured.
 set -u
 bench=$(cd "$(dirname "$0")" && pwd)
 build=${1:-.}
@@ -25,7 +26,7 @@ trap 'rm -rf "$dir"' EXIT
 
 "$gtrain" devices --measure --aligned >"$dir/devices" 2>&1
 if ! grep -q '^cuda.*compute capability' "$dir/devices"; then
-    echo "gpu.sh: no CUDA device here; nothing was measured:" >&2
+    echo "gpu.sh: no CUDA device here; nothing is measured:" >&2
     cat "$dir/devices" >&2
     exit 1
 fi
@@ -37,11 +38,11 @@ elif ! "$python" -c 'import torch, sys
 print("PyTorch", torch.__version__)
 sys.exit(not torch.cuda.is_available())' 2>"$dir/torch"; then
     echo "PyTorch is left out: $(tail -n 1 "$dir/torch" | grep . ||
-        echo "it has no CUDA here")"
+        echo "it cannot use CUDA")"
     python=
 fi
 
-# Random tokens: the time does not depend on what they say.
+# Random tokens: the time does not depend on their values.
 perl -e 'binmode STDOUT; my $n = 8 << 20; srand 1;
     print pack("l<256", 20240520, 1, $n, (0) x 253);
     print pack("S<*", map { int rand 50257 } 1 .. 65536) for 1 .. $n / 65536' \
@@ -49,8 +50,8 @@ perl -e 'binmode STDOUT; my $n = 8 << 20; srand 1;
 
 printf '[data]\ntrain = %s\n' "$dir/train.bin" >"$dir/base.ini"
 
-# Median of the last two thirds of a metric's values, or - if most steps have
-# none: a micro-step that is replayed as a CUDA graph has no phases.
+# The median of the last two thirds of a metric's values, or "-" if most steps
+# have no value: a micro-step that is replayed as a CUDA graph has no phases.
 median() {
     test -f "$1" || { echo -; return; }
     awk '{ print $2 }' "$1" | tail -n "$((steps - steps / 3))" | sort -g |
@@ -136,6 +137,6 @@ row tiny 1 1 32 16 1 2
 
 if test -n "${profiled:-}"; then
     echo
-    echo "$profiled, every operation waited for: ms a micro-step and their floor"
+    echo "$profiled, waiting after each operation: ms per micro-step, and floor"
     cat "$dir/profile" "$dir/memory"
 fi

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The PyTorch twin of bench/gpu.sh: one GPT-2, trained on random tokens.
+"""gpu_torch.py - train a GPT-2 on random tokens with PyTorch, for bench/gpu.sh
 
 usage: gpu_torch.py LAYERS HEADS WIDTH BATCH MICRO_STEPS STEPS eager|compile
 
-Prints one line: milliseconds a step (median), tokens a second, peak GiB.
-The model is GPT-2's: bf16 autocast over F32 weights, scaled_dot_product
-attention, tanh GELU, tied head, fused AdamW, the norm clipped at 1.
+Prints one line: milliseconds per step (median), tokens per second, peak GiB.
+bf16 autocast over F32 weights, scaled_dot_product_attention, tanh GELU, tied
+head, fused AdamW, the norm of the gradient clipped at 1.
 """
 import sys
 import time

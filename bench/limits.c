@@ -1,13 +1,14 @@
 /*
- * limits - what this machine can do at most, for bench-cpu's table
+ * limits - measure the highest rates of this machine, for bench-cpu's table
  *
  *      limits [THREADS]
  *
  * Prints one line: fused multiply-adds of floats, and products of pairs of bf16
- * (0 where there are none), in GFLOP/s; memory traffic of a = b + s c, in GB/s,
- * 16 bytes an element as the write allocates, and of reading alone, from large
- * pages.  All threads at once, best of many short tries; of reading, which is
- * compared with means over a second, the median.
+ * (0 without AVX512_BF16), in GFLOP/s; memory traffic of a = b + s c in GB/s,
+ * with 16 bytes per element, since the write allocates; and of reading alone,
+ * from huge pages.  All threads run at once.  The values are the best of many
+ * short tries, except for reading, which is compared with means over a second:
+ * it is the median.
  */
 #include "config.h"
 #include "common/clock.h"
@@ -39,7 +40,7 @@ static const int64_t COUNT = 32 << 20; /* floats of each array: 128 MiB */
         a += 1.0f - x;                                                         \
         _Pragma("GCC unroll 24")                                               \
         for (int i = 0; i < SUMS; i++)                                         \
-            sum[i] = m + (float)i; /* alike, they would be one */              \
+            sum[i] = m + (float)i; /* equal ones are merged */                 \
         for (int r = 0; r < ROUNDS; r++) {                                     \
             _Pragma("GCC unroll 24")                                           \
             for (int i = 0; i < SUMS; i++)                                     \
@@ -89,7 +90,7 @@ static struct width widest(void)
 #endif
 }
 
-/* Processor time of this thread: other work on the machine is not in it. */
+/* The processor time of this thread, which excludes other work. */
 static double thread_seconds(void)
 {
     struct timespec t;
@@ -160,7 +161,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Reading alone, as writing a token reads the weights. */
+/* Only reading, as sampling a token reads the weights. */
 static double read_rate(int threads)
 {
     const size_t bytes = (size_t)COUNT * 2 * sizeof(uint64_t);

@@ -4,8 +4,8 @@ EXTRA_PROGRAMS += bench/store
 bench_store_SOURCES = bench/store.c
 bench_store_LDADD = $(STORE_LIBS)
 
-# src/data: bench/data times documents, inflating and batches; `make bench-data`
-# encodes, decodes and learns beside what pip offers
+# bench/data times documents, decompression and batches; `make bench-data`
+# compares gdata with Python packages
 EXTRA_PROGRAMS += bench/data
 bench_data_SOURCES = %D%/data.c
 bench_data_LDADD = $(DATA_LIBS)
@@ -17,13 +17,13 @@ bench-batches: bench/data
 	$(AM_V_at)$(top_srcdir)/bench/bench-batches
 .PHONY: bench-data bench-batches
 
-# gplot beside matplotlib
+# gplot and matplotlib
 EXTRA_DIST += %D%/plot %D%/plot-peer.py
 bench-plot: gplot t/lib/mkruns
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
 .PHONY: bench-plot
 
-# kernels: whole training steps beside PyTorch's; built by `make bench-cpu`
+# training steps of gtrain and of PyTorch
 EXTRA_PROGRAMS += bench/limits
 bench_limits_SOURCES = %D%/limits.c
 bench_limits_LDADD = $(COMMON_LIBS)
@@ -40,10 +40,10 @@ bench-track: bench/store gtrack
 	$(srcdir)/bench/track $(BENCH_FLAGS)
 .PHONY: bench-track
 
-# training on a GPU, beside PyTorch; run by `make bench-gpu` (t/cuda/local.mk)
+# training on a GPU: `make bench-gpu` is in t/cuda/local.mk
 EXTRA_DIST += bench/gpu.sh bench/gpu_torch.py
 
-# the trainer beside PyTorch: same weights, same windows (torch_twin.py)
+# runs of gtrain and of PyTorch with the same weights and windows
 EXTRA_PROGRAMS += bench/start
 bench_start_SOURCES = %D%/start.c
 bench_start_LDADD = $(TRAINER_LIBS)
@@ -52,7 +52,7 @@ bench-train: gtrain gdata bench/start
 	$(AM_V_at)$(srcdir)/bench/bench-train $(BENCH_FLAGS)
 .PHONY: bench-train
 
-# sampling beside transformers' generate
+# sampling by gtrain and by transformers
 EXTRA_DIST += %D%/bench-sample
 bench-sample: gtrain bench/start bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-sample $(BENCH_FLAGS)

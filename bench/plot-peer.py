@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The loss of some runs as a PNG, by matplotlib, for bench/plot.
+"""plot-peer.py - draw the loss of runs with matplotlib, for bench/plot
 
 usage: plot-peer.py OUT.png METRIC-FILE...
 
-Each file is "time value step" lines, as MLflow writes them.  The figure has
-the size and the number of dots that gplot's has.
+Each file has lines of "time value step", as MLflow writes them.  The figure has
+the size and the resolution of gplot's.
 """
 import sys
 

@@ -1,15 +1,15 @@
 /*
- * start - where a training begins, and what it will read, for another program
+ * start - write the initial weights and the windows of a run for other programs
  *
  * usage: start DIR CONFIG [section.key=value]...
  *
- * Writes a checkpoint of the initial weights (model.safetensors, config.ini)
- * into DIR, which it makes, and the windows of tokens of all steps and of one
- * validation, train.i32 and val.i32: rows of context + 1 native int32.  So
- * torch_twin.py trains on the same numbers as gtrain does with these settings.
+ * Makes the folder DIR and writes a checkpoint of the initial weights to it
+ * (model.safetensors, config.ini), and the windows of all steps and of one
+ * validation (train.i32 and val.i32: rows of context + 1 native int32).
+ * torch_twin.py then trains on the same numbers as gtrain with these settings.
  */
 #include "config.h"
-#include "trainer/training/ckpt_files.h"
+#include "trainer/training/checkpoint_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /*
- * store - how fast runs are written, listed and read
+ * store - measure how fast runs are written, listed and read
  *
  * usage: store make DIR RUNS POINTS    RUNS runs of 10 parameters and 10
  *                                      metrics of POINTS points
- *        store log DIR CALLS           10 metrics a call
+ *        store log DIR CALLS           log 10 metrics per call
  *        store list DIR TIMES          load all runs, filter and sort
- *        store read DIR TIMES          the longest history of the last run
+ *        store read DIR TIMES          read the longest history of the last run
  *
- * Prints one line, "WHAT<tab>NUMBER<tab>UNIT", for scripts to gather.
+ * Prints lines of "WHAT<tab>NUMBER<tab>UNIT" for scripts.
  */
 #include "config.h"
 #include "common/clock.h"
@@ -83,7 +83,7 @@ static int by_double(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The caller's time of each call, and the time until all is in the kernel. */
+/* The caller's time of each call, and the time until all points are written. */
 static int log_calls(const char *root, int64_t calls, struct err *e)
 {
     struct run_conf c = { .root = root, .experiment = "bench",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same training as gtrain's in PyTorch, for bench-cpu.
+"""torch_gpt.py - the training run of bench-cpu in PyTorch
 
-A GPT-2 (pre-norm, learned positions, biases, tied head), AdamW fused, clip 1.0:
-what `gtrain` does with the settings bench-cpu writes.  Prints one JSON line:
-wall and processor milliseconds of each step after the first, the first step's
-seconds, the peak of memory.
+A GPT-2 (pre-norm, learned positions, biases, tied head) with fused AdamW and
+clipping at 1.0, as gtrain trains it with the settings of bench-cpu.  Prints one
+line of JSON: wall milliseconds of each step after the first and their median
+processor time, the seconds of the first step, and the peak of memory.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ for name, default in dict(layers=12, heads=12, width=768, vocab=50304,
                           threads=2).items():
     ap.add_argument("--" + name, type=int, default=default)
 ap.add_argument("--compile", action="store_true")
-ap.add_argument("--bf16", action="store_true", help="under autocast")
+ap.add_argument("--bf16", action="store_true", help="train with autocast")
 ap.add_argument("--gelu", default="tanh", choices=["tanh", "none"])
 a = ap.parse_args()
 

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""torch_twin.py - a training of gtrain's, computed by PyTorch
+"""torch_twin.py - a training run of gtrain, computed by PyTorch
 
 usage: torch_twin.py DIR [--fp64 | --low] [--threads N] [--seed N]
                      [--json FILE]
 
-DIR is what bench/start wrote: settings, initial weights, windows of tokens.
-Prints "step N loss L norm G lr R" for every step and "val N L" for every
-validation, and last how long it took.  The mathematics is written down here
-once more, from the papers and PyTorch's own optimisers, for every setting of
-[model], [optim] and [schedule] but dropout; nothing is taken from gtrain but
-the names of its settings and parameters.
+DIR is written by bench/start: settings, initial weights, windows of tokens.
+Prints "step N loss L norm G lr R" for every step, "val N L" for every
+validation, and finally the time.  The mathematics is implemented independently,
+from the papers and PyTorch's own optimisers, for every setting of [model],
+[optim] and [schedule] except dropout; only the names of settings and parameters
+are gtrain's.
 
---seed draws weights and windows anew with PyTorch's generator, as nanoGPT
-does: then only the recipe is the same.  --fp64 computes in float64, --low in
-the 16 bits of train.precision: weights, activations and their gradients, but
-not the master weights, their gradients, the moments and the loss.
+--seed draws other weights and windows with PyTorch's generator, as nanoGPT
+does; then only the settings are the same.  --fp64 computes in float64.  --low
+computes in the 16 bits of train.precision: weights, activations and their
+gradients, but not the master weights, their gradients, the moments and the
+loss.
 """
 import argparse
 import configparser
@@ -96,7 +97,7 @@ class Model:
         return F.rms_norm(x, x.shape[-1:], w, self.eps)
 
     def turn(self, x):
-        """Halves, as Llama's transformers code pairs them."""
+        """Rotate halves, paired as transformers does for Llama."""
         T, D = x.shape[-2:]
         if self.tables is None or self.tables[0].shape[0] != T:
             freq = self.theta ** (-torch.arange(0, D, 2).double() / D)
@@ -277,7 +278,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def optimisers(c, params, fused, muon):
-    """Those of the settings; fused ones where PyTorch has them, and muon."""
+    """The optimisers of the settings; fused if PyTorch has them, and muon."""
     decay, name = c("optim.decay"), c("optim.name")
     betas = c("optim.beta1"), c("optim.beta2")
     groups = {}
@@ -406,7 +407,7 @@ class Training:
             p.mul_(1 + most * (2 * r - 1))
 
     def windows(self, step):
-        """Of a step: fewer on the ramp, in whole micro-batches."""
+        """Sequences of a step: fewer on the ramp, in whole micro-batches."""
         if step >= self.ramp:
             return self.batch
         low = self.c("train.ramp_from") or self.micro
@@ -420,7 +421,7 @@ class Training:
             and not self.c("eval.random") else 0
         for i in range(0, n, self.micro):
             x, y = self.val_rows.get(i, min(self.micro, n - i))
-            if overlap > 0:     # what no earlier window has scored
+            if overlap > 0:     # tokens that no earlier window has scored
                 y[0 if i else 1:, :overlap] = self.c("data.ignore")
             total += self.model.loss(x, y, "sum").item()
             count += self.model.count(y)
@@ -493,7 +494,7 @@ def main():
     ap.add_argument("--threads", type=int, default=os.cpu_count())
     ap.add_argument("--seed", type=int)
     ap.add_argument("--text", action="store_true",
-                    help="validate on all of data.val at the end, too")
+                    help="also validate on all of data.val at the end")
     ap.add_argument("--json", help="write the curve to this file")
     a = ap.parse_args()
 
