@@ -8,8 +8,25 @@
 #   make_store KIND...  make runs of these kinds (see mkruns.c) in a store that
 #                       gtrack and gplot find
 #   png_size FILE       print the width and the height of a PNG
+#
+# For trainings in several processes, which are those of one step of 12
+# micro-batches on any number of ranks:
+#
+#   make_ranks_case     write train_0.bin and c.ini, a small model on it; sets
+#                       gtrain to the program
+#   sums FOLDER [STEP]  print the hash of the weights and moments in a folder of
+#                       checkpoints after step 3
+#   children PID        print the processes that PID has started
+#   survivors PID...    print those that are still there after ten seconds
+#   await_checkpoint FOLDER PID     wait until PID has saved a checkpoint or ended
+#   start_endless FOLDER COMMAND... start a training that would not end and saves
+#                       to FOLDER; its process is parent, its ranks are ranks,
+#                       the last of them is victim
+#   expect_end STATUS   wait for it; bad says what is wrong unless it ends with
+#                       STATUS and leaves no rank behind
+#   free_port           print a port that nobody listens on
 
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 rhythm() {
     awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++)
         printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |
@@ -39,4 +56,99 @@ make_store() {
 
 png_size() {
     od -An -tu1 -j16 -N8 "$1" | awk '{ print $3 * 256 + $4, $7 * 256 + $8 }'
+}
+
+make_ranks_case() {
+    gtrain=$build/gtrain
+    test -x "$gtrain" || skip_all "gtrain is not built"
+    export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+    perl -e 'binmode STDOUT; my ($n, $s) = (5000, 7);
+        print pack("l<256", 20240520, 1, $n, (0) x 253);
+        for (1 .. $n) { $s = ($s * 1103515245 + 12345) % 2147483648;
+            print pack("S<", ($s >> 16) % ($_ % 3 ? 97 : 23)) }' >train_0.bin
+    cat >c.ini <<'END'
+[data]
+train = train_0.bin
+val = train_0.bin
+[model]
+layers = 3
+heads = 2
+width = 128
+context = 8
+vocab = 97
+[train]
+micro_batch = 1
+batch = 12
+deterministic = yes
+device = cpu
+[schedule]
+steps = 3
+[eval]
+every = 2
+sequences = 7
+[sample]
+every = 0
+[run]
+system_every = 0s
+END
+}
+
+sums() {
+    step=$(printf %s/step-%08d "$1" "${2:-3}")
+    cat "$step/model.safetensors" "$step/optim.safetensors" >weights 2>&1 &&
+        sha256sum <weights || echo "no checkpoint in $step"
+}
+
+children() {
+    # a process may end meanwhile; cat then reads the others
+    cat /proc/[0-9]*/stat 2>/dev/null |
+        sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
+}
+
+alive() {
+    for pid in "$@"; do
+        grep -q '^State:[[:space:]]*[^ZX]' "/proc/$pid/status" 2>/dev/null &&
+            echo "$pid"
+    done
+}
+
+survivors() {
+    tries=0
+    while test -n "$(alive "$@")" && test $tries -lt 100; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    alive "$@"
+}
+
+await_checkpoint() {
+    until ls "$1"/step-*/state.json >/dev/null 2>&1; do
+        kill -0 "$2" 2>/dev/null || return
+    done
+}
+
+start_endless() {
+    folder=$1
+    shift
+    "$@" --config c.ini --set schedule.steps=1000000 --set eval.every=0 \
+        --set checkpoint.every=2 --set checkpoint.folder="$folder" >log 2>&1 &
+    parent=$!
+    await_checkpoint "$folder" $parent
+    ranks=$(children $parent)
+    victim=$(echo "$ranks" | tail -n 1)
+}
+
+expect_end() {
+    wait "$parent"
+    status=$?
+    bad=
+    test $status -eq "$1" || bad="status $status: $(tail -n 5 log)"
+    # shellcheck disable=SC2086 # a list
+    left=$(survivors $ranks)
+    test -z "$left" || bad="$bad ranks are left: $left"
+}
+
+free_port() {
+    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(
+        Listen => 1, LocalAddr => "127.0.0.1")->sockport'
 }

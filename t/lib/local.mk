@@ -3,7 +3,6 @@
 EXTRA_DIST += \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
-	%D%/ranks-lib.sh \
 	%D%/server.pl \
 	%D%/tap.sh \
 	%D%/tls-front.py \

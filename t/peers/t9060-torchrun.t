@@ -1,19 +1,19 @@
 #!/bin/sh
 # torchrun starts the ranks, whose weights have the bits of one process's.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 python=${GT_PYTHON:-python3}
 torchrun=$("$python" -c 'import os, sys, torch
 print(os.path.join(os.path.dirname(sys.executable), "torchrun"))' 2>/dev/null)
-test -x "$torchrun" || {
-    echo "1..0 # SKIP $python has no torchrun beside it; set GT_PYTHON"
-    exit 0
-}
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+test -x "$torchrun" ||
+    skip_all "$python has no torchrun beside it; set GT_PYTHON"
+make_ranks_case
 
 "$gtrain" -q --config c.ini --set checkpoint.folder=one >log 2>&1
 want=$(sums one)
 bad=
-test -d one/step-00000003 || bad=$(cat log)
-result "one process trains" "$bad"
+test -d one/step-00000003 || bad="output: $(cat log)"
+is "$bad" "" "a training in one process ends well"
 
 # ranks NAME OPTION...: torchrun with its options, into the folder of that name
 ranks() {
@@ -30,9 +30,9 @@ ranks() {
     test "$runs" -eq 1 || bad="$bad $runs runs"
 }
 ranks ddp --master-port "$(free_port)"
-result "two ranks at a port that torchrun's agent has: the same bits" "$bad"
+is "$bad" "" "two ranks at a port of torchrun's agent give the bits of one"
 ranks fsdp --standalone
-result "and at one that it chose itself" "$bad"
+is "$bad" "" "two ranks at a port that torchrun chose give the bits of one"
 
 # the agent starts them again when they fail, and they go on
 cat >fail-once <<'END'
@@ -49,5 +49,5 @@ status=$?
 bad=
 test $status -eq 0 && test "$(sums again)" = "$want" ||
     bad="status $status: $(tail -n 9 log)"
-result "restarted ranks go on to the same bits" "$bad"
-echo "1..$n"
+is "$bad" "" "ranks that torchrun restarts give the bits of one"
+done_testing

@@ -1,10 +1,12 @@
 #!/bin/sh
 # Ranks that mpirun starts: the collectives, and whole trainings, which come to
 # the bits of those whose ranks talk over TCP.
-command -v mpirun >/dev/null && grep -q '^#define HAVE_MPI' config.h || {
-    echo "1..0 # SKIP this build has no MPI, or there is no mpirun"
-    exit 0
-}
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+command -v mpirun >/dev/null || skip_all "there is no mpirun"
+grep -q '^#define HAVE_MPI' "$build/config.h" ||
+    skip_all "this build has no MPI"
+make_ranks_case
 OMPI_MCA_btl_vader_single_copy_mechanism=none
 OMPI_MCA_mpi_yield_when_idle=1
 OMPI_ALLOW_RUN_AS_ROOT=1
@@ -13,15 +15,14 @@ OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism OMPI_ALLOW_RUN_AS_ROOT \
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_mpi_yield_when_idle \
     OMPI_MCA_rmaps_base_oversubscribe
-coll=$PWD/t/ranks/coll.t
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+coll=$build/t/ranks/coll.t
 
 for np in 2 3; do
     out=$(mpirun -np $np "$coll" 2>&1)
     bad=
     test "${out##*
 }" = well || bad=$out
-    result "$np ranks under mpirun" "$bad"
+    is "$bad" "" "the collectives work on $np ranks under mpirun"
 done
 
 "$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=tcp \
@@ -36,7 +37,8 @@ for mode in ddp fsdp; do
     test "$(sums $mode)" = "$want" || bad="$bad other weights"
     runs=$(grep -lE "^run_name: \"?$mode\"?\$" mlruns/0/*/meta.yaml | wc -l)
     test "$runs" -eq 1 || bad="$bad $runs runs"
-    result "mpirun -np 2 gtrain, $mode: the bits of TCP, one run" "$bad"
+    is "$bad" "" \
+        "mpirun -np 2 gtrain in $mode gives the bits of TCP and one run"
 done
 
 mpirun -np 1 "$gtrain" -q --config c.ini --set optim.lr=1e-3 : \
@@ -45,20 +47,20 @@ status=$?
 bad=
 test $status -eq 6 || bad="status $status: $(tail -n 5 log)"
 grep -q 'another configuration' log || bad="$bad not said: $(tail -n 5 log)"
-result "ranks of two configurations end with status 6" "$bad"
+is "$bad" "" "ranks of two configurations end with status 6"
 
-endless usr1 mpirun -np 3 "$gtrain" --set run.name=usr1
+start_endless usr1 mpirun -np 3 "$gtrain" --set run.name=usr1
 kill -USR1 $parent
-over 75
+expect_end 75
 ls usr1/step-*/state.json >/dev/null 2>&1 || bad="$bad no checkpoint"
 grep -q "stopped by a signal after step" log || bad="$bad $(tail -n 5 log)"
-result "SIGUSR1 to mpirun: a checkpoint, and status 75" "$bad"
+is "$bad" "" "SIGUSR1 to mpirun saves a checkpoint and ends with status 75"
 
-endless stuck mpirun -np 3 "$gtrain" --set run.name=stuck \
+start_endless stuck mpirun -np 3 "$gtrain" --set run.name=stuck \
     --set parallel.timeout=2s
 kill -STOP "$victim"
-over 6
+expect_end 6
 grep -q "pid $victim) has not answered for 2 s" log ||
     bad="$bad the stuck rank is not named: $(tail -n 9 log)"
-result "a stuck rank is named after parallel.timeout" "$bad"
-echo "1..$n"
+is "$bad" "" "a stuck rank under mpirun is named after parallel.timeout"
+done_testing

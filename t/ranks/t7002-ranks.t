@@ -2,13 +2,16 @@
 # However a training is spread over processes, the weights and the moments
 # after some steps are the same to the bit: each step's 12 micro-batches are
 # shared by 1, 2, 3 or 4 ranks, each of which keeps all or its part.
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_ranks_case
 
 "$gtrain" -q --config c.ini --set checkpoint.folder=one >one.log 2>&1
-result "one process trains" "$(test -d one/step-00000003 || cat one.log)"
+test -d one/step-00000003
+ok $? "a training in one process ends well" "$(cat one.log)"
 want=$(sums one)
-# jobs WHAT "MODE RANKS"... -- OPTION...: all as one process
-jobs() {
+# spread WHAT "MODE RANKS"... -- OPTION...: all as one process
+spread() {
     what=$1 list=
     shift
     while test "$1" != --; do list="$list $1" && shift; done
@@ -22,23 +25,23 @@ jobs() {
             --set parallel.mode="$mode" \
             --set checkpoint.folder="$what.$job" >log 2>&1
         bad=
-        test -d "$what/step-00000003" &&
-            test "$(sums "$what.$job")" = "$bits" ||
+        test "$(sums "$what.$job")" = "$bits" ||
             bad="other weights: $(tail -n 3 log)"
-        result "$what, $mode with $count ranks: the bits of one process" "$bad"
+        is "$bad" "" \
+            "$what, $mode with $count ranks gives the bits of one process"
     done
 }
-jobs adamw ddp2 ddp3 zero12 zero14 zero23 zero24 fsdp2 fsdp3 fsdp4 --
-jobs muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
-jobs bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
-jobs 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
+spread adamw ddp2 ddp3 zero12 zero14 zero23 zero24 fsdp2 fsdp3 fsdp4 --
+spread muon ddp2 zero12 zero23 fsdp2 fsdp4 -- --root muon --set optim.name=muon
+spread bf16 ddp3 zero14 zero22 fsdp3 -- --root bf16 --set train.precision=bf16
+spread 'bf16 rounded at random' zero13 fsdp2 -- --root rounded \
     --set train.precision=bf16 --set train.stochastic_rounding=yes
-jobs 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
+spread 'no final norm' ddp2 fsdp3 -- --root bare --set model.final_norm=no \
     --set model.norm_bias=no
-jobs 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \
+spread 'bf16 muon' zero13 fsdp2 -- --root both --set train.precision=bf16 \
     --set optim.name=muon --set model.mlp=swiglu
 
-jobs 'growing batch' ddp2 zero13 fsdp4 -- --root ramp --set train.ramp=3 \
+spread 'growing batch' ddp2 zero13 fsdp4 -- --root ramp --set train.ramp=3 \
     --set train.ramp_from=5
 
 # torchrun's variables; its agent listens on the port that it names
@@ -60,14 +63,14 @@ status=$?
 bad=
 test $status -eq 0 && test "$(sums elastic)" = "$want" ||
     bad="status $status: $(tail -n 3 log)"
-result "ranks with torchrun's variables: the bits of one process" "$bad"
+is "$bad" "" "ranks with torchrun's variables give the bits of one process"
 bad=
 for wrong in model.heads=7 optim.lr=fast; do
     perl agent.pl "$gtrain" -q --config c.ini --set $wrong >log 2>&1
     test "$(grep -c "${wrong%=*}\|model.width" log)" -eq 1 ||
         bad="$bad $wrong: $(cat log)"
 done
-result "with torchrun's variables, too, a wrong setting is told once" "$bad"
+is "$bad" "" "a wrong setting is reported once with torchrun's variables"
 
 WORLD_SIZE=2 RANK=1 MASTER_ADDR='not a host' MASTER_PORT=1 "$gtrain" \
     --config c.ini --set parallel.timeout=1s >log 2>&1
@@ -75,7 +78,7 @@ status=$?
 bad=
 test $status -eq 6 || bad="status $status"
 grep -q 'not a host port 1: Name' log || bad="$bad $(cat log)"
-result "a host without an address is told as that" "$bad"
+is "$bad" "" "a host without an address is reported"
 
 # what some ranks saved, others go on from, to the bits of an unbroken run
 "$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
@@ -84,7 +87,7 @@ result "a host without an address is told as that" "$bad"
     --set checkpoint.folder=part --resume part >>log 2>&1
 bad=
 test "$(sums part)" = "$want" || bad="other weights: $(tail -n 3 log)"
-result "fsdp of 3 ranks, resumed by zero1 of 2" "$bad"
+is "$bad" "" "a checkpoint of fsdp on 3 ranks is resumed by zero1 on 2"
 
 # sums of what each rank has accumulated differ by rounding alone
 "$gtrain" -q --config c.ini --set train.deterministic=no --ranks 2 \
@@ -96,7 +99,7 @@ bad=$(for run in mlruns/0/*; do
     awk 'NR == 1 { low = high = $1 } { if ($1 < low) low = $1
         if ($1 > high) high = $1 }
         END { if (!NR || high - low > 1e-5 * high) print low, high }')
-result "native sums lie within 1e-5 ($runs runs)" "$bad"
+is "$bad" "" "the losses with native sums agree to 1e-5 ($runs runs)"
 
 # all ranks learn that the last checkpoint could not be written
 "$gtrain" -q --config c.ini --ranks 2 --set checkpoint.folder=/proc >log 2>&1
@@ -104,7 +107,7 @@ status=$?
 bad=
 test $status -eq 1 || bad="status $status"
 grep -q 'rank 0: .*/proc' log || bad="$bad $(cat log)"
-result "a checkpoint that rank 0 cannot write fails on all ranks" "$bad"
+is "$bad" "" "a checkpoint that rank 0 cannot write fails on all ranks"
 
 # what is wrong for all is said once, with the status that one would have
 said_once() {   # said_once STATUS PATTERN OPTION...
@@ -115,7 +118,7 @@ said_once() {   # said_once STATUS PATTERN OPTION...
     test $status -eq "$want" || bad="status $status"
     test "$(grep -vc warning log)" -eq 1 && grep -q "$pattern" log ||
         bad="$bad $(cat log)"
-    result "said once: $pattern" "$bad"
+    is "$bad" "" "an error of all ranks is reported once: $pattern"
 }
 said_once 2 '^gtrain: .*model.width' --set model.heads=7
 said_once 3 '^gtrain: --set: data.train' --set data.train=nowhere.bin
@@ -131,30 +134,30 @@ bad=
 test $status -eq 0 || bad="status $status"
 grep -q ': all 3 steps had been done' log || bad="$bad $(cat log)"
 ! grep 'is\..* keeps its first value' log >kept || bad="$bad $(cat kept)"
-result "a run at its end is resumed by other ranks: nothing to do" "$bad"
+is "$bad" "" "resuming a finished run on other ranks does nothing"
 "$gtrain" --config c.ini --ranks 3 --resume auto --set run.name=new \
     >log 2>&1
 bad=
-test "$(grep -c 'starting anew' log)" -eq 1 || bad=$(cat log)
-result "that there is no checkpoint is said once" "$bad"
+test "$(grep -c 'starting anew' log)" -eq 1 || bad="output: $(cat log)"
+is "$bad" "" "a missing checkpoint is reported once"
 
 # a rank that is killed is named, within 5 seconds
-endless killed "$gtrain" --ranks 3
+start_endless killed "$gtrain" --ranks 3
 before=$(date +%s)
 kill -9 "$victim"
-over 6
+expect_end 6
 seconds=$(($(date +%s) - before))
 test $seconds -le 5 || bad="$bad; after $seconds s"
 grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
-result "kill -9 of one rank ends the job, by name" "$bad"
+is "$bad" "" "kill -9 of one rank ends the job with the rank's name"
 
 # one that is stuck is named when its time is over
-endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
+start_endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
 kill -STOP "$victim"
-over 6
+expect_end 6
 grep -q "pid $victim) has not answered for 2 s" log ||
     bad="$bad; not named: $(tail -n 3 log)"
-result "a stuck rank ends the job after parallel.timeout, by name" "$bad"
+is "$bad" "" "a stuck rank ends the job with its name after parallel.timeout"
 
 # what comes before they listen waits for them; under nohup there is no SIGHUP
 bad=
@@ -167,35 +170,33 @@ for signal in $signals; do
     parent=$!
     until test -n "$(children $parent)"; do :; done
     ranks=$(children $parent)
-    kill -$signal $parent
+    kill -"$signal" $parent
     wait $parent
     status=$?
     test $status -eq 75 || bad="$bad $signal: status $status: $(cat log)"
 done
-result "a signal while ranks start: status 75" "$bad"
+is "$bad" "" "a signal while ranks start ends with status 75"
 
 # nohup's trainings outlive their terminal
 nohup "$gtrain" --config c.ini --root nohup --set schedule.steps=40 \
     --set checkpoint.every=2 --set checkpoint.folder=nohup >log 2>&1 &
 parent=$!
-started nohup $parent
+await_checkpoint nohup $parent
 kill -HUP $parent
 wait $parent
 status=$?
 bad=
 test $status -eq 0 || bad="status $status: $(cat log)"
-result "nohup's SIGHUP is no request to stop" "$bad"
+is "$bad" "" "SIGHUP under nohup does not stop a training"
 
 # SIGTERM to a rank, or to the parent, at some step: all stop after the same
 # one, with a checkpoint, and go on to the bits of a training that never stopped
 forty="--config c.ini --ranks 2 --set parallel.mode=zero2
     --set schedule.steps=40 --set eval.every=0 --set model.layers=1
     --set checkpoint.every=2"
-bits() { cat "$1"/step-00000040/model.safetensors \
-    "$1"/step-00000040/optim.safetensors 2>/dev/null | sha256sum; }
 # shellcheck disable=SC2086 # a word an option
 "$gtrain" -q $forty --set checkpoint.folder=forty >log 2>&1
-want=$(bits forty)
+want=$(sums forty 40)
 stops=5
 test -z "${GT_LONG:-}" || stops=50
 bad=
@@ -227,9 +228,10 @@ while test $i -lt "$stops"; do
     # shellcheck disable=SC2086
     test $status -ne 75 || "$gtrain" -q $forty --resume stop \
         --set checkpoint.folder=stop >log 2>&1 || bad="$bad stop $i: $(tail -n 3 log)"
-    test "$(bits stop)" = "$want" || bad="$bad stop $i at $at: other weights"
+    test "$(sums stop 40)" = "$want" || bad="$bad stop $i at $at: other weights"
 done
 test $stopped -gt 0 || bad="$bad none was stopped before its end"
-result "$stops signals at some step: status 75, then the same bits" "$bad"
+is "$bad" "" \
+    "after each of $stops signals the resumed run has the unbroken bits"
 
-echo "1..$n"
+done_testing

@@ -2,11 +2,12 @@
 # A search: what would stop every cell is found before the first one starts, a
 # cell that fails says why, the parent tells how it went, and the same command
 # runs what is missing; then the tables.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
 for program in gtrain gtrack gplot; do
-    test -x "$PWD/$program" || { echo "1..0 # SKIP no $program"; exit 0; }
+    test -x "$build/$program" || skip_all "$program is not built"
 done
-PATH=$PWD:$PATH
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+make_ranks_case
 cat >base.ini <<'END'
 [data]
 train = train_0.bin
@@ -35,7 +36,7 @@ refused() {
     test $status -eq "$2" || bad="status $status; "
     grep -q "$3" out || bad="${bad}does not say '$3'; "
     test ! -e sweeps -a ! -e mlruns || bad="${bad}something was started; "
-    result "$1" "${bad:+$bad$(cat out)}"
+    is "${bad:+$bad$(cat out)}" "" "the sweep is refused before it starts: $1"
 }
 
 head='[sweep]
@@ -77,18 +78,18 @@ test $status -eq 1 || bad="status $status"
 grep -q '2 of 4 cells failed' err || bad="$bad, not counted"
 grep -q 'failed with status 5: step .: the loss is' err || bad="$bad, no reason"
 test "$(grep -c FINISHED out)" -eq 2 || bad="$bad, the others"
-result "a cell that fails says why" "${bad:+$bad: $(cat err out)}"
+is "${bad:+$bad: $(cat err out)}" "" "a cell that fails says why"
 bad=
-parent | grep -q '"FAILED"' || bad=$(parent)
-result "the parent has failed, too" "$bad"
+parent | grep -q '"FAILED"' || bad="parent: $(parent)"
+is "$bad" "" "the parent of a failed cell has failed"
 
 # status while nothing runs, and again: what failed is tried again
 bad=
 gtrain sweep status s.ini --tsv >out 2>&1
-test "$(grep -c FAILED out)" -eq 2 || bad=$(cat out)
+test "$(grep -c FAILED out)" -eq 2 || bad="output: $(cat out)"
 gtrain sweep s.ini >out 2>&1
-grep -q '2 of 4 cells to run' out || bad="$bad$(cat out)"
-result "the same command tries what failed" "$bad"
+grep -q '2 of 4 cells to run' out || bad="$bad output: $(cat out)"
+is "$bad" "" "the command run again tries the failed cells"
 
 cat >s.ini <<'END'
 [sweep]
@@ -100,15 +101,16 @@ optim.lr = 1e-2, 1e-3
 model.width = 32, 64
 END
 bad=
-gtrain sweep s.ini --folder grid >out 2>&1 || bad=$(cat out)
-test "$(grep -c FINISHED out)" -eq 8 || bad="$bad$(cat out)"
+gtrain sweep s.ini --folder grid >out 2>&1 || bad="output: $(cat out)"
+test "$(grep -c FINISHED out)" -eq 8 || bad="$bad output: $(cat out)"
 id=$(cat grid/parent)
 gtrack show "$id" --json | grep -q '"FINISHED"' || bad="$bad parent"
-result "two seeds of four cells" "$bad"
+is "$bad" "" "a sweep of two seeds runs all eight cells"
 
 # best by size, and what depends on the rate: from the metrics themselves
 bad=
-gtrain sweep report s.ini --folder grid --tsv >report 2>&1 || bad=$(cat report)
+gtrain sweep report s.ini --folder grid --tsv >report 2>&1 ||
+    bad="output: $(cat report)"
 gtrain sweep status s.ini --folder grid --tsv 2>/dev/null >cells
 bad=$bad$(perl -e '
     my %mean; my @c = do { open my $f, "<", "cells"; <$f> };
@@ -130,13 +132,15 @@ bad=$bad$(perl -e '
             abs($r{"val/loss"} - $m->{$best}) > 1e-9 ||
             $r{"parameters"} !~ /^[1-9]\d+$/ ||
             abs($r{"sensitivity"} - $spread) > 1e-9 }' 2>&1)
-result "the report: best by size, sensitivity to the rate" "$bad"
+is "$bad" "" "the report has the best of each size and the sensitivity"
 bad=
-gtrack compare --sweep "$id" --across --tsv >out 2>&1 || bad=$(cat out)
-test "$(wc -l <out)" -eq 9 || bad="$bad$(cat out)"
-gtrack best val/loss --sweep s >out 2>&1 || bad="$bad$(cat out)"
-gplot sweep optim.lr val/loss --script script >out 2>&1 || bad="$bad$(cat out)"
-result "gtrack compare, gtrack best and gplot sweep read it" "$bad"
+gtrack compare --sweep "$id" --across --tsv >out 2>&1 ||
+    bad="output: $(cat out)"
+test "$(wc -l <out)" -eq 9 || bad="$bad output: $(cat out)"
+gtrack best val/loss --sweep s >out 2>&1 || bad="$bad output: $(cat out)"
+gplot sweep optim.lr val/loss --script script >out 2>&1 ||
+    bad="$bad output: $(cat out)"
+is "$bad" "" "gtrack compare, gtrack best and gplot sweep read a sweep"
 
 # halving: of six cells two go on
 cat >h.ini <<'END'
@@ -149,11 +153,11 @@ eta = 3
 optim.lr = logspace(1e-4, 1e-2, 6)
 END
 bad=
-gtrain sweep h.ini >out 2>&1 || bad=$(cat out)
+gtrain sweep h.ini >out 2>&1 || bad="output: $(cat out)"
 gtrain sweep status h.ini --tsv 2>/dev/null |
     awk -F'\t' 'NR > 1 { n[$5]++ } END { print n[2] + 0, n[4] + 0 }' >steps
 test "$(cat steps)" = "4 2" || bad="$bad steps: $(cat steps out)"
-result "successive halving: six cells, then two" "$bad"
+is "$bad" "" "successive halving continues two of six cells"
 
 # a search that is told to stop: its cells save, and it goes on
 cat >long.ini <<'END'
@@ -183,5 +187,5 @@ status=$?
 test $status -eq 75 || bad="$bad status $status: $(cat out)"
 gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"KILLED"' ||
     bad="$bad the parent was not stopped"
-result "SIGTERM stops the cells with checkpoints" "$bad"
-echo "1..$n"
+is "$bad" "" "SIGTERM stops all cells after a checkpoint"
+done_testing

@@ -1,15 +1,15 @@
 #!/bin/sh
 # Several ranks on the emulated CUDA device, summed by NCCL's calls (a shim of
 # them) and through the host, learn what one process on the CPU learns.
-emu=${GT_TRAIN:-${top_builddir:-.}/t/cuda/gtrain-emu}
-test -x "$emu" || { echo "1..0 # SKIP no emulated device"; exit 0; }
-emu=$(cd "$(dirname "$emu")" && pwd)/gtrain-emu
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+emu=$build/t/cuda/gtrain-emu
+test -x "$emu" || skip_all "the emulated device is not built"
+make_ranks_case
 # shellcheck disable=SC2086 # CC may hold options
-${CC:-cc} -shared -fPIC -O1 -I"$here/../../src" -I"$here/../.." -o shim.so "$here/../emu/nccl_emu.c" \
-    -ldl -lrt 2>log || { echo "1..0 # SKIP no shared library: $(head -1 log)"
-    exit 0; }
-export XDG_CACHE_HOME="$dir/cache"
+${CC:-cc} -shared -fPIC -O1 -I"$top/src" -I"$top" -o shim.so \
+    "$top/t/emu/nccl_emu.c" -ldl -lrt 2>log ||
+    skip_all "no shared library: $(head -1 log)"
 
 # what we say of NCCL is what its header says, where there is one
 cat >abi.c <<'END'
@@ -37,12 +37,11 @@ cuda=${CUDA_HOME:-/usr/local/cuda}/include
 # shellcheck disable=SC2086
 if echo '#include <nccl.h>' | ${CC:-cc} -I"$cuda" -fsyntax-only -x c - \
     2>/dev/null; then
-    bad=$({ ${CC:-cc} -I"$cuda" -I"$here/../../src" -I"$here/../.." -o abi abi.c && ./abi; } 2>&1 ||
-        echo "other numbers")
-    result "our declarations are those of nccl.h" "$bad"
+    # shellcheck disable=SC2086
+    ${CC:-cc} -I"$cuda" -I"$top/src" -I"$top" -o abi abi.c >log 2>&1 && ./abi
+    ok $? "our declarations agree with nccl.h"
 else
-    n=$((n + 1))
-    echo "ok $n - our declarations are those of nccl.h # SKIP no nccl.h"
+    skip "our declarations agree with nccl.h" "no nccl.h"
 fi
 small="--set model.layers=2 --set model.width=32 --set train.batch=8"
 
@@ -73,13 +72,14 @@ for mode in ddp zero1 zero2 fsdp; do
     train $mode $cuda --ranks 2 --set parallel.mode=$mode -v
     bad="$(near $mode cpu 1e-5)"
     grep -q 'device sums: nccl' log || bad="$bad not by NCCL"
-    result "$mode on 2 emulated GPUs, by NCCL, goes as on the CPU" \
-        "${bad:+$bad: $(tail -n 3 log)}"
+    is "${bad:+$bad: $(tail -n 3 log)}" "" \
+        "$mode on 2 emulated GPUs with NCCL has the losses of the CPU"
 done
 # shellcheck disable=SC2086
 train three $cuda --ranks 4 --set parallel.mode=fsdp --set train.precision=bf16
 bad=$(near three cpu 1e-2)
-result "fsdp in bf16 on 4" "${bad:+$bad: $(tail -n 3 log)}"
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "fsdp in bf16 on 4 emulated GPUs has the losses of the CPU"
 
 # work of streams as late as their events allow, in an order drawn by lot: a
 # forgotten event shows
@@ -88,8 +88,8 @@ for seed in 1 2 3; do
     GT_EMU_STREAMS=$seed train late$seed $cuda --ranks 2 \
         --set parallel.mode=fsdp
     bad=$(near late$seed cpu 1e-5)
-    result "fsdp with streams drawn by lot, $seed" \
-        "${bad:+$bad: $(tail -n 3 log)}"
+    is "${bad:+$bad: $(tail -n 3 log)}" "" \
+        "fsdp with late streams, seed $seed, has the losses of the CPU"
 done
 
 # deterministic: in the order of the ranks, through the host
@@ -101,22 +101,22 @@ for mode in ddp fsdp; do
     bad=
     test "$(sums same-$mode/ck)" = "$want" || bad="other weights"
     grep -q 'device sums: host' log || bad="$bad not through the host"
-    result "$mode, deterministic: the bits of one process" \
-        "${bad:+$bad: $(tail -n 3 log)}"
+    is "${bad:+$bad: $(tail -n 3 log)}" "" \
+        "deterministic $mode gives the bits of one process"
 done
 # shellcheck disable=SC2086
 GTRAIN_NCCL_LIB=/nonexistent.so train none $cuda --ranks 2
 bad=$(near none cpu 1e-5)
 grep -q 'go through the host, which is slow: no NCCL: .*nonexistent' log ||
     bad="$bad not said"
-result "without NCCL the host does it, and it is said" \
-    "${bad:+$bad: $(tail -n 3 log)}"
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "without NCCL sums go through the host with a warning"
 
 # shellcheck disable=SC2086
 train busy $cuda --ranks 2 --set parallel.mode=zero1 --set eval.every=3 \
     --set eval.sequences=400 --set parallel.timeout=1s
 bad=$(test $? = 0 || tail -n 3 log)
-result "a validation may take longer than parallel.timeout" "$bad"
+is "$bad" "" "a validation may take longer than parallel.timeout"
 
 # shellcheck disable=SC2086
 GT_EMU_DEVICES=2 GT_EMU_BUSY=1 train one-busy $cuda --ranks 2
@@ -124,8 +124,8 @@ status=$?
 bad=
 test $status -ne 0 && grep -q 'train.device: cuda:1 cannot be used: .*busy' log ||
     bad="status $status"
-result "a GPU that cannot be used is not passed over for another rank's" \
-    "${bad:+$bad: $(tail -n 3 log)}"
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "a GPU that cannot be used is not passed over for another rank's"
 
 # shellcheck disable=SC2086
 NCCL_SHIM_FAIL=9 train fails $cuda --ranks 2
@@ -134,7 +134,8 @@ bad=
 test $status -eq 6 || bad="status $status"
 grep -q 'nccl: .*: unhandled system error: the shim was asked to' log ||
     bad="$bad not said"
-result "what NCCL says of an error" "${bad:+$bad: $(tail -n 3 log)}"
+is "${bad:+$bad: $(tail -n 3 log)}" "" \
+    "an error of NCCL is reported with NCCL's words"
 # shellcheck disable=SC2086
 NCCL_SHIM_STUCK=1:12 train stuck $cuda --ranks 2 --set parallel.timeout=2s
 status=$?
@@ -142,6 +143,6 @@ bad=
 test $status -eq 6 || bad="status $status"
 grep -q 'nccl: a rank has not answered rank [01] for 2 s' log ||
     bad="$bad not said"
-result "a rank that hangs in NCCL ends the job after parallel.timeout" \
-    "${bad:+$bad: $(tail -n 5 log)}"
-echo "1..$n"
+is "${bad:+$bad: $(tail -n 5 log)}" "" \
+    "a rank that hangs in NCCL ends the job after parallel.timeout"
+done_testing

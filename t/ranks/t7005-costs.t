@@ -1,6 +1,8 @@
 #!/bin/sh
 # What ranks keep and send is what gtrain plan says of each way to share.
-. "$(dirname "$0")/../lib/ranks-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_ranks_case
 
 # costs MODE RANKS OPTION...: bytes kept to the last one; what is sent besides
 # gradients and weights, loss and readings, is little and depends on no model
@@ -23,20 +25,20 @@ costs() {
     awk -v sent="$sent" -v plan="$(echo "$plan" | cut -f 8)" 'BEGIN {
         exit !(sent != "" && sent >= plan && sent - plan < 16384) }' ||
         bad="$bad sent $sent, planned $(echo "$plan" | cut -f 8)"
-    result "$mode of $count, $*" "$bad"
+    is "$bad" "" "$mode on $count ranks keeps and sends what plan says ($*)"
 }
 costs ddp 1
 for count in 2 3 4; do
     for mode in ddp zero1 zero2 fsdp; do
-        costs $mode $count
+        costs $mode "$count"
     done
 done
 for mode in ddp zero1 zero2 fsdp; do
-    costs $mode 2 --set train.deterministic=no
-    costs $mode 3 --set train.precision=bf16 --set model.tied=no
+    costs "$mode" 2 --set train.deterministic=no
+    costs "$mode" 3 --set train.precision=bf16 --set model.tied=no
 done
 costs zero2 2 --set optim.name=muon
 costs fsdp 3 --set optim.name=muon --set model.layers=5
 costs fsdp 3 --set parallel.reshard=no
 costs fsdp 2 --set model.layers=2
-echo "1..$n"
+done_testing
