@@ -154,7 +154,7 @@ static int import_main(int argc, char **argv, struct err *e)
         ret = snapshot_take(&snap, &j, "", e);
     }
     if (ret == 0)
-        ret = snapshot_write(&snap, output, e);
+        ret = checkpoint_write(&snap, output, e);
     if (ret == 0)
         log_info("%s: %s parameters", output, num_comma(n, s.is.parameters));
     snapshot_clear(&snap);

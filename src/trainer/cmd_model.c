@@ -7,20 +7,23 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "trainer/cmds.h"
-#include "trainer/training/checkpoint.h"
+#include "trainer/training/checkpoint_files.h"
+#include "trainer/training/checkpoint_find.h"
 
-static char *find(const struct model_word *w, struct err *e)
+static int find_model(const struct model_word *w, char **path, struct err *e)
 {
     struct settings s = { 0 };
-    char *path = NULL;
+    int ret = settings_load(&s, NULL, NULL, 0, e);
 
-    if (settings_load(&s, NULL, NULL, 0, e) == 0 &&
-        (!w->root || conf_put(&s.conf, "run.root", w->root, "--root", e) == 0))
-        path = checkpoint_find(&s, w->word, e);
-    if (!path && e->kind == ERR_NONE)
-        err_set(e, ERR_MISSING, "no run in %s has a checkpoint", s.run.root);
+    if (ret == 0 && w->root)
+        ret = conf_put(&s.conf, "run.root", w->root, "--root", e);
+    if (ret == 0)
+        ret = checkpoint_find(&s, w->word, path, e);
+    if (ret == 0 && !*path)
+        ret = err_set(e, ERR_MISSING, "no run in %s has a checkpoint",
+                      s.run.root);
     settings_clear(&s);
-    return path;
+    return ret;
 }
 
 static int adapt(struct settings *s, const struct model_word *w, struct err *e)
@@ -43,10 +46,10 @@ static int adapt(struct settings *s, const struct model_word *w, struct err *e)
 int cmd_open_model(struct job *j, struct settings *s,
                    const struct model_word *w, struct err *e)
 {
-    char *path = find(w, e), *config;
+    char *path = NULL, *config;
     int ret;
 
-    if (!path)
+    if (find_model(w, &path, e) < 0)
         return -1;
     config = path_join(path, "config.ini");
     ret = settings_load(s, config, NULL, 0, e);

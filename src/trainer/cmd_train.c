@@ -11,6 +11,9 @@
 #include "common/sig.h"
 #include "trainer/cmds.h"
 #include "trainer/ranks/launch.h"
+#include "trainer/training/checkpoint_files.h"
+#include "trainer/training/checkpoint_find.h"
+#include "trainer/training/checkpoint_state.h"
 #include "trainer/training/train.h"
 
 static const char *config, *resume, *name, *root;
@@ -90,7 +93,7 @@ static char *command_line(void)
 static int agree(struct job *j, char **folder, struct err *e)
 {
     char text[4096] = "";
-    int64_t most = j->at.step, least = -j->at.step;
+    int64_t most = j->state.step, least = -j->state.step;
 
     if (j->coll.rank == 0)
         snprintf(text, sizeof text, "%s", *folder ? *folder : "");
@@ -116,9 +119,8 @@ static int run_job(struct job *j, const char *from, struct err *e)
     struct train t = {
         .job = j, .report = &report, .checkpoint = &checkpoint, .check = &check
     };
-    char *id = from ? checkpoint_run_id(from, e) : NULL;
-    char *command = command_line(), *folder = NULL;
-    int ret = e->kind == ERR_NONE ? 0 : -1, agreed;
+    char *id = NULL, *command = command_line(), *folder = NULL;
+    int ret = from ? checkpoint_run_id(from, &id, e) : 0, agreed;
 
     if (ret == 0 && from)
         ret = checkpoint_load(from, j, e);
@@ -126,7 +128,7 @@ static int run_job(struct job *j, const char *from, struct err *e)
         ret = report_open(&report, j, command, id && *id ? id : NULL, e);
     if (ret == 0) {
         if (from && report.run)
-            run_rewind(report.run, j->at.step);
+            run_rewind(report.run, j->state.step);
         folder = folder_of(j->set, &report);
         agreed = agree(j, &folder, e);
         if (checkpoint_open(&checkpoint, j, folder ? folder : "", report.run,
@@ -182,10 +184,8 @@ static int train(struct err *e)
         settings_clear(&s);
         return 0;
     }
-    if (ret == 0 && resume) {
-        from = checkpoint_find(&s, resume, e);
-        ret = from || e->kind == ERR_NONE ? 0 : -1;
-    }
+    if (ret == 0 && resume)
+        ret = checkpoint_find(&s, resume, &from, e);
     if (ret == 0 && from && !config) {
         own = path_join(from, "config.ini");
         settings_clear(&s);

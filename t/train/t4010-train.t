@@ -96,14 +96,14 @@ test $status -eq 1 && grep -q 'File too large' out
 ok $? "a limit on the size of files fails the checkpoint, not the process" \
     "status $status: $(tail -n 3 out)"
 
-# a damaged checkpoint is passed over
+# a damaged checkpoint is skipped
 rm -rf damaged && train --root damaged
 c=$(ls -d damaged/*/*/artifacts/checkpoints)
 printf x | dd of="$c/step-00000012/model.safetensors" bs=1 seek=900 \
     conv=notrunc 2>/dev/null
 train --root damaged --resume auto
-grep -q 'passing over.*step-00000012' out && grep -q 'after step 8' out
-ok $? "a damaged checkpoint is passed over"
+grep -q 'skipping.*step-00000012' out && grep -q 'after step 8' out
+ok $? "a damaged checkpoint is skipped"
 train --root elsewhere --resume "$c/step-00000004" &&
     grep -q 'a new one begins' out && test "$(cat \
     elsewhere/*/*/metrics/train/loss | head -n 1 | cut -d ' ' -f 3)" = 5
@@ -277,7 +277,7 @@ i=0
 until mv full gone.$((i += 1)) 2>/dev/null &&
     (true >full) 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
-until grep -q 'training goes on without it' out 2>/dev/null ||
+until grep -q 'training continues without it' out 2>/dev/null ||
     ! kill -0 $pid 2>/dev/null; do :; done
 rm -f full
 until ls full/step-* >/dev/null 2>&1 || ! kill -0 $pid 2>/dev/null; do :; done
@@ -290,7 +290,7 @@ ok $? "the run records which checkpoint was lost" "$(ls lost/*/*/metrics/event)"
 perl -e '$SIG{XFSZ} = "IGNORE"; exec "/bin/sh", "-c", "ulimit -f 40; exec @ARGV"
     ' gtrain -q --config tiny.ini --root half --set eval.every=0 \
     --set checkpoint.folder=cut >out 2>&1
-test $? -eq 1 && test "$(grep -c 'goes on without it' out)" -eq 2 &&
+test $? -eq 1 && test "$(grep -c 'continues without it' out)" -eq 2 &&
     tail -n 1 out | grep -q '^gtrain: .*checkpoint of step 12: .*too large'
 ok $? "a last checkpoint that cannot be written is an error"
 test -d cut && test -z "$(ls -A cut)"
@@ -299,10 +299,10 @@ ok $? "a checkpoint that cannot be written leaves no files" "$(ls -lA cut)"
 if command -v flock >/dev/null; then
     mkdir -p held && flock held gtrain --config tiny.ini --root half \
         --set checkpoint.folder=held >out 2>&1
-    test $? -eq 1 && tail -n 1 out | grep -q 'another training .* in held'
-    ok $? "a checkpoint folder in use by another training is refused"
+    test $? -eq 1 && tail -n 1 out | grep -q 'another running job uses held'
+    ok $? "a checkpoint folder in use by another job is refused"
 else
-    skip "a checkpoint folder in use by another training is refused" "no flock"
+    skip "a checkpoint folder in use by another job is refused" "no flock"
 fi
 
 # what cannot be

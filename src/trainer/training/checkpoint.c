@@ -18,10 +18,10 @@
 #include "common/save.h"
 #include "trainer/model/resolve.h"
 #include "trainer/training/checkpoint_files.h"
+#include "trainer/training/checkpoint_find.h"
 
-/* ---- taking a copy ---------------------------------------------------- */
-
-/* What one save writes: a copy of the state, so that training can go on. */
+/* One save: a copy of the state, which a thread writes while training
+ * continues. */
 struct checkpoint_writing {
     struct checkpoint *checkpoint;
     struct snapshot snap;
@@ -29,24 +29,19 @@ struct checkpoint_writing {
     bool best, last;
     pthread_t thread;
     bool threaded;
+    int ret;
     struct err e;
 };
 
-/* ---- removing old ones ------------------------------------------------ */
-
-static int64_t step_of(const char *name)
+static char *step_path(const struct checkpoint *c, int64_t step)
 {
-    char *end;
-    long long n;
-
-    if (strncmp(name, "step-", 5) != 0)
-        return -1;
-    n = strtoll(name + 5, &end, 10);
-    return *end || end == name + 5 || n < 0 ? -1 : n;
+    return xasprintf("%s/step-%08lld", c->folder, (long long)step);
 }
 
-/* The step that the link "best" names, or -1. */
-static int64_t best_of(const char *folder)
+/* ---- the link "best" -------------------------------------------------- */
+
+/* The step that it names, or -1. */
+static int64_t best_step(const char *folder)
 {
     char *path = path_join(folder, "best"), target[64];
     const ssize_t n = readlink(path, target, sizeof target - 1);
@@ -55,55 +50,10 @@ static int64_t best_of(const char *folder)
     if (n <= 0)
         return -1;
     target[n] = '\0';
-    return step_of(target);
+    return checkpoint_step(target);
 }
 
-static bool kept(const struct checkpoint *c, int64_t step, int64_t newer)
-{
-    return newer < c->conf->keep_last || step == best_of(c->folder) ||
-           (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
-}
-
-static void remove_one(const struct checkpoint *c, const char *name)
-{
-    char *path = path_join(c->folder, name);
-    struct err e = ERR_INIT;
-
-    if (path_remove(path, &e) < 0)
-        log_warn("%s", e.text);
-    free(path);
-}
-
-/* What was half written, and whole ones that no rule keeps. */
-static void remove_halves(const struct checkpoint *c)
-{
-    struct path_list all = PATH_LIST_INIT;
-
-    path_list(&all, c->folder, &(struct err)ERR_INIT);
-    for (size_t i = 0; i < all.n; i++)
-        if (strncmp(all.name[i], ".step-", 6) == 0)
-            remove_one(c, all.name[i]);
-    path_list_clear(&all);
-}
-
-static void prune(const struct checkpoint *c)
-{
-    struct path_list all = PATH_LIST_INIT;
-    int64_t newer = 0;
-
-    path_list(&all, c->folder, &(struct err)ERR_INIT);
-    for (size_t i = all.n; i-- > 0;) {
-        const int64_t step = step_of(all.name[i]);
-
-        if (step >= 0 && !kept(c, step, newer++))
-            remove_one(c, all.name[i]);
-    }
-    path_list_clear(&all);
-}
-
-/* ---- writing ---------------------------------------------------------- */
-
-static int point_best(const struct checkpoint *c, int64_t step, struct err *e)
+static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
 {
     char *link = path_join(c->folder, "best");
     char *temp = path_join(c->folder, ".best");
@@ -113,14 +63,76 @@ static int point_best(const struct checkpoint *c, int64_t step, struct err *e)
     snprintf(name, sizeof name, "step-%08lld", (long long)step);
     unlink(temp);
     if (symlink(name, temp) < 0 || rename(temp, link) < 0)
-        ret = err_sys(e, "cannot make %s", link);
+        ret = err_sys(e, "cannot create %s", link);
     free(link);
     free(temp);
     return ret;
 }
 
-/* The folder temp in the place of the one at path, if there is one. */
-static int take_place(const char *temp, const char *path)
+/* Let it name the best step of before, if that is still there. */
+static void restore_best(const struct checkpoint *c, int64_t step)
+{
+    char *path = step_path(c, step);
+    char *link = path_join(c->folder, "best");
+
+    if (path_exists(path))
+        link_best(c, step, &(struct err)ERR_INIT);
+    else
+        unlink(link);
+    free(path);
+    free(link);
+}
+
+/* ---- removing old ones ------------------------------------------------ */
+
+static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
+{
+    return newer < c->conf->keep_last || step == best_step(c->folder) ||
+           (c->conf->keep_every > 0 && step % c->conf->keep_every == 0);
+}
+
+static void remove_folder(const struct checkpoint *c, const char *name)
+{
+    char *path = path_join(c->folder, name);
+    struct err e = ERR_INIT;
+
+    if (path_remove(path, &e) < 0)
+        log_warn("%s", e.text);
+    free(path);
+}
+
+/* Remove what a killed process left half written. */
+static void remove_partial(const struct checkpoint *c)
+{
+    struct path_list all = PATH_LIST_INIT;
+
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    for (size_t i = 0; i < all.n; i++)
+        if (strncmp(all.name[i], ".step-", 6) == 0)
+            remove_folder(c, all.name[i]);
+    path_list_clear(&all);
+}
+
+/* Remove whole ones that no rule keeps. */
+static void prune(const struct checkpoint *c)
+{
+    struct path_list all = PATH_LIST_INIT;
+    int64_t newer = 0;
+
+    path_list(&all, c->folder, &(struct err)ERR_INIT);
+    for (size_t i = all.n; i-- > 0;) {
+        const int64_t step = checkpoint_step(all.name[i]);
+
+        if (step >= 0 && !is_kept(c, step, newer++))
+            remove_folder(c, all.name[i]);
+    }
+    path_list_clear(&all);
+}
+
+/* ---- writing ---------------------------------------------------------- */
+
+/* Rename the folder temp to path, in place of what is there. */
+static int replace_folder(const char *temp, const char *path)
 {
     if (rename(temp, path) == 0)
         return 0;
@@ -137,9 +149,9 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
 {
     const struct checkpoint *c = w->checkpoint;
     char *temp = xasprintf("%s/.step-%08lld", c->folder, (long long)w->step);
-    int ret = snapshot_write(&w->snap, temp, e);
+    int ret = checkpoint_write(&w->snap, temp, e);
 
-    if (ret == 0 && take_place(temp, path) < 0)
+    if (ret == 0 && replace_folder(temp, path) < 0)
         ret = err_sys(e, "cannot rename %s", temp);
     if (ret == 0)
         ret = save_sync_folder(c->folder, e);
@@ -149,19 +161,19 @@ static int write_folder(const struct checkpoint_writing *w, const char *path,
     return ret;
 }
 
-static int write_one(const struct checkpoint_writing *w, struct err *e)
+static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
 {
     struct checkpoint *c = w->checkpoint;
-    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)w->step);
+    char *path = step_path(c, w->step);
     int ret = path_make(c->folder, e);
 
     if (ret == 0 && (c->written != w->step || !path_exists(path))) {
-        remove_halves(c);
+        remove_partial(c);
         ret = write_folder(w, path, e);
         c->written = ret == 0 ? w->step : -1;
     }
     if (ret == 0 && w->best)
-        ret = point_best(c, w->step, e);
+        ret = link_best(c, w->step, e);
     if (ret == 0)
         prune(c);
     free(path);
@@ -169,12 +181,12 @@ static int write_one(const struct checkpoint_writing *w, struct err *e)
                    : 0;
 }
 
-/* The disk may have room again when the next one is due. */
-static void go_without(const struct checkpoint_writing *w)
+/* Not a reason to stop: the disk may have space again for the next one. */
+static void warn_lost(const struct checkpoint_writing *w)
 {
     struct run *run = w->checkpoint->run;
 
-    log_warn("%s; training goes on without it", w->e.text);
+    log_warn("%s; training continues without it", w->e.text);
     if (run)
         run_metric(run, "event/checkpoint_lost", w->step, 1);
 }
@@ -183,13 +195,14 @@ static void *write_thread(void *arg)
 {
     struct checkpoint_writing *w = arg;
 
-    if (write_one(w, &w->e) < 0 && !w->last)
-        go_without(w);
+    w->ret = write_checkpoint(w, &w->e);
+    if (w->ret < 0 && !w->last)
+        warn_lost(w);
     return NULL;
 }
 
-/* Is it written, or known not to be?  Waits for it, half a second at most. */
-static bool joined(struct checkpoint_writing *w)
+/* Has the write ended?  Waits for it, half a second at most. */
+static bool has_ended(struct checkpoint_writing *w)
 {
     struct timespec until;
 
@@ -209,17 +222,17 @@ static void wait_writing(struct checkpoint *c)
 
     if (!w)
         return;
-    while (!joined(w))
+    while (!has_ended(w))
         ;
     snapshot_clear(&w->snap);
     free(w);
     c->writing = NULL;
 }
 
-enum why { WHY_DUE, WHY_BEST, WHY_LAST };
+enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
 
-static int save(struct checkpoint *c, struct job *j, enum why why,
-                struct err *e)
+static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
+                      struct err *e)
 {
     struct checkpoint_writing *w;
     struct err lost = ERR_INIT;
@@ -229,12 +242,12 @@ static int save(struct checkpoint *c, struct job *j, enum why why,
     wait_writing(c);
     w = xcalloc(1, sizeof *w);
     w->checkpoint = c;
-    w->step = j->at.step;
-    w->best = why == WHY_BEST;
-    w->last = why == WHY_LAST;
+    w->step = j->state.step;
+    w->best = why == SAVE_BEST;
+    w->last = why == SAVE_LAST;
     c->writing = w;
     if (c->run)
-        run_flush(c->run, &lost); /* the run itself says what is lost */
+        run_flush(c->run, &lost); /* run_end() reports what is lost */
     if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
         return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
     w->threaded = (c->conf->async || w->last) &&
@@ -246,60 +259,50 @@ static int save(struct checkpoint *c, struct job *j, enum why why,
 
 int checkpoint_save(struct checkpoint *c, struct job *j, struct err *e)
 {
-    return save(c, j, WHY_DUE, e);
+    return save_state(c, j, SAVE_DUE, e);
 }
 
 int checkpoint_best(struct checkpoint *c, struct job *j, struct err *e)
 {
-    return c->conf->keep_best ? save(c, j, WHY_BEST, e) : 0;
+    return c->conf->keep_best ? save_state(c, j, SAVE_BEST, e) : 0;
 }
 
-/* Ranks that left while the first still writes would look like dead ones, and
- * ones that waited in silence like stuck ones. */
+/*
+ * Rank 0 writes.  The others ask it every half second whether it is done: if
+ * they exited, they would look dead to it, and if they waited in silence, they
+ * would look stuck.
+ */
 int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
 {
     enum { WRITING, WRITTEN, FAILED };
     int64_t state = WRITING;
 
-    if (save(c, j, WHY_LAST, e) < 0)
+    if (save_state(c, j, SAVE_LAST, e) < 0)
         return -1;
     while (state == WRITING) {
-        const struct checkpoint_writing *w = c->writing;
-
-        if (w && joined(c->writing))
-            state = w->e.kind == ERR_NONE ? WRITTEN : FAILED;
+        if (c->writing && has_ended(c->writing))
+            state = c->writing->ret == 0 ? WRITTEN : FAILED;
         if (coll_max(&j->coll, &state, e) < 0)
             return -1;
     }
     if (state == FAILED && c->writing)
         *e = c->writing->e;
     else if (state == FAILED)
-        err_set(e, ERR_SYSTEM, "checkpoint of step %lld: rank 0 cannot write",
-                (long long)j->at.step);
+        err_set(e, ERR_SYSTEM,
+                "rank 0 could not write the checkpoint of step %lld",
+                (long long)j->state.step);
     wait_writing(c);
     return state == FAILED ? -1 : 0;
 }
 
-/* The best is what it was, if that is still there. */
-static void point_back(const struct checkpoint *c, int64_t step)
-{
-    char *path = xasprintf("%s/step-%08lld", c->folder, (long long)step);
-    char *link = path_join(c->folder, "best");
-
-    if (path_exists(path))
-        point_best(c, step, &(struct err)ERR_INIT);
-    else
-        unlink(link);
-    free(path);
-    free(link);
-}
+/* ---- opening ---------------------------------------------------------- */
 
 /*
- * What was saved after the step that training begins at is of another course,
- * as are the metrics that run_rewind() takes back: it would pass for newer than
- * what is saved from here on.
+ * Checkpoints after the step that training begins at belong to the course that
+ * it leaves, as do the metrics that run_rewind() retracts.  They must not pass
+ * for newer than what is saved from now on.
  */
-static void set_aside(const struct checkpoint *c, const struct reached *at)
+static void rename_later(const struct checkpoint *c, const struct job_state *at)
 {
     struct path_list all = PATH_LIST_INIT;
     struct err e = ERR_INIT;
@@ -310,7 +313,7 @@ static void set_aside(const struct checkpoint *c, const struct reached *at)
         char *path = path_join(c->folder, all.name[i]);
         char *old = xasprintf("%s.old", path);
 
-        if (step_of(all.name[i]) > at->step) {
+        if (checkpoint_step(all.name[i]) > at->step) {
             path_remove(old, &e);
             if (rename(path, old) < 0)
                 log_warn("cannot rename %s: %s", path, strerror(errno));
@@ -321,13 +324,13 @@ static void set_aside(const struct checkpoint *c, const struct reached *at)
     }
     path_list_clear(&all);
     if (moved > 0)
-        log_info("checkpoints after step %lld have .old added to their names",
+        log_info("added .old to the names of checkpoints after step %lld",
                  (long long)at->step);
-    if (best_of(c->folder) > at->step)
-        point_back(c, at->best_step);
+    if (best_step(c->folder) > at->step)
+        restore_best(c, at->best_step);
 }
 
-/* A folder that is not there, or that cannot be locked, is nobody's. */
+/* A folder that does not exist, or cannot be locked, is not in use. */
 static int lock_folder(struct checkpoint *c, struct err *e)
 {
     if (*c->conf->folder && path_make(c->folder, e) < 0)
@@ -336,10 +339,7 @@ static int lock_folder(struct checkpoint *c, struct err *e)
     if (c->lock < 0 || flock(c->lock, LOCK_EX | LOCK_NB) == 0 ||
         errno != EWOULDBLOCK)
         return 0;
-    return err_set(e, ERR_SYSTEM,
-                   "another training that runs now keeps its "
-                   "checkpoints in %s",
-                   c->folder);
+    return err_set(e, ERR_SYSTEM, "another running job uses %s", c->folder);
 }
 
 int checkpoint_open(struct checkpoint *c, const struct job *j,
@@ -353,7 +353,7 @@ int checkpoint_open(struct checkpoint *c, const struct job *j,
         return 0;
     if (lock_folder(c, e) < 0)
         return -1;
-    set_aside(c, &j->at);
+    rename_later(c, &j->state);
     return 0;
 }
 
@@ -366,40 +366,14 @@ void checkpoint_close(struct checkpoint *c)
     *c = (struct checkpoint){ 0 };
 }
 
-/* ---- finding ---------------------------------------------------------- */
+/* ---- rolling back ----------------------------------------------------- */
 
-char *checkpoint_newest(const char *folder)
-{
-    struct path_list all = PATH_LIST_INIT;
-    struct err e = ERR_INIT;
-    char *found = NULL;
-
-    if (path_list(&all, folder, &e) < 0)
-        return NULL;
-    for (size_t i = all.n; i-- > 0 && !found;) {
-        char *path = path_join(folder, all.name[i]);
-
-        e = (struct err)ERR_INIT;
-        if (step_of(all.name[i]) < 0) {
-            free(path);
-        } else if (checkpoint_verify(path, &e) == 0) {
-            found = path;
-        } else {
-            log_warn("passing over %s: %s", path, e.text);
-            free(path);
-        }
-    }
-    path_list_clear(&all);
-    return found;
-}
-
-/* A rollback that leads nowhere is not tried for ever. */
+/* To the same step; then training fails. */
 enum { MOST_ROLLBACKS = 5 };
 
-int checkpoint_rollback(struct checkpoint *c, struct job *j, struct report *r,
-                        struct err *e)
+int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
 {
-    const int64_t bad = j->at.step, skipped = j->at.skipped;
+    const int64_t bad = j->state.step, skipped = j->state.skipped;
     const double seconds = job_seconds(j);
     char *path;
     int ret;
@@ -409,24 +383,23 @@ int checkpoint_rollback(struct checkpoint *c, struct job *j, struct report *r,
     path = checkpoint_newest(c->folder);
     if (!path)
         return err_set(e, ERR_NONFINITE,
-                       "there is no checkpoint to roll back "
-                       "to; set checkpoint.every");
+                       "there is no checkpoint to roll back to; set "
+                       "checkpoint.every");
     ret = checkpoint_load(path, j, e);
     free(path);
     if (ret < 0)
         return -1;
-    c->rollbacks = c->rolled_to == j->at.step ? c->rollbacks + 1 : 1;
-    c->rolled_to = j->at.step;
+    c->rollbacks = c->rolled_to == j->state.step ? c->rollbacks + 1 : 1;
+    c->rolled_to = j->state.step;
     if (c->rollbacks > MOST_ROLLBACKS)
         return err_set(e, ERR_NONFINITE,
-                       "rolled back to step %lld %d times, "
-                       "and it went wrong each time",
-                       (long long)j->at.step, MOST_ROLLBACKS);
-    /* what led astray lies between here and the bad step: go on after it */
-    j->at.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
-                    resolve_sequences_before(j->set, j->at.step);
-    j->at.seconds = seconds;
+                       "rolled back to step %lld %d times without "
+                       "success",
+                       (long long)j->state.step, MOST_ROLLBACKS);
+    /* the cause is in the data up to the bad step: continue after it */
+    j->state.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
+                       resolve_sequences_before(j->set, j->state.step);
+    j->state.seconds = seconds;
     j->started = clock_mono();
-    report_rewind(r, j);
     return 0;
 }

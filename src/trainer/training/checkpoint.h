@@ -1,35 +1,31 @@
 #ifndef TRAINER_TRAINING_CHECKPOINT_H
 #define TRAINER_TRAINING_CHECKPOINT_H
 
+#include "store/run.h"
 #include "trainer/training/job.h"
-#include "trainer/training/report.h"
 
 /*
- * checkpoint - a training that can be gone on with
+ * checkpoint - save the state of training, so that it can be resumed
  *
- * A checkpoint is a folder, step-00000400, that holds
+ *      if (checkpoint_open(&c, j, folder, run, e) < 0) ...
+ *      checkpoint_save(&c, j, e);              when one is due
+ *      checkpoint_last(&c, j, e);              at the end
+ *      checkpoint_close(&c);
  *
- *      model.safetensors       the weights, by name, fp32
- *      optim.safetensors       the moments, "m." and "v." before the name
- *      config.ini              every setting
- *      state.json              step, tokens, loss scale, best loss; what the
- *                              data and the tokenizer were; the run; size and
- *                              SHA-256 of the other three
+ * A checkpoint is a folder, step-00000400, with the files of
+ * checkpoint_files.h.  It is written under another name, synced and renamed, so
+ * a folder of that name is whole; the next save removes what a crash has left
+ * half written.  Data order, dropout and samples are functions of the step, so
+ * nothing else needs to be kept for a run to resume bit for bit.
  *
- * It is written beside, synced and renamed, so a folder of that name is whole;
- * what was half written at a crash is removed by the next save.  Data order,
- * dropout and samples are functions of the step, so nothing else needs to be
- * kept for a run to go on bit for bit.
+ * Saving first flushes the metrics of the run, so that its curve has no gap
+ * after a crash, then copies the state and returns; a thread writes the copy.
+ * It then removes older checkpoints, except the newest N, every Mth step and
+ * the best, which the link "best" names.
  *
- * The run's metrics up to here are brought to the disk first, so that its curve
- * has no hole after a crash.  Saving copies the state and returns; a thread
- * writes it.  Then older ones go that no rule keeps: the newest N, every Mth
- * step, the best (the link "best").
- *
- * A disk that is full is no reason to lose a training: a checkpoint that cannot
- * be written is warned of, recorded in the run as event/checkpoint_lost, and
- * the next one is tried again.  Only checkpoint_last() fails if it is not
- * written.
+ * A full disk is no reason to stop training: a checkpoint that cannot be
+ * written causes a warning and the metric event/checkpoint_lost, and the next
+ * one is tried.  Only checkpoint_last() fails if it is not written.
  */
 struct checkpoint {
     const struct checkpoint_settings *conf;
@@ -37,39 +33,23 @@ struct checkpoint {
     struct run *run;                    /* or NULL */
     struct checkpoint_writing *writing; /* or NULL */
     int lock;                           /* of the folder, or -1 */
-    int64_t written;                    /* the last step that was, or -1 */
-    int64_t rolled_to, rollbacks; /* the last target, how often in a row */
+    int64_t written;                    /* the step last written, or -1 */
+    int64_t rolled_to, rollbacks;       /* the last target; times in a row */
 };
 
-/* Fails if another training that runs has the folder: each would remove what
- * the other writes.  Checkpoints of steps after the one that the job begins at
- * get another name. */
+/* Fails if another running job uses the folder.  Checkpoints of steps after the
+ * one that the job begins at are renamed. */
 int checkpoint_open(struct checkpoint *, const struct job *, const char *folder,
                     struct run *, struct err *);
 void checkpoint_close(struct checkpoint *);
 
 int checkpoint_save(struct checkpoint *, struct job *, struct err *);
-/* The same, and it is the best so far. */
+/* The same, for the best validation loss so far. */
 int checkpoint_best(struct checkpoint *, struct job *, struct err *);
-/* The one that training ends with: all ranks wait until it is written. */
+/* The same at the end of training: all ranks wait until it is written. */
 int checkpoint_last(struct checkpoint *, struct job *, struct err *);
 
-/* Back to the newest checkpoint, past the data that led astray. */
-int checkpoint_rollback(struct checkpoint *, struct job *, struct report *,
-                        struct err *);
-
-/* The newest in a folder that verifies: a path the caller frees, or NULL. */
-char *checkpoint_newest(const char *folder);
-/* What `word` means: a checkpoint, a folder of them, a run (by name or id), or
- * "auto", the newest of this experiment and name, for which NULL without an
- * error says that there is none yet.  A NULL word is the newest of all. */
-char *checkpoint_find(const struct settings *, const char *word, struct err *);
-/* Are the files what state.json says? */
-int checkpoint_verify(const char *path, struct err *);
-char *checkpoint_run_id(const char *path, struct err *);
-
-/* Weights alone, or all of the training. */
-int checkpoint_load_weights(const char *path, struct job *, struct err *);
-int checkpoint_load(const char *path, struct job *, struct err *);
+/* Load the newest checkpoint, and skip the data that came after it. */
+int checkpoint_rollback(struct checkpoint *, struct job *, struct err *);
 
 #endif

@@ -1,34 +1,19 @@
 #ifndef TRAINER_TRAINING_CHECKPOINT_FILES_H
 #define TRAINER_TRAINING_CHECKPOINT_FILES_H
 
-#include "trainer/training/job.h"
+#include "trainer/training/snapshot.h"
 
 /*
- * checkpoint_files - the files of one checkpoint
+ * checkpoint_files - the files of one checkpoint, written and loaded
  *
- * A snapshot is a copy of everything that a checkpoint holds, in host memory.
+ *      model.safetensors       the weights, by name, fp32
+ *      optim.safetensors       the moments, "m." and "v." before the name
+ *      config.ini              every setting
+ *      state.json              see checkpoint_state.h
  */
-struct snapshot {
-    float *weights, *m, *v; /* as the blocks are */
-    struct tensor_place *place;
-    int n;
-    char *config, *state; /* state.json without the files' sums */
-};
+int checkpoint_write(const struct snapshot *, const char *folder, struct err *);
 
-/* Where the numbers of a parameter are in each block. */
-struct tensor_place {
-    char name[48];
-    int rank;
-    int64_t dim[2], at;
-    bool second; /* it has second moments */
-};
-
-int snapshot_take(struct snapshot *, struct job *, const char *run_id,
-                  struct err *);
-/* The other ranks' side of it, where they keep parts of the state. */
-int snapshot_join(struct job *, struct err *);
-/* Write the folder and sync it. */
-int snapshot_write(const struct snapshot *, const char *folder, struct err *);
-void snapshot_clear(struct snapshot *);
+int checkpoint_load(const char *folder, struct job *, struct err *);
+int checkpoint_load_weights(const char *folder, struct job *, struct err *);
 
 #endif

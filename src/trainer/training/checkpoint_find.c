@@ -1,11 +1,55 @@
 #include "config.h"
-#include "trainer/training/checkpoint.h"
+#include "trainer/training/checkpoint_find.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/path.h"
 #include "store/load.h"
+#include "trainer/training/checkpoint_state.h"
+
+int64_t checkpoint_step(const char *name)
+{
+    char *end;
+    long long n;
+
+    if (strncmp(name, "step-", 5) != 0)
+        return -1;
+    n = strtoll(name + 5, &end, 10);
+    return *end || end == name + 5 || n < 0 ? -1 : n;
+}
+
+static bool is_whole(const char *path)
+{
+    struct err e = ERR_INIT;
+
+    if (checkpoint_verify(path, &e) == 0)
+        return true;
+    log_warn("skipping %s: %s", path, e.text);
+    return false;
+}
+
+char *checkpoint_newest(const char *folder)
+{
+    struct path_list all = PATH_LIST_INIT;
+    struct err e = ERR_INIT;
+    char *found = NULL;
+
+    if (path_list(&all, folder, &e) < 0)
+        return NULL;
+    for (size_t i = all.n; i-- > 0 && !found;) {
+        if (checkpoint_step(all.name[i]) < 0)
+            continue;
+        found = path_join(folder, all.name[i]);
+        if (!is_whole(found)) {
+            free(found);
+            found = NULL;
+        }
+    }
+    path_list_clear(&all);
+    return found;
+}
 
 static bool is_checkpoint(const char *path)
 {
@@ -17,7 +61,7 @@ static bool is_checkpoint(const char *path)
 }
 
 /* The newest checkpoint of a run, or NULL. */
-static char *of_run(const struct run_info *run)
+static char *newest_of_run(const struct run_info *run)
 {
     char *folder = path_join(run->artifacts, "checkpoints");
     char *found = path_is_folder(folder) ? checkpoint_newest(folder) : NULL;
@@ -26,67 +70,71 @@ static char *of_run(const struct run_info *run)
     return found;
 }
 
-/* The newest run that has a checkpoint: any, or one of the experiment and, if
- * it is given, of the name. */
-static char *automatic(const struct settings *s, bool any, struct err *e)
+static bool is_meant(const struct run_info *run, const struct settings *s)
 {
-    struct runs runs = RUNS_INIT;
-    struct err none = ERR_INIT;
-    char *found = NULL;
-
-    if (*s->checkpoint.folder)
-        return path_is_folder(s->checkpoint.folder)
-                   ? checkpoint_newest(s->checkpoint.folder)
-                   : NULL;
-    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &none) < 0) {
-        if (none.kind != ERR_MISSING)
-            *e = none;
-        return NULL;
-    }
-    for (size_t i = runs.n; i-- > 0 && !found;) {
-        const struct run_info *run = &runs.run[i];
-
-        if (any || (strcmp(run->experiment, s->run.experiment) == 0 &&
-                    (!*s->run.name || strcmp(run->name, s->run.name) == 0)))
-            found = of_run(run);
-    }
-    runs_free(&runs);
-    return found;
+    return strcmp(run->experiment, s->run.experiment) == 0 &&
+           (!*s->run.name || strcmp(run->name, s->run.name) == 0);
 }
 
-static char *by_name(const struct settings *s, const char *word, struct err *e)
+/* The newest run that has a checkpoint: any, or one of the experiment and, if
+ * it is given, of the name. */
+static int find_newest(const struct settings *s, bool any, char **path,
+                       struct err *e)
+{
+    const char *folder = s->checkpoint.folder;
+    struct runs runs = RUNS_INIT;
+    struct err why = ERR_INIT;
+
+    if (*folder) {
+        *path = path_is_folder(folder) ? checkpoint_newest(folder) : NULL;
+        return 0;
+    }
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &why) < 0) {
+        if (why.kind == ERR_MISSING)
+            return 0;
+        *e = why;
+        return -1;
+    }
+    for (size_t i = runs.n; i-- > 0 && !*path;)
+        if (any || is_meant(&runs.run[i], s))
+            *path = newest_of_run(&runs.run[i]);
+    runs_free(&runs);
+    return 0;
+}
+
+static int find_by_run(const struct settings *s, const char *word, char **path,
+                       struct err *e)
 {
     struct runs runs = RUNS_INIT;
     char *words[] = { (char *)(uintptr_t)word };
-    char *found = NULL;
+    int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
 
-    if (runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e) == 0) {
-        found = of_run(&runs.run[runs.n - 1]);
-        if (!found)
-            err_set(e, ERR_MISSING,
-                    "run %s has no checkpoint that can be "
-                    "loaded",
-                    word);
+    if (ret == 0) {
+        *path = newest_of_run(&runs.run[runs.n - 1]);
+        if (!*path)
+            ret = err_set(e, ERR_MISSING,
+                          "run %s has no checkpoint that can be loaded", word);
     }
     runs_free(&runs);
-    return found;
+    return ret;
 }
 
-char *checkpoint_find(const struct settings *s, const char *word, struct err *e)
+int checkpoint_find(const struct settings *s, const char *word, char **path,
+                    struct err *e)
 {
-    char *found;
-
+    *path = NULL;
     if (!word || strcmp(word, "auto") == 0)
-        return automatic(s, !word, e);
+        return find_newest(s, !word, path, e);
     if (!path_is_folder(word))
-        return by_name(s, word, e);
-    if (!is_checkpoint(word)) {
-        found = checkpoint_newest(word);
-        if (!found)
-            err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
-        return found;
+        return find_by_run(s, word, path, e);
+    if (is_checkpoint(word)) {
+        if (checkpoint_verify(word, e) < 0)
+            return -1;
+        *path = path_join(word, "");
+        return 0;
     }
-    if (checkpoint_verify(word, e) < 0)
-        return NULL;
-    return path_join(word, "");
+    *path = checkpoint_newest(word);
+    if (!*path)
+        return err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
+    return 0;
 }

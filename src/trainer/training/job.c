@@ -270,8 +270,8 @@ int job_open(struct job *j, struct settings *s, enum job_for why, struct err *e)
     int64_t vocab;
 
     *j = (struct job){ .set = s, .started = clock_mono() };
-    j->at.best_loss = INFINITY;
-    j->at.loss_scale =
+    j->state.best_loss = INFINITY;
+    j->state.loss_scale =
         s->train.precision == PRECISION_FP16 ? s->train.loss_scale : 1;
     if (launch_detect(&j->launch, s->parallel.launcher, e) < 0 ||
         open_ranks(j, &conf, e) < 0 || open_tokenizer(j, &vocab, e) < 0)
@@ -397,13 +397,13 @@ void job_checked_clear(struct job_checked *seen)
 
 double job_seconds(const struct job *j)
 {
-    return j->at.seconds + clock_mono() - j->started;
+    return j->state.seconds + clock_mono() - j->started;
 }
 
 double job_position(const struct job *j)
 {
     const double limit = j->set->train.max_time;
-    const double by_step = (double)j->at.step;
+    const double by_step = (double)j->state.step;
     double by_time;
 
     if (limit <= 0)

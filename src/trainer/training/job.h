@@ -25,7 +25,7 @@
  * its own struct (report, checkpoint, eval).  job_close() takes a job that is
  * open in part.  gtrain eval and sample open a job without data to train on.
  */
-struct reached {     /* what a checkpoint must bring back */
+struct job_state {   /* what a checkpoint must bring back */
     int64_t step;    /* steps done */
     int64_t tokens;  /* seen by training */
     int64_t updates; /* steps that moved the weights */
@@ -53,7 +53,7 @@ struct job {
     struct replay replay;
     struct phases phases;
     struct schedule schedule;
-    struct reached at;
+    struct job_state state;
     bool detect_anomaly;          /* look at every result */
     int64_t kept[DEV_MODEL_USES]; /* bytes, at most, of any rank */
 

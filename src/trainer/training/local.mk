@@ -5,6 +5,9 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_files.c \
 	%D%/checkpoint_files.h \
 	%D%/checkpoint_find.c \
+	%D%/checkpoint_find.h \
+	%D%/checkpoint_state.c \
+	%D%/checkpoint_state.h \
 	%D%/eval.c \
 	%D%/eval.h \
 	%D%/hardware.c \
@@ -21,6 +24,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/report.h \
 	%D%/sampler.c \
 	%D%/sampler.h \
+	%D%/snapshot.c \
+	%D%/snapshot.h \
 	%D%/step_check.c \
 	%D%/step_check.h \
 	%D%/train.c \

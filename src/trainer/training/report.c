@@ -252,9 +252,9 @@ void report_begin(struct report *r, struct job *j)
     if (!r->run)
         return;
     introduce(r, j);
-    if (j->at.step > 0)
-        log_info("going on after step %lld", (long long)j->at.step);
-    progress_open(&r->progress, (long)j->at.step, (long)j->set->is.stop_at,
+    if (j->state.step > 0)
+        log_info("going on after step %lld", (long long)j->state.step);
+    progress_open(&r->progress, (long)j->state.step, (long)j->set->is.stop_at,
                   "step");
     r->progressing = true;
 }
@@ -263,8 +263,8 @@ void report_begin(struct report *r, struct job *j)
 
 static double epoch_of(const struct job *j)
 {
-    return (double)(resolve_sequences_before(j->set, j->at.step) +
-                    j->at.skipped) /
+    return (double)(resolve_sequences_before(j->set, j->state.step) +
+                    j->state.skipped) /
            (double)loader_windows(j->train);
 }
 
@@ -278,7 +278,7 @@ static double smooth(struct report *r, double rate)
 static void show(struct report *r, struct job *j)
 {
     char rate[NUM_TEXT], text[160], val[40] = "";
-    long done = (long)j->at.step;
+    long done = (long)j->state.step;
     const double limit = j->set->train.max_time;
 
     if (!isnan(r->last_val))
@@ -287,8 +287,8 @@ static void show(struct report *r, struct job *j)
              j->loss, j->lr, j->norm, num_short(rate, r->rate), val);
     /* a time limit may end it before the last step */
     if (limit > 0 && job_seconds(j) > 2) {
-        const double per = (job_seconds(j) - j->at.seconds) /
-                           (double)(j->at.step - r->progress.first);
+        const double per = (job_seconds(j) - j->state.seconds) /
+                           (double)(j->state.step - r->progress.first);
         const double reach =
             (double)done + fmax(0, limit - job_seconds(j)) / per;
 
@@ -301,7 +301,7 @@ static void show(struct report *r, struct job *j)
 /* Times by the device's clock come a step late: nobody waits for them. */
 static void report_phases(struct report *r, struct job *j)
 {
-    const int64_t step = j->at.step - 1;
+    const int64_t step = j->state.step - 1;
     struct run_point point[PHASES];
     double ms[PHASES];
     int n = 0;
@@ -324,7 +324,7 @@ void report_step(struct report *r, struct job *j)
         { "train/perplexity", exp(j->loss) },
         { "train/lr", j->lr },
         { "train/grad_norm", j->norm },
-        { "train/tokens", (double)j->at.tokens },
+        { "train/tokens", (double)j->state.tokens },
         { "train/epoch", epoch_of(j) },
         { "perf/tokens_per_s", rate },
         { "perf/step_ms", 1000 * j->step_seconds },
@@ -335,21 +335,22 @@ void report_step(struct report *r, struct job *j)
 
     if (!r->run)
         return;
-    meter_step(&r->meter, j->at.step);
+    meter_step(&r->meter, j->state.step);
     smooth(r, rate);
     if (r->meter.peak_flops > 0)
         point[n++] =
             (struct run_point){ "perf/mfu", meter_mfu(&r->meter, rate) };
     if (j->set->train.precision == PRECISION_FP16)
-        point[n++] = (struct run_point){ "train/loss_scale", j->at.loss_scale };
+        point[n++] =
+            (struct run_point){ "train/loss_scale", j->state.loss_scale };
     if (j->coll.size > 1)
         point[n++] = (struct run_point){ "perf/sent_bytes", j->sent };
-    if (j->at.step % j->set->run.log_every == 0 ||
-        j->at.step == j->set->is.stop_at)
-        run_metrics(r->run, j->at.step, point, n);
+    if (j->state.step % j->set->run.log_every == 0 ||
+        j->state.step == j->set->is.stop_at)
+        run_metrics(r->run, j->state.step, point, n);
     report_phases(r, j);
     if (r->log)
-        fprintf(r->log, "%lld train %.6f\n", (long long)j->at.step, j->loss);
+        fprintf(r->log, "%lld train %.6f\n", (long long)j->state.step, j->loss);
     show(r, j);
 }
 
@@ -360,16 +361,16 @@ void report_eval(struct report *r, struct job *j, const struct eval_result *v)
     r->last_val = v->loss;
     if (!r->run)
         return;
-    run_metric(r->run, "val/loss", j->at.step, v->loss);
-    run_metric(r->run, "val/perplexity", j->at.step, exp(v->loss));
+    run_metric(r->run, "val/loss", j->state.step, v->loss);
+    run_metric(r->run, "val/perplexity", j->state.step, exp(v->loss));
     if (!isnan(v->bpb)) {
-        run_metric(r->run, "val/bpb", j->at.step, v->bpb);
+        run_metric(r->run, "val/bpb", j->state.step, v->bpb);
         snprintf(bits, sizeof bits, ", %.4f bits per byte", v->bpb);
     }
     if (r->log)
-        fprintf(r->log, "%lld val %.6f\n", (long long)j->at.step, v->loss);
+        fprintf(r->log, "%lld val %.6f\n", (long long)j->state.step, v->loss);
     log_info("step %lld: validation loss %.4f, perplexity %.2f%s",
-             (long long)j->at.step, v->loss, exp(v->loss), bits);
+             (long long)j->state.step, v->loss, exp(v->loss), bits);
 }
 
 /* ---- what happens now and then ---------------------------------------- */
@@ -388,8 +389,8 @@ void report_event(struct report *r, struct job *j, enum step_verdict verdict,
 
     if (!r->run)
         return;
-    run_metric(r->run, kinds[verdict].metric, j->at.step + 1, 1);
-    log_warn("step %lld: %s; %s", (long long)j->at.step + 1, what,
+    run_metric(r->run, kinds[verdict].metric, j->state.step + 1, 1);
+    log_warn("step %lld: %s; %s", (long long)j->state.step + 1, what,
              kinds[verdict].word);
 }
 
@@ -397,8 +398,8 @@ void report_rewind(struct report *r, struct job *j)
 {
     if (!r->run)
         return;
-    run_rewind(r->run, j->at.step);
-    log_info("back at step %lld", (long long)j->at.step);
+    run_rewind(r->run, j->state.step);
+    log_info("back at step %lld", (long long)j->state.step);
 }
 
 void report_stopped_early(struct report *r, struct job *j)
@@ -408,7 +409,7 @@ void report_stopped_early(struct report *r, struct job *j)
     run_tag(r->run, "stopped", "no better validation loss");
     log_info("stopping early: no better validation loss than %.4f, of step "
              "%lld",
-             j->at.best_loss, (long long)j->at.best_step);
+             j->state.best_loss, (long long)j->state.best_step);
 }
 
 int report_multiple_choice(struct report *r, struct job *j, struct err *e)
@@ -420,12 +421,13 @@ int report_multiple_choice(struct report *r, struct job *j, struct err *e)
         return err_wrap(e, "%s", c->hellaswag);
     if (!r->run)
         return 0;
-    run_metric(r->run, "hellaswag/acc", j->at.step, v.acc);
-    run_metric(r->run, "hellaswag/acc_norm", j->at.step, v.acc_norm);
+    run_metric(r->run, "hellaswag/acc", j->state.step, v.acc);
+    run_metric(r->run, "hellaswag/acc_norm", j->state.step, v.acc_norm);
     if (r->log)
-        fprintf(r->log, "%lld hella %.4f\n", (long long)j->at.step, v.acc_norm);
+        fprintf(r->log, "%lld hella %.4f\n", (long long)j->state.step,
+                v.acc_norm);
     log_info("step %lld: %lld questions, acc %.2f%%, acc_norm %.2f%%",
-             (long long)j->at.step, (long long)v.questions, 100 * v.acc,
+             (long long)j->state.step, (long long)v.questions, 100 * v.acc,
              100 * v.acc_norm);
     return 0;
 }
@@ -451,12 +453,12 @@ static void store_samples(struct report *r, struct job *j,
         tokenizer_decode(j->tokenizer, prompt->id, prompt->n, &one);
         tokenizer_decode(j->tokenizer, ids[i].id, ids[i].n, &one);
         buf_printf(&all, "---- sample %d of step %lld\n%s\n", i + 1,
-                   (long long)j->at.step, one.s);
+                   (long long)j->state.step, one.s);
     }
     snprintf(name, sizeof name, "samples/step-%08lld.txt",
-             (long long)j->at.step);
+             (long long)j->state.step);
     store_text(r, name, all.s);
-    log_info("a sample after step %lld:\n%s", (long long)j->at.step, one.s);
+    log_info("a sample after step %lld:\n%s", (long long)j->state.step, one.s);
     buf_clear(&all);
     buf_clear(&one);
 }
@@ -534,12 +536,12 @@ int report_close(struct report *r, struct job *j, struct err *e)
     tell_memory(&j->dev.memory);
     if (ret < 0)
         run_tag(r->run, "reason", e->text);
-    else if (j->at.step == r->progress.first)
+    else if (j->state.step == r->progress.first)
         log_info("%s: all %lld steps had been done; see 'gtrack show %s'",
-                 run_name(r->run), (long long)j->at.step, run_name(r->run));
+                 run_name(r->run), (long long)j->state.step, run_name(r->run));
     else
         log_info("%s: %lld steps in %s, loss %.4f; see 'gtrack show %s'",
-                 run_name(r->run), (long long)j->at.step,
+                 run_name(r->run), (long long)j->state.step,
                  num_duration(time, job_seconds(j)), j->loss, run_name(r->run));
     log_sink(NULL, NULL);
     if (r->log)

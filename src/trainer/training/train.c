@@ -21,9 +21,9 @@
 static int64_t window_of(const struct job *j, int64_t i)
 {
     const int64_t B = j->gpt.B;
-    const int64_t first = resolve_sequences_before(j->set, j->at.step);
+    const int64_t first = resolve_sequences_before(j->set, j->state.step);
 
-    return first + j->at.skipped + (i * j->coll.size + j->coll.rank) * B;
+    return first + j->state.skipped + (i * j->coll.size + j->coll.rank) * B;
 }
 
 /* A rank that has no micro-batch left in the last micro-step, as on the batch
@@ -59,8 +59,8 @@ static int micro_steps(struct job *j, int64_t n, struct err *e)
 {
     struct graph *g = &j->gpt.graph;
 
-    g->step = (uint64_t)j->at.step;
-    g->head_scale = (float)(j->at.loss_scale / (double)j->step_tokens);
+    g->step = (uint64_t)j->state.step;
+    g->head_scale = (float)(j->state.loss_scale / (double)j->step_tokens);
     j->wait_seconds = 0;
     j->targets = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -145,8 +145,8 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
         ret = sum_facts(t, sum, e);
     }
     j->loss = sum[SUM_LOSS] / fmax(1, sum[SUM_TARGETS]);
-    j->scale =
-        (double)j->step_tokens / fmax(1, sum[SUM_TARGETS]) / j->at.loss_scale;
+    j->scale = (double)j->step_tokens / fmax(1, sum[SUM_TARGETS]) /
+               j->state.loss_scale;
     j->norm = optim_norm(&j->optim, j->scale);
     return ret;
 }
@@ -157,7 +157,7 @@ static int sum_over_ranks(struct train *t, int64_t micro, struct err *e)
  * spike is neither. */
 static void move_loss_scale(struct job *j, bool good)
 {
-    struct reached *at = &j->at;
+    struct job_state *at = &j->state;
 
     if (j->set->train.precision != PRECISION_FP16)
         return;
@@ -181,7 +181,7 @@ static int handle(struct train *t, enum step_verdict v, const char *what,
         optim_step(&j->optim, j->lr, j->scale);
         phases_mark(&j->phases, &j->dev, PHASE_UPDATE);
         parallel_stepped(&j->parallel);
-        j->at.updates++;
+        j->state.updates++;
     }
     move_loss_scale(j, v == STEP_GOOD);
     switch (v) {
@@ -190,7 +190,10 @@ static int handle(struct train *t, enum step_verdict v, const char *what,
         break;
     case STEP_ROLLBACK:
         step_check_reset(t->check); /* its mean is that of another time */
-        return checkpoint_rollback(t->checkpoint, j, t->report, e);
+        if (checkpoint_rollback(t->checkpoint, j, e) < 0)
+            return -1;
+        report_rewind(t->report, j);
+        break;
     case STEP_STOP:
         return err_set(e, ERR_NONFINITE,
                        "%s; train.on_nonfinite and "
@@ -205,10 +208,10 @@ static int train_step(struct train *t, struct err *e)
     struct job *j = t->job;
     const double before = clock_mono();
     const double position = job_position(j);
-    const int64_t windows = resolve_sequences(j->set, j->at.step);
+    const int64_t windows = resolve_sequences(j->set, j->state.step);
     const int64_t all = j->gpt.B * j->coll.size;
     const int64_t micro = (windows + all - 1) / all;
-    const bool scaled = j->at.loss_scale > 1;
+    const bool scaled = j->state.loss_scale > 1;
     enum step_verdict verdict;
     char what[80];
 
@@ -221,8 +224,8 @@ static int train_step(struct train *t, struct err *e)
         return -1;
     if (verdict == STEP_ROLLBACK)
         return 0; /* rolled back */
-    j->at.step++;
-    j->at.tokens += j->step_tokens;
+    j->state.step++;
+    j->state.tokens += j->step_tokens;
     j->step_seconds = clock_mono() - before;
     report_step(t->report, j);
     return 0;
@@ -244,21 +247,21 @@ static int validate(struct train *t, bool *stop, struct err *e)
         return 0;
     if (eval_loss(j, &r, e) < 0)
         return err_wrap(e, "validation");
-    j->at.val_due = r.cut;
+    j->state.val_due = r.cut;
     if (r.cut) {
         j->asked_to_stop = true;
         return 0;
     }
     report_eval(t->report, j, &r);
-    if (r.loss < j->at.best_loss - j->set->eval.min_delta) {
-        j->at.best_loss = r.loss;
-        j->at.best_step = j->at.step;
-        j->at.bad_evals = 0;
+    if (r.loss < j->state.best_loss - j->set->eval.min_delta) {
+        j->state.best_loss = r.loss;
+        j->state.best_step = j->state.step;
+        j->state.bad_evals = 0;
         return checkpoint_best(t->checkpoint, j, e);
     }
-    j->at.bad_evals++;
-    *stop =
-        j->set->eval.patience > 0 && j->at.bad_evals >= j->set->eval.patience;
+    j->state.bad_evals++;
+    *stop = j->set->eval.patience > 0 &&
+            j->state.bad_evals >= j->set->eval.patience;
     if (*stop)
         report_stopped_early(t->report, j);
     return 0;
@@ -268,14 +271,14 @@ static int after_step(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
     const struct settings *s = j->set;
-    const int64_t step = j->at.step;
+    const int64_t step = j->state.step;
     const bool last =
         step >= s->is.stop_at ||
         (s->train.max_time > 0 && job_position(j) >= (double)s->is.steps);
 
     if (due(step, s->eval.every, last) && validate(t, stop, e) < 0)
         return -1;
-    if (j->at.val_due)
+    if (j->state.val_due)
         return 0; /* all of this is done when training goes on */
     if (due(step, s->eval.hellaswag_every, last) &&
         report_multiple_choice(t->report, j, e) < 0)
@@ -296,13 +299,13 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
 
-    if (j->at.step == 0)
+    if (j->state.step == 0)
         return j->set->eval.at_start ? validate(t, stop, e) : 0;
-    if (!j->at.val_due)
+    if (!j->state.val_due)
         return 0;
     if (after_step(t, stop, e) < 0)
         return -1;
-    return j->at.val_due
+    return j->state.val_due
                ? 0
                : checkpoint_save(t->checkpoint, j, e); /* it is done */
 }
@@ -314,26 +317,26 @@ static int stop_by_signal(struct train *t, struct err *e)
     return err_set(e, ERR_STOPPED,
                    "stopped by a signal after step %lld; go on with --resume "
                    "auto",
-                   (long long)t->job->at.step);
+                   (long long)t->job->state.step);
 }
 
 static int run(struct train *t, struct err *e)
 {
     struct job *j = t->job;
-    bool stop = j->at.step >= j->set->is.stop_at;
+    bool stop = j->state.step >= j->set->is.stop_at;
 
     if (before_steps(t, &stop, e) < 0)
         return -1;
     while (!stop && !j->asked_to_stop) {
-        const int64_t before = j->at.step;
+        const int64_t before = j->state.step;
 
         if (train_step(t, e) < 0)
             return err_wrap(e, "step %lld", (long long)before + 1);
         /* what is due at a step that it rolled back to was done there */
-        if (j->at.step > before && after_step(t, &stop, e) < 0)
-            return err_wrap(e, "after step %lld", (long long)j->at.step);
+        if (j->state.step > before && after_step(t, &stop, e) < 0)
+            return err_wrap(e, "after step %lld", (long long)j->state.step);
     }
-    if (j->asked_to_stop && (!stop || j->at.val_due))
+    if (j->asked_to_stop && (!stop || j->state.val_due))
         return stop_by_signal(t, e);
     return 0;
 }

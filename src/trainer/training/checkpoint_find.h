@@ -1,0 +1,24 @@
+#ifndef TRAINER_TRAINING_CHECKPOINT_FIND_H
+#define TRAINER_TRAINING_CHECKPOINT_FIND_H
+
+#include "trainer/settings/settings.h"
+
+/*
+ * checkpoint_find - find a checkpoint by the word that names it
+ *
+ * WORD is a checkpoint, a folder of them, a run (by name or id), or "auto": the
+ * newest checkpoint of the settings' experiment and name.  A NULL word means
+ * the newest of all.  For these two, *path is NULL where there is none yet.
+ * The caller frees *path.
+ */
+int checkpoint_find(const struct settings *, const char *word, char **path,
+                    struct err *);
+
+/* The newest in a folder whose files are whole, or NULL; the caller frees it.
+ * Others are skipped with a warning. */
+char *checkpoint_newest(const char *folder);
+
+/* The step in a name such as step-00000400, or -1. */
+int64_t checkpoint_step(const char *name);
+
+#endif

@@ -1,0 +1,28 @@
+#ifndef TRAINER_TRAINING_CHECKPOINT_STATE_H
+#define TRAINER_TRAINING_CHECKPOINT_STATE_H
+
+#include "trainer/training/job.h"
+
+/*
+ * checkpoint_state - state.json of a checkpoint, written and read
+ *
+ * It holds struct job_state, the hashes of the tokenizer and of the training
+ * data, the id of the run, and the size and SHA-256 of the other files.  A
+ * SHA-256 of its own covers the rest of it.
+ */
+extern const char *const checkpoint_parts[]; /* the other files; ends in NULL */
+enum { PART_MODEL, PART_OPTIM, PART_CONFIG };
+
+/* The text as it is now, without checksums; the caller frees it. */
+char *checkpoint_state_text(const struct job *, const char *run_id);
+/* Write it to a folder that holds the other files, with checksums. */
+int checkpoint_state_write(const char *text, const char *folder, struct err *);
+
+/* Fails if the tokenizer or the data are not those of the checkpoint. */
+int checkpoint_state_load(const char *folder, struct job *, struct err *);
+/* Are all the files of the checkpoint as they were written? */
+int checkpoint_verify(const char *folder, struct err *);
+/* The id of the run that wrote it, "" for none; the caller frees it. */
+int checkpoint_run_id(const char *folder, char **id, struct err *);
+
+#endif
