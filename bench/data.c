@@ -33,7 +33,7 @@ static double documents(char **path, size_t n)
     struct err e = ERR_INIT;
     struct corpus_stats stats;
     struct corpus *corpus;
-    struct block *b;
+    struct corpus_block *b;
     int got;
 
     if (corpus_open(&corpus, &conf, &e) < 0)

@@ -1,12 +1,13 @@
-# benchmarks
+# Benchmarks.  Their programs are built with the tests, so that a change that
+# breaks one is noticed.
 
-EXTRA_PROGRAMS += bench/store
+check_PROGRAMS += bench/store
 bench_store_SOURCES = bench/store.c
 bench_store_LDADD = $(STORE_LIBS)
 
 # bench/data times documents, decompression and batches; `make bench-data`
 # compares gdata with Python packages
-EXTRA_PROGRAMS += bench/data
+check_PROGRAMS += bench/data
 bench_data_SOURCES = %D%/data.c
 bench_data_LDADD = $(DATA_LIBS)
 EXTRA_DIST += bench/bench-data
@@ -24,7 +25,7 @@ bench-plot: gplot t/lib/mkruns
 .PHONY: bench-plot
 
 # training steps of gtrain and of PyTorch
-EXTRA_PROGRAMS += bench/limits
+check_PROGRAMS += bench/limits
 bench_limits_SOURCES = %D%/limits.c
 bench_limits_LDADD = $(COMMON_LIBS)
 EXTRA_DIST += bench/bench-cpu bench/torch_gpt.py
@@ -44,7 +45,7 @@ bench-track: bench/store gtrack
 EXTRA_DIST += bench/gpu.sh bench/gpu_torch.py
 
 # runs of gtrain and of PyTorch with the same weights and windows
-EXTRA_PROGRAMS += bench/start
+check_PROGRAMS += bench/start
 bench_start_SOURCES = %D%/start.c
 bench_start_LDADD = $(TRAINER_LIBS)
 EXTRA_DIST += %D%/bench-train %D%/torch_twin.py

@@ -46,7 +46,7 @@ static int write_windows(const char *folder, const char *name,
 static int write_all(struct job *j, const char *folder, struct err *e)
 {
     const int64_t T = j->set->model.context, limit = j->set->eval.sequences;
-    const int64_t steps = settings_windows_before(j->set, j->set->is.stop_at);
+    const int64_t steps = resolve_sequences_before(j->set, j->set->is.stop_at);
     int64_t val = j->val ? loader_windows(j->val) : 0;
     struct snapshot s;
     int ret;
