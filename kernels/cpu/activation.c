@@ -1,8 +1,8 @@
 /*
- * act - activations on the CPU, plain and gated
+ * activation - activations on the CPU, plain and gated
  *
- * Runs are taken in pieces of PIECE numbers, which are floats while they are
- * in the first cache, whatever they are in memory.
+ * Numbers are taken in pieces of PIECE, which are floats while they are in the
+ * first cache, whatever they are in memory.
  */
 #include "config.h"
 #include "kernels/cpu/activation.h"
@@ -10,9 +10,9 @@
 
 enum { PIECE = 512 };
 
-/* n numbers from `at` on as floats: where they are, or converted to room. */
-static const float *floats(const void *p, enum dtype type, int64_t at,
-                           int64_t n, float *room)
+/* n numbers from `at` on as floats: in place, or converted into room. */
+static const float *load_floats(const void *p, enum dtype type, int64_t at,
+                                int64_t n, float *room)
 {
     if (type == DT_F32)
         return (const float *)p + at;
@@ -22,7 +22,7 @@ static const float *floats(const void *p, enum dtype type, int64_t at,
 }
 
 /* Set, or add to, n numbers from `at` on. */
-static void write_floats(void *p, enum dtype type, int64_t at, int64_t n,
+static void store_floats(void *p, enum dtype type, int64_t at, int64_t n,
                          const float *v, bool add)
 {
     for (int64_t i = 0; i < n; i += VW) {
@@ -36,51 +36,51 @@ static void write_floats(void *p, enum dtype type, int64_t at, int64_t n,
 
 /* ---- on floats ----------------------------------------------------------- */
 
-VEC_FN void value_run(enum act kind, float *y, const float *x, int64_t n)
+VEC_FN void apply_value(enum act kind, float *y, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i += VW)
-        vf_give(y, DT_F32, i, bend_value(kind, vf_take(x, DT_F32, i, n - i)),
-                n - i);
+        vf_give(y, DT_F32, i,
+                activation_value(kind, vf_take(x, DT_F32, i, n - i)), n - i);
 }
 
-VEC_FN void slope_run(enum act kind, float *y, const float *x, int64_t n)
+VEC_FN void apply_slope(enum act kind, float *y, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i += VW)
-        vf_give(y, DT_F32, i, bend_slope(kind, vf_take(x, DT_F32, i, n - i)),
-                n - i);
+        vf_give(y, DT_F32, i,
+                activation_slope(kind, vf_take(x, DT_F32, i, n - i)), n - i);
 }
 
-static void values(enum act kind, float *y, const float *x, int64_t n)
+static void apply_values(enum act kind, float *y, const float *x, int64_t n)
 {
-    BEND_BY_KIND(kind, value_run, y, x, n);
+    ACTIVATION_BY_KIND(kind, apply_value, y, x, n);
 }
 
-static void slopes(enum act kind, float *y, const float *x, int64_t n)
+static void apply_slopes(enum act kind, float *y, const float *x, int64_t n)
 {
-    BEND_BY_KIND(kind, slope_run, y, x, n);
+    ACTIVATION_BY_KIND(kind, apply_slope, y, x, n);
 }
 
-static void multiply(float *y, const float *x, int64_t n)
+static void multiply_by(float *y, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] *= x[i];
 }
 
-/* ---- on runs ------------------------------------------------------------- */
+/* ---- on any type --------------------------------------------------------- */
 
 void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act kind)
 {
     float in[PIECE], out[PIECE];
 
     if (type == DT_F32) {
-        values(kind, y, x, n);
+        apply_values(kind, y, x, n);
         return;
     }
     for (int64_t at = 0; at < n; at += PIECE) {
         const int64_t len = n - at < PIECE ? n - at : PIECE;
 
-        values(kind, out, floats(x, type, at, len, in), len);
-        write_floats(y, type, at, len, out, false);
+        apply_values(kind, out, load_floats(x, type, at, len, in), len);
+        store_floats(y, type, at, len, out, false);
     }
 }
 
@@ -92,50 +92,50 @@ void rows_slope(void *d, const void *x, enum dtype type, int64_t n,
     for (int64_t at = 0; at < n; at += PIECE) {
         const int64_t len = n - at < PIECE ? n - at : PIECE;
 
-        slopes(kind, out, floats(x, type, at, len, in), len);
-        multiply(out, floats(d, type, at, len, in), len);
-        write_floats(d, type, at, len, out, false);
+        apply_slopes(kind, out, load_floats(x, type, at, len, in), len);
+        multiply_by(out, load_floats(d, type, at, len, in), len);
+        store_floats(d, type, at, len, out, false);
     }
 }
 
 /* dx(at..) += act'(x) dy */
-static void act_back(struct tensor *dx, const struct tensor *x,
-                     const struct tensor *dy, int64_t at, int64_t n,
-                     enum act kind)
+static void act_back_piece(struct tensor *dx, const struct tensor *x,
+                           const struct tensor *dy, int64_t at, int64_t n,
+                           enum act kind)
 {
     float in[PIECE], out[PIECE];
 
-    slopes(kind, out, floats(x->data, x->type, at, n, in), n);
-    multiply(out, floats(dy->data, dy->type, at, n, in), n);
-    write_floats(dx->data, dx->type, at, n, out, !dx->fresh);
+    apply_slopes(kind, out, load_floats(x->data, x->type, at, n, in), n);
+    multiply_by(out, load_floats(dy->data, dy->type, at, n, in), n);
+    store_floats(dx->data, dx->type, at, n, out, !dx->fresh);
 }
 
-/* y(at..) = act(gate) up, which stand in x from `gate` and `up` on */
-static void glu_run(struct tensor *y, const struct tensor *x, int64_t at,
-                    int64_t gate, int64_t up, int64_t n, enum act kind)
+/* y(at..) = act(x(gate..)) x(up..) */
+static void glu_piece(struct tensor *y, const struct tensor *x, int64_t at,
+                      int64_t gate, int64_t up, int64_t n, enum act kind)
 {
     float in[PIECE], out[PIECE];
 
-    values(kind, out, floats(x->data, x->type, gate, n, in), n);
-    multiply(out, floats(x->data, x->type, up, n, in), n);
-    write_floats(y->data, y->type, at, n, out, false);
+    apply_values(kind, out, load_floats(x->data, x->type, gate, n, in), n);
+    multiply_by(out, load_floats(x->data, x->type, up, n, in), n);
+    store_floats(y->data, y->type, at, n, out, false);
 }
 
-static void glu_back(struct tensor *dx, const struct tensor *x,
-                     const struct tensor *dy, int64_t at, int64_t gate,
-                     int64_t up, int64_t n, enum act kind)
+static void glu_back_piece(struct tensor *dx, const struct tensor *x,
+                           const struct tensor *dy, int64_t at, int64_t gate,
+                           int64_t up, int64_t n, enum act kind)
 {
     float room[PIECE], d_room[PIECE], out[PIECE];
-    const float *d = floats(dy->data, dy->type, at, n, d_room);
-    const float *g = floats(x->data, x->type, gate, n, room);
+    const float *d = load_floats(dy->data, dy->type, at, n, d_room);
+    const float *g = load_floats(x->data, x->type, gate, n, room);
 
-    values(kind, out, g, n);
-    multiply(out, d, n);
-    write_floats(dx->data, dx->type, up, n, out, !dx->fresh);
-    slopes(kind, out, g, n);
-    multiply(out, floats(x->data, x->type, up, n, room), n);
-    multiply(out, d, n);
-    write_floats(dx->data, dx->type, gate, n, out, !dx->fresh);
+    apply_values(kind, out, g, n);
+    multiply_by(out, d, n);
+    store_floats(dx->data, dx->type, up, n, out, !dx->fresh);
+    apply_slopes(kind, out, g, n);
+    multiply_by(out, load_floats(x->data, x->type, up, n, room), n);
+    multiply_by(out, d, n);
+    store_floats(dx->data, dx->type, gate, n, out, !dx->fresh);
 }
 
 /* ---- the operations ------------------------------------------------------ */
@@ -163,7 +163,7 @@ void cpu_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
     for (int64_t at = 0; at < n; at += PIECE)
-        act_back(dx, x, dy, at, n - at < PIECE ? n - at : PIECE, kind);
+        act_back_piece(dx, x, dy, at, n - at < PIECE ? n - at : PIECE, kind);
 }
 
 void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
@@ -174,8 +174,8 @@ void cpu_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
     for (int64_t i = 0; i < N; i++) {
         for (int64_t f = 0; f < F; f += PIECE)
-            glu_run(y, x, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
-                    F - f < PIECE ? F - f : PIECE, kind);
+            glu_piece(y, x, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
+                      F - f < PIECE ? F - f : PIECE, kind);
     }
 }
 
@@ -187,7 +187,8 @@ void cpu_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (N * F > ROWS_PIECE)
     for (int64_t i = 0; i < N; i++) {
         for (int64_t f = 0; f < F; f += PIECE)
-            glu_back(dx, x, dy, i * F + f, i * 2 * F + f, i * 2 * F + F + f,
-                     F - f < PIECE ? F - f : PIECE, kind);
+            glu_back_piece(dx, x, dy, i * F + f, i * 2 * F + f,
+                           i * 2 * F + F + f, F - f < PIECE ? F - f : PIECE,
+                           kind);
     }
 }

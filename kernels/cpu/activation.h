@@ -5,16 +5,17 @@
 #include "kernels/ops.h"
 
 /*
- * bend - the activations and their slopes, on a vector (activation.c has the
- * formulas)
+ * activation - the activations and their slopes, on a vector
  *
- * The kind is a constant where these are inlined.
+ * The formulas are in kernels/activation.c.  The kind is a constant where these
+ * are inlined.
  */
+
 /*
  * s = 1 / (1 + e^-x), and s (1 - s) for the slopes.  From e^-|x|, so nothing
  * overflows and 1 - s loses no digits.
  */
-VEC_FN vf bend_sigmoid(vf x, vf *slope)
+VEC_FN vf activation_sigmoid(vf x, vf *slope)
 {
     const vf e = vf_exp(vf_select((vi)(x < 0.0f), x, -x));
     const vf r = 1.0f / (1.0f + e);
@@ -24,11 +25,11 @@ VEC_FN vf bend_sigmoid(vf x, vf *slope)
 }
 
 /*
- * Phi(x), the normal distribution, and e^(-x^2/2) beside it, which the slope
- * needs too.  For z = |x|, Phi(-z) = e^(-z^2/2) q(t), t = 1 / (1 + 0.3 z), q a
- * polynomial of degree 7 fitted to an error below 3e-10 / z on [0, 8].
+ * Phi(x), the normal distribution, and e^(-x^2/2), which the slope needs too.
+ * For z = |x|, Phi(-z) = e^(-z^2/2) q(t), t = 1 / (1 + 0.3 z), q a polynomial
+ * of degree 7 fitted to an error below 3e-10 / z on [0, 8].
  */
-VEC_FN vf bend_phi(vf x, vf *bell)
+VEC_FN vf activation_phi(vf x, vf *bell)
 {
     const vf z = vf_select((vi)(x < 0.0f), -x, x);
     const vf t = 1.0f / (1.0f + 0.3f * z);
@@ -46,42 +47,42 @@ VEC_FN vf bend_phi(vf x, vf *bell)
 }
 
 /* 2 c (x + a x^3), so that (1 + tanh(u)) / 2 = sigmoid of it. */
-VEC_FN vf bend_inner(vf x)
+VEC_FN vf activation_tanh_arg(vf x)
 {
     return x * (1.5957691216057308f + 0.0713548162726009f * x * x);
 }
 
-VEC_FN vf bend_value(enum act kind, vf x)
+VEC_FN vf activation_value(enum act kind, vf x)
 {
     const vf zero = vf_set(0.0f);
     vf slope;
 
     switch (kind) {
     case ACT_GELU:
-        return x * bend_phi(x, &slope);
+        return x * activation_phi(x, &slope);
     case ACT_GELU_TANH:
-        return x * bend_sigmoid(bend_inner(x), &slope);
+        return x * activation_sigmoid(activation_tanh_arg(x), &slope);
     case ACT_RELU:
         return vf_max(x, zero);
     case ACT_RELU2:
         return x * vf_max(x, zero);
     case ACT_SILU:
-        return x * bend_sigmoid(x, &slope);
+        return x * activation_sigmoid(x, &slope);
     }
     return x;
 }
 
-VEC_FN vf bend_slope(enum act kind, vf x)
+VEC_FN vf activation_slope(enum act kind, vf x)
 {
     const vf zero = vf_set(0.0f);
     vf s, slope;
 
     switch (kind) {
     case ACT_GELU:
-        s = bend_phi(x, &slope);
+        s = activation_phi(x, &slope);
         return s + x * slope * 0.3989422804014327f;
     case ACT_GELU_TANH:
-        s = bend_sigmoid(bend_inner(x), &slope);
+        s = activation_sigmoid(activation_tanh_arg(x), &slope);
         return s +
                x * slope * (1.5957691216057308f + 0.2140644488178027f * x * x);
     case ACT_RELU:
@@ -90,14 +91,14 @@ VEC_FN vf bend_slope(enum act kind, vf x)
     case ACT_RELU2:
         return 2.0f * vf_max(x, zero);
     case ACT_SILU:
-        s = bend_sigmoid(x, &slope);
+        s = activation_sigmoid(x, &slope);
         return s + x * slope;
     }
     return x;
 }
 
 /* Call fn(KIND, ...) with the kind as a constant. */
-#define BEND_BY_KIND(kind, fn, ...)                                            \
+#define ACTIVATION_BY_KIND(kind, fn, ...)                                      \
  do {                                                                          \
   switch (kind) {                                                              \
   case ACT_GELU:                                                               \

@@ -1,16 +1,16 @@
 /*
  * attention - on the CPU, without the T by T matrix of scores
  *
- * Queries are taken in strips of NR, the width of a tile, and scores are kept
- * turned: s(u,t), a row for each key u, a column for each query t of the strip.
- * So every product below finds its operands as the tile wants them, softmax
- * works on all columns at once, and only keys up to the strip's last query are
- * ever touched:
+ * Queries are taken in strips of NR, the width of a tile, and the scores are
+ * transposed: s(u,t) has a row for each key u and a column for each query t of
+ * the strip.  So the operands of every product below lie as the tile reads
+ * them, softmax works on all columns at once, and only keys up to the strip's
+ * last query are used:
  *
  *      s = k q'        packed keys      times packed queries
  *      o' = v' p       packed values    times s, which lies as a packed B does
  *
- * and backwards, with p from s and lse, and g = v dy',
+ * and backward, with p from s and lse, and g = v dy',
  *
  *      ds = p (g - delta),  delta(t) = dy(t).y(t)
  *      dq' = k' ds,   dk += ds q,   dv += p dy
@@ -28,27 +28,27 @@
 
 enum { NR = GEMM_NR };
 
-/* A side of a product cut into panels for the tile. */
-struct panels {
+/* A side of a product, packed in panels for the tile. */
+struct attention_panels {
     float *data;
     int64_t rows, n, K;
 };
 
 /* One key head of one sequence, and the memory a thread works in. */
-struct work {
+struct attention {
     const struct attn *a;
     const struct tensor *qkv, *dy;
     struct tensor *y, *lse, *dqkv;
     const struct tensor *y_in, *lse_in;
     int64_t seq, kv;
-    struct panels k, v, k_turned;
+    struct attention_panels k, v, k_transposed;
     float *s, *g, *mask; /* (T, NR) */
     float *q, *q_rows, *d, *d_rows, *o, *o_rows;
     float *dk, *dv; /* (T, D) */
 };
 
-/* Where a strip stands: queries t..t+n of head h, keys 0..t+n. */
-struct strip {
+/* A strip: queries t..t+n of head h, and keys 0..t+n. */
+struct attention_strip {
     int64_t h, t, n, keys;
 };
 
@@ -57,19 +57,21 @@ static int64_t row_width(const struct attn *a)
     return (int64_t)(a->H + 2 * a->K) * a->D;
 }
 
-/* Columns `from`.. of the sequence's rows, as rows (t, d) or turned. */
-static struct view view(const struct work *w, const struct tensor *t,
-                        int64_t from, bool turn)
+/* Columns `from`.. of the sequence's rows, as (t, d) or transposed. */
+static struct gemm_view view_of(const struct attention *w,
+                                const struct tensor *t, int64_t from,
+                                bool transpose)
 {
     const int64_t width = tensor_cols(t), at = w->seq * w->a->T * width + from;
     const char *data =
         (const char *)t->data + at * (int64_t)dtype_size(t->type);
 
-    return (struct view){ data, t->type, turn ? 1 : width, turn ? width : 1 };
+    return (struct gemm_view){ data, t->type, transpose ? 1 : width,
+                               transpose ? width : 1 };
 }
 
-static void pack_panels(struct panels *p, const struct view *v, int64_t rows,
-                        int64_t K)
+static void pack_panels(struct attention_panels *p, const struct gemm_view *v,
+                        int64_t rows, int64_t K)
 {
     p->rows = rows;
     p->n = gemm_panels(rows);
@@ -82,9 +84,9 @@ static void pack_panels(struct panels *p, const struct view *v, int64_t rows,
     }
 }
 
-/* c(rows, NR) = panels times b, as far as the rows below `rows` go. */
-static void times(float *c, const struct panels *p, const float *b,
-                  int64_t rows, int64_t K)
+/* c(rows, NR) = panels times b, for the panels that begin before `rows`. */
+static void multiply_panels(float *c, const struct attention_panels *p,
+                            const float *b, int64_t rows, int64_t K)
 {
     for (int64_t i = 0; i < p->n; i++) {
         const int64_t row = gemm_panel(p->rows, i, p->n);
@@ -96,9 +98,9 @@ static void times(float *c, const struct panels *p, const float *b,
     }
 }
 
-/* c(keys, D) [+]= s(keys, n) rows(n, D), s as it lies, rows packed by NR. */
+/* c(keys, D) [+]= s(keys, n) rows(n, D), rows packed by NR columns. */
 static void add_product(float *c, const float *s, const float *rows,
-                        const struct strip *at, int64_t D, bool add)
+                        const struct attention_strip *at, int64_t D, bool add)
 {
     for (int64_t u = 0; u < at->keys; u += GEMM_MR) {
         const int64_t n = at->keys - u < GEMM_MR ? at->keys - u : GEMM_MR;
@@ -109,23 +111,25 @@ static void add_product(float *c, const float *s, const float *rows,
     }
 }
 
-/* A strip of rows t.. turned, (D, NR), and as it is by NR columns, or NULL. */
-static void pack_strip(float *turned, float *rows, const struct work *w,
-                       const struct tensor *t, int64_t from,
-                       const struct strip *at)
+/* A strip of rows t.., transposed as (D, NR), and, unless rows is NULL, packed
+ * by NR columns. */
+static void pack_strip(float *transposed, float *rows,
+                       const struct attention *w, const struct tensor *t,
+                       int64_t from, const struct attention_strip *at)
 {
     const int64_t D = w->a->D;
-    const struct view up = view(w, t, from, true);
-    const struct view flat = view(w, t, from, false);
+    const struct gemm_view up = view_of(w, t, from, true);
+    const struct gemm_view flat = view_of(w, t, from, false);
 
-    gemm_pack_b(turned, &up, at->t, at->n, 0, D);
+    gemm_pack_b(transposed, &up, at->t, at->n, 0, D);
     for (int64_t d = 0; rows && d < D; d += NR)
         gemm_pack_b(rows + d * NR, &flat, d, D - d < NR ? D - d : NR, at->t,
                     at->n);
 }
 
-/* The dropout mask of a strip, turned as the scores are. */
-static void make_mask(const struct work *w, const struct strip *at)
+/* The dropout mask of a strip, transposed as the scores are. */
+static void make_mask(const struct attention *w,
+                      const struct attention_strip *at)
 {
     const struct attn *a = w->a;
     const int64_t first = ((w->seq * a->H + at->h) * a->T + at->t) * a->T;
@@ -135,7 +139,7 @@ static void make_mask(const struct work *w, const struct strip *at)
         for (int64_t u = 0; u < at->keys; u += 64) {
             const int64_t n = at->keys - u < 64 ? at->keys - u : 64;
 
-            drop_mask(line, &a->drop, (uint64_t)(first + t * a->T + u), n);
+            dropout_mask(line, &a->drop, (uint64_t)(first + t * a->T + u), n);
             for (int64_t i = 0; i < n; i++)
                 w->mask[(u + i) * NR + t] = line[i];
         }
@@ -143,7 +147,7 @@ static void make_mask(const struct work *w, const struct strip *at)
 }
 
 /* Scores that a query must not see become -inf; rows t.. of the strip only. */
-static void hide_future(float *s, const struct strip *at)
+static void hide_future(float *s, const struct attention_strip *at)
 {
     for (int64_t u = at->t; u < at->keys; u++) {
         for (int64_t t = 0; t < u - at->t; t++)
@@ -154,8 +158,8 @@ static void hide_future(float *s, const struct strip *at)
 /* ---- forward ----------------------------------------------------------- */
 
 /* s = exp(s - max), column by column; sum and log(sum(exp)) of each. */
-static void strip_softmax(float *s, const struct strip *at, float *sum,
-                          float *lse)
+static void strip_softmax(float *s, const struct attention_strip *at,
+                          float *sum, float *lse)
 {
     vf max0 = vf_set(-INFINITY), max1 = max0;
     vf sum0 = vf_set(0.0f), sum1 = sum0;
@@ -188,7 +192,7 @@ static void apply_mask(float *s, const float *mask, int64_t keys)
         vf_store(s + i, vf_load(s + i) * vf_load(mask + i));
 }
 
-/* Row `at` of t gets x(D) times factor, or adds it. */
+/* t(at..) = factor x(D), or += where add is set. */
 VEC_FN void write_row(enum dtype type, struct tensor *t, int64_t at,
                       const float *x, int64_t D, float factor, bool add)
 {
@@ -201,13 +205,14 @@ VEC_FN void write_row(enum dtype type, struct tensor *t, int64_t at,
     }
 }
 
-/* Rows `row`.. of t, columns from..from+D, get the columns of o(D, NR), each
+/* Rows `row`.. of t, columns from..from+D, are the columns of o(D, NR), each
  * times its factor. */
-static void write_turned(const struct work *w, struct tensor *t, int64_t row,
-                         int64_t from, int64_t n, const float *factor, bool add)
+static void write_transposed(const struct attention *w, struct tensor *t,
+                             int64_t row, int64_t from, int64_t n,
+                             const float *factor, bool add)
 {
     const int64_t D = w->a->D, width = tensor_cols(t);
-    const struct view o = { w->o, DT_F32, NR, 1 };
+    const struct gemm_view o = { w->o, DT_F32, NR, 1 };
 
     gemm_pack_a(w->o_rows, &o, 0, D, 0, n);
     for (int64_t i = 0; i < n; i++)
@@ -215,7 +220,8 @@ static void write_turned(const struct work *w, struct tensor *t, int64_t row,
                     w->o_rows + i * D, D, factor[i], add);
 }
 
-static void forward_strip(const struct work *w, const struct strip *at)
+static void forward_strip(const struct attention *w,
+                          const struct attention_strip *at)
 {
     const struct attn *a = w->a;
     const int64_t D = a->D, row = w->seq * a->T + at->t;
@@ -224,32 +230,33 @@ static void forward_strip(const struct work *w, const struct strip *at)
     pack_strip(w->q, NULL, w, w->qkv, at->h * D, at);
     for (int64_t i = 0; i < D * NR; i++)
         w->q[i] *= a->scale;
-    times(w->s, &w->k, w->q, at->keys, D);
+    multiply_panels(w->s, &w->k, w->q, at->keys, D);
     strip_softmax(w->s, at, sum, lse);
     if (a->drop.p > 0.0f) {
         make_mask(w, at);
         apply_mask(w->s, w->mask, at->keys);
     }
-    times(w->o, &w->v, w->s, D, at->keys);
+    multiply_panels(w->o, &w->v, w->s, D, at->keys);
     for (int64_t t = 0; t < at->n; t++) {
         sum[t] = 1.0f / sum[t];
         ((float *)w->lse->data)[(row + t) * a->H + at->h] = lse[t];
     }
-    write_turned(w, w->y, row, at->h * D, at->n, sum, false);
+    write_transposed(w, w->y, row, at->h * D, at->n, sum, false);
 }
 
-static void forward_head(struct work *w)
+static void forward_head(struct attention *w)
 {
     const struct attn *a = w->a;
     const int64_t D = a->D, group = a->H / a->K;
-    const struct view k = view(w, w->qkv, (a->H + w->kv) * D, false);
-    const struct view v = view(w, w->qkv, (a->H + a->K + w->kv) * D, true);
+    const struct gemm_view k = view_of(w, w->qkv, (a->H + w->kv) * D, false);
+    const struct gemm_view v =
+        view_of(w, w->qkv, (a->H + a->K + w->kv) * D, true);
 
     pack_panels(&w->k, &k, a->T, D);
     pack_panels(&w->v, &v, D, a->T);
     for (int64_t h = w->kv * group; h < (w->kv + 1) * group; h++) {
         for (int64_t t = 0; t < a->T; t += NR) {
-            struct strip at = { .h = h, .t = t };
+            struct attention_strip at = { .h = h, .t = t };
 
             at.n = a->T - t < NR ? a->T - t : NR;
             at.keys = t + at.n;
@@ -272,8 +279,8 @@ VEC_FN void dot(enum dtype type, const void *x, const void *y, int64_t at,
 }
 
 /* delta(t) = dy(t).y(t) of the strip's rows. */
-static void make_delta(const struct work *w, const struct strip *at,
-                       float *delta)
+static void make_delta(const struct attention *w,
+                       const struct attention_strip *at, float *delta)
 {
     const struct attn *a = w->a;
     const int64_t row = w->seq * a->T + at->t;
@@ -284,10 +291,11 @@ static void make_delta(const struct work *w, const struct strip *at,
 }
 
 /* s, g to p, ds: p = exp(s - lse), ds = p (m g - delta), and p becomes m p. */
-static void strip_gradient(const struct work *w, const struct strip *at,
-                           const float *lse, const float *delta)
+static void strip_gradient(const struct attention *w,
+                           const struct attention_strip *at, const float *lse,
+                           const float *delta)
 {
-    const bool drop = w->a->drop.p > 0.0f;
+    const bool dropout = w->a->drop.p > 0.0f;
 
     hide_future(w->s, at);
     for (int64_t i = 0; i < at->keys * NR; i += VW) {
@@ -295,17 +303,17 @@ static void strip_gradient(const struct work *w, const struct strip *at,
         vf p = vf_exp(vf_load(w->s + i) - vf_load(lse + t));
         vf g = vf_load(w->g + i);
 
-        if (drop)
+        if (dropout)
             g *= vf_load(w->mask + i);
         vf_store(w->g + i, p * (g - vf_load(delta + t)));
-        if (drop)
+        if (dropout)
             p *= vf_load(w->mask + i);
         vf_store(w->s + i, p);
     }
 }
 
-static void backward_strip(const struct work *w, const struct strip *at,
-                           bool first)
+static void backward_strip(const struct attention *w,
+                           const struct attention_strip *at, bool first)
 {
     const struct attn *a = w->a;
     const int64_t D = a->D, row = w->seq * a->T + at->t;
@@ -323,19 +331,19 @@ static void backward_strip(const struct work *w, const struct strip *at,
     for (int64_t i = 0; i < D * NR; i++)
         w->q[i] *= a->scale;
     pack_strip(w->d, w->d_rows, w, w->dy, at->h * D, at);
-    times(w->s, &w->k, w->q, at->keys, D);
-    times(w->g, &w->v, w->d, at->keys, D);
+    multiply_panels(w->s, &w->k, w->q, at->keys, D);
+    multiply_panels(w->g, &w->v, w->d, at->keys, D);
     if (a->drop.p > 0.0f)
         make_mask(w, at);
     strip_gradient(w, at, lse, delta);
-    times(w->o, &w->k_turned, w->g, D, at->keys);
-    write_turned(w, w->dqkv, row, at->h * D, at->n, scale, !w->dqkv->fresh);
+    multiply_panels(w->o, &w->k_transposed, w->g, D, at->keys);
+    write_transposed(w, w->dqkv, row, at->h * D, at->n, scale, !w->dqkv->fresh);
     add_product(w->dv, w->s, w->d_rows, at, D, !first);
     add_product(w->dk, w->g, w->q_rows, at, D, !first);
 }
 
 /* Columns `from`.. of the sequence's rows of dqkv += factor * x(T, D). */
-static void write_rows(const struct work *w, int64_t from, const float *x,
+static void write_rows(const struct attention *w, int64_t from, const float *x,
                        float factor)
 {
     const int64_t D = w->a->D, width = row_width(w->a);
@@ -346,22 +354,23 @@ static void write_rows(const struct work *w, int64_t from, const float *x,
                     x + i * D, D, factor, !w->dqkv->fresh);
 }
 
-static void backward_head(struct work *w)
+static void backward_head(struct attention *w)
 {
     const struct attn *a = w->a;
     const int64_t D = a->D, group = a->H / a->K, head = w->kv * group;
     const int64_t last = (a->T - 1) / NR * NR;
-    const struct view k = view(w, w->qkv, (a->H + w->kv) * D, false);
-    const struct view up = view(w, w->qkv, (a->H + w->kv) * D, true);
-    const struct view v = view(w, w->qkv, (a->H + a->K + w->kv) * D, false);
+    const struct gemm_view k = view_of(w, w->qkv, (a->H + w->kv) * D, false);
+    const struct gemm_view up = view_of(w, w->qkv, (a->H + w->kv) * D, true);
+    const struct gemm_view v =
+        view_of(w, w->qkv, (a->H + a->K + w->kv) * D, false);
 
     pack_panels(&w->k, &k, a->T, D);
     pack_panels(&w->v, &v, a->T, D);
-    pack_panels(&w->k_turned, &up, D, a->T);
+    pack_panels(&w->k_transposed, &up, D, a->T);
     /* The last strip sees every key, so it sets what the others add to. */
     for (int64_t h = head; h < head + group; h++) {
         for (int64_t t = last; t >= 0; t -= NR) {
-            struct strip at = { .h = h, .t = t };
+            struct attention_strip at = { .h = h, .t = t };
 
             at.n = a->T - t < NR ? a->T - t : NR;
             at.keys = t + at.n;
@@ -372,10 +381,10 @@ static void backward_head(struct work *w)
     write_rows(w, (a->H + a->K + w->kv) * D, w->dv, 1.0f);
 }
 
-/* ---- both -------------------------------------------------------------- */
+/* ---- forward and backward ---------------------------------------------- */
 
-/* Cut a thread's memory up; with a NULL base, only count it. */
-static int64_t lay_out(struct work *w, float *base)
+/* Divide a thread's memory; with a NULL base, only count it. */
+static int64_t divide_memory(struct attention *w, float *base)
 {
     const int64_t T = w->a->T, D = w->a->D;
     const int64_t keys = (T + GEMM_MR) * NR, wide = (D + NR - 1) / NR * NR;
@@ -385,7 +394,7 @@ static int64_t lay_out(struct work *w, float *base)
     } parts[] = {
         { &w->k.data, T * D },
         { &w->v.data, T * D },
-        { &w->k_turned.data, T * D },
+        { &w->k_transposed.data, T * D },
         { &w->s, keys },
         { &w->g, keys },
         { &w->mask, keys },
@@ -407,24 +416,24 @@ static int64_t lay_out(struct work *w, float *base)
     return used;
 }
 
-static void run(struct dev *dev, const struct work *job, const char *op,
-                void (*head)(struct work *))
+static void for_each_head(struct dev *dev, const struct attention *all,
+                          const char *op, void (*head)(struct attention *))
 {
-    const struct attn *a = job->a;
-    const int64_t n = tensor_rows(job->qkv) / a->T * a->K;
-    struct work first = *job;
-    const int64_t each = lay_out(&first, NULL);
+    const struct attn *a = all->a;
+    const int64_t n = tensor_rows(all->qkv) / a->T * a->K;
+    struct attention first = *all;
+    const int64_t each = divide_memory(&first, NULL);
     float *scratch = cpu_scratch(
         dev, (size_t)(each * cpu_threads(dev)) * sizeof *scratch, op);
 
-    assert(tensor_rows(job->qkv) % a->T == 0 && a->H % a->K == 0);
+    assert(tensor_rows(all->qkv) % a->T == 0 && a->H % a->K == 0);
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(cpu_threads(dev)) schedule(dynamic)
     for (int64_t i = 0; i < n; i++) {
-        struct work w = *job;
+        struct attention w = *all;
 
-        lay_out(&w, scratch + omp_get_thread_num() * each);
+        divide_memory(&w, scratch + omp_get_thread_num() * each);
         w.seq = i / a->K;
         w.kv = i % a->K;
         head(&w);
@@ -434,8 +443,9 @@ static void run(struct dev *dev, const struct work *job, const char *op,
 void cpu_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
                   const struct tensor *qkv, const struct attn *a)
 {
-    run(dev, &(struct work){ .a = a, .qkv = qkv, .y = y, .lse = lse },
-        "attn_fwd", forward_head);
+    for_each_head(dev,
+                  &(struct attention){ .a = a, .qkv = qkv, .y = y, .lse = lse },
+                  "attn_fwd", forward_head);
 }
 
 void cpu_attn_bwd(struct dev *dev, struct tensor *dqkv,
@@ -443,12 +453,12 @@ void cpu_attn_bwd(struct dev *dev, struct tensor *dqkv,
                   const struct tensor *lse, const struct tensor *dy,
                   const struct attn *a)
 {
-    run(dev,
-        &(struct work){ .a = a,
-                        .qkv = qkv,
-                        .dy = dy,
-                        .dqkv = dqkv,
-                        .y_in = y,
-                        .lse_in = lse },
-        "attn_bwd", backward_head);
+    for_each_head(dev,
+                  &(struct attention){ .a = a,
+                                       .qkv = qkv,
+                                       .dy = dy,
+                                       .dqkv = dqkv,
+                                       .y_in = y,
+                                       .lse_in = lse },
+                  "attn_bwd", backward_head);
 }

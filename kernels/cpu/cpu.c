@@ -21,7 +21,6 @@
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
-/* Instruction sets, best first. */
 static bool has_avx512(void)
 {
 #if defined(__x86_64__)
@@ -44,17 +43,17 @@ static bool has_avx512bf16(void)
 #endif
 }
 
-/* The system lets a process have tiles when it asks. */
+/* A process has to ask the kernel for AMX before it uses it. */
 static bool has_amx(void)
 {
 #if defined(__x86_64__) && defined(HAVE_AMX)
-    enum { ASK_FOR_STATE = 0x1023, TILES = 18, AMX_BF16 = 22, AMX_TILE = 24 };
-    const unsigned need = 1u << AMX_BF16 | 1u << AMX_TILE;
+    enum { REQUEST_STATE = 0x1023, TILE_DATA = 18, BF16 = 22, TILE = 24 };
+    const unsigned need = 1u << BF16 | 1u << TILE;
     unsigned a, b, c, d;
 
     return has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
            (d & need) == need &&
-           syscall(SYS_arch_prctl, ASK_FOR_STATE, TILES) == 0;
+           syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
 #else
     return false;
 #endif
@@ -75,20 +74,20 @@ static bool has_c(void)
     return true;
 }
 
-/* Sets that have words must prove to be faster than the next; what is but for
- * tests has to be named. */
+/* Best first.  A set that multiplies words is taken if a trial finds it faster
+ * than the next one; the last is for tests, and has to be named. */
 static const struct isa {
     const char *name;
     cpu_fill_table_fn *fill_table;
     bool (*present)(void);
     enum cpu_words words;
 } isas[] = {
-    { "amx", cpu_fill_table_avx512, has_amx, CPU_TILES },
+    { "amx", cpu_fill_table_avx512, has_amx, CPU_AMX },
     { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16, CPU_PAIRS },
     { "avx512", cpu_fill_table_avx512, has_avx512, CPU_NUMBERS },
     { "avx2", cpu_fill_table_avx2, has_avx2, CPU_NUMBERS },
     { "c", cpu_fill_table_plain, has_c, CPU_NUMBERS },
-    { "amx-c", cpu_fill_table_avx512, has_avx512, CPU_PLAIN_TILES },
+    { "amx-c", cpu_fill_table_avx512, has_avx512, CPU_AMX_C },
 };
 
 static const struct isa *choose_isa(struct err *e)
@@ -111,7 +110,8 @@ static const struct isa *choose_isa(struct err *e)
         }
     }
     err_set(e, ERR_USAGE,
-            "GTRAIN_ISA=%s: not amx, avx512bf16, avx512, avx2 or c", want);
+            "GTRAIN_ISA expects amx, avx512bf16, avx512, avx2 or c, not '%s'",
+            want);
     return NULL;
 }
 
@@ -149,13 +149,13 @@ static void cpu_close(struct dev *dev)
 
     if (cpu) {
         free(cpu->scratch);
-        free(cpu->turns_table);
+        free(cpu->rope_table);
     }
     free(cpu);
     dev->state = NULL;
 }
 
-/* Large blocks sit on large pages, where the system grants them. */
+/* Large blocks lie on large pages, if the system grants them. */
 static void *cpu_alloc(struct dev *dev, size_t n, struct err *e)
 {
     const size_t align = n >= LARGE_PAGE ? LARGE_PAGE : 64;
@@ -177,7 +177,8 @@ static void cpu_free(struct dev *dev, void *p)
     free(p);
 }
 
-/* Cut by threads as the operations are, so that each touches its own first. */
+/* Divided among threads as the operations are, so that each thread is the first
+ * to touch its own part. */
 static void cpu_copy(struct dev *dev, void *dst, const void *src, size_t n)
 {
     const size_t piece = (size_t)1 << 18;
@@ -213,7 +214,7 @@ static int cpu_sync(struct dev *dev, struct err *e)
     return err_set(e, ERR_SYSTEM, "%s: out of memory", dev->failed_op);
 }
 
-/* Work is done when it has been given. */
+/* Work is done when the call that gave it returns. */
 static void cpu_mark(struct dev *dev, int i)
 {
     struct cpu *cpu = dev->state;
@@ -272,20 +273,20 @@ void *cpu_scratch(struct dev *dev, size_t bytes, const char *op)
     return cpu->scratch;
 }
 
-bool cpu_turns(struct dev *dev, int64_t n)
+bool cpu_reserve_rope(struct dev *dev, int64_t n)
 {
     struct cpu *cpu = dev->state;
     struct err e = ERR_INIT;
 
-    if (n > cpu->turns_room) {
-        free(cpu->turns_table);
-        cpu->turns = (struct turns){ 0 };
-        cpu->turns_table = cpu_alloc(dev, (size_t)n * sizeof(float), &e);
-        cpu->turns_room = cpu->turns_table ? n : 0;
-        if (!cpu->turns_table)
+    if (n > cpu->rope_room) {
+        free(cpu->rope_table);
+        cpu->rope = (struct rope_angles){ 0 };
+        cpu->rope_table = cpu_alloc(dev, (size_t)n * sizeof(float), &e);
+        cpu->rope_room = cpu->rope_table ? n : 0;
+        if (!cpu->rope_table)
             mark_failed(dev, "rope");
     }
-    return cpu->turns_table != NULL;
+    return cpu->rope_table != NULL;
 }
 
 const struct dev_type cpu_dev = {

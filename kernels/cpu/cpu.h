@@ -40,15 +40,14 @@ extern cpu_fill_table_fn cpu_fill_table_avx512, cpu_fill_table_avx2,
     cpu_fill_table_plain;
 
 /* What a product of bf16 multiplies at a time: a number, a pair of neighbours
- * (AVX512_BF16), a tile of pairs (AMX), or one in plain C. */
-enum cpu_words { CPU_NUMBERS, CPU_PAIRS, CPU_TILES, CPU_PLAIN_TILES };
+ * (AVX512_BF16), a tile of pairs (AMX), or such a tile in C. */
+enum cpu_words { CPU_NUMBERS, CPU_PAIRS, CPU_AMX, CPU_AMX_C };
 
-/* Is this way to multiply faster than the next, here?  It is tried; the answer
- * is far from close on every CPU there is. */
+/* Whether multiplying such words is faster here than the next way. */
 extern bool gemm_pays_avx512(enum cpu_words);
 
-/* Which angles of rotary positions a table holds. */
-struct turns {
+/* What a table of the angles of rotary positions was made for. */
+struct rope_angles {
     int64_t T, D, from;
     float theta;
 };
@@ -59,10 +58,10 @@ struct cpu {
     enum cpu_words words;
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;
-    struct turns turns;
-    float *turns_table;
-    int64_t turns_room;
-    double mark[DEV_MARKS];     /* when each was given; 0: not yet */
+    struct rope_angles rope;
+    float *rope_table;
+    int64_t rope_room;
+    double mark[DEV_MARKS];     /* the time of each; 0: not yet set */
 };
 
 static inline int cpu_threads(const struct dev *dev)
@@ -77,11 +76,11 @@ static inline int cpu_threads(const struct dev *dev)
  */
 void *cpu_scratch(struct dev *, size_t bytes, const char *op);
 
-/* Room for n floats in turns_table, kept in the same way; false if there is
- * none. */
-bool cpu_turns(struct dev *, int64_t n);
+/* Make rope_table as large as n floats; false marks the device as failed. */
+bool cpu_reserve_rope(struct dev *, int64_t n);
 
-static inline bool turns_equal(const struct turns *a, const struct turns *b)
+static inline bool rope_angles_equal(const struct rope_angles *a,
+                                     const struct rope_angles *b)
 {
     return a->T == b->T && a->D == b->D && a->from == b->from &&
            !(a->theta < b->theta) && !(a->theta > b->theta);

@@ -6,12 +6,12 @@
 #include "kernels/ops.h"
 
 /*
- * drop - dropout's mask, a vector of Philox blocks at a time
+ * dropout - dropout's mask, a vector of Philox blocks at a time
  */
 typedef uint64_t vl __attribute__((vector_size(4 * VW))); /* VW / 2 of them */
 
 /* High and low words of x * m, m a constant. */
-VEC_FN vu drop_multiply(vu x, uint32_t m, vu *low)
+VEC_FN vu dropout_multiply(vu x, uint32_t m, vu *low)
 {
     const vl even = (vl)x & 0xffffffffu, odd = (vl)x >> 32;
     const vl p = even * m, q = odd * m;
@@ -21,7 +21,8 @@ VEC_FN vu drop_multiply(vu x, uint32_t m, vu *low)
 }
 
 /* Blocks i .. i + VW - 1 of a stream: word j of block i + k is out[j][k]. */
-VEC_FN void drop_blocks(uint64_t seed, uint64_t stream, uint64_t i, vu out[4])
+VEC_FN void dropout_blocks(uint64_t seed, uint64_t stream, uint64_t i,
+                           vu out[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
     vu c0, c1, c2, c3;
@@ -34,8 +35,8 @@ VEC_FN void drop_blocks(uint64_t seed, uint64_t stream, uint64_t i, vu out[4])
     c3 = (vu){ 0 } + (uint32_t)(stream >> 32);
     for (int round = 0; round < 10; round++) {
         vu p_low, q_low;
-        const vu p = drop_multiply(c0, 0xd2511f53u, &p_low);
-        const vu q = drop_multiply(c2, 0xcd9e8d57u, &q_low);
+        const vu p = dropout_multiply(c0, 0xd2511f53u, &p_low);
+        const vu q = dropout_multiply(c2, 0xcd9e8d57u, &q_low);
 
         c0 = q ^ c1 ^ k0;
         c1 = q_low;
@@ -51,8 +52,8 @@ VEC_FN void drop_blocks(uint64_t seed, uint64_t stream, uint64_t i, vu out[4])
 }
 
 /* out(n) = 0 where element first + i of the mask drops, else 1 / (1 - p). */
-static inline void drop_mask(float *out, const struct dropout *d,
-                             uint64_t first, int64_t n)
+static inline void dropout_mask(float *out, const struct dropout *d,
+                                uint64_t first, int64_t n)
 {
     const float keep = 1.0f / (1.0f - d->p);
     uint64_t at = d->first + first;
@@ -63,7 +64,7 @@ static inline void drop_mask(float *out, const struct dropout *d,
         vu block[4];
         int64_t j = (int64_t)(at & 3);
 
-        drop_blocks(d->seed, d->stream, at >> 2, block);
+        dropout_blocks(d->seed, d->stream, at >> 2, block);
         memcpy(words, block, sizeof words);
         for (; j < 4 * VW && i < n; j++, i++, at++) {
             const float u = (float)(words[j & 3][j >> 2] >> 8) * 0x1p-24f;

@@ -1,14 +1,14 @@
 /*
- * point - one element at a time, on the CPU
+ * elementwise - one element at a time, on the CPU
  *
- * What these cost is memory traffic.  Work is cut into pieces of ROWS_PIECE
- * elements by position alone.
+ * The cost is that of reading and writing memory.  Work is divided into pieces
+ * of ROWS_PIECE elements, by position alone.
  */
 #include "config.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/rows.h"
 
-/* One piece: elements at..at+n of y, and of a and b where there are any. */
+/* Elements at..at+n of y, and of a and b where the operation has them. */
 struct piece {
     void *y;
     const void *a, *b;
@@ -76,7 +76,7 @@ VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
         const int64_t at = p->at + from;
         const int64_t len = p->n - from < 1024 ? p->n - from : 1024;
 
-        drop_mask(mask, p->drop, (uint64_t)at, len);
+        dropout_mask(mask, p->drop, (uint64_t)at, len);
         for (int64_t i = 0; i < len; i += VW) {
             const int64_t n = len - i;
             vf v = vf_take(p->a, type, at + i, n) * vf_take(mask, DT_F32, i, n);
@@ -89,17 +89,30 @@ VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
 }
 
 /* The same for any type. */
-#define BY_TYPE(name)                                                          \
- static void name(enum dtype type, const struct piece *p)                      \
- {                                                                             \
-  VEC_BY_TYPE(type, name##_piece, p);                                          \
- }
+static void add_any(enum dtype type, const struct piece *p)
+{
+    VEC_BY_TYPE(type, add_piece, p);
+}
 
-BY_TYPE(add)
-BY_TYPE(accum)
-BY_TYPE(scale)
-BY_TYPE(fill)
-BY_TYPE(dropout)
+static void accum_any(enum dtype type, const struct piece *p)
+{
+    VEC_BY_TYPE(type, accum_piece, p);
+}
+
+static void scale_any(enum dtype type, const struct piece *p)
+{
+    VEC_BY_TYPE(type, scale_piece, p);
+}
+
+static void fill_any(enum dtype type, const struct piece *p)
+{
+    VEC_BY_TYPE(type, fill_piece, p);
+}
+
+static void dropout_any(enum dtype type, const struct piece *p)
+{
+    VEC_BY_TYPE(type, dropout_piece, p);
+}
 
 static void each_piece(struct dev *dev, const struct tensor *y,
                        const struct piece *all,
@@ -121,7 +134,7 @@ static void each_piece(struct dev *dev, const struct tensor *y,
 void cpu_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
                  const struct tensor *b)
 {
-    each_piece(dev, y, &(struct piece){ .a = a->data, .b = b->data }, add);
+    each_piece(dev, y, &(struct piece){ .a = a->data, .b = b->data }, add_any);
 }
 
 void cpu_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
@@ -129,7 +142,7 @@ void cpu_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
     each_piece(
         dev, y,
         &(struct piece){ .a = x->data, .a_type = x->type, .fresh = y->fresh },
-        accum);
+        accum_any);
 }
 
 void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
@@ -137,10 +150,10 @@ void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
     each_piece(
         dev, y,
         &(struct piece){ .a = x->data, .a_type = x->type, .fresh = true },
-        accum);
+        accum_any);
 }
 
-/* Each block of random bits serves the four elements that it is for. */
+/* A block of random bits has the words of four neighbours. */
 void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
                      uint64_t seed, uint64_t stream, uint64_t first)
 {
@@ -165,12 +178,12 @@ void cpu_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
 
 void cpu_scale(struct dev *dev, struct tensor *y, float factor)
 {
-    each_piece(dev, y, &(struct piece){ .factor = factor }, scale);
+    each_piece(dev, y, &(struct piece){ .factor = factor }, scale_any);
 }
 
 void cpu_fill(struct dev *dev, struct tensor *y, float value)
 {
-    each_piece(dev, y, &(struct piece){ .factor = value }, fill);
+    each_piece(dev, y, &(struct piece){ .factor = value }, fill_any);
 }
 
 void cpu_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
@@ -178,7 +191,7 @@ void cpu_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
 {
     each_piece(dev, y,
                &(struct piece){ .a = x->data, .drop = d, .fresh = true },
-               dropout);
+               dropout_any);
 }
 
 void cpu_dropout_bwd(struct dev *dev, struct tensor *dx,
@@ -186,5 +199,5 @@ void cpu_dropout_bwd(struct dev *dev, struct tensor *dx,
 {
     each_piece(dev, dx,
                &(struct piece){ .a = dy->data, .drop = d, .fresh = dx->fresh },
-               dropout);
+               dropout_any);
 }

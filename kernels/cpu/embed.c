@@ -1,9 +1,9 @@
 /*
  * embed - rows of a table on the CPU
  *
- * The gradient goes by token, not by row: the rows are sorted by token first
- * (a counting sort, stable), and a thread adds up all rows of the tokens it
- * takes.  So there are no atomics, and the order of a sum is that of the rows.
+ * The gradient is computed by token, not by row: the rows are sorted by token
+ * first (a stable counting sort), and a thread adds up all rows of a token.  So
+ * there are no atomics, and the order of a sum is that of the rows.
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"
@@ -13,7 +13,7 @@
 
 VEC_FN void embed_row(enum dtype type, struct tensor *y, int64_t n,
                       const struct tensor *wte, int64_t token,
-                      const struct tensor *wpe, int64_t place)
+                      const struct tensor *wpe, int64_t position)
 {
     const int64_t C = tensor_cols(y);
 
@@ -21,7 +21,7 @@ VEC_FN void embed_row(enum dtype type, struct tensor *y, int64_t n,
         vf v = vf_take(wte->data, wte->type, token * C + c, C - c);
 
         if (wpe)
-            v += vf_take(wpe->data, wpe->type, place * C + c, C - c);
+            v += vf_take(wpe->data, wpe->type, position * C + c, C - c);
         vf_give(y->data, type, n * C + c, v, C - c);
     }
 }
@@ -41,7 +41,7 @@ void cpu_embed_fwd(struct dev *dev, struct tensor *y,
     }
 }
 
-/* out(C) += row n of dy, or = where set. */
+/* out(C) += row n of dy, or = if set. */
 VEC_FN void add_row(enum dtype type, float *out, const struct tensor *dy,
                     int64_t n, bool set)
 {
@@ -57,9 +57,9 @@ VEC_FN void add_row(enum dtype type, float *out, const struct tensor *dy,
 }
 
 /*
- * start(v) .. start(v + 1): where the rows of token v stand in `order`.  start
- * has V + 2 places; the counts are made one place further, so that filling
- * moves each start to its end, which is the next one's start.
+ * The rows of token v are order[start[v]] .. order[start[v + 1] - 1].  start
+ * has V + 2 elements: rows are counted one element further on, and filling
+ * `order` moves each start to its end, which is the start of the next.
  */
 static void sort_rows(int32_t *start, int32_t *order, const int32_t *token,
                       int64_t N, int64_t V)
@@ -97,8 +97,8 @@ static void token_gradient(struct dev *dev, struct tensor *dw,
     }
 }
 
-static void place_gradient(struct dev *dev, struct tensor *dw,
-                           const struct tensor *dy, int64_t T)
+static void position_gradient(struct dev *dev, struct tensor *dw,
+                              const struct tensor *dy, int64_t T)
 {
     const int64_t N = tensor_rows(dy), C = tensor_cols(dy);
     const int64_t places = dw->dim[0];
@@ -124,5 +124,5 @@ void cpu_embed_bwd(struct dev *dev, struct tensor *dwte, struct tensor *dwpe,
     if (dwte)
         token_gradient(dev, dwte, tokens, dy);
     if (dwpe)
-        place_gradient(dev, dwpe, dy, T);
+        position_gradient(dev, dwpe, dy, T);
 }

@@ -36,7 +36,7 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
  * What is packed are words: floats, or pairs of bf16 (`per` numbers each), of
  * neighbours in k.  Where the last has no neighbour, that is 0.
  */
-static inline int64_t words(int64_t numbers, int per)
+static inline int64_t count_words(int64_t numbers, int per)
 {
     return (numbers + per - 1) / per;
 }
@@ -73,16 +73,16 @@ VEC_FN vf across(enum dtype type, const int per, const void *data, int64_t at,
  * go by vectors, the last of which overlaps the one before; where there are
  * fewer rows than that, what is written beyond them is written again after.
  */
-VEC_FN void turn(enum dtype type, const int per, float *out, int64_t width,
-                 const void *data, int64_t at, int64_t down, int64_t rows,
-                 int64_t K)
+VEC_FN void pack_transposed(enum dtype type, const int per, float *out,
+                            int64_t width, const void *data, int64_t at,
+                            int64_t down, int64_t rows, int64_t K)
 {
-    const int64_t n = min64(rows, VW), end = words(K, per) * width;
+    const int64_t n = min64(rows, VW), end = count_words(K, per) * width;
 
     for (int64_t i = 0; i < rows; i += VW) {
         const int64_t row = min64(i, rows - n);
 
-        for (int64_t k = 0; k < words(K, per); k += VW) {
+        for (int64_t k = 0; k < count_words(K, per); k += VW) {
             vf v[VW];
 
 #pragma GCC unroll 16
@@ -90,7 +90,7 @@ VEC_FN void turn(enum dtype type, const int per, float *out, int64_t width,
                 v[j] = along(type, per, data,
                              at + (row + min64(j, n - 1)) * down + k * per,
                              K - k * per);
-            vf_turn(v);
+            vf_transpose(v);
 #pragma GCC unroll 16
             for (int j = 0; j < VW; j++) {
                 const int64_t to = (k + j) * width + row;
@@ -105,9 +105,9 @@ VEC_FN void turn(enum dtype type, const int per, float *out, int64_t width,
 }
 
 /* out[k * width + i] = data[i + k * right]: the side in i is contiguous. */
-VEC_FN void copy(enum dtype type, const int per, float *out, int64_t width,
-                 const void *data, int64_t at, int64_t right, int64_t rows,
-                 int64_t K)
+VEC_FN void pack_straight(enum dtype type, const int per, float *out,
+                          int64_t width, const void *data, int64_t at,
+                          int64_t right, int64_t rows, int64_t K)
 {
     const int64_t size = (int64_t)dtype_size(type);
 
@@ -125,40 +125,42 @@ VEC_FN void copy(enum dtype type, const int per, float *out, int64_t width,
 
 /* rows of a view whose k, K numbers of it, runs along `right`, from its element
  * at. */
-static void pack(int per, float *out, int64_t width, const struct view *v,
-                 int64_t at, int64_t down, int64_t right, int64_t rows,
-                 int64_t K)
+static void pack_side(int per, float *out, int64_t width,
+                      const struct gemm_view *v, int64_t at, int64_t down,
+                      int64_t right, int64_t rows, int64_t K)
 {
     if (right == 1)
-        BY_WORD(v->type, per, turn, out, width, v->data, at, down, rows, K);
+        BY_WORD(v->type, per, pack_transposed, out, width, v->data, at, down,
+                rows, K);
     else
-        BY_WORD(v->type, per, copy, out, width, v->data, at, right, rows, K);
+        BY_WORD(v->type, per, pack_straight, out, width, v->data, at, right,
+                rows, K);
 }
 
-static void pack_rows(int per, float *out, const struct view *a, int64_t i,
+static void pack_rows(int per, float *out, const struct gemm_view *a, int64_t i,
                       int64_t rows, int64_t from, int64_t K)
 {
-    pack(per, out, rows, a, i * a->down + from * a->right, a->down, a->right,
-         rows, K);
+    pack_side(per, out, rows, a, i * a->down + from * a->right, a->down,
+              a->right, rows, K);
 }
 
-static void pack_cols(int per, float *out, const struct view *b, int64_t j,
+static void pack_cols(int per, float *out, const struct gemm_view *b, int64_t j,
                       int64_t cols, int64_t from, int64_t K)
 {
-    pack(per, out, GEMM_NR, b, from * b->down + j * b->right, b->right, b->down,
-         cols, K);
-    for (int64_t k = 0; cols < GEMM_NR && k < words(K, per); k++)
+    pack_side(per, out, GEMM_NR, b, from * b->down + j * b->right, b->right,
+              b->down, cols, K);
+    for (int64_t k = 0; cols < GEMM_NR && k < count_words(K, per); k++)
         memset(out + k * GEMM_NR + cols, 0,
                (size_t)(GEMM_NR - cols) * sizeof *out);
 }
 
-void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
+void gemm_pack_a(float *out, const struct gemm_view *a, int64_t i, int64_t rows,
                  int64_t from, int64_t K)
 {
     pack_rows(1, out, a, i, rows, from, K);
 }
 
-void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
+void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
                  int64_t from, int64_t K)
 {
     pack_cols(1, out, b, j, cols, from, K);
@@ -172,7 +174,7 @@ void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
  * the panel of A it works on, in the first cache, and nothing else of A is
  * ever packed.
  */
-struct plan {
+struct gemm_blocking {
     enum cpu_words by;
     int per;            /* numbers in a word */
     int64_t K, k_block; /* words */
@@ -180,7 +182,7 @@ struct plan {
     bool near;
 };
 
-static enum cpu_words words_of(const struct dev *dev, const struct gemm *g)
+static enum cpu_words choose_words(const struct dev *dev, const struct gemm *g)
 {
     const struct cpu *cpu = dev->state;
 
@@ -189,20 +191,21 @@ static enum cpu_words words_of(const struct dev *dev, const struct gemm *g)
 }
 
 /* How far apart lines of packed tiles are: whole tiles, zero beyond K. */
-static int64_t deep(enum cpu_words by, int64_t K)
+static int64_t padded_depth(enum cpu_words by, int64_t K)
 {
-    return by < CPU_TILES ? K : ceil_div(K, TILE) * TILE;
+    return by < CPU_AMX ? K : ceil_div(K, AMX_TILE) * AMX_TILE;
 }
 
-static struct plan plan(const struct dev *dev, const struct gemm *g)
+static struct gemm_blocking choose_blocking(const struct dev *dev,
+                                            const struct gemm *g)
 {
-    struct plan p = { .by = words_of(dev, g) };
+    struct gemm_blocking p = { .by = choose_words(dev, g) };
 
     p.per = p.by == CPU_NUMBERS ? 1 : 2;
-    p.K = words(g->K, p.per);
+    p.K = count_words(g->K, p.per);
     /* What is stored in 16 bits is summed in one go: no rounding between. */
     p.n_k = g->c_type == DT_F32 ? ceil_div(p.K, GEMM_K) : 1;
-    p.k_block = deep(p.by, ceil_div(p.K, p.n_k));
+    p.k_block = padded_depth(p.by, ceil_div(p.K, p.n_k));
     p.cols = ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = min64(p.cols, ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = ceil_div(g->N, p.cols);
@@ -218,36 +221,36 @@ static struct plan plan(const struct dev *dev, const struct gemm *g)
 
 size_t gemm_scratch(const struct dev *dev, const struct gemm *g)
 {
-    const struct plan p = plan(dev, g);
+    const struct gemm_blocking p = choose_blocking(dev, g);
     const int64_t rows = p.near ? 0 : p.rows;
 
     return (size_t)((rows + p.cols) * p.k_block + 64) * sizeof(float);
 }
 
 /* One block of each side, packed; what a team of threads works on. */
-struct block {
+struct gemm_block {
     const struct gemm *g;
     enum cpu_words by;
     int per;
     float *a, *b;
     int64_t row, rows, panels; /* of A, cut evenly into panels */
     int64_t col, cols;
-    int64_t from, K, deep; /* words */
+    int64_t from, K, depth; /* words */
     bool add, last, near;
 };
 
 /* The numbers of its part of k. */
-static int64_t first_number(const struct block *b)
+static int64_t first_number(const struct gemm_block *b)
 {
     return b->from * b->per;
 }
 
-static int64_t numbers(const struct block *b)
+static int64_t count_numbers(const struct gemm_block *b)
 {
     return min64(b->K * b->per, b->g->K - first_number(b));
 }
 
-static int64_t panel_row(const struct block *b, int64_t panel)
+static int64_t panel_row(const struct gemm_block *b, int64_t panel)
 {
     return gemm_panel(b->rows, panel, b->panels);
 }
@@ -260,131 +263,135 @@ static int64_t panel_row(const struct block *b, int64_t panel)
  */
 enum { PIECE_ROWS = 16 };
 
-static int64_t pieces(int64_t along, int64_t panels, int64_t K)
+static int64_t count_pieces(int64_t along, int64_t panels, int64_t K)
 {
     return along == 1 ? panels : ceil_div(K, PIECE_ROWS);
 }
 
-VEC_FN void copy_run(enum dtype type, const int per, float *out,
-                     const void *data, int64_t at, int64_t right, int64_t n,
-                     bool below)
+VEC_FN void copy_words(enum dtype type, const int per, float *out,
+                       const void *data, int64_t at, int64_t right, int64_t n,
+                       bool below)
 {
     for (int64_t i = 0; i < n; i += VW)
         vf_give(out, DT_F32, i,
                 across(type, per, data, at + i, right, n - i, below), n - i);
 }
 
-/* For tiles: out[i * deep + k], zero beyond K.  Rows of A from `row`, whole. */
-VEC_FN void lay_rows(enum dtype type, const int per, const struct block *b,
-                     float *out, int64_t row, int64_t rows)
+/* For tiles: out[i * depth + k], zero beyond K.  Rows of A from
+ * `row`, whole. */
+VEC_FN void pack_rows_amx(enum dtype type, const int per,
+                          const struct gemm_block *b, float *out, int64_t row,
+                          int64_t rows)
 {
-    const struct view *v = &b->g->a;
-    const int64_t n = numbers(b);
+    const struct gemm_view *v = &b->g->a;
+    const int64_t n = count_numbers(b);
 
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (b->row + row + i) * v->down + first_number(b);
 
-        for (int64_t k = 0; k < b->deep; k += VW)
-            vf_store(out + i * b->deep + k,
+        for (int64_t k = 0; k < b->depth; k += VW)
+            vf_store(out + i * b->depth + k,
                      along(type, per, v->data, at + per * k, n - per * k));
     }
 }
 
 /* The same where k runs from row to row, of VW words from k. */
-VEC_FN void lay_across(enum dtype type, const int per, const struct block *b,
-                       float *out, int64_t row, int64_t rows, int64_t k)
+VEC_FN void pack_across_amx(enum dtype type, const int per,
+                            const struct gemm_block *b, float *out, int64_t row,
+                            int64_t rows, int64_t k)
 {
-    const struct view *v = &b->g->a;
+    const struct gemm_view *v = &b->g->a;
     vf word[VW];
 
 #pragma GCC unroll 16
     for (int j = 0; j < VW; j++) {
         const int64_t at =
             b->row + row + (first_number(b) + per * (k + j)) * v->right;
-        const int64_t left = numbers(b) - per * (k + j);
+        const int64_t left = count_numbers(b) - per * (k + j);
 
         word[j] = across(type, per, v->data, at, v->right, left > 0 ? rows : 0,
                          left > 1);
     }
-    vf_turn(word);
+    vf_transpose(word);
 #pragma GCC unroll 16
     for (int j = 0; j < VW; j++)
         if (j < rows)
-            vf_store(out + j * b->deep + k, word[j]);
+            vf_store(out + j * b->depth + k, word[j]);
 }
 
 /* A panel, where k runs along the rows of A. */
-static void pack_panel(const struct block *b, float *out, int64_t row,
+static void pack_panel(const struct gemm_block *b, float *out, int64_t row,
                        int64_t rows)
 {
-    if (b->by < CPU_TILES)
+    if (b->by < CPU_AMX)
         pack_rows(b->per, out, &b->g->a, b->row + row, rows, first_number(b),
-                  numbers(b));
+                  count_numbers(b));
     else
-        BY_WORD(b->g->a.type, 2, lay_rows, b, out, row, rows);
+        BY_WORD(b->g->a.type, 2, pack_rows_amx, b, out, row, rows);
 }
 
-static void pack_a(const struct block *b, int64_t piece)
+static void pack_a(const struct gemm_block *b, int64_t piece)
 {
-    const struct view *v = &b->g->a;
+    const struct gemm_view *v = &b->g->a;
     const int64_t first = piece * PIECE_ROWS;
-    const int64_t end = min64(first + PIECE_ROWS, b->deep);
+    const int64_t end = min64(first + PIECE_ROWS, b->depth);
 
     if (v->right == 1) {
         const int64_t row = panel_row(b, piece);
 
-        pack_panel(b, b->a + row * b->deep, row, panel_row(b, piece + 1) - row);
+        pack_panel(b, b->a + row * b->depth, row,
+                   panel_row(b, piece + 1) - row);
         return;
     }
-    if (b->by >= CPU_TILES) {
+    if (b->by >= CPU_AMX) {
         for (int64_t p = 0; p < b->panels; p++) {
             const int64_t row = panel_row(b, p);
             const int64_t rows = panel_row(b, p + 1) - row;
 
             for (int64_t k = first; k < end; k += VW)
-                BY_WORD(v->type, 2, lay_across, b, b->a + row * b->deep, row,
-                        rows, k);
+                BY_WORD(v->type, 2, pack_across_amx, b, b->a + row * b->depth,
+                        row, rows, k);
         }
         return;
     }
     for (int64_t k = first; k < end; k++) {
         const int64_t at = b->row + (b->from + k) * b->per * v->right;
-        const bool below = (k + 1) * b->per <= numbers(b);
+        const bool below = (k + 1) * b->per <= count_numbers(b);
 
         for (int64_t p = 0; p < b->panels; p++) {
             const int64_t row = panel_row(b, p), n = panel_row(b, p + 1) - row;
 
-            BY_WORD(v->type, b->per, copy_run, b->a + row * b->K + k * n,
+            BY_WORD(v->type, b->per, copy_words, b->a + row * b->K + k * n,
                     v->data, at + row, v->right, n, below);
         }
     }
 }
 
-static void pack_b(const struct block *b, int64_t piece)
+static void pack_b(const struct gemm_block *b, int64_t piece)
 {
-    const struct view *v = &b->g->b;
+    const struct gemm_view *v = &b->g->b;
     const int64_t end = min64((piece + 1) * PIECE_ROWS, b->K);
-    const size_t beyond = (size_t)((b->deep - b->K) * GEMM_NR) * sizeof(float);
+    const size_t beyond = (size_t)((b->depth - b->K) * GEMM_NR) * sizeof(float);
 
     if (v->down == 1) {
         const int64_t col = piece * GEMM_NR;
-        float *out = b->b + col * b->deep;
+        float *out = b->b + col * b->depth;
 
         pack_cols(b->per, out, v, b->col + col, min64(GEMM_NR, b->cols - col),
-                  first_number(b), numbers(b));
+                  first_number(b), count_numbers(b));
         memset(out + b->K * GEMM_NR, 0, beyond);
         return;
     }
     for (int64_t k = piece * PIECE_ROWS; k < end; k++) {
         const int64_t at = b->col + (b->from + k) * b->per * v->down;
-        const bool below = (k + 1) * b->per <= numbers(b);
+        const bool below = (k + 1) * b->per <= count_numbers(b);
 
         for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
             const int64_t n = min64(GEMM_NR, b->cols - col);
-            float *out = b->b + col * b->deep + k * GEMM_NR;
+            float *out = b->b + col * b->depth + k * GEMM_NR;
 
-            BY_WORD(v->type, b->per, copy_run, out, v->data, at + col, v->down,
-                    n, below);
+            BY_WORD(v->type, b->per, copy_words, out, v->data, at + col,
+                    v->down, n, below);
             for (int64_t i = n; i < GEMM_NR; i++)
                 out[i] = 0.0f;
             if (k == b->K - 1)
@@ -394,8 +401,8 @@ static void pack_b(const struct block *b, int64_t piece)
 }
 
 /* The bias of up to GEMM_NR columns as floats: what their sums start from. */
-static const float *start_of(const struct block *b, int64_t col, int64_t cols,
-                             float *room)
+static const float *load_bias(const struct gemm_block *b, int64_t col,
+                              int64_t cols, float *room)
 {
     const struct tensor *bias = b->from == 0 ? b->g->bias : NULL;
 
@@ -405,14 +412,14 @@ static const float *start_of(const struct block *b, int64_t col, int64_t cols,
 }
 
 /* A tile that goes to 16-bit numbers, by way of floats. */
-static void tile_half(const struct block *b, int64_t row, int64_t col,
+static void half_tile(const struct gemm_block *b, int64_t row, int64_t col,
                       const float *pa, const float *pb, const float *start,
                       int64_t rows, int64_t cols)
 {
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    gemm_tile_by(b->by, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->deep,
+    gemm_tile_by(b->by, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->depth,
                  false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
@@ -428,8 +435,8 @@ static void tile_half(const struct block *b, int64_t row, int64_t col,
 }
 
 /* A panel of A times a group of columns of B. */
-static void multiply(const struct block *b, const float *pa, int64_t panel,
-                     int64_t group)
+static void multiply_panel(const struct gemm_block *b, const float *pa,
+                           int64_t panel, int64_t group)
 {
     const struct gemm *g = b->g;
     const int64_t start = panel_row(b, panel), row = b->row + start;
@@ -439,27 +446,27 @@ static void multiply(const struct block *b, const float *pa, int64_t panel,
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
-        const float *pb = b->b + col * b->deep;
+        const float *pb = b->b + col * b->depth;
         const int64_t cols = min64(GEMM_NR, end - col);
         float room[GEMM_NR] = { 0 };
-        const float *bias = start_of(b, b->col + col, cols, room);
+        const float *bias = load_bias(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
             gemm_tile_by(b->by, c + col, g->c_down, pa, pb, bias, rows, cols,
-                         b->deep, b->add);
+                         b->depth, b->add);
         else
-            tile_half(b, row, b->col + col, pa, pb, bias, rows, cols);
+            half_tile(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
     if (b->last && g->after)
         g->after(g->arg, row, b->col + first, rows, end - first);
 }
 
 /* Ask for what this thread will pack next, most likely. */
-static void fetch_panel(const struct block *b, int64_t panel)
+static void fetch_panel(const struct gemm_block *b, int64_t panel)
 {
-    const struct view *a = &b->g->a;
+    const struct gemm_view *a = &b->g->a;
     const int64_t size = (int64_t)dtype_size(a->type);
-    const int64_t bytes = numbers(b) * size;
+    const int64_t bytes = count_numbers(b) * size;
     const int64_t from = panel_row(b, panel < b->panels ? panel : b->panels);
     const int64_t to = panel_row(b, panel < b->panels ? panel + 1 : b->panels);
 
@@ -473,7 +480,8 @@ static void fetch_panel(const struct block *b, int64_t panel)
 }
 
 /* The same of all groups, with a panel that this thread packs for itself. */
-static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
+static void multiply_own_panel(const struct gemm_block *b, int64_t panel,
+                               int64_t groups)
 {
     const int64_t row = panel_row(b, panel);
     float pa[GEMM_MR * GEMM_K] __attribute__((aligned(64)));
@@ -481,7 +489,7 @@ static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
     fetch_panel(b, panel + omp_get_num_threads());
     pack_panel(b, pa, row, panel_row(b, panel + 1) - row);
     for (int64_t group = 0; group < groups; group++)
-        multiply(b, pa, panel, group);
+        multiply_panel(b, pa, panel, group);
 }
 
 /*
@@ -489,16 +497,18 @@ static void multiply_near(const struct block *b, int64_t panel, int64_t groups)
  * counter is set back while every thread is at the other kind of work, with a
  * barrier before and after.
  */
-struct team {
+struct gemm_team {
     atomic_llong pack, multiply;
 };
 
-static void run_block(const struct block *b, struct team *team, bool new_a)
+static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
+                           bool new_a)
 {
     const struct gemm *g = b->g;
-    const int64_t a_pieces = new_a ? pieces(g->a.right, b->panels, b->K) : 0;
+    const int64_t a_pieces =
+        new_a ? count_pieces(g->a.right, b->panels, b->K) : 0;
     const int64_t b_pieces =
-        pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
+        count_pieces(g->b.down, ceil_div(b->cols, GEMM_NR), b->K);
     const int64_t groups = ceil_div(b->cols, GEMM_GROUP);
     const int64_t tasks = b->panels * (b->near ? 1 : groups);
     int64_t i;
@@ -516,21 +526,21 @@ static void run_block(const struct block *b, struct team *team, bool new_a)
         const int64_t panel = i % b->panels;
 
         if (b->near)
-            multiply_near(b, panel, groups);
+            multiply_own_panel(b, panel, groups);
         else
-            multiply(b, b->a + panel_row(b, panel) * b->deep, panel,
-                     i / b->panels);
+            multiply_panel(b, b->a + panel_row(b, panel) * b->depth, panel,
+                           i / b->panels);
     }
 #pragma omp barrier
 #pragma omp master
     atomic_store(&team->multiply, 0);
 }
 
-static void run(const struct gemm *g, const struct plan *p, float *scratch,
-                struct team *team)
+static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
+                            float *scratch, struct gemm_team *team)
 {
     const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
-    struct block b = {
+    struct gemm_block b = {
         .g = g,
         .by = p->by,
         .per = p->per,
@@ -546,13 +556,13 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
             b.K = min64(p->k_block, p->K - b.from);
-            b.deep = deep(p->by, b.K);
+            b.depth = padded_depth(p->by, b.K);
             b.add = g->add || k > 0;
             b.last = k == p->n_k - 1;
             for (int64_t j = 0; j < p->n_cols; j++) {
                 b.col = j * p->cols;
                 b.cols = min64(p->cols, g->N - b.col);
-                run_block(&b, team, j == 0 && !p->near);
+                multiply_block(&b, team, j == 0 && !p->near);
             }
         }
     }
@@ -561,9 +571,9 @@ static void run(const struct gemm *g, const struct plan *p, float *scratch,
 void gemm(struct dev *dev, const struct gemm *g, void *scratch)
 {
     const double work = (double)g->M * (double)g->N * (double)g->K;
-    const struct plan p = plan(dev, g);
-    struct team team = { 0 };
+    const struct gemm_blocking p = choose_blocking(dev, g);
+    struct gemm_team team = { 0 };
 
 #pragma omp parallel num_threads(cpu_threads(dev)) if (work > SMALL)
-    run(g, &p, scratch, &team);
+    multiply_blocks(g, &p, scratch, &team);
 }

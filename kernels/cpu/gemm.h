@@ -39,7 +39,7 @@ enum { GEMM_MR = 6, GEMM_NR = 8 };
 enum { GEMM_GROUP = 384, GEMM_K = 384 };
 
 /* Element (i, j) is at data[i * down + j * right]. */
-struct view {
+struct gemm_view {
     const void *data;
     enum dtype type;
     int64_t down, right;
@@ -47,7 +47,7 @@ struct view {
 
 struct gemm {
     int64_t M, N, K;
-    struct view a, b;
+    struct gemm_view a, b;
     void *c;
     enum dtype c_type;
     int64_t c_down;
@@ -68,11 +68,11 @@ size_t gemm_scratch(const struct dev *, const struct gemm *)
 bool gemm_pays(enum cpu_words) CPU_SYMBOL(gemm_pays);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
-void gemm_pack_a(float *out, const struct view *a, int64_t i, int64_t rows,
+void gemm_pack_a(float *out, const struct gemm_view *a, int64_t i, int64_t rows,
                  int64_t from, int64_t K) CPU_SYMBOL(gemm_pack_a);
 /* GEMM_NR columns of B from column j (cols of them real, the others 0), as
  * out[k * GEMM_NR + j]. */
-void gemm_pack_b(float *out, const struct view *b, int64_t j, int64_t cols,
+void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
                  int64_t from, int64_t K) CPU_SYMBOL(gemm_pack_b);
 /* c(rows, cols) [+]= start + packed a times packed b; cols <= GEMM_NR.  start
  * is a row of GEMM_NR numbers, or NULL for zeros. */
@@ -80,7 +80,7 @@ void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
                bool add) CPU_SYMBOL(gemm_tile);
 /* The same of other words, K of them; for tiles, rows of A lie K words apart,
- * and K is a multiple of TILE. */
+ * and K is a multiple of AMX_TILE. */
 void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
                   const float *b, const float *start, int64_t rows,
                   int64_t cols, int64_t K, bool add) CPU_SYMBOL(gemm_tile_by);

@@ -27,10 +27,10 @@ static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
  * rows, how far apart the words of A are, and what is in a word, are constants
  * where this is inlined: acc lives in registers.  K counts words.
  */
-VEC_FN void tile(const int per, const int rows, const int down, const int right,
-                 float *c, int64_t c_down, const float *restrict a,
-                 const float *restrict b, const float *start, int64_t cols,
-                 int64_t K, bool add)
+VEC_FN void multiply_tile(const int per, const int rows, const int down,
+                          const int right, float *c, int64_t c_down,
+                          const float *restrict a, const float *restrict b,
+                          const float *start, int64_t cols, int64_t K, bool add)
 {
     const vf low_start = start ? vf_load(start) : vf_set(0.0f);
     const vf high_start = start ? vf_load(start + VW) : vf_set(0.0f);
@@ -80,10 +80,10 @@ VEC_FN void tile(const int per, const int rows, const int down, const int right,
 }
 
 #if defined(__AVX512F__)
-# define EACH_ROWS(X)                                                          \
+# define EACH_ROW_COUNT(X)                                                     \
   X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
 #else
-# define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+# define EACH_ROW_COUNT(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
 
 /* A tile of so many rows.  An A that lies in rows is as a packed B is. */
@@ -95,10 +95,10 @@ VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
     switch (rows) {
 #define CASE(n)                                                                \
  case n:                                                                       \
-  tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c, c_down, a, b, start, \
-       cols, K, add);                                                          \
+  multiply_tile(per, n, in_rows ? GEMM_NR : 1, in_rows ? 1 : n, c, c_down, a,  \
+                b, start, cols, K, add);                                       \
   return;
-        EACH_ROWS(CASE)
+        EACH_ROW_COUNT(CASE)
 #undef CASE
     }
 }
@@ -117,9 +117,9 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
 }
 
 /* The same by tiles of pairs, of an A whose rows are K words apart. */
-static void tile_by_tiles(bool plain, float *c, int64_t c_down, const float *a,
-                          const float *b, const float *start, int64_t rows,
-                          int64_t cols, int64_t K, bool add)
+static void tile_by_amx(bool plain, float *c, int64_t c_down, const float *a,
+                        const float *b, const float *start, int64_t rows,
+                        int64_t cols, int64_t K, bool add)
 {
     float sum[2][GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
 
@@ -127,9 +127,9 @@ static void tile_by_tiles(bool plain, float *c, int64_t c_down, const float *a,
     for (int64_t i = 0; start && i < rows; i++)
         memcpy(sum[0] + i * GEMM_NR, start, GEMM_NR * sizeof *start);
     if (plain)
-        tiles_add(true, sum, a, b, rows, K);
+        amx_multiply_add(true, sum, a, b, rows, K);
     else
-        tiles_add(false, sum, a, b, rows, K);
+        amx_multiply_add(false, sum, a, b, rows, K);
     for (int64_t i = 0; i < rows * GEMM_NR; i += VW)
         vf_store(sum[0] + i, vf_load(sum[0] + i) + vf_load(sum[1] + i));
     store_edge(c, c_down, sum[0], rows, cols, add);
@@ -147,8 +147,8 @@ void gemm_tile_by(enum cpu_words by, float *c, int64_t c_down, const float *a,
         tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
         break;
     default:
-        tile_by_tiles(by == CPU_PLAIN_TILES, c, c_down, a, b, start, rows, cols,
-                      K, add);
+        tile_by_amx(by == CPU_AMX_C, c, c_down, a, b, start, rows, cols, K,
+                    add);
     }
 }
 
@@ -156,7 +156,7 @@ void gemm_tile_by(enum cpu_words by, float *c, int64_t c_down, const float *a,
 
 /* Numbers for a trial: a whole tile of both sides, in pairs, with A in the two
  * orders in which it is packed. */
-struct trial {
+struct gemm_trial {
     float a[2][GEMM_MR * GEMM_K], b[GEMM_K * GEMM_NR];
     float c[2][GEMM_MR * GEMM_NR];
 };
@@ -172,7 +172,7 @@ static float some_pair(int64_t i)
     return f;
 }
 
-static void fill(struct trial *t)
+static void fill_trial(struct gemm_trial *t)
 {
     for (int64_t k = 0; k < GEMM_K; k++) {
         for (int64_t i = 0; i < GEMM_MR; i++)
@@ -183,9 +183,9 @@ static void fill(struct trial *t)
     }
 }
 
-static double time_tile(struct trial *t, enum cpu_words by)
+static double time_tile(struct gemm_trial *t, enum cpu_words by)
 {
-    const bool tiles = by == CPU_TILES;
+    const bool tiles = by == CPU_AMX;
     const double before = clock_mono();
 
     gemm_tile_by(by, t->c[tiles], GEMM_NR, t->a[tiles], t->b, NULL, GEMM_MR,
@@ -198,17 +198,17 @@ static double time_tile(struct trial *t, enum cpu_words by)
  * other answer.  Tiles have to be right, too. */
 bool gemm_pays(enum cpu_words by)
 {
-    const bool tiles = by == CPU_TILES;
-    struct trial *t;
+    const bool tiles = by == CPU_AMX;
+    struct gemm_trial *t;
     double mine = INFINITY, next = INFINITY;
     bool same;
 
-    if (by != CPU_PAIRS && by != CPU_TILES)
+    if (by != CPU_PAIRS && by != CPU_AMX)
         return false;
-    if (!VEC_HAS_PAIRS || (tiles && !HAS_TILES))
+    if (!VEC_HAS_PAIRS || (tiles && !HAS_AMX_CODE))
         return false;
     t = xcalloc(1, sizeof *t);
-    fill(t);
+    fill_trial(t);
     for (int i = 0; i < 40; i++) {
         mine = fmin(mine, time_tile(t, by));
         next = fmin(next, time_tile(t, tiles ? CPU_PAIRS : CPU_NUMBERS));

@@ -1,11 +1,11 @@
 /*
  * head - classifier and cross-entropy, some rows at a time
  *
- * The logits of `rows` rows are made in one buffer.  While a rectangle of them
- * is in the cache its largest logit and its sum of exponentials are noted, row
- * by row; put together they give log(sum(exp)) and the loss.  Then the buffer
- * turns into the gradient of the logits in place, and two more products add
- * its share to dx and dw.
+ * The logits of `rows` rows are computed in one buffer.  While a rectangle of
+ * them is in the cache, the largest logit and the sum of exponentials of each
+ * row are noted; together they give log(sum(exp)) and the loss.  Then the
+ * gradient of the logits overwrites them, and two more products add its share
+ * to dx and dw.
  */
 #include "config.h"
 #include "kernels/cpu/gemm.h"
@@ -15,11 +15,11 @@
 #include <assert.h>
 #include <math.h>
 
-/* Floats of logits at a time, if that is no fewer than MIN_ROWS rows. */
+/* Floats of logits at a time, unless those are fewer than MIN_ROWS rows. */
 enum { ROOM = 24 << 20, MIN_ROWS = 128, MAX_ROWS = 2048 };
 
-/* log(sum(exp)) of part of a row is max + log(sum). */
-struct part {
+/* log(sum(exp)) of a part of a row is max + log(sum). */
+struct partial_lse {
     float max, sum;
 };
 
@@ -31,14 +31,14 @@ struct head {
     int64_t rows;    /* at a time */
     int64_t n_parts; /* of a row */
     float *logits, *dx_rows;
-    struct part *parts;
+    struct partial_lse *parts;
     void *scratch;
 };
 
-static struct part part_of(const float *l, int64_t n)
+static struct partial_lse partial_lse(const float *l, int64_t n)
 {
     vf max = vf_set(-INFINITY), sum = vf_set(0.0f);
-    struct part p = { -INFINITY, 0.0f };
+    struct partial_lse p = { -INFINITY, 0.0f };
     int64_t i = 0;
 
     for (; i + VW <= n; i += VW)
@@ -54,18 +54,18 @@ static struct part part_of(const float *l, int64_t n)
     return p;
 }
 
-static void note_parts(void *arg, int64_t row, int64_t col, int64_t rows,
-                       int64_t cols)
+static void note_partial_lse(void *arg, int64_t row, int64_t col, int64_t rows,
+                             int64_t cols)
 {
     const struct head *h = arg;
 
     for (int64_t i = row; i < row + rows; i++)
         h->parts[i * h->n_parts + col / GEMM_GROUP] =
-            part_of(h->logits + i * h->V + col, cols);
+            partial_lse(h->logits + i * h->V + col, cols);
 }
 
 /* log(sum(exp)) of a whole row. */
-static float row_lse(const struct part *p, int64_t n)
+static float row_lse(const struct partial_lse *p, int64_t n)
 {
     float max = p[0].max, sum = 0.0f;
 
@@ -109,7 +109,7 @@ static void finish_row(const struct head *h, int64_t from, int64_t i)
         row_gradient(l, h->V, lse, target, h->scale);
 }
 
-static const void *row(const struct tensor *t, int64_t n)
+static const void *row_of(const struct tensor *t, int64_t n)
 {
     return (const char *)t->data +
            n * tensor_cols(t) * (int64_t)dtype_size(t->type);
@@ -122,12 +122,12 @@ static struct gemm logits_gemm(struct head *h, int64_t from, int64_t rows)
         .M = rows,
         .N = h->V,
         .K = h->C,
-        .a = { row(h->x, from), h->x->type, h->C, 1 },
+        .a = { row_of(h->x, from), h->x->type, h->C, 1 },
         .b = { h->w->data, h->w->type, 1, h->C },
         .c = h->logits,
         .c_type = DT_F32,
         .c_down = h->V,
-        .after = note_parts,
+        .after = note_partial_lse,
         .arg = h,
     };
 }
@@ -156,7 +156,7 @@ static struct gemm dw_gemm(const struct head *h, int64_t from, int64_t rows)
         .N = h->C,
         .K = rows,
         .a = { h->logits, DT_F32, 1, h->V },
-        .b = { row(h->x, from), h->x->type, h->C, 1 },
+        .b = { row_of(h->x, from), h->x->type, h->C, 1 },
         .c = h->dw->data,
         .c_type = h->dw->type,
         .c_down = h->C,
@@ -164,7 +164,7 @@ static struct gemm dw_gemm(const struct head *h, int64_t from, int64_t rows)
     };
 }
 
-/* dx of 16 bits gets its sum rounded once. */
+/* A dx of 16 bits: its sum is rounded once. */
 static void convert_dx(struct dev *dev, const struct head *h, int64_t from,
                        int64_t rows)
 {
@@ -180,8 +180,8 @@ static void convert_dx(struct dev *dev, const struct head *h, int64_t from,
     dev->ops->accum(dev, &part, &sum);
 }
 
-static void run_rows(struct dev *dev, struct head *h, int64_t from,
-                     int64_t rows)
+static void compute_rows(struct dev *dev, struct head *h, int64_t from,
+                         int64_t rows)
 {
     struct gemm g = logits_gemm(h, from, rows);
 
@@ -202,8 +202,9 @@ static void run_rows(struct dev *dev, struct head *h, int64_t from,
     }
 }
 
-/* One block of memory for all that the head needs; false if there is none. */
-static bool take_scratch(struct dev *dev, struct head *h)
+/* Divide one scratch block among all that the head needs; false if there is
+ * none. */
+static bool divide_scratch(struct dev *dev, struct head *h)
 {
     const size_t logits = (size_t)(h->rows * h->V) * sizeof *h->logits;
     const size_t parts = (size_t)(h->rows * h->n_parts) * sizeof *h->parts;
@@ -227,7 +228,7 @@ static bool take_scratch(struct dev *dev, struct head *h)
     h->scratch = p;
     h->logits = (float *)(void *)(p + need);
     h->dx_rows = h->logits + h->rows * h->V;
-    h->parts = (struct part *)(void *)(h->dx_rows + h->rows * h->C);
+    h->parts = (struct partial_lse *)(void *)(h->dx_rows + h->rows * h->C);
     return true;
 }
 
@@ -254,11 +255,11 @@ void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
     h.rows = h.rows < MIN_ROWS ? MIN_ROWS : h.rows;
     h.rows = h.rows > MAX_ROWS ? MAX_ROWS : h.rows;
     h.rows = N < h.rows ? N : (N + (N - 1) / h.rows) / ((N - 1) / h.rows + 1);
-    if (!take_scratch(dev, &h))
+    if (!divide_scratch(dev, &h))
         return;
     for (int64_t from = 0; from < N; from += h.rows)
-        run_rows(dev, &h, from, N - from < h.rows ? N - from : h.rows);
-    if (dw && dw->fresh) /* rows that never count */
+        compute_rows(dev, &h, from, N - from < h.rows ? N - from : h.rows);
+    if (dw && dw->fresh) /* the rows that pad the vocabulary */
         memset((float *)dw->data + vocab * C, 0,
                (size_t)((w->dim[0] - vocab) * C) * sizeof(float));
 }

@@ -42,5 +42,5 @@ void cpu_linear_int8_fwd(struct dev *dev, struct tensor *y,
                          const struct tensor *x, const struct tensor *q,
                          const struct tensor *scale, const struct tensor *b)
 {
-    few_linear(dev, y, x, q, scale, b);
+    matvec_linear(dev, y, x, q, scale, b);
 }

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-static void multiply(struct dev *dev, const struct gemm *g)
+static void run_gemm(struct dev *dev, const struct gemm *g)
 {
     void *scratch = cpu_scratch(dev, gemm_scratch(dev, g), "linear");
 
@@ -16,19 +16,19 @@ static void multiply(struct dev *dev, const struct gemm *g)
         gemm(dev, g, scratch);
 }
 
-/* The view of a matrix by rows, and the same turned. */
-static struct view by_rows(const struct tensor *t)
+/* The view of a matrix by rows, and that of its transpose. */
+static struct gemm_view by_rows(const struct tensor *t)
 {
-    return (struct view){ t->data, t->type, tensor_cols(t), 1 };
+    return (struct gemm_view){ t->data, t->type, tensor_cols(t), 1 };
 }
 
-static struct view turned(const struct tensor *t)
+static struct gemm_view transposed(const struct tensor *t)
 {
-    return (struct view){ t->data, t->type, 1, tensor_cols(t) };
+    return (struct gemm_view){ t->data, t->type, 1, tensor_cols(t) };
 }
 
-static struct gemm forward(struct tensor *y, const struct tensor *x,
-                           const struct tensor *w, const struct tensor *b)
+static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
+                                const struct tensor *w, const struct tensor *b)
 {
     const int64_t M = w->dim[0];
 
@@ -38,7 +38,7 @@ static struct gemm forward(struct tensor *y, const struct tensor *x,
         .N = M,
         .K = tensor_cols(x),
         .a = by_rows(x),
-        .b = turned(w),
+        .b = transposed(w),
         .bias = b,
         .c = y->data,
         .c_type = y->type,
@@ -46,29 +46,29 @@ static struct gemm forward(struct tensor *y, const struct tensor *x,
     };
 }
 
-/* As many rows of x as are better taken one by one. */
-enum { MAX_FEW = 8 };
+/* Up to so many rows of x are multiplied by matvec.h. */
+enum { MATVEC_ROWS = 8 };
 
 void cpu_linear_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
                     const struct tensor *w, const struct tensor *b)
 {
-    const struct gemm g = forward(y, x, w, b);
+    const struct gemm g = forward_gemm(y, x, w, b);
 
-    if (g.M <= MAX_FEW)
-        few_linear(dev, y, x, w, NULL, b);
+    if (g.M <= MATVEC_ROWS)
+        matvec_linear(dev, y, x, w, NULL, b);
     else
-        multiply(dev, &g);
+        run_gemm(dev, &g);
 }
 
-/* Beside the activation of a product, what it was computed from. */
-struct bend {
+/* What follows a product: y = act(pre), or y *= act'(pre). */
+struct epilogue {
     struct tensor *y;
     const struct tensor *pre;
     enum act kind;
 };
 
-/* Do something to each row of a rectangle whose sums are complete. */
-static void each_row(const struct bend *b, int64_t row, int64_t col,
+/* Call fn for each row of a rectangle whose sums are complete. */
+static void each_row(const struct epilogue *b, int64_t row, int64_t col,
                      int64_t rows, int64_t cols,
                      void (*fn)(void *, const void *, enum dtype, int64_t,
                                 enum act))
@@ -84,14 +84,14 @@ static void each_row(const struct bend *b, int64_t row, int64_t col,
     }
 }
 
-static void bend(void *arg, int64_t row, int64_t col, int64_t rows,
-                 int64_t cols)
+static void apply_activation(void *arg, int64_t row, int64_t col, int64_t rows,
+                             int64_t cols)
 {
     each_row(arg, row, col, rows, cols, rows_act);
 }
 
-static void slope(void *arg, int64_t row, int64_t col, int64_t rows,
-                  int64_t cols)
+static void apply_slope(void *arg, int64_t row, int64_t col, int64_t rows,
+                        int64_t cols)
 {
     each_row(arg, row, col, rows, cols, rows_slope);
 }
@@ -101,22 +101,22 @@ void cpu_linear_act_fwd(struct dev *dev, struct tensor *y, struct tensor *pre,
                         const struct tensor *b, enum act kind)
 {
     struct tensor *sum = pre ? pre : y;
-    struct bend arg = { .y = y, .pre = sum, .kind = kind };
-    struct gemm g = forward(sum, x, w, b);
+    struct epilogue arg = { .y = y, .pre = sum, .kind = kind };
+    struct gemm g = forward_gemm(sum, x, w, b);
 
-    if (g.M <= MAX_FEW) {
-        few_linear(dev, sum, x, w, NULL, b);
+    if (g.M <= MATVEC_ROWS) {
+        matvec_linear(dev, sum, x, w, NULL, b);
         cpu_act_fwd(dev, y, sum, kind);
         return;
     }
-    g.after = bend;
+    g.after = apply_activation;
     g.arg = &arg;
-    multiply(dev, &g);
+    run_gemm(dev, &g);
 }
 
 /* dx += dy w */
-static struct gemm backward(struct tensor *dx, const struct tensor *w,
-                            const struct tensor *dy)
+static struct gemm backward_gemm(struct tensor *dx, const struct tensor *w,
+                                 const struct tensor *dy)
 {
     return (struct gemm){
         .M = tensor_rows(dy),
@@ -132,15 +132,16 @@ static struct gemm backward(struct tensor *dx, const struct tensor *w,
 }
 
 /* dw += dy' x, and db */
-static void gradients(struct dev *dev, struct tensor *dw, struct tensor *db,
-                      const struct tensor *x, const struct tensor *dy)
+static void weight_gradients(struct dev *dev, struct tensor *dw,
+                             struct tensor *db, const struct tensor *x,
+                             const struct tensor *dy)
 {
     if (dw)
-        multiply(dev, &(struct gemm){
+        run_gemm(dev, &(struct gemm){
                           .M = tensor_cols(dy),
                           .N = tensor_cols(dw),
                           .K = tensor_rows(dy),
-                          .a = turned(dy),
+                          .a = transposed(dy),
                           .b = by_rows(x),
                           .c = dw->data,
                           .c_type = dw->type,
@@ -156,11 +157,11 @@ void cpu_linear_bwd(struct dev *dev, struct tensor *dx, struct tensor *dw,
                     const struct tensor *w, const struct tensor *dy)
 {
     if (dx) {
-        const struct gemm g = backward(dx, w, dy);
+        const struct gemm g = backward_gemm(dx, w, dy);
 
-        multiply(dev, &g);
+        run_gemm(dev, &g);
     }
-    gradients(dev, dw, db, x, dy);
+    weight_gradients(dev, dw, db, x, dy);
 }
 
 void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
@@ -168,13 +169,13 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
                         const struct tensor *x, const struct tensor *w,
                         const struct tensor *dy, enum act kind)
 {
-    struct bend arg = { .y = dpre, .pre = pre, .kind = kind };
+    struct epilogue arg = { .y = dpre, .pre = pre, .kind = kind };
     struct gemm g;
 
     dpre->fresh = true;
-    g = backward(dpre, w, dy);
-    g.after = slope;
+    g = backward_gemm(dpre, w, dy);
+    g.after = apply_slope;
     g.arg = &arg;
-    multiply(dev, &g);
-    gradients(dev, dw, db, x, dy);
+    run_gemm(dev, &g);
+    weight_gradients(dev, dw, db, x, dy);
 }

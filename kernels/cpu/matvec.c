@@ -1,5 +1,5 @@
 /*
- * few - a few rows of x against all of w
+ * matvec - products of a few rows of x with all of w
  */
 #include "config.h"
 #include "kernels/cpu/matvec.h"
@@ -7,21 +7,21 @@
 #include "kernels/cpu/vec.h"
 
 /*
- * The time is that of reading w, so it is read as it lies in memory, row after
- * row, as fast as the processor guesses what comes next.  Four rows at once
- * would share what is loaded of x, but they come at half the speed: 14 GB/s of
- * 28 from large pages (AMD EPYC, AVX-512, one thread), and this way at 23.  So
- * that one sum does not wait for another, a row has four.
+ * The time is that of reading w, so w is read in the order in which it lies in
+ * memory, which the processor can predict.  Four rows at a time would share the
+ * loads of x, but they are read at half the speed: 14 GB/s of 28 from large
+ * pages (AMD EPYC, AVX-512, one thread), where this order reaches 23.  A row
+ * has four sums, so that an addition does not wait for the one before.
  */
 enum { SUMS = 4 };
 
 /*
- * Memory serves now one processor sooner, now another: threads take numbers of
- * w by turns of this many, and none waits long for the last.
+ * Memory is not equally fast for every thread, so threads take this many
+ * numbers of w at a time, and none waits long for the last.
  */
-enum { TURN = 1 << 16 };
+enum { CHUNK = 1 << 16 };
 
-/* `left` columns, of at most VW, of n rows of x against a row of w. */
+/* The products of `left` columns, at most VW, of n rows of x and a row of w. */
 VEC_FN void add_columns(enum dtype type, const int n, vf sum[4],
                         const float *const x[4], const void *w, int64_t at,
                         int64_t c, int64_t left)
@@ -34,10 +34,10 @@ VEC_FN void add_columns(enum dtype type, const int n, vf sum[4],
 }
 
 /* Row m of w with n rows of x, from `row` on. */
-VEC_FN void few_dots(enum dtype type, const int n, struct tensor *y,
-                     const float *in, const struct tensor *w,
-                     const struct tensor *scale, const struct tensor *b,
-                     int64_t row, int64_t m)
+VEC_FN void matvec_dots(enum dtype type, const int n, struct tensor *y,
+                        const float *in, const struct tensor *w,
+                        const struct tensor *scale, const struct tensor *b,
+                        int64_t row, int64_t m)
 {
     const int64_t C = w->dim[1], M = w->dim[0];
     const float *x[4];
@@ -70,24 +70,24 @@ VEC_FN void few_dots(enum dtype type, const int n, struct tensor *y,
     }
 }
 
-/* The rows of x by fours, twos and ones, while the row of w is near. */
-VEC_FN void few_rows(enum dtype type, struct tensor *y, const float *x,
-                     int64_t N, const struct tensor *w,
-                     const struct tensor *scale, const struct tensor *b,
-                     int64_t m)
+/* All rows of x, four, two or one at a time, while the row of w is cached. */
+VEC_FN void matvec_rows(enum dtype type, struct tensor *y, const float *x,
+                        int64_t N, const struct tensor *w,
+                        const struct tensor *scale, const struct tensor *b,
+                        int64_t m)
 {
     int64_t i = 0;
 
     for (; i + 4 <= N; i += 4)
-        few_dots(type, 4, y, x, w, scale, b, i, m);
+        matvec_dots(type, 4, y, x, w, scale, b, i, m);
     for (; i + 2 <= N; i += 2)
-        few_dots(type, 2, y, x, w, scale, b, i, m);
+        matvec_dots(type, 2, y, x, w, scale, b, i, m);
     if (i < N)
-        few_dots(type, 1, y, x, w, scale, b, i, m);
+        matvec_dots(type, 1, y, x, w, scale, b, i, m);
 }
 
-/* The rows of x as floats, or NULL if there is no room for them. */
-static const float *floats(struct dev *dev, const struct tensor *x)
+/* The rows of x as floats; NULL if there is no memory for them. */
+static const float *convert_rows(struct dev *dev, const struct tensor *x)
 {
     const int64_t n = tensor_count(x);
     float *room;
@@ -100,20 +100,20 @@ static const float *floats(struct dev *dev, const struct tensor *x)
     return room;
 }
 
-void few_linear(struct dev *dev, struct tensor *y, const struct tensor *x,
-                const struct tensor *w, const struct tensor *scale,
-                const struct tensor *b)
+void matvec_linear(struct dev *dev, struct tensor *y, const struct tensor *x,
+                   const struct tensor *w, const struct tensor *scale,
+                   const struct tensor *b)
 {
     const int64_t M = w->dim[0], C = w->dim[1], N = tensor_rows(x);
-    const float *in = floats(dev, x);
+    const float *in = convert_rows(dev, x);
 
     if (!in)
         return;
 #pragma omp parallel for num_threads(cpu_threads(dev))                         \
-    schedule(dynamic, 1 + TURN / C) if (M * C > 4 * ROWS_PIECE)
+    schedule(dynamic, 1 + CHUNK / C) if (M * C > 4 * ROWS_PIECE)
     for (int64_t m = 0; m < M; m++)
         if (w->type == DT_I8)
-            few_rows(DT_I8, y, in, N, w, scale, b, m);
+            matvec_rows(DT_I8, y, in, N, w, scale, b, m);
         else
-            VEC_BY_TYPE(w->type, few_rows, y, in, N, w, scale, b, m);
+            VEC_BY_TYPE(w->type, matvec_rows, y, in, N, w, scale, b, m);
 }

@@ -1,5 +1,5 @@
 /*
- * muon - on the CPU, by our own products (update.c has the formulas)
+ * muon - Muon on the CPU, by the products of gemm.h (ops.h has the formulas)
  */
 #include "config.h"
 #include "kernels/cpu/gemm.h"
@@ -18,7 +18,7 @@ struct muon {
     void *scratch;
 };
 
-/* false if nothing may move */
+/* False if the weights must stay as they are. */
 static bool gradient_factor(struct muon *m)
 {
     double f = (double)m->u->g_scale;
@@ -36,13 +36,13 @@ static bool gradient_factor(struct muon *m)
     return true;
 }
 
-/* Where element i of w stands in x, whose rows are the short side. */
-static int64_t place(const struct muon *m, int64_t i)
+/* The index in x, whose rows are the short side, of element i of w. */
+static int64_t index_in_x(const struct muon *m, int64_t i)
 {
     return m->R < m->C ? i : i % m->C * m->R + i / m->C;
 }
 
-static void momentum(struct dev *dev, const struct muon *m)
+static void add_momentum(struct dev *dev, const struct muon *m)
 {
     const float b1 = m->u->beta1, l2 = m->u->l2 ? m->u->decay : 0.0f;
     const float *g = m->g->data, *w = m->w->data;
@@ -54,11 +54,11 @@ static void momentum(struct dev *dev, const struct muon *m)
         const float d = m->factor * g[i] + l2 * w[i];
 
         state[i] = b1 * state[i] + d;
-        m->x[place(m, i)] = m->u->nesterov ? d + b1 * state[i] : state[i];
+        m->x[index_in_x(m, i)] = m->u->nesterov ? d + b1 * state[i] : state[i];
     }
 }
 
-static struct tensor matrix(float *data, int64_t n)
+static struct tensor flat(float *data, int64_t n)
 {
     return (
         struct tensor){ .data = data, .type = DT_F32, .rank = 1, .dim = { n } };
@@ -66,7 +66,7 @@ static struct tensor matrix(float *data, int64_t n)
 
 static void normalise(struct dev *dev, const struct muon *m)
 {
-    struct tensor x = matrix(m->x, m->R * m->C);
+    struct tensor x = flat(m->x, m->R * m->C);
     double square = 0.0;
     struct tensor sum = {
         .data = &square, .type = DT_F64, .fresh = true, .rank = 1, .dim = { 1 }
@@ -77,8 +77,9 @@ static void normalise(struct dev *dev, const struct muon *m)
 }
 
 /* c(r,n) [+]= a(r,k) b(k,n), or a b(n,k)'. */
-static struct gemm product(float *c, const float *a, const float *b, int64_t r,
-                           int64_t n, int64_t k, bool turned, bool add)
+static struct gemm product_gemm(float *c, const float *a, const float *b,
+                                int64_t r, int64_t n, int64_t k, bool turned,
+                                bool add)
 {
     return (struct gemm){
         .M = r,
@@ -97,25 +98,25 @@ static struct gemm product(float *c, const float *a, const float *b, int64_t r,
 static void iterate(struct dev *dev, struct muon *m)
 {
     const int64_t r = m->r, c = m->c;
-    struct tensor b = matrix(m->b, r * r), x = matrix(m->x, r * c);
-    struct tensor next = matrix(m->next, r * c);
-    struct gemm g = product(m->a, m->x, m->x, r, r, c, true, false);
+    struct tensor b = flat(m->b, r * r), x = flat(m->x, r * c);
+    struct tensor next = flat(m->next, r * c);
+    struct gemm g = product_gemm(m->a, m->x, m->x, r, r, c, true, false);
 
     gemm(dev, &g, m->scratch);
-    g = product(m->b, m->a, m->a, r, r, r, false, false);
+    g = product_gemm(m->b, m->a, m->a, r, r, r, false, false);
     gemm(dev, &g, m->scratch);
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (r * r > ROWS_PIECE)
     for (int64_t i = 0; i < r * r; i++)
         m->b[i] = 2.0315f * m->b[i] - 4.7750f * m->a[i];
     dev->ops->cast(dev, &next, &x);
     dev->ops->scale(dev, &next, 3.4445f);
-    g = product(next.data, b.data, x.data, r, c, r, false, true);
+    g = product_gemm(next.data, b.data, x.data, r, c, r, false, true);
     gemm(dev, &g, m->scratch);
     m->x = next.data;
     m->next = x.data;
 }
 
-static void apply(struct dev *dev, const struct muon *m)
+static void apply_step(struct dev *dev, const struct muon *m)
 {
     const float lr = m->u->lr, keep = m->u->l2 ? 1.0f : 1.0f - lr * m->u->decay;
     const float rate = m->R > m->C ? lr * sqrtf((float)m->R / (float)m->C) : lr;
@@ -124,7 +125,7 @@ static void apply(struct dev *dev, const struct muon *m)
 
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (n > ROWS_PIECE)
     for (int64_t i = 0; i < n; i++)
-        w[i] = keep * w[i] - rate * m->x[place(m, i)];
+        w[i] = keep * w[i] - rate * m->x[index_in_x(m, i)];
     if (m->copy)
         dev->ops->cast(dev, m->copy, m->w);
 }
@@ -151,18 +152,18 @@ void cpu_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     s.next = s.x + R * C;
     s.a = s.next + R * C;
     s.b = s.a + s.r * s.r;
-    wide = product(s.a, s.x, s.x, s.r, s.r, s.c, true, false);
-    square = product(s.next, s.b, s.x, s.r, s.c, s.r, false, true);
+    wide = product_gemm(s.a, s.x, s.x, s.r, s.r, s.c, true, false);
+    square = product_gemm(s.next, s.b, s.x, s.r, s.c, s.r, false, true);
     need = gemm_scratch(dev, &wide);
     need =
         need > gemm_scratch(dev, &square) ? need : gemm_scratch(dev, &square);
     if (!gradient_factor(&s))
         return;
-    momentum(dev, &s);
+    add_momentum(dev, &s);
     normalise(dev, &s);
     s.scratch = cpu_scratch(dev, need, "muon");
     for (int round = 0; s.scratch && round < 5; round++)
         iterate(dev, &s);
     if (s.scratch)
-        apply(dev, &s);
+        apply_step(dev, &s);
 }

@@ -1,5 +1,5 @@
 /*
- * norm - LayerNorm and RMSNorm on the CPU (norm.c has the formulas)
+ * norm - LayerNorm and RMSNorm on the CPU (kernels/norm.c has the formulas)
  *
  * A row is read twice while it is in the cache: once for its sums, once to
  * write.  The variance is that of x - mean, not mean(x^2) - mean^2, which
@@ -21,8 +21,8 @@ struct norm_args {
 };
 
 /* n numbers of x from c on, at most a vector; a + b where there is a b. */
-VEC_FN vf input(enum dtype type, const struct norm_args *r, int64_t at,
-                int64_t n)
+VEC_FN vf load_input(enum dtype type, const struct norm_args *r, int64_t at,
+                     int64_t n)
 {
     vf v = vf_take(r->a->data, type, at, n);
 
@@ -34,8 +34,9 @@ VEC_FN vf input(enum dtype type, const struct norm_args *r, int64_t at,
     return v;
 }
 
-VEC_FN void output(enum dtype type, const struct norm_args *r, const void *x,
-                   const float *stat, int64_t at, int64_t c, int64_t n)
+VEC_FN void store_output(enum dtype type, const struct norm_args *r,
+                         const void *x, const float *stat, int64_t at,
+                         int64_t c, int64_t n)
 {
     vf v = (vf_take(x, type, at + c, n) - stat[0]) * stat[1];
 
@@ -59,10 +60,10 @@ VEC_FN void forward_row(enum dtype type, const struct norm_args *r, int64_t row)
     for (int64_t c = 0; c < fours; c += 4 * VW) {
 #pragma GCC unroll 4
         for (int j = 0; j < 4; j++)
-            sum[j] += input(type, r, at + c + j * VW, VW);
+            sum[j] += load_input(type, r, at + c + j * VW, VW);
     }
     for (int64_t c = fours; c < C; c += VW)
-        sum[0] += input(type, r, at + c, C - c);
+        sum[0] += load_input(type, r, at + c, C - c);
     if (r->kind == NORM_LAYER)
         mean = vf_sum((sum[0] + sum[1]) + (sum[2] + sum[3])) / (float)C;
     for (int64_t c = 0; c < fours; c += 4 * VW) {
@@ -87,12 +88,12 @@ VEC_FN void forward_row(enum dtype type, const struct norm_args *r, int64_t row)
     stat[0] = mean;
     stat[1] = 1.0f / sqrtf(rstd / (float)C + r->eps);
     for (int64_t c = 0; c < ones; c += VW)
-        output(type, r, x, stat, at, c, VW);
+        store_output(type, r, x, stat, at, c, VW);
     if (ones < C)
-        output(type, r, x, stat, at, ones, C - ones);
+        store_output(type, r, x, stat, at, ones, C - ones);
 }
 
-static void forward(struct dev *dev, const struct norm_args *r)
+static void normalise_rows(struct dev *dev, const struct norm_args *r)
 {
     const int64_t N = tensor_rows(r->a);
 
@@ -106,13 +107,13 @@ void cpu_norm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
                   const struct tensor *x, const struct tensor *w,
                   const struct tensor *b, enum norm kind, float eps)
 {
-    forward(dev, &(struct norm_args){ .a = x,
-                                      .y = y,
-                                      .stat = stat,
-                                      .w = w,
-                                      .bias = b,
-                                      .kind = kind,
-                                      .eps = eps });
+    normalise_rows(dev, &(struct norm_args){ .a = x,
+                                             .y = y,
+                                             .stat = stat,
+                                             .w = w,
+                                             .bias = b,
+                                             .kind = kind,
+                                             .eps = eps });
 }
 
 void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
@@ -120,15 +121,15 @@ void cpu_add_norm_fwd(struct dev *dev, struct tensor *sum, struct tensor *y,
                       const struct tensor *b, const struct tensor *w,
                       const struct tensor *bias, enum norm kind, float eps)
 {
-    forward(dev, &(struct norm_args){ .a = a,
-                                      .b = b,
-                                      .sum = sum,
-                                      .y = y,
-                                      .stat = stat,
-                                      .w = w,
-                                      .bias = bias,
-                                      .kind = kind,
-                                      .eps = eps });
+    normalise_rows(dev, &(struct norm_args){ .a = a,
+                                             .b = b,
+                                             .sum = sum,
+                                             .y = y,
+                                             .stat = stat,
+                                             .w = w,
+                                             .bias = bias,
+                                             .kind = kind,
+                                             .eps = eps });
 }
 
 /* ---- backward ---------------------------------------------------------- */

@@ -13,8 +13,8 @@
 /* ---- rotary positions --------------------------------------------------- */
 
 /* turn(t, i, 0) = cos and turn(t, i, 1) = sin of the angle of pair i at t. */
-static void make_turns(float *turn, int64_t T, int64_t D, int64_t from,
-                       float theta)
+static void make_angles(float *turn, int64_t T, int64_t D, int64_t from,
+                        float theta)
 {
     for (int64_t i = 0; i < D / 2; i++) {
         const double rate = pow((double)theta, -2.0 * (double)i / (double)D);
@@ -29,19 +29,21 @@ static void make_turns(float *turn, int64_t T, int64_t D, int64_t from,
 }
 
 /* The table for these positions: kept, since every layer asks for the same. */
-static const float *turns(struct dev *dev, int64_t T, int64_t D, int64_t from,
-                          float theta)
+static const float *angle_table(struct dev *dev, int64_t T, int64_t D,
+                                int64_t from, float theta)
 {
     struct cpu *cpu = dev->state;
-    const struct turns want = { .T = T, .D = D, .from = from, .theta = theta };
+    const struct rope_angles want = {
+        .T = T, .D = D, .from = from, .theta = theta
+    };
 
-    if (!cpu_turns(dev, T * D))
+    if (!cpu_reserve_rope(dev, T * D))
         return NULL;
-    if (!turns_equal(&cpu->turns, &want)) {
-        make_turns(cpu->turns_table, T, D, from, theta);
-        cpu->turns = want;
+    if (!rope_angles_equal(&cpu->rope, &want)) {
+        make_angles(cpu->rope_table, T, D, from, theta);
+        cpu->rope = want;
     }
-    return cpu->turns_table;
+    return cpu->rope_table;
 }
 
 VEC_FN void rotate_head(enum dtype type, void *x, int64_t at, const float *turn,
@@ -67,7 +69,7 @@ void cpu_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
 {
     const int64_t N = tensor_rows(qkv), width = tensor_cols(qkv);
     const int64_t D = width / (H + 2 * K);
-    const float *turn = turns(dev, T, D, from, theta);
+    const float *turn = angle_table(dev, T, D, from, theta);
 
     assert(D % 2 == 0);
     if (!turn)
@@ -91,8 +93,8 @@ struct qknorm {
     float eps;
 };
 
-VEC_FN void normal_head(enum dtype type, const struct qknorm *q, int64_t n,
-                        int64_t h)
+VEC_FN void normalise_head(enum dtype type, const struct qknorm *q, int64_t n,
+                           int64_t h)
 {
     const int64_t at = (n * (q->H + 2 * q->K) + h) * q->D;
     const struct tensor *w = h < q->H ? q->wq : q->wk;
@@ -136,12 +138,12 @@ void cpu_qknorm_fwd(struct dev *dev, struct tensor *y, struct tensor *stat,
                                                            ROWS_PIECE)
     for (int64_t n = 0; n < N; n++) {
         for (int64_t h = 0; h < H + 2 * K; h++)
-            VEC_BY_TYPE(x->type, normal_head, &q, n, h);
+            VEC_BY_TYPE(x->type, normalise_head, &q, n, h);
     }
 }
 
 /* part(D) of dw of this head's kind gets its share too. */
-VEC_FN void gradient_head(enum dtype type, const struct qknorm *q, int64_t n,
+VEC_FN void backward_head(enum dtype type, const struct qknorm *q, int64_t n,
                           int64_t h, float *part)
 {
     const int64_t at = (n * (q->H + 2 * q->K) + h) * q->D;
@@ -205,7 +207,7 @@ void cpu_qknorm_bwd(struct dev *dev, struct tensor *dx, struct tensor *dwq,
         for (int64_t n = rows_chunk(N, i, chunks);
              n < rows_chunk(N, i + 1, chunks); n++) {
             for (int64_t h = 0; h < H + 2 * K; h++)
-                VEC_BY_TYPE(x->type, gradient_head, &q, n, h,
+                VEC_BY_TYPE(x->type, backward_head, &q, n, h,
                             h < H ? mine : mine + D);
         }
     }
@@ -225,8 +227,8 @@ struct decode {
 };
 
 /* The new key and value of one key head go to their place. */
-VEC_FN void append(enum dtype type, const struct decode *c, int64_t b,
-                   int64_t kv)
+VEC_FN void append_key(enum dtype type, const struct decode *c, int64_t b,
+                       int64_t kv)
 {
     const struct attn *a = c->a;
     const int64_t from = (b * (a->H + 2 * a->K) + a->H + kv) * a->D;
@@ -242,8 +244,8 @@ VEC_FN void append(enum dtype type, const struct decode *c, int64_t b,
     }
 }
 
-VEC_FN void scores(enum dtype type, const struct decode *c, const float *q,
-                   int64_t first, float *s)
+VEC_FN void score_keys(enum dtype type, const struct decode *c, const float *q,
+                       int64_t first, float *s)
 {
     const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
 
@@ -258,7 +260,7 @@ VEC_FN void scores(enum dtype type, const struct decode *c, const float *q,
 }
 
 /* Scores become exp(s - max); returns their sum. */
-static float exponentials(float *s, int64_t n)
+static float exponentiate(float *s, int64_t n)
 {
     float max = s[0], sum = 0.0f;
 
@@ -274,8 +276,8 @@ static float exponentials(float *s, int64_t n)
     return sum;
 }
 
-VEC_FN void weigh(enum dtype type, const struct decode *c, const float *p,
-                  int64_t first, float *o)
+VEC_FN void weigh_values(enum dtype type, const struct decode *c,
+                         const float *p, int64_t first, float *o)
 {
     const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
 
@@ -299,9 +301,9 @@ static void decode_head(const struct decode *c, int64_t b, int64_t h, float *s)
 
     for (int64_t d = 0; d < D; d++)
         q[d] = a->scale * num_get(c->qkv->data, c->qkv->type, from + d);
-    VEC_BY_TYPE(c->keys->type, scores, c, q, first, s);
-    sum = 1.0f / exponentials(s, c->at + 1);
-    VEC_BY_TYPE(c->values->type, weigh, c, s, first, o);
+    VEC_BY_TYPE(c->keys->type, score_keys, c, q, first, s);
+    sum = 1.0f / exponentiate(s, c->at + 1);
+    VEC_BY_TYPE(c->values->type, weigh_values, c, s, first, o);
     for (int64_t d = 0; d < D; d++)
         num_put(c->y->data, c->y->type, (b * a->H + h) * D + d, o[d] * sum);
 }
@@ -322,7 +324,7 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
     if (!room)
         return;
     for (int64_t i = 0; i < B * a->K; i++)
-        VEC_BY_TYPE(qkv->type, append, &c, i / a->K, i % a->K);
+        VEC_BY_TYPE(qkv->type, append_key, &c, i / a->K, i % a->K);
 #pragma omp parallel for num_threads(threads) if (B * a->H * a->D * at >       \
                                                   ROWS_PIECE)
     for (int64_t i = 0; i < B * a->H; i++)

@@ -1,5 +1,5 @@
 /*
- * normal - normal numbers on the CPU, a vector of pairs at a time
+ * random_normal - normal numbers on the CPU, a vector of pairs at a time
  *
  * The polynomials are those of Moshier's Cephes library (logf, sinf, cosf).
  */
@@ -47,8 +47,8 @@ VEC_FN vf radius_of(vu w)
 }
 
 /* Cosine and sine of 2 pi (w + 1/2) / 2^32: the nearest quarter of a turn, and
- * what is left, at most an eighth. */
-VEC_FN vf circle(vu w, vf *sine)
+ * the rest, at most an eighth. */
+VEC_FN vf cosine_and_sine(vu w, vf *sine)
 {
     const vu turn = (w + 0x20000000u) >> 30;
     const vf x = (floats_of((vi)(w - (turn << 30))) + 0.5f) * 0x1.921fb6p-30f;
@@ -67,9 +67,9 @@ VEC_FN vf circle(vu w, vf *sine)
     return (vf)((vu)vf_select(odd, s, c) ^ left);
 }
 
-/* Numbers from..from+n, from and the room in out at multiples of 2 VW. */
-static void pairs(float *out, int64_t from, int64_t n, uint64_t seed,
-                  uint64_t stream, float std)
+/* Numbers from..from+n; from is a multiple of 2 VW. */
+static void draw_pairs(float *out, int64_t from, int64_t n, uint64_t seed,
+                       uint64_t stream, float std)
 {
     for (int64_t i = 0; i < n; i += 2 * VW) {
         uint32_t w[2][VW];
@@ -86,7 +86,7 @@ static void pairs(float *out, int64_t from, int64_t n, uint64_t seed,
         memcpy(&w0, w[0], sizeof w0);
         memcpy(&w1, w[1], sizeof w1);
         radius = radius_of(w0) * std;
-        c = circle(w1, &s) * radius;
+        c = cosine_and_sine(w1, &s) * radius;
         s *= radius;
         pair[0] = vf_zip_low(c, s);
         pair[1] = vf_zip_high(c, s);
@@ -104,7 +104,7 @@ void cpu_normal(struct dev *dev, struct tensor *y, uint64_t seed,
     for (int64_t i = 0; i < count; i++) {
         const int64_t from = i * ROWS_PIECE;
 
-        pairs((float *)y->data + from, from, rows_piece(n, from), seed, stream,
-              std);
+        draw_pairs((float *)y->data + from, from, rows_piece(n, from), seed,
+                   stream, std);
     }
 }

@@ -4,10 +4,10 @@
 #include "kernels/cpu/cpu.h"
 
 /*
- * rows - what the CPU's operations do to a run of numbers, or to many rows
+ * rows - what several of the CPU's operations do to many numbers or rows
  *
- * Sums over rows are cut into chunks by the number of rows alone; each chunk
- * is summed into a row of `part`, and the parts are added in their order.
+ * Sums over rows are divided into chunks by the number of rows alone; each
+ * chunk is summed into a row of `part`, and the parts are added in their order.
  */
 /* y(n) = act(x(n)), of one type.  y may be x. */
 void rows_act(void *y, const void *x, enum dtype type, int64_t n, enum act)
@@ -40,7 +40,7 @@ static inline int64_t rows_chunk(int64_t N, int64_t i, int64_t n)
 void rows_reduce(struct dev *, struct tensor *out, const float *part,
                  int64_t stride, int64_t n) CPU_SYMBOL(rows_reduce);
 
-/* Elements that are worth a piece of work of their own. */
+/* Elements of a piece of work: fewer are not worth a thread. */
 enum { ROWS_PIECE = 8192 };
 
 static inline int64_t rows_pieces(int64_t n)

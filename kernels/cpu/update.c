@@ -1,8 +1,8 @@
 /*
- * optim - sums of squares and the optimisers' steps on the CPU
+ * update - sums of squares and the optimisers' steps on the CPU
  *
  * AdamW reads w, g, m and v and writes w, m and v once: 28 bytes a parameter,
- * which is all it costs.  Clipping is a factor on g, so it costs nothing.
+ * which takes all of its time.  Clipping is a factor on g, so it takes none.
  */
 #include "config.h"
 #include "kernels/cpu/rows.h"
@@ -70,8 +70,8 @@ void cpu_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     *(double *)out->data = total;
 }
 
-/* What a step needs, the same for every element. */
-struct step {
+/* The operands and constants of a step. */
+struct update_step {
     float *w, *m, *v;
     const float *g;
     struct tensor *copy;
@@ -82,8 +82,8 @@ struct step {
     bool nesterov;
 };
 
-/* false if nothing may move. */
-static bool prepare(struct step *s, const struct update *u)
+/* False if the weights must stay as they are. */
+static bool prepare_step(struct update_step *s, const struct update *u)
 {
     double factor = (double)u->g_scale;
 
@@ -109,14 +109,15 @@ static bool prepare(struct step *s, const struct update *u)
     return true;
 }
 
-VEC_FN void put_weight(const struct step *s, int64_t i, vf w, int64_t n)
+VEC_FN void store_weight(const struct update_step *s, int64_t i, vf w,
+                         int64_t n)
 {
     vf_give(s->w, DT_F32, i, w, n);
     if (s->copy)
         vf_give(s->copy->data, s->copy->type, i, w, n);
 }
 
-static void adamw_piece(const struct step *s, int64_t from, int64_t to)
+static void adamw_piece(const struct update_step *s, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i += VW) {
         const int64_t n = to - i;
@@ -128,14 +129,14 @@ static void adamw_piece(const struct step *s, int64_t from, int64_t to)
 
         vf_give(s->m, DT_F32, i, m, n);
         vf_give(s->v, DT_F32, i, v, n);
-        put_weight(s, i,
-                   w * s->keep -
-                       s->lr * (m * s->fix1) / (vf_sqrt(v * s->fix2) + s->eps),
-                   n);
+        store_weight(s, i,
+                     w * s->keep - s->lr * (m * s->fix1) /
+                                       (vf_sqrt(v * s->fix2) + s->eps),
+                     n);
     }
 }
 
-static void lion_piece(const struct step *s, int64_t from, int64_t to)
+static void lion_piece(const struct update_step *s, int64_t from, int64_t to)
 {
     const vf zero = vf_set(0.0f), one = vf_set(1.0f);
 
@@ -149,11 +150,11 @@ static void lion_piece(const struct step *s, int64_t from, int64_t to)
 
         sign = vf_select((vi)(c > zero), one, sign);
         vf_give(s->m, DT_F32, i, s->b2 * m + (1.0f - s->b2) * g, n);
-        put_weight(s, i, w * s->keep - s->lr * sign, n);
+        store_weight(s, i, w * s->keep - s->lr * sign, n);
     }
 }
 
-static void sgd_piece(const struct step *s, int64_t from, int64_t to)
+static void sgd_piece(const struct update_step *s, int64_t from, int64_t to)
 {
     for (int64_t i = from; i < to; i += VW) {
         const int64_t n = to - i;
@@ -162,13 +163,14 @@ static void sgd_piece(const struct step *s, int64_t from, int64_t to)
         const vf m = s->b1 * vf_take(s->m, DT_F32, i, n) + g;
 
         vf_give(s->m, DT_F32, i, m, n);
-        put_weight(s, i,
-                   w * s->keep - s->lr * (s->nesterov ? g + s->b1 * m : m), n);
+        store_weight(
+            s, i, w * s->keep - s->lr * (s->nesterov ? g + s->b1 * m : m), n);
     }
 }
 
-static void each_piece(struct dev *dev, const struct step *s, int64_t n,
-                       void (*piece)(const struct step *, int64_t, int64_t))
+static void each_piece(struct dev *dev, const struct update_step *s, int64_t n,
+                       void (*piece)(const struct update_step *, int64_t,
+                                     int64_t))
 {
     const int64_t pieces = rows_pieces(n);
 
@@ -182,11 +184,11 @@ void cpu_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
                struct tensor *v, struct tensor *copy, const struct tensor *g,
                const struct update *u)
 {
-    struct step s = {
+    struct update_step s = {
         .w = w->data, .m = m->data, .v = v->data, .g = g->data, .copy = copy
     };
 
-    if (prepare(&s, u))
+    if (prepare_step(&s, u))
         each_piece(dev, &s, tensor_count(w), adamw_piece);
 }
 
@@ -194,9 +196,11 @@ void cpu_lion(struct dev *dev, struct tensor *w, struct tensor *m,
               struct tensor *copy, const struct tensor *g,
               const struct update *u)
 {
-    struct step s = { .w = w->data, .m = m->data, .g = g->data, .copy = copy };
+    struct update_step s = {
+        .w = w->data, .m = m->data, .g = g->data, .copy = copy
+    };
 
-    if (prepare(&s, u))
+    if (prepare_step(&s, u))
         each_piece(dev, &s, tensor_count(w), lion_piece);
 }
 
@@ -204,8 +208,10 @@ void cpu_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
              struct tensor *copy, const struct tensor *g,
              const struct update *u)
 {
-    struct step s = { .w = w->data, .m = m->data, .g = g->data, .copy = copy };
+    struct update_step s = {
+        .w = w->data, .m = m->data, .g = g->data, .copy = copy
+    };
 
-    if (prepare(&s, u))
+    if (prepare_step(&s, u))
         each_piece(dev, &s, tensor_count(w), sgd_piece);
 }

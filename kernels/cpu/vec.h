@@ -17,7 +17,7 @@
  *
  * The compiler's own vector types carry the arithmetic, so one source serves
  * AVX-512, AVX2 and anything else (SSE2, NEON), which has 4 floats.  Only what
- * those types cannot say is written for each set, and it is all here.
+ * those types cannot express is written for each set, and all of it is here.
  */
 #if defined(__AVX512F__)
 enum { VW = 16 }; /* floats in a vector */
@@ -184,11 +184,11 @@ VEC_FN vf vf_zip_high(vf a, vf b)
 }
 
 /*
- * A square of VW vectors, turned.  Zipping row i with row i + VW / 2 moves the
- * first bit of a number's row to the end of its column, and the first of its
- * column to the end of its row; done for each bit, that is the transpose.
+ * Transpose a square of VW vectors.  Zipping row i with row i + VW / 2 moves
+ * the first bit of a number's row to the end of its column, and the first of
+ * its column to the end of its row; done for each bit, that is the transpose.
  */
-VEC_FN void vf_turn(vf v[VW])
+VEC_FN void vf_transpose(vf v[VW])
 {
     vf w[VW];
 
@@ -297,7 +297,7 @@ VEC_FN void vb_store_n(int8_t *p, vb v, int64_t n)
     memcpy(p, &v, n < VW ? (size_t)n : sizeof v);
 }
 
-/* ---- elements of a tensor, of any of the three types, or of 8 bits ------ */
+/* ---- elements of a tensor of any type ------------------------------------ */
 
 VEC_FN vf vf_get(const void *p, enum dtype type, int64_t i)
 {
@@ -355,7 +355,7 @@ VEC_FN void vf_put_n(void *p, enum dtype type, int64_t i, vf v, int64_t n)
     memcpy((uint16_t *)p + i, &h, (size_t)n * 2);
 }
 
-/* A vector at the end of a row: n numbers are left, perhaps fewer than VW. */
+/* Up to a vector: n numbers are left, perhaps fewer than VW. */
 VEC_FN vf vf_take(const void *p, enum dtype type, int64_t i, int64_t n)
 {
     return n >= VW ? vf_get(p, type, i) : vf_get_n(p, type, i, n);
@@ -405,14 +405,14 @@ VEC_FN void num_put(void *p, enum dtype type, int64_t i, float v)
 /* ---- pairs of bf16 ------------------------------------------------------- */
 
 /*
- * Two numbers of bf16 in the place of a float, the first in its lower half.
+ * Two numbers of bf16 in place of a float, the first in its lower half.
  * A vector of pairs times another, added up in floats, takes one instruction
  * where there is AVX512_BF16: twice the numbers of a fused multiply-add.
  */
 #if defined(__AVX512F__) && defined(HAVE_AVX512BF16)
 enum { VEC_HAS_PAIRS = 1 };
 
-/* An instruction by name, so that no other is compiled for such CPUs alone. */
+/* The instruction by name: the compiler must not use others of that set. */
 VEC_FN vf vf_add_pairs(vf sum, vf a, vf b)
 {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
@@ -429,7 +429,7 @@ VEC_FN vf vf_add_pairs(vf sum, vf a, vf b)
 }
 #endif
 
-/* Up to VW numbers in bf16: as they are stored, or rounded.  n are left. */
+/* Up to VW numbers as bf16, rounded if they are of another type; n are left. */
 VEC_FN vh vh_take(const void *p, enum dtype type, int64_t i, int64_t n)
 {
     vh h = { 0 };
@@ -442,7 +442,7 @@ VEC_FN vh vh_take(const void *p, enum dtype type, int64_t i, int64_t n)
     return h;
 }
 
-/* Neighbours of a row. */
+/* Pairs of neighbours in a row. */
 VEC_FN vf vf_pairs_along(const void *p, enum dtype type, int64_t i, int64_t n)
 {
     const vh h[2] = { vh_take(p, type, i, n),
@@ -453,7 +453,7 @@ VEC_FN vf vf_pairs_along(const void *p, enum dtype type, int64_t i, int64_t n)
     return v;
 }
 
-/* Each with the one below it, if there is one. */
+/* Pairs of each number and the one below it, if there is one. */
 VEC_FN vf vf_pairs_down(const void *p, enum dtype type, int64_t i, int64_t down,
                         int64_t n, bool below)
 {

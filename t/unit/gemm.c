@@ -47,11 +47,11 @@ static float number(const void *data, enum dtype type, int64_t i)
                           : float_from_bf16(((const uint16_t *)data)[i]);
 }
 
-static struct view lie(const void *data, enum dtype type, int64_t rows,
+static struct gemm_view lie(const void *data, enum dtype type, int64_t rows,
                        int64_t cols)
 {
-    return draw(2) ? (struct view){ data, type, cols, 1 }
-                   : (struct view){ data, type, 1, rows };
+    return draw(2) ? (struct gemm_view){ data, type, cols, 1 }
+                   : (struct gemm_view){ data, type, 1, rows };
 }
 
 static float element(const struct gemm *g, const void *c, int64_t i, int64_t j)

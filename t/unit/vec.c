@@ -52,7 +52,7 @@ static void check_phi(void)
     for (double v = -12.0; v < 12.0; v += 1.3e-5) {
         const float x = (float)v;
         vf bell;
-        const vf got = bend_phi(vf_set(x), &bell);
+        const vf got = activation_phi(vf_set(x), &bell);
 
         note(&w, v, (double)(x * got[0]),
              0.5 * (double)x * erfc(-(double)x * M_SQRT1_2),
@@ -69,7 +69,7 @@ static void check_sigmoid(void)
     for (double v = -60.0; v < 60.0; v += 6.1e-5) {
         const float x = (float)v;
         vf slope;
-        const vf got = bend_sigmoid(vf_set(x), &slope);
+        const vf got = activation_sigmoid(vf_set(x), &slope);
         const double want = 1.0 / (1.0 + exp(-(double)x));
         const double rest = 1.0 / (1.0 + exp((double)x));
 
