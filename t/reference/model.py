@@ -5,8 +5,11 @@ usage: model.py > model.txt
 
 For each variant of the model: the settings, the norm of every gradient and
 its product with a fixed vector, and loss and gradient norm of 50 steps of
-AdamW.  All in float64, so that the numbers are the truth to compare with.
-Weights and tokens are a hash of their place, the same in t/unit/model.c.
+AdamW, all in float64.  The last numbers of a line are how far from that float32
+is, relative, in the furthest of RUNS trainings up to that step: the first from
+the same weights, the others from weights that differ by at most one unit in the
+last place (doc/numerics.md).  Weights and tokens are a hash of their place, the
+same in t/unit/model.c.
 """
 import math
 import sys
@@ -15,9 +18,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-torch.set_default_dtype(torch.float64)
-
 BATCH, STEPS = 3, 50
+RUNS = [0] + 49 * [1]
 BASE = dict(layers=2, heads=4, kv_heads=0, width=32, d_ff=0, context=12,
             vocab=53, vocab_multiple=16, norm="layernorm", norm_bias="yes",
             linear_bias="yes", final_norm="yes", mlp="gelu_tanh",
@@ -58,8 +60,11 @@ def hashed(n, salt):
 
 
 class Model:
-    def __init__(self, c):
-        self.c = c
+    """In type; if moved, from weights that differ at random by at most one unit
+    in the last place of a float32."""
+
+    def __init__(self, c, type, moved=False):
+        self.c, self.type, self.moved = c, type, moved
         self.params = {}
         C, V, T = c["width"], c["vocab"], c["context"]
         self.H = c["heads"]
@@ -94,7 +99,9 @@ class Model:
             w += 1.0            # a norm's
         # as float32 holds it
         w = torch.tensor(w.astype(np.float32).astype(np.float64))
-        self.params[name] = w.reshape(shape).requires_grad_(True)
+        if self.moved:
+            w *= 1 + 2.0 ** -23 * (2 * torch.rand_like(w) - 1)
+        self.params[name] = w.to(self.type).reshape(shape).requires_grad_(True)
 
     def linear(self, name, rows, cols):
         self.add(name + ".weight", rows, cols)
@@ -122,7 +129,7 @@ class Model:
         T, D = x.shape[-2], x.shape[-1]
         inv = 10000.0 ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
         a = torch.arange(T, dtype=torch.float64)[:, None] * inv[None]
-        cos, sin = torch.cos(a), torch.sin(a)
+        cos, sin = torch.cos(a).to(x.dtype), torch.sin(a).to(x.dtype)
         x1, x2 = x[..., : D // 2], x[..., D // 2:]
         return torch.cat([x1 * cos - x2 * sin, x2 * cos + x1 * sin], -1)
 
@@ -185,41 +192,63 @@ def tokens(c, step):
     return t[:, :-1], t[:, 1:]
 
 
+def train(m, c):
+    """{parameter: (norm, product)} of the first step, [(loss, norm)]"""
+    decay = [p for p in m.params.values() if p.dim() > 1]
+    others = [p for p in m.params.values() if p.dim() < 2]
+    opt = torch.optim.AdamW(
+        [{"params": decay, "weight_decay": 0.1},
+         {"params": others, "weight_decay": 0.0}],
+        lr=2e-3, betas=(0.9, 0.95), eps=1e-8)
+    grads, steps = {}, []
+    for step in range(STEPS):
+        # five batches in turn, so that something is learnt
+        x, y = tokens(c, step % 5)
+        opt.zero_grad()
+        loss = m.loss(x, y)
+        loss.backward()
+        if step == 0:
+            for name, p in m.params.items():
+                g = p.grad.reshape(-1).double().numpy()
+                grads[name] = np.linalg.norm(g), g @ hashed(g.size, 99)
+        norm = math.sqrt(sum((p.grad.double() ** 2).sum().item()
+                             for p in m.params.values()))
+        clip = min(1.0, 1.0 / norm)
+        for p in m.params.values():
+            p.grad.mul_(clip)
+        opt.step()
+        steps.append((loss.item(), norm))
+    return grads, np.array(steps)
+
+
+def print_variant(name, c):
+    print("variant", name)
+    for key, value in c.items():
+        print(f"set model.{key}={value}")
+    grads, steps = train(Model(c, torch.float64), c)
+    grads_off, steps_off = dict.fromkeys(grads, 0.0), np.zeros_like(steps)
+    for run in range(RUNS):
+        grads32, steps32 = train(Model(c, torch.float32, moved=run > 0), c)
+        for n, (norm, dot) in grads.items():
+            # a product is small by cancelling: measure it by the norm
+            grads_off[n] = max([grads_off[n]] +
+                               [abs(a - b) / norm for a, b in
+                                zip(grads32[n], (norm, dot))])
+        steps_off = np.maximum(steps_off, abs(steps32 / steps - 1))
+    for n, (norm, dot) in grads.items():
+        print(f"grad {n} {norm:.9e} {dot:.9e} {grads_off[n]:.1e}")
+    for (loss, norm), off in zip(steps, np.maximum.accumulate(steps_off)):
+        print(f"step {loss:.9e} {norm:.9e} {off[0]:.1e} {off[1]:.1e}")
+    print("end")
+
+
 def main():
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     print("# made by model.py with PyTorch", torch.__version__)
     print("batch", BATCH)
     for name, change in VARIANTS.items():
-        c = {**BASE, **change}
-        m = Model(c)
-        print("variant", name)
-        for key, value in c.items():
-            print(f"set model.{key}={value}")
-        decay = [p for p in m.params.values() if p.dim() > 1]
-        others = [p for p in m.params.values() if p.dim() < 2]
-        opt = torch.optim.AdamW(
-            [{"params": decay, "weight_decay": 0.1},
-             {"params": others, "weight_decay": 0.0}],
-            lr=2e-3, betas=(0.9, 0.95), eps=1e-8)
-        for step in range(STEPS):
-            # five batches in turn, so that something is learnt
-            x, y = tokens(c, step % 5)
-            opt.zero_grad()
-            loss = m.loss(x, y)
-            loss.backward()
-            if step == 0:
-                for n, p in m.params.items():
-                    g = p.grad.reshape(-1).numpy()
-                    print(f"grad {n} {np.linalg.norm(g):.9e} "
-                          f"{g @ hashed(g.size, 99):.9e}")
-            norm = math.sqrt(sum((p.grad ** 2).sum().item()
-                                 for p in m.params.values()))
-            clip = min(1.0, 1.0 / norm)
-            for p in m.params.values():
-                p.grad.mul_(clip)
-            opt.step()
-            print(f"step {loss.item():.9e} {norm:.9e}")
-        print("end")
+        print_variant(name, {**BASE, **change})
     return 0
 
 

@@ -1,7 +1,9 @@
 /*
  * The model against PyTorch: every gradient, and 50 steps of AdamW, for each
  * option of the model.  The numbers are in t/reference/model.txt, made by
- * t/reference/model.py in float64.
+ * t/reference/model.py in float64, each with the distance from it that rounding
+ * to float32 causes in PyTorch.  We may be FACTOR times as far off, plus FLOOR,
+ * on any CPU (doc/numerics.md).
  */
 #include "config.h"
 
@@ -26,10 +28,14 @@ struct variant {
     int n_sets, n_grads, n_steps;
     struct {
         char name[48];
-        double norm, dot;
+        double norm, dot, far;
     } grad[MAX_GRADS];
-    double loss[MAX_STEPS], norm[MAX_STEPS];
+    struct {
+        double loss, norm, loss_far, norm_far;
+    } step[MAX_STEPS];
 };
+
+static const double FACTOR = 4, FLOOR = 0x1p-23;
 
 static int64_t batch;
 static double worst_gradient, worst_step;
@@ -61,12 +67,14 @@ static bool read_variant(FILE *fp, struct variant *v)
             continue;
         else if (sscanf(line, "set %47s", v->set[v->n_sets]) == 1)
             v->n_sets++;
-        else if (sscanf(line, "grad %47s %lf %lf", v->grad[v->n_grads].name,
-                        &v->grad[v->n_grads].norm,
-                        &v->grad[v->n_grads].dot) == 3)
+        else if (sscanf(line, "grad %47s %lf %lf %lf", v->grad[v->n_grads].name,
+                        &v->grad[v->n_grads].norm, &v->grad[v->n_grads].dot,
+                        &v->grad[v->n_grads].far) == 4)
             v->n_grads++;
-        else if (sscanf(line, "step %lf %lf", &v->loss[v->n_steps],
-                        &v->norm[v->n_steps]) == 2)
+        else if (sscanf(line, "step %lf %lf %lf %lf", &v->step[v->n_steps].loss,
+                        &v->step[v->n_steps].norm,
+                        &v->step[v->n_steps].loss_far,
+                        &v->step[v->n_steps].norm_far) == 4)
             v->n_steps++;
         else if (strncmp(line, "end", 3) == 0)
             return true;
@@ -209,11 +217,18 @@ static double gradient(struct model *m, int step)
 
 /* ---- comparisons ------------------------------------------------------ */
 
+/* How much of its bound a relative distance is: at most 1 is good. */
+static double of_bound(double off, double far)
+{
+    return isfinite(off) ? off / (FACTOR * far + FLOOR) : HUGE_VAL;
+}
+
 static double relative(double is, double want)
 {
     return fabs(is - want) / fmax(fabs(want), 1e-12);
 }
 
+/* The largest part of their bounds; likewise below. */
 static double check_gradients(struct model *m, const struct variant *v)
 {
     struct graph *g = &m->gpt.graph;
@@ -240,7 +255,8 @@ static double check_gradients(struct model *m, const struct variant *v)
         /* a product is small by cancelling: measure it by the norm */
         off = fmax(relative(sqrt(square), v->grad[i].norm),
                    fabs(dot - v->grad[i].dot) / v->grad[i].norm);
-        if (off > 1e-5)
+        off = of_bound(off, v->grad[i].far);
+        if (!(off <= 1))
             diag("%s: norm %.9g, not %.9g; product %.9g, not %.9g", p->name,
                  sqrt(square), v->grad[i].norm, dot, v->grad[i].dot);
         worst = fmax(worst, off);
@@ -248,16 +264,22 @@ static double check_gradients(struct model *m, const struct variant *v)
     return worst;
 }
 
+static double check_loss(const struct variant *v, int step, double loss)
+{
+    return of_bound(relative(loss, v->step[step].loss), v->step[step].loss_far);
+}
+
 static double train(struct model *m, const struct variant *v)
 {
     double worst = 0;
 
     for (int i = 0; i < v->n_steps; i++) {
-        const double loss = gradient(m, i % 5);
-        const double norm = optim_norm(&m->optim, 1);
+        const double loss = check_loss(v, i, gradient(m, i % 5));
+        const double norm =
+            of_bound(relative(optim_norm(&m->optim, 1), v->step[i].norm),
+                     v->step[i].norm_far);
 
-        worst = fmax(worst, fmax(relative(loss, v->loss[i]),
-                                 relative(norm, v->norm[i])));
+        worst = fmax(worst, fmax(loss, norm));
         optim_step(&m->optim, 2e-3, 1);
     }
     return worst;
@@ -266,24 +288,23 @@ static double train(struct model *m, const struct variant *v)
 static void test_variant(const struct variant *v, const char *device)
 {
     struct model m;
-    double loss, off;
+    double off;
 
     if (!ok(model_open(&m, v, device, batch, true, NULL), "%s on %s opens",
             v->name, device))
         return;
-    loss = gradient(&m, 0);
+    off = check_loss(v, 0, gradient(&m, 0));
     ok(m.ready == m.gpt.graph.n_units, "%s: backward tells when it is done "
        "with each unit", v->name);
-    off = relative(loss, v->loss[0]);
-    if (!ok(off < 2e-6, "%s on %s: the first loss is PyTorch's", v->name,
+    if (!ok(off <= 1, "%s on %s: the first loss is PyTorch's", v->name,
             device))
-        diag("off by %.2e", off);
+        diag("%.2f of its bound", off);
     ok(m.gpt.graph.n_params == v->n_grads, "%s: as many parameters", v->name);
     off = check_gradients(&m, v);
     worst_gradient = fmax(worst_gradient, off);
-    if (!ok(off < 2e-5, "%s on %s: every gradient is PyTorch's", v->name,
+    if (!ok(off <= 1, "%s on %s: every gradient is PyTorch's", v->name,
             device))
-        diag("off by %.2e", off);
+        diag("%.2f of its bound", off);
     /* the reference is slow, and its gradients say all */
     if (strcmp(device, "ref") == 0) {
         model_close(&m);
@@ -291,9 +312,9 @@ static void test_variant(const struct variant *v, const char *device)
     }
     off = train(&m, v);
     worst_step = fmax(worst_step, off);
-    if (!ok(off < 1e-4, "%s on %s: so are 50 steps of loss and norm", v->name,
+    if (!ok(off <= 1, "%s on %s: so are 50 steps of loss and norm", v->name,
             device))
-        diag("off by %.2e", off);
+        diag("%.2f of its bound", off);
     model_close(&m);
 }
 
@@ -374,8 +395,8 @@ int main(void)
         }
     }
     ok(n > 10, "%d variants", n);
-    diag("furthest off: a gradient by %.1e, a step by %.1e", worst_gradient,
-         worst_step);
+    diag("closest to its bound: a gradient at %.2f of it, a step at %.2f",
+         worst_gradient, worst_step);
     fclose(fp);
     free(path);
     return done_testing();
