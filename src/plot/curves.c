@@ -231,7 +231,7 @@ static int none_found(const struct kind *k, const struct cast *cast,
     ret = err_set(e, ERR_MISSING,
                   "%s has no metric for %s (%s); %s%s; "
                   "'gplot metric NAME RUN' draws any",
-                  run->name, k->name, wants.s,
+                  run->name, k->cmd.name, wants.s,
                   has.len ? "it has " : "it has none at all",
                   has.len ? has.s : "");
     buf_clear(&has);

@@ -10,6 +10,7 @@
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
+#include "plot/options.h"
 
 /*
  * boards - several panels: all of one run, or some runs beside each other
@@ -47,14 +48,14 @@ static int draw_panels(struct figure *f, const char *const *names, size_t cols,
             for (size_t n = 0; n < cast->n; n++)
                 any = any || history_find(&cast->run[n], half.line[i].names);
         if (!any) {
-            log_info("nothing to draw for %s", half.name);
+            log_info("nothing to draw for %s", half.cmd.name);
             continue;
         }
         p = figure_panel(f, half.title);
         if (curves_kind(f, p, &half, cast, r, summary, e) < 0)
             return -1;
         /* the figure's title names a run that is alone */
-        if (cast->n == 1 && p->n_curves == 1 && !r->legend)
+        if (cast->n == 1 && p->n_curves == 1 && r->legend < 0)
             p->legend = LEGEND_NONE;
     }
     if (f->n_panels == 0)
@@ -75,32 +76,45 @@ static int draw_panels(struct figure *f, const char *const *names, size_t cols,
     return 0;
 }
 
-int build_dashboard(struct figure *f, struct table *summary, const char *kind,
-                    char **words, int n, const struct request *r, bool *going,
-                    struct err *e)
+static int build_dashboard(struct build *b, struct err *e)
 {
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+    struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
     struct cast cast;
     int ret;
 
-    (void)kind;
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "which run? gplot dashboard RUN");
-    if (cmd_runs(&runs, words, n, r, going, e) < 0)
+    if (b->n == 0)
+        return err_set(e, ERR_USAGE, "a run is expected: gplot dashboard RUN");
+    if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
     cast_init(&cast, runs.run, runs.n, &f->mem);
     if (!r->title) {
-        struct buf b = BUF_INIT;
+        struct buf names = BUF_INIT;
 
         for (size_t i = 0; i < runs.n && i < 6; i++)
-            buf_printf(&b, "%s%s", i ? ", " : "", cast.name[i]);
-        f->title = arena_strdup(&f->mem, b.s);
-        buf_clear(&b);
+            buf_printf(&names, "%s%s", i ? ", " : "", cast.name[i]);
+        f->title = arena_strdup(&f->mem, names.s);
+        buf_clear(&names);
     }
     ret = draw_panels(f, dashboard, 3, &cast, r, summary, e);
     runs_free(&runs);
     return ret;
 }
+
+static int dashboard_main(int argc, char **argv, struct err *e)
+{
+    return figure_main(build_dashboard, argc, argv, e);
+}
+
+const struct cmd cmd_dashboard = {
+    .name = "dashboard",
+    .args = "RUN...",
+    .help = "draw six panels of a run",
+    .opts = curve_opts,
+    .run = dashboard_main,
+};
 
 /* The parameters in which runs differ, at most three, after their names:
  * "run2: lr = 6e-4". */
@@ -140,18 +154,19 @@ static void name_by_difference(struct cast *c, struct arena *mem)
     }
 }
 
-int build_compare(struct figure *f, struct table *summary, const char *kind,
-                  char **words, int n, const struct request *r, bool *going,
-                  struct err *e)
+static int build_compare(struct build *b, struct err *e)
 {
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+    struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
     struct cast cast;
     int ret;
 
-    (void)kind;
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "which runs? gplot compare RUN RUN...");
-    if (cmd_runs(&runs, words, n, r, going, e) < 0)
+    if (b->n == 0)
+        return err_set(e, ERR_USAGE,
+                       "runs are expected: gplot compare RUN RUN...");
+    if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
     cast_init(&cast, runs.run, runs.n, &f->mem);
     name_by_difference(&cast, &f->mem);
@@ -159,8 +174,21 @@ int build_compare(struct figure *f, struct table *summary, const char *kind,
     if (ret == 0 && !r->size)
         f->look.width = f->cols == 2 ? 580 : f->look.width;
     /* the names are those of the first panel: once is enough */
-    for (size_t i = 1; i < f->n_panels && ret == 0 && !r->legend; i++)
+    for (size_t i = 1; i < f->n_panels && ret == 0 && r->legend < 0; i++)
         f->panel[i]->legend = LEGEND_NONE;
     runs_free(&runs);
     return ret;
 }
+
+static int compare_main(int argc, char **argv, struct err *e)
+{
+    return figure_main(build_compare, argc, argv, e);
+}
+
+const struct cmd cmd_compare = {
+    .name = "compare",
+    .args = "RUN...",
+    .help = "draw losses, learning rate and throughput in four panels",
+    .opts = curve_opts,
+    .run = compare_main,
+};

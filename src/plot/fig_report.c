@@ -13,6 +13,7 @@
 #include "plot/draw/html.h"
 #include "plot/figures.h"
 #include "plot/history.h"
+#include "plot/options.h"
 #include "plot/output.h"
 #include "plot/summary.h"
 
@@ -406,25 +407,28 @@ static int write_all(struct report *rep, struct err *e)
     return ret;
 }
 
-int report_write(char **words, int n, const struct request *r, struct err *e)
+static int report_main(int argc, char **argv, struct err *e)
 {
-    struct report rep = { .r = r, .runs = RUNS_INIT, .text = BUF_INIT };
-    bool going = false;
+    struct report rep = { .r = &plot_request,
+                          .runs = RUNS_INIT,
+                          .text = BUF_INIT };
+    struct build b = { .request = &plot_request, .words = argv, .n = argc };
     char version[16];
     int ret = 0;
 
-    if (n == 0)
+    if (argc == 0)
         return err_set(e, ERR_USAGE,
-                       "which runs? gplot report RUN... "
+                       "runs are expected: gplot report RUN... "
                        "-o report.html");
-    if (which_form(r->output, &rep.form, e) < 0)
+    if (request_parse(&plot_request, e) < 0 ||
+        which_form(plot_request.output, &rep.form, e) < 0)
         return -1;
     if (!gnuplot_found(version))
         return err_set(e, ERR_MISSING,
                        "gnuplot is not installed, so no "
                        "report can be made; 'gplot loss' and the like draw in "
                        "the terminal without it");
-    if (cmd_runs(&rep.runs, words, n, r, &going, e) < 0)
+    if (figure_runs(&rep.runs, &b, 0, e) < 0)
         ret = -1;
     if (ret == 0)
         ret = figure_folder(&rep, e);
@@ -438,3 +442,11 @@ int report_write(char **words, int n, const struct request *r, struct err *e)
     runs_free(&rep.runs);
     return ret;
 }
+
+const struct cmd cmd_report = {
+    .name = "report",
+    .args = "RUN...",
+    .help = "write figures and tables to one document, FILE.{html,pdf,md}",
+    .opts = report_opts,
+    .run = report_main,
+};

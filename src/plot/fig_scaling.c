@@ -11,6 +11,7 @@
 #include "plot/figures.h"
 #include "plot/fit.h"
 #include "plot/history.h"
+#include "plot/options.h"
 
 /*
  * scaling - loss against tokens or FLOPs for models of several sizes
@@ -30,7 +31,7 @@ static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
     enum { STEPS = 60 };
     double lo = INFINITY, hi = 0;
     struct curve *c;
-    char a[32], b[32];
+    char scale[32], exponent[32];
 
     for (size_t i = 0; i < n; i++) {
         lo = fmin(lo, x[i]);
@@ -42,8 +43,9 @@ static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
                     arena_printf(&f->mem,
                                  "%s %s^\xe2\x88\x92%s"
                                  ", R\xc2\xb2 = %.4f",
-                                 axis_value(a, UNIT_NONE, fit->a), symbol,
-                                 axis_value(b, UNIT_NONE, fit->b), fit->r2),
+                                 axis_value(scale, UNIT_NONE, fit->a), symbol,
+                                 axis_value(exponent, UNIT_NONE, fit->b),
+                                 fit->r2),
                     STEPS + 1);
     for (int i = 0; i <= STEPS; i++) {
         c->x[i] = lo * pow(hi / lo, (double)i / STEPS);
@@ -111,10 +113,11 @@ static void law_columns(struct table *t, const char *x)
     table_column(t, "loss");
 }
 
-int build_scaling(struct figure *f, struct table *summary, const char *kind,
-                  char **words, int n, const struct request *r, bool *going,
-                  struct err *e)
+static int build_scaling(struct build *b, struct err *e)
 {
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+    struct table *summary = b->summary;
     struct request own = *r;
     struct runs runs = RUNS_INIT;
     struct ends ends = { 0 };
@@ -123,12 +126,11 @@ int build_scaling(struct figure *f, struct table *summary, const char *kind,
     struct fit fit;
     int ret;
 
-    (void)kind;
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "which runs? gplot scaling RUN...");
-    if (!r->x)
+    if (b->n == 0)
+        return err_set(e, ERR_USAGE, "runs are expected: gplot scaling RUN...");
+    if (r->x < 0)
         own.along = ALONG_FLOPS;
-    if (cmd_runs(&runs, words, n, r, going, e) < 0)
+    if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
     cast_init(&cast, runs.run, runs.n, &f->mem);
     p = figure_panel(f, "Scaling");
@@ -146,7 +148,7 @@ int build_scaling(struct figure *f, struct table *summary, const char *kind,
     if (ret == 0 && ends.n == 0)
         ret = err_set(e, ERR_MISSING, "no run has a loss to fit");
     if (ret == 0 && fit_power(&fit, ends.x, ends.y, ends.n)) {
-        char a[32], b[32];
+        char scale[32], exponent[32];
 
         draw_law(f, p, &fit, ends.x, ends.n,
                  own.along == ALONG_TOKENS  ? "D"
@@ -157,8 +159,8 @@ int build_scaling(struct figure *f, struct table *summary, const char *kind,
                     "loss = a\xc2\xb7x^\xe2\x88\x92"
                     "b, a = %s, b = %s, in "
                     "logarithms.",
-                    axis_value(a, UNIT_NONE, fit.a),
-                    axis_value(b, UNIT_NONE, fit.b));
+                    axis_value(scale, UNIT_NONE, fit.a),
+                    axis_value(exponent, UNIT_NONE, fit.b));
     } else if (ret == 0) {
         log_warn("no power law is fitted: it needs three runs or more that "
                  "end at different places");
@@ -168,3 +170,16 @@ int build_scaling(struct figure *f, struct table *summary, const char *kind,
     runs_free(&runs);
     return ret;
 }
+
+static int scaling_main(int argc, char **argv, struct err *e)
+{
+    return figure_main(build_scaling, argc, argv, e);
+}
+
+const struct cmd cmd_scaling = {
+    .name = "scaling",
+    .args = "RUN...",
+    .help = "draw the loss against FLOPs or tokens, with a power law",
+    .opts = scaling_opts,
+    .run = scaling_main,
+};

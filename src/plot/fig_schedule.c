@@ -8,6 +8,7 @@
 #include "common/spawn.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
+#include "plot/options.h"
 
 /*
  * schedule - the learning rate of settings files, before any training
@@ -87,18 +88,18 @@ static int draw_conf(struct figure *f, struct panel *p, const char *conf,
     return 0;
 }
 
-int build_schedule(struct figure *f, struct table *summary, const char *kind,
-                   char **words, int n, const struct request *r, bool *going,
-                   struct err *e)
+static int build_schedule(struct build *b, struct err *e)
 {
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+    struct table *summary = b->summary;
     static const char *const columns[] = { "settings", "highest", "at step",
                                            "last", "last step" };
     struct panel *p = figure_panel(f, "Learning rate, planned");
 
-    (void)kind;
-    *going = false;
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "which settings? gplot schedule CONF...");
+    if (b->n == 0)
+        return err_set(e, ERR_USAGE,
+                       "a settings file is expected: gplot schedule CONF...");
     axis_init(&p->y, "learning rate", UNIT_NONE);
     p->y.from_zero = true;
     request_axes(r, p);
@@ -106,8 +107,21 @@ int build_schedule(struct figure *f, struct table *summary, const char *kind,
     *summary = (struct table)TABLE_INIT("gplot.schedule/1");
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(summary, columns[i]);
-    for (int i = 0; i < n; i++)
-        if (draw_conf(f, p, words[i], (size_t)i, r, summary, e) < 0)
+    for (int i = 0; i < b->n; i++)
+        if (draw_conf(f, p, b->words[i], (size_t)i, r, summary, e) < 0)
             return -1;
     return 0;
 }
+
+static int schedule_main(int argc, char **argv, struct err *e)
+{
+    return figure_main(build_schedule, argc, argv, e);
+}
+
+const struct cmd cmd_schedule = {
+    .name = "schedule",
+    .args = "CONF...",
+    .help = "draw the learning rate that settings files give",
+    .opts = schedule_opts,
+    .run = schedule_main,
+};

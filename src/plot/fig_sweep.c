@@ -13,6 +13,7 @@
 #include "plot/figures.h"
 #include "plot/history.h"
 #include "plot/kind.h"
+#include "plot/options.h"
 
 /*
  * sweep - a metric against one parameter, or two
@@ -349,22 +350,21 @@ static void draw_map(struct figure *f, const struct sweep *s,
                 s->high ? "low" : "high");
 }
 
-int build_sweep(struct figure *f, struct table *summary, const char *kind,
-                char **words, int n, const struct request *r, bool *going,
-                struct err *e)
+static int build_sweep(struct build *b, struct err *e)
 {
-    static char *all[] = { NULL };
+    struct figure *f = b->figure;
+    const struct request *r = b->request;
+    struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
     struct sweep s = { .n_params = 1 };
     char *comma;
     int ret;
 
-    (void)kind;
-    if (n < 2)
+    if (b->n < 2)
         return err_set(e, ERR_USAGE,
-                       "sweep of what? gplot sweep "
+                       "a parameter and a metric are expected: gplot sweep "
                        "PARAM[,PARAM] METRIC [RUN...]");
-    s.param[0] = arena_strdup(&f->mem, words[0]);
+    s.param[0] = arena_strdup(&f->mem, b->words[0]);
     comma = strchr(s.param[0], ',');
     if (comma) {
         *comma = '\0';
@@ -374,11 +374,10 @@ int build_sweep(struct figure *f, struct table *summary, const char *kind,
             return err_set(e, ERR_USAGE,
                            "a sweep is drawn over one parameter "
                            "or two, not '%s'",
-                           words[0]);
+                           b->words[0]);
     }
-    s.metric = words[1];
-    ret = n > 2 ? cmd_runs(&runs, words + 2, n - 2, r, going, e)
-                : cmd_runs(&runs, all, 0, r, going, e);
+    s.metric = b->words[1];
+    ret = figure_runs(&runs, b, 2, e);
     if (ret == 0)
         ret = gather(&s, &runs, r, e);
     if (ret == 0) {
@@ -395,3 +394,16 @@ int build_sweep(struct figure *f, struct table *summary, const char *kind,
     runs_free(&runs);
     return ret;
 }
+
+static int sweep_main(int argc, char **argv, struct err *e)
+{
+    return figure_main(build_sweep, argc, argv, e);
+}
+
+const struct cmd cmd_sweep = {
+    .name = "sweep",
+    .args = "PARAM[,PARAM] METRIC [RUN...]",
+    .help = "draw a metric's best value against one or two parameters",
+    .opts = sweep_opts,
+    .run = sweep_main,
+};

@@ -4,29 +4,42 @@
 #include <stdbool.h>
 
 #include "common/err.h"
+#include "common/opt.h"
 #include "common/table.h"
 #include "plot/draw/figure.h"
 #include "plot/request.h"
+#include "store/load.h"
 
 /*
- * cmd - the figures that are more than one panel of curves
+ * figures - from a command line to a figure
  *
- * Each makes a figure from the words of its command line, and fills the table
- * that is printed below it.  *going is set when a run still goes on.
+ *      static int sweep_main(int argc, char **argv, struct err *e)
+ *      {
+ *          return figure_main(build_sweep, argc, argv, e);
+ *      }
+ *
+ * A figure of one panel of curves is a row of kind.c.  Any other is a file
+ * fig_NAME.c, with its function that builds it and its command at the end.
+ * figure_main() checks the options, builds the figure and draws it, again and
+ * again with --watch.
  */
-typedef int build_fn(struct figure *, struct table *summary, const char *kind,
-                     char **words, int n, const struct request *, bool *going,
-                     struct err *);
+struct build {
+    struct figure *figure;
+    struct table *summary; /* printed below the figure */
+    const struct request *request;
+    char **words; /* of the command line */
+    int n;
+    bool running; /* set when one of the runs is still being written */
+};
 
-build_fn build_kind, build_metric, build_sweep, build_scaling, build_compare,
-    build_dashboard, build_schedule;
+typedef int build_fn(struct build *, struct err *);
 
-/* Figures and tables of runs as one document, into req->output. */
-int report_write(char **words, int n, const struct request *, struct err *);
+int figure_main(build_fn *, int argc, char **argv, struct err *);
 
-/* runs_select(), and whether any of them goes on. */
-struct runs;
-int cmd_runs(struct runs *, char **words, int n, const struct request *,
-             bool *going, struct err *);
+/* The runs that the words from `first` on name, all of them for none. */
+int figure_runs(struct runs *, struct build *, int first, struct err *);
+
+extern const struct cmd cmd_metric, cmd_sweep, cmd_compare, cmd_scaling,
+    cmd_schedule, cmd_dashboard, cmd_report;
 
 #endif

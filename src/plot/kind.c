@@ -8,14 +8,20 @@
 #include <string.h>
 #include <strings.h>
 
+#include "plot/options.h"
+
 /* clang-format off */
 const struct kind kinds[] = {
-    { "lr", "Learning rate", "learning rate", UNIT_NONE, true, false, true, {
+    { { "lr", "RUN...", "draw the learning rate",
+        curve_opts, kind_main, NULL },
+      "Learning rate", "learning rate", UNIT_NONE, true, false, true, {
         { "learning rate", { "train/lr", "lr", "learning_rate",
                              "train/learning_rate", "optim/lr", "lr-AdamW",
                              "train_lr" }, STYLE_LINE, 0, false },
     } },
-    { "loss", "Loss", "loss (nats/token)", UNIT_NONE, false, false, false, {
+    { { "loss", "RUN...", "draw the training and the validation loss",
+        curve_opts, kind_main, NULL },
+      "Loss", "loss (nats/token)", UNIT_NONE, false, false, false, {
         { "train", { "train/loss", "train_loss", "loss", "training_loss",
                      "train/loss_step", "train_loss_step", "Loss/train" },
           STYLE_LINE, 0, false },
@@ -24,7 +30,10 @@ const struct kind kinds[] = {
                           "validation/loss", "Loss/val" },
           STYLE_LINE_POINTS, 0, false },
     } },
-    { "perplexity", "Perplexity", "perplexity",
+    { { "perplexity", "RUN...",
+        "draw the training and the validation perplexity",
+        curve_opts, kind_main, NULL },
+      "Perplexity", "perplexity",
       UNIT_NONE, false, false, false, {
         { "train", { "train/perplexity", "train/ppl", "train_perplexity",
                      "perplexity", "ppl" }, STYLE_LINE, 0, false },
@@ -32,19 +41,26 @@ const struct kind kinds[] = {
                           "eval/perplexity", "valid_perplexity" },
           STYLE_LINE_POINTS, 0, false },
     } },
-    { "grad-norm", "Gradient norm", "gradient norm",
+    { { "grad-norm", "RUN...", "draw the norm of the gradient",
+        curve_opts, kind_main, NULL },
+      "Gradient norm", "gradient norm",
       UNIT_NONE, true, false, false, {
         { "gradient norm", { "train/grad_norm", "grad_norm", "gradient_norm",
                              "train/gradient_norm", "optim/grad_norm",
                              "grad-norm" }, STYLE_LINE, 0, false },
     } },
-    { "throughput", "Throughput", "tokens/s", UNIT_COUNT, true, true, false, {
+    { { "throughput", "RUN...", "draw the number of tokens per second",
+        curve_opts, kind_main, NULL },
+      "Throughput", "tokens/s", UNIT_COUNT, true, true, false, {
         { "throughput", { "perf/tokens_per_s", "tokens_per_second",
                           "tokens_per_sec", "throughput", "tok_per_s",
                           "train/tokens_per_second",
                           "train_tokens_per_second" }, STYLE_LINE, 0, false },
     } },
-    { "memory", "Memory", "memory", UNIT_BYTES, true, false, false, {
+    { { "memory", "RUN...",
+        "draw the memory of the device and of the process, by rank",
+        curve_opts, kind_main, NULL },
+      "Memory", "memory", UNIT_BYTES, true, false, false, {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
                          "gpu_mem_allocated" }, STYLE_LINE, 0, true },
         { "reserved", { "system/mem_reserved_bytes", "memory/reserved",
@@ -53,7 +69,9 @@ const struct kind kinds[] = {
         { "process", { "system/rss_bytes", "memory/rss" },
           STYLE_LINE, 2, true },
     } },
-    { "util", "Utilisation", "utilisation", UNIT_PERCENT, true, true, false, {
+    { { "util", "RUN...", "draw the utilisation of GPUs and CPUs, by rank",
+        curve_opts, kind_main, NULL },
+      "Utilisation", "utilisation", UNIT_PERCENT, true, true, false, {
         { "GPU", { "system/gpu_util", "gpu_util",
                    "system/gpu_0_utilization_percentage" },
           STYLE_LINE, 0, true },
@@ -61,40 +79,44 @@ const struct kind kinds[] = {
                    "system/cpu_utilization_percentage" },
           STYLE_LINE, 2, true },
     } },
-    { "hellaswag", "HellaSwag", "accuracy", UNIT_FRACTION, false, true, false, {
+    { { "hellaswag", "RUN...", "draw the accuracy on HellaSwag",
+        curve_opts, kind_main, NULL },
+      "HellaSwag", "accuracy", UNIT_FRACTION, false, true, false, {
         { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",
                           "hellaswag_acc_norm", "eval/hellaswag/acc_norm" },
           STYLE_LINE_POINTS, 0, false },
         { "plain", { "hellaswag/acc", "hellaswag", "hellaswag_acc",
                      "eval/hellaswag/acc" }, STYLE_LINE_POINTS, 1, false },
     } },
-    { NULL, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
+    { { 0 }, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
 };
 
 /* Metrics that no figure is for, but --y2, metric and the like may name. */
 static const struct kind others[] = {
-    { "step-time", "Step time", "step time (ms)",
+    { { .name = "step-time" }, "Step time", "step time (ms)",
       UNIT_NONE, true, false, false, {
         { "step time", { "perf/step_ms", "perf/data_wait_ms" },
           STYLE_LINE, 0, false } } },
-    { "mfu", "Model FLOPs utilisation", "MFU",
+    { { .name = "mfu" }, "Model FLOPs utilisation", "MFU",
       UNIT_FRACTION, true, true, false, {
         { "MFU", { "perf/mfu", "mfu" }, STYLE_LINE, 0, false } } },
-    { "tokens", "Tokens", "tokens", UNIT_COUNT, true, true, false, {
+    { { .name = "tokens" }, "Tokens", "tokens", UNIT_COUNT, true, true, false, {
         { "tokens", { "train/tokens", "tokens" }, STYLE_LINE, 0, false } } },
-    { "power", "Power", "power (W)", UNIT_NONE, true, false, false, {
+    { { .name = "power" }, "Power", "power (W)",
+      UNIT_NONE, true, false, false, {
         { "power", { "system/gpu_power_w" }, STYLE_LINE, 0, true } } },
-    { "bpb", "Bits per byte", "bits per byte", UNIT_NONE, false, false, false, {
+    { { .name = "bpb" }, "Bits per byte", "bits per byte",
+      UNIT_NONE, false, false, false, {
         { "validation", { "val/bpb", "train/bpb" }, STYLE_LINE_POINTS, 0,
           false } } },
-    { NULL, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
+    { { 0 }, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
 };
 /* clang-format on */
 
 const struct kind *kind_find(const char *name)
 {
-    for (const struct kind *k = kinds; k->name; k++)
-        if (strcmp(k->name, name) == 0)
+    for (const struct kind *k = kinds; k->cmd.name; k++)
+        if (strcmp(k->cmd.name, name) == 0)
             return k;
     return NULL;
 }
@@ -118,7 +140,7 @@ int kind_rank(const char *key, char *plain, size_t size)
 static const struct kind *search(const struct kind *table, const char *key,
                                  const struct kind_line **line)
 {
-    for (const struct kind *k = table; k->name; k++)
+    for (const struct kind *k = table; k->cmd.name; k++)
         for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
             for (int j = 0; j < KIND_NAMES && k->line[i].names[j]; j++)
                 if (strcmp(k->line[i].names[j], key) == 0) {

@@ -4,15 +4,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/opt.h"
 #include "plot/draw/figure.h"
 #include "store/load.h"
 
 /*
  * kind - the figures that are one panel of curves, as a table
  *
- * To add a figure is to add a row: what its axis shows, and the metrics it
- * draws, each under the names that this suite and others give them.  A name
- * "system/rss_bytes" stands for every rank: "system/3/rss_bytes" too.
+ * To add a figure is to add a row: its command, what its axis shows, and the
+ * metrics it draws, each under the names that this suite and others give them.
+ * A name "system/rss_bytes" stands for every rank: "system/3/rss_bytes" too.
  */
 enum { KIND_LINES = 4, KIND_NAMES = 10 };
 
@@ -25,7 +26,7 @@ struct kind_line {
 };
 
 struct kind {
-    const char *name;          /* as on the command line */
+    struct cmd cmd;            /* first: the command leads to its row */
     const char *title, *label; /* of the panel, of its y axis */
     enum unit unit;
     bool from_zero;
@@ -35,6 +36,9 @@ struct kind {
 };
 
 extern const struct kind kinds[]; /* ends with a NULL name */
+
+/* The function of the commands of this table (fig_curves.c). */
+int kind_main(int argc, char **argv, struct err *);
 
 const struct kind *kind_find(const char *name);
 /* The row that draws this metric, and its line; NULL when none does. */

@@ -11,6 +11,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \
 	%D%/fig_sweep.c \
+	%D%/figures.c \
 	%D%/figures.h \
 	%D%/fit.c \
 	%D%/fit.h \
@@ -20,6 +21,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/kind.h \
 	%D%/marks.c \
 	%D%/marks.h \
+	%D%/options.c \
+	%D%/options.h \
 	%D%/output.c \
 	%D%/output.h \
 	%D%/request.c \

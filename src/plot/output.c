@@ -18,11 +18,10 @@
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/html.h"
 #include "plot/draw/term.h"
+#include "plot/options.h"
 
 static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
                                      "tikz", "html", "txt", NULL };
-static const char *const screens[] = { "auto",  "own",   "dumb", "block",
-                                       "sixel", "kitty", NULL };
 
 const char *output_form(const char *path)
 {
@@ -36,17 +35,7 @@ const char *output_form(const char *path)
 
 int output_check(const struct request *r, struct err *e)
 {
-    bool found = !r->term;
-
-    for (int i = 0; screens[i] && !found; i++)
-        found = strcmp(screens[i], r->term) == 0;
-    if (!found)
-        return err_set(e, ERR_USAGE,
-                       "--term knows auto, own, dumb, block, "
-                       "sixel and kitty, not '%s'",
-                       r->term);
-    if (r->output && strcmp(program_command()->name, "report") != 0 &&
-        !output_form(r->output))
+    if (r->output && !output_form(r->output))
         return err_set(e, ERR_USAGE,
                        "-o %s: gplot makes .png, .svg, .pdf, "
                        ".eps, .tex, .tikz, .html and .txt",
@@ -106,8 +95,8 @@ static const char *choose_screen(const struct request *r)
 {
     const char *term = getenv("TERM"), *program = getenv("TERM_PROGRAM");
 
-    if (r->term && strcmp(r->term, "auto") != 0)
-        return r->term;
+    if (r->term > 0)
+        return term_words[r->term];
     if (!isatty(STDOUT_FILENO) || getenv("TMUX") || getenv("STY"))
         return "own";
     if (getenv("KITTY_WINDOW_ID") || (term && strstr(term, "kitty")) ||

@@ -22,7 +22,7 @@ static int word_of(const char *option, const char *text, size_t len,
     for (int i = 0; words[i] && used < sizeof all; i++)
         used += (size_t)snprintf(all + used, sizeof all - used, "%s%s",
                                  i ? ", " : "", words[i]);
-    return err_set(e, ERR_USAGE, "--%s knows %s, not '%.*s'", option, all,
+    return err_set(e, ERR_USAGE, "--%s expects %s, not '%.*s'", option, all,
                    (int)len, text);
 }
 
@@ -64,7 +64,7 @@ static int pair_of(const char *option, const char *text, double *lo, double *hi,
     if (!colon || !request_bound(text, (size_t)(colon - text), lo) ||
         !request_bound(colon + 1, strlen(colon + 1), hi))
         return err_set(e, ERR_USAGE,
-                       "--%s wants LOW:HIGH, either may be "
+                       "--%s expects LOW:HIGH, either may be "
                        "missing, not '%s'",
                        option, text);
     if (*lo >= *hi)
@@ -113,7 +113,7 @@ static int parse_size(struct request *r, struct err *e)
     if (!x || !length(r->size, (size_t)(x - r->size), &r->width) ||
         !length(x + 1, strlen(x + 1), &r->height))
         return err_set(e, ERR_USAGE,
-                       "--size wants a width and a height of "
+                       "--size expects a width and a height of "
                        "1 to 200 inches (8.4cmx6cm, 5inx3in, 800pxx500px), "
                        "not '%s'",
                        r->size);
@@ -133,7 +133,7 @@ static int parse_font(struct request *r, struct err *e)
     if (comma && (!num_real(comma + 1, &r->font_size) ||
                   !(r->font_size >= 4 && r->font_size <= 72)))
         return err_set(e, ERR_USAGE,
-                       "--font wants NAME, NAME,SIZE or ,SIZE "
+                       "--font expects NAME, NAME,SIZE or ,SIZE "
                        "with a size of 4 to 72 points, not '%s'",
                        r->font);
     if (n >= sizeof r->font_name || strcspn(r->font, "'\"\\\n") < n)
@@ -163,38 +163,21 @@ static int parse_marks(struct request *r, struct err *e)
 
 int request_parse(struct request *r, struct err *e)
 {
-    static const char *const along[] = { "step", "tokens", "time", "wall",
-                                         "gpuh", "flops",  NULL };
-    static const char *const bands[] = { "std", "sem", "ci95", "minmax", NULL };
-    static const char *const places[] = {
-        "auto",        "none",  "top-right", "top-left", "bottom-right",
-        "bottom-left", "right", "below",     NULL
-    };
-    int i;
+    const char *env = getenv("GTRACK_ROOT");
 
-    if (r->x) {
-        if ((i = word_of("x", r->x, strlen(r->x), along, e)) < 0)
-            return -1;
-        r->along = (enum along)i;
-    }
-    if (r->band) {
-        if ((i = word_of("band", r->band, strlen(r->band), bands, e)) < 0)
-            return -1;
-        r->spread = (enum band)i;
-    }
-    if (r->legend) {
-        if ((i = word_of("legend", r->legend, strlen(r->legend), places, e)) <
-            0)
-            return -1;
-        r->place = (enum legend)i;
-    }
+    if (!r->root)
+        r->root = env && *env ? env : "mlruns";
+    if (r->every <= 0)
+        r->every = 2;
+    r->along = r->x < 0 ? ALONG_STEP : (enum along)r->x;
+    r->place = r->legend < 0 ? LEGEND_AUTO : (enum legend)r->legend;
     if (r->smooth && !smooth_parse(r->smooth, &r->how))
         return err_set(e, ERR_USAGE,
-                       "--smooth wants ema:0.98 (0 to 1), ma:50 "
+                       "--smooth expects ema:0.98 (0 to 1), ma:50 "
                        "or gauss:20 (points), not '%s'",
                        r->smooth);
     if (r->skip < 0)
-        return err_set(e, ERR_USAGE, "--skip wants a number of steps");
+        return err_set(e, ERR_USAGE, "--skip expects a number of steps");
     if (r->stitch && r->attempts)
         return err_set(e, ERR_USAGE,
                        "--stitch joins what --attempts takes "
@@ -210,7 +193,7 @@ int request_parse(struct request *r, struct err *e)
         pair_of("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
         return -1;
     if (r->inset && (isnan(r->inset_lo) || isnan(r->inset_hi)))
-        return err_set(e, ERR_USAGE, "--inset wants both ends: FROM:TO");
+        return err_set(e, ERR_USAGE, "--inset expects both ends: FROM:TO");
     if (parse_size(r, e) < 0 || parse_font(r, e) < 0)
         return -1;
     return parse_marks(r, e);

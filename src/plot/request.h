@@ -35,9 +35,10 @@ enum { /* --mark, a set of bits */
 enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
 struct request {
-    const char *root, *output, *script, *term;
-    const char *x, *smooth, *inset, *y2, *group_by, *band, *mark, *legend;
+    const char *root, *output, *script;
+    const char *smooth, *inset, *y2, *group_by, *mark;
     const char *title, *size, *font, *xrange, *yrange;
+    int x, legend, term; /* words; x and legend are -1 where not given */
     struct opt_list baseline;
     int64_t skip;
     double every; /* seconds between two looks with --watch */

@@ -158,7 +158,7 @@ refused 2 "resume, checkpoint" loss run1 --mark ides
 refused 2 "top-right" loss run1 --legend moon
 refused 2 "png, .svg" loss run1 -o fig.bmp
 refused 2 "choose one" loss run1 --mono --dark
-refused 2 "which run" loss
+refused 2 "a run is expected" loss
 refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
 refused 3 "there is no run named a b" loss "$(printf 'a\nb')"

@@ -1,0 +1,21 @@
+#ifndef PLOT_OPTIONS_H
+#define PLOT_OPTIONS_H
+
+#include "common/opt.h"
+#include "plot/request.h"
+
+/*
+ * options - the option tables of gplot, which fill one request
+ *
+ * A figure's command names one of the tables; request_parse() then checks what
+ * stands in plot_request.
+ */
+extern struct request plot_request;
+
+/* The words of --term, in the order of the values of request.term. */
+extern const char *const term_words[];
+
+extern const struct opt curve_opts[], sweep_opts[], scaling_opts[],
+    schedule_opts[], report_opts[];
+
+#endif
