@@ -1,31 +1,34 @@
 #!/bin/sh
 # A whole training on the emulated CUDA device goes as on the CPU, in every
 # type, and resumes to the same bits.
-. "$(dirname "$0")/../lib/train-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_device_case
 
 # The losses of a training in this type agree on both devices.
 both() {
     type=$1 tol=$2
     shift 2
+    rm -f is want
     train "cpu-$type" --set train.device=cpu --set "train.precision=$type" \
         "$@" && losses "cpu-$type" >want
     train "cuda-$type" --set train.device=cuda --set "train.precision=$type" \
         "$@" && losses "cuda-$type" >is
     near is want "$tol"
-    say $? "$steps steps in $type go as on the CPU, to $tol"
+    ok $? "$steps steps in $type have the losses of the CPU, to $tol"
 }
 
 "$gtrain" --version -v >log && grep -q '^cuda: .*GPU\|^cuda: .*NVIDIA' log &&
     grep -q '^cpu: ' log
-say $? "--version -v tells what computes"
+ok $? "--version -v names the devices"
 
 if "$gtrain" devices | grep -q 'emulated GPU'; then
     GT_EMU_DEVICES=3 "$gtrain" devices --tsv >log
     test "$(cut -f1 log | paste -sd' ' -)" = 'device cpu cuda cuda:1 cuda:2'
-    say $? "each GPU is listed"
+    ok $? "gtrain devices lists each GPU"
     GT_EMU_CAPABILITY=75 "$gtrain" devices >log
     grep -q '^cuda.*capability 7.5: no kernel image' log
-    say $? "a GPU that the kernels were not compiled for is named, and left"
+    ok $? "a GPU that the kernels were not compiled for is listed as that"
 fi
 
 tight=1e-5
@@ -44,37 +47,37 @@ as_planned() {
 }
 as_planned cpu-bf16 && as_planned cuda-bf16 &&
     grep -q 'memory: weights .*, gradients .*scratch' log
-say $? "memory is counted by what it is for, as planned, on both"
+ok $? "both devices use the memory that was planned by purpose"
 
 # Micro-steps given one kernel at a time, and as CUDA graphs.
 train single --set train.device=cuda --set train.cuda_graphs=no &&
     losses single >want
 train graphs --set train.device=cuda --set train.cuda_graphs=yes &&
-    losses graphs >is && ! grep -q 'no CUDA graphs' log && cmp -s is want
-say $? "replayed as CUDA graphs, micro-steps give the same bits"
+    losses graphs >is && ! grep -q 'without CUDA graphs' log && cmp -s is want
+ok $? "micro-steps replayed as CUDA graphs give the same bits"
 GT_CUDA_CAREFUL=1
 export GT_CUDA_CAREFUL
 train careful --set train.device=cuda --set train.cuda_graphs=yes &&
-    losses careful >is && grep -q 'no CUDA graphs' log && cmp -s is want
-say $? "and go on as before where the device cannot keep them"
+    losses careful >is && grep -q 'without CUDA graphs' log && cmp -s is want
+ok $? "micro-steps give the same bits where CUDA graphs cannot be made"
 unset GT_CUDA_CAREFUL
 # Times by the device's clock, a step late: of all steps but the last.
 count() {
-    cat "$(find "$1" -path "*metrics/perf/$2")" 2>/dev/null | wc -l
+    find "$1" -path "*metrics/perf/$2" -exec cat {} + | wc -l
 }
 late=$((steps - 1))
 test "$(count single forward_ms) $(count single head_ms)" = "$late $late" &&
     test "$(count single backward_ms) $(count single update_ms)" = \
         "$late $late" &&
     test "$(count graphs micro_ms) $(count graphs forward_ms)" = "$late 1"
-say $? "the device tells the time of each phase"
+ok $? "the device measures the time of each phase"
 
 if "$gtrain" devices | grep -q 'emulated GPU'; then
     GT_EMU_MEMORY_MB=64 "$gtrain" train --config base.ini \
         --set run.root=full --set train.device=cuda \
         --set train.micro_batch=2048 --set train.tokens_per_step=0 >log 2>&1
     grep -q 'activations: .* are free: .*; reduce train.micro_batch' log
-    say $? "where memory does not suffice, it is said what needs less"
+    ok $? "the message when memory is short says what needs less"
 fi
 
 # A file of plans that no longer are any.
@@ -85,7 +88,7 @@ if "$gtrain" devices | grep -q 'emulated GPU'; then
     train stale --set train.device=cuda && losses stale >is &&
         losses single >want && near is want 1e-5 &&
         grep -q 'no longer takes its plan' log
-    say $? "plans that the library does not take are replaced"
+    ok $? "stored algorithms that cuBLASLt rejects are replaced"
     unset GT_EMU_LT
     rm -r cache
 fi
@@ -105,11 +108,11 @@ again() {
     losses "whole-$name" >want
     losses "part-$name" >is
     cmp -s is want && test -s is
-    say $? "$name: resumed, it has the losses of an unbroken one, bit for bit"
+    ok $? "a resumed training ($name) has the losses of an unbroken one"
     sums "whole-$name/ck/"*"$steps" >want
     sums "part-$name/ck/"*"$steps" >is
     cmp -s is want && test -s is
-    say $? "$name: and its weights"
+    ok $? "a resumed training ($name) has the weights of an unbroken one"
 }
 again llama --set model.mlp=swiglu --set model.position=rope \
     --set model.norm=rmsnorm
@@ -117,10 +120,9 @@ again llama --set model.mlp=swiglu --set model.position=rope \
 again rounded --set train.precision=bf16 --set train.deterministic=yes \
     --set train.stochastic_rounding=yes
 train nearest --set train.device=cuda --set train.precision=bf16 \
-    --set train.deterministic=yes && losses nearest >want
-losses whole-rounded >is
-! cmp -s is want && test -s want
-say $? "rounding at random is not rounding to the nearest"
+    --set train.deterministic=yes && losses nearest >want &&
+    losses whole-rounded >is && test -s is && ! cmp -s is want
+ok $? "stochastic rounding differs from rounding to the nearest"
 again fp16-muon --set train.precision=fp16 --set optim.name=muon \
     --set model.dropout=0.1
-echo "1..$n"
+done_testing

@@ -1,7 +1,9 @@
 #!/bin/sh
 # Trainings with each option of the model, each optimiser and each way to save
 # memory go on the emulated CUDA device as they do on the CPU.
-. "$(dirname "$0")/../lib/train-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_device_case
 
 # try NAME TOLERANCE SETTING=VALUE ...
 try() {
@@ -11,11 +13,12 @@ try() {
         shift
         set -- "$@" --set "$pair"
     done
+    rm -f is want
     train "cpu-$name" --set train.device=cpu "$@" && losses "cpu-$name" >want
     train "cuda-$name" --set train.device=cuda "$@" &&
         losses "cuda-$name" >is
     near is want "$tol"
-    say $? "$name"
+    ok $? "a training with $name has the losses of the CPU, to $tol"
 }
 
 try llama 1e-5 model.norm=rmsnorm model.mlp=swiglu model.position=rope \
@@ -62,6 +65,6 @@ then
     GT_EMU_CUDNN=broken
     try cudnn-broken-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
     grep -q 'so our own kernel does: this library is broken' log
-    say $? "a plan that cuDNN cannot run is left, with a word, to our own kernel"
+    ok $? "a graph that cuDNN cannot run falls back with a warning"
 fi
-echo "1..$n"
+done_testing

@@ -6,16 +6,18 @@
 # GT_RANDOM is how many are drawn, GT_RANDOM_SEED the first of their numbers: a
 # number makes one training.  make check-long draws a hundred.
 GT_TRAIN_STEPS=${GT_TRAIN_STEPS:-4}
-. "$(dirname "$0")/../lib/train-lib.sh"
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+make_device_case
 test -z "${GT_LONG:-}" || : "${GT_RANDOM:=100}"
 first=${GT_RANDOM_SEED:-1} count=${GT_RANDOM:-4}
 OMP_NUM_THREADS=1
 export OMP_NUM_THREADS half
 
-here=$(cd "$OLDPWD" && cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2086 # CC may hold options
-${CC:-cc} -shared -fPIC -O1 -I"$here/../../src" -I"$here/../.." -o shim.so "$here/../emu/nccl_emu.c" \
-    -ldl -lrt 2>log && GTRAIN_NCCL_LIB=$dir/shim.so && export GTRAIN_NCCL_LIB
+${CC:-cc} -shared -fPIC -O1 -I"$top/src" -I"$top" -o shim.so \
+    "$top/t/emu/nccl_emu.c" -ldl -lrt 2>log &&
+    export GTRAIN_NCCL_LIB="$dir/shim.so"
 
 # The settings of training $1, then the environment of its device, its
 # processes and a tolerance, each on a line.
@@ -91,8 +93,8 @@ numbers() {
     done
 }
 
-# case SEED
-case_of() {
+# train_both SEED: on the CPU, then on the device
+train_both() {
     perl draw.pl "$1" >drawn
     { read -r set; read -r env; read -r ranks; read -r tol; read -r resumed; } \
         <drawn
@@ -120,12 +122,12 @@ case_of() {
 
 seed=$first
 while test "$seed" -lt $((first + count)); do
-    case_of "$seed"
-    result=$?
-    test $result = 0 || echo "$env $set --ranks $ranks resumed=$resumed" |
+    train_both "$seed"
+    failed=$?
+    test $failed = 0 || echo "$env $set --ranks $ranks resumed=$resumed" |
         sed 's/--set //g' >>log
-    say $result "training $seed, to $tol"
+    ok $failed "random training $seed has the losses of the CPU, to $tol"
     rm -rf cpu cuda
     seed=$((seed + 1))
 done
-echo "1..$n"
+done_testing

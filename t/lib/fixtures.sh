@@ -26,6 +26,16 @@
 #                       STATUS and leaves no rank behind
 #   free_port           print a port that nobody listens on
 
+#
+# For trainings on the CUDA device, emulated or not, beside those on the CPU:
+#
+#   make_device_case    write train.bin, val.bin and base.ini; sets gtrain to
+#                       $GT_TRAIN or the emulation's, steps to $GT_TRAIN_STEPS
+#                       or 6, and half to half of them
+#   train FOLDER OPTION...  train into the store FOLDER, whose checkpoints are
+#                       in FOLDER/ck; fails when cuBLASLt took no part
+#   losses FOLDER       print the training losses of its run, one a line
+#   near IS WANT TOLERANCE  succeed when two files of losses agree
 # shellcheck shell=sh disable=SC2034,SC2154
 rhythm() {
     awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++)
@@ -151,4 +161,63 @@ expect_end() {
 free_port() {
     perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(
         Listen => 1, LocalAddr => "127.0.0.1")->sockport'
+}
+
+make_device_case() {
+    gtrain=$(cd "$OLDPWD" && realpath "${GT_TRAIN:-$build/t/cuda/gtrain-emu}")
+    test -x "$gtrain" || skip_all "gtrain-emu is not built"
+    steps=${GT_TRAIN_STEPS:-6}
+    half=$((steps / 2))
+    make_tokens 20000 1 >train.bin
+    make_tokens 2000 2 >val.bin
+    cat >base.ini <<END
+[data]
+train = train.bin
+val = val.bin
+[model]
+layers = 2
+heads = 2
+width = 32
+context = 16
+vocab = 61
+[train]
+micro_batch = 2
+tokens_per_step = 64
+[optim]
+lr = 3e-3
+[schedule]
+steps = $steps
+warmup = 1
+[eval]
+every = 3
+sequences = 2
+END
+}
+
+# Each token follows from the one before it and a little chance.
+make_tokens() { # COUNT SEED
+    perl -e 'binmode STDOUT; my ($n, $x, $s) = (shift, 5, shift);
+        print pack("l<256", 20240520, 1, $n, (0) x 253);
+        for (1 .. $n) { $s = ($s * 1103515245 + 12345) & 0x7fffffff;
+            $x = ($x * 7 + ($s >> 16) % 3) % 61; print pack("S<", $x) }' "$@"
+}
+
+train() {
+    folder=$1
+    shift
+    # a warning names the sizes of a product that cuBLASLt could not compute
+    timeout 200 "$gtrain" train --config base.ini --set "run.root=$folder" \
+        --set "checkpoint.folder=$folder/ck" "$@" >log 2>&1 &&
+        ! grep 'cuBLASLt .* [0-9]* x [0-9]* x [0-9]' log
+}
+
+losses() {
+    awk '{ print $2 }' "$(find "$1" -path '*metrics/train/loss' | head -n 1)"
+}
+
+near() {
+    paste "$1" "$2" | awk -v tol="$3" -v steps="$steps" '
+        function abs(x) { return x < 0 ? -x : x }
+        NF != 2 || abs($1 - $2) > tol * abs($2) { bad = 1 }
+        END { exit bad || NR != steps }'
 }

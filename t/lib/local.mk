@@ -5,8 +5,7 @@ EXTRA_DIST += \
 	%D%/httpd.pl \
 	%D%/server.pl \
 	%D%/tap.sh \
-	%D%/tls-front.py \
-	%D%/train-lib.sh
+	%D%/tls-front.py
 
 check_PROGRAMS += t/lib/kill-at t/lib/mkruns t/lib/store-tool t/lib/allocs.so
 t_lib_kill_at_SOURCES = %D%/kill-at.c
