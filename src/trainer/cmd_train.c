@@ -11,6 +11,7 @@
 #include "common/sig.h"
 #include "trainer/cmds.h"
 #include "trainer/ranks/launch.h"
+#include "trainer/ranks/local_ranks.h"
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
 #include "trainer/training/checkpoint_state.h"

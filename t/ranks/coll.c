@@ -1,8 +1,9 @@
 /*
- * coll - ranks, as processes of this one, that talk over TCP or MPI
+ * coll - collectives of ranks that are children of this process, over TCP, and
+ * over MPI under mpirun
  *
- * The sums use numbers whose order matters, so that "in the order of the
- * ranks" is seen in the bits.
+ * The sums are of numbers whose order matters, so that the bits show whether it
+ * is the order of the ranks.
  */
 #include "config.h"
 #include "t/lib/tap.h"
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "trainer/ranks/local_ranks.h"
 
 enum { N = 3000007, PART = 70001 };
 
@@ -42,11 +44,11 @@ static int listen_here(int *port)
     return fd;
 }
 
-/* What is wrong with the collectives of one rank, or NULL. */
+/* What is wrong with the collectives of a rank; NULL for nothing. */
 static const char *check_sums(struct coll *c)
 {
     struct err e = ERR_INIT;
-    int64_t *cut = xcalloc((size_t)c->size + 1, sizeof *cut);
+    int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
     float *x = xmalloc(N * sizeof *x), *in = xmalloc(N * sizeof *in);
     float *got = xmalloc(N * sizeof *got), *acc;
     double d[2] = { c->rank + 1.0, 0.1 };
@@ -56,12 +58,12 @@ static const char *check_sums(struct coll *c)
     for (size_t i = 0; i < N; i++)
         x[i] = in[i] = value(c->rank, i);
     coll_sum(c, x, N);
-    coll_bounds(c, N, PART, cut);
-    acc = got + cut[c->rank];
-    for (int64_t i = 0; i < cut[c->rank + 1] - cut[c->rank]; i++)
+    coll_bounds(c, N, PART, bounds);
+    acc = got + bounds[c->rank];
+    for (int64_t i = 0; i < bounds[c->rank + 1] - bounds[c->rank]; i++)
         acc[i] = 0.1f;
-    coll_reduce(c, acc, in, cut, false);
-    coll_gather(c, got, cut, sizeof *got);
+    coll_reduce(c, acc, in, bounds, false);
+    coll_gather(c, got, bounds, sizeof *got);
     if (coll_check(c, &e) < 0)
         bad = "an exchange failed";
     for (size_t i = 0; !bad && i < N; i++) {
@@ -89,11 +91,11 @@ static const char *check_sums(struct coll *c)
     for (int r = 0; r < c->size; r++)
         if (r * 7 % 5 > most)
             bad = "coll_max is wrong";
-    coll_bounds(c, 11, 4, cut);
-    if (!bad &&
-        (cut[0] != 0 || cut[c->size] != 11 || (c->size == 2 && cut[1] != 4)))
-        bad = "coll_bounds does not share everything";
-    free(cut);
+    coll_bounds(c, 11, 4, bounds);
+    if (!bad && (bounds[0] != 0 || bounds[c->size] != 11 ||
+                 (c->size == 2 && bounds[1] != 4)))
+        bad = "coll_bounds is wrong";
+    free(bounds);
     free(x);
     free(in);
     free(got);
@@ -101,46 +103,46 @@ static const char *check_sums(struct coll *c)
 }
 
 /*
- * What a rank sends, in elements of a block of n: a sum 2 n (N - 1) / N, and
- * sharing out or gathering half of that; so ddp sends 2 n (N - 1) / N a step
+ * Elements that a rank sends for a block of n: 2 n (N - 1) / N for a sum, and
+ * half of that to reduce or gather it; so ddp sends 2 n (N - 1) / N per step,
  * and fsdp, which gathers twice, 3 n (N - 1) / N.
  */
 static const char *check_bytes(struct coll *c)
 {
     const int64_t n = 120000, part = n / c->size * (c->size - 1) * 4;
-    int64_t *cut = xcalloc((size_t)c->size + 1, sizeof *cut);
+    int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
     float *x = xcalloc((size_t)n, sizeof *x);
     struct err e = ERR_INIT;
     uint64_t at[4];
     int ret;
 
-    coll_bounds(c, n, 1, cut);
+    coll_bounds(c, n, 1, bounds);
     at[0] = c->sent;
     coll_sum(c, x, n);
     ret = coll_check(c, &e);
     at[1] = c->sent;
-    coll_reduce(c, x + cut[c->rank], x, cut, true);
+    coll_reduce(c, x + bounds[c->rank], x, bounds, true);
     ret = ret < 0 ? ret : coll_check(c, &e);
     at[2] = c->sent;
-    coll_gather(c, x, cut, sizeof *x);
+    coll_gather(c, x, bounds, sizeof *x);
     ret = ret < 0 ? ret : coll_check(c, &e);
     at[3] = c->sent;
-    free(cut);
+    free(bounds);
     free(x);
     if (ret < 0)
         return "an exchange failed";
     if (at[1] - at[0] != 2 * (uint64_t)part ||
         at[2] - at[1] != (uint64_t)part || at[3] - at[2] != (uint64_t)part)
-        return "more or less was sent than the formulas say";
+        return "the bytes sent differ from the formulas";
     return NULL;
 }
 
-struct job {
+struct test_rank {
     int size, rank, port, fd;
     const char *agree, *token;
 };
 
-static int open_rank(struct coll *c, const struct job *j, struct err *e)
+static int open_rank(struct coll *c, const struct test_rank *j, struct err *e)
 {
     struct launch l = { .kind = LAUNCH_TCP,
                         .rank = j->rank,
@@ -156,8 +158,8 @@ static int open_rank(struct coll *c, const struct job *j, struct err *e)
     return coll_open(c, &conf, e);
 }
 
-/* A rank that runs the sums; 0 when all is well. */
-static int sums_rank(const struct job *j)
+/* A rank that runs the sums; 0 if they are right. */
+static int sums_rank(const struct test_rank *j)
 {
     struct err e = ERR_INIT;
     struct coll c;
@@ -177,7 +179,7 @@ static int sums_rank(const struct job *j)
 }
 
 /* Rank 1 dies; the others must name it, whether they wait for it or not. */
-static int widow_rank(const struct job *j)
+static int rank_with_death(const struct test_rank *j)
 {
     struct err e = ERR_INIT;
     struct coll c;
@@ -195,16 +197,16 @@ static int widow_rank(const struct job *j)
     return !named;
 }
 
-/* How many of the ranks ended with something other than they should. */
-static int run(int size, int (*rank)(const struct job *), const char *other,
-               int dead)
+/* Start ranks; returns how many failed, less the `dead` that should. */
+static int run_ranks(int size, int (*rank)(const struct test_rank *),
+                     const char *other, int dead)
 {
     int bad = 0, port;
     const int fd = listen_here(&port);
 
     fflush(stdout);
     for (int r = 0; r < size; r++) {
-        const struct job j = { size, r, port, fd, r ? other : "a", "t" };
+        const struct test_rank j = { size, r, port, fd, r ? other : "a", "t" };
 
         if (fork() == 0) {
             const int ret = rank(&j);
@@ -223,8 +225,8 @@ static int run(int size, int (*rank)(const struct job *), const char *other,
     return bad - dead;
 }
 
-/* 0: taken in; 1: turned away, with these words; 2: something else. */
-static int turned_away(const struct job *j, const char *words)
+/* 0: joined; 1: rejected with this text; 2: another error. */
+static int try_to_join(const struct test_rank *j, const char *words)
 {
     struct err e = ERR_INIT;
     struct coll c;
@@ -237,16 +239,16 @@ static int turned_away(const struct job *j, const char *words)
     return ret;
 }
 
-static pid_t begin(const struct job *j, const char *words)
+static pid_t start_joining(const struct test_rank *j, const char *words)
 {
     const pid_t pid = fork();
 
     if (pid == 0)
-        _exit(turned_away(j, words));
+        _exit(try_to_join(j, words));
     return pid;
 }
 
-static int end(pid_t pid)
+static int wait_for(pid_t pid)
 {
     int status;
 
@@ -255,14 +257,14 @@ static int end(pid_t pid)
 }
 
 /*
- * Rank 0 of three ranks meets a stranger who talks nonsense, one with another
- * token, one with another configuration, two that both say they are rank 1.
+ * Connections to rank 0 of three ranks: one that sends nonsense, one with
+ * another token, one with another configuration, two that are both rank 1.
  */
-static void strangers(void)
+static void test_rejections(void)
 {
     int port, status;
     const int fd = listen_here(&port);
-    struct job j = { 3, 0, port, fd, "a", "t" };
+    struct test_rank j = { 3, 0, port, fd, "a", "t" };
     struct sockaddr_in a = { .sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -270,7 +272,7 @@ static void strangers(void)
     pid_t zero, first, second, third, refused;
 
     fflush(stdout);
-    zero = begin(&j, "");
+    zero = start_joining(&j, "");
     close(fd);
     nonsense = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(nonsense, (struct sockaddr *)&a, sizeof a) == 0)
@@ -278,33 +280,34 @@ static void strangers(void)
     close(nonsense);
     j.rank = 1;
     j.token = "another job's";
-    ok(end(begin(&j, "did not take rank 1 in")) == 1,
-       "a rank of another job is dropped");
+    ok(wait_for(start_joining(&j, "rejected rank 1")) == 1,
+       "a rank with the token of another job is rejected");
     j.token = "t";
     j.agree = "b";
-    ok(end(begin(&j, "another configuration")) == 1,
-       "another configuration is refused");
+    ok(wait_for(start_joining(&j, "a different configuration")) == 1,
+       "a rank with a different configuration is rejected");
     j.size = 2;
-    ok(end(begin(&j, "3 ranks, not 2")) == 1,
-       "another number of ranks is refused");
+    ok(wait_for(start_joining(&j, "3 ranks, not 2")) == 1,
+       "a rank with another number of ranks is rejected");
     j.size = 3;
     j.agree = "a";
-    ok(end(begin(&(struct job){ 3, 0, port, -1, "a", "t" }, "")) == 2,
-       "a second rank 0 cannot listen");
-    first = begin(&j, "rank 1 (host");
-    second = begin(&j, "rank 1 (host");
+    ok(wait_for(start_joining(&(struct test_rank){ 3, 0, port, -1, "a", "t" },
+                              "")) == 2,
+       "a second rank 0 cannot listen on the port");
+    first = start_joining(&j, "has already joined");
+    second = start_joining(&j, "has already joined");
     refused = wait(&status);
     ok((refused == first || refused == second) && WIFEXITED(status) &&
            WEXITSTATUS(status) == 1,
-       "the second of two ranks 1 is refused");
+       "the second of two processes with rank 1 is rejected");
     j.rank = 2;
-    third = begin(&j, "");
-    ok(end(refused == first ? second : first) == 0 && end(third) == 0 &&
-           end(zero) == 0,
-       "and the job goes on");
+    third = start_joining(&j, "");
+    ok(wait_for(refused == first ? second : first) == 0 &&
+           wait_for(third) == 0 && wait_for(zero) == 0,
+       "a job continues after it has rejected ranks");
 }
 
-static void node_lists(void)
+static void test_node_lists(void)
 {
     static const struct {
         const char *list, *want;
@@ -326,11 +329,11 @@ static void node_lists(void)
 
         ok(cases[i].want ? ret == 0 && strcmp(out, cases[i].want) == 0
                          : ret < 0,
-           "first host of '%s'", cases[i].list);
+           "the first host of '%s' is found, or is an error", cases[i].list);
     }
 }
 
-static void launchers(void)
+static void test_launchers(void)
 {
     struct err e = ERR_INIT;
     struct launch l;
@@ -341,28 +344,28 @@ static void launchers(void)
     unsetenv("SLURM_STEP_NUM_TASKS");
     ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_ALONE &&
            l.size == 1,
-       "nothing set: one process");
+       "without a launcher the job is one process");
     setenv("WORLD_SIZE", "4", 1);
     setenv("RANK", "2", 1);
     setenv("LOCAL_RANK", "2", 1);
     ok(launch_detect(&l, "auto", &e) < 0 && strstr(e.text, "MASTER_ADDR"),
-       "torchrun without an address: %s", e.text);
+       "torchrun without an address is an error: %s", e.text);
     setenv("MASTER_ADDR", "localhost", 1);
     setenv("MASTER_PORT", "29500", 1);
     ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_TCP &&
            l.rank == 2 && l.size == 4 && l.port == 29500,
-       "torchrun's variables");
+       "the variables of torchrun are read");
     setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
     setenv("TORCHELASTIC_RUN_ID", "abc", 1);
     ok(launch_detect(&l, "auto", &e) == 0 && l.port != 29500,
-       "a port of our own where torchrun listens on its");
+       "another port is used where torchrun listens on MASTER_PORT");
     port = l.port;
     setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
     ok(launch_detect(&l, "auto", &e) == 0 && l.port != port,
-       "another one after a restart");
+       "the port changes after a restart of torchrun");
     setenv("RANK", "4", 1);
     ok(launch_detect(&l, "auto", &e) < 0 && e.kind == ERR_USAGE,
-       "rank 4 of 4 cannot be: %s", e.text);
+       "rank 4 of 4 is an error: %s", e.text);
     unsetenv("WORLD_SIZE");
     setenv("SLURM_PROCID", "0", 1);
     setenv("SLURM_NTASKS", "4", 1);
@@ -374,8 +377,9 @@ static void launchers(void)
     setenv("SLURM_STEP_NODELIST", "gpu[07-09]", 1);
     ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_TCP &&
            l.rank == 3 && l.port == 20345 && strcmp(l.host, "gpu07") == 0,
-       "srun's variables");
-    ok(launch_detect(&l, "nonesuch", &e) < 0, "%s", e.text);
+       "the variables of srun are read");
+    ok(launch_detect(&l, "nonesuch", &e) < 0,
+       "an unknown launcher is an error: %s", e.text);
 }
 
 /* Under mpirun: the same sums through MPI, reported by rank 0. */
@@ -413,15 +417,15 @@ static int lingering_rank(void)
     return 0;
 }
 
-static void lingering(void)
+static void test_lingering(void)
 {
     char name[] = "coll", *argv[] = { name, NULL };
     struct err e = ERR_INIT;
 
     ok(local_ranks_run(argv, 2, &e) == 0,
-       "a rank that lingers when rank 0 has ended well is no failure");
+       "a rank that does not exit after rank 0 succeeded is not a failure");
     ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
-       "and does not stay behind");
+       "a rank that does not exit is killed");
 }
 
 int main(void)
@@ -430,12 +434,14 @@ int main(void)
         return lingering_rank();
     if (getenv("OMPI_COMM_WORLD_SIZE"))
         return under_mpi();
-    node_lists();
-    launchers();
+    test_node_lists();
+    test_launchers();
     for (int size = 1; size <= 4; size++)
-        ok(run(size, sums_rank, "a", 0) == 0, "%d ranks sum alike", size);
-    ok(run(3, widow_rank, "a", 1) == 0, "a rank that dies is named");
-    strangers();
-    lingering();
+        ok(run_ranks(size, sums_rank, "a", 0) == 0,
+           "%d ranks compute the same sums", size);
+    ok(run_ranks(3, rank_with_death, "a", 1) == 0,
+       "the other ranks name a rank that dies");
+    test_rejections();
+    test_lingering();
     return done_testing();
 }

@@ -46,7 +46,7 @@ mpirun -np 1 "$gtrain" -q --config c.ini --set optim.lr=1e-3 : \
 status=$?
 bad=
 test $status -eq 6 || bad="status $status: $(tail -n 5 log)"
-grep -q 'another configuration' log || bad="$bad not said: $(tail -n 5 log)"
+grep -q 'different configuration' log || bad="$bad not said: $(tail -n 5 log)"
 is "$bad" "" "ranks of two configurations end with status 6"
 
 start_endless usr1 mpirun -np 3 "$gtrain" --set run.name=usr1
@@ -60,7 +60,7 @@ start_endless stuck mpirun -np 3 "$gtrain" --set run.name=stuck \
     --set parallel.timeout=2s
 kill -STOP "$victim"
 expect_end 6
-grep -q "pid $victim) has not answered for 2 s" log ||
+grep -q "pid $victim) did not respond for 2 s" log ||
     bad="$bad the stuck rank is not named: $(tail -n 9 log)"
 is "$bad" "" "a stuck rank under mpirun is named after parallel.timeout"
 done_testing

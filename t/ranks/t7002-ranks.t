@@ -77,7 +77,7 @@ WORLD_SIZE=2 RANK=1 MASTER_ADDR='not a host' MASTER_PORT=1 "$gtrain" \
 status=$?
 bad=
 test $status -eq 6 || bad="status $status"
-grep -q 'not a host port 1: Name' log || bad="$bad $(cat log)"
+grep -q 'not a host:1: Name' log || bad="$bad $(cat log)"
 is "$bad" "" "a host without an address is reported"
 
 # what some ranks saved, others go on from, to the bits of an unbroken run
@@ -155,7 +155,7 @@ is "$bad" "" "kill -9 of one rank ends the job with the rank's name"
 start_endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
 kill -STOP "$victim"
 expect_end 6
-grep -q "pid $victim) has not answered for 2 s" log ||
+grep -q "pid $victim) did not respond for 2 s" log ||
     bad="$bad; not named: $(tail -n 3 log)"
 is "$bad" "" "a stuck rank ends the job with its name after parallel.timeout"
 

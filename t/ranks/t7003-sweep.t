@@ -44,7 +44,7 @@ base = base.ini
 [grid]
 optim.lr = 1e-2, 1e-3'
 printf '%s\nmodel.width = 32, 33\n' "$head" >s.ini
-refused "shapes that do not fit" 2 "s.ini:5: model.width: 33 is no multiple"
+refused "shapes that do not fit" 2 "s.ini:5: model.width: 33 is not a multiple"
 printf '%s\nmodel.widht = 32, 64\n' "$head" >s.ini
 refused "a misspelt axis" 2 "s.ini:5: unknown setting model.widht; did you mean"
 printf '%s\n[train]\nbatch = 3\n' "$head" >s.ini

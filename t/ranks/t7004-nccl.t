@@ -107,7 +107,7 @@ done
 # shellcheck disable=SC2086
 GTRAIN_NCCL_LIB=/nonexistent.so train none $cuda --ranks 2
 bad=$(near none cpu 1e-5)
-grep -q 'go through the host, which is slow: no NCCL: .*nonexistent' log ||
+grep -q 'go through the host, which is slow: cannot load NCCL: .*nonexistent' log ||
     bad="$bad not said"
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "without NCCL sums go through the host with a warning"
@@ -132,7 +132,7 @@ NCCL_SHIM_FAIL=9 train fails $cuda --ranks 2
 status=$?
 bad=
 test $status -eq 6 || bad="status $status"
-grep -q 'nccl: .*: unhandled system error: the shim was asked to' log ||
+grep -q 'NCCL: .*: unhandled system error: the shim was asked to' log ||
     bad="$bad not said"
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "an error of NCCL is reported with NCCL's words"
@@ -141,7 +141,7 @@ NCCL_SHIM_STUCK=1:12 train stuck $cuda --ranks 2 --set parallel.timeout=2s
 status=$?
 bad=
 test $status -eq 6 || bad="status $status"
-grep -q 'nccl: a rank has not answered rank [01] for 2 s' log ||
+grep -q 'NCCL: a rank did not respond to rank [01] for 2 s' log ||
     bad="$bad not said"
 is "${bad:+$bad: $(tail -n 5 log)}" "" \
     "a rank that hangs in NCCL ends the job after parallel.timeout"

@@ -56,7 +56,7 @@ else
 fi
 echo 'steps = 5' >>"$dir/base.ini"
 gtrain plan --config "$dir/base.ini" --set model.vocab=500 >"$dir/out" 2>&1
-if [ $? = 2 ] && grep -q 'base.ini:3: schedule.steps: give one' "$dir/out"; then
+if [ $? = 2 ] && grep -q 'base.ini:3: schedule.steps: set only' "$dir/out"; then
     echo "ok 5 - a file that gives both is refused"
 else
     echo "not ok 5 - a file that gives both is refused"

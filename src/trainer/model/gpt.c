@@ -230,7 +230,7 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
     gpt->output = graph_linear(g, x, head, GRAPH_NONE);
 }
 
-/* ---- weights ---------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------- */
 
 void gpt_init_weights(const struct gpt *gpt, int i, uint64_t seed,
                       struct dev *cpu, float *out)

@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "trainer/model/rules.h"
 
-/* ---- from nodes to calls ---------------------------------------------- */
+/* ---- from nodes to calls --------------------------------------------- */
 
 static void add_call(struct graph *g, enum graph_call_kind kind, int node)
 {
@@ -124,7 +124,7 @@ static void add_backward(struct graph *g, bool fuse)
     free(valid);
 }
 
-/* ---- gradients that share memory -------------------------------------- */
+/* ---- gradients that share memory ------------------------------------- */
 
 /* Does a node after `after`, except `except`, read i? */
 static bool is_read_after(const struct graph *g, int i, int after, int except)
@@ -178,7 +178,7 @@ static void share_gradients(struct graph *g)
     }
 }
 
-/* ---- the block of parameters ------------------------------------------ */
+/* ---- the block of parameters ----------------------------------------- */
 
 /* The parameter that source s of a node is, or GRAPH_NONE. */
 static int param_of(const struct graph *g, const struct graph_node *n, int s)
@@ -292,7 +292,7 @@ void graph_calls_make(struct graph *g, const struct graph_conf *conf,
     lay_out_block(g);
 }
 
-/* ---- for profiles ----------------------------------------------------- */
+/* ---- for profiles ---------------------------------------------------- */
 
 const char *graph_call_name(const struct graph *g, int call)
 {

@@ -247,7 +247,7 @@ static void lay_out_activations(struct memory_layout *l, struct graph *g)
     free(rivals);
 }
 
-/* ---- units ------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------- */
 
 /* Set the member at offset `member` of each unit to its address, in elements
  * of its region; returns the size of the region.  If shared, the layers take
@@ -277,7 +277,7 @@ static int64_t place_units(struct graph *g, bool shared, size_t member)
     return total + 2 * most;
 }
 
-/* ---- sizes, addresses ------------------------------------------------- */
+/* ---- sizes, addresses ------------------------------------------------ */
 
 static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
                              const struct memory_layout *l)

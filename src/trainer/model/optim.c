@@ -7,12 +7,12 @@
 #include "common/mem.h"
 #include "common/rng.h"
 
-/* ---- ranges ----------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------- */
 
-/* Who moves a parameter, how fast. */
-static struct optim_range treat(const struct optim_settings *c,
-                                const struct graph_param *p,
-                                const struct tensor *t)
+/* Which optimiser updates a parameter, and how fast. */
+static struct optim_range range_of(const struct optim_settings *c,
+                                   const struct graph_param *p,
+                                   const struct tensor *t)
 {
     struct optim_range r = { .at = p->at,
                              .count = p->count,
@@ -38,7 +38,8 @@ static struct optim_range treat(const struct optim_settings *c,
     return r;
 }
 
-static bool alike(const struct optim_range *a, const struct optim_range *b)
+static bool is_same_treatment(const struct optim_range *a,
+                              const struct optim_range *b)
 {
     return a->name == b->name && a->name != OPTIM_MUON &&
            a->decayed == b->decayed && a->lr_factor == b->lr_factor;
@@ -62,7 +63,7 @@ static int64_t work_floats(const struct optim *o)
     return most;
 }
 
-static void sizes(struct optim *o)
+static void set_region_sizes(struct optim *o)
 {
     o->m.bytes = (size_t)o->m_count * sizeof(float);
     o->v.bytes = (size_t)o->v_count * sizeof(float);
@@ -70,7 +71,7 @@ static void sizes(struct optim *o)
     o->sum.bytes = 64;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_address(const void *a, const void *b)
 {
     const struct graph_param *x = *(const struct graph_param *const *)a;
     const struct graph_param *y = *(const struct graph_param *const *)b;
@@ -78,8 +79,8 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The next place for second moments. */
-static void give_second(struct optim *o, struct optim_range *r)
+/* Append room for the second moments of a range. */
+static void append_second_moments(struct optim *o, struct optim_range *r)
 {
     r->v_at = o->v_count;
     o->v_count += (r->count + 15) / 16 * 16;
@@ -94,14 +95,14 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     *o = (struct optim){ .conf = conf, .graph = g };
     for (int i = 0; i < g->n_params; i++)
         order[i] = &g->param[i];
-    qsort(order, (size_t)g->n_params, sizeof(*order), by_place);
+    qsort(order, (size_t)g->n_params, sizeof(*order), by_address);
     for (int i = 0; i < g->n_params; i++) {
         const struct graph_param *p = order[i];
-        struct optim_range r = treat(conf, p, &g->node[p->node].val);
+        struct optim_range r = range_of(conf, p, &g->node[p->node].val);
         struct optim_range *last =
             o->n_ranges ? &o->range[o->n_ranges - 1] : NULL;
 
-        if (last && alike(last, &r)) {
+        if (last && is_same_treatment(last, &r)) {
             last->count = p->at + p->count - last->at;
             continue;
         }
@@ -114,16 +115,16 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
         if (!has_v(r->name))
             continue;
         o->seconds = true;
-        give_second(o, r);
+        append_second_moments(o, r);
     }
     for (int i = 0; i < o->n_ranges; i++)
         o->range[i].own = o->range[i].at;
     o->m_count = g->count;
-    sizes(o);
+    set_region_sizes(o);
     free(order);
 }
 
-/* What of range r lies in a piece. */
+/* Add the part of range r that lies in a piece. */
 static void add_part(struct optim *o, const struct optim_range *r,
                      const struct optim_piece *p)
 {
@@ -141,7 +142,7 @@ static void add_part(struct optim *o, const struct optim_range *r,
     part->count = end - from;
     part->own = p->own + from - p->at;
     if (r->v_at >= 0)
-        give_second(o, part);
+        append_second_moments(o, part);
 }
 
 void optim_keep_pieces(struct optim *o, const struct optim_piece *piece, int n,
@@ -158,15 +159,15 @@ void optim_keep_pieces(struct optim *o, const struct optim_piece *piece, int n,
             add_part(o, &whole[i], &piece[k]);
     free(whole);
     o->m_count = total;
-    sizes(o);
+    set_region_sizes(o);
 }
 
 bool optim_has_second(const struct optim *o, const struct graph_param *p)
 {
-    return has_v(treat(o->conf, p, &o->graph->node[p->node].val).name);
+    return has_v(range_of(o->conf, p, &o->graph->node[p->node].val).name);
 }
 
-/* ---- state ------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------- */
 
 int optim_open(struct optim *o, struct err *e)
 {
@@ -189,10 +190,10 @@ void optim_close(struct optim *o)
     *o = (struct optim){ 0 };
 }
 
-/* ---- a step ----------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------- */
 
-static struct tensor view(const struct region *r, enum dtype type, int64_t at,
-                          const struct optim_range *range)
+static struct tensor view_of(const struct region *r, enum dtype type,
+                             int64_t at, const struct optim_range *range)
 {
     struct tensor t = { .type = type, .rank = 1 };
 
@@ -237,37 +238,37 @@ void optim_set_norm(struct optim *o, double sumsq)
     dev->type->put(dev, o->sum.data, &o->sumsq, sizeof o->sumsq);
 }
 
-/* Its own pieces if they are kept apart, else the whole block. */
+/* The own pieces if they have a region, else the whole block. */
 static struct tensor piece_of(const struct region *own,
                               const struct region *whole, enum dtype type,
                               const struct optim_range *r)
 {
-    return own->data ? view(own, type, r->own, r)
-                     : view(whole, type, r->at, r);
+    return own->data ? view_of(own, type, r->own, r)
+                     : view_of(whole, type, r->at, r);
 }
 
-void optim_round(const struct optim *o, struct dev *dev, struct tensor *low,
+void optim_round(const struct optim *o, struct dev *dev, struct tensor *rounded,
                  const struct tensor *w, int64_t at)
 {
     if (o->rounds_randomly)
-        dev->ops->cast_random(dev, low, w, o->seed,
+        dev->ops->cast_random(dev, rounded, w, o->seed,
                               rng_stream(RNG_ROUND, (uint64_t)o->steps, 0),
                               (uint64_t)at);
     else
-        dev->ops->cast(dev, low, w);
+        dev->ops->cast(dev, rounded, w);
 }
 
-static void move(struct optim *o, const struct optim_range *r,
-                 const struct update *u)
+static void update_range(struct optim *o, const struct optim_range *r,
+                         const struct update *u)
 {
     struct graph *g = o->graph;
     struct dev *dev = g->dev;
     struct tensor w = piece_of(&o->own_weights, &g->weights, DT_F32, r);
-    struct tensor m = view(&o->m, DT_F32, r->own, r);
-    struct tensor v = view(&o->v, DT_F32, r->v_at, r);
+    struct tensor m = view_of(&o->m, DT_F32, r->own, r);
+    struct tensor v = view_of(&o->v, DT_F32, r->v_at, r);
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
-    struct tensor low = piece_of(&o->own_copies, &g->copies, g->type, r);
-    struct tensor *copy = low.data && !o->rounds_randomly ? &low : NULL;
+    struct tensor rounded = piece_of(&o->own_copies, &g->copies, g->type, r);
+    struct tensor *copy = rounded.data && !o->rounds_randomly ? &rounded : NULL;
     struct tensor work = { .data = o->work.data, .type = DT_F32, .rank = 1 };
 
     switch (r->name) {
@@ -286,8 +287,8 @@ static void move(struct optim *o, const struct optim_range *r,
         dev->ops->muon(dev, &w, &m, copy, &work, &grad, u);
         break;
     }
-    if (low.data && o->rounds_randomly)
-        optim_round(o, dev, &low, &w, r->at);
+    if (rounded.data && o->rounds_randomly)
+        optim_round(o, dev, &rounded, &w, r->at);
 }
 
 void optim_step(struct optim *o, double lr, double scale)
@@ -313,7 +314,7 @@ void optim_step(struct optim *o, double lr, double scale)
             .l2 = r->name == OPTIM_ADAM || r->name == OPTIM_SGD,
         };
 
-        move(o, r, &u);
+        update_range(o, r, &u);
     }
 }
 

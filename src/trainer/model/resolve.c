@@ -11,9 +11,10 @@ static int64_t round_to(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* ---- shapes ----------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------- */
 
-static int shapes(struct settings *c, int64_t tokenizer_vocab, struct err *e)
+static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
+                          struct err *e)
 {
     struct model_settings *m = &c->model;
     struct derived *is = &c->is;
@@ -22,27 +23,27 @@ static int shapes(struct settings *c, int64_t tokenizer_vocab, struct err *e)
         m->vocab = tokenizer_vocab;
     if (m->vocab == 0)
         return conf_fail(&c->conf, "model.vocab", e,
-                         "give it, or data.tokenizer to take it from");
+                         "set it, or data.tokenizer to use its size");
     if (m->vocab < tokenizer_vocab)
         return conf_fail(&c->conf, "model.vocab", e,
-                         "%lld is less than the tokenizer's %lld",
+                         "%lld is less than the %lld of the tokenizer",
                          (long long)m->vocab, (long long)tokenizer_vocab);
     if (m->width % m->heads)
         return conf_fail(&c->conf, "model.width", e,
-                         "%lld is no multiple of model.heads = %lld",
+                         "%lld is not a multiple of model.heads = %lld",
                          (long long)m->width, (long long)m->heads);
     is->kv_heads = m->kv_heads ? m->kv_heads : m->heads;
     if (m->heads % is->kv_heads)
         return conf_fail(&c->conf, "model.kv_heads", e,
-                         "model.heads = %lld is no multiple of %lld",
+                         "model.heads = %lld is not a multiple of %lld",
                          (long long)m->heads, (long long)is->kv_heads);
     if (m->position == POSITION_ROPE && m->width / m->heads % 2)
         return conf_fail(&c->conf, "model.position", e,
-                         "rope needs heads of even width, not %lld",
+                         "rope requires heads of even width, not %lld",
                          (long long)(m->width / m->heads));
     if (c->data.ignore >= m->vocab)
         return conf_fail(&c->conf, "data.ignore", e,
-                         "%lld is no id of the vocabulary of %lld",
+                         "%lld is not below the size of the vocabulary, %lld",
                          (long long)c->data.ignore, (long long)m->vocab);
     is->vocab_padded = round_to(m->vocab, m->vocab_multiple);
     is->d_ff = m->d_ff ? m->d_ff : 4 * m->width;
@@ -62,26 +63,26 @@ static void count_parameters(struct settings *c)
     graph_clear(&gpt.graph);
 }
 
-/* ---- batches ---------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------- */
 
-static int no_divisor(struct settings *c, const char *key, int64_t given,
-                      int64_t unit, const char *what, struct err *e)
+static int bad_multiple(struct settings *c, const char *key, int64_t given,
+                        int64_t unit, const char *what, struct err *e)
 {
     const int64_t below = given / unit * unit;
 
     if (below == 0)
         return conf_fail(&c->conf, key, e,
-                         "%lld is less than one micro-batch on each rank, "
+                         "%lld is less than one micro-batch per rank, "
                          "%lld %s",
                          (long long)given, (long long)unit, what);
     return conf_fail(&c->conf, key, e,
-                     "%lld is no multiple of micro_batch x ranks = %lld %s; "
-                     "the nearest are %lld and %lld",
+                     "%lld is not a multiple of micro_batch x ranks = %lld %s; "
+                     "the nearest ones are %lld and %lld",
                      (long long)given, (long long)unit, what, (long long)below,
                      (long long)(below + unit));
 }
 
-static int batches(struct settings *c, int world, struct err *e)
+static int resolve_batch(struct settings *c, int world, struct err *e)
 {
     const struct train_settings *t = &c->train;
     struct derived *is = &c->is;
@@ -91,26 +92,26 @@ static int batches(struct settings *c, int world, struct err *e)
     if (t->batch && t->tokens_per_step &&
         t->tokens_per_step != t->batch * c->model.context)
         return conf_fail(&c->conf, "train.tokens_per_step", e,
-                         "train.batch says %lld already; give one of the two",
+                         "train.batch makes it %lld; set only one of the two",
                          (long long)(t->batch * c->model.context));
     if (t->batch && t->batch % unit)
-        return no_divisor(c, "train.batch", t->batch, unit, "sequences", e);
+        return bad_multiple(c, "train.batch", t->batch, unit, "sequences", e);
     if (t->tokens_per_step % unit_tokens)
-        return no_divisor(c, "train.tokens_per_step", t->tokens_per_step,
-                          unit_tokens, "tokens", e);
+        return bad_multiple(c, "train.tokens_per_step", t->tokens_per_step,
+                            unit_tokens, "tokens", e);
     is->windows = t->batch             ? t->batch
                   : t->tokens_per_step ? t->tokens_per_step / c->model.context
                                        : unit;
     if (t->ramp_from > is->windows)
         return conf_fail(&c->conf, "train.ramp_from", e,
-                         "%lld sequences are more than the batch of %lld",
+                         "%lld sequences are more than the %lld of the batch",
                          (long long)t->ramp_from, (long long)is->windows);
     is->accumulate = is->windows / unit;
     is->tokens_per_step = is->windows * c->model.context;
     return 0;
 }
 
-/* ---- lengths ---------------------------------------------------------- */
+/* ---- lengths --------------------------------------------------------- */
 
 static int64_t span_steps(const struct settings *c, const struct conf_span *s)
 {
@@ -125,7 +126,7 @@ static int64_t span_steps(const struct settings *c, const struct conf_span *s)
     return (int64_t)s->n;
 }
 
-static int lengths(struct settings *c, struct err *e)
+static int resolve_lengths(struct settings *c, struct err *e)
 {
     const struct schedule_settings *s = &c->schedule;
     struct derived *is = &c->is;
@@ -133,18 +134,19 @@ static int lengths(struct settings *c, struct err *e)
     double tokens = 0;
 
     if ((s->steps > 0) + (s->tokens > 0) + (s->chinchilla > 0) > 1)
-        return conf_fail(&c->conf, "schedule.steps", e,
-                         "give one of schedule.steps, tokens, chinchilla");
+        return conf_fail(
+            &c->conf, "schedule.steps", e,
+            "set only one of schedule.steps, tokens and chinchilla");
     if (s->tokens)
         tokens = (double)s->tokens;
     if (s->chinchilla > 0)
         tokens = s->chinchilla * (double)is->parameters;
-    /* whole steps, as many as the tokens fill; none where nothing trains */
+    /* as many whole steps as the tokens fill; none if nothing is trained */
     is->steps = s->steps ? s->steps : (int64_t)floor(tokens / per_step);
     if (is->steps == 0 && tokens > 0)
         return conf_fail(&c->conf,
                          s->tokens ? "schedule.tokens" : "schedule.chinchilla",
-                         e, "%.0f tokens are less than the %lld of one step",
+                         e, "%.0f tokens are fewer than the %lld of one step",
                          tokens, (long long)is->tokens_per_step);
     is->stop_at = c->train.stop_at ? c->train.stop_at : is->steps;
     is->warmup = span_steps(c, &s->warmup);
@@ -160,14 +162,14 @@ static int lengths(struct settings *c, struct err *e)
 }
 
 /* "name=value, name=value" */
-static int tags(const struct settings *c, struct err *e)
+static int check_tags(const struct settings *c, struct err *e)
 {
     for (const char *at = c->run.tags; *at; at += strspn(at, ", ")) {
         const size_t len = strcspn(at, ","), name = strcspn(at, "=,");
 
         if (name == 0 || name == len)
             return conf_fail(&c->conf, "run.tags", e,
-                             "'%.*s' is not name=value", (int)len, at);
+                             "expects name=value, not '%.*s'", (int)len, at);
         at += len;
     }
     return 0;
@@ -176,17 +178,17 @@ static int tags(const struct settings *c, struct err *e)
 int resolve_settings(struct settings *c, int64_t tokenizer_vocab, int world,
                      struct err *e)
 {
-    if (tags(c, e) < 0)
+    if (check_tags(c, e) < 0)
         return -1;
-    if (shapes(c, tokenizer_vocab, e) < 0)
+    if (resolve_shapes(c, tokenizer_vocab, e) < 0)
         return -1;
     count_parameters(c);
-    if (batches(c, world, e) < 0)
+    if (resolve_batch(c, world, e) < 0)
         return -1;
-    return lengths(c, e);
+    return resolve_lengths(c, e);
 }
 
-/* ---- the batch ramp --------------------------------------------------- */
+/* ---- the batch ramp -------------------------------------------------- */
 
 /*
  * The batch grows linearly over the first steps, in whole micro-batches,

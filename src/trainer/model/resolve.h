@@ -4,19 +4,19 @@
 #include "trainer/settings/settings.h"
 
 /*
- * resolve - what follows from settings that were loaded
+ * resolve - what follows from the settings
  *
- * Shapes, the number of parameters, how a step's tokens are divided among
- * `world` ranks, and the lengths of the schedule.  resolve_settings() checks
- * what must fit together and fills struct derived; an error names the line of
+ * Shapes, the number of parameters, how the tokens of a step are divided among
+ * `world` ranks, and the length of the schedule.  resolve_settings() checks
+ * that the settings agree and fills struct derived; an error names the line of
  * the settings file.  tokenizer_vocab is 0 where there is no tokenizer.
  */
 int resolve_settings(struct settings *, int64_t tokenizer_vocab, int world,
                      struct err *);
 
-/* Sequences of step `step`, which the batch ramp may make fewer. */
+/* Sequences in a step: fewer than the batch while the batch ramps up. */
 int64_t resolve_sequences(const struct settings *, int64_t step);
-/* Sequences of all steps before it. */
+/* Sequences in all steps before it. */
 int64_t resolve_sequences_before(const struct settings *, int64_t step);
 
 #endif

@@ -41,7 +41,7 @@ static struct dropout dropout_of(const struct graph *g,
     };
 }
 
-/* ---- embedding -------------------------------------------------------- */
+/* ---- embedding ------------------------------------------------------- */
 
 static void embed_forward(struct graph *g, struct graph_node *n)
 {
@@ -55,7 +55,7 @@ static void embed_backward(struct graph *g, struct graph_node *n)
                            &n->grad, n->attr.T);
 }
 
-/* ---- linear ----------------------------------------------------------- */
+/* ---- linear ---------------------------------------------------------- */
 
 static void linear_forward(struct graph *g, struct graph_node *n)
 {
@@ -81,7 +81,7 @@ static double linear_flops(const struct graph *g, const struct graph_node *n)
            (double)g->node[n->src[0]].val.dim[1];
 }
 
-/* ---- norms ------------------------------------------------------------ */
+/* ---- norms ----------------------------------------------------------- */
 
 static void norm_forward(struct graph *g, struct graph_node *n)
 {
@@ -110,7 +110,7 @@ static void qknorm_backward(struct graph *g, struct graph_node *n)
                             &n->grad, n->attr.attn.H, n->attr.attn.K);
 }
 
-/* ---- attention -------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------- */
 
 static void rotate(struct graph *g, struct graph_node *n, struct tensor *qkv,
                    bool inverse)
@@ -169,7 +169,7 @@ static void decode_forward(struct graph *g, struct graph_node *n)
                              g->position, &a);
 }
 
-/* ---- pointwise -------------------------------------------------------- */
+/* ---- pointwise ------------------------------------------------------- */
 
 static void act_forward(struct graph *g, struct graph_node *n)
 {
@@ -223,7 +223,7 @@ static void add_backward(struct graph *g, struct graph_node *n)
             g->dev->ops->accum(g->dev, grad(g, n, i), &n->grad);
 }
 
-/* ---- the head --------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------- */
 
 void rule_head(struct graph *g, struct graph_node *n, bool gradient)
 {
@@ -243,7 +243,7 @@ static double head_flops(const struct graph *g, const struct graph_node *n)
            (double)tensor_count(&g->node[n->src[1]].val);
 }
 
-/* ---- fused pairs ------------------------------------------------------ */
+/* ---- fused pairs ----------------------------------------------------- */
 
 void rule_add_norm(struct graph *g, struct graph_node *n)
 {

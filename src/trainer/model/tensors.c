@@ -39,60 +39,74 @@ int64_t tensors_array_count(const struct tensors_array *a)
     return n;
 }
 
-/* ---- writing ---------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------- */
 
-static void describe(struct buf *b, const struct tensors_array *a, size_t *at)
+static json_t *describe_array(const struct tensors_array *a, size_t at)
 {
-    buf_printf(b, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[",
-               b->len > 9 ? "," : "", a->name, a->type);
+    json_t *shape = json_array();
+
     for (int i = 0; i < a->rank; i++)
-        buf_printf(b, "%s%lld", i ? "," : "", (long long)a->dim[i]);
-    buf_printf(b, "],\"data_offsets\":[%zu,%zu]}", *at, *at + a->bytes);
-    *at += a->bytes;
+        json_array_append_new(shape, json_integer(a->dim[i]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", a->type, "shape", shape,
+                     "data_offsets", (json_int_t)at,
+                     (json_int_t)(at + a->bytes));
+}
+
+/* The header, padded with blanks to a multiple of 8 bytes. */
+static void make_header(struct buf *out, const struct tensors_array *a, int n)
+{
+    json_t *header = json_pack("{s:{s:s}}", "__metadata__", "format", "pt");
+    size_t at = 0;
+    char *text;
+
+    for (int i = 0; i < n; i++) {
+        json_object_set_new(header, a[i].name, describe_array(&a[i], at));
+        at += a[i].bytes;
+    }
+    text = json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    buf_str(out, text);
+    while (out->len % 8)
+        buf_char(out, ' ');
+    free(text);
+    json_decref(header);
 }
 
 int tensors_write(const char *path, const struct tensors_array *a, int n,
                   struct err *e)
 {
-    struct buf head = BUF_INIT;
+    struct buf header = BUF_INIT;
     struct save s = SAVE_INIT;
     unsigned char length[8];
-    size_t at = 0;
     int ret;
 
-    buf_str(&head, "{\"__metadata__\":{\"format\":\"pt\"}");
-    for (int i = 0; i < n; i++)
-        describe(&head, &a[i], &at);
-    buf_char(&head, '}');
-    while (head.len % 8)
-        buf_char(&head, ' ');
+    make_header(&header, a, n);
     for (int i = 0; i < 8; i++)
-        length[i] = (unsigned char)((uint64_t)head.len >> (8 * i));
+        length[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
     ret = save_open(&s, path, e);
     if (ret == 0) {
         fwrite(length, 1, sizeof length, s.fp);
-        fwrite(head.s, 1, head.len, s.fp);
+        fwrite(header.s, 1, header.len, s.fp);
         for (int i = 0; i < n; i++)
             fwrite(a[i].data, 1, a[i].bytes, s.fp);
         ret = save_commit(&s, e);
     }
     save_abandon(&s);
-    buf_clear(&head);
+    buf_clear(&header);
     return ret;
 }
 
-/* ---- reading ---------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------- */
 
 struct tensors {
     char *path;
     unsigned char *map;
     size_t size;
-    json_t *head;
+    json_t *header;
     struct tensors_array *array;
     int n, room;
 };
 
-static int bad(const struct tensors *t, const char *what, struct err *e)
+static int bad_file(const struct tensors *t, const char *what, struct err *e)
 {
     return err_set(e, ERR_INPUT, "%s: %s", t->path, what);
 }
@@ -102,19 +116,19 @@ static int read_array(struct tensors *t, const char *name, json_t *j,
 {
     struct tensors_array a = { .name = name };
     json_t *shape = json_object_get(j, "shape");
-    json_t *place = json_object_get(j, "data_offsets");
+    json_t *offsets = json_object_get(j, "data_offsets");
     const char *type = json_string_value(json_object_get(j, "dtype"));
-    const json_int_t begin = json_integer_value(json_array_get(place, 0));
-    const json_int_t end = json_integer_value(json_array_get(place, 1));
+    const json_int_t begin = json_integer_value(json_array_get(offsets, 0));
+    const json_int_t end = json_integer_value(json_array_get(offsets, 1));
     const size_t room = t->size - from;
     size_t elements = 1;
 
     if (!type || type_bytes(type) == 0)
-        return err_set(e, ERR_INPUT, "%s: %s has the unknown type %s", t->path,
-                       name, type ? type : "(none)");
+        return err_set(e, ERR_INPUT, "%s: %s has the unknown type '%s'",
+                       t->path, name, type ? type : "");
     if (!json_is_array(shape) || json_array_size(shape) > 4 || begin < 0 ||
         end < begin || (uint64_t)end > room)
-        return err_set(e, ERR_INPUT, "%s: %s lies outside of the file", t->path,
+        return err_set(e, ERR_INPUT, "%s: %s lies outside the file", t->path,
                        name);
     a.type = type;
     a.rank = (int)json_array_size(shape);
@@ -122,22 +136,21 @@ static int read_array(struct tensors *t, const char *name, json_t *j,
         a.dim[i] = json_integer_value(json_array_get(shape, (size_t)i));
         if (a.dim[i] < 0 ||
             __builtin_mul_overflow(elements, (size_t)a.dim[i], &elements))
-            return err_set(e, ERR_INPUT, "%s: %s has a bad shape", t->path,
-                           name);
+            return err_set(e, ERR_INPUT, "%s: %s has a shape that is not valid",
+                           t->path, name);
     }
     a.bytes = (size_t)(end - begin);
     if (elements > room || elements * type_bytes(type) != a.bytes)
         return err_set(e, ERR_INPUT,
-                       "%s: the size of %s does not fit its "
-                       "shape",
-                       t->path, name);
+                       "%s: the size of %s does not match its shape", t->path,
+                       name);
     a.data = t->map + from + begin;
     GROW(t->array, t->n, t->room);
     t->array[t->n++] = a;
     return 0;
 }
 
-static int read_head(struct tensors *t, struct err *e)
+static int read_header(struct tensors *t, struct err *e)
 {
     json_error_t why;
     uint64_t length = 0;
@@ -147,15 +160,17 @@ static int read_head(struct tensors *t, struct err *e)
     for (int i = 7; i >= 0; i--)
         length = length << 8 | t->map[i];
     if (length > t->size - 8)
-        return bad(t, "this is no safetensors file, or it is cut short", e);
-    t->head = json_loadb((char *)t->map + 8, (size_t)length,
-                         JSON_REJECT_DUPLICATES, &why);
-    if (!json_is_object(t->head))
-        return bad(t, "its header is damaged", e);
-    json_object_foreach(
-        t->head, name, value) if (strcmp(name, "__metadata__") != 0 &&
-                                  read_array(t, name, value, 8 + (size_t)length,
-                                             e) < 0) return -1;
+        return bad_file(t, "not a safetensors file, or truncated", e);
+    t->header = json_loadb((char *)t->map + 8, (size_t)length,
+                           JSON_REJECT_DUPLICATES, &why);
+    if (!json_is_object(t->header))
+        return bad_file(t, "the header is damaged", e);
+    /* clang-format off */
+    json_object_foreach(t->header, name, value)
+        if (strcmp(name, "__metadata__") != 0 &&
+            read_array(t, name, value, 8 + (size_t)length, e) < 0)
+            return -1;
+    /* clang-format on */
     return 0;
 }
 
@@ -171,13 +186,13 @@ int tensors_open(struct tensors **out, const char *path, struct err *e)
     if (fd < 0 || fstat(fd, &st) < 0) {
         err_open(e, "cannot open %s", path);
     } else if (st.st_size < 10) {
-        bad(t, "this is no safetensors file, or it is cut short", e);
+        bad_file(t, "not a safetensors file, or truncated", e);
     } else {
         t->size = (size_t)st.st_size;
         t->map = mmap(NULL, t->size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (t->map == MAP_FAILED)
             t->map = NULL;
-        ret = t->map ? read_head(t, e) : err_sys(e, "cannot map %s", path);
+        ret = t->map ? read_header(t, e) : err_sys(e, "cannot map %s", path);
     }
     if (fd >= 0)
         close(fd);
@@ -194,7 +209,7 @@ void tensors_close(struct tensors *t)
         return;
     if (t->map)
         munmap(t->map, t->size);
-    json_decref(t->head);
+    json_decref(t->header);
     free(t->array);
     free(t->path);
     free(t);
@@ -230,8 +245,9 @@ int tensors_array_floats(const struct tensors_array *a, float *out,
         return 0;
     }
     if (type_bytes(a->type) != 2 || strcmp(a->type, "I16") == 0)
-        return err_set(e, ERR_INPUT, "%s is %s; F32, BF16 or F16 was expected",
-                       a->name, a->type);
+        return err_set(e, ERR_INPUT,
+                       "%s has the type %s; expected F32, BF16 or F16", a->name,
+                       a->type);
     for (int64_t i = 0; i < n; i++) {
         uint16_t half;
 

@@ -9,10 +9,11 @@
 /*
  * tensors - named arrays in a safetensors file
  *
- * The format is Hugging Face's: eight bytes of length, that much JSON (name,
- * type, shape, place), then the numbers, little-endian.  Writing goes through
- * save.h, so the file appears whole; reading maps it and checks each place
- * against the file's size before anything is used.
+ * The format is Hugging Face's: eight bytes with the length of the header, the
+ * header in JSON (name, type, shape and offsets of each array), then the
+ * numbers, little-endian.  A file is written by save.h, so it appears as a
+ * whole.  Reading maps the file, and checks the offsets of each array against
+ * its size before anything is used.
  *
  *      if (tensors_open(&t, path, e) < 0)
  *          return -1;
@@ -41,7 +42,7 @@ const struct tensors_array *tensors_at(const struct tensors *, int i);
 const struct tensors_array *tensors_find(const struct tensors *,
                                          const char *name);
 
-/* All elements as floats: F32, BF16, F16. */
+/* Convert all elements to float: of F32, BF16 or F16. */
 int tensors_array_floats(const struct tensors_array *, float *out,
                          struct err *);
 int64_t tensors_array_count(const struct tensors_array *);

@@ -9,43 +9,43 @@
 #include "trainer/ranks/launch.h"
 
 /*
- * coll - what the ranks of a job do together
+ * coll - collectives: sums and exchanges between the ranks of a job
  *
  *      if (coll_open(&c, &conf, e) < 0)
  *          return -1;
- *      coll_reduce(&c, shard, grads, cut, true);   begins; returns at once
- *      ...                                     compute meanwhile
- *      coll_wait(&c);                          everything begun is done
- *      if (coll_check(&c, e) < 0)              what failed since, by name
+ *      coll_reduce(&c, shard, grads, bounds, true);    returns at once
+ *      ...                                             compute meanwhile
+ *      coll_wait(&c);                                  until all calls are done
+ *      if (coll_check(&c, e) < 0)                      has a call failed?
  *          return -1;
  *      coll_close(&c);
  *
  * Every rank calls the same functions in the same order with the same sizes.
  * Calls that take buffers are queued and carried out one after another by a
  * thread, so that they overlap with computing; the buffers belong to coll
- * until coll_wait().  A job of one rank does all of this at no cost.
+ * until coll_wait().  In a job of one rank all of this costs nothing.
  *
- * Sums are in the order of the ranks, whatever they arrive in: the same bits
- * each time and, with coll_reduce() into an accumulator, the bits of one
- * process that adds the same parts one after another.  With native set, sums
- * may be the library's own (MPI_Allreduce, NCCL), faster and equal to
- * rounding.
+ * Sums are in the order of the ranks, whatever the order of arrival: they have
+ * the same bits each time and, with coll_reduce() into an accumulator, the bits
+ * of one process that adds the same parts one after another.  With `native`,
+ * sums may be those of the library (MPI_Allreduce, NCCL), which are faster and
+ * equal up to rounding.
  *
- * A rank that dies is noticed within a second by all others, one that does
- * not answer after `timeout`; coll_check() then names it (ERR_RANK).  A
- * program that does not ask within three seconds is ended with status 6, so
- * no rank is left behind.
+ * All ranks notice within a second that another rank has died, and after
+ * `timeout` that one does not respond; coll_check() then names it (ERR_RANK).
+ * A program that does not call coll_check() within three seconds is ended with
+ * status 6, so that no rank stays behind.
  */
 struct coll;
 
 struct coll_conf {
     const struct launch *launch;
     double timeout;             /* seconds; 0: 60 */
-    bool native;                /* sums in any order */
-    const char *agree;          /* must be equal on all ranks, or NULL */
+    bool native;                /* sums may be in any order */
+    const char *agree;          /* must be the same on all ranks; or NULL */
 };
 
-/* One way to reach the others; see coll_none.c, coll_tcp.c, coll_mpi.c. */
+/* What is sent to and received from one rank. */
 struct coll_part {
     const void *send;
     size_t send_bytes;
@@ -53,16 +53,17 @@ struct coll_part {
     size_t recv_bytes;
 };
 
+/* A way to reach the other ranks: coll_none.c, coll_tcp.c, coll_mpi.c. */
 struct coll_type {
     const char *name;
     int (*open)(struct coll *, const struct coll_conf *, struct err *);
     void (*close)(struct coll *);
-    /* Send part[r].send to rank r and fill part[r].recv from it, for all r
-     * but one's own. */
+    /* Send part[r].send to rank r and receive part[r].recv from it, for all
+     * other ranks r.  Not called in a job of one rank. */
     int (*exchange)(struct coll *, const struct coll_part *, struct err *);
     /* x = sum over ranks, in any order; optional. */
     int (*sum)(struct coll *, float *x, size_t n, struct err *);
-    /* Has a rank gone?  Asked between exchanges; optional. */
+    /* -1 if a rank has died.  Called between exchanges; optional. */
     int (*watch)(struct coll *, struct err *);
 };
 
@@ -73,8 +74,8 @@ struct coll {
     double timeout;
     uint64_t sent, received;    /* bytes, by this rank */
     char (*peer)[96];           /* "rank 2 (host gpu7, pid 4711)" */
-    void *state;                /* the type's own */
-    uint64_t begun;             /* calls */
+    void *state;                /* of the type */
+    uint64_t begun;             /* calls so far */
     struct coll_queue *queue;   /* NULL for one rank */
 
     const struct coll_device *device;   /* see coll_device.h; NULL: the CPU */
@@ -84,44 +85,44 @@ struct coll {
 };
 
 int coll_open(struct coll *, const struct coll_conf *, struct err *);
-void coll_close(struct coll *);         /* harmless on a zeroed coll */
+void coll_close(struct coll *);         /* does nothing on a zeroed coll */
 
 /* x(n) = sum over ranks. */
 void coll_sum(struct coll *, float *x, int64_t n);
 /*
- * Sharing: rank r's part of a range is elements cut[r] up to cut[r + 1], so
- * cut has size + 1 entries and stays the caller's until coll_wait().
+ * The part of rank r is the elements bounds[r] up to bounds[r + 1].  The array
+ * has size + 1 entries and must exist until coll_wait().
  *
- * coll_reduce: acc += own part of `in` of each rank, rank 0's first; with
- * fresh, acc is set to that sum instead.  acc holds the own part alone; what
- * becomes of `in` is not said.
- * coll_gather: data, of which every rank has its own part, becomes whole;
- * size is that of an element.
+ * coll_reduce: acc += own part of `in` of each rank, in the order of the ranks;
+ * with `set`, acc is set to that sum instead.  acc has only the own part; the
+ * contents of `in` are undefined afterwards.
+ * coll_gather: every rank has its own part of data, and gets all of it; size is
+ * that of an element.
  */
-void coll_reduce(struct coll *, float *acc, float *in, const int64_t *cut,
-                 bool fresh);
-void coll_gather(struct coll *, void *data, const int64_t *cut, size_t size);
-/* Everyone has what root has. */
+void coll_reduce(struct coll *, float *acc, float *in, const int64_t *bounds,
+                 bool set);
+void coll_gather(struct coll *, void *data, const int64_t *bounds, size_t size);
+/* All ranks get the data of rank `root`. */
 void coll_bcast(struct coll *, void *data, size_t bytes, int root);
 
-/* coll_gather() for rank `root` alone: `own` holds the own part, and `data` of
- * root, which may be NULL elsewhere, becomes whole. */
+/* coll_gather() for rank `root` only: `own` is the own part; `data` gets all
+ * parts on root, and may be NULL on other ranks. */
 void coll_collect(struct coll *, void *data, const void *own,
-                  const int64_t *cut, size_t size, int root);
+                  const int64_t *bounds, size_t size, int root);
 
-/* How many calls were begun so far; wait until so many are done. */
+/* How many calls have begun; wait until that many are done. */
 uint64_t coll_begun(const struct coll *);
 void coll_wait_for(struct coll *, uint64_t begun);
 void coll_wait(struct coll *);
-int coll_check(struct coll *, struct err *);    /* waits, too */
+int coll_check(struct coll *, struct err *);    /* waits for all, too */
 
-/* Small things, done when they return; -1 as coll_check(). */
+/* These wait, and return what coll_check() returns. */
 int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
 
-/* n things in groups of `step`, shared out evenly: fills cut(size + 1). */
-void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *cut);
+/* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
+void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
 
 extern const struct coll_type coll_none, coll_tcp, coll_mpi;
 

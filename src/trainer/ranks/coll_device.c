@@ -5,9 +5,10 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "trainer/ranks/coll_host.h"
 #include "trainer/ranks/coll_nccl.h"
 
-/* ---- one rank ----------------------------------------------------------- */
+/* ---- one rank -------------------------------------------------------- */
 
 static void alone_sum(struct coll *c, float *x, int64_t n)
 {
@@ -17,27 +18,27 @@ static void alone_sum(struct coll *c, float *x, int64_t n)
 }
 
 static void alone_reduce(struct coll *c, float *acc, float *in,
-                         const int64_t *cut, bool fresh)
+                         const int64_t *bounds, bool set)
 {
     struct tensor to = { .data = acc,
                          .type = DT_F32,
                          .rank = 1,
-                         .dim = { cut[1] },
-                         .fresh = fresh };
+                         .dim = { bounds[1] },
+                         .fresh = set };
     const struct tensor from = {
-        .data = in, .type = DT_F32, .rank = 1, .dim = { cut[1] }
+        .data = in, .type = DT_F32, .rank = 1, .dim = { bounds[1] }
     };
 
-    if (acc != in || !fresh)
+    if (acc != in || !set)
         c->dev->ops->accum(c->dev, &to, &from);
 }
 
-static void alone_gather(struct coll *c, void *data, const int64_t *cut,
+static void alone_gather(struct coll *c, void *data, const int64_t *bounds,
                          size_t size)
 {
     (void)c;
     (void)data;
-    (void)cut;
+    (void)bounds;
     (void)size;
 }
 
@@ -63,10 +64,10 @@ const struct coll_device coll_alone = {
     .check = alone_check,
 };
 
-/* ---- through the host --------------------------------------------------- */
+/* ---- through the host ------------------------------------------------ */
 
-struct host {
-    void *room[2]; /* copies of the device's memory */
+struct host_buffers {
+    void *data[2]; /* copies of memory of the device */
     size_t size[2];
     struct err err; /* the first failure */
 };
@@ -74,46 +75,46 @@ struct host {
 static int host_open(struct coll *c, struct err *e)
 {
     (void)e;
-    c->device_state = xcalloc(1, sizeof(struct host));
+    c->device_state = xcalloc(1, sizeof(struct host_buffers));
     return 0;
 }
 
 static void host_close(struct coll *c)
 {
-    struct host *h = c->device_state;
+    struct host_buffers *h = c->device_state;
 
-    free(h->room[0]);
-    free(h->room[1]);
+    free(h->data[0]);
+    free(h->data[1]);
     free(h);
 }
 
-/* At least so many bytes, or NULL and a failure. */
-static void *room(struct host *h, int which, size_t bytes)
+/* At least this many bytes; NULL after a failure. */
+static void *buffer_of(struct host_buffers *h, int which, size_t bytes)
 {
     if (h->err.kind != ERR_NONE)
         return NULL;
     if (bytes > h->size[which]) {
-        free(h->room[which]);
-        h->room[which] =
-            mem_alloc(bytes, 1, "a copy for the collective", &h->err);
-        h->size[which] = h->room[which] ? bytes : 0;
+        free(h->data[which]);
+        h->data[which] =
+            mem_alloc(bytes, 1, "a buffer for collectives", &h->err);
+        h->size[which] = h->data[which] ? bytes : 0;
     }
-    return h->room[which];
+    return h->data[which];
 }
 
-/* What came over is done, or has failed. */
+/* Wait for the call on the host; false if it or an earlier one failed. */
 static bool is_done(struct coll *c)
 {
-    struct host *h = c->device_state;
+    struct host_buffers *h = c->device_state;
 
-    return h->err.kind == ERR_NONE && coll_host_check(c, &h->err) == 0;
+    return h->err.kind == ERR_NONE && coll_queue_check(c, &h->err) == 0;
 }
 
-/* Bring n bytes to the host. */
-static void *fetch(struct coll *c, int which, const void *from, size_t n)
+/* Copy n bytes to the host. */
+static void *copy_to_host(struct coll *c, int which, const void *from, size_t n)
 {
-    struct host *h = c->device_state;
-    void *to = room(h, which, n ? n : 1);
+    struct host_buffers *h = c->device_state;
+    void *to = buffer_of(h, which, n ? n : 1);
 
     if (!to)
         return NULL;
@@ -124,7 +125,7 @@ static void *fetch(struct coll *c, int which, const void *from, size_t n)
 static void host_sum(struct coll *c, float *x, int64_t n)
 {
     const size_t bytes = (size_t)n * sizeof *x;
-    float *at = fetch(c, 0, x, bytes);
+    float *at = copy_to_host(c, 0, x, bytes);
 
     if (!at)
         return;
@@ -134,41 +135,42 @@ static void host_sum(struct coll *c, float *x, int64_t n)
 }
 
 static void host_reduce(struct coll *c, float *acc, float *in,
-                        const int64_t *cut, bool fresh)
+                        const int64_t *bounds, bool set)
 {
-    const size_t own = (size_t)(cut[c->rank + 1] - cut[c->rank]) * sizeof *acc;
-    float *from = fetch(c, 0, in, (size_t)cut[c->size] * sizeof *in);
-    float *to = from ? fetch(c, 1, acc, own) : NULL;
+    const size_t own =
+        (size_t)(bounds[c->rank + 1] - bounds[c->rank]) * sizeof *acc;
+    float *from = copy_to_host(c, 0, in, (size_t)bounds[c->size] * sizeof *in);
+    float *to = from ? copy_to_host(c, 1, acc, own) : NULL;
 
     if (!to)
         return;
-    coll_host_reduce(c, to, from, cut, fresh);
+    coll_host_reduce(c, to, from, bounds, set);
     if (is_done(c))
         c->dev->type->put(c->dev, acc, to, own);
 }
 
-static void host_gather(struct coll *c, void *data, const int64_t *cut,
+static void host_gather(struct coll *c, void *data, const int64_t *bounds,
                         size_t size)
 {
-    const size_t at = (size_t)cut[c->rank] * size;
-    const size_t own = (size_t)(cut[c->rank + 1] - cut[c->rank]) * size;
-    const size_t all = (size_t)cut[c->size] * size;
-    struct host *h = c->device_state;
-    char *whole = room(h, 0, all);
+    const size_t at = (size_t)bounds[c->rank] * size;
+    const size_t own = (size_t)(bounds[c->rank + 1] - bounds[c->rank]) * size;
+    const size_t all = (size_t)bounds[c->size] * size;
+    struct host_buffers *h = c->device_state;
+    char *whole = buffer_of(h, 0, all);
 
     if (!whole)
         return;
     c->dev->type->get(c->dev, whole + at, (char *)data + at, own);
     if (dev_sync(c->dev, &h->err) < 0)
         return;
-    coll_host_gather(c, whole, cut, size);
+    coll_host_gather(c, whole, bounds, size);
     if (is_done(c))
         c->dev->type->put(c->dev, data, whole, all);
 }
 
 static int host_check(struct coll *c, struct err *e)
 {
-    const struct host *h = c->device_state;
+    const struct host_buffers *h = c->device_state;
 
     if (h->err.kind == ERR_NONE)
         return 0;
@@ -176,7 +178,7 @@ static int host_check(struct coll *c, struct err *e)
     return -1;
 }
 
-const struct coll_device coll_host = {
+const struct coll_device coll_through_host = {
     .name = "host",
     .open = host_open,
     .close = host_close,
@@ -187,13 +189,24 @@ const struct coll_device coll_host = {
     .check = host_check,
 };
 
-/* ---- which -------------------------------------------------------------- */
+/* ---- choice ---------------------------------------------------------- */
 
-static int use(struct coll *c, const struct coll_device *type, struct err *e)
+/* The thread of coll_queue.h reads the member. */
+static void set_device(struct coll *c, const struct coll_device *device)
+{
+    if (c->queue)
+        pthread_mutex_lock(&c->queue->lock);
+    c->device = device;
+    if (c->queue)
+        pthread_mutex_unlock(&c->queue->lock);
+}
+
+static int set_type(struct coll *c, const struct coll_device *type,
+                    struct err *e)
 {
     if (type->open && type->open(c, e) < 0)
         return -1;
-    coll_set_device(c, type);
+    set_device(c, type);
     log_debug("device sums: %s", type->name);
     return 0;
 }
@@ -208,11 +221,11 @@ static int use_nccl(struct coll *c, struct err *e)
     if (coll_max(c, &missing, e) < 0)
         return -1;
     if (!missing)
-        return use(c, &coll_nccl, e);
+        return set_type(c, &coll_nccl, e);
     if (c->rank == 0)
         log_warn("sums go through the host, which is slow: %s",
-                 why.text[0] ? why.text : "a rank has no NCCL");
-    return use(c, &coll_host, e);
+                 why.text[0] ? why.text : "NCCL is missing on another rank");
+    return set_type(c, &coll_through_host, e);
 }
 
 int coll_use_device(struct coll *c, struct dev *dev, struct err *e)
@@ -221,17 +234,17 @@ int coll_use_device(struct coll *c, struct dev *dev, struct err *e)
         return 0;
     c->dev = dev;
     if (c->size == 1)
-        return use(c, &coll_alone, e);
+        return set_type(c, &coll_alone, e);
     if (c->native && dev->type->side_begin)
         return use_nccl(c, e);
-    return use(c, &coll_host, e);
+    return set_type(c, &coll_through_host, e);
 }
 
 void coll_leave_device(struct coll *c)
 {
     const struct coll_device *was = c->device;
 
-    coll_set_device(c, NULL);
+    set_device(c, NULL);
     if (was && was->close)
         was->close(c);
     c->device_state = NULL;

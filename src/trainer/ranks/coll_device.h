@@ -12,50 +12,42 @@
  *      ...
  *      coll_leave_device(&coll);                       before both are closed
  *
- * From then on the buffers of coll_sum(), coll_reduce() and coll_gather() lie
- * in the memory of dev; all else is still the host's.  What carries them:
+ * Between the two calls, the buffers of coll_sum(), coll_reduce() and
+ * coll_gather() are in the memory of dev; all others are in that of the host.
+ * These collectives are carried out in one of these ways:
  *
- *      the CPU     nothing changes
- *      one rank    the device's own operations
- *      nccl        NCCL, on a stream beside the one that computes, meeting it
- *                  through events; found at run time (GTRAIN_NCCL_LIB names
- *                  the library, libnccl.so.2 otherwise).  Native sums only.
+ *      the CPU     as without coll_use_device()
+ *      one rank    by operations of the device
+ *      nccl        by NCCL, on a second stream that is synchronized with the
+ *                  one that computes by events.  The library is loaded at run
+ *                  time (GTRAIN_NCCL_LIB or libnccl.so.2).  Native sums only.
  *      host        through the memory of the host and what coll_open() chose,
- *                  waiting for each: deterministic, and where there is no NCCL
+ *                  waiting for each call: if sums must be deterministic, and
+ *                  where there is no NCCL
  *
- * Waiting for a call of these makes later work of the device wait, not the
- * host; coll_check() waits for all of them on the host.  The thread of coll.h
- * ends what hangs: a rank that has not moved for `timeout` is given up, and
- * the calls that wait for it with it.
+ * coll_wait_for() makes later work of the device wait for these calls, not the
+ * host; coll_check() waits for all of them on the host.  The thread of
+ * coll_queue.h aborts calls that make no progress for `timeout`.
  */
 struct coll_device {
     const char *name;
     int (*open)(struct coll *, struct err *);
     void (*close)(struct coll *);
     void (*sum)(struct coll *, float *x, int64_t n);
-    void (*reduce)(struct coll *, float *acc, float *in, const int64_t *cut,
-                   bool fresh);
-    void (*gather)(struct coll *, void *data, const int64_t *cut, size_t size);
+    void (*reduce)(struct coll *, float *acc, float *in, const int64_t *bounds,
+                   bool set);
+    void (*gather)(struct coll *, void *data, const int64_t *bounds,
+                   size_t size);
     void (*wait_for)(struct coll *, uint64_t begun);
     int (*check)(struct coll *, struct err *);
-    /* From the thread of coll.h: is it still alive? */
+    /* From the thread of coll_queue.h: -1 if a rank does not respond. */
     int (*watch)(struct coll *, struct err *);
 };
 
 int coll_use_device(struct coll *, struct dev *, struct err *);
-/* Before the device is closed; harmless without one. */
+/* Before the device is closed; does nothing without one. */
 void coll_leave_device(struct coll *);
 
-extern const struct coll_device coll_alone, coll_host, coll_nccl;
-
-/* For coll_device.c: from now on, by all threads. */
-void coll_set_device(struct coll *, const struct coll_device *);
-/* The calls of coll.h on host memory, for coll_host. */
-void coll_host_sum(struct coll *, float *x, int64_t n);
-void coll_host_reduce(struct coll *, float *acc, const float *in,
-                      const int64_t *cut, bool fresh);
-void coll_host_gather(struct coll *, void *data, const int64_t *cut,
-                      size_t size);
-int coll_host_check(struct coll *, struct err *);
+extern const struct coll_device coll_alone, coll_through_host, coll_nccl;
 
 #endif

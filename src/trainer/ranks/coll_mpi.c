@@ -1,9 +1,9 @@
 /*
  * coll_mpi - ranks that mpirun or srun with PMIx started
  *
- * MPI is called by the thread of coll.c alone once it is open, so
+ * Once it is open, only the thread of coll_queue.c calls MPI, so
  * MPI_THREAD_SERIALIZED is enough.  The launcher ends the job when a rank
- * dies; one that hangs is found by the clock.
+ * dies; one that hangs is noticed by the timeout.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -19,13 +19,13 @@
 #include "common/log.h"
 #include "common/mem.h"
 
-enum { PIECE = 1 << 30 }; /* counts are int; larger ones go in pieces */
+enum { PIECE = 1 << 30 }; /* counts are int: send larger parts in pieces */
 
 struct mpi {
     MPI_Request *request;
-    int *with; /* whom each is with; -1: all */
+    int *with; /* the rank that each is with; -1: all */
     int room, room_with;
-    struct err failed;          /* the first failure */
+    struct err failed; /* the first failure */
 };
 
 static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
@@ -40,8 +40,8 @@ static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
     return -1;
 }
 
-/* All ranks must agree, and know each other by name. */
-static int introduce(struct coll *c, const char *agree, struct err *e)
+/* Exchange names, and check that all ranks agree. */
+static int meet_others(struct coll *c, const char *agree, struct err *e)
 {
     char mine[224] = "", *all = xcalloc((size_t)c->size, sizeof mine);
     char host[64] = "";
@@ -59,8 +59,8 @@ static int introduce(struct coll *c, const char *agree, struct err *e)
         snprintf(c->peer[r], sizeof c->peer[0], "%.95s", it);
         if (strcmp(it + 96, all + 96) != 0)
             ret = err_set(e, ERR_RANK,
-                          "rank %d was started with another configuration "
-                          "than rank 0",
+                          "rank %d has a different configuration than "
+                          "rank 0",
                           r);
     }
     free(all);
@@ -76,7 +76,7 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     MPI_Initialized(&ready);
     if (!ready && MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) !=
                       MPI_SUCCESS)
-        return err_set(e, ERR_RANK, "MPI could not start");
+        return err_set(e, ERR_RANK, "cannot initialise MPI");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &c->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &c->size);
@@ -87,14 +87,14 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     MPI_Comm_free(&local);
     c->state = m = xcalloc(1, sizeof *m);
     c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
-    if (introduce(c, conf->agree, e) < 0) {
+    if (meet_others(c, conf->agree, e) < 0) {
         c->type->close(c);
         return -1;
     }
     return 0;
 }
 
-/* The first of n requests that is not done says whom we wait for. */
+/* Name the rank of the first of n requests that is not done. */
 static int no_answer(struct coll *c, int n, struct err *e)
 {
     struct mpi *m = c->state;
@@ -106,17 +106,17 @@ static int no_answer(struct coll *c, int n, struct err *e)
         with = done ? -1 : m->with[i];
     }
     if (with < 0)
-        err_set(e, ERR_RANK, "a rank has not answered %s for %.0f s",
+        err_set(e, ERR_RANK, "a rank did not respond to %s for %.0f s",
                 c->peer[c->rank], c->timeout);
     else
-        err_set(e, ERR_RANK, "%s has not answered for %.0f s", c->peer[with],
+        err_set(e, ERR_RANK, "%s did not respond for %.0f s", c->peer[with],
                 c->timeout);
     m->failed = *e;
     return -1;
 }
 
-/* Poll the requests; give the core away while nothing moves. */
-static int finish(struct coll *c, int n, struct err *e)
+/* Wait for the requests, without keeping the core busy for long. */
+static int finish_requests(struct coll *c, int n, struct err *e)
 {
     static const struct timespec pause = { .tv_nsec = 50000 };
     struct mpi *m = c->state;
@@ -127,7 +127,7 @@ static int finish(struct coll *c, int n, struct err *e)
         const int code = MPI_Testall(n, m->request, &done, MPI_STATUSES_IGNORE);
 
         if (code != MPI_SUCCESS)
-            return mpi_fail(c, "a rank died or left", code, e);
+            return mpi_fail(c, "a rank died or exited", code, e);
         if (done)
             return 0;
         if (clock_mono() - start > c->timeout)
@@ -171,7 +171,7 @@ static int mpi_exchange(struct coll *c, const struct coll_part *part,
         c->sent += p->send_bytes;
         c->received += p->recv_bytes;
     }
-    return finish(c, n, e);
+    return finish_requests(c, n, e);
 }
 
 static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
@@ -188,8 +188,8 @@ static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
             MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, next_request(m, &request, -1));
 
         if (code != MPI_SUCCESS)
-            return mpi_fail(c, "MPI_Iallreduce", code, e);
-        if (finish(c, request, e) < 0)
+            return mpi_fail(c, "sum failed", code, e);
+        if (finish_requests(c, request, e) < 0)
             return -1;
     }
     c->sent += moved;
@@ -197,8 +197,8 @@ static int mpi_sum(struct coll *c, float *x, size_t n, struct err *e)
     return 0;
 }
 
-/* After a failure nothing orderly can be said to the others, and main() will
- * not come to say why. */
+/* After a failure MPI cannot be finalized, and MPI_Abort() ends the process
+ * before main() can report the error. */
 static void mpi_close(struct coll *c)
 {
     struct mpi *m = c->state;

@@ -1,14 +1,13 @@
 /*
  * coll_nccl - sums between GPUs, by NVIDIA's library
  *
- * The library is opened when it is needed; its calls are declared here, as far
- * as we use them, from NCCL's documentation of version 2.14, the first with
- * communicators that do not block.  t/ranks/t7004-nccl.t compares them
- * with nccl.h.
+ * The library is loaded when it is needed.  Its calls are declared in
+ * coll_nccl.h, from NCCL's documentation of version 2.14, the first one with
+ * communicators that do not block.
  *
- * All calls go to one stream beside the one that computes, so that ranks meet
- * in them in one order.  Parts that are not alike in size are reduced and
- * broadcast part by part in one group, which NCCL runs as one.
+ * All calls go to one stream, apart from the one that computes, so that all
+ * ranks make them in one order.  Parts of different sizes are reduced and
+ * broadcast one by one in a group, which NCCL runs as one call.
  */
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
@@ -22,8 +21,9 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "trainer/ranks/coll_device.h"
+#include "trainer/ranks/coll_queue.h"
 
-/* ---- the library --------------------------------------------------------- */
+/* ---- the library ----------------------------------------------------- */
 
 #define AT(member) offsetof(struct nccl_calls, member)
 
@@ -44,8 +44,8 @@ static const struct {
     { "ncclBroadcast", AT(broadcast) },
     { "ncclGroupStart", AT(group_start) },
     { "ncclGroupEnd", AT(group_end) },
-    { "ncclGetErrorString", AT(words) },
-    { "ncclGetLastError", AT(last_words) },
+    { "ncclGetErrorString", AT(error_string) },
+    { "ncclGetLastError", AT(last_error) },
 };
 /* clang-format on */
 
@@ -56,35 +56,35 @@ int coll_nccl_load(struct nccl_calls *out, struct err *e)
     void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 
     if (!lib)
-        return err_set(e, ERR_MISSING, "no NCCL: %s", dlerror());
+        return err_set(e, ERR_MISSING, "cannot load NCCL: %s", dlerror());
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         void *call = dlsym(lib, calls[i].name);
 
         if (!call) {
             dlclose(lib);
             return err_set(e, ERR_MISSING,
-                           "%s has no %s; NCCL 2.14 or newer is needed", name,
+                           "%s has no %s; NCCL 2.14 or newer is required", name,
                            calls[i].name);
         }
         memcpy((char *)out + calls[i].at, &call, sizeof call);
     }
-    return 0; /* it stays open: its threads live on */
+    return 0; /* never closed, because its threads keep running */
 }
 
-/* ---- a communicator ------------------------------------------------------ */
+/* ---- a communicator -------------------------------------------------- */
 
-struct link {
+struct nccl_link {
     struct nccl_calls nccl;
     struct nccl_comm *comm;
-    uint64_t finished; /* of device_begun, as far as we know */
-    double moved_at;   /* when something was last begun or done */
-    bool calling;      /* the host is within a call */
+    uint64_t finished;  /* of device_begun, as far as is known */
+    double progress_at; /* when a call last began or ended */
+    bool calling;       /* the host is inside a call */
     bool aborted;
     struct err err; /* the first failure */
 };
 
-/* From the thread of coll.h, too: only once. */
-static void give_up(struct link *k)
+/* Called by the thread of coll_queue.h, too; only the first call counts. */
+static void abort_calls(struct nccl_link *k)
 {
     bool was = false;
 
@@ -93,81 +93,81 @@ static void give_up(struct link *k)
         k->nccl.abort(k->comm);
 }
 
-static void moved(struct link *k)
+static void note_progress(struct nccl_link *k)
 {
     const double now = clock_mono();
 
-    __atomic_store(&k->moved_at, &now, __ATOMIC_RELEASE);
+    __atomic_store(&k->progress_at, &now, __ATOMIC_RELEASE);
 }
 
-static bool has_stopped(const struct coll *c, const struct link *k)
+static bool has_stopped(const struct coll *c, const struct nccl_link *k)
 {
     double at;
 
-    __atomic_load(&k->moved_at, &at, __ATOMIC_ACQUIRE);
+    __atomic_load(&k->progress_at, &at, __ATOMIC_ACQUIRE);
     return clock_mono() - at > c->timeout;
 }
 
 static int no_answer(const struct coll *c, struct err *e)
 {
     return err_set(e, ERR_RANK,
-                   "nccl: a rank has not answered rank %d for %.0f s", c->rank,
-                   c->timeout);
+                   "NCCL: a rank did not respond to rank %d for %.0f s",
+                   c->rank, c->timeout);
 }
 
-static void fail(struct coll *c, const char *what, int code)
+static void set_failed(struct coll *c, const char *what, int code)
 {
-    struct link *k = c->device_state;
-    const char *more = k->nccl.last_words(k->comm);
+    struct nccl_link *k = c->device_state;
+    const char *more = k->nccl.last_error(k->comm);
 
     if (k->err.kind != ERR_NONE)
         return;
     if (__atomic_load_n(&k->aborted, __ATOMIC_ACQUIRE))
         no_answer(c, &k->err);
     else
-        err_set(&k->err, ERR_RANK, "nccl: %s: %s%s%.200s", what,
-                k->nccl.words(code), more && *more ? ": " : "",
+        err_set(&k->err, ERR_RANK, "NCCL: %s: %s%s%.200s", what,
+                k->nccl.error_string(code), more && *more ? ": " : "",
                 more ? more : "");
-    give_up(k);
+    abort_calls(k);
 }
 
-/* A call of a communicator that does not block may be on its way. */
-static bool settle(struct coll *c, const char *what, int code)
+/* Wait until a call of the communicator, which does not block, has begun. */
+static bool await_call(struct coll *c, const char *what, int code)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
 
     while (code == NCCL_IN_PROGRESS) {
         if (k->nccl.state(k->comm, &code) != NCCL_OK)
             code = NCCL_INTERNAL;
         if (has_stopped(c, k))
-            give_up(k);
+            abort_calls(k);
         if (code == NCCL_IN_PROGRESS)
             usleep(100);
     }
     if (code != NCCL_OK)
-        fail(c, what, code);
+        set_failed(c, what, code);
     return k->err.kind == ERR_NONE;
 }
 
 static int nccl_open(struct coll *c, struct err *e)
 {
     struct nccl_config config = NCCL_CONFIG;
-    struct link *k = xcalloc(1, sizeof *k);
+    struct nccl_link *k = xcalloc(1, sizeof *k);
     struct nccl_id id = { { 0 } };
     int code = NCCL_OK;
 
     c->device_state = k;
-    moved(k);
+    note_progress(k);
     if (coll_nccl_load(&k->nccl, e) < 0)
         goto failed;
     if (c->rank == 0)
         code = k->nccl.get_id(&id);
     coll_bcast(c, &id, sizeof id, 0);
-    if (coll_host_check(c, e) < 0)
+    if (coll_queue_check(c, e) < 0)
         goto failed;
     if (code == NCCL_OK)
         code = k->nccl.init(&k->comm, c->size, id, c->rank, &config);
-    if (settle(c, "cannot connect the ranks", code))
+    if (await_call(c, "cannot connect the ranks", code))
         return 0;
     *e = k->err;
 failed:
@@ -178,30 +178,30 @@ failed:
 
 static void nccl_close(struct coll *c)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
 
     if (!k->aborted)
         k->nccl.destroy(k->comm);
     free(k);
 }
 
-/* ---- calls --------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------- */
 
 /* The stream for the next call, or NULL after a failure. */
-static void *begin(struct coll *c)
+static void *begin_call(struct coll *c)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
 
-    moved(k);
+    note_progress(k);
     if (k->err.kind != ERR_NONE)
         return NULL;
     __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
     return c->dev->type->side_begin(c->dev);
 }
 
-static void end(struct coll *c)
+static void end_call(struct coll *c)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
     const uint64_t number = c->device_begun + 1;
 
     c->dev->type->side_end(c->dev, (int)(number % DEV_SIDE_SLOTS));
@@ -209,15 +209,15 @@ static void end(struct coll *c)
     __atomic_store_n(&k->calling, false, __ATOMIC_RELEASE);
 }
 
-static bool are_alike(const struct coll *c, const int64_t *cut)
+static bool are_equal(const struct coll *c, const int64_t *bounds)
 {
     for (int r = 1; r < c->size; r++)
-        if (cut[r + 1] - cut[r] != cut[1] - cut[0])
+        if (bounds[r + 1] - bounds[r] != bounds[1] - bounds[0])
             return false;
     return true;
 }
 
-/* The one of two codes that is not good, or still on its way. */
+/* Of two codes the one that is an error, if any. */
 static int worse(int a, int b)
 {
     return a != NCCL_OK && a != NCCL_IN_PROGRESS ? a : b;
@@ -225,34 +225,34 @@ static int worse(int a, int b)
 
 static void count_bytes(struct coll *c, int64_t all, int64_t own)
 {
-    /* a ring: everything but the own part passes by */
+    /* a ring: each rank forwards everything but its own part */
     c->sent += (uint64_t)(all - own);
     c->received += (uint64_t)(all - own);
 }
 
 static void nccl_sum(struct coll *c, float *x, int64_t n)
 {
-    struct link *k = c->device_state;
-    void *stream = begin(c);
+    struct nccl_link *k = c->device_state;
+    void *stream = begin_call(c);
     const int64_t bytes = n * (int64_t)sizeof *x;
 
     if (!stream)
         return;
-    settle(c, "a sum",
-           k->nccl.all_reduce(x, x, (size_t)n, NCCL_F32, NCCL_SUM, k->comm,
-                              stream));
-    end(c);
+    await_call(c, "all-reduce failed",
+               k->nccl.all_reduce(x, x, (size_t)n, NCCL_F32, NCCL_SUM, k->comm,
+                                  stream));
+    end_call(c);
     count_bytes(c, 2 * bytes, 2 * bytes / c->size);
 }
 
-/* acc may hold what is to be added to: then it is added to the own part. */
+/* Unless it is to be set, acc is added to the own part before the sum. */
 static void nccl_reduce(struct coll *c, float *acc, float *in,
-                        const int64_t *cut, bool fresh)
+                        const int64_t *bounds, bool set)
 {
-    struct link *k = c->device_state;
-    const int64_t own = cut[c->rank + 1] - cut[c->rank];
+    struct nccl_link *k = c->device_state;
+    const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
     struct tensor to = {
-        .data = in + cut[c->rank], .type = DT_F32, .rank = 1, .dim = { own }
+        .data = in + bounds[c->rank], .type = DT_F32, .rank = 1, .dim = { own }
     };
     const struct tensor from = {
         .data = acc, .type = DT_F32, .rank = 1, .dim = { own }
@@ -260,75 +260,75 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
     void *stream;
     int code = NCCL_OK;
 
-    if (!fresh && own && k->err.kind == ERR_NONE)
+    if (!set && own && k->err.kind == ERR_NONE)
         c->dev->ops->accum(c->dev, &to, &from);
-    stream = begin(c);
+    stream = begin_call(c);
     if (!stream)
         return;
-    if (are_alike(c, cut)) {
+    if (are_equal(c, bounds)) {
         code = k->nccl.reduce_scatter(in, acc, (size_t)own, NCCL_F32, NCCL_SUM,
                                       k->comm, stream);
     } else {
         k->nccl.group_start();
         for (int r = 0; r < c->size && code == NCCL_OK; r++)
-            code =
-                k->nccl.reduce(in + cut[r], acc, (size_t)(cut[r + 1] - cut[r]),
-                               NCCL_F32, NCCL_SUM, r, k->comm, stream);
+            code = k->nccl.reduce(in + bounds[r], acc,
+                                  (size_t)(bounds[r + 1] - bounds[r]), NCCL_F32,
+                                  NCCL_SUM, r, k->comm, stream);
         code = worse(code, k->nccl.group_end());
     }
-    settle(c, "a shared sum", code);
-    end(c);
-    count_bytes(c, cut[c->size] * (int64_t)sizeof *in,
+    await_call(c, "reduce-scatter failed", code);
+    end_call(c);
+    count_bytes(c, bounds[c->size] * (int64_t)sizeof *in,
                 own * (int64_t)sizeof *in);
 }
 
-static void nccl_gather(struct coll *c, void *data, const int64_t *cut,
+static void nccl_gather(struct coll *c, void *data, const int64_t *bounds,
                         size_t size)
 {
-    struct link *k = c->device_state;
-    const int64_t own = cut[c->rank + 1] - cut[c->rank];
+    struct nccl_link *k = c->device_state;
+    const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
     char *at = data;
-    void *stream = begin(c);
+    void *stream = begin_call(c);
     int code = NCCL_OK;
 
     if (!stream)
         return;
-    if (are_alike(c, cut)) {
-        code = k->nccl.all_gather(at + (size_t)cut[c->rank] * size, at,
+    if (are_equal(c, bounds)) {
+        code = k->nccl.all_gather(at + (size_t)bounds[c->rank] * size, at,
                                   (size_t)own * size, NCCL_U8, k->comm, stream);
     } else {
         k->nccl.group_start();
         for (int r = 0; r < c->size && code == NCCL_OK; r++)
-            code = k->nccl.broadcast(at + (size_t)cut[r] * size,
-                                     at + (size_t)cut[r] * size,
-                                     (size_t)(cut[r + 1] - cut[r]) * size,
+            code = k->nccl.broadcast(at + (size_t)bounds[r] * size,
+                                     at + (size_t)bounds[r] * size,
+                                     (size_t)(bounds[r + 1] - bounds[r]) * size,
                                      NCCL_U8, r, k->comm, stream);
         code = worse(code, k->nccl.group_end());
     }
-    settle(c, "a gathering", code);
-    end(c);
-    count_bytes(c, cut[c->size] * (int64_t)size, own * (int64_t)size);
+    await_call(c, "all-gather failed", code);
+    end_call(c);
+    count_bytes(c, bounds[c->size] * (int64_t)size, own * (int64_t)size);
 }
 
 static void nccl_wait_for(struct coll *c, uint64_t begun)
 {
-    const struct link *k = c->device_state;
+    const struct nccl_link *k = c->device_state;
 
     if (begun > k->finished)
         c->dev->type->side_wait(c->dev, (int)(begun % DEV_SIDE_SLOTS));
 }
 
-/* ---- failures ------------------------------------------------------------ */
+/* ---- failures -------------------------------------------------------- */
 
-/* Wait on the host until all is done that was begun. */
+/* Wait on the host for all calls. */
 static int nccl_check(struct coll *c, struct err *e)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
     int idle = 0;
 
     while (k->finished < c->device_begun && k->err.kind == ERR_NONE) {
         const uint64_t next = k->finished + 1;
-        /* what lies so far back has lost its slot to a later call */
+        /* older calls have lost their slots to later ones */
         const uint64_t slot = next + DEV_SIDE_SLOTS <= c->device_begun
                                   ? c->device_begun - DEV_SIDE_SLOTS + 1
                                   : next;
@@ -336,14 +336,14 @@ static int nccl_check(struct coll *c, struct err *e)
 
         if (c->dev->type->side_done(c->dev, (int)(slot % DEV_SIDE_SLOTS))) {
             __atomic_store_n(&k->finished, slot, __ATOMIC_RELEASE);
-            moved(k);
+            note_progress(k);
             idle = 0;
             continue;
         }
         if (k->nccl.state(k->comm, &code) != NCCL_OK || code != NCCL_OK)
-            settle(c, "a sum or gathering failed", code);
+            await_call(c, "a collective failed", code);
         if (has_stopped(c, k))
-            fail(c, "time is over", NCCL_INTERNAL);
+            set_failed(c, "timeout", NCCL_INTERNAL);
         if (idle++ > 100)
             usleep(50);
     }
@@ -353,10 +353,10 @@ static int nccl_check(struct coll *c, struct err *e)
     return -1;
 }
 
-/* Is something on its way, as far as the thread of coll.h can see?  The host
- * may be busy for long, with a validation or a checkpoint, and not know yet
- * that all is done. */
-static bool is_waiting(const struct coll *c, const struct link *k)
+/* Is a call in progress, as the thread of coll_queue.h sees it?  The host may
+ * be busy for long, with a validation or a checkpoint, without having noticed
+ * that all calls are done. */
+static bool is_waiting(const struct coll *c, const struct nccl_link *k)
 {
     const uint64_t begun = __atomic_load_n(&c->device_begun, __ATOMIC_ACQUIRE);
 
@@ -365,14 +365,14 @@ static bool is_waiting(const struct coll *c, const struct link *k)
             !c->dev->type->side_done(c->dev, (int)(begun % DEV_SIDE_SLOTS)));
 }
 
-/* The host itself may be waiting for the device, and the device for a rank. */
+/* The host may be waiting for the device, and the device for another rank. */
 static int nccl_watch(struct coll *c, struct err *e)
 {
-    struct link *k = c->device_state;
+    struct nccl_link *k = c->device_state;
 
     if (!has_stopped(c, k) || !is_waiting(c, k))
         return 0;
-    give_up(k);
+    abort_calls(k);
     return no_answer(c, e);
 }
 

@@ -6,10 +6,10 @@
 #include "common/err.h"
 
 /*
- * coll_nccl - what we use of NCCL, declared by ourselves
+ * coll_nccl - the part of NCCL that is used, declared without its header
  *
  * Names, numbers and layouts are those of nccl.h since 2.14;
- * t/ranks/t7004-nccl.t compares them where there is one.
+ * t/ranks/t7004-nccl.t compares them where the header is installed.
  */
 struct nccl_comm;
 
@@ -24,8 +24,8 @@ enum {
 };
 enum { NCCL_U8 = 1, NCCL_F32 = 7, NCCL_SUM = 0 };
 
-/* The configuration as 2.14 had it; newer ones have more after it, and take
- * this by its size and version. */
+/* The configuration of 2.14.  Newer versions have more members, and accept
+ * this one because of its size and version. */
 struct nccl_config {
     size_t size;
     unsigned magic, version;
@@ -54,11 +54,11 @@ struct nccl_calls {
                      int root, struct nccl_comm *, void *stream);
     int (*group_start)(void);
     int (*group_end)(void);
-    const char *(*words)(int code);
-    const char *(*last_words)(struct nccl_comm *);
+    const char *(*error_string)(int code);
+    const char *(*last_error)(struct nccl_comm *);
 };
 
-/* Open the library. */
+/* Load the library. */
 int coll_nccl_load(struct nccl_calls *, struct err *);
 
 #endif

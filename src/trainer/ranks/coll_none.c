@@ -1,5 +1,5 @@
 /*
- * coll_none - a job of one process
+ * coll_none - a job of one process, which has nothing to exchange
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -18,18 +18,8 @@ static void none_close(struct coll *c)
     (void)c;
 }
 
-static int none_exchange(struct coll *c, const struct coll_part *part,
-                         struct err *e)
-{
-    (void)c;
-    (void)part;
-    (void)e;
-    return 0;
-}
-
 const struct coll_type coll_none = {
     .name = "none",
     .open = none_open,
     .close = none_close,
-    .exchange = none_exchange,
 };

@@ -1,11 +1,11 @@
 /*
- * coll_tcp - ranks that talk over sockets of their own
+ * coll_tcp - exchanges between ranks over TCP
  *
- * After the rendezvous every rank has one socket to each other one.  An
- * exchange sends each rank one frame, a head and the data; all sockets are
+ * After the rendezvous every rank has one socket to each other rank.  An
+ * exchange sends each rank one frame, a header and the data; all sockets are
  * served by one poll() loop, so no order of sends and receives can block.  A
- * frame of kind GOODBYE tells why a rank leaves, or holds nothing when it is
- * done; an end of file without one means that it died.
+ * frame of kind GOODBYE has the reason why a rank leaves, or nothing when it
+ * is done; end of file without one means that the rank died.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
@@ -31,18 +31,18 @@ struct frame {
     uint64_t bytes;
 };
 
-struct link {
-    int fd; /* -1 for oneself */
+struct tcp_link {
+    int fd; /* -1 for the own rank */
     struct frame out, in;
-    size_t sent, got; /* of head and data together */
-    bool left;        /* it said goodbye, and nothing was wrong */
+    size_t sent, got; /* of header and data together */
+    bool left;        /* it said goodbye without a reason */
 };
 
 struct tcp {
-    struct link *link;
+    struct tcp_link *link;
     struct pollfd *poll;
     uint64_t number;
-    bool lost; /* the others know, or cannot be told */
+    bool lost; /* the others know, or cannot be reached */
 };
 
 static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
@@ -65,14 +65,14 @@ static int tcp_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     return ret;
 }
 
-static int lost(struct coll *c, int r, const char *how, struct err *e)
+static int rank_lost(struct coll *c, int r, const char *how, struct err *e)
 {
     return err_set(e, ERR_RANK, "%s %s", c->peer[r], how);
 }
 
-/* A goodbye names who died; read it as far as it is there.  One without words
- * comes from a rank that is done, too early if we are not. */
-static int goodbye(struct coll *c, int r, struct err *e)
+/* Read the reason of a goodbye as far as it has arrived.  There is none from a
+ * rank that is done, which is too early here. */
+static int receive_goodbye(struct coll *c, int r, struct err *e)
 {
     struct tcp *t = c->state;
     char text[sizeof e->text] = "";
@@ -81,13 +81,13 @@ static int goodbye(struct coll *c, int r, struct err *e)
 
     rendezvous_move(t->link[r].fd, text, n, false, clock_mono() + 1);
     if (!text[0])
-        return lost(c, r, "ended before the others", e);
+        return rank_lost(c, r, "exited before the others", e);
     t->lost = true;
     return err_set(e, ERR_RANK, "%s", text);
 }
 
-/* Tell the others why we leave, as far as their sockets take it now. */
-static void say_goodbye(struct coll *c, const char *why)
+/* Send the others the reason, if their sockets accept it at once. */
+static void send_goodbye(struct coll *c, const char *why)
 {
     struct tcp *t = c->state;
 
@@ -95,12 +95,12 @@ static void say_goodbye(struct coll *c, const char *why)
         return;
     t->lost = true;
     for (int r = 0; r < c->size; r++) {
-        struct link *l = &t->link[r];
+        struct tcp_link *l = &t->link[r];
         struct frame f = { .magic = MAGIC,
                            .kind = FRAME_GOODBYE,
                            .bytes = strlen(why) };
 
-        /* in the middle of a frame there is no place for another */
+        /* not in the middle of a frame */
         if (l->fd < 0 || (l->sent && l->sent < sizeof f + l->out.bytes))
             continue;
         if (send(l->fd, &f, sizeof f, MSG_NOSIGNAL | (*why ? MSG_MORE : 0)) ==
@@ -109,91 +109,91 @@ static void say_goodbye(struct coll *c, const char *why)
     }
 }
 
-static ssize_t push(struct link *l, const struct coll_part *p)
+static ssize_t send_some(struct tcp_link *l, const struct coll_part *p)
 {
-    const size_t head = sizeof l->out;
+    const size_t header = sizeof l->out;
 
-    if (l->sent < head)
-        return send(l->fd, (const char *)&l->out + l->sent, head - l->sent,
+    if (l->sent < header)
+        return send(l->fd, (const char *)&l->out + l->sent, header - l->sent,
                     MSG_NOSIGNAL | (p->send_bytes ? MSG_MORE : 0));
-    return send(l->fd, (const char *)p->send + (l->sent - head),
-                head + p->send_bytes - l->sent, MSG_NOSIGNAL);
+    return send(l->fd, (const char *)p->send + (l->sent - header),
+                header + p->send_bytes - l->sent, MSG_NOSIGNAL);
 }
 
-static ssize_t pull(struct link *l, const struct coll_part *p)
+static ssize_t receive_some(struct tcp_link *l, const struct coll_part *p)
 {
-    const size_t head = sizeof l->in;
+    const size_t header = sizeof l->in;
 
-    if (l->got < head)
-        return recv(l->fd, (char *)&l->in + l->got, head - l->got, 0);
-    return recv(l->fd, (char *)p->recv + (l->got - head),
-                head + p->recv_bytes - l->got, 0);
+    if (l->got < header)
+        return recv(l->fd, (char *)&l->in + l->got, header - l->got, 0);
+    return recv(l->fd, (char *)p->recv + (l->got - header),
+                header + p->recv_bytes - l->got, 0);
 }
 
-static int check_head(struct coll *c, int r, const struct coll_part *p,
-                      struct err *e)
+static int check_header(struct coll *c, int r, const struct coll_part *p,
+                        struct err *e)
 {
     struct tcp *t = c->state;
     const struct frame *f = &t->link[r].in;
 
     if (f->magic == MAGIC && f->kind == FRAME_GOODBYE)
-        return goodbye(c, r, e);
+        return receive_goodbye(c, r, e);
     if (f->magic != MAGIC || f->number != t->number ||
         f->bytes != p->recv_bytes)
         return err_set(e, ERR_RANK,
-                       "%s is at exchange %llu of %llu bytes, rank %d at "
-                       "%llu of %zu",
+                       "%s is at exchange %llu of %llu bytes, but rank %d "
+                       "is at %llu of %zu",
                        c->peer[r], (unsigned long long)f->number,
                        (unsigned long long)f->bytes, c->rank,
                        (unsigned long long)t->number, p->recv_bytes);
     return 0;
 }
 
-/* Move what can be moved to and from rank r; 1 if anything did. */
-static int serve(struct coll *c, int r, const struct coll_part *p, short seen,
-                 struct err *e)
+/* Send and receive what is possible now; 1 if that was anything. */
+static int serve_rank(struct coll *c, int r, const struct coll_part *p,
+                      short seen, struct err *e)
 {
     struct tcp *t = c->state;
-    struct link *l = &t->link[r];
+    struct tcp_link *l = &t->link[r];
     const size_t out_all = sizeof l->out + p->send_bytes;
     const size_t in_all = sizeof l->in + p->recv_bytes;
     int moved = 0;
 
     while ((seen & (POLLIN | POLLHUP | POLLERR)) && l->got < in_all) {
-        const ssize_t n = pull(l, p);
+        const ssize_t n = receive_some(l, p);
 
         if (n == 0)
-            return lost(c, r, "died", e);
+            return rank_lost(c, r, "died", e);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n < 0)
-            return lost(c, r, "died", e);
+            return rank_lost(c, r, "died", e);
         moved = 1;
         l->got += (size_t)n;
-        if (l->got == sizeof l->in && check_head(c, r, p, e) < 0)
+        if (l->got == sizeof l->in && check_header(c, r, p, e) < 0)
             return -1;
     }
     while ((seen & POLLOUT) && l->sent < out_all) {
-        const ssize_t n = push(l, p);
+        const ssize_t n = send_some(l, p);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n < 0)
-            return lost(c, r, "died", e);
+            return rank_lost(c, r, "died", e);
         moved = 1;
         l->sent += (size_t)n;
     }
     return moved;
 }
 
-static bool finished(const struct link *l, const struct coll_part *p)
+static bool finished(const struct tcp_link *l, const struct coll_part *p)
 {
     return l->fd < 0 || (l->sent == sizeof l->out + p->send_bytes &&
                          l->got == sizeof l->in + p->recv_bytes);
 }
 
-/* The first rank we wait for. */
-static int late(const struct coll *c, const struct coll_part *part)
+/* The first rank that is waited for. */
+static int first_missing(const struct coll *c, const struct coll_part *part)
 {
     const struct tcp *t = c->state;
 
@@ -203,7 +203,8 @@ static int late(const struct coll *c, const struct coll_part *part)
     return c->rank;
 }
 
-static int round_of(struct coll *c, const struct coll_part *part, struct err *e)
+static int serve_all(struct coll *c, const struct coll_part *part,
+                     struct err *e)
 {
     struct tcp *t = c->state;
     double heard = clock_mono();
@@ -212,7 +213,7 @@ static int round_of(struct coll *c, const struct coll_part *part, struct err *e)
         int busy = 0;
 
         for (int r = 0; r < c->size; r++) {
-            const struct link *l = &t->link[r];
+            const struct tcp_link *l = &t->link[r];
 
             t->poll[r] = (struct pollfd){ .fd = l->fd, .events = POLLIN };
             if (finished(l, &part[r]))
@@ -227,21 +228,21 @@ static int round_of(struct coll *c, const struct coll_part *part, struct err *e)
         if (busy == 0)
             return 0;
         if (poll(t->poll, (nfds_t)c->size, 200) < 0 && errno != EINTR)
-            return err_sys(e, "poll");
+            return err_sys(e, "cannot wait for the other ranks");
         for (int r = 0; r < c->size; r++) {
             int moved;
 
             if (t->poll[r].fd < 0 || t->poll[r].revents == 0)
                 continue;
-            moved = serve(c, r, &part[r], t->poll[r].revents, e);
+            moved = serve_rank(c, r, &part[r], t->poll[r].revents, e);
             if (moved < 0)
                 return -1;
             if (moved)
                 heard = clock_mono();
         }
         if (clock_mono() - heard > c->timeout)
-            return err_set(e, ERR_RANK, "%s has not answered for %.0f s",
-                           c->peer[late(c, part)], c->timeout);
+            return err_set(e, ERR_RANK, "%s did not respond for %.0f s",
+                           c->peer[first_missing(c, part)], c->timeout);
     }
 }
 
@@ -252,7 +253,7 @@ static int tcp_exchange(struct coll *c, const struct coll_part *part,
 
     t->number++;
     for (int r = 0; r < c->size; r++) {
-        struct link *l = &t->link[r];
+        struct tcp_link *l = &t->link[r];
 
         l->sent = l->got = 0;
         l->out = (struct frame){ .magic = MAGIC,
@@ -260,20 +261,21 @@ static int tcp_exchange(struct coll *c, const struct coll_part *part,
                                  .number = t->number,
                                  .bytes = part[r].send_bytes };
         if (l->left)
-            return lost(c, r, "ended before the others", e);
+            return rank_lost(c, r, "exited before the others", e);
         if (l->fd >= 0) {
             c->sent += part[r].send_bytes;
             c->received += part[r].recv_bytes;
         }
     }
-    if (round_of(c, part, e) < 0) {
-        say_goodbye(c, e->text);
+    if (serve_all(c, part, e) < 0) {
+        send_goodbye(c, e->text);
         return -1;
     }
     return 0;
 }
 
-/* Between exchanges nothing but the next frame may arrive: peek for the end. */
+/* Between exchanges only the next frame may arrive: look for the end of file
+ * without reading the frame. */
 static int tcp_watch(struct coll *c, struct err *e)
 {
     struct tcp *t = c->state;
@@ -289,13 +291,13 @@ static int tcp_watch(struct coll *c, struct err *e)
             f.kind == FRAME_GOODBYE) {
             recv(t->link[r].fd, &t->link[r].in, sizeof f, 0);
             if (f.bytes)
-                return goodbye(c, r, e);
+                return receive_goodbye(c, r, e);
             close(t->link[r].fd);
             t->link[r].fd = -1;
             t->link[r].left = true;
         } else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-            lost(c, r, "died", e);
-            say_goodbye(c, e->text);
+            rank_lost(c, r, "died", e);
+            send_goodbye(c, e->text);
             return -1;
         }
     }
@@ -308,7 +310,7 @@ static void tcp_close(struct coll *c)
 
     if (!t)
         return;
-    say_goodbye(c, "");
+    send_goodbye(c, "");
     for (int r = 0; r < c->size; r++)
         if (t->link[r].fd >= 0)
             close(t->link[r].fd);

@@ -4,12 +4,18 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll.h \
 	%D%/coll_device.c \
 	%D%/coll_device.h \
+	%D%/coll_host.c \
+	%D%/coll_host.h \
 	%D%/coll_nccl.c \
 	%D%/coll_nccl.h \
 	%D%/coll_none.c \
+	%D%/coll_queue.c \
+	%D%/coll_queue.h \
 	%D%/coll_tcp.c \
 	%D%/launch.c \
 	%D%/launch.h \
+	%D%/local_ranks.c \
+	%D%/local_ranks.h \
 	%D%/parallel.c \
 	%D%/parallel.h \
 	%D%/parallel_shares.c \

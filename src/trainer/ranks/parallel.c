@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "trainer/model/graph_calls.h"
 
-/* ---- opening ----------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------- */
 
 void parallel_open(struct parallel *p, const struct settings *s, struct coll *c,
                    bool training)
@@ -68,15 +68,15 @@ void parallel_close(struct parallel *p)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         region_free(all[i], p->graph->dev);
     for (int u = 0; p->unit && u < p->graph->n_units; u++) {
-        free(p->unit[u].cut);
-        free(p->unit[u].cut_chunk);
+        free(p->unit[u].bounds);
+        free(p->unit[u].bound_chunk);
         free(p->unit[u].chunk);
     }
     free(p->unit);
     *p = (struct parallel){ 0 };
 }
 
-/* ---- addresses --------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------- */
 
 static float *grads_of(const struct parallel *p, int unit)
 {
@@ -88,7 +88,7 @@ static float *own_acc(const struct parallel *p, int unit)
     return (float *)p->acc.data + p->unit[unit].own;
 }
 
-/* Where a unit lies for the model to use, in the type that it uses. */
+/* The weights of a unit that the model uses, in its type. */
 static char *weights_of(const struct parallel *p, int unit, size_t *size)
 {
     const struct graph *g = p->graph;
@@ -98,33 +98,33 @@ static char *weights_of(const struct parallel *p, int unit, size_t *size)
     return (char *)r->data + (size_t)g->unit[unit].weights_at * *size;
 }
 
-/* Memory of the device to memory of the device. */
-static void copy(const struct parallel *p, void *to, const void *from,
-                 size_t bytes)
+/* Copy within the device. */
+static void copy_memory(const struct parallel *p, void *to, const void *from,
+                        size_t bytes)
 {
     p->graph->dev->type->copy(p->graph->dev, to, from, bytes);
 }
 
 static int64_t own_part(const struct parallel *p, int unit)
 {
-    const int64_t *cut = p->unit[unit].cut;
+    const int64_t *bounds = p->unit[unit].bounds;
 
-    return cut[p->coll->rank + 1] - cut[p->coll->rank];
+    return bounds[p->coll->rank + 1] - bounds[p->coll->rank];
 }
 
-/* ---- weights, as they are needed --------------------------------------- */
+/* ---- gathering weights ----------------------------------------------- */
 
-/* Another unit that lies in the same place has to go. */
-static void make_room(struct parallel *p, int unit)
+/* The weights of another unit at the same address are overwritten. */
+static void evict_others(struct parallel *p, int unit)
 {
     const struct graph *g = p->graph;
 
     for (int u = 0; u < g->n_units; u++)
         if (u != unit && g->unit[u].weights_at == g->unit[unit].weights_at)
-            p->unit[u].there = false;
+            p->unit[u].present = false;
 }
 
-static void gather(struct parallel *p, int unit)
+static void gather_weights(struct parallel *p, int unit)
 {
     struct shared_unit *s = &p->unit[unit];
     const struct region *own =
@@ -132,19 +132,19 @@ static void gather(struct parallel *p, int unit)
     size_t size;
     char *to = weights_of(p, unit, &size);
 
-    if (s->there)
+    if (s->present)
         return;
-    make_room(p, unit);
-    copy(p, to + (size_t)s->cut[p->coll->rank] * size,
-         (const char *)own->data + (size_t)s->own * size,
-         (size_t)own_part(p, unit) * size);
-    coll_gather(p->coll, to, s->cut, size);
+    evict_others(p, unit);
+    copy_memory(p, to + (size_t)s->bounds[p->coll->rank] * size,
+                (const char *)own->data + (size_t)s->own * size,
+                (size_t)own_part(p, unit) * size);
+    coll_gather(p->coll, to, s->bounds, size);
     s->gathered = coll_begun(p->coll);
-    s->there = true;
+    s->present = true;
 }
 
-/* The unit that the program reads after that of this call, or -1. */
-static int next_of(const struct graph *g, int call)
+/* The unit that is read after that of this call, or -1. */
+static int next_unit(const struct graph *g, int call)
 {
     for (int t = call + 1; t < g->n_calls; t++)
         if (g->call[t].unit != GRAPH_NONE &&
@@ -164,9 +164,9 @@ static int own_unit(const struct parallel *p, const struct graph *g, int unit)
     abort();
 }
 
-/* Gradients that are still on their way must leave before new ones come to
- * the same place. */
-static void wait_for_place(struct parallel *p, int unit)
+/* Gradients must have been sent before new ones are computed at the same
+ * address. */
+static void wait_for_grads(struct parallel *p, int unit)
 {
     const struct graph *g = p->graph;
 
@@ -179,24 +179,24 @@ static void fetch_weights(void *arg, struct graph *g, int call)
 {
     struct parallel *p = arg;
     const int own = own_unit(p, g, g->call[call].unit);
-    const int next = next_of(g, call);
+    const int next = next_unit(g, call);
 
     if (g == p->graph && g->training && !g->evaluating)
-        wait_for_place(p, own);
+        wait_for_grads(p, own);
     if (parallel_gathers(p))
-        gather(p, own);
+        gather_weights(p, own);
     coll_wait_for(p->coll, p->unit[own].gathered);
     if (parallel_gathers(p) && next >= 0)
-        gather(p, own_unit(p, g, next));
+        gather_weights(p, own_unit(p, g, next));
 }
 
-/* ---- gradients, as they are done --------------------------------------- */
+/* ---- summing gradients ----------------------------------------------- */
 
 void parallel_begin_micro(struct parallel *p, int64_t i, int64_t n)
 {
-    p->fresh = i == 0;
+    p->first = i == 0;
     p->last = i == n - 1;
-    p->graph->first_micro = p->fresh || parallel_sums_each(p);
+    p->graph->first_micro = p->first || parallel_sums_each(p);
 }
 
 void parallel_ready(void *arg, struct graph *g, int unit)
@@ -210,15 +210,15 @@ void parallel_ready(void *arg, struct graph *g, int unit)
     if (!parallel_sums_each(p) && p->mode == PARALLEL_DDP)
         coll_sum(p->coll, grads_of(p, unit), g->unit[unit].count);
     else
-        coll_reduce(p->coll, own_acc(p, unit), grads_of(p, unit), s->cut,
-                    p->fresh || !parallel_sums_each(p));
+        coll_reduce(p->coll, own_acc(p, unit), grads_of(p, unit), s->bounds,
+                    p->first || !parallel_sums_each(p));
     s->reduced = coll_begun(p->coll);
 }
 
-/* ---- the norm ---------------------------------------------------------- */
+/* ---- the norm -------------------------------------------------------- */
 
-static void measure(struct parallel *p, float *g, int64_t n, double *out,
-                    bool fresh)
+static void add_squares(struct parallel *p, float *g, int64_t n, double *out,
+                        bool fresh)
 {
     struct dev *dev = p->graph->dev;
     struct tensor sum = {
@@ -231,19 +231,19 @@ static void measure(struct parallel *p, float *g, int64_t n, double *out,
     dev->ops->sumsq(dev, &sum, &part);
 }
 
-/* Squares of the own part of a unit, a sum a chunk; `out` is its first. */
+/* The sum of squares of each own chunk of a unit; out[0] is its first chunk. */
 static void measure_chunks(struct parallel *p, int unit, double *out)
 {
     const struct shared_unit *s = &p->unit[unit];
     const int rank = p->coll->rank;
 
-    for (int k = s->cut_chunk[rank]; k < s->cut_chunk[rank + 1]; k++)
-        measure(p, own_acc(p, unit) + (s->chunk[k].at - s->cut[rank]),
-                s->chunk[k + 1].at - s->chunk[k].at, out + k, true);
+    for (int k = s->bound_chunk[rank]; k < s->bound_chunk[rank + 1]; k++)
+        add_squares(p, own_acc(p, unit) + (s->chunk[k].at - s->bounds[rank]),
+                    s->chunk[k + 1].at - s->chunk[k].at, out + k, true);
 }
 
-/* Every rank measures its chunks; nothing is added but zeros, so the sum over
- * ranks is exact, and the chunks are then added in order. */
+/* Every rank measures its chunks.  The sum over ranks adds only zeros to them,
+ * so it is exact; then the chunks are added in order. */
 static int measure_in_order(struct parallel *p, struct err *e)
 {
     const struct graph *g = p->graph;
@@ -269,7 +269,7 @@ static int measure_in_order(struct parallel *p, struct err *e)
     return ret;
 }
 
-/* Every rank measures what it keeps. */
+/* Every rank measures its parts. */
 static int measure_shares(struct parallel *p, struct err *e)
 {
     const struct graph *g = p->graph;
@@ -279,7 +279,7 @@ static int measure_shares(struct parallel *p, struct err *e)
     dev->type->zero(dev, on, sizeof *on);
     for (int u = 0; u < g->n_units; u++)
         if (own_part(p, u))
-            measure(p, own_acc(p, u), own_part(p, u), on, false);
+            add_squares(p, own_acc(p, u), own_part(p, u), on, false);
     dev->type->get(dev, &total, on, sizeof total);
     if (dev_sync(dev, e) < 0 || coll_sum_f64(p->coll, &total, 1, e) < 0)
         return -1;
@@ -287,17 +287,17 @@ static int measure_shares(struct parallel *p, struct err *e)
     return 0;
 }
 
-/* Whole gradients for an update that every rank makes whole. */
-static void share_sums(struct parallel *p)
+/* Gather the gradients for an update of all weights on every rank. */
+static void gather_grads(struct parallel *p)
 {
     const struct graph *g = p->graph;
 
     for (int u = 0; u < g->n_units; u++) {
-        const int64_t *cut = p->unit[u].cut;
+        const int64_t *bounds = p->unit[u].bounds;
 
-        copy(p, grads_of(p, u) + cut[p->coll->rank], own_acc(p, u),
-             (size_t)own_part(p, u) * sizeof(float));
-        coll_gather(p->coll, grads_of(p, u), cut, sizeof(float));
+        copy_memory(p, grads_of(p, u) + bounds[p->coll->rank], own_acc(p, u),
+                    (size_t)own_part(p, u) * sizeof(float));
+        coll_gather(p->coll, grads_of(p, u), bounds, sizeof(float));
     }
 }
 
@@ -312,14 +312,14 @@ int parallel_measure(struct parallel *p, struct err *e)
     if ((p->ordered ? measure_in_order(p, e) : measure_shares(p, e)) < 0)
         return -1;
     if (!parallel_shares_state(p))
-        share_sums(p);
+        gather_grads(p);
     return coll_check(p->coll, e);
 }
 
-/* ---- after the update -------------------------------------------------- */
+/* ---- after the update ------------------------------------------------ */
 
-/* Units are gathered in the order in which the next forward pass needs them,
- * which waits for each in its turn. */
+/* Units are gathered in the order in which the next forward pass needs them; it
+ * waits for each of them. */
 void parallel_stepped(struct parallel *p)
 {
     const struct graph *g = p->graph;
@@ -329,33 +329,33 @@ void parallel_stepped(struct parallel *p)
     if (!parallel_shares_state(p))
         return;
     for (int u = g->n_units - 1; u >= 0; u--) {
-        p->unit[u].there = false;
+        p->unit[u].present = false;
         if (parallel_gathers(p))
             continue;
         to = weights_of(p, u, &size);
-        coll_gather(p->coll, to, p->unit[u].cut, size);
+        coll_gather(p->coll, to, p->unit[u].bounds, size);
         p->unit[u].gathered = coll_begun(p->coll);
     }
 }
 
-/* ---- whole blocks ------------------------------------------------------ */
+/* ---- whole blocks ---------------------------------------------------- */
 
-/* A part of a block that this rank keeps, and where: `own` counts through all
- * that it keeps, as the cuts do. */
-struct piece {
+/* A part of a block that this rank keeps; `own` is its position among all own
+ * parts. */
+struct held_piece {
     int64_t at, count, own;
     float *data;
 };
 
-static bool piece_of_state(const struct parallel *p, enum parallel_state what,
-                           int i, struct piece *out)
+static bool get_state_piece(const struct parallel *p, enum parallel_state what,
+                            int i, struct held_piece *out)
 {
     const struct optim *o = p->optim;
     const struct optim_range *r = &o->range[i];
 
     if (i >= o->n_ranges)
         return false;
-    *out = (struct piece){ r->at, r->count, r->own, NULL };
+    *out = (struct held_piece){ r->at, r->count, r->own, NULL };
     if (what == PARALLEL_M)
         out->data = (float *)o->m.data + r->own;
     else if (r->v_at >= 0)
@@ -365,51 +365,52 @@ static bool piece_of_state(const struct parallel *p, enum parallel_state what,
     return true;
 }
 
-static bool piece_of_weights(const struct parallel *p, int i, struct piece *out)
+static bool get_weights_piece(const struct parallel *p, int i,
+                              struct held_piece *out)
 {
     const struct graph *g = p->graph;
     const struct shared_unit *s = &p->unit[i];
 
     if (!parallel_shares_masters(p)) {
-        *out = (struct piece){ 0, g->count, 0, g->weights.data };
+        *out = (struct held_piece){ 0, g->count, 0, g->weights.data };
         return i == 0;
     }
     if (i >= g->n_units)
         return false;
-    *out = (struct piece){ g->unit[i].at + s->cut[p->coll->rank],
-                           own_part(p, i), s->own,
-                           (float *)p->weights.data + s->own };
+    *out = (struct held_piece){ g->unit[i].at + s->bounds[p->coll->rank],
+                                own_part(p, i), s->own,
+                                (float *)p->weights.data + s->own };
     return true;
 }
 
-/* The i-th, or false if there are fewer. */
-static bool piece(const struct parallel *p, enum parallel_state what, int i,
-                  struct piece *out)
+/* The i-th piece; false if there are fewer. */
+static bool get_piece(const struct parallel *p, enum parallel_state what, int i,
+                      struct held_piece *out)
 {
-    return what == PARALLEL_WEIGHTS ? piece_of_weights(p, i, out)
-                                    : piece_of_state(p, what, i, out);
+    return what == PARALLEL_WEIGHTS ? get_weights_piece(p, i, out)
+                                    : get_state_piece(p, what, i, out);
 }
 
-/* Does each rank keep other pieces? */
-static bool is_shared(const struct parallel *p, enum parallel_state what)
+/* Does each rank keep different pieces? */
+static bool is_sharded(const struct parallel *p, enum parallel_state what)
 {
     return what == PARALLEL_WEIGHTS ? parallel_shares_masters(p)
                                     : parallel_shares_state(p);
 }
 
-/* n weights from `at` on in the type that the model uses. */
-static void lower(const struct parallel *p, void *to, void *from, int64_t n,
-                  int64_t at)
+/* Convert n weights, at `at` in the block, to the type of the model. */
+static void round_weights(const struct parallel *p, void *to, void *from,
+                          int64_t n, int64_t at)
 {
     const struct graph *g = p->graph;
-    struct tensor wide = { .data = from, .type = DT_F32, .rank = 1 };
-    struct tensor low = { .data = to, .type = g->type, .rank = 1 };
+    struct tensor masters = { .data = from, .type = DT_F32, .rank = 1 };
+    struct tensor rounded = { .data = to, .type = g->type, .rank = 1 };
 
-    wide.dim[0] = low.dim[0] = n;
-    optim_round(p->optim, g->dev, &low, &wide, at);
+    masters.dim[0] = rounded.dim[0] = n;
+    optim_round(p->optim, g->dev, &rounded, &masters, at);
 }
 
-/* The same weights in 16 bits, if the model uses those. */
+/* Make the 16-bit copies of the weights, if the model uses them. */
 static void make_copies(struct parallel *p)
 {
     const struct graph *g = p->graph;
@@ -417,19 +418,19 @@ static void make_copies(struct parallel *p)
     if (g->type == DT_F32)
         return;
     if (!parallel_shares_masters(p)) {
-        lower(p, g->copies.data, g->weights.data, g->count, 0);
+        round_weights(p, g->copies.data, g->weights.data, g->count, 0);
         return;
     }
     for (int u = 0; u < g->n_units; u++) {
         const struct shared_unit *s = &p->unit[u];
-        const int64_t cut = s->cut[p->coll->rank];
+        const int64_t begin = s->bounds[p->coll->rank];
         size_t size;
-        char *to = weights_of(p, u, &size) + (size_t)cut * size;
+        char *to = weights_of(p, u, &size) + (size_t)begin * size;
 
         if (parallel_gathers(p))
             to = (char *)p->copies.data + (size_t)s->own * size;
-        lower(p, to, (float *)p->weights.data + s->own, own_part(p, u),
-              g->unit[u].at + cut);
+        round_weights(p, to, (float *)p->weights.data + s->own, own_part(p, u),
+                      g->unit[u].at + begin);
     }
 }
 
@@ -437,10 +438,10 @@ int parallel_load(struct parallel *p, enum parallel_state what, int64_t at,
                   const float *values, int64_t count, struct err *e)
 {
     struct dev *dev = p->graph->dev;
-    struct piece k;
+    struct held_piece k;
 
     coll_wait(p->coll);
-    for (int i = 0; piece(p, what, i, &k); i++) {
+    for (int i = 0; get_piece(p, what, i, &k); i++) {
         const int64_t end = k.at + k.count;
         const int64_t from = at > k.at ? at : k.at;
         const int64_t to = at + count < end ? at + count : end;
@@ -464,26 +465,27 @@ int parallel_collect(struct parallel *p, enum parallel_state what, float *whole,
                      struct err *e)
 {
     const struct graph *g = p->graph;
-    const bool shared = is_shared(p, what);
+    const bool sharded = is_sharded(p, what);
     struct dev *dev = g->dev;
-    struct piece k;
+    struct held_piece k;
     float *own = NULL;
     int ret;
 
     coll_wait(p->coll);
-    if (shared)
-        own = mem_alloc((size_t)p->own_count, sizeof *own, "the own part", e);
-    if (shared && !own)
+    if (sharded)
+        own = mem_alloc((size_t)p->own_count, sizeof *own,
+                        "own part of the state", e);
+    if (sharded && !own)
         return -1;
-    if (shared)
+    if (sharded)
         memset(own, 0, (size_t)p->own_count * sizeof *own);
-    for (int i = 0; (shared || whole) && piece(p, what, i, &k); i++)
-        dev->type->get(dev, shared ? own + k.own : whole + k.at, k.data,
+    for (int i = 0; (sharded || whole) && get_piece(p, what, i, &k); i++)
+        dev->type->get(dev, sharded ? own + k.own : whole + k.at, k.data,
                        (size_t)k.count * sizeof *own);
     ret = dev_sync(dev, e);
-    for (int u = 0; shared && ret == 0 && u < g->n_units; u++)
+    for (int u = 0; sharded && ret == 0 && u < g->n_units; u++)
         coll_collect(p->coll, whole ? whole + g->unit[u].at : NULL,
-                     own + p->unit[u].own, p->unit[u].cut, sizeof(float), 0);
+                     own + p->unit[u].own, p->unit[u].bounds, sizeof(float), 0);
     if (ret == 0)
         ret = coll_check(p->coll, e);
     coll_wait(p->coll);

@@ -9,44 +9,46 @@
 /*
  * parallel - what each rank keeps, and when ranks exchange it
  *
- *      mode    weights  gradients  moments     floats a rank holds, of N ranks
+ *      mode    weights  gradients  moments     floats of each of N ranks
  *      ddp     whole    whole      whole       4 P
- *      zero1   whole    whole      shared      2 P + 3 P / N
- *      zero2   whole    shared     shared      1 P + 3 P / N, and two layers
- *      fsdp    shared   shared     shared      4 P / N, and two layers twice
+ *      zero1   whole    whole      sharded     2 P + 3 P / N
+ *      zero2   whole    sharded    sharded     1 P + 3 P / N, and two layers
+ *      fsdp    sharded  sharded    sharded     4 P / N, and two layers twice
  *
- * Where the model computes in 16 bits, "whole" weights are 16-bit ones and the
- * fp32 ones are shared with the moments, from zero1 on.
+ * If the model computes in 16 bits, "whole" weights are 16-bit ones, and the
+ * fp32 ones are sharded with the moments, from zero1 on.
  *
- * The unit of sharing is a unit of the graph (a layer, the embedding, the
- * head): each is cut into as many parts as there are ranks, at whole chunks of
- * SUMSQ_CHUNK elements, and rank r keeps the r-th.  Muon turns whole matrices,
- * so then cuts are between them, and a rank may keep nothing of a unit.
+ * Each unit of the graph (a layer, the embedding, the head) is divided into as
+ * many parts as there are ranks, at whole chunks of SUMSQ_CHUNK elements, and
+ * rank r keeps the r-th part.  Muon needs whole matrices, so then the bounds
+ * are between matrices, and a rank may keep nothing of a unit.
  *
- * When backward is done with a unit, its gradients are summed over the ranks
- * by the thread of coll.h while backward goes on.  Under fsdp a layer's weights
- * are gathered before they are needed, the next layer's while it computes;
- * there is room for two layers, and the embedding and the head stay.
+ * When backward has finished a unit, the thread of coll_queue.h sums its
+ * gradients over the ranks while backward continues.  Under fsdp, the weights
+ * of a layer are gathered before they are needed, those of the next layer while
+ * it computes; there is memory for two layers, and the embedding and the head
+ * stay.
  *
- * Deterministic (train.deterministic), the gradient of every micro-batch is
- * computed from zero and added whole, in the order of the micro-batches in the
- * step, whichever rank made them; and the norm is summed by chunks in order.
- * So the weights after any number of steps have the same bits for every mode
- * and any number of ranks that share a step's micro-batches evenly, one
- * included.  Otherwise ddp and zero1 sum what a rank has accumulated, once a
+ * With train.deterministic, the gradient of every micro-batch is computed from
+ * zero and added as a whole, in the order of the micro-batches in the step,
+ * whichever rank computed it; and the norm is summed by chunks in order.  So
+ * the weights after any number of steps have the same bits for every mode and
+ * any number of ranks that share the micro-batches of a step evenly, one rank
+ * included.  Otherwise ddp and zero1 sum what a rank has accumulated, once per
  * step, and results differ by rounding.
  *
- *      parallel_open(&p, ...)          before the graph is placed
- *      parallel_attach(&p, ...)        after, and before optim_open()
+ *      parallel_open(&p, ...)
+ *      parallel_configure(&p, &conf)   before graph_memory_alloc()
+ *      parallel_attach(&p, ...)        after it, and before optim_open()
  *      for each micro-batch:
  *          parallel_begin_micro(&p, i, n);
  *          graph_run_train(g, parallel_ready, &p);
  *      parallel_measure(&p, e)         the norm, over all ranks
  *      optim_step(...)
- *      parallel_stepped(&p)            everyone gets the new weights
+ *      parallel_stepped(&p)            all ranks get the new weights
  *
- * parallel_lay_out() is what parallel_attach() does without memory or other
- * ranks: the sizes of all regions are known after it.
+ * parallel_lay_out() does what parallel_attach() does, but without memory or
+ * other ranks: the sizes of all regions are known after it.
  */
 struct parallel {
     const struct settings *set;
@@ -56,72 +58,72 @@ struct parallel {
     enum parallel_mode mode;
     bool training;
     bool ordered;               /* deterministic */
-    bool fresh, last;           /* this micro-batch: the first, the last */
+    bool first, last;           /* is this micro-batch of the step */
 
     struct shared_unit {
         struct shared_chunk {
             int64_t at;         /* from the unit's start */
-            bool may_cut;       /* before it */
-        } *chunk;               /* and one at the end */
+            bool may_divide;    /* the unit before it */
+        } *chunk;               /* and one more at the end */
         int n_chunks, room_chunks;
-        int64_t *cut;           /* size + 1; from the unit's start */
-        int *cut_chunk;         /* the chunk that begins there */
-        int64_t own;            /* of the own part, in own storage */
+        int64_t *bounds;        /* size + 1; from the unit's start */
+        int *bound_chunk;       /* the chunk that begins there */
+        int64_t own;            /* where the own part is in own regions */
         uint64_t reduced;       /* the call of coll.h that sums it */
-        uint64_t gathered;      /* that gathers its weights */
-        bool there;             /* fsdp: gathered, or on the way */
+        uint64_t gathered;      /* the call that gathers its weights */
+        bool present;           /* fsdp: gathered, or being gathered */
     } *unit;
-    int64_t own_count;          /* of all own parts, each 16-aligned */
+    int64_t own_count;          /* elements of all own parts */
     int64_t chunks;             /* of all units */
     struct region acc;          /* own gradient sums */
     struct region weights;      /* fsdp: own weights */
     struct region copies;       /* fsdp: their 16-bit copies */
-    struct region squares;      /* deterministic: a sum a chunk, in double */
+    struct region squares;      /* deterministic: a double per chunk */
 };
 
-/* Does this job need any of it?  One rank does if it is deterministic. */
+/* Does the job need any of this?  One rank does if it is deterministic. */
 bool parallel_used(const struct parallel *);
 bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
 bool parallel_shares_grads(const struct parallel *);    /* zero2 and up */
 bool parallel_gathers(const struct parallel *);         /* fsdp */
 bool parallel_shares_masters(const struct parallel *);  /* fp32 weights */
-/* Are the gradients of each micro-batch summed, or a rank's all at once? */
+/* Are gradients summed over the ranks after each micro-batch? */
 bool parallel_sums_each(const struct parallel *);
 
 void parallel_open(struct parallel *, const struct settings *, struct coll *,
                    bool training);
-/* What to ask of graph_memory_alloc(). */
+/* Set what the graph shares or keeps elsewhere. */
 void parallel_configure(const struct parallel *, struct graph_conf *);
-/* The graph is placed, or planned, and the optimiser laid out. */
+/* After graph_memory_alloc() or graph_memory_size(), and optim_lay_out(). */
 void parallel_lay_out(struct parallel *, struct graph *, struct optim *);
-/* The graph is placed and the optimiser laid out, but not opened. */
+/* After graph_memory_alloc() and optim_lay_out(), before optim_open(). */
 int parallel_attach(struct parallel *, struct graph *, struct optim *,
                     struct err *);
 void parallel_close(struct parallel *);
 
 void parallel_begin_micro(struct parallel *, int64_t i, int64_t n);
 graph_ready_fn parallel_ready;
-/* Gradients of all ranks are there, and the optimiser knows their norm. */
+/* Wait for the gradients of all ranks, and set their norm in the optimiser. */
 int parallel_measure(struct parallel *, struct err *);
 void parallel_stepped(struct parallel *);
-/* Let another graph that borrows the weights gather them, too. */
+/* Let another graph, which borrows the weights, gather them, too. */
 void parallel_attach_reader(struct parallel *, struct graph *);
 
-/* Numbers at..at+count of a whole block, of weights, m or v, from host memory
- * (every rank has them) to what this rank keeps of them.  What was never put is
- * zero.  When the weights are in place, parallel_loaded(). */
+/* Elements at..at+count of the whole block of weights, m or v from the host,
+ * where every rank has them, to what this rank keeps of them.  Elements that
+ * are never loaded are zero.  After all weights, parallel_loaded(). */
 enum parallel_state { PARALLEL_WEIGHTS, PARALLEL_M, PARALLEL_V };
 int parallel_load(struct parallel *, enum parallel_state, int64_t at,
                   const float *values, int64_t count, struct err *);
 int parallel_loaded(struct parallel *, struct err *);
-/* The whole block on rank 0, which gives memory for it; NULL elsewhere. */
+/* Collect a whole block in memory of rank 0; NULL on other ranks. */
 int parallel_collect(struct parallel *, enum parallel_state, float *whole,
                      struct err *);
 
-/* Bytes of this rank's regions, of graph and optimiser too. */
-void parallel_memory(const struct parallel *, int64_t kept[DEV_MODEL_USES]);
-/* Bytes of gradients and weights that a rank sends in a step, in the mean: a
- * sum over N ranks is (N - 1) / N of what is summed, and so is gathering. */
+/* Bytes of the regions of this rank, the graph and the optimiser. */
+void parallel_memory(const struct parallel *, int64_t bytes[DEV_MODEL_USES]);
+/* Bytes of gradients and weights that a rank sends per step, on average: to
+ * reduce or gather a block over N ranks it sends (N - 1) / N of it. */
 int64_t parallel_traffic(const struct parallel *, int64_t micro);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * parallel_plan - who keeps what, and what it costs
+ * parallel_shares - which rank keeps which parts, and what it costs
  *
- * Sizes alone: gtrain plan asks for ranks that there are not.
+ * Only sizes, without memory or other ranks, for gtrain plan.
  */
 #include "config.h"
 #include "trainer/ranks/parallel.h"
@@ -32,9 +32,8 @@ bool parallel_gathers(const struct parallel *p)
 
 bool parallel_shares_masters(const struct parallel *p)
 {
-    return parallel_gathers(p) ||
-           (parallel_shares_state(p) &&
-            p->set->train.precision != PRECISION_FP32);
+    return parallel_gathers(p) || (parallel_shares_state(p) &&
+                                   p->set->train.precision != PRECISION_FP32);
 }
 
 bool parallel_sums_each(const struct parallel *p)
@@ -42,10 +41,10 @@ bool parallel_sums_each(const struct parallel *p)
     return p->ordered || parallel_shares_grads(p);
 }
 
-/* ---- where units are cut ----------------------------------------------- */
+/* ---- parts of units -------------------------------------------------- */
 
-/* Where unit u has a whole matrix from `at` on, for an optimiser that can take
- * no less: its size, padding included; else 0. */
+/* If a matrix begins at `at` in unit u, and the optimiser needs it whole: its
+ * size, padding included; else 0. */
 static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
@@ -60,7 +59,7 @@ static int64_t matrix_at(const struct optim *o, const struct graph_unit *u,
     return 0;
 }
 
-/* From `at` to the next such matrix, or to the end of the unit. */
+/* The distance from `at` to the next such matrix, or to the end of the unit. */
 static int64_t others_at(const struct optim *o, const struct graph_unit *u,
                          int64_t at)
 {
@@ -82,11 +81,11 @@ static void add_chunks(struct shared_unit *s, int64_t from, int64_t count,
         GROW(s->chunk, s->n_chunks, s->room_chunks);
         s->chunk[s->n_chunks++] =
             (struct shared_chunk){ .at = from + at,
-                                   .may_cut = at == 0 || !whole };
+                                   .may_divide = at == 0 || !whole };
     }
 }
 
-/* The squares of each chunk are summed apart, on whatever rank it is. */
+/* The sum of squares of each chunk is the same on whichever rank it is. */
 static void list_chunks(struct shared_unit *s, const struct optim *o,
                         const struct graph_unit *u)
 {
@@ -98,16 +97,16 @@ static void list_chunks(struct shared_unit *s, const struct optim *o,
     }
     GROW(s->chunk, s->n_chunks, s->room_chunks);
     s->chunk[s->n_chunks] =
-        (struct shared_chunk){ .at = u->count, .may_cut = true };
+        (struct shared_chunk){ .at = u->count, .may_divide = true };
 }
 
-/* The place for a cut that is nearest to `want`, not before `from`. */
-static int nearest_cut(const struct shared_unit *s, int from, int64_t want)
+/* The possible bound that is nearest to `want`, not before `from`. */
+static int nearest_bound(const struct shared_unit *s, int from, int64_t want)
 {
     int best = from;
 
     for (int k = from + 1; k <= s->n_chunks; k++) {
-        if (!s->chunk[k].may_cut)
+        if (!s->chunk[k].may_divide)
             continue;
         if (llabs(s->chunk[k].at - want) > llabs(s->chunk[best].at - want))
             break;
@@ -116,22 +115,22 @@ static int nearest_cut(const struct shared_unit *s, int from, int64_t want)
     return best;
 }
 
-/* Parts as even as can be. */
-static void cut_unit(struct shared_unit *s, int64_t count, int size)
+/* Divide a unit as evenly as possible. */
+static void divide_unit(struct shared_unit *s, int64_t count, int size)
 {
     int k = 0;
 
-    s->cut = xcalloc((size_t)size + 1, sizeof *s->cut);
-    s->cut_chunk = xcalloc((size_t)size + 1, sizeof *s->cut_chunk);
+    s->bounds = xcalloc((size_t)size + 1, sizeof *s->bounds);
+    s->bound_chunk = xcalloc((size_t)size + 1, sizeof *s->bound_chunk);
     for (int r = 1; r <= size; r++) {
-        k = nearest_cut(s, k, count / size * r + count % size * r / size);
-        s->cut_chunk[r] = k;
-        s->cut[r] = s->chunk[k].at;
+        k = nearest_bound(s, k, count / size * r + count % size * r / size);
+        s->bound_chunk[r] = k;
+        s->bounds[r] = s->chunk[k].at;
     }
 }
 
-/* Cut every unit, and list the own parts. */
-static void cut_units(struct parallel *p, struct optim_piece *piece)
+/* Divide every unit, and list the own parts. */
+static void divide_units(struct parallel *p, struct optim_piece *piece)
 {
     const struct graph *g = p->graph;
     const struct coll *c = p->coll;
@@ -141,17 +140,17 @@ static void cut_units(struct parallel *p, struct optim_piece *piece)
         struct shared_unit *s = &p->unit[u];
 
         list_chunks(s, p->optim, &g->unit[u]);
-        cut_unit(s, g->unit[u].count, c->size);
+        divide_unit(s, g->unit[u].count, c->size);
         s->own = p->own_count;
         piece[u] = (struct optim_piece){
-            .at = g->unit[u].at + s->cut[c->rank],
-            .count = s->cut[c->rank + 1] - s->cut[c->rank],
+            .at = g->unit[u].at + s->bounds[c->rank],
+            .count = s->bounds[c->rank + 1] - s->bounds[c->rank],
             .own = s->own,
         };
         p->own_count += (piece[u].count + 15) / 16 * 16;
         p->chunks += s->n_chunks;
     }
-    /* a rank of a small model may have nothing, but has the same regions */
+    /* a rank may have nothing of a small model, but has the same regions */
     if (p->own_count == 0)
         p->own_count = 16;
 }
@@ -166,7 +165,7 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
     if (!p->training || !parallel_used(p))
         return;
     piece = xcalloc((size_t)g->n_units, sizeof *piece);
-    cut_units(p, piece);
+    divide_units(p, piece);
     n = (size_t)p->own_count;
     if (parallel_shares_state(p))
         optim_keep_pieces(o, piece, g->n_units, p->own_count);
@@ -181,13 +180,13 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
         p->copies.bytes = n * dtype_size(g->type);
 }
 
-/* ---- what it costs ----------------------------------------------------- */
+/* ---- what it costs --------------------------------------------------- */
 
-void parallel_memory(const struct parallel *p, int64_t kept[DEV_MODEL_USES])
+void parallel_memory(const struct parallel *p, int64_t bytes[DEV_MODEL_USES])
 {
     const struct graph *g = p->graph;
     const struct optim *o = p->optim;
-    const size_t bytes[DEV_MODEL_USES] = {
+    const size_t sizes[DEV_MODEL_USES] = {
         [DEV_WEIGHTS] = g->weights.bytes + g->copies.bytes + p->weights.bytes +
                         p->copies.bytes,
         [DEV_GRADS] = g->grads.bytes + p->acc.bytes + p->squares.bytes,
@@ -197,12 +196,12 @@ void parallel_memory(const struct parallel *p, int64_t kept[DEV_MODEL_USES])
     };
 
     for (int i = 0; i < DEV_MODEL_USES; i++)
-        kept[i] = (int64_t)bytes[i];
+        bytes[i] = (int64_t)sizes[i];
 }
 
-/* How often a step of `micro` micro-batches gathers a unit under fsdp.  Of the
- * layers, which take turns in two places, the two that a pass used last are
- * still there for the next one. */
+/* How often a step of `micro` micro-batches gathers a unit under fsdp.  The
+ * layers take turns in two places, so the two that a pass used last are still
+ * present for the next one. */
 static int64_t gathers_of(const struct parallel *p, int unit, int64_t micro)
 {
     const struct graph *g = p->graph;
@@ -214,7 +213,7 @@ static int64_t gathers_of(const struct parallel *p, int unit, int64_t micro)
         before += g->unit[u].layer >= 0 && u > unit;
         after += g->unit[u].layer >= 0 && u < unit;
     }
-    /* forward, but for the first micro-batch, and backward */
+    /* forward, except in the first micro-batch, and backward */
     return 1 + (before >= 2 ? micro - 1 : 0) + (after >= 2 ? micro : 0);
 }
 

@@ -1,8 +1,8 @@
 /*
- * Rank 0 listens; every other rank connects, shows the job's token, its rank,
- * the size of the job and what all must agree on, and is told where each rank
- * listens, or why it is turned away.  Then each pair of ranks connects, the
- * higher to the lower.
+ * Rank 0 listens.  Every other rank connects and sends the token of the job,
+ * its rank, the size of the job and what all must agree on.  It receives the
+ * address of each rank, or the reason why it is rejected.  Then each pair of
+ * ranks connects, the higher to the lower.
  */
 #include "config.h"
 #include "trainer/ranks/rendezvous.h"
@@ -35,19 +35,20 @@ struct hello {
     char host[64];
 };
 
-/* Rank 0's answer: refused says why, or is empty and `size` hosts follow. */
-struct answer {
-    char refused[256];
+/* The answer of rank 0: why it rejects a rank, or empty, and then `size`
+ * addresses follow. */
+struct verdict {
+    char reason[256];
 };
 
-struct seat {
+struct rank_address {
     char addr[64]; /* numeric */
     uint32_t port;
     uint32_t pid;
     char host[64];
 };
 
-/* ---- sockets ---------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------- */
 
 static int wait_for(int fd, short events, double until)
 {
@@ -68,7 +69,6 @@ static int wait_for(int fd, short events, double until)
     }
 }
 
-/* All of it, or -1 with errno. */
 int rendezvous_move(int fd, void *data, size_t n, bool out, double until)
 {
     char *at = data;
@@ -96,7 +96,7 @@ int rendezvous_move(int fd, void *data, size_t n, bool out, double until)
     return 0;
 }
 
-static void make_ready(int fd)
+static void set_socket_options(int fd)
 {
     const int one = 1;
 
@@ -119,7 +119,7 @@ static uint32_t port_of(int fd)
     return (uint32_t)strtoul(port, NULL, 10);
 }
 
-/* port 0: any free one */
+/* port 0 is any free port */
 static int listen_on(int port, struct err *e)
 {
     const int one = 1;
@@ -149,7 +149,7 @@ static int listen_on(int port, struct err *e)
     return fd;
 }
 
-/* One try; else why not, in words. */
+/* Try once; *why is set on failure. */
 static int connect_once(const char *host, int port, const char **why)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -174,11 +174,11 @@ static int connect_once(const char *host, int port, const char **why)
     }
     freeaddrinfo(all);
     if (fd >= 0)
-        make_ready(fd);
+        set_socket_options(fd);
     return fd;
 }
 
-/* Until it works: rank 0 may start later than we do. */
+/* Try until it works: rank 0 may start later than this rank. */
 static int connect_to(const char *host, int port, double until, struct err *e)
 {
     for (;;) {
@@ -188,13 +188,13 @@ static int connect_to(const char *host, int port, double until, struct err *e)
         if (fd >= 0)
             return fd;
         if (clock_mono() > until)
-            return err_set(e, ERR_RANK, "cannot reach rank 0 at %s port %d: %s",
-                           host, port, why);
+            return err_set(e, ERR_RANK, "cannot connect to %s:%d: %s", host,
+                           port, why);
         poll(NULL, 0, CONNECT_PAUSE_MS);
     }
 }
 
-/* ---- rendezvous ------------------------------------------------------- */
+/* ---- rendezvous ------------------------------------------------------ */
 
 static void own_hello(const struct coll *c, const struct coll_conf *conf,
                       int listener, struct hello *h)
@@ -209,157 +209,155 @@ static void own_hello(const struct coll *c, const struct coll_conf *conf,
     gethostname(h->host, sizeof h->host - 1);
 }
 
-/* What is wrong with a rank that knows the token; "" when nothing is. */
-static void judge(const struct coll *c, const struct hello *mine,
-                  const struct hello *h, struct answer *a)
+/* Why a rank that knows the token is rejected; "" if it is not. */
+static void judge_rank(const struct coll *c, const struct hello *mine,
+                       const struct hello *h, struct verdict *a)
 {
-    *a = (struct answer){ "" };
+    *a = (struct verdict){ "" };
     if (h->size != mine->size)
-        snprintf(a->refused, sizeof a->refused, "this job has %u ranks, not %u",
+        snprintf(a->reason, sizeof a->reason, "the job has %u ranks, not %u",
                  mine->size, h->size);
     else if (h->rank == 0 || h->rank >= h->size)
-        snprintf(a->refused, sizeof a->refused, "rank %u cannot be", h->rank);
+        snprintf(a->reason, sizeof a->reason, "there is no rank %u", h->rank);
     else if (c->peer[h->rank][0])
-        snprintf(a->refused, sizeof a->refused, "%s is here already",
+        snprintf(a->reason, sizeof a->reason, "%s has already joined",
                  c->peer[h->rank]);
     else if (memcmp(h->agree, mine->agree, sizeof h->agree) != 0)
-        snprintf(a->refused, sizeof a->refused,
-                 "rank %u was started with another configuration than "
-                 "rank 0",
-                 h->rank);
+        snprintf(a->reason, sizeof a->reason,
+                 "rank %u has a different configuration than rank 0", h->rank);
 }
 
-static void seat_rank(struct coll *c, struct seat *seat, const struct hello *h,
-                      int fd)
+static void admit_rank(struct coll *c, struct rank_address *address,
+                       const struct hello *h, int fd)
 {
     struct sockaddr_storage a;
     socklen_t n = sizeof a;
 
-    *seat = (struct seat){ .port = h->port, .pid = h->pid };
-    snprintf(seat->host, sizeof seat->host, "%.63s", h->host);
+    *address = (struct rank_address){ .port = h->port, .pid = h->pid };
+    snprintf(address->host, sizeof address->host, "%.63s", h->host);
     if (fd >= 0 && getpeername(fd, (struct sockaddr *)&a, &n) == 0)
-        getnameinfo((struct sockaddr *)&a, n, seat->addr, sizeof seat->addr,
-                    NULL, 0, NI_NUMERICHOST);
+        getnameinfo((struct sockaddr *)&a, n, address->addr,
+                    sizeof address->addr, NULL, 0, NI_NUMERICHOST);
     snprintf(c->peer[h->rank], sizeof c->peer[0],
-             "rank %u (host %.40s, pid %u)", h->rank, seat->host, seat->pid);
+             "rank %u (host %.40s, pid %u)", h->rank, address->host,
+             address->pid);
 }
 
-static int wait_all_here(const struct coll *c, int here, struct err *e)
+static int check_joined(const struct coll *c, int joined, struct err *e)
 {
     for (int r = 1; r < c->size; r++)
         if (!c->peer[r][0])
             return err_set(e, ERR_RANK,
-                           "%d of %d ranks came within %.0f s; rank %d did "
-                           "not",
-                           here, c->size, c->timeout, r);
+                           "only %d of %d ranks joined within %.0f s; rank %d "
+                           "is missing",
+                           joined, c->size, c->timeout, r);
     return 0;
 }
 
-/* Rank 0: seat everyone who shows the token. */
+/* Rank 0: wait until every rank has joined. */
 static int receive_all(struct coll *c, int listener, const struct hello *mine,
-                       struct seat *seat, int *fd_of, double until,
+                       struct rank_address *address, int *fd_of, double until,
                        struct err *e)
 {
-    int here = 1;
+    int joined = 1;
 
-    seat_rank(c, &seat[0], mine, -1);
-    while (here < c->size) {
+    admit_rank(c, &address[0], mine, -1);
+    while (joined < c->size) {
         struct hello h;
-        struct answer a;
+        struct verdict a;
         int fd;
 
         if (wait_for(listener, POLLIN, until) < 0)
-            return wait_all_here(c, here, e);
+            return check_joined(c, joined, e);
         fd = accept(listener, NULL, NULL);
         if (fd < 0)
             continue;
-        make_ready(fd);
+        set_socket_options(fd);
         if (rendezvous_move(fd, &h, sizeof h, false,
                             clock_mono() + HELLO_SECS) < 0 ||
             h.magic != MAGIC ||
             memcmp(h.token, mine->token, sizeof h.token) != 0) {
-            close(fd); /* a stranger */
+            close(fd); /* not a rank of this job */
             continue;
         }
-        judge(c, mine, &h, &a);
-        if (a.refused[0]) {
-            log_warn("turned a rank away: %s", a.refused);
+        judge_rank(c, mine, &h, &a);
+        if (a.reason[0]) {
+            log_warn("rejected a rank: %s", a.reason);
             rendezvous_move(fd, &a, sizeof a, true, clock_mono() + HELLO_SECS);
             close(fd);
             continue;
         }
-        seat_rank(c, &seat[h.rank], &h, fd);
+        admit_rank(c, &address[h.rank], &h, fd);
         fd_of[h.rank] = fd;
-        here++;
+        joined++;
     }
     for (int r = 1; r < c->size; r++) {
-        struct answer a = { "" };
+        struct verdict a = { "" };
 
         if (rendezvous_move(fd_of[r], &a, sizeof a, true, until) < 0 ||
-            rendezvous_move(fd_of[r], seat, (size_t)c->size * sizeof *seat,
-                            true, until) < 0)
-            return err_set(e, ERR_RANK, "%s went away at the start",
+            rendezvous_move(fd_of[r], address,
+                            (size_t)c->size * sizeof *address, true, until) < 0)
+            return err_set(e, ERR_RANK, "%s disconnected during startup",
                            c->peer[r]);
     }
     return 0;
 }
 
-static int join_zero(struct coll *c, const struct coll_conf *conf,
-                     struct hello *mine, struct seat *seat, int *fd_of,
-                     double until, struct err *e)
+static int join_job(struct coll *c, const struct coll_conf *conf,
+                    struct hello *mine, struct rank_address *address,
+                    int *fd_of, double until, struct err *e)
 {
     const struct launch *l = conf->launch;
-    struct answer a;
+    struct verdict a;
 
     fd_of[0] = connect_to(l->host, l->port, until, e);
     if (fd_of[0] < 0)
-        return -1;
+        return err_wrap(e, "rank 0");
     if (rendezvous_move(fd_of[0], mine, sizeof *mine, true, until) < 0 ||
         rendezvous_move(fd_of[0], &a, sizeof a, false, until) < 0)
-        return err_set(e, ERR_RANK,
-                       "rank 0 at %s port %d did not take rank "
-                       "%d in: %s",
+        return err_set(e, ERR_RANK, "rank 0 (%s:%d) rejected rank %d: %s",
                        l->host, l->port, c->rank, strerror(errno));
-    if (a.refused[0]) {
-        a.refused[sizeof a.refused - 1] = '\0';
-        return err_set(e, ERR_RANK, "rank 0 refused: %s", a.refused);
+    if (a.reason[0]) {
+        a.reason[sizeof a.reason - 1] = '\0';
+        return err_set(e, ERR_RANK, "rank 0 (%s:%d) rejected rank %d: %s",
+                       l->host, l->port, c->rank, a.reason);
     }
-    if (rendezvous_move(fd_of[0], seat, (size_t)c->size * sizeof *seat, false,
-                        until) < 0)
-        return err_set(e, ERR_RANK, "rank 0 went away at the start");
+    if (rendezvous_move(fd_of[0], address, (size_t)c->size * sizeof *address,
+                        false, until) < 0)
+        return err_set(e, ERR_RANK, "rank 0 disconnected during startup");
     for (int r = 0; r < c->size; r++)
         snprintf(c->peer[r], sizeof c->peer[0], "rank %d (host %.40s, pid %u)",
-                 r, seat[r].host, seat[r].pid);
+                 r, address[r].host, address[r].pid);
     return 0;
 }
 
-/* Connect to the lower ranks but 0, then be found by the higher ones. */
+/* Connect to the lower ranks except 0, then accept the higher ones. */
 static int meet_others(struct coll *c, int listener, struct hello *mine,
-                       const struct seat *seat, int *fd_of, double until,
-                       struct err *e)
+                       const struct rank_address *address, int *fd_of,
+                       double until, struct err *e)
 {
     int missing = c->size - 1 - c->rank;
 
     for (int r = 1; r < c->rank; r++) {
-        fd_of[r] = connect_to(seat[r].addr, (int)seat[r].port, until, e);
-        if (fd_of[r] < 0 ||
-            rendezvous_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
-            return err_set(e, ERR_RANK,
-                           "rank %d cannot reach %s at %s port "
-                           "%u",
-                           c->rank, c->peer[r], seat[r].addr, seat[r].port);
+        fd_of[r] = connect_to(address[r].addr, (int)address[r].port, until, e);
+        if (fd_of[r] < 0)
+            return err_wrap(e, "%s", c->peer[r]);
+        if (rendezvous_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
+            return err_set(e, ERR_RANK, "%s disconnected during startup",
+                           c->peer[r]);
     }
     while (c->rank > 0 && missing > 0) {
         struct hello h;
         int fd;
 
         if (wait_for(listener, POLLIN, until) < 0)
-            return err_set(e, ERR_RANK, "%d ranks did not connect to rank %d",
-                           missing, c->rank);
+            return err_set(e, ERR_RANK,
+                           "%d ranks did not connect to rank %d within %.0f s",
+                           missing, c->rank, c->timeout);
         fd = accept(listener, NULL, NULL);
         if (fd < 0)
             continue;
-        make_ready(fd);
+        set_socket_options(fd);
         if (rendezvous_move(fd, &h, sizeof h, false,
                             clock_mono() + HELLO_SECS) < 0 ||
             h.magic != MAGIC || h.rank <= (uint32_t)c->rank ||
@@ -379,7 +377,7 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
 {
     const struct launch *l = conf->launch;
     const double until = clock_mono() + c->timeout;
-    struct seat *seat = xcalloc((size_t)c->size, sizeof *seat);
+    struct rank_address *address = xcalloc((size_t)c->size, sizeof *address);
     struct hello mine;
     int listener, ret = -1;
 
@@ -391,12 +389,12 @@ int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
     if (listener >= 0) {
         own_hello(c, conf, listener, &mine);
         ret = c->rank == 0
-                  ? receive_all(c, listener, &mine, seat, fd_of, until, e)
-                  : join_zero(c, conf, &mine, seat, fd_of, until, e);
+                  ? receive_all(c, listener, &mine, address, fd_of, until, e)
+                  : join_job(c, conf, &mine, address, fd_of, until, e);
         if (ret == 0)
-            ret = meet_others(c, listener, &mine, seat, fd_of, until, e);
+            ret = meet_others(c, listener, &mine, address, fd_of, until, e);
         close(listener);
     }
-    free(seat);
+    free(address);
     return ret;
 }

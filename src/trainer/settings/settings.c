@@ -5,7 +5,7 @@
 
 #include "data/shards/loader.h"
 
-/* ---- words ------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------- */
 
 /* The words of each enum, in its own order. */
 /* clang-format off */
@@ -135,9 +135,9 @@ static const struct preset {
 } presets[] = { PRESETS(PRESET_SHAPE) };
 /* clang-format on */
 
-/* ---- the table --------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------- */
 
-/* Two ways to say how long a schedule is and how much a step takes. */
+/* Groups of alternatives: the length of the schedule, and of a step. */
 enum { LENGTH = 1, BATCH };
 
 /* clang-format off */
@@ -164,76 +164,76 @@ enum { LENGTH = 1, BATCH };
 #define SECS(key, member, value, low, high, help)                              \
     ROW(SECS, key, member, value, help, NULL, low, high)
 
-/* INT, REAL, SECS: least and largest value before the meaning. */
+/* INT, REAL, SECS: the smallest and largest value come before the meaning. */
 const struct setting settings_table[] = {
     TEXT("run.root", run.root, "mlruns",
          "folder of the store"),
     TEXT("run.experiment", run.experiment, "Default",
-         "experiment the run belongs to"),
+         "experiment of the run"),
     TEXT("run.name", run.name, "",
-         "name of the run; empty takes run1, run2, ..."),
+         "name of the run; empty: the next of run1, run2, ..."),
     TEXT("run.note", run.note, "",
-         "a note kept as the tag `note`"),
+         "text of the tag `note`"),
     TEXT("run.parent", run.parent, "",
-         "id of the run this one belongs to"),
+         "id of the run that this one is a child of"),
     TEXT("run.tags", run.tags, "",
          "more tags: name=value, name=value"),
     TEXT("run.tensorboard", run.tensorboard, "",
-         "folder in which TensorBoard finds the run, too; empty: none"),
+         "folder for an event file for TensorBoard; empty: none"),
     INT("run.log_every", run.log_every, "1", 1, 1e9,
-         "store the metrics of every Nth step"),
+         "record the metrics of every Nth step"),
     SECS("run.system_every", run.system_every, "2s", 0, 86400,
-         "store memory and utilisation this often; 0s never"),
+         "interval for memory and utilisation; 0s: never"),
 
     WORD("parallel.mode", parallel.mode, "ddp", parallel_modes,
-         "what ranks share out: nothing; moments; gradients too; weights too"),
+         "what to shard: nothing; moments; gradients, too; weights, too"),
     BOOL("parallel.reshard", parallel.reshard, "yes",
-         "fsdp: forget a layer's gathered weights when it is done"),
+         "with fsdp, free the gathered weights of a layer after use"),
     SECS("parallel.timeout", parallel.timeout, "60s", 1, 86400,
-         "a rank that does not answer so long ends the job"),
+         "end the job if a rank does not respond for this time"),
     TEXT("parallel.launcher", parallel.launcher, "auto",
-         "who started the ranks: auto, none, mpi, tcp, torchrun, slurm"),
+         "how ranks were started: auto, none, mpi, tcp, torchrun, slurm"),
 
     WORD("model.preset", model.preset, "none", preset_names,
-         "start from a known shape"),
+         "sizes of a known model"),
     INT("model.layers", model.layers, "12", 1, 1000,
          "number of blocks"),
     INT("model.heads", model.heads, "12", 1, 1024,
-         "query heads"),
+         "number of query heads"),
     INT("model.kv_heads", model.kv_heads, "0", 0, 1024,
-         "key and value heads (grouped-query attention); 0: as heads"),
+         "number of key and value heads; 0: as many as query heads"),
     INT("model.width", model.width, "768", 1, 65536,
          "width of the residual stream"),
     INT("model.d_ff", model.d_ff, "0", 0, 1048576,
-         "width of the MLP; 0: 4 x width"),
+         "width of the hidden layer of the MLP; 0: 4 x width"),
     INT("model.context", model.context, "1024", 1, 1048576,
-         "tokens of a sequence"),
+         "tokens in a sequence"),
     INT("model.vocab", model.vocab, "0", 0, 16777216,
-         "vocabulary; 0: the tokenizer's"),
+         "size of the vocabulary; 0: that of the tokenizer"),
     INT("model.vocab_multiple", model.vocab_multiple, "128", 1, 65536,
-         "rows of the embedding are padded to a multiple of this"),
+         "pad the rows of the embedding to a multiple of this"),
     WORD("model.norm", model.norm, "layernorm", norms,
          "normalisation"),
     BOOL("model.norm_bias", model.norm_bias, "yes",
-         "a bias in each layernorm"),
+         "add a bias in each layernorm"),
     REAL("model.norm_eps", model.norm_eps, "1e-5", 0, 1,
-         "added to the variance"),
+         "number added to the variance"),
     BOOL("model.linear_bias", model.linear_bias, "yes",
-         "a bias in each linear layer of a block"),
+         "add a bias in each linear layer of a block"),
     BOOL("model.final_norm", model.final_norm, "yes",
-         "a normalisation before the head"),
+         "normalise before the head"),
     WORD("model.mlp", model.mlp, "gelu_tanh", mlps,
          "activation of the MLP; the last two are gated"),
     WORD("model.position", model.position, "learned", positions,
-         "how a position is told"),
+         "how positions are encoded"),
     REAL("model.rope_theta", model.rope_theta, "10000", 1, 1e12,
          "base of the rotary angles"),
     BOOL("model.tied", model.tied, "yes",
-         "the head is the token embedding"),
+         "use the token embedding as the matrix of the head"),
     BOOL("model.qk_norm", model.qk_norm, "no",
-         "normalise each query and key head"),
+         "normalise each query head and key head"),
     REAL("model.dropout", model.dropout, "0", 0, 0.99,
-         "on each residual branch"),
+         "probability of dropout on each residual branch"),
     REAL("model.dropout_attention", model.dropout_attention, "-1", -1, 0.99,
          "on attention probabilities; -1: as dropout"),
     REAL("model.dropout_embedding", model.dropout_embedding, "-1", -1, 0.99,
@@ -241,7 +241,7 @@ const struct setting settings_table[] = {
     REAL("model.init_std", model.init_std, "0.02", 0, 10,
          "standard deviation of the initial weights"),
     BOOL("model.init_residual", model.init_residual, "yes",
-         "divide it by sqrt(2 layers) where a branch joins the stream"),
+         "divide it by sqrt(2 layers) where a branch is added"),
 
     TEXT("data.train", data.train, "",
          "token files to train on, a glob"),
@@ -254,179 +254,179 @@ const struct setting settings_table[] = {
     INT("data.stride", data.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
     INT("data.ignore", data.ignore, "-1", -1, 16777216,
-         "id that is read but never to be predicted, as padding; -1: none"),
+         "id that is read but never predicted, such as padding; -1: none"),
 
     INT("train.micro_batch", train.micro_batch, "8", 1, 1048576,
-         "sequences computed at once"),
+         "sequences that a rank processes at a time"),
     ONE_OF(BATCH, INT, "train.batch", train.batch, 1e9,
-         "sequences of a step, by all ranks; 0: by tokens_per_step, or one "
-         "micro-batch a rank"),
+         "sequences in a step, over all ranks; 0: by tokens_per_step, or "
+         "one micro-batch per rank"),
     ONE_OF(BATCH, INT, "train.tokens_per_step", train.tokens_per_step, 1e12,
-         "the same in tokens; 0: by batch"),
+         "the batch in tokens instead; 0: by batch"),
     SPAN("train.ramp", train.ramp, "0",
-         "grow the batch over this part of training"),
+         "increase the batch over this span at the start"),
     INT("train.ramp_from", train.ramp_from, "0", 0, 1e9,
-         "sequences of the first step of the ramp; 0: one micro-batch"),
+         "sequences in the first step of the ramp; 0: one micro-batch"),
     INT("train.stop_at", train.stop_at, "0", 0, 1e12,
-         "stop after this step, the schedule unchanged; 0: at its end"),
+         "stop after this step, with the schedule unchanged; 0: at its end"),
     SECS("train.max_time", train.max_time, "0s", 0, 1e9,
-         "end after this time, the schedule fitted to it; 0s: no limit"),
+         "end after this time, with the schedule adapted to it; 0s: no limit"),
     TEXT("train.device", train.device, "auto",
          "cpu, cuda, cuda:1, ref, or auto"),
     INT("train.threads", train.threads, "0", 0, 4096,
-         "threads of the CPU; 0: one a core"),
+         "CPU threads; 0: one per core"),
     WORD("train.precision", train.precision, "fp32", precisions,
-         "type of activations and of the weights they meet"),
+         "type of activations and of the weights they are multiplied with"),
     REAL("train.loss_scale", train.loss_scale, "65536", 1, 1e12,
-         "first loss scale of fp16"),
+         "initial loss scale of fp16"),
     INT("train.loss_scale_window", train.loss_scale_window, "2000", 1, 1e9,
-         "double it after this many good steps"),
+         "double it after this many steps without overflow"),
     WORD("train.recompute", train.recompute, "none", recomputes,
          "activations that are computed again for the gradient"),
     BOOL("train.deterministic", train.deterministic, "no",
-         "the same bits for any number of threads and of ranks"),
+         "the same bits for any number of threads and ranks"),
     BOOL("train.tf32", train.tf32, "no",
-         "on a GPU, products of fp32 numbers may round them to TF32"),
+         "on a GPU, round the inputs of fp32 products to TF32"),
     BOOL("train.stochastic_rounding", train.stochastic_rounding, "no",
          "round the bf16 copies of the weights up or down at random"),
     WORD("train.cuda_graphs", train.cuda_graphs, "auto", cuda_graphs,
-         "give a micro-step to a GPU with one call; auto: where it is short"),
+         "launch a micro-batch on a GPU with one call; auto: if it is short"),
     INT("train.seed", train.seed, "1337", 0, 9007199254740992.0,
-         "of the initial weights, the data order and dropout"),
+         "seed of the initial weights, the data order and dropout"),
     WORD("train.on_nonfinite", train.on_nonfinite, "stop", policies,
-         "when loss or gradient is not finite"),
+         "what to do when loss or gradient is not finite"),
     WORD("train.on_spike", train.on_spike, "ignore", policies,
-         "when loss or gradient norm is far above its mean"),
+         "what to do when loss or gradient norm is far above its mean"),
     REAL("train.spike_loss", train.spike_loss, "6", 0, 1e6,
          "standard deviations that make a spike of the loss"),
     REAL("train.spike_norm", train.spike_norm, "6", 0, 1e6,
          "standard deviations that make a spike of the gradient norm"),
     INT("train.spike_window", train.spike_window, "128", 8, 4096,
-         "steps the mean is taken over"),
+         "steps over which the mean is computed"),
 
     WORD("optim.name", optim.name, "adamw", optimizers,
-         "the optimiser"),
+         "optimiser"),
     REAL("optim.lr", optim.lr, "6e-4", 0, 1000,
          "peak learning rate"),
     REAL("optim.beta1", optim.beta1, "0.9", 0, 0.9999999,
-         "decay of the first moment"),
+         "decay rate of the first moment"),
     REAL("optim.beta2", optim.beta2, "0.95", 0, 0.9999999,
-         "decay of the second moment"),
+         "decay rate of the second moment"),
     REAL("optim.eps", optim.eps, "1e-8", 0, 1,
-         "added to the root of the second moment"),
+         "number added to the square root of the second moment"),
     REAL("optim.decay", optim.decay, "0.1", 0, 100,
-         "weight decay of tensors of two or more dimensions"),
+         "weight decay of tensors with two or more dimensions"),
     REAL("optim.clip", optim.clip, "1", 0, 1e12,
-         "largest norm of the whole gradient; 0: any"),
+         "largest norm of the whole gradient; 0: no clipping"),
     REAL("optim.momentum", optim.momentum, "0.95", 0, 1,
-         "of sgd and muon"),
+         "momentum of sgd and muon"),
     BOOL("optim.nesterov", optim.nesterov, "yes",
-         "look ahead with the momentum of sgd and muon"),
+         "use Nesterov momentum in sgd and muon"),
     REAL("optim.lr_embed", optim.lr_embed, "1", 0, 1e6,
-         "factor on the rate of the embeddings"),
+         "factor on the learning rate of the embeddings"),
     REAL("optim.lr_head", optim.lr_head, "1", 0, 1e6,
-         "factor on the rate of an untied head"),
+         "factor on the learning rate of an untied head"),
     REAL("optim.lr_vector", optim.lr_vector, "1", 0, 1e6,
-         "factor on the rate of biases and norms"),
+         "factor on the learning rate of biases and norms"),
     REAL("optim.muon_lr", optim.muon_lr, "0.02", 0, 1000,
-         "peak rate of the matrices under muon; the rest has optim.lr"),
+         "peak learning rate of the matrices that muon updates"),
 
     WORD("schedule.kind", schedule.kind, "cosine", curves,
          "curve of the learning rate after the warm-up"),
     ONE_OF(LENGTH, INT, "schedule.steps", schedule.steps, 1e12,
-         "steps of the whole schedule"),
+         "length of the schedule in steps"),
     ONE_OF(LENGTH, INT, "schedule.tokens", schedule.tokens, 9e15,
-         "or its tokens"),
+         "or in tokens"),
     ONE_OF(LENGTH, REAL, "schedule.chinchilla", schedule.chinchilla, 1e6,
-         "or its tokens for each parameter; 20 is compute-optimal"),
+         "or in tokens per parameter; 20 is compute-optimal"),
     SPAN("schedule.warmup", schedule.warmup, "0",
-         "linear growth to the peak: steps, tokens or a part"),
+         "span of linear growth to the peak"),
     REAL("schedule.warmup_lr", schedule.warmup_lr, "0", 0, 1000,
-         "rate that the warm-up starts from"),
+         "learning rate at the start of the warm-up"),
     REAL("schedule.min_lr", schedule.min_lr, "0", 0, 1000,
-         "rate at the end"),
+         "learning rate at the end"),
     SPAN("schedule.decay", schedule.decay, "20%",
-         "of wsd: the last part, in which the rate falls"),
+         "with wsd, the span at the end over which the rate decreases"),
     WORD("schedule.decay_shape", schedule.decay_shape, "linear", decay_shapes,
-         "of wsd: how it falls"),
+         "with wsd, the curve of the decay"),
     REAL("schedule.power", schedule.power, "1", 0, 100,
-         "of polynomial"),
+         "with polynomial, the exponent"),
     REALS("schedule.at", schedule.at, "0.3, 0.6, 0.9",
-         "of step: parts of training at which the rate drops"),
+         "with step, the fractions of training at which the rate changes"),
     REAL("schedule.factor", schedule.factor, "0.1", 0, 1,
-         "of step: what the rate is multiplied by"),
+         "with step, what the rate is multiplied by at each of them"),
     INT("schedule.cycle", schedule.cycle, "0", 0, 1e12,
-         "of restarts: steps of the first cycle; 0: a quarter of all"),
+         "with restarts, steps of the first cycle; 0: a quarter of all"),
     REAL("schedule.cycle_growth", schedule.cycle_growth, "1", 1, 100,
-         "of restarts: each cycle is so much longer than the one before"),
+         "with restarts, the length of a cycle relative to the last"),
 
     INT("eval.every", eval.every, "250", 0, 1e12,
          "validate every N steps and at the end; 0: never"),
     INT("eval.sequences", eval.sequences, "0", 0, 1e12,
-         "sequences of a validation, the first ones; 0: all"),
+         "number of sequences to validate on; 0: all"),
     BOOL("eval.at_start", eval.at_start, "no",
          "validate before the first step, too"),
     INT("eval.stride", eval.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
     BOOL("eval.random", eval.random, "no",
-         "windows at random offsets, the same ones each time"),
+         "use windows at random offsets, the same ones each time"),
     INT("eval.patience", eval.patience, "0", 0, 1e6,
          "stop after N validations without a better loss; 0: never"),
     REAL("eval.min_delta", eval.min_delta, "0", 0, 100,
-         "what counts as better"),
+         "decrease of the loss that counts as better"),
     TEXT("eval.hellaswag", eval.hellaswag, "",
-         "HellaSwag or other multiple-choice questions, JSON lines"),
+         "HellaSwag or other multiple-choice questions, JSON Lines"),
     INT("eval.hellaswag_every", eval.hellaswag_every, "0", 0, 1e12,
-         "ask them every N steps and at the end; 0: never"),
+         "evaluate them every N steps and at the end; 0: never"),
     INT("eval.hellaswag_limit", eval.hellaswag_limit, "0", 0, 1e9,
-         "ask the first N only; 0: all"),
+         "number of questions; 0: all"),
 
     INT("sample.every", sample.every, "0", 0, 1e12,
          "write samples every N steps and at the end; 0: never"),
     TEXT("sample.prompt", sample.prompt, "",
-         "text they start with; empty: end of text, or a line's end"),
+         "start of each sample; empty: end of text, or of a line"),
     INT("sample.tokens", sample.tokens, "128", 1, 1048576,
-         "tokens of a sample"),
+         "tokens in a sample"),
     INT("sample.count", sample.count, "1", 1, 4096,
-         "how many"),
+         "number of samples"),
     REAL("sample.temperature", sample.temperature, "0.8", 0, 100,
-         "0 takes the likeliest token"),
+         "temperature; 0: always the likeliest token"),
     INT("sample.top_k", sample.top_k, "50", 0, 16777216,
-         "draw from the K likeliest; 0: from all"),
+         "draw from the K likeliest tokens; 0: from all"),
     REAL("sample.top_p", sample.top_p, "1", 0, 1,
-         "draw from the likeliest that make up this probability"),
+         "draw from the likeliest tokens that have this probability together"),
     INT("sample.seed", sample.seed, "42", 0, 9007199254740992.0,
-         "of the draws"),
+         "seed of the draws"),
 
     INT("checkpoint.every", checkpoint.every, "0", 0, 1e12,
          "save every N steps; 0: only at the end"),
     BOOL("checkpoint.last", checkpoint.last, "yes",
          "save at the end"),
     INT("checkpoint.keep_last", checkpoint.keep_last, "2", 1, 1e6,
-         "keep the newest N"),
+         "number of newest checkpoints to keep"),
     INT("checkpoint.keep_every", checkpoint.keep_every, "0", 0, 1e12,
-         "keep those at multiples of N for good; 0: none"),
+         "keep checkpoints at multiples of N for good; 0: none"),
     BOOL("checkpoint.keep_best", checkpoint.keep_best, "yes",
-         "keep that of the lowest validation loss"),
+         "keep the checkpoint with the lowest validation loss"),
     BOOL("checkpoint.async", checkpoint.async, "yes",
-         "write while training goes on"),
+         "write in the background"),
     TEXT("checkpoint.folder", checkpoint.folder, "",
-         "where; empty: the run's artifacts/checkpoints"),
+         "folder; empty: artifacts/checkpoints of the run"),
 
     REAL("plan.peak_tflops", plan.peak_tflops, "0", 0, 1e9,
-         "peak rate of the device, for MFU; 0: measured or known"),
+         "peak TFLOP/s of the device, for MFU; 0: measured or known"),
     REAL("plan.mfu", plan.mfu, "40%", 0.0001, 1,
-         "assumed by gtrain plan"),
+         "MFU that gtrain plan assumes"),
     INT("plan.data_tokens", plan.data_tokens, "0", 0, 9e15,
-         "tokens of the training data, to count epochs; 0: not known"),
+         "tokens in the training data, to count epochs; 0: unknown"),
     TEXT("plan.hardware", plan.hardware, "",
-         "more rows for its table: name:tflops:GiB:devices, ..."),
+         "more rows for the table: name:tflops:GiB:devices, ..."),
     { 0 }
 };
 /* clang-format on */
 
-/* Put a value below what the file and --set said. */
-static void below(struct settings *c, const char *key, const char *value,
+/* Set a value, unless the file or --set has set it. */
+static void set_default(struct settings *c, const char *key, const char *value,
                   const char *where)
 {
     struct err e = ERR_INIT;
@@ -435,14 +435,14 @@ static void below(struct settings *c, const char *key, const char *value,
         conf_put(&c->conf, key, value, where, &e);
 }
 
-static void below_int(struct settings *c, const char *key, int64_t value,
+static void set_default_int(struct settings *c, const char *key, int64_t value,
                       const char *where)
 {
     struct buf text = BUF_INIT;
 
     if (value) {
         buf_printf(&text, "%lld", (long long)value);
-        below(c, key, text.s, where);
+        set_default(c, key, text.s, where);
     }
     buf_clear(&text);
 }
@@ -458,15 +458,15 @@ static void apply_preset(struct settings *c)
     struct buf where = BUF_INIT;
 
     buf_printf(&where, "preset %s", preset_names[c->model.preset]);
-    below_int(c, "model.layers", p->layers, where.s);
-    below_int(c, "model.heads", p->heads, where.s);
-    below_int(c, "model.width", p->width, where.s);
-    below_int(c, "model.d_ff", p->d_ff, where.s);
-    below_int(c, "model.context", p->context, where.s);
+    set_default_int(c, "model.layers", p->layers, where.s);
+    set_default_int(c, "model.heads", p->heads, where.s);
+    set_default_int(c, "model.width", p->width, where.s);
+    set_default_int(c, "model.d_ff", p->d_ff, where.s);
+    set_default_int(c, "model.context", p->context, where.s);
     if (p->layers)
-        below_int(c, "model.vocab", 50257, where.s);
+        set_default_int(c, "model.vocab", 50257, where.s);
     for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
-        below(c, llama[i][0], llama[i][1], where.s);
+        set_default(c, llama[i][0], llama[i][1], where.s);
     buf_clear(&where);
 }
 

@@ -8,21 +8,20 @@
 #include "kernels/ops.h"
 
 /*
- * settings - every setting of gtrain, and what follows from them
+ * settings - every setting of gtrain
  *
  *      struct settings c;
  *
- *      if (settings_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0)
- *          return -1;
- *      if (resolve_settings(&c, vocab, parameters, e) < 0)
+ *      if (settings_load(&c, "conf/quickstart.ini", sets, n_sets, e) < 0 ||
+ *          resolve_settings(&c, vocab, world, e) < 0)
  *          return -1;
  *      ...
  *      settings_clear(&c);
  *
- * The table in settings.c is the only place where a setting's key, default,
- * bounds and meaning stand; gtrain.ini(5) is compared with it by a test.
+ * The table in settings.c is the only place where the key, default, bounds and
+ * meaning of a setting are; gtrain.ini(5) is compared with it by a test.
  * Numbers that follow from others (steps from tokens, accumulation from the
- * tokens of a step) are in struct derived and nowhere else.
+ * tokens of a step) are in struct derived, which resolve_settings() fills.
  */
 enum model_mlp {
     MLP_GELU,
@@ -165,7 +164,7 @@ struct plan_settings {
     const char *hardware;
 };
 
-/* What follows; filled by resolve_settings(). */
+/* What follows from the settings. */
 struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads;
@@ -196,12 +195,12 @@ struct settings {
 
 extern const struct setting settings_table[];
 
-/* path may be NULL: the defaults alone.  A preset that the file or a --set
- * names is laid below what they say. */
+/* path may be NULL for the defaults alone.  Values of the file and of --set
+ * take precedence over those of a preset. */
 int settings_load(struct settings *, const char *path, const char *const *sets,
                   size_t n_sets, struct err *);
-/* The same in parts, for those who know where each value stands: begin, then
- * conf_put() for each, then ready. */
+/* The same in parts, for assignments of other origins: begin, conf_put() for
+ * each, finish. */
 int settings_begin(struct settings *, const char *path, struct err *);
 void settings_finish(struct settings *);
 void settings_clear(struct settings *);

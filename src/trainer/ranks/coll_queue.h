@@ -1,0 +1,70 @@
+#ifndef TRAINER_RANKS_COLL_QUEUE_H
+#define TRAINER_RANKS_COLL_QUEUE_H
+
+#include <pthread.h>
+
+#include "trainer/ranks/coll.h"
+
+/*
+ * coll_queue - the thread that carries out collectives on the host
+ *
+ *      if (coll_queue_open(c, e) < 0)
+ *          return -1;
+ *      coll_queue_push(c, &request);       returns at once
+ *      coll_queue_wait_for(c, c->begun);
+ *      if (coll_queue_check(c, e) < 0)     waits, too
+ *          return -1;
+ *      coll_queue_close(c);
+ *
+ * Requests are carried out one after another by coll_host_run().  After the
+ * first failure the others are dropped.  Between requests the thread asks
+ * several times a second whether a rank has died.  A job of one rank has no
+ * queue: waiting and checking do nothing.
+ */
+enum { COLL_CHUNK = 1 << 20 }; /* floats of one part in flight */
+
+struct coll_request {
+    enum {
+        REQUEST_SUM,
+        REQUEST_REDUCE,
+        REQUEST_GATHER,
+        REQUEST_COLLECT,
+        REQUEST_BCAST,
+        REQUEST_SUM_F64
+    } kind;
+    void *out;
+    const void *in;
+    int64_t n; /* elements, or bytes to broadcast */
+    const int64_t *bounds;
+    size_t size; /* of an element */
+    int root;
+    bool set; /* reduce: set the result instead of adding to it */
+};
+
+struct coll_queue {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t todo, done;
+    struct coll_request *request; /* a ring: the oldest at `first` */
+    size_t first, n, room;
+    uint64_t finished; /* requests */
+    bool stop;
+    bool failed;   /* err says why */
+    bool reported; /* by coll_queue_check() */
+    double failed_at;
+    struct err err;
+
+    /* for coll_host_run() */
+    struct coll_part *part;
+    int64_t *bounds;
+    const float **from;
+    float *buffer; /* size * COLL_CHUNK floats */
+};
+
+int coll_queue_open(struct coll *, struct err *);
+void coll_queue_close(struct coll *); /* also after a failed open */
+void coll_queue_push(struct coll *, const struct coll_request *);
+void coll_queue_wait_for(struct coll *, uint64_t begun);
+int coll_queue_check(struct coll *, struct err *);
+
+#endif

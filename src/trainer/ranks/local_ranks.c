@@ -1,0 +1,335 @@
+#include "config.h"
+#include "trainer/ranks/local_ranks.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/sig.h"
+
+/* Seconds until the remaining ranks are killed: when one has died, the others
+ * notice within three seconds and exit by themselves; otherwise rank 0 may have
+ * to write the end of the run. */
+static const double GRACE = 8, GRACE_DEAD = 4;
+/* The same when rank 0 has succeeded: the others have nothing left to do. */
+static const double GRACE_DONE = 3;
+
+/* ---- starting ranks -------------------------------------------------- */
+
+/* Listen on 127.0.0.1, on a port that the kernel chooses. */
+static int open_listener(int *port, struct err *e)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t n = sizeof a;
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 ||
+        listen(fd, 1024) < 0 ||
+        getsockname(fd, (struct sockaddr *)&a, &n) < 0) {
+        err_sys(e, "cannot listen on 127.0.0.1");
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *port = ntohs(a.sin_port);
+    return fd;
+}
+
+static void set_env(const char *name, long value)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%ld", value);
+    setenv(name, text, 1);
+}
+
+static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
+                        int report)
+{
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    char token[64];
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    setpgid(0, 0); /* the parent passes ^C of the terminal on, once */
+    if (getppid() != parent)
+        _exit(1);
+    snprintf(token, sizeof token, "own.%ld.%d", (long)parent, port);
+    set_env("GTRAIN_RANK", rank);
+    set_env("GTRAIN_SIZE", n);
+    set_env("GTRAIN_PORT", port);
+    setenv("GTRAIN_TOKEN", token, 1);
+    set_env("GTRAIN_REPORT", dup(report)); /* stays open in exec */
+    if (rank == 0)
+        set_env("GTRAIN_LISTENER", listener);
+    else
+        close(listener);
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+static void signal_all(const pid_t *pid, int n, int sig)
+{
+    for (int r = 0; r < n; r++)
+        if (pid[r] > 0)
+            kill(pid[r], sig);
+}
+
+/* ---- errors of the ranks --------------------------------------------- */
+
+void local_ranks_report(struct err *e)
+{
+    const char *fd_text = getenv("GTRAIN_REPORT");
+    const char *rank = getenv("GTRAIN_RANK");
+    char line[sizeof e->text + 32];
+    int64_t fd;
+    int n;
+
+    if (!fd_text || !rank || !num_int(fd_text, &fd))
+        return;
+    n = snprintf(line, sizeof line, "%s %s\n", rank, e->text);
+    if (n < (int)sizeof line && write((int)fd, line, (size_t)n) == n)
+        e->text[0] = '\0';
+}
+
+/* How much the end of a rank says about why the job ended: it was stopped, or
+ * it lost another rank, or it failed by itself. */
+enum end_weight { END_NOTHING, END_STOPPED, END_LOST_RANK, END_OWN_FAILURE };
+
+struct local_ranks {
+    int n;
+    pid_t *pid; /* 0: has ended */
+    struct rank_end {
+        pid_t pid;
+        int status;
+        enum end_weight weight;
+        char *error; /* what it reported; NULL: nothing */
+        int order;   /* of the reports: 1 was first; 0: none */
+    } * end;
+    int n_ended, n_reports;
+    int pipe; /* the ranks report here */
+    struct buf input;
+};
+
+/* Read the reports that have come, one per line. */
+static void read_reports(struct local_ranks *k)
+{
+    char part[4096], *line, *end;
+    ssize_t got;
+
+    while ((got = read(k->pipe, part, sizeof part)) > 0)
+        buf_add(&k->input, part, (size_t)got);
+    for (line = k->input.s; (end = strchr(line, '\n')); line = end + 1) {
+        const long r = strtol(line, &line, 10);
+
+        *end = '\0';
+        if (r >= 0 && r < k->n && !k->end[r].error && *line) {
+            k->end[r].error = xstrdup(line + 1);
+            k->end[r].order = ++k->n_reports;
+        }
+    }
+    memmove(k->input.s, line, strlen(line) + 1);
+    buf_trim(&k->input, strlen(k->input.s));
+}
+
+/* The kind of error with this exit status. */
+static enum err_kind kind_of(int status)
+{
+    static const enum err_kind kinds[] = {
+        ERR_SYSTEM,    ERR_USAGE,   ERR_MISSING,     ERR_REMOTE,
+        ERR_NONFINITE, ERR_STOPPED, ERR_INTERRUPTED,
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (WIFEXITED(status) && WEXITSTATUS(status) == err_status(kinds[i]))
+            return kinds[i];
+    return ERR_RANK;
+}
+
+/* The death of another rank, or a signal, is what the others report, too; a
+ * rank that was killed here says nothing. */
+static enum end_weight weigh_end(int status, bool killing)
+{
+    const enum err_kind kind = kind_of(status);
+
+    if (status == 0 || (killing && WIFSIGNALED(status)))
+        return END_NOTHING;
+    if (kind == ERR_STOPPED)
+        return END_STOPPED;
+    return kind == ERR_RANK && WIFEXITED(status) ? END_LOST_RANK
+                                                 : END_OWN_FAILURE;
+}
+
+/* Did all ranks that reported an error report this one? */
+static bool all_report(const struct local_ranks *k, const char *error)
+{
+    for (int r = 0; r < k->n; r++)
+        if (k->end[r].error && strcmp(k->end[r].error, error) != 0)
+            return false;
+    return true;
+}
+
+static void describe_end(const struct local_ranks *k, int rank, struct err *e)
+{
+    const struct rank_end *end = &k->end[rank];
+    const enum err_kind kind = kind_of(end->status);
+
+    if (WIFSIGNALED(end->status))
+        err_set(e, kind, "rank %d (pid %ld) died: %s", rank, (long)end->pid,
+                strsignal(WTERMSIG(end->status)));
+    else if (!end->error && kind == ERR_INTERRUPTED)
+        err_set(e, kind, "interrupted, without a checkpoint");
+    else if (!end->error)
+        err_set(e, kind, "rank %d (pid %ld) exited with status %d", rank,
+                (long)end->pid, WEXITSTATUS(end->status));
+    else if (kind == ERR_RANK || kind == ERR_STOPPED ||
+             all_report(k, end->error))
+        err_set(e, kind, "%s", end->error);
+    else
+        err_set(e, kind, "rank %d: %s", rank, end->error);
+}
+
+/* Of two errors of equal weight, that of the lower rank counts, because rank 0
+ * writes for the others and knows why it failed; but where ranks lost each
+ * other, the first report counts, because later ones may only mean that the
+ * reporting rank has exited. */
+static bool tells_more(const struct rank_end *a, const struct rank_end *than)
+{
+    if (a->weight != than->weight)
+        return a->weight > than->weight;
+    return a->weight == END_LOST_RANK && a->order > 0 &&
+           (than->order == 0 || a->order < than->order);
+}
+
+/* Report the error that says most. */
+static int report_end(const struct local_ranks *k, struct err *e)
+{
+    int worst = 0;
+
+    for (int r = 1; r < k->n; r++)
+        if (tells_more(&k->end[r], &k->end[worst]))
+            worst = r;
+    if (k->end[worst].weight == END_NOTHING)
+        return 0;
+    describe_end(k, worst, e);
+    return -1;
+}
+
+/* How long the other ranks may still run when a rank has ended like this. */
+static double grace_after(int rank, const struct rank_end *end)
+{
+    if (end->weight >= END_LOST_RANK)
+        return kind_of(end->status) == ERR_RANK ? GRACE_DEAD : GRACE;
+    return rank == 0 && end->status == 0 ? GRACE_DONE : (double)INFINITY;
+}
+
+static void kill_all(const struct local_ranks *k)
+{
+    for (int r = 0; r < k->n; r++)
+        if (k->pid[r] > 0 && k->end[0].pid && k->end[0].status == 0)
+            log_warn("killing rank %d (pid %ld), which did not exit after the "
+                     "last step",
+                     r, (long)k->pid[r]);
+    signal_all(k->pid, k->n, SIGKILL);
+}
+
+/* Wait until all ranks have ended.  When the first one has failed, the others
+ * are killed if they do not end soon. */
+static void wait_all(struct local_ranks *k)
+{
+    double kill_at = INFINITY;
+    bool killed = false;
+
+    while (k->n_ended < k->n) {
+        const bool killing = clock_mono() > kill_at;
+        int status, r = 0;
+        const pid_t pid = waitpid(-1, &status, WNOHANG);
+        const int sig = sig_caught();
+
+        read_reports(k);
+        if (sig) {
+            sig_reset();
+            signal_all(k->pid, k->n, sig);
+        }
+        if (killing && !killed)
+            kill_all(k);
+        killed = killing;
+        if (pid <= 0) {
+            usleep(20000);
+            continue;
+        }
+        while (r < k->n && k->pid[r] != pid)
+            r++;
+        if (r == k->n)
+            continue;
+        k->pid[r] = 0;
+        k->end[r].pid = pid;
+        k->end[r].status = status;
+        k->end[r].weight = weigh_end(status, killing);
+        k->n_ended++;
+        if (isinf(kill_at))
+            kill_at = clock_mono() + grace_after(r, &k->end[r]);
+    }
+    read_reports(k);
+}
+
+static void free_ranks(struct local_ranks *k)
+{
+    for (int r = 0; r < k->n; r++)
+        free(k->end[r].error);
+    free(k->end);
+    free(k->pid);
+    buf_clear(&k->input);
+}
+
+int local_ranks_run(char **argv, int n, struct err *e)
+{
+    struct local_ranks k = { .n = n };
+    int port, report[2], ret = 0;
+    const int listener = open_listener(&port, e);
+
+    if (listener < 0)
+        return -1;
+    if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
+        close(listener);
+        return err_sys(e, "cannot create a pipe");
+    }
+    k.pipe = report[0];
+    k.pid = xcalloc((size_t)n, sizeof *k.pid);
+    k.end = xcalloc((size_t)n, sizeof *k.end);
+    buf_room(&k.input, 1);
+    sig_hold(); /* until sig_watch(), here and in each rank */
+    for (int r = 0; r < n && ret == 0; r++) {
+        k.pid[r] = start_rank(argv, r, n, port, listener, report[1]);
+        if (k.pid[r] < 0)
+            ret = err_sys(e, "cannot start rank %d", r);
+    }
+    sig_watch();
+    close(listener);
+    close(report[1]);
+    if (ret < 0) {
+        signal_all(k.pid, n, SIGKILL);
+    } else {
+        wait_all(&k);
+        ret = report_end(&k, e);
+    }
+    close(report[0]);
+    free_ranks(&k);
+    return ret;
+}
