@@ -18,6 +18,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "trainer/model/resolve.h"
+#include "trainer/training/snapshot.h"
 
 static int write_windows(const char *folder, const char *name,
                          struct loader *from, int64_t count, int64_t T,
@@ -55,7 +56,7 @@ static int write_all(struct job *j, const char *folder, struct err *e)
         val = limit;
     ret = snapshot_take(&s, j, "", e);
     if (ret == 0)
-        ret = snapshot_write(&s, folder, e);
+        ret = checkpoint_write(&s, folder, e);
     snapshot_clear(&s);
     if (ret == 0)
         ret = write_windows(folder, "train.i32", j->train, steps, T, e);
