@@ -72,7 +72,7 @@ struct group {
     double number; /* NaN when the value is no number */
     struct history *h;
     size_t n, room;
-    size_t first; /* run of the cast */
+    size_t first; /* run of the set */
 };
 
 static int by_number(const void *a, const void *b)
@@ -191,7 +191,7 @@ static void draw_group(struct figure *f, struct panel *p, const struct group *g,
     free(from);
 }
 
-static struct group *find(struct group *g, size_t *n, const char *value)
+static struct group *find_group(struct group *g, size_t *n, const char *value)
 {
     for (size_t i = 0; i < *n; i++)
         if (strcmp(g[i].value, value) == 0)
@@ -202,22 +202,22 @@ static struct group *find(struct group *g, size_t *n, const char *value)
     return &g[(*n)++];
 }
 
-static int gather(struct group *g, size_t *n, const struct kind_line *l,
-                  const struct cast *cast, const struct request *r,
-                  struct err *e)
+static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
+                         const struct run_set *set, const struct request *r,
+                         struct err *e)
 {
-    for (size_t i = 0; i < cast->n; i++) {
-        const char *value = group_value(&cast->run[i], r->group_by);
-        const char *key = history_find(&cast->run[i], l->names);
+    for (size_t i = 0; i < set->n; i++) {
+        const char *value = group_value(&set->run[i], r->group_by);
+        const char *key = history_find(&set->run[i], l->names);
         struct group *to;
 
         if (!value || !key)
             continue;
-        to = find(g, n, value);
+        to = find_group(g, n, value);
         if (to->n == 0)
             to->first = i;
         GROW(to->h, to->n, to->room);
-        if (history_load(&to->h[to->n], &cast->run[i], key, r, e) < 0)
+        if (history_load(&to->h[to->n], &set->run[i], key, r, e) < 0)
             return -1;
         history_skip(&to->h[to->n], r->skip);
         if (r->how.kind != SMOOTH_NONE && l->style == STYLE_LINE) {
@@ -234,7 +234,7 @@ static int gather(struct group *g, size_t *n, const struct kind_line *l,
 }
 
 int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
-                 bool lines_named, const struct cast *cast,
+                 bool lines_named, const struct run_set *set,
                  const struct request *r, struct table *summary, struct err *e)
 {
     static const char *const band[] = {
@@ -244,9 +244,9 @@ int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
         [BAND_CI95] = "the 95% interval of the mean",
         [BAND_MINMAX] = "least to greatest",
     };
-    struct group *g = xcalloc(cast->n + 1, sizeof *g);
+    struct group *g = xcalloc(set->n + 1, sizeof *g);
     size_t n = 0;
-    int ret = gather(g, &n, l, cast, r, e);
+    int ret = gather_groups(g, &n, l, set, r, e);
 
     qsort(g, n, sizeof *g, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {

@@ -12,8 +12,8 @@
  * the standard error, the 95% interval of Student's t, or least to greatest.
  */
 int curves_group(struct figure *, struct panel *, const struct kind_line *,
-                 bool lines_named, const struct cast *, const struct request *,
-                 struct table *summary, struct err *);
+                 bool lines_named, const struct run_set *,
+                 const struct request *, struct table *summary, struct err *);
 
 /* Mean and the two ends of the band of some values; NaN bounds for one. */
 void group_spread(enum band, const double *v, size_t n, double *mean,

@@ -14,13 +14,13 @@
 #include "plot/marks.h"
 #include "plot/summary.h"
 
-void cast_init(struct cast *c, const struct run_info *run, size_t n,
-               struct arena *mem)
+void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
+                  struct arena *mem)
 {
     bool taken[PALETTE_COLOURS] = { false };
 
-    *c = (struct cast){ run, n, arena_alloc(mem, (n + 1) * sizeof(int)),
-                        arena_alloc(mem, (n + 1) * sizeof(char *)) };
+    *c = (struct run_set){ run, n, arena_alloc(mem, (n + 1) * sizeof(int)),
+                           arena_alloc(mem, (n + 1) * sizeof(char *)) };
     for (size_t i = 0; i < n; i++) {
         int slot = palette_slot(run[i].name);
         bool shared = false;
@@ -42,10 +42,10 @@ void cast_init(struct cast *c, const struct run_info *run, size_t n,
 }
 
 /* One panel being filled. */
-struct job {
+struct drawing {
     struct figure *f;
     struct panel *p;
-    const struct cast *cast;
+    const struct run_set *set;
     const struct request *r;
     struct table *summary;
     bool lines_named;        /* more than one line: say which */
@@ -55,7 +55,7 @@ struct job {
 
 /* One curve to be. */
 struct part {
-    size_t run; /* of the cast */
+    size_t run; /* of the set */
     const char *key, *line;
     const char *const *names;
     enum style style;
@@ -65,32 +65,33 @@ struct part {
     unsigned marks; /* of --mark, those that this line shows */
 };
 
-static const char *label_of(struct job *j, const struct part *part, int attempt)
+static const char *label_of(struct drawing *d, const struct part *part,
+                            int attempt)
 {
-    const bool many = j->cast->n > 1 && !j->r->stitch;
-    const char *name = j->cast->name[part->run];
+    const bool many = d->set->n > 1 && !d->r->stitch;
+    const char *name = d->set->name[part->run];
     struct buf b = BUF_INIT;
     char *label;
 
-    if (many || !j->lines_named)
+    if (many || !d->lines_named)
         buf_str(&b, name);
-    if (j->lines_named)
+    if (d->lines_named)
         buf_printf(&b, "%s%s", b.len ? ", " : "", part->line);
     if (attempt > 0)
         buf_printf(&b, ", attempt %d", attempt);
-    label = arena_strdup(&j->f->mem, b.s);
+    label = arena_strdup(&d->f->mem, b.s);
     buf_clear(&b);
     return label;
 }
 
-static struct curve *new_curve(struct job *j, const struct part *part,
+static struct curve *new_curve(struct drawing *d, const struct part *part,
                                const struct history *h, const char *label)
 {
-    struct curve *c = panel_curve(j->f, j->p, label, h->n);
+    struct curve *c = panel_curve(d->f, d->p, label, h->n);
 
     memcpy(c->x, h->x, h->n * sizeof *c->x);
     memcpy(c->y, h->y, h->n * sizeof *c->y);
-    c->run = j->cast->name[part->run];
+    c->run = d->set->name[part->run];
     c->style = part->style;
     c->colour = part->slot;
     c->dash = part->dash;
@@ -102,48 +103,48 @@ static struct curve *new_curve(struct job *j, const struct part *part,
 }
 
 /* Smoothed, with the raw one behind, or as it is. */
-static void draw(struct job *j, const struct part *part, struct history *h,
-                 int attempt)
+static void draw_attempt(struct drawing *d, const struct part *part,
+                         struct history *h, int attempt)
 {
-    const char *label = label_of(j, part, attempt);
-    const bool smooth = j->r->how.kind != SMOOTH_NONE &&
+    const char *label = label_of(d, part, attempt);
+    const bool smooth = d->r->how.kind != SMOOTH_NONE &&
                         part->style == STYLE_LINE && !part->planned;
     char name[64];
 
-    mark_bad(j->f, j->p, h, part->slot);
-    history_skip(h, j->r->skip);
+    mark_bad(d->f, d->p, h, part->slot);
+    history_skip(h, d->r->skip);
     if (smooth) {
-        struct curve *raw = new_curve(j, part, h, NULL), *c;
+        struct curve *raw = new_curve(d, part, h, NULL), *c;
 
         raw->faint = true;
-        c = new_curve(j, part, h, label);
-        smooth_apply(&j->r->how, h->y, c->y, h->n);
-        figure_note(j->f, "Smoothed: %s; the raw values are behind.",
-                    smooth_name(name, &j->r->how));
+        c = new_curve(d, part, h, label);
+        smooth_apply(&d->r->how, h->y, c->y, h->n);
+        figure_note(d->f, "Smoothed: %s; the raw values are behind.",
+                    smooth_name(name, &d->r->how));
     } else {
-        new_curve(j, part, h, label);
+        new_curve(d, part, h, label);
     }
-    mark_wanted(j->f, j->p, j->r->marks & part->marks, j->r->attempts,
-                &j->cast->run[part->run], part->key, h, part->slot);
+    mark_wanted(d->f, d->p, d->r->marks & part->marks, d->r->attempts,
+                &d->set->run[part->run], part->key, h, part->slot);
 }
 
-static int draw_attempts(struct job *j, struct part *part, struct err *e)
+static int draw_attempts(struct drawing *d, struct part *part, struct err *e)
 {
-    const struct run_info *run = &j->cast->run[part->run];
+    const struct run_info *run = &d->set->run[part->run];
     struct history *h;
     size_t n;
-    int ret = history_attempts(&h, &n, run, part->key, j->r, e);
+    int ret = history_attempts(&h, &n, run, part->key, d->r, e);
 
     for (size_t i = 0; i < n; i++) {
         if (ret == 0) {
             /* attempts of one run: colours of their own when it is alone */
             const int slot = part->slot;
 
-            if (j->cast->n == 1 && !j->lines_named)
+            if (d->set->n == 1 && !d->lines_named)
                 part->slot = slot + (int)i;
             else
                 part->dash = (int)i % PALETTE_DASHES;
-            draw(j, part, &h[i], n > 1 ? h[i].attempt : 0);
+            draw_attempt(d, part, &h[i], n > 1 ? h[i].attempt : 0);
             part->slot = slot;
         }
         history_free(&h[i]);
@@ -152,30 +153,30 @@ static int draw_attempts(struct job *j, struct part *part, struct err *e)
     return ret;
 }
 
-static int draw_part(struct job *j, struct part *part, struct err *e)
+static int draw_part(struct drawing *d, struct part *part, struct err *e)
 {
-    const struct run_info *run = &j->cast->run[part->run];
-    const enum unit unit = part->right ? j->p->y2.unit : j->p->y.unit;
+    const struct run_info *run = &d->set->run[part->run];
+    const enum unit unit = part->right ? d->p->y2.unit : d->p->y.unit;
     struct history h;
     int ret;
 
-    if (j->r->stitch && j->cast->n > 1) {
-        ret = history_stitch(&h, run, j->cast->n, part->names, j->r, e);
-        for (size_t i = 1; i < j->cast->n && ret == 0 && part->marks; i++)
-            mark_seam(j->f, j->p, &j->cast->run[i], part->names, &h);
+    if (d->r->stitch && d->set->n > 1) {
+        ret = history_stitch(&h, run, d->set->n, part->names, d->r, e);
+        for (size_t i = 1; i < d->set->n && ret == 0 && part->marks; i++)
+            mark_seam(d->f, d->p, &d->set->run[i], part->names, &h);
     } else {
-        ret = history_load(&h, run, part->key, j->r, e);
+        ret = history_load(&h, run, part->key, d->r, e);
     }
     if (ret < 0)
         return -1;
-    if (j->summary)
-        summary_add(j->summary, j->cast->name[part->run], part->key, unit, h.y,
+    if (d->summary)
+        summary_add(d->summary, d->set->name[part->run], part->key, unit, h.y,
                     h.step, h.n);
-    if (j->r->attempts) {
+    if (d->r->attempts) {
         history_free(&h);
-        return draw_attempts(j, part, e);
+        return draw_attempts(d, part, e);
     }
-    draw(j, part, &h, 0);
+    draw_attempt(d, part, &h, 0);
     history_free(&h);
     return 0;
 }
@@ -217,10 +218,10 @@ static size_t line_keys(const struct run_info *run, const struct kind_line *l,
     return n;
 }
 
-static int none_found(const struct kind *k, const struct cast *cast,
+static int none_found(const struct kind *k, const struct run_set *set,
                       struct err *e)
 {
-    const struct run_info *run = &cast->run[0];
+    const struct run_info *run = &set->run[0];
     struct buf has = BUF_INIT, wants = BUF_INIT;
     int ret;
 
@@ -239,15 +240,15 @@ static int none_found(const struct kind *k, const struct cast *cast,
     return ret;
 }
 
-static int colour_of(const struct job *j, size_t run, int line, int rank,
+static int colour_of(const struct drawing *d, size_t run, int line, int rank,
                      int n_ranks)
 {
-    const int own = j->cast->slot[run];
+    const int own = d->set->slot[run];
     const int step = n_ranks > 1 ? rank : line;
 
     /* A run alone spends its colours on lines, or on ranks; runs together
      * have one colour each. */
-    if (j->cast->n > 1 && !j->r->stitch)
+    if (d->set->n > 1 && !d->r->stitch)
         return own;
     return (own + step) % PALETTE_COLOURS +
            step / PALETTE_COLOURS * PALETTE_COLOURS;
@@ -255,25 +256,25 @@ static int colour_of(const struct job *j, size_t run, int line, int rank,
 
 /* What happened is marked on the first line; the best is that of validation,
  * where there is one. */
-static unsigned marks_of(const struct job *j, const struct kind_line *l,
+static unsigned marks_of(const struct drawing *d, const struct kind_line *l,
                          int index)
 {
     const bool best =
-        j->validates ? strcmp(l->label, "validation") == 0 : index == 0;
+        d->validates ? strcmp(l->label, "validation") == 0 : index == 0;
 
     return (index == 0 ? ~(unsigned)SHOW_BEST : 0) | (best ? SHOW_BEST : 0);
 }
 
-static int draw_line(struct job *j, const struct kind_line *l, int index,
+static int draw_line(struct drawing *d, const struct kind_line *l, int index,
                      struct err *e)
 {
     enum { MOST_RANKS = 1024 };
     const char **key = xcalloc(MOST_RANKS, sizeof *key);
-    const bool together = j->cast->n > 1 && !j->r->stitch;
+    const bool together = d->set->n > 1 && !d->r->stitch;
     int ret = 0;
 
-    for (size_t i = 0; i < j->cast->n && ret == 0; i++) {
-        const size_t n = line_keys(&j->cast->run[i], l, key, MOST_RANKS);
+    for (size_t i = 0; i < d->set->n && ret == 0; i++) {
+        const size_t n = line_keys(&d->set->run[i], l, key, MOST_RANKS);
 
         for (size_t k = 0; k < n && ret == 0; k++) {
             char plain[256];
@@ -283,30 +284,30 @@ static int draw_line(struct job *j, const struct kind_line *l, int index,
                                  .line = l->label,
                                  .names = l->names,
                                  .style = l->style,
-                                 .planned = j->kind && j->kind->planned,
-                                 .marks = k == 0 ? marks_of(j, l, index) : 0 };
+                                 .planned = d->kind && d->kind->planned,
+                                 .marks = k == 0 ? marks_of(d, l, index) : 0 };
 
             if (n > 1) {
                 part.line =
-                    arena_printf(&j->f->mem, "%s, rank %d", l->label, rank);
-                j->lines_named = true;
+                    arena_printf(&d->f->mem, "%s, rank %d", l->label, rank);
+                d->lines_named = true;
             }
-            part.slot = colour_of(j, i, index, (int)k, (int)n);
+            part.slot = colour_of(d, i, index, (int)k, (int)n);
             part.dash = together || n > 1 ? l->dash : 0;
-            if (together && j->lines_named && l->style == STYLE_LINE_POINTS)
+            if (together && d->lines_named && l->style == STYLE_LINE_POINTS)
                 part.dash = 1;
-            ret = draw_part(j, &part, e);
+            ret = draw_part(d, &part, e);
         }
-        if (j->r->stitch)
+        if (d->r->stitch)
             break;
     }
     free(key);
     return ret;
 }
 
-static int add_y2(struct job *j, struct err *e)
+static int add_y2(struct drawing *d, struct err *e)
 {
-    const char *name = j->r->y2;
+    const char *name = d->r->y2;
     const char *const names[] = { name, NULL };
     const struct kind_line *line = NULL;
     const struct kind *k = kind_find(name);
@@ -319,13 +320,13 @@ static int add_y2(struct job *j, struct err *e)
     } else {
         k = kind_of_metric(name, &line);
     }
-    j->p->has_y2 = true;
-    axis_init(&j->p->y2, k ? k->label : arena_strdup(&j->f->mem, name),
+    d->p->has_y2 = true;
+    axis_init(&d->p->y2, k ? k->label : arena_strdup(&d->f->mem, name),
               k ? k->unit : UNIT_NONE);
-    j->p->y2.from_zero = k && k->from_zero;
-    j->lines_named = true;
-    for (size_t i = 0; i < j->cast->n; i++) {
-        const char *key = history_find(&j->cast->run[i], wanted);
+    d->p->y2.from_zero = k && k->from_zero;
+    d->lines_named = true;
+    for (size_t i = 0; i < d->set->n; i++) {
+        const char *key = history_find(&d->set->run[i], wanted);
         struct part part = { .run = i,
                              .key = key,
                              .names = wanted,
@@ -338,11 +339,11 @@ static int add_y2(struct job *j, struct err *e)
         if (!key)
             continue;
         found = true;
-        part.slot = j->cast->n > 1 && !j->r->stitch ? j->cast->slot[i]
-                                                    : j->cast->slot[i] + 3;
-        if (draw_part(j, &part, e) < 0)
+        part.slot = d->set->n > 1 && !d->r->stitch ? d->set->slot[i]
+                                                   : d->set->slot[i] + 3;
+        if (draw_part(d, &part, e) < 0)
             return -1;
-        if (j->r->stitch)
+        if (d->r->stitch)
             break;
     }
     return found ? 0
@@ -352,18 +353,18 @@ static int add_y2(struct job *j, struct err *e)
                            name);
 }
 
-static void name_axes(struct job *j, const struct kind *k)
+static void name_axes(struct drawing *d, const struct kind *k)
 {
-    history_axis(j->r, &j->p->x);
-    axis_init(&j->p->y, k->label, k->unit);
-    j->p->y.from_zero = k->from_zero;
-    request_axes(j->r, j->p);
+    history_axis(d->r, &d->p->x);
+    axis_init(&d->p->y, k->label, k->unit);
+    d->p->y.from_zero = k->from_zero;
+    request_axes(d->r, d->p);
 }
 
-static int baselines(struct job *j, struct err *e)
+static int baselines(struct drawing *d, struct err *e)
 {
-    for (size_t i = 0; i < j->r->baseline.n; i++) {
-        const char *text = j->r->baseline.item[i];
+    for (size_t i = 0; i < d->r->baseline.n; i++) {
+        const char *text = d->r->baseline.item[i];
         const char *equals = strrchr(text, '=');
         struct mark *m;
         double y;
@@ -371,64 +372,66 @@ static int baselines(struct job *j, struct err *e)
         if (!equals || !request_bound(equals + 1, strlen(equals + 1), &y) ||
             isnan(y))
             return err_set(e, ERR_USAGE,
-                           "--baseline wants NAME=VALUE, "
+                           "--baseline expects NAME=VALUE, "
                            "not '%s'",
                            text);
-        m = panel_mark(j->f, j->p, MARK_AT_Y, 0, y);
-        m->label = arena_strndup(&j->f->mem, text, (size_t)(equals - text));
+        m = panel_mark(d->f, d->p, MARK_AT_Y, 0, y);
+        m->label = arena_strndup(&d->f->mem, text, (size_t)(equals - text));
     }
     return 0;
 }
 
 int curves_kind(struct figure *f, struct panel *p, const struct kind *k,
-                const struct cast *cast, const struct request *r,
+                const struct run_set *set, const struct request *r,
                 struct table *summary, struct err *e)
 {
-    struct job j = { .f = f, .p = p, .cast = cast, .r = r, .summary = summary };
+    struct drawing d = {
+        .f = f, .p = p, .set = set, .r = r, .summary = summary
+    };
     int found = 0, index = 0;
 
-    j.kind = k;
-    name_axes(&j, k);
+    d.kind = k;
+    name_axes(&d, k);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         bool any = false;
 
-        for (size_t n = 0; n < cast->n; n++)
-            any = any || history_find(&cast->run[n], k->line[i].names);
+        for (size_t n = 0; n < set->n; n++)
+            any = any || history_find(&set->run[n], k->line[i].names);
         found += any;
-        j.validates =
-            j.validates || (any && strcmp(k->line[i].label, "validation") == 0);
+        d.validates =
+            d.validates || (any && strcmp(k->line[i].label, "validation") == 0);
     }
     if (found == 0)
-        return none_found(k, cast, e);
-    j.lines_named = found > 1;
+        return none_found(k, set, e);
+    d.lines_named = found > 1;
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         const struct kind_line *l = &k->line[i];
 
         if (r->group_by) {
-            if (curves_group(f, p, l, found > 1, cast, r, summary, e) < 0)
+            if (curves_group(f, p, l, found > 1, set, r, summary, e) < 0)
                 return -1;
-        } else if (draw_line(&j, l, index, e) < 0) {
+        } else if (draw_line(&d, l, index, e) < 0) {
             return -1;
         }
-        for (size_t n = 0; n < cast->n; n++)
-            if (history_find(&cast->run[n], l->names)) {
+        for (size_t n = 0; n < set->n; n++)
+            if (history_find(&set->run[n], l->names)) {
                 index++;
                 break;
             }
     }
-    if (r->y2 && add_y2(&j, e) < 0)
+    if (r->y2 && add_y2(&d, e) < 0)
         return -1;
-    return baselines(&j, e);
+    return baselines(&d, e);
 }
 
 /* All metrics that match, of all runs, each once, sorted. */
-static size_t matching(const struct cast *cast, const char *pattern,
+static size_t matching(const struct run_set *set, const char *pattern,
                        const char **key, size_t room)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < cast->n; i++) {
-        const struct run_info *run = &cast->run[i];
+    for (size_t i = 0; i < set->n; i++) {
+        const struct run_info *run = &set->run[i];
 
         for (size_t k = 0; k < run->n_metrics && n < room; k++) {
             bool known = false;
@@ -444,14 +447,15 @@ static size_t matching(const struct cast *cast, const char *pattern,
     return n;
 }
 
-static int draw_metric(struct job *j, const char *key, int index, struct err *e)
+static int draw_metric(struct drawing *d, const char *key, int index,
+                       struct err *e)
 {
     const char *const *names =
-        memcpy(arena_alloc(&j->f->mem, 2 * sizeof(char *)), &key, sizeof key);
-    const bool together = j->cast->n > 1 && !j->r->stitch;
+        memcpy(arena_alloc(&d->f->mem, 2 * sizeof(char *)), &key, sizeof key);
+    const bool together = d->set->n > 1 && !d->r->stitch;
 
-    for (size_t i = 0; i < j->cast->n; i++) {
-        const struct metric_sum *m = run_info_metric(&j->cast->run[i], key);
+    for (size_t i = 0; i < d->set->n; i++) {
+        const struct metric_sum *m = run_info_metric(&d->set->run[i], key);
         const struct kind *k = kind_of_metric(key, NULL);
         struct part part = { .run = i,
                              .key = key,
@@ -465,22 +469,24 @@ static int draw_metric(struct job *j, const char *key, int index, struct err *e)
             continue;
         if (m->count < 40)
             part.style = STYLE_LINE_POINTS;
-        part.slot = j->cast->slot[i] + (together ? 0 : index);
+        part.slot = d->set->slot[i] + (together ? 0 : index);
         part.dash = together ? index % PALETTE_DASHES : 0;
-        if (draw_part(j, &part, e) < 0)
+        if (draw_part(d, &part, e) < 0)
             return -1;
-        if (j->r->stitch)
+        if (d->r->stitch)
             break;
     }
     return 0;
 }
 
 int curves_metrics(struct figure *f, struct panel *p, const char *names,
-                   const struct cast *cast, const struct request *r,
+                   const struct run_set *set, const struct request *r,
                    struct table *summary, struct err *e)
 {
     enum { MOST = 64 };
-    struct job j = { .f = f, .p = p, .cast = cast, .r = r, .summary = summary };
+    struct drawing d = {
+        .f = f, .p = p, .set = set, .r = r, .summary = summary
+    };
     const char *key[MOST];
     const struct kind *k = NULL;
     bool same = true;
@@ -489,13 +495,13 @@ int curves_metrics(struct figure *f, struct panel *p, const char *names,
     while (*names) {
         const size_t len = strcspn(names, ",");
         char *pattern = xstrndup(names, len);
-        const size_t found = matching(cast, pattern, key + n, MOST - n);
+        const size_t found = matching(set, pattern, key + n, MOST - n);
 
         if (found == 0) {
             err_set(e, ERR_MISSING,
                     "no run has a metric '%s'; 'gtrack show "
                     "%s' lists those it has",
-                    pattern, cast->name[0]);
+                    pattern, set->name[0]);
             free(pattern);
             return -1;
         }
@@ -516,19 +522,19 @@ int curves_metrics(struct figure *f, struct panel *p, const char *names,
                         : "value",
               same && k ? k->unit : UNIT_NONE);
     request_axes(r, p);
-    j.lines_named = n > 1;
+    d.lines_named = n > 1;
     for (size_t i = 0; i < n; i++) {
         if (r->group_by) {
             const struct kind_line l = { .label = arena_strdup(&f->mem, key[i]),
                                          .names = { key[i] } };
 
-            if (curves_group(f, p, &l, n > 1, cast, r, summary, e) < 0)
+            if (curves_group(f, p, &l, n > 1, set, r, summary, e) < 0)
                 return -1;
-        } else if (draw_metric(&j, key[i], (int)i, e) < 0) {
+        } else if (draw_metric(&d, key[i], (int)i, e) < 0) {
             return -1;
         }
     }
-    if (r->y2 && add_y2(&j, e) < 0)
+    if (r->y2 && add_y2(&d, e) < 0)
         return -1;
-    return baselines(&j, e);
+    return baselines(&d, e);
 }

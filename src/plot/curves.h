@@ -11,32 +11,32 @@
 /*
  * curves - runs into a panel of curves
  *
- *      struct cast cast;
+ *      struct run_set set;
  *
- *      cast_init(&cast, runs.run, runs.n, &f.mem);
- *      if (curves_kind(&f, panel, kind, &cast, req, &summary, e) < 0) ...
+ *      run_set_init(&set, runs.run, runs.n, &f.mem);
+ *      if (curves_kind(&f, panel, kind, &set, req, &summary, e) < 0) ...
  *
- * The cast gives every run its colour and its name in the legend, the same in
+ * The set gives every run its colour and its name in the legend, the same in
  * each panel of a figure.  What is told in the summary (least, greatest, last)
  * is of all points of the store, whatever is skipped, smoothed or thinned.
  */
-struct cast {
+struct run_set {
     const struct run_info *run;
     size_t n;
     int *slot;         /* colour of each */
     const char **name; /* its name; with its id if that is shared */
 };
 
-void cast_init(struct cast *, const struct run_info *, size_t n,
-               struct arena *);
+void run_set_init(struct run_set *, const struct run_info *, size_t n,
+                  struct arena *);
 
 /* Runs without the metric are passed over; none with it is ERR_MISSING. */
 int curves_kind(struct figure *, struct panel *, const struct kind *,
-                const struct cast *, const struct request *, struct table *,
+                const struct run_set *, const struct request *, struct table *,
                 struct err *);
 /* The same for metrics by name or glob, separated by commas. */
 int curves_metrics(struct figure *, struct panel *, const char *names,
-                   const struct cast *, const struct request *, struct table *,
-                   struct err *);
+                   const struct run_set *, const struct request *,
+                   struct table *, struct err *);
 
 #endif

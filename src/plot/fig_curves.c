@@ -1,3 +1,6 @@
+/*
+ * fig_curves - figures of one panel of curves
+ */
 #include "config.h"
 
 #include <string.h>
@@ -13,15 +16,15 @@
 #include "plot/options.h"
 
 /* In a figure of one kind it matters that a run is not there. */
-static void warn_of_missing(const struct cast *cast, const struct kind *k)
+static void warn_of_missing(const struct run_set *set, const struct kind *k)
 {
-    for (size_t n = 0; n < cast->n; n++) {
+    for (size_t n = 0; n < set->n; n++) {
         bool any = false;
 
         for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-            any = any || history_find(&cast->run[n], k->line[i].names);
+            any = any || history_find(&set->run[n], k->line[i].names);
         if (!any)
-            log_warn("%s has no metric for %s and is left out", cast->name[n],
+            log_warn("%s has no metric for %s and is left out", set->name[n],
                      k->cmd.name);
     }
 }
@@ -33,7 +36,7 @@ static int build_kind(struct build *b, struct err *e)
     struct table *summary = b->summary;
     const struct kind *k = (const struct kind *)program_command();
     struct runs runs = RUNS_INIT;
-    struct cast cast;
+    struct run_set set;
     struct panel *p;
     int ret;
 
@@ -42,11 +45,11 @@ static int build_kind(struct build *b, struct err *e)
                        k->cmd.name);
     if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
     p = figure_panel(f, k->title);
-    ret = curves_kind(f, p, k, &cast, r, summary, e);
+    ret = curves_kind(f, p, k, &set, r, summary, e);
     if (ret == 0)
-        warn_of_missing(&cast, k);
+        warn_of_missing(&set, k);
     runs_free(&runs);
     return ret;
 }
@@ -62,7 +65,7 @@ static int build_metric(struct build *b, struct err *e)
     const struct request *r = b->request;
     struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
-    struct cast cast;
+    struct run_set set;
     struct panel *p;
     int ret;
 
@@ -72,9 +75,9 @@ static int build_metric(struct build *b, struct err *e)
                        "gplot metric NAME[,NAME...] RUN...");
     if (figure_runs(&runs, b, 1, e) < 0)
         return -1;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
     p = figure_panel(f, NULL);
-    ret = curves_metrics(f, p, b->words[0], &cast, r, summary, e);
+    ret = curves_metrics(f, p, b->words[0], &set, r, summary, e);
     runs_free(&runs);
     return ret;
 }

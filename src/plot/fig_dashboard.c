@@ -1,3 +1,6 @@
+/*
+ * fig_dashboard - several panels: a run at a glance, or runs side by side
+ */
 #include "config.h"
 
 #include <math.h>
@@ -35,7 +38,7 @@ static struct kind half_of_loss(const char *name)
 
 /* Panels of those kinds for which a run has metrics, in a grid. */
 static int draw_panels(struct figure *f, const char *const *names, size_t cols,
-                       const struct cast *cast, const struct request *r,
+                       const struct run_set *set, const struct request *r,
                        struct table *summary, struct err *e)
 {
     for (; *names; names++) {
@@ -45,24 +48,24 @@ static int draw_panels(struct figure *f, const char *const *names, size_t cols,
         bool any = false;
 
         for (int i = 0; i < KIND_LINES && half.line[i].label; i++)
-            for (size_t n = 0; n < cast->n; n++)
-                any = any || history_find(&cast->run[n], half.line[i].names);
+            for (size_t n = 0; n < set->n; n++)
+                any = any || history_find(&set->run[n], half.line[i].names);
         if (!any) {
             log_info("nothing to draw for %s", half.cmd.name);
             continue;
         }
         p = figure_panel(f, half.title);
-        if (curves_kind(f, p, &half, cast, r, summary, e) < 0)
+        if (curves_kind(f, p, &half, set, r, summary, e) < 0)
             return -1;
         /* the figure's title names a run that is alone */
-        if (cast->n == 1 && p->n_curves == 1 && r->legend < 0)
+        if (set->n == 1 && p->n_curves == 1 && r->legend < 0)
             p->legend = LEGEND_NONE;
     }
     if (f->n_panels == 0)
         return err_set(e, ERR_MISSING,
                        "%s has none of the metrics that are "
                        "drawn here; 'gtrack show %s' lists what it has",
-                       cast->run[0].name, cast->run[0].name);
+                       set->run[0].name, set->run[0].name);
     f->cols = f->n_panels < cols ? f->n_panels : cols;
     f->rows = (f->n_panels + f->cols - 1) / f->cols;
     if (!r->size) {
@@ -82,23 +85,23 @@ static int build_dashboard(struct build *b, struct err *e)
     const struct request *r = b->request;
     struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
-    struct cast cast;
+    struct run_set set;
     int ret;
 
     if (b->n == 0)
         return err_set(e, ERR_USAGE, "a run is expected: gplot dashboard RUN");
     if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
     if (!r->title) {
         struct buf names = BUF_INIT;
 
         for (size_t i = 0; i < runs.n && i < 6; i++)
-            buf_printf(&names, "%s%s", i ? ", " : "", cast.name[i]);
+            buf_printf(&names, "%s%s", i ? ", " : "", set.name[i]);
         f->title = arena_strdup(&f->mem, names.s);
         buf_clear(&names);
     }
-    ret = draw_panels(f, dashboard, 3, &cast, r, summary, e);
+    ret = draw_panels(f, dashboard, 3, &set, r, summary, e);
     runs_free(&runs);
     return ret;
 }
@@ -118,7 +121,7 @@ const struct cmd cmd_dashboard = {
 
 /* The parameters in which runs differ, at most three, after their names:
  * "run2: lr = 6e-4". */
-static void name_by_difference(struct cast *c, struct arena *mem)
+static void name_by_difference(struct run_set *c, struct arena *mem)
 {
     enum { MOST = 3 };
     const char *key[MOST];
@@ -160,7 +163,7 @@ static int build_compare(struct build *b, struct err *e)
     const struct request *r = b->request;
     struct table *summary = b->summary;
     struct runs runs = RUNS_INIT;
-    struct cast cast;
+    struct run_set set;
     int ret;
 
     if (b->n == 0)
@@ -168,9 +171,9 @@ static int build_compare(struct build *b, struct err *e)
                        "runs are expected: gplot compare RUN RUN...");
     if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
-    name_by_difference(&cast, &f->mem);
-    ret = draw_panels(f, comparison, 2, &cast, r, summary, e);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
+    name_by_difference(&set, &f->mem);
+    ret = draw_panels(f, comparison, 2, &set, r, summary, e);
     if (ret == 0 && !r->size)
         f->look.width = f->cols == 2 ? 580 : f->look.width;
     /* the names are those of the first panel: once is enough */

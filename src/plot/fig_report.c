@@ -1,3 +1,6 @@
+/*
+ * fig_report - figures and tables of runs in one document
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -209,8 +212,8 @@ static int64_t first_steps(const struct runs *runs)
 }
 
 /* Runs that were resumed, when those are asked for; else all. */
-static struct runs choose(const struct section *s, const struct runs *all,
-                          struct run_info *room)
+static struct runs choose_runs(const struct section *s, const struct runs *all,
+                               struct run_info *room)
 {
     struct runs some = *all;
 
@@ -262,8 +265,8 @@ static int add_section(struct report *rep, const struct section *s,
     struct figure own = FIGURE_INIT, *f = &own;
     struct request r = *rep->r;
     struct run_info *room = xcalloc(rep->runs.n + 1, sizeof *room);
-    const struct runs runs = choose(s, &rep->runs, room);
-    struct cast cast;
+    const struct runs runs = choose_runs(s, &rep->runs, room);
+    struct run_set set;
     struct panel *p;
     char title[128];
     int ret;
@@ -290,9 +293,9 @@ static int add_section(struct report *rep, const struct section *s,
     } else {
         request_look(&r, f);
     }
-    cast_init(&cast, runs.run, runs.n, &f->mem);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
     p = figure_panel(f, rep->form == FORM_PDF ? title : NULL);
-    ret = curves_kind(f, p, kind_find(s->kind), &cast, &r,
+    ret = curves_kind(f, p, kind_find(s->kind), &set, &r,
                       s->told ? results : NULL, e);
     if (ret == 0 && rep->form != FORM_PDF)
         ret = place_figure(rep, f, title, e);

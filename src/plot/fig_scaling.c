@@ -1,3 +1,6 @@
+/*
+ * fig_scaling - loss against compute or tokens, with a power law
+ */
 #include "config.h"
 
 #include <math.h>
@@ -61,29 +64,29 @@ struct ends {
     size_t n;
 };
 
-static int draw_runs(struct figure *f, struct panel *p, const struct cast *cast,
-                     const struct request *r, struct ends *ends,
-                     struct table *t, struct err *e)
+static int draw_runs(struct figure *f, struct panel *p,
+                     const struct run_set *set, const struct request *r,
+                     struct ends *ends, struct table *t, struct err *e)
 {
-    for (size_t i = 0; i < cast->n; i++) {
-        const struct run_info *run = &cast->run[i];
+    for (size_t i = 0; i < set->n; i++) {
+        const struct run_info *run = &set->run[i];
         const char *key = history_find(run, losses);
         size_t best = SIZE_MAX;
         struct history h;
         struct curve *c;
 
         if (!key) {
-            log_warn("%s has no loss and is left out", cast->name[i]);
+            log_warn("%s has no loss and is left out", set->name[i]);
             continue;
         }
         if (history_load(&h, run, key, r, e) < 0)
             return -1;
         history_skip(&h, r->skip);
-        c = panel_curve(f, p, cast->name[i], h.n);
+        c = panel_curve(f, p, set->name[i], h.n);
         memcpy(c->x, h.x, h.n * sizeof *c->x);
         memcpy(c->y, h.y, h.n * sizeof *c->y);
-        c->run = cast->name[i];
-        c->colour = cast->slot[i];
+        c->run = set->name[i];
+        c->colour = set->slot[i];
         for (size_t k = 0; k < h.n; k++)
             if (h.y[k] > 0 && h.x[k] > 0 && isfinite(h.y[k]) &&
                 (best == SIZE_MAX || h.y[k] < h.y[best]))
@@ -92,8 +95,8 @@ static int draw_runs(struct figure *f, struct panel *p, const struct cast *cast,
             ends->x[ends->n] = h.x[best];
             ends->y[ends->n++] = h.y[best];
             panel_mark(f, p, MARK_AT_XY, h.x[best], h.y[best])->colour =
-                cast->slot[i];
-            table_text(t, cast->name[i]);
+                set->slot[i];
+            table_text(t, set->name[i]);
             table_text(t, key);
             table_real(t, h.x[best]);
             table_real(t, h.y[best]);
@@ -122,7 +125,7 @@ static int build_scaling(struct build *b, struct err *e)
     struct runs runs = RUNS_INIT;
     struct ends ends = { 0 };
     struct panel *p;
-    struct cast cast;
+    struct run_set set;
     struct fit fit;
     int ret;
 
@@ -132,7 +135,7 @@ static int build_scaling(struct build *b, struct err *e)
         own.along = ALONG_FLOPS;
     if (figure_runs(&runs, b, 0, e) < 0)
         return -1;
-    cast_init(&cast, runs.run, runs.n, &f->mem);
+    run_set_init(&set, runs.run, runs.n, &f->mem);
     p = figure_panel(f, "Scaling");
     history_axis(&own, &p->x);
     axis_init(&p->y, "loss (nats/token)", UNIT_NONE);
@@ -144,7 +147,7 @@ static int build_scaling(struct build *b, struct err *e)
     law_columns(summary, p->x.label);
     ends.x = xcalloc(runs.n + 1, sizeof *ends.x);
     ends.y = xcalloc(runs.n + 1, sizeof *ends.y);
-    ret = draw_runs(f, p, &cast, &own, &ends, summary, e);
+    ret = draw_runs(f, p, &set, &own, &ends, summary, e);
     if (ret == 0 && ends.n == 0)
         ret = err_set(e, ERR_MISSING, "no run has a loss to fit");
     if (ret == 0 && fit_power(&fit, ends.x, ends.y, ends.n)) {

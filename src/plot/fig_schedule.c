@@ -1,3 +1,6 @@
+/*
+ * fig_schedule - the learning rate that settings files give
+ */
 #include "config.h"
 
 #include <stdlib.h>
@@ -27,7 +30,7 @@ static int ask(const char *conf, struct buf *out, struct err *e)
     int ret;
 
     if (!gtrain)
-        return err_wrap(e, "the schedule is the trainer's to tell");
+        return err_wrap(e, "cannot ask gtrain for the schedule");
     ret = spawn_run(argv, &s, e);
     if (ret < 0 && s.status == 3)
         e->kind = ERR_MISSING;
@@ -76,7 +79,7 @@ static int draw_conf(struct figure *f, struct panel *p, const char *conf,
     buf_clear(&out);
     c->n = n;
     if (n == 0)
-        return err_set(e, ERR_INPUT, "gtrain told no schedule for %s", conf);
+        return err_set(e, ERR_INPUT, "gtrain printed no schedule for %s", conf);
     for (size_t i = 1; i < n; i++)
         if (c->y[i] > c->y[top])
             top = i;

@@ -1,3 +1,6 @@
+/*
+ * fig_sweep - a metric against one parameter, or a map over two
+ */
 #include "config.h"
 
 #include <math.h>
@@ -38,7 +41,7 @@ struct sweep {
     size_t n, room;
 };
 
-static struct point *find(struct sweep *s, const char *x, const char *y)
+static struct point *find_point(struct sweep *s, const char *x, const char *y)
 {
     struct point *p;
 
@@ -71,8 +74,8 @@ static int by_xy(const void *a, const void *b)
     return y ? y : compare_values(p->nx, p->x, q->nx, q->x);
 }
 
-static int gather(struct sweep *s, const struct runs *runs,
-                  const struct request *r, struct err *e)
+static int gather_points(struct sweep *s, const struct runs *runs,
+                         const struct request *r, struct err *e)
 {
     const struct kind *k = kind_find(s->metric);
     const char *const one[] = { s->metric, NULL };
@@ -99,7 +102,7 @@ static int gather(struct sweep *s, const struct runs *runs,
             continue;
         }
         s->high = kind_high_is_good(key);
-        p = find(s, x, y);
+        p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
         p->value[p->n++] = s->high ? m->max : m->min;
     }
@@ -108,8 +111,8 @@ static int gather(struct sweep *s, const struct runs *runs,
                        s->param[0], s->n_params > 1 ? ", " : "",
                        s->n_params > 1 ? s->param[1] : "", s->metric);
     if (left_out)
-        log_info("%zu run%s without %s or %s left out", left_out,
-                 left_out == 1 ? " is" : "s are", s->param[0], s->metric);
+        log_info("left out %zu run%s without %s or %s", left_out,
+                 left_out == 1 ? "" : "s", s->param[0], s->metric);
     qsort(s->point, s->n, sizeof *s->point, by_xy);
     for (size_t i = 0; i < s->n; i++)
         group_spread(r->spread, s->point[i].value, s->point[i].n,
@@ -161,7 +164,7 @@ static size_t best_of(const struct sweep *s)
     return best;
 }
 
-static void table(const struct sweep *s, struct table *t)
+static void fill_table(const struct sweep *s, struct table *t)
 {
     const size_t best = best_of(s);
 
@@ -379,14 +382,14 @@ static int build_sweep(struct build *b, struct err *e)
     s.metric = b->words[1];
     ret = figure_runs(&runs, b, 2, e);
     if (ret == 0)
-        ret = gather(&s, &runs, r, e);
+        ret = gather_points(&s, &runs, r, e);
     if (ret == 0) {
         if (s.n_params == 2)
             draw_map(f, &s, r);
         else
             draw_line(f, &s, r);
         note_others(f, &s, &runs);
-        table(&s, summary);
+        fill_table(&s, summary);
     }
     for (size_t i = 0; i < s.n; i++)
         free(s.point[i].value);

@@ -61,11 +61,12 @@ static int check_group(const struct runs *runs, const char *param,
     if (without > 3)
         buf_printf(&names, " and %zu others", without - 3);
     if (without > 0 && without < runs->n)
-        log_warn("without a parameter %s, and left out: %s", param, names.s);
+        log_warn("left out, without a parameter %s: %s", param, names.s);
     buf_clear(&names);
-    return without < runs->n ? 0
-                             : err_set(e, ERR_MISSING,
-                                       "no run here has a parameter %s", param);
+    return without < runs->n
+               ? 0
+               : err_set(e, ERR_MISSING,
+                         "none of these runs has a parameter %s", param);
 }
 
 int figure_runs(struct runs *runs, struct build *b, int first, struct err *e)

@@ -167,8 +167,8 @@ static int along_tokens(struct history *h, const struct run_info *run,
                        run->name, flops ? "flops" : "tokens");
     if (isnan(factor))
         return err_set(e, ERR_MISSING,
-                       "%s says neither its FLOPs per token "
-                       "nor its parameters, which --x=flops needs",
+                       "%s records neither its FLOPs per token "
+                       "nor its number of parameters; --x=flops needs one",
                        run->name);
     if (series_load(&s, run, key, 0, e) < 0)
         return -1;
@@ -192,7 +192,7 @@ static int fill_x(struct history *h, const struct run_info *run,
     case ALONG_GPUH:
         if (run->attempts == 0 || run->attempt[0].gpus == 0)
             return err_set(e, ERR_MISSING,
-                           "%s used no GPU that it tells of, "
+                           "%s records no GPU, "
                            "so it has no GPU hours",
                            run->name);
         along_time(h, run, 1);

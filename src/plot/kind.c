@@ -137,8 +137,9 @@ int kind_rank(const char *key, char *plain, size_t size)
     return (int)rank;
 }
 
-static const struct kind *search(const struct kind *table, const char *key,
-                                 const struct kind_line **line)
+static const struct kind *find_in_table(const struct kind *table,
+                                        const char *key,
+                                        const struct kind_line **line)
 {
     for (const struct kind *k = table; k->cmd.name; k++)
         for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
@@ -158,8 +159,8 @@ const struct kind *kind_of_metric(const char *key,
     const struct kind *k;
 
     kind_rank(key, plain, sizeof plain);
-    k = search(kinds, plain, line);
-    return k ? k : search(others, plain, line);
+    k = find_in_table(kinds, plain, line);
+    return k ? k : find_in_table(others, plain, line);
 }
 
 bool kind_high_is_good(const char *key)

@@ -37,13 +37,13 @@ int output_check(const struct request *r, struct err *e)
 {
     if (r->output && !output_form(r->output))
         return err_set(e, ERR_USAGE,
-                       "-o %s: gplot makes .png, .svg, .pdf, "
+                       "-o %s: gplot writes .png, .svg, .pdf, "
                        ".eps, .tex, .tikz, .html and .txt",
                        r->output);
     if (r->watch && (r->data || r->script))
         return err_set(e, ERR_USAGE,
-                       "--watch draws again and again: it goes "
-                       "with -o or the terminal");
+                       "--watch redraws the figure; it works "
+                       "with -o or on the terminal only");
     return 0;
 }
 
@@ -274,7 +274,7 @@ static int save_figure(struct figure *f, const struct request *r, struct err *e)
     return ret;
 }
 
-/* The program draws the file of -o, or a PNG beside itself. */
+/* The script draws the file of -o, or a PNG beside itself. */
 static int save_script(struct figure *f, const struct request *r, struct err *e)
 {
     const char *form = r->output ? output_form(r->output) : "png";
@@ -287,7 +287,8 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
 
     if (!gnuplot_form(form)) {
         free(target);
-        return err_set(e, ERR_USAGE, "--script: gnuplot makes no .%s", form);
+        return err_set(e, ERR_USAGE, "--script: gnuplot cannot write .%s files",
+                       form);
     }
     if (!r->output)
         figure_finish(f);

@@ -10,7 +10,7 @@
  * output - where a figure goes
  *
  * Into the file of -o, in the form that its name ends in; into a gnuplot
- * program (--script); as numbers (--data); else onto the terminal.  After the
+ * script (--script); as numbers (--data); else onto the terminal.  After the
  * figure comes its summary, as a table.
  */
 int output_check(const struct request *, struct err *);

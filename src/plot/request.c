@@ -65,7 +65,7 @@ static int pair_of(const char *option, const char *text, double *lo, double *hi,
         !request_bound(colon + 1, strlen(colon + 1), hi))
         return err_set(e, ERR_USAGE,
                        "--%s expects LOW:HIGH, either may be "
-                       "missing, not '%s'",
+                       "omitted, not '%s'",
                        option, text);
     if (*lo >= *hi)
         return err_set(e, ERR_USAGE, "--%s: %s is not below %s", option, text,
@@ -137,7 +137,8 @@ static int parse_font(struct request *r, struct err *e)
                        "with a size of 4 to 72 points, not '%s'",
                        r->font);
     if (n >= sizeof r->font_name || strcspn(r->font, "'\"\\\n") < n)
-        return err_set(e, ERR_USAGE, "--font: '%s' is no font's name", r->font);
+        return err_set(e, ERR_USAGE, "--font: '%s' is not the name of a font",
+                       r->font);
     memcpy(r->font_name, r->font, n);
     r->font_name[n] = '\0';
     return 0;
@@ -180,14 +181,14 @@ int request_parse(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "--skip expects a number of steps");
     if (r->stitch && r->attempts)
         return err_set(e, ERR_USAGE,
-                       "--stitch joins what --attempts takes "
-                       "apart: choose one");
+                       "--stitch and --attempts exclude each "
+                       "other");
     if ((r->logx && r->linx) || (r->logy && r->liny))
         return err_set(e, ERR_USAGE,
-                       "an axis is logarithmic or linear, not "
-                       "both");
+                       "an axis cannot be both logarithmic and "
+                       "linear");
     if (r->mono && r->dark)
-        return err_set(e, ERR_USAGE, "--mono and --dark: choose one");
+        return err_set(e, ERR_USAGE, "--mono and --dark exclude each other");
     if (pair_of("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
         pair_of("yrange", r->yrange, &r->y_lo, &r->y_hi, e) < 0 ||
         pair_of("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
@@ -199,7 +200,7 @@ int request_parse(struct request *r, struct err *e)
     return parse_marks(r, e);
 }
 
-static void bound(double option, double *axis)
+static void set_bound(double option, double *axis)
 {
     if (!isnan(option))
         *axis = option;
@@ -211,10 +212,10 @@ void request_axes(const struct request *r, struct panel *p)
         p->x.scale = r->logx ? SCALE_LOG : SCALE_LINEAR;
     if (r->logy || r->liny)
         p->y.scale = r->logy ? SCALE_LOG : SCALE_LINEAR;
-    bound(r->x_lo, &p->x.lo);
-    bound(r->x_hi, &p->x.hi);
-    bound(r->y_lo, &p->y.lo);
-    bound(r->y_hi, &p->y.hi);
+    set_bound(r->x_lo, &p->x.lo);
+    set_bound(r->x_hi, &p->x.hi);
+    set_bound(r->y_lo, &p->y.lo);
+    set_bound(r->y_hi, &p->y.hi);
     p->inset_lo = r->inset_lo;
     p->inset_hi = r->inset_hi;
     p->legend = r->place;

@@ -157,13 +157,13 @@ refused 2 "not below" loss run1 --yrange 5:3
 refused 2 "resume, checkpoint" loss run1 --mark ides
 refused 2 "top-right" loss run1 --legend moon
 refused 2 "png, .svg" loss run1 -o fig.bmp
-refused 2 "choose one" loss run1 --mono --dark
+refused 2 "exclude each other" loss run1 --mono --dark
 refused 2 "a run is expected" loss
 refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
 refused 3 "there is no run named a b" loss "$(printf 'a\nb')"
 refused 3 "memory" memory run1
 refused 3 "nowhere" loss run1 -r nowhere
-refused 3 "no run here has a parameter nope" loss run1 run2 --group-by nope
+refused 3 "none of these runs has a parameter nope" loss run1 run2 --group-by nope
 refused 2 "report.html\|html" report run1
 done_testing

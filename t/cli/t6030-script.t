@@ -39,11 +39,11 @@ for form in png svg; do
 done
 like font-png.gp "'? $(printf '\346\227\245 \316\261')'" \
     "what no font draws is a question mark"
-is "$(grep -c 'no font here has U+1F680' err)" 0 \
+is "$(grep -c 'no installed font has U+1F680' err)" 0 \
     "no font is looked for when an SVG is drawn"
 PATH=$dir/fonts:$PATH gplot loss resumed --title "$rocket $rocket" \
     --script font.gp >out 2>err
-is "$(grep -c 'no font here has U+1F680' err)" 1 \
+is "$(grep -c 'no installed font has U+1F680' err)" 1 \
     "a character without a font is reported once"
 
 if command -v gnuplot >/dev/null; then
@@ -76,7 +76,7 @@ printf '#!/bin/sh\necho "unknown or ambiguous terminal name" >&2; exit 1\n' >old
 chmod +x old
 GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
 is $? 3 "a gnuplot without a terminal ends with status 3"
-like err "cannot make pdf.*pdfcairo" "the missing terminal of gnuplot is named"
+like err "cannot write pdf.*pdfcairo" "the missing terminal of gnuplot is named"
 printf '#!/bin/sh\nkill -9 $$\n' >old
 GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
 is $? 1 "a gnuplot that is killed ends with status 1"

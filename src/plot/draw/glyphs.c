@@ -22,7 +22,7 @@ static bool ask(int32_t code)
     snprintf(charset, sizeof charset, ":charset=%x", (unsigned)code);
     have = spawn_run(argv, &s, &e) < 0 || out.len > 0;
     if (!have)
-        log_warn("no font here has U+%04X: '?' is drawn instead",
+        log_warn("no installed font has U+%04X; '?' is drawn instead",
                  (unsigned)code);
     buf_clear(&out);
     buf_clear(&words);

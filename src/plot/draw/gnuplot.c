@@ -68,14 +68,15 @@ static int explain(const struct gnuplot_form *form, const struct buf *words,
                        form->name);
     if (strstr(words->s, "unknown or ambiguous terminal"))
         return err_set(e, ERR_MISSING,
-                       "this gnuplot cannot make %s files: it "
+                       "this gnuplot cannot write %s files: it "
                        "was built without its terminal %s",
                        form->name, form->terminal);
     return err_wrap(e, "drawing");
 }
 
-static int run(const char *text, size_t len, const struct gnuplot_form *form,
-               struct buf *image, struct err *e)
+static int run_gnuplot(const char *text, size_t len,
+                       const struct gnuplot_form *form, struct buf *image,
+                       struct err *e)
 {
     const char *const argv[] = { program(), "-d", NULL };
     struct buf words = BUF_INIT;
@@ -101,7 +102,7 @@ int gnuplot_draw(const struct figure *f, size_t n,
     int ret;
 
     gnuplot_text(f, n, form, NULL, &text);
-    ret = run(text.s, text.len, form, image, e);
+    ret = run_gnuplot(text.s, text.len, form, image, e);
     if (ret == 0 && image->len == before)
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
     buf_clear(&text);
@@ -141,7 +142,7 @@ static int read_whole(struct buf *b, const char *path, const char *end,
     tail = b->len < 64 ? b->len : 64;
     if (!memmem(b->s + b->len - tail, tail, end, strlen(end)))
         return err_set(e, ERR_SYSTEM,
-                       "drawing: gnuplot did not write all of its files; is "
+                       "drawing: gnuplot did not finish its files; is "
                        "the disk full?");
     return 0;
 }
@@ -163,19 +164,19 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
     int ret = -1;
 
     if (!mkdtemp(temp)) {
-        err_sys(e, "cannot make a folder beside %s", path);
+        err_sys(e, "cannot create a folder beside %s", path);
         goto out;
     }
     made = xasprintf("%s/%s.tex", temp, stem);
     made_pdf = xasprintf("%s/%s.pdf", temp, stem);
     gnuplot_text(f, 1, form, made, &text);
-    ret = run(text.s, text.len, form, &picture, e);
+    ret = run_gnuplot(text.s, text.len, form, &picture, e);
     if (ret == 0)
         ret = read_whole(&tex, made, "\\endgroup", e);
     if (ret == 0)
         ret = read_whole(&picture, made_pdf, "%%EOF", e);
     if (ret == 0 && rename(made_pdf, pdf) < 0)
-        ret = err_sys(e, "cannot make %s", pdf);
+        ret = err_sys(e, "cannot create %s", pdf);
     if (ret == 0)
         ret = save_tex(path, tex.s, temp, e);
 out:

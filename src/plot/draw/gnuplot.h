@@ -9,14 +9,14 @@
 #include "plot/draw/layout.h"
 
 /*
- * gnuplot - a figure as a gnuplot program, and gnuplot run on it
+ * gnuplot - a figure as a gnuplot script, and gnuplot run on it
  *
  *      const struct gnuplot_form *form = gnuplot_form("png");
  *
  *      figure_finish(&f);
  *      if (gnuplot_draw(&f, 1, form, &image, e) < 0) ...
  *
- * Only gnuplot*.c know gnuplot, and only gnuplot.c runs it.  The program text
+ * Only gnuplot*.c know gnuplot, and only gnuplot.c runs it.  The script text
  * holds its data and needs no other file.  Every string is drawn as it is:
  * markup is off, and what TeX would read is escaped.  gnuplot must be 5.2 or
  * newer; a missing gnuplot is ERR_MISSING, and so is one without the terminal
@@ -40,7 +40,7 @@ struct gnuplot_form {
 /* By name: png svg pdf eps tex tikz sixel dumb block; or NULL. */
 const struct gnuplot_form *gnuplot_form(const char *name);
 
-/* The program of some figures, each a page.  output is the file it writes when
+/* The script of some figures, each a page.  output is the file it writes when
  * it is run by hand, or NULL for standard output. */
 void gnuplot_text(const struct figure *, size_t n, const struct gnuplot_form *,
                   const char *output, struct buf *);

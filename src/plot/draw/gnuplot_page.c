@@ -1,3 +1,6 @@
+/*
+ * gnuplot_page - the page of a gnuplot script: terminal, size, layout
+ */
 #include "config.h"
 #include "plot/draw/gnuplot_text.h"
 

@@ -1,3 +1,6 @@
+/*
+ * gnuplot_panel - one panel of a gnuplot script
+ */
 #include "config.h"
 #include "plot/draw/gnuplot_text.h"
 

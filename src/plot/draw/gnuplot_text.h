@@ -6,7 +6,7 @@
 #include "plot/draw/layout.h"
 
 /*
- * gnuplot_text - the parts of a gnuplot program
+ * gnuplot_text - the parts of a gnuplot script
  *
  * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c what is
  * inside a panel.  No other file needs this.
