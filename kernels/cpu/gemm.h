@@ -18,14 +18,15 @@
  * The innermost loop keeps a tile of C, up to GEMM_MR rows by GEMM_NR columns,
  * in registers, and for each k adds the product of a column of A and a row of
  * B: GEMM_MR broadcasts and two vector loads for 2 GEMM_MR fused multiply-adds.
- * K is cut into blocks that depend on the shape alone, so an element is always
- * the same sum in the same order, whichever thread computes it.
+ * K is divided into blocks that depend on the shape alone, so an element is
+ * always the same sum in the same order, whichever thread computes it.
  *
  * After the last block of K, `after` is called for each finished rectangle of
- * C, while it is in the cache: an activation, say.  A rectangle begins at a
- * multiple of GEMM_GROUP columns and has that many, or what is left.
+ * C, while it is in the cache, to apply an activation, for example.  A
+ * rectangle begins at a multiple of GEMM_GROUP columns and has that many, or
+ * the rest.
  *
- * The tile and the packing are also what attention is made of.
+ * Attention uses the tile and the packing too.
  */
 #if defined(__AVX512F__)
 enum { GEMM_MR = 14, GEMM_NR = 32 };
@@ -63,8 +64,7 @@ void gemm(struct dev *, const struct gemm *, void *scratch) CPU_SYMBOL(gemm);
 size_t gemm_scratch(const struct dev *, const struct gemm *)
     CPU_SYMBOL(gemm_scratch);
 
-/* Is this way to multiply faster than the next, here?  It is tried; the answer
- * is far from close on every CPU there is. */
+/* Whether multiplying such words is faster here than the next way, by trial. */
 bool gemm_pays(enum cpu_words) CPU_SYMBOL(gemm_pays);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
@@ -79,12 +79,12 @@ void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
                bool add) CPU_SYMBOL(gemm_tile);
-/* The same of other words, K of them; for tiles, rows of A lie K words apart,
+/* The same with K words of another kind.  For AMX, rows of A lie K words apart,
  * and K is a multiple of AMX_TILE. */
 void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
                   const float *b, const float *start, int64_t rows,
                   int64_t cols, int64_t K, bool add) CPU_SYMBOL(gemm_tile_by);
-/* From 0, with an A that lies in rows of GEMM_NR, as a packed B does. */
+/* The same with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)
     CPU_SYMBOL(gemm_tile_rows);

@@ -1,5 +1,5 @@
 /*
- * tile - the innermost loop of products, in each of the ways there are
+ * gemm_tile - the innermost loop of products: by numbers, by pairs and by AMX
  */
 #include "config.h"
 #include "kernels/cpu/amx.h"
@@ -24,8 +24,8 @@ static void store_edge(float *c, int64_t c_down, const float *sum, int64_t rows,
 }
 
 /*
- * rows, how far apart the words of A are, and what is in a word, are constants
- * where this is inlined: acc lives in registers.  K counts words.
+ * Where this is inlined, rows, the strides of A and the numbers in a word (per)
+ * are constants, so that acc is kept in registers.  K counts words.
  */
 VEC_FN void multiply_tile(const int per, const int rows, const int down,
                           const int right, float *c, int64_t c_down,
@@ -86,7 +86,7 @@ VEC_FN void multiply_tile(const int per, const int rows, const int down,
 # define EACH_ROW_COUNT(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
 
-/* A tile of so many rows.  An A that lies in rows is as a packed B is. */
+/* A tile of `rows` rows.  in_rows: A lies as a packed B does. */
 VEC_FN void tile_by_rows(const int per, const bool in_rows, float *c,
                          int64_t c_down, const float *a, const float *b,
                          const float *start, int64_t rows, int64_t cols,
@@ -116,7 +116,7 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
     tile_by_rows(1, true, c, c_down, a, b, NULL, rows, cols, K, add);
 }
 
-/* The same by tiles of pairs, of an A whose rows are K words apart. */
+/* The same by AMX, with an A whose rows are K words apart. */
 static void tile_by_amx(bool plain, float *c, int64_t c_down, const float *a,
                         const float *b, const float *start, int64_t rows,
                         int64_t cols, int64_t K, bool add)
@@ -154,14 +154,14 @@ void gemm_tile_by(enum cpu_words by, float *c, int64_t c_down, const float *a,
 
 /* ---- a trial ----------------------------------------------------------- */
 
-/* Numbers for a trial: a whole tile of both sides, in pairs, with A in the two
- * orders in which it is packed. */
+/* The operands of a trial: a whole tile of both sides, in pairs, with A in the
+ * two orders in which it is packed. */
 struct gemm_trial {
     float a[2][GEMM_MR * GEMM_K], b[GEMM_K * GEMM_NR];
     float c[2][GEMM_MR * GEMM_NR];
 };
 
-/* Two numbers of bf16, of 1/2, 1, and their like: their sums are exact. */
+/* Two numbers of bf16, such as 1/2 and -1, whose sums are exact. */
 static float some_pair(int64_t i)
 {
     const uint32_t half[] = { 0x3F00, 0x3F80, 0xBF80, 0x4000, 0xBF00 };
@@ -193,9 +193,13 @@ static double time_tile(struct gemm_trial *t, enum cpu_words by)
     return clock_mono() - before;
 }
 
-/* Twice the numbers count twice; the least of many is compared, in turns, since
- * what comes between slows both, and a training that goes on must not find the
- * other answer.  Tiles have to be right, too. */
+/*
+ * A word has twice the numbers of a float, hence the factor for pairs.  The
+ * shortest of many times is compared, taken alternately, so that other work on
+ * the machine slows both ways; a training that is resumed must get the same
+ * answer.  The bounds are far from the ratios of real CPUs.  AMX must also give
+ * the right numbers.
+ */
 bool gemm_pays(enum cpu_words by)
 {
     const bool tiles = by == CPU_AMX;

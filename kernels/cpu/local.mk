@@ -4,11 +4,14 @@ cpu_sources = \
 	%D%/activation.h \
 	%D%/amx.h \
 	%D%/attention.c \
+	%D%/attention_decode.c \
 	%D%/dropout.h \
 	%D%/elementwise.c \
 	%D%/embed.c \
 	%D%/gemm.c \
 	%D%/gemm.h \
+	%D%/gemm_block.h \
+	%D%/gemm_pack.c \
 	%D%/gemm_tile.c \
 	%D%/head.c \
 	%D%/int8.c \
@@ -20,6 +23,7 @@ cpu_sources = \
 	%D%/ops_table.c \
 	%D%/qknorm.c \
 	%D%/random_normal.c \
+	%D%/rope.c \
 	%D%/rows.c \
 	%D%/rows.h \
 	%D%/update.c \

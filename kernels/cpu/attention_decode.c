@@ -1,0 +1,121 @@
+/*
+ * attention_decode - attention of one new position to a cache, on the CPU
+ */
+#include "config.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/vec.h"
+
+#include <assert.h>
+#include <omp.h>
+
+struct decode {
+    const struct attn *a;
+    const struct tensor *qkv;
+    struct tensor *y, *keys, *values;
+    int64_t at;
+};
+
+/* The new key and value of one key head go to their place. */
+VEC_FN void append_key(enum dtype type, const struct decode *c, int64_t b,
+                       int64_t kv)
+{
+    const struct attn *a = c->a;
+    const int64_t from = (b * (a->H + 2 * a->K) + a->H + kv) * a->D;
+    const int64_t to = ((b * a->T + c->at) * a->K + kv) * a->D;
+
+    for (int64_t d = 0; d < a->D; d += VW) {
+        const int64_t n = a->D - d;
+
+        vf_give(c->keys->data, c->keys->type, to + d,
+                vf_take(c->qkv->data, type, from + d, n), n);
+        vf_give(c->values->data, c->values->type, to + d,
+                vf_take(c->qkv->data, type, from + a->K * a->D + d, n), n);
+    }
+}
+
+VEC_FN void score_keys(enum dtype type, const struct decode *c, const float *q,
+                       int64_t first, float *s)
+{
+    const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
+
+    for (int64_t u = 0; u <= c->at; u++) {
+        vf sum = vf_set(0.0f);
+
+        for (int64_t d = 0; d < D; d += VW)
+            sum += vf_take(q, DT_F32, d, D - d) *
+                   vf_take(c->keys->data, type, first + u * step + d, D - d);
+        s[u] = vf_sum(sum);
+    }
+}
+
+/* Scores become exp(s - max); returns their sum. */
+static float exponentiate(float *s, int64_t n)
+{
+    float max = s[0], sum = 0.0f;
+
+    for (int64_t i = 1; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    for (int64_t i = 0; i < n; i += VW) {
+        const vf p = vf_exp(vf_take(s, DT_F32, i, n - i) - max);
+
+        vf_give(s, DT_F32, i, p, n - i);
+    }
+    for (int64_t i = 0; i < n; i++)
+        sum += s[i];
+    return sum;
+}
+
+VEC_FN void weigh_values(enum dtype type, const struct decode *c,
+                         const float *p, int64_t first, float *o)
+{
+    const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
+
+    for (int64_t d = 0; d < D; d += VW) {
+        vf sum = vf_set(0.0f);
+
+        for (int64_t u = 0; u <= c->at; u++)
+            sum += p[u] *
+                   vf_take(c->values->data, type, first + u * step + d, D - d);
+        vf_give(o, DT_F32, d, sum, D - d);
+    }
+}
+
+static void decode_head(const struct decode *c, int64_t b, int64_t h, float *s)
+{
+    const struct attn *a = c->a;
+    const int64_t D = a->D, kv = h * a->K / a->H;
+    const int64_t first = (b * a->T * a->K + kv) * D;
+    const int64_t from = (b * (a->H + 2 * a->K) + h) * D;
+    float *q = s + a->T + VW, *o = q + D + VW, sum;
+
+    for (int64_t d = 0; d < D; d++)
+        q[d] = a->scale * num_get(c->qkv->data, c->qkv->type, from + d);
+    VEC_BY_TYPE(c->keys->type, score_keys, c, q, first, s);
+    sum = 1.0f / exponentiate(s, c->at + 1);
+    VEC_BY_TYPE(c->values->type, weigh_values, c, s, first, o);
+    for (int64_t d = 0; d < D; d++)
+        num_put(c->y->data, c->y->type, (b * a->H + h) * D + d, o[d] * sum);
+}
+
+void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
+                     struct tensor *values, const struct tensor *qkv,
+                     int64_t at, const struct attn *a)
+{
+    const struct decode c = {
+        .a = a, .qkv = qkv, .y = y, .keys = keys, .values = values, .at = at
+    };
+    const int64_t B = tensor_rows(y), each = a->T + 2 * a->D + 4 * VW;
+    const int threads = cpu_threads(dev);
+    float *room = cpu_scratch(dev, (size_t)(each * threads) * sizeof *room,
+                              "attn_decode");
+
+    assert(at >= 0 && at < a->T);
+    if (!room)
+        return;
+    for (int64_t i = 0; i < B * a->K; i++)
+        VEC_BY_TYPE(qkv->type, append_key, &c, i / a->K, i % a->K);
+#pragma omp parallel for num_threads(threads) if (B * a->H * a->D * at >       \
+                                                  ROWS_PIECE)
+    for (int64_t i = 0; i < B * a->H; i++)
+        decode_head(&c, i / a->H, i % a->H, room + omp_get_thread_num() * each);
+}
