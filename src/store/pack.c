@@ -168,7 +168,18 @@ const char *unpack_text(struct unpack *u)
     return u->good && n > 0 ? s : NULL;
 }
 
-/* How many elements follow, each of which takes `least` bytes. */
+/* The fewest bytes that an element takes: a text is its length and its bytes,
+ * a NULL the length alone. */
+enum {
+    TEXT_LEAST = sizeof(uint32_t),
+    PAIR_LEAST = 2 * TEXT_LEAST,
+    METRIC_LEAST =
+        TEXT_LEAST + sizeof(struct metric_sum) - sizeof(const char *),
+    INPUT_LEAST = 7 * TEXT_LEAST,
+    ATTEMPT_LEAST = 10 * sizeof(int64_t) + 6 * TEXT_LEAST
+};
+
+/* How many elements follow, each of which takes at least `least` bytes. */
 static size_t count(struct unpack *u, size_t least)
 {
     const size_t n = unpack_u32(u);
@@ -182,7 +193,7 @@ static struct pair *pairs(struct unpack *u, size_t *n, struct arena *mem)
 {
     struct pair *p;
 
-    *n = count(u, 8);
+    *n = count(u, PAIR_LEAST);
     p = arena_alloc(mem, *n * sizeof *p);
     for (size_t i = 0; i < *n; i++) {
         p[i].key = unpack_text(u);
@@ -247,15 +258,15 @@ bool unpack_run(struct unpack *u, struct run_info *r, struct arena *mem)
     r->end_ms = unpack_i64(u);
     r->params = pairs(u, &r->n_params, mem);
     r->tags = pairs(u, &r->n_tags, mem);
-    r->n_metrics = count(u, sizeof *r->metrics);
+    r->n_metrics = count(u, METRIC_LEAST);
     r->metrics = arena_alloc(mem, r->n_metrics * sizeof *r->metrics);
     for (size_t i = 0; i < r->n_metrics; i++)
         metric(u, &r->metrics[i]);
-    r->n_inputs = count(u, 28);
+    r->n_inputs = count(u, INPUT_LEAST);
     r->inputs = arena_alloc(mem, r->n_inputs * sizeof *r->inputs);
     for (size_t i = 0; i < r->n_inputs; i++)
         input(u, &r->inputs[i]);
-    r->attempts = (int)count(u, 80);
+    r->attempts = (int)count(u, ATTEMPT_LEAST);
     a = arena_alloc(mem, (size_t)r->attempts * sizeof *a);
     for (int i = 0; i < r->attempts; i++)
         attempt(u, &a[i]);

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/path.h"
 #include "store/load.h"
+#include "store/pack.h"
 #include "store/run.h"
 #include "t/lib/tap.h"
 
@@ -206,6 +207,53 @@ static void damage_cache(void)
     free(path);
 }
 
+/* A run of n of everything, with the shortest names there are, is packed and
+ * unpacked: a bound that asks for more bytes than that would refuse it. */
+static void test_pack(size_t n)
+{
+    struct arena mem = ARENA_INIT;
+    struct pair *pair = arena_alloc(&mem, n * sizeof *pair);
+    struct metric_sum *metric = arena_alloc(&mem, n * sizeof *metric);
+    struct input *input = arena_alloc(&mem, n * sizeof *input);
+    struct attempt *attempt = arena_alloc(&mem, n * sizeof *attempt);
+    struct run_info run = { .id = "", .user = "" }, back = { 0 };
+    const char *const what[] = { "parameters", "tags", "metrics", "inputs",
+                                 "attempts" };
+
+    for (size_t i = 0; i < n; i++) {
+        pair[i] = (struct pair){ "", "" };
+        metric[i] = (struct metric_sum){ .key = "" };
+        input[i] = (struct input){ .name = "" };
+        attempt[i] = (struct attempt){ 0 };
+    }
+    for (int k = 0; k < 5; k++) {
+        struct run_info one = run;
+        struct buf b = BUF_INIT;
+        struct unpack u;
+
+        one.params = pair;
+        one.tags = pair;
+        one.metrics = metric;
+        one.inputs = input;
+        one.attempt = attempt;
+        one.n_params = k == 0 ? n : 0;
+        one.n_tags = k == 1 ? n : 0;
+        one.n_metrics = k == 2 ? n : 0;
+        one.n_inputs = k == 3 ? n : 0;
+        one.attempts = k == 4 ? (int)n : 0;
+        pack_run(&b, &one);
+        u = (struct unpack){ b.s, b.s + b.len, true };
+        ok(unpack_run(&u, &back, &mem) && u.at == u.end &&
+               back.n_params == one.n_params && back.n_tags == one.n_tags &&
+               back.n_metrics == one.n_metrics &&
+               back.n_inputs == one.n_inputs && back.attempts == one.attempts,
+           "%zu %s with the shortest names are packed and unpacked", n,
+           what[k]);
+        buf_clear(&b);
+    }
+    arena_clear(&mem);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/gtrack-index.XXXXXX";
@@ -219,6 +267,8 @@ int main(void)
     cache = path_join(folder, "cache");
     setenv("GTRACK_CACHE", cache, 1);
     snprintf(now, sizeof now, "%lld", (long long)clock_wall_ms());
+    for (size_t n = 0; n < 40; n += 13)
+        test_pack(n);
     make();
     setenv("GT_CLOCK_MS", now, 1);      /* however long that took */
     load(&runs);
