@@ -14,6 +14,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/fetch.h \
 	%D%/gather.c \
 	%D%/gather.h \
+	%D%/gzip.c \
+	%D%/gzip.h \
 	%D%/hashset.c \
 	%D%/hashset.h \
 	%D%/jsonl.c \
