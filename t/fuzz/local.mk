@@ -29,7 +29,6 @@ EXTRA_DIST += \
 	%D%/seeds/import/wandb \
 	%D%/seeds/jsonl/object \
 	%D%/seeds/lock/one \
-	%D%/seeds/manual_text/pod \
 	%D%/seeds/manual_text/roff \
 	%D%/seeds/metric/points \
 	%D%/seeds/parquet/delta.parquet \

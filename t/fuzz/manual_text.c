@@ -1,5 +1,5 @@
 /*
- * prose - manuals, Info and Perl's documentation
+ * manual_text - manuals and plain text
  */
 #include "config.h"
 #include "data/corpus/manual_text.h"
@@ -10,8 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static manual_text_fn *const all[] = { manual_text_plain, manual_roff,
-                                           manual_text_pod, manual_text_info };
+    static manual_text_fn *const all[] = { manual_text_plain, manual_roff };
     char *copy = malloc(n ? n : 1);
 
     memcpy(copy, data, n);

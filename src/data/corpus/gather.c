@@ -16,57 +16,50 @@
 #include "data/corpus/source.h"
 
 enum {
-    FILE_MAX = 2 << 20, /* larger ones are tables, or generated */
+    FILE_MAX = 2 << 20, /* larger files are tables, or generated */
     DOCUMENT_MIN = 300,
-    KNOWN_MIN = 60, /* shorter paragraphs may come again */
-    DEPTH = 12,
+    PARAGRAPH_MIN = 60, /* shorter paragraphs may be repeated */
+    DEPTH_MAX = 12,
 };
 
 /* clang-format off */
-static const struct kind {
+static const struct gather_kind {
     const char *name;
     double share;
-    manual_text_fn *prose;
+    manual_text_fn *convert;
     const char *roots[6];       /* globs */
-    const char *files[14];      /* of names; ".gz" may follow */
-    const char *but[4];
+    const char *files[14];      /* globs of names, which may end in ".gz" */
+    const char *except[4];
 } kinds[GATHER_KINDS] = {
-    { "manuals", 0.25, manual_roff,
-      { "usr/share/man/man[1-8]" }, { "*.[1-8]", "*.[1-8]*" },
-      { "*.3perl", "*.3pm" } },
-    { "documentation", 0.25, manual_text_plain,
+    { "manuals", 0.30, manual_roff,
+      { "usr/share/man/man[1-8]" }, { "*.[1-8]", "*.[1-8]*" }, { 0 } },
+    { "documentation", 0.30, manual_text_plain,
       { "usr/share/doc", "usr/share/vim/vim*/doc" },
       { "README*", "NEWS*", "FAQ*", "INTRO*", "*.txt", "*.md", "*.rst" },
       { "*.html*", "*.json*", "*.xml*", "*[Cc]hangelog*" } },
-    { "info", 0.10, manual_text_info,
-      { "usr/share/info" }, { "*.info", "*.info-*" }, { 0 } },
     { "licences", 0.05, manual_text_plain,
       { "usr/share/common-licenses", "usr/share/doc" },
       { "copyright", "*GPL*", "GFDL*", "MPL*", "Apache*", "Artistic", "BSD",
         "CC0*" }, { 0 } },
-    { "perl", 0.15, manual_text_pod,
-      { "usr/share/perl", "usr/share/perl5", "usr/lib/*/perl",
-        "usr/lib/*/perl5", "usr/lib/*/perl-base" },
-      { "*.pod", "*.pm" }, { 0 } },
-    { "headers", 0.15, manual_text_plain,
+    { "headers", 0.25, manual_text_plain,
       { "usr/include", "usr/lib/gcc/*/*/include" }, { "*.h" }, { 0 } },
-    { "python", 0.05, manual_text_plain,
+    { "python", 0.10, manual_text_plain,
       { "usr/lib/python3*", "usr/share/python3" }, { "*.py" },
       { "test_*" } },
 };
 /* clang-format on */
 
-struct file {
+struct gather_file {
     char *path;
     uint64_t key;
 };
 
-struct list {
-    struct file *file;
-    size_t n, room, next; /* next: the first not yet read */
+struct gather_list {
+    struct gather_file *file;
+    size_t n, room, next; /* next: the first that is not read yet */
 };
 
-struct state {
+struct gatherer {
     const char *root;
     struct hashset known; /* paragraphs */
     struct buf raw, text, kept;
@@ -89,14 +82,15 @@ static bool matches(const char *const *patterns, size_t n, const char *name)
 }
 
 /* Files below a folder; links and what cannot be listed are passed over. */
-static void find_files(struct state *s, struct list *l, const struct kind *k,
-                       const char *folder, int depth)
+static void find_files(struct gatherer *s, struct gather_list *l,
+                       const struct gather_kind *k, const char *folder,
+                       int depth)
 {
     const size_t root = strlen(s->root);
     struct path_list names;
     struct err e;
 
-    if (depth == DEPTH || path_list(&names, folder, &e) < 0)
+    if (depth == DEPTH_MAX || path_list(&names, folder, &e) < 0)
         return;
     for (size_t i = 0; i < names.n; i++) {
         char *path = path_join(folder, names.name[i]);
@@ -108,7 +102,7 @@ static void find_files(struct state *s, struct list *l, const struct kind *k,
             find_files(s, l, k, path, depth + 1);
         } else if (S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
                    matches(k->files, 14, names.name[i]) &&
-                   !matches(k->but, 4, names.name[i])) {
+                   !matches(k->except, 4, names.name[i])) {
             GROW(l->file, l->n, l->room);
             l->file[l->n].key = hash128(path + root, strlen(path + root), 0).hi;
             l->file[l->n++].path = path;
@@ -121,14 +115,15 @@ static void find_files(struct state *s, struct list *l, const struct kind *k,
 
 static int by_key(const void *a, const void *b)
 {
-    const struct file *x = a, *y = b;
+    const struct gather_file *x = a, *y = b;
 
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
     return strcmp(x->path, y->path);
 }
 
-static void find_kind(struct state *s, struct list *l, const struct kind *k)
+static void find_kind(struct gatherer *s, struct gather_list *l,
+                      const struct gather_kind *k)
 {
     for (size_t i = 0; i < 6 && k->roots[i]; i++) {
         char *pattern = path_join(s->root, k->roots[i]);
@@ -145,7 +140,7 @@ static void find_kind(struct state *s, struct list *l, const struct kind *k)
         qsort(l->file, l->n, sizeof *l->file, by_key);
 }
 
-/* The file, inflated; false if it cannot be read, is too long, or no text. */
+/* Read a file, inflated; false if it is empty, too long or cannot be read. */
 static bool read_text(struct buf *out, const char *path)
 {
     struct source *source;
@@ -166,8 +161,8 @@ static bool read_text(struct buf *out, const char *path)
     return got == 0 && out->len > 0;
 }
 
-/* Append what is new of the text, paragraph by paragraph. */
-static size_t keep_new(struct state *s, const struct buf *text)
+/* Keep the new paragraphs of a text; returns the bytes of the others. */
+static size_t keep_new(struct gatherer *s, const struct buf *text)
 {
     const char *at = text->s, *end = text->s + text->len;
     size_t repeated = 0;
@@ -178,7 +173,7 @@ static size_t keep_new(struct state *s, const struct buf *text)
 
         stop = stop ? stop + 2 : end;
         n = (size_t)(stop - at);
-        if (n < KNOWN_MIN || hashset_add(&s->known, hash128(at, n, 0).hi))
+        if (n < PARAGRAPH_MIN || hashset_add(&s->known, hash128(at, n, 0).hi))
             buf_add(&s->kept, at, n);
         else
             repeated += n;
@@ -187,7 +182,7 @@ static size_t keep_new(struct state *s, const struct buf *text)
     return repeated;
 }
 
-static void trim(struct buf *b)
+static void trim_blanks(struct buf *b)
 {
     size_t n = b->len, blank = 0;
 
@@ -201,18 +196,18 @@ static void trim(struct buf *b)
     buf_char(b, '\n');
 }
 
-static void take_file(struct state *s, const struct kind *k, const char *path,
-                      struct gather_stats *stats)
+static void gather_file(struct gatherer *s, const struct gather_kind *k,
+                        const char *path, struct gather_stats *stats)
 {
     if (!read_text(&s->raw, path))
         return;
     buf_trim(&s->text, 0);
     buf_trim(&s->kept, 0);
-    k->prose(&s->text, s->raw.s, s->raw.len);
+    k->convert(&s->text, s->raw.s, s->raw.len);
     if (!manual_text_is_valid(s->text.s, s->text.len))
         return;
     stats->repeated += (int64_t)keep_new(s, &s->text);
-    trim(&s->kept);
+    trim_blanks(&s->kept);
     if (s->kept.len < DOCUMENT_MIN)
         return;
     stats->documents++;
@@ -223,39 +218,40 @@ static void take_file(struct state *s, const struct kind *k, const char *path,
                                         .len = s->kept.len });
 }
 
-/* Files of one kind, until it has so many bytes. */
-static void take_kind(struct state *s, struct list *l, const struct kind *k,
-                      int64_t most, struct gather_stats *stats)
+/* Read the files of one kind until there are `most` bytes of it. */
+static void gather_kind(struct gatherer *s, struct gather_list *l,
+                        const struct gather_kind *k, int64_t most,
+                        struct gather_stats *stats)
 {
     while (l->next < l->n && stats->bytes < most)
-        take_file(s, k, l->file[l->next++].path, stats);
+        gather_file(s, k, l->file[l->next++].path, stats);
 }
 
 int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
            struct gather_stats stats[GATHER_KINDS], struct err *e)
 {
-    struct list lists[GATHER_KINDS] = { { 0 } };
-    struct state s = { .root = root,
-                       .known = HASHSET_INIT,
-                       .raw = BUF_INIT,
-                       .text = BUF_INIT,
-                       .kept = BUF_INIT,
-                       .give = give,
-                       .arg = arg };
+    struct gather_list lists[GATHER_KINDS] = { { 0 } };
+    struct gatherer s = { .root = root,
+                          .known = HASHSET_INIT,
+                          .raw = BUF_INIT,
+                          .text = BUF_INIT,
+                          .kept = BUF_INIT,
+                          .give = give,
+                          .arg = arg };
     int64_t total = 0;
 
     for (int i = 0; i < GATHER_KINDS; i++) {
         stats[i] = (struct gather_stats){ .kind = kinds[i].name };
         find_kind(&s, &lists[i], &kinds[i]);
         stats[i].files = (int64_t)lists[i].n;
-        take_kind(&s, &lists[i], &kinds[i],
-                  (int64_t)((double)limit * kinds[i].share), &stats[i]);
+        gather_kind(&s, &lists[i], &kinds[i],
+                    (int64_t)((double)limit * kinds[i].share), &stats[i]);
         total += stats[i].bytes;
     }
-    for (int i = 0; i < GATHER_KINDS; i++) { /* what others left */
+    for (int i = 0; i < GATHER_KINDS; i++) { /* what other kinds have left */
         const int64_t had = stats[i].bytes;
 
-        take_kind(&s, &lists[i], &kinds[i], had + limit - total, &stats[i]);
+        gather_kind(&s, &lists[i], &kinds[i], had + limit - total, &stats[i]);
         total += stats[i].bytes - had;
     }
     for (int i = 0; i < GATHER_KINDS; i++) {
@@ -269,8 +265,8 @@ int gather(const char *root, int64_t limit, gather_fn *give, void *arg,
     buf_clear(&s.kept);
     if (total == 0)
         return err_set(e, ERR_MISSING,
-                       "no manuals, documentation, headers or licences below "
-                       "%s",
+                       "there are no manuals, documentation, licences, headers "
+                       "or Python files below %s",
                        root);
     return 0;
 }

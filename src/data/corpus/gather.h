@@ -8,30 +8,29 @@
 #include "common/err.h"
 
 /*
- * gather - text that machines of the Debian family have anyway
+ * gather - collect text that a Debian system has installed
  *
- * Manuals, documentation, licences, what Perl's modules say about themselves,
- * headers and Python's library: gather() reads them, takes their markup off,
- * leaves out every paragraph that was there before, and hands out what is
- * left, a file a document, until there are `limit` bytes.  Each kind has a
- * share of the limit; what some do not fill, others may.  Within a kind the
- * order is that of the hashes of the names: the same on every machine with the
- * same files.
+ * gather() reads manuals, documentation, licences, C headers and the library of
+ * Python, removes the markup of manuals, leaves out every paragraph that
+ * occurred before, and calls gather_fn with the rest, one file at a time, until
+ * there are `limit` bytes.  Each kind has a share of the limit; what some kinds
+ * cannot fill is left to the others.  The files of a kind are ordered by the
+ * hashes of their names, so the same files give the same text on every machine.
  */
 struct gathered {
-    const char *kind, *path;            /* the path from the root on */
+    const char *kind, *path; /* the path below the root */
     const char *text;
     size_t len;
 };
 
 typedef void gather_fn(void *arg, const struct gathered *);
 
-enum { GATHER_KINDS = 7 };
+enum { GATHER_KINDS = 5 };
 
 struct gather_stats {
     const char *kind;
-    int64_t files, documents, bytes;    /* found; used; of those */
-    int64_t repeated;                   /* bytes left out as known */
+    int64_t files, documents; /* found; used */
+    int64_t bytes, repeated;  /* used; left out because they are repeated */
 };
 
 int gather(const char *root, int64_t limit, gather_fn *, void *arg,

@@ -1,21 +1,27 @@
 /*
- * manual_roff - what man(7) and mdoc(7) pages say
+ * manual_roff - the text of man(7) and mdoc(7) pages
+ *
+ * gdata gather needs it, because manuals are the largest source of English text
+ * on a Debian system: 48 of the 176 MB found on a machine for building
+ * software. (Info and Perl's documentation, which are not read, would add 1.7
+ * and 4.7 MB.) Formatting 20,000 pages with groff or mandoc would take minutes,
+ * and neither is always installed.
  */
 #include "config.h"
 #include "data/corpus/manual_text.h"
 
 #include <string.h>
 
-/* What a request does with its arguments. */
+/* The effect of a request. */
 enum action {
-    SPACED,  /* shown, as words */
-    JOINED,  /* shown, one after the other: fonts that alternate */
-    HEADING, /* a paragraph of its own */
-    ITEM,    /* a new paragraph begins with them */
-    BREAK,   /* a new paragraph begins */
-    KEEP,    /* lines stay as they are, up to FILL */
-    FILL,    /* words of lines fill paragraphs again */
-    SKIP, /* all lines up to `until` */
+    SPACED,  /* shows its arguments as words */
+    JOINED,  /* shows its arguments without spaces: alternating fonts */
+    HEADING, /* shows its arguments as a paragraph */
+    ITEM,    /* begins a paragraph with its arguments */
+    BREAK,   /* begins a paragraph */
+    KEEP,    /* keeps the following lines as they are, up to FILL */
+    FILL,    /* fills paragraphs again */
+    SKIP,    /* skips all lines up to `until` */
 };
 
 static const struct request {
@@ -57,8 +63,8 @@ static const struct request *find_request(const char *name, size_t n)
     return NULL;
 }
 
-/* The name of a special character, \(xx or \[xx], in plain letters. */
-static void special(struct buf *out, const char *name, size_t n)
+/* Append a special character, \(xx or \[xx], in plain ASCII. */
+static void add_special(struct buf *out, const char *name, size_t n)
 {
     static const struct {
         const char *name, *text;
@@ -77,11 +83,11 @@ static void special(struct buf *out, const char *name, size_t n)
 }
 
 /*
- * A name after an escape: one letter, two after '(', any in brackets.  i is
- * where it begins; returns what comes after it.
+ * Read the name of an escape at s[i]: one letter, two after '(', or any number
+ * in brackets.  Returns the position after it.
  */
-static size_t escape_name(const char *s, size_t n, size_t i, const char **name,
-                          size_t *len)
+static size_t read_name(const char *s, size_t n, size_t i, const char **name,
+                        size_t *len)
 {
     const char *close;
 
@@ -106,8 +112,9 @@ static size_t escape_name(const char *s, size_t n, size_t i, const char **name,
     return i + 1;
 }
 
-/* The escape at s[i], after its backslash; returns what comes after it. */
-static size_t escape(struct buf *out, const char *s, size_t n, size_t i)
+/* Append the escape at s[i], after its backslash; returns the position after
+ * it. */
+static size_t add_escape(struct buf *out, const char *s, size_t n, size_t i)
 {
     const char *name, *close;
     size_t len;
@@ -133,18 +140,18 @@ static size_t escape(struct buf *out, const char *s, size_t n, size_t i)
         return i + 1;
     case '(':
     case '[':
-        i = escape_name(s, n, i, &name, &len);
-        special(out, name, len);
+        i = read_name(s, n, i, &name, &len);
+        add_special(out, name, len);
         return i;
     case '*':
-        i = escape_name(s, n, i + 1, &name, &len);
+        i = read_name(s, n, i + 1, &name, &len);
         if (len == 2 && memcmp(name, "Aq", 2) == 0)
             buf_char(out, '\'');
         return i;
     case 'f':
     case 'n':
     case 'm':
-        return escape_name(s, n, i + 1, &name, &len);
+        return read_name(s, n, i + 1, &name, &len);
     case 's':
         i++;
         i += i < n && (s[i] == '-' || s[i] == '+');
@@ -163,7 +170,7 @@ static size_t escape(struct buf *out, const char *s, size_t n, size_t i)
     return i + 1;
 }
 
-static void plain(struct buf *out, const char *s, size_t n)
+static void add_plain(struct buf *out, const char *s, size_t n)
 {
     for (size_t i = 0; i < n;) {
         const char *slash = memchr(s + i, '\\', n - i);
@@ -172,11 +179,11 @@ static void plain(struct buf *out, const char *s, size_t n)
         buf_add(out, s + i, at - i);
         i = at < n ? at + 1 : n;
         if (at < n && i < n)
-            i = escape(out, s, n, i);
+            i = add_escape(out, s, n, i);
     }
 }
 
-/* The next argument: quoted, or up to a blank.  Returns where it was. */
+/* Read the next argument: quoted, or up to a blank. */
 static bool next_arg(const char **s, const char *end, const char **arg,
                      size_t *n)
 {
@@ -200,7 +207,7 @@ static bool next_arg(const char **s, const char *end, const char **arg,
     return true;
 }
 
-/* Macros of mdoc may stand among the arguments. */
+/* Arguments of mdoc macros may be macros themselves. */
 static bool is_macro(const char *arg, size_t n)
 {
     static const char *const more[] = { "Ns", "No", "Ta", "Oo", "Oc",
@@ -213,7 +220,8 @@ static bool is_macro(const char *arg, size_t n)
     return r && n == 2 && r->action == SPACED;
 }
 
-static void args(struct buf *out, const char *s, const char *end, bool joined)
+static void add_args(struct buf *out, const char *s, const char *end,
+                     bool joined)
 {
     const char *arg;
     size_t n;
@@ -228,12 +236,12 @@ static void args(struct buf *out, const char *s, const char *end, bool joined)
             buf_char(out, ' ');
         if (dash)
             buf_char(out, '-');
-        plain(out, arg, n);
+        add_plain(out, arg, n);
         first = dash = false;
     }
 }
 
-/* The page as it grows: whole lines, and the words of the next ones. */
+/* The page so far: complete lines, and the words of the next paragraph. */
 struct page {
     struct buf lines, words;
     bool keeps;
@@ -241,8 +249,8 @@ struct page {
 
 enum { WIDTH = 78 };
 
-/* End the paragraph: its words become lines. */
-static void flush(struct page *p)
+/* End the paragraph: divide its words into lines. */
+static void end_paragraph(struct page *p)
 {
     const char *at = p->words.s, *end = at + p->words.len;
 
@@ -261,11 +269,11 @@ static void flush(struct page *p)
     buf_trim(&p->words, 0);
 }
 
-/* A line of text: more words, or a line of its own. */
+/* Add a line of text to the paragraph, or keep it as a line. */
 static void add_line(struct page *p, const char *s, size_t n)
 {
     if (p->keeps || !n || *s == ' ' || *s == '\t') {
-        flush(p);
+        end_paragraph(p);
         buf_add(&p->lines, s, n);
         buf_char(&p->lines, '\n');
         return;
@@ -275,34 +283,34 @@ static void add_line(struct page *p, const char *s, size_t n)
     buf_add(&p->words, s, n);
 }
 
-static void blank_line(struct page *p)
+static void add_blank_line(struct page *p)
 {
-    flush(p);
+    end_paragraph(p);
     buf_char(&p->lines, '\n');
 }
 
-static void request(struct page *p, const struct request *r, const char *s,
-                    const char *end)
+static void execute_request(struct page *p, const struct request *r,
+                            const char *s, const char *end)
 {
     struct buf text = BUF_INIT;
 
     if (strcmp(r->name, "Fl") == 0)
         buf_char(&text, '-');
-    args(&text, s, end, r->action == JOINED);
+    add_args(&text, s, end, r->action == JOINED);
     switch (r->action) {
     case HEADING:
-        blank_line(p);
+        add_blank_line(p);
         add_line(p, text.s, text.len);
-        blank_line(p);
+        add_blank_line(p);
         p->keeps = false;
         break;
     case ITEM:
-        blank_line(p);
+        add_blank_line(p);
         add_line(p, text.s, text.len);
-        flush(p);
+        end_paragraph(p);
         break;
     case BREAK:
-        blank_line(p);
+        add_blank_line(p);
         break;
     case SPACED:
     case JOINED:
@@ -311,7 +319,7 @@ static void request(struct page *p, const struct request *r, const char *s,
         break;
     case KEEP:
     case FILL:
-        flush(p);
+        end_paragraph(p);
         p->keeps = r->action == KEEP;
         break;
     case SKIP:
@@ -336,7 +344,7 @@ void manual_roff(struct buf *out, const char *text, size_t n)
             if (skip)
                 continue;
             buf_trim(&line, 0);
-            plain(&line, at, (size_t)(stop - at));
+            add_plain(&line, at, (size_t)(stop - at));
             if (line.len || at == stop)
                 add_line(&page, line.s, line.len);
             continue;
@@ -355,9 +363,9 @@ void manual_roff(struct buf *out, const char *text, size_t n)
         if (!r)
             continue;
         skip = r->until;
-        request(&page, r, at, stop);
+        execute_request(&page, r, at, stop);
     }
-    flush(&page);
+    end_paragraph(&page);
     manual_text_plain(out, page.lines.s, page.lines.len);
     buf_clear(&page.lines);
     buf_clear(&page.words);

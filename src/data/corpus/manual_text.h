@@ -7,20 +7,17 @@
 #include "common/buf.h"
 
 /*
- * prose - the words of manuals, without their markup
+ * manual_text - the text of manuals and documentation, without markup
  *
- * Each appends what a reader would see, roughly: headings, paragraphs and
- * examples, a blank line between them.  Layout is not kept; what a converter
- * does not know it leaves out.
+ * Each function appends roughly what a reader would see: headings, paragraphs
+ * and examples, with blank lines between them.  Unknown markup is left out.
  */
 typedef void manual_text_fn(struct buf *, const char *text, size_t n);
 
-manual_text_fn manual_text_plain;   /* as it is */
-manual_text_fn manual_roff;    /* man(7) and mdoc(7) */
-manual_text_fn manual_text_pod;     /* the documentation inside Perl code */
-manual_text_fn manual_text_info;    /* GNU Info */
+manual_text_fn manual_text_plain; /* as it is */
+manual_text_fn manual_roff;       /* man(7) and mdoc(7) */
 
-/* UTF-8 without control characters, but for the usual white space? */
+/* Is this UTF-8 without control characters other than white space? */
 bool manual_text_is_valid(const char *text, size_t n);
 
 #endif
