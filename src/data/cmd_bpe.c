@@ -1,3 +1,6 @@
+/*
+ * gdata bpe - train a tokenizer
+ */
 #include "config.h"
 #include "data/cmds.h"
 
@@ -32,49 +35,46 @@ static struct opt_list specials;
 
 static const struct opt bpe_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &output,
-      "write the tokenizer's files there" },
+      "write the tokenizer to this folder" },
     { 'n', "vocab", "count", OPT_LONG, &vocab,
-      "ids in all, special tokens included (32768)" },
+      "assign COUNT ids, including the special tokens (default: 32768)" },
     { 0, "chars", NULL, OPT_FLAG, &chars,
-      "one id for each character instead, as nanoGPT's meta.pkl" },
+      "assign one id to each character instead (meta.pkl of nanoGPT)" },
     { 0, "split", "name", OPT_WORD, &pretokenizer,
-      "pre-tokenizer: gpt2, cl100k, llama3 or o200k", pretokenize_names },
+      "pre-tokenizer: gpt2, cl100k, llama3 or o200k (default: gpt2)",
+      pretokenize_names },
     { 0, "special", "token", OPT_LIST, &specials,
-      "a special token besides <|endoftext|>" },
+      "add a special token to <|endoftext|>" },
     { 0, "ties", "rule", OPT_WORD, &ties,
-      "among equal counts: hf (smallest ids) or cs336 (greatest bytes)",
+      "of equal counts prefer: hf (small ids) or cs336 (great bytes)",
       ties_words },
     { 0, "least", "count", OPT_LONG, &least,
-      "merge no pair that occurs less often (1)" },
+      "do not merge pairs that occur fewer times (default: 1)" },
     { 'j', "threads", "count", OPT_INT, &threads,
-      "count with so many threads (one a processor)" },
+      "count with COUNT threads (default: one per processor)" },
     { 'm', "memory", "size", OPT_SIZE, &memory,
-      "bytes to use for counting (1GiB)" },
+      "use this much memory for counting (default: 1GiB)" },
     CORPUS_OPTS(input),
     { 0 }
 };
 
-/* A word of the text longer than this is not looked at: merging costs its
- * length, over and over. */
-enum { WORD_LONGEST = 16384, CHARS = 0x110000 };
+/* Longer pieces are left out, because every merge takes time linear in their
+ * length. */
+enum { PIECE_MAX = 16384, CHARS = 0x110000 };
 
-struct specials {
-    const char *const *text;
-    size_t n;
-};
-
-struct worker {
+struct count_worker {
     pthread_t thread;
     struct corpus *corpus;
     pretokenize_fn *pretokenize;
-    struct specials special;
+    const struct boundary_word *special;
+    size_t n_special;
     struct words words;
-    uint8_t *seen; /* of characters, or NULL */
+    uint8_t *seen; /* by character, or NULL */
     int64_t too_long;
     struct err err;
 };
 
-static void count_long(struct worker *w, const uint8_t *text,
+static void count_long(struct count_worker *w, const uint8_t *text,
                        const uint8_t *end, uint32_t *stop, size_t n)
 {
     uint32_t from = 0;
@@ -83,7 +83,7 @@ static void count_long(struct worker *w, const uint8_t *text,
     for (size_t i = 0; i < n; i++) {
         const uint32_t begin = i > 0 ? stop[i - 1] : 0;
 
-        if (stop[i] - begin <= WORD_LONGEST)
+        if (stop[i] - begin <= PIECE_MAX)
             continue;
         for (size_t k = first; k < i; k++)
             stop[k] -= from;
@@ -99,7 +99,7 @@ static void count_long(struct worker *w, const uint8_t *text,
     words_count(&w->words, text + from, end, stop + first, n - first);
 }
 
-static void count_pieces(struct worker *w, const uint8_t *text, size_t n)
+static void count_pieces(struct count_worker *w, const uint8_t *text, size_t n)
 {
     const uint8_t *const end = text + n;
     uint32_t stop[PRETOKENIZE_BATCH];
@@ -108,7 +108,7 @@ static void count_pieces(struct worker *w, const uint8_t *text, size_t n)
         const size_t count = w->pretokenize(text, end, stop, PRETOKENIZE_BATCH);
         const uint32_t all = stop[count - 1];
 
-        if (all > WORD_LONGEST)
+        if (all > PIECE_MAX)
             count_long(w, text, end, stop, count);
         else
             words_count(&w->words, text, end, stop, count);
@@ -116,34 +116,32 @@ static void count_pieces(struct worker *w, const uint8_t *text, size_t n)
     }
 }
 
-/* The first special token in the text, or NULL; the longest of those there. */
-static const char *find_special(const struct specials *s, const char *text,
+/* The first special token in the text, and of several there the longest; or
+ * NULL. */
+static const char *find_special(const struct count_worker *w, const char *text,
                                 size_t n, size_t *len)
 {
     const char *best = NULL;
 
     *len = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const size_t m = strlen(s->text[i]);
-        const char *at = memmem(text, n, s->text[i], m);
+    for (size_t i = 0; i < w->n_special; i++) {
+        const struct boundary_word *s = &w->special[i];
+        const char *at = memmem(text, n, s->text, s->len);
 
-        if (at && (!best || at < best || (at == best && m > *len))) {
+        if (at && (!best || at < best || (at == best && s->len > *len))) {
             best = at;
-            *len = m;
+            *len = s->len;
         }
     }
     return best;
 }
 
-static void count_text(struct worker *w, const char *text, size_t n)
+static void count_text(struct count_worker *w, const char *text, size_t n)
 {
+    const char *at;
     size_t len;
 
-    for (;;) {
-        const char *at = find_special(&w->special, text, n, &len);
-
-        if (!at)
-            break;
+    while ((at = find_special(w, text, n, &len))) {
         count_pieces(w, (const uint8_t *)text, (size_t)(at - text));
         n -= (size_t)(at - text) + len;
         text = at + len;
@@ -151,7 +149,7 @@ static void count_text(struct worker *w, const char *text, size_t n)
     count_pieces(w, (const uint8_t *)text, n);
 }
 
-static void see_chars(struct worker *w, const char *text, size_t n)
+static void mark_chars(struct count_worker *w, const char *text, size_t n)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
 
@@ -163,11 +161,11 @@ static void see_chars(struct worker *w, const char *text, size_t n)
     }
 }
 
-static int work_on(struct worker *w, struct corpus_block *b)
+static int count_block(struct count_worker *w, struct corpus_block *b)
 {
     for (size_t i = 0; i < b->n; i++) {
         if (w->seen)
-            see_chars(w, b->doc[i].text, b->doc[i].len);
+            mark_chars(w, b->doc[i].text, b->doc[i].len);
         else
             count_text(w, b->doc[i].text, b->doc[i].len);
     }
@@ -175,24 +173,25 @@ static int work_on(struct worker *w, struct corpus_block *b)
     return words_full(&w->words) ? words_spill(&w->words, &w->err) : 0;
 }
 
-static void *work(void *arg)
+static void *count_blocks(void *arg)
 {
-    struct worker *w = arg;
+    struct count_worker *w = arg;
     struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(w->corpus, &b, &w->err)) > 0)
-        if (work_on(w, b) < 0)
+        if (count_block(w, b) < 0)
             break;
     return NULL;
 }
 
-static int run_workers(struct worker *w, int n, struct err *e)
+static int run_workers(struct count_worker *w, int n, struct err *e)
 {
     int started = 0;
 
     for (; started < n; started++)
-        if (pthread_create(&w[started].thread, NULL, work, &w[started]) != 0)
+        if (pthread_create(&w[started].thread, NULL, count_blocks,
+                           &w[started]) != 0)
             break;
     for (int i = 0; i < started; i++)
         pthread_join(w[i].thread, NULL);
@@ -207,7 +206,8 @@ static int run_workers(struct worker *w, int n, struct err *e)
     return 0;
 }
 
-static struct tokenizer *make_chars(struct worker *w, int n, struct err *e)
+static struct tokenizer *make_chars(struct count_worker *w, int n,
+                                    struct err *e)
 {
     struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2);
     int got = 0;
@@ -229,7 +229,7 @@ static struct tokenizer *make_chars(struct worker *w, int n, struct err *e)
     return NULL;
 }
 
-static struct tokenizer *make_bpe(struct worker *w, int n,
+static struct tokenizer *make_bpe(struct count_worker *w, int n,
                                   const struct bpe_train_conf *conf,
                                   struct err *e)
 {
@@ -249,11 +249,13 @@ static struct tokenizer *make_bpe(struct worker *w, int n,
         log_info("%s pieces, %s of them different", num_comma(a, pieces),
                  num_comma(b, (int64_t)list.n + left_out));
         if (left_out > 0)
-            log_warn("%s rare ones left out: they do not fit into --memory",
-                     num_comma(a, left_out));
+            log_warn(
+                "%s rare pieces were left out because they do not fit into "
+                "--memory",
+                num_comma(a, left_out));
         if (too_long > 0)
-            log_warn("%s pieces of more than %d bytes left out",
-                     num_comma(a, too_long), WORD_LONGEST);
+            log_warn("%s pieces of more than %d bytes were left out",
+                     num_comma(a, too_long), PIECE_MAX);
         t = bpe_train(&list, conf, e);
     }
     for (int i = 0; i < n; i++)
@@ -263,58 +265,55 @@ static struct tokenizer *make_bpe(struct worker *w, int n,
     return t;
 }
 
-static int check_options(struct bpe_train_conf *conf, struct err *e)
+static int check_options(struct err *e)
 {
     if (!output)
-        return err_set(e, ERR_USAGE, "-o FOLDER says where to write");
-    if (vocab < 256 + (int64_t)conf->n_specials || vocab > 65536)
-        return err_set(e, ERR_USAGE,
-                       "--vocab must be %zu (bytes and special "
-                       "tokens) to 65536",
-                       256 + conf->n_specials);
+        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
     if (least < 1)
-        return err_set(e, ERR_USAGE, "--least must be 1 or more");
+        return err_set(e, ERR_USAGE, "--least expects 1 or more");
     if (threads < 0 || threads > 1024)
-        return err_set(e, ERR_USAGE, "--threads must be 1 to 1024");
+        return err_set(e, ERR_USAGE, "--threads expects 1 to 1024");
     if (memory < (uint64_t)16 << 20)
-        return err_set(e, ERR_USAGE, "--memory must be 16MiB or more");
-    conf->pretokenizer = (enum pretokenizer)pretokenizer;
-    conf->ties = (enum bpe_ties)ties;
-    conf->vocab = vocab;
-    conf->least = least;
+        return err_set(e, ERR_USAGE, "--memory expects 16MiB or more");
+    for (size_t i = 0; i < specials.n; i++)
+        if (specials.item[i][0] == '\0')
+            return err_set(e, ERR_USAGE, "--special expects a text");
     return 0;
 }
 
-/* The special tokens, <|endoftext|> first, each once. */
-static const char **list_specials(size_t *n, struct err *e)
+static bool is_listed(const struct boundary_word *list, size_t n,
+                      const char *text)
 {
-    const char **list = xcalloc(specials.n + 1, sizeof *list);
-
-    list[0] = "<|endoftext|>";
-    *n = 1;
-    for (size_t i = 0; i < specials.n; i++) {
-        bool known = false;
-
-        for (size_t k = 0; k < *n; k++)
-            known = known || strcmp(list[k], specials.item[i]) == 0;
-        if (specials.item[i][0] == '\0') {
-            err_set(e, ERR_USAGE, "--special needs a text");
-            free(list);
-            return NULL;
-        }
-        if (!known)
-            list[(*n)++] = specials.item[i];
-    }
-    return list;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i].text, text) == 0)
+            return true;
+    return false;
 }
 
-static void setup_worker(struct worker *w, struct corpus *corpus, int n,
-                         const struct bpe_train_conf *conf)
+/* The special tokens, <|endoftext|> first, each once; returns their number. */
+static size_t list_specials(struct boundary_word *list)
 {
-    *w = (struct worker){
+    static const char eot[] = "<|endoftext|>";
+    size_t n = 0;
+
+    list[n++] = (struct boundary_word){ eot, sizeof eot - 1 };
+    for (size_t i = 0; i < specials.n; i++) {
+        const char *text = specials.item[i];
+
+        if (!is_listed(list, n, text))
+            list[n++] = (struct boundary_word){ text, strlen(text) };
+    }
+    return n;
+}
+
+static void init_worker(struct count_worker *w, struct corpus *corpus, int n,
+                        const struct bpe_train_conf *conf)
+{
+    *w = (struct count_worker){
         .corpus = corpus,
         .pretokenize = pretokenize_by(conf->pretokenizer),
-        .special = { conf->special, conf->n_specials },
+        .special = conf->special,
+        .n_special = conf->n_specials,
     };
     words_init(&w->words, memory / 2 / (uint64_t)n);
     if (chars)
@@ -325,7 +324,7 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
                  struct err *e)
 {
     const int n = threads ? threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    struct worker *w = xcalloc((size_t)n, sizeof *w);
+    struct count_worker *w = xcalloc((size_t)n, sizeof *w);
     struct tokenizer *t = NULL;
     const double begin = clock_mono();
     double counted;
@@ -333,7 +332,7 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
     int got;
 
     for (int i = 0; i < n; i++)
-        setup_worker(&w[i], corpus, n, conf);
+        init_worker(&w[i], corpus, n, conf);
     got = run_workers(w, n, e);
     counted = clock_mono();
     if (got == 0) {
@@ -346,11 +345,10 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
         got = tokfile_write_folder(t, output, e);
     if (got == 0) {
         if (!chars && t->n_ids < vocab)
-            log_warn("no pair that occurs %s is left to merge: %d ids instead "
-                     "of %lld",
-                     least > 1 ? "so often" : "at all", t->n_ids,
-                     (long long)vocab);
-        log_info("%s: %s ids, in %.2f s (%.2f of it counting)", output,
+            log_warn("only %d ids instead of %lld: no pair%s is left to merge",
+                     t->n_ids, (long long)vocab,
+                     least > 1 ? " that is frequent enough" : "");
+        log_info("%s: %s ids in %.2f s, of which counting took %.2f s", output,
                  num_comma(text, t->n_ids), clock_mono() - begin,
                  counted - begin);
     }
@@ -363,47 +361,47 @@ static int train(struct corpus *corpus, const struct bpe_train_conf *conf,
     return got;
 }
 
-static bool divides(const void *arg, const char *text, size_t n, size_t at)
-{
-    const struct bpe_train_conf *c = arg;
-
-    for (size_t i = 0; i < c->n_specials; i++)
-        if (boundary_inside_word(text, n, at, c->special[i],
-                                 strlen(c->special[i])))
-            return true;
-    return false;
-}
-
 static int bpe_main(int argc, char **argv, struct err *e)
 {
+    struct boundary_word *special = xcalloc(specials.n + 1, sizeof *special);
+    const struct bpe_train_conf conf = {
+        .vocab = vocab,
+        .pretokenizer = (enum pretokenizer)pretokenizer,
+        .ties = (enum bpe_ties)ties,
+        .least = least,
+        .special = special,
+        .n_specials = list_specials(special),
+    };
+    const size_t first = 256 + conf.n_specials;
     struct corpus_conf in;
-    struct bpe_train_conf conf = { 0 };
     struct corpus *corpus;
-    const char **list = list_specials(&conf.n_specials, e);
-    int got;
+    int got = check_options(e);
 
-    if (!list)
-        return -1;
-    conf.special = list;
-    got = check_options(&conf, e);
+    if (got == 0 && (vocab < (int64_t)first || vocab > 65536))
+        got = err_set(e, ERR_USAGE,
+                      "--vocab expects %zu (bytes and special tokens) to 65536",
+                      first);
     if (got == 0)
         got = corpus_conf_set(&in, &input, argv, argc, e);
     if (got == 0 && argc == 0)
-        got = err_set(e, ERR_USAGE, "no files to learn from");
-    in.divides = divides;
-    in.divides_arg = &conf;
-    if (got == 0 && (got = corpus_open(&corpus, &in, e)) == 0) {
+        got = err_set(e, ERR_USAGE, "name the text to train on");
+    if (got == 0) {
+        in.special = special;
+        in.n_special = conf.n_specials;
+        got = corpus_open(&corpus, &in, e);
+    }
+    if (got == 0) {
         got = train(corpus, &conf, e);
         corpus_close(corpus);
     }
-    free(list);
+    free(special);
     return got;
 }
 
 const struct cmd cmd_bpe = {
     .name = "bpe",
     .args = "-o FOLDER INPUT...",
-    .help = "learn a tokenizer from text",
+    .help = "train a tokenizer",
     .opts = bpe_opts,
     .run = bpe_main,
 };

@@ -1,3 +1,6 @@
+/*
+ * gdata decode - turn shards back into text
+ */
 #include "config.h"
 #include "data/cmds.h"
 
@@ -20,34 +23,35 @@ static bool jsonl, special;
 
 static const struct opt decode_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
-      "the tokenizer: a file, or a folder with one" },
+      "decode with the tokenizer in this file or folder" },
     { 'o', "output", "file", OPT_STRING, &output,
-      "write there instead of standard output" },
+      "write to FILE (default: standard output)" },
     { 0, "separator", "text", OPT_STRING, &separator,
-      "put this between documents (a newline)" },
+      "write TEXT between documents (default: a newline)" },
     { 0, "jsonl", NULL, OPT_FLAG, &jsonl,
-      "one document a line, as JSON with a field text" },
+      "write JSON Lines with the field text, one per document" },
     { 0, "special", NULL, OPT_FLAG, &special,
-      "write <|endoftext|> as it is, and no separators" },
-    { 0, "first", "number", OPT_LONG, &first, "begin with this token (0)" },
-    { 'n', "tokens", "count", OPT_LONG, &count, "stop after so many" },
+      "write end-of-text tokens instead of separators" },
+    { 0, "first", "number", OPT_LONG, &first,
+      "start with this token (default: 0)" },
+    { 'n', "tokens", "count", OPT_LONG, &count, "stop after COUNT tokens" },
     { 0, "width", "bytes", OPT_INT, &width,
-      "of an id in a raw file: 2 or 4 (2)" },
+      "size of an id in raw files: 2 or 4 (default: 2)" },
     { 0 }
 };
 
-/* Text is written when there is so much of it, which the second cache holds;
- * and so many ids, of a few bytes each, are decoded in one go. */
+/* The bytes of text in the buffer, which the second-level cache holds; and the
+ * ids that are decoded at a time. */
 enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
 
 struct writer {
     const struct decoder *d;
     int64_t vocab;
-    int32_t eot; /* what ends a document, or -1 */
+    int32_t eot; /* or -1 */
     FILE *fp;
-    struct buf text;   /* not written yet; with --jsonl, of one document */
-    int64_t documents; /* begun */
-    bool inside;       /* of a document */
+    struct buf text;   /* not written yet; with --jsonl, a document */
+    int64_t documents; /* started */
+    bool inside;       /* a document */
 };
 
 static void flush_text(struct writer *w)
@@ -94,8 +98,8 @@ static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
         got = decoder_run(w->d, s, i, n, &w->text);
         if (got == 0)
             return err_set(e, ERR_INPUT,
-                           "%s: token %" PRId64 " is id %" PRIu32
-                           ", but the tokenizer has ids below %" PRId64,
+                           "%s: token %" PRId64 " has id %" PRIu32
+                           ", but the tokenizer has only ids below %" PRId64,
                            s->path, i, shard_id(s, i), w->vocab);
         i += got;
         if (!jsonl && w->text.len >= FULL)
@@ -104,7 +108,7 @@ static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
     return 0;
 }
 
-/* Returns how many tokens were taken, or -1. */
+/* Returns the number of tokens that were decoded, or -1. */
 static int64_t decode_file(struct writer *w, const char *path, int64_t skip,
                            int64_t most, struct err *e)
 {
@@ -128,7 +132,7 @@ static int decode_files(struct writer *w, char **path, int n, struct err *e)
         struct shard s;
         int64_t got;
 
-        if (skip > 0) { /* are there so many in this file? */
+        if (skip > 0) { /* skip the whole file? */
             if (shard_open(&s, path[i], width, e) < 0)
                 return -1;
             got = s.n;
@@ -183,13 +187,13 @@ static int decode_main(int argc, char **argv, struct err *e)
     int got;
 
     if (!tokenizer_path)
-        return err_set(e, ERR_USAGE, "-T PATH names the tokenizer");
+        return err_set(e, ERR_USAGE, "name the tokenizer with -T PATH");
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "no files to decode");
+        return err_set(e, ERR_USAGE, "name the shards to decode");
     if (first < 0 || count < 0)
-        return err_set(e, ERR_USAGE, "--first and --tokens count from 0 up");
+        return err_set(e, ERR_USAGE, "--first and --tokens expect 0 or more");
     if (width != 0 && width != 2 && width != 4)
-        return err_set(e, ERR_USAGE, "--width is 2 or 4");
+        return err_set(e, ERR_USAGE, "--width expects 2 or 4");
     if (tokenizer_load(&t, tokenizer_path, e) < 0)
         return -1;
     got = decode_to(t, argc, argv, e);
@@ -200,7 +204,7 @@ static int decode_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_decode = {
     .name = "decode",
     .args = "-T TOKENIZER FILE...",
-    .help = "turn files of tokens back into text",
+    .help = "turn shards back into text",
     .opts = decode_opts,
     .run = decode_main,
 };

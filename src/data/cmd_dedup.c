@@ -1,5 +1,5 @@
 /*
- * gdata dedup - leave out documents that were there before
+ * gdata dedup - leave out repeated documents
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -19,13 +19,13 @@
 
 static const char *output = "-";
 static struct corpus_opts input;
-static bool loose;
+static bool normalized;
 
 static const struct opt dedup_opts[] = {
     { 'o', "output", "file", OPT_STRING, &output,
-      "write JSON Lines to FILE, - for standard output (-)" },
-    { 0, "loose", NULL, OPT_FLAG, &loose,
-      "compare letters and digits alone, whatever their case" },
+      "write JSON Lines to FILE (default: -, standard output)" },
+    { 0, "loose", NULL, OPT_FLAG, &normalized,
+      "compare only letters and digits, without regard to case" },
     CORPUS_OPTS(input),
     { 0 }
 };
@@ -36,17 +36,17 @@ struct dedup {
     FILE *fp;
     struct hashset seen;
     struct buf doc, line; /* a document in parts; a line of output */
-    int64_t kept, dropped, dropped_bytes;
+    int64_t kept, omitted, omitted_bytes;
 };
 
-/* What counts of a text, without anything between. */
-static void squeeze(struct buf *out, const char *text, size_t n)
+/* Keep only the letters and digits of a text, in lower case. */
+static void normalize_text(struct buf *out, const char *text, size_t n)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
     size_t step;
 
     buf_trim(out, 0);
-    buf_room(out, 2 * n + UTF8_MAX); /* small letters may be longer */
+    buf_room(out, 2 * n + UTF8_MAX); /* lower case may be longer */
     for (; p < end; p += step) {
         const int32_t c = normalize_next(p, end, &step);
         uint8_t *const to = (uint8_t *)out->s + out->len;
@@ -59,19 +59,19 @@ static void squeeze(struct buf *out, const char *text, size_t n)
     out->s[out->len] = '\0';
 }
 
-static void take(struct dedup *d, const char *text, size_t n)
+static void write_if_new(struct dedup *d, const char *text, size_t n)
 {
     uint64_t hash;
 
-    if (loose) {
-        squeeze(&d->line, text, n);
+    if (normalized) {
+        normalize_text(&d->line, text, n);
         hash = hash128(d->line.s, d->line.len, 0).hi;
     } else {
         hash = hash128(text, n, 0).hi;
     }
     if (!hashset_add(&d->seen, hash)) {
-        d->dropped++;
-        d->dropped_bytes += (int64_t)n;
+        d->omitted++;
+        d->omitted_bytes += (int64_t)n;
         return;
     }
     d->kept++;
@@ -80,35 +80,35 @@ static void take(struct dedup *d, const char *text, size_t n)
     fwrite(d->line.s, 1, d->line.len, d->fp);
 }
 
-/* Documents in parts are put together first. */
-static int take_part(struct dedup *d, const struct corpus_block *b,
-                     const struct corpus_doc *doc, struct err *e)
+/* The parts of a document are joined first. */
+static int add_part(struct dedup *d, const struct corpus_block *b,
+                    const struct corpus_doc *doc, struct err *e)
 {
     if (doc->begins && doc->ends) {
-        take(d, doc->text, doc->len);
+        write_if_new(d, doc->text, doc->len);
         return 0;
     }
     if (d->doc.len + doc->len > DOCUMENT_MAX)
         return err_set(e, ERR_INPUT,
-                       "%s: a document of more than %d MiB; is there a "
-                       "--separator?",
+                       "%s: a document has more than %d MiB; does the input "
+                       "need a --separator?",
                        b->file, DOCUMENT_MAX >> 20);
     buf_add(&d->doc, doc->text, doc->len);
     if (doc->ends) {
-        take(d, d->doc.s, d->doc.len);
+        write_if_new(d, d->doc.s, d->doc.len);
         buf_trim(&d->doc, 0);
     }
     return 0;
 }
 
-static int run(struct dedup *d, struct corpus *corpus, struct err *e)
+static int dedup_corpus(struct dedup *d, struct corpus *corpus, struct err *e)
 {
     struct corpus_block *b;
     int got;
 
     while ((got = corpus_next(corpus, &b, e)) > 0) {
         for (size_t i = 0; i < b->n && got > 0; i++)
-            if (take_part(d, b, &b->doc[i], e) < 0)
+            if (add_part(d, b, &b->doc[i], e) < 0)
                 got = -1;
         corpus_done(corpus, b);
         if (got < 0 || ferror(d->fp))
@@ -124,11 +124,11 @@ static int dedup_main(int argc, char **argv, struct err *e)
     struct dedup d = { stdout, HASHSET_INIT, BUF_INIT, BUF_INIT, 0, 0, 0 };
     struct corpus *corpus = NULL;
     struct save s = SAVE_INIT;
-    char kept[NUM_TEXT], dropped[NUM_TEXT], bytes[NUM_TEXT];
+    char kept[NUM_TEXT], omitted[NUM_TEXT], bytes[NUM_TEXT];
     int ret = -1;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "dedup which text?");
+        return err_set(e, ERR_USAGE, "name the text to read");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
     if (!to_stdout && save_open(&s, output, e) < 0)
@@ -136,13 +136,13 @@ static int dedup_main(int argc, char **argv, struct err *e)
     d.fp = to_stdout ? stdout : s.fp;
     if (corpus_open(&corpus, &conf, e) < 0)
         goto out;
-    if (run(&d, corpus, e) < 0)
+    if (dedup_corpus(&d, corpus, e) < 0)
         goto out;
     if (!to_stdout && save_commit(&s, e) < 0)
         goto out;
-    log_info("%s documents kept, %s dropped (%s)", num_comma(kept, d.kept),
-             num_comma(dropped, d.dropped),
-             num_bytes(bytes, (double)d.dropped_bytes));
+    log_info("%s documents kept, %s left out (%s)", num_comma(kept, d.kept),
+             num_comma(omitted, d.omitted),
+             num_bytes(bytes, (double)d.omitted_bytes));
     ret = 0;
 
 out:
@@ -157,7 +157,7 @@ out:
 const struct cmd cmd_dedup = {
     .name = "dedup",
     .args = "PATH...",
-    .help = "leave out documents that were there before",
+    .help = "leave out repeated documents",
     .opts = dedup_opts,
     .run = dedup_main,
 };

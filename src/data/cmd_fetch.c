@@ -1,5 +1,5 @@
 /*
- * gdata fetch - corpora from servers, to disk or straight to tokens
+ * gdata fetch - download corpora, to disk or directly to shards
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -25,7 +25,7 @@
 #include "common/table.h"
 #include "data/corpus/fetch.h"
 
-static const char *output, *variant, *split, *shards = "0", *mirror, *sha256;
+static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens;
 static bool stream, list;
 static int tries = 6;
@@ -34,37 +34,41 @@ static struct table_style style;
 
 static const struct opt fetch_opts[] = {
     { 'o', "output", "path", OPT_STRING, &output,
-      "save files in the folder PATH (data); with --tokenizer, the prefix of "
-      "token files" },
+      "save files in the folder PATH (default: data); with -T, the prefix of "
+      "shards" },
     { 0, "shards", "range", OPT_STRING, &shards,
-      "files of the split, as 7 or 0-9 (0)" },
-    { 0, "split", "name", OPT_STRING, &split, "train, validation, ..." },
-    { 0, "variant", "name", OPT_STRING, &variant, "of c4: en, realnewslike" },
+      "download these files of a split, as in 7 or 0-9 (default: 0)" },
+    { 0, "split", "name", OPT_STRING, &subset,
+      "download this split, as in train (default: the first one)" },
+    { 0, "variant", "name", OPT_STRING, &variant,
+      "download this variant of c4 (default: en)" },
     { 0, "mirror", "url", OPT_STRING, &mirror,
-      "URL takes the place of https:// and host" },
-    { 0, "sha256", "digits", OPT_STRING, &sha256, "what one file must have" },
-    { 'l', "list", NULL, OPT_FLAG, &list, "print the URLs, fetch nothing" },
+      "use URL in place of https:// and the host name" },
+    { 0, "sha256", "digits", OPT_STRING, &sha256,
+      "verify that the file has this SHA-256" },
+    { 'l', "list", NULL, OPT_FLAG, &list,
+      "print the URLs, and download nothing" },
     { 0, "stream", NULL, OPT_FLAG, &stream,
-      "save nothing: print the bytes, or pass them to gdata encode" },
+      "write to standard output, or to gdata encode with -T" },
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer,
-      "with --stream: encode with this tokenizer, save tokens alone" },
+      "with --stream, encode with this tokenizer, and save shards" },
     { 0, "tokens", "count", OPT_STRING, &tokens,
-      "with --tokenizer: stop when there are COUNT tokens" },
-    { 0, "val", "share", OPT_STRING, &val, "as for gdata encode" },
-    { 0, "format", "name", OPT_STRING, &format, "as for gdata encode" },
+      "with --tokenizer, stop after COUNT tokens" },
+    { 0, "val", "share", OPT_STRING, &val,
+      "with --tokenizer, as for gdata encode" },
+    { 0, "format", "name", OPT_STRING, &format,
+      "with --tokenizer, as for gdata encode" },
     { 0, "shard-tokens", "count", OPT_STRING, &shard_tokens,
-      "as for gdata encode" },
+      "with --tokenizer, as for gdata encode" },
     { 0, "tries", "count", OPT_INT, &tries,
-      "give up when COUNT tries in a row bring nothing (6)" },
+      "give up after COUNT tries without any data (default: 6)" },
     { 0, "wait", "time", OPT_SECS, &wait_first,
-      "wait TIME after the first, then twice as long (1s)" },
+      "wait TIME after the first try, then twice as long (default: 1s)" },
     { 0, "stall", "time", OPT_SECS, &stall,
-      "a try ends when nothing comes for TIME (60s)" },
+      "end a try when no data arrives for TIME (default: 60s)" },
     TABLE_OPTS(style),
     { 0 }
 };
-
-/* The bar */
 
 struct bar {
     struct progress p;
@@ -74,7 +78,7 @@ struct bar {
     int64_t first, shown;
 };
 
-static void moved(void *arg, int64_t now, int64_t total)
+static void show_progress(void *arg, int64_t now, int64_t total)
 {
     enum { MB = 1000000 };
     struct bar *b = arg;
@@ -86,7 +90,7 @@ static void moved(void *arg, int64_t now, int64_t total)
         b->first = b->shown = now;
     }
     if (time - b->start < 1 || now - b->shown < MB)
-        return; /* small files come without a bar */
+        return; /* no bar for small files */
     if (!b->open)
         progress_open(&b->p, (long)(b->first / MB),
                       total > 0 ? (long)(total / MB) : 0, "MB");
@@ -97,15 +101,13 @@ static void moved(void *arg, int64_t now, int64_t total)
     progress_at(&b->p, (long)(now / MB), text);
 }
 
-static void bar_done(struct bar *b)
+static void close_bar(struct bar *b)
 {
     if (b->open)
         progress_close(&b->p);
     b->open = false;
     b->start = 0;
 }
-
-/* To disk */
 
 static int fetch_all(const struct fetch *f, const struct catalog_links *l,
                      struct bar *bar, struct err *e)
@@ -123,10 +125,10 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
 
         bar->file = l->link[i].file;
         ret = fetch_file(f, &l->link[i], path, &got, e);
-        bar_done(bar);
+        close_bar(bar);
         if (ret == 0) {
             log_info("%s %s", path,
-                     got.was_there ? "is there already" : "is complete");
+                     got.existed ? "exists already" : "is complete");
             table_text(&t, path);
             table_bytes(&t, got.size);
             table_text(&t, got.sha256);
@@ -138,8 +140,6 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
     table_clear(&t);
     return ret;
 }
-
-/* To a reader */
 
 extern char **environ;
 
@@ -194,12 +194,12 @@ static int pipe_all(const struct fetch *f, const struct catalog_links *l,
     for (size_t i = 0; i < l->n && ret == 0 && !closed; i++) {
         bar->file = l->link[i].file;
         ret = fetch_pipe(f, &l->link[i], fd, &closed, e);
-        bar_done(bar);
+        close_bar(bar);
     }
     return ret;
 }
 
-/* Its own error was printed; ours says that there was one. */
+/* gdata encode has printed its error; ours only reports that it failed. */
 static int wait_encode(pid_t pid, struct err *e)
 {
     int status;
@@ -221,7 +221,7 @@ static int encode_all(const struct fetch *f, const struct catalog_links *l,
     pid_t pid;
 
     if (pipe2(fd, O_CLOEXEC) < 0)
-        return err_sys(e, "cannot make a pipe");
+        return err_sys(e, "cannot create a pipe");
     fcntl(fd[1], F_SETPIPE_SZ, 1 << 20);
     ret = start_encode(&pid, fd[0], e);
     close(fd[0]);
@@ -231,48 +231,49 @@ static int encode_all(const struct fetch *f, const struct catalog_links *l,
     }
     ret = pipe_all(f, l, fd[1], bar, e);
     if (ret < 0)
-        kill(pid, SIGTERM); /* it has not seen the end */
+        kill(pid, SIGTERM); /* its input is incomplete */
     close(fd[1]);
     return wait_encode(pid, e) < 0 ? -1 : ret;
 }
 
-/* What was asked for */
-
-static int parse_shards(struct catalog_ask *ask, struct err *e)
+static int parse_shards(struct catalog_query *q, struct err *e)
 {
     const char *dash = strchr(shards, '-');
     char *first =
         xstrndup(shards, dash ? (size_t)(dash - shards) : strlen(shards));
-    const bool good = num_int(first, &ask->first) &&
-                      num_int(dash ? dash + 1 : first, &ask->last);
+    const bool good =
+        num_int(first, &q->first) && num_int(dash ? dash + 1 : first, &q->last);
 
     free(first);
     if (!good)
-        return err_set(e, ERR_USAGE, "--shards %s: a number, or two as 0-9",
+        return err_set(e, ERR_USAGE,
+                       "--shards expects a number or a range such as 0-9, not "
+                       "'%s'",
                        shards);
     return 0;
 }
 
-static int check(int argc, struct err *e)
+static int check_options(int argc, struct err *e)
 {
     const bool passes = tokens || val || format || shard_tokens;
 
     if (!argc)
-        return err_set(e, ERR_USAGE,
-                       "fetch what? c4, tinyshakespeare, "
-                       "gpt2-vocab, hellaswag or a URL");
+        return err_set(
+            e, ERR_USAGE,
+            "name what to download: c4, tinyshakespeare, gpt2-vocab, "
+            "hellaswag or a URL");
     if (tokenizer && !stream)
-        return err_set(e, ERR_USAGE, "--tokenizer goes with --stream");
+        return err_set(e, ERR_USAGE, "--tokenizer needs --stream");
     if (passes && !tokenizer)
         return err_set(e, ERR_USAGE,
-                       "--tokens, --val, --format and "
-                       "--shard-tokens go with --stream --tokenizer");
+                       "--tokens, --val, --format and --shard-tokens need "
+                       "--tokenizer");
     if (tokenizer && !output)
-        return err_set(e, ERR_USAGE, "where to? -o PREFIX");
+        return err_set(e, ERR_USAGE, "name the output with -o PREFIX");
     return 0;
 }
 
-static int run(const struct catalog_links *l, struct err *e)
+static int fetch_links(const struct catalog_links *l, struct err *e)
 {
     const struct http_conf conf = { .tries = tries > 0 ? tries : 1,
                                     .wait = wait_first,
@@ -280,7 +281,7 @@ static int run(const struct catalog_links *l, struct err *e)
     struct bar bar = { .open = false };
     struct fetch f = { .http = http_open(&conf, e),
                        .token = getenv("HF_TOKEN"),
-                       .moved = moved,
+                       .progress = show_progress,
                        .arg = &bar };
     int ret;
 
@@ -299,21 +300,21 @@ static int run(const struct catalog_links *l, struct err *e)
 static int fetch_main(int argc, char **argv, struct err *e)
 {
     struct catalog_links l = CATALOG_LINKS_INIT;
-    struct catalog_ask ask = { .variant = variant,
-                               .split = split,
+    struct catalog_query q = { .variant = variant,
+                               .subset = subset,
                                .mirror = mirror };
-    int ret = check(argc, e);
+    int ret = check_options(argc, e);
 
     if (ret == 0)
-        ret = parse_shards(&ask, e);
+        ret = parse_shards(&q, e);
     for (int i = 0; i < argc && ret == 0; i++) {
-        ask.name = argv[i];
-        ret = catalog_find(&l, &ask, e);
+        q.name = argv[i];
+        ret = catalog_find(&l, &q, e);
     }
     if (ret == 0 && sha256) {
         if (l.n != 1)
             ret =
-                err_set(e, ERR_USAGE, "--sha256 is for one file, not %zu", l.n);
+                err_set(e, ERR_USAGE, "--sha256 needs one file, not %zu", l.n);
         else
             l.link[0].sha256 = sha256;
     }
@@ -322,7 +323,7 @@ static int fetch_main(int argc, char **argv, struct err *e)
         for (size_t i = 0; i < l.n; i++)
             puts(l.link[i].url);
     else if (ret == 0)
-        ret = run(&l, e);
+        ret = fetch_links(&l, e);
     catalog_links_clear(&l);
     return ret;
 }
@@ -330,7 +331,7 @@ static int fetch_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_fetch = {
     .name = "fetch",
     .args = "NAME|URL...",
-    .help = "get corpora from servers",
+    .help = "download corpora",
     .opts = fetch_opts,
     .run = fetch_main,
 };

@@ -1,5 +1,5 @@
 /*
- * gdata gather - text that this machine has, for a first model
+ * gdata gather - collect the text on this machine, for a first model
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -24,17 +24,18 @@ static struct table_style style;
 
 static const struct opt gather_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &folder,
-      "write train.jsonl and val.jsonl in FOLDER" },
+      "write train.jsonl and val.jsonl to FOLDER" },
     { 's', "size", "bytes", OPT_SIZE, &size,
-      "stop at about so much text (32MiB)" },
+      "stop at about this much text (default: 32MiB)" },
     { 0, "val", "share", OPT_REAL, &val,
-      "share of the documents held out (0.05)" },
-    { 0, "root", "dir", OPT_STRING, &root, "gather below DIR (/)" },
+      "hold out SHARE of the documents (default: 0.05)" },
+    { 0, "root", "dir", OPT_STRING, &root,
+      "look for files below DIR (default: /)" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-struct out {
+struct gather_output {
     struct save train, val;
     struct buf line;
     int64_t held_out;
@@ -43,7 +44,7 @@ struct out {
 static void write_doc(void *arg, const struct gathered *g)
 {
     const struct corpus_doc doc = { g->text, g->len, 1, true, true };
-    struct out *out = arg;
+    struct gather_output *out = arg;
     const bool held_out = corpus_doc_in_share(&doc, val);
 
     buf_trim(&out->line, 0);
@@ -58,7 +59,7 @@ static void write_doc(void *arg, const struct gathered *g)
         out->held_out += (int64_t)g->len;
 }
 
-static int show(const struct gather_stats *s, struct err *e)
+static int print_stats(const struct gather_stats *s, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.gather/1");
     int ret;
@@ -80,7 +81,7 @@ static int show(const struct gather_stats *s, struct err *e)
     return ret;
 }
 
-static int open_both(struct out *out, struct err *e)
+static int open_outputs(struct gather_output *out, struct err *e)
 {
     char *train = path_join(folder, "train.jsonl");
     char *held = path_join(folder, "val.jsonl");
@@ -95,7 +96,7 @@ static int open_both(struct out *out, struct err *e)
 
 static int gather_main(int argc, char **argv, struct err *e)
 {
-    struct out out = { SAVE_INIT, SAVE_INIT, BUF_INIT, 0 };
+    struct gather_output out = { SAVE_INIT, SAVE_INIT, BUF_INIT, 0 };
     struct gather_stats stats[GATHER_KINDS];
     char text[NUM_TEXT], held[NUM_TEXT];
     int64_t total = 0;
@@ -103,14 +104,15 @@ static int gather_main(int argc, char **argv, struct err *e)
 
     if (argc)
         return err_set(e, ERR_USAGE,
-                       "gather takes no \"%s\"; did you mean -o "
-                       "%s?",
-                       argv[0], argv[0]);
+                       "unexpected argument '%s'; name the output with -o "
+                       "FOLDER",
+                       argv[0]);
     if (!folder)
-        return err_set(e, ERR_USAGE, "which folder? -o FOLDER");
+        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
     if (val < 0 || val >= 1)
-        return err_set(e, ERR_USAGE, "--val %g: a share is below 1", val);
-    if (path_make(folder, e) < 0 || open_both(&out, e) < 0)
+        return err_set(e, ERR_USAGE, "--val expects a share below 1, not %g",
+                       val);
+    if (path_make(folder, e) < 0 || open_outputs(&out, e) < 0)
         goto out;
     if (gather(root, (int64_t)size, write_doc, &out, stats, e) < 0)
         goto out;
@@ -118,7 +120,7 @@ static int gather_main(int argc, char **argv, struct err *e)
         goto out;
     for (int i = 0; i < GATHER_KINDS; i++)
         total += stats[i].bytes;
-    if (show(stats, e) < 0)
+    if (print_stats(stats, e) < 0)
         goto out;
     log_info("%s of text in %s/train.jsonl, %s in %s/val.jsonl",
              num_bytes(text, (double)(total - out.held_out)), folder,
@@ -135,7 +137,7 @@ out:
 const struct cmd cmd_gather = {
     .name = "gather",
     .args = "-o FOLDER",
-    .help = "collect text that this machine has",
+    .help = "collect the text on this machine",
     .opts = gather_opts,
     .run = gather_main,
 };

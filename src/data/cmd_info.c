@@ -1,5 +1,5 @@
 /*
- * gdata info - say what files of tokens or text hold
+ * gdata info - describe shards and texts
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -23,8 +23,9 @@ static struct table_style style;
 
 static const struct opt info_opts[] = {
     { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
-      "decode the first tokens, and count documents" },
-    { 'n', "head", "count", OPT_INT, &head, "decode COUNT tokens (100)" },
+      "also count documents, and decode the first tokens" },
+    { 'n', "head", "count", OPT_INT, &head,
+      "decode COUNT tokens (default: 100)" },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -45,7 +46,7 @@ static struct counts count_ids(const struct shard *s, int32_t eot)
         c.max = id > c.max ? id : c.max;
         c.documents += eot >= 0 && id == eot;
     }
-    if (c.max >= 1 << 24) { /* no vocabulary is so large */
+    if (c.max >= 1 << 24) { /* larger than any vocabulary */
         c.distinct = -1;
         return c;
     }
@@ -58,7 +59,7 @@ static struct counts count_ids(const struct shard *s, int32_t eot)
     return c;
 }
 
-static void int_or_none(struct table *t, int64_t n)
+static void add_count(struct table *t, int64_t n)
 {
     if (n < 0)
         table_none(t);
@@ -79,8 +80,8 @@ static void print_head(const struct shard *s, const struct tokenizer *tok)
     free(ids);
 }
 
-static int show_tokens(struct table *t, const char *path,
-                       const struct tokenizer *tok, struct err *e)
+static int add_shard(struct table *t, const char *path,
+                     const struct tokenizer *tok, struct err *e)
 {
     char *format, sha256[SHA256_TEXT];
     struct counts c;
@@ -92,14 +93,14 @@ static int show_tokens(struct table *t, const char *path,
             0)
         return -1;
     c = count_ids(&s, tok ? tokenizer_eot(tok) : -1);
-    format = xasprintf("%s uint%d", shard_format_name(s.format), 8 * s.width);
+    format = xasprintf("%s uint%d", shard_formats[s.format], 8 * s.width);
     table_text(t, path);
     table_text(t, format);
     table_bytes(t, size);
     table_int(t, s.n);
-    int_or_none(t, c.documents);
-    int_or_none(t, c.distinct);
-    int_or_none(t, c.max);
+    add_count(t, c.documents);
+    add_count(t, c.distinct);
+    add_count(t, c.max);
     table_text(t, sha256);
     free(format);
     if (tok && head > 0)
@@ -108,7 +109,7 @@ static int show_tokens(struct table *t, const char *path,
     return 0;
 }
 
-static int show_text(struct table *t, char *path, struct err *e)
+static int add_text(struct table *t, char *path, struct err *e)
 {
     struct corpus_conf conf;
     char sha256[SHA256_TEXT];
@@ -148,15 +149,16 @@ static int info_main(int argc, char **argv, struct err *e)
     int ret = 0;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "info of which file?");
+        return err_set(e, ERR_USAGE, "name the files to describe");
     if (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0)
         return -1;
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(&t, columns[i]);
     for (int i = 0; i < argc && ret == 0; i++)
-        ret = corpus_files_format(argv[i]) == CORPUS_AUTO && !input.input
-                  ? show_tokens(&t, argv[i], tok, e)
-                  : show_text(&t, argv[i], e);
+        ret = corpus_files_format(argv[i]) == CORPUS_AUTO &&
+                      input.format == CORPUS_AUTO
+                  ? add_shard(&t, argv[i], tok, e)
+                  : add_text(&t, argv[i], e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
@@ -167,7 +169,7 @@ static int info_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_info = {
     .name = "info",
     .args = "FILE...",
-    .help = "say what files of tokens or text hold",
+    .help = "describe shards and texts",
     .opts = info_opts,
     .run = info_main,
 };

@@ -1,5 +1,5 @@
 /*
- * gdata leak - is what we evaluate on in what we train on?
+ * gdata leak - find evaluation text in the training text
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -23,53 +23,54 @@ static int words = 13, show = 10;
 static struct table_style style;
 
 static const struct opt leak_opts[] = {
-    { 't', "train", "path", OPT_LIST, &train, "PATH is training text" },
-    { 0, "eval", "path", OPT_LIST, &eval, "PATH is evaluation text" },
+    { 't', "train", "path", OPT_LIST, &train, "read training text from PATH" },
+    { 0, "eval", "path", OPT_LIST, &eval, "read evaluation text from PATH" },
     { 0, "lock", "file", OPT_STRING, &lock_file,
-      "take both from a data.lock, and look at the tokenizer's text too" },
+      "take both from a data.lock, and check the tokenizer's text" },
     { 'w', "words", "count", OPT_INT, &words,
-      "compare runs of COUNT words (13)" },
+      "compare sequences of COUNT words (default: 13)" },
     { 'n', "show", "count", OPT_INT, &show,
-      "list the COUNT documents that share most (10)" },
+      "list COUNT documents (default: 10)" },
     { 0, "eval-field", "name", OPT_STRING, &eval_field,
-      "the same for the evaluation text, if it is another" },
+      "read this field of the evaluation text (default: that of --field)" },
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
 };
 
-struct paths {
+struct leak_paths {
     char **path;
     size_t n, room;
 };
 
-static void add_path(struct paths *p, char *path)
+static void add_path(struct leak_paths *p, char *path)
 {
     GROW(p->path, p->n, p->room);
     p->path[p->n++] = path;
 }
 
-static void paths_clear(struct paths *p)
+static void clear_paths(struct leak_paths *p)
 {
     for (size_t i = 0; i < p->n; i++)
         free(p->path[i]);
     free(p->path);
 }
 
-/* Documents that share most come first; of equals the first. */
+/* Documents that share most come first, in their order if they share the same.
+ */
 static int by_share(const void *a, const void *b)
 {
     const struct leak_doc *x = *(const struct leak_doc *const *)a;
     const struct leak_doc *y = *(const struct leak_doc *const *)b;
-    const double sx = x->whole ? 2 : (double)x->found / (double)x->runs;
-    const double sy = y->whole ? 2 : (double)y->found / (double)y->runs;
+    const double sx = x->whole ? 2 : (double)x->found / (double)x->sequences;
+    const double sy = y->whole ? 2 : (double)y->found / (double)y->sequences;
 
     if (sx != sy)
         return sx > sy ? -1 : 1;
     return x < y ? -1 : 1;
 }
 
-static int print(const struct leak_report *r, struct err *e)
+static int print_report(const struct leak_report *r, struct err *e)
 {
     const struct leak_doc **doc = xcalloc((size_t)r->touched, sizeof *doc);
     struct table t = TABLE_INIT("gdata.leak/1");
@@ -89,7 +90,7 @@ static int print(const struct leak_report *r, struct err *e)
     for (size_t i = 0; i < n && i < (size_t)show; i++) {
         table_text(&t, doc[i]->file);
         table_int(&t, doc[i]->line);
-        table_int(&t, doc[i]->runs);
+        table_int(&t, doc[i]->sequences);
         table_int(&t, doc[i]->found);
         table_text(&t, doc[i]->whole ? "whole" : "in part");
         table_mark(&t, doc[i]->whole ? MARK_BAD : MARK_WARN);
@@ -100,13 +101,14 @@ static int print(const struct leak_report *r, struct err *e)
     return ret;
 }
 
-static int compare(const struct paths *trains, const struct paths *evals,
-                   int64_t *whole, struct err *e)
+static int compare_texts(const struct leak_paths *trains,
+                         const struct leak_paths *evals, int64_t *whole,
+                         struct err *e)
 {
     struct corpus_conf train_conf, eval_conf;
     struct leak *l = leak_new(words);
     struct leak_report r;
-    char documents[NUM_TEXT], runs[NUM_TEXT];
+    char documents[NUM_TEXT], sequences[NUM_TEXT];
     int ret = -1;
 
     if (corpus_conf_set(&train_conf, &input, trains->path, (int)trains->n, e) <
@@ -118,15 +120,16 @@ static int compare(const struct paths *trains, const struct paths *evals,
     if (leak_eval(l, &eval_conf, e) < 0 || leak_train(l, &train_conf, e) < 0)
         goto out;
     leak_report(l, &r);
-    if (print(&r, e) < 0)
+    if (print_report(&r, e) < 0)
         goto out;
     *whole = r.whole;
-    log_info("%lld of %s evaluation documents are in the training text whole, "
-             "%lld share a run of %d words; %lld of %s runs (%.3g%%)",
+    log_info("the training text contains %lld of %s evaluation documents and "
+             "%lld of %s sequences of %d words (%.3g%%); %lld documents share "
+             "at least one",
              (long long)r.whole, num_comma(documents, r.documents),
-             (long long)r.touched, words, (long long)r.found,
-             num_comma(runs, r.runs),
-             r.runs ? 100 * (double)r.found / (double)r.runs : 0);
+             (long long)r.found, num_comma(sequences, r.sequences), words,
+             r.sequences ? 100 * (double)r.found / (double)r.sequences : 0,
+             (long long)r.touched);
     ret = 0;
 
 out:
@@ -134,8 +137,8 @@ out:
     return ret;
 }
 
-/* Text for evaluation that the tokenizer was trained on. */
-static int fitted(const struct lock *l)
+/* Count the evaluation texts that the tokenizer was trained on. */
+static int count_fitted(const struct lock *l)
 {
     int found = 0;
 
@@ -143,22 +146,22 @@ static int fitted(const struct lock *l)
         for (size_t k = 0; k < l->n; k++)
             if (l->entry[i].role == LOCK_EVAL && l->entry[k].role == LOCK_FIT &&
                 strcmp(l->entry[i].sha256, l->entry[k].sha256) == 0) {
-                log_error("the tokenizer was trained on the evaluation text "
-                          "%s (as %s)",
+                log_error("the tokenizer was trained on the evaluation text %s "
+                          "(listed as %s)",
                           l->entry[i].path, l->entry[k].path);
                 found++;
             }
     return found;
 }
 
-static int add_lock(struct paths *trains, struct paths *evals, int *fits,
-                    struct err *e)
+static int add_lock(struct leak_paths *trains, struct leak_paths *evals,
+                    int *fits, struct err *e)
 {
     struct lock l;
 
     if (lock_load(&l, lock_file, e) < 0)
         return -1;
-    *fits = fitted(&l);
+    *fits = count_fitted(&l);
     for (size_t i = 0; i < l.n; i++) {
         if (l.entry[i].role == LOCK_TEXT)
             add_path(trains, lock_path(&l, &l.entry[i]));
@@ -171,15 +174,17 @@ static int add_lock(struct paths *trains, struct paths *evals, int *fits,
 
 static int leak_main(int argc, char **argv, struct err *e)
 {
-    struct paths trains = { NULL, 0, 0 }, evals = { NULL, 0, 0 };
+    struct leak_paths trains = { NULL, 0, 0 }, evals = { NULL, 0, 0 };
     int64_t whole = 0;
     int ret = 0, fits = 0;
 
     if (argc)
-        return err_set(e, ERR_USAGE, "is \"%s\" for --train or for --eval?",
+        return err_set(e, ERR_USAGE,
+                       "unexpected argument '%s'; name texts with --train and "
+                       "--eval",
                        argv[0]);
     if (words < 1 || words > 64)
-        return err_set(e, ERR_USAGE, "--words %d: 1 to 64", words);
+        return err_set(e, ERR_USAGE, "--words expects 1 to 64, not %d", words);
     for (size_t i = 0; i < train.n; i++)
         add_path(&trains, xstrdup(train.item[i]));
     for (size_t i = 0; i < eval.n; i++)
@@ -188,18 +193,19 @@ static int leak_main(int argc, char **argv, struct err *e)
         ret = add_lock(&trains, &evals, &fits, e);
     if (ret == 0 && (!trains.n || !evals.n))
         ret = err_set(e, ERR_USAGE,
-                      "give --train and --eval, or a --lock with text and "
-                      "eval lines");
+                      "expected --train and --eval, or --lock with a file that "
+                      "lists text and eval");
     if (ret == 0)
-        ret = compare(&trains, &evals, &whole, e);
+        ret = compare_texts(&trains, &evals, &whole, e);
     if (ret == 0 && whole)
-        ret = err_set(e, ERR_INPUT, "%lld evaluation %s in the training text",
-                      (long long)whole,
-                      whole == 1 ? "document is" : "documents are");
+        ret = err_set(e, ERR_INPUT,
+                      "the training text contains %lld evaluation document%s",
+                      (long long)whole, whole == 1 ? "" : "s");
     else if (ret == 0 && fits)
-        ret = err_set(e, ERR_INPUT, "the tokenizer has seen evaluation text");
-    paths_clear(&trains);
-    paths_clear(&evals);
+        ret = err_set(e, ERR_INPUT,
+                      "the tokenizer was trained on evaluation text");
+    clear_paths(&trains);
+    clear_paths(&evals);
     return ret;
 }
 

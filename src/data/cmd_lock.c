@@ -1,5 +1,5 @@
 /*
- * gdata lock - write down what the data are
+ * gdata lock - identify the data of a training in a data.lock
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -14,15 +14,16 @@ static const char *output = "data.lock", *command;
 static struct opt_list text, fit, eval, tokenizer;
 
 static const struct opt lock_opts[] = {
-    { 'o', "output", "file", OPT_STRING, &output, "write FILE (data.lock)" },
+    { 'o', "output", "file", OPT_STRING, &output,
+      "write to FILE (default: data.lock)" },
     { 0, "text", "path", OPT_LIST, &text,
-      "PATH is what the tokens were made from" },
+      "add text that the shards were encoded from" },
     { 0, "fit", "path", OPT_LIST, &fit,
-      "PATH is what the tokenizer was trained on" },
-    { 0, "eval", "path", OPT_LIST, &eval, "PATH is text for evaluation" },
-    { 'T', "tokenizer", "path", OPT_LIST, &tokenizer, "PATH is the tokenizer" },
+      "add text that the tokenizer was trained on" },
+    { 0, "eval", "path", OPT_LIST, &eval, "add evaluation text" },
+    { 'T', "tokenizer", "path", OPT_LIST, &tokenizer, "add the tokenizer" },
     { 0, "command", "text", OPT_STRING, &command,
-      "TEXT is the command that made the tokens" },
+      "store TEXT, the command that wrote the shards" },
     { 0 }
 };
 
@@ -48,13 +49,13 @@ static int lock_main(int argc, char **argv, struct err *e)
     for (int i = 0; i < argc && ret == 0; i++)
         ret = lock_add(&l, LOCK_TOKENS, argv[i], e);
     if (ret == 0 && l.n == 0)
-        ret = err_set(e, ERR_USAGE, "lock which files?");
+        ret = err_set(e, ERR_USAGE, "name the files to lock");
     if (ret == 0 && command && strchr(command, '\n'))
-        ret = err_set(e, ERR_USAGE, "--command must be one line");
+        ret = err_set(e, ERR_USAGE, "--command expects one line");
     if (ret == 0)
         ret = lock_write(&l, output, e);
     if (ret == 0)
-        log_info("%zu files in %s", l.n, output);
+        log_info("%s lists %zu files", output, l.n);
     lock_clear(&l);
     return ret;
 }
@@ -62,7 +63,7 @@ static int lock_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_lock = {
     .name = "lock",
     .args = "FILE...",
-    .help = "write down what the data are, by hash",
+    .help = "write a data.lock, which identifies the data",
     .opts = lock_opts,
     .run = lock_main,
 };

@@ -1,5 +1,5 @@
 /*
- * gdata ngram - how well a model of three bytes predicts a text
+ * gdata ngram - predict a text with a byte n-gram model
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -17,22 +17,24 @@ static int order = 3;
 
 static const struct opt ngram_opts[] = {
     { 't', "train", "path", OPT_LIST, &train, "fit the model to PATH" },
-    { 0, "val", "path", OPT_LIST, &val, "and predict PATH with it" },
+    { 0, "val", "path", OPT_LIST, &val, "predict the text in PATH" },
     { 'n', "order", "bytes", OPT_INT, &order,
-      "look at runs of BYTES bytes, 1 to 3 (3)" },
+      "use sequences of BYTES bytes, 1 to 3 (default: 3)" },
     CORPUS_OPTS(input),
     { 0 }
 };
 
-struct sums {
+struct ngram_sums {
     struct ngram *model;
     bool fits;
     double bits;
     int64_t bytes;
 };
 
-/* Parts of a document are taken for documents: one context in a million. */
-static int each(const struct opt_list *paths, struct sums *s, struct err *e)
+/* Parts of a document are treated as documents, which affects one byte in a
+ * hundred thousand. */
+static int read_texts(const struct opt_list *paths, struct ngram_sums *s,
+                      struct err *e)
 {
     struct corpus_conf conf;
     struct corpus *corpus;
@@ -61,28 +63,31 @@ static int each(const struct opt_list *paths, struct sums *s, struct err *e)
 
 static int ngram_main(int argc, char **argv, struct err *e)
 {
-    struct sums fit = { .fits = true }, predict = { .fits = false };
+    struct ngram_sums fit = { .fits = true }, predict = { .fits = false };
     char text[NUM_TEXT], other[NUM_TEXT];
     int ret;
 
     if (argc)
-        return err_set(e, ERR_USAGE, "is \"%s\" for --train or for --val?",
+        return err_set(e, ERR_USAGE,
+                       "unexpected argument '%s'; name texts with --train and "
+                       "--val",
                        argv[0]);
     if (!train.n || !val.n)
-        return err_set(e, ERR_USAGE, "both --train and --val must be given");
+        return err_set(e, ERR_USAGE, "expected --train and --val");
     if (order < 1 || order > 3)
-        return err_set(e, ERR_USAGE, "--order %d: there are 1, 2 and 3", order);
+        return err_set(e, ERR_USAGE, "--order expects 1, 2 or 3, not %d",
+                       order);
     fit.model = predict.model = ngram_new(order);
-    ret = each(&train, &fit, e);
+    ret = read_texts(&train, &fit, e);
     if (ret == 0) {
         ngram_fit(fit.model);
-        ret = each(&val, &predict, e);
+        ret = read_texts(&val, &predict, e);
     }
     ngram_free(fit.model);
     if (ret < 0)
         return -1;
     if (!predict.bytes)
-        return err_set(e, ERR_INPUT, "no text to predict in %s", val.item[0]);
+        return err_set(e, ERR_INPUT, "%s has no text to predict", val.item[0]);
     printf("%.4f bits per byte: a byte %s fitted to %s, on %s\n",
            predict.bits / (double)predict.bytes,
            order == 3   ? "trigram"
@@ -96,7 +101,7 @@ static int ngram_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_ngram = {
     .name = "ngram",
     .args = "--train PATH --val PATH",
-    .help = "predict a text by runs of 3 bytes",
+    .help = "predict a text with a byte n-gram model",
     .opts = ngram_opts,
     .run = ngram_main,
 };

@@ -1,5 +1,5 @@
 /*
- * gdata verify - are the data what they were, and are they whole?
+ * gdata verify - compare files with a data.lock, and check shards
  */
 #include "config.h"
 #include "data/cmds.h"
@@ -19,14 +19,13 @@ static int64_t vocab;
 static struct table_style style;
 
 static const struct opt verify_opts[] = {
-    { 0, "vocab", "ids", OPT_LONG, &vocab,
-      "ids of token files must lie below IDS" },
+    { 0, "vocab", "ids", OPT_LONG, &vocab, "check that all ids are below IDS" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-static void row(struct table *t, const char *path, const char *role,
-                const char *state, bool good)
+static void add_row(struct table *t, const char *path, const char *role,
+                    const char *state, bool good)
 {
     table_text(t, path);
     table_text(t, role);
@@ -34,7 +33,7 @@ static void row(struct table *t, const char *path, const char *role,
     table_mark(t, good ? MARK_GOOD : MARK_BAD);
 }
 
-/* What is the matter with an entry of a lock, or NULL. */
+/* The difference between a file and its entry in a lock, or NULL. */
 static const char *difference(const char *path, const struct lock_entry *was)
 {
     char sha256[SHA256_TEXT];
@@ -59,8 +58,8 @@ static int verify_lock(struct table *t, const char *path, int *bad,
         char *file = lock_path(&l, &l.entry[i]);
         const char *what = difference(file, &l.entry[i]);
 
-        row(t, file, lock_role_name(l.entry[i].role), what ? what : "same",
-            !what);
+        add_row(t, file, lock_role_name(l.entry[i].role), what ? what : "same",
+                !what);
         *bad += what != NULL;
         free(file);
     }
@@ -68,8 +67,8 @@ static int verify_lock(struct table *t, const char *path, int *bad,
     return 0;
 }
 
-/* The first id that no vocabulary of this size has, or -1. */
-static int64_t beyond(const struct shard *s)
+/* The first token that is not in the vocabulary, or -1. */
+static int64_t find_invalid(const struct shard *s)
 {
     for (int64_t i = 0; vocab && i < s->n; i++)
         if (shard_id(s, i) >= vocab)
@@ -85,25 +84,24 @@ static void verify_shard(struct table *t, const char *path, int *bad)
 
     if (shard_open(&s, path, vocab ? shard_width(vocab) : 0, &e) < 0) {
         log_error("%s", e.text);
-        row(t, path, "tokens", "damaged", false);
+        add_row(t, path, "tokens", "damaged", false);
         ++*bad;
         return;
     }
-    at = beyond(&s);
+    at = find_invalid(&s);
     if (at >= 0) {
-        log_error("%s: token %lld is id %u, the vocabulary has %lld", path,
-                  (long long)at, shard_id(&s, at), (long long)vocab);
+        log_error("%s: token %lld has id %u, but the vocabulary has %lld ids",
+                  path, (long long)at, shard_id(&s, at), (long long)vocab);
         ++*bad;
     }
-    row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole", at < 0);
+    add_row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole",
+            at < 0);
     shard_close(&s);
 }
 
 static bool is_lock(const char *path)
 {
-    const size_t n = strlen(path);
-
-    return n >= 5 && strcmp(path + n - 5, ".lock") == 0;
+    return str_ends(path, ".lock");
 }
 
 static int verify_main(int argc, char **argv, struct err *e)
@@ -112,7 +110,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     int ret = 0, bad = 0;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "verify which data.lock or token file?");
+        return err_set(e, ERR_USAGE, "name a data.lock, or shards");
     table_column(&t, "file");
     table_column(&t, "role");
     table_column(&t, "state");
@@ -128,16 +126,15 @@ static int verify_main(int argc, char **argv, struct err *e)
         ret = table_print(&t, &style, e);
     table_clear(&t);
     if (ret == 0 && bad)
-        ret = err_set(e, ERR_INPUT, "%d %s not as %s should be", bad,
-                      bad == 1 ? "file is" : "files are",
-                      bad == 1 ? "it" : "they");
+        ret = err_set(e, ERR_INPUT, "%d file%s not as expected", bad,
+                      bad == 1 ? " is" : "s are");
     return ret;
 }
 
 const struct cmd cmd_verify = {
     .name = "verify",
     .args = "FILE...",
-    .help = "compare files with a data.lock; check tokens",
+    .help = "compare files with a data.lock, and check shards",
     .opts = verify_opts,
     .run = verify_main,
 };

@@ -1,3 +1,6 @@
+/*
+ * gdata vocab - describe a tokenizer, or write it in other forms
+ */
 #include "config.h"
 #include "data/cmds.h"
 
@@ -12,14 +15,14 @@
 #include "data/token/tokfile.h"
 
 static const char *output;
-static struct opt_list kinds;
+static struct opt_list forms;
 static bool list;
 static struct table_style style;
 
 static const struct opt vocab_opts[] = {
     { 'o', "output", "folder", OPT_STRING, &output,
-      "write the tokenizer there, in the forms of --write" },
-    { 'w', "write", "kind", OPT_LIST, &kinds,
+      "write the tokenizer to FOLDER, in the forms of --write" },
+    { 'w', "write", "kind", OPT_LIST, &forms,
       "hf, merges, gpt2, tiktoken, llmc or nanogpt" },
     { 'l', "list", NULL, OPT_FLAG, &list, "print every token" },
     TABLE_OPTS(style),
@@ -82,31 +85,32 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
     return got;
 }
 
-/* Only tokenizer.json names the pre-tokenizer. */
-static void warn_of_split(const struct tokenizer *t, const char *kind)
+/* Of all forms only tokenizer.json names the pre-tokenizer. */
+static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
 {
     const bool merges =
-        strcmp(kind, "merges") == 0 || strcmp(kind, "gpt2") == 0;
-    const bool told = strcmp(kind, "tiktoken") == 0
+        strcmp(form, "merges") == 0 || strcmp(form, "gpt2") == 0;
+    const bool told = strcmp(form, "tiktoken") == 0
                           ? tokfile_tiktoken_pretokenizer(t) == t->pretokenizer
                           : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
 
     if (!told)
-        log_warn("%s: this form cannot say that text is split as by %s; what "
-                 "reads it splits as GPT-2 does",
-                 kind, pretokenize_names[t->pretokenizer]);
+        log_warn(
+            "%s: this form does not name the pre-tokenizer %s; its readers "
+            "will use that of GPT-2",
+            form, pretokenize_names[t->pretokenizer]);
 }
 
-static int write_kinds(const struct tokenizer *t, struct err *e)
+static int write_forms(const struct tokenizer *t, struct err *e)
 {
     if (path_make(output, e) < 0)
         return -1;
-    if (kinds.n == 0)
+    if (forms.n == 0)
         return tokfile_write_folder(t, output, e);
-    for (size_t i = 0; i < kinds.n; i++) {
-        if (tokfile_write(t, output, kinds.item[i], e) < 0)
+    for (size_t i = 0; i < forms.n; i++) {
+        if (tokfile_write(t, output, forms.item[i], e) < 0)
             return -1;
-        warn_of_split(t, kinds.item[i]);
+        warn_of_pretokenizer(t, forms.item[i]);
     }
     return 0;
 }
@@ -118,13 +122,12 @@ static int vocab_main(int argc, char **argv, struct err *e)
 
     if (argc != 1)
         return err_set(e, ERR_USAGE,
-                       "one tokenizer, please: a file or a "
-                       "folder");
-    if (kinds.n > 0 && !output)
-        return err_set(e, ERR_USAGE, "-o FOLDER says where to write");
+                       "expected one tokenizer, a file or a folder");
+    if (forms.n > 0 && !output)
+        return err_set(e, ERR_USAGE, "name the output with -o FOLDER");
     if (tokenizer_load(&t, argv[0], e) < 0)
         return -1;
-    got = output ? write_kinds(t, e) : 0;
+    got = output ? write_forms(t, e) : 0;
     if (got == 0)
         got = list ? print_tokens(t, e) : print_facts(t, e);
     tokenizer_free(t);
@@ -134,7 +137,7 @@ static int vocab_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_vocab = {
     .name = "vocab",
     .args = "TOKENIZER",
-    .help = "look at a tokenizer, write it in other forms",
+    .help = "describe a tokenizer, or write it in other forms",
     .opts = vocab_opts,
     .run = vocab_main,
 };

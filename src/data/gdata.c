@@ -1,5 +1,5 @@
 /*
- * gdata - corpora to files of tokens
+ * gdata - prepare text for training
  */
 #include "config.h"
 #include "common/program.h"
@@ -13,7 +13,7 @@ static const struct cmd *const cmds[] = { &cmd_bpe,   &cmd_decode, &cmd_encode,
 
 static const struct program program = {
     .name = "gdata",
-    .summary = "Turn text into files of tokens to train on.",
+    .summary = "Prepare text for training.",
     .cmds = cmds,
 };
 

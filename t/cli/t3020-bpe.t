@@ -96,7 +96,7 @@ awk 'BEGIN { for (i = 0; i < 150000; i++) print "w" (i * 7919) % 1000003 }' \
     >distinct
 check "little memory" sh -c \
     'gdata bpe -j1 -m 16MiB -n 500 -o little distinct 2>err &&
-    grep "rare ones left out" err'
+    grep "rare pieces were left out" err'
 check "little memory, more threads" gdata bpe -q -j4 -m 16MiB -n 500 -o little4 \
     distinct
 check "the limit decides, not the threads" cmp little/merges.txt \
@@ -120,15 +120,15 @@ check "what a form of tokenizer cannot say is said" sh -c '
     gdata vocab few -w hf -o few >/dev/null 2>quiet && ! test -s quiet &&
     for kind in merges gpt2 tiktoken; do
         gdata vocab few -w $kind -o few >/dev/null 2>words &&
-        grep -q "$kind: this form cannot say.*by o200k" words || exit 1
+        grep -q "$kind: this form does not name the pre-tokenizer o200k" words || exit 1
     done
     gdata bpe -q -n 270 -o plain few.txt 2>/dev/null &&
     gdata vocab plain -w merges -w tiktoken -o plain >/dev/null 2>quiet &&
     ! test -s quiet'
 check "a vocabulary that is too large" fails 2 "to 65536" \
     gdata bpe -n 65537 -o x text
-check "no output" fails 2 "says where to write" gdata bpe text
-check "no input" fails 2 "no files" gdata bpe -o x
+check "no output" fails 2 "-o FOLDER" gdata bpe text
+check "no input" fails 2 "name the text" gdata bpe -o x
 check "a file that is not there" fails 3 "missing.txt" \
     gdata bpe -o x missing.txt
 check "nothing was left behind" test ! -e x

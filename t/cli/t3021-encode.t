@@ -147,7 +147,7 @@ check "the first shard is held out" sh -c '
 check "a split that gets nothing is told of" sh -c '
     head -1 docs.jsonl >one.jsonl
     gdata encode -q -T tok -o lone --val 0.3 one.jsonl 2>err >/dev/null &&
-    grep "none of 1 documents fell into.*--split tail" err'
+    grep "no document was chosen for .train. (of 1).*--split tail" err'
 check "a share of the end" enc tail --split tail --val 0.25 docs.jsonl
 check "enough is enough" sh -c '
     gdata encode -q -T tok -o few -n 1234 docs.jsonl >/dev/null &&
@@ -221,15 +221,15 @@ check "a character without id" fails 1 "has no id" \
 check "a tokenizer without end of text" fails 2 "eot none" \
     gdata encode -T letters -o bad docs.jsonl
 check "leave no files" sh -c '! ls bad*'
-check "no tokenizer" fails 2 "names the tokenizer" gdata encode -o x docs.jsonl
+check "no tokenizer" fails 2 "name the tokenizer" gdata encode -o x docs.jsonl
 check "one that is not there" fails 3 "no tokenizer" \
     gdata encode -T nowhere -o x docs.jsonl
-check "no prefix" fails 2 "where to write" gdata encode -T tok docs.jsonl
+check "no prefix" fails 2 "-o PREFIX" gdata encode -T tok docs.jsonl
 check "shares above 1" fails 2 "below 1" \
     gdata encode -T tok -o x --val 0.7 --test 0.4 docs.jsonl
 check "another tokenizer's ids" fails 1 "token 0 .* ids below" \
     gdata decode -T letters whole/x_000000.bin
-check "text where tokens should be" fails 1 "text by its name" \
+check "text where tokens should be" fails 1 "name is that of a text" \
     gdata decode -T tok docs.jsonl
 check "what a tokenizer is" sh -c \
     'gdata vocab tok | grep "^bpe	gpt2	400	143	1	399	"'

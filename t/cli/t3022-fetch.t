@@ -52,7 +52,7 @@ rm -rf out; get a.txt loop; test $? = 4
 ok $? "redirects without end are an error"
 rm -rf out; get a.txt wrong; test $? = 4 && grep -q "another range" err
 ok $? "a range that was not asked for is refused"
-rm -rf out; get a.txt changing && same a.txt && grep -q anew err
+rm -rf out; get a.txt changing && same a.txt && grep -q "starting again" err
 ok $? "a file that changes on the server is downloaded anew"
 rm -rf out; get a.txt bare; test $? = 4 && grep -q "another range" err
 ok $? "a range that the server does not name is refused"
@@ -125,7 +125,7 @@ test "$(gdata info --tsv --no-header few/d_000000.bin | cut -f4)" = 100
 ok $? "--tokens stops when there are enough tokens"
 head -c 5000 www/d.json.gz >www/half.json.gz
 gdata fetch -q "$at/plain/half.json.gz" --stream -T tok -o half/d \
-    >table 2>err; test $? = 1 && grep -q "end early" err
+    >table 2>err; test $? = 1 && grep -q "ends early" err
 ok $? "--stream fails when gzip data end early"
 gdata fetch -q "$at/gone/d.json.gz" --stream -T tok -o none/d >table 2>err
 test $? = 4; ok $? "--stream fails with status 404"

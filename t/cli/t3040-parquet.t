@@ -19,7 +19,7 @@ for kind in plain snappy gzip2 zstd2 delta prefix groups; do
         cut -f5)" = 7; ok $? "info counts 7 rows in $kind.parquet"
 done
 gdata dedup -q --input parquet --field id "$seeds/plain.parquet" >out 2>err
-test $? = 1 && grep -q 'plain.parquet.*"id" does not hold strings' err
+test $? = 1 && grep -q 'plain.parquet.*"id" does not contain strings' err
 ok $? "a column of numbers is refused as text"
 gdata dedup -q --field nothing "$seeds/plain.parquet" >out 2>err
 test $? = 1 && grep -q 'no column "nothing"' err

@@ -58,17 +58,17 @@ ok $? "order by documents is refused without an end-of-text token"
 gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
 train 0 . --root e; ok $? "data that match data.lock are trained on"
 cp -r tok good && cp other/* tok/
-train 1 'tok/.*: another .* than data/data.lock says' --root f
+train 1 'tok/.*: the .* differs from data/data.lock' --root f
 ok $? "a tokenizer that differs from data.lock is refused"
 rm -r tok && mv good tok && cp -r data good
 last=$(ls data/x_*.bin | tail -n 1)
 printf '\001' | dd of="$last" bs=1 seek=1028 conv=notrunc 2>/dev/null
-train 1 "$last: another content" --root g; ok $? \
+train 1 "$last: the content differs" --root g; ok $? \
     "data whose content differs from data.lock are refused"
 cp good/* data/ && head -c 2048 good/x_000000.bin >data/x_000000.bin
 train 1 'x_000000.bin' --root h; ok $? \
     "a data file that was cut short is refused"
 cp good/* data/ && cp "$last" data/x_999999.bin
-train 0 'data.lock does not know data/x_999999.bin' --root i
+train 0 'data.lock does not list data/x_999999.bin' --root i
 ok $? "a data file that data.lock does not list is reported"
 done_testing

@@ -296,7 +296,7 @@ static void no_blank(void)
                 &out, &stats, &e) == 0 &&
            strcmp(out.s, "2:short|") == 0 && stats.bad_lines == 1,
        "a line that is too long is skipped");
-    ok(strstr(logged, "longline.jsonl:1: a line of more than 4194304 bytes"),
+    ok(strstr(logged, "longline.jsonl:1: the line has more than 4194304 bytes"),
        "with a warning");
     free(text);
     buf_clear(&out);
@@ -336,7 +336,7 @@ static void damage(void)
     e = (struct err)ERR_INIT;
     ok(read_all("cut.json.gz", (struct corpus_conf){ .n = 0 }, &out, &stats,
                 &e) < 0 &&
-           strstr(e.text, "end early") && strstr(e.text, "cut.json.gz:"),
+           strstr(e.text, "ends early") && strstr(e.text, "cut.json.gz:"),
        "a gzip file that ends early");
     e = (struct err)ERR_INIT;
     ok(read_all("cut.json.gz", (struct corpus_conf){ .bad = CORPUS_SKIP_FILES },
@@ -355,7 +355,7 @@ static void damage(void)
     ok(read_all("nul.txt", (struct corpus_conf){ .n = 0 }, &out, NULL, &e) ==
                0 &&
            out.len == 8 && memcmp(out.s, "1:a\nb\0c|", 8) == 0 &&
-           strstr(logged, "nul.txt:2: a NUL byte"),
+           strstr(logged, "nul.txt:2: the text has a NUL byte"),
        "a NUL, with a warning");
     free(big);
     free(path);

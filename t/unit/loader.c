@@ -255,13 +255,13 @@ static void refusals(void)
         const char *what, *says;
         struct loader_conf c;
     } cases[] = {
-        { "a token outside the vocabulary", "token 399 is id 399",
+        { "a token outside the vocabulary", "token 399 has id 399",
           { .files = "x_*", .context = 4, .vocab = 399 } },
-        { "too few tokens", "1000 tokens in all",
+        { "too few tokens", "only 1000 tokens",
           { .files = "x_*", .context = 1000 } },
-        { "a stride beyond the context", "1 to the length",
+        { "a stride beyond the context", "must be 1 to 4, not 5",
           { .files = "x_*", .context = 4, .stride = 5 } },
-        { "no files", "no file of tokens", { .files = "y*", .context = 4 } },
+        { "no files", "no shard matches", { .files = "y*", .context = 4 } },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

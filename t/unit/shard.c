@@ -41,7 +41,7 @@ static void round_trips(void)
 
     for (int f = 0; f < 3; f++)
         for (int width = 2; width <= 4; width += 2) {
-            const char *name = shard_format_name((enum shard_format)f);
+            const char *name = shard_formats[f];
             char *path = in_folder("x.bin");
             struct err e = ERR_INIT;
             struct shard s;
@@ -144,14 +144,14 @@ static void damage(void)
     struct shard s;
 
     refused("an empty file", "", 0, "empty");
-    refused("three bytes", "abc", 3, "whole number");
-    refused("a header alone", llmc, 1000, "header alone");
-    refused("fewer tokens than promised", llmc, 1024 + 6, "cut short");
-    refused("more tokens than promised", llmc, sizeof llmc, "cut short");
+    refused("three bytes", "abc", 3, "not a multiple of 2");
+    refused("a header alone", llmc, 1000, "the header has 1024");
+    refused("fewer tokens than promised", llmc, 1024 + 6, "incomplete");
+    refused("more tokens than promised", llmc, sizeof llmc, "incomplete");
     llmc[2] = -1;
     refused("a negative count", llmc, sizeof llmc, "-1 tokens");
     llmc[2] = INT32_MAX;
-    refused("a huge count", llmc, sizeof llmc, "cut short");
+    refused("a huge count", llmc, sizeof llmc, "incomplete");
     llmc[1] = 2;
     refused("another version", llmc, sizeof llmc, "version 2");
     llmc[0] = 20240522;
@@ -168,16 +168,16 @@ static void damage(void)
             136, "one dimension");
     refused("npy: cut short",
             NPY("{'descr': '<u2', 'fortran_order': False, 'shape': (5,), }"),
-            136, "cut short");
+            136, "incomplete");
     refused("npy: a count beyond all",
             NPY("{'descr': '<u2', 'fortran_order': False, "
                 "'shape': (99999999999999999999,), }"), 136, "one dimension");
     refused("npy: a count that wraps around",
             NPY("{'descr': '<u2', 'fortran_order': False, "
-                "'shape': (9223372036854775807,), }"), 136, "cut short");
+                "'shape': (9223372036854775807,), }"), 136, "incomplete");
     refused("npy: no shape", NPY("{'descr': '<u2'}"), 136, "no shape");
     refused("npy: a header longer than the file",
-            "\x93NUMPY\x01\x00\xff\xff{}  ", 14, "cut short");
+            "\x93NUMPY\x01\x00\xff\xff{}  ", 14, "incomplete");
     refused("npy: another version", "\x93NUMPY\x09\x00\x02\x00{}  ", 14,
             "9.0");
     ok(shard_open(&s, "/nonexistent", 0, &e) < 0 && e.kind == ERR_MISSING,

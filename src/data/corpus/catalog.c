@@ -11,16 +11,16 @@
 #include "common/num.h"
 
 /*
- * Paths are patterns: %v is the variant, %s the split, %i and %n number and
- * count of the files of a split, five digits each.
+ * In paths %v is the variant, %s the subset, and %i and %n are the number of a
+ * file and the number of files in the subset, five digits each.
  */
 /* clang-format off */
-static const struct split {
+static const struct subset {
     const char *corpus, *variant, *name, *path;
     int64_t n;                  /* files */
     const char *sha256;
-    const char *file;           /* to save it as; NULL: as it is called */
-} splits[] = {
+    const char *file;           /* its name on disk; NULL: that of the URL */
+} subsets[] = {
     { "c4", "en", "train", "%v/c4-%s.%i-of-%n.json.gz", 1024, NULL, NULL },
     { "c4", "en", "validation", "%v/c4-%s.%i-of-%n.json.gz", 8, NULL, NULL },
     { "c4", "en.noblocklist", "train", "%v/c4-%s.%i-of-%n.json.gz", 1024,
@@ -49,41 +49,26 @@ static const struct split {
     { "hellaswag", "", "test", "hellaswag_%s.jsonl", 1, NULL, NULL },
 };
 
-static const struct corpus_entry {
-    const char *name, *about, *host, *folder;
+static const struct catalog_entry {
+    const char *name, *host, *folder;
 } corpora[] = {
-    { "c4", "English web text, 1024 files of 0.3 GB: --shards, --variant",
-      "https://huggingface.co", "/datasets/allenai/c4/resolve/main/" },
-    { "tinyshakespeare", "1.1 MB of plays",
-      "https://raw.githubusercontent.com",
+    { "c4", "https://huggingface.co", "/datasets/allenai/c4/resolve/main/" },
+    { "tinyshakespeare", "https://raw.githubusercontent.com",
       "/karpathy/char-rnn/master/data/" },
-    { "gpt2-vocab", "vocab.bpe and encoder.json of GPT-2's tokenizer",
-      "https://openaipublic.blob.core.windows.net",
+    { "gpt2-vocab", "https://openaipublic.blob.core.windows.net",
       "/gpt-2/encodings/main/" },
-    { "hellaswag", "endings to choose from: --split val, train or test",
-      "https://raw.githubusercontent.com",
+    { "hellaswag", "https://raw.githubusercontent.com",
       "/rowanz/hellaswag/master/data/" },
 };
 /* clang-format on */
 
 enum {
-    SPLITS = sizeof splits / sizeof splits[0],
+    ROWS = sizeof subsets / sizeof subsets[0],
     CORPORA = sizeof corpora / sizeof corpora[0],
 };
 
-const char *const *catalog_names(void)
-{
-    static const char *names[2 * CORPORA + 1];
-
-    for (int i = 0; i < CORPORA; i++) {
-        names[2 * i] = corpora[i].name;
-        names[2 * i + 1] = corpora[i].about;
-    }
-    return names;
-}
-
-static void add(struct catalog_links *l, char *url, const char *file,
-                const char *sha256)
+static void add_link(struct catalog_links *l, char *url, const char *file,
+                     const char *sha256)
 {
     const size_t path = strcspn(url, "?#");
     const char *name = memrchr(url, '/', path);
@@ -98,7 +83,7 @@ static void add(struct catalog_links *l, char *url, const char *file,
     };
 }
 
-static char *expand(const struct split *s, int64_t i)
+static char *expand_path(const struct subset *s, int64_t i)
 {
     struct buf b = BUF_INIT;
 
@@ -125,20 +110,21 @@ static char *expand(const struct split *s, int64_t i)
     return buf_detach(&b);
 }
 
-static const struct corpus_entry *find_corpus(const char *name, struct err *e)
+static const struct catalog_entry *find_corpus(const char *name, struct err *e)
 {
     for (int i = 0; i < CORPORA; i++)
         if (strcmp(corpora[i].name, name) == 0)
             return &corpora[i];
     err_set(e, ERR_USAGE,
-            "nothing called \"%s\" to fetch; there are c4, tinyshakespeare, "
-            "gpt2-vocab, hellaswag and any URL",
+            "'%s' is neither a URL nor a known corpus (c4, tinyshakespeare, "
+            "gpt2-vocab, hellaswag)",
             name);
     return NULL;
 }
 
-/* The folder of a mirror or of the original, without a slash at its end. */
-static char *base(const struct corpus_entry *c, const struct catalog_ask *ask)
+/* The URL of the folder, on the mirror or the original host. */
+static char *folder_url(const struct catalog_entry *c,
+                        const struct catalog_query *ask)
 {
     const char *hub = getenv("HF_ENDPOINT");
     const char *host = ask->mirror ? ask->mirror : c->host;
@@ -152,68 +138,69 @@ static char *base(const struct corpus_entry *c, const struct catalog_ask *ask)
     return xasprintf("%.*s%s", (int)n, host, c->folder);
 }
 
-static bool same(const char *asked, const char *have, const char *first)
+static bool matches(const char *asked, const char *first, const char *name)
 {
-    return strcmp(asked ? asked : first, have) == 0;
+    return strcmp(asked ? asked : first, name) == 0;
 }
 
-static int add_split(struct catalog_links *l, const struct split *s,
-                     const struct catalog_ask *ask, const char *folder,
-                     struct err *e)
+static int add_subset(struct catalog_links *l, const struct subset *s,
+                      const struct catalog_query *ask, const char *folder,
+                      struct err *e)
 {
     const int64_t last = s->n == 1 ? 0 : ask->last;
     const int64_t first = s->n == 1 ? 0 : ask->first;
 
     if (first < 0 || last < first || last >= s->n)
         return err_set(e, ERR_USAGE,
-                       "files %lld to %lld of %s: they are numbered 0 to %lld",
-                       (long long)first, (long long)last, s->corpus,
+                       "%s has no files %lld to %lld; its files are 0 to %lld",
+                       s->corpus, (long long)first, (long long)last,
                        (long long)s->n - 1);
     for (int64_t i = first; i <= last; i++) {
-        char *path = expand(s, i);
+        char *path = expand_path(s, i);
 
-        add(l, xasprintf("%s%s", folder, path), s->file, s->sha256);
+        add_link(l, xasprintf("%s%s", folder, path), s->file, s->sha256);
         free(path);
     }
     return 0;
 }
 
-int catalog_find(struct catalog_links *l, const struct catalog_ask *ask,
+int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
                  struct err *e)
 {
-    const struct corpus_entry *c;
-    const struct split *first = NULL;
+    const struct catalog_entry *c;
+    const struct subset *first = NULL;
     const size_t had = l->n;
     char *folder;
     int ret = 0;
 
     if (strstr(ask->name, "://")) {
-        add(l, xstrdup(ask->name), NULL, NULL);
+        add_link(l, xstrdup(ask->name), NULL, NULL);
         if (l->link[had].file[0])
             return 0;
-        return err_set(e, ERR_USAGE, "%s: this URL ends in no file name",
+        return err_set(e, ERR_USAGE,
+                       "%s: the URL does not end in the name of a file",
                        ask->name);
     }
     c = find_corpus(ask->name, e);
     if (!c)
         return -1;
-    folder = base(c, ask);
-    for (int i = 0; i < SPLITS && ret == 0; i++) {
-        const struct split *s = &splits[i];
+    folder = folder_url(c, ask);
+    for (int i = 0; i < ROWS && ret == 0; i++) {
+        const struct subset *s = &subsets[i];
 
         if (strcmp(s->corpus, c->name) != 0)
             continue;
         first = first ? first : s;
-        if (same(ask->variant, s->variant, first->variant) &&
-            same(ask->split, s->name, first->name))
-            ret = add_split(l, s, ask, folder, e);
+        if (matches(ask->variant, first->variant, s->variant) &&
+            matches(ask->subset, first->name, s->name))
+            ret = add_subset(l, s, ask, folder, e);
     }
     free(folder);
     if (ret == 0 && l->n == had)
         return err_set(e, ERR_USAGE, "%s has no %s%s%s", c->name,
                        ask->variant ? ask->variant : "",
-                       ask->variant && ask->split ? " " : "",
-                       ask->split ? ask->split : "");
+                       ask->variant && ask->subset ? " " : "",
+                       ask->subset ? ask->subset : "");
     return ret;
 }
 

@@ -7,27 +7,27 @@
 #include "common/err.h"
 
 /*
- * catalog - corpora by name: where their files are
+ * catalog - the URLs of well-known corpora, by name
  *
- *      struct catalog_ask ask = { .name = "c4", .split = "train",
+ *      struct catalog_query q = { .name = "c4", .subset = "train",
  *                                 .first = 0, .last = 3 };
- *      if (catalog_find(&links, &ask, e) < 0)
+ *      if (catalog_find(&links, &q, e) < 0)
  *          return -1;
  *
- * A name with "://" in it is a URL and stands for itself.  A mirror takes the
- * place of scheme and host, so that the paths are those of the original.
+ * A name that contains "://" is a URL and stands for itself.  A mirror replaces
+ * the scheme and the host; the paths are those of the original.
  */
-struct catalog_ask {
+struct catalog_query {
     const char *name;
-    const char *variant; /* NULL: the first there is */
-    const char *split;   /* NULL: the first there is */
-    int64_t first, last; /* files of the split, if it has many */
+    const char *variant; /* NULL: the first one */
+    const char *subset;  /* NULL: the first one */
+    int64_t first, last; /* files of the subset, if it has many */
     const char *mirror;  /* NULL: the original */
 };
 
 struct catalog_link {
     char *url;
-    char *file;         /* the name to save it under */
+    char *file;         /* the name for the file on disk */
     const char *sha256; /* or NULL */
 };
 
@@ -41,11 +41,8 @@ struct catalog_links {
   NULL, 0, 0                                                                   \
  }
 
-int catalog_find(struct catalog_links *, const struct catalog_ask *,
+int catalog_find(struct catalog_links *, const struct catalog_query *,
                  struct err *);
 void catalog_links_clear(struct catalog_links *);
-
-/* Names and what they are, one pair after another, then NULL. */
-const char *const *catalog_names(void);
 
 #endif

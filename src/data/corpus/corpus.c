@@ -1,5 +1,5 @@
 /*
- * corpus - opening, closing, and the queue of blocks
+ * corpus - open and close a corpus; the queue of its blocks
  */
 #include "config.h"
 #include "data/corpus/corpus_impl.h"
@@ -15,13 +15,10 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-/* The name in messages. */
 const char *corpus_shown_name(const char *file)
 {
     return strcmp(file, "-") == 0 ? "standard input" : file;
 }
-
-/* Damage */
 
 void corpus_fail(struct corpus *c, const struct err *e)
 {
@@ -33,7 +30,6 @@ void corpus_fail(struct corpus *c, const struct err *e)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* A line that is no good: 0 to go on without it, or -1. */
 int corpus_bad_line(struct corpus *c, struct err *e)
 {
     int64_t count;
@@ -46,11 +42,10 @@ int corpus_bad_line(struct corpus *c, struct err *e)
     if (count <= SHOWN)
         log_warn("%s; skipped", e->text);
     if (count == SHOWN)
-        log_warn("further bad lines are counted, not shown");
+        log_warn("further bad lines are skipped without a message");
     return 0;
 }
 
-/* A file that cannot be read on: 0 to go on with the next one, or -1. */
 int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 {
     err_wrap(e, "%s:%lld", corpus_shown_name(c->files.name[c->at.file]),
@@ -60,11 +55,9 @@ int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->stats.bad_files++;
     pthread_mutex_unlock(&c->lock);
-    log_warn("%s; the rest of this file is skipped", e->text);
+    log_warn("%s; skipped the rest of this file", e->text);
     return 0;
 }
-
-/* Blocks */
 
 static void block_free(struct corpus_block *b)
 {
@@ -80,7 +73,6 @@ static bool is_full(const struct corpus *c)
     return (!c->idle_n && c->made == c->limit) || c->queued > QUEUED_MAX;
 }
 
-/* An empty block, as soon as there is one; NULL when we are to stop. */
 struct corpus_block *corpus_take_block(struct corpus *c)
 {
     struct corpus_block *b = NULL;
@@ -119,7 +111,7 @@ void corpus_queue_block(struct corpus *c, struct corpus_block *b)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* The reader is woken for several blocks at once, or when it is late. */
+/* Wake the thread for several blocks at once, or when the queue is empty. */
 static void wake_reader(struct corpus *c)
 {
     if (!c->n || c->idle_n * 2 >= c->limit)
@@ -138,8 +130,6 @@ void corpus_done(struct corpus *c, struct corpus_block *b)
     wake_reader(c);
     pthread_mutex_unlock(&c->lock);
 }
-
-/* Handing out */
 
 int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
 {
@@ -187,8 +177,6 @@ bool corpus_doc_in_share(const struct corpus_doc *d, double share)
     return (double)(hash128(d->text, n, 0).hi >> 11) * 0x1p-53 < share;
 }
 
-/* Opening and closing */
-
 static size_t block_limit(void)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -223,7 +211,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
         c->wake < 0 ? errno : pthread_create(&c->thread, NULL, corpus_feed, c);
     if (ret) {
         errno = ret;
-        err_sys(e, "cannot start a reading thread");
+        err_sys(e, "cannot start a thread that reads the input");
         corpus_files_clear(&c->files);
         free(c);
         return -1;
@@ -232,8 +220,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     return 0;
 }
 
-/* What is missing from what was read. */
-static void tell_skipped(const struct corpus_stats *s)
+static void report_skipped(const struct corpus_stats *s)
 {
     char lines[NUM_TEXT], files[NUM_TEXT];
 
@@ -256,7 +243,7 @@ void corpus_close(struct corpus *c)
     while (write(c->wake, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_join(c->thread, NULL);
-    tell_skipped(&c->stats);
+    report_skipped(&c->stats);
     for (size_t i = 0; i < c->idle_n; i++)
         block_free(c->idle[i]);
     for (size_t i = 0; i < c->n; i++)

@@ -1,5 +1,5 @@
 /*
- * corpus_docs - the documents of a block
+ * corpus_docs - find the documents in a block
  */
 #include "config.h"
 #include "data/corpus/corpus_impl.h"
@@ -58,14 +58,14 @@ static void warn_of_nul(struct corpus *c, const struct corpus_block *b)
     c->nul_file = first ? b->at.file + 1 : c->nul_file;
     pthread_mutex_unlock(&c->lock);
     if (first)
-        log_warn("%s:%lld: a NUL byte, kept as it is; is this text?",
+        log_warn("%s:%lld: the text has a NUL byte, which is kept",
                  corpus_shown_name(b->file),
                  (long long)(b->at.line +
                              boundary_count_lines(b->data,
                                                   (size_t)(nul - b->data))));
 }
 
-/* The block is text: one part of a document, or several, by separators. */
+/* Plain text: a part of a document, or several between separators. */
 static void find_texts(struct corpus *c, struct corpus_block *b)
 {
     const char *at = b->data, *end = b->data + b->size;

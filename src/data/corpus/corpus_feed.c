@@ -1,7 +1,8 @@
 /*
- * corpus_feed - the thread that reads ahead
+ * corpus_feed - the thread that reads ahead and fills blocks
  *
- * What a cut leaves over begins the next block.
+ * A block ends at a boundary: the end of a line of JSON, or a position where
+ * plain text may be divided.  The rest begins the next block.
  */
 #include "config.h"
 #include "data/corpus/corpus_impl.h"
@@ -14,33 +15,33 @@
 #include "data/corpus/parquet.h"
 #include "data/token/boundary.h"
 
-/* Cutting */
-
-/* How much of the block is whole; the rest goes to the next.  0: none of it. */
-static size_t cut_lines(struct corpus_block *b)
+/* The length of the complete lines of a block. */
+static size_t last_line_end(struct corpus_block *b)
 {
     const char *last = memrchr(b->data, '\n', b->size);
 
     return last ? (size_t)(last - b->data) + 1 : 0;
 }
 
-typedef size_t cut_fn(const char *text, size_t n, size_t least);
+typedef size_t boundary_fn(const char *text, size_t n, size_t least);
 
-/* The last such place that divides no special token. */
-static size_t cut_by(const struct corpus *c, const struct corpus_block *b,
-                     cut_fn *cut)
+/* The last such boundary that is not inside a special token, or 0. */
+static size_t last_boundary(const struct corpus *c,
+                            const struct corpus_block *b, boundary_fn *before)
 {
     const struct corpus_conf *f = &c->conf;
     size_t at = b->size - c->separator_len;
 
     do
-        at = cut(b->data, at, CORPUS_KEY);
-    while (at && f->divides &&
-           f->divides(f->divides_arg, b->data, b->size, at));
+        at = before(b->data, at, CORPUS_KEY);
+    while (at && boundary_inside_words(f->special, f->n_special, b->data,
+                                       b->size, at));
     return at;
 }
 
-static size_t cut_text(struct corpus *c, struct corpus_block *b, bool *inside)
+/* The last boundary in plain text, or 0 to read more of it. */
+static size_t find_boundary(struct corpus *c, struct corpus_block *b,
+                            bool *inside)
 {
     const size_t len = c->separator_len;
     const char *last = NULL;
@@ -55,21 +56,21 @@ static size_t cut_text(struct corpus *c, struct corpus_block *b, bool *inside)
     *inside = true;
     if (b->size <= len)
         return 0;
-    at = cut_by(c, b, boundary_before_blank);
+    at = last_boundary(c, b, boundary_before_blank);
     if (!at)
-        at = cut_by(c, b, boundary_after_letter);
+        at = last_boundary(c, b, boundary_after_letter);
     if (at || b->size < CORPUS_PART)
         return at;
-    if (c->cut_file <= c->at.file)
-        log_warn("%s:%lld: %d MiB without a blank; cut in the middle",
+    if (c->long_file <= c->at.file)
+        log_warn("%s:%lld: %d MiB without a blank; divided in the middle",
                  corpus_shown_name(c->files.name[c->at.file]),
                  (long long)c->at.line, CORPUS_PART >> 20);
-    c->cut_file = c->at.file + 1;
+    c->long_file = c->at.file + 1;
     return boundary_between_characters(b->data, b->size - len);
 }
 
-/* Double the room, up to a limit. */
-static bool enlarge(struct corpus_block *b, size_t most)
+/* Double the buffer, up to a limit. */
+static bool grow_block(struct corpus_block *b, size_t most)
 {
     if (b->data_room >= most)
         return false;
@@ -78,10 +79,10 @@ static bool enlarge(struct corpus_block *b, size_t most)
     return true;
 }
 
-/* Pass what belongs to a line that is too long; the block is empty then. */
-static int drop_line(struct corpus *c, struct corpus_block *b, struct err *e)
+/* Skip a line that is too long; the block is empty then. */
+static int skip_line(struct corpus *c, struct corpus_block *b, struct err *e)
 {
-    err_set(e, ERR_INPUT, "%s:%lld: a line of more than %zu bytes",
+    err_set(e, ERR_INPUT, "%s:%lld: the line has more than %zu bytes",
             corpus_shown_name(c->files.name[c->at.file]), (long long)c->at.line,
             b->size);
     if (corpus_bad_line(c, e) < 0) {
@@ -111,24 +112,24 @@ static int drop_line(struct corpus *c, struct corpus_block *b, struct err *e)
     }
 }
 
-/* Keep what comes after the cut for the next block, and queue this one. */
-static void finish_block(struct corpus *c, struct corpus_block *b, size_t cut,
+/* Queue this block up to `end`, and keep the rest for the next. */
+static void finish_block(struct corpus *c, struct corpus_block *b, size_t end,
                          bool inside)
 {
-    c->rest_n = b->size - cut;
+    c->rest_n = b->size - end;
     if (c->rest_n)
-        memcpy(c->rest = xrealloc(c->rest, c->rest_n, 1), b->data + cut,
+        memcpy(c->rest = xrealloc(c->rest, c->rest_n, 1), b->data + end,
                c->rest_n);
-    b->size = cut;
+    b->size = end;
     b->at = c->at;
-    c->at.offset += (int64_t)cut;
-    c->at.line += boundary_count_lines(b->data, cut);
+    c->at.offset += (int64_t)end;
+    c->at.line += boundary_count_lines(b->data, end);
     c->at.inside = inside;
     b->next = c->at;
     corpus_queue_block(c, b);
 }
 
-/* The last block of a file; what follows it is the next file. */
+/* Queue the last block of a file. */
 static void finish_file(struct corpus *c, struct corpus_block *b)
 {
     b->at = c->at;
@@ -142,14 +143,13 @@ static void finish_file(struct corpus *c, struct corpus_block *b)
 }
 
 /*
- * The file cannot be read on: 0 to do without the rest, or -1; the block keeps
- * its whole lines.  Of plain text that is nothing in case of -1: it could not
- * be cut where it is cut when the file is mended.
+ * The file cannot be read further: 0 to skip the rest, or -1.  The block keeps
+ * its complete lines; plain text is dropped in case of -1, since it would be
+ * divided at another position when the file is complete.
  */
-static int end_in_damage(struct corpus *c, struct corpus_block *b,
-                         struct err *e)
+static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
 {
-    const size_t whole = b->json ? cut_lines(b) : b->size;
+    const size_t whole = b->json ? last_line_end(b) : b->size;
     const int64_t line = c->at.line + boundary_count_lines(b->data, whole);
     const int ret = corpus_bad_file(c, line, e);
 
@@ -157,35 +157,35 @@ static int end_in_damage(struct corpus *c, struct corpus_block *b,
     return ret;
 }
 
-/* One block out of the open file: 1, 0 at its end, -1, with what is whole. */
+/* Fill a block from the open file: 1, 0 at the end of the file, or -1. */
 static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
     bool inside = false;
 
     while (b->data_room < c->rest_n)
-        enlarge(b, SIZE_MAX / 2);
+        grow_block(b, SIZE_MAX / 2);
     if (c->rest_n)
         memcpy(b->data, c->rest, c->rest_n);
     b->size = c->rest_n;
     for (;;) {
-        size_t cut;
+        size_t end;
         const ssize_t got = source_read(c->source, b->data + b->size,
                                         b->data_room - b->size, e);
 
         if (got < 0)
-            return end_in_damage(c, b, e);
+            return end_damaged(c, b, e);
         if (got == 0)
             return 0;
         b->size += (size_t)got;
         if (b->size < b->data_room)
             continue;
-        cut = b->json ? cut_lines(b) : cut_text(c, b, &inside);
-        if (cut) {
-            finish_block(c, b, cut, inside);
+        end = b->json ? last_line_end(b) : find_boundary(c, b, &inside);
+        if (end) {
+            finish_block(c, b, end, inside);
             return 1;
         }
-        if (!enlarge(b, most) && drop_line(c, b, e) < 0)
+        if (!grow_block(b, most) && skip_line(c, b, e) < 0)
             return -1;
     }
 }

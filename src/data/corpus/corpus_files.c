@@ -13,7 +13,7 @@
 static const struct {
     const char *suffix;
     enum corpus_format format;
-} endings[] = {
+} suffixes[] = {
     { ".txt", CORPUS_TEXT },     { ".text", CORPUS_TEXT },
     { ".md", CORPUS_TEXT },      { ".rst", CORPUS_TEXT },
     { ".jsonl", CORPUS_JSONL },  { ".json", CORPUS_JSONL },
@@ -22,9 +22,10 @@ static const struct {
 
 static const char *const compressed[] = { ".gz", ".zst", ".zstd" };
 
-enum { FOLDERS = 64 }; /* how deep they may lie in each other */
+enum { DEPTH_MAX = 64 }; /* of nested folders */
 
-static bool ends_in(const char *name, size_t len, const char *suffix)
+/* Does a name of this length end in the suffix, after something else? */
+static bool has_suffix(const char *name, size_t len, const char *suffix)
 {
     const size_t n = strlen(suffix);
 
@@ -36,17 +37,18 @@ enum corpus_format corpus_files_format(const char *name)
     size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof compressed / sizeof compressed[0]; i++)
-        if (ends_in(name, len, compressed[i])) {
+        if (has_suffix(name, len, compressed[i])) {
             len -= strlen(compressed[i]);
             break;
         }
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (ends_in(name, len, endings[i].suffix))
-            return endings[i].format;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (has_suffix(name, len, suffixes[i].suffix))
+            return suffixes[i].format;
     return CORPUS_AUTO;
 }
 
-static void add(struct corpus_files *f, const char *name, const struct stat *st)
+static void add_file(struct corpus_files *f, const char *name,
+                     const struct stat *st)
 {
     GROW(f->name, f->n, f->room);
     f->name[f->n++] = xstrdup(name);
@@ -56,14 +58,15 @@ static void add(struct corpus_files *f, const char *name, const struct stat *st)
         f->total += st->st_size;
 }
 
-static int walk(struct corpus_files *f, const char *folder, int depth,
-                struct err *e)
+static int add_folder(struct corpus_files *f, const char *folder, int depth,
+                      struct err *e)
 {
     struct path_list names;
     int ret = 0;
 
-    if (depth == FOLDERS)
-        return err_set(e, ERR_INPUT, "%s: folders nested too deeply", folder);
+    if (depth == DEPTH_MAX)
+        return err_set(e, ERR_INPUT, "%s: folders are nested too deeply",
+                       folder);
     if (path_list(&names, folder, e) < 0)
         return -1;
     for (size_t i = 0; i < names.n && ret == 0; i++) {
@@ -73,25 +76,25 @@ static int walk(struct corpus_files *f, const char *folder, int depth,
         if (names.name[i][0] == '.')
             ;
         else if (stat(path, &st) < 0)
-            ret = err_sys(e, "cannot look at %s", path);
+            ret = err_sys(e, "cannot read %s", path);
         else if (S_ISDIR(st.st_mode))
-            ret = walk(f, path, depth + 1, e);
+            ret = add_folder(f, path, depth + 1, e);
         else if (S_ISREG(st.st_mode) &&
                  corpus_files_format(path) != CORPUS_AUTO)
-            add(f, path, &st);
+            add_file(f, path, &st);
         free(path);
     }
     path_list_clear(&names);
     return ret;
 }
 
-static int find_one(struct corpus_files *f, const char *path, struct err *e)
+static int add_path(struct corpus_files *f, const char *path, struct err *e)
 {
     const size_t had = f->n;
     struct stat st = { 0 };
 
     if (strcmp(path, "-") == 0) {
-        add(f, path, &st);
+        add_file(f, path, &st);
         return 0;
     }
     if (stat(path, &st) < 0) {
@@ -101,15 +104,15 @@ static int find_one(struct corpus_files *f, const char *path, struct err *e)
         return -1;
     }
     if (!S_ISDIR(st.st_mode)) {
-        add(f, path, &st);
+        add_file(f, path, &st);
         return 0;
     }
-    if (walk(f, path, 0, e) < 0)
+    if (add_folder(f, path, 0, e) < 0)
         return -1;
     if (f->n == had)
         return err_set(e, ERR_MISSING,
-                       "%s: no .txt, .jsonl or .parquet file in this folder, "
-                       "compressed or not; name other files one by one",
+                       "%s: the folder has no .txt, .jsonl or .parquet file, "
+                       "compressed or not; name other files individually",
                        path);
     return 0;
 }
@@ -119,7 +122,7 @@ int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
 {
     *f = (struct corpus_files)CORPUS_FILES_INIT;
     for (size_t i = 0; i < n; i++)
-        if (find_one(f, path[i], e) < 0) {
+        if (add_path(f, path[i], e) < 0) {
             corpus_files_clear(f);
             return -1;
         }

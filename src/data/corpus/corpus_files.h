@@ -7,13 +7,13 @@
 #include "data/corpus/corpus.h"
 
 /*
- * files - what a list of paths names
+ * corpus_files - the files that a list of paths stands for
  *
- * A file is taken as it is; a folder gives its files with a known ending
- * (corpus_files_format), and those of its folders, sorted by byte; names that
- * begin with a dot are left out.  A folder without any such file is an error,
- * and so is a path that is not there.  total is the sum of the sizes, -1 when
- * there is something that has none.
+ * A path of a file is used as it is.  A folder stands for the files in it and
+ * in its folders whose names have a known suffix (corpus_files_format()),
+ * sorted by byte; names that begin with a dot are left out.  A folder without
+ * such a file is an error, and so is a path that does not exist.  total is the
+ * sum of the sizes, or -1 if one of them is unknown.
  */
 struct corpus_files {
     char **name;
@@ -30,7 +30,8 @@ int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
 void corpus_files_clear(struct corpus_files *);
 
-/* What the name tells, compression aside; CORPUS_AUTO if it tells nothing. */
+/* The format according to the name, apart from compression; CORPUS_AUTO if the
+ * name has no known suffix. */
 enum corpus_format corpus_files_format(const char *name);
 
 #endif

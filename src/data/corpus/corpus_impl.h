@@ -9,18 +9,18 @@
 #include "data/corpus/source.h"
 
 /*
- * corpus_impl - what the three files of the corpus share, and no one else uses
+ * corpus_impl - the inside of a corpus
  *
- * corpus.c holds the queue and hands blocks out; corpus_feed.c is the thread
- * that fills them with whole lines, or with text up to a place where it may be
- * cut; corpus_docs.c finds the documents in a block.
+ * corpus.c has the queue of blocks and hands them out; corpus_feed.c is the
+ * thread that fills them, with complete lines or with text up to a boundary;
+ * corpus_docs.c finds the documents in a block.
  */
 enum {
     BLOCKS_MAX = 64,
     SHOWN = 10, /* bad lines that are reported */
     MAX_LINE = 64 << 20,
-    KEEP = 4 << 20,        /* a larger buffer is not kept */
-    QUEUED_MAX = 16 << 20, /* bytes in the queue, where blocks are large */
+    KEEP = 4 << 20,        /* larger buffers are freed */
+    QUEUED_MAX = 16 << 20, /* bytes in the queue if blocks are large */
 };
 
 struct corpus {
@@ -32,39 +32,39 @@ struct corpus {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t filled, emptied;
-    struct corpus_block *queue[BLOCKS_MAX]; /* a ring: n from first on */
-    size_t first, n, queued; /* bytes in it */
+    struct corpus_block *queue[BLOCKS_MAX]; /* a ring of n blocks */
+    size_t first, n, queued;                /* bytes in it */
     struct corpus_block *idle[BLOCKS_MAX];
-    size_t idle_n, made, limit; /* blocks: idle, in being, allowed */
-    int wake;                   /* readable when we are to stop */
+    size_t idle_n, made, limit; /* blocks: idle, allocated, allowed */
+    int wake; /* an eventfd: readable when the thread must stop */
     bool stop, ended, failed;
     struct err why;
     struct corpus_stats stats;
-    size_t nul_file; /* files below were warned about */
+    size_t nul_file; /* earlier files have had their warning */
 
-    /* of the thread alone */
+    /* used by the thread alone */
     struct source *source;
     int64_t taken_before; /* of the files before this one */
     int64_t seq;
-    size_t cut_file; /* files below were warned about: no place to cut */
-    char *rest; /* what the last block left over */
+    size_t long_file; /* earlier files have had their warning */
+    char *rest;       /* of the last block, after its boundary */
     size_t rest_n;
-    struct corpus_place at; /* where the rest begins */
+    struct corpus_place at; /* the position of the rest */
 };
 
-const char *corpus_shown_name(const char *file);     /* the name in messages */
+const char *corpus_shown_name(const char *file); /* in messages */
 
-/* Damage is reported here: 0 to go on without the line, or the rest of the
- * file; -1 if it is to be an error. */
+/* Report a bad line or file: 0 to skip it, or its rest; -1 if it is an error.
+ */
 int corpus_bad_line(struct corpus *, struct err *);
 int corpus_bad_file(struct corpus *, int64_t line, struct err *);
 
-/* An empty block, as soon as there is one; NULL when we are to stop. */
+/* Wait for an empty block; NULL if the thread must stop. */
 struct corpus_block *corpus_take_block(struct corpus *);
 void corpus_queue_block(struct corpus *, struct corpus_block *);
 void corpus_fail(struct corpus *, const struct err *);
 
-void *corpus_feed(void *corpus);                /* the thread */
+void *corpus_feed(void *corpus); /* the thread */
 int corpus_find_docs(struct corpus *, struct corpus_block *, struct err *);
 
 #endif

@@ -17,20 +17,20 @@
 
 enum { TAG_MAX = 4096 };
 
-/* Where the bytes of a reply go. */
-struct sink {
+/* The destination of a reply. */
+struct receiver {
     const struct fetch *f;
     const struct http_reply *reply;
     FILE *fp;
-    int fd; /* when there is no fp */
+    int fd; /* if there is no fp */
     int64_t at;
     bool failed, closed;
     int sys;
 };
 
-static bool take(void *arg, const void *data, size_t n)
+static bool receive(void *arg, const void *data, size_t n)
 {
-    struct sink *s = arg;
+    struct receiver *s = arg;
     const char *at = data;
     const char *end = at + n;
 
@@ -50,12 +50,12 @@ static bool take(void *arg, const void *data, size_t n)
         }
     }
     s->at += (int64_t)n;
-    if (s->f->moved)
-        s->f->moved(s->f->arg, s->at, s->reply->size);
+    if (s->f->progress)
+        s->f->progress(s->f->arg, s->at, s->reply->size);
     return !s->failed;
 }
 
-/* The token is for one place. */
+/* Only this host gets the token. */
 static const char *token_for(const struct fetch *f, const char *url)
 {
     char *host = http_host(url);
@@ -69,26 +69,27 @@ int fetch_pipe(const struct fetch *f, const struct catalog_link *link, int fd,
                bool *closed, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct sink sink = { .f = f, .reply = &reply, .fd = fd };
+    struct receiver to = { .f = f, .reply = &reply, .fd = fd };
     const struct http_call call = {
         .url = link->url,
         .bearer = token_for(f, link->url),
-        .sink = take,
-        .arg = &sink,
+        .sink = receive,
+        .arg = &to,
     };
     int ret = http_do(f->http, &call, &reply, e);
 
     http_reply_clear(&reply);
-    *closed = sink.closed;
-    if (ret == 0 && sink.failed && !sink.closed) {
-        errno = sink.sys;
-        ret = err_sys(e, "cannot pass on %s", link->url);
+    *closed = to.closed;
+    if (ret == 0 && to.failed && !to.closed) {
+        errno = to.sys;
+        ret = err_sys(e, "cannot write the data of %s", link->url);
     }
     return ret;
 }
 
-/* The part that is there, and the tag of its version ("" for none). */
-static int64_t old_part(const char *part, const char *tag_path, struct buf *tag)
+/* The size of the part that is on disk, and the tag of its version. */
+static int64_t part_size(const char *part, const char *tag_path,
+                         struct buf *tag)
 {
     struct err e;
     struct stat st;
@@ -114,34 +115,34 @@ static int write_tag(const char *path, const char *tag, struct err *e)
     return save_commit(&s, e);
 }
 
-/* The first reply tells the version: write it down before what follows. */
-struct tagged {
-    struct sink sink; /* first, as take() gets this */
+/* A receiver that stores the tag of the version before the first bytes. */
+struct tagged_receiver {
+    struct receiver to; /* first, for receive() */
     const char *tag_path;
     bool written;
     struct err e;
 };
 
-static bool take_tagged(void *arg, const void *data, size_t n)
+static bool receive_tagged(void *arg, const void *data, size_t n)
 {
-    struct tagged *t = arg;
+    struct tagged_receiver *t = arg;
 
-    if (!t->written && write_tag(t->tag_path, t->sink.reply->tag, &t->e) < 0)
+    if (!t->written && write_tag(t->tag_path, t->to.reply->tag, &t->e) < 0)
         return false;
     t->written = true;
-    return take(&t->sink, data, n);
+    return receive(&t->to, data, n);
 }
 
-/* One file into its part: 0, -1, or 1 if it changed and must begin anew. */
+/* Download a part: 0, -1, or 1 if the file has changed, to start again. */
 static int fetch_part(const struct fetch *f, const struct catalog_link *link,
                       const char *part, const char *tag_path, struct err *e)
 {
     struct http_reply reply = HTTP_REPLY_INIT;
-    struct tagged t = { .sink = { .f = f, .reply = &reply },
-                        .tag_path = tag_path,
-                        .e = ERR_INIT };
+    struct tagged_receiver t = { .to = { .f = f, .reply = &reply },
+                                 .tag_path = tag_path,
+                                 .e = ERR_INIT };
     struct http_call call = { .url = link->url,
-                              .sink = take_tagged,
+                              .sink = receive_tagged,
                               .arg = &t };
     struct buf tag = BUF_INIT;
     struct err why = ERR_INIT;
@@ -149,25 +150,25 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     int ret;
 
     call.bearer = token_for(f, link->url);
-    call.from = t.sink.at = old_part(part, tag_path, &tag);
+    call.from = t.to.at = part_size(part, tag_path, &tag);
     call.tag = call.from ? tag.s : NULL;
-    t.sink.fp = fopen(part, call.from ? "abe" : "wbe");
-    if (!t.sink.fp) {
+    t.to.fp = fopen(part, call.from ? "abe" : "wbe");
+    if (!t.to.fp) {
         buf_clear(&tag);
         return err_sys(e, "cannot write %s", part);
     }
     if (call.from)
-        log_info("%s: going on after %lld bytes", link->file,
+        log_info("%s: resuming after %lld bytes", link->file,
                  (long long)call.from);
     ret = http_do(f->http, &call, &reply, &why);
-    if (fflush(t.sink.fp) != 0 || fsync(fileno(t.sink.fp)) < 0) {
-        t.sink.failed = true;
-        t.sink.sys = errno;
+    if (fflush(t.to.fp) != 0 || fsync(fileno(t.to.fp)) < 0) {
+        t.to.failed = true;
+        t.to.sys = errno;
     }
-    fclose(t.sink.fp);
+    fclose(t.to.fp);
     size = reply.size;
-    if (t.sink.failed) {
-        errno = t.sink.sys;
+    if (t.to.failed) {
+        errno = t.to.sys;
         ret = err_sys(e, "cannot write %s", part);
     } else if (t.e.kind != ERR_NONE) {
         *e = t.e;
@@ -175,24 +176,25 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     } else if (ret < 0 && reply.changed) {
         unlink(part);
         ret = 1;
-    } else if (ret == 0 && size >= 0 && t.sink.at != size) {
-        ret = err_set(e, ERR_REMOTE, "%s: %lld bytes came, %lld were promised",
-                      link->url, (long long)t.sink.at, (long long)size);
+    } else if (ret == 0 && size >= 0 && t.to.at != size) {
+        ret = err_set(e, ERR_REMOTE, "%s: received %lld bytes instead of %lld",
+                      link->url, (long long)t.to.at, (long long)size);
     } else if (ret == 0 && (reply.status == 202 || reply.status == 204)) {
-        ret = err_set(e, ERR_REMOTE, "%s: the server answers %ld: no file yet",
-                      link->url, reply.status);
+        ret = err_set(e, ERR_REMOTE,
+                      "%s: the server has no file yet (status %ld)", link->url,
+                      reply.status);
     } else if (ret < 0) {
         *e = why;
     }
-    if (ret != 0 && t.sink.at == 0)
+    if (ret != 0 && t.to.at == 0)
         unlink(part);
     http_reply_clear(&reply);
     buf_clear(&tag);
     return ret;
 }
 
-/* Its SHA-256 and size; gzip's own sums are compared on the way. */
-static int look_at(const char *path, struct fetched *out, struct err *e)
+/* The SHA-256 and size of a file. */
+static int hash_file(const char *path, struct fetched *out, struct err *e)
 {
     FILE *fp = fopen(path, "rbe");
     struct sha256 h;
@@ -216,8 +218,8 @@ static int look_at(const char *path, struct fetched *out, struct err *e)
     return ret;
 }
 
-/* Anything compressed is inflated once; its check sums are at its end. */
-static int inflates(const char *path, struct err *e)
+/* Inflate a compressed file once, to verify its checksums. */
+static int check_inflates(const char *path, struct err *e)
 {
     struct source *s;
     char *buf = xmalloc(1 << 18);
@@ -241,18 +243,18 @@ static int check_sum(const struct catalog_link *link, const struct fetched *f,
     if (!link->sha256 || strcmp(link->sha256, f->sha256) == 0)
         return 0;
     return err_set(e, ERR_INPUT,
-                   "%s: its SHA-256 is %.16s..., not %.16s... as it should be",
-                   path, f->sha256, link->sha256);
+                   "%s: the SHA-256 is %.16s... instead of %.16s...", path,
+                   f->sha256, link->sha256);
 }
 
-static int finish(const struct catalog_link *link, const char *part,
-                  const char *path, struct fetched *out, struct err *e)
+static int finish_file(const struct catalog_link *link, const char *part,
+                       const char *path, struct fetched *out, struct err *e)
 {
-    if (look_at(part, out, e) < 0)
+    if (hash_file(part, out, e) < 0)
         return -1;
-    if (check_sum(link, out, link->url, e) < 0 || inflates(part, e) < 0) {
-        unlink(part); /* fetching the rest would not mend it */
-        return e->kind == ERR_INPUT ? err_wrap(e, "%s was damaged", link->file)
+    if (check_sum(link, out, link->url, e) < 0 || check_inflates(part, e) < 0) {
+        unlink(part); /* there is no use in resuming */
+        return e->kind == ERR_INPUT ? err_wrap(e, "%s is damaged", link->file)
                                     : -1;
     }
     if (rename(part, path) < 0)
@@ -266,9 +268,9 @@ int fetch_file(const struct fetch *f, const struct catalog_link *link,
     char *part, *tag;
     int ret;
 
-    *out = (struct fetched){ .was_there = path_exists(path) };
-    if (out->was_there) {
-        if (look_at(path, out, e) < 0)
+    *out = (struct fetched){ .existed = path_exists(path) };
+    if (out->existed) {
+        if (hash_file(path, out, e) < 0)
             return -1;
         return check_sum(link, out, path, e);
     }
@@ -276,13 +278,16 @@ int fetch_file(const struct fetch *f, const struct catalog_link *link,
     tag = xasprintf("%s.part.tag", path);
     ret = fetch_part(f, link, part, tag, e);
     if (ret > 0) {
-        log_warn("%s: another version since; beginning anew", link->file);
+        log_warn("%s: the file on the server has changed; starting again",
+                 link->file);
         ret = fetch_part(f, link, part, tag, e);
         if (ret > 0)
-            ret = err_set(e, ERR_REMOTE, "%s: changes all the time", link->url);
+            ret =
+                err_set(e, ERR_REMOTE,
+                        "%s: the file on the server keeps changing", link->url);
     }
     if (ret == 0)
-        ret = finish(link, part, path, out, e);
+        ret = finish_file(link, part, path, out, e);
     if (ret == 0 || !path_exists(part))
         unlink(tag);
     free(part);

@@ -5,8 +5,8 @@
 
 #include "common/mem.h"
 
-/* Where the hash is, or where it would be. */
-static size_t find(const struct hashset *s, uint64_t hash)
+/* The slot that holds the hash, or would hold it. */
+static size_t find_slot(const struct hashset *s, uint64_t hash)
 {
     size_t i = hash & (s->room - 1);
 
@@ -15,14 +15,14 @@ static size_t find(const struct hashset *s, uint64_t hash)
     return i;
 }
 
-static void grow(struct hashset *s)
+static void grow_slots(struct hashset *s)
 {
     struct hashset more = { NULL, s->n, s->room ? s->room * 2 : 1024 };
 
     more.slot = xcalloc(more.room, sizeof *more.slot);
     for (size_t i = 0; i < s->room; i++)
         if (s->slot[i])
-            more.slot[find(&more, s->slot[i])] = s->slot[i];
+            more.slot[find_slot(&more, s->slot[i])] = s->slot[i];
     free(s->slot);
     *s = more;
 }
@@ -33,8 +33,8 @@ bool hashset_add(struct hashset *s, uint64_t hash)
 
     hash += hash == 0;
     if (s->n * 4 >= s->room * 3)
-        grow(s);
-    i = find(s, hash);
+        grow_slots(s);
+    i = find_slot(s, hash);
     if (s->slot[i])
         return false;
     s->slot[i] = hash;
@@ -49,7 +49,7 @@ size_t hashset_find(const struct hashset *s, uint64_t hash)
     hash += hash == 0;
     if (!s->room)
         return SIZE_MAX;
-    i = find(s, hash);
+    i = find_slot(s, hash);
     return s->slot[i] ? i : SIZE_MAX;
 }
 

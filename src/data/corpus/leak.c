@@ -13,63 +13,63 @@
 
 enum { THREADS_MAX = 64 };
 
-/* A document of the evaluation text: its runs are run[first .. first+runs). */
-struct entry {
+/* A document of the evaluation text and its first sequence. */
+struct leak_entry {
     struct leak_doc doc;
     size_t first;
     uint64_t all; /* hash of all its words */
 };
 
 /*
- * A rolling hash, h = sum of word * base^age mod 2^64, finished by a mix; the
- * words of a run are kept in a ring so that the oldest can be taken out.
+ * A rolling hash: the sum of word * base^age mod 2^64, whose bits are mixed at
+ * the end.  A ring holds the last n words, so that the oldest can be removed.
  */
 static const uint64_t base = 0x9e3779b97f4a7c15u;
 
-enum { RUN_MAX = 64 };
+enum { WORDS_MAX = 64 };
 
 struct roll {
-    uint64_t hash, all, ring[RUN_MAX];
+    uint64_t hash, all, ring[WORDS_MAX];
     int64_t words;
-    uint64_t word; /* the one that is being read */
+    uint64_t word; /* the current one */
     bool in_word;
 };
 
 struct leak {
     int n;
-    uint64_t out; /* base^n: what the oldest word has become */
-    struct entry *entry;
+    uint64_t out; /* base^n, the factor of the oldest word */
+    struct leak_entry *entry;
     size_t entries, entries_room;
-    uint64_t *run;
-    size_t runs, runs_room;
-    struct hashset known; /* runs, and whole documents */
+    uint64_t *sequence;
+    size_t sequences, sequences_room;
+    struct hashset known; /* sequences, and whole documents */
     unsigned char *hit;   /* for each slot of known */
-    struct leak_doc *doc; /* the report */
+    struct leak_doc *doc; /* for the report */
     struct arena names;
 
-    pthread_mutex_t lock; /* while training text is read */
+    pthread_mutex_t lock; /* protects what follows */
     struct corpus *corpus;
     int64_t train_documents;
-    struct roll carried; /* from the block before this one */
-    int64_t carried_to;
-    pthread_cond_t handed_on;
+    struct roll carried; /* at the end of a block */
+    int64_t carried_to;  /* the next block */
+    pthread_cond_t carried_changed;
     bool failed;
     struct err why;
 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
     x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
     return x ^ (x >> 32);
 }
 
-typedef void run_fn(void *arg, uint64_t hash);
+typedef void sequence_fn(void *arg, uint64_t hash);
 
-static void end_word(const struct leak *l, struct roll *r, run_fn *fn,
+static void end_word(const struct leak *l, struct roll *r, sequence_fn *fn,
                      void *arg)
 {
-    const uint64_t word = mix(r->word);
+    const uint64_t word = mix_bits(r->word);
     uint64_t *old = &r->ring[r->words % l->n];
 
     r->hash = r->hash * base + word;
@@ -80,12 +80,12 @@ static void end_word(const struct leak *l, struct roll *r, run_fn *fn,
     r->all = r->all * base + word;
     r->in_word = false;
     if (r->words >= l->n)
-        fn(arg, mix(r->hash ^ (uint64_t)l->n));
+        fn(arg, mix_bits(r->hash ^ (uint64_t)l->n));
 }
 
-/* A part of a document; the next one goes on where it ends. */
+/* Hash a part of a document. */
 static void roll_text(const struct leak *l, struct roll *r, const char *text,
-                      size_t n, run_fn *fn, void *arg)
+                      size_t n, sequence_fn *fn, void *arg)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + n;
     size_t step;
@@ -104,72 +104,70 @@ static void roll_text(const struct leak *l, struct roll *r, const char *text,
     }
 }
 
-static uint64_t whole(const struct roll *r)
+static uint64_t whole_hash(const struct roll *r)
 {
-    return mix(r->all + (uint64_t)r->words) ^ 0x5555555555555555u;
+    return mix_bits(r->all + (uint64_t)r->words) ^ 0x5555555555555555u;
 }
 
 struct leak *leak_new(int n)
 {
     struct leak *l = xcalloc(1, sizeof *l);
 
-    l->n = n < 1 ? 1 : n > RUN_MAX ? RUN_MAX : n;
+    l->n = n < 1 ? 1 : n > WORDS_MAX ? WORDS_MAX : n;
     l->out = 1;
     for (int i = 0; i < l->n; i++)
         l->out *= base;
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->handed_on, NULL);
+    pthread_cond_init(&l->carried_changed, NULL);
     return l;
 }
 
 void leak_free(struct leak *l)
 {
     free(l->entry);
-    free(l->run);
+    free(l->sequence);
     free(l->hit);
     free(l->doc);
     hashset_clear(&l->known);
     arena_clear(&l->names);
-    pthread_cond_destroy(&l->handed_on);
+    pthread_cond_destroy(&l->carried_changed);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
-/* The evaluation text */
-
-static void keep_run(void *arg, uint64_t hash)
+static void keep_sequence(void *arg, uint64_t hash)
 {
     struct leak *l = arg;
 
-    GROW(l->run, l->runs, l->runs_room);
-    l->run[l->runs++] = hash;
+    GROW(l->sequence, l->sequences, l->sequences_room);
+    l->sequence[l->sequences++] = hash;
     hashset_add(&l->known, hash);
 }
 
 static void eval_doc(struct leak *l, struct roll *r, const struct corpus_doc *d,
                      const char *file)
 {
-    struct entry *entry;
+    struct leak_entry *entry;
 
     if (d->begins) {
         *r = (struct roll){ 0 };
         GROW(l->entry, l->entries, l->entries_room);
         l->entry[l->entries++] =
-            (struct entry){ .doc = { .file = file, .line = d->line },
-                            .first = l->runs };
+            (struct leak_entry){ .doc = { .file = file, .line = d->line },
+                                 .first = l->sequences };
     }
-    roll_text(l, r, d->text, d->len, keep_run, l);
+    roll_text(l, r, d->text, d->len, keep_sequence, l);
     if (!d->ends)
         return;
     if (r->in_word)
-        end_word(l, r, keep_run, l);
+        end_word(l, r, keep_sequence, l);
     if (!r->words) {
         l->entries--;
         return;
     }
     entry = &l->entry[l->entries - 1];
-    entry->doc.runs = (int64_t)(l->runs - entry->first);
-    entry->all = whole(r);
+    entry->doc.sequences = (int64_t)(l->sequences - entry->first);
+    entry->all = whole_hash(r);
     hashset_add(&l->known, entry->all);
 }
 
@@ -195,14 +193,12 @@ int leak_eval(struct leak *l, const struct corpus_conf *conf, struct err *e)
     return got;
 }
 
-/* The training text */
-
-static void mark(void *arg, uint64_t hash)
+static void mark_hit(void *arg, uint64_t hash)
 {
     struct leak *l = arg;
     const size_t i = hashset_find(&l->known, hash);
 
-    /* all threads write the same */
+    /* all threads write the same value */
     if (i != SIZE_MAX)
         __atomic_store_n(&l->hit[i], 1, __ATOMIC_RELAXED);
 }
@@ -212,43 +208,42 @@ static void train_doc(struct leak *l, struct roll *r,
 {
     if (d->begins)
         *r = (struct roll){ 0 };
-    roll_text(l, r, d->text, d->len, mark, l);
+    roll_text(l, r, d->text, d->len, mark_hit, l);
     if (!d->ends)
         return;
     if (r->in_word)
-        end_word(l, r, mark, l);
-    mark(l, whole(r));
+        end_word(l, r, mark_hit, l);
+    mark_hit(l, whole_hash(r));
 }
 
 /*
- * Parts of one document are in blocks that different threads take.  The state
- * at the end of such a block is what its successor begins with, so that one
- * has to wait; blocks of whole documents do not.  There is one place for such a
- * state.  Whoever waits for it to be empty is not waited for by the block that
- * it is kept for: that one was handed out, or is the next to be, and first of
- * all it takes what is here.
+ * The parts of a document are in blocks that different threads take.  A block
+ * that begins inside a document waits for the hash at the end of the block
+ * before it; other blocks need not wait.  One hash is carried at a time.  There
+ * is no deadlock: the block that it is carried to has been handed out or is the
+ * next to be, and takes the hash before it does anything else.
  */
 enum { NO_BLOCK = -1 };
 
-static void hand_on(struct leak *l, int64_t to, const struct roll *r)
+static void carry_hash(struct leak *l, int64_t to, const struct roll *r)
 {
     pthread_mutex_lock(&l->lock);
     while (l->carried_to != NO_BLOCK)
-        pthread_cond_wait(&l->handed_on, &l->lock);
+        pthread_cond_wait(&l->carried_changed, &l->lock);
     l->carried = *r;
     l->carried_to = to;
-    pthread_cond_broadcast(&l->handed_on);
+    pthread_cond_broadcast(&l->carried_changed);
     pthread_mutex_unlock(&l->lock);
 }
 
-static void take_over(struct leak *l, int64_t block, struct roll *r)
+static void take_hash(struct leak *l, int64_t block, struct roll *r)
 {
     pthread_mutex_lock(&l->lock);
     while (l->carried_to != block)
-        pthread_cond_wait(&l->handed_on, &l->lock);
+        pthread_cond_wait(&l->carried_changed, &l->lock);
     *r = l->carried;
     l->carried_to = NO_BLOCK;
-    pthread_cond_broadcast(&l->handed_on);
+    pthread_cond_broadcast(&l->carried_changed);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -256,14 +251,14 @@ static void train_block(struct leak *l, struct roll *r,
                         const struct corpus_block *b)
 {
     if (b->n > 0 && !b->doc[0].begins)
-        take_over(l, b->seq, r);
+        take_hash(l, b->seq, r);
     for (size_t i = 0; i < b->n; i++)
         train_doc(l, r, &b->doc[i]);
     if (b->n > 0 && !b->doc[b->n - 1].ends)
-        hand_on(l, b->seq + 1, r);
+        carry_hash(l, b->seq + 1, r);
 }
 
-static void *train_thread(void *arg)
+static void *read_training(void *arg)
 {
     struct leak *l = arg;
     struct roll r = { 0 };
@@ -300,9 +295,9 @@ int leak_train(struct leak *l, const struct corpus_conf *conf, struct err *e)
     if (corpus_open(&l->corpus, conf, e) < 0)
         return -1;
     while (n < cores - 1 && n < THREADS_MAX &&
-           pthread_create(&thread[n], NULL, train_thread, l) == 0)
+           pthread_create(&thread[n], NULL, read_training, l) == 0)
         n++;
-    train_thread(l);
+    read_training(l);
     while (n > 0)
         pthread_join(thread[--n], NULL);
     corpus_close(l->corpus);
@@ -323,15 +318,15 @@ void leak_report(struct leak *l, struct leak_report *out)
                                  .train_documents = l->train_documents,
                                  .doc = l->doc };
     for (size_t i = 0; i < l->entries; i++) {
-        struct entry *entry = &l->entry[i];
+        struct leak_entry *entry = &l->entry[i];
         struct leak_doc *d = &entry->doc;
 
         d->found = 0;
-        for (int64_t k = 0; k < d->runs; k++)
-            d->found += was_hit(l, l->run[entry->first + (size_t)k]);
-        d->whole =
-            was_hit(l, entry->all) || (d->runs > 0 && d->found == d->runs);
-        out->runs += d->runs;
+        for (int64_t k = 0; k < d->sequences; k++)
+            d->found += was_hit(l, l->sequence[entry->first + (size_t)k]);
+        d->whole = was_hit(l, entry->all) ||
+                   (d->sequences > 0 && d->found == d->sequences);
+        out->sequences += d->sequences;
         out->found += d->found;
         out->whole += d->whole;
         out->touched += d->whole || d->found > 0;

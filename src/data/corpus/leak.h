@@ -8,37 +8,37 @@
 #include "data/corpus/corpus.h"
 
 /*
- * leak - what of an evaluation text is in the training text too
+ * leak - find evaluation text in the training text
  *
  *      struct leak *l = leak_new(13);
  *
- *      leak_eval(l, &conf, e)          the smaller one, kept as hashes
- *      leak_train(l, &other, e)        any size, by all cores
+ *      leak_eval(l, &conf, e)          the smaller text, kept as hashes
+ *      leak_train(l, &other, e)        of any size, with all cores
  *      leak_report(l, &r);
  *      leak_free(l);
  *
  * A text is the sequence of its words: letters and numbers, in lower case
- * (normalize.h); everything else divides.  A document is found whole when the
- * sequence of its words is that of a training document, or when all its runs of
- * n words are somewhere in the training text.  Documents without a word do not
- * count.
- * Hashes have 64 bits: with a million runs on one side and 10 billion on the
- * other, one is found by chance once in two thousand times.
+ * (normalize.h).  A document is in the training text as a whole if a training
+ * document has the same words, or if all its sequences of n words occur in the
+ * training text.  Documents without a word are ignored.
+ *
+ * Hashes have 64 bits: with a million sequences on one side and 10 billion on
+ * the other, the probability that one is found by mistake is 1 in 2000.
  */
 struct leak;
 
 struct leak_doc {
     const char *file;
     int64_t line;
-    int64_t runs, found;
-    bool whole;                 /* the same document is in both */
+    int64_t sequences, found; /* of n words */
+    bool whole;               /* the whole document was found */
 };
 
 struct leak_report {
-    int64_t documents;          /* of the evaluation text */
-    int64_t whole;              /* that are in the training text as such */
-    int64_t touched;            /* that share at least one run */
-    int64_t runs, found;        /* of n words */
+    int64_t documents;        /* of the evaluation text */
+    int64_t whole;            /* found as a whole */
+    int64_t touched;          /* of which a sequence was found */
+    int64_t sequences, found; /* of n words */
     int64_t train_documents;
     const struct leak_doc *doc;
 };

@@ -10,12 +10,13 @@ enum { ORDERS = 3 };
 
 struct ngram {
     int order;
-    uint32_t *count[ORDERS]; /* of runs of 1, 2, 3 bytes, the last lowest */
-    uint64_t *sum[ORDERS];   /* of what follows a run of 0, 1, 2 bytes */
-    uint32_t *kinds[ORDERS];
+    uint32_t *count[ORDERS]; /* of sequences of 1, 2, 3 bytes */
+    uint64_t *sum[ORDERS];   /* of counts after 0, 1, 2 bytes */
+    uint32_t *kinds[ORDERS]; /* of bytes after 0, 1, 2 bytes */
 };
 
-static size_t runs(int len)
+/* The number of sequences; the last byte of one is the lowest of its index. */
+static size_t sequences(int len)
 {
     return (size_t)1 << (8 * len);
 }
@@ -26,38 +27,38 @@ struct ngram *ngram_new(int order)
 
     m->order = order;
     for (int i = 0; i < order; i++) {
-        m->count[i] = xcalloc(runs(i + 1), sizeof *m->count[i]);
-        m->sum[i] = xcalloc(runs(i), sizeof *m->sum[i]);
-        m->kinds[i] = xcalloc(runs(i), sizeof *m->kinds[i]);
+        m->count[i] = xcalloc(sequences(i + 1), sizeof *m->count[i]);
+        m->sum[i] = xcalloc(sequences(i), sizeof *m->sum[i]);
+        m->kinds[i] = xcalloc(sequences(i), sizeof *m->kinds[i]);
     }
     return m;
 }
 
-static const uint32_t before = '\n' << 8 | '\n';
+static const uint32_t newlines = '\n' << 8 | '\n';
 
 void ngram_add(struct ngram *m, const char *text, size_t n)
 {
     uint32_t *longest = m->count[m->order - 1];
-    const uint32_t mask = (uint32_t)runs(m->order) - 1;
-    uint32_t run = before;
+    const uint32_t mask = (uint32_t)sequences(m->order) - 1;
+    uint32_t last = newlines;
 
     for (size_t i = 0; i < n; i++) {
-        run = (run << 8 | (unsigned char)text[i]) & 0xffffff;
-        longest[run & mask] += longest[run & mask] < UINT32_MAX;
+        last = (last << 8 | (unsigned char)text[i]) & 0xffffff;
+        longest[last & mask] += longest[last & mask] < UINT32_MAX;
     }
 }
 
-/* Shorter runs are sums over longer ones. */
+/* The counts of shorter sequences are sums over longer ones. */
 void ngram_fit(struct ngram *m)
 {
     for (int i = m->order - 1; i >= 0; i--)
-        for (size_t run = 0; run < runs(i + 1); run++) {
-            const uint32_t c = m->count[i][run];
+        for (size_t s = 0; s < sequences(i + 1); s++) {
+            const uint32_t c = m->count[i][s];
 
-            m->sum[i][run >> 8] += c;
-            m->kinds[i][run >> 8] += c > 0;
+            m->sum[i][s >> 8] += c;
+            m->kinds[i][s >> 8] += c > 0;
             if (i > 0) {
-                uint32_t *shorter = &m->count[i - 1][run & (runs(i) - 1)];
+                uint32_t *shorter = &m->count[i - 1][s & (sequences(i) - 1)];
 
                 *shorter =
                     c > UINT32_MAX - *shorter ? UINT32_MAX : *shorter + c;
@@ -67,15 +68,15 @@ void ngram_fit(struct ngram *m)
 
 double ngram_bits(const struct ngram *m, const char *text, size_t n)
 {
-    uint32_t run = before;
+    uint32_t last = newlines;
     double bits = 0;
 
     for (size_t i = 0; i < n; i++) {
         double p = 1.0 / 256;
 
-        run = (run << 8 | (unsigned char)text[i]) & 0xffffff;
+        last = (last << 8 | (unsigned char)text[i]) & 0xffffff;
         for (int k = 0; k < m->order; k++) {
-            const size_t here = run & (runs(k + 1) - 1);
+            const size_t here = last & (sequences(k + 1) - 1);
             const double kinds = m->kinds[k][here >> 8];
 
             if (kinds > 0)

@@ -5,23 +5,24 @@
 #include <stdint.h>
 
 /*
- * ngram - what a byte is, given the two before it
+ * ngram - predict a byte from the two before it
  *
  *      struct ngram *m = ngram_new(3);
  *
- *      ngram_add(m, text, n);          each document of the training text
+ *      ngram_add(m, text, n);          for each training document
  *      ngram_fit(m);
  *      bits += ngram_bits(m, other, n);
  *      ngram_free(m);
  *
- * The yardstick of a first model: counts of all runs of `order` bytes (1 to
- * 3), each length mixed with the next shorter one as Witten and Bell do it
- * ("The zero-frequency problem", IEEE Trans. Inf. Theory 37, 1991, method C):
+ * A baseline for first models: the counts of all sequences of `order` bytes (1
+ * to 3), where each order is interpolated with the next lower one as by Witten
+ * and Bell ("The zero-frequency problem", IEEE Trans. Inf. Theory 37, 1991,
+ * method C):
  *
  *      p(c | ab) = (count(abc) + kinds(ab) p(c | b)) / (count(ab) + kinds(ab))
  *
- * where kinds(ab) is how many different bytes were seen after ab; at the
- * bottom all 256 bytes are alike.  The bytes before a document are newlines.
+ * where kinds(ab) is the number of different bytes that follow ab.  At order 0
+ * all 256 bytes are equally likely.  A document is preceded by newlines.
  */
 struct ngram;
 

@@ -8,18 +8,18 @@
 #include "data/token/classes.h"
 
 /*
- * loose - what of a text counts when its typography does not
+ * normalize - compare texts regardless of case and typography
  *
  *      for (; p < end; p += n)
  *          if ((c = normalize_next(p, end, &n)) < 0)
- *              ... words end here
+ *              ... a word ends here
  *
- * Letters with their marks and numbers count, whatever their case.  Spaces,
- * quotes and dashes divide, in all the forms they have.
+ * Letters, their marks, and numbers remain, in lower case.  All other
+ * characters, such as spaces, quotes and dashes, separate words.
  */
-enum { NORMALIZE_BYTE = 0x110000 }; /* plus a byte that is not UTF-8 */
+enum { NORMALIZE_BYTE = 0x110000 }; /* + a byte that is not UTF-8 */
 
-/* The character at p < end, small, or -1 if it does not count; *n bytes. */
+/* The character at p in lower case, or -1 for a separator; it has *n bytes. */
 static inline int32_t normalize_next(const uint8_t *p, const uint8_t *end,
                                      size_t *n)
 {

@@ -1,7 +1,7 @@
 /*
- * parquet - pages of one column of strings, and the strings in them
+ * parquet - the pages of one column of strings, and the strings in them
  *
- * Field numbers are those of parquet.thrift of the Apache Parquet format.
+ * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
 #include "data/corpus/parquet.h"
@@ -40,12 +40,13 @@ static const char *const codecs[CODECS] = {
     "none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw",
 };
 
-struct parquet_page {           /* what a page header says */
+/* The header of a page. */
+struct parquet_page {
     int64_t type, size, packed; /* bytes inflated, bytes in the file */
     int64_t values, encoding;
     int64_t levels; /* bytes of definition levels, of version 2 */
     int64_t repeats;
-    bool plain; /* version 2, not compressed */
+    bool plain; /* version 2 and not compressed */
 };
 
 struct parquet {
@@ -56,10 +57,10 @@ struct parquet {
 
     size_t next_group;
     const uint8_t *at, *end; /* in the current column chunk */
-    int64_t left;            /* values of it that are to come */
+    int64_t left;            /* values of it that were not read yet */
     int64_t codec;
     uint8_t *dict_data, *page_data;
-    char *joined; /* strings that do not lie in page_data as a whole */
+    char *joined; /* strings that are not contiguous in page_data */
     struct parquet_string *dict, *value;
     size_t dict_n, value_n, value_at;
     int64_t row; /* of value_at */
@@ -79,7 +80,7 @@ static int map_file(struct parquet *p, const char *path, struct err *e)
     }
     if (!S_ISREG(st.st_mode) || st.st_size < 12) {
         close(fd);
-        return err_set(e, ERR_INPUT, "not a Parquet file");
+        return err_set(e, ERR_INPUT, "this is not a Parquet file");
     }
     p->size = (size_t)st.st_size;
     map = mmap(NULL, p->size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -124,8 +125,6 @@ void parquet_close(struct parquet *p)
     free(p->value);
     free(p);
 }
-
-/* Pages */
 
 static void read_data_header(struct thrift *t, struct parquet_page *g,
                              int version)
@@ -227,15 +226,16 @@ static int inflate_page(int64_t codec, const uint8_t *in, size_t n,
         break;
     default:
         return err_set(e, ERR_INPUT,
-                       "compressed by %s, which is not read; "
-                       "gdata(1) has a pipe that does",
+                       "pages compressed by %s are not supported; gdata(1) "
+                       "shows how to convert the file in a pipe",
                        codec > 0 && codec < CODECS ? codecs[codec]
-                                                   : "something unknown");
+                                                   : "an unknown codec");
     }
-    return good ? 0 : parquet_damaged(e, "a page does not inflate");
+    return good ? 0 : parquet_damaged(e, "a page cannot be inflated");
 }
 
-/* The page's bytes, inflated; levels of version 2 come first, as they are. */
+/* The inflated bytes of a page.  In version 2 the levels, which are never
+ * compressed, come first. */
 static uint8_t *page_bytes(struct parquet *p, const struct parquet_page *g,
                            struct err *e)
 {
@@ -277,7 +277,7 @@ static int read_dictionary(struct parquet *p, const struct parquet_page *g,
     return 0;
 }
 
-/* Strings by their number in the dictionary; a byte says how many bits. */
+/* Strings as indexes into the dictionary; the first byte is their width. */
 static bool look_up(const struct parquet *p, const uint8_t *at,
                     const uint8_t *end, struct parquet_string *out, size_t n)
 {
@@ -317,16 +317,16 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
         break;
     default:
         return err_set(e, ERR_INPUT,
-                       "strings in encoding %lld, which is not read; "
-                       "gdata(1) has a pipe that does",
+                       "strings in encoding %lld are not supported; gdata(1) "
+                       "shows how to convert the file in a pipe",
                        (long long)g->encoding);
     }
     return good ? 0 : parquet_damaged(e, "the strings of a page");
 }
 
 /*
- * Which rows are there: *at is where the levels begin, and then where the
- * values do.  Returns how many are, or -1.
+ * Read which rows have a value.  *at points at the levels before, and at the
+ * values after the call.  Returns the number of values, or -1.
  */
 static int64_t read_levels(const struct parquet *p,
                            const struct parquet_page *g, const uint8_t **at,
@@ -356,9 +356,9 @@ static int64_t read_levels(const struct parquet *p,
     return n;
 }
 
-/* Put the values where there are rows, from the last one on. */
-static void spread(struct parquet_string *value, const uint32_t *there,
-                   size_t rows, size_t n)
+/* Move the values to their rows, starting with the last. */
+static void spread_values(struct parquet_string *value, const uint32_t *there,
+                          size_t rows, size_t n)
 {
     for (size_t i = rows; i-- > 0;)
         value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ "", 0 };
@@ -396,7 +396,7 @@ static int read_data(struct parquet *p, const struct parquet_page *g,
     if (read_values(p, g, at, end, (size_t)n, e) < 0)
         goto out;
     if (p->column.nullable)
-        spread(p->value, there, rows, (size_t)n);
+        spread_values(p->value, there, rows, (size_t)n);
     p->value_n = rows;
     p->left -= g->values;
     ret = 0;
@@ -406,7 +406,7 @@ out:
     return ret;
 }
 
-/* Open the next row group that has rows: 1, 0 after the last one, -1. */
+/* Open the next row group: 1, 0 after the last one, or -1. */
 static int open_group(struct parquet *p, struct err *e)
 {
     const struct parquet_group *g;
@@ -416,13 +416,14 @@ static int open_group(struct parquet *p, struct err *e)
     g = &p->column.group[p->next_group++];
     p->left = 0;
     if (g->values != g->rows)
-        return parquet_damaged(e, "a row group has not a value a row");
+        return parquet_damaged(
+            e, "a row group has more or fewer values than rows");
     if (g->values == 0)
         return 1;
     if (g->offset < 4 || g->size < 0 || g->values < 0 ||
         (uint64_t)g->offset > p->size ||
         (uint64_t)g->size > p->size - (uint64_t)g->offset)
-        return parquet_damaged(e, "a row group lies outside");
+        return parquet_damaged(e, "a row group lies outside the file");
     p->at = p->map + g->offset;
     p->end = p->at + g->size;
     p->left = g->values;
@@ -431,7 +432,7 @@ static int open_group(struct parquet *p, struct err *e)
     return 1;
 }
 
-/* The next page with values: 1, 0 at the end, -1. */
+/* Read the next page with values: 1, 0 at the end, or -1. */
 static int next_page(struct parquet *p, struct err *e)
 {
     struct parquet_page g;
@@ -460,8 +461,8 @@ static int next_page(struct parquet *p, struct err *e)
     return 1;
 }
 
-/* Row groups before the row need not be inflated. */
-static void pass_groups(struct parquet *p, int64_t row)
+/* Skip row groups before the row without inflating them. */
+static void skip_groups(struct parquet *p, int64_t row)
 {
     while (p->left <= 0 && p->value_at == p->value_n &&
            p->next_group < p->column.n &&
@@ -478,17 +479,17 @@ int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
     int got;
 
     for (;;) {
-        size_t pass;
+        size_t left;
 
-        pass_groups(p, row);
+        skip_groups(p, row);
         got = next_page(p, e);
         if (got <= 0)
             return got;
-        pass = p->value_n - p->value_at;
-        if (row - p->row < (int64_t)pass)
+        left = p->value_n - p->value_at;
+        if (row - p->row < (int64_t)left)
             break;
-        p->value_at += pass;
-        p->row += (int64_t)pass;
+        p->value_at += left;
+        p->row += (int64_t)left;
     }
     p->value_at += (size_t)(row - p->row);
     p->row = row;

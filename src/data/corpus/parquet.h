@@ -6,11 +6,14 @@
 #include "data/corpus/corpus.h"
 
 /*
- * parquet - one column of strings out of a Parquet file
+ * parquet - read one column of strings from a Parquet file
  *
- * parquet_next() puts the strings from row `row` on into a block, as its data
- * and documents: 1, 0 after the last row, -1.  Rows must be asked for in
- * order; null is an empty document.
+ * FineWeb, FineWeb-Edu and most data sets of Hugging Face are Parquet files.
+ * Apache's library for them is written in C++ and as large as this project.
+ *
+ * parquet_next() adds the strings from row `row` to a block, as documents.  It
+ * returns 1, 0 after the last row, or -1.  Rows must be read in order; a null
+ * is an empty document.
  */
 struct parquet;
 

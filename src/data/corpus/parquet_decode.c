@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "data/corpus/thrift.h"
 
-static uint32_t little(const uint8_t *p, int bytes)
+static uint32_t read_little(const uint8_t *p, int bytes)
 {
     uint32_t value = 0;
 
@@ -16,8 +16,8 @@ static uint32_t little(const uint8_t *p, int bytes)
     return value;
 }
 
-/* Number i of those packed from p on, `width` bits each, up to 32. */
-static uint32_t packed(const uint8_t *p, size_t i, int width)
+/* Number i of the numbers packed at p, of `width` bits each, up to 32. */
+static uint32_t read_packed(const uint8_t *p, size_t i, int width)
 {
     const size_t bit = i * (size_t)width;
     const size_t first = bit / 8, last = (bit + (size_t)width + 7) / 8;
@@ -50,8 +50,8 @@ bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
             if (bytes > left)
                 return false;
             for (size_t i = 0; i < take; i++)
-                out[done + i] = packed(t.at, i, width);
-            if (groups * 8 > want) /* the last group may be cut short */
+                out[done + i] = read_packed(t.at, i, width);
+            if (groups * 8 > want) /* the last group may be incomplete */
                 return true;
             t.at += groups * (uint64_t)width;
             done += take;
@@ -62,7 +62,7 @@ bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
 
             if ((size_t)bytes > left)
                 return false;
-            value = little(t.at, bytes);
+            value = read_little(t.at, bytes);
             for (size_t i = 0; i < take; i++)
                 out[done + i] = value;
             t.at += bytes;
@@ -80,7 +80,7 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end,
 
         if (end - p < 4)
             return false;
-        len = little(p, 4);
+        len = read_little(p, 4);
         p += 4;
         if (len > (size_t)(end - p))
             return false;
@@ -91,11 +91,12 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end,
 }
 
 /*
- * One miniblock: `count` differences of `width` bits, 0 to 64, to the value
- * before; the width may be beyond 32 here, so bits are taken one by one then.
+ * Read a miniblock: `count` differences of `width` bits, 0 to 64, to the value
+ * before.  As the width may exceed 32, the bits are read one by one.
  */
-static bool miniblock(struct thrift *t, int width, size_t count, int64_t least,
-                      int64_t *value, int64_t *out, size_t n)
+static bool read_miniblock(struct thrift *t, int width, size_t count,
+                           int64_t least, int64_t *value, int64_t *out,
+                           size_t n)
 {
     const size_t bytes = (count * (size_t)width + 7) / 8;
 
@@ -116,8 +117,8 @@ static bool miniblock(struct thrift *t, int width, size_t count, int64_t least,
     return true;
 }
 
-/* n numbers in DELTA_BINARY_PACKED; moves t past them. */
-static bool differences(struct thrift *t, int64_t *out, size_t n)
+/* Read n numbers in DELTA_BINARY_PACKED, and move t past them. */
+static bool read_differences(struct thrift *t, int64_t *out, size_t n)
 {
     const uint64_t block = thrift_varint(t), minis = thrift_varint(t);
     const uint64_t total = thrift_varint(t);
@@ -140,8 +141,8 @@ static bool differences(struct thrift *t, int64_t *out, size_t n)
         for (uint64_t m = 0; m < minis && done < n; m++) {
             const size_t take = count < n - done ? count : n - done;
 
-            if (!miniblock(t, widths[m], count, least, &value, out + done,
-                           take))
+            if (!read_miniblock(t, widths[m], count, least, &value, out + done,
+                                take))
                 return false;
             done += take;
         }
@@ -154,7 +155,7 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
 {
     struct thrift t = { .at = p, .end = end };
     int64_t *len = xcalloc(n, sizeof *len);
-    bool good = differences(&t, len, n);
+    bool good = read_differences(&t, len, n);
 
     for (size_t i = 0; i < n && good; i++) {
         good = len[i] >= 0 && len[i] <= t.end - t.at;
@@ -168,8 +169,8 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
     return good;
 }
 
-/* What the strings take, each with what it shares with the one before it;
- * SIZE_MAX if one would share more than there is. */
+/* The size of all strings with their prefixes; SIZE_MAX if a prefix is longer
+ * than the string before, or the size exceeds `most`. */
 static size_t joined_size(const int64_t *shared,
                           const struct parquet_string *own, size_t n,
                           size_t most)
@@ -196,7 +197,8 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
     const char *before = NULL;
     char *to;
 
-    if (differences(&t, shared, n) && parquet_delta_length(t.at, end, out, n))
+    if (read_differences(&t, shared, n) &&
+        parquet_delta_length(t.at, end, out, n))
         size = joined_size(shared, out, n, most);
     if (size < SIZE_MAX) {
         *joined = to = xmalloc(size + 1);
@@ -215,9 +217,10 @@ bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
     return size < SIZE_MAX;
 }
 
-/* How long a literal is, or where a copy comes from; moves *p. */
-static bool snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
-                       size_t *from)
+/* Read the length of a literal or copy, and the distance of a copy; moves *p.
+ */
+static bool read_snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
+                            size_t *from)
 {
     const uint8_t tag = *(*p)++;
     int extra = 0;
@@ -230,7 +233,7 @@ static bool snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
             extra = (int)*len - 60;
             if (end - *p < extra)
                 return false;
-            *len = (size_t)little(*p, extra) + 1;
+            *len = (size_t)read_little(*p, extra) + 1;
         }
         *p += extra;
         return true;
@@ -245,7 +248,7 @@ static bool snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
         extra = (tag & 3) == 2 ? 2 : 4;
         if (end - *p < extra)
             return false;
-        *from = little(*p, extra);
+        *from = read_little(*p, extra);
         *p += extra;
     }
     return *from > 0;
@@ -263,7 +266,7 @@ bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
     while (p < end) {
         size_t len, from;
 
-        if (!snappy_tag(&p, end, &len, &from) || len > n - done)
+        if (!read_snappy_tag(&p, end, &len, &from) || len > n - done)
             return false;
         if (from == 0) {
             if (len > (size_t)(end - p))
@@ -274,7 +277,7 @@ bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
             return false;
         } else if (from >= len) {
             memcpy(out + done, out + done - from, len);
-        } else { /* what it copies begins in what it writes */
+        } else { /* source and destination overlap */
             for (size_t i = 0; i < len; i++)
                 out[done + i] = out[done + i - from];
         }

@@ -8,32 +8,33 @@
 /*
  * parquet_decode - the encodings inside the pages of a Parquet file
  *
- * Each reads from p up to end and checks everything; false, or 0, is damage.
- * Formats are those of the Apache Parquet and Snappy format descriptions.
+ * Each function reads from p up to end, checks everything, and returns false if
+ * the data is damaged.  The formats are specified by Apache Parquet and Snappy.
  */
 struct parquet_string {
     const char *text;
     size_t len;
 };
 
-/* n numbers of `width` bits in the hybrid of runs and packed bits. */
+/* n numbers of `width` bits in the hybrid of run-length encoding and bit
+ * packing. */
 bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
                     uint32_t *out, size_t n);
 
-/* n strings, each after its length. */
+/* n strings, each preceded by its length. */
 bool parquet_plain(const uint8_t *p, const uint8_t *end,
                    struct parquet_string *out, size_t n);
 
-/* n strings after all their lengths, those packed as differences. */
+/* n strings preceded by all lengths, which are packed as differences. */
 bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
                           struct parquet_string *out, size_t n);
 
-/* n strings that each begin as the one before.  They are put together in
- * *joined, of at most `most` bytes, which the caller frees. */
+/* n strings, each stored as what it adds to a prefix of the one before.  They
+ * are assembled in *joined, of at most `most` bytes, which the caller frees. */
 bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
                          struct parquet_string *out, size_t n, char **joined);
 
-/* Exactly n bytes out of Snappy's block format. */
+/* Exactly n bytes of Snappy's block format. */
 bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
                     size_t n);
 

@@ -1,7 +1,7 @@
 /*
  * parquet_footer - the schema and the row groups
  *
- * Field numbers are those of parquet.thrift of the Apache Parquet format.
+ * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
 #include "data/corpus/parquet_footer.h"
@@ -15,20 +15,18 @@ enum { TYPE_BYTE_ARRAY = 6, OPTIONAL = 1 };
 
 int parquet_damaged(struct err *e, const char *what)
 {
-    return err_set(e, ERR_INPUT, "damaged Parquet: %s", what);
+    return err_set(e, ERR_INPUT, "damaged Parquet file: %s", what);
 }
 
-/* The footer */
-
-struct element {
+struct schema_element {
     int64_t type, repetition, children;
     const char *name;
     size_t len;
 };
 
-static struct element read_element(struct thrift *t)
+static struct schema_element read_element(struct thrift *t)
 {
-    struct element s = { .type = -1, .name = "" };
+    struct schema_element s = { .type = -1, .name = "" };
     struct thrift_field f;
 
     thrift_begin(t);
@@ -53,7 +51,7 @@ static struct element read_element(struct thrift *t)
     return s;
 }
 
-/* The tree of columns, depth first: find ours below the root. */
+/* Find the column in the tree of columns, which is stored depth first. */
 static int read_schema(struct parquet_column *c, struct thrift *t,
                        struct err *e)
 {
@@ -64,21 +62,21 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
 
     c->leaf = -1;
     for (size_t i = 0; i < n && !t->bad; i++) {
-        const struct element s = read_element(t);
+        const struct schema_element s = read_element(t);
         const bool top = i > 0 && inside == 0;
 
         if (inside > 0)
             inside--;
         if (i > 0 && s.children > 0) {
             if (s.children > (int64_t)n)
-                return parquet_damaged(e, "its schema");
+                return parquet_damaged(e, "the schema");
             inside += s.children;
         }
         if (top && s.children == 0 && s.len == strlen(c->name) &&
             memcmp(s.name, c->name, s.len) == 0) {
             if (s.type != TYPE_BYTE_ARRAY || s.repetition > OPTIONAL)
                 return err_set(e, ERR_INPUT,
-                               "the column \"%s\" does not hold strings",
+                               "the column \"%s\" does not contain strings",
                                c->name);
             c->leaf = leaf;
             c->nullable = s.repetition == OPTIONAL;
@@ -86,9 +84,9 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
         leaf += i > 0 && s.children == 0;
     }
     if (t->bad)
-        return parquet_damaged(e, "its schema");
+        return parquet_damaged(e, "the schema");
     if (c->leaf < 0)
-        return err_set(e, ERR_INPUT, "no column \"%s\"", c->name);
+        return err_set(e, ERR_INPUT, "there is no column \"%s\"", c->name);
     return 0;
 }
 
@@ -123,7 +121,7 @@ static void read_column(struct thrift *t, struct parquet_group *g)
         g->offset = dictionary;
 }
 
-/* A footer may be in the clear where a column is not. */
+/* A column may be encrypted while the footer is not. */
 static void read_chunk(struct parquet_column *c, struct thrift *t,
                        struct parquet_group *g)
 {
@@ -167,7 +165,7 @@ static void read_group(struct parquet_column *c, struct thrift *t)
     c->group[c->n++] = g;
 }
 
-/* The schema comes before the row groups, as its number is lower. */
+/* The schema has the lower field number, so it comes before the row groups. */
 static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
                        struct err *e)
 {
@@ -192,7 +190,7 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
     }
     if (c->encrypted)
         return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
-    return t.bad || c->leaf < 0 ? parquet_damaged(e, "its footer") : 0;
+    return t.bad || c->leaf < 0 ? parquet_damaged(e, "the footer") : 0;
 }
 
 int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
@@ -202,15 +200,15 @@ int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
     uint32_t n;
 
     if (size < 12 || memcmp(file, "PAR", 3) != 0)
-        return err_set(e, ERR_INPUT, "not a Parquet file");
+        return err_set(e, ERR_INPUT, "this is not a Parquet file");
     if (memcmp(tail + 4, "PARE", 4) == 0)
-        return err_set(e, ERR_INPUT, "an encrypted Parquet file");
+        return err_set(e, ERR_INPUT, "the Parquet file is encrypted");
     if (memcmp(tail + 4, "PAR1", 4) != 0)
         return err_set(e, ERR_INPUT,
-                       "the Parquet footer is missing; an "
-                       "unfinished download?");
+                       "the Parquet footer is missing; was the download "
+                       "interrupted?");
     memcpy(&n, tail, sizeof n);
     if (n > size - 12)
-        return parquet_damaged(e, "the size of its footer");
+        return parquet_damaged(e, "the size of the footer");
     return read_footer(c, tail - n, n, e);
 }

@@ -8,19 +8,20 @@
 #include "common/err.h"
 
 /*
- * parquet_footer - where one column of a Parquet file lies
+ * parquet_footer - find one column of a Parquet file
  *
- * The footer is at the end of the file: the tree of columns, then the row
- * groups with the place of each column in them.  Places are not checked here.
+ * The footer at the end of the file has the tree of columns, and then the row
+ * groups with the position of each column, which are not checked here.
  */
-struct parquet_group { /* our column in a row group */
+/* The column in a row group. */
+struct parquet_group {
     int64_t rows, offset, size, values;
     int64_t codec;
 };
 
 struct parquet_column {
-    const char *name; /* the caller says which */
-    int leaf;         /* which of the columns it is */
+    const char *name; /* set by the caller */
+    int leaf;         /* its index */
     bool nullable;
     bool encrypted;
     struct parquet_group *group;

@@ -1,5 +1,5 @@
 /*
- * parquet_none - in the place of parquet.c when it was not asked for
+ * parquet_none - replaces parquet.c if it is not configured
  */
 #include "config.h"
 #include "data/corpus/parquet.h"
@@ -10,8 +10,9 @@ int parquet_open(struct parquet **p, const char *path, const char *column,
     (void)p;
     (void)column;
     return err_set(e, ERR_INPUT,
-                   "%s: this program was built without --with-parquet; "
-                   "gdata(1) shows how to pipe such a file in",
+                   "%s: gdata was built without Parquet support (configure "
+                   "--with-parquet); gdata(1) shows how to convert the file in "
+                   "a pipe",
                    path);
 }
 

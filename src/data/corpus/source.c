@@ -14,11 +14,11 @@
 
 struct source {
     struct source_input feed;
-    const struct inflater *type; /* NULL: as it is */
-    void *decoder;
+    const struct inflater *type; /* NULL: not compressed */
+    void *inflater;
 };
 
-static const struct inflater *const decoders[] = {
+static const struct inflater *const inflaters[] = {
     &gzip_inflater,
     &zstd_inflater,
     &zstd_skip_inflater,
@@ -32,7 +32,7 @@ static bool begins(const unsigned char *first, const struct inflater *t)
     return true;
 }
 
-/* Wait until there is something to read, or we are to give up. */
+/* Wait for input, or for the descriptor that tells us to give up. */
 static int wait_for(const struct source_input *f, struct err *e)
 {
     struct pollfd p[2] = { { f->fd, POLLIN, 0 }, { f->wake, POLLIN, 0 } };
@@ -41,7 +41,7 @@ static int wait_for(const struct source_input *f, struct err *e)
         if (errno != EINTR)
             return err_sys(e, "cannot wait for input");
     if (p[1].revents)
-        return err_set(e, ERR_INTERRUPTED, "stopped");
+        return err_set(e, ERR_INTERRUPTED, "interrupted");
     return 0;
 }
 
@@ -85,13 +85,13 @@ int source_next_member(struct source_input *f)
     return 0;
 }
 
-/* Look at the first bytes, and leave them where they are. */
+/* Recognise the format by the first bytes, which stay in the buffer. */
 static int detect(struct source *s, struct err *e)
 {
     struct source_input *f = &s->feed;
 
     f->at = f->buf;
-    while (f->left < sizeof decoders[0]->magic) {
+    while (f->left < sizeof inflaters[0]->magic) {
         const ssize_t got =
             read_some(f, f->buf + f->left, SOURCE_BUFFER - f->left, e);
 
@@ -102,15 +102,15 @@ static int detect(struct source *s, struct err *e)
         f->left += (size_t)got;
         f->taken += got;
     }
-    for (size_t i = 0; i < sizeof decoders / sizeof decoders[0]; i++) {
-        const struct inflater *t = decoders[i];
+    for (size_t i = 0; i < sizeof inflaters / sizeof inflaters[0]; i++) {
+        const struct inflater *t = inflaters[i];
 
         if (f->left >= sizeof t->magic && begins(f->at, t))
             s->type = t;
     }
     if (s->type) {
-        s->decoder = s->type->open(e);
-        return s->decoder ? 0 : -1;
+        s->inflater = s->type->open(e);
+        return s->inflater ? 0 : -1;
     }
     return 0;
 }
@@ -164,11 +164,11 @@ static ssize_t read_plain(struct source_input *f, char *buf, size_t n,
 ssize_t source_read(struct source *s, void *buf, size_t n, struct err *e)
 {
     if (s->type)
-        return s->type->read(s->decoder, &s->feed, buf, n, e);
+        return s->type->read(s->inflater, &s->feed, buf, n, e);
     return read_plain(&s->feed, buf, n, e);
 }
 
-/* A file as it is can be skipped; anything else has to be read. */
+/* An uncompressed file can be skipped in; everything else must be read. */
 int source_skip(struct source *s, int64_t n, struct err *e)
 {
     struct source_input *f = &s->feed;
@@ -180,14 +180,15 @@ int source_skip(struct source *s, int64_t n, struct err *e)
         return 0;
     }
     while (n > 0) {
-        char drop[16384];
-        const size_t want = n < (int64_t)sizeof drop ? (size_t)n : sizeof drop;
-        const ssize_t got = source_read(s, drop, want, e);
+        char skipped[16384];
+        const size_t want =
+            n < (int64_t)sizeof skipped ? (size_t)n : sizeof skipped;
+        const ssize_t got = source_read(s, skipped, want, e);
 
         if (got < 0)
             return -1;
         if (got == 0)
-            return err_set(e, ERR_INPUT, "shorter than it was");
+            return err_set(e, ERR_INPUT, "the file is shorter than before");
         n -= got;
     }
     return 0;
@@ -197,8 +198,8 @@ void source_close(struct source *s)
 {
     if (!s)
         return;
-    if (s->decoder)
-        s->type->close(s->decoder);
+    if (s->inflater)
+        s->type->close(s->inflater);
     if (s->feed.fd >= 0)
         close(s->feed.fd);
     free(s->feed.buf);

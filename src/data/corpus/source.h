@@ -8,7 +8,7 @@
 #include "common/err.h"
 
 /*
- * source - the bytes of a file, inflated if they are compressed
+ * source - read the bytes of a file, inflated if it is compressed
  *
  *      if (source_open(&s, path, -1, e) < 0)
  *          return -1;
@@ -16,14 +16,16 @@
  *          use(buf, got);
  *      source_close(s);
  *
- * "-" is standard input.  What the bytes are is told by the first of them:
- * gzip (one member or many), Zstandard (one frame or many), anything else is
- * passed through.  source_read() fills the buffer unless the end comes first;
- * 0 is the end, -1 damage or a failure to read, which leaves in *e what is
- * wrong but not where; the bytes given before are good.
+ * "-" is standard input.  The first bytes tell whether a file is compressed: it
+ * may be gzip, with one member or many, Zstandard, with one frame or many, or
+ * anything else, which is read as it is.  source_read() fills the buffer unless
+ * the end comes first; it returns 0 at the end, and -1 if the file is damaged
+ * or cannot be read.  The error does not name the file, and the bytes returned
+ * before it are good.
  *
- * Reading a pipe may take for ever.  When `wake`, a descriptor, becomes
- * readable, source_read() gives up with ERR_INTERRUPTED; -1 is none.
+ * Reading a pipe may block for ever.  If the descriptor `wake` becomes
+ * readable, source_read() gives up with ERR_INTERRUPTED; -1 means there is
+ * none.
  */
 struct source;
 
@@ -31,12 +33,13 @@ int source_open(struct source **, const char *path, int wake, struct err *);
 ssize_t source_read(struct source *, void *buf, size_t n, struct err *);
 int source_skip(struct source *, int64_t n, struct err *);
 void source_close(struct source *);               /* NULL is fine */
-int64_t source_taken(const struct source *);      /* bytes of the file so far */
+int64_t source_taken(const struct source *);      /* bytes read from the file */
 const char *source_coding(const struct source *); /* "", "gzip", "zstd" */
 
 /*
- * Behind it: an input buffer over a descriptor, and one decoder for each
- * coding.  source_fill() makes bytes available at `at`; 0 at the end.
+ * The implementation: an input buffer for a descriptor, and an inflater for
+ * each format.  source_fill() makes bytes available at `at`; it returns 0 at
+ * the end.
  */
 enum { SOURCE_BUFFER = 256 * 1024 };
 
@@ -50,23 +53,24 @@ struct source_input {
 
 ssize_t source_fill(struct source_input *, struct err *);
 
-/* Behind a member of gzip: 1 if another begins at `at`; 0 if zeros fill up the
- * file, and are passed; -1 if it is something else. */
+/* After a gzip member: 1 if another member begins at `at`; 0 if there were only
+ * zeros, which are skipped; -1 if there is something else. */
 int source_next_member(struct source_input *);
 
 struct inflater {
     const char *name;
-    unsigned char magic[4], mask[4]; /* the first bytes, where mask has bits */
+    unsigned char magic[4],
+        mask[4]; /* the first bytes; only bits of the mask count */
     void *(*open)(struct err *);
     ssize_t (*read)(void *, struct source_input *, void *buf, size_t n,
                     struct err *);
     void (*close)(void *);
 };
 
-/* _skip_ is for Zstandard that begins with a frame to be skipped. */
+/* zstd_skip_inflater is for files that begin with a skippable frame. */
 extern const struct inflater gzip_inflater, zstd_inflater, zstd_skip_inflater;
 
-/* One block of Zstandard that inflates to exactly `size` bytes. */
+/* Inflate Zstandard data to exactly `size` bytes. */
 int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);
 
 #endif

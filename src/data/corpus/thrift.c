@@ -1,16 +1,16 @@
 #include "config.h"
 #include "data/corpus/thrift.h"
 
-static void bad(struct thrift *t)
+static void set_bad(struct thrift *t)
 {
     t->bad = true;
     t->at = t->end;
 }
 
-static uint8_t byte(struct thrift *t)
+static uint8_t read_byte(struct thrift *t)
 {
     if (t->at == t->end) {
-        bad(t);
+        set_bad(t);
         return 0;
     }
     return *t->at++;
@@ -21,13 +21,13 @@ uint64_t thrift_varint(struct thrift *t)
     uint64_t value = 0;
 
     for (int shift = 0; shift < 64; shift += 7) {
-        const uint8_t b = byte(t);
+        const uint8_t b = read_byte(t);
 
         value |= (uint64_t)(b & 0x7f) << shift;
         if (b < 0x80)
             return value;
     }
-    bad(t);
+    set_bad(t);
     return 0;
 }
 
@@ -44,7 +44,7 @@ const char *thrift_text(struct thrift *t, size_t *len)
     const char *text = (const char *)t->at;
 
     if (n > (uint64_t)(t->end - t->at)) {
-        bad(t);
+        set_bad(t);
         *len = 0;
         return "";
     }
@@ -53,17 +53,17 @@ const char *thrift_text(struct thrift *t, size_t *len)
     return text;
 }
 
-/* Each element takes a byte or more, so the length cannot be beyond that. */
+/* Each element has at least one byte, which bounds the length. */
 size_t thrift_list(struct thrift *t, enum thrift_type *type)
 {
-    const uint8_t head = byte(t);
+    const uint8_t head = read_byte(t);
     uint64_t n = head >> 4;
 
     if (n == 15)
         n = thrift_varint(t);
     *type = (enum thrift_type)(head & 15);
     if (n > (uint64_t)(t->end - t->at)) {
-        bad(t);
+        set_bad(t);
         return 0;
     }
     return (size_t)n;
@@ -72,7 +72,7 @@ size_t thrift_list(struct thrift *t, enum thrift_type *type)
 void thrift_begin(struct thrift *t)
 {
     if (t->depth == THRIFT_DEPTH) {
-        bad(t);
+        set_bad(t);
         return;
     }
     t->last[t->depth++] = 0;
@@ -80,7 +80,7 @@ void thrift_begin(struct thrift *t)
 
 bool thrift_field(struct thrift *t, struct thrift_field *f)
 {
-    const uint8_t head = byte(t);
+    const uint8_t head = read_byte(t);
     int16_t *last;
 
     if (t->bad || !head || !t->depth)
@@ -98,11 +98,11 @@ void thrift_end(struct thrift *t)
         t->depth--;
 }
 
-/* Of a list or map, where a truth value takes a byte. */
+/* In a list or map a bool has one byte. */
 static void skip_element(struct thrift *t, enum thrift_type type)
 {
     if (type == THRIFT_TRUE || type == THRIFT_FALSE)
-        byte(t);
+        read_byte(t);
     else
         thrift_skip(t, type);
 }
@@ -119,7 +119,7 @@ static void skip_list(struct thrift *t)
 static void skip_map(struct thrift *t)
 {
     const uint64_t n = thrift_varint(t);
-    const uint8_t types = n ? byte(t) : 0;
+    const uint8_t types = n ? read_byte(t) : 0;
 
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         skip_element(t, (enum thrift_type)(types >> 4));
@@ -137,13 +137,13 @@ static void skip_struct(struct thrift *t)
     thrift_end(t);
 }
 
-/* Structures open a level, and lists and maps count as one, so it ends. */
+/* Every nested structure, list or map counts as a level, so this terminates. */
 void thrift_skip(struct thrift *t, enum thrift_type type)
 {
     size_t n;
 
     if (t->depth >= THRIFT_DEPTH) {
-        bad(t);
+        set_bad(t);
         return;
     }
     switch (type) {
@@ -151,7 +151,7 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
     case THRIFT_FALSE:
         break;
     case THRIFT_BYTE:
-        byte(t);
+        read_byte(t);
         break;
     case THRIFT_I16:
     case THRIFT_I32:
@@ -160,7 +160,7 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
         break;
     case THRIFT_DOUBLE:
         for (n = 0; n < 8; n++)
-            byte(t);
+            read_byte(t);
         break;
     case THRIFT_BINARY:
         thrift_text(t, &n);
@@ -180,6 +180,6 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
         skip_struct(t);
         break;
     default:
-        bad(t);
+        set_bad(t);
     }
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * thrift - structures in Thrift's compact protocol, as Parquet has them
+ * thrift - read structures in Thrift's compact protocol, for Parquet
  *
  *      thrift_begin(&t);
  *      while (thrift_field(&t, &f))
@@ -19,8 +19,8 @@
  *          }
  *      thrift_end(&t);
  *
- * What is wrong sets t.bad, once; everything reads as zero or empty from there
- * on, so only the end has to be asked.
+ * An error sets t.bad, and everything read after it is zero or empty, so it is
+ * enough to check t.bad at the end.
  */
 enum thrift_type {
     THRIFT_TRUE = 1,
@@ -43,7 +43,7 @@ struct thrift {
     const uint8_t *at, *end;
     bool bad;
     int depth;
-    int16_t last[THRIFT_DEPTH];         /* field of each open structure */
+    int16_t last[THRIFT_DEPTH]; /* field of each open structure */
 };
 
 struct thrift_field {
@@ -52,9 +52,9 @@ struct thrift_field {
 };
 
 uint64_t thrift_varint(struct thrift *);
-int64_t thrift_int(struct thrift *);            /* I16, I32, I64 */
+int64_t thrift_int(struct thrift *); /* I16, I32, I64 */
 const char *thrift_text(struct thrift *, size_t *len);
-size_t thrift_list(struct thrift *, enum thrift_type *);   /* its length */
+size_t thrift_list(struct thrift *, enum thrift_type *); /* its length */
 void thrift_begin(struct thrift *);
 bool thrift_field(struct thrift *, struct thrift_field *);
 void thrift_end(struct thrift *);

@@ -1,5 +1,5 @@
 /*
- * zstd - Zstandard through its own library, frame after frame
+ * zstd - inflate Zstandard data, frame after frame, by libzstd
  */
 #include "config.h"
 #include "data/corpus/source.h"
@@ -10,14 +10,14 @@
 
 #include "common/mem.h"
 
-/* Its logarithm: 2 GiB, as zstd --long=31 makes, of which what the file has is
- * taken. */
+/* The logarithm of the largest window: 2 GiB, as with zstd --long=31.  Memory
+ * is allocated for the window of the file. */
 enum { WINDOW_MAX = sizeof(size_t) == 8 ? 31 : 27 };
 
 struct zstd {
     ZSTD_DStream *stream;
-    bool between; /* frames; only there may the file end */
-    const char *broken;
+    bool between; /* frames; only there the file may end */
+    const char *damage;
 };
 
 static void *zstd_open(struct err *e)
@@ -27,7 +27,7 @@ static void *zstd_open(struct err *e)
     z->stream = ZSTD_createDStream();
     if (!z->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
                           z->stream, ZSTD_d_windowLogMax, WINDOW_MAX))) {
-        err_set(e, ERR_SYSTEM, "cannot start libzstd");
+        err_set(e, ERR_SYSTEM, "cannot initialize libzstd");
         ZSTD_freeDStream(z->stream);
         free(z);
         return NULL;
@@ -36,21 +36,21 @@ static void *zstd_open(struct err *e)
     return z;
 }
 
-static void zstd_close(void *decoder)
+static void zstd_close(void *inflater)
 {
-    struct zstd *z = decoder;
+    struct zstd *z = inflater;
 
     ZSTD_freeDStream(z->stream);
     free(z);
 }
 
-static ssize_t zstd_read(void *decoder, struct source_input *f, void *buf,
+static ssize_t zstd_read(void *inflater, struct source_input *f, void *buf,
                          size_t n, struct err *e)
 {
-    struct zstd *z = decoder;
+    struct zstd *z = inflater;
     ZSTD_outBuffer out = { buf, n, 0 };
 
-    while (out.pos < n && !z->broken) {
+    while (out.pos < n && !z->damage) {
         const ssize_t got = source_fill(f, e);
         const size_t had = out.pos;
         ZSTD_inBuffer in;
@@ -64,15 +64,14 @@ static ssize_t zstd_read(void *decoder, struct source_input *f, void *buf,
         ret = ZSTD_decompressStream(z->stream, &out, &in);
         f->at += in.pos;
         f->left -= in.pos;
-        if (ZSTD_isError(ret)) {
-            z->broken = ZSTD_getErrorName(ret);
-        } else if (got == 0 && out.pos == had) {
-            z->broken = "they end early; an unfinished download?";
-        }
+        if (ZSTD_isError(ret))
+            z->damage = ZSTD_getErrorName(ret);
+        else if (got == 0 && out.pos == had)
+            z->damage = "it ends early; was the download interrupted?";
         z->between = ret == 0;
     }
-    if (z->broken && out.pos == 0)
-        return err_set(e, ERR_INPUT, "damaged zstd data: %s", z->broken);
+    if (z->damage && out.pos == 0)
+        return err_set(e, ERR_INPUT, "damaged zstd data: %s", z->damage);
     return (ssize_t)out.pos;
 }
 
@@ -83,7 +82,7 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
     if (ZSTD_isError(got) || got != size)
         return err_set(e, ERR_INPUT, "damaged zstd data: %s",
                        ZSTD_isError(got) ? ZSTD_getErrorName(got)
-                                         : "another size than promised");
+                                         : "unexpected size");
     return 0;
 }
 

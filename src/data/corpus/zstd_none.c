@@ -1,5 +1,5 @@
 /*
- * zstd_none - in the place of zstd.c when libzstd was not found
+ * zstd_none - replaces zstd.c if configure did not find libzstd
  */
 #include "config.h"
 #include "data/corpus/source.h"
@@ -7,8 +7,8 @@
 static void *none_open(struct err *e)
 {
     err_set(e, ERR_INPUT,
-            "compressed by zstd, and this program was built "
-            "without libzstd; pipe it through 'zstd -dc'");
+            "this is Zstandard data, but gdata was built without libzstd; pipe "
+            "it through 'zstd -dc'");
     return NULL;
 }
 
@@ -19,8 +19,8 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
     (void)out;
     (void)size;
     return err_set(e, ERR_INPUT,
-                   "compressed by zstd, and this program was "
-                   "built without libzstd");
+                   "this is Zstandard data, but gdata was built without "
+                   "libzstd");
 }
 
 const struct inflater zstd_inflater = {

@@ -8,9 +8,9 @@
 #include "data/token/bpe.h"
 
 /*
- * A token is one quarter of a cache line: its bytes, and how many.  All 16 are
- * copied at once, and what is too much the next token overwrites; so the only
- * branch is for a token that is longer, or stops us.
+ * A short token takes a quarter of a cache line: its bytes and their number.
+ * All 16 bytes are copied at once, and the next token overwrites those that do
+ * not belong to it, so the only branch is for long tokens and for `stop`.
  */
 enum { CELL = 16, SHORT = CELL - 1, LONG, STOP };
 
@@ -52,8 +52,8 @@ void decoder_free(struct decoder *d)
     free(d);
 }
 
-/* Room for n short tokens, and for what the last one copies too much. */
-static char *make_room(struct buf *out, const char *end, int64_t n)
+/* Make room for n short tokens and for the padding of the last. */
+static char *reserve_tokens(struct buf *out, const char *end, int64_t n)
 {
     out->len = (size_t)(end - out->s);
     buf_room(out, (size_t)n * SHORT + CELL);
@@ -61,13 +61,13 @@ static char *make_room(struct buf *out, const char *end, int64_t n)
 }
 
 /* The width is a constant wherever this is expanded. */
-static inline __attribute__((always_inline)) int64_t run(
+static inline __attribute__((always_inline)) int64_t decode_ids(
     const struct decoder *d, const void *ids, int width, int64_t n,
     struct buf *out)
 {
     const struct cell *const cell = d->cell;
     const uint32_t vocab = d->n;
-    char *p = make_room(out, out->s + out->len, n);
+    char *p = reserve_tokens(out, out->s + out->len, n);
     int64_t i;
 
     for (i = 0; i < n; i++) {
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) int64_t run(
                 break;
             out->len = (size_t)(p - out->s);
             buf_add(out, token_text(d->t, (int32_t)id), d->t->token[id].len);
-            p = make_room(out, out->s + out->len, n - i);
+            p = reserve_tokens(out, out->s + out->len, n - i);
             continue;
         }
         memcpy(p, &c, CELL);
@@ -97,6 +97,7 @@ static inline __attribute__((always_inline)) int64_t run(
 int64_t decoder_run(const struct decoder *d, const struct shard *s, int64_t i,
                     int64_t n, struct buf *out)
 {
-    return s->width == 2 ? run(d, (const uint16_t *)s->ids + i, 2, n, out)
-                         : run(d, (const uint32_t *)s->ids + i, 4, n, out);
+    return s->width == 2
+               ? decode_ids(d, (const uint16_t *)s->ids + i, 2, n, out)
+               : decode_ids(d, (const uint32_t *)s->ids + i, 4, n, out);
 }

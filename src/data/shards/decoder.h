@@ -8,19 +8,19 @@
 #include "data/token/tokenizer.h"
 
 /*
- * decoder - many ids back to bytes, fast
+ * decoder - convert many ids back to bytes
  *
  *      d = decoder_new(t, tokenizer_eot(t));
  *      while (i < end) {
  *          i += decoder_run(d, &shard, i, end - i, &buf);
- *          ... if i < end, that id is the end of a document, or is none
+ *          ... if i < end, the id there is end-of-text or unknown
  *      }
  *      decoder_free(d);
  *
- * decoder_run() appends the bytes of ids number i, i + 1, ... of a shard and
- * returns how many it took: n, or less because the next one is `stop` (-1: no
- * such id) or beyond the vocabulary.  A decoder does not change; it keeps a
- * copy of the tokens, 16 bytes for each, and a pointer to the tokenizer.
+ * decoder_run() appends the bytes of n ids of a shard from number i on, and
+ * returns their number.  It stops early before the id `stop` (-1: none) and
+ * before ids that the tokenizer does not have.  A decoder does not change; it
+ * has a copy of the tokens, 16 bytes for each, and a pointer to the tokenizer.
  */
 struct decoder *decoder_new(const struct tokenizer *, int32_t stop);
 int64_t decoder_run(const struct decoder *, const struct shard *, int64_t i,

@@ -8,7 +8,7 @@
 
 enum { STRIDE = 64 };
 
-static void begin_at(struct documents *d, int64_t at)
+static void add_start(struct documents *d, int64_t at)
 {
     GROW(d->start, d->n, d->room);
     d->start[d->n++] = at;
@@ -18,26 +18,26 @@ void documents_find(struct documents *d, const struct shard *shard, size_t n,
                     int32_t eot)
 {
     *d = (struct documents){ .epoch = -1 };
-    begin_at(d, 0);
+    add_start(d, 0);
     for (size_t k = 0; k < n; k++) {
         const struct shard *s = &shard[k];
 
         for (int64_t i = d->tokens == 0; i < s->n; i++)
             if (shard_id(s, i) == (uint32_t)eot)
-                begin_at(d, d->tokens + i);
+                add_start(d, d->tokens + i);
         d->tokens += s->n;
     }
-    begin_at(d, d->tokens);
-    d->n--; /* the last is where they end */
+    add_start(d, d->tokens);
+    d->n--; /* the last one is the end of the text */
     d->mark = xcalloc(d->n / STRIDE + 1, sizeof *d->mark);
 }
 
-static int64_t length(const struct documents *d, uint64_t doc)
+static int64_t document_length(const struct documents *d, uint64_t doc)
 {
     return d->start[doc + 1] - d->start[doc];
 }
 
-static void turn_to(struct documents *d, int64_t epoch, uint64_t seed)
+static void begin_epoch(struct documents *d, int64_t epoch, uint64_t seed)
 {
     int64_t at = 0;
 
@@ -47,7 +47,7 @@ static void turn_to(struct documents *d, int64_t epoch, uint64_t seed)
     for (uint64_t i = 0; i < d->n; i++) {
         if (i % STRIDE == 0)
             d->mark[i / STRIDE] = at;
-        at += length(d, permute(&d->order, i));
+        at += document_length(d, permute(&d->order, i));
     }
 }
 
@@ -58,7 +58,7 @@ struct token_range documents_range(struct documents *d, int64_t epoch,
     uint64_t i, doc;
 
     if (epoch != d->epoch)
-        turn_to(d, epoch, seed);
+        begin_epoch(d, epoch, seed);
     for (high = (d->n - 1) / STRIDE + 1; high - low > 1;) {
         const size_t middle = (low + high) / 2;
 
@@ -68,9 +68,11 @@ struct token_range documents_range(struct documents *d, int64_t epoch,
             high = middle;
     }
     at -= d->mark[low];
-    for (i = low * STRIDE; at >= length(d, doc = permute(&d->order, i)); i++)
-        at -= length(d, doc);
-    return (struct token_range){ d->start[doc] + at, length(d, doc) - at };
+    for (i = low * STRIDE;
+         at >= document_length(d, doc = permute(&d->order, i)); i++)
+        at -= document_length(d, doc);
+    return (struct token_range){ d->start[doc] + at,
+                                 document_length(d, doc) - at };
 }
 
 void documents_clear(struct documents *d)

@@ -8,29 +8,30 @@
 #include "data/shards/shard.h"
 
 /*
- * documents - the text of shards with its documents in another order
+ * documents - the text of shards with its documents in a random order
  *
  *      documents_find(&d, shard, n, eot);
  *      for (at = 0; at < d.tokens; at += p.n)
  *          p = documents_range(&d, epoch, at, seed);
  *
- * A document is what lies between one end-of-text token and the next; it keeps
- * the one before it.  In each epoch all documents follow each other in an order
- * that the seed and the epoch give.  documents_range() answers where token
- * `at` of that text is in the shards, and how many tokens follow it there.
+ * A document extends from one end-of-text token to the next; the first of the
+ * two belongs to it.  In each epoch the documents have another order, which
+ * depends on the seed and the epoch.  documents_range() returns the position of
+ * token `at` of that text in the shards, and the number of tokens from there to
+ * the end of the document.
  *
- * Takes 8 bytes a document, and a moment at the first question about another
- * epoch.
+ * This takes 8 bytes per document, and some time at the beginning of an epoch.
  */
 struct documents {
-    int64_t *start; /* of each, in the shards' text; n + 1 */
+    int64_t *start; /* of each document in the shards; n + 1 */
     size_t n, room;
     int64_t tokens;
     int64_t epoch; /* -1: none yet */
     struct permute order;
-    int64_t *mark; /* where document i * STRIDE of the epoch begins in it */
+    int64_t *mark; /* the start of document i * STRIDE of the epoch */
 };
 
+/* n tokens from token `at`. */
 struct token_range {
     int64_t at, n;
 };

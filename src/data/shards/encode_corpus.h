@@ -10,42 +10,45 @@
 #include "data/token/tokenizer.h"
 
 /*
- * encode - documents to files of tokens, by any number of threads
+ * encode_corpus - encode documents to shards, with any number of threads
  *
  *      struct encode_corpus_conf conf = { .tokenizer = t, ... };
  *
- *      got = encode_corpus(corpus, sink, &conf, &mark, &stats, e);
+ *      got = encode_corpus(corpus, sink, &conf, &state, &stats, e);
  *
- * Each thread takes a block of documents, encodes it, and puts the ids where
- * its turn is; whichever thread completes the next block writes all that are
- * ready, in the order of the input.  So the files do not depend on the number
- * of threads, and there are never more than a few blocks in memory.
+ * Each thread takes a block of documents, encodes it, and puts the ids into a
+ * ring in the order of the input.  The thread that completes the next block in
+ * order writes all blocks that are ready.  So the shards do not depend on the
+ * number of threads, and only a few blocks are in memory.
  *
- * It stops at the end of the input, after conf.tokens tokens, at an error, or
- * at a signal; then the work is marked (sink.h) and the error is ERR_STOPPED.
+ * Encoding ends at the end of the input, after conf.tokens tokens, at an error,
+ * or at a signal.  After a signal the progress is saved (sink.h), and the error
+ * is ERR_STOPPED.
  */
-enum eot { EOT_FIRST, EOT_LAST, EOT_NONE };
+enum encode_eot { ENCODE_EOT_FIRST, ENCODE_EOT_LAST, ENCODE_EOT_NONE };
 
-enum invalid { INVALID_AUTO, INVALID_RAW, INVALID_REPLACE };
-
-enum { SUBSET_VAL, SUBSET_TRAIN, SUBSET_TEST };
+enum encode_invalid {
+    ENCODE_INVALID_AUTO, /* replace in JSON, raw in plain text */
+    ENCODE_INVALID_RAW,
+    ENCODE_INVALID_REPLACE,
+};
 
 struct encode_corpus_conf {
     const struct tokenizer *tokenizer;
     int threads;
-    enum eot eot;
-    enum invalid invalid; /* AUTO: raw for text, replace for JSON */
-    bool special;         /* special tokens in the text are meant */
-    int width;            /* bytes an id */
-    int64_t tokens;       /* stop after so many; 0: at the end */
-    double val, test;     /* shares */
-    int64_t text;         /* bytes in all, to divide by place; 0: divide
-                           * by the documents' hashes */
+    enum encode_eot eot;
+    enum encode_invalid invalid;
+    bool special;     /* recognise special tokens in the text */
+    int width;        /* bytes of an id */
+    int64_t tokens;   /* stop after this many; 0: at the end */
+    double val, test; /* shares of the text */
+    int64_t text;     /* bytes of text, to hold out its tail; 0: hold out by
+                       * the hashes of documents */
 };
 
 struct encode_corpus_stats {
     int64_t documents, text, tokens;
-    int64_t by_subset[SINK_SUBSETS];
+    int64_t by_subset[SUBSETS]; /* tokens, in this run */
 };
 
 int encode_corpus(struct corpus *, struct sink *,

@@ -26,7 +26,7 @@ struct loader {
     struct loader_conf conf;
     struct shard *shard;
     size_t n;
-    int64_t *start; /* of each shard in the whole text; n + 1 */
+    int64_t *start; /* of each shard in the text; n + 1 */
     int64_t windows;
     char hash[SHA256_TEXT];
     struct permute order; /* of the windows in `epoch` */
@@ -43,15 +43,13 @@ struct loader {
     int64_t last; /* the first window of the last call */
 };
 
-/* Where things are */
-
-static int64_t total(const struct loader *l)
+static int64_t total_tokens(const struct loader *l)
 {
     return l->start[l->n];
 }
 
-/* The shard that holds a token: the last one that starts at or before it. */
-static size_t shard_of(const struct loader *l, int64_t token)
+/* The shard of a token: the last one that starts at or before it. */
+static size_t shard_at(const struct loader *l, int64_t token)
 {
     size_t low = 0, high = l->n;
 
@@ -66,7 +64,7 @@ static size_t shard_of(const struct loader *l, int64_t token)
     return low;
 }
 
-static int64_t permuted(struct loader *l, int64_t epoch, int64_t w)
+static int64_t permuted_window(struct loader *l, int64_t epoch, int64_t w)
 {
     if (epoch != l->epoch) {
         permute_init(&l->order, (uint64_t)l->windows, l->conf.seed,
@@ -76,10 +74,10 @@ static int64_t permuted(struct loader *l, int64_t epoch, int64_t w)
     return (int64_t)permute(&l->order, (uint64_t)w);
 }
 
-/* The first token of a window that nanoGPT's get_batch would draw. */
-static int64_t drawn(const struct loader *l, int64_t w)
+/* The first token of a window that is drawn as in nanoGPT's get_batch. */
+static int64_t drawn_offset(const struct loader *l, int64_t w)
 {
-    const uint64_t places = (uint64_t)(total(l) - l->conf.context);
+    const uint64_t places = (uint64_t)(total_tokens(l) - l->conf.context);
     uint32_t r[4];
 
     rng_bits(l->conf.seed, rng_stream(RNG_DATA, 0, 0), (uint64_t)w, r);
@@ -88,35 +86,33 @@ static int64_t drawn(const struct loader *l, int64_t w)
                      64);
 }
 
-/* The first token of window w, counted over the whole of training. */
-static int64_t offset_of(struct loader *l, int64_t w)
+/* The first token of window w, counted over all epochs. */
+static int64_t window_offset(struct loader *l, int64_t w)
 {
-    const int64_t last = total(l) - 1 - l->conf.context;
+    const int64_t last = total_tokens(l) - 1 - l->conf.context;
     int64_t at;
 
     if (l->conf.order == LOADER_RANDOM)
-        return drawn(l, w);
+        return drawn_offset(l, w);
     at = w % l->windows;
     if (l->conf.order == LOADER_EPOCH)
-        at = permuted(l, w / l->windows, at);
+        at = permuted_window(l, w / l->windows, at);
     at *= l->conf.stride;
     return at < last ? at : last;
 }
 
-/* The tokens of window w from its token i on, as far as they are together. */
-static struct token_range piece_of(struct loader *l, int64_t w, int64_t i)
+/* The tokens of window w from its token i, as far as they are contiguous. */
+static struct token_range window_range(struct loader *l, int64_t w, int64_t i)
 {
     const int64_t n = l->conf.context + 1 - i;
     struct token_range p;
 
     if (l->conf.order != LOADER_DOCUMENTS)
-        return (struct token_range){ offset_of(l, w) + i, n };
-    p = documents_range(&l->docs, w / l->windows, offset_of(l, w) + i,
+        return (struct token_range){ window_offset(l, w) + i, n };
+    p = documents_range(&l->docs, w / l->windows, window_offset(l, w) + i,
                         l->conf.seed);
     return (struct token_range){ p.at, p.n < n ? p.n : n };
 }
-
-/* Reading */
 
 static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
                      struct err *e)
@@ -124,18 +120,18 @@ static int bad_token(const struct loader *l, const struct shard *s, int64_t i,
     while (shard_id(s, i) < (uint64_t)l->conf.vocab)
         i++;
     return err_set(e, ERR_INPUT,
-                   "%s: token %lld is id %u, but the vocabulary has %lld ids; "
-                   "made with another tokenizer?",
+                   "%s: token %lld has id %u, but the vocabulary has %lld ids; "
+                   "was the file encoded with another tokenizer?",
                    s->path, (long long)i, shard_id(s, i),
                    (long long)l->conf.vocab);
 }
 
-static int copy(const struct loader *l, int64_t at, int64_t n, int32_t *out,
-                struct err *e)
+static int copy_tokens(const struct loader *l, int64_t at, int64_t n,
+                       int32_t *out, struct err *e)
 {
     const int64_t vocab = l->conf.vocab ? l->conf.vocab : INT32_MAX;
 
-    for (size_t k = shard_of(l, at); n > 0; k++) {
+    for (size_t k = shard_at(l, at); n > 0; k++) {
         const struct shard *s = &l->shard[k];
         const int64_t i = at - l->start[k];
         const int64_t take = n < s->n - i ? n : s->n - i;
@@ -149,7 +145,7 @@ static int copy(const struct loader *l, int64_t at, int64_t n, int32_t *out,
     return 0;
 }
 
-/* A window and the token after it: x, and y, which is one on. */
+/* Copy a window to x, and the same shifted by one token to y. */
 static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
                        struct err *e)
 {
@@ -159,18 +155,18 @@ static int copy_window(struct loader *l, int64_t w, int32_t *x, int32_t *y,
     for (int64_t i = 0; i <= t; i += p.n) {
         int64_t n;
 
-        p = piece_of(l, w, i);
+        p = window_range(l, w, i);
         n = i + p.n > t ? t - i : p.n;
-        if (n > 0 && copy(l, p.at, n, x + i, e) < 0)
+        if (n > 0 && copy_tokens(l, p.at, n, x + i, e) < 0)
             return -1;
-        if (n < p.n && copy(l, p.at + n, 1, y + t - 1, e) < 0)
+        if (n < p.n && copy_tokens(l, p.at + n, 1, y + t - 1, e) < 0)
             return -1;
     }
     memcpy(y, x + 1, (size_t)(t - 1) * sizeof *y);
     return 0;
 }
 
-static void ask_ahead(struct loader *l, int64_t first, int64_t n);
+static void touch_next(struct loader *l, int64_t first, int64_t n);
 
 int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
                int32_t *y, struct err *e)
@@ -180,15 +176,13 @@ int loader_get(struct loader *l, int64_t first, int64_t n, int32_t *x,
     for (int64_t i = 0; i < n; i++)
         if (copy_window(l, first + i, x + i * t, y + i * t, e) < 0)
             return -1;
-    ask_ahead(l, first, n);
+    touch_next(l, first, n);
     return 0;
 }
 
-/* Ahead */
-
-static void touch(const struct loader *l, int64_t at, int64_t n)
+static void touch_pages(const struct loader *l, int64_t at, int64_t n)
 {
-    for (size_t k = shard_of(l, at); n > 0 && k < l->n; k++) {
+    for (size_t k = shard_at(l, at); n > 0 && k < l->n; k++) {
         const struct shard *s = &l->shard[k];
         const int64_t i = at - l->start[k];
         const int64_t take = n < s->n - i ? n : s->n - i;
@@ -202,7 +196,7 @@ static void touch(const struct loader *l, int64_t at, int64_t n)
     }
 }
 
-static void *touch_ahead(void *arg)
+static void *touch_thread(void *arg)
 {
     struct loader *l = arg;
 
@@ -214,7 +208,7 @@ static void *touch_ahead(void *arg)
         }
         pthread_mutex_unlock(&l->lock);
         for (size_t i = 0; i < l->want_n; i++)
-            touch(l, l->want[i].at, l->want[i].n);
+            touch_pages(l, l->want[i].at, l->want[i].n);
         pthread_mutex_lock(&l->lock);
         l->busy = false;
     }
@@ -222,7 +216,8 @@ static void *touch_ahead(void *arg)
     return NULL;
 }
 
-/* What the call would need; another epoch's documents are not looked up. */
+/* List what the call would need, unless it needs the documents of another
+ * epoch. */
 static void want_windows(struct loader *l, int64_t first, int64_t n)
 {
     l->want_n = 0;
@@ -233,15 +228,16 @@ static void want_windows(struct loader *l, int64_t first, int64_t n)
             w / l->windows != l->docs.epoch)
             return;
         for (int64_t i = 0; i <= l->conf.context; i += p.n) {
-            p = piece_of(l, w, i);
+            p = window_range(l, w, i);
             GROW(l->want, l->want_n, l->want_room);
             l->want[l->want_n++] = p;
         }
     }
 }
 
-/* The next call is probably as far on as this one was from the last. */
-static void ask_ahead(struct loader *l, int64_t first, int64_t n)
+/* Have the thread touch the pages of the next call, which is probably as far
+ * from this one as this one was from the last. */
+static void touch_next(struct loader *l, int64_t first, int64_t n)
 {
     const int64_t step = first - l->last;
 
@@ -255,12 +251,12 @@ static void ask_ahead(struct loader *l, int64_t first, int64_t n)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* Without a thread a page is read when it is needed: slower, no worse. */
+/* Without the thread pages are read when they are needed, which is slower. */
 static void start_thread(struct loader *l)
 {
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->asked, NULL);
-    l->has_thread = pthread_create(&l->thread, NULL, touch_ahead, l) == 0;
+    l->has_thread = pthread_create(&l->thread, NULL, touch_thread, l) == 0;
 }
 
 static void stop_thread(struct loader *l)
@@ -275,8 +271,6 @@ static void stop_thread(struct loader *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-/* Opening */
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -290,11 +284,10 @@ static int open_shards(struct loader *l, struct err *e)
 
     if (ret == GLOB_NOMATCH)
         return err_set(e, ERR_MISSING,
-                       "no file of tokens matches %s; "
-                       "'gdata encode' makes them",
+                       "no shard matches %s; 'gdata encode' writes them",
                        l->conf.files);
     if (ret)
-        return err_set(e, ERR_SYSTEM, "cannot look for %s", l->conf.files);
+        return err_set(e, ERR_SYSTEM, "cannot search for %s", l->conf.files);
     qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_name);
     l->shard = xcalloc(found.gl_pathc, sizeof *l->shard);
     l->start = xcalloc(found.gl_pathc + 1, sizeof *l->start);
@@ -307,7 +300,7 @@ static int open_shards(struct loader *l, struct err *e)
     return ret;
 }
 
-static int probe(const struct loader *l, struct err *e)
+static int check_beginnings(const struct loader *l, struct err *e)
 {
     int32_t *ids = xmalloc(PROBE * sizeof *ids);
     int ret = 0;
@@ -315,7 +308,7 @@ static int probe(const struct loader *l, struct err *e)
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         const int64_t n = l->shard[i].n < PROBE ? l->shard[i].n : PROBE;
 
-        ret = copy(l, l->start[i], n, ids, e);
+        ret = copy_tokens(l, l->start[i], n, ids, e);
     }
     free(ids);
     return ret;
@@ -324,26 +317,26 @@ static int probe(const struct loader *l, struct err *e)
 static int count_windows(struct loader *l, struct err *e)
 {
     const int64_t t = l->conf.context;
-    const int64_t last = total(l) - 1 - t;
+    const int64_t last = total_tokens(l) - 1 - t;
 
     if (t < 1 || l->conf.stride < 0 || l->conf.stride > t)
         return err_set(e, ERR_USAGE,
-                       "windows of %lld tokens, %lld apart: the distance must "
-                       "be 1 to the length",
-                       (long long)t, (long long)l->conf.stride);
+                       "the stride of windows of %lld tokens must be 1 to "
+                       "%lld, not %lld",
+                       (long long)t, (long long)t, (long long)l->conf.stride);
     if (!l->conf.stride)
         l->conf.stride = t;
     if (last < 0)
-        return err_set(e, ERR_INPUT,
-                       "%s: %lld tokens in all, a window takes %lld",
-                       l->conf.files, (long long)total(l), (long long)t + 1);
+        return err_set(
+            e, ERR_INPUT, "%s: there are only %lld tokens; a window needs %lld",
+            l->conf.files, (long long)total_tokens(l), (long long)t + 1);
     l->windows = last / l->conf.stride + 1;
     if (l->conf.whole && last % l->conf.stride)
         l->windows++;
     return 0;
 }
 
-static void fingerprint(struct loader *l)
+static void hash_data(struct loader *l)
 {
     struct sha256 h;
 
@@ -358,8 +351,9 @@ static void fingerprint(struct loader *l)
     sha256_text(&h, l->hash);
 }
 
-/* Data beyond what memory can keep should not be read around each window. */
-static void advise(struct loader *l)
+/* If the data does not fit into memory, the kernel should not read ahead around
+ * each window. */
+static void advise_kernel(struct loader *l)
 {
     const double memory =
         (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -381,14 +375,15 @@ int loader_open(struct loader **out, const struct loader_conf *conf,
     l->conf = *conf;
     l->epoch = -1;
     start_thread(l);
-    if (open_shards(l, e) < 0 || count_windows(l, e) < 0 || probe(l, e) < 0) {
+    if (open_shards(l, e) < 0 || count_windows(l, e) < 0 ||
+        check_beginnings(l, e) < 0) {
         loader_close(l);
         return -1;
     }
     if (l->conf.order == LOADER_DOCUMENTS)
         documents_find(&l->docs, l->shard, l->n, l->conf.eot);
-    fingerprint(l);
-    advise(l);
+    hash_data(l);
+    advise_kernel(l);
     *out = l;
     return 0;
 }
@@ -409,7 +404,7 @@ void loader_close(struct loader *l)
 
 int64_t loader_tokens(const struct loader *l)
 {
-    return total(l);
+    return total_tokens(l);
 }
 
 int64_t loader_shards(const struct loader *l)
@@ -434,7 +429,7 @@ const char *loader_hash(const struct loader *l)
 
 int64_t loader_fresh(const struct loader *l, int64_t w)
 {
-    const int64_t last = total(l) - 1 - l->conf.context;
+    const int64_t last = total_tokens(l) - 1 - l->conf.context;
     const int64_t at = w * l->conf.stride;
 
     if (w == 0)

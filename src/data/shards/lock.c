@@ -69,8 +69,8 @@ void lock_clear(struct lock *l)
     *l = (struct lock){ .mem = ARENA_INIT };
 }
 
-/* The path as it is seen from a folder; both must exist. */
-static char *seen_from(const char *folder, const char *path)
+/* The path relative to a folder; both must exist. */
+static char *relative_path(const char *folder, const char *path)
 {
     char *from = realpath(folder, NULL), *to = realpath(path, NULL);
     struct buf b = BUF_INIT;
@@ -83,7 +83,7 @@ static char *seen_from(const char *folder, const char *path)
     }
     if (strcmp(from, "/") == 0)
         from[0] = '\0';
-    for (size_t i = 0;; i++) { /* up to the last slash that both have */
+    for (size_t i = 0;; i++) { /* find the last common slash */
         const bool ends = from[i] == '\0' || from[i] == '/';
 
         if (ends && to[i] == '/')
@@ -104,19 +104,20 @@ static int add_file(struct lock *l, enum lock_role role, const char *path,
                     struct err *e)
 {
     struct lock_entry *entry;
-    char *seen;
+    char *relative;
 
     GROW(l->entry, l->n, l->room);
     entry = &l->entry[l->n];
     if (lock_hash(path, entry->sha256, &entry->size, e) < 0)
         return -1;
-    seen = seen_from(l->folder, path);
+    relative = relative_path(l->folder, path);
     entry->role = role;
-    entry->path = arena_strdup(&l->mem, seen);
+    entry->path = arena_strdup(&l->mem, relative);
     l->n++;
-    free(seen);
+    free(relative);
     if (strchr(entry->path, '\n'))
-        return err_set(e, ERR_USAGE, "a name with a line break: %s", path);
+        return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
+                       path);
     return 0;
 }
 
@@ -173,7 +174,7 @@ int lock_write(struct lock *l, const char *path, struct err *e)
 }
 
 /* The next word of a line, which ends at a blank. */
-static char *word(char **at)
+static char *next_word(char **at)
 {
     char *start = *at;
     const size_t n = strcspn(start, " ");
@@ -189,11 +190,11 @@ static bool is_sha256(const char *s)
            strspn(s, "0123456789abcdef") == SHA256_TEXT - 1;
 }
 
-/* One line: 0, or -1 if it is not as lock_write() would write it. */
+/* Parse a line: 0, or -1 if lock_write() would not write it. */
 static int load_line(struct lock *l, char *line)
 {
     struct lock_entry entry = { .role = LOCK_ROLES };
-    const char *role = word(&line), *sha256, *size;
+    const char *role = next_word(&line), *sha256, *size;
 
     if (!*role || *role == '#')
         return 0;
@@ -204,8 +205,8 @@ static int load_line(struct lock *l, char *line)
     for (int i = 0; i < LOCK_ROLES; i++)
         if (strcmp(role, roles[i]) == 0)
             entry.role = (enum lock_role)i;
-    sha256 = word(&line);
-    size = word(&line);
+    sha256 = next_word(&line);
+    size = next_word(&line);
     if (entry.role == LOCK_ROLES || !is_sha256(sha256) ||
         !num_int(size, &entry.size) || !*line)
         return -1;
@@ -229,7 +230,8 @@ int lock_load(struct lock *l, const char *path, struct err *e)
     }
     at = text.s;
     if (strncmp(at, first_line, sizeof first_line - 1) != 0)
-        ret = err_set(e, ERR_INPUT, "%s:1: no data.lock, which begins \"%s\"",
+        ret = err_set(e, ERR_INPUT,
+                      "%s:1: expected \"%s\", the first line of a data.lock",
                       path, first_line);
     for (int line = 1; *at && ret == 0; at = next, line++) {
         const size_t n = strcspn(at, "\n");
@@ -238,7 +240,7 @@ int lock_load(struct lock *l, const char *path, struct err *e)
         at[n] = '\0';
         if (load_line(l, at) < 0)
             ret = err_set(e, ERR_INPUT,
-                          "%s:%d: a line is: role, SHA-256, size, path", path,
+                          "%s:%d: expected role, SHA-256, size and path", path,
                           line);
     }
     buf_clear(&text);

@@ -9,7 +9,7 @@
 #include "common/sha256.h"
 
 /*
- * lock - data.lock: what the data are, in a small text to commit
+ * lock - data.lock, a small text file that identifies the data
  *
  *      # data.lock 1
  *      command gdata encode --tokenizer tok -o data/c4 ...
@@ -19,14 +19,14 @@
  *      tokenizer 1b4f0e98...  482113 tok/tokenizer.json
  *      tokens fd61a03a...  668222 data/train_000000.bin
  *
- * A line is a role, the SHA-256 of a file, its size and its path, seen from
- * the folder of the lock; sorted by role and path, so that the same data give
- * the same text.  lock_add() takes a file, or all files of a folder.
+ * A line has a role, the SHA-256 of a file, its size, and its path relative to
+ * the folder of the lock.  Lines are sorted by role and path, so the same data
+ * gives the same text.  lock_add() adds a file, or all files of a folder.
  */
 enum lock_role {
-    LOCK_TEXT,                  /* what the tokens were made from */
-    LOCK_FIT,                   /* what the tokenizer was trained on */
-    LOCK_EVAL,                  /* text for evaluation */
+    LOCK_TEXT, /* what the tokens were encoded from */
+    LOCK_FIT,  /* what the tokenizer was trained on */
+    LOCK_EVAL, /* evaluation text */
     LOCK_TOKENIZER,
     LOCK_TOKENS,
     LOCK_ROLES
@@ -36,18 +36,18 @@ struct lock_entry {
     enum lock_role role;
     char sha256[SHA256_TEXT];
     int64_t size;
-    const char *path;           /* in the lock's arena, as all of it */
+    const char *path; /* in the arena of the lock */
 };
 
 struct lock {
     struct arena mem;
-    const char *folder;         /* that paths are seen from */
-    const char *command;        /* or NULL */
+    const char *folder;  /* paths are relative to it */
+    const char *command; /* or NULL */
     struct lock_entry *entry;
     size_t n, room;
 };
 
-void lock_init(struct lock *, const char *path);        /* where it will be */
+void lock_init(struct lock *, const char *path); /* where it will be written */
 int lock_add(struct lock *, enum lock_role, const char *path, struct err *);
 int lock_write(struct lock *, const char *path, struct err *);
 int lock_load(struct lock *, const char *path, struct err *);
@@ -55,7 +55,7 @@ void lock_clear(struct lock *);
 
 const char *lock_role_name(enum lock_role);
 
-/* Where the file of an entry is, from here; the caller frees it. */
+/* The path of an entry from the current folder; the caller frees it. */
 char *lock_path(const struct lock *, const struct lock_entry *);
 
 /* SHA-256 and size of a file. */
@@ -63,10 +63,10 @@ int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
               struct err *);
 
 /*
- * Does data.lock beside token files, if there is one, contradict them or the
- * tokenizer (a path, or "")?  Compared are the sizes of all, and the content of
- * the tokenizer and of the smallest token file, which is the one that another
- * text or tokenizer is sure to change; gdata verify compares everything.
+ * Compare shards and the tokenizer (a path, or "") with the data.lock in the
+ * folder of the shards, if there is one: the sizes of all files, and the
+ * content of the tokenizer and of the smallest shard, which is sure to differ
+ * for another text or tokenizer.  gdata verify compares everything.
  */
 struct loader;
 int lock_check(const struct loader *, const char *tokenizer, struct err *);

@@ -1,5 +1,5 @@
 /*
- * lock_check - data.lock beside the files that are about to be trained on
+ * lock_check - compare the data of a training with its data.lock
  */
 #include "config.h"
 #include "data/shards/lock.h"
@@ -39,16 +39,17 @@ static const struct lock_entry *entry_of(const struct lock *l, const char *path)
     return NULL;
 }
 
-static int differs(const char *lock, const char *path, const char *how,
-                   struct err *e)
+static int set_different(const char *lock, const char *path, const char *what,
+                         struct err *e)
 {
-    return err_set(e, ERR_INPUT,
-                   "%s: %s than %s says; if that is meant, write it anew with "
-                   "'gdata lock'",
-                   path, how, lock);
+    return err_set(
+        e, ERR_INPUT,
+        "%s: the %s differs from %s; if this is intended, run 'gdata "
+        "lock' again",
+        path, what, lock);
 }
 
-/* Compares the content, too, if asked. */
+/* Compare the size of a file, and optionally its content. */
 static int check_file(const char *lock, const struct lock_entry *was,
                       const char *path, bool content, struct err *e)
 {
@@ -59,14 +60,14 @@ static int check_file(const char *lock, const struct lock_entry *was,
     if (stat(path, &st) < 0)
         return err_sys(e, "cannot open %s", path);
     if (st.st_size != was->size)
-        return differs(lock, path, "another size", e);
+        return set_different(lock, path, "size", e);
     if (!content)
         return 0;
     if (lock_hash(path, sha256, &size, e) < 0)
         return -1;
     return strcmp(sha256, was->sha256) == 0
                ? 0
-               : differs(lock, path, "another content", e);
+               : set_different(lock, path, "content", e);
 }
 
 static int check_tokens(const struct lock *l, const char *lock,
@@ -81,7 +82,7 @@ static int check_tokens(const struct lock *l, const char *lock,
         const struct lock_entry *was = entry_of(l, path);
 
         if (!was) {
-            log_warn("%s does not know %s", lock, path);
+            log_warn("%s does not list %s", lock, path);
             continue;
         }
         if (check_file(lock, was, path, false, e) < 0)
@@ -94,7 +95,8 @@ static int check_tokens(const struct lock *l, const char *lock,
     return least ? check_file(lock, least, least_path, true, e) : 0;
 }
 
-/* The file of this name that the path is, or has in it. */
+/* The tokenizer is the file in the lock, or a folder with a file of its name.
+ */
 static int check_tokenizer(const struct lock *l, const char *lock,
                            const char *tokenizer, struct err *e)
 {

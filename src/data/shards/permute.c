@@ -13,21 +13,21 @@ void permute_init(struct permute *p, uint64_t n, uint64_t seed, uint64_t stream)
         p->key[i] = rng_word(seed, stream, (uint64_t)i);
 }
 
-/* Any function will do; a good one needs few rounds. */
-static uint64_t mix(uint64_t x, uint32_t key)
+/* Any function would do; a good one needs few rounds. */
+static uint64_t mix_half(uint64_t x, uint32_t key)
 {
     x = (x + key) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 29)) * 0x94d049bb133111ebu;
     return x ^ (x >> 32);
 }
 
-static uint64_t once(const struct permute *p, uint64_t i)
+static uint64_t permute_once(const struct permute *p, uint64_t i)
 {
     const uint64_t mask = ((uint64_t)1 << p->half) - 1;
     uint64_t left = i >> p->half, right = i & mask;
 
     for (int r = 0; r < PERMUTE_ROUNDS; r++) {
-        const uint64_t next = left ^ (mix(right, p->key[r]) & mask);
+        const uint64_t next = left ^ (mix_half(right, p->key[r]) & mask);
 
         left = right;
         right = next;
@@ -38,7 +38,7 @@ static uint64_t once(const struct permute *p, uint64_t i)
 uint64_t permute(const struct permute *p, uint64_t i)
 {
     do {
-        i = once(p, i);
+        i = permute_once(p, i);
     } while (i >= p->n);
     return i;
 }

@@ -24,42 +24,18 @@ enum {
     EVAL_MAGIC = 20240522,
     TOKENIZER_MAGIC = 20240328,
     NPY_MAGIC = 6,    /* bytes */
-    NPY_HEADER = 128, /* what we write, whatever the count */
+    NPY_HEADER = 128, /* bytes that are written for any count */
 };
 
 static const char npy_magic[NPY_MAGIC + 1] = "\x93NUMPY";
 
-static const struct {
-    const char *name, *suffix;
-} formats[] = {
-    [SHARD_LLMC] = { "llmc", ".bin" },
-    [SHARD_RAW] = { "raw", ".bin" },
-    [SHARD_NPY] = { "npy", ".npy" },
+const char *const shard_formats[] = {
+    [SHARD_LLMC] = "llmc", [SHARD_RAW] = "raw", [SHARD_NPY] = "npy", NULL
 };
-
-enum { FORMATS = sizeof formats / sizeof formats[0] };
-
-int shard_format_from(const char *name, enum shard_format *out, struct err *e)
-{
-    for (int i = 0; i < FORMATS; i++)
-        if (strcmp(name, formats[i].name) == 0) {
-            *out = (enum shard_format)i;
-            return 0;
-        }
-    return err_set(e, ERR_USAGE,
-                   "\"%s\" is no format of token files; there are llmc, raw "
-                   "and npy",
-                   name);
-}
-
-const char *shard_format_name(enum shard_format f)
-{
-    return formats[f].name;
-}
 
 const char *shard_suffix(enum shard_format f)
 {
-    return formats[f].suffix;
+    return f == SHARD_NPY ? ".npy" : ".bin";
 }
 
 int shard_width(int64_t vocab)
@@ -67,9 +43,7 @@ int shard_width(int64_t vocab)
     return vocab <= 65536 ? 2 : 4;
 }
 
-/* Reading */
-
-static int32_t word(const struct shard *s, int i)
+static int32_t header_word(const struct shard *s, int i)
 {
     int32_t w;
 
@@ -79,35 +53,35 @@ static int32_t word(const struct shard *s, int i)
 
 static int read_llmc(struct shard *s, struct err *e)
 {
-    const bool wide = word(s, 0) == LLAMA_MAGIC;
+    const bool wide = header_word(s, 0) == LLAMA_MAGIC;
     const int version = wide ? LLAMA_VERSION : LLMC_VERSION;
     size_t want;
 
     if (s->size < LLMC_HEADER)
         return err_set(e, ERR_INPUT,
-                       "%s: only %zu bytes, the header alone has %d", s->path,
-                       s->size, LLMC_HEADER);
-    if (word(s, 1) != version)
+                       "%s: the file has only %zu bytes, but the header has %d",
+                       s->path, s->size, LLMC_HEADER);
+    if (header_word(s, 1) != version)
         return err_set(e, ERR_INPUT,
-                       "%s: version %d of the format, this program reads %d",
-                       s->path, word(s, 1), version);
+                       "%s: version %d of the format is not supported, only %d",
+                       s->path, header_word(s, 1), version);
     s->format = SHARD_LLMC;
     s->width = wide ? 4 : 2;
-    s->n = word(s, 2);
+    s->n = header_word(s, 2);
     if (s->n < 0)
-        return err_set(e, ERR_INPUT, "%s: the header says %d tokens", s->path,
-                       word(s, 2));
+        return err_set(e, ERR_INPUT, "%s: the header has %d tokens", s->path,
+                       header_word(s, 2));
     want = LLMC_HEADER + (size_t)s->n * (size_t)s->width;
     if (s->size != want)
         return err_set(e, ERR_INPUT,
-                       "%s: %zu bytes, but a header for %lld tokens, which "
-                       "take %zu; cut short, or not finished?",
+                       "%s: the file has %zu bytes, but the %lld tokens in its "
+                       "header take %zu; is it incomplete?",
                        s->path, s->size, (long long)s->n, want);
     s->ids = (const char *)s->map + LLMC_HEADER;
     return 0;
 }
 
-/* The value of a key in a NumPy header, which is a Python dict; or NULL. */
+/* The value of a key in a NumPy header, which is a Python dict, or NULL. */
 static const char *npy_value(const char *dict, const char *key)
 {
     const char *at = strstr(dict, key);
@@ -157,13 +131,16 @@ static int npy_fields(struct shard *s, const char *dict, struct err *e)
         if (strncmp(descr, types[i].descr, strlen(types[i].descr)) == 0)
             s->width = types[i].width;
     if (!s->width)
-        return err_set(e, ERR_INPUT,
-                       "%s: type %.*s; token ids are '<u2', '<u4' or '<i4'",
-                       s->path, (int)strcspn(descr, ",}"), descr);
+        return err_set(
+            e, ERR_INPUT,
+            "%s: type %.*s is not supported; ids are '<u2', '<u4' or "
+            "'<i4'",
+            s->path, (int)strcspn(descr, ",}"), descr);
     if (!npy_shape(shape, &s->n))
-        return err_set(e, ERR_INPUT,
-                       "%s: shape %.*s; token ids have one dimension", s->path,
-                       (int)strcspn(shape, ")") + 1, shape);
+        return err_set(
+            e, ERR_INPUT,
+            "%s: shape %.*s is not supported; ids have one dimension", s->path,
+            (int)strcspn(shape, ")") + 1, shape);
     return 0;
 }
 
@@ -176,20 +153,20 @@ static int read_npy(struct shard *s, struct err *e)
     int ret;
 
     if (s->size < 12)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header is cut short",
+        return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
                        s->path);
     if (m[6] < 1 || m[6] > 3)
-        return err_set(e, ERR_INPUT, "%s: NumPy format %d.%d is not known",
+        return err_set(e, ERR_INPUT, "%s: NumPy format %d.%d is not supported",
                        s->path, m[6], m[7]);
     len = (size_t)m[8] | (size_t)m[9] << 8;
     if (fixed == 12)
         len |= (size_t)m[10] << 16 | (size_t)m[11] << 24;
     if (len > s->size - fixed)
-        return err_set(e, ERR_INPUT, "%s: the NumPy header is cut short",
+        return err_set(e, ERR_INPUT, "%s: the NumPy header is incomplete",
                        s->path);
     if (len > 65536)
-        return err_set(e, ERR_INPUT, "%s: a NumPy header of %zu bytes", s->path,
-                       len);
+        return err_set(e, ERR_INPUT, "%s: the NumPy header has %zu bytes",
+                       s->path, len);
     dict = xstrndup((const char *)m + fixed, len);
     s->format = SHARD_NPY;
     ret = npy_fields(s, dict, e);
@@ -199,13 +176,14 @@ static int read_npy(struct shard *s, struct err *e)
     bytes = s->size - fixed - len;
     if ((uint64_t)s->n > SIZE_MAX / 4 ||
         bytes != (size_t)s->n * (size_t)s->width)
-        return err_set(e, ERR_INPUT,
-                       "%s: %zu bytes of data for %lld tokens of %d bytes; cut "
-                       "short, or not finished?",
-                       s->path, bytes, (long long)s->n, s->width);
+        return err_set(
+            e, ERR_INPUT,
+            "%s: the file has %zu bytes for %lld tokens of %d bytes; "
+            "is it incomplete?",
+            s->path, bytes, (long long)s->n, s->width);
     s->ids = m + fixed + len;
     if ((uintptr_t)s->ids % (uintptr_t)s->width)
-        return err_set(e, ERR_INPUT, "%s: the data are not aligned", s->path);
+        return err_set(e, ERR_INPUT, "%s: the data is not aligned", s->path);
     return 0;
 }
 
@@ -213,13 +191,14 @@ static int read_raw(struct shard *s, int width, struct err *e)
 {
     if (corpus_files_format(s->path) != CORPUS_AUTO)
         return err_set(e, ERR_INPUT,
-                       "%s: text by its name, not a file of tokens", s->path);
+                       "%s: the name is that of a text, not of a shard",
+                       s->path);
     s->format = SHARD_RAW;
     s->width = width ? width : 2;
     if (s->size % (size_t)s->width)
         return err_set(e, ERR_INPUT,
-                       "%s: %zu bytes are no whole number of %d-byte tokens; "
-                       "not a token file?",
+                       "%s: %zu bytes are not a multiple of %d, the size of an "
+                       "id; is this a shard?",
                        s->path, s->size, s->width);
     s->n = (int64_t)(s->size / (size_t)s->width);
     s->ids = s->map;
@@ -228,7 +207,7 @@ static int read_raw(struct shard *s, int width, struct err *e)
 
 static int read_header(struct shard *s, int width, struct err *e)
 {
-    const int32_t magic = s->size >= 4 ? word(s, 0) : 0;
+    const int32_t magic = s->size >= 4 ? header_word(s, 0) : 0;
 
     if (s->size > NPY_MAGIC && memcmp(s->map, npy_magic, NPY_MAGIC) == 0)
         return read_npy(s, e);
@@ -238,9 +217,11 @@ static int read_header(struct shard *s, int width, struct err *e)
         return read_llmc(s, e);
     case EVAL_MAGIC:
         return err_set(e, ERR_INPUT,
-                       "%s: an evaluation file of llm.c, not tokens", s->path);
+                       "%s: this is an evaluation file of llm.c, not a shard",
+                       s->path);
     case TOKENIZER_MAGIC:
-        return err_set(e, ERR_INPUT, "%s: a tokenizer of llm.c, not tokens",
+        return err_set(e, ERR_INPUT,
+                       "%s: this is a tokenizer of llm.c, not a shard",
                        s->path);
     }
     return read_raw(s, width, e);
@@ -257,9 +238,9 @@ static int map_file(struct shard *s, struct err *e)
     if (fstat(fd, &st) < 0) {
         err_sys(e, "cannot read %s", s->path);
     } else if (!S_ISREG(st.st_mode)) {
-        err_set(e, ERR_INPUT, "%s: not a file of tokens", s->path);
+        err_set(e, ERR_INPUT, "%s: this is not a regular file", s->path);
     } else if (st.st_size == 0) {
-        err_set(e, ERR_INPUT, "%s: empty", s->path);
+        err_set(e, ERR_INPUT, "%s: the file is empty", s->path);
     } else {
         s->size = (size_t)st.st_size;
         s->map = mmap(NULL, s->size, PROT_READ, MAP_SHARED, fd, 0);
@@ -330,9 +311,7 @@ void shard_sample(const struct shard *s, struct sha256 *h)
         sha256_add(h, map + (size - BLOCK) / (BLOCKS - 1) * i, BLOCK);
 }
 
-/* Writing */
-
-static void put_header(const struct shard_out *out, FILE *fp)
+static void write_header(const struct shard_out *out, FILE *fp)
 {
     int32_t llmc[256] = {
         out->width == 2 ? LLMC_MAGIC : LLAMA_MAGIC,
@@ -368,8 +347,8 @@ static off_t header_size(enum shard_format format)
                                  : 0;
 }
 
-/* Cut the file to its first n ids and go to its end. */
-static int cut_to(struct shard_out *out, int64_t n, struct err *e)
+/* Truncate the file to its first n ids, and seek to its end. */
+static int truncate_ids(struct shard_out *out, int64_t n, struct err *e)
 {
     const off_t size = header_size(out->format) + n * out->width;
     const int fd = fileno(out->save.fp);
@@ -378,7 +357,8 @@ static int cut_to(struct shard_out *out, int64_t n, struct err *e)
     if (fstat(fd, &st) < 0)
         return err_sys(e, "cannot read %s", out->save.temp);
     if (st.st_size < size)
-        return err_set(e, ERR_INPUT, "%s: shorter than it was", out->save.temp);
+        return err_set(e, ERR_INPUT, "%s: the file is shorter than before",
+                       out->save.temp);
     if (ftruncate(fd, size) < 0 || fseeko(out->save.fp, size, SEEK_SET) < 0)
         return err_sys(e, "cannot write %s", out->save.temp);
     out->n = n;
@@ -393,7 +373,7 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
     out->save.temp = xasprintf("%s.part", path);
     out->format = f;
     out->width = width;
-    /* it may have got its name just before the crash */
+    /* it may have got its final name just before a crash */
     if (n > 0 && access(out->save.temp, F_OK) < 0)
         rename(path, out->save.temp);
     out->save.fp = fopen(out->save.temp, n > 0 ? "r+e" : "we");
@@ -402,12 +382,12 @@ int shard_begin(struct shard_out *out, const char *path, enum shard_format f,
         shard_keep(out);
         return -1;
     }
-    if (n > 0 && cut_to(out, n, e) < 0) {
+    if (n > 0 && truncate_ids(out, n, e) < 0) {
         shard_keep(out);
         return -1;
     }
     if (n == 0)
-        put_header(out, out->save.fp);
+        write_header(out, out->save.fp);
     return 0;
 }
 
@@ -439,13 +419,14 @@ int shard_commit(struct shard_out *out, struct err *e)
 {
     if (out->format == SHARD_LLMC && out->n > INT32_MAX) {
         err_set(e, ERR_INPUT,
-                "%s: %lld tokens, but llm.c's files hold at most 2^31 - 1",
+                "%s: %lld tokens are too many for llm.c's format, which has at "
+                "most 2^31 - 1",
                 out->save.path, (long long)out->n);
         save_abandon(&out->save);
         return -1;
     }
     if (fseeko(out->save.fp, 0, SEEK_SET) == 0)
-        put_header(out, out->save.fp);
+        write_header(out, out->save.fp);
     return save_commit(&out->save, e);
 }
 

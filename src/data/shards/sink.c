@@ -14,49 +14,52 @@
 #include "common/path.h"
 #include "common/save.h"
 
-struct stream {
+/* The current shard of a subset. */
+struct sink_shard {
     struct shard_out out;
     bool open;
-    int64_t shard; /* which file */
-    int64_t n;     /* ids in it */
+    int64_t number;
+    int64_t n; /* ids in it */
 };
 
 struct sink {
     struct sink_conf conf;
-    struct stream stream[SINK_SUBSETS];
-    struct sink_file *file; /* finished, in this run or before */
+    struct sink_shard shard[SUBSETS];
+    struct sink_file *file; /* complete, written in this run or before */
     size_t n_files, files_room;
-    char *state;   /* the name of the file with the mark */
-    double marked; /* clock_mono() */
-    bool has_mark;
+    char *state_path;
+    double saved; /* the clock_mono() of the last state */
+    bool has_state;
 };
 
-/* Parts of names are joined by '_', but not after a folder. */
-static char *file_name(const struct sink *s, int split, int64_t shard)
+/* The parts of a name are joined by '_', except after a folder. */
+static char *shard_path(const struct sink *s, int subset, int64_t number)
 {
     const struct sink_conf *c = &s->conf;
-    const int named = c->first_shard ? shard > 0 : split;
+    const int named = !c->first_shard ? subset
+                      : number > 0    ? SUBSET_TRAIN
+                                      : SUBSET_VAL;
     struct buf b = BUF_INIT;
 
     buf_str(&b, c->prefix);
-    if (c->split[named][0]) {
+    if (c->subset[named][0]) {
         if (b.len > 0 && b.s[b.len - 1] != '/')
             buf_char(&b, '_');
-        buf_str(&b, c->split[named]);
+        buf_str(&b, c->subset[named]);
     }
     if (c->shard_tokens > 0) {
         if (b.len > 0 && b.s[b.len - 1] != '/')
             buf_char(&b, '_');
-        buf_printf(&b, "%06" PRId64, shard);
+        buf_printf(&b, "%06" PRId64, number);
     }
     buf_str(&b, shard_suffix(c->format));
     return buf_detach(&b);
 }
 
-static int stream_open(struct sink *s, int split, int64_t n, struct err *e)
+static int open_shard(struct sink *s, int subset, int64_t n, struct err *e)
 {
-    struct stream *t = &s->stream[split];
-    char *path = file_name(s, split, t->shard);
+    struct sink_shard *t = &s->shard[subset];
+    char *path = shard_path(s, subset, t->number);
     const int got =
         shard_begin(&t->out, path, s->conf.format, s->conf.width, n, e);
 
@@ -66,10 +69,10 @@ static int stream_open(struct sink *s, int split, int64_t n, struct err *e)
     return got;
 }
 
-static int stream_finish(struct sink *s, int split, struct err *e)
+static int finish_shard(struct sink *s, int subset, struct err *e)
 {
-    struct stream *t = &s->stream[split];
-    char *path = file_name(s, split, t->shard);
+    struct sink_shard *t = &s->shard[subset];
+    char *path = shard_path(s, subset, t->number);
 
     t->open = false;
     if (shard_commit(&t->out, e) < 0) {
@@ -78,7 +81,7 @@ static int stream_finish(struct sink *s, int split, struct err *e)
     }
     GROW(s->file, s->n_files, s->files_room);
     s->file[s->n_files++] = (struct sink_file){ path, t->n };
-    t->shard++;
+    t->number++;
     t->n = 0;
     return 0;
 }
@@ -94,7 +97,7 @@ static int make_parent(const char *prefix, struct err *e)
     return got;
 }
 
-/* Two lines, then one for each split.  False if that is not what is there. */
+/* Two lines, then one for each subset.  False if the text is something else. */
 static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
 {
     const char *p = text;
@@ -110,57 +113,58 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
                " at %" SCNu64 " %" SCNd64 " %" SCNd64 " %d %" SCNd64 " %" SCNd64
                " %" SCNd64 " %d%n",
                &file, &m->place.offset, &m->place.line, &inside, &m->documents,
-               &m->text, &m->tokens, &m->split, &used) != 8)
+               &m->text, &m->tokens, &m->subset, &used) != 8)
         return false;
     m->place.file = (size_t)file;
     m->place.inside = inside != 0;
     p += used;
-    for (int i = 0; i < SINK_SUBSETS; i++) {
-        struct stream *t = &s->stream[i];
+    for (int i = 0; i < SUBSETS; i++) {
+        struct sink_shard *t = &s->shard[i];
 
-        if (sscanf(p, " split %" SCNd64 " %" SCNd64 "%n", &t->shard, &t->n,
+        if (sscanf(p, " split %" SCNd64 " %" SCNd64 "%n", &t->number, &t->n,
                    &used) != 2 ||
-            t->shard < 0 || t->n < 0)
+            t->number < 0 || t->n < 0)
             return false;
         p += used;
     }
-    return m->split < SINK_SUBSETS;
+    return m->subset < SUBSETS;
 }
 
-/* The files that were finished before. */
-static void list_finished(struct sink *s)
+/* List the shards that were completed before. */
+static void list_complete(struct sink *s)
 {
-    for (int i = 0; i < SINK_SUBSETS; i++) {
-        for (int64_t k = 0; k < s->stream[i].shard; k++) {
+    for (int i = 0; i < SUBSETS; i++) {
+        for (int64_t k = 0; k < s->shard[i].number; k++) {
             GROW(s->file, s->n_files, s->files_room);
             s->file[s->n_files++] =
-                (struct sink_file){ file_name(s, i, k), s->conf.shard_tokens };
+                (struct sink_file){ shard_path(s, i, k), s->conf.shard_tokens };
         }
     }
 }
 
-static int resume(struct sink *s, struct sink_state *m, struct err *e)
+static int load_state(struct sink *s, struct sink_state *m, struct err *e)
 {
     struct buf text = BUF_INIT;
     int got = 0;
 
-    if (!s->conf.work || !path_exists(s->state))
+    if (!s->conf.work || !path_exists(s->state_path))
         return 0;
-    if (buf_read_file(&text, s->state, 4096, e) < 0)
+    if (buf_read_file(&text, s->state_path, 4096, e) < 0)
         return -1;
     if (parse_state(s, text.s, m)) {
-        s->has_mark = true;
-        list_finished(s);
-        for (int i = 0; i < SINK_SUBSETS && got == 0; i++)
-            if (s->stream[i].n > 0)
-                got = stream_open(s, i, s->stream[i].n, e);
+        s->has_state = true;
+        list_complete(s);
+        for (int i = 0; i < SUBSETS && got == 0; i++)
+            if (s->shard[i].n > 0)
+                got = open_shard(s, i, s->shard[i].n, e);
         if (got == 0)
-            log_info("%s: going on after %" PRId64 " documents, %" PRId64
+            log_info("%s: resuming after %" PRId64 " documents, %" PRId64
                      " tokens",
-                     s->state, m->documents, m->tokens);
+                     s->state_path, m->documents, m->tokens);
     } else {
-        log_warn("%s is about other work; beginning anew", s->state);
-        memset(s->stream, 0, sizeof s->stream);
+        log_warn("%s belongs to another command; starting from the beginning",
+                 s->state_path);
+        memset(s->shard, 0, sizeof s->shard);
     }
     buf_clear(&text);
     return got;
@@ -172,10 +176,10 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
     struct sink *s = xcalloc(1, sizeof *s);
 
     s->conf = *conf;
-    s->state = xasprintf("%s.state", conf->prefix);
-    s->marked = clock_mono();
-    *m = (struct sink_state){ .place = { .line = 1 }, .split = -1 };
-    if (make_parent(conf->prefix, e) < 0 || resume(s, m, e) < 0) {
+    s->state_path = xasprintf("%s.state", conf->prefix);
+    s->saved = clock_mono();
+    *m = (struct sink_state){ .place = { .line = 1 }, .subset = -1 };
+    if (make_parent(conf->prefix, e) < 0 || load_state(s, m, e) < 0) {
         sink_abandon(s);
         return -1;
     }
@@ -183,17 +187,17 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
     return 0;
 }
 
-int sink_add(struct sink *s, int split, const void *ids, size_t n,
+int sink_add(struct sink *s, int subset, const void *ids, size_t n,
              struct err *e)
 {
-    struct stream *t = &s->stream[split];
+    struct sink_shard *t = &s->shard[subset];
     const int64_t most = s->conf.shard_tokens;
     const char *p = ids;
 
     while (n > 0) {
         size_t take = n;
 
-        if (!t->open && stream_open(s, split, 0, e) < 0)
+        if (!t->open && open_shard(s, subset, 0, e) < 0)
             return -1;
         if (most > 0 && (int64_t)take > most - t->n)
             take = (size_t)(most - t->n);
@@ -201,7 +205,7 @@ int sink_add(struct sink *s, int split, const void *ids, size_t n,
         t->n += (int64_t)take;
         p += take * (size_t)s->conf.width;
         n -= take;
-        if (t->n == most && stream_finish(s, split, e) < 0)
+        if (t->n == most && finish_shard(s, subset, e) < 0)
             return -1;
     }
     return 0;
@@ -209,14 +213,14 @@ int sink_add(struct sink *s, int split, const void *ids, size_t n,
 
 bool sink_due(const struct sink *s)
 {
-    return s->conf.work && clock_mono() - s->marked > s->conf.mark_every;
+    return s->conf.work && clock_mono() - s->saved > s->conf.mark_every;
 }
 
-/* Like save_open(), but a crash leaves a name that the next run knows. */
+/* As save_open(), but after a crash the next run knows the temporary name. */
 static int state_open(struct sink *s, struct save *save, struct err *e)
 {
-    save->path = xstrdup(s->state);
-    save->temp = xasprintf("%s.part", s->state);
+    save->path = xstrdup(s->state_path);
+    save->temp = xasprintf("%s.part", s->state_path);
     save->fp = fopen(save->temp, "we");
     if (save->fp)
         return 0;
@@ -231,8 +235,8 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
 
     if (!s->conf.work)
         return 0;
-    for (int i = 0; i < SINK_SUBSETS; i++)
-        if (s->stream[i].open && shard_sync(&s->stream[i].out, e) < 0)
+    for (int i = 0; i < SUBSETS; i++)
+        if (s->shard[i].open && shard_sync(&s->shard[i].out, e) < 0)
             return -1;
     if (state_open(s, &save, e) < 0)
         return -1;
@@ -241,31 +245,32 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
             "at %zu %" PRId64 " %" PRId64 " %d %" PRId64 " %" PRId64 " %" PRId64
             " %d\n",
             m->place.file, m->place.offset, m->place.line, m->place.inside,
-            m->documents, m->text, m->tokens, m->split);
-    for (int i = 0; i < SINK_SUBSETS; i++)
-        fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->stream[i].shard,
-                s->stream[i].n);
+            m->documents, m->text, m->tokens, m->subset);
+    for (int i = 0; i < SUBSETS; i++)
+        fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->shard[i].number,
+                s->shard[i].n);
     if (save_commit(&save, e) < 0)
         return -1;
-    s->marked = clock_mono();
-    s->has_mark = true;
+    s->saved = clock_mono();
+    s->has_state = true;
     return 0;
 }
 
-/* Files of an earlier run that had more of them would be read with ours. */
+/* Shards of an earlier run with more shards would be read together with ours.
+ */
 static void remove_older(struct sink *s)
 {
-    for (int i = 0; i < SINK_SUBSETS && s->conf.shard_tokens > 0; i++) {
-        int64_t k = s->stream[i].shard;
+    for (int i = 0; i < SUBSETS && s->conf.shard_tokens > 0; i++) {
+        int64_t k = s->shard[i].number;
 
-        if (!s->conf.split[i] || (s->conf.first_shard && i != 1))
+        if (!s->conf.subset[i] || (s->conf.first_shard && i != SUBSET_TRAIN))
             continue;
         for (;; k++) {
-            char *path = file_name(s, i, k);
+            char *path = shard_path(s, i, k);
             const bool was = unlink(path) == 0;
 
             if (was)
-                log_warn("%s was of an earlier run: removed", path);
+                log_warn("%s of an earlier run was removed", path);
             free(path);
             if (!was)
                 break;
@@ -275,15 +280,15 @@ static void remove_older(struct sink *s)
 
 int sink_close(struct sink *s, struct err *e)
 {
-    for (int i = 0; i < SINK_SUBSETS; i++)
-        if (s->stream[i].open && stream_finish(s, i, e) < 0)
+    for (int i = 0; i < SUBSETS; i++)
+        if (s->shard[i].open && finish_shard(s, i, e) < 0)
             return -1;
     remove_older(s);
     if (s->conf.work) {
-        char *part = xasprintf("%s.part", s->state);
+        char *part = xasprintf("%s.part", s->state_path);
 
-        if (s->has_mark)
-            unlink(s->state);
+        if (s->has_state)
+            unlink(s->state_path);
         unlink(part); /* of a run that was killed */
         free(part);
     }
@@ -294,12 +299,12 @@ void sink_abandon(struct sink *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < SINK_SUBSETS; i++) {
-        struct stream *t = &s->stream[i];
+    for (int i = 0; i < SUBSETS; i++) {
+        struct sink_shard *t = &s->shard[i];
 
         if (!t->open)
             continue;
-        if (s->has_mark)
+        if (s->has_state)
             shard_keep(&t->out);
         else
             shard_abandon(&t->out);
@@ -320,6 +325,6 @@ void sink_free(struct sink *s)
     for (size_t i = 0; i < s->n_files; i++)
         free(s->file[i].path);
     free(s->file);
-    free(s->state);
+    free(s->state_path);
     free(s);
 }

@@ -10,61 +10,64 @@
 #include "data/shards/shard.h"
 
 /*
- * sink - tokens into numbered files, so that a crash loses nothing
+ * sink - write tokens to numbered shards, and resume after a crash
  *
- *      sink_open(&s, &conf, &mark, e);         mark: where to go on
+ *      sink_open(&s, &conf, &state, e);        state: where to continue
  *      while (more) {
- *          sink_add(s, split, ids, n, e);
+ *          sink_add(s, subset, ids, n, e);
  *          if (sink_due(s))
- *              sink_save_state(s, &mark, e);
+ *              sink_save_state(s, &state, e);
  *      }
  *      sink_close(s, e);
  *
- * A file is called PREFIX_SPLIT_000000.bin, without the split's name if that is
- * empty; raw files are one a split unless their size is given, and have no
- * number.  It grows under that name with .part behind and gets its name when
- * it is full, so a glob of whole files never sees half of one.
+ * A shard is called PREFIX_SUBSET_000000.bin, or PREFIX_000000.bin if the
+ * subset has no name.  Without a limit on its tokens there is one shard per
+ * subset, and it has no number.  An incomplete shard has the suffix .part, so a
+ * glob of shards finds only complete ones.
  *
- * PREFIX.state holds the last mark: what of the input was done, and how many
- * ids each unfinished file had.  sink_open() finds it, checks that it is about
- * the same work (conf.work, a hash of all that decides the result), cuts the
- * files back to it and returns it in *mark; the caller goes on from there and
- * comes to the same bytes.  sink_close() removes it.
+ * PREFIX.state holds the progress: the position in the input, and the number of
+ * ids in each incomplete shard.  sink_open() reads it and checks that it
+ * belongs to the same work (conf.work, a hash of everything that decides the
+ * result). It truncates the shards accordingly and returns the state; the
+ * caller continues from there, and the shards become the same as without
+ * interruption. sink_close() removes the file.
  */
-enum { SINK_SUBSETS = 3 };
+enum subset { SUBSET_VAL, SUBSET_TRAIN, SUBSET_TEST, SUBSETS };
 
 struct sink_conf {
     const char *prefix;
-    const char *split[SINK_SUBSETS]; /* names; NULL: there is no such */
-    bool first_shard; /* all goes to split 1, but its first file is
-                                 * called split 0's */
+    const char *subset[SUBSETS]; /* names; NULL: there is no such subset */
+    bool first_shard; /* everything is added to SUBSET_TRAIN, but its first
+                       * shard is named as SUBSET_VAL */
     enum shard_format format;
     int width;
-    int64_t shard_tokens; /* 0: one file, without a number */
-    const char *work;     /* hex; NULL: never resumed */
-    double mark_every;    /* seconds: so much work can be lost */
+    int64_t shard_tokens; /* 0: one shard, without a number */
+    const char *work;     /* NULL: cannot be resumed */
+    double mark_every;    /* seconds between two states */
 };
 
 struct sink_state {
     struct corpus_place place;
     int64_t documents, text, tokens; /* so far */
-    int split; /* of the document that is not at its end */
+    int subset;                      /* of an incomplete document */
 };
 
 struct sink;
 
 int sink_open(struct sink **, const struct sink_conf *, struct sink_state *,
               struct err *);
-int sink_add(struct sink *, int split, const void *ids, size_t n, struct err *);
-bool sink_due(const struct sink *); /* the last mark is some time ago */
+int sink_add(struct sink *, int subset, const void *ids, size_t n,
+             struct err *);
+bool sink_due(const struct sink *); /* is it time to save the state? */
 int sink_save_state(struct sink *, const struct sink_state *, struct err *);
 
-/* Finish the files.  Older ones with higher numbers are removed. */
+/* Finish the shards, and remove older ones with higher numbers. */
 int sink_close(struct sink *, struct err *);
-/* Give up; what was marked stays, to be gone on with, else nothing does. */
+/* Give up.  The files stay if a state was saved, so that a later run can
+ * resume; otherwise they are removed. */
 void sink_abandon(struct sink *);
 
-/* What was written, once closed: file i of n. */
+/* The n shards, after sink_close(). */
 struct sink_file {
     char *path;
     int64_t tokens;

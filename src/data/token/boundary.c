@@ -89,15 +89,24 @@ const char *boundary_last_word(const char *text, size_t n, const char *word,
     return NULL;
 }
 
-bool boundary_inside_word(const char *text, size_t n, size_t at,
-                          const char *word, size_t len)
+static bool is_inside(const struct boundary_word *w, const char *text, size_t n,
+                      size_t at)
 {
-    for (size_t k = 1; k < len && k <= at; k++) {
+    for (size_t k = 1; k < w->len && k <= at; k++) {
         const size_t left = n - (at - k);
 
-        if (memcmp(text + at - k, word, left < len ? left : len) == 0)
+        if (memcmp(text + at - k, w->text, left < w->len ? left : w->len) == 0)
             return true;
     }
+    return false;
+}
+
+bool boundary_inside_words(const struct boundary_word *words, size_t n_words,
+                           const char *text, size_t n, size_t at)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (is_inside(&words[i], text, n, at))
+            return true;
     return false;
 }
 

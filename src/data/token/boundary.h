@@ -28,9 +28,15 @@ const char *boundary_last_word(const char *text, size_t n, const char *word,
 
 int64_t boundary_count_lines(const char *text, size_t n);
 
-/* Is text + at inside an occurrence of this word?  An occurrence that continues
- * beyond the end of the text counts, too. */
-bool boundary_inside_word(const char *text, size_t n, size_t at,
-                          const char *word, size_t len);
+/* Text that must not be divided, for example a special token. */
+struct boundary_word {
+    const char *text;
+    size_t len;
+};
+
+/* Is text + at inside an occurrence of one of the words?  An occurrence that
+ * continues beyond the end of the text counts, too. */
+bool boundary_inside_words(const struct boundary_word *, size_t n_words,
+                           const char *text, size_t n, size_t at);
 
 #endif

@@ -110,7 +110,7 @@ static inline uint64_t bpe_pair_hash(uint32_t left, uint32_t right)
 }
 
 /* Most pairs that are looked up have no rank.  This filter of 64 KiB, which
- * stays in the cache, recognizes most of them. */
+ * stays in the cache, recognises most of them. */
 enum { FILTER_BITS = 19 };
 
 /* The rank of a pair of ids, or NO_RANK. */

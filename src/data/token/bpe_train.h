@@ -1,6 +1,7 @@
 #ifndef DATA_TOKEN_BPE_TRAIN_H
 #define DATA_TOKEN_BPE_TRAIN_H
 
+#include "data/token/boundary.h"
 #include "data/token/bpe.h"
 #include "data/token/words.h"
 
@@ -30,7 +31,7 @@ struct bpe_train_conf {
     enum pretokenizer pretokenizer;
     enum bpe_ties ties;
     int64_t least; /* least occurrences of a pair; 1 or more */
-    const char *const *special;
+    const struct boundary_word *special;
     size_t n_specials;
 };
 

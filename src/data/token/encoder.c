@@ -33,7 +33,7 @@ struct encoder {
     struct lexicon *own;     /* of words for which that has no slot */
     struct phrase *phrase;
     struct buf clean;           /* the text with invalid UTF-8 replaced */
-    bool specials;              /* some special tokens are recognized */
+    bool specials;              /* some special tokens are recognised */
     uint8_t special_first[256]; /* is set for their first bytes */
     size_t left_out;
 };
@@ -251,24 +251,27 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
         encode_bpe(enc, text, n, ids);
 }
 
-/* Is this special token recognized in the text? */
-static bool is_recognized(const struct special *s, int flags)
+/* Is this special token recognised in the text? */
+static bool is_recognised(const struct special *s, int flags)
 {
     return s->always || (flags & ENCODER_SPECIAL);
 }
 
-bool tokenizer_special_contains(const struct tokenizer *t, int flags,
-                                const char *text, size_t n, size_t at)
+size_t tokenizer_specials(const struct tokenizer *t, int flags,
+                          struct boundary_word **out)
 {
+    size_t n = 0;
+
+    *out = xcalloc(t->n_specials, sizeof **out);
     for (size_t i = 0; i < t->n_specials; i++) {
         const int32_t id = t->special[i].id;
 
-        if (is_recognized(&t->special[i], flags) &&
-            boundary_inside_word(text, n, at, (const char *)token_text(t, id),
-                                 t->token[id].len))
-            return true;
+        if (is_recognised(&t->special[i], flags))
+            (*out)[n++] =
+                (struct boundary_word){ (const char *)token_text(t, id),
+                                        t->token[id].len };
     }
-    return false;
+    return n;
 }
 
 /* The longest special token at s, or -1. */
@@ -282,7 +285,7 @@ static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
         const struct token *k = &t->token[t->special[i].id];
 
         if (k->len > longest && k->len <= n &&
-            is_recognized(&t->special[i], enc->flags) &&
+            is_recognised(&t->special[i], enc->flags) &&
             memcmp(t->text + k->at, s, k->len) == 0) {
             best = t->special[i].id;
             longest = k->len;
@@ -393,7 +396,7 @@ void encoder_flags(struct encoder *enc, int flags)
     enc->specials = false;
     memset(enc->special_first, 0, sizeof enc->special_first);
     for (size_t i = 0; i < t->n_specials; i++) {
-        if (is_recognized(&t->special[i], flags)) {
+        if (is_recognised(&t->special[i], flags)) {
             enc->specials = true;
             enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
         }

@@ -311,7 +311,7 @@ static void hash_int(struct sha256 *h, uint32_t n)
  * The hash covers everything that decides the ids, so a tokenizer has the same
  * hash in all forms of files: the name of the pre-tokenizer or "chars"; the
  * length and bytes of each id; the merges as pairs; the special ids, with the
- * top bit set for those that are always recognized.
+ * top bit set for those that are always recognised.
  */
 static void make_hash(struct tokenizer *t)
 {
@@ -353,7 +353,7 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The end-of-text token, recognized by its usual names. */
+/* The end-of-text token, recognised by its usual names. */
 static int32_t find_eot(const struct tokenizer *t)
 {
     static const char *const names[] = {

@@ -80,14 +80,15 @@ struct lexicon *lexicon_new(const struct tokenizer *); /* NULL: no memory */
 void lexicon_free(struct lexicon *);
 
 enum {
-    ENCODER_SPECIAL = 1, /* recognize special tokens in the text */
+    ENCODER_SPECIAL = 1, /* recognise special tokens in the text */
     ENCODER_REPLACE = 2, /* replace invalid UTF-8 by U+FFFD first */
 };
 
-/* Is text + at inside a special token that an encoder with these flags
- * recognizes? */
-bool tokenizer_special_contains(const struct tokenizer *, int flags,
-                                const char *text, size_t n, size_t at);
+/* List the special tokens that an encoder with these flags recognises; returns
+ * their number.  The caller frees the list. */
+struct boundary_word;
+size_t tokenizer_specials(const struct tokenizer *, int flags,
+                          struct boundary_word **);
 
 struct encoder *encoder_new(const struct tokenizer *, struct lexicon *,
                             int flags);
