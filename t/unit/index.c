@@ -5,6 +5,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
+#include "store/attempt.h"
 #include "store/load.h"
 #include "store/pack.h"
 #include "store/run.h"
