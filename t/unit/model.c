@@ -94,7 +94,7 @@ struct model {
     int ready; /* units whose gradients are done */
 };
 
-static void put_weights(struct model *m)
+static void set_weights(struct model *m)
 {
     struct graph *g = &m->gpt.graph;
 
@@ -144,7 +144,7 @@ static bool model_open(struct model *m, const struct variant *v,
     m->y = xcalloc((size_t)(batch * m->gpt.T), sizeof *m->y);
     m->losses = xcalloc((size_t)(batch * m->gpt.T), sizeof *m->losses);
     m->host = xcalloc((size_t)m->gpt.graph.count, sizeof *m->host);
-    put_weights(m);
+    set_weights(m);
     return true;
 bad:
     diag("%s", e.text);
@@ -217,7 +217,7 @@ static double gradient(struct model *m, int step)
 
 /* ---- comparisons ------------------------------------------------------ */
 
-/* How much of its bound a relative distance is: at most 1 is good. */
+/* A relative distance as a fraction of its bound: at most 1 is good. */
 static double of_bound(double off, double far)
 {
     return isfinite(off) ? off / (FACTOR * far + FLOOR) : HUGE_VAL;
@@ -290,30 +290,31 @@ static void test_variant(const struct variant *v, const char *device)
     struct model m;
     double off;
 
-    if (!ok(model_open(&m, v, device, batch, true, NULL), "%s on %s opens",
-            v->name, device))
+    if (!ok(model_open(&m, v, device, batch, true, NULL),
+            "the model %s is built on %s", v->name, device))
         return;
     off = check_loss(v, 0, gradient(&m, 0));
-    ok(m.ready == m.gpt.graph.n_units, "%s: backward tells when it is done "
-       "with each unit", v->name);
-    if (!ok(off <= 1, "%s on %s: the first loss is PyTorch's", v->name,
+    ok(m.ready == m.gpt.graph.n_units,
+       "%s: backward reports each unit that is finished", v->name);
+    if (!ok(off <= 1, "%s on %s: the first loss agrees with PyTorch", v->name,
             device))
         diag("%.2f of its bound", off);
-    ok(m.gpt.graph.n_params == v->n_grads, "%s: as many parameters", v->name);
+    ok(m.gpt.graph.n_params == v->n_grads,
+       "%s has as many parameters as in PyTorch", v->name);
     off = check_gradients(&m, v);
     worst_gradient = fmax(worst_gradient, off);
-    if (!ok(off <= 1, "%s on %s: every gradient is PyTorch's", v->name,
+    if (!ok(off <= 1, "%s on %s: every gradient agrees with PyTorch", v->name,
             device))
         diag("%.2f of its bound", off);
-    /* the reference is slow, and its gradients say all */
+    /* the ref device is slow, and its gradients are enough */
     if (strcmp(device, "ref") == 0) {
         model_close(&m);
         return;
     }
     off = train(&m, v);
     worst_step = fmax(worst_step, off);
-    if (!ok(off <= 1, "%s on %s: so are 50 steps of loss and norm", v->name,
-            device))
+    if (!ok(off <= 1, "%s on %s: 50 steps of loss and norm agree with PyTorch",
+            v->name, device))
         diag("%.2f of its bound", off);
     model_close(&m);
 }
@@ -370,7 +371,7 @@ static void test_ways(const struct variant *v)
         for (int64_t i = 0; i < n && n == n2; i++)
             square += (is[i] - want[i]) * (is[i] - want[i]);
         if (!ok(n == n2 && sqrt(square / norm) <= ways[w].most,
-                "%s: %s, the same gradient", v->name, ways[w].name))
+                "%s: the gradient is the same with %s", v->name, ways[w].name))
             diag("off by %.2e", sqrt(square / norm));
         free(is);
     }
@@ -385,7 +386,7 @@ int main(void)
     struct variant v;
     int n = 0;
 
-    if (!ok(fp != NULL, "the reference is there"))
+    if (!ok(fp != NULL, "the reference file can be opened"))
         return done_testing();
     while (read_variant(fp, &v)) {
         test_variant(&v, only ? only : "cpu");
@@ -394,7 +395,7 @@ int main(void)
             test_ways(&v);
         }
     }
-    ok(n > 10, "%d variants", n);
+    ok(n > 10, "the reference has %d variants", n);
     diag("closest to its bound: a gradient at %.2f of it, a step at %.2f",
          worst_gradient, worst_step);
     fclose(fp);

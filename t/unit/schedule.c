@@ -1,5 +1,5 @@
 /*
- * Schedules: golden values of every curve, and lengths in every unit.
+ * schedule - golden values of every curve, and lengths in every unit
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@ struct point {
     double step, lr;
 };
 
-/* GPT-2's: 6e-4 to 6e-5, short and whole. */
+/* That of GPT-2, 6e-4 to 6e-5, in a short and in full length. */
 static const struct point toy[] = {
     { 0, 6.0000e-5 },     { 1, 1.2000e-4 },
     { 4, 3.0000e-4 },     { 9, 6.0000e-4 },
@@ -32,7 +32,7 @@ static const struct point whole[] = {
     { 9894, 3.3e-4 },        { 10364, 3.0830709e-4 }, { 15000, 1.2297343e-4 },
     { 19072, 6.0000004e-5 }, { 19073, 6.0e-5 },       { -1, 0 },
 };
-/* The others: peak 1, least 0.1, 10 steps of warm-up, 110 in all. */
+/* The others: peak 1, minimum 0.1, 10 steps of warm-up, 110 steps in total. */
 static const struct point linear[] = {
     { 0, 0.1 },   { 10, 1.0 },  { 35, 0.775 },
     { 60, 0.55 }, { 110, 0.1 }, { -1, 0 },
@@ -125,7 +125,8 @@ static void test_curves(void)
         struct err e;
         int bad = 0;
 
-        if (!ok(load(&s, curves[i].set, &e), "%s: settings", curves[i].name)) {
+        if (!ok(load(&s, curves[i].set, &e), "the settings of %s are valid",
+                curves[i].name)) {
             diag("%s", e.text);
             continue;
         }
@@ -138,7 +139,7 @@ static void test_curves(void)
                 bad++;
             }
         }
-        ok(bad == 0, "%s: every value", curves[i].name);
+        ok(bad == 0, "%s has the golden values", curves[i].name);
         settings_clear(&s);
     }
 }
@@ -159,24 +160,26 @@ static void test_lengths(void)
     struct err e;
     int64_t sum = 0;
 
-    ok(load(&s, percent, &e) && s.is.warmup == 44, "1%% of 4,400 is 44");
+    ok(load(&s, percent, &e) && s.is.warmup == 44,
+       "a warm-up of 1%% of 4,400 steps has 44");
     settings_clear(&s);
     ok(load(&s, tokens, &e) && s.is.steps == 19073 && s.is.warmup == 715,
-       "10B tokens are 19,073 steps, 375M are 715");
+       "10B tokens are 19,073 steps, and 375M are 715");
     settings_clear(&s);
     ok(!load(&s, odd, &e) && e.kind == ERR_USAGE &&
            strstr(e.text, "98304 and 106496"),
-       "a step that is no whole number of micro-batches is refused, with the "
-       "nearest");
+       "a step must be a whole number of micro-batches; the error names the "
+       "nearest ones");
     diag("%s", e.text);
     settings_clear(&s);
     ok(load(&s, ramp, &e) && resolve_sequences(&s, 0) == 2 &&
            resolve_sequences(&s, 4) == 8 && resolve_sequences(&s, 8) == 16 &&
            resolve_sequences(&s, 99) == 16,
-       "the batch grows in whole micro-batches");
+       "the batch ramp grows by whole micro-batches");
     for (int64_t i = 0; i < 20; i++)
         sum += resolve_sequences(&s, i);
-    ok(resolve_sequences_before(&s, 20) == sum, "and what was seen is its sum");
+    ok(resolve_sequences_before(&s, 20) == sum,
+       "the sequences before a step are the sum of its batches");
     settings_clear(&s);
 }
 

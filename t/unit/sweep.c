@@ -23,7 +23,7 @@ static char *write_file(const char *text)
     return path;
 }
 
-static void grid(void)
+static void test_grid(void)
 {
     struct sweep s;
     struct err e = ERR_INIT;
@@ -35,32 +35,32 @@ static void grid(void)
 
     sweep_init(&s);
     if (!ok(sweep_read(&s, path, &e) == 0 && sweep_expand(&s, &e) == 0,
-            "a grid is read"))
+            "a grid is read from a file"))
         diag("%s", e.text);
-    ok(s.n_cells == 12, "3 rates, 2 depths, 2 seeds: 12 cells");
+    ok(s.n_cells == 12, "3 rates, 2 depths and 2 seeds are 12 cells");
     ok(s.n_sets == 1 && strcmp(s.set[0].key, "model.width") == 0 &&
            strcmp(s.set[0].value, "64") == 0,
-       "what is not the search's own goes to every cell");
+       "settings of the file that are not of the search go to every cell");
     ok(strncmp(s.set[0].where, path, strlen(path)) == 0 &&
            strncmp(s.axis[0].where, path, strlen(path)) == 0,
-       "and all know where they stand: %s, %s", s.set[0].where,
+       "settings and axes have their place in the file: %s, %s", s.set[0].where,
        s.axis[0].where);
     ok(strcmp(s.cell[0].value[0], "1e-2") == 0 &&
            strcmp(s.cell[11].value[0], "1e-4") == 0 &&
            strcmp(s.cell[1].value[2], "2") == 0,
-       "the last axis turns fastest");
+       "the last axis changes fastest");
     for (size_t i = 0; i < s.n_cells; i++)
         for (size_t j = 0; j < i; j++)
             if (strcmp(s.cell[i].id, s.cell[j].id) == 0)
                 all_differ = false;
-    ok(all_differ, "every cell has an id of its own");
+    ok(all_differ, "every cell has a different id");
     sweep_clear(&s);
     unlink(path);
     free(path);
 }
 
 /* A value keeps its cell's id when the grid around it changes. */
-static void ids(void)
+static void test_ids(void)
 {
     struct sweep a, b;
     struct err e = ERR_INIT;
@@ -72,15 +72,15 @@ static void ids(void)
     sweep_grid(&b, "model.width=32,64", "t", &e);
     sweep_grid(&b, "optim.lr=1e-2,1e-4", "t", &e);
     if (!ok(sweep_expand(&a, &e) == 0 && sweep_expand(&b, &e) == 0,
-            "two grids"))
+            "two grids with a common cell are expanded"))
         diag("%s", e.text);
     ok(strcmp(a.cell[1].id, b.cell[3].id) == 0,
-       "the same assignments have the same id");
+       "the same assignments have the same id in both grids");
     sweep_clear(&a);
     sweep_clear(&b);
 }
 
-static void draws(void)
+static void test_draws(void)
 {
     struct sweep s, more;
     struct err e = ERR_INIT;
@@ -96,22 +96,24 @@ static void draws(void)
     sweep_random(&s, "model.layers=integer(2, 5)", "t", &e);
     sweep_random(&more, "optim.clip=choice(0.5, 1)", "t", &e);
     sweep_random(&more, "optim.lr=loguniform(1e-4, 1e-2)", "t", &e);
-    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 400, "400 draws");
-    ok(sweep_expand(&more, &e) == 0 && more.n_cells == 500, "500 draws");
+    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 400, "400 samples are drawn");
+    ok(sweep_expand(&more, &e) == 0 && more.n_cells == 500,
+       "500 samples are drawn");
     for (size_t i = 0; i < s.n_cells; i++) {
         same = same && strcmp(s.cell[i].value[0], more.cell[i].value[1]) == 0;
         inside = inside && num_real(s.cell[i].value[0], &x) && x >= 1e-4 &&
                  x <= 1e-2;
         low += x < 1e-3;
     }
-    ok(same, "another axis and more samples change no draw");
-    ok(inside, "all draws are inside");
-    ok(low > 160 && low < 240, "half of them are below the geometric mean");
+    ok(same, "another axis and more samples do not change the draws");
+    ok(inside, "all draws are inside the range");
+    ok(low > 160 && low < 240,
+       "half of the draws are below the geometric mean");
     sweep_clear(&s);
     sweep_clear(&more);
 }
 
-static void spaces(void)
+static void test_spaces(void)
 {
     struct sweep s;
     struct err e = ERR_INIT;
@@ -119,15 +121,16 @@ static void spaces(void)
     sweep_init(&s);
     sweep_grid(&s, "optim.lr=logspace(1e-4, 1e-2, 3)", "t", &e);
     sweep_grid(&s, "optim.clip=linspace(0, 1, 5)", "t", &e);
-    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 15, "two spaces");
+    ok(sweep_expand(&s, &e) == 0 && s.n_cells == 15,
+       "logspace(3) and linspace(5) are 15 cells");
     ok(strcmp(s.axis[0].value[1], "0.001") == 0 &&
            strcmp(s.axis[1].value[1], "0.25") == 0 &&
            strcmp(s.axis[1].value[4], "1") == 0,
-       "0.001 lies between 1e-4 and 1e-2; 0.25 is a quarter");
+       "the values of logspace and linspace are exact");
     sweep_clear(&s);
 }
 
-static void refusals(void)
+static void test_errors(void)
 {
     static const struct {
         const char *axis, *words;
@@ -159,17 +162,17 @@ static void refusals(void)
         if (ret == 0)
             ret = sweep_expand(&s, &e);
         ok(ret < 0 && e.kind == ERR_USAGE && strstr(e.text, cases[i].words),
-           "%s: %s", cases[i].axis, e.text);
+           "the axis '%s' is an error: %s", cases[i].axis, e.text);
         sweep_clear(&s);
     }
 }
 
 int main(void)
 {
-    grid();
-    ids();
-    draws();
-    spaces();
-    refusals();
+    test_grid();
+    test_ids();
+    test_draws();
+    test_spaces();
+    test_errors();
     return done_testing();
 }

@@ -69,7 +69,7 @@ struct graph_attr {
     int64_t vocab;
 };
 
-/* How the optimizer treats a parameter. */
+/* How the optimiser treats a parameter. */
 enum param_group {
     GROUP_MATRIX,
     GROUP_EMBED,

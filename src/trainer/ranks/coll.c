@@ -17,11 +17,28 @@ void coll_sum(struct coll *c, float *x, int64_t n)
         coll_host_sum(c, x, n);
 }
 
+/* A sum of one rank, on a device. */
+static void add_alone(struct coll *c, float *acc, float *in, int64_t n,
+                      bool set)
+{
+    struct tensor to = {
+        .data = acc, .type = DT_F32, .rank = 1, .dim = { n }, .fresh = set
+    };
+    const struct tensor from = {
+        .data = in, .type = DT_F32, .rank = 1, .dim = { n }
+    };
+
+    if (acc != in || !set)
+        c->dev->ops->accum(c->dev, &to, &from);
+}
+
 void coll_reduce(struct coll *c, float *acc, float *in, const int64_t *bounds,
                  bool set)
 {
     if (c->device)
         c->device->reduce(c, acc, in, bounds, set);
+    else if (c->dev)
+        add_alone(c, acc, in, bounds[1], set);
     else
         coll_host_reduce(c, acc, in, bounds, set);
 }
@@ -64,10 +81,10 @@ uint64_t coll_begun(const struct coll *c)
 
 void coll_wait_for(struct coll *c, uint64_t begun)
 {
-    if (c->device)
-        c->device->wait_for(c, begun);
-    else
+    if (!c->device)
         coll_queue_wait_for(c, begun);
+    else if (c->device->wait_for)
+        c->device->wait_for(c, begun);
 }
 
 void coll_wait(struct coll *c)
@@ -128,6 +145,9 @@ void coll_bounds(const struct coll *c, int64_t n, int64_t step, int64_t *bounds)
     bounds[c->size] = n;
 }
 
+/* A job of one process, which has nothing to exchange. */
+static const struct coll_type coll_none = { .name = "none" };
+
 static const struct coll_type *choose_type(const struct launch *l,
                                            struct err *e)
 {
@@ -165,7 +185,7 @@ int coll_open(struct coll *c, const struct coll_conf *conf, struct err *e)
         return -1;
     if (c->type == &coll_none)
         c->size = c->local_size = 1;
-    if (c->type->open(c, conf, e) < 0) {
+    if (c->type->open && c->type->open(c, conf, e) < 0) {
         c->type = NULL;
         coll_close(c);
         return -1;
@@ -181,7 +201,7 @@ void coll_close(struct coll *c)
 {
     assert(!c->device);
     coll_queue_close(c);
-    if (c->type)
+    if (c->type && c->type->close)
         c->type->close(c);
     free(c->peer);
     *c = (struct coll){ 0 };

@@ -53,13 +53,13 @@ struct coll_part {
     size_t recv_bytes;
 };
 
-/* A way to reach the other ranks: coll_none.c, coll_tcp.c, coll_mpi.c. */
+/* A way to reach the other ranks: coll_tcp.c, coll_mpi.c. */
 struct coll_type {
     const char *name;
     int (*open)(struct coll *, const struct coll_conf *, struct err *);
     void (*close)(struct coll *);
     /* Send part[r].send to rank r and receive part[r].recv from it, for all
-     * other ranks r.  Not called in a job of one rank. */
+     * other ranks r. */
     int (*exchange)(struct coll *, const struct coll_part *, struct err *);
     /* x = sum over ranks, in any order; optional. */
     int (*sum)(struct coll *, float *x, size_t n, struct err *);
@@ -124,6 +124,6 @@ int coll_barrier(struct coll *, struct err *);
 /* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);
 
-extern const struct coll_type coll_none, coll_tcp, coll_mpi;
+extern const struct coll_type coll_tcp, coll_mpi;
 
 #endif

@@ -8,62 +8,6 @@
 #include "trainer/ranks/coll_host.h"
 #include "trainer/ranks/coll_nccl.h"
 
-/* ---- one rank -------------------------------------------------------- */
-
-static void alone_sum(struct coll *c, float *x, int64_t n)
-{
-    (void)c;
-    (void)x;
-    (void)n;
-}
-
-static void alone_reduce(struct coll *c, float *acc, float *in,
-                         const int64_t *bounds, bool set)
-{
-    struct tensor to = { .data = acc,
-                         .type = DT_F32,
-                         .rank = 1,
-                         .dim = { bounds[1] },
-                         .fresh = set };
-    const struct tensor from = {
-        .data = in, .type = DT_F32, .rank = 1, .dim = { bounds[1] }
-    };
-
-    if (acc != in || !set)
-        c->dev->ops->accum(c->dev, &to, &from);
-}
-
-static void alone_gather(struct coll *c, void *data, const int64_t *bounds,
-                         size_t size)
-{
-    (void)c;
-    (void)data;
-    (void)bounds;
-    (void)size;
-}
-
-static void alone_wait_for(struct coll *c, uint64_t begun)
-{
-    (void)c;
-    (void)begun;
-}
-
-static int alone_check(struct coll *c, struct err *e)
-{
-    (void)c;
-    (void)e;
-    return 0;
-}
-
-const struct coll_device coll_alone = {
-    .name = "alone",
-    .sum = alone_sum,
-    .reduce = alone_reduce,
-    .gather = alone_gather,
-    .wait_for = alone_wait_for,
-    .check = alone_check,
-};
-
 /* ---- through the host ------------------------------------------------ */
 
 struct host_buffers {
@@ -185,7 +129,6 @@ const struct coll_device coll_through_host = {
     .sum = host_sum,
     .reduce = host_reduce,
     .gather = host_gather,
-    .wait_for = alone_wait_for,
     .check = host_check,
 };
 
@@ -234,7 +177,7 @@ int coll_use_device(struct coll *c, struct dev *dev, struct err *e)
         return 0;
     c->dev = dev;
     if (c->size == 1)
-        return set_type(c, &coll_alone, e);
+        return 0;
     if (c->native && dev->type->side_begin)
         return use_nccl(c, e);
     return set_type(c, &coll_through_host, e);
@@ -248,4 +191,5 @@ void coll_leave_device(struct coll *c)
     if (was && was->close)
         was->close(c);
     c->device_state = NULL;
+    c->dev = NULL;
 }

@@ -38,7 +38,7 @@ struct coll_device {
                    bool set);
     void (*gather)(struct coll *, void *data, const int64_t *bounds,
                    size_t size);
-    void (*wait_for)(struct coll *, uint64_t begun);
+    void (*wait_for)(struct coll *, uint64_t begun); /* optional */
     int (*check)(struct coll *, struct err *);
     /* From the thread of coll_queue.h: -1 if a rank does not respond. */
     int (*watch)(struct coll *, struct err *);
@@ -48,6 +48,6 @@ int coll_use_device(struct coll *, struct dev *, struct err *);
 /* Before the device is closed; does nothing without one. */
 void coll_leave_device(struct coll *);
 
-extern const struct coll_device coll_alone, coll_through_host, coll_nccl;
+extern const struct coll_device coll_through_host, coll_nccl;
 
 #endif

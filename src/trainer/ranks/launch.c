@@ -154,13 +154,6 @@ static int detect_mpi(struct launch *l, struct err *e)
     return 0;
 }
 
-static int detect_none(struct launch *l, struct err *e)
-{
-    (void)l;
-    (void)e;
-    return 0;
-}
-
 /*
  * In the order in which they are tried: each launcher sets a variable of its
  * own.  A script under sbatch has SLURM_PROCID, too, but only srun sets the
@@ -177,7 +170,7 @@ static const struct launcher {
 #endif
     { "torchrun", "WORLD_SIZE", detect_torchrun },
     { "slurm", "SLURM_STEP_NUM_TASKS", detect_slurm },
-    { "none", NULL, detect_none },
+    { "none", NULL, NULL },
 };
 
 int launch_detect(struct launch *l, const char *how, struct err *e)
@@ -192,7 +185,7 @@ int launch_detect(struct launch *l, const char *how, struct err *e)
 
         if (automatic ? !it->variable || env(it->variable)
                       : strcmp(how, it->name) == 0)
-            return it->detect(l, e);
+            return it->detect ? it->detect(l, e) : 0;
     }
     return err_set(e, ERR_USAGE,
                    "parallel.launcher expects auto, none, tcp, mpi, torchrun "

@@ -8,7 +8,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_host.h \
 	%D%/coll_nccl.c \
 	%D%/coll_nccl.h \
-	%D%/coll_none.c \
 	%D%/coll_queue.c \
 	%D%/coll_queue.h \
 	%D%/coll_tcp.c \

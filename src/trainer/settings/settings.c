@@ -10,99 +10,54 @@
 /* The words of each enum, in its own order. */
 /* clang-format off */
 static const char *const parallel_modes[] = {
-    [PARALLEL_DDP] = "ddp",
-    [PARALLEL_ZERO1] = "zero1",
-    [PARALLEL_ZERO2] = "zero2",
-    [PARALLEL_FSDP] = "fsdp",
-    NULL
+    [PARALLEL_DDP] = "ddp", [PARALLEL_ZERO1] = "zero1",
+    [PARALLEL_ZERO2] = "zero2", [PARALLEL_FSDP] = "fsdp", NULL
 };
-
 static const char *const norms[] = {
-    [NORM_LAYER] = "layernorm",
-    [NORM_RMS] = "rmsnorm",
-    NULL
+    [NORM_LAYER] = "layernorm", [NORM_RMS] = "rmsnorm", NULL
 };
-
 static const char *const mlps[] = {
-    [MLP_GELU] = "gelu",
-    [MLP_GELU_TANH] = "gelu_tanh",
-    [MLP_RELU] = "relu",
-    [MLP_RELU2] = "relu2",
-    [MLP_SWIGLU] = "swiglu",
-    [MLP_GEGLU] = "geglu",
+    [MLP_GELU] = "gelu", [MLP_GELU_TANH] = "gelu_tanh", [MLP_RELU] = "relu",
+    [MLP_RELU2] = "relu2", [MLP_SWIGLU] = "swiglu", [MLP_GEGLU] = "geglu",
     NULL
 };
-
 static const char *const positions[] = {
-    [POSITION_LEARNED] = "learned",
-    [POSITION_ROPE] = "rope",
-    [POSITION_NONE] = "none",
-    NULL
+    [POSITION_LEARNED] = "learned", [POSITION_ROPE] = "rope",
+    [POSITION_NONE] = "none", NULL
 };
-
 static const char *const orders[] = {
-    [LOADER_SEQUENTIAL] = "sequential",
-    [LOADER_RANDOM] = "random",
-    [LOADER_EPOCH] = "epoch",
-    [LOADER_DOCUMENTS] = "documents",
-    NULL
+    [LOADER_SEQUENTIAL] = "sequential", [LOADER_RANDOM] = "random",
+    [LOADER_EPOCH] = "epoch", [LOADER_DOCUMENTS] = "documents", NULL
 };
-
 static const char *const precisions[] = {
-    [PRECISION_FP32] = "fp32",
-    [PRECISION_BF16] = "bf16",
-    [PRECISION_FP16] = "fp16",
-    NULL
+    [PRECISION_FP32] = "fp32", [PRECISION_BF16] = "bf16",
+    [PRECISION_FP16] = "fp16", NULL
 };
-
 static const char *const recomputes[] = {
-    [RECOMPUTE_NONE] = "none",
-    [RECOMPUTE_POINTWISE] = "pointwise",
-    [RECOMPUTE_LAYER] = "layer",
-    NULL
+    [RECOMPUTE_NONE] = "none", [RECOMPUTE_POINTWISE] = "pointwise",
+    [RECOMPUTE_LAYER] = "layer", NULL
 };
-
 static const char *const cuda_graphs[] = {
-    [CUDA_GRAPHS_AUTO] = "auto",
-    [CUDA_GRAPHS_YES] = "yes",
-    [CUDA_GRAPHS_NO] = "no",
-    NULL
+    [CUDA_GRAPHS_AUTO] = "auto", [CUDA_GRAPHS_YES] = "yes",
+    [CUDA_GRAPHS_NO] = "no", NULL
 };
-
 static const char *const policies[] = {
-    [POLICY_STOP] = "stop",
-    [POLICY_SKIP] = "skip",
-    [POLICY_ROLLBACK] = "rollback",
-    [POLICY_IGNORE] = "ignore",
-    NULL
+    [POLICY_STOP] = "stop", [POLICY_SKIP] = "skip",
+    [POLICY_ROLLBACK] = "rollback", [POLICY_IGNORE] = "ignore", NULL
 };
-
-static const char *const optimizers[] = {
-    [OPTIM_ADAMW] = "adamw",
-    [OPTIM_ADAM] = "adam",
-    [OPTIM_SGD] = "sgd",
-    [OPTIM_LION] = "lion",
-    [OPTIM_MUON] = "muon",
-    NULL
+static const char *const optimisers[] = {
+    [OPTIM_ADAMW] = "adamw", [OPTIM_ADAM] = "adam", [OPTIM_SGD] = "sgd",
+    [OPTIM_LION] = "lion", [OPTIM_MUON] = "muon", NULL
 };
-
 static const char *const curves[] = {
-    [CURVE_COSINE] = "cosine",
-    [CURVE_LINEAR] = "linear",
-    [CURVE_CONSTANT] = "constant",
-    [CURVE_WSD] = "wsd",
-    [CURVE_INVSQRT] = "invsqrt",
-    [CURVE_POLYNOMIAL] = "polynomial",
-    [CURVE_STEP] = "step",
-    [CURVE_RESTARTS] = "restarts",
-    NULL
+    [CURVE_COSINE] = "cosine", [CURVE_LINEAR] = "linear",
+    [CURVE_CONSTANT] = "constant", [CURVE_WSD] = "wsd",
+    [CURVE_INVSQRT] = "invsqrt", [CURVE_POLYNOMIAL] = "polynomial",
+    [CURVE_STEP] = "step", [CURVE_RESTARTS] = "restarts", NULL
 };
-
 static const char *const decay_shapes[] = {
-    [SHAPE_LINEAR] = "linear",
-    [SHAPE_COSINE] = "cosine",
-    [SHAPE_SQRT] = "sqrt",
-    NULL
+    [SHAPE_LINEAR] = "linear", [SHAPE_COSINE] = "cosine",
+    [SHAPE_SQRT] = "sqrt", NULL
 };
 
 /* Known shapes: name, layers, heads, width, d_ff, context, and whether the
@@ -141,285 +96,237 @@ static const struct preset {
 enum { LENGTH = 1, BATCH };
 
 /* clang-format off */
-#define IN(group, kind, key, member, value, help, words, low, high)            \
-    { key, CONF_##kind, offsetof(struct settings, member), value, help,        \
-      words, low, high, group }
+#define IN(group, kind, key, value, help, words, low, high)                    \
+    { #key, CONF_##kind, offsetof(struct settings, key), value, help, words,   \
+      low, high, group }
 #define ROW(...) IN(0, __VA_ARGS__)
-#define TEXT(key, member, value, help)                                         \
-    ROW(TEXT, key, member, value, help, NULL, 0, 0)
-#define BOOL(key, member, value, help)                                         \
-    ROW(BOOL, key, member, value, help, NULL, 0, 0)
-#define SPAN(key, member, value, help)                                         \
-    ROW(SPAN, key, member, value, help, NULL, 0, 0)
-#define REALS(key, member, value, help)                                        \
-    ROW(REALS, key, member, value, help, NULL, 0, 0)
-#define WORD(key, member, value, words, help)                                  \
-    ROW(WORD, key, member, value, help, words, 0, 0)
-#define INT(key, member, value, low, high, help)                               \
-    ROW(INT, key, member, value, help, NULL, low, high)
-#define ONE_OF(group, kind, key, member, high, help)                           \
-    IN(group, kind, key, member, "0", help, NULL, 0, high)
-#define REAL(key, member, value, low, high, help)                              \
-    ROW(REAL, key, member, value, help, NULL, low, high)
-#define SECS(key, member, value, low, high, help)                              \
-    ROW(SECS, key, member, value, help, NULL, low, high)
+#define TEXT(key, value, help) ROW(TEXT, key, value, help, NULL, 0, 0)
+#define BOOL(key, value, help) ROW(BOOL, key, value, help, NULL, 0, 0)
+#define SPAN(key, value, help) ROW(SPAN, key, value, help, NULL, 0, 0)
+#define REALS(key, value, help) ROW(REALS, key, value, help, NULL, 0, 0)
+#define WORD(key, value, words, help) ROW(WORD, key, value, help, words, 0, 0)
+#define INT(key, value, low, high, help)                                       \
+    ROW(INT, key, value, help, NULL, low, high)
+#define REAL(key, value, low, high, help)                                      \
+    ROW(REAL, key, value, help, NULL, low, high)
+#define SECS(key, value, low, high, help)                                      \
+    ROW(SECS, key, value, help, NULL, low, high)
+#define ONE_OF(group, kind, key, high, help)                                   \
+    IN(group, kind, key, "0", help, NULL, 0, high)
 
-/* INT, REAL, SECS: the smallest and largest value come before the meaning. */
+/* Default, then the words or the smallest and largest value, then the meaning.
+ * The key is also the member of struct settings. */
 const struct setting settings_table[] = {
-    TEXT("run.root", run.root, "mlruns",
-         "folder of the store"),
-    TEXT("run.experiment", run.experiment, "Default",
-         "experiment of the run"),
-    TEXT("run.name", run.name, "",
-         "name of the run; empty: the next of run1, run2, ..."),
-    TEXT("run.note", run.note, "",
-         "text of the tag `note`"),
-    TEXT("run.parent", run.parent, "",
-         "id of the run that this one is a child of"),
-    TEXT("run.tags", run.tags, "",
-         "more tags: name=value, name=value"),
-    TEXT("run.tensorboard", run.tensorboard, "",
+    TEXT(run.root, "mlruns", "folder of the store"),
+    TEXT(run.experiment, "Default", "experiment of the run"),
+    TEXT(run.name, "", "name of the run; empty: the next of run1, run2, ..."),
+    TEXT(run.note, "", "text of the tag `note`"),
+    TEXT(run.parent, "", "id of the run that this one is a child of"),
+    TEXT(run.tags, "", "more tags: name=value, name=value"),
+    TEXT(run.tensorboard, "",
          "folder for an event file for TensorBoard; empty: none"),
-    INT("run.log_every", run.log_every, "1", 1, 1e9,
-         "record the metrics of every Nth step"),
-    SECS("run.system_every", run.system_every, "2s", 0, 86400,
+    INT(run.log_every, "1", 1, 1e9, "record the metrics of every Nth step"),
+    SECS(run.system_every, "2s", 0, 86400,
          "interval for memory and utilisation; 0s: never"),
 
-    WORD("parallel.mode", parallel.mode, "ddp", parallel_modes,
+    WORD(parallel.mode, "ddp", parallel_modes,
          "what to shard: nothing; moments; gradients, too; weights, too"),
-    BOOL("parallel.reshard", parallel.reshard, "yes",
+    BOOL(parallel.reshard, "yes",
          "with fsdp, free the gathered weights of a layer after use"),
-    SECS("parallel.timeout", parallel.timeout, "60s", 1, 86400,
+    SECS(parallel.timeout, "60s", 1, 86400,
          "end the job if a rank does not respond for this time"),
-    TEXT("parallel.launcher", parallel.launcher, "auto",
+    TEXT(parallel.launcher, "auto",
          "how ranks were started: auto, none, mpi, tcp, torchrun, slurm"),
 
-    WORD("model.preset", model.preset, "none", preset_names,
-         "sizes of a known model"),
-    INT("model.layers", model.layers, "12", 1, 1000,
-         "number of blocks"),
-    INT("model.heads", model.heads, "12", 1, 1024,
-         "number of query heads"),
-    INT("model.kv_heads", model.kv_heads, "0", 0, 1024,
+    WORD(model.preset, "none", preset_names, "sizes of a known model"),
+    INT(model.layers, "12", 1, 1000, "number of blocks"),
+    INT(model.heads, "12", 1, 1024, "number of query heads"),
+    INT(model.kv_heads, "0", 0, 1024,
          "number of key and value heads; 0: as many as query heads"),
-    INT("model.width", model.width, "768", 1, 65536,
-         "width of the residual stream"),
-    INT("model.d_ff", model.d_ff, "0", 0, 1048576,
+    INT(model.width, "768", 1, 65536, "width of the residual stream"),
+    INT(model.d_ff, "0", 0, 1048576,
          "width of the hidden layer of the MLP; 0: 4 x width"),
-    INT("model.context", model.context, "1024", 1, 1048576,
-         "tokens in a sequence"),
-    INT("model.vocab", model.vocab, "0", 0, 16777216,
+    INT(model.context, "1024", 1, 1048576, "tokens in a sequence"),
+    INT(model.vocab, "0", 0, 16777216,
          "size of the vocabulary; 0: that of the tokenizer"),
-    INT("model.vocab_multiple", model.vocab_multiple, "128", 1, 65536,
+    INT(model.vocab_multiple, "128", 1, 65536,
          "pad the rows of the embedding to a multiple of this"),
-    WORD("model.norm", model.norm, "layernorm", norms,
-         "normalisation"),
-    BOOL("model.norm_bias", model.norm_bias, "yes",
-         "add a bias in each layernorm"),
-    REAL("model.norm_eps", model.norm_eps, "1e-5", 0, 1,
-         "number added to the variance"),
-    BOOL("model.linear_bias", model.linear_bias, "yes",
+    WORD(model.norm, "layernorm", norms, "normalisation"),
+    BOOL(model.norm_bias, "yes", "add a bias in each layernorm"),
+    REAL(model.norm_eps, "1e-5", 0, 1, "number added to the variance"),
+    BOOL(model.linear_bias, "yes",
          "add a bias in each linear layer of a block"),
-    BOOL("model.final_norm", model.final_norm, "yes",
-         "normalise before the head"),
-    WORD("model.mlp", model.mlp, "gelu_tanh", mlps,
+    BOOL(model.final_norm, "yes", "normalise before the head"),
+    WORD(model.mlp, "gelu_tanh", mlps,
          "activation of the MLP; the last two are gated"),
-    WORD("model.position", model.position, "learned", positions,
-         "how positions are encoded"),
-    REAL("model.rope_theta", model.rope_theta, "10000", 1, 1e12,
-         "base of the rotary angles"),
-    BOOL("model.tied", model.tied, "yes",
+    WORD(model.position, "learned", positions, "how positions are encoded"),
+    REAL(model.rope_theta, "10000", 1, 1e12, "base of the rotary angles"),
+    BOOL(model.tied, "yes",
          "use the token embedding as the matrix of the head"),
-    BOOL("model.qk_norm", model.qk_norm, "no",
-         "normalise each query head and key head"),
-    REAL("model.dropout", model.dropout, "0", 0, 0.99,
+    BOOL(model.qk_norm, "no", "normalise each query head and key head"),
+    REAL(model.dropout, "0", 0, 0.99,
          "probability of dropout on each residual branch"),
-    REAL("model.dropout_attention", model.dropout_attention, "-1", -1, 0.99,
+    REAL(model.dropout_attention, "-1", -1, 0.99,
          "on attention probabilities; -1: as dropout"),
-    REAL("model.dropout_embedding", model.dropout_embedding, "-1", -1, 0.99,
+    REAL(model.dropout_embedding, "-1", -1, 0.99,
          "on the sum of the embeddings; -1: as dropout"),
-    REAL("model.init_std", model.init_std, "0.02", 0, 10,
+    REAL(model.init_std, "0.02", 0, 10,
          "standard deviation of the initial weights"),
-    BOOL("model.init_residual", model.init_residual, "yes",
+    BOOL(model.init_residual, "yes",
          "divide it by sqrt(2 layers) where a branch is added"),
 
-    TEXT("data.train", data.train, "",
-         "token files to train on, a glob"),
-    TEXT("data.val", data.val, "",
+    TEXT(data.train, "", "token files to train on, a glob"),
+    TEXT(data.val, "",
          "token files to validate on, a glob; empty: no validation"),
-    TEXT("data.tokenizer", data.tokenizer, "",
-         "tokenizer of these files: a file or a folder"),
-    WORD("data.order", data.order, "epoch", orders,
-         "order of the windows"),
-    INT("data.stride", data.stride, "0", 0, 1e12,
+    TEXT(data.tokenizer, "", "tokenizer of these files: a file or a folder"),
+    WORD(data.order, "epoch", orders, "order of the windows"),
+    INT(data.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
-    INT("data.ignore", data.ignore, "-1", -1, 16777216,
+    INT(data.ignore, "-1", -1, 16777216,
          "id that is read but never predicted, such as padding; -1: none"),
 
-    INT("train.micro_batch", train.micro_batch, "8", 1, 1048576,
+    INT(train.micro_batch, "8", 1, 1048576,
          "sequences that a rank processes at a time"),
-    ONE_OF(BATCH, INT, "train.batch", train.batch, 1e9,
+    ONE_OF(BATCH, INT, train.batch, 1e9,
          "sequences in a step, over all ranks; 0: by tokens_per_step, or "
          "one micro-batch per rank"),
-    ONE_OF(BATCH, INT, "train.tokens_per_step", train.tokens_per_step, 1e12,
+    ONE_OF(BATCH, INT, train.tokens_per_step, 1e12,
          "the batch in tokens instead; 0: by batch"),
-    SPAN("train.ramp", train.ramp, "0",
-         "increase the batch over this span at the start"),
-    INT("train.ramp_from", train.ramp_from, "0", 0, 1e9,
+    SPAN(train.ramp, "0", "increase the batch over this span at the start"),
+    INT(train.ramp_from, "0", 0, 1e9,
          "sequences in the first step of the ramp; 0: one micro-batch"),
-    INT("train.stop_at", train.stop_at, "0", 0, 1e12,
+    INT(train.stop_at, "0", 0, 1e12,
          "stop after this step, with the schedule unchanged; 0: at its end"),
-    SECS("train.max_time", train.max_time, "0s", 0, 1e9,
+    SECS(train.max_time, "0s", 0, 1e9,
          "end after this time, with the schedule adapted to it; 0s: no limit"),
-    TEXT("train.device", train.device, "auto",
-         "cpu, cuda, cuda:1, ref, or auto"),
-    INT("train.threads", train.threads, "0", 0, 4096,
-         "CPU threads; 0: one per core"),
-    WORD("train.precision", train.precision, "fp32", precisions,
+    TEXT(train.device, "auto", "cpu, cuda, cuda:1, ref, or auto"),
+    INT(train.threads, "0", 0, 4096, "CPU threads; 0: one per core"),
+    WORD(train.precision, "fp32", precisions,
          "type of activations and of the weights they are multiplied with"),
-    REAL("train.loss_scale", train.loss_scale, "65536", 1, 1e12,
-         "initial loss scale of fp16"),
-    INT("train.loss_scale_window", train.loss_scale_window, "2000", 1, 1e9,
+    REAL(train.loss_scale, "65536", 1, 1e12, "initial loss scale of fp16"),
+    INT(train.loss_scale_window, "2000", 1, 1e9,
          "double it after this many steps without overflow"),
-    WORD("train.recompute", train.recompute, "none", recomputes,
+    WORD(train.recompute, "none", recomputes,
          "activations that are computed again for the gradient"),
-    BOOL("train.deterministic", train.deterministic, "no",
+    BOOL(train.deterministic, "no",
          "the same bits for any number of threads and ranks"),
-    BOOL("train.tf32", train.tf32, "no",
+    BOOL(train.tf32, "no",
          "on a GPU, round the inputs of fp32 products to TF32"),
-    BOOL("train.stochastic_rounding", train.stochastic_rounding, "no",
+    BOOL(train.stochastic_rounding, "no",
          "round the bf16 copies of the weights up or down at random"),
-    WORD("train.cuda_graphs", train.cuda_graphs, "auto", cuda_graphs,
+    WORD(train.cuda_graphs, "auto", cuda_graphs,
          "launch a micro-batch on a GPU with one call; auto: if it is short"),
-    INT("train.seed", train.seed, "1337", 0, 9007199254740992.0,
+    INT(train.seed, "1337", 0, 9007199254740992.0,
          "seed of the initial weights, the data order and dropout"),
-    WORD("train.on_nonfinite", train.on_nonfinite, "stop", policies,
+    WORD(train.on_nonfinite, "stop", policies,
          "what to do when loss or gradient is not finite"),
-    WORD("train.on_spike", train.on_spike, "ignore", policies,
+    WORD(train.on_spike, "ignore", policies,
          "what to do when loss or gradient norm is far above its mean"),
-    REAL("train.spike_loss", train.spike_loss, "6", 0, 1e6,
+    REAL(train.spike_loss, "6", 0, 1e6,
          "standard deviations that make a spike of the loss"),
-    REAL("train.spike_norm", train.spike_norm, "6", 0, 1e6,
+    REAL(train.spike_norm, "6", 0, 1e6,
          "standard deviations that make a spike of the gradient norm"),
-    INT("train.spike_window", train.spike_window, "128", 8, 4096,
+    INT(train.spike_window, "128", 8, 4096,
          "steps over which the mean is computed"),
 
-    WORD("optim.name", optim.name, "adamw", optimizers,
-         "optimiser"),
-    REAL("optim.lr", optim.lr, "6e-4", 0, 1000,
-         "peak learning rate"),
-    REAL("optim.beta1", optim.beta1, "0.9", 0, 0.9999999,
-         "decay rate of the first moment"),
-    REAL("optim.beta2", optim.beta2, "0.95", 0, 0.9999999,
-         "decay rate of the second moment"),
-    REAL("optim.eps", optim.eps, "1e-8", 0, 1,
+    WORD(optim.name, "adamw", optimisers, "optimiser"),
+    REAL(optim.lr, "6e-4", 0, 1000, "peak learning rate"),
+    REAL(optim.beta1, "0.9", 0, 0.9999999, "decay rate of the first moment"),
+    REAL(optim.beta2, "0.95", 0, 0.9999999, "decay rate of the second moment"),
+    REAL(optim.eps, "1e-8", 0, 1,
          "number added to the square root of the second moment"),
-    REAL("optim.decay", optim.decay, "0.1", 0, 100,
+    REAL(optim.decay, "0.1", 0, 100,
          "weight decay of tensors with two or more dimensions"),
-    REAL("optim.clip", optim.clip, "1", 0, 1e12,
+    REAL(optim.clip, "1", 0, 1e12,
          "largest norm of the whole gradient; 0: no clipping"),
-    REAL("optim.momentum", optim.momentum, "0.95", 0, 1,
-         "momentum of sgd and muon"),
-    BOOL("optim.nesterov", optim.nesterov, "yes",
-         "use Nesterov momentum in sgd and muon"),
-    REAL("optim.lr_embed", optim.lr_embed, "1", 0, 1e6,
+    REAL(optim.momentum, "0.95", 0, 1, "momentum of sgd and muon"),
+    BOOL(optim.nesterov, "yes", "use Nesterov momentum in sgd and muon"),
+    REAL(optim.lr_embed, "1", 0, 1e6,
          "factor on the learning rate of the embeddings"),
-    REAL("optim.lr_head", optim.lr_head, "1", 0, 1e6,
+    REAL(optim.lr_head, "1", 0, 1e6,
          "factor on the learning rate of an untied head"),
-    REAL("optim.lr_vector", optim.lr_vector, "1", 0, 1e6,
+    REAL(optim.lr_vector, "1", 0, 1e6,
          "factor on the learning rate of biases and norms"),
-    REAL("optim.muon_lr", optim.muon_lr, "0.02", 0, 1000,
+    REAL(optim.muon_lr, "0.02", 0, 1000,
          "peak learning rate of the matrices that muon updates"),
 
-    WORD("schedule.kind", schedule.kind, "cosine", curves,
+    WORD(schedule.kind, "cosine", curves,
          "curve of the learning rate after the warm-up"),
-    ONE_OF(LENGTH, INT, "schedule.steps", schedule.steps, 1e12,
+    ONE_OF(LENGTH, INT, schedule.steps, 1e12,
          "length of the schedule in steps"),
-    ONE_OF(LENGTH, INT, "schedule.tokens", schedule.tokens, 9e15,
-         "or in tokens"),
-    ONE_OF(LENGTH, REAL, "schedule.chinchilla", schedule.chinchilla, 1e6,
+    ONE_OF(LENGTH, INT, schedule.tokens, 9e15, "or in tokens"),
+    ONE_OF(LENGTH, REAL, schedule.chinchilla, 1e6,
          "or in tokens per parameter; 20 is compute-optimal"),
-    SPAN("schedule.warmup", schedule.warmup, "0",
-         "span of linear growth to the peak"),
-    REAL("schedule.warmup_lr", schedule.warmup_lr, "0", 0, 1000,
+    SPAN(schedule.warmup, "0", "span of linear growth to the peak"),
+    REAL(schedule.warmup_lr, "0", 0, 1000,
          "learning rate at the start of the warm-up"),
-    REAL("schedule.min_lr", schedule.min_lr, "0", 0, 1000,
-         "learning rate at the end"),
-    SPAN("schedule.decay", schedule.decay, "20%",
+    REAL(schedule.min_lr, "0", 0, 1000, "learning rate at the end"),
+    SPAN(schedule.decay, "20%",
          "with wsd, the span at the end over which the rate decreases"),
-    WORD("schedule.decay_shape", schedule.decay_shape, "linear", decay_shapes,
+    WORD(schedule.decay_shape, "linear", decay_shapes,
          "with wsd, the curve of the decay"),
-    REAL("schedule.power", schedule.power, "1", 0, 100,
-         "with polynomial, the exponent"),
-    REALS("schedule.at", schedule.at, "0.3, 0.6, 0.9",
+    REAL(schedule.power, "1", 0, 100, "with polynomial, the exponent"),
+    REALS(schedule.at, "0.3, 0.6, 0.9",
          "with step, the fractions of training at which the rate changes"),
-    REAL("schedule.factor", schedule.factor, "0.1", 0, 1,
+    REAL(schedule.factor, "0.1", 0, 1,
          "with step, what the rate is multiplied by at each of them"),
-    INT("schedule.cycle", schedule.cycle, "0", 0, 1e12,
+    INT(schedule.cycle, "0", 0, 1e12,
          "with restarts, steps of the first cycle; 0: a quarter of all"),
-    REAL("schedule.cycle_growth", schedule.cycle_growth, "1", 1, 100,
+    REAL(schedule.cycle_growth, "1", 1, 100,
          "with restarts, the length of a cycle relative to the last"),
 
-    INT("eval.every", eval.every, "250", 0, 1e12,
+    INT(eval.every, "250", 0, 1e12,
          "validate every N steps and at the end; 0: never"),
-    INT("eval.sequences", eval.sequences, "0", 0, 1e12,
+    INT(eval.sequences, "0", 0, 1e12,
          "number of sequences to validate on; 0: all"),
-    BOOL("eval.at_start", eval.at_start, "no",
-         "validate before the first step, too"),
-    INT("eval.stride", eval.stride, "0", 0, 1e12,
+    BOOL(eval.at_start, "no", "validate before the first step, too"),
+    INT(eval.stride, "0", 0, 1e12,
          "tokens from one window to the next; 0: context"),
-    BOOL("eval.random", eval.random, "no",
+    BOOL(eval.random, "no",
          "use windows at random offsets, the same ones each time"),
-    INT("eval.patience", eval.patience, "0", 0, 1e6,
+    INT(eval.patience, "0", 0, 1e6,
          "stop after N validations without a better loss; 0: never"),
-    REAL("eval.min_delta", eval.min_delta, "0", 0, 100,
+    REAL(eval.min_delta, "0", 0, 100,
          "decrease of the loss that counts as better"),
-    TEXT("eval.hellaswag", eval.hellaswag, "",
+    TEXT(eval.hellaswag, "",
          "HellaSwag or other multiple-choice questions, JSON Lines"),
-    INT("eval.hellaswag_every", eval.hellaswag_every, "0", 0, 1e12,
+    INT(eval.hellaswag_every, "0", 0, 1e12,
          "evaluate them every N steps and at the end; 0: never"),
-    INT("eval.hellaswag_limit", eval.hellaswag_limit, "0", 0, 1e9,
-         "number of questions; 0: all"),
+    INT(eval.hellaswag_limit, "0", 0, 1e9, "number of questions; 0: all"),
 
-    INT("sample.every", sample.every, "0", 0, 1e12,
+    INT(sample.every, "0", 0, 1e12,
          "write samples every N steps and at the end; 0: never"),
-    TEXT("sample.prompt", sample.prompt, "",
+    TEXT(sample.prompt, "",
          "start of each sample; empty: end of text, or of a line"),
-    INT("sample.tokens", sample.tokens, "128", 1, 1048576,
-         "tokens in a sample"),
-    INT("sample.count", sample.count, "1", 1, 4096,
-         "number of samples"),
-    REAL("sample.temperature", sample.temperature, "0.8", 0, 100,
+    INT(sample.tokens, "128", 1, 1048576, "tokens in a sample"),
+    INT(sample.count, "1", 1, 4096, "number of samples"),
+    REAL(sample.temperature, "0.8", 0, 100,
          "temperature; 0: always the likeliest token"),
-    INT("sample.top_k", sample.top_k, "50", 0, 16777216,
+    INT(sample.top_k, "50", 0, 16777216,
          "draw from the K likeliest tokens; 0: from all"),
-    REAL("sample.top_p", sample.top_p, "1", 0, 1,
+    REAL(sample.top_p, "1", 0, 1,
          "draw from the likeliest tokens that have this probability together"),
-    INT("sample.seed", sample.seed, "42", 0, 9007199254740992.0,
-         "seed of the draws"),
+    INT(sample.seed, "42", 0, 9007199254740992.0, "seed of the draws"),
 
-    INT("checkpoint.every", checkpoint.every, "0", 0, 1e12,
+    INT(checkpoint.every, "0", 0, 1e12,
          "save every N steps; 0: only at the end"),
-    BOOL("checkpoint.last", checkpoint.last, "yes",
-         "save at the end"),
-    INT("checkpoint.keep_last", checkpoint.keep_last, "2", 1, 1e6,
+    BOOL(checkpoint.last, "yes", "save at the end"),
+    INT(checkpoint.keep_last, "2", 1, 1e6,
          "number of newest checkpoints to keep"),
-    INT("checkpoint.keep_every", checkpoint.keep_every, "0", 0, 1e12,
+    INT(checkpoint.keep_every, "0", 0, 1e12,
          "keep checkpoints at multiples of N for good; 0: none"),
-    BOOL("checkpoint.keep_best", checkpoint.keep_best, "yes",
+    BOOL(checkpoint.keep_best, "yes",
          "keep the checkpoint with the lowest validation loss"),
-    BOOL("checkpoint.async", checkpoint.async, "yes",
-         "write in the background"),
-    TEXT("checkpoint.folder", checkpoint.folder, "",
+    BOOL(checkpoint.async, "yes", "write in the background"),
+    TEXT(checkpoint.folder, "",
          "folder; empty: artifacts/checkpoints of the run"),
 
-    REAL("plan.peak_tflops", plan.peak_tflops, "0", 0, 1e9,
+    REAL(plan.peak_tflops, "0", 0, 1e9,
          "peak TFLOP/s of the device, for MFU; 0: measured or known"),
-    REAL("plan.mfu", plan.mfu, "40%", 0.0001, 1,
-         "MFU that gtrain plan assumes"),
-    INT("plan.data_tokens", plan.data_tokens, "0", 0, 9e15,
+    REAL(plan.mfu, "40%", 0.0001, 1, "MFU that gtrain plan assumes"),
+    INT(plan.data_tokens, "0", 0, 9e15,
          "tokens in the training data, to count epochs; 0: unknown"),
-    TEXT("plan.hardware", plan.hardware, "",
+    TEXT(plan.hardware, "",
          "more rows for the table: name:tflops:GiB:devices, ..."),
     { 0 }
 };
