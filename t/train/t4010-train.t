@@ -334,7 +334,7 @@ bad 1 "a TensorBoard folder that cannot be made is named" 'flat/' \
     --set run.tensorboard=flat/tb
 bad 2 \
     "a batch ramp that begins above the batch is refused" \
-    'more than the batch' \
+    'more than the 4 of the batch' \
     --set train.ramp=2 --set train.ramp_from=1000
 bad 2 "a beta2 of 1 is refused" 'optim.beta2 expects' --set optim.beta2=1
 bad 2 "patience without validation is refused" 'eval.patience' --set data.val= \
