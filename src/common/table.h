@@ -160,6 +160,8 @@ bool table_color(const struct table_style *, int fd);
 
 /* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
 void table_json_text(struct buf *, const char *s);
+/* A row as a JSON object. */
+void table_json_row(struct buf *, const struct table *, size_t row);
 /* x as JSON: a number with all its digits, or "NaN", "Infinity", ... */
 void table_json_real(struct buf *, double x);
 

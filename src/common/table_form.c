@@ -329,6 +329,17 @@ static void json_cell(struct buf *b, const struct table_cell *c)
     }
 }
 
+void table_json_row(struct buf *b, const struct table *t, size_t row)
+{
+    for (size_t j = 0; j < t->n_columns; j++) {
+        buf_str(b, j ? ", " : "{");
+        table_json_text(b, t->column[j]);
+        buf_str(b, ": ");
+        json_cell(b, &t->cell[row * t->n_columns + j]);
+    }
+    buf_str(b, t->n_columns ? "}" : "{}");
+}
+
 static void json(const struct table *t, struct buf *out)
 {
     const size_t rows = table_rows(t);
@@ -342,14 +353,8 @@ static void json(const struct table *t, struct buf *out)
     }
     buf_str(out, "],\n  \"rows\": [");
     for (size_t i = 0; i < rows; i++) {
-        buf_str(out, i ? ",\n    {" : "\n    {");
-        for (size_t j = 0; j < t->n_columns; j++) {
-            buf_str(out, j ? ", " : "");
-            table_json_text(out, t->column[j]);
-            buf_str(out, ": ");
-            json_cell(out, &t->cell[i * t->n_columns + j]);
-        }
-        buf_char(out, '}');
+        buf_str(out, i ? ",\n    " : "\n    ");
+        table_json_row(out, t, i);
     }
     buf_str(out, rows ? "\n  ]\n}\n" : "]\n}\n");
 }

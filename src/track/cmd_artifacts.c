@@ -1,22 +1,26 @@
+/*
+ * gtrack artifacts - list, print or add the artifacts of a run
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/bulk.h"
 #include "track/runs/file_tree.h"
+#include "track/runs/track.h"
 
 static struct table_style style;
 static struct opt_list added;
 static const char *cat, *under = "";
 
 static const struct opt artifacts_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 0, "cat", "path", OPT_STRING, &cat,
       "write this artifact to standard output" },
     { 0, "add", "file", OPT_LIST, &added,
@@ -27,7 +31,7 @@ static const struct opt artifacts_opts[] = {
     { 0 }
 };
 
-static int copy(FILE *to, const char *from, struct err *e)
+static int copy_content(FILE *to, const char *from, struct err *e)
 {
     FILE *fp = fopen(from, "re");
     char chunk[65536];
@@ -45,55 +49,53 @@ static int copy(FILE *to, const char *from, struct err *e)
     return ret;
 }
 
-static int add(const struct run_info *r, const char *file, struct err *e)
+static int add_file(const struct run_info *r, const char *file, struct err *e)
 {
     char *name = path_join(under, path_name(file)), *to = NULL;
     struct save s = SAVE_INIT;
-    struct bulk p;
+    struct bulk b;
     int ret = -1;
 
-    if (bulk_open(&p, r->folder, e) == 0) {
-        to = bulk_artifact(&p, name, e);
-        if (to && save_open(&s, to, e) == 0 && copy(s.fp, file, e) == 0)
+    if (bulk_open(&b, r->folder, e) == 0) {
+        to = bulk_artifact(&b, name, e);
+        if (to && save_open(&s, to, e) == 0 && copy_content(s.fp, file, e) == 0)
             ret = save_commit(&s, e);
         save_abandon(&s);
-        bulk_close(&p);
+        bulk_close(&b);
     }
     free(to);
     free(name);
     return ret;
 }
 
-static int list(const struct run_info *r, struct err *e)
+static int list_files(const struct run_info *r, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.artifacts/1");
-    struct files f = FILES_INIT;
+    struct file_tree f = FILE_TREE_INIT;
     int ret;
 
-    if (files_list(&f, r->artifacts, e) < 0)
+    if (file_tree_list(&f, r->artifacts, e) < 0)
         return -1;
     table_column(&t, "path");
     table_column(&t, "bytes");
     table_column(&t, "modified");
     for (size_t i = 0; i < f.n; i++) {
-        table_text(&t, f.item[i].path);
-        table_bytes(&t, f.item[i].size);
-        table_time(&t, f.item[i].mtime_ms);
+        table_text(&t, f.file[i].path);
+        table_bytes(&t, f.file[i].size);
+        table_time(&t, f.file[i].mtime_ms);
     }
     ret = table_print(&t, &style, e);
     table_clear(&t);
-    files_clear(&f);
+    file_tree_clear(&f);
     return ret;
 }
 
-/* A path below the folder of artifacts, and not out of it again. */
-static bool inside(const char *path)
+/* Is it a relative path that does not leave its folder? */
+static bool is_inside(const char *path)
 {
-    const size_t n = strlen(path);
-
     return *path && *path != '/' && !strstr(path, "/../") &&
            strncmp(path, "../", 3) != 0 && strcmp(path, "..") != 0 &&
-           !(n > 2 && strcmp(path + n - 3, "/..") == 0);
+           !str_ends(path, "/..");
 }
 
 static int artifacts_main(int argc, char **argv, struct err *e)
@@ -101,24 +103,23 @@ static int artifacts_main(int argc, char **argv, struct err *e)
     struct runs runs = RUNS_INIT;
     int ret = 0;
 
-    if (table_form(&style, e) < 0 ||
-        track_words(argc, 0, 1, "artifacts [RUN]", e) < 0)
+    if (table_form(&style, e) < 0 || track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
-    if ((cat && !inside(cat)) || (*under && !inside(under)))
-        return err_set(e, ERR_USAGE, "'%s' is not a path inside a run",
+    if ((cat && !is_inside(cat)) || (*under && !is_inside(under)))
+        return err_set(e, ERR_USAGE, "'%s' is not a path inside the run",
                        cat ? cat : under);
-    if (track_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
+    if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
     if (cat) {
         char *path = path_join(runs.run[0].artifacts, cat);
 
-        ret = copy(stdout, path, e);
+        ret = copy_content(stdout, path, e);
         free(path);
     }
     for (size_t i = 0; i < added.n && ret == 0; i++)
-        ret = add(&runs.run[0], added.item[i], e);
+        ret = add_file(&runs.run[0], added.item[i], e);
     if (ret == 0 && !cat && !added.n)
-        ret = list(&runs.run[0], e);
+        ret = list_files(&runs.run[0], e);
     runs_free(&runs);
     return ret;
 }

@@ -1,6 +1,8 @@
+/*
+ * gtrack best - find the best runs, or groups of runs
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,39 +10,38 @@
 
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/column_parse.h"
 #include "track/runs/row_groups.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice = { .limit = 0 };
+static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *group_text;
-static bool greatest, least, by_last;
+static bool highest, lowest, by_last;
 static int count = 1;
 
 static const struct opt best_opts[] = {
-    TRACK_OPTS,
-    { 'w', "where", "filter", OPT_STRING, &choice.where,
-      "select only runs for which FILTER is true" },
-    { 'e', "experiment", "name", OPT_STRING, &choice.experiment,
-      "select only runs of this experiment" },
-    { 0, "sweep", "name", OPT_STRING, &choice.sweep,
-      "select runs of this sweep or children of this run" },
+    TRACK_OPT_ROOT,
+    TRACK_OPT_WHERE(selection),
+    TRACK_OPT_EXPERIMENT(selection),
+    TRACK_OPT_SWEEP(selection),
     { 'n', "count", "count", OPT_INT, &count,
       "print the best COUNT runs (default: 1)" },
     { 'g', "group-by", "list", OPT_STRING, &group_text,
       "group runs with the same values in these columns, and rank the groups "
       "by their means" },
-    { 0, "max", NULL, OPT_FLAG, &greatest,
+    { 0, "max", NULL, OPT_FLAG, &highest,
       "treat the highest value as the best" },
-    { 0, "min", NULL, OPT_FLAG, &least, "treat the lowest value as the best" },
+    { 0, "min", NULL, OPT_FLAG, &lowest, "treat the lowest value as the best" },
     { 0, "last", NULL, OPT_FLAG, &by_last,
       "rank by last values instead of best values" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-/* What there is to rank by: the metric's best or last value in each run. */
-static int ranked(struct columns *c, const char *metric,
-                  const struct runs *runs, bool up, struct err *e)
+/* The column to rank by: the best or last value of the metric in each run. */
+static int parse_metric(struct columns *c, const char *metric,
+                        const struct runs *runs, bool up, struct err *e)
 {
     const char *inner = strchr(metric, '(') ? metric : NULL;
     char *text = inner     ? xstrdup(metric)
@@ -50,7 +51,7 @@ static int ranked(struct columns *c, const char *metric,
 
     free(text);
     if (ret == 0 && c->item[0].kind != COLUMN_METRIC)
-        ret = err_set(e, ERR_USAGE, "%s is no metric", metric);
+        ret = err_set(e, ERR_USAGE, "%s is not a metric", metric);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
         if (run_info_metric(&runs->run[i], c->item[0].key))
             return 0;
@@ -59,13 +60,13 @@ static int ranked(struct columns *c, const char *metric,
                              c->item[0].key);
 }
 
-static void best_runs(struct table *t, const struct runs *runs,
-                      const struct column *by, bool up)
+static void add_best_runs(struct table *t, const struct runs *runs,
+                          const struct column *by, bool up)
 {
     struct columns params = COLUMNS_INIT;
     char *seen = xcalloc(runs->n, 1);
 
-    choose_params(&params, runs, false);
+    auto_columns_params(&params, runs, false);
     table_column(t, "name");
     table_column(t, "id");
     table_column(t, by->title);
@@ -103,9 +104,9 @@ static void best_runs(struct table *t, const struct runs *runs,
     free(seen);
 }
 
-/* Groups, the best mean first; as many as were asked for. */
-static int best_groups(struct table *t, const struct runs *runs,
-                       const struct columns *metric, bool up, struct err *e)
+/* The groups with the best means, the best first. */
+static int add_best_groups(struct table *t, const struct runs *runs,
+                           const struct columns *metric, bool up, struct err *e)
 {
     struct columns by = COLUMNS_INIT;
     struct table all = TABLE_INIT("");
@@ -115,7 +116,7 @@ static int best_groups(struct table *t, const struct runs *runs,
         columns_clear(&by);
         return -1;
     }
-    group_table(&all, runs, &by, metric);
+    row_groups_fill(&all, runs, &by, metric);
     rows = table_rows(&all);
     width = all.n_columns;
     for (size_t j = 0; j < width; j++)
@@ -155,25 +156,25 @@ static int best_main(int argc, char **argv, struct err *e)
     bool up;
     int ret = -1;
 
-    if (table_form(&style, e) < 0 ||
-        track_words(argc, 1, -1, "best METRIC [RUN|FILTER]...", e) < 0)
+    if (table_form(&style, e) < 0 || track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
-    if (greatest && least)
-        return err_set(e, ERR_USAGE, "--max and --min exclude each other");
+    if (highest && lowest)
+        return err_set(e, ERR_USAGE, "--max and --min cannot be used together");
     if (count < 1)
-        return err_set(e, ERR_USAGE, "--count wants 1 or more");
-    up = greatest || (!least && track_direction(argv[0]) > 0);
-    if (track_choose(&runs, &choice, argv + 1, argc - 1, 0, e) < 0)
+        return err_set(e, ERR_USAGE, "--count expects 1 or more, not %d",
+                       count);
+    up = highest || (!lowest && track_direction(argv[0]) > 0);
+    if (track_select(&runs, &selection, argv + 1, argc - 1, e) < 0)
         goto out;
     if (runs.n == 0) {
-        err_set(e, ERR_MISSING, "no run in %s passes", track_store());
+        err_set(e, ERR_MISSING, "no run in %s matches", track_store());
         goto out;
     }
-    if (ranked(&c, argv[0], &runs, up, e) < 0)
+    if (parse_metric(&c, argv[0], &runs, up, e) < 0)
         goto out;
     if (!group_text)
-        best_runs(&t, &runs, c.item, up);
-    else if (best_groups(&t, &runs, &c, up, e) < 0)
+        add_best_runs(&t, &runs, c.item, up);
+    else if (add_best_groups(&t, &runs, &c, up, e) < 0)
         goto out;
     ret = table_print(&t, &style, e);
 

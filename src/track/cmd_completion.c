@@ -1,18 +1,18 @@
+/*
+ * gtrack completion - print a completion script for a shell
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "track/complete.h"
 
-static const struct opt completion_opts[] = { { 0 } };
-
 /*
- * The scripts ask the program what the words of a line may become, and fall
- * back on the names of files.  Names of runs come from anybody: no script may
- * let its shell evaluate them.
+ * The scripts ask the program for the completions of a line, and fall back on
+ * the names of files.  The names of runs may hold anything: no script may let
+ * its shell evaluate them.
  */
 static const char bash[] =
     "# bash completion of gtrack: eval \"$(gtrack completion bash)\"\n"
@@ -102,13 +102,13 @@ static int completion_main(int argc, char **argv, struct err *e)
             return 0;
         }
     }
-    return err_set(e, ERR_USAGE, "usage: gtrack completion bash, zsh or fish");
+    return err_set(e, ERR_USAGE,
+                   "completion expects a shell: bash, zsh or fish");
 }
 
 const struct cmd cmd_completion = {
     .name = "completion",
     .args = "SHELL",
     .help = "print a completion script for a shell",
-    .opts = completion_opts,
     .run = completion_main,
 };

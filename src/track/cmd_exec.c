@@ -1,6 +1,8 @@
+/*
+ * gtrack exec - run a command and record it as a run
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +20,8 @@
 #include "common/log.h"
 #include "common/sig.h"
 #include "store/run.h"
-#include "track/runs/points.h"
+#include "track/runs/value_line.h"
+#include "track/runs/track.h"
 
 extern char **environ;
 
@@ -27,7 +30,7 @@ static struct opt_list params, tags;
 static bool silent;
 
 static const struct opt exec_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "create the run in this experiment (default: Default)" },
     { 0, "name", "name", OPT_STRING, &name,
@@ -41,25 +44,25 @@ static const struct opt exec_opts[] = {
     { 0 }
 };
 
-/* What a program writes on one stream: shown, kept, and looked at for
- * values, line by line. */
+/* An output stream of the command, which is shown, saved, and searched for
+ * values line by line. */
 struct stream {
     int fd, shown;
-    FILE *kept;
+    FILE *file;
     struct buf line;
 };
 
 struct session {
     struct run *run;
     struct stream stream[2];
-    struct values values;
+    struct value_line values;
     int64_t step;
     pid_t pid;
 };
 
-static void look(struct session *s, const char *line)
+static void log_values(struct session *s, const char *line)
 {
-    if (!values_line(&s->values, line))
+    if (!value_line_parse(&s->values, line))
         return;
     s->step = s->values.step >= 0 ? s->values.step : s->step + 1;
     for (size_t i = 0; i < s->values.n; i++)
@@ -67,13 +70,13 @@ static void look(struct session *s, const char *line)
                    s->values.item[i].value);
 }
 
-static void show(int fd, const char *data, size_t n)
+static void write_all(int fd, const char *data, size_t n)
 {
     while (n > 0) {
         const ssize_t done = write(fd, data, n);
 
         if (done < 0 && errno != EINTR)
-            return; /* who reads us has gone; the program goes on */
+            return; /* our reader has gone, but the command continues */
         if (done > 0) {
             data += done;
             n -= (size_t)done;
@@ -81,9 +84,9 @@ static void show(int fd, const char *data, size_t n)
     }
 }
 
-enum { LONGEST_LINE = 1 << 20 };
+enum { MAX_LINE = 1 << 20 };
 
-static void take(struct session *s, struct stream *in)
+static void read_stream(struct session *s, struct stream *in)
 {
     char chunk[65536];
     const ssize_t n = read(in->fd, chunk, sizeof chunk);
@@ -94,57 +97,57 @@ static void take(struct session *s, struct stream *in)
         close(in->fd);
         in->fd = -1;
         if (in->line.len)
-            look(s, in->line.s);
+            log_values(s, in->line.s);
         return;
     }
     if (!silent)
-        show(in->shown, chunk, (size_t)n);
-    if (in->kept)
-        fwrite(chunk, 1, (size_t)n, in->kept);
+        write_all(in->shown, chunk, (size_t)n);
+    if (in->file)
+        fwrite(chunk, 1, (size_t)n, in->file);
     for (ssize_t i = 0; i < n; i++) {
         if (chunk[i] != '\n' && chunk[i] != '\r') {
-            if (in->line.len < LONGEST_LINE)
+            if (in->line.len < MAX_LINE)
                 buf_char(&in->line, chunk[i] ? chunk[i] : ' ');
             continue;
         }
-        look(s, in->line.s);
+        log_values(s, in->line.s);
         buf_trim(&in->line, 0);
     }
 }
 
-static int start(struct session *s, char **argv, struct err *e)
+static int spawn_command(struct session *s, char **argv, struct err *e)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
-    sigset_t fresh;
-    int out[2], words[2], error;
+    sigset_t defaults;
+    int out[2], err[2], error;
 
     if (pipe2(out, O_CLOEXEC) < 0)
-        return err_sys(e, "cannot make a pipe");
-    if (pipe2(words, O_CLOEXEC) < 0) {
+        return err_sys(e, "cannot create a pipe");
+    if (pipe2(err, O_CLOEXEC) < 0) {
         close(out[0]);
         close(out[1]);
-        return err_sys(e, "cannot make a pipe");
+        return err_sys(e, "cannot create a pipe");
     }
-    sig_write_errors(&fresh);
+    sig_write_errors(&defaults);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigdefault(&attr, &fresh);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, words[1], STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&files, err[1], STDERR_FILENO);
     setenv("GTRACK_RUN_ID", run_id(s->run), 1);
     error = posix_spawnp(&s->pid, argv[0], &files, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     close(out[1]);
-    close(words[1]);
+    close(err[1]);
     s->stream[0].fd = out[0];
-    s->stream[1].fd = words[0];
+    s->stream[1].fd = err[0];
     if (error == 0)
         return 0;
     close(out[0]);
-    close(words[0]);
+    close(err[0]);
     errno = error;
     err_sys(e, "cannot run %s", argv[0]);
     if (error == ENOENT)
@@ -152,39 +155,39 @@ static int start(struct session *s, char **argv, struct err *e)
     return -1;
 }
 
-/* Read both streams until they end; a signal is passed on. */
-static void follow(struct session *s)
+/* Read both streams until they end; forward signals to the command. */
+static void read_streams(struct session *s)
 {
-    int passed = 0;
+    int forwarded = 0;
 
     while (s->stream[0].fd >= 0 || s->stream[1].fd >= 0) {
         struct pollfd p[2] = { { s->stream[0].fd, POLLIN, 0 },
                                { s->stream[1].fd, POLLIN, 0 } };
 
         poll(p, 2, 1000);
-        if (sig_caught() && sig_caught() != passed) {
-            passed = sig_caught();
-            kill(s->pid, passed);
+        if (sig_caught() && sig_caught() != forwarded) {
+            forwarded = sig_caught();
+            kill(s->pid, forwarded);
         }
         for (int i = 0; i < 2; i++)
             if (s->stream[i].fd >= 0 && p[i].revents)
-                take(s, &s->stream[i]);
+                read_stream(s, &s->stream[i]);
     }
 }
 
-static FILE *keep(struct run *run, const char *file)
+static FILE *open_artifact(struct run *run, const char *file)
 {
     char *path = run_artifact(run, file);
     FILE *fp = fopen(path, "we");
 
     if (!fp)
-        log_warn("cannot keep %s: %s", path, strerror(errno));
+        log_warn("cannot create %s: %s", path, strerror(errno));
     free(path);
     return fp;
 }
 
-/* The command as a shell would take it. */
-static char *command_line(int argc, char **argv)
+/* The command as a line for a shell. */
+static char *quote_command(int argc, char **argv)
 {
     struct buf b = BUF_INIT;
 
@@ -201,7 +204,7 @@ static char *command_line(int argc, char **argv)
     return buf_detach(&b);
 }
 
-static void note_end(struct run *run, int status, double secs)
+static void log_end(struct run *run, int status, double secs)
 {
     struct rusage used;
     char text[32];
@@ -220,8 +223,8 @@ static void note_end(struct run *run, int status, double secs)
     run_metric(run, "exec/max_rss_bytes", 0, (double)used.ru_maxrss * 1024);
 }
 
-/* Our status is the command's, as far as we have one like it. */
-static enum err_kind kind_of(int code)
+/* The kind of error with the exit status of the command, if there is one. */
+static enum err_kind kind_of_status(int code)
 {
     for (int kind = ERR_SYSTEM; kind <= ERR_INTERRUPTED; kind++)
         if (err_status((enum err_kind)kind) == code)
@@ -229,70 +232,72 @@ static enum err_kind kind_of(int code)
     return ERR_SYSTEM;
 }
 
-static int watch(struct session *s, char **argv, struct err *e)
+static int run_command(struct session *s, char **argv, struct err *e)
 {
     const double begun = clock_mono();
     enum run_status status;
-    int how = 0, code;
+    int wait_status = 0, code;
 
     s->stream[0].shown = STDOUT_FILENO;
     s->stream[1].shown = STDERR_FILENO;
-    s->stream[0].kept = keep(s->run, "stdout.txt");
-    s->stream[1].kept = keep(s->run, "stderr.txt");
+    s->stream[0].file = open_artifact(s->run, "stdout.txt");
+    s->stream[1].file = open_artifact(s->run, "stderr.txt");
     sig_watch();
-    if (start(s, argv, e) < 0) {
+    if (spawn_command(s, argv, e) < 0) {
         struct err ignored = ERR_INIT;
 
         run_end(s->run, RUN_FAILED, &ignored);
         return -1;
     }
-    follow(s);
-    while (waitpid(s->pid, &how, 0) < 0 && errno == EINTR)
+    read_streams(s);
+    while (waitpid(s->pid, &wait_status, 0) < 0 && errno == EINTR)
         ;
-    code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
-    status = code == 0                          ? RUN_FINISHED
-             : code == 75                       ? RUN_PREEMPTED
-             : WIFSIGNALED(how) || sig_caught() ? RUN_KILLED
-                                                : RUN_FAILED;
-    note_end(s->run, code, clock_mono() - begun);
+    code = WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status)
+                                    : WEXITSTATUS(wait_status);
+    status = code == 0                                  ? RUN_FINISHED
+             : code == 75                               ? RUN_PREEMPTED
+             : WIFSIGNALED(wait_status) || sig_caught() ? RUN_KILLED
+                                                        : RUN_FAILED;
+    log_end(s->run, code, clock_mono() - begun);
     if (run_end(s->run, status, e) < 0)
         return -1;
     if (code == 0)
         return 0;
-    if (WIFSIGNALED(how))
-        return err_set(e, ERR_SYSTEM, "%s was ended by signal %d", argv[0],
-                       WTERMSIG(how));
-    return err_set(e, kind_of(code), "%s ended with status %d", argv[0], code);
+    if (WIFSIGNALED(wait_status))
+        return err_set(e, ERR_SYSTEM, "%s was killed by signal %d", argv[0],
+                       WTERMSIG(wait_status));
+    return err_set(e, kind_of_status(code), "%s exited with status %d", argv[0],
+                   code);
 }
 
 static int exec_main(int argc, char **argv, struct err *e)
 {
-    struct session s = { .step = -1, .values = VALUES_INIT };
+    struct session s = { .step = -1, .values = VALUE_LINE_INIT };
     struct run_conf c = { .root = track_store(),
                           .experiment = experiment,
                           .name = name };
     char *command;
     int ret;
 
-    if (track_words(argc, 1, -1, "exec [OPTION]... -- COMMAND...", e) < 0)
+    if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
     if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
         return -1;
-    command = command_line(argc, argv);
+    command = quote_command(argc, argv);
     c.command = command;
     ret = run_begin(&s.run, &c, e);
     if (ret == 0) {
-        track_put_pairs(s.run, &params, run_param);
-        track_put_pairs(s.run, &tags, run_tag);
+        track_set_pairs(s.run, &params, run_param);
+        track_set_pairs(s.run, &tags, run_tag);
         log_info("run %s", run_name(s.run));
-        ret = watch(&s, argv, e);
+        ret = run_command(&s, argv, e);
     }
     for (int i = 0; i < 2; i++) {
-        if (s.stream[i].kept)
-            fclose(s.stream[i].kept);
+        if (s.stream[i].file)
+            fclose(s.stream[i].file);
         buf_clear(&s.stream[i].line);
     }
-    values_clear(&s.values);
+    value_line_clear(&s.values);
     free(command);
     return ret;
 }

@@ -1,6 +1,8 @@
+/*
+ * gtrack export - export runs to another format
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,32 +17,45 @@
 #include "store/store.h"
 #include "store/tfevents.h"
 #include "track/runs/copy.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice;
-static const char *to, *output;
+static struct track_selection selection = TRACK_SELECTION_INIT;
+static const char *output;
+static int to = -1;
+
+enum format { CSV, JSONL, MLFLOW, TENSORBOARD, TAR };
+
+static const char *const format_words[] = {
+    [CSV] = "csv",       [JSONL] = "jsonl",
+    [MLFLOW] = "mlflow", [TENSORBOARD] = "tensorboard",
+    [TAR] = "tar",       [TAR + 1] = NULL,
+};
 
 static const struct opt export_opts[] = {
-    TRACK_OPTS,
-    TRACK_CHOICE_OPTS(choice),
-    { 't', "to", "format", OPT_STRING, &to,
-      "write csv, jsonl, mlflow, tensorboard or tar" },
+    TRACK_OPT_ROOT,
+    TRACK_OPTS_SELECTION(selection),
+    { 't', "to", "format", OPT_WORD, &to,
+      "write csv, jsonl, mlflow, tensorboard or tar", format_words },
     { 'o', "output", "path", OPT_STRING, &output,
       "write to this file or folder; - is standard output" },
-    { 'A', "attempts", NULL, OPT_FLAG, &choice.attempts,
+    { 'A', "attempts", NULL, OPT_FLAG, &selection.attempts,
       "csv, jsonl: include points that a later attempt has retracted" },
     { 0 }
 };
 
-typedef int export_fn(const struct runs *, struct err *);
+/*
+ * -- CSV and JSON Lines: one line per point -------------------------------
+ *
+ * The JSON is not by jansson, which would print 0.1 as 0.10000000000000001,
+ * and takes longer.
+ */
 
-/* ---- csv and jsonl: one line a point ---- */
-
-static int flags(void)
+static int load_flags(void)
 {
-    return choice.attempts ? LOAD_ALL_ATTEMPTS : 0;
+    return selection.attempts ? LOAD_ALL_ATTEMPTS : 0;
 }
 
-static void put_csv(FILE *fp, const char *s)
+static void write_csv_field(FILE *fp, const char *s)
 {
     if (!strpbrk(s, ",\"\r\n")) {
         fputs(s, fp);
@@ -55,23 +70,23 @@ static void put_csv(FILE *fp, const char *s)
     putc('"', fp);
 }
 
-static int csv_run(FILE *fp, const struct run_info *r, struct err *e)
+static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
 {
     for (size_t j = 0; j < r->n_metrics; j++) {
         struct series s;
 
-        if (series_load(&s, r, r->metrics[j].key, flags(), e) < 0)
+        if (series_load(&s, r, r->metrics[j].key, load_flags(), e) < 0)
             return -1;
         for (size_t i = 0; i < s.n; i++) {
             char text[NUM_TEXT];
 
             num_shortest(text, s.value[i]);
             fprintf(fp, "%s,", r->id);
-            put_csv(fp, r->name);
+            write_csv_field(fp, r->name);
             putc(',', fp);
-            put_csv(fp, r->experiment);
+            write_csv_field(fp, r->experiment);
             putc(',', fp);
-            put_csv(fp, r->metrics[j].key);
+            write_csv_field(fp, r->metrics[j].key);
             fprintf(fp, ",%" PRId64 ",%" PRId64 ",%s\n", s.step[i], s.ms[i],
                     text);
         }
@@ -80,8 +95,8 @@ static int csv_run(FILE *fp, const struct run_info *r, struct err *e)
     return 0;
 }
 
-static void jsonl_pairs(struct buf *b, const char *name,
-                        const struct pair *pair, size_t n)
+static void add_json_pairs(struct buf *b, const char *name,
+                           const struct pair *pair, size_t n)
 {
     buf_printf(b, ", \"%s\": {", name);
     for (size_t i = 0; i < n; i++) {
@@ -93,7 +108,7 @@ static void jsonl_pairs(struct buf *b, const char *name,
     buf_char(b, '}');
 }
 
-static int jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
+static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
 {
     struct buf b = BUF_INIT;
     int ret = 0;
@@ -108,14 +123,14 @@ static int jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
                ", \"status\": \"%s\", \"start_ms\": %" PRId64
                ", \"end_ms\": %" PRId64,
                run_status_word(r->status), r->start_ms, r->end_ms);
-    jsonl_pairs(&b, "params", r->params, r->n_params);
-    jsonl_pairs(&b, "tags", r->tags, r->n_tags);
+    add_json_pairs(&b, "params", r->params, r->n_params);
+    add_json_pairs(&b, "tags", r->tags, r->n_tags);
     buf_str(&b, "}\n");
     fwrite(b.s, 1, b.len, fp);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
         struct series s;
 
-        ret = series_load(&s, r, r->metrics[j].key, flags(), e);
+        ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
         for (size_t i = 0; ret == 0 && i < s.n; i++) {
             buf_trim(&b, 0);
             buf_printf(&b,
@@ -138,24 +153,30 @@ static int jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
     return ret;
 }
 
+/* Is the output a path, or else standard output? */
+static bool is_path(const char *name)
+{
+    return name && strcmp(name, "-") != 0;
+}
+
 typedef int write_run_fn(FILE *, const struct run_info *, struct err *);
 
-static int lines(const struct runs *runs, const char *head, write_run_fn *put,
-                 struct err *e)
+static int write_lines(const struct runs *runs, const char *head,
+                       write_run_fn *write_run, struct err *e)
 {
-    const bool own = output && strcmp(output, "-") != 0;
+    const bool to_file = is_path(output);
     struct save s = SAVE_INIT;
     FILE *fp = stdout;
     int ret = 0;
 
-    if (own && save_open(&s, output, e) < 0)
+    if (to_file && save_open(&s, output, e) < 0)
         return -1;
-    if (own)
+    if (to_file)
         fp = s.fp;
     fputs(head, fp);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
-        ret = put(fp, &runs->run[i], e);
-    if (own && ret == 0)
+        ret = write_run(fp, &runs->run[i], e);
+    if (to_file && ret == 0)
         ret = save_commit(&s, e);
     save_abandon(&s);
     return ret;
@@ -163,22 +184,24 @@ static int lines(const struct runs *runs, const char *head, write_run_fn *put,
 
 static int export_csv(const struct runs *runs, struct err *e)
 {
-    return lines(runs, "run_id,run,experiment,metric,step,time_ms,value\n",
-                 csv_run, e);
+    return write_lines(runs,
+                       "run_id,run,experiment,metric,step,time_ms,value\n",
+                       write_csv_run, e);
 }
 
 static int export_jsonl(const struct runs *runs, struct err *e)
 {
-    return lines(runs, "", jsonl_run, e);
+    return write_lines(runs, "", write_jsonl_run, e);
 }
 
-/* ---- folders ---- */
+/* -- folders ------------------------------------------------------------- */
 
-static int need_folder(struct err *e)
+static int check_folder(struct err *e)
 {
-    if (output && strcmp(output, "-") != 0)
+    if (is_path(output))
         return 0;
-    return err_set(e, ERR_USAGE, "--to %s wants a folder: --output DIR", to);
+    return err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
+                   format_words[to]);
 }
 
 static int export_mlflow(const struct runs *runs, struct err *e)
@@ -186,15 +209,16 @@ static int export_mlflow(const struct runs *runs, struct err *e)
     struct copies c;
     int ret;
 
-    if (need_folder(e) < 0)
+    if (check_folder(e) < 0)
         return -1;
     ret = copy_runs(runs, output, &c, e);
-    log_info("%zu runs copied to %s, %zu were there", c.runs, output, c.there);
+    log_info("%zu runs copied to %s, %zu already existed", c.runs, output,
+             c.existing);
     return ret;
 }
 
-/* A name for a folder: what is no letter, digit or ".-_ =" is "_". */
-static char *folder_name(const struct runs *runs, size_t at)
+/* The name of a run as the name of a folder, which no other run has. */
+static char *make_folder_name(const struct runs *runs, size_t at)
 {
     const struct run_info *r = &runs->run[at];
     char *name = xstrdup(r->name);
@@ -214,7 +238,7 @@ static char *folder_name(const struct runs *runs, size_t at)
     return name;
 }
 
-static void put_params(struct tfevents *t, const struct run_info *r)
+static void write_params(struct tfevents *t, const struct run_info *r)
 {
     struct buf b = BUF_INIT;
 
@@ -227,15 +251,15 @@ static void put_params(struct tfevents *t, const struct run_info *r)
     buf_clear(&b);
 }
 
-static int tensorboard_run(const struct run_info *r, const char *folder,
-                           struct err *e)
+static int write_tensorboard_run(const struct run_info *r, const char *folder,
+                                 struct err *e)
 {
     struct tfevents *t = tfevents_create(folder, r->start_ms, e);
     int ret = 0;
 
     if (!t)
         return -1;
-    put_params(t, r);
+    write_params(t, r);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
         struct series s;
 
@@ -254,28 +278,28 @@ static int tensorboard_run(const struct run_info *r, const char *folder,
 
 static int export_tensorboard(const struct runs *runs, struct err *e)
 {
-    if (need_folder(e) < 0)
+    if (check_folder(e) < 0)
         return -1;
     for (size_t i = 0; i < runs->n; i++) {
-        char *name = folder_name(runs, i);
+        char *name = make_folder_name(runs, i);
         char *folder = path_join(output, name);
-        const int ret = tensorboard_run(&runs->run[i], folder, e);
+        const int ret = write_tensorboard_run(&runs->run[i], folder, e);
 
         free(folder);
         free(name);
         if (ret < 0)
             return -1;
     }
-    log_info("%zu runs; see them with: tensorboard --logdir %s", runs->n,
-             output);
+    log_info("%zu runs exported; to view them, run: tensorboard --logdir %s",
+             runs->n, output);
     return 0;
 }
 
-/* ---- tar ---- */
+/* -- tar ----------------------------------------------------------------- */
 
-/* What belongs to a run's experiment, unless an earlier run has named it. */
-static void tar_experiment(struct buf *names, const struct runs *runs, size_t i,
-                           const char *parent, size_t root)
+/* The files of the experiment of run i, unless an earlier run is of it, too. */
+static void add_experiment_files(struct buf *names, const struct runs *runs,
+                                 size_t i, const char *parent, size_t root)
 {
     static const char *const beside[] = { STORE_META, "tags", "datasets" };
 
@@ -291,13 +315,13 @@ static void tar_experiment(struct buf *names, const struct runs *runs, size_t i,
     }
 }
 
-/* Runs and their experiments' own files, as they are, below mlruns/. */
+/* The folders of the runs and the files of their experiments, below mlruns/. */
 static int export_tar(const struct runs *runs, struct err *e)
 {
-    const bool own = output && strcmp(output, "-") != 0;
-    char *temp = own ? xasprintf("%s.tmp", output) : NULL;
+    const bool to_file = is_path(output);
+    char *temp = to_file ? xasprintf("%s.tmp", output) : NULL;
     const char *const argv[] = {
-        "tar",         "--create",       "--file",      own ? temp : "-",
+        "tar",         "--create",       "--file",      to_file ? temp : "-",
         "--directory", track_store(),    "--transform", "s,^,mlruns/,S",
         "--null",      "--files-from=-", NULL
     };
@@ -310,7 +334,7 @@ static int export_tar(const struct runs *runs, struct err *e)
         const char *folder = runs->run[i].folder;
         char *parent = path_parent(folder);
 
-        tar_experiment(&names, runs, i, parent, root);
+        add_experiment_files(&names, runs, i, parent, root);
         buf_add(&names, folder + root, strlen(folder + root) + 1);
         free(parent);
     }
@@ -318,13 +342,13 @@ static int export_tar(const struct runs *runs, struct err *e)
     s.in_len = names.len;
     fflush(stdout);
     ret = spawn_run(argv, &s, e);
-    if (ret < 0 && s.status == 1) { /* a run went on meanwhile */
+    if (ret < 0 && s.status == 1) { /* a file changed meanwhile */
         *e = (struct err)ERR_INIT;
         ret = 0;
     }
-    if (ret == 0 && own && rename(temp, output) < 0)
+    if (ret == 0 && to_file && rename(temp, output) < 0)
         ret = err_sys(e, "cannot replace %s", output);
-    if (ret < 0 && own)
+    if (ret < 0 && to_file)
         remove(temp);
     buf_clear(&names);
     buf_clear(&words);
@@ -334,34 +358,23 @@ static int export_tar(const struct runs *runs, struct err *e)
 
 static int export_main(int argc, char **argv, struct err *e)
 {
-    static const struct {
-        const char *name;
-        export_fn *fn;
-    } formats[] = {
-        { "csv", export_csv },       { "jsonl", export_jsonl },
-        { "mlflow", export_mlflow }, { "tensorboard", export_tensorboard },
-        { "tar", export_tar },
+    typedef int export_fn(const struct runs *, struct err *);
+    static export_fn *const formats[] = {
+        [CSV] = export_csv,       [JSONL] = export_jsonl,
+        [MLFLOW] = export_mlflow, [TENSORBOARD] = export_tensorboard,
+        [TAR] = export_tar,
     };
     struct runs runs = RUNS_INIT;
-    int ret = -1;
-    size_t i = 0;
+    int ret;
 
-    if (!to)
-        return err_set(e, ERR_USAGE,
-                       "--to says the format: csv, jsonl, "
-                       "mlflow, tensorboard or tar");
-    while (i < sizeof formats / sizeof formats[0] &&
-           strcmp(formats[i].name, to) != 0)
-        i++;
-    if (i == sizeof formats / sizeof formats[0])
-        return err_set(e, ERR_USAGE,
-                       "--to wants csv, jsonl, mlflow, "
-                       "tensorboard or tar, not '%s'",
-                       to);
-    if (track_choose(&runs, &choice, argv, argc, 0, e) == 0)
-        ret = runs.n ? formats[i].fn(&runs, e)
-                     : err_set(e, ERR_MISSING, "no run to export in %s",
-                               track_store());
+    if (to < 0)
+        return err_set(e, ERR_USAGE, "export needs a format; use --to");
+    ret = track_select(&runs, &selection, argv, argc, e);
+    if (ret == 0 && runs.n == 0)
+        ret = err_set(e, ERR_MISSING, "there are no runs to export in %s",
+                      track_store());
+    if (ret == 0)
+        ret = formats[to](&runs, e);
     runs_free(&runs);
     return ret;
 }

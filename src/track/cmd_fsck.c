@@ -1,6 +1,8 @@
+/*
+ * gtrack fsck - check the store for damage, and repair it
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,12 +11,13 @@
 #include "common/log.h"
 #include "store/edit.h"
 #include "store/fsck.h"
+#include "track/runs/track.h"
 
 static struct table_style style;
 static bool repair, moved;
 
 static const struct opt fsck_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 0, "repair", NULL, OPT_FLAG, &repair,
       "repair the problems that can be repaired" },
     { 0, "moved", NULL, OPT_FLAG, &moved,
@@ -24,14 +27,14 @@ static const struct opt fsck_opts[] = {
     { 0 }
 };
 
-struct report {
+struct findings {
     struct table table;
-    int64_t found, left;
+    int64_t found, left; /* left: not repaired */
 };
 
-static void note(void *arg, const struct fsck_finding *f)
+static void add_finding(void *arg, const struct fsck_finding *f)
 {
-    struct report *p = arg;
+    struct findings *p = arg;
 
     table_text(&p->table, f->name);
     table_text(&p->table, f->id);
@@ -43,11 +46,58 @@ static void note(void *arg, const struct fsck_finding *f)
     p->left += !f->repaired;
 }
 
-static int fsck_main(int argc, char **argv, struct err *e)
+static int check_runs(struct findings *p, char **words, int n, size_t *checked,
+                      struct err *e)
 {
-    struct report p = { .table = TABLE_INIT("gtrack.fsck/1") };
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
     struct runs runs = RUNS_INIT;
+
+    if ((n ? runs_select(&runs, track_store(), words, n, flags, e)
+           : runs_load(&runs, track_store(), flags, e)) < 0)
+        return -1;
+    for (size_t i = 0; i < runs.n; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        if (fsck_run(r, repair, add_finding, p, e) < 0) {
+            const struct fsck_finding f = { r->name, r->id, "-", e->text,
+                                            false };
+
+            add_finding(p, &f);
+            *e = (struct err)ERR_INIT;
+        }
+    }
+    *checked = runs.n;
+    runs_free(&runs);
+    return 0;
+}
+
+static int update_paths(struct err *e)
+{
+    int64_t files;
+
+    if (edit_uris(track_store(), &files, e) < 0)
+        return -1;
+    log_info("updated the paths of artifacts in %" PRId64 " files", files);
+    return 0;
+}
+
+static int print_findings(const struct findings *p, size_t runs, struct err *e)
+{
+    if (p->found && table_print(&p->table, &style, e) < 0)
+        return -1;
+    if (p->left)
+        return err_set(e, ERR_INPUT,
+                       "%" PRId64 " of %" PRId64 " problems remain%s", p->left,
+                       p->found, repair ? "" : "; use --repair to repair them");
+    log_info("%zu runs, %" PRId64 " problems%s", runs, p->found,
+             p->found ? ", all repaired" : "");
+    return 0;
+}
+
+static int fsck_main(int argc, char **argv, struct err *e)
+{
+    struct findings p = { .table = TABLE_INIT("gtrack.fsck/1") };
+    size_t runs;
     int ret = 0;
 
     if (table_form(&style, e) < 0)
@@ -58,37 +108,14 @@ static int fsck_main(int argc, char **argv, struct err *e)
     table_column(&p.table, "problem");
     table_column(&p.table, "repaired");
     if (argc == 0)
-        ret = fsck_store(track_store(), repair, note, &p, e);
+        ret = fsck_store(track_store(), repair, add_finding, &p, e);
     if (ret == 0)
-        ret = argc ? runs_select(&runs, track_store(), argv, argc, flags, e)
-                   : runs_load(&runs, track_store(), flags, e);
-    for (size_t i = 0; ret == 0 && i < runs.n; i++) {
-        if (fsck_run(&runs.run[i], repair, note, &p, e) < 0) {
-            const struct run_info *r = &runs.run[i];
-            const struct fsck_finding f = { r->name, r->id, "-", e->text,
-                                            false };
-
-            note(&p, &f); /* and on to the next */
-            *e = (struct err)ERR_INIT;
-        }
-    }
-    if (ret == 0 && moved && repair) {
-        int64_t count = 0;
-
-        ret = edit_uris(track_store(), &count, e);
-        log_info("%" PRId64 " paths of artifacts written anew", count);
-    }
-    if (ret == 0 && p.found)
-        ret = table_print(&p.table, &style, e);
-    if (ret == 0 && p.left)
-        ret = err_set(
-            e, ERR_INPUT, "%" PRId64 " of %" PRId64 " problems are left%s",
-            p.left, p.found, repair ? "" : "; --repair puts right what can be");
-    else if (ret == 0)
-        log_info("%zu runs, %" PRId64 " problems%s", runs.n, p.found,
-                 p.found ? ", all repaired" : "");
+        ret = check_runs(&p, argv, argc, &runs, e);
+    if (ret == 0 && moved && repair)
+        ret = update_paths(e);
+    if (ret == 0)
+        ret = print_findings(&p, runs, e);
     table_clear(&p.table);
-    runs_free(&runs);
     return ret;
 }
 

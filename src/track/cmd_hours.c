@@ -1,6 +1,8 @@
+/*
+ * gtrack hours - print the wall-clock, CPU and GPU hours of runs
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -14,16 +16,18 @@
 #include "common/spawn.h"
 #include "store/attempt.h"
 #include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice;
+static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *group_text = "name";
 static bool ask_slurm;
 static double price;
 
 static const struct opt hours_opts[] = {
-    TRACK_OPTS,
-    TRACK_CHOICE_OPTS(choice),
+    TRACK_OPT_ROOT,
+    TRACK_OPTS_SELECTION(selection),
     { 'g', "group-by", "list", OPT_STRING, &group_text,
       "print the sum over runs with the same values in these columns, or the "
       "same job or account (default: name)" },
@@ -35,20 +39,20 @@ static const struct opt hours_opts[] = {
     { 0 }
 };
 
-/* ---- what Slurm's accounting says ---- */
+/* -- Slurm's accounting ------------------------------------------------- */
 
-struct job {
+struct slurm_job {
     char *id, *account;
     double secs; /* of all its attempts */
     double cpu_secs, gpu_secs;
 };
 
-struct jobs {
-    struct job *item;
+struct slurm_jobs {
+    struct slurm_job *item;
     size_t n, room;
 };
 
-static struct job *find_job(const struct jobs *jobs, const char *id)
+static struct slurm_job *find_job(const struct slurm_jobs *jobs, const char *id)
 {
     for (size_t i = 0; id && i < jobs->n; i++)
         if (strcmp(jobs->item[i].id, id) == 0)
@@ -56,28 +60,29 @@ static struct job *find_job(const struct jobs *jobs, const char *id)
     return NULL;
 }
 
-/* "cpu=8,gres/gpu=2,gres/gpu:a100=2": the sum of types, if it is not there. */
-static int64_t tres(const char *text, const char *name)
+/* The count of a resource in "cpu=8,gres/gpu=2,gres/gpu:a100=2"; if there is no
+ * total, the sum over its types. */
+static int64_t parse_tres(const char *text, const char *name)
 {
     const size_t n = strlen(name);
-    int64_t exact = -1, types = 0;
+    int64_t total = -1, types = 0;
 
     for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
         if (strncmp(p, name, n) != 0)
             continue;
         if (p[n] == '=')
-            exact = strtoll(p + n + 1, NULL, 10);
+            total = strtoll(p + n + 1, NULL, 10);
         else if (p[n] == ':' && strchr(p, '='))
             types += strtoll(strchr(p, '=') + 1, NULL, 10);
     }
-    return exact >= 0 ? exact : types;
+    return total >= 0 ? total : types;
 }
 
-/* JobIDRaw|Account|ElapsedRaw|AllocTRES, as sacct -P prints them. */
-static void take_job(struct jobs *jobs, char *line)
+/* A line of sacct: JobIDRaw|Account|ElapsedRaw|AllocTRES. */
+static void add_job(struct slurm_jobs *jobs, char *line)
 {
     char *field[4];
-    struct job *j;
+    struct slurm_job *j;
     int64_t secs;
 
     for (int i = 0; i < 4; i++) {
@@ -94,15 +99,15 @@ static void take_job(struct jobs *jobs, char *line)
     if (!j) {
         GROW(jobs->item, jobs->n, jobs->room);
         j = &jobs->item[jobs->n++];
-        *j = (struct job){ .id = xstrdup(field[0]),
-                           .account = xstrdup(field[1]) };
+        *j = (struct slurm_job){ .id = xstrdup(field[0]),
+                                 .account = xstrdup(field[1]) };
     }
     j->secs += (double)secs;
-    j->cpu_secs += (double)secs * (double)tres(field[3], "cpu");
-    j->gpu_secs += (double)secs * (double)tres(field[3], "gres/gpu");
+    j->cpu_secs += (double)secs * (double)parse_tres(field[3], "cpu");
+    j->gpu_secs += (double)secs * (double)parse_tres(field[3], "gres/gpu");
 }
 
-static int load_jobs(struct jobs *jobs, const char *ids, struct err *e)
+static int load_jobs(struct slurm_jobs *jobs, const char *ids, struct err *e)
 {
     const char *const argv[] = { "sacct",
                                  "--allocations",
@@ -127,20 +132,20 @@ static int load_jobs(struct jobs *jobs, const char *ids, struct err *e)
         end = line + strcspn(line, "\n");
         if (*end)
             *end++ = '\0';
-        take_job(jobs, line);
+        add_job(jobs, line);
     }
     buf_clear(&out);
     buf_clear(&words);
     return 0;
 }
 
-/* ---- what the runs say ---- */
+/* -- the hours of a run -------------------------------------------------- */
 
-struct use {
+struct run_use {
     struct run_info run;
     const char *job, *account;
     int64_t attempts;
-    double wall, cpu, gpu, lost; /* seconds; lost: GPU time of failures */
+    double wall, cpu, gpu, failed_gpu; /* seconds */
 };
 
 static double attempt_secs(const struct attempt *a, enum run_status now)
@@ -152,7 +157,8 @@ static double attempt_secs(const struct attempt *a, enum run_status now)
     return end > a->start_ms ? (double)(end - a->start_ms) / 1000.0 : 0;
 }
 
-static void use_of(struct use *u, const struct jobs *jobs, struct arena *mem)
+static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
+                        struct arena *mem)
 {
     struct attempt_list list;
     const char *counted = NULL;
@@ -165,13 +171,13 @@ static void use_of(struct use *u, const struct jobs *jobs, struct arena *mem)
         u->wall = track_seconds(&u->run);
     for (size_t i = 0; i < list.n; i++) {
         const struct attempt *a = &list.item[i];
-        const struct job *j = find_job(jobs, a->job);
+        const struct slurm_job *j = find_job(jobs, a->job);
         double secs = attempt_secs(a, attempt_status(a, clock_wall_ms()));
 
         if (a->job)
             u->job = a->job;
         if (j && counted && strcmp(counted, j->id) == 0)
-            continue; /* a requeued job keeps its id: it is whole already */
+            continue; /* it was requeued, and was counted as a whole */
         if (j) {
             counted = j->id;
             u->account = j->account;
@@ -185,23 +191,24 @@ static void use_of(struct use *u, const struct jobs *jobs, struct arena *mem)
         u->gpu += secs * (double)a->gpus;
     }
     if (failed)
-        u->lost = u->gpu;
+        u->failed_gpu = u->gpu;
 }
 
-/* ---- groups ---- */
+/* -- groups ------------------------------------------------------------- */
 
-struct key {
+struct group_key {
     enum { BY_COLUMN, BY_JOB, BY_ACCOUNT } what;
     struct column *column;
 };
 
-struct keys {
+struct group_keys {
     struct columns columns;
-    struct key item[16];
+    struct group_key item[16];
     size_t n;
 };
 
-static int parse_keys(struct keys *k, const struct runs *runs, struct err *e)
+static int parse_keys(struct group_keys *k, const struct runs *runs,
+                      struct err *e)
 {
     const char *p = group_text;
 
@@ -211,7 +218,8 @@ static int parse_keys(struct keys *k, const struct runs *runs, struct err *e)
         int ret = 0;
 
         if (k->n == sizeof k->item / sizeof k->item[0])
-            ret = err_set(e, ERR_USAGE, "--group-by: too many columns");
+            ret =
+                err_set(e, ERR_USAGE, "--group-by accepts at most 16 columns");
         else if (strcmp(word, "job") == 0)
             k->item[k->n++].what = BY_JOB;
         else if (strcmp(word, "account") == 0)
@@ -229,7 +237,8 @@ static int parse_keys(struct keys *k, const struct runs *runs, struct err *e)
     return 0;
 }
 
-static struct table_cell key_cell(const struct key *k, const struct use *u)
+static struct table_cell key_cell(const struct group_key *k,
+                                  const struct run_use *u)
 {
     const char *text = k->what == BY_JOB ? u->job : u->account;
 
@@ -239,8 +248,8 @@ static struct table_cell key_cell(const struct key *k, const struct use *u)
                                 .text = text };
 }
 
-static bool same_key(const struct keys *k, const struct use *a,
-                     const struct use *b)
+static bool same_key(const struct group_keys *k, const struct run_use *a,
+                     const struct run_use *b)
 {
     for (size_t i = 0; i < k->n; i++) {
         const struct table_cell x = key_cell(&k->item[i], a);
@@ -254,7 +263,7 @@ static bool same_key(const struct keys *k, const struct use *a,
     return true;
 }
 
-static void columns(struct table *t, const struct keys *k)
+static void add_columns(struct table *t, const struct group_keys *k)
 {
     static const char *const names[] = { "runs",       "attempts",
                                          "wall_hours", "cpu_hours",
@@ -271,37 +280,37 @@ static void columns(struct table *t, const struct keys *k)
         table_column(t, "cost");
 }
 
-static void sums(struct table *t, int64_t runs, const struct use *u)
+static void add_sums(struct table *t, int64_t runs, const struct run_use *u)
 {
     table_int(t, runs);
     table_int(t, u->attempts);
     table_real(t, u->wall / 3600);
     table_real(t, u->cpu / 3600);
     table_real(t, u->gpu / 3600);
-    table_real(t, u->lost / 3600);
+    table_real(t, u->failed_gpu / 3600);
     if (price > 0)
         table_real(t, u->gpu / 3600 * price);
 }
 
-static void add_use(struct use *to, const struct use *u)
+static void add_use(struct run_use *to, const struct run_use *u)
 {
     to->attempts += u->attempts;
     to->wall += u->wall;
     to->cpu += u->cpu;
     to->gpu += u->gpu;
-    to->lost += u->lost;
+    to->failed_gpu += u->failed_gpu;
 }
 
-static void fill(struct table *t, const struct keys *k, const struct use *use,
-                 size_t n)
+static void fill_table(struct table *t, const struct group_keys *k,
+                       const struct run_use *use, size_t n)
 {
-    struct use total = { .attempts = 0 };
+    struct run_use total = { .attempts = 0 };
     bool *done = xcalloc(n, sizeof *done);
     size_t groups = 0;
 
-    columns(t, k);
+    add_columns(t, k);
     for (size_t i = 0; i < n; i++) {
-        struct use sum = { .attempts = 0 };
+        struct run_use sum = { .attempts = 0 };
         int64_t runs = 0;
 
         if (done[i])
@@ -315,7 +324,7 @@ static void fill(struct table *t, const struct keys *k, const struct use *use,
         }
         for (size_t c = 0; c < k->n; c++)
             table_add(t, key_cell(&k->item[c], &use[i]));
-        sums(t, runs, &sum);
+        add_sums(t, runs, &sum);
         add_use(&total, &sum);
         groups++;
     }
@@ -323,12 +332,12 @@ static void fill(struct table *t, const struct keys *k, const struct use *use,
         table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
         for (size_t c = 0; c < k->n; c++)
             table_text(t, c ? "" : "total");
-        sums(t, (int64_t)n, &total);
+        add_sums(t, (int64_t)n, &total);
     }
     free(done);
 }
 
-/* The jobs of all attempts, as sacct takes them. */
+/* The jobs of all attempts, separated by commas. */
 static void list_jobs(struct buf *ids, const struct runs *runs,
                       struct arena *mem)
 {
@@ -347,29 +356,29 @@ static int hours_main(int argc, char **argv, struct err *e)
     struct table t = TABLE_INIT("gtrack.hours/1");
     struct runs runs = RUNS_INIT;
     struct arena mem = ARENA_INIT;
-    struct jobs jobs = { NULL, 0, 0 };
-    struct keys keys = { .columns = COLUMNS_INIT };
-    struct use *use = NULL;
+    struct slurm_jobs jobs = { NULL, 0, 0 };
+    struct group_keys keys = { .columns = COLUMNS_INIT };
+    struct run_use *use = NULL;
     struct buf ids = BUF_INIT;
     int ret = -1;
 
     if (table_form(&style, e) < 0 ||
-        track_choose(&runs, &choice, argv, argc, 0, e) < 0 ||
+        track_select(&runs, &selection, argv, argc, e) < 0 ||
         parse_keys(&keys, &runs, e) < 0)
         goto out;
     if (ask_slurm) {
         list_jobs(&ids, &runs, &mem);
         if (ids.len == 0)
-            log_info("no run has the number of a Slurm job");
+            log_info("none of the runs was a Slurm job");
         else if (load_jobs(&jobs, ids.s, e) < 0)
             goto out;
     }
     use = xcalloc(runs.n, sizeof *use);
     for (size_t i = 0; i < runs.n; i++) {
         use[i].run = runs.run[i];
-        use_of(&use[i], &jobs, &mem);
+        measure_run(&use[i], &jobs, &mem);
     }
-    fill(&t, &keys, use, runs.n);
+    fill_table(&t, &keys, use, runs.n);
     ret = table_print(&t, &style, e);
 
 out:

@@ -1,6 +1,8 @@
+/*
+ * gtrack log - record a run from standard input
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +11,15 @@
 #include "common/log.h"
 #include "common/sig.h"
 #include "store/run.h"
-#include "track/runs/points.h"
+#include "track/runs/value_line.h"
+#include "track/runs/track.h"
 
 static const char *experiment, *prefix = "";
 static struct opt_list params, tags;
 static bool echo, resume;
 
 static const struct opt log_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "create the run in this experiment (default: Default)" },
     { 'p', "param", "key=value", OPT_LIST, &params,
@@ -30,7 +33,8 @@ static const struct opt log_opts[] = {
     { 0 }
 };
 
-static void put_values(struct run *run, const struct values *v, int64_t step)
+static void log_values(struct run *run, const struct value_line *v,
+                       int64_t step)
 {
     for (size_t i = 0; i < v->n; i++) {
         char *key = xasprintf("%s%s", prefix, v->item[i].key);
@@ -41,14 +45,14 @@ static void put_values(struct run *run, const struct values *v, int64_t step)
 }
 
 /*
- * Lines until the end or a signal.  A line without a step is one step after
- * the line before.  A run that goes on from a step it had takes back what came
- * after it.
+ * Read until the end of the input or a signal.  A line without a step is one
+ * step after the line before it.  If a resumed run continues from an earlier
+ * step, the points from that step on are retracted.
  */
 static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
                        size_t *values)
 {
-    struct values v = VALUES_INIT;
+    struct value_line v = VALUE_LINE_INIT;
     char *line = NULL;
     size_t room = 0;
     int64_t step = last;
@@ -59,17 +63,17 @@ static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
             fputs(line, stdout);
             fflush(stdout);
         }
-        if (!values_line(&v, line))
+        if (!value_line_parse(&v, line))
             continue;
         step = v.step >= 0 ? v.step : step + 1;
         if (step <= last)
             run_rewind(run, step - 1);
         last = -1;
-        put_values(run, &v, step);
+        log_values(run, &v, step);
         *values += v.n;
     }
     free(line);
-    values_clear(&v);
+    value_line_clear(&v);
 }
 
 static int log_main(int argc, char **argv, struct err *e)
@@ -82,16 +86,17 @@ static int log_main(int argc, char **argv, struct err *e)
     int64_t last = -1;
     enum run_status status = RUN_FINISHED;
 
-    if (track_words(argc, 0, 1, "log [RUN]", e) < 0)
+    if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
     if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
         return -1;
     if (resume && !argc)
-        return err_set(e, ERR_USAGE, "--resume wants the RUN to go on with");
+        return err_set(e, ERR_USAGE,
+                       "--resume expects the run to resume as an argument");
     if (resume) {
         struct runs one = RUNS_INIT;
 
-        if (track_one(&one, argv[0], 0, e) < 0)
+        if (track_select_one(&one, argv[0], 0, e) < 0)
             return -1;
         last = track_last_step(&one.run[0]);
         runs_free(&one);
@@ -101,15 +106,16 @@ static int log_main(int argc, char **argv, struct err *e)
         c.name = argv[0];
     if (run_begin(&run, &c, e) < 0)
         return -1;
-    track_put_pairs(run, &params, run_param);
-    track_put_pairs(run, &tags, run_tag);
+    track_set_pairs(run, &params, run_param);
+    track_set_pairs(run, &tags, run_tag);
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
     read_lines(run, last, stdin, &lines, &values);
     if (sig_caught())
         status = RUN_KILLED;
     if (lines && !values)
-        log_warn("no line had a value: JSON objects or key=value are read");
+        log_warn(
+            "no line had a value; lines of JSON or key=value are expected");
     if (run_end(run, status, e) < 0)
         return -1;
     if (sig_caught())

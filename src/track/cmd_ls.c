@@ -1,6 +1,8 @@
+/*
+ * gtrack ls - list runs
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,16 +10,19 @@
 #include "common/log.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/column_sort.h"
 #include "track/runs/row_groups.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice;
+static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *columns_text, *group_text;
 static bool all, must_match;
 
 static const struct opt ls_opts[] = {
-    TRACK_OPTS,
-    TRACK_CHOICE_OPTS(choice),
+    TRACK_OPT_ROOT,
+    TRACK_OPTS_SELECTION(selection),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
       "print these columns, as in name,lr,min(val/loss); with + before the "
       "list, after the usual ones" },
@@ -32,7 +37,7 @@ static const struct opt ls_opts[] = {
 };
 
 /* Do the runs differ in an attribute? */
-static bool differ(const struct runs *runs, const char *attribute)
+static bool attribute_differs(const struct runs *runs, const char *attribute)
 {
     struct columns c = COLUMNS_INIT;
     bool out = false;
@@ -50,7 +55,7 @@ static bool differ(const struct runs *runs, const char *attribute)
     return out;
 }
 
-static bool any_damage(const struct runs *runs)
+static bool has_damage(const struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++)
         if (runs->run[i].damage)
@@ -59,40 +64,40 @@ static bool any_damage(const struct runs *runs)
 }
 
 /*
- * For people: who it is, how it goes, what differs, what came out.  Programs
- * get the same attributes whatever the runs are, ids in full.
+ * People get the columns in which the runs differ, and the most important
+ * metrics; programs get the same attributes for any runs.
  */
-static void usual_columns(struct columns *c, const struct runs *runs,
-                          bool people)
+static void add_default_columns(struct columns *c, const struct runs *runs,
+                                bool people)
 {
     columns_attribute(c, "name");
     if (people)
-        columns_sorted(c, choice.sort, runs);
+        columns_add_sorted(c, selection.sort, runs);
     if (!people)
         columns_attribute(c, "id");
-    if (!people || all || differ(runs, "experiment"))
+    if (!people || all || attribute_differs(runs, "experiment"))
         columns_attribute(c, "experiment");
     columns_attribute(c, "status");
-    if (any_damage(runs) || !people)
+    if (has_damage(runs) || !people)
         columns_attribute(c, "damage");
     columns_attribute(c, "started");
     columns_attribute(c, "time");
     if (!people || all)
         columns_attribute(c, "user");
-    if (!people || all || differ(runs, "attempts"))
+    if (!people || all || attribute_differs(runs, "attempts"))
         columns_attribute(c, "attempts");
     columns_attribute(c, "steps");
     if (people && !all) {
-        choose_metrics(c, runs, false);
-        choose_params(c, runs, false);
+        auto_columns_metrics(c, runs, false);
+        auto_columns_params(c, runs, false);
     } else {
-        choose_params(c, runs, true);
-        choose_metrics(c, runs, true);
+        auto_columns_params(c, runs, true);
+        auto_columns_metrics(c, runs, true);
     }
 }
 
-static void fill(struct table *t, const struct columns *c,
-                 const struct runs *runs)
+static void fill_table(struct table *t, const struct columns *c,
+                       const struct runs *runs)
 {
     for (size_t j = 0; j < c->n; j++)
         table_column(t, c->item[j].title);
@@ -108,7 +113,8 @@ static void fill(struct table *t, const struct columns *c,
     }
 }
 
-static int list(struct table *t, struct runs *runs, bool people, struct err *e)
+static int list_runs(struct table *t, struct runs *runs, bool people,
+                     struct err *e)
 {
     const char *text = columns_text;
     struct columns c = COLUMNS_INIT;
@@ -116,11 +122,11 @@ static int list(struct table *t, struct runs *runs, bool people, struct err *e)
     int ret = 0;
 
     if (!text || adds)
-        usual_columns(&c, runs, people);
+        add_default_columns(&c, runs, people);
     if (text)
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)
-        fill(t, &c, runs);
+        fill_table(t, &c, runs);
     columns_clear(&c);
     return ret;
 }
@@ -134,9 +140,9 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
     if (ret == 0 && text)
         ret = columns_parse(&metrics, text + (*text == '+'), runs, e);
     else if (ret == 0)
-        choose_metrics(&metrics, runs, all);
+        auto_columns_metrics(&metrics, runs, all);
     if (ret == 0)
-        group_table(t, runs, &by, &metrics);
+        row_groups_fill(t, runs, &by, &metrics);
     columns_clear(&by);
     columns_clear(&metrics);
     return ret;
@@ -155,15 +161,16 @@ static int ls_main(int argc, char **argv, struct err *e)
         return -1;
     if (group_text)
         t.schema = "gtrack.ls-groups/1";
-    if (track_choose(&runs, &choice, argv, argc, 0, e) == 0 &&
-        (group_text ? list_groups(&t, &runs, e) : list(&t, &runs, people, e)) ==
-            0)
+    if (track_select(&runs, &selection, argv, argc, e) == 0 &&
+        (group_text ? list_groups(&t, &runs, e)
+                    : list_runs(&t, &runs, people, e)) == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && runs.n == 0 && form == TABLE_ALIGNED)
-        log_info("no run in %s%s", track_store(),
-                 choice.where || argc ? " passes" : " yet");
+        log_info(selection.where || argc ? "no run in %s matches"
+                                         : "there are no runs in %s yet",
+                 track_store());
     if (ret == 0 && runs.n == 0 && must_match)
-        ret = err_set(e, ERR_SYSTEM, "no run");
+        ret = err_set(e, ERR_SYSTEM, "no run is listed");
     table_clear(&t);
     runs_free(&runs);
     return ret;

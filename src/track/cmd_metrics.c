@@ -1,10 +1,14 @@
+/*
+ * gtrack metrics - print the history of metrics
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "track/runs/track.h"
 
 static struct table_style style;
 static bool attempts, in_rows;
@@ -12,7 +16,7 @@ static int64_t from = INT64_MIN, to = INT64_MAX;
 static int last;
 
 static const struct opt metrics_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
       "include points that a later attempt has retracted" },
     { 'l', "long", NULL, OPT_FLAG, &in_rows,
@@ -28,7 +32,7 @@ static const struct opt metrics_opts[] = {
 struct history {
     const char *key;
     struct series s;
-    size_t at; /* how far a merge has come */
+    size_t at; /* the next point of a merge */
 };
 
 struct histories {
@@ -36,9 +40,9 @@ struct histories {
     size_t n, room;
 };
 
-/* Those metrics of the run that a word or a pattern names, in its order. */
-static int load(struct histories *h, const struct run_info *r, const char *word,
-                int flags, struct err *e)
+/* Load the metrics of a run that a name or a pattern matches. */
+static int load_histories(struct histories *h, const struct run_info *r,
+                          const char *word, int flags, struct err *e)
 {
     size_t found = 0;
 
@@ -56,7 +60,7 @@ static int load(struct histories *h, const struct run_info *r, const char *word,
     if (!found)
         return err_set(e, ERR_MISSING,
                        "run %s has no metric %s; "
-                       "'gtrack metrics %s' lists them",
+                       "use 'gtrack metrics %s' to list its metrics",
                        r->name, word, r->name);
     return 0;
 }
@@ -68,7 +72,7 @@ static void histories_clear(struct histories *h)
     free(h->item);
 }
 
-static void summary(struct table *t, const struct run_info *r)
+static void add_summary(struct table *t, const struct run_info *r)
 {
     static const char *const names[] = {
         "metric",   "points", "first_step", "last_step", "last", "min",
@@ -94,12 +98,12 @@ static void summary(struct table *t, const struct run_info *r)
     }
 }
 
-static bool wanted(int64_t step)
+static bool is_selected(int64_t step)
 {
     return step >= from && step <= to;
 }
 
-static void long_rows(struct table *t, const struct histories *h)
+static void add_long_rows(struct table *t, const struct histories *h)
 {
     table_column(t, "metric");
     table_column(t, "step");
@@ -110,7 +114,7 @@ static void long_rows(struct table *t, const struct histories *h)
         size_t k = last && s->n > (size_t)last ? s->n - (size_t)last : 0;
 
         for (; k < s->n; k++) {
-            if (!wanted(s->step[k]))
+            if (!is_selected(s->step[k]))
                 continue;
             table_text(t, h->item[i].key);
             table_int(t, s->step[k]);
@@ -120,8 +124,8 @@ static void long_rows(struct table *t, const struct histories *h)
     }
 }
 
-/* The least step that some history has not given yet. */
-static bool next_step(const struct histories *h, int64_t *step)
+/* The lowest next step of all histories; false at the end. */
+static bool find_next_step(const struct histories *h, int64_t *step)
 {
     bool any = false;
 
@@ -136,8 +140,8 @@ static bool next_step(const struct histories *h, int64_t *step)
     return any;
 }
 
-/* One row a step; of several points at a step the last. */
-static void wide_rows(struct table *t, struct histories *h)
+/* One row per step, with the last of several points at a step. */
+static void add_wide_rows(struct table *t, struct histories *h)
 {
     int64_t step = 0;
     size_t rows;
@@ -145,8 +149,8 @@ static void wide_rows(struct table *t, struct histories *h)
     table_column(t, "step");
     for (size_t i = 0; i < h->n; i++)
         table_column(t, h->item[i].key);
-    while (next_step(h, &step)) {
-        if (wanted(step))
+    while (find_next_step(h, &step)) {
+        if (is_selected(step))
             table_int(t, step);
         for (size_t i = 0; i < h->n; i++) {
             struct history *x = &h->item[i];
@@ -156,7 +160,7 @@ static void wide_rows(struct table *t, struct histories *h)
                 x->at++;
                 has = true;
             }
-            if (!wanted(step))
+            if (!is_selected(step))
                 continue;
             if (has)
                 table_real(t, x->s.value[x->at - 1]);
@@ -182,23 +186,23 @@ static int metrics_main(int argc, char **argv, struct err *e)
     int ret = -1;
 
     if (table_form(&style, e) < 0 ||
-        track_words(argc, 0, -1, "metrics [RUN [METRIC]...]", e) < 0 ||
-        track_one(&runs, argv[0], flags, e) < 0)
+        track_check_args(argc, argv, 0, -1, e) < 0 ||
+        track_select_one(&runs, argv[0], flags, e) < 0)
         return -1;
     for (int i = 1; i < argc; i++)
-        if (load(&h, &runs.run[0], argv[i], flags, e) < 0)
+        if (load_histories(&h, &runs.run[0], argv[i], flags, e) < 0)
             goto out;
     if (argc < 2 && in_rows && runs.run[0].n_metrics &&
-        load(&h, &runs.run[0], "*", flags, e) < 0)
+        load_histories(&h, &runs.run[0], "*", flags, e) < 0)
         goto out;
     if (argc < 2 && !in_rows) {
-        summary(&t, &runs.run[0]);
+        add_summary(&t, &runs.run[0]);
     } else if (in_rows) {
         t.schema = "gtrack.metrics-long/1";
-        long_rows(&t, &h);
+        add_long_rows(&t, &h);
     } else {
         t.schema = "gtrack.metrics-wide/1";
-        wide_rows(&t, &h);
+        add_wide_rows(&t, &h);
     }
     ret = table_print(&t, &style, e);
 

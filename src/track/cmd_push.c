@@ -1,6 +1,8 @@
+/*
+ * gtrack push - send runs to a server of W&B or MLflow
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -16,9 +18,10 @@
 #include "common/num.h"
 #include "common/sig.h"
 #include "track/push/push.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice;
-static const char *to;
+static struct track_selection selection = TRACK_SELECTION_INIT;
+static int to = -1;
 static struct push_conf conf = {
     .every = 15,
     .retry_wait = 2,
@@ -27,15 +30,26 @@ static struct push_conf conf = {
 };
 static int jobs = 1;
 
+enum { WANDB, MLFLOW };
+
+static const char *const service_words[] = {
+    [WANDB] = "wandb",
+    [MLFLOW] = "mlflow",
+    [MLFLOW + 1] = NULL,
+};
+
+static push_fn *const push_functions[] = {
+    [WANDB] = push_wandb,
+    [MLFLOW] = push_mlflow,
+};
+
 static const struct opt push_opts[] = {
-    TRACK_OPTS,
-    { 't', "to", "service", OPT_STRING, &to, "push to wandb or mlflow" },
-    { 'w', "where", "filter", OPT_STRING, &choice.where,
-      "select only runs for which FILTER is true" },
-    { 'e', "experiment", "name", OPT_STRING, &choice.experiment,
-      "select only runs of this experiment" },
-    { 0, "since", "time", OPT_STRING, &choice.since,
-      "select only runs started since TIME, as in 2h, 3d or 2026-11-21" },
+    TRACK_OPT_ROOT,
+    { 't', "to", "service", OPT_WORD, &to, "push to wandb or mlflow",
+      service_words },
+    TRACK_OPT_WHERE(selection),
+    TRACK_OPT_EXPERIMENT(selection),
+    TRACK_OPT_SINCE(selection),
     { 0, "url", "url", OPT_STRING, &conf.url,
       "push to the server at this address" },
     { 0, "entity", "name", OPT_STRING, &conf.entity,
@@ -71,23 +85,19 @@ static const struct opt push_opts[] = {
     { 0 }
 };
 
-typedef int push_fn(const struct push_conf *, const struct run_info *,
-                    struct push_sum *, struct err *);
-
-/* Every jobs-th run, from the first-th on.  One that fails keeps none of the
- * others back; the first error is the one that is told at the end. */
-static int push_some(push_fn *push, const struct runs *runs, size_t first,
-                     struct err *e)
+/* Push every jobs-th run from `first` on.  When one fails the others are still
+ * pushed; *e is the first error. */
+static int push_share(const struct runs *runs, size_t first, struct err *e)
 {
     int ret = 0;
 
     for (size_t i = first; i < runs->n; i += (size_t)jobs) {
         const struct run_info *r = &runs->run[i];
-        struct push_sum sum = { 0 };
+        struct push_totals sum = { 0 };
         struct err why = ERR_INIT;
         char size[NUM_TEXT];
 
-        if (push(&conf, r, &sum, &why) == 0) {
+        if (push_functions[to](&conf, r, &sum, &why) == 0) {
             fflush(stdout);
             if (!conf.dry)
                 log_info("%s: %" PRId64 " lines, %" PRId64 " points, %" PRId64
@@ -108,23 +118,23 @@ static int push_some(push_fn *push, const struct runs *runs, size_t first,
     return ret;
 }
 
-/* The exit status of a share; a signal that came to us alone is passed on. */
-static int wait_share(pid_t pid)
+/* The exit status of a process; a signal that only we received is forwarded. */
+static int wait_for_share(pid_t pid)
 {
-    enum { LOOK_MS = 20 };
+    enum { POLL_MS = 20 };
     pid_t ended;
     int how;
 
     while ((ended = waitpid(pid, &how, WNOHANG)) == 0) {
         if (sig_caught())
             kill(pid, SIGTERM);
-        poll(NULL, 0, LOOK_MS);
+        poll(NULL, 0, POLL_MS);
     }
     return ended == pid && WIFEXITED(how) ? WEXITSTATUS(how) : 1;
 }
 
-/* Several processes, each with a share of the runs. */
-static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
+/* Push by several processes, each with a share of the runs. */
+static int push_parallel(const struct runs *runs, struct err *e)
 {
     const pid_t parent = getpid();
     pid_t *pid = xcalloc((size_t)jobs, sizeof *pid);
@@ -140,7 +150,7 @@ static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
             prctl(PR_SET_PDEATHSIG, SIGTERM);
             if (getppid() != parent)
                 _exit(1);
-            ret = push_some(push, runs, (size_t)k, &own);
+            ret = push_share(runs, (size_t)k, &own);
             if (ret < 0)
                 log_error("%s", own.text);
             fflush(stdout);
@@ -150,7 +160,7 @@ static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
             failed = err_status(ERR_SYSTEM);
     }
     for (int k = 0; k < jobs; k++) {
-        const int status = pid[k] > 0 ? wait_share(pid[k]) : 0;
+        const int status = pid[k] > 0 ? wait_for_share(pid[k]) : 0;
 
         failed = status ? status : failed;
     }
@@ -161,29 +171,25 @@ static int push_parallel(push_fn *push, const struct runs *runs, struct err *e)
                    failed == err_status(ERR_INTERRUPTED) ? ERR_INTERRUPTED
                    : failed == err_status(ERR_REMOTE)    ? ERR_REMOTE
                                                          : ERR_SYSTEM,
-                   "not all runs were pushed");
+                   "some of the runs were not pushed");
 }
 
 static int push_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
-    push_fn *push;
     int ret = -1;
 
-    if (!to)
-        return err_set(e, ERR_USAGE, "--to says where: wandb or mlflow");
-    if (strcmp(to, "wandb") == 0)
-        push = push_wandb;
-    else if (strcmp(to, "mlflow") == 0)
-        push = push_mlflow;
-    else
-        return err_set(e, ERR_USAGE, "--to wants wandb or mlflow, not '%s'",
-                       to);
-    if (jobs < 1 || jobs > 64 || conf.tries < 1 || conf.every < 0.05)
-        return err_set(e, ERR_USAGE,
-                       "--jobs wants 1 to 64, --tries 1 or "
-                       "more, --every 50ms or more");
-    /* the address may stand alone: push --to mlflow http://HOST:5000 */
+    if (to < 0)
+        return err_set(e, ERR_USAGE, "push needs --to wandb or --to mlflow");
+    if (jobs < 1 || jobs > 64)
+        return err_set(e, ERR_USAGE, "--jobs expects 1 to 64, not %d", jobs);
+    if (conf.tries < 1)
+        return err_set(e, ERR_USAGE, "--tries expects 1 or more, not %d",
+                       conf.tries);
+    if (conf.every < 0.05)
+        return err_set(e, ERR_USAGE, "--every expects 50ms or more, not %gs",
+                       conf.every);
+    /* the URL may be an argument: push --to mlflow http://HOST:5000 */
     if (argc && !conf.url &&
         (strncmp(argv[0], "http://", 7) == 0 ||
          strncmp(argv[0], "https://", 8) == 0)) {
@@ -192,14 +198,13 @@ static int push_main(int argc, char **argv, struct err *e)
         argv++;
     }
     sig_watch();
-    if (track_choose(&runs, &choice, argv, argc, 0, e) < 0)
+    if (track_select(&runs, &selection, argv, argc, e) < 0)
         goto out;
     if (jobs > (int)runs.n)
         jobs = runs.n ? (int)runs.n : 1;
     if (runs.n == 0)
-        log_info("no run in %s to push", track_store());
-    ret =
-        jobs > 1 ? push_parallel(push, &runs, e) : push_some(push, &runs, 0, e);
+        log_info("there are no runs to push in %s", track_store());
+    ret = jobs > 1 ? push_parallel(&runs, e) : push_share(&runs, 0, e);
 
 out:
     runs_free(&runs);

@@ -1,24 +1,36 @@
+/*
+ * gtrack run - record a run from a shell script
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
 #include "store/bulk.h"
 #include "store/meta.h"
+#include "track/runs/track.h"
 
-static const char *experiment, *name, *parent, *status_word = "finished";
+static const char *experiment, *name, *parent;
+static int status = RUN_FINISHED - RUN_FINISHED;
 static struct opt_list params, tags;
 static int64_t step = INT64_MIN;
 
+/* The statuses that end a run, from RUN_FINISHED on. */
+static const char *const status_words[] = {
+    [RUN_FINISHED - RUN_FINISHED] = "finished",
+    [RUN_FAILED - RUN_FINISHED] = "failed",
+    [RUN_KILLED - RUN_FINISHED] = "killed",
+    [RUN_PREEMPTED - RUN_FINISHED] = "preempted",
+    [RUN_PREEMPTED - RUN_FINISHED + 1] = NULL,
+};
+
 static const struct opt run_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "start: create the run in this experiment (default: Default)" },
     { 0, "name", "name", OPT_STRING, &name,
@@ -31,16 +43,17 @@ static const struct opt run_opts[] = {
       "start, log, end: set a tag; may be given many times" },
     { 's', "step", "number", OPT_LONG, &step,
       "log: log the values at this step (default: the next one)" },
-    { 0, "status", "word", OPT_STRING, &status_word,
+    { 0, "status", "word", OPT_WORD, &status,
       "end: set the status to finished, failed, killed or preempted (default: "
-      "finished)" },
+      "finished)",
+      status_words },
     { 0 }
 };
 
-typedef int put_pair_fn(struct bulk *, const char *, const char *,
+typedef int set_pair_fn(struct bulk *, const char *, const char *,
                         struct err *);
 
-static int put_pairs(struct bulk *p, const struct opt_list *l, put_pair_fn *put,
+static int set_pairs(struct bulk *b, const struct opt_list *l, set_pair_fn *set,
                      struct err *e)
 {
     for (size_t i = 0; i < l->n; i++) {
@@ -48,9 +61,9 @@ static int put_pairs(struct bulk *p, const struct opt_list *l, put_pair_fn *put,
         char *key;
         int ret;
 
-        if (track_apart(l->item[i], &key, &value, e) < 0)
+        if (track_parse_pair(l->item[i], &key, &value, e) < 0)
             return -1;
-        ret = put(p, key, value, e);
+        ret = set(b, key, value, e);
         free(key);
         if (ret < 0)
             return -1;
@@ -58,7 +71,7 @@ static int put_pairs(struct bulk *p, const struct opt_list *l, put_pair_fn *put,
     return 0;
 }
 
-static int start(struct err *e)
+static int start_run(struct err *e)
 {
     struct bulk_conf c = { .root = track_store(),
                            .experiment = experiment,
@@ -66,41 +79,41 @@ static int start(struct err *e)
                            .source = "gtrack run",
                            .running = true };
     struct runs one = RUNS_INIT;
-    struct bulk p;
+    struct bulk b;
     char *id;
     int ret;
 
-    if (parent && track_one(&one, parent, LOAD_NO_METRICS, e) < 0)
+    if (parent && track_select_one(&one, parent, LOAD_NO_METRICS, e) < 0)
         return -1;
     if (parent)
         c.parent = one.run[0].id;
-    ret = bulk_new(&p, &c, e);
+    ret = bulk_new(&b, &c, e);
     runs_free(&one);
     if (ret < 0)
         return -1;
-    id = xstrdup(p.id);
-    if (put_pairs(&p, &params, bulk_param, e) < 0 ||
-        put_pairs(&p, &tags, bulk_tag, e) < 0)
+    id = xstrdup(b.id);
+    if (set_pairs(&b, &params, bulk_param, e) < 0 ||
+        set_pairs(&b, &tags, bulk_tag, e) < 0)
         ret = -1;
-    ret = bulk_end(&p, RUN_RUNNING, 0, ret, e);
+    ret = bulk_end(&b, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
         puts(id);
     free(id);
     return ret;
 }
 
-/* *next is the step after the last that the run has. */
-static int open_run(struct bulk *p, const char *word, int64_t *next,
+/* *next becomes the step after the last one of the run. */
+static int open_run(struct bulk *b, const char *word, int64_t *next,
                     struct err *e)
 {
     struct runs one = RUNS_INIT;
     int ret;
 
-    if (track_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
+    if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
         return -1;
     if (next)
         *next = track_last_step(&one.run[0]) + 1;
-    ret = bulk_open(p, one.run[0].folder, e);
+    ret = bulk_open(b, one.run[0].folder, e);
     runs_free(&one);
     return ret;
 }
@@ -108,56 +121,45 @@ static int open_run(struct bulk *p, const char *word, int64_t *next,
 static int log_values(int argc, char **argv, struct err *e)
 {
     const bool given = step != INT64_MIN;
-    struct bulk p;
+    struct bulk b;
     int64_t next = step;
     int ret = 0;
 
-    if (open_run(&p, argv[0], given ? NULL : &next, e) < 0)
+    if (open_run(&b, argv[0], given ? NULL : &next, e) < 0)
         return -1;
     for (int i = 1; i < argc && ret == 0; i++) {
         struct point point = { clock_wall_ms(), next, 0 };
         const char *value;
         char *key;
 
-        ret = track_apart(argv[i], &key, &value, e);
+        ret = track_parse_pair(argv[i], &key, &value, e);
         if (ret < 0)
             break;
         if (!num_real(value, &point.value))
             ret = err_set(e, ERR_USAGE,
-                          "'%s' is no number, so %s is no "
-                          "metric; --param and --tag keep texts",
-                          value, key);
+                          "%s expects a number, not '%s'; use --param or --tag "
+                          "for text",
+                          key, value);
         else
-            ret = bulk_points(&p, key, &point, 1, e);
+            ret = bulk_points(&b, key, &point, 1, e);
         free(key);
     }
-    if (ret == 0 && (put_pairs(&p, &params, bulk_param, e) < 0 ||
-                     put_pairs(&p, &tags, bulk_tag, e) < 0 ||
-                     (p.meta->status == RUN_RUNNING && bulk_beat(&p, e) < 0)))
+    if (ret == 0 && (set_pairs(&b, &params, bulk_param, e) < 0 ||
+                     set_pairs(&b, &tags, bulk_tag, e) < 0 ||
+                     (b.meta->status == RUN_RUNNING && bulk_beat(&b, e) < 0)))
         ret = -1;
-    bulk_close(&p);
+    bulk_close(&b);
     return ret;
 }
 
-static int end(const char *word, struct err *e)
+static int end_run(const char *word, struct err *e)
 {
-    static const enum run_status ends[] = { RUN_FINISHED, RUN_FAILED,
-                                            RUN_KILLED, RUN_PREEMPTED };
-    struct bulk p;
-    int status = 0;
+    struct bulk b;
 
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (strcasecmp(status_word, run_status_word(ends[i])) == 0)
-            status = (int)ends[i];
-    if (!status)
-        return err_set(e, ERR_USAGE,
-                       "--status wants finished, failed, killed "
-                       "or preempted, not '%s'",
-                       status_word);
-    if (open_run(&p, word, NULL, e) < 0)
+    if (open_run(&b, word, NULL, e) < 0)
         return -1;
-    return bulk_end(&p, (enum run_status)status, clock_wall_ms(),
-                    put_pairs(&p, &tags, bulk_tag, e), e);
+    return bulk_end(&b, (enum run_status)(RUN_FINISHED + status),
+                    clock_wall_ms(), set_pairs(&b, &tags, bulk_tag, e), e);
 }
 
 static int run_main(int argc, char **argv, struct err *e)
@@ -165,11 +167,11 @@ static int run_main(int argc, char **argv, struct err *e)
     const char *verb = argc ? argv[0] : "";
 
     if (strcmp(verb, "start") == 0 && argc == 1)
-        return start(e);
+        return start_run(e);
     if (strcmp(verb, "log") == 0 && argc >= 2)
         return log_values(argc - 1, argv + 1, e);
     if (strcmp(verb, "end") == 0 && argc == 2)
-        return end(argv[1], e);
+        return end_run(argv[1], e);
     return err_set(e, ERR_USAGE,
                    "usage: gtrack run start, "
                    "gtrack run log RUN KEY=VALUE..., or gtrack run end RUN");

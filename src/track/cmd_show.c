@@ -1,8 +1,9 @@
+/*
+ * gtrack show - show one run
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,13 @@
 #include "common/pager.h"
 #include "track/runs/column.h"
 #include "track/runs/file_tree.h"
+#include "track/runs/track.h"
 
 static struct table_style style;
 static bool all, attempts;
 
 static const struct opt show_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'a', "all", NULL, OPT_FLAG, &all,
       "show all tags, and long values in full" },
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
@@ -25,14 +27,15 @@ static const struct opt show_opts[] = {
     { 0 }
 };
 
-static const char *const facts[] = {
+static const char *const attributes[] = {
     "name", "id",    "experiment", "status", "damage", "started", "ended",
     "time", "steps", "attempts",   "user",   "parent", "deleted", "folder"
 };
 
-enum { N_FACTS = sizeof facts / sizeof facts[0], LONG_TEXT = 200 };
+enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
-static struct table_cell fact(const char *name, const struct run_info *r)
+static struct table_cell attribute_cell(const char *name,
+                                        const struct run_info *r)
 {
     struct columns c = COLUMNS_INIT;
     struct table_cell cell;
@@ -43,64 +46,72 @@ static struct table_cell fact(const char *name, const struct run_info *r)
     return cell;
 }
 
-/* A value on one line, not longer than a screen or two. */
-static void put_value(struct table *t, const char *s, bool whole)
+/* A row; a long value is cut unless --all is given. */
+static void add_pair(struct table *t, const char *key, const char *value)
 {
-    if (whole || strlen(s) <= LONG_TEXT)
-        table_text(t, s);
+    enum { LONG_TEXT = 200 };
+
+    table_text(t, key);
+    if (all || strlen(value) <= LONG_TEXT)
+        table_text(t, value);
     else
-        table_printf(t, "%.*s... (%zu bytes; --all shows them)", 80, s,
-                     strlen(s));
+        table_printf(t, "%.*s... (%zu bytes; use --all to show them)", 80,
+                     value, strlen(value));
 }
 
-/* Tags that repeat what is told elsewhere. */
-static bool repeats(const char *tag)
+/* Tags that are shown among the attributes. */
+static bool is_attribute_tag(const char *tag)
 {
     return strcmp(tag, "mlflow.runName") == 0 ||
            strcmp(tag, "mlflow.user") == 0 ||
-           strcmp(tag, "mlflow.parentRunId") == 0;
+           strcmp(tag, "mlflow.parentRunId") == 0 ||
+           strcmp(tag, "mlflow.note.content") == 0;
 }
 
-/* ---- everything in one table, for programs ---- */
+/* -- one table, for programs --------------------------------------------- */
 
-static void row(struct table *t, const char *section, const char *key)
+static void begin_row(struct table *t, const char *section, const char *key)
 {
     table_text(t, section);
     table_text(t, key);
 }
 
-static void flat(struct table *t, const struct run_info *r,
-                 const struct files *f)
+static void fill_table(struct table *t, const struct run_info *r,
+                       const struct file_tree *f)
 {
     table_column(t, "section");
     table_column(t, "key");
     table_column(t, "value");
-    for (size_t i = 0; i < N_FACTS; i++) {
-        row(t, "run", facts[i]);
-        table_add(t, fact(facts[i], r));
+    for (size_t i = 0; i < N_ATTRIBUTES; i++) {
+        begin_row(t, "run", attributes[i]);
+        table_add(t, attribute_cell(attributes[i], r));
     }
     for (size_t i = 0; i < r->n_params; i++) {
-        row(t, "param", r->params[i].key);
+        begin_row(t, "param", r->params[i].key);
         table_text(t, r->params[i].value);
     }
     for (size_t i = 0; i < r->n_metrics; i++) {
-        row(t, "metric", r->metrics[i].key);
+        begin_row(t, "metric", r->metrics[i].key);
         table_real(t, r->metrics[i].last);
     }
     for (size_t i = 0; i < r->n_tags; i++) {
-        row(t, "tag", r->tags[i].key);
+        begin_row(t, "tag", r->tags[i].key);
         table_text(t, r->tags[i].value);
     }
     for (size_t i = 0; i < f->n; i++) {
-        row(t, "artifact", f->item[i].path);
-        table_bytes(t, f->item[i].size);
+        begin_row(t, "artifact", f->file[i].path);
+        table_bytes(t, f->file[i].size);
     }
 }
 
-/* ---- one object, as JSON ---- */
+/*
+ * -- JSON -----------------------------------------------------------------
+ *
+ * Not by jansson, which would print 0.1 as 0.10000000000000001.
+ */
 
-static void json_pairs(struct buf *b, const char *name, const struct pair *pair,
-                       size_t n)
+static void add_json_pairs(struct buf *b, const char *name,
+                           const struct pair *pair, size_t n)
 {
     buf_printf(b, ",\n  \"%s\": {", name);
     for (size_t i = 0; i < n; i++) {
@@ -112,70 +123,78 @@ static void json_pairs(struct buf *b, const char *name, const struct pair *pair,
     buf_str(b, n ? "\n  }" : "}");
 }
 
-static void json_metrics(struct buf *b, const struct run_info *r)
+static void add_json_metrics(struct buf *b, const struct run_info *r)
 {
+    static const char *const names[] = { "last",     "step",      "min",
+                                         "min_step", "max",       "max_step",
+                                         "points",   "first_step" };
+    struct table t = TABLE_INIT("");
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_column(&t, names[i]);
     buf_str(b, ",\n  \"metrics\": {");
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
 
+        table_real(&t, m->last);
+        table_int(&t, m->last_step);
+        table_real(&t, m->min);
+        table_int(&t, m->min_step);
+        table_real(&t, m->max);
+        table_int(&t, m->max_step);
+        table_int(&t, m->count);
+        table_int(&t, m->first_step);
         buf_str(b, i ? ",\n    " : "\n    ");
         table_json_text(b, m->key);
-        buf_str(b, ": {\"last\": ");
-        table_json_real(b, m->last);
-        buf_printf(b, ", \"step\": %" PRId64 ", \"min\": ", m->last_step);
-        table_json_real(b, m->min);
-        buf_printf(b, ", \"min_step\": %" PRId64 ", \"max\": ", m->min_step);
-        table_json_real(b, m->max);
-        buf_printf(b,
-                   ", \"max_step\": %" PRId64 ", \"points\": %" PRId64
-                   ", \"first_step\": %" PRId64 "}",
-                   m->max_step, m->count, m->first_step);
+        buf_str(b, ": ");
+        table_json_row(b, &t, i);
     }
     buf_str(b, r->n_metrics ? "\n  }" : "}");
+    table_clear(&t);
 }
 
-static int json(const struct run_info *r, const struct files *f, struct err *e)
+static void add_json_artifacts(struct buf *b, const struct file_tree *f)
 {
+    struct table t = TABLE_INIT("");
+
+    table_column(&t, "path");
+    table_column(&t, "bytes");
+    buf_str(b, ",\n  \"artifacts\": [");
+    for (size_t i = 0; i < f->n; i++) {
+        table_text(&t, f->file[i].path);
+        table_bytes(&t, f->file[i].size);
+        buf_str(b, i ? ",\n    " : "\n    ");
+        table_json_row(b, &t, i);
+    }
+    buf_str(b, f->n ? "\n  ]" : "]");
+    table_clear(&t);
+}
+
+static int print_json(const struct run_info *r, const struct file_tree *f,
+                      struct err *e)
+{
+    struct table t = TABLE_INIT("");
     struct buf b = BUF_INIT;
-    struct table t = TABLE_INIT("gtrack.show/1");
-    const char *from, *end;
     int ret;
 
-    for (size_t i = 0; i < N_FACTS; i++) {
-        table_column(&t, facts[i]);
-        table_add(&t, fact(facts[i], r));
-    }
+    for (size_t i = 0; i < N_ATTRIBUTES; i++)
+        table_column(&t, attributes[i]);
+    for (size_t i = 0; i < N_ATTRIBUTES; i++)
+        table_add(&t, attribute_cell(attributes[i], r));
     buf_str(&b, "{\n  \"schema\": \"gtrack.show/1\",\n  \"run\": ");
-    {
-        struct buf whole = BUF_INIT;
-
-        /* the one row of that table */
-        table_format(&t, TABLE_JSON, true, false, 0, &whole);
-        from = strstr(whole.s, "\"rows\": [") + strlen("\"rows\": [");
-        from = strchr(from, '{');
-        end = strrchr(whole.s, ']');
-        while (*end != '}')
-            end--;
-        buf_add(&b, from, (size_t)(end - from) + 1);
-        buf_clear(&whole);
-    }
-    json_pairs(&b, "params", r->params, r->n_params);
-    json_metrics(&b, r);
-    json_pairs(&b, "tags", r->tags, r->n_tags);
-    buf_str(&b, ",\n  \"artifacts\": [");
-    for (size_t i = 0; i < f->n; i++) {
-        buf_str(&b, i ? ",\n    {\"path\": " : "\n    {\"path\": ");
-        table_json_text(&b, f->item[i].path);
-        buf_printf(&b, ", \"bytes\": %" PRId64 "}", f->item[i].size);
-    }
-    buf_str(&b, f->n ? "\n  ]\n}\n" : "]\n}\n");
+    table_json_row(&b, &t, 0);
+    table_clear(&t);
+    add_json_pairs(&b, "params", r->params, r->n_params);
+    add_json_metrics(&b, r);
+    add_json_pairs(&b, "tags", r->tags, r->n_tags);
+    add_json_artifacts(&b, f);
+    buf_str(&b, "\n}\n");
     ret = pager_text(b.s, b.len, false, e);
     buf_clear(&b);
-    table_clear(&t);
     return ret;
 }
 
-/* ---- sections, for people ---- */
+/* -- sections, for people ------------------------------------------------- */
 
 struct page {
     struct buf text;
@@ -183,9 +202,9 @@ struct page {
     size_t width;
 };
 
-/* Print a section's table under its heading, if it has rows, and free it. */
-static void section(struct page *p, const char *heading, struct table *t,
-                    bool header)
+/* Add a table under a heading, if it has rows, and clear it. */
+static void add_section(struct page *p, const char *heading, struct table *t,
+                        bool header)
 {
     if (t->n_cells) {
         if (heading)
@@ -196,16 +215,16 @@ static void section(struct page *p, const char *heading, struct table *t,
     table_clear(t);
 }
 
-static void two_columns(struct table *t)
+static void add_two_columns(struct table *t)
 {
     table_column(t, "key");
     table_column(t, "value");
 }
 
-static void metrics_table(struct table *t, const struct run_info *r)
+static void add_metrics(struct table *t, const struct run_info *r)
 {
     static const char *const names[] = { "metric",   "last",    "step",
-                                         "least",    "at step", "greatest",
+                                         "lowest",   "at step", "highest",
                                          "at step ", "points" };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -224,54 +243,59 @@ static void metrics_table(struct table *t, const struct run_info *r)
     }
 }
 
-static int sections(const struct run_info *r, const struct files *f,
-                    struct err *e)
+static void add_attributes(struct page *p, const struct run_info *r)
+{
+    const char *note = run_info_tag(r, "mlflow.note.content");
+    struct table t = TABLE_INIT("");
+
+    add_two_columns(&t);
+    for (size_t i = 0; i < N_ATTRIBUTES; i++) {
+        const struct table_cell c = attribute_cell(attributes[i], r);
+
+        if (c.type == TABLE_NONE)
+            continue;
+        table_text(&t, attributes[i]);
+        table_add(&t, c);
+    }
+    if (note)
+        add_pair(&t, "note", note);
+    add_section(p, NULL, &t, false);
+}
+
+static void add_tags(struct page *p, const struct run_info *r)
+{
+    struct table t = TABLE_INIT("");
+
+    add_two_columns(&t);
+    for (size_t i = 0; i < r->n_tags; i++)
+        if (all || !is_attribute_tag(r->tags[i].key))
+            add_pair(&t, r->tags[i].key, r->tags[i].value);
+    add_section(p, "tags", &t, false);
+}
+
+static int print_sections(const struct run_info *r, const struct file_tree *f,
+                          struct err *e)
 {
     struct page p = { BUF_INIT, table_color(&style, STDOUT_FILENO), 0 };
     struct table t = TABLE_INIT("");
-    const char *note = run_info_tag(r, "mlflow.note.content");
     int rows, columns, ret;
 
     pager_screen(&rows, &columns);
     p.width = isatty(STDOUT_FILENO) ? (size_t)columns : 0;
-    two_columns(&t);
-    for (size_t i = 0; i < N_FACTS; i++) {
-        const struct table_cell c = fact(facts[i], r);
-
-        if (c.type == TABLE_NONE)
-            continue;
-        table_text(&t, facts[i]);
-        table_add(&t, c);
-    }
-    if (note) {
-        table_text(&t, "note");
-        put_value(&t, note, all);
-    }
-    section(&p, NULL, &t, false);
-    two_columns(&t);
-    for (size_t i = 0; i < r->n_params; i++) {
-        table_text(&t, r->params[i].key);
-        put_value(&t, r->params[i].value, all);
-    }
-    section(&p, "parameters", &t, false);
-    metrics_table(&t, r);
-    section(&p, "metrics", &t, true);
-    two_columns(&t);
-    for (size_t i = 0; i < r->n_tags; i++) {
-        const struct pair *tag = &r->tags[i];
-
-        if (!all && (repeats(tag->key) || (note && tag->value == note)))
-            continue;
-        table_text(&t, tag->key);
-        put_value(&t, tag->value, all);
-    }
-    section(&p, "tags", &t, false);
-    two_columns(&t);
+    add_attributes(&p, r);
+    add_two_columns(&t);
+    for (size_t i = 0; i < r->n_params; i++)
+        add_pair(&t, r->params[i].key, r->params[i].value);
+    add_section(&p, "parameters", &t, false);
+    add_metrics(&t, r);
+    add_section(&p, "metrics", &t, true);
+    add_tags(&p, r);
+    add_two_columns(&t);
     for (size_t i = 0; i < f->n; i++) {
-        table_text(&t, f->item[i].path);
-        table_bytes(&t, f->item[i].size);
+        table_text(&t, f->file[i].path);
+        table_bytes(&t, f->file[i].size);
     }
-    section(&p, "artifacts", &t, false);
+    add_section(&p, "artifacts", &t, false);
     ret = pager_text(p.text.s, p.text.len, !style.no_pager, e);
     buf_clear(&p.text);
     return ret;
@@ -281,25 +305,26 @@ static int show_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.show/1");
     struct runs runs = RUNS_INIT;
-    struct files files = FILES_INIT;
+    struct file_tree files = FILE_TREE_INIT;
     const int form = table_form(&style, e);
     int ret = -1;
 
-    if (form < 0 || track_words(argc, 0, 1, "show [RUN]", e) < 0)
+    if (form < 0 || track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
-    if (track_one(&runs, argv[0],
-                  LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0), e) == 0 &&
-        files_list(&files, runs.run[0].artifacts, e) == 0) {
+    if (track_select_one(&runs, argv[0],
+                         LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0),
+                         e) == 0 &&
+        file_tree_list(&files, runs.run[0].artifacts, e) == 0) {
         if (form == TABLE_JSON) {
-            ret = json(&runs.run[0], &files, e);
+            ret = print_json(&runs.run[0], &files, e);
         } else if (form == TABLE_ALIGNED) {
-            ret = sections(&runs.run[0], &files, e);
+            ret = print_sections(&runs.run[0], &files, e);
         } else {
-            flat(&t, &runs.run[0], &files);
+            fill_table(&t, &runs.run[0], &files);
             ret = table_print(&t, &style, e);
         }
     }
-    files_clear(&files);
+    file_tree_clear(&files);
     table_clear(&t);
     runs_free(&runs);
     return ret;

@@ -1,6 +1,8 @@
+/*
+ * gtrack tail - print the last steps of a run, and follow it
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -12,13 +14,15 @@
 #include "common/sig.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/track.h"
 
 static bool follow, show_log;
 static int lines = 10;
 static double every = 1;
 
 static const struct opt tail_opts[] = {
-    TRACK_OPTS,
+    TRACK_OPT_ROOT,
     { 'f', "follow", NULL, OPT_FLAG, &follow,
       "keep printing new steps until the run ends" },
     { 'n', "lines", "count", OPT_INT, &lines,
@@ -30,39 +34,40 @@ static const struct opt tail_opts[] = {
     { 0 }
 };
 
-/* One point of one metric; a step's points make a line. */
-struct item {
+/* A point of a metric; the points of a step make a line. */
+struct tail_point {
     int64_t step;
     size_t column;
     double value;
 };
 
-struct items {
-    struct item *item;
+struct tail_points {
+    struct tail_point *item;
     size_t n, room;
 };
 
 static int by_step(const void *a, const void *b)
 {
-    const struct item *x = a, *y = b;
+    const struct tail_point *x = a, *y = b;
 
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* Which metrics: those named, or those worth a column and the usual others. */
-static int choose(struct columns *c, const struct runs *runs, char **words,
-                  int n, struct err *e)
+/* The metrics that words name, or the default ones. */
+static int select_metrics(struct columns *c, const struct runs *runs,
+                          char **words, int n, struct err *e)
 {
     for (int i = 0; i < n; i++)
         if (columns_parse(c, words[i], runs, e) < 0)
             return -1;
     if (n == 0)
-        choose_metrics(c, runs, false);
+        auto_columns_metrics(c, runs, false);
     for (size_t i = 0; i < c->n; i++)
         if (c->item[i].kind != COLUMN_METRIC)
-            return err_set(e, ERR_USAGE, "%s is no metric", c->item[i].title);
+            return err_set(e, ERR_USAGE, "%s is not a metric",
+                           c->item[i].title);
     return 0;
 }
 
@@ -70,7 +75,7 @@ static int choose(struct columns *c, const struct runs *runs, char **words,
 static void print_new(const struct run_info *r, const struct columns *c,
                       int64_t *last, size_t most)
 {
-    struct items all = { NULL, 0, 0 };
+    struct tail_points all = { NULL, 0, 0 };
     size_t from = 0, steps = 0;
 
     for (size_t j = 0; j < c->n; j++) {
@@ -83,7 +88,7 @@ static void print_new(const struct run_info *r, const struct columns *c,
             if (s.step[i] <= *last)
                 continue;
             GROW(all.item, all.n, all.room);
-            all.item[all.n++] = (struct item){ s.step[i], j, s.value[i] };
+            all.item[all.n++] = (struct tail_point){ s.step[i], j, s.value[i] };
         }
         series_free(&s);
     }
@@ -96,7 +101,7 @@ static void print_new(const struct run_info *r, const struct columns *c,
         from = i;
     }
     for (size_t i = from; i < all.n; i++) {
-        const struct item *x = &all.item[i];
+        const struct tail_point *x = &all.item[i];
         char text[NUM_TEXT];
 
         if (i == from || x->step != x[-1].step)
@@ -111,25 +116,22 @@ static void print_new(const struct run_info *r, const struct columns *c,
     free(all.item);
 }
 
-/* ---- what it printed ---- */
+/* -- the output of the run ----------------------------------------------- */
 
-static FILE *open_log(const struct run_info *r)
+static FILE *open_output(const struct run_info *r, struct err *e)
 {
-    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
-                                         "output.log" };
+    char *path = track_output_path(r);
+    FILE *fp = path ? fopen(path, "re") : NULL;
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = xasprintf("%s/%s", r->artifacts, names[i]);
-        FILE *fp = fopen(path, "re");
-
-        free(path);
-        if (fp)
-            return fp;
-    }
-    return NULL;
+    if (!path)
+        err_set(e, ERR_MISSING, "run %s has no record of its output", r->name);
+    else if (!fp)
+        err_open(e, "cannot read %s", path);
+    free(path);
+    return fp;
 }
 
-/* Go to where the last lines begin. */
+/* Seek to the beginning of the last n lines. */
 static void skip_to_last(FILE *fp, int n)
 {
     char chunk[8192];
@@ -168,22 +170,20 @@ static void copy_rest(FILE *fp)
     fflush(stdout);
 }
 
-/* ---- both ---- */
-
-static enum run_status status_now(const char *id, struct err *e)
+static enum run_status load_status(const char *id, struct err *e)
 {
     struct runs one = RUNS_INIT;
     enum run_status status = RUN_FAILED;
 
-    if (track_one(&one, id, LOAD_NO_METRICS, e) == 0)
+    if (track_select_one(&one, id, LOAD_NO_METRICS, e) == 0)
         status = one.run[0].status;
     runs_free(&one);
     return status;
 }
 
-/* Call on after each pause, and once more after the run has ended. */
-static int go_on(const struct run_info *r, const struct columns *c,
-                 int64_t *last, FILE *log, struct err *e)
+/* Print what is new after each pause, and once more after the run has ended. */
+static int follow_run(const struct run_info *r, const struct columns *c,
+                      int64_t *last, FILE *log, struct err *e)
 {
     bool running = r->status == RUN_RUNNING;
 
@@ -191,9 +191,9 @@ static int go_on(const struct run_info *r, const struct columns *c,
         struct err gone = ERR_INIT;
 
         poll(NULL, 0, (int)(every * 1000));
-        running = status_now(r->id, &gone) == RUN_RUNNING;
+        running = load_status(r->id, &gone) == RUN_RUNNING;
         if (gone.kind == ERR_MISSING)
-            return err_set(e, ERR_MISSING, "run %s is gone", r->name);
+            return err_set(e, ERR_MISSING, "run %s was removed", r->name);
         if (log)
             copy_rest(log);
         else
@@ -210,28 +210,27 @@ static int tail_main(int argc, char **argv, struct err *e)
     int64_t last = INT64_MIN;
     int ret = -1;
 
-    if (lines < 0 || every < 0.05)
-        return err_set(e, ERR_USAGE,
-                       "--lines wants a count, --every 50ms or "
-                       "more");
-    if (track_one(&runs, argv[0], 0, e) < 0)
+    if (lines < 0)
+        return err_set(e, ERR_USAGE, "--lines expects 0 or more, not %d",
+                       lines);
+    if (every < 0.05)
+        return err_set(e, ERR_USAGE, "--every expects 50ms or more, not %gs",
+                       every);
+    if (track_select_one(&runs, argv[0], 0, e) < 0)
         return -1;
     sig_watch();
     if (show_log) {
-        log = open_log(&runs.run[0]);
-        if (!log) {
-            err_set(e, ERR_MISSING, "run %s kept nothing of what it printed",
-                    runs.run[0].name);
+        log = open_output(&runs.run[0], e);
+        if (!log)
             goto out;
-        }
         skip_to_last(log, lines);
         copy_rest(log);
     } else {
-        if (choose(&c, &runs, argv + 1, argc ? argc - 1 : 0, e) < 0)
+        if (select_metrics(&c, &runs, argv + 1, argc ? argc - 1 : 0, e) < 0)
             goto out;
         print_new(&runs.run[0], &c, &last, (size_t)lines);
     }
-    ret = follow ? go_on(&runs.run[0], &c, &last, log, e) : 0;
+    ret = follow ? follow_run(&runs.run[0], &c, &last, log, e) : 0;
 
 out:
     if (log)

@@ -1,6 +1,8 @@
+/*
+ * gtrack watch - show a table of runs with curves, and update it
+ */
 #include "config.h"
 #include "track/cmds.h"
-#include "track/runs/track.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -16,17 +18,20 @@
 #include "common/utf8.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/column_sort.h"
 #include "track/runs/spark.h"
+#include "track/runs/track.h"
 
-static struct track_choice choice;
+static struct track_selection selection = TRACK_SELECTION_INIT;
 static struct table_style style;
 static const char *curve, *columns_text;
 static double every = 2;
 static int count;
 
 static const struct opt watch_opts[] = {
-    TRACK_OPTS,
-    TRACK_CHOICE_OPTS(choice),
+    TRACK_OPT_ROOT,
+    TRACK_OPTS_SELECTION(selection),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
       "show these columns, as in name,status,min(val/loss)" },
     { 'm', "metric", "metric", OPT_STRING, &curve,
@@ -42,14 +47,14 @@ static const struct opt watch_opts[] = {
 
 enum { SPARK_WIDTH = 24 };
 
-/* The loss if there is one, else the first metric worth a column. */
-static const char *usual_curve(const struct runs *runs, struct columns *keep)
+/* The first of the default metrics, which is the loss if there is one. */
+static const char *default_curve(const struct runs *runs, struct columns *keep)
 {
-    choose_metrics(keep, runs, false);
+    auto_columns_metrics(keep, runs, false);
     return keep->n ? keep->item[0].key : NULL;
 }
 
-static void put_spark(struct table *t, const struct run_info *r,
+static void add_spark(struct table *t, const struct run_info *r,
                       const char *metric)
 {
     struct series s = SERIES_INIT;
@@ -67,81 +72,94 @@ static void put_spark(struct table *t, const struct run_info *r,
     }
 }
 
-static int choose_columns(struct columns *c, const struct runs *runs,
-                          struct err *e)
+static int list_columns(struct columns *c, const struct runs *runs,
+                        struct err *e)
 {
     if (columns_text)
         return columns_parse(c, columns_text, runs, e);
     columns_attribute(c, "name");
-    columns_sorted(c, choice.sort, runs);
+    columns_add_sorted(c, selection.sort, runs);
     columns_attribute(c, "status");
     columns_attribute(c, "time");
     columns_attribute(c, "steps");
-    choose_metrics(c, runs, false);
+    auto_columns_metrics(c, runs, false);
     return 0;
 }
 
-/* One picture: the runs that fit, the newest if they do not. */
-static int draw(struct buf *out, char **words, int n, bool color, struct err *e)
+/* "2026-11-21 10:00  mlruns, 12 runs; curve: train/loss", at most `width`. */
+static void add_title(struct buf *out, size_t runs, const char *metric,
+                      size_t width)
 {
-    struct table t = TABLE_INIT("");
-    struct runs runs = RUNS_INIT;
-    struct columns c = COLUMNS_INIT, chosen = COLUMNS_INIT;
     struct buf title = BUF_INIT;
     char now[32];
-    const char *metric;
-    int rows, width, ret;
-    size_t shown;
 
-    pager_screen(&rows, &width);
-    ret = track_choose(&runs, &choice, words, n, 0, e);
-    if (ret == 0)
-        ret = choose_columns(&c, &runs, e);
-    if (ret < 0)
-        goto out;
-    metric = curve ? curve : usual_curve(&runs, &chosen);
-    for (size_t j = 0; j < c.n; j++) {
-        table_column(&t, c.item[j].title);
-        if (j == 0)
-            table_column(&t, "curve");
-    }
-    shown = rows > 4 ? (size_t)rows - 4 : 1;
-    for (size_t i = runs.n > shown ? runs.n - shown : 0; i < runs.n; i++) {
-        for (size_t j = 0; j < c.n; j++) {
-            table_add(&t, column_cell(&c.item[j], &runs.run[i]));
-            if (j == 0)
-                put_spark(&t, &runs.run[i], metric);
-        }
-    }
     buf_printf(&title, "%s  %s, %zu runs%s%s", clock_text(now, clock_wall_ms()),
-               track_store(), runs.n, metric ? "; curve: " : "",
+               track_store(), runs, metric ? "; curve: " : "",
                metric ? metric : "");
-    if (utf8_width(title.s) > (size_t)width)
-        utf8_cut(out, title.s, (size_t)width);
+    if (utf8_width(title.s) > width)
+        utf8_cut(out, title.s, width);
     else
         buf_str(out, title.s);
     buf_char(out, '\n');
-    table_format(&t, TABLE_ALIGNED, true, color, (size_t)width, out);
-
-out:
     buf_clear(&title);
+}
+
+static void fill_table(struct table *t, const struct columns *c,
+                       const struct runs *runs, size_t first,
+                       const char *metric)
+{
+    for (size_t j = 0; j < c->n; j++) {
+        table_column(t, c->item[j].title);
+        if (j == 0)
+            table_column(t, "curve");
+    }
+    for (size_t i = first; i < runs->n; i++) {
+        for (size_t j = 0; j < c->n; j++) {
+            table_add(t, column_cell(&c->item[j], &runs->run[i]));
+            if (j == 0)
+                add_spark(t, &runs->run[i], metric);
+        }
+    }
+}
+
+/* Draw the table; if not all runs fit, only the newest. */
+static int draw_table(struct buf *out, char **words, int n, bool color,
+                      struct err *e)
+{
+    struct table t = TABLE_INIT("");
+    struct runs runs = RUNS_INIT;
+    struct columns c = COLUMNS_INIT, defaults = COLUMNS_INIT;
+    int rows, width, ret;
+
+    pager_screen(&rows, &width);
+    ret = track_select(&runs, &selection, words, n, e);
+    if (ret == 0)
+        ret = list_columns(&c, &runs, e);
+    if (ret == 0) {
+        const char *metric = curve ? curve : default_curve(&runs, &defaults);
+        const size_t most = rows > 4 ? (size_t)rows - 4 : 1;
+
+        add_title(out, runs.n, metric, (size_t)width);
+        fill_table(&t, &c, &runs, runs.n > most ? runs.n - most : 0, metric);
+        table_format(&t, TABLE_ALIGNED, true, color, (size_t)width, out);
+    }
     table_clear(&t);
     columns_clear(&c);
-    columns_clear(&chosen);
+    columns_clear(&defaults);
     runs_free(&runs);
     return ret;
 }
 
-/* It ends poll(2), that is all. */
-static void resized(int sig)
+/* The signal interrupts poll(2), and the table is drawn again. */
+static void on_resize(int sig)
 {
     (void)sig;
 }
 
-/* The terminal as we need it; keys come at once and are not shown. */
+/* Read single keys, which are not shown. */
 static void screen_enter(struct termios *was)
 {
-    const struct sigaction wake = { .sa_handler = resized };
+    const struct sigaction wake = { .sa_handler = on_resize };
     struct termios raw;
 
     sigaction(SIGWINCH, &wake, NULL);
@@ -149,7 +167,7 @@ static void screen_enter(struct termios *was)
     raw = *was;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    /* another screen, no cursor, no second line for what is too long */
+    /* alternate screen, no cursor, no line wrap */
     fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 }
 
@@ -160,8 +178,8 @@ static void screen_leave(const struct termios *was)
     tcsetattr(STDIN_FILENO, TCSANOW, was);
 }
 
-/* Show the picture in place of the last one; what is too high is cut off. */
-static void show(struct buf *picture)
+/* Show a picture in place of the last one, as much of it as fits. */
+static void show_picture(struct buf *picture)
 {
     int rows, width;
     size_t at = 0;
@@ -170,11 +188,11 @@ static void show(struct buf *picture)
     for (int i = 1; i < rows && at < picture->len; i++)
         at += strcspn(picture->s + at, "\n") + 1;
     buf_trim(picture, at);
-    printf("\033[H\033[J%s%.*s", picture->s, width, "q ends");
+    printf("\033[H\033[J%s%.*s", picture->s, width, "press q to quit");
 }
 
-/* Wait for the next picture; false when it is time to stop. */
-static bool pause_for(double secs, bool keys)
+/* Wait until the next picture is due; false after q or a signal. */
+static bool wait_for_next(double secs, bool keys)
 {
     struct pollfd p = { keys ? STDIN_FILENO : -1, POLLIN, 0 };
     char key;
@@ -195,25 +213,28 @@ static int watch_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0)
         return -1;
     if (every < 0.1)
-        return err_set(e, ERR_USAGE, "--every wants 100ms or more");
+        return err_set(e, ERR_USAGE, "--every expects 100ms or more, not %gs",
+                       every);
     if (!live && !count)
-        return err_set(e, ERR_USAGE, "watch wants a terminal, or --count");
+        return err_set(e, ERR_USAGE,
+                       "watch needs a terminal; use --count to "
+                       "draw the table to a pipe or a file");
     sig_watch();
     if (live)
         screen_enter(&was);
     for (int i = 0; ret == 0 && (!count || i < count) && !sig_caught(); i++) {
         buf_trim(&picture, 0);
-        ret = draw(&picture, argv, argc, color, e);
+        ret = draw_table(&picture, argv, argc, color, e);
         if (ret < 0)
             break;
         if (live)
-            show(&picture);
+            show_picture(&picture);
         else
             fwrite(picture.s, 1, picture.len, stdout);
         fflush(stdout);
         if (count && i + 1 == count)
             break;
-        if (!pause_for(every, live))
+        if (!wait_for_next(every, live))
             break;
     }
     if (live)

@@ -3,15 +3,14 @@
 
 #include "common/opt.h"
 
-/* The commands of gtrack, each in a file cmd_NAME.c; closely related ones
- * share a file. */
-extern const struct cmd cmd_ls, cmd_show, cmd_compare, cmd_metrics, cmd_best,
-    cmd_tail, cmd_watch, cmd_diff, cmd_cmd, cmd_hours, cmd_artifacts, cmd_tag,
-    cmd_note, cmd_mv, cmd_rm, cmd_restore, cmd_gc, cmd_export, cmd_import,
-    cmd_push, cmd_fsck, cmd_du, cmd_where, cmd_completion, cmd_run, cmd_log,
-    cmd_exec;
+/* The commands of gtrack, each in its own file cmd_NAME.c. */
+extern const struct cmd cmd_artifacts, cmd_best, cmd_cmd, cmd_compare,
+    cmd_completion, cmd_diff, cmd_du, cmd_exec, cmd_export, cmd_fsck, cmd_gc,
+    cmd_hours, cmd_import, cmd_log, cmd_ls, cmd_metrics, cmd_mv, cmd_note,
+    cmd_push, cmd_restore, cmd_rm, cmd_run, cmd_show, cmd_tag, cmd_tail,
+    cmd_watch, cmd_where;
 
-/* All of them, in the order of the help text; ends with NULL. */
+/* All of them, in the order of the help text, ended by NULL. */
 extern const struct cmd *const track_cmds[];
 
 #endif

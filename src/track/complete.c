@@ -12,18 +12,19 @@
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 
-struct line {
+struct command_line {
     const struct cmd *cmd;
-    const struct opt *open; /* the option whose value the last word is */
+    const struct opt *open; /* the option that the last word is the value of */
     const char *first;      /* the first word after the command */
     int words;              /* after the command, before the last word */
     const char *last;       /* what is completed */
-    const char *before;     /* of the last word: what stays as it is */
+    const char *before; /* the beginning of the word, which stays as it is */
     size_t before_len;
     struct buf *out;
 };
 
-static void offer(const struct line *l, const char *word, const char *help)
+static void offer_word(const struct command_line *l, const char *word,
+                       const char *help)
 {
     if (strncmp(word, l->last, strlen(l->last)) != 0)
         return;
@@ -36,7 +37,7 @@ static void offer(const struct line *l, const char *word, const char *help)
 
 /* -- words of a store -------------------------------------------------- */
 
-/* The names of what runs have, each once, sorted. */
+/* Keys of runs and names of attributes. */
 struct names {
     const char **item;
     size_t n, room;
@@ -49,23 +50,23 @@ static int by_byte(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static void add(struct names *names, const char *name)
+static void add_name(struct names *names, const char *name)
 {
     GROW(names->item, names->n, names->room);
     names->item[names->n++] = name;
 }
 
-static void offer_names(const struct line *l, struct names *names)
+static void offer_names(const struct command_line *l, struct names *names)
 {
     if (names->n)
         qsort(names->item, names->n, sizeof *names->item, by_byte);
     for (size_t i = 0; i < names->n; i++)
         if (i == 0 || strcmp(names->item[i], names->item[i - 1]) != 0)
-            offer(l, names->item[i], NULL);
+            offer_word(l, names->item[i], NULL);
     free(names->item);
 }
 
-static void offer_runs(const struct line *l)
+static void offer_runs(const struct command_line *l)
 {
     const bool deleted = l->cmd && strcmp(l->cmd->name, "restore") == 0;
     const int flags = LOAD_NO_METRICS | (deleted ? LOAD_ONLY_DELETED : 0);
@@ -75,13 +76,13 @@ static void offer_runs(const struct line *l)
     if (runs_load(&runs, track_store(), flags, &none) < 0)
         return;
     for (size_t i = 0; i < runs.n; i++)
-        offer(l, runs.run[i].name, run_status_word(runs.run[i].status));
+        offer_word(l, runs.run[i].name, run_status_word(runs.run[i].status));
     if (runs.n)
-        offer(l, "@latest", "the run begun last");
+        offer_word(l, "@latest", "the run that was started last");
     runs_free(&runs);
 }
 
-static void offer_experiments(const struct line *l)
+static void offer_experiments(const struct command_line *l)
 {
     struct experiments all = EXPERIMENTS_INIT;
     struct err none = ERR_INIT;
@@ -90,12 +91,13 @@ static void offer_experiments(const struct line *l)
         return;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted)
-            offer(l, all.item[i].name, NULL);
+            offer_word(l, all.item[i].name, NULL);
     experiments_free(&all);
 }
 
-/* Metrics of all runs or of the one named; for a column other keys, too. */
-static void offer_keys(const struct line *l, char *run, bool column)
+/* The metrics of a run, or of all runs if it is NULL; for columns also
+ * parameters and attributes. */
+static void offer_keys(const struct command_line *l, char *run, bool column)
 {
     struct runs runs = RUNS_INIT;
     struct names names = { NULL, 0, 0 };
@@ -112,36 +114,36 @@ static void offer_keys(const struct line *l, char *run, bool column)
         const struct run_info *r = &runs.run[i];
 
         for (size_t k = 0; k < r->n_metrics; k++)
-            add(&names, r->metrics[k].key);
+            add_name(&names, r->metrics[k].key);
         for (size_t k = 0; column && k < r->n_params; k++)
-            add(&names, r->params[k].key);
+            add_name(&names, r->params[k].key);
     }
     for (int i = 0; column && column_attributes[i]; i++)
-        add(&names, column_attributes[i]);
+        add_name(&names, column_attributes[i]);
     offer_names(l, &names);
     runs_free(&runs);
 }
 
 /* -- options ----------------------------------------------------------- */
 
-static void offer_opts(const struct line *l, const struct opt *o)
+static void offer_opts(const struct command_line *l, const struct opt *o)
 {
     for (; o && o->name; o++) {
         char *word = xasprintf("--%s%s", o->name, o->arg ? "=" : "");
 
-        offer(l, word, o->help);
+        offer_word(l, word, o->help);
         free(word);
     }
 }
 
-static void offer_cmds(const struct line *l)
+static void offer_cmds(const struct command_line *l)
 {
     for (const struct cmd *const *c = track_cmds; *c; c++)
-        offer(l, (*c)->name, (*c)->help);
+        offer_word(l, (*c)->name, (*c)->help);
 }
 
-/* The last word goes on with what is after its last comma. */
-static void after_comma(struct line *l)
+/* Complete what is after the last comma. */
+static void skip_to_comma(struct command_line *l)
 {
     const char *comma = strrchr(l->last, ',');
 
@@ -153,31 +155,18 @@ static void after_comma(struct line *l)
     l->last = comma + 1;
 }
 
-static void offer_value(struct line *l)
+static void offer_value(struct command_line *l)
 {
-    static const struct {
-        const char *arg, *option, *words[8];
-    } fixed[] = {
-        { "when", "color", { "auto", "always", "never" } },
-        { "word",
-          "status",
-          { "running", "finished", "failed", "killed", "preempted", "stale",
-            "scheduled" } },
-        { "service", "to", { "wandb", "mlflow" } },
-    };
     const char *arg = l->open->arg, *name = l->open->name;
 
-    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
-        if (strcmp(arg, fixed[i].arg) == 0 &&
-            strcmp(name, fixed[i].option) == 0)
-            for (int k = 0; fixed[i].words[k]; k++)
-                offer(l, fixed[i].words[k], NULL);
+    for (int i = 0; l->open->words && l->open->words[i]; i++)
+        offer_word(l, l->open->words[i], NULL);
     if (strcmp(arg, "run") == 0)
         offer_runs(l);
     if (strcmp(name, "experiment") == 0)
         offer_experiments(l);
     if (strcmp(arg, "list") == 0)
-        after_comma(l);
+        skip_to_comma(l);
     if (strcmp(arg, "metric") == 0)
         offer_keys(l, NULL, false);
     else if (strcmp(arg, "column") == 0 || strcmp(arg, "list") == 0)
@@ -186,7 +175,7 @@ static void offer_value(struct line *l)
 
 /* -- the command line -------------------------------------------------- */
 
-static bool is_it(const struct opt *o, char letter, const char *name)
+static bool is_opt(const struct opt *o, char letter, const char *name)
 {
     const size_t n = letter ? 0 : strcspn(name, "=");
 
@@ -198,13 +187,13 @@ static const struct opt *find_in(const struct opt *o, char letter,
                                  const char *name)
 {
     for (; o && o->name; o++)
-        if (is_it(o, letter, name))
+        if (is_opt(o, letter, name))
             return o;
     return NULL;
 }
 
 /* Before the command is known, the option of any. */
-static const struct opt *find_opt(const struct line *l, char letter,
+static const struct opt *find_opt(const struct command_line *l, char letter,
                                   const char *name)
 {
     const struct opt *o = NULL;
@@ -216,7 +205,7 @@ static const struct opt *find_opt(const struct line *l, char letter,
     return o;
 }
 
-static void take_value(struct line *l, const char *value)
+static void end_value(struct command_line *l, const char *value)
 {
     if (strcmp(l->open->name, "root") == 0)
         track_root = value;
@@ -224,7 +213,7 @@ static void take_value(struct line *l, const char *value)
 }
 
 /* -nVALUE, -an VALUE */
-static void take_letters(struct line *l, const char *letters)
+static void read_letters(struct command_line *l, const char *letters)
 {
     for (; *letters; letters++) {
         const struct opt *o = find_opt(l, *letters, NULL);
@@ -232,26 +221,26 @@ static void take_letters(struct line *l, const char *letters)
         if (o && o->arg) {
             l->open = o;
             if (letters[1])
-                take_value(l, letters + 1);
+                end_value(l, letters + 1);
             return;
         }
     }
 }
 
-static void take_word(struct line *l, const char *word)
+static void read_word(struct command_line *l, const char *word)
 {
     const char *equals = strchr(word, '=');
 
     if (l->open) {
-        take_value(l, word);
+        end_value(l, word);
     } else if (strncmp(word, "--", 2) == 0 && word[2]) {
         const struct opt *o = find_opt(l, '\0', word + 2);
 
         l->open = o && o->arg ? o : NULL;
         if (l->open && equals)
-            take_value(l, equals + 1);
+            end_value(l, equals + 1);
     } else if (word[0] == '-' && word[1]) {
-        take_letters(l, word + 1);
+        read_letters(l, word + 1);
     } else if (!l->cmd) {
         struct err none = ERR_INIT;
 
@@ -261,19 +250,19 @@ static void take_word(struct line *l, const char *word)
     }
 }
 
-/* A word of the command: its synopsis tells. */
-static void offer_word(const struct line *l)
+/* Offer what the synopsis of the command has next. */
+static void offer_arg(const struct command_line *l)
 {
-    const char *args = l->cmd->args;
+    const char *args = l->cmd->args ? l->cmd->args : "";
 
     if (strcmp(args, "SHELL") == 0 && l->words == 0) {
-        offer(l, "bash", NULL);
-        offer(l, "fish", NULL);
-        offer(l, "zsh", NULL);
+        offer_word(l, "bash", NULL);
+        offer_word(l, "fish", NULL);
+        offer_word(l, "zsh", NULL);
     } else if (strncmp(args, "start|", 6) == 0 && l->words == 0) {
-        offer(l, "start", "begin a run");
-        offer(l, "log", "add points, parameters and tags");
-        offer(l, "end", "say how it ended");
+        offer_word(l, "start", "start a run");
+        offer_word(l, "log", "add points, parameters and tags");
+        offer_word(l, "end", "end a run, with a status");
     } else if (strncmp(args, "METRIC ", 7) == 0 && l->words == 0) {
         offer_keys(l, NULL, false);
     } else if (strcmp(args, "[RUN [METRIC]...]") == 0 && l->words > 0) {
@@ -290,11 +279,11 @@ static void offer_word(const struct line *l)
 
 void complete(struct buf *out, char **words, int n)
 {
-    struct line l = { .last = n > 1 ? words[n - 1] : "", .out = out };
+    struct command_line l = { .last = n > 1 ? words[n - 1] : "", .out = out };
     const char *equals;
 
     for (int i = 1; i < n - 1; i++)
-        take_word(&l, words[i]);
+        read_word(&l, words[i]);
     equals = strncmp(l.last, "--", 2) == 0 ? strchr(l.last, '=') : NULL;
     if (!l.open && equals) {
         l.open = find_opt(&l, '\0', l.last + 2);
@@ -312,6 +301,6 @@ void complete(struct buf *out, char **words, int n)
     } else if (!l.cmd) {
         offer_cmds(&l);
     } else {
-        offer_word(&l);
+        offer_arg(&l);
     }
 }

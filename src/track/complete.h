@@ -4,16 +4,16 @@
 #include "common/buf.h"
 
 /*
- * complete - what the last word of a command line may become
+ * complete - the completions of the last word of a command line
  *
  *      char *words[] = { "gtrack", "-r", "runs", "show", "gpt" };
  *
  *      complete(&out, words, 5);
  *
- * appends one line a word that begins so: the word and, after a tab, what it
- * means, if that is known.  Nothing is appended where a file belongs, or where
- * nobody can tell; shells go on with the names of files then.  A word that
- * cannot be shown on a line is left out.
+ * appends one line for each word that begins so: the word and, where there is
+ * one, a tab and a help text.  Where a file or any text is expected, nothing is
+ * appended, and the shell completes the names of files.  Words with control
+ * characters are left out.
  */
 void complete(struct buf *, char **words, int n);
 

@@ -3,21 +3,28 @@ bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
 	%D%/cmd_artifacts.c \
 	%D%/cmd_best.c \
+	%D%/cmd_cmd.c \
 	%D%/cmd_compare.c \
 	%D%/cmd_completion.c \
 	%D%/cmd_diff.c \
-	%D%/cmd_edit.c \
+	%D%/cmd_du.c \
 	%D%/cmd_exec.c \
 	%D%/cmd_export.c \
 	%D%/cmd_fsck.c \
+	%D%/cmd_gc.c \
 	%D%/cmd_hours.c \
 	%D%/cmd_import.c \
 	%D%/cmd_log.c \
 	%D%/cmd_ls.c \
 	%D%/cmd_metrics.c \
+	%D%/cmd_mv.c \
+	%D%/cmd_note.c \
 	%D%/cmd_push.c \
+	%D%/cmd_restore.c \
+	%D%/cmd_rm.c \
 	%D%/cmd_run.c \
 	%D%/cmd_show.c \
+	%D%/cmd_tag.c \
 	%D%/cmd_tail.c \
 	%D%/cmd_watch.c \
 	%D%/cmd_where.c \

@@ -20,7 +20,7 @@ g run log "$id" auto=1 && g run log "$id" auto=2 && g metrics first auto --no-he
 is "$(cat out)" "3${tab}1.0
 4${tab}2.0" "run log without a step uses the next one"
 g run log "$id" loss=fast
-test $? = 2 && grep -q "no number" err
+test $? = 2 && grep -q "expects a number" err
 ok $? "run log refuses a word as a value"
 g run log "$id" -p seed=2
 test $? = 2
@@ -124,8 +124,11 @@ g ls -x -w 'metrics.train/loss < 0'
 test $? = 1
 ok $? "ls --exit-status of no run ends with status 1"
 g ls --status nonsense
-test $? = 2
+test $? = 2 && grep -q "expects running, scheduled, .* or stale, not" err
 ok $? "ls refuses an unknown status"
+g ls --status FAILED -c name --no-header && cp out upper && test -s upper &&
+    g ls --status failed -c name --no-header && cmp -s out upper
+ok $? "ls takes a status in upper and lower case"
 g ls -c 'name,min(train/loss),argmin(train/loss),at(train/loss, 2)' --csv third
 is "$(cat out)" 'name,min(train/loss),argmin(train/loss),"at(train/loss, 2)"
 third,2.0,3,nan' "columns of ls may be functions of metrics"

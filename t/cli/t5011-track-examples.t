@@ -53,6 +53,10 @@ test "$(words metrics run2 t)" = train/loss &&
     test "$(words ls -e s)" = sweep && test -z "$(words import r)" &&
     test -z "$(words -r '')" && test -z "$(words -r nowhere show r)"
 ok $? "metrics, columns and experiments are completed, files are not"
+gtrack completion words -- gtrack gc '' >out && test ! -s out &&
+    test "$(words export --to j)" = jsonl &&
+    test "$(words compare --by '')" = "last best"
+ok $? "words of options are completed, and nothing where no argument is expected"
 # shellcheck disable=SC2016
 gtrack -r evil log 'a$(touch harm)`touch harm`=b c' </dev/null 2>err
 if command -v bash >/dev/null; then

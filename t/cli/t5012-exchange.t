@@ -18,7 +18,7 @@ is "$(cat out)" "1${tab}10.9${tab}0.0001
     "import of llm.c's main.log prefers lines after a resume"
 g metrics llmc val/loss hellaswag/acc --no-header && holds out "0${tab}10.99${tab}0.25"
 ok $? "import of llm.c's main.log reads validation and HellaSwag"
-g import main.log && grep -q "1 were there" err
+g import main.log && grep -q "1 already existed" err
 ok $? "import of a log that is there adds nothing"
 cat >nano.txt <<'E2'
 number of parameters: 10.65M

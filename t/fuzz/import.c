@@ -21,16 +21,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         ['t'] = import_tensorboard, ['w'] = import_wandb,
     };
     struct err e = ERR_INIT;
-    struct import_job job = { 0 };
+    struct import import = { 0 };
     char path[32];
     int fd;
 
     if (n == 0 || !readers[data[0]])
         return 0;
     fd = fuzz_file(data + 1, n - 1, path);
-    job.path = path;
-    if (readers[data[0]](&job, &e) == 0)
-        FUZZ_CHECK(job.runs > 0 && e.kind == ERR_NONE);
+    import.path = path;
+    if (readers[data[0]](&import, &e) == 0)
+        FUZZ_CHECK(import.runs > 0 && e.kind == ERR_NONE);
     else
         FUZZ_CHECK(e.kind == ERR_INPUT && e.text[0]);
     close(fd);

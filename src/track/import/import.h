@@ -10,75 +10,71 @@
 #include "store/run.h"
 
 /*
- * intake - a run from elsewhere, gathered before it is written
+ * import - runs that other tools recorded
  *
- *      struct intake in;
+ *      struct import_run run;
  *
- *      intake_init(&in, "main.log");
- *      intake_point(&in, "val/loss", step, ms, loss);
+ *      import_run_init(&run, "main.log");
+ *      import_run_point(&run, "val/loss", step, ms, loss);
  *      ...
- *      ret = intake_write(&in, root, experiment, &added, e);
- *      intake_clear(&in);
+ *      ret = import_run_write(&run, import, e);
+ *      import_run_clear(&run);
  *
- * `source` says where it came from; a run in the store that came from the same
- * source is the same run, and is not written again.
+ * A run is read as a whole before it is written.  `source` says where it came
+ * from: a run of the store that came from the same source is the same run, and
+ * is not written again.
  */
-struct intake_metric {
+struct import {
+    const char *path, *experiment, *name; /* NULL: as the file has them */
+    const char *root;                     /* NULL: only read and count */
+    size_t runs, points; /* how many were written */
+    size_t existing;     /* runs that were in the store already */
+};
+
+/* A reader: read a file, or for some a folder, and write its runs. */
+typedef int import_fn(struct import *, struct err *);
+
+import_fn import_mlflow, import_tensorboard, import_wandb, import_csv,
+    import_jsonl, import_llmc, import_nanogpt;
+
+struct import_metric {
     char *key;
     struct point *point;
     size_t n, room;
     int64_t ms, shift; /* the last time as it was given, and what was added */
 };
 
-struct intake_pair {
+struct import_pair {
     char *key, *value;
-    bool tag;
+    bool is_tag;
 };
 
-struct intake {
+struct import_run {
     char *source, *name, *experiment, *user;
     int64_t start_ms, end_ms;
     enum run_status status;
-    struct intake_metric *metric;
+    struct import_metric *metric;
     size_t n_metrics, room_metrics;
-    struct intake_pair *pair;
+    struct import_pair *pair;
     size_t n_pairs, room_pairs;
 };
 
-void intake_init(struct intake *, const char *source);
-void intake_clear(struct intake *);
-void intake_name(struct intake *, const char *name);
-void intake_experiment(struct intake *, const char *name);
-void intake_point(struct intake *, const char *key, int64_t step, int64_t ms,
-                  double value);
-/* Forget points at STEP and after of a log that a resumed job went on with. */
-void intake_rewind(struct intake *, int64_t step);
-/* The last value for a key counts. */
-void intake_param(struct intake *, const char *key, const char *value);
-void intake_tag(struct intake *, const char *key, const char *value);
-size_t intake_points(const struct intake *);
+void import_run_init(struct import_run *, const char *source);
+void import_run_clear(struct import_run *);
+void import_run_name(struct import_run *, const char *name);
+void import_run_experiment(struct import_run *, const char *name);
+void import_run_point(struct import_run *, const char *key, int64_t step,
+                      int64_t ms, double value);
+/* Remove the points from this step on: the log was resumed there. */
+void import_run_rewind(struct import_run *, int64_t step);
+/* The last value of a key counts. */
+void import_run_param(struct import_run *, const char *key, const char *value);
+void import_run_tag(struct import_run *, const char *key, const char *value);
+size_t import_run_count_points(const struct import_run *);
+/* Write the run, unless it exists, and count it. */
+int import_run_write(struct import_run *, struct import *, struct err *);
 
-/* Write it as a run, unless it is there; *added says which.  `experiment`
- * overrides what the intake says, NULL does not. */
-int intake_write(struct intake *, const char *root, const char *experiment,
-                 const char *name, bool *added, struct err *);
-
-/* The readers: each fills intakes and writes them.  `path` is a file, but for
- * those that take a folder. */
-struct import_job {
-    const char *path, *experiment, *name;
-    const char *root; /* NULL: only read, and count */
-    size_t runs, points, there;
-};
-
-typedef int import_fn(struct import_job *, struct err *);
-
-import_fn import_mlflow, import_tensorboard, import_wandb, import_csv,
-    import_jsonl, import_llmc, import_nanogpt;
-
-/* Write an intake and count it. */
-int import_done(struct import_job *, struct intake *, struct err *);
-/* When the file was last written, for logs that tell no time. */
+/* When a file was last written, for logs without times. */
 int64_t import_mtime(const char *path);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * import_tensorboard - import scalars from event files of TensorBoard
+ */
 #include "config.h"
 #include "track/import/import.h"
 
@@ -9,81 +12,94 @@
 #include "store/tfevents.h"
 #include "track/runs/file_tree.h"
 
-static int tensorboard_scalar(void *arg, const char *tag, int64_t step,
-                              int64_t ms, double value, struct err *e)
+static int add_scalar(void *arg, const char *tag, int64_t step, int64_t ms,
+                      double value, struct err *e)
 {
     (void)e;
-    intake_point(arg, tag, step, ms, value);
+    import_run_point(arg, tag, step, ms, value);
     return 0;
 }
 
-/* All event files of one folder; files are in order of their time. */
-static int tensorboard_folder(struct import_job *job, const char *folder,
-                              const struct files *f, struct err *e)
+/* Import the event files of one folder as a run; their names sort by time. */
+static int import_folder(struct import *import, const char *folder,
+                         const struct file_tree *f, struct err *e)
 {
-    char *at = path_join(job->path, folder);
+    char *at = path_join(import->path, folder);
     char *source = store_absolute(at);
-    struct intake in;
+    struct import_run in;
     int ret = 0;
 
-    intake_init(&in, source);
-    intake_name(&in, strcmp(folder, ".") == 0 ? path_name(source) : folder);
+    import_run_init(&in, source);
+    import_run_name(&in, strcmp(folder, ".") == 0 ? path_name(source) : folder);
     for (size_t i = 0; i < f->n && ret == 0; i++) {
-        char *parent = path_parent(f->item[i].path);
+        char *parent = path_parent(f->file[i].path);
 
         if (strcmp(parent, folder) == 0 &&
-            strstr(path_name(f->item[i].path), "tfevents")) {
-            char *path = path_join(job->path, f->item[i].path);
+            strstr(path_name(f->file[i].path), "tfevents")) {
+            char *path = path_join(import->path, f->file[i].path);
 
-            ret = tfevents_read(path, tensorboard_scalar, &in, e);
+            ret = tfevents_read(path, add_scalar, &in, e);
             free(path);
         }
         free(parent);
     }
-    if (ret == 0 && intake_points(&in))
-        ret = import_done(job, &in, e);
-    intake_clear(&in);
+    if (ret == 0 && import_run_count_points(&in))
+        ret = import_run_write(&in, import, e);
+    import_run_clear(&in);
     free(source);
     free(at);
     return ret;
 }
 
-int import_tensorboard(struct import_job *job, struct err *e)
+static int import_file(struct import *import, struct err *e)
 {
-    struct files f;
+    struct import_run in;
+    char *source = store_absolute(import->path);
+    int ret;
+
+    import_run_init(&in, source);
+    ret = tfevents_read(import->path, add_scalar, &in, e);
+    if (ret == 0)
+        ret = import_run_write(&in, import, e);
+    import_run_clear(&in);
+    free(source);
+    return ret;
+}
+
+/* Was one of the files before this one in the same folder? */
+static bool is_folder_seen(const struct file_tree *f, size_t at,
+                           const char *folder)
+{
+    for (size_t k = 0; k < at; k++) {
+        char *other = path_parent(f->file[k].path);
+        const bool same = strcmp(other, folder) == 0;
+
+        free(other);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+int import_tensorboard(struct import *import, struct err *e)
+{
+    struct file_tree f;
     int ret = 0;
 
-    if (!path_is_folder(job->path)) {
-        struct intake in;
-        char *source = store_absolute(job->path);
-
-        intake_init(&in, source);
-        ret = tfevents_read(job->path, tensorboard_scalar, &in, e);
-        if (ret == 0)
-            ret = import_done(job, &in, e);
-        intake_clear(&in);
-        free(source);
-        return ret;
-    }
-    if (files_list(&f, job->path, e) < 0)
+    if (!path_is_folder(import->path))
+        return import_file(import, e);
+    if (file_tree_list(&f, import->path, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        char *parent = path_parent(f.item[i].path);
-        bool seen = false;
+        char *parent = path_parent(f.file[i].path);
 
-        for (size_t k = 0; k < i && !seen; k++) {
-            char *other = path_parent(f.item[k].path);
-
-            seen = strcmp(other, parent) == 0;
-            free(other);
-        }
-        if (!seen)
-            ret = tensorboard_folder(job, parent, &f, e);
+        if (!is_folder_seen(&f, i, parent))
+            ret = import_folder(import, parent, &f, e);
         free(parent);
     }
-    if (ret == 0 && job->runs + job->there == 0)
-        ret = err_set(e, ERR_INPUT, "%s: no scalar of TensorBoard's in it",
-                      job->path);
-    files_clear(&f);
+    if (ret == 0 && import->runs + import->existing == 0)
+        ret = err_set(e, ERR_INPUT, "%s has no scalars of TensorBoard",
+                      import->path);
+    file_tree_clear(&f);
     return ret;
 }

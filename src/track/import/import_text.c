@@ -1,3 +1,6 @@
+/*
+ * import_text - import logs of llm.c and nanoGPT, and JSON Lines
+ */
 #include "config.h"
 #include "track/import/import.h"
 
@@ -14,14 +17,12 @@
 #include "store/load.h"
 #include "store/store.h"
 
-/* ---- lines ---- */
-
-typedef int line_fn(struct intake *, char *line, int64_t ms, void *arg,
+typedef int line_fn(struct import_run *, char *line, int64_t ms, void *arg,
                     struct err *);
 
-/* Hand each line of the file to a function, without its newline. */
-static int each_line(struct intake *in, const char *path, line_fn *fn,
-                     void *arg, struct err *e)
+/* Call a function for each line of a file, without its newline. */
+static int read_lines(struct import_run *in, const char *path, line_fn *fn,
+                      void *arg, struct err *e)
 {
     FILE *fp = fopen(path, "re");
     const int64_t ms = import_mtime(path);
@@ -46,27 +47,27 @@ static int each_line(struct intake *in, const char *path, line_fn *fn,
     return ret;
 }
 
-static int import_lines(struct import_job *job, line_fn *fn, struct err *e)
+static int import_lines(struct import *import, line_fn *fn, struct err *e)
 {
-    struct intake in;
-    char *source = store_absolute(job->path);
+    struct import_run in;
+    char *source = store_absolute(import->path);
     int64_t last = INT64_MIN;
     int ret;
 
-    intake_init(&in, source);
-    ret = each_line(&in, job->path, fn, &last, e);
+    import_run_init(&in, source);
+    ret = read_lines(&in, import->path, fn, &last, e);
     if (ret == 0)
-        ret = import_done(job, &in, e);
-    intake_clear(&in);
+        ret = import_run_write(&in, import, e);
+    import_run_clear(&in);
     free(source);
     return ret;
 }
 
-/* A log that a resumed job went on with steps back to where it resumed. */
-static void step_to(struct intake *in, int64_t step, int64_t *last)
+/* The log of a resumed job steps back to where it was resumed. */
+static void begin_step(struct import_run *in, int64_t step, int64_t *last)
 {
     if (step < *last)
-        intake_rewind(in, step);
+        import_run_rewind(in, step);
     *last = step;
 }
 
@@ -76,8 +77,8 @@ static void step_to(struct intake *in, int64_t step, int64_t *last)
  *      s:250 hel:0.2400
  *      s:251 trl:6.3905 lr:0.000214 norm:1.20
  */
-static int llmc_line(struct intake *in, char *line, int64_t ms, void *arg,
-                     struct err *e)
+static int read_llmc_line(struct import_run *in, char *line, int64_t ms,
+                          void *arg, struct err *e)
 {
     static const struct {
         const char *word, *key;
@@ -99,23 +100,23 @@ static int llmc_line(struct intake *in, char *line, int64_t ms, void *arg,
         *colon = '\0';
         if (strcmp(word, "s") == 0 && x == floor(x)) {
             step = num_whole(x);
-            step_to(in, step, arg);
+            begin_step(in, step, arg);
             continue;
         }
         for (size_t i = 0; step >= 0 && i < sizeof words / sizeof words[0]; i++)
             if (strcmp(word, words[i].word) == 0)
-                intake_point(in, words[i].key, step, ms, x);
+                import_run_point(in, words[i].key, step, ms, x);
     }
     return 0;
 }
 
-int import_llmc(struct import_job *job, struct err *e)
+int import_llmc(struct import *import, struct err *e)
 {
-    return import_lines(job, llmc_line, e);
+    return import_lines(import, read_llmc_line, e);
 }
 
-/* The number that follows a word in a line; NaN if it is not there. */
-static double after(const char *line, const char *word)
+/* The number after a word in a line; NaN if there is none. */
+static double find_number(const char *line, const char *word)
 {
     const char *p = strstr(line, word);
     char text[64];
@@ -142,20 +143,16 @@ struct phrase {
     double scale;
 };
 
-static bool take_phrases(struct intake *in, const char *line, int64_t step,
-                         int64_t ms, const struct phrase *p, size_t n)
+static void add_phrases(struct import_run *in, const char *line, int64_t step,
+                        int64_t ms, const struct phrase *p, size_t n)
 {
-    bool any = false;
-
     for (size_t i = 0; i < n; i++) {
-        const double x = after(line, p[i].word);
+        const double x = find_number(line, p[i].word);
 
         if (!strstr(line, p[i].word) || (isnan(x) && !strcasestr(line, "nan")))
             continue;
-        intake_point(in, p[i].key, step, ms, x * p[i].scale);
-        any = true;
+        import_run_point(in, p[i].key, step, ms, x * p[i].scale);
     }
-    return any;
 }
 
 /*
@@ -167,8 +164,8 @@ static bool take_phrases(struct intake *in, const char *line, int64_t step,
  *      250 hella 0.2463
  *      251 train 6.0912
  */
-static int nanogpt_line(struct intake *in, char *line, int64_t ms, void *arg,
-                        struct err *e)
+static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
+                             void *arg, struct err *e)
 {
     static const struct phrase iter[] = {
         { ": loss", "train/loss", 1 },
@@ -194,37 +191,37 @@ static int nanogpt_line(struct intake *in, char *line, int64_t ms, void *arg,
 
     (void)e;
     if (sscanf(line, "iter %lld%n", &step, &n) == 1 && line[n] == ':') {
-        step_to(in, step, arg);
-        take_phrases(in, line, step, ms, iter, 3);
+        begin_step(in, step, arg);
+        add_phrases(in, line, step, ms, iter, 3);
     } else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':') {
-        step_to(in, step, arg);
-        take_phrases(in, line, step, ms, eval, 2);
+        begin_step(in, step, arg);
+        add_phrases(in, line, step, ms, eval, 2);
     } else if (sscanf(line, "step %lld %n", &step, &n) == 1 && line[n] == '|') {
-        step_to(in, step, arg);
-        take_phrases(in, line, step, ms, piped, 5);
+        begin_step(in, step, arg);
+        add_phrases(in, line, step, ms, piped, 5);
     } else if (sscanf(line, "%lld%n", &step, &n) == 1 && line[n] == ' ') {
-        step_to(in, step, arg);
-        take_phrases(in, line, step, ms, plain, 3);
+        begin_step(in, step, arg);
+        add_phrases(in, line, step, ms, plain, 3);
     }
     return 0;
 }
 
-int import_nanogpt(struct import_job *job, struct err *e)
+int import_nanogpt(struct import *import, struct err *e)
 {
-    return import_lines(job, nanogpt_line, e);
+    return import_lines(import, read_nanogpt_line, e);
 }
 
-/* ---- JSON Lines, as export writes them ---- */
+/* -- JSON Lines, as gtrack export writes them ------------------------------ */
 
 struct jsonl {
-    struct import_job *job;
-    struct intake in;
+    struct import *import;
+    struct import_run in;
     bool open;
     char *id;
-    int64_t start_ms, end_ms; /* what the run says; points may lie outside */
+    int64_t start_ms, end_ms; /* of the run; points may lie outside */
 };
 
-static int jsonl_close(struct jsonl *j, struct err *e)
+static int finish_run(struct jsonl *j, struct err *e)
 {
     int ret = 0;
 
@@ -233,14 +230,14 @@ static int jsonl_close(struct jsonl *j, struct err *e)
             j->in.start_ms = j->start_ms;
         if (j->end_ms)
             j->in.end_ms = j->end_ms;
-        ret = import_done(j->job, &j->in, e);
-        intake_clear(&j->in);
+        ret = import_run_write(&j->in, j->import, e);
+        import_run_clear(&j->in);
     }
     j->open = false;
     return ret;
 }
 
-static void jsonl_pairs(struct intake *in, json_t *object, bool tags)
+static void add_pairs(struct import_run *in, json_t *object, bool tags)
 {
     const char *key;
     json_t *value;
@@ -250,45 +247,45 @@ static void jsonl_pairs(struct intake *in, json_t *object, bool tags)
         if (!json_is_string(value))
             continue;
         if (tags)
-            intake_tag(in, key, json_string_value(value));
+            import_run_tag(in, key, json_string_value(value));
         else
-            intake_param(in, key, json_string_value(value));
+            import_run_param(in, key, json_string_value(value));
     }
 }
 
-static int jsonl_begin(struct jsonl *j, json_t *o, struct err *e)
+static int begin_run(struct jsonl *j, json_t *o, struct err *e)
 {
     const char *id = json_string_value(json_object_get(o, "id"));
     const char *status = json_string_value(json_object_get(o, "status"));
     char *source;
 
     if (!id)
-        return err_set(e, ERR_INPUT, "a run without an id");
-    if (jsonl_close(j, e) < 0)
+        return err_set(e, ERR_INPUT, "the run has no id");
+    if (finish_run(j, e) < 0)
         return -1;
     source = xasprintf("run %s", id);
-    intake_init(&j->in, source);
+    import_run_init(&j->in, source);
     free(source);
     free(j->id);
     j->id = xstrdup(id);
     j->open = true;
-    intake_name(&j->in, json_string_value(json_object_get(o, "name")));
-    intake_experiment(&j->in,
-                      json_string_value(json_object_get(o, "experiment")));
-    jsonl_pairs(&j->in, json_object_get(o, "params"), false);
-    jsonl_pairs(&j->in, json_object_get(o, "tags"), true);
+    import_run_name(&j->in, json_string_value(json_object_get(o, "name")));
+    import_run_experiment(&j->in,
+                          json_string_value(json_object_get(o, "experiment")));
+    add_pairs(&j->in, json_object_get(o, "params"), false);
+    add_pairs(&j->in, json_object_get(o, "tags"), true);
     for (int s = RUN_RUNNING; status && s <= RUN_STALE; s++)
         if (strcmp(status, run_status_word((enum run_status)s)) == 0)
             j->in.status = (enum run_status)s;
     if (j->in.status == RUN_STALE || j->in.status == RUN_RUNNING)
-        j->in.status = RUN_KILLED; /* nobody goes on with it here */
+        j->in.status = RUN_KILLED; /* no process writes it here */
     j->start_ms = json_integer_value(json_object_get(o, "start_ms"));
     j->end_ms = json_integer_value(json_object_get(o, "end_ms"));
     return 0;
 }
 
-static int jsonl_line(struct intake *unused, char *line, int64_t ms, void *arg,
-                      struct err *e)
+static int read_jsonl_line(struct import_run *unused, char *line, int64_t ms,
+                           void *arg, struct err *e)
 {
     struct jsonl *j = arg;
     json_error_t where;
@@ -302,43 +299,43 @@ static int jsonl_line(struct intake *unused, char *line, int64_t ms, void *arg,
         return 0;
     if (!json_is_object(o)) {
         json_decref(o);
-        return err_set(e, ERR_INPUT, "no JSON object: %s", where.text);
+        return err_set(e, ERR_INPUT, "expected a JSON object: %s", where.text);
     }
     type = json_string_value(json_object_get(o, "type"));
     key = json_string_value(json_object_get(o, "metric"));
     value = json_object_get(o, "value");
     x = json_number_value(value);
     if (type && strcmp(type, "run") == 0) {
-        ret = jsonl_begin(j, o, e);
+        ret = begin_run(j, o, e);
     } else if (type && strcmp(type, "point") == 0 && key && j->open &&
                (json_is_number(value) ||
                 (json_is_string(value) &&
                  num_real(json_string_value(value), &x)))) {
         json_t *t = json_object_get(o, "time_ms");
 
-        intake_point(&j->in, key,
-                     json_integer_value(json_object_get(o, "step")),
-                     json_is_integer(t) ? json_integer_value(t) : ms, x);
+        import_run_point(&j->in, key,
+                         json_integer_value(json_object_get(o, "step")),
+                         json_is_integer(t) ? json_integer_value(t) : ms, x);
     } else {
         ret = err_set(e, ERR_INPUT,
-                      "neither a run nor a point of one; "
-                      "'gtrack log' takes any JSON Lines");
+                      "expected a run or a point of a run; "
+                      "use 'gtrack log' for other JSON Lines");
     }
     json_decref(o);
     return ret;
 }
 
-int import_jsonl(struct import_job *job, struct err *e)
+int import_jsonl(struct import *import, struct err *e)
 {
-    struct jsonl j = { .job = job };
-    int ret = each_line(NULL, job->path, jsonl_line, &j, e);
+    struct jsonl j = { .import = import };
+    int ret = read_lines(NULL, import->path, read_jsonl_line, &j, e);
 
     if (ret == 0 && !j.open)
-        ret = err_set(e, ERR_INPUT, "%s: no run in it", job->path);
+        ret = err_set(e, ERR_INPUT, "%s has no runs", import->path);
     if (ret == 0)
-        ret = jsonl_close(&j, e);
+        ret = finish_run(&j, e);
     else if (j.open)
-        intake_clear(&j.in);
+        import_run_clear(&j.in);
     free(j.id);
     return ret;
 }

@@ -1,3 +1,12 @@
+/*
+ * import_wandb - import an offline run of W&B, run-ID.wandb
+ *
+ * The file is a log in LevelDB's format whose records are protocol buffers.
+ * After a header of 7 bytes (":W&B", 0xbee1, version) come blocks of 32 KiB.  A
+ * record begins with a CRC-32 of its type and data, its length in two bytes,
+ * and its type: whole, first, middle or last part.
+ * (wandb/sdk/internal/datastore.py, wandb/proto/wandb_internal.proto)
+ */
 #include "config.h"
 #include "track/import/import.h"
 
@@ -14,13 +23,6 @@
 #include "common/num.h"
 #include "common/protobuf.h"
 
-/*
- * An offline run of W&B's, run-ID.wandb: a log in LevelDB's format whose
- * records are protocol buffers.  After 7 bytes of header (":W&B", 0xbee1,
- * version) come blocks of 32 KiB; a record is a CRC-32 of its type and data,
- * the length in two bytes, and the type: whole, first, middle or last part.
- * (wandb/sdk/internal/datastore.py, wandb/proto/wandb_internal.proto)
- */
 enum {
     BLOCK = 32768,
     HEADER = 7,
@@ -37,15 +39,15 @@ enum {
     EXIT = 18,
 };
 
-struct reader {
+struct record_reader {
     FILE *fp;
     unsigned char block[BLOCK];
     size_t n, at;
     const char *path;
 };
 
-/* The next whole record; 0 at the end, or where the log is torn. */
-static int next_record(struct reader *r, struct buf *out, struct err *e)
+/* Read the next whole record; 0 at the end, or where the log breaks off. */
+static int read_record(struct record_reader *r, struct buf *out, struct err *e)
 {
     bool inside = false;
 
@@ -72,11 +74,11 @@ static int next_record(struct reader *r, struct buf *out, struct err *e)
         crc = crc32(0, h + 6, (uInt)len + 1);
         if (crc != ((uLong)h[0] | (uLong)h[1] << 8 | (uLong)h[2] << 16 |
                     (uLong)h[3] << 24))
-            return err_set(e, ERR_INPUT, "%s: a wrong checksum", r->path);
+            return err_set(e, ERR_INPUT, "%s has a wrong checksum", r->path);
         if (h[6] == WHOLE || h[6] == FIRST)
             buf_trim(out, 0);
         else if (!inside)
-            return err_set(e, ERR_INPUT, "%s: a record without its beginning",
+            return err_set(e, ERR_INPUT, "%s has a record without a beginning",
                            r->path);
         buf_add(out, h + HEADER, len);
         r->at += HEADER + len;
@@ -86,24 +88,25 @@ static int next_record(struct reader *r, struct buf *out, struct err *e)
     }
 }
 
-/* ---- items: a key, and a value as JSON ---- */
+/* -- items ---------------------------------------------------------------- */
 
-struct item {
+/* A key and its value as JSON. */
+struct json_item {
     struct buf key; /* parts of a nested key with slashes */
     struct buf json;
     double number;
     bool is_number;
 };
 
-static void item_clear(struct item *i)
+static void clear_item(struct json_item *i)
 {
     buf_clear(&i->key);
     buf_clear(&i->json);
 }
 
-static struct item take_item(struct protobuf in)
+static struct json_item parse_item(struct protobuf in)
 {
-    struct item i = { BUF_INIT, BUF_INIT, 0, false };
+    struct json_item i = { BUF_INIT, BUF_INIT, 0, false };
     struct protobuf_field f;
 
     while (protobuf_next(&in, &f)) {
@@ -132,9 +135,9 @@ static struct item take_item(struct protobuf in)
 
 typedef void leaf_fn(void *arg, const char *key, json_t *value);
 
-/* Objects are flattened: a/b/c. */
-static void leaves(const char *key, json_t *value, char separator, leaf_fn *fn,
-                   void *arg)
+/* Call a function for each value of nested objects, with a key like a/b/c. */
+static void each_leaf(const char *key, json_t *value, char separator,
+                      leaf_fn *fn, void *arg)
 {
     const char *name;
     json_t *inner;
@@ -147,23 +150,23 @@ static void leaves(const char *key, json_t *value, char separator, leaf_fn *fn,
     {
         char *longer = xasprintf("%s%c%s", key, separator, name);
 
-        leaves(longer, inner, separator, fn, arg);
+        each_leaf(longer, inner, separator, fn, arg);
         free(longer);
     }
 }
 
-/* ---- history and system metrics ---- */
+/* -- history and system metrics ------------------------------------------- */
 
-struct row {
-    struct intake *in;
+struct history_row {
+    struct import_run *in;
     int64_t step, ms;
-    bool write; /* first pass finds step and time */
+    bool write; /* in the second pass; the first finds the step and the time */
     const char *prefix;
 };
 
-static void history_leaf(void *arg, const char *key, json_t *value)
+static void add_value(void *arg, const char *key, json_t *value)
 {
-    struct row *r = arg;
+    struct history_row *r = arg;
     double x;
 
     if (json_is_number(value))
@@ -180,13 +183,13 @@ static void history_leaf(void *arg, const char *key, json_t *value)
     else if (strncmp(key, "_", 1) != 0 && r->write) {
         char *name = xasprintf("%s%s", r->prefix, key);
 
-        intake_point(r->in, name, r->step, r->ms, x);
+        import_run_point(r->in, name, r->step, r->ms, x);
         free(name);
     }
 }
 
-/* NaN and Infinity stand bare in W&B's JSON. */
-static json_t *parse(const struct buf *text)
+/* W&B writes NaN and Infinity bare, which JSON does not have. */
+static json_t *parse_json(const struct buf *text)
 {
     static const char *const bare[] = { "NaN", "Infinity", "-Infinity" };
 
@@ -196,7 +199,7 @@ static json_t *parse(const struct buf *text)
     return json_loadb(text->s, text->len, JSON_DECODE_ANY, NULL);
 }
 
-static void take_row(struct row *r, struct protobuf in, int item_field)
+static void add_row(struct history_row *r, struct protobuf in, int item_field)
 {
     for (int pass = 0; pass < 2; pass++) {
         struct protobuf again = in;
@@ -204,7 +207,7 @@ static void take_row(struct row *r, struct protobuf in, int item_field)
 
         r->write = pass == 1;
         while (protobuf_next(&again, &f)) {
-            struct item i;
+            struct json_item i;
             json_t *value;
 
             if (f.number == 2 && f.type == PROTO_BYTES && item_field == 1) {
@@ -217,72 +220,72 @@ static void take_row(struct row *r, struct protobuf in, int item_field)
             }
             if (f.number != item_field || f.type != PROTO_BYTES)
                 continue;
-            i = take_item(protobuf_inside(&f));
+            i = parse_item(protobuf_inside(&f));
             value = i.is_number ? isfinite(i.number)
                                       ? json_real(i.number)
                                       : json_string(isnan(i.number) ? "nan"
                                                     : i.number < 0  ? "-inf"
                                                                     : "inf")
-                                : parse(&i.json);
+                                : parse_json(&i.json);
             if (value)
-                leaves(i.key.s, value, '/', history_leaf, r);
+                each_leaf(i.key.s, value, '/', add_value, r);
             json_decref(value);
-            item_clear(&i);
+            clear_item(&i);
         }
     }
 }
 
-/* ---- config, run, exit ---- */
+/* -- config, run, exit ---------------------------------------------------- */
 
-static void config_leaf(void *arg, const char *key, json_t *value)
+static void add_param(void *arg, const char *key, json_t *value)
 {
     char *text;
 
     if (json_is_string(value)) {
-        intake_param(arg, key, json_string_value(value));
+        import_run_param(arg, key, json_string_value(value));
         return;
     }
     if (json_is_boolean(value) || json_is_null(value)) {
-        intake_param(arg, key,
-                     json_is_true(value)    ? "True"
-                     : json_is_false(value) ? "False"
-                                            : "None");
+        import_run_param(arg, key,
+                         json_is_true(value)    ? "True"
+                         : json_is_false(value) ? "False"
+                                                : "None");
         return;
     }
     text = json_dumps(value,
                       JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (text)
-        intake_param(arg, key, text);
+        import_run_param(arg, key, text);
     free(text);
 }
 
-static void take_config(struct intake *in, struct protobuf config)
+static void add_config(struct import_run *in, struct protobuf config)
 {
     struct protobuf_field f;
 
     while (protobuf_next(&config, &f)) {
-        struct item i;
+        struct json_item i;
         json_t *value;
 
         if (f.number != 1 || f.type != PROTO_BYTES)
             continue;
-        i = take_item(protobuf_inside(&f));
-        value = parse(&i.json);
+        i = parse_item(protobuf_inside(&f));
+        value = parse_json(&i.json);
         if (value && strncmp(i.key.s, "_wandb", 6) != 0)
-            leaves(i.key.s, value, '.', config_leaf, in);
+            each_leaf(i.key.s, value, '.', add_param, in);
         json_decref(value);
-        item_clear(&i);
+        clear_item(&i);
     }
 }
 
-static void take_text(const struct protobuf_field *f, char **to)
+static void copy_text(const struct protobuf_field *f, char **to)
 {
     free(*to);
     *to = xstrndup((const char *)f->bytes, f->n);
 }
 
 /* Timestamp: 1 seconds, 2 nanoseconds. */
-static int64_t take_time(struct protobuf in)
+static int64_t parse_time(struct protobuf in)
 {
     struct protobuf_field f;
     double part[2] = { 0, 0 };
@@ -293,7 +296,7 @@ static int64_t take_time(struct protobuf in)
     return num_whole(part[0] * 1e3 + part[1] / 1e6);
 }
 
-static void take_run(struct intake *in, struct protobuf run)
+static void add_run(struct import_run *in, struct protobuf run)
 {
     char *id = NULL, *name = NULL, *project = NULL, *text = NULL;
     struct protobuf_field f;
@@ -303,49 +306,50 @@ static void take_run(struct intake *in, struct protobuf run)
             continue;
         switch (f.number) {
         case 1:
-            take_text(&f, &id);
+            copy_text(&f, &id);
             break;
         case 3:
-            take_text(&f, &project);
+            copy_text(&f, &project);
             break;
         case 4:
-            take_config(in, protobuf_inside(&f));
+            add_config(in, protobuf_inside(&f));
             break;
         case 6:
-            take_text(&f, &text);
-            intake_tag(in, "wandb.group", text);
+            copy_text(&f, &text);
+            import_run_tag(in, "wandb.group", text);
             break;
         case 8:
-            take_text(&f, &name);
+            copy_text(&f, &name);
             break;
         case 9:
-            take_text(&f, &text);
-            intake_tag(in, "mlflow.note.content", text);
+            copy_text(&f, &text);
+            import_run_tag(in, "mlflow.note.content", text);
             break;
         case 17:
-            in->start_ms = take_time(protobuf_inside(&f));
+            in->start_ms = parse_time(protobuf_inside(&f));
             break;
         }
     }
     if (id) {
         free(in->source);
         in->source = xasprintf("wandb %s/%s", project ? project : "", id);
-        intake_tag(in, "wandb.run_id", id);
+        import_run_tag(in, "wandb.run_id", id);
     }
-    intake_name(in, name && *name ? name : id);
-    intake_experiment(in, project);
+    import_run_name(in, name && *name ? name : id);
+    import_run_experiment(in, project);
     free(id);
     free(name);
     free(project);
     free(text);
 }
 
-static void take_record(struct intake *in, struct protobuf record, bool *ended)
+static void add_record(struct import_run *in, struct protobuf record,
+                       bool *ended)
 {
     struct protobuf_field f, inner;
 
     while (protobuf_next(&record, &f)) {
-        struct row row = { in, 0, in->end_ms, false, "" };
+        struct history_row row = { in, 0, in->end_ms, false, "" };
         struct protobuf p;
 
         if (f.type != PROTO_BYTES)
@@ -353,24 +357,24 @@ static void take_record(struct intake *in, struct protobuf record, bool *ended)
         p = protobuf_inside(&f);
         switch (f.number) {
         case HISTORY:
-            take_row(&row, p, 1);
+            add_row(&row, p, 1);
             break;
         case STATS: {
             struct protobuf again = p;
 
             while (protobuf_next(&again, &inner))
                 if (inner.number == 2 && inner.type == PROTO_BYTES)
-                    row.ms = take_time(protobuf_inside(&inner));
+                    row.ms = parse_time(protobuf_inside(&inner));
             row.prefix = "system/";
             row.step = in->start_ms ? (row.ms - in->start_ms) / 1000 : 0;
-            take_row(&row, p, 3);
+            add_row(&row, p, 3);
             break;
         }
         case CONFIG:
-            take_config(in, p);
+            add_config(in, p);
             break;
         case RUN:
-            take_run(in, p);
+            add_run(in, p);
             break;
         case EXIT:
             *ended = true;
@@ -383,43 +387,43 @@ static void take_record(struct intake *in, struct protobuf record, bool *ended)
     }
 }
 
-int import_wandb(struct import_job *job, struct err *e)
+int import_wandb(struct import *import, struct err *e)
 {
-    struct reader *r = xcalloc(1, sizeof *r);
+    struct record_reader *r = xcalloc(1, sizeof *r);
     struct buf record = BUF_INIT;
-    struct intake in;
+    struct import_run in;
     bool ended = false;
     int ret = -1;
 
-    intake_init(&in, job->path);
-    r->path = job->path;
-    r->fp = fopen(job->path, "re");
+    import_run_init(&in, import->path);
+    r->path = import->path;
+    r->fp = fopen(import->path, "re");
     if (!r->fp) {
-        err_open(e, "cannot read %s", job->path);
+        err_open(e, "cannot read %s", import->path);
         goto out;
     }
     r->n = fread(r->block, 1, BLOCK, r->fp);
     if (r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0) {
-        err_set(e, ERR_INPUT, "%s is no log of W&B's", job->path);
+        err_set(e, ERR_INPUT, "%s is not a log of W&B", import->path);
         goto out;
     }
     r->at = HEADER;
-    while ((ret = next_record(r, &record, e)) > 0)
-        take_record(&in,
-                    (struct protobuf){
-                        (const unsigned char *)record.s,
-                        (const unsigned char *)record.s + record.len, false },
-                    &ended);
+    while ((ret = read_record(r, &record, e)) > 0)
+        add_record(&in,
+                   (struct protobuf){
+                       (const unsigned char *)record.s,
+                       (const unsigned char *)record.s + record.len, false },
+                   &ended);
     if (!ended)
         in.status = RUN_KILLED;
     if (ret == 0)
-        ret = import_done(job, &in, e);
+        ret = import_run_write(&in, import, e);
 
 out:
     if (r->fp)
         fclose(r->fp);
     free(r);
     buf_clear(&record);
-    intake_clear(&in);
+    import_run_clear(&in);
     return ret < 0 ? -1 : 0;
 }

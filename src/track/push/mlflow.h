@@ -12,7 +12,7 @@ struct mlflow {
     struct http *http;
     struct runs runs;
     const struct run_info *run;
-    struct push_sum *sum;
+    struct push_totals *sum;
     char *destination;
     json_t *cursor;
     char *experiment, *id, *artifacts; /* as the server has them */

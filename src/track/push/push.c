@@ -143,21 +143,6 @@ json_t *push_value(const char *text)
     return value;
 }
 
-char *push_console(const struct run_info *r)
-{
-    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
-                                         "output.log" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char *path = path_join(r->artifacts, names[i]);
-
-        if (path_exists(path))
-            return path;
-        free(path);
-    }
-    return NULL;
-}
-
 bool push_is_checkpoint(const char *path, int64_t size)
 {
     static const char *const ends[] = { ".safetensors", ".pt",  ".bin", ".ckpt",
@@ -176,7 +161,7 @@ int push_reload(struct runs *runs, const char *id, struct err *e)
 
     runs_free(runs);
     *runs = (struct runs)RUNS_INIT;
-    ret = track_one(runs, copy, LOAD_DELETED, e);
+    ret = track_select_one(runs, copy, LOAD_DELETED, e);
     free(copy);
     return ret;
 }

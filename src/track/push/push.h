@@ -32,14 +32,14 @@ struct push_conf {
 };
 
 /* What was sent, for the last line of words. */
-struct push_sum {
+struct push_totals {
     int64_t lines, points, files, bytes;
 };
 
-int push_wandb(const struct push_conf *, const struct run_info *,
-               struct push_sum *, struct err *);
-int push_mlflow(const struct push_conf *, const struct run_info *,
-                struct push_sum *, struct err *);
+typedef int push_fn(const struct push_conf *, const struct run_info *,
+                    struct push_totals *, struct err *);
+
+push_fn push_wandb, push_mlflow;
 
 /* ---- what both need ---- */
 
@@ -80,8 +80,6 @@ bool push_again(const struct push_conf *, int n, const struct err *why);
 /* A parameter's text as JSON: numbers, true, false and null are recognised. */
 json_t *push_value(const char *text);
 
-/* Which artifacts are the run's output as text, if any; the caller frees it. */
-char *push_console(const struct run_info *);
 /* Is this a checkpoint, which is pushed only on request? */
 bool push_is_checkpoint(const char *path, int64_t size);
 

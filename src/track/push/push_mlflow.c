@@ -413,17 +413,17 @@ static int bulk_artifact(struct mlflow *p, const char *path, const char *name,
 static int send_artifacts(struct mlflow *p, struct err *e)
 {
     json_t *sent = json_object_get(p->cursor, "files");
-    struct files f;
+    struct file_tree f;
     int ret = 0;
 
-    if (p->conf->no_files || files_list(&f, p->run->artifacts, e) < 0)
+    if (p->conf->no_files || file_tree_list(&f, p->run->artifacts, e) < 0)
         return p->conf->no_files ? 0 : -1;
     if (!sent) {
         sent = json_object();
         json_object_set_new(p->cursor, "files", sent);
     }
     for (size_t i = 0; i < f.n && ret == 0; i++) {
-        const struct files_item *x = &f.item[i];
+        const struct file_tree_file *x = &f.file[i];
         const char *was = json_string_value(json_object_get(sent, x->path));
         bool refused = false;
         char *path, now[64];
@@ -455,7 +455,7 @@ static int send_artifacts(struct mlflow *p, struct err *e)
             p->sum->files++;
         }
     }
-    files_clear(&f);
+    file_tree_clear(&f);
     return ret;
 }
 
@@ -565,7 +565,7 @@ static void dry_run(const struct mlflow *p)
 {
     json_t *metrics = json_object_get(p->cursor, "metrics");
     int64_t points = 0, sent = 0;
-    struct files f = FILES_INIT;
+    struct file_tree f = FILE_TREE_INIT;
     struct err none = ERR_INIT;
 
     for (size_t j = 0; j < p->run->n_metrics; j++) {
@@ -575,18 +575,18 @@ static void dry_run(const struct mlflow *p)
         sent += json_integer_value(
             json_object_get(json_object_get(metrics, m->key), "points"));
     }
-    files_list(&f, p->run->artifacts, &none);
+    file_tree_list(&f, p->run->artifacts, &none);
     printf("%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
            "%" PRId64 " points (%" PRId64 " were sent), %zu files\n",
            p->run->name, p->login.url,
            p->conf->project ? p->conf->project : p->run->experiment,
            p->run->n_params, p->run->n_tags, points, sent,
            p->conf->no_files ? 0 : f.n);
-    files_clear(&f);
+    file_tree_clear(&f);
 }
 
 int push_mlflow(const struct push_conf *c, const struct run_info *r,
-                struct push_sum *sum, struct err *e)
+                struct push_totals *sum, struct err *e)
 {
     struct mlflow p = { .conf = c, .run = r, .sum = sum, .runs = RUNS_INIT };
     int ret = -1;

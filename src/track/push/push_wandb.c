@@ -27,7 +27,7 @@ struct push {
     struct runs runs; /* the one run, as it was last read */
     const struct run_info *run;
     struct rows history, events, console;
-    struct push_sum *sum;
+    struct push_totals *sum;
     char *destination;
     json_t *cursor;
     struct buf uploaded; /* names for the next request, as JSON */
@@ -112,7 +112,7 @@ static int upsert(struct push *p, struct err *e)
 
 static int read_rows(struct push *p, struct err *e)
 {
-    char *console = push_console(p->run);
+    char *console = track_output_path(p->run);
     int ret;
 
     rows_clear(&p->history);
@@ -362,7 +362,7 @@ static void want_file(struct push *p, struct outgoing *out, const char *name,
 static void gather_files(struct push *p, struct outgoing *out,
                          struct arena *mem)
 {
-    struct files f;
+    struct file_tree f;
     struct err none = ERR_INIT;
     json_t *config = wandb_config(p->run);
     /* YAML's newest version has all of JSON in it */
@@ -374,15 +374,16 @@ static void gather_files(struct push *p, struct outgoing *out,
     want_file(p, out, "wandb-metadata.json", NULL, metadata, mem);
     want_file(p, out, "config.yaml", NULL, yaml, mem);
     want_file(p, out, "wandb-summary.json", NULL, summary.s, mem);
-    if (!p->conf->no_files && files_list(&f, p->run->artifacts, &none) == 0) {
+    if (!p->conf->no_files &&
+        file_tree_list(&f, p->run->artifacts, &none) == 0) {
         for (size_t i = 0; i < f.n; i++) {
-            char *path = path_join(p->run->artifacts, f.item[i].path);
+            char *path = path_join(p->run->artifacts, f.file[i].path);
 
-            if (!push_is_checkpoint(f.item[i].path, f.item[i].size))
-                want_file(p, out, f.item[i].path, path, NULL, mem);
+            if (!push_is_checkpoint(f.file[i].path, f.file[i].size))
+                want_file(p, out, f.file[i].path, path, NULL, mem);
             free(path);
         }
-        files_clear(&f);
+        file_tree_clear(&f);
     }
     buf_clear(&summary);
     free(metadata);
@@ -396,13 +397,13 @@ static int send_checkpoints(struct push *p, struct err *e)
     struct arena mem = ARENA_INIT;
     struct wandb_file *file = NULL;
     size_t n = 0, room = 0;
-    struct files f;
+    struct file_tree f;
     struct buf state = BUF_INIT;
     char *name = xasprintf("run-%s-checkpoints", p->w.run);
-    int ret = files_list(&f, p->run->artifacts, e);
+    int ret = file_tree_list(&f, p->run->artifacts, e);
 
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
-        const struct files_item *x = &f.item[i];
+        const struct file_tree_file *x = &f.file[i];
 
         if (!push_is_checkpoint(x->path, x->size))
             continue;
@@ -425,7 +426,7 @@ static int send_checkpoints(struct push *p, struct err *e)
     free(file);
     free(name);
     buf_clear(&state);
-    files_clear(&f);
+    file_tree_clear(&f);
     return ret;
 }
 
@@ -610,7 +611,7 @@ static void push_clear(struct push *p)
 }
 
 int push_wandb(const struct push_conf *c, const struct run_info *r,
-               struct push_sum *sum, struct err *e)
+               struct push_totals *sum, struct err *e)
 {
     struct push p = { .conf = c,
                       .run = r,

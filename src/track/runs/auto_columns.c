@@ -8,16 +8,17 @@
 #include "track/runs/track.h"
 
 struct key_use {
-    const char *key, *value; /* value: the first run's that has it */
+    const char *key, *value; /* value: in the first run that has the key */
     size_t runs;
     bool differs;
 };
 
-/* The first run's come first, in order; next: where the next one may be. */
+/* The keys of the first run come first, sorted. */
 struct key_uses {
     struct key_use *item;
     size_t n, room;
-    size_t first, next;
+    size_t first; /* how many keys the first run has */
+    size_t next;  /* where the next key of this run probably is */
 };
 
 static int by_key(const void *a, const void *b)
@@ -31,8 +32,8 @@ static bool differ(const char *a, const char *b)
     return a && b && strcmp(a, b) != 0;
 }
 
-/* Sort, and make one entry of those with one key. */
-static void unite(struct key_uses *u)
+/* Sort, and merge the entries of equal keys. */
+static void merge_uses(struct key_uses *u)
 {
     size_t kept = 0;
 
@@ -52,8 +53,8 @@ static void unite(struct key_uses *u)
     u->n = kept + 1;
 }
 
-/* A run's keys come in order, and are mostly those of the first. */
-static void take(struct key_uses *u, const char *key, const char *value)
+/* The keys of a run come sorted, and are mostly those of the first run. */
+static void count_key(struct key_uses *u, const char *key, const char *value)
 {
     int c = 1;
 
@@ -77,7 +78,7 @@ static void end_run(struct key_uses *u, size_t run)
     u->next = 0;
 }
 
-void choose_params(struct columns *c, const struct runs *runs, bool all)
+void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
 {
     struct key_uses u = { 0 };
 
@@ -85,10 +86,10 @@ void choose_params(struct columns *c, const struct runs *runs, bool all)
         const struct run_info *r = &runs->run[i];
 
         for (size_t j = 0; j < r->n_params; j++)
-            take(&u, r->params[j].key, r->params[j].value);
+            count_key(&u, r->params[j].key, r->params[j].value);
         end_run(&u, i);
     }
-    unite(&u);
+    merge_uses(&u);
     for (size_t i = 0; i < u.n; i++)
         if (all || u.item[i].differs || u.item[i].runs < runs->n)
             columns_add(c, COLUMN_PARAM, u.item[i].key);
@@ -104,21 +105,21 @@ static int by_use(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* Something of validation or a test: eval/f1, val/acc; not train/perplexity. */
+/* Is it a result of an evaluation, unlike train/perplexity? */
 static bool is_result(const char *metric)
 {
     return track_direction(metric) != 0 && strncmp(metric, "train/", 6) != 0 &&
            strncmp(metric, "perf/", 5) != 0;
 }
 
-void choose_metrics(struct columns *c, const struct runs *runs, bool all)
+void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
 {
-    /* what gtrain writes that a run is judged by, in this order */
-    static const char *const judged[] = {
+    /* the metrics of gtrain that runs are compared by, in this order */
+    static const char *const usual[] = {
         "train/loss",    "val/loss",           "val/perplexity",    "val/bpb",
         "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
     };
-    enum { MOST = 6 };
+    enum { MAX_METRICS = 6 };
     struct key_uses u = { 0 };
     const size_t before = c->n;
 
@@ -126,22 +127,22 @@ void choose_metrics(struct columns *c, const struct runs *runs, bool all)
         const struct run_info *r = &runs->run[i];
 
         for (size_t j = 0; j < r->n_metrics; j++)
-            take(&u, r->metrics[j].key, NULL);
+            count_key(&u, r->metrics[j].key, NULL);
         end_run(&u, i);
     }
-    unite(&u);
-    for (size_t i = 0; i < sizeof judged / sizeof judged[0]; i++) {
-        const struct key_use k = { judged[i], NULL, 0, false };
+    merge_uses(&u);
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        const struct key_use k = { usual[i], NULL, 0, false };
 
         if (u.n && bsearch(&k, u.item, u.n, sizeof k, by_key))
-            columns_add(c, COLUMN_METRIC, judged[i]);
+            columns_add(c, COLUMN_METRIC, usual[i]);
     }
-    for (size_t i = 0; i < u.n && !all && c->n < before + MOST; i++)
+    for (size_t i = 0; i < u.n && !all && c->n < before + MAX_METRICS; i++)
         if (is_result(u.item[i].key))
             columns_add(c, COLUMN_METRIC, u.item[i].key);
     if (c->n == before && u.n && !all) {
         qsort(u.item, u.n, sizeof *u.item, by_use);
-        for (size_t i = 0; i < u.n && c->n < before + MOST; i++)
+        for (size_t i = 0; i < u.n && c->n < before + MAX_METRICS; i++)
             if (strncmp(u.item[i].key, "system/", 7) != 0 &&
                 strncmp(u.item[i].key, "exec/", 5) != 0)
                 columns_add(c, COLUMN_METRIC, u.item[i].key);

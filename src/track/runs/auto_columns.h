@@ -5,13 +5,13 @@
 #include "track/runs/column.h"
 
 /*
- * choose - which parameters and metrics are worth a column
+ * auto_columns - the parameters and metrics that tables show by default
  *
- * Parameters: those whose values differ between the runs, or all of them.
- * Metrics: those that people compare runs by (losses, accuracies, speed), or
- * the most common ones if there are none of these, or all.
+ * Parameters: those whose values differ between the runs.  Metrics: the losses,
+ * accuracies and speeds that runs are compared by, or the most common metrics
+ * if there are none.  With `all`, every parameter and every metric.
  */
-void choose_params(struct columns *, const struct runs *, bool all);
-void choose_metrics(struct columns *, const struct runs *, bool all);
+void auto_columns_params(struct columns *, const struct runs *, bool all);
+void auto_columns_metrics(struct columns *, const struct runs *, bool all);
 
 #endif

@@ -3,22 +3,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/table.h"
 #include "store/load.h"
 
 /*
- * column - what is shown, sorted and grouped by, in words
+ * column - values of runs that tables show and that runs are sorted by
  *
- *      name id experiment status started ended time steps user ...
- *      params.optim.lr     metrics.val/loss     tags.phase
- *      val/loss            a parameter, else a metric, else a tag
- *      lr                  optim.lr, if no other key ends in ".lr"
- *      min(val/loss) max(..) last(..) mean(..) first(..) count(..)
- *      argmin(val/loss) argmax(val/loss)       the step where
- *      at(val/loss, 5000)  the value at that step, or the last before it
+ *      struct columns c = COLUMNS_INIT;
  *
- * A key with a comma or a parenthesis is quoted: `a,b` "a,b" 'a,b'.
+ *      columns_attribute(&c, "name");
+ *      if (columns_parse(&c, "lr,min(val/loss)", &runs, e) == 0)
+ *          ... column_cell(&c.item[i], &runs.run[0]) ...
+ *      columns_clear(&c);
+ *
+ * column_parse.h reads columns from text, column_sort.h sorts runs by them.
  */
 enum column_kind {
     COLUMN_ATTRIBUTE,
@@ -27,12 +27,26 @@ enum column_kind {
     COLUMN_TAG,
 };
 
+/* What a column shows of a metric. */
+enum column_function {
+    COLUMN_LAST,
+    COLUMN_MIN,
+    COLUMN_MAX,
+    COLUMN_MEAN,
+    COLUMN_FIRST,
+    COLUMN_COUNT,
+    COLUMN_ARGMIN, /* the step of the lowest value */
+    COLUMN_ARGMAX,
+    COLUMN_AT, /* the value at a step, or the last one before it */
+};
+
 struct column {
     enum column_kind kind;
-    int which; /* attribute, or function of a metric */
+    int attribute;                 /* index into column_attributes */
+    enum column_function function; /* of a metric */
     char *key;
     char *title;
-    int64_t step; /* for at() */
+    int64_t step; /* for COLUMN_AT */
 };
 
 struct columns {
@@ -40,35 +54,36 @@ struct columns {
     size_t n, room;
 };
 
-#define COLUMNS_INIT                                                           \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
+#define COLUMNS_INIT { NULL, 0, 0 }
 
-/* Append those that TEXT lists, separated by commas.  Keys are looked for in
- * the runs; one that is in none of them is ERR_USAGE. */
-int columns_parse(struct columns *, const char *text, const struct runs *,
-                  struct err *);
-/* One more, unless there is one of that title. */
+/* Append a column of a key, or of an attribute by its name, unless there is
+ * one with this title.  The name of an attribute must exist. */
 void columns_add(struct columns *, enum column_kind, const char *key);
-/* The same of an attribute, by name; the name must be right. */
 void columns_attribute(struct columns *, const char *name);
+/* Append a column whatever there is; its key and title are copied. */
+struct column *columns_append(struct columns *, const char *key,
+                              const char *title);
+/* Append the columns of another list, which is empty afterwards. */
+void columns_join(struct columns *, struct columns *more);
+void columns_remove(struct columns *, size_t at);
+/* Show the best value of each metric that has one, instead of the last. */
+void columns_use_best(struct columns *);
 void columns_clear(struct columns *);
 
 /* The value as a table's cell; strings are borrowed from the run. */
 struct table_cell column_cell(const struct column *, const struct run_info *);
-/* The value as a number, NaN if it is none. */
+/* A cell, and the value of a column, as a number; NaN if it is none. */
+double column_cell_number(const struct table_cell *);
 double column_number(const struct column *, const struct run_info *);
-/* 1, -1, 0: greater is better, smaller is, neither. */
+/* 1, -1, 0: a higher value is better, a lower one, neither. */
 int column_direction(const struct column *);
 
-/* Sort by a list of columns, "-" before one for descending order.  A run
- * without a value comes last either way. */
-int columns_sort(struct runs *, const char *text, struct err *);
-/* Append the columns of such a list; NULL has none. */
-void columns_sorted(struct columns *, const char *text, const struct runs *);
-
-/* The names of all attributes, for completion; NULL at the end. */
+/* The names of all attributes, ended by NULL. */
 extern const char *const column_attributes[];
+/* The names of enum column_function, ended by NULL. */
+extern const char *const column_functions[];
+
+/* The index of an attribute, which may have MLflow's name; -1 for none. */
+int column_find_attribute(const char *name);
 
 #endif

@@ -49,21 +49,21 @@ static int copy_file(const char *from, const char *to, struct err *e)
     return ret;
 }
 
-/* All files below a folder, but one name at its top. */
-static int copy_tree(const char *from, const char *to, const char *but,
+/* Copy all files below a folder, except one at its top. */
+static int copy_tree(const char *from, const char *to, const char *except,
                      struct err *e)
 {
-    struct files f;
+    struct file_tree f;
     int ret = 0;
 
-    if (files_list(&f, from, e) < 0)
+    if (file_tree_list(&f, from, e) < 0)
         return -1;
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
-        char *a = path_join(from, f.item[i].path);
-        char *b = path_join(to, f.item[i].path);
+        char *a = path_join(from, f.file[i].path);
+        char *b = path_join(to, f.file[i].path);
         char *folder = path_parent(b);
 
-        if (!but || strcmp(f.item[i].path, but) != 0) {
+        if (!except || strcmp(f.file[i].path, except) != 0) {
             ret = path_make(folder, e);
             if (ret == 0)
                 ret = copy_file(a, b, e);
@@ -72,11 +72,11 @@ static int copy_tree(const char *from, const char *to, const char *but,
         free(b);
         free(a);
     }
-    files_clear(&f);
+    file_tree_clear(&f);
     return ret;
 }
 
-/* Datasets are of an experiment; its runs' inputs name them. */
+/* Datasets belong to an experiment; the inputs of its runs name them. */
 static int copy_datasets(const struct run_info *r, const char *experiment,
                          struct err *e)
 {
@@ -95,7 +95,7 @@ static int copy_datasets(const struct run_info *r, const char *experiment,
     return ret;
 }
 
-/* Tags of the experiment, unless it has some already. */
+/* The tags of the experiment, unless the copy has some already. */
 static int copy_tags(const struct run_info *r, const char *experiment,
                      struct err *e)
 {
@@ -170,7 +170,7 @@ static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
 
 out:
     if (ret < 0)
-        err_wrap(e, "copying run %s", r->name);
+        err_wrap(e, "cannot copy run %s", r->name);
     if (ret < 0 && folder)
         path_remove(folder, &ignored);
     free(folder);
@@ -193,13 +193,13 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
         if (copy_run(r, to_root, &copied, e) < 0) {
             if (e->kind != ERR_INPUT && e->kind != ERR_MISSING)
                 return -1;
-            log_warn("%s", e->text); /* it keeps no other back */
+            log_warn("%s", e->text);
             *e = (struct err)ERR_INIT;
             failed++;
             continue;
         }
         c->runs += copied;
-        c->there += !copied;
+        c->existing += !copied;
         for (size_t k = 0; copied && k < r->n_metrics; k++)
             c->points += (size_t)r->metrics[k].count;
     }

@@ -4,16 +4,15 @@
 #include "store/load.h"
 
 /*
- * copy - runs, from one store into another
+ * copy - copy runs from one store into another
  *
- * They keep their ids and appear whole; the paths inside are those of the new
- * place.  A run that is there already is passed over: copying twice copies
- * once.  One that cannot be read is warned of and keeps no other back, but is
- * a failure in the end.
+ * Runs keep their ids and appear as a whole; the paths inside are those of the
+ * new store.  A run that exists there is not copied again.  A run that cannot
+ * be read is reported and the others are copied, but the call fails.
  */
 struct copies {
     size_t runs, points; /* that were copied */
-    size_t there;        /* runs that were there */
+    size_t existing;     /* runs that existed */
 };
 
 int copy_runs(const struct runs *, const char *to_root, struct copies *,

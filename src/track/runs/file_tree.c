@@ -8,8 +8,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 
-static int walk(struct files *f, const char *folder, const char *below,
-                struct err *e)
+static int walk_folder(struct file_tree *f, const char *folder,
+                       const char *below, struct err *e)
 {
     struct path_list l;
     int ret = 0;
@@ -22,16 +22,16 @@ static int walk(struct files *f, const char *folder, const char *below,
         struct stat st, link;
 
         if (lstat(path, &link) < 0 || stat(path, &st) < 0) {
-            free(name); /* gone since, or a link to nothing */
+            free(name); /* removed meanwhile, or a dangling link */
         } else if (S_ISDIR(st.st_mode)) {
             if (!S_ISLNK(link.st_mode))
-                ret = walk(f, path, name, e);
+                ret = walk_folder(f, path, name, e);
             free(name);
         } else if (!S_ISREG(st.st_mode)) {
-            free(name); /* nothing to send */
+            free(name); /* a device or the like */
         } else {
-            GROW(f->item, f->n, f->room);
-            f->item[f->n++] = (struct files_item){
+            GROW(f->file, f->n, f->room);
+            f->file[f->n++] = (struct file_tree_file){
                 name,
                 (int64_t)st.st_size,
                 (int64_t)st.st_mtim.tv_sec * 1000 +
@@ -44,21 +44,21 @@ static int walk(struct files *f, const char *folder, const char *below,
     return ret;
 }
 
-int files_list(struct files *f, const char *folder, struct err *e)
+int file_tree_list(struct file_tree *f, const char *folder, struct err *e)
 {
-    *f = (struct files)FILES_INIT;
+    *f = (struct file_tree)FILE_TREE_INIT;
     if (!folder || !path_is_folder(folder))
         return 0;
-    if (walk(f, folder, "", e) == 0)
+    if (walk_folder(f, folder, "", e) == 0)
         return 0;
-    files_clear(f);
+    file_tree_clear(f);
     return -1;
 }
 
-void files_clear(struct files *f)
+void file_tree_clear(struct file_tree *f)
 {
     for (size_t i = 0; i < f->n; i++)
-        free(f->item[i].path);
-    free(f->item);
-    *f = (struct files)FILES_INIT;
+        free(f->file[i].path);
+    free(f->file);
+    *f = (struct file_tree)FILE_TREE_INIT;
 }

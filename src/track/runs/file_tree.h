@@ -7,25 +7,22 @@
 #include "common/err.h"
 
 /*
- * files - all files below a folder, by path, sorted
+ * file_tree - all files below a folder, sorted by path
  *
  * Symbolic links to files count as files; links to folders are not followed.
- * A folder that is not there has none.
+ * A folder that does not exist has no files.
  */
-struct files {
-    struct files_item {
-        char *path; /* below the folder: "ckpt/model.bin" */
+struct file_tree {
+    struct file_tree_file {
+        char *path; /* below the folder: "checkpoints/model.bin" */
         int64_t size, mtime_ms;
-    } * item;
+    } * file;
     size_t n, room;
 };
 
-#define FILES_INIT                                                             \
- {                                                                             \
-  NULL, 0, 0                                                                   \
- }
+#define FILE_TREE_INIT { NULL, 0, 0 }
 
-int files_list(struct files *, const char *folder, struct err *);
-void files_clear(struct files *);
+int file_tree_list(struct file_tree *, const char *folder, struct err *);
+void file_tree_clear(struct file_tree *);
 
 #endif

@@ -4,15 +4,19 @@ gtrack_SOURCES += \
 	%D%/auto_columns.h \
 	%D%/column.c \
 	%D%/column.h \
+	%D%/column_parse.c \
+	%D%/column_parse.h \
+	%D%/column_sort.c \
+	%D%/column_sort.h \
 	%D%/copy.c \
 	%D%/copy.h \
 	%D%/file_tree.c \
 	%D%/file_tree.h \
-	%D%/points.c \
-	%D%/points.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
 	%D%/spark.c \
 	%D%/spark.h \
 	%D%/track.c \
-	%D%/track.h
+	%D%/track.h \
+	%D%/value_line.c \
+	%D%/value_line.h

@@ -7,9 +7,9 @@
 
 #include "common/mem.h"
 
-/* The 0.975 quantile of Student's t, for so many degrees of freedom; from the
- * usual tables, and the Cornish-Fisher expansion beyond them. */
-static double student(size_t freedom)
+/* The 0.975 quantile of Student's t-distribution: a table, and beyond it the
+ * Cornish-Fisher expansion. */
+static double student_t(size_t freedom)
 {
     static const double t[] = {
         0,        12.7062,  4.302653, 3.182446, 2.776445, 2.570582, 2.446912,
@@ -26,7 +26,12 @@ static double student(size_t freedom)
            (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * f * f);
 }
 
-struct spread spread_of(const double *x, size_t n)
+struct spread {
+    size_t n;
+    double mean, std, ci95;
+};
+
+static struct spread spread_of(const double *x, size_t n)
 {
     struct spread s = { 0, (double)NAN, (double)NAN, (double)NAN };
     double sum = 0, squares = 0;
@@ -45,7 +50,7 @@ struct spread spread_of(const double *x, size_t n)
             squares += (x[i] - s.mean) * (x[i] - s.mean);
     if (s.n > 1) {
         s.std = sqrt(squares / (double)(s.n - 1));
-        s.ci95 = student(s.n - 1) * s.std / sqrt((double)s.n);
+        s.ci95 = student_t(s.n - 1) * s.std / sqrt((double)s.n);
     }
     return s;
 }
@@ -80,11 +85,33 @@ static bool same_group(const struct columns *by, const struct run_info *a,
     return true;
 }
 
-void group_table(struct table *t, const struct runs *runs,
-                 const struct columns *by, const struct columns *metrics)
+static void add_row(struct table *t, const struct runs *runs,
+                    const struct columns *by, const struct columns *metrics,
+                    const size_t *member, size_t n)
+{
+    double *x = xcalloc(n, sizeof *x);
+
+    for (size_t j = 0; j < by->n; j++)
+        table_add(t, column_cell(&by->item[j], &runs->run[member[0]]));
+    table_int(t, (int64_t)n);
+    for (size_t j = 0; j < metrics->n; j++) {
+        struct spread s;
+
+        for (size_t k = 0; k < n; k++)
+            x[k] = column_number(&metrics->item[j], &runs->run[member[k]]);
+        s = spread_of(x, n);
+        if (s.n)
+            table_spread(t, s.mean, s.std, (int64_t)s.n, s.ci95);
+        else
+            table_none(t);
+    }
+    free(x);
+}
+
+void row_groups_fill(struct table *t, const struct runs *runs,
+                     const struct columns *by, const struct columns *metrics)
 {
     bool *done = xcalloc(runs->n, sizeof *done);
-    double *x = xcalloc(runs->n, sizeof *x);
     size_t *member = xcalloc(runs->n, sizeof *member);
 
     for (size_t j = 0; j < by->n; j++)
@@ -95,28 +122,13 @@ void group_table(struct table *t, const struct runs *runs,
     for (size_t i = 0; i < runs->n; i++) {
         size_t n = 0;
 
-        if (done[i])
-            continue;
-        for (size_t k = i; k < runs->n; k++) {
-            if (!done[k] && same_group(by, &runs->run[i], &runs->run[k])) {
-                done[k] = true;
+        for (size_t k = i; k < runs->n && !done[i]; k++)
+            if (!done[k] && same_group(by, &runs->run[i], &runs->run[k]))
                 member[n++] = k;
-            }
-        }
-        for (size_t j = 0; j < by->n; j++)
-            table_add(t, column_cell(&by->item[j], &runs->run[i]));
-        table_int(t, (int64_t)n);
-        for (size_t j = 0; j < metrics->n; j++) {
-            struct spread s;
-
-            for (size_t k = 0; k < n; k++)
-                x[k] = column_number(&metrics->item[j], &runs->run[member[k]]);
-            s = spread_of(x, n);
-            if (s.n)
-                table_spread(t, s.mean, s.std, (int64_t)s.n, s.ci95);
-            else
-                table_none(t);
-        }
+        for (size_t k = 0; k < n; k++)
+            done[member[k]] = true;
+        if (n)
+            add_row(t, runs, by, metrics, member, n);
     }
     for (size_t j = 0; j < metrics->n; j++) {
         const int direction = column_direction(&metrics->item[j]);
@@ -125,6 +137,5 @@ void group_table(struct table *t, const struct runs *runs,
             table_mark_best(t, by->n + 1 + j, direction > 0);
     }
     free(done);
-    free(x);
     free(member);
 }

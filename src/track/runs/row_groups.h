@@ -5,21 +5,14 @@
 #include "track/runs/column.h"
 
 /*
- * group - one row for the runs that agree in some columns
+ * row_groups - one row for all runs with the same values in some columns
  *
- * A row has the values they agree in, how many runs there are, and of each
- * metric the mean, the standard deviation (n - 1), the count, and half of the
- * 95 % confidence interval of the mean (Student's t).  Runs without a finite
- * value of a metric are not counted in it.
+ * A row has these values, the number of runs, and for each metric the mean, the
+ * standard deviation (n - 1), the number of values, and half of the 95 %
+ * confidence interval of the mean (Student's t).  Values that are missing or
+ * not finite are left out.
  */
-void group_table(struct table *, const struct runs *, const struct columns *by,
-                 const struct columns *metrics);
-
-struct spread {
-    size_t n;
-    double mean, std, ci95;
-};
-
-struct spread spread_of(const double *x, size_t n);
+void row_groups_fill(struct table *, const struct runs *,
+                     const struct columns *by, const struct columns *metrics);
 
 #endif

@@ -7,19 +7,19 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 
-void spark(struct buf *b, const struct series *s, size_t most)
+void spark(struct buf *b, const struct series *s, size_t max_width)
 {
-    const size_t width = s->n < most ? s->n : most;
+    const size_t width = s->n < max_width ? s->n : max_width;
     static const char *const blocks[] = {
         "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"
     };
     static const char *const plain[] = { "_", ".", "-", "=", "*", "#" };
-    const bool fine = utf8_locale();
-    const size_t levels = fine ? 8 : 6;
+    const bool utf8 = utf8_locale();
+    const size_t levels = utf8 ? 8 : 6;
     double *sum = xcalloc(width, sizeof *sum);
     size_t *finite = xcalloc(width, sizeof *finite);
     size_t *points = xcalloc(width, sizeof *points);
-    double least = (double)INFINITY, greatest = -(double)INFINITY;
+    double lowest = (double)INFINITY, highest = -(double)INFINITY;
 
     for (size_t i = 0; i < s->n; i++) {
         const double span = (double)(s->step[s->n - 1] - s->step[0]) + 1;
@@ -36,12 +36,12 @@ void spark(struct buf *b, const struct series *s, size_t most)
         if (!finite[k])
             continue;
         sum[k] /= (double)finite[k];
-        least = fmin(least, sum[k]);
-        greatest = fmax(greatest, sum[k]);
+        lowest = fmin(lowest, sum[k]);
+        highest = fmax(highest, sum[k]);
     }
     for (size_t k = 0; k < width; k++) {
         const double height =
-            greatest > least ? (sum[k] - least) / (greatest - least) : 0.5;
+            highest > lowest ? (sum[k] - lowest) / (highest - lowest) : 0.5;
         const size_t level = (size_t)(height * (double)(levels - 1) + 0.5);
 
         if (!points[k])
@@ -49,7 +49,7 @@ void spark(struct buf *b, const struct series *s, size_t most)
         else if (!finite[k])
             buf_char(b, 'x');
         else
-            buf_str(b, fine ? blocks[level] : plain[level]);
+            buf_str(b, utf8 ? blocks[level] : plain[level]);
     }
     free(sum);
     free(finite);

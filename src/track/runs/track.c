@@ -6,16 +6,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/num.h"
+#include "common/path.h"
+#include "common/program.h"
 #include "store/filter.h"
 #include "track/runs/column.h"
+#include "track/runs/column_sort.h"
 
 const char *track_root;
+
+const char *const track_status_words[] = {
+    [RUN_RUNNING - RUN_RUNNING] = "running",
+    [RUN_SCHEDULED - RUN_RUNNING] = "scheduled",
+    [RUN_FINISHED - RUN_RUNNING] = "finished",
+    [RUN_FAILED - RUN_RUNNING] = "failed",
+    [RUN_KILLED - RUN_RUNNING] = "killed",
+    [RUN_PREEMPTED - RUN_RUNNING] = "preempted",
+    [RUN_STALE - RUN_RUNNING] = "stale",
+    [RUN_STALE - RUN_RUNNING + 1] = NULL,
+};
 
 const char *track_store(void)
 {
@@ -26,8 +39,8 @@ const char *track_store(void)
     return env && *env ? env : "mlruns";
 }
 
-/* "2h" and "3d" ago, or a day, or a day and a time, in local time. */
-static int since_ms(const char *text, int64_t *ms, struct err *e)
+/* "2h" or "3d" ago; or a date, with or without a time, in local time. */
+static int parse_since(const char *text, int64_t *ms, struct err *e)
 {
     static const char *const forms[] = { "%Y-%m-%d", "%Y-%m-%d %H:%M",
                                          "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M:%S",
@@ -48,23 +61,12 @@ static int since_ms(const char *text, int64_t *ms, struct err *e)
         }
     }
     return err_set(e, ERR_USAGE,
-                   "--since wants a time such as 2h, 3d or 2026-11-21, "
+                   "--since expects a time such as 2h, 3d or 2026-11-21, "
                    "not '%s'",
                    text);
 }
 
-static int known_status(const char *word, struct err *e)
-{
-    for (int s = RUN_RUNNING; s <= RUN_STALE; s++)
-        if (strcasecmp(word, run_status_word((enum run_status)s)) == 0)
-            return 0;
-    return err_set(e, ERR_USAGE,
-                   "--status wants running, scheduled, finished, failed, "
-                   "killed, preempted or stale, not '%s'",
-                   word);
-}
-
-static int keep_where(struct runs *runs, const char *where, struct err *e)
+static int filter_runs(struct runs *runs, const char *where, struct err *e)
 {
     struct filter *f = filter_parse(where, e);
     size_t kept = 0;
@@ -79,55 +81,53 @@ static int keep_where(struct runs *runs, const char *where, struct err *e)
     return 0;
 }
 
-/* A run of the search called name, as gtrain marks its cells? */
-static bool in_search(const struct run_info *r, const char *name)
+/* Is this a cell of the sweep called `name`, as gtrain tags them? */
+static bool in_sweep(const struct run_info *r, const char *name)
 {
-    const char *search = run_info_tag(r, "sweep");
+    const char *sweep = run_info_tag(r, "sweep");
 
-    return r->parent && search && strcmp(search, name) == 0;
+    return r->parent && sweep && strcmp(sweep, name) == 0;
 }
 
-/* The parent that `word` names; NULL when it names a search. */
-static int parent_of(const struct runs *runs, const char *word, char **id,
-                     struct err *e)
+/* The id of the parent that `word` names; NULL when it names a sweep. */
+static int find_parent(const struct runs *runs, const char *word, char **id,
+                       struct err *e)
 {
     struct runs one = RUNS_INIT;
 
     *id = NULL;
     for (size_t i = 0; i < runs->n; i++)
-        if (in_search(&runs->run[i], word))
+        if (in_sweep(&runs->run[i], word))
             return 0;
-    if (track_one(&one, word, LOAD_NO_METRICS, e) < 0)
+    if (track_select_one(&one, word, LOAD_NO_METRICS, e) < 0)
         return -1;
     *id = xstrdup(one.run[0].id);
     runs_free(&one);
     return 0;
 }
 
-static int keep_simple(struct runs *runs, const struct track_choice *c,
-                       struct err *e)
+static int apply_options(struct runs *runs, const struct track_selection *o,
+                         struct err *e)
 {
     char *parent = NULL;
     int64_t since = INT64_MIN;
     size_t kept = 0;
 
-    if (c->since && since_ms(c->since, &since, e) < 0)
+    if (o->since && parse_since(o->since, &since, e) < 0)
         return -1;
-    if (c->status && known_status(c->status, e) < 0)
-        return -1;
-    if (c->sweep && parent_of(runs, c->sweep, &parent, e) < 0)
+    if (o->sweep && find_parent(runs, o->sweep, &parent, e) < 0)
         return -1;
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 
-        if (c->experiment && strcmp(r->experiment, c->experiment) != 0 &&
-            strcmp(r->experiment_id, c->experiment) != 0)
+        if (o->experiment && strcmp(r->experiment, o->experiment) != 0 &&
+            strcmp(r->experiment_id, o->experiment) != 0)
             continue;
-        if (c->status && strcasecmp(c->status, run_status_word(r->status)) != 0)
+        if (o->status >= 0 && (int)r->status != RUN_RUNNING + o->status)
             continue;
         if (parent && (!r->parent || strcmp(r->parent, parent) != 0))
             continue;
-        if (c->sweep && !parent && !in_search(r, c->sweep))
+        if (o->sweep && !parent && !in_sweep(r, o->sweep))
             continue;
         if (r->start_ms < since)
             continue;
@@ -138,9 +138,9 @@ static int keep_simple(struct runs *runs, const struct track_choice *c,
     return 0;
 }
 
-/* Which word named this run?  One that is neither a name nor an id did if no
- * other did. */
-static int word_of(const struct run_info *r, char **words, int n)
+/* The index of the word that named this run: by name or id, else the first
+ * filter or @word. */
+static int find_word(const struct run_info *r, char **words, int n)
 {
     int other = n;
 
@@ -154,59 +154,59 @@ static int word_of(const struct run_info *r, char **words, int n)
     return other;
 }
 
-/* Runs in the order of the words that named them, oldest first for each. */
-static void order_by_words(struct runs *runs, char **words, int n)
+/* Sort by the words that named the runs; those of one word stay in order. */
+static void sort_by_words(struct runs *runs, char **words, int n)
 {
     struct run_info *out = xcalloc(runs->n, sizeof *out);
     size_t filled = 0;
 
     for (int w = 0; w <= n; w++)
         for (size_t i = 0; i < runs->n; i++)
-            if (word_of(&runs->run[i], words, n) == w)
+            if (find_word(&runs->run[i], words, n) == w)
                 out[filled++] = runs->run[i];
     memcpy(runs->run, out, runs->n * sizeof *out);
     free(out);
 }
 
-int track_choose(struct runs *runs, const struct track_choice *c, char **words,
-                 int n, int flags, struct err *e)
+int track_select(struct runs *runs, const struct track_selection *o,
+                 char **words, int n, struct err *e)
 {
-    int ret;
+    const int flags =
+        (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
+    int ret = n ? runs_select(runs, track_store(), words, n, flags, e)
+                : runs_load(runs, track_store(), flags, e);
 
-    if (c->deleted)
-        flags |= LOAD_DELETED;
-    if (c->attempts)
-        flags |= LOAD_ALL_ATTEMPTS;
-    ret = n ? runs_select(runs, track_store(), words, n, flags, e)
-            : runs_load(runs, track_store(), flags, e);
-    if (ret == 0 && c->where)
-        ret = keep_where(runs, c->where, e);
-    if (ret < 0 || keep_simple(runs, c, e) < 0)
+    if (ret == 0 && o->where)
+        ret = filter_runs(runs, o->where, e);
+    if (ret < 0 || apply_options(runs, o, e) < 0)
         return -1;
-    if (n > 1 && !c->sort && runs->n)
-        order_by_words(runs, words, n);
-    if (c->sort && columns_sort(runs, c->sort, e) < 0)
+    if (n > 1 && !o->sort && runs->n)
+        sort_by_words(runs, words, n);
+    if (o->sort && columns_sort(runs, o->sort, e) < 0)
         return -1;
-    if (c->limit < 0)
-        return err_set(e, ERR_USAGE, "--limit wants a count, not %d", c->limit);
-    if (c->limit && runs->n > (size_t)c->limit) {
+    if (o->limit < 0)
+        return err_set(e, ERR_USAGE, "--limit expects 0 or more, not %d",
+                       o->limit);
+    if (o->limit && runs->n > (size_t)o->limit) {
         /* without an order the newest are wanted; they are last */
-        if (!c->sort && n == 0)
-            memmove(runs->run, runs->run + runs->n - c->limit,
-                    (size_t)c->limit * sizeof *runs->run);
-        runs->n = (size_t)c->limit;
+        if (!o->sort && n == 0)
+            memmove(runs->run, runs->run + runs->n - o->limit,
+                    (size_t)o->limit * sizeof *runs->run);
+        runs->n = (size_t)o->limit;
     }
     return 0;
 }
 
-int track_one(struct runs *runs, const char *word, int flags, struct err *e)
+int track_select_one(struct runs *runs, const char *word, int flags,
+                     struct err *e)
 {
     char *words = xstrdup(word ? word : "@latest");
     int ret = runs_select(runs, track_store(), &words, 1, flags, e);
 
     free(words);
     if (ret == 0 && runs->n > 1)
-        ret = err_set(e, ERR_USAGE, "'%s' names %zu runs: %s, %s%s; name one",
+        ret = err_set(e, ERR_USAGE,
+                      "'%s' names %zu runs (%s, %s%s); only one is expected",
                       word, runs->n, runs->run[0].name, runs->run[1].name,
                       runs->n > 2 ? ", ..." : "");
     if (ret < 0)
@@ -214,7 +214,23 @@ int track_one(struct runs *runs, const char *word, int flags, struct err *e)
     return ret;
 }
 
-/* Is WORD in KEY, between what is no letter? */
+int track_each(char **words, int n, int flags, track_each_fn *fn, void *arg,
+               struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret =
+        runs_select(&runs, track_store(), words, n, flags | LOAD_NO_METRICS, e);
+
+    for (size_t i = 0; ret == 0 && i < runs.n; i++) {
+        ret = fn(&runs.run[i], arg, e);
+        if (ret < 0)
+            err_wrap(e, "run %s", runs.run[i].name);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+/* Is `word` a whole word of `key`? */
 static bool has_word(const char *key, const char *word)
 {
     const size_t n = strlen(word);
@@ -273,6 +289,21 @@ int64_t track_last_step(const struct run_info *r)
     return step;
 }
 
+char *track_output_path(const struct run_info *r)
+{
+    static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
+                                         "output.log" };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *path = path_join(r->artifacts, names[i]);
+
+        if (path_exists(path))
+            return path;
+        free(path);
+    }
+    return NULL;
+}
+
 enum table_mark track_status_mark(enum run_status s)
 {
     switch (s) {
@@ -289,19 +320,25 @@ enum table_mark track_status_mark(enum run_status s)
     }
 }
 
-int track_words(int argc, int least, int most, const char *usage, struct err *e)
+int track_check_args(int argc, char **argv, int least, int most, struct err *e)
 {
-    if (argc >= least && (most < 0 || argc <= most))
+    const struct cmd *c = program_command();
+
+    if (most >= 0 && argc > most)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[most]);
+    if (argc >= least)
         return 0;
-    return err_set(e, ERR_USAGE, "usage: gtrack %s", usage);
+    return err_set(e, ERR_USAGE, "usage: gtrack %s [OPTION]... %s", c->name,
+                   c->args);
 }
 
-int track_apart(const char *text, char **key, const char **value, struct err *e)
+int track_parse_pair(const char *text, char **key, const char **value,
+                     struct err *e)
 {
     const char *equals = strchr(text, '=');
 
     if (!equals || equals == text)
-        return err_set(e, ERR_USAGE, "'%s' is not KEY=VALUE", text);
+        return err_set(e, ERR_USAGE, "expected KEY=VALUE, not '%s'", text);
     *key = xstrndup(text, (size_t)(equals - text));
     *value = equals + 1;
     return 0;
@@ -313,24 +350,24 @@ int track_check_pairs(const struct opt_list *l, struct err *e)
         const char *value;
         char *key;
 
-        if (track_apart(l->item[i], &key, &value, e) < 0)
+        if (track_parse_pair(l->item[i], &key, &value, e) < 0)
             return -1;
         free(key);
     }
     return 0;
 }
 
-void track_put_pairs(struct run *run, const struct opt_list *l,
-                     track_put_fn *put)
+void track_set_pairs(struct run *run, const struct opt_list *l,
+                     track_set_fn *set)
 {
     for (size_t i = 0; i < l->n; i++) {
         struct err none = ERR_INIT;
         const char *value;
         char *key;
 
-        if (track_apart(l->item[i], &key, &value, &none) < 0)
+        if (track_parse_pair(l->item[i], &key, &value, &none) < 0)
             continue;
-        put(run, key, value);
+        set(run, key, value);
         free(key);
     }
 }
@@ -342,13 +379,14 @@ bool track_confirm(bool yes, const char *question, struct err *e)
     if (yes)
         return true;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        err_set(e, ERR_USAGE, "%s not without --yes", question);
+        err_set(e, ERR_USAGE, "%s: use --yes to confirm without a terminal",
+                question);
         return false;
     }
-    fprintf(stderr, "%s [y/N] ", question);
+    fprintf(stderr, "%s? [y/N] ", question);
     if (fgets(answer, sizeof answer, stdin) &&
         (answer[0] == 'y' || answer[0] == 'Y'))
         return true;
-    err_set(e, ERR_INTERRUPTED, "nothing was done");
+    err_set(e, ERR_INTERRUPTED, "cancelled; nothing was changed");
     return false;
 }

@@ -11,75 +11,112 @@
 /*
  * track - what the commands of gtrack share
  *
- * A command fills a struct table, which knows how to print itself; it formats
- * nothing of its own.
+ *      static struct track_selection selection = TRACK_SELECTION_INIT;
+ *      static const struct opt ls_opts[] = {
+ *          TRACK_OPT_ROOT,
+ *          TRACK_OPTS_SELECTION(selection),
+ *          { 0 }
+ *      };
+ *      struct runs runs = RUNS_INIT;
+ *
+ *      if (track_select(&runs, &selection, argv, argc, e) == 0)
+ *          ...
+ *      runs_free(&runs);
+ *
+ * The options are macros because each command lists them among its own, in the
+ * order in which --help prints them.
  */
-#define TRACK_OPTS                                                             \
- {                                                                             \
-  'r', "root", "dir", OPT_STRING, &track_root,                                 \
-      "use this store (default: GTRACK_ROOT or mlruns)"                        \
- }
-
 extern const char *track_root;
-const char *track_store(void); /* what -r, GTRACK_ROOT or nothing name */
+/* The store that --root, GTRACK_ROOT or the default names. */
+const char *track_store(void);
 
-/* Options that choose runs, for the commands that take many. */
-struct track_choice {
-    const char *where, *experiment, *status, *sweep, *since, *sort;
+/* What the options that select runs say. */
+struct track_selection {
+    const char *where, *experiment, *sweep, *since, *sort;
+    int status; /* index into track_status_words, or -1 */
     int limit;
     bool deleted, attempts;
 };
 
 /* clang-format off */
-#define TRACK_CHOICE_OPTS(c) \
-    { 'w', "where", "filter", OPT_STRING, &(c).where, \
-      "select only runs for which FILTER is true" }, \
-    { 'e', "experiment", "name", OPT_STRING, &(c).experiment, \
-      "select only runs of this experiment" }, \
-    { 0, "status", "word", OPT_STRING, &(c).status, \
-      "select only runs with this status, as in running" }, \
-    { 0, "sweep", "name", OPT_STRING, &(c).sweep, \
-      "select runs of this sweep or children of this run" }, \
-    { 0, "since", "time", OPT_STRING, &(c).since, \
-      "select only runs started since TIME, as in 2h, 3d or 2026-11-21" }, \
-    { 0, "sort", "column", OPT_STRING, &(c).sort, \
+#define TRACK_SELECTION_INIT { .status = -1 }
+
+#define TRACK_OPT_ROOT \
+    { 'r', "root", "dir", OPT_STRING, &track_root, \
+      "use this store (default: GTRACK_ROOT or mlruns)" }
+#define TRACK_OPT_WHERE(s) \
+    { 'w', "where", "filter", OPT_STRING, &(s).where, \
+      "select only runs for which FILTER is true" }
+#define TRACK_OPT_EXPERIMENT(s) \
+    { 'e', "experiment", "name", OPT_STRING, &(s).experiment, \
+      "select only runs of this experiment" }
+#define TRACK_OPT_SWEEP(s) \
+    { 0, "sweep", "name", OPT_STRING, &(s).sweep, \
+      "select runs of this sweep or children of this run" }
+#define TRACK_OPT_SINCE(s) \
+    { 0, "since", "time", OPT_STRING, &(s).since, \
+      "select only runs started since TIME, as in 2h, 3d or 2026-11-21" }
+#define TRACK_OPTS_SELECTION(s) \
+    TRACK_OPT_WHERE(s), \
+    TRACK_OPT_EXPERIMENT(s), \
+    { 0, "status", "word", OPT_WORD, &(s).status, \
+      "select only runs with this status, as in running", \
+      track_status_words }, \
+    TRACK_OPT_SWEEP(s), \
+    TRACK_OPT_SINCE(s), \
+    { 0, "sort", "column", OPT_STRING, &(s).sort, \
       "sort by this column; -column reverses the order" }, \
-    { 'n', "limit", "count", OPT_INT, &(c).limit, \
+    { 'n', "limit", "count", OPT_INT, &(s).limit, \
       "select at most COUNT runs" }, \
-    { 'd', "deleted", NULL, OPT_FLAG, &(c).deleted, "include deleted runs" }
+    { 'd', "deleted", NULL, OPT_FLAG, &(s).deleted, "include deleted runs" }
+#define TRACK_OPT_DRY_RUN(target) \
+    { 0, "dry-run", NULL, OPT_FLAG, &(target), \
+      "print what would be done, and do nothing" }
 /* clang-format on */
 
-/*
- * The runs that words and options choose, sorted.  No words are all runs.  A
- * word that names none is ERR_MISSING; a filter that none passes is not.
- */
-int track_choose(struct runs *, const struct track_choice *, char **words,
-                 int n, int flags, struct err *);
-/* Exactly one run, named by a word (NULL: @latest). */
-int track_one(struct runs *, const char *word, int flags, struct err *);
+/* The words of --status, from RUN_RUNNING on. */
+extern const char *const track_status_words[];
 
-/* Would a greater value of this metric be better (1), a smaller one (-1), or
- * is it neither (0)?  Told from its name. */
+/*
+ * The runs that words and options select, sorted.  No words select all runs.
+ * A word that names no run is ERR_MISSING; a filter that matches none is not.
+ */
+int track_select(struct runs *, const struct track_selection *, char **words,
+                 int n, struct err *);
+/* Exactly one run, named by a word (NULL: @latest). */
+int track_select_one(struct runs *, const char *word, int flags, struct err *);
+
+/* Call a function for each of the runs that words name, without metrics. */
+typedef int track_each_fn(const struct run_info *, void *arg, struct err *);
+int track_each(char **words, int n, int flags, track_each_fn *, void *arg,
+               struct err *);
+
+/* Is a higher value of this metric better (1), a lower one (-1), or neither
+ * (0)?  Told from its name. */
 int track_direction(const char *metric);
 
-/* How long it ran, or has been running; seconds. */
+/* How many seconds a run took, or has been running. */
 double track_seconds(const struct run_info *);
-/* The greatest step any of its metrics has; -1 for none. */
+/* The highest step of its metrics, or -1. */
 int64_t track_last_step(const struct run_info *);
+/* The artifact with the output of a run, or NULL; the caller frees it. */
+char *track_output_path(const struct run_info *);
 enum table_mark track_status_mark(enum run_status);
 
-/* Refuse more words than a command takes, or fewer: "show takes one RUN". */
-int track_words(int argc, int least, int most, const char *usage, struct err *);
+/* Refuse fewer or more arguments than the running command takes; most < 0 is
+ * no limit. */
+int track_check_args(int argc, char **argv, int least, int most, struct err *);
 
-/* "key=value" apart; the caller frees *key. */
-int track_apart(const char *text, char **key, const char **value, struct err *);
-/* Are all of a list such?  Then they are put to a run, by run_param() or
- * run_tag(). */
+/* Split "key=value"; the caller frees *key. */
+int track_parse_pair(const char *text, char **key, const char **value,
+                     struct err *);
+/* Is each of a list such a pair?  track_set_pairs() then gives them to a run,
+ * by run_param() or run_tag(). */
 int track_check_pairs(const struct opt_list *, struct err *);
-typedef void track_put_fn(struct run *, const char *key, const char *value);
-void track_put_pairs(struct run *, const struct opt_list *, track_put_fn *);
+typedef void track_set_fn(struct run *, const char *key, const char *value);
+void track_set_pairs(struct run *, const struct opt_list *, track_set_fn *);
 
-/* Ask on the terminal; true without one only if yes is given. */
+/* Ask on the terminal; without one, refuse unless `yes` is set. */
 bool track_confirm(bool yes, const char *question, struct err *);
 
 #endif

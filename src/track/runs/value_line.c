@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/runs/points.h"
+#include "track/runs/value_line.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -10,24 +10,23 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-static void forget(struct values *v)
+static void reset(struct value_line *v)
 {
     for (size_t i = 0; i < v->n; i++)
         free(v->item[i].key);
     v->n = 0;
     v->step = v->ms = -1;
-    v->texts = 0;
 }
 
-void values_clear(struct values *v)
+void value_line_clear(struct value_line *v)
 {
-    forget(v);
+    reset(v);
     free(v->item);
-    *v = (struct values)VALUES_INIT;
+    *v = (struct value_line)VALUE_LINE_INIT;
 }
 
 /* Steps and times are not values; seconds since the epoch become ms. */
-static void take(struct values *v, const char *key, double x)
+static void add_value(struct value_line *v, const char *key, double x)
 {
     static const char *const steps[] = { "step", "_step", "iter", "iteration",
                                          "global_step" };
@@ -46,14 +45,14 @@ static void take(struct values *v, const char *key, double x)
         }
     }
     GROW(v->item, v->n, v->room);
-    v->item[v->n++] = (struct values_item){ xstrdup(key), x };
+    v->item[v->n++] = (struct value_line_item){ xstrdup(key), x };
 }
 
 /* ---- JSON ---- */
 
-enum { DEEPEST = 16 };
+enum { MAX_DEPTH = 16 };
 
-static void flatten(struct values *v, const char *prefix, json_t *object,
+static void flatten(struct value_line *v, const char *prefix, json_t *object,
                     int depth)
 {
     const char *name;
@@ -65,21 +64,19 @@ static void flatten(struct values *v, const char *prefix, json_t *object,
         double x;
 
         if (json_is_number(value))
-            take(v, key, json_number_value(value));
+            add_value(v, key, json_number_value(value));
         else if (json_is_boolean(value))
-            take(v, key, json_is_true(value));
+            add_value(v, key, json_is_true(value));
         else if (json_is_string(value) &&
                  num_real(json_string_value(value), &x) && !isfinite(x))
-            take(v, key, x);
-        else if (json_is_object(value) && depth < DEEPEST)
+            add_value(v, key, x);
+        else if (json_is_object(value) && depth < MAX_DEPTH)
             flatten(v, key, value, depth + 1);
-        else
-            v->texts++;
         free(key);
     }
 }
 
-/* Bare NaN and Infinity, which Python writes, as strings that JSON has. */
+/* Python writes NaN and Infinity bare; quote them, as JSON needs. */
 static char *quote_nonfinite(const char *line)
 {
     static const char *const words[] = { "-Infinity", "Infinity", "NaN" };
@@ -111,7 +108,7 @@ static char *quote_nonfinite(const char *line)
     return out;
 }
 
-static bool take_json(struct values *v, const char *line)
+static bool parse_json(struct value_line *v, const char *line)
 {
     json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 
@@ -132,28 +129,27 @@ static bool take_json(struct values *v, const char *line)
 
 /* ---- key=value ---- */
 
-static bool key_byte(char c)
+static bool is_key_byte(char c)
 {
     return isalnum((unsigned char)c) || strchr("_./-:%@", c) ||
            (unsigned char)c >= 0x80;
 }
 
 /* The value at p: a number, perhaps with a comma, bracket or unit after it. */
-static const char *take_value(struct values *v, const char *key, const char *p)
+static const char *parse_value(struct value_line *v, const char *key,
+                               const char *p)
 {
     const size_t n = strcspn(p, " \t,;|)]}\r\n");
     char *text = xstrndup(p, n);
     double x;
 
     if (num_real(text, &x))
-        take(v, key, x);
-    else if (n)
-        v->texts++;
+        add_value(v, key, x);
     free(text);
     return p + n;
 }
 
-static void take_pairs(struct values *v, const char *line)
+static void parse_pairs(struct value_line *v, const char *line)
 {
     const char *p = line;
 
@@ -161,27 +157,27 @@ static void take_pairs(struct values *v, const char *line)
         const char *from;
         char *key;
 
-        while (*p && !key_byte(*p))
+        while (*p && !is_key_byte(*p))
             p++;
         from = p;
-        while (*p && key_byte(*p))
+        while (*p && is_key_byte(*p))
             p++;
         if (*p != '=' || p == from || p[1] == '=')
             continue;
         key = xstrndup(from, (size_t)(p - from));
-        p = take_value(v, key, p + 1);
+        p = parse_value(v, key, p + 1);
         free(key);
     }
 }
 
-bool values_line(struct values *v, const char *line)
+bool value_line_parse(struct value_line *v, const char *line)
 {
-    forget(v);
+    reset(v);
     while (isspace((unsigned char)*line))
         line++;
-    if (*line == '{' && take_json(v, line))
+    if (*line == '{' && parse_json(v, line))
         return v->n || v->step >= 0;
     if (strchr(line, '='))
-        take_pairs(v, line);
+        parse_pairs(v, line);
     return v->n > 0;
 }

@@ -1,0 +1,85 @@
+/*
+ * gtrack gc - remove the files of deleted runs
+ */
+#include "config.h"
+#include "track/cmds.h"
+
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "store/edit.h"
+#include "store/meta.h"
+#include "track/runs/track.h"
+
+static bool dry_run, yes;
+static double older_than = 0;
+
+static const struct opt gc_opts[] = {
+    TRACK_OPT_ROOT,
+    { 0, "older-than", "time", OPT_SECS, &older_than,
+      "remove only runs deleted at least this long ago: 30d" },
+    { 'y', "yes", NULL, OPT_FLAG, &yes, "do not ask for confirmation" },
+    TRACK_OPT_DRY_RUN(dry_run),
+    { 0 }
+};
+
+/* When a run was deleted, from its meta.yaml. */
+static int64_t deleted_ms(const char *folder)
+{
+    struct arena mem = ARENA_INIT;
+    struct err e = ERR_INIT;
+    struct meta m;
+    const int64_t ms = meta_load(&m, &mem, folder, &e) == 0 ? m.deleted_ms : 0;
+
+    arena_clear(&mem);
+    return ms;
+}
+
+static int load_old(struct runs *runs, struct err *e)
+{
+    const int64_t before = clock_wall_ms() - (int64_t)(older_than * 1000);
+    size_t kept = 0;
+
+    if (runs_load(runs, track_store(), LOAD_ONLY_DELETED | LOAD_NO_METRICS, e) <
+        0)
+        return -1;
+    for (size_t i = 0; i < runs->n; i++)
+        if (deleted_ms(runs->run[i].folder) <= before)
+            runs->run[kept++] = runs->run[i];
+    runs->n = kept;
+    return 0;
+}
+
+static int gc_main(int argc, char **argv, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    char question[64];
+    int ret;
+
+    if (track_check_args(argc, argv, 0, 0, e) < 0)
+        return -1;
+    ret = load_old(&runs, e);
+    if (ret == 0 && runs.n == 0)
+        log_info("no deleted runs to remove");
+    snprintf(question, sizeof question, "remove %zu runs permanently", runs.n);
+    if (ret == 0 && runs.n && !dry_run && !track_confirm(yes, question, e))
+        ret = -1;
+    for (size_t i = 0; i < runs.n && ret == 0; i++) {
+        const struct run_info *r = &runs.run[i];
+
+        log_info("%s %s (%s)", dry_run ? "would remove" : "removing", r->name,
+                 r->id);
+        if (!dry_run)
+            ret = edit_remove(track_store(), r, e);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+const struct cmd cmd_gc = {
+    .name = "gc",
+    .help = "remove deleted runs permanently",
+    .opts = gc_opts,
+    .run = gc_main,
+};

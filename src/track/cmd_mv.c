@@ -1,0 +1,72 @@
+/*
+ * gtrack mv - rename a run, or move runs to another experiment
+ */
+#include "config.h"
+#include "track/cmds.h"
+
+#include <string.h>
+
+#include "store/bulk.h"
+#include "store/edit.h"
+#include "track/runs/track.h"
+
+static const char *experiment;
+
+static const struct opt mv_opts[] = { TRACK_OPT_ROOT,
+                                      { 'e', "experiment", "name", OPT_STRING,
+                                        &experiment,
+                                        "move the runs to this experiment" },
+                                      { 0 } };
+
+static int move_run(const struct run_info *r, void *unused, struct err *e)
+{
+    struct bulk b;
+    int ret;
+
+    (void)unused;
+    if (strcmp(r->experiment, experiment) == 0)
+        return 0;
+    if (r->status == RUN_RUNNING)
+        return err_set(e, ERR_USAGE,
+                       "a run cannot be moved while it is running");
+    if (bulk_open(&b, r->folder, e) < 0)
+        return -1;
+    ret = bulk_move(&b, track_store(), experiment, e);
+    bulk_close(&b);
+    return ret;
+}
+
+static int rename_run(char *word, const char *name, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret;
+
+    if (!*name)
+        return err_set(e, ERR_USAGE, "the name of a run cannot be empty");
+    if (track_select_one(&runs, word, LOAD_NO_METRICS, e) < 0)
+        return -1;
+    ret = edit_name(&runs.run[0], name, e);
+    if (ret < 0)
+        err_wrap(e, "run %s", runs.run[0].name);
+    runs_free(&runs);
+    return ret;
+}
+
+static int mv_main(int argc, char **argv, struct err *e)
+{
+    if (experiment)
+        return track_check_args(argc, argv, 1, -1, e) < 0
+                   ? -1
+                   : track_each(argv, argc, 0, move_run, NULL, e);
+    return track_check_args(argc, argv, 2, 2, e) < 0
+               ? -1
+               : rename_run(argv[0], argv[1], e);
+}
+
+const struct cmd cmd_mv = {
+    .name = "mv",
+    .args = "RUN NAME | -e EXPERIMENT RUN|FILTER...",
+    .help = "rename a run, or move runs to another experiment",
+    .opts = mv_opts,
+    .run = mv_main,
+};

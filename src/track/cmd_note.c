@@ -1,0 +1,92 @@
+/*
+ * gtrack note - print or write the note of a run
+ *
+ * A note is the tag that MLflow shows as the description of a run.
+ */
+#include "config.h"
+#include "track/cmds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "store/edit.h"
+#include "track/runs/track.h"
+
+static const char note_tag[] = "mlflow.note.content";
+static bool append;
+
+static const struct opt note_opts[] = {
+    TRACK_OPT_ROOT,
+    { 'a', "append", NULL, OPT_FLAG, &append,
+      "append the text to the existing note" },
+    { 0 }
+};
+
+static int write_note(const struct run_info *r, const char *text, struct err *e)
+{
+    const char *old = run_info_tag(r, note_tag);
+    char *both;
+    int ret;
+
+    if (!append || !old || !*old)
+        return edit_tag(r, note_tag, *text ? text : NULL, e);
+    both = xasprintf("%s\n%s", old, text);
+    ret = edit_tag(r, note_tag, both, e);
+    free(both);
+    return ret;
+}
+
+static char *read_note(struct err *e)
+{
+    enum { MOST = 1 << 20 };
+    struct buf b = BUF_INIT;
+    char chunk[4096];
+    size_t n;
+
+    while ((n = fread(chunk, 1, sizeof chunk, stdin)) > 0 && b.len < MOST)
+        buf_add(&b, chunk, n);
+    if (b.len >= MOST) {
+        err_set(e, ERR_USAGE, "the note is longer than 1 MiB");
+        buf_clear(&b);
+        return NULL;
+    }
+    while (b.len && b.s[b.len - 1] == '\n')
+        buf_trim(&b, b.len - 1);
+    return b.len ? buf_detach(&b) : xstrdup("");
+}
+
+static int note_main(int argc, char **argv, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret = 0;
+
+    if (track_check_args(argc, argv, 1, 2, e) < 0 ||
+        track_select_one(&runs, argv[0], LOAD_NO_METRICS, e) < 0)
+        return -1;
+    if (argc == 1) {
+        const char *note = run_info_tag(&runs.run[0], note_tag);
+
+        if (note)
+            puts(note);
+    } else {
+        char *text =
+            strcmp(argv[1], "-") == 0 ? read_note(e) : xstrdup(argv[1]);
+
+        ret = text ? write_note(&runs.run[0], text, e) : -1;
+        if (ret < 0)
+            err_wrap(e, "run %s", runs.run[0].name);
+        free(text);
+    }
+    runs_free(&runs);
+    return ret;
+}
+
+const struct cmd cmd_note = {
+    .name = "note",
+    .args = "RUN [TEXT|-]",
+    .help = "print or write the note of a run",
+    .opts = note_opts,
+    .run = note_main,
+};

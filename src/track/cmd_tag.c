@@ -1,0 +1,94 @@
+/*
+ * gtrack tag - list, set or delete tags of runs
+ */
+#include "config.h"
+#include "track/cmds.h"
+
+#include <stdlib.h>
+
+#include "store/edit.h"
+#include "track/runs/track.h"
+
+static struct opt_list deleted;
+static struct table_style style;
+
+static const struct opt tag_opts[] = {
+    TRACK_OPT_ROOT,
+    { 'D', "delete", "key", OPT_LIST, &deleted,
+      "delete this tag; may be given many times" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+static int set_tags(const struct run_info *r, void *arg, struct err *e)
+{
+    for (char **pair = arg; *pair; pair++) {
+        const char *value;
+        char *key;
+        int ret;
+
+        if (track_parse_pair(*pair, &key, &value, e) < 0)
+            return -1;
+        ret = edit_tag(r, key, value, e);
+        free(key);
+        if (ret < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < deleted.n; i++)
+        if (edit_tag(r, deleted.item[i], NULL, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_tags(const struct run_info *r, void *arg, struct err *e)
+{
+    struct table *t = arg;
+
+    (void)e;
+    for (size_t i = 0; i < r->n_tags; i++) {
+        table_text(t, r->name);
+        table_text(t, r->tags[i].key);
+        table_text(t, r->tags[i].value);
+    }
+    return 0;
+}
+
+static int list_tags(char **words, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrack.tag/1");
+    int ret;
+
+    table_column(&t, "run");
+    table_column(&t, "tag");
+    table_column(&t, "value");
+    ret = track_each(words, 1, 0, add_tags, &t, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    table_clear(&t);
+    return ret;
+}
+
+static int tag_main(int argc, char **argv, struct err *e)
+{
+    if (track_check_args(argc, argv, 1, -1, e) < 0)
+        return -1;
+    for (int i = 1; i < argc; i++) { /* set all of them or none */
+        const char *value;
+        char *key;
+
+        if (track_parse_pair(argv[i], &key, &value, e) < 0)
+            return -1;
+        free(key);
+    }
+    if (argc > 1 || deleted.n)
+        return track_each(argv, 1, 0, set_tags, argv + 1, e);
+    return list_tags(argv, e);
+}
+
+const struct cmd cmd_tag = {
+    .name = "tag",
+    .args = "RUN|FILTER [KEY=VALUE]...",
+    .help = "list, set or delete tags",
+    .opts = tag_opts,
+    .run = tag_main,
+};

@@ -1,0 +1,238 @@
+#include "config.h"
+#include "track/runs/column_parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+
+static bool run_has(enum column_kind kind, const struct run_info *r,
+                    const char *key)
+{
+    switch (kind) {
+    case COLUMN_PARAM:
+        return run_info_param(r, key) != NULL;
+    case COLUMN_METRIC:
+        return run_info_metric(r, key) != NULL;
+    case COLUMN_TAG:
+        return run_info_tag(r, key) != NULL;
+    default:
+        return false;
+    }
+}
+
+static bool any_has(enum column_kind kind, const struct runs *runs,
+                    const char *key)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (run_has(kind, &runs->run[i], key))
+            return true;
+    return false;
+}
+
+/* Does full end in ".part" or "/part"? */
+static bool ends_in_part(const char *full, const char *part)
+{
+    const size_t n = strlen(full), m = strlen(part);
+
+    return n > m && strcmp(full + n - m, part) == 0 &&
+           (full[n - m - 1] == '.' || full[n - m - 1] == '/');
+}
+
+static bool set_once(const char **found, const char *key)
+{
+    if (*found && strcmp(*found, key) != 0)
+        return false;
+    *found = key;
+    return true;
+}
+
+/*
+ * The only parameter whose key ends in `word`, or else the only such metric:
+ * abbreviations are mostly of parameters.
+ */
+static const char *find_abbreviated(const struct runs *runs, const char *word,
+                                    enum column_kind *kind)
+{
+    const char *param = NULL, *metric = NULL;
+
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+
+        for (size_t j = 0; j < r->n_params; j++)
+            if (ends_in_part(r->params[j].key, word) &&
+                !set_once(&param, r->params[j].key))
+                return NULL;
+        for (size_t j = 0; j < r->n_metrics; j++)
+            if (ends_in_part(r->metrics[j].key, word) &&
+                !set_once(&metric, r->metrics[j].key))
+                metric = "";
+    }
+    *kind = param ? COLUMN_PARAM : COLUMN_METRIC;
+    return param ? param : metric && *metric ? metric : NULL;
+}
+
+/* A key without its quotes, if it has any; the caller frees it. */
+static char *unquoted(const char *s, size_t n)
+{
+    while (n && s[0] == ' ')
+        s++, n--;
+    while (n && s[n - 1] == ' ')
+        n--;
+    if (n > 1 && strchr("`\"'", s[0]) && s[n - 1] == s[0])
+        return xstrndup(s + 1, n - 2);
+    return xstrndup(s, n);
+}
+
+static const char *skip_prefix(const char *s, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+
+    return strncmp(s, prefix, n) == 0 ? s + n : NULL;
+}
+
+/* A key of any kind: "metrics.loss", "loss", "lr". */
+static int parse_key(const char *word, size_t n, const struct runs *runs,
+                     enum column_kind *kind, char **key, struct err *e)
+{
+    static const struct {
+        const char *prefix;
+        enum column_kind kind;
+    } prefixes[] = {
+        { "metrics.", COLUMN_METRIC }, { "metric.", COLUMN_METRIC },
+        { "params.", COLUMN_PARAM },   { "param.", COLUMN_PARAM },
+        { "tags.", COLUMN_TAG },       { "tag.", COLUMN_TAG },
+    };
+    static const enum column_kind order[] = { COLUMN_PARAM, COLUMN_METRIC,
+                                              COLUMN_TAG };
+    char *text = unquoted(word, n);
+    const char *full;
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const char *rest = skip_prefix(text, prefixes[i].prefix);
+
+        if (rest && *rest && !any_has(COLUMN_PARAM, runs, text) &&
+            !any_has(COLUMN_METRIC, runs, text)) {
+            *kind = prefixes[i].kind;
+            *key = unquoted(rest, strlen(rest));
+            free(text);
+            return 0;
+        }
+    }
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (any_has(order[i], runs, text)) {
+            *kind = order[i];
+            *key = text;
+            return 0;
+        }
+    }
+    full = find_abbreviated(runs, text, kind);
+    if (!full && runs->n) {
+        err_set(e, ERR_USAGE,
+                "'%s' is not an attribute, and no run has such a parameter, "
+                "metric or tag",
+                text);
+        free(text);
+        return -1;
+    }
+    *kind = full ? *kind : COLUMN_METRIC;
+    *key = full ? xstrdup(full) : xstrdup(text);
+    free(text);
+    return 0;
+}
+
+/* The function in min(val/loss) or at(val/loss, 5000), and what is inside the
+ * parentheses; -1 for none. */
+static int find_function(const char *word, size_t n, const char **inner,
+                         size_t *inner_len)
+{
+    for (int f = 0; column_functions[f]; f++) {
+        const size_t len = strlen(column_functions[f]);
+
+        if (n > len + 1 && strncmp(word, column_functions[f], len) == 0 &&
+            word[len] == '(' && word[n - 1] == ')') {
+            *inner = word + len + 1;
+            *inner_len = n - len - 2;
+            return f;
+        }
+    }
+    return -1;
+}
+
+static int parse_at(const char *inner, size_t *n, int64_t *step, struct err *e)
+{
+    const char *comma = memrchr(inner, ',', *n);
+    char *text, *number;
+    bool good;
+
+    if (!comma)
+        return err_set(e, ERR_USAGE,
+                       "at(%.*s) has no step; write at(METRIC, STEP)", (int)*n,
+                       inner);
+    text = unquoted(comma + 1, *n - (size_t)(comma - inner) - 1);
+    number = text + (strncmp(text, "step=", 5) == 0 ? 5 : 0);
+    good = num_int(number, step);
+    if (!good)
+        err_set(e, ERR_USAGE, "at() expects a step, not '%s'", text);
+    free(text);
+    *n = (size_t)(comma - inner);
+    return good ? 0 : -1;
+}
+
+static int parse_column(struct columns *c, const char *word, size_t n,
+                        const struct runs *runs, struct err *e)
+{
+    const char *inner = word;
+    size_t inner_len = n;
+    const int function = find_function(word, n, &inner, &inner_len);
+    char *title = unquoted(word, n), *key;
+    const char *rest = skip_prefix(title, "attributes.");
+    const int attribute = column_find_attribute(rest ? rest : title);
+    enum column_kind kind;
+    struct column *out;
+    int64_t step = 0;
+
+    if (function < 0 && attribute >= 0) {
+        columns_append(c, title, title)->attribute = attribute;
+        free(title);
+        return 0;
+    }
+    if ((function == COLUMN_AT && parse_at(inner, &inner_len, &step, e) < 0) ||
+        parse_key(inner, inner_len, runs, &kind, &key, e) < 0) {
+        free(title);
+        return -1;
+    }
+    out = columns_append(c, key, function < 0 ? key : title);
+    out->kind = function < 0 ? kind : COLUMN_METRIC;
+    out->function = function < 0 ? COLUMN_LAST : (enum column_function)function;
+    out->step = step;
+    free(key);
+    free(title);
+    return 0;
+}
+
+int columns_parse(struct columns *c, const char *text, const struct runs *runs,
+                  struct err *e)
+{
+    const char *from = text;
+    int depth = 0;
+    char quote = '\0';
+
+    for (const char *p = text;; p++) {
+        if (quote ? *p == quote : *p && strchr("`\"'", *p))
+            quote = quote ? '\0' : *p;
+        else if (!quote)
+            depth += (*p == '(') - (*p == ')');
+        if (*p != '\0' && (*p != ',' || depth > 0 || quote))
+            continue;
+        while (*from == ' ')
+            from++;
+        if (from == p)
+            return err_set(e, ERR_USAGE, "'%s' has an empty column", text);
+        if (parse_column(c, from, (size_t)(p - from), runs, e) < 0)
+            return -1;
+        from = p + 1;
+        if (*p == '\0')
+            return 0;
+    }
+}

@@ -1,0 +1,25 @@
+#ifndef TRACK_RUNS_COLUMN_PARSE_H
+#define TRACK_RUNS_COLUMN_PARSE_H
+
+#include "track/runs/column.h"
+
+/*
+ * column_parse - read columns from text
+ *
+ *      name id experiment status started ended time steps user ...
+ *      params.optim.lr     metrics.val/loss     tags.phase
+ *      val/loss            a parameter, else a metric, else a tag
+ *      lr                  optim.lr, if no other key ends in ".lr"
+ *      min(val/loss) max(..) last(..) mean(..) first(..) count(..)
+ *      argmin(val/loss) argmax(val/loss)       the step of that value
+ *      at(val/loss, 5000)  the value at that step, or the last before it
+ *
+ * A key with a comma or a parenthesis is quoted: `a,b` "a,b" 'a,b'.
+ */
+
+/* Append the columns that TEXT lists, separated by commas.  A key that none of
+ * the runs has is ERR_USAGE. */
+int columns_parse(struct columns *, const char *text, const struct runs *,
+                  struct err *);
+
+#endif

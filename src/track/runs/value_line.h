@@ -1,0 +1,33 @@
+#ifndef TRACK_RUNS_VALUE_LINE_H
+#define TRACK_RUNS_VALUE_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * value_line - the named values in a line that another program printed
+ *
+ *      {"step": 10, "train/loss": 3.2, "lr": 6e-4}        JSON Lines
+ *      step=10 train/loss=3.2 lr=6e-4                     key=value
+ *
+ * A key=value may stand anywhere in a line, after a blank, a comma or a
+ * bracket.  JSON objects are flattened with slashes.  Strings and other values
+ * that are not numbers are skipped; "NaN" and "Infinity" are numbers.
+ */
+struct value_line {
+    struct value_line_item {
+        char *key;
+        double value;
+    } * item;
+    size_t n, room;
+    int64_t step, ms; /* as the line has them, or -1 */
+};
+
+#define VALUE_LINE_INIT { NULL, 0, 0, -1, -1 }
+
+/* Parse a line, in place of the one before; false if it has no value. */
+bool value_line_parse(struct value_line *, const char *line);
+void value_line_clear(struct value_line *);
+
+#endif
