@@ -1,5 +1,5 @@
 /*
- * act - what bends: GELU and its kin, plain and gated
+ * activation - GELU, ReLU, SiLU and their variants, plain and gated
  *
  *      gelu(x)      x Phi(x),  Phi(x) = (1 + erf(x / sqrt 2)) / 2
  *      gelu_tanh(x) x/2 (1 + tanh(u)),  u = c (x + a x^3),  c = sqrt(2 / pi)
@@ -12,7 +12,7 @@
 
 static const double GELU_C = 0.7978845608028654, GELU_A = 0.044715;
 
-static double value(enum act kind, double x)
+static double act_value(enum act kind, double x)
 {
     switch (kind) {
     case ACT_GELU:
@@ -30,7 +30,7 @@ static double value(enum act kind, double x)
     return 0.0;
 }
 
-static double slope(enum act kind, double x)
+static double act_slope(enum act kind, double x)
 {
     double s;
 
@@ -60,7 +60,7 @@ void ref_act_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     (void)dev;
     assert(tensor_count(y) == tensor_count(x));
     for (int64_t i = 0; i < tensor_count(x); i++)
-        ref_set(y, i, value(kind, ref_get(x, i)));
+        ref_set(y, i, act_value(kind, ref_get(x, i)));
 }
 
 void ref_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
@@ -68,7 +68,7 @@ void ref_act_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_count(x); i++)
-        ref_add(dx, i, slope(kind, ref_get(x, i)) * ref_get(dy, i));
+        ref_add(dx, i, act_slope(kind, ref_get(x, i)) * ref_get(dy, i));
 }
 
 void ref_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
@@ -81,7 +81,7 @@ void ref_glu_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
     for (int64_t n = 0; n < N; n++) {
         for (int64_t f = 0; f < F; f++)
             ref_set(y, n * F + f,
-                    value(kind, ref_get(x, n * 2 * F + f)) *
+                    act_value(kind, ref_get(x, n * 2 * F + f)) *
                         ref_get(x, n * 2 * F + F + f));
     }
 }
@@ -98,8 +98,8 @@ void ref_glu_bwd(struct dev *dev, struct tensor *dx, const struct tensor *x,
             const double gate = ref_get(x, at), up = ref_get(x, at + F);
             const double d = ref_get(dy, n * F + f);
 
-            ref_add(dx, at, slope(kind, gate) * up * d);
-            ref_add(dx, at + F, value(kind, gate) * d);
+            ref_add(dx, at, act_slope(kind, gate) * up * d);
+            ref_add(dx, at + F, act_value(kind, gate) * d);
         }
     }
 }

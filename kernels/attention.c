@@ -1,10 +1,10 @@
 /*
- * attention - softmax(q k' scale) v over what came before; rotary positions
+ * attention - softmax(q k' scale) v over earlier positions; rotary positions
  *
  *      s(t,u) = scale q(t).k(u),  u <= t      p = softmax over u of s
  *      y(t) = sum over u of m(t,u) p(t,u) v(u)
  *
- * where m is dropout's mask, 0 or 1 / (1 - p).  Backwards, with
+ * where m is dropout's mask, 0 or 1 / (1 - p).  Backward, with
  * g(t,u) = m(t,u) dy(t).v(u),
  *
  *      ds = p (g - delta),   delta(t) = sum over u of p g = dy(t).y(t)
@@ -45,7 +45,7 @@ void ref_rope(struct dev *dev, struct tensor *qkv, int H, int K, int64_t T,
     }
 }
 
-static double mask(const struct attn *a, int64_t i)
+static double dropout_factor(const struct attn *a, int64_t i)
 {
     if (a->drop.p <= 0.0f)
         return 1.0;
@@ -79,17 +79,18 @@ static double softmax(double *s, int64_t n)
     return max + log(sum);
 }
 
-/* Where the query, key and value of head h of row n begin in qkv. */
-struct place {
+/* The first element in qkv of the query, key and value of head h of row n. */
+struct head_offsets {
     int64_t q, k, v;
 };
 
-static struct place place(const struct attn *a, int64_t n, int64_t h)
+static struct head_offsets head_offsets(const struct attn *a, int64_t n,
+                                        int64_t h)
 {
     const int64_t row = (int64_t)(a->H + 2 * a->K) * a->D;
     const int64_t group = h * a->K / a->H;
 
-    return (struct place){
+    return (struct head_offsets){
         .q = n * row + h * a->D,
         .k = n * row + (a->H + group) * a->D,
         .v = n * row + (a->H + a->K + group) * a->D,
@@ -101,11 +102,11 @@ static double probabilities(double *p, const struct tensor *qkv,
                             const struct attn *a, int64_t first, int64_t n,
                             int64_t h)
 {
-    const int64_t q = place(a, n, h).q;
+    const int64_t q = head_offsets(a, n, h).q;
 
     for (int64_t u = 0; u <= n - first; u++)
-        p[u] =
-            (double)a->scale * dot(qkv, q, qkv, place(a, first + u, h).k, a->D);
+        p[u] = (double)a->scale *
+               dot(qkv, q, qkv, head_offsets(a, first + u, h).k, a->D);
     return softmax(p, n - first + 1);
 }
 
@@ -122,12 +123,12 @@ void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
 
         ref_set(lse, i, probabilities(p, qkv, a, first, n, h));
         for (int64_t u = 0; u <= t; u++)
-            p[u] *= mask(a, ((n / T * H + h) * T + t) * T + u);
+            p[u] *= dropout_factor(a, ((n / T * H + h) * T + t) * T + u);
         for (int64_t d = 0; d < D; d++) {
             double sum = 0.0;
 
             for (int64_t u = 0; u <= t; u++)
-                sum += p[u] * ref_get(qkv, place(a, first + u, h).v + d);
+                sum += p[u] * ref_get(qkv, head_offsets(a, first + u, h).v + d);
             ref_set(y, i * D + d, sum);
         }
     }
@@ -149,20 +150,21 @@ void ref_attn_bwd(struct dev *dev, struct tensor *dqkv,
     (void)lse;
     for (int64_t i = 0; i < N * H; i++) {
         const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
-        const int64_t q = place(a, n, h).q;
+        const int64_t q = head_offsets(a, n, h).q;
         const double delta = dot(dy, i * D, y, i * D, D);
 
         probabilities(p, qkv, a, first, n, h);
         for (int64_t u = 0; u <= t; u++) {
-            const double m = mask(a, ((n / T * H + h) * T + t) * T + u);
-            const int64_t v = place(a, first + u, h).v;
+            const double m =
+                dropout_factor(a, ((n / T * H + h) * T + t) * T + u);
+            const int64_t v = head_offsets(a, first + u, h).v;
 
             g[u] = m * dot(dy, i * D, qkv, v, D);
             for (int64_t d = 0; d < D; d++)
                 sum[v + d] += m * p[u] * ref_get(dy, i * D + d);
         }
         for (int64_t u = 0; u <= t; u++) {
-            const int64_t k = place(a, first + u, h).k;
+            const int64_t k = head_offsets(a, first + u, h).k;
             const double ds = (double)a->scale * p[u] * (g[u] - delta);
 
             for (int64_t d = 0; d < D; d++) {

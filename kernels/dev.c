@@ -38,8 +38,8 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
     return -1;
 }
 
-/* The best there is: a device that does not open is passed over, with a
- * warning where it is there. */
+/* The first device after the CPU that opens, else the CPU.  A device that
+ * exists but does not open is passed over with a warning. */
 static int open_auto(struct dev *dev, struct err *e)
 {
     for (int i = 1; dev_types[i]; i++) {
@@ -48,7 +48,7 @@ static int open_auto(struct dev *dev, struct err *e)
         if (open_type(dev, dev_types[i], 0, &why) == 0)
             return 0;
         if (why.kind != ERR_MISSING)
-            log_warn("%s; so the CPU computes", why.text);
+            log_warn("%s; using the CPU", why.text);
     }
     return open_type(dev, &cpu_dev, 0, e);
 }
@@ -63,7 +63,7 @@ static const struct dev_type *find_named(const char *name, int *index,
 
     if (colon &&
         (!num_int(colon + 1, &number) || number < 0 || number > 1023)) {
-        err_set(e, ERR_USAGE, "device '%s': no number after ':'", name);
+        err_set(e, ERR_USAGE, "device '%s' expects a number after ':'", name);
         return NULL;
     }
     *index = (int)number;

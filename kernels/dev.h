@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* What memory is for.  The first are planned before any is taken; the device
- * takes the last two for itself. */
+/* The uses of memory.  The first ones are computed before any is allocated; the
+ * device allocates the last two for itself. */
 enum dev_use {
     DEV_WEIGHTS, DEV_GRADS, DEV_MOMENTS, DEV_ACTIVATIONS, DEV_INPUTS,
     DEV_MODEL_USES,
@@ -27,17 +27,17 @@ struct dev_memory {
         size_t now, most;
     } of[DEV_USES];
     size_t allocated, peak;     /* by dev_alloc(): now, and at most so far */
-    size_t reserved;            /* that, and what the device took itself */
-    size_t total;               /* that there is; 0: it is not known */
+    size_t reserved;            /* that, and what the device took for itself */
+    size_t total;               /* of the device; 0: it is not known */
 };
 
 /*
- * dev - where numbers live and who computes on them
+ * dev - a device: where the numbers are, and what computes on them
  *
- * A device is opened, given work in order, and closed.  Work may run later
- * than the call that asks for it; dev_sync() waits, and reports the first
- * thing that failed since the last wait (as ferror(3) does for a stream), so
- * the code that asks for work is straight line.
+ * A device is opened, given work in order, and closed.  Work may run later than
+ * the call that gives it; dev_sync() waits, and reports the first failure since
+ * the last wait (as ferror(3) does for a stream), so the code that gives work
+ * has no error handling in between.
  *
  *      if (dev_open(&dev, "cpu", e) < 0)
  *          return -1;
@@ -47,8 +47,8 @@ struct dev_memory {
  *      if (dev_sync(&dev, e) < 0) ...
  *
  * put() has read the host memory when it returns; get() has filled it only
- * after the next dev_sync().  Memory is not cleared; it is counted by what it
- * is for, in dev.memory, and freed by dev_free() or dev_close().
+ * after the next dev_sync().  Memory is not cleared; it is counted by its use,
+ * in dev.memory, and freed by dev_free() or dev_close().
  */
 struct dev_type {
     const char *name; /* as in device = NAME */
@@ -61,36 +61,39 @@ struct dev_type {
     void (*copy)(struct dev *, void *dst, const void *src, size_t n);
     void (*zero)(struct dev *, void *dst, size_t n);
     int (*sync)(struct dev *, struct err *);
-    /* One line about the machine behind it, for people; returns out. */
+    /* One line of text about the hardware; returns out. */
     char *(*describe)(struct dev *, char *out, size_t room);
-    /* What follows may be NULL: the device has nothing of the kind. */
-    /* The data sheet's operations a second in products of this type; 0: it
-     * is not known. */
+    /* The members below are NULL if the device does not have the feature. */
+    /* The data sheet's operations a second in products of this type; 0: not
+     * known. */
     double (*peak)(const struct dev *, enum dtype);
-    /* Note when the work given so far is done, as mark i of DEV_MARKS; the
-     * seconds from mark i to mark j, or < 0 if they are not both reached. */
+    /* Record, as mark i of DEV_MARKS, the time at which the work given so far
+     * is done; the seconds from mark i to mark j, or < 0 if one is not
+     * reached. */
     void (*mark)(struct dev *, int i);
     double (*between)(struct dev *, int i, int j);
-    /* Work given between begin and end is kept, not done; run gives it again
-     * with one call.  Meanwhile what waits for the device or takes memory, as
-     * put(), get() and alloc() do, fails.  If anything did, end returns NULL
-     * and the device is as before.  run returns -1, and does nothing, when
-     * memory that the work uses has moved: it has to be kept anew. */
+    /* Work given between begin and end is recorded, not done; run then gives
+     * all of it with one call.  In between, calls that wait for the device or
+     * allocate memory, as put(), get() and alloc() do, fail.  If one did, end
+     * returns NULL and the device is as before.  run returns -1, and does
+     * nothing, when memory that the work uses has moved: it has to be recorded
+     * again. */
     void (*graph_begin)(struct dev *);
     struct dev_graph *(*graph_end)(struct dev *);
     int (*graph_run)(struct dev *, struct dev_graph *);
     void (*graph_free)(struct dev *, struct dev_graph *);
-    /* A second stream, for what goes beside computing.  begin: that stream,
-     * which waits for all work given so far; end: note what it was given since
-     * as slot i of DEV_SIDE_SLOTS; wait: work given from now on waits for that;
-     * done: is it over?  Waiting for a later slot is waiting for all before. */
-    void *(*side_begin)(struct dev *);
-    void (*side_end)(struct dev *, int i);
-    void (*side_wait)(struct dev *, int i);
-    bool (*side_done)(struct dev *, int i);
+    /* A second stream, for work during computing.  begin returns that stream,
+     * which waits for all work given so far; end records what it was given
+     * since then as slot i of DEV_STREAM_SLOTS; wait makes the work given from
+     * now on wait for a slot, and for all slots before it; done tells whether a
+     * slot is finished. */
+    void *(*second_stream_begin)(struct dev *);
+    void (*second_stream_end)(struct dev *, int i);
+    void (*second_stream_wait)(struct dev *, int i);
+    bool (*second_stream_done)(struct dev *, int i);
 };
 
-enum { DEV_MARKS = 64, DEV_SIDE_SLOTS = 64 };
+enum { DEV_MARKS = 64, DEV_STREAM_SLOTS = 64 };
 
 struct dev {
     const struct dev_type *type;
@@ -99,7 +102,7 @@ struct dev {
     int threads;                        /* of the CPU; 0 chooses */
     bool deterministic;                 /* same bits for any thread count */
     bool tf32;                          /* products of F32 may round to TF32 */
-    void *state;                        /* the device's own */
+    void *state;                        /* private to the device */
     int failed;                         /* first failure since the last sync */
     const char *failed_op;
     char address[16];                   /* a GPU's on the PCI bus, or "" */
@@ -115,11 +118,11 @@ extern const struct dev_type *const dev_types[];  /* ends with NULL */
  * threads, deterministic and tf32 are read; everything else is set.
  */
 int dev_open(struct dev *, const char *name, struct err *);
-/* Is there a device of this name in this build?  Nothing is opened. */
+/* Whether this build has a device of this name; nothing is opened. */
 int dev_known(const char *name, struct err *);
 void *dev_alloc(struct dev *, size_t n, enum dev_use, struct err *e);
 void dev_free(struct dev *, void *p);
-/* For a device: it took so much more for itself, or less. */
+/* For a device: it took n bytes more for itself, or gave them back. */
 void dev_took(struct dev *, enum dev_use, size_t n);
 void dev_gave(struct dev *, enum dev_use, size_t n);
 int dev_sync(struct dev *, struct err *);

@@ -1,5 +1,5 @@
 /*
- * point - one element at a time: sums, scaling, conversion, dropout
+ * elementwise - one element at a time: sums, scaling, conversion, dropout
  */
 #include "config.h"
 #include "common/rng.h"
@@ -58,7 +58,7 @@ void ref_cast_random(struct dev *dev, struct tensor *y, const struct tensor *x,
             from[i], rng_word(seed, stream, first + (uint64_t)i));
 }
 
-static double kept(const struct dropout *d, int64_t i, double x)
+static double apply_dropout(const struct dropout *d, int64_t i, double x)
 {
     if (rng_uniform(d->seed, d->stream, d->first + (uint64_t)i) < d->p)
         return 0.0;
@@ -70,7 +70,7 @@ void ref_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_count(y); i++)
-        ref_set(y, i, kept(d, i, ref_get(x, i)));
+        ref_set(y, i, apply_dropout(d, i, ref_get(x, i)));
 }
 
 void ref_dropout_bwd(struct dev *dev, struct tensor *dx,
@@ -78,5 +78,5 @@ void ref_dropout_bwd(struct dev *dev, struct tensor *dx,
 {
     (void)dev;
     for (int64_t i = 0; i < tensor_count(dx); i++)
-        ref_add(dx, i, kept(d, i, ref_get(dy, i)));
+        ref_add(dx, i, apply_dropout(d, i, ref_get(dy, i)));
 }

@@ -16,14 +16,14 @@ void ref_embed_fwd(struct dev *dev, struct tensor *y,
     (void)dev;
     assert(tensor_count(tokens) == N && tensor_cols(wte) == C);
     for (int64_t n = 0; n < N; n++) {
-        const int64_t token = ref_int(tokens, n), place = from + n % T;
+        const int64_t token = ref_int(tokens, n), position = from + n % T;
 
         assert(token >= 0 && token < wte->dim[0]);
         for (int64_t c = 0; c < C; c++) {
             double v = ref_get(wte, token * C + c);
 
             if (wpe)
-                v += ref_get(wpe, place * C + c);
+                v += ref_get(wpe, position * C + c);
             ref_set(y, n * C + c, v);
         }
     }

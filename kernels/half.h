@@ -10,9 +10,9 @@
  *      bf16    1 sign, 8 exponent, 7 mantissa: the upper half of a float
  *      f16     1 sign, 5 exponent, 10 mantissa: IEEE 754 binary16
  *
- * To 16 bits rounds to nearest, ties to even, subnormals included; what is too
- * large becomes infinity.  A NaN stays one, with its sign, and to 16 bits it
- * becomes quiet.
+ * Conversion to 16 bits rounds to nearest, ties to even, subnormals included;
+ * a number that is too large becomes infinity.  A NaN stays one, with its sign,
+ * and becomes quiet in 16 bits.
  * The vector instructions agree with these bit for bit (t/unit/half.c).
  */
 #if defined(__CUDACC__)

@@ -1,5 +1,5 @@
 /*
- * linear - y = x w' + b, the operation that takes most of the time
+ * linear - y = x w' + b and its gradients, with or without an activation
  */
 #include "config.h"
 #include "kernels/ref.h"

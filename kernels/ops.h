@@ -16,9 +16,9 @@ extern "C" {
  * ref_ one is the specification: plain loops, double sums, no library.  The
  * others must agree with it (t/unit/kernels.c).
  *
- * Shapes are the caller's duty and are asserted.  Letters: N rows (batch times
- * time), T positions of a sequence, C width, F width of the MLP, V vocabulary,
- * H query heads, K key and value heads, D width of a head.
+ * The caller provides the right shapes; they are asserted.  Letters: N rows
+ * (batch times time), T positions of a sequence, C width, F width of the MLP, V
+ * vocabulary, H query heads, K key and value heads, D width of a head.
  *
  * _fwd sets its outputs.  _bwd adds into gradients, so a value used twice
  * needs no special case; a gradient marked fresh is set instead (tensor.h).
@@ -74,7 +74,7 @@ typedef void linear_int8_fwd_fn(struct dev *, struct tensor *y,
 enum norm { NORM_LAYER, NORM_RMS };
 
 /*
- * y(N,C) = (x - mean) * rstd * w(C) + b(C), each row by itself; mean is 0 for
+ * y(N,C) = (x - mean) * rstd * w(C) + b(C) for each row; mean is 0 for
  * NORM_RMS.  rstd = 1 / sqrt(var + eps).  w and b optional.  stat(N,2) keeps
  * (mean, rstd) for the gradient.  y may be x.
  */
@@ -154,9 +154,9 @@ typedef void fill_fn(struct dev *, struct tensor *y, float value);
 /* y(n) = x(n) in another type, to nearest even; F32 is the widest. */
 typedef void cast_fn(struct dev *, struct tensor *y, const struct tensor *x);
 /*
- * y(n) = x(n), from F32 to BF16, to one of its neighbours at random: up with
- * the probability of how far it lies above the lower one, so that the mean of
- * many is x.  Word first + i of a stream (rng.h) decides for i.
+ * y(n) = x(n), from F32 to one of its two neighbours in BF16 at random: the
+ * upper one with the probability (x - lower) / (upper - lower), so that the
+ * mean of many is x.  Word first + i of a stream (rng.h) decides for element i.
  */
 typedef void cast_random_fn(struct dev *, struct tensor *y,
                             const struct tensor *x, uint64_t seed,
@@ -210,7 +210,7 @@ typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,
 /*
  * One new position for each of B sequences: append the keys and values of
  * qkv(B,(H+2K)*D) to keys and values(B,T',K,D) at place at, and attend to
- * 0..at.  For sampling; a->T is T', the room.
+ * 0..at.  For sampling; a->T is T', the size of the cache.
  */
 typedef void attn_decode_fn(struct dev *, struct tensor *y,
                             struct tensor *keys, struct tensor *values,
@@ -220,7 +220,8 @@ typedef void attn_decode_fn(struct dev *, struct tensor *y,
 /* ---- the head --------------------------------------------------------- */
 
 /*
- * Classifier and cross-entropy together, so that the logits never exist whole.
+ * Classifier and cross-entropy together, so that the logits need not all be in
+ * memory at once.
  *
  *      logits(N,V) = x(N,C) w(V,C)'       columns from `vocab` up do not count
  *      loss(n) = -log softmax(logits(n))[target(n)], or 0 if target(n) < 0
@@ -251,7 +252,7 @@ typedef void sumsq_fn(struct dev *, struct tensor *out,
  *
  * The gradient is first multiplied by g_scale, and then, if clip > 0, by
  * min(1, clip / (g_scale * sqrt(sumsq))), where sumsq(1) is on the device, so
- * that no step waits for it.  If sumsq is given and not finite, nothing moves.
+ * that no step waits for it.  If sumsq is not finite, nothing changes.
  */
 struct update {
     float lr, beta1, beta2, eps;
@@ -315,11 +316,11 @@ typedef void normal_fn(struct dev *, struct tensor *y, uint64_t seed,
     X(dropout_fwd) X(dropout_bwd) X(rope) X(attn_fwd) X(attn_bwd)              \
     X(attn_decode) X(head) X(sumsq) X(adamw) X(lion) X(sgd) X(muon)
 
-/* A GPU lacks these: they are NULL in its table. */
+/* A GPU does not have these; they are NULL in its table. */
 #define OPS_CPU(X) X(quantize) X(linear_int8_fwd) X(normal)
 
-/* Each has a reference.  One that has nothing else yet, X(name), stands here:
- * the CPU's table begins with the references. */
+/* Each of these has a reference.  An operation that has nothing else yet is
+ * listed here, as X(name): the CPU then uses the reference. */
 #define OPS_ALL(X) OPS(X) OPS_CPU(X)
 
 #define OPS_DECLARE(op) extern op##_fn ref_##op;

@@ -1,5 +1,5 @@
 /*
- * normal - normal numbers from counted uniform ones
+ * random_normal - normal numbers from counted uniform ones
  */
 #include "config.h"
 #include "common/rng.h"

@@ -10,8 +10,8 @@
  * ref - how the references read and write numbers
  *
  * A reference computes in double whatever the type of its tensors, and rounds
- * once, when it stores.  ref_add() is what "adds into" means in ops.h: call it
- * once for each element, with the whole sum.
+ * once, when it stores.  ref_add() does what "adds into" means in ops.h: call
+ * it once for each element, with the whole sum.
  */
 static inline double ref_get(const struct tensor *t, int64_t i)
 {

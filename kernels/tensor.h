@@ -8,12 +8,11 @@
 /*
  * tensor - a typed, shaped view of memory on one device
  *
- * A tensor never owns what it points at; the region it was cut from does.
- * Copying the struct copies the view, not the numbers.  Every tensor is dense
- * and row-major: the last dimension is the one that is contiguous.  data is
- * 64-byte aligned.
+ * A tensor does not own its memory; it points into a region that does.  Copying
+ * the struct copies the view, not the numbers.  Every tensor is dense and
+ * row-major: the last dimension is contiguous.  data is 64-byte aligned.
  *
- * fresh says that what it holds is not yet worth anything: an operation that
+ * fresh says that the tensor holds nothing of value yet: an operation that
  * would add into it sets it instead.  So gradients need not be cleared.
  */
 enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_I8, DT_COUNT };

@@ -1,5 +1,5 @@
 /*
- * optim - one step of each optimiser, element by element; sums of squares
+ * update - one step of each optimiser, element by element; sums of squares
  */
 #include "config.h"
 #include "kernels/ref.h"
@@ -23,8 +23,8 @@ void ref_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     ref_add(out, 0, total);
 }
 
-/* What the gradient is multiplied by; false if nothing may move. */
-static bool factor(const struct update *u, double *out)
+/* The factor of the gradient; false if the weights must stay as they are. */
+static bool gradient_factor(const struct update *u, double *out)
 {
     *out = (double)u->g_scale;
     if (u->sumsq) {
@@ -39,18 +39,20 @@ static bool factor(const struct update *u, double *out)
     return true;
 }
 
-/* The gradient as the rule sees it, and the weight after decoupled decay. */
-static double gradient(const struct update *u, double f, double g, double w)
+/* The gradient with l2 decay, and the weight with decoupled decay. */
+static double decayed_gradient(const struct update *u, double f, double g,
+                               double w)
 {
     return f * g + (u->l2 ? (double)u->decay * w : 0.0);
 }
 
-static double decayed(const struct update *u, double w)
+static double decayed_weight(const struct update *u, double w)
 {
     return u->l2 ? w : w - (double)u->lr * (double)u->decay * w;
 }
 
-static void store(struct tensor *w, struct tensor *copy, int64_t i, double v)
+static void store_weight(struct tensor *w, struct tensor *copy, int64_t i,
+                         double v)
 {
     ref_set(w, i, v);
     if (copy)
@@ -67,19 +69,20 @@ void ref_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!factor(u, &f))
+    if (!gradient_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i);
-        const double d = gradient(u, f, ref_get(g, i), old);
+        const double d = decayed_gradient(u, f, ref_get(g, i), old);
         const double m1 = b1 * ref_get(m, i) + (1.0 - b1) * d;
         const double v1 = b2 * ref_get(v, i) + (1.0 - b2) * d * d;
 
         ref_set(m, i, m1);
         ref_set(v, i, v1);
-        store(w, copy, i,
-              decayed(u, old) - (double)u->lr * (m1 / fix1) /
-                                    (sqrt(v1 / fix2) + (double)u->eps));
+        store_weight(w, copy, i,
+                     decayed_weight(u, old) -
+                         (double)u->lr * (m1 / fix1) /
+                             (sqrt(v1 / fix2) + (double)u->eps));
     }
 }
 
@@ -91,16 +94,16 @@ void ref_lion(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!factor(u, &f))
+    if (!gradient_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i), m0 = ref_get(m, i);
-        const double d = gradient(u, f, ref_get(g, i), old);
+        const double d = decayed_gradient(u, f, ref_get(g, i), old);
         const double c = b1 * m0 + (1.0 - b1) * d;
         const double sign = c > 0.0 ? 1.0 : c < 0.0 ? -1.0 : c;
 
         ref_set(m, i, b2 * m0 + (1.0 - b2) * d);
-        store(w, copy, i, decayed(u, old) - (double)u->lr * sign);
+        store_weight(w, copy, i, decayed_weight(u, old) - (double)u->lr * sign);
     }
 }
 
@@ -112,22 +115,22 @@ void ref_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
     double f;
 
     (void)dev;
-    if (!factor(u, &f))
+    if (!gradient_factor(u, &f))
         return;
     for (int64_t i = 0; i < tensor_count(w); i++) {
         const double old = ref_get(w, i);
-        const double d = gradient(u, f, ref_get(g, i), old);
+        const double d = decayed_gradient(u, f, ref_get(g, i), old);
         const double m1 = b1 * ref_get(m, i) + d;
 
         ref_set(m, i, m1);
-        store(w, copy, i,
-              decayed(u, old) -
-                  (double)u->lr * (u->nesterov ? d + b1 * m1 : m1));
+        store_weight(w, copy, i,
+                     decayed_weight(u, old) -
+                         (double)u->lr * (u->nesterov ? d + b1 * m1 : m1));
     }
 }
 
-/* c(R,S) = alpha a(R,K) b(K,S) + beta c, or a b(S,K)' if b is turned. */
-static void multiply(float *c, const float *a, const float *b, bool turned,
+/* c(R,S) = alpha a(R,K) b(K,S) + beta c, or a b(S,K)' if b is transposed. */
+static void multiply(float *c, const float *a, const float *b, bool transposed,
                      int64_t R, int64_t S, int64_t K, double alpha, double beta)
 {
     for (int64_t i = 0; i < R; i++) {
@@ -136,9 +139,9 @@ static void multiply(float *c, const float *a, const float *b, bool turned,
 
             for (int64_t k = 0; k < K; k++)
                 sum += (double)a[i * K + k] *
-                       (double)b[turned ? j * K + k : k * S + j];
+                       (double)b[transposed ? j * K + k : k * S + j];
             sum *= alpha;
-            if (beta < 0.0 || beta > 0.0)       /* else c holds nothing yet */
+            if (beta < 0.0 || beta > 0.0) /* else c is not set yet */
                 sum += beta * (double)c[i * S + j];
             c[i * S + j] = (float)sum;
         }
@@ -156,10 +159,10 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
 
     (void)dev;
     assert(tensor_count(work) >= muon_work(R, C));
-    if (!factor(u, &f))
+    if (!gradient_factor(u, &f))
         return;
     for (int64_t i = 0; i < n; i++) {
-        const double d = gradient(u, f, ref_get(g, i), ref_get(w, i));
+        const double d = decayed_gradient(u, f, ref_get(g, i), ref_get(w, i));
         const double m1 = (double)u->beta1 * ref_get(m, i) + d;
         const double v = u->nesterov ? d + (double)u->beta1 * m1 : m1;
         /* The side that is summed over in x x' is the long one. */
@@ -189,6 +192,7 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     for (int64_t i = 0; i < n; i++) {
         const int64_t from = R < C ? i : i % C * R + i / C;
 
-        store(w, copy, i, decayed(u, ref_get(w, i)) - rate * (double)x[from]);
+        store_weight(w, copy, i,
+                     decayed_weight(u, ref_get(w, i)) - rate * (double)x[from]);
     }
 }

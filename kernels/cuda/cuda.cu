@@ -399,7 +399,7 @@ static void device_close(struct dev *dev)
 
     if (!cuda)
         return;
-    cuda_side_close(dev);
+    cuda_second_stream_close(dev);
     matmul_close(dev);
     sdpa_close(dev);
     cuda_release(dev, cuda->scratch);
@@ -484,8 +484,8 @@ const struct dev_type cuda_dev = {
     .graph_end = graph_end,
     .graph_run = graph_run,
     .graph_free = graph_free,
-    .side_begin = cuda_side_begin,
-    .side_end = cuda_side_end,
-    .side_wait = cuda_side_wait,
-    .side_done = cuda_side_done,
+    .second_stream_begin = cuda_second_stream_begin,
+    .second_stream_end = cuda_second_stream_end,
+    .second_stream_wait = cuda_second_stream_wait,
+    .second_stream_done = cuda_second_stream_done,
 };

@@ -36,7 +36,7 @@ struct cuda {
     char why[160];              /* the first failure, in words */
     struct matmul_plans *plans; /* plans of matrix products; gemm.cu */
     struct sdpa *sdpa;          /* plans of attention; sdpa.c */
-    struct cuda_side *side;     /* the second stream; second_stream.cu */
+    struct cuda_second_stream *second_stream;
     char name[128];
 };
 
@@ -60,11 +60,11 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 void cuda_failed(struct dev *dev, const char *op, const char *why);
 
 /* The second stream of dev.h. */
-void *cuda_side_begin(struct dev *dev);
-void cuda_side_end(struct dev *dev, int i);
-void cuda_side_wait(struct dev *dev, int i);
-bool cuda_side_done(struct dev *dev, int i);
-void cuda_side_close(struct dev *dev);
+void *cuda_second_stream_begin(struct dev *dev);
+void cuda_second_stream_end(struct dev *dev, int i);
+void cuda_second_stream_wait(struct dev *dev, int i);
+bool cuda_second_stream_done(struct dev *dev, int i);
+void cuda_second_stream_close(struct dev *dev);
 
 /* Plain access to the runtime, for the files in C. */
 void *cuda_malloc(struct dev *dev, size_t n, const char *op);

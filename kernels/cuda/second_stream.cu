@@ -1,84 +1,84 @@
 /*
- * side - a second stream, where collectives run while the first one computes
+ * second_stream - a stream where collectives run while the first one computes
  *
- * It is made when it is first asked for, with an event for each slot and one
- * that says how far the first stream was.
+ * It is created on first use, with an event for each slot, and one for the work
+ * that the first stream had been given.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
 
-struct cuda_side {
+struct cuda_second_stream {
     cudaStream_t stream;
     cudaEvent_t given;
-    cudaEvent_t done[DEV_SIDE_SLOTS];
+    cudaEvent_t done[DEV_STREAM_SLOTS];
 };
 
-static struct cuda_side *side_of(struct dev *dev)
+static struct cuda_second_stream *second_stream_of(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
-    struct cuda_side *s = cuda->side;
+    struct cuda_second_stream *s = cuda->second_stream;
 
     if (s)
         return s;
-    s = (struct cuda_side *)calloc(1, sizeof *s);
+    s = (struct cuda_second_stream *)calloc(1, sizeof *s);
     if (!s)
         abort();
-    cuda->side = s;
-    must(dev, "side",
+    cuda->second_stream = s;
+    must(dev, "second stream",
          cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    must(dev, "side",
+    must(dev, "second stream",
          cudaEventCreateWithFlags(&s->given, cudaEventDisableTiming));
-    for (int i = 0; i < DEV_SIDE_SLOTS; i++)
-        must(dev, "side",
+    for (int i = 0; i < DEV_STREAM_SLOTS; i++)
+        must(dev, "second stream",
              cudaEventCreateWithFlags(&s->done[i], cudaEventDisableTiming));
     return s;
 }
 
-extern "C" void *cuda_side_begin(struct dev *dev)
+extern "C" void *cuda_second_stream_begin(struct dev *dev)
 {
-    struct cuda_side *s = side_of(dev);
+    struct cuda_second_stream *s = second_stream_of(dev);
 
-    must(dev, "side", cudaEventRecord(s->given, STREAM(dev)));
-    must(dev, "side", cudaStreamWaitEvent(s->stream, s->given, 0));
+    must(dev, "second stream", cudaEventRecord(s->given, STREAM(dev)));
+    must(dev, "second stream", cudaStreamWaitEvent(s->stream, s->given, 0));
     return s->stream;
 }
 
-extern "C" void cuda_side_end(struct dev *dev, int i)
+extern "C" void cuda_second_stream_end(struct dev *dev, int i)
 {
-    struct cuda_side *s = side_of(dev);
+    struct cuda_second_stream *s = second_stream_of(dev);
 
-    must(dev, "side", cudaEventRecord(s->done[i], s->stream));
+    must(dev, "second stream", cudaEventRecord(s->done[i], s->stream));
 }
 
-extern "C" void cuda_side_wait(struct dev *dev, int i)
+extern "C" void cuda_second_stream_wait(struct dev *dev, int i)
 {
-    must(dev, "side",
-         cudaStreamWaitEvent(STREAM(dev), side_of(dev)->done[i], 0));
+    must(dev, "second stream",
+         cudaStreamWaitEvent(STREAM(dev), second_stream_of(dev)->done[i], 0));
 }
 
-extern "C" bool cuda_side_done(struct dev *dev, int i)
+extern "C" bool cuda_second_stream_done(struct dev *dev, int i)
 {
-    const cudaError_t code = cudaEventQuery(side_of(dev)->done[i]);
+    const cudaError_t code = cudaEventQuery(second_stream_of(dev)->done[i]);
 
     if (code != cudaSuccess)
-        cudaGetLastError();     /* not yet is no failure */
+        cudaGetLastError(); /* clears "not ready" */
     if (code != cudaSuccess && code != cudaErrorNotReady)
-        must(dev, "side", code);
+        must(dev, "second stream", code);
     return code != cudaErrorNotReady;
 }
 
-void cuda_side_close(struct dev *dev)
+void cuda_second_stream_close(struct dev *dev)
 {
-    struct cuda_side *s = cuda_of(dev)->side;
+    struct cuda_second_stream *s = cuda_of(dev)->second_stream;
 
     if (!s)
         return;
     cudaStreamDestroy(s->stream);
     cudaEventDestroy(s->given);
-    for (int i = 0; i < DEV_SIDE_SLOTS; i++)
+    for (int i = 0; i < DEV_STREAM_SLOTS; i++)
         cudaEventDestroy(s->done[i]);
     free(s);
-    cuda_of(dev)->side = nullptr;
+    cuda_of(dev)->second_stream = nullptr;
 }
 
 #ifndef __CUDACC__

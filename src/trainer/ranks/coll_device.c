@@ -178,7 +178,7 @@ int coll_use_device(struct coll *c, struct dev *dev, struct err *e)
     c->dev = dev;
     if (c->size == 1)
         return 0;
-    if (c->native && dev->type->side_begin)
+    if (c->native && dev->type->second_stream_begin)
         return use_nccl(c, e);
     return set_type(c, &coll_through_host, e);
 }

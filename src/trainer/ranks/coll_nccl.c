@@ -196,7 +196,7 @@ static void *begin_call(struct coll *c)
     if (k->err.kind != ERR_NONE)
         return NULL;
     __atomic_store_n(&k->calling, true, __ATOMIC_RELEASE);
-    return c->dev->type->side_begin(c->dev);
+    return c->dev->type->second_stream_begin(c->dev);
 }
 
 static void end_call(struct coll *c)
@@ -204,7 +204,7 @@ static void end_call(struct coll *c)
     struct nccl_link *k = c->device_state;
     const uint64_t number = c->device_begun + 1;
 
-    c->dev->type->side_end(c->dev, (int)(number % DEV_SIDE_SLOTS));
+    c->dev->type->second_stream_end(c->dev, (int)(number % DEV_STREAM_SLOTS));
     __atomic_store_n(&c->device_begun, number, __ATOMIC_RELEASE);
     __atomic_store_n(&k->calling, false, __ATOMIC_RELEASE);
 }
@@ -315,7 +315,8 @@ static void nccl_wait_for(struct coll *c, uint64_t begun)
     const struct nccl_link *k = c->device_state;
 
     if (begun > k->finished)
-        c->dev->type->side_wait(c->dev, (int)(begun % DEV_SIDE_SLOTS));
+        c->dev->type->second_stream_wait(c->dev,
+                                         (int)(begun % DEV_STREAM_SLOTS));
 }
 
 /* ---- failures -------------------------------------------------------- */
@@ -329,12 +330,13 @@ static int nccl_check(struct coll *c, struct err *e)
     while (k->finished < c->device_begun && k->err.kind == ERR_NONE) {
         const uint64_t next = k->finished + 1;
         /* older calls have lost their slots to later ones */
-        const uint64_t slot = next + DEV_SIDE_SLOTS <= c->device_begun
-                                  ? c->device_begun - DEV_SIDE_SLOTS + 1
+        const uint64_t slot = next + DEV_STREAM_SLOTS <= c->device_begun
+                                  ? c->device_begun - DEV_STREAM_SLOTS + 1
                                   : next;
         int code = NCCL_OK;
 
-        if (c->dev->type->side_done(c->dev, (int)(slot % DEV_SIDE_SLOTS))) {
+        if (c->dev->type->second_stream_done(c->dev,
+                                             (int)(slot % DEV_STREAM_SLOTS))) {
             __atomic_store_n(&k->finished, slot, __ATOMIC_RELEASE);
             note_progress(k);
             idle = 0;
@@ -362,7 +364,8 @@ static bool is_waiting(const struct coll *c, const struct nccl_link *k)
 
     return __atomic_load_n(&k->calling, __ATOMIC_ACQUIRE) ||
            (begun > __atomic_load_n(&k->finished, __ATOMIC_ACQUIRE) &&
-            !c->dev->type->side_done(c->dev, (int)(begun % DEV_SIDE_SLOTS)));
+            !c->dev->type->second_stream_done(c->dev,
+                                              (int)(begun % DEV_STREAM_SLOTS)));
 }
 
 /* The host may be waiting for the device, and the device for another rank. */
