@@ -1,5 +1,9 @@
 #!/bin/sh
 # Training is the same on any number of threads, and with each instruction set.
+#
+# Instruction sets round differently.  How much that may change a loss is
+# measured here: it is 4 times what a different order of the sums changes, as
+# micro-batches of other sizes have it, plus 2^-23, the last bit of a float.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
 rhythm 9000 >train.bin
@@ -43,6 +47,20 @@ for threads in 2 3; do
         cmp one.loss by$threads.loss && cmp one.model by$threads.model
     ok $? "$threads threads give the same bits" "$(cat by$threads.out)"
 done
+# How far the losses of $1 are from those of one thread, relative
+furthest() {
+    paste one.loss "$1.loss" | awk '{ d = ($2 - $4) / $2
+        if (d < 0) d = -d; if (d > most) most = d }
+        END { print NR == 20 ? most + 0 : "lines: " NR }'
+}
+for size in 1 2 8; do
+    train micro$size --set train.micro_batch=$size && furthest micro$size
+done >order
+most=$(sort -g order | awk '{ x = $1 } END { if (NR == 3 && x > 0 && x < 1e-6)
+    print 4 * x + 2 ^ -23 }')
+test -n "$most"
+ok $? "another order of the sums changes the losses, by less than 1e-6" \
+    "$(cat order)"
 for isa in avx512 avx2 c; do
     if ! GTRAIN_ISA=$isa train $isa --set train.threads=2; then
         if grep -q 'does not have it' $isa.out; then
@@ -52,11 +70,11 @@ for isa in avx512 avx2 c; do
         fi
         continue
     fi
-    off=$(paste one.loss $isa.loss | awk '{ d = ($2 - $4) / $2
-        if (d < 0) d = -d; if (d > most) most = d }
-        END { print NR == 20 ? most + 0 : "lines: " NR }')
-    awk -v off="$off" 'BEGIN { exit !(off ~ /^[0-9]/ && off < 1e-5) }'
-    ok $? "$isa has the losses of one thread, to 1e-5" "$off"
+    off=$(furthest $isa)
+    awk -v off="$off" -v most="$most" 'BEGIN {
+        exit !(off ~ /^[0-9]/ && most > 0 && off <= most + 0) }'
+    ok $? "$isa has the losses of one thread, but for rounding" \
+        "off by $off, at most $most"
 done
 if test -s avx512.model; then
     ! cmp -s avx512.model c.model
