@@ -1,49 +1,40 @@
 #!/bin/sh
 # A disk that is full, or broken, at any one moment or from then on: the
 # writer goes on, and what is in the store is whole.
-GTRACK_CACHE=
-export GTRACK_CACHE
+. "$(dirname "$0")/../lib/tap.sh"
 ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
-tool=${top_builddir:-.}/t/lib/store-tool
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+tool=$build/t/lib/store-tool
 long=${GT_LONG:-}
-n=0
-ok() {
-    n=$((n + 1))
-    if test "$1" -eq 0; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
 
-strace -qq -o /dev/null true 2>/dev/null || {
-    echo "1..0 # SKIP no strace, or no right to trace"
-    exit 0
-}
+strace -qq -o /dev/null true 2>/dev/null ||
+    skip_all "no strace, or no right to trace"
 
 # try CALL ERROR WHEN: one run with a failure injected.  Sets $ret.
 try() {
-    rm -rf "$dir/s"
-    timeout 20 strace -f -qq -o "$dir/trace" -e "trace=$1" \
-        -e "inject=$1:error=$2:when=$3" "$tool" write "$dir/s" 300 \
-        >"$dir/out" 2>"$dir/err"
+    rm -rf s
+    timeout 20 strace -f -qq -o trace -e "trace=$1" \
+        -e "inject=$1:error=$2:when=$3" "$tool" write s 300 \
+        >out 2>err
     ret=$?
 }
 
 # What must hold after any of them.
 whole() {
     bad=
-    if "$tool" check "$dir/s" >"$dir/check" 2>"$dir/check.err"; then
+    if "$tool" check s >check 2>check.err; then
         : # whole, whatever happened
-    elif test -d "$dir/s"; then
-        bad="damaged: $(cat "$dir/check.err")"
+    elif test -d s; then
+        bad="damaged: $(cat check.err)"
     fi
-    case $ret:$(cat "$dir/check") in
+    case $ret:$(cat check) in
     0:"1 runs 900 points"*) ;;
-    0:*) bad="points are missing: $(cat "$dir/check")" ;;
+    0:*) bad="points are missing: $(cat check)" ;;
     124:*) bad="it hangs" ;;
-    *) test -s "$dir/err" || test "$1" = mute || bad="failed without a word" ;;
+    *) test -s err || test "$1" = mute || bad="failed without a word" ;;
     esac
-    test "$(grep -c warning: "$dir/err")" -le 1 || bad="warned more than once"
-    test -z "$(find "$dir/s" -name '*.tmp' 2>/dev/null)" ||
+    test "$(grep -c warning: err)" -le 1 || bad="warned more than once"
+    test -z "$(find s -name '*.tmp' 2>/dev/null)" ||
         bad="a temporary file is left"
 }
 
@@ -58,7 +49,7 @@ for call in $calls; do
         when=1
         while :; do
             try "$call" "$error" "$when"
-            grep -q INJECTED "$dir/trace" || break
+            grep -q INJECTED trace || break
             count=$((count + 1))
             whole
             test -z "$bad" || problem="$problem; $when: $bad"
@@ -69,9 +60,9 @@ for call in $calls; do
                 when=$((when + 9))
             fi
         done
-        test -z "$problem" || echo "# $problem"
-        test $count -gt 0 && test -z "$problem"
-        ok $? "$call fails once with $error, at any of $count moments"
+        test $count -gt 0 || problem="no call was made"
+        is "$problem" "" \
+            "the store survives one $error of $call at any of $count moments"
     done
 done
 
@@ -85,8 +76,7 @@ for call in write openat rename; do
         esac
         test -z "$bad" || problem="$problem; $when: $bad"
     done
-    test -z "$problem" || echo "# $problem"
-    test -z "$problem"
-    ok $? "$call fails from some moment on: whole, and it is said what is lost"
+    is "$problem" "" \
+        "the store survives ENOSPC of every $call from some moment on"
 done
-echo "1..$n"
+done_testing

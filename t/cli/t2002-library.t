@@ -1,22 +1,15 @@
 #!/bin/sh
 # The installed library: its example compiles, runs, and gtrack's own reader
 # finds what it wrote.  Nothing of ours but gtrack_... can be seen in it.
-top=${top_srcdir:-..}
-build=${top_builddir:-.}
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-n=0
-ok() {
-    n=$((n + 1))
-    if test "$1" -eq 0; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
+. "$(dirname "$0")/../lib/tap.sh"
 
 (cd "$build" && ${MAKE:-make} -s install-libLIBRARIES install-includeHEADERS \
     install-pkgconfigDATA prefix="$dir/usr" exec_prefix="$dir/usr" \
     libdir="$dir/usr/lib" includedir="$dir/usr/include") \
-    >"$dir/log" 2>&1
+    >log 2>&1
 ok $? "the library installs"
 
-cat >"$dir/example.c" <<'C'
+cat >example.c <<'C'
 #include <gtrack.h>
 #include <stdio.h>
 
@@ -58,32 +51,30 @@ esac
 libs="-I$dir/usr/include -L$dir/usr/lib $(sed -n 's/^Libs: -L[^ ]* //p' \
     "$build/src/store/gtrack.pc")"
 # shellcheck disable=SC2086
-${CC:-cc} -Wall -Wextra -Werror "$dir/example.c" -o "$dir/example" $libs \
-    $flags 2>"$dir/log"
+${CC:-cc} -Wall -Wextra -Werror example.c -o example $libs \
+    $flags 2>log
 ok $? "the example compiles and links by what gtrack.pc says"
-test ! -s "$dir/log" || sed 's/^/# /' "$dir/log"
-"$dir/example" "$dir/mlruns"
-ok $? "it runs"
-GTRACK_CACHE='' "$build/t/lib/store-tool" check "$dir/mlruns" >"$dir/out" 2>&1 &&
-    grep -q '^1 runs 300 points 1 attempts' "$dir/out"
-ok $? "it wrote a run of 300 points"
-test "$(cat "$dir"/mlruns/*/*/params/lr)" = 0.0006
-ok $? "and a parameter"
+./example mlruns
+ok $? "the example of the library runs"
+"$build/t/lib/store-tool" check mlruns >out 2>&1 &&
+    grep -q '^1 runs 300 points 1 attempts' out
+ok $? "the example writes a run of 300 points"
+test "$(cat mlruns/*/*/params/lr)" = 0.0006
+ok $? "the example writes a parameter"
 # the manual's example, as it stands there
 sed -n '/^#include/,/^\.Ed/p' "$top/man/gtrack.3" | sed '/^\.Ed/d; s/\\e/\\/g' \
-    >"$dir/manual.c"
+    >manual.c
 # shellcheck disable=SC2086
-${CC:-cc} -Wall -Wextra -Werror "$dir/manual.c" -o "$dir/manual" $libs \
-    $flags 2>"$dir/log" && (cd "$dir" && ./manual) &&
-    test "$(cat "$dir"/mlruns/*/*/metrics/train/loss | wc -l)" = 200
-ok $? "so does the example of gtrack(3)"
-test ! -s "$dir/log" || sed 's/^/# /' "$dir/log"
+${CC:-cc} -Wall -Wextra -Werror manual.c -o manual $libs \
+    $flags 2>log && ./manual &&
+    test "$(cat mlruns/*/*/metrics/train/loss | wc -l)" = 200
+ok $? "the example of gtrack(3) compiles and runs"
 ${CXX:-c++} -x c++ -fsyntax-only -Wall -Werror "$top/src/store/gtrack.h"
-ok $? "the header is C++, too"
+ok $? "the header compiles as C++"
 test -z "$(nm "$build/libgtrack.a" | awk '$2 ~ /^[TDBRC]$/ {print $3}' |
     grep -v '^gtrack_')"
-ok $? "no other name can be seen"
-"$dir/example" /proc/nowhere >/dev/null 2>"$dir/err"
-test $? -eq 1 && grep -q 'cannot create the folder /proc/nowhere' "$dir/err"
-ok $? "a store that cannot be made is one sentence"
-echo "1..$n"
+ok $? "the library exports only names that begin with gtrack_"
+./example /proc/nowhere >/dev/null 2>err
+test $? -eq 1 && grep -q 'cannot create the folder /proc/nowhere' err
+ok $? "a store that cannot be created is one message"
+done_testing

@@ -1,17 +1,6 @@
 #!/bin/sh
 # gdata gather and ngram: what they read, leave out and predict.
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-n=0
-is() {          # is NAME WANT GOT
-    n=$((n + 1))
-    if test "$2" = "$3"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        printf 'want %s\ngot  %s\n' "$2" "$3" | sed 's/^/# /'
-    fi
-}
+. "$(dirname "$0")/../lib/tap.sh"
 has() {         # has NAME FILE FIXED-STRING
     n=$((n + 1))
     if grep -qF -- "$3" "$2"; then
@@ -53,41 +42,47 @@ END
 echo short >root/usr/include/short.h
 long changes >root/usr/share/doc/x/changelog
 
-gdata gather --root root -o out --val 0.3 --tsv >table 2>words
-is "gather succeeds" 0 $?
-cat out/train.jsonl out/val.jsonl >all
-is "one document a file with text" 3 "$(wc -l <all)"
-has "a manual without markup" all 'x - do things\n\nDESC'
-has "fonts, quotes, filled lines" all 'x(1) says \"hello\".\n\nSentence 1'
-has "escapes of JSON" all '\\\t\"quoted\"\n'
-has "where it is from" all '"source":"/usr/share/man/man1/x.1.gz"}'
-is "no table, binary, change log" 0 \
-    "$(grep -cE 'a table|binary|changes' all)"
-is "a paragraph that comes again is left out" 1 \
-    "$(grep -o 'Sentence 1 tells something new about licences' all | wc -l)"
-has "a row of the table" table "licences	1	1	"
+gdata gather --root root -o corpus --val 0.3 --tsv >table 2>err
+is $? 0 "gather of a folder tree succeeds"
+cat corpus/train.jsonl corpus/val.jsonl >all
+is "$(wc -l <all)" 3 "gather writes a document for each file with text"
+check "gather removes the markup of manuals" \
+    grep -qF 'x - do things\n\nDESC' all
+check "gather handles fonts, quotes and filled lines of manuals" \
+    grep -qF 'x(1) says \"hello\".\n\nSentence 1' all
+check "gather escapes special characters in JSON" \
+    grep -qF '\\\t\"quoted\"\n' all
+check "gather records the source of a document" \
+    grep -qF '"source":"/usr/share/man/man1/x.1.gz"}' all
+is "$(grep -cE 'a table|binary|changes' all)" 0 \
+    "gather leaves out tables, binaries and change logs"
+is "$(grep -o 'Sentence 1 tells something new about licences' all | wc -l)" 1 \
+    "gather leaves out a repeated paragraph"
+check "gather prints a table with a row for licences" \
+    grep -qF "licences	1	1	" table
 
 gdata gather -q --root root -o out2 --val 0.3 >/dev/null
-is "the same files give the same corpus" "$(cat out/*)" "$(cat out2/*)"
+is "$(cat out2/*)" "$(cat corpus/*)" "gather of equal files gives equal corpora"
 gdata gather -q --root root -o out3 --val 0 --size 1 >/dev/null
-is "--size limits it" 1 "$(wc -l <out3/train.jsonl)"
-is "--val 0 holds nothing out" 0 "$(wc -c <out3/val.jsonl)"
+is "$(wc -l <out3/train.jsonl)" 1 "gather --size limits the corpus"
+is "$(wc -c <out3/val.jsonl)" 0 "gather --val 0 holds nothing out"
 mkdir nothing
-gdata gather --root nothing -o out4 2>words
-is "nothing found is status 3" 3 $?
-is "and leaves no file behind" 0 "$(find out4 -type f | wc -l)"
+gdata gather --root nothing -o out4 2>err
+is $? 3 "gather ends with status 3 when it finds nothing"
+is "$(find out4 -type f | wc -l)" 0 \
+    "gather leaves no file when it finds nothing"
 
 # a text of two letters in turn: after the first there is no doubt
 awk 'BEGIN { for (i = 0; i < 20000; i++) printf "ab" }' >ab.txt
-is "a trigram knows what comes next" "0.00" \
-    "$(gdata ngram --train ab.txt --val ab.txt | cut -c1-4)"
-is "a unigram does not" "1.00" \
-    "$(gdata ngram -n 1 --train ab.txt --val ab.txt | cut -c1-4)"
+is "$(gdata ngram --train ab.txt --val ab.txt | cut -c1-4)" "0.00" \
+    "a trigram knows what comes next"
+is "$(gdata ngram -n 1 --train ab.txt --val ab.txt | cut -c1-4)" "1.00" \
+    "a unigram does not know what comes next"
 printf '' >empty.txt
-gdata ngram --train ab.txt --val empty.txt 2>words
-is "no text to predict is an error" 1 $?
-gdata ngram --train nowhere --val ab.txt 2>words
-is "no such file is status 3" 3 $?
-gdata ngram --train ab.txt 2>words
-is "an option that is missing is status 2" 2 $?
-echo "1..$n"
+gdata ngram --train ab.txt --val empty.txt 2>err
+is $? 1 "ngram without text to predict is an error"
+gdata ngram --train nowhere --val ab.txt 2>err
+is $? 3 "ngram of a missing file ends with status 3"
+gdata ngram --train ab.txt 2>err
+is $? 2 "ngram without --val ends with status 2"
+done_testing

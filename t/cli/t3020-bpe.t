@@ -1,23 +1,8 @@
 #!/bin/sh
 # bpe - tokenizers are learnt as others learn them
+. "$(dirname "$0")/../lib/tap.sh"
 set -u
-: "${top_srcdir:=.}"
-data=${GT_TESTDATA:-$top_srcdir/../shared/data}
-data=$(cd "$data" 2>/dev/null && pwd) || data=/nonexistent
-dir=$(mktemp -d "${TMPDIR:-/tmp}/bpe.XXXXXX") && cd "$dir" || exit 1
-trap 'rm -rf "$dir"' 0
-n=0
-
-check() {               # check WHAT COMMAND...
-    what=$1 n=$((n + 1))
-    shift
-    if "$@" >out 2>err; then
-        echo "ok $n - $what"
-    else
-        echo "not ok $n - $what"
-        sed 's/^/# /' out err
-    fi
-}
+data=$testdata
 
 same_merges() {         # same_merges REFERENCE VOCAB OPTION... INPUT
     want=$1 ids=$2
@@ -38,21 +23,20 @@ fails() {               # fails STATUS WORDS COMMAND...
 if test -f "$data/tinyshakespeare.txt"; then
     text=$data/tinyshakespeare.txt
     for vocab in 512 1000; do
-        check "Hugging Face's $vocab ids" same_merges \
+        check "bpe learns the $vocab ids of Hugging Face" same_merges \
             "$data/bpe/tiny_hf_$vocab.merges.txt" $((vocab + 1)) "$text"
-        check "the same $vocab with three threads" same_merges \
+        check "bpe learns those $vocab ids with three threads" same_merges \
             "$data/bpe/tiny_hf_$vocab.merges.txt" $((vocab + 1)) \
             --threads 3 "$text"
-        check "CS336's $vocab ids" same_merges \
+        check "bpe --ties cs336 learns the $vocab ids of CS336" same_merges \
             "$data/bpe/tiny_cs336_$vocab.merges.txt" $((vocab + 1)) \
             --ties cs336 "$text"
     done
-    check "CS336's own example" same_merges \
+    check "bpe --ties cs336 learns the example of CS336" same_merges \
         "$data/bpe/cs336/train-bpe-reference-merges.txt" 500 --ties cs336 \
         "$data/bpe/cs336/corpus.en"
 else
-    n=$((n + 1))
-    echo "ok $n - merges of others # SKIP no $data"
+    skip "bpe learns the merges of other programs" "no $data"
 fi
 
 # A text with runs, ties, numbers and letters of several alphabets.
@@ -65,44 +49,49 @@ awk 'BEGIN {
     }
 }' >text
 
-check "one thread" gdata bpe -q -j1 -n 600 -o one text
-check "five threads" gdata bpe -q -j5 -n 600 -o five text
-check "they learn the same" cmp one/tokenizer.json five/tokenizer.json
+check "bpe learns with one thread" gdata bpe -q -j1 -n 600 -o one text
+check "bpe learns with five threads" gdata bpe -q -j5 -n 600 -o five text
+check "one and five threads give the same tokenizer" \
+    cmp one/tokenizer.json five/tokenizer.json
 
 i=0
 while test $i -lt 3000; do
     printf '{"text": "w%d a%db%d zz<|endoftext|>zz"}\n' $i $((i * 7)) $((i % 9))
     i=$((i + 1))
 done >many.jsonl
-check "pieces of JSON Lines" gdata bpe -q -n 300 -o json many.jsonl
-check "special tokens are never learnt from" \
+check "bpe learns from JSON Lines" gdata bpe -q -n 300 -o json many.jsonl
+check "bpe does not learn from special tokens" \
     sh -c '! grep -e "<" -e "|" json/merges.txt'
 
 split_merges() {
     gdata bpe -q -n 400 --split "$1" -o "$1" text && grep -q '.' "$1"/merges.txt
 }
-check "with cl100k's pieces" split_merges cl100k
-check "which are not GPT-2's" sh -c '! cmp -s cl100k/merges.txt one/merges.txt'
-check "its tokenizer.json names the pattern" grep -q 'N}{1,3}' \
+check "bpe --split cl100k learns a tokenizer" split_merges cl100k
+check "the merges with cl100k's pieces differ from GPT-2's" \
+    sh -c '! cmp -s cl100k/merges.txt one/merges.txt'
+check "the tokenizer.json of cl100k has its pattern" grep -q 'N}{1,3}' \
     cl100k/tokenizer.json
 
 printf 'ab\303\251\nba' >letters
-check "characters" gdata bpe -q --chars -o chars letters
-check "which meta.pkl holds" test -s chars/meta.pkl
-check "too few pairs is said, and is no error" sh -c \
+check "bpe --chars makes a vocabulary of characters" \
+    gdata bpe -q --chars -o chars letters
+check "bpe --chars writes meta.pkl" test -s chars/meta.pkl
+check "a vocabulary that cannot be filled is a warning" sh -c \
     'gdata bpe -n 5000 -o few letters 2>err && grep "instead of 5000" err'
 
 awk 'BEGIN { for (i = 0; i < 150000; i++) print "w" (i * 7919) % 1000003 }' \
     >distinct
-check "little memory" sh -c \
+check "bpe -m leaves rare words out" sh -c \
     'gdata bpe -j1 -m 16MiB -n 500 -o little distinct 2>err &&
     grep "rare pieces were left out" err'
-check "little memory, more threads" gdata bpe -q -j4 -m 16MiB -n 500 -o little4 \
+check "bpe -m works with four threads" \
+    gdata bpe -q -j4 -m 16MiB -n 500 -o little4 \
     distinct
-check "the limit decides, not the threads" cmp little/merges.txt \
+check "bpe -m gives one result with any number of threads" \
+    cmp little/merges.txt \
     little4/merges.txt
 
-check "a folder for temporary files that is not there" fails 1 \
+check "a missing folder for temporary files is an error" fails 1 \
     "temporary file in /nowhere" env TMPDIR=/nowhere \
     gdata bpe -j1 -m 16MiB -n 500 -o x distinct
 small_files() {
@@ -110,12 +99,12 @@ small_files() {
      fails 1 "cannot write a temporary file in .*: File too large" env \
          TMPDIR="$dir" gdata bpe -j1 -m 16MiB -n 500 -o x distinct)
 }
-check "one that is full" small_files
+check "a full disk for temporary files is an error" small_files
 
-check "a tie rule nobody has" fails 2 "hf or cs336" \
+check "an unknown rule for ties is refused" fails 2 "hf or cs336" \
     gdata bpe --ties x -o x text
 printf 'some words are enough' >few.txt
-check "what a form of tokenizer cannot say is said" sh -c '
+check "vocab warns of what a tokenizer's format cannot express" sh -c '
     gdata bpe -q -n 270 --split o200k -o few few.txt 2>/dev/null &&
     gdata vocab few -w hf -o few >/dev/null 2>quiet && ! test -s quiet &&
     for kind in merges gpt2 tiktoken; do
@@ -125,12 +114,12 @@ check "what a form of tokenizer cannot say is said" sh -c '
     gdata bpe -q -n 270 -o plain few.txt 2>/dev/null &&
     gdata vocab plain -w merges -w tiktoken -o plain >/dev/null 2>quiet &&
     ! test -s quiet'
-check "a vocabulary that is too large" fails 2 "to 65536" \
+check "a vocabulary that is too large is refused" fails 2 "to 65536" \
     gdata bpe -n 65537 -o x text
-check "no output" fails 2 "-o FOLDER" gdata bpe text
-check "no input" fails 2 "name the text" gdata bpe -o x
-check "a file that is not there" fails 3 "missing.txt" \
+check "bpe without -o is refused" fails 2 "-o FOLDER" gdata bpe text
+check "bpe without files is refused" fails 2 "name the text" gdata bpe -o x
+check "bpe of a missing file is refused" fails 3 "missing.txt" \
     gdata bpe -o x missing.txt
-check "nothing was left behind" test ! -e x
+check "bpe leaves no file after an error" test ! -e x
 
-echo "1..$n"
+done_testing

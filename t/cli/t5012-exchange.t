@@ -99,7 +99,7 @@ test $? = 2
 ok $? "export refuses an unknown format"
 
 # ---- MLflow's own stores ----
-data=${GT_TESTDATA:-$top/../shared/data}/mlflow-sample.tar.gz
+data=$testdata/mlflow-sample.tar.gz
 if test -f "$data"; then
     mkdir sample && tar -xzf "$data" -C sample
     for v in 2.22.5 3.17.2; do

@@ -347,7 +347,7 @@ if command -v openssl >/dev/null && python3 -c 'import ssl' 2>/dev/null; then
     ok $? "a server that requires a client certificate rejects push"
 else
     for i in 1 2 3 4 5 6; do
-        skip "TLS $i" "no openssl, or no python3"
+        skip "push over TLS works (part $i of 6)" "no openssl, or no python3"
     done
 fi
 

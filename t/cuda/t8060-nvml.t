@@ -1,9 +1,9 @@
 #!/bin/sh
 # NVML is asked for the right GPU, in the right units; what it will not tell is
 # not a number, and a machine without it has none.  The library is a stand-in.
-nvml=${top_builddir:-.}/t/cuda/nvml
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cat >"$dir/fake.c" <<'EOF'
+. "$(dirname "$0")/../lib/tap.sh"
+nvml=$build/t/cuda/nvml
+cat >fake.c <<'EOF'
 #include <string.h>
 static int up, asked;
 int nvmlInit_v2(void) { up = 1; return 0; }
@@ -46,30 +46,23 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *r)
     return 3; /* NVML_ERROR_NOT_SUPPORTED */
 }
 EOF
-if ! ${CC:-cc} -shared -fPIC -w -Wl,-soname,libnvidia-ml.so.1 "$dir/fake.c" \
-    -o "$dir/libnvidia-ml.so.1"; then
-    echo "1..0 # SKIP a stand-in for NVML does not compile"
-    exit 0
+if ! ${CC:-cc} -shared -fPIC -w -Wl,-soname,libnvidia-ml.so.1 fake.c \
+    -o libnvidia-ml.so.1; then
+    skip_all "a stand-in for NVML does not compile"
 fi
-echo 1..5
-is() {
-    if test "$2" = "$3"; then echo "ok $1 - $4"; else
-        echo "not ok $1 - $4"
-        echo "# $2"
-    fi
-}
 fake() { LD_LIBRARY_PATH=$dir "$nvml" "$@"; }
-is 1 "$(fake 0000:1b:00.0 1)" \
-    "97% 50000 B 350.5 W 2.5 J 60 C 1980 MHz 2619 MHz nan" \
-    "a GPU's readings come in watts, joules, bytes; what it hides is NaN"
-is 2 "$(fake 0000:1c:00.0 1)" none "another address is another GPU"
-is 3 "$(fake 0000:1b:00.0 6 | awk '{ print $8 }' | tr '\n' ' ')" \
-    "60 60 60 60 60 61 " "what changes slowly is asked for every fifth time"
-is 4 "$(fake 0000:1b:00.0 3 | awk '{ print $6 }' | tr '\n' ' ')" \
-    "2.5 5 7.5 " "energy counts from the start"
-rm "$dir/libnvidia-ml.so.1"
+is "$(fake 0000:1b:00.0 1)" "97% 50000 B 350.5 W 2.5 J 60 C 1980 MHz 2619 MHz nan" \
+    "readings come in watts, joules and bytes, or are NaN"
+is "$(fake 0000:1c:00.0 1)" none \
+    "the readings are those of the GPU at the address"
+is "$(fake 0000:1b:00.0 6 | awk '{ print $8 }' | tr '\n' ' ')" "60 60 60 60 60 61 " \
+    "slow readings are taken every fifth time"
+is "$(fake 0000:1b:00.0 3 | awk '{ print $6 }' | tr '\n' ' ')" "2.5 5 7.5 " \
+    "energy counts from the start of the run"
+rm libnvidia-ml.so.1
 if test -e /dev/nvidiactl; then
-    echo "ok 5 # SKIP this machine has a driver"
+    skip "a machine without NVML has no readings" "this machine has a driver"
 else
-    is 5 "$(fake 0000:1b:00.0 1)" none "a machine without NVML has no readings"
+    is "$(fake 0000:1b:00.0 1)" none "a machine without NVML has no readings"
 fi
+done_testing

@@ -22,11 +22,15 @@
 #
 # The test runs in a fresh folder, $dir, which is also its home and is removed
 # at the end.  $top is the source and $build the build, whose programs come
-# first in PATH, $tab a tab.  No variable of the user's changes what the programs print.
+# first in PATH.  $testdata is a folder of files that are not ours to ship; it
+# may be missing.  $tab is a tab.  The environment of the user does not change
+# what the programs print.
 
 # shellcheck shell=sh disable=SC2034
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(cd "${top_builddir:-.}" && pwd)
+testdata=$(cd "${GT_TESTDATA:-$top/../shared/data}" 2>/dev/null && pwd) ||
+    testdata=/nonexistent
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

@@ -1,45 +1,35 @@
 #!/bin/sh
 # The real MLflow: it reads what we wrote, we read what it wrote, and its own
 # migration counts the same.  Part of `make check-peers`; skipped without it.
+. "$(dirname "$0")/../lib/tap.sh"
 python=${GT_PYTHON:-python3}
-tool=${top_builddir:-.}/t/lib/store-tool
-test -n "${GT_PEERS:-}" || {
-    echo "1..0 # SKIP make check-peers asks the peers"
-    exit 0
-}
-"$python" -c 'import mlflow' 2>/dev/null || {
-    echo "1..0 # SKIP no mlflow in $python; set GT_PYTHON"
-    exit 0
-}
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-export GTRACK_CACHE='' MLFLOW_ALLOW_FILE_STORE=true
+tool=$build/t/lib/store-tool
+test -n "${GT_PEERS:-}" ||
+    skip_all "make check-peers asks the peers"
+"$python" -c 'import mlflow' 2>/dev/null ||
+    skip_all "no mlflow in $python; set GT_PYTHON"
+export MLFLOW_ALLOW_FILE_STORE=true
 export MLFLOW_DISABLE_TELEMETRY=true
-n=0
-ok() {
-    n=$((n + 1))
-    if test "$1" -eq 0; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
-}
 
 # migrate STORE DATABASE: what the migration says, to the log
 migrate() {
     "$python" -m mlflow migrate-filestore --source "$dir/$1" \
-        --target "sqlite:///$dir/$2" >"$dir/log" 2>&1
+        --target "sqlite:///$dir/$2" >log 2>&1
 }
 
 # The result of a migration, which came with MLflow 3.
 moved() {
-    if "$python" -m mlflow migrate-filestore --help >"$dir/help" 2>&1; then
+    if "$python" -m mlflow migrate-filestore --help >help 2>&1; then
         ok "$1" "$2"
     else
-        n=$((n + 1))
-        echo "ok $n - $2 # SKIP this MLflow has no migrate-filestore"
+        skip "$2" "this MLflow has no migrate-filestore"
     fi
 }
 
-"$tool" write "$dir/ours" 500 >/dev/null && "$tool" write "$dir/ours" 300 \
-    >/dev/null && "$tool" resume "$dir/ours" 400 >/dev/null
-ok $? "two runs are written, one of them in two attempts"
-"$python" - "$dir/ours" >"$dir/read" 2>"$dir/log" <<'P'
+"$tool" write ours 500 >/dev/null && "$tool" write ours 300 \
+    >/dev/null && "$tool" resume ours 400 >/dev/null
+ok $? "two runs are written in three attempts"
+"$python" - "$dir/ours" >got 2>log <<'P'
 import sys
 import mlflow
 
@@ -62,16 +52,16 @@ for run in runs:
 print(len(runs), "runs", points, "points")
 P
 ok $? "MLflow reads every value as it was logged"
-grep -q "$("$tool" check "$dir/ours" | cut -d' ' -f1-4)" "$dir/read"
-ok $? "and as many: $(cat "$dir/read")"
+grep -q "$("$tool" check ours | cut -d' ' -f1-4)" got
+ok $? "MLflow finds as many runs and points as were written"
 migrate ours m.db
-moved $? "migrate-filestore takes the store"
+moved $? "migrate-filestore accepts our store"
 awk '$1 == "runs" || $1 == "metrics" { if ($2 != $3) bad = 1; n++ }
      $1 == "runs" && $2 != 2 { bad = 1 }
-     END { exit bad || n != 2 }' "$dir/log"
-moved $? "with equal counts"
+     END { exit bad || n != 2 }' log
+moved $? "migrate-filestore counts as many runs and metrics"
 
-"$python" - "$dir/theirs" >"$dir/log" 2>&1 <<'P'
+"$python" - "$dir/theirs" >log 2>&1 <<'P'
 import sys
 import mlflow
 
@@ -85,18 +75,18 @@ for name in ("a", "b: 'c' #d", "1e3", "\u00fc\U0001f680"):
         mlflow.log_metric("odd", float("nan"))
 P
 ok $? "MLflow writes a store"
-"$tool" check "$dir/theirs" >"$dir/read" 2>&1 &&
-    grep -q '^4 runs 404 points' "$dir/read"
-ok $? "we read it: $(cat "$dir/read")"
+"$tool" check theirs >got 2>&1 &&
+    grep -q '^4 runs 404 points' got
+ok $? "every run and point of MLflow's store is read"
 
 printf 'step=1 x=1\nstep=1 x=1\nstep=1 x=nan\nstep=1 x=nan\n' |
-    gtrack -r "$dir/twice" log 2>"$dir/log" && migrate twice t.db &&
-    grep -q 'metrics  *4  *4$' "$dir/log"
-moved $? "points that were logged twice do not end the migration"
-rm "$(ls -d "$dir"/ours/[1-9]*/meta.yaml)" "$dir"/ours/[1-9]*/*/meta.yaml
-gtrack -r "$dir/ours" fsck --repair >"$dir/log" 2>&1
-ok $? "meta.yaml of all runs and of the experiment are made anew"
-"$python" - "$dir/ours" >>"$dir/log" 2>&1 <<'P'
+    gtrack -r twice log 2>log && migrate twice t.db &&
+    grep -q 'metrics  *4  *4$' log
+moved $? "migrate-filestore accepts points that were logged twice"
+rm "$(ls -d ours/[1-9]*/meta.yaml)" ours/[1-9]*/*/meta.yaml
+gtrack -r ours fsck --repair >log 2>&1
+ok $? "fsck --repair rewrites every missing meta.yaml"
+"$python" - "$dir/ours" >>log 2>&1 <<'P'
 import sys
 import mlflow
 
@@ -110,9 +100,9 @@ for run in runs:
     assert run.data.params == {"lr": "0.001", "model/width": "64"}
     assert run.info.run_name == run.data.tags["mlflow.runName"]
 P
-ok $? "and MLflow reads them"
+ok $? "MLflow reads a repaired store"
 migrate ours again.db &&
     awk '$1 == "runs" && $2 == 2 && $3 == 2 { n++ }
-         $1 == "metrics" && $2 == $3 { n++ } END { exit n != 2 }' "$dir/log"
-moved $? "and migrates them"
-echo "1..$n"
+         $1 == "metrics" && $2 == $3 { n++ } END { exit n != 2 }' log
+moved $? "migrate-filestore accepts a repaired store"
+done_testing

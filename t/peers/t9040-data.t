@@ -1,36 +1,21 @@
 #!/bin/sh
 # numpy reads the token files that gdata writes, gdata the Parquet of pyarrow.
 # Part of `make check-peers`; skipped without it.
+. "$(dirname "$0")/../lib/tap.sh"
 python=${GT_PYTHON:-python3}
-test -n "${GT_PEERS:-}" || {
-    echo "1..0 # SKIP make check-peers asks the peers"
-    exit 0
-}
-"$python" -c 'import numpy, pyarrow' 2>/dev/null || {
-    echo "1..0 # SKIP no numpy and pyarrow in $python; set GT_PYTHON"
-    exit 0
-}
-dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-n=0
-ok() {
-    n=$((n + 1))
-    if test "$1" -eq 0; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2"
-        sed 's/^/# /' words | tail
-    fi
-}
+test -n "${GT_PEERS:-}" ||
+    skip_all "make check-peers asks the peers"
+"$python" -c 'import numpy, pyarrow' 2>/dev/null ||
+    skip_all "no numpy and pyarrow in $python; set GT_PYTHON"
 
 awk 'BEGIN { for (i = 0; i < 3000; i++)
                  printf "{\"text\":\"line %d, %d\"}\n", i, i * i }' >d.jsonl
-gdata bpe -q -n 400 -o tok d.jsonl 2>words
+gdata bpe -q -n 400 -o tok d.jsonl 2>err
 for format in llmc raw npy; do
-    gdata encode -q -T tok --format $format -o $format/d d.jsonl >out 2>words
-    ok $? "$format is written"
+    gdata encode -q -T tok --format $format -o $format/d d.jsonl >out 2>err
+    ok $? "encode --format $format writes tokens"
 done
-"$python" >out 2>words <<'END'
+"$python" >out 2>err <<'END'
 import glob
 import numpy as np
 npy = np.load(glob.glob("npy/*.npy")[0])
@@ -46,19 +31,19 @@ np.save("wide.npy", npy.astype("<u4"))
 np.save("signed.npy", npy.astype("<i4"))
 np.save("float.npy", npy.astype("<f4"))
 END
-ok $? "numpy reads all three, and they are the same tokens"
+ok $? "numpy reads equal tokens from all three formats"
 cmp -s theirs.npy npy/*.npy
-ok $? "numpy would write the same .npy, byte by byte"
-gdata decode -q -T tok theirs.npy >a 2>words
-gdata decode -q -T tok wide.npy >b 2>words
-gdata decode -q -T tok signed.npy >c 2>words
+ok $? "encode writes the bytes of numpy's .npy"
+gdata decode -q -T tok theirs.npy >a 2>err
+gdata decode -q -T tok wide.npy >b 2>err
+gdata decode -q -T tok signed.npy >c 2>err
 test -s a && cmp -s a b && cmp -s a c
-ok $? "gdata reads numpy's uint16, uint32 and int32"
-gdata verify float.npy >out 2>words
+ok $? "decode reads numpy's uint16, uint32 and int32"
+gdata verify float.npy >out 2>err
 test $? = 1
-ok $? "but no floats"
+ok $? "verify refuses numpy's floats"
 
-"$python" >out 2>words <<'END'
+"$python" >out 2>err <<'END'
 import json, random
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -91,19 +76,19 @@ for version in "1.0", "2.0":
 for codec in "BROTLI", "LZ4":
     pq.write_table(table, codec + ".other", compression=codec)
 END
-ok $? "pyarrow writes Parquet"
-gdata dedup -q want.jsonl >want 2>words
+ok $? "pyarrow writes Parquet in every encoding"
+gdata dedup -q want.jsonl >want 2>err
 for file in *.parquet; do
-    gdata dedup -q "$file" >got 2>words && cmp -s got want
+    gdata dedup -q "the text of $file is read" >got 2>err && cmp -s got want
     ok $? "$file"
-    gdata info --tsv --no-header "$file" >out 2>words
+    gdata info --tsv --no-header "$file" >out 2>err
     test "$(cut -f5 out)" = "$(wc -l <want.jsonl)"
-    ok $? "and all its rows are counted"
+    ok $? "info counts the rows of $file"
 done
 for file in *.other; do
-    gdata dedup -q --input parquet "$file" >out 2>words
-    test $? = 1 && test "$(wc -l <words)" = 1 &&
-        grep -q 'compressed by .* is not read' words
+    gdata dedup -q --input parquet "$file" >out 2>err
+    test $? = 1 && test "$(wc -l <err)" = 1 &&
+        grep -q 'compressed by .* is not read' err
     ok $? "$file is refused in one line"
 done
-echo "1..$n"
+done_testing

@@ -1,17 +1,11 @@
 #!/bin/sh
-# gtrain trains odd combinations of models, optimisers and schedules as PyTorch
-# does: each loss and norm is about as close to PyTorch in float64 as PyTorch in
-# our type is (doc/numerics.md, t/reference/options.py).
+# Models, optimisers and schedules in odd combinations, as PyTorch has them.
+. "$(dirname "$0")/../lib/tap.sh"
 python=${GT_PYTHON:-python3}
-if ! "$python" -c 'import torch, safetensors' 2>/dev/null; then
-    echo "1..0 # SKIP $python has no torch and safetensors"
-    exit 0
-fi
-if [ ! -x "${top_builddir:-.}/bench/start" ]; then
-    echo "1..0 # SKIP bench/start is not built"
-    exit 0
-fi
-cd "${top_builddir:-.}" || exit 1
-top_srcdir=${top_srcdir:-..}
+"$python" -c 'import torch, safetensors' 2>/dev/null ||
+    skip_all "$python has no torch and safetensors"
+test -x "$build/bench/start" || skip_all "bench/start is not built"
+cd "$build" || exit 1
+top_srcdir=$top
 export top_srcdir
-"$python" "$top_srcdir/t/reference/options.py" -n "${GT_CASES:-30}"
+"$python" "$top/t/reference/options.py" -n "${GT_CASES:-30}"

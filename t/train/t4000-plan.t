@@ -1,16 +1,6 @@
 #!/bin/sh
 # gtrain plan counts what is known from elsewhere, to the last digit.
-top=${top_srcdir:-..}
-n=0
-is() {          # is NAME WANT GOT
-    n=$((n + 1))
-    if test "$2" = "$3"; then
-        echo "ok $n - $1"
-    else
-        echo "not ok $n - $1"
-        echo "# want $2, got $3"
-    fi
-}
+. "$(dirname "$0")/../lib/tap.sh"
 value() {       # value CONF PART ROW COLUMN [OPTION]...
     conf=$1 part=$2 row=$3 column=$4
     shift 4
@@ -18,53 +8,58 @@ value() {       # value CONF PART ROW COLUMN [OPTION]...
         awk -F'\t' -v row="$row" -v column="$column" \
             '$1 == row { print $column }'
 }
-is "30M parameters" 29995520 "$(value c4-30M parameters all 3)"
-is "20 tokens for each" 599910400 \
-    "$(value c4-30M training 'tokens for 20 a parameter' 2)"
-is "their steps" 4576 "$(value c4-30M training steps 2)"
-is "29M parameters" 28946944 "$(value c4-29M parameters all 3)"
-is "steps on one GPU" 8833 "$(value c4-29M training steps 2)"
-is "steps on two" 4416 "$(value c4-29M training steps 2 --ranks 2 \
-    --set train.tokens_per_step=131072)"
-is "GPT-2's parameters, padded" 124475904 \
-    "$(value gpt2-124M parameters all 3)"
-is "GPT-2's parameters" 124439808 \
-    "$(value gpt2-124M parameters all 3 --set model.vocab_multiple=1)"
-is "the tensors that decay" 50 \
-    "$(value gpt2-124M training 'tensors with decay' 2)"
-is "and those that do not" 98 \
-    "$(value gpt2-124M training 'tensors without' 2)"
-is "375M tokens of warm-up" 715 "$(value gpt2-124M training 'warm-up steps' 2 \
-    --set 'schedule.warmup=375M tokens')"
-is "10B tokens of training" 19073 "$(value gpt2-124M training steps 2 \
-    --set schedule.steps=0 --set schedule.tokens=10B)"
-is "19,073 steps of 0.33 s" 1.748 "$(value gpt2-124M training \
-    'hours at this step time' 2 --step-time 330ms | cut -c1-5)"
-is "the epochs of a long run" 8.192 \
-    "$(value gpt-300M training epochs 2 | cut -c1-5)"
-is "1% of 4,400" 44 "$(value c4-30M training 'warm-up steps' 2 \
-    --set schedule.chinchilla=0 --set schedule.steps=4400)"
-is "accumulation for 524,288 tokens, 8 ranks of 64" 1 \
-    "$(value gpt2-124M training 'micro-batches of a step, each rank' 2 \
-       --ranks 8)"
+is "$(value c4-30M parameters all 3)" 29995520 "c4-30M has 30M parameters"
+is "$(value c4-30M training 'tokens for 20 a parameter' 2)" 599910400 \
+    "c4-30M trains on 20 tokens for each parameter"
+is "$(value c4-30M training steps 2)" 4576 \
+    "c4-30M takes 4,576 steps for its tokens"
+is "$(value c4-29M parameters all 3)" 28946944 "c4-29M has 29M parameters"
+is "$(value c4-29M training steps 2)" 8833 "c4-29M takes 8,833 steps on one GPU"
+is "$(value c4-29M training steps 2 --ranks 2 \
+    --set train.tokens_per_step=131072)" 4416 \
+        "c4-29M takes half the steps on two GPUs"
+is "$(value gpt2-124M parameters all 3)" 124475904 \
+    "gpt2-124M has GPT-2's parameters and padding"
+is "$(value gpt2-124M parameters all 3 --set model.vocab_multiple=1)" 124439808 \
+    "gpt2-124M without padding has GPT-2's parameters"
+is "$(value gpt2-124M training 'tensors with decay' 2)" 50 \
+    "gpt2-124M has 50 tensors with weight decay"
+is "$(value gpt2-124M training 'tensors without' 2)" 98 \
+    "gpt2-124M has 98 tensors without weight decay"
+is "$(value gpt2-124M training 'warm-up steps' 2 \
+    --set 'schedule.warmup=375M tokens')" 715 \
+        "375M tokens of warm-up are 715 steps"
+is "$(value gpt2-124M training steps 2 \
+    --set schedule.steps=0 --set schedule.tokens=10B)" 19073 \
+    "10B tokens of training are 19,073 steps"
+is "$(value gpt2-124M training \
+    'hours at this step time' 2 --step-time 330ms | cut -c1-5)" 1.748 \
+    "19,073 steps of 0.33 s take 1.748 hours"
+is "$(value gpt-300M training epochs 2 | cut -c1-5)" 8.192 \
+    "gpt-300M trains for 8.192 epochs"
+is "$(value c4-30M training 'warm-up steps' 2 \
+    --set schedule.chinchilla=0 --set schedule.steps=4400)" 44 \
+        "a warm-up of 1% of 4,400 steps is 44 steps"
+is "$(value gpt2-124M training 'micro-batches of a step, each rank' 2 \
+       --ranks 8)" 1 "8 ranks of 64 sequences need no accumulation"
 # tokens that no whole number of micro-batches makes are refused, with advice
 out=$(gtrain plan "$top/conf/gpt2-124M.ini" --ranks 9 2>&1)
-is "9 ranks are refused" 2 $?
-is "with the nearest that go" 1 \
-    "$(echo "$out" | grep -c '589824')"
+is $? 2 "a number of ranks that divides no batch is refused"
+is "$(echo "$out" | grep -c '589824')" 1 \
+    "the refusal names the nearest batch that fits"
 for wrong in --mfu=0 --set=plan.hardware=zzz --set=run.tags=zzz; do
     out=$(gtrain plan "$top/conf/gpt2-124M.ini" "$wrong" 2>&1)
-    is "${wrong##*=set=} is refused" 2 $?
-    is "before anything is printed, in one line" gtrain: \
-        "$(echo "$out" | cut -d' ' -f1)"
+    is $? 2 "plan $wrong is refused"
+    is "$(echo "$out" | cut -d' ' -f1)" gtrain: \
+        "plan $wrong prints nothing before its message"
 done
 gtrain plan "$top/conf/gpt2-124M.ini" --only nonsense >/dev/null 2>&1
-is "an unknown part is refused" 2 $?
+is $? 2 "plan --only refuses an unknown part"
 
 # every settings file of ours plans
 for conf in "$top"/conf/*.ini; do
     grep -q '^\[sweep\]' "$conf" && continue
     gtrain plan "$conf" --set model.vocab=50257 >/dev/null 2>&1
-    is "${conf##*/} plans" 0 $?
+    is $? 0 "plan accepts ${conf##*/}"
 done
-echo "1..$n"
+done_testing
