@@ -194,7 +194,7 @@ static void load_metric(struct loader *l, const char *path, const char *key)
     }
     if (s.finite)
         m.mean = s.total / (double)s.finite;
-    m.count += scan.dropped;
+    m.retracted = scan.dropped;
     m.key = arena_strdup(l->mem, key);
     if (scan.bad)
         damaged(l,
@@ -203,9 +203,9 @@ static void load_metric(struct loader *l, const char *path, const char *key)
                 path);
     else if (scan.torn && !l->run->torn)
         l->run->torn = arena_strdup(l->mem, path);
-    else if (m.count == 0 && !scan.torn)
+    else if (m.count + m.retracted == 0 && !scan.torn)
         damaged(l, "is empty", path);
-    if (m.count == 0)
+    if (m.count + m.retracted == 0)
         return;
     ADD(l->mem, l->run->metrics, l->run->n_metrics);
     l->run->metrics[l->run->n_metrics - 1] = m;

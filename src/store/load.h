@@ -37,7 +37,8 @@ struct pair {
 
 struct metric_sum {             /* a metric in one line */
     const char *key;
-    int64_t count;              /* points, those of earlier attempts too */
+    int64_t count;              /* points of the view that was loaded */
+    int64_t retracted;          /* points that a rewind took back */
     int64_t first_step, last_step;
     int64_t last_ms;            /* wall time of the last point */
     double last;                /* of the default view */

@@ -112,6 +112,17 @@ static void write_and_read(void)
     runs_free(&runs);
 }
 
+/* Does the run count so many points of a metric, and so many retracted ones? */
+static bool counts(const struct run_info *r, const char *key, int64_t points,
+                   int64_t retracted)
+{
+    for (size_t i = 0; i < r->n_metrics; i++)
+        if (strcmp(r->metrics[i].key, key) == 0)
+            return r->metrics[i].count == points &&
+                   r->metrics[i].retracted == retracted;
+    return false;
+}
+
 static void resume(void)
 {
     struct run *run = begin("c4", NULL);
@@ -152,6 +163,8 @@ static void resume(void)
            s.n == 223,
        "all attempts are there");
     series_free(&s);
+    ok(counts(&runs.run[0], "loss", 206, 17),
+       "points that were retracted are counted apart");
     ok(series_load(&s, &runs.run[0], "system/x", 0, &e) == 0 && s.n == 1,
        "system metrics count steps of their own");
     series_free(&s);

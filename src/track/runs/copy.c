@@ -201,7 +201,8 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
         c->runs += copied;
         c->existing += !copied;
         for (size_t k = 0; copied && k < r->n_metrics; k++)
-            c->points += (size_t)r->metrics[k].count;
+            c->points += (size_t)(r->metrics[k].count +
+                                  r->metrics[k].retracted);
     }
     if (failed)
         return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
