@@ -44,7 +44,7 @@ static const struct opt decode_opts[] = {
  * ids that are decoded at a time. */
 enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
 
-struct writer {
+struct text_writer {
     const struct decoder *d;
     int64_t vocab;
     int32_t eot; /* or -1 */
@@ -54,13 +54,13 @@ struct writer {
     bool inside;       /* a document */
 };
 
-static void flush_text(struct writer *w)
+static void flush_text(struct text_writer *w)
 {
     fwrite(w->text.s, 1, w->text.len, w->fp);
     buf_trim(&w->text, 0);
 }
 
-static void begin_document(struct writer *w)
+static void begin_document(struct text_writer *w)
 {
     if (!jsonl && w->documents > 0)
         buf_str(&w->text, separator);
@@ -68,7 +68,7 @@ static void begin_document(struct writer *w)
     w->inside = true;
 }
 
-static void end_document(struct writer *w)
+static void end_document(struct text_writer *w)
 {
     if (jsonl && w->inside) {
         struct buf line = BUF_INIT;
@@ -81,7 +81,7 @@ static void end_document(struct writer *w)
     w->inside = false;
 }
 
-static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
+static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
                       int64_t end, struct err *e)
 {
     while (i < end && !ferror(w->fp)) {
@@ -109,8 +109,8 @@ static int decode_ids(struct writer *w, const struct shard *s, int64_t i,
 }
 
 /* Returns the number of tokens that were decoded, or -1. */
-static int64_t decode_file(struct writer *w, const char *path, int64_t skip,
-                           int64_t most, struct err *e)
+static int64_t decode_file(struct text_writer *w, const char *path,
+                           int64_t skip, int64_t most, struct err *e)
 {
     struct shard s;
     int64_t end;
@@ -124,7 +124,8 @@ static int64_t decode_file(struct writer *w, const char *path, int64_t skip,
     return got < 0 ? -1 : end - skip;
 }
 
-static int decode_files(struct writer *w, char **path, int n, struct err *e)
+static int decode_files(struct text_writer *w, char **path, int n,
+                        struct err *e)
 {
     int64_t skip = first, left = count > 0 ? count : INT64_MAX;
 
@@ -157,7 +158,7 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
                      struct err *e)
 {
     struct save save = SAVE_INIT;
-    struct writer w = {
+    struct text_writer w = {
         .vocab = tokenizer_vocab(t),
         .eot = special ? -1 : tokenizer_eot(t),
         .fp = stdout,

@@ -9,18 +9,18 @@
 
 enum { DEPTH = 512 }; /* of nested arrays and objects */
 
-struct scan {
+struct jsonl_scan {
     char *at, *end;
     const char *why; /* what is wrong at `at` */
 };
 
-static int fail_scan(struct scan *s, const char *why)
+static int fail_scan(struct jsonl_scan *s, const char *why)
 {
     s->why = why;
     return -1;
 }
 
-static void skip_blanks(struct scan *s)
+static void skip_blanks(struct jsonl_scan *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' ||
                               *s->at == '\n' || *s->at == '\r'))
@@ -82,7 +82,7 @@ static int read_hex4(const char *p)
 }
 
 /* After "\u": four digits, and the low surrogate after a high one. */
-static int read_unicode(struct scan *s, char **out)
+static int read_unicode(struct jsonl_scan *s, char **out)
 {
     int c, low;
 
@@ -103,7 +103,7 @@ static int read_unicode(struct scan *s, char **out)
     return 0;
 }
 
-static int read_escape(struct scan *s, char **out)
+static int read_escape(struct jsonl_scan *s, char **out)
 {
     if (s->at == s->end)
         return fail_scan(s, "the line ends inside a string");
@@ -139,7 +139,7 @@ static int read_escape(struct scan *s, char **out)
 }
 
 /* Unescape a string in place, from its opening quote. */
-static int read_string(struct scan *s, char **text, size_t *len)
+static int read_string(struct jsonl_scan *s, char **text, size_t *len)
 {
     char *out, *from;
 
@@ -165,7 +165,7 @@ static int read_string(struct scan *s, char **text, size_t *len)
     return 0;
 }
 
-static bool skip_digits(struct scan *s)
+static bool skip_digits(struct jsonl_scan *s)
 {
     const char *from = s->at;
 
@@ -174,7 +174,7 @@ static bool skip_digits(struct scan *s)
     return s->at > from;
 }
 
-static int skip_number(struct scan *s)
+static int skip_number(struct jsonl_scan *s)
 {
     const bool zero = *s->at == '0' ||
                       (*s->at == '-' && s->end - s->at > 1 && s->at[1] == '0');
@@ -198,7 +198,7 @@ static int skip_number(struct scan *s)
     return 0;
 }
 
-static int skip_literal(struct scan *s)
+static int skip_literal(struct jsonl_scan *s)
 {
     /* the last three are Python's */
     static const char *const words[] = { "true", "false",    "null",
@@ -215,7 +215,7 @@ static int skip_literal(struct scan *s)
     return skip_number(s);
 }
 
-static int skip_scalar(struct scan *s)
+static int skip_scalar(struct jsonl_scan *s)
 {
     char *text;
     size_t len;
@@ -226,7 +226,7 @@ static int skip_scalar(struct scan *s)
 }
 
 /* Read a name and its colon. */
-static int read_name(struct scan *s, char **text, size_t *len)
+static int read_name(struct jsonl_scan *s, char **text, size_t *len)
 {
     skip_blanks(s);
     if (s->at == s->end || *s->at != '"')
@@ -245,7 +245,7 @@ static int read_name(struct scan *s, char **text, size_t *len)
  * After a value in an array ('[') or object ('{'): 1 if a comma follows, 0 if
  * the closing bracket does.
  */
-static int next_element(struct scan *s, char kind)
+static int next_element(struct jsonl_scan *s, char kind)
 {
     skip_blanks(s);
     if (s->at == s->end)
@@ -262,7 +262,7 @@ static int next_element(struct scan *s, char kind)
 }
 
 /* Enter an array or object: 1 if it has elements, 0 if it is empty. */
-static int enter_container(struct scan *s, char kind)
+static int enter_container(struct jsonl_scan *s, char kind)
 {
     s->at++;
     skip_blanks(s);
@@ -274,7 +274,7 @@ static int enter_container(struct scan *s, char kind)
 }
 
 /* Skip any value, without recursion. */
-static int skip_value(struct scan *s)
+static int skip_value(struct jsonl_scan *s)
 {
     char open[DEPTH], *text;
     size_t len;
@@ -307,7 +307,7 @@ static int skip_value(struct scan *s)
 }
 
 /* Read the members of the object.  *text stays NULL without the field. */
-static int read_members(struct scan *s, const char *field, char **text,
+static int read_members(struct jsonl_scan *s, const char *field, char **text,
                         size_t *len)
 {
     const size_t field_len = strlen(field);
@@ -339,7 +339,7 @@ static int read_members(struct scan *s, const char *field, char **text,
 int jsonl_field(char *line, size_t n, const char *field, char **text,
                 size_t *len, struct err *e)
 {
-    struct scan s = { .at = line, .end = line + n };
+    struct jsonl_scan s = { .at = line, .end = line + n };
 
     if (n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)
         s.at += 3; /* a byte order mark */

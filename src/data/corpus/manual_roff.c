@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* The effect of a request. */
-enum action {
+enum roff_action {
     SPACED,  /* shows its arguments as words */
     JOINED,  /* shows its arguments without spaces: alternating fonts */
     HEADING, /* shows its arguments as a paragraph */
@@ -24,9 +24,9 @@ enum action {
     SKIP,    /* skips all lines up to `until` */
 };
 
-static const struct request {
+static const struct roff_request {
     const char *name;
-    enum action action;
+    enum roff_action action;
     const char *until;
 } requests[] = {
     { "SH", HEADING, 0 }, { "SS", HEADING, 0 }, { "Sh", HEADING, 0 },
@@ -54,7 +54,7 @@ static const struct request {
 
 enum { REQUESTS = sizeof requests / sizeof requests[0] };
 
-static const struct request *find_request(const char *name, size_t n)
+static const struct roff_request *find_request(const char *name, size_t n)
 {
     for (int i = 0; i < REQUESTS; i++)
         if (strlen(requests[i].name) == n &&
@@ -212,7 +212,7 @@ static bool is_macro(const char *arg, size_t n)
 {
     static const char *const more[] = { "Ns", "No", "Ta", "Oo", "Oc",
                                         "Aq", "Pq", "Ap", "Bq", "Brq" };
-    const struct request *r = find_request(arg, n);
+    const struct roff_request *r = find_request(arg, n);
 
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
         if (strlen(more[i]) == n && memcmp(more[i], arg, n) == 0)
@@ -242,7 +242,7 @@ static void add_args(struct buf *out, const char *s, const char *end,
 }
 
 /* The page so far: complete lines, and the words of the next paragraph. */
-struct page {
+struct roff_page {
     struct buf lines, words;
     bool keeps;
 };
@@ -250,7 +250,7 @@ struct page {
 enum { WIDTH = 78 };
 
 /* End the paragraph: divide its words into lines. */
-static void end_paragraph(struct page *p)
+static void end_paragraph(struct roff_page *p)
 {
     const char *at = p->words.s, *end = at + p->words.len;
 
@@ -270,7 +270,7 @@ static void end_paragraph(struct page *p)
 }
 
 /* Add a line of text to the paragraph, or keep it as a line. */
-static void add_line(struct page *p, const char *s, size_t n)
+static void add_line(struct roff_page *p, const char *s, size_t n)
 {
     if (p->keeps || !n || *s == ' ' || *s == '\t') {
         end_paragraph(p);
@@ -283,13 +283,13 @@ static void add_line(struct page *p, const char *s, size_t n)
     buf_add(&p->words, s, n);
 }
 
-static void add_blank_line(struct page *p)
+static void add_blank_line(struct roff_page *p)
 {
     end_paragraph(p);
     buf_char(&p->lines, '\n');
 }
 
-static void execute_request(struct page *p, const struct request *r,
+static void execute_request(struct roff_page *p, const struct roff_request *r,
                             const char *s, const char *end)
 {
     struct buf text = BUF_INIT;
@@ -331,13 +331,13 @@ static void execute_request(struct page *p, const struct request *r,
 void manual_roff(struct buf *out, const char *text, size_t n)
 {
     const char *end = text + n, *skip = NULL;
-    struct page page = { BUF_INIT, BUF_INIT, false };
+    struct roff_page page = { BUF_INIT, BUF_INIT, false };
     struct buf line = BUF_INIT;
 
     while (text < end) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         const char *stop = newline ? newline : end, *at = text, *word;
-        const struct request *r;
+        const struct roff_request *r;
 
         text = newline ? newline + 1 : end;
         if (at == stop || (*at != '.' && *at != '\'')) {

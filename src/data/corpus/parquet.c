@@ -13,12 +13,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "common/mem.h"
 #include "data/corpus/parquet_decode.h"
 #include "data/corpus/parquet_footer.h"
-#include "data/corpus/source.h"
 #include "data/corpus/thrift.h"
 
 enum {
@@ -26,18 +24,13 @@ enum {
     VALUES_MAX = 1 << 27,
 };
 
-enum page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_2 };
-enum codec { PLAIN, SNAPPY, GZIP, LZO, BROTLI, LZ4, ZSTD, LZ4_RAW, CODECS };
-enum encoding {
+enum parquet_page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_2 };
+enum parquet_encoding {
     ENC_PLAIN = 0,
     ENC_PLAIN_DICTIONARY = 2,
     ENC_DELTA_LENGTH = 6,
     ENC_DELTA_BYTES = 7,
     ENC_DICTIONARY = 8,
-};
-
-static const char *const codecs[CODECS] = {
-    "none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw",
 };
 
 /* The header of a page. */
@@ -187,53 +180,6 @@ static int read_page_header(struct parquet *p, struct parquet_page *g,
     return 0;
 }
 
-static bool gunzip(const uint8_t *in, size_t n, uint8_t *out, size_t size)
-{
-    z_stream z = { .next_in = (Bytef *)(uintptr_t)in,
-                   .avail_in = (uInt)n,
-                   .next_out = out,
-                   .avail_out = (uInt)size };
-    bool good;
-
-    if (inflateInit2(&z, 15 + 32) != Z_OK)
-        return false;
-    good = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0;
-    inflateEnd(&z);
-    return good;
-}
-
-static int inflate_page(int64_t codec, const uint8_t *in, size_t n,
-                        uint8_t *out, size_t size, struct err *e)
-{
-    bool good = false;
-
-    switch (codec) {
-    case PLAIN:
-        good = n == size;
-        if (good && n)
-            memcpy(out, in, n);
-        break;
-    case SNAPPY:
-        good = parquet_snappy(in, in + n, out, size);
-        break;
-    case GZIP:
-        good = gunzip(in, n, out, size);
-        break;
-    case ZSTD:
-        if (zstd_block(in, n, out, size, e) < 0)
-            return -1;
-        good = true;
-        break;
-    default:
-        return err_set(e, ERR_INPUT,
-                       "pages compressed by %s are not supported; gdata(1) "
-                       "shows how to convert the file in a pipe",
-                       codec > 0 && codec < CODECS ? codecs[codec]
-                                                   : "an unknown codec");
-    }
-    return good ? 0 : parquet_damaged(e, "a page cannot be inflated");
-}
-
 /* The inflated bytes of a page.  In version 2 the levels, which are never
  * compressed, come first. */
 static uint8_t *page_bytes(struct parquet *p, const struct parquet_page *g,
@@ -249,8 +195,9 @@ static uint8_t *page_bytes(struct parquet *p, const struct parquet_page *g,
     memcpy(out, p->at, bare);
     if (packed == 0 && (size_t)g->size == bare)
         return out; /* only nulls */
-    if (inflate_page(g->plain ? PLAIN : p->codec, p->at + bare, packed,
-                     out + bare, (size_t)g->size - bare, e) < 0) {
+    if (parquet_inflate(g->plain ? PARQUET_UNCOMPRESSED : p->codec,
+                        p->at + bare, packed, out + bare,
+                        (size_t)g->size - bare, e) < 0) {
         free(out);
         return NULL;
     }

@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "common/mem.h"
+#include "data/corpus/parquet_footer.h"
+#include "data/corpus/source.h"
 #include "data/corpus/thrift.h"
 
 static uint32_t read_little(const uint8_t *p, int bytes)
@@ -254,8 +257,8 @@ static bool read_snappy_tag(const uint8_t **p, const uint8_t *end, size_t *len,
     return *from > 0;
 }
 
-bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
-                    size_t n)
+static bool read_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
+                        size_t n)
 {
     struct thrift head = { .at = p, .end = end };
     size_t done = 0;
@@ -284,4 +287,66 @@ bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
         done += len;
     }
     return done == n;
+}
+
+enum parquet_codec {
+    SNAPPY = 1,
+    GZIP,
+    LZO,
+    BROTLI,
+    LZ4,
+    ZSTD,
+    LZ4_RAW,
+    CODECS
+};
+
+static const char *const codecs[CODECS] = {
+    "none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw",
+};
+
+static bool gunzip(const uint8_t *in, size_t n, uint8_t *out, size_t size)
+{
+    z_stream z = { .next_in = (Bytef *)(uintptr_t)in,
+                   .avail_in = (uInt)n,
+                   .next_out = out,
+                   .avail_out = (uInt)size };
+    bool good;
+
+    if (inflateInit2(&z, 15 + 32) != Z_OK)
+        return false;
+    good = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0;
+    inflateEnd(&z);
+    return good;
+}
+
+int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
+                    size_t size, struct err *e)
+{
+    bool good = false;
+
+    switch (codec) {
+    case PARQUET_UNCOMPRESSED:
+        good = n == size;
+        if (good && n)
+            memcpy(out, in, n);
+        break;
+    case SNAPPY:
+        good = read_snappy(in, in + n, out, size);
+        break;
+    case GZIP:
+        good = gunzip(in, n, out, size);
+        break;
+    case ZSTD:
+        if (zstd_block(in, n, out, size, e) < 0)
+            return -1;
+        good = true;
+        break;
+    default:
+        return err_set(e, ERR_INPUT,
+                       "pages compressed by %s are not supported; gdata(1) "
+                       "shows how to convert the file in a pipe",
+                       codec > 0 && codec < CODECS ? codecs[codec]
+                                                   : "an unknown codec");
+    }
+    return good ? 0 : parquet_damaged(e, "a page cannot be inflated");
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+
 /*
  * parquet_decode - the encodings inside the pages of a Parquet file
  *
@@ -34,8 +36,11 @@ bool parquet_delta_length(const uint8_t *p, const uint8_t *end,
 bool parquet_delta_bytes(const uint8_t *p, const uint8_t *end, size_t most,
                          struct parquet_string *out, size_t n, char **joined);
 
-/* Exactly n bytes of Snappy's block format. */
-bool parquet_snappy(const uint8_t *p, const uint8_t *end, uint8_t *out,
-                    size_t n);
+/* Inflate exactly `size` bytes with a codec, by its number in parquet.thrift:
+ * none, Snappy, gzip or Zstandard; others are an error. */
+enum { PARQUET_UNCOMPRESSED = 0 };
+
+int parquet_inflate(int64_t codec, const uint8_t *in, size_t n, uint8_t *out,
+                    size_t size, struct err *);
 
 #endif

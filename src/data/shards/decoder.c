@@ -14,15 +14,15 @@
  */
 enum { CELL = 16, SHORT = CELL - 1, LONG, STOP };
 
-struct cell {
+struct decoder_cell {
     uint8_t text[SHORT];
     uint8_t len; /* or LONG, or STOP */
 };
 
 struct decoder {
     const struct tokenizer *t;
-    struct cell *cell; /* by id */
-    uint32_t n;        /* of them */
+    struct decoder_cell *cell; /* by id */
+    uint32_t n;                /* of them */
 };
 
 struct decoder *decoder_new(const struct tokenizer *t, int32_t stop)
@@ -34,7 +34,7 @@ struct decoder *decoder_new(const struct tokenizer *t, int32_t stop)
     d->cell = xcalloc(d->n, sizeof *d->cell);
     for (uint32_t i = 0; i < d->n; i++) {
         const struct token *k = &t->token[i];
-        struct cell *c = &d->cell[i];
+        struct decoder_cell *c = &d->cell[i];
 
         c->len = (int32_t)i == stop ? STOP
                  : k->len <= SHORT  ? (uint8_t)k->len
@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) int64_t decode_ids(
     const struct decoder *d, const void *ids, int width, int64_t n,
     struct buf *out)
 {
-    const struct cell *const cell = d->cell;
+    const struct decoder_cell *const cell = d->cell;
     const uint32_t vocab = d->n;
     char *p = reserve_tokens(out, out->s + out->len, n);
     int64_t i;
@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) int64_t decode_ids(
     for (i = 0; i < n; i++) {
         const uint32_t id = width == 2 ? ((const uint16_t *)ids)[i]
                                        : ((const uint32_t *)ids)[i];
-        struct cell c;
+        struct decoder_cell c;
 
         if (__builtin_expect(id >= vocab, 0))
             break;

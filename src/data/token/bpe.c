@@ -92,12 +92,12 @@ static size_t merge_window(const struct tokenizer *t, const uint8_t *s,
 }
 
 /* A window of a piece, encoded. */
-struct window {
+struct bpe_window {
     int32_t *id;
     size_t n, room;
 };
 
-static void window_encode(const struct tokenizer *t, struct window *w,
+static void window_encode(const struct tokenizer *t, struct bpe_window *w,
                           const uint8_t *s, size_t n)
 {
     if (w->room < n) {
@@ -112,8 +112,8 @@ static void window_encode(const struct tokenizer *t, struct window *w,
  * continue, and leave the encoding of that window in `b`.  Returns the index of
  * the token and its position, or 0 if there is none.
  */
-static size_t find_joint(const struct tokenizer *t, const struct window *a,
-                         struct window *b, const uint8_t *s, size_t n,
+static size_t find_joint(const struct tokenizer *t, const struct bpe_window *a,
+                         struct bpe_window *b, const uint8_t *s, size_t n,
                          size_t size, size_t *position)
 {
     size_t at = 0, k = 0;
@@ -136,7 +136,7 @@ static size_t find_joint(const struct tokenizer *t, const struct window *a,
 static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
                          int32_t *out)
 {
-    struct window a = { 0 }, b = { 0 };
+    struct bpe_window a = { 0 }, b = { 0 };
     size_t size = WINDOW, count = 0;
 
     window_encode(t, &a, s, size < n ? size : n);
@@ -145,7 +145,7 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
         const size_t k = find_joint(t, &a, &b, s, n, size, &position);
 
         if (k > 0) {
-            struct window swap = a;
+            struct bpe_window swap = a;
 
             memcpy(out + count, a.id, k * sizeof *out);
             count += k;

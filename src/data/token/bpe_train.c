@@ -15,7 +15,7 @@
  * new, which adds a new entry to the heap.  An entry whose pair has fallen is
  * therefore put back with the current count.
  */
-struct pair {
+struct bpe_pair {
     int64_t count;
     uint16_t left, right;
     uint32_t last;    /* the last word that was listed, + 1 */
@@ -40,7 +40,7 @@ struct bpe_trainer {
     uint16_t *sym; /* words as symbols, one after the other */
     size_t *start; /* where each begins */
     uint32_t *len; /* the number of symbols left in each */
-    struct pair *pair;
+    struct bpe_pair *pair;
     size_t n_pairs, pair_room;
     uint32_t *slot; /* hash table: left, right -> pair + 1 */
     size_t slot_room;
@@ -83,13 +83,13 @@ static uint32_t pair_index(struct bpe_trainer *t, uint16_t left, uint16_t right)
         slots_grow(t);
     i = pair_hash(left, right) & (t->slot_room - 1);
     for (; t->slot[i]; i = (i + 1) & (t->slot_room - 1)) {
-        const struct pair *p = &t->pair[t->slot[i] - 1];
+        const struct bpe_pair *p = &t->pair[t->slot[i] - 1];
 
         if (p->left == left && p->right == right)
             return t->slot[i] - 1;
     }
     GROW(t->pair, t->n_pairs, t->pair_room);
-    t->pair[t->n_pairs] = (struct pair){ .left = left, .right = right };
+    t->pair[t->n_pairs] = (struct bpe_pair){ .left = left, .right = right };
     t->slot[i] = (uint32_t)++t->n_pairs;
     return t->slot[i] - 1;
 }
@@ -107,7 +107,7 @@ static int compare_tokens(const struct tokenizer *t, int32_t a, int32_t b)
 static bool comes_before(const struct bpe_trainer *t, struct heap_entry a,
                          struct heap_entry b)
 {
-    const struct pair *p = &t->pair[a.pair], *q = &t->pair[b.pair];
+    const struct bpe_pair *p = &t->pair[a.pair], *q = &t->pair[b.pair];
     int c;
 
     if (a.count != b.count)
@@ -199,7 +199,7 @@ static void list_pairs(struct bpe_trainer *t)
 
         for (uint32_t i = 0; i + 1 < t->len[w]; i++) {
             uint32_t *k = &index[s[i] << 8 | s[i + 1]];
-            struct pair *p;
+            struct bpe_pair *p;
 
             if (*k == 0)
                 *k = pair_index(t, s[i], s[i + 1]) + 1;
@@ -223,7 +223,7 @@ static void list_pairs(struct bpe_trainer *t)
         const uint16_t *s = t->sym + t->start[w];
 
         for (uint32_t i = 0; i + 1 < t->len[w]; i++) {
-            struct pair *p = &t->pair[index[s[i] << 8 | s[i + 1]] - 1];
+            struct bpe_pair *p = &t->pair[index[s[i] << 8 | s[i + 1]] - 1];
 
             if (p->last != (uint32_t)w + 1)
                 t->where[p->where + p->n++] = (uint32_t)w;
@@ -247,7 +247,7 @@ static void add_pair(struct bpe_trainer *t, uint16_t left, uint16_t right,
                      uint32_t word, int64_t count)
 {
     const uint32_t k = pair_index(t, left, right);
-    struct pair *p = &t->pair[k];
+    struct bpe_pair *p = &t->pair[k];
 
     if (p->last == 0) {
         GROW(t->risen, t->n_risen, t->risen_room);
@@ -298,7 +298,7 @@ static void list_found(struct bpe_trainer *t)
     for (size_t i = 0; i < t->n_found; i++)
         t->pair[t->found[i].pair].n++;
     for (size_t i = 0; i < t->n_risen; i++) {
-        struct pair *p = &t->pair[t->risen[i]];
+        struct bpe_pair *p = &t->pair[t->risen[i]];
         const size_t old = p->where;
         const uint32_t n = p->n;
 
@@ -313,12 +313,12 @@ static void list_found(struct bpe_trainer *t)
         p->last = 0;
     }
     for (size_t i = 0; i < t->n_found; i++) {
-        struct pair *p = &t->pair[t->found[i].pair];
+        struct bpe_pair *p = &t->pair[t->found[i].pair];
 
         t->where[p->where + p->n++] = t->found[i].word;
     }
     for (size_t i = 0; i < t->n_risen; i++) {
-        struct pair *p = &t->pair[t->risen[i]];
+        struct bpe_pair *p = &t->pair[t->risen[i]];
 
         p->kept = p->n;
         if (p->count > 0)
@@ -330,7 +330,7 @@ static void list_found(struct bpe_trainer *t)
 
 static void merge_everywhere(struct bpe_trainer *t, uint32_t k, uint16_t into)
 {
-    const struct pair p = t->pair[k];
+    const struct bpe_pair p = t->pair[k];
 
     for (uint32_t i = 0; i < p.n; i++)
         merge_word(t, t->where[p.where + i], p.left, p.right, into);

@@ -19,7 +19,7 @@ enum { AHEAD = 48 };
 /* Pieces that are too long for a lexicon; each slot keeps the latest. */
 enum { PHRASE_MAX = 40, PHRASE_IDS = 12, PHRASE_BITS = 15 };
 
-struct phrase {
+struct encoder_phrase {
     uint8_t text[PHRASE_MAX];
     uint32_t len, n;
     int32_t id[PHRASE_IDS];
@@ -31,7 +31,7 @@ struct encoder {
     int flags;
     struct lexicon *lexicon; /* shared; NULL: remember nothing */
     struct lexicon *own;     /* of words for which that has no slot */
-    struct phrase *phrase;
+    struct encoder_phrase *phrase;
     struct buf clean;           /* the text with invalid UTF-8 replaced */
     bool specials;              /* some special tokens are recognised */
     uint8_t special_first[256]; /* is set for their first bytes */
@@ -55,8 +55,8 @@ void ids_clear(struct ids *ids)
 /* A key that no word has: it has a byte, but its length is 0. */
 static const struct word_key no_word = { 0, 1 };
 
-static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
-                                  uint32_t n)
+static struct encoder_phrase *phrase_slot(const struct encoder *enc,
+                                          const uint8_t *s, uint32_t n)
 {
     return &enc->phrase[bytes_hash(s, n) >> (64 - PHRASE_BITS)];
 }
@@ -65,7 +65,7 @@ static struct phrase *phrase_slot(const struct encoder *enc, const uint8_t *s,
 static size_t encode_phrase(struct encoder *enc, const uint8_t *s, uint32_t n,
                             int32_t *out)
 {
-    struct phrase *p;
+    struct encoder_phrase *p;
     size_t count;
 
     if (n > PHRASE_MAX)

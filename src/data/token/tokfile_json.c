@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A tokenizer.json while it is read. */
-struct reader {
+struct json_reader {
     struct tokenizer *t;
     struct buf bytes;    /* of a token, or of the two tokens of a merge */
     const json_t *added; /* the added tokens, or NULL */
@@ -67,7 +67,8 @@ static ptrdiff_t add_bytes(struct buf *b, const char *name, size_t n)
 
 /* The pre-tokenizer */
 
-static int read_pattern(struct reader *r, const json_t *pattern, struct err *e)
+static int read_pattern(struct json_reader *r, const json_t *pattern,
+                        struct err *e)
 {
     const char *regex = json_string_value(json_object_get(pattern, "Regex"));
     int kind;
@@ -88,7 +89,7 @@ static int read_pattern(struct reader *r, const json_t *pattern, struct err *e)
 
 /* The matches of a supported pattern cover the text, so each of them is a piece
  * unless matches are joined or removed. */
-static int read_split(struct reader *r, const json_t *o, struct err *e)
+static int read_split(struct json_reader *r, const json_t *o, struct err *e)
 {
     const json_t *behavior = json_object_get(o, "behavior");
     const json_t *pattern = json_object_get(o, "pattern");
@@ -101,7 +102,8 @@ static int read_split(struct reader *r, const json_t *o, struct err *e)
     return pattern ? read_pattern(r, pattern, e) : 0;
 }
 
-static int read_byte_level(struct reader *r, const json_t *o, struct err *e)
+static int read_byte_level(struct json_reader *r, const json_t *o,
+                           struct err *e)
 {
     if (refuse_key(o, "add_prefix_space", "add_prefix_space", e) < 0)
         return -1;
@@ -121,7 +123,8 @@ static int read_byte_level(struct reader *r, const json_t *o, struct err *e)
  * ByteLevel, which splits as GPT-2 does unless use_regex is false; Split with a
  * supported pattern, followed by ByteLevel; or a Sequence of these.
  */
-static int read_pretokenizer(struct reader *r, const json_t *o, struct err *e)
+static int read_pretokenizer(struct json_reader *r, const json_t *o,
+                             struct err *e)
 {
     const json_t *type = json_object_get(o, "type");
     const json_t *parts = json_object_get(o, "pretokenizers");
@@ -141,7 +144,7 @@ static int read_pretokenizer(struct reader *r, const json_t *o, struct err *e)
 
 /* The model */
 
-static int read_vocab(struct reader *r, json_t *vocab, struct err *e)
+static int read_vocab(struct json_reader *r, json_t *vocab, struct err *e)
 {
     const char *name;
     json_t *id;
@@ -163,7 +166,7 @@ static int read_vocab(struct reader *r, json_t *vocab, struct err *e)
 }
 
 /* The id of one name of a merge; its bytes are appended to the others. */
-static int read_merge_name(struct reader *r, const char *name, size_t n,
+static int read_merge_name(struct json_reader *r, const char *name, size_t n,
                            int32_t *id, struct err *e)
 {
     const size_t at = r->bytes.len;
@@ -177,7 +180,7 @@ static int read_merge_name(struct reader *r, const char *name, size_t n,
 }
 
 /* A merge is "left right" or ["left", "right"]. */
-static int read_merge(struct reader *r, const json_t *merge, struct err *e)
+static int read_merge(struct json_reader *r, const json_t *merge, struct err *e)
 {
     const json_t *left = json_array_get(merge, 0);
     const json_t *right = json_array_get(merge, 1);
@@ -218,7 +221,7 @@ static bool all_bytes_known(const struct tokenizer *t)
     return true;
 }
 
-static int read_model(struct reader *r, const json_t *o, struct err *e)
+static int read_model(struct json_reader *r, const json_t *o, struct err *e)
 {
     static const char *const unsupported[] = { "dropout",
                                                "continuing_subword_prefix",
@@ -255,7 +258,7 @@ static int read_model(struct reader *r, const json_t *o, struct err *e)
  * The id that Hugging Face's tokenizers give to added token i, whatever the
  * file says: the id of its name if there is one, else the next.
  */
-static int64_t actual_id(struct reader *r, size_t i, int64_t next)
+static int64_t actual_id(struct json_reader *r, size_t i, int64_t next)
 {
     const json_t *content =
         json_object_get(json_array_get(r->added, i), "content");
@@ -278,7 +281,7 @@ static int64_t actual_id(struct reader *r, size_t i, int64_t next)
     return id >= 0 ? id : next;
 }
 
-static int read_added_token(struct reader *r, size_t i, int64_t *next,
+static int read_added_token(struct json_reader *r, size_t i, int64_t *next,
                             struct err *e)
 {
     const json_t *o = json_array_get(r->added, i);
@@ -306,7 +309,7 @@ static int read_added_token(struct reader *r, size_t i, int64_t *next,
                              json_string_length(content), e);
 }
 
-static bool is_added(const struct reader *r, int64_t id)
+static bool is_added(const struct json_reader *r, int64_t id)
 {
     for (size_t i = 0; i < json_array_size(r->added); i++)
         if (json_integer_value(
@@ -316,7 +319,7 @@ static bool is_added(const struct reader *r, int64_t id)
 }
 
 /* Names that stand for no bytes are allowed if they are added tokens. */
-static int read_added(struct reader *r, struct err *e)
+static int read_added(struct json_reader *r, struct err *e)
 {
     int64_t next = (int64_t)r->n_vocab;
     const char *name;
@@ -336,7 +339,7 @@ static int read_added(struct reader *r, struct err *e)
     return 0;
 }
 
-static int read_tokenizer(struct reader *r, const json_t *o, struct err *e)
+static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
 {
     const json_t *pretokenizer = json_object_get(o, "pre_tokenizer");
 
@@ -362,10 +365,10 @@ int tokfile_parse_json(struct tokenizer *t, const char *text, size_t n,
                        struct err *e)
 {
     json_t *o = parse(text, n, e);
-    struct reader r = { .t = t,
-                        .bytes = BUF_INIT,
-                        .added = json_object_get(o, "added_tokens"),
-                        .odd = json_object() };
+    struct json_reader r = { .t = t,
+                             .bytes = BUF_INIT,
+                             .added = json_object_get(o, "added_tokens"),
+                             .odd = json_object() };
     const int got = o ? read_tokenizer(&r, o, e) : -1;
 
     buf_clear(&r.bytes);
@@ -380,7 +383,7 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
                         struct err *e)
 {
     json_t *o = parse(text, n, e), *id;
-    struct reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
+    struct json_reader r = { .t = t, .bytes = BUF_INIT, .odd = json_object() };
     int got = o ? read_vocab(&r, o, e) : -1;
     const char *name;
 
