@@ -60,10 +60,12 @@ static void many_ids(void)
     encoder_run(enc, text, LEN, &cached);
     for (size_t i = 0; i < plain.n; i++)
         most = plain.id[i] > most ? plain.id[i] : most;
-    ok(tokenizer_vocab(t) == 65792 && most > 65535, "ids beyond 16 bits");
-    ok(same(&plain, &cached), "are the same with a lexicon");
+    ok(tokenizer_vocab(t) == 65792 && most > 65535,
+       "the tokenizer has ids beyond 16 bits");
+    ok(same(&plain, &cached), "a lexicon does not change the ids");
     tokenizer_decode(t, cached.id, cached.n, &back);
-    ok(back.len == LEN && memcmp(back.s, text, LEN) == 0, "and come back");
+    ok(back.len == LEN && memcmp(back.s, text, LEN) == 0,
+       "ids beyond 16 bits are decoded");
     buf_clear(&back);
     ids_clear(&plain);
     ids_clear(&cached);

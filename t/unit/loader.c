@@ -1,5 +1,5 @@
 /*
- * batch - which windows a step trains on
+ * loader - the windows of a step, for each order
  */
 #include "config.h"
 #include "data/shards/loader.h"
@@ -13,7 +13,7 @@
 #include "data/shards/shard.h"
 #include "t/lib/tap.h"
 
-static char folder[] = "/tmp/batch.XXXXXX";
+static char folder[] = "/tmp/loader.XXXXXX";
 
 /* Token number i of the whole text is i: 1000 in three shards. */
 enum { TOKENS = 1000 };
@@ -27,15 +27,15 @@ static void write_shards(void)
     for (int i = 0; i < TOKENS; i++)
         ids[i] = (uint16_t)i;
     for (int k = 0; k < 3; k++) {
-        char *path = xasprintf("%s/x_%06d.%s", folder, k, k == 1 ? "npy"
-                                                                 : "bin");
+        char *path =
+            xasprintf("%s/x_%06d.%s", folder, k, k == 1 ? "npy" : "bin");
         struct shard_out out = SHARD_OUT_INIT;
 
-        ok(shard_begin(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, 0,
-                       &e) == 0,
-           "shard %d", k);
-        shard_add(&out, ids + cut[k], (size_t)(cut[k + 1] - cut[k]));
-        ok(shard_commit(&out, &e) == 0, "is written");
+        if (shard_begin(&out, path, k == 1 ? SHARD_NPY : SHARD_LLMC, 2, 0,
+                        &e) == 0)
+            shard_add(&out, ids + cut[k], (size_t)(cut[k + 1] - cut[k]));
+        ok(e.kind == ERR_NONE && shard_commit(&out, &e) == 0,
+           "shard %d is written", k);
         free(path);
     }
 }
@@ -70,15 +70,16 @@ static void sequential(void)
     int32_t x[900], y[900];
     bool good = true;
 
-    ok(loader_tokens(l) == TOKENS && loader_shards(l) == 3, "all tokens");
-    ok(loader_windows(l) == 9, "the last token has no successor: 9 windows");
-    ok(loader_get(l, 0, 9, x, y, &e) == 0, "an epoch");
+    ok(loader_tokens(l) == TOKENS && loader_shards(l) == 3,
+       "a loader counts the tokens and the shards");
+    ok(loader_windows(l) == 9, "a window ends before the last token");
+    ok(loader_get(l, 0, 9, x, y, &e) == 0, "an epoch is read");
     for (int i = 0; i < 9; i++)
         good = good && x[100 * i] == 100 * i &&
                is_window(x + 100 * i, y + 100 * i, 100);
-    ok(good, "in order, across the ends of shards");
+    ok(good, "sequential windows continue from shard to shard");
     ok(loader_get(l, 9000, 2, x, y, &e) == 0 && x[0] == 0 && x[100] == 100,
-       "and again, at once at any step");
+       "any step of any epoch can be read directly");
     loader_close(l);
 }
 
@@ -125,8 +126,11 @@ static bool whole_documents(const int32_t *x)
 static void documents(void)
 {
     char *path = path_join(folder, "d.npy");
-    const struct loader_conf c = { .files = path, .context = 7, .seed = 3,
-                                   .order = LOADER_DOCUMENTS, .eot = EOT };
+    const struct loader_conf c = { .files = path,
+                                   .context = 7,
+                                   .seed = 3,
+                                   .order = LOADER_DOCUMENTS,
+                                   .eot = EOT };
     struct loader *l = NULL, *other = NULL;
     struct shard_out out = SHARD_OUT_INIT;
     int32_t x[2][USED], y[USED], one[USED];
@@ -135,22 +139,26 @@ static void documents(void)
 
     for (int i = 0; i < TOKENS; i++)
         ids[i] = (uint16_t)(i % DOC == 0 ? EOT : i);
-    ok(shard_begin(&out, path, SHARD_NPY, 2, 0, &e) == 0, "documents");
+    ok(shard_begin(&out, path, SHARD_NPY, 2, 0, &e) == 0,
+       "a shard of documents is begun");
     shard_add(&out, ids, TOKENS);
     ok(shard_commit(&out, &e) == 0 && loader_open(&l, &c, &e) == 0 &&
-           loader_open(&other, &c, &e) == 0, "are there");
+           loader_open(&other, &c, &e) == 0,
+       "loaders of documents are opened");
     for (int k = 0; k < 2; k++) {
         ok(loader_get(l, 142 * k, 142, x[k], y, &e) == 0 &&
-               whole_documents(x[k]), "an epoch has whole documents");
+               whole_documents(x[k]),
+           "epoch %d has whole documents", k);
         ok(memcmp(y, x[k] + 1, (USED - 1) * sizeof *y) == 0 &&
                y[USED - 1] == (USED % DOC ? x[k][USED - 1] + 1 : EOT),
-           "each token is followed by the next");
+           "targets of epoch %d are the next tokens", k);
     }
-    ok(memcmp(x[0], x[1], sizeof x[0]) != 0, "in another order each");
+    ok(memcmp(x[0], x[1], sizeof x[0]) != 0,
+       "each epoch has its documents in another order");
     for (int64_t i = 141; i >= 0; i--)
         loader_get(other, i, 1, one + 7 * i, y, &e);
     ok(memcmp(one, x[0], sizeof one) == 0,
-       "another loader gives the same, window by window");
+       "another loader reads the same documents, window by window");
     loader_close(l);
     loader_close(other);
     free(path);
@@ -158,39 +166,43 @@ static void documents(void)
 
 static void epochs(void)
 {
-    const struct loader_conf c = { .context = 7, .order = LOADER_EPOCH,
-                                   .seed = 3, .vocab = TOKENS };
+    const struct loader_conf c = {
+        .context = 7, .order = LOADER_EPOCH, .seed = 3, .vocab = TOKENS
+    };
     struct loader *l = open_loader(c), *other;
     struct err e = ERR_INIT;
     const int64_t w = loader_windows(l);
     int32_t x[4][142 * 7], y[142 * 7];
     bool moved = false;
 
-    ok(w == 142, "142 windows of 7 in 1000 tokens");
+    ok(w == 142, "1000 tokens have 142 windows of 7");
     ok(covers(l, 0, w, 7) && covers(l, w, w, 7) && covers(l, 41 * w, w, 7),
        "each epoch has each window once");
     loader_get(l, 0, w, x[0], y, &e);
     loader_get(l, w, w, x[1], y, &e);
-    ok(memcmp(x[0], x[1], sizeof x[0]) != 0, "in another order each");
+    ok(memcmp(x[0], x[1], sizeof x[0]) != 0,
+       "each epoch has its windows in another order");
     for (int64_t i = 0; i < w; i++)
         moved = moved || x[0][7 * i] != 7 * i;
-    ok(moved, "and not the plain one");
+    ok(moved, "the windows of an epoch are not in their plain order");
     for (int64_t i = 0; i < w; i += 2)
         loader_get(l, i, 2, x[2] + 7 * i, y, &e);
     ok(memcmp(x[0], x[2], sizeof x[0]) == 0,
-       "the same windows whatever the size of a call");
+       "windows do not depend on the size of a call");
     other = open_loader(c);
     loader_get(other, w - 3, 5, x[3], y, &e);
     ok(memcmp(x[3], x[0] + 7 * (w - 3), 3 * 7 * 4) == 0 &&
            memcmp(x[3] + 3 * 7, x[1], 2 * 7 * 4) == 0,
-       "a call may span two epochs; another loader gives the same");
+       "a call may span two epochs, with another loader, too");
     ok(strcmp(loader_hash(l), loader_hash(other)) == 0 &&
-           strlen(loader_hash(l)) == 64, "and has the same hash");
+           strlen(loader_hash(l)) == 64,
+       "two loaders of the same shards have the same hash");
     loader_close(other);
-    other = open_loader((struct loader_conf){ .context = 7, .seed = 4,
-                                              .order = LOADER_EPOCH });
+    other = open_loader(
+        (struct loader_conf){ .context = 7, .seed = 4, .order = LOADER_EPOCH });
     loader_get(other, 0, w, x[3], y, &e);
-    ok(memcmp(x[0], x[3], sizeof x[0]) != 0, "another seed, another order");
+    ok(memcmp(x[0], x[3], sizeof x[0]) != 0,
+       "another seed gives another order");
     loader_close(other);
     loader_close(l);
 }
@@ -209,11 +221,11 @@ static void drawn(void)
                is_window(x, y, 990) && x[0] >= 0 && x[0] < 10;
         hits[x[0] % 10]++;
     }
-    ok(good, "random windows lie inside");
+    ok(good, "random windows are inside the text");
     good = true;
-    for (int i = 0; i < 10; i++)        /* 200 expected, sigma 13.4 */
+    for (int i = 0; i < 10; i++) /* 200 expected, sigma 13.4 */
         good = good && hits[i] > 130 && hits[i] < 270;
-    ok(good, "and begin everywhere, the last place too");
+    ok(good, "random windows begin everywhere, also at the last position");
     free(x);
     free(y);
     loader_close(l);
@@ -225,9 +237,11 @@ static void scoring(void)
     static const int64_t stride[] = { 1, 5, 13, 16 };
 
     for (size_t k = 0; k < sizeof stride / sizeof stride[0]; k++) {
-        struct loader *l = open_loader((struct loader_conf){
-            .context = 16, .stride = stride[k], .order = LOADER_SEQUENTIAL,
-            .whole = true });
+        struct loader *l =
+            open_loader((struct loader_conf){ .context = 16,
+                                              .stride = stride[k],
+                                              .order = LOADER_SEQUENTIAL,
+                                              .whole = true });
         struct err e = ERR_INIT;
         int scored[TOKENS] = { 0 };
         bool good = true;
@@ -243,7 +257,7 @@ static void scoring(void)
         }
         for (int i = 1; i < TOKENS; i++)
             good = good && scored[i] == 1;
-        ok(good && scored[0] == 0, "stride %d: each token is scored once",
+        ok(good && scored[0] == 0, "with stride %d each token is scored once",
            (int)stride[k]);
         loader_close(l);
     }
@@ -255,11 +269,14 @@ static void refusals(void)
         const char *what, *says;
         struct loader_conf c;
     } cases[] = {
-        { "a token outside the vocabulary", "token 399 has id 399",
+        { "a token outside the vocabulary",
+          "token 399 has id 399",
           { .files = "x_*", .context = 4, .vocab = 399 } },
-        { "too few tokens", "only 1000 tokens",
+        { "too few tokens",
+          "only 1000 tokens",
           { .files = "x_*", .context = 1000 } },
-        { "a stride beyond the context", "must be 1 to 4, not 5",
+        { "a stride beyond the context",
+          "must be 1 to 4, not 5",
           { .files = "x_*", .context = 4, .stride = 5 } },
         { "no files", "no shard matches", { .files = "y*", .context = 4 } },
     };
@@ -291,15 +308,15 @@ static void permutations(void)
             good = good && at < n && !seen[at];
             seen[at] = true;
         }
-        ok(good, "a permutation of %d", (int)n);
+        ok(good, "permute() is a permutation of %d numbers", (int)n);
     }
-    for (int k = 0; k < 2; k++) {       /* large ones stay inside */
+    for (int k = 0; k < 2; k++) { /* large ones stay inside */
         const uint64_t n = k ? UINT64_MAX : (uint64_t)1 << 40 | 5;
         struct permute p;
 
         permute_init(&p, n, 1, 1);
         ok(permute(&p, n - 1) < n && permute(&p, 0) != permute(&p, 1),
-           "a large one");
+           "permute() of %llu numbers stays below", (unsigned long long)n);
     }
 }
 

@@ -10,6 +10,7 @@ unit_tests = \
 	t/unit/http.t \
 	t/unit/index.t \
 	t/unit/int8.t \
+	t/unit/jsonl.t \
 	t/unit/kernels.t \
 	t/unit/kernels-same.t \
 	t/unit/lexicon.t \
@@ -26,6 +27,7 @@ unit_tests = \
 	t/unit/sweep.t \
 	t/unit/table.t \
 	t/unit/tokenizer.t \
+	t/unit/tokfile.t \
 	t/unit/trainer.t \
 	t/unit/vec.t \
 	t/unit/words.t \
@@ -82,6 +84,8 @@ t_unit_table_t_SOURCES = %D%/table.c t/lib/tap.h
 t_unit_table_t_LDADD = $(COMMON_LIBS)
 t_unit_tokenizer_t_SOURCES = %D%/tokenizer.c t/lib/tap.h
 t_unit_tokenizer_t_LDADD = $(DATA_LIBS)
+t_unit_tokfile_t_SOURCES = %D%/tokfile.c t/lib/tap.h
+t_unit_tokfile_t_LDADD = $(DATA_LIBS)
 t_unit_trainer_t_SOURCES = %D%/trainer.c t/lib/tap.h
 t_unit_trainer_t_LDADD = $(TRAINER_LIBS)
 t_unit_vec_t_SOURCES = %D%/vec.c t/lib/tap.h
@@ -91,6 +95,8 @@ t_unit_words_t_LDADD = $(DATA_LIBS)
 t_unit_yaml_t_SOURCES = %D%/yaml.c t/lib/tap.h
 t_unit_yaml_t_LDADD = $(STORE_LIBS)
 
+t_unit_jsonl_t_SOURCES = %D%/jsonl.c t/lib/tap.h
+t_unit_jsonl_t_LDADD = $(DATA_LIBS)
 t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels.h %D%/kernels-grad.c \
 	%D%/kernels-ops.c t/lib/tap.h
 t_unit_kernels_t_LDADD = $(KERNELS_LIBS)

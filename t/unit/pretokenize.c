@@ -1,5 +1,5 @@
 /*
- * split - pieces of text, against known ones and each loop against the others
+ * pretokenize - pieces of known texts, and every loop against the others
  */
 #include "config.h"
 #include "data/token/pretokenize.h"

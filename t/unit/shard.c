@@ -49,17 +49,21 @@ static void round_trips(void)
 
             ok(write_ids(path, (enum shard_format)f, width,
                          width == 2 ? (const void *)narrow : wide, 7),
-               "%s, %d bytes an id, is written", name, width);
-            if (!ok(shard_open(&s, path, width, &e) == 0, "and opened"))
+               "%s with ids of %d bytes is written", name, width);
+            if (!ok(shard_open(&s, path, width, &e) == 0,
+                    "%s with ids of %d bytes is opened", name, width))
                 diag("%s", e.text);
             ok(s.n == 7 && s.width == width && (int)s.format == f,
-               "and is what it was");
-            ok(s.size == head[f] + 7 * (size_t)width, "and has its size");
-            ok(shard_copy(&s, 0, 7, out) ==
-                   (width == 2 ? 65535 : 0x7fffffff), "the largest id");
+               "%s with ids of %d bytes has its count, width and format", name,
+               width);
+            ok(s.size == head[f] + 7 * (size_t)width,
+               "%s with ids of %d bytes has its size", name, width);
+            ok(shard_copy(&s, 0, 7, out) == (width == 2 ? 65535 : 0x7fffffff),
+               "the largest id of %s with %d bytes is returned", name, width);
             ok(out[0] == (width == 2 ? 50256 : 128000) &&
                    out[3] == (width == 2 ? 65535 : 65536) &&
-                   shard_id(&s, 4) == 7, "the ids");
+                   shard_id(&s, 4) == 7,
+               "the ids of %s with %d bytes are copied", name, width);
             shard_close(&s);
             free(path);
         }
@@ -81,8 +85,8 @@ static void references(void)
     char *own = xasprintf("%s/../shared/data", top ? top : "..");
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char *path = xasprintf("%s/formats/%s", data ? data : own,
-                               files[i].name);
+        char *path =
+            xasprintf("%s/formats/%s", data ? data : own, files[i].name);
         struct buf ours = BUF_INIT, theirs = BUF_INIT;
         struct shard s = SHARD_INIT;
         struct err e = ERR_INIT;
@@ -94,13 +98,14 @@ static void references(void)
             ok(shard_open(&s, path, 0, &e) == 0 && s.n == 1000 &&
                    s.format == files[i].format && s.width == files[i].width,
                "%s is read", files[i].name);
-            ok(shard_id(&s, 0) == 50256, "a document begins with 50256");
+            ok(shard_id(&s, 0) == 50256, "%s begins with end-of-text",
+               files[i].name);
             ok(write_ids(copy, s.format, s.width, s.ids, 1000) &&
                    buf_read_file(&ours, copy, 1 << 20, &e) == 0 &&
                    buf_read_file(&theirs, path, 1 << 20, &e) == 0 &&
                    ours.len == theirs.len &&
                    memcmp(ours.s, theirs.s, ours.len) == 0,
-               "and written again, byte by byte the same");
+               "%s is the same when it is written again", files[i].name);
             shard_close(&s);
         }
         buf_clear(&ours);
@@ -131,7 +136,8 @@ static void refused(const char *what, const void *data, size_t n,
 
     put(path, data, n);
     if (!ok(shard_open(&s, path, 0, &e) < 0 && strstr(e.text, says) &&
-                strstr(e.text, path), "refused: %s", what))
+                strstr(e.text, path),
+            "a shard is refused: %s", what))
         diag("said: %s", e.text);
     free(path);
 }
@@ -158,8 +164,8 @@ static void damage(void)
     refused("an evaluation file", llmc, sizeof llmc, "evaluation");
 
 #define NPY(text)                                                              \
-    (memset(npy, ' ', sizeof npy),                                             \
-     memcpy(npy, "\x93NUMPY\x01\x00\x76\x00" text, 10 + sizeof text - 1), npy)
+ (memset(npy, ' ', sizeof npy),                                                \
+  memcpy(npy, "\x93NUMPY\x01\x00\x76\x00" text, 10 + sizeof text - 1), npy)
     refused("npy: floats",
             NPY("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"),
             136, "type '<f4'");
@@ -171,18 +177,19 @@ static void damage(void)
             136, "incomplete");
     refused("npy: a count beyond all",
             NPY("{'descr': '<u2', 'fortran_order': False, "
-                "'shape': (99999999999999999999,), }"), 136, "one dimension");
+                "'shape': (99999999999999999999,), }"),
+            136, "one dimension");
     refused("npy: a count that wraps around",
             NPY("{'descr': '<u2', 'fortran_order': False, "
-                "'shape': (9223372036854775807,), }"), 136, "incomplete");
+                "'shape': (9223372036854775807,), }"),
+            136, "incomplete");
     refused("npy: no shape", NPY("{'descr': '<u2'}"), 136, "no shape");
     refused("npy: a header longer than the file",
             "\x93NUMPY\x01\x00\xff\xff{}  ", 14, "incomplete");
-    refused("npy: another version", "\x93NUMPY\x09\x00\x02\x00{}  ", 14,
-            "9.0");
+    refused("npy: another version", "\x93NUMPY\x09\x00\x02\x00{}  ", 14, "9.0");
     ok(shard_open(&s, "/nonexistent", 0, &e) < 0 && e.kind == ERR_MISSING,
-       "no file is ERR_MISSING");
-    ok(shard_open(&s, folder, 0, &e) < 0, "refused: a folder");
+       "a missing shard is ERR_MISSING");
+    ok(shard_open(&s, folder, 0, &e) < 0, "a folder is refused as a shard");
 }
 
 int main(void)
@@ -195,7 +202,7 @@ int main(void)
     references();
     damage();
     ok(shard_width(65536) == 2 && shard_width(65537) == 4,
-       "ids up to 65535 take two bytes");
+       "ids up to 65535 have two bytes");
     path_remove(folder, &e);
     return done_testing();
 }

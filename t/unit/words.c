@@ -79,7 +79,7 @@ static struct word_list count(const uint8_t *s, size_t n, size_t counters,
 
         words_count(one, s, end, stop, k);
         if (spill_every && turn % spill_every == 0)
-            ok(words_spill(one, &e) == 0, "a counter is spilled");
+            ok(words_spill(one, &e) == 0, "a counter is written to a file");
         s += stop[k - 1];
     }
     if (words_collect(&list, w, counters, limit, left_out, &e) < 0)
@@ -105,21 +105,22 @@ int main(void)
 
     for (size_t i = 0; i < one.n; i++)
         sum += one.word[i].count * one.word[i].len;
-    ok(sum == n, "the words with their counts are the text");
-    ok(same(&one, &three), "three counters add up to one");
-    ok(same(&one, &spilled), "spilled to files they are the same");
-    ok(same(&one, &both), "three counters, spilled, too");
+    ok(sum == n, "the words with their counts add up to the text");
+    ok(same(&one, &three), "three counters add up to the same as one");
+    ok(same(&one, &spilled), "files do not change the counts");
+    ok(same(&one, &both), "files of three counters do not change the counts");
 
     few = count(text, n, 1, 30, 100000, &out);
     few3 = count(text, n, 3, 50, 100000, &out3);
     for (size_t i = 0; i < few.n; i++)
         rarest = few.word[i].count < rarest ? few.word[i].count : rarest;
-    ok(out > 0 && few.n + (size_t)out == one.n, "a limit leaves some out");
-    ok(out == out3 && same(&few, &few3), "the same ones with three counters");
+    ok(out > 0 && few.n + (size_t)out == one.n, "a limit leaves words out");
+    ok(out == out3 && same(&few, &few3),
+       "three counters leave out the same words");
     for (size_t i = 0; i < one.n; i++)
         if (one.word[i].count >= rarest)
             out3++;
-    ok(out3 == out + (int64_t)few.n, "and those are the rarest");
+    ok(out3 == out + (int64_t)few.n, "the words left out are the rarest");
     word_list_clear(&one);
     word_list_clear(&three);
     word_list_clear(&spilled);

@@ -1,0 +1,126 @@
+/*
+ * jsonl - lines of JSON, and the boundaries of text
+ */
+#include "config.h"
+#include "data/corpus/jsonl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "data/token/boundary.h"
+#include "t/lib/tap.h"
+
+static void lines(void)
+{
+    static const struct {
+        const char *line, *want; /* NULL: bad */
+    } cases[] = {
+        { "{\"text\":\"\"}", "" },
+        { " { \"text\" : \"x\" } \r", "x" },
+        { "{\"text\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}", "\"\\/\b\f\n\r\t" },
+        { "{\"text\":\"\\u00e9\\u4e2d\\uD83D\\uDE00.\"}",
+          "\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80." },
+        { "{\"text\":\"\\ud800\"}", "\xef\xbf\xbd" },
+        { "{\"text\":\"\\ud800\\u0041\"}", "\xef\xbf\xbd"
+                                           "A" },
+        { "{\"text\":\"\\udc00x\"}", "\xef\xbf\xbdx" },
+        { "{\"text\":\"\\ud800\\ud83d\\ude00\"}",
+          "\xef\xbf\xbd\xf0\x9f\x98\x80" },
+        { "{\"te\\u0078t\":\"x\"}", "x" },
+        { "{\"text\":\"1\",\"text\":\"2\"}", "2" },
+        { "{\"a\":{\"text\":\"no\"},\"text\":\"x\",\"b\":[1,[],{},"
+          "{\"c\":[null,true,false,-0.5e+3]}]}",
+          "x" },
+        { "{\"text\":\"long enough to take the fast way \\n through it all\"}",
+          "long enough to take the fast way \n through it all" },
+        { "{}", NULL },
+        { "[]", NULL },
+        { "\"text\"", NULL },
+        { "{\"text\":1}", NULL },
+        { "{\"text\":null}", NULL },
+        { "{\"text\":\"x\"", NULL },
+        { "{\"text\":\"x}", NULL },
+        { "{\"text\":\"x\"}}", NULL },
+        { "{\"text\":\"x\"} y", NULL },
+        { "{\"text\":\"x\",}", NULL },
+        { "{\"text\" \"x\"}", NULL },
+        { "{text:\"x\"}", NULL },
+        { "{\"text\":\"\\x\"}", NULL },
+        { "{\"text\":\"\\u12g4\"}", NULL },
+        { "{\"text\":\"\\u12", NULL },
+        { "{\"text\":\"\t\"}", NULL },
+        { "{\"a\":01,\"text\":\"x\"}", NULL },
+        { "{\"a\":1.,\"text\":\"x\"}", NULL },
+        { "{\"a\":+1,\"text\":\"x\"}", NULL },
+        { "{\"a\":nul,\"text\":\"x\"}", NULL },
+        { "{\"a\":[1 2],\"text\":\"x\"}", NULL },
+        { "{\"a\":[1},\"text\":\"x\"}", NULL },
+        { "{\"a\":,\"text\":\"x\"}", NULL },
+    };
+    char *deep = xmalloc(3000), *text;
+    struct err e;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *want = cases[i].want;
+        char *line = xstrdup(cases[i].line);
+        const int got =
+            jsonl_field(line, strlen(line), "text", &text, &len, &e);
+
+        if (!ok(want ? got == 1 && len == strlen(want) &&
+                           memcmp(text, want, len) == 0
+                     : got == -1 && e.kind == ERR_INPUT,
+                "%s is %s", cases[i].line, want ? "read" : "refused"))
+            diag("got %d", got);
+        free(line);
+    }
+    memset(deep, '[', 3000);
+    memcpy(deep, "{\"a\":", 5);
+    ok(jsonl_field(deep, 3000, "text", &text, &len, &e) < 0 &&
+           strstr(e.text, "too deeply"),
+       "deeply nested JSON is refused");
+    free(deep);
+    deep = xstrdup("{\"text\":\"a\\u0000b\"}");
+    ok(jsonl_field(deep, strlen(deep), "text", &text, &len, &e) == 1 &&
+           len == 3 && memcmp(text, "a\0b", 3) == 0,
+       "\\u0000 becomes a NUL");
+    free(deep);
+    ok(jsonl_field((char[]){ " \t" }, 2, "text", &text, &len, &e) == 0,
+       "a blank line has no text");
+}
+
+static void boundaries(void)
+{
+    static const struct {
+        const char *text;
+        size_t want;
+    } cases[] = {
+        { "ab cd", 2 },      { "ab\ncd", 2 }, { "ab.\ncd", 0 },
+        { "ab. cd", 3 },     { "ab  cd", 2 }, { "ab\n\ncd", 2 },
+        { "\xc3\xa9 x", 0 }, { "abcd", 0 },   { "a\tb", 0 },
+        { " ab", 0 },        { "ab ", 2 },
+    };
+    char lines[1000];
+    int64_t n = 0;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        ok(boundary_before_blank(cases[i].text, strlen(cases[i].text), 0) ==
+               cases[i].want,
+           "the last boundary of case %zu is found", i);
+    for (size_t i = 0; i < sizeof lines; i++)
+        n += (lines[i] = i * i % 7 == 2 ? '\n' : 'x') == '\n';
+    ok(boundary_count_lines(lines, sizeof lines) == n, "lines are counted");
+    ok(boundary_last_word("ababa", 5, "ab", 2) &&
+           boundary_last_word("xaby", 4, "ab", 2) &&
+           !boundary_last_word("a", 1, "ab", 2) &&
+           !boundary_last_word("bbb", 3, "ab", 2),
+       "the last occurrence of a word is found");
+}
+
+int main(void)
+{
+    lines();
+    boundaries();
+    return done_testing();
+}
