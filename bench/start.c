@@ -48,7 +48,7 @@ static int write_all(struct job *j, const char *folder, struct err *e)
 {
     const int64_t T = j->set->model.context, limit = j->set->eval.sequences;
     const int64_t steps = resolve_sequences_before(j->set, j->set->is.stop_at);
-    int64_t val = j->val ? loader_windows(j->val) : 0;
+    int64_t val = j->data.val ? loader_windows(j->data.val) : 0;
     struct snapshot s;
     int ret;
 
@@ -59,9 +59,9 @@ static int write_all(struct job *j, const char *folder, struct err *e)
         ret = checkpoint_write(&s, folder, e);
     snapshot_clear(&s);
     if (ret == 0)
-        ret = write_windows(folder, "train.i32", j->train, steps, T, e);
-    if (ret == 0 && j->val)
-        ret = write_windows(folder, "val.i32", j->val, val, T, e);
+        ret = write_windows(folder, "train.i32", j->data.train, steps, T, e);
+    if (ret == 0 && j->data.val)
+        ret = write_windows(folder, "val.i32", j->data.val, val, T, e);
     return ret;
 }
 

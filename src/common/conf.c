@@ -300,6 +300,13 @@ int conf_fail(const struct conf *c, const char *key, struct err *e,
                    where ? ": " : "", key, text);
 }
 
+int conf_wrap(const struct conf *c, const char *key, struct err *e)
+{
+    const char *where = conf_origin(c, key);
+
+    return err_wrap(e, "%s%s%s", where ? where : "", where ? ": " : "", key);
+}
+
 /* ---- a file ----------------------------------------------------------- */
 
 struct reading {

@@ -103,5 +103,7 @@ void conf_dump(const struct conf *, struct buf *out);
 /* A bad combination: "conf/x.ini:12: optim.lr: ...", kind ERR_USAGE. */
 int conf_fail(const struct conf *, const char *key, struct err *,
               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* Put the same before an error that the value led to; returns -1. */
+int conf_wrap(const struct conf *, const char *key, struct err *);
 
 #endif

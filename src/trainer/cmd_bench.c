@@ -13,7 +13,7 @@
 #include "trainer/cmds.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
-#include "trainer/training/meter.h"
+#include "trainer/training/measure.h"
 
 static const char *config;
 static struct opt_list sets;
@@ -39,10 +39,12 @@ static void put_tokens(struct job *j, int64_t step)
     const uint32_t vocab = (uint32_t)j->set->model.vocab;
 
     for (int64_t i = 0; i < j->gpt.B * j->gpt.T; i++) {
-        j->x[i] = (int32_t)(rng_word(1, (uint64_t)step, (uint64_t)i) % vocab);
-        j->y[i] = (int32_t)(rng_word(2, (uint64_t)step, (uint64_t)i) % vocab);
+        j->batch.x[i] =
+            (int32_t)(rng_word(1, (uint64_t)step, (uint64_t)i) % vocab);
+        j->batch.y[i] =
+            (int32_t)(rng_word(2, (uint64_t)step, (uint64_t)i) % vocab);
     }
-    gpt_set_inputs(&j->gpt, j->x, j->y);
+    gpt_set_inputs(&j->gpt, j->batch.x, j->batch.y);
 }
 
 /* ---- whole steps ------------------------------------------------------ */
@@ -76,7 +78,7 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
     double *ms = xcalloc((size_t)steps, sizeof *ms);
     const double tokens = (double)j->set->is.tokens_per_step;
     const double flops = gpt_flops_per_token(&j->gpt) * tokens;
-    const double peak = meter_measure_peak(&j->dev, j->gpt.graph.type);
+    const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
     static const char *const columns[] = { "parameters", "ms/step", "least ms",
                                            "tokens/s",   "GFLOP/s", "MFU",
                                            "peak memory" };
@@ -101,9 +103,8 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
         table_real(t, 1e3 * tokens / ms[steps / 2]);
         table_real(t, flops / ms[steps / 2] / 1e6);
         table_real(t, peak > 0 ? 1e3 * flops / ms[steps / 2] / peak : 0);
-        table_bytes(t, j->dev.memory.total
-                           ? (int64_t)j->dev.memory.reserved
-                           : (int64_t)usage.ru_maxrss * 1024);
+        table_bytes(t, j->dev.memory.total ? (int64_t)j->dev.memory.reserved
+                                           : (int64_t)usage.ru_maxrss * 1024);
     }
     free(ms);
     return ret;
@@ -180,8 +181,8 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
     static const char *const columns[] = { "operation", "calls", "ms/step",
                                            "share",     "GFLOP", "GFLOP/s",
                                            "GB",        "GB/s",  "floor ms" };
-    const double peak = meter_measure_peak(&j->dev, j->gpt.graph.type);
-    const double copy = meter_measure_copy(&j->dev);
+    const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
+    const double copy = measure_copy(&j->dev);
     struct op_time all[MOST_OPS];
     int n = 0;
     double sum = 0;

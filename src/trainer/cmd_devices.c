@@ -5,7 +5,7 @@
 #include "common/table.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
-#include "trainer/training/meter.h"
+#include "trainer/training/measure.h"
 
 static struct table_style style;
 static bool measure;
@@ -19,7 +19,7 @@ static const struct opt devices_opts[] = {
 
 static void rate(struct table *t, struct dev *dev, enum dtype type)
 {
-    const double flops = meter_measure_peak(dev, type);
+    const double flops = measure_matmul(dev, type);
 
     if (flops > 0)
         table_real(t, flops / 1e12);
@@ -37,7 +37,7 @@ static void row(struct table *t, struct dev *dev, const char *name)
         rate(t, dev, DT_F32);
         rate(t, dev, DT_BF16);
         rate(t, dev, DT_F16);
-        table_real(t, meter_measure_copy(dev) / 1e9);
+        table_real(t, measure_copy(dev) / 1e9);
     }
 }
 

@@ -53,7 +53,7 @@ static int score_text(struct job *j, struct table *t, struct err *e)
         return -1;
     if (!*s->data.val)
         return err_set(e, ERR_USAGE, "which data? give --data GLOB");
-    if (job_open_val(j, e) < 0 || eval_loss(j, &r, e) < 0)
+    if (job_data_open_val(&j->data, s, e) < 0 || eval_loss(j, &r, e) < 0)
         return -1;
     table_column(t, "loss");
     table_column(t, "perplexity");

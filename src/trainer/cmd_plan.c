@@ -10,6 +10,7 @@
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
+#include "trainer/model/schedule.h"
 #include "trainer/ranks/parallel.h"
 #include "trainer/training/hardware.h"
 

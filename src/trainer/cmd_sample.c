@@ -102,7 +102,7 @@ static void took(void *arg, int sequence, int32_t id)
     struct buf *b = &s->text[sequence];
 
     s->drawn++;
-    tokenizer_decode(s->job->tokenizer, &id, 1, b);
+    tokenizer_decode(s->job->data.tokenizer, &id, 1, b);
     if (s->live) {
         const size_t n = whole_characters(b->s, b->len);
 
@@ -170,7 +170,7 @@ static int sample_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "one model at a time, not also %s",
                        argv[1]);
     ret = cmd_open_model(&j, &s, &w, e);
-    if (ret == 0 && !j.tokenizer)
+    if (ret == 0 && !j.data.tokenizer)
         ret = err_set(e, ERR_USAGE,
                       "which tokenizer? give --set "
                       "data.tokenizer=PATH");

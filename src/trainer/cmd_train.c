@@ -1,3 +1,9 @@
+/*
+ * cmd_train - train a model
+ *
+ * Reads the settings, from a file or from the checkpoint that training resumes
+ * from, opens the job and trains; or starts itself as several ranks.
+ */
 #include "config.h"
 
 #include <stdio.h>
@@ -12,32 +18,30 @@
 #include "trainer/cmds.h"
 #include "trainer/ranks/launch.h"
 #include "trainer/ranks/local_ranks.h"
-#include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
-#include "trainer/training/checkpoint_state.h"
 #include "trainer/training/train.h"
 
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;
-static bool show_config, anomaly;
+static bool show_config, detect_anomaly;
 static int64_t ranks = -1;
 
 static const struct opt train_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting; may be given many times" },
+      "change one setting (may be given many times)" },
     { 0, "resume", "checkpoint", OPT_STRING, &resume,
-      "go on from a checkpoint, a run, or auto" },
-    { 'n', "name", "name", OPT_STRING, &name, "call the run NAME" },
-    { 0, "root", "dir", OPT_STRING, &root, "keep the run in DIR" },
+      "resume from a checkpoint, a run, or auto" },
+    { 'n', "name", "name", OPT_STRING, &name, "name the run NAME" },
+    { 0, "root", "dir", OPT_STRING, &root, "record the run in the store DIR" },
     { 0, "ranks", "count", OPT_LONG, &ranks,
       "train with COUNT processes on this machine" },
     { 0, "gpus", "count", OPT_LONG, &ranks,
-      "the same: a process for each GPU" },
+      "the same; each process uses its own GPU" },
     { 0, "show-config", NULL, OPT_FLAG, &show_config,
-      "print every setting, and stop" },
-    { 0, "detect-anomaly", NULL, OPT_FLAG, &anomaly,
-      "look for the first operation whose result is not finite" },
+      "print every setting with its value and exit" },
+    { 0, "detect-anomaly", NULL, OPT_FLAG, &detect_anomaly,
+      "stop at the first operation whose result is not finite" },
     { 0 }
 };
 
@@ -61,15 +65,7 @@ static void print_settings(const struct settings *s)
     buf_clear(&text);
 }
 
-/* Where the checkpoints of a run are. */
-static char *folder_of(const struct settings *s, struct report *r)
-{
-    if (*s->checkpoint.folder)
-        return xstrdup(s->checkpoint.folder);
-    return r->run ? run_artifact(r->run, "checkpoints") : NULL;
-}
-
-/* What the run records of it. */
+/* The command as the run records it. */
 static char *command_line(void)
 {
     struct buf b = BUF_INIT;
@@ -90,73 +86,18 @@ static char *command_line(void)
     return buf_detach(&b);
 }
 
-/* Rank 0 names the folder of checkpoints; all go on from the same step. */
-static int agree(struct job *j, char **folder, struct err *e)
-{
-    char text[4096] = "";
-    int64_t most = j->state.step, least = -j->state.step;
-
-    if (j->coll.rank == 0)
-        snprintf(text, sizeof text, "%s", *folder ? *folder : "");
-    coll_bcast(&j->coll, text, sizeof text, 0);
-    if (coll_max(&j->coll, &most, e) < 0 || coll_max(&j->coll, &least, e) < 0)
-        return -1;
-    if (most != -least)
-        return err_set(e, ERR_RANK,
-                       "ranks found checkpoints of steps %lld "
-                       "and %lld; all must see the same folder",
-                       (long long)-least, (long long)most);
-    free(*folder);
-    *folder = xstrdup(text);
-    return 0;
-}
-
-/* The run, the loop, and the end of both, whatever happened. */
-static int run_job(struct job *j, const char *from, struct err *e)
-{
-    struct report report = { 0 };
-    struct checkpoint checkpoint = { 0 };
-    struct step_check check = { 0 };
-    struct train t = {
-        .job = j, .report = &report, .checkpoint = &checkpoint, .check = &check
-    };
-    char *id = NULL, *command = command_line(), *folder = NULL;
-    int ret = from ? checkpoint_run_id(from, &id, e) : 0, agreed;
-
-    if (ret == 0 && from)
-        ret = checkpoint_load(from, j, e);
-    if (ret == 0)
-        ret = report_open(&report, j, command, id && *id ? id : NULL, e);
-    if (ret == 0) {
-        if (from && report.run)
-            run_rewind(report.run, j->state.step);
-        folder = folder_of(j->set, &report);
-        agreed = agree(j, &folder, e);
-        if (checkpoint_open(&checkpoint, j, folder ? folder : "", report.run,
-                            e) < 0)
-            agreed = -1;
-        step_check_init(&check, &j->set->train);
-        report_begin(&report, j);
-        if (agreed == 0)
-            train_run(&t, e);
-        checkpoint_close(&checkpoint);
-        step_check_clear(&check);
-        ret = report_close(&report, j, e);
-    }
-    free(id);
-    free(command);
-    free(folder);
-    return ret;
-}
-
-/* This very command again, as so many ranks. */
+/* Start this command again as several ranks. */
 static int start_ranks(struct err *e)
 {
     struct buf words = BUF_INIT;
     char **argv = NULL;
     size_t n = 0, room = 0;
-    int ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
+    int ret;
 
+    if (ranks < 1 || ranks > 1024)
+        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %lld",
+                       (long long)ranks);
+    ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
     for (size_t at = 0; ret == 0 && at < words.len;
          at += strlen(words.s + at) + 1) {
         GROW(argv, n, room);
@@ -164,9 +105,6 @@ static int start_ranks(struct err *e)
     }
     GROW(argv, n, room);
     argv[n] = NULL;
-    if (ret == 0 && (ranks < 1 || ranks > 1024))
-        ret = err_set(e, ERR_USAGE, "--ranks=%lld: want 1 to 1024",
-                      (long long)ranks);
     if (ret == 0)
         ret = local_ranks_run(argv, (int)ranks, e);
     free(argv);
@@ -174,64 +112,81 @@ static int start_ranks(struct err *e)
     return ret;
 }
 
-static int train(struct err *e)
+/* The settings, and the checkpoint to resume from, if there is one. */
+static int open_settings(struct settings *s, char **checkpoint, struct err *e)
 {
-    struct settings s = { 0 };
-    struct job j = { 0 };
-    char *from = NULL, *own = NULL;
-    int ret = load_settings(&s, config, e);
-    if (ret == 0 && show_config) {
-        print_settings(&s);
-        settings_clear(&s);
+    char *stored;
+    int ret;
+
+    if (load_settings(s, config, e) < 0)
+        return -1;
+    if (resume && !show_config && checkpoint_find(s, resume, checkpoint, e) < 0)
+        return -1;
+    if (config || show_config)
         return 0;
-    }
-    if (ret == 0 && resume)
-        ret = checkpoint_find(&s, resume, &from, e);
-    if (ret == 0 && from && !config) {
-        own = path_join(from, "config.ini");
-        settings_clear(&s);
-        ret = load_settings(&s, own, e);
-    }
-    if (ret == 0 && !config && !from)
-        ret = err_set(e, ERR_USAGE, "which settings? give --config FILE");
-    if (ret < 0)
-        launch_mute(e);
+    if (!*checkpoint)
+        return err_set(e, ERR_USAGE,
+                       "no settings; use --config FILE to name them");
+    stored = path_join(*checkpoint, "config.ini");
+    settings_clear(s);
+    ret = load_settings(s, stored, e);
+    free(stored);
+    return ret;
+}
+
+static int open_and_train(struct settings *s, const char *checkpoint,
+                          struct err *e)
+{
+    char *command = command_line();
+    const struct train_conf conf = { .checkpoint = checkpoint,
+                                     .command = command,
+                                     .detect_anomaly = detect_anomaly };
+    struct job j = { 0 };
+    int ret = job_open(&j, s, JOB_TRAIN, e);
+
+    if (ret == 0 && resume && !checkpoint && j.coll.rank == 0)
+        log_info("no checkpoint yet; starting a new run");
     if (ret == 0)
-        ret = job_open(&j, &s, JOB_TRAIN, e);
-    j.detect_anomaly = anomaly;
-    if (ret == 0 && resume && !from && j.coll.rank == 0)
-        log_info("no checkpoint yet; starting anew");
-    if (ret == 0)
-        ret = run_job(&j, from, e);
+        ret = train_run(&j, &conf, e);
     if (ret < 0)
-        local_ranks_report(e); /* before the others see us go */
+        local_ranks_report(e); /* before the other ranks notice the end */
     job_close(&j);
-    settings_clear(&s);
-    free(from);
-    free(own);
+    free(command);
     return ret;
 }
 
 static int train_main(int argc, char **argv, struct err *e)
 {
+    struct settings s = { 0 };
+    char *checkpoint = NULL;
     int ret;
 
     if (argc > 0)
         return err_set(e, ERR_USAGE,
-                       "'%s' is no option; settings are given "
-                       "by --config FILE and --set",
+                       "unexpected argument '%s'; use --config FILE and --set "
+                       "for settings",
                        argv[0]);
     if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
     sig_watch();
-    ret = train(e);
+    ret = open_settings(&s, &checkpoint, e);
+    if (ret < 0) {
+        launch_mute(e);
+        local_ranks_report(e);
+    } else if (show_config) {
+        print_settings(&s);
+    } else {
+        ret = open_and_train(&s, checkpoint, e);
+    }
+    settings_clear(&s);
+    free(checkpoint);
     free(sets.item);
     return ret;
 }
 
 const struct cmd cmd_train = {
     .name = "train",
-    .help = "train a model; the command when none is given",
+    .help = "train a model (the default command)",
     .opts = train_opts,
     .run = train_main,
 };

@@ -132,13 +132,13 @@ said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere
 status=$?
 bad=
 test $status -eq 0 || bad="status $status"
-grep -q ': all 3 steps had been done' log || bad="$bad $(cat log)"
+grep -q ': all 3 steps were already done' log || bad="$bad $(cat log)"
 ! grep 'is\..* keeps its first value' log >kept || bad="$bad $(cat kept)"
 is "$bad" "" "resuming a finished run on other ranks does nothing"
 "$gtrain" --config c.ini --ranks 3 --resume auto --set run.name=new \
     >log 2>&1
 bad=
-test "$(grep -c 'starting anew' log)" -eq 1 || bad="output: $(cat log)"
+test "$(grep -c 'starting a new run' log)" -eq 1 || bad="output: $(cat log)"
 is "$bad" "" "a missing checkpoint is reported once"
 
 # a rank that is killed is named, within 5 seconds

@@ -93,8 +93,8 @@ scancel -s USR1 --full "$id"
 await grep -q "stopped by a signal" job.out || bad="not stopped: $(cat job.out)"
 await idle
 sbatch --parsable job.sh >/dev/null
-await grep -q "going on after step" job.out ||
-    bad="$bad does not go on: $(tail -n 3 job.out)"
+await grep -q "resuming after step" job.out ||
+    bad="$bad does not resume: $(tail -n 3 job.out)"
 scancel --full --user="$(id -un)"
 await idle
 runs=$(grep -lE '^run_name: "?long"?$' mlruns/0/*/meta.yaml | wc -l)

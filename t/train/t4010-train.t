@@ -105,7 +105,7 @@ train --root damaged --resume auto
 grep -q 'skipping.*step-00000012' out && grep -q 'after step 8' out
 ok $? "a damaged checkpoint is skipped"
 train --root elsewhere --resume "$c/step-00000004" &&
-    grep -q 'a new one begins' out && test "$(cat \
+    grep -q 'starting a new one' out && test "$(cat \
     elsewhere/*/*/metrics/train/loss | head -n 1 | cut -d ' ' -f 3)" = 5
 ok $? "a checkpoint from another store begins a run there"
 # what the checkpoint says of the run and the step is summed as well
@@ -251,7 +251,7 @@ hasty() {       # hasty STEP [OPTION]...: stopped when its output has STEP
 }
 # shellcheck disable=SC2086 # words
 train --root patient $long
-hasty 'a token'
+hasty 'FLOP per token'
 test $? -eq 75 && grep -q 'after step 0;' out
 ok $? "a signal ends the first validation"
 hasty 'step 2/2' --resume auto
@@ -327,7 +327,7 @@ bad 2 \
     "a width that the heads do not divide is refused" \
     'model.width' --set model.heads=3
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
-bad 2 "zero ranks are refused" 'want 1 to 1024' --ranks 0
+bad 2 "zero ranks are refused" 'expects 1 to 1024' --ranks 0
 bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
 touch flat
 bad 1 "a TensorBoard folder that cannot be made is named" 'flat/' \

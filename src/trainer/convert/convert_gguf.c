@@ -193,7 +193,7 @@ static void put_merge(struct buf *b, const json_t *merge)
 static int token_keys(struct head *h, const struct job *j, struct err *e)
 {
     const int64_t n = j->set->model.vocab;
-    const int32_t eot = tokenizer_eot(j->tokenizer);
+    const int32_t eot = tokenizer_eot(j->data.tokenizer);
     json_t *o = read_tokenizer(j->set->data.tokenizer, e), *value, *merges;
     const char **text = xcalloc((size_t)n, sizeof(*text)), *name;
     bool *special = xcalloc((size_t)n, sizeof *special);
@@ -358,7 +358,7 @@ static int check(const struct job *j, const char *type, struct err *e)
     if (strcmp(type, "gpt2") != 0 && (m->linear_bias || m->mlp != MLP_SWIGLU))
         return err_set(e, ERR_USAGE,
                        "llama.cpp's Llama and Qwen3 have swiglu and no biases");
-    if (!j->tokenizer)
+    if (!j->data.tokenizer)
         return err_set(e, ERR_USAGE,
                        "GGUF holds the tokenizer, too: give "
                        "--set data.tokenizer=PATH");

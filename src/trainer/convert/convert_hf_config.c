@@ -118,7 +118,8 @@ int convert_describe_hf(const struct job *j, const struct convert_family *f,
                         const char *folder, struct err *e)
 {
     const bool gpt2 = strcmp(f->type, "gpt2") == 0;
-    const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
+    const int32_t eot =
+        j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
     json_t *o = gpt2 ? describe_gpt2(j->set) : describe_llama(j->set);
 
     json_object_set_new(o, "model_type", json_string(f->type));
@@ -132,9 +133,9 @@ int convert_describe_hf(const struct job *j, const struct convert_family *f,
     }
     if (write_json(o, folder, "config.json", e) < 0)
         return -1;
-    if (!j->tokenizer || j->tokenizer->kind != TOKENIZER_BPE)
+    if (!j->data.tokenizer || j->data.tokenizer->kind != TOKENIZER_BPE)
         return 0;
-    return write_tokenizer(j->tokenizer, folder, e);
+    return write_tokenizer(j->data.tokenizer, folder, e);
 }
 
 /* ---- reading ---------------------------------------------------------- */

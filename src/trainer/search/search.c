@@ -10,7 +10,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/edit.h"
-#include "trainer/training/job.h"
+#include "trainer/training/job_check.h"
 
 /* ---- a cell's settings ------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static int check_metric(const struct search *s, const struct settings *set,
 static int check_cells(struct search *s, struct err *e)
 {
     const int ranks = (int)s->sweep.gpus;
-    struct job_checked seen = { 0 };
+    struct job_check seen = { 0 };
     int ret = 0;
 
     for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
@@ -63,14 +63,14 @@ static int check_cells(struct search *s, struct err *e)
 
         ret = search_settings(s, c, &set, e);
         if (ret == 0)
-            ret = job_check(&set, ranks > 1 ? ranks : 1, &seen, e);
+            ret = job_check(&seen, &set, ranks > 1 ? ranks : 1, e);
         if (ret == 0)
             ret = check_metric(s, &set, e);
         if (ret == 0 && set.is.steps > s->most_steps)
             s->most_steps = set.is.steps;
         settings_clear(&set);
     }
-    job_checked_clear(&seen);
+    job_check_clear(&seen);
     return ret;
 }
 

@@ -359,6 +359,8 @@ int checkpoint_open(struct checkpoint *c, const struct job *j,
 
 void checkpoint_close(struct checkpoint *c)
 {
+    if (!c->folder)
+        return;
     wait_writing(c);
     if (c->lock >= 0)
         close(c->lock);
@@ -400,6 +402,6 @@ int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
     j->state.skipped = skipped + resolve_sequences_before(j->set, bad + 1) -
                        resolve_sequences_before(j->set, j->state.step);
     j->state.seconds = seconds;
-    j->started = clock_mono();
+    j->clock.started = clock_mono();
     return 0;
 }

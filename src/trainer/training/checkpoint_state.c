@@ -107,11 +107,11 @@ char *checkpoint_state_text(const struct job *j, const char *run_id)
         json_object_set_new(o, "best_loss", json_real(s->best_loss));
     if (s->val_due)
         json_object_set_new(o, "val_due", json_true());
-    if (j->train)
-        json_object_set_new(o, "data", json_string(loader_hash(j->train)));
-    if (j->tokenizer)
+    if (j->data.train)
+        json_object_set_new(o, "data", json_string(loader_hash(j->data.train)));
+    if (j->data.tokenizer)
         json_object_set_new(o, "tokenizer",
-                            json_string(tokenizer_hash(j->tokenizer)));
+                            json_string(tokenizer_hash(j->data.tokenizer)));
     text = json_dumps(o, JSON_INDENT(1) | JSON_SORT_KEYS);
     json_decref(o);
     return text;
@@ -243,11 +243,12 @@ int checkpoint_state_load(const char *folder, struct job *j, struct err *e)
     json_t *o = read_state(folder, e);
     int ret = o ? 0 : -1;
 
-    if (ret == 0 && j->tokenizer)
-        ret = check_hash(o, "tokenizer", tokenizer_hash(j->tokenizer),
+    if (ret == 0 && j->data.tokenizer)
+        ret = check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
                          "data.tokenizer", e);
-    if (ret == 0 && j->train)
-        ret = check_hash(o, "data", loader_hash(j->train), "data.train", e);
+    if (ret == 0 && j->data.train)
+        ret =
+            check_hash(o, "data", loader_hash(j->data.train), "data.train", e);
     if (ret == 0) {
         j->state = (struct job_state){
             .seconds = get_real(o, "seconds", 0),

@@ -4,19 +4,19 @@
 #include "trainer/training/job.h"
 
 /*
- * eval - how well the model tells the next token
+ * eval - how well the model predicts the next token
  *
  * The mean is over tokens, so it depends neither on the micro-batch nor on the
  * number of ranks, which share the windows.  With a stride below the context
- * the tokens that an earlier window has scored count as context only.  bpb is
- * the loss in bits per byte of text, if a tokenizer says how long tokens are;
- * else NaN.  A signal that sig.h has caught cuts it short.
+ * tokens that an earlier window has scored serve as context only.  bpb is
+ * the loss in bits per byte of text, or NaN without a tokenizer, which says how
+ * long tokens are.  A signal that sig.h has caught stops the evaluation.
  */
 struct eval_result {
     double loss, bpb;
     int64_t tokens, bytes;
     double seconds;
-    bool cut; /* a signal came to a rank: nothing else is known */
+    bool stopped; /* by a signal to a rank; then nothing else is set */
 };
 
 int eval_loss(struct job *, struct eval_result *, struct err *);

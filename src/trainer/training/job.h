@@ -1,111 +1,78 @@
 #ifndef TRAINER_TRAINING_JOB_H
 #define TRAINER_TRAINING_JOB_H
 
-#include "data/shards/loader.h"
-#include "data/token/tokenizer.h"
 #include "kernels/dev.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/optim.h"
-#include "trainer/model/phases.h"
 #include "trainer/model/replay.h"
-#include "trainer/model/schedule.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/ranks/parallel.h"
-#include "trainer/settings/settings.h"
+#include "trainer/training/job_data.h"
 
 /*
- * job - everything a training has in memory, opened and closed together
+ * job - a model in memory, with its data, its device and the other ranks
  *
  *      struct job j = { 0 };
  *
- *      if (job_open(&j, &settings, e) < 0) ...
+ *      if (job_open(&j, &settings, JOB_TRAIN, e) < 0) ...
  *      job_close(&j);
  *
- * What the parts of training share is here; what one part alone needs is in
- * its own struct (report, checkpoint, eval).  job_close() takes a job that is
- * open in part.  gtrain eval and sample open a job without data to train on.
+ * This is what training, evaluation and sampling share; what one of them alone
+ * needs is in a struct of its own (train, step, report, checkpoint, sampler).
+ * job_close() also closes a job that job_open() failed to open.
  */
-struct job_state {   /* what a checkpoint must bring back */
-    int64_t step;    /* steps done */
-    int64_t tokens;  /* seen by training */
-    int64_t updates; /* steps that moved the weights */
-    int64_t skipped; /* windows passed over after a rollback */
-    double seconds;  /* spent in training, over all attempts */
-    double loss_scale;
-    int64_t good_steps; /* since the loss scale last moved */
-    double best_loss;   /* of validation; infinite at first */
-    int64_t best_step;
-    int64_t bad_evals; /* validations since */
-    bool val_due;      /* that of this step was cut short by a signal */
-};
-
 struct job {
     struct settings *set;
     struct launch launch;
     struct coll coll;
     struct dev dev;
-    struct tokenizer *tokenizer; /* or NULL */
-    int32_t *token_bytes;        /* of each id, or NULL */
-    struct loader *train, *val;  /* either may be NULL */
+    struct job_data data;
     struct gpt gpt;
     struct optim optim;
     struct parallel parallel;
     struct replay replay;
-    struct phases phases;
-    struct schedule schedule;
-    struct job_state state;
-    bool detect_anomaly;          /* look at every result */
-    int64_t kept[DEV_MODEL_USES]; /* bytes, at most, of any rank */
-
-    int32_t *x, *y; /* one micro-batch */
-    float *losses;  /* of one micro-batch, or of a step */
-
-    /* the last step, as it is reported */
-    double loss, norm, lr;
-    int64_t step_tokens;
-    int64_t targets; /* this rank's, that count */
-    double scale;    /* of the gradient: the mean over all ranks' targets */
-    double step_seconds, wait_seconds;
-    double agreed;        /* seconds of training by rank 0's clock */
-    bool asked_to_stop;   /* a signal came to a rank */
-    double sent;          /* bytes, in the step, by a rank in the mean */
-    uint64_t sent_before; /* by this rank, until the step began */
-    double started;       /* clock_mono() of this attempt */
+    struct job_batch { /* one micro-batch, on the host */
+        int32_t *x, *y;
+        float *losses; /* long enough for all of a step */
+    } batch;
+    struct job_state {   /* what a checkpoint restores */
+        int64_t step;    /* steps done */
+        int64_t tokens;  /* that training has seen */
+        int64_t updates; /* steps that moved the weights */
+        int64_t skipped; /* sequences skipped after rollbacks */
+        double seconds;  /* spent in training, in earlier attempts */
+        double loss_scale;
+        int64_t good_steps; /* since the loss scale last moved */
+        double best_loss;   /* of validation; infinite at first */
+        int64_t best_step;
+        int64_t bad_evals; /* validations since */
+        bool val_due;      /* a signal stopped that of this step */
+    } state;
+    struct job_clock {
+        double started; /* clock_mono() of this attempt */
+        double agreed;  /* job_seconds() of rank 0 at the last step */
+    } clock;
+    int64_t memory[DEV_MODEL_USES]; /* bytes, of the rank that needs most */
 };
 
-enum job_for {
+enum job_purpose {
     JOB_TRAIN,
-    JOB_BENCH, /* to train, but on no data */
+    JOB_BENCH, /* as for training, but without data */
     JOB_INFER
 };
 
-int job_open(struct job *, struct settings *, enum job_for, struct err *);
-/* The data of data.val, as eval. says; job_open() does it for training. */
-int job_open_val(struct job *, struct err *);
+int job_open(struct job *, struct settings *, enum job_purpose, struct err *);
 void job_close(struct job *);
 
-/* n windows from the first one on, into x and y; -1 in y where data.ignore says
- * that there is nothing to predict. */
-int job_read(struct job *, struct loader *, int64_t first, int64_t n,
+/* Read n windows from the given one on into the batch; -1 in y where
+ * data.ignore says that there is nothing to predict. */
+int job_read(struct job *, struct loader *, int64_t window, int64_t n,
              struct err *);
 
-/*
- * Can these settings be trained with by `ranks` processes?  They are resolved,
- * and what they name is opened and closed again; an error says which line asks
- * for what is not there.  Settings that differ in little are checked one after
- * another at little cost: `seen` knows what was well the last time.
- */
-struct job_checked {
-    char *path, *data;
-    struct tokenizer *tokenizer;
-    int64_t vocab;
-};
+/* Run the model on the batch, without gradients; fills in the losses. */
+int job_forward(struct job *, struct err *);
 
-int job_check(struct settings *, int ranks, struct job_checked *seen,
-              struct err *);
-void job_checked_clear(struct job_checked *);
-
-/* Seconds of training, this attempt's and those before. */
+/* Seconds of training, in this attempt and those before. */
 double job_seconds(const struct job *);
 /* How much of the schedule is done, in steps, or by train.max_time. */
 double job_position(const struct job *);

@@ -14,6 +14,12 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/hardware.h \
 	%D%/job.c \
 	%D%/job.h \
+	%D%/job_check.c \
+	%D%/job_check.h \
+	%D%/job_data.c \
+	%D%/job_data.h \
+	%D%/measure.c \
+	%D%/measure.h \
 	%D%/meter.c \
 	%D%/meter.h \
 	%D%/multiple_choice.c \
@@ -22,10 +28,14 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/nvml.h \
 	%D%/report.c \
 	%D%/report.h \
+	%D%/report_params.c \
+	%D%/report_params.h \
 	%D%/sampler.c \
 	%D%/sampler.h \
 	%D%/snapshot.c \
 	%D%/snapshot.h \
+	%D%/step.c \
+	%D%/step.h \
 	%D%/step_check.c \
 	%D%/step_check.h \
 	%D%/train.c \

@@ -11,14 +11,12 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/mem.h"
-#include "common/rng.h"
-#include "kernels/half.h"
+#include "trainer/training/measure.h"
 #include "trainer/training/nvml.h"
 
-/* ---- what is read ----------------------------------------------------- */
+/* ---- this process ----------------------------------------------------- */
 
-/* Pages of /proc/self/statm: the size of the data, and what is resident. */
+/* Resident and data size, from the pages of /proc/self/statm. */
 static void read_memory(double *resident, double *reserved)
 {
     const double page = (double)sysconf(_SC_PAGESIZE);
@@ -36,7 +34,7 @@ static void read_memory(double *resident, double *reserved)
     fclose(fp);
 }
 
-static double seconds(const struct timeval *t)
+static double to_seconds(const struct timeval *t)
 {
     return (double)t->tv_sec + (double)t->tv_usec * 1e-6;
 }
@@ -47,14 +45,10 @@ static double cpu_seconds(void)
     struct rusage u;
 
     getrusage(RUSAGE_SELF, &u);
-    return seconds(&u.ru_utime) + seconds(&u.ru_stime);
+    return to_seconds(&u.ru_utime) + to_seconds(&u.ru_stime);
 }
 
-/* ---- the thread ------------------------------------------------------- */
-
-struct reading {
-    double wall, cpu; /* at the last reading */
-};
+/* ---- readings --------------------------------------------------------- */
 
 static const char *const names[METER_USES] = {
     [METER_CPU_UTIL] = "cpu_util",
@@ -72,7 +66,7 @@ static const char *const names[METER_USES] = {
     [METER_GPU_THROTTLED] = "gpu_throttled",
 };
 
-/* system/NAME, of other ranks than the first system/RANK/NAME */
+/* "system/NAME", or "system/RANK/NAME" for ranks above 0 */
 static void name_value(char *out, size_t room, int rank, int i)
 {
     char whose[16] = "";
@@ -90,7 +84,7 @@ void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
 {
     char name[64];
 
-    for (int i = 0; i < METER_VALUES; i++) {
+    for (int i = 0; m->run && i < METER_VALUES; i++) {
         if (isnan(value[i]))
             continue;
         name_value(name, sizeof name, rank, i);
@@ -98,7 +92,12 @@ void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
     }
 }
 
-static void read_all(struct meter *m, struct reading *last,
+/* Clocks at the last reading. */
+struct meter_clocks {
+    double wall, cpu;
+};
+
+static void read_all(struct meter *m, struct meter_clocks *last,
                      double value[METER_VALUES])
 {
     const double wall = clock_mono(), cpu = cpu_seconds();
@@ -114,7 +113,7 @@ static void read_all(struct meter *m, struct reading *last,
     read_memory(&value[METER_RSS], &value[METER_RESERVED]);
     value[METER_ALLOCATED] = (double)memory.allocated;
     value[METER_PEAK] = (double)memory.peak;
-    if (memory.total)           /* the memory of a GPU, not of the process */
+    if (memory.total) /* that of a GPU, not of the process */
         value[METER_RESERVED] = (double)memory.reserved;
     for (int i = 0; i < DEV_USES; i++)
         if (memory.of[i].most > 0)
@@ -132,26 +131,26 @@ static void read_all(struct meter *m, struct reading *last,
         value[METER_GPU_MEM_CLOCK] = gpu.memory_clock;
         value[METER_GPU_THROTTLED] = gpu.throttled;
     }
-    *last = (struct reading){ wall, cpu };
+    *last = (struct meter_clocks){ wall, cpu };
 }
 
-void meter_take(struct meter *m, double out[METER_VALUES])
+void meter_take_latest(struct meter *m, double out[METER_VALUES])
 {
     for (int i = 0; i < METER_VALUES; i++)
         out[i] = (double)NAN;
     if (!m->running)
         return;
     pthread_mutex_lock(&m->lock);
-    if (m->fresh)
+    if (m->has_latest)
         memcpy(out, m->latest, sizeof m->latest);
-    m->fresh = false;
+    m->has_latest = false;
     pthread_mutex_unlock(&m->lock);
 }
 
 static void *watch(void *arg)
 {
     struct meter *m = arg;
-    struct reading last = { clock_mono(), cpu_seconds() };
+    struct meter_clocks last = { clock_mono(), cpu_seconds() };
     double value[METER_VALUES];
     struct timespec until;
 
@@ -167,11 +166,10 @@ static void *watch(void *arg)
             ;
         pthread_mutex_unlock(&m->lock);
         read_all(m, &last, value);
-        if (m->run)
-            meter_store(m, 0, value);
+        meter_store(m, 0, value);
         pthread_mutex_lock(&m->lock);
         memcpy(m->latest, value, sizeof value);
-        m->fresh = true;
+        m->has_latest = true;
     }
     pthread_mutex_unlock(&m->lock);
     return NULL;
@@ -196,16 +194,15 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     if (m->peak_flops <= 0 && j->dev.type->peak)
         m->peak_flops = j->dev.type->peak(&j->dev, g->type);
     if (m->peak_flops <= 0 && run)
-        m->peak_flops = meter_measure_peak(&j->dev, g->type);
+        m->peak_flops = measure_matmul(&j->dev, g->type);
     m->nvml = j->dev.address[0] ? nvml_open(j->dev.address) : NULL;
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->wake, &attr);
     pthread_condattr_destroy(&attr);
-    m->running =
-        (run || m->rank > 0) && m->every > 0 &&
-        pthread_create(&m->thread, NULL, watch, m) == 0;
+    m->running = (run || m->rank > 0) && m->every > 0 &&
+                 pthread_create(&m->thread, NULL, watch, m) == 0;
 }
 
 void meter_step(struct meter *m, int64_t step)
@@ -236,104 +233,4 @@ double meter_mfu(const struct meter *m, double rate)
 {
     return m->peak_flops > 0 ? rate * m->flops_per_token / m->peak_flops
                              : (double)NAN;
-}
-
-/* A GPU, and no emulated one. */
-static bool large(const struct dev *dev)
-{
-    return dev->memory.total > (size_t)6 << 30;
-}
-
-/* Numbers in (-1, 1): a product of zeros takes less power, so it is faster
- * than any other. */
-static void fill_random(struct dev *dev, char *to, size_t bytes,
-                        enum dtype type)
-{
-    enum { NUMBERS = 1 << 16 };
-    char *host = xmalloc((size_t)NUMBERS * sizeof(float));
-    size_t done = (size_t)NUMBERS * dtype_size(type);
-
-    for (size_t i = 0; i < NUMBERS; i++) {
-        const float x = 2 * rng_uniform(1, 1, i) - 1;
-        const uint16_t half = type == DT_BF16 ? bf16_from_float(x)
-                                              : f16_from_float(x);
-
-        if (type == DT_F32)
-            memcpy(host + 4 * i, &x, sizeof x);
-        else
-            memcpy(host + 2 * i, &half, sizeof half);
-    }
-    done = done < bytes ? done : bytes;
-    dev->type->put(dev, to, host, done);
-    for (size_t n; done < bytes; done += n) {
-        n = done < bytes - done ? done : bytes - done;
-        dev->type->copy(dev, to + done, to, n);
-    }
-    free(host);
-}
-
-/*
- * The best of some products of n x n matrices, n such that one takes some
- * milliseconds.  It is what a matrix product can reach here, a little below
- * what the data sheet says.  A CPU has other work that may come between, so it
- * gets more of them.
- */
-double meter_measure_peak(struct dev *dev, enum dtype type)
-{
-    const int64_t n = large(dev) ? 8192 : 768;
-    const int tries = large(dev) ? 4 : 12;
-    const size_t bytes = (size_t)(n * n) * dtype_size(type);
-    struct tensor t[3];
-    struct err e = ERR_INIT;
-    double best = 0;
-    char *block;
-
-    if (dev->ops == &ref_ops)
-        return 0;
-    block = dev_alloc(dev, 3 * bytes, DEV_TRIALS, &e);
-    if (!block)
-        return 0;
-    fill_random(dev, block, 2 * bytes, type);
-    for (int i = 0; i < 3; i++) {
-        t[i] = (struct tensor){ .data = block + (size_t)i * bytes,
-                                .type = type,
-                                .rank = 2 };
-        t[i].dim[0] = t[i].dim[1] = n;
-    }
-    for (int i = 0; i < tries && dev_sync(dev, &e) == 0; i++) {
-        const double before = clock_mono();
-        double rate;
-
-        dev->ops->linear_fwd(dev, &t[2], &t[0], &t[1], NULL);
-        if (dev_sync(dev, &e) < 0)
-            break;
-        rate = 2 * pow((double)n, 3) / (clock_mono() - before);
-        best = i > 0 && rate > best ? rate : best;
-    }
-    dev_free(dev, block);
-    return best;
-}
-
-double meter_measure_copy(struct dev *dev)
-{
-    const size_t bytes = (size_t)(large(dev) ? 1024 : 64) << 20;
-    struct err e = ERR_INIT;
-    char *block = dev_alloc(dev, 2 * bytes, DEV_TRIALS, &e);
-    double best = 0;
-
-    if (!block)
-        return 0;
-    dev->type->zero(dev, block, 2 * bytes);
-    for (int i = 0; i < 4 && dev_sync(dev, &e) == 0; i++) {
-        const double before = clock_mono();
-        double rate;
-
-        dev->type->copy(dev, block + bytes, block, bytes);
-        if (dev_sync(dev, &e) < 0)
-            break;
-        rate = 2 * (double)bytes / (clock_mono() - before);
-        best = i > 0 && rate > best ? rate : best;
-    }
-    dev_free(dev, block);
-    return best;
 }

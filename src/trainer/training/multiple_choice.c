@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
-#include "trainer/model/graph_run.h"
 
 enum { MOST_ENDINGS = 16 };
 
@@ -21,7 +20,7 @@ struct question {
 };
 
 /* The first of several names that the object has. */
-static const json_t *any(const json_t *o, const char *const *names)
+static const json_t *get_first(const json_t *o, const char *const *names)
 {
     const json_t *found = NULL;
 
@@ -37,53 +36,51 @@ static int read_question(const json_t *o, struct question *q, struct err *e)
     static const char *const endings[] = { "endings", "choices", "options",
                                            NULL };
     static const char *const labels[] = { "label", "gold", "answer", NULL };
-    const json_t *list = any(o, endings), *label = any(o, labels);
+    const json_t *list = get_first(o, endings), *label = get_first(o, labels);
     int64_t right = -1;
 
-    q->context = json_string_value(any(o, contexts));
+    q->context = json_string_value(get_first(o, contexts));
     q->n = (int)json_array_size(list);
     if (!q->context || q->n < 2 || q->n > MOST_ENDINGS)
-        return err_set(e, ERR_INPUT,
-                       "no question: it needs ctx and 2 to %d "
-                       "endings",
+        return err_set(e, ERR_INPUT, "a question needs ctx and 2 to %d endings",
                        MOST_ENDINGS);
     for (int i = 0; i < q->n; i++) {
         q->ending[i] = json_string_value(json_array_get(list, (size_t)i));
         if (!q->ending[i])
-            return err_set(e, ERR_INPUT, "ending %d is no text", i + 1);
+            return err_set(e, ERR_INPUT, "ending %d is not a string", i + 1);
     }
     if (json_is_integer(label))
         right = json_integer_value(label);
     else if (json_is_string(label))
         num_int(json_string_value(label), &right);
     if (right < 0 || right >= q->n)
-        return err_set(e, ERR_INPUT, "the label is none of its %d endings",
-                       q->n);
+        return err_set(e, ERR_INPUT,
+                       "the label does not name one of the %d endings", q->n);
     q->right = (int)right;
     return 0;
 }
 
-/* Tokens of context and ending into row i of the batch: what comes next is a
- * target on the ending only.  A text that is too long loses its beginning. */
-static int put_row(struct job *j, int64_t row, const struct question *q,
+/* Put the tokens of context and ending into a row of the batch, with targets on
+ * the ending only.  A text that is too long loses its beginning. */
+static int set_row(struct job *j, int64_t row, const struct question *q,
                    int ending, struct err *e)
 {
     const int64_t T = j->gpt.T;
-    int32_t *x = j->x + row * T, *y = j->y + row * T;
+    int32_t *x = j->batch.x + row * T, *y = j->batch.y + row * T;
     char *tail = xasprintf(" %s", q->ending[ending]);
     struct ids ids = IDS_INIT;
     int64_t from, begin, n;
     int ret = 0;
 
-    tokenizer_encode(j->tokenizer, q->context, strlen(q->context), &ids);
+    tokenizer_encode(j->data.tokenizer, q->context, strlen(q->context), &ids);
     begin = (int64_t)ids.n;
-    tokenizer_encode(j->tokenizer, tail, strlen(tail), &ids);
+    tokenizer_encode(j->data.tokenizer, tail, strlen(tail), &ids);
     n = (int64_t)ids.n;
     from = n > T + 1 ? n - T - 1 : 0;
     if (n - begin > T || begin == 0)
         ret = err_set(e, ERR_INPUT,
-                      "an ending of %lld tokens after a context "
-                      "of %lld does not fit the model's %lld",
+                      "an ending of %lld tokens after a context of %lld does "
+                      "not fit into the model's context of %lld",
                       (long long)(n - begin), (long long)begin, (long long)T);
     for (int64_t t = 0; t < T && ret == 0; t++) {
         const int64_t at = from + t;
@@ -96,35 +93,31 @@ static int put_row(struct job *j, int64_t row, const struct question *q,
     return ret;
 }
 
-/* Rows that wait for the model, and what becomes of their losses. */
-struct pending {
+/* Rows of the batch that are filled, and where their losses go. */
+struct scored_rows {
     struct job *job;
-    int64_t rows;       /* filled so far */
+    int64_t rows;
     double *sum, *mean; /* of each row */
 };
 
-static int run_rows(struct pending *p, struct err *e)
+static int score_rows(struct scored_rows *p, struct err *e)
 {
     struct job *j = p->job;
     const int64_t T = j->gpt.T;
-    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
 
     for (int64_t i = p->rows * T; i < j->gpt.B * T; i++) {
-        j->x[i] = 0;
-        j->y[i] = -1;
+        j->batch.x[i] = 0;
+        j->batch.y[i] = -1;
     }
-    gpt_set_inputs(&j->gpt, j->x, j->y);
-    graph_run_forward(&j->gpt.graph);
-    j->dev.type->get(&j->dev, j->losses, loss->data, tensor_bytes(loss));
-    if (dev_sync(&j->dev, e) < 0)
+    if (job_forward(j, e) < 0)
         return -1;
     for (int64_t r = 0; r < p->rows; r++) {
         int64_t n = 0;
 
         p->sum[r] = 0;
         for (int64_t t = 0; t < T; t++)
-            if (j->y[r * T + t] >= 0) {
-                p->sum[r] += (double)j->losses[r * T + t];
+            if (j->batch.y[r * T + t] >= 0) {
+                p->sum[r] += (double)j->batch.losses[r * T + t];
                 n++;
             }
         p->mean[r] = p->sum[r] / (double)(n ? n : 1);
@@ -132,7 +125,7 @@ static int run_rows(struct pending *p, struct err *e)
     return 0;
 }
 
-static int least(const double *x, int n)
+static int find_least(const double *x, int n)
 {
     int best = 0;
 
@@ -142,26 +135,26 @@ static int least(const double *x, int n)
     return best;
 }
 
-/* Score one question, its endings in as many passes as the batch needs. */
-static int ask(struct job *j, const struct question *q, double tally[3],
-               struct err *e)
+/* Score the endings of one question, as many at a time as a batch has rows. */
+static int ask_question(struct job *j, const struct question *q,
+                        double tally[3], struct err *e)
 {
     double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
-    struct pending p = { .job = j };
+    struct scored_rows p = { .job = j };
 
     for (int done = 0; done < q->n; done += (int)p.rows) {
         p.sum = sum + done;
         p.mean = mean + done;
         p.rows = q->n - done < j->gpt.B ? q->n - done : j->gpt.B;
         for (int i = 0; i < p.rows; i++)
-            if (put_row(j, i, q, done + i, e) < 0)
+            if (set_row(j, i, q, done + i, e) < 0)
                 return -1;
-        if (run_rows(&p, e) < 0)
+        if (score_rows(&p, e) < 0)
             return -1;
     }
     tally[0]++;
-    tally[1] += least(sum, q->n) == q->right;
-    tally[2] += least(mean, q->n) == q->right;
+    tally[1] += find_least(sum, q->n) == q->right;
+    tally[2] += find_least(mean, q->n) == q->right;
     return 0;
 }
 
@@ -176,7 +169,7 @@ static int ask_line(struct job *j, const char *line, size_t n, double tally[3],
     if (!o)
         err_set(e, ERR_INPUT, "%s", why.text);
     else if (read_question(o, &q, e) == 0)
-        ret = ask(j, &q, tally, e);
+        ret = ask_question(j, &q, tally, e);
     json_decref(o);
     return ret;
 }
@@ -185,7 +178,7 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
                          struct multiple_choice_result *r, struct err *e)
 {
     const double before = clock_mono();
-    /* where a forward needs all ranks, all answer every question together */
+    /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&j->parallel) ? 1 : j->coll.size;
     double tally[3] = { 0 };
     char *line = NULL;
@@ -195,15 +188,12 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
     FILE *fp;
     int ret = 0;
 
-    if (!j->tokenizer)
+    if (!j->data.tokenizer)
         return err_set(e, ERR_USAGE,
-                       "data.tokenizer must be set to read "
-                       "questions");
+                       "questions need a tokenizer; set data.tokenizer");
     fp = fopen(path, "re");
     if (!fp)
-        return errno == ENOENT
-                   ? err_set(e, ERR_MISSING, "there is no file %s", path)
-                   : err_sys(e, "cannot open %s", path);
+        return err_open(e, "cannot open %s", path);
     while (ret == 0 && (limit == 0 || at < limit) &&
            (n = getline(&line, &room, fp)) > 0) {
         if (at++ % shares != j->coll.rank % shares)
@@ -217,7 +207,7 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
     if (ret < 0 || (shares > 1 && coll_sum_f64(&j->coll, tally, 3, e) < 0))
         return -1;
     if (tally[0] == 0.0)
-        return err_set(e, ERR_INPUT, "%s holds no question", path);
+        return err_set(e, ERR_INPUT, "%s contains no questions", path);
     *r = (struct multiple_choice_result){ .questions = (int64_t)tally[0],
                                           .acc = tally[1] / tally[0],
                                           .acc_norm = tally[2] / tally[0],

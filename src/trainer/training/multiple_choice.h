@@ -6,12 +6,12 @@
 /*
  * multiple_choice - questions with several endings, of which one is right
  *
- * A file of JSON lines, as HellaSwag has them: ctx, endings (an array) and
- * label (a number, or one as text); "query" or "question", "choices" and
- * "gold" or "answer" are taken for these, too.  Each ending is appended to the
- * context with a space between, as a model reads it; the one with the least
- * loss is the model's choice.  acc sums the loss over an ending's tokens,
- * acc_norm takes their mean.  Ranks share the questions.
+ * The file holds JSON lines, as HellaSwag's does: ctx, endings (an array) and
+ * label (a number, or a number as text).  "query" and "question", "choices" and
+ * "options", "gold" and "answer" may stand for these.  Each ending is appended
+ * to the context after a space, and the model's answer is the ending with the
+ * least loss: summed over the ending's tokens for acc, their mean for acc_norm.
+ * Ranks share the questions.
  */
 struct multiple_choice_result {
     int64_t questions;

@@ -8,41 +8,54 @@
 #include "trainer/training/eval.h"
 #include "trainer/training/job.h"
 #include "trainer/training/meter.h"
+#include "trainer/training/multiple_choice.h"
+#include "trainer/training/step.h"
 #include "trainer/training/step_check.h"
 
 /*
- * report - what training says, to the screen and to the run
+ * report - training as the screen shows it and as the run records it
  *
- * Rank 0 writes the run: parameters and the settings file when it begins,
- * metrics as they come, samples and the log as artifacts.  The names of the
- * metrics are listed in gtrain(1); gtrack and gplot rely on them.  Nothing
- * here can fail once the run has begun; the run says at its end if anything
- * was lost.  On other ranks all of it is silent but their own system metrics.
+ *      if (report_open(&r, j, command, id, e) < 0)     the run begins
+ *          return -1;
+ *      report_begin(&r, j, meter);                     the loop begins
+ *      report_step(&r, j, step);                       ... and others
+ *      return report_close(&r, j, ret, e);             the run ends
+ *
+ * Rank 0 writes the run: parameters and settings when it begins, metrics as
+ * they come, samples and the log as artifacts.  gtrain(1) lists the names of
+ * the metrics; gtrack and gplot rely on them.  Between report_open() and
+ * report_close() nothing fails: report_close() tells if anything was lost.  On
+ * other ranks these functions do nothing.
  */
 struct report {
     struct run *run; /* NULL on other ranks */
+    const struct meter *meter;
     struct progress progress;
-    struct meter meter;
-    FILE *log, *words; /* log.txt, gtrain.log */
     bool progressing;
-    double rate; /* tokens/s, over the last steps */
-    double last_val;
+    FILE *log, *messages; /* log.txt, gtrain.log */
+    double rate;          /* tokens/s, smoothed */
+    double last_loss, last_val;
 };
 
-int report_open(struct report *, struct job *, const char *command,
+/* resume_id: the run to resume, or NULL. */
+int report_open(struct report *, const struct job *, const char *command,
                 const char *resume_id, struct err *);
-void report_begin(struct report *, struct job *); /* before the loop */
+void report_begin(struct report *, struct job *, const struct meter *);
 
-void report_step(struct report *, struct job *);
-void report_eval(struct report *, struct job *, const struct eval_result *);
-int report_multiple_choice(struct report *, struct job *, struct err *);
-int report_sample(struct report *, struct job *, struct err *);
-void report_event(struct report *, struct job *, enum step_verdict,
+void report_step(struct report *, const struct job *, const struct step *);
+void report_eval(struct report *, const struct job *,
+                 const struct eval_result *);
+void report_multiple_choice(struct report *, const struct job *,
+                            const struct multiple_choice_result *);
+void report_samples(struct report *, const struct job *, const struct buf *text,
+                    int n);
+/* The step that was just computed is not as it should be. */
+void report_event(struct report *, const struct job *, enum step_verdict,
                   const char *what);
-void report_stopped_early(struct report *, struct job *);
-void report_rewind(struct report *, struct job *);
+void report_stopped_early(struct report *, const struct job *);
+void report_rewind(struct report *, const struct job *);
 
-/* How it ended; e holds the failure, if any, and gets what was lost. */
-int report_close(struct report *, struct job *, struct err *e);
+/* ret and e are how training ended; returns them, or what was lost. */
+int report_close(struct report *, const struct job *, int ret, struct err *e);
 
 #endif

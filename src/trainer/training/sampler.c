@@ -214,14 +214,54 @@ int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
 
 void sampler_prompt(const struct job *j, const char *text, struct ids *out)
 {
-    const int32_t eot = j->tokenizer ? tokenizer_eot(j->tokenizer) : -1;
+    const int32_t eot =
+        j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
 
-    if (*text && j->tokenizer)
-        tokenizer_encode(j->tokenizer, text, strlen(text), out);
-    else if (j->tokenizer && eot < 0)
-        tokenizer_encode(j->tokenizer, "\n", 1, out);
+    if (*text && j->data.tokenizer)
+        tokenizer_encode(j->data.tokenizer, text, strlen(text), out);
+    else if (j->data.tokenizer && eot < 0)
+        tokenizer_encode(j->data.tokenizer, "\n", 1, out);
     if (out->n == 0) {
         GROW(out->id, out->n, out->room);
         out->id[out->n++] = eot < 0 ? 0 : eot;
     }
+}
+
+/* ---- the texts of a training ------------------------------------------ */
+
+static void add_id(void *arg, int sequence, int32_t id)
+{
+    struct ids *ids = (struct ids *)arg + sequence;
+
+    GROW(ids->id, ids->n, ids->room);
+    ids->id[ids->n++] = id;
+}
+
+int sampler_texts(struct job *j, struct buf *text, struct err *e)
+{
+    const struct sample_settings *c = &j->set->sample;
+    const int count = (int)c->count;
+    struct ids prompt = IDS_INIT;
+    struct ids *ids = xcalloc((size_t)count, sizeof *ids);
+    struct sampler s = { 0 };
+    int ret;
+
+    for (int i = 0; i < count; i++)
+        text[i] = (struct buf)BUF_INIT;
+    sampler_prompt(j, c->prompt, &prompt);
+    ret = sampler_open(&s, j, count, (int64_t)prompt.n + c->tokens, e);
+    if (ret == 0)
+        ret = sampler_run(&s, prompt.id, (int64_t)prompt.n, c->tokens, add_id,
+                          ids, e);
+    for (int i = 0; i < count; i++) {
+        if (ret == 0) {
+            tokenizer_decode(j->data.tokenizer, prompt.id, prompt.n, &text[i]);
+            tokenizer_decode(j->data.tokenizer, ids[i].id, ids[i].n, &text[i]);
+        }
+        free(ids[i].id);
+    }
+    sampler_close(&s);
+    free(ids);
+    free(prompt.id);
+    return ret;
 }

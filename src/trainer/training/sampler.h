@@ -44,6 +44,10 @@ void sampler_close(struct sampler *);
 int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *, void *arg, struct err *);
 
+/* Draw as many texts as section [sample] says, each with the prompt before it.
+ * text has as many members, which are initialised here. */
+int sampler_texts(struct job *, struct buf *text, struct err *);
+
 /* The ids a text starts with: the prompt, or the end-of-text token. */
 void sampler_prompt(const struct job *, const char *text, struct ids *out);
 

@@ -1,29 +1,27 @@
 #ifndef TRAINER_TRAINING_TRAIN_H
 #define TRAINER_TRAINING_TRAIN_H
 
-#include "trainer/training/checkpoint.h"
 #include "trainer/training/job.h"
-#include "trainer/training/report.h"
 
 /*
- * train - the loop, and nothing but the loop
+ * train - the training loop
  *
- * A step is some micro-batches forward and backward, the sum of the gradients
- * over ranks, the norm, and the update.  Around it: validation, samples and
- * checkpoints when they are due, and what to do when a loss goes bad.
+ *      if (job_open(&j, &settings, JOB_TRAIN, e) == 0)
+ *          train_run(&j, &(struct train_conf){ .command = "..." }, e);
  *
- * train_run() returns 0 when the last step is done or a validation that no
- * longer improves ended it.  A signal ends it after a checkpoint, with
- * ERR_STOPPED.
+ * Begins the run, or resumes that of a checkpoint, and trains: steps, and
+ * validations, samples and checkpoints when they are due, and what the settings
+ * say where a loss is not finite or jumps.  Whatever happens, the run ends.
+ *
+ * Returns 0 after the last step, or when a validation has stopped training
+ * early.  A signal ends it after a checkpoint, with ERR_STOPPED.
  */
-struct train {
-    struct job *job;
-    struct report *report;
-    struct checkpoint *checkpoint;
-    struct step_check *check;
-    double *facts; /* its own: what the ranks sum up each step */
+struct train_conf {
+    const char *checkpoint; /* to resume from; NULL: start at step 0 */
+    const char *command;    /* that the run records */
+    bool detect_anomaly;    /* look at the result of every operation */
 };
 
-int train_run(struct train *, struct err *);
+int train_run(struct job *, const struct train_conf *, struct err *);
 
 #endif

@@ -1,0 +1,132 @@
+#include "config.h"
+#include "trainer/training/report_params.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+
+static void store_settings(struct run *run, const struct settings *s)
+{
+    struct buf text = BUF_INIT;
+
+    for (const struct setting *row = settings_table; row->key; row++) {
+        if (strncmp(row->key, "run.", 4) == 0)
+            continue;
+        buf_trim(&text, 0);
+        conf_text(&s->conf, row, &text);
+        run_param(run, row->key, text.s);
+    }
+    buf_clear(&text);
+}
+
+static void store_derived(struct run *run, const struct job *j)
+{
+    const struct settings *s = j->set;
+
+    run_paramf(run, "is.parameters", "%lld", (long long)s->is.parameters);
+    run_paramf(run, "is.steps", "%lld", (long long)s->is.steps);
+    run_paramf(run, "is.warmup", "%lld", (long long)s->is.warmup);
+    run_paramf(run, "is.tokens_per_step", "%lld",
+               (long long)s->is.tokens_per_step);
+    for (int i = 0; i < DEV_MODEL_USES; i++) {
+        char key[64];
+
+        snprintf(key, sizeof key, "is.bytes.%s", dev_use_names[i]);
+        run_paramf(run, key, "%lld", (long long)j->memory[i]);
+    }
+    run_paramf(run, "is.ranks", "%d", j->coll.size);
+    run_paramf(run, "is.device", "%s", j->dev.type->name);
+    run_paramf(run, "is.threads", "%d", j->dev.threads);
+}
+
+/* The text of an object, which it frees. */
+static char *dump_json(json_t *o)
+{
+    char *text = json_dumps(o, 0);
+
+    json_decref(o);
+    return text;
+}
+
+static void store_dataset(struct run *run, const struct loader *data,
+                          const char *files, const char *context)
+{
+    char *digest = xstrndup(loader_hash(data), 32);
+    char *profile = dump_json(
+        json_pack("{s:I, s:I}", "tokens", (json_int_t)loader_tokens(data),
+                  "shards", (json_int_t)loader_shards(data)));
+    struct buf uri = BUF_INIT;
+    char *source;
+    struct run_dataset d = {
+        .name = path_name(files),
+        .digest = digest,
+        .source_type = "local",
+        .profile = profile,
+        .context = context,
+    };
+    struct err e = ERR_INIT;
+
+    utf8_clean(&uri, files, strlen(files));
+    d.source = source = dump_json(json_pack("{s:s}", "uri", uri.s));
+    if (run_dataset(run, &d, &e) < 0)
+        log_warn("%s", e.text);
+    buf_clear(&uri);
+    free(digest);
+    free(profile);
+    free(source);
+}
+
+static void store_data(struct run *run, const struct job *j)
+{
+    const struct data_settings *s = &j->set->data;
+    const struct job_data *d = &j->data;
+
+    if (d->train) {
+        run_paramf(run, "is.data.train", "%s", loader_hash(d->train));
+        store_dataset(run, d->train, s->train, "training");
+    }
+    if (d->val) {
+        run_paramf(run, "is.data.val", "%s", loader_hash(d->val));
+        store_dataset(run, d->val, s->val, "validation");
+    }
+    if (d->tokenizer)
+        run_paramf(run, "is.tokenizer", "%s", tokenizer_hash(d->tokenizer));
+}
+
+/* "name=value, name=value" */
+static void store_tags(struct run *run, const char *tags)
+{
+    while (*tags) {
+        const size_t len = strcspn(tags, ","), key = strcspn(tags, "=,");
+        const char *value = tags + key + 1;
+        char *name = xstrndup(tags, key);
+        char *text = key < len ? xstrndup(value, len - key - 1) : xstrdup("");
+
+        if (*name)
+            run_tag(run, name, text);
+        free(name);
+        free(text);
+        tags += len;
+        tags += strspn(tags, ", ");
+    }
+}
+
+void report_params(struct run *run, const struct job *j, bool resumed)
+{
+    const struct settings *s = j->set;
+
+    store_settings(run, s);
+    if (!resumed)
+        store_derived(run, j);
+    store_data(run, j);
+    if (*s->run.note)
+        run_tag(run, "note", s->run.note);
+    store_tags(run, s->run.tags);
+}

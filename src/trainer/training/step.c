@@ -1,0 +1,229 @@
+#include "config.h"
+#include "trainer/training/step.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/sig.h"
+#include "trainer/model/anomaly.h"
+#include "trainer/model/resolve.h"
+
+/* What ranks exchange in every step: sums, then the readings of each rank. */
+enum {
+    SUM_LOSS,
+    SUM_TARGETS,
+    SUM_SECONDS,
+    SUM_SIGNALS,
+    SUM_SENT,
+    SUM_READINGS
+};
+
+static size_t count_sums(const struct job *j)
+{
+    return (size_t)(SUM_READINGS + j->coll.size * METER_VALUES);
+}
+
+void step_open(struct step *s, const struct job *j, bool detect_anomaly)
+{
+    *s = (struct step){ .detect_anomaly = detect_anomaly };
+    schedule_init(&s->schedule, j->set);
+    s->sums = xcalloc(count_sums(j), sizeof *s->sums);
+}
+
+void step_close(struct step *s)
+{
+    free(s->sums);
+    s->sums = NULL;
+}
+
+/* ---- the gradient of this rank ---------------------------------------- */
+
+/* The first window of this rank in micro-step i. */
+static int64_t first_window(const struct job *j, int64_t i)
+{
+    const int64_t B = j->gpt.B;
+    const int64_t first = resolve_sequences_before(j->set, j->state.step);
+
+    return first + j->state.skipped + (i * j->coll.size + j->coll.rank) * B;
+}
+
+/* A rank that has no micro-batch left in the last micro-step, as on the batch
+ * ramp, takes part with one that has no targets: it adds nothing. */
+static int set_batch(struct step *s, struct job *j, int64_t i, struct err *e)
+{
+    const double before = clock_mono();
+    const int64_t n = j->gpt.B * j->gpt.T;
+    const int64_t mine = i * j->coll.size + j->coll.rank;
+    const bool any = mine * n < s->tokens;
+    int32_t *y = j->batch.y;
+
+    if (job_read(j, j->data.train, first_window(j, i), j->gpt.B, e) < 0)
+        return -1;
+    for (int64_t k = 0; !any && k < n; k++)
+        y[k] = -1;
+    for (int64_t k = 0; k < n; k++)
+        s->targets += y[k] >= 0;
+    s->wait_seconds += clock_mono() - before;
+    gpt_set_inputs(&j->gpt, j->batch.x, y);
+    return 0;
+}
+
+static void get_losses(struct job *j, int64_t i)
+{
+    const struct tensor *loss = graph_val(&j->gpt.graph, j->gpt.output);
+
+    j->dev.type->get(&j->dev, j->batch.losses + i * tensor_count(loss),
+                     loss->data, tensor_bytes(loss));
+}
+
+/* Forward and backward of one micro-batch. */
+static int run_graph(struct step *s, struct job *j, struct err *e)
+{
+    struct graph *g = &j->gpt.graph;
+
+    if (!s->detect_anomaly) {
+        replay_train(&j->replay, parallel_ready, &j->parallel);
+        return 0;
+    }
+    if (anomaly_train(g, e) < 0)
+        return -1;
+    for (int u = 0; u < g->n_units; u++)
+        parallel_ready(&j->parallel, g, u);
+    return 0;
+}
+
+/* Losses and summed gradients of this rank's n micro-batches. */
+static int run_micro_steps(struct step *s, struct job *j, int64_t n,
+                           struct err *e)
+{
+    struct graph *g = &j->gpt.graph;
+
+    g->step = (uint64_t)j->state.step;
+    g->head_scale = (float)(j->state.loss_scale / (double)s->tokens);
+    s->wait_seconds = 0;
+    s->targets = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (set_batch(s, j, i, e) < 0)
+            return -1;
+        parallel_begin_micro(&j->parallel, i, n);
+        g->first_row = (uint64_t)(i * j->coll.size + j->coll.rank) *
+                       (uint64_t)(j->gpt.B * j->gpt.T);
+        g->phases = i == n - 1 ? &s->phases : NULL;
+        if (g->phases)
+            phases_mark(&s->phases, &j->dev, PHASE_BEGIN);
+        if (run_graph(s, j, e) < 0)
+            return -1;
+        get_losses(j, i);
+    }
+    phases_mark(&s->phases, &j->dev, PHASE_BACKWARD);
+    return 0;
+}
+
+/* ---- the sum over ranks ----------------------------------------------- */
+
+static int exchange_sums(struct step *s, struct job *j, struct meter *m,
+                         struct err *e)
+{
+    const int size = j->coll.size;
+    double *sum = s->sums, *readings = sum + SUM_READINGS;
+
+    sum[SUM_TARGETS] = (double)s->targets;
+    sum[SUM_SENT] = (double)(j->coll.sent - s->sent_before);
+    s->sent_before = j->coll.sent;
+    sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
+    sum[SUM_SIGNALS] = sig_caught() != 0;
+    if (j->coll.rank > 0)
+        meter_take_latest(m, readings + j->coll.rank * METER_VALUES);
+    if (coll_sum_f64(&j->coll, sum, count_sums(j), e) < 0)
+        return -1;
+    for (int r = 1; r < size; r++)
+        meter_store(m, r, readings + r * METER_VALUES);
+    j->clock.agreed = sum[SUM_SECONDS];
+    s->sent_bytes = sum[SUM_SENT] / size;
+    s->signalled = sum[SUM_SIGNALS] > 0;
+    return 0;
+}
+
+/*
+ * Each loss was weighted as if every token were a target.  How many are, over
+ * all ranks, is known only now, so the optimiser's scale makes it the mean.
+ */
+static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
+                          struct meter *m, struct err *e)
+{
+    double *sum = s->sums, targets;
+
+    memset(sum, 0, count_sums(j) * sizeof *sum);
+    if (parallel_measure(&j->parallel, e) < 0)
+        return -1;
+    phases_mark(&s->phases, &j->dev, PHASE_NORM);
+    if (dev_sync(&j->dev, e) < 0)
+        return -1;
+    for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
+        sum[SUM_LOSS] += (double)j->batch.losses[i];
+    if (exchange_sums(s, j, m, e) < 0)
+        return -1;
+    targets = fmax(1, sum[SUM_TARGETS]);
+    s->loss = sum[SUM_LOSS] / targets;
+    s->scale = (double)s->tokens / targets / j->state.loss_scale;
+    s->norm = optim_norm(&j->optim, s->scale);
+    return 0;
+}
+
+int step_compute(struct step *s, struct job *j, struct meter *m, struct err *e)
+{
+    const int64_t sequences = resolve_sequences(j->set, j->state.step);
+    const int64_t at_once = j->gpt.B * j->coll.size;
+    const int64_t micro = (sequences + at_once - 1) / at_once;
+
+    s->started = clock_mono();
+    s->lr = schedule_at(&s->schedule, job_position(j));
+    s->tokens = sequences * j->gpt.T;
+    if (run_micro_steps(s, j, micro, e) < 0)
+        return -1;
+    return sum_over_ranks(s, j, micro, m, e);
+}
+
+/* ---- the update ------------------------------------------------------- */
+
+/* fp16: halve the scale at an overflow, double it after many good steps; a
+ * spike is neither. */
+static void adapt_loss_scale(const struct step *s, struct job *j, bool good)
+{
+    struct job_state *state = &j->state;
+
+    if (j->set->train.precision != PRECISION_FP16)
+        return;
+    state->good_steps = good ? state->good_steps + 1 : 0;
+    if (!isfinite(s->norm))
+        state->loss_scale = fmax(1, state->loss_scale / 2);
+    if (state->good_steps >= j->set->train.loss_scale_window) {
+        state->loss_scale = fmin(0x1p40, state->loss_scale * 2);
+        state->good_steps = 0;
+    }
+}
+
+void step_update(struct step *s, struct job *j)
+{
+    optim_step(&j->optim, s->lr, s->scale);
+    phases_mark(&s->phases, &j->dev, PHASE_UPDATE);
+    parallel_stepped(&j->parallel);
+    j->state.updates++;
+    adapt_loss_scale(s, j, true);
+}
+
+void step_skip_update(struct step *s, struct job *j)
+{
+    adapt_loss_scale(s, j, false);
+}
+
+void step_end(struct step *s, struct job *j)
+{
+    j->state.step++;
+    j->state.tokens += s->tokens;
+    s->seconds = clock_mono() - s->started;
+    s->has_phases = phases_end_step(&s->phases, &j->dev, s->phase_ms);
+}

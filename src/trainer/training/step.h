@@ -1,0 +1,55 @@
+#ifndef TRAINER_TRAINING_STEP_H
+#define TRAINER_TRAINING_STEP_H
+
+#include "trainer/model/phases.h"
+#include "trainer/model/schedule.h"
+#include "trainer/training/job.h"
+#include "trainer/training/meter.h"
+
+/*
+ * step - one step of training, and what it came to
+ *
+ *      step_open(&s, j, detect_anomaly);
+ *      for each step
+ *          if (step_compute(&s, j, meter, e) < 0) ...
+ *          step_update(&s, j);     unless the loss or the norm forbids it
+ *          step_end(&s, j);
+ *      step_close(&s);
+ *
+ * step_compute() runs some micro-batches forward and backward, and sums the
+ * gradients, their norm and a few other numbers over the ranks.  It also
+ * passes the meter's readings of other ranks to rank 0, which stores them.
+ * step_end() counts the step.
+ */
+struct step {
+    double lr;
+    double loss, norm;       /* over all ranks */
+    int64_t tokens;          /* of all ranks */
+    double seconds;          /* that it took */
+    double wait_seconds;     /* of them, for data */
+    double sent_bytes;       /* by a rank, on average */
+    bool signalled;          /* a signal asks a rank to stop */
+    bool has_phases;         /* the times below are known: */
+    double phase_ms[PHASES]; /* of the step before; NaN: not measured */
+
+    /* its own */
+    struct schedule schedule;
+    struct phases phases;
+    bool detect_anomaly;
+    double started;       /* clock_mono() */
+    int64_t targets;      /* of this rank */
+    double scale;         /* makes the gradient the mean over all targets */
+    uint64_t sent_before; /* by this rank, until the step began */
+    double *sums;         /* that ranks exchange */
+};
+
+void step_open(struct step *, const struct job *, bool detect_anomaly);
+void step_close(struct step *);
+
+int step_compute(struct step *, struct job *, struct meter *, struct err *);
+/* Move the weights, or leave them; either way adapt the loss scale. */
+void step_update(struct step *, struct job *);
+void step_skip_update(struct step *, struct job *);
+void step_end(struct step *, struct job *);
+
+#endif
