@@ -89,6 +89,10 @@ static int add_attention(struct builder *b, int x)
     const struct model_settings *m = b->m;
     const int H = (int)m->heads, K = (int)b->is->kv_heads;
     const int64_t D = m->width / m->heads;
+    struct attn attn = { .H = H,
+                         .K = K,
+                         .T = b->capacity ? b->capacity : b->T,
+                         .drop.p = (float)m->dropout_attention };
     int h, wq, wk;
 
     h = add_linear(b, x, "attn.qkv", (H + 2 * K) * D, m->width, m->init_std);
@@ -100,9 +104,9 @@ static int add_attention(struct builder *b, int x)
     if (m->position == POSITION_ROPE)
         h = graph_rope(b->g, h, H, K, b->T, m->rope_theta);
     if (b->capacity)
-        h = graph_decode(b->g, h, H, K, b->capacity);
+        h = graph_decode(b->g, h, attn);
     else
-        h = graph_attention(b->g, h, H, K, b->T, m->dropout_attention);
+        h = graph_attention(b->g, h, attn);
     h = add_linear(b, h, "attn.proj", m->width, m->width, residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }

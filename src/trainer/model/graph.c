@@ -180,39 +180,37 @@ int graph_rope(struct graph *g, int qkv, int H, int K, int64_t T, double theta)
     return finish_node(g, n);
 }
 
-static void set_heads(struct graph *g, struct graph_node *n, int qkv, int H,
-                      int K, int64_t T)
+static struct graph_node *append_attention(struct graph *g, enum graph_op op,
+                                           int qkv, struct attn attn)
 {
-    const int64_t cols = g->node[qkv].val.dim[1];
-    const int D = (int)(cols / (H + 2 * K));
+    struct graph_node *n = append_node(g, op, "attention", 1, &qkv);
+    const struct tensor *from = &g->node[qkv].val;
 
-    assert(cols == (int64_t)D * (H + 2 * K));
-    n->attr.attn = (struct attn){
-        .H = H, .K = K, .D = D, .T = T, .scale = (float)(1.0 / sqrt((double)D))
-    };
-    n->val = shape_of(g->type, g->node[qkv].val.dim[0], (int64_t)H * D);
+    attn.D = (int)(from->dim[1] / (attn.H + 2 * attn.K));
+    attn.scale = (float)(1.0 / sqrt((double)attn.D));
+    assert(from->dim[1] == (int64_t)attn.D * (attn.H + 2 * attn.K));
+    n->attr.attn = attn;
+    n->val = shape_of(g->type, from->dim[0], (int64_t)attn.H * attn.D);
+    return n;
 }
 
-int graph_attention(struct graph *g, int qkv, int H, int K, int64_t T,
-                    double dropout)
+int graph_attention(struct graph *g, int qkv, struct attn attn)
 {
-    struct graph_node *n = append_node(g, OP_ATTENTION, "attention", 1, &qkv);
+    struct graph_node *n = append_attention(g, OP_ATTENTION, qkv, attn);
 
-    set_heads(g, n, qkv, H, K, T);
-    n->attr.attn.drop.p = (float)dropout;
-    n->aux = shape_of(DT_F32, n->val.dim[0], H);
+    n->aux = shape_of(DT_F32, n->val.dim[0], attn.H);
     return finish_node(g, n);
 }
 
-int graph_decode(struct graph *g, int qkv, int H, int K, int64_t capacity)
+int graph_decode(struct graph *g, int qkv, struct attn attn)
 {
-    struct graph_node *n = append_node(g, OP_DECODE, "attention", 1, &qkv);
+    struct graph_node *n = append_attention(g, OP_DECODE, qkv, attn);
 
-    set_heads(g, n, qkv, H, K, capacity);
+    n->attr.attn.drop.p = 0;
     n->aux = (struct tensor){ .type = g->type, .rank = 4 };
     n->aux.dim[0] = n->val.dim[0];
-    n->aux.dim[1] = capacity;
-    n->aux.dim[2] = K;
+    n->aux.dim[1] = attn.T;
+    n->aux.dim[2] = attn.K;
     n->aux.dim[3] = n->attr.attn.D;
     n->aux2 = n->aux;
     return finish_node(g, n);

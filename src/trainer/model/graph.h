@@ -176,11 +176,11 @@ int graph_norm(struct graph *, int x, int w, int b, enum norm, double eps);
 int graph_qknorm(struct graph *, int qkv, int wq, int wk, int H, int K,
                  double eps);
 int graph_rope(struct graph *, int qkv, int H, int K, int64_t T, double theta);
-int graph_attention(struct graph *, int qkv, int H, int K, int64_t T,
-                    double dropout);
-/* One position that follows the cached ones, of which there are at most
- * `capacity`. */
-int graph_decode(struct graph *, int qkv, int H, int K, int64_t capacity);
+/* The width of a head and the scale follow from the rest. */
+int graph_attention(struct graph *, int qkv, struct attn);
+/* One position that follows the cached ones, of which there are at most T;
+ * without dropout. */
+int graph_decode(struct graph *, int qkv, struct attn);
 int graph_act(struct graph *, int x, enum act);
 int graph_glu(struct graph *, int x, enum act);
 int graph_dropout(struct graph *, int x, double p); /* x itself if p = 0 */
