@@ -65,6 +65,11 @@ struct cmd {
                                  * program_command()->arg */
 };
 
+/* What a program's list of its commands, X(name) for each, is expanded with:
+ * the declarations in its cmds.h, and the rows of its table. */
+#define CMD_DECLARE(name) extern const struct cmd cmd_##name;
+#define CMD_ADDRESS(name) &cmd_##name,
+
 /*
  * Take options off argv (argv[0] is skipped); returns how many words are left,
  * moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.  For

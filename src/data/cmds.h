@@ -4,10 +4,12 @@
 #include "common/opt.h"
 
 /*
- * cmds - the commands of gdata, each defined in cmd_NAME.c
+ * cmds - the commands of gdata in the order of the help text, each defined in
+ * its own file cmd_NAME.c
  */
-extern const struct cmd cmd_bpe, cmd_decode, cmd_dedup, cmd_encode, cmd_fetch,
-    cmd_gather, cmd_info, cmd_leak, cmd_lock, cmd_ngram, cmd_verify,
-    cmd_vocab;
+#define DATA_CMDS(X)                                                           \
+    X(bpe) X(decode) X(encode) X(dedup) X(fetch) X(gather) X(info) X(leak)     \
+    X(lock) X(ngram) X(verify) X(vocab)
+DATA_CMDS(CMD_DECLARE)
 
 #endif

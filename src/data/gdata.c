@@ -5,11 +5,7 @@
 #include "common/program.h"
 #include "data/cmds.h"
 
-static const struct cmd *const cmds[] = { &cmd_bpe,   &cmd_decode, &cmd_encode,
-                                          &cmd_dedup, &cmd_fetch,  &cmd_gather,
-                                          &cmd_info,  &cmd_leak,   &cmd_lock,
-                                          &cmd_ngram, &cmd_verify, &cmd_vocab,
-                                          NULL };
+static const struct cmd *const cmds[] = { DATA_CMDS(CMD_ADDRESS) NULL };
 
 static const struct program program = {
     .name = "gdata",

@@ -39,7 +39,11 @@ int figure_main(build_fn *, int argc, char **argv, struct err *);
 /* The runs that the words from `first` on name, all of them for none. */
 int figure_runs(struct runs *, struct build *, int first, struct err *);
 
-extern const struct cmd cmd_metric, cmd_sweep, cmd_compare, cmd_scaling,
-    cmd_schedule, cmd_dashboard, cmd_report;
+/* The figures that are more than one panel of curves, and the report, in the
+ * order of the help text. */
+#define FIGURE_CMDS(X)                                                         \
+    X(metric) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard)          \
+    X(report)
+FIGURE_CMDS(CMD_DECLARE)
 
 #endif

@@ -12,11 +12,7 @@
 
 enum { COMMANDS = 32 };
 
-/* The figures that are more than one panel of curves, and the report. */
-static const struct cmd *const others[] = { &cmd_metric,   &cmd_sweep,
-                                            &cmd_compare,  &cmd_scaling,
-                                            &cmd_schedule, &cmd_dashboard,
-                                            &cmd_report,   NULL };
+static const struct cmd *const others[] = { FIGURE_CMDS(CMD_ADDRESS) NULL };
 
 static const struct cmd *cmds[COMMANDS];
 

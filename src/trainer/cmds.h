@@ -11,8 +11,10 @@
  * of them, or a run.  cmd_open_model() finds it, reads the settings that are
  * kept with it, lays the caller's --set over them and loads the weights.
  */
-extern const struct cmd cmd_train, cmd_plan, cmd_eval, cmd_sample, cmd_export,
-    cmd_import, cmd_bench, cmd_devices, cmd_sweep;
+#define TRAINER_CMDS(X)                                                        \
+    X(train) X(plan) X(eval) X(sample) X(export) X(import) X(bench)            \
+    X(devices) X(sweep)
+TRAINER_CMDS(CMD_DECLARE)
 
 struct model_word {
     const char *word;   /* NULL: the newest run with a checkpoint */

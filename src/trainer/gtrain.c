@@ -10,18 +10,7 @@
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
 
-static const struct cmd *const cmds[] = {
-    &cmd_train,
-    &cmd_plan,
-    &cmd_eval,
-    &cmd_sample,
-    &cmd_export,
-    &cmd_import,
-    &cmd_bench,
-    &cmd_devices,
-    &cmd_sweep,
-    NULL
-};
+static const struct cmd *const cmds[] = { TRAINER_CMDS(CMD_ADDRESS) NULL };
 
 /* Each device, with the libraries it found, or why it is not there. */
 static void describe(void)
