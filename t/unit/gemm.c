@@ -1,8 +1,8 @@
 /*
- * gemm - products of bf16 by numbers, by pairs, and by tiles
+ * gemm - products of bf16 by numbers, by pairs, and by AMX
  *
- * The elements are eighths, few enough that every sum is exact: whichever way
- * it is computed, and in whatever order, it must be the same number.
+ * The elements are eighths, few enough that every sum is exact, so it must be
+ * the same number however and in whatever order it is computed.
  */
 #define CPU_ISA avx512
 #include "config.h"
@@ -47,8 +47,8 @@ static float number(const void *data, enum dtype type, int64_t i)
                           : float_from_bf16(((const uint16_t *)data)[i]);
 }
 
-static struct gemm_view lie(const void *data, enum dtype type, int64_t rows,
-                       int64_t cols)
+static struct gemm_view random_view(const void *data, enum dtype type,
+                                    int64_t rows, int64_t cols)
 {
     return draw(2) ? (struct gemm_view){ data, type, cols, 1 }
                    : (struct gemm_view){ data, type, 1, rows };
@@ -64,7 +64,7 @@ static float element(const struct gemm *g, const void *c, int64_t i, int64_t j)
     return g->c_type == DT_F32 ? sum : float_from_bf16(bf16_from_float(sum));
 }
 
-/* One product of any shape; what it works in holds no number before. */
+/* One product of a random shape; its scratch memory holds NaNs before. */
 static bool is_right(struct dev *dev)
 {
     const enum dtype a = draw(3) ? DT_BF16 : DT_F32;
@@ -81,8 +81,8 @@ static bool is_right(struct dev *dev)
     size_t room;
     bool right = true;
 
-    g.a = lie(a_data, a, g.M, g.K);
-    g.b = lie(b_data, DT_BF16, g.K, g.N);
+    g.a = random_view(a_data, a, g.M, g.K);
+    g.b = random_view(b_data, DT_BF16, g.K, g.N);
     g.c_down = g.N;
     g.c = xmalloc((size_t)size * dtype_size(g.c_type));
     memcpy(g.c, before, (size_t)size * dtype_size(g.c_type));
@@ -123,13 +123,13 @@ int main(void)
 
         setenv("GTRAIN_ISA", isas[i], 1);
         if (dev_open(&dev, "cpu", &e) < 0) {
-            skip(isas[i], e.text);
+            skip("products of bf16 are exact", e.text);
             continue;
         }
         for (int round = 0; round < ROUNDS; round++)
             right += is_right(&dev);
-        ok(right == ROUNDS, "%s: %d of %d products are right", isas[i], right,
-           ROUNDS);
+        ok(right == ROUNDS, "%s computes %d of %d products exactly", isas[i],
+           right, ROUNDS);
         dev_close(&dev);
     }
     return done_testing();

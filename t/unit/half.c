@@ -81,8 +81,9 @@ static void check_values(const struct format *f)
                  (double)x > by_definition(f, h) || !signbit(x) != !(h >> 15);
         back += again != h;
     }
-    ok(!wrong, "%s: all values are those of the format", f->name);
-    ok(!back, "%s: all values survive the way to float and back", f->name);
+    ok(!wrong, "%s: every value is that of the format", f->name);
+    ok(!back, "%s: every value survives the conversion to float and back",
+       f->name);
     ok(!quiet, "%s: a NaN keeps its sign and payload and becomes quiet",
        f->name);
 }
@@ -99,7 +100,7 @@ static void check_rounding(const struct format *f)
 
         if (is_nan(f, h + 1))
             break;
-        if (isinf(high)) /* the step goes on where numbers end */
+        if (isinf(high)) /* the same step beyond the largest number */
             high = low + (low - by_definition(f, h - 1));
         middle = (float)((low + high) / 2.0);
         wrong += f->narrow(middle) != even;
@@ -107,13 +108,13 @@ static void check_rounding(const struct format *f)
         wrong += f->narrow(nextafterf(middle, 0.0f)) != h;
         wrong += f->narrow(nextafterf(middle, INFINITY)) != h + 1;
     }
-    ok(!wrong, "%s: rounds to nearest, ties to even", f->name);
+    ok(!wrong, "%s: rounding is to nearest, ties to even", f->name);
     ok(f->narrow(INFINITY) == f->narrow(3.4e38f) + 0u ||
            f->narrow(INFINITY) - 1u == f->narrow(3.38e38f) + 0u,
-       "%s: what is too large is infinite", f->name);
+       "%s: a number that is too large becomes infinite", f->name);
 }
 
-/* The CPU's conversions, by the operation that does nothing else. */
+/* The CPU's conversions, through the cast operation. */
 static void check_cast(const struct format *f, const char *isa)
 {
     static uint16_t half[ALL], back[ALL];
@@ -131,7 +132,7 @@ static void check_cast(const struct format *f, const char *isa)
 
     setenv("GTRAIN_ISA", isa, 1);
     if (dev_open(&dev, "cpu", &e) < 0) {
-        skip(isa, e.text);
+        skip("conversions agree with half.h", e.text);
         return;
     }
     b.data = back;
@@ -140,7 +141,7 @@ static void check_cast(const struct format *f, const char *isa)
     dev.ops->cast(&dev, &w, &h);
     for (unsigned i = 0; i < ALL; i++)
         wrong += float_bits(wide[i]) != float_bits(f->widen(half[i]));
-    ok(!wrong, "%s to float on %s: the same bits", f->name, isa);
+    ok(!wrong, "%s to float on %s has the same bits as half.h", f->name, isa);
     wrong = 0;
     for (unsigned round = 0; round < 64; round++) {
         for (unsigned i = 0; i < ALL; i++)
@@ -149,12 +150,12 @@ static void check_cast(const struct format *f, const char *isa)
         for (unsigned i = 0; i < ALL; i++)
             wrong += back[i] != f->narrow(wide[i]);
     }
-    ok(!wrong, "float to %s on %s: the same bits", f->name, isa);
+    ok(!wrong, "float to %s on %s has the same bits as half.h", f->name, isa);
     dev_close(&dev);
 }
 
-/* All 65,536 noises round a number to its two neighbours, in the mean to
- * itself; what bf16 holds stays, and so does what is not finite. */
+/* Over all 65,536 noises the mean of the rounded numbers is the number itself;
+ * numbers of bf16 stay, and so do infinities and NaNs. */
 static void check_random(void)
 {
     static const float tries[] = { 1.3f, -0.777f, 3e-38f, 1e-42f, 65503.9f };
@@ -169,12 +170,12 @@ static void check_random(void)
         good = good && fabs(sum / 65536 - (double)tries[i]) <=
                            1e-9 * fabs((double)tries[i]);
     }
-    ok(good, "rounded at random, a number is itself in the mean");
+    ok(good, "numbers that are rounded at random have the right mean");
     ok(bf16_from_float_random(1.5f, 65535) == bf16_from_float(1.5f) &&
            bf16_from_float_random(INFINITY, 65535) ==
                bf16_from_float(INFINITY) &&
            isnan(float_from_bf16(bf16_from_float_random(NAN, 65535))),
-       "and what need not be rounded is not");
+       "numbers that need no rounding are not rounded");
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* The arguments of a case, and what a device made of them. */
-struct run {
+struct host_case {
     struct arg arg[MAX_ARGS];
     struct tensor view[MAX_ARGS];
     int n;
@@ -28,7 +28,7 @@ static double uniform(void)
     return (double)(seed >> 40) / (1 << 24);
 }
 
-static void draw(const struct arg *a, struct tensor *t)
+static void draw_argument(const struct arg *a, struct tensor *t)
 {
     for (int64_t i = 0; i < tensor_count(t); i++) {
         const double u = uniform();
@@ -43,46 +43,48 @@ static void draw(const struct arg *a, struct tensor *t)
     }
 }
 
-static void make(struct run *r, const struct op_test *t, const int64_t *shape)
+static void make_case(struct host_case *c, const struct op_test *t,
+                      const int64_t *shape)
 {
     struct tensor *a[MAX_ARGS] = { NULL };
 
-    *r = (struct run){ .n = 0 };
-    t->args(r->arg, shape);
+    *c = (struct host_case){ .n = 0 };
+    t->args(c->arg, shape);
     seed = 5;
-    for (; r->n < MAX_ARGS && r->arg[r->n].name; r->n++) {
-        const enum content c = r->arg[r->n].content;
-        struct tensor *v = &r->view[r->n];
+    for (; c->n < MAX_ARGS && c->arg[c->n].name; c->n++) {
+        const enum content content = c->arg[c->n].content;
+        struct tensor *v = &c->view[c->n];
 
-        *v = (struct tensor){ .type = c == DOUBLE                   ? DT_F64
-                                      : c == TOKENS || c == TARGETS ? DT_I32
-                                                                    : DT_F32 };
-        while (v->rank < 4 && r->arg[r->n].dim[v->rank] > 0) {
-            v->dim[v->rank] = r->arg[r->n].dim[v->rank];
+        *v = (struct tensor){ .type = content == DOUBLE ? DT_F64
+                                      : content == TOKENS || content == TARGETS
+                                          ? DT_I32
+                                          : DT_F32 };
+        while (v->rank < 4 && c->arg[c->n].dim[v->rank] > 0) {
+            v->dim[v->rank] = c->arg[c->n].dim[v->rank];
             v->rank++;
         }
         v->data = xmalloc(tensor_bytes(v));
-        draw(&r->arg[r->n], v);
-        a[r->n] = v;
+        draw_argument(&c->arg[c->n], v);
+        a[c->n] = v;
     }
     if (t->prepare)
         t->prepare(a, shape);
 }
 
-static void call(struct dev *dev, const struct op_test *t, const int64_t *shape,
-                 struct run *r)
+static void call_case(struct dev *dev, const struct op_test *t,
+                      const int64_t *shape, struct host_case *c)
 {
     struct tensor *a[MAX_ARGS] = { NULL };
 
-    for (int i = 0; i < r->n; i++)
-        a[i] = &r->view[i];
+    for (int i = 0; i < c->n; i++)
+        a[i] = &c->view[i];
     t->call(dev->ops, dev, a, shape);
 }
 
-static void release(struct run *r)
+static void free_case(struct host_case *c)
 {
-    for (int i = 0; i < r->n; i++)
-        free(r->view[i].data);
+    for (int i = 0; i < c->n; i++)
+        free(c->view[i].data);
 }
 
 static bool open_cpu(struct dev *dev, const char *isa, int threads)
@@ -98,19 +100,19 @@ static bool open_cpu(struct dev *dev, const char *isa, int threads)
 static bool same_bits(struct dev *one, struct dev *other,
                       const struct op_test *t, const int64_t *shape)
 {
-    struct run a, b;
+    struct host_case a, b;
     bool same = true;
 
-    make(&a, t, shape);
-    make(&b, t, shape);
-    call(one, t, shape, &a);
-    call(other, t, shape, &b);
+    make_case(&a, t, shape);
+    make_case(&b, t, shape);
+    call_case(one, t, shape, &a);
+    call_case(other, t, shape, &b);
     for (int i = 0; i < a.n; i++)
         same = same && (a.arg[i].role == SCRATCH ||
                         memcmp(a.view[i].data, b.view[i].data,
                                tensor_bytes(&a.view[i])) == 0);
-    release(&a);
-    release(&b);
+    free_case(&a);
+    free_case(&b);
     return same;
 }
 
@@ -121,7 +123,8 @@ static void check_threads(const char *isa)
     int differ = 0;
 
     if (!open_cpu(&one, isa, 1)) {
-        skip(isa, "this CPU does not have it");
+        skip("an instruction set has the same bits on 1 and on 7 threads",
+             "this CPU does not have it");
         return;
     }
     for (int i = 0; i < 3; i++) {
@@ -138,7 +141,7 @@ static void check_threads(const char *isa)
             }
         }
     }
-    ok(!differ, "%s: the same bits on 1, 2, 3 and 7 threads", isa);
+    ok(!differ, "%s has the same bits on 1, 2, 3 and 7 threads", isa);
     for (int i = 0; i < 3; i++)
         dev_close(&many[i]);
     dev_close(&one);
@@ -152,7 +155,7 @@ static void check_table(void)
     if (!open_cpu(&dev, "c", 1))
         abort();
 #define CHECK(op)                                                              \
- ok(dev.ops->op &&dev.ops->op != ref_ops.op,                                   \
+ ok(dev.ops->op != NULL && dev.ops->op != ref_ops.op,                          \
     "the CPU has its own %s, not the reference", #op);
     OPS_ALL(CHECK)
 #undef CHECK
@@ -178,11 +181,11 @@ static void check_memory(void)
     for (int round = 0; round < 2; round++) {
         for (const struct op_test *t = op_tests; t->name; t++) {
             for (int s = 0; s < MAX_SHAPES && t->shape[s][0]; s++) {
-                struct run r;
+                struct host_case c;
 
-                make(&r, t, t->shape[s]);
-                call(&dev, t, t->shape[s], &r);
-                release(&r);
+                make_case(&c, t, t->shape[s]);
+                call_case(&dev, t, t->shape[s], &c);
+                free_case(&c);
             }
         }
         if (round == 0) {
@@ -191,7 +194,7 @@ static void check_memory(void)
         }
     }
     ok(room > 0 && cpu->room == room && cpu->scratch == place,
-       "no operation takes memory the second time");
+       "no operation allocates memory when it is called again");
     dev_close(&dev);
 }
 

@@ -1,19 +1,13 @@
 /*
  * kernels - every operation, on every device, against its reference
  *
- * One case is an operation, a shape, a type and a variant of its arguments.
- * The same bytes go to the reference on the host and to the device under test;
- * what comes back is compared, inputs must be as they were, and so must the
- * guards on either side of each buffer.  What an operation must set holds NaN
- * before, so a place left out is seen, and so is one that is read.
- *
- * A device this machine lacks is skipped, by name.  The judge itself is tried
- * on operations with planted errors.  With --bench [NAME] the calls are timed.
+ * One case is an operation, a shape, a type and a variant of its arguments.  A
+ * device that this machine does not have is skipped, by name.  The judge itself
+ * is tested with planted errors.  --bench [NAME] times the calls.
  */
 #include "config.h"
 #include "common/clock.h"
 #include "common/mem.h"
-#include "kernels/half.h"
 #include "kernels/ref.h"
 #include "t/lib/tap.h"
 #include "t/unit/kernels.h"
@@ -22,323 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum { GUARD = 128 }; /* bytes before and after each buffer */
-
-/* One way to call an operation. */
-struct variant {
-    enum dtype type; /* of activations */
-    bool fresh;
-    bool whole; /* fill with whole numbers, tolerance 0 */
-    bool in_place;
-    int absent; /* the argument left out, or -1 */
-};
-
-struct buffer {
-    struct tensor host, got; /* the reference's and the device's view */
-    unsigned char *before, *want, *back;
-    void *mem;
-    size_t bytes; /* without the guards */
-    bool present;
-};
-
-struct run {
-    const struct op_test *test;
-    const int64_t *shape;
-    struct variant v;
-    struct arg arg[MAX_ARGS];
-    struct buffer buf[MAX_ARGS];
-    int n;
-    uint64_t seed;
-    bool gpu;
-    char why[160]; /* the first thing that was wrong */
-};
-
-/* ---- what goes in ------------------------------------------------------- */
-
-static double uniform(struct run *r)
-{
-    r->seed = r->seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(r->seed >> 40) / (1 << 24);
-}
-
-static enum dtype element(const struct run *r, enum content c)
-{
-    switch (c) {
-    case NUMBERS:
-        return r->v.type;
-    case DOUBLE:
-        return DT_F64;
-    case HALVES:
-        return DT_BF16;
-    case TOKENS:
-    case TARGETS:
-        return DT_I32;
-    case FLOATS:
-    case POSITIVE:
-        break;
-    }
-    return DT_F32;
-}
-
-static double draw(struct run *r, const struct arg *a)
-{
-    const double range = r->test->range > 0.0 ? r->test->range : 4.0;
-    const double u = range * (2.0 * uniform(r) - 1.0);
-
-    if (a->content == TOKENS || a->content == TARGETS) {
-        if (a->content == TARGETS && u > 0.75 * range)
-            return -1.0;
-        return floor(uniform(r) * (double)a->limit);
-    }
-    if (r->v.whole)
-        return a->content == POSITIVE ? fabs(rint(u)) : rint(u);
-    return a->content == POSITIVE ? fabs(u) + 0.01 : u;
-}
-
-/* An input is drawn; what is to be set holds NaN. */
-static void fill(struct run *r, const struct arg *a, struct tensor *t)
-{
-    const bool set =
-        a->role == OUT || a->role == SCRATCH || (a->role == GRAD && r->v.fresh);
-
-    for (int64_t i = 0; i < tensor_count(t); i++)
-        ref_set(t, i, set ? (double)NAN : draw(r, a));
-    t->fresh = a->role == GRAD && r->v.fresh;
-}
-
-static void make(struct run *r, struct dev *dev)
-{
-    struct err e = ERR_INIT;
-
-    r->test->args(r->arg, r->shape);
-    for (r->n = 0; r->n < MAX_ARGS && r->arg[r->n].name; r->n++) {
-        const struct arg *a = &r->arg[r->n];
-        struct buffer *b = &r->buf[r->n];
-        struct tensor *t = &b->host;
-
-        *t = (struct tensor){ .type = element(r, a->content) };
-        while (t->rank < 4 && a->dim[t->rank] > 0) {
-            t->dim[t->rank] = a->dim[t->rank];
-            t->rank++;
-        }
-        b->present = r->n != r->v.absent;
-        b->bytes = tensor_bytes(t);
-        b->before = xmalloc(b->bytes + 2 * GUARD);
-        b->want = xmalloc(b->bytes + 2 * GUARD);
-        b->back = xmalloc(b->bytes + 2 * GUARD);
-        b->mem = dev->type->alloc(dev, b->bytes + 2 * GUARD, &e);
-        if (!b->mem)
-            abort();
-        memset(b->before, 0xa5, b->bytes + 2 * GUARD);
-        t->data = b->before + GUARD;
-        fill(r, a, t);
-        b->got = *t;
-        b->got.data = (char *)b->mem + GUARD;
-    }
-}
-
-static void release(struct run *r, struct dev *dev)
-{
-    for (int i = 0; i < r->n; i++) {
-        free(r->buf[i].before);
-        free(r->buf[i].want);
-        free(r->buf[i].back);
-        dev->type->free(dev, r->buf[i].mem);
-    }
-}
-
-/* ---- what comes out ------------------------------------------------------ */
-
-/* How far a number of this type may be from the reference's. */
-static double allowed(const struct run *r, enum dtype type, double want,
-                      double typical)
-{
-    static const double step[DT_COUNT] = { [DT_BF16] = 0x1p-7,
-                                           [DT_F16] = 0x1p-10 };
-    const double roundings = r->gpu ? r->test->inner : r->test->inner_cpu;
-    const double inner = roundings * step[r->v.type];
-
-    if (r->v.whole)
-        return 0.0;
-    return (r->test->tolerance + inner) * (fabs(want) + typical) +
-           step[type] * fabs(want) +
-           (type == DT_F16 ? 0x1p-24 : 0.0);
-}
-
-static void complain(struct run *r, const char *arg, const char *what)
-{
-    if (!r->why[0])
-        snprintf(r->why, sizeof r->why, "%s: %s", arg, what);
-}
-
-static void compare(struct run *r, int i)
-{
-    struct tensor want = r->buf[i].host, got = want;
-    const int64_t n = tensor_count(&want);
-    double typical = 0.0;
-    char text[96];
-
-    want.data = r->buf[i].want + GUARD;
-    got.data = r->buf[i].back + GUARD;
-    for (int64_t j = 0; j < n; j++)
-        typical += fabs(ref_get(&want, j)) / (double)n;
-    if (!isfinite(typical))
-        typical = 0.0;
-    for (int64_t j = 0; j < n; j++) {
-        const double w = ref_get(&want, j), g = ref_get(&got, j);
-        const double room = allowed(r, want.type, w, typical);
-
-        if (w == g || fabs(w - g) <= room) /* never true of a NaN */
-            continue;
-        snprintf(text, sizeof text, "[%lld] is %.9g, not %.9g (%.2g allowed)",
-                 (long long)j, g, w, room);
-        complain(r, r->arg[i].name, text);
-        return;
-    }
-}
-
-static void check_buffer(struct run *r, int i)
-{
-    const struct buffer *b = &r->buf[i];
-    const enum role role = r->arg[i].role;
-    const bool shared = r->v.in_place && i == r->test->alias;
-
-    for (size_t j = 0; j < GUARD; j++) {
-        if (b->back[j] != 0xa5 || b->back[GUARD + b->bytes + j] != 0xa5) {
-            complain(r, r->arg[i].name, "written outside its bounds");
-            break;
-        }
-    }
-    if (role == IN || !b->present) {
-        if (!shared && memcmp(b->back, b->before, b->bytes + 2 * GUARD) != 0)
-            complain(r, r->arg[i].name, "an input was changed");
-    } else if (role != SCRATCH) {
-        compare(r, i);
-    }
-}
-
-/* Call with the views that `which` names; absent arguments are NULL. */
-static void call(struct run *r, const struct ops *ops, struct dev *dev)
-{
-    struct tensor view[MAX_ARGS], *a[MAX_ARGS] = { NULL };
-
-    for (int i = 0; i < r->n; i++) {
-        view[i] = dev ? r->buf[i].got : r->buf[i].host;
-        if (!dev)
-            view[i].data = r->buf[i].want + GUARD;
-        if (r->buf[i].present)
-            a[i] = &view[i];
-    }
-    if (dev && r->v.in_place)
-        a[0]->data = a[r->test->alias]->data;
-    r->test->call(ops, dev, a, r->shape);
-}
-
-/* Inputs that follow from others; the device gets what the reference has. */
-static void prepare(struct run *r)
-{
-    struct tensor *a[MAX_ARGS] = { NULL };
-
-    for (int i = 0; i < r->n; i++) {
-        if (r->buf[i].present)
-            a[i] = &r->buf[i].host;
-    }
-    if (r->test->prepare)
-        r->test->prepare(a, r->shape);
-}
-
-/* One case; returns whether it passed, with r.why saying what did not. */
-static bool judge(struct dev *dev, const struct ops *ops, struct run *r)
-{
-    struct err e = ERR_INIT;
-
-    r->gpu = dev->type != &cpu_dev;
-    make(r, dev);
-    prepare(r);
-    for (int i = 0; i < r->n; i++) {
-        struct buffer *b = &r->buf[i];
-
-        memcpy(b->want, b->before, b->bytes + 2 * GUARD);
-        dev->type->put(dev, b->mem, b->before, b->bytes + 2 * GUARD);
-    }
-    call(r, &ref_ops, NULL);
-    call(r, ops, dev);
-    for (int i = 0; i < r->n; i++) {
-        const bool shared = r->v.in_place && i == 0;
-        const struct buffer *from = &r->buf[shared ? r->test->alias : i];
-
-        dev->type->get(dev, r->buf[i].back, from->mem,
-                       r->buf[i].bytes + 2 * GUARD);
-    }
-    if (dev_sync(dev, &e) < 0)
-        complain(r, "device", e.text);
-    for (int i = 0; i < r->n; i++)
-        check_buffer(r, i);
-    release(r, dev);
-    return !r->why[0];
-}
-
-/* ---- all variants of an operation ---------------------------------------- */
-
-static bool has_gradient(const struct run *r)
-{
-    for (int i = 0; i < MAX_ARGS && r->arg[i].name; i++) {
-        if (r->arg[i].role == GRAD)
-            return true;
-    }
-    return false;
-}
-
-/* Judge one variant; a failure is described by a diag unless quiet. */
-static bool one(struct dev *dev, const struct ops *ops,
-                const struct op_test *test, const int64_t *shape,
-                struct variant v, bool quiet)
-{
-    static const char *const types[] = {
-        [DT_F32] = "f32", [DT_BF16] = "bf16", [DT_F16] = "f16"
-    };
-    struct run r = { .test = test, .shape = shape, .v = v, .seed = 42 };
-    const bool good = judge(dev, ops, &r);
-
-    if (!good && !quiet)
-        diag("%s%s%s%s, argument %d absent: %s", types[v.type],
-             v.fresh ? ", fresh" : "", v.whole ? ", whole numbers" : "",
-             v.in_place ? ", in place" : "", v.absent, r.why);
-    return good;
-}
-
-/* Every variant of one shape; how many failed. */
-static int variants(struct dev *dev, const struct ops *ops,
-                    const struct op_test *test, const int64_t *shape,
-                    bool quiet)
-{
-    struct run r = { .test = test };
-    int failed = 0;
-
-    test->args(r.arg, shape);
-    for (int i = -1; i < MAX_ARGS; i++) {
-        if (i >= 0 && (!r.arg[i].name || !r.arg[i].optional))
-            continue;
-        for (int fresh = 0; fresh <= has_gradient(&r); fresh++) {
-            for (int t = DT_F32; t <= (i < 0 ? DT_F16 : DT_F32); t++) {
-                struct variant v = { .type = (enum dtype)t,
-                                     .fresh = fresh != 0,
-                                     .absent = i };
-
-                failed += !one(dev, ops, test, shape, v, quiet);
-                v.whole = true;
-                if (test->whole)
-                    failed += !one(dev, ops, test, shape, v, quiet);
-                v.whole = false;
-                v.in_place = true;
-                if (test->alias && (fresh || !has_gradient(&r)))
-                    failed += !one(dev, ops, test, shape, v, quiet);
-            }
-        }
-    }
-    return failed;
-}
 
 /* ---- planted errors ------------------------------------------------------ */
 
@@ -428,9 +105,9 @@ static void check_judge(struct dev *dev)
             bad.act_fwd = plants[i].act;
         else
             bad.accum = plants[i].accum;
-        ok(variants(dev, &ref_ops, t, t->shape[1], false) == 0 &&
-               variants(dev, &bad, t, t->shape[1], true) > 0,
-           "the judge sees %s", plants[i].what);
+        ok(judge_shape(dev, &ref_ops, t, t->shape[1], false) == 0 &&
+               judge_shape(dev, &bad, t, t->shape[1], true) > 0,
+           "the judge finds %s", plants[i].what);
     }
 }
 
@@ -440,11 +117,12 @@ static void check_ops(struct dev *dev)
         for (int i = 0; i < MAX_SHAPES && t->shape[i][0]; i++) {
             const int64_t *s = t->shape[i];
 
-            ok(variants(dev, dev->ops, t, s, false) == 0,
-               "%s %s %s %lldx%lldx%lldx%lld/%lld/%lld", dev->type->name,
-               dev->ops->name, t->name, (long long)s[0], (long long)s[1],
-               (long long)s[2], (long long)s[3], (long long)s[4],
-               (long long)s[5]);
+            ok(judge_shape(dev, dev->ops, t, s, false) == 0,
+               "%s %s: %s agrees with the reference, %lldx%lldx%lldx%lld/%lld/"
+               "%lld",
+               dev->type->name, dev->ops->name, t->name, (long long)s[0],
+               (long long)s[1], (long long)s[2], (long long)s[3],
+               (long long)s[4], (long long)s[5]);
         }
     }
 }
@@ -455,7 +133,7 @@ static void check_device(const char *name)
     struct dev dev = { .threads = 0 };
 
     if (dev_open(&dev, name, &e) < 0) {
-        skip(name, e.text);
+        skip("each operation agrees with its reference", e.text);
         return;
     }
     if (dev.type == &cpu_dev)
@@ -464,7 +142,7 @@ static void check_device(const char *name)
     dev_close(&dev);
 }
 
-/* The CPU once for each instruction set it has, or the one that is asked. */
+/* The CPU with each of its instruction sets, or with the one in GTRAIN_ISA. */
 static void check_cpu(void)
 {
     static const char *const isas[] = {
@@ -498,30 +176,28 @@ static double cpu_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Median and best of several calls, each waited for; processor time too. */
+/* Print the median and the best of several calls, and the processor time. */
 static void time_case(struct dev *dev, const struct op_test *test,
                       const int64_t *shape, enum dtype type)
 {
-    struct run r = { .test = test,
-                     .shape = shape,
-                     .seed = 42,
-                     .v = { .type = type, .fresh = true, .absent = -1 } };
+    struct op_case c = { .test = test,
+                         .shape = shape,
+                         .seed = 42,
+                         .v = { .type = type, .fresh = true, .absent = -1 } };
     struct err e = ERR_INIT;
     double t[21], cpu[21], bytes = 0.0, start = clock_mono();
     int n = 0;
 
-    make(&r, dev);
-    for (int i = 0; i < r.n; i++) {
-        dev->type->put(dev, r.buf[i].mem, r.buf[i].before,
-                       r.buf[i].bytes + 2 * GUARD);
-        bytes += (double)r.buf[i].bytes;
-    }
-    call(&r, dev->ops, dev);
+    op_case_make(&c, dev);
+    op_case_put(&c, dev);
+    for (int i = 0; i < c.n; i++)
+        bytes += (double)c.buf[i].bytes;
+    op_case_call(&c, dev->ops, dev);
     dev_sync(dev, &e);
     while (n < 21 && (n < 5 || clock_mono() - start < 1.0)) {
         const double from = clock_mono(), cpu_from = cpu_seconds();
 
-        call(&r, dev->ops, dev);
+        op_case_call(&c, dev->ops, dev);
         dev_sync(dev, &e);
         cpu[n] = cpu_seconds() - cpu_from;
         t[n++] = clock_mono() - from;
@@ -536,10 +212,10 @@ static void time_case(struct dev *dev, const struct op_test *test,
         test->flops ? test->flops(shape) / t[0] * 1e-9 : 0.0,
         bytes / t[0] * 1e-9);
     fflush(stdout);
-    release(&r, dev);
+    op_case_free(&c, dev);
 }
 
-static void bench(struct dev *dev, const char *only, enum dtype type)
+static void time_ops(struct dev *dev, const char *only, enum dtype type)
 {
     char line[128];
 
@@ -568,16 +244,17 @@ static void time_device(const char *name, const char *only)
         printf("%s: %s\n", name, e.text);
         return;
     }
-    bench(&dev, only,
-          type && strcmp(type, "bf16") == 0  ? DT_BF16
-          : type && strcmp(type, "f16") == 0 ? DT_F16
-                                             : DT_F32);
+    time_ops(&dev, only,
+             type && strcmp(type, "bf16") == 0  ? DT_BF16
+             : type && strcmp(type, "f16") == 0 ? DT_F16
+                                                : DT_F32);
     dev_close(&dev);
 }
 
-static void tell_gradient(const char *name, int kind, double off)
+static void report_gradient(const char *name, int kind, double off)
 {
-    if (!ok(off < 1e-6, "gradient of ref %s, kind %d", name, kind))
+    if (!ok(off < 1e-6, "the gradient of the reference of %s is right, kind %d",
+            name, kind))
         diag("off by %g", off);
 }
 
@@ -587,7 +264,7 @@ int main(int argc, char **argv)
     const char *only = getenv("GT_TEST_DEVICE");
 
     if (!timing && !only)
-        check_gradients(tell_gradient);
+        check_gradients(report_gradient);
     for (const struct dev_type *const *type = dev_types; *type; type++) {
         if (only && strcmp(only, (*type)->name) != 0)
             continue;

@@ -4,9 +4,9 @@
 #include "kernels/dev.h"
 
 /*
- * kernels - what the judge of the operations knows of each of them
+ * kernels - what the tests know of each operation, and one call of it
  *
- * A case is an operation, a shape (a list of numbers that its functions read)
+ * A case is an operation, a shape (a list of numbers that its functions read),
  * and the arguments that follow from the shape.
  */
 enum { MAX_ARGS = 10, MAX_SHAPES = 10, MAX_BENCH = 8, SHAPE = 8 };
@@ -16,7 +16,7 @@ enum role {
     OUT,     /* set, whatever it held */
     GRAD,    /* added to, or set where fresh */
     STATE,   /* read and written */
-    SCRATCH, /* written; what is worth nothing */
+    SCRATCH, /* written; its contents do not matter */
 };
 
 enum content {
@@ -38,30 +38,88 @@ struct arg {
     bool optional;
 };
 
+/* The arguments of an operation for a shape; compute inputs that follow from
+ * others, with the references; call it; the number of its operations. */
+typedef void args_fn(struct arg *, const int64_t *s);
+typedef void prepare_fn(struct tensor **a, const int64_t *s);
+typedef void call_fn(const struct ops *, struct dev *, struct tensor **a,
+                     const int64_t *s);
+typedef double flops_fn(const int64_t *s);
+
+/* In kernels-calls*.c; not every operation has all of them. */
+#define DECLARE(op)                                                            \
+ args_fn op##_args;                                                            \
+ prepare_fn op##_prepare;                                                      \
+ call_fn op##_call;                                                            \
+ flops_fn op##_flops;
+OPS(DECLARE)
+#undef DECLARE
+args_fn step_args;
+prepare_fn step_prepare;
+
 struct op_test {
     const char *name;
-    void (*args)(struct arg *, const int64_t *s);
-    /* Make inputs that follow from others, with the references. */
-    void (*prepare)(struct tensor **a, const int64_t *s);
-    void (*call)(const struct ops *, struct dev *, struct tensor **a,
-                 const int64_t *s);
+    args_fn *args;
+    prepare_fn *prepare; /* or NULL */
+    call_fn *call;
     bool whole;       /* exact on whole numbers */
     double tolerance; /* of F32, against |want| + mean |want| */
     int alias;        /* argument 0 may be this one; 0: none */
     int64_t shape[MAX_SHAPES][SHAPE];
     int64_t bench[MAX_BENCH][SHAPE];
-    double (*flops)(const int64_t *s);
+    flops_fn *flops;
     double range;               /* inputs lie within; 0: 4 */
-    /* A GPU keeps what is between in the type of the activations, as it must
-     * for its matrix units: how many roundings that may cost. */
+    /* How many roundings of intermediate values are allowed: a GPU keeps those
+     * in the type of the activations, as its matrix units require. */
     double inner;
     double inner_cpu; /* the same on the CPU */
 };
 
 extern const struct op_test op_tests[]; /* ends with a NULL name */
 
-/* Gradients of the references against finite differences of their forward:
- * tells, for each operation and kind, the largest difference. */
+/* One way to call an operation. */
+struct variant {
+    enum dtype type; /* of activations */
+    bool fresh;
+    bool whole; /* fill with whole numbers, tolerance 0 */
+    bool in_place;
+    int absent; /* the argument left out, or -1 */
+};
+
+struct buffer {
+    struct tensor host, got; /* the reference's and the device's view */
+    unsigned char *before, *want, *back;
+    void *mem;
+    size_t bytes; /* without the guards */
+    bool present;
+};
+
+struct op_case {
+    const struct op_test *test;
+    const int64_t *shape;
+    struct variant v;
+    struct arg arg[MAX_ARGS];
+    struct buffer buf[MAX_ARGS];
+    int n;
+    uint64_t seed;
+    bool gpu;
+    char why[160]; /* the first thing that was wrong */
+};
+
+/* Draw the arguments of a case; copy them to the device; call the operation
+ * there, or on the host if dev is NULL; free them. */
+void op_case_make(struct op_case *, struct dev *);
+void op_case_put(struct op_case *, struct dev *);
+void op_case_call(struct op_case *, const struct ops *, struct dev *);
+void op_case_free(struct op_case *, struct dev *);
+
+/* Compare every variant of one shape with the reference; how many failed.  A
+ * failure is described by a diag() unless quiet. */
+int judge_shape(struct dev *, const struct ops *, const struct op_test *,
+                const int64_t *shape, bool quiet);
+
+/* Compare the gradients of the references with finite differences; tell is
+ * called with the largest difference for each operation and kind. */
 typedef void gradient_fn(const char *name, int kind, double off);
 void check_gradients(gradient_fn *tell);
 

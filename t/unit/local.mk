@@ -97,11 +97,12 @@ t_unit_yaml_t_LDADD = $(STORE_LIBS)
 
 t_unit_jsonl_t_SOURCES = %D%/jsonl.c t/lib/tap.h
 t_unit_jsonl_t_LDADD = $(DATA_LIBS)
-t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels.h %D%/kernels-grad.c \
+kernels_cases = %D%/kernels.h %D%/kernels-calls.c %D%/kernels-calls-attn.c \
 	%D%/kernels-ops.c t/lib/tap.h
+t_unit_kernels_t_SOURCES = %D%/kernels.c %D%/kernels-grad.c %D%/kernels-judge.c \
+	$(kernels_cases)
 t_unit_kernels_t_LDADD = $(KERNELS_LIBS)
-t_unit_kernels_same_t_SOURCES = %D%/kernels-same.c %D%/kernels.h \
-	%D%/kernels-ops.c t/lib/tap.h
+t_unit_kernels_same_t_SOURCES = %D%/kernels-same.c $(kernels_cases)
 t_unit_kernels_same_t_LDADD = $(KERNELS_LIBS)
 
 EXTRA_DIST += %D%/filters.txt %D%/filters.golden

@@ -1,8 +1,8 @@
 /*
- * vec - how far the vector functions are from the real ones
+ * vec - the errors of the vector functions
  *
- * Compiled without FMA, the widest error of the three instruction sets; the
- * bounds are the ones the headers state.
+ * Compiled without FMA, which has the largest error of the three instruction
+ * sets; the bounds are those that the headers state.
  */
 #include "config.h"
 #include "kernels/cpu/activation.h"
@@ -38,11 +38,11 @@ static void check_exp(void)
     diag("exp: relative error %.3g at %g", w.off, w.at);
     ok(w.off < 1.5e-7, "exp is right to 1.5e-7");
     ok(isinf(vf_exp(vf_set(89.0f))[0]) && isinf(vf_exp(vf_set(INFINITY))[0]),
-       "above 88.72 it is infinite");
+       "exp above 88.72 is infinite");
     ok(vf_exp(vf_set(-88.0f))[0] <= 0.0f &&
            vf_exp(vf_set(-INFINITY))[0] <= 0.0f,
-       "below -87.33 it is 0");
-    ok(isnan(vf_exp(vf_set(NAN))[0]), "of a NaN it is a NaN");
+       "exp below -87.33 is 0");
+    ok(isnan(vf_exp(vf_set(NAN))[0]), "exp of a NaN is a NaN");
 }
 
 static void check_phi(void)
@@ -79,7 +79,7 @@ static void check_sigmoid(void)
     diag("sigmoid: relative error %.3g at %g; its slope %.3g at %g", w.off,
          w.at, s.off, s.at);
     ok(w.off < 4e-7, "sigmoid is right to 4e-7");
-    ok(s.off < 6e-7, "and its slope to 6e-7");
+    ok(s.off < 6e-7, "the slope of sigmoid is right to 6e-7");
 }
 
 int main(void)
