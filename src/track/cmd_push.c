@@ -63,10 +63,10 @@ static const struct opt push_opts[] = {
       "keep pushing runs that are running until they end" },
     { 0, "every", "time", OPT_SECS, &conf.every,
       "with --follow, push at this interval (default: 15s)" },
-    { 0, "dry-run", NULL, OPT_FLAG, &conf.dry,
+    { 0, "dry-run", NULL, OPT_FLAG, &conf.dry_run,
       "print what would be sent, and send nothing" },
     { 0, "no-files", NULL, OPT_FLAG, &conf.no_files, "do not send artifacts" },
-    { 0, "checkpoints", NULL, OPT_FLAG, &conf.artifacts,
+    { 0, "checkpoints", NULL, OPT_FLAG, &conf.checkpoints,
       "also send checkpoints and files of more than 64 MiB" },
     { 0, "new-run", NULL, OPT_FLAG, &conf.new_run,
       "push to a new run, even if it has been pushed before" },
@@ -99,7 +99,7 @@ static int push_share(const struct runs *runs, size_t first, struct err *e)
 
         if (push_functions[to](&conf, r, &sum, &why) == 0) {
             fflush(stdout);
-            if (!conf.dry)
+            if (!conf.dry_run)
                 log_info("%s: %" PRId64 " lines, %" PRId64 " points, %" PRId64
                          " files sent, %s",
                          r->name, sum.lines, sum.points, sum.files,

@@ -59,7 +59,7 @@ WANDB_API_KEY=short push wandb
 test $? = 4 && test ! -s srv/log && grep -q "40" err
 ok $? "a malformed key is not sent"
 WANDB_API_KEY=$(printf 'x%.0s' $(seq 40)) push wandb
-test $? = 4 && grep -q "does not take the key" err
+test $? = 4 && grep -q "rejected the key" err
 ok $? "a wrong key ends with status 4"
 push wandb && lines "$one" 50
 ok $? "every step arrives once and in order"
@@ -154,7 +154,7 @@ ok $? "push survives a connection that drops within a file"
 printf 'file_stream limit\nfile_stream limit\n' >srv/faults
 seq 1 300 | sed 's/.*/step=& loss=&/' | gtrack log "run limit" 2>err
 gtrack -v push --to wandb "run limit" --request-size 4KiB >out 2>err &&
-    grep -c "as the server's limit asks" err | grep -qx 2 &&
+    grep -c "for the rate limit of the server" err | grep -qx 2 &&
     id=$(gtrack where "run limit") && lines "${id##*/}" 300
 ok $? "push waits when the server limits its requests"
 
@@ -281,7 +281,7 @@ ok $? "push to MLflow sends artifacts through its proxy"
 two=$(gtrack where two)/artifacts
 echo odd >"$two/a#b.txt" && echo more >"$two/c.txt"
 push mlflow "$url" two
-test $? = 4 && grep -q "does not take 1 of the artifacts, as a#b.txt" err &&
+test $? = 4 && grep -q "refused 1 of the artifacts, such as a#b.txt" err &&
     test "$(state x '(grep { m{artifacts/c.txt$} } keys %{$r->{files}})[0] =~ m{/c.txt$}')" = 1 &&
     rm "$two/a#b.txt" && push mlflow "$url" two
 ok $? "a file refused by MLflow is reported and the rest is sent"
@@ -307,6 +307,13 @@ ok $? "push finds the run whose creation was not acknowledged"
 MLFLOW_WORKSPACE=mine push mlflow "$url" two --new-run &&
     test "$(state x '(grep { $_->{workspace} } values %$s)[0]{workspace}')" = mine
 ok $? "push names the MLflow workspace"
+MLFLOW_EXPERIMENT_NAME=named push mlflow "$url" lost --dry-run &&
+    grep -q "experiment named: .*(0 were sent)" out
+ok $? "push --dry-run prints the experiment that MLflow's settings name"
+MLFLOW_EXPERIMENT_NAME=named push mlflow "$url" lost &&
+    grep -q "1 points" err && MLFLOW_EXPERIMENT_NAME=named push mlflow "$url" lost &&
+    seen log-batch 0 && push mlflow "$url" lost && seen log-batch 0
+ok $? "push remembers what it sent to each of MLflow's experiments"
 
 # ---- TLS ----
 if command -v openssl >/dev/null && python3 -c 'import ssl' 2>/dev/null; then
@@ -338,7 +345,7 @@ if command -v openssl >/dev/null && python3 -c 'import ssl' 2>/dev/null; then
     test $? = 2 && test ! -s srv/log
     ok $? "naming a certificate and trusting any is refused"
     MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/none" push mlflow "$tls" tls
-    test $? = 2 && grep -q "SERVER_CERT_PATH.*is not there" err
+    test $? = 2 && grep -q "SERVER_CERT_PATH.*does not exist" err
     ok $? "a missing certificate is reported by its variable"
     unset MLFLOW_TRACKING_CLIENT_CERT_PATH
     MLFLOW_TRACKING_SERVER_CERT_PATH="$dir/server.crt" \

@@ -219,7 +219,7 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
         $name =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ge;
         return failed(400, 'INVALID_PARAMETER_VALUE', 'Invalid path')
             if $name =~ /#/;
-        my ($id) = $name =~ m{^1/([^/]+)/};
+        my ($id) = $name =~ m{^\d+/([^/]+)/};
         $run{$id}{files}{$name} = $body;
         return 200, '';
     }
@@ -237,12 +237,15 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
     if ($path eq 'experiments/create') {
         return failed(400, 'RESOURCE_ALREADY_EXISTS', 'it exists')
             if $experiment{$r->{name}};
-        return 200, { experiment_id => $experiment{$r->{name}} = "1" };
+        return 200, { experiment_id => $experiment{$r->{name}} =
+            keys(%experiment) + 1 . '' };
     }
     if ($path eq 'runs/create') {
         my $id = sprintf '%032x', $next++;
         $run{$id} = { info => { run_id => $id, status => 'RUNNING',
-            artifact_uri => "mlflow-artifacts:/1/$id/artifacts" },
+            artifact_uri =>
+                "mlflow-artifacts:/$r->{experiment_id}/$id/artifacts" },
+            experiment => $r->{experiment_id},
             tags => { map { $_->{key}, $_->{value} } @{$r->{tags}} },
             workspace => $head->{'x-mlflow-workspace'},
             points => [], params => {}, files => {} };
@@ -251,6 +254,7 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
     if ($path eq 'runs/search') {
         my ($ours) = $r->{filter} =~ /= '(.*)'/;
         return 200, { runs => [ map { { info => $_->{info} } } grep {
+            $_->{experiment} eq $r->{experiment_ids}[0] &&
             ($_->{tags}{'gtrack.run_id'} // '') eq $ours } values %run ] };
     }
     my $run = $run{$r->{run_id}}

@@ -1,17 +1,31 @@
 # Runs to W&B and MLflow servers.
 gtrack_SOURCES += \
 	%D%/login.c \
+	%D%/login.h \
 	%D%/mlflow.c \
 	%D%/mlflow.h \
+	%D%/mlflow_artifacts.c \
+	%D%/mlflow_artifacts.h \
+	%D%/mlflow_metrics.c \
+	%D%/mlflow_metrics.h \
 	%D%/push.c \
 	%D%/push.h \
 	%D%/push_mlflow.c \
 	%D%/push_wandb.c \
+	%D%/push_wandb.h \
 	%D%/wandb.c \
 	%D%/wandb.h \
 	%D%/wandb_artifact.c \
+	%D%/wandb_artifact.h \
+	%D%/wandb_files.c \
+	%D%/wandb_files.h \
+	%D%/wandb_lines.c \
+	%D%/wandb_lines.h \
 	%D%/wandb_parts.c \
 	%D%/wandb_parts.h \
 	%D%/wandb_rows.c \
 	%D%/wandb_rows.h \
-	%D%/wandb_run.c
+	%D%/wandb_run.c \
+	%D%/wandb_run.h \
+	%D%/wandb_upload.c \
+	%D%/wandb_upload.h

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/push/push.h"
+#include "track/push/login.h"
 
 #include <ctype.h>
 #include <ini.h>
@@ -8,10 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
 
-void login_clear(struct push_login *l)
+void login_clear(struct login *l)
 {
     free(l->url);
     free(l->user);
@@ -22,11 +23,11 @@ void login_clear(struct push_login *l)
     free(l->workspace);
     free(l->ca);
     free(l->cert);
-    *l = (struct push_login){ 0 };
+    *l = (struct login){ 0 };
 }
 
-/* An environment variable that is set and not empty. */
-static const char *env(const char *name)
+/* The value of an environment variable, NULL if it is empty. */
+static const char *get_env(const char *name)
 {
     const char *s = getenv(name);
 
@@ -38,7 +39,7 @@ static bool is_true(const char *s)
     return s && (strcasecmp(s, "true") == 0 || strcmp(s, "1") == 0);
 }
 
-static void set(char **to, const char *s)
+static void set_text(char **to, const char *s)
 {
     free(*to);
     *to = s ? xstrdup(s) : NULL;
@@ -47,16 +48,16 @@ static void set(char **to, const char *s)
 /* A path below the home folder; the caller frees it. */
 static char *home_file(const char *name)
 {
-    const char *home = env("HOME");
+    const char *home = get_env("HOME");
 
     return home ? path_join(home, name) : xstrdup("");
 }
 
-/* ---- netrc ---- */
+/* -- .netrc ---------------------------------------------------------------- */
 
-/* The password for a machine, HOST:PORT and all, as W&B's client writes it;
- * libcurl knows no ports there.  The caller frees it. */
-static char *netrc_in(const char *path, const char *machine)
+/* The password for HOST or HOST:PORT; the caller frees it.  libcurl, unlike
+ * W&B's client, does not support ports. */
+static char *find_password(const char *path, const char *machine)
 {
     enum { MOST = 1 << 20 };
     struct buf b = BUF_INIT;
@@ -93,25 +94,25 @@ static char *netrc_in(const char *path, const char *machine)
     return found;
 }
 
-static char *netrc(const char *machine)
+static char *netrc_password(const char *machine)
 {
-    const char *own = env("NETRC");
+    const char *own = get_env("NETRC");
     static const char *const names[] = { ".netrc", "_netrc" };
     char *key = NULL;
 
     if (own)
-        return netrc_in(own, machine);
+        return find_password(own, machine);
     for (size_t i = 0; !key && i < sizeof names / sizeof names[0]; i++) {
         char *path = home_file(names[i]);
 
-        key = netrc_in(path, machine);
+        key = find_password(path, machine);
         free(path);
     }
     return key;
 }
 
-/* "https://api.wandb.ai/x" is at api.wandb.ai; the caller frees it. */
-static char *netloc(const char *url)
+/* "api.wandb.ai" of "https://api.wandb.ai/x"; the caller frees it. */
+static char *host_of(const char *url)
 {
     const char *host = strstr(url, "://");
 
@@ -119,34 +120,34 @@ static char *netloc(const char *url)
     return xstrndup(host, strcspn(host, "/"));
 }
 
-/* ---- W&B ---- */
+/* -- W&B ------------------------------------------------------------------- */
 
-struct settings {
+struct wandb_settings {
     char *url, *entity, *project, *key;
 };
 
 static int on_setting(void *arg, const char *section, const char *name,
                       const char *value)
 {
-    struct settings *s = arg;
+    struct wandb_settings *s = arg;
 
     if (strcmp(section, "default") != 0)
         return 1;
     if (strcmp(name, "base_url") == 0)
-        set(&s->url, value);
+        set_text(&s->url, value);
     else if (strcmp(name, "entity") == 0)
-        set(&s->entity, value);
+        set_text(&s->entity, value);
     else if (strcmp(name, "project") == 0)
-        set(&s->project, value);
+        set_text(&s->project, value);
     else if (strcmp(name, "api_key") == 0)
-        set(&s->key, value);
+        set_text(&s->key, value);
     return 1;
 }
 
-/* The user's, then the folder's, which goes before. */
-static void read_settings(struct settings *s)
+/* The user's settings, then those of the folder, which take precedence. */
+static void read_settings(struct wandb_settings *s)
 {
-    const char *folder = env("WANDB_CONFIG_DIR");
+    const char *folder = get_env("WANDB_CONFIG_DIR");
     char *path = folder ? path_join(folder, "settings")
                         : home_file(".config/wandb/settings");
 
@@ -156,8 +157,8 @@ static void read_settings(struct settings *s)
         ini_parse(".wandb/settings", on_setting, s);
 }
 
-/* Before anything is sent: a key has 40 characters or more after what stands
- * before its first dash; three parts with dots are a token. */
+/* A key has 40 characters or more after the first dash, if there is one; a
+ * token is three parts separated by dots. */
 static int check_key(const char *key, struct err *e)
 {
     const char *dash = strchr(key, '-'), *p = dash ? dash + 1 : key;
@@ -169,56 +170,53 @@ static int check_key(const char *key, struct err *e)
         return 0;
     for (const char *q = p; *q; q++)
         if (!isalnum((unsigned char)*q) && *q != '_' && *q != '-')
-            return err_set(e, ERR_REMOTE,
-                           "the key for W&B has a character no key has");
+            return err_set(
+                e, ERR_REMOTE,
+                "the key for W&B has a character that is not allowed");
     if (strlen(p) < 40)
         return err_set(e, ERR_REMOTE,
-                       "the key for W&B has %zu characters, "
-                       "not 40; see https://wandb.ai/authorize",
+                       "the key for W&B has %zu characters instead of 40; see "
+                       "https://wandb.ai/authorize",
                        strlen(p));
     return 0;
 }
 
 static int check_url(const char *url, struct err *e)
 {
-    char *host = netloc(url);
+    char *host = host_of(url);
     const bool cloud = str_ends(host, "wandb.ai");
     int ret = 0;
 
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
         ret = err_set(e, ERR_USAGE,
-                      "'%s' is no address of a server: it "
-                      "begins with https://",
+                      "'%s' is not the URL of a server; https://... is "
+                      "expected",
                       url);
     else if (cloud && strncmp(url, "http://", 7) == 0)
-        ret = err_set(e, ERR_USAGE,
-                      "%s: a key is not sent there without "
-                      "https",
-                      url);
+        ret =
+            err_set(e, ERR_USAGE, "%s: a key is sent there only by https", url);
     else if (cloud && strncmp(host, "api.", 4) != 0)
         ret = err_set(e, ERR_USAGE,
-                      "%s: the server is "
-                      "https://api.wandb.ai",
-                      url);
+                      "%s is not the server; use https://api.wandb.ai", url);
     free(host);
     return ret;
 }
 
-/* The cloud has two names that take the same keys. */
+/* The cloud has two names, which accept the same keys. */
 static char *netrc_key(const char *url)
 {
     static const char *const twins[] = { "api.wandb.ai",
                                          "api.forge.coreweave.com" };
-    char *host = netloc(url), *key = netrc(host);
+    char *host = host_of(url), *key = netrc_password(host);
 
     for (int i = 0; i < 2 && !key; i++)
         if (strcmp(host, twins[i]) == 0)
-            key = netrc(twins[1 - i]);
+            key = netrc_password(twins[1 - i]);
     free(host);
     return key;
 }
 
-static void cut_slash(char *url)
+static void trim_slashes(char *url)
 {
     size_t n = strlen(url);
 
@@ -226,26 +224,28 @@ static void cut_slash(char *url)
         url[--n] = '\0';
 }
 
-int login_wandb(struct push_login *l, const char *url, struct err *e)
+int login_wandb(struct login *l, const char *url, struct err *e)
 {
-    struct settings s = { 0 };
+    struct wandb_settings s = { 0 };
     int ret;
 
-    *l = (struct push_login){ .user = xstrdup("api") };
+    *l = (struct login){ .user = xstrdup("api") };
     read_settings(&s);
     if (!url)
-        url = env("WANDB_BASE_URL");
-    set(&l->url, url ? url : s.url ? s.url : "https://api.wandb.ai");
-    cut_slash(l->url);
-    set(&l->entity, env("WANDB_ENTITY") ? env("WANDB_ENTITY") : s.entity);
-    set(&l->project, env("WANDB_PROJECT") ? env("WANDB_PROJECT") : s.project);
-    set(&l->password, env("WANDB_API_KEY"));
+        url = get_env("WANDB_BASE_URL");
+    set_text(&l->url, url ? url : s.url ? s.url : "https://api.wandb.ai");
+    trim_slashes(l->url);
+    set_text(&l->entity,
+             get_env("WANDB_ENTITY") ? get_env("WANDB_ENTITY") : s.entity);
+    set_text(&l->project,
+             get_env("WANDB_PROJECT") ? get_env("WANDB_PROJECT") : s.project);
+    set_text(&l->password, get_env("WANDB_API_KEY"));
     if (!l->password)
         l->password = netrc_key(l->url);
     if (!l->password)
-        set(&l->password, s.key);
-    set(&l->ca, env("SSL_CERT_FILE"));
-    l->insecure = is_true(env("WANDB_INSECURE_DISABLE_SSL"));
+        set_text(&l->password, s.key);
+    set_text(&l->ca, get_env("SSL_CERT_FILE"));
+    l->insecure = is_true(get_env("WANDB_INSECURE_DISABLE_SSL"));
     ret = check_url(l->url, e);
     if (ret == 0 && l->password)
         ret = check_key(l->password, e);
@@ -258,75 +258,75 @@ int login_wandb(struct push_login *l, const char *url, struct err *e)
     return ret;
 }
 
-/* ---- MLflow ---- */
+/* -- MLflow ---------------------------------------------------------------- */
 
 static int on_credential(void *arg, const char *section, const char *name,
                          const char *value)
 {
-    struct push_login *l = arg;
+    struct login *l = arg;
 
     if (strcmp(section, "mlflow") != 0)
         return 1;
     if (strcasecmp(name, "mlflow_tracking_username") == 0)
-        set(&l->user, value);
+        set_text(&l->user, value);
     else if (strcasecmp(name, "mlflow_tracking_password") == 0)
-        set(&l->password, value);
+        set_text(&l->password, value);
     return 1;
 }
 
-/* A path that the environment names, for TLS; it has to be there. */
-static int take_path(char **to, const char *name, struct err *e)
+/* A path from the environment; the file must exist. */
+static int set_path(char **to, const char *name, struct err *e)
 {
-    const char *path = env(name);
+    const char *path = get_env(name);
 
-    set(to, path);
+    set_text(to, path);
     if (path && !path_exists(path))
-        return err_set(e, ERR_USAGE, "%s: %s is not there", name, path);
+        return err_set(e, ERR_USAGE, "%s: %s does not exist", name, path);
     return 0;
 }
 
-static int trust_mlflow(struct push_login *l, struct err *e)
+static int set_tls(struct login *l, struct err *e)
 {
     static const char insecure[] = "MLFLOW_TRACKING_INSECURE_TLS";
     static const char server[] = "MLFLOW_TRACKING_SERVER_CERT_PATH";
 
-    l->insecure = is_true(env(insecure));
-    if (l->insecure && env(server))
-        return err_set(e, ERR_USAGE,
-                       "%s trusts any server, %s only some: unset one",
-                       insecure, server);
-    return take_path(&l->ca, env(server) ? server : "REQUESTS_CA_BUNDLE", e) ||
-                   take_path(&l->cert, "MLFLOW_TRACKING_CLIENT_CERT_PATH", e)
+    l->insecure = is_true(get_env(insecure));
+    if (l->insecure && get_env(server))
+        return err_set(e, ERR_USAGE, "%s and %s cannot both be set", insecure,
+                       server);
+    return set_path(&l->ca, get_env(server) ? server : "REQUESTS_CA_BUNDLE",
+                    e) ||
+                   set_path(&l->cert, "MLFLOW_TRACKING_CLIENT_CERT_PATH", e)
                ? -1
                : 0;
 }
 
-int login_mlflow(struct push_login *l, const char *url, struct err *e)
+int login_mlflow(struct login *l, const char *url, struct err *e)
 {
-    *l = (struct push_login){ 0 };
+    *l = (struct login){ 0 };
     if (!url)
-        url = env("MLFLOW_TRACKING_URI");
+        url = get_env("MLFLOW_TRACKING_URI");
     if (!url)
         return err_set(e, ERR_USAGE,
-                       "which server? Give its address, or set "
+                       "the URL of the server is missing; use --url or set "
                        "MLFLOW_TRACKING_URI");
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
         return err_set(e, ERR_USAGE,
-                       "'%s' is no address of a server; for a "
-                       "folder there is 'gtrack export --to mlflow'",
+                       "'%s' is not the URL of a server; to write to a folder, "
+                       "use 'gtrack export --to mlflow'",
                        url);
-    set(&l->url, url);
-    cut_slash(l->url);
-    set(&l->token, env("MLFLOW_TRACKING_TOKEN"));
-    set(&l->user, env("MLFLOW_TRACKING_USERNAME"));
-    set(&l->password, env("MLFLOW_TRACKING_PASSWORD"));
+    set_text(&l->url, url);
+    trim_slashes(l->url);
+    set_text(&l->token, get_env("MLFLOW_TRACKING_TOKEN"));
+    set_text(&l->user, get_env("MLFLOW_TRACKING_USERNAME"));
+    set_text(&l->password, get_env("MLFLOW_TRACKING_PASSWORD"));
     if (!l->user && !l->token) {
         char *path = home_file(".mlflow/credentials");
 
         ini_parse(path, on_credential, l);
         free(path);
     }
-    set(&l->project, env("MLFLOW_EXPERIMENT_NAME"));
-    set(&l->workspace, env("MLFLOW_WORKSPACE"));
-    return trust_mlflow(l, e);
+    set_text(&l->project, get_env("MLFLOW_EXPERIMENT_NAME"));
+    set_text(&l->workspace, get_env("MLFLOW_WORKSPACE"));
+    return set_tls(l, e);
 }

@@ -4,48 +4,32 @@
 #include "track/push/push.h"
 
 /*
- * mlflow - what is said to an MLflow server, by its REST interface
+ * mlflow - a run at an MLflow server, by its REST interface
  */
 struct mlflow {
     const struct push_conf *conf;
-    struct push_login login;
+    struct login login;
     struct http *http;
     struct runs runs;
-    const struct run_info *run;
-    struct push_totals *sum;
+    const struct run_info *run; /* as it was last read */
+    struct push_totals *totals;
+    const char *experiment; /* its name at the server */
     char *destination;
     json_t *cursor;
-    char *experiment, *id, *artifacts; /* as the server has them */
-    bool unsure; /* an earlier push did not come to its end */
-    json_t *refused; /* files that the server does not take, as in cursor */
+    char *experiment_id, *id, *artifact_uri; /* as the server has them */
+    bool unsure;     /* an earlier push did not finish */
+    json_t *refused; /* files that the server does not accept, as keys */
 };
 
-/* One call of the API, below BASE/api/2.0/mlflow/; the caller releases the
- * reply.  A name that is not there is ERR_MISSING; one that is there already
- * has EEXIST in e->sys. */
+/* One call of the API below URL/api/2.0/mlflow/; the caller releases *reply.  A
+ * missing object is ERR_MISSING; e->sys is EEXIST if it exists already. */
 int mlflow_call(struct mlflow *, const char *method, const char *path,
                 const char *body, json_t **reply, struct err *);
-/* The same by POST; the request is released. */
+/* The same by POST; the request is released, and reply may be NULL. */
 int mlflow_post(struct mlflow *, const char *path, json_t *request,
                 json_t **reply, struct err *);
-/* A text as valid UTF-8; the caller frees it. */
-char *mlflow_text(const char *);
-
-struct mlflow_point {
-    int64_t step, ms;
-    double value;
-};
-
-struct mlflow_points {
-    struct mlflow_point *item;
-    size_t n, room;
-};
-
-/* As a server with a database gives it back: no infinities, one zero. */
-struct mlflow_point mlflow_kept(int64_t step, int64_t ms, double value);
-int mlflow_by_point(const void *, const void *);
-/* All points of a metric that the server has, sorted; the caller frees item. */
-int mlflow_history(struct mlflow *, const char *key, struct mlflow_points *,
-                   struct err *);
+/* The object of this name in the cursor, created if it does not exist. */
+json_t *mlflow_cursor(struct mlflow *, const char *name);
+int mlflow_save_cursor(struct mlflow *, struct err *);
 
 #endif

@@ -2,7 +2,6 @@
 #include "track/push/push.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@ static char *cursor_path(const struct run_info *r, const char *destination)
     return xasprintf("%s/" STORE_OWN "/push.%s.json", r->folder, hex);
 }
 
-json_t *cursor_load(const struct run_info *r, const char *destination)
+json_t *push_cursor_load(const struct run_info *r, const char *destination)
 {
     char *path = cursor_path(r, destination);
     json_t *cursor = json_load_file(path, 0, NULL);
@@ -41,8 +40,8 @@ json_t *cursor_load(const struct run_info *r, const char *destination)
     return cursor;
 }
 
-int cursor_save(const struct run_info *r, const char *destination,
-                json_t *cursor, struct err *e)
+int push_cursor_save(const struct run_info *r, const char *destination,
+                     json_t *cursor, struct err *e)
 {
     char *path = cursor_path(r, destination);
     char *temp = xasprintf("%s.tmp", path);
@@ -59,7 +58,7 @@ int cursor_save(const struct run_info *r, const char *destination,
     return ret;
 }
 
-struct http *push_open(const struct push_conf *c, const struct push_login *l,
+struct http *push_open(const struct push_conf *c, const struct login *l,
                        struct err *e)
 {
     const struct http_conf conf = {
@@ -76,7 +75,7 @@ struct http *push_open(const struct push_conf *c, const struct push_login *l,
     return http_open(&conf, e);
 }
 
-int push_call(struct http *h, const struct push_login *l,
+int push_call(struct http *h, const struct login *l,
               const struct push_request *q, struct http_reply *r,
               json_t **reply, struct err *e)
 {
@@ -112,10 +111,21 @@ int push_call(struct http *h, const struct push_login *l,
     return ret;
 }
 
+json_t *push_text(const char *s)
+{
+    struct buf b = BUF_INIT;
+    json_t *out;
+
+    if (!s)
+        return json_null();
+    utf8_clean(&b, s, strlen(s));
+    out = json_string(b.s);
+    buf_clear(&b);
+    return out;
+}
+
 json_t *push_value(const char *text)
 {
-    struct buf clean = BUF_INIT;
-    json_t *value;
     int64_t whole;
     double x;
     char *end;
@@ -133,14 +143,12 @@ json_t *push_value(const char *text)
     if (*end == '\0' && num_real(text, &x))
         return isfinite(x) ? json_real(x) : json_null();
     if (*text == '[' || *text == '{') {
-        value = json_loads(text, 0, NULL);
+        json_t *value = json_loads(text, 0, NULL);
+
         if (value)
             return value;
     }
-    utf8_clean(&clean, text, strlen(text));
-    value = json_string(clean.s);
-    buf_clear(&clean);
-    return value;
+    return push_text(text);
 }
 
 bool push_is_checkpoint(const char *path, int64_t size)
@@ -156,7 +164,7 @@ bool push_is_checkpoint(const char *path, int64_t size)
 
 int push_reload(struct runs *runs, const char *id, struct err *e)
 {
-    char *copy = xstrdup(id); /* it may be of these very runs */
+    char *copy = xstrdup(id); /* it may belong to these runs */
     int ret;
 
     runs_free(runs);
@@ -183,7 +191,7 @@ bool push_again(const struct push_conf *c, int n, const struct err *why)
 {
     const double secs = fmin(c->retry_wait * ldexp(1, n - 1), 60);
 
-    log_warn("%s; looking what arrived, and trying again in %.1f s", why->text,
-             secs);
+    log_warn("%s; checking what the server has and trying again in %.1f s",
+             why->text, secs);
     return push_pause(secs);
 }

@@ -2,14 +2,9 @@
 #include "track/push/wandb.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -20,7 +15,7 @@ static const char *text_of(json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-static void set(char **to, const char *s)
+static void set_text(char **to, const char *s)
 {
     if (!s)
         return;
@@ -57,13 +52,13 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
 
     *data = NULL;
     if (ret < 0 && r.status == 401)
-        ret = err_set(e, ERR_REMOTE, "%s does not take the key", w->login.url);
+        ret = err_set(e, ERR_REMOTE, "%s rejected the key", w->login.url);
     else if (ret < 0 && reply && message_of(reply))
         ret = err_set(e, ERR_REMOTE, "%s (%s, status %ld)", message_of(reply),
                       name, r.status);
     else if (ret == 0 && !reply)
-        ret =
-            err_set(e, ERR_REMOTE, "%s: the reply to %s is no JSON", url, name);
+        ret = err_set(e, ERR_REMOTE, "%s: the reply to %s is not JSON", url,
+                      name);
     else if (ret == 0 && json_array_size(json_object_get(reply, "errors")))
         ret = err_set(e, ERR_REMOTE, "%s (%s)",
                       message_of(reply) ? message_of(reply)
@@ -81,8 +76,8 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
     return ret;
 }
 
-/* The _step of the last line that the server has: the tail is JSON text of an
- * array of lines, and NaN may stand bare in them. */
+/* The _step of the last line that the server has.  The tail is the JSON text of
+ * an array of lines, which are not JSON where they have a bare NaN. */
 static int64_t tail_step(const char *tail)
 {
     json_t *lines = tail ? json_loads(tail, 0, NULL) : NULL;
@@ -101,14 +96,14 @@ static int64_t tail_step(const char *tail)
     return step;
 }
 
-static void take_bucket(struct wandb *w, json_t *bucket)
+static void set_run(struct wandb *w, json_t *bucket)
 {
     json_t *project = json_object_get(bucket, "project");
 
-    set(&w->storage_id, text_of(bucket, "id"));
-    set(&w->run, text_of(bucket, "name"));
-    set(&w->project, text_of(project, "name"));
-    set(&w->entity, text_of(json_object_get(project, "entity"), "name"));
+    set_text(&w->storage_id, text_of(bucket, "id"));
+    set_text(&w->run, text_of(bucket, "name"));
+    set_text(&w->project, text_of(project, "name"));
+    set_text(&w->entity, text_of(json_object_get(project, "entity"), "name"));
 }
 
 int wandb_status(struct wandb *w, struct err *e)
@@ -131,11 +126,11 @@ int wandb_status(struct wandb *w, struct err *e)
     model = json_object_get(data, "model");
     bucket = json_object_get(model, "bucket");
     if (json_is_object(model)) {
-        set(&w->project, text_of(model, "name"));
-        set(&w->entity, text_of(json_object_get(model, "entity"), "name"));
+        set_text(&w->project, text_of(model, "name"));
+        set_text(&w->entity, text_of(json_object_get(model, "entity"), "name"));
     }
     if (json_is_object(bucket)) {
-        take_bucket(w, bucket);
+        set_run(w, bucket);
         w->history =
             json_integer_value(json_object_get(bucket, "historyLineCount"));
         w->events =
@@ -183,13 +178,13 @@ int wandb_upsert(struct wandb *w, json_t *variables, struct err *e)
         return -1;
     bucket = json_object_get(json_object_get(data, "upsertBucket"), "bucket");
     if (json_is_object(bucket)) {
-        take_bucket(w, bucket);
+        set_run(w, bucket);
         ret = w->entity ? 0
                         : err_set(e, ERR_REMOTE,
-                                  "the server does not say "
-                                  "whose the run is; name it by --entity");
+                                  "the server does not name "
+                                  "the owner of the run; use --entity");
     } else {
-        ret = err_set(e, ERR_REMOTE, "the server did not make the run");
+        ret = err_set(e, ERR_REMOTE, "the server did not create the run");
     }
     json_decref(data);
     return ret;
@@ -223,32 +218,32 @@ int wandb_rewind(struct wandb *w, int64_t step, int64_t *lines, struct err *e)
     return ret;
 }
 
-static void put_part(struct buf *b, const char *s)
+static void add_url_part(struct buf *b, const char *s)
 {
     buf_char(b, '/');
     http_escape(b, s);
 }
 
-/* The server says how many requests it takes until when: so they are spread
- * over that time, and when none is left we wait until it is over. */
-static void note_limit(struct wandb *w, const struct http_reply *r)
+/* The server says how many requests it accepts in which time.  They are spread
+ * over that time; if none is left, we wait until it is over. */
+static void set_quiet_time(struct wandb *w, const struct http_reply *r)
 {
-    enum { PATIENCE = 300 };
+    enum { MAX_WAIT = 300 };
     double secs;
 
     if (r->rate_left < 0 || r->rate_reset <= 0)
         return;
     secs = r->rate_left < 1 ? r->rate_reset : r->rate_reset / r->rate_left;
-    w->quiet_until = clock_mono() + fmin(secs, PATIENCE);
+    w->quiet_until = clock_mono() + fmin(secs, MAX_WAIT);
 }
 
-static int heed_limit(const struct wandb *w, struct err *e)
+static int wait_quiet_time(const struct wandb *w, struct err *e)
 {
     const double secs = w->quiet_until - clock_mono();
 
     if (secs <= 0)
         return 0;
-    log_debug("waiting %.3g s, as the server's limit asks", secs);
+    log_debug("waiting %.3g s for the rate limit of the server", secs);
     return push_pause(secs)
                ? 0
                : err_set(e, ERR_INTERRUPTED, "stopped by a signal");
@@ -261,18 +256,18 @@ int wandb_stream(struct wandb *w, const char *body, struct err *e)
     json_t *reply = NULL;
     int ret;
 
-    if (heed_limit(w, e) < 0)
+    if (wait_quiet_time(w, e) < 0)
         return -1;
     buf_printf(&url, "%s/files", w->login.url);
-    put_part(&url, w->entity);
-    put_part(&url, w->project);
-    put_part(&url, w->run);
+    add_url_part(&url, w->entity);
+    add_url_part(&url, w->project);
+    add_url_part(&url, w->run);
     buf_str(&url, "/file_stream");
     ret = push_call(w->http, &w->login,
                     &(struct push_request){ "POST", url.s, body, false }, &r,
                     &reply, e);
     if (ret == 0)
-        note_limit(w, &r);
+        set_quiet_time(w, &r);
     if (ret == 0 && json_is_true(json_object_get(reply, "stopped")))
         w->stopped = true;
     if (ret < 0 && reply && message_of(reply))
@@ -282,188 +277,6 @@ int wandb_stream(struct wandb *w, const char *body, struct err *e)
     buf_clear(&url);
     return ret;
 }
-
-/* ---- files ---- */
-
-/* Headers as the server wants them: "Name:value" each. */
-static const char **headers_of(json_t *list, struct arena *mem)
-{
-    const size_t n = json_array_size(list);
-    const char **out = arena_alloc(mem, (n + 2) * sizeof *out);
-    size_t kept = 0;
-
-    /* of its own accord libcurl would say what type the body is */
-    out[kept++] = "Content-Type:";
-    for (size_t i = 0; i < n; i++) {
-        const char *s = json_string_value(json_array_get(list, i));
-        const char *colon = s ? strchr(s, ':') : NULL;
-
-        if (!colon || strpbrk(s, "\r\n"))
-            continue;
-        colon++;
-        out[kept++] = arena_printf(mem, "%.*s %s", (int)(colon - s), s,
-                                   colon + strspn(colon, " "));
-    }
-    return out;
-}
-
-/* An address as it is, but for bytes that none may hold. */
-static char *address(const char *url)
-{
-    struct buf b = BUF_INIT;
-
-    for (; *url; url++) {
-        if (*url > ' ' && *url < 0x7f)
-            buf_char(&b, *url);
-        else
-            buf_printf(&b, "%%%02X", (unsigned char)*url);
-    }
-    return buf_detach(&b);
-}
-
-/* The whole file where part is NULL. */
-static int put_file(struct wandb *w, const struct wandb_file *f,
-                    const struct wandb_part *part, const char *url,
-                    const char **headers, struct http_reply *r, struct err *e)
-{
-    char *where = address(url);
-    struct http_call call = {
-        .method = "PUT", .url = where, .header = headers, .secs = -1
-    };
-    struct stat st;
-    int ret;
-
-    if (f->path) {
-        call.fd = open(f->path, O_RDONLY | O_CLOEXEC);
-        if (call.fd < 0 || fstat(call.fd, &st) < 0) {
-            err_sys(e, "cannot read %s", f->path);
-            if (call.fd >= 0)
-                close(call.fd);
-            free(where);
-            return -1;
-        }
-        call.fd_at = part ? part->at : 0;
-        call.len = (size_t)(part ? part->len : st.st_size);
-    } else {
-        call.body = f->text;
-        call.len = strlen(f->text);
-    }
-    ret = http_do(w->http, &call, r, e);
-    free(where);
-    if (call.fd > 0)
-        close(call.fd);
-    return ret;
-}
-
-int wandb_put(struct wandb *w, const struct wandb_file *f, const char *url,
-              json_t *headers, struct err *e)
-{
-    struct arena mem = ARENA_INIT;
-    struct http_reply r = HTTP_REPLY_INIT;
-    const int ret = put_file(w, f, NULL, url, headers_of(headers, &mem), &r, e);
-
-    http_reply_clear(&r);
-    arena_clear(&mem);
-    return ret;
-}
-
-int wandb_put_part(struct wandb *w, const struct wandb_file *f,
-                   const struct wandb_part *part, const char *url,
-                   json_t *headers, char **tag, struct err *e)
-{
-    struct arena mem = ARENA_INIT;
-    struct http_reply r = HTTP_REPLY_INIT;
-    const char **all = headers_of(headers, &mem);
-    const char *kept[3] = { "Content-Type:" };
-    int ret;
-
-    /* Of the file's headers only its type belongs to a part. */
-    for (; *all; all++)
-        if (strncasecmp(*all, "Content-Type:", 13) == 0)
-            kept[0] = *all;
-    kept[1] = arena_printf(&mem, "Content-MD5: %s", part->md5);
-    ret = put_file(w, f, part, url, kept, &r, e);
-    if (ret == 0 && !r.tag)
-        ret = err_set(e, ERR_REMOTE, "%s: a part was taken without an ETag",
-                      f->name);
-    *tag = ret == 0 ? xstrdup(r.tag) : NULL;
-    http_reply_clear(&r);
-    arena_clear(&mem);
-    return ret;
-}
-
-/* Ask where the files go, and send them.  An address that is refused (403) is
- * asked for again by the caller, once. */
-static int send_batch(struct wandb *w, struct wandb_file *f, size_t n,
-                      bool last_try, struct err *e)
-{
-    static const char query[] =
-        "mutation CreateRunFiles($entity:String!,$project:String!,"
-        "$run:String!,$files:[String!]!){createRunFiles(input:{"
-        "entityName:$entity,projectName:$project,runName:$run,files:$files})"
-        "{runID uploadHeaders files{name uploadUrl}}}";
-    struct arena mem = ARENA_INIT;
-    json_t *names = json_array(), *data, *created, *list;
-    const char **headers;
-    int ret = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (!f[i].sent)
-            json_array_append_new(names, json_string(f[i].name));
-    if (wandb_graphql(w, "CreateRunFiles", query,
-                      json_pack("{s:s, s:s, s:s, s:o}", "entity", w->entity,
-                                "project", w->project, "run", w->run, "files",
-                                names),
-                      &data, e) < 0)
-        return -1;
-    created = json_object_get(data, "createRunFiles");
-    headers = headers_of(json_object_get(created, "uploadHeaders"), &mem);
-    list = json_object_get(created, "files");
-    for (size_t k = 0; ret == 0 && k < json_array_size(list); k++) {
-        const char *name = text_of(json_array_get(list, k), "name");
-        const char *url = text_of(json_array_get(list, k), "uploadUrl");
-        size_t i = 0;
-        struct http_reply r = HTTP_REPLY_INIT;
-
-        while (name && i < n && strcmp(f[i].name, name) != 0)
-            i++;
-        if (!name || i == n || f[i].sent)
-            continue;
-        if (!url) {
-            f[i].sent = true; /* the server wants none */
-            continue;
-        }
-        if (put_file(w, &f[i], NULL, url, headers, &r, e) == 0) {
-            f[i].sent = true;
-        } else if (e->kind == ERR_INTERRUPTED) {
-            ret = -1;
-        } else if (last_try || r.status != 403) {
-            log_warn("%s was not sent: %s", name, e->text);
-        }
-        http_reply_clear(&r);
-    }
-    json_decref(data);
-    arena_clear(&mem);
-    return ret;
-}
-
-int wandb_files(struct wandb *w, struct wandb_file *f, size_t n, struct err *e)
-{
-    size_t left = n;
-
-    for (int try = 0; try < 2 && left; try++) {
-        if (send_batch(w, f, n, try == 1, e) < 0)
-            return -1;
-        left = 0;
-        for (size_t i = 0; i < n; i++)
-            left += !f[i].sent;
-    }
-    return left ? err_set(e, ERR_REMOTE, "%zu of %zu files were not taken",
-                          left, n)
-                : 0;
-}
-
-/* ---- for people ---- */
 
 char *wandb_page(const struct wandb *w)
 {
@@ -481,9 +294,9 @@ char *wandb_page(const struct wandb *w)
         buf_printf(&b, "%.*s://app.%s", (int)(api - url), url, api + 7);
     else
         buf_str(&b, url);
-    put_part(&b, w->entity);
-    put_part(&b, w->project);
+    add_url_part(&b, w->entity);
+    add_url_part(&b, w->project);
     buf_str(&b, "/runs");
-    put_part(&b, w->run);
+    add_url_part(&b, w->run);
     return buf_detach(&b);
 }

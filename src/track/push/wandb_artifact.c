@@ -1,5 +1,5 @@
 #include "config.h"
-#include "track/push/wandb.h"
+#include "track/push/wandb_artifact.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,14 +14,10 @@
 #include "store/md5.h"
 #include "track/push/wandb_parts.h"
 
-/*
- * An artifact is a list of files with digests, its manifest, under a name that
- * keeps versions.  One whose digest the server has already is not sent again.
- */
 enum { DIGEST = WANDB_DIGEST, ID = 128 };
 
-static int digest_of(const char *path, char out[DIGEST], int64_t *size,
-                     struct err *e)
+static int digest_file(const char *path, char out[DIGEST], int64_t *size,
+                       struct err *e)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     unsigned char sum[16];
@@ -73,13 +69,13 @@ struct artifact {
     struct wandb_file *file;
     char (*digest)[DIGEST];
     int64_t *size;
-    struct parts *parts;
+    struct wandb_parts *parts;
     size_t n;
     char *id, *base, *manifest; /* ids at the server */
 };
 
-/* Say what it is; *done says that the server has just that already. */
-static int create(struct artifact *a, bool *done, struct err *e)
+/* Create the artifact; *done says whether the server has this version. */
+static int create_artifact(struct artifact *a, bool *done, struct err *e)
 {
     static const char query[] =
         "mutation CreateArtifact($input:CreateArtifactInput!){createArtifact("
@@ -118,7 +114,7 @@ static int create(struct artifact *a, bool *done, struct err *e)
     if (text_of(artifact, "id"))
         a->id = xstrdup(text_of(artifact, "id"));
     else
-        ret = err_set(e, ERR_REMOTE, "the server made no artifact");
+        ret = err_set(e, ERR_REMOTE, "the server did not create the artifact");
     if (text_of(latest, "id"))
         a->base = xstrdup(text_of(latest, "id"));
     *done = text_of(artifact, "state") &&
@@ -127,8 +123,8 @@ static int create(struct artifact *a, bool *done, struct err *e)
     return ret;
 }
 
-/* Make the manifest; with its digest, ask where its text goes, and send it. */
-static int put_manifest(struct artifact *a, const char *text, struct err *e)
+/* Create the manifest; if text is not NULL, update its digest and send it. */
+static int send_manifest(struct artifact *a, const char *text, struct err *e)
 {
     static const char query[] =
         "mutation CreateArtifactManifest($artifactID:ID!,$baseArtifactID:ID,"
@@ -167,9 +163,9 @@ static int put_manifest(struct artifact *a, const char *text, struct err *e)
     if (text_of(manifest, "id") && !a->manifest)
         a->manifest = xstrdup(text_of(manifest, "id"));
     if (!a->manifest)
-        ret = err_set(e, ERR_REMOTE, "the server made no manifest");
+        ret = err_set(e, ERR_REMOTE, "the server did not create the manifest");
     else if (text && text_of(file, "uploadUrl"))
-        ret = wandb_put(
+        ret = wandb_upload(
             a->w,
             &(struct wandb_file){ .name = "wandb_manifest.json", .text = text },
             text_of(file, "uploadUrl"), json_object_get(file, "uploadHeaders"),
@@ -178,7 +174,7 @@ static int put_manifest(struct artifact *a, const char *text, struct err *e)
     return ret;
 }
 
-static int put_files(struct artifact *a, struct err *e)
+static int send_files(struct artifact *a, struct err *e)
 {
     static const char query[] =
         "mutation CreateArtifactFiles($input:CreateArtifactFilesInput!){"
@@ -195,7 +191,7 @@ static int put_files(struct artifact *a, struct err *e)
 
         if (a->parts[i].n)
             json_object_set_new(file, "uploadPartsInput",
-                                parts_input(&a->parts[i]));
+                                wandb_parts_input(&a->parts[i]));
         json_array_append_new(list, file);
     }
     ret = wandb_graphql(a->w, "CreateArtifactFiles", query,
@@ -208,16 +204,17 @@ static int put_files(struct artifact *a, struct err *e)
         json_object_get(json_object_get(data, "createArtifactFiles"), "files"),
         "edges");
     if (json_array_size(edges) != a->n)
-        ret = err_set(e, ERR_REMOTE, "the server asks for %zu files of %zu",
+        ret = err_set(e, ERR_REMOTE, "the server accepts %zu of %zu files",
                       json_array_size(edges), a->n);
     for (size_t i = 0; ret == 0 && i < a->n; i++) {
         json_t *node = json_object_get(json_array_get(edges, i), "node");
 
         if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
-            ret = parts_send(&a->parts[i], a->w, &a->file[i], a->id, node, e);
-        else if (text_of(node, "uploadUrl")) /* or it has those bytes */
-            ret = wandb_put(a->w, &a->file[i], text_of(node, "uploadUrl"),
-                            json_object_get(node, "uploadHeaders"), e);
+            ret = wandb_parts_send(&a->parts[i], a->w, &a->file[i], a->id, node,
+                                   e);
+        else if (text_of(node, "uploadUrl")) /* else it has this content */
+            ret = wandb_upload(a->w, &a->file[i], text_of(node, "uploadUrl"),
+                               json_object_get(node, "uploadHeaders"), e);
     }
     json_decref(data);
     return ret;
@@ -242,7 +239,7 @@ static char *manifest_text(const struct artifact *a)
     return text;
 }
 
-static int commit(struct artifact *a, struct err *e)
+static int commit_artifact(struct artifact *a, struct err *e)
 {
     static const char query[] =
         "mutation CommitArtifact($artifactID:ID!){commitArtifact(input:{"
@@ -270,22 +267,22 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
     a.size = xcalloc(n, sizeof *a.size);
     a.parts = xcalloc(n, sizeof *a.parts);
     for (size_t i = 0; ret == 0 && i < n; i++)
-        ret = digest_of(f[i].path, a.digest[i], &a.size[i], e);
+        ret = digest_file(f[i].path, a.digest[i], &a.size[i], e);
     if (ret == 0)
-        ret = create(&a, &done, e);
+        ret = create_artifact(&a, &done, e);
     for (size_t i = 0; ret == 0 && !done && i < n; i++)
-        ret = parts_open(&a.parts[i], f[i].path, w->part, e);
+        ret = wandb_parts_open(&a.parts[i], f[i].path, w->part, e);
     if (ret == 0 && !done) {
         text = manifest_text(&a);
-        if (put_manifest(&a, NULL, e) < 0 || put_files(&a, e) < 0 ||
-            put_manifest(&a, text, e) < 0 || commit(&a, e) < 0)
+        if (send_manifest(&a, NULL, e) < 0 || send_files(&a, e) < 0 ||
+            send_manifest(&a, text, e) < 0 || commit_artifact(&a, e) < 0)
             ret = -1;
     }
     if (ret < 0)
         err_wrap(e, "artifact %s", name);
     free(text);
     for (size_t i = 0; i < n; i++)
-        parts_clear(&a.parts[i]);
+        wandb_parts_clear(&a.parts[i]);
     free(a.parts);
     free(a.digest);
     free(a.size);

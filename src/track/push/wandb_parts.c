@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "store/md5.h"
 
-enum { MIB = 1 << 20, PART = 100 * MIB, MOST_PARTS = 10000, ROUND = 4096 };
+enum { MIB = 1 << 20, PART = 100 * MIB, MAX_PARTS = 10000, PAGE = 4096 };
 
 static const int64_t parts_from = (int64_t)2048 * MIB;
 
@@ -37,34 +37,35 @@ void wandb_base64(const unsigned char in[16], char out[WANDB_DIGEST])
     *at = '\0';
 }
 
-/* How large a part is; 0 when the file goes whole. */
+/* The size of a part; 0 if the file is sent as a whole. */
 static int64_t part_size(int64_t size, uint64_t asked)
 {
     int64_t part = asked ? (int64_t)asked : PART;
 
     if (size < (asked ? part + 1 : parts_from))
         return 0;
-    if ((size - 1) / part >= MOST_PARTS) {
-        part = (size - 1) / MOST_PARTS + 1;
-        part = (part + ROUND - 1) / ROUND * ROUND;
+    if ((size - 1) / part >= MAX_PARTS) {
+        part = (size - 1) / MAX_PARTS + 1;
+        part = (part + PAGE - 1) / PAGE * PAGE;
     }
     return part;
 }
 
-static int64_t length(const struct parts *p, size_t i)
+static int64_t part_length(const struct wandb_parts *p, size_t i)
 {
     const int64_t left = p->size - (int64_t)i * p->part;
 
     return left < p->part ? left : p->part;
 }
 
-int parts_open(struct parts *p, const char *path, uint64_t asked, struct err *e)
+int wandb_parts_open(struct wandb_parts *p, const char *path, uint64_t asked,
+                     struct err *e)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     int ret = 0;
 
-    *p = (struct parts){ 0 };
+    *p = (struct wandb_parts){ 0 };
     if (fd < 0 || fstat(fd, &st) < 0) {
         ret = err_sys(e, "cannot read %s", path);
     } else {
@@ -80,7 +81,8 @@ int parts_open(struct parts *p, const char *path, uint64_t asked, struct err *e)
         if (data == MAP_FAILED)
             ret = err_sys(e, "cannot read %s", path);
         for (size_t i = 0; ret == 0 && i < p->n; i++)
-            md5(data + (int64_t)i * p->part, (size_t)length(p, i), p->sum[i]);
+            md5(data + (int64_t)i * p->part, (size_t)part_length(p, i),
+                p->sum[i]);
         if (data != MAP_FAILED)
             munmap((void *)(uintptr_t)data, (size_t)p->size);
     }
@@ -89,13 +91,13 @@ int parts_open(struct parts *p, const char *path, uint64_t asked, struct err *e)
     return ret;
 }
 
-void parts_clear(struct parts *p)
+void wandb_parts_clear(struct wandb_parts *p)
 {
     free(p->sum);
-    *p = (struct parts){ 0 };
+    *p = (struct wandb_parts){ 0 };
 }
 
-json_t *parts_input(const struct parts *p)
+json_t *wandb_parts_input(const struct wandb_parts *p)
 {
     json_t *list = json_array();
 
@@ -111,21 +113,24 @@ json_t *parts_input(const struct parts *p)
     return list;
 }
 
-/* The address of a part: they may come in any order. */
-static const char *address_of(json_t *list, size_t number)
+/* The URL of a part; they may come in any order. */
+static const char *find_url(json_t *list, size_t number)
 {
     json_t *x;
     size_t i;
 
-    json_array_foreach(list, i, x) if (
-        json_integer_value(json_object_get(x, "partNumber")) ==
-        (json_int_t)
-            number) return json_string_value(json_object_get(x, "uploadUrl"));
+    json_array_foreach(list, i, x)
+    {
+        json_t *n = json_object_get(x, "partNumber");
+
+        if (json_integer_value(n) == (json_int_t)number)
+            return json_string_value(json_object_get(x, "uploadUrl"));
+    }
     return NULL;
 }
 
-static int complete(struct wandb *w, const char *artifact, json_t *node,
-                    json_t *tags, struct err *e)
+static int complete_upload(struct wandb *w, const char *artifact, json_t *node,
+                           json_t *tags, struct err *e)
 {
     static const char query[] =
         "mutation CompleteMultipartUploadArtifact("
@@ -151,9 +156,9 @@ static int complete(struct wandb *w, const char *artifact, json_t *node,
     return 0;
 }
 
-int parts_send(const struct parts *p, struct wandb *w,
-               const struct wandb_file *f, const char *artifact, json_t *node,
-               struct err *e)
+int wandb_parts_send(const struct wandb_parts *p, struct wandb *w,
+                     const struct wandb_file *f, const char *artifact,
+                     json_t *node, struct err *e)
 {
     json_t *upload = json_object_get(node, "uploadMultipartUrls");
     json_t *urls = json_object_get(upload, "uploadUrlParts");
@@ -165,16 +170,17 @@ int parts_send(const struct parts *p, struct wandb *w,
         !json_is_string(json_object_get(node, "storagePath")))
         ret =
             err_set(e, ERR_REMOTE,
-                    "%s: the server does not say where its parts go", f->name);
+                    "%s: the server does not say where the parts go", f->name);
     for (size_t i = 0; ret == 0 && i < p->n; i++) {
-        const char *url = address_of(urls, i + 1);
+        const char *url = find_url(urls, i + 1);
         char digest[WANDB_DIGEST], *tag = NULL;
-        const struct wandb_part part = { (int64_t)i * p->part, length(p, i),
-                                         digest };
+        const struct wandb_part part = { (int64_t)i * p->part,
+                                         part_length(p, i), digest };
 
         wandb_base64(p->sum[i], digest);
-        ret = url ? wandb_put_part(w, f, &part, url, headers, &tag, e)
-                  : err_set(e, ERR_REMOTE, "the server names no place for it");
+        ret = url ? wandb_upload_part(w, f, &part, url, headers, &tag, e)
+                  : err_set(e, ERR_REMOTE,
+                            "the server does not say where it goes");
         if (ret < 0)
             err_wrap(e, "%s, part %zu of %zu", f->name, i + 1, p->n);
         else
@@ -184,7 +190,7 @@ int parts_send(const struct parts *p, struct wandb *w,
         free(tag);
     }
     if (ret == 0)
-        ret = complete(w, artifact, node, tags, e);
+        ret = complete_upload(w, artifact, node, tags, e);
     json_decref(tags);
     return ret;
 }

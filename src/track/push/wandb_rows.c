@@ -13,38 +13,38 @@
 #include "common/protobuf.h"
 #include "common/table.h"
 
-struct item {
-    int64_t order, step, ms; /* order: step or time, by which lines go */
+struct row_point {
+    int64_t order, step, ms; /* order: the step or the time */
     uint32_t key, nth;
     double value;
 };
 
-struct items {
-    struct item *item;
+struct row_points {
+    struct row_point *item;
     size_t n, room;
 };
 
-void rows_clear(struct rows *r)
+void wandb_rows_clear(struct wandb_rows *r)
 {
     buf_clear(&r->text);
     free(r->at);
     free(r->step);
     free(r->sum);
     free(r->points);
-    *r = (struct rows)ROWS_INIT;
+    *r = (struct wandb_rows)WANDB_ROWS_INIT;
 }
 
-const char *rows_line(const struct rows *r, size_t i)
+const char *wandb_rows_line(const struct wandb_rows *r, size_t i)
 {
     return r->text.s + r->at[i];
 }
 
-int64_t rows_points(const struct rows *r, int64_t n)
+int64_t wandb_rows_points(const struct wandb_rows *r, int64_t n)
 {
     return n > 0 ? (int64_t)r->points[n - 1] : 0;
 }
 
-static void begin(struct rows *r, int64_t step)
+static void begin_line(struct wandb_rows *r, int64_t step)
 {
     if (r->n == r->room) {
         r->room = r->room ? r->room * 2 : 64;
@@ -57,7 +57,7 @@ static void begin(struct rows *r, int64_t step)
     r->step[r->n] = step;
 }
 
-static void end(struct rows *r)
+static void end_line(struct wandb_rows *r)
 {
     const size_t len = r->text.len - r->at[r->n];
 
@@ -67,7 +67,7 @@ static void end(struct rows *r)
     r->n++;
 }
 
-static void put_number(struct buf *b, double x)
+static void add_number(struct buf *b, double x)
 {
     char text[NUM_TEXT];
 
@@ -88,7 +88,7 @@ static bool is_system(const char *key)
 
 static int by_order(const void *a, const void *b)
 {
-    const struct item *x = a, *y = b;
+    const struct row_point *x = a, *y = b;
 
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;
@@ -99,13 +99,13 @@ static int by_order(const void *a, const void *b)
     return (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-static bool same_line(const struct item *a, const struct item *b)
+static bool same_line(const struct row_point *a, const struct row_point *b)
 {
     return a->order == b->order && a->step == b->step;
 }
 
-static int gather(struct items *all, const struct run_info *r, bool system,
-                  struct err *e)
+static int load_points(struct row_points *all, const struct run_info *r,
+                       bool system, struct err *e)
 {
     for (size_t j = 0; j < r->n_metrics; j++) {
         struct series s;
@@ -116,7 +116,7 @@ static int gather(struct items *all, const struct run_info *r, bool system,
             return -1;
         for (size_t i = 0; i < s.n; i++) {
             GROW(all->item, all->n, all->room);
-            all->item[all->n++] = (struct item){
+            all->item[all->n++] = (struct row_point){
                 system ? s.ms[i] : s.step[i],
                 s.step[i],
                 s.ms[i],
@@ -132,8 +132,8 @@ static int gather(struct items *all, const struct run_info *r, bool system,
     return 0;
 }
 
-/* Their names for what MLflow and gtrain call otherwise. */
-static void system_name(struct buf *b, const char *key, double *value)
+/* W&B's names for system metrics of MLflow and gtrain. */
+static void add_system_name(struct buf *b, const char *key, double *value)
 {
     static const struct {
         const char *ours, *theirs;
@@ -182,30 +182,30 @@ static void system_name(struct buf *b, const char *key, double *value)
     buf_str(b, key);
 }
 
-static void put_head(struct rows *rows, const struct run_info *r,
-                     const struct item *i, int64_t ms, bool system)
+static void add_head(struct wandb_rows *rows, const struct run_info *r,
+                     const struct row_point *i, int64_t ms, bool system)
 {
     const double since = (double)(ms - r->start_ms) / 1000;
 
-    begin(rows, i->step);
+    begin_line(rows, i->step);
     if (system)
         buf_str(&rows->text, "{\"_wandb\":true");
     else
         buf_printf(&rows->text, "{\"_step\":%" PRId64, i->step);
     buf_str(&rows->text, ",\"_runtime\":");
-    put_number(&rows->text, since > 0 ? since : 0);
+    add_number(&rows->text, since > 0 ? since : 0);
     buf_str(&rows->text, ",\"_timestamp\":");
-    put_number(&rows->text, (double)ms / 1000);
+    add_number(&rows->text, (double)ms / 1000);
 }
 
-static int rows_of(struct rows *rows, const struct run_info *r, bool system,
-                   struct err *e)
+static int add_rows(struct wandb_rows *rows, const struct run_info *r,
+                    bool system, struct err *e)
 {
-    struct items all = { NULL, 0, 0 };
+    struct row_points all = { NULL, 0, 0 };
     struct buf name = BUF_INIT;
     size_t next;
 
-    if (gather(&all, r, system, e) < 0) {
+    if (load_points(&all, r, system, e) < 0) {
         free(all.item);
         return -1;
     }
@@ -217,45 +217,47 @@ static int rows_of(struct rows *rows, const struct run_info *r, bool system,
             if (all.item[next].ms > ms)
                 ms = all.item[next].ms;
         if (next == all.n && r->status == RUN_RUNNING)
-            break; /* more may come to it */
-        put_head(rows, r, &all.item[i], ms, system);
+            break; /* more points may be added to it */
+        add_head(rows, r, &all.item[i], ms, system);
         for (size_t k = i; k < next; k++) {
             const char *key = r->metrics[all.item[k].key].key;
             double value = all.item[k].value;
 
             if (k + 1 < next && all.item[k + 1].key == all.item[k].key)
-                continue; /* of several at one step the last */
+                continue; /* only the last of several at a step */
             buf_trim(&name, 0);
             if (system)
-                system_name(&name, key + 7, &value);
+                add_system_name(&name, key + 7, &value);
             else
                 buf_str(&name, key);
             buf_char(&rows->text, ',');
             table_json_text(&rows->text, name.s);
             buf_char(&rows->text, ':');
-            put_number(&rows->text, value);
+            add_number(&rows->text, value);
             rows->n_points++;
         }
         buf_char(&rows->text, '}');
-        end(rows);
+        end_line(rows);
     }
     buf_clear(&name);
     free(all.item);
     return 0;
 }
 
-int rows_history(struct rows *rows, const struct run_info *r, struct err *e)
+int wandb_rows_history(struct wandb_rows *rows, const struct run_info *r,
+                       struct err *e)
 {
-    return rows_of(rows, r, false, e);
+    return add_rows(rows, r, false, e);
 }
 
-int rows_system(struct rows *rows, const struct run_info *r, struct err *e)
+int wandb_rows_system(struct wandb_rows *rows, const struct run_info *r,
+                      struct err *e)
 {
-    return rows_of(rows, r, true, e);
+    return add_rows(rows, r, true, e);
 }
 
-int rows_console(struct rows *rows, const struct run_info *r, const char *path,
-                 struct err *e)
+int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
+                       const char *path, struct err *e)
 {
     FILE *fp = fopen(path, "re");
     const time_t secs = (time_t)(r->start_ms / 1000);
@@ -273,19 +275,19 @@ int rows_console(struct rows *rows, const struct run_info *r, const char *path,
             break;
         while (n && (line[n - 1] == '\n' || line[n - 1] == '\r'))
             line[--n] = '\0';
-        begin(rows, 0);
+        begin_line(rows, 0);
         buf_printf(&rows->text, "%s.%03d000 ", stamp,
                    (int)(r->start_ms % 1000));
         buf_str(&rows->text, line);
-        end(rows);
+        end_line(rows);
     }
     free(line);
     fclose(fp);
     return 0;
 }
 
-void rows_summary(struct buf *b, const struct run_info *r,
-                  const struct rows *history)
+void wandb_rows_summary(struct buf *b, const struct run_info *r,
+                        const struct wandb_rows *history)
 {
     int64_t step = -1, ms = r->start_ms;
 
@@ -300,13 +302,13 @@ void rows_summary(struct buf *b, const struct run_info *r,
             continue;
         table_json_text(b, r->metrics[j].key);
         buf_char(b, ':');
-        put_number(b, r->metrics[j].last);
+        add_number(b, r->metrics[j].last);
         buf_char(b, ',');
     }
     if (step >= 0)
         buf_printf(b, "\"_step\":%" PRId64 ",", step);
     buf_str(b, "\"_timestamp\":");
-    put_number(b, (double)ms / 1000);
+    add_number(b, (double)ms / 1000);
     buf_printf(
         b, ",\"_runtime\":%" PRId64 ",\"_wandb\":{\"runtime\":%" PRId64 "}}",
         (ms - r->start_ms) / 1000, (ms - r->start_ms) / 1000);

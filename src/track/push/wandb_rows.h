@@ -7,17 +7,19 @@
 #include "store/load.h"
 
 /*
- * rows - the points of a run as W&B's lines: one JSON object a step
+ * wandb_rows - the points of a run as lines of W&B, one JSON object per step
  *
  *      {"_step":3,"_runtime":0.5,"_timestamp":1795258132.156,"loss":0.25}
  *
- * Lines are in order, of history by step and of system metrics by time, and a
- * pure function of what is stored, so that line k is the same line whenever it
- * is made.  Of a run that goes on the last line is kept back: more may come to
- * it.  NaN and Infinity stand bare, as W&B has them.
+ * History is ordered by step, system metrics by time.  The same points give the
+ * same lines, so that line k stays line k.  The last line of a running run is
+ * held back, as more points may be added to it.
+ *
+ * The JSON is not by jansson: W&B writes NaN and Infinity bare, which jansson
+ * cannot, and it prints 0.1 as 0.10000000000000001.
  */
-struct rows {
-    struct buf text; /* one line after the other, NUL between */
+struct wandb_rows {
+    struct buf text; /* the lines, each ended by NUL */
     size_t *at;      /* where each begins */
     int64_t *step;
     uint32_t *sum;  /* CRC-32C of each */
@@ -26,22 +28,22 @@ struct rows {
     size_t n_points;
 };
 
-#define ROWS_INIT                                                              \
- {                                                                             \
-  BUF_INIT, NULL, NULL, NULL, NULL, 0, 0, 0                                    \
- }
+#define WANDB_ROWS_INIT { BUF_INIT, NULL, NULL, NULL, NULL, 0, 0, 0 }
 
-int rows_history(struct rows *, const struct run_info *, struct err *);
-int rows_system(struct rows *, const struct run_info *, struct err *);
-/* The lines of a file, each with a time before it. */
-int rows_console(struct rows *, const struct run_info *, const char *path,
-                 struct err *);
-const char *rows_line(const struct rows *, size_t i);
+int wandb_rows_history(struct wandb_rows *, const struct run_info *,
+                       struct err *);
+int wandb_rows_system(struct wandb_rows *, const struct run_info *,
+                      struct err *);
+/* The lines of a file, each after a time. */
+int wandb_rows_console(struct wandb_rows *, const struct run_info *,
+                       const char *path, struct err *);
+const char *wandb_rows_line(const struct wandb_rows *, size_t i);
 /* How many points there are in the first n lines. */
-int64_t rows_points(const struct rows *, int64_t n);
-void rows_clear(struct rows *);
+int64_t wandb_rows_points(const struct wandb_rows *, int64_t n);
+void wandb_rows_clear(struct wandb_rows *);
 
-/* The last values as an object, one line. */
-void rows_summary(struct buf *, const struct run_info *, const struct rows *);
+/* Append the last values as an object, one line. */
+void wandb_rows_summary(struct buf *, const struct run_info *,
+                        const struct wandb_rows *history);
 
 #endif

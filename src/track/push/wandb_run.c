@@ -1,17 +1,17 @@
 #include "config.h"
-#include "track/push/wandb.h"
+#include "track/push/wandb_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "common/num.h"
-#include "common/utf8.h"
 #include "store/attempt.h"
+#include "track/push/push.h"
 
 /* "model.n_layer" becomes {"model": {"n_layer": ...}}, unless a part of it is
  * a value already. */
-static void put_nested(json_t *top, const char *key, json_t *value)
+static void add_nested(json_t *top, const char *key, json_t *value)
 {
     const char *dot = strchr(key, '.');
     json_t *inner;
@@ -31,7 +31,7 @@ static void put_nested(json_t *top, const char *key, json_t *value)
         json_object_set_new(top, head, inner);
     }
     if (json_is_object(inner))
-        put_nested(inner, dot + 1, value);
+        add_nested(inner, dot + 1, value);
     else
         json_object_set_new(top, key, value);
     free(head);
@@ -43,10 +43,10 @@ json_t *wandb_config(const struct run_info *r)
     const char *key;
 
     for (size_t i = 0; i < r->n_params; i++)
-        put_nested(plain, r->params[i].key, push_value(r->params[i].value));
+        add_nested(plain, r->params[i].key, push_value(r->params[i].value));
     json_object_foreach(plain, key, value)
         json_object_set_new(config, key, json_pack("{s:O}", "value", value));
-    /* a run without "t" is taken as never begun */
+    /* W&B treats a run without "t" as one that never started */
     json_object_set_new(config, "_wandb",
                         json_pack("{s:{s:{s:s, s:s}, s:[]}}", "value", "t", "5",
                                   "gtrack-" PACKAGE_VERSION, "13",
@@ -62,26 +62,13 @@ const char *wandb_tag(const struct run_info *r, const char *key)
     return s && *s ? s : NULL;
 }
 
-json_t *wandb_text(const char *s)
-{
-    struct buf b = BUF_INIT;
-    json_t *out;
-
-    if (!s)
-        return json_null();
-    utf8_clean(&b, s, strlen(s));
-    out = json_string(b.s);
-    buf_clear(&b);
-    return out;
-}
-
 char *wandb_metadata(const struct run_info *r)
 {
     const struct attempt *a = r->attempt;
     json_t *o = json_pack(
         "{s:s, s:s, s:o, s:o, s:o}", "os", "Linux", "executable", "gtrack",
-        "program", wandb_text(wandb_tag(r, "mlflow.source.name")), "host",
-        wandb_text(a ? a->host : NULL), "username", wandb_text(r->user));
+        "program", push_text(wandb_tag(r, "mlflow.source.name")), "host",
+        push_text(a ? a->host : NULL), "username", push_text(r->user));
     const char *commit = wandb_tag(r, "mlflow.source.git.commit");
     char *text;
 
@@ -91,12 +78,12 @@ char *wandb_metadata(const struct run_info *r)
         json_object_set_new(o, "gpu_count", json_integer(a->gpus));
     if (a && a->job)
         json_object_set_new(o, "slurm",
-                            json_pack("{s:o}", "job_id", wandb_text(a->job)));
+                            json_pack("{s:o}", "job_id", push_text(a->job)));
     if (commit)
         json_object_set_new(
             o, "git",
-            json_pack("{s:o, s:o}", "commit", wandb_text(commit), "remote",
-                      wandb_text(wandb_tag(r, "mlflow.source.git.repoURL"))));
+            json_pack("{s:o, s:o}", "commit", push_text(commit), "remote",
+                      push_text(wandb_tag(r, "mlflow.source.git.repoURL"))));
     text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
     json_decref(o);
     return text;

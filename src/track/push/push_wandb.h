@@ -1,0 +1,29 @@
+#ifndef TRACK_PUSH_PUSH_WANDB_H
+#define TRACK_PUSH_PUSH_WANDB_H
+
+#include "track/push/wandb.h"
+#include "track/push/wandb_rows.h"
+
+/*
+ * push_wandb - the state of a push to a server of W&B
+ */
+struct wandb_push {
+    const struct push_conf *conf;
+    struct wandb w;
+    struct runs runs;
+    const struct run_info *run; /* as it was last read */
+    struct wandb_rows history, events, console;
+    struct push_totals *totals;
+    char *destination;
+    json_t *cursor;
+    json_t *uploaded; /* names of files, for the next request */
+};
+
+/* Is this the text of a key in an object of the cursor? */
+bool push_wandb_is_same(json_t *object, const char *key, const char *text);
+int push_wandb_save_cursor(struct wandb_push *, struct err *);
+/* One request to file_stream, with the names of the uploaded files; the request
+ * is released. */
+int push_wandb_stream(struct wandb_push *, json_t *request, struct err *);
+
+#endif

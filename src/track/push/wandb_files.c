@@ -1,0 +1,165 @@
+#include "config.h"
+#include "track/push/wandb_files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "store/md5.h"
+#include "track/push/wandb_artifact.h"
+#include "track/push/wandb_run.h"
+#include "track/push/wandb_upload.h"
+#include "track/runs/file_tree.h"
+
+/* The files to send, and their MD5 sums. */
+struct outgoing {
+    struct arena mem;
+    struct wandb_file *file;
+    size_t n, room;
+};
+
+static void outgoing_clear(struct outgoing *out)
+{
+    arena_clear(&out->mem);
+    free(out->file);
+}
+
+/* Add a file, unless the cursor has its sum; either path or text is NULL. */
+static void add_file(struct outgoing *out, const struct wandb_push *p,
+                     const char *name, const char *path, const char *text)
+{
+    enum { MAX_FILE = 1 << 30 };
+    struct buf b = BUF_INIT;
+    struct err none = ERR_INIT;
+    char hash[33];
+
+    if (path && buf_read_file(&b, path, MAX_FILE, &none) < 0) {
+        log_warn("%s", none.text);
+        return;
+    }
+    md5_hex(path ? b.s : text, path ? b.len : strlen(text), hash);
+    p->totals->bytes += (int64_t)b.len;
+    buf_clear(&b);
+    if (push_wandb_is_same(json_object_get(p->cursor, "files"), name, hash))
+        return;
+    GROW(out->file, out->n, out->room);
+    out->file[out->n++] = (struct wandb_file){
+        .name = arena_strdup(&out->mem, name),
+        .path = path ? arena_strdup(&out->mem, path) : NULL,
+        .text = text ? arena_strdup(&out->mem, text) : NULL,
+        .md5 = arena_strdup(&out->mem, hash),
+    };
+}
+
+static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
+{
+    struct err none = ERR_INIT;
+    struct file_tree f;
+
+    if (p->conf->no_files || file_tree_list(&f, p->run->artifacts, &none) < 0)
+        return;
+    for (size_t i = 0; i < f.n; i++) {
+        char *path = path_join(p->run->artifacts, f.file[i].path);
+
+        if (!push_is_checkpoint(f.file[i].path, f.file[i].size))
+            add_file(out, p, f.file[i].path, path, NULL);
+        free(path);
+    }
+    file_tree_clear(&f);
+}
+
+static void list_new_files(struct outgoing *out, const struct wandb_push *p)
+{
+    json_t *config = wandb_config(p->run);
+    /* JSON is a subset of YAML */
+    char *yaml = json_dumps(config, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    char *metadata = wandb_metadata(p->run);
+    struct buf summary = BUF_INIT;
+
+    wandb_rows_summary(&summary, p->run, &p->history);
+    add_file(out, p, "wandb-metadata.json", NULL, metadata);
+    add_file(out, p, "config.yaml", NULL, yaml);
+    add_file(out, p, "wandb-summary.json", NULL, summary.s);
+    add_artifacts(out, p);
+    buf_clear(&summary);
+    free(metadata);
+    free(yaml);
+    json_decref(config);
+}
+
+static int send_checkpoints(struct wandb_push *p, struct err *e)
+{
+    struct outgoing out = { .mem = ARENA_INIT };
+    struct buf state = BUF_INIT;
+    struct file_tree f;
+    int ret = 0;
+
+    if (file_tree_list(&f, p->run->artifacts, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f.n; i++) {
+        const struct file_tree_file *x = &f.file[i];
+
+        if (!push_is_checkpoint(x->path, x->size))
+            continue;
+        GROW(out.file, out.n, out.room);
+        out.file[out.n++] = (struct wandb_file){
+            .name = x->path,
+            .path = arena_printf(&out.mem, "%s/%s", p->run->artifacts, x->path),
+        };
+        buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,
+                   x->mtime_ms);
+    }
+    if (out.n && !push_wandb_is_same(p->cursor, "checkpoints", state.s)) {
+        char *name = xasprintf("run-%s-checkpoints", p->w.run);
+
+        ret = wandb_artifact(&p->w, "model", name, out.file, out.n, e);
+        if (ret == 0) {
+            json_object_set_new(p->cursor, "checkpoints", json_string(state.s));
+            p->totals->files += (int64_t)out.n;
+        }
+        free(name);
+    }
+    buf_clear(&state);
+    outgoing_clear(&out);
+    file_tree_clear(&f);
+    return ret;
+}
+
+int wandb_files_send(struct wandb_push *p, struct err *e)
+{
+    struct outgoing out = { .mem = ARENA_INIT };
+    json_t *files = json_object_get(p->cursor, "files");
+    int ret = 0;
+
+    list_new_files(&out, p);
+    if (!files) {
+        files = json_object();
+        json_object_set_new(p->cursor, "files", files);
+    }
+    if (out.n)
+        ret = wandb_upload_files(&p->w, out.file, out.n, e);
+    for (size_t i = 0; i < out.n; i++) {
+        if (!out.file[i].sent)
+            continue;
+        json_object_set_new(files, out.file[i].name,
+                            json_string(out.file[i].md5));
+        json_array_append_new(p->uploaded, push_text(out.file[i].name));
+        p->totals->files++;
+    }
+    outgoing_clear(&out);
+    return ret == 0 && p->conf->checkpoints ? send_checkpoints(p, e) : ret;
+}
+
+size_t wandb_files_count(struct wandb_push *p)
+{
+    struct outgoing out = { .mem = ARENA_INIT };
+    size_t n;
+
+    list_new_files(&out, p);
+    n = out.n;
+    outgoing_clear(&out);
+    return n;
+}

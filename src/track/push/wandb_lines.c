@@ -1,0 +1,240 @@
+#include "config.h"
+#include "track/push/wandb_lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "store/md5.h"
+#include "track/runs/track.h"
+
+enum { MAX_LINE = 10383360, DIGITS = 8 }; /* bytes; of a checksum */
+
+int wandb_lines_read(struct wandb_push *p, struct err *e)
+{
+    char *output = track_output_path(p->run);
+    int ret;
+
+    wandb_rows_clear(&p->history);
+    wandb_rows_clear(&p->events);
+    wandb_rows_clear(&p->console);
+    ret = wandb_rows_history(&p->history, p->run, e);
+    if (ret == 0)
+        ret = wandb_rows_system(&p->events, p->run, e);
+    if (ret == 0 && output)
+        ret = wandb_rows_console(&p->console, p->run, output, e);
+    free(output);
+    return ret;
+}
+
+/* Save the checksums of the first n lines of history. */
+static void set_checksums(struct wandb_push *p, size_t n)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%08x", p->history.sum[i]);
+    json_object_set_new(p->cursor, "sums", json_string(b.s));
+    buf_clear(&b);
+}
+
+size_t wandb_lines_sent(const struct wandb_push *p)
+{
+    return json_string_length(json_object_get(p->cursor, "sums")) / DIGITS;
+}
+
+/* The first of n lines that has changed since it was sent; n if none has. */
+static size_t first_changed(const struct wandb_push *p, size_t n)
+{
+    const char *sums = json_string_value(json_object_get(p->cursor, "sums"));
+    const size_t sent = wandb_lines_sent(p);
+
+    for (size_t i = 0; i < n && i < sent && i < p->history.n; i++) {
+        char now[16];
+
+        snprintf(now, sizeof now, "%08x", p->history.sum[i]);
+        if (memcmp(now, sums + DIGITS * i, DIGITS) != 0)
+            return i;
+    }
+    return n;
+}
+
+/* The server has the first lines of ours; is its last line of the same step? */
+static int check_last_step(const struct wandb_push *p, struct err *e)
+{
+    const int64_t theirs = p->w.tail_step;
+    const int64_t ours = p->history.step[p->w.history - 1];
+
+    if (theirs == INT64_MIN || theirs == ours)
+        return 0;
+    return err_set(e, ERR_REMOTE,
+                   "line %" PRId64 " of the server is of step %" PRId64
+                   ", but here of step %" PRId64 ": another program has "
+                   "written to the run; use --new-run",
+                   p->w.history, theirs, ours);
+}
+
+/*
+ * The first line of history to send.  Usually the server has the first lines of
+ * ours.  After a rewind, or when a late point has changed a line that was sent,
+ * the server is asked to rewind to the line before.  If it cannot, and has no
+ * more lines than we have, the changed lines are sent again in their places.
+ */
+static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
+{
+    const size_t there = (size_t)p->w.history;
+    const size_t same = first_changed(p, there);
+    const size_t keep = same < p->history.n ? same : p->history.n;
+    struct err why = ERR_INIT;
+    int64_t lines;
+
+    *from = p->w.history;
+    if (there == 0)
+        return 0;
+    if (same == there && there <= p->history.n)
+        return check_last_step(p, e);
+    if (there == p->history.n + 1 && p->run->status == RUN_RUNNING &&
+        same >= p->history.n)
+        return 0; /* the last line, which is held back, was sent before */
+    if (keep > 0 &&
+        wandb_rewind(&p->w, p->history.step[keep - 1], &lines, &why) == 0 &&
+        lines == (int64_t)keep) {
+        *from = lines;
+        return 0;
+    }
+    if (why.kind == ERR_INTERRUPTED) {
+        *e = why;
+        return -1;
+    }
+    *from = (int64_t)keep;
+    if (there <= p->history.n)
+        return 0;
+    return err_set(e, ERR_REMOTE,
+                   "the server has %zu lines of history, but the run has %zu, "
+                   "and the server cannot rewind it; use --new-run",
+                   there, p->history.n);
+}
+
+/* How long a line is as a JSON string in an array. */
+static size_t json_size(const char *line)
+{
+    size_t n = strlen("\"\",");
+
+    for (; *line; line++)
+        n += (unsigned char)*line < ' '      ? strlen("\\u0000")
+             : *line == '"' || *line == '\\' ? 2
+                                             : 1;
+    return n;
+}
+
+/* Add lines of a file to a request from *at on, while the request is not larger
+ * than `most`; the first line fits always. */
+static void add_lines(json_t *files, const char *name,
+                      const struct wandb_rows *r, int64_t *at, size_t *size,
+                      size_t most)
+{
+    const int64_t begin = *at;
+    json_t *content;
+
+    if (begin >= (int64_t)r->n || *size > most)
+        return;
+    content = json_array();
+    for (; *at < (int64_t)r->n; ++*at) {
+        const char *line = wandb_rows_line(r, (size_t)*at);
+        const size_t n = json_size(line);
+
+        if (*at > begin && *size + n > most)
+            break;
+        *size += n;
+        if (strlen(line) <= MAX_LINE) {
+            json_array_append_new(content, push_text(line));
+        } else {
+            log_warn("line %" PRId64 " of %s is too long for W&B", *at, name);
+            json_array_append_new(content, json_string("{}"));
+        }
+    }
+    json_object_set_new(files, name,
+                        json_pack("{s:I, s:o}", "offset", (json_int_t)begin,
+                                  "content", content));
+}
+
+/* How far the lines were sent. */
+struct progress {
+    int64_t history, events, log;
+};
+
+static int64_t count_points(const struct wandb_push *p,
+                            const struct progress *d)
+{
+    return wandb_rows_points(&p->history, d->history) +
+           wandb_rows_points(&p->events, d->events);
+}
+
+static void add_progress(struct wandb_push *p, const struct progress *was,
+                         const struct progress *now)
+{
+    p->totals->lines += now->history - was->history + now->events -
+                        was->events + now->log - was->log;
+    p->totals->points += count_points(p, now) - count_points(p, was);
+    p->w.history = now->history;
+    p->w.events = now->events;
+    p->w.log = now->log;
+    p->w.tail_step = INT64_MIN; /* it was compared before */
+}
+
+/* Send one request, as large as allowed; *more says whether another follows. */
+static int send_request(struct wandb_push *p, struct progress *done,
+                        const char *summary, bool *more, struct err *e)
+{
+    const struct progress was = *done;
+    const size_t most = (size_t)p->conf->request;
+    json_t *files = json_object();
+    char hash[33];
+    size_t size = 0;
+    bool last;
+
+    add_lines(files, "wandb-history.jsonl", &p->history, &done->history, &size,
+              most);
+    add_lines(files, "wandb-events.jsonl", &p->events, &done->events, &size,
+              most);
+    add_lines(files, "output.log", &p->console, &done->log, &size, most);
+    *more = done->history < (int64_t)p->history.n ||
+            done->events < (int64_t)p->events.n ||
+            done->log < (int64_t)p->console.n;
+    md5_hex(summary, strlen(summary), hash);
+    last = !*more && (json_object_size(files) ||
+                      !push_wandb_is_same(p->cursor, "summary", hash));
+    if (last)
+        json_object_set_new(files, "wandb-summary.json",
+                            json_pack("{s:i, s:[o]}", "offset", 0, "content",
+                                      push_text(summary)));
+    if (json_object_size(files) == 0) {
+        json_decref(files);
+        return 0;
+    }
+    if (push_wandb_stream(p, json_pack("{s:o}", "files", files), e) < 0)
+        return -1;
+    add_progress(p, &was, done);
+    set_checksums(p, (size_t)done->history);
+    if (last)
+        json_object_set_new(p->cursor, "summary", json_string(hash));
+    json_object_del(p->cursor, "complete");
+    return push_wandb_save_cursor(p, e);
+}
+
+int wandb_lines_send(struct wandb_push *p, struct err *e)
+{
+    struct progress done = { 0, p->w.events, p->w.log };
+    struct buf summary = BUF_INIT;
+    bool more = true;
+    int ret = find_start(p, &done.history, e);
+
+    wandb_rows_summary(&summary, p->run, &p->history);
+    while (ret == 0 && more)
+        ret = send_request(p, &done, summary.s, &more, e);
+    buf_clear(&summary);
+    return ret;
+}

@@ -1,0 +1,21 @@
+#ifndef TRACK_PUSH_WANDB_RUN_H
+#define TRACK_PUSH_WANDB_RUN_H
+
+#include <jansson.h>
+
+#include "store/load.h"
+
+/*
+ * wandb_run - a run in the terms of W&B
+ */
+
+/* Its parameters, each under "value". */
+json_t *wandb_config(const struct run_info *);
+/* The text of wandb-metadata.json; the caller frees it. */
+char *wandb_metadata(const struct run_info *);
+/* The exit status of a run that has ended. */
+int wandb_exit_code(const struct run_info *);
+/* The value of a tag, NULL if it is empty. */
+const char *wandb_tag(const struct run_info *, const char *key);
+
+#endif

@@ -1,0 +1,32 @@
+#ifndef TRACK_PUSH_WANDB_UPLOAD_H
+#define TRACK_PUSH_WANDB_UPLOAD_H
+
+#include "track/push/wandb.h"
+
+/*
+ * wandb_upload - send files to the URLs that a server of W&B names
+ */
+struct wandb_file {
+    const char *name;
+    const char *path, *text; /* the content: a file, or else a text */
+    const char *md5;         /* in hexadecimal, or NULL */
+    bool sent;
+};
+
+/* Send files of the run; those that were accepted are marked as sent. */
+int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
+                       struct err *);
+/* Send one file to a URL, with these headers. */
+int wandb_upload(struct wandb *, const struct wandb_file *, const char *url,
+                 json_t *headers, struct err *);
+/* Send a part of a file.  *tag is what the server calls it; the caller frees
+ * it. */
+struct wandb_part {
+    int64_t at, len;
+    const char *md5; /* in base64 */
+};
+int wandb_upload_part(struct wandb *, const struct wandb_file *,
+                      const struct wandb_part *, const char *url,
+                      json_t *headers, char **tag, struct err *);
+
+#endif
