@@ -136,6 +136,10 @@ static int draw(struct job *j, struct err *e)
     if (ret == 0)
         ret = sampler_run(&s, ids.id, (int64_t)ids.n, c->tokens, took, &stream,
                           e);
+    if (ret > 0)
+        ret = err_set(e, ERR_NONFINITE,
+                      "the model's logits are not finite, so no token can be "
+                      "drawn; its weights may hold NaN");
     if (ret == 0)
         log_debug("%.2f tokens a second, %.2f ms of processor time each",
                   (double)stream.drawn / (clock_mono() - before),

@@ -361,6 +361,15 @@ train --root skip --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0 --set train.on_nonfinite=skip
 ok $? "train.on_nonfinite=skip skips a loss that is not finite"
 
+# a model that diverged cannot be sampled from
+seq 1 400 >text.txt
+gdata bpe --vocab 280 -o tok text.txt >out 2>&1
+train --root diverged --set optim.lr=1000 --set optim.clip=0 \
+    --set train.on_nonfinite=skip --set sample.every=5 --set eval.every=0 \
+    --set data.tokenizer=tok --set model.vocab=300 --set data.train=train.bin
+test $? -eq 0 && ls -d diverged/*/*/artifacts/checkpoints/step-00000012 >/dev/null
+ok $? "a training whose model diverged is sampled from without a crash"
+
 train --root odd --set optim.lr=1000 --set train.precision=fp16 \
     --set eval.every=0 --detect-anomaly
 test $? -eq 5 && grep -q ', computed by ' out

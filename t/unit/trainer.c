@@ -214,6 +214,27 @@ static void test_step_check(void)
     step_check_clear(&g);
 }
 
+/* Logits of a model that diverged: no order of NaN ends the search for the
+ * largest ones. */
+static void test_nonfinite(void)
+{
+    static const float bad[] = { NAN, INFINITY, -INFINITY };
+    struct sample_settings c = { .temperature = 1, .top_p = 0.9, .top_k = 3 };
+    struct sampler_token scratch[64];
+    float logits[64];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (int all = 0; all < 2; all++) {
+            for (int k = 0; k < 64; k++)
+                logits[k] = all || k == 40 ? bad[i] : (float)k;
+            for (c.temperature = 0; c.temperature < 2; c.temperature++)
+                ok(sampler_draw(logits, 64, scratch, &c, 0.5f) == -1,
+                   "nothing is drawn from logits with %g, temperature %g",
+                   (double)bad[i], c.temperature);
+        }
+    }
+}
+
 /* ---- a draw ----------------------------------------------------------- */
 
 static void test_draw(void)
@@ -245,6 +266,7 @@ static void test_draw(void)
        "temperature 0 takes the likeliest");
     c = (struct sample_settings){ .temperature = 1, .top_p = 1, .top_k = 1 };
     ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4, "so does top-k 1");
+    test_nonfinite();
 }
 
 /* ---- files of tensors ------------------------------------------------- */

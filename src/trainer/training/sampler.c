@@ -74,8 +74,11 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
     int64_t last = k;
     float top;
 
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        if (!isfinite(logits[i]))
+            return -1;
         c[i] = (struct sampler_token){ logits[i], (int32_t)i };
+    }
     if (conf->temperature <= 0) {
         largest(c, n, 1);
         return c[0].id;
@@ -177,7 +180,8 @@ static int advance(struct sampler *s, int64_t at, struct err *e)
     return 0;
 }
 
-static void draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
+/* Returns 1 if the logits are not finite, else 0. */
+static int draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
 {
     const int64_t vocab = s->job->set->model.vocab;
     const int64_t cols =
@@ -189,8 +193,11 @@ static void draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
 
         s->last[i] =
             sampler_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
+        if (s->last[i] < 0)
+            return 1;
         took(arg, i, s->last[i]);
     }
+    return 0;
 }
 
 int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
@@ -206,8 +213,8 @@ int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
             s->last[i] = prompt[at];
         if (advance(s, at, e) < 0)
             return -1;
-        if (at + 1 >= n)
-            draw_all(s, at, took, arg);
+        if (at + 1 >= n && draw_all(s, at, took, arg) > 0)
+            return 1;
     }
     return 0;
 }

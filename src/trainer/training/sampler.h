@@ -40,18 +40,21 @@ typedef void sampler_fn(void *arg, int sequence, int32_t id);
 int sampler_open(struct sampler *, struct job *, int count, int64_t room,
                  struct err *);
 void sampler_close(struct sampler *);
-/* The n tokens of the prompt, then `tokens` drawn ones. */
+/* The n tokens of the prompt, then `tokens` drawn ones.  Returns 1, and draws
+ * no more, when the model's logits are not finite. */
 int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *, void *arg, struct err *);
 
 /* Draw as many texts as section [sample] says, each with the prompt before it.
- * text has as many members, which are initialised here. */
+ * text has as many members, which are initialised here.  Returns 1, and no
+ * text, when the model's logits are not finite. */
 int sampler_texts(struct job *, struct buf *text, struct err *);
 
 /* The ids a text starts with: the prompt, or the end-of-text token. */
 void sampler_prompt(const struct job *, const char *text, struct ids *out);
 
-/* Draw one of logits(n): exposed for its test.  order has room for n. */
+/* Draw one of logits(n), or -1 when one of them is not finite; exposed for its
+ * test.  order has room for n. */
 int32_t sampler_draw(const float *logits, int64_t n,
                      struct sampler_token *order,
                      const struct sample_settings *, float uniform);

@@ -134,10 +134,13 @@ static int sample(struct train *t, struct err *e)
     ret = sampler_texts(j, text, e);
     if (ret == 0)
         report_samples(&t->report, j, text, n);
+    if (ret > 0)
+        log_warn("no sample at step %lld: the model's logits are not finite",
+                 (long long)j->state.step);
     for (int i = 0; i < n; i++)
         buf_clear(&text[i]);
     free(text);
-    return ret;
+    return ret < 0 ? -1 : 0;
 }
 
 static bool is_due(int64_t step, int64_t every, bool last)
