@@ -238,6 +238,20 @@ int opt_parse_until_word(const struct opt *opts, int argc, char **argv,
     return parse(opts, argc, argv, "+:", e);
 }
 
+void opt_help_text(const struct opt *o, char *text, size_t size)
+{
+    const char *gap = o->words ? strstr(o->help, "%s") : NULL;
+    char list[256];
+
+    if (!gap) {
+        snprintf(text, size, "%s", o->help);
+        return;
+    }
+    opt_list_words(o->words, list, sizeof list);
+    snprintf(text, size, "%.*s%s%s", (int)(gap - o->help), o->help, list,
+             gap + 2);
+}
+
 /* Words of a text from column `at` on, in lines of 80. */
 static void print_words(int at, const char *text)
 {
@@ -259,6 +273,7 @@ static void print_words(int at, const char *text)
 void opt_help(const struct opt *opts)
 {
     enum { HELP = 30 };
+    char text[512];
 
     for (const struct opt *o = opts; o && o->name; o++) {
         int n = o->letter ? printf("  -%c, ", o->letter) : printf("      ");
@@ -267,7 +282,8 @@ void opt_help(const struct opt *opts)
                     o->arg ? o->arg : "");
         printf(n < HELP - 1 ? "%*s" : "\n%*s", n < HELP - 1 ? HELP - n : HELP,
                "");
-        print_words(HELP, o->help);
+        opt_help_text(o, text, sizeof text);
+        print_words(HELP, text);
     }
 }
 

@@ -42,7 +42,8 @@ struct opt {
     const char *arg;            /* what it takes, or NULL for a flag */
     enum opt_type type;
     void *value;
-    const char *help;           /* what it does: no capital, no full stop */
+    const char *help;           /* what it does: no capital, no full stop;
+                                 * %s stands for the list of `words` */
     const char *const *words;   /* OPT_WORD: the values, ended by NULL */
 };
 
@@ -79,6 +80,9 @@ struct cmd {
 int opt_parse(const struct opt *, int argc, char **argv, struct err *);
 int opt_parse_until_word(const struct opt *, int argc, char **argv,
                          struct err *);
+
+/* The help text of an option, with its words. */
+void opt_help_text(const struct opt *, char *text, size_t size);
 
 /* Print the rows of a table as --help shows them, to standard output. */
 void opt_help(const struct opt *);

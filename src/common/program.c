@@ -72,9 +72,12 @@ static void help_cmd(const struct program *p, const struct cmd *c,
 
 static void dump_opts(const char *command, const struct opt *o)
 {
+    char help[512];
+
     for (; o->name; o++) {
+        opt_help_text(o, help, sizeof help);
         printf("%s\t%c\t%s\t%s\t%s\t", command, o->letter ? o->letter : '-',
-               o->name, o->arg ? o->arg : "", o->help);
+               o->name, o->arg ? o->arg : "", help);
         for (int i = 0; o->words && o->words[i]; i++)
             printf("%s%s", i ? "|" : "", o->words[i]);
         putchar('\n');

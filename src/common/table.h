@@ -62,8 +62,7 @@ struct table_style { /* what the options set; zeroed is the default */
 /* clang-format off */
 #define TABLE_OPT_COLOR(s) \
     { 0, "color", "when", OPT_WORD, &(s).color, \
-      "use colours: auto, always or never (default: auto)", \
-      table_color_words }
+      "use colours: %s (default: auto)", table_color_words }
 #define TABLE_OPTS(s) \
     { 0, "json", NULL, OPT_FLAG, &(s).json, "print JSON" }, \
     { 0, "csv", NULL, OPT_FLAG, &(s).csv, "print comma-separated values" }, \

@@ -51,8 +51,7 @@ static const char *const legend_words[] = {
     { 0, "font", "name,size", OPT_STRING, &plot_request.font, \
       "set the font (default: Arial,9)" }, \
     { 0, "legend", "place", OPT_WORD, &plot_request.legend, \
-      "put the legend at auto, top-right, top-left, bottom-right, " \
-      "bottom-left, right, below or none (default: auto)", legend_words }, \
+      "put the legend at %s (default: auto)", legend_words }, \
     { 0, "mono", NULL, OPT_FLAG, &plot_request.mono, \
       "use shades of grey and dashes, for print" }, \
     { 0, "dark", NULL, OPT_FLAG, &plot_request.dark, "use a dark background" }
@@ -63,8 +62,7 @@ static const char *const legend_words[] = {
     { 0, "data", NULL, OPT_FLAG, &plot_request.data, \
       "print the numbers that are drawn instead of drawing" }, \
     { 0, "term", "name", OPT_WORD, &plot_request.term, \
-      "draw in the terminal by auto, own, dumb, block, sixel or kitty " \
-      "(default: auto)", term_words }, \
+      "draw in the terminal by %s (default: auto)", term_words }, \
     { 0, "watch", NULL, OPT_FLAG, &plot_request.watch, \
       "draw the figure again while a run is running" }, \
     { 0, "every", "time", OPT_SECS, &plot_request.every, \
@@ -72,7 +70,7 @@ static const char *const legend_words[] = {
 
 #define X_OPT \
     { 0, "x", "axis", OPT_WORD, &plot_request.x, \
-      "draw against step, tokens, time, wall, gpuh or flops", x_words }
+      "draw against %s", x_words }
 
 #define AXIS_OPTS \
     { 0, "xrange", "lo:hi", OPT_STRING, &plot_request.xrange, \
@@ -90,8 +88,7 @@ static const char *const legend_words[] = {
 
 #define BAND_OPT \
     { 0, "band", "spread", OPT_WORD, &plot_request.spread, \
-      "let bands and bars show std, sem, ci95 or minmax (default: std)", \
-      band_words }
+      "let bands and bars show %s (default: std)", band_words }
 
 #define REPORT_OPTS \
     { 0, "smooth", "method", OPT_STRING, &plot_request.smooth, \

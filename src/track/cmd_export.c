@@ -35,7 +35,7 @@ static const struct opt export_opts[] = {
     TRACK_OPT_ROOT,
     TRACK_OPTS_SELECTION(selection),
     { 't', "to", "format", OPT_WORD, &to,
-      "write csv, jsonl, mlflow, tensorboard or tar", format_words },
+      "write %s", format_words },
     { 'o', "output", "path", OPT_STRING, &output,
       "write to this file or folder; - is standard output" },
     { 'A', "attempts", NULL, OPT_FLAG, &selection.attempts,

@@ -37,9 +37,7 @@ static const char *experiment, *name;
 static const struct opt import_opts[] = {
     TRACK_OPT_ROOT,
     { 'f', "from", "format", OPT_WORD, &from,
-      "read mlflow, tensorboard, wandb, csv, jsonl, llmc or nanogpt "
-      "(default: recognised from the file)",
-      format_words },
+      "read %s (default: recognised from the file)", format_words },
     { 'e', "experiment", "name", OPT_STRING, &experiment,
       "import the runs into this experiment" },
     { 0, "name", "name", OPT_STRING, &name, "give the run this name" },

@@ -45,8 +45,7 @@ static push_fn *const push_functions[] = {
 
 static const struct opt push_opts[] = {
     TRACK_OPT_ROOT,
-    { 't', "to", "service", OPT_WORD, &to, "push to wandb or mlflow",
-      service_words },
+    { 't', "to", "service", OPT_WORD, &to, "push to %s", service_words },
     TRACK_OPT_WHERE(selection),
     TRACK_OPT_EXPERIMENT(selection),
     TRACK_OPT_SINCE(selection),

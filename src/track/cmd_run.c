@@ -44,9 +44,7 @@ static const struct opt run_opts[] = {
     { 's', "step", "number", OPT_LONG, &step,
       "log: log the values at this step (default: the next one)" },
     { 0, "status", "word", OPT_WORD, &status,
-      "end: set the status to finished, failed, killed or preempted (default: "
-      "finished)",
-      status_words },
+      "end: set the status to %s (default: finished)", status_words },
     { 0 }
 };
 

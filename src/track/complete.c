@@ -128,10 +128,13 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
 
 static void offer_opts(const struct command_line *l, const struct opt *o)
 {
+    char help[512];
+
     for (; o && o->name; o++) {
         char *word = xasprintf("--%s%s", o->name, o->arg ? "=" : "");
 
-        offer_word(l, word, o->help);
+        opt_help_text(o, help, sizeof help);
+        offer_word(l, word, help);
         free(word);
     }
 }

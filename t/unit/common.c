@@ -151,7 +151,8 @@ static void options(void)
         { 'n', "limit", "count", OPT_INT, &n, "" },
         { 0, "all", NULL, OPT_FLAG, &flag, "" },
         { 's', "set", "key=value", OPT_LIST, &list, "" },
-        { 0, "status", "word", OPT_WORD, &word, "", status },
+        { 0, "status", "word", OPT_WORD, &word, "print %s (default: none)",
+          status },
         { 0 }
     };
     char words[8][16] = {
@@ -159,6 +160,7 @@ static void options(void)
     };
     char *argv[9] = { 0 };
     struct err e = ERR_INIT;
+    char text[80];
     int left;
 
     for (int i = 0; i < 8; i++)
@@ -186,6 +188,9 @@ static void options(void)
            strcmp(e.text, "--status expects running, failed or killed, "
                           "not 'x'") == 0,
        "a word option names its words: %s", e.text);
+    opt_help_text(&opts[3], text, sizeof text);
+    ok(strcmp(text, "print running, failed or killed (default: none)") == 0,
+       "the help text of a word option lists its words");
     free(list.item);
 }
 

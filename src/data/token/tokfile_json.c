@@ -10,6 +10,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "common/opt.h"
+
 /* A tokenizer.json while it is read. */
 struct json_reader {
     struct tokenizer *t;
@@ -71,6 +73,7 @@ static int read_pattern(struct json_reader *r, const json_t *pattern,
                         struct err *e)
 {
     const char *regex = json_string_value(json_object_get(pattern, "Regex"));
+    char known[128];
     int kind;
 
     if (r->have_bytes)
@@ -78,10 +81,12 @@ static int read_pattern(struct json_reader *r, const json_t *pattern,
     if (!regex)
         return refuse(e, "a pre-tokenizer that splits at a string");
     kind = pretokenize_from_pattern(regex);
-    if (kind < 0 || r->have_pattern)
+    if (kind < 0 || r->have_pattern) {
+        opt_list_words(pretokenize_names, known, sizeof known);
         return err_set(e, ERR_INPUT,
-                       "the pattern of the pre-tokenizer is not that of gpt2, "
-                       "cl100k, llama3 or o200k");
+                       "the pattern of the pre-tokenizer is not that of %s",
+                       known);
+    }
     r->t->pretokenizer = (enum pretokenizer)kind;
     r->have_pattern = true;
     return 0;
@@ -342,6 +347,7 @@ static int read_added(struct json_reader *r, struct err *e)
 static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
 {
     const json_t *pretokenizer = json_object_get(o, "pre_tokenizer");
+    char known[128];
 
     if (refuse_key(o, "normalizer", "a normalizer", e) < 0)
         return -1;
@@ -350,10 +356,11 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
         return -1;
     if (read_model(r, json_object_get(o, "model"), e) < 0)
         return -1;
-    if (!r->have_pattern)
+    if (!r->have_pattern) {
+        opt_list_words(pretokenize_names, known, sizeof known);
         return err_set(e, ERR_INPUT,
-                       "there is no pre-tokenizer that splits as gpt2, cl100k, "
-                       "llama3 or o200k");
+                       "there is no pre-tokenizer that splits as %s", known);
+    }
     if (!r->have_bytes)
         return err_set(e, ERR_INPUT,
                        "there is no pre-tokenizer ByteLevel, and only "
