@@ -23,7 +23,7 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
         m->vocab = tokenizer_vocab;
     if (m->vocab == 0)
         return conf_fail(&c->conf, "model.vocab", e,
-                         "set it, or data.tokenizer to use its size");
+                         "must be set unless data.tokenizer is");
     if (m->vocab < tokenizer_vocab)
         return conf_fail(&c->conf, "model.vocab", e,
                          "%lld is less than the %lld of the tokenizer",
