@@ -327,6 +327,12 @@ bad 2 \
     "a width that the heads do not divide is refused" \
     'model.width' --set model.heads=3
 bad 3 "missing data are named" 'nowhere' --set data.train='nowhere_*.bin'
+bad 2 "a final learning rate above optim.lr is refused" \
+    'schedule.min_lr: 0.02 is above optim.lr = 0.01' \
+    --set schedule.min_lr=2e-2
+bad 2 "a warm-up and a decay longer than the schedule are refused" \
+    'schedule.decay: 8 steps, with 6 of warm-up' --set schedule.kind=wsd \
+    --set schedule.warmup=6 --set schedule.decay=8
 bad 2 "zero ranks are refused" 'expects 1 to 1024' --ranks 0
 bad 2 "an unknown device is named" 'abacus' --set train.device=abacus
 touch flat
@@ -358,14 +364,19 @@ test $? -eq 5 && step=$(sed -n 's/.*warning: \(step [0-9]*\): .*/\1/p' out) &&
     test -n "$step" && tail -1 out | grep -q "^gtrain: $step: the .* is [ni]"
 ok $? "a loss that is not finite ends a training with status 5"
 train --root skip --set optim.lr=1000 --set train.precision=fp16 \
-    --set eval.every=0 --set train.on_nonfinite=skip
+    --set eval.every=0 --set train.on_nonfinite=skip --set train.max_skips=12
 ok $? "train.on_nonfinite=skip skips a loss that is not finite"
+unlike out "-nan" "a loss that is not a number is printed without a sign"
+train --root hopeless --set optim.lr=1000 --set optim.clip=0 \
+    --set train.on_nonfinite=skip --set train.max_skips=3 --set eval.every=0
+test $? -eq 5 && test "$(grep -c 'skipping the step' out)" -eq 3
+ok $? "more skipped steps in a row than train.max_skips end a training with status 5"
 
 # a model that diverged cannot be sampled from
 seq 1 400 >text.txt
 gdata bpe --vocab 280 -o tok text.txt >out 2>&1
 train --root diverged --set optim.lr=1000 --set optim.clip=0 \
-    --set train.on_nonfinite=skip --set sample.every=5 --set eval.every=0 \
+    --set train.on_nonfinite=skip --set train.max_skips=99 --set sample.every=5 --set eval.every=0 \
     --set data.tokenizer=tok --set model.vocab=300 --set data.train=train.bin
 test $? -eq 0 && ls -d diverged/*/*/artifacts/checkpoints/step-00000012 >/dev/null
 ok $? "a training whose model diverged is sampled from without a crash"

@@ -155,6 +155,15 @@ static int resolve_lengths(struct settings *c, struct err *e)
                          "%lld steps are more than the %lld of the schedule",
                          (long long)is->warmup, (long long)is->steps);
     is->decay = span_steps(c, &s->decay);
+    if (s->kind == CURVE_WSD && is->steps && is->decay > is->steps - is->warmup)
+        return conf_fail(&c->conf, "schedule.decay", e,
+                         "%lld steps, with %lld of warm-up, are more than the "
+                         "%lld of the schedule",
+                         (long long)is->decay, (long long)is->warmup,
+                         (long long)is->steps);
+    if (s->min_lr > c->optim.lr)
+        return conf_fail(&c->conf, "schedule.min_lr", e,
+                         "%g is above optim.lr = %g", s->min_lr, c->optim.lr);
     if (is->decay > is->steps - is->warmup)
         is->decay = is->steps - is->warmup;
     is->ramp = span_steps(c, &c->train.ramp);

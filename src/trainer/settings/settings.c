@@ -220,6 +220,8 @@ const struct setting settings_table[] = {
          "seed of the initial weights, the data order and dropout"),
     WORD(train.on_nonfinite, "stop", policies,
          "what to do when loss or gradient is not finite"),
+    INT(train.max_skips, "10", 1, 1000000000,
+        "steps that may be skipped in a row before the run ends"),
     WORD(train.on_spike, "ignore", policies,
          "what to do when loss or gradient norm is far above its mean"),
     REAL(train.spike_loss, "6", 0, 1e6,

@@ -75,6 +75,7 @@ struct train_settings {
     enum cuda_graphs cuda_graphs;
     int64_t seed;
     enum policy on_nonfinite, on_spike;
+    int64_t max_skips;
     double spike_loss, spike_norm;
     int64_t spike_window;
 };

@@ -168,8 +168,12 @@ static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
         return -1;
     targets = fmax(1, sum[SUM_TARGETS]);
     s->loss = sum[SUM_LOSS] / targets;
+    if (isnan(s->loss))
+        s->loss = (double)NAN; /* without a sign: it is printed */
     s->scale = (double)s->tokens / targets / j->state.loss_scale;
     s->norm = optim_norm(&j->optim, s->scale);
+    if (isnan(s->norm))
+        s->norm = (double)NAN;
     return 0;
 }
 

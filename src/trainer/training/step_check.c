@@ -26,6 +26,7 @@ void step_check_clear(struct step_check *g)
 void step_check_reset(struct step_check *g)
 {
     g->n = g->next = 0;
+    g->skipped = 0;
 }
 
 static void remember(struct step_check *g, double loss, double norm)
@@ -52,13 +53,13 @@ static double above(const struct step_check *g, const double *ring, double x)
     return var > 0 ? (x - mean) / sqrt(var) : 0;
 }
 
-static enum step_verdict follow(enum policy policy)
+static enum step_verdict follow(struct step_check *g, enum policy policy)
 {
     switch (policy) {
     case POLICY_STOP:
         return STEP_STOP;
     case POLICY_SKIP:
-        return STEP_SKIP;
+        return ++g->skipped > g->conf->max_skips ? STEP_STOP : STEP_SKIP;
     case POLICY_ROLLBACK:
         return STEP_ROLLBACK;
     case POLICY_IGNORE:
@@ -84,7 +85,7 @@ enum step_verdict step_check_judge(struct step_check *g, double loss,
         snprintf(what, 80, "the %s is %s",
                  isfinite(loss) ? "gradient norm" : "loss",
                  isnan(x) ? "nan" : "infinite");
-        return follow(c->on_nonfinite);
+        return follow(g, c->on_nonfinite);
     }
     if (c->on_spike != POLICY_IGNORE) {
         z = above(g, g->loss, loss);
@@ -93,7 +94,7 @@ enum step_verdict step_check_judge(struct step_check *g, double loss,
                      "the loss %.4g is %.1f deviations above its "
                      "mean",
                      loss, z);
-            return follow(c->on_spike);
+            return follow(g, c->on_spike);
         }
         z = above(g, g->norm, norm);
         if (z > c->spike_norm) {
@@ -101,9 +102,10 @@ enum step_verdict step_check_judge(struct step_check *g, double loss,
                      "the gradient norm %.4g is %.1f deviations "
                      "above its mean",
                      norm, z);
-            return follow(c->on_spike);
+            return follow(g, c->on_spike);
         }
     }
+    g->skipped = 0;
     remember(g, loss, norm);
     return STEP_GOOD;
 }

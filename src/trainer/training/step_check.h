@@ -10,6 +10,7 @@
  * move.  A value that is not finite, or one that lies more than so many
  * standard deviations above the mean of the last good steps, is an event; the
  * settings say what follows.  Steps that were not taken do not enter the mean.
+ * After train.max_skips skipped steps in a row the verdict is STEP_STOP.
  */
 enum step_verdict { STEP_GOOD, STEP_SKIP, STEP_ROLLBACK, STEP_STOP };
 
@@ -17,6 +18,7 @@ struct step_check {
     const struct train_settings *conf;
     double *loss, *norm; /* the last good steps, a ring */
     int n, next;
+    int64_t skipped; /* steps in a row */
 };
 
 void step_check_init(struct step_check *, const struct train_settings *);
