@@ -34,18 +34,18 @@ static void check_memory(struct dev *dev)
            m->peak == m->allocated && m->reserved == before.reserved + 4000,
        "%s: what is allocated is counted", dev->type->name);
     ok(m->of[DEV_WEIGHTS].now == 1000 && m->of[DEV_INPUTS].now == 3000,
-       "by what it is for");
+       "memory is counted by its purpose");
     dev_free(dev, b);
     ok(m->allocated == before.allocated + 1000 &&
-           m->peak == before.allocated + 4000 &&
-           m->of[DEV_INPUTS].now == 0 && m->of[DEV_INPUTS].most == 3000,
-       "what is freed is not, but the peak stays");
+           m->peak == before.allocated + 4000 && m->of[DEV_INPUTS].now == 0 &&
+           m->of[DEV_INPUTS].most == 3000,
+       "freed memory is not counted and the peak stays");
     dev_free(dev, a);
     if (!m->total)
         return;
     ok(!dev_alloc(dev, (size_t)1 << 40, DEV_GRADS, &e) &&
            strstr(e.text, "1024.00 GiB") && m->of[DEV_GRADS].most == 0,
-       "too much is refused, with its size, and not counted");
+       "an allocation that is too large is refused and not counted");
 }
 
 /* What a device takes for itself is counted too. */
@@ -63,7 +63,8 @@ static void check_scratch(struct dev *dev)
     dev->ops->norm_bwd(dev, NULL, &dw, NULL, &x, &w, &stat, &dy, NORM_LAYER);
     ok(dev_sync(dev, &e) == 0 && dev->memory.of[DEV_SCRATCH].now > before &&
            dev->memory.allocated == allocated + (4 * N + 2) * sizeof *p,
-       "%s: so is what an operation takes, apart", dev->type->name);
+       "%s: the scratch memory of an operation is counted apart",
+       dev->type->name);
     dev_free(dev, p);
 }
 
@@ -91,7 +92,7 @@ static void check_copies(struct dev *dev)
         in[0] ^= 0xff;
         good = memcmp(in, out, n) == 0 && good;
     }
-    ok(good, "bytes go to the device and come back, few and many");
+    ok(good, "few and many bytes go to the device and come back");
     for (int i = 0; i < 1000; i++) {    /* more than are kept between syncs */
         dev->type->put(dev, p + 4 * i, &i, 4);
         dev->type->get(dev, out + 4 * i, p + 4 * i, 4);
@@ -99,11 +100,11 @@ static void check_copies(struct dev *dev)
     good = dev_sync(dev, &e) == 0;
     for (int i = 0; i < 1000; i++)
         early = early && memcmp(out + 4 * i, &i, 4) == 0;
-    ok(good && early, "and so do a thousand small ones");
+    ok(good && early, "a thousand small copies come back");
     dev->type->zero(dev, p, 100);
     dev->type->get(dev, out, p, 101);
     ok(dev_sync(dev, &e) == 0 && out[0] == 0 && out[99] == 0 && out[100] == 25,
-       "zero() clears what it should, and no more");
+       "zero() clears its bytes and no more");
     dev->type->free(dev, p);
     dev->type->free(dev, q);
     free(in);
@@ -119,8 +120,8 @@ static void check_failures(struct dev *dev)
     dev->type->copy(dev, host, p, 16);
     cuda_failed(dev, "second", "not this");
     ok(dev_sync(dev, &e) < 0 && strstr(e.text, "copy: invalid argument"),
-       "the first failure is reported, by the name of what failed");
-    ok(dev_sync(dev, &e) == 0, "and once");
+       "the first failure is reported with the name of the call");
+    ok(dev_sync(dev, &e) == 0, "a failure is reported once");
     dev->type->free(dev, p);
 }
 
@@ -132,7 +133,7 @@ static void check_marks(struct dev *dev)
     dev->type->mark(dev, 0);
     dev->type->mark(dev, 1);
     ok(dev_sync(dev, &e) == 0 && dev->type->between(dev, 0, 1) >= 0,
-       "the time between two marks is known after a sync");
+       "the time between two marks is known after dev_sync()");
 }
 
 static void check_graph(struct dev *dev)
@@ -151,19 +152,19 @@ static void check_graph(struct dev *dev)
     g = dev->type->graph_end(dev);
     dev->type->get(dev, host, p, sizeof host);
     ok(dev_sync(dev, &e) == 0 && host[0] == 1 && host[1] == 2,
-       "what goes into a graph is not done");
+       "work recorded in a graph is not done at once");
     dev->type->graph_run(dev, g);
     dev->type->graph_run(dev, g);
     dev->type->get(dev, host, p, sizeof host);
     ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
-       "and is done each time the graph is run");
+       "work recorded in a graph is done each time it runs");
     dev->type->graph_free(dev, g);
     reserved = dev->memory.reserved;
     dev->type->graph_begin(dev);
     cuda_scratch(dev, (size_t)64 << 20, "test");
     g = dev->type->graph_end(dev);
     ok(!g && dev_sync(dev, &e) == 0 && dev->memory.reserved == reserved,
-       "work that needs more scratch memory is not kept, and nothing is lost");
+       "work that needs more scratch memory is not recorded");
     dev->type->free(dev, p);
 }
 
@@ -180,15 +181,14 @@ static void check_plans(const char *folder)
 
     setenv("XDG_CACHE_HOME", folder, 1);
     plan_file_open(&f, "A GPU/2", 42);
-    ok(!plan_file_find(&f, &key, &got), "there is no plan at first");
+    ok(!plan_file_find(&f, &key, &got), "no algorithm is stored at first");
     plan_file_add(&f, &key, &algo);
     plan_file_close(&f);
     plan_file_open(&f, "A GPU/2", 42);
     other.align_d = 128;
-    ok(plan_file_find(&f, &key, &got) &&
-           memcmp(&got, &algo, sizeof got) == 0 &&
+    ok(plan_file_find(&f, &key, &got) && memcmp(&got, &algo, sizeof got) == 0 &&
            !plan_file_find(&f, &other, &got),
-       "a plan is found again, and only for the same product");
+       "a stored algorithm is found only for its product");
     fp = f.path ? fopen(f.path, "a") : NULL;
     if (fp) {
         fputs("1 2 3 not a plan\n\n", fp);
@@ -197,16 +197,16 @@ static void check_plans(const char *folder)
     plan_file_close(&f);
     plan_file_open(&f, "A GPU/2", 42);
     ok(fp && f.n == 1 && plan_file_find(&f, &key, &got),
-       "a damaged line is passed over");
+       "a damaged line of stored algorithms is skipped");
     plan_file_close(&f);
     plan_file_open(&f, "A GPU/2", 43);
-    ok(f.n == 0, "another version of the library has plans of its own");
+    ok(f.n == 0, "another version of the library has its own algorithms");
     plan_file_close(&f);
     setenv("XDG_CACHE_HOME", "/dev/null/x", 1);
     plan_file_open(&f, "A GPU/2", 42);
     plan_file_add(&f, &key, &algo);
     ok(plan_file_find(&f, &key, &got),
-       "where no file can be kept, plans live as long as the program");
+       "without a file algorithms are kept in memory");
     plan_file_close(&f);
     setenv("XDG_CACHE_HOME", folder, 1);
 }
@@ -226,15 +226,15 @@ static void check_choice(struct dev *dev, const char *folder)
     bool kept = false;
 
     dev->ops->fill(dev, &t, 1.0f);
-    ok(matmul(dev, &m, "test"), "cuBLASLt multiplies");
+    ok(matmul(dev, &m, "test"), "cuBLASLt multiplies two matrices");
     dev->type->get(dev, &one, p + 3 * N * N - 1, sizeof one);
-    ok(dev_sync(dev, &e) == 0 && one == 32, "and rightly");
+    ok(dev_sync(dev, &e) == 0 && one == 32, "the product of cuBLASLt is right");
     if (path_list(&files, cache, &e) == 0)
         for (size_t i = 0; i < files.n; i++)
             kept = kept || strstr(files.name[i], "emulated");
-    ok(kept, "the plan that was the fastest is kept in a file");
+    ok(kept, "the fastest algorithm is stored in a file");
     ok(strstr(dev->type->describe(dev, text, sizeof text), "emulated GPU"),
-       "the device says what it is");
+       "the device describes itself");
     diag("%s", text);
     path_list_clear(&files);
     free(cache);
@@ -250,7 +250,7 @@ int main(void)
     if (!mkdtemp(folder))
         return 1;
     check_plans(folder);
-    if (ok(dev_open(&dev, "cuda", &e) == 0, "the device opens")) {
+    if (ok(dev_open(&dev, "cuda", &e) == 0, "the CUDA device opens")) {
         check_memory(&dev);
         check_scratch(&dev);
         check_copies(&dev);
@@ -260,13 +260,13 @@ int main(void)
         check_choice(&dev, folder);
         dev_close(&dev);
     }
-    if (ok(dev_open(&dev, "cpu", &e) == 0, "and so does the CPU")) {
+    if (ok(dev_open(&dev, "cpu", &e) == 0, "the CPU device opens")) {
         check_memory(&dev);
         check_scratch(&dev);
         dev_close(&dev);
     }
     ok(dev_open(&dev, "cuda:7", &e) < 0 && strstr(e.text, "there is 1"),
-       "there is no eighth device");
+       "opening an eighth device fails");
     path_remove(folder, &e);
     return done_testing();
 }

@@ -225,7 +225,8 @@ static void check_wrong(void)
         char text[2048];
         const int status = status_of(w.launch, text, sizeof text);
 
-        if (!ok(status == 86 && strstr(text, w.says), "%s is found", w.what))
+        if (!ok(status == 86 && strstr(text, w.says), "the emulation finds %s",
+                w.what))
             diag("status %d: %s", status, text);
     }
 }
@@ -245,13 +246,16 @@ static void check_barrier(void)
     int *out = (int *)device(1024);
 
     LAUNCH(neighbour<true>, 1, 256, 0, stream, out);
-    ok(wrong_neighbours(out) == 0, "with a barrier, neighbours see each other");
+    ok(wrong_neighbours(out) == 0,
+       "neighbours see each other's writes with a barrier");
     LAUNCH(neighbour<false>, 1, 256, 0, stream, out);
     /* in the reverse order of threads each neighbour happens to be there */
     if (emu::the_order().reverse)
-        skip("without it they do not", "not in this order of threads");
+        skip("this order of threads hides it",
+             "neighbours need a barrier to see each other's writes");
     else
-        ok(wrong_neighbours(out) > 0, "without it they do not");
+        ok(wrong_neighbours(out) > 0,
+           "neighbours need a barrier to see each other's writes");
     cudaFree(out);
 }
 
@@ -262,10 +266,10 @@ static void check_copies(void)
     in[3] = 7;
     LAUNCH((early<0>), 1, 1, 0, stream, out, (const int *)in);
     cudaDeviceSynchronize();
-    ok(out[0] == 7, "an asynchronous copy is there once it was waited for");
+    ok(out[0] == 7, "an asynchronous copy has arrived after a wait");
     LAUNCH((early<1>), 1, 1, 0, stream, out, (const int *)in);
     cudaDeviceSynchronize();
-    ok(out[0] != 7, "and not before");
+    ok(out[0] != 7, "an asynchronous copy has not arrived before a wait");
     cudaFree(out);
     cudaFree(in);
 }
@@ -286,7 +290,8 @@ static void check_limits(void)
     cudaFuncSetAttribute(plain, cudaFuncAttributeMaxDynamicSharedMemorySize,
                          49 << 10);
     LAUNCH(plain, 1, 1, 49 << 10, stream, out);
-    ok(cudaGetLastError() == cudaSuccess, "unless they were asked for");
+    ok(cudaGetLastError() == cudaSuccess,
+       "49 KiB of dynamic shared memory are granted on request");
     ok(cudaMemcpyAsync(out, out, 4, cudaMemcpyHostToDevice, stream) ==
            cudaErrorInvalidValue,
        "a copy from a host address that is the device's is refused");
@@ -331,9 +336,10 @@ static void check_streams(void)
     }
     ok(with == 32, "an event orders two streams");
     if (emu::rt().late)
-        ok(without < 32, "without it they run in any order");
+        ok(without < 32, "two streams without an event run in any order");
     else
-        skip("without it they run in any order", "GT_EMU_STREAMS is not set");
+        skip("GT_EMU_STREAMS is not set",
+             "two streams without an event run in any order");
 }
 
 static void check_graph(void)
@@ -348,12 +354,12 @@ static void check_graph(void)
     cudaStreamEndCapture(stream, &g);
     cudaGraphInstantiate(&x, g, 0);
     cudaStreamSynchronize(stream);
-    ok(out[0] == 0, "what is captured does not run");
+    ok(out[0] == 0, "captured work does not run at once");
     for (int i = 0; i < 3; i++)
         cudaGraphLaunch(x, stream);
     cudaStreamSynchronize(stream);
     ok(out[0] == 3 * 96 && out[1] == 32 && out[2] == 96 && out[3] == 0,
-       "and runs each time that its graph is launched");
+       "captured work runs each time that its graph is launched");
     cudaGraphExecDestroy(x);
     cudaGraphDestroy(g);
     cudaFree(out);
@@ -378,17 +384,17 @@ static void check_events(void)
     cudaEventSynchronize(timeless);
     ok(cudaEventElapsedTime(&ms, before, timeless) ==
            cudaErrorInvalidResourceHandle,
-       "nor has one that was made without");
+       "an event made without timing has no time");
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     ok(cudaEventQuery(before) == cudaErrorStreamCaptureUnsupported &&
            cudaStreamEndCapture(stream, &g) ==
                cudaErrorStreamCaptureInvalidated,
-       "an event cannot be asked while work is captured");
+       "an event cannot be queried while work is captured");
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     ok(cudaStreamWaitEvent(stream, before, 0) != cudaSuccess &&
            cudaStreamEndCapture(stream, &g) ==
                cudaErrorStreamCaptureInvalidated,
-       "what is captured cannot wait for what is not");
+       "captured work cannot wait for other work");
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     cudaEventRecord(timeless, stream);
     cudaStreamEndCapture(stream, &g);
@@ -418,7 +424,7 @@ int main(void)
     ok(product_is_right(out), "mma.sync multiplies bf16");
     LAUNCH(tensor_core<f16>, 1, 32, 0, stream, out);
     cudaStreamSynchronize(stream);
-    ok(product_is_right(out), "and f16");
+    ok(product_is_right(out), "mma.sync multiplies f16");
     cudaFree(out);
     cudaStreamDestroy(stream);
     return done_testing();

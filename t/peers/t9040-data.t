@@ -79,8 +79,8 @@ END
 ok $? "pyarrow writes Parquet in every encoding"
 gdata dedup -q want.jsonl >want 2>err
 for file in *.parquet; do
-    gdata dedup -q "the text of $file is read" >got 2>err && cmp -s got want
-    ok $? "$file"
+    gdata dedup -q "$file" >got 2>err && cmp -s got want
+    ok $? "the text of $file is read"
     gdata info --tsv --no-header "$file" >out 2>err
     test "$(cut -f5 out)" = "$(wc -l <want.jsonl)"
     ok $? "info counts the rows of $file"

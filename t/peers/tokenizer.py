@@ -103,9 +103,9 @@ def gpt2(gdata, gpt2_folder, folder, texts):
                 special_tokens={"<|endoftext|>": 50256})
             theirs = [enc.encode_ordinary(t) for t in texts]
             ok(ours == flat(theirs, 50256),
-               f"{name}: {len(texts)} texts as tiktoken has them")
+               f"{name}: tiktoken gives our ids for {len(texts)} texts")
         except ImportError:
-            skip(f"{name} and tiktoken", "tiktoken is not installed")
+            skip(f"{name}: tiktoken gives our ids", "tiktoken is not installed")
 
 
 def learnt(gdata, folder, split, texts):
@@ -124,20 +124,20 @@ def learnt(gdata, folder, split, texts):
     ours = encode(gdata, folder, tok, plain)
     want = [theirs.encode(t).ids for t in plain]
     ok(ours == flat(want, eot),
-       f"{split}: tokenizer.json gives Hugging Face {len(texts)} times our ids")
+       f"{split}: Hugging Face gives our ids for {len(texts)} texts")
     ours = encode(gdata, folder, tok, texts, "--special")
     want = [theirs.encode(t).ids for t in texts]
-    ok(ours == flat(want, eot), f"{split}: with special tokens, too")
+    ok(ours == flat(want, eot), f"{split}: Hugging Face gives our ids with special tokens")
     for path in ("merges.txt", "tokenizer.json"):
         if split == "gpt2":
             again = encode(gdata, folder, os.path.join(tok, path), texts,
                            "--special")
-            ok(again == ours, f"{split}: {path} alone gives the same")
+            ok(again == ours, f"{split}: {path} alone gives the same ids")
     if split == "o200k":
         in_tiktoken(gdata, tok, plain, eot,
                     encode(gdata, folder, tok, plain))
     ok(all(theirs.decode(w, skip_special_tokens=False) == t
-           for w, t in zip(want, texts)), f"{split}: and the text back")
+           for w, t in zip(want, texts)), f"{split}: Hugging Face decodes our ids to the text")
 
 
 def in_tiktoken(gdata, tok, texts, eot, ours):
@@ -146,7 +146,7 @@ def in_tiktoken(gdata, tok, texts, eot, ours):
         import tiktoken
         import tiktoken.load
     except ImportError:
-        skip("o200k in tiktoken", "tiktoken is not installed")
+        skip("o200k: tiktoken gives our ids", "tiktoken is not installed")
         return
     run(gdata, "vocab", tok, "-w", "tiktoken", "-o", tok)
     end = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -160,7 +160,7 @@ def in_tiktoken(gdata, tok, texts, eot, ours):
         mergeable_ranks=tiktoken.load.load_tiktoken_bpe(
             os.path.join(tok, "tokenizer.tiktoken")))
     ok(ours == flat([enc.encode_ordinary(t) for t in texts], eot),
-       f"o200k: {len(texts)} texts as tiktoken has them")
+       f"o200k: tiktoken gives our ids for {len(texts)} texts")
 
 
 def same_training(gdata, folder, texts):
@@ -185,7 +185,7 @@ def same_training(gdata, folder, texts):
         with open(os.path.join(out, "tokenizer.json"), encoding="utf-8") as f:
             got = json.load(f)["model"]["merges"]
         bad += got != want
-    ok(bad == 0, "25 small corpora: merges as Hugging Face's trainer has them")
+    ok(bad == 0, "Hugging Face's trainer learns our merges from 25 small corpora")
 
 
 def split_by(pattern, behavior, invert):
@@ -244,7 +244,7 @@ def shapes(gdata, folder, texts):
         done = subprocess.run([gdata, "vocab", path], capture_output=True,
                               check=False)
         if done.returncode:
-            ok(done.stderr.count(b"\n") == 1, f"{name}: refused in one line")
+            ok(done.stderr.count(b"\n") == 1, f"{name}: the tokenizer is refused in one line")
             continue
         bad = 0
         for special in (False, True):
@@ -253,7 +253,7 @@ def shapes(gdata, folder, texts):
             ours = encode(gdata, folder, path, mine,
                           *(["--special"] if special else []))
             bad += ours != flat([theirs.encode(t).ids for t in mine], eot)
-        ok(bad == 0, f"{name}: the ids of Hugging Face's")
+        ok(bad == 0, f"{name}: Hugging Face gives our ids")
 
 
 def main(gdata, gpt2_folder, *splits):
@@ -264,11 +264,11 @@ def main(gdata, gpt2_folder, *splits):
         if gpt2_folder:
             gpt2(gdata, gpt2_folder, folder, texts)
         else:
-            skip("GPT-2's ids", "its files are not there")
+            skip("gpt2: tiktoken gives our ids", "its files are not there")
         try:
             import tokenizers  # noqa: F401
         except ImportError:
-            skip("Hugging Face's ids", "tokenizers is not installed")
+            skip("all: Hugging Face gives our ids", "tokenizers is not installed")
         else:
             for split in splits:
                 learnt(gdata, folder, split, texts)

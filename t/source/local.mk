@@ -5,4 +5,5 @@ dist_check_SCRIPTS += \
 	%D%/t0003-style.t \
 	%D%/t0004-options.t \
 	%D%/t0005-manuals.t \
-	%D%/t0006-examples.t
+	%D%/t0006-examples.t \
+	%D%/t0008-test-names.t

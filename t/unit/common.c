@@ -91,11 +91,11 @@ static void numbers(void)
         const bool good = num_int(ints[i].text, &n);
 
         ok(good == ints[i].good && (good ? n == ints[i].want : n == -77),
-           "num_int(\"%s\")", ints[i].text);
+           "num_int() reads \"%s\" as expected", ints[i].text);
     }
     for (size_t i = 0; i < sizeof reprs / sizeof reprs[0]; i++) {
         num_shortest(text, reprs[i].x);
-        if (!ok(strcmp(text, reprs[i].want) == 0, "num_shortest is %s",
+        if (!ok(strcmp(text, reprs[i].want) == 0, "num_shortest() prints %s",
                 reprs[i].want))
             diag("got %s", text);
     }
@@ -105,7 +105,7 @@ static void numbers(void)
 
         ok(rest && want ? strcmp(rest, want) == 0 && x == parses[i].want
                         : !rest && !want,
-           "num_parse(\"%s\")", s);
+           "num_parse() reads \"%s\" as expected", s);
     }
     ok(num_secs("2h30m", &x) && x == 9000, "2h30m is 9000 s");
     ok(!num_secs("2h30", &x), "2h30 is not a time");
@@ -114,10 +114,14 @@ static void numbers(void)
            num_whole(-INFINITY) == -((int64_t)1 << 53) && num_whole(NAN) == 0,
        "any number has a whole part");
     ok(num_bool("Off", &b) && !b, "Off is false");
-    ok(strcmp(num_comma(text, -1234567), "-1,234,567") == 0, "commas");
-    ok(strcmp(num_bytes(text, 1536), "1.50 KiB") == 0, "1.50 KiB");
-    ok(strcmp(num_duration(text, 7500), "2h05m") == 0, "2h05m");
-    ok(strcmp(num_short(text, 29995520), "30.0M") == 0, "30.0M");
+    ok(strcmp(num_comma(text, -1234567), "-1,234,567") == 0,
+       "num_comma() puts commas between thousands");
+    ok(strcmp(num_bytes(text, 1536), "1.50 KiB") == 0,
+       "num_bytes() prints 1.50 KiB");
+    ok(strcmp(num_duration(text, 7500), "2h05m") == 0,
+       "num_duration() prints 2h05m");
+    ok(strcmp(num_short(text, 29995520), "30.0M") == 0,
+       "num_short() prints 30.0M");
 }
 
 static void strings(void)
@@ -126,13 +130,15 @@ static void strings(void)
     struct arena a = ARENA_INIT;
     char *p, *q;
 
-    ok(b.s[0] == '\0', "an empty buf is a string");
+    ok(b.s[0] == '\0', "an empty buf is an empty string");
     for (int i = 0; i < 1000; i++)
         buf_printf(&b, "%d,", i);
-    ok(b.len == 3890 && b.s[b.len] == '\0', "1000 numbers, and a NUL");
+    ok(b.len == 3890 && b.s[b.len] == '\0',
+       "a buf holds 1000 numbers and a NUL");
     p = arena_strdup(&a, b.s);
     q = arena_alloc(&a, 200000);
-    ok(strcmp(p, b.s) == 0 && q[199999] == 0, "an arena keeps and clears");
+    ok(strcmp(p, b.s) == 0 && q[199999] == 0,
+       "an arena keeps what was added until it is cleared");
     arena_clear(&a);
     buf_trim(&b, 0);
     buf_shell_word(&b, "it's $HOME");
@@ -167,9 +173,9 @@ static void options(void)
         argv[i] = words[i];
     left = opt_parse(opts, 8, argv, &e);
     ok(left == 2 && strcmp(argv[0], "a") == 0 && strcmp(argv[1], "b") == 0,
-       "words stay");
+       "opt_parse() leaves the arguments that are no options");
     ok(n == 7 && flag && list.n == 2 && strcmp(list.item[1], "y") == 0,
-       "options are taken");
+       "opt_parse() stores the values of options");
     argv[0] = words[0];
     snprintf(words[1], sizeof words[1], "--limt=3");
     argv[1] = words[1];
@@ -202,15 +208,15 @@ static void random_numbers(void)
     rng_bits(0, 0, 0, w);
     ok(w[0] == 0x6627e8d5 && w[1] == 0xe169c58d && w[2] == 0xbc57ac4c &&
            w[3] == 0x9b00dbd8,
-       "Philox of zeros");
+       "Philox of zeros has the published value");
     rng_bits(~0ull, ~0ull, ~0ull, w);
     ok(w[0] == 0x408f276d && w[1] == 0x41c83b0e && w[2] == 0xa20bc7c6 &&
            w[3] == 0x6d5451fd,
-       "Philox of ones");
+       "Philox of ones has the published value");
     rng_bits(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88, w);
     ok(w[0] == 0xd16cfe09 && w[1] == 0x94fdcceb && w[2] == 0x5001e420 &&
            w[3] == 0x24126ea1,
-       "Philox of pi");
+       "Philox of pi has the published value");
 }
 
 static const char *hash_of(const char *text, size_t n, size_t step, bool fast,
@@ -247,14 +253,14 @@ static void hashes(void)
 
         ok(strcmp(hash_of(t, strlen(t), 7, true, a), known[i].want) == 0 &&
                strcmp(hash_of(t, strlen(t), 64, false, b), a) == 0,
-           "sha256 of \"%s\"", t);
+           "sha256 of \"%s\" has the published value", t);
     }
     memset(text, 'x', sizeof text);
     for (size_t n = 0; n < sizeof text; n++)
         for (size_t step = 1; step < 130; step += 9)
             same = same && strcmp(hash_of(text, n, step, true, a),
                                   hash_of(text, n, 300, false, b)) == 0;
-    ok(same, "sha256 does not depend on how the bytes arrive, or on who works");
+    ok(same, "sha256 does not depend on how the bytes are split");
 }
 
 static void times(void)
@@ -275,7 +281,7 @@ static void times(void)
         char text[NUM_TEXT];
 
         ok(strcmp(clock_utc(text, cases[i].ms), cases[i].text) == 0,
-           "%lld is %s", (long long)cases[i].ms, text);
+           "%lld is printed as %s", (long long)cases[i].ms, text);
     }
 }
 

@@ -285,7 +285,7 @@ static void no_blank(void)
     ok(read_all("noblank.txt", (struct corpus_conf){ .n = 0 }, &out, &stats,
                 &e) == 0 &&
            out.len == n + 3 && stats.documents == 1,
-       "a text without any blank is read");
+       "a text without a blank is read");
     ok(strstr(logged, "noblank.txt:1: 16 MiB without a blank"),
        "a text without any blank has a warning");
 

@@ -175,8 +175,9 @@ static void kills(int times)
         seed = seed * 1103515245u + 12345u;
         good += kill_one((int)(seed >> 16) % 16, i % 5 > 0, i % 3 == 0, &count);
     }
-    ok(good == times, "killed %d times: no half line, no broken run", times);
-    ok(count > 200 * times, "%lld points were in their files",
+    ok(good == times, "%d kills leave no partial line and no broken run",
+       times);
+    ok(count > 200 * times, "%lld points were written before the kills",
        (long long)count);
 }
 
@@ -231,8 +232,9 @@ static void many(void)
     if (runs_load(&runs, root, 0, &e) < 0 ||
         experiments_load(&all, root, &e) < 0)
         diag("%s", e.text);
-    ok(runs.n == WRITERS, "%zu runs are there", runs.n);
-    ok(all.n == 2, "in one experiment: %zu with Default", all.n);
+    ok(runs.n == WRITERS, "all %zu runs of the writers are listed", runs.n);
+    ok(all.n == 2, "all runs are in one experiment besides Default (%zu)",
+       all.n);
     for (size_t i = 0; i < runs.n; i++) {
         const long n = strtol(runs.run[i].name + 3, NULL, 10);
 
@@ -243,7 +245,7 @@ static void many(void)
             names++;
         }
     }
-    ok(names == WRITERS, "they are called run1 to run%d, each once", names);
+    ok(names == WRITERS, "the runs are called run1 to run%d, each once", names);
     experiments_free(&all);
     runs_free(&runs);
 }

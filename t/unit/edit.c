@@ -78,18 +78,19 @@ static void keys(void)
     run_param(run, "same", "2");
     run_param(run, "bad", "\xff");
     run_tag(run, "x=y", "z");
-    ok(good(run_end(run, RUN_FINISHED, &e), &e), "odd keys are written");
+    ok(good(run_end(run, RUN_FINISHED, &e), &e),
+       "runs with odd keys are written");
     r = look(&runs, "keys");
-    ok(r && !r->damage && r->n_metrics == 7, "no two are one: %zu",
-       r ? r->n_metrics : 0);
+    ok(r && !r->damage && r->n_metrics == 7,
+       "different odd keys stay different: %zu", r ? r->n_metrics : 0);
     ok(r && run_info_metric(r, "loss_/val")->last == 2 &&
            run_info_metric(r, "acc_")->last == 4,
-       "a file and a folder of one name");
+       "a file and a folder of one name get different names");
     ok(r && is(run_info_tag(r, "gtrack.key.metrics.a_"), "a~") &&
            is(run_info_tag(r, "gtrack.key.metrics.a__"), "a@") &&
            is(run_info_tag(r, "gtrack.key.metrics.acc_"), "acc") &&
            is(run_info_tag(r, "gtrack.key.tags.x_y"), "x=y"),
-       "what they were is noted");
+       "the original keys are recorded");
     ok(r && is(run_info_param(r, "same"), "1"),
        "a parameter keeps its first value");
     ok(r && is(run_info_param(r, "bad"), "\xef\xbf\xbd"),
@@ -109,25 +110,25 @@ static void lives(void)
        "a run being written is not deleted: %s", e.text);
     ok(r && good(edit_name(r, "uno", &e), &e) &&
            good(edit_tag(r, "note", "x", &e), &e),
-       "it can be renamed");
+       "a run being written can be renamed");
     good(run_end(run, RUN_FAILED, &e), &e);
     r = look(&runs, "uno");
     ok(r && r->status == RUN_FAILED && is(run_info_tag(r, "note"), "x"),
-       "and keeps that name when it ends");
+       "a renamed run keeps its name when it ends");
     ok(good(edit_delete(r, &e), &e) && (r = look(&runs, "uno")) && r->deleted,
-       "it is deleted");
+       "a run that has ended is deleted");
     ok(good(edit_restore(r, &e), &e) && (r = look(&runs, "uno")) && !r->deleted,
-       "and restored");
+       "a deleted run is restored");
     ok(edit_remove(root, r, &e) < 0, "only a deleted run is removed: %s",
        e.text);
     ok(edit_tag(r, "a@", "x", &e) < 0 && e.kind == ERR_USAGE,
        "a bad key is refused: %s", e.text);
     good(edit_delete(r, &e), &e);
     r = look(&runs, "uno");
-    ok(r && good(edit_remove(root, r, &e), &e), "then it is removed");
+    ok(r && good(edit_remove(root, r, &e), &e), "a deleted run is removed");
     runs_free(&runs);
     good(runs_load(&runs, root, LOAD_DELETED, &e), &e);
-    ok(runs.n == 1, "and gone");
+    ok(runs.n == 1, "a removed run is gone");
     runs_free(&runs);
 }
 
@@ -143,24 +144,27 @@ static void experiments(void)
        "an experiment is deleted");
     good(experiments_load(&all, root, &e), &e);
     ok(all.n == 3 && all.item[2].deleted && is(all.item[2].name, "to go"),
-       "it is in the trash");
+       "a deleted experiment is in the trash");
     experiments_free(&all);
-    ok(look(&runs, "in it") && runs.run[0].deleted, "with its run");
+    ok(look(&runs, "in it") && runs.run[0].deleted,
+       "a deleted experiment takes its run with it");
     ok(store_experiment(root, "to go", &id, &e) < 0 && e.kind == ERR_USAGE,
-       "its name is not given again: %s", e.text);
+       "the name of a deleted experiment is not reused: %s", e.text);
     ok(good(edit_experiment_restore(root, "to go", &e), &e) &&
            look(&runs, "in it") && !runs.run[0].deleted,
-       "it is restored with its run");
+       "an experiment is restored with its run");
     ok(good(edit_experiment_name(root, "to go", "gone \xc3\xbc", &e), &e) &&
            look(&runs, "in it") && is(runs.run[0].experiment, "gone \xc3\xbc"),
-       "it is renamed");
+       "an experiment is renamed");
     ok(edit_experiment_name(root, "gone \xc3\xbc", "x", &e) < 0,
-       "not to a name that is there: %s", e.text);
-    ok(store_experiment(root, "it's", &id, &e) < 0, "a quote is refused");
+       "an experiment cannot take the name of another: %s", e.text);
+    ok(store_experiment(root, "it's", &id, &e) < 0,
+       "an experiment name with a quote is refused");
     ok(good(store_experiment(root, "to go", &id, &e), &e) && id,
-       "the old name is free again, with another id");
+       "the old name of an experiment is free again");
     free(id);
-    ok(edit_experiment_delete(root, "Default", &e) < 0, "Default stays");
+    ok(edit_experiment_delete(root, "Default", &e) < 0,
+       "the experiment Default cannot be deleted");
     runs_free(&runs);
 }
 
@@ -176,11 +180,11 @@ static void moved(void)
     root = other;
     ok(look(&runs, "keys") != NULL, "a store that was moved is read");
     ok(good(edit_uris(root, &count, &e), &e) && count >= 4,
-       "its URIs are put right: %lld", (long long)count);
+       "the URIs of a moved store are corrected: %lld", (long long)count);
     ok(strstr(look(&runs, "keys")->artifact_uri, "/moved%20here/"),
-       "and escaped");
+       "corrected URIs are escaped");
     good(edit_uris(root, &count, &e), &e);
-    ok(count == 0, "once");
+    ok(count == 0, "corrected URIs need no second correction");
     runs_free(&runs);
     root = was;
     rename(other, root);
@@ -198,7 +202,7 @@ static void vanished(void)
     FILE *blocker;
 
     run_metric(run, "loss", 1, 1);
-    ok(good(run_flush(run, &e), &e), "all is well");
+    ok(good(run_flush(run, &e), &e), "a run begins and is written");
     rename(root, away);
     blocker = fopen(root, "w"); /* nothing can be made in its place */
     fclose(blocker);
@@ -209,12 +213,13 @@ static void vanished(void)
     ok(run_flush(run, &e) < 0, "the store is gone: %s", e.text);
     unlink(root);
     rename(away, root);
-    ok(good(run_end(run, RUN_FINISHED, &e), &e), "it is back, all is written");
+    ok(good(run_end(run, RUN_FINISHED, &e), &e),
+       "a run is written when its store is back");
     r = look(&runs, "lasting");
     ok(r && !r->damage && run_info_metric(r, "loss")->count == 3 &&
            run_info_metric(r, "loss")->last == 3 &&
            is(run_info_tag(r, "late"), "yes"),
-       "nothing was lost");
+       "no point was lost while the store was gone");
     runs_free(&runs);
     free(away);
 }
@@ -246,16 +251,18 @@ static void states(void)
     int64_t now = clock_wall_ms();
 
     attempt_self(&a, &mem, 1);
-    ok(attempt_status(&a, now) == RUN_RUNNING, "we are alive");
+    ok(attempt_status(&a, now) == RUN_RUNNING,
+       "a run whose process lives is running");
     ok(attempt_status(&a, now + 3 * a.interval_ms + 1000) == RUN_STALE,
-       "no heartbeat for three intervals: stale");
+       "a run without a heartbeat for three intervals is stale");
     a.host = "elsewhere";
     a.pid = 1;
     ok(attempt_status(&a, now) == RUN_RUNNING,
        "another machine's heartbeat is believed");
     attempt_self(&a, &mem, 1);
     a.pid_start++;
-    ok(attempt_status(&a, now) == RUN_STALE, "another process has our number");
+    ok(attempt_status(&a, now) == RUN_STALE,
+       "a run whose process id was reused is stale");
     attempt_self(&a, &mem, 1);
     become_ended_child(&a);
     ok(attempt_status(&a, now) == RUN_STALE,
@@ -263,9 +270,11 @@ static void states(void)
     waitpid((pid_t)a.pid, NULL, 0);
     attempt_self(&a, &mem, 1);
     a.boot = "another";
-    ok(attempt_status(&a, now) == RUN_STALE, "the machine was started anew");
+    ok(attempt_status(&a, now) == RUN_STALE,
+       "a run from before a reboot is stale");
     a.status = RUN_FAILED;
-    ok(attempt_status(&a, now) == RUN_FAILED, "the end is the end");
+    ok(attempt_status(&a, now) == RUN_FAILED,
+       "a run that has ended is not stale");
     arena_clear(&mem);
 }
 

@@ -220,7 +220,8 @@ static void expect(const struct runs *runs, const char *text, const char *want)
     struct err e = ERR_INIT;
     const char *got = find(runs, text, &e);
 
-    if (!ok(got && strcmp(got, want) == 0, "%s: %s", text, want))
+    if (!ok(got && strcmp(got, want) == 0, "the filter '%s' chooses '%s'", text,
+            want))
         diag("got %s", got ? got : e.text);
 }
 
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
         e = (struct err)ERR_INIT;
         if (!ok(!find(&runs, wrongs[i].key, &e) && e.kind == ERR_USAGE &&
                     strstr(e.text, wrongs[i].value),
-                "%s: %s", wrongs[i].key, e.text))
+                "the filter '%s' is refused: %s", wrongs[i].key, e.text))
             diag("wanted: %s", wrongs[i].value);
     }
     runs_free(&runs);

@@ -123,7 +123,7 @@ int main(void)
 
         setenv("GTRAIN_ISA", isas[i], 1);
         if (dev_open(&dev, "cpu", &e) < 0) {
-            skip("products of bf16 are exact", e.text);
+            skip(e.text, "%s: all products of bf16 are exact", isas[i]);
             continue;
         }
         for (int round = 0; round < ROUNDS; round++)

@@ -132,7 +132,7 @@ static void check_cast(const struct format *f, const char *isa)
 
     setenv("GTRAIN_ISA", isa, 1);
     if (dev_open(&dev, "cpu", &e) < 0) {
-        skip("conversions agree with half.h", e.text);
+        skip(e.text, "conversions by %s agree with half.h", isa);
         return;
     }
     b.data = back;

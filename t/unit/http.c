@@ -111,34 +111,42 @@ static void requests(void)
     put("file", "0123456789", 10);
     ok(call((struct http_call){ 0 }, "/plain/file", &r, &e) == 0 &&
            r.status == 200 && strcmp(r.body.s, "0123456789") == 0 &&
-           r.size == 10 && strcmp(r.tag, "\"v1\"") == 0, "GET");
+           r.size == 10 && strcmp(r.tag, "\"v1\"") == 0,
+       "GET returns status, body, size and tag");
     ok(call((struct http_call){ .body = "a=1", .len = 3, .header = headers },
-            "/plain/file", &r, &e) == 0 && strcmp(r.body.s, "ok") == 0 &&
-           strcmp(logged(), "POST /plain/file - - a=1") == 0, "POST");
+            "/plain/file", &r, &e) == 0 &&
+           strcmp(r.body.s, "ok") == 0 &&
+           strcmp(logged(), "POST /plain/file - - a=1") == 0,
+       "POST sends a body and headers");
     ok(call((struct http_call){ .method = "PATCH", .body = "x", .len = 1 },
             "/plain/file", &r, &e) == 0 &&
            strcmp(logged(), "PATCH /plain/file - - x") == 0,
-       "another method");
+       "another method than GET and POST is sent");
     fd = open(path, O_RDONLY);
-    ok(call((struct http_call){ .method = "PUT", .fd = fd, .fd_at = 2,
-                                .len = 5 }, "/plain/file", &r, &e) == 0 &&
+    ok(call(
+           (struct http_call){
+               .method = "PUT", .fd = fd, .fd_at = 2, .len = 5 },
+           "/plain/file", &r, &e) == 0 &&
            strcmp(logged(), "PUT /plain/file - - 23456") == 0,
-       "PUT of a part of a file");
+       "PUT sends a part of a file");
     ok(call((struct http_call){ .method = "PUT", .fd = fd, .len = 10 },
-            "/flaky/file", &r, &e) == 0 && r.tries == 3 &&
+            "/flaky/file", &r, &e) == 0 &&
+           r.tries == 3 &&
            strcmp(logged(), "PUT /flaky/file - - 0123456789") == 0,
-       "and of all of it, again after 503");
+       "PUT sends a whole file again after 503");
     ok(call((struct http_call){ .method = "PUT", .fd = fd, .len = 11 },
-            "/plain/file", &r, &e) < 0, "a file that is shorter is an error");
+            "/plain/file", &r, &e) < 0,
+       "a file that is shorter than announced is an error");
     close(fd);
     ok(call((struct http_call){ .from = 4 }, "/plain/file", &r, &e) == 0 &&
            r.status == 206 && strcmp(r.body.s, "456789") == 0 && r.size == 10,
-       "a part");
+       "GET from a position returns the rest");
     ok(call((struct http_call){ .from = 4 }, "/norange/file", &r, &e) == 0 &&
            strcmp(r.body.s, "456789") == 0,
-       "the same from a server that knows none");
+       "GET from a position works without ranges in the server");
     ok(call((struct http_call){ .max = 9 }, "/plain/file", &r, &e) < 0 &&
-           strstr(e.text, "too long"), "a reply that is too long");
+           strstr(e.text, "too long"),
+       "a reply that is too long is an error");
     free(path);
     http_reply_clear(&r);
 }
@@ -151,12 +159,14 @@ static void failures(void)
 
     ok(call((struct http_call){ 0 }, "/gone/file", &r, &e) < 0 &&
            e.kind == ERR_REMOTE && r.status == 404 && r.tries == 1 &&
-           strstr(e.text, "404: no such file"), "404 is final, and quoted");
+           strstr(e.text, "404: no such file"),
+       "status 404 is final and its text is quoted");
     ok(call((struct http_call){ .body = "x", .len = 1, .once = true },
-            "/flaky/b/file", &r, &e) == 0 && r.tries == 3,
-       "503 is tried again, even once");
+            "/flaky/b/file", &r, &e) == 0 &&
+           r.tries == 3,
+       "status 503 is tried again");
     ok(call((struct http_call){ .once = true }, "/once/b/file", &r, &e) == 0,
-       "a short file is whole");
+       "a short reply is complete");
     ok(call((struct http_call){ 0 }, "/busy/file", &r, &e) < 0 &&
            strstr(e.text, "asked to wait 1000 s"),
        "a server that asks for too long a wait is an error");
@@ -164,11 +174,12 @@ static void failures(void)
     port = 1;
     ok(call((struct http_call){ 0 }, "/x", &r, &e) < 0 &&
            e.kind == ERR_REMOTE && r.tries == 3 && r.status == 0,
-       "nobody there is ERR_REMOTE, after all tries");
+       "a server that does not answer is ERR_REMOTE after all tries");
     port = gone;
     raise(SIGUSR1);
     ok(call((struct http_call){ 0 }, "/plain/file", &r, &e) < 0 &&
-           e.kind == ERR_INTERRUPTED, "a signal interrupts");
+           e.kind == ERR_INTERRUPTED,
+       "a signal interrupts a request");
     sig_reset();
     http_reply_clear(&r);
 }
@@ -180,21 +191,25 @@ static void credentials(void)
 
     ok(call((struct http_call){ .user = "api", .password = "key" },
             "/plain/file", &r, &e) == 0 &&
-           strstr(logged(), "Basic YXBpOmtleQ=="), "user and password");
-    ok(call((struct http_call){ .bearer = "secret" }, "/plain/file", &r,
-            &e) == 0 && strstr(logged(), "Bearer secret"), "a token");
+           strstr(logged(), "Basic YXBpOmtleQ=="),
+       "user and password are sent");
+    ok(call((struct http_call){ .bearer = "secret" }, "/plain/file", &r, &e) ==
+               0 &&
+           strstr(logged(), "Bearer secret"),
+       "a bearer token is sent");
     ok(call((struct http_call){ .bearer = "secret" }, "/away/file", &r, &e) ==
-               0 && strcmp(r.body.s, "0123456789") == 0 &&
-           !strstr(logged(), "secret"),
-       "a token is not sent on to another host");
+               0 &&
+           strcmp(r.body.s, "0123456789") == 0 && !strstr(logged(), "secret"),
+       "a token is not sent to another host after a redirect");
     ok(call((struct http_call){ .user = "api", .password = "key" },
-            "/away/file", &r, &e) == 0 && !strstr(logged(), "Basic"),
-       "nor a password");
+            "/away/file", &r, &e) == 0 &&
+           !strstr(logged(), "Basic"),
+       "a password is not sent to another host after a redirect");
     ok(call((struct http_call){ .body = "x", .len = 1, .stay = true },
             "/away/file", &r, &e) < 0 &&
            e.kind == ERR_REMOTE && strstr(e.text, "redirects to http://") &&
            !strstr(logged(), "plain"),
-       "what is to stay goes nowhere else: %s", e.text);
+       "a call that must stay with its host follows no redirect: %s", e.text);
     http_reply_clear(&r);
 }
 
@@ -231,13 +246,16 @@ static void sinks(void)
            "a sink sees each byte once: %s", ways[i]);
     }
     buf_trim(&t.text, 0);
-    ok(call((struct http_call){ .sink = take, .arg = &t }, "/changing/big",
-            &r, &e) < 0 && r.changed, "a thing that changes meanwhile");
+    ok(call((struct http_call){ .sink = take, .arg = &t }, "/changing/big", &r,
+            &e) < 0 &&
+           r.changed,
+       "a file that changes between tries is reported");
     buf_trim(&t.text, 0);
     t.enough = 10;
     ok(call((struct http_call){ .sink = take, .arg = &t }, "/plain/big", &r,
-            &e) == 0 && r.stopped && e.kind == ERR_NONE,
-       "a sink may have enough");
+            &e) == 0 &&
+           r.stopped && e.kind == ERR_NONE,
+       "a sink may stop a transfer");
     buf_clear(&t.text);
     free(big);
     http_reply_clear(&r);
@@ -248,13 +266,14 @@ static void words(void)
     struct buf b = BUF_INIT;
     char *host = http_host("https://me:pw@Host.Example:8080/x?y");
 
-    ok(host && strcmp(host, "host.example") == 0, "the host of a URL");
+    ok(host && strcmp(host, "host.example") == 0, "http_host() finds the host");
     free(host);
     host = http_host("no url at all");
-    ok(!host, "of what is none");
+    ok(!host, "http_host() finds none in other texts");
     free(host);
     http_escape(&b, "a b/\xc3\xa9~");
-    ok(strcmp(b.s, "a%20b%2F%C3%A9~") == 0, "a part of a URL");
+    ok(strcmp(b.s, "a%20b%2F%C3%A9~") == 0,
+       "url_escape() escapes a part of a URL");
     buf_clear(&b);
 }
 
@@ -271,7 +290,7 @@ int main(void)
     http = http_open(&conf, &e);
     words();
     if (start_server() < 0) {
-        skip("requests", "no perl");
+        skip("no perl", "requests are answered by a server");
     } else {
         requests();
         failures();

@@ -94,7 +94,8 @@ static void same(const char *when)
     setenv("GTRACK_CACHE", cache, 1);
     a = tell(&with);
     b = tell(&without);
-    if (!ok(strcmp(a, b) == 0 && without.n > 0, "%s: the same", when)) {
+    if (!ok(strcmp(a, b) == 0 && without.n > 0,
+            "%s: the index gives what the files give", when)) {
         diag("%.300s", a);
         diag("%.300s", b);
     }
@@ -180,7 +181,7 @@ static void damage_cache(void)
     struct err e = ERR_INIT;
 
     if (!ok(path && buf_read_file(&b, path, 1 << 28, &e) == 0,
-            "there is a cache"))
+            "the cache is on"))
         return;
     for (size_t i = 0; i < b.len; i += b.len / 25 + 1) {
         b.s[i] ^= 0x40;
@@ -275,7 +276,7 @@ int main(void)
     load(&runs);
     runs_free(&runs);
     path = cache_file();
-    ok(!path, "what was changed just now is not trusted");
+    ok(!path, "a folder that changed just now is not cached");
     free(path);
     setenv("GT_CLOCK_MS", "4000000000000", 1); /* much later */
     same("a first time");

@@ -112,7 +112,7 @@ static void check(const char *isa)
 
     setenv("GTRAIN_ISA", isa, 1);
     if (dev_open(&dev, "cpu", &e) < 0) {
-        skip("8-bit weights agree with the reference", e.text);
+        skip(e.text, "8-bit weights of %s agree with the reference", isa);
         return;
     }
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {

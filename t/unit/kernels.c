@@ -133,7 +133,7 @@ static void check_device(const char *name)
     struct dev dev = { .threads = 0 };
 
     if (dev_open(&dev, name, &e) < 0) {
-        skip("each operation agrees with its reference", e.text);
+        skip(e.text, "each operation of %s agrees with its reference", name);
         return;
     }
     if (dev.type == &cpu_dev)

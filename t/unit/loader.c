@@ -289,7 +289,7 @@ static void refusals(void)
 
         c.files = files;
         if (!ok(loader_open(&l, &c, &e) < 0 && strstr(e.text, cases[i].says),
-                "refused: %s", cases[i].what))
+                "the loader is refused: %s", cases[i].what))
             diag("%s", e.text);
         free(files);
     }

@@ -191,8 +191,8 @@ static void one_store(const char *folder, const char *version)
                 experiments_load(&all, root, &e) == 0,
             "%s: the store is read", version))
         diag("%s", e.text);
-    ok(all.n == json_array_size(experiments), "%s: %zu experiments", version,
-       all.n);
+    ok(all.n == json_array_size(experiments),
+       "%s: all %zu experiments are read", version, all.n);
     json_array_foreach(experiments, i, x)
     {
         json_array_foreach(json_object_get(x, "runs"), j, run)
@@ -201,7 +201,7 @@ static void one_store(const char *folder, const char *version)
             n++;
         }
     }
-    ok(n == runs.n && n > 0, "%s: %zu runs", version, n);
+    ok(n == runs.n && n > 0, "%s: all %zu runs are read", version, n);
     experiments_free(&all);
     runs_free(&runs);
     json_decref(want);

@@ -395,7 +395,7 @@ int main(void)
             test_ways(&v);
         }
     }
-    ok(n > 10, "the reference has %d variants", n);
+    ok(n > 10, "the reference file has %d variants", n);
     diag("closest to its bound: a gradient at %.2f of it, a step at %.2f",
          worst_gradient, worst_step);
     fclose(fp);

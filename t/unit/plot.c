@@ -104,7 +104,7 @@ static void colours_can_be_told_apart(void)
         ok(palette_contrast(palette_of(t)->text, palette_of(t)->ground) >= 7 &&
                palette_contrast(palette_of(t)->grey, palette_of(t)->ground) >=
                    4.5,
-           "%s: words can be read", palette_of(t)->name);
+           "%s: the text has enough contrast", palette_of(t)->name);
     }
     ok(fabs(palette_contrast(0, 0xFFFFFF) - 21) < 1e-9,
        "black on white is a contrast of 21");
@@ -113,11 +113,11 @@ static void colours_can_be_told_apart(void)
 
         good = good && palette_contrast(c, palette_on(c)) >= 4.5;
         if (i == 100)
-            ok(good, "numbers can be read on any colour of a map");
+            ok(good, "numbers have enough contrast on every colour of a map");
     }
     ok(palette_slot("run1") == 0 && palette_slot("run2") == 1 &&
            palette_slot("run9") == 0,
-       "runs that are numbered take the colours in turn");
+       "numbered runs take the colours in turn");
     ok(palette_dash(THEME_LIGHT, 3) == 0 && palette_dash(THEME_LIGHT, 11) == 1,
        "the ninth curve is dashed");
 }
@@ -201,13 +201,14 @@ static void scales_follow_values(void)
 
     axis_init(&a, "x", UNIT_NONE);
     axis_scale(&a, flat, 4);
-    ok(a.scale == SCALE_LINEAR, "values of one size are drawn linearly");
+    ok(a.scale == SCALE_LINEAR, "values of one magnitude are drawn linearly");
     axis_init(&a, "x", UNIT_NONE);
     axis_scale(&a, wide, 4);
     ok(a.scale == SCALE_LOG, "three decades are drawn logarithmically");
     axis_init(&a, "x", UNIT_NONE);
     axis_scale(&a, zero, 4);
-    ok(a.scale == SCALE_LINEAR, "but not with a zero among them");
+    ok(a.scale == SCALE_LINEAR,
+       "values with a zero among them are drawn linearly");
     ok(axis_geometric(rates, 4) && !axis_geometric(even, 4),
        "1, 3, 10, 30 are geometric, 1, 2, 3, 4 are not");
 }
@@ -238,7 +239,7 @@ static void moving_means_are_exact(void)
                 off = fmax(off, fabs(out[i] - sum / n) / (sum / n));
         }
     }
-    ok(off < 1e-14, "a moving mean is that of its window, whatever was before");
+    ok(off < 1e-14, "a moving mean depends only on its window");
 }
 
 static void smoothing_is_right(void)
@@ -250,13 +251,14 @@ static void smoothing_is_right(void)
 
     ok(smooth_parse("ema:0.5", &s) && s.kind == SMOOTH_EMA, "ema:0.5 is read");
     smooth_apply(&s, in, out, 5);
-    ok(fabs(out[0] - 1) < 1e-12, "the first value stays");
+    ok(fabs(out[0] - 1) < 1e-12,
+       "an exponential mean begins with the first value");
     /* (0.25*1 + 0.5*2) / 0.75, then with 4, then with 5 */
     ok(fabs(out[1] - (0.25 * 1 + 0.5 * 2) / 0.75) < 1e-12 && isnan(out[2]) &&
            fabs(out[3] - (0.125 * 1 + 0.25 * 2 + 0.5 * 4) / 0.875) < 1e-12 &&
            fabs(out[4] - (0.0625 + 0.125 * 2 + 0.25 * 4 + 0.5 * 5) / 0.9375) <
                1e-12,
-       "the exponential mean has its start corrected, and passes gaps over");
+       "an exponential mean corrects its start and skips gaps");
     for (int i = 0; i < 3; i++) {
         static const char *const how[] = { "ema:0.9", "ma:3", "gauss:1.5" };
         double off = 0;
@@ -265,7 +267,7 @@ static void smoothing_is_right(void)
         smooth_apply(&s, flat, out, 5);
         for (int k = 0; k < 5; k++)
             off = fmax(off, fabs(out[k] - 7));
-        ok(off < 1e-12, "%s leaves a level line alone, to its ends", how[i]);
+        ok(off < 1e-12, "%s leaves a level line unchanged to its ends", how[i]);
     }
     smooth_parse("ma:3", &s);
     smooth_apply(&s, in, out, 5);
@@ -275,7 +277,7 @@ static void smoothing_is_right(void)
     moving_means_are_exact();
     ok(!smooth_parse("ema:1", &s) && !smooth_parse("ema:", &s) &&
            !smooth_parse("ma:0", &s) && !smooth_parse("spline:3", &s),
-       "what is no smoothing is refused");
+       "an unknown smoothing is refused");
 }
 
 /*
@@ -302,8 +304,8 @@ static void spikes_survive(void)
     p->x.lo = 0;
     p->x.hi = N - 1;
     thin_curve(c, &p->x, COLUMNS, &mem);
-    ok(c->n <= 4 * COLUMNS + 4 && c->n > COLUMNS, "a million points become %zu",
-       c->n);
+    ok(c->n <= 4 * COLUMNS + 4 && c->n > COLUMNS,
+       "a million points are reduced to %zu", c->n);
     for (size_t i = 0; i < c->n; i++) {
         high =
             high || (c->x[i] >= 123456 && c->x[i] <= 123456 && c->y[i] > 9e5);
@@ -311,9 +313,9 @@ static void spikes_survive(void)
         gap = gap || isnan(c->y[i]);
         sorted = sorted && (i == 0 || c->x[i] > c->x[i - 1]);
     }
-    ok(high && low, "a spike of one step stays, up and down");
-    ok(gap, "so does a gap");
-    ok(sorted, "and the order");
+    ok(high && low, "a spike of one step is kept in both directions");
+    ok(gap, "a gap between points is kept");
+    ok(sorted, "the order of points is kept");
     figure_free(&f);
     arena_clear(&mem);
 }
@@ -334,10 +336,11 @@ static void outliers_are_cut_and_said(void)
     }
     c->y[500] = 900;
     figure_finish(&f);
-    ok(p->y.hi < 10, "one value in a thousand does not set the range");
+    ok(p->y.hi < 10, "one extreme value in a thousand does not set the range");
     ok(f.n_notes == 1 && strstr(f.note[0].text, "1 point above") &&
            strstr(f.note[0].text, "900"),
-       "but it is said: %s", f.n_notes ? f.note[0].text : "");
+       "a value outside the range is noted: %s",
+       f.n_notes ? f.note[0].text : "");
     figure_free(&f);
     f = (struct figure)FIGURE_INIT;
     p = figure_panel(&f, "Loss");
@@ -347,7 +350,8 @@ static void outliers_are_cut_and_said(void)
         c->y[i] = 3 + 8 * exp(-i / 30.0);
     }
     figure_finish(&f);
-    ok(p->y.hi >= 11 && f.n_notes == 0, "the start of a loss is shown whole");
+    ok(p->y.hi >= 11 && f.n_notes == 0,
+       "the start of a loss curve is shown completely");
     ok(p->legend == LEGEND_TOP_RIGHT, "the legend stands where no curve is");
     figure_free(&f);
 }
@@ -370,7 +374,7 @@ static void long_names_keep_their_ends(void)
     figure_finish(&f);
     cut = strstr(c->label, end);
     ok(cut && cut[strlen(end)] == '\0' && strlen(c->label) < 150,
-       "a long label is cut, and still says which curve it is: %s", c->label);
+       "a long label is shortened and stays distinct: %s", c->label);
     figure_free(&f);
 }
 
@@ -395,17 +399,19 @@ static void names_are_drawn_literally(void)
     struct buf b = BUF_INIT;
 
     program_of("png", &b);
-    ok(strstr(b.s, " noenhanced "), "markup is off");
+    ok(strstr(b.s, " noenhanced "), "the enhanced text of gnuplot is off");
     ok(strstr(b.s, "'a_b^{c}@~&\"''\\%`id` #$'"),
-       "a name stands between single quotes, as it is");
-    ok(strstr(b.s, "'`rm -rf /` ''x'''"), "so does one in the legend");
-    ok(strstr(b.s, "0 0\n\n2 2\nEOD"), "a NaN is an empty line: a gap");
+       "a name is written between single quotes");
+    ok(strstr(b.s, "'`rm -rf /` ''x'''"),
+       "a name in the legend is written between single quotes");
+    ok(strstr(b.s, "0 0\n\n2 2\nEOD"),
+       "a NaN becomes an empty line, which is a gap");
     buf_clear(&b);
     program_of("tex", &b);
     ok(strstr(b.s, "a\\_b\\textasciicircum{}\\{c\\}@\\textasciitilde{}\\&"
                    "\\textquotedbl{}\\textquotesingle{}\\textbackslash{}\\%"
                    "\\textasciigrave{}id\\textasciigrave{} \\#\\$"),
-       "LaTeX gets what it reads as that name");
+       "a name is escaped for LaTeX");
     buf_clear(&b);
 }
 
@@ -428,7 +434,7 @@ static void pages_escape(void)
     ok(strstr(b.s, "<th>a</th><th>b</th>") &&
            strstr(b.s, "<td>x|y</td><td class=\"n\">2</td>") &&
            strstr(b.s, "<b>1</b>") && !strstr(b.s, "---"),
-       "a table of Markdown becomes one of HTML");
+       "a Markdown table becomes an HTML table");
     buf_clear(&b);
 }
 
@@ -450,13 +456,14 @@ static void terminals_get_characters(void)
     term_draw(&f, &look, &b);
     ok(strstr(b.s, "\xe2\xa0") || strstr(b.s, "\xe2\xa1") ||
            strstr(b.s, "\xe2\xa2") || strstr(b.s, "\xe2\xa3"),
-       "lines are braille");
-    ok(!strchr(b.s, '\033'), "no name can move the cursor");
+       "lines in a terminal are braille characters");
+    ok(!strchr(b.s, '\033'), "control characters in a name are not printed");
     buf_clear(&b);
     term_draw(&f, &plain, &b);
     for (size_t i = 0; i < b.len; i++)
         ascii = ascii && (unsigned char)b.s[i] < 128;
-    ok(ascii && strstr(b.s, "-- run1"), "or ASCII, where there is no more");
+    ok(ascii && strstr(b.s, "-- run1"),
+       "lines in an ASCII terminal are ASCII characters");
     buf_clear(&b);
     figure_free(&f);
 }
@@ -474,20 +481,21 @@ static void statistics_are_right(void)
 
     group_spread(BAND_STD, v, 8, &mean, &lo, &hi);
     ok(fabs(mean - 5) < 1e-12 && fabs(hi - mean - sqrt(32.0 / 7)) < 1e-12,
-       "mean and standard deviation");
+       "a group has mean and standard deviation");
     group_spread(BAND_CI95, v, 8, &mean, &lo, &hi);
     ok(fabs(hi - mean - 2.365 * sqrt(32.0 / 7 / 8)) < 1e-9,
-       "the 95%% interval is Student's");
+       "the 95%% interval of a group is Student's");
     group_spread(BAND_MINMAX, v, 8, &mean, &lo, &hi);
-    ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9, "least and greatest");
+    ok(lo <= 2 && lo >= 2 && hi >= 9 && hi <= 9,
+       "a group has the least and the greatest value");
     ok(fit_power(&f, x, y, 3) && fabs(f.a - 8) < 1e-9 &&
            fabs(f.b - log10(2)) < 1e-9 && fabs(f.r2 - 1) < 1e-12,
        "a power law is found: 8 x^-0.301");
     ok(!fit_power(&f, x, y, 2) && !fit_power(&f, x, (double[]){ 1, 0, 2 }, 3),
-       "two points, or a loss of 0, have none");
+       "two points or a loss of 0 have no power law");
     ok(kind_high_is_good("hellaswag/acc_norm") &&
            !kind_high_is_good("val/loss") && kind_high_is_good("mmlu_acc"),
-       "accuracy is best high, loss low");
+       "the best accuracy is the highest, the best loss the lowest");
 }
 
 int main(void)

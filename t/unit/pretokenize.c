@@ -49,16 +49,18 @@ static void classes(void)
     int class = 0, bad = 0;
 
     for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
-        ok(class_of(some[i].c) == some[i].class, "class of U+%04X", some[i].c);
+        ok(class_of(some[i].c) == some[i].class, "U+%04X has its Unicode class",
+           some[i].c);
     for (uint32_t c = 0; c < 128; c++)
         bad += class_ascii[c] != class_of(c);
-    ok(bad == 0, "the table of ASCII says the same");
+    ok(bad == 0, "the table of ASCII agrees with the Unicode classes");
     ok(case_of('A') == CASE_UPPER && case_of(0x1C5) == CASE_UPPER &&
            case_of(0xDF) == CASE_LOWER && case_of(0x4E00) == CASE_NONE &&
            case_of(0x301) == CASE_MARK && case_of('!') == CASE_NONE,
-       "letters have a case, and some others are marks");
+       "letters have a case and combining characters are marks");
     if (!fp) {
-        skip("every code point", "unicode_classes.txt is not there");
+        skip("unicode_classes.txt is not there",
+             "every code point has the class of unicode_classes.txt");
         return;
     }
     want = xcalloc(0x110000, 1);
@@ -138,7 +140,8 @@ static void known_pieces(void)
     int rows = 0, bad[LOOPS] = { 0 };
 
     if (!fp) {
-        skip("known pieces", "split_vectors.jsonl is not there");
+        skip("split_vectors.jsonl is not there",
+             "known texts are cut as expected");
         return;
     }
     while (getline(&line, &room, fp) > 0) {
@@ -165,10 +168,11 @@ static void known_pieces(void)
     }
     for (int i = 0; i < LOOPS; i++) {
         if (loop_fn(i))
-            ok(rows > 500 && bad[i] == 0, "%d known texts by %s", rows,
-               loops[i].name);
+            ok(rows > 500 && bad[i] == 0,
+               "%d known texts are cut as expected by %s", rows, loops[i].name);
         else
-            skip(loops[i].name, "this processor does not have it");
+            skip("this processor does not have it",
+                 "known texts are cut as expected by %s", loops[i].name);
     }
     free(line);
     fclose(fp);
@@ -196,7 +200,7 @@ static void words_by_case(void)
         want[pieces++] = n;
         ok(ends(pretokenize_by(PRETOKENIZE_O200K), text, n, end) == pieces &&
                memcmp(end, want, pieces * sizeof *end) == 0,
-           "words by case, text %zu", i + 1);
+           "text %zu is cut into words by case", i + 1);
     }
 }
 
@@ -279,7 +283,8 @@ static void loops_agree(void)
         int bad = 0;
 
         if (!fn) {
-            skip(names[k], "this processor does not have it");
+            skip("this processor does not have it",
+                 "%s cuts texts as the plain loop does", names[k]);
             continue;
         }
         for (uint64_t seed = 0; seed < TEXTS; seed++) {
@@ -333,8 +338,8 @@ static void cuts_hold(void)
                     bad +=
                         !holds((enum pretokenizer)kind, (uint8_t *)text, n, at);
         }
-        ok(bad == 0 && cuts > TEXTS, "%d cuts %s keep the pieces", cuts,
-           ways[w].what);
+        ok(bad == 0 && cuts > TEXTS,
+           "%d positions where %s may cut keep the pieces", cuts, ways[w].what);
     }
 }
 
@@ -347,7 +352,7 @@ static void patterns(void)
                pretokenize_from_pattern(
                    pretokenize_pattern((enum pretokenizer)k)) == k;
     ok(good && !pretokenize_names[PRETOKENIZE_COUNT],
-       "every pre-tokenizer has a name, and is found by its pattern");
+       "every pre-tokenizer is found by its name and by its pattern");
     ok(pretokenize_from_pattern("\\w+") < 0, "an unknown pattern is not found");
 }
 

@@ -42,7 +42,7 @@ static void check(const char *isa)
 
     setenv("GTRAIN_ISA", isa, 1);
     if (dev_open(&dev, "cpu", &e) < 0) {
-        skip("normal numbers agree with the reference", e.text);
+        skip(e.text, "normal numbers of %s agree with the reference", isa);
         return;
     }
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {

@@ -93,7 +93,7 @@ static void references(void)
         char *copy = in_folder("copy");
 
         if (!path_exists(path)) {
-            skip(files[i].name, "no test data");
+            skip("no test data", "%s is read", files[i].name);
         } else {
             ok(shard_open(&s, path, 0, &e) == 0 && s.n == 1000 &&
                    s.format == files[i].format && s.width == files[i].width,

@@ -44,26 +44,26 @@ static void tells_how_it_ended(void)
     ok(shell("echo one >&2; echo '  two' >&2; exit 7", &s, &e) < 0 &&
            s.status == 7,
        "a status other than 0 is a failure");
-    ok(strcmp(e.text, "sh: two") == 0, "which quotes its last line: %s",
-       e.text);
+    ok(strcmp(e.text, "sh: two") == 0,
+       "the error of a failure quotes the last line: %s", e.text);
     buf_clear(&words);
     ok(shell("kill -9 $$", &s, &e) < 0 && s.status == 128 + SIGKILL &&
            strstr(e.text, "signal 9"),
-       "so is a signal: %s", e.text);
+       "a signal that ends a program is a failure: %s", e.text);
     e = (struct err)ERR_INIT;
     ok(spawn_run(nowhere, &s, &e) < 0 && e.kind == ERR_MISSING,
-       "a program that is not there is told apart: %s", e.text);
+       "a missing program has an error of its own: %s", e.text);
     s = (struct spawn){ .out = &out, .secs = 0.2 };
     ok(shell("exec sleep 30", &s, &e) < 0 && strstr(e.text, "longer"),
-       "one that hangs is ended: %s", e.text);
+       "a program that hangs is ended: %s", e.text);
     s = (struct spawn){ .out = &out, .max = 1000 };
     ok(shell("exec yes", &s, &e) < 0 && strstr(e.text, "more than"),
-       "one that never stops writing is ended: %s", e.text);
+       "a program that never stops writing is ended: %s", e.text);
     s = (struct spawn){ .out = &out, .words = &words };
     buf_clear(&out);
     ok(shell("yes | head -n 1", &s, &e) == 0 && words.len == 0 &&
            strcmp(out.s, "y\n") == 0,
-       "SIGPIPE ends its children as usual");
+       "SIGPIPE ends the children of a program as usual");
     buf_clear(&words);
     buf_clear(&out);
 }
@@ -77,7 +77,8 @@ static void finds_programs(void)
        "a program is found in PATH");
     free(path);
     path = spawn_find("no-such-program-here", &e);
-    ok(!path && e.kind == ERR_MISSING, "or said to be nowhere: %s", e.text);
+    ok(!path && e.kind == ERR_MISSING,
+       "a program that is not in PATH is reported: %s", e.text);
 }
 
 int main(void)

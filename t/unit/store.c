@@ -79,36 +79,38 @@ static void write_and_read(void)
     end(run, RUN_FINISHED);
 
     if (!ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
-            "it is the latest")) {
+            "the latest run is selected")) {
         diag("%s", e.text);
         return;
     }
     r = &runs.run[0];
-    ok(is(r->name, "run1"), "its name is run1");
-    ok(is(r->experiment, "c4"), "its experiment is c4");
+    ok(is(r->name, "run1"), "the first run is named run1");
+    ok(is(r->experiment, "c4"), "the run belongs to its experiment");
     ok(r->status == RUN_FINISHED && r->end_ms >= r->start_ms && r->start_ms,
-       "it is finished");
+       "the run has finished");
     ok(r->damage == NULL, "nothing is damaged: %s", r->damage ? r->damage : "");
     ok(is(run_info_param(r, "optim.lr"), "0.0006") &&
            is(run_info_param(r, "optim.steps"), "100") && r->n_params == 2,
-       "its parameters");
-    ok(is(run_info_tag(r, "note"), "first try\nof two lines"), "its tag");
-    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"), "its command");
+       "the run has its parameters");
+    ok(is(run_info_tag(r, "note"), "first try\nof two lines"),
+       "the run has its tag");
+    ok(is(run_info_tag(r, "mlflow.source.name"), "prog --flag"),
+       "the run has its command");
     m = run_info_metric(r, "train/loss");
     ok(m && m->count == 1000 && m->last == 10.0 / 1000 && m->min == m->last &&
            m->max == 10.0 && m->max_step == 1 && m->min_step == 1000 &&
            m->first_step == 1 && m->last_step == 1000,
-       "a metric in one line");
+       "a metric is summarized in one line");
     m = run_info_metric(r, "odd");
     ok(m && m->count == 2 && isinf(m->last) && isnan(m->min) &&
            m->nonfinite == 2,
-       "values that are no numbers");
+       "values that are not finite are counted");
     ok(series_load(&s, r, "lr", 0, &e) == 0 && s.n == 1000 &&
            s.step[999] == 1000 && s.value[499] == 0.1 * 500,
-       "a series");
+       "a series has every step and value");
     series_free(&s);
     ok(series_load(&s, r, "none", 0, &e) < 0 && e.kind == ERR_MISSING,
-       "a metric that is not there: %s", e.text);
+       "a missing metric is an error: %s", e.text);
     runs_free(&runs);
 }
 
@@ -139,7 +141,7 @@ static void resume(void)
         run_metric(run, "loss", step, 1000 + step);
     end(run, RUN_PREEMPTED);
     run = begin("c4", id);
-    if (!ok(run && is(run_id(run), id), "a run goes on"))
+    if (!ok(run && is(run_id(run), id), "a run continues in another attempt"))
         return;
     run_rewind(run, 200);
     for (int step = 201; step <= 210; step++)
@@ -149,24 +151,24 @@ static void resume(void)
     end(run, RUN_FINISHED);
     ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1 &&
            runs.run[0].attempts == 2,
-       "two attempts");
+       "a continued run has two attempts");
     ok(series_load(&s, &runs.run[0], "loss", 0, &e) == 0 && s.n == 206,
-       "each step once");
+       "a series of two attempts has each step once");
     for (size_t i = 0; i < s.n; i++)
         good = good && s.step[i] == (int64_t)i + 1 &&
                s.value[i] == (double)s.step[i] + (i < 200   ? 1000
                                                   : i < 205 ? 2000
                                                             : 3000);
-    ok(good, "the newest attempt wins");
+    ok(good, "the newest attempt of a step wins");
     series_free(&s);
     ok(series_load(&s, &runs.run[0], "loss", LOAD_ALL_ATTEMPTS, &e) == 0 &&
            s.n == 223,
-       "all attempts are there");
+       "a series of all attempts has all points");
     series_free(&s);
     ok(counts(&runs.run[0], "loss", 206, 17),
        "points that were retracted are counted apart");
     ok(series_load(&s, &runs.run[0], "system/x", 0, &e) == 0 && s.n == 1,
-       "system metrics count steps of their own");
+       "system metrics have steps of their own");
     series_free(&s);
     runs_free(&runs);
 }
@@ -200,10 +202,10 @@ static void pages(void)
     end(run, RUN_FINISHED);
     path = metric_file(id, "x");
     ok(path && buf_read_file(&b, path, 1 << 24, &e) == 0 && b.len > 40 * 4096,
-       "a long file");
+       "a long metric file is opened");
     for (size_t at = 4096; at < b.len; at += 4096)
         whole = whole && b.s[at - 1] == '\n';
-    ok(whole, "every page ends with a line");
+    ok(whole, "every block of a long file ends with a line");
     for (char *line = b.s; *line; line = next, step++) {
         char want[64], repr[NUM_TEXT];
 
@@ -216,9 +218,10 @@ static void pages(void)
                strcmp(strchr(line, ' '), want) == 0;
         wide += line[0] == '0';
     }
-    ok(same && step == 6000, "every line is as it should be: %lld",
+    ok(same && step == 6000, "every line of a long file is as written: %lld",
        (long long)step);
-    ok(wide > 0 && wide < step / 50, "few are widened: %lld", (long long)wide);
+    ok(wide > 0 && wide < step / 50,
+       "few lines of a long file are widened: %lld", (long long)wide);
     buf_clear(&b);
     free(path);
     free(id);
@@ -242,7 +245,7 @@ static void torn(void)
     ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
            run_info_metric(&runs.run[0], "loss")->count == 1 &&
            runs.run[0].damage && strstr(runs.run[0].damage, "torn"),
-       "half a line is no point, and is told: %s",
+       "a partial line is no point and is reported: %s",
        runs.n ? runs.run[0].damage : e.text);
     runs_free(&runs);
     run = begin("c4", id);
@@ -251,7 +254,7 @@ static void torn(void)
     ok(runs_select(&runs, root, &word, 1, 0, &e) == 0 &&
            run_info_metric(&runs.run[0], "loss")->count == 2 &&
            !runs.run[0].damage,
-       "the next writer repairs it");
+       "the next writer completes a partial line");
     runs_free(&runs);
     free(path);
     free(id);
@@ -304,7 +307,7 @@ static void bounded(void)
     folder = path_join(run_folder(run), "metrics");
     away = path_join(run_folder(run), "away");
     ok(rename(folder, away) == 0 && symlink("/proc/none", folder) == 0,
-       "where it writes is gone");
+       "the folder of a run is moved away");
     log_sink(count_warning, &warnings);
     for (int step = 0; step < STEPS; step++) {
         const struct run_point p[] = { { "a", step }, { "b", -step } };
@@ -313,31 +316,34 @@ static void bounded(void)
         if (step == STEPS / 2)
             run_rewind(run, STEPS);
     }
-    ok(run_flush(run, &e) < 0, "nothing is written: %s", e.text);
-    ok(warnings == 2, "of which there are two warnings: %d", warnings);
+    ok(run_flush(run, &e) < 0, "flushing a run whose folder is gone fails: %s",
+       e.text);
+    ok(warnings == 2, "a run whose folder is gone gives two warnings: %d",
+       warnings);
     log_sink(NULL, NULL);
-    ok(unlink(folder) == 0 && rename(away, folder) == 0, "it is back");
+    ok(unlink(folder) == 0 && rename(away, folder) == 0,
+       "the folder of a run is moved back");
     ok(run_end(run, RUN_FINISHED, &e) < 0 && strstr(e.text, "points"),
-       "the end says what was lost: %s", e.text);
+       "the end of a run reports what was lost: %s", e.text);
     ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
-       "the run is there");
+       "the run with little memory is listed");
     for (int i = 0; i < 2; i++) {
         struct series s = SERIES_INIT;
 
         const int64_t most = STEPS / 1000;
 
         ok(series_load(&s, &runs.run[0], keys[i], 0, &e) == 0 && s.n > 2,
-           "something of %s is there", keys[i]);
+           "some points of %s were kept", keys[i]);
         ok(s.step[0] < most && s.step[s.n - 1] > STEPS - most,
-           "its steps go from %lld to %lld", (long long)s.step[0],
+           "steps from %lld to %lld were kept", (long long)s.step[0],
            (long long)s.step[s.n - 1]);
         ok(widest_gap(&s) > 1 && widest_gap(&s) < most,
-           "thinly: %lld steps at most", (long long)widest_gap(&s));
+           "no gap has more than %lld steps", (long long)widest_gap(&s));
         left[i] = s.n;
         series_free(&s);
     }
     ok((left[0] + left[1]) * sizeof(struct point) < MEMORY,
-       "what was kept is no more than was allowed");
+       "no more points were kept than memory allowed");
     tag = run_info_tag(&runs.run[0], "gtrack.points_dropped");
     ok(tag && num_int(tag, &dropped) &&
            (size_t)dropped + left[0] + left[1] == (size_t)2 * STEPS,

@@ -75,7 +75,7 @@ static void test_ids(void)
             "two grids with a common cell are expanded"))
         diag("%s", e.text);
     ok(strcmp(a.cell[1].id, b.cell[3].id) == 0,
-       "the same assignments have the same id in both grids");
+       "equal assignments have equal ids in both grids");
     sweep_clear(&a);
     sweep_clear(&b);
 }
@@ -162,7 +162,7 @@ static void test_errors(void)
         if (ret == 0)
             ret = sweep_expand(&s, &e);
         ok(ret < 0 && e.kind == ERR_USAGE && strstr(e.text, cases[i].words),
-           "the axis '%s' is an error: %s", cases[i].axis, e.text);
+           "the axis '%s' is refused: %s", cases[i].axis, e.text);
         sweep_clear(&s);
     }
 }

@@ -100,11 +100,11 @@ static void widths(void)
     }
     ok(longest <= 60, "no line is wider than the terminal (%zu)", longest);
     ok(strstr(out.s + strlen(out.s) + 1, "…") != NULL,
-       "a text that was cut says so");
+       "a text that was cut ends in an ellipsis");
     buf_trim(&out, 0);
     table_format(&t, TABLE_TSV, true, false, 60, &out);
     ok(strstr(out.s, "m11") && strstr(out.s, "on a line"),
-       "programs get all, at any width");
+       "TSV and JSON have everything at any width");
     buf_clear(&out);
     table_clear(&t);
 }
@@ -127,7 +127,7 @@ static void numbers(void)
     table_mark_best(&t, 0, false);
     ok(table_cell(&t, 1, 0)->mark == MARK_BEST &&
            table_cell(&t, 0, 0)->mark == MARK_NONE,
-       "NaN never wins");
+       "NaN is never marked as the best");
     table_clear(&t);
 
     table_column(&t, "loss");
@@ -139,7 +139,7 @@ static void numbers(void)
        "                               loss\n"
        "3.2801 ± 0.0034 (95% ± 0.0085, n=3)\n" +
            0,
-       "and one for people, rounded by its deviation");
+       "a spread is one rounded column for people");
     table_clear(&t);
 }
 
@@ -149,7 +149,7 @@ static void utf8(void)
 
     ok(utf8_width("aé日本e\xcc\x81") == 7, "width counts columns, not bytes");
     utf8_cut(&b, "日本語", 4);
-    ok(utf8_width(b.s) == 4, "a cut fills its width");
+    ok(utf8_width(b.s) == 4, "a text is cut at its width");
     buf_trim(&b, 0);
     utf8_clean(&b, "a\xc0\xaf\0z\xed\xa0\x80", 8);
     ok(strcmp(b.s, "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd"

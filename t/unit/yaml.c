@@ -144,14 +144,14 @@ int main(void)
         struct buf b = BUF_INIT;
 
         yaml_put(&b, "k", writes[i].value);
-        ok(is(b.s, writes[i].line), "writing %zu", i);
+        ok(is(b.s, writes[i].line), "value %zu is written as expected", i);
         buf_clear(&b);
     }
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         e = (struct err)ERR_INIT;
         ok(yaml_parse(&y, &mem, wrongs[i], strlen(wrongs[i]), &e) < 0 &&
                e.kind == ERR_INPUT,
-           "no mapping, %zu: %s", i, e.text);
+           "text %zu, which is no mapping, is an error: %s", i, e.text);
     }
     test_limits();
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -170,7 +170,7 @@ int main(void)
     memcpy(longest + KEY_MAX - 2, "/..x", 4);
     clean = key_clean(longest);
     ok(!key_problem(clean) && strlen(clean) == KEY_MAX - 2,
-       "and before a part of which only dots would be left");
+       "a long key is cut before a part that would be only dots");
     free(clean);
     arena_clear(&mem);
     return done_testing();
