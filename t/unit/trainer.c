@@ -185,7 +185,8 @@ static void test_step_check(void)
                                 .on_spike = POLICY_ROLLBACK,
                                 .spike_loss = 4,
                                 .spike_norm = 4,
-                                .spike_window = 16 };
+                                .spike_window = 16,
+                                .max_skips = 2 };
     struct step_check g;
     char what[80];
     bool good = true;
@@ -207,6 +208,9 @@ static void test_step_check(void)
        "a spike does not enter the mean");
     ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
        "a loss that is not finite has its own policy");
+    ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP &&
+           step_check_judge(&g, (double)NAN, 1, false, what) == STEP_STOP,
+       "more skipped steps in a row than max_skips end the run");
     c.on_nonfinite = POLICY_STOP;
     ok(step_check_judge(&g, 3, (double)INFINITY, false, what) == STEP_STOP,
        "the policy stop ends the training");
