@@ -216,7 +216,8 @@ static void vanished(void)
     ok(good(run_end(run, RUN_FINISHED, &e), &e),
        "a run is written when its store is back");
     r = look(&runs, "lasting");
-    ok(r && !r->damage && run_info_metric(r, "loss")->count == 3 &&
+    ok(r && !r->damage && run_info_metric(r, "loss")->count == 2 &&
+           run_info_metric(r, "loss")->retracted == 1 &&
            run_info_metric(r, "loss")->last == 3 &&
            is(run_info_tag(r, "late"), "yes"),
        "no point was lost while the store was gone");
