@@ -265,8 +265,8 @@ static void warn_of_empty(const struct encoding *w,
 
     for (int i = 0; i < SUBSETS && holdout == HOLDOUT_HASH; i++)
         if (w->out.subset[i] && s->by_subset[i] == 0)
-            log_warn("no document was chosen for \"%s\" (of %s); if there are "
-                     "few, use --split tail",
+            log_warn("\"%s\" is empty, because the hashes chose none of %s "
+                     "documents; with so few use --split tail",
                      w->out.subset[i], num_comma(n, s->documents));
 }
 

@@ -110,13 +110,13 @@ static int verify_main(int argc, char **argv, struct err *e)
     int ret = 0, bad = 0;
 
     if (argc == 0)
-        return err_set(e, ERR_USAGE, "name a data.lock, or shards");
+        return err_set(e, ERR_USAGE, "name a data.lock or shards to verify");
     table_column(&t, "file");
     table_column(&t, "role");
     table_column(&t, "state");
     for (int i = 0; i < argc && ret == 0; i++) {
         if (!path_exists(argv[i]))
-            ret = err_set(e, ERR_MISSING, "no file %s", argv[i]);
+            ret = err_set(e, ERR_MISSING, "%s: no such file", argv[i]);
         else if (is_lock(argv[i]))
             ret = verify_lock(&t, argv[i], &bad, e);
         else

@@ -145,7 +145,7 @@ check "--split shard holds out the first shard" sh -c '
 check "encode warns of a split without documents" sh -c '
     head -1 docs.jsonl >one.jsonl
     gdata encode -q -T tok -o lone --val 0.3 one.jsonl 2>err >/dev/null &&
-    grep "no document was chosen for .train. (of 1).*--split tail" err'
+    grep ".train. is empty.*--split tail" err'
 check "--split tail holds out the end" \
     enc tail --split tail --val 0.25 docs.jsonl
 check "encode -n stops after that many tokens" sh -c '

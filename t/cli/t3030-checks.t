@@ -63,7 +63,7 @@ printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out && ! test -s err
 ok $? "a byte order mark and Python's NaN and Infinity are read"
 awk 'BEGIN { for (i = 0; i < 1234; i++) print "bad" }' >h.jsonl
 run 0 gdata dedup h.jsonl
-grep -q 'skipped 1,234 bad lines and the rest of 0 damaged' err
+grep -q 'skipped 1,234 bad lines' err
 ok $? "dedup counts all bad lines"
 { gzip -c a.jsonl; gzip -c e.jsonl; head -c 1000 /dev/zero; } >i.jsonl.gz
 run 0 gdata dedup i.jsonl.gz && grep -q '3 documents kept' err

@@ -222,12 +222,14 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
 
 static void report_skipped(const struct corpus_stats *s)
 {
-    char lines[NUM_TEXT], files[NUM_TEXT];
+    char n[NUM_TEXT];
 
-    if (s->bad_lines > 0 || s->bad_files > 0)
-        log_warn("skipped %s bad lines and the rest of %s damaged files",
-                 num_comma(lines, s->bad_lines),
-                 num_comma(files, s->bad_files));
+    if (s->bad_lines > 0)
+        log_warn("skipped %s bad line%s", num_comma(n, s->bad_lines),
+                 s->bad_lines == 1 ? "" : "s");
+    if (s->bad_files > 0)
+        log_warn("skipped the rest of %s damaged file%s",
+                 num_comma(n, s->bad_files), s->bad_files == 1 ? "" : "s");
 }
 
 void corpus_close(struct corpus *c)

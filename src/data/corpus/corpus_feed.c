@@ -197,7 +197,7 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
         int got;
 
         if (!b)
-            return err_set(e, ERR_INTERRUPTED, "stopped");
+            return err_set(e, ERR_INTERRUPTED, "interrupted");
         b->json = json;
         got = fill_block(c, b, e);
         if (got < 0) {
@@ -226,7 +226,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
         struct corpus_block *b = corpus_take_block(c);
 
         if (!b) {
-            got = err_set(e, ERR_INTERRUPTED, "stopped");
+            got = err_set(e, ERR_INTERRUPTED, "interrupted");
             break;
         }
         b->json = true;

@@ -81,7 +81,7 @@ static bool matches(const char *const *patterns, size_t n, const char *name)
     return found;
 }
 
-/* Files below a folder; links and what cannot be listed are passed over. */
+/* Find the files below a folder; links and unreadable folders are skipped. */
 static void find_files(struct gatherer *s, struct gather_list *l,
                        const struct gather_kind *k, const char *folder,
                        int depth)

@@ -176,7 +176,7 @@ static int read_page_header(struct parquet *p, struct parquet_page *g,
         g->packed > p->end - p->at || g->values < 0 || g->values > VALUES_MAX ||
         g->levels < 0 || g->repeats < 0 || g->levels > g->size ||
         g->repeats > g->size - g->levels || g->levels + g->repeats > g->packed)
-        return parquet_damaged(e, "the header of a page");
+        return parquet_damaged(e, "invalid page header");
     return 0;
 }
 
@@ -215,11 +215,11 @@ static int read_dictionary(struct parquet *p, const struct parquet_page *g,
     if (!p->dict_data)
         return -1;
     if (g->values > g->size / 4)
-        return parquet_damaged(e, "a dictionary");
+        return parquet_damaged(e, "invalid dictionary");
     p->dict = xcalloc((size_t)g->values, sizeof *p->dict);
     if (!parquet_plain(p->dict_data, p->dict_data + g->size, p->dict,
                        (size_t)g->values))
-        return parquet_damaged(e, "a dictionary");
+        return parquet_damaged(e, "invalid dictionary");
     p->dict_n = (size_t)g->values;
     return 0;
 }
@@ -268,7 +268,7 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
                        "shows how to convert the file in a pipe",
                        (long long)g->encoding);
     }
-    return good ? 0 : parquet_damaged(e, "the strings of a page");
+    return good ? 0 : parquet_damaged(e, "invalid strings in a page");
 }
 
 /*
@@ -337,7 +337,7 @@ static int read_data(struct parquet *p, const struct parquet_page *g,
         goto out;
     n = read_levels(p, g, &at, end, there);
     if (n < 0) {
-        parquet_damaged(e, "the levels of a page");
+        parquet_damaged(e, "invalid levels in a page");
         goto out;
     }
     if (read_values(p, g, at, end, (size_t)n, e) < 0)

@@ -69,7 +69,7 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
             inside--;
         if (i > 0 && s.children > 0) {
             if (s.children > (int64_t)n)
-                return parquet_damaged(e, "the schema");
+                return parquet_damaged(e, "invalid schema");
             inside += s.children;
         }
         if (top && s.children == 0 && s.len == strlen(c->name) &&
@@ -84,7 +84,7 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
         leaf += i > 0 && s.children == 0;
     }
     if (t->bad)
-        return parquet_damaged(e, "the schema");
+        return parquet_damaged(e, "invalid schema");
     if (c->leaf < 0)
         return err_set(e, ERR_INPUT, "there is no column \"%s\"", c->name);
     return 0;
@@ -190,7 +190,7 @@ static int read_footer(struct parquet_column *c, const uint8_t *at, size_t n,
     }
     if (c->encrypted)
         return err_set(e, ERR_INPUT, "the column \"%s\" is encrypted", c->name);
-    return t.bad || c->leaf < 0 ? parquet_damaged(e, "the footer") : 0;
+    return t.bad || c->leaf < 0 ? parquet_damaged(e, "invalid footer") : 0;
 }
 
 int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
@@ -209,6 +209,6 @@ int parquet_footer(struct parquet_column *c, const uint8_t *file, size_t size,
                        "interrupted?");
     memcpy(&n, tail, sizeof n);
     if (n > size - 12)
-        return parquet_damaged(e, "the size of the footer");
+        return parquet_damaged(e, "invalid size of the footer");
     return read_footer(c, tail - n, n, e);
 }
