@@ -90,11 +90,11 @@ static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
 {
     const bool merges =
         strcmp(form, "merges") == 0 || strcmp(form, "gpt2") == 0;
-    const bool told = strcmp(form, "tiktoken") == 0
-                          ? tokfile_tiktoken_pretokenizer(t) == t->pretokenizer
-                          : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
+    const bool named = strcmp(form, "tiktoken") == 0
+                           ? tokfile_tiktoken_pretokenizer(t) == t->pretokenizer
+                           : !merges || t->pretokenizer == PRETOKENIZE_GPT2;
 
-    if (!told)
+    if (!named)
         log_warn(
             "%s: this form does not name the pre-tokenizer %s; its readers "
             "will use that of GPT-2",

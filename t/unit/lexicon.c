@@ -1,5 +1,5 @@
 /*
- * lexicon - what encoders remember changes no id, whoever else remembers
+ * lexicon - a lexicon, also a shared one, does not change the ids
  */
 #include "config.h"
 #include "data/token/tokenizer.h"
