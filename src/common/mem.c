@@ -51,6 +51,12 @@ char *xstrndup(const char *s, size_t n)
     return check(strndup(s, n), n + 1);
 }
 
+void xreplace(char **to, const char *s)
+{
+    free(*to);
+    *to = s ? xstrdup(s) : NULL;
+}
+
 char *xasprintf(const char *fmt, ...)
 {
     char *s;

@@ -28,6 +28,8 @@ void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *p, size_t count, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
+/* Free *to and make it a copy of s, which may be NULL. */
+void xreplace(char **to, const char *s);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* count * size bytes, or NULL with e filled: "WHAT: cannot allocate ...". */

@@ -16,6 +16,16 @@ void table_column(struct table *t, const char *name)
     t->column[t->n_columns++] = arena_strdup(&t->mem, name);
 }
 
+void table_columns(struct table *t, const char *name, ...)
+{
+    va_list ap;
+
+    va_start(ap, name);
+    for (; name; name = va_arg(ap, const char *))
+        table_column(t, name);
+    va_end(ap);
+}
+
 static struct table_cell *next_cell(struct table *t, enum table_type type)
 {
     struct table_cell *c;

@@ -123,6 +123,9 @@ struct table {
 
 /* All columns come before the first cell; their names differ. */
 void table_column(struct table *, const char *name);
+/* Several at once, ended by NULL. */
+void table_columns(struct table *, const char *name, ...)
+    __attribute__((sentinel));
 
 void table_none(struct table *);
 void table_text(struct table *, const char *s); /* NULL: none */
@@ -157,6 +160,8 @@ void table_clear(struct table *);
 int table_form(const struct table_style *, struct err *);
 bool table_color(const struct table_style *, int fd);
 
+/* s as a field of CSV, quoted if need be. */
+void table_csv_text(struct buf *, const char *s);
 /* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
 void table_json_text(struct buf *, const char *s);
 /* A row as a JSON object. */

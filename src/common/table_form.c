@@ -206,7 +206,7 @@ static void put_tsv(struct buf *b, const char *s)
     }
 }
 
-static void put_csv(struct buf *b, const char *s)
+void table_csv_text(struct buf *b, const char *s)
 {
     if (!strpbrk(s, ",\"\r\n") && *s != ' ') {
         buf_str(b, s);
@@ -671,7 +671,7 @@ void table_format(const struct table *t, enum table_form form, bool header,
         separated(t, '\t', put_tsv, header, out);
         break;
     case TABLE_CSV:
-        separated(t, ',', put_csv, header, out);
+        separated(t, ',', table_csv_text, header, out);
         break;
     case TABLE_JSON:
         json(t, out);

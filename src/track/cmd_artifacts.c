@@ -12,6 +12,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "store/bulk.h"
+#include "track/runs/copy.h"
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
@@ -34,17 +35,11 @@ static const struct opt artifacts_opts[] = {
 static int copy_content(FILE *to, const char *from, struct err *e)
 {
     FILE *fp = fopen(from, "re");
-    char chunk[65536];
-    size_t n;
-    int ret = 0;
+    int ret;
 
     if (!fp)
         return err_open(e, "cannot read %s", from);
-    while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
-        if (fwrite(chunk, 1, n, to) != n)
-            break;
-    if (ferror(fp))
-        ret = err_sys(e, "cannot read %s", from);
+    ret = copy_stream(fp, from, to, e);
     fclose(fp);
     return ret;
 }
@@ -76,9 +71,7 @@ static int list_files(const struct run_info *r, struct err *e)
 
     if (file_tree_list(&f, r->artifacts, e) < 0)
         return -1;
-    table_column(&t, "path");
-    table_column(&t, "bytes");
-    table_column(&t, "modified");
+    table_columns(&t, "path", "bytes", "modified", NULL);
     for (size_t i = 0; i < f.n; i++) {
         table_text(&t, f.file[i].path);
         table_bytes(&t, f.file[i].size);

@@ -67,10 +67,7 @@ static void add_best_runs(struct table *t, const struct runs *runs,
     char *seen = xcalloc(runs->n, 1);
 
     auto_columns_params(&params, runs, false);
-    table_column(t, "name");
-    table_column(t, "id");
-    table_column(t, by->title);
-    table_column(t, "step");
+    table_columns(t, "name", "id", by->title, "step", NULL);
     for (size_t j = 0; j < params.n; j++)
         table_column(t, params.item[j].title);
     for (int k = 0; k < count; k++) {

@@ -91,10 +91,8 @@ static void fill_table(struct table *t, const struct run_info *a,
 {
     const bool same_name = strcmp(a->name, b->name) == 0;
 
-    table_column(t, "kind");
-    table_column(t, "key");
-    table_column(t, same_name ? a->id : a->name);
-    table_column(t, same_name ? b->id : b->name);
+    table_columns(t, "kind", "key", same_name ? a->id : a->name,
+                  same_name ? b->id : b->name, NULL);
     add_row(t, "run", "experiment", a->experiment, b->experiment);
     add_row(t, "run", "user", a->user, b->user);
     if (a->attempt && b->attempt) {

@@ -92,15 +92,10 @@ static int print_table(const struct disk_use *use, int n, struct err *e)
     struct table t = TABLE_INIT(by_run ? "gtrack.du-runs/1" : "gtrack.du/1");
     int ret;
 
-    table_column(&t, by_run ? "run" : "experiment");
-    table_column(&t, "id");
+    table_columns(&t, by_run ? "run" : "experiment", "id", NULL);
     if (!by_run)
         table_column(&t, "runs");
-    table_column(&t, "files");
-    table_column(&t, "metrics");
-    table_column(&t, "artifacts");
-    table_column(&t, "other");
-    table_column(&t, "bytes");
+    table_columns(&t, "files", "metrics", "artifacts", "other", "bytes", NULL);
     for (int i = 0; i < n; i++) {
         table_text(&t, use[i].name);
         table_text(&t, use[i].id);

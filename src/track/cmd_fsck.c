@@ -102,11 +102,7 @@ static int fsck_main(int argc, char **argv, struct err *e)
 
     if (table_form(&style, e) < 0)
         return -1;
-    table_column(&p.table, "run");
-    table_column(&p.table, "id");
-    table_column(&p.table, "file");
-    table_column(&p.table, "problem");
-    table_column(&p.table, "repaired");
+    table_columns(&p.table, "run", "id", "file", "problem", "repaired", NULL);
     if (argc == 0)
         ret = fsck_store(track_store(), repair, add_finding, &p, e);
     if (ret == 0)

@@ -265,17 +265,13 @@ static bool same_key(const struct group_keys *k, const struct run_use *a,
 
 static void add_columns(struct table *t, const struct group_keys *k)
 {
-    static const char *const names[] = { "runs",       "attempts",
-                                         "wall_hours", "cpu_hours",
-                                         "gpu_hours",  "failed_gpu_hours" };
-
     for (size_t i = 0; i < k->n; i++)
         table_column(t, k->item[i].what == BY_JOB ? "job"
                         : k->item[i].what == BY_ACCOUNT
                             ? "account"
                             : k->item[i].column->title);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        table_column(t, names[i]);
+    table_columns(t, "runs", "attempts", "wall_hours", "cpu_hours", "gpu_hours",
+                  "failed_gpu_hours", NULL);
     if (price > 0)
         table_column(t, "cost");
 }

@@ -74,13 +74,8 @@ static void histories_clear(struct histories *h)
 
 static void add_summary(struct table *t, const struct run_info *r)
 {
-    static const char *const names[] = {
-        "metric",   "points", "first_step", "last_step", "last", "min",
-        "min_step", "max",    "max_step",   "mean",      "time",
-    };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        table_column(t, names[i]);
+    table_columns(t, "metric", "points", "first_step", "last_step", "last",
+                  "min", "min_step", "max", "max_step", "mean", "time", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
 
@@ -105,10 +100,7 @@ static bool is_selected(int64_t step)
 
 static void add_long_rows(struct table *t, const struct histories *h)
 {
-    table_column(t, "metric");
-    table_column(t, "step");
-    table_column(t, "time");
-    table_column(t, "value");
+    table_columns(t, "metric", "step", "time", "value", NULL);
     for (size_t i = 0; i < h->n; i++) {
         const struct series *s = &h->item[i].s;
         size_t k = last && s->n > (size_t)last ? s->n - (size_t)last : 0;

@@ -79,9 +79,7 @@ static void begin_row(struct table *t, const char *section, const char *key)
 static void fill_table(struct table *t, const struct run_info *r,
                        const struct file_tree *f)
 {
-    table_column(t, "section");
-    table_column(t, "key");
-    table_column(t, "value");
+    table_columns(t, "section", "key", "value", NULL);
     for (size_t i = 0; i < N_ATTRIBUTES; i++) {
         begin_row(t, "run", attributes[i]);
         table_add(t, attribute_cell(attributes[i], r));
@@ -125,13 +123,10 @@ static void add_json_pairs(struct buf *b, const char *name,
 
 static void add_json_metrics(struct buf *b, const struct run_info *r)
 {
-    static const char *const names[] = { "last",     "step",      "min",
-                                         "min_step", "max",       "max_step",
-                                         "points",   "first_step" };
     struct table t = TABLE_INIT("");
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        table_column(&t, names[i]);
+    table_columns(&t, "last", "step", "min", "min_step", "max", "max_step",
+                  "points", "first_step", NULL);
     buf_str(b, ",\n  \"metrics\": {");
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
@@ -157,8 +152,7 @@ static void add_json_artifacts(struct buf *b, const struct file_tree *f)
 {
     struct table t = TABLE_INIT("");
 
-    table_column(&t, "path");
-    table_column(&t, "bytes");
+    table_columns(&t, "path", "bytes", NULL);
     buf_str(b, ",\n  \"artifacts\": [");
     for (size_t i = 0; i < f->n; i++) {
         table_text(&t, f->file[i].path);
@@ -215,20 +209,10 @@ static void add_section(struct page *p, const char *heading, struct table *t,
     table_clear(t);
 }
 
-static void add_two_columns(struct table *t)
-{
-    table_column(t, "key");
-    table_column(t, "value");
-}
-
 static void add_metrics(struct table *t, const struct run_info *r)
 {
-    static const char *const names[] = { "metric",   "last",    "step",
-                                         "lowest",   "at step", "highest",
-                                         "at step ", "points" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        table_column(t, names[i]);
+    table_columns(t, "metric", "last", "step", "lowest", "at step", "highest",
+                  "at step ", "points", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
 
@@ -248,7 +232,7 @@ static void add_attributes(struct page *p, const struct run_info *r)
     const char *note = run_info_tag(r, "mlflow.note.content");
     struct table t = TABLE_INIT("");
 
-    add_two_columns(&t);
+    table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < N_ATTRIBUTES; i++) {
         const struct table_cell c = attribute_cell(attributes[i], r);
 
@@ -266,7 +250,7 @@ static void add_tags(struct page *p, const struct run_info *r)
 {
     struct table t = TABLE_INIT("");
 
-    add_two_columns(&t);
+    table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < r->n_tags; i++)
         if (all || !is_attribute_tag(r->tags[i].key))
             add_pair(&t, r->tags[i].key, r->tags[i].value);
@@ -283,14 +267,14 @@ static int print_sections(const struct run_info *r, const struct file_tree *f,
     pager_screen(&rows, &columns);
     p.width = isatty(STDOUT_FILENO) ? (size_t)columns : 0;
     add_attributes(&p, r);
-    add_two_columns(&t);
+    table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < r->n_params; i++)
         add_pair(&t, r->params[i].key, r->params[i].value);
     add_section(&p, "parameters", &t, false);
     add_metrics(&t, r);
     add_section(&p, "metrics", &t, true);
     add_tags(&p, r);
-    add_two_columns(&t);
+    table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < f->n; i++) {
         table_text(&t, f->file[i].path);
         table_bytes(&t, f->file[i].size);

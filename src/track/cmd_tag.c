@@ -58,9 +58,7 @@ static int list_tags(char **words, struct err *e)
     struct table t = TABLE_INIT("gtrack.tag/1");
     int ret;
 
-    table_column(&t, "run");
-    table_column(&t, "tag");
-    table_column(&t, "value");
+    table_columns(&t, "run", "tag", "value", NULL);
     ret = track_each(words, 1, 0, add_tags, &t, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);

@@ -255,8 +255,11 @@ test $? = 2
 ok $? "artifacts refuses a path outside the run"
 g diff prog bad && grep -q "^param${tab}a${tab}1${tab}\$" out
 ok $? "diff prints the parameters that differ"
-g du --no-header && test -s out
-ok $? "du prints the size of runs"
+for words in "" --runs; do
+    g du --tsv $words && awk -F'\t' 'NR == 1 { n = NF } NF != n { exit 1 }
+        NR > 1 && $(n - 3) + $(n - 2) + $(n - 1) != $n { exit 1 }' out
+    ok $? "du $words prints a table whose bytes add up"
+done
 g where && grep -q MLFLOW_ALLOW_FILE_STORE out
 ok $? "where explains how other programs open the store"
 

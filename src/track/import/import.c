@@ -38,20 +38,14 @@ void import_run_clear(struct import_run *in)
     *in = (struct import_run){ .status = RUN_FINISHED };
 }
 
-static void set_text(char **to, const char *s)
-{
-    free(*to);
-    *to = s && *s ? xstrdup(s) : NULL;
-}
-
 void import_run_name(struct import_run *in, const char *name)
 {
-    set_text(&in->name, name);
+    xreplace(&in->name, name && *name ? name : NULL);
 }
 
 void import_run_experiment(struct import_run *in, const char *name)
 {
-    set_text(&in->experiment, name);
+    xreplace(&in->experiment, name && *name ? name : NULL);
 }
 
 static struct import_metric *find_metric(struct import_run *in, const char *key)
@@ -104,7 +98,7 @@ static void set_pair(struct import_run *in, const char *key, const char *value,
 
     for (size_t i = 0; i < in->n_pairs; i++) {
         if (in->pair[i].is_tag == is_tag && strcmp(in->pair[i].key, key) == 0) {
-            set_text(&in->pair[i].value, value);
+            xreplace(&in->pair[i].value, value);
             return;
         }
     }
@@ -157,10 +151,9 @@ static int write_content(const struct import_run *in, struct bulk *b,
 {
     for (size_t i = 0; i < in->n_pairs; i++) {
         const struct import_pair *x = &in->pair[i];
-        const char *value = x->value ? x->value : "";
 
-        if ((x->is_tag ? bulk_tag(b, x->key, value, e)
-                       : bulk_param(b, x->key, value, e)) < 0)
+        if ((x->is_tag ? bulk_tag(b, x->key, x->value, e)
+                       : bulk_param(b, x->key, x->value, e)) < 0)
             return -1;
     }
     for (size_t i = 0; i < in->n_metrics; i++)

@@ -39,12 +39,6 @@ static bool is_true(const char *s)
     return s && (strcasecmp(s, "true") == 0 || strcmp(s, "1") == 0);
 }
 
-static void set_text(char **to, const char *s)
-{
-    free(*to);
-    *to = s ? xstrdup(s) : NULL;
-}
-
 /* A path below the home folder; the caller frees it. */
 static char *home_file(const char *name)
 {
@@ -134,13 +128,13 @@ static int on_setting(void *arg, const char *section, const char *name,
     if (strcmp(section, "default") != 0)
         return 1;
     if (strcmp(name, "base_url") == 0)
-        set_text(&s->url, value);
+        xreplace(&s->url, value);
     else if (strcmp(name, "entity") == 0)
-        set_text(&s->entity, value);
+        xreplace(&s->entity, value);
     else if (strcmp(name, "project") == 0)
-        set_text(&s->project, value);
+        xreplace(&s->project, value);
     else if (strcmp(name, "api_key") == 0)
-        set_text(&s->key, value);
+        xreplace(&s->key, value);
     return 1;
 }
 
@@ -233,18 +227,18 @@ int login_wandb(struct login *l, const char *url, struct err *e)
     read_settings(&s);
     if (!url)
         url = get_env("WANDB_BASE_URL");
-    set_text(&l->url, url ? url : s.url ? s.url : "https://api.wandb.ai");
+    xreplace(&l->url, url ? url : s.url ? s.url : "https://api.wandb.ai");
     trim_slashes(l->url);
-    set_text(&l->entity,
+    xreplace(&l->entity,
              get_env("WANDB_ENTITY") ? get_env("WANDB_ENTITY") : s.entity);
-    set_text(&l->project,
+    xreplace(&l->project,
              get_env("WANDB_PROJECT") ? get_env("WANDB_PROJECT") : s.project);
-    set_text(&l->password, get_env("WANDB_API_KEY"));
+    xreplace(&l->password, get_env("WANDB_API_KEY"));
     if (!l->password)
         l->password = netrc_key(l->url);
     if (!l->password)
-        set_text(&l->password, s.key);
-    set_text(&l->ca, get_env("SSL_CERT_FILE"));
+        xreplace(&l->password, s.key);
+    xreplace(&l->ca, get_env("SSL_CERT_FILE"));
     l->insecure = is_true(get_env("WANDB_INSECURE_DISABLE_SSL"));
     ret = check_url(l->url, e);
     if (ret == 0 && l->password)
@@ -268,9 +262,9 @@ static int on_credential(void *arg, const char *section, const char *name,
     if (strcmp(section, "mlflow") != 0)
         return 1;
     if (strcasecmp(name, "mlflow_tracking_username") == 0)
-        set_text(&l->user, value);
+        xreplace(&l->user, value);
     else if (strcasecmp(name, "mlflow_tracking_password") == 0)
-        set_text(&l->password, value);
+        xreplace(&l->password, value);
     return 1;
 }
 
@@ -279,7 +273,7 @@ static int set_path(char **to, const char *name, struct err *e)
 {
     const char *path = get_env(name);
 
-    set_text(to, path);
+    xreplace(to, path);
     if (path && !path_exists(path))
         return err_set(e, ERR_USAGE, "%s: %s does not exist", name, path);
     return 0;
@@ -315,18 +309,18 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
                        "'%s' is not the URL of a server; to write to a folder, "
                        "use 'gtrack export --to mlflow'",
                        url);
-    set_text(&l->url, url);
+    xreplace(&l->url, url);
     trim_slashes(l->url);
-    set_text(&l->token, get_env("MLFLOW_TRACKING_TOKEN"));
-    set_text(&l->user, get_env("MLFLOW_TRACKING_USERNAME"));
-    set_text(&l->password, get_env("MLFLOW_TRACKING_PASSWORD"));
+    xreplace(&l->token, get_env("MLFLOW_TRACKING_TOKEN"));
+    xreplace(&l->user, get_env("MLFLOW_TRACKING_USERNAME"));
+    xreplace(&l->password, get_env("MLFLOW_TRACKING_PASSWORD"));
     if (!l->user && !l->token) {
         char *path = home_file(".mlflow/credentials");
 
         ini_parse(path, on_credential, l);
         free(path);
     }
-    set_text(&l->project, get_env("MLFLOW_EXPERIMENT_NAME"));
-    set_text(&l->workspace, get_env("MLFLOW_WORKSPACE"));
+    xreplace(&l->project, get_env("MLFLOW_EXPERIMENT_NAME"));
+    xreplace(&l->workspace, get_env("MLFLOW_WORKSPACE"));
     return set_tls(l, e);
 }

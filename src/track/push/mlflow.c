@@ -17,8 +17,8 @@ int mlflow_call(struct mlflow *p, const char *method, const char *path,
     const struct push_request q = { method, url, body, once };
     struct http_reply r = HTTP_REPLY_INIT;
     int ret = push_call(p->http, &p->login, &q, &r, reply, e);
-    const char *message = json_string_value(json_object_get(*reply, "message"));
-    const char *code = json_string_value(json_object_get(*reply, "error_code"));
+    const char *message = push_get(*reply, "message");
+    const char *code = push_get(*reply, "error_code");
     const int sys = e->sys;
 
     if (ret < 0 && e->kind == ERR_REMOTE && message) {

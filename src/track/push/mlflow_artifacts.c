@@ -78,7 +78,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
                        struct err *e)
 {
     json_t *sent = mlflow_cursor(p, "files");
-    const char *was = json_string_value(json_object_get(sent, f->path));
+    const char *was = push_get(sent, f->path);
     bool refused = false;
     char *path, now[64];
     int ret;

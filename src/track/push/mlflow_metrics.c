@@ -78,7 +78,7 @@ static int load_page(struct mlflow *p, const char *key, char **token,
             json_integer_value(json_object_get(point, "step")),
             json_integer_value(json_object_get(point, "timestamp")), x);
     }
-    next = json_string_value(json_object_get(reply, "next_page_token"));
+    next = push_get(reply, "next_page_token");
     free(*token);
     *token = next && *next ? xstrdup(next) : NULL;
     json_decref(reply);

@@ -111,6 +111,11 @@ int push_call(struct http *h, const struct login *l,
     return ret;
 }
 
+const char *push_get(json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
 json_t *push_text(const char *s)
 {
     struct buf b = BUF_INIT;

@@ -60,6 +60,8 @@ int push_call(struct http *, const struct login *, const struct push_request *,
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 
+/* The text of a member of an object, or NULL. */
+const char *push_get(json_t *object, const char *key);
 /* A text as a JSON string in valid UTF-8; null if it is NULL. */
 json_t *push_text(const char *);
 /* A parameter as JSON: numbers, true, false and null are recognised. */

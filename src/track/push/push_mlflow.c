@@ -57,8 +57,8 @@ static int open_experiment(struct mlflow *p, struct err *e)
     if (ret < 0)
         return -1;
     x = json_object_get(reply, "experiment");
-    id = json_string_value(json_object_get(x, "experiment_id"));
-    stage = json_string_value(json_object_get(x, "lifecycle_stage"));
+    id = push_get(x, "experiment_id");
+    stage = push_get(x, "lifecycle_stage");
     if (id)
         p->experiment_id = xstrdup(id);
     else
@@ -73,13 +73,9 @@ static int open_experiment(struct mlflow *p, struct err *e)
 static void set_run(struct mlflow *p, json_t *run)
 {
     json_t *info = json_object_get(run, "info");
-    const char *id = json_string_value(json_object_get(info, "run_id"));
-    const char *uri = json_string_value(json_object_get(info, "artifact_uri"));
 
-    free(p->id);
-    free(p->artifact_uri);
-    p->id = id ? xstrdup(id) : NULL;
-    p->artifact_uri = uri ? xstrdup(uri) : NULL;
+    xreplace(&p->id, push_get(info, "run_id"));
+    xreplace(&p->artifact_uri, push_get(info, "artifact_uri"));
 }
 
 static int get_run(struct mlflow *p, const char *id, json_t **reply,
@@ -116,7 +112,7 @@ static int search_run(struct mlflow *p, struct err *e)
 /* Find the run that an earlier push created, by the cursor or by its tag. */
 static int find_run(struct mlflow *p, struct err *e)
 {
-    const char *known = json_string_value(json_object_get(p->cursor, "run_id"));
+    const char *known = push_get(p->cursor, "run_id");
     json_t *reply = NULL;
 
     if (known && get_run(p, known, &reply, e) == 0) {
@@ -178,7 +174,7 @@ static int send_pairs(struct mlflow *p, const char *kind,
                       const struct pair *pair, size_t n, struct err *e)
 {
     enum { MAX_PAIRS = 100 }; /* in a log-batch */
-    const char *was = json_string_value(json_object_get(p->cursor, kind));
+    const char *was = push_get(p->cursor, kind);
     struct buf all = BUF_INIT;
     char hash[33];
     int ret = 0;
@@ -234,7 +230,7 @@ static const char *mlflow_status(enum run_status s)
 
 static int send_status(struct mlflow *p, struct err *e)
 {
-    const char *was = json_string_value(json_object_get(p->cursor, "state"));
+    const char *was = push_get(p->cursor, "state");
     const char *status = mlflow_status(p->run->status);
     char *state =
         xasprintf("%s %" PRId64 " %s", status, p->run->end_ms, p->run->name);

@@ -19,7 +19,7 @@
 
 bool push_wandb_is_same(json_t *object, const char *key, const char *text)
 {
-    const char *was = json_string_value(json_object_get(object, key));
+    const char *was = push_get(object, key);
 
     return was && strcmp(was, text) == 0;
 }
@@ -223,7 +223,7 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
  * run. */
 static char *choose_id(struct wandb_push *p)
 {
-    const char *was = json_string_value(json_object_get(p->cursor, "run_id"));
+    const char *was = push_get(p->cursor, "run_id");
     int64_t tries = json_integer_value(json_object_get(p->cursor, "new_runs"));
 
     if (!p->conf->new_run)

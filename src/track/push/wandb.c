@@ -10,17 +10,13 @@
 #include "common/log.h"
 #include "common/mem.h"
 
-static const char *text_of(json_t *object, const char *key)
+/* Replace a text by that of a member, if there is one. */
+static void update_text(char **to, json_t *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key));
-}
+    const char *s = push_get(object, key);
 
-static void set_text(char **to, const char *s)
-{
-    if (!s)
-        return;
-    free(*to);
-    *to = xstrdup(s);
+    if (s)
+        xreplace(to, s);
 }
 
 /* The message of an error, wherever the server put it. */
@@ -28,12 +24,12 @@ static const char *message_of(json_t *reply)
 {
     json_t *errors = json_object_get(reply, "errors");
     json_t *error = json_object_get(reply, "error");
-    const char *message = text_of(json_array_get(errors, 0), "message");
+    const char *message = push_get(json_array_get(errors, 0), "message");
 
     if (!message)
         message = json_string_value(error);
     if (!message)
-        message = text_of(error, "message");
+        message = push_get(error, "message");
     return message;
 }
 
@@ -100,10 +96,10 @@ static void set_run(struct wandb *w, json_t *bucket)
 {
     json_t *project = json_object_get(bucket, "project");
 
-    set_text(&w->storage_id, text_of(bucket, "id"));
-    set_text(&w->run, text_of(bucket, "name"));
-    set_text(&w->project, text_of(project, "name"));
-    set_text(&w->entity, text_of(json_object_get(project, "entity"), "name"));
+    update_text(&w->storage_id, bucket, "id");
+    update_text(&w->run, bucket, "name");
+    update_text(&w->project, project, "name");
+    update_text(&w->entity, json_object_get(project, "entity"), "name");
 }
 
 int wandb_status(struct wandb *w, struct err *e)
@@ -126,8 +122,8 @@ int wandb_status(struct wandb *w, struct err *e)
     model = json_object_get(data, "model");
     bucket = json_object_get(model, "bucket");
     if (json_is_object(model)) {
-        set_text(&w->project, text_of(model, "name"));
-        set_text(&w->entity, text_of(json_object_get(model, "entity"), "name"));
+        update_text(&w->project, model, "name");
+        update_text(&w->entity, json_object_get(model, "entity"), "name");
     }
     if (json_is_object(bucket)) {
         set_run(w, bucket);
@@ -136,7 +132,7 @@ int wandb_status(struct wandb *w, struct err *e)
         w->events =
             json_integer_value(json_object_get(bucket, "eventsLineCount"));
         w->log = json_integer_value(json_object_get(bucket, "logLineCount"));
-        w->tail_step = tail_step(text_of(bucket, "historyTail"));
+        w->tail_step = tail_step(push_get(bucket, "historyTail"));
     }
     json_decref(data);
     return 0;

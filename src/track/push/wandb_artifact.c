@@ -58,11 +58,6 @@ static void random_id(char out[ID + 1])
     out[ID] = '\0';
 }
 
-static const char *text_of(json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 struct artifact {
     struct wandb *w;
     const char *name, *type;
@@ -111,14 +106,12 @@ static int create_artifact(struct artifact *a, bool *done, struct err *e)
         json_object_get(json_object_get(data, "createArtifact"), "artifact");
     latest = json_object_get(json_object_get(artifact, "artifactSequence"),
                              "latestArtifact");
-    if (text_of(artifact, "id"))
-        a->id = xstrdup(text_of(artifact, "id"));
-    else
+    xreplace(&a->id, push_get(artifact, "id"));
+    xreplace(&a->base, push_get(latest, "id"));
+    if (!a->id)
         ret = err_set(e, ERR_REMOTE, "the server did not create the artifact");
-    if (text_of(latest, "id"))
-        a->base = xstrdup(text_of(latest, "id"));
-    *done = text_of(artifact, "state") &&
-            strcmp(text_of(artifact, "state"), "COMMITTED") == 0;
+    *done = push_get(artifact, "state") &&
+            strcmp(push_get(artifact, "state"), "COMMITTED") == 0;
     json_decref(data);
     return ret;
 }
@@ -160,15 +153,15 @@ static int send_manifest(struct artifact *a, const char *text, struct err *e)
     manifest = json_object_get(json_object_get(data, "createArtifactManifest"),
                                "artifactManifest");
     file = json_object_get(manifest, "file");
-    if (text_of(manifest, "id") && !a->manifest)
-        a->manifest = xstrdup(text_of(manifest, "id"));
+    if (push_get(manifest, "id") && !a->manifest)
+        a->manifest = xstrdup(push_get(manifest, "id"));
     if (!a->manifest)
         ret = err_set(e, ERR_REMOTE, "the server did not create the manifest");
-    else if (text && text_of(file, "uploadUrl"))
+    else if (text && push_get(file, "uploadUrl"))
         ret = wandb_upload(
             a->w,
             &(struct wandb_file){ .name = "wandb_manifest.json", .text = text },
-            text_of(file, "uploadUrl"), json_object_get(file, "uploadHeaders"),
+            push_get(file, "uploadUrl"), json_object_get(file, "uploadHeaders"),
             e);
     json_decref(data);
     return ret;
@@ -212,8 +205,8 @@ static int send_files(struct artifact *a, struct err *e)
         if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
             ret = wandb_parts_send(&a->parts[i], a->w, &a->file[i], a->id, node,
                                    e);
-        else if (text_of(node, "uploadUrl")) /* else it has this content */
-            ret = wandb_upload(a->w, &a->file[i], text_of(node, "uploadUrl"),
+        else if (push_get(node, "uploadUrl")) /* else it has this content */
+            ret = wandb_upload(a->w, &a->file[i], push_get(node, "uploadUrl"),
                                json_object_get(node, "uploadHeaders"), e);
     }
     json_decref(data);

@@ -49,7 +49,7 @@ size_t wandb_lines_sent(const struct wandb_push *p)
 /* The first of n lines that has changed since it was sent; n if none has. */
 static size_t first_changed(const struct wandb_push *p, size_t n)
 {
-    const char *sums = json_string_value(json_object_get(p->cursor, "sums"));
+    const char *sums = push_get(p->cursor, "sums");
     const size_t sent = wandb_lines_sent(p);
 
     for (size_t i = 0; i < n && i < sent && i < p->history.n; i++) {

@@ -124,7 +124,7 @@ static const char *find_url(json_t *list, size_t number)
         json_t *n = json_object_get(x, "partNumber");
 
         if (json_integer_value(n) == (json_int_t)number)
-            return json_string_value(json_object_get(x, "uploadUrl"));
+            return push_get(x, "uploadUrl");
     }
     return NULL;
 }

@@ -146,10 +146,8 @@ static int try_upload(struct wandb *w, struct wandb_file *f, size_t n,
     headers = headers_of(json_object_get(created, "uploadHeaders"), &mem);
     list = json_object_get(created, "files");
     for (size_t k = 0; ret == 0 && k < json_array_size(list); k++) {
-        const char *name =
-            json_string_value(json_object_get(json_array_get(list, k), "name"));
-        const char *url = json_string_value(
-            json_object_get(json_array_get(list, k), "uploadUrl"));
+        const char *name = push_get(json_array_get(list, k), "name");
+        const char *url = push_get(json_array_get(list, k), "uploadUrl");
         size_t i = 0;
         struct http_reply r = HTTP_REPLY_INIT;
 

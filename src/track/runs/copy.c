@@ -1,12 +1,9 @@
 #include "config.h"
 #include "track/runs/copy.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "common/path.h"
@@ -16,36 +13,38 @@
 #include "store/store.h"
 #include "track/runs/file_tree.h"
 
+int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
+{
+    char chunk[65536];
+    size_t n;
+
+    while ((n = fread(chunk, 1, sizeof chunk, in)) > 0)
+        if (fwrite(chunk, 1, n, out) != n)
+            break;
+    return ferror(in) ? err_sys(e, "cannot read %s", name) : 0;
+}
+
 static int copy_file(const char *from, const char *to, struct err *e)
 {
-    const int in = path_open(from, e);
-    int out, ret = 0;
-    char chunk[65536];
-    ssize_t n;
+    const int fd = path_open(from, e);
+    FILE *in, *out;
+    int ret;
 
-    if (in < 0)
+    if (fd < 0)
         return -1;
-    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (out < 0) {
-        close(in);
-        return err_sys(e, "cannot create %s", to);
-    }
-    while (ret == 0 && (n = read(in, chunk, sizeof chunk)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            ret = err_sys(e, "cannot read %s", from);
-        for (ssize_t done = 0; ret == 0 && done < n;) {
-            const ssize_t w = write(out, chunk + done, (size_t)(n - done));
+    in = fdopen(fd, "r");
+    out = fopen(to, "we");
+    if (out) {
+        bool failed;
 
-            if (w < 0 && errno != EINTR)
-                ret = err_sys(e, "cannot write %s", to);
-            done += w > 0 ? w : 0;
-        }
+        ret = copy_stream(in, from, out, e);
+        failed = ferror(out);
+        if ((fclose(out) != 0 || failed) && ret == 0)
+            ret = err_sys(e, "cannot write %s", to);
+    } else {
+        ret = err_sys(e, "cannot create %s", to);
     }
-    close(in);
-    if (close(out) < 0 && ret == 0)
-        ret = err_sys(e, "cannot write %s", to);
+    fclose(in);
     return ret;
 }
 
@@ -76,38 +75,28 @@ static int copy_tree(const char *from, const char *to, const char *except,
     return ret;
 }
 
-/* Datasets belong to an experiment; the inputs of its runs name them. */
-static int copy_datasets(const struct run_info *r, const char *experiment,
-                         struct err *e)
+/* Copy what belongs to the experiment of a run: its datasets, which the inputs
+ * of the run name, and its tags, unless the copy has some already. */
+static int copy_shared(const struct run_info *r, const char *experiment,
+                       struct err *e)
 {
     char *parent = path_parent(r->folder);
-    char *from = path_join(parent, "datasets");
     char *inputs = path_join(r->folder, "inputs");
-    char *to = path_join(experiment, "datasets");
+    char *datasets = path_join(parent, "datasets");
+    char *tags = path_join(parent, "tags");
+    char *to_datasets = path_join(experiment, "datasets");
+    char *to_tags = path_join(experiment, "tags");
     int ret = 0;
 
-    if (path_is_folder(inputs) && path_is_folder(from))
-        ret = copy_tree(from, to, NULL, e);
-    free(to);
+    if (path_is_folder(inputs) && path_is_folder(datasets))
+        ret = copy_tree(datasets, to_datasets, NULL, e);
+    if (ret == 0 && path_is_folder(tags) && !path_exists(to_tags))
+        ret = copy_tree(tags, to_tags, NULL, e);
+    free(to_tags);
+    free(to_datasets);
+    free(tags);
+    free(datasets);
     free(inputs);
-    free(from);
-    free(parent);
-    return ret;
-}
-
-/* The tags of the experiment, unless the copy has some already. */
-static int copy_tags(const struct run_info *r, const char *experiment,
-                     struct err *e)
-{
-    char *parent = path_parent(r->folder);
-    char *from = path_join(parent, "tags");
-    char *to = path_join(experiment, "tags");
-    const int ret = path_is_folder(from) && !path_exists(to)
-                        ? copy_tree(from, to, NULL, e)
-                        : 0;
-
-    free(to);
-    free(from);
     free(parent);
     return ret;
 }
@@ -161,7 +150,7 @@ static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
     store_claimed(to_root, r->name);
     folder = stage_begin(to_root, place, e);
     if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
-        copy_datasets(r, of, e) < 0 || copy_tags(r, of, e) < 0 ||
+        copy_shared(r, of, e) < 0 ||
         write_meta(r, folder, place, experiment, e) < 0 ||
         stage_commit(folder, place, e) < 0)
         goto out;
@@ -201,8 +190,8 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
         c->runs += copied;
         c->existing += !copied;
         for (size_t k = 0; copied && k < r->n_metrics; k++)
-            c->points += (size_t)(r->metrics[k].count +
-                                  r->metrics[k].retracted);
+            c->points +=
+                (size_t)(r->metrics[k].count + r->metrics[k].retracted);
     }
     if (failed)
         return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,

@@ -1,6 +1,8 @@
 #ifndef TRACK_RUNS_COPY_H
 #define TRACK_RUNS_COPY_H
 
+#include <stdio.h>
+
 #include "store/load.h"
 
 /*
@@ -17,5 +19,9 @@ struct copies {
 
 int copy_runs(const struct runs *, const char *to_root, struct copies *,
               struct err *);
+
+/* Copy the rest of a stream, which has this name, to another; the caller checks
+ * what was written. */
+int copy_stream(FILE *in, const char *name, FILE *out, struct err *);
 
 #endif
