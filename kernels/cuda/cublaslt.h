@@ -12,11 +12,11 @@ extern "C" {
 #endif
 
 /*
- * lt - the part of cuBLASLt that gemm.cu calls, found at run time
+ * cublaslt - the part of cuBLASLt that gemm.cu calls, found at run time
  *
  * The library is half a gigabyte and not on every machine, so it is opened when
  * a CUDA device is, and what we need of its interface is written down here.
- * These numbers and types are those of cublasLt.h; t/cuda_abi.c compares them
+ * These numbers and types are those of cublasLt.h; t/cuda/abi.c compares them
  * where that header is installed.  cublaslt_emu.cu answers the same calls in
  * the emulation.
  */

@@ -6,6 +6,7 @@
 
 #include "kernels/tensor.h"
 
+/* gemm - matrix products on a CUDA device, for the other kernels */
 #ifdef __cplusplus
 extern "C" {
 #endif

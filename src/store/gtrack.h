@@ -4,7 +4,7 @@
 /*
  * gtrack - write a run from any C or C++ program
  *
- *      cc prog.c $(pkg-config --cflags --libs gtrack)
+ *      cc program.c $(pkg-config --cflags --libs gtrack)
  *
  *      char why[GTRACK_WHY];
  *      struct gtrack *run = gtrack_open("mlruns", "c4", NULL, why);

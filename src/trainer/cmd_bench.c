@@ -1,3 +1,4 @@
+/* cmd_bench - gtrain bench: time the operations and a training step */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* cmd_convert - gtrain import and export: files of other programs */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* cmd_devices - gtrain devices: list what can compute */
 #include "config.h"
 
 #include <stdio.h>

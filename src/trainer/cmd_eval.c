@@ -1,3 +1,4 @@
+/* cmd_eval - gtrain eval: validate a checkpoint, answer questions */
 #include "config.h"
 
 #include <math.h>

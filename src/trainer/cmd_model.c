@@ -1,3 +1,4 @@
+/* cmd_model - find and open the model that a command names */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* cmd_plan - gtrain plan: predict parameters, memory and time */
 #include "config.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* cmd_sample - gtrain sample: print text from a checkpoint */
 #include "config.h"
 
 #include <stdio.h>

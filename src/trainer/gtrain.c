@@ -1,3 +1,4 @@
+/* gtrain - train GPTs: the program and its commands */
 #include "config.h"
 
 #include <omp.h>

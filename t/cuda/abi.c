@@ -1,5 +1,5 @@
 /*
- * abi - what lt.h says of cuBLASLt is what its header says
+ * abi - check that cublaslt.h agrees with the header of cuBLASLt
  */
 #include "config.h"
 #include "kernels/cuda/cublaslt.h"

@@ -1,5 +1,5 @@
 /*
- * lock - data.lock
+ * lock - fuzz the reader of data.lock
  */
 #include "config.h"
 #include "data/shards/lock.h"

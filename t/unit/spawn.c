@@ -1,3 +1,4 @@
+/* spawn - run programs and report how they ended */
 #include "config.h"
 #include "common/spawn.h"
 

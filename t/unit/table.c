@@ -1,3 +1,4 @@
+/* table - print tables in every format */
 #include "config.h"
 #include "common/table.h"
 

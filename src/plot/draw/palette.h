@@ -9,8 +9,8 @@
  * Eight colours for curves on white, eight on dark, eight greys.  Any two of a
  * palette stay apart for people with normal sight, protanopia, deuteranopia or
  * tritanopia, and each has a contrast of at least 3 to the ground, what WCAG
- * 2.1 (1.4.11) asks of graphics; t/palette.c computes both.  A slot beyond the
- * eighth repeats the colour with the next dash pattern.
+ * 2.1 (1.4.11) asks of graphics; t/unit/plot.c computes both.  Slots beyond the
+ * eighth repeat the colours with the next dash pattern.
  *
  * Colours are 0xRRGGBB.
  */

@@ -1,3 +1,4 @@
+/* convert_hf - read and write the weights of Hugging Face models */
 #include "config.h"
 
 #include <jansson.h>

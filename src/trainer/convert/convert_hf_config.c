@@ -1,3 +1,4 @@
+/* convert_hf_config - read and write the config.json of Hugging Face */
 #include "config.h"
 
 #include <jansson.h>
