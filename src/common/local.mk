@@ -46,7 +46,10 @@ src_common_libcommon_a_SOURCES = \
 	%D%/spawn.h \
 	%D%/table.c \
 	%D%/table.h \
+	%D%/table_cell.c \
+	%D%/table_data.c \
 	%D%/table_form.c \
+	%D%/table_impl.h \
 	%D%/utf8.c \
 	%D%/utf8.h \
 	%D%/yaml.c \

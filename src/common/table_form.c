@@ -1,363 +1,14 @@
 /*
- * table_form - a table as columns, TSV, JSON, CSV, Markdown or LaTeX
+ * table_form - tables for people: aligned columns, Markdown and LaTeX
  */
 #include "config.h"
 #include "common/table.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/clock.h"
-#include "common/num.h"
+#include "common/table_impl.h"
 #include "common/utf8.h"
-
-/* Five digits of such a number are not all of it, but an exponent is worse. */
-static bool is_large(double x)
-{
-    return fabs(x) >= 99999.5 && fabs(x) < 1e12;
-}
-
-/* Decimals of a number written with five significant digits; -1 if it needs an
- * exponent. */
-static int decimals(double x)
-{
-    char s[NUM_TEXT];
-    const char *dot;
-
-    if (is_large(x))
-        return 0;
-    snprintf(s, sizeof s, "%.5g", x);
-    if (strchr(s, 'e'))
-        return -1;
-    dot = strchr(s, '.');
-    return dot ? (int)strlen(dot + 1) : 0;
-}
-
-/*
- * Numbers of one column line up when they have equally many decimals.  That is
- * done where it costs little: no exponents, and no more than six digits.
- */
-static int column_decimals(const struct table *t, size_t column)
-{
-    int most = 0;
-    double largest = 0;
-
-    for (size_t i = column; i < t->n_cells; i += t->n_columns) {
-        const struct table_cell *c = &t->cell[i];
-        int d;
-
-        if (c->type != TABLE_REAL || !isfinite(c->x))
-            continue;
-        d = decimals(c->x);
-        if (d < 0)
-            return -1;
-        most = d > most ? d : most;
-        largest = fmax(largest, fabs(c->x));
-    }
-    return most + (int)log10(fmax(largest, 1)) > 6 ? -1 : most;
-}
-
-static int *all_decimals(const struct table *t)
-{
-    int *places = xcalloc(t->n_columns, sizeof *places);
-
-    for (size_t j = 0; j < t->n_columns; j++)
-        places[j] = column_decimals(t, j);
-    return places;
-}
-
-/* How many decimals show two digits of x. */
-static int decimals_of_std(double x)
-{
-    const int d = x > 0 && isfinite(x) ? 1 - (int)floor(log10(x)) : 4;
-
-    return d < 0 ? 0 : d > 12 ? 12 : d;
-}
-
-static void real_text(struct buf *b, double x, int places)
-{
-    if (isnan(x))
-        buf_str(b, "nan");
-    else if (isinf(x))
-        buf_str(b, x < 0 ? "-inf" : "inf");
-    else if (places >= 0 || is_large(x))
-        buf_printf(b, "%.*f", places < 0 ? 0 : places, x);
-    else
-        buf_printf(b, "%.5g", x);
-}
-
-/* A cell for people. */
-static void human(struct buf *b, const struct table_cell *c, int places)
-{
-    const char *plus_minus = utf8_locale() ? " ± " : " +- ";
-    char text[NUM_TEXT];
-
-    switch (c->type) {
-    case TABLE_NONE:
-        buf_char(b, '-');
-        break;
-    case TABLE_TEXT:
-        utf8_visible(b, c->text);
-        break;
-    case TABLE_INT:
-        buf_printf(b, "%" PRId64, c->i);
-        break;
-    case TABLE_REAL:
-        real_text(b, c->x, places);
-        break;
-    case TABLE_TIME:
-        buf_add(b, clock_text(text, c->i), strlen("2026-11-21 14:03"));
-        break;
-    case TABLE_SECS:
-        buf_str(b, num_duration(text, c->x));
-        break;
-    case TABLE_BYTES:
-        buf_str(b, num_bytes(text, (double)c->i));
-        break;
-    case TABLE_SPREAD:
-        if (c->i < 2) {
-            real_text(b, c->x, -1);
-            break;
-        }
-        places = decimals_of_std(c->std);
-        real_text(b, c->x, places);
-        buf_str(b, plus_minus);
-        real_text(b, c->std, places);
-        buf_str(b, " (95%");
-        buf_str(b, plus_minus);
-        real_text(b, c->ci, places);
-        buf_printf(b, ", n=%" PRId64 ")", c->i);
-        break;
-    }
-}
-
-/* A cell for programs, without quoting; a spread's mean. */
-static void exact(struct buf *b, const struct table_cell *c)
-{
-    char text[NUM_TEXT];
-
-    switch (c->type) {
-    case TABLE_NONE:
-        break;
-    case TABLE_TEXT:
-        buf_str(b, c->text);
-        break;
-    case TABLE_INT:
-    case TABLE_BYTES:
-        buf_printf(b, "%" PRId64, c->i);
-        break;
-    case TABLE_REAL:
-    case TABLE_SECS:
-    case TABLE_SPREAD:
-        num_shortest(text, c->x);
-        buf_str(b, text);
-        break;
-    case TABLE_TIME:
-        buf_str(b, clock_utc(text, c->i));
-        break;
-    }
-}
-
-/* For programs a spread is four columns, this one and three beside it. */
-static const char *const spread_part[] = { "", " std", " n", " ci95" };
-
-static bool has_spread(const struct table *t, size_t column)
-{
-    for (size_t i = column; i < t->n_cells; i += t->n_columns)
-        if (t->cell[i].type == TABLE_SPREAD)
-            return true;
-    return false;
-}
-
-static struct table_cell part_of(const struct table_cell *c, int part)
-{
-    struct table_cell out = *c;
-
-    if (part == 0)
-        return out;
-    out = (struct table_cell){ .type = TABLE_NONE };
-    if (c->type != TABLE_SPREAD)
-        return out;
-    out.type = part == 2 ? TABLE_INT : TABLE_REAL;
-    out.i = c->i;
-    out.x = part == 1 ? c->std : c->ci;
-    return out;
-}
-
-/* ---- tab- and comma-separated ---- */
-
-static void put_tsv(struct buf *b, const char *s)
-{
-    static const char special[] = "\t\n\r\\", letter[] = "tnr\\";
-
-    for (;;) {
-        const size_t n = strcspn(s, special);
-
-        buf_add(b, s, n);
-        s += n;
-        if (!*s)
-            return;
-        buf_char(b, '\\');
-        buf_char(b, letter[strchr(special, *s++) - special]);
-    }
-}
-
-void table_csv_text(struct buf *b, const char *s)
-{
-    if (!strpbrk(s, ",\"\r\n") && *s != ' ') {
-        buf_str(b, s);
-        return;
-    }
-    buf_char(b, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            buf_char(b, '"');
-        buf_char(b, *s);
-    }
-    buf_char(b, '"');
-}
-
-typedef void put_fn(struct buf *, const char *);
-
-static void separated(const struct table *t, char separator, put_fn *put,
-                      bool header, struct buf *out)
-{
-    const size_t rows = table_rows(t);
-    bool *spread = xcalloc(t->n_columns, sizeof *spread);
-    struct buf text = BUF_INIT;
-
-    for (size_t j = 0; j < t->n_columns; j++)
-        spread[j] = has_spread(t, j);
-    for (size_t row = header ? 0 : 1; row <= rows; row++) {
-        for (size_t j = 0; j < t->n_columns; j++) {
-            for (int part = 0; part < (spread[j] ? 4 : 1); part++) {
-                buf_trim(&text, 0);
-                if (row == 0) {
-                    buf_printf(&text, "%s%s", t->column[j], spread_part[part]);
-                } else {
-                    const struct table_cell c =
-                        part_of(&t->cell[(row - 1) * t->n_columns + j], part);
-
-                    exact(&text, &c);
-                }
-                if (j || part)
-                    buf_char(out, separator);
-                put(out, text.s);
-            }
-        }
-        buf_char(out, '\n');
-    }
-    buf_clear(&text);
-    free(spread);
-}
-
-/* ---- JSON ---- */
-
-void table_json_text(struct buf *b, const char *s)
-{
-    buf_char(b, '"');
-    for (const char *p = s; *p;) {
-        const unsigned char c = (unsigned char)*p;
-        const char *from = p;
-        const int32_t code = utf8_next(&p);
-
-        if (code < 0)
-            buf_str(b, "\xef\xbf\xbd"); /* U+FFFD for what is not UTF-8 */
-        else if (c == '"' || c == '\\')
-            buf_printf(b, "\\%c", c);
-        else if (c == '\n')
-            buf_str(b, "\\n");
-        else if (c == '\t')
-            buf_str(b, "\\t");
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(b, "\\u%04x", c);
-        else
-            buf_add(b, from, (size_t)(p - from));
-    }
-    buf_char(b, '"');
-}
-
-void table_json_real(struct buf *b, double x)
-{
-    char text[NUM_TEXT];
-
-    if (isnan(x)) {
-        buf_str(b, "\"NaN\"");
-    } else if (isinf(x)) {
-        buf_str(b, x < 0 ? "\"-Infinity\"" : "\"Infinity\"");
-    } else {
-        num_shortest(text, x);
-        buf_str(b, text);
-    }
-}
-
-static void json_cell(struct buf *b, const struct table_cell *c)
-{
-    char text[NUM_TEXT];
-
-    switch (c->type) {
-    case TABLE_NONE:
-        buf_str(b, "null");
-        break;
-    case TABLE_TEXT:
-        table_json_text(b, c->text);
-        break;
-    case TABLE_TIME:
-        table_json_text(b, clock_utc(text, c->i));
-        break;
-    case TABLE_REAL:
-    case TABLE_SECS:
-        table_json_real(b, c->x);
-        break;
-    case TABLE_INT:
-    case TABLE_BYTES:
-        buf_printf(b, "%" PRId64, c->i);
-        break;
-    case TABLE_SPREAD:
-        buf_str(b, "{\"mean\": ");
-        table_json_real(b, c->x);
-        buf_str(b, ", \"std\": ");
-        table_json_real(b, c->std);
-        buf_printf(b, ", \"n\": %" PRId64 ", \"ci95\": ", c->i);
-        table_json_real(b, c->ci);
-        buf_char(b, '}');
-        break;
-    }
-}
-
-void table_json_row(struct buf *b, const struct table *t, size_t row)
-{
-    for (size_t j = 0; j < t->n_columns; j++) {
-        buf_str(b, j ? ", " : "{");
-        table_json_text(b, t->column[j]);
-        buf_str(b, ": ");
-        json_cell(b, &t->cell[row * t->n_columns + j]);
-    }
-    buf_str(b, t->n_columns ? "}" : "{}");
-}
-
-static void json(const struct table *t, struct buf *out)
-{
-    const size_t rows = table_rows(t);
-
-    buf_str(out, "{\n  \"schema\": ");
-    table_json_text(out, t->schema);
-    buf_str(out, ",\n  \"columns\": [");
-    for (size_t j = 0; j < t->n_columns; j++) {
-        buf_str(out, j ? ", " : "");
-        table_json_text(out, t->column[j]);
-    }
-    buf_str(out, "],\n  \"rows\": [");
-    for (size_t i = 0; i < rows; i++) {
-        buf_str(out, i ? ",\n    " : "\n    ");
-        table_json_row(out, t, i);
-    }
-    buf_str(out, rows ? "\n  ]\n}\n" : "]\n}\n");
-}
 
 /* ---- the forms for people share their texts ---- */
 
@@ -391,7 +42,7 @@ static void put_markdown(struct buf *b, const char *s)
 static void markdown(const struct table *t, bool header, struct buf *out)
 {
     const size_t rows = table_rows(t);
-    int *places = all_decimals(t);
+    int *places = table_decimals(t);
     struct buf text = BUF_INIT;
 
     for (size_t j = 0; j < t->n_columns && header; j++) {
@@ -409,7 +60,7 @@ static void markdown(const struct table *t, bool header, struct buf *out)
 
             buf_trim(&text, 0);
             if (c->type != TABLE_NONE)
-                human(&text, c, places[j]);
+                table_cell_text(&text, c, places[j]);
             buf_printf(out, "%s%s", j ? " | " : "| ", bold);
             put_markdown(out, text.s);
             buf_str(out, bold);
@@ -479,22 +130,22 @@ static void latex_cell(struct buf *out, const struct table_cell *c, int places)
         break;
     case TABLE_SPREAD:
         if (c->i > 1) {
-            places = decimals_of_std(c->std);
+            places = table_std_decimals(c->std);
             buf_str(out, bold ? "$\\mathbf{" : "$");
-            real_text(out, c->x, places);
+            table_real_text(out, c->x, places);
             buf_str(out, bold ? "} \\pm " : " \\pm ");
-            real_text(out, c->std, places);
+            table_real_text(out, c->std, places);
             buf_char(out, '$');
             break;
         }
         /* fall through */
     case TABLE_INT:
     case TABLE_REAL:
-        human(&text, c, places);
+        table_cell_text(&text, c, places);
         latex_number(out, text.s, bold);
         break;
     default:
-        human(&text, c, places);
+        table_cell_text(&text, c, places);
         buf_str(out, bold ? "\\textbf{" : "");
         put_latex(out, text.s);
         buf_str(out, bold ? "}" : "");
@@ -505,7 +156,7 @@ static void latex_cell(struct buf *out, const struct table_cell *c, int places)
 static void latex(const struct table *t, bool header, struct buf *out)
 {
     const size_t rows = table_rows(t);
-    int *places = all_decimals(t);
+    int *places = table_decimals(t);
 
     buf_str(out, "\\begin{tabular}{");
     for (size_t j = 0; j < t->n_columns; j++)
@@ -555,7 +206,7 @@ static void measure(const struct table *t, bool color, struct layout *l)
     l->right = xcalloc(t->n_columns, sizeof *l->right);
     l->n = t->n_columns;
     for (size_t j = 0; j < t->n_columns; j++) {
-        const int places = column_decimals(t, j);
+        const int places = table_column_decimals(t, j);
         bool starred = false;
 
         l->right[j] = flush_right(t, j);
@@ -568,7 +219,7 @@ static void measure(const struct table *t, bool color, struct layout *l)
 
             buf_trim(&b, 0);
             if (c)
-                human(&b, c, places);
+                table_cell_text(&b, c, places);
             else
                 utf8_visible(&b, t->column[j]);
             if (starred)
@@ -668,13 +319,13 @@ void table_format(const struct table *t, enum table_form form, bool header,
     switch (form) {
     case TABLE_AUTO:
     case TABLE_TSV:
-        separated(t, '\t', put_tsv, header, out);
+        table_write_tsv(t, header, out);
         break;
     case TABLE_CSV:
-        separated(t, ',', table_csv_text, header, out);
+        table_write_csv(t, header, out);
         break;
     case TABLE_JSON:
-        json(t, out);
+        table_write_json(t, out);
         break;
     case TABLE_MARKDOWN:
         markdown(t, header, out);
