@@ -23,7 +23,7 @@ static struct track_selection selection = TRACK_SELECTION_INIT;
 static const char *output;
 static int to = -1;
 
-enum format { CSV, JSONL, MLFLOW, TENSORBOARD, TAR };
+enum export_format { CSV, JSONL, MLFLOW, TENSORBOARD, TAR };
 
 static const char *const format_words[] = {
     [CSV] = "csv",       [JSONL] = "jsonl",
@@ -34,8 +34,7 @@ static const char *const format_words[] = {
 static const struct opt export_opts[] = {
     TRACK_OPT_ROOT,
     TRACK_OPTS_SELECTION(selection),
-    { 't', "to", "format", OPT_WORD, &to,
-      "write %s", format_words },
+    { 't', "to", "format", OPT_WORD, &to, "write %s", format_words },
     { 'o', "output", "path", OPT_STRING, &output,
       "write to this file or folder; - is standard output" },
     { 'A', "attempts", NULL, OPT_FLAG, &selection.attempts,
@@ -290,13 +289,13 @@ static int export_tensorboard(const struct runs *runs, struct err *e)
 static void add_experiment_files(struct buf *names, const struct runs *runs,
                                  size_t i, const char *parent, size_t root)
 {
-    static const char *const beside[] = { STORE_META, "tags", "datasets" };
+    static const char *const files[] = { STORE_META, "tags", "datasets" };
 
     for (size_t k = 0; k < i; k++)
         if (strcmp(runs->run[k].experiment_id, runs->run[i].experiment_id) == 0)
             return;
-    for (size_t k = 0; k < sizeof beside / sizeof beside[0]; k++) {
-        char *path = path_join(parent, beside[k]);
+    for (size_t k = 0; k < sizeof files / sizeof files[0]; k++) {
+        char *path = path_join(parent, files[k]);
 
         if (path_exists(path))
             buf_add(names, path + root, strlen(path + root) + 1);

@@ -15,7 +15,7 @@
 #include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
-enum format { MLFLOW, TENSORBOARD, WANDB, CSV, JSONL, LLMC, NANOGPT };
+enum import_format { MLFLOW, TENSORBOARD, WANDB, CSV, JSONL, LLMC, NANOGPT };
 
 static const char *const format_words[] = {
     [MLFLOW] = "mlflow",   [TENSORBOARD] = "tensorboard",
@@ -76,7 +76,7 @@ static int recognize_line(const char *line)
     return line[0] == '{' ? JSONL : -1;
 }
 
-/* The format of a log, from one of its first lines; -1 if none tells. */
+/* The format of a log, from one of its first lines; -1 if it is unknown. */
 static int recognize_log(const char *path)
 {
     FILE *fp = fopen(path, "re");

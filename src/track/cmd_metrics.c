@@ -29,25 +29,25 @@ static const struct opt metrics_opts[] = {
     { 0 }
 };
 
-struct history {
+struct metric_history {
     const char *key;
     struct series s;
     size_t at; /* the next point of a merge */
 };
 
-struct histories {
-    struct history *item;
+struct metric_histories {
+    struct metric_history *item;
     size_t n, room;
 };
 
 /* Load the metrics of a run that a name or a pattern matches. */
-static int load_histories(struct histories *h, const struct run_info *r,
+static int load_histories(struct metric_histories *h, const struct run_info *r,
                           const char *word, int flags, struct err *e)
 {
     size_t found = 0;
 
     for (size_t i = 0; i < r->n_metrics; i++) {
-        struct history one = { r->metrics[i].key, SERIES_INIT, 0 };
+        struct metric_history one = { r->metrics[i].key, SERIES_INIT, 0 };
 
         if (strcmp(word, one.key) != 0 && fnmatch(word, one.key, 0) != 0)
             continue;
@@ -65,7 +65,7 @@ static int load_histories(struct histories *h, const struct run_info *r,
     return 0;
 }
 
-static void histories_clear(struct histories *h)
+static void histories_clear(struct metric_histories *h)
 {
     for (size_t i = 0; i < h->n; i++)
         series_free(&h->item[i].s);
@@ -98,7 +98,7 @@ static bool is_selected(int64_t step)
     return step >= from && step <= to;
 }
 
-static void add_long_rows(struct table *t, const struct histories *h)
+static void add_long_rows(struct table *t, const struct metric_histories *h)
 {
     table_columns(t, "metric", "step", "time", "value", NULL);
     for (size_t i = 0; i < h->n; i++) {
@@ -117,12 +117,12 @@ static void add_long_rows(struct table *t, const struct histories *h)
 }
 
 /* The lowest next step of all histories; false at the end. */
-static bool find_next_step(const struct histories *h, int64_t *step)
+static bool find_next_step(const struct metric_histories *h, int64_t *step)
 {
     bool any = false;
 
     for (size_t i = 0; i < h->n; i++) {
-        const struct history *x = &h->item[i];
+        const struct metric_history *x = &h->item[i];
 
         if (x->at < x->s.n && (!any || x->s.step[x->at] < *step)) {
             *step = x->s.step[x->at];
@@ -133,7 +133,7 @@ static bool find_next_step(const struct histories *h, int64_t *step)
 }
 
 /* One row per step, with the last of several points at a step. */
-static void add_wide_rows(struct table *t, struct histories *h)
+static void add_wide_rows(struct table *t, struct metric_histories *h)
 {
     int64_t step = 0;
     size_t rows;
@@ -145,7 +145,7 @@ static void add_wide_rows(struct table *t, struct histories *h)
         if (is_selected(step))
             table_int(t, step);
         for (size_t i = 0; i < h->n; i++) {
-            struct history *x = &h->item[i];
+            struct metric_history *x = &h->item[i];
             bool has = false;
 
             while (x->at < x->s.n && x->s.step[x->at] == step) {
@@ -173,7 +173,7 @@ static int metrics_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.metrics/1");
     struct runs runs = RUNS_INIT;
-    struct histories h = { NULL, 0, 0 };
+    struct metric_histories h = { NULL, 0, 0 };
     const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
     int ret = -1;
 

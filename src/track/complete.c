@@ -38,7 +38,7 @@ static void offer_word(const struct command_line *l, const char *word,
 /* -- words of a store -------------------------------------------------- */
 
 /* Keys of runs and names of attributes. */
-struct names {
+struct name_list {
     const char **item;
     size_t n, room;
 };
@@ -50,13 +50,13 @@ static int by_byte(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static void add_name(struct names *names, const char *name)
+static void add_name(struct name_list *names, const char *name)
 {
     GROW(names->item, names->n, names->room);
     names->item[names->n++] = name;
 }
 
-static void offer_names(const struct command_line *l, struct names *names)
+static void offer_names(const struct command_line *l, struct name_list *names)
 {
     if (names->n)
         qsort(names->item, names->n, sizeof *names->item, by_byte);
@@ -100,7 +100,7 @@ static void offer_experiments(const struct command_line *l)
 static void offer_keys(const struct command_line *l, char *run, bool column)
 {
     struct runs runs = RUNS_INIT;
-    struct names names = { NULL, 0, 0 };
+    struct name_list names = { NULL, 0, 0 };
     struct err none = ERR_INIT;
 
     if (runs_select(&runs, track_store(), &run, run ? 1 : 0, 0, &none) < 0)

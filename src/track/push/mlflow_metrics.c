@@ -104,13 +104,13 @@ static int load_points(struct mlflow *p, const char *key,
 
 /* -- sending --------------------------------------------------------------- */
 
-struct batch {
+struct point_batch {
     json_t *points;
     size_t bytes;  /* about how long the request will be */
     json_t *marks; /* of the cursor, once the batch is sent */
 };
 
-static int send_batch(struct mlflow *p, struct batch *b, struct err *e)
+static int send_batch(struct mlflow *p, struct point_batch *b, struct err *e)
 {
     const size_t n = json_array_size(b->points);
     int ret = 0;
@@ -139,7 +139,7 @@ static json_t *json_of_real(double x)
                       : json_real(x);
 }
 
-static int add_point(struct mlflow *p, struct batch *b, const char *key,
+static int add_point(struct mlflow *p, struct point_batch *b, const char *key,
                      const struct series *s, size_t i, struct err *e)
 {
     enum { POINT_BYTES = 90 };
@@ -164,7 +164,7 @@ static uint32_t checksum(const struct series *s, size_t n)
     return sum ^ crc32c(s->value, n * sizeof *s->value) * 5;
 }
 
-static int send_series(struct mlflow *p, struct batch *b, const char *key,
+static int send_series(struct mlflow *p, struct point_batch *b, const char *key,
                        const struct series *s, struct err *e)
 {
     json_t *mark = json_object_get(mlflow_cursor(p, "metrics"), key);
@@ -197,7 +197,7 @@ static int send_series(struct mlflow *p, struct batch *b, const char *key,
 
 int mlflow_send_metrics(struct mlflow *p, struct err *e)
 {
-    struct batch b = { json_array(), 0, json_object() };
+    struct point_batch b = { json_array(), 0, json_object() };
     int ret = 0;
 
     for (size_t j = 0; j < p->run->n_metrics && ret == 0; j++) {

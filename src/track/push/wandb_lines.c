@@ -162,19 +162,19 @@ static void add_lines(json_t *files, const char *name,
 }
 
 /* How far the lines were sent. */
-struct progress {
+struct sent_lines {
     int64_t history, events, log;
 };
 
 static int64_t count_points(const struct wandb_push *p,
-                            const struct progress *d)
+                            const struct sent_lines *d)
 {
     return wandb_rows_points(&p->history, d->history) +
            wandb_rows_points(&p->events, d->events);
 }
 
-static void add_progress(struct wandb_push *p, const struct progress *was,
-                         const struct progress *now)
+static void add_progress(struct wandb_push *p, const struct sent_lines *was,
+                         const struct sent_lines *now)
 {
     p->totals->lines += now->history - was->history + now->events -
                         was->events + now->log - was->log;
@@ -186,10 +186,10 @@ static void add_progress(struct wandb_push *p, const struct progress *was,
 }
 
 /* Send one request, as large as allowed; *more says whether another follows. */
-static int send_request(struct wandb_push *p, struct progress *done,
+static int send_request(struct wandb_push *p, struct sent_lines *done,
                         const char *summary, bool *more, struct err *e)
 {
-    const struct progress was = *done;
+    const struct sent_lines was = *done;
     const size_t most = (size_t)p->conf->request;
     json_t *files = json_object();
     char hash[33];
@@ -227,7 +227,7 @@ static int send_request(struct wandb_push *p, struct progress *done,
 
 int wandb_lines_send(struct wandb_push *p, struct err *e)
 {
-    struct progress done = { 0, p->w.events, p->w.log };
+    struct sent_lines done = { 0, p->w.events, p->w.log };
     struct buf summary = BUF_INIT;
     bool more = true;
     int ret = find_start(p, &done.history, e);
