@@ -120,7 +120,9 @@ static int send_end(struct wandb_push *p, struct err *e)
                       ? json_pack("{s:b}", "preempting", 1)
                       : json_pack("{s:b, s:i}", "complete", 1, "exitcode",
                                   wandb_exit_code(p->run));
-    char *state = json_dumps(end, JSON_COMPACT);
+    char *text = json_dumps(end, JSON_COMPACT);
+    /* the cursor has it without the braces */
+    char *state = xstrndup(text + 1, strlen(text) - 2);
     int ret = 0;
 
     if (!push_wandb_is_same(p->cursor, "complete", state) ||
@@ -131,6 +133,7 @@ static int send_end(struct wandb_push *p, struct err *e)
             ret = push_wandb_save_cursor(p, e);
     }
     free(state);
+    free(text);
     json_decref(end);
     return ret;
 }
