@@ -271,6 +271,15 @@ int conf_put(struct conf *c, const char *key, const char *value,
     return 0;
 }
 
+int conf_put_int(struct conf *c, const char *key, int64_t value,
+                 const char *where, struct err *e)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return conf_put(c, key, text, where, e);
+}
+
 int conf_set(struct conf *c, const char *assignment, struct err *e)
 {
     const char *equals = strchr(assignment, '=');

@@ -84,6 +84,8 @@ int conf_set(struct conf *, const char *assignment, struct err *);
 /* One value; `where` goes into the error and into conf_origin(). */
 int conf_put(struct conf *, const char *key, const char *value,
              const char *where, struct err *);
+int conf_put_int(struct conf *, const char *key, int64_t value,
+                 const char *where, struct err *);
 
 /* Call call() for each assignment of a file, with "section.key": for a file
  * that has the settings of more than one table.  -1 from call() ends it. */

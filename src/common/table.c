@@ -71,6 +71,14 @@ void table_real(struct table *t, double x)
     next_cell(t, TABLE_REAL)->x = x;
 }
 
+void table_real_or_none(struct table *t, double x)
+{
+    if (isnan(x))
+        table_none(t);
+    else
+        table_real(t, x);
+}
+
 void table_time(struct table *t, int64_t wall_ms)
 {
     next_cell(t, wall_ms ? TABLE_TIME : TABLE_NONE)->i = wall_ms;

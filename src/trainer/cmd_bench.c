@@ -1,5 +1,8 @@
-/* cmd_bench - gtrain bench: time the operations and a training step */
+/*
+ * gtrain bench - measure the time of a training step
+ */
 #include "config.h"
+#include "trainer/cmds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +14,9 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "common/table.h"
-#include "trainer/cmds.h"
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
+#include "trainer/training/job.h"
 #include "trainer/training/measure.h"
 
 static const char *config;
@@ -25,17 +28,18 @@ static struct table_style style;
 static const struct opt bench_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting; may be given many times" },
-    { 'n', "steps", "n", OPT_INT, &steps, "time N steps" },
-    { 0, "warm-up", "n", OPT_INT, &warm, "after N that are not timed" },
+      "change one setting (may be given many times)" },
+    { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)" },
+    { 0, "warm-up", "n", OPT_INT, &warm,
+      "run N steps before without measuring (default: 2)" },
     { 0, "profile", NULL, OPT_FLAG, &profile,
-      "time every operation, each by itself" },
+      "measure each operation separately" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-/* Tokens drawn at random: what they are does not matter for the time. */
-static void put_tokens(struct job *j, int64_t step)
+/* Random tokens: the time does not depend on them. */
+static void set_tokens(struct job *j, int64_t step)
 {
     const uint32_t vocab = (uint32_t)j->set->model.vocab;
 
@@ -50,13 +54,13 @@ static void put_tokens(struct job *j, int64_t step)
 
 /* ---- whole steps ------------------------------------------------------ */
 
-static int one_step(struct job *j, int64_t step, struct err *e)
+static int run_step(struct job *j, int64_t step, struct err *e)
 {
     struct graph *g = &j->gpt.graph;
 
     g->head_scale = 1.0f / (float)j->set->is.tokens_per_step;
     for (int64_t i = 0; i < j->set->is.accumulate; i++) {
-        put_tokens(j, step * j->set->is.accumulate + i);
+        set_tokens(j, step * j->set->is.accumulate + i);
         g->first_micro = i == 0;
         graph_run_train(g, NULL, NULL);
     }
@@ -89,7 +93,7 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
     for (int i = -warm; i < steps && ret == 0; i++) {
         const double before = clock_mono();
 
-        ret = one_step(j, i + warm, e);
+        ret = run_step(j, i + warm, e);
         if (i >= 0)
             ms[i] = 1e3 * (clock_mono() - before);
     }
@@ -121,7 +125,7 @@ struct op_time {
 
 enum { MOST_OPS = 64 };
 
-static struct op_time *entry(struct op_time *all, int *n, const char *name)
+static struct op_time *find_op(struct op_time *all, int *n, const char *name)
 {
     for (int i = 0; i < *n; i++)
         if (strcmp(all[i].name, name) == 0)
@@ -149,24 +153,24 @@ static int profile_step(struct job *j, struct op_time *all, int *n,
     const double weights = 4.0 * (double)g->count;
     double before;
 
-    put_tokens(j, 0);
+    set_tokens(j, 0);
     g->first_micro = true;
     graph_run_begin(g);
     for (int c = 0; c < g->n_calls; c++) {
         before = clock_mono();
         graph_run_call(g, c);
-        if (add_time(entry(all, n, graph_call_name(g, c)), &j->dev, before,
+        if (add_time(find_op(all, n, graph_call_name(g, c)), &j->dev, before,
                      graph_call_flops(g, c), graph_call_bytes(g, c), e) < 0)
             return -1;
     }
     before = clock_mono();
     optim_measure(&j->optim);
-    if (add_time(entry(all, n, "norm of gradient"), &j->dev, before,
+    if (add_time(find_op(all, n, "norm of gradient"), &j->dev, before,
                  2.0 * (double)g->count, weights, e) < 0)
         return -1;
     before = clock_mono();
     optim_step(&j->optim, 1e-5, 1);
-    return add_time(entry(all, n, "optimiser"), &j->dev, before,
+    return add_time(find_op(all, n, "optimiser"), &j->dev, before,
                     12.0 * (double)g->count, 7 * weights, e);
 }
 
@@ -225,12 +229,16 @@ static int bench_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "one settings file, not also %s", argv[1]);
-    if (steps < 1 || warm < 0)
-        return err_set(e, ERR_USAGE, "--steps is at least 1, --warm-up 0");
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+    if (steps < 1)
+        return err_set(e, ERR_USAGE, "--steps expects 1 or more, not %d",
+                       steps);
+    if (warm < 0)
+        return err_set(e, ERR_USAGE, "--warm-up expects 0 or more, not %d",
+                       warm);
     ret = settings_load(&s, argc > 0 ? argv[0] : config, sets.item, sets.n, e);
     if (ret == 0 && s.model.vocab)
-        s.data.tokenizer = ""; /* it would not be used */
+        s.data.tokenizer = ""; /* not needed */
     if (ret == 0)
         ret = job_open(&j, &s, JOB_BENCH, e);
     if (ret == 0)
@@ -247,7 +255,7 @@ static int bench_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_bench = {
     .name = "bench",
     .args = "[FILE]",
-    .help = "time steps of training, and every operation",
+    .help = "measure the time of a training step",
     .opts = bench_opts,
     .run = bench_main,
 };

@@ -1,11 +1,13 @@
-/* cmd_devices - gtrain devices: list what can compute */
+/*
+ * gtrain devices - list the devices of this machine
+ */
 #include "config.h"
+#include "trainer/cmds.h"
 
 #include <stdio.h>
 
 #include "common/table.h"
 #include "kernels/dev.h"
-#include "trainer/cmds.h"
 #include "trainer/training/measure.h"
 
 static struct table_style style;
@@ -13,12 +15,12 @@ static bool measure;
 
 static const struct opt devices_opts[] = {
     { 'm', "measure", NULL, OPT_FLAG, &measure,
-      "time a large matrix product in each precision, and a copy" },
+      "measure a large matrix product in each precision, and a copy" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-static void rate(struct table *t, struct dev *dev, enum dtype type)
+static void add_rate(struct table *t, struct dev *dev, enum dtype type)
 {
     const double flops = measure_matmul(dev, type);
 
@@ -28,22 +30,22 @@ static void rate(struct table *t, struct dev *dev, enum dtype type)
         table_none(t);
 }
 
-static void row(struct table *t, struct dev *dev, const char *name)
+static void add_device(struct table *t, struct dev *dev, const char *name)
 {
     char text[256];
 
     table_text(t, name);
     table_text(t, dev->type->describe(dev, text, sizeof text));
     if (measure) {
-        rate(t, dev, DT_F32);
-        rate(t, dev, DT_BF16);
-        rate(t, dev, DT_F16);
+        add_rate(t, dev, DT_F32);
+        add_rate(t, dev, DT_BF16);
+        add_rate(t, dev, DT_F16);
         table_real(t, measure_copy(dev) / 1e9);
     }
 }
 
-/* All GPUs that there are; why not, if there is none. */
-static void rows(struct table *t, const struct dev_type *type)
+/* Every device of a type, or why there is none. */
+static void add_devices(struct table *t, const struct dev_type *type)
 {
     struct dev dev = { 0 };
     struct err e = ERR_INIT;
@@ -58,7 +60,7 @@ static void rows(struct table *t, const struct dev_type *type)
         return;
     }
     for (int i = 1;; i++) {
-        row(t, &dev, name);
+        add_device(t, &dev, name);
         dev_close(&dev);
         snprintf(name, sizeof name, "%s:%d", type->name, i);
         if (type == &cpu_dev || dev_open(&dev, name, &e) < 0)
@@ -72,7 +74,7 @@ static int devices_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > 0)
-        return err_set(e, ERR_USAGE, "'%s': no word is expected", argv[0]);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
     table_column(&t, "device");
     table_column(&t, "what");
     if (measure) {
@@ -82,7 +84,7 @@ static int devices_main(int argc, char **argv, struct err *e)
         table_column(&t, "GB/s copy");
     }
     for (int i = 0; dev_types[i]; i++)
-        rows(&t, dev_types[i]);
+        add_devices(&t, dev_types[i]);
     ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
@@ -90,7 +92,7 @@ static int devices_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_devices = {
     .name = "devices",
-    .help = "list what can compute here",
+    .help = "list the devices of this machine",
     .opts = devices_opts,
     .run = devices_main,
 };

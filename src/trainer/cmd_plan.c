@@ -1,5 +1,8 @@
-/* cmd_plan - gtrain plan: predict parameters, memory and time */
+/*
+ * gtrain plan - calculate what a training will need
+ */
 #include "config.h"
+#include "trainer/cmds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +10,8 @@
 #include <string.h>
 
 #include "common/table.h"
-#include "trainer/cmds.h"
+#include "data/token/tokenizer.h"
+#include "trainer/model/gpt.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
@@ -15,9 +19,17 @@
 #include "trainer/ranks/parallel.h"
 #include "trainer/training/hardware.h"
 
-static const char *config, *only;
+enum plan_part { PARAMETERS, TRAINING, MEMORY, TIME, SCHEDULE, ALL = -1 };
+
+static const char *const part_words[] = {
+    [PARAMETERS] = "parameters", [TRAINING] = "training",
+    [MEMORY] = "memory",         [TIME] = "time",
+    [SCHEDULE] = "schedule",     NULL
+};
+
+static const char *config;
 static struct opt_list sets;
-static int ranks = 1, points = 20;
+static int only = ALL, ranks = 1, points = 20;
 static double mfu = -1, step_time; /* -1: not given */
 static bool fit;
 static struct table_style style;
@@ -25,23 +37,24 @@ static struct table_style style;
 static const struct opt plan_opts[] = {
     { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
     { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting; may be given many times" },
-    { 'r', "ranks", "n", OPT_INT, &ranks, "plan for N processes" },
-    { 0, "only", "part", OPT_STRING, &only,
-      "print one part: parameters, training, memory, time or schedule" },
+      "change one setting (may be given many times)" },
+    { 'r', "ranks", "n", OPT_INT, &ranks,
+      "calculate for N processes (default: 1)" },
+    { 0, "only", "part", OPT_WORD, &only,
+      "print one part: %s", part_words },
     { 0, "points", "n", OPT_INT, &points,
-      "rows of the schedule; 0: every step" },
-    { 0, "mfu", "part", OPT_REAL, &mfu,
-      "part of the peak rate that is reached" },
+      "print N rows of the schedule; 0: one per step (default: 20)" },
+    { 0, "mfu", "fraction", OPT_REAL, &mfu,
+      "assume this fraction of the peak rate (default: plan.mfu)" },
     { 0, "step-time", "time", OPT_SECS, &step_time,
-      "a measured step takes TIME" },
+      "add hours and tokens/s for steps that take TIME" },
     { 0, "fit", NULL, OPT_FLAG, &fit,
-      "find the largest micro-batch for each memory" },
+      "add the largest micro-batch that fits each memory" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-/* What is planned: settings and the graph as it would be placed. */
+/* The settings, and the graph as training would lay it out in memory. */
 struct planned {
     struct settings *set;
     struct gpt gpt;
@@ -73,7 +86,7 @@ static const struct {
     { "norms", "ln_" },           { "head", "lm_head" },
 };
 
-static void parameters(struct planned *p, struct table *t)
+static void add_parameters(struct planned *p, struct table *t)
 {
     const struct graph *g = &p->gpt.graph;
     const int64_t all = graph_parameters(g);
@@ -112,13 +125,13 @@ static void parameters(struct planned *p, struct table *t)
 
 /* ---- training --------------------------------------------------------- */
 
-static void row_int(struct table *t, const char *name, int64_t n)
+static void add_int(struct table *t, const char *name, int64_t n)
 {
     table_text(t, name);
     table_int(t, n);
 }
 
-static void row_real(struct table *t, const char *name, double x)
+static void add_real(struct table *t, const char *name, double x)
 {
     table_text(t, name);
     table_real(t, x);
@@ -130,7 +143,7 @@ static double all_tokens(const struct settings *s)
            (double)s->model.context;
 }
 
-static void training(struct planned *p, struct table *t)
+static void add_training(struct planned *p, struct table *t)
 {
     const struct settings *s = p->set;
     const double n = (double)s->is.parameters, d = all_tokens(s);
@@ -146,60 +159,55 @@ static void training(struct planned *p, struct table *t)
     }
     table_column(t, "quantity");
     table_column(t, "value");
-    row_int(t, "ranks", ranks);
-    row_int(t, "sequences of a micro-batch", s->train.micro_batch);
-    row_int(t, "micro-batches of a step, each rank", s->is.accumulate);
-    row_int(t, "tokens of a step", s->is.tokens_per_step);
-    row_int(t, "steps", s->is.steps);
-    row_int(t, "warm-up steps", s->is.warmup);
-    row_int(t, "tokens", (int64_t)d);
-    row_int(t, "tokens for 20 a parameter", 20 * s->is.parameters);
-    row_real(t, "tokens a parameter", d / n);
+    add_int(t, "ranks", ranks);
+    add_int(t, "sequences of a micro-batch", s->train.micro_batch);
+    add_int(t, "micro-batches of a step, each rank", s->is.accumulate);
+    add_int(t, "tokens of a step", s->is.tokens_per_step);
+    add_int(t, "steps", s->is.steps);
+    add_int(t, "warm-up steps", s->is.warmup);
+    add_int(t, "tokens", (int64_t)d);
+    add_int(t, "tokens for 20 a parameter", 20 * s->is.parameters);
+    add_real(t, "tokens a parameter", d / n);
     if (s->plan.data_tokens)
-        row_real(t, "epochs", d / (double)s->plan.data_tokens);
-    row_int(t, "tensors with decay", decayed);
-    row_int(t, "tensors without", others);
-    row_real(t, "FLOP a token, 6N", 6 * n);
-    row_real(t, "FLOP a token, exact", p->flops_per_token);
-    row_real(t, "FLOP in all, 6ND", 6 * n * d);
-    row_real(t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
-    row_real(t, "FLOP in all, exact", p->flops_per_token * d);
+        add_real(t, "epochs", d / (double)s->plan.data_tokens);
+    add_int(t, "tensors with decay", decayed);
+    add_int(t, "tensors without", others);
+    add_real(t, "FLOP a token, 6N", 6 * n);
+    add_real(t, "FLOP a token, exact", p->flops_per_token);
+    add_real(t, "FLOP in all, 6ND", 6 * n * d);
+    add_real(t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
+    add_real(t, "FLOP in all, exact", p->flops_per_token * d);
     if (step_time > 0) {
-        row_real(t, "hours at this step time",
+        add_real(t, "hours at this step time",
                  step_time * (double)s->is.steps / 3600);
-        row_real(t, "tokens/s at this step time",
+        add_real(t, "tokens/s at this step time",
                  (double)s->is.tokens_per_step / step_time);
     }
 }
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* What a rank keeps at most, and sends in the mean. */
-struct share {
-    int64_t kept[DEV_MODEL_USES], sent;
+/* Of the rank that needs most memory; bytes sent per step are an average. */
+struct rank_needs {
+    int64_t memory[DEV_MODEL_USES], sent;
 };
 
-static void raise_to(int64_t *most, int64_t n)
-{
-    *most = n > *most ? n : *most;
-}
-
-/* A training of micro-batches of B, opened on every rank in turn, without
- * taking memory. */
-static void share_out(struct settings *s, enum parallel_mode mode, int64_t B,
-                      struct share *most)
+/* Lay out a training with micro-batches of B on each rank in turn, without
+ * allocating memory. */
+static void find_needs(struct settings *s, enum parallel_mode mode, int64_t B,
+                       struct rank_needs *most)
 {
     const enum parallel_mode saved = s->parallel.mode;
     struct coll c = { .size = ranks };
     struct gpt gpt = { 0 };
 
-    *most = (struct share){ .sent = 0 };
+    *most = (struct rank_needs){ .sent = 0 };
     s->parallel.mode = mode;
     for (c.rank = 0; c.rank < ranks; c.rank++) {
         struct graph_conf how = { .training = true, .fuse = true };
         struct parallel p;
         struct optim optim;
-        int64_t kept[DEV_MODEL_USES];
+        int64_t memory[DEV_MODEL_USES];
 
         parallel_open(&p, s, &c, true);
         parallel_configure(&p, &how);
@@ -209,9 +217,10 @@ static void share_out(struct settings *s, enum parallel_mode mode, int64_t B,
         }
         optim_lay_out(&optim, &s->optim, &gpt.graph);
         parallel_lay_out(&p, &gpt.graph, &optim);
-        parallel_memory(&p, kept);
+        parallel_memory(&p, memory);
         for (int i = 0; i < DEV_MODEL_USES; i++)
-            raise_to(&most->kept[i], kept[i]);
+            if (memory[i] > most->memory[i])
+                most->memory[i] = memory[i];
         most->sent = parallel_traffic(&p, s->is.accumulate);
         parallel_close(&p);
         optim_close(&optim);
@@ -220,16 +229,16 @@ static void share_out(struct settings *s, enum parallel_mode mode, int64_t B,
     s->parallel.mode = saved;
 }
 
-static int64_t all_kept(const struct share *m)
+static int64_t sum_memory(const struct rank_needs *m)
 {
     int64_t sum = 0;
 
     for (int i = 0; i < DEV_MODEL_USES; i++)
-        sum += m->kept[i];
+        sum += m->memory[i];
     return sum;
 }
 
-static void memory(struct planned *p, struct table *t)
+static void add_memory(struct planned *p, struct table *t)
 {
     const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
     static const char *const columns[] = { "sharding",    "weights",
@@ -240,41 +249,42 @@ static void memory(struct planned *p, struct table *t)
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
         table_column(t, columns[i]);
     for (int i = 0; modes[i]; i++) {
-        struct share m;
+        struct rank_needs m;
 
-        share_out(p->set, (enum parallel_mode)i, p->set->train.micro_batch, &m);
+        find_needs(p->set, (enum parallel_mode)i, p->set->train.micro_batch,
+                   &m);
         table_text(t, modes[i]);
         for (int k = 0; k < DEV_MODEL_USES; k++)
-            table_bytes(t, m.kept[k]);
-        table_bytes(t, all_kept(&m));
+            table_bytes(t, m.memory[k]);
+        table_bytes(t, sum_memory(&m));
         table_bytes(t, m.sent);
         if (ranks == 1)
             break;
     }
 }
 
-static double bytes_for(struct settings *s, int64_t B)
+static double sum_bytes(struct settings *s, int64_t B)
 {
-    struct share m;
+    struct rank_needs m;
 
-    share_out(s, s->parallel.mode, B, &m);
-    return (double)all_kept(&m);
+    find_needs(s, s->parallel.mode, B, &m);
+    return (double)sum_memory(&m);
 }
 
 /* The largest micro-batch that leaves a tenth of the memory free. */
-static int64_t largest(struct settings *s, double gib)
+static int64_t find_largest_batch(struct settings *s, double gib)
 {
-    const double room = 0.9 * gib * 0x1p30;
+    const double limit = 0.9 * gib * 0x1p30;
     int64_t low = 0, high = 1;
 
-    while (high < 65536 && bytes_for(s, high) <= room) {
+    while (high < 65536 && sum_bytes(s, high) <= limit) {
         low = high;
         high *= 2;
     }
     while (low + 1 < high) {
         const int64_t mid = (low + high) / 2;
 
-        if (bytes_for(s, mid) <= room)
+        if (sum_bytes(s, mid) <= limit)
             low = mid;
         else
             high = mid;
@@ -284,7 +294,7 @@ static int64_t largest(struct settings *s, double gib)
 
 /* ---- time ------------------------------------------------------------- */
 
-static void time_row(struct planned *p, struct table *t,
+static void add_time(struct planned *p, struct table *t,
                      const struct hardware *h)
 {
     const struct settings *s = p->set;
@@ -300,11 +310,11 @@ static void time_row(struct planned *p, struct table *t,
     table_real(t, hours * h->devices);
     table_real(t, h->gib);
     if (fit)
-        table_int(t, largest(p->set, h->gib));
+        table_int(t, find_largest_batch(p->set, h->gib));
     table_text(t, h->source);
 }
 
-/* Before anything is printed. */
+/* So that an error comes before the first table. */
 static int check_hardware(const char *more, struct err *e)
 {
     struct hardware h;
@@ -316,7 +326,7 @@ static int check_hardware(const char *more, struct err *e)
     return got;
 }
 
-static int time_table(struct planned *p, struct table *t, struct err *e)
+static int add_times(struct planned *p, struct table *t, struct err *e)
 {
     static const char *const columns[] = { "hardware",     "devices",
                                            "peak TFLOP/s", "MFU",
@@ -333,15 +343,15 @@ static int time_table(struct planned *p, struct table *t, struct err *e)
         table_column(t, "micro-batch");
     table_column(t, "source");
     for (const struct hardware *row = hardware_table; row->name; row++)
-        time_row(p, t, row);
+        add_time(p, t, row);
     while ((got = hardware_parse(&more, name, &h, e)) > 0)
-        time_row(p, t, &h);
+        add_time(p, t, &h);
     return got;
 }
 
 /* ---- schedule --------------------------------------------------------- */
 
-static void schedule(struct planned *p, struct table *t)
+static void add_schedule(struct planned *p, struct table *t)
 {
     const int64_t steps = p->set->is.steps;
     const int64_t n = points > 1 && points < steps ? points : steps;
@@ -360,99 +370,86 @@ static void schedule(struct planned *p, struct table *t)
     }
 }
 
-/* ---- all of it -------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------ */
 
-enum part { PARAMETERS, TRAINING, MEMORY, TIME, SCHEDULE, PARTS };
-
-static const char *const part_name[] = { "parameters", "training", "memory",
-                                         "time", "schedule" };
-
-static int print_part(struct planned *p, enum part which, struct err *e)
+static int print_part(struct planned *p, enum plan_part part, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.plan/1");
     int ret = 0;
 
-    switch (which) {
-    case PARAMETERS:
-        parameters(p, &t);
-        break;
-    case TRAINING:
-        training(p, &t);
-        break;
-    case MEMORY:
-        memory(p, &t);
-        break;
-    case TIME:
-        ret = time_table(p, &t, e);
-        break;
-    case SCHEDULE:
-        schedule(p, &t);
-        break;
-    case PARTS:
-        break;
-    }
+    if (part == PARAMETERS)
+        add_parameters(p, &t);
+    else if (part == TRAINING)
+        add_training(p, &t);
+    else if (part == MEMORY)
+        add_memory(p, &t);
+    else if (part == TIME)
+        ret = add_times(p, &t, e);
+    else
+        add_schedule(p, &t);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
 }
 
-static int print(struct planned *p, struct err *e)
+static int print_parts(struct planned *p, struct err *e)
 {
-    const bool steps = p->set->is.steps > 0;
-    int which = -1;
-
-    for (int i = 0; only && i < PARTS; i++)
-        if (strcmp(only, part_name[i]) == 0)
-            which = i;
-    if (only && which < 0)
+    if (p->set->is.steps == 0 && only != PARAMETERS && only != MEMORY)
         return err_set(e, ERR_USAGE,
-                       "no part '%s'; there are parameters, "
-                       "training, memory, time and schedule",
-                       only);
-    if (!steps && (!only || which > MEMORY || which == TRAINING))
-        return err_set(e, ERR_USAGE,
-                       "schedule.steps, .tokens or .chinchilla "
-                       "must say how long to train");
-    if (only)
-        return print_part(p, (enum part)which, e);
+                       "the length of training is not known; set "
+                       "schedule.steps, schedule.tokens or "
+                       "schedule.chinchilla");
+    if (only != ALL)
+        return print_part(p, (enum plan_part)only, e);
     for (int i = 0; i < SCHEDULE; i++) {
         if (i > 0)
             putchar('\n');
-        if (print_part(p, (enum part)i, e) < 0)
+        if (print_part(p, (enum plan_part)i, e) < 0)
             return -1;
     }
     return 0;
 }
 
+static int load_settings(struct settings *s, const char *path, struct err *e)
+{
+    struct tokenizer *tokenizer = NULL;
+    int ret = settings_load(s, path, sets.item, sets.n, e);
+
+    if (ret == 0 && s->model.vocab == 0 && *s->data.tokenizer)
+        ret = tokenizer_load(&tokenizer, s->data.tokenizer, e);
+    if (ret == 0)
+        ret = resolve_settings(s, tokenizer ? tokenizer_vocab(tokenizer) : 0,
+                               ranks, e);
+    if (ret == 0)
+        ret = check_hardware(s->plan.hardware, e);
+    if (mfu > 0)
+        s->plan.mfu = mfu;
+    tokenizer_free(tokenizer);
+    return ret;
+}
+
 static int plan_main(int argc, char **argv, struct err *e)
 {
     struct settings s = { 0 };
-    struct tokenizer *tok = NULL;
     struct planned p;
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "'%s': no word is expected", argv[1]);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (ranks < 1)
-        return err_set(e, ERR_USAGE, "--ranks is at least 1");
+        return err_set(e, ERR_USAGE, "--ranks expects 1 or more, not %d",
+                       ranks);
     if (mfu != -1 && (mfu <= 0 || mfu > 1))
-        return err_set(e, ERR_USAGE, "--mfu is above 0, and at most 1");
-    ret = settings_load(&s, argc > 0 ? argv[0] : config, sets.item, sets.n, e);
-    if (ret == 0 && s.model.vocab == 0 && *s.data.tokenizer)
-        ret = tokenizer_load(&tok, s.data.tokenizer, e);
-    if (ret == 0)
-        ret = resolve_settings(&s, tok ? tokenizer_vocab(tok) : 0, ranks, e);
-    if (ret == 0)
-        ret = check_hardware(s.plan.hardware, e);
+        return err_set(e, ERR_USAGE,
+                       "--mfu expects a number above 0, at most 1, not %g",
+                       mfu);
+    ret = load_settings(&s, argc > 0 ? argv[0] : config, e);
     if (ret == 0) {
-        if (mfu > 0)
-            s.plan.mfu = mfu;
         planned_open(&p, &s, s.train.micro_batch);
-        ret = print(&p, e);
+        ret = print_parts(&p, e);
         planned_close(&p);
     }
-    tokenizer_free(tok);
     settings_clear(&s);
     free(sets.item);
     return ret;
@@ -461,7 +458,7 @@ static int plan_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_plan = {
     .name = "plan",
     .args = "[FILE]",
-    .help = "count parameters, steps, memory and hours",
+    .help = "calculate what a training will need",
     .opts = plan_opts,
     .run = plan_main,
 };

@@ -1,5 +1,8 @@
-/* cmd_sample - gtrain sample: print text from a checkpoint */
+/*
+ * gtrain sample - sample text from a trained model
+ */
 #include "config.h"
+#include "trainer/cmds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,75 +13,79 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "trainer/cmds.h"
 #include "trainer/model/quantize.h"
+#include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 
-static const char *root, *device, *prompt;
-static struct sample_settings want = { .tokens = -1,
-                                       .count = -1,
-                                       .top_k = -1,
-                                       .seed = -1,
-                                       .temperature = -1,
-                                       .top_p = -1 };
+static const char *root, *device;
 static struct opt_list sets;
 static bool int8;
 
+/* Options that stand for a setting. */
+enum { PROMPT, TOKENS, COUNT, TEMPERATURE, TOP_K, TOP_P, SEED, OVERRIDES };
+
+static struct {
+    const char *option, *key, *value;
+} override[] = {
+    [PROMPT] = { "--prompt", "sample.prompt", NULL },
+    [TOKENS] = { "--tokens", "sample.tokens", NULL },
+    [COUNT] = { "--count", "sample.count", NULL },
+    [TEMPERATURE] = { "--temperature", "sample.temperature", NULL },
+    [TOP_K] = { "--top-k", "sample.top_k", NULL },
+    [TOP_P] = { "--top-p", "sample.top_p", NULL },
+    [SEED] = { "--seed", "sample.seed", NULL },
+};
+
 static const struct opt sample_opts[] = {
-    { 'p', "prompt", "text", OPT_STRING, &prompt, "start with TEXT" },
-    { 't', "tokens", "n", OPT_LONG, &want.tokens, "draw N tokens" },
-    { 'n', "count", "n", OPT_LONG, &want.count, "write N samples" },
-    { 0, "temperature", "x", OPT_REAL, &want.temperature,
-      "below 1 bolder, above 1 wilder; 0 takes the likeliest" },
-    { 0, "top-k", "k", OPT_LONG, &want.top_k,
-      "draw from the K likeliest; 0: from all" },
-    { 0, "top-p", "p", OPT_REAL, &want.top_p,
-      "draw from the likeliest that make up probability P" },
-    { 0, "seed", "n", OPT_LONG, &want.seed, "another seed, another text" },
+    { 'p', "prompt", "text", OPT_STRING, &override[PROMPT].value,
+      "start with TEXT (default: sample.prompt)" },
+    { 't', "tokens", "n", OPT_STRING, &override[TOKENS].value,
+      "generate N tokens (default: sample.tokens)" },
+    { 'n', "count", "n", OPT_STRING, &override[COUNT].value,
+      "generate N samples (default: sample.count)" },
+    { 0, "temperature", "x", OPT_STRING, &override[TEMPERATURE].value,
+      "divide the logits by X (default: sample.temperature)" },
+    { 0, "top-k", "k", OPT_STRING, &override[TOP_K].value,
+      "draw from the K most likely tokens; 0: all (default: sample.top_k)" },
+    { 0, "top-p", "p", OPT_STRING, &override[TOP_P].value,
+      "draw from the most likely tokens that sum to P (default: "
+      "sample.top_p)" },
+    { 0, "seed", "n", OPT_STRING, &override[SEED].value,
+      "use N as the seed (default: sample.seed)" },
     { 0, "int8", NULL, OPT_FLAG, &int8,
-      "read the matrices in 8 bits: faster, nearly the same" },
-    { 0, "device", "name", OPT_STRING, &device, "compute on NAME" },
-    { 0, "root", "dir", OPT_STRING, &root, "look for runs in DIR" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets, "change a setting" },
+      "multiply with 8-bit matrices: faster, nearly the same" },
+    { 0, "device", "name", OPT_STRING, &device,
+      "compute on NAME (default: auto)" },
+    { 0, "root", "dir", OPT_STRING, &root,
+      "look for runs in the store DIR (default: mlruns)" },
+    { 's', "set", "section.key=value", OPT_LIST, &sets,
+      "change one setting (may be given many times)" },
     { 0 }
 };
 
-/* What the command line says over what the settings say. */
-static int choose(struct sample_settings *s, struct err *e)
+static int override_settings(struct settings *s, struct err *e)
 {
-    if (want.tokens >= 0)
-        s->tokens = want.tokens;
-    if (want.count >= 0)
-        s->count = want.count;
-    if (want.temperature >= 0)
-        s->temperature = want.temperature;
-    if (want.top_k >= 0)
-        s->top_k = want.top_k;
-    if (want.top_p >= 0)
-        s->top_p = want.top_p;
-    if (want.seed >= 0)
-        s->seed = want.seed;
-    if (prompt)
-        s->prompt = prompt;
-    if (s->count < 1 || s->count > 4096 || s->tokens < 1)
-        return err_set(e, ERR_USAGE,
-                       "--count is from 1 to 4096, --tokens at "
-                       "least 1");
+    for (int i = 0; i < OVERRIDES; i++)
+        if (override[i].value &&
+            conf_put(&s->conf, override[i].key, override[i].value,
+                     override[i].option, e) < 0)
+            return -1;
     return 0;
 }
 
 /*
- * One sample is shown as it comes; several are collected.  Bytes are held back
- * until they are whole characters, since a token may end within one.
+ * A single sample is shown while it is generated; several are collected.  Only
+ * whole characters are shown, since a token may end within one.
  */
-struct stream {
-    struct job *job;
+struct output {
+    const struct job *job;
     struct buf *text; /* of each sample */
-    bool live;
-    size_t shown;
-    int64_t drawn;
+    bool live;        /* shown while it is generated */
+    size_t shown;     /* bytes of it */
+    int64_t drawn;    /* tokens */
 };
 
+/* How many of n bytes end with a whole character. */
 static size_t whole_characters(const char *s, size_t n)
 {
     size_t i = n, back = 0;
@@ -97,92 +104,109 @@ static size_t whole_characters(const char *s, size_t n)
     return n;
 }
 
-static void took(void *arg, int sequence, int32_t id)
+static void add_token(void *arg, int sequence, int32_t id)
 {
-    struct stream *s = arg;
-    struct buf *b = &s->text[sequence];
+    struct output *o = arg;
+    struct buf *b = &o->text[sequence];
 
-    s->drawn++;
-    tokenizer_decode(s->job->data.tokenizer, &id, 1, b);
-    if (s->live) {
+    o->drawn++;
+    tokenizer_decode(o->job->data.tokenizer, &id, 1, b);
+    if (o->live) {
         const size_t n = whole_characters(b->s, b->len);
 
-        fwrite(b->s + s->shown, 1, n - s->shown, stdout);
+        fwrite(b->s + o->shown, 1, n - o->shown, stdout);
         fflush(stdout);
-        s->shown = n;
+        o->shown = n;
     }
 }
 
-static int draw(struct job *j, struct err *e)
+/* The rest of a single sample, or all of several. */
+static void print_samples(const struct output *o)
+{
+    const struct sample_settings *c = &o->job->set->sample;
+
+    if (o->live)
+        printf("%s\n", o->text[0].s + o->shown);
+    for (int i = 0; !o->live && i < c->count; i++)
+        printf("---- %d\n%s%s\n", i + 1, c->prompt, o->text[i].s);
+}
+
+/* Generate from the prompt's tokens. */
+static int generate(struct job *j, const struct ids *prompt, struct output *o,
+                    struct err *e)
 {
     const struct sample_settings *c = &j->set->sample;
-    struct stream stream = { .job = j, .live = c->count == 1 };
+    const int64_t n = (int64_t)prompt->n;
     struct sampler s = { 0 };
-    struct ids ids = IDS_INIT;
     double before;
     clock_t used;
-    int ret;
+    int ret = sampler_open(&s, j, (int)c->count, n + c->tokens, e);
 
-    stream.text = xcalloc((size_t)c->count, sizeof *stream.text);
-    for (int64_t i = 0; i < c->count; i++)
-        stream.text[i] = (struct buf)BUF_INIT;
-    sampler_prompt(j, c->prompt, &ids);
-    if (stream.live && *c->prompt)
-        fputs(c->prompt, stdout);
-    ret = sampler_open(&s, j, (int)c->count, (int64_t)ids.n + c->tokens, e);
     if (ret == 0 && int8)
         ret = quantize_weights(&s.decoder.graph, e);
     before = clock_mono();
     used = clock();
     if (ret == 0)
-        ret = sampler_run(&s, ids.id, (int64_t)ids.n, c->tokens, took, &stream,
-                          e);
+        ret = sampler_run(&s, prompt->id, n, c->tokens, add_token, o, e);
     if (ret > 0)
         ret = err_set(e, ERR_NONFINITE,
                       "the model's logits are not finite, so no token can be "
                       "drawn; its weights may hold NaN");
     if (ret == 0)
-        log_debug("%.2f tokens a second, %.2f ms of processor time each",
-                  (double)stream.drawn / (clock_mono() - before),
+        log_debug("%.2f tokens/s, %.2f ms of processor time per token",
+                  (double)o->drawn / (clock_mono() - before),
                   1000 * (double)(clock() - used) / CLOCKS_PER_SEC /
-                      (double)stream.drawn);
-    for (int64_t i = 0; i < c->count; i++) {
-        if (ret == 0 && !stream.live)
-            printf("---- %lld\n%s%s", (long long)i + 1, c->prompt,
-                   stream.text[i].s);
-        if (ret == 0)
-            printf("%s\n", stream.live ? stream.text[i].s + stream.shown : "");
-        buf_clear(&stream.text[i]);
-    }
-    free(stream.text);
-    free(ids.id);
+                      (double)o->drawn);
     sampler_close(&s);
+    return ret;
+}
+
+static int write_samples(struct job *j, struct err *e)
+{
+    const struct sample_settings *c = &j->set->sample;
+    const size_t count = (size_t)c->count;
+    struct output o = { .job = j, .live = count == 1 };
+    struct ids prompt = IDS_INIT;
+    int ret;
+
+    o.text = xcalloc(count, sizeof *o.text);
+    for (size_t i = 0; i < count; i++)
+        o.text[i] = (struct buf)BUF_INIT;
+    sampler_prompt(j, c->prompt, &prompt);
+    if (o.live)
+        fputs(c->prompt, stdout);
+    ret = generate(j, &prompt, &o, e);
+    if (ret == 0)
+        print_samples(&o);
+    for (size_t i = 0; i < count; i++)
+        buf_clear(&o.text[i]);
+    free(o.text);
+    free(prompt.id);
     return ret;
 }
 
 static int sample_main(int argc, char **argv, struct err *e)
 {
-    const struct model_word w = { .word = argc > 0 ? argv[0] : NULL,
-                                  .root = root,
-                                  .device = device,
-                                  .sets = &sets,
-                                  .micro_batch = 1 };
+    const struct trained_model_conf c = { .word = argc > 0 ? argv[0] : NULL,
+                                          .root = root,
+                                          .device = device,
+                                          .sets = &sets,
+                                          .micro_batch = 1 };
     struct settings s = { 0 };
     struct job j = { 0 };
     int ret;
 
     if (argc > 1)
-        return err_set(e, ERR_USAGE, "one model at a time, not also %s",
-                       argv[1]);
-    ret = cmd_open_model(&j, &s, &w, e);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+    ret = trained_model_open(&c, &s, &j, e);
     if (ret == 0 && !j.data.tokenizer)
         ret = err_set(e, ERR_USAGE,
-                      "which tokenizer? give --set "
-                      "data.tokenizer=PATH");
+                      "the model has no tokenizer; use --set "
+                      "data.tokenizer=PATH to name it");
     if (ret == 0)
-        ret = choose(&s.sample, e);
+        ret = override_settings(&s, e);
     if (ret == 0)
-        ret = draw(&j, e);
+        ret = write_samples(&j, e);
     job_close(&j);
     settings_clear(&s);
     free(sets.item);
@@ -192,7 +216,7 @@ static int sample_main(int argc, char **argv, struct err *e)
 const struct cmd cmd_sample = {
     .name = "sample",
     .args = "[MODEL]",
-    .help = "write text with a trained model",
+    .help = "sample text from a trained model",
     .opts = sample_opts,
     .run = sample_main,
 };

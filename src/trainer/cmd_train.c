@@ -1,5 +1,5 @@
 /*
- * cmd_train - train a model
+ * gtrain train - train a model
  *
  * Reads the settings, from a file or from the checkpoint that training resumes
  * from, opens the job and trains; or starts itself as several ranks.

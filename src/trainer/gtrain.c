@@ -1,4 +1,6 @@
-/* gtrain - train GPTs: the program and its commands */
+/*
+ * gtrain - train and use language models
+ */
 #include "config.h"
 
 #include <omp.h>
@@ -13,8 +15,8 @@
 
 static const struct cmd *const cmds[] = { TRAINER_CMDS(CMD_ADDRESS) NULL };
 
-/* Each device, with the libraries it found, or why it is not there. */
-static void describe(void)
+/* Each type of device, with the libraries it found, or why there is none. */
+static void describe_devices(void)
 {
     for (int i = 0; dev_types[i]; i++) {
         const struct dev_type *type = dev_types[i];
@@ -26,28 +28,27 @@ static void describe(void)
             printf("%s: %s\n", type->name, e.text);
             continue;
         }
-        printf("%s: %s\n", type->name,
-               type->describe(&dev, text, sizeof text));
+        printf("%s: %s\n", type->name, type->describe(&dev, text, sizeof text));
         dev_close(&dev);
     }
 }
 
 static const struct program program = {
     .name = "gtrain",
-    .summary = "Train GPTs on CPUs and GPUs, from one settings file.",
+    .summary = "Train language models on CPUs and GPUs.",
     .cmds = cmds,
     .bare = "train",
-    .describe = describe,
+    .describe = describe_devices,
 };
 
 /*
- * GNU's OpenMP lets threads that wait spin for some ten milliseconds.  On a
- * machine that others use too, that is time taken from the thread they wait
- * for: two threads then train several times slower than one.  A tenth of a
- * millisecond bridges the gaps of a step as well.  The library reads the
- * number before main(), so the program starts once more with it.
+ * In GNU's OpenMP, waiting threads spin for some ten milliseconds.  On a
+ * machine with other load, that takes time from the thread they wait for: two
+ * threads then train several times slower than one.  A tenth of a millisecond
+ * is long enough for the gaps of a step.  The library reads the variable
+ * before main(), so the program has to start again.
  */
-static void spin_less(char **argv)
+static void shorten_spinning(char **argv)
 {
     char path[4096];
     ssize_t n;
@@ -62,11 +63,11 @@ static void spin_less(char **argv)
 }
 
 /*
- * Where OMP_PROC_BIND is set, the library has tied this thread to one processor
- * before main().  Whoever counts processors then finds one, and a program that
- * this one starts gets no other.  The threads of a team stay tied.
+ * With OMP_PROC_BIND, the library has bound this thread to one processor before
+ * main(), so that one processor is all that is counted, and all that child
+ * processes get.  Bind it to all of them; the threads of a team stay bound.
  */
-static void untie(void)
+static void widen_affinity(void)
 {
     cpu_set_t set;
     int ids[CPU_SETSIZE];
@@ -87,7 +88,7 @@ static void untie(void)
 
 int main(int argc, char **argv)
 {
-    untie();
-    spin_less(argv);
+    widen_affinity();
+    shorten_spinning(argv);
     return program_main(&program, argc, argv);
 }

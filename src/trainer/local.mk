@@ -16,14 +16,16 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(MPI_LIBS) $(STORE_LIBS) \
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
 	%D%/cmd_bench.c \
-	%D%/cmd_convert.c \
 	%D%/cmd_devices.c \
 	%D%/cmd_eval.c \
-	%D%/cmd_model.c \
+	%D%/cmd_export.c \
+	%D%/cmd_import.c \
 	%D%/cmd_plan.c \
 	%D%/cmd_sample.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_train.c \
 	%D%/cmds.h \
-	%D%/gtrain.c
+	%D%/gtrain.c \
+	%D%/trained_model.c \
+	%D%/trained_model.h
 gtrain_LDADD = $(TRAINER_LIBS)

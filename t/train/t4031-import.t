@@ -175,7 +175,7 @@ gtrain import told.hf -o told.ck >out 2>&1 &&
 ok $? "the tokenizer is imported with the model"
 echo '{ "model": { "type": "Unigram" } }' >told.hf/tokenizer.json
 gtrain import told.hf -o told.no >out 2>&1 &&
-    grep -q 'tokenizer is left out' out && grep -q '^tokenizer = *$' \
+    grep -q 'tokenizer is not imported' out && grep -q '^tokenizer = *$' \
     told.no/config.ini
-ok $? "a tokenizer that cannot be read is left out with a message"
+ok $? "a tokenizer that cannot be read is not imported, with a warning"
 done_testing

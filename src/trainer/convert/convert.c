@@ -6,79 +6,77 @@
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "wte.weight", CUT_ALL, LACK_NOT },
-    { "wpe.weight", "wpe.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_1.weight", "h.%d.ln_1.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_1.bias", "h.%d.ln_1.bias", CUT_ALL, LACK_ZEROS },
-    { "h.%d.attn.qkv.weight", "h.%d.attn.c_attn.weight", CUT_TURNED,
-      LACK_NOT },
-    { "h.%d.attn.qkv.bias", "h.%d.attn.c_attn.bias", CUT_ALL, LACK_ZEROS },
-    { "h.%d.attn.proj.weight", "h.%d.attn.c_proj.weight", CUT_TURNED,
-      LACK_NOT },
-    { "h.%d.attn.proj.bias", "h.%d.attn.c_proj.bias", CUT_ALL, LACK_ZEROS },
-    { "h.%d.ln_2.weight", "h.%d.ln_2.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_2.bias", "h.%d.ln_2.bias", CUT_ALL, LACK_ZEROS },
-    { "h.%d.mlp.fc.weight", "h.%d.mlp.c_fc.weight", CUT_TURNED, LACK_NOT },
-    { "h.%d.mlp.fc.bias", "h.%d.mlp.c_fc.bias", CUT_ALL, LACK_ZEROS },
-    { "h.%d.mlp.proj.weight", "h.%d.mlp.c_proj.weight", CUT_TURNED, LACK_NOT },
-    { "h.%d.mlp.proj.bias", "h.%d.mlp.c_proj.bias", CUT_ALL, LACK_ZEROS },
-    { "ln_f.weight", "ln_f.weight", CUT_ALL, LACK_NOT },
-    { "ln_f.bias", "ln_f.bias", CUT_ALL, LACK_ZEROS },
+    { "wte.weight", "wte.weight", SLICE_ALL, MISSING_NO },
+    { "wpe.weight", "wpe.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.weight", "h.%d.ln_1.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.bias", "h.%d.ln_1.bias", SLICE_ALL, MISSING_ZEROS },
+    { "h.%d.attn.qkv.weight", "h.%d.attn.c_attn.weight",
+      SLICE_TRANSPOSED, MISSING_NO },
+    { "h.%d.attn.qkv.bias", "h.%d.attn.c_attn.bias", SLICE_ALL, MISSING_ZEROS },
+    { "h.%d.attn.proj.weight", "h.%d.attn.c_proj.weight",
+      SLICE_TRANSPOSED, MISSING_NO },
+    { "h.%d.attn.proj.bias", "h.%d.attn.c_proj.bias",
+      SLICE_ALL, MISSING_ZEROS },
+    { "h.%d.ln_2.weight", "h.%d.ln_2.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_2.bias", "h.%d.ln_2.bias", SLICE_ALL, MISSING_ZEROS },
+    { "h.%d.mlp.fc.weight", "h.%d.mlp.c_fc.weight",
+      SLICE_TRANSPOSED, MISSING_NO },
+    { "h.%d.mlp.fc.bias", "h.%d.mlp.c_fc.bias", SLICE_ALL, MISSING_ZEROS },
+    { "h.%d.mlp.proj.weight", "h.%d.mlp.c_proj.weight",
+      SLICE_TRANSPOSED, MISSING_NO },
+    { "h.%d.mlp.proj.bias", "h.%d.mlp.c_proj.bias", SLICE_ALL, MISSING_ZEROS },
+    { "ln_f.weight", "ln_f.weight", SLICE_ALL, MISSING_NO },
+    { "ln_f.bias", "ln_f.bias", SLICE_ALL, MISSING_ZEROS },
     { 0 }
 };
 
-#define LLAMA_ROWS                                                             \
-    { "wte.weight", "embed_tokens.weight", CUT_ALL, LACK_NOT },                \
-    { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight", CUT_ALL,         \
-      LACK_NOT },                                                              \
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.q_proj.weight", CUT_Q,      \
-      LACK_NOT },                                                              \
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.k_proj.weight", CUT_K,      \
-      LACK_NOT },                                                              \
-    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.v_proj.weight", CUT_V,      \
-      LACK_NOT },                                                              \
-    { "h.%d.attn.proj.weight", "layers.%d.self_attn.o_proj.weight", CUT_ALL,   \
-      LACK_NOT },                                                              \
-    { "h.%d.ln_2.weight", "layers.%d.post_attention_layernorm.weight", CUT_ALL,\
-      LACK_NOT },                                                              \
-    { "h.%d.mlp.fc.weight", "layers.%d.mlp.gate_proj.weight", CUT_GATE,        \
-      LACK_NOT },                                                              \
-    { "h.%d.mlp.fc.weight", "layers.%d.mlp.up_proj.weight", CUT_UP,            \
-      LACK_NOT },                                                              \
-    { "h.%d.mlp.proj.weight", "layers.%d.mlp.down_proj.weight", CUT_ALL,       \
-      LACK_NOT },                                                              \
-    { "ln_f.weight", "norm.weight", CUT_ALL, LACK_NOT }
-
+/* Only Qwen3 has the norms of queries and keys, and only Llama the biases. */
 static const struct convert_row llama_rows[] = {
-    LLAMA_ROWS,
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.q_proj.bias", CUT_Q,
-      LACK_SKIP },
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.k_proj.bias", CUT_K,
-      LACK_SKIP },
-    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.v_proj.bias", CUT_V,
-      LACK_SKIP },
-    { "h.%d.attn.proj.bias", "layers.%d.self_attn.o_proj.bias", CUT_ALL,
-      LACK_SKIP },
-    { "h.%d.mlp.fc.bias", "layers.%d.mlp.gate_proj.bias", CUT_GATE,
-      LACK_SKIP },
-    { "h.%d.mlp.fc.bias", "layers.%d.mlp.up_proj.bias", CUT_UP, LACK_SKIP },
-    { "h.%d.mlp.proj.bias", "layers.%d.mlp.down_proj.bias", CUT_ALL,
-      LACK_SKIP },
-    { 0 }
-};
-static const struct convert_row qwen3_rows[] = {
-    LLAMA_ROWS,
-    { "h.%d.attn.q_norm.weight", "layers.%d.self_attn.q_norm.weight", CUT_ALL,
-      LACK_NOT },
-    { "h.%d.attn.k_norm.weight", "layers.%d.self_attn.k_norm.weight", CUT_ALL,
-      LACK_NOT },
+    { "wte.weight", "embed_tokens.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.weight", "layers.%d.input_layernorm.weight",
+      SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.q_proj.weight",
+      SLICE_Q, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.k_proj.weight",
+      SLICE_K, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "layers.%d.self_attn.v_proj.weight",
+      SLICE_V, MISSING_NO },
+    { "h.%d.attn.proj.weight", "layers.%d.self_attn.o_proj.weight",
+      SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_2.weight", "layers.%d.post_attention_layernorm.weight",
+      SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.fc.weight", "layers.%d.mlp.gate_proj.weight",
+      SLICE_GATE, MISSING_NO },
+    { "h.%d.mlp.fc.weight", "layers.%d.mlp.up_proj.weight",
+      SLICE_UP, MISSING_NO },
+    { "h.%d.mlp.proj.weight", "layers.%d.mlp.down_proj.weight",
+      SLICE_ALL, MISSING_NO },
+    { "ln_f.weight", "norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.q_norm.weight", "layers.%d.self_attn.q_norm.weight",
+      SLICE_ALL, MISSING_OURS },
+    { "h.%d.attn.k_norm.weight", "layers.%d.self_attn.k_norm.weight",
+      SLICE_ALL, MISSING_OURS },
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.q_proj.bias",
+      SLICE_Q, MISSING_BOTH },
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.k_proj.bias",
+      SLICE_K, MISSING_BOTH },
+    { "h.%d.attn.qkv.bias", "layers.%d.self_attn.v_proj.bias",
+      SLICE_V, MISSING_BOTH },
+    { "h.%d.attn.proj.bias", "layers.%d.self_attn.o_proj.bias",
+      SLICE_ALL, MISSING_BOTH },
+    { "h.%d.mlp.fc.bias", "layers.%d.mlp.gate_proj.bias",
+      SLICE_GATE, MISSING_BOTH },
+    { "h.%d.mlp.fc.bias", "layers.%d.mlp.up_proj.bias",
+      SLICE_UP, MISSING_BOTH },
+    { "h.%d.mlp.proj.bias", "layers.%d.mlp.down_proj.bias",
+      SLICE_ALL, MISSING_BOTH },
     { 0 }
 };
 
 static const struct convert_family families[] = {
     { "gpt2", "GPT2LMHeadModel", "transformer.", gpt2_rows },
     { "llama", "LlamaForCausalLM", "model.", llama_rows },
-    { "qwen3", "Qwen3ForCausalLM", "model.", qwen3_rows },
+    { "qwen3", "Qwen3ForCausalLM", "model.", llama_rows },
 };
 /* clang-format on */
 
@@ -97,70 +95,101 @@ const struct convert_family *convert_family(const struct settings *s,
         !(m->linear_bias && m->qk_norm))
         return &families[m->qk_norm ? 2 : 1];
     err_set(e, ERR_USAGE,
-            "the model is neither GPT-2's kind (layernorm, "
-            "learned positions, a plain MLP, a final norm) nor Llama's "
-            "(rmsnorm, rope, swiglu or geglu, a final norm, biases or "
-            "qk_norm)");
+            "the model is neither like GPT-2 (layernorm, learned positions, a "
+            "plain MLP, a final norm) nor like Llama (rmsnorm, rope, swiglu or "
+            "geglu, a final norm, not both biases and qk_norm)");
     return NULL;
+}
+
+void convert_name(char *out, size_t size, const char *pattern, int layer)
+{
+    const char *d = strstr(pattern, "%d");
+
+    if (d)
+        snprintf(out, size, "%.*s%d%s", (int)(d - pattern), pattern, layer,
+                 d + 2);
+    else
+        snprintf(out, size, "%s", pattern);
+}
+
+int convert_layers(const struct job *j, const char *pattern)
+{
+    return strstr(pattern, "%d") ? (int)j->set->model.layers : 1;
 }
 
 const struct graph_param *convert_param(const struct graph *g, const char *ours,
                                         int layer)
 {
-    const char *d = strstr(ours, "%d");
     char name[64];
 
-    if (d)
-        snprintf(name, sizeof name, "%.*s%d%s", (int)(d - ours), ours, layer,
-                 d + 2);
-    else
-        snprintf(name, sizeof name, "%s", ours);
+    convert_name(name, sizeof name, ours, layer);
     for (int i = 0; i < g->n_params; i++)
         if (strcmp(g->param[i].name, name) == 0)
             return &g->param[i];
     return NULL;
 }
 
-void convert_piece(const struct job *j, const struct convert_row *row,
-                   const struct graph_param *p, struct convert_piece *out)
+void convert_slice(const struct job *j, const struct convert_row *row,
+                   const struct graph_param *p, struct convert_slice *out)
 {
     const struct model_settings *m = &j->set->model;
     const struct tensor *t = &j->gpt.graph.node[p->node].val;
     const int64_t D = m->width / m->heads, F = j->set->is.d_ff;
     const int64_t q = m->heads * D, k = j->set->is.kv_heads * D;
     const int64_t from[] = {
-        [CUT_Q] = 0, [CUT_K] = q, [CUT_V] = q + k, [CUT_GATE] = 0, [CUT_UP] = F
+        [SLICE_Q] = 0,    [SLICE_K] = q,  [SLICE_V] = q + k,
+        [SLICE_GATE] = 0, [SLICE_UP] = F,
     };
     const int64_t rows[] = {
-        [CUT_Q] = q, [CUT_K] = k, [CUT_V] = k, [CUT_GATE] = F, [CUT_UP] = F
+        [SLICE_Q] = q,    [SLICE_K] = k,  [SLICE_V] = k,
+        [SLICE_GATE] = F, [SLICE_UP] = F,
     };
 
-    *out = (struct convert_piece){ .rows = t->dim[0],
+    *out = (struct convert_slice){ .rows = t->dim[0],
                                    .cols = t->rank > 1 ? t->dim[1] : 0 };
-    if (row->cut >= CUT_Q) {
-        out->rows = rows[row->cut];
-        out->from = from[row->cut];
+    if (row->slice >= SLICE_Q) {
+        out->rows = rows[row->slice];
+        out->from = from[row->slice];
     }
-    /* the padding stays with us */
+    /* their tables have no rows of padding */
     if (strcmp(row->ours, "wte.weight") == 0 ||
         strcmp(row->ours, "lm_head.weight") == 0)
         out->rows = m->vocab;
-    out->turned = row->cut == CUT_TURNED;
+    out->transposed = row->slice == SLICE_TRANSPOSED;
 }
 
-void convert_copy(const struct convert_piece *p, float *ours, float *theirs,
-                  bool in)
+int64_t convert_slice_count(const struct convert_slice *s)
 {
-    const int64_t cols = p->cols ? p->cols : 1;
+    return s->rows * (s->cols ? s->cols : 1);
+}
 
-    for (int64_t r = 0; r < p->rows; r++)
+/* Copy element by element, one way or the other. */
+static void copy_slice(const struct convert_slice *s, const float *from,
+                       float *to, bool to_theirs)
+{
+    const int64_t cols = s->cols ? s->cols : 1;
+
+    for (int64_t r = 0; r < s->rows; r++)
         for (int64_t c = 0; c < cols; c++) {
-            float *a = &ours[(p->from + r) * cols + c];
-            float *b = &theirs[p->turned ? c * p->rows + r : r * cols + c];
+            const int64_t ours = (s->from + r) * cols + c;
+            const int64_t theirs =
+                s->transposed ? c * s->rows + r : r * cols + c;
 
-            if (in)
-                *a = *b;
+            if (to_theirs)
+                to[theirs] = from[ours];
             else
-                *b = *a;
+                to[ours] = from[theirs];
         }
+}
+
+void convert_to_theirs(const struct convert_slice *s, const float *ours,
+                       float *theirs)
+{
+    copy_slice(s, ours, theirs, true);
+}
+
+void convert_to_ours(const struct convert_slice *s, float *ours,
+                     const float *theirs)
+{
+    copy_slice(s, theirs, ours, false);
 }

@@ -8,78 +8,94 @@
 /*
  * convert - models in the files of other programs
  *
- * A format is a table: our parameter, their tensor, and how one is cut from
- * the other (transposed, or the rows of q, k, v, gate or up).  Writing and
+ * A format is a table: our parameter, their tensor, and which slice of ours
+ * theirs is (transposed, or the rows of q, k, v, gate or up).  Writing and
  * reading walk the same table.
  *
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json,
- *              as GPT-2, Llama or, with qk_norm, Qwen3, by what the model is;
- *              read also as Mistral and Qwen2, and in several files
+ *              as GPT-2, Llama or, with qk_norm, Qwen3, whichever the model is;
+ *              read also as Mistral and Qwen2, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
- *      gguf    what llama.cpp runs: weights in fp32 and the tokenizer in one
- *              file; written only
+ *      gguf    for llama.cpp: weights in fp32 and the tokenizer in one file;
+ *              written only
  *
- * Weights are host memory, laid out as the graph's block.  What a file says of
- * its model is all understood, or refused by the name of the key or tensor that
- * is not; a model is never read as another one.
+ * Weights are in host memory, laid out as the graph's block.  A key or a tensor
+ * of a file that is not understood is an error that names it, so a model is
+ * never read as another one.
  */
-enum convert_cut { CUT_ALL, CUT_TURNED, CUT_Q, CUT_K, CUT_V, CUT_GATE, CUT_UP };
+enum convert_slice_kind {
+    SLICE_ALL,
+    SLICE_TRANSPOSED,
+    SLICE_Q,
+    SLICE_K,
+    SLICE_V,
+    SLICE_GATE,
+    SLICE_UP
+};
 
-/* Whether we may lack what they have: never; then they get zeros; then it is
- * left out, and is zero with us where they leave it out. */
-enum convert_lack { LACK_NOT, LACK_ZEROS, LACK_SKIP };
+/* What if one side lacks the tensor? */
+enum convert_missing {
+    MISSING_NO,    /* an error */
+    MISSING_ZEROS, /* if ours does, zeros are written */
+    MISSING_OURS,  /* if ours does, none is written or read */
+    MISSING_BOTH,  /* the same; if theirs does, ours is zero */
+};
 
 struct convert_row {
     const char *ours, *theirs; /* %d is the layer */
-    enum convert_cut cut;
-    enum convert_lack lack;
+    enum convert_slice_kind slice;
+    enum convert_missing missing;
 };
 
 struct convert_family {
-    const char *type, *architecture; /* as config.json says */
+    const char *type, *architecture; /* as in config.json */
     const char *prefix;              /* of all names but the head's */
     const struct convert_row *rows;  /* ends with a NULL */
 };
 
-/* Which family the settings are of; NULL with e filled if of none. */
+/* The family that the settings belong to; NULL with e filled if to none. */
 const struct convert_family *convert_family(const struct settings *,
                                             struct err *);
 
-int convert_write_hf(const struct job *, const float *weights,
-                     const char *folder, struct err *);
-int convert_write_llmc(const struct job *, const float *weights,
-                       const char *path, struct err *);
-int convert_write_gguf(const struct job *, const float *weights,
-                       const char *path, struct err *);
+typedef int convert_write_fn(const struct job *, const float *weights,
+                             const char *path, struct err *);
+/* Append the settings of a model, one "key=value" a line. */
+typedef int convert_settings_fn(const char *path, struct buf *out,
+                                struct err *);
+typedef int convert_read_fn(const struct job *, float *weights,
+                            const char *path, struct err *);
 
-/* The settings that a model in a file stands for, as --set would have them,
- * one a line. */
-int convert_settings_hf(const char *folder, struct buf *out, struct err *);
-int convert_settings_llmc(const char *path, struct buf *out, struct err *);
-int convert_read_hf(const struct job *, float *weights, const char *folder,
-                    struct err *);
-int convert_read_llmc(const struct job *, float *weights, const char *path,
-                      struct err *);
+convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf;
+convert_settings_fn convert_settings_hf, convert_settings_llmc;
+convert_read_fn convert_read_hf, convert_read_llmc;
 
-/* Of hf, what stands beside the tensors: config.json and the tokenizer; and
- * an object out of a file there, NULL with e filled. */
+/* ---- for the formats -------------------------------------------------- */
+
+/* Write config.json and the tokenizer of hf. */
 int convert_describe_hf(const struct job *, const struct convert_family *,
                         const char *folder, struct err *);
+/* The object in a file of a folder; NULL with e filled. */
 json_t *convert_json(const char *folder, const char *name, struct err *);
 
-/* For the formats' files. */
+/* The name that a row's pattern stands for in a layer. */
+void convert_name(char *out, size_t size, const char *pattern, int layer);
+/* How many layers the pattern stands for: 1 without a %d. */
+int convert_layers(const struct job *, const char *pattern);
 const struct graph_param *convert_param(const struct graph *, const char *ours,
                                         int layer);
-/* Shape and numbers of their tensor, from ours or, if `in`, to ours.
- * theirs has room for rows * cols. */
-struct convert_piece {
-    int64_t rows, cols; /* theirs; cols 0: a vector */
-    int64_t from;       /* first row of ours */
-    bool turned;
+
+/* The slice of a parameter that a row stands for. */
+struct convert_slice {
+    int64_t rows, cols; /* cols 0: a vector */
+    int64_t from;       /* first row in ours */
+    bool transposed;    /* theirs is */
 };
-void convert_piece(const struct job *, const struct convert_row *,
-                   const struct graph_param *, struct convert_piece *);
-void convert_copy(const struct convert_piece *, float *ours, float *theirs,
-                  bool in);
+void convert_slice(const struct job *, const struct convert_row *,
+                   const struct graph_param *, struct convert_slice *);
+int64_t convert_slice_count(const struct convert_slice *);
+void convert_to_theirs(const struct convert_slice *, const float *ours,
+                       float *theirs);
+void convert_to_ours(const struct convert_slice *, float *ours,
+                     const float *theirs);
 
 #endif

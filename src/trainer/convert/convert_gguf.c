@@ -1,6 +1,13 @@
+/*
+ * convert_gguf - a model as a GGUF file, version 3, which llama.cpp reads
+ *
+ * The file is a head of keys and values, a record for each tensor, then the
+ * numbers, each tensor at a multiple of 32 bytes.  The fastest dimension of a
+ * shape comes first.
+ */
 #include "config.h"
+#include "trainer/convert/convert.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +15,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "trainer/convert/convert.h"
 
-/*
- * GGUF, version 3, as llama.cpp reads it: a head of keys and values, one
- * record a tensor, then the numbers, each tensor at a multiple of 32 bytes.
- * The shape's fastest dimension comes first.
- */
 enum {
     VERSION = 3,
     ALIGN = 32,
@@ -27,131 +28,135 @@ enum {
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "token_embd.weight", CUT_ALL, LACK_NOT },
-    { "wpe.weight", "position_embd.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias", CUT_ALL, LACK_NOT },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias", CUT_ALL, LACK_NOT },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias", CUT_ALL, LACK_NOT },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", CUT_ALL, LACK_NOT },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", CUT_ALL, LACK_NOT },
-    { "ln_f.weight", "output_norm.weight", CUT_ALL, LACK_NOT },
-    { "ln_f.bias", "output_norm.bias", CUT_ALL, LACK_NOT },
+    { "wte.weight", "token_embd.weight", SLICE_ALL, MISSING_NO },
+    { "wpe.weight", "position_embd.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight",
+      SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias", SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", SLICE_ALL, MISSING_NO },
+    { "ln_f.weight", "output_norm.weight", SLICE_ALL, MISSING_NO },
+    { "ln_f.bias", "output_norm.bias", SLICE_ALL, MISSING_NO },
     { 0 }
 };
 
 /* Only Qwen3 has the norms of queries and keys. */
 static const struct convert_row llama_rows[] = {
-    { "wte.weight", "token_embd.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", CUT_Q, LACK_NOT },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", CUT_K, LACK_NOT },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", CUT_V, LACK_NOT },
-    { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight", CUT_ALL,
-      LACK_SKIP },
-    { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight", CUT_ALL,
-      LACK_SKIP },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", CUT_ALL, LACK_NOT },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", CUT_GATE, LACK_NOT },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", CUT_UP, LACK_NOT },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", CUT_ALL, LACK_NOT },
-    { "ln_f.weight", "output_norm.weight", CUT_ALL, LACK_NOT },
+    { "wte.weight", "token_embd.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", SLICE_Q, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", SLICE_K, MISSING_NO },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", SLICE_V, MISSING_NO },
+    { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight",
+      SLICE_ALL, MISSING_OURS },
+    { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight",
+      SLICE_ALL, MISSING_OURS },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight",
+      SLICE_ALL, MISSING_NO },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", SLICE_GATE, MISSING_NO },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_UP, MISSING_NO },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", SLICE_ALL, MISSING_NO },
+    { "ln_f.weight", "output_norm.weight", SLICE_ALL, MISSING_NO },
     { 0 }
 };
 /* clang-format on */
 
 static const struct convert_row head_row = { "lm_head.weight", "output.weight",
-                                             CUT_ALL, LACK_NOT };
+                                             SLICE_ALL, MISSING_NO };
 
 /* ---- little-endian ---------------------------------------------------- */
 
-static void put_number(struct buf *b, uint64_t n, int bytes)
+static void add_number(struct buf *b, uint64_t n, int bytes)
 {
     for (int i = 0; i < bytes; i++)
         buf_char(b, (char)(n >> (8 * i) & 0xff));
 }
 
-static void put_text(struct buf *b, const char *s)
+static void add_text(struct buf *b, const char *s)
 {
-    put_number(b, strlen(s), 8);
+    add_number(b, strlen(s), 8);
     buf_str(b, s);
 }
 
-struct head {
+struct gguf_head {
     struct buf keys;
     uint64_t n;
-    const char *type; /* of the model: before its keys */
+    const char *type; /* of the model, before its keys */
 };
 
-static void key(struct head *h, const char *name, uint32_t type)
+static void add_key(struct gguf_head *h, const char *name, uint32_t type)
 {
     struct buf full = BUF_INIT;
 
     buf_printf(&full, "%s%s%s", *name == '.' ? h->type : "", name, "");
-    put_text(&h->keys, full.s);
-    put_number(&h->keys, type, 4);
+    add_text(&h->keys, full.s);
+    add_number(&h->keys, type, 4);
     buf_clear(&full);
     h->n++;
 }
 
-static void key_u32(struct head *h, const char *name, int64_t value)
+static void add_u32_key(struct gguf_head *h, const char *name, int64_t value)
 {
-    key(h, name, U32);
-    put_number(&h->keys, (uint64_t)value, 4);
+    add_key(h, name, U32);
+    add_number(&h->keys, (uint64_t)value, 4);
 }
 
-static void key_f32(struct head *h, const char *name, double value)
+static void add_f32_key(struct gguf_head *h, const char *name, double value)
 {
     const float f = (float)value;
 
-    key(h, name, F32);
+    add_key(h, name, F32);
     buf_add(&h->keys, &f, sizeof f);
 }
 
-static void key_text(struct head *h, const char *name, const char *value)
+static void add_text_key(struct gguf_head *h, const char *name,
+                         const char *value)
 {
-    key(h, name, STRING);
-    put_text(&h->keys, value);
+    add_key(h, name, STRING);
+    add_text(&h->keys, value);
 }
 
-static void key_array(struct head *h, const char *name, uint32_t type, size_t n)
+static void add_array_key(struct gguf_head *h, const char *name, uint32_t type,
+                          size_t n)
 {
-    key(h, name, ARRAY);
-    put_number(&h->keys, type, 4);
-    put_number(&h->keys, n, 8);
+    add_key(h, name, ARRAY);
+    add_number(&h->keys, type, 4);
+    add_number(&h->keys, n, 8);
 }
 
-/* ---- what the model is ------------------------------------------------ */
+/* ---- the model -------------------------------------------------------- */
 
-static void model_keys(struct head *h, const struct settings *s)
+static void add_model_keys(struct gguf_head *h, const struct settings *s)
 {
     const struct model_settings *m = &s->model;
     const bool gpt2 = strcmp(h->type, "gpt2") == 0;
 
-    key_text(h, "general.architecture", h->type);
-    key_u32(h, "general.file_type", 0);
-    key_u32(h, ".context_length", m->context);
-    key_u32(h, ".embedding_length", m->width);
-    key_u32(h, ".feed_forward_length", s->is.d_ff);
-    key_u32(h, ".block_count", m->layers);
-    key_u32(h, ".attention.head_count", m->heads);
+    add_text_key(h, "general.architecture", h->type);
+    add_u32_key(h, "general.file_type", 0);
+    add_u32_key(h, ".context_length", m->context);
+    add_u32_key(h, ".embedding_length", m->width);
+    add_u32_key(h, ".feed_forward_length", s->is.d_ff);
+    add_u32_key(h, ".block_count", m->layers);
+    add_u32_key(h, ".attention.head_count", m->heads);
     if (gpt2) {
-        key_f32(h, ".attention.layer_norm_epsilon", m->norm_eps);
+        add_f32_key(h, ".attention.layer_norm_epsilon", m->norm_eps);
         return;
     }
-    key_u32(h, ".attention.head_count_kv", s->is.kv_heads);
-    key_u32(h, ".attention.key_length", m->width / m->heads);
-    key_u32(h, ".attention.value_length", m->width / m->heads);
-    key_u32(h, ".rope.dimension_count", m->width / m->heads);
-    key_f32(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
-    key_f32(h, ".rope.freq_base", m->rope_theta);
+    add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
+    add_u32_key(h, ".attention.key_length", m->width / m->heads);
+    add_u32_key(h, ".attention.value_length", m->width / m->heads);
+    add_u32_key(h, ".rope.dimension_count", m->width / m->heads);
+    add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
+    add_f32_key(h, ".rope.freq_base", m->rope_theta);
 }
 
 /* ---- the tokenizer ---------------------------------------------------- */
@@ -168,29 +173,30 @@ static json_t *read_tokenizer(const char *path, struct err *e)
         json_decref(o);
         o = NULL;
         err_set(e, ERR_INPUT,
-                "%s: GGUF needs a tokenizer.json of byte-level "
-                "BPE",
+                "%s is not a tokenizer.json of byte-level BPE, which GGUF "
+                "needs",
                 file);
     }
     free(file);
     return o;
 }
 
-static void put_merge(struct buf *b, const json_t *merge)
+static void add_merge(struct buf *b, const json_t *merge)
 {
     char *pair;
 
     if (json_is_string(merge)) {
-        put_text(b, json_string_value(merge));
+        add_text(b, json_string_value(merge));
         return;
     }
     pair = xasprintf("%s %s", json_string_value(json_array_get(merge, 0)),
                      json_string_value(json_array_get(merge, 1)));
-    put_text(b, pair);
+    add_text(b, pair);
     free(pair);
 }
 
-static int token_keys(struct head *h, const struct job *j, struct err *e)
+static int add_token_keys(struct gguf_head *h, const struct job *j,
+                          struct err *e)
 {
     const int64_t n = j->set->model.vocab;
     const int32_t eot = tokenizer_eot(j->data.tokenizer);
@@ -213,25 +219,26 @@ static int token_keys(struct head *h, const struct job *j, struct err *e)
         special[id] = true;
     }
     if (o) {
-        key_text(h, "tokenizer.ggml.model", "gpt2");
-        key_text(h, "tokenizer.ggml.pre", "gpt-2");
-        key_array(h, "tokenizer.ggml.tokens", STRING, (size_t)n);
+        add_text_key(h, "tokenizer.ggml.model", "gpt2");
+        add_text_key(h, "tokenizer.ggml.pre", "gpt-2");
+        add_array_key(h, "tokenizer.ggml.tokens", STRING, (size_t)n);
         for (int64_t k = 0; k < n; k++) {
             char unused[32];
 
             snprintf(unused, sizeof unused, "[unused %lld]", (long long)k);
-            put_text(&h->keys, text[k] ? text[k] : unused);
+            add_text(&h->keys, text[k] ? text[k] : unused);
         }
         /* 1 normal, 3 control, 5 unused */
-        key_array(h, "tokenizer.ggml.token_type", I32, (size_t)n);
+        add_array_key(h, "tokenizer.ggml.token_type", I32, (size_t)n);
         for (int64_t k = 0; k < n; k++)
-            put_number(&h->keys, special[k] ? 3 : text[k] ? 1 : 5, 4);
+            add_number(&h->keys, special[k] ? 3 : text[k] ? 1 : 5, 4);
         merges = json_object_get(json_object_get(o, "model"), "merges");
-        key_array(h, "tokenizer.ggml.merges", STRING, json_array_size(merges));
-        json_array_foreach(merges, i, value) put_merge(&h->keys, value);
+        add_array_key(h, "tokenizer.ggml.merges", STRING,
+                      json_array_size(merges));
+        json_array_foreach(merges, i, value) add_merge(&h->keys, value);
         if (eot >= 0) {
-            key_u32(h, "tokenizer.ggml.bos_token_id", eot);
-            key_u32(h, "tokenizer.ggml.eos_token_id", eot);
+            add_u32_key(h, "tokenizer.ggml.bos_token_id", eot);
+            add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
         }
     }
     free(text);
@@ -242,9 +249,9 @@ static int token_keys(struct head *h, const struct job *j, struct err *e)
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* llama.cpp turns neighbours of a "llama", not halves: (half, i) of a head
- * becomes (i, half). */
-static void interleave(float *x, const struct convert_piece *p, int64_t D)
+/* llama.cpp rotates pairs of neighbours in a "llama", gtrain the halves of a
+ * head: (half, i) becomes (i, half). */
+static void interleave(float *x, const struct convert_slice *p, int64_t D)
 {
     float *head = xcalloc((size_t)(D * p->cols), sizeof *head);
 
@@ -257,45 +264,43 @@ static void interleave(float *x, const struct convert_piece *p, int64_t D)
     free(head);
 }
 
-struct gguf {
+struct gguf_tensors {
     const struct job *job;
     const float *weights;
     const char *type;
-    struct buf infos;
+    struct buf records;
     uint64_t n, at;
-    FILE *fp; /* NULL while places are counted */
+    FILE *fp; /* NULL: make records and count offsets */
 };
 
-static void info(struct gguf *w, const char *name,
-                 const struct convert_piece *p)
+static void add_record(struct gguf_tensors *w, const char *name,
+                       const struct convert_slice *p)
 {
-    const int64_t cols = p->cols ? p->cols : 1;
-
-    put_text(&w->infos, name);
-    put_number(&w->infos, p->cols ? 2 : 1, 4);
+    add_text(&w->records, name);
+    add_number(&w->records, p->cols ? 2 : 1, 4);
     if (p->cols)
-        put_number(&w->infos, (uint64_t)p->cols, 8);
-    put_number(&w->infos, (uint64_t)p->rows, 8);
-    put_number(&w->infos, 0, 4); /* F32 */
-    put_number(&w->infos, w->at, 8);
-    w->at += ((uint64_t)(p->rows * cols) * 4 + ALIGN - 1) / ALIGN * ALIGN;
+        add_number(&w->records, (uint64_t)p->cols, 8);
+    add_number(&w->records, (uint64_t)p->rows, 8);
+    add_number(&w->records, 0, 4); /* F32 */
+    add_number(&w->records, w->at, 8);
+    w->at += ((uint64_t)convert_slice_count(p) * 4 + ALIGN - 1) / ALIGN * ALIGN;
     w->n++;
 }
 
-static int numbers(struct gguf *w, const struct convert_row *row,
-                   const struct graph_param *p,
-                   const struct convert_piece *piece, struct err *e)
+static int write_numbers(struct gguf_tensors *w, const struct convert_row *row,
+                         const struct graph_param *p,
+                         const struct convert_slice *slice, struct err *e)
 {
     const struct model_settings *m = &w->job->set->model;
-    const size_t n = (size_t)(piece->rows * (piece->cols ? piece->cols : 1));
+    const size_t n = (size_t)convert_slice_count(slice);
     float *x = mem_alloc(n, sizeof *x, "weights", e);
 
     if (!x)
         return -1;
-    convert_copy(piece, (float *)(uintptr_t)(w->weights + p->at), x, false);
+    convert_to_theirs(slice, w->weights + p->at, x);
     if (strcmp(w->type, "llama") == 0 &&
-        (row->cut == CUT_Q || row->cut == CUT_K))
-        interleave(x, piece, m->width / m->heads);
+        (row->slice == SLICE_Q || row->slice == SLICE_K))
+        interleave(x, slice, m->width / m->heads);
     fwrite(x, sizeof *x, n, w->fp);
     for (size_t i = n * sizeof *x; i % ALIGN; i++)
         fputc(0, w->fp);
@@ -303,65 +308,60 @@ static int numbers(struct gguf *w, const struct convert_row *row,
     return 0;
 }
 
-static int each_tensor(struct gguf *w, const struct convert_row *row,
-                       struct err *e)
+static int add_tensor(struct gguf_tensors *w, const struct convert_row *row,
+                      struct err *e)
 {
-    const char *d = strstr(row->theirs, "%d");
-    const int64_t times = d ? w->job->set->model.layers : 1;
+    const int layers = convert_layers(w->job, row->theirs);
 
-    for (int l = 0; l < times; l++) {
+    for (int l = 0; l < layers; l++) {
         const struct graph_param *p =
             convert_param(&w->job->gpt.graph, row->ours, l);
-        struct convert_piece piece;
+        struct convert_slice slice;
         char name[64];
 
-        if (!p && row->lack == LACK_NOT)
+        if (!p && row->missing == MISSING_NO)
             return err_set(e, ERR_USAGE, "the model has no %s", row->ours);
         if (!p)
             continue;
-        convert_piece(w->job, row, p, &piece);
-        if (d)
-            snprintf(name, sizeof name, "%.*s%d%s", (int)(d - row->theirs),
-                     row->theirs, l, d + 2);
-        else
-            snprintf(name, sizeof name, "%s", row->theirs);
+        convert_slice(w->job, row, p, &slice);
+        convert_name(name, sizeof name, row->theirs, l);
         if (!w->fp)
-            info(w, name, &piece);
-        else if (numbers(w, row, p, &piece, e) < 0)
+            add_record(w, name, &slice);
+        else if (write_numbers(w, row, p, &slice, e) < 0)
             return -1;
     }
     return 0;
 }
 
-static int all_tensors(struct gguf *w, struct err *e)
+static int add_tensors(struct gguf_tensors *w, struct err *e)
 {
     const struct convert_row *row =
         strcmp(w->type, "gpt2") == 0 ? gpt2_rows : llama_rows;
 
     for (; row->ours; row++)
-        if (each_tensor(w, row, e) < 0)
+        if (add_tensor(w, row, e) < 0)
             return -1;
-    return w->job->set->model.tied ? 0 : each_tensor(w, &head_row, e);
+    return w->job->set->model.tied ? 0 : add_tensor(w, &head_row, e);
 }
 
 /* ---- the file --------------------------------------------------------- */
 
-static int check(const struct job *j, const char *type, struct err *e)
+static int check_model(const struct job *j, const char *type, struct err *e)
 {
     const struct model_settings *m = &j->set->model;
 
     if (strcmp(type, "gpt2") == 0 &&
         (!m->linear_bias || !m->norm_bias || m->mlp != MLP_GELU_TANH))
         return err_set(e, ERR_USAGE,
-                       "llama.cpp's GPT-2 has biases everywhere "
-                       "and gelu_tanh");
+                       "llama.cpp's GPT-2 needs biases everywhere and "
+                       "gelu_tanh");
     if (strcmp(type, "gpt2") != 0 && (m->linear_bias || m->mlp != MLP_SWIGLU))
         return err_set(e, ERR_USAGE,
-                       "llama.cpp's Llama and Qwen3 have swiglu and no biases");
+                       "llama.cpp's Llama and Qwen3 need swiglu and no biases");
     if (!j->data.tokenizer)
         return err_set(e, ERR_USAGE,
-                       "GGUF holds the tokenizer, too: give "
-                       "--set data.tokenizer=PATH");
+                       "GGUF needs a tokenizer; use --set "
+                       "data.tokenizer=PATH to name it");
     return 0;
 }
 
@@ -369,35 +369,37 @@ int convert_write_gguf(const struct job *j, const float *weights,
                        const char *path, struct err *e)
 {
     const struct convert_family *f = convert_family(j->set, e);
-    struct gguf w = { .job = j, .weights = weights, .infos = BUF_INIT };
-    struct head h = { .keys = BUF_INIT };
+    struct gguf_tensors w = { .job = j,
+                              .weights = weights,
+                              .records = BUF_INIT };
+    struct gguf_head h = { .keys = BUF_INIT };
     struct buf front = BUF_INIT;
     struct save s = SAVE_INIT;
     int ret = -1;
 
-    if (!f || check(j, f->type, e) < 0)
+    if (!f || check_model(j, f->type, e) < 0)
         return -1;
     w.type = h.type = f->type;
-    model_keys(&h, j->set);
-    if (token_keys(&h, j, e) == 0 && all_tensors(&w, e) == 0 &&
+    add_model_keys(&h, j->set);
+    if (add_token_keys(&h, j, e) == 0 && add_tensors(&w, e) == 0 &&
         save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
-        put_number(&front, VERSION, 4);
-        put_number(&front, w.n, 8);
-        put_number(&front, h.n, 8);
+        add_number(&front, VERSION, 4);
+        add_number(&front, w.n, 8);
+        add_number(&front, h.n, 8);
         buf_add(&front, h.keys.s, h.keys.len);
-        buf_add(&front, w.infos.s, w.infos.len);
+        buf_add(&front, w.records.s, w.records.len);
         while (front.len % ALIGN)
             buf_char(&front, '\0');
         fwrite(front.s, 1, front.len, s.fp);
         w.fp = s.fp;
-        ret = all_tensors(&w, e);
+        ret = add_tensors(&w, e);
         if (ret == 0)
             ret = save_commit(&s, e);
     }
     save_abandon(&s);
     buf_clear(&front);
     buf_clear(&h.keys);
-    buf_clear(&w.infos);
+    buf_clear(&w.records);
     return ret;
 }

@@ -1,5 +1,8 @@
-/* convert_hf - read and write the weights of Hugging Face models */
+/*
+ * convert_hf - the weights of a Hugging Face model
+ */
 #include "config.h"
+#include "trainer/convert/convert.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,33 +12,24 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "trainer/convert/convert.h"
 #include "trainer/model/tensors.h"
 
 static const struct convert_row head_row = { "lm_head.weight", "lm_head.weight",
-                                             CUT_ALL, LACK_NOT };
-
-static int times(const struct job *j, const struct convert_row *row)
-{
-    return strstr(row->ours, "%d") ? (int)j->set->model.layers : 1;
-}
+                                             SLICE_ALL, MISSING_NO };
 
 static char *their_name(struct arena *mem, const struct convert_family *f,
                         const struct convert_row *row, int layer)
 {
-    const char *d = strstr(row->theirs, "%d");
-    const char *prefix = row == &head_row ? "" : f->prefix;
+    char name[128];
 
-    if (!d)
-        return arena_printf(mem, "%s%s", prefix, row->theirs);
-    return arena_printf(mem, "%s%.*s%d%s", prefix, (int)(d - row->theirs),
-                        row->theirs, layer, d + 2);
+    convert_name(name, sizeof name, row->theirs, layer);
+    return arena_printf(mem, "%s%s", row == &head_row ? "" : f->prefix, name);
 }
 
 /* ---- writing ---------------------------------------------------------- */
 
-/* Everything their file holds. */
-struct writing {
+/* The tensors of the file. */
+struct hf_writer {
     const struct job *job;
     const struct convert_family *family;
     const float *weights;
@@ -44,42 +38,58 @@ struct writing {
     struct arena mem; /* names */
 };
 
-static int add_array(struct writing *w, const struct convert_row *row,
+/* Zeros in place of a bias that our model lacks: as many as the weight has
+ * rows. */
+static float *make_zeros(const struct graph *g, const struct convert_row *row,
+                         int layer, struct convert_slice *slice, struct err *e)
+{
+    char *weight =
+        xasprintf("%.*s.weight", (int)strlen(row->ours) - 5, row->ours);
+    const struct graph_param *p = convert_param(g, weight, layer);
+    float *data;
+
+    free(weight);
+    *slice = (struct convert_slice){ .rows = g->node[p->node].val.dim[0] };
+    data = mem_alloc((size_t)slice->rows, sizeof *data, "weights", e);
+    if (data)
+        memset(data, 0, (size_t)slice->rows * sizeof *data);
+    return data;
+}
+
+static float *make_tensor(const struct hf_writer *w,
+                          const struct convert_row *row,
+                          const struct graph_param *p,
+                          struct convert_slice *slice, struct err *e)
+{
+    float *data;
+
+    convert_slice(w->job, row, p, slice);
+    data = mem_alloc((size_t)convert_slice_count(slice), sizeof *data,
+                     "weights", e);
+    if (data)
+        convert_to_theirs(slice, w->weights + p->at, data);
+    return data;
+}
+
+static int add_array(struct hf_writer *w, const struct convert_row *row,
                      int layer, struct err *e)
 {
     const struct graph *g = &w->job->gpt.graph;
     const struct graph_param *p = convert_param(g, row->ours, layer);
     struct tensors_array a = { .type = "F32" };
-    struct convert_piece piece;
+    struct convert_slice slice;
     float *data;
 
-    if (!p && row->lack == LACK_SKIP)
+    if (!p && row->missing != MISSING_ZEROS)
         return 0;
-    if (!p) {
-        /* a bias of ours that is not there: as long as the weight has rows */
-        char *of =
-            xasprintf("%.*s.weight", (int)strlen(row->ours) - 5, row->ours);
-
-        p = convert_param(g, of, layer);
-        free(of);
-        piece = (struct convert_piece){ .rows = g->node[p->node].val.dim[0] };
-        data = mem_alloc((size_t)piece.rows, sizeof *data, "weights", e);
-        if (data)
-            memset(data, 0, (size_t)piece.rows * sizeof *data);
-    } else {
-        convert_piece(w->job, row, p, &piece);
-        data = mem_alloc((size_t)(piece.rows * (piece.cols ? piece.cols : 1)),
-                         sizeof *data, "weights", e);
-        if (data)
-            convert_copy(&piece, (float *)(uintptr_t)(w->weights + p->at), data,
-                         false);
-    }
+    data = p ? make_tensor(w, row, p, &slice, e)
+             : make_zeros(g, row, layer, &slice, e);
     if (!data)
         return -1;
     a.name = their_name(&w->mem, w->family, row, layer);
-    a.rank = piece.cols ? 2 : 1;
-    a.dim[0] = piece.turned ? piece.cols : piece.rows;
-    a.dim[1] = piece.turned ? piece.rows : piece.cols;
+    a.rank = slice.cols ? 2 : 1;
+    a.dim[0] = slice.transposed ? slice.cols : slice.rows;
+    a.dim[1] = slice.transposed ? slice.rows : slice.cols;
     a.data = data;
     a.bytes = (size_t)tensors_array_count(&a) * sizeof *data;
     GROW(w->array, w->n, w->room);
@@ -90,7 +100,7 @@ static int add_array(struct writing *w, const struct convert_row *row,
 int convert_write_hf(const struct job *j, const float *weights,
                      const char *folder, struct err *e)
 {
-    struct writing w = { .job = j, .weights = weights };
+    struct hf_writer w = { .job = j, .weights = weights };
     char *path = path_join(folder, "model.safetensors");
     int ret = 0;
 
@@ -99,7 +109,7 @@ int convert_write_hf(const struct job *j, const float *weights,
         ret = -1;
     for (const struct convert_row *row = w.family ? w.family->rows : NULL;
          ret == 0 && row->ours; row++)
-        for (int l = 0; l < times(j, row) && ret == 0; l++)
+        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
             ret = add_array(&w, row, l, e);
     if (ret == 0 && !j->set->model.tied)
         ret = add_array(&w, &head_row, 0, e);
@@ -118,49 +128,49 @@ int convert_write_hf(const struct job *j, const float *weights,
 /* ---- reading ---------------------------------------------------------- */
 
 /* The files of a folder: model.safetensors, or those that an index names. */
-struct shards {
+struct hf_files {
     const char *folder;
     json_t *index; /* names of tensors to names of files; NULL: one file */
-    struct shard {
+    struct hf_file {
         char *name;
         struct tensors *tensors;
-        bool *taken; /* of each tensor: read, or known to be of no use */
-    } * shard;
+        bool *used; /* of each tensor */
+    } * file;
     int n, room;
 };
 
-static struct shard *open_shard(struct shards *s, const char *name,
-                                struct err *e)
+static struct hf_file *open_file(struct hf_files *s, const char *name,
+                                 struct err *e)
 {
-    struct shard new = { .name = path_join(s->folder, name) };
+    struct hf_file new = { .name = path_join(s->folder, name) };
 
     for (int i = 0; i < s->n; i++)
-        if (strcmp(s->shard[i].name, new.name) == 0) {
+        if (strcmp(s->file[i].name, new.name) == 0) {
             free(new.name);
-            return &s->shard[i];
+            return &s->file[i];
         }
     if (tensors_open(&new.tensors, new.name, e) < 0) {
         free(new.name);
         return NULL;
     }
-    new.taken = xcalloc((size_t)tensors_count(new.tensors) + 1, sizeof(bool));
-    GROW(s->shard, s->n, s->room);
-    s->shard[s->n] = new;
-    return &s->shard[s->n++];
+    new.used = xcalloc((size_t)tensors_count(new.tensors) + 1, sizeof(bool));
+    GROW(s->file, s->n, s->room);
+    s->file[s->n] = new;
+    return &s->file[s->n++];
 }
 
-static void close_shards(struct shards *s)
+static void close_files(struct hf_files *s)
 {
     for (int i = 0; i < s->n; i++) {
-        tensors_close(s->shard[i].tensors);
-        free(s->shard[i].taken);
-        free(s->shard[i].name);
+        tensors_close(s->file[i].tensors);
+        free(s->file[i].used);
+        free(s->file[i].name);
     }
-    free(s->shard);
+    free(s->file);
     json_decref(s->index);
 }
 
-static int open_index(struct shards *s, struct err *e)
+static int open_index(struct hf_files *s, struct err *e)
 {
     json_t *o = convert_json(s->folder, "model.safetensors.index.json", e);
     const char *tensor;
@@ -178,22 +188,22 @@ static int open_index(struct shards *s, struct err *e)
 
         if (!name || strchr(name, '/'))
             return err_set(e, ERR_INPUT,
-                           "%s/model.safetensors.index.json: %s is in no file "
-                           "of this folder",
+                           "%s/model.safetensors.index.json: the file of %s is "
+                           "not in this folder",
                            s->folder, tensor);
-        if (!open_shard(s, name, e))
+        if (!open_file(s, name, e))
             return -1;
     }
     return o ? 0 : -1;
 }
 
-static int open_shards(struct shards *s, const char *folder, struct err *e)
+static int open_files(struct hf_files *s, const char *folder, struct err *e)
 {
     static const char *const names[] = { "model.safetensors",
                                          "model.safetensors.index.json" };
     bool there[2];
 
-    *s = (struct shards){ .folder = folder };
+    *s = (struct hf_files){ .folder = folder };
     for (int i = 0; i < 2; i++) {
         char *path = path_join(folder, names[i]);
 
@@ -201,89 +211,117 @@ static int open_shards(struct shards *s, const char *folder, struct err *e)
         free(path);
     }
     if (there[0])
-        return open_shard(s, names[0], e) ? 0 : -1;
+        return open_file(s, names[0], e) ? 0 : -1;
     if (there[1])
         return open_index(s, e);
     return err_set(e, ERR_MISSING, "%s has neither %s nor %s", folder, names[0],
                    names[1]);
 }
 
-static const struct tensors_array *take(struct shards *s, const char *name)
+static const struct tensors_array *use_tensor(struct hf_files *s,
+                                              const char *name)
 {
     for (int i = 0; i < s->n; i++) {
-        struct shard *d = &s->shard[i];
+        struct hf_file *d = &s->file[i];
 
         for (int k = 0; k < tensors_count(d->tensors); k++)
             if (strcmp(tensors_at(d->tensors, k)->name, name) == 0) {
-                d->taken[k] = true;
+                d->used[k] = true;
                 return tensors_at(d->tensors, k);
             }
     }
     return NULL;
 }
 
-/* What is left must be tables that older versions kept, or a tied head. */
-static int check_left(const struct shards *s, bool tied, struct err *e)
+/* Tensors that were not used must be the tables of older versions, or a tied
+ * head. */
+static int check_unused(const struct hf_files *s, bool tied, struct err *e)
 {
     static const char *const tables[] = { ".attn.bias", ".attn.masked_bias",
                                           ".rotary_emb.inv_freq" };
 
     for (int i = 0; i < s->n; i++)
-        for (int k = 0; k < tensors_count(s->shard[i].tensors); k++) {
-            const char *name = tensors_at(s->shard[i].tensors, k)->name;
-            bool known = s->shard[i].taken[k] ||
+        for (int k = 0; k < tensors_count(s->file[i].tensors); k++) {
+            const char *name = tensors_at(s->file[i].tensors, k)->name;
+            bool known = s->file[i].used[k] ||
                          (tied && strcmp(name, head_row.theirs) == 0);
 
             for (int t = 0; t < 3; t++)
                 known |= str_ends(name, tables[t]);
             if (!known)
                 return err_set(e, ERR_INPUT,
-                               "%s: our model has no place for %s",
-                               s->shard[i].name, name);
+                               "%s: gtrain has no counterpart for %s",
+                               s->file[i].name, name);
         }
     return 0;
 }
 
 static bool same_shape(const struct tensors_array *a,
-                       const struct convert_piece *p)
+                       const struct convert_slice *p)
 {
     if (p->cols == 0)
         return a->rank == 1 && a->dim[0] == p->rows;
-    return a->rank == 2 && a->dim[0] == (p->turned ? p->cols : p->rows) &&
-           a->dim[1] == (p->turned ? p->rows : p->cols);
+    return a->rank == 2 && a->dim[0] == (p->transposed ? p->cols : p->rows) &&
+           a->dim[1] == (p->transposed ? p->rows : p->cols);
 }
 
-static int take_array(const struct job *j, const struct convert_family *f,
-                      const struct convert_row *row, int layer,
-                      struct shards *s, float *weights, struct err *e)
+/* The tensor of a row, also without the prefix, which some files leave out. */
+static const struct tensors_array *find_tensor(struct hf_files *s,
+                                               const struct convert_family *f,
+                                               const char *name)
 {
-    const struct graph_param *p =
-        convert_param(&j->gpt.graph, row->ours, layer);
-    struct arena mem = ARENA_INIT;
-    const char *name = their_name(&mem, f, row, layer);
-    const struct tensors_array *a = p ? take(s, name) : NULL;
-    struct convert_piece piece = { 0 };
-    float *data = NULL;
+    const size_t n = strlen(f->prefix);
+    const struct tensors_array *a = use_tensor(s, name);
+
+    if (!a && strncmp(name, f->prefix, n) == 0)
+        a = use_tensor(s, name + n);
+    return a;
+}
+
+static int read_slice(const struct tensors_array *a,
+                      const struct convert_slice *slice, const char *name,
+                      float *ours, struct err *e)
+{
+    const size_t n = (size_t)tensors_array_count(a);
+    float *data;
     int ret = -1;
 
-    if (p)
-        convert_piece(j, row, p, &piece);
-    if (p && !a && strncmp(name, f->prefix, strlen(f->prefix)) == 0)
-        a = take(s, name + strlen(f->prefix));
-    if (!a && row->lack == LACK_SKIP)
-        ret = 0;
-    else if (!a)
-        err_set(e, ERR_INPUT, "%s: there is no tensor %s", s->folder, name);
-    else if (!same_shape(a, &piece))
-        err_set(e, ERR_INPUT, "%s: %s has not the shape that config.json tells",
-                s->folder, name);
-    else
-        data = mem_alloc((size_t)tensors_array_count(a), sizeof *data, name, e);
+    if (!same_shape(a, slice))
+        return err_set(e, ERR_INPUT,
+                       "%s does not have the shape that config.json says",
+                       name);
+    data = mem_alloc(n, sizeof *data, name, e);
     if (data && tensors_array_floats(a, data, e) == 0) {
-        convert_copy(&piece, weights + p->at, data, true);
+        convert_to_ours(slice, ours, data);
         ret = 0;
     }
     free(data);
+    return ret;
+}
+
+static int read_row(const struct job *j, const struct convert_family *f,
+                    const struct convert_row *row, int layer,
+                    struct hf_files *s, float *weights, struct err *e)
+{
+    const struct graph_param *p =
+        convert_param(&j->gpt.graph, row->ours, layer);
+    const struct tensors_array *a = NULL;
+    struct arena mem = ARENA_INIT;
+    const char *name = their_name(&mem, f, row, layer);
+    struct convert_slice slice;
+    int ret = 0;
+
+    if (p) {
+        a = find_tensor(s, f, name);
+        convert_slice(j, row, p, &slice);
+    }
+    if (a)
+        ret = read_slice(a, &slice, name, weights + p->at, e);
+    else if (row->missing != MISSING_BOTH &&
+             (p || row->missing != MISSING_OURS))
+        ret = err_set(e, ERR_INPUT, "there is no tensor %s", name);
+    if (ret < 0)
+        err_wrap(e, "%s", s->folder);
     arena_clear(&mem);
     return ret;
 }
@@ -292,17 +330,17 @@ int convert_read_hf(const struct job *j, float *weights, const char *folder,
                     struct err *e)
 {
     const struct convert_family *f = convert_family(j->set, e);
-    struct shards s = { 0 };
-    int ret = f ? open_shards(&s, folder, e) : -1;
+    struct hf_files s = { 0 };
+    int ret = f ? open_files(&s, folder, e) : -1;
 
     for (const struct convert_row *row = f ? f->rows : NULL;
          ret == 0 && row->ours; row++)
-        for (int l = 0; l < times(j, row) && ret == 0; l++)
-            ret = take_array(j, f, row, l, &s, weights, e);
+        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
+            ret = read_row(j, f, row, l, &s, weights, e);
     if (ret == 0 && !j->set->model.tied)
-        ret = take_array(j, f, &head_row, 0, &s, weights, e);
+        ret = read_row(j, f, &head_row, 0, &s, weights, e);
     if (ret == 0)
-        ret = check_left(&s, j->set->model.tied, e);
-    close_shards(&s);
+        ret = check_unused(&s, j->set->model.tied, e);
+    close_files(&s);
     return ret;
 }

@@ -1,22 +1,24 @@
-/* convert_hf_config - read and write the config.json of Hugging Face */
+/*
+ * convert_hf_config - config.json and the tokenizer of a Hugging Face model
+ */
 #include "config.h"
+#include "trainer/convert/convert.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "data/token/tokfile.h"
-#include "trainer/convert/convert.h"
 
 /* ---- writing ---------------------------------------------------------- */
 
-/* Their activations.  The first of a kind is the one we write; a gated MLP has
- * the plain one's name. */
+/* Activations.  The first of a kind is the one to write; a gated MLP is called
+ * like the plain one. */
 static const struct {
     const char *theirs, *plain, *gated;
     enum model_mlp kind;
@@ -32,7 +34,7 @@ static const struct {
 
 enum { ACTS = sizeof acts / sizeof acts[0] };
 
-static const char *act_name(const struct settings *s)
+static const char *name_of_act(const struct settings *s)
 {
     int i = 0;
 
@@ -51,12 +53,12 @@ static json_t *describe_gpt2(const struct settings *s)
         (json_int_t)m->context, "n_ctx", (json_int_t)m->context, "n_embd",
         (json_int_t)m->width, "n_layer", (json_int_t)m->layers, "n_head",
         (json_int_t)m->heads, "n_inner", (json_int_t)s->is.d_ff,
-        "activation_function", act_name(s), "layer_norm_epsilon", m->norm_eps,
-        "resid_pdrop", m->dropout, "attn_pdrop", m->dropout_attention,
-        "embd_pdrop", m->dropout_embedding);
+        "activation_function", name_of_act(s), "layer_norm_epsilon",
+        m->norm_eps, "resid_pdrop", m->dropout, "attn_pdrop",
+        m->dropout_attention, "embd_pdrop", m->dropout_embedding);
 }
 
-/* The base of the angles twice: transformers 5 has moved it. */
+/* The base of the angles stands where transformers 4 reads it, and 5. */
 static json_t *describe_llama(const struct settings *s)
 {
     const struct model_settings *m = &s->model;
@@ -69,7 +71,7 @@ static json_t *describe_llama(const struct settings *s)
         "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
         (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
         "num_key_value_heads", (json_int_t)s->is.kv_heads, "head_dim",
-        (json_int_t)(m->width / m->heads), "hidden_act", act_name(s),
+        (json_int_t)(m->width / m->heads), "hidden_act", name_of_act(s),
         "rms_norm_eps", m->norm_eps, "rope_theta", m->rope_theta,
         "rope_parameters", "rope_type", "default", "rope_theta", m->rope_theta,
         "attention_bias", m->linear_bias, "mlp_bias", m->linear_bias);
@@ -79,22 +81,18 @@ static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
     char *path = path_join(folder, name);
-    char *text = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
-    struct save s = SAVE_INIT;
-    int ret = save_open(&s, path, e);
+    char *json = json_dumps(o, JSON_INDENT(2) | JSON_SORT_KEYS);
+    char *text = xasprintf("%s\n", json);
+    const int ret = save_text(path, text, e);
 
-    if (ret == 0) {
-        fprintf(s.fp, "%s\n", text);
-        ret = save_commit(&s, e);
-    }
-    save_abandon(&s);
+    free(json);
     free(text);
     free(path);
     json_decref(o);
     return ret;
 }
 
-/* Only byte-level BPE has a form that they read. */
+/* Of byte-level BPE: transformers reads no other kind of ours. */
 static int write_tokenizer(const struct tokenizer *t, const char *folder,
                            struct err *e)
 {
@@ -153,7 +151,7 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
         if (!o)
             err_set(e, ERR_INPUT, "%s:%d: %s", path, why.line, why.text);
         else if (!json_is_object(o))
-            err_set(e, ERR_INPUT, "%s: this is no JSON object", path);
+            err_set(e, ERR_INPUT, "%s is not a JSON object", path);
         if (!json_is_object(o)) {
             json_decref(o);
             o = NULL;
@@ -164,13 +162,13 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-/* A number of theirs; where it lacks it is what transformers take, and where
- * that is NULL there is no model without it. */
-struct number {
+/* A number in config.json.  Where it is missing, transformers' default is used;
+ * NULL: it must be there. */
+struct hf_number {
     const char *theirs, *ours, *otherwise;
 };
 
-static const struct number gpt2_numbers[] = {
+static const struct hf_number gpt2_numbers[] = {
     { "n_layer", "model.layers", "12" },
     { "n_head", "model.heads", "12" },
     { "n_embd", "model.width", "768" },
@@ -180,7 +178,7 @@ static const struct number gpt2_numbers[] = {
     { "layer_norm_epsilon", "model.norm_eps", "1e-5" },
     { 0 }
 };
-static const struct number llama_numbers[] = {
+static const struct hf_number llama_numbers[] = {
     { "num_hidden_layers", "model.layers", NULL },
     { "num_attention_heads", "model.heads", NULL },
     { "num_key_value_heads", "model.kv_heads", "0" },
@@ -192,42 +190,43 @@ static const struct number llama_numbers[] = {
     { 0 }
 };
 
-/* What a key must say, if it is there, for the model to be one of ours. */
-struct must {
+/* What a key must be, if it is there, for gtrain to have such a model. */
+struct hf_flag {
     const char *key;
     bool is;
 };
 
-static const struct must gpt2_musts[] = { { "scale_attn_weights", true },
-                                          { "scale_attn_by_inverse_layer_idx",
-                                            false },
-                                          { "add_cross_attention", false },
-                                          { 0 } };
-static const struct must llama_musts[] = { { 0 } };
-static const struct must qwen2_musts[] = { { "use_sliding_window", false },
-                                           { 0 } };
-static const struct must qwen3_musts[] = { { "use_sliding_window", false },
-                                           { "attention_bias", false },
-                                           { 0 } };
+static const struct hf_flag gpt2_flags[] = {
+    { "scale_attn_weights", true },
+    { "scale_attn_by_inverse_layer_idx", false },
+    { "add_cross_attention", false },
+    { 0 }
+};
+static const struct hf_flag llama_flags[] = { { 0 } };
+static const struct hf_flag qwen2_flags[] = { { "use_sliding_window", false },
+                                              { 0 } };
+static const struct hf_flag qwen3_flags[] = { { "use_sliding_window", false },
+                                              { "attention_bias", false },
+                                              { 0 } };
 
-static const struct kind {
+static const struct hf_kind {
     const char *type;
-    const struct number *numbers;
-    const struct must *musts;
-    const char *act_key, *act; /* and what it is without */
-    bool tied;                 /* without tie_word_embeddings */
+    const struct hf_number *numbers;
+    const struct hf_flag *flags;
+    const char *act_key, *act; /* and its default */
+    bool tied;                 /* default of tie_word_embeddings */
     bool biases;               /* whatever the file says */
     const char *fixed;
 } kinds[] = {
-    { "gpt2", gpt2_numbers, gpt2_musts, "activation_function", "gelu_new", true,
+    { "gpt2", gpt2_numbers, gpt2_flags, "activation_function", "gelu_new", true,
       true, "model.norm=layernorm\nmodel.position=learned\n" },
-    { "llama", llama_numbers, llama_musts, "hidden_act", "silu", false, false,
+    { "llama", llama_numbers, llama_flags, "hidden_act", "silu", false, false,
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "mistral", llama_numbers, llama_musts, "hidden_act", "silu", false, false,
+    { "mistral", llama_numbers, llama_flags, "hidden_act", "silu", false, false,
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen2", llama_numbers, qwen2_musts, "hidden_act", "silu", false, true,
+    { "qwen2", llama_numbers, qwen2_flags, "hidden_act", "silu", false, true,
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen3", llama_numbers, qwen3_musts, "hidden_act", "silu", false, false,
+    { "qwen3", llama_numbers, qwen3_flags, "hidden_act", "silu", false, false,
       "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n" },
 };
 
@@ -254,21 +253,21 @@ static int refuse(struct err *e, const json_t *o, const char *key,
     return -1;
 }
 
-static int put_number(const json_t *o, const struct number *n, struct buf *out,
-                      struct err *e)
+static int add_number(const json_t *o, const struct hf_number *n,
+                      struct buf *out, struct err *e)
 {
     const json_t *value = json_object_get(o, n->theirs);
     char text[NUM_TEXT];
 
     if (!given(o, n->theirs)) {
         if (!n->otherwise)
-            return err_set(e, ERR_INPUT, "config.json: %s is not given",
+            return err_set(e, ERR_INPUT, "config.json: %s is missing",
                            n->theirs);
         buf_printf(out, "%s=%s\n", n->ours, n->otherwise);
         return 0;
     }
     if (!json_is_number(value))
-        return refuse(e, o, n->theirs, "this is no number");
+        return refuse(e, o, n->theirs, "gtrain needs a number");
     num_shortest(text, json_number_value(value));
     if (json_is_integer(value))
         buf_printf(out, "%s=%lld\n", n->ours,
@@ -278,7 +277,7 @@ static int put_number(const json_t *o, const struct number *n, struct buf *out,
     return 0;
 }
 
-static int put_act(const json_t *o, const struct kind *k, struct buf *out,
+static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
                    struct err *e)
 {
     const char *act = given(o, k->act_key)
@@ -294,16 +293,16 @@ static int put_act(const json_t *o, const struct kind *k, struct buf *out,
             return 0;
         }
     }
-    return refuse(e, o, k->act_key, "an activation that gtrain has not");
+    return refuse(e, o, k->act_key, "gtrain has no such activation");
 }
 
-/* The angles: transformers 4 says rope_theta and rope_scaling, 5 has both in
+/* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
  * rope_parameters. */
-static int put_rope(const json_t *o, struct buf *out, struct err *e)
+static int add_rope(const json_t *o, struct buf *out, struct err *e)
 {
     static const char *const keys[] = { "rope_scaling", "rope_parameters" };
-    static const struct number theta = { "rope_theta", "model.rope_theta",
-                                         "10000" };
+    static const struct hf_number theta = { "rope_theta", "model.rope_theta",
+                                            "10000" };
     const json_t *from = o;
 
     for (int i = 0; i < 2; i++) {
@@ -316,18 +315,18 @@ static int put_rope(const json_t *o, struct buf *out, struct err *e)
         if (!given(o, keys[i]))
             continue;
         if (given(r, key) && (!type || strcmp(type, "default") != 0))
-            return refuse(e, r, key, "gtrain does not scale rotary angles");
+            return refuse(e, r, key, "gtrain cannot scale rotary angles");
         if (given(r, "rope_theta"))
             from = r;
         if (given(r, "partial_rotary_factor") &&
             json_number_value(json_object_get(r, "partial_rotary_factor")) != 1)
             return refuse(e, r, "partial_rotary_factor",
-                          "gtrain turns whole heads");
+                          "gtrain rotates whole heads");
     }
-    return put_number(from, &theta, out, e);
+    return add_number(from, &theta, out, e);
 }
 
-/* Attention to a part of the window only. */
+/* gtrain cannot attend to a part of the context only. */
 static int check_window(const json_t *o, struct err *e)
 {
     const json_t *window = json_object_get(o, "sliding_window");
@@ -342,7 +341,7 @@ static int check_window(const json_t *o, struct err *e)
             return refuse(e, o, "layer_types",
                           "gtrain attends to the whole context");
     }
-    /* Qwen says so in use_sliding_window, which was looked at. */
+    /* Qwen has use_sliding_window for this, one of its flags. */
     if (given(o, "sliding_window") && !given(o, "use_sliding_window") &&
         json_number_value(window) <
             json_number_value(json_object_get(o, "max_position_embeddings")))
@@ -351,7 +350,7 @@ static int check_window(const json_t *o, struct err *e)
     return 0;
 }
 
-static int put_llama(const json_t *o, struct buf *out, struct err *e)
+static int add_llama(const json_t *o, struct buf *out, struct err *e)
 {
     const double width = json_number_value(json_object_get(o, "hidden_size"));
     const double heads =
@@ -360,13 +359,13 @@ static int put_llama(const json_t *o, struct buf *out, struct err *e)
     if (given(o, "head_dim") &&
         json_number_value(json_object_get(o, "head_dim")) * heads != width)
         return refuse(e, o, "head_dim",
-                      "gtrain's heads share hidden_size among them");
+                      "gtrain needs hidden_size / num_attention_heads");
     if (check_window(o, e) < 0)
         return -1;
-    return put_rope(o, out, e);
+    return add_rope(o, out, e);
 }
 
-static int put_model(const json_t *o, const struct kind *k, struct buf *out,
+static int add_model(const json_t *o, const struct hf_kind *k, struct buf *out,
                      struct err *e)
 {
     const bool biases =
@@ -375,24 +374,24 @@ static int put_model(const json_t *o, const struct kind *k, struct buf *out,
                           ? is_true(o, "tie_word_embeddings")
                           : k->tied;
 
-    for (const struct number *n = k->numbers; n->theirs; n++)
-        if (put_number(o, n, out, e) < 0)
+    for (const struct hf_number *n = k->numbers; n->theirs; n++)
+        if (add_number(o, n, out, e) < 0)
             return -1;
-    for (const struct must *m = k->musts; m->key; m++)
+    for (const struct hf_flag *m = k->flags; m->key; m++)
         if (given(o, m->key) && is_true(o, m->key) != m->is)
             return refuse(e, o, m->key, "gtrain has no such model");
-    if (put_act(o, k, out, e) < 0)
+    if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
                "%smodel.linear_bias=%s\nmodel.tied=%s\n"
                "model.norm_bias=yes\nmodel.final_norm=yes\n"
                "model.vocab_multiple=1\n",
                k->fixed, biases ? "yes" : "no", tied ? "yes" : "no");
-    return k->numbers == llama_numbers ? put_llama(o, out, e) : 0;
+    return k->numbers == llama_numbers ? add_llama(o, out, e) : 0;
 }
 
-/* Theirs, if it is one of ours, too. */
-static void put_tokenizer(const json_t *o, const char *folder, struct buf *out)
+/* The tokenizer next to the model, if gtrain can read it. */
+static void add_tokenizer(const json_t *o, const char *folder, struct buf *out)
 {
     const json_int_t vocab =
         json_integer_value(json_object_get(o, "vocab_size"));
@@ -403,9 +402,10 @@ static void put_tokenizer(const json_t *o, const char *folder, struct buf *out)
     if (!path_exists(path))
         ;
     else if (tokenizer_load(&t, path, &why) < 0)
-        log_warn("the tokenizer is left out: %s", why.text);
+        log_warn("the tokenizer is not imported: %s", why.text);
     else if (vocab > 0 && tokenizer_vocab(t) > vocab)
-        log_warn("the tokenizer is left out: %s has more ids than the model",
+        log_warn("the tokenizer is not imported: %s has more ids than the "
+                 "model",
                  path);
     else
         buf_printf(out, "data.tokenizer=%s\n", path);
@@ -417,7 +417,8 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
 {
     json_t *o = convert_json(folder, "config.json", e);
     const char *type = json_string_value(json_object_get(o, "model_type"));
-    const struct kind *k = kinds, *end = kinds + sizeof kinds / sizeof *kinds;
+    const struct hf_kind *k = kinds,
+                         *end = kinds + sizeof kinds / sizeof *kinds;
     int ret = o ? 0 : -1;
 
     while (k < end && (!type || strcmp(type, k->type) != 0))
@@ -426,9 +427,9 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
         ret = refuse(e, o, "model_type",
                      "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
     if (ret == 0)
-        ret = put_model(o, k, out, e);
+        ret = add_model(o, k, out, e);
     if (ret == 0)
-        put_tokenizer(o, folder, out);
+        add_tokenizer(o, folder, out);
     json_decref(o);
     return ret < 0 ? err_wrap(e, "%s", folder) : 0;
 }

@@ -1,4 +1,11 @@
+/*
+ * convert_llmc - the checkpoint of llm.c's GPT-2
+ *
+ * The file is 256 int32 (magic, version, context, vocabulary, layers, heads,
+ * width, padded vocabulary), then fp32 tensors, each kind for all layers.
+ */
 #include "config.h"
+#include "trainer/convert/convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,12 +13,7 @@
 
 #include "common/mem.h"
 #include "common/save.h"
-#include "trainer/convert/convert.h"
 
-/*
- * llm.c's file: 256 int32 (magic, version, context, vocabulary, layers, heads,
- * width, padded vocabulary), then fp32 tensors, each kind for all layers.
- */
 enum { HEAD = 256, MAGIC = 20240326, VERSION = 3 };
 
 static const char *const order[] = {
@@ -35,13 +37,14 @@ static const char *const order[] = {
 
 enum { KINDS = sizeof order / sizeof order[0] };
 
-/* Parameter i of layer l, in the file's order; all must be there. */
-typedef int each_fn(void *arg, const struct graph_param *, struct err *);
+typedef int param_fn(void *arg, const struct graph_param *, struct err *);
 
-static int each(const struct job *j, each_fn *call, void *arg, struct err *e)
+/* Call call() for each parameter, in the file's order. */
+static int walk_params(const struct job *j, param_fn *call, void *arg,
+                       struct err *e)
 {
     for (int k = 0; k < KINDS; k++) {
-        const int64_t n = strstr(order[k], "%d") ? j->set->model.layers : 1;
+        const int n = convert_layers(j, order[k]);
 
         for (int l = 0; l < n; l++) {
             const struct graph_param *p =
@@ -49,8 +52,8 @@ static int each(const struct job *j, each_fn *call, void *arg, struct err *e)
 
             if (!p)
                 return err_set(e, ERR_USAGE,
-                               "llm.c's models have biases and "
-                               "a tied head; this one lacks %s",
+                               "llm.c needs biases and a tied head, but the "
+                               "model has no %s",
                                order[k]);
             if (call(arg, p, e) < 0)
                 return -1;
@@ -59,27 +62,27 @@ static int each(const struct job *j, each_fn *call, void *arg, struct err *e)
     return 0;
 }
 
-struct file {
+struct llmc_file {
     FILE *fp;
     float *weights;
 };
 
-static int write_one(void *arg, const struct graph_param *p, struct err *e)
+static int write_param(void *arg, const struct graph_param *p, struct err *e)
 {
-    const struct file *f = arg;
+    const struct llmc_file *f = arg;
 
     (void)e;
     fwrite(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp);
     return 0;
 }
 
-static int read_one(void *arg, const struct graph_param *p, struct err *e)
+static int read_param(void *arg, const struct graph_param *p, struct err *e)
 {
-    const struct file *f = arg;
+    const struct llmc_file *f = arg;
 
     if (fread(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp) !=
         (size_t)p->count)
-        return err_set(e, ERR_INPUT, "the file is cut short at %s", p->name);
+        return err_set(e, ERR_INPUT, "the file ends before %s", p->name);
     return 0;
 }
 
@@ -95,7 +98,7 @@ int convert_write_llmc(const struct job *j, const float *weights,
                                  (int32_t)m->heads,
                                  (int32_t)m->width,
                                  (int32_t)j->set->is.vocab_padded };
-    struct file f = { .weights = (float *)(uintptr_t)weights };
+    struct llmc_file f = { .weights = (float *)(uintptr_t)weights };
     struct save s = SAVE_INIT;
     int ret = -1;
 
@@ -103,12 +106,12 @@ int convert_write_llmc(const struct job *j, const float *weights,
         return -1;
     if (!m->tied || j->set->is.d_ff != 4 * m->width || m->mlp != MLP_GELU_TANH)
         return err_set(e, ERR_USAGE,
-                       "llm.c's models have a tied head, an MLP "
-                       "of 4 x width and gelu_tanh");
+                       "llm.c needs a tied head, an MLP of 4 x width and "
+                       "gelu_tanh");
     if (save_open(&s, path, e) == 0) {
         f.fp = s.fp;
         fwrite(head, sizeof head, 1, s.fp);
-        ret = each(j, write_one, &f, e);
+        ret = walk_params(j, write_param, &f, e);
         if (ret == 0)
             ret = save_commit(&s, e);
     }
@@ -127,7 +130,8 @@ static FILE *open_head(const char *path, int32_t head[HEAD], struct err *e)
     if (fread(head, sizeof *head, HEAD, fp) == HEAD && head[0] == MAGIC &&
         head[1] == VERSION)
         return fp;
-    err_set(e, ERR_INPUT, "%s: no llm.c checkpoint of version 3 (fp32)", path);
+    err_set(e, ERR_INPUT, "%s is not an llm.c checkpoint of version 3 (fp32)",
+            path);
     fclose(fp);
     return NULL;
 }
@@ -152,18 +156,18 @@ int convert_settings_llmc(const char *path, struct buf *out, struct err *e)
 int convert_read_llmc(const struct job *j, float *weights, const char *path,
                       struct err *e)
 {
-    struct file f = { .weights = weights };
+    struct llmc_file f = { .weights = weights };
     int32_t head[HEAD];
     int ret;
 
     f.fp = open_head(path, head, e);
     if (!f.fp)
         return -1;
-    ret =
-        j->set->is.vocab_padded == head[7]
-            ? each(j, read_one, &f, e)
-            : err_set(e, ERR_INPUT, "its vocabulary is padded to %d, not %lld",
-                      head[7], (long long)j->set->is.vocab_padded);
+    ret = j->set->is.vocab_padded == head[7]
+              ? walk_params(j, read_param, &f, e)
+              : err_set(e, ERR_INPUT,
+                        "its vocabulary is padded to %d, not to %lld", head[7],
+                        (long long)j->set->is.vocab_padded);
     fclose(f.fp);
     return ret < 0 ? err_wrap(e, "%s", path) : 0;
 }

@@ -345,15 +345,12 @@ static void set_default(struct settings *c, const char *key, const char *value,
 }
 
 static void set_default_int(struct settings *c, const char *key, int64_t value,
-                      const char *where)
+                            const char *where)
 {
-    struct buf text = BUF_INIT;
+    struct err e = ERR_INIT;
 
-    if (value) {
-        buf_printf(&text, "%lld", (long long)value);
-        set_default(c, key, text.s, where);
-    }
-    buf_clear(&text);
+    if (value && !conf_origin(&c->conf, key))
+        conf_put_int(&c->conf, key, value, where, &e);
 }
 
 static void apply_preset(struct settings *c)

@@ -1,0 +1,143 @@
+/*
+ * gtrain import - convert a model of another program to a checkpoint
+ */
+#include "config.h"
+#include "trainer/cmds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "trainer/convert/convert.h"
+#include "trainer/training/checkpoint_files.h"
+
+enum { FORMAT_HF, FORMAT_LLMC };
+
+static const char *const format_words[] = {
+    [FORMAT_HF] = "hf", [FORMAT_LLMC] = "llm.c", NULL
+};
+
+static const struct {
+    convert_settings_fn *settings;
+    convert_read_fn *weights;
+} readers[] = {
+    [FORMAT_HF] = { convert_settings_hf, convert_read_hf },
+    [FORMAT_LLMC] = { convert_settings_llmc, convert_read_llmc },
+};
+
+static const char *output, *tokenizer;
+static int format = FORMAT_HF;
+
+static const struct opt import_opts[] = {
+    { 'f', "format", "name", OPT_WORD, &format,
+      "read this format: %s (default: hf)", format_words },
+    { 'o', "output", "folder", OPT_STRING, &output,
+      "write the checkpoint to FOLDER (required)" },
+    { 't', "tokenizer", "path", OPT_STRING, &tokenizer,
+      "store PATH as data.tokenizer (default: that of hf)" },
+    { 0 }
+};
+
+/* Settings from lines of "key=value". */
+static int set_lines(struct settings *s, char *line, struct err *e)
+{
+    while (*line) {
+        char *end = line + strcspn(line, "\n");
+
+        *end = '\0';
+        if (conf_set(&s->conf, line, e) < 0)
+            return -1;
+        line = end + 1;
+    }
+    return 0;
+}
+
+static int load_settings(struct settings *s, const char *path, struct err *e)
+{
+    struct buf lines = BUF_INIT;
+    int ret = settings_load(s, NULL, NULL, 0, e);
+
+    if (ret == 0)
+        ret = readers[format].settings(path, &lines, e);
+    if (ret == 0)
+        ret = set_lines(s, lines.s, e);
+    if (ret == 0 && tokenizer)
+        ret = conf_put(&s->conf, "data.tokenizer", tokenizer, "--tokenizer", e);
+    if (ret == 0)
+        ret = conf_put(&s->conf, "train.device", "cpu", "gtrain import", e);
+    if (ret == 0)
+        ret =
+            conf_put_int(&s->conf, "train.micro_batch", 1, "gtrain import", e);
+    buf_clear(&lines);
+    return ret;
+}
+
+static int read_weights(struct job *j, const char *path, struct err *e)
+{
+    const size_t n = (size_t)j->gpt.graph.count;
+    float *weights = mem_alloc(n, sizeof *weights, "weights", e);
+    int ret;
+
+    if (!weights)
+        return -1;
+    memset(weights, 0, n * sizeof *weights);
+    ret = readers[format].weights(j, weights, path, e);
+    if (ret == 0)
+        j->dev.type->put(&j->dev, j->gpt.graph.weights.data, weights,
+                         n * sizeof *weights);
+    free(weights);
+    return ret;
+}
+
+static int write_checkpoint(struct job *j, struct err *e)
+{
+    struct snapshot snap = { 0 };
+    int ret = snapshot_take(&snap, j, "", e);
+
+    if (ret == 0)
+        ret = checkpoint_write(&snap, output, e);
+    snapshot_clear(&snap);
+    return ret;
+}
+
+static int import_main(int argc, char **argv, struct err *e)
+{
+    struct settings s = { 0 };
+    struct job j = { 0 };
+    char n[NUM_TEXT];
+    int ret;
+
+    if (argc < 1)
+        return err_set(e, ERR_USAGE, "import needs the path of a model");
+    if (argc > 1)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+    if (!output)
+        return err_set(e, ERR_USAGE, "use --output FOLDER to name the output");
+    if (path_exists(output))
+        return err_set(e, ERR_USAGE, "%s already exists", output);
+    ret = load_settings(&s, argv[0], e);
+    if (ret == 0)
+        ret = job_open(&j, &s, JOB_INFER, e);
+    if (ret == 0)
+        ret = read_weights(&j, argv[0], e);
+    if (ret == 0)
+        ret = write_checkpoint(&j, e);
+    if (ret == 0)
+        log_info("wrote %s: %s parameters", output,
+                 num_comma(n, s.is.parameters));
+    job_close(&j);
+    settings_clear(&s);
+    return ret;
+}
+
+const struct cmd cmd_import = {
+    .name = "import",
+    .args = "MODEL",
+    .help = "convert a model of another program to a checkpoint",
+    .opts = import_opts,
+    .run = import_main,
+};
