@@ -88,7 +88,7 @@ done
 for file in *.other; do
     gdata dedup -q --input parquet "$file" >out 2>err
     test $? = 1 && test "$(wc -l <err)" = 1 &&
-        grep -q 'compressed by .* is not read' err
+        grep -q 'compressed by .* are not supported' err
     ok $? "$file is refused in one line"
 done
 done_testing
