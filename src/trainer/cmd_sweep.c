@@ -1,5 +1,5 @@
 /*
- * cmd_sweep - search over settings
+ * gtrain sweep - train a model for each combination of settings
  *
  * What is kept of a search, and where, is in search.h; this is the command: the
  * table, and who runs the cells, a queue of our own or Slurm.
@@ -30,27 +30,27 @@ static struct table_style style;
 /* clang-format off */
 static const struct opt sweep_opts[] = {
     { 'c', "config", "file", OPT_STRING, &base,
-      "start every cell from FILE" },
+      "start each cell from the settings in FILE" },
     { 'g', "grid", "key=a,b", OPT_LIST, &grids,
-      "try each value; more than one makes all combinations" },
+      "add an axis of the grid (may be given many times)" },
     { 'r', "random", "key=range", OPT_LIST, &randoms,
-      "draw values: loguniform(1e-4,1e-2)" },
+      "add an axis with random values (may be given many times)" },
     { 's', "set", "key=value", OPT_LIST, &sets,
       "change a setting of every cell, or of [sweep] and [slurm]" },
     { 'n', "seeds", "count", OPT_LONG, &seeds,
-      "train each cell with so many seeds" },
+      "train each cell with COUNT different seeds" },
     { 'j', "parallel", "count", OPT_LONG, &parallel,
-      "run so many cells at a time" },
+      "train COUNT cells at the same time" },
     { 'o', "folder", "dir", OPT_STRING, &folder_name,
-      "keep the search in DIR (sweeps/NAME)" },
+      "keep the cells' files in DIR (default: sweeps/NAME)" },
     { 0, "slurm", NULL, OPT_FLAG, &to_slurm,
-      "submit the cells as one array to Slurm" },
+      "submit the cells to Slurm as one array job" },
     { 0, "cell", "number", OPT_LONG, &one_cell,
-      "run one cell, as the array does" },
+      "train only the cell with this number" },
     { 0, "by", "key", OPT_STRING, &by,
-      "report: how much depends on this axis (optim.lr)" },
+      "with report, use this axis (default: optim.lr)" },
     { 0, "dry-run", NULL, OPT_FLAG, &dry_run,
-      "print the cells and run nothing" },
+      "print the table of the cells and train nothing" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -101,7 +101,7 @@ static const char *state_word(const struct outcome *o)
     return run_status_word(o->run->status);
 }
 
-static int show(struct search *s, struct err *e)
+static int show_table(struct search *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
     struct table t = TABLE_INIT("gtrain.sweep/1");
@@ -127,10 +127,7 @@ static int show(struct search *s, struct err *e)
             table_int(&t, o->step);
         else
             table_none(&t);
-        if (isnan(o->best))
-            table_none(&t);
-        else
-            table_real(&t, o->best);
+        table_real_or_none(&t, o->best);
         if (!isnan(o->best) && (!best || search_better(w, o->best, best->best)))
             best = o;
     }
@@ -224,7 +221,7 @@ static void cell_ended(void *arg, size_t i, int status)
     } else {
         r->failed++;
         log_warn("cell %zu (%s) failed with status %d: %s; see %s", cell, id,
-                 status, why.len ? why.s : "it said nothing", log);
+                 status, why.len ? why.s : "no message", log);
     }
     buf_clear(&why);
     free(log);
@@ -372,8 +369,8 @@ static int submit(struct search *s, const char *file, struct err *e)
         (ret = slurm_script(&s->sweep, s->folder, &words, path, e)) == 0)
         ret = slurm_submit(path, cells.s, e);
     if (ret == 0 && n > 0)
-        log_info("%zu cells; 'gtrain sweep status %s' tells how far they are",
-                 n, file ? file : s->folder);
+        log_info("%zu cells; see 'gtrain sweep status %s'", n,
+                 file ? file : s->folder);
     buf_clear(&cells);
     buf_clear(&words.text);
     free(path);
@@ -386,8 +383,9 @@ static int submit(struct search *s, const char *file, struct err *e)
 static int run_one(struct running *r, struct err *e)
 {
     if (one_cell >= (int64_t)r->search->sweep.n_cells)
-        return err_set(e, ERR_USAGE, "there is no cell %lld of %zu",
-                       (long long)one_cell, r->search->sweep.n_cells);
+        return err_set(e, ERR_USAGE,
+                       "--cell expects a number below %zu, not %lld",
+                       r->search->sweep.n_cells, (long long)one_cell);
     r->todo[r->n++] = (size_t)one_cell;
     return run_todo(r, e);
 }
@@ -412,7 +410,7 @@ static int run_search(struct search *s, struct err *e)
         return -1;
     }
     if (ret == 0 && one_cell < 0)
-        ret = show(s, e);
+        ret = show_table(s, e);
     if (ret == 0 && r.failed > 0)
         ret = err_set(e, ERR_SYSTEM,
                       "%d of %zu cells failed; the same command tries them "
@@ -428,7 +426,7 @@ static int submit_search(struct search *s, const char *file, struct err *e)
 
 static int show_search(struct search *s, struct err *e)
 {
-    return search_look(s, e) < 0 ? -1 : show(s, e);
+    return search_look(s, e) < 0 ? -1 : show_table(s, e);
 }
 
 static int report_search(struct search *s, struct err *e)
@@ -447,8 +445,7 @@ static int sweep_main(int argc, char **argv, struct err *e)
     int ret;
 
     if (argc > at + 1)
-        return err_set(e, ERR_USAGE, "one search at a time, not '%s'",
-                       argv[at + 1]);
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[at + 1]);
     if (table_form(&style, e) < 0)
         return -1;
     ret = open_search(&s, file, e);
@@ -463,8 +460,8 @@ static int sweep_main(int argc, char **argv, struct err *e)
 
 const struct cmd cmd_sweep = {
     .name = "sweep",
-    .args = "[status] [FILE]",
-    .help = "search over settings: grids, random draws, halving",
+    .args = "[status|report] [FILE]",
+    .help = "train a model for each combination of settings",
     .opts = sweep_opts,
     .run = sweep_main,
 };

@@ -54,7 +54,7 @@ refused "data that are not there" 3 "s.ini:6: data.train"
 printf '%s\n[train]\ndevice = tpu\n' "$head" >s.ini
 refused "a device that is not there" 2 "s.ini:6: train.device: no device 'tpu'"
 printf '%s\n[eval]\nevery = 0\n' "$head" >s.ini
-refused "a metric that no cell would have" 2 "eval.every: the search is by val"
+refused "a metric that no cell would have" 2 "eval.every: comparing cells by val"
 
 # one cell of four fails: a rate that no loss survives
 cat >s.ini <<'END'

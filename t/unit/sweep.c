@@ -136,19 +136,19 @@ static void test_errors(void)
         const char *axis, *words;
         bool random;
     } cases[] = {
-        { "optim.lr", "want section.key=values" },
-        { "=1", "want section.key=values" },
+        { "optim.lr", "expects section.key=values" },
+        { "=1", "expects section.key=values" },
         { "optim.lr=1,,2", "empty value" },
         { "optim.lr=", "empty value" },
-        { "optim.lr=logspace(1e-4, 1e-2", "lacks a )" },
+        { "optim.lr=logspace(1e-4, 1e-2", "needs a closing )" },
         { "optim.lr=logspace(0, 1, 3)", "above 0" },
         { "optim.lr=logspace(1, 0.1, 3)", "is not below" },
-        { "optim.lr=linspace(0, 1, 1)", "between 2 and" },
-        { "optim.lr=linspace(0, 1)", "wants 3 values" },
-        { "optim.lr=linspace(a, 1, 2)", "wants numbers" },
-        { "optim.lr=nospace(1, 2)", "knows logspace" },
-        { "optim.lr=1e-3", "want loguniform", true },
-        { "optim.lr=uniform(1, nan)", "wants numbers", true },
+        { "optim.lr=linspace(0, 1, 1)", "expects 2 to" },
+        { "optim.lr=linspace(0, 1)", "expects 3 values" },
+        { "optim.lr=linspace(a, 1, 2)", "expects numbers" },
+        { "optim.lr=nospace(1, 2)", "expects logspace()" },
+        { "optim.lr=1e-3", "expects loguniform", true },
+        { "optim.lr=uniform(1, nan)", "expects numbers", true },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

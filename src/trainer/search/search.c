@@ -38,7 +38,7 @@ char *search_cell_path(const struct search *s, size_t cell, const char *end)
     return xasprintf("%s/cells/%s%s", s->folder, s->sweep.cell[cell].id, end);
 }
 
-/* A search by a metric that no cell would have could not tell them apart. */
+/* Without validation no cell would have the metric to compare by. */
 static int check_metric(const struct search *s, const struct settings *set,
                         struct err *e)
 {
@@ -48,8 +48,7 @@ static int check_metric(const struct search *s, const struct settings *set,
         (given && set->eval.every > 0))
         return 0;
     return conf_fail(&set->conf, given ? "eval.every" : "data.val", e,
-                     "the search is by %s: there must be a validation",
-                     s->sweep.metric);
+                     "comparing cells by %s needs validation", s->sweep.metric);
 }
 
 static int check_cells(struct search *s, struct err *e)
@@ -133,7 +132,7 @@ static int write_folder(struct search *s, struct err *e)
 
 /* ---- the parent -------------------------------------------------------- */
 
-/* The id that a former command left; none is no error. */
+/* The id that an earlier command has written, if there is one. */
 static int read_parent(struct search *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
@@ -280,8 +279,8 @@ bool search_better(const struct sweep *w, double a, double b)
     return w->goal == SWEEP_MAX ? a > b : a < b;
 }
 
-static void judge(struct outcome *o, const struct run_info *r,
-                  const struct sweep *w)
+static void set_outcome(struct outcome *o, const struct run_info *r,
+                        const struct sweep *w)
 {
     const struct metric_sum *m = run_info_metric(r, w->metric);
     const struct metric_sum *loss = run_info_metric(r, "train/loss");
@@ -317,7 +316,7 @@ int search_look(struct search *s, struct err *e)
             continue;
         for (size_t c = 0; c < w->n_cells; c++)
             if (strcmp(w->cell[c].id, cell) == 0)
-                judge(&s->outcome[c], r, w);
+                set_outcome(&s->outcome[c], r, w);
     }
     for (size_t c = 0; c < w->n_cells; c++)
         s->count[s->outcome[c].state]++;

@@ -16,7 +16,7 @@
 
 enum { MOST_COLUMNS = 24 };
 
-struct report {
+struct search_table {
     const struct search *s;
     size_t by;          /* the axis */
     const char **value; /* its values; the grid's, or those drawn */
@@ -31,7 +31,7 @@ static bool is_seed(const struct sweep_axis *a)
     return strcmp(a->key, "train.seed") == 0;
 }
 
-static int find_axis(struct report *r, const char *by, struct err *e)
+static int find_axis(struct search_table *r, const char *by, struct err *e)
 {
     const struct sweep *w = &r->s->sweep;
     const char *want = by ? by : "optim.lr";
@@ -40,13 +40,14 @@ static int find_axis(struct report *r, const char *by, struct err *e)
         if (strcmp(w->axis[r->by].key, want) == 0)
             return 0;
     if (by)
-        return err_set(e, ERR_USAGE, "--by: %s is no axis of this search", by);
+        return err_set(e, ERR_USAGE,
+                       "--by expects an axis of this sweep, not '%s'", by);
     r->by = 0;
     return 0;
 }
 
 /* Cells of one row agree in all axes but this one and the seed. */
-static bool same_row(const struct report *r, size_t x, size_t y)
+static bool same_row(const struct search_table *r, size_t x, size_t y)
 {
     const struct sweep *w = &r->s->sweep;
 
@@ -57,7 +58,7 @@ static bool same_row(const struct report *r, size_t x, size_t y)
     return true;
 }
 
-static void find_rows(struct report *r)
+static void find_rows(struct search_table *r)
 {
     const size_t n = r->s->sweep.n_cells;
 
@@ -84,24 +85,24 @@ static int by_number(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static void find_values(struct report *r)
+static void find_values(struct search_table *r)
 {
     const struct sweep_axis *a = &r->s->sweep.axis[r->by];
-    size_t kept = 0;
+    size_t n = 0;
 
     r->value = xcalloc(a->n, sizeof *r->value);
     memcpy(r->value, a->value, a->n * sizeof *r->value);
     qsort(r->value, a->n, sizeof *r->value, by_number);
     for (size_t i = 0; i < a->n; i++)
-        if (kept == 0 || strcmp(r->value[kept - 1], r->value[i]) != 0)
-            r->value[kept++] = r->value[i];
-    r->n_values = kept;
+        if (n == 0 || strcmp(r->value[n - 1], r->value[i]) != 0)
+            r->value[n++] = r->value[i];
+    r->n_values = n;
 }
 
 /* Mean over seeds of the metric in a row at a value; NaN when no cell has it.
  * *run is one of theirs. */
-static double at_value(const struct report *r, size_t row, const char *value,
-                       const struct run_info **run)
+static double mean_at(const struct search_table *r, size_t row,
+                      const char *value, const struct run_info **run)
 {
     const struct sweep *w = &r->s->sweep;
     double sum = 0;
@@ -120,8 +121,8 @@ static double at_value(const struct report *r, size_t row, const char *value,
     return n ? sum / n : (double)NAN;
 }
 
-/* The loss of who knows nothing, where the metric is a loss in nats. */
-static double guess(const struct sweep *w, const struct run_info *run)
+/* The loss of a uniform guess, where the metric is a loss in nats. */
+static double guess_loss(const struct sweep *w, const struct run_info *run)
 {
     const char *vocab = run ? run_info_param(run, "model.vocab") : NULL;
     int64_t n;
@@ -133,15 +134,7 @@ static double guess(const struct sweep *w, const struct run_info *run)
     return log((double)n);
 }
 
-static void put_real(struct table *t, double x)
-{
-    if (isnan(x))
-        table_none(t);
-    else
-        table_real(t, x);
-}
-
-static void put_row(const struct report *r, struct table *t, size_t row,
+static void add_row(const struct search_table *r, struct table *t, size_t row,
                     bool wide)
 {
     const struct sweep *w = &r->s->sweep;
@@ -153,13 +146,13 @@ static void put_row(const struct report *r, struct table *t, size_t row,
     int n = 0;
 
     for (size_t v = 0; v < r->n_values; v++) {
-        x[v] = at_value(r, row, r->value[v], &run);
+        x[v] = mean_at(r, row, r->value[v], &run);
         if (search_better(w, x[v], best)) {
             best = x[v];
             best_value = r->value[v];
         }
     }
-    most = guess(w, run);
+    most = guess_loss(w, run);
     for (size_t v = 0; v < r->n_values; v++) {
         if (isnan(x[v]))
             continue;
@@ -176,17 +169,18 @@ static void put_row(const struct report *r, struct table *t, size_t row,
     else
         table_none(t);
     for (size_t v = 0; wide && v < r->n_values; v++) {
-        put_real(t, x[v]);
+        table_real_or_none(t, x[v]);
         if (r->value[v] == best_value)
             table_mark(t, MARK_BEST);
     }
     table_text(t, best_value);
-    put_real(t, best);
-    put_real(t, n > 1 ? worse / n : (double)NAN);
+    table_real_or_none(t, best);
+    table_real_or_none(t, n > 1 ? worse / n : (double)NAN);
     free(x);
 }
 
-static void name_columns(const struct report *r, struct table *t, bool wide)
+static void name_columns(const struct search_table *r, struct table *t,
+                         bool wide)
 {
     const struct sweep *w = &r->s->sweep;
     const char *key = w->axis[r->by].key;
@@ -206,7 +200,7 @@ int search_report(const struct search *s, const char *by,
                   const struct table_style *style, struct err *e)
 {
     struct table t = TABLE_INIT("gtrain.sweep.report/1");
-    struct report r = { .s = s };
+    struct search_table r = { .s = s };
     bool wide;
     int ret = find_axis(&r, by, e);
 
@@ -216,7 +210,7 @@ int search_report(const struct search *s, const char *by,
         wide = r.n_values <= MOST_COLUMNS && !s->sweep.axis[r.by].random;
         name_columns(&r, &t, wide);
         for (size_t row = 0; row < r.n_rows; row++)
-            put_row(&r, &t, row, wide);
+            add_row(&r, &t, row, wide);
         ret = table_print(&t, style, e);
     }
     table_clear(&t);

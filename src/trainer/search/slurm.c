@@ -18,7 +18,7 @@ void slurm_word(struct slurm_words *w, const char *option, const char *value)
     buf_shell_word(&w->text, value);
 }
 
-static void head(FILE *fp, const char *name, const char *value)
+static void write_option(FILE *fp, const char *name, const char *value)
 {
     if (*value)
         fprintf(fp, "#SBATCH --%s=%s\n", name, value);
@@ -38,12 +38,12 @@ int slurm_script(const struct sweep *w, const char *folder,
         snprintf(cpus, sizeof cpus, "%lld", (long long)w->cpus);
     if (ret == 0) {
         fputs("#!/bin/sh\n", s.fp);
-        head(s.fp, "job-name", w->name);
-        head(s.fp, "account", w->account);
-        head(s.fp, "partition", w->partition);
-        head(s.fp, "time", w->time);
-        head(s.fp, "gres", w->gres);
-        head(s.fp, "cpus-per-task", cpus);
+        write_option(s.fp, "job-name", w->name);
+        write_option(s.fp, "account", w->account);
+        write_option(s.fp, "partition", w->partition);
+        write_option(s.fp, "time", w->time);
+        write_option(s.fp, "gres", w->gres);
+        write_option(s.fp, "cpus-per-task", cpus);
         if (w->extra[0])
             fprintf(s.fp, "#SBATCH %s\n", w->extra);
         fprintf(s.fp,

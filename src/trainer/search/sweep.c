@@ -113,7 +113,8 @@ static int parse_call(struct sweep *s, const char *text, struct call *c,
         c->name = trimmed(&s->mem, text, open);
         at = text + open + 1;
         if (end[-1] != ')')
-            return err_set(e, ERR_USAGE, "%s: '%s' lacks a )", where, text);
+            return err_set(e, ERR_USAGE, "%s: '%s' needs a closing )", where,
+                           text);
         end--;
     }
     for (;;) {
@@ -138,17 +139,17 @@ static int call_numbers(const struct call *c, int want, double *x,
                         const char *where, struct err *e)
 {
     if (c->n != want)
-        return err_set(e, ERR_USAGE, "%s: %s() wants %d values, not %d", where,
-                       c->name, want, c->n);
+        return err_set(e, ERR_USAGE, "%s: %s() expects %d values, not %d",
+                       where, c->name, want, c->n);
     for (int i = 0; i < want; i++)
         if (!num_real(c->arg[i], &x[i]) || !isfinite(x[i]))
-            return err_set(e, ERR_USAGE, "%s: %s() wants numbers, not '%s'",
+            return err_set(e, ERR_USAGE, "%s: %s() expects numbers, not '%s'",
                            where, c->name, c->arg[i]);
     if (want >= 2 && !(x[0] < x[1]))
         return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", where,
                        c->name, c->arg[0], c->arg[1]);
     if (strncmp(c->name, "log", 3) == 0 && x[0] <= 0)
-        return err_set(e, ERR_USAGE, "%s: %s() wants numbers above 0", where,
+        return err_set(e, ERR_USAGE, "%s: %s() expects numbers above 0", where,
                        c->name);
     return 0;
 }
@@ -167,7 +168,7 @@ static const char *short_number(struct arena *a, double x)
 }
 
 /* From 0 to 1 in n steps, along a line or along a line of logarithms. */
-static double between(const double x[2], double t, bool logs)
+static double interpolate(const double x[2], double t, bool logs)
 {
     return logs ? exp(log(x[0]) + t * (log(x[1]) - log(x[0])))
                 : x[0] + t * (x[1] - x[0]);
@@ -180,14 +181,14 @@ static struct sweep_axis *new_axis(struct sweep *s, const char *assignment,
     const char *key;
 
     if (!equals || equals == assignment) {
-        err_set(e, ERR_USAGE, "%s: want section.key=values, not '%s'", where,
+        err_set(e, ERR_USAGE, "%s: expects section.key=values, not '%s'", where,
                 assignment);
         return NULL;
     }
     key = trimmed(&s->mem, assignment, (size_t)(equals - assignment));
     for (size_t i = 0; i < s->n_axes; i++) {
         if (strcmp(s->axis[i].key, key) == 0) {
-            err_set(e, ERR_USAGE, "%s: %s is an axis already", where, key);
+            err_set(e, ERR_USAGE, "%s: %s is already an axis", where, key);
             return NULL;
         }
     }
@@ -217,19 +218,19 @@ int sweep_grid(struct sweep *s, const char *assignment, const char *where,
     }
     if (strcmp(c.name, "logspace") != 0 && strcmp(c.name, "linspace") != 0)
         return err_set(e, ERR_USAGE,
-                       "%s: a grid knows logspace and linspace, not '%s'",
+                       "%s: expects logspace() or linspace(), not '%s()'",
                        where, c.name);
     if (call_numbers(&c, 3, x, where, e) < 0)
         return -1;
     if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
-        return err_set(e, ERR_USAGE, "%s: %s(): between 2 and %d values", where,
+        return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values", where,
                        c.name, MAX_ARGS);
     a->n = (size_t)x[2];
     a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
     for (size_t i = 0; i < a->n; i++)
         a->value[i] =
-            short_number(&s->mem, between(x, (double)i / (double)(a->n - 1),
-                                          strcmp(c.name, "logspace") == 0));
+            short_number(&s->mem, interpolate(x, (double)i / (double)(a->n - 1),
+                                              strcmp(c.name, "logspace") == 0));
     return 0;
 }
 
@@ -244,7 +245,7 @@ static int draw_numbers(struct sweep *s, struct sweep_axis *a,
         return -1;
     for (size_t i = 0; i < a->n; i++) {
         const double t = (double)rng_uniform((uint64_t)s->seed, stream, i);
-        double v = between(x, t, strcmp(c->name, "loguniform") == 0);
+        double v = interpolate(x, t, strcmp(c->name, "loguniform") == 0);
 
         if (whole)
             v = floor(x[0] + t * (x[1] - x[0] + 1));
@@ -254,7 +255,7 @@ static int draw_numbers(struct sweep *s, struct sweep_axis *a,
 }
 
 /* The draws of an axis; made when the number of samples is known. */
-static int draw(struct sweep *s, struct sweep_axis *a, struct err *e)
+static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
 {
     static const char *const known[] = { "loguniform", "uniform", "integer" };
     const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
@@ -269,7 +270,7 @@ static int draw(struct sweep *s, struct sweep_axis *a, struct err *e)
             return draw_numbers(s, a, &c, a->where, e);
     if (strcmp(c.name, "choice") != 0)
         return err_set(e, ERR_USAGE,
-                       "%s: want loguniform(low, high), uniform(low, high), "
+                       "%s: expects loguniform(low, high), uniform(low, high), "
                        "integer(low, high) or choice(a, b), not '%s'",
                        a->where, a->text);
     for (size_t i = 0; i < a->n; i++)
@@ -314,7 +315,7 @@ int sweep_set(struct sweep *s, const char *assignment, const char *where,
     const char *key;
 
     if (!equals || equals == assignment)
-        return err_set(e, ERR_USAGE, "%s wants section.key=value, not '%s'",
+        return err_set(e, ERR_USAGE, "%s expects section.key=value, not '%s'",
                        where, assignment);
     key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
     if (is_ours(key))
@@ -323,8 +324,8 @@ int sweep_set(struct sweep *s, const char *assignment, const char *where,
     return 0;
 }
 
-static int take(void *arg, const char *key, const char *value,
-                const char *where, struct err *e)
+static int read_setting(void *arg, const char *key, const char *value,
+                        const char *where, struct err *e)
 {
     struct sweep *s = arg;
     const char *dot = strchr(key, '.');
@@ -345,7 +346,7 @@ int sweep_read(struct sweep *s, const char *path, struct err *e)
 {
     const char *name = path_name(path);
 
-    if (conf_walk(path, take, s, e) < 0)
+    if (conf_walk(path, read_setting, s, e) < 0)
         return -1;
     if (!s->name[0])
         s->name = arena_strndup(&s->mem, name, strcspn(name, "."));
@@ -408,22 +409,23 @@ int sweep_expand(struct sweep *s, struct err *e)
 
     if (s->n_axes == 0)
         return err_set(e, ERR_USAGE,
-                       "nothing to search: there is no [grid], "
-                       "[random], --grid or --random");
+                       "the sweep has no axes; add [grid], [random], --grid "
+                       "or --random");
     if (add_seeds(s, e) < 0)
         return -1;
     for (size_t i = 0; i < s->n_axes; i++) {
         if (!s->axis[i].random)
             count *= (double)s->axis[i].n;
-        else if (draw(s, &s->axis[i], e) < 0)
+        else if (draw_axis(s, &s->axis[i], e) < 0)
             return -1;
         random = random || s->axis[i].random;
     }
     if (random)
         count *= (double)s->samples;
     if (count > SWEEP_MAX_CELLS)
-        return err_set(e, ERR_USAGE, "%.0f cells; %d are the most", count,
-                       SWEEP_MAX_CELLS);
+        return err_set(e, ERR_USAGE,
+                       "the sweep has %.0f cells; at most %d are possible",
+                       count, SWEEP_MAX_CELLS);
     s->n_cells = (size_t)count;
     s->cell = arena_alloc(&s->mem, s->n_cells * sizeof *s->cell);
     for (size_t c = 0; c < s->n_cells; c++) {
