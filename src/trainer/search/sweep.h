@@ -39,7 +39,7 @@
  * Random draws are for searches of many axes, whose grid is too large: a budget
  * of n trainings then tries n values of every axis.  Halving trains all cells
  * for a part of the steps and only the best to the end: 9 cells in 3 rungs of
- * eta 3 cost 3 trainings.
+ * eta 3 take the steps of 2.3 trainings, since those that continue are resumed.
  *
  * A cell's id is made from its assignments alone: the same values have the
  * same id whatever else the sweep holds.
