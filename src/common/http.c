@@ -574,7 +574,7 @@ static int do_job(struct http *h, struct transfer *j, struct err *e)
         if (o == FAILED)
             return -1;
         if (j->call->sink && j->done > had)
-            tries = 1; /* it went on, so patience begins anew */
+            tries = 1; /* there was progress: count the attempts anew */
         if (tries >= h->conf.tries)
             return tries == 1 ? -1
                               : err_wrap(e, "gave up after %d attempts", tries);

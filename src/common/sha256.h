@@ -22,7 +22,7 @@ enum { SHA256_BYTES = 32, SHA256_TEXT = 65 };
 struct sha256 {
     uint32_t state[8];
     uint64_t total;          /* bytes so far */
-    unsigned char block[64]; /* those that fill no block yet */
+    unsigned char block[64]; /* the bytes of an incomplete block */
     bool fast;               /* the processor helps */
 };
 

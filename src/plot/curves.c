@@ -62,7 +62,7 @@ struct part {
     int slot, dash;
     bool right;
     bool planned;   /* not to be smoothed */
-    unsigned marks; /* of --mark, those that this line shows */
+    unsigned marks; /* the marks of --mark that this line shows */
 };
 
 static const char *label_of(struct drawing *d, const struct part *part,

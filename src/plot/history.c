@@ -77,7 +77,7 @@ static int attempt_of(const struct run_info *run, int64_t ms)
 
 /*
  * X.  Time passes while an attempt runs: where the next one takes over, it
- * goes on from the time of the last point that was kept.
+ * continues from the time of the last point that was kept.
  */
 static void along_time(struct history *h, const struct run_info *run,
                        double gpu_hours)

@@ -195,7 +195,7 @@ static const char *boot_id(struct arena *mem)
     return id;
 }
 
-/* Those that we may run on, which a batch system limits. */
+/* The CPUs this process may use, which a batch system limits. */
 static int usable_cpus(void)
 {
     cpu_set_t set;

@@ -20,7 +20,7 @@
  *
  *      RUN/.gtrack/rewinds
  *
- * An attempt that goes on from an earlier step takes back what came after it.
+ * An attempt that resumes at an earlier step retracts what came after it.
  * Nothing is removed: a block here says how long each metric's file was when
  * that happened, "OFFSET KEY" a line, after "rewind STEP TIME ATTEMPT COUNT".
  * Points before the offset and after the step are not in the default view.

@@ -53,7 +53,7 @@ struct metric_scan {
 /* Called with points in the order of the file. */
 typedef void metric_fn(void *arg, const struct point *);
 
-/* Read all points but those that rewinds took back (NULL: all points). */
+/* Read all points that no rewind retracted (NULL: all points). */
 int metric_read(const char *path, const char *key,
                 const struct rewind_list *rewinds, metric_fn *, void *arg,
                 struct metric_scan *, struct err *);

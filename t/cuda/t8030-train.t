@@ -93,7 +93,7 @@ if "$gtrain" devices | grep -q 'emulated GPU'; then
     rm -r cache
 fi
 
-# Interrupted half way and gone on with: the same bits, also of the weights.
+# Interrupted half way and resumed: the same bits, also of the weights.
 sums() {
     find "$1" -name '*.safetensors' -exec cksum {} + | cut -d' ' -f1,2
 }

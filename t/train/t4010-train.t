@@ -71,7 +71,7 @@ cmp -s "$w/model.safetensors" "$h/model.safetensors" &&
     cmp -s "$w/optim.safetensors" "$h/optim.safetensors"
 ok $? "a resumed training has the weights and moments of an unbroken one"
 
-# killed at any moment, it goes on from what is whole
+# killed at any moment, it resumes from the last complete checkpoint
 for wait in 0.05 0.15 0.3; do
     rm -rf killed
     gtrain --config tiny.ini --root killed --set checkpoint.every=1 \

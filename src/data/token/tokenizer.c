@@ -311,7 +311,7 @@ static void hash_int(struct sha256 *h, uint32_t n)
  * The hash covers everything that decides the ids, so a tokenizer has the same
  * hash in all forms of files: the name of the pre-tokenizer or "chars"; the
  * length and bytes of each id; the merges as pairs; the special ids, with the
- * top bit set for those that are always recognised.
+ * top bit set for the ids that are always recognised.
  */
 static void make_hash(struct tokenizer *t)
 {

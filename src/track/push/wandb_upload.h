@@ -13,7 +13,7 @@ struct wandb_file {
     bool sent;
 };
 
-/* Send files of the run; those that were accepted are marked as sent. */
+/* Send files of the run; accepted files are marked as sent. */
 int wandb_upload_files(struct wandb *, struct wandb_file *, size_t n,
                        struct err *);
 /* Send one file to a URL, with these headers. */

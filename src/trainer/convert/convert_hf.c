@@ -127,7 +127,7 @@ int convert_write_hf(const struct job *j, const float *weights,
 
 /* ---- reading ---------------------------------------------------------- */
 
-/* The files of a folder: model.safetensors, or those that an index names. */
+/* The files of a folder: model.safetensors, or the ones an index names. */
 struct hf_files {
     const char *folder;
     json_t *index; /* names of tensors to names of files; NULL: one file */

@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/num.h"
 
-/* Ports for rank 0, below those that Linux uses for outgoing connections. */
+/* Ports for rank 0, below the range Linux uses for outgoing ones. */
 enum { PORT_FIRST = 20000, PORTS = 12000 };
 
 /* ---- the environment ------------------------------------------------- */

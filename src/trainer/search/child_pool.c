@@ -22,7 +22,7 @@ struct slot {
     size_t child;
 };
 
-/* Leave devices first to first + n - 1 of those that this process may use. */
+/* Leave devices first to first + n - 1 of the ones this process may use. */
 static void set_devices(int first, int n)
 {
     const char *seen = getenv("CUDA_VISIBLE_DEVICES");

@@ -21,8 +21,8 @@
  *      search_end(&s, e);                      the parent tells it, too
  *      search_close(&s);
  *
- * A folder holds what a search needs to be gone on with: manifest.tsv, a line
- * for each cell; cells/ID.ini, the whole configuration of one; cells/ID.log,
+ * A folder holds what a sweep needs to be resumed: manifest.tsv, a line for
+ * each cell; cells/ID.ini, the whole configuration of one; cells/ID.log,
  * what it printed; cells/ID/, its checkpoints; parent, the id of the run that
  * all of them belong to.  What has been done is not written there: it is read
  * from the store, where each cell is a run with the tags sweep and sweep.cell.
