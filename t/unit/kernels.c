@@ -258,13 +258,30 @@ static void report_gradient(const char *name, int kind, double off)
         diag("off by %g", off);
 }
 
+static void check_complete(void)
+{
+#define NAME(op) #op,
+    static const char *const names[] = { OPS(NAME) };
+#undef NAME
+    int without = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!find_test(names[i])->name) {
+            without++;
+            diag("%s has none", names[i]);
+        }
+    ok(without == 0, "every operation has cases");
+}
+
 int main(int argc, char **argv)
 {
     const bool timing = argc > 1 && strcmp(argv[1], "--bench") == 0;
     const char *only = getenv("GT_TEST_DEVICE");
 
-    if (!timing && !only)
+    if (!timing && !only) {
+        check_complete();
         check_gradients(report_gradient);
+    }
     for (const struct dev_type *const *type = dev_types; *type; type++) {
         if (only && strcmp(only, (*type)->name) != 0)
             continue;
