@@ -97,6 +97,12 @@ write --seed 3 --int8 >a && GTRAIN_ISA=c write --seed 3 --int8 >b && cmp -s a b
 ok $? "8-bit weights give one text with every instruction set" "$(cat a b err)"
 GTRAIN_ISA=c write --int8 --set train.precision=bf16 >a
 ok $? "8-bit weights work with 16-bit activations"
+for option in '--temperature -1' '--top-p 7' '--top-k -5' '--tokens 0'; do
+    # shellcheck disable=SC2086
+    gtrain sample run1 $option >out 2>err
+    test $? = 2 && grep -q "^gtrain: ${option% *}: sample\." err
+    ok $? "gtrain sample $option is refused, as its setting would be"
+done
 gtrain sample nosuchrun >out 2>&1
 test $? -eq 3
 ok $? "sampling from a missing run ends with status 3"
