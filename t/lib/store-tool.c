@@ -135,7 +135,7 @@ static int check(const char *root, bool print, struct err *e)
 
         attempts += r->attempts;
         for (size_t k = 0; k < r->n_metrics; k++)
-            count += r->metrics[k].count;
+            count += r->metrics[k].count + r->metrics[k].retracted;
         if (r->damage || r->torn)
             ret = err_set(e, ERR_INPUT, "run %s: %s", r->name,
                           r->damage ? r->damage : r->torn);
