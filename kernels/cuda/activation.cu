@@ -1,5 +1,5 @@
 /*
- * act - activation functions, plain and gated
+ * activation - activation functions, plain and gated
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -12,7 +12,7 @@ enum { THREADS = 256 };
 #define ROOT_INV_2 0.70710678118654752f
 #define PHI_0      0.39894228040143268f
 
-/* Sigmoid, and 1 less it: one exponential for both, and nothing cancels. */
+/* Sigmoid and 1 - sigmoid, from one exponential and without cancellation. */
 static __device__ __forceinline__ float sigmoid(float x, float *rest)
 {
     const float e = expf(-fabsf(x)), large = 1.0f / (1.0f + e);
@@ -22,28 +22,27 @@ static __device__ __forceinline__ float sigmoid(float x, float *rest)
     return x > 0.0f ? large : small;
 }
 
-/* The normal distribution's, from the tail that x is in, so that nothing
- * cancels. */
-static __device__ __forceinline__ float normal(float x)
+/* The normal distribution, from the tail of x, without cancellation. */
+static __device__ __forceinline__ float normal_cdf(float x)
 {
     return 0.5f * erfcf(-x * ROOT_INV_2);
 }
 
-/* GELU's tanh form is x sigmoid(2 u); this is u. */
-static __device__ __forceinline__ float bent(float x)
+/* u of GELU's tanh form, x sigmoid(2 u). */
+static __device__ __forceinline__ float gelu_tanh_arg(float x)
 {
     return ROOT_2_PI * (x + CUBIC * x * x * x);
 }
 
-static __device__ __forceinline__ float act(float x, enum act kind)
+static __device__ __forceinline__ float act_value(float x, enum act kind)
 {
     float rest;
 
     switch (kind) {
     case ACT_GELU:
-        return x * normal(x);
+        return x * normal_cdf(x);
     case ACT_GELU_TANH:
-        return x * sigmoid(2.0f * bent(x), &rest);
+        return x * sigmoid(2.0f * gelu_tanh_arg(x), &rest);
     case ACT_RELU:
         return x > 0.0f ? x : 0.0f;
     case ACT_RELU2:
@@ -54,17 +53,17 @@ static __device__ __forceinline__ float act(float x, enum act kind)
     return 0.0f;
 }
 
-static __device__ __forceinline__ float slope(float x, enum act kind)
+static __device__ __forceinline__ float act_slope(float x, enum act kind)
 {
     float s, rest;
 
     switch (kind) {
     case ACT_GELU:
-        return normal(x) + x * PHI_0 * expf(-0.5f * x * x);
+        return normal_cdf(x) + x * PHI_0 * expf(-0.5f * x * x);
     case ACT_GELU_TANH: {
         const float du = 2.0f * ROOT_2_PI * (1.0f + 3.0f * CUBIC * x * x);
 
-        s = sigmoid(2.0f * bent(x), &rest);
+        s = sigmoid(2.0f * gelu_tanh_arg(x), &rest);
         return s + x * s * rest * du;
     }
     case ACT_RELU:
@@ -89,7 +88,7 @@ static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t n)
     load(v, x + i);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        v[k] = act(v[k], kind);
+        v[k] = act_value(v[k], kind);
     store(y + i, v);
 }
 
@@ -108,7 +107,7 @@ static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
         load(was, dx + i);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        d[k] = d[k] * slope(v[k], kind) + (fresh ? 0.0f : was[k]);
+        d[k] = d[k] * act_slope(v[k], kind) + (fresh ? 0.0f : was[k]);
     store(dx + i, d);
 }
 
@@ -127,7 +126,7 @@ static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
     load(up, x + F);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        gate[k] = act(gate[k], kind) * up[k];
+        gate[k] = act_value(gate[k], kind) * up[k];
     store(y + i, gate);
 }
 
@@ -154,8 +153,8 @@ static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
     }
 #pragma unroll
     for (int k = 0; k < W; k++) {
-        dgate[k] += d[k] * up[k] * slope(gate[k], kind);
-        dup[k] += d[k] * act(gate[k], kind);
+        dgate[k] += d[k] * up[k] * act_slope(gate[k], kind);
+        dup[k] += d[k] * act_value(gate[k], kind);
     }
     store(dx + at, dgate);
     store(dx + at + F, dup);

@@ -1,5 +1,5 @@
 /*
- * plans - the file of plans for matrix products
+ * algorithms - the file of cuBLASLt's fastest algorithms
  */
 #include "config.h"
 #include "kernels/cuda/algorithms.h"
@@ -17,8 +17,8 @@
 
 enum { MOST_BYTES = 1 << 20, NUMBERS = 19, WORDS = 8 };
 
-/* ~/.cache/gtrain, made if need be; NULL if there is no such place. */
-static char *folder(void)
+/* gtrain's cache folder, created if needed; NULL if there is none. */
+static char *cache_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     struct err e = ERR_INIT;
@@ -36,7 +36,7 @@ static char *folder(void)
     return NULL;
 }
 
-static void key_numbers(const struct plan_key *k, int64_t out[NUMBERS])
+static void key_numbers(const struct algorithms_key *k, int64_t out[NUMBERS])
 {
     const int64_t all[NUMBERS] = { k->m, k->n, k->k, k->lda, k->ldb, k->ldd,
                                    k->type, k->out, k->compute, k->ta, k->tb,
@@ -47,8 +47,8 @@ static void key_numbers(const struct plan_key *k, int64_t out[NUMBERS])
     memcpy(out, all, sizeof all);
 }
 
-/* A line of NUMBERS decimals and WORDS hexadecimals, whole. */
-static bool read_line(char *s, struct plan_line *out)
+/* A line of NUMBERS decimal numbers and WORDS hexadecimal ones. */
+static bool read_line(char *s, struct algorithms_line *out)
 {
     int64_t v[NUMBERS];
     char *end = s;
@@ -86,14 +86,15 @@ static bool read_line(char *s, struct plan_line *out)
     return *end == '\0';
 }
 
-void plan_file_open(struct plan_file *f, const char *gpu, size_t version)
+void algorithms_open(struct algorithms *f, const char *gpu, size_t version)
 {
-    char *dir = folder(), *name = xasprintf("matmul-%s-%zu", gpu, version);
+    char *dir = cache_folder(),
+         *name = xasprintf("matmul-%s-%zu", gpu, version);
     struct buf text = BUF_INIT;
     struct err e = ERR_INIT;
     char *line, *next;
 
-    *f = (struct plan_file){ 0 };
+    *f = (struct algorithms){ 0 };
     for (char *p = name; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '-';
@@ -101,7 +102,7 @@ void plan_file_open(struct plan_file *f, const char *gpu, size_t version)
         f->path = path_join(dir, name);
     if (f->path && buf_read_file(&text, f->path, MOST_BYTES, &e) == 0) {
         for (line = text.s; line && *line; line = next) {
-            struct plan_line one;
+            struct algorithms_line one;
 
             next = strchr(line, '\n');
             if (next)
@@ -117,8 +118,9 @@ void plan_file_open(struct plan_file *f, const char *gpu, size_t version)
     free(dir);
 }
 
-/* By their numbers: a copy need not have the same padding. */
-static bool same_key(const struct plan_key *a, const struct plan_key *b)
+/* Compare the numbers: padding may differ. */
+static bool same_key(const struct algorithms_key *a,
+                     const struct algorithms_key *b)
 {
     int64_t v[NUMBERS], w[NUMBERS];
 
@@ -127,8 +129,9 @@ static bool same_key(const struct plan_key *a, const struct plan_key *b)
     return memcmp(v, w, sizeof v) == 0;
 }
 
-bool plan_file_find(const struct plan_file *f, const struct plan_key *key,
-                    struct lt_algo *out)
+bool algorithms_find(const struct algorithms *f,
+                     const struct algorithms_key *key,
+                     struct cublaslt_algo *out)
 {
     for (int i = 0; i < f->n; i++) {
         if (same_key(&f->line[i].key, key)) {
@@ -139,13 +142,13 @@ bool plan_file_find(const struct plan_file *f, const struct plan_key *key,
     return false;
 }
 
-static void write_all(const struct plan_file *f)
+static void write_lines(const struct algorithms *f)
 {
     struct save s = SAVE_INIT;
     struct err e = ERR_INIT;
 
     if (save_open(&s, f->path, &e) < 0)
-        return;                         /* it is measured again next time */
+        return; /* the next process measures again */
     for (int i = 0; i < f->n; i++) {
         int64_t v[NUMBERS];
 
@@ -160,18 +163,18 @@ static void write_all(const struct plan_file *f)
     save_abandon(&s);
 }
 
-void plan_file_add(struct plan_file *f, const struct plan_key *key,
-                   const struct lt_algo *algo)
+void algorithms_add(struct algorithms *f, const struct algorithms_key *key,
+                    const struct cublaslt_algo *algo)
 {
     GROW(f->line, f->n, f->room);
-    f->line[f->n++] = (struct plan_line){ *key, *algo };
+    f->line[f->n++] = (struct algorithms_line){ *key, *algo };
     if (f->path)
-        write_all(f);
+        write_lines(f);
 }
 
-void plan_file_close(struct plan_file *f)
+void algorithms_close(struct algorithms *f)
 {
     free(f->path);
     free(f->line);
-    *f = (struct plan_file){ 0 };
+    *f = (struct algorithms){ 0 };
 }

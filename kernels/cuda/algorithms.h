@@ -12,39 +12,39 @@ extern "C" {
 #endif
 
 /*
- * plans - which algorithm is the fastest for a product, kept in a file
+ * algorithms - the fastest algorithm of cuBLASLt for each kind of product
  *
- * One file for each GPU model and library version:
- * $XDG_CACHE_HOME/gtrain/matmul-NAME-VERSION, or under ~/.cache.  A line holds
- * a key's numbers and the algorithm's words in hexadecimal.  It is read when
- * the library is opened and replaced, whole, at each addition, so that a run
- * that is resumed multiplies as it did before.  A file that cannot be read or
- * written, or a line that is not understood, costs only the time to measure
- * again.  Deleting it is always safe.
+ * They are kept in a file for each GPU model and library version,
+ * $XDG_CACHE_HOME/gtrain/matmul-NAME-VERSION, or under ~/.cache.  A line has
+ * the numbers of a key and the words of the algorithm in hexadecimal.  The file
+ * is read when the library is opened, and replaced at each addition, so that a
+ * run that is resumed multiplies as it did before.  If it cannot be read or
+ * written, or has an invalid line, algorithms are measured again.  It can be
+ * deleted at any time.
  */
-struct plan_key {
+struct algorithms_key {
     int64_t m, n, k, lda, ldb, ldd;
     int32_t type, out, compute, ta, tb, epilogue, adds;
     int32_t align_a, align_b, align_c, align_d, align_bias, align_aux;
 };
 
-struct plan_line {
-    struct plan_key key;
-    struct lt_algo algo;
+struct algorithms_line {
+    struct algorithms_key key;
+    struct cublaslt_algo algo;
 };
 
-struct plan_file {
-    char *path;                         /* NULL: nowhere to keep it */
-    struct plan_line *line;
+struct algorithms {
+    char *path; /* NULL: no cache folder */
+    struct algorithms_line *line;
     int n, room;
 };
 
-void plan_file_open(struct plan_file *, const char *gpu, size_t version);
-bool plan_file_find(const struct plan_file *, const struct plan_key *,
-                    struct lt_algo *);
-void plan_file_add(struct plan_file *, const struct plan_key *,
-                   const struct lt_algo *);
-void plan_file_close(struct plan_file *);
+void algorithms_open(struct algorithms *, const char *gpu, size_t version);
+bool algorithms_find(const struct algorithms *, const struct algorithms_key *,
+                     struct cublaslt_algo *);
+void algorithms_add(struct algorithms *, const struct algorithms_key *,
+                    const struct cublaslt_algo *);
+void algorithms_close(struct algorithms *);
 
 #ifdef __cplusplus
 }

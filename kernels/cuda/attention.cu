@@ -1,11 +1,19 @@
 /*
- * attention - which of the three ways: cuDNN, attention_flash.cuh,
- * attention_plain.cuh
+ * attention - choose among three implementations
  *
- * cuDNN does 16-bit types where the machine has it; attention_flash.cuh does
- * them where it has not, or where it must be deterministic with dropout;
- * attention_plain.cuh does F32 and heads whose width is no multiple of 8, or
- * over 128.
+ * Each of them serves cases that no other one can:
+ *
+ *      cuDNN (sdpa.c)          16-bit types, for which its kernels use the
+ *                              instructions of Hopper and Blackwell; published
+ *                              rates are 310 and 264 TFLOP/s, forward and
+ *                              backward, for heads of 64 on an H100
+ *      attention_flash.cuh     16-bit types without cuDNN, with dropout, whose
+ *                              random numbers must be those of rng.h, and for
+ *                              a gradient with the same bits each time
+ *      attention_plain.cuh     F32, and heads whose width is not a multiple of
+ *                              8 or is over 128
+ *
+ * None of them has been timed on a GPU yet (doc/cuda.md).
  */
 #include "config.h"
 #include "kernels/cuda/attention_plain.cuh"
@@ -32,8 +40,8 @@ static dim3 grid_of(const struct attn *a, int64_t N, int rows, int heads)
     return dim3(blocks(a->T, rows), (unsigned)heads, (unsigned)(N / a->T));
 }
 
-/* The width of the tiles for a head of this width; 0: not with
- * attention_flash.cuh. */
+/* The width of the tiles of attention_flash.cuh for heads of width D; 0: it
+ * does not compute them. */
 static int padded(enum dtype type, int D)
 {
     if (type == DT_F32 || D % 8 || D > 128)
@@ -48,7 +56,7 @@ static int padded(enum dtype type, int D)
     } while (0)
 
 template <class E, int DP>
-static void forward(struct dev *dev, const flash<E> &f, dim3 grid)
+static void launch_flash_forward(struct dev *dev, const flash<E> &f, dim3 grid)
 {
     const size_t shared = 5 * FLASH_ROWS * (DP + 8) * sizeof(E);
 
@@ -59,10 +67,10 @@ static void forward(struct dev *dev, const flash<E> &f, dim3 grid)
 }
 
 template <class E, int DP>
-static void backward(struct dev *dev, const flash<E> &f, dim3 by_keys,
-                     dim3 by_queries)
+static void launch_flash_backward(struct dev *dev, const flash<E> &f,
+                                  dim3 by_keys, dim3 by_queries)
 {
-    /* fewer queries at a time where dk and dv take half of the registers */
+    /* fewer queries at a time if dk and dv take half of the registers */
     constexpr int Q = DP > 64 ? 32 : 64;
     const size_t keys = (2 * FLASH_ROWS + 4 * Q) * (DP + 8) * sizeof(E) +
                         4 * Q * sizeof(float);
@@ -77,7 +85,7 @@ static void backward(struct dev *dev, const flash<E> &f, dim3 by_keys,
     }
 }
 
-/* Run f with DP and E constant. */
+/* Do something with E the C type and DP the width of the tiles. */
 #define WITH_FLASH(type, width, E, DP, ...)                                    \
     do {                                                                       \
         if ((type) == DT_BF16) {                                               \
@@ -116,15 +124,17 @@ static void flash_forward(struct dev *dev, struct tensor *y,
 
     f.y = (E *)y->data;
     f.lse = (float *)lse->data;
-    forward<E, DP>(dev, f, grid_of(a, tensor_rows(y), FLASH_ROWS, a->H));
+    launch_flash_forward<E, DP>(dev, f,
+                                grid_of(a, tensor_rows(y), FLASH_ROWS, a->H));
 }
 
-/* A kernel of attention_plain.cuh, for 32 rows at a time or, where those do not
- * fit, for 16. */
+/* Launch a kernel of attention_plain.cuh, for 32 rows at a time or, if there is
+ * too little shared memory, for 16. */
 template <class E>
-static void plain(struct dev *dev, const char *op, void (*by_32)(flash<E>),
-                  void (*by_16)(flash<E>), int tiles, int squares, int heads,
-                  const struct attn *a, const flash<E> &f, int64_t N)
+static void launch_plain(struct dev *dev, const char *op,
+                         void (*by_32)(flash<E>), void (*by_16)(flash<E>),
+                         int tiles, int squares, int heads,
+                         const struct attn *a, const flash<E> &f, int64_t N)
 {
     for (int R = 32; R >= 16; R -= 16) {
         const auto kernel = R == 32 ? by_32 : by_16;
@@ -137,7 +147,9 @@ static void plain(struct dev *dev, const char *op, void (*by_32)(flash<E>),
                STREAM(dev), f);
         return;
     }
-    cuda_failed(dev, op, "heads are too wide for this GPU's shared memory");
+    cuda_failed(
+        dev, op,
+        "this GPU has too little shared memory for heads of this width");
 }
 
 template <class E>
@@ -149,8 +161,8 @@ static void plain_forward(struct dev *dev, struct tensor *y,
 
     f.y = (E *)y->data;
     f.lse = (float *)lse->data;
-    plain<E>(dev, "attn_fwd", plain_fwd<E, 32>, plain_fwd<E, 16>, 4, 1, a->H,
-             a, f, tensor_rows(y));
+    launch_plain<E>(dev, "attn_fwd", plain_fwd<E, 32>, plain_fwd<E, 16>, 4, 1,
+                    a->H, a, f, tensor_rows(y));
 }
 
 extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
@@ -220,10 +232,10 @@ template <class E>
 static void plain_backward(struct dev *dev, const flash<E> &f, int64_t N,
                            const struct attn *a)
 {
-    plain<E>(dev, "attn_bwd", plain_bwd_keys<E, 32>, plain_bwd_keys<E, 16>, 6,
-             2, a->K, a, f, N);
-    plain<E>(dev, "attn_bwd", plain_bwd_queries<E, 32>,
-             plain_bwd_queries<E, 16>, 5, 1, a->H, a, f, N);
+    launch_plain<E>(dev, "attn_bwd", plain_bwd_keys<E, 32>,
+                    plain_bwd_keys<E, 16>, 6, 2, a->K, a, f, N);
+    launch_plain<E>(dev, "attn_bwd", plain_bwd_queries<E, 32>,
+                    plain_bwd_queries<E, 16>, 5, 1, a->H, a, f, N);
 }
 
 extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,
@@ -244,12 +256,12 @@ extern "C" void cuda_attn_bwd(struct dev *dev, struct tensor *dqkv,
     if (!delta)
         return;
     if (width)
-        WITH_FLASH(qkv->type, width, E, DP,
-                   backward<E, DP>(dev,
-                                   describe_backward<E>(dev, dqkv, qkv, y, lse,
-                                                        dy, delta, a),
-                                   grid_of(a, N, FLASH_ROWS, a->K),
-                                   grid_of(a, N, FLASH_ROWS, a->H)));
+        WITH_FLASH(
+            qkv->type, width, E, DP,
+            launch_flash_backward<E, DP>(
+                dev, describe_backward<E>(dev, dqkv, qkv, y, lse, dy, delta, a),
+                grid_of(a, N, FLASH_ROWS, a->K),
+                grid_of(a, N, FLASH_ROWS, a->H)));
     else
         WITH_TYPE(E, qkv->type,
                   plain_backward<E>(dev,

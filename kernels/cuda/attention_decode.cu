@@ -1,5 +1,6 @@
 /*
- * decode - attention of one new position to a cache of keys and values
+ * attention_decode - attention of one new position to a cache of keys and
+ * values
  */
 #include "config.h"
 #include "kernels/cuda/reduce.cuh"
@@ -23,7 +24,7 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const E *row = qkv + b * (H + 2 * K) * D;
     const E *new_k = row + (H + group) * D, *new_v = new_k + (int64_t)K * D;
-    const int64_t place = (b * T * K + group) * D, step = (int64_t)K * D;
+    const int64_t first = (b * T * K + group) * D, step = (int64_t)K * D;
     float q[MOST], out[MOST] = {}, most = -INFINITY, sum = 0;
     float *mine = part + warp * (32 * MOST + 2);
 
@@ -32,8 +33,8 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
         q[j] = lane + 32 * j < D ? to_float(row[h * D + lane + 32 * j]) * scale
                                  : 0.0f;
     for (int64_t t = warp; t <= at; t += WARPS) {
-        const E *k = t == at ? new_k : keys + place + t * step;
-        const E *v = t == at ? new_v : values + place + t * step;
+        const E *k = t == at ? new_k : keys + first + t * step;
+        const E *v = t == at ? new_v : values + first + t * step;
         float s = 0, high, shrink, p;
 
 #pragma unroll
@@ -53,8 +54,8 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
     }
     if (h == 0 || (int)((int64_t)(h - 1) * K / H) != group) {
         for (int d = threadIdx.x; d < D; d += THREADS) {
-            keys[place + at * step + d] = new_k[d];
-            values[place + at * step + d] = new_v[d];
+            keys[first + at * step + d] = new_k[d];
+            values[first + at * step + d] = new_v[d];
         }
     }
 #pragma unroll

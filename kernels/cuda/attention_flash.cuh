@@ -6,7 +6,7 @@
 #include "common/rng.h"
 
 /*
- * flash - attention on tensor cores, for 16-bit types
+ * attention_flash - attention on tensor cores, for 16-bit types
  *
  * After Dao, "FlashAttention-2" (2023): a block has a tile of queries and goes
  * over the tiles of keys before it, with a running maximum and sum for each
@@ -16,13 +16,13 @@
  * atomics, so the gradient is the same each time.
  *
  * A warp has 16 lines of the block's tile.  In the kernel for dk and dv its
- * lines are keys, and the scores are computed transposed, because then the
- * fragments that one product leaves in registers are those that the next one
- * takes as its left operand; so it is forward and for dq with queries.
+ * lines are keys, and the scores are computed transposed, so that the fragments
+ * that one product leaves in registers are the left operand of the next one, as
+ * they are in the other kernels, where the lines are queries.
  *
  * Heads of D elements, a multiple of 8, lie in tiles DP wide, zero beyond D,
- * with 16 bytes between rows so that ldmatrix meets no bank twice.  Dropout is
- * compiled apart: its random numbers take registers.
+ * with 16 bytes between rows so that ldmatrix has no bank conflicts.  Dropout
+ * is a template parameter because its random numbers take registers.
  */
 enum { FLASH_WARPS = 4, FLASH_THREADS = 128, FLASH_ROWS = 64 };
 
@@ -42,7 +42,7 @@ template <class E> struct flash {
     struct dropout drop;
 };
 
-/* Where head h of sequence n, and the keys and values it sees, begin. */
+/* The first elements of head h of sequence n and of its keys and values. */
 template <class E> struct flash_head {
     const E *q, *k, *v;
     int64_t stride;             /* from row to row */
@@ -60,11 +60,12 @@ static __device__ __forceinline__ flash_head<E> head_of(const flash<E> &f,
              row + (f.H + f.K + group) * f.D, stride };
 }
 
-/* 0, or 1 / (1 - p), for key u at query t of the head numbered nh.  This is
- * rng_uniform(), which would index an array and so put it in memory. */
-static __device__ __forceinline__ float kept(const struct dropout &d,
-                                             int64_t nh, int64_t T, int64_t t,
-                                             int64_t u)
+/* 0 or 1 / (1 - p), for key u at query t of head nh, counted over sequences.
+ * It computes rng_uniform(), without indexing an array, which would be in
+ * memory. */
+static __device__ __forceinline__ float dropout_factor(const struct dropout &d,
+                                                       int64_t nh, int64_t T,
+                                                       int64_t t, int64_t u)
 {
     const uint64_t i = d.first + (uint64_t)((nh * T + t) * T + u);
     uint32_t w[4];
@@ -77,7 +78,8 @@ static __device__ __forceinline__ float kept(const struct dropout &d,
                : 0.0f;
 }
 
-/* Ask for ROWS rows of a head from row `from` on; from T on they are zero. */
+/* Begin to copy ROWS rows of a head from row `from` on; from T on
+ * they are 0. */
 template <int ROWS, int DP, class E>
 static __device__ __forceinline__ void
 fetch(E *tile, const E *head, int64_t stride, int64_t from, int64_t T, int D)
@@ -105,9 +107,9 @@ static __device__ __forceinline__ void left(uint32_t a[4], const E *tile,
 /* The right operand, twice 8 columns, from a tile that holds it transposed:
  * columns of the operand are rows of the tile. */
 template <int DP, class E>
-static __device__ __forceinline__ void right_turned(uint32_t b[4],
-                                                    const E *tile, int row,
-                                                    int col)
+static __device__ __forceinline__ void right_transposed(uint32_t b[4],
+                                                        const E *tile, int row,
+                                                        int col)
 {
     const int i = threadIdx.x % 32 / 8, r = threadIdx.x % 8;
 
@@ -125,7 +127,7 @@ static __device__ __forceinline__ void right(uint32_t b[4], const E *tile,
                     tile + (row + i % 2 * 8 + r) * (DP + 8) + col + i / 2 * 8);
 }
 
-/* s(16,8 N) = 16 lines of a, times N * 8 lines of b turned, DP deep. */
+/* s(16,8 N) = 16 lines of a times 8 N lines of b, transposed, DP deep. */
 template <int DP, int N, class E>
 static __device__ __forceinline__ void
 scores(float (&s)[N][4], const E *a_tile, int a_row, const E *b_tile)
@@ -142,7 +144,7 @@ scores(float (&s)[N][4], const E *a_tile, int a_row, const E *b_tile)
         left<DP>(a, a_tile, a_row, k);
 #pragma unroll
         for (int j = 0; j < N; j += 2) {
-            right_turned<DP>(b, b_tile, j * 8, k);
+            right_transposed<DP>(b, b_tile, j * 8, k);
             mma_16816<E>(s[j], a, b);
             mma_16816<E>(s[j + 1], a, b + 2);
         }
@@ -171,9 +173,10 @@ gather(float (&out)[DP / 8][4], const float (&p)[N][4], const E *tile)
     }
 }
 
-/* Two neighbours of a row, stored or added. */
+/* Store two neighbours of a row, or add them. */
 template <class E>
-static __device__ __forceinline__ void put(E *to, float x, float y, bool add)
+static __device__ __forceinline__ void store_two(E *to, float x, float y,
+                                                 bool add)
 {
     if (add) {
         x += to_float(to[0]);
@@ -182,7 +185,7 @@ static __device__ __forceinline__ void put(E *to, float x, float y, bool add)
     *aligned<uint32_t>(to) = pair<E>(x, y);
 }
 
-/* The largest and the sum over the four lanes that share a line. */
+/* The maximum and the sum over the four lanes that share a line. */
 static __device__ __forceinline__ float quad_max(float x)
 {
     x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
@@ -268,10 +271,11 @@ flash_fwd(const __grid_constant__ flash<E> f)
             for (int j = 0; j < N; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    s[j][e] *= kept(f.drop, nh, f.T, line + e / 2 * 8,
-                                    t * R + j * 8 + lane % 4 * 2 + e % 2);
+                    s[j][e] *=
+                        dropout_factor(f.drop, nh, f.T, line + e / 2 * 8,
+                                       t * R + j * 8 + lane % 4 * 2 + e % 2);
         gather<DP>(out, s, vs + now);
-        __syncthreads();        /* before the next but one is fetched here */
+        __syncthreads(); /* before this tile is overwritten */
     }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -284,8 +288,8 @@ flash_fwd(const __grid_constant__ flash<E> f)
 #pragma unroll
         for (int d = 0; d < DP / 8; d++)
             if (d * 8 < f.D)
-                put(y + d * 8 + lane % 4 * 2, out[d][2 * half] / all,
-                    out[d][2 * half + 1] / all, false);
+                store_two(y + d * 8 + lane % 4 * 2, out[d][2 * half] / all,
+                          out[d][2 * half + 1] / all, false);
         if (lane % 4 == 0)
             f.lse[(n * f.T + at) * f.H + blockIdx.y] =
                 most[half] / LOG2_E + logf(all);
@@ -321,7 +325,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
         const int coming = i + 1, now = i & 1, next = 1 - now;
         float p[N][4], g[N][4];
 
-        if (coming < steps * heads) {   /* fetch that, then work on this */
+        if (coming < steps * heads) { /* fetch the next, then compute */
             const int h = first_head + coming / steps;
             const int q = (first + coming % steps) * Q;
 
@@ -361,7 +365,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
                 float keep = 1.0f;
 
                 if (DROP)
-                    keep = kept(f.drop, n * f.H + h, f.T, t, u);
+                    keep = dropout_factor(f.drop, n * f.H + h, f.T, t, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[now * Q + column]);
                 p[j][e] = prob * keep;
             }
@@ -383,10 +387,10 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
 
             if (c >= f.D)
                 continue;
-            put(to + c, dk[d][2 * half] * f.scale,
-                dk[d][2 * half + 1] * f.scale, !f.fresh);
-            put(to + (int64_t)f.K * f.D + c, dv[d][2 * half],
-                dv[d][2 * half + 1], !f.fresh);
+            store_two(to + c, dk[d][2 * half] * f.scale,
+                      dk[d][2 * half + 1] * f.scale, !f.fresh);
+            store_two(to + (int64_t)f.K * f.D + c, dv[d][2 * half],
+                      dv[d][2 * half + 1], !f.fresh);
         }
     }
 }
@@ -441,7 +445,7 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
                 float keep = 1.0f;
 
                 if (DROP)
-                    keep = kept(f.drop, nh, f.T, at, u);
+                    keep = dropout_factor(f.drop, nh, f.T, at, u);
                 g[j][e] = prob * (keep * g[j][e] - delta[e / 2]);
             }
         gather<DP>(dq, g, ks);
@@ -457,8 +461,8 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
 #pragma unroll
         for (int d = 0; d < DP / 8; d++)
             if (d * 8 < f.D)
-                put(to + d * 8 + lane % 4 * 2, dq[d][2 * half] * f.scale,
-                    dq[d][2 * half + 1] * f.scale, !f.fresh);
+                store_two(to + d * 8 + lane % 4 * 2, dq[d][2 * half] * f.scale,
+                          dq[d][2 * half + 1] * f.scale, !f.fresh);
     }
 }
 

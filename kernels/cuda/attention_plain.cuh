@@ -5,7 +5,7 @@
 #include "kernels/cuda/reduce.cuh"
 
 /*
- * attn_plain - attention without tensor cores, for F32 and odd widths of heads
+ * attention_plain - attention without tensor cores, for F32 and odd widths
  *
  * The same walk over tiles as in attention_flash.cuh, with everything in shared
  * memory as floats and sums in F32: R queries and R keys at a time, rows D + 1
@@ -37,7 +37,7 @@ static __device__ __forceinline__ float plain_dot(const float *x,
     return sum;
 }
 
-/* Bytes for so many tiles and squares of numbers. */
+/* Bytes of shared memory for so many tiles and squares. */
 static inline size_t plain_shared(int R, int tiles, int squares, int D)
 {
     return (size_t)(tiles * R * (D + 1) + squares * R * (R + 1) + 3 * R) *
@@ -79,7 +79,7 @@ plain_fwd(const __grid_constant__ flash<E> f)
             const float high = fmaxf(was, warp_max(x));
             const float p = expf(x - high), all = warp_sum(p);
             const float keep =
-                f.drop.p > 0.0f ? kept(f.drop, nh, f.T, at, u) : 1.0f;
+                f.drop.p > 0.0f ? dropout_factor(f.drop, nh, f.T, at, u) : 1.0f;
 
             if (lane < R)
                 s[r * LS + lane] = p * keep;
@@ -163,13 +163,13 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
 
                 p[r * LS + c] = ds[r * LS + c] = 0.0f;
                 if (u <= t && t < f.T)
-                    plain_pair(&p[r * LS + c], &ds[r * LS + c], q + r * LD,
-                               k + c * LD, v + c * LD, dy + r * LD, f.lse[at],
-                               f.delta[at],
-                               f.drop.p > 0.0f
-                                   ? kept(f.drop, n * f.H + h, f.T, t, u)
-                                   : 1.0f,
-                               f.scale, D);
+                    plain_pair(
+                        &p[r * LS + c], &ds[r * LS + c], q + r * LD, k + c * LD,
+                        v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
+                        f.drop.p > 0.0f
+                            ? dropout_factor(f.drop, n * f.H + h, f.T, t, u)
+                            : 1.0f,
+                        f.scale, D);
             }
             __syncthreads();
             for (int i = threadIdx.x; i < R * D; i += PLAIN_THREADS) {
@@ -227,8 +227,9 @@ plain_bwd_queries(const __grid_constant__ flash<E> f)
             if (u <= here && here < f.T)
                 plain_pair(&p, &ds[r * LS + c], q + r * LD, k + c * LD,
                            v + c * LD, dy + r * LD, f.lse[at], f.delta[at],
-                           f.drop.p > 0.0f ? kept(f.drop, nh, f.T, here, u)
-                                           : 1.0f,
+                           f.drop.p > 0.0f
+                               ? dropout_factor(f.drop, nh, f.T, here, u)
+                               : 1.0f,
                            f.scale, D);
         }
         __syncthreads();

@@ -1,5 +1,5 @@
 /*
- * lt - find cuBLASLt
+ * cublaslt - find cuBLASLt
  */
 #include "config.h"
 #include "kernels/cuda/cublaslt.h"
@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SYMBOL(name, member) { "cublasLt" name, offsetof(struct lt, member) }
+#define SYMBOL(name, member)                                                   \
+ {                                                                             \
+  "cublasLt" name, offsetof(struct cublaslt, member)                           \
+ }
 
 static const struct dl_symbol symbols[] = {
     SYMBOL("Create", create),
@@ -29,7 +32,7 @@ static const struct dl_symbol symbols[] = {
     { NULL, 0 }
 };
 
-int lt_open(struct lt *lt, struct err *e)
+int cublaslt_load(struct cublaslt *lt, struct err *e)
 {
     const char *off = getenv("GT_CUBLASLT");
 

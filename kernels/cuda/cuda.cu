@@ -1,10 +1,10 @@
 /*
  * cuda - the GPU as a device: memory, copies, failures, graphs
  *
- * What goes between host and device passes through pinned memory of our own,
- * so that neither put() nor a small get() waits for the device: put() takes
- * the next of a few slots, waiting only if the copy from it is not done; get()
- * leaves its bytes where sync() finds them.
+ * Copies between host and device go through pinned memory, so that neither
+ * put() nor a small get() waits for the device: put() uses the next of a few
+ * slots, waiting only if the copy from it is not done; get() copies to a
+ * buffer, which sync() copies from.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -23,16 +23,16 @@ static void fill_table(struct ops *ops)
 
 enum {
     SLOTS = 8,
-    SLOT = 1 << 20,             /* bytes */
-    RETURNS = 4096,             /* small gets between two syncs */
-    RETURN_ROOM = 16 << 20,     /* the losses of many micro-batches */
+    SLOT = 1 << 20,         /* bytes */
+    RETURNS = 4096,         /* small gets between two syncs */
+    RETURN_SIZE = 16 << 20, /* the losses of many micro-batches */
 };
 
 struct cuda_stage {
     char *out;                  /* SLOTS of SLOT, to the device */
     cudaEvent_t free[SLOTS];
     int slot;
-    char *back;                 /* RETURN_ROOM, from it */
+    char *back; /* RETURN_SIZE, from it */
     size_t used;
     int n;
     struct {
@@ -43,7 +43,7 @@ struct cuda_stage {
 
 struct dev_graph {
     cudaGraphExec_t exec;
-    const void *scratch;        /* where it was when work was kept */
+    const void *scratch; /* its address when work was recorded */
 };
 
 void cuda_failed(struct dev *dev, const char *op, const char *why)
@@ -57,7 +57,7 @@ void cuda_failed(struct dev *dev, const char *op, const char *why)
 
 /* ---- memory ------------------------------------------------------------ */
 
-/* So many bytes cannot be had: what there is, in words; returns out. */
+/* The message for n bytes that cannot be allocated; returns out. */
 static const char *no_memory(const struct dev *dev, size_t n, cudaError_t code,
                              char *out, size_t room)
 {
@@ -66,8 +66,8 @@ static const char *no_memory(const struct dev *dev, size_t n, cudaError_t code,
     cudaGetLastError();
     cudaMemGetInfo(&free, &total);
     snprintf(out, room,
-             "cannot allocate %.2f GiB beside the %.2f GiB in use, for %.2f "
-             "GiB are free: %s",
+             "cannot allocate %.2f GiB: %.2f GiB are in use here, and %.2f GiB "
+             "are free: %s",
              (double)n / 0x1p30, (double)dev->memory.reserved / 0x1p30,
              (double)free / 0x1p30, cudaGetErrorString(code));
     return out;
@@ -96,12 +96,12 @@ void *cuda_scratch(struct dev *dev, size_t n, const char *op)
 
     if (n <= cuda->scratch_size)
         return cuda->scratch;
-    if (cuda->keeping) {        /* what was kept before knows the old place */
-        cuda_failed(dev, op, "the scratch memory of work that is kept grows");
+    if (cuda->recording) { /* recorded work has the old address */
+        cuda_failed(dev, op, "scratch memory cannot grow in a CUDA graph");
         return nullptr;
     }
     n = (n + ((2 << 20) - 1)) & ~(size_t)((2 << 20) - 1);
-    cuda_release(dev, cuda->scratch);   /* waits for those who use it */
+    cuda_release(dev, cuda->scratch); /* waits for work that uses it */
     dev_gave(dev, DEV_SCRATCH, cuda->scratch_size);
     cuda->scratch = cuda_malloc(dev, n, op);
     cuda->scratch_size = cuda->scratch ? n : 0;
@@ -147,7 +147,7 @@ static void device_get(struct dev *dev, void *host, const void *src, size_t n)
     struct cuda_stage *s = cuda_of(dev)->stage;
     void *to = host;
 
-    if (n <= RETURN_ROOM - s->used && s->n < RETURNS) {
+    if (n <= RETURN_SIZE - s->used && s->n < RETURNS) {
         to = s->back + s->used;
         s->to[s->n++] = { host, s->used, n };
         s->used += n;
@@ -172,8 +172,7 @@ static int device_sync(struct dev *dev, struct err *e)
     struct cuda *cuda = cuda_of(dev);
     struct cuda_stage *s = cuda->stage;
 
-    must(dev, "a kernel or copy before this",
-         cudaStreamSynchronize(STREAM(dev)));
+    must(dev, "an earlier kernel or copy", cudaStreamSynchronize(STREAM(dev)));
     for (int i = 0; i < s->n; i++)
         memcpy(s->to[i].host, s->back + s->to[i].from, s->to[i].n);
     s->n = 0;
@@ -183,7 +182,7 @@ static int device_sync(struct dev *dev, struct err *e)
     dev->failed = 0;
     return err_set(e, ERR_SYSTEM, "cuda: %s: %s%s", dev->failed_op, cuda->why,
                    cuda->careful ? ""
-                                 : "; GT_CUDA_CAREFUL=1 tells which operation");
+                                 : "; set GT_CUDA_CAREFUL=1 to find which");
 }
 
 /* ---- time -------------------------------------------------------------- */
@@ -207,7 +206,7 @@ static double device_between(struct dev *dev, int i, int j)
     if (!a || !b || cudaEventQuery(a) != cudaSuccess ||
         cudaEventQuery(b) != cudaSuccess ||
         cudaEventElapsedTime(&ms, a, b) != cudaSuccess) {
-        cudaGetLastError();     /* not yet is no failure */
+        cudaGetLastError(); /* clears "not ready" */
         return -1.0;
     }
     return (double)ms / 1e3;
@@ -215,16 +214,16 @@ static double device_between(struct dev *dev, int i, int j)
 
 /* ---- graphs ------------------------------------------------------------ */
 
-static void graph_begin(struct dev *dev)
+static void device_graph_begin(struct dev *dev)
 {
     cuda_of(dev)->failed_before = dev->failed;
-    cuda_of(dev)->keeping = true;
+    cuda_of(dev)->recording = true;
     must(dev, "graph_begin",
          cudaStreamBeginCapture(STREAM(dev),
                                 cudaStreamCaptureModeThreadLocal));
 }
 
-static struct dev_graph *graph_end(struct dev *dev)
+static struct dev_graph *device_graph_end(struct dev *dev)
 {
     struct dev_graph *g = (struct dev_graph *)calloc(1, sizeof *g);
     const bool failed = dev->failed && !cuda_of(dev)->failed_before;
@@ -233,7 +232,7 @@ static struct dev_graph *graph_end(struct dev *dev)
 
     if (!g)
         abort();
-    cuda_of(dev)->keeping = false;
+    cuda_of(dev)->recording = false;
     good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
            !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
     if (graph)
@@ -244,12 +243,12 @@ static struct dev_graph *graph_end(struct dev *dev)
     }
     cudaGetLastError();
     free(g);
-    if (failed)                 /* it was the keeping that failed, not work */
+    if (failed) /* the recording failed, not the work */
         dev->failed = 0;
     return nullptr;
 }
 
-static int graph_run(struct dev *dev, struct dev_graph *g)
+static int device_graph_run(struct dev *dev, struct dev_graph *g)
 {
     if (g->scratch != cuda_of(dev)->scratch)
         return -1;
@@ -257,7 +256,7 @@ static int graph_run(struct dev *dev, struct dev_graph *g)
     return 0;
 }
 
-static void graph_free(struct dev *dev, struct dev_graph *g)
+static void device_graph_free(struct dev *dev, struct dev_graph *g)
 {
     if (g && g->exec)
         must(dev, "graph_free", cudaGraphExecDestroy(g->exec));
@@ -269,22 +268,22 @@ static void graph_free(struct dev *dev, struct dev_graph *g)
 static char *device_describe(struct dev *dev, char *out, size_t room)
 {
     const struct cuda *cuda = cuda_of(dev);
-    char lt[128], sdpa[128];
+    char cublaslt[128], sdpa[128];
 
     snprintf(out, room,
              "%s, compute capability %d.%d, %d multiprocessors, %.1f GiB; "
              "%s; %s",
              cuda->name, cuda->capability / 10, cuda->capability % 10,
              cuda->sms, (double)dev->memory.total / 0x1p30,
-             matmul_describe(dev, lt, sizeof lt),
+             gemm_describe(dev, cublaslt, sizeof cublaslt),
              sdpa_describe(dev, sdpa, sizeof sdpa));
     return out;
 }
 
 /*
  * Dense products of 16-bit types, of TF32 and of F32, in 10^12 operations a
- * second, from NVIDIA's data sheets.  The first name that is part of the
- * device's counts.
+ * second, from NVIDIA's data sheets.  The first row whose name is part of the
+ * device's name counts.
  */
 static const struct {
     const char *name;
@@ -322,7 +321,7 @@ static double device_peak(const struct dev *dev, enum dtype type)
     return 0.0;
 }
 
-/* There is none, or it cannot be used: the kind of the error says which. */
+/* No device, ERR_MISSING, or one that cannot be used, ERR_SYSTEM. */
 static int no_device(struct err *e, cudaError_t code)
 {
     int has = 0, needs = 0;
@@ -332,18 +331,18 @@ static int no_device(struct err *e, cudaError_t code)
         cudaDriverGetVersion(&has) == cudaSuccess &&
         cudaRuntimeGetVersion(&needs) == cudaSuccess)
         return has == 0 ? err_set(e, ERR_MISSING,
-                                  "no CUDA device: there is no driver")
+                                  "no CUDA device: the driver is not installed")
                         : err_set(e, ERR_SYSTEM,
-                                  "no CUDA device: its driver knows CUDA "
-                                  "%d.%d, and %d.%d is needed",
+                                  "no CUDA device: the driver supports CUDA "
+                                  "%d.%d, but %d.%d is needed",
                                   has / 1000, has % 1000 / 10, needs / 1000,
                                   needs % 1000 / 10);
     return err_set(e, code == cudaErrorNoDevice ? ERR_MISSING : ERR_SYSTEM,
                    "no CUDA device: %s", cudaGetErrorString(code));
 }
 
-/* Were kernels compiled for this GPU, or can the driver do so?  This one is
- * asked for all, which are compiled alike. */
+/* Any kernel, to check whether kernels were compiled for this GPU or the driver
+ * can compile them: all are compiled in the same way. */
 static __global__ void any_kernel()
 {
 }
@@ -370,9 +369,8 @@ static struct cuda_stage *new_stage(void)
 
     if (!s)
         abort();
-    if (cudaMallocHost((void **)&s->out, (size_t)SLOTS * SLOT) !=
-            cudaSuccess ||
-        cudaMallocHost((void **)&s->back, RETURN_ROOM) != cudaSuccess) {
+    if (cudaMallocHost((void **)&s->out, (size_t)SLOTS * SLOT) != cudaSuccess ||
+        cudaMallocHost((void **)&s->back, RETURN_SIZE) != cudaSuccess) {
         cudaFreeHost(s->out);
         free(s);
         return nullptr;
@@ -400,7 +398,7 @@ static void device_close(struct dev *dev)
     if (!cuda)
         return;
     cuda_second_stream_close(dev);
-    matmul_close(dev);
+    gemm_close(dev);
     sdpa_close(dev);
     cuda_release(dev, cuda->scratch);
     free_stage(cuda->stage);
@@ -432,7 +430,7 @@ static int device_open(struct dev *dev, struct err *e)
         (code = cudaGetDeviceProperties(&prop, dev->index)) != cudaSuccess ||
         (code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)) !=
             cudaSuccess)
-        return err_set(e, ERR_SYSTEM, "cuda:%d cannot be used: %s", dev->index,
+        return err_set(e, ERR_SYSTEM, "cannot use cuda:%d: %s", dev->index,
                        cudaGetErrorString(code));
     if (check_kernels(&prop, dev->index, e) < 0) {
         cudaStreamDestroy(stream);
@@ -460,7 +458,8 @@ static int device_open(struct dev *dev, struct err *e)
     cuda->stage = new_stage();
     if (!cuda->stage) {
         device_close(dev);
-        return err_set(e, ERR_SYSTEM, "cuda: no pinned host memory");
+        return err_set(e, ERR_SYSTEM,
+                       "cuda: cannot allocate pinned host memory");
     }
     return 0;
 }
@@ -480,10 +479,10 @@ const struct dev_type cuda_dev = {
     .peak = device_peak,
     .mark = device_mark,
     .between = device_between,
-    .graph_begin = graph_begin,
-    .graph_end = graph_end,
-    .graph_run = graph_run,
-    .graph_free = graph_free,
+    .graph_begin = device_graph_begin,
+    .graph_end = device_graph_end,
+    .graph_run = device_graph_run,
+    .graph_free = device_graph_free,
     .second_stream_begin = cuda_second_stream_begin,
     .second_stream_end = cuda_second_stream_end,
     .second_stream_wait = cuda_second_stream_wait,

@@ -12,11 +12,11 @@ extern "C" {
 #endif
 
 /*
- * cuda - what the CUDA device keeps, for the files that make it up
+ * cuda - the state of a CUDA device, for the files that implement it
  *
- * dev->state points at one of these.  All work goes to one stream, in order,
- * so an operation may use the scratch memory without asking who had it before.
- * Other streams (copies, collectives) meet it through events.
+ * dev->state points at one of these.  All work goes to one stream, in order, so
+ * every operation may use the same scratch memory.  Other streams (copies,
+ * collectives) are synchronised with it through events.
  */
 struct cuda {
     void *stream;               /* cudaStream_t */
@@ -24,18 +24,18 @@ struct cuda {
     int index;
     int sms;                    /* multiprocessors */
     int capability;             /* 90 for 9.0 */
-    size_t shared_max;          /* a block's, after opting in */
-    size_t cache;               /* the second level's */
+    size_t shared_max;          /* of a block, after opting in */
+    size_t cache;               /* size of the second-level cache */
     void *scratch;
     size_t scratch_size;
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
     bool careful;               /* wait after each launch, to name it */
-    bool keeping;               /* between graph_begin() and graph_end() */
-    int failed_before;          /* the device, when that began */
-    char why[160];              /* the first failure, in words */
-    struct matmul_plans *plans; /* plans of matrix products; gemm.cu */
-    struct sdpa *sdpa;          /* plans of attention; sdpa.c */
+    bool recording;             /* between graph_begin() and graph_end() */
+    int failed_before;          /* whether the device had failed before that */
+    char why[160];              /* the message of the first failure */
+    struct gemm_state *gemm;    /* products; gemm_cublaslt.cu */
+    struct sdpa *sdpa;          /* attention by cuDNN; sdpa.c */
     struct cuda_second_stream *second_stream;
     char name[128];
 };
@@ -50,13 +50,13 @@ OPS(CUDA_DECLARE)
 #undef CUDA_DECLARE
 
 /*
- * At least n bytes of device memory, 256-byte aligned, until the same thread
- * asks again: an operation asks once.  NULL marks the device as failed.  It
- * grows to the largest size that was asked for, and stays.
+ * At least n bytes of device memory, 256-byte aligned, valid until the next
+ * call: an operation calls it once.  NULL marks the device as failed.  The
+ * memory grows to the largest size that was asked for, and stays.
  */
 void *cuda_scratch(struct dev *dev, size_t n, const char *op);
 
-/* The device failed in op, for a reason that its runtime has no code for. */
+/* Mark the device as failed in op, unless it has already failed. */
 void cuda_failed(struct dev *dev, const char *op, const char *why);
 
 /* The second stream of dev.h. */

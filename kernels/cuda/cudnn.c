@@ -1,5 +1,5 @@
 /*
- * cudnn - find cuDNN
+ * cudnn - find cuDNN (see sdpa_graph.h)
  */
 #include "config.h"
 #include "kernels/cuda/sdpa_graph.h"

@@ -1,7 +1,7 @@
 /*
- * point - element by element: sums, scaling, types, dropout
+ * elementwise - one element at a time: sums, scaling, conversion, dropout
  *
- * A thread has W elements, one access; where the count is no multiple of that,
+ * A thread has W elements, one access; if the count is not a multiple of that,
  * W is 1.
  */
 #include "config.h"
@@ -19,7 +19,7 @@ template <int W> static __device__ __forceinline__ int64_t first_of_thread()
 
 /* y = a + b */
 template <class T, int W>
-static __global__ void add(T *y, const T *a, const T *b, int64_t n)
+static __global__ void add_elements(T *y, const T *a, const T *b, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     float p[W], q[W];
@@ -35,7 +35,7 @@ static __global__ void add(T *y, const T *a, const T *b, int64_t n)
 }
 
 template <class T, int W>
-static __global__ void scale(T *y, float factor, int64_t n)
+static __global__ void scale_elements(T *y, float factor, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     float p[W];
@@ -50,7 +50,7 @@ static __global__ void scale(T *y, float factor, int64_t n)
 }
 
 template <class T, int W>
-static __global__ void fill(T *y, float value, int64_t n)
+static __global__ void fill_elements(T *y, float value, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     float p[W];
@@ -66,7 +66,7 @@ static __global__ void fill(T *y, float value, int64_t n)
 /* y = x, or y + x.  Four at a time: 16 bytes of the wider type, 8 of the
  * narrower. */
 template <class Y, class X, int W>
-static __global__ void cast(Y *y, const X *x, bool into, int64_t n)
+static __global__ void cast_elements(Y *y, const X *x, bool into, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     float p[W], was[W];
@@ -83,7 +83,7 @@ static __global__ void cast(Y *y, const X *x, bool into, int64_t n)
     store(y + i, p);
 }
 
-/* u = rng_uniform() of W numbers from i on; one Philox block gives four. */
+/* u = rng_uniform() of W numbers from i on; a Philox block has four. */
 template <int W>
 static __device__ __forceinline__ void
 uniforms(float (&u)[W], uint64_t seed, uint64_t stream, uint64_t i)
@@ -104,8 +104,8 @@ uniforms(float (&u)[W], uint64_t seed, uint64_t stream, uint64_t i)
 
 /* y (+)= x / (1 - p) where the element is kept */
 template <class T, int W>
-static __global__ void dropout(T *y, const T *x, struct dropout d, bool into,
-                               int64_t n)
+static __global__ void drop_elements(T *y, const T *x, struct dropout d,
+                                     bool into, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     const float keep = 1.0f / (1.0f - d.p);
@@ -126,57 +126,57 @@ static __global__ void dropout(T *y, const T *x, struct dropout d, bool into,
 /* The grid for n elements, W to a thread. */
 #define GRID(n, W) blocks(n, (int64_t)THREADS * (W)), THREADS, 0, STREAM(dev)
 
-#define POINTWISE(kernel, name, t, ...)                                        \
-    do {                                                                       \
-        const int64_t n = tensor_count(t);                                     \
+#define ELEMENTWISE(kernel, name, t, ...)                                      \
+ do {                                                                          \
+  const int64_t n = tensor_count(t);                                           \
                                                                                \
-        if (n == 0)                                                            \
-            break;                                                             \
-        WITH_TYPE(T, (t)->type,                                                \
-                  WITH_WIDTH(W, T, n % WIDTH<T> == 0,                          \
-                             LAUNCH((kernel<T, W>), GRID(n, W),                \
-                                    __VA_ARGS__, n)))                          \
-        launched(dev, name);                                                   \
-    } while (0)
+  if (n == 0)                                                                  \
+   break;                                                                      \
+  WITH_TYPE(T, (t)->type,                                                      \
+            WITH_WIDTH(W, T, n % WIDTH<T> == 0,                                \
+                       LAUNCH((kernel<T, W>), GRID(n, W), __VA_ARGS__, n)))    \
+  launched(dev, name);                                                         \
+ } while (0)
 
 extern "C" void cuda_add_fwd(struct dev *dev, struct tensor *y,
                              const struct tensor *a, const struct tensor *b)
 {
-    POINTWISE(add, "add_fwd", y, data_of<T>(y), data_of<const T>(a),
-              data_of<const T>(b));
+    ELEMENTWISE(add_elements, "add_fwd", y, data_of<T>(y), data_of<const T>(a),
+                data_of<const T>(b));
 }
 
 extern "C" void cuda_scale(struct dev *dev, struct tensor *y, float factor)
 {
-    POINTWISE(scale, "scale", y, data_of<T>(y), factor);
+    ELEMENTWISE(scale_elements, "scale", y, data_of<T>(y), factor);
 }
 
 extern "C" void cuda_fill(struct dev *dev, struct tensor *y, float value)
 {
-    POINTWISE(fill, "fill", y, data_of<T>(y), value);
+    ELEMENTWISE(fill_elements, "fill", y, data_of<T>(y), value);
 }
 
 extern "C" void cuda_dropout_fwd(struct dev *dev, struct tensor *y,
                                  const struct tensor *x,
                                  const struct dropout *d)
 {
-    POINTWISE(dropout, "dropout_fwd", y, data_of<T>(y), data_of<const T>(x),
-              *d, false);
+    ELEMENTWISE(drop_elements, "dropout_fwd", y, data_of<T>(y),
+                data_of<const T>(x), *d, false);
 }
 
 extern "C" void cuda_dropout_bwd(struct dev *dev, struct tensor *dx,
                                  const struct tensor *dy,
                                  const struct dropout *d)
 {
-    POINTWISE(dropout, "dropout_bwd", dx, data_of<T>(dx), data_of<const T>(dy),
-              *d, !dx->fresh);
+    ELEMENTWISE(drop_elements, "dropout_bwd", dx, data_of<T>(dx),
+                data_of<const T>(dy), *d, !dx->fresh);
 }
 
 /* Four elements, the words of one block, to a thread; `first` is a multiple of
  * four where W is 4. */
 template <int W>
-static __global__ void cast_random(uint16_t *y, const float *x, uint64_t seed,
-                                   uint64_t stream, uint64_t first, int64_t n)
+static __global__ void cast_elements_random(uint16_t *y, const float *x,
+                                            uint64_t seed, uint64_t stream,
+                                            uint64_t first, int64_t n)
 {
     const int64_t i = first_of_thread<W>();
     uint32_t w[4];
@@ -211,41 +211,43 @@ extern "C" void cuda_cast_random(struct dev *dev, struct tensor *y,
     if (n == 0)
         return;
     if (n % 4 == 0 && first % 4 == 0)
-        LAUNCH(cast_random<4>, GRID(n, 4), data_of<uint16_t>(y),
+        LAUNCH(cast_elements_random<4>, GRID(n, 4), data_of<uint16_t>(y),
                data_of<const float>(x), seed, stream, first, n);
     else
-        LAUNCH(cast_random<1>, GRID(n, 1), data_of<uint16_t>(y),
+        LAUNCH(cast_elements_random<1>, GRID(n, 1), data_of<uint16_t>(y),
                data_of<const float>(x), seed, stream, first, n);
     launched(dev, "cast_random");
 }
 
-static void move(struct dev *dev, struct tensor *y, const struct tensor *x,
-                 bool into, const char *op)
+static void cast_or_add(struct dev *dev, struct tensor *y,
+                        const struct tensor *x, bool into, const char *op)
 {
     const int64_t n = tensor_count(y);
     const bool whole = n % 4 == 0;
 
     if (n == 0)
         return;
-    WITH_TYPE(
-        Y, y->type, WITH_TYPE(X, x->type, if (whole) {
-            LAUNCH((cast<Y, X, 4>), GRID(n, 4), data_of<Y>(y),
-                   data_of<const X>(x), into, n);
-        } else {
-            LAUNCH((cast<Y, X, 1>), GRID(n, 1), data_of<Y>(y),
-                   data_of<const X>(x), into, n);
-        }))
+    WITH_TYPE(Y, y->type,
+              WITH_TYPE(
+                  X, x->type,
+                  if (whole) {
+                      LAUNCH((cast_elements<Y, X, 4>), GRID(n, 4),
+                             data_of<Y>(y), data_of<const X>(x), into, n);
+                  } else {
+                      LAUNCH((cast_elements<Y, X, 1>), GRID(n, 1),
+                             data_of<Y>(y), data_of<const X>(x), into, n);
+                  }))
     launched(dev, op);
 }
 
 extern "C" void cuda_cast(struct dev *dev, struct tensor *y,
                           const struct tensor *x)
 {
-    move(dev, y, x, false, "cast");
+    cast_or_add(dev, y, x, false, "cast");
 }
 
 extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
                            const struct tensor *x)
 {
-    move(dev, y, x, !y->fresh, "accum");
+    cast_or_add(dev, y, x, !y->fresh, "accum");
 }

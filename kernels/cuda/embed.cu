@@ -1,12 +1,12 @@
 /*
  * embed - rows of the tables by token and position; their gradients
  *
- * The gradient of a table adds rows of dy that have the same token.  So that
- * the order of the sum depends on the input alone, the rows are first sorted by
- * token, stably (sort.cu); then each block takes TILE of them and adds up its
- * segments, runs of one token.  A segment belongs to the tile in which it
- * begins: later tiles leave their share of it as partial sums, which the owner
- * adds, in order, in a second kernel.
+ * The gradient of a table is the sum of the rows of dy that have the same
+ * token.  So that the order of the sum depends on the input alone, the rows are
+ * first sorted by token, stably (sort.cu); then each block takes TILE of them
+ * and adds up its segments, neighbours of one token.  A segment belongs to the
+ * tile in which it begins: later tiles write their share of it as partial sums,
+ * which a second kernel adds in order.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -86,8 +86,8 @@ position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
     }
 }
 
-/* Sorted tokens key(N) and their rows; head(tiles,C) is for a tile's share of
- * a segment that began earlier. */
+/* key(N) are the sorted tokens, row(N) their rows; head(tiles,C) gets a tile's
+ * share of a segment that began earlier. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
@@ -124,8 +124,8 @@ segments(float *dwte, float *head, const unsigned *key, const unsigned *row,
     }
 }
 
-/* Add to the segment that is last in this tile, if it began here, what the
- * tiles after it left. */
+/* Add the shares of later tiles to the last segment of this tile, if it begins
+ * here. */
 static __global__ void __launch_bounds__(THREADS)
 join_segments(float *dwte, const float *head, const unsigned *key, int64_t N,
               int64_t C)
@@ -138,7 +138,7 @@ join_segments(float *dwte, const float *head, const unsigned *key, int64_t N,
     token = key[next];
     if (key[next - 1] != token ||
         (key[from] == token && from > 0 && key[from - 1] == token))
-        return;                 /* nothing goes on, or it is not ours */
+        return; /* it ends here, or began earlier */
     for (int64_t c = threadIdx.x; c < C; c += THREADS) {
         float sum = dwte[token * C + c];
 

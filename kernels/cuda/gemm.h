@@ -14,38 +14,39 @@ extern "C" {
 struct dev;
 
 /*
- * matmul - products of matrices on the CUDA device
+ * gemm - products of matrices on the CUDA device
  *
  *      d(m,n) = alpha op(a) op(b) + beta c(m,n)        row-major
  *
  * op(a) is m by k, op(b) k by n; ta says that a is stored k by m, tb that b is
- * stored n by k.  c may be d, and is where it is NULL.  a and b are of `type`,
- * c and d of `out`; sums are F32.  A product may end in more:
+ * stored n by k.  c may be d, and NULL stands for d.  a and b are of `type`, c
+ * and d of `out`; sums are F32.  A product may have an epilogue:
  *
- *      MATMUL_BIAS       d + bias(n), of type out
- *      MATMUL_GELU       aux = d + bias(n), d = gelu_tanh(aux); aux optional
- *      MATMUL_GELU_GRAD  d * gelu_tanh'(aux)
- *      MATMUL_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
+ *      GEMM_BIAS       d + bias(n), of type out
+ *      GEMM_GELU       aux = d + bias(n), d = gelu_tanh(aux); aux optional
+ *      GEMM_GELU_GRAD  d * gelu_tanh'(aux)
+ *      GEMM_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
  *
- * By cuBLASLt, with a plan for each kind of product: made when it is first
- * met, by timing what the library offers, and kept in a file for the next
- * time.  The device's deterministic switch takes the library's first offer
- * instead.  Where the library cannot end a product as asked, or is faster
- * without, the product is made with its bias at most; what else it should end
- * in is left to the caller, which matmul() says by returning false; what there
- * is then of MATMUL_GELU lies in aux, if that is given, not in d.  Without the
- * library, or where it offers nothing at all, a kernel of our own does the
- * same.
+ * cuBLASLt computes it, by an algorithm that is chosen when a kind of product
+ * first occurs: those that the library suggests are timed, and the fastest one
+ * is kept in a file (algorithms.h).  A deterministic device takes the library's
+ * first suggestion.  Without the library, or if it suggests nothing, a plain
+ * kernel computes the product.
+ *
+ * If the library has no such epilogue, or product and epilogue by themselves
+ * are faster, only a bias is added; gemm() returns false, and the caller does
+ * the rest of the epilogue.  For GEMM_GELU the sums are then in aux, if it is
+ * given, else in d.
  */
-enum matmul_end {
-    MATMUL_PLAIN,
-    MATMUL_BIAS,
-    MATMUL_GELU,
-    MATMUL_GELU_GRAD,
-    MATMUL_BIAS_GRAD,
+enum gemm_epilogue {
+    GEMM_PLAIN,
+    GEMM_BIAS,
+    GEMM_GELU,
+    GEMM_GELU_GRAD,
+    GEMM_BIAS_GRAD,
 };
 
-struct matmul {
+struct gemm {
     enum dtype type, out;
     bool ta, tb;
     int64_t m, n, k;
@@ -53,17 +54,17 @@ struct matmul {
     void *d;
     int64_t lda, ldb, ldd;      /* of c as well */
     float alpha, beta;
-    enum matmul_end end;
+    enum gemm_epilogue epilogue;
     void *bias, *aux;
 };
 
-/* False: done, but for what end asks. */
-bool matmul(struct dev *dev, const struct matmul *p, const char *op);
+/* False: done but for the epilogue. */
+bool gemm(struct dev *dev, const struct gemm *p, const char *op);
 
-void matmul_close(struct dev *dev);
+void gemm_close(struct dev *dev);
 
 /* "cuBLASLt 130100", or why it is not there; returns out. */
-char *matmul_describe(struct dev *dev, char *out, size_t room);
+char *gemm_describe(struct dev *dev, char *out, size_t room);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,9 @@
 /*
  * head - the classifier and its cross-entropy, some rows at a time
  *
- * The logits of a chunk of rows are made, turned in place into the gradient of
- * the loss, and multiplied into dx and dw before the next chunk is begun.  So
- * the logits of all rows never exist, and none are computed twice.
+ * The logits of a chunk of rows are computed, overwritten with the gradient of
+ * the loss, and multiplied into dx and dw before the next chunk.  So the logits
+ * of all rows are never in memory, and none are computed twice.
  */
 #include "config.h"
 #include "kernels/cuda/gemm.h"
@@ -11,18 +11,18 @@
 
 enum {
     THREADS = 512,
-    LOGITS_SIZE = 1600 << 20,   /* of a chunk, at most, */
-    LOGITS_SHARE = 24,          /* and this part of the device's memory */
-    LOGITS_ROWS = 128,          /* a chunk is a multiple of this */
-    KEPT_LEAST = 16 << 10,      /* bytes of a row that caches may lose; more
-                                   than half of shared memory would leave one
-                                   block alone on its multiprocessor */
+    LOGITS_SIZE = 1600 << 20, /* of a chunk, at most, */
+    LOGITS_SHARE = 24,        /* and this part of the device's memory */
+    LOGITS_ROWS = 128,        /* a chunk is a multiple of this */
+    KEPT_LEAST = 16 << 10,    /* bytes of a row that is kept in shared memory;
+                                   rows over half of it are not, since a
+                                   multiprocessor would have one block */
 };
 
-/* Elements c, c + 1, ... of a row are v; those from V on become x. */
+/* v are elements c, c + 1, ... of a row; set those from V on to x. */
 template <int W>
-static __device__ __forceinline__ void beyond(float (&v)[W], int c, int V,
-                                              float x)
+static __device__ __forceinline__ void set_beyond(float (&v)[W], int c, int V,
+                                                  float x)
 {
     if (c + W > V)
 #pragma unroll
@@ -32,11 +32,11 @@ static __device__ __forceinline__ void beyond(float (&v)[W], int c, int V,
 
 /*
  * A block has a row of logits, ld apart, of which V count and the rest, up to
- * padded, become 0.  First the maximum and the sum of exponentials in one
- * pass: each thread scales its sum when its maximum moves.  Then, if asked,
- * the gradient of scale * loss, over the logits.  With KEEP the row is first
- * copied to shared memory, each thread's part by itself, so that it is read
- * once and all of it is under way at the same time.
+ * padded, become 0.  First it computes the maximum and the sum of exponentials
+ * in one pass: each thread scales its sum when its maximum changes.  Then the
+ * gradient of scale * loss, if it is wanted, overwrites the logits.  With KEEP
+ * the row is first copied to shared memory, so that it is read once and all
+ * loads are in flight at the same time.
  */
 template <class T, int W, bool KEEP>
 static __global__ void __launch_bounds__(THREADS)
@@ -49,7 +49,7 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
     const T *from = KEEP ? kept : row;
     float most = -INFINITY, sum = 0, all, each, v[W];
 
-    if (goal < 0) {             /* the whole block: this row does not count */
+    if (goal < 0) { /* this row does not count */
         if (threadIdx.x == 0)
             loss[blockIdx.x] = 0.0f;
 #pragma unroll
@@ -69,7 +69,7 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
         float here;
 
         load(v, from + c);
-        beyond(v, c, V, -INFINITY);
+        set_beyond(v, c, V, -INFINITY);
         here = v[0];
 #pragma unroll
         for (int k = 1; k < W; k++)
@@ -99,12 +99,12 @@ cross_entropy(T *logits, float *loss, const int *target, int V, int padded,
 #pragma unroll
             for (int k = 0; k < W; k++)
                 v[k] -= c + k == goal ? scale : 0.0f;
-        beyond(v, c, V, 0.0f);
+        set_beyond(v, c, V, 0.0f);
         store(row + c, v);
     }
 }
 
-struct chunk {
+struct head_chunk {
     void *logits;
     const struct tensor *x, *w;
     int64_t from, rows, ld;
@@ -117,9 +117,9 @@ static const void *row_of(const struct tensor *t, int64_t row)
 }
 
 /* logits(rows,V) = x w' */
-static void make_logits(struct dev *dev, const struct chunk *c)
+static void compute_logits(struct dev *dev, const struct head_chunk *c)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = p.out = c->x->type;
     p.m = c->rows;
@@ -131,13 +131,14 @@ static void make_logits(struct dev *dev, const struct chunk *c)
     p.d = c->logits;
     p.ldd = c->ld;
     p.alpha = 1.0f;
-    matmul(dev, &p, "head");
+    gemm(dev, &p, "head");
 }
 
 /* dx(rows,C) += dlogits w */
-static void add_dx(struct dev *dev, struct tensor *dx, const struct chunk *c)
+static void add_dx(struct dev *dev, struct tensor *dx,
+                   const struct head_chunk *c)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = p.out = c->x->type;
     p.m = c->rows;
@@ -149,13 +150,14 @@ static void add_dx(struct dev *dev, struct tensor *dx, const struct chunk *c)
     p.d = (void *)row_of(dx, c->from);
     p.alpha = 1.0f;
     p.beta = dx->fresh ? 0.0f : 1.0f;
-    matmul(dev, &p, "head");
+    gemm(dev, &p, "head");
 }
 
 /* dw(V,C) += dlogits' x, in F32 */
-static void add_dw(struct dev *dev, struct tensor *dw, const struct chunk *c)
+static void add_dw(struct dev *dev, struct tensor *dw,
+                   const struct head_chunk *c)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = c->x->type;
     p.out = dw->type;
@@ -169,13 +171,13 @@ static void add_dw(struct dev *dev, struct tensor *dw, const struct chunk *c)
     p.d = dw->data;
     p.alpha = 1.0f;
     p.beta = dw->fresh && c->from == 0 ? 0.0f : 1.0f;
-    matmul(dev, &p, "head");
+    gemm(dev, &p, "head");
 }
 
 template <class T>
-static void entropy(struct dev *dev, const struct chunk *c, float *loss,
-                    const int *target, int64_t vocab, float scale,
-                    bool gradient)
+static void launch_cross_entropy(struct dev *dev, const struct head_chunk *c,
+                                 float *loss, const int *target, int64_t vocab,
+                                 float scale, bool gradient)
 {
     const size_t row = (size_t)c->ld * sizeof(T);
     const int V = (int)vocab, padded = (int)c->w->dim[0];
@@ -192,7 +194,7 @@ static void entropy(struct dev *dev, const struct chunk *c, float *loss,
     }
 }
 
-/* As many rows as fit, in equal chunks. */
+/* The rows of a chunk: as many as fit, in equal chunks. */
 static int64_t rows_of_chunk(const struct dev *dev, int64_t N, int64_t ld,
                              size_t element)
 {
@@ -214,7 +216,7 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
 {
     const int64_t N = tensor_rows(x);
     const size_t element = dtype_size(x->type);
-    struct chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64 };
+    struct head_chunk c = { nullptr, x, w, 0, 0, (w->dim[0] + 63) / 64 * 64 };
     int64_t most;
 
     if (N == 0)
@@ -225,11 +227,11 @@ extern "C" void cuda_head(struct dev *dev, struct tensor *loss,
         return;
     for (; c.from < N; c.from += most) {
         c.rows = N - c.from < most ? N - c.from : most;
-        make_logits(dev, &c);
+        compute_logits(dev, &c);
         WITH_TYPE(T, x->type,
-                  entropy<T>(dev, &c, data_of<float>(loss),
-                             data_of<const int>(target), vocab, scale,
-                             dx || dw))
+                  launch_cross_entropy<T>(dev, &c, data_of<float>(loss),
+                                          data_of<const int>(target), vocab,
+                                          scale, dx || dw))
         if (dx)
             add_dx(dev, dx, &c);
         if (dw)

@@ -4,10 +4,10 @@
 /*
  * launch - what every .cu file includes first
  *
- * With nvcc, the CUDA runtime and the instructions of ptx.cuh; with another
- * compiler, the emulation of emu.cuh, under the same names.  Kernels are
- * launched by LAUNCH and take shared memory by SHARED and DYNAMIC_SHARED, so
- * that both can be had from one text:
+ * With nvcc, this is the CUDA runtime and the instructions of ptx.cuh; with
+ * another compiler, the emulator (emu.cuh), with the same names.  Kernels are
+ * launched with LAUNCH and declare shared memory with SHARED and
+ * DYNAMIC_SHARED, so that both compile from one source:
  *
  *      LAUNCH(add<T>, blocks(n, 256), 256, 0, STREAM(dev), y, a, b, n);
  *      launched(dev, "add_fwd");
@@ -31,13 +31,13 @@
 
 #include "kernels/cuda/cuda.h"
 
-/* Arguments that are macros become what they stand for first. */
+/* Arguments that are macros are expanded first. */
 #define LAUNCH(...) LAUNCH_NOW(__VA_ARGS__)
 
 #define STREAM(dev) ((cudaStream_t)cuda_of(dev)->stream)
 
-/* Remember the first launch that failed; dev_sync() will report it.  What goes
- * wrong while a kernel runs is known here only if we wait for it. */
+/* Record the first launch that failed; dev_sync() will report it.  An error
+ * while a kernel runs is found here only if the device is careful and waits. */
 static inline void launched(struct dev *dev, const char *op)
 {
     cudaError_t code = cudaGetLastError();
@@ -48,7 +48,7 @@ static inline void launched(struct dev *dev, const char *op)
         cuda_failed(dev, op, cudaGetErrorString(code));
 }
 
-/* A call of the runtime that has no other way to fail. */
+/* Record the failure of a call of the runtime. */
 static inline void must(struct dev *dev, const char *op, cudaError_t code)
 {
     if (code == cudaSuccess)
@@ -57,13 +57,13 @@ static inline void must(struct dev *dev, const char *op, cudaError_t code)
     cuda_failed(dev, op, cudaGetErrorString(code));
 }
 
-/* How many blocks cover n elements, `per` in each. */
+/* The number of blocks for n elements, `per` in each. */
 static inline unsigned blocks(int64_t n, int64_t per)
 {
     return (unsigned)((n + per - 1) / per);
 }
 
-/* As many as that, but no more than the device runs at a time. */
+/* The same, but no more than on_each for each multiprocessor. */
 static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
                                     int64_t per, int on_each)
 {
@@ -73,8 +73,8 @@ static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
     return (unsigned)(want < most ? want : most);
 }
 
-/* Let a kernel have more shared memory than the 48 KiB that any may have; the
- * arrays that it declares, some KiB at most, count against them too. */
+/* Allow a kernel more shared memory than the default of 48 KiB; the arrays that
+ * it declares, a few KiB at most, are part of them. */
 #define OPT_IN(dev, kernel, bytes)                                             \
     do {                                                                       \
         if ((bytes) > 40 << 10)                                                \
@@ -83,8 +83,8 @@ static inline unsigned blocks_up_to(const struct dev *dev, int64_t n,
                                  (int)(bytes));                                \
     } while (0)
 
-/* Do something with W the width of an access: 16 bytes where every one of them
- * is aligned, as it is if good, else one element. */
+/* Do something with W the width of an access: 16 bytes if all accesses are
+ * aligned to that (good), else one element. */
 #define WITH_WIDTH(W, T, good, ...)                                            \
     if (good) {                                                                \
         constexpr int W = WIDTH<T>;                                            \
@@ -127,8 +127,8 @@ template <class T> static inline T *data_of(const struct tensor *t)
 
 /* ---- 16 bytes at a time ------------------------------------------------ */
 
-/* W elements as floats, in accesses of 16 bytes, or of 8 if they are fewer; p
- * is aligned to that. */
+/* W elements as floats, in accesses of 16 bytes, or of 8 if W is smaller; p is
+ * aligned to that. */
 template <int W, class T>
 static __device__ __forceinline__ void load(float (&x)[W], const T *p)
 {

@@ -5,11 +5,11 @@
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/reduce.cuh"
 
-/* y = x w', the product all of the forward ones are. */
-static struct matmul forward(struct tensor *y, const struct tensor *x,
-                             const struct tensor *w)
+/* y = x w', without an epilogue. */
+static struct gemm forward_gemm(struct tensor *y, const struct tensor *x,
+                                const struct tensor *w)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = x->type;
     p.out = y->type;
@@ -29,14 +29,15 @@ extern "C" void cuda_linear_fwd(struct dev *dev, struct tensor *y,
                                 const struct tensor *x, const struct tensor *w,
                                 const struct tensor *b)
 {
-    struct matmul p = forward(y, x, w);
+    struct gemm p = forward_gemm(y, x, w);
 
-    p.end = b ? MATMUL_BIAS : MATMUL_PLAIN;
+    p.epilogue = b ? GEMM_BIAS : GEMM_PLAIN;
     p.bias = data_of<void>(b);
-    matmul(dev, &p, "linear_fwd");
+    gemm(dev, &p, "linear_fwd");
 }
 
-/* Does the library know this activation?  Its tanh is one for 16 bits. */
+/* Whether cuBLASLt has this activation as an epilogue.  Its tanh is only exact
+ * enough for 16 bits. */
 static bool fuses(enum act kind, const struct tensor *x, int64_t columns)
 {
     return kind == ACT_GELU_TANH && x->type != DT_F32 && columns % 8 == 0;
@@ -48,24 +49,24 @@ extern "C" void cuda_linear_act_fwd(struct dev *dev, struct tensor *y,
                                     const struct tensor *b, enum act kind)
 {
     struct tensor *mid = pre ? pre : y;
-    struct matmul p = forward(y, x, w);
+    struct gemm p = forward_gemm(y, x, w);
 
-    p.end = MATMUL_GELU;
+    p.epilogue = GEMM_GELU;
     p.bias = data_of<void>(b);
     p.aux = data_of<void>(pre);
     if (!fuses(kind, x, p.n))
         cuda_linear_fwd(dev, mid, x, w, b);
-    else if (matmul(dev, &p, "linear_act_fwd"))
+    else if (gemm(dev, &p, "linear_act_fwd"))
         return;
     cuda_act_fwd(dev, y, mid, kind);
     launched(dev, "linear_act_fwd");
 }
 
 /* dx(N,C) += dy(N,M) w(M,C) */
-static struct matmul input_grad(struct tensor *dx, const struct tensor *w,
-                                const struct tensor *dy)
+static struct gemm input_gradient(struct tensor *dx, const struct tensor *w,
+                                  const struct tensor *dy)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = dy->type;
     p.out = dx->type;
@@ -80,12 +81,14 @@ static struct matmul input_grad(struct tensor *dx, const struct tensor *w,
     return p;
 }
 
-/* dw(M,C) += dy(N,M)' x(N,C), added in F32; with db, its gradient in the same
- * pass.  The library sets db, so what is to be added goes to the scratch. */
-static void weight_grad(struct dev *dev, struct tensor *dw, struct tensor *db,
-                        const struct tensor *x, const struct tensor *dy)
+/* dw(M,C) += dy(N,M)' x(N,C), added in F32, and db in the same product.  The
+ * library sets the gradient of a bias, so one that is to be added goes through
+ * scratch memory. */
+static void weight_gradient(struct dev *dev, struct tensor *dw,
+                            struct tensor *db, const struct tensor *x,
+                            const struct tensor *dy)
 {
-    struct matmul p = {};
+    struct gemm p = {};
 
     p.type = dy->type;
     p.out = dw->type;
@@ -99,14 +102,14 @@ static void weight_grad(struct dev *dev, struct tensor *dw, struct tensor *db,
     p.alpha = 1.0f;
     p.beta = dw->fresh ? 0.0f : 1.0f;
     if (db) {
-        p.end = MATMUL_BIAS_GRAD;
+        p.epilogue = GEMM_BIAS_GRAD;
         p.bias = db->fresh ? db->data
                            : cuda_scratch(dev, (size_t)p.m * sizeof(float),
                                           "linear_bwd");
         if (!p.bias)
             return;
     }
-    if (!matmul(dev, &p, "linear_bwd"))
+    if (!gemm(dev, &p, "linear_bwd"))
         bias_sum(dev, db, dy);
     else if (db && !db->fresh)
         column_sum(dev, (float *)db->data, (const float *)p.bias, 1, p.m,
@@ -119,13 +122,13 @@ extern "C" void cuda_linear_bwd(struct dev *dev, struct tensor *dx,
                                 const struct tensor *dy)
 {
     if (dw)
-        weight_grad(dev, dw, db, x, dy);
+        weight_gradient(dev, dw, db, x, dy);
     else if (db)
         bias_sum(dev, db, dy);
     if (dx) {
-        const struct matmul p = input_grad(dx, w, dy);
+        const struct gemm p = input_gradient(dx, w, dy);
 
-        matmul(dev, &p, "linear_bwd");
+        gemm(dev, &p, "linear_bwd");
     }
     launched(dev, "linear_bwd");
 }
@@ -137,15 +140,15 @@ extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
                                     const struct tensor *w,
                                     const struct tensor *dy, enum act kind)
 {
-    struct matmul p = input_grad(dpre, w, dy);
+    struct gemm p = input_gradient(dpre, w, dy);
 
     p.beta = 0.0f;
     cuda_linear_bwd(dev, nullptr, dw, db, x, w, dy);
     if (fuses(kind, dy, p.n)) {
-        p.end = MATMUL_GELU_GRAD;
+        p.epilogue = GEMM_GELU_GRAD;
         p.aux = pre->data;
     }
-    if (matmul(dev, &p, "act_linear_bwd") && p.end != MATMUL_PLAIN)
+    if (gemm(dev, &p, "act_linear_bwd") && p.epilogue != GEMM_PLAIN)
         return;
     dpre->fresh = true;
     cuda_act_bwd(dev, dpre, pre, dpre, kind);

@@ -9,17 +9,20 @@ cu_sources = \
 	%D%/elementwise.cu \
 	%D%/embed.cu \
 	%D%/gemm.cu \
+	%D%/gemm_cublaslt.cu \
 	%D%/head.cu \
 	%D%/linear.cu \
 	%D%/norm.cu \
 	%D%/qknorm.cu \
 	%D%/reduce.cu \
+	%D%/rope.cu \
 	%D%/second_stream.cu \
 	%D%/sort.cu \
 	%D%/update.cu
 EXTRA_DIST += $(cu_sources) \
 	%D%/attention_flash.cuh \
 	%D%/attention_plain.cuh \
+	%D%/gemm_cublaslt.cuh \
 	%D%/launch.cuh \
 	%D%/ptx.cuh \
 	%D%/reduce.cuh \

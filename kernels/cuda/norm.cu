@@ -1,12 +1,13 @@
 /*
  * norm - LayerNorm and RMSNorm, alone and after a sum
  *
- * Forward, a warp has a row and holds it in registers; rows too long for that,
- * or of odd length, go to norm_fwd_any.  Backward, a warp has a row at a time,
- * or a block has if it is long, and goes over many, so that it can keep its
- * share of dw and db in registers; a block leaves them as one row of partial
- * sums, those of dw and then those of db, for column_sum_two().  What is too
- * long or odd for that is read twice, by rows for dx and by columns for these.
+ * In the forward pass, a warp has a row and keeps it in registers; rows that
+ * are too long for that, or have an odd length, are for norm_fwd_any.  In the
+ * backward pass, a warp, or a block if rows are long, has one row after
+ * another, so that it can keep its share of dw and db in registers; a block
+ * writes them as one row of partial sums, those of dw and then those of db, for
+ * column_sum_two().  Rows that are too long or odd for that are read twice, by
+ * rows for dx and by columns for dw and db.
  */
 #include "config.h"
 #include "kernels/cuda/reduce.cuh"
@@ -34,7 +35,7 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
     if (row >= g.N)
         return;
 #pragma unroll
-    for (int j = 0; j < E / W; j++) {   /* ask for everything first */
+    for (int j = 0; j < E / W; j++) { /* all loads first */
         const int64_t c = (j * 32 + lane) * W, at = row * g.C + c;
 
         if (c >= g.C)
@@ -51,7 +52,7 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd(norm_args<T> g)
             continue;
         if (g.b) {
 #pragma unroll
-            for (int k = 0; k < W; k++)  /* as the next reader will see it */
+            for (int k = 0; k < W; k++) /* as it is stored */
                 x[j][k] = to_float(from_float<T>(x[j][k] + b[j][k]));
             store(g.sum + row * g.C + c, x[j]);
         }
@@ -125,7 +126,7 @@ static __global__ void __launch_bounds__(THREADS) norm_fwd_any(norm_args<T> g)
 }
 
 template <class T>
-static void forward(struct dev *dev, const norm_args<T> &g)
+static void launch_forward(struct dev *dev, const norm_args<T> &g)
 {
     constexpr int W = WIDTH<T>;
     const unsigned grid = blocks(g.N, WARPS);
@@ -150,11 +151,11 @@ extern "C" void cuda_norm_fwd(struct dev *dev, struct tensor *y,
                               enum norm kind, float eps)
 {
     WITH_TYPE(T, x->type,
-              forward<T>(dev, { nullptr, data_of<T>(y), data_of<float>(stat),
-                                data_of<const T>(x), nullptr,
-                                data_of<const T>(w), data_of<const T>(b),
-                                tensor_rows(x), tensor_cols(x), eps,
-                                kind == NORM_RMS }))
+              launch_forward<T>(
+                  dev, { nullptr, data_of<T>(y), data_of<float>(stat),
+                         data_of<const T>(x), nullptr, data_of<const T>(w),
+                         data_of<const T>(b), tensor_rows(x), tensor_cols(x),
+                         eps, kind == NORM_RMS }))
     launched(dev, "norm_fwd");
 }
 
@@ -166,12 +167,13 @@ extern "C" void cuda_add_norm_fwd(struct dev *dev, struct tensor *sum,
                                   const struct tensor *bias, enum norm kind,
                                   float eps)
 {
-    WITH_TYPE(T, a->type,
-              forward<T>(dev, { data_of<T>(sum), data_of<T>(y),
-                                data_of<float>(stat), data_of<const T>(a),
-                                data_of<const T>(b), data_of<const T>(w),
-                                data_of<const T>(bias), tensor_rows(a),
-                                tensor_cols(a), eps, kind == NORM_RMS }))
+    WITH_TYPE(
+        T, a->type,
+        launch_forward<T>(dev, { data_of<T>(sum), data_of<T>(y),
+                                 data_of<float>(stat), data_of<const T>(a),
+                                 data_of<const T>(b), data_of<const T>(w),
+                                 data_of<const T>(bias), tensor_rows(a),
+                                 tensor_cols(a), eps, kind == NORM_RMS }))
     launched(dev, "add_norm_fwd");
 }
 
@@ -188,9 +190,9 @@ template <class T> struct norm_bwd_args {
     bool rms, fresh;
 };
 
-/* Blocks that a multiprocessor has registers for, where a thread holds E
+/* The blocks for which a multiprocessor has registers if a thread has E
  * elements of dy, x, dx and of the sums for dw and db. */
-static constexpr int resident(int E)
+static constexpr int resident_blocks(int E)
 {
     return E <= 8 ? 6 : E <= 16 ? 4 : E <= 24 ? 3 : 2;
 }
@@ -209,8 +211,8 @@ static __device__ __forceinline__ void row_sums(float *a, float *b)
 
 /* LANES threads to a row, E elements in each, W at a time, LANES W apart. */
 template <class T, int W, int E, int LANES>
-static __global__ void __launch_bounds__(THREADS, resident(E))
-norm_bwd(norm_bwd_args<T> a)
+static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
+    norm_bwd(norm_bwd_args<T> a)
 {
     constexpr int ROWS = THREADS / LANES;
     SHARED(float, share, THREADS * E);  /* dw of each row; then db */
@@ -224,7 +226,7 @@ norm_bwd(norm_bwd_args<T> a)
         float sum_g = 0, sum_gx = 0;
 
 #pragma unroll
-        for (int j = 0; j < E / W; j++) {       /* ask for everything first */
+        for (int j = 0; j < E / W; j++) { /* all loads first */
             const int64_t c = (j * LANES + lane) * W, at = row * a.C + c;
 
             if (c >= a.C)
@@ -342,11 +344,11 @@ norm_bwd_columns(norm_bwd_args<T> a)
     a.part[(2 * blockIdx.y + 1) * a.C + c] = db;
 }
 
-/* Room for the partial sums of so many blocks, if a gradient of w or b is
- * wanted; false: there is none. */
+/* Allocate the partial sums of so many blocks if a gradient of w or b is
+ * wanted; false if there is no memory. */
 template <class T>
-static bool sums_to(struct dev *dev, norm_bwd_args<T> *a, unsigned grid,
-                    const struct tensor *dw, const struct tensor *db)
+static bool allocate_sums(struct dev *dev, norm_bwd_args<T> *a, unsigned grid,
+                          const struct tensor *dw, const struct tensor *db)
 {
     if (!dw && !db)
         return true;
@@ -359,9 +361,10 @@ template <class T, int E, int LANES>
 static void by_rows(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
                     struct tensor *db)
 {
-    const unsigned grid = blocks_up_to(dev, a.N, THREADS / LANES, resident(E));
+    const unsigned grid =
+        blocks_up_to(dev, a.N, THREADS / LANES, resident_blocks(E));
 
-    if (!sums_to(dev, &a, grid, dw, db))
+    if (!allocate_sums(dev, &a, grid, dw, db))
         return;
     LAUNCH((norm_bwd<T, WIDTH<T>, E, LANES>), grid, THREADS, 0, STREAM(dev), a);
     column_sum_two(dev, dw, db, a.part, grid, a.C);
@@ -373,7 +376,7 @@ static void by_columns(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
 {
     const unsigned grid = blocks_up_to(dev, a.N, 1, 1);
 
-    if (!sums_to(dev, &a, grid, dw, db))
+    if (!allocate_sums(dev, &a, grid, dw, db))
         return;
     if (a.dx)
         LAUNCH(norm_bwd_any<T>, (unsigned)a.N, THREADS, 0, STREAM(dev), a);
@@ -384,8 +387,8 @@ static void by_columns(struct dev *dev, norm_bwd_args<T> a, struct tensor *dw,
 }
 
 template <class T>
-static void backward(struct dev *dev, const norm_bwd_args<T> &a,
-                     struct tensor *dw, struct tensor *db)
+static void launch_backward(struct dev *dev, const norm_bwd_args<T> &a,
+                            struct tensor *dw, struct tensor *db)
 {
     if (a.N == 0)
         return;
@@ -410,11 +413,12 @@ extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
                               const struct tensor *dy, enum norm kind)
 {
     WITH_TYPE(T, x->type,
-              backward<T>(dev,
-                          { data_of<T>(dx), nullptr, data_of<const T>(x),
-                            data_of<const T>(w), data_of<const T>(dy),
-                            data_of<const float>(stat), tensor_rows(x),
-                            tensor_cols(x), kind == NORM_RMS, dx && dx->fresh },
-                          dw, db))
+              launch_backward<T>(dev,
+                                 { data_of<T>(dx), nullptr, data_of<const T>(x),
+                                   data_of<const T>(w), data_of<const T>(dy),
+                                   data_of<const float>(stat), tensor_rows(x),
+                                   tensor_cols(x), kind == NORM_RMS,
+                                   dx && dx->fresh },
+                                 dw, db))
     launched(dev, "norm_bwd");
 }

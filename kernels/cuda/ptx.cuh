@@ -2,10 +2,10 @@
 #define KERNELS_CUDA_PTX_CUH
 
 /*
- * ptx - the instructions that have no name in CUDA C, and half precision
+ * ptx - half precision, and instructions that CUDA C has no function for
  *
- * The same functions stand in emu_warp.cuh for the emulation, done by hand.
- * No other file of kernels/ holds assembly.
+ * emu_warp.cuh has the same functions for the emulator.  No other file of
+ * kernels/cuda has assembly.
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -138,8 +138,8 @@ static __device__ __forceinline__ void ldmatrix4_trans(uint32_t out[4],
                  : "memory");
 }
 
-/* 16 bytes to shared memory, n of them read and the rest zero; not there
- * before this thread waited, and others before a barrier after that. */
+/* Copy 16 bytes to shared memory, n of them read and the rest 0.  The thread
+ * has to wait for them, and others need a barrier after that. */
 static __device__ __forceinline__ void
 copy_async(void *dst, const void *src, unsigned n = 16)
 {

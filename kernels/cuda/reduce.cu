@@ -6,14 +6,15 @@
 
 enum { COLUMNS = 32, LINES = 32 };      /* of a block of column_sums */
 
-/* Where the sums go: columns from `first` on to b, the others to a. */
+/* The outputs of sums: columns from `first` on are b, the others a. */
 struct sums {
     float *a, *b;
     int64_t first;
     bool fresh_a, fresh_b;
 };
 
-/* Each thread adds every LINES-th row of its column; then the lines. */
+/* Each thread adds every LINES-th row of its column; then one adds
+ * the lines. */
 static __global__ void __launch_bounds__(COLUMNS *LINES)
 column_sums(sums to, const float *part, int64_t R, int64_t C)
 {
@@ -37,8 +38,8 @@ column_sums(sums to, const float *part, int64_t R, int64_t C)
     *out = fresh ? sum : *out + sum;
 }
 
-static void add_up(struct dev *dev, const sums &to, const float *part,
-                   int64_t R, int64_t C)
+static void sum_columns(struct dev *dev, const sums &to, const float *part,
+                        int64_t R, int64_t C)
 {
     LAUNCH(column_sums, blocks(C, COLUMNS), dim3(COLUMNS, LINES), 0,
            STREAM(dev), to, part, R, C);
@@ -47,17 +48,17 @@ static void add_up(struct dev *dev, const sums &to, const float *part,
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
                 int64_t C, bool fresh)
 {
-    add_up(dev, { out, nullptr, C, fresh, false }, part, R, C);
+    sum_columns(dev, { out, nullptr, C, fresh, false }, part, R, C);
 }
 
 void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
                     const float *part, int64_t R, int64_t C)
 {
     if (a || b)
-        add_up(dev,
-               { data_of<float>(a), data_of<float>(b), C, a && a->fresh,
-                 b && b->fresh },
-               part, R, 2 * C);
+        sum_columns(dev,
+                    { data_of<float>(a), data_of<float>(b), C, a && a->fresh,
+                      b && b->fresh },
+                    part, R, 2 * C);
 }
 
 /* ---- column sums of an activation -------------------------------------- */
@@ -65,14 +66,13 @@ void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    ROWS = 8,                   /* of a warp, at least */
-    ON_EACH = 8,                /* blocks on a multiprocessor: 32 KiB of one
-                                   row a warp, what its share of memory needs
-                                   under way */
+    ROWS = 8,    /* of a warp, at least */
+    ON_EACH = 8, /* blocks on a multiprocessor: 32 KiB in flight
+                                   with a row a warp, as its bandwidth needs */
 };
 
 /* A lane adds up W columns, a warp every gridDim.y * WARPS-th row of them; then
- * the block its warps. */
+ * the block adds up its warps. */
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 bias_parts(float *part, const T *dy, int64_t N, int64_t M)
@@ -147,7 +147,7 @@ chunk_squares(double *chunk, const T *g, int64_t n)
         chunk[blockIdx.x] = sum;
 }
 
-/* One thread adds, in order; the others fetch. */
+/* One thread adds, in order; the others load. */
 static __global__ void __launch_bounds__(SQUARES)
 add_chunks(double *out, const double *chunk, int64_t n, bool fresh)
 {

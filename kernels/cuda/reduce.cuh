@@ -76,9 +76,9 @@ static __device__ __forceinline__ void block_sums(float *a, float *b)
 }
 
 /*
- * Column sums, for gradients of what every row shares.  A kernel leaves one
- * row of partial sums a block, part(R,C); this adds them up in order, into
- * out(C) or over it.  Deterministic, without atomics.
+ * Column sums, for gradients of weights that all rows share.  A kernel writes
+ * one row of partial sums for each block, part(R,C); this adds them up in
+ * order, and adds to out(C) or sets it.  Deterministic, without atomics.
  */
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
                 int64_t C, bool fresh);

@@ -3,9 +3,9 @@
  *
  * The graphs are those that cuDNN's developer guide gives for attention and its
  * gradient, built with the C interface: tensors are described by strides into
- * the (B, T, H + 2 K, D) buffer as it is, what lies between is virtual, and
- * numbers are passed by value.  Backward, the sums of y dy and an F32 dq are
- * real tensors, in our scratch memory.
+ * the (B, T, H + 2 K, D) buffer as it is, intermediate tensors are virtual, and
+ * numbers are passed by value.  In the backward pass, the sums of y dy and an
+ * F32 dq are real tensors, in scratch memory.
  */
 #include "config.h"
 #include "kernels/cuda/sdpa.h"
@@ -19,12 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PLANS = 16 };
+enum { MAX_KERNELS = 16 };
 
-struct plan {
+struct sdpa_kernel {
     struct sdpa_shape shape;
     struct sdpa_graph graph;
-    cudnnBackendDescriptor_t plan, pack;
+    cudnnBackendDescriptor_t execution_plan, pack;
     int64_t workspace;
     bool usable;
 };
@@ -34,7 +34,7 @@ struct sdpa {
     cudnnHandle_t handle;
     struct err why;
     bool usable;
-    struct plan plan[MOST_PLANS];
+    struct sdpa_kernel kernel[MAX_KERNELS];
     int n;
 };
 
@@ -54,12 +54,12 @@ static struct sdpa *open_sdpa(struct dev *dev)
     if (cudnn_load(&s->api, &s->why) < 0)
         return s;
     if (s->api.create(&s->handle) != CUDNN_STATUS_SUCCESS) {
-        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not start on this GPU",
+        err_set(&s->why, ERR_SYSTEM, "cannot initialize cuDNN %zu on this GPU",
                 s->api.version());
         return s;
     }
     if (s->api.set_stream(s->handle, cuda->stream) != CUDNN_STATUS_SUCCESS) {
-        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu does not take our stream",
+        err_set(&s->why, ERR_SYSTEM, "cuDNN %zu cannot use a stream",
                 s->api.version());
         return s;
     }
@@ -74,11 +74,11 @@ void sdpa_close(struct dev *dev)
     if (!s)
         return;
     for (int i = 0; i < s->n; i++) {
-        if (s->plan[i].plan)
-            s->api.destroy(s->plan[i].plan);
-        if (s->plan[i].pack)
-            s->api.destroy(s->plan[i].pack);
-        sdpa_graph_clear(&s->plan[i].graph);
+        if (s->kernel[i].execution_plan)
+            s->api.destroy(s->kernel[i].execution_plan);
+        if (s->kernel[i].pack)
+            s->api.destroy(s->kernel[i].pack);
+        sdpa_graph_clear(&s->kernel[i].graph);
     }
     if (s->handle)
         s->api.close(s->handle);
@@ -97,11 +97,12 @@ char *sdpa_describe(struct dev *dev, char *out, size_t room)
     return out;
 }
 
-/* ---- plans ------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------- */
 
-/* The first of cuDNN's offers that it can compile.  The plan is for the GPU of
- * our handle: one for a description of it might not run. */
-static void choose(struct sdpa *s, struct plan *p)
+/* The first of cuDNN's offers that it can compile.  The execution plan is made
+ * with a handle of the GPU: one that is made for a description of it might not
+ * run. */
+static void choose_kernel(struct sdpa *s, struct sdpa_kernel *p)
 {
     cudnnBackendDescriptor_t offer[8];
     const int n = sdpa_graph_offers(&p->graph, NULL, offer, 8);
@@ -125,29 +126,30 @@ static void choose(struct sdpa *s, struct plan *p)
                        CUDNN_TYPE_INT64, 1, &count,
                        &p->workspace) == CUDNN_STATUS_SUCCESS;
         if (p->usable)
-            p->plan = plan;
+            p->execution_plan = plan;
         else
             s->api.destroy(plan);
     }
 }
 
-static struct plan *plan_for(struct sdpa *s, const struct sdpa_shape *shape)
+static struct sdpa_kernel *kernel_for(struct sdpa *s,
+                                      const struct sdpa_shape *shape)
 {
-    struct plan *p;
+    struct sdpa_kernel *p;
 
     for (int i = 0; i < s->n; i++)
-        if (memcmp(&s->plan[i].shape, shape, sizeof *shape) == 0)
-            return s->plan[i].usable ? &s->plan[i] : NULL;
-    if (s->n == MOST_PLANS)
+        if (memcmp(&s->kernel[i].shape, shape, sizeof *shape) == 0)
+            return s->kernel[i].usable ? &s->kernel[i] : NULL;
+    if (s->n == MAX_KERNELS)
         return NULL;
-    p = &s->plan[s->n++];
+    p = &s->kernel[s->n++];
     p->shape = *shape;
     if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
-        choose(s, p);
+        choose_kernel(s, p);
     return p->usable ? p : NULL;
 }
 
-/* What cuDNN is asked to do; false where it is not asked at all. */
+/* Describe the case for cuDNN; false if cuDNN is not used for it. */
 static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
                      const struct attn *a, bool backward)
 {
@@ -166,21 +168,22 @@ static bool shape_of(struct sdpa_shape *out, const struct tensor *qkv,
 
 /* ---- running ----------------------------------------------------------- */
 
-struct bound {
+struct sdpa_pointers {
     int64_t uid[SDPA_UIDS];
     void *p[SDPA_UIDS];
     int n;
 };
 
-static void bind(struct bound *b, enum sdpa_uid uid, void *p)
+static void bind_pointer(struct sdpa_pointers *b, enum sdpa_uid uid, void *p)
 {
     b->uid[b->n] = uid;
     b->p[b->n++] = p;
 }
 
-/* False: it cannot be run, and never will be asked to again. */
-static bool execute(struct sdpa *s, struct plan *p, const struct bound *b,
-                    void *workspace, const char *op)
+/* False: it cannot be run, and is not used again. */
+static bool run_kernel(struct sdpa *s, struct sdpa_kernel *p,
+                       const struct sdpa_pointers *b, void *workspace,
+                       const char *op)
 {
     char why[256] = "";
 
@@ -198,25 +201,26 @@ static bool execute(struct sdpa *s, struct plan *p, const struct bound *b,
                    CUDNN_TYPE_VOID_PTR, 1,
                    &workspace) == CUDNN_STATUS_SUCCESS &&
         s->api.finalize(p->pack) == CUDNN_STATUS_SUCCESS &&
-        s->api.execute(s->handle, p->plan, p->pack) == CUDNN_STATUS_SUCCESS;
+        s->api.execute(s->handle, p->execution_plan, p->pack) ==
+            CUDNN_STATUS_SUCCESS;
     if (p->usable)
         return true;
     s->api.last_error(why, sizeof why);
-    log_warn("cuDNN cannot run its plan for %s, so our own kernel does: %s",
-             op, why);
+    log_warn("cuDNN cannot run its kernel for %s (%s); using another one", op,
+             why);
     return false;
 }
 
 /* Query, key and value of a buffer of rows (H + 2 K) D. */
-static void bind_qkv(struct bound *b, enum sdpa_uid first,
+static void bind_qkv(struct sdpa_pointers *b, enum sdpa_uid first,
                      const struct tensor *t, const struct attn *a)
 {
     char *p = t->data;
     const size_t head = (size_t)a->D * dtype_size(t->type);
 
-    bind(b, first, p);
-    bind(b, first + 1, p + (size_t)a->H * head);
-    bind(b, first + 2, p + (size_t)(a->H + a->K) * head);
+    bind_pointer(b, first, p);
+    bind_pointer(b, first + 1, p + (size_t)a->H * head);
+    bind_pointer(b, first + 2, p + (size_t)(a->H + a->K) * head);
 }
 
 bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
@@ -224,25 +228,25 @@ bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
 {
     struct sdpa *s = open_sdpa(dev);
     struct sdpa_shape shape;
-    struct bound b = { .n = 0 };
-    struct plan *p;
+    struct sdpa_pointers b = { .n = 0 };
+    struct sdpa_kernel *p;
     float scale = a->scale, low = SDPA_LOW;
-    void *room;
+    void *scratch;
 
     if (!s->usable || !shape_of(&shape, qkv, a, false))
         return false;
-    p = plan_for(s, &shape);
+    p = kernel_for(s, &shape);
     if (!p)
         return false;
-    room = cuda_scratch(dev, (size_t)p->workspace + 256, "attn_fwd");
-    if (!room)
-        return true;                    /* the device has failed, and says so */
+    scratch = cuda_scratch(dev, (size_t)p->workspace + 256, "attn_fwd");
+    if (!scratch)
+        return true; /* the device is marked as failed */
     bind_qkv(&b, SDPA_Q, qkv, a);
-    bind(&b, SDPA_O, y->data);
-    bind(&b, SDPA_LSE, lse->data);
-    bind(&b, SDPA_SCALE, &scale);
-    bind(&b, SDPA_LOWEST, &low);
-    return execute(s, p, &b, room, "attn_fwd");
+    bind_pointer(&b, SDPA_O, y->data);
+    bind_pointer(&b, SDPA_LSE, lse->data);
+    bind_pointer(&b, SDPA_SCALE, &scale);
+    bind_pointer(&b, SDPA_LOWEST, &low);
+    return run_kernel(s, p, &b, scratch, "attn_fwd");
 }
 
 bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
@@ -255,31 +259,31 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     const size_t wide = (heads * (size_t)a->D * sizeof(float) + 255) &
                         ~(size_t)255;
     struct sdpa_shape shape;
-    struct bound b = { .n = 0 };
-    struct plan *p;
+    struct sdpa_pointers b = { .n = 0 };
+    struct sdpa_kernel *p;
     float scale = a->scale, low = SDPA_LOW, one = 1.0f;
-    char *room;
+    char *scratch;
 
-    /* its sums of dq come in any order, and it sets what it writes */
+    /* cuDNN adds up dq in any order, and cannot add to a gradient. */
     if (!s->usable || dev->deterministic || !dqkv->fresh ||
         !shape_of(&shape, qkv, a, true))
         return false;
-    p = plan_for(s, &shape);
+    p = kernel_for(s, &shape);
     if (!p)
         return false;
-    room = cuda_scratch(dev, sums + wide + (size_t)p->workspace + 256,
-                        "attn_bwd");
-    if (!room)
+    scratch =
+        cuda_scratch(dev, sums + wide + (size_t)p->workspace + 256, "attn_bwd");
+    if (!scratch)
         return true;
     bind_qkv(&b, SDPA_Q, qkv, a);
     bind_qkv(&b, SDPA_DQ, dqkv, a);
-    bind(&b, SDPA_O, y->data);
-    bind(&b, SDPA_DO, dy->data);
-    bind(&b, SDPA_LSE, lse->data);
-    bind(&b, SDPA_SUM, room);
-    bind(&b, SDPA_WIDE_DQ, room + sums);
-    bind(&b, SDPA_SCALE, &scale);
-    bind(&b, SDPA_LOWEST, &low);
-    bind(&b, SDPA_ONE, &one);
-    return execute(s, p, &b, room + sums + wide, "attn_bwd");
+    bind_pointer(&b, SDPA_O, y->data);
+    bind_pointer(&b, SDPA_DO, dy->data);
+    bind_pointer(&b, SDPA_LSE, lse->data);
+    bind_pointer(&b, SDPA_SUM, scratch);
+    bind_pointer(&b, SDPA_WIDE_DQ, scratch + sums);
+    bind_pointer(&b, SDPA_SCALE, &scale);
+    bind_pointer(&b, SDPA_LOWEST, &low);
+    bind_pointer(&b, SDPA_ONE, &one);
+    return run_kernel(s, p, &b, scratch + sums + wide, "attn_bwd");
 }

@@ -10,14 +10,14 @@ extern "C" {
 #endif
 
 /*
- * sdpa - attention by cuDNN, where there is cuDNN
+ * sdpa - attention by cuDNN
  *
- * The library is opened at run time and driven through its C interface: a graph
- * of operations for each shape, built once, for which it picks a kernel written
- * for the GPU at hand.  The functions do what attn_fwd_fn and attn_bwd_fn say
- * and return true, or return false before anything was done: no library, a
- * library too old, a shape, a type or a setting that it has no kernel for.
- * GT_CUDNN=off in the environment makes them return false always.
+ * The library is opened at run time and used through its C interface.  A graph
+ * of operations is built once for each shape, and cuDNN chooses a kernel for it
+ * that is written for this GPU.  The functions do what attn_fwd_fn and
+ * attn_bwd_fn say and return true, or return false and do nothing: if there is
+ * no library, if it is too old, or if it has no kernel for a shape, type or
+ * setting.  GT_CUDNN=off in the environment makes them return false.
  */
 bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
               const struct tensor *qkv, const struct attn *a);

@@ -8,19 +8,18 @@
 #include "common/err.h"
 
 /*
- * sdpa_graph - attention in cuDNN's terms
+ * sdpa_graph - attention as a graph of cuDNN's operations
  *
- * Needs no GPU: a graph can be built, and cuDNN asked for its offers, for a GPU
- * that is only described to it.  So the tests can see that the graphs still
- * lead to the kernels for Hopper (t/cuda/sdpa.c).
+ * This needs no GPU: a graph can be built, and cuDNN asked for its kernels, for
+ * a GPU that is only described to it.  So a test can check that cuDNN still has
+ * its Hopper kernels for these graphs (t/cuda/sdpa.c).
  *
- * sdpa_graph_build() describes one shape, forward or backward, for the GPU of
- * a handle, or for none; false if cuDNN refuses.  sdpa_graph_offers() asks how
- * it would do that, there or on a device that is described; the offers belong
- * to the graph, which sdpa_graph_clear() frees.
+ * sdpa_graph_build() describes one shape, forward or backward, for the GPU of a
+ * handle, or for none; false if cuDNN rejects it.  sdpa_graph_offers() asks how
+ * cuDNN would compute it, on that GPU or on one that is described; the offers
+ * belong to the graph, which sdpa_graph_clear() frees.
  *
- * cudnn.c finds the library; cudnn_emu.c answers the same calls beside the
- * emulation.
+ * cudnn.c finds the library; the emulator has a stand-in, t/emu/cudnn_emu.c.
  */
 struct cudnn {
     size_t (*version)(void);
@@ -42,10 +41,11 @@ struct cudnn {
     void (*last_error)(char *, size_t);
 };
 
-/* Not before 9.6: until then dq had to be cleared first. */
+/* Older libraries than 9.6 are rejected: with them, dq must be
+ * cleared first. */
 int cudnn_load(struct cudnn *, struct err *);
 
-/* The tensors and numbers that a plan is given. */
+/* The tensors and numbers that a kernel is given. */
 enum sdpa_uid {
     SDPA_Q = 1, SDPA_K, SDPA_V,
     SDPA_DQ, SDPA_DK, SDPA_DV,
@@ -55,7 +55,7 @@ enum sdpa_uid {
     SDPA_UIDS
 };
 
-/* What stands for a score that does not count: the lowest float. */
+/* The score of a key after its query: the lowest float. */
 #define SDPA_LOW (-3.4028234663852886e38f)
 
 struct sdpa_shape {
@@ -72,7 +72,7 @@ struct sdpa_graph {
     int n, ops;
     int64_t next_uid;
     bool bad;
-    char why[256];              /* cuDNN's words for the first refusal */
+    char why[256]; /* cuDNN's message for the first error */
 };
 
 bool sdpa_graph_build(struct sdpa_graph *, const struct cudnn *,

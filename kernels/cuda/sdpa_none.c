@@ -1,5 +1,5 @@
 /*
- * sdpa_none - a build without cuDNN's header: attention is our own
+ * sdpa_none - sdpa.h in a build without cuDNN's header
  */
 #include "config.h"
 #include "kernels/cuda/sdpa.h"

@@ -1,11 +1,11 @@
 /*
  * sort - a radix sort, least significant byte first
  *
- * One pass: each block counts the digits of its tile; one block turns the
- * counts, digit by digit and within it tile by tile, into places; then each
- * block moves its tile.  There a warp has a run of it and goes through it 32
- * elements at a time: lanes with the same digit find each other by votes, one
- * a bit, and rank themselves by lane, which keeps the order.
+ * In one pass, each block counts the digits of its tile; one block sums up the
+ * counts, by digit and then by tile, which gives offsets; then each block moves
+ * its tile.  There a warp has a part of it and moves 32 elements at a time:
+ * lanes with the same digit find each other by votes, one for each bit, and are
+ * ranked by lane, which keeps the order.
  */
 #include "config.h"
 #include "kernels/cuda/sort.cuh"
@@ -13,12 +13,12 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    RUN = 256,                  /* elements of a warp */
-    TILE = WARPS * RUN,         /* and of a block */
+    PART = 256,          /* elements of a warp */
+    TILE = WARPS * PART, /* and of a block */
     DIGITS = 256,
 };
 
-/* The lanes whose digit is the same as ours. */
+/* The lanes whose digit is the same. */
 static __device__ __forceinline__ unsigned same_digit(unsigned digit)
 {
     unsigned same = ~0u;
@@ -49,9 +49,10 @@ count_digits(unsigned *count, const unsigned *key, int64_t n, int shift)
         count[(int64_t)d * gridDim.x + blockIdx.x] = mine[d];
 }
 
-/* count(n) becomes the sum of what is before; one block, one run a thread. */
+/* count(n) becomes the sum of the counts before it; one block, a part a
+ * thread. */
 static __global__ void __launch_bounds__(THREADS)
-places(unsigned *count, int64_t n)
+    sum_counts(unsigned *count, int64_t n)
 {
     SHARED(unsigned, total, THREADS);
     const int64_t each = (n + THREADS - 1) / THREADS;
@@ -75,23 +76,23 @@ places(unsigned *count, int64_t n)
 
 /* row is null in the first pass: then an element's row is its index. */
 static __global__ void __launch_bounds__(THREADS)
-move(unsigned *key_to, unsigned *row_to, const unsigned *key,
-     const unsigned *row, const unsigned *place, int64_t n, int shift)
+    move_tile(unsigned *key_to, unsigned *row_to, const unsigned *key,
+              const unsigned *row, const unsigned *offset, int64_t n, int shift)
 {
     SHARED(unsigned, next, WARPS * DIGITS);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int64_t from = (int64_t)blockIdx.x * TILE + warp * RUN;
+    const int64_t from = (int64_t)blockIdx.x * TILE + warp * PART;
 
     for (int i = threadIdx.x; i < WARPS * DIGITS; i += THREADS)
         next[i] = 0;
     __syncthreads();
-    for (int k = lane; k < RUN; k += 32)
+    for (int k = lane; k < PART; k += 32)
         if (from + k < n)
             atomicAdd(&next[warp * DIGITS +
                             (key[from + k] >> shift & (DIGITS - 1))], 1u);
     __syncthreads();
     for (int d = threadIdx.x; d < DIGITS; d += THREADS) {
-        unsigned at = place[(int64_t)d * gridDim.x + blockIdx.x];
+        unsigned at = offset[(int64_t)d * gridDim.x + blockIdx.x];
 
         for (int w = 0; w < WARPS; w++) {
             const unsigned here = next[w * DIGITS + d];
@@ -101,7 +102,7 @@ move(unsigned *key_to, unsigned *row_to, const unsigned *key,
         }
     }
     __syncthreads();
-    for (int k = lane; k < RUN; k += 32) {
+    for (int k = lane; k < PART; k += 32) {
         const bool there = from + k < n;
         const unsigned word = there ? key[from + k] : 0;
         const unsigned digit = word >> shift & (DIGITS - 1);
@@ -139,9 +140,9 @@ void sort_tokens(struct dev *dev, void *room, const int *tokens, int64_t n,
     for (int shift = 0; shift == 0 || (vocab - 1) >> shift; shift += 8) {
         LAUNCH(count_digits, tiles, THREADS, 0, STREAM(dev), count, from, n,
                shift);
-        LAUNCH(places, 1, THREADS, 0, STREAM(dev), count,
+        LAUNCH(sum_counts, 1, THREADS, 0, STREAM(dev), count,
                (int64_t)tiles * DIGITS);
-        LAUNCH(move, tiles, THREADS, 0, STREAM(dev), to, to + n, from,
+        LAUNCH(move_tile, tiles, THREADS, 0, STREAM(dev), to, to + n, from,
                from_row, (const unsigned *)count, n, shift);
         from = to;
         from_row = to + n;

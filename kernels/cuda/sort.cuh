@@ -4,7 +4,7 @@
 #include "kernels/cuda/launch.cuh"
 
 /*
- * sort - tokens and where they stood, in order of the token, stably
+ * sort - sort tokens and their indices by token, stably
  *
  * room is sort_room(n) bytes of device memory.  tokens(n) lie in [0, vocab).
  * Afterwards, in stream order, (*key)[i] is the i-th token in ascending order

@@ -1,8 +1,8 @@
 /*
- * optim - one step of each optimiser over a range of parameters
+ * update - one step of each optimiser over a range of parameters
  *
- * One launch a range, four parameters a thread.  The norm that clips is read
- * on the device, so that no step waits for it.
+ * One launch for each range, four parameters for each thread.  The norm for
+ * clipping is read on the device, so that no step waits for it.
  */
 #include "config.h"
 #include "kernels/cuda/gemm.h"
@@ -10,7 +10,7 @@
 
 enum { THREADS = 256, W = 4 };
 
-/* struct update without its pointer to a tensor, which lies on the host. */
+/* struct update for the device: the tensor of its pointer is on the host. */
 struct rule {
     const double *sumsq;
     float lr, beta1, beta2, eps, decay, g_scale, clip, fix1, fix2;
@@ -28,8 +28,8 @@ static struct rule rule_of(const struct update *u)
              u->nesterov, u->l2 };
 }
 
-/* What the gradient is multiplied by; false if nothing may move. */
-static __device__ __forceinline__ bool factor(const rule &u, float *f)
+/* The factor of the gradient; false if the weights must stay as they are. */
+static __device__ __forceinline__ bool gradient_factor(const rule &u, float *f)
 {
     double sum, norm;
 
@@ -73,15 +73,15 @@ static __device__ __forceinline__ float step(float w, float *m, float *v,
 
 template <int KIND, class T>
 static __global__ void __launch_bounds__(THREADS)
-update(float *w, float *m, float *v, T *copy, const float *g, rule u,
-       int64_t n)
+    update_weights(float *w, float *m, float *v, T *copy, const float *g,
+                   rule u, int64_t n)
 {
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float f, wn[W], mn[W], vn[W] = {}, gn[W];
 
-    if (i >= n || !factor(u, &f))
+    if (i >= n || !gradient_factor(u, &f))
         return;
-    if (i + W > n) {            /* the ragged end */
+    if (i + W > n) { /* the last few */
         for (int64_t j = i; j < n; j++) {
             float none = 0.0f;
 
@@ -109,17 +109,17 @@ update(float *w, float *m, float *v, T *copy, const float *g, rule u,
 }
 
 template <int KIND>
-static void run(struct dev *dev, const char *op, struct tensor *w,
-                struct tensor *m, struct tensor *v, struct tensor *copy,
-                const struct tensor *g, const struct update *u)
+static void run_update(struct dev *dev, const char *op, struct tensor *w,
+                       struct tensor *m, struct tensor *v, struct tensor *copy,
+                       const struct tensor *g, const struct update *u)
 {
     const int64_t n = tensor_count(w);
 
     if (n == 0)
         return;
     WITH_TYPE(T, copy ? copy->type : DT_F32,
-              LAUNCH((update<KIND, T>), blocks(n, THREADS * W), THREADS, 0,
-                     STREAM(dev), data_of<float>(w), data_of<float>(m),
+              LAUNCH((update_weights<KIND, T>), blocks(n, THREADS * W), THREADS,
+                     0, STREAM(dev), data_of<float>(w), data_of<float>(m),
                      data_of<float>(v), data_of<T>(copy),
                      data_of<const float>(g), rule_of(u), n))
     launched(dev, op);
@@ -129,29 +129,30 @@ extern "C" void cuda_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
                            struct tensor *v, struct tensor *copy,
                            const struct tensor *g, const struct update *u)
 {
-    run<ADAMW>(dev, "adamw", w, m, v, copy, g, u);
+    run_update<ADAMW>(dev, "adamw", w, m, v, copy, g, u);
 }
 
 extern "C" void cuda_lion(struct dev *dev, struct tensor *w, struct tensor *m,
                           struct tensor *copy, const struct tensor *g,
                           const struct update *u)
 {
-    run<LION>(dev, "lion", w, m, nullptr, copy, g, u);
+    run_update<LION>(dev, "lion", w, m, nullptr, copy, g, u);
 }
 
 extern "C" void cuda_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
                          struct tensor *copy, const struct tensor *g,
                          const struct update *u)
 {
-    run<SGD>(dev, "sgd", w, m, nullptr, copy, g, u);
+    run_update<SGD>(dev, "sgd", w, m, nullptr, copy, g, u);
 }
 
 /* ---- Muon -------------------------------------------------------------- */
 
-/* m = b1 m + g; x = m, or g + b1 m with nesterov.  A gradient that is not
- * finite leaves m alone and x at 0, so that the weight stays where it is. */
+/* m = b1 m + g; x = m, or g + b1 m with nesterov.  If the gradient is not
+ * finite, m stays and x is 0, so that the weight stays. */
 static __global__ void __launch_bounds__(THREADS)
-momentum(float *x, float *m, const float *g, const float *w, rule u, int64_t n)
+    add_momentum(float *x, float *m, const float *g, const float *w, rule u,
+                 int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, d, mn;
@@ -159,7 +160,7 @@ momentum(float *x, float *m, const float *g, const float *w, rule u, int64_t n)
     if (i >= n)
         return;
     x[i] = 0.0f;
-    if (!factor(u, &f))
+    if (!gradient_factor(u, &f))
         return;
     d = g[i] * f + (u.l2 ? u.decay * w[i] : 0.0f);
     mn = m[i] = u.beta1 * m[i] + d;
@@ -178,12 +179,12 @@ normalise(float *x, const double *square, int64_t n)
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-apply(float *w, T *copy, const float *x, float rate, rule u, int64_t n)
+    apply_step(float *w, T *copy, const float *x, float rate, rule u, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, v;
 
-    if (i >= n || !factor(u, &f))
+    if (i >= n || !gradient_factor(u, &f))
         return;
     v = (u.l2 ? w[i] : w[i] - u.lr * u.decay * w[i]) - rate * x[i];
     w[i] = v;
@@ -193,7 +194,8 @@ apply(float *w, T *copy, const float *x, float rate, rule u, int64_t n)
 
 /*
  * x <- 3.4445 x + (-4.7750 a + 2.0315 a a) x with a = x x', five times; for a
- * tall x the same from the right, with a = x' x.  Returns where x is then.
+ * tall x the same from the right, with a = x' x.  Returns x or next, whichever
+ * has the result.
  */
 static const float *orthogonalise(struct dev *dev, float *x, float *next,
                                   float *a, float *b, int64_t R, int64_t C)
@@ -202,7 +204,7 @@ static const float *orthogonalise(struct dev *dev, float *x, float *next,
     const int64_t s = tall ? C : R;
 
     for (int round = 0; round < 5; round++) {
-        struct matmul square = {}, cube = {}, step = {};
+        struct gemm square = {}, cube = {}, step = {};
         float *swap = x;
 
         square.m = square.n = s;
@@ -214,14 +216,14 @@ static const float *orthogonalise(struct dev *dev, float *x, float *next,
         square.d = a;
         square.ldd = s;
         square.alpha = 1.0f;
-        matmul(dev, &square, "muon");
+        gemm(dev, &square, "muon");
         cube.m = cube.n = cube.k = s;
         cube.a = cube.b = cube.c = a;
         cube.lda = cube.ldb = cube.ldd = s;
         cube.d = b;
         cube.alpha = 2.0315f;
         cube.beta = -4.7750f;
-        matmul(dev, &cube, "muon");
+        gemm(dev, &cube, "muon");
         step.m = R;
         step.n = C;
         step.k = s;
@@ -234,7 +236,7 @@ static const float *orthogonalise(struct dev *dev, float *x, float *next,
         step.ldd = C;
         step.alpha = 1.0f;
         step.beta = 3.4445f;
-        matmul(dev, &step, "muon");
+        gemm(dev, &step, "muon");
         x = next;
         next = swap;
     }
@@ -258,7 +260,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
 
     if (!sum || n == 0)
         return;
-    LAUNCH(momentum, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
+    LAUNCH(add_momentum, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
            data_of<float>(m), data_of<const float>(g), data_of<const float>(w),
            rule, n);
     sum_squares(dev, sum, sum + 1, &xs, true);
@@ -268,7 +270,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     if (R > C)
         rate *= sqrtf((float)R / (float)C);
     WITH_TYPE(T, copy ? copy->type : DT_F32,
-              LAUNCH(apply<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
+              LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
                      data_of<float>(w), data_of<T>(copy), done, rate, rule, n))
     launched(dev, "muon");
 }

@@ -170,49 +170,49 @@ static void check_graph(struct dev *dev)
 
 /* ---- plans ------------------------------------------------------------- */
 
-static void check_plans(const char *folder)
+static void check_algorithms(const char *folder)
 {
-    const struct plan_key key = { .m = 7, .n = 9, .align_d = 256 };
-    struct plan_key other = key;
-    const struct lt_algo algo = { { 1, 2, UINT64_MAX } };
-    struct lt_algo got;
-    struct plan_file f;
+    const struct algorithms_key key = { .m = 7, .n = 9, .align_d = 256 };
+    struct algorithms_key other = key;
+    const struct cublaslt_algo algo = { { 1, 2, UINT64_MAX } };
+    struct cublaslt_algo got;
+    struct algorithms f;
     FILE *fp;
 
     setenv("XDG_CACHE_HOME", folder, 1);
-    plan_file_open(&f, "A GPU/2", 42);
-    ok(!plan_file_find(&f, &key, &got), "no algorithm is stored at first");
-    plan_file_add(&f, &key, &algo);
-    plan_file_close(&f);
-    plan_file_open(&f, "A GPU/2", 42);
+    algorithms_open(&f, "A GPU/2", 42);
+    ok(!algorithms_find(&f, &key, &got), "no algorithm is stored at first");
+    algorithms_add(&f, &key, &algo);
+    algorithms_close(&f);
+    algorithms_open(&f, "A GPU/2", 42);
     other.align_d = 128;
-    ok(plan_file_find(&f, &key, &got) && memcmp(&got, &algo, sizeof got) == 0 &&
-           !plan_file_find(&f, &other, &got),
+    ok(algorithms_find(&f, &key, &got) && memcmp(&got, &algo, sizeof got) == 0 &&
+           !algorithms_find(&f, &other, &got),
        "a stored algorithm is found only for its product");
     fp = f.path ? fopen(f.path, "a") : NULL;
     if (fp) {
         fputs("1 2 3 not a plan\n\n", fp);
         fclose(fp);
     }
-    plan_file_close(&f);
-    plan_file_open(&f, "A GPU/2", 42);
-    ok(fp && f.n == 1 && plan_file_find(&f, &key, &got),
+    algorithms_close(&f);
+    algorithms_open(&f, "A GPU/2", 42);
+    ok(fp && f.n == 1 && algorithms_find(&f, &key, &got),
        "a damaged line of stored algorithms is skipped");
-    plan_file_close(&f);
-    plan_file_open(&f, "A GPU/2", 43);
+    algorithms_close(&f);
+    algorithms_open(&f, "A GPU/2", 43);
     ok(f.n == 0, "another version of the library has its own algorithms");
-    plan_file_close(&f);
+    algorithms_close(&f);
     setenv("XDG_CACHE_HOME", "/dev/null/x", 1);
-    plan_file_open(&f, "A GPU/2", 42);
-    plan_file_add(&f, &key, &algo);
-    ok(plan_file_find(&f, &key, &got),
+    algorithms_open(&f, "A GPU/2", 42);
+    algorithms_add(&f, &key, &algo);
+    ok(algorithms_find(&f, &key, &got),
        "without a file algorithms are kept in memory");
-    plan_file_close(&f);
+    algorithms_close(&f);
     setenv("XDG_CACHE_HOME", folder, 1);
 }
 
 /* A product of 64 x 64 ones: what is chosen by time is kept in a file. */
-static void check_choice(struct dev *dev, const char *folder)
+static void check_gemm(struct dev *dev, const char *folder)
 {
     enum { N = 64 };
     struct err e = ERR_INIT;
@@ -220,13 +220,13 @@ static void check_choice(struct dev *dev, const char *folder)
     char *cache = path_join(folder, "gtrain"), text[256];
     float *p = dev->type->alloc(dev, 3 * N * N * sizeof *p, &e), one = 0;
     struct tensor t = view(p, 2 * N * N);
-    struct matmul m = { .type = DT_F32, .out = DT_F32, .m = N, .n = N, .k = N,
+    struct gemm m = { .type = DT_F32, .out = DT_F32, .m = N, .n = N, .k = N,
                         .a = p, .b = p + N * N, .d = p + 2 * N * N,
                         .lda = N, .ldb = N, .ldd = N, .alpha = 0.5f };
     bool kept = false;
 
     dev->ops->fill(dev, &t, 1.0f);
-    ok(matmul(dev, &m, "test"), "cuBLASLt multiplies two matrices");
+    ok(gemm(dev, &m, "test"), "cuBLASLt multiplies two matrices");
     dev->type->get(dev, &one, p + 3 * N * N - 1, sizeof one);
     ok(dev_sync(dev, &e) == 0 && one == 32, "the product of cuBLASLt is right");
     if (path_list(&files, cache, &e) == 0)
@@ -249,7 +249,7 @@ int main(void)
 
     if (!mkdtemp(folder))
         return 1;
-    check_plans(folder);
+    check_algorithms(folder);
     if (ok(dev_open(&dev, "cuda", &e) == 0, "the CUDA device opens")) {
         check_memory(&dev);
         check_scratch(&dev);
@@ -257,7 +257,7 @@ int main(void)
         check_failures(&dev);
         check_marks(&dev);
         check_graph(&dev);
-        check_choice(&dev, folder);
+        check_gemm(&dev, folder);
         dev_close(&dev);
     }
     if (ok(dev_open(&dev, "cpu", &e) == 0, "the CPU device opens")) {

@@ -80,14 +80,14 @@ if "$gtrain" devices | grep -q 'emulated GPU'; then
     ok $? "the message when memory is short says what needs less"
 fi
 
-# A file of plans that no longer are any.
+# A file of algorithms that the library no longer has.
 if "$gtrain" devices | grep -q 'emulated GPU'; then
     sed -i 's/ 67656d6d / 1 /' cache/gtrain/matmul-*
     GT_EMU_LT=blind
     export GT_EMU_LT
     train stale --set train.device=cuda && losses stale >is &&
         losses single >want && near is want 1e-5 &&
-        grep -q 'no longer takes its plan' log
+        grep -q 'no longer accepts the algorithm' log
     ok $? "stored algorithms that cuBLASLt rejects are replaced"
     unset GT_EMU_LT
     rm -r cache

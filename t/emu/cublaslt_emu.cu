@@ -1,62 +1,62 @@
 /*
- * lt_emu - cuBLASLt for the emulation: the calls of cublaslt.h, done by plain
+ * cublaslt_emu - a stand-in for cuBLASLt: the calls of cublaslt.h, by plain
  * loops
  *
- * It takes what the library takes, in its column-major terms, so that the
- * tests run gemm.cu whole: layouts, epilogues, plans, timing.  It also
- * refuses what the library refuses: a size that does not match, a pointer that
- * is less aligned than was promised, or than it was when the offer was made,
- * memory that is not the device's.  With GT_EMU_LT=plain it offers products and
- * biases alone; with GT_EMU_LT=blind it finds nothing wrong with any plan
- * before it is run.
+ * It takes the arguments of the library, column-major matrices, so that the
+ * tests run all of gemm_cublaslt.cu: layouts, epilogues, offers, timing.  It
+ * also rejects what the library rejects: sizes that do not match, a pointer
+ * that is less aligned than promised, or than it was when the offer was made,
+ * and memory that is not on the device.  With GT_EMU_LT=plain it has no
+ * epilogue but a bias; with GT_EMU_LT=blind it rejects an algorithm only when
+ * it is run.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/cublaslt.h"
 
-struct lt_handle_data {
+struct cublaslt_handle_data {
     int open;
 };
 
-struct lt_desc_data {
+struct cublaslt_desc_data {
     int compute, transa, transb, epilogue;
     void *bias, *aux;
     int64_t aux_ld;
 };
 
-struct lt_layout_data {
+struct cublaslt_layout_data {
     int type;
     uint64_t rows, cols;
     int64_t ld;
 };
 
-struct lt_pref_data {
+struct cublaslt_pref_data {
     uint32_t align[4];
 };
 
-enum { OK, REFUSED = 7, OFFER_MAGIC = 0x67656d6d };
+enum { OK, REJECTED = 7, OFFER_MAGIC = 0x67656d6d };
 
 static float read_one(const void *p, int type, int64_t i)
 {
-    if (type == LT_R_32F)
+    if (type == CUBLASLT_R_32F)
         return ((const float *)p)[i];
-    if (type == LT_R_16BF)
+    if (type == CUBLASLT_R_16BF)
         return to_float(((const bf16 *)p)[i]);
     return to_float(((const f16 *)p)[i]);
 }
 
 static void write_one(void *p, int type, int64_t i, float v)
 {
-    if (type == LT_R_32F)
+    if (type == CUBLASLT_R_32F)
         ((float *)p)[i] = v;
-    else if (type == LT_R_16BF)
+    else if (type == CUBLASLT_R_16BF)
         ((bf16 *)p)[i] = from_float<bf16>(v);
     else
         ((f16 *)p)[i] = from_float<f16>(v);
 }
 
-/* op(x) as floats, its k side by side: (m,k) for A, (n,k) for B. */
-static std::vector<float> gather(const void *p, const lt_layout_data &l,
+/* op(x) as floats, contiguous in k: (m,k) for A, (n,k) for B. */
+static std::vector<float> gather(const void *p, const cublaslt_layout_data &l,
                                  bool turned, int64_t lines, int64_t k)
 {
     std::vector<float> v((size_t)(lines * k));
@@ -68,7 +68,7 @@ static std::vector<float> gather(const void *p, const lt_layout_data &l,
     return v;
 }
 
-/* The derivative of what follows. */
+/* The derivative of gelu(), which follows. */
 static float gelu_slope(float x)
 {
     const float u = 0.79788456f * (x + 0.044715f * x * x * x), t = tanhf(u);
@@ -83,31 +83,31 @@ static float gelu(float x)
            (1.0f + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-struct product {
-    lt_desc_data desc;
-    lt_layout_data a, b, d;
+struct emu_product {
+    cublaslt_desc_data desc;
+    cublaslt_layout_data a, b, d;
     const void *pa, *pb, *pc;
     void *pd;
     float alpha, beta;
 };
 
-static float finish(const product &p, int64_t r, int64_t c, float sum)
+static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
 {
     float v = p.alpha * sum;
 
     if (p.beta != 0.0f)
         v += p.beta * read_one(p.pc, p.d.type, c * p.d.ld + r);
-    if (p.desc.epilogue & LT_EPILOGUE_BIAS)
+    if (p.desc.epilogue & CUBLASLT_EPI_BIAS)
         v += read_one(p.desc.bias, p.d.type, r);
-    if (p.desc.epilogue == LT_EPILOGUE_DGELU)
+    if (p.desc.epilogue == CUBLASLT_EPI_DGELU)
         return v * gelu_slope(read_one(p.desc.aux, p.d.type,
                                        c * p.desc.aux_ld + r));
     if (p.desc.epilogue & 128)
         write_one(p.desc.aux, p.d.type, c * p.desc.aux_ld + r, v);
-    return p.desc.epilogue & LT_EPILOGUE_GELU ? gelu(v) : v;
+    return p.desc.epilogue & CUBLASLT_EPI_GELU ? gelu(v) : v;
 }
 
-static void multiply(const product &p)
+static void multiply(const emu_product &p)
 {
     const int64_t m = (int64_t)p.d.rows, n = (int64_t)p.d.cols;
     const int64_t k = (int64_t)(p.desc.transa ? p.a.rows : p.a.cols);
@@ -131,7 +131,7 @@ static void multiply(const product &p)
             write_one(p.pd, p.d.type, c * p.d.ld + r, finish(p, r, c, sum));
         }
     }
-    for (int64_t c = 0; p.desc.epilogue == LT_EPILOGUE_BGRADB && c < n; c++) {
+    for (int64_t c = 0; p.desc.epilogue == CUBLASLT_EPI_BGRADB && c < n; c++) {
         float sum = 0;
 
         for (int64_t i = 0; i < k; i++)
@@ -142,13 +142,13 @@ static void multiply(const product &p)
 
 /* ---- the library's functions ------------------------------------------- */
 
-static int create(lt_handle *h)
+static int create(cublaslt_handle *h)
 {
-    *h = new lt_handle_data{ 1 };
+    *h = new cublaslt_handle_data{ 1 };
     return OK;
 }
 
-static int destroy(lt_handle h)
+static int destroy(cublaslt_handle h)
 {
     delete h;
     return OK;
@@ -159,31 +159,31 @@ static size_t version()
     return 0;
 }
 
-static int desc_create(lt_desc *d, int compute, int)
+static int desc_create(cublaslt_desc *d, int compute, int)
 {
-    *d = new lt_desc_data{ compute, 0, 0, LT_EPILOGUE_DEFAULT, nullptr,
-                             nullptr, 0 };
+    *d = new cublaslt_desc_data{ compute, 0,       0, CUBLASLT_EPI_DEFAULT,
+                                 nullptr, nullptr, 0 };
     return OK;
 }
 
-static int desc_destroy(lt_desc d)
+static int desc_destroy(cublaslt_desc d)
 {
     delete d;
     return OK;
 }
 
-static int desc_set(lt_desc d, int attribute, const void *v, size_t n)
+static int desc_set(cublaslt_desc d, int attribute, const void *v, size_t n)
 {
     const struct {
         int attribute;
         void *to;
         size_t n;
-    } all[] = { { LT_DESC_TRANSA, &d->transa, 4 },
-                { LT_DESC_TRANSB, &d->transb, 4 },
-                { LT_DESC_EPILOGUE, &d->epilogue, 4 },
-                { LT_DESC_BIAS_POINTER, &d->bias, 8 },
-                { LT_DESC_AUX_POINTER, &d->aux, 8 },
-                { LT_DESC_AUX_LD, &d->aux_ld, 8 } };
+    } all[] = { { CUBLASLT_DESC_TRANSA, &d->transa, 4 },
+                { CUBLASLT_DESC_TRANSB, &d->transb, 4 },
+                { CUBLASLT_DESC_EPILOGUE, &d->epilogue, 4 },
+                { CUBLASLT_DESC_BIAS_POINTER, &d->bias, 8 },
+                { CUBLASLT_DESC_AUX_POINTER, &d->aux, 8 },
+                { CUBLASLT_DESC_AUX_LD, &d->aux_ld, 8 } };
 
     for (const auto &one : all) {
         if (one.attribute == attribute && one.n == n) {
@@ -191,59 +191,63 @@ static int desc_set(lt_desc d, int attribute, const void *v, size_t n)
             return OK;
         }
     }
-    return REFUSED;
+    return REJECTED;
 }
 
-static int layout_create(lt_layout *l, int type, uint64_t rows, uint64_t cols,
-                         int64_t ld)
+static int layout_create(cublaslt_layout *l, int type, uint64_t rows,
+                         uint64_t cols, int64_t ld)
 {
     if (ld < (int64_t)rows)
-        return REFUSED;
-    *l = new lt_layout_data{ type, rows, cols, ld };
+        return REJECTED;
+    *l = new cublaslt_layout_data{ type, rows, cols, ld };
     return OK;
 }
 
-static int layout_destroy(lt_layout l)
+static int layout_destroy(cublaslt_layout l)
 {
     delete l;
     return OK;
 }
 
-static int pref_create(lt_pref *p)
+static int pref_create(cublaslt_pref *p)
 {
-    *p = new lt_pref_data{ { 256, 256, 256, 256 } };
+    *p = new cublaslt_pref_data{ { 256, 256, 256, 256 } };
     return OK;
 }
 
-static int pref_destroy(lt_pref p)
+static int pref_destroy(cublaslt_pref p)
 {
     delete p;
     return OK;
 }
 
-static int pref_set(lt_pref p, int attribute, const void *v, size_t n)
+static int pref_set(cublaslt_pref p, int attribute, const void *v, size_t n)
 {
-    if (attribute >= LT_PREF_ALIGN_A && attribute <= LT_PREF_ALIGN_D && n == 4)
-        memcpy(&p->align[attribute - LT_PREF_ALIGN_A], v, 4);
+    if (attribute >= CUBLASLT_PREF_ALIGN_A &&
+        attribute <= CUBLASLT_PREF_ALIGN_D && n == 4)
+        memcpy(&p->align[attribute - CUBLASLT_PREF_ALIGN_A], v, 4);
     return OK;
 }
 
 /* op(A) is m by k, op(B) k by n, D m by n; an aux has rows of 8 elements. */
-static bool fits(const struct lt_desc_data *o, const struct lt_layout_data *a,
-                 const struct lt_layout_data *b, const struct lt_layout_data *d)
+static bool fits(const struct cublaslt_desc_data *o,
+                 const struct cublaslt_layout_data *a,
+                 const struct cublaslt_layout_data *b,
+                 const struct cublaslt_layout_data *d)
 {
     const uint64_t m = o->transa ? a->cols : a->rows;
     const uint64_t k = o->transa ? a->rows : a->cols;
 
     return m == d->rows && k == (o->transb ? b->cols : b->rows) &&
            d->cols == (o->transb ? b->rows : b->cols) && a->type == b->type &&
-           !((o->epilogue & 128) && (o->aux_ld % 8 || !o->aux ||
-                                     (uintptr_t)o->aux % 16)) &&
-           !((o->epilogue & LT_EPILOGUE_BIAS ||
-              o->epilogue == LT_EPILOGUE_BGRADB) && !o->bias);
+           !((o->epilogue & 128) &&
+             (o->aux_ld % 8 || !o->aux || (uintptr_t)o->aux % 16)) &&
+           !((o->epilogue & CUBLASLT_EPI_BIAS ||
+              o->epilogue == CUBLASLT_EPI_BGRADB) &&
+             !o->bias);
 }
 
-static bool told(const char *what)
+static bool is_set_to(const char *what)
 {
     const char *s = getenv("GT_EMU_LT");
 
@@ -252,8 +256,8 @@ static bool told(const char *what)
 
 static bool offered(int epilogue)
 {
-    return !told("plain") || epilogue == LT_EPILOGUE_DEFAULT ||
-           epilogue == LT_EPILOGUE_BIAS;
+    return !is_set_to("plain") || epilogue == CUBLASLT_EPI_DEFAULT ||
+           epilogue == CUBLASLT_EPI_BIAS;
 }
 
 /* What an address is a multiple of, up to 256. */
@@ -264,18 +268,19 @@ static uint64_t alignment(const void *p)
     return bits & -bits;
 }
 
-/* Two offers, so that there is something to choose, behind one that is
- * withdrawn; each keeps, as the library's do, what it was promised. */
-static int heuristic(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
-                     lt_layout d, lt_pref p, int want, struct lt_result *r,
+/* Two offers, after one that cannot be run.  Each one contains the alignments
+ * that it was made for, as the library's offers do. */
+static int heuristic(cublaslt_handle, cublaslt_desc o, cublaslt_layout a,
+                     cublaslt_layout b, cublaslt_layout, cublaslt_layout d,
+                     cublaslt_pref p, int want, struct cublaslt_result *r,
                      int *got)
 {
     *got = 0;
     if (!fits(o, a, b, d) || !offered(o->epilogue))
-        return REFUSED;
+        return REJECTED;
     for (int i = 0; i < want && i < 3; i++, (*got)++) {
         r[i] = {};
-        r[i].status = i == 0 ? REFUSED : OK;
+        r[i].status = i == 0 ? REJECTED : OK;
         r[i].algo.data[0] = OFFER_MAGIC;
         r[i].algo.data[1] = (uint64_t)i;
         for (int j = 0; j < 4; j++)
@@ -286,42 +291,53 @@ static int heuristic(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
     return OK;
 }
 
-static int check(lt_handle, lt_desc o, lt_layout a, lt_layout b, lt_layout,
-                 lt_layout d, const struct lt_algo *algo, struct lt_result *r)
+static int check(cublaslt_handle, cublaslt_desc o, cublaslt_layout a,
+                 cublaslt_layout b, cublaslt_layout, cublaslt_layout d,
+                 const struct cublaslt_algo *algo, struct cublaslt_result *r)
 {
     *r = {};
     r->algo = *algo;
-    return fits(o, a, b, d) && (algo->data[0] == OFFER_MAGIC || told("blind"))
+    return fits(o, a, b, d) &&
+                   (algo->data[0] == OFFER_MAGIC || is_set_to("blind"))
                ? OK
-               : REFUSED;
+               : REJECTED;
 }
 
-static bool good(const void *p, const struct lt_algo *algo, int which)
+static bool is_valid(const void *p, const struct cublaslt_algo *algo, int which)
 {
     return emu::on_device(p, 1) && (uintptr_t)p % algo->data[2 + which] == 0;
 }
 
-static int matmul(lt_handle, lt_desc o, const void *alpha, const void *pa,
-                  lt_layout a, const void *pb, lt_layout b, const void *beta,
-                  const void *pc, lt_layout, void *pd, lt_layout d,
-                  const struct lt_algo *algo, void *workspace, size_t room,
-                  void *stream)
+static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
+                  const void *pa, cublaslt_layout a, const void *pb,
+                  cublaslt_layout b, const void *beta, const void *pc,
+                  cublaslt_layout, void *pd, cublaslt_layout d,
+                  const struct cublaslt_algo *algo, void *workspace,
+                  size_t room, void *stream)
 {
-    const product p = { *o, *a, *b, *d, pa, pb, pc, pd, *(const float *)alpha,
-                        *(const float *)beta };
+    const emu_product p = { *o,
+                            *a,
+                            *b,
+                            *d,
+                            pa,
+                            pb,
+                            pc,
+                            pd,
+                            *(const float *)alpha,
+                            *(const float *)beta };
 
     if (algo->data[0] != OFFER_MAGIC || !fits(o, a, b, d) ||
-        !good(pa, algo, 0) || !good(pb, algo, 1) || !good(pc, algo, 2) ||
-        !good(pd, algo, 3) || !emu::on_device(workspace, room) ||
-        (uintptr_t)workspace % 256 ||
-        (o->bias && !good(o->bias, algo, 4)) ||
-        (o->aux && !good(o->aux, algo, 5)))
-        return REFUSED;
+        !is_valid(pa, algo, 0) || !is_valid(pb, algo, 1) ||
+        !is_valid(pc, algo, 2) || !is_valid(pd, algo, 3) ||
+        !emu::on_device(workspace, room) || (uintptr_t)workspace % 256 ||
+        (o->bias && !is_valid(o->bias, algo, 4)) ||
+        (o->aux && !is_valid(o->aux, algo, 5)))
+        return REJECTED;
     emu::submit((cudaStream_t)stream, [=] { multiply(p); });
     return OK;
 }
 
-extern "C" int lt_open(struct lt *lt, struct err *e)
+extern "C" int cublaslt_load(struct cublaslt *lt, struct err *e)
 {
     const char *off = getenv("GT_CUBLASLT");
 

@@ -122,7 +122,7 @@ is "$bad" "" "a validation may take longer than parallel.timeout"
 GT_EMU_DEVICES=2 GT_EMU_BUSY=1 train one-busy $cuda --ranks 2
 status=$?
 bad=
-test $status -ne 0 && grep -q 'train.device: cuda:1 cannot be used: .*busy' log ||
+test $status -ne 0 && grep -q 'train.device: cannot use cuda:1: .*busy' log ||
     bad="status $status"
 is "${bad:+$bad: $(tail -n 3 log)}" "" \
     "a GPU that cannot be used is not passed over for another rank's"

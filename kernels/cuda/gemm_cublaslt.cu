@@ -1,0 +1,531 @@
+/*
+ * gemm_cublaslt - products by cuBLASLt, with the fastest of its algorithms
+ *
+ * The library's matrices are column-major, so it is asked for the transposed
+ * product, op(b)' op(a)': our b is its A, our a its B, and no data is moved.
+ * Its bias runs along its rows, which are our columns.
+ *
+ * The products of our own kernel (gemm.cu) do not use tensor cores, so this is
+ * what trains; libraries like it are tuned for each GPU by its vendor.
+ */
+#include "config.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/gemm_cublaslt.cuh"
+#include "kernels/cuda/algorithms.h"
+#include "kernels/cuda/cublaslt.h"
+
+#include "common/log.h"
+
+#include <stdio.h>
+
+enum {
+    OFFERS = 16, /* algorithms that the library may suggest */
+    ROUNDS = 3,  /* of timing; the shortest counts */
+    MAX_PROBLEMS = 256,
+    WORKSPACE = 32 << 20,
+    CACHES = 5, /* sizes of the second cache that are copied to
+                                   measure the bandwidth of memory */
+};
+
+/* A kind of product, and how it is computed. */
+struct gemm_problem {
+    struct algorithms_key key;
+    cublaslt_desc desc;
+    cublaslt_layout a, b, d;
+    struct cublaslt_result with;
+    float ms; /* its time; 0: not measured */
+    bool usable;
+    bool separate; /* the epilogue has a kernel of its own */
+};
+
+struct gemm_state {
+    struct cublaslt lt;
+    cublaslt_handle handle; /* null: no library */
+    struct err why;
+    void *workspace;
+    double bandwidth; /* bytes a millisecond, or 0 */
+    struct gemm_problem *problem[MAX_PROBLEMS];
+    int n;
+    struct algorithms algorithms;
+};
+
+static int library_type(enum dtype type)
+{
+    return type == DT_BF16  ? CUBLASLT_R_16BF
+           : type == DT_F16 ? CUBLASLT_R_16F
+                            : CUBLASLT_R_32F;
+}
+
+/* ---- the library ------------------------------------------------------- */
+
+static struct gemm_state *open_state(struct dev *dev)
+{
+    struct cuda *cuda = cuda_of(dev);
+    struct gemm_state *p = cuda->gemm;
+
+    if (p)
+        return p;
+    p = cuda->gemm = (struct gemm_state *)calloc(1, sizeof *p);
+    if (!p)
+        abort();
+    if (cublaslt_load(&p->lt, &p->why) < 0)
+        return p;
+    if (p->lt.create(&p->handle) != 0) {
+        p->handle = nullptr;
+        err_set(&p->why, ERR_SYSTEM, "cannot initialize cuBLASLt");
+        return p;
+    }
+    p->workspace = cuda_malloc(dev, WORKSPACE, "cuBLASLt's workspace");
+    if (p->workspace)
+        dev_took(dev, DEV_WORKSPACE, WORKSPACE);
+    algorithms_open(&p->algorithms, cuda->name, p->lt.version());
+    return p;
+}
+
+void gemm_close(struct dev *dev)
+{
+    struct gemm_state *p = cuda_of(dev)->gemm;
+
+    if (!p)
+        return;
+    for (int i = 0; i < p->n; i++) {
+        struct gemm_problem *problem = p->problem[i];
+
+        if (problem->desc)
+            p->lt.desc_destroy(problem->desc);
+        for (cublaslt_layout l : { problem->a, problem->b, problem->d })
+            if (l)
+                p->lt.layout_destroy(l);
+        free(problem);
+    }
+    if (p->handle)
+        p->lt.destroy(p->handle);
+    cuda_release(dev, p->workspace);
+    algorithms_close(&p->algorithms);
+    free(p);
+    cuda_of(dev)->gemm = nullptr;
+}
+
+char *gemm_describe(struct dev *dev, char *out, size_t room)
+{
+    const struct gemm_state *p = open_state(dev);
+
+    if (p->handle)
+        snprintf(out, room, "cuBLASLt %zu", p->lt.version());
+    else
+        snprintf(out, room, "%s", p->why.text);
+    return out;
+}
+
+/* ---- problems ---------------------------------------------------------- */
+
+/* The alignment of an address, up to 16 bytes, the widest access: a larger one
+ * would only make more problems of the same product. */
+static int alignment(const void *p)
+{
+    const uintptr_t bits = (uintptr_t)p | 16;
+
+    return (int)(bits & -bits);
+}
+
+/* An address with exactly that alignment.  The library is shown it when it
+ * suggests algorithms, since it takes the alignment of bias and aux from their
+ * addresses. */
+static void *aligned_alike(const void *p)
+{
+    return p ? (void *)(((uintptr_t)p & ~(uintptr_t)255) | alignment(p))
+             : nullptr;
+}
+
+static int library_epilogue(const struct gemm *p)
+{
+    switch (p->epilogue) {
+    case GEMM_PLAIN:
+        return CUBLASLT_EPI_DEFAULT;
+    case GEMM_BIAS:
+        return CUBLASLT_EPI_BIAS;
+    case GEMM_GELU:
+        return (p->aux ? CUBLASLT_EPI_GELU_AUX : CUBLASLT_EPI_GELU) |
+               (p->bias ? CUBLASLT_EPI_BIAS : 0);
+    case GEMM_GELU_GRAD:
+        return CUBLASLT_EPI_DGELU;
+    case GEMM_BIAS_GRAD:
+        return CUBLASLT_EPI_BGRADB;
+    }
+    return CUBLASLT_EPI_DEFAULT;
+}
+
+/* Bytes that the epilogue reads and writes in a kernel of its own. */
+static double epilogue_bytes(const struct gemm *q)
+{
+    const double d = (double)q->m * (double)q->n * (double)dtype_size(q->out);
+
+    switch (q->epilogue) {
+    case GEMM_GELU:
+        return 2.0 * d;
+    case GEMM_GELU_GRAD:
+        return 3.0 * d;
+    case GEMM_BIAS_GRAD:
+        return (double)q->m * (double)q->k * (double)dtype_size(q->type);
+    case GEMM_PLAIN:
+    case GEMM_BIAS:
+        break;
+    }
+    return 0.0;
+}
+
+static struct algorithms_key key_of(const struct dev *dev, const struct gemm *p)
+{
+    struct algorithms_key k;
+
+    memset(&k, 0, sizeof k); /* padding too: keys are compared */
+    k.m = p->m;
+    k.n = p->n;
+    k.k = p->k;
+    k.lda = p->lda;
+    k.ldb = p->ldb;
+    k.ldd = p->ldd;
+    k.type = library_type(p->type);
+    k.out = library_type(p->out);
+    k.compute = p->type == DT_F32 && dev->tf32 ? CUBLASLT_COMPUTE_32F_FAST_TF32
+                                               : CUBLASLT_COMPUTE_32F;
+    k.ta = p->ta;
+    k.tb = p->tb;
+    k.epilogue = library_epilogue(p);
+    k.adds = p->beta != 0.0f;
+    k.align_a = alignment(p->a);
+    k.align_b = alignment(p->b);
+    k.align_c = alignment(p->c ? p->c : p->d);
+    k.align_d = alignment(p->d);
+    k.align_bias = p->bias ? alignment(p->bias) : 0;
+    k.align_aux = p->aux ? alignment(p->aux) : 0;
+    return k;
+}
+
+static void set_int(const struct gemm_state *p, cublaslt_desc desc,
+                    int attribute, int32_t value)
+{
+    p->lt.desc_set(desc, attribute, &value, sizeof value);
+}
+
+/* The pointers are part of the description, which outlives the call. */
+static void set_pointers(const struct gemm_state *p, cublaslt_desc desc,
+                         const struct gemm *q)
+{
+    const int64_t ld = q->ldd;
+
+    if (q->bias)
+        p->lt.desc_set(desc, CUBLASLT_DESC_BIAS_POINTER, &q->bias,
+                       sizeof q->bias);
+    if (q->aux) {
+        p->lt.desc_set(desc, CUBLASLT_DESC_AUX_POINTER, &q->aux, sizeof q->aux);
+        p->lt.desc_set(desc, CUBLASLT_DESC_AUX_LD, &ld, sizeof ld);
+    }
+}
+
+/* The library's A is our b. */
+static int run_algorithm(const struct gemm_state *p,
+                         const struct gemm_problem *problem,
+                         const struct gemm *q,
+                         const struct cublaslt_result *with, void *d,
+                         const void *c, void *stream)
+{
+    return p->lt.matmul(p->handle, problem->desc, &q->alpha, q->b, problem->a,
+                        q->a, problem->b, &q->beta, c, problem->d, d,
+                        problem->d, &with->algo, p->workspace, WORKSPACE,
+                        stream);
+}
+
+/* Milliseconds of one algorithm, writing to d; or -1. */
+static float time_algorithm(struct dev *dev, const struct gemm_state *p,
+                            const struct gemm_problem *problem,
+                            const struct gemm *q,
+                            const struct cublaslt_result *with, void *d,
+                            cudaEvent_t from, cudaEvent_t to)
+{
+    float best = -1.0f;
+
+    for (int i = 0; i < ROUNDS + 1; i++) { /* the first is a warm-up */
+        float ms = 0.0f;
+
+        cudaEventRecord(from, STREAM(dev));
+        if (run_algorithm(p, problem, q, with, d, d, cuda_of(dev)->stream) != 0)
+            return -1.0f;
+        cudaEventRecord(to, STREAM(dev));
+        if (cudaEventSynchronize(to) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
+            return -1.0f;
+        if (i > 0 && (best < 0.0f || ms < best))
+            best = ms;
+    }
+    return best;
+}
+
+/* Choose the fastest of the offers.  The outputs of the trial, d, bias and aux,
+ * lie in memory of its own. */
+static void choose_by_time(struct dev *dev, const struct gemm_state *p,
+                           struct gemm_problem *problem, const struct gemm *q,
+                           const struct cublaslt_result *offer, int n)
+{
+    const size_t d_size =
+        ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
+    const size_t line = (size_t)(q->m > q->n ? q->m : q->n) * 4;
+    const size_t aux_size = q->aux ? d_size : 0;
+    struct gemm trial = *q;
+    void *space = nullptr;
+    cudaEvent_t from, to;
+
+    if (cudaMalloc(&space, d_size + aux_size + line) != cudaSuccess) {
+        cudaGetLastError(); /* no memory for a trial: the first */
+        return;
+    }
+    cudaMemsetAsync(space, 0, d_size + aux_size + line, STREAM(dev));
+    cudaEventCreate(&from);
+    cudaEventCreate(&to);
+    if (q->aux && q->epilogue == GEMM_GELU)
+        trial.aux = (char *)space + d_size;
+    if (q->epilogue == GEMM_BIAS_GRAD)
+        trial.bias = (char *)space + d_size + aux_size;
+    set_pointers(p, problem->desc, &trial);
+    for (int i = 0; i < n; i++) {
+        const float ms =
+            time_algorithm(dev, p, problem, &trial, &offer[i], space, from, to);
+
+        if (ms >= 0.0f && (problem->ms <= 0.0f || ms < problem->ms)) {
+            problem->ms = ms;
+            problem->with = offer[i];
+        }
+    }
+    cudaEventDestroy(from);
+    cudaEventDestroy(to);
+    cudaFree(space);
+}
+
+/* Bytes that a copy reads and writes in a millisecond; 0 if not known. */
+static double measure_bandwidth(struct dev *dev)
+{
+    const size_t n = CACHES * cuda_of(dev)->cache;
+    char *space = nullptr;
+    cudaEvent_t from, to;
+    double best = 0.0;
+
+    if (cudaMalloc((void **)&space, 2 * n) != cudaSuccess) {
+        cudaGetLastError();
+        return 0.0;
+    }
+    cudaEventCreate(&from);
+    cudaEventCreate(&to);
+    for (int i = 0; i < ROUNDS + 1; i++) {
+        float ms = 0.0f;
+
+        cudaEventRecord(from, STREAM(dev));
+        cudaMemcpyAsync(space + n, space, n, cudaMemcpyDeviceToDevice,
+                        STREAM(dev));
+        cudaEventRecord(to, STREAM(dev));
+        if (cudaEventSynchronize(to) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
+            break;
+        if (i > 0 && ms > 0.0f)
+            best = fmax(best, 2.0 * (double)n / (double)ms);
+    }
+    cudaEventDestroy(from);
+    cudaEventDestroy(to);
+    cudaFree(space);
+    return best;
+}
+
+static int ask_for_offers(const struct gemm_state *p,
+                          const struct gemm_problem *problem,
+                          const struct algorithms_key *k, bool deterministic,
+                          struct cublaslt_result *offer)
+{
+    const uint64_t workspace = WORKSPACE;
+    const uint32_t align_a = (uint32_t)k->align_b;
+    const uint32_t align_b = (uint32_t)k->align_a;
+    const uint32_t align_c = (uint32_t)k->align_c;
+    const uint32_t align_d = (uint32_t)k->align_d, none = 0;
+    cublaslt_pref pref;
+    int n = 0, good = 0;
+
+    if (p->lt.pref_create(&pref) != 0)
+        return 0;
+    p->lt.pref_set(pref, CUBLASLT_PREF_WORKSPACE, &workspace, sizeof workspace);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_A, &align_a, sizeof align_a);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_B, &align_b, sizeof align_b);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_C, &align_c, sizeof align_c);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_D, &align_d, sizeof align_d);
+    if (deterministic)
+        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &none, sizeof none);
+    if (p->lt.heuristic(p->handle, problem->desc, problem->a, problem->b,
+                        problem->d, problem->d, pref, OFFERS, offer, &n) != 0)
+        n = 0;
+    p->lt.pref_destroy(pref);
+    for (int i = 0; i < n; i++) /* not all of them can be run */
+        if (offer[i].status == 0)
+            offer[good++] = offer[i];
+    return good;
+}
+
+static bool describe_problem(const struct gemm_state *p,
+                             struct gemm_problem *problem, const struct gemm *q)
+{
+    const struct algorithms_key *k = &problem->key;
+    const uint64_t m = (uint64_t)q->m, n = (uint64_t)q->n, kk = (uint64_t)q->k;
+    struct gemm shown = *q;
+
+    shown.bias = aligned_alike(q->bias);
+    shown.aux = aligned_alike(q->aux);
+    if (p->lt.desc_create(&problem->desc, k->compute, CUBLASLT_R_32F) != 0 ||
+        p->lt.layout_create(&problem->a, k->type, q->tb ? kk : n,
+                            q->tb ? n : kk, q->ldb) != 0 ||
+        p->lt.layout_create(&problem->b, k->type, q->ta ? m : kk,
+                            q->ta ? kk : m, q->lda) != 0 ||
+        p->lt.layout_create(&problem->d, k->out, n, m, q->ldd) != 0)
+        return false;
+    set_int(p, problem->desc, CUBLASLT_DESC_TRANSA, q->tb);
+    set_int(p, problem->desc, CUBLASLT_DESC_TRANSB, q->ta);
+    set_int(p, problem->desc, CUBLASLT_DESC_EPILOGUE, k->epilogue);
+    set_pointers(p, problem->desc, &shown);
+    return true;
+}
+
+static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
+                                         const struct gemm *q);
+
+/* Whether the product, and then the epilogue by itself, take less time. */
+static bool separate_is_faster(struct dev *dev, struct gemm_state *p,
+                               const struct gemm_problem *problem,
+                               const struct gemm *q)
+{
+    const struct gemm less = gemm_without_epilogue(q);
+    const struct gemm_problem *other = find_problem(dev, p, &less);
+
+    if (p->bandwidth <= 0.0)
+        p->bandwidth = measure_bandwidth(dev);
+    return other && other->ms > 0.0f && problem->ms > 0.0f &&
+           p->bandwidth > 0.0 &&
+           (double)other->ms + epilogue_bytes(q) / p->bandwidth <
+               (double)problem->ms;
+}
+
+/* As the file says; a line of zeros means a separate epilogue. */
+static bool take_from_file(const struct gemm_state *p,
+                           struct gemm_problem *problem)
+{
+    static const struct cublaslt_algo none = {};
+    struct cublaslt_result now;
+
+    if (!algorithms_find(&p->algorithms, &problem->key, &problem->with.algo))
+        return false;
+    problem->separate = memcmp(&problem->with.algo, &none, sizeof none) == 0;
+    return problem->separate ||
+           (p->lt.check(p->handle, problem->desc, problem->a, problem->b,
+                        problem->d, problem->d, &problem->with.algo,
+                        &now) == 0 &&
+            now.workspace <= WORKSPACE);
+}
+
+/* Decide how a problem is computed: as the file says, or by a trial. */
+static void settle(struct dev *dev, struct gemm_state *p,
+                   struct gemm_problem *problem, const struct gemm *q)
+{
+    struct cublaslt_result offer[OFFERS];
+    int n = 0;
+
+    if (describe_problem(p, problem, q)) {
+        problem->usable = !dev->deterministic && take_from_file(p, problem);
+        if (problem->usable)
+            return;
+        n = ask_for_offers(p, problem, &problem->key, dev->deterministic,
+                           offer);
+    }
+    problem->separate = n == 0 && gemm_can_separate(q);
+    problem->usable = n > 0 || problem->separate;
+    if (!problem->usable)
+        log_warn("cuBLASLt has no algorithm for a product of %lld x %lld x "
+                 "%lld; using a slower kernel",
+                 (long long)q->m, (long long)q->n, (long long)q->k);
+    if (n == 0)
+        return;
+    problem->with = offer[0];
+    if (dev->deterministic)
+        return;
+    choose_by_time(dev, p, problem, q, offer, n);
+    if (gemm_can_separate(q) && separate_is_faster(dev, p, problem, q)) {
+        problem->separate = true;
+        memset(&problem->with.algo, 0, sizeof problem->with.algo);
+    }
+    if (problem->ms > 0.0f) /* else there was no trial */
+        algorithms_add(&p->algorithms, &problem->key, &problem->with.algo);
+}
+
+static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
+                                         const struct gemm *q)
+{
+    const struct algorithms_key key = key_of(dev, q);
+    struct gemm_problem *problem;
+
+    for (int i = 0; i < p->n; i++)
+        if (memcmp(&p->problem[i]->key, &key, sizeof key) == 0)
+            return p->problem[i];
+    if (p->n == MAX_PROBLEMS)
+        return nullptr;
+    problem = (struct gemm_problem *)calloc(1, sizeof *problem);
+    if (!problem)
+        abort();
+    problem->key = key;
+    p->problem[p->n++] = problem; /* settle() may add another */
+    settle(dev, p, problem, q);
+    return problem;
+}
+
+/* By the chosen algorithm, or, if the library rejects it, by the first one that
+ * it suggests now and accepts. */
+static bool run_problem(struct dev *dev, struct gemm_state *p,
+                        struct gemm_problem *problem, const struct gemm *q,
+                        const char *op)
+{
+    const void *c = q->c ? q->c : q->d;
+    struct cublaslt_result offer[OFFERS];
+    int n;
+
+    set_pointers(p, problem->desc, q);
+    if (run_algorithm(p, problem, q, &problem->with, q->d, c,
+                      cuda_of(dev)->stream) == 0)
+        return true;
+    n = ask_for_offers(p, problem, &problem->key, dev->deterministic, offer);
+    for (int i = 0; i < n; i++) {
+        if (run_algorithm(p, problem, q, &offer[i], q->d, c,
+                          cuda_of(dev)->stream) != 0)
+            continue;
+        log_warn(
+            "cuBLASLt no longer accepts the algorithm for %s; using another "
+            "one",
+            op);
+        problem->with = offer[i];
+        return true;
+    }
+    return false;
+}
+
+enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
+                                   const char *op)
+{
+    struct gemm_state *p = open_state(dev);
+    struct gemm_problem *problem = nullptr;
+
+    if (p->handle && p->workspace)
+        problem = find_problem(dev, p, q);
+    if (!problem || !problem->usable)
+        return GEMM_NOT_DONE;
+    if (problem->separate)
+        return GEMM_SEPARATE;
+    problem->usable = run_problem(dev, p, problem, q, op);
+    launched(dev, op);
+    if (problem->usable)
+        return GEMM_DONE;
+    log_warn(
+        "cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower kernel", op,
+        (long long)q->m, (long long)q->n, (long long)q->k);
+    return GEMM_NOT_DONE;
+}
