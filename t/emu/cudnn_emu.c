@@ -1,14 +1,15 @@
 /*
- * cudnn_emu - cuDNN beside the emulation: graphs of operations by plain loops
+ * cudnn_emu - a stand-in for cuDNN: graphs of operations, by plain loops
  *
- * Answers the calls of struct cudnn, so that sdpa.c and the graphs that it
- * makes run whole where there is no GPU.  Refused is what the library refuses:
- * an attribute changed after finalizing or used before, a plan for no handle,
- * tensors of one number that differ, elements that share a place, pointers
- * that are missing, not the device's, too short or less aligned than was said.
+ * It implements the calls of struct cudnn, so that sdpa.c and its graphs can be
+ * tested without a GPU.  It rejects what the library rejects: an attribute that
+ * is changed after finalizing or used before, an execution plan without a
+ * handle, different tensors with one id, elements that overlap, and pointers
+ * that are missing, not in memory of the device, too short, or less aligned
+ * than promised.
  *
- * The emulated device has cuDNN where GT_EMU_CUDNN is set: else attention is
- * that of our own kernels.  GT_EMU_CUDNN=broken plans, and then cannot run.
+ * The emulated device has cuDNN if GT_EMU_CUDNN is set; else attention uses our
+ * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run.
  */
 #include "config.h"
 #include "emu/cudnn_emu.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* second_stream.cu's: the emulation's streams and memory */
+/* The emulator's streams and memory; in second_stream.cu. */
 void emu_submit(void *stream, void (*call)(void *), void *arg);
 void emu_drain(void);
 bool emu_on_device(const void *p, size_t n);
@@ -36,21 +37,21 @@ struct descriptor {
     bool final;
     struct attribute *attribute;
     int n, room;
-    const struct descriptor *graph; /* an offer's */
+    const struct descriptor *graph; /* of an offer */
     int offer;
-    struct program *program; /* a plan's */
+    struct emu_kernel *kernel; /* an execution plan's */
 };
 
 struct cudnnContext {
     void *stream;
-    struct program *programs;
-    struct job *jobs;
+    struct emu_kernel *kernels;
+    struct emu_launch *launches;
 };
 
-static cudnnHandle_t opened; /* the one that there is */
+static cudnnHandle_t opened; /* the only handle */
 static char why[256];
 
-static cudnnStatus_t refuse(const char *text)
+static cudnnStatus_t reject(const char *text)
 {
     snprintf(why, sizeof why, "%s", text);
     return CUDNN_STATUS_BAD_PARAM;
@@ -77,7 +78,8 @@ static size_t size_of(cudnnBackendAttributeType_t type)
     return 0;
 }
 
-static const struct attribute *find(const struct descriptor *d, int name)
+static const struct attribute *find_attribute(const struct descriptor *d,
+                                              int name)
 {
     for (int i = 0; i < d->n; i++)
         if (d->attribute[i].name == name)
@@ -85,34 +87,35 @@ static const struct attribute *find(const struct descriptor *d, int name)
     return NULL;
 }
 
-/* The first value of an attribute, if it is there. */
-static void one(const struct descriptor *d, int name, void *out, size_t n)
+/* The first value of an attribute, if it is set. */
+static void read_value(const struct descriptor *d, int name, void *out,
+                       size_t n)
 {
-    const struct attribute *a = find(d, name);
+    const struct attribute *a = find_attribute(d, name);
 
     if (a)
         memcpy(out, a->values, n);
 }
 
-static int one_int(const struct descriptor *d, int name)
+static int read_int(const struct descriptor *d, int name)
 {
     int v = -1;
 
-    one(d, name, &v, sizeof v);
+    read_value(d, name, &v, sizeof v);
     return v;
 }
 
-static const struct descriptor *one_descriptor(const struct descriptor *d,
-                                               int name)
+static const struct descriptor *read_descriptor(const struct descriptor *d,
+                                                int name)
 {
     const struct descriptor *v = NULL;
 
-    one(d, name, &v, sizeof v);
+    read_value(d, name, &v, sizeof v);
     return v;
 }
 
-static cudnnStatus_t make(cudnnBackendDescriptorType_t type,
-                          cudnnBackendDescriptor_t *out)
+static cudnnStatus_t make_descriptor(cudnnBackendDescriptorType_t type,
+                                     cudnnBackendDescriptor_t *out)
 {
     struct descriptor *d = xcalloc(1, sizeof *d);
 
@@ -121,7 +124,7 @@ static cudnnStatus_t make(cudnnBackendDescriptorType_t type,
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t destroy(cudnnBackendDescriptor_t which)
+static cudnnStatus_t destroy_descriptor(cudnnBackendDescriptor_t which)
 {
     struct descriptor *d = which;
 
@@ -132,22 +135,22 @@ static cudnnStatus_t destroy(cudnnBackendDescriptor_t which)
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t set(cudnnBackendDescriptor_t which,
-                         cudnnBackendAttributeName_t name,
-                         cudnnBackendAttributeType_t type, int64_t n,
-                         const void *values)
+static cudnnStatus_t set_attribute(cudnnBackendDescriptor_t which,
+                                   cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t type, int64_t n,
+                                   const void *values)
 {
     struct descriptor *d = which;
     const size_t bytes = (size_t)n * size_of(type);
     struct attribute *a;
 
-    if (!d || d->final || find(d, (int)name) || !bytes)
-        return refuse("a descriptor cannot be given this attribute now");
+    if (!d || d->final || find_attribute(d, (int)name) || !bytes)
+        return reject("a descriptor cannot be given this attribute now");
     for (int64_t i = 0; type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < n; i++)
         if (!((struct descriptor *const *)values)[i]->final)
-            return refuse("a descriptor is used before it is finalized");
+            return reject("a descriptor is used before it is finalized");
     if (type == CUDNN_TYPE_HANDLE && *(const cudnnHandle_t *)values != opened)
-        return refuse("not a handle");
+        return reject("not a handle");
     GROW(d->attribute, d->n, d->room);
     a = &d->attribute[d->n++];
     *a = (struct attribute){ (int)name, (int)type, n, xmalloc(bytes) };
@@ -155,15 +158,15 @@ static cudnnStatus_t set(cudnnBackendDescriptor_t which,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- plans ------------------------------------------------------------- */
+/* ---- execution plans --------------------------------------------------- */
 
-/* Has each element a place of its own? */
-static bool is_apart(const struct view *v)
+/* Whether no two elements share memory. */
+static bool has_no_overlap(const struct emu_tensor *v)
 {
-    for (int k = 0; k < RANK; k++) {
-        int64_t within = 1;             /* where what is nearer ends */
+    for (int k = 0; k < EMU_RANK; k++) {
+        int64_t within = 1; /* the extent of dimensions with smaller strides */
 
-        for (int i = 0; i < RANK; i++)
+        for (int i = 0; i < EMU_RANK; i++)
             if (i != k && v->dim[i] > 1 && v->stride[i] <= v->stride[k])
                 within += (v->dim[i] - 1) * v->stride[i];
         if (v->dim[k] > 1 && v->stride[k] < within)
@@ -172,50 +175,57 @@ static bool is_apart(const struct view *v)
     return true;
 }
 
-static bool read_view(const struct descriptor *d, struct view *v)
+static bool read_tensor(const struct descriptor *d, struct emu_tensor *v)
 {
-    const struct attribute *dim = find(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
-    const struct attribute *stride = find(d, CUDNN_ATTR_TENSOR_STRIDES);
+    const struct attribute *dim =
+        find_attribute(d, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    const struct attribute *stride =
+        find_attribute(d, CUDNN_ATTR_TENSOR_STRIDES);
 
     memset(v, 0, sizeof *v); /* padding too: they are compared */
-    if (!dim || !stride || dim->n != RANK || stride->n != RANK)
+    if (!dim || !stride || dim->n != EMU_RANK || stride->n != EMU_RANK)
         return false;
     memcpy(v->dim, dim->values, sizeof v->dim);
     memcpy(v->stride, stride->values, sizeof v->stride);
     v->type = CUDNN_DATA_INT8;
-    one(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, &v->uid, sizeof v->uid);
-    one(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, &v->align, sizeof v->align);
-    one(d, CUDNN_ATTR_TENSOR_DATA_TYPE, &v->type, sizeof v->type);
-    one(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, &v->passing, sizeof v->passing);
-    one(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, &v->by_value, sizeof v->by_value);
-    for (int k = 0; k < RANK; k++)
+    read_value(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, &v->uid, sizeof v->uid);
+    read_value(d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, &v->align, sizeof v->align);
+    read_value(d, CUDNN_ATTR_TENSOR_DATA_TYPE, &v->type, sizeof v->type);
+    read_value(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, &v->is_virtual,
+               sizeof v->is_virtual);
+    read_value(d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, &v->by_value,
+               sizeof v->by_value);
+    for (int k = 0; k < EMU_RANK; k++)
         if (v->dim[k] < 1 || v->stride[k] < 1)
             return false;
-    return v->uid && v->align && v->type != CUDNN_DATA_INT8 && is_apart(v);
+    return v->uid && v->align && v->type != CUDNN_DATA_INT8 &&
+           has_no_overlap(v);
 }
 
-/* The number of a tensor in the program; -1: none; -2: that cannot be. */
-static int tensor(struct program *p, const struct descriptor *op, int name)
+/* The index of a tensor in the kernel; -1: not set; -2: invalid. */
+static int add_tensor(struct emu_kernel *p, const struct descriptor *op,
+                      int name)
 {
-    const struct attribute *a = find(op, name);
-    struct view v;
+    const struct attribute *a = find_attribute(op, name);
+    struct emu_tensor v;
 
     if (!a)
         return -1;
-    if (!read_view(one_descriptor(op, name), &v))
+    if (!read_tensor(read_descriptor(op, name), &v))
         return -2;
     for (int t = 0; t < p->tensors; t++)
         if (p->tensor[t].uid == v.uid)
             return memcmp(&p->tensor[t], &v, sizeof v) == 0 ? t : -2;
-    if (p->tensors == MOST_TENSORS)
+    if (p->tensors == EMU_TENSORS)
         return -2;
     p->tensor[p->tensors] = v;
     return p->tensors++;
 }
 
-static bool fits(const struct program *p, const struct step *s)
+static bool tensors_fit(const struct emu_kernel *p,
+                        const struct emu_operation *s)
 {
-    const struct view *v = p->tensor, *x = &v[s->x], *y = &v[s->y];
+    const struct emu_tensor *v = p->tensor, *x = &v[s->x], *y = &v[s->y];
 
     if (s->x < 0 || s->y < 0 || s->b < -1 || s->t < -1 || y->by_value)
         return false;
@@ -226,81 +236,83 @@ static bool fits(const struct program *p, const struct step *s)
            y->dim[1] % x->dim[1] == 0 && y->dim[1] % v[s->b].dim[1] == 0;
 }
 
-static bool add_step(struct program *p, const struct descriptor *op)
+static bool add_operation(struct emu_kernel *p, const struct descriptor *op)
 {
-    struct step *s = &p->step[p->steps++];
+    struct emu_operation *s = &p->operation[p->operations++];
     const struct descriptor *how = NULL;
 
-    *s = (struct step){ .what = op->type, .mode = -1, .b = -1, .t = -1 };
+    *s = (struct emu_operation){
+        .what = op->type, .mode = -1, .b = -1, .t = -1
+    };
     switch ((int)op->type) {
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-        how = one_descriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+        how = read_descriptor(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
         if (!how)
             return false;
-        s->mode = one_int(how, CUDNN_ATTR_POINTWISE_MODE);
-        one(how, CUDNN_ATTR_POINTWISE_AXIS, &s->axis, sizeof s->axis);
-        s->x = tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
-        s->b = tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-        s->t = tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
-        s->y = tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+        s->mode = read_int(how, CUDNN_ATTR_POINTWISE_MODE);
+        read_value(how, CUDNN_ATTR_POINTWISE_AXIS, &s->axis, sizeof s->axis);
+        s->x = add_tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
+        s->b = add_tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+        s->t = add_tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+        s->y = add_tensor(p, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
         break;
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
-        how = one_descriptor(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
+        how = read_descriptor(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC);
         if (!how)
             return false;
-        s->mode = one_int(how, CUDNN_ATTR_REDUCTION_OPERATOR);
-        s->x = tensor(p, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
-        s->y = tensor(p, op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+        s->mode = read_int(how, CUDNN_ATTR_REDUCTION_OPERATOR);
+        s->x = add_tensor(p, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
+        s->y = add_tensor(p, op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
         break;
     case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
-        s->x = tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-        s->b = tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
-        s->y = tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+        s->x = add_tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+        s->b = add_tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+        s->y = add_tensor(p, op, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
         break;
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
-        s->x = tensor(p, op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
-        s->y = tensor(p, op, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+        s->x = add_tensor(p, op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+        s->y = add_tensor(p, op, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
         break;
     default:
         return false;
     }
-    return fits(p, s);
+    return tensors_fit(p, s);
 }
 
 static cudnnStatus_t finalize_plan(struct descriptor *d)
 {
     const struct descriptor *offer =
-        one_descriptor(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+        read_descriptor(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
     const struct attribute *ops;
-    struct program *p;
+    struct emu_kernel *p;
 
-    if (!find(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE) || !offer)
-        return refuse("a plan needs a handle and an offer");
+    if (!find_attribute(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE) || !offer)
+        return reject("a plan needs a handle and an offer");
     if (offer->offer == 0) {
-        refuse("the first offer does not compile");
+        reject("the first offer does not compile");
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
-    ops = find(offer->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
-    if (!ops || ops->n > MOST_STEPS)
-        return refuse("a graph needs operations, and not so many");
+    ops = find_attribute(offer->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    if (!ops || ops->n > EMU_OPERATIONS)
+        return reject("a graph without operations, or with too many");
     p = xcalloc(1, sizeof *p);
-    p->next = opened->programs;
-    opened->programs = d->program = p;
+    p->next = opened->kernels;
+    opened->kernels = d->kernel = p;
     for (int64_t i = 0; i < ops->n; i++)
-        if (!add_step(p, ((struct descriptor *const *)ops->values)[i]))
-            return refuse("an operation whose tensors do not fit");
+        if (!add_operation(p, ((struct descriptor *const *)ops->values)[i]))
+            return reject("an operation whose tensors do not fit");
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t finalize(cudnnBackendDescriptor_t which)
+static cudnnStatus_t finalize_descriptor(cudnnBackendDescriptor_t which)
 {
     struct descriptor *d = which;
-    struct view v;
+    struct emu_tensor v;
 
     if (d->final)
-        return refuse("a descriptor is finalized twice");
-    if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !read_view(d, &v))
-        return refuse("a tensor that is not described whole");
+        return reject("a descriptor is finalized twice");
+    if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !read_tensor(d, &v))
+        return reject("a tensor that is not described whole");
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
         const cudnnStatus_t status = finalize_plan(d);
 
@@ -321,40 +333,42 @@ static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t which,
 
     (void)type;
     if (!d->final)
-        return refuse("asked of a descriptor that is not finalized");
+        return reject("a descriptor is queried before it is finalized");
     if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
-        *(int64_t *)out = WORKSPACE;
+        *(int64_t *)out = EMU_WORKSPACE;
         *n = 1;
         return CUDNN_STATUS_SUCCESS;
     }
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
-        return refuse("not an attribute that is known here");
+        return reject("not an attribute that is known here");
     *n = 2;
     for (int i = 0; i < room && i < 2; i++) {
         struct descriptor *offer = ((struct descriptor **)out)[i];
 
-        offer->graph = one_descriptor(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+        offer->graph =
+            read_descriptor(d, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
         offer->offer = i;
         offer->final = true;
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
-static size_t element(cudnnDataType_t type)
+static size_t element_size(cudnnDataType_t type)
 {
     return type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_INT32 ? 4 : 2;
 }
 
-/* Give a tensor its pointer out of the pack. */
-static bool bind(struct job *j, int t, const struct descriptor *pack)
+/* Set the pointer of a tensor from the variant pack. */
+static bool bind_tensor(struct emu_launch *j, int t,
+                        const struct descriptor *pack)
 {
     const struct attribute *uid =
-        find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+        find_attribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
     const struct attribute *at =
-        find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-    const struct view *v = &j->program->tensor[t];
+        find_attribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    const struct emu_tensor *v = &j->kernel->tensor[t];
 
-    if (v->passing)
+    if (v->is_virtual)
         return true;
     for (int64_t i = 0; uid && at && uid->n == at->n && i < uid->n; i++) {
         void *p = ((void **)at->values)[i];
@@ -364,46 +378,47 @@ static bool bind(struct job *j, int t, const struct descriptor *pack)
         if (v->by_value)
             memcpy(&j->value[t], p, sizeof j->value[t]);
         j->at[t] = p;
-        return v->by_value ||
-               ((uintptr_t)p % (uintptr_t)v->align == 0 &&
-                emu_on_device(p, (size_t)cudnn_emu_span(v) * element(v->type)));
+        return v->by_value || ((uintptr_t)p % (uintptr_t)v->align == 0 &&
+                               emu_on_device(p, (size_t)cudnn_emu_span(v) *
+                                                    element_size(v->type)));
     }
     return false;
 }
 
-static cudnnStatus_t execute(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
-                             cudnnBackendDescriptor_t pack)
+static cudnnStatus_t execute_plan(cudnnHandle_t h,
+                                  cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t pack)
 {
     const struct descriptor *how = plan, *with = pack;
-    struct job *j;
+    struct emu_launch *j;
 
     if (!how->final || !with->final)
-        return refuse("run before it is finalized");
+        return reject("a plan or a variant pack is run before it is finalized");
     if (strcmp(getenv("GT_EMU_CUDNN"), "broken") == 0)
-        return refuse("this library is broken");
+        return reject("this library is broken");
     j = xcalloc(1, sizeof *j);
-    j->next = h->jobs;
-    h->jobs = j;
-    j->program = how->program;
-    one(with, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, &j->workspace,
-        sizeof j->workspace);
-    if (!emu_on_device(j->workspace, WORKSPACE))
-        return refuse("no workspace, or not enough");
-    for (int t = 0; t < how->program->tensors; t++)
-        if (!bind(j, t, with))
-            return refuse("a tensor without its memory");
+    j->next = h->launches;
+    h->launches = j;
+    j->kernel = how->kernel;
+    read_value(with, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, &j->workspace,
+               sizeof j->workspace);
+    if (!emu_on_device(j->workspace, EMU_WORKSPACE))
+        return reject("no workspace, or not enough");
+    for (int t = 0; t < how->kernel->tensors; t++)
+        if (!bind_tensor(j, t, with))
+            return reject("a tensor without its memory");
     emu_submit(h->stream, cudnn_emu_run, j);
     return CUDNN_STATUS_SUCCESS;
 }
 
 /* ---- the rest ---------------------------------------------------------- */
 
-static size_t version(void)
+static size_t cudnn_version(void)
 {
     return CUDNN_VERSION;
 }
 
-static cudnnStatus_t create(cudnnHandle_t *out)
+static cudnnStatus_t create_handle(cudnnHandle_t *out)
 {
     opened = xcalloc(1, sizeof *opened);
     *out = opened;
@@ -413,16 +428,16 @@ static cudnnStatus_t create(cudnnHandle_t *out)
 static cudnnStatus_t close_handle(cudnnHandle_t h)
 {
     emu_drain();
-    while (h->jobs) {
-        struct job *j = h->jobs;
+    while (h->launches) {
+        struct emu_launch *j = h->launches;
 
-        h->jobs = j->next;
+        h->launches = j->next;
         free(j);
     }
-    while (h->programs) {
-        struct program *p = h->programs;
+    while (h->kernels) {
+        struct emu_kernel *p = h->kernels;
 
-        h->programs = p->next;
+        h->kernels = p->next;
         free(p);
     }
     free(h);
@@ -436,7 +451,7 @@ static cudnnStatus_t set_stream(cudnnHandle_t h, void *stream)
     return CUDNN_STATUS_SUCCESS;
 }
 
-static void last_error(char *out, size_t room)
+static void copy_last_error(char *out, size_t room)
 {
     snprintf(out, room, "%s", why);
 }
@@ -446,8 +461,17 @@ int cudnn_load(struct cudnn *api, struct err *e)
     if (!getenv("GT_EMU_CUDNN"))
         return err_set(e, ERR_MISSING, "GT_EMU_CUDNN is not set");
     *api = (struct cudnn){
-        version,  create, close_handle,  set_stream, make,       destroy,
-        finalize, set,    get_attribute, execute,    last_error,
+        .version = cudnn_version,
+        .create = create_handle,
+        .close = close_handle,
+        .set_stream = set_stream,
+        .make = make_descriptor,
+        .destroy = destroy_descriptor,
+        .finalize = finalize_descriptor,
+        .set = set_attribute,
+        .get = get_attribute,
+        .execute = execute_plan,
+        .last_error = copy_last_error,
     };
     return 0;
 }

@@ -6,49 +6,55 @@
 #include <stdint.h>
 
 /*
- * cudnn_emu - what a plan of cuDNN comes to beside the emulation
+ * cudnn_emu - what the stand-in for cuDNN computes for an execution plan
  *
- * cudnn_emu.c makes a program out of a plan and a job out of the pointers that
- * it is run with; cudnn_emu_run.c does it.  Tensors lie in memory by their
- * strides, the virtual ones too; so to reshape is to read what is there by
- * other strides, as it is for the library.
+ * cudnn_emu.c makes a kernel of an execution plan, and a launch of the pointers
+ * that it is run with; cudnn_emu_run.c computes it.  Tensors are in memory by
+ * their strides, the virtual ones too; so a reshape reads the same memory with
+ * other strides, as the library does.
  */
-enum { RANK = 4, MOST_TENSORS = 64, MOST_STEPS = 32, WORKSPACE = 4096 };
-
-struct view {
-    int64_t uid, dim[RANK], stride[RANK], align;
-    cudnnDataType_t type;
-    bool passing, by_value; /* passing: never in memory of the device */
+enum {
+    EMU_RANK = 4,
+    EMU_TENSORS = 64,
+    EMU_OPERATIONS = 32,
+    EMU_WORKSPACE = 4096
 };
 
-struct step {
+struct emu_tensor {
+    int64_t uid, dim[EMU_RANK], stride[EMU_RANK], align;
+    cudnnDataType_t type;
+    bool is_virtual, by_value;
+};
+
+struct emu_operation {
     cudnnBackendDescriptorType_t what;
     int mode;
     int64_t axis;
-    int x, b, t, y; /* tensors, or -1 */
+    int x, b, t, y; /* indices of tensors, or -1 */
 };
 
-/* What a plan does; the handle keeps it, for streams may be late. */
-struct program {
-    struct program *next;
-    struct view tensor[MOST_TENSORS];
-    struct step step[MOST_STEPS];
-    int tensors, steps;
+/* What an execution plan computes; the handle owns it, since streams may run
+ * late. */
+struct emu_kernel {
+    struct emu_kernel *next;
+    struct emu_tensor tensor[EMU_TENSORS];
+    struct emu_operation operation[EMU_OPERATIONS];
+    int tensors, operations;
 };
 
-/* A program with its pointers. */
-struct job {
-    struct job *next;
-    const struct program *program;
-    void *at[MOST_TENSORS];
-    float value[MOST_TENSORS];
+/* A kernel with its pointers. */
+struct emu_launch {
+    struct emu_launch *next;
+    const struct emu_kernel *kernel;
+    void *at[EMU_TENSORS];
+    float value[EMU_TENSORS];
     void *workspace;
 };
 
 /* Elements from the first to the last of a tensor, by its strides. */
-int64_t cudnn_emu_span(const struct view *);
+int64_t cudnn_emu_span(const struct emu_tensor *);
 
-/* Run a job; it takes one as its stream will. */
-void cudnn_emu_run(void *job);
+/* Run a launch; a stream calls this. */
+void cudnn_emu_run(void *launch);
 
 #endif

@@ -2,11 +2,11 @@
 #define EMU_EMU_WARP_CUH
 
 /*
- * emu_warp - what CUDA threads call: warp operations, types, intrinsics
+ * emu_warp - the functions that CUDA threads call: warp operations, intrinsics
  *
- * Included by emu.cuh.  A warp operation is a collective (emu.cuh): the last
- * lane to come computes for all of them.  So mma.sync and ldmatrix can be done
- * as the PTX manual defines them, on the fragments of all 32 lanes.
+ * Included by emu.cuh.  A warp operation is a collective (emu_fiber.cuh): the
+ * last lane to come computes for all of them.  So mma.sync and ldmatrix are
+ * computed as the PTX manual defines them, on the fragments of all 32 lanes.
  */
 
 /* ---- vectors and half precision ---------------------------------------- */
@@ -298,7 +298,7 @@ template <class T> T atomicOr(T *p, std::type_identity_t<T> v)
     return atomic_update(p, [v](T old) { return (T)(old | v); });
 }
 
-/* ---- tensor cores and asynchronous copies: ptx.cuh's, by hand ----------- */
+/* ---- tensor cores and asynchronous copies, as in ptx.cuh ---------------- */
 
 namespace emu
 {
@@ -404,10 +404,9 @@ static inline void ldmatrix4_trans(uint32_t out[4], const void *row)
     emu::collective(~0u, emu::LDMATRIX + 1, &data, emu::ldmatrix<true>);
 }
 
-/* 16 bytes to shared memory, n of them read and the rest zero; not there
- * before this thread waited, and others before a barrier after that.  It is
- * made as late as can be, or at once where threads go backwards: then what
- * others still read there is overwritten. */
+/* Copy 16 bytes to shared memory, n of them read and the rest 0.  The copy is
+ * made as late as possible, to find a missing wait or barrier; or at once if
+ * threads run in reverse order, to find data that is overwritten too early. */
 static inline void copy_async(void *dst, const void *src, unsigned n = 16)
 {
     if ((uintptr_t)dst % 16 || (n && (uintptr_t)src % 16))
@@ -425,8 +424,8 @@ static inline void copy_commit()
     emu::cur->group++;
 }
 
-/* Wait until at most PENDING of the committed groups are still on their way;
- * those are as late as they can be. */
+/* Wait until at most PENDING of the committed groups are not done; those are as
+ * late as possible. */
 template <int PENDING> void copy_wait()
 {
     std::vector<emu::copy> &v = emu::cur->copies;

@@ -1,6 +1,5 @@
-# CUDA without a GPU: the kernels as fibers on the CPU, with stand-ins for
-# cuBLASLt and cuDNN.  The device that the tests call "cuda", and configure
-# --with-cuda=emu.
+# The emulator of CUDA, with stand-ins for cuBLASLt and cuDNN: the device that
+# the tests call "cuda", and the one of configure --with-cuda=emu.
 noinst_LIBRARIES += t/emu/libemu.a
 t_emu_libemu_a_SOURCES = $(cuda_c)
 if HAVE_CUDNN
@@ -19,6 +18,8 @@ EXTRA_DIST += \
 	%D%/cudnn_emu.h \
 	%D%/cudnn_emu_run.c \
 	%D%/emu.cuh \
+	%D%/emu_api.cuh \
+	%D%/emu_fiber.cuh \
 	%D%/emu_run.cuh \
 	%D%/emu_warp.cuh \
 	%D%/nccl_emu.c

@@ -1,12 +1,12 @@
 /*
- * nccl_emu - a library with NCCL's calls, for the emulated device
+ * nccl_emu - a stand-in for NCCL, for the emulated device
  *
- * Ranks of one machine meet in shared memory, one part after another; each call
- * is given to the emulation's stream, so that it runs when work that belongs
- * before it has run, and not before.  Named by GTRAIN_NCCL_LIB.
+ * The ranks of one machine exchange data through shared memory, a piece at a
+ * time.  Each call is given to a stream of the emulator, so that it runs after
+ * the work before it.  GTRAIN_NCCL_LIB names the library.
  *
  * NCCL_SHIM_FAIL=n: call n fails.  NCCL_SHIM_STUCK=r:n: call n of rank r does
- * not come back until its communicator is aborted.
+ * not return until its communicator is aborted.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,13 +37,13 @@ struct nccl_comm {
     int fail_at, stuck_at;
 };
 
-/* One call on its way. */
+/* A call that is given to a stream. */
 struct call {
     struct nccl_comm *comm;
     const char *send;
     char *recv;
     size_t bytes;
-    int root;                   /* -1: everyone receives the sum */
+    int root;                   /* -1: every rank receives the sum */
     bool adds;                  /* floats; else root's bytes */
     bool stuck;
 };
@@ -58,7 +58,7 @@ static bool wait_until(struct nccl_comm *c, atomic_int *x, int from)
     return true;
 }
 
-/* All ranks have come. */
+/* Wait until all ranks have come; false: aborted. */
 static bool meet(struct nccl_comm *c)
 {
     struct shared *s = c->s;
@@ -82,7 +82,7 @@ static void add_up(const struct nccl_comm *c, float *out, size_t n)
     }
 }
 
-static void run(void *arg)
+static void run_call(void *arg)
 {
     struct call *k = arg;
     struct nccl_comm *c = k->comm;
@@ -122,7 +122,7 @@ static int submit(struct call call, void *stream)
     memcpy(&give, &at, sizeof give);
     call.stuck = call.comm->calls == call.comm->stuck_at;
     *k = call;
-    give(stream, run, k);
+    give(stream, run_call, k);
     return NCCL_OK;
 }
 
