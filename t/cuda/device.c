@@ -186,7 +186,8 @@ static void check_algorithms(const char *folder)
     algorithms_close(&f);
     algorithms_open(&f, "A GPU/2", 42);
     other.align_d = 128;
-    ok(algorithms_find(&f, &key, &got) && memcmp(&got, &algo, sizeof got) == 0 &&
+    ok(algorithms_find(&f, &key, &got) &&
+           memcmp(&got, &algo, sizeof got) == 0 &&
            !algorithms_find(&f, &other, &got),
        "a stored algorithm is found only for its product");
     fp = f.path ? fopen(f.path, "a") : NULL;
