@@ -11,6 +11,11 @@
  * pairs of neighbours in k as its words, by a tile of B, a row for each pair,
  * and adds the product to a tile of floats: 16 x 16 x 32 multiplications.
  *
+ * It stays although no processor with AMX has run it: on the Xeon that was
+ * measured, pairs of bf16 gain nothing (doc/performance.md), so AMX is what
+ * could make bf16 faster there.  It is used only where a trial on the machine
+ * itself finds it right and takes less than 0.75 of the next way's time.
+ *
  * The same loop exists with C in place of the instructions (GTRAIN_ISA=amx-c),
  * for the tests on processors without AMX.
  */
