@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "common/program.h"
@@ -20,10 +21,14 @@ static void list_commands(void)
 {
     int n = 0;
 
-    for (const struct kind *k = kinds; k->cmd.name && n < COMMANDS - 1; k++)
+    for (const struct kind *k = kinds; k->cmd.name; k++) {
+        assert(n < COMMANDS - 1);
         cmds[n++] = &k->cmd;
-    for (int i = 0; others[i] && n < COMMANDS - 1; i++)
+    }
+    for (int i = 0; others[i]; i++) {
+        assert(n < COMMANDS - 1);
         cmds[n++] = others[i];
+    }
 }
 
 static void describe(void)
