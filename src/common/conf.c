@@ -194,24 +194,19 @@ const char *conf_origin(const struct conf *c, const char *key)
     return s ? c->origin[index_of(c, s)] : NULL;
 }
 
-static const char *next_key(void *arg)
-{
-    const struct setting **s = arg;
-
-    return (*s)->key ? (*s)++->key : NULL;
-}
-
 /* The key that was probably meant: one in another section with the same last
  * word, or the nearest. */
 static const char *nearest_key(const struct conf *c, const char *key)
 {
-    const struct setting *at = c->table;
+    struct opt_nearest near = { .word = key };
     const char *last = strrchr(key, '.');
 
-    for (const struct setting *s = c->table; last && s->key; s++)
-        if (strcmp(strrchr(s->key, '.'), last) == 0)
+    for (const struct setting *s = c->table; s->key; s++) {
+        if (last && strcmp(strrchr(s->key, '.'), last) == 0)
             return s->key;
-    return opt_nearest(key, next_key, &at);
+        opt_nearest_try(&near, s->key);
+    }
+    return near.best;
 }
 
 /* Are both lines of one file? */

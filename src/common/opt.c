@@ -44,35 +44,14 @@ static size_t distance(const char *a, const char *b)
     return row[nb];
 }
 
-const char *opt_nearest(const char *word, const char *(*next)(void *arg),
-                        void *arg)
+void opt_nearest_try(struct opt_nearest *n, const char *name)
 {
-    const char *best = NULL, *name;
-    size_t least = strlen(word) / 3 + 2;
+    const size_t d = distance(n->word, name);
 
-    while ((name = next(arg))) {
-        const size_t d = distance(word, name);
-
-        if (d < least) {
-            least = d;
-            best = name;
-        }
+    if (d < (n->best ? n->distance : strlen(n->word) / 3 + 2)) {
+        n->best = name;
+        n->distance = d;
     }
-    return best;
-}
-
-static const char *next_opt(void *arg)
-{
-    const struct opt **o = arg;
-
-    return (*o)->name ? (*o)++->name : NULL;
-}
-
-static const char *next_cmd(void *arg)
-{
-    const struct cmd *const **c = arg;
-
-    return **c ? (*(*c)++)->name : NULL;
 }
 
 static int bad_value(const struct opt *o, const char *what, const char *text,
@@ -167,15 +146,16 @@ static int unknown_option(const struct opt *opts, const char *word,
                           struct err *e)
 {
     char name[64];
-    const char *near;
+    struct opt_nearest near = { .word = name };
 
     if (word[0] == '-' && word[1] != '-')
         return err_set(e, ERR_USAGE, "unknown option %s; try --help", word);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    near = opt_nearest(name, next_opt, &opts);
-    if (near)
+    for (; opts && opts->name; opts++)
+        opt_nearest_try(&near, opts->name);
+    if (near.best)
         return err_set(e, ERR_USAGE, "unknown option --%s; did you mean --%s?",
-                       name, near);
+                       name, near.best);
     return err_set(e, ERR_USAGE, "unknown option --%s; try --help", name);
 }
 
@@ -298,15 +278,16 @@ void opt_help_cmds(const struct cmd *const *cmds)
 const struct cmd *opt_find_cmd(const struct cmd *const *cmds, const char *name,
                                struct err *e)
 {
-    const char *near;
+    struct opt_nearest near = { .word = name };
 
-    for (const struct cmd *const *c = cmds; *c; c++)
-        if (strcmp((*c)->name, name) == 0)
-            return *c;
-    near = opt_nearest(name, next_cmd, &cmds);
-    if (near)
+    for (; *cmds; cmds++) {
+        if (strcmp((*cmds)->name, name) == 0)
+            return *cmds;
+        opt_nearest_try(&near, (*cmds)->name);
+    }
+    if (near.best)
         err_set(e, ERR_USAGE, "unknown command '%s'; did you mean '%s'?", name,
-                near);
+                near.best);
     else
         err_set(e, ERR_USAGE, "unknown command '%s'; try --help", name);
     return NULL;

@@ -98,10 +98,20 @@ int opt_find_word(const char *const *words, const char *text);
 void opt_list_words(const char *const *words, char *text, size_t size);
 
 /*
- * Of the names that next() hands out until NULL, the nearest to WORD by edit
- * distance, or NULL when none is near enough to be what was meant.
+ * The nearest of several names to a word, by edit distance:
+ *
+ *      struct opt_nearest near = { .word = word };
+ *
+ *      for (...)
+ *          opt_nearest_try(&near, name);
+ *
+ * near.best is NULL when no name is near enough to be what was meant.
  */
-const char *opt_nearest(const char *word, const char *(*next)(void *arg),
-                        void *arg);
+struct opt_nearest {
+    const char *word, *best;
+    size_t distance;
+};
+
+void opt_nearest_try(struct opt_nearest *, const char *name);
 
 #endif

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/opt.h"
 #include "store/filter.h"
+#include "store/store.h"
 
 enum { PREFIX_MIN = 4, CANDIDATES = 8 };
 
@@ -126,27 +127,16 @@ static int match_prefix(const struct runs *runs, const char *word, bool *chosen,
     return found > 1 ? -1 : (int)found;
 }
 
-struct name_cursor {
-    const struct runs *runs;
-    size_t i;
-};
-
-static const char *next_name(void *arg)
-{
-    struct name_cursor *c = arg;
-
-    return c->i < c->runs->n ? c->runs->run[c->i++].name : NULL;
-}
-
 static int no_such_run(const struct runs *runs, const char *word, struct err *e)
 {
-    const char *near =
-        opt_nearest(word, next_name, &(struct name_cursor){ runs, 0 });
+    struct opt_nearest near = { .word = word };
 
-    if (near)
+    for (size_t i = 0; i < runs->n; i++)
+        opt_nearest_try(&near, runs->run[i].name);
+    if (near.best)
         return err_set(e, ERR_MISSING,
                        "there is no run named %s; did you mean %s?", word,
-                       near);
+                       near.best);
     return err_set(e, ERR_MISSING, "there is no run named %s", word);
 }
 
@@ -198,11 +188,6 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
     return ret;
 }
 
-static bool is_id(const char *word)
-{
-    return strlen(word) == 32 && word[strspn(word, "0123456789abcdef")] == '\0';
-}
-
 /* Runs named by their whole ids need no look at any other. */
 static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
                        int flags)
@@ -210,7 +195,7 @@ static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
     struct err e = ERR_INIT;
 
     for (int i = 0; i < n; i++)
-        if (!is_id(words[i]))
+        if (!store_is_id(words[i]))
             return false;
     if (n == 0 || runs_load_ids(runs, root, words, n, flags, &e) < 0)
         return false;
