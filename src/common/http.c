@@ -88,81 +88,70 @@ void http_reply_clear(struct http_reply *r)
 {
     buf_clear(&r->body);
     free(r->tag);
-    free(r->type);
     *r = (struct http_reply)HTTP_REPLY_INIT;
 }
 
 /* What arrives */
 
-static void keep(char **field, const char *value, size_t n)
-{
-    while (n && (*value == ' ' || *value == '\t')) {
-        value++;
-        n--;
-    }
-    while (n && (value[n - 1] == '\r' || value[n - 1] == '\n' ||
-                 value[n - 1] == ' '))
-        n--;
-    free(*field);
-    *field = xstrndup(value, n);
-}
-
 /* "bytes 100-199/1000", "bytes 100-199/" and a star, or a star for the first */
-static void content_range(struct transfer *j, const char *value)
+static void content_range(struct transfer *t, const char *value)
 {
     long long first = -1, last, size = -1;
 
-    if (sscanf(value, " bytes %lld-%lld/%lld", &first, &last, &size) >= 2)
-        j->first = first;
+    if (sscanf(value, "bytes %lld-%lld/%lld", &first, &last, &size) >= 2)
+        t->first = first;
     else
-        (void)sscanf(value, " bytes */%lld", &size);
+        (void)sscanf(value, "bytes */%lld", &size);
     if (size >= 0)
-        j->reply->size = size;
+        t->reply->size = size;
 }
 
 /* A number in a header, or -1. */
-static double header_number(const char *value, size_t n)
+static double header_number(const char *value)
 {
-    char *text = xstrndup(value, n), *end;
-    double x = strtod(text, &end);
+    char *end;
+    const double x = strtod(value, &end);
 
-    if (end == text || !isfinite(x) || x < 0)
-        x = -1;
-    free(text);
-    return x;
+    return end == value || !isfinite(x) || x < 0 ? -1 : x;
+}
+
+/* The value of the header of this name, or NULL if the line holds another. */
+static const char *header_value(const char *line, const char *name)
+{
+    const size_t n = strlen(name);
+
+    if (strncasecmp(line, name, n) != 0 || line[n] != ':')
+        return NULL;
+    return line + n + 1 + strspn(line + n + 1, " \t");
 }
 
 static size_t on_header(char *data, size_t one, size_t n, void *arg)
 {
-    struct transfer *j = arg;
-    const char *colon = memchr(data, ':', n);
-    const size_t name = colon ? (size_t)(colon - data) : 0;
-    const char *value = data + name + 1;
+    struct transfer *t = arg;
+    struct http_reply *r = t->reply;
+    char *line = xstrndup(data, n);
+    const char *value;
 
     (void)one;
-    if (n > 5 && memcmp(data, "HTTP/", 5) == 0) { /* a new reply begins */
-        j->first = -1;
-        j->reply->rate_left = j->reply->rate_reset = -1;
-        keep(&j->reply->type, "", 0);
-        keep(&j->etag, "", 0);
-        keep(&j->date, "", 0);
-    } else if (name == 4 && strncasecmp(data, "etag", 4) == 0) {
-        keep(&j->etag, value, n - name - 1);
-    } else if (name == 13 && strncasecmp(data, "last-modified", 13) == 0) {
-        keep(&j->date, value, n - name - 1);
-    } else if (name == 12 && strncasecmp(data, "content-type", 12) == 0) {
-        keep(&j->reply->type, value, n - name - 1);
-    } else if (name == 13 && strncasecmp(data, "content-range", 13) == 0) {
-        char *text = xstrndup(value, n - name - 1);
-
-        content_range(j, text);
-        free(text);
-    } else if (name == 19 &&
-               strncasecmp(data, "ratelimit-remaining", 19) == 0) {
-        j->reply->rate_left = header_number(value, n - name - 1);
-    } else if (name == 15 && strncasecmp(data, "ratelimit-reset", 15) == 0) {
-        j->reply->rate_reset = header_number(value, n - name - 1);
+    for (size_t end = strlen(line); end && strchr("\r\n ", line[end - 1]);)
+        line[--end] = '\0';
+    if (strncmp(line, "HTTP/", 5) == 0) { /* a new reply begins */
+        t->first = -1;
+        r->rate_left = r->rate_reset = -1;
+        xreplace(&t->etag, NULL);
+        xreplace(&t->date, NULL);
+    } else if ((value = header_value(line, "etag"))) {
+        xreplace(&t->etag, value);
+    } else if ((value = header_value(line, "last-modified"))) {
+        xreplace(&t->date, value);
+    } else if ((value = header_value(line, "content-range"))) {
+        content_range(t, value);
+    } else if ((value = header_value(line, "ratelimit-remaining"))) {
+        r->rate_left = header_number(value);
+    } else if ((value = header_value(line, "ratelimit-reset"))) {
+        r->rate_reset = header_number(value);
     }
+    free(line);
     return n;
 }
 
@@ -170,71 +159,69 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
  * Which version this is: a strong ETag, or else the date.  One that is not the
  * version we have a part of is no use.
  */
-static void compare_tags(struct transfer *j)
+static void compare_tags(struct transfer *t)
 {
-    const char *had = j->done ? j->reply->tag : j->call->tag;
-    const char *tag = j->etag && j->etag[0] == '"' ? j->etag : j->date;
+    const char *had = t->done ? t->reply->tag : t->call->tag;
+    const char *tag = t->etag && t->etag[0] == '"' ? t->etag : t->date;
 
-    if (j->call->from + j->done > 0)
-        j->changed = had && tag && *tag && strcmp(had, tag) != 0;
-    free(j->reply->tag);
-    j->reply->tag = tag && *tag ? xstrdup(tag) : NULL;
+    if (t->call->from + t->done > 0)
+        t->changed = had && tag && *tag && strcmp(had, tag) != 0;
+    free(t->reply->tag);
+    t->reply->tag = tag && *tag ? xstrdup(tag) : NULL;
 }
 
 /* The first piece of a body: is it the thing itself, and from where on? */
-static void judge(struct transfer *j)
+static void judge(struct transfer *t)
 {
     curl_off_t length = -1;
 
-    j->judged = true;
-    j->skip = 0;
-    libcurl()->easy_getinfo(j->curl, CURLINFO_RESPONSE_CODE, &j->reply->status);
-    j->body_counts = j->reply->status / 100 == 2;
-    if (j->body_counts)
-        compare_tags(j);
-    libcurl()->easy_getinfo(j->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
+    t->judged = true;
+    t->skip = 0;
+    libcurl()->easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply->status);
+    t->body_counts = t->reply->status / 100 == 2;
+    if (t->body_counts)
+        compare_tags(t);
+    libcurl()->easy_getinfo(t->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T,
                             &length);
-    j->range_wrong =
-        j->reply->status == 206 && j->first != j->call->from + j->done;
-    if (j->reply->status == 206)
+    t->range_wrong =
+        t->reply->status == 206 && t->first != t->call->from + t->done;
+    if (t->reply->status == 206 || !t->body_counts)
         return;
-    if (!j->body_counts)
-        return;
-    j->reply->size = length;
-    j->skip = j->call->from + j->done;
+    t->reply->size = length;
+    t->skip = t->call->from + t->done;
 }
 
 static size_t on_body(char *data, size_t one, size_t n, void *arg)
 {
-    struct transfer *j = arg;
+    struct transfer *t = arg;
     const size_t all = n;
-    const size_t max = j->call->max ? j->call->max : MAX_REPLY;
+    const size_t max = t->call->max ? t->call->max : MAX_REPLY;
 
     (void)one;
-    if (!j->judged)
-        judge(j);
-    if (j->body_counts && (j->range_wrong || j->changed))
+    if (!t->judged)
+        judge(t);
+    if (t->body_counts && (t->range_wrong || t->changed))
         return 0;
-    if (j->skip) {
-        const size_t drop = j->skip < (int64_t)n ? (size_t)j->skip : n;
+    if (t->skip) {
+        const size_t drop = t->skip < (int64_t)n ? (size_t)t->skip : n;
 
-        j->skip -= (int64_t)drop;
+        t->skip -= (int64_t)drop;
         data += drop;
         n -= drop;
         if (!n)
             return all;
     }
-    if (j->body_counts && j->call->sink) {
-        j->done += (int64_t)n;
-        j->reply->stopped = !j->call->sink(j->call->arg, data, n);
-        return j->reply->stopped ? 0 : all;
+    if (t->body_counts && t->call->sink) {
+        t->done += (int64_t)n;
+        t->reply->stopped = !t->call->sink(t->call->arg, data, n);
+        return t->reply->stopped ? 0 : all;
     }
-    if (n > max - j->reply->body.len) {
-        j->too_long = j->body_counts;
-        return j->too_long ? 0 : all;
+    if (n > max - t->reply->body.len) {
+        t->too_long = t->body_counts;
+        return t->too_long ? 0 : all;
     }
-    buf_add(&j->reply->body, data, n);
-    j->done += j->body_counts ? (int64_t)n : 0;
+    buf_add(&t->reply->body, data, n);
+    t->done += t->body_counts ? (int64_t)n : 0;
     return all;
 }
 
@@ -253,91 +240,112 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
 
 static size_t on_read(char *data, size_t one, size_t n, void *arg)
 {
-    struct transfer *j = arg;
-    const int64_t left = (int64_t)j->call->len - j->sent;
+    struct transfer *t = arg;
+    const int64_t left = (int64_t)t->call->len - t->sent;
     ssize_t got;
 
     (void)one;
     if ((int64_t)n > left)
         n = (size_t)left;
-    got = n ? pread(j->call->fd, data, n, j->call->fd_at + j->sent) : 0;
+    got = n ? pread(t->call->fd, data, n, t->call->fd_at + t->sent) : 0;
     if (got < 0 || (n && got == 0))
         return CURL_READFUNC_ABORT;
-    j->sent += got;
+    t->sent += got;
     return (size_t)got;
 }
 
 static int on_seek(void *arg, curl_off_t at, int whence)
 {
-    struct transfer *j = arg;
+    struct transfer *t = arg;
 
-    if (whence != SEEK_SET || at < 0 || at > (curl_off_t)j->call->len)
+    if (whence != SEEK_SET || at < 0 || at > (curl_off_t)t->call->len)
         return CURL_SEEKFUNC_CANTSEEK;
-    j->sent = at;
+    t->sent = at;
     return CURL_SEEKFUNC_OK;
 }
 
 /* One try */
 
-static void set_protocols(CURL *c)
+static void set_body(CURL *c, struct transfer *t)
 {
-#if LIBCURL_VERSION_NUM >= 0x075500
-    libcurl()->easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
-    libcurl()->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-#else
-    const long web = CURLPROTO_HTTP | CURLPROTO_HTTPS;
-
-    libcurl()->easy_setopt(c, CURLOPT_PROTOCOLS, web);
-    libcurl()->easy_setopt(c, CURLOPT_REDIR_PROTOCOLS, web);
-#endif
-}
-
-static void set_body(struct transfer *j)
-{
-    const struct http_call *call = j->call;
-    CURL *c = j->curl;
+    libcurl_set_fn *const set = libcurl()->easy_setopt;
+    const struct http_call *call = t->call;
 
     if (call->fd > 0) {
-        libcurl()->easy_setopt(c, CURLOPT_UPLOAD, 1L);
-        libcurl()->easy_setopt(c, CURLOPT_INFILESIZE_LARGE,
-                               (curl_off_t)call->len);
-        libcurl()->easy_setopt(c, CURLOPT_READFUNCTION, on_read);
-        libcurl()->easy_setopt(c, CURLOPT_READDATA, (void *)j);
-        libcurl()->easy_setopt(c, CURLOPT_SEEKFUNCTION, on_seek);
-        libcurl()->easy_setopt(c, CURLOPT_SEEKDATA, (void *)j);
+        set(c, CURLOPT_UPLOAD, 1L);
+        set(c, CURLOPT_INFILESIZE_LARGE, (curl_off_t)call->len);
+        set(c, CURLOPT_READFUNCTION, on_read);
+        set(c, CURLOPT_READDATA, (void *)t);
+        set(c, CURLOPT_SEEKFUNCTION, on_seek);
+        set(c, CURLOPT_SEEKDATA, (void *)t);
     } else if (call->body) {
-        libcurl()->easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE,
-                               (curl_off_t)call->len);
-        libcurl()->easy_setopt(c, CURLOPT_POSTFIELDS, call->body);
+        set(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->len);
+        set(c, CURLOPT_POSTFIELDS, call->body);
     }
     if (call->method && strcmp(call->method, "HEAD") == 0)
-        libcurl()->easy_setopt(c, CURLOPT_NOBODY, 1L);
+        set(c, CURLOPT_NOBODY, 1L);
     else if (call->method)
-        libcurl()->easy_setopt(c, CURLOPT_CUSTOMREQUEST, call->method);
+        set(c, CURLOPT_CUSTOMREQUEST, call->method);
 }
 
 static void set_credentials(CURL *c, const struct http_call *call)
 {
+    libcurl_set_fn *const set = libcurl()->easy_setopt;
+
     if (call->bearer) {
-        libcurl()->easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        libcurl()->easy_setopt(c, CURLOPT_XOAUTH2_BEARER, call->bearer);
+        set(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        set(c, CURLOPT_XOAUTH2_BEARER, call->bearer);
     } else if (call->user) {
-        libcurl()->easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        libcurl()->easy_setopt(c, CURLOPT_USERNAME, call->user);
-        libcurl()->easy_setopt(c, CURLOPT_PASSWORD,
-                               call->password ? call->password : "");
+        set(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        set(c, CURLOPT_USERNAME, call->user);
+        set(c, CURLOPT_PASSWORD, call->password ? call->password : "");
     }
 }
 
-static struct curl_slist *make_headers(const struct transfer *j)
+/* Which servers and protocols are allowed, and for how long. */
+static void set_limits(CURL *c, const struct http *h,
+                       const struct http_call *call)
 {
-    const char *const *h = j->call->header;
-    const char *tag = j->done ? j->reply->tag : j->call->tag;
+    libcurl_set_fn *const set = libcurl()->easy_setopt;
+    const double secs = call->secs < 0   ? 0
+                        : call->secs > 0 ? call->secs
+                                         : h->conf.secs;
+
+#if LIBCURL_VERSION_NUM >= 0x075500
+    set(c, CURLOPT_PROTOCOLS_STR, "http,https");
+    set(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    set(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    set(c, CURLOPT_REDIR_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    set(c, CURLOPT_FOLLOWLOCATION, call->stay ? 0L : 1L);
+    set(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
+    set(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
+    set(c, CURLOPT_CONNECTTIMEOUT_MS, lround(h->conf.connect * 1000));
+    set(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    set(c, CURLOPT_LOW_SPEED_TIME, lround(ceil(h->conf.stall)));
+    set(c, CURLOPT_TIMEOUT_MS, lround(secs * 1000));
+    if (h->ca)
+        set(c, h->ca_is_folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, h->ca);
+    if (h->cert) {
+        set(c, CURLOPT_SSLCERT, h->cert);
+        set(c, CURLOPT_SSLKEY, h->cert);
+    }
+    if (h->conf.insecure) {
+        set(c, CURLOPT_SSL_VERIFYPEER, 0L);
+        set(c, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+}
+
+static struct curl_slist *make_headers(const struct transfer *t)
+{
+    const char *const *h = t->call->header;
+    const char *tag = t->done ? t->reply->tag : t->call->tag;
     struct curl_slist *list = libcurl()->slist_append(NULL, "Expect:");
 
     for (; h && *h; h++)
         list = libcurl()->slist_append(list, *h);
-    if (j->call->from + j->done > 0 && tag) {
+    if (t->call->from + t->done > 0 && tag) {
         char *line = xasprintf("If-Range: %s", tag);
 
         list = libcurl()->slist_append(list, line);
@@ -346,81 +354,54 @@ static struct curl_slist *make_headers(const struct transfer *j)
     return list;
 }
 
-static void set_trust(CURL *c, const struct http *h)
+static CURLcode try_once(struct http *h, struct transfer *t)
 {
-    if (h->ca)
-        libcurl()->easy_setopt(
-            c, h->ca_is_folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, h->ca);
-    if (h->cert) {
-        libcurl()->easy_setopt(c, CURLOPT_SSLCERT, h->cert);
-        libcurl()->easy_setopt(c, CURLOPT_SSLKEY, h->cert);
-    }
-    if (h->conf.insecure) {
-        libcurl()->easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 0L);
-        libcurl()->easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-}
-
-static CURLcode try_once(struct http *h, struct transfer *j)
-{
+    libcurl_set_fn *const set = libcurl()->easy_setopt;
     struct curl_slist *headers;
     int64_t from;
     char range[32];
     CURL *c = h->curl;
     CURLcode code;
 
-    if (!j->call->sink) /* only what is fetched is worth a second half */
-        j->done = 0;
-    from = j->call->from + j->done;
-    headers = make_headers(j);
-    j->judged = j->body_counts = j->range_wrong = false;
-    j->changed = j->too_long = false;
-    j->sent = 0;
-    j->error[0] = '\0';
-    j->reply->status = 0;
-    if (!j->done)
-        buf_trim(&j->reply->body, 0);
+    if (!t->call->sink) /* only a sink keeps what it has got */
+        t->done = 0;
+    from = t->call->from + t->done;
+    headers = make_headers(t);
+    t->judged = t->body_counts = t->range_wrong = false;
+    t->changed = t->too_long = false;
+    t->sent = 0;
+    t->error[0] = '\0';
+    t->reply->status = 0;
+    if (!t->done)
+        buf_trim(&t->reply->body, 0);
     libcurl()->easy_reset(c);
-    libcurl()->easy_setopt(c, CURLOPT_URL, j->call->url);
-    libcurl()->easy_setopt(c, CURLOPT_USERAGENT, h->agent);
-    libcurl()->easy_setopt(c, CURLOPT_ERRORBUFFER, j->error);
-    libcurl()->easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-    libcurl()->easy_setopt(c, CURLOPT_FOLLOWLOCATION, j->call->stay ? 0L : 1L);
-    libcurl()->easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTS);
-    libcurl()->easy_setopt(c, CURLOPT_POSTREDIR, (long)CURL_REDIR_POST_ALL);
-    set_protocols(c);
-    libcurl()->easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS,
-                           lround(h->conf.connect * 1000));
-    libcurl()->easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    libcurl()->easy_setopt(c, CURLOPT_LOW_SPEED_TIME,
-                           lround(ceil(h->conf.stall)));
-    libcurl()->easy_setopt(c, CURLOPT_TIMEOUT_MS,
-                           lround(j->call->secs < 0   ? 0
-                                  : j->call->secs > 0 ? j->call->secs * 1000
-                                                      : h->conf.secs * 1000));
-    libcurl()->easy_setopt(c, CURLOPT_HTTPHEADER, headers);
-    libcurl()->easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
-    libcurl()->easy_setopt(c, CURLOPT_HEADERDATA, (void *)j);
-    libcurl()->easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
-    libcurl()->easy_setopt(c, CURLOPT_WRITEDATA, (void *)j);
-    libcurl()->easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
-    libcurl()->easy_setopt(c, CURLOPT_XFERINFOFUNCTION, on_progress);
-    set_credentials(c, j->call);
-    set_trust(c, h);
+    set(c, CURLOPT_URL, t->call->url);
+    set(c, CURLOPT_USERAGENT, h->agent);
+    set(c, CURLOPT_ERRORBUFFER, t->error);
+    set(c, CURLOPT_NOSIGNAL, 1L);
+    set(c, CURLOPT_HTTPHEADER, headers);
+    set(c, CURLOPT_HEADERFUNCTION, on_header);
+    set(c, CURLOPT_HEADERDATA, (void *)t);
+    set(c, CURLOPT_WRITEFUNCTION, on_body);
+    set(c, CURLOPT_WRITEDATA, (void *)t);
+    set(c, CURLOPT_NOPROGRESS, 0L);
+    set(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    set_limits(c, h, t->call);
+    set_credentials(c, t->call);
+    set_body(c, t);
     /* libcurl repeats a request where a kept connection turns out dead, even
      * if that was because of the request */
-    if (j->call->once)
-        libcurl()->easy_setopt(c, CURLOPT_FRESH_CONNECT, 1L);
-    set_body(j);
+    if (t->call->once)
+        set(c, CURLOPT_FRESH_CONNECT, 1L);
     if (from > 0) {
         snprintf(range, sizeof range, "%lld-", (long long)from);
-        libcurl()->easy_setopt(c, CURLOPT_RANGE, range);
+        set(c, CURLOPT_RANGE, range);
     }
     code = libcurl()->easy_perform(c);
     libcurl()->slist_free_all(headers);
-    if (!j->judged)
-        judge(j);
-    j->reply->tries++;
+    if (!t->judged)
+        judge(t);
+    t->reply->tries++;
     return code;
 }
 
@@ -428,25 +409,23 @@ static CURLcode try_once(struct http *h, struct transfer *j)
 
 enum outcome { DONE, AGAIN, FAILED };
 
-static void describe_status(const struct transfer *j, struct err *e)
+static void describe_status(const struct transfer *t, struct err *e)
 {
-    const char *body = j->reply->body.s;
+    const char *body = t->reply->body.s;
     const int n = (int)strcspn(body, "\r\n");
     char *to = NULL;
 
-    if (j->call->stay && j->reply->status / 100 == 3 &&
-        libcurl()->easy_getinfo(j->curl, CURLINFO_REDIRECT_URL, &to) ==
-            CURLE_OK &&
-        to) {
+    if (t->call->stay && t->reply->status / 100 == 3)
+        libcurl()->easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
+    if (to) {
         err_set(e, ERR_REMOTE,
                 "%s: the server redirects to %s; if you trust it, use that "
                 "address",
-                j->call->url, to);
+                t->call->url, to);
         return;
     }
-
-    err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", j->call->url,
-            j->reply->status, n && *body != '<' ? ": " : "",
+    err_set(e, ERR_REMOTE, "%s: the server answered %ld%s%.*s", t->call->url,
+            t->reply->status, n && *body != '<' ? ": " : "",
             *body == '<' ? 0
             : n < 200    ? n
                          : 200,
@@ -476,24 +455,18 @@ static bool is_before(CURLcode code)
 /* Failures that no further try would change. */
 static bool is_final(CURLcode code)
 {
-    static const CURLcode final[] = {
-        CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
-        CURLE_TOO_MANY_REDIRECTS,   CURLE_PEER_FAILED_VERIFICATION,
-        CURLE_SSL_CACERT_BADFILE,   CURLE_SSL_CERTPROBLEM,
-        CURLE_OUT_OF_MEMORY,        CURLE_READ_ERROR,
-    };
-
-    for (size_t i = 0; i < sizeof final / sizeof final[0]; i++)
-        if (code == final[i])
-            return true;
-    return false;
+    return code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
+           code == CURLE_TOO_MANY_REDIRECTS ||
+           code == CURLE_PEER_FAILED_VERIFICATION ||
+           code == CURLE_SSL_CACERT_BADFILE || code == CURLE_SSL_CERTPROBLEM ||
+           code == CURLE_OUT_OF_MEMORY || code == CURLE_READ_ERROR;
 }
 
-static enum outcome after(const struct transfer *j, CURLcode code,
+static enum outcome after(const struct transfer *t, CURLcode code,
                           struct err *e)
 {
-    const struct http_call *call = j->call;
-    struct http_reply *r = j->reply;
+    const struct http_call *call = t->call;
+    struct http_reply *r = t->reply;
 
     if (r->stopped)
         return DONE;
@@ -501,17 +474,17 @@ static enum outcome after(const struct transfer *j, CURLcode code,
         err_set(e, ERR_INTERRUPTED, "%s: stopped by a signal", call->url);
         return FAILED;
     }
-    r->changed = j->changed;
-    if (j->too_long || j->changed || j->range_wrong) {
+    r->changed = t->changed;
+    if (t->too_long || t->changed || t->range_wrong) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
-                j->too_long ? "the reply is too long"
-                : j->changed
+                t->too_long ? "the reply is too long"
+                : t->changed
                     ? "the file changed during the download; start again"
                     : "the server sent another range than asked for");
         return FAILED;
     }
-    if (r->status == 416 && call->from + j->done > 0) {
-        if (r->size == call->from + j->done)
+    if (r->status == 416 && call->from + t->done > 0) {
+        if (r->size == call->from + t->done)
             return DONE; /* there is no rest */
         r->changed = true;
         err_set(e, ERR_REMOTE,
@@ -521,13 +494,13 @@ static enum outcome after(const struct transfer *j, CURLcode code,
     }
     if (code != CURLE_OK) {
         err_set(e, ERR_REMOTE, "%s: %s", call->url,
-                j->error[0] ? j->error : libcurl()->easy_strerror(code));
+                t->error[0] ? t->error : libcurl()->easy_strerror(code));
         return is_final(code) || (call->once && !is_before(code)) ? FAILED
                                                                   : AGAIN;
     }
     if (r->status / 100 == 2)
         return DONE;
-    describe_status(j, e);
+    describe_status(t, e);
     return is_passing(r->status, call->once) ? AGAIN : FAILED;
 }
 
@@ -559,13 +532,13 @@ static int wait_secs(double secs, struct err *e)
     return 0;
 }
 
-static int do_job(struct http *h, struct transfer *j, struct err *e)
+static int run_tries(struct http *h, struct transfer *t, struct err *e)
 {
     for (int tries = 1;; tries++) {
-        const int64_t had = j->done;
+        const int64_t had = t->done;
         struct err why = ERR_INIT;
-        const CURLcode code = try_once(h, j);
-        const enum outcome o = after(j, code, &why);
+        const CURLcode code = try_once(h, t);
+        const enum outcome o = after(t, code, &why);
         double secs;
 
         if (o == DONE)
@@ -573,7 +546,7 @@ static int do_job(struct http *h, struct transfer *j, struct err *e)
         *e = why;
         if (o == FAILED)
             return -1;
-        if (j->call->sink && j->done > had)
+        if (t->call->sink && t->done > had)
             tries = 1; /* there was progress: count the attempts anew */
         if (tries >= h->conf.tries)
             return tries == 1 ? -1
@@ -591,13 +564,13 @@ static int do_job(struct http *h, struct transfer *j, struct err *e)
 int http_do(struct http *h, const struct http_call *call,
             struct http_reply *reply, struct err *e)
 {
-    struct transfer j = { .call = call, .reply = reply, .curl = h->curl };
+    struct transfer t = { .call = call, .reply = reply, .curl = h->curl };
     int ret;
 
     http_reply_clear(reply);
-    ret = do_job(h, &j, e);
-    free(j.etag);
-    free(j.date);
+    ret = run_tries(h, &t, e);
+    free(t.etag);
+    free(t.date);
     return ret;
 }
 

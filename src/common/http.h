@@ -88,7 +88,6 @@ struct http_reply {
     long status;                /* the last one; 0 if nobody answered */
     struct buf body;
     char *tag;                  /* ETag, or else Last-Modified, or NULL */
-    char *type;                 /* Content-Type, or NULL */
     int64_t size;               /* of the whole thing, or -1 */
     double rate_left, rate_reset;       /* RateLimit-Remaining and -Reset, in
                                          * seconds; -1 without them */
@@ -97,8 +96,10 @@ struct http_reply {
     int tries;
 };
 
-#define HTTP_REPLY_INIT \
-    { 0, BUF_INIT, NULL, NULL, -1, -1, -1, false, false, 0 }
+#define HTTP_REPLY_INIT                                                        \
+ {                                                                             \
+  0, BUF_INIT, NULL, -1, -1, -1, false, false, 0                               \
+ }
 
 struct http *http_open(const struct http_conf *, struct err *);
 void http_close(struct http *);         /* NULL is fine */

@@ -1,18 +1,15 @@
 #include "config.h"
 #include "common/libcurl.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "common/dl.h"
 
 static struct libcurl lib;
-static char trouble[256];
+static struct err trouble = ERR_INIT;
 
-static const struct {
-    const char *name;
-    size_t at;
-} functions[] = {
+static const struct dl_symbol symbols[] = {
     { "curl_global_init", offsetof(struct libcurl, global_init) },
     { "curl_easy_init", offsetof(struct libcurl, easy_init) },
     { "curl_easy_cleanup", offsetof(struct libcurl, easy_cleanup) },
@@ -28,30 +25,13 @@ static const struct {
     { "curl_url_cleanup", offsetof(struct libcurl, url_cleanup) },
     { "curl_url_get", offsetof(struct libcurl, url_get) },
     { "curl_url_set", offsetof(struct libcurl, url_set) },
+    { NULL, 0 },
 };
 
 static void load(void)
 {
-    void *so = dlopen("libcurl.so.4", RTLD_NOW);
-    struct libcurl found;
-
-    for (size_t i = 0; so && i < sizeof functions / sizeof functions[0]; i++) {
-        void *symbol = dlsym(so, functions[i].name);
-
-        if (!symbol) {
-            so = NULL;
-            break;
-        }
-        memcpy((char *)&found + functions[i].at, &symbol, sizeof symbol);
-    }
-    if (!so) {
-        const char *why = dlerror();
-
-        strncpy(trouble, why ? why : "unknown", sizeof trouble - 1);
-        return;
-    }
-    lib = found;
-    lib.global_init(CURL_GLOBAL_DEFAULT);
+    if (dl_load(&lib, symbols, "libcurl.so.4", &trouble) == 0)
+        lib.global_init(CURL_GLOBAL_DEFAULT);
 }
 
 int libcurl_open(struct err *e)
@@ -59,9 +39,10 @@ int libcurl_open(struct err *e)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, load);
-    if (lib.easy_init)
+    if (trouble.kind == ERR_NONE)
         return 0;
-    return err_set(e, ERR_MISSING, "libcurl 4 is not installed (%s)", trouble);
+    *e = trouble;
+    return -1;
 }
 
 const struct libcurl *libcurl(void)

@@ -19,12 +19,14 @@
 #undef curl_url_get
 #undef curl_url_set
 
+typedef CURLcode libcurl_set_fn(CURL *, CURLoption, ...);
+
 struct libcurl {
     CURLcode (*global_init)(long);
     CURL *(*easy_init)(void);
     void (*easy_cleanup)(CURL *);
     void (*easy_reset)(CURL *);
-    CURLcode (*easy_setopt)(CURL *, CURLoption, ...);
+    libcurl_set_fn *easy_setopt;
     CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
     CURLcode (*easy_perform)(CURL *);
     const char *(*easy_strerror)(CURLcode);
@@ -37,7 +39,7 @@ struct libcurl {
     CURLUcode (*url_set)(CURLU *, CURLUPart, const char *, unsigned int);
 };
 
-/* Load it, once, from whatever thread; -1 if it is not installed. */
+/* Load it, once, from any thread; -1 if it is not installed. */
 int libcurl_open(struct err *);
 const struct libcurl *libcurl(void);
 
