@@ -38,7 +38,8 @@ void progress_open(struct progress *p, long first, long total, const char *unit)
     log_before(step_aside);
 }
 
-double progress_left(const struct progress *p)
+/* Seconds left, or -1 while that is not known. */
+static double seconds_left(const struct progress *p)
 {
     const long done = p->at - p->first;
 
@@ -78,7 +79,7 @@ static void draw(const struct progress *p)
 {
     enum { BAR = 20 };
     char bar[BAR * 4 + 1] = "", left[NUM_TEXT] = "", head[64];
-    const double secs = progress_left(p);
+    const double secs = seconds_left(p);
     const int wide = columns();
     int n, room;
 
@@ -100,7 +101,7 @@ static void draw(const struct progress *p)
 static void line(struct progress *p)
 {
     char left[NUM_TEXT] = "";
-    const double secs = progress_left(p);
+    const double secs = seconds_left(p);
 
     if (secs > 0)
         num_duration(left, secs);

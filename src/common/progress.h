@@ -35,7 +35,4 @@ void progress_open(struct progress *, long first, long total, const char *unit);
 void progress_at(struct progress *, long done, const char *text);
 void progress_close(struct progress *); /* harmless when done twice */
 
-/* Seconds left, or -1 while nothing can be said. */
-double progress_left(const struct progress *);
-
 #endif

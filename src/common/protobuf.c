@@ -104,14 +104,14 @@ static void put_fixed(struct buf *b, uint64_t x, int n)
         buf_char(b, (char)(x >> (8 * i)));
 }
 
-static void bulk_tag(struct buf *b, int number, enum proto_type type)
+static void put_tag(struct buf *b, int number, enum proto_type type)
 {
     put_varint(b, (uint64_t)number << 3 | type);
 }
 
 void protobuf_put_int(struct buf *b, int number, uint64_t x)
 {
-    bulk_tag(b, number, PROTO_VARINT);
+    put_tag(b, number, PROTO_VARINT);
     put_varint(b, x);
 }
 
@@ -120,7 +120,7 @@ void protobuf_put_double(struct buf *b, int number, double x)
     uint64_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    bulk_tag(b, number, PROTO_64);
+    put_tag(b, number, PROTO_64);
     put_fixed(b, bits, 8);
 }
 
@@ -129,13 +129,13 @@ void protobuf_put_float(struct buf *b, int number, float x)
     uint32_t bits;
 
     memcpy(&bits, &x, sizeof bits);
-    bulk_tag(b, number, PROTO_32);
+    put_tag(b, number, PROTO_32);
     put_fixed(b, bits, 4);
 }
 
 void protobuf_put_bytes(struct buf *b, int number, const void *data, size_t n)
 {
-    bulk_tag(b, number, PROTO_BYTES);
+    put_tag(b, number, PROTO_BYTES);
     put_varint(b, n);
     buf_add(b, data, n);
 }

@@ -2,6 +2,7 @@
 #include "common/sha256.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -159,7 +160,7 @@ void sha256_add(struct sha256 *h, const void *data, size_t n)
         memcpy(h->block, p + n / 64 * 64, n % 64);
 }
 
-void sha256_end(struct sha256 *h, unsigned char out[SHA256_BYTES])
+void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
 {
     static const unsigned char pad[64] = { 0x80 };
     const uint64_t bits = h->total * 8;
@@ -169,18 +170,6 @@ void sha256_end(struct sha256 *h, unsigned char out[SHA256_BYTES])
         size[i] = (unsigned char)(bits >> (56 - 8 * i));
     sha256_add(h, pad, 1 + (119 - h->total % 64) % 64);
     sha256_add(h, size, sizeof size);
-    for (int i = 0; i < SHA256_BYTES; i++)
-        out[i] = (unsigned char)(h->state[i / 4] >> (24 - i % 4 * 8));
-}
-
-void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
-{
-    unsigned char sum[SHA256_BYTES];
-
-    sha256_end(h, sum);
-    for (int i = 0; i < SHA256_BYTES; i++) {
-        out[2 * i] = "0123456789abcdef"[sum[i] >> 4];
-        out[2 * i + 1] = "0123456789abcdef"[sum[i] & 15];
-    }
-    out[2 * SHA256_BYTES] = '\0';
+    for (int i = 0; i < 8; i++)
+        snprintf(out + 8 * i, 9, "%08x", h->state[i]);
 }

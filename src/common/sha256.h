@@ -17,7 +17,7 @@
  *
  * Uses the processor's own instructions where it has them (about 2 GB/s).
  */
-enum { SHA256_BYTES = 32, SHA256_TEXT = 65 };
+enum { SHA256_TEXT = 65 };
 
 struct sha256 {
     uint32_t state[8];
@@ -28,7 +28,6 @@ struct sha256 {
 
 void sha256_init(struct sha256 *);
 void sha256_add(struct sha256 *, const void *data, size_t n);
-void sha256_end(struct sha256 *, unsigned char out[SHA256_BYTES]);
 void sha256_text(struct sha256 *, char out[SHA256_TEXT]);
 
 #endif
