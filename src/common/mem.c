@@ -135,6 +135,16 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return s;
 }
 
+void *arena_grow(struct arena *a, void *array, size_t n, size_t size)
+{
+    void *more;
+
+    if (n & (n - 1)) /* the room is the next power of two */
+        return array;
+    more = arena_alloc(a, (n ? 2 * n : 1) * size);
+    return n ? memcpy(more, array, n * size) : more;
+}
+
 /* Put a chain of blocks behind the one that is being filled. */
 static void insert(struct arena *a, struct arena_block *from,
                    struct arena_block *to)

@@ -47,7 +47,7 @@ void *mem_alloc(size_t count, size_t size, const char *what, struct err *e);
 struct arena {
     struct arena_block *last;
     size_t used, room;          /* in the last block */
-    size_t total;               /* bytes taken, for those who count */
+    size_t total;               /* bytes taken so far */
 };
 
 #define ARENA_INIT { NULL, 0, 0, 0 }
@@ -57,6 +57,9 @@ char *arena_strdup(struct arena *, const char *s);
 char *arena_strndup(struct arena *, const char *s, size_t n);
 char *arena_printf(struct arena *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* An array of n elements with room for one more, for arrays that only grow by
+ * this; NULL is the empty one. */
+void *arena_grow(struct arena *, void *array, size_t n, size_t size);
 /* Memory from malloc() that the arena frees from now on. */
 void arena_take(struct arena *, void *p);
 /* All that the second owns, the first owns from now on. */

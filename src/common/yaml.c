@@ -16,22 +16,14 @@ struct reader {
     int depth, events;
     struct arena *mem;
     struct yaml_pair *pair;
-    size_t n, room;
+    size_t n;
     struct err *e;
 };
 
 static void add_pair(struct reader *r, const char *prefix, const char *key,
                      const char *value, bool plain)
 {
-    if (r->n == r->room) {
-        const size_t room = r->room ? r->room * 2 : 16;
-        struct yaml_pair *more = arena_alloc(r->mem, room * sizeof *more);
-
-        if (r->n)
-            memcpy(more, r->pair, r->n * sizeof *more);
-        r->pair = more;
-        r->room = room;
-    }
+    r->pair = arena_grow(r->mem, r->pair, r->n, sizeof *r->pair);
     r->pair[r->n++] =
         (struct yaml_pair){ *prefix ? arena_printf(r->mem, "%s.%s", prefix, key)
                                     : arena_strdup(r->mem, key),
