@@ -84,6 +84,15 @@ int path_make(const char *folder, struct err *e)
     return ret;
 }
 
+int path_make_parent(const char *file, struct err *e)
+{
+    char *folder = path_parent(file);
+    const int ret = path_make(folder, e);
+
+    free(folder);
+    return ret;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type,
                       struct FTW *ftw)
 {
@@ -105,6 +114,18 @@ static int by_byte(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+void path_list_add(struct path_list *l, char *name)
+{
+    GROW(l->name, l->n, l->room);
+    l->name[l->n++] = name;
+}
+
+void path_list_sort(struct path_list *l)
+{
+    if (l->n > 1)
+        qsort(l->name, l->n, sizeof *l->name, by_byte);
+}
+
 int path_list(struct path_list *l, const char *folder, struct err *e)
 {
     DIR *dir = opendir(folder);
@@ -124,8 +145,7 @@ int path_list(struct path_list *l, const char *folder, struct err *e)
             break;
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        GROW(l->name, l->n, l->room);
-        l->name[l->n++] = xstrdup(d->d_name);
+        path_list_add(l, xstrdup(d->d_name));
     }
     if (errno) {
         err_sys(e, "cannot list %s", folder);
@@ -134,8 +154,7 @@ int path_list(struct path_list *l, const char *folder, struct err *e)
         return -1;
     }
     closedir(dir);
-    if (l->n)
-        qsort(l->name, l->n, sizeof *l->name, by_byte);
+    path_list_sort(l);
     return 0;
 }
 

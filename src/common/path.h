@@ -24,6 +24,8 @@ int path_open(const char *path, struct err *);
 
 /* Make a folder and those above it; one that is there is no error. */
 int path_make(const char *folder, struct err *);
+/* The same for the folder that a file is in. */
+int path_make_parent(const char *file, struct err *);
 
 /* Remove a file, or a folder with all that is in it, never following links. */
 int path_remove(const char *path, struct err *);
@@ -37,6 +39,8 @@ struct path_list {
 #define PATH_LIST_INIT { NULL, 0, 0 }
 
 int path_list(struct path_list *, const char *folder, struct err *);
+void path_list_add(struct path_list *, char *name); /* it owns the name now */
+void path_list_sort(struct path_list *);            /* by byte */
 void path_list_clear(struct path_list *);
 
 #endif
