@@ -27,7 +27,7 @@ enum { DIFF_MAX = 1 << 20, DIFF_TAG = 7000, GIT_SECS = 5, PATIENCE_SECS = 2 };
 struct capture {
     pthread_t thread;
     struct run *run;
-    atomic_bool stop; /* the run ends: ask git no more */
+    atomic_bool stop; /* the run ends: start git no more */
 };
 
 /* A tag, unless there is nothing to say. */
@@ -76,7 +76,7 @@ static void processor(struct run *r)
                              (double)sysconf(_SC_PAGESIZE)));
 }
 
-/* The kernel module tells what there is; no library has to be loaded. */
+/* The kernel module lists the GPUs; no library has to be loaded. */
 static void accelerators(struct run *r)
 {
     static const char gpus[] = "/proc/driver/nvidia/gpus";
@@ -104,7 +104,7 @@ static void accelerators(struct run *r)
     path_list_clear(&names);
 }
 
-/* The file that a library's name leads to has the version in its own name. */
+/* A library's name is a link to a file with the version in its name. */
 static int library(struct dl_phdr_info *info, size_t size, void *arg)
 {
     char *real = info->dlpi_name[0] ? realpath(info->dlpi_name, NULL) : NULL;
@@ -176,7 +176,7 @@ static bool git(struct capture *c, struct buf *out, size_t max,
     return good;
 }
 
-/* A URL may carry a password. */
+/* A URL may contain a password. */
 static void hide_user(struct buf *url)
 {
     char *scheme = strstr(url->s, "://"), *host, *at;

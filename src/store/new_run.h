@@ -30,7 +30,7 @@ struct new_run_conf {
     const char *name;       /* NULL: the next of run1, run2, ... */
     const char *user;       /* NULL: of this process */
     const char *parent;     /* the id of a run, or NULL */
-    const char *source;     /* the command, or where the run came from */
+    const char *source;     /* the command, or what created the run */
     int64_t start_ms;       /* 0: now */
 };
 

@@ -16,7 +16,7 @@
 
 enum { IDLE_SECS = 3600 };
 
-/* A name that nobody else has: "new.11aeb3..." for one that is built. */
+/* A new unique name: "new.11aeb3..." for a run that is built. */
 static char *fresh_name(const char *root, const char *what)
 {
     char id[33];
@@ -52,7 +52,7 @@ int stage_commit(const char *staged, const char *folder, struct err *e)
     if (strcmp(staged, folder) == 0 || rename(staged, folder) == 0)
         return 0;
     err_sys(e, "cannot move %s to %s", staged, folder);
-    /* NFS may lose the answer of the first try, and fail the second */
+    /* NFS may lose the reply to the first attempt and fail the second */
     return !path_exists(staged) && path_exists(folder) ? 0 : -1;
 }
 
@@ -65,7 +65,7 @@ int stage_remove(const char *root, const char *folder, struct err *e)
 
     if (path_make(names, &none) == 0 && rename(folder, away) == 0) {
         ret = path_remove(away, e);
-    } else { /* without its meta.yaml it is at least no whole run */
+    } else { /* without its meta.yaml it is no run at least */
         if (unlink(meta) < 0 && errno != ENOENT)
             ret = err_sys(e, "cannot remove %s", meta);
         if (ret == 0)
