@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,9 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/yaml.h"
+#include "store/key.h"
 #include "store/load.h"
+#include "store/metric.h"
 #include "store/store.h"
 
 enum { REWINDS_MAX = 256 << 20, LIST_MAX = 100000 };
@@ -26,18 +29,14 @@ enum { REWINDS_MAX = 256 << 20, LIST_MAX = 100000 };
 /* The N of attempt.N.yaml, or 0. */
 static int number_of(const char *file)
 {
-    char digits[12];
+    char digits[9];
+    int end = 0;
     int64_t n;
-    size_t len;
 
-    if (strncmp(file, "attempt.", 8) != 0)
+    if (sscanf(file, "attempt.%8[0-9].yaml%n", digits, &end) != 1 || end == 0 ||
+        file[end] || !num_int(digits, &n))
         return 0;
-    len = strspn(file + 8, "0123456789");
-    if (len == 0 || len > 8 || strcmp(file + 8 + len, ".yaml") != 0)
-        return 0;
-    memcpy(digits, file + 8, len);
-    digits[len] = '\0';
-    return num_int(digits, &n) ? (int)n : 0;
+    return (int)n;
 }
 
 static enum run_status status_of(const char *word)
@@ -87,7 +86,6 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
 {
     char *folder = path_join(run, STORE_OWN);
     DIR *dir = opendir(folder);
-    size_t room = 0;
 
     *list = (struct attempt_list){ NULL, 0 };
     while (dir) {
@@ -99,15 +97,7 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
             break;
         if (number == 0 || list->n == LIST_MAX)
             continue;
-        if (list->n == room) {
-            struct attempt *more;
-
-            room = room ? room * 2 : 4;
-            more = arena_alloc(mem, room * sizeof *more);
-            if (list->n)
-                memcpy(more, list->item, list->n * sizeof *more);
-            list->item = more;
-        }
+        list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
         path = path_join(folder, d->d_name);
         if (load_one(&list->item[list->n], mem, path, number) == 0)
             list->n++;
@@ -123,7 +113,6 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
 int attempt_save(const char *run, const struct attempt *a, struct err *e)
 {
     char *path = xasprintf("%s/" STORE_OWN "/attempt.%d.yaml", run, a->number);
-    char *temp = xstrdup(path);
     struct buf b = BUF_INIT;
     int ret;
 
@@ -145,16 +134,14 @@ int attempt_save(const char *run, const struct attempt *a, struct err *e)
     yaml_put_int(&b, "gpus", a->gpus);
     yaml_put(&b, "user", a->user);
     yaml_put(&b, "command", a->command);
-    ret = store_write(path, temp, b.s, b.len, a->status != RUN_RUNNING, e);
+    ret = store_write(path, path, b.s, b.len, a->status != RUN_RUNNING, e);
     buf_clear(&b);
-    free(temp);
     free(path);
     return ret;
 }
 
 /* When the process was started, in clock ticks after boot; 0 if unknown, -1 if
- * it has ended and its parent has not asked, as under an init that never does.
- */
+ * it is a zombie. */
 static int64_t start_of(int64_t pid)
 {
     char *path = xasprintf("/proc/%lld/stat", (long long)pid);
@@ -228,7 +215,7 @@ void attempt_self(struct attempt *a, struct arena *mem, int number)
     a->beat_ms = a->start_ms;
 }
 
-/* Is the process surely gone?  Only its own machine can tell. */
+/* Has the process certainly ended?  Only its own machine can tell. */
 static bool is_gone(const struct attempt *a)
 {
     char host[256] = "";
@@ -240,7 +227,7 @@ static bool is_gone(const struct attempt *a)
         const char *boot = boot_id(&mem);
 
         if (*boot && *a->boot && strcmp(boot, a->boot) != 0)
-            gone = true; /* started anew since */
+            gone = true; /* the machine was restarted since */
         else if (kill((pid_t)a->pid, 0) < 0 && errno == ESRCH)
             gone = true;
         else if (a->pid_start)
@@ -314,20 +301,11 @@ static bool take_block(struct rewind *r, char **at, struct arena *mem)
 static size_t parse(struct rewind_list *list, struct arena *mem, char *text)
 {
     char *at = text;
-    size_t room = 0;
     struct rewind r;
 
     *list = (struct rewind_list){ NULL, 0 };
     while (take_block(&r, &at, mem)) {
-        if (list->n == room) {
-            struct rewind *more;
-
-            room = room ? room * 2 : 4;
-            more = arena_alloc(mem, room * sizeof *more);
-            if (list->n)
-                memcpy(more, list->item, list->n * sizeof *more);
-            list->item = more;
-        }
+        list->item = arena_grow(mem, list->item, list->n, sizeof r);
         list->item[list->n++] = r;
     }
     return (size_t)(at - text);
@@ -346,26 +324,59 @@ void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run)
     free(path);
 }
 
-int rewind_add(const char *run, const struct rewind *r, struct err *e)
+/* Metrics of the machine count steps of their own, which a rewind leaves. */
+static bool has_own_steps(const char *key)
 {
-    char *path = rewinds_path(run), *temp = xstrdup(path);
+    return strncmp(key, "system/", 7) == 0;
+}
+
+/* One line for each metric: how long its file is. */
+static int mark_files(struct buf *marks, size_t *n, const char *run,
+                      struct err *e)
+{
+    char *folder = path_join(run, "metrics");
+    struct path_list keys;
+    int ret = key_list(&keys, NULL, folder, e);
+
+    *n = 0;
+    for (size_t i = 0; ret == 0 && i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        int64_t size;
+
+        if (!has_own_steps(keys.name[i])) {
+            ret = metric_repair(path, &size, e);
+            buf_printf(marks, "%lld %s\n", (long long)size, keys.name[i]);
+            ++*n;
+        }
+        free(path);
+    }
+    path_list_clear(&keys);
+    free(folder);
+    return ret;
+}
+
+int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
+               struct err *e)
+{
+    char *path = rewinds_path(run);
     struct rewind_list list;
     struct arena mem = ARENA_INIT;
-    struct buf b = BUF_INIT;
+    struct buf marks = BUF_INIT, b = BUF_INIT;
     struct err none = ERR_INIT;
-    int ret;
+    size_t n;
+    int ret = mark_files(&marks, &n, run, e);
 
-    if (buf_read_file(&b, path, REWINDS_MAX, &none) == 0)
-        buf_trim(&b, parse(&list, &mem, b.s));
-    buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)r->step,
-               (long long)r->ms, r->attempt, r->n);
-    for (size_t i = 0; i < r->n; i++)
-        buf_printf(&b, "%lld %s\n", (long long)r->mark[i].offset,
-                   r->mark[i].key);
-    ret = store_write(path, temp, b.s, b.len, true, e);
+    if (ret == 0) {
+        if (buf_read_file(&b, path, REWINDS_MAX, &none) == 0)
+            buf_trim(&b, parse(&list, &mem, b.s));
+        buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)step,
+                   (long long)ms, attempt, n);
+        buf_add(&b, marks.s, marks.len);
+        ret = store_write(path, path, b.s, b.len, true, e);
+    }
     buf_clear(&b);
+    buf_clear(&marks);
     arena_clear(&mem);
-    free(temp);
     free(path);
     return ret;
 }

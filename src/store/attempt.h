@@ -9,21 +9,22 @@
 #include "store/run.h"
 
 /*
- * attempt - who writes a run, and whether he is alive
+ * attempt - which process writes a run, and whether it is alive
  *
  *      RUN/.gtrack/attempt.N.yaml
  *
- * A process that begins or resumes a run is an attempt at it, and has a file
- * of its own in the run, replaced whole every few seconds while it lives: its
- * heartbeat.  The newest attempt's file is the state of the run, beyond what
- * MLflow's integer can say.
+ * Each process that begins or resumes a run is an attempt at it.  It has a file
+ * of its own in the run, which it replaces every few seconds while it lives:
+ * its heartbeat.  The newest attempt's file holds the state of the run, which
+ * MLflow's integer cannot express in full.
  *
  *      RUN/.gtrack/rewinds
  *
- * An attempt that resumes at an earlier step retracts what came after it.
- * Nothing is removed: a block here says how long each metric's file was when
- * that happened, "OFFSET KEY" a line, after "rewind STEP TIME ATTEMPT COUNT".
- * Points before the offset and after the step are not in the default view.
+ * An attempt that resumes at an earlier step retracts what came after that
+ * step.  Nothing is removed from the metrics' files: a block in this file tells
+ * how long each of them was, in one line "OFFSET KEY" each, after the line
+ * "rewind STEP TIME ATTEMPT COUNT".  Points before the offset and after the
+ * step are left out of the default view.
  */
 struct attempt {
     int number;
@@ -31,7 +32,7 @@ struct attempt {
     int64_t start_ms, end_ms, beat_ms; /* end 0 while running */
     int64_t interval_ms;               /* from one heartbeat to the next */
     int64_t pid, pid_start;            /* start: clock ticks after boot, or 0 */
-    int64_t cpus, gpus;                /* that were used */
+    int64_t cpus, gpus;                /* in use */
     const char *host, *boot;           /* boot: the kernel's boot_id */
     const char *job;                   /* Slurm's id, or NULL */
     const char *user, *command, *reason; /* or NULL */
@@ -44,12 +45,12 @@ struct attempt_list {
     size_t n;
 };
 
-/* Those of a run; a run of another tool has none. */
+/* The attempts at a run; a run of another tool has none. */
 void attempts_load(struct attempt_list *, struct arena *, const char *run);
 int attempt_save(const char *run, const struct attempt *, struct err *);
 
-/* The same status, but RUN_STALE for a run whose writer is gone: its process
- * is not there, or its last heartbeat is older than three intervals. */
+/* The status, or RUN_STALE instead of RUN_RUNNING if the process no longer
+ * exists or its last heartbeat is older than three intervals. */
 enum run_status attempt_status(const struct attempt *, int64_t now_ms);
 
 /* This process, as attempt NUMBER; strings belong to the arena. */
@@ -71,6 +72,8 @@ struct rewind_list {
 };
 
 void rewinds_load(struct rewind_list *, struct arena *, const char *run);
-int rewind_add(const char *run, const struct rewind *, struct err *);
+/* Retract all points so far of steps after this one; ms is the time now. */
+int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
+               struct err *);
 
 #endif

@@ -1,12 +1,9 @@
 #include "config.h"
 #include "store/edit.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
@@ -21,39 +18,10 @@
 
 /* -- runs -------------------------------------------------------------- */
 
-/* A folder of our own in the run, which a foreign run may not have yet. */
-static int make_own(const char *run, struct err *e)
+int edit_tag(const struct run_info *run, const char *key, const char *value,
+             struct err *e)
 {
-    char *folder = path_join(run, STORE_OWN);
-    const int ret = path_make(folder, e);
-
-    free(folder);
-    return ret;
-}
-
-/* One file below a folder of keys, whole; NULL takes it away. */
-static int put_key(const char *folder, const char *temp, const char *key,
-                   const char *value, struct err *e)
-{
-    char *path = path_join(folder, key), *parent = path_parent(path);
-    int ret = 0;
-
-    if (!value) {
-        if (unlink(path) < 0 && errno != ENOENT)
-            ret = err_sys(e, "cannot remove %s", path);
-    } else {
-        ret = path_make(parent, e);
-        if (ret == 0)
-            ret = store_write(path, temp, value, strlen(value), false, e);
-    }
-    free(parent);
-    free(path);
-    return ret;
-}
-
-static int check_tag(const char *key, const char *value, size_t most,
-                     struct err *e)
-{
+    enum { MOST = 8000 }; /* characters, as in MLflow */
     const char *problem = key_problem(key);
 
     if (problem)
@@ -61,28 +29,12 @@ static int check_tag(const char *key, const char *value, size_t most,
     if (value && !utf8_valid(value))
         return err_set(e, ERR_USAGE, "the value of the tag %s is not UTF-8",
                        key);
-    if (value && utf8_count(value) > most)
+    if (value && utf8_count(value) > MOST)
         return err_set(e, ERR_USAGE,
                        "the value of the tag %s is longer than "
-                       "%zu characters",
-                       key, most);
-    return 0;
-}
-
-int edit_tag(const struct run_info *run, const char *key, const char *value,
-             struct err *e)
-{
-    char *folder = path_join(run->folder, "tags");
-    char *temp = path_join(run->folder, STORE_OWN "/tag");
-    int ret = check_tag(key, value, 8000, e);
-
-    if (ret == 0)
-        ret = make_own(run->folder, e);
-    if (ret == 0)
-        ret = put_key(folder, temp, key, value, e);
-    free(temp);
-    free(folder);
-    return ret;
+                       "%d characters",
+                       key, MOST);
+    return store_value(run->folder, "tags", key, value, e);
 }
 
 /* Change meta.yaml by a function; a run without a good one is left alone. */
@@ -100,8 +52,6 @@ static int change(const struct run_info *run, change_fn *fn, const void *arg,
                       "run %s: %s; gtrack fsck --repair may "
                       "help",
                       run->name, meta.damage);
-    if (ret == 0)
-        ret = make_own(run->folder, e);
     if (ret == 0) {
         fn(&meta, arg);
         ret = meta_save(&meta, run->folder, e);
@@ -196,10 +146,9 @@ int edit_status(const struct run_info *run, enum run_status status,
 
 /* -- experiments ------------------------------------------------------- */
 
-/* The keys that are kept; all others of its meta.yaml are kept too. */
+/* New values of an experiment's keys; all others of its meta.yaml are kept. */
 struct patch {
     const char *id, *name, *stage, *location; /* NULL: as it was */
-    bool touch;                               /* last_update_time is now */
 };
 
 static void put_pair(struct buf *b, const struct yaml_pair *p,
@@ -217,10 +166,8 @@ static void put_pair(struct buf *b, const struct yaml_pair *p,
         value = patch->stage;
     if (patch->location && strcmp(p->key, "artifact_location") == 0)
         value = patch->location;
-    if (patch->touch && strcmp(p->key, "last_update_time") == 0)
-        yaml_put_int(b, p->key, clock_wall_ms());
-    else if (value && p->plain && value == p->value &&
-             value[strspn(value, "0123456789")] == '\0')
+    if (value && p->plain && value == p->value &&
+        value[strspn(value, "0123456789")] == '\0')
         yaml_put_raw(b, p->key, value);
     else if (value && strcmp(value, "[]") == 0 && p->plain)
         yaml_put_raw(b, p->key, value);
@@ -292,148 +239,6 @@ int edit_experiment_repair(const struct experiment *x, struct err *e)
     free(uri);
     free(temp);
     free(path);
-    return ret;
-}
-
-/* The experiment of this name: in the trash, or not. */
-static int find_experiment(struct experiments *all, const char *root,
-                           const char *name, bool deleted,
-                           const struct experiment **out, struct err *e)
-{
-    *out = NULL;
-    if (experiments_load(all, root, e) < 0)
-        return -1;
-    for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->item[i].name, name) == 0 &&
-            all->item[i].deleted == deleted)
-            *out = &all->item[i];
-    if (*out)
-        return 0;
-    return err_set(e, ERR_MISSING, "there is no %sexperiment named %s",
-                   deleted ? "deleted " : "", name);
-}
-
-int edit_experiment_name(const char *root, const char *was, const char *name,
-                         struct err *e)
-{
-    const struct patch patch = { .name = name, .touch = true };
-    const struct experiment *x;
-    struct experiments all;
-    int ret;
-
-    if (*name == '\0' || strchr(name, '\'') || !utf8_valid(name) ||
-        utf8_count(name) > 500)
-        return err_set(e, ERR_USAGE,
-                       "the name of an experiment has 1 to 500 "
-                       "characters, without \"'\": not \"%s\"",
-                       name);
-    ret = find_experiment(&all, root, was, false, &x, e);
-    for (size_t i = 0; ret == 0 && i < all.n; i++)
-        if (strcmp(all.item[i].name, name) == 0)
-            ret =
-                err_set(e, ERR_USAGE, "there is already %s experiment named %s",
-                        all.item[i].deleted ? "a deleted" : "an", name);
-    if (ret == 0)
-        ret = patch_experiment(x->folder, &patch, e);
-    if (ret == 0)
-        store_keep_name(root, x->id, name);
-    experiments_free(&all);
-    return ret;
-}
-
-int edit_experiment_tag(const char *root, const char *name, const char *key,
-                        const char *value, struct err *e)
-{
-    const struct experiment *x;
-    struct experiments all = EXPERIMENTS_INIT;
-    int ret = check_tag(key, value, 20000, e);
-
-    if (ret == 0)
-        ret = find_experiment(&all, root, name, false, &x, e);
-    if (ret == 0) {
-        char *folder = path_join(x->folder, "tags");
-        char *temp = xasprintf("%s/.tag", x->folder);
-
-        ret = put_key(folder, temp, key, value, e);
-        free(temp);
-        free(folder);
-    }
-    experiments_free(&all);
-    return ret;
-}
-
-/* Each run of an experiment: deleted, or active again. */
-static int change_runs(const char *root, const char *id, bool deleted,
-                       struct err *e)
-{
-    struct runs runs = RUNS_INIT;
-    int ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
-
-    for (size_t i = 0; i < runs.n && ret == 0; i++) {
-        const struct run_info *run = &runs.run[i];
-
-        if (strcmp(run->experiment_id, id) != 0 || run->damage)
-            continue;
-        if (!deleted)
-            ret = edit_restore(run, e);
-        else if (!run->deleted)
-            ret = edit_delete(run, e);
-    }
-    runs_free(&runs);
-    return ret;
-}
-
-static int move_experiment(const char *root, const char *name, bool deleted,
-                           struct err *e)
-{
-    const struct patch patch = { .stage = deleted ? "deleted" : "active",
-                                 .touch = true };
-    const struct experiment *x;
-    struct experiments all;
-    int ret = find_experiment(&all, root, name, !deleted, &x, e);
-
-    if (ret == 0 && strcmp(x->id, "0") == 0)
-        ret = err_set(e, ERR_USAGE,
-                      "the experiment Default cannot be "
-                      "deleted");
-    if (ret == 0)
-        ret = change_runs(root, x->id, deleted, e);
-    if (ret == 0)
-        ret = patch_experiment(x->folder, &patch, e);
-    if (ret == 0) {
-        char *to =
-            xasprintf("%s/%s%s", root, deleted ? STORE_TRASH "/" : "", x->id);
-        char *parent = path_parent(to);
-
-        ret = path_make(parent, e);
-        if (ret == 0 && rename(x->folder, to) < 0)
-            ret = err_sys(e, "cannot move %s to %s", x->folder, to);
-        free(parent);
-        free(to);
-    }
-    experiments_free(&all);
-    return ret;
-}
-
-int edit_experiment_delete(const char *root, const char *name, struct err *e)
-{
-    return move_experiment(root, name, true, e);
-}
-
-int edit_experiment_restore(const char *root, const char *name, struct err *e)
-{
-    return move_experiment(root, name, false, e);
-}
-
-int edit_experiment_remove(const char *root, const char *name, struct err *e)
-{
-    const struct experiment *x;
-    struct experiments all;
-    int ret = find_experiment(&all, root, name, true, &x, e);
-
-    if (ret == 0)
-        ret = stage_remove(root, x->folder, e);
-    experiments_free(&all);
     return ret;
 }
 

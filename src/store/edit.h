@@ -29,17 +29,6 @@ int edit_remove(const char *root, const struct run_info *, struct err *);
 /* Put a run that nobody writes any more to rest: STALE becomes what is said. */
 int edit_status(const struct run_info *, enum run_status, struct err *);
 
-/* Experiments, by name.  Deleting one deletes its runs and moves it to the
- * trash; experiment 0 stays.  Restoring is the reverse, for all its runs. */
-int edit_experiment_name(const char *root, const char *was, const char *name,
-                         struct err *);
-int edit_experiment_tag(const char *root, const char *name, const char *key,
-                        const char *value, struct err *);
-int edit_experiment_delete(const char *root, const char *name, struct err *);
-int edit_experiment_restore(const char *root, const char *name, struct err *);
-/* Remove a deleted experiment's folder for good. */
-int edit_experiment_remove(const char *root, const char *name, struct err *);
-
 /* Give its meta.yaml what it lacks, from the struct; where there is none, or
  * one that cannot be read, it is made anew. */
 int edit_experiment_repair(const struct experiment *, struct err *);

@@ -49,12 +49,11 @@ static char *kept_name_path(const char *root, const char *id)
 
 void store_keep_name(const char *root, const char *id, const char *name)
 {
-    char *path = kept_name_path(root, id), *parent = path_parent(path);
+    char *path = kept_name_path(root, id);
     struct err none = ERR_INIT;
 
-    if (path_make(parent, &none) == 0)
+    if (path_make_parent(path, &none) == 0)
         store_write(path, path, name, strlen(name), false, &none);
-    free(parent);
     free(path);
 }
 

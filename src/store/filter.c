@@ -6,24 +6,13 @@
 
 #include "common/num.h"
 #include "common/utf8.h"
-#include "store/filter_tree.h"
+#include "store/filter_impl.h"
 
 static bool in_order(enum order order, int sign)
 {
-    switch (order) {
-    case EQ:
-        return sign == 0;
-    case NE:
-        return sign != 0;
-    case LT:
-        return sign < 0;
-    case LE:
-        return sign <= 0;
-    case GT:
-        return sign > 0;
-    default:
-        return sign >= 0;
-    }
+    const enum order is = sign < 0 ? LT : sign > 0 ? GT : EQ;
+
+    return (order & is) != 0;
 }
 
 static bool compare_numbers(enum order order, double a, double b)
@@ -126,30 +115,32 @@ static bool test_missing(const struct clause *c)
     return c->test == IS_NULL && !c->negated;
 }
 
+static double measure_of(const struct metric_sum *m, enum measure measure)
+{
+    const double values[] = {
+        [LAST] = m->last,
+        [MIN] = m->min,
+        [MAX] = m->max,
+        [MEAN] = m->mean,
+        [COUNT] = (double)m->count,
+    };
+
+    return values[measure];
+}
+
 static bool test_metric(const struct clause *c, const struct run_info *run)
 {
     const struct metric_sum *m = run_info_metric(run, c->key);
 
     if (!m)
         return test_missing(c);
-    switch (c->measure) {
-    case LAST:
-        return test_number(c, m->last);
-    case MIN:
-        return test_number(c, m->min);
-    case MAX:
-        return test_number(c, m->max);
-    case MEAN:
-        return test_number(c, m->mean);
-    default:
-        return test_number(c, (double)m->count);
-    }
+    return test_number(c, measure_of(m, c->measure));
 }
 
 static bool test_dataset(const struct clause *c, const struct run_info *run)
 {
     for (size_t i = 0; i < run->n_inputs; i++) {
-        const struct input *in = &run->inputs[i];
+        const struct run_dataset *in = &run->inputs[i];
         const char *s = strcmp(c->key, "name") == 0     ? in->name
                         : strcmp(c->key, "digest") == 0 ? in->digest
                                                         : in->context;
@@ -181,40 +172,21 @@ static double seconds(const struct run_info *run)
     return (double)(end - run->start_ms) / 1000;
 }
 
-static const char *host_of(const struct run_info *run)
-{
-    return run_info_tag(run, "gtrack.host");
-}
-
 static bool test_attribute(const struct clause *c, const struct run_info *run)
 {
-    const char *s = NULL;
+    const char *const texts[] = {
+        [RUN_ID] = run->id,
+        [RUN_NAME] = run->name,
+        [USER] = run->user,
+        [ARTIFACTS] = run->artifact_uri,
+        [EXPERIMENT] = run->experiment,
+        [EXPERIMENT_ID] = run->experiment_id,
+        [HOST] = run_info_tag(run, "gtrack.host"),
+        [DAMAGE] = run->damage,
+    };
+    const char *s;
 
     switch (c->attribute) {
-    case RUN_ID:
-        s = run->id;
-        break;
-    case RUN_NAME:
-        s = run->name;
-        break;
-    case USER:
-        s = run->user;
-        break;
-    case ARTIFACTS:
-        s = run->artifact_uri;
-        break;
-    case EXPERIMENT:
-        s = run->experiment;
-        break;
-    case EXPERIMENT_ID:
-        s = run->experiment_id;
-        break;
-    case HOST:
-        s = host_of(run);
-        break;
-    case DAMAGE:
-        s = run->damage;
-        break;
     case STATUS:
         return test_status(c, run);
     case START:
@@ -226,8 +198,10 @@ static bool test_attribute(const struct clause *c, const struct run_info *run)
     case END:
         return run->end_ms ? test_number(c, (double)run->end_ms)
                            : test_missing(c);
+    default:
+        s = texts[c->attribute];
+        return s ? test_text(c, s) : test_missing(c);
     }
-    return s ? test_text(c, s) : test_missing(c);
 }
 
 static bool test_clause(const struct clause *c, const struct run_info *run)

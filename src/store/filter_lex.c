@@ -1,5 +1,8 @@
+/*
+ * filter_lex - from the text of a filter to its words
+ */
 #include "config.h"
-#include "store/filter_lex.h"
+#include "store/filter_impl.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -11,8 +11,7 @@
 
 #include "common/buf.h"
 #include "common/num.h"
-#include "store/filter_lex.h"
-#include "store/filter_tree.h"
+#include "store/filter_impl.h"
 
 /* clang-format off */
 static const struct {
@@ -199,22 +198,12 @@ static int read_value(struct parser *p, struct clause *c, struct value *v)
 
 static int read_list(struct parser *p, struct clause *c)
 {
-    size_t room = 0;
-
     if (p->lex.token.kind != TOKEN_OPEN)
         return wrong(p, "\"(\" is expected");
     if (advance(p) < 0)
         return -1;
     while (p->lex.token.kind != TOKEN_CLOSE) {
-        if (c->n_values == room) {
-            struct value *more;
-
-            room = room ? room * 2 : 8;
-            more = arena_alloc(p->mem, room * sizeof *more);
-            if (c->n_values)
-                memcpy(more, c->value, c->n_values * sizeof *more);
-            c->value = more;
-        }
+        c->value = arena_grow(p->mem, c->value, c->n_values, sizeof *c->value);
         if (read_value(p, c, &c->value[c->n_values++]) < 0)
             return -1;
         if (p->lex.token.kind == TOKEN_COMMA) {

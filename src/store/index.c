@@ -332,7 +332,6 @@ void index_save(struct index *x, char *const *keys, size_t n)
     struct index_news *news = x->news;
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
-    char *folder;
 
     if (!x->path || news->n == 0 || !is_worth_it(news, n))
         return;
@@ -349,10 +348,8 @@ void index_save(struct index *x, char *const *keys, size_t n)
         else if (old)
             put_record(&b, x->data + old->at, old->size);
     }
-    folder = path_parent(x->path);
-    if (path_make(folder, &e) == 0)
+    if (path_make_parent(x->path, &e) == 0)
         store_write(x->path, x->path, b.s, b.len, false, &e);
-    free(folder);
     buf_clear(&b);
 }
 

@@ -53,8 +53,8 @@ static void digest(char out[33], const char *a, const char *b)
     free(both);
 }
 
-int input_save(const char *run, const char *run_id, const struct input *in,
-               struct err *e)
+int input_save(const char *run, const char *run_id,
+               const struct run_dataset *in, struct err *e)
 {
     char *experiment = path_parent(run);
     char *datasets = path_join(experiment, "datasets");
@@ -92,7 +92,7 @@ int input_save(const char *run, const char *run_id, const struct input *in,
     return ret;
 }
 
-static int load_one(struct input *in, struct arena *mem, const char *run,
+static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
                     const char *folder, struct err *e)
 {
     char *file = path_join(folder, STORE_META);
@@ -105,9 +105,10 @@ static int load_one(struct input *in, struct arena *mem, const char *run,
         return -1;
     id = yaml_get(&y, "source_id");
     type = yaml_get(&y, "source_type");
-    *in = (struct input){ .context = yaml_get(&y, "tags.mlflow.data.context") };
+    *in = (struct run_dataset){ .context =
+                                    yaml_get(&y, "tags.mlflow.data.context") };
     if (!type || strcmp(type, "DATASET") != 0)
-        return 0; /* a logged model: not of our trade */
+        return 0; /* a logged model */
     if (!id || strchr(id, '/'))
         return err_set(e, ERR_INPUT, "%s: no source_id", folder);
     file = xasprintf("%s/../datasets/%s/" STORE_META, run, id);
@@ -124,7 +125,7 @@ static int load_one(struct input *in, struct arena *mem, const char *run,
     return 0;
 }
 
-void inputs_load(struct input **out, size_t *n, struct arena *mem,
+void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
                  const char *run, const char **damage)
 {
     char *folder = path_join(run, "inputs");

@@ -5,22 +5,22 @@
 
 #include "common/err.h"
 #include "common/mem.h"
-#include "store/load.h"
+#include "store/run.h"
 
 /*
  * input - the datasets that a run read
  *
- *      EXPERIMENT/datasets/D/meta.yaml     what it is; D = md5(name digest)
- *      RUN/inputs/I/meta.yaml              that it was read; I = md5(D run)
+ *      EXPERIMENT/datasets/D/meta.yaml     the dataset; D = md5(name digest)
+ *      RUN/inputs/I/meta.yaml              the run read it; I = md5(D run)
  *
- * Both folders appear whole, by rename: MLflow 3 refuses an experiment that
- * has anything half made in there.
+ * Both folders appear complete, by rename: MLflow 3 rejects an experiment in
+ * which one of them is incomplete.
  */
-int input_save(const char *run, const char *run_id, const struct input *,
+int input_save(const char *run, const char *run_id, const struct run_dataset *,
                struct err *);
 
-/* Those of a run; `damage` is set to what is wrong, if anything is. */
-void inputs_load(struct input **, size_t *n, struct arena *, const char *run,
-                 const char **damage);
+/* The datasets of a run; *damage is set to what is wrong, if anything is. */
+void inputs_load(struct run_dataset **, size_t *n, struct arena *,
+                 const char *run, const char **damage);
 
 #endif

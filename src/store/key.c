@@ -3,10 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/utf8.h"
+
+/* -- what a key may be ------------------------------------------------- */
 
 enum { PART_MAX = 255 };
 
@@ -122,11 +125,7 @@ char *key_clean(const char *key)
     return buf_detach(&b);
 }
 
-static void append(struct path_list *l, char *name)
-{
-    GROW(l->name, l->n, l->room);
-    l->name[l->n++] = name;
-}
+/* -- the files of a folder --------------------------------------------- */
 
 static int list_below(struct path_list *keys, struct path_list *folders,
                       const char *folder, const char *prefix, struct err *e)
@@ -146,21 +145,16 @@ static int list_below(struct path_list *keys, struct path_list *folders,
             ret = list_below(keys, folders, path, deeper, e);
             free(deeper);
             if (folders)
-                append(folders, key);
+                path_list_add(folders, key);
             else
                 free(key);
         } else {
-            append(keys, key);
+            path_list_add(keys, key);
         }
         free(path);
     }
     path_list_clear(&names);
     return ret;
-}
-
-static int by_byte(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 int key_list(struct path_list *keys, struct path_list *folders,
@@ -175,7 +169,158 @@ int key_list(struct path_list *keys, struct path_list *folders,
             path_list_clear(folders);
         return -1;
     }
-    if (keys->n > 1)
-        qsort(keys->name, keys->n, sizeof *keys->name, by_byte);
+    path_list_sort(keys);
     return 0;
+}
+
+/* -- the files of keys ------------------------------------------------- */
+
+const char *const key_folders[KINDS] = { "params", "tags", "metrics" };
+
+/* Is the first n bytes of `file` one of the files, in the table or there? */
+static bool is_file(const struct key_table *t, const char *file, size_t n)
+{
+    char *part = xstrndup(file, n), *path = path_join(t->folder, part);
+    struct stat st;
+    bool found = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+
+    for (size_t i = 0; i < t->n && !found; i++)
+        found = strcmp(t->item[i].file, part) == 0;
+    free(path);
+    free(part);
+    return found;
+}
+
+/* Is it the file of another key, or a folder? */
+static bool is_taken(const struct key_table *t, const char *file)
+{
+    const size_t n = strlen(file);
+    char *path = path_join(t->folder, file);
+    const bool folder = path_is_folder(path);
+
+    free(path);
+    for (size_t i = 0; i < t->n; i++) {
+        const char *other = t->item[i].file;
+
+        if (strncmp(other, file, n) == 0 &&
+            (other[n] == '\0' || other[n] == '/'))
+            return true;
+    }
+    return folder;
+}
+
+/* The end of the part that cannot be what it has to be; 0 if all can. */
+static size_t conflict(const struct key_table *t, const char *file)
+{
+    for (size_t i = 1; file[i]; i++)
+        if (file[i] == '/' && is_file(t, file, i))
+            return i;
+    return is_taken(t, file) ? strlen(file) : 0;
+}
+
+/* The file of a legal key: the part in the way, if any, is made longer. */
+static char *file_path(const struct key_table *t, char *file)
+{
+    size_t at;
+
+    while ((at = conflict(t, file)) > 0) {
+        char *wide = xasprintf("%.*s_%s", (int)at, file, file + at);
+
+        free(file);
+        file = wide;
+    }
+    return file;
+}
+
+static void add_file(struct key_table *t, const char *key, char *file)
+{
+    GROW(t->item, t->n, t->room);
+    t->item[t->n].key = xstrdup(key);
+    t->item[t->n++].file = file;
+}
+
+/* The beginning of the tags that note the keys of a kind. */
+static char *note_prefix(enum key_kind kind)
+{
+    return xasprintf("gtrack.key.%s.", key_folders[kind]);
+}
+
+/* The tags of one kind tell which keys its files stand for. */
+static void recall(struct key_table *t, enum key_kind kind, const char *folder,
+                   const struct path_list *tags)
+{
+    char *prefix = note_prefix(kind);
+    const size_t n = strlen(prefix);
+
+    for (size_t i = 0; i < tags->n; i++) {
+        struct buf key = BUF_INIT;
+        struct err none = ERR_INIT;
+        char *path;
+
+        if (strncmp(tags->name[i], prefix, n) != 0)
+            continue;
+        path = path_join(folder, tags->name[i]);
+        if (buf_read_file(&key, path, 65536, &none) == 0)
+            add_file(t, key.s, xstrdup(tags->name[i] + n));
+        buf_clear(&key);
+        free(path);
+    }
+    free(prefix);
+}
+
+void key_files_load(struct key_files *files, const char *run)
+{
+    char *folder = path_join(run, key_folders[TAG]);
+    struct path_list tags = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+
+    key_list(&tags, NULL, folder, &none);
+    for (enum key_kind kind = 0; kind < KINDS; kind++) {
+        struct key_table *t = &files->table[kind];
+
+        *t = (struct key_table){ .folder = path_join(run, key_folders[kind]) };
+        recall(t, kind, folder, &tags);
+    }
+    path_list_clear(&tags);
+    free(folder);
+}
+
+void key_files_clear(struct key_files *files)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct key_table *t = &files->table[kind];
+
+        for (size_t i = 0; i < t->n; i++) {
+            free(t->item[i].key);
+            free(t->item[i].file);
+        }
+        free(t->item);
+        free(t->folder);
+    }
+    *files = (struct key_files){ 0 };
+}
+
+const char *key_file(struct key_files *files, enum key_kind kind,
+                     const char *key, char **tag)
+{
+    struct key_table *t = &files->table[kind];
+    char *file;
+
+    *tag = NULL;
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->item[i].key, key) == 0)
+            return t->item[i].file;
+    file = file_path(t, key_problem(key) ? key_clean(key) : xstrdup(key));
+    add_file(t, key, file);
+    if (strcmp(file, key) != 0) {
+        char *prefix = note_prefix(kind);
+
+        *tag = xasprintf("%s%s", prefix, file);
+        free(prefix);
+    }
+    if (*tag && key_problem(*tag)) { /* it is too long: the key is lost */
+        free(*tag);
+        *tag = NULL;
+    }
+    return file;
 }

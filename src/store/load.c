@@ -1,7 +1,6 @@
 #include "config.h"
 #include "store/load.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -37,37 +36,37 @@ const char *run_status_word(enum run_status status)
 
 /* -- one run ----------------------------------------------------------- */
 
-struct loader {
+struct run_reader {
     struct arena *mem;
     struct run_info *run;
     struct watch *watch; /* of all that is read */
     struct rewind_list rewinds;
 };
 
-static void damaged(struct loader *l, const char *what, const char *where)
+static void damaged(struct run_reader *r, const char *what, const char *where)
 {
-    if (!l->run->damage)
-        l->run->damage = arena_printf(l->mem, "%s: %s", where, what);
+    if (!r->run->damage)
+        r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
 }
 
 /* Called with each file below a folder of keys. */
-typedef void key_fn(struct loader *, const char *path, const char *key);
+typedef void key_fn(struct run_reader *, const char *path, const char *key);
 
-static void each_key(struct loader *l, const char *folder, key_fn *fn)
+static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
 {
     struct path_list keys, folders;
     struct err e = ERR_INIT;
 
-    watch_add(l->watch, l->run->folder, folder);
+    watch_add(r->watch, r->run->folder, folder);
     if (key_list(&keys, &folders, folder, &e) < 0) {
         if (e.kind != ERR_MISSING)
-            damaged(l, e.text, folder);
+            damaged(r, e.text, folder);
         return;
     }
     for (size_t i = 0; i < folders.n; i++) {
         char *path = path_join(folder, folders.name[i]);
 
-        watch_add(l->watch, l->run->folder, path);
+        watch_add(r->watch, r->run->folder, path);
         free(path);
     }
     for (size_t i = 0; i < keys.n; i++) {
@@ -75,154 +74,82 @@ static void each_key(struct loader *l, const char *folder, key_fn *fn)
         const char *problem = key_problem(keys.name[i]);
 
         if (problem)
-            damaged(l, problem, path);
-        watch_add(l->watch, l->run->folder, path);
-        fn(l, path, keys.name[i]);
+            damaged(r, problem, path);
+        watch_add(r->watch, r->run->folder, path);
+        fn(r, path, keys.name[i]);
         free(path);
     }
     path_list_clear(&folders);
     path_list_clear(&keys);
 }
 
-/* One more element at the end of an array in the arena. */
-#define ADD(mem, array, n)                                                     \
- do {                                                                          \
-  if (((n) & ((n)-1)) == 0) {                                                  \
-   void *more_ = arena_alloc((mem), ((n) ? (n)*2 : 1) * sizeof *(array));      \
-   if (n)                                                                      \
-    memcpy(more_, (array), (n) * sizeof *(array));                             \
-   (array) = more_;                                                            \
-  }                                                                            \
-  (n)++;                                                                       \
- } while (0)
-
-static bool load_value(struct loader *l, const char *path, const char *key,
-                       struct pair *out)
+static void load_pair(struct run_reader *r, const char *path, const char *key,
+                      struct pair **pairs, size_t *n)
 {
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
-    const bool good = buf_read_file(&b, path, VALUE_MAX, &e) == 0;
 
-    if (!good) {
-        damaged(l, e.text, path);
+    if (buf_read_file(&b, path, VALUE_MAX, &e) < 0) {
+        damaged(r, e.text, path);
     } else {
         if (!utf8_valid(b.s))
-            damaged(l, "is not UTF-8", path);
-        out->key = arena_strdup(l->mem, key);
-        out->value = arena_strndup(l->mem, b.s, b.len);
+            damaged(r, "is not UTF-8", path);
+        *pairs = arena_grow(r->mem, *pairs, *n, sizeof **pairs);
+        (*pairs)[(*n)++] = (struct pair){ arena_strdup(r->mem, key),
+                                          arena_strndup(r->mem, b.s, b.len) };
     }
     buf_clear(&b);
-    return good;
 }
 
-static void load_param(struct loader *l, const char *path, const char *key)
+static void load_param(struct run_reader *r, const char *path, const char *key)
 {
-    struct pair p;
-
-    if (load_value(l, path, key, &p)) {
-        ADD(l->mem, l->run->params, l->run->n_params);
-        l->run->params[l->run->n_params - 1] = p;
-    }
+    load_pair(r, path, key, &r->run->params, &r->run->n_params);
 }
 
-static void load_tag(struct loader *l, const char *path, const char *key)
+static void load_tag(struct run_reader *r, const char *path, const char *key)
 {
-    struct pair p;
-
-    if (load_value(l, path, key, &p)) {
-        ADD(l->mem, l->run->tags, l->run->n_tags);
-        l->run->tags[l->run->n_tags - 1] = p;
-    }
+    load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
 }
 
-struct summing {
-    struct metric_sum *sum;
-    int64_t finite;
-    double total;
-};
-
-/* MLflow's last value is the greatest (step, time, value). */
-static bool is_later(const struct metric_sum *s, const struct point *p)
+static void load_metric(struct run_reader *r, const char *path, const char *key)
 {
-    if (p->step != s->last_step)
-        return p->step > s->last_step;
-    if (p->ms != s->last_ms)
-        return p->ms > s->last_ms;
-    return p->value > s->last;
-}
-
-static void sum_point(void *arg, const struct point *p)
-{
-    struct summing *s = arg;
-    struct metric_sum *m = s->sum;
-
-    if (m->count == 0 || p->step < m->first_step)
-        m->first_step = p->step;
-    if (m->count++ == 0 || is_later(m, p)) {
-        m->last_step = p->step;
-        m->last_ms = p->ms;
-        m->last = p->value;
-    }
-    if (!isfinite(p->value)) {
-        m->nonfinite++;
-        return;
-    }
-    if (s->finite++ == 0 || p->value < m->min) {
-        m->min = p->value;
-        m->min_step = p->step;
-    }
-    if (s->finite == 1 || p->value > m->max) {
-        m->max = p->value;
-        m->max_step = p->step;
-    }
-    s->total += p->value;
-}
-
-static void load_metric(struct loader *l, const char *path, const char *key)
-{
-    struct metric_sum m = { .last = (double)NAN,
-                            .min = (double)NAN,
-                            .max = (double)NAN,
-                            .mean = (double)NAN };
-    struct summing s = { .sum = &m };
+    struct run_info *run = r->run;
+    struct metric_sum m;
     struct metric_scan scan;
     struct err e = ERR_INIT;
 
-    if (metric_read(path, key, &l->rewinds, sum_point, &s, &scan, &e) < 0) {
-        damaged(l, e.text, path);
+    if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
+        damaged(r, e.text, path);
         return;
     }
-    if (s.finite)
-        m.mean = s.total / (double)s.finite;
-    m.retracted = scan.dropped;
-    m.key = arena_strdup(l->mem, key);
     if (scan.bad)
-        damaged(l,
-                arena_printf(l->mem, "line %lld is no point",
+        damaged(r,
+                arena_printf(r->mem, "line %lld is no point",
                              (long long)scan.bad_line),
                 path);
-    else if (scan.torn && !l->run->torn)
-        l->run->torn = arena_strdup(l->mem, path);
+    else if (scan.torn && !run->torn)
+        run->torn = arena_strdup(r->mem, path);
     else if (m.count + m.retracted == 0 && !scan.torn)
-        damaged(l, "is empty", path);
+        damaged(r, "is empty", path);
     if (m.count + m.retracted == 0)
         return;
-    ADD(l->mem, l->run->metrics, l->run->n_metrics);
-    l->run->metrics[l->run->n_metrics - 1] = m;
+    m.key = arena_strdup(r->mem, key);
+    run->metrics = arena_grow(r->mem, run->metrics, run->n_metrics, sizeof m);
+    run->metrics[run->n_metrics++] = m;
 }
 
-static void load_keys(struct loader *l, const char *kind, key_fn *fn)
+static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
-    char *folder = path_join(l->run->folder, kind);
+    char *folder = path_join(r->run->folder, kind);
 
     if (path_is_folder(folder))
-        each_key(l, folder, fn);
+        each_key(r, folder, fn);
     else if (strcmp(kind, "tags") != 0)
-        damaged(l, "is not there", folder);
+        damaged(r, "is not there", folder);
     free(folder);
 }
 
-/* When was it last heard of? */
+/* The last sign of life. */
 static int64_t last_seen(const struct run_info *run)
 {
     int64_t ms = run->end_ms ? run->end_ms : run->start_ms;
@@ -240,34 +167,34 @@ static int64_t last_seen(const struct run_info *run)
     return ms;
 }
 
-static void watch_inside(struct loader *l, const char *name)
+static void watch_inside(struct run_reader *r, const char *name)
 {
-    char *path = path_join(l->run->folder, name);
+    char *path = path_join(r->run->folder, name);
 
-    watch_add(l->watch, l->run->folder, path);
+    watch_add(r->watch, r->run->folder, path);
     free(path);
 }
 
-static void load_inputs(struct loader *l)
+static void load_inputs(struct run_reader *r)
 {
-    char *folder = path_join(l->run->folder, "inputs");
+    char *folder = path_join(r->run->folder, "inputs");
     const char *problem = NULL;
     struct path_list names;
     struct err e = ERR_INIT;
 
-    watch_add(l->watch, l->run->folder, folder);
+    watch_add(r->watch, r->run->folder, folder);
     if (path_list(&names, folder, &e) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
 
-            watch_inside(l, meta);
+            watch_inside(r, meta);
             free(meta);
         }
         path_list_clear(&names);
-        inputs_load(&l->run->inputs, &l->run->n_inputs, l->mem, l->run->folder,
+        inputs_load(&r->run->inputs, &r->run->n_inputs, r->mem, r->run->folder,
                     &problem);
         if (problem)
-            damaged(l, problem, folder);
+            damaged(r, problem, folder);
     }
     free(folder);
 }
@@ -276,13 +203,13 @@ static void load_inputs(struct loader *l)
 static void read_run(struct run_info *run, struct arena *mem,
                      struct watch *watch, int flags)
 {
-    struct loader l = { .mem = mem, .run = run, .watch = watch };
+    struct run_reader r = { .mem = mem, .run = run, .watch = watch };
     struct attempt_list list;
     struct err e = ERR_INIT;
     struct meta meta;
     bool unread;
 
-    watch_inside(&l, STORE_META);
+    watch_inside(&r, STORE_META);
     unread = meta_load(&meta, mem, run->folder, &e) < 0;
     if (unread) {
         meta.id = arena_strdup(mem, path_name(run->folder));
@@ -298,22 +225,23 @@ static void read_run(struct run_info *run, struct arena *mem,
     run->status = (enum run_status)meta.status;
     run->deleted = meta.deleted;
     run->damage = meta.damage;
-    watch_inside(&l, STORE_OWN); /* all in there comes by rename */
+    watch_inside(&r, STORE_OWN); /* all in there comes by rename */
     attempts_load(&list, mem, run->folder);
     run->attempt = list.item;
     run->attempts = (int)list.n;
     if (unread && !run->attempts)
         run->status = RUN_STALE; /* nobody says that it is running */
     if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&l.rewinds, mem, run->folder);
-    load_keys(&l, "params", load_param);
-    load_keys(&l, "tags", load_tag);
+        rewinds_load(&r.rewinds, mem, run->folder);
+    load_keys(&r, "params", load_param);
+    load_keys(&r, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
-        load_keys(&l, "metrics", load_metric);
-    load_inputs(&l);
+        load_keys(&r, "metrics", load_metric);
+    load_inputs(&r);
 }
 
-/* No attempt lives but the newest; and what it says, MLflow cannot. */
+/* Only the newest attempt can be running, and it knows states that MLflow does
+ * not. */
 static void settle_state(struct run_info *run, struct arena *mem)
 {
     const size_t n = (size_t)run->attempts;
@@ -336,7 +264,7 @@ static void settle_state(struct run_info *run, struct arena *mem)
     run->attempt = a;
 }
 
-/* What follows from where it is, and from what time it is. */
+/* What follows from where the run is, and from the time. */
 static void settle(struct run_info *run, struct arena *mem,
                    const struct experiment *x)
 {
@@ -371,7 +299,7 @@ struct load_task {
     struct run_info run;
 };
 
-struct crew { /* the threads that do the jobs */
+struct crew { /* the threads and the runs they load */
     const char *root;
     int flags;
     char *const *ids; /* only these runs; NULL: all */
@@ -400,8 +328,8 @@ static bool holds(const char *folder, const char *kind)
     return any;
 }
 
-/* Without a meta.yaml: is it that its writer has not come to it yet?  Nothing
- * is logged before, and it takes moments. */
+/* Without a meta.yaml: is its writer just about to create it?  Nothing is
+ * logged before, and it takes moments. */
 static bool is_beginning(const struct run_info *run)
 {
     const int64_t now = clock_wall_ms() / 1000;
@@ -454,16 +382,16 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* With files of its own a thread need not guard them against the others, which
- * is a 20th of the time. */
+/* A thread with a table of files of its own need not lock it, which saves a
+ * 20th of the time. */
 static void *work_apart(void *arg)
 {
     unshare(CLONE_FILES);
     return work(arg);
 }
 
-/* Several threads, since most of the time is the file system's. */
-static void do_jobs(struct crew *crew, struct arena *mem)
+/* Use several threads, since most of the time is spent in the file system. */
+static void run_tasks(struct crew *crew, struct arena *mem)
 {
     enum { WORKERS = 8, FEW = 32 };
     struct worker worker[WORKERS];
@@ -490,7 +418,7 @@ static bool is_wanted(const struct crew *crew, const char *id)
     return !crew->ids;
 }
 
-static void add_jobs(struct crew *crew, const struct experiment *x)
+static void add_tasks(struct crew *crew, const struct experiment *x)
 {
     const char *below = x->folder + strlen(crew->root) + 1;
     struct path_list names;
@@ -511,7 +439,7 @@ static void add_jobs(struct crew *crew, const struct experiment *x)
     path_list_clear(&names);
 }
 
-/* The cache is of all runs, so it is written only when all were looked at. */
+/* The cache holds all runs, so it is written only when all were loaded. */
 static void save_index(struct crew *crew)
 {
     char **keys = xcalloc(crew->n, sizeof *keys);
@@ -556,9 +484,9 @@ static int load(struct runs *runs, struct crew *crew, struct err *e)
         return -1;
     for (size_t i = 0; i < all.n; i++)
         if (!all.item[i].deleted || (crew->flags & LOAD_DELETED))
-            add_jobs(crew, &all.item[i]);
+            add_tasks(crew, &all.item[i]);
     index_open(&crew->index, crew->root);
-    do_jobs(crew, &runs->mem);
+    run_tasks(crew, &runs->mem);
     if (!crew->ids)
         save_index(crew);
     index_close(&crew->index, &runs->mem);

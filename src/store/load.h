@@ -47,11 +47,6 @@ struct metric_sum {             /* a metric in one line */
     int64_t nonfinite;          /* how many are NaN or infinite */
 };
 
-struct input {                  /* a dataset that the run read */
-    const char *name, *digest, *source, *source_type, *schema, *profile;
-    const char *context;        /* "training", or NULL */
-};
-
 struct attempt;
 
 struct run_info {
@@ -69,7 +64,7 @@ struct run_info {
     size_t n_params, n_tags, n_metrics, n_inputs;
     struct pair *params, *tags;
     struct metric_sum *metrics;
-    struct input *inputs;
+    struct run_dataset *inputs; /* the datasets that it read */
     const char *damage;         /* NULL when all is well */
     const char *torn;           /* a file whose last line is not whole yet */
 };

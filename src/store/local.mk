@@ -11,10 +11,9 @@ src_store_libstore_a_SOURCES = \
 	%D%/experiment.c \
 	%D%/filter.c \
 	%D%/filter.h \
+	%D%/filter_impl.h \
 	%D%/filter_lex.c \
-	%D%/filter_lex.h \
 	%D%/filter_parse.c \
-	%D%/filter_tree.h \
 	%D%/fsck.c \
 	%D%/fsck.h \
 	%D%/fsck_store.c \
@@ -34,8 +33,6 @@ src_store_libstore_a_SOURCES = \
 	%D%/meta.h \
 	%D%/metric.c \
 	%D%/metric.h \
-	%D%/names.c \
-	%D%/names.h \
 	%D%/new_run.c \
 	%D%/new_run.h \
 	%D%/pack.c \

@@ -95,7 +95,7 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
     char *path = path_join(run, STORE_META);
     char *temp = path_join(run, STORE_OWN "/meta");
     struct buf b = BUF_INIT;
-    int ret;
+    int ret = path_make_parent(temp, e); /* a run of another tool has none */
 
     yaml_put(&b, "artifact_uri", or_empty(m->artifact_uri));
     if (m->deleted && m->deleted_ms)
@@ -117,7 +117,8 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
     yaml_put_int(&b, "status", m->status);
     yaml_put_raw(&b, "tags", "[]");
     yaml_put(&b, "user_id", or_empty(m->user));
-    ret = store_write(path, temp, b.s, b.len, true, e);
+    if (ret == 0)
+        ret = store_write(path, temp, b.s, b.len, true, e);
     buf_clear(&b);
     free(temp);
     free(path);

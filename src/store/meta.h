@@ -10,10 +10,10 @@
 /*
  * meta - a run's meta.yaml
  *
- * meta_load() takes what MLflow 1 to 3 wrote: run_uuid for run_id, no status,
- * no lifecycle, no name.  It fails only where there is nothing to go by; what
- * MLflow would stumble over it names in `damage`.  meta_save() writes all keys
- * that any of them wants, by rename.
+ * meta_load() reads what MLflow 1 to 3 wrote: run_uuid for run_id, no status,
+ * no lifecycle, no name.  It fails only if the file is missing or not YAML;
+ * what MLflow would reject is named in `damage`.  meta_save() writes all keys
+ * that any of these versions expects, by rename.
  */
 struct meta {
     const char *id, *name, *experiment_id, *user, *artifact_uri;

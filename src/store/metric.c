@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "store/load.h"
 #include "store/store.h"
 
 enum { PAGE = 4096, LINE_ROOM = 128, READ_ROOM = 256 * 1024 };
@@ -376,4 +378,67 @@ int metric_read(const char *path, const char *key,
     free(cuts);
     close(fd);
     return ret;
+}
+
+/* -- summing up -------------------------------------------------------- */
+
+struct summing {
+    struct metric_sum *out;
+    int64_t finite;
+    double total;
+};
+
+/* MLflow's last value is the greatest (step, time, value). */
+static bool is_later(const struct metric_sum *s, const struct point *p)
+{
+    if (p->step != s->last_step)
+        return p->step > s->last_step;
+    if (p->ms != s->last_ms)
+        return p->ms > s->last_ms;
+    return p->value > s->last;
+}
+
+static void add_point(void *arg, const struct point *p)
+{
+    struct summing *s = arg;
+    struct metric_sum *m = s->out;
+
+    if (m->count == 0 || p->step < m->first_step)
+        m->first_step = p->step;
+    if (m->count++ == 0 || is_later(m, p)) {
+        m->last_step = p->step;
+        m->last_ms = p->ms;
+        m->last = p->value;
+    }
+    if (!isfinite(p->value)) {
+        m->nonfinite++;
+        return;
+    }
+    if (s->finite++ == 0 || p->value < m->min) {
+        m->min = p->value;
+        m->min_step = p->step;
+    }
+    if (s->finite == 1 || p->value > m->max) {
+        m->max = p->value;
+        m->max_step = p->step;
+    }
+    s->total += p->value;
+}
+
+int metric_sum_up(struct metric_sum *out, const char *path, const char *key,
+                  const struct rewind_list *rewinds, struct metric_scan *scan,
+                  struct err *e)
+{
+    const double none = (double)NAN;
+    struct summing s = { .out = out };
+
+    *out = (struct metric_sum){
+        .last = none, .min = none, .max = none, .mean = none
+    };
+    if (metric_read(path, key, rewinds, add_point, &s, scan, e) < 0)
+        return -1;
+    if (s.finite)
+        out->mean = s.total / (double)s.finite;
+    out->retracted = scan->dropped;
+    return 0;
 }

@@ -9,45 +9,48 @@
 #include "store/attempt.h"
 
 /*
- * metric - the file of one metric: "time value step", one line a point
+ * metric - the file of one metric: "time value step", one line for each point
  *
- * Writing.  Lines are appended whole, many in one write(2), and no write goes
- * over the end of a page: a line that would is widened, by zeros before its
- * time, to end just there.  The kernel shows a page's worth of bytes at once
- * and stops between pages when a process is killed, so no reader ever sees
- * half a line, and none is left behind.  What a full disk cut off is taken
- * back.
+ * Writing.  Lines are appended whole, many in one write(2), and no write
+ * crosses the end of a page: a line that would do so is widened, with zeros
+ * before its time, to end exactly there.  The kernel makes the bytes of one
+ * page visible at once, and a process is killed only between pages, so no
+ * reader ever sees part of a line, and none is left behind.  If the disk is
+ * full, the part of a line that still fitted is removed.
  *
- * Reading.  A last line without its newline is not there yet.  Any other line
- * that is no point is counted and passed over.
+ * Reading.  A last line without its newline is ignored, as it may still be
+ * written.  Any other line that is not a point is counted and skipped.
  */
+struct metric_sum; /* see store/load.h */
+
 struct point {
     int64_t ms, step;
     double value;
 };
 
-/* A point that would be the last one again, in step, value and time, gets the
- * next millisecond: a database of MLflow's takes no point twice, and its
- * migration ends there. */
+/* Give a point that equals the last one in step, value and time the next
+ * millisecond: a database of MLflow's does not accept a point twice, and its
+ * migration would fail. */
 void metric_tell_apart(struct point *, const struct point *last);
 
 /*
- * Append points; *done says how many are in the file, whole, also when it
- * fails.  A torn last line of a dead writer is taken off first.  A new file
- * appears with its first points: MLflow fails on an empty one.  Until then it
- * is built beside `temp`, on the same file system and where no reader looks.
+ * Append points; *done becomes the number that are in the file, also on
+ * failure.  A torn last line, left by a killed writer, is removed first.  A new
+ * file appears with its first points, because MLflow fails on an empty one;
+ * until then its name begins with `temp`, on the same file system and where no
+ * reader looks.
  */
 int metric_append(const char *path, const char *temp, const struct point *,
                   size_t n, size_t *done, struct err *);
 
-/* Take off a torn last line; *size is the length of the file then. */
+/* Remove a torn last line; *size becomes the length of the file. */
 int metric_repair(const char *path, int64_t *size, struct err *);
 
 struct metric_scan {
     int64_t size;          /* bytes of whole lines */
-    int64_t bad, bad_line; /* lines that are no points; the first one */
-    bool torn;             /* something stands after the last newline */
-    int64_t dropped;       /* points that a rewind took back */
+    int64_t bad, bad_line; /* lines that are not points; the first one */
+    bool torn;             /* something follows the last newline */
+    int64_t dropped;       /* points that a rewind retracted */
 };
 
 /* Called with points in the order of the file. */
@@ -57,6 +60,11 @@ typedef void metric_fn(void *arg, const struct point *);
 int metric_read(const char *path, const char *key,
                 const struct rewind_list *rewinds, metric_fn *, void *arg,
                 struct metric_scan *, struct err *);
+
+/* Sum up all points that no rewind retracted.  The sum's key is not set. */
+int metric_sum_up(struct metric_sum *, const char *path, const char *key,
+                  const struct rewind_list *rewinds, struct metric_scan *,
+                  struct err *);
 
 /* One line, without its newline. */
 bool metric_line(const char *line, const char *end, struct point *);

@@ -29,16 +29,12 @@ int new_run_folders(const char *folder, struct err *e)
 static int write_tag(const char *folder, const char *key, const char *value,
                      struct err *e)
 {
-    char *path = xasprintf("%s/tags/%s", folder, key);
-    char *temp = path_join(folder, STORE_OWN "/value");
     struct buf clean = BUF_INIT;
     int ret;
 
     utf8_clean(&clean, value, strlen(value));
-    ret = store_write(path, temp, clean.s, clean.len, false, e);
+    ret = store_value(folder, "tags", key, clean.s, e);
     buf_clear(&clean);
-    free(temp);
-    free(path);
     return ret;
 }
 

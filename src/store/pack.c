@@ -5,6 +5,46 @@
 
 #include "store/attempt.h"
 
+/* Which members of a struct are strings. */
+struct texts {
+    size_t n;
+    size_t at[8]; /* their offsets */
+};
+
+#define PAIR(member)    offsetof(struct pair, member)
+#define DATASET(member) offsetof(struct run_dataset, member)
+#define ATTEMPT(member) offsetof(struct attempt, member)
+#define RUN(member)     offsetof(struct run_info, member)
+
+static const struct texts pair_texts = { 2, { PAIR(key), PAIR(value) } };
+
+static const struct texts input_texts = {
+    7,
+    { DATASET(name), DATASET(digest), DATASET(source), DATASET(source_type),
+      DATASET(schema), DATASET(profile), DATASET(context) },
+};
+
+static const struct texts attempt_texts = {
+    6,
+    { ATTEMPT(host), ATTEMPT(boot), ATTEMPT(job), ATTEMPT(user),
+      ATTEMPT(command), ATTEMPT(reason) },
+};
+
+static const struct texts run_texts = {
+    6,
+    { RUN(id), RUN(name), RUN(artifact_uri), RUN(user), RUN(damage),
+      RUN(torn) },
+};
+
+/* The numbers of a metric, which follow its key, and of an attempt, between its
+ * status and its strings, are copied as they are. */
+enum {
+    METRIC_AT = sizeof(const char *),
+    METRIC_SIZE = sizeof(struct metric_sum) - METRIC_AT,
+    ATTEMPT_AT = ATTEMPT(start_ms),
+    ATTEMPT_SIZE = ATTEMPT(host) - ATTEMPT_AT,
+};
+
 /* -- packing ----------------------------------------------------------- */
 
 void pack_u32(struct buf *b, uint32_t n)
@@ -17,11 +57,6 @@ void pack_i64(struct buf *b, int64_t n)
     buf_add(b, &n, sizeof n);
 }
 
-void pack_real(struct buf *b, double x)
-{
-    buf_add(b, &x, sizeof x);
-}
-
 void pack_bytes(struct buf *b, const void *data, size_t n)
 {
     pack_u32(b, (uint32_t)n);
@@ -30,66 +65,30 @@ void pack_bytes(struct buf *b, const void *data, size_t n)
 
 void pack_text(struct buf *b, const char *s)
 {
-    if (s)
-        pack_bytes(b, s, strlen(s) + 1);
-    else
-        pack_u32(b, 0);
+    pack_bytes(b, s, s ? strlen(s) + 1 : 0);
+}
+
+static void pack_texts(struct buf *b, const struct texts *texts,
+                       const void *from)
+{
+    for (size_t i = 0; i < texts->n; i++) {
+        const char *s;
+
+        memcpy(&s, (const char *)from + texts->at[i], sizeof s);
+        pack_text(b, s);
+    }
 }
 
 static void pack_pairs(struct buf *b, const struct pair *p, size_t n)
 {
     pack_u32(b, (uint32_t)n);
-    for (size_t i = 0; i < n; i++) {
-        pack_text(b, p[i].key);
-        pack_text(b, p[i].value);
-    }
-}
-
-static void pack_metric(struct buf *b, const struct metric_sum *m)
-{
-    pack_text(b, m->key);
-    buf_add(b, (const char *)m + sizeof m->key, sizeof *m - sizeof m->key);
-}
-
-static void pack_input(struct buf *b, const struct input *in)
-{
-    pack_text(b, in->name);
-    pack_text(b, in->digest);
-    pack_text(b, in->source);
-    pack_text(b, in->source_type);
-    pack_text(b, in->schema);
-    pack_text(b, in->profile);
-    pack_text(b, in->context);
-}
-
-static void pack_attempt(struct buf *b, const struct attempt *a)
-{
-    pack_i64(b, a->number);
-    pack_i64(b, a->status);
-    pack_i64(b, a->start_ms);
-    pack_i64(b, a->end_ms);
-    pack_i64(b, a->beat_ms);
-    pack_i64(b, a->interval_ms);
-    pack_i64(b, a->pid);
-    pack_i64(b, a->pid_start);
-    pack_i64(b, a->cpus);
-    pack_i64(b, a->gpus);
-    pack_text(b, a->host);
-    pack_text(b, a->boot);
-    pack_text(b, a->job);
-    pack_text(b, a->user);
-    pack_text(b, a->command);
-    pack_text(b, a->reason);
+    for (size_t i = 0; i < n; i++)
+        pack_texts(b, &pair_texts, &p[i]);
 }
 
 void pack_run(struct buf *b, const struct run_info *r)
 {
-    pack_text(b, r->id);
-    pack_text(b, r->name);
-    pack_text(b, r->artifact_uri);
-    pack_text(b, r->user);
-    pack_text(b, r->damage);
-    pack_text(b, r->torn);
+    pack_texts(b, &run_texts, r);
     pack_i64(b, r->status);
     pack_i64(b, r->deleted);
     pack_i64(b, r->start_ms);
@@ -97,14 +96,22 @@ void pack_run(struct buf *b, const struct run_info *r)
     pack_pairs(b, r->params, r->n_params);
     pack_pairs(b, r->tags, r->n_tags);
     pack_u32(b, (uint32_t)r->n_metrics);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        pack_metric(b, &r->metrics[i]);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        pack_text(b, r->metrics[i].key);
+        buf_add(b, (const char *)&r->metrics[i] + METRIC_AT, METRIC_SIZE);
+    }
     pack_u32(b, (uint32_t)r->n_inputs);
     for (size_t i = 0; i < r->n_inputs; i++)
-        pack_input(b, &r->inputs[i]);
+        pack_texts(b, &input_texts, &r->inputs[i]);
     pack_u32(b, (uint32_t)r->attempts);
-    for (int i = 0; i < r->attempts; i++)
-        pack_attempt(b, &r->attempt[i]);
+    for (int i = 0; i < r->attempts; i++) {
+        const struct attempt *a = &r->attempt[i];
+
+        pack_i64(b, a->number);
+        pack_i64(b, a->status);
+        buf_add(b, (const char *)a + ATTEMPT_AT, ATTEMPT_SIZE);
+        pack_texts(b, &attempt_texts, a);
+    }
 }
 
 /* -- unpacking --------------------------------------------------------- */
@@ -136,14 +143,6 @@ int64_t unpack_i64(struct unpack *u)
     return n;
 }
 
-double unpack_real(struct unpack *u)
-{
-    double x;
-
-    read_bytes(u, &x, sizeof x);
-    return x;
-}
-
 const char *unpack_bytes(struct unpack *u, uint32_t *n)
 {
     const char *s = u->at + sizeof *n;
@@ -168,108 +167,80 @@ const char *unpack_text(struct unpack *u)
     return u->good && n > 0 ? s : NULL;
 }
 
-/* The fewest bytes that an element takes: a text is its length and its bytes,
- * a NULL the length alone. */
-enum {
-    TEXT_LEAST = sizeof(uint32_t),
-    PAIR_LEAST = 2 * TEXT_LEAST,
-    METRIC_LEAST =
-        TEXT_LEAST + sizeof(struct metric_sum) - sizeof(const char *),
-    INPUT_LEAST = 7 * TEXT_LEAST,
-    ATTEMPT_LEAST = 10 * sizeof(int64_t) + 6 * TEXT_LEAST
-};
-
-/* How many elements follow, each of which takes at least `least` bytes. */
-static size_t count(struct unpack *u, size_t least)
+static void unpack_texts(struct unpack *u, const struct texts *texts, void *to)
 {
-    const size_t n = unpack_u32(u);
+    for (size_t i = 0; i < texts->n; i++) {
+        const char *s = unpack_text(u);
 
-    if (u->good && n > (size_t)(u->end - u->at) / least)
-        u->good = false;
-    return u->good ? n : 0;
+        memcpy((char *)to + texts->at[i], &s, sizeof s);
+    }
 }
 
-static struct pair *pairs(struct unpack *u, size_t *n, struct arena *mem)
+/* An array of elements, each of which takes at least `least` bytes; *n becomes
+ * their number. */
+static void *unpack_array(struct unpack *u, struct arena *mem, size_t least,
+                          size_t size, size_t *n)
 {
-    struct pair *p;
+    *n = unpack_u32(u);
+    if (!u->good || *n > (size_t)(u->end - u->at) / least) {
+        u->good = false;
+        *n = 0;
+    }
+    return arena_alloc(mem, *n * size);
+}
 
-    *n = count(u, PAIR_LEAST);
-    p = arena_alloc(mem, *n * sizeof *p);
+enum { TEXT_LEAST = sizeof(uint32_t) }; /* the length; a NULL is that alone */
+
+static struct pair *unpack_pairs(struct unpack *u, struct arena *mem, size_t *n)
+{
+    struct pair *p = unpack_array(u, mem, 2 * TEXT_LEAST, sizeof *p, n);
+
     for (size_t i = 0; i < *n; i++) {
-        p[i].key = unpack_text(u);
-        p[i].value = unpack_text(u);
+        unpack_texts(u, &pair_texts, &p[i]);
         u->good = u->good && p[i].key && p[i].value;
     }
     return p;
 }
 
-static void metric(struct unpack *u, struct metric_sum *m)
-{
-    m->key = unpack_text(u);
-    read_bytes(u, (char *)m + sizeof m->key, sizeof *m - sizeof m->key);
-    u->good = u->good && m->key;
-}
-
-static void input(struct unpack *u, struct input *in)
-{
-    in->name = unpack_text(u);
-    in->digest = unpack_text(u);
-    in->source = unpack_text(u);
-    in->source_type = unpack_text(u);
-    in->schema = unpack_text(u);
-    in->profile = unpack_text(u);
-    in->context = unpack_text(u);
-    u->good = u->good && in->name;
-}
-
-static void attempt(struct unpack *u, struct attempt *a)
+static void unpack_attempt(struct unpack *u, struct attempt *a)
 {
     a->number = (int)unpack_i64(u);
     a->status = (enum run_status)unpack_i64(u);
-    a->start_ms = unpack_i64(u);
-    a->end_ms = unpack_i64(u);
-    a->beat_ms = unpack_i64(u);
-    a->interval_ms = unpack_i64(u);
-    a->pid = unpack_i64(u);
-    a->pid_start = unpack_i64(u);
-    a->cpus = unpack_i64(u);
-    a->gpus = unpack_i64(u);
-    a->host = unpack_text(u);
-    a->boot = unpack_text(u);
-    a->job = unpack_text(u);
-    a->user = unpack_text(u);
-    a->command = unpack_text(u);
-    a->reason = unpack_text(u);
+    read_bytes(u, (char *)a + ATTEMPT_AT, ATTEMPT_SIZE);
+    unpack_texts(u, &attempt_texts, a);
 }
 
 bool unpack_run(struct unpack *u, struct run_info *r, struct arena *mem)
 {
     struct attempt *a;
+    size_t n;
 
-    r->id = unpack_text(u);
-    r->name = unpack_text(u);
-    r->artifact_uri = unpack_text(u);
-    r->user = unpack_text(u);
-    r->damage = unpack_text(u);
-    r->torn = unpack_text(u);
+    unpack_texts(u, &run_texts, r);
     r->status = (enum run_status)unpack_i64(u);
     r->deleted = unpack_i64(u) != 0;
     r->start_ms = unpack_i64(u);
     r->end_ms = unpack_i64(u);
-    r->params = pairs(u, &r->n_params, mem);
-    r->tags = pairs(u, &r->n_tags, mem);
-    r->n_metrics = count(u, METRIC_LEAST);
-    r->metrics = arena_alloc(mem, r->n_metrics * sizeof *r->metrics);
-    for (size_t i = 0; i < r->n_metrics; i++)
-        metric(u, &r->metrics[i]);
-    r->n_inputs = count(u, INPUT_LEAST);
-    r->inputs = arena_alloc(mem, r->n_inputs * sizeof *r->inputs);
-    for (size_t i = 0; i < r->n_inputs; i++)
-        input(u, &r->inputs[i]);
-    r->attempts = (int)count(u, ATTEMPT_LEAST);
-    a = arena_alloc(mem, (size_t)r->attempts * sizeof *a);
-    for (int i = 0; i < r->attempts; i++)
-        attempt(u, &a[i]);
-    r->attempt = r->attempts ? a : NULL;
+    r->params = unpack_pairs(u, mem, &r->n_params);
+    r->tags = unpack_pairs(u, mem, &r->n_tags);
+    r->metrics = unpack_array(u, mem, TEXT_LEAST + METRIC_SIZE,
+                              sizeof *r->metrics, &r->n_metrics);
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        r->metrics[i].key = unpack_text(u);
+        read_bytes(u, (char *)&r->metrics[i] + METRIC_AT, METRIC_SIZE);
+        u->good = u->good && r->metrics[i].key;
+    }
+    r->inputs =
+        unpack_array(u, mem, 7 * TEXT_LEAST, sizeof *r->inputs, &r->n_inputs);
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        unpack_texts(u, &input_texts, &r->inputs[i]);
+        u->good = u->good && r->inputs[i].name;
+    }
+    a = unpack_array(u, mem,
+                     2 * sizeof(int64_t) + ATTEMPT_SIZE + 6 * TEXT_LEAST,
+                     sizeof *a, &n);
+    for (size_t i = 0; i < n; i++)
+        unpack_attempt(u, &a[i]);
+    r->attempts = (int)n;
+    r->attempt = n ? a : NULL;
     return u->good && r->id && r->user;
 }

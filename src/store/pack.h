@@ -19,7 +19,6 @@
  */
 void pack_u32(struct buf *, uint32_t);
 void pack_i64(struct buf *, int64_t);
-void pack_real(struct buf *, double);
 void pack_bytes(struct buf *, const void *, size_t);
 void pack_text(struct buf *, const char *);     /* or NULL */
 /* What the files of a run say, not what follows from where they are. */
@@ -32,7 +31,6 @@ struct unpack {
 
 uint32_t unpack_u32(struct unpack *);
 int64_t unpack_i64(struct unpack *);
-double unpack_real(struct unpack *);
 const char *unpack_bytes(struct unpack *, uint32_t *n);
 const char *unpack_text(struct unpack *);
 bool unpack_run(struct unpack *, struct run_info *, struct arena *);

@@ -250,8 +250,8 @@ void point_queue_rewind(struct point_queue *q, int64_t step)
     pthread_mutex_unlock(&q->lock);
 }
 
-void point_queue_text(struct point_queue *q, enum kind kind, const char *key,
-                      const char *value)
+void point_queue_text(struct point_queue *q, enum key_kind kind,
+                      const char *key, const char *value)
 {
     struct text text = { kind, xstrdup(key), xstrdup(value) };
     char *old = NULL;

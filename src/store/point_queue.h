@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/key.h"
 #include "store/metric.h"
 #include "store/run.h"
 
@@ -39,10 +40,8 @@ struct point_block {
     struct item item[POINT_BLOCK];
 };
 
-enum kind { PARAM, TAG, METRIC, KINDS };
-
 struct text {                   /* a parameter or a tag */
-    enum kind kind;
+    enum key_kind kind;
     char *key, *value;
 };
 
@@ -74,7 +73,7 @@ void point_queue_clear(struct point_queue *);
 bool point_queue_points(struct point_queue *, int64_t step,
                         const struct run_point *, int n);
 void point_queue_rewind(struct point_queue *, int64_t step);
-void point_queue_text(struct point_queue *, enum kind, const char *key,
+void point_queue_text(struct point_queue *, enum key_kind, const char *key,
                       const char *value);
 
 /* For the writer, with the lock held: everything that is there. */

@@ -256,28 +256,16 @@ void run_rewind(struct run *r, int64_t step)
 
 int run_dataset(struct run *r, const struct run_dataset *d, struct err *e)
 {
-    const struct input in = {
-        .name = d->name,
-        .digest = d->digest,
-        .source = d->source,
-        .source_type = d->source_type,
-        .schema = d->schema,
-        .profile = d->profile,
-        .context = d->context,
-    };
-
-    return input_save(r->folder, r->meta.id, &in, e);
+    return input_save(r->folder, r->meta.id, d, e);
 }
 
 char *run_artifact(struct run *r, const char *name)
 {
     char *path = xasprintf("%s/artifacts/%s", r->folder, name);
-    char *folder = path_parent(path);
     struct err e = ERR_INIT;
 
-    if (path_make(folder, &e) < 0)
+    if (path_make_parent(path, &e) < 0)
         log_warn("%s: %s", r->meta.name, e.text);
-    free(folder);
     return path;
 }
 

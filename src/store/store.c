@@ -205,6 +205,24 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
     return ret;
 }
 
+int store_value(const char *run, const char *kind, const char *file,
+                const char *value, struct err *e)
+{
+    char *path = xasprintf("%s/%s/%s", run, kind, file);
+    char *temp = path_join(run, STORE_OWN "/value");
+    int ret = 0;
+
+    if (!value && unlink(path) < 0 && errno != ENOENT)
+        ret = err_sys(e, "cannot remove %s", path);
+    if (value &&
+        (path_make_parent(path, e) < 0 || path_make_parent(temp, e) < 0 ||
+         store_write(path, temp, value, strlen(value), false, e) < 0))
+        ret = -1;
+    free(temp);
+    free(path);
+    return ret;
+}
+
 int store_put_aside(const char *path, struct err *e)
 {
     char *aside = xasprintf("%s.damaged", path);

@@ -8,20 +8,20 @@
 #include "common/mem.h"
 
 /*
- * store - the tree that runs live in: its root, its experiments, its names
+ * store - the tree that holds the runs: its root, experiments and names
  *
  *      ROOT/.trash/            deleted experiments
- *      ROOT/.gtrack.trash/     names that runs and experiments were given,
- *                              and runs that are built or removed (MLflow
- *                              passes over every folder called *.trash)
+ *      ROOT/.gtrack.trash/     the names given to runs and experiments, and
+ *                              runs that are being built or removed (MLflow
+ *                              ignores every folder called *.trash)
  *      ROOT/0/                 experiment "Default"
  *      ROOT/<18 digits>/       another experiment
  *      ROOT/<experiment>/<32 hexadecimal digits>/      a run
  *
- * No lock is taken anywhere.  An experiment's id is computed from its name, so
- * that any number of processes that make the same one at once, on whatever
- * machines, make the same folder.  A run's default name is claimed by creating
- * a file of that name, exclusively.
+ * No locks are used.  An experiment's id is computed from its name, so that any
+ * number of processes on any machines that create the same experiment at once
+ * create the same folder.  A run's default name is claimed by creating a file
+ * of that name exclusively.
  */
 #define STORE_TRASH ".trash"
 #define STORE_NAMES ".gtrack.trash"
@@ -43,52 +43,55 @@ struct experiments {
 
 #define EXPERIMENTS_INIT { ARENA_INIT, NULL, 0, 0 }
 
-/* All experiments, those in the trash last.  No store is ERR_MISSING. */
+/* All experiments, deleted ones last.  A missing store is ERR_MISSING. */
 int experiments_load(struct experiments *, const char *root, struct err *);
 void experiments_free(struct experiments *);
 
-/* Make the root, its trash and experiment 0, as far as they are not there. */
+/* Create the root, its trash and experiment 0, unless they exist. */
 int store_make(const char *root, struct err *);
 
-/* The id of the experiment of this name, made if it is not there; the caller
- * frees it.  A deleted one is ERR_USAGE. */
+/* The id of the experiment of this name, which is created if need be; the
+ * caller frees it.  A deleted experiment is ERR_USAGE. */
 int store_experiment(const char *root, const char *name, char **id,
                      struct err *);
 
 /* Claim the next free of run1, run2, ...; the caller frees it. */
 int store_claim(const char *root, char **name, struct err *);
-/* Note that a name was given by hand, so that store_claim() passes over it. */
+/* Note that the user chose this name, so that store_claim() skips it. */
 void store_claimed(const char *root, const char *name);
 
-/* Note the name of an experiment, for the day its meta.yaml is lost. */
+/* Note the name of an experiment, in case its meta.yaml is lost. */
 void store_keep_name(const char *root, const char *id, const char *name);
 
-/* Is this the name of a run's folder, or of something else's? */
+/* May this be the name of a run's folder? */
 bool store_is_run(const char *name);
 /* Is it the id of a run: 32 hexadecimal digits in lower case? */
 bool store_is_id(const char *id);
-/* Is this the folder of a run, by what is in it, with a meta.yaml or not? */
+/* Is this the folder of a run, judging by its content other than meta.yaml? */
 bool store_looks_like_run(const char *folder);
 
-/* "file:///home/me/mlruns/0"; bytes that a URI may not hold are escaped. */
+/* "file:///home/me/mlruns/0", with escapes where a URI needs them. */
 char *store_uri(const char *path);
 char *store_absolute(const char *path);
 
 /* 16 random bytes as 32 hexadecimal digits, a UUID of version 4. */
 void store_new_id(char out[33]);
 
-/* Write a file whole: first to one beside `temp`, on the same file system and
- * where no reader looks, then by rename.  With `sync` it is on disk before it
- * has its name. */
+/* Replace a file in one step: the data goes to a file whose name begins with
+ * `temp`, on the same file system and where no reader looks, which is then
+ * renamed; with `sync` it is on disk before that. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
-/* The same for a file that may not exist yet: where it does, it stays as it is
- * and *exists is set. */
+/* The same for a new file; one that exists stays, and *exists is set. */
 int store_create(const char *path, const char *temp, const void *data, size_t n,
                  bool *exists, struct err *);
 
-/* Make room for what belongs at a path: what is there gets ".damaged" at the
- * end of its name.  Where nothing is, nothing is done. */
+/* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
+ * needs; a value of NULL removes it. */
+int store_value(const char *run, const char *kind, const char *file,
+                const char *value, struct err *);
+
+/* Rename what is at a path, if anything, by adding ".damaged". */
 int store_put_aside(const char *path, struct err *);
 
 #endif

@@ -16,7 +16,6 @@
 #include "store/attempt.h"
 #include "store/key.h"
 #include "store/metric.h"
-#include "store/names.h"
 #include "store/point_queue.h"
 #include "store/store.h"
 
@@ -42,7 +41,7 @@ struct writer {
     pthread_t thread; /* the rest is the thread's own */
     char *run, *name;
     struct writer_conf conf;
-    struct names names[KINDS];
+    struct key_files files;
     struct series_file *file;        /* by the key's number */
     size_t n_files, held, held_most; /* points of all of them */
     int64_t noted;                   /* of the dropped ones, in a tag */
@@ -50,8 +49,6 @@ struct writer {
     struct err trouble;
     bool warned;
 };
-
-static const char *const folders[KINDS] = { "params", "tags", "metrics" };
 
 void writer_points(struct writer *w, int64_t step, const struct run_point *p,
                    int n)
@@ -90,39 +87,15 @@ static void trouble(struct writer *w, const struct err *e)
     w->warned = true;
 }
 
-/* The folder of a file that goes into a run may have to be made, also anew
- * when someone took the whole run away. */
-static int make_parent(const char *path, struct err *e)
-{
-    char *folder = path_parent(path);
-    const int ret = path_make(folder, e);
-
-    free(folder);
-    return ret;
-}
-
-/* A key that is not its own file is noted in a tag. */
-static void note_name(struct writer *w, enum kind kind, const char *key,
-                      const char *file)
-{
-    char *tag = xasprintf("gtrack.key.%s.%s", folders[kind], file);
-
-    if (key_problem(tag)) { /* too long by now: the name is lost */
-        free(tag);
-        return;
-    }
-    texts_add(&w->waiting, (struct text){ TAG, tag, xstrdup(key) });
-}
-
 /* The file of a key, inside its folder. */
-static const char *file_of(struct writer *w, enum kind kind, const char *key)
+static const char *find_file(struct writer *w, enum key_kind kind,
+                             const char *key)
 {
-    struct names *names = &w->names[kind];
-    bool fresh;
-    const char *file = names_find(names, key, &fresh);
+    char *tag;
+    const char *file = key_file(&w->files, kind, key, &tag);
 
-    if (fresh && strcmp(file, key) != 0)
-        note_name(w, kind, key, file);
+    if (tag)
+        texts_add(&w->waiting, (struct text){ TAG, tag, xstrdup(key) });
     return file;
 }
 
@@ -140,14 +113,17 @@ static char *clean_value(const char *value, size_t most, bool *cut)
 }
 
 /* A parameter keeps the value it got first, as in MLflow. */
-static bool is_written(const char *path, const char *value, bool *same)
+static bool is_written(const struct writer *w, const char *file,
+                       const char *value, bool *same)
 {
+    char *path = path_join(w->files.table[PARAM].folder, file);
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
     const bool there = buf_read_file(&b, path, 1 << 20, &e) == 0;
 
     *same = there && strcmp(b.s, value) == 0;
     buf_clear(&b);
+    free(path);
     return there;
 }
 
@@ -155,29 +131,22 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
 {
     static const size_t most[] = { [PARAM] = 6000, [TAG] = 8000 };
     static const char *const word[] = { [PARAM] = "parameter", [TAG] = "tag" };
-    char *path =
-        path_join(w->names[t->kind].folder, file_of(w, t->kind, t->key));
-    char *temp = path_join(w->run, STORE_OWN "/value");
+    const char *file = find_file(w, t->kind, t->key);
     bool cut, same = false;
     char *value = clean_value(t->value, most[t->kind], &cut);
     int ret = 0;
 
-    if (t->kind == PARAM && is_written(path, value, &same)) {
-        if (!same)
-            log_warn("%s: parameter %s keeps its first value: %.100s is not "
-                     "recorded",
-                     w->name, t->key, t->value);
-    } else {
-        if (make_parent(path, e) < 0 || make_parent(temp, e) < 0 ||
-            store_write(path, temp, value, strlen(value), false, e) < 0)
-            ret = -1;
-        else if (cut)
+    if (t->kind != PARAM || !is_written(w, file, value, &same)) {
+        ret = store_value(w->run, key_folders[t->kind], file, value, e);
+        if (ret == 0 && cut)
             log_warn("%s: %s %s is truncated to %zu characters", w->name,
                      word[t->kind], t->key, most[t->kind]);
+    } else if (!same) {
+        log_warn("%s: parameter %s keeps its first value: %.100s is not "
+                 "recorded",
+                 w->name, t->key, t->value);
     }
     free(value);
-    free(temp);
-    free(path);
     return ret;
 }
 
@@ -227,8 +196,8 @@ static struct series_file *series_of(struct writer *w, uint32_t key)
     f = &w->file[key];
     if (!f->path)
         f->path =
-            path_join(w->names[METRIC].folder,
-                      file_of(w, METRIC, point_queue_key(&w->queue, key)));
+            path_join(w->files.table[METRIC].folder,
+                      find_file(w, METRIC, point_queue_key(&w->queue, key)));
     return f;
 }
 
@@ -240,7 +209,7 @@ static void write_series(struct writer *w, struct series_file *f)
 
     if (f->n == f->done)
         return;
-    ret = path_exists(f->path) ? 0 : make_parent(f->path, &e);
+    ret = path_exists(f->path) ? 0 : path_make_parent(f->path, &e);
     if (ret == 0) {
         char *temp = path_join(w->run, STORE_OWN "/metric");
 
@@ -267,51 +236,6 @@ static void write_all(struct writer *w)
         write_series(w, &w->file[i]);
 }
 
-/* Keys that count something else than the training's steps go on. */
-static bool has_own_steps(const char *file)
-{
-    return strncmp(file, "system/", 7) == 0;
-}
-
-/* How long each metric's file is. */
-static int mark_files(struct rewind *r, struct arena *mem, const char *folder,
-                      struct err *e)
-{
-    struct path_list keys;
-    int ret = key_list(&keys, NULL, folder, e);
-
-    if (ret < 0)
-        return -1;
-    r->mark = arena_alloc(mem, keys.n * sizeof *r->mark);
-    for (size_t i = 0; i < keys.n && ret == 0; i++) {
-        char *path = path_join(folder, keys.name[i]);
-        int64_t size;
-
-        if (!has_own_steps(keys.name[i])) {
-            ret = metric_repair(path, &size, e);
-            r->mark[r->n++] =
-                (struct rewind_mark){ size, arena_strdup(mem, keys.name[i]) };
-        }
-        free(path);
-    }
-    path_list_clear(&keys);
-    return ret;
-}
-
-static int do_rewind(struct writer *w, const struct point *p, struct err *e)
-{
-    struct rewind r = { .step = p->step,
-                        .ms = p->ms,
-                        .attempt = w->conf.attempt };
-    struct arena mem = ARENA_INIT;
-    int ret = mark_files(&r, &mem, w->names[METRIC].folder, e);
-
-    if (ret == 0)
-        ret = rewind_add(w->run, &r, e);
-    arena_clear(&mem);
-    return ret;
-}
-
 /*
  * A rewind is of what was logged before it, so everything before has to be in
  * the files first.  While it is not, later points wait in the blocks.
@@ -321,7 +245,8 @@ static bool rewind_now(struct writer *w, const struct point *p)
     struct err e = ERR_INIT;
 
     write_all(w);
-    if (!w->troubled && do_rewind(w, p, &e) < 0)
+    if (!w->troubled &&
+        rewind_add(w->run, w->conf.attempt, p->step, p->ms, &e) < 0)
         trouble(w, &e);
     return !w->troubled;
 }
@@ -500,43 +425,6 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void recall_name(struct writer *w, const char *folder, const char *tag)
-{
-    for (int i = 0; i < KINDS; i++) {
-        char *prefix = xasprintf("gtrack.key.%s.", folders[i]);
-        const size_t n = strlen(prefix);
-
-        if (strncmp(tag, prefix, n) == 0) {
-            char *path = path_join(folder, tag);
-            struct buf b = BUF_INIT;
-            struct err e = ERR_INIT;
-
-            if (buf_read_file(&b, path, 65536, &e) == 0)
-                names_set(&w->names[i], b.s, tag + n);
-            buf_clear(&b);
-            free(path);
-        }
-        free(prefix);
-    }
-}
-
-/* What earlier attempts called keys that are no files of their own. */
-static void recall_names(struct writer *w)
-{
-    struct path_list tags;
-    struct err e = ERR_INIT;
-    char *folder = path_join(w->run, folders[TAG]);
-
-    for (int i = 0; i < KINDS; i++)
-        names_init(&w->names[i], w->run, folders[i]);
-    if (key_list(&tags, NULL, folder, &e) == 0) {
-        for (size_t i = 0; i < tags.n; i++)
-            recall_name(w, folder, tags.name[i]);
-        path_list_clear(&tags);
-    }
-    free(folder);
-}
-
 /* A third each: for blocks that wait, for those that were taken, and for the
  * series they are handed out to, whose arrays double as they grow. */
 static void set_bounds(struct writer *w)
@@ -563,7 +451,7 @@ int writer_start(struct writer **out, const struct writer_conf *conf,
     w->conf = *conf;
     w->run = xstrdup(conf->run);
     w->name = xstrdup(conf->name);
-    recall_names(w);
+    key_files_load(&w->files, w->run);
     set_bounds(w);
     pthread_cond_init(&w->idle, NULL);
     sigfillset(&all); /* signals are for the program's own threads */
@@ -617,8 +505,7 @@ static void free_all(struct writer *w)
         free(w->file[i].path);
         free(w->file[i].point);
     }
-    for (int i = 0; i < KINDS; i++)
-        names_clear(&w->names[i]);
+    key_files_clear(&w->files);
     pthread_cond_destroy(&w->idle);
     free(w->file);
     free(w->name);

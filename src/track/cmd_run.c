@@ -71,11 +71,10 @@ static int set_pairs(struct bulk *b, const struct opt_list *l, set_pair_fn *set,
 
 static int start_run(struct err *e)
 {
-    struct bulk_conf c = { .root = track_store(),
-                           .experiment = experiment,
-                           .name = name,
-                           .source = "gtrack run",
-                           .running = true };
+    struct new_run_conf c = { .root = track_store(),
+                              .experiment = experiment,
+                              .name = name,
+                              .source = "gtrack run" };
     struct runs one = RUNS_INIT;
     struct bulk b;
     char *id;
@@ -89,7 +88,7 @@ static int start_run(struct err *e)
     runs_free(&one);
     if (ret < 0)
         return -1;
-    id = xstrdup(b.id);
+    id = xstrdup(b.meta.id);
     if (set_pairs(&b, &params, bulk_param, e) < 0 ||
         set_pairs(&b, &tags, bulk_tag, e) < 0)
         ret = -1;
@@ -144,7 +143,7 @@ static int log_values(int argc, char **argv, struct err *e)
     }
     if (ret == 0 && (set_pairs(&b, &params, bulk_param, e) < 0 ||
                      set_pairs(&b, &tags, bulk_tag, e) < 0 ||
-                     (b.meta->status == RUN_RUNNING && bulk_beat(&b, e) < 0)))
+                     (b.meta.status == RUN_RUNNING && bulk_beat(&b, e) < 0)))
         ret = -1;
     bulk_close(&b);
     return ret;

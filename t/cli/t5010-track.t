@@ -28,6 +28,9 @@ ok $? "run log without a value ends with status 2"
 g run log "$id" loss=2.5 -s 2 -p seed=2
 test $? = 2 && grep -q "already" err
 ok $? "run log refuses to change a parameter"
+g run log "$id" 'a/b@=1' -s 5 && g run log "$id" 'a/b~=2' -s 5
+is "$(cat mlruns/*/"$id"/metrics/a/b_)" "1700000000000 1.0 5" \
+    "run log keeps odd keys apart that an earlier one has written"
 g run end "$id" --status failed && g ls --no-header -c status && holds out FAILED
 ok $? "run end writes the status of the run"
 

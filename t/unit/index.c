@@ -216,7 +216,7 @@ static void test_pack(size_t n)
     struct arena mem = ARENA_INIT;
     struct pair *pair = arena_alloc(&mem, n * sizeof *pair);
     struct metric_sum *metric = arena_alloc(&mem, n * sizeof *metric);
-    struct input *input = arena_alloc(&mem, n * sizeof *input);
+    struct run_dataset *input = arena_alloc(&mem, n * sizeof *input);
     struct attempt *attempt = arena_alloc(&mem, n * sizeof *attempt);
     struct run_info run = { .id = "", .user = "" }, back = { 0 };
     const char *const what[] = { "parameters", "tags", "metrics", "inputs",
@@ -225,7 +225,7 @@ static void test_pack(size_t n)
     for (size_t i = 0; i < n; i++) {
         pair[i] = (struct pair){ "", "" };
         metric[i] = (struct metric_sum){ .key = "" };
-        input[i] = (struct input){ .name = "" };
+        input[i] = (struct run_dataset){ .name = "" };
         attempt[i] = (struct attempt){ 0 };
     }
     for (int k = 0; k < 5; k++) {

@@ -166,7 +166,7 @@ static int write_content(const struct import_run *in, struct bulk *b,
 static int write_run(const struct import_run *in, const struct import *import,
                      struct err *e)
 {
-    const struct bulk_conf c = {
+    const struct new_run_conf c = {
         .root = import->root,
         .experiment = import->experiment ? import->experiment : in->experiment,
         .name = import->name ? import->name : in->name,
