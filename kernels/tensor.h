@@ -25,6 +25,15 @@ struct tensor {
     int64_t dim[4];
 };
 
+/* A vector of n elements. */
+static inline struct tensor tensor_vector(void *data, enum dtype type,
+                                          int64_t n)
+{
+    const struct tensor t = { data, type, false, 1, { n, 0, 0, 0 } };
+
+    return t;
+}
+
 static inline int64_t tensor_count(const struct tensor *t)
 {
     int64_t n = 1;

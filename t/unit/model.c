@@ -97,6 +97,8 @@ struct model {
 static void set_weights(struct model *m)
 {
     struct graph *g = &m->gpt.graph;
+    const struct tensor from = tensor_vector(g->weights.data, DT_F32, g->count);
+    struct tensor copies = tensor_vector(g->copies.data, g->type, g->count);
 
     for (int i = 0; i < g->n_params; i++) {
         const struct graph_param *p = &g->param[i];
@@ -110,7 +112,8 @@ static void set_weights(struct model *m)
     }
     m->dev.type->put(&m->dev, g->weights.data, m->host,
                      (size_t)g->count * sizeof(float));
-    gpt_round_weights(&m->gpt);
+    if (g->copies.data)
+        m->dev.ops->cast(&m->dev, &copies, &from);
 }
 
 static bool model_open(struct model *m, const struct variant *v,

@@ -6,8 +6,8 @@
 /*
  * anomaly - a training pass that checks every result
  *
- * As graph_run_train(), but the results of each operation are checked on the
- * host.  The first one that is not finite ends the pass with ERR_NONFINITE, and
+ * Does what graph_run_train() does, but checks the results of each operation on
+ * the host.  The first one that is not finite ends the pass with ERR_NONFINITE;
  * the error names the tensor and the operation.
  */
 int anomaly_train(struct graph *, struct err *);

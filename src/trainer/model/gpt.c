@@ -186,52 +186,46 @@ static void mark_recomputed(struct graph *g, enum recompute how)
     }
 }
 
-static enum dtype type_of(const struct settings *c)
+/* Build all but the head; capacity 0: with targets, not for decoding. */
+static int build_trunk(struct gpt *gpt, const struct settings *c, int64_t B,
+                       int64_t capacity, int *head)
 {
     static const enum dtype types[] = { [PRECISION_FP32] = DT_F32,
                                         [PRECISION_BF16] = DT_BF16,
                                         [PRECISION_FP16] = DT_F16 };
+    struct graph *g = &gpt->graph;
+    struct builder b = { .g = g,
+                         .m = &c->model,
+                         .is = &c->is,
+                         .T = capacity ? 1 : c->model.context,
+                         .capacity = capacity,
+                         .layer = -1 };
 
-    return types[c->train.precision];
+    graph_init(g, types[c->train.precision]);
+    gpt->B = B;
+    gpt->T = b.T;
+    gpt->tokens = graph_input(g, "tokens", B * b.T);
+    gpt->targets = capacity ? GRAPH_NONE : graph_input(g, "targets", B * b.T);
+    return add_trunk(&b, gpt->tokens, head);
 }
 
 void gpt_build(struct gpt *gpt, const struct settings *c, int64_t B)
 {
-    struct graph *g = &gpt->graph;
-    struct builder b = {
-        .g = g, .m = &c->model, .is = &c->is, .T = c->model.context, .layer = -1
-    };
-    int x, head;
+    int head;
+    const int x = build_trunk(gpt, c, B, 0, &head);
 
-    graph_init(g, type_of(c));
-    gpt->B = B;
-    gpt->T = b.T;
-    gpt->tokens = graph_input(g, "tokens", B * b.T);
-    gpt->targets = graph_input(g, "targets", B * b.T);
-    x = add_trunk(&b, gpt->tokens, &head);
-    gpt->output = graph_head(g, x, head, gpt->targets, c->model.vocab);
-    mark_recomputed(g, c->train.recompute);
+    gpt->output =
+        graph_head(&gpt->graph, x, head, gpt->targets, c->model.vocab);
+    mark_recomputed(&gpt->graph, c->train.recompute);
 }
 
 void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
                        int64_t capacity)
 {
-    struct graph *g = &gpt->graph;
-    struct builder b = { .g = g,
-                         .m = &c->model,
-                         .is = &c->is,
-                         .T = 1,
-                         .capacity = capacity,
-                         .layer = -1 };
-    int x, head;
+    int head;
+    const int x = build_trunk(gpt, c, B, capacity, &head);
 
-    graph_init(g, type_of(c));
-    gpt->B = B;
-    gpt->T = 1;
-    gpt->tokens = graph_input(g, "tokens", B);
-    gpt->targets = GRAPH_NONE;
-    x = add_trunk(&b, gpt->tokens, &head);
-    gpt->output = graph_linear(g, x, head, GRAPH_NONE);
+    gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }
 
 /* ---- weights --------------------------------------------------------- */
@@ -240,26 +234,13 @@ void gpt_init_weights(const struct gpt *gpt, int i, uint64_t seed,
                       struct dev *cpu, float *out)
 {
     const struct graph_param *p = &gpt->graph.param[i];
-    struct tensor t = {
-        .data = out, .type = DT_F32, .rank = 1, .dim = { p->count }
-    };
+    struct tensor t = tensor_vector(out, DT_F32, p->count);
 
     if (p->std > 0)
         cpu->ops->normal(cpu, &t, seed, rng_stream(RNG_INIT, 0, (uint64_t)i),
                          p->std);
     else
         cpu->ops->fill(cpu, &t, p->value);
-}
-
-void gpt_round_weights(struct gpt *gpt)
-{
-    struct graph *g = &gpt->graph;
-    struct tensor from = { .data = g->weights.data, .type = DT_F32, .rank = 1 };
-    struct tensor to = { .data = g->copies.data, .type = g->type, .rank = 1 };
-
-    from.dim[0] = to.dim[0] = g->count;
-    if (g->copies.data)
-        g->dev->ops->cast(g->dev, &to, &from);
 }
 
 void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)

@@ -36,8 +36,6 @@ void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
  * draws them in the memory of the host, whatever the device. */
 void gpt_init_weights(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
                       float *out);
-/* Make the 16-bit copies from the weights. */
-void gpt_round_weights(struct gpt *);
 
 /* Inputs x and targets y, B*T each; y is -1 where nothing is predicted. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);

@@ -285,17 +285,3 @@ int64_t graph_largest(const struct graph *g)
         n = g->param[i].count > n ? g->param[i].count : n;
     return n;
 }
-
-int64_t graph_group_parameters(const struct graph *g, enum param_group group,
-                               int *tensors)
-{
-    int64_t n = 0;
-
-    *tensors = 0;
-    for (int i = 0; i < g->n_params; i++)
-        if (g->param[i].group == group) {
-            n += g->param[i].count;
-            ++*tensors;
-        }
-    return n;
-}

@@ -190,8 +190,6 @@ int graph_head(struct graph *, int x, int w, int targets, int64_t vocab);
 /* All parameters; tied ones count once, padding of the block does not. */
 int64_t graph_parameters(const struct graph *);
 int64_t graph_largest(const struct graph *); /* elements of one parameter */
-int64_t graph_group_parameters(const struct graph *, enum param_group,
-                               int *tensors);
 
 /* The tensor of a node's value. */
 static inline struct tensor *graph_val(struct graph *g, int node)

@@ -7,10 +7,10 @@
  * graph_calls - the operations that a graph runs, in order
  *
  * graph_calls_make() makes the list from the nodes: first the forward pass,
- * with fused pairs where the device has them, then, for training, the backward
- * pass, before each call of which the values it needs are computed again if
- * they were not kept.  It also decides which gradients share memory, and the
- * order of the units in the block of parameters.
+ * with fused pairs if the device has them, then, for training, the backward
+ * pass.  Before each call of the backward pass, values that it needs but that
+ * were not kept are computed again.  The function also decides which gradients
+ * share memory, and the order of the units in the block of parameters.
  */
 enum graph_call_kind {
     CALL_FORWARD,
@@ -33,7 +33,7 @@ static inline bool graph_call_is_backward(const struct graph_call *c)
     return c->kind == CALL_BACKWARD || c->kind == CALL_ACT_LINEAR_BACK;
 }
 
-/* `ops` is NULL where nothing is to be fused. */
+/* Without `ops` no calls are fused. */
 void graph_calls_make(struct graph *, const struct graph_conf *,
                       const struct ops *ops);
 

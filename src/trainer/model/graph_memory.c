@@ -304,14 +304,20 @@ static void set_region_sizes(struct graph *g, const struct graph_conf *conf,
     }
 }
 
+static void lay_out(struct graph *g, const struct graph_conf *conf,
+                    const struct ops *ops, struct memory_layout *l)
+{
+    graph_calls_make(g, conf, ops);
+    lay_out_activations(l, g);
+    set_region_sizes(g, conf, l);
+}
+
 void graph_memory_size(struct graph *g, const struct graph_conf *conf,
                        const struct ops *ops)
 {
     struct memory_layout l;
 
-    graph_calls_make(g, conf, ops);
-    lay_out_activations(&l, g);
-    set_region_sizes(g, conf, &l);
+    lay_out(g, conf, ops, &l);
     free(l.slot);
 }
 
@@ -379,9 +385,7 @@ int graph_memory_alloc(struct graph *g, struct dev *dev,
     int ret = -1;
 
     g->dev = dev;
-    graph_calls_make(g, conf, dev->ops);
-    lay_out_activations(&l, g);
-    set_region_sizes(g, conf, &l);
+    lay_out(g, conf, dev->ops, &l);
     if (conf->borrow) {
         g->borrowed = true;
         g->weights = conf->borrow->weights;

@@ -112,13 +112,12 @@ void optim_lay_out(struct optim *o, const struct optim_settings *conf,
     for (int i = 0; i < o->n_ranges; i++) {
         struct optim_range *r = &o->range[i];
 
+        r->own = r->at;
         if (!has_v(r->name))
             continue;
         o->seconds = true;
         append_second_moments(o, r);
     }
-    for (int i = 0; i < o->n_ranges; i++)
-        o->range[i].own = o->range[i].at;
     o->m_count = g->count;
     set_region_sizes(o);
     free(order);
@@ -195,10 +194,10 @@ void optim_close(struct optim *o)
 static struct tensor view_of(const struct region *r, enum dtype type,
                              int64_t at, const struct optim_range *range)
 {
-    struct tensor t = { .type = type, .rank = 1 };
+    struct tensor t = tensor_vector(
+        r->data ? (char *)r->data + (size_t)at * dtype_size(type) : NULL, type,
+        range->count);
 
-    t.data = r->data ? (char *)r->data + (size_t)at * dtype_size(type) : NULL;
-    t.dim[0] = range->count;
     if (range->rows) {
         t.rank = 2;
         t.dim[0] = range->rows;
@@ -209,11 +208,9 @@ static struct tensor view_of(const struct region *r, enum dtype type,
 
 static struct tensor sum_view(const struct optim *o)
 {
-    struct tensor t = {
-        .data = o->sum.data, .type = DT_F64, .rank = 1, .fresh = true
-    };
+    struct tensor t = tensor_vector(o->sum.data, DT_F64, 1);
 
-    t.dim[0] = 1;
+    t.fresh = true;
     return t;
 }
 
@@ -221,11 +218,9 @@ void optim_measure(struct optim *o)
 {
     struct dev *dev = o->graph->dev;
     struct tensor sum = sum_view(o);
-    struct tensor all = { .data = o->graph->grads.data,
-                          .type = DT_F32,
-                          .rank = 1 };
+    const struct tensor all =
+        tensor_vector(o->graph->grads.data, DT_F32, o->graph->count);
 
-    all.dim[0] = o->graph->count;
     dev->ops->sumsq(dev, &sum, &all);
     dev->type->get(dev, &o->sumsq, o->sum.data, sizeof o->sumsq);
 }
@@ -269,7 +264,7 @@ static void update_range(struct optim *o, const struct optim_range *r,
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
     struct tensor rounded = piece_of(&o->own_copies, &g->copies, g->type, r);
     struct tensor *copy = rounded.data && !o->rounds_randomly ? &rounded : NULL;
-    struct tensor work = { .data = o->work.data, .type = DT_F32, .rank = 1 };
+    struct tensor work;
 
     switch (r->name) {
     case OPTIM_ADAMW:
@@ -283,7 +278,7 @@ static void update_range(struct optim *o, const struct optim_range *r,
         dev->ops->lion(dev, &w, &m, copy, &grad, u);
         break;
     case OPTIM_MUON:
-        work.dim[0] = muon_work(r->rows, r->cols);
+        work = tensor_vector(o->work.data, DT_F32, muon_work(r->rows, r->cols));
         dev->ops->muon(dev, &w, &m, copy, &work, &grad, u);
         break;
     }

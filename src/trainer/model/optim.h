@@ -5,7 +5,7 @@
 #include "trainer/settings/settings.h"
 
 /*
- * optim - from gradients to the next weights
+ * optim - update the weights by the gradients
  *
  *      optim_lay_out(&o, conf, graph);
  *      optim_open(&o, e)

@@ -10,10 +10,10 @@
  *      ...
  *      phases_end_step(&p, dev, ms)            at the end of the step
  *
- * The device notes the time when it reaches a mark (dev.h: mark).  To avoid
- * waiting for it, phases_end_step() returns the times of the step before the
- * one that ends.  Of the micro-steps of a step only the last is measured.  The
- * time of a phase whose marks were not both given is NaN.
+ * The device records the time when it reaches a mark (dev.h: mark).  To avoid
+ * waiting for the device, phases_end_step() returns the times of the step
+ * before the one that ends.  Only the last micro-step of a step is measured.
+ * The time of a phase is NaN unless both of its marks were given.
  */
 enum phase_mark {
     PHASE_BEGIN,   /* of the last micro-step */
@@ -38,7 +38,7 @@ struct phases {
 };
 
 void phases_mark(struct phases *, struct dev *, enum phase_mark);
-/* False if nothing is known about the step before. */
+/* False if no time of the step before is known. */
 bool phases_end_step(struct phases *, struct dev *, double ms[PHASES]);
 
 #endif

@@ -6,9 +6,9 @@
 /*
  * quantize - 8-bit weights for inference
  *
- * Adds an 8-bit copy of each matrix that a linear operation reads, with a
- * scale for each row; the operation reads the copy from then on.  The weights
- * must have been loaded.
+ * Makes an 8-bit copy of each matrix that a linear operation reads, with a
+ * scale for each row.  From then on, the operation reads the copy.  The weights
+ * must have been loaded before.
  */
 int quantize_weights(struct graph *, struct err *);
 

@@ -12,8 +12,8 @@
  *      ...
  *      region_free(&r, dev);
  *
- * A region without data is only a size, as gtrain plan wants it.  An error
- * names the use of the memory and the setting that makes it smaller.
+ * A region without data is only a size, which is enough for gtrain plan.  An
+ * error names the use of the memory and a setting that makes it smaller.
  */
 struct region {
     void *data;

@@ -4,12 +4,12 @@
 #include "trainer/settings/settings.h"
 
 /*
- * resolve - what follows from the settings
+ * resolve - compute the values that follow from the settings
  *
- * Shapes, the number of parameters, how the tokens of a step are divided among
- * `world` ranks, and the length of the schedule.  resolve_settings() checks
- * that the settings agree and fills struct derived; an error names the line of
- * the settings file.  tokenizer_vocab is 0 where there is no tokenizer.
+ * These are shapes, the number of parameters, the division of a step among
+ * `world` ranks, and the length of the schedule. resolve_settings() checks that
+ * the settings are consistent and fills in struct derived; an error names the
+ * line of the settings file. tokenizer_vocab is 0 if there is no tokenizer.
  */
 int resolve_settings(struct settings *, int64_t tokenizer_vocab, int world,
                      struct err *);

@@ -4,12 +4,12 @@
 #include "trainer/model/graph.h"
 
 /*
- * rules - what each operation computes, and what its gradient needs
+ * rules - how each operation is computed, and what its gradient needs
  *
- * One row per operation.  `needs` is a set of bits: bit i says that the
- * gradient reads the value of source i, NEEDS_OWN that it reads the node's
- * own value.  Statistics (aux) are always kept for it.  A multiplication and
- * an addition count as two operations.
+ * There is one row for each operation.  `needs` is a set of bits: bit i says
+ * that the gradient reads the value of source i, NEEDS_OWN that it reads the
+ * node's own value.  Statistics (aux) are always kept for the gradient.  A
+ * multiplication and an addition count as two operations.
  */
 enum { NEEDS_OWN = 1 << 8 };
 

@@ -6,9 +6,9 @@
 /*
  * schedule - the learning rate at a step
  *
- * A function of the step and the settings alone.  Steps count from 0; in the
- * warm-up, step s has (s + 1) / warmup of the peak, so that step 0 has an
- * effect.  At and after the last step the rate is min_lr.
+ * The rate is a function of the step and the settings.  Steps count from 0; in
+ * the warm-up, the rate of step s is (s + 1) / warmup of the peak, so that step
+ * 0 has an effect.  At and after the last step the rate is min_lr.
  */
 struct schedule {
     enum curve kind;
@@ -21,7 +21,7 @@ struct schedule {
 };
 
 void schedule_init(struct schedule *, const struct settings *);
-/* step may be fractional: in training that is fitted to a time. */
+/* step may be fractional, for training that is limited by time. */
 double schedule_at(const struct schedule *, double step);
 
 #endif
