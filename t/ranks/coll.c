@@ -342,44 +342,45 @@ static void test_launchers(void)
     unsetenv("OMPI_COMM_WORLD_SIZE");
     unsetenv("PMIX_RANK");
     unsetenv("SLURM_STEP_NUM_TASKS");
-    ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_ALONE &&
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.kind == LAUNCH_ALONE &&
            l.size == 1,
        "without a launcher the job is one process");
     setenv("WORLD_SIZE", "4", 1);
     setenv("RANK", "2", 1);
     setenv("LOCAL_RANK", "2", 1);
-    ok(launch_detect(&l, "auto", &e) < 0 && strstr(e.text, "MASTER_ADDR"),
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) < 0 &&
+           strstr(e.text, "MASTER_ADDR"),
        "torchrun without an address is an error: %s", e.text);
     setenv("MASTER_ADDR", "localhost", 1);
     setenv("MASTER_PORT", "29500", 1);
-    ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_TCP &&
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.kind == LAUNCH_TCP &&
            l.rank == 2 && l.size == 4 && l.port == 29500,
        "the variables of torchrun are read");
     setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
     setenv("TORCHELASTIC_RUN_ID", "abc", 1);
-    ok(launch_detect(&l, "auto", &e) == 0 && l.port != 29500,
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.port != 29500,
        "another port is used where torchrun listens on MASTER_PORT");
     port = l.port;
     setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
-    ok(launch_detect(&l, "auto", &e) == 0 && l.port != port,
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.port != port,
        "the port changes after a restart of torchrun");
     setenv("RANK", "4", 1);
-    ok(launch_detect(&l, "auto", &e) < 0 && e.kind == ERR_USAGE,
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) < 0 && e.kind == ERR_USAGE,
        "rank 4 of 4 is an error: %s", e.text);
     unsetenv("WORLD_SIZE");
     setenv("SLURM_PROCID", "0", 1);
     setenv("SLURM_NTASKS", "4", 1);
-    ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_ALONE,
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.kind == LAUNCH_ALONE,
        "a batch script under Slurm is one process");
     setenv("SLURM_STEP_NUM_TASKS", "4", 1);
     setenv("SLURM_JOB_ID", "12345", 1);
     setenv("SLURM_PROCID", "3", 1);
     setenv("SLURM_STEP_NODELIST", "gpu[07-09]", 1);
-    ok(launch_detect(&l, "auto", &e) == 0 && l.kind == LAUNCH_TCP &&
+    ok(launch_detect(&l, LAUNCHER_AUTO, &e) == 0 && l.kind == LAUNCH_TCP &&
            l.rank == 3 && l.port == 20345 && strcmp(l.host, "gpu07") == 0,
        "the variables of srun are read");
-    ok(launch_detect(&l, "nonesuch", &e) < 0,
-       "an unknown launcher is an error: %s", e.text);
+    ok(launch_detect(&l, LAUNCHER_NONE, &e) == 0 && l.kind == LAUNCH_ALONE,
+       "the launcher none ignores the environment");
 }
 
 /* Under mpirun: the same sums through MPI, reported by rank 0. */
@@ -391,7 +392,7 @@ static int under_mpi(void)
     const char *bad;
     int64_t failed;
 
-    if (launch_detect(&l, "auto", &e) < 0 ||
+    if (launch_detect(&l, LAUNCHER_AUTO, &e) < 0 ||
         coll_open(&c, &(struct coll_conf){ .launch = &l, .timeout = 20 }, &e) <
             0) {
         fprintf(stderr, "%s\n", e.text);

@@ -21,13 +21,10 @@ void coll_sum(struct coll *c, float *x, int64_t n)
 static void add_alone(struct coll *c, float *acc, float *in, int64_t n,
                       bool set)
 {
-    struct tensor to = {
-        .data = acc, .type = DT_F32, .rank = 1, .dim = { n }, .fresh = set
-    };
-    const struct tensor from = {
-        .data = in, .type = DT_F32, .rank = 1, .dim = { n }
-    };
+    const struct tensor from = tensor_vector(in, DT_F32, n);
+    struct tensor to = tensor_vector(acc, DT_F32, n);
 
+    to.fresh = set;
     if (acc != in || !set)
         c->dev->ops->accum(c->dev, &to, &from);
 }
@@ -53,24 +50,22 @@ void coll_gather(struct coll *c, void *data, const int64_t *bounds, size_t size)
 
 void coll_bcast(struct coll *c, void *data, size_t bytes, int root)
 {
-    if (c->size > 1)
-        coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_BCAST,
-                                                   .out = data,
-                                                   .n = (int64_t)bytes,
-                                                   .root = root });
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_BCAST,
+                                               .out = data,
+                                               .n = (int64_t)bytes,
+                                               .root = root });
 }
 
 void coll_collect(struct coll *c, void *data, const void *own,
                   const int64_t *bounds, size_t size, int root)
 {
-    if (c->size > 1)
-        coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_COLLECT,
-                                                   .out = data,
-                                                   .in = own,
-                                                   .bounds = bounds,
-                                                   .size = size,
-                                                   .root = root });
-    else
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_COLLECT,
+                                               .out = data,
+                                               .in = own,
+                                               .bounds = bounds,
+                                               .size = size,
+                                               .root = root });
+    if (c->size == 1)
         memcpy(data, own, (size_t)bounds[1] * size);
 }
 
@@ -103,10 +98,9 @@ int coll_check(struct coll *c, struct err *e)
 
 int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
 {
-    if (c->size > 1)
-        coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_SUM_F64,
-                                                   .out = x,
-                                                   .n = (int64_t)n });
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_SUM_F64,
+                                               .out = x,
+                                               .n = (int64_t)n });
     return coll_queue_check(c, e);
 }
 
@@ -118,8 +112,7 @@ int coll_max(struct coll *c, int64_t *x, struct err *e)
 
     coll_bounds(c, c->size, 1, bounds);
     all[c->rank] = *x;
-    if (c->size > 1)
-        coll_host_gather(c, all, bounds, sizeof *all);
+    coll_host_gather(c, all, bounds, sizeof *all);
     ret = coll_queue_check(c, e);
     for (int r = 0; ret == 0 && r < c->size; r++)
         if (all[r] > *x)

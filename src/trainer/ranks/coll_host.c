@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 
-/* ---- carrying a call out --------------------------------------------- */
+/* ---- carrying out a call --------------------------------------------- */
 
 /* acc = acc + part of rank 0 + part of rank 1 + ..., element by element. */
 static void add_in_order(float *acc, const float *const *part, int size,
@@ -21,8 +21,7 @@ static void add_in_order(float *acc, const float *const *part, int size,
     }
 }
 
-/* How many elements of a part of n are in flight in the round that begins at
- * `at`. */
+/* How many elements of a part of n a round sends that begins at `at`. */
 static int64_t in_round(int64_t n, int64_t at)
 {
     return n <= at ? 0 : n - at < COLL_CHUNK ? n - at : COLL_CHUNK;
@@ -61,6 +60,12 @@ static int run_reduce(struct coll *c, float *acc, const float *in,
     return 0;
 }
 
+/* The bytes of rank r's part. */
+static size_t part_bytes(const int64_t *bounds, int r, size_t size)
+{
+    return (size_t)(bounds[r + 1] - bounds[r]) * size;
+}
+
 static int run_gather(struct coll *c, void *data, const int64_t *bounds,
                       size_t size, struct err *e)
 {
@@ -70,10 +75,9 @@ static int run_gather(struct coll *c, void *data, const int64_t *bounds,
     for (int r = 0; r < c->size; r++)
         q->part[r] = (struct coll_part){
             .send = base + (size_t)bounds[c->rank] * size,
-            .send_bytes =
-                (size_t)(bounds[c->rank + 1] - bounds[c->rank]) * size,
+            .send_bytes = part_bytes(bounds, c->rank, size),
             .recv = base + (size_t)bounds[r] * size,
-            .recv_bytes = (size_t)(bounds[r + 1] - bounds[r]) * size,
+            .recv_bytes = part_bytes(bounds, r, size),
         };
     return c->type->exchange(c, q->part, e);
 }
@@ -82,27 +86,20 @@ static int run_collect(struct coll *c, const struct coll_request *request,
                        struct err *e)
 {
     struct coll_queue *q = c->queue;
+    const int64_t *bounds = request->bounds;
+    const size_t size = request->size, own = part_bytes(bounds, c->rank, size);
+    const bool root = c->rank == request->root;
     char *base = request->out;
-    const size_t own =
-        (size_t)(request->bounds[c->rank + 1] - request->bounds[c->rank]) *
-        request->size;
 
     for (int r = 0; r < c->size; r++)
         q->part[r] = (struct coll_part){
             .send = request->in,
             .send_bytes = r == request->root ? own : 0,
-            .recv = c->rank == request->root
-                        ? base + (size_t)request->bounds[r] * request->size
-                        : NULL,
-            .recv_bytes =
-                c->rank == request->root
-                    ? (size_t)(request->bounds[r + 1] - request->bounds[r]) *
-                          request->size
-                    : 0,
+            .recv = root ? base + (size_t)bounds[r] * size : NULL,
+            .recv_bytes = root ? part_bytes(bounds, r, size) : 0,
         };
-    if (c->rank == request->root && own)
-        memcpy(base + (size_t)request->bounds[c->rank] * request->size,
-               request->in, own);
+    if (root && own)
+        memcpy(base + (size_t)bounds[c->rank] * size, request->in, own);
     return c->type->exchange(c, q->part, e);
 }
 
@@ -178,30 +175,27 @@ int coll_host_run(struct coll *c, const struct coll_request *request,
 
 void coll_host_sum(struct coll *c, float *x, int64_t n)
 {
-    if (c->size > 1)
-        coll_queue_push(
-            c, &(struct coll_request){ .kind = REQUEST_SUM, .out = x, .n = n });
+    coll_queue_push(
+        c, &(struct coll_request){ .kind = REQUEST_SUM, .out = x, .n = n });
 }
 
 void coll_host_reduce(struct coll *c, float *acc, const float *in,
                       const int64_t *bounds, bool set)
 {
-    if (c->size > 1)
-        coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_REDUCE,
-                                                   .out = acc,
-                                                   .in = in,
-                                                   .bounds = bounds,
-                                                   .set = set });
-    else if (acc != in || !set)
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_REDUCE,
+                                               .out = acc,
+                                               .in = in,
+                                               .bounds = bounds,
+                                               .set = set });
+    if (c->size == 1 && (acc != in || !set))
         add_in_order(acc, &in, 1, bounds[1], set);
 }
 
 void coll_host_gather(struct coll *c, void *data, const int64_t *bounds,
                       size_t size)
 {
-    if (c->size > 1)
-        coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_GATHER,
-                                                   .out = data,
-                                                   .bounds = bounds,
-                                                   .size = size });
+    coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_GATHER,
+                                               .out = data,
+                                               .bounds = bounds,
+                                               .size = size });
 }

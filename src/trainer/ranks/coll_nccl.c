@@ -12,13 +12,12 @@
 #include "config.h"
 #include "trainer/ranks/coll_nccl.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/dl.h"
 #include "common/mem.h"
 #include "trainer/ranks/coll_device.h"
 #include "trainer/ranks/coll_queue.h"
@@ -28,10 +27,7 @@
 #define AT(member) offsetof(struct nccl_calls, member)
 
 /* clang-format off */
-static const struct {
-    const char *name;
-    size_t at;
-} calls[] = {
+static const struct dl_symbol calls[] = {
     { "ncclGetUniqueId", AT(get_id) },
     { "ncclCommInitRankConfig", AT(init) },
     { "ncclCommGetAsyncError", AT(state) },
@@ -46,29 +42,17 @@ static const struct {
     { "ncclGroupEnd", AT(group_end) },
     { "ncclGetErrorString", AT(error_string) },
     { "ncclGetLastError", AT(last_error) },
+    { 0 }
 };
 /* clang-format on */
 
 int coll_nccl_load(struct nccl_calls *out, struct err *e)
 {
     const char *own = getenv("GTRAIN_NCCL_LIB");
-    const char *name = own && *own ? own : "libnccl.so.2";
-    void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 
-    if (!lib)
-        return err_set(e, ERR_MISSING, "cannot load NCCL: %s", dlerror());
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        void *call = dlsym(lib, calls[i].name);
-
-        if (!call) {
-            dlclose(lib);
-            return err_set(e, ERR_MISSING,
-                           "%s has no %s; NCCL 2.14 or newer is required", name,
-                           calls[i].name);
-        }
-        memcpy((char *)out + calls[i].at, &call, sizeof call);
-    }
-    return 0; /* never closed, because its threads keep running */
+    if (dl_load(out, calls, own && *own ? own : "libnccl.so.2", e) < 0)
+        return err_wrap(e, "cannot load NCCL 2.14 or newer");
+    return 0;
 }
 
 /* ---- a communicator -------------------------------------------------- */
@@ -251,12 +235,8 @@ static void nccl_reduce(struct coll *c, float *acc, float *in,
 {
     struct nccl_link *k = c->device_state;
     const int64_t own = bounds[c->rank + 1] - bounds[c->rank];
-    struct tensor to = {
-        .data = in + bounds[c->rank], .type = DT_F32, .rank = 1, .dim = { own }
-    };
-    const struct tensor from = {
-        .data = acc, .type = DT_F32, .rank = 1, .dim = { own }
-    };
+    const struct tensor from = tensor_vector(acc, DT_F32, own);
+    struct tensor to = tensor_vector(in + bounds[c->rank], DT_F32, own);
     void *stream;
     int code = NCCL_OK;
 

@@ -87,6 +87,8 @@ void coll_queue_push(struct coll *c, const struct coll_request *request)
 {
     struct coll_queue *q = c->queue;
 
+    if (!q)
+        return;
     c->begun++;
     pthread_mutex_lock(&q->lock);
     if (q->n == q->room) {

@@ -19,7 +19,7 @@
  * Requests are carried out one after another by coll_host_run().  After the
  * first failure the others are dropped.  Between requests the thread asks
  * several times a second whether a rank has died.  A job of one rank has no
- * queue: waiting and checking do nothing.
+ * queue: then these functions do nothing.
  */
 enum { COLL_CHUNK = 1 << 20 }; /* floats of one part in flight */
 

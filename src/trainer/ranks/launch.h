@@ -4,9 +4,10 @@
 #include <stddef.h>
 
 #include "common/err.h"
+#include "trainer/settings/settings.h"
 
 /*
- * launch - which rank of which job is this process?
+ * launch - find the rank of this process, and the job it belongs to
  *
  * launch_detect() reads the environment that a launcher has set:
  *
@@ -21,8 +22,6 @@
  * If TORCHELASTIC_USE_AGENT_STORE is True, torchrun itself listens on
  * MASTER_PORT; then the port is derived from the run id and the restart count.
  * For srun it is 20000 + job id % 12000.
- *
- * `how` is "auto", "none", "mpi", "tcp", "torchrun" or "slurm".
  */
 enum launch_kind { LAUNCH_ALONE, LAUNCH_MPI, LAUNCH_TCP };
 
@@ -35,7 +34,7 @@ struct launch {
     char token[128];            /* of the job: others are rejected */
 };
 
-int launch_detect(struct launch *, const char *how, struct err *);
+int launch_detect(struct launch *, enum launcher, struct err *);
 
 /* An error in the settings occurs on every rank, but only rank 0 prints it:
  * clears the text on other ranks, and logs it for -v. */

@@ -151,19 +151,14 @@ static void read_reports(struct local_ranks *k)
 /* The kind of error with this exit status. */
 static enum err_kind kind_of(int status)
 {
-    static const enum err_kind kinds[] = {
-        ERR_SYSTEM,    ERR_USAGE,   ERR_MISSING,     ERR_REMOTE,
-        ERR_NONFINITE, ERR_STOPPED, ERR_INTERRUPTED,
-    };
-
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (WIFEXITED(status) && WEXITSTATUS(status) == err_status(kinds[i]))
-            return kinds[i];
+    for (int k = ERR_SYSTEM; WIFEXITED(status) && k <= ERR_INTERRUPTED; k++)
+        if (WEXITSTATUS(status) == err_status((enum err_kind)k))
+            return (enum err_kind)k;
     return ERR_RANK;
 }
 
-/* The death of another rank, or a signal, is what the others report, too; a
- * rank that was killed here says nothing. */
+/* Other ranks report the death of a rank, and a signal, too.  The end of a rank
+ * that was killed here explains nothing. */
 static enum end_weight weigh_end(int status, bool killing)
 {
     const enum err_kind kind = kind_of(status);

@@ -221,13 +221,10 @@ static void add_squares(struct parallel *p, float *g, int64_t n, double *out,
                         bool fresh)
 {
     struct dev *dev = p->graph->dev;
-    struct tensor sum = {
-        .data = out, .type = DT_F64, .rank = 1, .dim = { 1 }, .fresh = fresh
-    };
-    const struct tensor part = {
-        .data = g, .type = DT_F32, .rank = 1, .dim = { n }
-    };
+    const struct tensor part = tensor_vector(g, DT_F32, n);
+    struct tensor sum = tensor_vector(out, DT_F64, 1);
 
+    sum.fresh = fresh;
     dev->ops->sumsq(dev, &sum, &part);
 }
 
@@ -403,10 +400,9 @@ static void round_weights(const struct parallel *p, void *to, void *from,
                           int64_t n, int64_t at)
 {
     const struct graph *g = p->graph;
-    struct tensor masters = { .data = from, .type = DT_F32, .rank = 1 };
-    struct tensor rounded = { .data = to, .type = g->type, .rank = 1 };
+    const struct tensor masters = tensor_vector(from, DT_F32, n);
+    struct tensor rounded = tensor_vector(to, g->type, n);
 
-    masters.dim[0] = rounded.dim[0] = n;
     optim_round(p->optim, g->dev, &rounded, &masters, at);
 }
 

@@ -1,4 +1,6 @@
 /*
+ * rendezvous - connect the ranks of a job over TCP
+ *
  * Rank 0 listens.  Every other rank connects and sends the token of the job,
  * its rank, the size of the job and what all must agree on.  It receives the
  * address of each rank, or the reason why it is rejected.  Then each pair of
@@ -35,11 +37,9 @@ struct hello {
     char host[64];
 };
 
-/* The answer of rank 0: why it rejects a rank, or empty, and then `size`
- * addresses follow. */
-struct verdict {
-    char reason[256];
-};
+/* Rank 0 answers with the reason why it rejects a rank, of so many bytes; if it
+ * is empty, the addresses of all ranks follow. */
+enum { REASON_BYTES = 256 };
 
 struct rank_address {
     char addr[64]; /* numeric */
@@ -119,7 +119,7 @@ static uint32_t port_of(int fd)
     return (uint32_t)strtoul(port, NULL, 10);
 }
 
-/* port 0 is any free port */
+/* Listen on a port; 0 is any free one. */
 static int listen_on(int port, struct err *e)
 {
     const int one = 1;
@@ -149,7 +149,7 @@ static int listen_on(int port, struct err *e)
     return fd;
 }
 
-/* Try once; *why is set on failure. */
+/* Try to connect once; *why is set on failure. */
 static int connect_once(const char *host, int port, const char **why)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -178,7 +178,7 @@ static int connect_once(const char *host, int port, const char **why)
     return fd;
 }
 
-/* Try until it works: rank 0 may start later than this rank. */
+/* Try to connect until it works: rank 0 may start later than this rank. */
 static int connect_to(const char *host, int port, double until, struct err *e)
 {
     for (;;) {
@@ -211,19 +211,19 @@ static void own_hello(const struct coll *c, const struct coll_conf *conf,
 
 /* Why a rank that knows the token is rejected; "" if it is not. */
 static void judge_rank(const struct coll *c, const struct hello *mine,
-                       const struct hello *h, struct verdict *a)
+                       const struct hello *h, char reason[REASON_BYTES])
 {
-    *a = (struct verdict){ "" };
+    memset(reason, 0, REASON_BYTES);
     if (h->size != mine->size)
-        snprintf(a->reason, sizeof a->reason, "the job has %u ranks, not %u",
+        snprintf(reason, REASON_BYTES, "the job has %u ranks, not %u",
                  mine->size, h->size);
     else if (h->rank == 0 || h->rank >= h->size)
-        snprintf(a->reason, sizeof a->reason, "there is no rank %u", h->rank);
+        snprintf(reason, REASON_BYTES, "there is no rank %u", h->rank);
     else if (c->peer[h->rank][0])
-        snprintf(a->reason, sizeof a->reason, "%s has already joined",
+        snprintf(reason, REASON_BYTES, "%s has already joined",
                  c->peer[h->rank]);
     else if (memcmp(h->agree, mine->agree, sizeof h->agree) != 0)
-        snprintf(a->reason, sizeof a->reason,
+        snprintf(reason, REASON_BYTES,
                  "rank %u has a different configuration than rank 0", h->rank);
 }
 
@@ -254,36 +254,47 @@ static int check_joined(const struct coll *c, int joined, struct err *e)
     return 0;
 }
 
+/* The socket of a rank of this job that has connected, and its hello; -1 if
+ * something else has. */
+static int accept_rank(int listener, const struct hello *mine, struct hello *h)
+{
+    const int fd = accept(listener, NULL, NULL);
+
+    if (fd < 0)
+        return -1;
+    set_socket_options(fd);
+    if (rendezvous_move(fd, h, sizeof *h, false, clock_mono() + HELLO_SECS) ==
+            0 &&
+        h->magic == MAGIC &&
+        memcmp(h->token, mine->token, sizeof h->token) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 /* Rank 0: wait until every rank has joined. */
 static int receive_all(struct coll *c, int listener, const struct hello *mine,
                        struct rank_address *address, int *fd_of, double until,
                        struct err *e)
 {
+    char reason[REASON_BYTES] = "";
     int joined = 1;
 
     admit_rank(c, &address[0], mine, -1);
     while (joined < c->size) {
         struct hello h;
-        struct verdict a;
         int fd;
 
         if (wait_for(listener, POLLIN, until) < 0)
             return check_joined(c, joined, e);
-        fd = accept(listener, NULL, NULL);
+        fd = accept_rank(listener, mine, &h);
         if (fd < 0)
             continue;
-        set_socket_options(fd);
-        if (rendezvous_move(fd, &h, sizeof h, false,
-                            clock_mono() + HELLO_SECS) < 0 ||
-            h.magic != MAGIC ||
-            memcmp(h.token, mine->token, sizeof h.token) != 0) {
-            close(fd); /* not a rank of this job */
-            continue;
-        }
-        judge_rank(c, mine, &h, &a);
-        if (a.reason[0]) {
-            log_warn("rejected a rank: %s", a.reason);
-            rendezvous_move(fd, &a, sizeof a, true, clock_mono() + HELLO_SECS);
+        judge_rank(c, mine, &h, reason);
+        if (reason[0]) {
+            log_warn("rejected a rank: %s", reason);
+            rendezvous_move(fd, reason, sizeof reason, true,
+                            clock_mono() + HELLO_SECS);
             close(fd);
             continue;
         }
@@ -291,15 +302,13 @@ static int receive_all(struct coll *c, int listener, const struct hello *mine,
         fd_of[h.rank] = fd;
         joined++;
     }
-    for (int r = 1; r < c->size; r++) {
-        struct verdict a = { "" };
-
-        if (rendezvous_move(fd_of[r], &a, sizeof a, true, until) < 0 ||
+    memset(reason, 0, sizeof reason);
+    for (int r = 1; r < c->size; r++)
+        if (rendezvous_move(fd_of[r], reason, sizeof reason, true, until) < 0 ||
             rendezvous_move(fd_of[r], address,
                             (size_t)c->size * sizeof *address, true, until) < 0)
             return err_set(e, ERR_RANK, "%s disconnected during startup",
                            c->peer[r]);
-    }
     return 0;
 }
 
@@ -308,20 +317,18 @@ static int join_job(struct coll *c, const struct coll_conf *conf,
                     int *fd_of, double until, struct err *e)
 {
     const struct launch *l = conf->launch;
-    struct verdict a;
+    char reason[REASON_BYTES];
 
     fd_of[0] = connect_to(l->host, l->port, until, e);
     if (fd_of[0] < 0)
         return err_wrap(e, "rank 0");
     if (rendezvous_move(fd_of[0], mine, sizeof *mine, true, until) < 0 ||
-        rendezvous_move(fd_of[0], &a, sizeof a, false, until) < 0)
+        rendezvous_move(fd_of[0], reason, sizeof reason, false, until) < 0)
+        snprintf(reason, sizeof reason, "%s", strerror(errno));
+    reason[sizeof reason - 1] = '\0';
+    if (reason[0])
         return err_set(e, ERR_RANK, "rank 0 (%s:%d) rejected rank %d: %s",
-                       l->host, l->port, c->rank, strerror(errno));
-    if (a.reason[0]) {
-        a.reason[sizeof a.reason - 1] = '\0';
-        return err_set(e, ERR_RANK, "rank 0 (%s:%d) rejected rank %d: %s",
-                       l->host, l->port, c->rank, a.reason);
-    }
+                       l->host, l->port, c->rank, reason);
     if (rendezvous_move(fd_of[0], address, (size_t)c->size * sizeof *address,
                         false, until) < 0)
         return err_set(e, ERR_RANK, "rank 0 disconnected during startup");
@@ -354,15 +361,11 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
             return err_set(e, ERR_RANK,
                            "%d ranks did not connect to rank %d within %.0f s",
                            missing, c->rank, c->timeout);
-        fd = accept(listener, NULL, NULL);
+        fd = accept_rank(listener, mine, &h);
         if (fd < 0)
             continue;
-        set_socket_options(fd);
-        if (rendezvous_move(fd, &h, sizeof h, false,
-                            clock_mono() + HELLO_SECS) < 0 ||
-            h.magic != MAGIC || h.rank <= (uint32_t)c->rank ||
-            h.rank >= (uint32_t)c->size || fd_of[h.rank] >= 0 ||
-            memcmp(h.token, mine->token, sizeof h.token) != 0) {
+        if (h.rank <= (uint32_t)c->rank || h.rank >= (uint32_t)c->size ||
+            fd_of[h.rank] >= 0) {
             close(fd);
             continue;
         }

@@ -13,6 +13,11 @@ static const char *const parallel_modes[] = {
     [PARALLEL_DDP] = "ddp", [PARALLEL_ZERO1] = "zero1",
     [PARALLEL_ZERO2] = "zero2", [PARALLEL_FSDP] = "fsdp", NULL
 };
+static const char *const launchers[] = {
+    [LAUNCHER_AUTO] = "auto", [LAUNCHER_NONE] = "none",
+    [LAUNCHER_MPI] = "mpi", [LAUNCHER_TCP] = "tcp",
+    [LAUNCHER_TORCHRUN] = "torchrun", [LAUNCHER_SLURM] = "slurm", NULL
+};
 static const char *const norms[] = {
     [NORM_LAYER] = "layernorm", [NORM_RMS] = "rmsnorm", NULL
 };
@@ -135,8 +140,7 @@ const struct setting settings_table[] = {
          "with fsdp, free the gathered weights of a layer after use"),
     SECS(parallel.timeout, "60s", 1, 86400,
          "end the job if a rank does not respond for this time"),
-    TEXT(parallel.launcher, "auto",
-         "how ranks were started: auto, none, mpi, tcp, torchrun, slurm"),
+    WORD(parallel.launcher, "auto", launchers, "how the ranks were started"),
 
     WORD(model.preset, "none", preset_names, "sizes of a known model"),
     INT(model.layers, "12", 1, 1000, "number of blocks"),
@@ -353,7 +357,15 @@ static void set_default_int(struct settings *c, const char *key, int64_t value,
         conf_put_int(&c->conf, key, value, where, &e);
 }
 
-static void apply_preset(struct settings *c)
+int settings_begin(struct settings *c, const char *path, struct err *e)
+{
+    memset(c, 0, sizeof *c);
+    conf_init(&c->conf, settings_table, c);
+    return path ? conf_read(&c->conf, path, e) : 0;
+}
+
+/* Apply the preset. */
+void settings_finish(struct settings *c)
 {
     const struct preset *p = &presets[c->model.preset];
     static const char *const llama[][2] = {
@@ -374,18 +386,6 @@ static void apply_preset(struct settings *c)
     for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
         set_default(c, llama[i][0], llama[i][1], where.s);
     buf_clear(&where);
-}
-
-int settings_begin(struct settings *c, const char *path, struct err *e)
-{
-    memset(c, 0, sizeof *c);
-    conf_init(&c->conf, settings_table, c);
-    return path ? conf_read(&c->conf, path, e) : 0;
-}
-
-void settings_finish(struct settings *c)
-{
-    apply_preset(c);
 }
 
 int settings_load(struct settings *c, const char *path, const char *const *sets,

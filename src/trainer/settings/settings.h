@@ -152,11 +152,21 @@ enum parallel_mode {
     PARALLEL_FSDP
 };
 
+/* The program that started the ranks. */
+enum launcher {
+    LAUNCHER_AUTO, /* determined from the environment */
+    LAUNCHER_NONE,
+    LAUNCHER_MPI,
+    LAUNCHER_TCP,
+    LAUNCHER_TORCHRUN,
+    LAUNCHER_SLURM
+};
+
 struct parallel_settings {
     enum parallel_mode mode;
     bool reshard;
     double timeout;
-    const char *launcher;
+    enum launcher launcher;
 };
 
 struct plan_settings {
