@@ -12,15 +12,16 @@
 int main(int argc, char **argv)
 {
     struct nvml *n = argc == 3 ? nvml_open(argv[1]) : NULL;
-    struct nvml_reading r;
+    double v[NVML_VALUES];
 
     if (!n)
         puts("none");
     for (long i = n ? strtol(argv[2], NULL, 10) : 0; i > 0; i--)
-        if (nvml_read(n, &r))
+        if (nvml_read(n, v))
             printf("%g%% %g B %g W %g J %g C %g MHz %g MHz %g\n",
-                   r.utilisation, r.memory, r.power, r.energy, r.temperature,
-                   r.clock, r.memory_clock, r.throttled);
+                   v[NVML_UTILISATION], v[NVML_MEMORY], v[NVML_POWER],
+                   v[NVML_ENERGY], v[NVML_TEMPERATURE], v[NVML_CLOCK],
+                   v[NVML_MEMORY_CLOCK], v[NVML_THROTTLED]);
     nvml_close(n);
-    return nvml_read(NULL, &r);
+    return nvml_read(NULL, v);
 }

@@ -20,13 +20,14 @@
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
 
-/* One save: a copy of the state, which a thread writes while training
- * continues. */
+enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
+
+/* A copy of the state, which a thread writes while training continues. */
 struct checkpoint_writing {
     struct checkpoint *checkpoint;
     struct snapshot snap;
     int64_t step;
-    bool best, last;
+    enum save_reason why;
     pthread_t thread;
     bool threaded;
     int ret;
@@ -69,7 +70,7 @@ static int link_best(const struct checkpoint *c, int64_t step, struct err *e)
     return ret;
 }
 
-/* Let it name the best step of before, if that is still there. */
+/* Let the link name an earlier best step, if its checkpoint still exists. */
 static void restore_best(const struct checkpoint *c, int64_t step)
 {
     char *path = step_path(c, step);
@@ -83,7 +84,7 @@ static void restore_best(const struct checkpoint *c, int64_t step)
     free(link);
 }
 
-/* ---- removing old ones ------------------------------------------------ */
+/* ---- removing checkpoints --------------------------------------------- */
 
 static bool is_kept(const struct checkpoint *c, int64_t step, int64_t newer)
 {
@@ -101,7 +102,7 @@ static void remove_folder(const struct checkpoint *c, const char *name)
     free(path);
 }
 
-/* Remove what a killed process left half written. */
+/* Remove checkpoints that a killed process has left incomplete. */
 static void remove_partial(const struct checkpoint *c)
 {
     struct path_list all = PATH_LIST_INIT;
@@ -113,7 +114,7 @@ static void remove_partial(const struct checkpoint *c)
     path_list_clear(&all);
 }
 
-/* Remove whole ones that no rule keeps. */
+/* Remove complete checkpoints that no rule keeps. */
 static void prune(const struct checkpoint *c)
 {
     struct path_list all = PATH_LIST_INIT;
@@ -172,7 +173,7 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
         ret = write_folder(w, path, e);
         c->written = ret == 0 ? w->step : -1;
     }
-    if (ret == 0 && w->best)
+    if (ret == 0 && w->why == SAVE_BEST)
         ret = link_best(c, w->step, e);
     if (ret == 0)
         prune(c);
@@ -196,7 +197,7 @@ static void *write_thread(void *arg)
     struct checkpoint_writing *w = arg;
 
     w->ret = write_checkpoint(w, &w->e);
-    if (w->ret < 0 && !w->last)
+    if (w->ret < 0 && w->why != SAVE_LAST)
         warn_lost(w);
     return NULL;
 }
@@ -229,8 +230,6 @@ static void wait_writing(struct checkpoint *c)
     c->writing = NULL;
 }
 
-enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
-
 static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
                       struct err *e)
 {
@@ -243,14 +242,13 @@ static int save_state(struct checkpoint *c, struct job *j, enum save_reason why,
     w = xcalloc(1, sizeof *w);
     w->checkpoint = c;
     w->step = j->state.step;
-    w->best = why == SAVE_BEST;
-    w->last = why == SAVE_LAST;
+    w->why = why;
     c->writing = w;
     if (c->run)
         run_flush(c->run, &lost); /* run_end() reports what is lost */
     if (snapshot_take(&w->snap, j, c->run ? run_id(c->run) : "", e) < 0)
         return err_wrap(e, "checkpoint of step %lld", (long long)w->step);
-    w->threaded = (c->conf->async || w->last) &&
+    w->threaded = (c->conf->async || why == SAVE_LAST) &&
                   pthread_create(&w->thread, NULL, write_thread, w) == 0;
     if (!w->threaded)
         write_thread(w);

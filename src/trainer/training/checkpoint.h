@@ -14,18 +14,18 @@
  *
  * A checkpoint is a folder, step-00000400, with the files of
  * checkpoint_files.h.  It is written under another name, synced and renamed, so
- * a folder of that name is whole; the next save removes what a crash has left
- * half written.  Data order, dropout and samples are functions of the step, so
- * nothing else needs to be kept for a run to resume bit for bit.
+ * a folder of that name is complete; the next save removes incomplete ones that
+ * a crash has left.  Data order, dropout and samples are functions of the step,
+ * so a run that resumes computes the same bits without further state.
  *
  * Saving first flushes the metrics of the run, so that its curve has no gap
  * after a crash, then copies the state and returns; a thread writes the copy.
  * It then removes older checkpoints, except the newest N, every Mth step and
  * the best, which the link "best" names.
  *
- * A full disk is no reason to stop training: a checkpoint that cannot be
- * written causes a warning and the metric event/checkpoint_lost, and the next
- * one is tried.  Only checkpoint_last() fails if it is not written.
+ * Training does not stop because a disk is full: a checkpoint that cannot be
+ * written only causes a warning and the metric event/checkpoint_lost.  Only
+ * checkpoint_last() fails if the checkpoint is not written.
  */
 struct checkpoint {
     const struct checkpoint_settings *conf;

@@ -14,8 +14,8 @@
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
-/* The newest in a folder whose files are whole, or NULL; the caller frees it.
- * Others are skipped with a warning. */
+/* The newest checkpoint in a folder whose files are intact, or NULL; others are
+ * skipped with a warning.  The caller frees it. */
 char *checkpoint_newest(const char *folder);
 
 /* The step in a name such as step-00000400, or -1. */

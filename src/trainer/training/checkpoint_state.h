@@ -13,14 +13,15 @@
 extern const char *const checkpoint_parts[]; /* the other files; ends in NULL */
 enum { PART_MODEL, PART_OPTIM, PART_CONFIG };
 
-/* The text as it is now, without checksums; the caller frees it. */
+/* The current state as text, without checksums; the caller frees it. */
 char *checkpoint_state_text(const struct job *, const char *run_id);
-/* Write it to a folder that holds the other files, with checksums. */
+/* Add the checksums of the other files, which are already in the folder, and
+ * write the text there. */
 int checkpoint_state_write(const char *text, const char *folder, struct err *);
 
 /* Fails if the tokenizer or the data are not those of the checkpoint. */
 int checkpoint_state_load(const char *folder, struct job *, struct err *);
-/* Are all the files of the checkpoint as they were written? */
+/* Check that the files of the checkpoint are as they were written. */
 int checkpoint_verify(const char *folder, struct err *);
 /* The id of the run that wrote it, "" for none; the caller frees it. */
 int checkpoint_run_id(const char *folder, char **id, struct err *);

@@ -4,13 +4,14 @@
 #include "trainer/training/job.h"
 
 /*
- * eval - how well the model predicts the next token
+ * eval - the loss of the model on the validation data
  *
- * The mean is over tokens, so it depends neither on the micro-batch nor on the
- * number of ranks, which share the windows.  With a stride below the context
- * tokens that an earlier window has scored serve as context only.  bpb is
- * the loss in bits per byte of text, or NaN without a tokenizer, which says how
- * long tokens are.  A signal that sig.h has caught stops the evaluation.
+ * The loss is the mean over tokens, so it depends neither on the micro-batch
+ * nor on the number of ranks, which share the windows.  If the stride is less
+ * than the context, tokens that are targets in an earlier window are only
+ * context in the next. bpb is the loss in bits per byte of text, or NaN without
+ * a tokenizer, since the length of the tokens is not known then.  A signal that
+ * sig.h has caught stops the evaluation.
  */
 struct eval_result {
     double loss, bpb;

@@ -11,7 +11,7 @@ const struct hardware hardware_table[] = {
     /* name        fp32/TF32 bf16  fp16     GiB n  source */
     { "P100",      {   9.3,   9.3,  18.7 },  16, 1, "data sheet, 2016" },
     { "T4",        {   8.1,   8.1,    65 },  15, 1, "data sheet, 2019" },
-    { "T4 x 2",    {  16.2,  16.2,   130 },  15, 2, "the same, two of them" },
+    { "T4 x 2",    {  16.2,  16.2,   130 },  15, 2, "data sheet, 2019" },
     { "V100",      {  15.7,  15.7,   125 },  32, 1, "data sheet, 2020" },
     { "A100 40GB", {   156,   312,   312 },  40, 1, "data sheet, 2021" },
     { "A100 80GB", {   156,   312,   312 },  80, 1, "data sheet, 2021" },
@@ -38,11 +38,15 @@ int hardware_parse(const char **text, char name[32], struct hardware *h,
                number[1], number[2]) != 4 ||
         !num_real(number[0], &tflops) || !num_real(number[1], &gib) ||
         !num_int(number[2], &devices) || tflops <= 0 || devices < 1)
-        return err_set(e, ERR_USAGE, "plan.hardware: '%s' is not "
-                       "name:tflops:GiB:devices", row);
-    *h = (struct hardware){ .name = name, .gib = gib,
-                            .devices = (int)devices, .source = "settings" };
-    h->tflops[0] = h->tflops[1] = h->tflops[2] = tflops;
+        return err_set(e, ERR_USAGE,
+                       "plan.hardware expects name:tflops:GiB:devices, not "
+                       "'%s'",
+                       row);
+    *h = (struct hardware){ .name = name,
+                            .tflops = { tflops, tflops, tflops },
+                            .gib = gib,
+                            .devices = (int)devices,
+                            .source = "settings" };
     *text = at + len;
     return 1;
 }

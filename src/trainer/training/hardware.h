@@ -4,15 +4,14 @@
 #include "common/err.h"
 
 /*
- * hardware - what machines that people train on can do
+ * hardware - the peak rates of machines for training
  *
- * Rates are dense peaks from the makers' data sheets (NVIDIA, Google Cloud)
- * of the year in `source`, in TFLOP/s, of all
- * devices of the row together.
+ * Rates are without sparsity, from the data sheets of NVIDIA and Google Cloud
+ * of the year in `source`, in TFLOP/s of all devices of the row together.
  */
 struct hardware {
     const char *name;
-    double tflops[3]; /* fp32 (TF32 where there is), bf16, fp16 */
+    double tflops[3]; /* fp32 (TF32 if the device has it), bf16, fp16 */
     double gib;       /* memory of one device */
     int devices;
     const char *source;
@@ -20,8 +19,8 @@ struct hardware {
 
 extern const struct hardware hardware_table[]; /* ends with a NULL name */
 
-/* One row of "name:tflops:GiB:devices, ..."; *text moves on.  1, 0 at the
- * end, or -1.  The name is written to `name`. */
+/* Parse one row of "name:tflops:GiB:devices, ..." and advance *text past it.
+ * Returns 1, or 0 at the end.  h->name is set to `name`. */
 int hardware_parse(const char **text, char name[32], struct hardware *,
                    struct err *);
 

@@ -17,7 +17,7 @@
  *      if (job_open(&j, &settings, JOB_TRAIN, e) < 0) ...
  *      job_close(&j);
  *
- * This is what training, evaluation and sampling share; what one of them alone
+ * Training, evaluation and sampling share this; state that only one of them
  * needs is in a struct of its own (train, step, report, checkpoint, sampler).
  * job_close() also closes a job that job_open() failed to open.
  */
@@ -46,7 +46,7 @@ struct job {
         double best_loss;   /* of validation; infinite at first */
         int64_t best_step;
         int64_t bad_evals; /* validations since */
-        bool val_due;      /* a signal stopped that of this step */
+        bool val_due;      /* a signal stopped the one of this step */
     } state;
     struct job_clock {
         double started; /* clock_mono() of this attempt */

@@ -4,7 +4,7 @@
 #include "trainer/training/job_data.h"
 
 /*
- * job_check - can these settings be trained with, by so many ranks?
+ * job_check - check that a job with these settings can be opened
  *
  *      struct job_check seen = { 0 };
  *
@@ -12,14 +12,15 @@
  *          if (job_check(&seen, s, ranks, e) < 0) ...
  *      job_check_clear(&seen);
  *
- * The settings are resolved, and what they name is opened and closed again.  An
- * error names the line of the settings file.  What passed the last time is not
- * checked again, so many settings that differ little are checked fast.
+ * The settings are resolved for this number of ranks, and the files that they
+ * name are opened and closed again.  An error names the line of the settings
+ * file.  Files that the last call has checked are not opened again, so checking
+ * many settings that differ little is fast.
  */
 struct job_check {
     struct job_data data; /* the tokenizer alone stays open */
     char *tokenizer;      /* its path */
-    char *files;          /* all that opening the token files depends on */
+    char *files;          /* the values that opening token files depends on */
 };
 
 int job_check(struct job_check *seen, struct settings *, int ranks,

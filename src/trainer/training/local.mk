@@ -29,7 +29,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/report.c \
 	%D%/report.h \
 	%D%/report_params.c \
-	%D%/report_params.h \
 	%D%/sampler.c \
 	%D%/sampler.h \
 	%D%/snapshot.c \

@@ -17,7 +17,7 @@ static bool is_large(const struct dev *dev)
 }
 
 /* Fill with numbers in (-1, 1): a product of zeros takes less power, and so is
- * faster than any other. */
+ * faster than others. */
 static void fill_random(struct dev *dev, char *to, size_t bytes,
                         enum dtype type)
 {
@@ -44,8 +44,8 @@ static void fill_random(struct dev *dev, char *to, size_t bytes,
     free(host);
 }
 
-/* The best of several products of n x n matrices, each of a few milliseconds.
- * On a CPU other work may interfere, so it makes more of them. */
+/* The best rate of several products of n x n matrices, each of which takes a
+ * few milliseconds.  On a CPU there are more, as other work may interfere. */
 double measure_matmul(struct dev *dev, enum dtype type)
 {
     const int64_t n = is_large(dev) ? 8192 : 768;

@@ -4,11 +4,11 @@
 #include "kernels/dev.h"
 
 /*
- * measure - how fast a device multiplies matrices and copies memory
+ * measure - measure how fast a device multiplies matrices and copies memory
  *
- * measure_matmul() is the rate of a large matrix product, in operations a
- * second, a little below the peak of the data sheet; measure_copy() that of a
- * large copy, in bytes read and written a second.  0: not known.
+ * measure_matmul() returns the rate of a large matrix product in operations per
+ * second, which is a little below the peak of the data sheet; measure_copy()
+ * that of a large copy in bytes read and written per second.  0: not known.
  */
 double measure_matmul(struct dev *, enum dtype);
 double measure_copy(struct dev *);

@@ -12,7 +12,6 @@
 
 #include "common/clock.h"
 #include "trainer/training/measure.h"
-#include "trainer/training/nvml.h"
 
 /* ---- this process ----------------------------------------------------- */
 
@@ -20,14 +19,13 @@
 static void read_memory(double *resident, double *reserved)
 {
     const double page = (double)sysconf(_SC_PAGESIZE);
-    long size = 0, rss = 0, shared, text, lib, data = 0;
+    long rss, data;
     FILE *fp = fopen("/proc/self/statm", "re");
 
     *resident = *reserved = (double)NAN;
     if (!fp)
         return;
-    if (fscanf(fp, "%ld %ld %ld %ld %ld %ld", &size, &rss, &shared, &text, &lib,
-               &data) == 6) {
+    if (fscanf(fp, "%*d %ld %*d %*d %*d %ld", &rss, &data) == 2) {
         *resident = (double)rss * page;
         *reserved = (double)data * page;
     }
@@ -56,14 +54,14 @@ static const char *const names[METER_USES] = {
     [METER_ALLOCATED] = "mem_allocated_bytes",
     [METER_RESERVED] = "mem_reserved_bytes",
     [METER_PEAK] = "mem_peak_bytes",
-    [METER_GPU_UTIL] = "gpu_util",
-    [METER_GPU_MEM] = "gpu_mem_bytes",
-    [METER_GPU_POWER] = "gpu_power_w",
-    [METER_GPU_ENERGY] = "gpu_energy_j",
-    [METER_GPU_TEMP] = "gpu_temp_c",
-    [METER_GPU_CLOCK] = "gpu_clock_mhz",
-    [METER_GPU_MEM_CLOCK] = "gpu_mem_clock_mhz",
-    [METER_GPU_THROTTLED] = "gpu_throttled",
+    [METER_GPU + NVML_UTILISATION] = "gpu_util",
+    [METER_GPU + NVML_MEMORY] = "gpu_mem_bytes",
+    [METER_GPU + NVML_POWER] = "gpu_power_w",
+    [METER_GPU + NVML_ENERGY] = "gpu_energy_j",
+    [METER_GPU + NVML_TEMPERATURE] = "gpu_temp_c",
+    [METER_GPU + NVML_CLOCK] = "gpu_clock_mhz",
+    [METER_GPU + NVML_MEMORY_CLOCK] = "gpu_mem_clock_mhz",
+    [METER_GPU + NVML_THROTTLED] = "gpu_throttled",
 };
 
 /* "system/NAME", or "system/RANK/NAME" for ranks above 0 */
@@ -102,7 +100,6 @@ static void read_all(struct meter *m, struct meter_clocks *last,
 {
     const double wall = clock_mono(), cpu = cpu_seconds();
     const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    struct nvml_reading gpu;
     struct dev_memory memory;
 
     for (int i = 0; i < METER_VALUES; i++)
@@ -121,16 +118,7 @@ static void read_all(struct meter *m, struct meter_clocks *last,
     if (wall - last->wall > 1e-3)
         value[METER_CPU_UTIL] =
             100 * (cpu - last->cpu) / (wall - last->wall) / cores;
-    if (m->nvml && nvml_read(m->nvml, &gpu)) {
-        value[METER_GPU_UTIL] = gpu.utilisation;
-        value[METER_GPU_MEM] = gpu.memory;
-        value[METER_GPU_POWER] = gpu.power;
-        value[METER_GPU_ENERGY] = gpu.energy;
-        value[METER_GPU_TEMP] = gpu.temperature;
-        value[METER_GPU_CLOCK] = gpu.clock;
-        value[METER_GPU_MEM_CLOCK] = gpu.memory_clock;
-        value[METER_GPU_THROTTLED] = gpu.throttled;
-    }
+    nvml_read(m->nvml, value + METER_GPU);
     *last = (struct meter_clocks){ wall, cpu };
 }
 
@@ -184,8 +172,6 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
 
     memset(m, 0, sizeof *m);
     m->run = run;
-    m->rank = j->coll.rank;
-    m->size = j->coll.size;
     m->every = j->set->run.system_every;
     m->dev = &j->dev;
     m->memory = j->dev.memory;
@@ -201,7 +187,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->wake, &attr);
     pthread_condattr_destroy(&attr);
-    m->running = (run || m->rank > 0) && m->every > 0 &&
+    m->running = (run || j->coll.rank > 0) && m->every > 0 &&
                  pthread_create(&m->thread, NULL, watch, m) == 0;
 }
 

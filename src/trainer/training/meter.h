@@ -6,13 +6,14 @@
 
 #include "store/run.h"
 #include "trainer/training/job.h"
+#include "trainer/training/nvml.h"
 
 /*
- * meter - how much of the machine is used
+ * meter - record the utilisation of the machine
  *
- * Every few seconds a thread reads memory and utilisation from /proc, and of a
- * GPU from NVML, and stores them as metrics of the current step.  It takes well
- * under a millisecond each time, and training does not wait for it.
+ * Every few seconds a thread reads memory and utilisation from /proc, and those
+ * of a GPU from NVML, and stores them as metrics of the current step.  It takes
+ * well under a millisecond each time, and training does not wait for it.
  */
 enum meter_value {
     METER_CPU_UTIL,
@@ -20,21 +21,13 @@ enum meter_value {
     METER_ALLOCATED,
     METER_RESERVED,
     METER_PEAK,
-    METER_GPU_UTIL,
-    METER_GPU_MEM,
-    METER_GPU_POWER,
-    METER_GPU_ENERGY,
-    METER_GPU_TEMP,
-    METER_GPU_CLOCK,
-    METER_GPU_MEM_CLOCK,
-    METER_GPU_THROTTLED,
-    METER_USES, /* the device's memory, by what it is for */
+    METER_GPU,                            /* enum nvml_value */
+    METER_USES = METER_GPU + NVML_VALUES, /* enum dev_use: memory, by its use */
     METER_VALUES = METER_USES + DEV_USES
 };
 
 struct meter {
     struct run *run; /* of rank 0; NULL elsewhere */
-    int rank, size;
     double every;
     struct dev *dev;
     struct dev_memory memory; /* as the last step left it; under the lock */

@@ -4,7 +4,7 @@
 #include "trainer/training/job.h"
 
 /*
- * multiple_choice - questions with several endings, of which one is right
+ * multiple_choice - evaluate the model on multiple-choice questions
  *
  * The file holds JSON lines, as HellaSwag's does: ctx, endings (an array) and
  * label (a number, or a number as text).  "query" and "question", "choices" and

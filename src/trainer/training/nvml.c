@@ -4,13 +4,14 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/dl.h"
 #include "common/mem.h"
 
-/* The few prototypes that are used, as nvml.h declares them; each returns 0,
- * or why not. */
-struct api {
+/* The calls that are used, as nvml.h declares them.  Each returns 0, or an
+ * error code. */
+struct nvml_calls {
     int (*init)(void);
     int (*shutdown)(void);
     int (*by_address)(const char *, void **device);
@@ -23,9 +24,12 @@ struct api {
     int (*throttled)(void *, unsigned long long *reasons);
 };
 
-enum { SENSOR_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, SLOW = 5 };
+enum { SENSOR_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2, SLOW_EVERY = 5 };
 
-#define SYMBOL(name, member) { "nvml" name, offsetof(struct api, member) }
+#define SYMBOL(name, member)                                                   \
+ {                                                                             \
+  "nvml" name, offsetof(struct nvml_calls, member)                             \
+ }
 
 static const struct dl_symbol symbols[] = {
     SYMBOL("Init_v2", init),
@@ -43,11 +47,11 @@ static const struct dl_symbol symbols[] = {
 };
 
 struct nvml {
-    struct api api;
+    struct nvml_calls api;
     void *device;
     double first_energy;
     unsigned reads;
-    struct nvml_reading slow;           /* the last of what changes slowly */
+    double latest[NVML_VALUES];
 };
 
 static double read_energy(struct nvml *n)
@@ -90,38 +94,39 @@ static double read_clock(struct nvml *n, int which)
     return n->api.clock(n->device, which, &mhz) == 0 ? mhz : (double)NAN;
 }
 
-static void read_slow(struct nvml *n, struct nvml_reading *r)
+static void read_slow_values(struct nvml *n, double *value)
 {
     unsigned degrees;
     unsigned long long reasons;
 
-    r->temperature =
-        n->api.temperature(n->device, SENSOR_GPU, &degrees) == 0
-            ? degrees
-            : (double)NAN;
-    r->clock = read_clock(n, CLOCK_SM);
-    r->memory_clock = read_clock(n, CLOCK_MEMORY);
-    r->throttled = n->api.throttled(n->device, &reasons) == 0
-                       ? (double)reasons
-                       : (double)NAN;
+    value[NVML_TEMPERATURE] =
+        n->api.temperature(n->device, SENSOR_GPU, &degrees) == 0 ? degrees
+                                                                 : (double)NAN;
+    value[NVML_CLOCK] = read_clock(n, CLOCK_SM);
+    value[NVML_MEMORY_CLOCK] = read_clock(n, CLOCK_MEMORY);
+    value[NVML_THROTTLED] = n->api.throttled(n->device, &reasons) == 0
+                                ? (double)reasons
+                                : (double)NAN;
 }
 
-bool nvml_read(struct nvml *n, struct nvml_reading *r)
+bool nvml_read(struct nvml *n, double value[NVML_VALUES])
 {
     unsigned util[2], milliwatts;
-    unsigned long long memory[3];       /* in all, free, used */
+    unsigned long long memory[3]; /* total, free, used */
+    double *v;
 
     if (!n)
         return false;
-    if (n->reads++ % SLOW == 0)
-        read_slow(n, &n->slow);
-    *r = n->slow;
-    r->utilisation = n->api.utilisation(n->device, util) == 0 ? util[0]
+    v = n->latest;
+    if (n->reads++ % SLOW_EVERY == 0)
+        read_slow_values(n, v);
+    v[NVML_UTILISATION] =
+        n->api.utilisation(n->device, util) == 0 ? util[0] : (double)NAN;
+    v[NVML_MEMORY] =
+        n->api.memory(n->device, memory) == 0 ? (double)memory[2] : (double)NAN;
+    v[NVML_POWER] = n->api.power(n->device, &milliwatts) == 0 ? milliwatts / 1e3
                                                               : (double)NAN;
-    r->memory = n->api.memory(n->device, memory) == 0 ? (double)memory[2]
-                                                      : (double)NAN;
-    r->power = n->api.power(n->device, &milliwatts) == 0 ? milliwatts / 1e3
-                                                         : (double)NAN;
-    r->energy = read_energy(n) - n->first_energy;
+    v[NVML_ENERGY] = read_energy(n) - n->first_energy;
+    memcpy(value, v, sizeof n->latest);
     return true;
 }

@@ -4,32 +4,34 @@
 #include <stdbool.h>
 
 /*
- * nvml - what an NVIDIA GPU is doing
+ * nvml - read the utilisation, memory and power of an NVIDIA GPU
  *
- * The library comes with the driver; it is opened when the program runs, so
- * nothing is needed to build.  Where it is missing nvml_open() returns NULL,
- * and the other functions take that.
+ * The library comes with the driver.  It is loaded at run time, so it is not
+ * needed to build.  If it is missing, nvml_open() returns NULL, which the other
+ * functions accept.
  *
- * A GPU is named by its PCI address, because its number here may be another
- * one there (CUDA_VISIBLE_DEVICES).  What it does not tell, or may not, is NaN.
- * Some calls hold a lock of the driver that launching kernels needs too; so
- * nothing is asked that is slow, and what changes slowly is asked for every
- * fifth time only, and otherwise repeated.
+ * A GPU is named by its PCI address, because CUDA_VISIBLE_DEVICES changes the
+ * numbers of CUDA, but not those of NVML.  A value that the GPU does not report
+ * is NaN.  Some calls take a lock of the driver that launching a kernel takes,
+ * too.  Therefore slow calls are avoided, and values that change slowly are
+ * read in every fifth call of nvml_read() only.
  */
 struct nvml;
 
-struct nvml_reading {
-    double utilisation;         /* percent of time with any kernel running */
-    double memory;              /* bytes used on the device, by everyone */
-    double power;               /* watts */
-    double energy;              /* joules since nvml_open() */
-    double temperature;         /* degrees Celsius */
-    double clock, memory_clock; /* MHz */
-    double throttled;           /* bits of NVML's reasons for a low clock */
+enum nvml_value {
+    NVML_UTILISATION, /* percent of time with any kernel running */
+    NVML_MEMORY,      /* bytes used on the device, by all processes */
+    NVML_POWER,       /* watts */
+    NVML_ENERGY,      /* joules since nvml_open() */
+    NVML_TEMPERATURE, /* degrees Celsius; this and the next change slowly */
+    NVML_CLOCK,       /* MHz */
+    NVML_MEMORY_CLOCK,
+    NVML_THROTTLED, /* bits: NVML's reasons for a low clock */
+    NVML_VALUES
 };
 
 struct nvml *nvml_open(const char *pci_address);
 void nvml_close(struct nvml *);
-bool nvml_read(struct nvml *, struct nvml_reading *);
+bool nvml_read(struct nvml *, double value[NVML_VALUES]);
 
 #endif

@@ -12,7 +12,6 @@
 #include "common/num.h"
 #include "common/save.h"
 #include "trainer/model/resolve.h"
-#include "trainer/training/report_params.h"
 
 /* ---- the beginning ---------------------------------------------------- */
 

@@ -13,7 +13,7 @@
 #include "trainer/training/step_check.h"
 
 /*
- * report - training as the screen shows it and as the run records it
+ * report - show training on the screen and record it in the run
  *
  *      if (report_open(&r, j, command, id, e) < 0)     the run begins
  *          return -1;
@@ -49,7 +49,7 @@ void report_multiple_choice(struct report *, const struct job *,
                             const struct multiple_choice_result *);
 void report_samples(struct report *, const struct job *, const struct buf *text,
                     int n);
-/* The step that was just computed is not as it should be. */
+/* The loss or the norm of the step that was just computed is not good. */
 void report_event(struct report *, const struct job *, enum step_verdict,
                   const char *what);
 void report_stopped_early(struct report *, const struct job *);
@@ -57,5 +57,12 @@ void report_rewind(struct report *, const struct job *);
 
 /* ret and e are how training ended; returns them, or what was lost. */
 int report_close(struct report *, const struct job *, int ret, struct err *e);
+
+/*
+ * The parameters, datasets and tags that the run gets when it begins.  Every
+ * setting becomes a parameter, and in the first attempt so do the values that
+ * follow from the settings: later ones may have another number of ranks.
+ */
+void report_params(struct run *, const struct job *, bool resumed);
 
 #endif

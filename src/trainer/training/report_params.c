@@ -1,5 +1,8 @@
+/*
+ * report_params - what the run records of the job when it begins
+ */
 #include "config.h"
-#include "trainer/training/report_params.h"
+#include "trainer/training/report.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ static int by_logit(const void *a, const void *b)
 }
 
 /* Bring the k largest to the front, in any order. */
-static void largest(struct sampler_token *c, int64_t n, int64_t k)
+static void select_largest(struct sampler_token *c, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;
 
@@ -52,9 +52,10 @@ static void largest(struct sampler_token *c, int64_t n, int64_t k)
     }
 }
 
-/* How many of the likeliest make up top_p; c is sorted, p sums to total. */
-static int64_t nucleus(const struct sampler_token *c, int64_t n, double total,
-                       double top_p)
+/* How many of the likeliest tokens have the probability top_p together.  c is
+ * sorted, and the sum of p is `total`. */
+static int64_t count_nucleus(const struct sampler_token *c, int64_t n,
+                             double total, double top_p)
 {
     double sum = 0;
 
@@ -80,11 +81,11 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
         c[i] = (struct sampler_token){ logits[i], (int32_t)i };
     }
     if (conf->temperature <= 0) {
-        largest(c, n, 1);
+        select_largest(c, n, 1);
         return c[0].id;
     }
     if (k < n)
-        largest(c, n, k);
+        select_largest(c, n, k);
     if (k < n || conf->top_p < 1)
         qsort(c, (size_t)k, sizeof *c, by_logit);
     top = c[0].p;
@@ -95,7 +96,7 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
         total += (double)c[i].p;
     }
     if (conf->top_p < 1) {
-        last = nucleus(c, k, total, conf->top_p);
+        last = count_nucleus(c, k, total, conf->top_p);
         total = 0;
         for (int64_t i = 0; i < last; i++)
             total += (double)c[i].p;
@@ -150,22 +151,22 @@ void sampler_close(struct sampler *s)
     *s = (struct sampler){ 0 };
 }
 
-/* The logits as floats, whatever the device computes in. */
-static void widen(struct sampler *s, const struct tensor *out)
+/* Convert the logits to fp32 from the type of the model. */
+static void convert_logits(struct sampler *s, const struct tensor *out)
 {
-    const int64_t n = tensor_count(out);
     const uint16_t *half = s->raw;
 
-    if (out->type == DT_F32)
-        memcpy(s->logits, s->raw, (size_t)n * sizeof *s->logits);
-    for (int64_t i = 0; i < n && out->type == DT_BF16; i++)
-        s->logits[i] = float_from_bf16(half[i]);
-    for (int64_t i = 0; i < n && out->type == DT_F16; i++)
-        s->logits[i] = float_from_f16(half[i]);
+    if (out->type == DT_F32) {
+        memcpy(s->logits, s->raw, tensor_bytes(out));
+        return;
+    }
+    for (int64_t i = 0; i < tensor_count(out); i++)
+        s->logits[i] = out->type == DT_BF16 ? float_from_bf16(half[i])
+                                            : float_from_f16(half[i]);
 }
 
-/* Run the decoder on the newest tokens, which stand at position `at`. */
-static int advance(struct sampler *s, int64_t at, struct err *e)
+/* Run the decoder on the newest tokens, which are at position `at`. */
+static int run_decoder(struct sampler *s, int64_t at, struct err *e)
 {
     struct graph *g = &s->decoder.graph;
     const struct tensor *out = graph_val(g, s->decoder.output);
@@ -176,12 +177,13 @@ static int advance(struct sampler *s, int64_t at, struct err *e)
     s->job->dev.type->get(&s->job->dev, s->raw, out->data, tensor_bytes(out));
     if (dev_sync(&s->job->dev, e) < 0)
         return -1;
-    widen(s, out);
+    convert_logits(s, out);
     return 0;
 }
 
-/* Returns 1 if the logits are not finite, else 0. */
-static int draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
+/* Draw a token of each sequence; returns 1 if the logits are not finite. */
+static int draw_tokens(struct sampler *s, int64_t at, sampler_fn *on_token,
+                       void *arg)
 {
     const int64_t vocab = s->job->set->model.vocab;
     const int64_t cols =
@@ -195,13 +197,13 @@ static int draw_all(struct sampler *s, int64_t at, sampler_fn *took, void *arg)
             sampler_draw(s->logits + i * cols, vocab, s->order, s->conf, u);
         if (s->last[i] < 0)
             return 1;
-        took(arg, i, s->last[i]);
+        on_token(arg, i, s->last[i]);
     }
     return 0;
 }
 
 int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
-                int64_t tokens, sampler_fn *took, void *arg, struct err *e)
+                int64_t tokens, sampler_fn *on_token, void *arg, struct err *e)
 {
     if (n >= s->room)
         return err_set(e, ERR_USAGE,
@@ -211,9 +213,9 @@ int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
     for (int64_t at = 0; at + 1 < n + tokens && at < s->room; at++) {
         for (int i = 0; i < s->count && at < n; i++)
             s->last[i] = prompt[at];
-        if (advance(s, at, e) < 0)
+        if (run_decoder(s, at, e) < 0)
             return -1;
-        if (at + 1 >= n && draw_all(s, at, took, arg) > 0)
+        if (at + 1 >= n && draw_tokens(s, at, on_token, arg) > 0)
             return 1;
     }
     return 0;
@@ -234,41 +236,39 @@ void sampler_prompt(const struct job *j, const char *text, struct ids *out)
     }
 }
 
-/* ---- the texts of a training ------------------------------------------ */
+/* ---- samples during training ------------------------------------------ */
 
-static void add_id(void *arg, int sequence, int32_t id)
+struct sample_texts {
+    const struct tokenizer *tokenizer;
+    struct buf *text; /* of each sequence */
+};
+
+static void add_token(void *arg, int sequence, int32_t id)
 {
-    struct ids *ids = (struct ids *)arg + sequence;
+    const struct sample_texts *t = arg;
 
-    GROW(ids->id, ids->n, ids->room);
-    ids->id[ids->n++] = id;
+    tokenizer_decode(t->tokenizer, &id, 1, &t->text[sequence]);
 }
 
 int sampler_texts(struct job *j, struct buf *text, struct err *e)
 {
     const struct sample_settings *c = &j->set->sample;
     const int count = (int)c->count;
+    struct sample_texts t = { j->data.tokenizer, text };
     struct ids prompt = IDS_INIT;
-    struct ids *ids = xcalloc((size_t)count, sizeof *ids);
     struct sampler s = { 0 };
     int ret;
 
-    for (int i = 0; i < count; i++)
-        text[i] = (struct buf)BUF_INIT;
     sampler_prompt(j, c->prompt, &prompt);
+    for (int i = 0; i < count; i++) {
+        text[i] = (struct buf)BUF_INIT;
+        tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
+    }
     ret = sampler_open(&s, j, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)
-        ret = sampler_run(&s, prompt.id, (int64_t)prompt.n, c->tokens, add_id,
-                          ids, e);
-    for (int i = 0; i < count; i++) {
-        if (ret == 0) {
-            tokenizer_decode(j->data.tokenizer, prompt.id, prompt.n, &text[i]);
-            tokenizer_decode(j->data.tokenizer, ids[i].id, ids[i].n, &text[i]);
-        }
-        free(ids[i].id);
-    }
+        ret = sampler_run(&s, prompt.id, (int64_t)prompt.n, c->tokens,
+                          add_token, &t, e);
     sampler_close(&s);
-    free(ids);
     free(prompt.id);
     return ret;
 }

@@ -4,17 +4,18 @@
 #include "trainer/training/job.h"
 
 /*
- * sampler - text from the model
+ * sampler - generate text with the model
  *
- *      if (sampler_open(&s, job, count, e) < 0 ||
- *          sampler_run(&s, prompt, n, tokens, took, arg, e) < 0)
+ *      if (sampler_open(&s, job, count, room, e) < 0 ||
+ *          sampler_run(&s, prompt, n, tokens, on_token, arg, e) < 0)
  *          ...
  *      sampler_close(&s);
  *
- * Each sequence keeps its keys and values, so a token costs one pass over the
- * weights.  The draws are counted by the sample's seed, its number and the
- * position: training does not notice, and the same seed gives the same text
- * however many are drawn side by side.  Ids of the padding are never drawn.
+ * The keys and values of each sequence are cached, so a token takes one pass
+ * over the weights.  The random number of a token is a function of the seed,
+ * the number of the sequence and the position.  So sampling does not change
+ * training, and a sequence does not depend on how many others are generated.
+ * Ids that only pad the vocabulary are never drawn.
  */
 struct sampler {
     struct job *job;
@@ -25,8 +26,8 @@ struct sampler {
     uint64_t seed;
     int32_t *last; /* newest token of each sequence */
     float *logits;
-    void *raw;                   /* as the device has them */
-    struct sampler_token *order; /* scratch of one draw */
+    void *raw;                   /* the same in the type of the model */
+    struct sampler_token *order; /* scratch memory of one draw */
 };
 
 struct sampler_token {
@@ -40,21 +41,21 @@ typedef void sampler_fn(void *arg, int sequence, int32_t id);
 int sampler_open(struct sampler *, struct job *, int count, int64_t room,
                  struct err *);
 void sampler_close(struct sampler *);
-/* The n tokens of the prompt, then `tokens` drawn ones.  Returns 1, and draws
- * no more, when the model's logits are not finite. */
+/* Process the n tokens of the prompt, then draw as many as `tokens`.  Returns
+ * 1, and draws no more, if the model's logits are not finite. */
 int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *, void *arg, struct err *);
 
-/* Draw as many texts as section [sample] says, each with the prompt before it.
- * text has as many members, which are initialised here.  Returns 1, and no
- * text, when the model's logits are not finite. */
+/* Generate sample.count texts, each with the prompt before it.  The function
+ * initialises the elements of `text`, and the caller clears them.  Returns 1 if
+ * the model's logits are not finite. */
 int sampler_texts(struct job *, struct buf *text, struct err *);
 
-/* The ids a text starts with: the prompt, or the end-of-text token. */
+/* The ids that a sample starts with: the prompt's, or the end-of-text token. */
 void sampler_prompt(const struct job *, const char *text, struct ids *out);
 
-/* Draw one of logits(n), or -1 when one of them is not finite; exposed for its
- * test.  order has room for n. */
+/* Draw an id from logits(n); -1 if one of them is not finite.  order has room
+ * for n.  Exposed for its test. */
 int32_t sampler_draw(const float *logits, int64_t n,
                      struct sampler_token *order,
                      const struct sample_settings *, float uniform);

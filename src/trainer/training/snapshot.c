@@ -27,7 +27,7 @@ void snapshot_list(struct snapshot *s, const struct job *j)
     }
 }
 
-/* Copy a whole block; every rank takes part, rank 0 gets the copy. */
+/* Copy a whole block to rank 0; every rank takes part. */
 static int copy_block(struct job *j, enum parallel_state what, float **copy,
                       struct err *e)
 {

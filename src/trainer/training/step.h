@@ -7,7 +7,7 @@
 #include "trainer/training/meter.h"
 
 /*
- * step - one step of training, and what it came to
+ * step - one step of training, and its results
  *
  *      step_open(&s, j, detect_anomaly);
  *      for each step

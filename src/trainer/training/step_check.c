@@ -29,7 +29,7 @@ void step_check_reset(struct step_check *g)
     g->skipped = 0;
 }
 
-static void remember(struct step_check *g, double loss, double norm)
+static void add_good_step(struct step_check *g, double loss, double norm)
 {
     g->loss[g->next] = loss;
     g->norm[g->next] = norm;
@@ -38,9 +38,10 @@ static void remember(struct step_check *g, double loss, double norm)
         g->n++;
 }
 
-/* Standard deviations that x lies above the mean; 0 until the window is
+/* By how many standard deviations x is above the mean; 0 until the window is
  * full. */
-static double above(const struct step_check *g, const double *ring, double x)
+static double deviations_above(const struct step_check *g, const double *ring,
+                               double x)
 {
     double mean = 0, var = 0;
 
@@ -53,7 +54,19 @@ static double above(const struct step_check *g, const double *ring, double x)
     return var > 0 ? (x - mean) / sqrt(var) : 0;
 }
 
-static enum step_verdict follow(struct step_check *g, enum policy policy)
+static bool is_spike(const struct step_check *g, const double *ring, double x,
+                     double limit, const char *name, char what[80])
+{
+    const double z = deviations_above(g, ring, x);
+
+    if (z <= limit)
+        return false;
+    snprintf(what, 80, "the %s %.4g is %.1f deviations above its mean", name, x,
+             z);
+    return true;
+}
+
+static enum step_verdict apply_policy(struct step_check *g, enum policy policy)
 {
     switch (policy) {
     case POLICY_STOP:
@@ -72,7 +85,6 @@ enum step_verdict step_check_judge(struct step_check *g, double loss,
                                    double norm, bool scaled, char what[80])
 {
     const struct train_settings *c = g->conf;
-    double z;
 
     what[0] = '\0';
     if (scaled && isfinite(loss) && !isfinite(norm)) {
@@ -85,27 +97,13 @@ enum step_verdict step_check_judge(struct step_check *g, double loss,
         snprintf(what, 80, "the %s is %s",
                  isfinite(loss) ? "gradient norm" : "loss",
                  isnan(x) ? "nan" : "infinite");
-        return follow(g, c->on_nonfinite);
+        return apply_policy(g, c->on_nonfinite);
     }
-    if (c->on_spike != POLICY_IGNORE) {
-        z = above(g, g->loss, loss);
-        if (z > c->spike_loss) {
-            snprintf(what, 80,
-                     "the loss %.4g is %.1f deviations above its "
-                     "mean",
-                     loss, z);
-            return follow(g, c->on_spike);
-        }
-        z = above(g, g->norm, norm);
-        if (z > c->spike_norm) {
-            snprintf(what, 80,
-                     "the gradient norm %.4g is %.1f deviations "
-                     "above its mean",
-                     norm, z);
-            return follow(g, c->on_spike);
-        }
-    }
+    if (c->on_spike != POLICY_IGNORE &&
+        (is_spike(g, g->loss, loss, c->spike_loss, "loss", what) ||
+         is_spike(g, g->norm, norm, c->spike_norm, "gradient norm", what)))
+        return apply_policy(g, c->on_spike);
     g->skipped = 0;
-    remember(g, loss, norm);
+    add_good_step(g, loss, norm);
     return STEP_GOOD;
 }
