@@ -8,20 +8,20 @@
 /*
  * convert - models in the files of other programs
  *
- * A format is a table: our parameter, their tensor, and which slice of ours
- * theirs is (transposed, or the rows of q, k, v, gate or up).  Writing and
- * reading walk the same table.
+ * A format is a table: our parameter, their tensor, and the slice of ours that
+ * theirs holds (all, transposed, or the rows of q, k, v, gate or up).  Writing
+ * and reading use the same table.
  *
- *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json,
- *              as GPT-2, Llama or, with qk_norm, Qwen3, whichever the model is;
- *              read also as Mistral and Qwen2, and from several files
+ *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
+ *              written as GPT-2, Llama or, with qk_norm, Qwen3; also read as
+ *              Mistral and Qwen2, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
  *      gguf    for llama.cpp: weights in fp32 and the tokenizer in one file;
  *              written only
  *
- * Weights are in host memory, laid out as the graph's block.  A key or a tensor
- * of a file that is not understood is an error that names it, so a model is
- * never read as another one.
+ * Weights are in host memory, laid out as the graph's block.  A key or tensor
+ * that gtrain has no counterpart for is an error, so that a model is never
+ * mistaken for another one.
  */
 enum convert_slice_kind {
     SLICE_ALL,
@@ -33,12 +33,12 @@ enum convert_slice_kind {
     SLICE_UP
 };
 
-/* What if one side lacks the tensor? */
+/* What happens if our model or the file lacks the tensor. */
 enum convert_missing {
-    MISSING_NO,    /* an error */
-    MISSING_ZEROS, /* if ours does, zeros are written */
-    MISSING_OURS,  /* if ours does, none is written or read */
-    MISSING_BOTH,  /* the same; if theirs does, ours is zero */
+    MISSING_NO,    /* it is an error */
+    MISSING_ZEROS, /* zeros are written for our model */
+    MISSING_OURS,  /* our model may lack it: nothing is written or read */
+    MISSING_BOTH,  /* the file may lack it, too: then ours is zero */
 };
 
 struct convert_row {
@@ -53,7 +53,7 @@ struct convert_family {
     const struct convert_row *rows;  /* ends with a NULL */
 };
 
-/* The family that the settings belong to; NULL with e filled if to none. */
+/* The family of the model; NULL with e filled if it belongs to none. */
 const struct convert_family *convert_family(const struct settings *,
                                             struct err *);
 
@@ -88,7 +88,7 @@ const struct graph_param *convert_param(const struct graph *, const char *ours,
 struct convert_slice {
     int64_t rows, cols; /* cols 0: a vector */
     int64_t from;       /* first row in ours */
-    bool transposed;    /* theirs is */
+    bool transposed;    /* in the file */
 };
 void convert_slice(const struct job *, const struct convert_row *,
                    const struct graph_param *, struct convert_slice *);

@@ -28,50 +28,48 @@ enum {
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
-    { "wte.weight", "token_embd.weight", SLICE_ALL, MISSING_NO },
-    { "wpe.weight", "position_embd.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias", SLICE_ALL, MISSING_NO },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias", SLICE_ALL, MISSING_NO },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight",
-      SLICE_ALL, MISSING_NO },
-    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias", SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias", SLICE_ALL, MISSING_NO },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias", SLICE_ALL, MISSING_NO },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias", SLICE_ALL, MISSING_NO },
-    { "ln_f.weight", "output_norm.weight", SLICE_ALL, MISSING_NO },
-    { "ln_f.bias", "output_norm.bias", SLICE_ALL, MISSING_NO },
+    { "wte.weight", "token_embd.weight" },
+    { "wpe.weight", "position_embd.weight" },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
+    { "h.%d.ln_1.bias", "blk.%d.attn_norm.bias" },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_qkv.weight" },
+    { "h.%d.attn.qkv.bias", "blk.%d.attn_qkv.bias" },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight" },
+    { "h.%d.attn.proj.bias", "blk.%d.attn_output.bias" },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight" },
+    { "h.%d.ln_2.bias", "blk.%d.ffn_norm.bias" },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight" },
+    { "h.%d.mlp.fc.bias", "blk.%d.ffn_up.bias" },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight" },
+    { "h.%d.mlp.proj.bias", "blk.%d.ffn_down.bias" },
+    { "ln_f.weight", "output_norm.weight" },
+    { "ln_f.bias", "output_norm.bias" },
     { 0 }
 };
 
 /* Only Qwen3 has the norms of queries and keys. */
 static const struct convert_row llama_rows[] = {
-    { "wte.weight", "token_embd.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", SLICE_Q, MISSING_NO },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", SLICE_K, MISSING_NO },
-    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", SLICE_V, MISSING_NO },
+    { "wte.weight", "token_embd.weight" },
+    { "h.%d.ln_1.weight", "blk.%d.attn_norm.weight" },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_q.weight", SLICE_Q },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_k.weight", SLICE_K },
+    { "h.%d.attn.qkv.weight", "blk.%d.attn_v.weight", SLICE_V },
     { "h.%d.attn.q_norm.weight", "blk.%d.attn_q_norm.weight",
       SLICE_ALL, MISSING_OURS },
     { "h.%d.attn.k_norm.weight", "blk.%d.attn_k_norm.weight",
       SLICE_ALL, MISSING_OURS },
-    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight",
-      SLICE_ALL, MISSING_NO },
-    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight", SLICE_ALL, MISSING_NO },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", SLICE_GATE, MISSING_NO },
-    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_UP, MISSING_NO },
-    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight", SLICE_ALL, MISSING_NO },
-    { "ln_f.weight", "output_norm.weight", SLICE_ALL, MISSING_NO },
+    { "h.%d.attn.proj.weight", "blk.%d.attn_output.weight" },
+    { "h.%d.ln_2.weight", "blk.%d.ffn_norm.weight" },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_gate.weight", SLICE_GATE },
+    { "h.%d.mlp.fc.weight", "blk.%d.ffn_up.weight", SLICE_UP },
+    { "h.%d.mlp.proj.weight", "blk.%d.ffn_down.weight" },
+    { "ln_f.weight", "output_norm.weight" },
     { 0 }
 };
 /* clang-format on */
 
-static const struct convert_row head_row = { "lm_head.weight", "output.weight",
-                                             SLICE_ALL, MISSING_NO };
+static const struct convert_row head_row = { "lm_head.weight",
+                                             "output.weight" };
 
 /* ---- little-endian ---------------------------------------------------- */
 
@@ -95,12 +93,11 @@ struct gguf_head {
 
 static void add_key(struct gguf_head *h, const char *name, uint32_t type)
 {
-    struct buf full = BUF_INIT;
+    char *full = xasprintf("%s%s", *name == '.' ? h->type : "", name);
 
-    buf_printf(&full, "%s%s%s", *name == '.' ? h->type : "", name, "");
-    add_text(&h->keys, full.s);
+    add_text(&h->keys, full);
     add_number(&h->keys, type, 4);
-    buf_clear(&full);
+    free(full);
     h->n++;
 }
 
@@ -206,9 +203,13 @@ static int add_token_keys(struct gguf_head *h, const struct job *j,
     size_t i;
 
     json_object_foreach(json_object_get(json_object_get(o, "model"), "vocab"),
-                        name, value) if (json_integer_value(value) >= 0 &&
-                                         json_integer_value(value) < n)
-        text[json_integer_value(value)] = name;
+                        name, value)
+    {
+        const json_int_t id = json_integer_value(value);
+
+        if (id >= 0 && id < n)
+            text[id] = name;
+    }
     json_array_foreach(json_object_get(o, "added_tokens"), i, value)
     {
         const json_int_t id = json_integer_value(json_object_get(value, "id"));
@@ -249,8 +250,8 @@ static int add_token_keys(struct gguf_head *h, const struct job *j,
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* llama.cpp rotates pairs of neighbours in a "llama", gtrain the halves of a
- * head: (half, i) becomes (i, half). */
+/* For a "llama", llama.cpp rotates neighbouring elements of a head, and gtrain
+ * element i of each half: row (half, i) becomes row (i, half). */
 static void interleave(float *x, const struct convert_slice *p, int64_t D)
 {
     float *head = xcalloc((size_t)(D * p->cols), sizeof *head);

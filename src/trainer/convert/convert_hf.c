@@ -14,8 +14,8 @@
 #include "common/path.h"
 #include "trainer/model/tensors.h"
 
-static const struct convert_row head_row = { "lm_head.weight", "lm_head.weight",
-                                             SLICE_ALL, MISSING_NO };
+static const struct convert_row head_row = { "lm_head.weight",
+                                             "lm_head.weight" };
 
 static char *their_name(struct arena *mem, const struct convert_family *f,
                         const struct convert_row *row, int layer)

@@ -17,8 +17,8 @@
 
 /* ---- writing ---------------------------------------------------------- */
 
-/* Activations.  The first of a kind is the one to write; a gated MLP is called
- * like the plain one. */
+/* Activations, whose names are the same for a gated MLP and a plain one.  The
+ * first row of a kind is the one that is written. */
 static const struct {
     const char *theirs, *plain, *gated;
     enum model_mlp kind;
@@ -58,7 +58,7 @@ static json_t *describe_gpt2(const struct settings *s)
         m->dropout_attention, "embd_pdrop", m->dropout_embedding);
 }
 
-/* The base of the angles stands where transformers 4 reads it, and 5. */
+/* rope_theta is written twice, for transformers 4 and for transformers 5. */
 static json_t *describe_llama(const struct settings *s)
 {
     const struct model_settings *m = &s->model;
@@ -92,7 +92,8 @@ static int write_json(json_t *o, const char *folder, const char *name,
     return ret;
 }
 
-/* Of byte-level BPE: transformers reads no other kind of ours. */
+/* The tokenizer is byte-level BPE, the only kind of ours that transformers
+ * reads. */
 static int write_tokenizer(const struct tokenizer *t, const char *folder,
                            struct err *e)
 {
@@ -162,8 +163,8 @@ json_t *convert_json(const char *folder, const char *name, struct err *e)
     return o;
 }
 
-/* A number in config.json.  Where it is missing, transformers' default is used;
- * NULL: it must be there. */
+/* A number in config.json, and the default of transformers if it is missing;
+ * NULL: it must not be missing. */
 struct hf_number {
     const char *theirs, *ours, *otherwise;
 };
@@ -190,44 +191,48 @@ static const struct hf_number llama_numbers[] = {
     { 0 }
 };
 
-/* What a key must be, if it is there, for gtrain to have such a model. */
-struct hf_flag {
-    const char *key;
-    bool is;
-};
-
-static const struct hf_flag gpt2_flags[] = {
-    { "scale_attn_weights", true },
-    { "scale_attn_by_inverse_layer_idx", false },
-    { "add_cross_attention", false },
-    { 0 }
-};
-static const struct hf_flag llama_flags[] = { { 0 } };
-static const struct hf_flag qwen2_flags[] = { { "use_sliding_window", false },
-                                              { 0 } };
-static const struct hf_flag qwen3_flags[] = { { "use_sliding_window", false },
-                                              { "attention_bias", false },
-                                              { 0 } };
-
 static const struct hf_kind {
     const char *type;
     const struct hf_number *numbers;
-    const struct hf_flag *flags;
     const char *act_key, *act; /* and its default */
     bool tied;                 /* default of tie_word_embeddings */
-    bool biases;               /* whatever the file says */
+    bool biases;               /* always, whatever the file says */
     const char *fixed;
+    struct hf_flag { /* a key that must have this value, if it is there */
+        const char *key;
+        bool is;
+    } flags[4]; /* ends with a NULL */
 } kinds[] = {
-    { "gpt2", gpt2_numbers, gpt2_flags, "activation_function", "gelu_new", true,
-      true, "model.norm=layernorm\nmodel.position=learned\n" },
-    { "llama", llama_numbers, llama_flags, "hidden_act", "silu", false, false,
+    { "gpt2",
+      gpt2_numbers,
+      "activation_function",
+      "gelu_new",
+      true,
+      true,
+      "model.norm=layernorm\nmodel.position=learned\n",
+      { { "scale_attn_weights", true },
+        { "scale_attn_by_inverse_layer_idx", false },
+        { "add_cross_attention", false } } },
+    { "llama", llama_numbers, "hidden_act", "silu", false, false,
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "mistral", llama_numbers, llama_flags, "hidden_act", "silu", false, false,
+    { "mistral", llama_numbers, "hidden_act", "silu", false, false,
       "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen2", llama_numbers, qwen2_flags, "hidden_act", "silu", false, true,
-      "model.norm=rmsnorm\nmodel.position=rope\n" },
-    { "qwen3", llama_numbers, qwen3_flags, "hidden_act", "silu", false, false,
-      "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n" },
+    { "qwen2",
+      llama_numbers,
+      "hidden_act",
+      "silu",
+      false,
+      true,
+      "model.norm=rmsnorm\nmodel.position=rope\n",
+      { { "use_sliding_window", false } } },
+    { "qwen3",
+      llama_numbers,
+      "hidden_act",
+      "silu",
+      false,
+      false,
+      "model.norm=rmsnorm\nmodel.position=rope\nmodel.qk_norm=yes\n",
+      { { "use_sliding_window", false }, { "attention_bias", false } } },
 };
 
 static bool given(const json_t *o, const char *key)

@@ -16,50 +16,30 @@
 
 enum { HEAD = 256, MAGIC = 20240326, VERSION = 3 };
 
-static const char *const order[] = {
-    "wte.weight",
-    "wpe.weight",
-    "h.%d.ln_1.weight",
-    "h.%d.ln_1.bias",
-    "h.%d.attn.qkv.weight",
-    "h.%d.attn.qkv.bias",
-    "h.%d.attn.proj.weight",
-    "h.%d.attn.proj.bias",
-    "h.%d.ln_2.weight",
-    "h.%d.ln_2.bias",
-    "h.%d.mlp.fc.weight",
-    "h.%d.mlp.fc.bias",
-    "h.%d.mlp.proj.weight",
-    "h.%d.mlp.proj.bias",
-    "ln_f.weight",
-    "ln_f.bias",
-};
-
-enum { KINDS = sizeof order / sizeof order[0] };
-
 typedef int param_fn(void *arg, const struct graph_param *, struct err *);
 
-/* Call call() for each parameter, in the file's order. */
+/* Call call() for each parameter.  The file has them in the order in which
+ * convert.c lists those of GPT-2. */
 static int walk_params(const struct job *j, param_fn *call, void *arg,
                        struct err *e)
 {
-    for (int k = 0; k < KINDS; k++) {
-        const int n = convert_layers(j, order[k]);
+    const struct convert_family *f = convert_family(j->set, e);
 
-        for (int l = 0; l < n; l++) {
+    for (const struct convert_row *row = f ? f->rows : NULL; row && row->ours;
+         row++)
+        for (int l = 0; l < convert_layers(j, row->ours); l++) {
             const struct graph_param *p =
-                convert_param(&j->gpt.graph, order[k], l);
+                convert_param(&j->gpt.graph, row->ours, l);
 
             if (!p)
                 return err_set(e, ERR_USAGE,
                                "llm.c needs biases and a tied head, but the "
                                "model has no %s",
-                               order[k]);
+                               row->ours);
             if (call(arg, p, e) < 0)
                 return -1;
         }
-    }
-    return 0;
+    return f ? 0 : -1;
 }
 
 struct llmc_file {
