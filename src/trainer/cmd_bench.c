@@ -26,9 +26,7 @@ static bool profile;
 static struct table_style style;
 
 static const struct opt bench_opts[] = {
-    { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    CONFIG_OPTS(config, sets),
     { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)" },
     { 0, "warm-up", "n", OPT_INT, &warm,
       "run N steps before without measuring (default: 2)" },
@@ -43,11 +41,9 @@ static void set_tokens(struct job *j, int64_t step)
 {
     const uint32_t vocab = (uint32_t)j->set->model.vocab;
 
-    for (int64_t i = 0; i < j->gpt.B * j->gpt.T; i++) {
-        j->batch.x[i] =
-            (int32_t)(rng_word(1, (uint64_t)step, (uint64_t)i) % vocab);
-        j->batch.y[i] =
-            (int32_t)(rng_word(2, (uint64_t)step, (uint64_t)i) % vocab);
+    for (uint64_t i = 0; i < (uint64_t)(j->gpt.B * j->gpt.T); i++) {
+        j->batch.x[i] = (int32_t)(rng_word(1, (uint64_t)step, i) % vocab);
+        j->batch.y[i] = (int32_t)(rng_word(2, (uint64_t)step, i) % vocab);
     }
     gpt_set_inputs(&j->gpt, j->batch.x, j->batch.y);
 }
@@ -84,9 +80,6 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
     const double tokens = (double)j->set->is.tokens_per_step;
     const double flops = gpt_flops_per_token(&j->gpt) * tokens;
     const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
-    static const char *const columns[] = { "parameters", "ms/step", "least ms",
-                                           "tokens/s",   "GFLOP/s", "MFU",
-                                           "peak memory" };
     struct rusage usage;
     int ret = 0;
 
@@ -100,8 +93,8 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
     if (ret == 0) {
         qsort(ms, (size_t)steps, sizeof *ms, by_value);
         getrusage(RUSAGE_SELF, &usage);
-        for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-            table_column(t, columns[i]);
+        table_columns(t, "parameters", "ms/step", "least ms", "tokens/s",
+                      "GFLOP/s", "MFU", "peak memory", NULL);
         table_int(t, j->set->is.parameters);
         table_real(t, ms[steps / 2]);
         table_real(t, ms[0]);
@@ -183,9 +176,6 @@ static int by_time(const void *a, const void *b)
 
 static int time_operations(struct job *j, struct table *t, struct err *e)
 {
-    static const char *const columns[] = { "operation", "calls", "ms/step",
-                                           "share",     "GFLOP", "GFLOP/s",
-                                           "GB",        "GB/s",  "floor ms" };
     const double peak = measure_matmul(&j->dev, j->gpt.graph.type);
     const double copy = measure_copy(&j->dev);
     struct op_time all[MOST_OPS];
@@ -201,8 +191,8 @@ static int time_operations(struct job *j, struct table *t, struct err *e)
     qsort(all, (size_t)n, sizeof *all, by_time);
     for (int i = 0; i < n; i++)
         sum += all[i].seconds;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(t, columns[i]);
+    table_columns(t, "operation", "calls", "ms/step", "share", "GFLOP",
+                  "GFLOP/s", "GB", "GB/s", "floor ms", NULL);
     for (int i = 0; i < n; i++) {
         table_text(t, all[i].name);
         table_int(t, all[i].calls / steps);

@@ -4,6 +4,7 @@
 #include "config.h"
 #include "trainer/cmds.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "common/table.h"
@@ -20,28 +21,20 @@ static const struct opt devices_opts[] = {
     { 0 }
 };
 
-static void add_rate(struct table *t, struct dev *dev, enum dtype type)
-{
-    const double flops = measure_matmul(dev, type);
-
-    if (flops > 0)
-        table_real(t, flops / 1e12);
-    else
-        table_none(t);
-}
-
 static void add_device(struct table *t, struct dev *dev, const char *name)
 {
+    static const enum dtype types[] = { DT_F32, DT_BF16, DT_F16 };
     char text[256];
 
     table_text(t, name);
     table_text(t, dev->type->describe(dev, text, sizeof text));
-    if (measure) {
-        add_rate(t, dev, DT_F32);
-        add_rate(t, dev, DT_BF16);
-        add_rate(t, dev, DT_F16);
-        table_real(t, measure_copy(dev) / 1e9);
+    for (int i = 0; measure && i < 3; i++) {
+        const double flops = measure_matmul(dev, types[i]);
+
+        table_real_or_none(t, flops > 0 ? flops / 1e12 : (double)NAN);
     }
+    if (measure)
+        table_real(t, measure_copy(dev) / 1e9);
 }
 
 /* Every device of a type, or why there is none. */
@@ -75,14 +68,10 @@ static int devices_main(int argc, char **argv, struct err *e)
 
     if (argc > 0)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[0]);
-    table_column(&t, "device");
-    table_column(&t, "what");
-    if (measure) {
-        table_column(&t, "TFLOP/s fp32");
-        table_column(&t, "TFLOP/s bf16");
-        table_column(&t, "TFLOP/s fp16");
-        table_column(&t, "GB/s copy");
-    }
+    table_columns(&t, "device", "what", NULL);
+    if (measure)
+        table_columns(&t, "TFLOP/s fp32", "TFLOP/s bf16", "TFLOP/s fp16",
+                      "GB/s copy", NULL);
     for (int i = 0; dev_types[i]; i++)
         add_devices(&t, dev_types[i]);
     ret = table_print(&t, &style, e);

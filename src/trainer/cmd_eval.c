@@ -5,16 +5,15 @@
 #include "trainer/cmds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "common/table.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
 
-static const char *root, *device, *data, *questions;
-static int64_t sequences, stride, limit, micro_batch;
-static struct opt_list sets;
+static const char *data, *questions;
+static int64_t sequences, stride, limit;
+static struct trained_model model;
 static struct table_style style;
 
 static const struct opt eval_opts[] = {
@@ -28,14 +27,10 @@ static const struct opt eval_opts[] = {
       "evaluate on HellaSwag or other multiple-choice questions" },
     { 0, "limit", "n", OPT_LONG, &limit,
       "use the first N questions only (default: all)" },
-    { 'b', "micro-batch", "n", OPT_LONG, &micro_batch,
+    { 'b', "micro-batch", "n", OPT_LONG, &model.micro_batch,
       "process N sequences at a time (default: train.micro_batch)" },
-    { 0, "device", "name", OPT_STRING, &device,
-      "compute on NAME (default: auto)" },
-    { 0, "root", "dir", OPT_STRING, &root,
-      "look for runs in the store DIR (default: mlruns)" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    TRAINED_MODEL_OPT_DEVICE(model),
+    TRAINED_MODEL_OPTS(model),
     TABLE_OPTS(style),
     { 0 }
 };
@@ -57,11 +52,8 @@ static int evaluate_text(struct job *j, struct table *t, struct err *e)
                        "no data; use --data GLOB to name token files");
     if (job_data_open_val(&j->data, s, e) < 0 || eval_loss(j, &r, e) < 0)
         return -1;
-    table_column(t, "loss");
-    table_column(t, "perplexity");
-    table_column(t, "bits per byte");
-    table_column(t, "tokens");
-    table_column(t, "time");
+    table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
+                  NULL);
     table_real(t, r.loss);
     table_real(t, exp(r.loss));
     table_real_or_none(t, r.bpb);
@@ -76,10 +68,7 @@ static int evaluate_questions(struct job *j, struct table *t, struct err *e)
 
     if (multiple_choice_eval(j, questions, limit, &r, e) < 0)
         return -1;
-    table_column(t, "questions");
-    table_column(t, "acc");
-    table_column(t, "acc_norm");
-    table_column(t, "time");
+    table_columns(t, "questions", "acc", "acc_norm", "time", NULL);
     table_int(t, r.questions);
     table_real(t, r.acc);
     table_real(t, r.acc_norm);
@@ -87,31 +76,21 @@ static int evaluate_questions(struct job *j, struct table *t, struct err *e)
     return 0;
 }
 
-static int eval_main(int argc, char **argv, struct err *e)
+static int evaluate(struct job *j, struct err *e)
 {
-    const struct trained_model_conf c = { .word = argc > 0 ? argv[0] : NULL,
-                                          .root = root,
-                                          .device = device,
-                                          .sets = &sets,
-                                          .micro_batch = micro_batch };
     struct table t = TABLE_INIT("gtrain.eval/1");
-    struct settings s = { 0 };
-    struct job j = { 0 };
-    int ret;
+    int ret =
+        questions ? evaluate_questions(j, &t, e) : evaluate_text(j, &t, e);
 
-    if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
-    ret = trained_model_open(&c, &s, &j, e);
-    if (ret == 0)
-        ret = questions ? evaluate_questions(&j, &t, e)
-                        : evaluate_text(&j, &t, e);
-    if (ret == 0 && j.coll.rank == 0)
+    if (ret == 0 && j->coll.rank == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
-    job_close(&j);
-    settings_clear(&s);
-    free(sets.item);
     return ret;
+}
+
+static int eval_main(int argc, char **argv, struct err *e)
+{
+    return trained_model_run(&model, argc, argv, evaluate, e);
 }
 
 const struct cmd cmd_eval = {

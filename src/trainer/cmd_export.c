@@ -23,18 +23,15 @@ static convert_write_fn *const writers[] = {
     [FORMAT_GGUF] = convert_write_gguf,
 };
 
-static const char *output, *root;
+static const char *output;
 static int format = FORMAT_HF;
-static struct opt_list sets;
+static struct trained_model model = { .device = "cpu", .micro_batch = 1 };
 
 static const struct opt export_opts[] = {
     { 'f', "format", "name", OPT_WORD, &format,
       "write this format: %s (default: hf)", format_words },
     { 'o', "output", "path", OPT_STRING, &output, "write to PATH (required)" },
-    { 0, "root", "dir", OPT_STRING, &root,
-      "look for runs in the store DIR (default: mlruns)" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    TRAINED_MODEL_OPTS(model),
     { 0 }
 };
 
@@ -51,34 +48,17 @@ static int write_model(struct job *j, struct err *e)
     ret = dev_sync(&j->dev, e);
     if (ret == 0)
         ret = writers[format](j, weights, output, e);
+    if (ret == 0)
+        log_info("wrote %s", output);
     free(weights);
     return ret;
 }
 
 static int export_main(int argc, char **argv, struct err *e)
 {
-    const struct trained_model_conf c = { .word = argc > 0 ? argv[0] : NULL,
-                                          .root = root,
-                                          .device = "cpu",
-                                          .sets = &sets,
-                                          .micro_batch = 1 };
-    struct settings s = { 0 };
-    struct job j = { 0 };
-    int ret;
-
-    if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (!output)
         return err_set(e, ERR_USAGE, "use --output PATH to name the output");
-    ret = trained_model_open(&c, &s, &j, e);
-    if (ret == 0)
-        ret = write_model(&j, e);
-    if (ret == 0)
-        log_info("wrote %s", output);
-    job_close(&j);
-    settings_clear(&s);
-    free(sets.item);
-    return ret;
+    return trained_model_run(&model, argc, argv, write_model, e);
 }
 
 const struct cmd cmd_export = {

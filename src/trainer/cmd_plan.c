@@ -35,13 +35,10 @@ static bool fit;
 static struct table_style style;
 
 static const struct opt plan_opts[] = {
-    { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    CONFIG_OPTS(config, sets),
     { 'r', "ranks", "n", OPT_INT, &ranks,
       "calculate for N processes (default: 1)" },
-    { 0, "only", "part", OPT_WORD, &only,
-      "print one part: %s", part_words },
+    { 0, "only", "part", OPT_WORD, &only, "print one part: %s", part_words },
     { 0, "points", "n", OPT_INT, &points,
       "print N rows of the schedule; 0: one per step (default: 20)" },
     { 0, "mfu", "fraction", OPT_REAL, &mfu,
@@ -58,23 +55,7 @@ static const struct opt plan_opts[] = {
 struct planned {
     struct settings *set;
     struct gpt gpt;
-    double flops_per_token;
 };
-
-static void planned_open(struct planned *p, struct settings *s, int64_t B)
-{
-    const struct graph_conf how = { .training = true, .fuse = true };
-
-    *p = (struct planned){ .set = s };
-    gpt_build(&p->gpt, s, B);
-    graph_memory_size(&p->gpt.graph, &how, &ref_ops);
-    p->flops_per_token = gpt_flops_per_token(&p->gpt);
-}
-
-static void planned_close(struct planned *p)
-{
-    graph_clear(&p->gpt.graph);
-}
 
 /* ---- parameters ------------------------------------------------------- */
 
@@ -92,10 +73,7 @@ static void add_parameters(struct planned *p, struct table *t)
     const int64_t all = graph_parameters(g);
     const struct model_settings *m = &p->set->model;
 
-    table_column(t, "part");
-    table_column(t, "tensors");
-    table_column(t, "parameters");
-    table_column(t, "share");
+    table_columns(t, "part", "tensors", "parameters", "share", NULL);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         int64_t n = 0, tensors = 0;
 
@@ -147,6 +125,7 @@ static void add_training(struct planned *p, struct table *t)
 {
     const struct settings *s = p->set;
     const double n = (double)s->is.parameters, d = all_tokens(s);
+    const double flops = gpt_flops_per_token(&p->gpt);
     int decayed = 0, others = 0;
 
     for (int i = 0; i < p->gpt.graph.n_params; i++) {
@@ -157,8 +136,7 @@ static void add_training(struct planned *p, struct table *t)
         else
             others++;
     }
-    table_column(t, "quantity");
-    table_column(t, "value");
+    table_columns(t, "quantity", "value", NULL);
     add_int(t, "ranks", ranks);
     add_int(t, "sequences of a micro-batch", s->train.micro_batch);
     add_int(t, "micro-batches of a step, each rank", s->is.accumulate);
@@ -173,10 +151,10 @@ static void add_training(struct planned *p, struct table *t)
     add_int(t, "tensors with decay", decayed);
     add_int(t, "tensors without", others);
     add_real(t, "FLOP a token, 6N", 6 * n);
-    add_real(t, "FLOP a token, exact", p->flops_per_token);
+    add_real(t, "FLOP a token, exact", flops);
     add_real(t, "FLOP in all, 6ND", 6 * n * d);
     add_real(t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
-    add_real(t, "FLOP in all, exact", p->flops_per_token * d);
+    add_real(t, "FLOP in all, exact", flops * d);
     if (step_time > 0) {
         add_real(t, "hours at this step time",
                  step_time * (double)s->is.steps / 3600);
@@ -241,13 +219,9 @@ static int64_t sum_memory(const struct rank_needs *m)
 static void add_memory(struct planned *p, struct table *t)
 {
     const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
-    static const char *const columns[] = { "sharding",    "weights",
-                                           "gradients",   "moments",
-                                           "activations", "inputs",
-                                           "all, a rank", "sent a step" };
 
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(t, columns[i]);
+    table_columns(t, "sharding", "weights", "gradients", "moments",
+                  "activations", "inputs", "all, a rank", "sent a step", NULL);
     for (int i = 0; modes[i]; i++) {
         struct rank_needs m;
 
@@ -326,27 +300,23 @@ static int check_hardware(const char *more, struct err *e)
     return got;
 }
 
-static int add_times(struct planned *p, struct table *t, struct err *e)
+/* The rows of the settings were checked before. */
+static void add_times(struct planned *p, struct table *t)
 {
-    static const char *const columns[] = { "hardware",     "devices",
-                                           "peak TFLOP/s", "MFU",
-                                           "hours",        "device hours",
-                                           "GiB each" };
     const char *more = p->set->plan.hardware;
+    struct err e = ERR_INIT;
     struct hardware h;
     char name[32];
-    int got;
 
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(t, columns[i]);
+    table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
+                  "device hours", "GiB each", NULL);
     if (fit)
         table_column(t, "micro-batch");
     table_column(t, "source");
     for (const struct hardware *row = hardware_table; row->name; row++)
         add_time(p, t, row);
-    while ((got = hardware_parse(&more, name, &h, e)) > 0)
+    while (hardware_parse(&more, name, &h, &e) > 0)
         add_time(p, t, &h);
-    return got;
 }
 
 /* ---- schedule --------------------------------------------------------- */
@@ -358,9 +328,7 @@ static void add_schedule(struct planned *p, struct table *t)
     struct schedule s;
 
     schedule_init(&s, p->set);
-    table_column(t, "step");
-    table_column(t, "lr");
-    table_column(t, "sequences");
+    table_columns(t, "step", "lr", "sequences", NULL);
     for (int64_t i = 0; i < n; i++) {
         const int64_t step = n < 2 ? 0 : i * (steps - 1) / (n - 1);
 
@@ -374,21 +342,16 @@ static void add_schedule(struct planned *p, struct table *t)
 
 static int print_part(struct planned *p, enum plan_part part, struct err *e)
 {
+    static void (*const add[])(struct planned *, struct table *) = {
+        [PARAMETERS] = add_parameters, [TRAINING] = add_training,
+        [MEMORY] = add_memory,         [TIME] = add_times,
+        [SCHEDULE] = add_schedule,
+    };
     struct table t = TABLE_INIT("gtrain.plan/1");
-    int ret = 0;
+    int ret;
 
-    if (part == PARAMETERS)
-        add_parameters(p, &t);
-    else if (part == TRAINING)
-        add_training(p, &t);
-    else if (part == MEMORY)
-        add_memory(p, &t);
-    else if (part == TIME)
-        ret = add_times(p, &t, e);
-    else
-        add_schedule(p, &t);
-    if (ret == 0)
-        ret = table_print(&t, &style, e);
+    add[part](p, &t);
+    ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
 }
@@ -431,8 +394,9 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
 
 static int plan_main(int argc, char **argv, struct err *e)
 {
+    const struct graph_conf how = { .training = true, .fuse = true };
     struct settings s = { 0 };
-    struct planned p;
+    struct planned p = { .set = &s };
     int ret;
 
     if (argc > 1)
@@ -446,9 +410,10 @@ static int plan_main(int argc, char **argv, struct err *e)
                        mfu);
     ret = load_settings(&s, argc > 0 ? argv[0] : config, e);
     if (ret == 0) {
-        planned_open(&p, &s, s.train.micro_batch);
+        gpt_build(&p.gpt, &s, s.train.micro_batch);
+        graph_memory_size(&p.gpt.graph, &how, &ref_ops);
         ret = print_parts(&p, e);
-        planned_close(&p);
+        graph_clear(&p.gpt.graph);
     }
     settings_clear(&s);
     free(sets.item);

@@ -17,8 +17,7 @@
 #include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 
-static const char *root, *device;
-static struct opt_list sets;
+static struct trained_model model = { .micro_batch = 1 };
 static bool int8;
 
 /* Options that stand for a setting. */
@@ -54,12 +53,8 @@ static const struct opt sample_opts[] = {
       "use N as the seed (default: sample.seed)" },
     { 0, "int8", NULL, OPT_FLAG, &int8,
       "multiply with 8-bit matrices: faster, nearly the same" },
-    { 0, "device", "name", OPT_STRING, &device,
-      "compute on NAME (default: auto)" },
-    { 0, "root", "dir", OPT_STRING, &root,
-      "look for runs in the store DIR (default: mlruns)" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    TRAINED_MODEL_OPT_DEVICE(model),
+    TRAINED_MODEL_OPTS(model),
     { 0 }
 };
 
@@ -164,11 +159,19 @@ static int generate(struct job *j, const struct ids *prompt, struct output *o,
 static int write_samples(struct job *j, struct err *e)
 {
     const struct sample_settings *c = &j->set->sample;
-    const size_t count = (size_t)c->count;
-    struct output o = { .job = j, .live = count == 1 };
+    struct output o = { .job = j };
     struct ids prompt = IDS_INIT;
+    size_t count;
     int ret;
 
+    if (!j->data.tokenizer)
+        return err_set(e, ERR_USAGE,
+                       "the model has no tokenizer; use --set "
+                       "data.tokenizer=PATH to name it");
+    if (override_settings(j->set, e) < 0)
+        return -1;
+    count = (size_t)c->count;
+    o.live = count == 1;
     o.text = xcalloc(count, sizeof *o.text);
     for (size_t i = 0; i < count; i++)
         o.text[i] = (struct buf)BUF_INIT;
@@ -187,30 +190,7 @@ static int write_samples(struct job *j, struct err *e)
 
 static int sample_main(int argc, char **argv, struct err *e)
 {
-    const struct trained_model_conf c = { .word = argc > 0 ? argv[0] : NULL,
-                                          .root = root,
-                                          .device = device,
-                                          .sets = &sets,
-                                          .micro_batch = 1 };
-    struct settings s = { 0 };
-    struct job j = { 0 };
-    int ret;
-
-    if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
-    ret = trained_model_open(&c, &s, &j, e);
-    if (ret == 0 && !j.data.tokenizer)
-        ret = err_set(e, ERR_USAGE,
-                      "the model has no tokenizer; use --set "
-                      "data.tokenizer=PATH to name it");
-    if (ret == 0)
-        ret = override_settings(&s, e);
-    if (ret == 0)
-        ret = write_samples(&j, e);
-    job_close(&j);
-    settings_clear(&s);
-    free(sets.item);
-    return ret;
+    return trained_model_run(&model, argc, argv, write_samples, e);
 }
 
 const struct cmd cmd_sample = {

@@ -1,8 +1,8 @@
 /*
  * gtrain sweep - train a model for each combination of settings
  *
- * What is kept of a search, and where, is in search.h; this is the command: the
- * table, and who runs the cells, a queue of our own or Slurm.
+ * search.h describes the files of a search.  This file prints its table, and
+ * runs its cells in a pool of processes or submits them to Slurm.
  */
 #include "config.h"
 
@@ -56,6 +56,19 @@ static const struct opt sweep_opts[] = {
 };
 /* clang-format on */
 
+/* The options that describe the sweep, each given any number of times. */
+static const struct {
+    const char *option;
+    const struct opt_list *list;
+    sweep_fn *add;
+} parts[] = {
+    { "--grid", &grids, sweep_grid },
+    { "--random", &randoms, sweep_random },
+    { "--set", &sets, sweep_set },
+};
+
+enum { PARTS = sizeof parts / sizeof parts[0] };
+
 /* ---- opening ----------------------------------------------------------- */
 
 static int read_spec(struct sweep *w, const char *file, struct err *e)
@@ -63,15 +76,10 @@ static int read_spec(struct sweep *w, const char *file, struct err *e)
     sweep_init(w);
     if (file && sweep_read(w, file, e) < 0)
         return -1;
-    for (size_t i = 0; i < grids.n; i++)
-        if (sweep_grid(w, grids.item[i], "--grid", e) < 0)
-            return -1;
-    for (size_t i = 0; i < randoms.n; i++)
-        if (sweep_random(w, randoms.item[i], "--random", e) < 0)
-            return -1;
-    for (size_t i = 0; i < sets.n; i++)
-        if (sweep_set(w, sets.item[i], "--set", e) < 0)
-            return -1;
+    for (int k = 0; k < PARTS; k++)
+        for (size_t i = 0; i < parts[k].list->n; i++)
+            if (parts[k].add(w, parts[k].list->item[i], parts[k].option, e) < 0)
+                return -1;
     if (seeds > 0)
         w->seeds = seeds;
     if (parallel > 0)
@@ -94,13 +102,6 @@ static int open_search(struct search *s, const char *file, struct err *e)
 
 /* ---- the table --------------------------------------------------------- */
 
-static const char *state_word(const struct outcome *o)
-{
-    if (!o->run)
-        return "missing";
-    return run_status_word(o->run->status);
-}
-
 static int show_table(struct search *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
@@ -108,9 +109,7 @@ static int show_table(struct search *s, struct err *e)
     const struct outcome *best = NULL;
     int ret;
 
-    table_column(&t, "cell");
-    table_column(&t, "run");
-    table_column(&t, "status");
+    table_columns(&t, "cell", "run", "status", NULL);
     for (size_t i = 0; i < w->n_axes; i++)
         table_column(&t, w->axis[i].key);
     table_column(&t, "step");
@@ -120,7 +119,7 @@ static int show_table(struct search *s, struct err *e)
 
         table_int(&t, (int64_t)c);
         table_text(&t, o->run ? o->run->name : NULL);
-        table_text(&t, state_word(o));
+        table_text(&t, o->run ? run_status_word(o->run->status) : "missing");
         for (size_t i = 0; i < w->n_axes; i++)
             table_text(&t, w->cell[c].value[i]);
         if (o->run)
@@ -142,14 +141,15 @@ static int show_table(struct search *s, struct err *e)
 
 /* ---- running ----------------------------------------------------------- */
 
-/* Which cells are run, and how far. */
+/* The cells to train, and up to which step. */
 struct running {
     struct search *search;
     size_t *todo, n;
-    int64_t stop_at; /* of this rung; 0: the configuration's own */
+    int64_t stop_at; /* the end of this rung; 0: of the whole training */
     int failed;      /* cells, so far */
 };
 
+/* The arguments that train one cell. */
 static char **cell_words(void *arg, size_t i, char **log)
 {
     const struct running *r = arg;
@@ -163,25 +163,21 @@ static char **cell_words(void *arg, size_t i, char **log)
     words[n++] = xstrdup("--config");
     words[n++] = search_cell_path(s, cell, ".ini");
     words[n++] = xstrdup("--resume=auto");
-    words[n++] = xstrdup("--set");
-    words[n++] = xasprintf("run.parent=%s", s->parent);
-    words[n++] = xstrdup("--set");
-    words[n++] = xasprintf("run.tags=sweep=%s, sweep.cell=%s", s->sweep.name,
-                           s->sweep.cell[cell].id);
-    words[n++] = xstrdup("--set");
-    words[n++] = xasprintf("checkpoint.folder=%s/cells/%s", s->folder,
+    words[n++] = xasprintf("--set=run.parent=%s", s->parent);
+    words[n++] = xasprintf("--set=run.tags=sweep=%s, sweep.cell=%s",
+                           s->sweep.name, s->sweep.cell[cell].id);
+    words[n++] = xasprintf("--set=checkpoint.folder=%s/cells/%s", s->folder,
                            s->sweep.cell[cell].id);
     if (s->sweep.gpus > 1)
         words[n++] = xasprintf("--gpus=%lld", (long long)s->sweep.gpus);
-    if (r->stop_at > 0) {
-        words[n++] = xstrdup("--set");
-        words[n++] = xasprintf("train.stop_at=%lld", (long long)r->stop_at);
-    }
+    if (r->stop_at > 0)
+        words[n++] =
+            xasprintf("--set=train.stop_at=%lld", (long long)r->stop_at);
     return words;
 }
 
-/* The last thing that a cell said: why it failed. */
-static void last_words(const char *path, struct buf *out)
+/* The last line of a cell's log, which says why the cell failed. */
+static void read_last_line(const char *path, struct buf *out)
 {
     char tail[1024], *line = tail;
     FILE *fp = fopen(path, "r");
@@ -213,7 +209,7 @@ static void cell_ended(void *arg, size_t i, int status)
     char *log = search_cell_path(s, cell, ".log");
     struct buf why = BUF_INIT;
 
-    last_words(log, &why);
+    read_last_line(log, &why);
     if (status == 0) {
         log_info("cell %zu (%s) is done", cell, id);
     } else if (status == err_status(ERR_STOPPED)) {
@@ -276,7 +272,7 @@ static int by_metric(const void *a, const void *b, void *arg)
     return x < y ? -1 : x > y;
 }
 
-/* Those of n cells that have not come to the end of this rung. */
+/* Of n cells, choose the ones that have not reached the end of this rung. */
 static void choose_rung(struct running *r, const size_t *alive, size_t n,
                         int64_t end)
 {
@@ -310,7 +306,7 @@ static int run_rung(struct running *r, int64_t rung, int64_t steps,
     return 0;
 }
 
-/* Cells may differ in their steps: the rungs are parts of the longest. */
+/* A rung is a part of the steps of the cell that has most of them. */
 static int run_halving(struct running *r, struct err *e)
 {
     const struct sweep *w = &r->search->sweep;
@@ -329,58 +325,62 @@ static int run_halving(struct running *r, struct err *e)
 
 /* ---- Slurm ------------------------------------------------------------- */
 
-/* The words that make this very search again. */
-static void same_search(const struct search *s, const char *file,
-                        struct slurm_words *w)
+static void add_word(struct buf *words, const char *option, const char *value)
 {
-    if (file)
-        slurm_word(w, NULL, file);
-    if (s->sweep.base[0])
-        slurm_word(w, "--config", s->sweep.base);
-    for (size_t i = 0; i < grids.n; i++)
-        slurm_word(w, "--grid", grids.item[i]);
-    for (size_t i = 0; i < randoms.n; i++)
-        slurm_word(w, "--random", randoms.item[i]);
-    for (size_t i = 0; i < sets.n; i++)
-        slurm_word(w, "--set", sets.item[i]);
-    slurm_word(w, "--folder", s->folder);
-    buf_printf(&w->text, " --seeds %lld", (long long)s->sweep.seeds);
+    buf_printf(words, " %s ", option);
+    buf_shell_word(words, value);
 }
 
-static int submit(struct search *s, const char *file, struct err *e)
+/* The arguments of gtrain sweep that describe the same search. */
+static void describe_search(const struct search *s, const char *file,
+                            struct buf *words)
+{
+    if (file)
+        add_word(words, "", file);
+    if (s->sweep.base[0])
+        add_word(words, "--config", s->sweep.base);
+    for (int k = 0; k < PARTS; k++)
+        for (size_t i = 0; i < parts[k].list->n; i++)
+            add_word(words, parts[k].option, parts[k].list->item[i]);
+    add_word(words, "--folder", s->folder);
+    buf_printf(words, " --seeds %lld", (long long)s->sweep.seeds);
+}
+
+static int submit_cells(struct search *s, const char *file, struct err *e)
 {
     char *path = path_join(s->folder, "job.sh");
-    struct buf cells = BUF_INIT;
-    struct slurm_words words = { BUF_INIT };
-    int ret = search_look(s, e);
+    struct buf cells = BUF_INIT, words = BUF_INIT;
+    int ret = search_begin(s, false, e);
     size_t n = 0;
 
+    if (ret == 0)
+        ret = search_look(s, e);
     for (size_t c = 0; c < s->sweep.n_cells; c++)
         if (to_do(&s->outcome[c]))
             buf_printf(&cells, "%s%zu", n++ ? "," : "", c);
-    if (s->sweep.method == SWEEP_HALVING)
+    if (ret == 0 && s->sweep.method == SWEEP_HALVING)
         ret = err_set(e, ERR_USAGE,
-                      "sweep.method = halving compares cells "
-                      "while it runs; an array cannot: run it on one machine");
-    same_search(s, file, &words);
+                      "sweep.method = halving compares cells while it runs, "
+                      "which an array job cannot do; run it on one machine");
+    describe_search(s, file, &words);
     if (ret == 0 && n == 0)
         log_info("all cells are done or running");
     if (ret == 0 && n > 0 &&
-        (ret = slurm_script(&s->sweep, s->folder, &words, path, e)) == 0)
+        (ret = slurm_script(&s->sweep, s->folder, words.s, path, e)) == 0)
         ret = slurm_submit(path, cells.s, e);
     if (ret == 0 && n > 0)
         log_info("%zu cells; see 'gtrain sweep status %s'", n,
                  file ? file : s->folder);
     buf_clear(&cells);
-    buf_clear(&words.text);
+    buf_clear(&words);
     free(path);
     return ret;
 }
 
 /* ---- the command ------------------------------------------------------- */
 
-/* One cell: what the array runs. */
-static int run_one(struct running *r, struct err *e)
+/* Run the cell of --cell, as a task of an array job does. */
+static int run_one_cell(struct running *r, struct err *e)
 {
     if (one_cell >= (int64_t)r->search->sweep.n_cells)
         return err_set(e, ERR_USAGE,
@@ -390,7 +390,8 @@ static int run_one(struct running *r, struct err *e)
     return run_todo(r, e);
 }
 
-/* Run what is to be run; then the parent says how it went, whatever did. */
+/* Run the cells that are not done, and then record the outcome in the parent,
+ * also after a failure. */
 static int run_search(struct search *s, struct err *e)
 {
     struct running r = { .search = s };
@@ -400,7 +401,7 @@ static int run_search(struct search *s, struct err *e)
     if (search_begin(s, one_cell < 0, e) < 0)
         return -1;
     r.todo = xcalloc(s->sweep.n_cells, sizeof *r.todo);
-    ret = one_cell >= 0                      ? run_one(&r, e)
+    ret = one_cell >= 0                      ? run_one_cell(&r, e)
           : s->sweep.method == SWEEP_HALVING ? run_halving(&r, e)
                                              : run_all(&r, e);
     free(r.todo);
@@ -419,26 +420,12 @@ static int run_search(struct search *s, struct err *e)
     return ret;
 }
 
-static int submit_search(struct search *s, const char *file, struct err *e)
-{
-    return search_begin(s, false, e) < 0 ? -1 : submit(s, file, e);
-}
-
-static int show_search(struct search *s, struct err *e)
-{
-    return search_look(s, e) < 0 ? -1 : show_table(s, e);
-}
-
-static int report_search(struct search *s, struct err *e)
-{
-    return search_look(s, e) < 0 ? -1 : search_report(s, by, &style, e);
-}
-
 static int sweep_main(int argc, char **argv, struct err *e)
 {
     const char *verb = argc > 0 ? argv[0] : "";
     const bool status = strcmp(verb, "status") == 0;
     const bool report = strcmp(verb, "report") == 0;
+    const bool look = status || report || dry_run;
     const int at = status || report;
     const char *file = argc > at ? argv[at] : NULL;
     struct search s = SEARCH_INIT;
@@ -449,11 +436,13 @@ static int sweep_main(int argc, char **argv, struct err *e)
     if (table_form(&style, e) < 0)
         return -1;
     ret = open_search(&s, file, e);
+    if (ret == 0 && look)
+        ret = search_look(&s, e);
     if (ret == 0)
-        ret = report              ? report_search(&s, e)
-              : status || dry_run ? show_search(&s, e)
-              : to_slurm          ? submit_search(&s, file, e)
-                                  : run_search(&s, e);
+        ret = report     ? search_report(&s, by, &style, e)
+              : look     ? show_table(&s, e)
+              : to_slurm ? submit_cells(&s, file, e)
+                         : run_search(&s, e);
     search_close(&s);
     return ret;
 }

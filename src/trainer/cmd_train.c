@@ -27,9 +27,7 @@ static bool show_config, detect_anomaly;
 static int64_t ranks = -1;
 
 static const struct opt train_opts[] = {
-    { 'c', "config", "file", OPT_STRING, &config, "read settings from FILE" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    CONFIG_OPTS(config, sets),
     { 0, "resume", "checkpoint", OPT_STRING, &resume,
       "resume from a checkpoint, a run, or auto" },
     { 'n', "name", "name", OPT_STRING, &name, "name the run NAME" },

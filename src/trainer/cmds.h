@@ -11,4 +11,12 @@
     X(devices) X(sweep)
 TRAINER_CMDS(CMD_DECLARE)
 
+/* clang-format off */
+#define CONFIG_OPTS(config, sets) \
+    { 'c', "config", "file", OPT_STRING, &(config), \
+      "read settings from FILE" }, \
+    { 's', "set", "section.key=value", OPT_LIST, &(sets), \
+      "change one setting (may be given many times)" }
+/* clang-format on */
+
 #endif

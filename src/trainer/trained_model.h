@@ -5,22 +5,39 @@
 #include "trainer/training/job.h"
 
 /*
- * trained_model - open a trained model by the word that names it
+ * trained_model - a command that uses a trained model
  *
- * The word is a checkpoint, a folder of checkpoints, or a run.  The settings
- * are those of the checkpoint, with the caller's over them, and the job has
- * its weights.  The caller closes the job and clears the settings, also after
- * a failure.
+ *      static struct trained_model model = { .micro_batch = 1 };
+ *      static const struct opt opts[] = { TRAINED_MODEL_OPTS(model), { 0 } };
+ *
+ *      return trained_model_run(&model, argc, argv, print_samples, e);
+ *
+ * The command's argument names a checkpoint, a folder of checkpoints, or a run;
+ * without one it is the newest run that has a checkpoint.  The job that the
+ * function gets has the weights and the settings of the checkpoint, with
+ * those of --set over them.
  */
-struct trained_model_conf {
-    const char *word;   /* NULL: the newest run with a checkpoint */
+struct trained_model {
     const char *root;   /* of the store; NULL: its default */
     const char *device; /* NULL: auto */
-    const struct opt_list *sets;
+    struct opt_list sets;
     int64_t micro_batch; /* 0: as in training */
 };
 
-int trained_model_open(const struct trained_model_conf *, struct settings *,
-                       struct job *, struct err *);
+/* clang-format off */
+#define TRAINED_MODEL_OPTS(m) \
+    { 0, "root", "dir", OPT_STRING, &(m).root, \
+      "look for runs in the store DIR (default: mlruns)" }, \
+    { 's', "set", "section.key=value", OPT_LIST, &(m).sets, \
+      "change one setting (may be given many times)" }
+#define TRAINED_MODEL_OPT_DEVICE(m) \
+    { 0, "device", "name", OPT_STRING, &(m).device, \
+      "compute on NAME (default: auto)" }
+/* clang-format on */
+
+typedef int trained_model_fn(struct job *, struct err *);
+
+int trained_model_run(struct trained_model *, int argc, char **argv,
+                      trained_model_fn *use, struct err *);
 
 #endif

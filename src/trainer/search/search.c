@@ -14,8 +14,9 @@
 
 /* ---- a cell's settings ------------------------------------------------- */
 
-int search_settings(const struct search *s, size_t cell, struct settings *out,
-                    struct err *e)
+/* The settings of a cell: of the base, of the sweep's file, and its values. */
+static int load_cell(const struct search *s, size_t cell, struct settings *out,
+                     struct err *e)
 {
     const struct sweep *w = &s->sweep;
 
@@ -60,7 +61,7 @@ static int check_cells(struct search *s, struct err *e)
     for (size_t c = 0; ret == 0 && c < s->sweep.n_cells; c++) {
         struct settings set;
 
-        ret = search_settings(s, c, &set, e);
+        ret = load_cell(s, c, &set, e);
         if (ret == 0)
             ret = job_check(&seen, &set, ranks > 1 ? ranks : 1, e);
         if (ret == 0)
@@ -77,19 +78,14 @@ static int check_cells(struct search *s, struct err *e)
 
 static int write_cell(struct search *s, size_t cell, struct err *e)
 {
-    struct save save = SAVE_INIT;
     struct settings set;
     struct buf text = BUF_INIT;
     char *path = search_cell_path(s, cell, ".ini");
-    int ret = search_settings(s, cell, &set, e);
+    int ret = load_cell(s, cell, &set, e);
 
     if (ret == 0) {
         conf_dump(&set.conf, &text);
-        ret = save_open(&save, path, e);
-    }
-    if (ret == 0) {
-        fwrite(text.s, 1, text.len, save.fp);
-        ret = save_commit(&save, e);
+        ret = save_text(path, text.s, e);
     }
     settings_clear(&set);
     buf_clear(&text);
@@ -100,23 +96,23 @@ static int write_cell(struct search *s, size_t cell, struct err *e)
 static int write_manifest(struct search *s, struct err *e)
 {
     const struct sweep *w = &s->sweep;
-    struct save save = SAVE_INIT;
     char *path = path_join(s->folder, "manifest.tsv");
-    int ret = save_open(&save, path, e);
+    struct buf text = BUF_INIT;
+    int ret;
 
-    free(path);
-    if (ret < 0)
-        return -1;
-    fputs("cell\tid", save.fp);
+    buf_str(&text, "cell\tid");
     for (size_t i = 0; i < w->n_axes; i++)
-        fprintf(save.fp, "\t%s", w->axis[i].key);
+        buf_printf(&text, "\t%s", w->axis[i].key);
     for (size_t c = 0; c < w->n_cells; c++) {
-        fprintf(save.fp, "\n%zu\t%s", c, w->cell[c].id);
+        buf_printf(&text, "\n%zu\t%s", c, w->cell[c].id);
         for (size_t i = 0; i < w->n_axes; i++)
-            fprintf(save.fp, "\t%s", w->cell[c].value[i]);
+            buf_printf(&text, "\t%s", w->cell[c].value[i]);
     }
-    fputc('\n', save.fp);
-    return save_commit(&save, e);
+    buf_char(&text, '\n');
+    ret = save_text(path, text.s, e);
+    buf_clear(&text);
+    free(path);
+    return ret;
 }
 
 static int write_folder(struct search *s, struct err *e)
@@ -153,18 +149,15 @@ static int read_parent(struct search *s, struct err *e)
 static int write_parent(struct search *s, struct err *e)
 {
     char *path = path_join(s->folder, "parent");
-    struct save save = SAVE_INIT;
-    int ret = save_open(&save, path, e);
+    char *line = xasprintf("%s\n", s->parent);
+    const int ret = save_text(path, line, e);
 
-    if (ret == 0) {
-        fprintf(save.fp, "%s\n", s->parent);
-        ret = save_commit(&save, e);
-    }
     free(path);
+    free(line);
     return ret;
 }
 
-/* It has no points and uses no cores: its cells do. */
+/* The parent has no metrics and uses no cores; its cells do. */
 static int begin_parent(struct search *s, struct err *e)
 {
     const bool made = !s->parent;
@@ -197,8 +190,10 @@ static enum run_status status_of(const struct search *s, bool stopped)
     return RUN_FAILED;
 }
 
-/* Of a search whose cells run elsewhere, every cell says how far all are. */
-static int mark_parent(struct search *s, enum run_status status, struct err *e)
+/* Where cells run in processes of their own, each of them updates the status of
+ * the parent. */
+static int set_parent_status(struct search *s, enum run_status status,
+                             struct err *e)
 {
     struct runs one = RUNS_INIT;
     int ret = runs_load_ids(&one, s->root, &s->parent, 1, LOAD_NO_METRICS, e);
@@ -215,19 +210,19 @@ int search_end(struct search *s, bool stopped, struct err *e)
     struct run *own = s->own;
 
     if (!own)
-        return s->parent ? mark_parent(s, status, e) : 0;
+        return s->parent ? set_parent_status(s, status, e) : 0;
     if (status == RUN_FAILED)
         run_reason(own, "not all cells are done");
     s->own = NULL;
     return run_end(own, status, e);
 }
 
-/* ---- the whole --------------------------------------------------------- */
+/* ---- beginning and end ------------------------------------------------- */
 
 int search_open(struct search *s, struct err *e)
 {
     struct settings set;
-    int ret = search_settings(s, 0, &set, e);
+    int ret = load_cell(s, 0, &set, e);
 
     if (ret == 0) {
         s->root = xstrdup(set.run.root);
@@ -241,19 +236,19 @@ int search_open(struct search *s, struct err *e)
 
 int search_begin(struct search *s, bool runs, struct err *e)
 {
+    struct run *own;
+
     if (check_cells(s, e) < 0 || write_folder(s, e) < 0)
         return -1;
     if (!runs && s->parent)
         return 0;
     if (begin_parent(s, e) < 0)
         return -1;
-    if (!runs) {
-        struct run *own = s->own;
-
-        s->own = NULL;
-        return run_end(own, RUN_SCHEDULED, e);
-    }
-    return 0;
+    if (runs)
+        return 0;
+    own = s->own;
+    s->own = NULL;
+    return run_end(own, RUN_SCHEDULED, e);
 }
 
 void search_close(struct search *s)
@@ -270,7 +265,7 @@ void search_close(struct search *s)
     free(s->outcome);
 }
 
-/* ---- what the store says ----------------------------------------------- */
+/* ---- outcomes ---------------------------------------------------------- */
 
 bool search_better(const struct sweep *w, double a, double b)
 {

@@ -1,5 +1,5 @@
 /*
- * search_report - what a search has found, in one table
+ * search_report - a table of how the results depend on one axis
  *
  * The sensitivity is that of Wortsman et al. (2023), "Small-scale proxies for
  * large-scale Transformer training instabilities", section 2.2: the mean over
@@ -99,8 +99,8 @@ static void find_values(struct search_table *r)
     r->n_values = n;
 }
 
-/* Mean over seeds of the metric in a row at a value; NaN when no cell has it.
- * *run is one of theirs. */
+/* The metric in a row at a value, averaged over seeds; NaN if no cell has it.
+ * *run is the run of one of these cells. */
 static double mean_at(const struct search_table *r, size_t row,
                       const char *value, const struct run_info **run)
 {

@@ -5,18 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/save.h"
 #include "common/spawn.h"
-
-void slurm_word(struct slurm_words *w, const char *option, const char *value)
-{
-    if (option)
-        buf_printf(&w->text, " %s", option);
-    buf_char(&w->text, ' ');
-    buf_shell_word(&w->text, value);
-}
 
 static void write_option(FILE *fp, const char *name, const char *value)
 {
@@ -24,9 +17,8 @@ static void write_option(FILE *fp, const char *name, const char *value)
         fprintf(fp, "#SBATCH --%s=%s\n", name, value);
 }
 
-int slurm_script(const struct sweep *w, const char *folder,
-                 const struct slurm_words *words, const char *path,
-                 struct err *e)
+int slurm_script(const struct sweep *w, const char *folder, const char *words,
+                 const char *path, struct err *e)
 {
     struct save s = SAVE_INIT;
     char *self = realpath("/proc/self/exe", NULL), cpus[24] = "";
@@ -60,7 +52,7 @@ int slurm_script(const struct sweep *w, const char *folder,
                 "test $status -ne 75 || scontrol requeue "
                 "\"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
                 "exit $status\n",
-                folder, program.s, words->text.s);
+                folder, program.s, words);
         ret = save_commit(&s, e);
     }
     buf_clear(&program);

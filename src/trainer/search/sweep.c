@@ -24,43 +24,44 @@ static const char *const methods[] = {
 
 static const struct setting table[] = {
     { "sweep.name", CONF_TEXT, AT(name), "",
-      "name of the search; the file's name if empty" },
+      "name of the search; empty: that of the file" },
     { "sweep.base", CONF_TEXT, AT(base), "",
-      "configuration that every cell starts from" },
+      "configuration with the settings of every cell" },
     { "sweep.metric", CONF_TEXT, AT(metric), "val/loss",
       "metric that tells which cell is best" },
     { "sweep.goal", CONF_WORD, AT(goal), "min",
-      "is the least or the greatest the best", goals },
+      "whether the lowest or the highest value is best", goals },
     { "sweep.method", CONF_WORD, AT(method), "all",
       "train every cell to its end, or halve their number in rungs",
       methods },
     { "sweep.samples", CONF_INT, AT(samples), "10",
-      "draws of the axes of [random]", .min = 1, .max = SWEEP_MAX_CELLS },
+      "number of samples of the axes in [random]", .min = 1,
+      .max = SWEEP_MAX_CELLS },
     { "sweep.seeds", CONF_INT, AT(seeds), "1",
-      "runs of each cell, with train.seed counted up", .min = 1,
-      .max = 1000 },
+      "number of values of train.seed", .min = 1, .max = 1000 },
     { "sweep.parallel", CONF_INT, AT(parallel), "1",
-      "cells that run at a time on this machine", .min = 1, .max = 1024 },
+      "cells that run at the same time on this machine", .min = 1,
+      .max = 1024 },
     { "sweep.gpus", CONF_INT, AT(gpus), "0",
-      "GPUs of each cell that runs beside others; 0 leaves them alone",
+      "GPUs that each cell has for itself; 0: all cells use the same",
       .min = 0, .max = 64 },
     { "sweep.rungs", CONF_INT, AT(rungs), "3",
-      "halving: rungs, the last one being the whole training", .min = 2,
+      "with halving, rungs; the last is the whole training", .min = 2,
       .max = 20 },
     { "sweep.eta", CONF_INT, AT(eta), "3",
-      "halving: one cell of so many goes on to the next rung", .min = 2,
+      "with halving, one of this many cells continues", .min = 2,
       .max = 100 },
-    { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the draws of [random]",
+    { "sweep.seed", CONF_INT, AT(seed), "1", "seed of the values of [random]",
       .min = 0, .max = 1e15 },
     { "slurm.account", CONF_TEXT, AT(account), "", "account to charge" },
     { "slurm.partition", CONF_TEXT, AT(partition), "",
       "partition to run in" },
-    { "slurm.time", CONF_TEXT, AT(time), "", "limit of one cell: 12:00:00" },
+    { "slurm.time", CONF_TEXT, AT(time), "", "time limit of a cell: 12:00:00" },
     { "slurm.gres", CONF_TEXT, AT(gres), "", "resources of a cell: gpu:1" },
-    { "slurm.cpus", CONF_INT, AT(cpus), "0", "cores of a cell; 0: Slurm's own",
+    { "slurm.cpus", CONF_INT, AT(cpus), "0", "cores of a cell; 0: its default",
       .min = 0, .max = 4096 },
     { "slurm.extra", CONF_TEXT, AT(extra), "",
-      "more for the head of the script: --mem=16G --constraint=a100" },
+      "more options of sbatch: --mem=16G --constraint=a100" },
     { 0 }
 };
 /* clang-format on */
@@ -80,12 +81,13 @@ void sweep_clear(struct sweep *s)
     *s = (struct sweep){ 0 };
 }
 
-/* ---- what an axis says ------------------------------------------------- */
+/* ---- axes ------------------------------------------------------------- */
 
 enum { MAX_ARGS = 1000 };
 
-struct call {
-    const char *name; /* "" for a plain list */
+/* The values of an axis as they were written. */
+struct value_list {
+    const char *name; /* of the function; "" for a plain list */
     const char *arg[MAX_ARGS];
     int n;
 };
@@ -102,13 +104,13 @@ static char *trimmed(struct arena *a, const char *s, size_t n)
 }
 
 /* "name(a, b)" or "a, b" */
-static int parse_call(struct sweep *s, const char *text, struct call *c,
-                      const char *where, struct err *e)
+static int parse_values(struct sweep *s, const char *text, struct value_list *c,
+                        const char *where, struct err *e)
 {
     const size_t open = strcspn(text, "(,");
     const char *at = text, *end = text + strlen(text);
 
-    *c = (struct call){ .name = "" };
+    *c = (struct value_list){ .name = "" };
     if (text[open] == '(') {
         c->name = trimmed(&s->mem, text, open);
         at = text + open + 1;
@@ -135,8 +137,9 @@ static int parse_call(struct sweep *s, const char *text, struct call *c,
     }
 }
 
-static int call_numbers(const struct call *c, int want, double *x,
-                        const char *where, struct err *e)
+/* The values as numbers, of which the first is below the second. */
+static int parse_numbers(const struct value_list *c, int want, double *x,
+                         const char *where, struct err *e)
 {
     if (c->n != want)
         return err_set(e, ERR_USAGE, "%s: %s() expects %d values, not %d",
@@ -145,7 +148,7 @@ static int call_numbers(const struct call *c, int want, double *x,
         if (!num_real(c->arg[i], &x[i]) || !isfinite(x[i]))
             return err_set(e, ERR_USAGE, "%s: %s() expects numbers, not '%s'",
                            where, c->name, c->arg[i]);
-    if (want >= 2 && !(x[0] < x[1]))
+    if (!(x[0] < x[1]))
         return err_set(e, ERR_USAGE, "%s: %s(): %s is not below %s", where,
                        c->name, c->arg[0], c->arg[1]);
     if (strncmp(c->name, "log", 3) == 0 && x[0] <= 0)
@@ -154,7 +157,7 @@ static int call_numbers(const struct call *c, int want, double *x,
     return 0;
 }
 
-/* Seven digits say enough of a setting, and read well in a table. */
+/* Seven digits are precise enough, and fit into a table. */
 static const char *short_number(struct arena *a, double x)
 {
     char text[NUM_TEXT], digits[32];
@@ -167,7 +170,7 @@ static const char *short_number(struct arena *a, double x)
     return arena_strdup(a, text);
 }
 
-/* From 0 to 1 in n steps, along a line or along a line of logarithms. */
+/* The value at t, from 0 to 1, between two numbers or their logarithms. */
 static double interpolate(const double x[2], double t, bool logs)
 {
     return logs ? exp(log(x[0]) + t * (log(x[1]) - log(x[0])))
@@ -205,10 +208,10 @@ int sweep_grid(struct sweep *s, const char *assignment, const char *where,
                struct err *e)
 {
     struct sweep_axis *a = new_axis(s, assignment, where, e);
-    struct call c;
+    struct value_list c;
     double x[3];
 
-    if (!a || parse_call(s, a->text, &c, where, e) < 0)
+    if (!a || parse_values(s, a->text, &c, where, e) < 0)
         return -1;
     if (!c.name[0]) {
         a->n = (size_t)c.n;
@@ -220,7 +223,7 @@ int sweep_grid(struct sweep *s, const char *assignment, const char *where,
         return err_set(e, ERR_USAGE,
                        "%s: expects logspace() or linspace(), not '%s()'",
                        where, c.name);
-    if (call_numbers(&c, 3, x, where, e) < 0)
+    if (parse_numbers(&c, 3, x, where, e) < 0)
         return -1;
     if (!(x[2] >= 2 && x[2] <= MAX_ARGS && x[2] == floor(x[2])))
         return err_set(e, ERR_USAGE, "%s: %s() expects 2 to %d values", where,
@@ -235,13 +238,13 @@ int sweep_grid(struct sweep *s, const char *assignment, const char *where,
 }
 
 static int draw_numbers(struct sweep *s, struct sweep_axis *a,
-                        const struct call *c, const char *where, struct err *e)
+                        const struct value_list *c, uint64_t stream,
+                        struct err *e)
 {
-    const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
     const bool whole = strcmp(c->name, "integer") == 0;
     double x[2];
 
-    if (call_numbers(c, 2, x, where, e) < 0)
+    if (parse_numbers(c, 2, x, a->where, e) < 0)
         return -1;
     for (size_t i = 0; i < a->n; i++) {
         const double t = (double)rng_uniform((uint64_t)s->seed, stream, i);
@@ -254,20 +257,20 @@ static int draw_numbers(struct sweep *s, struct sweep_axis *a,
     return 0;
 }
 
-/* The draws of an axis; made when the number of samples is known. */
+/* Draw the values of an axis, once the number of samples is known. */
 static int draw_axis(struct sweep *s, struct sweep_axis *a, struct err *e)
 {
     static const char *const known[] = { "loguniform", "uniform", "integer" };
     const uint64_t stream = rng_stream(RNG_SWEEP, hash_name(a->key), 0);
-    struct call c;
+    struct value_list c;
 
-    if (parse_call(s, a->text, &c, a->where, e) < 0)
+    if (parse_values(s, a->text, &c, a->where, e) < 0)
         return -1;
     a->n = (size_t)s->samples;
     a->value = arena_alloc(&s->mem, a->n * sizeof *a->value);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(c.name, known[i]) == 0)
-            return draw_numbers(s, a, &c, a->where, e);
+            return draw_numbers(s, a, &c, stream, e);
     if (strcmp(c.name, "choice") != 0)
         return err_set(e, ERR_USAGE,
                        "%s: expects loguniform(low, high), uniform(low, high), "
@@ -290,22 +293,21 @@ int sweep_random(struct sweep *s, const char *assignment, const char *where,
     return 0;
 }
 
-/* ---- a file ------------------------------------------------------------ */
+/* ---- settings and files ----------------------------------------------- */
 
-static void add_set(struct sweep *s, const char *key, const char *value,
-                    const char *where)
+/* Set one of the sweep's own settings, or one of every cell. */
+static int put_setting(struct sweep *s, const char *key, const char *value,
+                       const char *where, struct err *e)
 {
+    if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0)
+        return conf_put(&s->conf, key, value, where, e);
     GROW(s->set, s->n_sets, s->room_sets);
     s->set[s->n_sets++] = (struct sweep_set){
         .key = arena_strdup(&s->mem, key),
         .value = arena_strdup(&s->mem, value),
         .where = arena_strdup(&s->mem, where),
     };
-}
-
-static bool is_ours(const char *key)
-{
-    return strncmp(key, "sweep.", 6) == 0 || strncmp(key, "slurm.", 6) == 0;
+    return 0;
 }
 
 int sweep_set(struct sweep *s, const char *assignment, const char *where,
@@ -318,28 +320,21 @@ int sweep_set(struct sweep *s, const char *assignment, const char *where,
         return err_set(e, ERR_USAGE, "%s expects section.key=value, not '%s'",
                        where, assignment);
     key = arena_strndup(&s->mem, assignment, (size_t)(equals - assignment));
-    if (is_ours(key))
-        return conf_put(&s->conf, key, equals + 1, where, e);
-    add_set(s, key, equals + 1, where);
-    return 0;
+    return put_setting(s, key, equals + 1, where, e);
 }
 
 static int read_setting(void *arg, const char *key, const char *value,
                         const char *where, struct err *e)
 {
     struct sweep *s = arg;
-    const char *dot = strchr(key, '.');
-    char *text;
+    const bool grid = strncmp(key, "grid.", 5) == 0;
+    const char *text;
 
-    if (strncmp(key, "grid.", 5) == 0 || strncmp(key, "random.", 7) == 0) {
-        text = arena_printf(&s->mem, "%s=%s", dot + 1, value);
-        return key[0] == 'g' ? sweep_grid(s, text, where, e)
-                             : sweep_random(s, text, where, e);
-    }
-    if (is_ours(key))
-        return conf_put(&s->conf, key, value, where, e);
-    add_set(s, key, value, where);
-    return 0;
+    if (!grid && strncmp(key, "random.", 7) != 0)
+        return put_setting(s, key, value, where, e);
+    text = arena_printf(&s->mem, "%s=%s", strchr(key, '.') + 1, value);
+    return grid ? sweep_grid(s, text, where, e)
+                : sweep_random(s, text, where, e);
 }
 
 int sweep_read(struct sweep *s, const char *path, struct err *e)

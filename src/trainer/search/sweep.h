@@ -21,9 +21,9 @@
  *          ... s.cell[i].value[k] of axis s.axis[k]
  *      sweep_clear(&s);
  *
- * A file is a configuration of gtrain with up to three sections more:
+ * A file is a configuration of gtrain with up to four more sections: [sweep]
+ * and [slurm], whose settings are members of struct sweep, and
  *
- *      [sweep]     what follows in struct sweep
  *      [grid]      optim.lr = 1e-2, 1e-3, 1e-4
  *                  model.width = 256, 512
  *      [random]    optim.lr = loguniform(1e-4, 1e-2)
@@ -31,23 +31,24 @@
  * An axis of [grid] is a list of values, or logspace(low, high, n) or
  * linspace(low, high, n); the cells are all combinations.  An axis of [random]
  * is loguniform(low, high), uniform(low, high), integer(low, high) or
- * choice(a, b, ...); `samples` draws are made, each axis from numbers of its
- * own, so that adding an axis or a sample changes no other.  With both, each
- * draw is made for each combination.  With seeds = n each of these is a cell
- * for every train.seed from the configuration's own up.
+ * choice(a, b, ...); `samples` values are drawn for it, from a stream of random
+ * numbers of its own, so that adding an axis or a sample changes no other
+ * value.  With both sections, each combination of the grid is trained with each
+ * sample.  With seeds = n, each of these is trained with n values of
+ * train.seed, counted up from that of the configuration.
  *
- * Random draws are for searches of many axes, whose grid is too large: a budget
- * of n trainings then tries n values of every axis.  Halving trains all cells
- * for a part of the steps and only the best to the end: 9 cells in 3 rungs of
- * eta 3 take the steps of 2.3 trainings, since those that continue are resumed.
+ * Random values are for searches with many axes, whose grid is too large: n
+ * cells then try n values of every axis.  Halving trains all cells for a part
+ * of the steps and only the best ones to the end.  With 3 rungs and eta = 3,
+ * 9 cells take as many steps as 2.3 whole trainings.
  *
- * A cell's id is made from its assignments alone: the same values have the
- * same id whatever else the sweep holds.
+ * A cell's id depends on its values alone, so it stays the same when other
+ * cells are added.
  */
 enum sweep_method { SWEEP_ALL, SWEEP_HALVING };
 enum sweep_goal { SWEEP_MIN, SWEEP_MAX };
 
-/* A setting of every cell, and where it stands: "sweep.ini:12", "--set". */
+/* A setting of every cell, and where it was set: "sweep.ini:12", "--set". */
 struct sweep_set {
     const char *key, *value, *where;
 };
@@ -63,26 +64,26 @@ struct sweep_axis {
 
 struct sweep_cell {
     char id[9];
-    const char **value;         /* one for each axis, then the seed if any */
+    const char **value; /* one for each axis */
 };
 
 struct sweep {
     struct arena mem;
     struct conf conf;           /* of the settings below */
-    const char *name;           /* folder and tag; default the file's name */
-    const char *base;           /* configuration to start from, or NULL */
+    const char *name;           /* of the file, unless it is set */
+    const char *base;           /* configuration to start from, or "" */
     const char *metric;         /* "val/loss" */
     enum sweep_goal goal;
     enum sweep_method method;
     int64_t samples, seeds, parallel, gpus;
-    int64_t rungs, eta;         /* halving: each rung keeps 1 of eta */
+    int64_t rungs, eta;         /* halving: one cell of eta continues */
     int64_t seed;               /* of [random] */
-    struct sweep_set *set;      /* the file's own, then the caller's */
+    struct sweep_set *set;      /* those of the file come first */
     size_t n_sets, room_sets;
     const char *account, *partition, *time, *gres, *extra;     /* Slurm */
     int64_t cpus;
 
-    struct sweep_axis *axis;    /* a seed axis is the last, if there is one */
+    struct sweep_axis *axis; /* that of train.seed, if any, is the last */
     size_t n_axes, room_axes;
     struct sweep_cell *cell;
     size_t n_cells;
@@ -92,13 +93,11 @@ enum { SWEEP_MAX_CELLS = 100000 };
 
 void sweep_init(struct sweep *);
 int sweep_read(struct sweep *, const char *path, struct err *);
-/* "key=value,value"; where says who asked, for the error. */
-int sweep_grid(struct sweep *, const char *assignment, const char *where,
-               struct err *);
-int sweep_random(struct sweep *, const char *assignment, const char *where,
-                 struct err *);
-int sweep_set(struct sweep *, const char *assignment, const char *where,
-              struct err *);
+/* Add "key=value,value" to [grid] or [random], or change a setting by
+ * "key=value"; `where` is the file and line, or the option, for errors. */
+typedef int sweep_fn(struct sweep *, const char *assignment, const char *where,
+                     struct err *);
+sweep_fn sweep_grid, sweep_random, sweep_set;
 int sweep_expand(struct sweep *, struct err *);
 void sweep_clear(struct sweep *);
 
