@@ -1,6 +1,7 @@
 /*
- * Parts of the trainer by themselves: dropout's gradient by differences, the
- * plan of memory, the check of a step, a draw, the files of tensors.
+ * Tests of parts of the trainer: the gradient of dropout against differences,
+ * the layout of memory, the check of a step, drawing a token, safetensors
+ * files.
  */
 #include "config.h"
 
@@ -37,7 +38,7 @@ struct trial {
     struct settings set;
     struct dev dev;
     struct gpt gpt;
-    float *weights, *way; /* the point, and a direction from it */
+    float *weights, *direction; /* the loss is compared along it */
     int32_t x[16], y[16];
     float losses[16];
 };
@@ -50,7 +51,7 @@ static double loss_at(struct trial *t, double h)
     double sum = 0;
 
     for (int64_t i = 0; i < g->count; i++)
-        moved[i] = t->weights[i] + (float)h * t->way[i];
+        moved[i] = t->weights[i] + (float)h * t->direction[i];
     t->dev.type->put(&t->dev, g->weights.data, moved,
                      (size_t)g->count * sizeof *moved);
     free(moved);
@@ -90,7 +91,7 @@ static void test_differences(void)
     ok(graph_memory_alloc(g, &t.dev, &how, &e) == 0,
        "the memory of a model with dropout is allocated");
     t.weights = xcalloc((size_t)g->count, bytes_of);
-    t.way = xcalloc((size_t)g->count, bytes_of);
+    t.direction = xcalloc((size_t)g->count, bytes_of);
     for (int i = 0; i < g->n_params; i++)
         gpt_init_weights(&t.gpt, i, 5, &t.dev, t.weights + g->param[i].at);
     grad = xcalloc((size_t)g->count, bytes_of);
@@ -102,79 +103,81 @@ static void test_differences(void)
     }
     for (int p = 0; p < g->n_params; p++)
         for (int64_t i = 0; i < g->param[p].count; i++)
-            t.way[g->param[p].at + i] =
+            t.direction[g->param[p].at + i] =
                 rng_uniform(9, (uint64_t)p, (uint64_t)i) - 0.5f;
     loss_at(&t, 0);
     t.dev.type->get(&t.dev, grad, g->grads.data, (size_t)g->count * bytes_of);
     dev_sync(&t.dev, &e);
     for (int64_t i = 0; i < g->count; i++)
-        slope += (double)grad[i] * (double)t.way[i];
+        slope += (double)grad[i] * (double)t.direction[i];
     measured = (loss_at(&t, 1e-3) - loss_at(&t, -1e-3)) / 2e-3;
     if (!ok(fabs(slope - measured) < 5e-3 * fabs(measured) + 1e-3,
-            "the slope along a direction, dropout and a masked token "
-            "included, is what differences measure"))
+            "the gradient along a direction, with dropout and a masked "
+            "token, agrees with differences"))
         diag("%.6f, measured %.6f", slope, measured);
     ok(t.losses[5] == 0.0f, "a masked token has no loss");
     free(t.weights);
-    free(t.way);
+    free(t.direction);
     free(grad);
     graph_clear(g);
     dev_close(&t.dev);
     settings_clear(&t.set);
 }
 
-/* ---- the plan --------------------------------------------------------- */
+/* ---- the layout of memory --------------------------------------------- */
 
-struct planned {
+struct region_sizes {
     size_t weights, copies, grads, activations;
 };
 
-static struct planned plan_of(const char *more, bool training)
+static struct region_sizes sizes_with(const char *setting, bool training)
 {
     const struct graph_conf how = { .training = training, .fuse = true };
     const char *sets[N_SMALL + 1];
     struct settings s;
     struct err e = ERR_INIT;
     struct gpt gpt;
-    struct planned p = { 0 };
+    struct region_sizes sizes = { 0 };
 
     memcpy(sets, small, sizeof small);
-    sets[N_SMALL] = more;
+    sets[N_SMALL] = setting;
     if (settings_load(&s, NULL, sets, N_SMALL + 1, &e) == 0 &&
         resolve_settings(&s, 0, 1, &e) == 0) {
         gpt_build(&gpt, &s, 4);
         graph_memory_size(&gpt.graph, &how, &ref_ops);
-        p = (struct planned){ gpt.graph.weights.bytes, gpt.graph.copies.bytes,
-                              gpt.graph.grads.bytes,
-                              gpt.graph.activations.bytes };
+        sizes = (struct region_sizes){ gpt.graph.weights.bytes,
+                                       gpt.graph.copies.bytes,
+                                       gpt.graph.grads.bytes,
+                                       gpt.graph.activations.bytes };
         graph_clear(&gpt.graph);
     } else {
         diag("%s", e.text);
     }
     settings_clear(&s);
-    return p;
+    return sizes;
 }
 
-static void test_plan(void)
+static void test_memory(void)
 {
-    const struct planned keep = plan_of("model.layers=12", true);
-    const struct planned some = plan_of("model.layers=12", true);
-    const struct planned infer = plan_of("model.layers=12", false);
-    struct planned again;
+    const struct region_sizes train = sizes_with("model.layers=12", true);
+    const struct region_sizes again = sizes_with("model.layers=12", true);
+    const struct region_sizes infer = sizes_with("model.layers=12", false);
+    const struct region_sizes none = sizes_with("train.recompute=none", true);
+    const struct region_sizes bf16 = sizes_with("train.precision=bf16", true);
 
-    ok(keep.activations == some.activations, "a memory plan is repeatable");
-    again = plan_of("train.recompute=layer", true);
-    ok(again.activations < plan_of("train.recompute=none", true).activations,
-       "computing layers again takes less memory");
-    ok(plan_of("train.recompute=pointwise", true).activations <
-           plan_of("train.recompute=none", true).activations,
-       "computing norms and activations again takes less memory");
-    ok(infer.activations * 8 < keep.activations && infer.grads == 0,
-       "without gradients little is kept");
-    ok(keep.grads == keep.weights && keep.copies == 0,
-       "fp32 has no second weights");
-    again = plan_of("train.precision=bf16", true);
-    ok(again.copies * 2 == again.weights, "bf16 has half as much again");
+    ok(train.activations == again.activations,
+       "the layout of memory is the same each time");
+    ok(sizes_with("train.recompute=layer", true).activations < none.activations,
+       "recomputing layers takes less memory");
+    ok(sizes_with("train.recompute=pointwise", true).activations <
+           none.activations,
+       "recomputing norms and activations takes less memory");
+    ok(infer.activations * 8 < train.activations && infer.grads == 0,
+       "inference takes less than an eighth of the memory for activations");
+    ok(train.grads == train.weights && train.copies == 0,
+       "fp32 weights have no copies");
+    ok(bf16.copies * 2 == bf16.weights,
+       "the bf16 copies take half the memory of the weights");
 }
 
 /* ---- the check of a step ------------------------------------------- */
@@ -201,9 +204,9 @@ static void test_step_check(void)
     ok(good && !*what, "steady steps are good");
     ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK &&
            strstr(what, "the loss 3.5"),
-       "a loss far above is a spike");
+       "a loss far above its mean is a spike");
     ok(step_check_judge(&g, 3, 9, false, what) == STEP_ROLLBACK,
-       "a norm far above is a spike");
+       "a norm far above its mean is a spike");
     ok(step_check_judge(&g, 3.5, 1, false, what) == STEP_ROLLBACK,
        "a spike does not enter the mean");
     ok(step_check_judge(&g, (double)NAN, 1, false, what) == STEP_SKIP,
@@ -219,8 +222,8 @@ static void test_step_check(void)
     step_check_clear(&g);
 }
 
-/* Logits of a model that diverged: no order of NaN ends the search for the
- * largest ones. */
+/* Logits of a model that has diverged.  A comparison with NaN is always false,
+ * so sorting them might never end. */
 static void test_nonfinite(void)
 {
     static const float bad[] = { NAN, INFINITY, -INFINITY };
@@ -254,7 +257,8 @@ static void test_draw(void)
     for (int i = 0; i < draws; i++)
         count[sampler_draw(logits, 8, scratch, &c,
                            rng_uniform(1, 2, (uint64_t)i))]++;
-    ok(count[3] + count[4] + count[6] == draws, "top-k draws from k");
+    ok(count[3] + count[4] + count[6] == draws,
+       "top-k draws only from the k likeliest tokens");
     sum = exp(3) + exp(4) + exp(2.5);
     most = fmax(fabs(count[4] / (double)draws - exp(4) / sum),
                 fabs(count[6] / (double)draws - exp(2.5) / sum));
@@ -265,13 +269,14 @@ static void test_draw(void)
     for (int i = 0; i < 1000; i++)
         count[sampler_draw(logits, 8, scratch, &c,
                            rng_uniform(1, 3, (uint64_t)i))]++;
-    ok(count[4] == 1000, "top-p of half draws the likeliest if it has more");
+    ok(count[4] == 1000,
+       "top-p = 0.5 draws only the likeliest token if it has more than half");
     c.temperature = 0;
     ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4,
-       "temperature 0 takes the likeliest");
+       "temperature 0 draws the likeliest token");
     c = (struct sample_settings){ .temperature = 1, .top_p = 1, .top_k = 1 };
     ok(sampler_draw(logits, 8, scratch, &c, 0.99f) == 4,
-       "top-k 1 takes the likeliest");
+       "top-k = 1 draws the likeliest token");
     test_nonfinite();
 }
 
@@ -307,7 +312,7 @@ static void test_tensors(void)
     fp = fopen(path, "r");
     n = fread(bytes, 1, sizeof bytes, fp);
     fclose(fp);
-    /* cut anywhere, it is refused; changed anywhere, it does no harm */
+    /* a truncated file is rejected; a changed one does no harm */
     for (size_t i = 0; i < n; i++) {
         fp = fopen(path, "w");
         fwrite(bytes, 1, i, fp);
@@ -318,7 +323,7 @@ static void test_tensors(void)
             tensors_close(t);
         }
     }
-    ok(opened == 0, "a file cut short anywhere is refused");
+    ok(opened == 0, "a truncated file is rejected, wherever it ends");
     for (size_t i = 0; i < n; i++) {
         char changed[512];
 
@@ -341,7 +346,7 @@ static void test_tensors(void)
             silent += !e.text[0];
         }
     }
-    ok(silent == 0, "a file changed anywhere is read or refused with a reason");
+    ok(silent == 0, "a changed file is read, or rejected with a reason");
     free(path);
     path_remove(folder, &e);
 }
@@ -349,7 +354,7 @@ static void test_tensors(void)
 int main(void)
 {
     test_differences();
-    test_plan();
+    test_memory();
     test_step_check();
     test_draw();
     test_tensors();
