@@ -9,7 +9,7 @@
 #include "common/err.h"
 
 /*
- * http - requests that survive a bad network; knows no one's API
+ * http - requests that survive a bad network
  *
  *      struct http *http = http_open(NULL, e);
  *      struct http_reply r = HTTP_REPLY_INIT;
@@ -32,35 +32,35 @@
  * Retry-After asks; each is logged.  `once` is for calls that must not be
  * repeated when the server may have acted on them: those are tried again only
  * if the connection failed or the answer was 429 or 503.  Redirects are
- * followed, unless the call is to `stay`: then one is a failure, so that what
- * was meant for one server is not given to another.  user, password and bearer
- * are sent to the host of url alone; so is no header that you add, but for
- * Authorization, therefore put secrets in none.
+ * followed; with `stay` a redirect is a failure, so that what is meant for one
+ * server is not sent to another.  user, password and bearer are sent only to
+ * the host of url.  Headers that you add, except Authorization, follow a
+ * redirect, so put no secrets in them.
  *
- * The body of a reply goes to r.body, or, with a sink, there piece by piece.
- * If a try with a sink breaks off in the middle the next one asks for the rest
- * only, and where a server does not know ranges what was delivered before is
- * dropped, so a sink sees each byte once.  It returns false to have no more:
- * http_do() then succeeds with r.stopped set.
+ * The body of a reply goes to r.body or, if there is a sink, to the sink piece
+ * by piece.  If a try with a sink breaks off, the next one requests only the
+ * rest, and if the server does not support ranges, what was delivered before is
+ * skipped, so a sink sees each byte once.  It returns false to stop the
+ * transfer: http_do() then succeeds with r.stopped set.
  *
  * 0 is a final status of 2xx.  Anything else is ERR_REMOTE, with the status
- * and the beginning of the body in the text; a signal (sig.h) that stops a
- * transfer or a wait is ERR_INTERRUPTED.
+ * and the beginning of the body in the text; if a signal (sig.h) stops a
+ * transfer or a wait, it is ERR_INTERRUPTED.
  */
 struct http;
 
 struct http_conf {      /* zeroed: the defaults */
     const char *agent;  /* gtrain/VERSION */
     int tries;          /* 6 */
-    double connect;     /* seconds to connect in: 20 */
+    double connect;     /* seconds that connecting may take: 20 */
     double stall;       /* seconds without a byte that end a try: 60 */
     double secs;        /* for a whole try: no limit */
     double wait;        /* seconds before the second try: 1, then doubled */
     double wait_most;   /* but never more: 60; a longer Retry-After fails */
-    const char *ca;     /* who is trusted over TLS: a file of certificates, or
-                         * a folder; the system's */
-    const char *cert;   /* who we are: a file with certificate and key */
-    bool insecure;      /* trust anybody */
+    const char *ca;     /* file or folder of the certificates of trusted
+                         * authorities: the system's */
+    const char *cert;   /* file with our certificate and key: none */
+    bool insecure;      /* trust any server */
 };
 
 typedef bool http_sink_fn(void *arg, const void *data, size_t n);
@@ -77,18 +77,18 @@ struct http_call {
     bool once, stay;
     double secs;                /* for a try, in place of the handle's; less
                                  * than 0: no limit */
-    int64_t from;               /* leave out so many bytes of what is there */
-    const char *tag;            /* and only if its tag is still this one */
+    int64_t from;               /* skip so many bytes of the file */
+    const char *tag;            /* only if its tag is still this one */
     http_sink_fn *sink;
     void *arg;
     size_t max;                 /* bytes of r.body; 0: 64 MiB */
 };
 
 struct http_reply {
-    long status;                /* the last one; 0 if nobody answered */
+    long status;                /* the last one; 0 without a reply */
     struct buf body;
     char *tag;                  /* ETag, or else Last-Modified, or NULL */
-    int64_t size;               /* of the whole thing, or -1 */
+    int64_t size;               /* of the whole file, or -1 */
     double rate_left, rate_reset;       /* RateLimit-Remaining and -Reset, in
                                          * seconds; -1 without them */
     bool stopped;               /* by the sink */
@@ -102,7 +102,7 @@ struct http_reply {
  }
 
 struct http *http_open(const struct http_conf *, struct err *);
-void http_close(struct http *);         /* NULL is fine */
+void http_close(struct http *);         /* may be NULL */
 int http_do(struct http *, const struct http_call *, struct http_reply *,
             struct err *);
 void http_reply_clear(struct http_reply *);

@@ -14,8 +14,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/hash.h \
 	%D%/http.c \
 	%D%/http.h \
-	%D%/libcurl.c \
-	%D%/libcurl.h \
+	%D%/http_impl.h \
+	%D%/http_try.c \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \
@@ -57,6 +57,6 @@ src_common_libcommon_a_SOURCES = \
 src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 
-# libcurl is opened by need (libcurl.c), so nothing links with it
+# libcurl is opened when needed (http_try.c), so nothing links with it
 COMMON_LIBS = src/common/libcommon.a $(JANSSON_LIBS) \
 	$(YAML_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) -lpthread
