@@ -8,19 +8,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/buf.h"
 #include "common/clock.h"
 #include "common/path.h"
-#include "common/utf8.h"
 #include "store/attempt.h"
 #include "store/index.h"
-#include "store/input.h"
-#include "store/key.h"
-#include "store/meta.h"
-#include "store/metric.h"
+#include "store/load_run.h"
 #include "store/store.h"
 
-enum { VALUE_MAX = 16 << 20, BEGINNING_SECS = 30 };
+enum { BEGINNING_SECS = 30 };
 
 const char *run_status_word(enum run_status status)
 {
@@ -32,121 +27,6 @@ const char *run_status_word(enum run_status status)
     };
 
     return status >= RUN_RUNNING && status <= RUN_STALE ? words[status] : "";
-}
-
-/* -- one run ----------------------------------------------------------- */
-
-struct run_reader {
-    struct arena *mem;
-    struct run_info *run;
-    struct watch *watch; /* of all that is read */
-    struct rewind_list rewinds;
-};
-
-static void damaged(struct run_reader *r, const char *what, const char *where)
-{
-    if (!r->run->damage)
-        r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
-}
-
-/* Called with each file below a folder of keys. */
-typedef void key_fn(struct run_reader *, const char *path, const char *key);
-
-static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
-{
-    struct path_list keys, folders;
-    struct err e = ERR_INIT;
-
-    watch_add(r->watch, r->run->folder, folder);
-    if (key_list(&keys, &folders, folder, &e) < 0) {
-        if (e.kind != ERR_MISSING)
-            damaged(r, e.text, folder);
-        return;
-    }
-    for (size_t i = 0; i < folders.n; i++) {
-        char *path = path_join(folder, folders.name[i]);
-
-        watch_add(r->watch, r->run->folder, path);
-        free(path);
-    }
-    for (size_t i = 0; i < keys.n; i++) {
-        char *path = path_join(folder, keys.name[i]);
-        const char *problem = key_problem(keys.name[i]);
-
-        if (problem)
-            damaged(r, problem, path);
-        watch_add(r->watch, r->run->folder, path);
-        fn(r, path, keys.name[i]);
-        free(path);
-    }
-    path_list_clear(&folders);
-    path_list_clear(&keys);
-}
-
-static void load_pair(struct run_reader *r, const char *path, const char *key,
-                      struct pair **pairs, size_t *n)
-{
-    struct buf b = BUF_INIT;
-    struct err e = ERR_INIT;
-
-    if (buf_read_file(&b, path, VALUE_MAX, &e) < 0) {
-        damaged(r, e.text, path);
-    } else {
-        if (!utf8_valid(b.s))
-            damaged(r, "is not UTF-8", path);
-        *pairs = arena_grow(r->mem, *pairs, *n, sizeof **pairs);
-        (*pairs)[(*n)++] = (struct pair){ arena_strdup(r->mem, key),
-                                          arena_strndup(r->mem, b.s, b.len) };
-    }
-    buf_clear(&b);
-}
-
-static void load_param(struct run_reader *r, const char *path, const char *key)
-{
-    load_pair(r, path, key, &r->run->params, &r->run->n_params);
-}
-
-static void load_tag(struct run_reader *r, const char *path, const char *key)
-{
-    load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
-}
-
-static void load_metric(struct run_reader *r, const char *path, const char *key)
-{
-    struct run_info *run = r->run;
-    struct metric_sum m;
-    struct metric_scan scan;
-    struct err e = ERR_INIT;
-
-    if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
-        damaged(r, e.text, path);
-        return;
-    }
-    if (scan.bad)
-        damaged(r,
-                arena_printf(r->mem, "line %lld is no point",
-                             (long long)scan.bad_line),
-                path);
-    else if (scan.torn && !run->torn)
-        run->torn = arena_strdup(r->mem, path);
-    else if (m.count + m.retracted == 0 && !scan.torn)
-        damaged(r, "is empty", path);
-    if (m.count + m.retracted == 0)
-        return;
-    m.key = arena_strdup(r->mem, key);
-    run->metrics = arena_grow(r->mem, run->metrics, run->n_metrics, sizeof m);
-    run->metrics[run->n_metrics++] = m;
-}
-
-static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
-{
-    char *folder = path_join(r->run->folder, kind);
-
-    if (path_is_folder(folder))
-        each_key(r, folder, fn);
-    else if (strcmp(kind, "tags") != 0)
-        damaged(r, "is not there", folder);
-    free(folder);
 }
 
 /* The last sign of life. */
@@ -165,79 +45,6 @@ static int64_t last_seen(const struct run_info *run)
         if (run->metrics[i].last_ms > ms)
             ms = run->metrics[i].last_ms;
     return ms;
-}
-
-static void watch_inside(struct run_reader *r, const char *name)
-{
-    char *path = path_join(r->run->folder, name);
-
-    watch_add(r->watch, r->run->folder, path);
-    free(path);
-}
-
-static void load_inputs(struct run_reader *r)
-{
-    char *folder = path_join(r->run->folder, "inputs");
-    const char *problem = NULL;
-    struct path_list names;
-    struct err e = ERR_INIT;
-
-    watch_add(r->watch, r->run->folder, folder);
-    if (path_list(&names, folder, &e) == 0) {
-        for (size_t i = 0; i < names.n; i++) {
-            char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
-
-            watch_inside(r, meta);
-            free(meta);
-        }
-        path_list_clear(&names);
-        inputs_load(&r->run->inputs, &r->run->n_inputs, r->mem, r->run->folder,
-                    &problem);
-        if (problem)
-            damaged(r, problem, folder);
-    }
-    free(folder);
-}
-
-/* All that the files say. */
-static void read_run(struct run_info *run, struct arena *mem,
-                     struct watch *watch, int flags)
-{
-    struct run_reader r = { .mem = mem, .run = run, .watch = watch };
-    struct attempt_list list;
-    struct err e = ERR_INIT;
-    struct meta meta;
-    bool unread;
-
-    watch_inside(&r, STORE_META);
-    unread = meta_load(&meta, mem, run->folder, &e) < 0;
-    if (unread) {
-        meta.id = arena_strdup(mem, path_name(run->folder));
-        meta.damage = e.kind == ERR_MISSING ? "meta.yaml is missing"
-                                            : arena_strdup(mem, e.text);
-    }
-    run->id = meta.id;
-    run->name = meta.name;
-    run->user = meta.user ? meta.user : "";
-    run->artifact_uri = meta.artifact_uri;
-    run->start_ms = meta.start_ms;
-    run->end_ms = meta.end_ms;
-    run->status = (enum run_status)meta.status;
-    run->deleted = meta.deleted;
-    run->damage = meta.damage;
-    watch_inside(&r, STORE_OWN); /* all in there comes by rename */
-    attempts_load(&list, mem, run->folder);
-    run->attempt = list.item;
-    run->attempts = (int)list.n;
-    if (unread && !run->attempts)
-        run->status = RUN_STALE; /* nobody says that it is running */
-    if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&r.rewinds, mem, run->folder);
-    load_keys(&r, "params", load_param);
-    load_keys(&r, "tags", load_tag);
-    if (!(flags & LOAD_NO_METRICS))
-        load_keys(&r, "metrics", load_metric);
-    load_inputs(&r);
 }
 
 /* Only the newest attempt can be running, and it knows states that MLflow does
@@ -359,7 +166,7 @@ static void load_one(struct crew *crew, struct load_task *task,
         free(meta);
         if (lost && !store_looks_like_run(run->folder))
             return;
-        read_run(run, mem, &watch, crew->flags);
+        load_run(run, mem, &watch, crew->flags);
         if (!lost && !(crew->flags & kept))
             index_put(&crew->index, task->key, run, &watch);
         watch_clear(&watch);

@@ -27,6 +27,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/libgtrack.c \
 	%D%/load.c \
 	%D%/load.h \
+	%D%/load_run.c \
+	%D%/load_run.h \
 	%D%/md5.c \
 	%D%/md5.h \
 	%D%/meta.c \
@@ -42,7 +44,6 @@ src_store_libstore_a_SOURCES = \
 	%D%/run.c \
 	%D%/run.h \
 	%D%/select.c \
-	%D%/series.c \
 	%D%/stage.c \
 	%D%/stage.h \
 	%D%/store.c \

@@ -1,0 +1,294 @@
+#include "config.h"
+#include "store/load_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buf.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/utf8.h"
+#include "store/attempt.h"
+#include "store/input.h"
+#include "store/key.h"
+#include "store/meta.h"
+#include "store/metric.h"
+#include "store/store.h"
+
+enum { VALUE_MAX = 16 << 20 };
+
+/* -- all but the points ------------------------------------------------ */
+
+struct run_reader {
+    struct arena *mem;
+    struct run_info *run;
+    struct watch *watch; /* of all that is read */
+    struct rewind_list rewinds;
+};
+
+static void damaged(struct run_reader *r, const char *what, const char *where)
+{
+    if (!r->run->damage)
+        r->run->damage = arena_printf(r->mem, "%s: %s", where, what);
+}
+
+/* Called with each file below a folder of keys. */
+typedef void key_fn(struct run_reader *, const char *path, const char *key);
+
+static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
+{
+    struct path_list keys, folders;
+    struct err e = ERR_INIT;
+
+    watch_add(r->watch, r->run->folder, folder);
+    if (key_list(&keys, &folders, folder, &e) < 0) {
+        if (e.kind != ERR_MISSING)
+            damaged(r, e.text, folder);
+        return;
+    }
+    for (size_t i = 0; i < folders.n; i++) {
+        char *path = path_join(folder, folders.name[i]);
+
+        watch_add(r->watch, r->run->folder, path);
+        free(path);
+    }
+    for (size_t i = 0; i < keys.n; i++) {
+        char *path = path_join(folder, keys.name[i]);
+        const char *problem = key_problem(keys.name[i]);
+
+        if (problem)
+            damaged(r, problem, path);
+        watch_add(r->watch, r->run->folder, path);
+        fn(r, path, keys.name[i]);
+        free(path);
+    }
+    path_list_clear(&folders);
+    path_list_clear(&keys);
+}
+
+static void load_pair(struct run_reader *r, const char *path, const char *key,
+                      struct pair **pairs, size_t *n)
+{
+    struct buf b = BUF_INIT;
+    struct err e = ERR_INIT;
+
+    if (buf_read_file(&b, path, VALUE_MAX, &e) < 0) {
+        damaged(r, e.text, path);
+    } else {
+        if (!utf8_valid(b.s))
+            damaged(r, "is not UTF-8", path);
+        *pairs = arena_grow(r->mem, *pairs, *n, sizeof **pairs);
+        (*pairs)[(*n)++] = (struct pair){ arena_strdup(r->mem, key),
+                                          arena_strndup(r->mem, b.s, b.len) };
+    }
+    buf_clear(&b);
+}
+
+static void load_param(struct run_reader *r, const char *path, const char *key)
+{
+    load_pair(r, path, key, &r->run->params, &r->run->n_params);
+}
+
+static void load_tag(struct run_reader *r, const char *path, const char *key)
+{
+    load_pair(r, path, key, &r->run->tags, &r->run->n_tags);
+}
+
+static void load_metric(struct run_reader *r, const char *path, const char *key)
+{
+    struct run_info *run = r->run;
+    struct metric_sum m;
+    struct metric_scan scan;
+    struct err e = ERR_INIT;
+
+    if (metric_sum_up(&m, path, key, &r->rewinds, &scan, &e) < 0) {
+        damaged(r, e.text, path);
+        return;
+    }
+    if (scan.bad)
+        damaged(r,
+                arena_printf(r->mem, "line %lld is no point",
+                             (long long)scan.bad_line),
+                path);
+    else if (scan.torn && !run->torn)
+        run->torn = arena_strdup(r->mem, path);
+    else if (m.count + m.retracted == 0 && !scan.torn)
+        damaged(r, "is empty", path);
+    if (m.count + m.retracted == 0)
+        return;
+    m.key = arena_strdup(r->mem, key);
+    run->metrics = arena_grow(r->mem, run->metrics, run->n_metrics, sizeof m);
+    run->metrics[run->n_metrics++] = m;
+}
+
+static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
+{
+    char *folder = path_join(r->run->folder, kind);
+
+    if (path_is_folder(folder))
+        each_key(r, folder, fn);
+    else if (strcmp(kind, "tags") != 0)
+        damaged(r, "is not there", folder);
+    free(folder);
+}
+
+static void watch_inside(struct run_reader *r, const char *name)
+{
+    char *path = path_join(r->run->folder, name);
+
+    watch_add(r->watch, r->run->folder, path);
+    free(path);
+}
+
+static void load_inputs(struct run_reader *r)
+{
+    char *folder = path_join(r->run->folder, "inputs");
+    const char *problem = NULL;
+    struct path_list names;
+    struct err e = ERR_INIT;
+
+    watch_add(r->watch, r->run->folder, folder);
+    if (path_list(&names, folder, &e) == 0) {
+        for (size_t i = 0; i < names.n; i++) {
+            char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
+
+            watch_inside(r, meta);
+            free(meta);
+        }
+        path_list_clear(&names);
+        inputs_load(&r->run->inputs, &r->run->n_inputs, r->mem, r->run->folder,
+                    &problem);
+        if (problem)
+            damaged(r, problem, folder);
+    }
+    free(folder);
+}
+
+void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
+              int flags)
+{
+    struct run_reader r = { .mem = mem, .run = run, .watch = watch };
+    struct attempt_list list;
+    struct err e = ERR_INIT;
+    struct meta meta;
+    bool unread;
+
+    watch_inside(&r, STORE_META);
+    unread = meta_load(&meta, mem, run->folder, &e) < 0;
+    if (unread) {
+        meta.id = arena_strdup(mem, path_name(run->folder));
+        meta.damage = e.kind == ERR_MISSING ? "meta.yaml is missing"
+                                            : arena_strdup(mem, e.text);
+    }
+    run->id = meta.id;
+    run->name = meta.name;
+    run->user = meta.user ? meta.user : "";
+    run->artifact_uri = meta.artifact_uri;
+    run->start_ms = meta.start_ms;
+    run->end_ms = meta.end_ms;
+    run->status = (enum run_status)meta.status;
+    run->deleted = meta.deleted;
+    run->damage = meta.damage;
+    watch_inside(&r, STORE_OWN); /* all in there comes by rename */
+    attempts_load(&list, mem, run->folder);
+    run->attempt = list.item;
+    run->attempts = (int)list.n;
+    if (unread && !run->attempts)
+        run->status = RUN_STALE; /* nobody says that it is running */
+    if (!(flags & LOAD_ALL_ATTEMPTS))
+        rewinds_load(&r.rewinds, mem, run->folder);
+    load_keys(&r, "params", load_param);
+    load_keys(&r, "tags", load_tag);
+    if (!(flags & LOAD_NO_METRICS))
+        load_keys(&r, "metrics", load_metric);
+    load_inputs(&r);
+}
+
+/* -- the points of a metric -------------------------------------------- */
+
+struct filling {
+    struct series *s;
+    size_t room;
+    bool sorted;
+};
+
+static void add_point(void *arg, const struct point *p)
+{
+    struct filling *f = arg;
+    struct series *s = f->s;
+
+    if (s->n == f->room) {
+        f->room = f->room ? f->room * 2 : 1024;
+        s->step = xrealloc(s->step, f->room, sizeof *s->step);
+        s->ms = xrealloc(s->ms, f->room, sizeof *s->ms);
+        s->value = xrealloc(s->value, f->room, sizeof *s->value);
+    }
+    f->sorted = f->sorted && (s->n == 0 || p->step >= s->step[s->n - 1]);
+    s->step[s->n] = p->step;
+    s->ms[s->n] = p->ms;
+    s->value[s->n++] = p->value;
+}
+
+struct at {
+    struct point point;
+    size_t place;
+};
+
+static int by_step(const void *a, const void *b)
+{
+    const struct at *x = a, *y = b;
+
+    if (x->point.step != y->point.step)
+        return x->point.step < y->point.step ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* By step; points of one step stay in the order of the file. */
+static void sort(struct series *s)
+{
+    struct at *at = xcalloc(s->n, sizeof *at);
+
+    for (size_t i = 0; i < s->n; i++)
+        at[i] = (struct at){ { s->ms[i], s->step[i], s->value[i] }, i };
+    qsort(at, s->n, sizeof *at, by_step);
+    for (size_t i = 0; i < s->n; i++) {
+        s->ms[i] = at[i].point.ms;
+        s->step[i] = at[i].point.step;
+        s->value[i] = at[i].point.value;
+    }
+    free(at);
+}
+
+int series_load(struct series *s, const struct run_info *run, const char *key,
+                int flags, struct err *e)
+{
+    char *path = xasprintf("%s/metrics/%s", run->folder, key);
+    struct arena mem = ARENA_INIT;
+    struct rewind_list rewinds = { NULL, 0 };
+    struct filling f = { s, 0, true };
+    struct metric_scan scan;
+    int ret;
+
+    *s = (struct series)SERIES_INIT;
+    if (!(flags & LOAD_ALL_ATTEMPTS))
+        rewinds_load(&rewinds, &mem, run->folder);
+    ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
+    if (ret == 0 && !f.sorted)
+        sort(s);
+    if (ret < 0) {
+        if (e->kind == ERR_MISSING)
+            err_set(e, ERR_MISSING, "run %s has no metric %s", run->name, key);
+        series_free(s);
+    }
+    arena_clear(&mem);
+    free(path);
+    return ret;
+}
+
+void series_free(struct series *s)
+{
+    free(s->step);
+    free(s->ms);
+    free(s->value);
+    *s = (struct series)SERIES_INIT;
+}
