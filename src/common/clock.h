@@ -7,15 +7,15 @@
  * clock - what time it is
  *
  * clock_mono() is for durations; clock_wall_ms() is for records, in
- * milliseconds since the epoch.  A test that needs the same record twice sets
- * GT_CLOCK_MS in the environment: the wall clock then stands still there.
+ * milliseconds since the epoch.  Tests set GT_CLOCK_MS in the environment to
+ * stop the wall clock, so that the same records are written twice.
  */
 double clock_mono(void);                /* seconds, from an arbitrary start */
 int64_t clock_wall_ms(void);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);
-/* "2026-11-21T13:03:07.482Z", the nearest in the years 0 to 9999; the same. */
+/* "2026-11-21T13:03:07.482Z", limited to the years 0 to 9999; the same. */
 char *clock_utc(char *out, int64_t wall_ms);
 
 #endif

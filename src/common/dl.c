@@ -9,7 +9,7 @@
 #define CUDA_LIBDIR ""
 #endif
 
-/* One name out of the list, `from` on, in the folder; NULL if it won't open. */
+/* Open the name of this length in a folder; NULL if that fails. */
 static void *open_in(const char *folder, const char *from, size_t len)
 {
     char path[512];
@@ -35,7 +35,7 @@ static void *open_any(const char *folder, const char *names)
     return library;
 }
 
-/* The first of the names, blanks between them, that the library has. */
+/* The first of the names that the library has. */
 static void *find_any(void *library, const char *names)
 {
     void *f = NULL;

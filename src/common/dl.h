@@ -12,9 +12,9 @@ extern "C" {
 /*
  * dl - use a library if the machine has it
  *
- * The libraries of a GPU are large and often missing, so one program serves
- * all machines by opening them when it needs them.  What we call of one is a
- * struct of function pointers, and a table says which symbol goes where:
+ * The libraries of a GPU are large and often missing, and libcurl is slow to
+ * load, so a program opens them when it needs them.  The functions that it
+ * calls are pointers in a struct, and a table says which symbol goes where:
  *
  *      static const struct dl_symbol symbols[] = {
  *          { "nvmlInit_v2", offsetof(struct nvml_api, init) },
@@ -23,10 +23,10 @@ extern "C" {
  *
  *      if (dl_load(&api, symbols, "libnvidia-ml.so.1", e) < 0) ...
  *
- * names is a list of file names, blanks between them, tried in turn: first
- * where the system looks, then in the CUDA toolkit that configure found.  A
- * symbol that was renamed may be such a list, too.  A library stays open until
- * the program ends.
+ * names is a list of file names, separated by blanks, which are tried in turn:
+ * first where the system looks, then in the CUDA toolkit that configure found.
+ * The name of a symbol that was renamed may be such a list, too.  A library
+ * stays open until the program ends.
  */
 struct dl_symbol {
     const char *name;

@@ -22,14 +22,14 @@ extern "C" {
 enum err_kind {
     ERR_NONE,
     ERR_SYSTEM,         /* a system call failed; disk, memory, permissions */
-    ERR_INPUT,          /* a file holds what it must not */
+    ERR_INPUT,          /* a file is not what it should be */
     ERR_USAGE,          /* an option or a setting is wrong */
-    ERR_MISSING,        /* a store, a run, a file is not there */
+    ERR_MISSING,        /* a store, a run or a file does not exist */
     ERR_REMOTE,         /* a server refused, or could not be reached */
     ERR_NONFINITE,      /* training met a NaN, an infinity or a spike */
     ERR_RANK,           /* another process of the job died or hangs */
-    ERR_STOPPED,        /* a signal; a checkpoint was written first */
-    ERR_INTERRUPTED,    /* a signal; none was */
+    ERR_STOPPED,        /* a signal, after writing a checkpoint */
+    ERR_INTERRUPTED,    /* a signal, without a checkpoint */
 };
 
 struct err {
@@ -40,13 +40,13 @@ struct err {
 
 #define ERR_INIT { ERR_NONE, 0, "" }
 
-/* Record a failure.  They return -1, so they can stand in a return. */
+/* Record a failure.  These return -1, so a caller can return their result. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int err_sys(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* As err_sys(), of a file to be opened: one that is not there is missing. */
+/* The same for opening a file: if it does not exist, it is ERR_MISSING. */
 int err_open(struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -31,8 +31,8 @@ void log_before(void (*hook)(void))
     log_hook = hook;
 }
 
-/* Names in it come from anybody: none may command the terminal, or make two
- * lines of a complaint. */
+/* A message may quote anything: nothing in it may control the terminal, or
+ * split a warning into two lines. */
 static void tame(char *text, enum log_level level)
 {
     for (; *text; text++)

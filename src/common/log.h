@@ -8,18 +8,19 @@ extern "C" {
 /*
  * log - say something to a person, on standard error
  *
- * One line a call, the program's name first.  -v and -q move the level.  A
- * run adds a sink that keeps the same lines in its log; a progress line sets
- * a hook so that it can step aside.  What another program should read is
- * printed on standard output or stored as a metric, never logged.
+ * Each call prints one line, which begins with the name of the program.  -v and
+ * -q change the level.  A run adds a sink that stores the same lines in its
+ * log; a progress line sets a hook to make room for them.  What another program
+ * should read is printed on standard output or stored as a metric, never
+ * logged.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
-/* Called with each line that is shown, no newline at its end. */
+/* Called with each line that is shown, without its newline. */
 typedef void log_sink_fn(void *arg, enum log_level, const char *line);
 
 void log_setup(const char *program, enum log_level lowest);
-void log_sink(log_sink_fn *, void *arg);        /* NULL takes it away */
+void log_sink(log_sink_fn *, void *arg);        /* NULL: none */
 void log_before(void (*hook)(void));            /* before a line is printed */
 
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

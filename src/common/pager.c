@@ -63,7 +63,7 @@ static bool by_pager(const char *text, size_t n)
         return false;
     setenv("LESS", "FIRSX", 0);
     fflush(stdout);
-    /* who leaves the pager early has seen enough; 127 is "not found" */
+    /* the pager may be left early; 127 is "not found" */
     return spawn_run(argv, &s, &ignored) == 0 || s.status != 127;
 }
 

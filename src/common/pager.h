@@ -9,14 +9,14 @@
 /*
  * pager - show text to a person, a screen at a time
  *
- * The text goes through a pager when standard input and output are terminals
- * and it has more lines than the screen, else straight to standard output.
- * The pager is $NAME_PAGER (NAME: this program's, in capitals), $PAGER, or
- * less; it is a shell command, as everywhere; empty or "cat" is none.
+ * The text is piped to a pager if standard input and output are terminals and
+ * it has more lines than the screen, else printed.  The pager is $NAME_PAGER
+ * (NAME is this program's, in capitals), $PAGER, or less.  It is a shell
+ * command; if it is empty or "cat", no pager is used.
  */
 int pager_text(const char *text, size_t n, bool pager, struct err *);
 
-/* Rows and columns of the terminal, $LINES and $COLUMNS first; 24, 80. */
+/* Rows and columns: $LINES and $COLUMNS, or the terminal's, or 24 and 80. */
 void pager_screen(int *rows, int *columns);
 
 #endif

@@ -9,20 +9,20 @@
 /*
  * path - names of files
  *
- * What returns char * returns memory that the caller frees.
+ * The caller frees every char * that these functions return.
  */
 char *path_join(const char *folder, const char *name);
 char *path_parent(const char *path);            /* "." when there is none */
 const char *path_name(const char *path);        /* after the last slash */
 bool path_exists(const char *path);
 bool path_is_folder(const char *path);
-bool path_is_link(const char *path);    /* whatever it leads to */
+bool path_is_link(const char *path);    /* even if its target is missing */
 
-/* Open a file to read it; a pipe, a socket or a device, that might have us
- * wait for ever, is refused.  A missing file is ERR_MISSING. */
+/* Open a file to read it.  A pipe, a socket or a device is refused, because
+ * reading it may block for ever.  A missing file is ERR_MISSING. */
 int path_open(const char *path, struct err *);
 
-/* Make a folder and those above it; one that is there is no error. */
+/* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);
 /* The same for the folder that a file is in. */
 int path_make_parent(const char *file, struct err *);

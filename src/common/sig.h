@@ -8,15 +8,15 @@
  *
  * After sig_watch(), SIGINT, SIGTERM, SIGUSR1 and SIGHUP set a flag that a
  * loop looks at when it is ready to stop.  A second SIGINT ends the program at
- * once, with status 130.  SIGHUP stays ignored where nohup(1) began us.
+ * once, with status 130.  SIGHUP stays ignored if the program was started with
+ * nohup(1).
  *
- * Between sig_hold() and sig_watch() they wait, also in a program that is
- * started meanwhile, until it says sig_watch() itself.
+ * Between sig_hold() and sig_watch() these signals are blocked, also in
+ * programs started in between, until those call sig_watch() themselves.
  *
- * sig_ignore_writes() lets a write to a closed pipe or beyond a limit on the
- * size of files fail with an error instead of ending the program.  A program
- * that is started gets back the usual reaction to the signals of
- * sig_write_errors().
+ * After sig_ignore_writes(), writing to a closed pipe or beyond the limit on
+ * the size of files fails with an error instead of ending the program.
+ * sig_write_errors() are the signals that a child needs to have reset.
  */
 void sig_ignore_writes(void);
 void sig_write_errors(sigset_t *);

@@ -64,8 +64,7 @@ static int pipes_open(struct pipes *p, const struct spawn *s, struct err *e)
     return 0;
 }
 
-/* Start it with the pipes as its streams.  Signals are as for a fresh
- * program. */
+/* Start it with the pipes as its streams and the default signals. */
 static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
                  struct err *e)
 {
@@ -96,7 +95,7 @@ static int start(pid_t *pid, const char *const *argv, const struct pipes *p,
     return err_sys(e, "cannot start %s", argv[0]);
 }
 
-/* Bytes from one of its streams; the end of it, or a failure, closes ours. */
+/* Read from one of its streams; close ours at the end or on failure. */
 static void read_some(int *fd, struct buf *b)
 {
     ssize_t n;
@@ -111,7 +110,7 @@ static void read_some(int *fd, struct buf *b)
     }
 }
 
-/* Bytes into its standard input; one that stops reading is no failure. */
+/* Write to its standard input; it may stop reading. */
 static void give(int *fd, const struct spawn *s, size_t *given)
 {
     const ssize_t n =

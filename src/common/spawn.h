@@ -16,15 +16,15 @@
  *      if (spawn_run(argv, &s, e) < 0)
  *          return err_wrap(e, "drawing %s", path);
  *
- * The program is looked for in PATH and started without a shell.  What goes in
- * and what comes out is moved at the same time, so neither side can block the
- * other, whatever the sizes.  A stream that is NULL is ours: the program reads
- * nothing (in), or writes where we write (out, words).
+ * The program is looked up in PATH and started without a shell.  Its input is
+ * written while its output is read, so neither side can block the other,
+ * whatever the sizes.  With NULL for `in` it reads nothing; with NULL for `out`
+ * or `words` it writes to the standard output or error of this program.
  *
- * A program that is not there is ERR_MISSING.  One that ends with a status
- * other than 0, by a signal, or past its time is ERR_SYSTEM, and the error
- * quotes the last line it wrote to `words`; status holds the exit status, or
- * 128 and the signal, as a shell has it.
+ * A program that does not exist is ERR_MISSING.  One that ends with a status
+ * other than 0, by a signal, or after its time is up is ERR_SYSTEM, and the
+ * error quotes the last line that it wrote to `words`; status is the exit
+ * status, or 128 plus the signal, as in a shell.
  */
 struct spawn {
     const void *in; /* for its standard input, or NULL */
@@ -32,7 +32,7 @@ struct spawn {
     struct buf *out;   /* its standard output is appended, or NULL */
     struct buf *words; /* likewise its standard error */
     size_t max;        /* bytes it may write; 0: 256 MiB */
-    double secs;       /* it is killed after so long; 0: never */
+    double secs;       /* it is killed after this time; 0: never */
     int status;        /* set when it ended */
 };
 
@@ -40,7 +40,7 @@ int spawn_run(const char *const *argv, struct spawn *, struct err *);
 
 /*
  * The path of a program of this suite: beside the running program's own file,
- * else in PATH.  The caller frees it; NULL, with e filled, when it is nowhere.
+ * else in PATH.  The caller frees it; NULL, with e filled, if there is none.
  */
 char *spawn_find(const char *name, struct err *);
 
