@@ -82,6 +82,18 @@ int64_t num_whole(double x)
     return isnan(x) ? 0 : (int64_t)fmax(-most, fmin(x, most));
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void num_sort(double *v, size_t n)
+{
+    qsort(v, n, sizeof *v, by_size);
+}
+
 bool num_size(const char *s, uint64_t *out)
 {
     static const struct unit units[] = {

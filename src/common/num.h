@@ -28,6 +28,9 @@ bool num_bool(const char *s, bool *out);
  * the difference of two does not overflow. */
 int64_t num_whole(double x);
 
+/* Sort numbers, the least first. */
+void num_sort(double *v, size_t n);
+
 enum { NUM_TEXT = 32 };         /* room that any of these needs */
 
 /* Shortest text that reads back as the same double, as Python's repr() writes

@@ -84,13 +84,6 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* y at x; NaN outside and in gaps.  *from is where the last one was found. */
 static double at(const struct history *h, double x, size_t *from)
 {
@@ -122,7 +115,7 @@ static double *common_x(const struct group *g, size_t *n)
     for (size_t i = 0; i < g->n; i++)
         for (size_t k = 0; k < g->h[i].n; k++)
             x[m++] = g->h[i].x[k];
-    qsort(x, m, sizeof *x, by_value);
+    num_sort(x, m);
     *n = 0;
     for (size_t i = 0; i < m; i++)
         if (*n == 0 || x[i] > x[*n - 1])

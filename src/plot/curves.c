@@ -163,7 +163,7 @@ static int draw_part(struct drawing *d, struct part *part, struct err *e)
     if (d->r->stitch && d->set->n > 1) {
         ret = history_stitch(&h, run, d->set->n, part->names, d->r, e);
         for (size_t i = 1; i < d->set->n && ret == 0 && part->marks; i++)
-            mark_seam(d->f, d->p, &d->set->run[i], part->names, &h);
+            mark_seam(d->p, &d->set->run[i], part->names, &h);
     } else {
         ret = history_load(&h, run, part->key, d->r, e);
     }
@@ -375,7 +375,7 @@ static int baselines(struct drawing *d, struct err *e)
                            "--baseline expects NAME=VALUE, "
                            "not '%s'",
                            text);
-        m = panel_mark(d->f, d->p, MARK_AT_Y, 0, y);
+        m = panel_mark(d->p, MARK_AT_Y, 0, y);
         m->label = arena_strndup(&d->f->mem, text, (size_t)(equals - text));
     }
     return 0;

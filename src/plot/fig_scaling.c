@@ -94,7 +94,7 @@ static int draw_runs(struct figure *f, struct panel *p,
         if (best != SIZE_MAX) {
             ends->x[ends->n] = h.x[best];
             ends->y[ends->n++] = h.y[best];
-            panel_mark(f, p, MARK_AT_XY, h.x[best], h.y[best])->colour =
+            panel_mark(p, MARK_AT_XY, h.x[best], h.y[best])->colour =
                 set->slot[i];
             table_text(t, set->name[i]);
             table_text(t, key);

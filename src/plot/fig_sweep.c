@@ -266,7 +266,7 @@ static void draw_line(struct figure *f, const struct sweep *s,
         ticks_at(&p->x, &f->mem, x, name, s->n);
     if (!numbers)
         axis_names(&p->x, &f->mem, name, s->n, 12);
-    m = panel_mark(f, p, MARK_AT_XY, x[best], s->point[best].mean);
+    m = panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean);
     m->colour = 1;
     m->left = many; /* beside the bar, not across it */
     m->label = arena_printf(&f->mem, "best: %s at %s",

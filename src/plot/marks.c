@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/num.h"
 #include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/kind.h"
@@ -29,7 +30,7 @@ void mark_bad(struct figure *f, struct panel *p, const struct history *h,
         if (n > MOST_MARKS || h->x[i] <= last)
             continue;
         last = h->x[i];
-        m = panel_mark(f, p, MARK_NAN, h->x[i], NAN);
+        m = panel_mark(p, MARK_NAN, h->x[i], NAN);
         m->colour = slot;
     }
     if (n)
@@ -41,24 +42,23 @@ void mark_bad(struct figure *f, struct panel *p, const struct history *h,
 }
 
 /* Things that happen often are ticks: lines would be a fence. */
-static void tick_at(struct figure *f, struct panel *p, double x, int slot)
+static void tick_at(struct panel *p, double x, int slot)
 {
-    struct mark *m = panel_mark(f, p, MARK_AT_X, x, NAN);
+    struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);
 
     m->small = true;
     m->colour = slot;
 }
 
-static void resume_at(struct figure *f, struct panel *p, double x, bool named)
+static void resume_at(struct panel *p, double x, bool named)
 {
-    struct mark *m = panel_mark(f, p, MARK_AT_X, x, NAN);
+    struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);
 
     m->label = named ? "resume" : NULL;
 }
 
-static void resumes(struct figure *f, struct panel *p,
-                    const struct run_info *run, const char *key,
-                    const struct history *h)
+static void resumes(struct panel *p, const struct run_info *run,
+                    const char *key, const struct history *h)
 {
     int64_t step[MOST_MARKS];
     const size_t n = history_resumes(run, key, step, MOST_MARKS);
@@ -67,11 +67,11 @@ static void resumes(struct figure *f, struct panel *p,
         const double x = history_x(h, step[i]);
 
         if (isfinite(x))
-            resume_at(f, p, x, i == 0);
+            resume_at(p, x, i == 0);
     }
 }
 
-void mark_seam(struct figure *f, struct panel *p, const struct run_info *run,
+void mark_seam(struct panel *p, const struct run_info *run,
                const char *const *names, const struct history *h)
 {
     const char *key = history_find(run, names);
@@ -79,7 +79,7 @@ void mark_seam(struct figure *f, struct panel *p, const struct run_info *run,
     const double x = m ? history_x(h, m->first_step) : (double)NAN;
 
     if (isfinite(x))
-        resume_at(f, p, x, true);
+        resume_at(p, x, true);
 }
 
 /* The number that ends a checkpoint's name: "step-000050" is 50. */
@@ -107,7 +107,7 @@ static void checkpoints(struct figure *f, struct panel *p,
             const double x = step < 0 ? (double)NAN : history_x(h, step);
 
             if (isfinite(x) && p->n_marks < MOST_MARKS) {
-                tick_at(f, p, x, COLOUR_GREY);
+                tick_at(p, x, COLOUR_GREY);
                 named = true;
             }
         }
@@ -135,16 +135,9 @@ static void best(struct figure *f, struct panel *p, const char *key,
             at = i;
     if (at == h->n)
         return;
-    m = panel_mark(f, p, MARK_AT_XY, h->x[at], h->y[at]);
+    m = panel_mark(p, MARK_AT_XY, h->x[at], h->y[at]);
     m->colour = slot;
     m->label = arena_strdup(&f->mem, axis_value(value, p->y.unit, h->y[at]));
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
 }
 
 static void spikes(struct figure *f, struct panel *p, const struct history *h,
@@ -166,17 +159,17 @@ static void spikes(struct figure *f, struct panel *p, const struct history *h,
         for (size_t k = from; k < to; k++)
             if (isfinite(h->y[k]))
                 near[n++] = h->y[k];
-        qsort(near, n, sizeof *near, by_value);
+        num_sort(near, n);
         median = near[n / 2];
         for (size_t k = 0; k < n; k++)
             off[k] = fabs(near[k] - median);
-        qsort(off, n, sizeof *off, by_value);
+        num_sort(off, n);
         spread = off[n / 2];
         if (h->y[i] - median <= 8 * spread || spread <= 0)
             continue;
         found++;
         if (p->n_marks < MOST_MARKS)
-            panel_mark(f, p, MARK_AT_XY, h->x[i], h->y[i])->colour = slot;
+            panel_mark(p, MARK_AT_XY, h->x[i], h->y[i])->colour = slot;
     }
     figure_note(f, "%zu spike%s circled.", found, found == 1 ? "" : "s");
 }
@@ -196,7 +189,7 @@ static void evals(struct figure *f, struct panel *p, const struct run_info *run,
         const double x = history_x(h, s.step[i]);
 
         if (isfinite(x))
-            tick_at(f, p, x, 1);
+            tick_at(p, x, 1);
     }
     figure_note(f, "Ticks above, coloured: evaluations.");
     series_free(&s);
@@ -207,7 +200,7 @@ void mark_wanted(struct figure *f, struct panel *p, unsigned marks,
                  const struct history *h, int slot)
 {
     if (marks & SHOW_RESUME && !attempts)
-        resumes(f, p, run, key, h);
+        resumes(p, run, key, h);
     if (marks & SHOW_CHECKPOINT)
         checkpoints(f, p, run, h);
     if (marks & SHOW_EVAL)

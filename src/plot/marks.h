@@ -16,7 +16,7 @@ void mark_wanted(struct figure *, struct panel *, unsigned marks, bool attempts,
                  const struct run_info *, const char *key,
                  const struct history *, int slot);
 /* Where a stitched run takes over. */
-void mark_seam(struct figure *, struct panel *, const struct run_info *,
+void mark_seam(struct panel *, const struct run_info *,
                const char *const *names, const struct history *);
 
 #endif

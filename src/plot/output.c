@@ -292,7 +292,7 @@ static int save_script(struct figure *f, const struct request *r, struct err *e)
     }
     if (!r->output)
         figure_finish(f);
-    gnuplot_text(f, 1, gnuplot_form(form), target, &text);
+    gnuplot_script(f, 1, gnuplot_form(form), target, &text);
     ret = output_save(r->script, text.s, text.len, e);
     buf_clear(&text);
     free(target);
@@ -334,7 +334,7 @@ int output_figure(struct figure *f, const struct table *summary,
         fwrite(b.s, 1, b.len, stdout);
     }
     for (size_t i = 0; i < f->n_notes && r->output; i++)
-        log_debug("%s", f->note[i].text);
+        log_debug("%s", f->note[i]);
     buf_clear(&b);
     return 0;
 }

@@ -337,10 +337,9 @@ static void outliers_are_cut_and_said(void)
     c->y[500] = 900;
     figure_finish(&f);
     ok(p->y.hi < 10, "one extreme value in a thousand does not set the range");
-    ok(f.n_notes == 1 && strstr(f.note[0].text, "1 point above") &&
-           strstr(f.note[0].text, "900"),
-       "a value outside the range is noted: %s",
-       f.n_notes ? f.note[0].text : "");
+    ok(f.n_notes == 1 && strstr(f.note[0], "1 point above") &&
+           strstr(f.note[0], "900"),
+       "a value outside the range is noted: %s", f.n_notes ? f.note[0] : "");
     figure_free(&f);
     f = (struct figure)FIGURE_INIT;
     p = figure_panel(&f, "Loss");
@@ -390,7 +389,7 @@ static void program_of(const char *form, struct buf *b)
         c->y[i] = i == 1 ? (double)NAN : i;
     }
     figure_finish(&f);
-    gnuplot_text(&f, 1, gnuplot_form(form), NULL, b);
+    gnuplot_script(&f, 1, gnuplot_form(form), NULL, b);
     figure_free(&f);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/num.h"
+#include "common/utf8.h"
 
 void axis_init(struct axis *a, const char *label, enum unit unit)
 {
@@ -15,15 +16,8 @@ void axis_init(struct axis *a, const char *label, enum unit unit)
     };
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Logarithmic when the middle 98 of 100 values span two decades: then a
- * linear axis shows most of them as zero. */
+/* Logarithmic when the middle 98 of 100 values span two decades: a linear axis
+ * would show most of them as zero. */
 void axis_scale(struct axis *a, const double *values, size_t n)
 {
     enum { SAMPLE = 4096 };
@@ -42,15 +36,15 @@ void axis_scale(struct axis *a, const double *values, size_t n)
             return;
     if (m < 2)
         return;
-    qsort(some, m, sizeof *some, by_value);
+    num_sort(some, m);
     lo = some[m / 100];
     hi = some[m - 1 - m / 100];
     if (hi > 100 * lo)
         a->scale = SCALE_LOG;
 }
 
-/* Numbers whose differences are numbers, too, and what part of a value they
- * tells two of them apart in the ten digits that a program gets. */
+/* The largest number that is shown, so that differences are finite, and the
+ * relative difference below which two ends are one: gnuplot gets ten digits. */
 static const double MOST = 1e300, LEVEL = 1e-9;
 
 void axis_range(struct axis *a, double lo, double hi, double margin)
@@ -103,8 +97,18 @@ double axis_place(const struct axis *a, double value)
     return log(value / a->lo) / log(a->hi / a->lo);
 }
 
-/* How uneven are the steps from one value to the next, or their logarithms?
- * Standard deviation over mean. */
+size_t axis_widest(const struct axis *a)
+{
+    size_t widest = 0;
+
+    for (size_t i = 0; i < a->n_ticks; i++)
+        if (utf8_width(a->tick[i].label) > widest)
+            widest = utf8_width(a->tick[i].label);
+    return widest;
+}
+
+/* The standard deviation of the steps between values, or between their
+ * logarithms, divided by the mean. */
 static double unevenness(const double *v, size_t n, bool logs)
 {
     double sum = 0, square = 0, mean;
@@ -134,8 +138,8 @@ static void add_tick(struct axis *a, double at, const char *label)
     a->tick[a->n_ticks++] = (struct tick){ at, label };
 }
 
-/* 0.0006 is "6e-4": exponents as people type them, without padding. */
-static char *exponent_form(char *out, size_t size, double v, int digits)
+/* 0.0006 is "6e-4": no zeros in the exponent or at the end. */
+static void exponent_form(char *out, size_t size, double v, int digits)
 {
     char *e, *from;
     int power;
@@ -143,7 +147,7 @@ static char *exponent_form(char *out, size_t size, double v, int digits)
     snprintf(out, size, "%.*e", digits, v);
     e = strchr(out, 'e');
     if (!e)
-        return out;
+        return;
     power = (int)strtol(e + 1, NULL, 10);
     if (digits > 0) {
         for (from = e; from > out && from[-1] == '0'; from--)
@@ -153,7 +157,6 @@ static char *exponent_form(char *out, size_t size, double v, int digits)
         e = from;
     }
     snprintf(e, size - (size_t)(e - out), "e%d", power);
-    return out;
 }
 
 /* Digits after the point that a multiple of step needs. */

@@ -7,27 +7,31 @@
 /*
  * axis - scales, ranges and ticks, chosen for the data
  *
- * axis_scale() decides between linear and logarithmic from the values.
- * axis_range() takes their extremes, widened a little and, when linear, to
- * zero if that is near.  axis_ticks() fills label, unit and ticks; `most` is
- * how many labels there is room for.  Ticks
- * that are there already stay.  Strings belong to the arena.
+ * axis_scale() chooses between a linear and a logarithmic scale.  axis_range()
+ * sets the ends that are open to the extremes of the values, widened by a
+ * margin; a linear axis begins at zero if that is near.  axis_ticks() sets the
+ * ticks, if there are none yet, and the label with its unit; `most` is the
+ * number of tick labels that fit.  Strings belong to the arena.
  */
 void axis_init(struct axis *, const char *label, enum unit);
 void axis_scale(struct axis *, const double *values, size_t n);
 void axis_range(struct axis *, double lo, double hi, double margin);
 void axis_ticks(struct axis *, struct arena *, int most);
-/* Ticks that are names, at 0, 1, 2 ... */
+/* Names for ticks, at 0, 1, 2 ... */
 void axis_names(struct axis *, struct arena *, const char *const *name,
                 size_t n, int most);
 
-/* 0 at the lower end of the axis, 1 at the upper; NaN where log has none. */
+/* 0 at the lower end of the axis, 1 at the upper end; NaN for what a
+ * logarithmic axis cannot show. */
 double axis_place(const struct axis *, double value);
+
+/* Characters of the widest tick label. */
+size_t axis_widest(const struct axis *);
 
 /* Are these values, sorted, spaced more evenly by ratio than by difference? */
 bool axis_geometric(const double *sorted, size_t n);
 
-/* A value as it is written in a sentence: "3.2145", "6e-4", "1.50 GiB". */
+/* A value as text: "3.2145", "6e-4", "1.50 GiB". */
 char *axis_value(char out[32], enum unit, double value);
 
 #endif

@@ -1,7 +1,6 @@
 #include "config.h"
 #include "plot/draw/figure.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,9 +8,19 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
+#include "plot/draw/layout.h"
 #include "plot/draw/thin.h"
+
+double heat_part(const struct heat *h, size_t index)
+{
+    const double part =
+        h->hi > h->lo ? (h->value[index] - h->lo) / (h->hi - h->lo) : 0.5;
+
+    return h->low_is_good ? 1 - part : part;
+}
 
 struct panel *figure_panel(struct figure *f, const char *title)
 {
@@ -38,17 +47,26 @@ struct curve *panel_curve(struct figure *f, struct panel *p, const char *label,
         .label = label ? arena_strdup(&f->mem, label) : NULL,
         .run = "",
         .n = n,
-        .width = 1.2,
         .x = arena_alloc(&f->mem, (n + 1) * sizeof(double)),
         .y = arena_alloc(&f->mem, (n + 1) * sizeof(double)),
     };
     return c;
 }
 
-struct mark *panel_mark(struct figure *f, struct panel *p, enum mark_type type,
-                        double x, double y)
+void curve_band(struct figure *f, struct curve *c)
 {
-    (void)f;
+    c->lo = arena_alloc(&f->mem, (c->n + 1) * sizeof *c->lo);
+    c->hi = arena_alloc(&f->mem, (c->n + 1) * sizeof *c->hi);
+}
+
+const struct axis *curve_y(const struct panel *p, const struct curve *c)
+{
+    return c->right ? &p->y2 : &p->y;
+}
+
+struct mark *panel_mark(struct panel *p, enum mark_type type, double x,
+                        double y)
+{
     GROW(p->mark, p->n_marks, p->mark_room);
     p->mark[p->n_marks] =
         (struct mark){ .type = type, .x = x, .y = y, .colour = COLOUR_GREY };
@@ -58,19 +76,18 @@ struct mark *panel_mark(struct figure *f, struct panel *p, enum mark_type type,
 void figure_note(struct figure *f, const char *fmt, ...)
 {
     struct buf b = BUF_INIT;
+    bool known = false;
     va_list ap;
 
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
-    for (size_t i = 0; i < f->n_notes; i++) {
-        if (strcmp(f->note[i].text, b.s) == 0) {
-            buf_clear(&b);
-            return;
-        }
+    for (size_t i = 0; i < f->n_notes; i++)
+        known = known || strcmp(f->note[i], b.s) == 0;
+    if (!known) {
+        GROW(f->note, f->n_notes, f->note_room);
+        f->note[f->n_notes++] = arena_strdup(&f->mem, b.s);
     }
-    GROW(f->note, f->n_notes, f->note_room);
-    f->note[f->n_notes++] = (struct note){ arena_strdup(&f->mem, b.s) };
     buf_clear(&b);
 }
 
@@ -90,20 +107,16 @@ void figure_free(struct figure *f)
     free(f->note);
     free(f->line);
     arena_clear(&f->mem);
-    f->panel = NULL;
-    f->note = NULL;
-    f->line = NULL;
-    f->n_panels = f->n_notes = f->n_lines = f->line_room = f->panel_room =
-        f->note_room = 0;
+    *f = (struct figure)FIGURE_INIT;
 }
 
 /*
  * Ranges
  */
 
-static bool inside(const struct axis *a, double v)
+static bool is_inside(const struct axis *a, double v)
 {
-    return !(v < a->lo) && !(v > a->hi); /* NaN bounds hold all */
+    return !(v < a->lo) && !(v > a->hi); /* a NaN is no bound */
 }
 
 static void x_range(struct panel *p)
@@ -120,7 +133,7 @@ static void x_range(struct panel *p)
             hi = fmax(hi, c->x[k]);
         }
     }
-    /* a line begins at the frame, and steps begin at 0 */
+    /* lines begin at the frame; steps that begin near 0, at 0 */
     if (p->x.scale != SCALE_LOG && p->x.margin <= 0 && lo > 0 && lo < 0.06 * hi)
         lo = 0;
     axis_range(&p->x, lo, hi, p->x.margin);
@@ -130,11 +143,10 @@ static void x_range(struct panel *p)
 struct sample {
     double value[20000];
     size_t n;
-    double lo, hi, hi_x, lo_x;
-    const struct curve *hi_curve;
+    double lo, hi, hi_x;
 };
 
-static void sample_take(struct sample *s, const struct panel *p, bool right,
+static void take_sample(struct sample *s, const struct panel *p, bool right,
                         const struct axis *x, bool log)
 {
     size_t all = 0, step;
@@ -151,21 +163,21 @@ static void sample_take(struct sample *s, const struct panel *p, bool right,
             continue;
         for (size_t k = 0; k < c->n; k++) {
             if (!isfinite(c->y[k]) || (log && c->y[k] <= 0) ||
-                !inside(x, c->x[k]))
+                !is_inside(x, c->x[k]))
                 continue;
             if (c->y[k] > s->hi)
-                s->hi = c->y[k], s->hi_x = c->x[k], s->hi_curve = c;
-            if (c->y[k] < s->lo)
-                s->lo = c->y[k], s->lo_x = c->x[k];
+                s->hi = c->y[k], s->hi_x = c->x[k];
+            s->lo = fmin(s->lo, c->y[k]);
             if (all++ % step == 0)
                 s->value[s->n++] = c->y[k];
         }
     }
 }
 
-/* Error bars and bands count, unless they are far wider than the lines. */
-static void widen(const struct panel *p, const struct axis *x, bool right,
-                  double *lo, double *hi)
+/* Make room for error bars, bands and baselines, but for those that are far
+ * away from the lines. */
+static void widen_range(const struct panel *p, const struct axis *x, bool right,
+                        double *lo, double *hi)
 {
     const double span = *hi - *lo, low = *lo, high = *hi;
 
@@ -175,7 +187,7 @@ static void widen(const struct panel *p, const struct axis *x, bool right,
         if (!c->lo || c->right != right)
             continue;
         for (size_t k = 0; k < c->n; k++) {
-            if (!inside(x, c->x[k]))
+            if (!is_inside(x, c->x[k]))
                 continue;
             if (c->lo[k] > low - span)
                 *lo = fmin(*lo, c->lo[k]);
@@ -186,7 +198,7 @@ static void widen(const struct panel *p, const struct axis *x, bool right,
     for (size_t i = 0; i < p->n_marks; i++) {
         const struct mark *m = &p->mark[i];
 
-        if (m->type == MARK_AT_Y && m->right == right && isfinite(m->y) &&
+        if (m->type == MARK_AT_Y && !right && isfinite(m->y) &&
             m->y > low - 3 * span && m->y < high + 3 * span) {
             *lo = fmin(*lo, m->y);
             *hi = fmax(*hi, m->y);
@@ -194,16 +206,9 @@ static void widen(const struct panel *p, const struct axis *x, bool right,
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* How many values lie beyond what is shown? */
-static size_t count_beyond(const struct panel *p, bool right, double hi,
-                           const struct axis *x)
+/* How many values are above what is shown? */
+static size_t count_above(const struct panel *p, bool right, double hi,
+                          const struct axis *x)
 {
     size_t n = 0;
 
@@ -211,25 +216,23 @@ static size_t count_beyond(const struct panel *p, bool right, double hi,
         const struct curve *c = &p->curve[i];
 
         for (size_t k = 0; c->right == right && !c->faint && k < c->n; k++)
-            n += isfinite(c->y[k]) && c->y[k] > hi && inside(x, c->x[k]);
+            n += isfinite(c->y[k]) && c->y[k] > hi && is_inside(x, c->x[k]);
     }
     return n;
 }
 
-/* Is a point labelled?  Its label needs room. */
-static bool has_label(const struct panel *p, bool right)
+/* Is a point labelled?  The label needs room. */
+static bool has_label(const struct panel *p)
 {
     for (size_t i = 0; i < p->n_marks; i++)
-        if (p->mark[i].type == MARK_AT_XY && p->mark[i].label &&
-            p->mark[i].right == right)
+        if (p->mark[i].type == MARK_AT_XY && p->mark[i].label)
             return true;
     return false;
 }
 
 /*
- * The range of y holds everything, unless a few values (less than 1 in 200)
- * would squeeze all others into a tenth of the height: then those are cut, and
- * the figure says so.
+ * The range of y holds all values, unless a few (less than 1 in 200) would
+ * leave a tenth of the height to the others: those are cut off, with a note.
  */
 static void y_range(struct figure *f, struct panel *p, bool right)
 {
@@ -240,27 +243,27 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     bool log;
     double lo, hi, cut = INFINITY;
 
-    sample_take(s, p, right, &p->x, false);
+    take_sample(s, p, right, &p->x, false);
     axis_scale(y, s->value, s->n);
     log = y->scale == SCALE_LOG;
     if (log)
-        sample_take(s, p, right, &p->x, true);
+        take_sample(s, p, right, &p->x, true);
     lo = s->lo;
     hi = s->hi;
     if (open && s->n >= FEW) {
         double q_lo, q_hi, span;
 
-        qsort(s->value, s->n, sizeof *s->value, by_value);
+        num_sort(s->value, s->n);
         q_lo = s->value[s->n / 200];
         q_hi = s->value[s->n - 1 - s->n / 200];
         span = log ? q_hi / q_lo : q_hi - q_lo;
         if (log ? hi > q_hi * pow(span, 8) : span > 0 && hi > q_hi + 8 * span)
             hi = cut = log ? q_hi * span : q_hi + 1.5 * span;
     }
-    widen(p, &p->x, right, &lo, &hi);
-    axis_range(y, lo, hi, has_label(p, right) ? 0.1 : 0.04);
-    if (isfinite(cut) && s->hi_curve) {
-        const size_t n = count_beyond(p, right, y->hi, &p->x);
+    widen_range(p, &p->x, right, &lo, &hi);
+    axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
+    if (isfinite(cut)) {
+        const size_t n = count_above(p, right, y->hi, &p->x);
         char most[32], at[32], limit[32];
 
         if (n)
@@ -282,151 +285,13 @@ static void inset_range(struct panel *p)
     p->inset_x.hi = p->inset_hi;
     p->inset_y = p->y;
     p->inset_y.lo = p->inset_y.hi = NAN;
-    sample_take(s, p, false, &p->inset_x, p->y.scale == SCALE_LOG);
+    take_sample(s, p, false, &p->inset_x, p->y.scale == SCALE_LOG);
     axis_range(&p->inset_y, s->lo, s->hi, 0.05);
     free(s);
 }
 
-/*
- * Legend
- */
-enum { GRID_X = 64, GRID_Y = 48 };
-
-struct grid {
-    bool used[GRID_Y][GRID_X];
-};
-
-static void grid_line(struct grid *g, double x0, double y0, double x1,
-                      double y1)
-{
-    const int steps =
-        (int)(fmax(fabs(x1 - x0) * GRID_X, fabs(y1 - y0) * GRID_Y)) + 1;
-
-    for (int i = 0; i <= steps && steps < 4 * GRID_X; i++) {
-        const double t = (double)i / steps;
-        const double x = x0 + (x1 - x0) * t, y = y0 + (y1 - y0) * t;
-
-        if (x >= 0 && x < 1 && y >= 0 && y < 1)
-            g->used[(int)(y * GRID_Y)][(int)(x * GRID_X)] = true;
-    }
-}
-
-static void grid_fill(struct grid *g, const struct panel *p)
-{
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-        const struct axis *ay = c->right ? &p->y2 : &p->y;
-        double px = NAN, py = NAN;
-
-        for (size_t k = 0; k < c->n; k++) {
-            const double x = axis_place(&p->x, c->x[k]);
-            const double y = axis_place(ay, c->y[k]);
-
-            if (isfinite(x) && isfinite(y)) {
-                if (isfinite(px) && c->style != STYLE_POINTS)
-                    grid_line(g, px, py, x, y);
-                else
-                    grid_line(g, x, y, x, y);
-            }
-            if (isfinite(x) && isfinite(y) && c->lo)
-                grid_line(g, x, axis_place(ay, c->lo[k]), x,
-                          axis_place(ay, c->hi[k]));
-            px = x;
-            py = y;
-        }
-    }
-    for (size_t i = 0; i < p->n_marks; i++) {
-        const struct mark *m = &p->mark[i];
-        const double y = axis_place(m->right ? &p->y2 : &p->y, m->y);
-        const double x = axis_place(&p->x, m->x);
-
-        if (m->type == MARK_AT_Y && isfinite(y))
-            grid_line(g, 0, y, 0.999, y);
-        else if (m->type == MARK_AT_XY && isfinite(x) && isfinite(y))
-            grid_line(g, x - 0.02, y, x + 0.02, y);
-        else if (m->type == MARK_AT_X && isfinite(x))
-            grid_line(g, x, m->small ? 0.97 : m->label ? 0.8 : 1, x, 0.999);
-    }
-}
-
-static size_t legend_entries(const struct panel *p, size_t *longest)
-{
-    size_t n = 0;
-
-    *longest = 0;
-    for (size_t i = 0; i < p->n_curves; i++) {
-        if (!p->curve[i].label)
-            continue;
-        n++;
-        if (utf8_width(p->curve[i].label) > *longest)
-            *longest = utf8_width(p->curve[i].label);
-    }
-    return n;
-}
-
-/* How much of a corner is covered by curves, of w x h places of the grid? */
-static int covered(const struct grid *g, enum legend corner, int w, int h)
-{
-    const bool right =
-        corner == LEGEND_TOP_RIGHT || corner == LEGEND_BOTTOM_RIGHT;
-    const bool top = corner == LEGEND_TOP_RIGHT || corner == LEGEND_TOP_LEFT;
-    int used = 0;
-
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++)
-            used +=
-                g->used[top ? GRID_Y - 1 - y : y][right ? GRID_X - 1 - x : x];
-    return used;
-}
-
-/* The emptiest corner that holds the legend; outside when none is empty and
- * there is room outside. */
-static void legend_place(struct figure *f, struct panel *p, double width,
-                         double height)
-{
-    static const enum legend corner[] = { LEGEND_TOP_RIGHT, LEGEND_BOTTOM_LEFT,
-                                          LEGEND_TOP_LEFT,
-                                          LEGEND_BOTTOM_RIGHT };
-    const double em = f->look.font_size;
-    size_t longest, n = legend_entries(p, &longest);
-    const double wide = em * (0.46 * (double)longest + 3);
-    const double high = (double)n * 1.35 * em;
-    const int w = (int)ceil(wide / width * GRID_X);
-    const int h = (int)ceil(high / height * GRID_Y) + 1;
-    const bool fits = n <= 8 && w <= GRID_X * 2 / 3 && h <= GRID_Y * 2 / 3;
-    const bool room = high * wide < height * width * 0.22;
-    enum legend best = LEGEND_TOP_RIGHT;
-    int least = INT_MAX;
-    struct grid *g;
-
-    if (p->legend != LEGEND_AUTO)
-        return;
-    p->legend = LEGEND_NONE;
-    if (n == 0 || p->heat)
-        return;
-    g = xcalloc(1, sizeof *g);
-    grid_fill(g, p);
-    for (size_t i = 0; i < sizeof corner / sizeof corner[0] && fits; i++) {
-        const int used = covered(g, corner[i], w, h);
-
-        if (used < least) {
-            least = used;
-            best = corner[i];
-        }
-    }
-    free(g);
-    if (fits && (least <= w * h / 50 || (!room && least <= w * h / 12)))
-        p->legend = best;
-    else if (longest <= 34 && n > 4 && width >= 300 && high < height)
-        p->legend = LEGEND_RIGHT;
-    else if (high * wide < height * width)
-        p->legend = LEGEND_BELOW;
-    else
-        figure_note(f, "%zu curves are too many for a legend.", n);
-}
-
-/* The label of a level stands where the curves are farther from it. */
-static void place_levels(struct panel *p)
+/* Put the label of a baseline at the end that is farther from the curves. */
+static void place_baselines(struct panel *p)
 {
     for (size_t i = 0; i < p->n_marks; i++) {
         struct mark *m = &p->mark[i];
@@ -434,8 +299,8 @@ static void place_levels(struct panel *p)
 
         for (size_t k = 0; k < p->n_curves && m->type == MARK_AT_Y; k++) {
             const struct curve *c = &p->curve[k];
-            const struct axis *y = c->right ? &p->y2 : &p->y;
-            const double level = axis_place(m->right ? &p->y2 : &p->y, m->y);
+            const struct axis *y = curve_y(p, c);
+            const double level = axis_place(&p->y, m->y);
 
             for (size_t n = 0; n < c->n; n++) {
                 const double x = axis_place(&p->x, c->x[n]);
@@ -453,9 +318,6 @@ static void place_levels(struct panel *p)
     }
 }
 
-/*
- * All together
- */
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
 {
     /* an inset magnifies: it needs more columns, and its own range of x */
@@ -470,8 +332,8 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
         thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
-/* Text of at most so many columns: what is too much is left out before the last
- * comma, as in "a long name..., validation". */
+/* Text of at most so many columns.  Longer text is cut before its last comma,
+ * as in "a long name..., validation". */
 static const char *shorten(struct figure *f, const char *text, double columns)
 {
     const size_t most = (size_t)fmax(columns, 8);
@@ -519,14 +381,15 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         axis_ticks(&p->inset_x, &f->mem, 4);
         axis_ticks(&p->inset_y, &f->mem, 4);
     }
-    place_levels(p);
+    place_baselines(p);
     p->title = shorten(f, p->title, width / (0.5 * em));
     for (size_t i = 0; i < p->n_curves; i++)
         p->curve[i].label = shorten(f, p->curve[i].label, width / (0.52 * em));
-    legend_place(f, p, width, height);
+    layout_choose_legend(f, p, width, height);
 }
 
-/* Without colours the curves take the dashes in turn: the first is solid. */
+/* Without colours, number the curves in turn, for their dashes: the first is
+ * solid. */
 static void number_curves(struct figure *f)
 {
     int slot[256], n = 0;

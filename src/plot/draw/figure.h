@@ -16,13 +16,13 @@
  *
  *      c->x[i] = ...; c->y[i] = ...;
  *      figure_finish(&f);              chooses scales, ranges, ticks, legend
- *      ... gnuplot_text(), term_draw(), figure_data() ...
+ *      ... gnuplot_script(), term_draw(), figure_data() ...
  *      figure_free(&f);
  *
- * A figure is a grid of panels; a panel has axes, curves and marks.  It knows
- * nothing of runs, nor of how it is going to be drawn.  All numbers are those
- * of the store (bytes, seconds); an axis knows the unit they are shown in.  All
- * memory belongs to the figure's arena.
+ * A figure is a grid of panels; a panel has axes, curves and marks.  Nothing in
+ * it depends on runs or on the program that draws it.  Numbers are as the store
+ * has them (bytes, seconds); an axis has the unit in which they are shown.  The
+ * text and the curves belong to the figure's arena.
  */
 
 /* What the numbers of an axis are, hence how its ticks are written. */
@@ -30,33 +30,33 @@ enum unit {
     UNIT_NONE,     /* 3.25, 6e-4 */
     UNIT_COUNT,    /* 500, 20k, 3B */
     UNIT_BYTES,    /* in KiB, MiB or GiB */
-    UNIT_SECONDS,  /* in s, min, h or d */
-    UNIT_PERCENT,  /* 0..100, as the store has it */
-    UNIT_FRACTION, /* 0..1, shown as percent */
-    UNIT_NAMED,    /* ticks are given: names, not numbers */
+    UNIT_SECONDS,  /* in s, min, h or days */
+    UNIT_PERCENT,  /* 0..100, as in the store */
+    UNIT_FRACTION, /* 0..1, shown in percent */
+    UNIT_NAMED,    /* the ticks are names, not numbers */
 };
 
 enum scale { SCALE_AUTO, SCALE_LINEAR, SCALE_LOG };
 
 struct tick {
     double at;
-    const char *label; /* "" for a small one between */
+    const char *label; /* "" for a minor tick */
 };
 
 struct axis {
-    const char *label; /* "memory"; the unit is added when finished */
-    const char *shown; /* "memory (GiB)" */
+    const char *label; /* "memory" */
+    const char *shown; /* "memory (GiB)", set by axis_ticks() */
     enum unit unit;
     enum scale scale;
-    bool from_zero; /* begin at zero when linear */
+    bool from_zero; /* a linear axis begins at zero */
     double lo, hi;  /* NaN: to be chosen */
     double margin;  /* part of the range kept free at both ends */
-    double factor;  /* numbers shown = numbers / factor */
+    double factor;  /* numbers are divided by it before they are shown */
     struct tick *tick;
     size_t n_ticks, tick_room;
 };
 
-enum style { STYLE_LINE, STYLE_POINTS, STYLE_LINE_POINTS, STYLE_STEPS };
+enum style { STYLE_LINE, STYLE_POINTS, STYLE_LINE_POINTS };
 
 struct curve {
     const char *label; /* NULL: not in the legend */
@@ -65,37 +65,34 @@ struct curve {
     double *x, *y;   /* y is NaN where there is a gap */
     double *lo, *hi; /* a band or error bars, or NULL */
     enum style style;
-    int colour;   /* slot of the palette, or COLOUR_GREY */
-    int dash;     /* 0 is solid */
-    double width; /* in points */
-    bool faint;   /* mixed with the ground: raw behind smooth */
-    bool right;   /* on the second y axis */
-    bool bars;    /* lo and hi are error bars, no band */
+    int colour; /* slot of the palette, or COLOUR_GREY */
+    int dash;   /* 0 is solid */
+    bool faint; /* mixed with the background: raw values behind smooth ones */
+    bool right; /* on the second y axis */
+    bool bars;  /* lo and hi are error bars, not a band */
 };
 
 enum mark_type {
-    MARK_AT_X,  /* across the panel at x */
-    MARK_AT_Y,  /* along the panel at y: a baseline */
-    MARK_AT_XY, /* at (x, y) */
-    MARK_NAN,   /* a value that is no number, at x */
+    MARK_AT_X,  /* a vertical line at x */
+    MARK_AT_Y,  /* a horizontal line at y: a baseline */
+    MARK_AT_XY, /* a circle at (x, y) */
+    MARK_NAN,   /* a value at x that is not finite */
 };
 
 struct mark {
     enum mark_type type;
-    bool small; /* a tick at the edge, no line across */
-    bool left;  /* a level's label stands at the left,
-                       a point's beside it */
-    double x, y;
+    bool small; /* a tick at the upper edge instead of a line */
+    bool left;  /* the label of a line at the left, that of a point beside it */
+    double x, y;       /* y is one of the left axis */
     const char *label; /* NULL: none */
     int colour;
-    bool right;
 };
 
 /* A map of values over two parameters. */
 struct heat {
     size_t nx, ny;
     const char **x_name, **y_name;
-    double *value; /* row by row from below; NaN: no run */
+    double *value; /* row by row, the lowest first; NaN: no run */
     const char *label;
     double lo, hi;
     size_t best; /* index of the best value */
@@ -127,30 +124,26 @@ struct panel {
     struct axis inset_x, inset_y;
 };
 
-struct note {
-    const char *text;
-};
-
-/* How big and in what dress; lengths in points (1/72 inch). */
+/* Size, colours and font; lengths are in points (1/72 inch). */
 struct look {
     enum theme theme;
     double width, height;
-    double margin; /* of the page, kept free */
+    double margin; /* kept free at the edges of the page */
     double font_size;
     const char *font;
-    int columns; /* pixels, for thinning; 0: keep all points */
+    int columns; /* pixels of the width, for thinning; 0: keep all points */
 };
 
 struct figure {
     struct arena mem;
     const char *title; /* NULL: none */
     struct look look;
-    size_t rows, cols; /* 0: as many as there are panels, below */
+    size_t rows, cols; /* 0: one column of all panels */
     struct panel **panel;
     size_t n_panels, panel_room;
-    struct note *note; /* said below the figure */
+    const char **note; /* sentences below the panels */
     size_t n_notes, note_room;
-    const char **line; /* text of its own, above, in a fixed width */
+    const char **line; /* text above the panels, in a font of fixed width */
     size_t n_lines, line_room;
 };
 
@@ -160,21 +153,27 @@ struct figure {
       .font_size = 9, .font = "Arial", .columns = 1200 } }
 /* clang-format on */
 
+/* 0 to 1 for the colour of a field; the best value is the lightest. */
+double heat_part(const struct heat *, size_t index);
+
 struct panel *figure_panel(struct figure *, const char *title);
 struct curve *panel_curve(struct figure *, struct panel *, const char *label,
                           size_t n);
-struct mark *panel_mark(struct figure *, struct panel *, enum mark_type,
-                        double x, double y);
-/* Say something below the figure; what was said already is not repeated. */
+/* A band or error bars of a curve: memory for lo and hi. */
+void curve_band(struct figure *, struct curve *);
+struct mark *panel_mark(struct panel *, enum mark_type, double x, double y);
+/* The y axis of a curve. */
+const struct axis *curve_y(const struct panel *, const struct curve *);
+
+/* Add a note, unless the figure has the same already. */
 void figure_note(struct figure *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* A line of text above the panels. */
+/* Add a line of text above the panels. */
 void figure_line(struct figure *, const char *text);
 
-/* Choose what was left open, note what is cut, thin the curves. */
+/* Choose what was left open, note what is cut off, thin the curves. */
 void figure_finish(struct figure *);
-/* The numbers drawn, a line a point: panel, curve, x, y, low, high. */
+/* The numbers drawn, one point a line: panel, run, curve, x, y, low, high. */
 struct buf;
 void figure_data(const struct figure *, struct buf *);
 void figure_free(struct figure *);

@@ -7,10 +7,10 @@
 #include "common/log.h"
 #include "common/spawn.h"
 
-/* Letters, arrows and mathematics lie below: the usual fonts have them. */
+/* The usual fonts have the letters, arrows and mathematics below this. */
 enum { FIRST = 0x2300 };
 
-static bool ask(int32_t code)
+static bool ask_fontconfig(int32_t code)
 {
     char charset[32];
     const char *const argv[] = { "fc-list", charset, "family", NULL };
@@ -39,7 +39,7 @@ bool glyphs_have(struct glyphs *g, int32_t code)
     for (int i = 0; i < g->n; i++)
         if (g->known[i].code == code)
             return g->known[i].have;
-    have = ask(code);
+    have = ask_fontconfig(code);
     if (g->n < room) {
         g->known[g->n].code = code;
         g->known[g->n++].have = have;

@@ -12,17 +12,17 @@
  *      if (!glyphs_have(&g, code))
  *          code = '?';
  *
- * gnuplot's cairo terminals draw a character that no font has as a box of many
- * times the figure's size.  fontconfig's fc-list is asked, once for each
- * character of the scripts and symbols that fonts often lack; where there is
- * none, all are taken to be there.
+ * If no font has a character, gnuplot's cairo terminals draw a box many times
+ * the size of the figure.  fontconfig's fc-list is run once for each character
+ * of the scripts and symbols that fonts often lack; without fc-list, fonts are
+ * assumed to have every character.
  */
 struct glyphs {
     int n;
     struct {
         int32_t code;
         bool have;
-    } known[64]; /* beyond these, each is asked for again */
+    } known[64]; /* for others, fc-list runs each time */
 };
 
 bool glyphs_have(struct glyphs *, int32_t code);

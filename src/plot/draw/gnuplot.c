@@ -33,7 +33,7 @@ const struct gnuplot_form *gnuplot_form(const char *name)
     return NULL;
 }
 
-static const char *program(void)
+static const char *gnuplot_path(void)
 {
     const char *named = getenv("GPLOT_GNUPLOT");
 
@@ -42,7 +42,7 @@ static const char *program(void)
 
 bool gnuplot_found(char version[16])
 {
-    const char *const argv[] = { program(), "--version", NULL };
+    const char *const argv[] = { gnuplot_path(), "--version", NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 10 };
     struct err e = ERR_INIT;
@@ -56,9 +56,9 @@ bool gnuplot_found(char version[16])
     return found;
 }
 
-/* What gnuplot complains of, in a sentence of ours. */
-static int explain(const struct gnuplot_form *form, const struct buf *words,
-                   struct err *e)
+/* Say why gnuplot failed. */
+static int explain_failure(const struct gnuplot_form *form,
+                           const struct buf *words, struct err *e)
 {
     if (e->kind == ERR_MISSING)
         return err_set(e, ERR_MISSING,
@@ -78,7 +78,7 @@ static int run_gnuplot(const char *text, size_t len,
                        const struct gnuplot_form *form, struct buf *image,
                        struct err *e)
 {
-    const char *const argv[] = { program(), "-d", NULL };
+    const char *const argv[] = { gnuplot_path(), "-d", NULL };
     struct buf words = BUF_INIT;
     struct spawn s = {
         .in = text, .in_len = len, .out = image, .words = &words, .secs = 300
@@ -86,7 +86,7 @@ static int run_gnuplot(const char *text, size_t len,
     int ret = spawn_run(argv, &s, e);
 
     if (ret < 0)
-        explain(form, &words, e);
+        explain_failure(form, &words, e);
     else if (strstr(words.s, "rror") || strstr(words.s, "invalid"))
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot said: %.300s", words.s);
     buf_clear(&words);
@@ -101,7 +101,7 @@ int gnuplot_draw(const struct figure *f, size_t n,
     const size_t before = image->len;
     int ret;
 
-    gnuplot_text(f, n, form, NULL, &text);
+    gnuplot_script(f, n, form, NULL, &text);
     ret = run_gnuplot(text.s, text.len, form, image, e);
     if (ret == 0 && image->len == before)
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
@@ -109,7 +109,8 @@ int gnuplot_draw(const struct figure *f, size_t n,
     return ret;
 }
 
-/* The picture is named by the folder it was made in: take that away. */
+/* Without the folder in which it was made, which is part of the picture's
+ * name. */
 static int save_tex(const char *path, const char *tex, const char *folder,
                     struct err *e)
 {
@@ -130,8 +131,8 @@ static int save_tex(const char *path, const char *tex, const char *folder,
     return save_commit(&s, e);
 }
 
-/* Files that gnuplot writes itself are cut short on a full disk, and it says
- * nothing: read one, which must have its end. */
+/* Read a file that gnuplot wrote.  On a full disk it is cut short without an
+ * error message, so check how it ends. */
 static int read_whole(struct buf *b, const char *path, const char *end,
                       struct err *e)
 {
@@ -147,8 +148,8 @@ static int read_whole(struct buf *b, const char *path, const char *end,
     return 0;
 }
 
-/* gnuplot writes two files side by side, under names it makes from one; they
- * are made in a folder of their own and moved when both are whole. */
+/* gnuplot writes two files, with names made from one.  Write them to a folder
+ * of their own, and move them when both are complete. */
 int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
 {
     const struct gnuplot_form *form = gnuplot_form("tex");
@@ -169,7 +170,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
     }
     made = xasprintf("%s/%s.tex", temp, stem);
     made_pdf = xasprintf("%s/%s.pdf", temp, stem);
-    gnuplot_text(f, 1, form, made, &text);
+    gnuplot_script(f, 1, form, made, &text);
     ret = run_gnuplot(text.s, text.len, form, &picture, e);
     if (ret == 0)
         ret = read_whole(&tex, made, "\\endgroup", e);

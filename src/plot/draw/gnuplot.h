@@ -16,40 +16,41 @@
  *      figure_finish(&f);
  *      if (gnuplot_draw(&f, 1, form, &image, e) < 0) ...
  *
- * Only gnuplot*.c know gnuplot, and only gnuplot.c runs it.  The script text
- * holds its data and needs no other file.  Every string is drawn as it is:
- * markup is off, and what TeX would read is escaped.  gnuplot must be 5.2 or
- * newer; a missing gnuplot is ERR_MISSING, and so is one without the terminal
- * that the form needs.
+ * Only gnuplot*.c depend on gnuplot, and only gnuplot.c runs it.  A script
+ * contains its data and needs no other file.  Strings are drawn literally:
+ * markup is off, and characters special to TeX are escaped.  gnuplot must be
+ * 5.2 or newer.  It is ERR_MISSING if gnuplot is not installed or lacks the
+ * terminal of the form.
  */
 struct gnuplot_form {
-    const char *name;     /* as a file's name ends */
-    const char *terminal; /* what gnuplot calls it */
-    double scale;         /* its units to a point */
-    bool pixels;          /* the size is whole pixels */
-    bool own_units;       /* fonts too are measured in its units */
+    const char *name;     /* how the names of its files end */
+    const char *terminal; /* gnuplot's name for it */
+    double scale;         /* units in a point */
+    bool pixels;          /* the size is in whole pixels */
+    bool own_units;       /* font sizes are in its units, too */
     bool tex;             /* LaTeX reads the text */
-    bool text;            /* characters: no thin lines, no fonts */
-    bool cairo;           /* it needs a font for every character */
+    bool text;            /* made of characters: no thin lines, no fonts */
+    bool cairo;           /* every character needs a font that has it */
 };
 
-/* A figure for characters has a font of size 1, and this size a character. */
+/* The size of a character in a figure made of them, whose font size is 1. */
 #define TEXT_WIDTH  0.56
 #define TEXT_HEIGHT 1.3
 
 /* By name: png svg pdf eps tex tikz sixel dumb block; or NULL. */
 const struct gnuplot_form *gnuplot_form(const char *name);
 
-/* The script of some figures, each a page.  output is the file it writes when
- * it is run by hand, or NULL for standard output. */
-void gnuplot_text(const struct figure *, size_t n, const struct gnuplot_form *,
-                  const char *output, struct buf *);
+/* The script of some figures, one a page.  It writes to the file `output`, or
+ * to standard output if that is NULL. */
+void gnuplot_script(const struct figure *, size_t n,
+                    const struct gnuplot_form *, const char *output,
+                    struct buf *);
 
-/* Run it; what gnuplot wrote is appended to image. */
+/* Run the script and append the image to a buffer. */
 int gnuplot_draw(const struct figure *, size_t n, const struct gnuplot_form *,
                  struct buf *image, struct err *);
 
-/* LaTeX with the picture beside it: FILE.tex includes FILE-inc.pdf. */
+/* LaTeX and a picture: FILE.tex includes FILE-inc.pdf. */
 int gnuplot_draw_tex(const struct figure *, const char *path, struct err *);
 
 /* Is there a gnuplot?  version gets "5.4". */

@@ -8,10 +8,10 @@
 /*
  * gnuplot_text - the parts of a gnuplot script
  *
- * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c what is
- * inside a panel.  No other file needs this.
+ * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c a panel,
+ * gnuplot_text.c strings.  No other file needs this.
  */
-struct program {
+struct script {
     struct buf *b;
     const struct figure *fig;
     const struct gnuplot_form *form;
@@ -19,19 +19,15 @@ struct program {
     struct glyphs glyphs;
 };
 
-/* A string as gnuplot reads it, drawn as it is in every terminal. */
-void gnuplot_quote(struct program *, const char *s);
-void gnuplot_quote_n(struct program *, const char *s, size_t n);
-/* A font so many times the figure's size, where there are fonts. */
-void gnuplot_font(struct program *, double factor);
-/* Text at a place of the page; rest is how it is aligned and turned. */
-void gnuplot_label(struct program *, const char *text, double x, double y,
+/* A string that gnuplot draws literally in every terminal. */
+void gnuplot_quote(struct script *, const char *text);
+/* A font of so many times the figure's size, where the terminal has fonts. */
+void gnuplot_font(struct script *, double factor);
+/* Text at a place on the page; rest says how it is aligned and rotated. */
+void gnuplot_label(struct script *, const char *text, double x, double y,
                    const char *rest, double size, uint32_t rgb);
 
-/* All that a panel sets before it is plotted. */
-void gnuplot_panel(struct program *, size_t panel);
-void gnuplot_plot(struct program *, const struct panel *, size_t panel);
-void gnuplot_inset(struct program *, const struct panel *, size_t panel,
-                   const struct layout *);
+/* A panel with its curves, legend, marks and inset. */
+void gnuplot_panel(struct script *, size_t panel);
 
 #endif

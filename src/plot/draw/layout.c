@@ -1,10 +1,13 @@
 #include "config.h"
 #include "plot/draw/layout.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/utf8.h"
+#include "plot/draw/axis.h"
 
 static const double char_width = 0.56, line_height = 1.35, note_size = 0.85;
 
@@ -30,47 +33,45 @@ size_t layout_notes(const struct figure *f)
     size_t lines = 0;
 
     for (size_t i = 0; i < f->n_notes; i++)
-        lines += (utf8_width(f->note[i].text) + width - 1) / width;
+        lines += (utf8_width(f->note[i]) + width - 1) / width;
     return lines;
 }
 
 /* The widest tick label, in ems. */
 static double tick_width(const struct axis *a)
 {
-    size_t widest = 0;
-
-    for (size_t i = 0; i < a->n_ticks; i++)
-        if (utf8_width(a->tick[i].label) > widest)
-            widest = utf8_width(a->tick[i].label);
-    return (double)widest * char_width;
+    return (double)axis_widest(a) * char_width;
 }
 
 /*
- * Legend.  An entry is a piece of line, a blank, its text, in 0.92 of the
- * font.
+ * Legend.  An entry is a piece of the line, a space and the label, in a font
+ * of 0.92 of the size; so many ems for so many characters.
  */
-static double entry_width(const struct curve *c)
+static double entry_width(size_t chars)
 {
-    return (double)utf8_width(c->label) * 0.92 * 0.5 + 3.4;
+    return (double)chars * 0.92 * 0.5 + 3.4;
 }
 
-static size_t legend_size(const struct panel *p, double *widest)
+/* The number of entries, and the characters of the longest. */
+static size_t legend_size(const struct panel *p, size_t *longest)
 {
     size_t n = 0;
 
-    *widest = 0;
+    *longest = 0;
     for (size_t i = 0; i < p->n_curves; i++) {
-        if (!p->curve[i].label)
-            continue;
-        n++;
-        *widest = fmax(*widest, entry_width(&p->curve[i]));
+        const char *label = p->curve[i].label;
+
+        n += label != NULL;
+        if (label && utf8_width(label) > *longest)
+            *longest = utf8_width(label);
     }
     return n;
 }
 
-/* One after the other, as words in lines: where is this entry, in ems?  With
- * entry SIZE_MAX, how many lines are there? */
-static size_t flow(const struct panel *p, double room, size_t entry, double *x)
+/* Entries one after the other, like words in lines: the line of one of them,
+ * and its x in ems.  With entry SIZE_MAX, the number of lines. */
+static size_t flow_entries(const struct panel *p, double room, size_t entry,
+                           double *x)
 {
     size_t line = 0, at = 0;
     double used = 0;
@@ -80,7 +81,7 @@ static size_t flow(const struct panel *p, double room, size_t entry, double *x)
 
         if (!p->curve[i].label)
             continue;
-        width = entry_width(&p->curve[i]);
+        width = entry_width(utf8_width(p->curve[i].label));
         if (used > 0 && used + width > room) {
             line++;
             used = 0;
@@ -97,48 +98,185 @@ static size_t flow(const struct panel *p, double room, size_t entry, double *x)
 /* Below: columns of one width, if they need no more lines than a flow. */
 static size_t legend_lines(struct layout *l, const struct panel *p)
 {
-    double widest, x;
-    const size_t n = legend_size(p, &widest);
-    const size_t most = (size_t)fmax(1, floor(l->legend_room / widest));
-    const size_t lines = flow(p, l->legend_room, SIZE_MAX, &x);
+    double x;
+    size_t longest;
+    const size_t n = legend_size(p, &longest);
+    const size_t most =
+        (size_t)fmax(1, floor(l->legend_room / entry_width(longest)));
+    const size_t lines = flow_entries(p, l->legend_room, SIZE_MAX, &x);
     const size_t grid = (n + most - 1) / most;
 
     l->legend_cols = grid <= lines ? (n + grid - 1) / grid : 0;
     return grid <= lines ? grid : lines;
 }
 
+static bool is_right(enum legend place)
+{
+    return place == LEGEND_TOP_RIGHT || place == LEGEND_BOTTOM_RIGHT;
+}
+
+static bool is_bottom(enum legend place)
+{
+    return place == LEGEND_BOTTOM_LEFT || place == LEGEND_BOTTOM_RIGHT;
+}
+
+/* Where an entry of a legend below the panel begins. */
+static void place_below(const struct layout *l, const struct figure *f,
+                        const struct panel *p, size_t entry, double *x,
+                        double *y)
+{
+    size_t longest, line, lines;
+    const size_t n = legend_size(p, &longest);
+    double ems = 0;
+
+    if (l->legend_cols > 0) {
+        lines = (n + l->legend_cols - 1) / l->legend_cols;
+        ems = (double)(entry / lines) * entry_width(longest);
+        line = entry % lines;
+    } else {
+        line = flow_entries(p, l->legend_room, entry, &ems);
+    }
+    *x = l->legend_x + layout_em_x(f, ems);
+    *y = l->legend_y - layout_em_y(f, line_height * (double)line);
+}
+
 void layout_legend(const struct layout *l, const struct figure *f,
                    const struct panel *p, size_t entry, double *x, double *y)
 {
-    double widest, ems = 0;
-    const size_t n = legend_size(p, &widest);
-    const bool top =
-        p->legend != LEGEND_BOTTOM_LEFT && p->legend != LEGEND_BOTTOM_RIGHT;
-    const bool right =
-        p->legend == LEGEND_TOP_RIGHT || p->legend == LEGEND_BOTTOM_RIGHT;
-    size_t line = entry;
+    size_t longest;
+    const size_t n = legend_size(p, &longest);
 
-    if (p->legend == LEGEND_BELOW && l->legend_cols > 0) {
-        const size_t lines = (n + l->legend_cols - 1) / l->legend_cols;
-
-        ems = (double)(entry / lines) * widest;
-        line = entry % lines;
-    } else if (p->legend == LEGEND_BELOW) {
-        line = flow(p, l->legend_room, entry, &ems);
-    }
-    *x = l->plot.x0 + layout_em_x(f, 0.9);
-    *y = l->plot.y1 - layout_em_y(f, 0.9 + line_height * (double)line);
-    if (right)
-        *x = l->plot.x1 - layout_em_x(f, widest);
-    if (!top)
-        *y = l->plot.y0 +
-             layout_em_y(f, 0.9 + line_height * (double)(n - 1 - line));
-    if (p->legend == LEGEND_RIGHT)
-        *x = l->legend_x;
     if (p->legend == LEGEND_BELOW) {
-        *x = l->legend_x + layout_em_x(f, ems);
-        *y = l->legend_y - layout_em_y(f, line_height * (double)line);
+        place_below(l, f, p, entry, x, y);
+        return;
     }
+    *x = p->legend == LEGEND_RIGHT ? l->legend_x
+         : is_right(p->legend)
+             ? l->plot.x1 - layout_em_x(f, entry_width(longest))
+             : l->plot.x0 + layout_em_x(f, 0.9);
+    *y = is_bottom(p->legend)
+             ? l->plot.y0 +
+                   layout_em_y(f, 0.9 + line_height * (double)(n - 1 - entry))
+             : l->plot.y1 - layout_em_y(f, 0.9 + line_height * (double)entry);
+}
+
+/*
+ * Where a legend covers nothing: the panel is divided into a grid, and the
+ * places are marked that curves and marks take.
+ */
+enum { GRID_X = 64, GRID_Y = 48 };
+
+struct grid {
+    bool used[GRID_Y][GRID_X];
+};
+
+static void grid_line(struct grid *g, double x0, double y0, double x1,
+                      double y1)
+{
+    const int steps =
+        (int)(fmax(fabs(x1 - x0) * GRID_X, fabs(y1 - y0) * GRID_Y)) + 1;
+
+    for (int i = 0; i <= steps && steps < 4 * GRID_X; i++) {
+        const double t = (double)i / steps;
+        const double x = x0 + (x1 - x0) * t, y = y0 + (y1 - y0) * t;
+
+        if (x >= 0 && x < 1 && y >= 0 && y < 1)
+            g->used[(int)(y * GRID_Y)][(int)(x * GRID_X)] = true;
+    }
+}
+
+static void grid_fill(struct grid *g, const struct panel *p)
+{
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+        const struct axis *ay = curve_y(p, c);
+        double px = NAN, py = NAN;
+
+        for (size_t k = 0; k < c->n; k++) {
+            const double x = axis_place(&p->x, c->x[k]);
+            const double y = axis_place(ay, c->y[k]);
+
+            const bool joined = isfinite(px) && c->style != STYLE_POINTS;
+
+            if (isfinite(x) && isfinite(y))
+                grid_line(g, joined ? px : x, joined ? py : y, x, y);
+            if (isfinite(x) && isfinite(y) && c->lo)
+                grid_line(g, x, axis_place(ay, c->lo[k]), x,
+                          axis_place(ay, c->hi[k]));
+            px = x;
+            py = y;
+        }
+    }
+    for (size_t i = 0; i < p->n_marks; i++) {
+        const struct mark *m = &p->mark[i];
+        const double x = axis_place(&p->x, m->x);
+        const double y = axis_place(&p->y, m->y);
+
+        if (m->type == MARK_AT_Y && isfinite(y))
+            grid_line(g, 0, y, 0.999, y);
+        else if (m->type == MARK_AT_XY && isfinite(x) && isfinite(y))
+            grid_line(g, x - 0.02, y, x + 0.02, y);
+        else if (m->type == MARK_AT_X && isfinite(x))
+            grid_line(g, x, m->small ? 0.97 : m->label ? 0.8 : 1, x, 0.999);
+    }
+}
+
+/* How many of the w x h places in a corner are taken? */
+static int count_taken(const struct grid *g, enum legend corner, int w, int h)
+{
+    const bool right = is_right(corner), top = !is_bottom(corner);
+    int used = 0;
+
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++)
+            used +=
+                g->used[top ? GRID_Y - 1 - y : y][right ? GRID_X - 1 - x : x];
+    return used;
+}
+
+void layout_choose_legend(struct figure *f, struct panel *p, double width,
+                          double height)
+{
+    static const enum legend corner[] = { LEGEND_TOP_RIGHT, LEGEND_BOTTOM_LEFT,
+                                          LEGEND_TOP_LEFT,
+                                          LEGEND_BOTTOM_RIGHT };
+    const double em = f->look.font_size;
+    size_t longest;
+    const size_t n = legend_size(p, &longest);
+    const double wide = em * (entry_width(longest) - 0.4);
+    const double high = (double)n * 1.35 * em;
+    const int w = (int)ceil(wide / width * GRID_X);
+    const int h = (int)ceil(high / height * GRID_Y) + 1;
+    const bool fits = n <= 8 && w <= GRID_X * 2 / 3 && h <= GRID_Y * 2 / 3;
+    const bool room = high * wide < height * width * 0.22;
+    enum legend best = LEGEND_TOP_RIGHT;
+    int least = INT_MAX;
+    struct grid *g;
+
+    if (p->legend != LEGEND_AUTO)
+        return;
+    p->legend = LEGEND_NONE;
+    if (n == 0 || p->heat)
+        return;
+    g = xcalloc(1, sizeof *g);
+    grid_fill(g, p);
+    for (size_t i = 0; i < sizeof corner / sizeof corner[0] && fits; i++) {
+        const int used = count_taken(g, corner[i], w, h);
+
+        if (used < least) {
+            least = used;
+            best = corner[i];
+        }
+    }
+    free(g);
+    if (fits && (least <= w * h / 50 || (!room && least <= w * h / 12)))
+        p->legend = best;
+    else if (longest <= 34 && n > 4 && width >= 300 && high < height)
+        p->legend = LEGEND_RIGHT;
+    else if (high * wide < height * width)
+        p->legend = LEGEND_BELOW;
+    else
+        figure_note(f, "%zu curves are too many for a legend.", n);
 }
 
 double layout_left(const struct figure *f)
@@ -168,10 +306,10 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     const double edge = f->look.margin / f->look.width;
     const double wide = (1 - 2 * edge) / (double)f->cols;
     double left = 2.9 + tick_width(&p->y), right = 1.6, below = 3.9;
-    double legend;
-    const size_t n = legend_size(p, &legend);
-
-    l->cell =
+    size_t longest;
+    const size_t n = legend_size(p, &longest);
+    const double legend = n ? entry_width(longest) : 0;
+    const struct box cell =
         (struct box){ edge + (double)col * wide, top - (double)(row + 1) * high,
                       edge + (double)(col + 1) * wide,
                       top - (double)row * high };
@@ -180,21 +318,21 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     if (p->has_y2)
         right = 3.4 + tick_width(&p->y2);
     l->legend_cols = 1;
-    l->legend_room = (l->cell.x1 - l->cell.x0) / layout_em_x(f, 1) - 1.5;
+    l->legend_room = (cell.x1 - cell.x0) / layout_em_x(f, 1) - 1.5;
     if (p->legend == LEGEND_RIGHT)
         right += legend + 0.6;
     if (p->legend == LEGEND_BELOW && n)
         below += line_height * (double)legend_lines(l, p) + 0.2;
     if (f->look.font_size < 2) /* characters: no fractions */
         left += 1;
-    l->plot.x0 = l->cell.x0 + layout_em_x(f, left);
-    l->plot.x1 = l->cell.x1 - layout_em_x(f, right);
-    l->plot.y0 = l->cell.y0 + layout_em_y(f, below);
-    l->plot.y1 = l->cell.y1 - layout_em_y(f, p->title ? 1.8 : 0.6);
-    l->y_label = l->cell.x0 + layout_em_x(f, 1.1);
+    l->plot.x0 = cell.x0 + layout_em_x(f, left);
+    l->plot.x1 = cell.x1 - layout_em_x(f, right);
+    l->plot.y0 = cell.y0 + layout_em_y(f, below);
+    l->plot.y1 = cell.y1 - layout_em_y(f, p->title ? 1.8 : 0.6);
+    l->y_label = cell.x0 + layout_em_x(f, 1.1);
     l->y2_label = l->plot.x1 + layout_em_x(f, tick_width(&p->y2) + 2.2);
     l->x_label = l->plot.y0 - layout_em_y(f, 2.95);
-    l->legend_x = l->cell.x0 + layout_em_x(f, 1);
+    l->legend_x = cell.x0 + layout_em_x(f, 1);
     l->legend_y = l->plot.y0 - layout_em_y(f, 4.2);
     if (p->legend == LEGEND_RIGHT)
         l->legend_x = l->plot.x1 + layout_em_x(f, right - legend - 0.6);

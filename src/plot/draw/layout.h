@@ -4,37 +4,42 @@
 #include "plot/draw/figure.h"
 
 /*
- * layout - where things stand on the page
+ * layout - the positions of a figure's parts on the page
  *
- * Boxes are parts of the page, 0..1, y upwards.  Margins are reckoned from the
- * lengths of the labels, so that every terminal gets the same picture; text is
- * taken to be 0.56 of its size wide.
+ * Boxes are in parts of the page, 0 to 1, and y grows upwards.  Margins are
+ * computed from the lengths of the labels, with characters of 0.56 ems, so that
+ * a figure looks the same in every format.
  */
 struct box {
     double x0, y0, x1, y1;
 };
 
 struct layout {
-    struct box cell; /* all that belongs to the panel */
     struct box plot; /* inside the axes */
     struct box inset;
     double y_label, y2_label, x_label; /* x, x, y of the labels */
-    double legend_x, legend_y;         /* its upper left corner, when outside */
-    size_t legend_cols;                /* columns of a legend below; 0: words
-                                        * in lines */
-    double legend_room;                /* ems that one has */
+    double legend_x, legend_y; /* upper left corner of a legend outside */
+    size_t legend_cols;        /* columns of a legend below; 0: entries flow */
+    double legend_room;        /* width of a legend below, in ems */
 };
 
 void layout_panel(struct layout *, const struct figure *, size_t panel);
-/* One line of the notes under the figure: y of its base; NaN past the last. */
 size_t layout_note_width(const struct figure *); /* characters a line */
-size_t layout_notes(const struct figure *);      /* lines */
+size_t layout_notes(const struct figure *);      /* lines of notes */
 double layout_left(const struct figure *);       /* x of titles and notes */
 double layout_title(const struct figure *);      /* y of the title */
 double layout_top(const struct figure *);        /* y where the panels begin */
-/* Where the line of an entry of the legend begins. */
+
+/* Choose the place of a legend that is LEGEND_AUTO: the emptiest corner that
+ * holds it, or outside when no corner is empty enough and there is room.  The
+ * width and height are those of the panel, in points. */
+void layout_choose_legend(struct figure *, struct panel *, double width,
+                          double height);
+/* Where an entry of the legend begins. */
 void layout_legend(const struct layout *, const struct figure *,
                    const struct panel *, size_t entry, double *x, double *y);
+
+/* So many ems as a part of the width, or of the height. */
 double layout_em_x(const struct figure *, double ems);
 double layout_em_y(const struct figure *, double ems);
 

@@ -10,6 +10,7 @@ src_plot_libplot_a_SOURCES += \
 	%D%/gnuplot.h \
 	%D%/gnuplot_page.c \
 	%D%/gnuplot_panel.c \
+	%D%/gnuplot_text.c \
 	%D%/gnuplot_text.h \
 	%D%/html.c \
 	%D%/html.h \

@@ -27,8 +27,8 @@ static const struct palette palettes[THEMES] = {
     },
 };
 
-/* Viridis at nine places (Smith and van der Walt, 2015; CC0): lightness grows
- * evenly, also for the colour-blind. */
+/* Viridis at nine places (Smith and van der Walt, 2015; CC0): the lightness
+ * grows evenly, with every kind of sight. */
 static const uint32_t ramp[] = {
     0x440154, 0x472D7B, 0x3B528B, 0x2C728E, 0x21918C,
     0x28AE80, 0x5EC962, 0xADDC30, 0xFDE725,

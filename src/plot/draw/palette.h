@@ -4,12 +4,13 @@
 #include <stdint.h>
 
 /*
- * palette - colours that can be told apart
+ * palette - the colours of a figure
  *
- * Eight colours for curves on white, eight on dark, eight greys.  Any two of a
- * palette stay apart for people with normal sight, protanopia, deuteranopia or
- * tritanopia, and each has a contrast of at least 3 to the ground, what WCAG
- * 2.1 (1.4.11) asks of graphics; t/unit/plot.c computes both.  Slots beyond the
+ * Eight colours for curves on a white background, eight on a dark one, and
+ * greys for print.  Any two colours of a palette are distinct with normal
+ * sight, protanopia, deuteranopia and tritanopia, and each has a contrast of at
+ * least 3 to the background, as WCAG 2.1 (1.4.11) requires for graphics;
+ * t/unit/plot.c computes both.  A slot is a number from 0; slots after the
  * eighth repeat the colours with the next dash pattern.
  *
  * Colours are 0xRRGGBB.
@@ -26,18 +27,19 @@ struct palette {
 
 const struct palette *palette_of(enum theme);
 uint32_t palette_curve(enum theme, int slot);
-/* The dash pattern of a slot, 0 is solid; mono dashes from the second on. */
+/* The dash pattern of a slot, 0 for solid; greys use one for each slot. */
 int palette_dash(enum theme, int slot);
-/* part of a, the rest of b; 0.25 is a quarter of a. */
+/* A mixture of two colours: with part 0.25, a quarter is a. */
 uint32_t palette_mix(uint32_t a, uint32_t b, double part);
-/* 0..1 to a colour of growing lightness, for heat maps. */
+/* A colour for 0 to 1, dark to light, for heat maps. */
 uint32_t palette_ramp(enum theme, double part);
-/* Black or white, whichever is better read on this colour. */
+/* Black or white, whichever has more contrast to this colour. */
 uint32_t palette_on(uint32_t colour);
 /* WCAG's contrast ratio of two colours, 1..21. */
 double palette_contrast(uint32_t a, uint32_t b);
 
-/* The slot a run likes, by its name: 42 for "run42". */
+/* The first choice of a slot for a run: of its number, 1 for "run2", or of a
+ * hash of its name. */
 int palette_slot(const char *name);
 
 #endif

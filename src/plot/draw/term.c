@@ -13,9 +13,9 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 
-/* A character of the screen: a code point, or dots that lines have set. */
+/* A character of the screen: a code point, or the dots of lines. */
 struct cell {
-    int32_t code; /* 0: the dots, or a blank */
+    int32_t code; /* 0: dots; -1: the right half of a wide character */
     uint8_t dots;
     uint32_t rgb;
     bool plain; /* in the terminal's own colour */
@@ -28,13 +28,13 @@ struct screen {
     struct cell *cell;
 };
 
-/* The part of the screen that lies between the axes. */
+/* The part of the screen inside the axes. */
 struct window {
     struct screen *s;
     int x, y, w, h; /* upper left corner, in characters */
 };
 
-static struct cell *at(struct screen *s, int x, int y)
+static struct cell *cell_at(struct screen *s, int x, int y)
 {
     return x >= 0 && x < s->width && y >= 0 && y < s->height
                ? &s->cell[y * s->width + x]
@@ -54,26 +54,50 @@ static void put_text(struct screen *s, int x, int y, const char *text,
         const char *begin = from;
         const int32_t code = utf8_next(&from);
         char one[8] = "";
-        struct cell *c = at(s, x, y);
+        struct cell *c = cell_at(s, x, y);
 
-        memcpy(one, begin,
-               (size_t)(from - begin) < sizeof one ? (size_t)(from - begin)
-                                                   : sizeof one - 1);
+        memcpy(one, begin, (size_t)(from - begin));
         if (c)
             *c =
                 (struct cell){ code > 0 ? code : '?', 0, rgb ? *rgb : 0, !rgb };
         x += (int)utf8_width(one);
-        if (utf8_width(one) == 2 && (c = at(s, x - 1, y)))
-            *c = (struct cell){ .code = -1 }; /* the other half */
+        if (utf8_width(one) == 2 && (c = cell_at(s, x - 1, y)))
+            *c = (struct cell){ .code = -1 };
     }
     buf_clear(&clean);
 }
 
+/* A character, unless something is there already. */
+static void put_behind(struct screen *s, int x, int y, int32_t code,
+                       uint32_t rgb)
+{
+    struct cell *c = cell_at(s, x, y);
+
+    if (c && !c->code && !c->dots)
+        *c = (struct cell){ code, 0, rgb, false };
+}
+
+/* The column and the row of a place, 0 to 1, between the axes. */
+static int column_of(const struct window *w, double x)
+{
+    return w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2;
+}
+
+static int row_of(const struct window *w, double y)
+{
+    return w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4;
+}
+
+static bool is_inside(double place)
+{
+    return place >= 0 && place <= 1;
+}
+
 /*
- * Lines.  Each character has 2 x 4 dots; one colour, that of the last line
+ * Lines.  A character has 2 x 4 dots and one colour, that of the last line
  * through it.
  */
-static void dot(const struct window *w, double px, double py, uint32_t rgb)
+static void draw_dot(const struct window *w, double px, double py, uint32_t rgb)
 {
     static const uint8_t bit[4][2] = {
         { 1, 8 }, { 2, 16 }, { 4, 32 }, { 64, 128 }
@@ -84,7 +108,7 @@ static void dot(const struct window *w, double px, double py, uint32_t rgb)
 
     if (x < 0 || y < 0 || x >= w->w * 2 || y >= w->h * 4)
         return;
-    c = at(w->s, w->x + x / 2, w->y + y / 4);
+    c = cell_at(w->s, w->x + x / 2, w->y + y / 4);
     if (!c || c->code)
         return;
     c->dots |= bit[y % 4][x % 2];
@@ -92,8 +116,13 @@ static void dot(const struct window *w, double px, double py, uint32_t rgb)
     c->plain = false;
 }
 
-static void line(const struct window *w, double x0, double y0, double x1,
-                 double y1, uint32_t rgb)
+static double clamp(double v)
+{
+    return fmin(fmax(v, -0.5), 1.5);
+}
+
+static void draw_line(const struct window *w, double x0, double y0, double x1,
+                      double y1, uint32_t rgb)
 {
     const double span =
         fmax(fabs(x1 - x0) * w->w * 2, fabs(y1 - y0) * w->h * 4);
@@ -102,19 +131,14 @@ static void line(const struct window *w, double x0, double y0, double x1,
     for (int i = 0; i <= steps; i++) {
         const double t = (double)i / steps;
 
-        dot(w, x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, rgb);
+        draw_dot(w, x0 + (x1 - x0) * t, y0 + (y1 - y0) * t, rgb);
     }
-}
-
-static double clamp(double v)
-{
-    return fmin(fmax(v, -0.5), 1.5);
 }
 
 static void draw_curve(const struct window *w, const struct panel *p,
                        const struct curve *c, uint32_t rgb)
 {
-    const struct axis *ay = c->right ? &p->y2 : &p->y;
+    const struct axis *ay = curve_y(p, c);
     double px = NAN, py = NAN;
 
     for (size_t i = 0; i < c->n; i++) {
@@ -126,19 +150,13 @@ static void draw_curve(const struct window *w, const struct panel *p,
             continue;
         }
         if (c->lo && c->bars && isfinite(axis_place(ay, c->lo[i])))
-            line(w, x, clamp(axis_place(ay, c->lo[i])), x,
-                 clamp(axis_place(ay, c->hi[i])), rgb);
+            draw_line(w, x, clamp(axis_place(ay, c->lo[i])), x,
+                      clamp(axis_place(ay, c->hi[i])), rgb);
         if (isfinite(px) && c->style != STYLE_POINTS && (x >= 0 || px >= 0) &&
-            (x <= 1 || px <= 1)) {
-            if (c->style == STYLE_STEPS) {
-                line(w, px, clamp(py), x, clamp(py), rgb);
-                line(w, x, clamp(py), x, clamp(y), rgb);
-            } else {
-                line(w, clamp(px), clamp(py), clamp(x), clamp(y), rgb);
-            }
-        } else {
-            dot(w, x, y, rgb);
-        }
+            (x <= 1 || px <= 1))
+            draw_line(w, clamp(px), clamp(py), clamp(x), clamp(y), rgb);
+        else
+            draw_dot(w, x, y, rgb);
         px = x;
         py = y;
     }
@@ -147,20 +165,13 @@ static void draw_curve(const struct window *w, const struct panel *p,
 static void draw_points(const struct window *w, const struct panel *p,
                         const struct curve *c, uint32_t rgb)
 {
-    const struct axis *ay = c->right ? &p->y2 : &p->y;
-
     for (size_t i = 0; i < c->n && c->n <= (size_t)w->w / 2; i++) {
         const double x = axis_place(&p->x, c->x[i]);
-        const double y = axis_place(ay, c->y[i]);
-        struct cell *to;
+        const double y = axis_place(curve_y(p, c), c->y[i]);
 
-        if (!(x >= 0 && x <= 1 && y >= 0 && y <= 1))
-            continue;
-        to = at(w->s, w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2,
-                w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4);
-        if (to)
-            *to = (struct cell){ w->s->look->unicode ? 0x25CF : 'o', 0, rgb,
-                                 false };
+        if (is_inside(x) && is_inside(y))
+            put_text(w->s, column_of(w, x), row_of(w, y),
+                     w->s->look->unicode ? "\xe2\x97\x8f" : "o", &rgb);
     }
 }
 
@@ -169,40 +180,28 @@ static void draw_mark(const struct window *w, const struct panel *p,
 {
     const bool unicode = w->s->look->unicode;
     const double x = axis_place(&p->x, m->x);
-    const double y = axis_place(m->right ? &p->y2 : &p->y, m->y);
-    const int col = w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2;
-    const int row = w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4;
+    const double y = axis_place(&p->y, m->y);
     const int len = m->label ? (int)utf8_width(m->label) : 0;
+    const int col = is_inside(x) ? column_of(w, x) : w->x;
+    const int row = is_inside(y) ? row_of(w, y) : w->y;
 
+    if (!is_inside(m->type == MARK_AT_Y ? y : x))
+        return;
     if (m->type == MARK_AT_Y) {
-        if (!(y >= 0 && y <= 1))
-            return;
-        for (int i = 0; i < w->w; i += 2) {
-            struct cell *c = at(w->s, w->x + i, row);
-
-            if (c && !c->code && !c->dots)
-                *c = (struct cell){ unicode ? 0x2500 : '-', 0, rgb, false };
-        }
+        for (int i = 0; i < w->w; i += 2)
+            put_behind(w->s, w->x + i, row, unicode ? 0x2500 : '-', rgb);
         if (len)
             put_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,
                      m->label, &rgb);
-        return;
-    }
-    if (!(x >= 0 && x <= 1))
-        return;
-    if (m->type == MARK_AT_X) {
-        for (int i = 0; i < (m->small ? 1 : w->h); i++) {
-            struct cell *c = at(w->s, col, w->y + i);
-
-            if (c && !c->code && !c->dots)
-                *c = (struct cell){ unicode ? 0x250A : ':', 0, rgb, false };
-        }
+    } else if (m->type == MARK_AT_X) {
+        for (int i = 0; i < (m->small ? 1 : w->h); i++)
+            put_behind(w->s, col, w->y + i, unicode ? 0x250A : ':', rgb);
         if (len)
             put_text(w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len,
                      w->y, m->label, &rgb);
     } else if (m->type == MARK_NAN) {
         put_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x", &rgb);
-    } else if (y >= 0 && y <= 1) {
+    } else if (is_inside(y)) {
         put_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
         if (len)
             put_text(w->s,
@@ -214,16 +213,6 @@ static void draw_mark(const struct window *w, const struct panel *p,
 /*
  * Around the lines
  */
-
-static int widest(const struct axis *a)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < a->n_ticks; i++)
-        if (utf8_width(a->tick[i].label) > most)
-            most = utf8_width(a->tick[i].label);
-    return (int)most;
-}
 
 static void draw_axes(const struct window *w, const struct panel *p)
 {
@@ -243,32 +232,31 @@ static void draw_axes(const struct window *w, const struct panel *p)
     for (size_t i = 0; i < p->y.n_ticks; i++) {
         const struct tick *t = &p->y.tick[i];
         const double y = axis_place(&p->y, t->at);
-        const int row = w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4;
 
         if (!*t->label || !(y >= -1e-9 && y <= 1 + 1e-9))
             continue;
-        put_text(w->s, w->x - 2 - (int)utf8_width(t->label), row, t->label,
-                 NULL);
-        put_text(w->s, w->x - 1, row, unicode ? "\xe2\x94\xa4" : "+", &grey);
+        put_text(w->s, w->x - 2 - (int)utf8_width(t->label), row_of(w, y),
+                 t->label, NULL);
+        put_text(w->s, w->x - 1, row_of(w, y), unicode ? "\xe2\x94\xa4" : "+",
+                 &grey);
     }
     for (size_t i = 0; p->has_y2 && i < p->y2.n_ticks; i++) {
         const double y = axis_place(&p->y2, p->y2.tick[i].at);
 
         if (y >= -1e-9 && y <= 1 + 1e-9)
-            put_text(w->s, w->x + w->w + 1,
-                     w->y + (int)((1 - y) * (w->h * 4 - 1) + 0.5) / 4,
-                     p->y2.tick[i].label, NULL);
+            put_text(w->s, w->x + w->w + 1, row_of(w, y), p->y2.tick[i].label,
+                     NULL);
     }
     for (size_t i = 0; i < p->x.n_ticks; i++) {
         const struct tick *t = &p->x.tick[i];
         const double x = axis_place(&p->x, t->at);
         const int len = (int)utf8_width(t->label);
-        const int col = w->x + (int)(x * (w->w * 2 - 1) + 0.5) / 2;
-        int from = col - len / 2;
+        int from = column_of(w, x) - len / 2;
 
         if (!*t->label || !(x >= -1e-9 && x <= 1 + 1e-9))
             continue;
-        put_text(w->s, col, w->y + w->h, unicode ? "\xe2\x94\xac" : "+", &grey);
+        put_text(w->s, column_of(w, x), w->y + w->h,
+                 unicode ? "\xe2\x94\xac" : "+", &grey);
         if (from + len > w->s->width)
             from = w->s->width - len;
         if (from <= taken)
@@ -278,8 +266,8 @@ static void draw_axes(const struct window *w, const struct panel *p)
     }
 }
 
-/* Entries beside each other in as many rows as they need, `most` of them, of
- * which the last then says how many more there are; returns the rows. */
+/* Entries side by side, in at most `most` rows; the last row tells how many
+ * entries are left out.  Returns the number of rows. */
 static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
                        int width, int most, bool draw)
 {
@@ -288,7 +276,6 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
 
     for (size_t i = 0; i < p->n_curves; i++)
         left += p->curve[i].label != NULL;
-
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
         const uint32_t rgb = palette_curve(s->theme, c->colour);
@@ -342,11 +329,8 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
     top = y + (int)h->ny * high;
     for (size_t i = 0; i < h->nx * h->ny; i++) {
         const double v = h->value[i];
-        const double part = h->hi > h->lo ? (v - h->lo) / (h->hi - h->lo) : 0.5;
         const uint32_t rgb =
-            isfinite(v)
-                ? palette_ramp(THEME_LIGHT, h->low_is_good ? 1 - part : part)
-                : 0x808080;
+            isfinite(v) ? palette_ramp(THEME_LIGHT, heat_part(h, i)) : 0x808080;
         const int cx = x + left + (int)(i % h->nx) * wide;
         const int cy = top - (int)(i / h->nx + 1) * high;
         char text[32] = "";
@@ -372,8 +356,8 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
 static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
                        int width, int height)
 {
-    const int right = p->has_y2 ? widest(&p->y2) + 2 : 1;
-    struct window w = { s, x + widest(&p->y) + 2, y, 0, 0 };
+    const int right = p->has_y2 ? (int)axis_widest(&p->y2) + 2 : 1;
+    struct window w = { s, x + (int)axis_widest(&p->y) + 2, y, 0, 0 };
     const int most = height / 4 > 1 ? height / 4 : 1;
     const int rows = draw_legend(s, p, 0, 0, width, most, false);
     struct buf head = BUF_INIT;
@@ -402,7 +386,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
                      : full;
 
         draw_curve(&w, p, c, rgb);
-        if (c->style == STYLE_POINTS || c->style == STYLE_LINE_POINTS)
+        if (c->style != STYLE_LINE)
             draw_points(&w, p, c, rgb);
     }
     for (size_t i = 0; i < p->n_marks; i++)
@@ -414,7 +398,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
 }
 
 /*
- * Out
+ * Output
  */
 
 /* The 6 x 6 x 6 cube of xterm's 256 colours. */
@@ -443,7 +427,7 @@ static int32_t ascii_of(uint8_t dots)
     return top && bottom ? '|' : middle && !top && !bottom ? '-' : '*';
 }
 
-static void print(const struct screen *s, struct buf *out)
+static void print_screen(const struct screen *s, struct buf *out)
 {
     const char *truecolor = getenv("COLORTERM");
     const bool deep = truecolor && (strcmp(truecolor, "truecolor") == 0 ||
@@ -490,26 +474,24 @@ static void print(const struct screen *s, struct buf *out)
 void term_draw(const struct figure *f, const struct term_look *look,
                struct buf *out)
 {
-    const int notes = (int)f->n_notes;
-    const int head = f->title ? 1 : 0;
-    const int cols = (int)f->cols, rows = (int)f->rows;
+    const int notes = (int)f->n_notes, head = f->title ? 1 : 0;
+    const int cols = (int)f->cols;
     struct screen s = { look, look->light ? THEME_LIGHT : THEME_DARK,
                         look->width, look->height + notes, NULL };
-    int y = head;
 
     s.cell = xcalloc((size_t)s.width * (size_t)s.height, sizeof *s.cell);
     if (f->title)
         put_text(&s, 0, 0, f->title, NULL);
     for (int i = 0; i < (int)f->n_panels; i++) {
         const int width = look->width / cols;
-        const int height = (look->height - head) / rows;
+        const int height = (look->height - head) / (int)f->rows;
 
-        draw_panel(&s, f->panel[i], i % cols * width, y + i / cols * height,
+        draw_panel(&s, f->panel[i], i % cols * width, head + i / cols * height,
                    width - (cols > 1), height);
     }
     for (int i = 0; i < notes; i++)
-        put_text(&s, 0, look->height + i, f->note[i].text, NULL);
-    print(&s, out);
+        put_text(&s, 0, look->height + i, f->note[i], NULL);
+    print_screen(&s, out);
     free(s.cell);
 }
 

@@ -7,17 +7,16 @@
 #include "plot/draw/figure.h"
 
 /*
- * term - a figure drawn with characters, by ourselves
+ * term - draw a figure with characters, without gnuplot
  *
- * Needs no gnuplot and no display: lines are made of braille dots, two by four
- * in a character, or of ASCII where the locale has nothing better.  A panel
- * gets width columns and height rows, labels included; panels stand in the
- * figure's grid, as far as the width allows.
+ * Lines are made of braille dots, two by four in a character, or of ASCII
+ * characters if the locale has no others.  Panels are in the figure's grid;
+ * notes add lines below it.
  */
 struct term_look {
     int width, height; /* of the whole, in characters */
     bool colour, unicode;
-    bool light; /* the terminal's ground is light */
+    bool light; /* the terminal has a light background */
 };
 
 void term_draw(const struct figure *, const struct term_look *, struct buf *);

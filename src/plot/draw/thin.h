@@ -7,12 +7,11 @@
 /*
  * thin - drop points that cannot be seen
  *
- * A column of pixels shows the least and the greatest of the points in it, and
- * nothing else of a line: these are kept, in order, so a spike of one step
- * among a million stays; of a column with few points the first and the last as
- * well.  A gap stays when a column holds
- * nothing else.  Points outside the range of x go, but for the nearest on each
- * side.  The numbers left belong to the arena.
+ * Of a line, a column of pixels shows only the lowest and the highest point.
+ * These are kept, in order, so that a spike of one step in a million stays; if
+ * the column has few points, so are the first and the last.  A gap is kept if
+ * nothing else is in its column.  Points outside the range of x are dropped,
+ * except for the nearest on each side.  The new arrays belong to the arena.
  */
 void thin_curve(struct curve *, const struct axis *x, int columns,
                 struct arena *);

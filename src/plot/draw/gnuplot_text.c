@@ -1,0 +1,117 @@
+/*
+ * gnuplot_text - the strings of a gnuplot script
+ */
+#include "config.h"
+#include "plot/draw/gnuplot_text.h"
+
+#include <string.h>
+
+#include "common/utf8.h"
+
+/* The command for a letter that pdflatex has in mathematics only. */
+static const char *tex_of(int32_t code)
+{
+    static const char *const greek[] = {
+        "alpha",   "beta", "gamma", "delta",    "epsilon", "zeta", "eta",
+        "theta",   "iota", "kappa", "lambda",   "mu",      "nu",   "xi",
+        "omicron", "pi",   "rho",   "varsigma", "sigma",   "tau",  "upsilon",
+        "varphi",  "chi",  "psi",   "omega",
+    };
+    static const struct {
+        int32_t code;
+        const char *name;
+    } others[] = {
+        { 0x2212, "-" },     { 0x00D7, "times" },  { 0x00B7, "cdot" },
+        { 0x00B1, "pm" },    { 0x00B5, "mu" },     { 0x2264, "leq" },
+        { 0x2265, "geq" },   { 0x2248, "approx" }, { 0x2192, "rightarrow" },
+        { 0x221E, "infty" }, { 0x0394, "Delta" },  { 0x03A3, "Sigma" },
+        { 0x03A9, "Omega" },
+    };
+
+    if (code >= 0x3B1 && code <= 0x3C9 && code != 0x3BF)
+        return greek[code - 0x3B1];
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (others[i].code == code)
+            return others[i].name;
+    return NULL;
+}
+
+static void add_tex(struct buf *b, int32_t code)
+{
+    static const char *const escaped[128] = {
+        ['\\'] = "\\textbackslash{}",
+        ['^'] = "\\textasciicircum{}",
+        ['~'] = "\\textasciitilde{}",
+        ['{'] = "\\{",
+        ['}'] = "\\}",
+        ['$'] = "\\$",
+        ['&'] = "\\&",
+        ['#'] = "\\#",
+        ['_'] = "\\_",
+        ['%'] = "\\%",
+        ['"'] = "\\textquotedbl{}",
+        ['|'] = "\\textbar{}",
+        ['<'] = "\\textless{}",
+        ['>'] = "\\textgreater{}",
+        ['`'] = "\\textasciigrave{}",
+        ['\''] = "\\textquotesingle{}",
+    };
+    const char *name = code >= 128 ? tex_of(code) : NULL;
+
+    if (code >= 0 && code < 128 && escaped[code])
+        buf_str(b, escaped[code]);
+    else if (name)
+        buf_printf(b, "\\ensuremath{%s%s}", *name == '-' ? "" : "\\", name);
+    else
+        utf8_add(b, code);
+}
+
+/* Between single quotes only the quote itself is special; between double
+ * quotes a backquote would run a command. */
+void gnuplot_quote(struct script *s, const char *text)
+{
+    struct buf clean = BUF_INIT, tex = BUF_INIT;
+    const char *from;
+
+    utf8_clean(&clean, text, strlen(text));
+    for (from = clean.s; *from;) {
+        int32_t code = utf8_next(&from);
+
+        if (code < 32 || code == 127)
+            code = ' ';
+        if (s->form->cairo && !glyphs_have(&s->glyphs, code))
+            code = '?';
+        if (s->form->tex)
+            add_tex(&tex, code);
+        else
+            utf8_add(&tex, code);
+    }
+    buf_char(s->b, '\'');
+    for (from = tex.s; *from; from++) {
+        if (*from == '\'')
+            buf_char(s->b, '\'');
+        buf_char(s->b, *from);
+    }
+    buf_char(s->b, '\'');
+    buf_clear(&clean);
+    buf_clear(&tex);
+}
+
+void gnuplot_font(struct script *s, double factor)
+{
+    const double unit = s->form->own_units ? s->form->scale : 1;
+
+    if (!s->form->text && !s->form->tex)
+        buf_printf(s->b, " font ',%.3g'",
+                   s->fig->look.font_size * factor * unit);
+}
+
+void gnuplot_label(struct script *s, const char *text, double x, double y,
+                   const char *rest, double size, uint32_t rgb)
+{
+    buf_str(s->b, "set label ");
+    gnuplot_quote(s, text);
+    buf_printf(s->b, " at screen %.5f, screen %.5f %s", x, y, rest);
+    gnuplot_font(s, size);
+    buf_printf(s->b, " tc rgb '#%06X' front\n", rgb);
+}
