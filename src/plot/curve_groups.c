@@ -18,7 +18,7 @@ const char *group_value(const struct run_info *run, const char *param)
         value = run_info_tag(run, param);
     if (!value && strcmp(param, "name") == 0)
         value = run->name;
-    /* "lr" finds "optim.lr" when nothing is called just so */
+    /* "lr" finds "optim.lr" if nothing has just this name */
     for (size_t i = 0; i < run->n_params && !value; i++) {
         const char *dot = strrchr(run->params[i].key, '.');
 
@@ -72,7 +72,6 @@ struct group {
     double number; /* NaN when the value is no number */
     struct history *h;
     size_t n, room;
-    size_t first; /* run of the set */
 };
 
 static int by_number(const void *a, const void *b)
@@ -84,8 +83,9 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* y at x; NaN outside and in gaps.  *from is where the last one was found. */
-static double at(const struct history *h, double x, size_t *from)
+/* y at x; NaN outside and in gaps.  *from is where the search begins, and the
+ * next one may. */
+static double value_at(const struct history *h, double x, size_t *from)
 {
     size_t i = *from;
 
@@ -102,7 +102,7 @@ static double at(const struct history *h, double x, size_t *from)
                              (h->x[i] - h->x[i - 1]);
 }
 
-/* The x of all runs, each once; evenly spaced ones if they are too many. */
+/* The x of all runs, each once; evenly spaced ones if there are too many. */
 static double *common_x(const struct group *g, size_t *n)
 {
     enum { MOST = 2000 };
@@ -130,58 +130,58 @@ static double *common_x(const struct group *g, size_t *n)
     return x;
 }
 
-/* The extremes of the mean; steps are known only where x is one. */
-static void summarise(struct table *t, const struct curve *c, const char *label,
-                      const struct kind_line *l, enum unit unit,
-                      const struct request *r)
+/* The mean has steps only where x is the step. */
+static void summarise_mean(struct build *b, const struct curve *c,
+                           const char *metric, enum unit unit)
 {
-    int64_t *step = xcalloc(c->n + 1, sizeof *step);
+    struct table *t = b->summary;
+    int64_t *step;
 
+    if (!t || b->request->along != ALONG_STEP)
+        return;
+    step = xcalloc(c->n + 1, sizeof *step);
     for (size_t i = 0; i < c->n; i++)
         step[i] = llround(c->x[i]);
-    if (r->along == ALONG_STEP)
-        summary_add(t, label, arena_printf(&t->mem, "mean of %s", l->names[0]),
-                    unit, c->y, step, c->n);
+    summary_add(t, c->label, arena_printf(&t->mem, "mean of %s", metric), unit,
+                c->y, step, c->n);
     free(step);
 }
 
-static void draw_group(struct figure *f, struct panel *p, const struct group *g,
-                       const struct kind_line *l, int slot, int dash,
-                       const char *label, const struct request *r)
+static struct curve *draw_group(struct build *b, struct panel *p,
+                                const struct group *g, int slot,
+                                const char *label)
 {
+    struct figure *f = b->figure;
     double *values = xcalloc(g->n + 1, sizeof *values);
     size_t *from = xcalloc(g->n + 1, sizeof *from), n;
     double *x = common_x(g, &n);
     struct curve *c;
 
-    for (size_t i = 0; i < g->n && r->traces; i++) {
-        c = panel_curve(f, p, NULL, g->h[i].n);
-        memcpy(c->x, g->h[i].x, g->h[i].n * sizeof *c->x);
-        memcpy(c->y, g->h[i].y, g->h[i].n * sizeof *c->y);
+    for (size_t i = 0; i < g->n && b->request->traces; i++) {
+        c = history_curve(f, p, NULL, &g->h[i]);
         c->colour = slot;
         c->faint = true;
     }
     c = panel_curve(f, p, label, n);
-    c->lo = arena_alloc(&f->mem, (n + 1) * sizeof *c->lo);
-    c->hi = arena_alloc(&f->mem, (n + 1) * sizeof *c->hi);
-    c->style = l->style;
+    curve_band(f, c);
     c->colour = slot;
-    c->dash = dash;
     for (size_t i = 0; i < n; i++) {
         size_t m = 0;
 
         c->x[i] = x[i];
         for (size_t k = 0; k < g->n; k++) {
-            const double y = at(&g->h[k], x[i], &from[k]);
+            const double y = value_at(&g->h[k], x[i], &from[k]);
 
             if (isfinite(y))
                 values[m++] = y;
         }
-        group_spread(r->spread, values, m, &c->y[i], &c->lo[i], &c->hi[i]);
+        group_spread(b->request->spread, values, m, &c->y[i], &c->lo[i],
+                     &c->hi[i]);
     }
     free(x);
     free(values);
     free(from);
+    return c;
 }
 
 static struct group *find_group(struct group *g, size_t *n, const char *value)
@@ -207,8 +207,6 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
         if (!value || !key)
             continue;
         to = find_group(g, n, value);
-        if (to->n == 0)
-            to->first = i;
         GROW(to->h, to->n, to->room);
         if (history_load(&to->h[to->n], &set->run[i], key, r, e) < 0)
             return -1;
@@ -226,20 +224,20 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
     return 0;
 }
 
-int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
-                 bool lines_named, const struct run_set *set,
-                 const struct request *r, struct table *summary, struct err *e)
+int curves_group(struct build *b, struct panel *p, const struct kind_line *l,
+                 bool lines_named, struct err *e)
 {
     static const char *const band[] = {
         [BAND_STD] = "one standard deviation",
-        [BAND_SEM] = "the standard "
-                     "error",
+        [BAND_SEM] = "the standard error",
         [BAND_CI95] = "the 95% interval of the mean",
         [BAND_MINMAX] = "least to greatest",
     };
-    struct group *g = xcalloc(set->n + 1, sizeof *g);
+    const struct request *r = b->request;
+    struct figure *f = b->figure;
+    struct group *g = xcalloc(b->set.n + 1, sizeof *g);
     size_t n = 0;
-    int ret = gather_groups(g, &n, l, set, r, e);
+    int ret = gather_groups(g, &n, l, &b->set, r, e);
 
     qsort(g, n, sizeof *g, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {
@@ -248,13 +246,12 @@ int curves_group(struct figure *f, struct panel *p, const struct kind_line *l,
                                          dot ? dot + 1 : r->group_by,
                                          g[i].value, lines_named ? ", " : "",
                                          lines_named ? l->label : "", g[i].n);
+        struct curve *c = draw_group(b, p, &g[i], (int)i, label);
 
-        /* of several lines those with points are dashed: train, validation */
-        draw_group(f, p, &g[i], l, (int)i,
-                   lines_named && l->style == STYLE_LINE_POINTS, label, r);
-        if (summary)
-            summarise(summary, &p->curve[p->n_curves - 1], label, l, p->y.unit,
-                      r);
+        /* the line with points, of validation, is dashed beside the other */
+        c->style = l->style;
+        c->dash = lines_named && l->style == STYLE_LINE_POINTS;
+        summarise_mean(b, c, l->names[0], p->y.unit);
     }
     if (n && ret == 0)
         figure_note(f,

@@ -4,23 +4,23 @@
 #include "plot/curves.h"
 
 /*
- * group - runs that share a parameter's value as one curve with a band
+ * group - draw runs with the same value of a parameter as one curve with a band
  *
- * The curve is the mean over the runs of a group, at every x that any of them
- * has (2,000 evenly spaced ones when there are more), by linear interpolation;
- * a run counts where it has points.  The band is one standard deviation,
- * the standard error, the 95% interval of Student's t, or least to greatest.
+ * The curve is the mean over the runs of a group at every x that one of them
+ * has (at most 2,000, then evenly spaced), by linear interpolation; a run
+ * counts from its first point to its last.  The band is one standard deviation,
+ * the standard error, the 95% interval of Student's t, or minimum to maximum.
  */
-int curves_group(struct figure *, struct panel *, const struct kind_line *,
-                 bool lines_named, const struct run_set *,
-                 const struct request *, struct table *summary, struct err *);
+int curves_group(struct build *, struct panel *, const struct kind_line *,
+                 bool lines_named, struct err *);
 
-/* Mean and the two ends of the band of some values; NaN bounds for one. */
+/* The mean of some values and the ends of the band, which for a single value
+ * are equal to it. */
 void group_spread(enum band, const double *v, size_t n, double *mean,
                   double *lo, double *hi);
 
-/* The value of a parameter, a tag or, as "name", the run's own name; with
- * "seed" for any section's seed when there is no such key. */
+/* The value of a parameter or a tag, or of "name", the run's own name; "seed"
+ * stands for a seed in any section if nothing has just this name. */
 const char *group_value(const struct run_info *, const char *param);
 
 #endif

@@ -1,5 +1,9 @@
 /*
  * fig_report - figures and tables of runs in one document
+ *
+ * It is an HTML page with its figures, Markdown with SVG files in a folder, or
+ * a PDF with a few figures a page.  Sections for which no run has metrics are
+ * left out.
  */
 #include "config.h"
 
@@ -15,23 +19,15 @@
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/html.h"
 #include "plot/figures.h"
-#include "plot/history.h"
 #include "plot/options.h"
 #include "plot/output.h"
 #include "plot/summary.h"
 
-/*
- * report - what a report on training shows, in one document
- *
- * An HTML page with its figures inside, Markdown with SVG files in a folder
- * beside it, or a PDF, a few figures a page.  Sections whose metrics no run
- * has are left out.
- */
 struct section {
     const char *kind, *title;
-    bool later;   /* without the first steps */
-    bool resumed; /* only runs that were resumed, with marks */
-    bool told;    /* its values are in the table of results */
+    bool later;      /* without the first steps */
+    bool resumed;    /* only runs that were resumed, with marks */
+    bool summarised; /* the values are in the table of results */
 };
 
 /* clang-format off */
@@ -54,9 +50,9 @@ enum form { FORM_HTML, FORM_MD, FORM_PDF };
 struct report {
     enum form form;
     const struct request *r;
-    struct runs runs;
+    struct build all;    /* with all runs */
     struct buf text;     /* HTML or Markdown */
-    char *folder;        /* of Markdown's figures */
+    char *folder;        /* of the figures in Markdown */
     struct figure *page; /* of the PDF */
     size_t n_pages, page_room;
     size_t n_figures;
@@ -66,12 +62,13 @@ struct report {
  * Tables
  */
 
-/* Does a table of gtrack's fit?  One run has nothing to compare with. */
-static int compare(struct report *rep, struct buf *out, const char *form,
-                   struct err *e)
+/* The table that `gtrack compare` prints in a form. */
+static int compare_runs(struct report *rep, struct buf *out, const char *form,
+                        struct err *e)
 {
     char *gtrack = spawn_find("gtrack", e);
-    const char **argv = xcalloc(rep->runs.n + 9, sizeof *argv);
+    const struct run_set *set = &rep->all.set;
+    const char **argv = xcalloc(set->n + 9, sizeof *argv);
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words, .secs = 60 };
     size_t n = 0;
@@ -84,10 +81,10 @@ static int compare(struct report *rep, struct buf *out, const char *form,
         argv[n++] = rep->r->root;
         argv[n++] = "--by=best";
         argv[n++] = form;
-        /* a page is not wide: runs side by side while they fit */
-        argv[n++] = rep->runs.n <= 7 ? "--down" : "--across";
-        for (size_t i = 0; i < rep->runs.n; i++)
-            argv[n++] = rep->runs.run[i].id;
+        /* runs are columns as long as the page is wide enough */
+        argv[n++] = set->n <= 7 ? "--down" : "--across";
+        for (size_t i = 0; i < set->n; i++)
+            argv[n++] = set->run[i].id;
         ret = spawn_run(argv, &s, e);
     }
     free(gtrack);
@@ -128,56 +125,49 @@ static void heading(struct report *rep, const char *text)
     }
 }
 
-static void add_lines(struct figure *f, const char *text)
+/* A table, as Markdown or, for the PDF, aligned. */
+static void add_table(struct report *rep, const char *title, const char *text)
 {
-    while (*text) {
-        const size_t n = strcspn(text, "\n");
-        char *line = xstrndup(text, n);
+    heading(rep, title);
+    if (rep->form == FORM_HTML) {
+        html_markdown(&rep->text, text);
+    } else if (rep->form == FORM_MD) {
+        buf_str(&rep->text, text);
+    } else {
+        while (*text) {
+            const size_t n = strcspn(text, "\n");
+            char *line = xstrndup(text, n);
 
-        figure_line(f, line);
-        free(line);
-        text += n + (text[n] == '\n');
+            figure_line(&rep->page[0], line);
+            free(line);
+            text += n + (text[n] == '\n');
+        }
     }
 }
 
-static int table_of_runs(struct report *rep, struct err *e)
+static void table_of_runs(struct report *rep)
 {
+    const char *form = rep->form == FORM_PDF ? "--aligned" : "--markdown";
     struct buf out = BUF_INIT;
-    struct err own = ERR_INIT;
+    struct err e = ERR_INIT;
 
-    (void)e;
-    if (compare(rep, &out, rep->form == FORM_PDF ? "--aligned" : "--markdown",
-                &own) < 0) {
-        log_warn("the table that compares the runs is left out: %s", own.text);
-        buf_clear(&out);
-        return 0;
-    }
-    heading(rep, rep->runs.n > 1 ? "Runs compared" : "Run");
-    if (rep->form == FORM_HTML)
-        html_markdown(&rep->text, out.s);
-    else if (rep->form == FORM_MD)
-        buf_str(&rep->text, out.s);
+    if (compare_runs(rep, &out, form, &e) == 0)
+        add_table(rep, rep->all.set.n > 1 ? "Runs compared" : "Run", out.s);
     else
-        add_lines(&rep->page[0], out.s);
+        log_warn("the table that compares the runs is left out: %s", e.text);
     buf_clear(&out);
-    return 0;
 }
 
 static void table_of_results(struct report *rep, const struct table *t)
 {
+    const bool pdf = rep->form == FORM_PDF;
     struct buf b = BUF_INIT;
 
     if (table_rows(t) == 0)
         return;
-    heading(rep, "Results");
-    if (rep->form == FORM_HTML) {
-        html_table(&rep->text, t);
-    } else if (rep->form == FORM_MD) {
-        table_format(t, TABLE_MARKDOWN, true, false, 0, &rep->text);
-    } else {
-        table_format(t, TABLE_ALIGNED, true, false, 120, &b);
-        add_lines(&rep->page[0], b.s);
-    }
+    table_format(t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
+                 pdf ? 120 : 0, &b);
+    add_table(rep, "Results", b.s);
     buf_clear(&b);
 }
 
@@ -185,50 +175,38 @@ static void table_of_results(struct report *rep, const struct table *t)
  * Figures
  */
 
-static bool wanted(const struct section *s, const struct runs *runs)
-{
-    const struct kind *k = kind_find(s->kind);
-
-    for (size_t n = 0; n < runs->n; n++) {
-        if (s->resumed && runs->run[n].attempts < 2)
-            continue;
-        for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-            if (history_find(&runs->run[n], k->line[i].names))
-                return true;
-    }
-    return false;
-}
-
 /* 300 steps, as is usual, or a tenth of a short run. */
-static int64_t first_steps(const struct runs *runs)
+static int64_t first_steps(const struct run_set *set)
 {
     int64_t last = 0;
 
-    for (size_t i = 0; i < runs->n; i++)
-        for (size_t k = 0; k < runs->run[i].n_metrics; k++)
-            if (runs->run[i].metrics[k].last_step > last)
-                last = runs->run[i].metrics[k].last_step;
+    for (size_t i = 0; i < set->n; i++)
+        for (size_t k = 0; k < set->run[i].n_metrics; k++)
+            if (set->run[i].metrics[k].last_step > last)
+                last = set->run[i].metrics[k].last_step;
     return last >= 1000 ? 300 : last / 10;
 }
 
-/* Runs that were resumed, when those are asked for; else all. */
-static struct runs choose_runs(const struct section *s, const struct runs *all,
-                               struct run_info *room)
+/* The runs of a section, of which one or more have its metrics; false if there
+ * are none.  The array is the caller's to free. */
+static bool choose_runs(const struct section *s, const struct kind *kind,
+                        const struct run_set *all, struct runs *some)
 {
-    struct runs some = *all;
+    bool any = false;
 
-    if (!s->resumed)
-        return some;
-    some.run = room;
-    some.n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        if (all->run[i].attempts > 1)
-            room[some.n++] = all->run[i];
-    return some;
+    *some = (struct runs)RUNS_INIT;
+    for (size_t i = 0; i < all->n; i++) {
+        if (s->resumed && all->run[i].attempts < 2)
+            continue;
+        GROW(some->run, some->n, some->room);
+        some->run[some->n++] = all->run[i];
+        any = any || kind_has_metric(kind, &all->run[i]);
+    }
+    return any;
 }
 
-static int place_figure(struct report *rep, struct figure *f, const char *title,
-                        struct err *e)
+static int add_figure(struct report *rep, struct figure *f, const char *title,
+                      struct err *e)
 {
     struct buf svg = BUF_INIT;
     char id[32];
@@ -258,24 +236,40 @@ static int place_figure(struct report *rep, struct figure *f, const char *title,
     return ret;
 }
 
+/* The figure of a section, on the last page of a PDF or by itself. */
+static struct figure *section_figure(struct report *rep, struct figure *own)
+{
+    enum { A_PAGE = 3 };
+    struct figure *f = own;
+
+    if (rep->form != FORM_PDF) {
+        request_look(rep->r, f);
+        f->title = NULL;
+        return f;
+    }
+    f = &rep->page[rep->n_pages - 1];
+    if (rep->n_pages == 1 || f->n_panels == A_PAGE)
+        f = new_page(rep);
+    f->rows = A_PAGE;
+    f->cols = 1;
+    return f;
+}
+
 static int add_section(struct report *rep, const struct section *s,
                        struct table *results, struct err *e)
 {
-    enum { A_PAGE = 3 };
-    struct figure own = FIGURE_INIT, *f = &own;
+    const struct kind *kind = kind_find(s->kind);
+    struct figure own = FIGURE_INIT;
     struct request r = *rep->r;
-    struct run_info *room = xcalloc(rep->runs.n + 1, sizeof *room);
-    const struct runs runs = choose_runs(s, &rep->runs, room);
-    struct run_set set;
-    struct panel *p;
+    struct build b = { .request = &r };
     char title[128];
     int ret;
 
-    r.title = NULL;
-    if (s->later)
-        r.skip = r.skip > 0 ? r.skip : first_steps(&rep->runs);
-    else
-        r.skip = 0;
+    if (!choose_runs(s, kind, &rep->all.set, &b.runs)) {
+        free(b.runs.run);
+        return 0;
+    }
+    r.skip = !s->later ? 0 : r.skip > 0 ? r.skip : first_steps(&rep->all.set);
     if (s->resumed)
         r.marks |= SHOW_RESUME;
     if (strcmp(s->kind, "hellaswag") != 0)
@@ -284,24 +278,16 @@ static int add_section(struct report *rep, const struct section *s,
     if (s->later)
         snprintf(title, sizeof title, "Loss without the first %lld steps",
                  (long long)r.skip);
-    if (rep->form == FORM_PDF) {
-        f = &rep->page[rep->n_pages - 1];
-        if (rep->n_pages == 1 || f->n_panels == A_PAGE)
-            f = new_page(rep);
-        f->rows = A_PAGE;
-        f->cols = 1;
-    } else {
-        request_look(&r, f);
-    }
-    run_set_init(&set, runs.run, runs.n, &f->mem);
-    p = figure_panel(f, rep->form == FORM_PDF ? title : NULL);
-    ret = curves_kind(f, p, kind_find(s->kind), &set, &r,
-                      s->told ? results : NULL, e);
+    b.figure = section_figure(rep, &own);
+    b.summary = s->summarised ? results : NULL;
+    run_set_init(&b.set, b.runs.run, b.runs.n, &b.figure->mem);
+    ret = curves_kind(
+        &b, figure_panel(b.figure, rep->form == FORM_PDF ? title : NULL), kind,
+        e);
     if (ret == 0 && rep->form != FORM_PDF)
-        ret = place_figure(rep, f, title, e);
-    if (f == &own)
-        figure_free(&own);
-    free(room);
+        ret = add_figure(rep, b.figure, title, e);
+    figure_free(&own);
+    free(b.runs.run);
     return ret;
 }
 
@@ -309,14 +295,14 @@ static int add_section(struct report *rep, const struct section *s,
  * The document
  */
 
-static void begin(struct report *rep)
+static void begin_document(struct report *rep)
 {
     const char *title = rep->r->title ? rep->r->title : "Training report";
     struct buf names = BUF_INIT;
     char when[32];
 
-    for (size_t i = 0; i < rep->runs.n; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", rep->runs.run[i].name);
+    for (size_t i = 0; i < rep->all.set.n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", rep->all.set.run[i].name);
     clock_text(when, clock_wall_ms());
     if (rep->form == FORM_HTML) {
         html_begin(&rep->text, title, rep->r->dark);
@@ -337,7 +323,7 @@ static void begin(struct report *rep)
     buf_clear(&names);
 }
 
-static int finish(struct report *rep, struct err *e)
+static int finish_document(struct report *rep, struct err *e)
 {
     struct buf pdf = BUF_INIT;
     int ret;
@@ -360,16 +346,13 @@ static int which_form(const char *path, enum form *form, struct err *e)
     static const char *const ends[] = { ".html", ".md", ".pdf" };
 
     for (size_t i = 0; path && i < 3; i++) {
-        const size_t n = strlen(ends[i]);
-
-        if (strlen(path) > n && strcmp(path + strlen(path) - n, ends[i]) == 0) {
+        if (strlen(path) > strlen(ends[i]) && str_ends(path, ends[i])) {
             *form = (enum form)i;
             return 0;
         }
     }
     return err_set(e, ERR_USAGE,
-                   "a report goes into a file: -o FILE.html, "
-                   ".md or .pdf");
+                   "a report goes into a file: -o FILE.html, .md or .pdf");
 }
 
 /* REPORT.md has its figures in REPORT-figures/. */
@@ -387,23 +370,22 @@ static int write_all(struct report *rep, struct err *e)
 {
     struct table results;
     struct buf figures, begun;
-    int ret;
+    int ret = 0;
 
-    begin(rep);
-    ret = table_of_runs(rep, e);
-    /* the results come first, but are known last */
+    begin_document(rep);
+    table_of_runs(rep);
+    /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = (struct buf)BUF_INIT;
     summary_init(&results);
     for (const struct section *s = sections; s->kind && ret == 0; s++)
-        if (wanted(s, &rep->runs))
-            ret = add_section(rep, s, &results, e);
+        ret = add_section(rep, s, &results, e);
     figures = rep->text;
     rep->text = begun;
     if (ret == 0) {
         table_of_results(rep, &results);
         buf_add(&rep->text, figures.s, figures.len);
-        ret = finish(rep, e);
+        ret = finish_document(rep, e);
     }
     buf_clear(&figures);
     table_clear(&results);
@@ -413,26 +395,27 @@ static int write_all(struct report *rep, struct err *e)
 static int report_main(int argc, char **argv, struct err *e)
 {
     struct report rep = { .r = &plot_request,
-                          .runs = RUNS_INIT,
+                          .all = { .request = &plot_request,
+                                   .runs = RUNS_INIT,
+                                   .words = argv,
+                                   .n = argc },
                           .text = BUF_INIT };
-    struct build b = { .request = &plot_request, .words = argv, .n = argc };
     char version[16];
-    int ret = 0;
+    int ret;
 
     if (argc == 0)
         return err_set(e, ERR_USAGE,
-                       "runs are expected: gplot report RUN... "
-                       "-o report.html");
+                       "runs are expected: gplot report RUN... -o "
+                       "report.html");
     if (request_parse(&plot_request, e) < 0 ||
         which_form(plot_request.output, &rep.form, e) < 0)
         return -1;
     if (!gnuplot_found(version))
         return err_set(e, ERR_MISSING,
-                       "gnuplot is not installed, so no "
-                       "report can be made; 'gplot loss' and the like draw in "
-                       "the terminal without it");
-    if (figure_runs(&rep.runs, &b, 0, e) < 0)
-        ret = -1;
+                       "gnuplot is not installed, so no report can be made; "
+                       "'gplot loss' and the like draw in the terminal "
+                       "without it");
+    ret = figure_runs(&rep.all, 0, e);
     if (ret == 0)
         ret = figure_folder(&rep, e);
     if (ret == 0)
@@ -442,7 +425,7 @@ static int report_main(int argc, char **argv, struct err *e)
     free(rep.page);
     free(rep.folder);
     buf_clear(&rep.text);
-    runs_free(&rep.runs);
+    runs_free(&rep.all.runs);
     return ret;
 }
 

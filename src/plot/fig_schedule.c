@@ -1,5 +1,8 @@
 /*
  * fig_schedule - the learning rate that settings files give
+ *
+ * `gtrain plan --only=schedule --tsv` computes it and prints a line for each
+ * step, which begins with the step and the learning rate.
  */
 #include "config.h"
 
@@ -13,13 +16,7 @@
 #include "plot/figures.h"
 #include "plot/options.h"
 
-/*
- * schedule - the learning rate of settings files, before any training
- *
- * The numbers are the trainer's: `gtrain plan --only=schedule --tsv` prints a
- * line a step, which begins "step TAB lr", and we draw them.
- */
-static int ask(const char *conf, struct buf *out, struct err *e)
+static int ask_gtrain(const char *conf, struct buf *out, struct err *e)
 {
     char *gtrain = spawn_find("gtrain", e);
     const char *const argv[] = { gtrain,       "plan",  "--only=schedule",
@@ -41,24 +38,24 @@ static int ask(const char *conf, struct buf *out, struct err *e)
     return ret;
 }
 
-static int draw_conf(struct figure *f, struct panel *p, const char *conf,
-                     size_t index, const struct request *r, struct table *t,
-                     struct err *e)
+static int draw_conf(struct build *b, struct panel *p, int index, struct err *e)
 {
+    const char *conf = b->words[index];
+    struct table *t = b->summary;
     struct buf out = BUF_INIT;
     struct curve *c;
     size_t lines = 0, n = 0, top = 0;
     char text[32];
 
-    if (ask(conf, &out, e) < 0) {
+    if (ask_gtrain(conf, &out, e) < 0) {
         buf_clear(&out);
         return -1;
     }
     for (const char *s = out.s; *s; s++)
         lines += *s == '\n';
-    c = panel_curve(f, p, path_name(conf), lines);
+    c = panel_curve(b->figure, p, path_name(conf), lines);
     c->run = c->label;
-    c->colour = (int)index;
+    c->colour = index;
     for (char *s = out.s; *s;) {
         char *end = s + strcspn(s, "\n"), *tab = s + strcspn(s, "\t\n");
         double step, lr;
@@ -69,7 +66,7 @@ static int draw_conf(struct figure *f, struct panel *p, const char *conf,
             *tab++ = '\0';
             tab[strcspn(tab, "\t")] = '\0';
             if (num_real(s, &step) && num_real(tab, &lr) && n < lines &&
-                step > (double)r->skip - 1) {
+                step > (double)b->request->skip - 1) {
                 c->x[n] = step;
                 c->y[n++] = lr;
             }
@@ -93,38 +90,29 @@ static int draw_conf(struct figure *f, struct panel *p, const char *conf,
 
 static int build_schedule(struct build *b, struct err *e)
 {
-    struct figure *f = b->figure;
-    const struct request *r = b->request;
-    struct table *summary = b->summary;
-    static const char *const columns[] = { "settings", "highest", "at step",
-                                           "last", "last step" };
-    struct panel *p = figure_panel(f, "Learning rate, planned");
+    struct panel *p = figure_panel(b->figure, "Learning rate, planned");
 
-    if (b->n == 0)
-        return err_set(e, ERR_USAGE,
-                       "a settings file is expected: gplot schedule CONF...");
     axis_init(&p->y, "learning rate", UNIT_NONE);
     p->y.from_zero = true;
-    request_axes(r, p);
-    table_clear(summary);
-    *summary = (struct table)TABLE_INIT("gplot.schedule/1");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(summary, columns[i]);
+    request_axes(b->request, p);
+    table_clear(b->summary);
+    *b->summary = (struct table)TABLE_INIT("gplot.schedule/1");
+    table_columns(b->summary, "settings", "highest", "at step", "last",
+                  "last step", NULL);
     for (int i = 0; i < b->n; i++)
-        if (draw_conf(f, p, b->words[i], (size_t)i, r, summary, e) < 0)
+        if (draw_conf(b, p, i, e) < 0)
             return -1;
     return 0;
 }
 
-static int schedule_main(int argc, char **argv, struct err *e)
-{
-    return figure_main(build_schedule, argc, argv, e);
-}
+static const struct figure_type schedule = { build_schedule, 1,
+                                             "a settings file is" };
 
 const struct cmd cmd_schedule = {
     .name = "schedule",
     .args = "CONF...",
     .help = "draw the learning rate that settings files give",
     .opts = schedule_opts,
-    .run = schedule_main,
+    .run = figure_main,
+    .arg = &schedule,
 };

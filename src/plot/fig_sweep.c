@@ -1,10 +1,12 @@
 /*
  * fig_sweep - a metric against one parameter, or a map over two
+ *
+ * A run gives one value, its best.  Runs with the same parameters are one
+ * point: their mean, with the spread of --band.
  */
 #include "config.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,15 +20,9 @@
 #include "plot/kind.h"
 #include "plot/options.h"
 
-/*
- * sweep - a metric against one parameter, or two
- *
- * Every run gives one value, its best.  Runs with the same parameters are
- * seeds of one point: the mean is drawn, with the spread of --band.
- */
 struct point {
     const char *x, *y; /* the values of the parameters, as text */
-    double nx, ny;     /* as numbers; NaN when they are none */
+    double nx, ny;     /* as numbers; NaN for other words */
     double *value;
     size_t n, room;
     double mean, lo, hi;
@@ -58,7 +54,7 @@ static struct point *find_point(struct sweep *s, const char *x, const char *y)
     return p;
 }
 
-/* Numbers by size, other words by letter. */
+/* Numbers by size, other words by their letters. */
 static int compare_values(double a, const char *ta, double b, const char *tb)
 {
     if (isnan(a) || isnan(b))
@@ -74,20 +70,20 @@ static int by_xy(const void *a, const void *b)
     return y ? y : compare_values(p->nx, p->x, q->nx, q->x);
 }
 
-static int gather_points(struct sweep *s, const struct runs *runs,
-                         const struct request *r, struct err *e)
+static int gather_points(struct sweep *s, const struct run_set *set,
+                         enum band band, struct err *e)
 {
     const struct kind *k = kind_find(s->metric);
     const char *const one[] = { s->metric, NULL };
     size_t left_out = 0;
 
-    for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *run = &runs->run[i];
+    for (size_t i = 0; i < set->n; i++) {
+        const struct run_info *run = &set->run[i];
         const char *key = NULL, *x, *y = "";
         const struct metric_sum *m;
         struct point *p;
 
-        /* a figure's name stands for its metric; of losses the validation */
+        /* the name of a figure stands for its metric, of the last line */
         for (int l = KIND_LINES - 1; k && l >= 0 && !key; l--)
             if (k->line[l].label)
                 key = history_find(run, k->line[l].names);
@@ -115,36 +111,29 @@ static int gather_points(struct sweep *s, const struct runs *runs,
                  left_out == 1 ? "" : "s", s->param[0], s->metric);
     qsort(s->point, s->n, sizeof *s->point, by_xy);
     for (size_t i = 0; i < s->n; i++)
-        group_spread(r->spread, s->point[i].value, s->point[i].n,
-                     &s->point[i].mean, &s->point[i].lo, &s->point[i].hi);
+        group_spread(band, s->point[i].value, s->point[i].n, &s->point[i].mean,
+                     &s->point[i].lo, &s->point[i].hi);
     return 0;
 }
 
-/* Parameters, other than those swept and seeds, in which the runs differ: a
- * figure that averages over them must say so. */
+/* Note the other parameters, except seeds, in which the runs differ: the means
+ * are also means over these. */
 static void note_others(struct figure *f, const struct sweep *s,
-                        const struct runs *runs)
+                        const struct run_set *set)
 {
     struct buf b = BUF_INIT;
     size_t n = 0;
 
-    for (size_t i = 0; i < runs->run[0].n_params; i++) {
-        const char *key = runs->run[0].params[i].key;
+    for (size_t i = 0; i < set->run[0].n_params; i++) {
+        const char *key = set->run[0].params[i].key;
         const char *dot = strrchr(key, '.');
         const char *last = dot ? dot + 1 : key;
-        bool swept = strstr(last, "seed") || strncmp(key, "is.", 3) == 0 ||
-                     strncmp(key, "run.", 4) == 0;
-        bool differs = false;
+        bool swept = strstr(last, "seed");
 
         for (size_t k = 0; k < s->n_params; k++)
             swept = swept || strcmp(key, s->param[k]) == 0 ||
                     strcmp(last, s->param[k]) == 0;
-        for (size_t k = 1; k < runs->n && !swept && !differs; k++) {
-            const char *v = run_info_param(&runs->run[k], key);
-
-            differs = !v || strcmp(v, runs->run[0].params[i].value) != 0;
-        }
-        if (differs && n++ < 4)
+        if (!swept && run_set_differs(set, i) && n++ < 4)
             buf_printf(&b, "%s%s", b.len ? ", " : "", key);
     }
     if (n)
@@ -153,7 +142,7 @@ static void note_others(struct figure *f, const struct sweep *s,
     buf_clear(&b);
 }
 
-static size_t best_of(const struct sweep *s)
+static size_t find_best(const struct sweep *s)
 {
     size_t best = 0;
 
@@ -166,7 +155,7 @@ static size_t best_of(const struct sweep *s)
 
 static void fill_table(const struct sweep *s, struct table *t)
 {
-    const size_t best = best_of(s);
+    const size_t best = find_best(s);
 
     table_clear(t);
     *t = (struct table)TABLE_INIT("gplot.sweep/1");
@@ -196,89 +185,86 @@ static void fill_table(const struct sweep *s, struct table *t)
     }
 }
 
-/* Ticks where the runs are, as their settings write them. */
-static void ticks_at(struct axis *a, struct arena *mem, const double *x,
-                     const char *const *name, size_t n)
+/* Each run's value, behind the means of runs with the same parameter. */
+static void draw_values(struct figure *f, struct panel *p,
+                        const struct sweep *s, const double *x, size_t values)
 {
-    a->tick = arena_alloc(mem, (n + 1) * sizeof *a->tick);
-    for (size_t i = 0; i < n; i++)
-        a->tick[a->n_ticks++] = (struct tick){ x[i], name[i] };
+    struct curve *c = panel_curve(f, p, NULL, values);
+    size_t k = 0;
+
+    c->style = STYLE_POINTS;
+    c->faint = true;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t v = 0; v < s->point[i].n; v++, k++) {
+            c->x[k] = x[i];
+            c->y[k] = s->point[i].value[v];
+        }
+    figure_note(f,
+                "Means of the runs with the same %s, each run's best value "
+                "behind.",
+                s->param[0]);
 }
 
+/* Numbers are where they are on the axis, other words side by side. */
 static void draw_line(struct figure *f, const struct sweep *s,
                       const struct request *r)
 {
     struct panel *p = figure_panel(f, NULL);
-    double *x = xcalloc(s->n + 1, sizeof *x);
-    const char **name = xcalloc(s->n + 1, sizeof *name);
-    bool numbers = true, many = false;
-    const size_t best = best_of(s);
-    struct curve *c, *all;
-    size_t k = 0, points = 0;
+    const struct kind *k = kind_of_metric(s->metric, NULL);
+    double *x = arena_alloc(&f->mem, (s->n + 1) * sizeof *x);
+    const char **name = arena_alloc(&f->mem, (s->n + 1) * sizeof *name);
+    const size_t best = find_best(s);
+    bool numbers = true, many;
+    size_t values = 0;
+    struct curve *c;
     struct mark *m;
     char text[32];
 
     for (size_t i = 0; i < s->n; i++) {
         numbers = numbers && !isnan(s->point[i].nx);
-        name[i] = arena_strdup(&f->mem, s->point[i].x);
-        many = many || s->point[i].n > 1;
-        points += s->point[i].n;
+        name[i] = s->point[i].x;
+        values += s->point[i].n;
     }
+    many = values > s->n;
     for (size_t i = 0; i < s->n; i++)
         x[i] = numbers ? s->point[i].nx : (double)i;
-    axis_init(&p->x, arena_strdup(&f->mem, s->param[0]), UNIT_NONE);
+    axis_init(&p->x, s->param[0], UNIT_NONE);
     axis_init(&p->y,
               arena_printf(&f->mem, "%s %s", s->high ? "highest" : "lowest",
                            s->metric),
-              kind_of_metric(s->metric, NULL)
-                  ? kind_of_metric(s->metric, NULL)->unit
-                  : UNIT_NONE);
+              k ? k->unit : UNIT_NONE);
     request_axes(r, p);
     if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
         p->x.scale = SCALE_LOG;
     p->x.margin = 0.04;
-    if (many) {
-        all = panel_curve(f, p, NULL, points);
-        all->style = STYLE_POINTS;
-        all->faint = true;
-        for (size_t i = 0; i < s->n; i++)
-            for (size_t v = 0; v < s->point[i].n; v++, k++) {
-                all->x[k] = x[i];
-                all->y[k] = s->point[i].value[v];
-            }
-    }
+    if (many)
+        draw_values(f, p, s, x, values);
     c = panel_curve(f, p, NULL, s->n);
     c->style = STYLE_LINE_POINTS;
-    memcpy(c->x, x, s->n * sizeof *x);
-    if (many) {
-        c->bars = true;
-        c->lo = arena_alloc(&f->mem, (s->n + 1) * sizeof *c->lo);
-        c->hi = arena_alloc(&f->mem, (s->n + 1) * sizeof *c->hi);
-    }
+    c->bars = many;
+    if (many)
+        curve_band(f, c);
     for (size_t i = 0; i < s->n; i++) {
+        c->x[i] = x[i];
         c->y[i] = s->point[i].mean;
         if (many) {
             c->lo[i] = s->point[i].lo;
             c->hi[i] = s->point[i].hi;
         }
     }
-    if (numbers && s->n <= 12)
-        ticks_at(&p->x, &f->mem, x, name, s->n);
-    if (!numbers)
+    if (!numbers) {
         axis_names(&p->x, &f->mem, name, s->n, 12);
+    } else if (s->n <= 12) {
+        p->x.tick = arena_alloc(&f->mem, (s->n + 1) * sizeof *p->x.tick);
+        for (size_t i = 0; i < s->n; i++)
+            p->x.tick[p->x.n_ticks++] = (struct tick){ x[i], name[i] };
+    }
     m = panel_mark(p, MARK_AT_XY, x[best], s->point[best].mean);
     m->colour = 1;
     m->left = many; /* beside the bar, not across it */
     m->label = arena_printf(&f->mem, "best: %s at %s",
                             axis_value(text, p->y.unit, s->point[best].mean),
                             s->point[best].x);
-    if (many)
-        figure_note(f,
-                    "Means of the runs with the same %s, each run's best "
-                    "value behind.",
-                    s->param[0]);
-    free(x);
-    free(name);
 }
 
 /* Distinct values of one of the two parameters, in order. */
@@ -306,24 +292,19 @@ static size_t distinct(const struct sweep *s, bool second, const char **out)
     return n;
 }
 
-static void draw_map(struct figure *f, const struct sweep *s,
-                     const struct request *r)
+static void draw_map(struct figure *f, const struct sweep *s)
 {
     struct panel *p = figure_panel(
         f, arena_printf(&f->mem, "%s %s", s->high ? "Highest" : "Lowest",
                         s->metric));
     struct heat *h = arena_alloc(&f->mem, sizeof *h);
-    const size_t best = best_of(s);
+    const size_t best = find_best(s);
 
     h->x_name = arena_alloc(&f->mem, (s->n + 1) * sizeof *h->x_name);
     h->y_name = arena_alloc(&f->mem, (s->n + 1) * sizeof *h->y_name);
     h->nx = distinct(s, false, h->x_name);
     h->ny = distinct(s, true, h->y_name);
-    for (size_t i = 0; i < h->nx; i++)
-        h->x_name[i] = arena_strdup(&f->mem, h->x_name[i]);
-    for (size_t i = 0; i < h->ny; i++)
-        h->y_name[i] = arena_strdup(&f->mem, h->y_name[i]);
-    h->label = arena_strdup(&f->mem, s->metric);
+    h->label = s->metric;
     h->low_is_good = !s->high;
     h->lo = INFINITY;
     h->hi = -INFINITY;
@@ -344,11 +325,10 @@ static void draw_map(struct figure *f, const struct sweep *s,
             h->best = y * h->nx + x;
     }
     p->heat = h;
-    axis_init(&p->x, arena_strdup(&f->mem, s->param[0]), UNIT_NONE);
-    axis_init(&p->y, arena_strdup(&f->mem, s->param[1]), UNIT_NONE);
+    axis_init(&p->x, s->param[0], UNIT_NONE);
+    axis_init(&p->y, s->param[1], UNIT_NONE);
     axis_names(&p->x, &f->mem, h->x_name, h->nx, 24);
     axis_names(&p->y, &f->mem, h->y_name, h->ny, 24);
-    (void)r;
     figure_note(f, "The best is marked; %s values are dark.",
                 s->high ? "low" : "high");
 }
@@ -356,17 +336,10 @@ static void draw_map(struct figure *f, const struct sweep *s,
 static int build_sweep(struct build *b, struct err *e)
 {
     struct figure *f = b->figure;
-    const struct request *r = b->request;
-    struct table *summary = b->summary;
-    struct runs runs = RUNS_INIT;
-    struct sweep s = { .n_params = 1 };
+    struct sweep s = { .n_params = 1, .metric = b->words[1] };
     char *comma;
     int ret;
 
-    if (b->n < 2)
-        return err_set(e, ERR_USAGE,
-                       "a parameter and a metric are expected: gplot sweep "
-                       "PARAM[,PARAM] METRIC [RUN...]");
     s.param[0] = arena_strdup(&f->mem, b->words[0]);
     comma = strchr(s.param[0], ',');
     if (comma) {
@@ -375,38 +348,35 @@ static int build_sweep(struct build *b, struct err *e)
         s.n_params = 2;
         if (strchr(s.param[1], ',') || !*s.param[1])
             return err_set(e, ERR_USAGE,
-                           "a sweep is drawn over one parameter "
-                           "or two, not '%s'",
+                           "a sweep is drawn over one parameter or two, "
+                           "not '%s'",
                            b->words[0]);
     }
-    s.metric = b->words[1];
-    ret = figure_runs(&runs, b, 2, e);
-    if (ret == 0)
-        ret = gather_points(&s, &runs, r, e);
+    if (figure_runs(b, 2, e) < 0)
+        return -1;
+    ret = gather_points(&s, &b->set, b->request->spread, e);
     if (ret == 0) {
         if (s.n_params == 2)
-            draw_map(f, &s, r);
+            draw_map(f, &s);
         else
-            draw_line(f, &s, r);
-        note_others(f, &s, &runs);
-        fill_table(&s, summary);
+            draw_line(f, &s, b->request);
+        note_others(f, &s, &b->set);
+        fill_table(&s, b->summary);
     }
     for (size_t i = 0; i < s.n; i++)
         free(s.point[i].value);
     free(s.point);
-    runs_free(&runs);
     return ret;
 }
 
-static int sweep_main(int argc, char **argv, struct err *e)
-{
-    return figure_main(build_sweep, argc, argv, e);
-}
+static const struct figure_type sweep = { build_sweep, 2,
+                                          "a parameter and a metric are" };
 
 const struct cmd cmd_sweep = {
     .name = "sweep",
     .args = "PARAM[,PARAM] METRIC [RUN...]",
     .help = "draw a metric's best value against one or two parameters",
     .opts = sweep_opts,
-    .run = sweep_main,
+    .run = figure_main,
+    .arg = &sweep,
 };

@@ -9,15 +9,16 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "common/program.h"
 #include "common/sig.h"
 #include "plot/curve_groups.h"
 #include "plot/options.h"
 #include "plot/output.h"
 #include "plot/summary.h"
 
-/* Where on the command line a run is named, by name or id; past the end when
- * a filter found it. */
-static int named_at(const struct run_info *run, char **words, int n)
+/* The word that names a run, by its name or id; n if it was found in another
+ * way. */
+static int word_of_run(const struct run_info *run, char **words, int n)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(run->name, words[i]) == 0 ||
@@ -27,16 +28,16 @@ static int named_at(const struct run_info *run, char **words, int n)
     return n;
 }
 
-/* The legend follows the command line.  The sort is stable: runs that one
- * filter found stay in the order they began. */
+/* The legend has the order of the command line.  The sort is stable: the runs
+ * of a filter stay in the order in which they began. */
 static void sort_as_named(struct runs *runs, char **words, int n)
 {
     for (size_t i = 1; i < runs->n; i++) {
         const struct run_info run = runs->run[i];
-        const int at = named_at(&run, words, n);
+        const int at = word_of_run(&run, words, n);
         size_t k = i;
 
-        while (k > 0 && named_at(&runs->run[k - 1], words, n) > at) {
+        while (k > 0 && word_of_run(&runs->run[k - 1], words, n) > at) {
             runs->run[k] = runs->run[k - 1];
             k--;
         }
@@ -44,7 +45,7 @@ static void sort_as_named(struct runs *runs, char **words, int n)
     }
 }
 
-/* Runs that cannot be in any group are left out, and that is said. */
+/* Warn of runs that are in no group and therefore left out. */
 static int check_group(const struct runs *runs, const char *param,
                        struct err *e)
 {
@@ -69,42 +70,89 @@ static int check_group(const struct runs *runs, const char *param,
                          "none of these runs has a parameter %s", param);
 }
 
-int figure_runs(struct runs *runs, struct build *b, int first, struct err *e)
+void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
+                  struct arena *mem)
 {
-    const struct request *r = b->request;
-    char **words = b->words + first;
-    const int n = b->n - first;
-    const int ret = n > 0 ? runs_select(runs, r->root, words, n, 0, e)
-                          : runs_load(runs, r->root, 0, e);
+    bool taken[PALETTE_COLOURS] = { false };
 
-    for (size_t i = 0; i < runs->n && ret == 0; i++)
-        b->running |= runs->run[i].status == RUN_RUNNING;
-    if (ret == 0 && n > 1)
-        sort_as_named(runs, words, n);
-    if (ret == 0 && runs->n == 0)
-        return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
-    if (ret == 0 && r->group_by)
-        return check_group(runs, r->group_by, e);
-    return ret;
+    *c = (struct run_set){ run, n, arena_alloc(mem, (n + 1) * sizeof(int)),
+                           arena_alloc(mem, (n + 1) * sizeof(char *)) };
+    for (size_t i = 0; i < n; i++) {
+        int slot = palette_slot(run[i].name);
+        bool shared = false;
+
+        /* eight runs have different colours, the next eight also dashes */
+        for (int k = 0; k < PALETTE_COLOURS && taken[slot]; k++)
+            slot = (slot + 1) % PALETTE_COLOURS;
+        taken[slot] = true;
+        c->slot[i] = slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
+        if (i % PALETTE_COLOURS == PALETTE_COLOURS - 1)
+            memset(taken, 0, sizeof taken);
+        for (size_t k = 0; k < n; k++)
+            shared =
+                shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
+        c->name[i] =
+            shared ? arena_printf(mem, "%s (%.8s)", run[i].name, run[i].id)
+                   : run[i].name;
+    }
 }
 
-static int draw_once(build_fn *build, int argc, char **argv, bool *running,
-                     struct err *e)
+bool run_set_differs(const struct run_set *s, size_t param)
 {
+    const struct pair *first = &s->run[0].params[param];
+    bool same = true;
+
+    for (size_t i = 1; i < s->n && same; i++) {
+        const char *value = run_info_param(&s->run[i], first->key);
+
+        same = value && strcmp(value, first->value) == 0;
+    }
+    return !same && strncmp(first->key, "is.", 3) != 0 &&
+           strncmp(first->key, "run.", 4) != 0;
+}
+
+int figure_runs(struct build *b, int first, struct err *e)
+{
+    const struct request *r = b->request;
+    struct runs *runs = &b->runs;
+    char **words = b->words + first;
+    const int n = b->n - first;
+
+    if ((n > 0 ? runs_select(runs, r->root, words, n, 0, e)
+               : runs_load(runs, r->root, 0, e)) < 0)
+        return -1;
+    if (n > 1)
+        sort_as_named(runs, words, n);
+    if (runs->n == 0)
+        return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
+    run_set_init(&b->set, runs->run, runs->n, &runs->mem);
+    return r->group_by ? check_group(runs, r->group_by, e) : 0;
+}
+
+static int draw_once(int argc, char **argv, bool *running, struct err *e)
+{
+    const struct figure_type *type = program_command()->arg;
     struct figure f = FIGURE_INIT;
     struct table summary;
-    struct build b = { .figure = &f, .summary = &summary,
-                       .request = &plot_request, .words = argv, .n = argc };
+    struct build b = { .figure = &f,
+                       .summary = &summary,
+                       .request = &plot_request,
+                       .runs = RUNS_INIT,
+                       .words = argv,
+                       .n = argc };
     int ret;
 
     summary_init(&summary);
     request_look(&plot_request, &f);
-    ret = build(&b, e);
-    *running = b.running;
+    ret = type->build(&b, e);
+    *running = false;
+    for (size_t i = 0; i < b.runs.n; i++)
+        *running |= b.runs.run[i].status == RUN_RUNNING;
     if (ret == 0)
         ret = output_figure(&f, &summary, &plot_request, e);
     table_clear(&summary);
     figure_free(&f);
+    runs_free(&b.runs);
     return ret;
 }
 
@@ -116,25 +164,29 @@ static void sleep_secs(double secs)
         ;
 }
 
-int figure_main(build_fn *build, int argc, char **argv, struct err *e)
+int figure_main(int argc, char **argv, struct err *e)
 {
+    const struct cmd *cmd = program_command();
+    const struct figure_type *type = cmd->arg;
     const bool screen = !plot_request.output && isatty(STDOUT_FILENO);
     bool running = false;
 
     if (request_parse(&plot_request, e) < 0 ||
         output_check(&plot_request, e) < 0)
         return -1;
+    if (argc < type->words)
+        return err_set(e, ERR_USAGE, "%s expected: gplot %s %s", type->expect,
+                       cmd->name, cmd->args);
     if (!plot_request.watch)
-        return draw_once(build, argc, argv, &running, e);
+        return draw_once(argc, argv, &running, e);
     sig_watch();
     do {
-        running = false;
         if (screen)
             printf("\033[H\033[2J");
-        if (draw_once(build, argc, argv, &running, e) < 0) {
+        if (draw_once(argc, argv, &running, e) < 0) {
             if (e->kind != ERR_MISSING || !running)
                 return -1;
-            /* what a run does not have yet, it may get */
+            /* the metrics that are missing may come */
             log_warn("%s", e->text);
             *e = (struct err)ERR_INIT;
         }

@@ -13,34 +13,65 @@
 /*
  * figures - from a command line to a figure
  *
- *      static int sweep_main(int argc, char **argv, struct err *e)
- *      {
- *          return figure_main(build_sweep, argc, argv, e);
- *      }
+ *      static const struct figure_type scaling = {
+ *          build_scaling, 1, "runs are"
+ *      };
+ *
+ *      const struct cmd cmd_scaling = {
+ *          ...
+ *          .run = figure_main,
+ *          .arg = &scaling,
+ *      };
  *
  * A figure of one panel of curves is a row of kind.c.  Any other is a file
- * fig_NAME.c, with its function that builds it and its command at the end.
- * figure_main() checks the options, builds the figure and draws it, again and
- * again with --watch.
+ * fig_NAME.c, with the function that builds it and the command at the end.
+ * figure_main() checks the options, builds the figure and draws it, repeatedly
+ * with --watch.
  */
-struct build {
-    struct figure *figure;
-    struct table *summary; /* printed below the figure */
-    const struct request *request;
-    char **words; /* of the command line */
-    int n;
-    bool running; /* set when one of the runs is still being written */
+
+/* The runs of a figure, with the colour and the name that each has in every
+ * panel. */
+struct run_set {
+    const struct run_info *run;
+    size_t n;
+    int *slot;         /* colours */
+    const char **name; /* names, followed by the id if two are equal */
 };
 
-typedef int build_fn(struct build *, struct err *);
+/* A figure being built. */
+struct build {
+    struct figure *figure;
+    struct table *summary; /* printed below the figure; or NULL */
+    const struct request *request;
+    struct run_set set;
+    char **words; /* of the command line */
+    int n;
+    struct runs runs; /* what figure_runs() loaded */
+};
 
-int figure_main(build_fn *, int argc, char **argv, struct err *);
+struct figure_type {
+    int (*build)(struct build *, struct err *);
+    int words;          /* how many the command line must have */
+    const char *expect; /* those words, for a message: "a run is" */
+};
 
-/* The runs that the words from `first` on name, all of them for none. */
-int figure_runs(struct runs *, struct build *, int first, struct err *);
+/* The command of a figure, whose arg is its type. */
+int figure_main(int argc, char **argv, struct err *);
 
-/* The figures that are more than one panel of curves, and the report, in the
- * order of the help text. */
+/* Load the runs that are named by the words from `first` on, or all runs if
+ * there are none. */
+int figure_runs(struct build *, int first, struct err *);
+
+/* Choose colours and names for runs; the arrays belong to the arena. */
+void run_set_init(struct run_set *, const struct run_info *, size_t n,
+                  struct arena *);
+
+/* Do runs differ in a parameter of the first one, by its index?  Parameters
+ * that describe the run itself (is., run.) do not count. */
+bool run_set_differs(const struct run_set *, size_t param);
+
+/* The figures that are not in kind.c, and the report, in the order of the help
+ * text. */
 #define FIGURE_CMDS(X)                                                         \
     X(metric) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard)          \
     X(report)

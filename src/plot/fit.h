@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * fit - y = a x^-b through points, by least squares of the logarithms
+ * fit - fit y = a x^-b to points by least squares of the logarithms
  *
  * r2 is the part of the variance of log y that the law explains.
  */
@@ -13,7 +13,7 @@ struct fit {
     double a, b, r2;
 };
 
-/* False for less than three points, values of 0 or less, or one x only. */
+/* False for fewer than three points, values of 0 or less, or only one x. */
 bool fit_power(struct fit *, const double *x, const double *y, size_t n);
 
 #endif

@@ -36,13 +36,14 @@ const char *history_find(const struct run_info *run, const char *const *names)
     return NULL;
 }
 
-bool history_number(const struct run_info *run, const char *key, double *out)
+struct curve *history_curve(struct figure *f, struct panel *p,
+                            const char *label, const struct history *h)
 {
-    const char *text = run_info_param(run, key);
+    struct curve *c = panel_curve(f, p, label, h->n);
 
-    if (!text)
-        text = run_info_tag(run, key);
-    return text && num_real(text, out);
+    memcpy(c->x, h->x, h->n * sizeof *c->x);
+    memcpy(c->y, h->y, h->n * sizeof *c->y);
+    return c;
 }
 
 void history_axis(const struct request *r, struct axis *a)
@@ -62,10 +63,7 @@ void history_axis(const struct request *r, struct axis *a)
     axis_init(a, axes[r->along].label, axes[r->along].unit);
 }
 
-/*
- * Attempts, told apart by when they began
- */
-
+/* The attempt that ran at a time. */
 static int attempt_of(const struct run_info *run, int64_t ms)
 {
     int i = run->attempts - 1;
@@ -76,8 +74,8 @@ static int attempt_of(const struct run_info *run, int64_t ms)
 }
 
 /*
- * X.  Time passes while an attempt runs: where the next one takes over, it
- * continues from the time of the last point that was kept.
+ * The time for which attempts ran: each continues from the time of the last
+ * point that was kept of the one before.
  */
 static void along_time(struct history *h, const struct run_info *run,
                        double gpu_hours)
@@ -101,42 +99,50 @@ static void along_time(struct history *h, const struct run_info *run,
     }
 }
 
-static void along_wall(struct history *h, const struct run_info *run)
+/* The first point of this step or a later one. */
+static size_t find_step(const int64_t *step, size_t n, int64_t wanted)
 {
-    for (size_t i = 0; i < h->n; i++)
-        h->x[i] = (double)(h->ms[i] - run->start_ms) / 1e3;
-}
-
-static double interpolate(const struct series *s, int64_t step)
-{
-    size_t lo = 0, hi = s->n;
+    size_t lo = 0, hi = n;
 
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
 
-        if (s->step[mid] < step)
+        if (step[mid] < wanted)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (s->n == 0)
-        return NAN;
-    if (lo == s->n || s->step[lo] == step || lo == 0) {
-        /* before the first and after the last: in proportion to the steps */
-        const size_t i = lo == s->n ? s->n - 1 : lo;
-
-        if (s->step[i] == step)
-            return s->value[i];
-        return s->step[i] > 0 ? s->value[i] * (double)step / (double)s->step[i]
-                              : s->value[i];
-    }
-    return s->value[lo - 1] + (s->value[lo] - s->value[lo - 1]) *
-                                  (double)(step - s->step[lo - 1]) /
-                                  (double)(s->step[lo] - s->step[lo - 1]);
+    return lo;
 }
 
-/* FLOPs of a token: as the run measures them, or six for each parameter. */
-double history_flops_per_token(const struct run_info *run)
+/* The value of a step between points i - 1 and i. */
+static double interpolate(const int64_t *step, const double *value, size_t i,
+                          int64_t wanted)
+{
+    return value[i - 1] + (value[i] - value[i - 1]) *
+                              (double)(wanted - step[i - 1]) /
+                              (double)(step[i] - step[i - 1]);
+}
+
+/* The tokens of a step; before the first point and after the last, in
+ * proportion to the steps. */
+static double tokens_at(const struct series *s, int64_t step)
+{
+    const size_t at = find_step(s->step, s->n, step);
+    const size_t i = at == s->n && at > 0 ? at - 1 : at;
+
+    if (s->n == 0)
+        return NAN;
+    if (at > 0 && at < s->n && s->step[at] != step)
+        return interpolate(s->step, s->value, at, step);
+    if (s->step[i] == step || s->step[i] <= 0)
+        return s->value[i];
+    return s->value[i] * (double)step / (double)s->step[i];
+}
+
+/* FLOPs of a token: as the run measures them, or six for each parameter; NaN
+ * if it records neither. */
+static double flops_per_token(const struct run_info *run)
 {
     static const char *const params[] = { "is.parameters", "model.parameters",
                                           "n_params",      "num_params",
@@ -147,9 +153,14 @@ double history_flops_per_token(const struct run_info *run)
 
     if (flops && rate && flops->last > 0 && rate->last > 0)
         return flops->last / rate->last;
-    for (const char *const *k = params; *k; k++)
-        if (history_number(run, *k, &v) && v > 0)
+    for (const char *const *k = params; *k; k++) {
+        const char *text = run_info_param(run, *k);
+
+        if (!text)
+            text = run_info_tag(run, *k);
+        if (text && num_real(text, &v) && v > 0)
             return 6 * v;
+    }
     return NAN;
 }
 
@@ -157,23 +168,23 @@ static int along_tokens(struct history *h, const struct run_info *run,
                         bool flops, struct err *e)
 {
     const char *key = history_find(run, token_names);
-    double factor = flops ? history_flops_per_token(run) : 1;
+    double factor = flops ? flops_per_token(run) : 1;
     struct series s;
 
     if (!key)
         return err_set(e, ERR_MISSING,
-                       "%s has no metric of tokens "
-                       "(train/tokens), which --x=%s needs",
+                       "%s has no metric of tokens (train/tokens), which "
+                       "--x=%s needs",
                        run->name, flops ? "flops" : "tokens");
     if (isnan(factor))
         return err_set(e, ERR_MISSING,
-                       "%s records neither its FLOPs per token "
-                       "nor its number of parameters; --x=flops needs one",
+                       "%s records neither its FLOPs per token nor its "
+                       "number of parameters; --x=flops needs one",
                        run->name);
     if (series_load(&s, run, key, 0, e) < 0)
         return -1;
     for (size_t i = 0; i < h->n; i++)
-        h->x[i] = interpolate(&s, h->step[i]) * factor;
+        h->x[i] = tokens_at(&s, h->step[i]) * factor;
     series_free(&s);
     return 0;
 }
@@ -192,8 +203,7 @@ static int fill_x(struct history *h, const struct run_info *run,
     case ALONG_GPUH:
         if (run->attempts == 0 || run->attempt[0].gpus == 0)
             return err_set(e, ERR_MISSING,
-                           "%s records no GPU, "
-                           "so it has no GPU hours",
+                           "%s records no GPU, so it has no GPU hours",
                            run->name);
         along_time(h, run, 1);
         return 0;
@@ -201,14 +211,15 @@ static int fill_x(struct history *h, const struct run_info *run,
         along_time(h, run, 0);
         return 0;
     case ALONG_WALL:
-        along_wall(h, run);
+        for (size_t i = 0; i < h->n; i++)
+            h->x[i] = (double)(h->ms[i] - run->start_ms) / 1e3;
         return 0;
     }
     return 0;
 }
 
-static int load(struct history *h, const struct run_info *run, const char *key,
-                int flags, struct err *e)
+static int load_points(struct history *h, const struct run_info *run,
+                       const char *key, int flags, struct err *e)
 {
     struct series s;
 
@@ -220,7 +231,7 @@ static int load(struct history *h, const struct run_info *run, const char *key,
         series_free(&s);
         return -1;
     }
-    h->n = s.n;
+    h->n = h->room = s.n;
     h->y = s.value;
     h->step = s.step;
     h->ms = s.ms;
@@ -230,12 +241,28 @@ static int load(struct history *h, const struct run_info *run, const char *key,
 int history_load(struct history *h, const struct run_info *run, const char *key,
                  const struct request *r, struct err *e)
 {
-    if (load(h, run, key, 0, e) < 0)
+    if (load_points(h, run, key, 0, e) < 0)
         return -1;
     if (fill_x(h, run, r, e) == 0)
         return 0;
     history_free(h);
     return -1;
+}
+
+static void add_point(struct history *h, double x, double y, int64_t step,
+                      int64_t ms)
+{
+    if (h->n == h->room) {
+        h->room = h->room ? h->room * 2 : 64;
+        h->x = xrealloc(h->x, h->room, sizeof *h->x);
+        h->y = xrealloc(h->y, h->room, sizeof *h->y);
+        h->step = xrealloc(h->step, h->room, sizeof *h->step);
+        h->ms = xrealloc(h->ms, h->room, sizeof *h->ms);
+    }
+    h->x[h->n] = x;
+    h->y[h->n] = y;
+    h->step[h->n] = step;
+    h->ms[h->n++] = ms;
 }
 
 int history_attempts(struct history **out, size_t *n,
@@ -248,55 +275,35 @@ int history_attempts(struct history **out, size_t *n,
 
     *out = NULL;
     *n = 0;
-    if (load(&all, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
+    if (load_points(&all, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
     part = xcalloc(count, sizeof *part);
-    for (size_t i = 0; i < count; i++) {
-        part[i] = (struct history){
-            .attempt = (int)i + 1,
-            .x = xcalloc(all.n + 1, sizeof(double)),
-            .y = xcalloc(all.n + 1, sizeof(double)),
-            .step = xcalloc(all.n + 1, sizeof(int64_t)),
-            .ms = xcalloc(all.n + 1, sizeof(int64_t)),
-        };
-    }
-    for (size_t i = 0; i < all.n; i++) {
-        struct history *h = &part[attempt_of(run, all.ms[i])];
-
-        h->step[h->n] = all.step[i];
-        h->ms[h->n] = all.ms[i];
-        h->y[h->n++] = all.y[i];
-    }
+    for (size_t i = 0; i < all.n; i++)
+        add_point(&part[attempt_of(run, all.ms[i])], 0, all.y[i], all.step[i],
+                  all.ms[i]);
     history_free(&all);
     for (size_t i = 0; i < count; i++) {
-        if (part[i].n && ret == 0)
+        if (part[i].n == 0)
+            continue;
+        part[i].attempt = (int)i + 1;
+        if (ret == 0)
             ret = fill_x(&part[i], run, r, e);
-        if (part[i].n)
-            part[(*n)++] = part[i];
-        else
-            history_free(&part[i]);
+        part[(*n)++] = part[i];
     }
     *out = part;
     return ret;
 }
 
+/* Replace the points from the first step of another history on. */
 static void append(struct history *h, const struct history *more)
 {
     size_t keep = 0;
 
     while (keep < h->n && more->n && h->step[keep] < more->step[0])
         keep++;
-    h->x = xrealloc(h->x, keep + more->n + 1, sizeof *h->x);
-    h->y = xrealloc(h->y, keep + more->n + 1, sizeof *h->y);
-    h->step = xrealloc(h->step, keep + more->n + 1, sizeof *h->step);
-    h->ms = xrealloc(h->ms, keep + more->n + 1, sizeof *h->ms);
-    for (size_t i = 0; i < more->n; i++) {
-        h->x[keep + i] = more->x[i];
-        h->y[keep + i] = more->y[i];
-        h->step[keep + i] = more->step[i];
-        h->ms[keep + i] = more->ms[i];
-    }
-    h->n = keep + more->n;
+    h->n = keep;
+    for (size_t i = 0; i < more->n; i++)
+        add_point(h, more->x[i], more->y[i], more->step[i], more->ms[i]);
 }
 
 int history_stitch(struct history *h, const struct run_info *run, size_t n,
@@ -347,16 +354,12 @@ void history_skip(struct history *h, int64_t steps)
 
 double history_x(const struct history *h, int64_t step)
 {
-    for (size_t i = 0; i < h->n; i++) {
-        if (h->step[i] < step)
-            continue;
-        if (h->step[i] == step || i == 0)
-            return h->step[i] == step ? h->x[i] : (double)NAN;
-        return h->x[i - 1] + (h->x[i] - h->x[i - 1]) *
-                                 (double)(step - h->step[i - 1]) /
-                                 (double)(h->step[i] - h->step[i - 1]);
-    }
-    return NAN;
+    const size_t i = find_step(h->step, h->n, step);
+
+    if (i < h->n && h->step[i] == step)
+        return h->x[i];
+    return i > 0 && i < h->n ? interpolate(h->step, h->x, i, step)
+                             : (double)NAN;
 }
 
 size_t history_resumes(const struct run_info *run, const char *key,

@@ -17,23 +17,24 @@
  *          h.x[i], h.y[i], h.step[i]
  *      history_free(&h);
  *
- * The default view of a run is one curve, whatever was saved and resumed: what
- * a resume took back is not there.  history_attempts() gives the parts that
- * the attempts wrote, each whole.
+ * By default a run is one curve however often it was resumed: the points that a
+ * resume retracted are left out.  history_attempts() gives all points of each
+ * attempt.
  */
 struct history {
     size_t n;
     double *x, *y;
     int64_t *step, *ms;
+    size_t room;
     int attempt; /* 1, 2 ... or 0 for all together */
 };
 
 int history_load(struct history *, const struct run_info *, const char *key,
                  const struct request *, struct err *);
-/* One for each attempt that wrote points; the caller frees the array too. */
+/* One for each attempt that wrote points; the caller frees the array, too. */
 int history_attempts(struct history **, size_t *n, const struct run_info *,
                      const char *key, const struct request *, struct err *);
-/* Runs as one curve: each takes over at its first step. */
+/* Runs as one curve: each replaces the points from its first step on. */
 int history_stitch(struct history *, const struct run_info *, size_t n,
                    const char *const *names, const struct request *,
                    struct err *);
@@ -45,21 +46,19 @@ void history_skip(struct history *, int64_t steps);
 /* The x of a step by linear interpolation; NaN outside. */
 double history_x(const struct history *, int64_t step);
 
-/* Steps at which later attempts begin. */
+/* The steps after which later attempts begin. */
 size_t history_resumes(const struct run_info *, const char *key, int64_t *step,
                        size_t room);
 
-/* The first of some names, NULL-ended, that the run has; or NULL.  A name may
- * be a glob pattern.  With after, the one that follows it. */
+/* The first of some names, ended by NULL, that is a metric of the run; or NULL.
+ * A name may be a pattern. */
 const char *history_find(const struct run_info *, const char *const *names);
 
-/* Axis for x: label and unit. */
+/* A curve of the points. */
+struct curve *history_curve(struct figure *, struct panel *, const char *label,
+                            const struct history *);
+
+/* The label and the unit of the x axis. */
 void history_axis(const struct request *, struct axis *);
-
-/* FLOPs that a token costs in training; NaN when the run does not tell. */
-double history_flops_per_token(const struct run_info *);
-
-/* The number behind a parameter or tag; false when it is none. */
-bool history_number(const struct run_info *, const char *key, double *out);
 
 #endif

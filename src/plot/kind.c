@@ -8,19 +8,21 @@
 #include <string.h>
 #include <strings.h>
 
+#include "plot/figures.h"
+#include "plot/history.h"
 #include "plot/options.h"
 
 /* clang-format off */
 const struct kind kinds[] = {
     { { "lr", "RUN...", "draw the learning rate",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Learning rate", "learning rate", UNIT_NONE, true, false, true, {
         { "learning rate", { "train/lr", "lr", "learning_rate",
                              "train/learning_rate", "optim/lr", "lr-AdamW",
                              "train_lr" }, STYLE_LINE, 0, false },
     } },
     { { "loss", "RUN...", "draw the training and the validation loss",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Loss", "loss (nats/token)", UNIT_NONE, false, false, false, {
         { "train", { "train/loss", "train_loss", "loss", "training_loss",
                      "train/loss_step", "train_loss_step", "Loss/train" },
@@ -32,7 +34,7 @@ const struct kind kinds[] = {
     } },
     { { "perplexity", "RUN...",
         "draw the training and the validation perplexity",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Perplexity", "perplexity",
       UNIT_NONE, false, false, false, {
         { "train", { "train/perplexity", "train/ppl", "train_perplexity",
@@ -42,7 +44,7 @@ const struct kind kinds[] = {
           STYLE_LINE_POINTS, 0, false },
     } },
     { { "grad-norm", "RUN...", "draw the norm of the gradient",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Gradient norm", "gradient norm",
       UNIT_NONE, true, false, false, {
         { "gradient norm", { "train/grad_norm", "grad_norm", "gradient_norm",
@@ -50,7 +52,7 @@ const struct kind kinds[] = {
                              "grad-norm" }, STYLE_LINE, 0, false },
     } },
     { { "throughput", "RUN...", "draw the number of tokens per second",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Throughput", "tokens/s", UNIT_COUNT, true, true, false, {
         { "throughput", { "perf/tokens_per_s", "tokens_per_second",
                           "tokens_per_sec", "throughput", "tok_per_s",
@@ -59,7 +61,7 @@ const struct kind kinds[] = {
     } },
     { { "memory", "RUN...",
         "draw the memory of the device and of the process, by rank",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Memory", "memory", UNIT_BYTES, true, false, false, {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
                          "gpu_mem_allocated" }, STYLE_LINE, 0, true },
@@ -70,7 +72,7 @@ const struct kind kinds[] = {
           STYLE_LINE, 2, true },
     } },
     { { "util", "RUN...", "draw the utilisation of GPUs and CPUs, by rank",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "Utilisation", "utilisation", UNIT_PERCENT, true, true, false, {
         { "GPU", { "system/gpu_util", "gpu_util",
                    "system/gpu_0_utilization_percentage" },
@@ -80,7 +82,7 @@ const struct kind kinds[] = {
           STYLE_LINE, 2, true },
     } },
     { { "hellaswag", "RUN...", "draw the accuracy on HellaSwag",
-        curve_opts, kind_main, NULL },
+        curve_opts, figure_main, &kind_figure },
       "HellaSwag", "accuracy", UNIT_FRACTION, false, true, false, {
         { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",
                           "hellaswag_acc_norm", "eval/hellaswag/acc_norm" },
@@ -91,7 +93,7 @@ const struct kind kinds[] = {
     { { 0 }, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
 };
 
-/* Metrics that no figure is for, but --y2, metric and the like may name. */
+/* Metrics without a figure of their own, for --y2, metric and the like. */
 static const struct kind others[] = {
     { { .name = "step-time" }, "Step time", "step time (ms)",
       UNIT_NONE, true, false, false, {
@@ -119,6 +121,14 @@ const struct kind *kind_find(const char *name)
         if (strcmp(k->cmd.name, name) == 0)
             return k;
     return NULL;
+}
+
+bool kind_has_metric(const struct kind *k, const struct run_info *run)
+{
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
+        if (history_find(run, k->line[i].names))
+            return true;
+    return false;
 }
 
 int kind_rank(const char *key, char *plain, size_t size)

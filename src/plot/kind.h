@@ -11,43 +11,45 @@
 /*
  * kind - the figures that are one panel of curves, as a table
  *
- * To add a figure is to add a row: its command, what its axis shows, and the
- * metrics it draws, each under the names that this suite and others give them.
- * A name "system/rss_bytes" stands for every rank: "system/3/rss_bytes" too.
+ * A new figure is a new row: its command, its y axis, and the metrics that it
+ * draws, each with the names that gtrain and other programs give it.  In a line
+ * with ranks, "system/rss_bytes" also stands for "system/3/rss_bytes".
  */
 enum { KIND_LINES = 4, KIND_NAMES = 10 };
 
 struct kind_line {
     const char *label;             /* "validation" */
-    const char *names[KIND_NAMES]; /* the first there is, is drawn */
+    const char *names[KIND_NAMES]; /* the first that a run has is drawn */
     enum style style;
     int dash;
-    bool ranks; /* one curve a rank */
+    bool ranks; /* a curve for each rank */
 };
 
 struct kind {
-    struct cmd cmd;            /* first: the command leads to its row */
-    const char *title, *label; /* of the panel, of its y axis */
+    struct cmd cmd;            /* first: a pointer to it is one to the row */
+    const char *title, *label; /* of the panel, of the y axis */
     enum unit unit;
     bool from_zero;
     bool high_is_good;
-    bool planned; /* set, not measured: never smoothed */
+    bool planned; /* known before training: never smoothed */
     struct kind_line line[KIND_LINES];
 };
 
 extern const struct kind kinds[]; /* ends with a NULL name */
 
-/* The function of the commands of this table (fig_curves.c). */
-int kind_main(int argc, char **argv, struct err *);
+/* What the commands of this table run (fig_curves.c). */
+extern const struct figure_type kind_figure;
 
 const struct kind *kind_find(const char *name);
-/* The row that draws this metric, and its line; NULL when none does. */
+/* Does the run have a metric that the figure draws? */
+bool kind_has_metric(const struct kind *, const struct run_info *);
+/* The row that draws a metric, and its line; NULL for none. */
 const struct kind *kind_of_metric(const char *key,
                                   const struct kind_line **line);
-/* The rank in "system/3/rss_bytes", 0 for none; plain gets the key without. */
+/* The rank in "system/3/rss_bytes", or 0; plain gets the name without it. */
 int kind_rank(const char *key, char *plain, size_t size);
-/* Is a high value of this metric better than a low one?  Losses, errors,
- * perplexities and times are best low; accuracies and rates high. */
+/* Is a high value of this metric better than a low one?  True for accuracies
+ * and rates; false for losses, errors, perplexities and times. */
 bool kind_high_is_good(const char *key);
 
 #endif

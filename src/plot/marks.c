@@ -13,36 +13,33 @@
 
 enum { MOST_MARKS = 400 };
 
-void mark_bad(struct figure *f, struct panel *p, const struct history *h,
-              int slot)
+void mark_bad(const struct marked *c)
 {
+    const struct history *h = c->history;
     size_t n = 0, first = 0;
     double last = -INFINITY;
 
     for (size_t i = 0; i < h->n; i++) {
-        struct mark *m;
-
         if (isfinite(h->y[i]))
             continue;
         if (n++ == 0)
             first = i;
-        /* of thousands in a row the first of each pixel is enough */
+        /* values of one x would be marked at one place */
         if (n > MOST_MARKS || h->x[i] <= last)
             continue;
         last = h->x[i];
-        m = panel_mark(p, MARK_NAN, h->x[i], NAN);
-        m->colour = slot;
+        panel_mark(c->panel, MARK_NAN, h->x[i], NAN)->colour = c->slot;
     }
     if (n)
-        figure_note(f,
+        figure_note(c->figure,
                     "\xc3\x97 marks %zu value%s that %s not finite, the "
                     "first at step %lld.",
                     n, n == 1 ? "" : "s", n == 1 ? "is" : "are",
                     (long long)h->step[first]);
 }
 
-/* Things that happen often are ticks: lines would be a fence. */
-static void tick_at(struct panel *p, double x, int slot)
+/* Frequent events are ticks: so many lines would hide the curves. */
+static void add_tick(struct panel *p, double x, int slot)
 {
     struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);
 
@@ -50,24 +47,17 @@ static void tick_at(struct panel *p, double x, int slot)
     m->colour = slot;
 }
 
-static void resume_at(struct panel *p, double x, bool named)
-{
-    struct mark *m = panel_mark(p, MARK_AT_X, x, NAN);
-
-    m->label = named ? "resume" : NULL;
-}
-
-static void resumes(struct panel *p, const struct run_info *run,
-                    const char *key, const struct history *h)
+static void mark_resumes(const struct marked *c)
 {
     int64_t step[MOST_MARKS];
-    const size_t n = history_resumes(run, key, step, MOST_MARKS);
+    const size_t n = history_resumes(c->run, c->key, step, MOST_MARKS);
 
     for (size_t i = 0; i < n; i++) {
-        const double x = history_x(h, step[i]);
+        const double x = history_x(c->history, step[i]);
 
         if (isfinite(x))
-            resume_at(p, x, i == 0);
+            panel_mark(c->panel, MARK_AT_X, x, NAN)->label =
+                i == 0 ? "resume" : NULL;
     }
 }
 
@@ -79,7 +69,7 @@ void mark_seam(struct panel *p, const struct run_info *run,
     const double x = m ? history_x(h, m->first_step) : (double)NAN;
 
     if (isfinite(x))
-        resume_at(p, x, true);
+        panel_mark(p, MARK_AT_X, x, NAN)->label = "resume";
 }
 
 /* The number that ends a checkpoint's name: "step-000050" is 50. */
@@ -93,57 +83,57 @@ static int64_t step_of(const char *name)
     return begin < end && end - begin < 18 ? strtoll(begin, NULL, 10) : -1;
 }
 
-static void checkpoints(struct figure *f, struct panel *p,
-                        const struct run_info *run, const struct history *h)
+static void mark_checkpoints(const struct marked *c)
 {
     struct path_list list = PATH_LIST_INIT;
     struct err e = ERR_INIT;
-    char *folder = path_join(run->artifacts, "checkpoints");
-    bool named = false;
+    char *folder = path_join(c->run->artifacts, "checkpoints");
+    bool any = false;
 
-    if (path_list(&list, folder, &e) == 0) {
-        for (size_t i = 0; i < list.n; i++) {
-            const int64_t step = step_of(list.name[i]);
-            const double x = step < 0 ? (double)NAN : history_x(h, step);
+    path_list(&list, folder, &e);
+    for (size_t i = 0; i < list.n; i++) {
+        const int64_t step = step_of(list.name[i]);
+        const double x = step < 0 ? (double)NAN : history_x(c->history, step);
 
-            if (isfinite(x) && p->n_marks < MOST_MARKS) {
-                tick_at(p, x, COLOUR_GREY);
-                named = true;
-            }
+        if (isfinite(x) && c->panel->n_marks < MOST_MARKS) {
+            add_tick(c->panel, x, COLOUR_GREY);
+            any = true;
         }
     }
-    if (named)
-        figure_note(f, "Ticks above: checkpoints.");
+    if (any)
+        figure_note(c->figure, "Ticks above: checkpoints.");
     else
-        figure_note(f, "%s keeps no checkpoints among its artifacts.",
-                    run->name);
+        figure_note(c->figure, "%s keeps no checkpoints among its artifacts.",
+                    c->run->name);
     path_list_clear(&list);
     free(folder);
 }
 
-static void best(struct figure *f, struct panel *p, const char *key,
-                 const struct history *h, int slot)
+static void mark_best(const struct marked *c)
 {
-    const bool high = kind_high_is_good(key);
-    size_t at = h->n;
+    const struct history *h = c->history;
+    const bool high = kind_high_is_good(c->key);
+    size_t best = h->n;
     char value[32];
     struct mark *m;
 
     for (size_t i = 0; i < h->n; i++)
         if (isfinite(h->y[i]) &&
-            (at == h->n || (high ? h->y[i] > h->y[at] : h->y[i] < h->y[at])))
-            at = i;
-    if (at == h->n)
+            (best == h->n ||
+             (high ? h->y[i] > h->y[best] : h->y[i] < h->y[best])))
+            best = i;
+    if (best == h->n)
         return;
-    m = panel_mark(p, MARK_AT_XY, h->x[at], h->y[at]);
-    m->colour = slot;
-    m->label = arena_strdup(&f->mem, axis_value(value, p->y.unit, h->y[at]));
+    m = panel_mark(c->panel, MARK_AT_XY, h->x[best], h->y[best]);
+    m->colour = c->slot;
+    m->label = arena_strdup(&c->figure->mem,
+                            axis_value(value, c->panel->y.unit, h->y[best]));
 }
 
-static void spikes(struct figure *f, struct panel *p, const struct history *h,
-                   int slot)
+static void mark_spikes(const struct marked *c)
 {
     enum { HALF = 50, WINDOW = 2 * HALF + 1 };
+    const struct history *h = c->history;
     double near[WINDOW], off[WINDOW];
     size_t found = 0;
 
@@ -168,45 +158,44 @@ static void spikes(struct figure *f, struct panel *p, const struct history *h,
         if (h->y[i] - median <= 8 * spread || spread <= 0)
             continue;
         found++;
-        if (p->n_marks < MOST_MARKS)
-            panel_mark(p, MARK_AT_XY, h->x[i], h->y[i])->colour = slot;
+        if (c->panel->n_marks < MOST_MARKS)
+            panel_mark(c->panel, MARK_AT_XY, h->x[i], h->y[i])->colour =
+                c->slot;
     }
-    figure_note(f, "%zu spike%s circled.", found, found == 1 ? "" : "s");
+    figure_note(c->figure, "%zu spike%s circled.", found,
+                found == 1 ? "" : "s");
 }
 
-static void evals(struct figure *f, struct panel *p, const struct run_info *run,
-                  const struct history *h)
+static void mark_evals(const struct marked *c)
 {
     static const char *const names[] = { "val/loss",  "valid_loss", "val_loss",
                                          "eval/loss", "eval_loss",  NULL };
-    const char *key = history_find(run, names);
+    const char *key = history_find(c->run, names);
     struct err e = ERR_INIT;
     struct series s;
 
-    if (!key || series_load(&s, run, key, 0, &e) < 0)
+    if (!key || series_load(&s, c->run, key, 0, &e) < 0)
         return;
     for (size_t i = 0; i < s.n && i < MOST_MARKS; i++) {
-        const double x = history_x(h, s.step[i]);
+        const double x = history_x(c->history, s.step[i]);
 
         if (isfinite(x))
-            tick_at(p, x, 1);
+            add_tick(c->panel, x, 1);
     }
-    figure_note(f, "Ticks above, coloured: evaluations.");
+    figure_note(c->figure, "Ticks above, coloured: evaluations.");
     series_free(&s);
 }
 
-void mark_wanted(struct figure *f, struct panel *p, unsigned marks,
-                 bool attempts, const struct run_info *run, const char *key,
-                 const struct history *h, int slot)
+void mark_wanted(const struct marked *c, unsigned marks)
 {
-    if (marks & SHOW_RESUME && !attempts)
-        resumes(p, run, key, h);
+    if (marks & SHOW_RESUME)
+        mark_resumes(c);
     if (marks & SHOW_CHECKPOINT)
-        checkpoints(f, p, run, h);
+        mark_checkpoints(c);
     if (marks & SHOW_EVAL)
-        evals(f, p, run, h);
+        mark_evals(c);
     if (marks & SHOW_SPIKE)
-        spikes(f, p, h, slot);
+        mark_spikes(c);
     if (marks & SHOW_BEST)
-        best(f, p, key, h, slot);
+        mark_best(c);
 }

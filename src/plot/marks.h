@@ -4,18 +4,27 @@
 #include "plot/history.h"
 
 /*
- * marks - what happened on the way: resumes, checkpoints, spikes, the best
+ * marks - events of a run: resumes, checkpoints, spikes, the best value
  *
- * None of it is typed by hand: it is read from the run.  A spike is a value
- * further above the median of the 101 around it than eight times their median
- * deviation.
+ * Everything is read from the run.  A spike is a peak that exceeds the median
+ * of the 101 values around it by more than eight times their median deviation.
  */
-void mark_bad(struct figure *, struct panel *, const struct history *,
-              int slot);
-void mark_wanted(struct figure *, struct panel *, unsigned marks, bool attempts,
-                 const struct run_info *, const char *key,
-                 const struct history *, int slot);
-/* Where a stitched run takes over. */
+
+/* A curve and the run it shows. */
+struct marked {
+    struct figure *figure;
+    struct panel *panel;
+    const struct run_info *run;
+    const char *key;
+    const struct history *history;
+    int slot;
+};
+
+/* Mark the values that are not finite. */
+void mark_bad(const struct marked *);
+/* Mark what a set of SHOW_ bits asks for. */
+void mark_wanted(const struct marked *, unsigned marks);
+/* Mark where a run continues a stitched curve. */
 void mark_seam(struct panel *, const struct run_info *,
                const char *const *names, const struct history *);
 

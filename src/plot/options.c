@@ -82,7 +82,7 @@ static const char *const legend_words[] = {
     { 0, "linx", NULL, OPT_FLAG, &plot_request.linx, "make x linear" }, \
     { 0, "liny", NULL, OPT_FLAG, &plot_request.liny, "make y linear" }
 
-#define SKIP_OPTS \
+#define SKIP_OPT \
     { 0, "skip", "steps", OPT_LONG, &plot_request.skip, \
       "leave out the first STEPS steps" }
 
@@ -90,16 +90,16 @@ static const char *const legend_words[] = {
     { 0, "band", "spread", OPT_WORD, &plot_request.spread, \
       "let bands and bars show %s (default: std)", band_words }
 
-#define REPORT_OPTS \
+#define SMOOTH_OPT \
     { 0, "smooth", "method", OPT_STRING, &plot_request.smooth, \
-      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }, \
+      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }
+
+#define REPORT_OPTS \
     { 0, "baseline", "name=value", OPT_LIST, &plot_request.baseline, \
       "draw a line at VALUE in the figure of HellaSwag; may be given many " \
       "times" }
 
 #define CURVE_OPTS \
-    { 0, "smooth", "method", OPT_STRING, &plot_request.smooth, \
-      "smooth curves by ema:BETA, ma:POINTS or gauss:SIGMA, as in ema:0.98" }, \
     { 0, "inset", "lo:hi", OPT_STRING, &plot_request.inset, \
       "magnify this range of x in a window" }, \
     { 0, "y2", "metric", OPT_STRING, &plot_request.y2, \
@@ -122,19 +122,19 @@ static const char *const legend_words[] = {
       "draw every point" }
 
 const struct opt curve_opts[] = {
-    COMMON_OPTS, AXIS_OPTS, X_OPT, CURVE_OPTS, SKIP_OPTS, BAND_OPT, LOOK_OPTS,
-    OUT_OPTS, { 0 }
+    COMMON_OPTS, AXIS_OPTS, X_OPT, SMOOTH_OPT, CURVE_OPTS, SKIP_OPT, BAND_OPT,
+    LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt sweep_opts[] = {
     COMMON_OPTS, AXIS_OPTS, BAND_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt scaling_opts[] = {
-    COMMON_OPTS, AXIS_OPTS, X_OPT, SKIP_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+    COMMON_OPTS, AXIS_OPTS, X_OPT, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt schedule_opts[] = {
-    COMMON_OPTS, AXIS_OPTS, SKIP_OPTS, LOOK_OPTS, OUT_OPTS, { 0 }
+    COMMON_OPTS, AXIS_OPTS, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
 const struct opt report_opts[] = {
-    COMMON_OPTS, X_OPT, SKIP_OPTS, REPORT_OPTS, LOOK_OPTS, { 0 }
+    COMMON_OPTS, X_OPT, SKIP_OPT, SMOOTH_OPT, REPORT_OPTS, LOOK_OPTS, { 0 }
 };
 /* clang-format on */

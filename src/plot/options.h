@@ -7,8 +7,8 @@
 /*
  * options - the option tables of gplot, which fill one request
  *
- * A figure's command names one of the tables; request_parse() then checks what
- * stands in plot_request.
+ * The command of a figure has one of the tables; request_parse() then checks
+ * the texts in plot_request.
  */
 extern struct request plot_request;
 

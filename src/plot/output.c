@@ -20,11 +20,11 @@
 #include "plot/draw/term.h"
 #include "plot/options.h"
 
-static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
-                                     "tikz", "html", "txt", NULL };
-
-const char *output_form(const char *path)
+/* How the name of a file ends: "png"; NULL for what gplot cannot write. */
+static const char *form_of(const char *path)
 {
+    static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
+                                         "tikz", "html", "txt", NULL };
     const char *dot = strrchr(path_name(path), '.');
 
     for (int i = 0; dot && known[i]; i++)
@@ -35,15 +35,15 @@ const char *output_form(const char *path)
 
 int output_check(const struct request *r, struct err *e)
 {
-    if (r->output && !output_form(r->output))
+    if (r->output && !form_of(r->output))
         return err_set(e, ERR_USAGE,
-                       "-o %s: gplot writes .png, .svg, .pdf, "
-                       ".eps, .tex, .tikz, .html and .txt",
+                       "-o %s: gplot writes .png, .svg, .pdf, .eps, .tex, "
+                       ".tikz, .html and .txt",
                        r->output);
     if (r->watch && (r->data || r->script))
         return err_set(e, ERR_USAGE,
-                       "--watch redraws the figure; it works "
-                       "with -o or on the terminal only");
+                       "--watch redraws the figure; it works with -o or on "
+                       "the terminal only");
     return 0;
 }
 
@@ -62,8 +62,8 @@ int output_save(const char *path, const void *data, size_t n, struct err *e)
  * The terminal
  */
 
-/* Does the terminal draw sixels?  Asked by DA1; it answers within a moment,
- * and one that does not answer does not draw. */
+/* Does the terminal draw sixels?  It is asked with DA1; one that does not
+ * answer within 150 ms does not. */
 static bool speaks_sixel(void)
 {
     struct termios old, raw;
@@ -120,8 +120,8 @@ static bool wants_colour(void)
            !(term && strcmp(term, "dumb") == 0);
 }
 
-/* kitty's graphics: a PNG in base64, in pieces of at most 4096. */
-static void kitty(const struct buf *png)
+/* kitty's graphics protocol: a PNG in Base64, in parts of at most 4096. */
+static void print_kitty(const struct buf *png)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop"
                                   "qrstuvwxyz0123456789+/";
@@ -149,7 +149,19 @@ static void kitty(const struct buf *png)
     buf_clear(&b);
 }
 
-static int draw_own(struct figure *f, const struct request *r)
+static void draw_text(struct figure *f, const struct term_look *look,
+                      struct buf *out)
+{
+    /* a character is about 0.6 em wide and 1.6 high */
+    f->look.font_size = 10;
+    f->look.width = look->width * 6.0;
+    f->look.height = look->height * 16.0;
+    f->look.columns = look->width * 2;
+    figure_finish(f);
+    term_draw(f, look, out);
+}
+
+static void draw_own(struct figure *f, const struct request *r)
 {
     struct term_look look = { .colour = wants_colour(),
                               .unicode = utf8_locale() };
@@ -169,17 +181,10 @@ static int draw_own(struct figure *f, const struct request *r)
         look.height = (int)f->panel[0]->heat->ny * 3 + 4;
     if (r->watch && look.height > 8)
         look.height -= 6;
-    /* one character is half an em wide and 1.2 high */
-    f->look.font_size = 10;
-    f->look.width = look.width * 6.0;
-    f->look.height = look.height * 16.0;
-    f->look.columns = look.width * 2;
     look.light = ground && (strstr(ground, ";15") || strstr(ground, ";7"));
-    figure_finish(f);
-    term_draw(f, &look, &b);
+    draw_text(f, &look, &b);
     fwrite(b.s, 1, b.len, stdout);
     buf_clear(&b);
-    return 0;
 }
 
 static int draw_screen(struct figure *f, const struct request *r, struct err *e)
@@ -189,8 +194,10 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     struct buf image = BUF_INIT;
     int width, height, ret;
 
-    if (strcmp(screen, "own") == 0)
-        return draw_own(f, r);
+    if (strcmp(screen, "own") == 0) {
+        draw_own(f, r);
+        return 0;
+    }
     form = gnuplot_form(strcmp(screen, "kitty") == 0 ? "png" : screen);
     if (form->text) {
         term_size(&width, &height);
@@ -204,7 +211,7 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     figure_finish(f);
     ret = gnuplot_draw(f, 1, form, &image, e);
     if (ret == 0 && strcmp(screen, "kitty") == 0)
-        kitty(&image);
+        print_kitty(&image);
     else if (ret == 0)
         fwrite(image.s, 1, image.len, stdout);
     buf_clear(&image);
@@ -227,57 +234,44 @@ int output_svg(const struct figure *f, const char *id, struct buf *out,
     return ret;
 }
 
-static int save_html(const struct figure *f, const char *path, struct err *e)
+static int draw_html(const struct figure *f, struct buf *page, struct err *e)
 {
-    struct buf page = BUF_INIT;
-    int ret;
-
-    html_begin(&page, f->title ? f->title : f->panel[0]->title,
+    html_begin(page, f->title ? f->title : f->panel[0]->title,
                f->look.theme == THEME_DARK);
-    ret = output_svg(f, "f1", &page, e);
-    html_end(&page);
-    if (ret == 0)
-        ret = output_save(path, page.s, page.len, e);
-    buf_clear(&page);
-    return ret;
+    if (output_svg(f, "f1", page, e) < 0)
+        return -1;
+    html_end(page);
+    return 0;
 }
 
-static int save_figure(struct figure *f, const struct request *r, struct err *e)
+static int save_figure(struct figure *f, const char *path, struct err *e)
 {
-    const char *form = output_form(r->output);
+    const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
+                                    true };
+    const char *form = form_of(path);
     struct buf image = BUF_INIT;
-    int ret;
+    int ret = 0;
 
-    if (strcmp(form, "txt") == 0) {
-        const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false,
-                                        true, true };
-
-        f->look.font_size = 10;
-        f->look.width = look.width * 6.0;
-        f->look.height = look.height * 16.0;
-        f->look.columns = look.width * 2;
+    if (strcmp(form, "txt") == 0)
+        draw_text(f, &look, &image);
+    else
         figure_finish(f);
-        term_draw(f, &look, &image);
-        ret = output_save(r->output, image.s, image.len, e);
-        buf_clear(&image);
-        return ret;
-    }
-    figure_finish(f);
-    if (strcmp(form, "html") == 0)
-        return save_html(f, r->output, e);
     if (strcmp(form, "tex") == 0)
-        return gnuplot_draw_tex(f, r->output, e);
-    ret = gnuplot_draw(f, 1, gnuplot_form(form), &image, e);
+        return gnuplot_draw_tex(f, path, e);
+    if (strcmp(form, "html") == 0)
+        ret = draw_html(f, &image, e);
+    else if (gnuplot_form(form))
+        ret = gnuplot_draw(f, 1, gnuplot_form(form), &image, e);
     if (ret == 0)
-        ret = output_save(r->output, image.s, image.len, e);
+        ret = output_save(path, image.s, image.len, e);
     buf_clear(&image);
     return ret;
 }
 
-/* The script draws the file of -o, or a PNG beside itself. */
+/* The script draws to the file of -o, or to a PNG of its own name. */
 static int save_script(struct figure *f, const struct request *r, struct err *e)
 {
-    const char *form = r->output ? output_form(r->output) : "png";
+    const char *form = r->output ? form_of(r->output) : "png";
     const char *dot = strrchr(path_name(r->script), '.');
     const size_t stem = dot ? (size_t)(dot - r->script) : strlen(r->script);
     char *target = r->output ? xstrdup(r->output)
@@ -316,7 +310,7 @@ int output_figure(struct figure *f, const struct table *summary,
         return 0;
     }
     if (r->output)
-        ret = save_figure(f, r, e);
+        ret = save_figure(f, r->output, e);
     if (ret == 0 && r->script)
         ret = save_script(f, r, e);
     if (!r->output && !r->script)

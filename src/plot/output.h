@@ -9,21 +9,18 @@
 /*
  * output - where a figure goes
  *
- * Into the file of -o, in the form that its name ends in; into a gnuplot
- * script (--script); as numbers (--data); else onto the terminal.  After the
- * figure comes its summary, as a table.
+ * To the file of -o, in the format of its name's ending; to a gnuplot script
+ * (--script); as numbers (--data); otherwise to the terminal.  The summary
+ * follows as a table.
  */
 int output_check(const struct request *, struct err *);
 int output_figure(struct figure *, const struct table *summary,
                   const struct request *, struct err *);
 
-/* A file of -o, whole or not at all. */
+/* Write the file of -o, whole or not at all. */
 int output_save(const char *path, const void *data, size_t n, struct err *);
 
-/* How the name of -o ends: "png"; NULL when gplot does not know it. */
-const char *output_form(const char *path);
-
-/* A figure as a whole SVG element, for an HTML page. */
+/* Append a figure as an SVG element of an HTML page. */
 int output_svg(const struct figure *, const char *id, struct buf *,
                struct err *);
 

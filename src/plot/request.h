@@ -12,8 +12,8 @@
 /*
  * request - what the command line asks for
  *
- * The option table (gplot.c) fills the first part, texts as they were typed;
- * request_parse() checks them and fills the second.
+ * The option tables (options.c) fill the first part with text as it was typed;
+ * request_parse() checks it and fills the second part.
  */
 enum along {
     ALONG_STEP,
@@ -41,7 +41,7 @@ struct request {
     int x, legend, term; /* words; x and legend are -1 where not given */
     struct opt_list baseline;
     int64_t skip;
-    double every; /* seconds between two looks with --watch */
+    double every; /* seconds, with --watch */
     bool logx, logy, linx, liny, stitch, attempts, mono, dark, data, watch,
         exact, traces;
 
@@ -51,7 +51,7 @@ struct request {
     enum band spread;
     enum legend place;
     double inset_lo, inset_hi;
-    double x_lo, x_hi, y_lo, y_hi; /* NaN: open */
+    double x_lo, x_hi, y_lo, y_hi; /* NaN: not given */
     double width, height;          /* points */
     char font_name[64];
     double font_size;
@@ -59,12 +59,13 @@ struct request {
 
 int request_parse(struct request *, struct err *);
 
-/* What a kind leaves open in an axis, as the command line has it. */
+/* Set the scales, ranges, inset and legend that were asked for. */
 void request_axes(const struct request *, struct panel *);
-/* The look of the figure: theme, size, font. */
+/* Set the theme, the size and the font of the figure. */
 void request_look(const struct request *, struct figure *);
 
-/* A bound of a range: "3", "2.5k", "80GiB", "2h"; NaN when empty. */
+/* Read n bytes as a bound of a range: "3", "2.5k", "80GiB", "2h"; NaN for an
+ * open one, which is empty or "*". */
 bool request_bound(const char *text, size_t n, double *out);
 
 #endif

@@ -65,14 +65,16 @@ static struct sum plus(struct sum a, double value)
 }
 
 /*
- * A window is the end of one block as wide as it and the beginning of the next,
- * whose sums are taken once.  Nothing is subtracted: after a spike the mean is
- * as exact as before.
+ * The points are divided into blocks as wide as the window.  A window is the
+ * end of one block and the beginning of the next; the sums of all beginnings
+ * and ends are computed once.  Nothing is subtracted, so that a spike does not
+ * make later means less exact.
  */
 static void ma(size_t width, const double *in, double *out, size_t n)
 {
-    struct sum *head = xcalloc(n, sizeof *head); /* from where a block begins */
-    struct sum *tail = xcalloc(n, sizeof *tail); /* to where it ends */
+    struct sum *head =
+        xcalloc(n, sizeof *head); /* from the beginning of a block */
+    struct sum *tail = xcalloc(n, sizeof *tail); /* to the end of a block */
     const size_t before = (width - 1) / 2, after = width / 2;
 
     for (size_t i = 0; i < n; i++)

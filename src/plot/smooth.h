@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 /*
- * smooth - a calmer curve
+ * smooth - moving averages of a curve
  *
- *      ema:0.98   exponential mean, divided by 1 - 0.98^t, so that the first
- *                 points are not drawn to zero
- *      ma:50      mean of the 50 points around each, fewer at the ends
+ *      ema:0.98   exponential moving average, divided by 1 - 0.98^t to correct
+ *                 the bias of the first points
+ *      ma:50      mean of the 50 points around each point, fewer at the ends
  *      gauss:20   mean weighted by a Gaussian of 20 points, cut at 4 sigma
  *
- * Values that are not finite count for nothing and stay as they are.
+ * Values that are not finite are not counted, and are not changed.
  */
 enum smooth_kind { SMOOTH_NONE, SMOOTH_EMA, SMOOTH_MA, SMOOTH_GAUSS };
 
@@ -21,12 +21,12 @@ struct smooth {
     double amount;
 };
 
-/* Read "ema:0.98"; false, leaving *out alone, when it is none of these. */
+/* Read "ema:0.98" or "none"; false, with *out unchanged, for anything else. */
 bool smooth_parse(const char *text, struct smooth *out);
-/* out may not be in. */
+/* The two arrays must differ. */
 void smooth_apply(const struct smooth *, const double *in, double *out,
                   size_t n);
-/* "exponential moving average, 0.98": for the caption. */
+/* "exponential moving average, beta = 0.98", in a note. */
 char *smooth_name(char out[64], const struct smooth *);
 
 #endif

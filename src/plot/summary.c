@@ -7,14 +7,9 @@
 
 void summary_init(struct table *t)
 {
-    static const char *const columns[] = { "run",       "metric", "points",
-                                           "min",       "min at", "max",
-                                           "max at",    "last",   "last at",
-                                           "not finite" };
-
     *t = (struct table)TABLE_INIT("gplot.summary/1");
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(t, columns[i]);
+    table_columns(t, "run", "metric", "points", "min", "min at", "max",
+                  "max at", "last", "last at", "not finite", NULL);
 }
 
 /* A value and its step, if there is one. */

@@ -8,10 +8,10 @@
 #include "plot/draw/figure.h"
 
 /*
- * summary - what is printed below a figure: least, greatest and last values
+ * summary - the table below a figure: minima, maxima and last values
  *
- * One row a curve.  The values are those of the store, all of them, whatever
- * is skipped, smoothed or thinned.
+ * A curve is a row.  The values are those of all points in the store, including
+ * what is skipped, smoothed or thinned in the figure.
  */
 void summary_init(struct table *);
 void summary_add(struct table *, const char *run, const char *metric, enum unit,

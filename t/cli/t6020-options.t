@@ -158,7 +158,11 @@ refused 2 "resume, checkpoint" loss run1 --mark ides
 refused 2 "top-right" loss run1 --legend moon
 refused 2 "png, .svg" loss run1 -o fig.bmp
 refused 2 "exclude each other" loss run1 --mono --dark
-refused 2 "a run is expected" loss
+refused 2 "a run is expected: gplot loss RUN" loss
+refused 2 "a metric and a run are expected: gplot metric" metric train/loss
+refused 2 "a parameter and a metric are expected" sweep lr
+refused 2 "runs are expected: gplot compare RUN" compare
+refused 2 "a settings file is expected: gplot schedule CONF" schedule
 refused 2 "NAME=VALUE" loss run1 --baseline nothing
 refused 3 "nobody" loss nobody
 refused 3 "there is no run named a b" loss "$(printf 'a\nb')"

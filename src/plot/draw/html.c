@@ -67,7 +67,7 @@ static bool looks_numeric(const char *s)
            (*s == '-' && isdigit((unsigned char)s[1]));
 }
 
-static void cell(struct buf *b, const char *tag, const char *s)
+static void add_cell(struct buf *b, const char *tag, const char *s)
 {
     const size_t n = strlen(s);
 
@@ -86,8 +86,9 @@ static void cell(struct buf *b, const char *tag, const char *s)
     buf_printf(b, "</%s>", tag);
 }
 
-/* "| a | b\\|c |" as cells; the line of dashes under the head is no row. */
-static void row(struct buf *b, const char *tag, const char *s, const char *end)
+/* "| a | b\\|c |" as a row of cells. */
+static void add_row(struct buf *b, const char *tag, const char *s,
+                    const char *end)
 {
     struct buf one = BUF_INIT;
 
@@ -102,7 +103,7 @@ static void row(struct buf *b, const char *tag, const char *s, const char *end)
                 buf_trim(&one, one.len - 1);
             while (*from == ' ')
                 from++;
-            cell(b, tag, from);
+            add_cell(b, tag, from);
             buf_trim(&one, 0);
         } else {
             buf_char(&one, *s);
@@ -120,22 +121,14 @@ void html_markdown(struct buf *b, const char *s)
     while (*s) {
         const char *end = s + strcspn(s, "\n");
 
+        /* the line of dashes below the head is no row */
         if (*s == '|' && strspn(s, "|-: ") < (size_t)(end - s)) {
-            row(b, tag, s, end);
+            add_row(b, tag, s, end);
             tag = "td";
         }
         s = *end ? end + 1 : end;
     }
     buf_str(b, "</table></div>\n");
-}
-
-void html_table(struct buf *b, const struct table *t)
-{
-    struct buf text = BUF_INIT;
-
-    table_format(t, TABLE_MARKDOWN, true, false, 0, &text);
-    html_markdown(b, text.s);
-    buf_clear(&text);
 }
 
 void html_svg(struct buf *b, const char *svg, const char *id)
