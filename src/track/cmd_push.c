@@ -189,9 +189,7 @@ static int push_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "--every expects 50ms or more, not %gs",
                        conf.every);
     /* the URL may be an argument: push --to mlflow http://HOST:5000 */
-    if (argc && !conf.url &&
-        (strncmp(argv[0], "http://", 7) == 0 ||
-         strncmp(argv[0], "https://", 8) == 0)) {
+    if (argc && !conf.url && login_is_url(argv[0])) {
         conf.url = argv[0];
         argc--;
         argv++;

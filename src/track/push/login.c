@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "common/opt.h"
 #include "common/path.h"
 
 void login_clear(struct login *l)
@@ -34,8 +35,17 @@ static const char *get_env(const char *name)
     return s && *s ? s : NULL;
 }
 
-static bool is_true(const char *s)
+/* Replace a text by an environment variable, if it is set. */
+static void use_env(char **to, const char *name)
 {
+    if (get_env(name))
+        xreplace(to, get_env(name));
+}
+
+static bool is_env_true(const char *name)
+{
+    const char *s = get_env(name);
+
     return s && (strcasecmp(s, "true") == 0 || strcmp(s, "1") == 0);
 }
 
@@ -49,11 +59,23 @@ static char *home_file(const char *name)
 
 /* -- .netrc ---------------------------------------------------------------- */
 
+static char *next_word(char **at)
+{
+    char *word;
+
+    do
+        word = strsep(at, " \t\r\n");
+    while (word && !*word);
+    return word;
+}
+
 /* The password for HOST or HOST:PORT; the caller frees it.  libcurl, unlike
  * W&B's client, does not support ports. */
 static char *find_password(const char *path, const char *machine)
 {
     enum { MOST = 1 << 20 };
+    static const char *const fields[] = { "machine", "login", "password",
+                                          "account", NULL };
     struct buf b = BUF_INIT;
     struct err none = ERR_INIT;
     char *at, *word, *found = NULL;
@@ -62,27 +84,16 @@ static char *find_password(const char *path, const char *machine)
     if (buf_read_file(&b, path, MOST, &none) < 0)
         return NULL;
     at = b.s;
-    while (!found && (word = strsep(&at, " \t\r\n"))) {
-        char *next;
+    while (!found && (word = next_word(&at))) {
+        const char *value =
+            opt_find_word(fields, word) >= 0 ? next_word(&at) : NULL;
 
-        if (!*word)
-            continue;
-        if (strcmp(word, "default") == 0) {
+        if (strcmp(word, "default") == 0)
             here = false;
-            continue;
-        }
-        if (strcmp(word, "machine") != 0 && strcmp(word, "password") != 0 &&
-            strcmp(word, "login") != 0 && strcmp(word, "account") != 0)
-            continue;
-        do
-            next = strsep(&at, " \t\r\n");
-        while (next && !*next);
-        if (!next)
-            break;
-        if (strcmp(word, "machine") == 0)
-            here = strcmp(next, machine) == 0;
-        else if (strcmp(word, "password") == 0 && here)
-            found = xstrdup(next);
+        else if (value && strcmp(word, "machine") == 0)
+            here = strcmp(value, machine) == 0;
+        else if (value && strcmp(word, "password") == 0 && here)
+            found = xstrdup(value);
     }
     buf_clear(&b);
     return found;
@@ -105,6 +116,11 @@ static char *netrc_password(const char *machine)
     return key;
 }
 
+bool login_is_url(const char *s)
+{
+    return strncmp(s, "http://", 7) == 0 || strncmp(s, "https://", 8) == 0;
+}
+
 /* "api.wandb.ai" of "https://api.wandb.ai/x"; the caller frees it. */
 static char *host_of(const char *url)
 {
@@ -116,39 +132,36 @@ static char *host_of(const char *url)
 
 /* -- W&B ------------------------------------------------------------------- */
 
-struct wandb_settings {
-    char *url, *entity, *project, *key;
-};
-
 static int on_setting(void *arg, const char *section, const char *name,
                       const char *value)
 {
-    struct wandb_settings *s = arg;
+    struct login *l = arg;
 
     if (strcmp(section, "default") != 0)
         return 1;
     if (strcmp(name, "base_url") == 0)
-        xreplace(&s->url, value);
+        xreplace(&l->url, value);
     else if (strcmp(name, "entity") == 0)
-        xreplace(&s->entity, value);
+        xreplace(&l->entity, value);
     else if (strcmp(name, "project") == 0)
-        xreplace(&s->project, value);
+        xreplace(&l->project, value);
     else if (strcmp(name, "api_key") == 0)
-        xreplace(&s->key, value);
+        xreplace(&l->password, value);
     return 1;
 }
 
-/* The user's settings, then those of the folder, which take precedence. */
-static void read_settings(struct wandb_settings *s)
+/* Files of W&B's client: the user's, then the folder's, which take precedence.
+ */
+static void read_wandb_files(struct login *l)
 {
     const char *folder = get_env("WANDB_CONFIG_DIR");
     char *path = folder ? path_join(folder, "settings")
                         : home_file(".config/wandb/settings");
 
-    ini_parse(path, on_setting, s);
+    ini_parse(path, on_setting, l);
     free(path);
-    if (ini_parse("wandb/settings", on_setting, s) < 0)
-        ini_parse(".wandb/settings", on_setting, s);
+    if (ini_parse("wandb/settings", on_setting, l) < 0)
+        ini_parse(".wandb/settings", on_setting, l);
 }
 
 /* A key has 40 characters or more after the first dash, if there is one; a
@@ -181,7 +194,7 @@ static int check_url(const char *url, struct err *e)
     const bool cloud = str_ends(host, "wandb.ai");
     int ret = 0;
 
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+    if (!login_is_url(url))
         ret = err_set(e, ERR_USAGE,
                       "'%s' is not the URL of a server; https://... is "
                       "expected",
@@ -220,33 +233,28 @@ static void trim_slashes(char *url)
 
 int login_wandb(struct login *l, const char *url, struct err *e)
 {
-    struct wandb_settings s = { 0 };
+    char *key;
     int ret;
 
-    *l = (struct login){ .user = xstrdup("api") };
-    read_settings(&s);
-    if (!url)
-        url = get_env("WANDB_BASE_URL");
-    xreplace(&l->url, url ? url : s.url ? s.url : "https://api.wandb.ai");
+    *l = (struct login){ .url = xstrdup("https://api.wandb.ai"),
+                         .user = xstrdup("api") };
+    read_wandb_files(l);
+    use_env(&l->url, "WANDB_BASE_URL");
+    if (url)
+        xreplace(&l->url, url);
     trim_slashes(l->url);
-    xreplace(&l->entity,
-             get_env("WANDB_ENTITY") ? get_env("WANDB_ENTITY") : s.entity);
-    xreplace(&l->project,
-             get_env("WANDB_PROJECT") ? get_env("WANDB_PROJECT") : s.project);
-    xreplace(&l->password, get_env("WANDB_API_KEY"));
-    if (!l->password)
-        l->password = netrc_key(l->url);
-    if (!l->password)
-        xreplace(&l->password, s.key);
-    xreplace(&l->ca, get_env("SSL_CERT_FILE"));
-    l->insecure = is_true(get_env("WANDB_INSECURE_DISABLE_SSL"));
+    use_env(&l->entity, "WANDB_ENTITY");
+    use_env(&l->project, "WANDB_PROJECT");
+    key = netrc_key(l->url);
+    if (key)
+        xreplace(&l->password, key);
+    free(key);
+    use_env(&l->password, "WANDB_API_KEY");
+    use_env(&l->ca, "SSL_CERT_FILE");
+    l->insecure = is_env_true("WANDB_INSECURE_DISABLE_SSL");
     ret = check_url(l->url, e);
     if (ret == 0 && l->password)
         ret = check_key(l->password, e);
-    free(s.url);
-    free(s.entity);
-    free(s.project);
-    free(s.key);
     if (ret < 0)
         login_clear(l);
     return ret;
@@ -284,7 +292,7 @@ static int set_tls(struct login *l, struct err *e)
     static const char insecure[] = "MLFLOW_TRACKING_INSECURE_TLS";
     static const char server[] = "MLFLOW_TRACKING_SERVER_CERT_PATH";
 
-    l->insecure = is_true(get_env(insecure));
+    l->insecure = is_env_true(insecure);
     if (l->insecure && get_env(server))
         return err_set(e, ERR_USAGE, "%s and %s cannot both be set", insecure,
                        server);
@@ -304,23 +312,23 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
         return err_set(e, ERR_USAGE,
                        "the URL of the server is missing; use --url or set "
                        "MLFLOW_TRACKING_URI");
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+    if (!login_is_url(url))
         return err_set(e, ERR_USAGE,
                        "'%s' is not the URL of a server; to write to a folder, "
                        "use 'gtrack export --to mlflow'",
                        url);
     xreplace(&l->url, url);
     trim_slashes(l->url);
-    xreplace(&l->token, get_env("MLFLOW_TRACKING_TOKEN"));
-    xreplace(&l->user, get_env("MLFLOW_TRACKING_USERNAME"));
-    xreplace(&l->password, get_env("MLFLOW_TRACKING_PASSWORD"));
+    use_env(&l->token, "MLFLOW_TRACKING_TOKEN");
+    use_env(&l->user, "MLFLOW_TRACKING_USERNAME");
+    use_env(&l->password, "MLFLOW_TRACKING_PASSWORD");
     if (!l->user && !l->token) {
         char *path = home_file(".mlflow/credentials");
 
         ini_parse(path, on_credential, l);
         free(path);
     }
-    xreplace(&l->project, get_env("MLFLOW_EXPERIMENT_NAME"));
-    xreplace(&l->workspace, get_env("MLFLOW_WORKSPACE"));
+    use_env(&l->project, "MLFLOW_EXPERIMENT_NAME");
+    use_env(&l->workspace, "MLFLOW_WORKSPACE");
     return set_tls(l, e);
 }

@@ -6,24 +6,27 @@
 #include "common/err.h"
 
 /*
- * login - where a server is, and who we are
+ * login - the address of a server, and the user's name and key there
  *
- * The address, the key and the defaults come from where W&B's and MLflow's own
- * clients take them: the environment, .netrc and their files of settings.
+ * The address, the key and the defaults are read from where W&B's and MLflow's
+ * own clients read them: the environment, .netrc and their configuration files.
  */
 struct login {
     char *url; /* without a slash at the end */
     char *user, *password, *token;
-    char *entity, *project; /* of the settings, or NULL */
+    char *entity, *project; /* the defaults, or NULL */
     char *workspace;        /* MLflow's, or NULL */
     char *ca, *cert;        /* of TLS, see struct http_conf */
     bool insecure;
 };
 
-/* url overrides the settings unless it is NULL.  password is NULL if there is
- * no key for W&B. */
+/* url overrides the environment and the files unless it is NULL.  password is
+ * NULL if there is no key for W&B. */
 int login_wandb(struct login *, const char *url, struct err *);
 int login_mlflow(struct login *, const char *url, struct err *);
 void login_clear(struct login *);
+
+/* Does it begin with http:// or https://? */
+bool login_is_url(const char *);
 
 #endif

@@ -11,23 +11,22 @@ int mlflow_call(struct mlflow *p, const char *method, const char *path,
                 const char *body, json_t **reply, struct err *e)
 {
     char *url = xasprintf("%s/api/2.0/mlflow/%s", p->login.url, path);
-    /* doing these twice would add twice what they add */
+    /* repeating these would create or log the same things twice */
     const bool once =
         strcmp(path, "runs/create") == 0 || strcmp(path, "runs/log-batch") == 0;
     const struct push_request q = { method, url, body, once };
     struct http_reply r = HTTP_REPLY_INIT;
     int ret = push_call(p->http, &p->login, &q, &r, reply, e);
     const char *message = push_get(*reply, "message");
-    const char *code = push_get(*reply, "error_code");
     const int sys = e->sys;
 
     if (ret < 0 && e->kind == ERR_REMOTE && message) {
         err_set(e, ERR_REMOTE, "%s (%s)", message, path);
         e->sys = sys;
     }
-    if (ret < 0 && code && strcmp(code, "RESOURCE_DOES_NOT_EXIST") == 0)
+    if (ret < 0 && push_is(*reply, "error_code", "RESOURCE_DOES_NOT_EXIST"))
         e->kind = ERR_MISSING;
-    if (ret < 0 && code && strcmp(code, "RESOURCE_ALREADY_EXISTS") == 0)
+    if (ret < 0 && push_is(*reply, "error_code", "RESOURCE_ALREADY_EXISTS"))
         e->sys = EEXIST;
     if (ret == 0 && !*reply)
         ret = err_set(e, ERR_REMOTE,
@@ -56,13 +55,6 @@ int mlflow_post(struct mlflow *p, const char *path, json_t *request,
     free(body);
     json_decref(request);
     return ret;
-}
-
-json_t *mlflow_cursor(struct mlflow *p, const char *name)
-{
-    if (!json_object_get(p->cursor, name))
-        json_object_set_new(p->cursor, name, json_object());
-    return json_object_get(p->cursor, name);
 }
 
 int mlflow_save_cursor(struct mlflow *p, struct err *e)

@@ -4,7 +4,7 @@
 #include "track/push/push.h"
 
 /*
- * mlflow - a run at an MLflow server, by its REST interface
+ * mlflow - a run on an MLflow server, through its REST interface
  */
 struct mlflow {
     const struct push_conf *conf;
@@ -28,8 +28,6 @@ int mlflow_call(struct mlflow *, const char *method, const char *path,
 /* The same by POST; the request is released, and reply may be NULL. */
 int mlflow_post(struct mlflow *, const char *path, json_t *request,
                 json_t **reply, struct err *);
-/* The object of this name in the cursor, created if it does not exist. */
-json_t *mlflow_cursor(struct mlflow *, const char *name);
 int mlflow_save_cursor(struct mlflow *, struct err *);
 
 #endif

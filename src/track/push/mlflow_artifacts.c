@@ -1,13 +1,10 @@
 #include "config.h"
 #include "track/push/mlflow_artifacts.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -48,26 +45,14 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
                      bool *refused, struct err *e)
 {
     struct http_reply r = HTTP_REPLY_INIT;
-    struct http_call c = { .method = "PUT",
+    char *url = artifact_url(p, name);
+    struct http_call c = { .url = url,
                            .user = p->login.user,
                            .password = p->login.password,
-                           .bearer = p->login.user ? NULL : p->login.token,
-                           .secs = -1 };
-    char *url = artifact_url(p, name);
-    struct stat st;
-    int ret;
+                           .bearer = p->login.user ? NULL : p->login.token };
+    const int ret = push_put_file(p->http, &c, path, &r, e);
 
-    c.url = url;
-    c.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (c.fd < 0 || fstat(c.fd, &st) < 0) {
-        ret = err_sys(e, "cannot read %s", path);
-    } else {
-        c.len = (size_t)st.st_size;
-        ret = http_do(p->http, &c, &r, e);
-        p->totals->bytes += (int64_t)c.len;
-    }
-    if (c.fd >= 0)
-        close(c.fd);
+    p->totals->bytes += (int64_t)c.len;
     *refused = r.status == 400 || r.status == 413 || r.status == 422;
     http_reply_clear(&r);
     free(url);
@@ -77,8 +62,7 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
 static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
                        struct err *e)
 {
-    json_t *sent = mlflow_cursor(p, "files");
-    const char *was = push_get(sent, f->path);
+    json_t *sent = push_cursor_object(p->cursor, "files");
     bool refused = false;
     char *path, now[64];
     int ret;
@@ -87,7 +71,7 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
         json_object_get(p->refused, f->path))
         return 0;
     snprintf(now, sizeof now, "%" PRId64 " %" PRId64, f->size, f->mtime_ms);
-    if (was && strcmp(was, now) == 0)
+    if (push_is(sent, f->path, now))
         return 0;
     if (!p->artifact_uri ||
         strncmp(p->artifact_uri, scheme, strlen(scheme)) != 0)

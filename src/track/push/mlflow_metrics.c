@@ -8,25 +8,21 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/protobuf.h"
+#include "store/metric.h"
 
 /* Limits of the server: points in a reply, points and bytes in a log-batch. */
 enum { MAX_HISTORY = 25000, MAX_POINTS = 1000, MAX_BODY = 900 * 1000 };
 
 /* -- the points that the server has --------------------------------------- */
 
-struct mlflow_point {
-    int64_t step, ms;
-    double value;
-};
-
 struct mlflow_points {
-    struct mlflow_point *item;
+    struct point *item;
     size_t n, room;
 };
 
 static int by_point(const void *a, const void *b)
 {
-    const struct mlflow_point *x = a, *y = b;
+    const struct point *x = a, *y = b;
 
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
@@ -39,11 +35,11 @@ static int by_point(const void *a, const void *b)
 
 /* A point as a server with a database returns it: it has no infinities, and
  * only one zero. */
-static struct mlflow_point as_stored(int64_t step, int64_t ms, double value)
+static struct point as_stored(int64_t step, int64_t ms, double value)
 {
     if (isinf(value))
         value = value < 0 ? -1.7976931348623157e308 : 1.7976931348623157e308;
-    return (struct mlflow_point){ step, ms < 0 ? 0 : ms, value + 0.0 };
+    return (struct point){ ms < 0 ? 0 : ms, step, value + 0.0 };
 }
 
 /* Append one page of a metric's points; *token is what the next page is asked
@@ -122,7 +118,7 @@ static int send_batch(struct mlflow *p, struct point_batch *b, struct err *e)
             NULL, e);
     if (ret == 0) {
         p->totals->points += (int64_t)n;
-        json_object_update(mlflow_cursor(p, "metrics"), b->marks);
+        json_object_update(push_cursor_object(p->cursor, "metrics"), b->marks);
         json_object_clear(b->marks);
         if (n)
             ret = mlflow_save_cursor(p, e);
@@ -167,7 +163,8 @@ static uint32_t checksum(const struct series *s, size_t n)
 static int send_series(struct mlflow *p, struct point_batch *b, const char *key,
                        const struct series *s, struct err *e)
 {
-    json_t *mark = json_object_get(mlflow_cursor(p, "metrics"), key);
+    json_t *mark =
+        json_object_get(push_cursor_object(p->cursor, "metrics"), key);
     size_t from = (size_t)json_integer_value(json_object_get(mark, "points"));
     const int64_t sum = json_integer_value(json_object_get(mark, "sum"));
     struct mlflow_points known = { NULL, 0, 0 };
@@ -181,8 +178,7 @@ static int send_series(struct mlflow *p, struct point_batch *b, const char *key,
     if (from < s->n && ask)
         ret = load_points(p, key, &known, e);
     for (size_t i = from; i < s->n && ret == 0; i++) {
-        const struct mlflow_point k =
-            as_stored(s->step[i], s->ms[i], s->value[i]);
+        const struct point k = as_stored(s->step[i], s->ms[i], s->value[i]);
 
         if (!known.n || !bsearch(&k, known.item, known.n, sizeof k, by_point))
             ret = add_point(p, b, key, s, i, e);

@@ -2,11 +2,14 @@
 #include "track/push/push.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -38,6 +41,13 @@ json_t *push_cursor_load(const struct run_info *r, const char *destination)
     }
     json_object_set_new(cursor, "destination", json_string(destination));
     return cursor;
+}
+
+json_t *push_cursor_object(json_t *cursor, const char *name)
+{
+    if (!json_object_get(cursor, name))
+        json_object_set_new(cursor, name, json_object());
+    return json_object_get(cursor, name);
 }
 
 int push_cursor_save(const struct run_info *r, const char *destination,
@@ -111,9 +121,37 @@ int push_call(struct http *h, const struct login *l,
     return ret;
 }
 
+int push_put_file(struct http *h, struct http_call *c, const char *path,
+                  struct http_reply *r, struct err *e)
+{
+    struct stat st;
+    int ret;
+
+    c->method = "PUT";
+    c->secs = -1;
+    c->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (c->fd < 0 || fstat(c->fd, &st) < 0) {
+        ret = err_sys(e, "cannot read %s", path);
+    } else {
+        if (c->len == 0)
+            c->len = (size_t)st.st_size;
+        ret = http_do(h, c, r, e);
+    }
+    if (c->fd >= 0)
+        close(c->fd);
+    return ret;
+}
+
 const char *push_get(json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
+}
+
+bool push_is(json_t *object, const char *key, const char *text)
+{
+    const char *s = push_get(object, key);
+
+    return s && strcmp(s, text) == 0;
 }
 
 json_t *push_text(const char *s)
@@ -167,18 +205,6 @@ bool push_is_checkpoint(const char *path, int64_t size)
     return strstr(path, "checkpoint") || size > (int64_t)64 << 20;
 }
 
-int push_reload(struct runs *runs, const char *id, struct err *e)
-{
-    char *copy = xstrdup(id); /* it may belong to these runs */
-    int ret;
-
-    runs_free(runs);
-    *runs = (struct runs)RUNS_INIT;
-    ret = track_select_one(runs, copy, LOAD_DELETED, e);
-    free(copy);
-    return ret;
-}
-
 bool push_pause(double secs)
 {
     double left = secs;
@@ -190,6 +216,22 @@ bool push_pause(double secs)
         left -= slice;
     }
     return !sig_caught();
+}
+
+int push_reload(const struct push_conf *c, struct runs *runs,
+                const struct run_info **run, struct err *e)
+{
+    char *id;
+    int ret;
+
+    if (!push_pause(c->every))
+        return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+    id = xstrdup((*run)->id); /* the run may be one of these runs */
+    runs_free(runs);
+    ret = track_select_one(runs, id, LOAD_DELETED, e);
+    *run = runs->run;
+    free(id);
+    return ret;
 }
 
 bool push_again(const struct push_conf *c, int n, const struct err *why)

@@ -15,16 +15,16 @@
  * push - send runs to a server of W&B or MLflow
  *
  * Pushing is idempotent: what the server has is not sent again, and a push that
- * was killed continues where it was.  What the server has is known from the
- * server, where it can tell, and from a cursor: a file in the run for each
+ * was killed continues where it stopped.  What the server has is learned from
+ * the server, where possible, and from a cursor: a file in the run for each
  * destination, which is written after each successful request.  Nothing else in
  * the store is changed.
  */
 struct push_conf {
-    const char *url; /* the server; NULL: as the settings say */
+    const char *url; /* the server; NULL: see login.h */
     const char *entity, *project, *group;
     bool dry_run, follow, no_files, new_run, checkpoints;
-    double every; /* seconds between two looks at a run, with follow */
+    double every; /* seconds until a run is read again, with follow */
     double retry_wait;
     int tries;
     uint64_t request; /* the most bytes of lines in a request */
@@ -43,6 +43,8 @@ push_fn push_wandb, push_mlflow;
 
 /* A cursor: a JSON object in a file of the run, named by the destination. */
 json_t *push_cursor_load(const struct run_info *, const char *destination);
+/* The object of this name in a cursor, created if it does not exist. */
+json_t *push_cursor_object(json_t *cursor, const char *name);
 int push_cursor_save(const struct run_info *, const char *destination, json_t *,
                      struct err *);
 
@@ -57,11 +59,16 @@ struct push_request {
 };
 int push_call(struct http *, const struct login *, const struct push_request *,
               struct http_reply *, json_t **reply, struct err *);
+/* PUT a file: len bytes of it from fd_at on, or all of it if len is 0. */
+int push_put_file(struct http *, struct http_call *, const char *path,
+                  struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 
 /* The text of a member of an object, or NULL. */
 const char *push_get(json_t *object, const char *key);
+/* Is this its text? */
+bool push_is(json_t *object, const char *key, const char *text);
 /* A text as a JSON string in valid UTF-8; null if it is NULL. */
 json_t *push_text(const char *);
 /* A parameter as JSON: numbers, true, false and null are recognised. */
@@ -70,9 +77,10 @@ json_t *push_value(const char *text);
 /* Is this a checkpoint, which is pushed only on request? */
 bool push_is_checkpoint(const char *path, int64_t size);
 
-/* Load a run again; it may have changed. */
-int push_reload(struct runs *, const char *id, struct err *);
 /* Sleep; false after a signal. */
 bool push_pause(double secs);
+/* Sleep, and load a run again into `runs`; it may have changed. */
+int push_reload(const struct push_conf *, struct runs *runs,
+                const struct run_info **, struct err *);
 
 #endif

@@ -47,7 +47,7 @@ static int create_experiment(struct mlflow *p, json_t **reply, struct err *e)
 static int open_experiment(struct mlflow *p, struct err *e)
 {
     json_t *reply = NULL, *x;
-    const char *id, *stage;
+    const char *id;
     int ret = find_experiment(p, &reply, e);
 
     if (ret < 0 && e->kind == ERR_MISSING) {
@@ -58,12 +58,11 @@ static int open_experiment(struct mlflow *p, struct err *e)
         return -1;
     x = json_object_get(reply, "experiment");
     id = push_get(x, "experiment_id");
-    stage = push_get(x, "lifecycle_stage");
     if (id)
         p->experiment_id = xstrdup(id);
     else
         ret = err_set(e, ERR_REMOTE, "the reply does not name the experiment");
-    if (ret == 0 && stage && strcmp(stage, "deleted") == 0)
+    if (ret == 0 && push_is(x, "lifecycle_stage", "deleted"))
         ret = mlflow_post(p, "experiments/restore",
                           json_pack("{s:s}", "experiment_id", id), NULL, e);
     json_decref(reply);
@@ -174,7 +173,6 @@ static int send_pairs(struct mlflow *p, const char *kind,
                       const struct pair *pair, size_t n, struct err *e)
 {
     enum { MAX_PAIRS = 100 }; /* in a log-batch */
-    const char *was = push_get(p->cursor, kind);
     struct buf all = BUF_INIT;
     char hash[33];
     int ret = 0;
@@ -183,7 +181,7 @@ static int send_pairs(struct mlflow *p, const char *kind,
         buf_printf(&all, "%s=%s\n", pair[i].key, pair[i].value);
     md5_hex(all.s, all.len, hash);
     buf_clear(&all);
-    if (was && strcmp(was, hash) == 0)
+    if (push_is(p->cursor, kind, hash))
         return 0;
     for (size_t i = 0; i < n && ret == 0; i += MAX_PAIRS) {
         json_t *list = json_array();
@@ -230,13 +228,12 @@ static const char *mlflow_status(enum run_status s)
 
 static int send_status(struct mlflow *p, struct err *e)
 {
-    const char *was = push_get(p->cursor, "state");
     const char *status = mlflow_status(p->run->status);
     char *state =
         xasprintf("%s %" PRId64 " %s", status, p->run->end_ms, p->run->name);
     int ret = 0;
 
-    if (!was || strcmp(was, state) != 0) {
+    if (!push_is(p->cursor, "state", state)) {
         json_t *request =
             json_pack("{s:s, s:s, s:o}", "run_id", p->id, "status", status,
                       "run_name", push_text(p->run->name));
@@ -288,12 +285,8 @@ static int send_run(struct mlflow *p, struct err *e)
 static int follow_run(struct mlflow *p, struct err *e)
 {
     while (p->run->status == RUN_RUNNING) {
-        if (!push_pause(p->conf->every))
-            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
-        if (push_reload(&p->runs, p->run->id, e) < 0)
-            return -1;
-        p->run = &p->runs.run[0];
-        if (send_run(p, e) < 0)
+        if (push_reload(p->conf, &p->runs, &p->run, e) < 0 ||
+            send_run(p, e) < 0)
             return -1;
     }
     return 0;
@@ -314,7 +307,7 @@ static int check_refused(const struct mlflow *p, struct err *e)
 
 static void print_dry_run(struct mlflow *p)
 {
-    json_t *metrics = mlflow_cursor(p, "metrics");
+    json_t *metrics = push_cursor_object(p->cursor, "metrics");
     int64_t points = 0, sent = 0;
     struct file_tree f = FILE_TREE_INIT;
     struct err none = ERR_INIT;

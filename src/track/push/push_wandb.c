@@ -17,13 +17,6 @@
 #include "track/push/wandb_lines.h"
 #include "track/push/wandb_run.h"
 
-bool push_wandb_is_same(json_t *object, const char *key, const char *text)
-{
-    const char *was = push_get(object, key);
-
-    return was && strcmp(was, text) == 0;
-}
-
 int push_wandb_save_cursor(struct wandb_push *p, struct err *e)
 {
     json_object_set_new(p->cursor, "run_id", json_string(p->w.run));
@@ -57,28 +50,24 @@ static json_t *list_variables(const struct wandb_push *p, const char *config)
     const struct run_info *r = p->run;
     const char *group =
         p->conf->group ? p->conf->group : wandb_tag(r, "wandb.group");
-    json_t *v = json_pack("{s:s, s:s, s:s}", "name", p->w.run, "project",
-                          p->w.project, "config", config);
-    static const char *const unused[] = { "description", "debug",
-                                          "state",       "summaryMetrics",
-                                          "sweep",       "jobType",
-                                          "tags" };
 
-    json_object_set_new(v, "displayName", push_text(r->name));
-    json_object_set_new(v, "groupName", push_text(group ? group : r->parent));
-    json_object_set_new(v, "notes",
-                        push_text(wandb_tag(r, "mlflow.note.content")));
-    json_object_set_new(v, "commit",
-                        push_text(wandb_tag(r, "mlflow.source.git.commit")));
-    json_object_set_new(v, "repo",
-                        push_text(wandb_tag(r, "mlflow.source.git.repoURL")));
-    json_object_set_new(v, "host",
-                        push_text(r->attempt ? r->attempt->host : NULL));
-    json_object_set_new(v, "program",
-                        push_text(wandb_tag(r, "mlflow.source.name")));
-    for (size_t i = 0; i < sizeof unused / sizeof unused[0]; i++)
-        json_object_set_new(v, unused[i], json_null());
-    return v;
+    /* clang-format off */
+    return json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:n, s:n, s:n, s:n, s:n, s:n, s:n}",
+        "name", p->w.run,
+        "project", p->w.project,
+        "config", config,
+        "displayName", push_text(r->name),
+        "groupName", push_text(group ? group : r->parent),
+        "notes", push_text(wandb_tag(r, "mlflow.note.content")),
+        "commit", push_text(wandb_tag(r, "mlflow.source.git.commit")),
+        "repo", push_text(wandb_tag(r, "mlflow.source.git.repoURL")),
+        "host", push_text(r->attempt ? r->attempt->host : NULL),
+        "program", push_text(wandb_tag(r, "mlflow.source.name")),
+        "description", "debug", "state", "summaryMetrics", "sweep", "jobType",
+        "tags");
+    /* clang-format on */
 }
 
 static void hash_json(json_t *value, char out[33])
@@ -102,7 +91,7 @@ static int upsert_run(struct wandb_push *p, struct err *e)
     hash_json(variables, hash);
     json_object_set_new(variables, "id", push_text(p->w.storage_id));
     json_object_set_new(variables, "entity", push_text(p->w.entity));
-    if (p->w.storage_id && push_wandb_is_same(p->cursor, "said", hash)) {
+    if (p->w.storage_id && push_is(p->cursor, "said", hash)) {
         json_decref(variables);
     } else {
         ret = wandb_upsert(&p->w, variables, e);
@@ -125,7 +114,7 @@ static int send_end(struct wandb_push *p, struct err *e)
     char *state = xstrndup(text + 1, strlen(text) - 2);
     int ret = 0;
 
-    if (!push_wandb_is_same(p->cursor, "complete", state) ||
+    if (!push_is(p->cursor, "complete", state) ||
         json_array_size(p->uploaded)) {
         ret = push_wandb_stream(p, json_incref(end), e);
         json_object_set_new(p->cursor, "complete", json_string(state));
@@ -172,13 +161,9 @@ static int follow_run(struct wandb_push *p, struct err *e)
             log_warn("%s: someone has pressed Stop on its page", p->run->name);
             p->w.stopped = false;
         }
-        if (!push_pause(p->conf->every))
-            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
         idle += p->conf->every;
-        if (push_reload(&p->runs, p->run->id, e) < 0)
-            return -1;
-        p->run = &p->runs.run[0];
-        if (send_run(p, e) < 0)
+        if (push_reload(p->conf, &p->runs, &p->run, e) < 0 ||
+            send_run(p, e) < 0)
             return -1;
         if (p->totals->lines != before)
             idle = 0;
@@ -216,8 +201,9 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
     printf("%s: would send to %s, project %s, run %s: %zu lines of history "
            "(%zu were sent), %zu of system metrics, %zu of output, %zu "
            "files\n",
-           p->run->name, p->w.login.url, p->w.project, p->w.run, p->history.n,
-           wandb_lines_sent(p), p->events.n, p->console.n,
+           p->run->name, p->w.login.url, p->w.project, p->w.run,
+           p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
+           p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
            wandb_files_count(p));
     return 0;
 }
@@ -266,9 +252,8 @@ static int push_run(struct wandb_push *p, struct err *e)
 
 static void clear_push(struct wandb_push *p)
 {
-    wandb_rows_clear(&p->history);
-    wandb_rows_clear(&p->events);
-    wandb_rows_clear(&p->console);
+    for (int i = 0; i < WANDB_STREAMS; i++)
+        wandb_rows_clear(&p->rows[i]);
     json_decref(p->uploaded);
     json_decref(p->cursor);
     free(p->destination);
@@ -288,9 +273,8 @@ int push_wandb(const struct push_conf *c, const struct run_info *r,
                             .run = r,
                             .totals = totals,
                             .runs = RUNS_INIT,
-                            .history = WANDB_ROWS_INIT,
-                            .events = WANDB_ROWS_INIT,
-                            .console = WANDB_ROWS_INIT,
+                            .rows = { WANDB_ROWS_INIT, WANDB_ROWS_INIT,
+                                      WANDB_ROWS_INIT },
                             .w.part = c->part };
     const char *entity;
     int ret = -1;

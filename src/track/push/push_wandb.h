@@ -12,15 +12,13 @@ struct wandb_push {
     struct wandb w;
     struct runs runs;
     const struct run_info *run; /* as it was last read */
-    struct wandb_rows history, events, console;
+    struct wandb_rows rows[WANDB_STREAMS];
     struct push_totals *totals;
     char *destination;
     json_t *cursor;
     json_t *uploaded; /* names of files, for the next request */
 };
 
-/* Is this the text of a key in an object of the cursor? */
-bool push_wandb_is_same(json_t *object, const char *key, const char *text);
 int push_wandb_save_cursor(struct wandb_push *, struct err *);
 /* One request to file_stream, with the names of the uploaded files; the request
  * is released. */

@@ -46,7 +46,8 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
                         &(struct push_request){ "POST", url, body, false }, &r,
                         &reply, e);
 
-    *data = NULL;
+    if (data)
+        *data = NULL;
     if (ret < 0 && r.status == 401)
         ret = err_set(e, ERR_REMOTE, "%s rejected the key", w->login.url);
     else if (ret < 0 && reply && message_of(reply))
@@ -60,7 +61,7 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
                       message_of(reply) ? message_of(reply)
                                         : "the server gave an error",
                       name);
-    else if (ret == 0)
+    else if (ret == 0 && data)
         *data = json_incref(json_object_get(reply, "data"));
     if (ret < 0 && r.status == 409)
         e->sys = EBUSY; /* for wandb_upsert() */
@@ -110,10 +111,11 @@ int wandb_status(struct wandb *w, struct err *e)
         "bucket(name:$name,missingOk:true){id name displayName "
         "historyLineCount eventsLineCount logLineCount historyTail eventsTail "
         "summaryMetrics config tags notes wandbConfig(keys:[\"t\"])}}}";
+    static const char *const counts[] = { [WANDB_HISTORY] = "historyLineCount",
+                                          [WANDB_EVENTS] = "eventsLineCount",
+                                          [WANDB_OUTPUT] = "logLineCount" };
     json_t *data, *model, *bucket;
 
-    w->history = w->events = w->log = 0;
-    w->tail_step = INT64_MIN;
     if (wandb_graphql(w, "RunResumeStatus", query,
                       json_pack("{s:s, s:s?, s:s}", "project", w->project,
                                 "entity", w->entity, "name", w->run),
@@ -121,19 +123,12 @@ int wandb_status(struct wandb *w, struct err *e)
         return -1;
     model = json_object_get(data, "model");
     bucket = json_object_get(model, "bucket");
-    if (json_is_object(model)) {
-        update_text(&w->project, model, "name");
-        update_text(&w->entity, json_object_get(model, "entity"), "name");
-    }
-    if (json_is_object(bucket)) {
-        set_run(w, bucket);
-        w->history =
-            json_integer_value(json_object_get(bucket, "historyLineCount"));
-        w->events =
-            json_integer_value(json_object_get(bucket, "eventsLineCount"));
-        w->log = json_integer_value(json_object_get(bucket, "logLineCount"));
-        w->tail_step = tail_step(push_get(bucket, "historyTail"));
-    }
+    update_text(&w->project, model, "name");
+    update_text(&w->entity, json_object_get(model, "entity"), "name");
+    set_run(w, bucket);
+    w->tail_step = tail_step(push_get(bucket, "historyTail"));
+    for (int i = 0; i < WANDB_STREAMS; i++)
+        w->lines[i] = json_integer_value(json_object_get(bucket, counts[i]));
     json_decref(data);
     return 0;
 }

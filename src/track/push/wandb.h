@@ -8,23 +8,26 @@
  *
  * There are three kinds of request: GraphQL to URL/graphql, lines to URL/files/
  * ENTITY/PROJECT/RUN/file_stream, and files by PUT to URLs that the server
- * names (wandb_upload.h).  Only the first two are sent with the key.
+ * names (wandb_upload.h).  Only the first two are sent with the key.  Lines go
+ * to three files: history, events (the system metrics) and output.
  */
+enum { WANDB_HISTORY, WANDB_EVENTS, WANDB_OUTPUT, WANDB_STREAMS };
+
 struct wandb {
     struct http *http;
     struct login login;
     char *entity, *project;       /* as the server spells them */
     char *run;                    /* the id of the run there */
     char *storage_id;             /* opaque; NULL for a new run */
-    int64_t history, events, log; /* lines that the server has */
+    int64_t lines[WANDB_STREAMS]; /* that the server has */
     int64_t tail_step;            /* of its last line; INT64_MIN: unknown */
     uint64_t part;                /* as in struct push_conf */
     double quiet_until;           /* no request before; by clock_mono() */
     bool stopped;                 /* someone has pressed Stop */
 };
 
-/* Run an operation; the caller releases *data.  GraphQL reports errors with
- * status 200; they are errors here. */
+/* Run an operation; the caller releases *data, which may be NULL if the data is
+ * not needed.  GraphQL reports errors with status 200; they are errors here. */
 int wandb_graphql(struct wandb *, const char *name, const char *query,
                   json_t *variables, json_t **data, struct err *);
 /* Ask what the server has of the run. */

@@ -1,13 +1,9 @@
 #include "config.h"
 #include "track/push/wandb_artifact.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/mem.h"
@@ -15,36 +11,6 @@
 #include "track/push/wandb_parts.h"
 
 enum { DIGEST = WANDB_DIGEST, ID = 128 };
-
-static int digest_file(const char *path, char out[DIGEST], int64_t *size,
-                       struct err *e)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    unsigned char sum[16];
-    struct stat st;
-    void *data = NULL;
-    int ret = 0;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        ret = err_sys(e, "cannot read %s", path);
-    } else {
-        if (st.st_size)
-            data =
-                mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) {
-            ret = err_sys(e, "cannot read %s", path);
-        } else {
-            md5(data ? data : "", (size_t)st.st_size, sum);
-            wandb_base64(sum, out);
-            *size = (int64_t)st.st_size;
-            if (data)
-                munmap(data, (size_t)st.st_size);
-        }
-    }
-    if (fd >= 0)
-        close(fd);
-    return ret;
-}
 
 static void random_id(char out[ID + 1])
 {
@@ -62,12 +28,27 @@ struct artifact {
     struct wandb *w;
     const char *name, *type;
     struct wandb_file *file;
-    char (*digest)[DIGEST];
-    int64_t *size;
-    struct wandb_parts *parts;
+    struct content {
+        char digest[DIGEST];
+        int64_t size;
+        struct wandb_parts parts;
+    } * content; /* of each file */
     size_t n;
     char *id, *base, *manifest; /* ids at the server */
 };
+
+static int digest_file(struct content *c, const char *path, struct err *e)
+{
+    unsigned char sum[16];
+    void *data;
+
+    if (wandb_parts_map(path, &data, &c->size, e) < 0)
+        return -1;
+    md5(data ? data : "", (size_t)c->size, sum);
+    wandb_base64(sum, c->digest);
+    wandb_parts_unmap(data, c->size);
+    return 0;
+}
 
 /* Create the artifact; *done says whether the server has this version. */
 static int create_artifact(struct artifact *a, bool *done, struct err *e)
@@ -83,7 +64,7 @@ static int create_artifact(struct artifact *a, bool *done, struct err *e)
 
     buf_str(&all, "wandb-artifact-manifest-v1\n");
     for (size_t i = 0; i < a->n; i++)
-        buf_printf(&all, "%s:%s\n", a->file[i].name, a->digest[i]);
+        buf_printf(&all, "%s:%s\n", a->file[i].name, a->content[i].digest);
     md5_hex(all.s, all.len, sum);
     buf_clear(&all);
     random_id(client);
@@ -110,8 +91,7 @@ static int create_artifact(struct artifact *a, bool *done, struct err *e)
     xreplace(&a->base, push_get(latest, "id"));
     if (!a->id)
         ret = err_set(e, ERR_REMOTE, "the server did not create the artifact");
-    *done = push_get(artifact, "state") &&
-            strcmp(push_get(artifact, "state"), "COMMITTED") == 0;
+    *done = push_is(artifact, "state", "COMMITTED");
     json_decref(data);
     return ret;
 }
@@ -180,11 +160,11 @@ static int send_files(struct artifact *a, struct err *e)
     for (size_t i = 0; i < a->n; i++) {
         json_t *file = json_pack("{s:s, s:s, s:s, s:s}", "artifactID", a->id,
                                  "artifactManifestID", a->manifest, "name",
-                                 a->file[i].name, "md5", a->digest[i]);
+                                 a->file[i].name, "md5", a->content[i].digest);
 
-        if (a->parts[i].n)
+        if (a->content[i].parts.n)
             json_object_set_new(file, "uploadPartsInput",
-                                wandb_parts_input(&a->parts[i]));
+                                wandb_parts_input(&a->content[i].parts));
         json_array_append_new(list, file);
     }
     ret = wandb_graphql(a->w, "CreateArtifactFiles", query,
@@ -203,8 +183,8 @@ static int send_files(struct artifact *a, struct err *e)
         json_t *node = json_object_get(json_array_get(edges, i), "node");
 
         if (json_is_object(json_object_get(node, "uploadMultipartUrls")))
-            ret = wandb_parts_send(&a->parts[i], a->w, &a->file[i], a->id, node,
-                                   e);
+            ret = wandb_parts_send(&a->content[i].parts, a->w, &a->file[i],
+                                   a->id, node, e);
         else if (push_get(node, "uploadUrl")) /* else it has this content */
             ret = wandb_upload(a->w, &a->file[i], push_get(node, "uploadUrl"),
                                json_object_get(node, "uploadHeaders"), e);
@@ -219,11 +199,11 @@ static char *manifest_text(const struct artifact *a)
     char *text;
 
     for (size_t i = 0; i < a->n; i++)
-        json_object_set_new(contents, a->file[i].name,
-                            json_pack("{s:s, s:I, s:s, s:b}", "digest",
-                                      a->digest[i], "size",
-                                      (json_int_t)a->size[i], "birthArtifactID",
-                                      a->id, "skip_cache", 0));
+        json_object_set_new(
+            contents, a->file[i].name,
+            json_pack("{s:s, s:I, s:s, s:b}", "digest", a->content[i].digest,
+                      "size", (json_int_t)a->content[i].size, "birthArtifactID",
+                      a->id, "skip_cache", 0));
     o = json_pack("{s:i, s:s, s:{s:s}, s:o}", "version", 1, "storagePolicy",
                   "wandb-storage-policy-v1", "storagePolicyConfig",
                   "storageLayout", "V2", "contents", contents);
@@ -237,13 +217,9 @@ static int commit_artifact(struct artifact *a, struct err *e)
     static const char query[] =
         "mutation CommitArtifact($artifactID:ID!){commitArtifact(input:{"
         "artifactID:$artifactID}){artifact{id digest}}}";
-    json_t *data;
 
-    if (wandb_graphql(a->w, "CommitArtifact", query,
-                      json_pack("{s:s}", "artifactID", a->id), &data, e) < 0)
-        return -1;
-    json_decref(data);
-    return 0;
+    return wandb_graphql(a->w, "CommitArtifact", query,
+                         json_pack("{s:s}", "artifactID", a->id), NULL, e);
 }
 
 int wandb_artifact(struct wandb *w, const char *type, const char *name,
@@ -256,15 +232,13 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
     bool done = false;
     int ret = 0;
 
-    a.digest = xcalloc(n, sizeof *a.digest);
-    a.size = xcalloc(n, sizeof *a.size);
-    a.parts = xcalloc(n, sizeof *a.parts);
+    a.content = xcalloc(n, sizeof *a.content);
     for (size_t i = 0; ret == 0 && i < n; i++)
-        ret = digest_file(f[i].path, a.digest[i], &a.size[i], e);
+        ret = digest_file(&a.content[i], f[i].path, e);
     if (ret == 0)
         ret = create_artifact(&a, &done, e);
     for (size_t i = 0; ret == 0 && !done && i < n; i++)
-        ret = wandb_parts_open(&a.parts[i], f[i].path, w->part, e);
+        ret = wandb_parts_open(&a.content[i].parts, f[i].path, w->part, e);
     if (ret == 0 && !done) {
         text = manifest_text(&a);
         if (send_manifest(&a, NULL, e) < 0 || send_files(&a, e) < 0 ||
@@ -275,10 +249,8 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
         err_wrap(e, "artifact %s", name);
     free(text);
     for (size_t i = 0; i < n; i++)
-        wandb_parts_clear(&a.parts[i]);
-    free(a.parts);
-    free(a.digest);
-    free(a.size);
+        wandb_parts_clear(&a.content[i].parts);
+    free(a.content);
     free(a.id);
     free(a.base);
     free(a.manifest);

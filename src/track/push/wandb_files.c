@@ -43,7 +43,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     md5_hex(path ? b.s : text, path ? b.len : strlen(text), hash);
     p->totals->bytes += (int64_t)b.len;
     buf_clear(&b);
-    if (push_wandb_is_same(json_object_get(p->cursor, "files"), name, hash))
+    if (push_is(json_object_get(p->cursor, "files"), name, hash))
         return;
     GROW(out->file, out->n, out->room);
     out->file[out->n++] = (struct wandb_file){
@@ -79,7 +79,7 @@ static void list_new_files(struct outgoing *out, const struct wandb_push *p)
     char *metadata = wandb_metadata(p->run);
     struct buf summary = BUF_INIT;
 
-    wandb_rows_summary(&summary, p->run, &p->history);
+    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY]);
     add_file(out, p, "wandb-metadata.json", NULL, metadata);
     add_file(out, p, "config.yaml", NULL, yaml);
     add_file(out, p, "wandb-summary.json", NULL, summary.s);
@@ -112,7 +112,7 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
         buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,
                    x->mtime_ms);
     }
-    if (out.n && !push_wandb_is_same(p->cursor, "checkpoints", state.s)) {
+    if (out.n && !push_is(p->cursor, "checkpoints", state.s)) {
         char *name = xasprintf("run-%s-checkpoints", p->w.run);
 
         ret = wandb_artifact(&p->w, "model", name, out.file, out.n, e);
@@ -131,14 +131,10 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
 int wandb_files_send(struct wandb_push *p, struct err *e)
 {
     struct outgoing out = { .mem = ARENA_INIT };
-    json_t *files = json_object_get(p->cursor, "files");
+    json_t *files = push_cursor_object(p->cursor, "files");
     int ret = 0;
 
     list_new_files(&out, p);
-    if (!files) {
-        files = json_object();
-        json_object_set_new(p->cursor, "files", files);
-    }
     if (out.n)
         ret = wandb_upload_files(&p->w, out.file, out.n, e);
     for (size_t i = 0; i < out.n; i++) {

@@ -18,14 +18,13 @@ int wandb_lines_read(struct wandb_push *p, struct err *e)
     char *output = track_output_path(p->run);
     int ret;
 
-    wandb_rows_clear(&p->history);
-    wandb_rows_clear(&p->events);
-    wandb_rows_clear(&p->console);
-    ret = wandb_rows_history(&p->history, p->run, e);
+    for (int i = 0; i < WANDB_STREAMS; i++)
+        wandb_rows_clear(&p->rows[i]);
+    ret = wandb_rows_load(&p->rows[WANDB_HISTORY], p->run, false, e);
     if (ret == 0)
-        ret = wandb_rows_system(&p->events, p->run, e);
+        ret = wandb_rows_load(&p->rows[WANDB_EVENTS], p->run, true, e);
     if (ret == 0 && output)
-        ret = wandb_rows_console(&p->console, p->run, output, e);
+        ret = wandb_rows_console(&p->rows[WANDB_OUTPUT], p->run, output, e);
     free(output);
     return ret;
 }
@@ -35,8 +34,8 @@ static void set_checksums(struct wandb_push *p, size_t n)
 {
     struct buf b = BUF_INIT;
 
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&b, "%08x", p->history.sum[i]);
+    for (size_t i = 0; i < n && i < p->rows[WANDB_HISTORY].n; i++)
+        buf_printf(&b, "%08x", p->rows[WANDB_HISTORY].row[i].sum);
     json_object_set_new(p->cursor, "sums", json_string(b.s));
     buf_clear(&b);
 }
@@ -49,13 +48,14 @@ size_t wandb_lines_sent(const struct wandb_push *p)
 /* The first of n lines that has changed since it was sent; n if none has. */
 static size_t first_changed(const struct wandb_push *p, size_t n)
 {
+    const struct wandb_rows *history = &p->rows[WANDB_HISTORY];
     const char *sums = push_get(p->cursor, "sums");
     const size_t sent = wandb_lines_sent(p);
 
-    for (size_t i = 0; i < n && i < sent && i < p->history.n; i++) {
+    for (size_t i = 0; i < n && i < sent && i < history->n; i++) {
         char now[16];
 
-        snprintf(now, sizeof now, "%08x", p->history.sum[i]);
+        snprintf(now, sizeof now, "%08x", history->row[i].sum);
         if (memcmp(now, sums + DIGITS * i, DIGITS) != 0)
             return i;
     }
@@ -66,7 +66,8 @@ static size_t first_changed(const struct wandb_push *p, size_t n)
 static int check_last_step(const struct wandb_push *p, struct err *e)
 {
     const int64_t theirs = p->w.tail_step;
-    const int64_t ours = p->history.step[p->w.history - 1];
+    const int64_t there = p->w.lines[WANDB_HISTORY];
+    const int64_t ours = p->rows[WANDB_HISTORY].row[there - 1].step;
 
     if (theirs == INT64_MIN || theirs == ours)
         return 0;
@@ -74,7 +75,7 @@ static int check_last_step(const struct wandb_push *p, struct err *e)
                    "line %" PRId64 " of the server is of step %" PRId64
                    ", but here of step %" PRId64 ": another program has "
                    "written to the run; use --new-run",
-                   p->w.history, theirs, ours);
+                   there, theirs, ours);
 }
 
 /*
@@ -85,22 +86,23 @@ static int check_last_step(const struct wandb_push *p, struct err *e)
  */
 static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
 {
-    const size_t there = (size_t)p->w.history;
+    const struct wandb_rows *history = &p->rows[WANDB_HISTORY];
+    const size_t there = (size_t)p->w.lines[WANDB_HISTORY];
     const size_t same = first_changed(p, there);
-    const size_t keep = same < p->history.n ? same : p->history.n;
+    const size_t keep = same < history->n ? same : history->n;
     struct err why = ERR_INIT;
     int64_t lines;
 
-    *from = p->w.history;
+    *from = (int64_t)there;
     if (there == 0)
         return 0;
-    if (same == there && there <= p->history.n)
+    if (same == there && there <= history->n)
         return check_last_step(p, e);
-    if (there == p->history.n + 1 && p->run->status == RUN_RUNNING &&
-        same >= p->history.n)
+    if (there == history->n + 1 && p->run->status == RUN_RUNNING &&
+        same >= history->n)
         return 0; /* the last line, which is held back, was sent before */
     if (keep > 0 &&
-        wandb_rewind(&p->w, p->history.step[keep - 1], &lines, &why) == 0 &&
+        wandb_rewind(&p->w, history->row[keep - 1].step, &lines, &why) == 0 &&
         lines == (int64_t)keep) {
         *from = lines;
         return 0;
@@ -110,12 +112,12 @@ static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
         return -1;
     }
     *from = (int64_t)keep;
-    if (there <= p->history.n)
+    if (there <= history->n)
         return 0;
     return err_set(e, ERR_REMOTE,
                    "the server has %zu lines of history, but the run has %zu, "
                    "and the server cannot rewind it; use --new-run",
-                   there, p->history.n);
+                   there, history->n);
 }
 
 /* How long a line is as a JSON string in an array. */
@@ -161,52 +163,44 @@ static void add_lines(json_t *files, const char *name,
                                   "content", content));
 }
 
-/* How far the lines were sent. */
-struct sent_lines {
-    int64_t history, events, log;
-};
-
-static int64_t count_points(const struct wandb_push *p,
-                            const struct sent_lines *d)
+/* Count what a request has sent: the lines from sent[] up to now[]. */
+static void add_progress(struct wandb_push *p, int64_t *sent,
+                         const int64_t *now)
 {
-    return wandb_rows_points(&p->history, d->history) +
-           wandb_rows_points(&p->events, d->events);
-}
-
-static void add_progress(struct wandb_push *p, const struct sent_lines *was,
-                         const struct sent_lines *now)
-{
-    p->totals->lines += now->history - was->history + now->events -
-                        was->events + now->log - was->log;
-    p->totals->points += count_points(p, now) - count_points(p, was);
-    p->w.history = now->history;
-    p->w.events = now->events;
-    p->w.log = now->log;
+    for (int i = 0; i < WANDB_STREAMS; i++) {
+        p->totals->lines += now[i] - sent[i];
+        p->totals->points += wandb_rows_points(&p->rows[i], now[i]) -
+                             wandb_rows_points(&p->rows[i], sent[i]);
+        p->w.lines[i] = sent[i] = now[i];
+    }
     p->w.tail_step = INT64_MIN; /* it was compared before */
 }
 
-/* Send one request, as large as allowed; *more says whether another follows. */
-static int send_request(struct wandb_push *p, struct sent_lines *done,
+/* Send one request, as large as allowed, with lines from sent[] on; *more says
+ * whether another follows. */
+static int send_request(struct wandb_push *p, int64_t *sent,
                         const char *summary, bool *more, struct err *e)
 {
-    const struct sent_lines was = *done;
-    const size_t most = (size_t)p->conf->request;
+    static const char *const names[] = { [WANDB_HISTORY] =
+                                             "wandb-history.jsonl",
+                                         [WANDB_EVENTS] = "wandb-events.jsonl",
+                                         [WANDB_OUTPUT] = "output.log" };
+    int64_t now[WANDB_STREAMS];
     json_t *files = json_object();
     char hash[33];
     size_t size = 0;
     bool last;
 
-    add_lines(files, "wandb-history.jsonl", &p->history, &done->history, &size,
-              most);
-    add_lines(files, "wandb-events.jsonl", &p->events, &done->events, &size,
-              most);
-    add_lines(files, "output.log", &p->console, &done->log, &size, most);
-    *more = done->history < (int64_t)p->history.n ||
-            done->events < (int64_t)p->events.n ||
-            done->log < (int64_t)p->console.n;
+    *more = false;
+    for (int i = 0; i < WANDB_STREAMS; i++) {
+        now[i] = sent[i];
+        add_lines(files, names[i], &p->rows[i], &now[i], &size,
+                  (size_t)p->conf->request);
+        *more = *more || now[i] < (int64_t)p->rows[i].n;
+    }
     md5_hex(summary, strlen(summary), hash);
-    last = !*more && (json_object_size(files) ||
-                      !push_wandb_is_same(p->cursor, "summary", hash));
+    last = !*more &&
+           (json_object_size(files) || !push_is(p->cursor, "summary", hash));
     if (last)
         json_object_set_new(files, "wandb-summary.json",
                             json_pack("{s:i, s:[o]}", "offset", 0, "content",
@@ -217,8 +211,8 @@ static int send_request(struct wandb_push *p, struct sent_lines *done,
     }
     if (push_wandb_stream(p, json_pack("{s:o}", "files", files), e) < 0)
         return -1;
-    add_progress(p, &was, done);
-    set_checksums(p, (size_t)done->history);
+    add_progress(p, sent, now);
+    set_checksums(p, (size_t)now[WANDB_HISTORY]);
     if (last)
         json_object_set_new(p->cursor, "summary", json_string(hash));
     json_object_del(p->cursor, "complete");
@@ -227,14 +221,16 @@ static int send_request(struct wandb_push *p, struct sent_lines *done,
 
 int wandb_lines_send(struct wandb_push *p, struct err *e)
 {
-    struct sent_lines done = { 0, p->w.events, p->w.log };
+    int64_t sent[WANDB_STREAMS];
     struct buf summary = BUF_INIT;
     bool more = true;
-    int ret = find_start(p, &done.history, e);
+    int ret;
 
-    wandb_rows_summary(&summary, p->run, &p->history);
+    memcpy(sent, p->w.lines, sizeof sent);
+    ret = find_start(p, &sent[WANDB_HISTORY], e);
+    wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY]);
     while (ret == 0 && more)
-        ret = send_request(p, &done, summary.s, &more, e);
+        ret = send_request(p, sent, summary.s, &more, e);
     buf_clear(&summary);
     return ret;
 }

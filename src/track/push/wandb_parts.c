@@ -58,37 +58,47 @@ static int64_t part_length(const struct wandb_parts *p, size_t i)
     return left < p->part ? left : p->part;
 }
 
-int wandb_parts_open(struct wandb_parts *p, const char *path, uint64_t asked,
-                     struct err *e)
+int wandb_parts_map(const char *path, void **data, int64_t *size, struct err *e)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
+    struct stat st = { 0 };
     int ret = 0;
 
-    *p = (struct wandb_parts){ 0 };
-    if (fd < 0 || fstat(fd, &st) < 0) {
+    *data = NULL;
+    if (fd < 0 || fstat(fd, &st) < 0)
         ret = err_sys(e, "cannot read %s", path);
-    } else {
-        p->size = st.st_size;
-        p->part = part_size(p->size, asked);
-        p->n = p->part ? (size_t)((p->size - 1) / p->part + 1) : 0;
-    }
-    if (p->n) {
-        const char *data =
-            mmap(NULL, (size_t)p->size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-        p->sum = xcalloc(p->n, sizeof *p->sum);
-        if (data == MAP_FAILED)
-            ret = err_sys(e, "cannot read %s", path);
-        for (size_t i = 0; ret == 0 && i < p->n; i++)
-            md5(data + (int64_t)i * p->part, (size_t)part_length(p, i),
-                p->sum[i]);
-        if (data != MAP_FAILED)
-            munmap((void *)(uintptr_t)data, (size_t)p->size);
-    }
+    else if (st.st_size)
+        *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (*data == MAP_FAILED)
+        ret = err_sys(e, "cannot read %s", path);
+    *size = (int64_t)st.st_size;
     if (fd >= 0)
         close(fd);
     return ret;
+}
+
+void wandb_parts_unmap(void *data, int64_t size)
+{
+    if (data)
+        munmap(data, (size_t)size);
+}
+
+int wandb_parts_open(struct wandb_parts *p, const char *path, uint64_t asked,
+                     struct err *e)
+{
+    void *data;
+
+    *p = (struct wandb_parts){ 0 };
+    if (wandb_parts_map(path, &data, &p->size, e) < 0)
+        return -1;
+    p->part = part_size(p->size, asked);
+    p->n = p->part ? (size_t)((p->size - 1) / p->part + 1) : 0;
+    p->sum = xcalloc(p->n, sizeof *p->sum);
+    for (size_t i = 0; i < p->n; i++)
+        md5((const char *)data + (int64_t)i * p->part,
+            (size_t)part_length(p, i), p->sum[i]);
+    wandb_parts_unmap(data, p->size);
+    return 0;
 }
 
 void wandb_parts_clear(struct wandb_parts *p)
@@ -141,19 +151,15 @@ static int complete_upload(struct wandb *w, const char *artifact, json_t *node,
         "completeMultipartAction:$completeMultipartAction,"
         "completedParts:$completedParts,artifactID:$artifactID,"
         "storagePath:$storagePath,uploadID:$uploadID}){digest}}";
-    json_t *upload = json_object_get(node, "uploadMultipartUrls"), *data;
+    json_t *upload = json_object_get(node, "uploadMultipartUrls");
 
-    if (wandb_graphql(
-            w, "CompleteMultipartUploadArtifact", query,
-            json_pack("{s:s, s:O, s:s, s:O, s:O}", "completeMultipartAction",
-                      "Complete", "completedParts", tags, "artifactID",
-                      artifact, "storagePath",
-                      json_object_get(node, "storagePath"), "uploadID",
-                      json_object_get(upload, "uploadID")),
-            &data, e) < 0)
-        return -1;
-    json_decref(data);
-    return 0;
+    return wandb_graphql(
+        w, "CompleteMultipartUploadArtifact", query,
+        json_pack("{s:s, s:O, s:s, s:O, s:O}", "completeMultipartAction",
+                  "Complete", "completedParts", tags, "artifactID", artifact,
+                  "storagePath", json_object_get(node, "storagePath"),
+                  "uploadID", json_object_get(upload, "uploadID")),
+        NULL, e);
 }
 
 int wandb_parts_send(const struct wandb_parts *p, struct wandb *w,

@@ -32,6 +32,10 @@ int wandb_parts_send(const struct wandb_parts *, struct wandb *,
                      const struct wandb_file *, const char *artifact,
                      json_t *node, struct err *);
 
+/* The content of a file in memory, NULL if it is empty. */
+int wandb_parts_map(const char *path, void **data, int64_t *size, struct err *);
+void wandb_parts_unmap(void *data, int64_t size);
+
 /* An MD5 sum in base64, with its NUL. */
 enum { WANDB_DIGEST = 25 };
 void wandb_base64(const unsigned char sum[16], char out[WANDB_DIGEST]);

@@ -27,44 +27,35 @@ struct row_points {
 void wandb_rows_clear(struct wandb_rows *r)
 {
     buf_clear(&r->text);
-    free(r->at);
-    free(r->step);
-    free(r->sum);
-    free(r->points);
+    free(r->row);
     *r = (struct wandb_rows)WANDB_ROWS_INIT;
 }
 
 const char *wandb_rows_line(const struct wandb_rows *r, size_t i)
 {
-    return r->text.s + r->at[i];
+    return r->text.s + r->row[i].at;
 }
 
 int64_t wandb_rows_points(const struct wandb_rows *r, int64_t n)
 {
-    return n > 0 ? (int64_t)r->points[n - 1] : 0;
+    if (n > (int64_t)r->n)
+        n = (int64_t)r->n;
+    return n > 0 ? (int64_t)r->row[n - 1].points : 0;
 }
 
 static void begin_line(struct wandb_rows *r, int64_t step)
 {
-    if (r->n == r->room) {
-        r->room = r->room ? r->room * 2 : 64;
-        r->at = xrealloc(r->at, r->room, sizeof *r->at);
-        r->step = xrealloc(r->step, r->room, sizeof *r->step);
-        r->sum = xrealloc(r->sum, r->room, sizeof *r->sum);
-        r->points = xrealloc(r->points, r->room, sizeof *r->points);
-    }
-    r->at[r->n] = r->text.len;
-    r->step[r->n] = step;
+    GROW(r->row, r->n, r->room);
+    r->row[r->n] = (struct wandb_row){ .at = r->text.len, .step = step };
 }
 
 static void end_line(struct wandb_rows *r)
 {
-    const size_t len = r->text.len - r->at[r->n];
+    struct wandb_row *row = &r->row[r->n++];
 
-    r->sum[r->n] = crc32c(r->text.s + r->at[r->n], len);
-    r->points[r->n] = r->n_points;
+    row->sum = crc32c(r->text.s + row->at, r->text.len - row->at);
+    row->points = r->n_points;
     buf_char(&r->text, '\0');
-    r->n++;
 }
 
 static void add_number(struct buf *b, double x)
@@ -116,14 +107,13 @@ static int load_points(struct row_points *all, const struct run_info *r,
             return -1;
         for (size_t i = 0; i < s.n; i++) {
             GROW(all->item, all->n, all->room);
-            all->item[all->n++] = (struct row_point){
-                system ? s.ms[i] : s.step[i],
-                s.step[i],
-                s.ms[i],
-                (uint32_t)j,
-                (uint32_t)i,
-                s.value[i],
-            };
+            all->item[all->n++] =
+                (struct row_point){ system ? s.ms[i] : s.step[i],
+                                    s.step[i],
+                                    s.ms[i],
+                                    (uint32_t)j,
+                                    (uint32_t)i,
+                                    s.value[i] };
         }
         series_free(&s);
     }
@@ -133,12 +123,22 @@ static int load_points(struct row_points *all, const struct run_info *r,
 }
 
 /* W&B's names for system metrics of MLflow and gtrain. */
+struct system_name {
+    const char *ours, *theirs;
+    double scale;
+};
+
+static const struct system_name *find_name(const struct system_name *names,
+                                           const char *key)
+{
+    while (names->ours && strcmp(key, names->ours) != 0)
+        names++;
+    return names->ours ? names : NULL;
+}
+
 static void add_system_name(struct buf *b, const char *key, double *value)
 {
-    static const struct {
-        const char *ours, *theirs;
-        double scale;
-    } names[] = {
+    static const struct system_name names[] = {
         { "cpu_util", "cpu", 1 },
         { "cpu_utilization_percentage", "cpu", 1 },
         { "rss_bytes", "proc.memory.rssMB", 1 / 1048576.0 },
@@ -149,37 +149,27 @@ static void add_system_name(struct buf *b, const char *key, double *value)
         { "gpu_util", "gpu.0.gpu", 1 },
         { "gpu_mem_bytes", "gpu.0.memoryAllocatedBytes", 1 },
         { "gpu_power_w", "gpu.0.powerWatts", 1 },
+        { NULL },
     };
-    static const struct {
-        const char *ours, *theirs;
-        double scale;
-    } gpu[] = {
+    static const struct system_name gpu[] = {
         { "_utilization_percentage", "gpu", 1 },
         { "_memory_usage_percentage", "memoryAllocated", 1 },
         { "_memory_usage_megabytes", "memoryAllocatedBytes", 1e6 },
         { "_power_usage_watts", "powerWatts", 1 },
         { "_power_usage_percentage", "powerPercent", 1 },
+        { NULL },
     };
+    const struct system_name *name = find_name(names, key);
     int index, n = 0;
 
     buf_str(b, "system.");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(key, names[i].ours) == 0) {
-            buf_str(b, names[i].theirs);
-            *value *= names[i].scale;
-            return;
-        }
+    if (!name && sscanf(key, "gpu_%d%n", &index, &n) == 1) {
+        name = find_name(gpu, key + n);
+        if (name)
+            buf_printf(b, "gpu.%d.", index);
     }
-    if (sscanf(key, "gpu_%d%n", &index, &n) == 1) {
-        for (size_t i = 0; i < sizeof gpu / sizeof gpu[0]; i++) {
-            if (strcmp(key + n, gpu[i].ours) == 0) {
-                buf_printf(b, "gpu.%d.%s", index, gpu[i].theirs);
-                *value *= gpu[i].scale;
-                return;
-            }
-        }
-    }
-    buf_str(b, key);
+    buf_str(b, name ? name->theirs : key);
+    *value *= name ? name->scale : 1;
 }
 
 static void add_head(struct wandb_rows *rows, const struct run_info *r,
@@ -198,7 +188,7 @@ static void add_head(struct wandb_rows *rows, const struct run_info *r,
     add_number(&rows->text, (double)ms / 1000);
 }
 
-static int add_rows(struct wandb_rows *rows, const struct run_info *r,
+int wandb_rows_load(struct wandb_rows *rows, const struct run_info *r,
                     bool system, struct err *e)
 {
     struct row_points all = { NULL, 0, 0 };
@@ -244,18 +234,6 @@ static int add_rows(struct wandb_rows *rows, const struct run_info *r,
     return 0;
 }
 
-int wandb_rows_history(struct wandb_rows *rows, const struct run_info *r,
-                       struct err *e)
-{
-    return add_rows(rows, r, false, e);
-}
-
-int wandb_rows_system(struct wandb_rows *rows, const struct run_info *r,
-                      struct err *e)
-{
-    return add_rows(rows, r, true, e);
-}
-
 int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
                        const char *path, struct err *e)
 {
@@ -295,7 +273,7 @@ void wandb_rows_summary(struct buf *b, const struct run_info *r,
         if (!is_system(r->metrics[j].key) && r->metrics[j].last_ms > ms)
             ms = r->metrics[j].last_ms;
     if (history->n)
-        step = history->step[history->n - 1];
+        step = history->row[history->n - 1].step;
     buf_char(b, '{');
     for (size_t j = 0; j < r->n_metrics; j++) {
         if (is_system(r->metrics[j].key))

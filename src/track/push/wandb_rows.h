@@ -15,25 +15,29 @@
  * same lines, so that line k stays line k.  The last line of a running run is
  * held back, as more points may be added to it.
  *
- * The JSON is not by jansson: W&B writes NaN and Infinity bare, which jansson
- * cannot, and it prints 0.1 as 0.10000000000000001.
+ * jansson does not write this JSON: it cannot write NaN and Infinity bare, as
+ * W&B does, and it prints 0.1 as 0.10000000000000001.
  */
 struct wandb_rows {
     struct buf text; /* the lines, each ended by NUL */
-    size_t *at;      /* where each begins */
-    int64_t *step;
-    uint32_t *sum;  /* CRC-32C of each */
-    size_t *points; /* in each and all before it */
+    struct wandb_row {
+        size_t at; /* where the line begins */
+        int64_t step;
+        uint32_t sum;  /* its CRC-32C */
+        size_t points; /* in it and in all lines before it */
+    } * row;
     size_t n, room;
     size_t n_points;
 };
 
-#define WANDB_ROWS_INIT { BUF_INIT, NULL, NULL, NULL, NULL, 0, 0, 0 }
+#define WANDB_ROWS_INIT                                                        \
+ {                                                                             \
+  BUF_INIT, NULL, 0, 0, 0                                                      \
+ }
 
-int wandb_rows_history(struct wandb_rows *, const struct run_info *,
-                       struct err *);
-int wandb_rows_system(struct wandb_rows *, const struct run_info *,
-                      struct err *);
+/* The system metrics, or else the others. */
+int wandb_rows_load(struct wandb_rows *, const struct run_info *, bool system,
+                    struct err *);
 /* The lines of a file, each after a time. */
 int wandb_rows_console(struct wandb_rows *, const struct run_info *,
                        const char *path, struct err *);

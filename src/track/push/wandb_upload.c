@@ -1,12 +1,9 @@
 #include "config.h"
 #include "track/push/wandb_upload.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -56,28 +53,18 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     struct http_call call = {
         .method = "PUT", .url = where, .header = headers, .secs = -1
     };
-    struct stat st;
     int ret;
 
     if (f->path) {
-        call.fd = open(f->path, O_RDONLY | O_CLOEXEC);
-        if (call.fd < 0 || fstat(call.fd, &st) < 0) {
-            err_sys(e, "cannot read %s", f->path);
-            if (call.fd >= 0)
-                close(call.fd);
-            free(where);
-            return -1;
-        }
         call.fd_at = part ? part->at : 0;
-        call.len = (size_t)(part ? part->len : st.st_size);
+        call.len = part ? (size_t)part->len : 0;
+        ret = push_put_file(w->http, &call, f->path, r, e);
     } else {
         call.body = f->text;
         call.len = strlen(f->text);
+        ret = http_do(w->http, &call, r, e);
     }
-    ret = http_do(w->http, &call, r, e);
     free(where);
-    if (call.fd > 0)
-        close(call.fd);
     return ret;
 }
 
