@@ -13,10 +13,9 @@
 
 #define SOURCE_TAG "gtrack.imported_from"
 
-void import_run_init(struct import_run *in, const char *source)
+void import_run_init(struct import_run *in, char *source)
 {
-    *in = (struct import_run){ .status = RUN_FINISHED };
-    in->source = xstrdup(source);
+    *in = (struct import_run){ .source = source, .status = RUN_FINISHED };
 }
 
 void import_run_clear(struct import_run *in)

@@ -14,15 +14,15 @@
  *
  *      struct import_run run;
  *
- *      import_run_init(&run, "main.log");
+ *      import_run_init(&run, store_absolute("main.log"));
  *      import_run_point(&run, "val/loss", step, ms, loss);
  *      ...
  *      ret = import_run_write(&run, import, e);
  *      import_run_clear(&run);
  *
- * A run is read as a whole before it is written.  `source` says where it came
- * from: a run of the store that came from the same source is the same run, and
- * is not written again.
+ * A run is read as a whole before it is written.  `source` says where it comes
+ * from: if the store has a run from the same source, it is the same run, and is
+ * not written again.
  */
 struct import {
     const char *path, *experiment, *name; /* NULL: as the file has them */
@@ -59,7 +59,8 @@ struct import_run {
     size_t n_pairs, room_pairs;
 };
 
-void import_run_init(struct import_run *, const char *source);
+/* `source` belongs to the run from then on. */
+void import_run_init(struct import_run *, char *source);
 void import_run_clear(struct import_run *);
 void import_run_name(struct import_run *, const char *name);
 void import_run_experiment(struct import_run *, const char *name);

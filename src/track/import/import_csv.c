@@ -113,21 +113,25 @@ struct csv {
     size_t n, room;
     int step, time;
     int64_t mtime, count;
+    char *source; /* of a file with one run */
 };
 
-static struct import_run *find_run(struct csv *c, const char *source,
+/* The run from this source, which is freed or kept; a new one gets the name. */
+static struct import_run *find_run(struct csv *c, char *source,
                                    const char *name)
 {
     struct import_run *in;
 
-    for (size_t i = 0; i < c->n; i++)
-        if (strcmp(c->run[i].source, source) == 0)
+    for (size_t i = 0; i < c->n; i++) {
+        if (strcmp(c->run[i].source, source) == 0) {
+            free(source);
             return &c->run[i];
+        }
+    }
     GROW(c->run, c->n, c->room);
     in = &c->run[c->n++];
     import_run_init(in, source);
-    if (name)
-        import_run_name(in, name);
+    import_run_name(in, name);
     return in;
 }
 
@@ -136,28 +140,23 @@ static int add_own_row(struct csv *c, struct err *e)
 {
     char **f = c->row.field;
     struct import_run *in;
-    char *source;
     int64_t step, ms = 0;
     double x;
 
     if (c->row.n != 7 || !num_int(f[4], &step) || !num_real(f[6], &x))
         return err_set(e, ERR_INPUT, "%s: row %lld is not a point",
                        c->import->path, (long long)c->count + 1);
-    source = xasprintf("run %s", f[0]);
-    in = find_run(c, source, f[1]);
+    in = find_run(c, xasprintf("run %s", f[0]), f[1]);
     import_run_experiment(in, f[2]);
     num_int(f[5], &ms);
     import_run_point(in, f[3], step, ms, x);
-    free(source);
     return 0;
 }
 
-static int add_wide_row(struct csv *c, struct err *e)
+static void add_wide_row(struct csv *c)
 {
-    char *own = store_absolute(c->import->path);
     int64_t step = c->count, ms = c->mtime;
 
-    (void)e;
     if (c->step >= 0 && (size_t)c->step < c->row.n)
         num_int(c->row.field[c->step], &step);
     if (c->time >= 0 && (size_t)c->time < c->row.n &&
@@ -166,31 +165,24 @@ static int add_wide_row(struct csv *c, struct err *e)
     for (size_t i = 0; i < c->row.n && i < c->head.n; i++) {
         const char *title = c->head.field[i];
         const char *dash = strstr(title, " - ");
-        char *source = NULL, *name = NULL;
-        struct import_run *in;
+        char *name, *source;
         double x;
 
         if ((int)i == c->step || (int)i == c->time ||
             !num_real(c->row.field[i], &x) || str_ends(title, "__MIN") ||
             str_ends(title, "__MAX"))
             continue;
-        if (dash) {
-            name = xstrndup(title, (size_t)(dash - title));
-            source = xasprintf("%s: %s", own, name);
-        }
-        in = find_run(c, source ? source : own, name);
-        import_run_point(in, dash ? dash + 3 : title, step, ms, x);
-        free(source);
+        name = dash ? xstrndup(title, (size_t)(dash - title)) : NULL;
+        source =
+            dash ? xasprintf("%s: %s", c->source, name) : xstrdup(c->source);
+        import_run_point(find_run(c, source, name), dash ? dash + 3 : title,
+                         step, ms, x);
         free(name);
     }
-    free(own);
-    return 0;
 }
 
 int import_csv(struct import *import, struct err *e)
 {
-    static const char *const own[] = { "run_id", NULL };
-    static const char *const metric[] = { "metric", NULL };
     struct csv c = { .import = import, .mtime = import_mtime(import->path) };
     FILE *fp = fopen(import->path, "re");
     bool points;
@@ -198,14 +190,18 @@ int import_csv(struct import *import, struct err *e)
 
     if (!fp)
         return err_open(e, "cannot read %s", import->path);
+    c.source = store_absolute(import->path);
     if (!read_row(fp, &c.head))
         ret = err_set(e, ERR_INPUT, "%s is empty", import->path);
-    points =
-        find_column(&c.head, own) == 0 && find_column(&c.head, metric) == 3;
+    points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
+             strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);
     c.time = find_column(&c.head, times);
     while (ret == 0 && read_row(fp, &c.row)) {
-        ret = points ? add_own_row(&c, e) : add_wide_row(&c, e);
+        if (points)
+            ret = add_own_row(&c, e);
+        else
+            add_wide_row(&c);
         c.count++;
     }
     if (ret == 0 && c.n == 0)
@@ -217,6 +213,7 @@ int import_csv(struct import *import, struct err *e)
         import_run_clear(&c.run[i]);
     }
     free(c.run);
+    free(c.source);
     row_clear(&c.head);
     row_clear(&c.row);
     free(c.head.field);

@@ -25,12 +25,12 @@ static int import_folder(struct import *import, const char *folder,
                          const struct file_tree *f, struct err *e)
 {
     char *at = path_join(import->path, folder);
-    char *source = store_absolute(at);
     struct import_run in;
     int ret = 0;
 
-    import_run_init(&in, source);
-    import_run_name(&in, strcmp(folder, ".") == 0 ? path_name(source) : folder);
+    import_run_init(&in, store_absolute(at));
+    import_run_name(&in,
+                    strcmp(folder, ".") == 0 ? path_name(in.source) : folder);
     for (size_t i = 0; i < f->n && ret == 0; i++) {
         char *parent = path_parent(f->file[i].path);
 
@@ -46,7 +46,6 @@ static int import_folder(struct import *import, const char *folder,
     if (ret == 0 && import_run_count_points(&in))
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
-    free(source);
     free(at);
     return ret;
 }
@@ -54,15 +53,13 @@ static int import_folder(struct import *import, const char *folder,
 static int import_file(struct import *import, struct err *e)
 {
     struct import_run in;
-    char *source = store_absolute(import->path);
     int ret;
 
-    import_run_init(&in, source);
+    import_run_init(&in, store_absolute(import->path));
     ret = tfevents_read(import->path, add_scalar, &in, e);
     if (ret == 0)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
-    free(source);
     return ret;
 }
 

@@ -50,16 +50,14 @@ static int read_lines(struct import_run *in, const char *path, line_fn *fn,
 static int import_lines(struct import *import, line_fn *fn, struct err *e)
 {
     struct import_run in;
-    char *source = store_absolute(import->path);
     int64_t last = INT64_MIN;
     int ret;
 
-    import_run_init(&in, source);
+    import_run_init(&in, store_absolute(import->path));
     ret = read_lines(&in, import->path, fn, &last, e);
     if (ret == 0)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
-    free(source);
     return ret;
 }
 
@@ -143,15 +141,16 @@ struct phrase {
     double scale;
 };
 
+/* Add the numbers after phrases, the last of which has no word. */
 static void add_phrases(struct import_run *in, const char *line, int64_t step,
-                        int64_t ms, const struct phrase *p, size_t n)
+                        int64_t ms, const struct phrase *p)
 {
-    for (size_t i = 0; i < n; i++) {
-        const double x = find_number(line, p[i].word);
+    for (; p->word; p++) {
+        const double x = find_number(line, p->word);
 
-        if (!strstr(line, p[i].word) || (isnan(x) && !strcasestr(line, "nan")))
+        if (!strstr(line, p->word) || (isnan(x) && !strcasestr(line, "nan")))
             continue;
-        import_run_point(in, p[i].key, step, ms, x * p[i].scale);
+        import_run_point(in, p->key, step, ms, x * p->scale);
     }
 }
 
@@ -171,37 +170,40 @@ static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
         { ": loss", "train/loss", 1 },
         { "time", "perf/step_ms", 1 },
         { "mfu", "perf/mfu", 0.01 },
+        { NULL },
     };
     static const struct phrase eval[] = {
         { "train loss", "eval/train_loss", 1 },
         { "val loss", "val/loss", 1 },
+        { NULL },
     };
     static const struct phrase piped[] = {
         { "loss", "train/loss", 1 },           { "lr", "train/lr", 1 },
         { "norm", "train/grad_norm", 1 },      { "dt", "perf/step_ms", 1 },
-        { "tok/sec", "perf/tokens_per_s", 1 },
+        { "tok/sec", "perf/tokens_per_s", 1 }, { NULL },
     };
     static const struct phrase plain[] = {
         { " train ", "train/loss", 1 },
         { " val ", "val/loss", 1 },
         { " hella ", "hellaswag/acc", 1 },
+        { NULL },
     };
+    const struct phrase *phrases = NULL;
     long long step;
     int n = 0;
 
     (void)e;
-    if (sscanf(line, "iter %lld%n", &step, &n) == 1 && line[n] == ':') {
+    if (sscanf(line, "iter %lld%n", &step, &n) == 1 && line[n] == ':')
+        phrases = iter;
+    else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':')
+        phrases = eval;
+    else if (sscanf(line, "step %lld %n", &step, &n) == 1 && line[n] == '|')
+        phrases = piped;
+    else if (sscanf(line, "%lld%n", &step, &n) == 1 && line[n] == ' ')
+        phrases = plain;
+    if (phrases) {
         begin_step(in, step, arg);
-        add_phrases(in, line, step, ms, iter, 3);
-    } else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':') {
-        begin_step(in, step, arg);
-        add_phrases(in, line, step, ms, eval, 2);
-    } else if (sscanf(line, "step %lld %n", &step, &n) == 1 && line[n] == '|') {
-        begin_step(in, step, arg);
-        add_phrases(in, line, step, ms, piped, 5);
-    } else if (sscanf(line, "%lld%n", &step, &n) == 1 && line[n] == ' ') {
-        begin_step(in, step, arg);
-        add_phrases(in, line, step, ms, plain, 3);
+        add_phrases(in, line, step, ms, phrases);
     }
     return 0;
 }
@@ -217,7 +219,6 @@ struct jsonl {
     struct import *import;
     struct import_run in;
     bool open;
-    char *id;
     int64_t start_ms, end_ms; /* of the run; points may lie outside */
 };
 
@@ -237,43 +238,33 @@ static int finish_run(struct jsonl *j, struct err *e)
     return ret;
 }
 
-static void add_pairs(struct import_run *in, json_t *object, bool tags)
+typedef void set_pair_fn(struct import_run *, const char *, const char *);
+
+static void set_pairs(struct import_run *in, json_t *object, set_pair_fn *set)
 {
     const char *key;
     json_t *value;
 
-    json_object_foreach(object, key, value)
-    {
-        if (!json_is_string(value))
-            continue;
-        if (tags)
-            import_run_tag(in, key, json_string_value(value));
-        else
-            import_run_param(in, key, json_string_value(value));
-    }
+    json_object_foreach(object, key, value) if (json_is_string(value))
+        set(in, key, json_string_value(value));
 }
 
 static int begin_run(struct jsonl *j, json_t *o, struct err *e)
 {
     const char *id = json_string_value(json_object_get(o, "id"));
     const char *status = json_string_value(json_object_get(o, "status"));
-    char *source;
 
     if (!id)
         return err_set(e, ERR_INPUT, "the run has no id");
     if (finish_run(j, e) < 0)
         return -1;
-    source = xasprintf("run %s", id);
-    import_run_init(&j->in, source);
-    free(source);
-    free(j->id);
-    j->id = xstrdup(id);
+    import_run_init(&j->in, xasprintf("run %s", id));
     j->open = true;
     import_run_name(&j->in, json_string_value(json_object_get(o, "name")));
     import_run_experiment(&j->in,
                           json_string_value(json_object_get(o, "experiment")));
-    add_pairs(&j->in, json_object_get(o, "params"), false);
-    add_pairs(&j->in, json_object_get(o, "tags"), true);
+    set_pairs(&j->in, json_object_get(o, "params"), import_run_param);
+    set_pairs(&j->in, json_object_get(o, "tags"), import_run_tag);
     for (int s = RUN_RUNNING; status && s <= RUN_STALE; s++)
         if (strcmp(status, run_status_word((enum run_status)s)) == 0)
             j->in.status = (enum run_status)s;
@@ -336,6 +327,5 @@ int import_jsonl(struct import *import, struct err *e)
         ret = finish_run(&j, e);
     else if (j.open)
         import_run_clear(&j.in);
-    free(j.id);
     return ret;
 }

@@ -37,6 +37,14 @@ enum {
     STATS = 7,
     RUN = 17,
     EXIT = 18,
+
+    RUN_ID = 1, /* fields of RunRecord */
+    RUN_PROJECT = 3,
+    RUN_CONFIG = 4,
+    RUN_GROUP = 6,
+    RUN_NAME = 8,
+    RUN_NOTES = 9,
+    RUN_START = 17,
 };
 
 struct record_reader {
@@ -90,23 +98,44 @@ static int read_record(struct record_reader *r, struct buf *out, struct err *e)
 
 /* -- items ---------------------------------------------------------------- */
 
-/* A key and its value as JSON. */
+/* W&B writes NaN and Infinity bare, which JSON does not have. */
+static json_t *parse_json(const struct protobuf_field *f)
+{
+    static const char *const bare[] = { "NaN", "Infinity", "-Infinity" };
+
+    for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++)
+        if (f->n == strlen(bare[i]) && memcmp(f->bytes, bare[i], f->n) == 0)
+            return json_string(bare[i]);
+    return json_loadb((const char *)f->bytes, f->n, JSON_DECODE_ANY, NULL);
+}
+
+static json_t *json_of_real(double x)
+{
+    return isfinite(x) ? json_real(x)
+           : isnan(x)  ? json_string("nan")
+                       : json_string(x < 0 ? "-inf" : "inf");
+}
+
 struct json_item {
     struct buf key; /* parts of a nested key with slashes */
-    struct buf json;
-    double number;
-    bool is_number;
+    json_t *value;  /* NULL if there is none, or it is not JSON */
 };
 
 static void clear_item(struct json_item *i)
 {
     buf_clear(&i->key);
-    buf_clear(&i->json);
+    json_decref(i->value);
+}
+
+static void set_value(struct json_item *i, json_t *value)
+{
+    json_decref(i->value);
+    i->value = value;
 }
 
 static struct json_item parse_item(struct protobuf in)
 {
-    struct json_item i = { BUF_INIT, BUF_INIT, 0, false };
+    struct json_item i = { BUF_INIT, NULL };
     struct protobuf_field f;
 
     while (protobuf_next(&in, &f)) {
@@ -118,16 +147,13 @@ static struct json_item parse_item(struct protobuf in)
                 buf_char(&i.key, '/');
             buf_add(&i.key, f.bytes, f.n);
         } else if (f.number == 16 && f.type == PROTO_BYTES) {
-            buf_add(&i.json, f.bytes, f.n);
+            set_value(&i, parse_json(&f));
         } else if (f.number == 6 && f.type == PROTO_64) {
-            i.number = f.real;
-            i.is_number = true;
+            set_value(&i, json_of_real(f.real));
         } else if (f.number == 5 && f.type == PROTO_VARINT) {
-            i.number = (double)protobuf_zigzag(f.integer);
-            i.is_number = true;
+            set_value(&i, json_real((double)protobuf_zigzag(f.integer)));
         } else if (f.number == 4 && f.type == PROTO_VARINT) {
-            i.number = f.integer != 0;
-            i.is_number = true;
+            set_value(&i, json_boolean(f.integer));
         }
     }
     return i;
@@ -188,17 +214,6 @@ static void add_value(void *arg, const char *key, json_t *value)
     }
 }
 
-/* W&B writes NaN and Infinity bare, which JSON does not have. */
-static json_t *parse_json(const struct buf *text)
-{
-    static const char *const bare[] = { "NaN", "Infinity", "-Infinity" };
-
-    for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++)
-        if (strcmp(text->s, bare[i]) == 0)
-            return json_string(bare[i]);
-    return json_loadb(text->s, text->len, JSON_DECODE_ANY, NULL);
-}
-
 static void add_row(struct history_row *r, struct protobuf in, int item_field)
 {
     for (int pass = 0; pass < 2; pass++) {
@@ -208,7 +223,6 @@ static void add_row(struct history_row *r, struct protobuf in, int item_field)
         r->write = pass == 1;
         while (protobuf_next(&again, &f)) {
             struct json_item i;
-            json_t *value;
 
             if (f.number == 2 && f.type == PROTO_BYTES && item_field == 1) {
                 struct protobuf step = protobuf_inside(&f);
@@ -221,15 +235,8 @@ static void add_row(struct history_row *r, struct protobuf in, int item_field)
             if (f.number != item_field || f.type != PROTO_BYTES)
                 continue;
             i = parse_item(protobuf_inside(&f));
-            value = i.is_number ? isfinite(i.number)
-                                      ? json_real(i.number)
-                                      : json_string(isnan(i.number) ? "nan"
-                                                    : i.number < 0  ? "-inf"
-                                                                    : "inf")
-                                : parse_json(&i.json);
-            if (value)
-                each_leaf(i.key.s, value, '/', add_value, r);
-            json_decref(value);
+            if (i.value)
+                each_leaf(i.key.s, i.value, '/', add_value, r);
             clear_item(&i);
         }
     }
@@ -265,23 +272,14 @@ static void add_config(struct import_run *in, struct protobuf config)
 
     while (protobuf_next(&config, &f)) {
         struct json_item i;
-        json_t *value;
 
         if (f.number != 1 || f.type != PROTO_BYTES)
             continue;
         i = parse_item(protobuf_inside(&f));
-        value = parse_json(&i.json);
-        if (value && strncmp(i.key.s, "_wandb", 6) != 0)
-            each_leaf(i.key.s, value, '.', add_param, in);
-        json_decref(value);
+        if (i.value && strncmp(i.key.s, "_wandb", 6) != 0)
+            each_leaf(i.key.s, i.value, '.', add_param, in);
         clear_item(&i);
     }
-}
-
-static void copy_text(const struct protobuf_field *f, char **to)
-{
-    free(*to);
-    *to = xstrndup((const char *)f->bytes, f->n);
 }
 
 /* Timestamp: 1 seconds, 2 nanoseconds. */
@@ -298,49 +296,38 @@ static int64_t parse_time(struct protobuf in)
 
 static void add_run(struct import_run *in, struct protobuf run)
 {
-    char *id = NULL, *name = NULL, *project = NULL, *text = NULL;
+    char *text[RUN_NOTES + 1] = { NULL };
+    const char *id, *name, *project;
     struct protobuf_field f;
 
     while (protobuf_next(&run, &f)) {
         if (f.type != PROTO_BYTES)
             continue;
-        switch (f.number) {
-        case 1:
-            copy_text(&f, &id);
-            break;
-        case 3:
-            copy_text(&f, &project);
-            break;
-        case 4:
+        if (f.number == RUN_CONFIG) {
             add_config(in, protobuf_inside(&f));
-            break;
-        case 6:
-            copy_text(&f, &text);
-            import_run_tag(in, "wandb.group", text);
-            break;
-        case 8:
-            copy_text(&f, &name);
-            break;
-        case 9:
-            copy_text(&f, &text);
-            import_run_tag(in, "mlflow.note.content", text);
-            break;
-        case 17:
+        } else if (f.number == RUN_START) {
             in->start_ms = parse_time(protobuf_inside(&f));
-            break;
+        } else if (f.number > 0 && f.number <= RUN_NOTES) {
+            free(text[f.number]);
+            text[f.number] = xstrndup((const char *)f.bytes, f.n);
         }
     }
+    id = text[RUN_ID];
+    name = text[RUN_NAME];
+    project = text[RUN_PROJECT];
     if (id) {
         free(in->source);
         in->source = xasprintf("wandb %s/%s", project ? project : "", id);
         import_run_tag(in, "wandb.run_id", id);
     }
+    if (text[RUN_GROUP])
+        import_run_tag(in, "wandb.group", text[RUN_GROUP]);
+    if (text[RUN_NOTES])
+        import_run_tag(in, "mlflow.note.content", text[RUN_NOTES]);
     import_run_name(in, name && *name ? name : id);
     import_run_experiment(in, project);
-    free(id);
-    free(name);
-    free(project);
-    free(text);
+    for (int i = 0; i <= RUN_NOTES; i++)
+        free(text[i]);
 }
 
 static void add_record(struct import_run *in, struct protobuf record,
@@ -395,7 +382,7 @@ int import_wandb(struct import *import, struct err *e)
     bool ended = false;
     int ret = -1;
 
-    import_run_init(&in, import->path);
+    import_run_init(&in, xstrdup(import->path));
     r->path = import->path;
     r->fp = fopen(import->path, "re");
     if (!r->fp) {
