@@ -60,94 +60,66 @@ static int parse_metric(struct columns *c, const char *metric,
                              c->item[0].key);
 }
 
-static void add_best_runs(struct table *t, const struct runs *runs,
-                          const struct column *by, bool up)
+/* A row for each run with the metric. */
+static void fill_runs(struct table *t, const struct runs *runs,
+                      const struct column *by)
 {
     struct columns params = COLUMNS_INIT;
-    char *seen = xcalloc(runs->n, 1);
 
     auto_columns_params(&params, runs, false);
     table_columns(t, "name", "id", by->title, "step", NULL);
     for (size_t j = 0; j < params.n; j++)
         table_column(t, params.item[j].title);
-    for (int k = 0; k < count; k++) {
-        const struct metric_sum *m;
-        size_t best = runs->n;
-        double value = 0;
+    for (size_t i = 0; i < runs->n; i++) {
+        const struct run_info *r = &runs->run[i];
+        const struct metric_sum *m = run_info_metric(r, by->key);
 
-        for (size_t i = 0; i < runs->n; i++) {
-            const double x = column_number(by, &runs->run[i]);
-
-            if (!seen[i] && !isnan(x) &&
-                (best == runs->n || (up ? x > value : x < value))) {
-                best = i;
-                value = x;
-            }
-        }
-        if (best == runs->n)
-            break;
-        seen[best] = 1;
-        m = run_info_metric(&runs->run[best], by->key);
-        table_text(t, runs->run[best].name);
-        table_text(t, runs->run[best].id);
-        table_real(t, value);
+        if (!m)
+            continue;
+        table_text(t, r->name);
+        table_text(t, r->id);
+        table_real(t, column_number(by, r));
         table_int(t, by_last                             ? m->last_step
                      : strncmp(by->title, "max", 3) == 0 ? m->max_step
                                                          : m->min_step);
         for (size_t j = 0; j < params.n; j++)
-            table_add(t, column_cell(&params.item[j], &runs->run[best]));
+            table_add(t, column_cell(&params.item[j], r));
     }
     columns_clear(&params);
-    free(seen);
 }
 
-/* The groups with the best means, the best first. */
-static int add_best_groups(struct table *t, const struct runs *runs,
-                           const struct columns *metric, bool up, struct err *e)
+/* Move the rows with the best numbers in a column, the best first. */
+static void move_best_rows(struct table *to, struct table *from, size_t column,
+                           bool up)
 {
-    struct columns by = COLUMNS_INIT;
-    struct table all = TABLE_INIT("");
-    size_t rows, width;
-
-    if (columns_parse(&by, group_text, runs, e) < 0) {
-        columns_clear(&by);
-        return -1;
-    }
-    row_groups_fill(&all, runs, &by, metric);
-    rows = table_rows(&all);
-    width = all.n_columns;
-    for (size_t j = 0; j < width; j++)
-        table_column(t, all.column[j]);
+    for (size_t j = 0; j < from->n_columns; j++)
+        table_column(to, from->column[j]);
     for (int k = 0; k < count; k++) {
-        size_t best = rows;
+        struct table_cell *best = NULL;
+        size_t row = 0;
 
-        for (size_t i = 0; i < rows; i++) {
-            const struct table_cell *c = table_cell(&all, i, width - 1);
+        for (size_t i = 0; i < table_rows(from); i++) {
+            struct table_cell *c = table_cell(from, i, column);
 
-            if (c->type == TABLE_SPREAD &&
-                (best == rows ||
-                 (up ? c->x > table_cell(&all, best, width - 1)->x
-                     : c->x < table_cell(&all, best, width - 1)->x)))
-                best = i;
+            if (c->type != TABLE_NONE && !isnan(c->x) &&
+                (!best || (up ? c->x > best->x : c->x < best->x))) {
+                best = c;
+                row = i;
+            }
         }
-        if (best == rows)
+        if (!best)
             break;
-        for (size_t j = 0; j < width; j++) {
-            struct table_cell c = *table_cell(&all, best, j);
-
-            c.mark = MARK_NONE;
-            table_add(t, c);
+        for (size_t j = 0; j < from->n_columns; j++) {
+            table_add(to, *table_cell(from, row, j));
+            table_mark(to, MARK_NONE);
         }
-        table_cell(&all, best, width - 1)->type = TABLE_NONE;
+        best->type = TABLE_NONE;
     }
-    table_clear(&all);
-    columns_clear(&by);
-    return 0;
 }
 
 static int best_main(int argc, char **argv, struct err *e)
 {
-    struct table t = TABLE_INIT("gtrack.best/1");
+    struct table t = TABLE_INIT("gtrack.best/1"), all = TABLE_INIT("");
     struct runs runs = RUNS_INIT;
     struct columns c = COLUMNS_INIT;
     bool up;
@@ -170,13 +142,15 @@ static int best_main(int argc, char **argv, struct err *e)
     if (parse_metric(&c, argv[0], &runs, up, e) < 0)
         goto out;
     if (!group_text)
-        add_best_runs(&t, &runs, c.item, up);
-    else if (add_best_groups(&t, &runs, &c, up, e) < 0)
+        fill_runs(&all, &runs, c.item);
+    else if (row_groups_fill(&all, &runs, group_text, &c, e) < 0)
         goto out;
+    move_best_rows(&t, &all, group_text ? all.n_columns - 1 : 2, up);
     ret = table_print(&t, &style, e);
 
 out:
     columns_clear(&c);
+    table_clear(&all);
     table_clear(&t);
     runs_free(&runs);
     return ret;

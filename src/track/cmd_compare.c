@@ -76,18 +76,12 @@ static int list_columns(struct columns *c, const struct runs *runs,
 static void drop_equal(struct columns *c, const struct runs *runs)
 {
     for (size_t j = 0; j < c->n;) {
-        const char *key = c->item[j].key;
-        bool shown =
-            c->item[j].kind != COLUMN_ATTRIBUTE ||
-            (strcmp(key, "experiment") != 0 && strcmp(key, "status") != 0);
+        const struct column *x = &c->item[j];
 
-        for (size_t i = 1; i < runs->n && !shown; i++) {
-            const struct table_cell x = column_cell(&c->item[j], runs->run);
-            const struct table_cell y = column_cell(&c->item[j], &runs->run[i]);
-
-            shown = x.text && y.text && strcmp(x.text, y.text) != 0;
-        }
-        if (shown)
+        if (x->kind != COLUMN_ATTRIBUTE ||
+            (strcmp(x->key, "experiment") != 0 &&
+             strcmp(x->key, "status") != 0) ||
+            column_differs(x, runs))
             j++;
         else
             columns_remove(c, j);
@@ -135,8 +129,7 @@ static void add_runs_as_rows(struct table *t, const struct columns *c,
         }
     }
     for (size_t j = 0, at = 1; j < c->n; j++) {
-        if (column_direction(&c->item[j]))
-            table_mark_best(t, at, column_direction(&c->item[j]) > 0);
+        column_mark_best(&c->item[j], t, at);
         at += base && c->item[j].kind == COLUMN_METRIC ? 2 : 1;
     }
 }
@@ -164,13 +157,10 @@ static void add_name_columns(struct table *t, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
-        bool again = false;
-        char *name;
+        char *name = track_is_name_shared(runs, i)
+                         ? xasprintf("%s %.8s", r->name, r->id)
+                         : xstrdup(r->name);
 
-        for (size_t k = 0; k < runs->n; k++)
-            again =
-                again || (k != i && strcmp(runs->run[k].name, r->name) == 0);
-        name = again ? xasprintf("%s %.8s", r->name, r->id) : xstrdup(r->name);
         table_column(t, name);
         free(name);
     }
@@ -242,19 +232,18 @@ static int compare_runs(struct table *t, const struct runs *runs, struct err *e)
 static int compare_groups(struct table *t, const struct runs *runs,
                           struct err *e)
 {
-    struct columns groups = COLUMNS_INIT, c = COLUMNS_INIT;
-    int ret = columns_parse(&groups, group_text, runs, e);
+    struct columns c = COLUMNS_INIT;
+    int ret = 0;
 
-    if (ret == 0 && columns_text)
+    if (columns_text)
         ret = columns_parse(&c, columns_text, runs, e);
-    else if (ret == 0)
+    else
         auto_columns_metrics(&c, runs, all);
     if (!columns_text && by == BY_BEST)
         columns_use_best(&c);
     if (ret == 0)
-        row_groups_fill(t, runs, &groups, &c);
+        ret = row_groups_fill(t, runs, group_text, &c, e);
     t->schema = "gtrack.ls-groups/1";
-    columns_clear(&groups);
     columns_clear(&c);
     return ret;
 }

@@ -23,17 +23,9 @@ static const struct opt diff_opts[] = {
 };
 
 /* Tags that differ between any two runs or that other rows show. */
-static bool always_differs(const char *tag)
-{
-    static const char *const names[] = { "mlflow.runName",
-                                         "mlflow.note.content",
-                                         "gtrack.exit_status" };
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(tag, names[i]) == 0)
-            return true;
-    return false;
-}
+static const char *const differing_tags[] = { "mlflow.runName",
+                                              "mlflow.note.content",
+                                              "gtrack.exit_status", NULL };
 
 static const char *kind_of_tag(const char *tag)
 {
@@ -78,7 +70,7 @@ static void add_pairs(struct table *t, const struct pair *a, size_t na,
         const int cmp = i == na ? 1 : j == nb ? -1 : strcmp(a[i].key, b[j].key);
         const char *key = cmp <= 0 ? a[i].key : b[j].key;
 
-        if (!tags || all || !always_differs(key))
+        if (!tags || all || opt_find_word(differing_tags, key) < 0)
             add_row(t, tags ? kind_of_tag(key) : "param", key,
                     cmp <= 0 ? a[i].value : NULL, cmp >= 0 ? b[j].value : NULL);
         i += cmp <= 0;

@@ -25,20 +25,15 @@
 
 extern char **environ;
 
-static const char *experiment, *name;
-static struct opt_list params, tags;
+static struct track_new_run new_run;
+static const char *name;
 static bool silent;
 
 static const struct opt exec_opts[] = {
     TRACK_OPT_ROOT,
-    { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "create the run in this experiment (default: Default)" },
+    TRACK_OPTS_NEW_RUN(new_run),
     { 0, "name", "name", OPT_STRING, &name,
       "give the run this name (default: run1, run2, ...)" },
-    { 'p', "param", "key=value", OPT_LIST, &params,
-      "set a parameter of the run; may be given many times" },
-    { 't', "tag", "key=value", OPT_LIST, &tags,
-      "set a tag of the run; may be given many times" },
     { 0, "silent", NULL, OPT_FLAG, &silent,
       "save the output of the command, but do not show it" },
     { 0 }
@@ -273,22 +268,16 @@ static int run_command(struct session *s, char **argv, struct err *e)
 static int exec_main(int argc, char **argv, struct err *e)
 {
     struct session s = { .step = -1, .values = VALUE_LINE_INIT };
-    struct run_conf c = { .root = track_store(),
-                          .experiment = experiment,
-                          .name = name };
+    struct run_conf c = { .name = name };
     char *command;
     int ret;
 
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
-    if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
-        return -1;
     command = quote_command(argc, argv);
     c.command = command;
-    ret = run_begin(&s.run, &c, e);
+    ret = track_begin_run(&s.run, &c, &new_run, e);
     if (ret == 0) {
-        track_set_pairs(s.run, &params, run_param);
-        track_set_pairs(s.run, &tags, run_tag);
         log_info("run %s", run_name(s.run));
         ret = run_command(&s, argv, e);
     }

@@ -60,7 +60,7 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
     int ret = 0;
 
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
-        struct series s = SERIES_INIT;
+        struct series s;
 
         buf_trim(&head, 0);
         buf_printf(&head, "%s,", r->id);
@@ -119,7 +119,7 @@ static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
         struct series s;
 
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
-        for (size_t i = 0; ret == 0 && i < s.n; i++) {
+        for (size_t i = 0; i < s.n; i++) {
             buf_trim(&b, 0);
             buf_printf(&b,
                        "{\"type\": \"point\", \"run\": \"%s\", "
@@ -134,8 +134,7 @@ static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
             buf_str(&b, "}\n");
             fwrite(b.s, 1, b.len, fp);
         }
-        if (ret == 0)
-            series_free(&s);
+        series_free(&s);
     }
     buf_clear(&b);
     return ret;
@@ -147,10 +146,7 @@ static bool is_path(const char *name)
     return name && strcmp(name, "-") != 0;
 }
 
-typedef int write_run_fn(FILE *, const struct run_info *, struct err *);
-
-static int write_lines(const struct runs *runs, const char *head,
-                       write_run_fn *write_run, struct err *e)
+static int export_lines(const struct runs *runs, struct err *e)
 {
     const bool to_file = is_path(output);
     struct save s = SAVE_INIT;
@@ -161,45 +157,24 @@ static int write_lines(const struct runs *runs, const char *head,
         return -1;
     if (to_file)
         fp = s.fp;
-    fputs(head, fp);
+    if (to == CSV)
+        fputs("run_id,run,experiment,metric,step,time_ms,value\n", fp);
     for (size_t i = 0; i < runs->n && ret == 0; i++)
-        ret = write_run(fp, &runs->run[i], e);
+        ret = to == CSV ? write_csv_run(fp, &runs->run[i], e)
+                        : write_jsonl_run(fp, &runs->run[i], e);
     if (to_file && ret == 0)
         ret = save_commit(&s, e);
     save_abandon(&s);
     return ret;
 }
 
-static int export_csv(const struct runs *runs, struct err *e)
-{
-    return write_lines(runs,
-                       "run_id,run,experiment,metric,step,time_ms,value\n",
-                       write_csv_run, e);
-}
-
-static int export_jsonl(const struct runs *runs, struct err *e)
-{
-    return write_lines(runs, "", write_jsonl_run, e);
-}
-
 /* -- folders ------------------------------------------------------------- */
-
-static int check_folder(struct err *e)
-{
-    if (is_path(output))
-        return 0;
-    return err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
-                   format_words[to]);
-}
 
 static int export_mlflow(const struct runs *runs, struct err *e)
 {
     struct copies c;
-    int ret;
+    const int ret = copy_runs(runs, output, &c, e);
 
-    if (check_folder(e) < 0)
-        return -1;
-    ret = copy_runs(runs, output, &c, e);
     log_info("%zu runs copied to %s, %zu already existed", c.runs, output,
              c.existing);
     return ret;
@@ -210,14 +185,11 @@ static char *make_folder_name(const struct runs *runs, size_t at)
 {
     const struct run_info *r = &runs->run[at];
     char *name = xstrdup(r->name);
-    bool again = false;
 
     for (char *p = name; *p; p++)
         if ((unsigned char)*p < 0x20 || strchr("/\\:*?\"<>|", *p))
             *p = '_';
-    for (size_t i = 0; i < runs->n; i++)
-        again = again || (i != at && strcmp(runs->run[i].name, r->name) == 0);
-    if (again || !*name || *name == '.') {
+    if (track_is_name_shared(runs, at) || !*name || *name == '.') {
         char *longer = xasprintf("%s-%.8s", name, r->id);
 
         free(name);
@@ -252,11 +224,10 @@ static int write_tensorboard_run(const struct run_info *r, const char *folder,
         struct series s;
 
         ret = series_load(&s, r, r->metrics[j].key, 0, e);
-        for (size_t i = 0; ret == 0 && i < s.n; i++)
+        for (size_t i = 0; i < s.n; i++)
             tfevents_scalar(t, r->metrics[j].key, s.step[i], s.ms[i],
                             s.value[i]);
-        if (ret == 0)
-            series_free(&s);
+        series_free(&s);
     }
     if (ret == 0)
         return tfevents_close(t, e);
@@ -266,8 +237,6 @@ static int write_tensorboard_run(const struct run_info *r, const char *folder,
 
 static int export_tensorboard(const struct runs *runs, struct err *e)
 {
-    if (check_folder(e) < 0)
-        return -1;
     for (size_t i = 0; i < runs->n; i++) {
         char *name = make_folder_name(runs, i);
         char *folder = path_join(output, name);
@@ -348,7 +317,7 @@ static int export_main(int argc, char **argv, struct err *e)
 {
     typedef int export_fn(const struct runs *, struct err *);
     static export_fn *const formats[] = {
-        [CSV] = export_csv,       [JSONL] = export_jsonl,
+        [CSV] = export_lines,     [JSONL] = export_lines,
         [MLFLOW] = export_mlflow, [TENSORBOARD] = export_tensorboard,
         [TAR] = export_tar,
     };
@@ -361,6 +330,9 @@ static int export_main(int argc, char **argv, struct err *e)
     if (ret == 0 && runs.n == 0)
         ret = err_set(e, ERR_MISSING, "there are no runs to export in %s",
                       track_store());
+    if (ret == 0 && (to == MLFLOW || to == TENSORBOARD) && !is_path(output))
+        ret = err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
+                      format_words[to]);
     if (ret == 0)
         ret = formats[to](&runs, e);
     runs_free(&runs);

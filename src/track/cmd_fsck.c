@@ -52,8 +52,7 @@ static int check_runs(struct findings *p, char **words, int n, size_t *checked,
     const int flags = LOAD_DELETED | LOAD_NO_METRICS;
     struct runs runs = RUNS_INIT;
 
-    if ((n ? runs_select(&runs, track_store(), words, n, flags, e)
-           : runs_load(&runs, track_store(), flags, e)) < 0)
+    if (track_load(&runs, words, n, flags, e) < 0)
         return -1;
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];

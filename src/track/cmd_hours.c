@@ -42,7 +42,7 @@ static const struct opt hours_opts[] = {
 /* -- Slurm's accounting ------------------------------------------------- */
 
 struct slurm_job {
-    char *id, *account;
+    const char *id, *account;
     double secs; /* of all its attempts */
     double cpu_secs, gpu_secs;
 };
@@ -79,19 +79,16 @@ static int64_t parse_tres(const char *text, const char *name)
 }
 
 /* A line of sacct: JobIDRaw|Account|ElapsedRaw|AllocTRES. */
-static void add_job(struct slurm_jobs *jobs, char *line)
+static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
 {
     char *field[4];
     struct slurm_job *j;
     int64_t secs;
 
     for (int i = 0; i < 4; i++) {
-        field[i] = line;
-        line += strcspn(line, "|");
-        if (i < 3 && *line != '|')
+        field[i] = strsep(&line, "|");
+        if (!field[i])
             return;
-        if (*line)
-            *line++ = '\0';
     }
     if (!num_int(field[2], &secs) || secs < 0)
         return;
@@ -99,15 +96,16 @@ static void add_job(struct slurm_jobs *jobs, char *line)
     if (!j) {
         GROW(jobs->item, jobs->n, jobs->room);
         j = &jobs->item[jobs->n++];
-        *j = (struct slurm_job){ .id = xstrdup(field[0]),
-                                 .account = xstrdup(field[1]) };
+        *j = (struct slurm_job){ .id = arena_strdup(mem, field[0]),
+                                 .account = arena_strdup(mem, field[1]) };
     }
     j->secs += (double)secs;
     j->cpu_secs += (double)secs * (double)parse_tres(field[3], "cpu");
     j->gpu_secs += (double)secs * (double)parse_tres(field[3], "gres/gpu");
 }
 
-static int load_jobs(struct slurm_jobs *jobs, const char *ids, struct err *e)
+static int load_jobs(struct slurm_jobs *jobs, const char *ids,
+                     struct arena *mem, struct err *e)
 {
     const char *const argv[] = { "sacct",
                                  "--allocations",
@@ -121,22 +119,14 @@ static int load_jobs(struct slurm_jobs *jobs, const char *ids, struct err *e)
                                  NULL };
     struct buf out = BUF_INIT, words = BUF_INIT;
     struct spawn s = { .out = &out, .words = &words, .secs = 60 };
-    char *line, *end;
+    const int ret = spawn_run(argv, &s, e);
+    char *at = out.s, *line;
 
-    if (spawn_run(argv, &s, e) < 0) {
-        buf_clear(&out);
-        buf_clear(&words);
-        return -1;
-    }
-    for (line = out.s; *line; line = end) {
-        end = line + strcspn(line, "\n");
-        if (*end)
-            *end++ = '\0';
-        add_job(jobs, line);
-    }
+    while (ret == 0 && (line = strsep(&at, "\n")))
+        add_job(jobs, line, mem);
     buf_clear(&out);
     buf_clear(&words);
-    return 0;
+    return ret;
 }
 
 /* -- the hours of a run -------------------------------------------------- */
@@ -196,19 +186,10 @@ static void measure_run(struct run_use *u, const struct slurm_jobs *jobs,
 
 /* -- groups ------------------------------------------------------------- */
 
-struct group_key {
-    enum { BY_COLUMN, BY_JOB, BY_ACCOUNT } what;
-    struct column *column;
-};
+/* Columns of this command, besides the attributes of a run. */
+enum { JOB = -1, ACCOUNT = -2 };
 
-struct group_keys {
-    struct columns columns;
-    struct group_key item[16];
-    size_t n;
-};
-
-static int parse_keys(struct group_keys *k, const struct runs *runs,
-                      struct err *e)
+static int parse_keys(struct columns *k, const struct runs *runs, struct err *e)
 {
     const char *p = group_text;
 
@@ -217,59 +198,48 @@ static int parse_keys(struct group_keys *k, const struct runs *runs,
         char *word = xstrndup(p, n);
         int ret = 0;
 
-        if (k->n == sizeof k->item / sizeof k->item[0])
-            ret =
-                err_set(e, ERR_USAGE, "--group-by accepts at most 16 columns");
-        else if (strcmp(word, "job") == 0)
-            k->item[k->n++].what = BY_JOB;
+        if (strcmp(word, "job") == 0)
+            columns_append(k, word, word)->attribute = JOB;
         else if (strcmp(word, "account") == 0)
-            k->item[k->n++].what = BY_ACCOUNT;
-        else if ((ret = columns_parse(&k->columns, word, runs, e)) == 0)
-            k->item[k->n++].what = BY_COLUMN;
+            columns_append(k, word, word)->attribute = ACCOUNT;
+        else
+            ret = columns_parse(k, word, runs, e);
         free(word);
         if (ret < 0)
             return -1;
         p += n + (p[n] == ',');
     }
-    for (size_t i = 0, c = 0; i < k->n; i++)
-        if (k->item[i].what == BY_COLUMN)
-            k->item[i].column = &k->columns.item[c++];
     return 0;
 }
 
-static struct table_cell key_cell(const struct group_key *k,
+static struct table_cell key_cell(const struct column *k,
                                   const struct run_use *u)
 {
-    const char *text = k->what == BY_JOB ? u->job : u->account;
+    const char *text = k->attribute == JOB ? u->job : u->account;
 
-    if (k->what == BY_COLUMN)
-        return column_cell(k->column, &u->run);
+    if (k->attribute >= 0)
+        return column_cell(k, &u->run);
     return (struct table_cell){ .type = text ? TABLE_TEXT : TABLE_NONE,
                                 .text = text };
 }
 
-static bool same_key(const struct group_keys *k, const struct run_use *a,
+static bool same_key(const struct columns *k, const struct run_use *a,
                      const struct run_use *b)
 {
     for (size_t i = 0; i < k->n; i++) {
         const struct table_cell x = key_cell(&k->item[i], a);
         const struct table_cell y = key_cell(&k->item[i], b);
 
-        if (x.type != y.type ||
-            (x.type == TABLE_TEXT ? strcmp(x.text, y.text) != 0
-                                  : x.i != y.i || x.x != y.x))
+        if (!column_cells_equal(&x, &y))
             return false;
     }
     return true;
 }
 
-static void add_columns(struct table *t, const struct group_keys *k)
+static void add_columns(struct table *t, const struct columns *k)
 {
     for (size_t i = 0; i < k->n; i++)
-        table_column(t, k->item[i].what == BY_JOB ? "job"
-                        : k->item[i].what == BY_ACCOUNT
-                            ? "account"
-                            : k->item[i].column->title);
+        table_column(t, k->item[i].title);
     table_columns(t, "runs", "attempts", "wall_hours", "cpu_hours", "gpu_hours",
                   "failed_gpu_hours", NULL);
     if (price > 0)
@@ -297,7 +267,7 @@ static void add_use(struct run_use *to, const struct run_use *u)
     to->failed_gpu += u->failed_gpu;
 }
 
-static void fill_table(struct table *t, const struct group_keys *k,
+static void fill_table(struct table *t, const struct columns *k,
                        const struct run_use *use, size_t n)
 {
     struct run_use total = { .attempts = 0 };
@@ -353,7 +323,7 @@ static int hours_main(int argc, char **argv, struct err *e)
     struct runs runs = RUNS_INIT;
     struct arena mem = ARENA_INIT;
     struct slurm_jobs jobs = { NULL, 0, 0 };
-    struct group_keys keys = { .columns = COLUMNS_INIT };
+    struct columns keys = COLUMNS_INIT;
     struct run_use *use = NULL;
     struct buf ids = BUF_INIT;
     int ret = -1;
@@ -366,7 +336,7 @@ static int hours_main(int argc, char **argv, struct err *e)
         list_jobs(&ids, &runs, &mem);
         if (ids.len == 0)
             log_info("none of the runs was a Slurm job");
-        else if (load_jobs(&jobs, ids.s, e) < 0)
+        else if (load_jobs(&jobs, ids.s, &mem, e) < 0)
             goto out;
     }
     use = xcalloc(runs.n, sizeof *use);
@@ -378,14 +348,10 @@ static int hours_main(int argc, char **argv, struct err *e)
     ret = table_print(&t, &style, e);
 
 out:
-    for (size_t i = 0; i < jobs.n; i++) {
-        free(jobs.item[i].id);
-        free(jobs.item[i].account);
-    }
     free(jobs.item);
     free(use);
     buf_clear(&ids);
-    columns_clear(&keys.columns);
+    columns_clear(&keys);
     arena_clear(&mem);
     table_clear(&t);
     runs_free(&runs);

@@ -93,7 +93,7 @@ static int recognize_log(const char *path)
     return found;
 }
 
-static int recognize(const char *path)
+static int recognize_path(const char *path)
 {
     if (path_is_folder(path))
         return has_file_like(path, "tfevents")   ? TENSORBOARD
@@ -112,7 +112,7 @@ static int recognize(const char *path)
 
 static int import_path(const char *path, struct import *import, struct err *e)
 {
-    const int format = from >= 0 ? from : recognize(path);
+    const int format = from >= 0 ? from : recognize_path(path);
 
     import->path = path;
     if (!path_exists(path))

@@ -14,18 +14,13 @@
 #include "track/runs/value_line.h"
 #include "track/runs/track.h"
 
-static const char *experiment, *prefix = "";
-static struct opt_list params, tags;
+static struct track_new_run new_run;
+static const char *prefix = "";
 static bool echo, resume;
 
 static const struct opt log_opts[] = {
     TRACK_OPT_ROOT,
-    { 'e', "experiment", "name", OPT_STRING, &experiment,
-      "create the run in this experiment (default: Default)" },
-    { 'p', "param", "key=value", OPT_LIST, &params,
-      "set a parameter of the run; may be given many times" },
-    { 't', "tag", "key=value", OPT_LIST, &tags,
-      "set a tag of the run; may be given many times" },
+    TRACK_OPTS_NEW_RUN(new_run),
     { 0, "prefix", "text", OPT_STRING, &prefix,
       "put TEXT, such as train/, before the name of each metric" },
     { 0, "resume", NULL, OPT_FLAG, &resume, "resume the existing run RUN" },
@@ -78,17 +73,12 @@ static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
 
 static int log_main(int argc, char **argv, struct err *e)
 {
-    struct run_conf c = { .root = track_store(),
-                          .experiment = experiment,
-                          .command = "gtrack log" };
+    struct run_conf c = { .command = "gtrack log" };
     struct run *run;
     size_t lines = 0, values = 0;
     int64_t last = -1;
-    enum run_status status = RUN_FINISHED;
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
-        return -1;
-    if (track_check_pairs(&params, e) < 0 || track_check_pairs(&tags, e) < 0)
         return -1;
     if (resume && !argc)
         return err_set(e, ERR_USAGE,
@@ -101,22 +91,18 @@ static int log_main(int argc, char **argv, struct err *e)
         last = track_last_step(&one.run[0]);
         runs_free(&one);
         c.resume = argv[0];
-    }
-    if (!resume)
+    } else {
         c.name = argv[0];
-    if (run_begin(&run, &c, e) < 0)
+    }
+    if (track_begin_run(&run, &c, &new_run, e) < 0)
         return -1;
-    track_set_pairs(run, &params, run_param);
-    track_set_pairs(run, &tags, run_tag);
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
     read_lines(run, last, stdin, &lines, &values);
-    if (sig_caught())
-        status = RUN_KILLED;
     if (lines && !values)
         log_warn(
             "no line had a value; lines of JSON or key=value are expected");
-    if (run_end(run, status, e) < 0)
+    if (run_end(run, sig_caught() ? RUN_KILLED : RUN_FINISHED, e) < 0)
         return -1;
     if (sig_caught())
         return err_set(e, ERR_INTERRUPTED, "stopped by a signal");

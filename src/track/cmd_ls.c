@@ -39,20 +39,9 @@ static const struct opt ls_opts[] = {
 /* Do the runs differ in an attribute? */
 static bool attribute_differs(const struct runs *runs, const char *attribute)
 {
-    struct columns c = COLUMNS_INIT;
-    bool out = false;
+    const struct column c = { .attribute = column_find_attribute(attribute) };
 
-    columns_attribute(&c, attribute);
-    for (size_t i = 1; i < runs->n && !out; i++) {
-        const struct table_cell a = column_cell(c.item, &runs->run[0]);
-        const struct table_cell b = column_cell(c.item, &runs->run[i]);
-
-        out = a.type != b.type ||
-              (a.type == TABLE_TEXT && strcmp(a.text, b.text) != 0) ||
-              (a.type != TABLE_TEXT && a.i != b.i);
-    }
-    columns_clear(&c);
-    return out;
+    return column_differs(&c, runs);
 }
 
 static bool has_damage(const struct runs *runs)
@@ -105,12 +94,8 @@ static void fill_table(struct table *t, const struct columns *c,
         for (size_t j = 0; j < c->n; j++)
             table_add(t, column_cell(&c->item[j], &runs->run[i]));
     }
-    for (size_t j = 0; j < c->n; j++) {
-        const int direction = column_direction(&c->item[j]);
-
-        if (direction)
-            table_mark_best(t, j, direction > 0);
-    }
+    for (size_t j = 0; j < c->n; j++)
+        column_mark_best(&c->item[j], t, j);
 }
 
 static int list_runs(struct table *t, struct runs *runs, bool people,
@@ -133,17 +118,16 @@ static int list_runs(struct table *t, struct runs *runs, bool people,
 
 static int list_groups(struct table *t, const struct runs *runs, struct err *e)
 {
-    struct columns by = COLUMNS_INIT, metrics = COLUMNS_INIT;
+    struct columns metrics = COLUMNS_INIT;
     const char *text = columns_text;
-    int ret = columns_parse(&by, group_text, runs, e);
+    int ret = 0;
 
-    if (ret == 0 && text)
+    if (text)
         ret = columns_parse(&metrics, text + (*text == '+'), runs, e);
-    else if (ret == 0)
+    else
         auto_columns_metrics(&metrics, runs, all);
     if (ret == 0)
-        row_groups_fill(t, runs, &by, &metrics);
-    columns_clear(&by);
+        ret = row_groups_fill(t, runs, group_text, &metrics, e);
     columns_clear(&metrics);
     return ret;
 }

@@ -51,22 +51,17 @@ static const struct opt run_opts[] = {
 typedef int set_pair_fn(struct bulk *, const char *, const char *,
                         struct err *);
 
-static int set_pairs(struct bulk *b, const struct opt_list *l, set_pair_fn *set,
-                     struct err *e)
+static int set_pairs(struct bulk *b, const char *const *words, size_t n,
+                     set_pair_fn *set, struct err *e)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        const char *value;
-        char *key;
-        int ret;
+    struct arena mem = ARENA_INIT;
+    const struct pair *p = track_parse_pairs(&mem, words, n, e);
+    int ret = p ? 0 : -1;
 
-        if (track_parse_pair(l->item[i], &key, &value, e) < 0)
-            return -1;
-        ret = set(b, key, value, e);
-        free(key);
-        if (ret < 0)
-            return -1;
-    }
-    return 0;
+    for (; ret == 0 && p->key; p++)
+        ret = set(b, p->key, p->value, e);
+    arena_clear(&mem);
+    return ret;
 }
 
 static int start_run(struct err *e)
@@ -89,8 +84,8 @@ static int start_run(struct err *e)
     if (ret < 0)
         return -1;
     id = xstrdup(b.meta.id);
-    if (set_pairs(&b, &params, bulk_param, e) < 0 ||
-        set_pairs(&b, &tags, bulk_tag, e) < 0)
+    if (set_pairs(&b, params.item, params.n, bulk_param, e) < 0 ||
+        set_pairs(&b, tags.item, tags.n, bulk_tag, e) < 0)
         ret = -1;
     ret = bulk_end(&b, RUN_RUNNING, 0, ret, e);
     if (ret == 0)
@@ -115,35 +110,31 @@ static int open_run(struct bulk *b, const char *word, int64_t *next,
     return ret;
 }
 
+static int log_value(struct bulk *b, const char *key, const char *value,
+                     struct err *e)
+{
+    struct point point = { clock_wall_ms(), step, 0 };
+
+    if (!num_real(value, &point.value))
+        return err_set(e, ERR_USAGE,
+                       "%s expects a number, not '%s'; use --param or --tag "
+                       "for text",
+                       key, value);
+    return bulk_points(b, key, &point, 1, e);
+}
+
 static int log_values(int argc, char **argv, struct err *e)
 {
-    const bool given = step != INT64_MIN;
     struct bulk b;
-    int64_t next = step;
     int ret = 0;
 
-    if (open_run(&b, argv[0], given ? NULL : &next, e) < 0)
+    if (open_run(&b, argv[0], step == INT64_MIN ? &step : NULL, e) < 0)
         return -1;
-    for (int i = 1; i < argc && ret == 0; i++) {
-        struct point point = { clock_wall_ms(), next, 0 };
-        const char *value;
-        char *key;
-
-        ret = track_parse_pair(argv[i], &key, &value, e);
-        if (ret < 0)
-            break;
-        if (!num_real(value, &point.value))
-            ret = err_set(e, ERR_USAGE,
-                          "%s expects a number, not '%s'; use --param or --tag "
-                          "for text",
-                          key, value);
-        else
-            ret = bulk_points(&b, key, &point, 1, e);
-        free(key);
-    }
-    if (ret == 0 && (set_pairs(&b, &params, bulk_param, e) < 0 ||
-                     set_pairs(&b, &tags, bulk_tag, e) < 0 ||
-                     (b.meta.status == RUN_RUNNING && bulk_beat(&b, e) < 0)))
+    if (set_pairs(&b, (const char *const *)argv + 1, (size_t)argc - 1,
+                  log_value, e) < 0 ||
+        set_pairs(&b, params.item, params.n, bulk_param, e) < 0 ||
+        set_pairs(&b, tags.item, tags.n, bulk_tag, e) < 0 ||
+        (b.meta.status == RUN_RUNNING && bulk_beat(&b, e) < 0))
         ret = -1;
     bulk_close(&b);
     return ret;
@@ -156,7 +147,8 @@ static int end_run(const char *word, struct err *e)
     if (open_run(&b, word, NULL, e) < 0)
         return -1;
     return bulk_end(&b, (enum run_status)(RUN_FINISHED + status),
-                    clock_wall_ms(), set_pairs(&b, &tags, bulk_tag, e), e);
+                    clock_wall_ms(),
+                    set_pairs(&b, tags.item, tags.n, bulk_tag, e), e);
 }
 
 static int run_main(int argc, char **argv, struct err *e)

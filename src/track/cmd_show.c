@@ -37,13 +37,9 @@ enum { N_ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 static struct table_cell attribute_cell(const char *name,
                                         const struct run_info *r)
 {
-    struct columns c = COLUMNS_INIT;
-    struct table_cell cell;
+    const struct column c = { .attribute = column_find_attribute(name) };
 
-    columns_attribute(&c, name);
-    cell = column_cell(c.item, r);
-    columns_clear(&c);
-    return cell;
+    return column_cell(&c, r);
 }
 
 /* A row; a long value is cut unless --all is given. */
@@ -60,13 +56,9 @@ static void add_pair(struct table *t, const char *key, const char *value)
 }
 
 /* Tags that are shown among the attributes. */
-static bool is_attribute_tag(const char *tag)
-{
-    return strcmp(tag, "mlflow.runName") == 0 ||
-           strcmp(tag, "mlflow.user") == 0 ||
-           strcmp(tag, "mlflow.parentRunId") == 0 ||
-           strcmp(tag, "mlflow.note.content") == 0;
-}
+static const char *const attribute_tags[] = { "mlflow.runName", "mlflow.user",
+                                              "mlflow.parentRunId",
+                                              "mlflow.note.content", NULL };
 
 /* -- one table, for programs --------------------------------------------- */
 
@@ -121,6 +113,17 @@ static void add_json_pairs(struct buf *b, const char *name,
     buf_str(b, n ? "\n  }" : "}");
 }
 
+static void add_metric(struct table *t, const struct metric_sum *m)
+{
+    table_real(t, m->last);
+    table_int(t, m->last_step);
+    table_real(t, m->min);
+    table_int(t, m->min_step);
+    table_real(t, m->max);
+    table_int(t, m->max_step);
+    table_int(t, m->count);
+}
+
 static void add_json_metrics(struct buf *b, const struct run_info *r)
 {
     struct table t = TABLE_INIT("");
@@ -131,13 +134,7 @@ static void add_json_metrics(struct buf *b, const struct run_info *r)
     for (size_t i = 0; i < r->n_metrics; i++) {
         const struct metric_sum *m = &r->metrics[i];
 
-        table_real(&t, m->last);
-        table_int(&t, m->last_step);
-        table_real(&t, m->min);
-        table_int(&t, m->min_step);
-        table_real(&t, m->max);
-        table_int(&t, m->max_step);
-        table_int(&t, m->count);
+        add_metric(&t, m);
         table_int(&t, m->first_step);
         buf_str(b, i ? ",\n    " : "\n    ");
         table_json_text(b, m->key);
@@ -214,16 +211,8 @@ static void add_metrics(struct table *t, const struct run_info *r)
     table_columns(t, "metric", "last", "step", "lowest", "at step", "highest",
                   "at step ", "points", NULL);
     for (size_t i = 0; i < r->n_metrics; i++) {
-        const struct metric_sum *m = &r->metrics[i];
-
-        table_text(t, m->key);
-        table_real(t, m->last);
-        table_int(t, m->last_step);
-        table_real(t, m->min);
-        table_int(t, m->min_step);
-        table_real(t, m->max);
-        table_int(t, m->max_step);
-        table_int(t, m->count);
+        table_text(t, r->metrics[i].key);
+        add_metric(t, &r->metrics[i]);
     }
 }
 
@@ -252,7 +241,7 @@ static void add_tags(struct page *p, const struct run_info *r)
 
     table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < r->n_tags; i++)
-        if (all || !is_attribute_tag(r->tags[i].key))
+        if (all || opt_find_word(attribute_tags, r->tags[i].key) < 0)
             add_pair(&t, r->tags[i].key, r->tags[i].value);
     add_section(p, "tags", &t, false);
 }

@@ -22,18 +22,9 @@ static const struct opt tag_opts[] = {
 
 static int set_tags(const struct run_info *r, void *arg, struct err *e)
 {
-    for (char **pair = arg; *pair; pair++) {
-        const char *value;
-        char *key;
-        int ret;
-
-        if (track_parse_pair(*pair, &key, &value, e) < 0)
+    for (const struct pair *p = arg; p->key; p++)
+        if (edit_tag(r, p->key, p->value, e) < 0)
             return -1;
-        ret = edit_tag(r, key, value, e);
-        free(key);
-        if (ret < 0)
-            return -1;
-    }
     for (size_t i = 0; i < deleted.n; i++)
         if (edit_tag(r, deleted.item[i], NULL, e) < 0)
             return -1;
@@ -68,19 +59,20 @@ static int list_tags(char **words, struct err *e)
 
 static int tag_main(int argc, char **argv, struct err *e)
 {
+    struct arena mem = ARENA_INIT;
+    struct pair *pairs;
+    int ret = -1;
+
     if (track_check_args(argc, argv, 1, -1, e) < 0)
         return -1;
-    for (int i = 1; i < argc; i++) { /* set all of them or none */
-        const char *value;
-        char *key;
-
-        if (track_parse_pair(argv[i], &key, &value, e) < 0)
-            return -1;
-        free(key);
-    }
-    if (argc > 1 || deleted.n)
-        return track_each(argv, 1, 0, set_tags, argv + 1, e);
-    return list_tags(argv, e);
+    if (argc == 1 && !deleted.n)
+        return list_tags(argv, e);
+    pairs = track_parse_pairs(&mem, (const char *const *)argv + 1,
+                              (size_t)argc - 1, e);
+    if (pairs)
+        ret = track_each(argv, 1, 0, set_tags, pairs, e);
+    arena_clear(&mem);
+    return ret;
 }
 
 const struct cmd cmd_tag = {

@@ -37,12 +37,6 @@ static void offer_word(const struct command_line *l, const char *word,
 
 /* -- words of a store -------------------------------------------------- */
 
-/* Keys of runs and names of attributes. */
-struct name_list {
-    const char **item;
-    size_t n, room;
-};
-
 static int by_byte(const void *a, const void *b)
 {
     const char *const *x = a, *const *y = b;
@@ -50,20 +44,10 @@ static int by_byte(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
-static void add_name(struct name_list *names, const char *name)
+static void add_name(struct opt_list *names, const char *name)
 {
     GROW(names->item, names->n, names->room);
     names->item[names->n++] = name;
-}
-
-static void offer_names(const struct command_line *l, struct name_list *names)
-{
-    if (names->n)
-        qsort(names->item, names->n, sizeof *names->item, by_byte);
-    for (size_t i = 0; i < names->n; i++)
-        if (i == 0 || strcmp(names->item[i], names->item[i - 1]) != 0)
-            offer_word(l, names->item[i], NULL);
-    free(names->item);
 }
 
 static void offer_runs(const struct command_line *l)
@@ -100,16 +84,11 @@ static void offer_experiments(const struct command_line *l)
 static void offer_keys(const struct command_line *l, char *run, bool column)
 {
     struct runs runs = RUNS_INIT;
-    struct name_list names = { NULL, 0, 0 };
+    struct opt_list names = { NULL, 0, 0 };
     struct err none = ERR_INIT;
 
-    if (runs_select(&runs, track_store(), &run, run ? 1 : 0, 0, &none) < 0)
+    if (track_load(&runs, &run, run ? 1 : 0, 0, &none) < 0)
         return;
-    if (!run) {
-        runs_free(&runs);
-        if (runs_load(&runs, track_store(), 0, &none) < 0)
-            return;
-    }
     for (size_t i = 0; i < runs.n; i++) {
         const struct run_info *r = &runs.run[i];
 
@@ -120,7 +99,12 @@ static void offer_keys(const struct command_line *l, char *run, bool column)
     }
     for (int i = 0; column && column_attributes[i]; i++)
         add_name(&names, column_attributes[i]);
-    offer_names(l, &names);
+    if (names.n)
+        qsort(names.item, names.n, sizeof *names.item, by_byte);
+    for (size_t i = 0; i < names.n; i++)
+        if (i == 0 || strcmp(names.item[i], names.item[i - 1]) != 0)
+            offer_word(l, names.item[i], NULL);
+    free(names.item);
     runs_free(&runs);
 }
 
@@ -178,19 +162,14 @@ static void offer_value(struct command_line *l)
 
 /* -- the command line -------------------------------------------------- */
 
-static bool is_opt(const struct opt *o, char letter, const char *name)
-{
-    const size_t n = letter ? 0 : strcspn(name, "=");
-
-    return letter ? o->letter == letter
-                  : strlen(o->name) == n && strncmp(o->name, name, n) == 0;
-}
-
 static const struct opt *find_in(const struct opt *o, char letter,
                                  const char *name)
 {
+    const size_t n = letter ? 0 : strcspn(name, "=");
+
     for (; o && o->name; o++)
-        if (is_opt(o, letter, name))
+        if (letter ? o->letter == letter
+                   : strlen(o->name) == n && strncmp(o->name, name, n) == 0)
             return o;
     return NULL;
 }

@@ -55,14 +55,12 @@ int push_cursor_save(const struct run_info *r, const char *destination,
 {
     char *path = cursor_path(r, destination);
     char *temp = xasprintf("%s.tmp", path);
-    char *folder = path_join(r->folder, STORE_OWN);
     char *text = json_dumps(cursor, JSON_INDENT(1) | JSON_SORT_KEYS);
-    int ret = path_make(folder, e);
+    int ret = path_make_parent(path, e);
 
     if (ret == 0)
         ret = store_write(path, temp, text, strlen(text), true, e);
     free(text);
-    free(folder);
     free(temp);
     free(path);
     return ret;

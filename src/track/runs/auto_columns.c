@@ -27,7 +27,7 @@ static int by_key(const void *a, const void *b)
                   ((const struct key_use *)b)->key);
 }
 
-static bool differ(const char *a, const char *b)
+static bool values_differ(const char *a, const char *b)
 {
     return a && b && strcmp(a, b) != 0;
 }
@@ -48,7 +48,7 @@ static void merge_uses(struct key_uses *u)
             continue;
         }
         k->runs += x->runs;
-        k->differs |= x->differs || differ(k->value, x->value);
+        k->differs |= x->differs || values_differ(k->value, x->value);
     }
     u->n = kept + 1;
 }
@@ -64,32 +64,37 @@ static void count_key(struct key_uses *u, const char *key, const char *value)
         struct key_use *k = &u->item[u->next++];
 
         k->runs++;
-        k->differs |= differ(k->value, value);
+        k->differs |= values_differ(k->value, value);
         return;
     }
     GROW(u->item, u->n, u->room);
     u->item[u->n++] = (struct key_use){ key, value, 1, false };
 }
 
-static void end_run(struct key_uses *u, size_t run)
-{
-    if (run == 0)
-        u->first = u->n;
-    u->next = 0;
-}
-
-void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
+/* Count the parameters or the metrics of all runs. */
+static struct key_uses count_keys(const struct runs *runs, bool metrics)
 {
     struct key_uses u = { 0 };
 
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 
-        for (size_t j = 0; j < r->n_params; j++)
+        for (size_t j = 0; metrics && j < r->n_metrics; j++)
+            count_key(&u, r->metrics[j].key, NULL);
+        for (size_t j = 0; !metrics && j < r->n_params; j++)
             count_key(&u, r->params[j].key, r->params[j].value);
-        end_run(&u, i);
+        if (i == 0)
+            u.first = u.n;
+        u.next = 0;
     }
     merge_uses(&u);
+    return u;
+}
+
+void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
+{
+    const struct key_uses u = count_keys(runs, false);
+
     for (size_t i = 0; i < u.n; i++)
         if (all || u.item[i].differs || u.item[i].runs < runs->n)
             columns_add(c, COLUMN_PARAM, u.item[i].key);
@@ -120,17 +125,9 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
         "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
     };
     enum { MAX_METRICS = 6 };
-    struct key_uses u = { 0 };
+    const struct key_uses u = count_keys(runs, true);
     const size_t before = c->n;
 
-    for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *r = &runs->run[i];
-
-        for (size_t j = 0; j < r->n_metrics; j++)
-            count_key(&u, r->metrics[j].key, NULL);
-        end_run(&u, i);
-    }
-    merge_uses(&u);
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
         const struct key_use k = { usual[i], NULL, 0, false };
 

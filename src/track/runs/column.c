@@ -6,44 +6,24 @@
 #include <string.h>
 
 #include "common/num.h"
+#include "common/opt.h"
 #include "track/runs/track.h"
 
-enum attribute {
-    NAME,
-    ID,
-    EXPERIMENT,
-    EXPERIMENT_ID,
-    STATUS,
-    STARTED,
-    ENDED,
-    TIME,
-    STEPS,
-    USER,
-    ATTEMPTS,
-    PARENT,
-    DELETED,
-    DAMAGE,
-    FOLDER,
-};
+/* clang-format off */
+#define ATTRIBUTES(X) \
+    X(NAME, "name") X(ID, "id") X(EXPERIMENT, "experiment") \
+    X(EXPERIMENT_ID, "experiment_id") X(STATUS, "status") \
+    X(STARTED, "started") X(ENDED, "ended") X(TIME, "time") \
+    X(STEPS, "steps") X(USER, "user") X(ATTEMPTS, "attempts") \
+    X(PARENT, "parent") X(DELETED, "deleted") X(DAMAGE, "damage") \
+    X(FOLDER, "folder")
+#define ATTRIBUTE_VALUE(value, name) value,
+#define ATTRIBUTE_NAME(value, name) name,
+/* clang-format on */
 
-const char *const column_attributes[] = {
-    [NAME] = "name",
-    [ID] = "id",
-    [EXPERIMENT] = "experiment",
-    [EXPERIMENT_ID] = "experiment_id",
-    [STATUS] = "status",
-    [STARTED] = "started",
-    [ENDED] = "ended",
-    [TIME] = "time",
-    [STEPS] = "steps",
-    [USER] = "user",
-    [ATTEMPTS] = "attempts",
-    [PARENT] = "parent",
-    [DELETED] = "deleted",
-    [DAMAGE] = "damage",
-    [FOLDER] = "folder",
-    [FOLDER + 1] = NULL,
-};
+enum attribute { ATTRIBUTES(ATTRIBUTE_VALUE) };
+
+const char *const column_attributes[] = { ATTRIBUTES(ATTRIBUTE_NAME) NULL };
 
 /* Other names, most of them MLflow's. */
 static const struct {
@@ -65,24 +45,19 @@ const char *const column_functions[] = {
 
 int column_find_attribute(const char *name)
 {
-    for (int i = 0; column_attributes[i]; i++)
-        if (strcmp(name, column_attributes[i]) == 0)
-            return i;
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
         if (strcmp(name, aliases[i].alias) == 0)
             return (int)aliases[i].attribute;
-    return -1;
+    return opt_find_word(column_attributes, name);
 }
 
 struct column *columns_append(struct columns *c, const char *key,
                               const char *title)
 {
-    struct column *out;
-
     GROW(c->item, c->n, c->room);
-    out = &c->item[c->n++];
-    *out = (struct column){ .key = xstrdup(key), .title = xstrdup(title) };
-    return out;
+    c->item[c->n] =
+        (struct column){ .key = xstrdup(key), .title = xstrdup(title) };
+    return &c->item[c->n++];
 }
 
 static bool has_title(const struct columns *c, const char *title)
@@ -281,12 +256,47 @@ struct table_cell column_cell(const struct column *c, const struct run_info *r)
     return text_cell(NULL);
 }
 
+bool column_cells_equal(const struct table_cell *a, const struct table_cell *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case TABLE_NONE:
+        return true;
+    case TABLE_TEXT:
+        return strcmp(a->text, b->text) == 0;
+    case TABLE_REAL:
+    case TABLE_SECS:
+        return a->x == b->x || (isnan(a->x) && isnan(b->x));
+    default:
+        return a->i == b->i;
+    }
+}
+
+bool column_differs(const struct column *c, const struct runs *runs)
+{
+    for (size_t i = 1; i < runs->n; i++) {
+        const struct table_cell a = column_cell(c, &runs->run[0]);
+        const struct table_cell b = column_cell(c, &runs->run[i]);
+
+        if (!column_cells_equal(&a, &b))
+            return true;
+    }
+    return false;
+}
+
 int column_direction(const struct column *c)
 {
     if (c->kind != COLUMN_METRIC || c->function == COLUMN_COUNT ||
         c->function == COLUMN_ARGMIN || c->function == COLUMN_ARGMAX)
         return 0;
     return track_direction(c->key);
+}
+
+void column_mark_best(const struct column *c, struct table *t, size_t at)
+{
+    if (column_direction(c))
+        table_mark_best(t, at, column_direction(c) > 0);
 }
 
 double column_cell_number(const struct table_cell *c)

@@ -72,11 +72,16 @@ void columns_clear(struct columns *);
 
 /* The value as a table's cell; strings are borrowed from the run. */
 struct table_cell column_cell(const struct column *, const struct run_info *);
+bool column_cells_equal(const struct table_cell *, const struct table_cell *);
+/* Do the runs differ in this column? */
+bool column_differs(const struct column *, const struct runs *);
 /* A cell, and the value of a column, as a number; NaN if it is none. */
 double column_cell_number(const struct table_cell *);
 double column_number(const struct column *, const struct run_info *);
 /* 1, -1, 0: a higher value is better, a lower one, neither. */
 int column_direction(const struct column *);
+/* Mark the best value of a column of a table, if one is better than others. */
+void column_mark_best(const struct column *, struct table *, size_t at);
 
 /* The names of all attributes, ended by NULL. */
 extern const char *const column_attributes[];

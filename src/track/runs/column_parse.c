@@ -73,7 +73,7 @@ static const char *find_abbreviated(const struct runs *runs, const char *word,
 }
 
 /* A key without its quotes, if it has any; the caller frees it. */
-static char *unquoted(const char *s, size_t n)
+static char *unquote_key(const char *s, size_t n)
 {
     while (n && s[0] == ' ')
         s++, n--;
@@ -105,7 +105,7 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
     };
     static const enum column_kind order[] = { COLUMN_PARAM, COLUMN_METRIC,
                                               COLUMN_TAG };
-    char *text = unquoted(word, n);
+    char *text = unquote_key(word, n);
     const char *full;
 
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
@@ -114,7 +114,7 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
         if (rest && *rest && !any_has(COLUMN_PARAM, runs, text) &&
             !any_has(COLUMN_METRIC, runs, text)) {
             *kind = prefixes[i].kind;
-            *key = unquoted(rest, strlen(rest));
+            *key = unquote_key(rest, strlen(rest));
             free(text);
             return 0;
         }
@@ -169,7 +169,7 @@ static int parse_at(const char *inner, size_t *n, int64_t *step, struct err *e)
         return err_set(e, ERR_USAGE,
                        "at(%.*s) has no step; write at(METRIC, STEP)", (int)*n,
                        inner);
-    text = unquoted(comma + 1, *n - (size_t)(comma - inner) - 1);
+    text = unquote_key(comma + 1, *n - (size_t)(comma - inner) - 1);
     number = text + (strncmp(text, "step=", 5) == 0 ? 5 : 0);
     good = num_int(number, step);
     if (!good)
@@ -185,7 +185,7 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     const char *inner = word;
     size_t inner_len = n;
     const int function = find_function(word, n, &inner, &inner_len);
-    char *title = unquoted(word, n), *key;
+    char *title = unquote_key(word, n), *key;
     const char *rest = skip_prefix(title, "attributes.");
     const int attribute = column_find_attribute(rest ? rest : title);
     enum column_kind kind;

@@ -60,14 +60,12 @@ static int copy_tree(const char *from, const char *to, const char *except,
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
         char *a = path_join(from, f.file[i].path);
         char *b = path_join(to, f.file[i].path);
-        char *folder = path_parent(b);
 
         if (!except || strcmp(f.file[i].path, except) != 0) {
-            ret = path_make(folder, e);
+            ret = path_make_parent(b, e);
             if (ret == 0)
                 ret = copy_file(a, b, e);
         }
-        free(folder);
         free(b);
         free(a);
     }
@@ -80,23 +78,18 @@ static int copy_tree(const char *from, const char *to, const char *except,
 static int copy_shared(const struct run_info *r, const char *experiment,
                        struct err *e)
 {
+    struct arena mem = ARENA_INIT;
     char *parent = path_parent(r->folder);
-    char *inputs = path_join(r->folder, "inputs");
-    char *datasets = path_join(parent, "datasets");
-    char *tags = path_join(parent, "tags");
-    char *to_datasets = path_join(experiment, "datasets");
-    char *to_tags = path_join(experiment, "tags");
+    const char *to_tags = arena_printf(&mem, "%s/tags", experiment);
     int ret = 0;
 
-    if (path_is_folder(inputs) && path_is_folder(datasets))
-        ret = copy_tree(datasets, to_datasets, NULL, e);
-    if (ret == 0 && path_is_folder(tags) && !path_exists(to_tags))
-        ret = copy_tree(tags, to_tags, NULL, e);
-    free(to_tags);
-    free(to_datasets);
-    free(tags);
-    free(datasets);
-    free(inputs);
+    if (path_is_folder(arena_printf(&mem, "%s/inputs", r->folder)))
+        ret = copy_tree(arena_printf(&mem, "%s/datasets", parent),
+                        arena_printf(&mem, "%s/datasets", experiment), NULL, e);
+    if (ret == 0 && !path_exists(to_tags))
+        ret =
+            copy_tree(arena_printf(&mem, "%s/tags", parent), to_tags, NULL, e);
+    arena_clear(&mem);
     free(parent);
     return ret;
 }

@@ -21,23 +21,18 @@ static int walk_folder(struct file_tree *f, const char *folder,
         char *name = path_join(below, l.name[i]);
         struct stat st, link;
 
-        if (lstat(path, &link) < 0 || stat(path, &st) < 0) {
-            free(name); /* removed meanwhile, or a dangling link */
-        } else if (S_ISDIR(st.st_mode)) {
-            if (!S_ISLNK(link.st_mode))
-                ret = walk_folder(f, path, name, e);
-            free(name);
-        } else if (!S_ISREG(st.st_mode)) {
-            free(name); /* a device or the like */
-        } else {
+        if (lstat(path, &link) < 0 || stat(path, &st) < 0)
+            st.st_mode = 0; /* removed meanwhile, or a dangling link */
+        if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode))
+            ret = walk_folder(f, path, name, e);
+        if (S_ISREG(st.st_mode)) {
             GROW(f->file, f->n, f->room);
-            f->file[f->n++] = (struct file_tree_file){
-                name,
-                (int64_t)st.st_size,
-                (int64_t)st.st_mtim.tv_sec * 1000 +
-                    st.st_mtim.tv_nsec / 1000000,
-            };
+            f->file[f->n++] =
+                (struct file_tree_file){ xstrdup(name), (int64_t)st.st_size,
+                                         (int64_t)st.st_mtim.tv_sec * 1000 +
+                                             st.st_mtim.tv_nsec / 1000000 };
         }
+        free(name);
         free(path);
     }
     path_list_clear(&l);

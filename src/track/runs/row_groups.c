@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "track/runs/column_parse.h"
 
 /* The 0.975 quantile of Student's t-distribution: a table, and beyond it the
  * Cornish-Fisher expansion. */
@@ -55,23 +56,6 @@ static struct spread spread_of(const double *x, size_t n)
     return s;
 }
 
-static bool same_cell(const struct table_cell *a, const struct table_cell *b)
-{
-    if (a->type != b->type)
-        return false;
-    switch (a->type) {
-    case TABLE_NONE:
-        return true;
-    case TABLE_TEXT:
-        return strcmp(a->text, b->text) == 0;
-    case TABLE_REAL:
-    case TABLE_SECS:
-        return a->x == b->x || (isnan(a->x) && isnan(b->x));
-    default:
-        return a->i == b->i;
-    }
-}
-
 static bool same_group(const struct columns *by, const struct run_info *a,
                        const struct run_info *b)
 {
@@ -79,7 +63,7 @@ static bool same_group(const struct columns *by, const struct run_info *a,
         const struct table_cell x = column_cell(&by->item[i], a);
         const struct table_cell y = column_cell(&by->item[i], b);
 
-        if (!same_cell(&x, &y))
+        if (!column_cells_equal(&x, &y))
             return false;
     }
     return true;
@@ -108,34 +92,34 @@ static void add_row(struct table *t, const struct runs *runs,
     free(x);
 }
 
-void row_groups_fill(struct table *t, const struct runs *runs,
-                     const struct columns *by, const struct columns *metrics)
+int row_groups_fill(struct table *t, const struct runs *runs, const char *by,
+                    const struct columns *metrics, struct err *e)
 {
     bool *done = xcalloc(runs->n, sizeof *done);
     size_t *member = xcalloc(runs->n, sizeof *member);
+    struct columns keys = COLUMNS_INIT;
+    const int ret = columns_parse(&keys, by, runs, e);
 
-    for (size_t j = 0; j < by->n; j++)
-        table_column(t, by->item[j].title);
+    for (size_t j = 0; j < keys.n; j++)
+        table_column(t, keys.item[j].title);
     table_column(t, "runs");
     for (size_t j = 0; j < metrics->n; j++)
         table_column(t, metrics->item[j].title);
-    for (size_t i = 0; i < runs->n; i++) {
+    for (size_t i = 0; ret == 0 && i < runs->n; i++) {
         size_t n = 0;
 
         for (size_t k = i; k < runs->n && !done[i]; k++)
-            if (!done[k] && same_group(by, &runs->run[i], &runs->run[k]))
+            if (!done[k] && same_group(&keys, &runs->run[i], &runs->run[k]))
                 member[n++] = k;
         for (size_t k = 0; k < n; k++)
             done[member[k]] = true;
         if (n)
-            add_row(t, runs, by, metrics, member, n);
+            add_row(t, runs, &keys, metrics, member, n);
     }
-    for (size_t j = 0; j < metrics->n; j++) {
-        const int direction = column_direction(&metrics->item[j]);
-
-        if (direction)
-            table_mark_best(t, by->n + 1 + j, direction > 0);
-    }
+    for (size_t j = 0; j < metrics->n; j++)
+        column_mark_best(&metrics->item[j], t, keys.n + 1 + j);
+    columns_clear(&keys);
     free(done);
     free(member);
+    return ret;
 }

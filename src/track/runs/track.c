@@ -168,13 +168,18 @@ static void sort_by_words(struct runs *runs, char **words, int n)
     free(out);
 }
 
+int track_load(struct runs *runs, char **words, int n, int flags, struct err *e)
+{
+    return n ? runs_select(runs, track_store(), words, n, flags, e)
+             : runs_load(runs, track_store(), flags, e);
+}
+
 int track_select(struct runs *runs, const struct track_selection *o,
                  char **words, int n, struct err *e)
 {
     const int flags =
         (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
-    int ret = n ? runs_select(runs, track_store(), words, n, flags, e)
-                : runs_load(runs, track_store(), flags, e);
+    int ret = track_load(runs, words, n, flags, e);
 
     if (ret == 0 && o->where)
         ret = filter_runs(runs, o->where, e);
@@ -289,6 +294,14 @@ int64_t track_last_step(const struct run_info *r)
     return step;
 }
 
+bool track_is_name_shared(const struct runs *runs, size_t at)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (i != at && strcmp(runs->run[i].name, runs->run[at].name) == 0)
+            return true;
+    return false;
+}
+
 char *track_output_path(const struct run_info *r)
 {
     static const char *const names[] = { "gtrain.log", "log.txt", "stdout.txt",
@@ -306,18 +319,14 @@ char *track_output_path(const struct run_info *r)
 
 enum table_mark track_status_mark(enum run_status s)
 {
-    switch (s) {
-    case RUN_FINISHED:
-        return MARK_GOOD;
-    case RUN_FAILED:
-    case RUN_STALE:
-        return MARK_BAD;
-    case RUN_KILLED:
-    case RUN_PREEMPTED:
-        return MARK_WARN;
-    default:
-        return MARK_HEAD;
-    }
+    static const enum table_mark marks[] = {
+        [RUN_RUNNING] = MARK_HEAD,  [RUN_SCHEDULED] = MARK_HEAD,
+        [RUN_FINISHED] = MARK_GOOD, [RUN_FAILED] = MARK_BAD,
+        [RUN_KILLED] = MARK_WARN,   [RUN_PREEMPTED] = MARK_WARN,
+        [RUN_STALE] = MARK_BAD,
+    };
+
+    return marks[s];
 }
 
 int track_check_args(int argc, char **argv, int least, int most, struct err *e)
@@ -332,44 +341,44 @@ int track_check_args(int argc, char **argv, int least, int most, struct err *e)
                    c->args);
 }
 
-int track_parse_pair(const char *text, char **key, const char **value,
-                     struct err *e)
+struct pair *track_parse_pairs(struct arena *mem, const char *const *words,
+                               size_t n, struct err *e)
 {
-    const char *equals = strchr(text, '=');
+    struct pair *pair = arena_alloc(mem, (n + 1) * sizeof *pair);
 
-    if (!equals || equals == text)
-        return err_set(e, ERR_USAGE, "expected KEY=VALUE, not '%s'", text);
-    *key = xstrndup(text, (size_t)(equals - text));
-    *value = equals + 1;
-    return 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *equals = strchr(words[i], '=');
+
+        if (!equals || equals == words[i]) {
+            err_set(e, ERR_USAGE, "expected KEY=VALUE, not '%s'", words[i]);
+            return NULL;
+        }
+        pair[i].key = arena_strndup(mem, words[i], (size_t)(equals - words[i]));
+        pair[i].value = equals + 1;
+    }
+    return pair;
 }
 
-int track_check_pairs(const struct opt_list *l, struct err *e)
+int track_begin_run(struct run **run, struct run_conf *c,
+                    const struct track_new_run *o, struct err *e)
 {
-    for (size_t i = 0; i < l->n; i++) {
-        const char *value;
-        char *key;
+    struct arena mem = ARENA_INIT;
+    const struct pair *params =
+        track_parse_pairs(&mem, o->params.item, o->params.n, e);
+    const struct pair *tags =
+        params ? track_parse_pairs(&mem, o->tags.item, o->tags.n, e) : NULL;
+    int ret = -1;
 
-        if (track_parse_pair(l->item[i], &key, &value, e) < 0)
-            return -1;
-        free(key);
-    }
-    return 0;
-}
-
-void track_set_pairs(struct run *run, const struct opt_list *l,
-                     track_set_fn *set)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        struct err none = ERR_INIT;
-        const char *value;
-        char *key;
-
-        if (track_parse_pair(l->item[i], &key, &value, &none) < 0)
-            continue;
-        set(run, key, value);
-        free(key);
-    }
+    c->root = track_store();
+    c->experiment = o->experiment;
+    if (tags)
+        ret = run_begin(run, c, e);
+    for (; ret == 0 && params->key; params++)
+        run_param(*run, params->key, params->value);
+    for (; ret == 0 && tags->key; tags++)
+        run_tag(*run, tags->key, tags->value);
+    arena_clear(&mem);
+    return ret;
 }
 
 bool track_confirm(bool yes, const char *question, struct err *e)

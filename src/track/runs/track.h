@@ -38,6 +38,12 @@ struct track_selection {
     bool deleted, attempts;
 };
 
+/* What the options that begin a run say. */
+struct track_new_run {
+    const char *experiment;
+    struct opt_list params, tags;
+};
+
 /* clang-format off */
 #define TRACK_SELECTION_INIT { .status = -1 }
 
@@ -72,6 +78,13 @@ struct track_selection {
 #define TRACK_OPT_DRY_RUN(target) \
     { 0, "dry-run", NULL, OPT_FLAG, &(target), \
       "print what would be done, and do nothing" }
+#define TRACK_OPTS_NEW_RUN(r) \
+    { 'e', "experiment", "name", OPT_STRING, &(r).experiment, \
+      "create the run in this experiment (default: Default)" }, \
+    { 'p', "param", "key=value", OPT_LIST, &(r).params, \
+      "set a parameter of the run; may be given many times" }, \
+    { 't', "tag", "key=value", OPT_LIST, &(r).tags, \
+      "set a tag of the run; may be given many times" }
 /* clang-format on */
 
 /* The words of --status, from RUN_RUNNING on. */
@@ -83,6 +96,8 @@ extern const char *const track_status_words[];
  */
 int track_select(struct runs *, const struct track_selection *, char **words,
                  int n, struct err *);
+/* The runs that words name, or all. */
+int track_load(struct runs *, char **words, int n, int flags, struct err *);
 /* Exactly one run, named by a word (NULL: @latest). */
 int track_select_one(struct runs *, const char *word, int flags, struct err *);
 
@@ -99,6 +114,8 @@ int track_direction(const char *metric);
 double track_seconds(const struct run_info *);
 /* The highest step of its metrics, or -1. */
 int64_t track_last_step(const struct run_info *);
+/* Does another of the runs have the name of this one? */
+bool track_is_name_shared(const struct runs *, size_t at);
 /* The artifact with the output of a run, or NULL; the caller frees it. */
 char *track_output_path(const struct run_info *);
 enum table_mark track_status_mark(enum run_status);
@@ -107,14 +124,13 @@ enum table_mark track_status_mark(enum run_status);
  * no limit. */
 int track_check_args(int argc, char **argv, int least, int most, struct err *);
 
-/* Split "key=value"; the caller frees *key. */
-int track_parse_pair(const char *text, char **key, const char **value,
-                     struct err *);
-/* Is each of a list such a pair?  track_set_pairs() then gives them to a run,
- * by run_param() or run_tag(). */
-int track_check_pairs(const struct opt_list *, struct err *);
-typedef void track_set_fn(struct run *, const char *key, const char *value);
-void track_set_pairs(struct run *, const struct opt_list *, track_set_fn *);
+/* Split words of the form "key=value".  The last pair has no key.  NULL if a
+ * word is no pair. */
+struct pair *track_parse_pairs(struct arena *, const char *const *words,
+                               size_t n, struct err *);
+/* Begin a run as the options say. */
+int track_begin_run(struct run **, struct run_conf *,
+                    const struct track_new_run *, struct err *);
 
 /* Ask on the terminal; without one, refuse unless `yes` is set. */
 bool track_confirm(bool yes, const char *question, struct err *);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 
-static void reset(struct value_line *v)
+static void reset_line(struct value_line *v)
 {
     for (size_t i = 0; i < v->n; i++)
         free(v->item[i].key);
@@ -20,7 +22,7 @@ static void reset(struct value_line *v)
 
 void value_line_clear(struct value_line *v)
 {
-    reset(v);
+    reset_line(v);
     free(v->item);
     *v = (struct value_line)VALUE_LINE_INIT;
 }
@@ -28,32 +30,26 @@ void value_line_clear(struct value_line *v)
 /* Steps and times are not values; seconds since the epoch become ms. */
 static void add_value(struct value_line *v, const char *key, double x)
 {
-    static const char *const steps[] = { "step", "_step", "iter", "iteration",
-                                         "global_step" };
-    static const char *const times[] = { "_timestamp", "timestamp" };
+    static const char *const steps[] = { "step",      "_step",       "iter",
+                                         "iteration", "global_step", NULL };
+    static const char *const times[] = { "_timestamp", "timestamp", NULL };
 
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        if (strcmp(key, steps[i]) == 0 && fabs(x) < 9e15 && x == floor(x)) {
-            v->step = (int64_t)x;
-            return;
-        }
+    if (opt_find_word(steps, key) >= 0 && fabs(x) < 9e15 && x == floor(x)) {
+        v->step = (int64_t)x;
+    } else if (opt_find_word(times, key) >= 0 && x > 1e8 && x < 1e14) {
+        v->ms = (int64_t)(x < 1e11 ? x * 1000 : x);
+    } else {
+        GROW(v->item, v->n, v->room);
+        v->item[v->n++] = (struct value_line_item){ xstrdup(key), x };
     }
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (strcmp(key, times[i]) == 0 && x > 1e8 && x < 1e14) {
-            v->ms = (int64_t)(x < 1e11 ? x * 1000 : x);
-            return;
-        }
-    }
-    GROW(v->item, v->n, v->room);
-    v->item[v->n++] = (struct value_line_item){ xstrdup(key), x };
 }
 
 /* ---- JSON ---- */
 
 enum { MAX_DEPTH = 16 };
 
-static void flatten(struct value_line *v, const char *prefix, json_t *object,
-                    int depth)
+static void add_object(struct value_line *v, const char *prefix, json_t *object,
+                       int depth)
 {
     const char *name;
     json_t *value;
@@ -71,7 +67,7 @@ static void flatten(struct value_line *v, const char *prefix, json_t *object,
                  num_real(json_string_value(value), &x) && !isfinite(x))
             add_value(v, key, x);
         else if (json_is_object(value) && depth < MAX_DEPTH)
-            flatten(v, key, value, depth + 1);
+            add_object(v, key, value, depth + 1);
         free(key);
     }
 }
@@ -80,32 +76,24 @@ static void flatten(struct value_line *v, const char *prefix, json_t *object,
 static char *quote_nonfinite(const char *line)
 {
     static const char *const words[] = { "-Infinity", "Infinity", "NaN" };
-    const size_t n = strlen(line);
-    char *out = xmalloc(n * 2 + 3), *at = out;
+    struct buf out = BUF_INIT;
     bool quoted = false;
 
     for (const char *p = line; *p;) {
-        size_t w = 0, len = 0;
+        size_t len = 0;
 
         if (*p == '"' && (p == line || p[-1] != '\\'))
             quoted = !quoted;
-        for (; !quoted && w < sizeof words / sizeof words[0]; w++) {
-            len = strlen(words[w]);
-            if (strncmp(p, words[w], len) == 0)
-                break;
-        }
-        if (quoted || w == sizeof words / sizeof words[0]) {
-            *at++ = *p++;
-            continue;
-        }
-        *at++ = '"';
-        memcpy(at, p, len);
-        at += len;
-        *at++ = '"';
-        p += len;
+        for (size_t w = 0; !quoted && !len && w < 3; w++)
+            if (strncmp(p, words[w], strlen(words[w])) == 0)
+                len = strlen(words[w]);
+        if (len)
+            buf_printf(&out, "\"%.*s\"", (int)len, p);
+        else
+            buf_char(&out, *p);
+        p += len ? len : 1;
     }
-    *at = '\0';
-    return out;
+    return buf_detach(&out);
 }
 
 static bool parse_json(struct value_line *v, const char *line)
@@ -122,7 +110,7 @@ static bool parse_json(struct value_line *v, const char *line)
         json_decref(object);
         return false;
     }
-    flatten(v, "", object, 0);
+    add_object(v, "", object, 0);
     json_decref(object);
     return true;
 }
@@ -172,7 +160,7 @@ static void parse_pairs(struct value_line *v, const char *line)
 
 bool value_line_parse(struct value_line *v, const char *line)
 {
-    reset(v);
+    reset_line(v);
     while (isspace((unsigned char)*line))
         line++;
     if (*line == '{' && parse_json(v, line))
