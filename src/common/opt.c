@@ -159,14 +159,12 @@ static int unknown_option(const struct opt *opts, const char *word,
     return err_set(e, ERR_USAGE, "unknown option --%s; try --help", name);
 }
 
-static int parse(const struct opt *opts, int argc, char **argv,
-                 const char *order, struct err *e)
+int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
 {
-    char letters[2 * MAX_OPTS + 3], *at = letters;
+    char letters[2 * MAX_OPTS + 3] = ":", *at = letters + 1;
     struct option names[MAX_OPTS + 1] = { { 0 } };
     int n = 0, c;
 
-    at = stpcpy(at, order);
     for (const struct opt *o = opts; o && o->name; o++, n++) {
         if (n == MAX_OPTS)
             abort();
@@ -205,17 +203,6 @@ static int parse(const struct opt *opts, int argc, char **argv,
     }
     memmove(argv, argv + optind, (size_t)(argc - optind + 1) * sizeof *argv);
     return argc - optind;
-}
-
-int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
-{
-    return parse(opts, argc, argv, ":", e);
-}
-
-int opt_parse_until_word(const struct opt *opts, int argc, char **argv,
-                         struct err *e)
-{
-    return parse(opts, argc, argv, "+:", e);
 }
 
 void opt_help_text(const struct opt *o, char *text, size_t size)

@@ -73,13 +73,10 @@ struct cmd {
 
 /*
  * Take options off argv (argv[0] is skipped); returns how many words are left,
- * moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.  For
- * opt_parse_until_word() the first word ends them too, as a program with
- * commands wants.  An unknown option names the nearest one there is.
+ * moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.  The
+ * error for an unknown option names the nearest one.
  */
 int opt_parse(const struct opt *, int argc, char **argv, struct err *);
-int opt_parse_until_word(const struct opt *, int argc, char **argv,
-                         struct err *);
 
 /* The help text of an option, with its words. */
 void opt_help_text(const struct opt *, char *text, size_t size);

@@ -139,7 +139,7 @@ static void count_use(struct use *u, const struct opt *o, char letter,
 {
     for (; o && o->name; o++)
         if (letter ? o->letter == letter
-                   : strncmp(o->name, name, strlen(name)) == 0)
+                   : strncmp(o->name, name, strcspn(name, "=")) == 0)
             ++*(o->arg ? &u->arg : &u->flag);
 }
 
@@ -162,56 +162,60 @@ static bool takes_next(const struct program *p, char letter, const char *name,
 
 /* The words before the command, all of them options and their values. */
 struct head {
-    int end;      /* the index of the first other word, or argc */
-    bool unknown; /* one of the options does not exist */
-    bool own;     /* one of them asks something of the program itself */
+    int end;       /* the index of the first other word, or argc */
+    char *unknown; /* the first option that does not exist, or NULL */
+    bool own;      /* one of them asks something of the program itself */
 };
 
-static bool is_own(char letter, const char *name)
+/* Set a flag of the program itself, even among options of commands. */
+static void set_own(char letter, const char *name)
 {
-    static const char *const own[] = { "help", "version", "dump-options" };
+    const struct opt *const tables[] = { program_opts, common_opts };
 
-    for (size_t i = 0; name && i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(name, own[i]) == 0)
-            return true;
-    return letter == 'h' || letter == 'V';
+    for (int i = 0; i < 2; i++)
+        for (const struct opt *o = tables[i]; o->name; o++)
+            if (letter ? o->letter == letter : strcmp(o->name, name) == 0)
+                *(bool *)o->value = true;
 }
 
 static struct head read_head(const struct program *p, int argc, char **argv)
 {
-    struct head h = { 1, false, false };
+    struct head h = { .end = 1 };
 
     while (h.end < argc && argv[h.end][0] == '-' && argv[h.end][1]) {
-        const char *word = argv[h.end++];
+        char *word = argv[h.end++];
         const char *next = h.end < argc ? argv[h.end] : NULL;
+        bool unknown = false;
 
         if (word[1] == '-') {
-            h.own |= is_own('\0', word + 2);
-            h.end += !strchr(word, '=') &&
-                     takes_next(p, '\0', word + 2, next, &h.unknown);
-            continue;
+            set_own('\0', word + 2);
+            h.end += takes_next(p, '\0', word + 2, next, &unknown) &&
+                     !strchr(word, '=');
         }
-        for (word++; *word; word++) {
-            h.own |= is_own(*word, NULL);
-            if (takes_next(p, *word, NULL, word[1] ? NULL : next, &h.unknown)) {
-                h.end += word[1] == '\0';
+        for (const char *at = word + 1; word[1] != '-' && *at; at++) {
+            set_own(*at, NULL);
+            if (takes_next(p, *at, NULL, at[1] ? NULL : next, &unknown)) {
+                h.end += at[1] == '\0';
                 break;
             }
         }
+        if (unknown && !h.unknown)
+            h.unknown = word;
     }
     if (h.end > argc)
         h.end = argc;
+    h.own = want_help || want_version || want_dump;
     return h;
 }
 
-/* What is asked of the program itself. */
-static int run_own(const struct program *p, int argc, char **argv,
-                   struct err *e)
+/* What is asked of the program itself; an unknown option is an error. */
+static int run_own(const struct program *p, char *unknown, struct err *e)
 {
+    char *words[] = { NULL, unknown, NULL };
     struct opt table[MAX_TABLE];
 
     join(table, program_opts, common_opts);
-    if (opt_parse_until_word(table, argc, argv, e) < 0)
+    if (unknown && opt_parse(table, 2, words, e) < 0)
         return -1;
     if (want_dump) {
         dump(p);
@@ -240,12 +244,12 @@ static int find_and_run(const struct program *p, int argc, char **argv,
         want_help = true;
     }
     if (h.own)
-        return run_own(p, argc, argv, e);
+        return run_own(p, h.unknown, e);
     if (p->bare && h.end > 1 && (h.end == argc || !is_cmd(p, argv[h.end]))) {
         name = p->bare;
     } else if (h.end == argc) {
         if (h.unknown || want_help)
-            return run_own(p, argc, argv, e);
+            return run_own(p, h.unknown, e);
         return err_set(e, ERR_USAGE, "a command is expected; try '%s --help'",
                        p->name);
     } else { /* options before a command are those after it */

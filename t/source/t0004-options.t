@@ -49,7 +49,8 @@ for page in "$top"/man/*.1; do
     bad=
     for cmd in $(cut -d"$tab" -f1 table | grep . | uniq); do
         "$prog" "$cmd" --help >help 2>&1
-        for opt in $(awk -F"$tab" -v cmd="$cmd" 'FNR == NR { both[$1]; next }
+        for opt in $(awk -F"$tab" -v cmd="$cmd" '
+            FILENAME == "both" { both[$1]; next }
             $1 == cmd && $3 != "" && $3 != "help" && !($3 in both) {
                 print "--" $3; split($6, word, "|")
                 if ($4 != "") print $6 != "" ? word[1] : "1" }' \
@@ -62,6 +63,21 @@ for page in "$top"/man/*.1; do
         set --
     done
     is "$bad" "" "options of $prog may stand before the command"
+
+    # --help without a command is about the program, whatever stands beside it
+    "$prog" --help >help 2>&1
+    bad=
+    for opt in $(awk -F"$tab" 'FILENAME == "both" { both[$1]; next }
+        $1 != "" && $3 != "" && !($3 in both) && !seen[$3]++ {
+            print "--" $3 ($4 != "" ? "=1" : "") }' both table); do
+        "$prog" "$opt" --help 2>&1 | cmp -s - help &&
+            "$prog" --help "$opt" 2>&1 | cmp -s - help ||
+            bad="$bad$opt "
+    done
+    is "$bad" "" "$prog --help works before and after options of commands"
+    "$prog" --no-such-option --help >/dev/null 2>err
+    test $? -eq 2 && grep -q "unknown option --no-such-option" err
+    ok $? "$prog refuses an unknown option before --help"
 
     "$prog" --help >/dev/full 2>/dev/null
     is $? 1 "$prog fails when it cannot write its help text"
