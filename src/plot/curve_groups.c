@@ -69,7 +69,7 @@ void group_spread(enum band band, const double *v, size_t n, double *mean,
 
 struct group {
     const char *value;
-    double number; /* NaN when the value is no number */
+    double number; /* NaN if the value is not a number */
     struct history *h;
     size_t n, room;
 };
@@ -83,8 +83,8 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* y at x; NaN outside and in gaps.  *from is where the search begins, and the
- * next one may. */
+/* y at x; NaN outside and in gaps.  *from is the point at which to begin the
+ * search; it becomes the one for a larger x. */
 static double value_at(const struct history *h, double x, size_t *from)
 {
     size_t i = *from;

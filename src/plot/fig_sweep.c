@@ -205,7 +205,8 @@ static void draw_values(struct figure *f, struct panel *p,
                 s->param[0]);
 }
 
-/* Numbers are where they are on the axis, other words side by side. */
+/* Values that are numbers have their place on the axis; others are at 0, 1 ...
+ */
 static void draw_line(struct figure *f, const struct sweep *s,
                       const struct request *r)
 {

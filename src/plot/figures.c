@@ -186,7 +186,7 @@ int figure_main(int argc, char **argv, struct err *e)
         if (draw_once(argc, argv, &running, e) < 0) {
             if (e->kind != ERR_MISSING || !running)
                 return -1;
-            /* the metrics that are missing may come */
+            /* the run may still write the metrics that are missing */
             log_warn("%s", e->text);
             *e = (struct err)ERR_INIT;
         }

@@ -73,10 +73,8 @@ static int attempt_of(const struct run_info *run, int64_t ms)
     return i < 0 ? 0 : i;
 }
 
-/*
- * The time for which attempts ran: each continues from the time of the last
- * point that was kept of the one before.
- */
+/* The time for which attempts ran, or their GPU hours.  Each begins at the time
+ * of the last point that was kept of the attempt before it. */
 static void along_time(struct history *h, const struct run_info *run,
                        double gpu_hours)
 {

@@ -24,7 +24,7 @@ void mark_bad(const struct marked *c)
             continue;
         if (n++ == 0)
             first = i;
-        /* values of one x would be marked at one place */
+        /* one mark is enough for several values at one x */
         if (n > MOST_MARKS || h->x[i] <= last)
             continue;
         last = h->x[i];

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/program.h"
 #include "common/save.h"
@@ -61,6 +63,29 @@ int output_save(const char *path, const void *data, size_t n, struct err *e)
 /*
  * The terminal
  */
+
+static int from_env(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    int64_t n;
+
+    return text && num_int(text, &n) && n >= 20 && n <= 1000 ? (int)n
+                                                             : otherwise;
+}
+
+/* The size of the terminal, from its window or COLUMNS and LINES. */
+static void screen_size(int *width, int *height)
+{
+    struct winsize w;
+
+    *width = *height = 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
+        *width = w.ws_col;
+        *height = w.ws_row;
+    }
+    *width = from_env("COLUMNS", *width >= 20 ? *width : 80);
+    *height = from_env("LINES", *height >= 10 ? *height : 24);
+}
 
 /* Does the terminal draw sixels?  It is asked with DA1; one that does not
  * answer within 150 ms does not. */
@@ -168,7 +193,7 @@ static void draw_own(struct figure *f, const struct request *r)
     const char *ground = getenv("COLORFGBG");
     struct buf b = BUF_INIT;
 
-    term_size(&look.width, &look.height);
+    screen_size(&look.width, &look.height);
     look.height = look.height > 5 ? look.height - 4 : look.height;
     if (f->n_panels == 1 && look.height > 40)
         look.height = 40;
@@ -200,7 +225,7 @@ static int draw_screen(struct figure *f, const struct request *r, struct err *e)
     }
     form = gnuplot_form(strcmp(screen, "kitty") == 0 ? "png" : screen);
     if (form->text) {
-        term_size(&width, &height);
+        screen_size(&width, &height);
         f->look.font_size = 1;
         f->look.width = width * TEXT_WIDTH;
         f->look.height = (height - 4) * TEXT_HEIGHT;
@@ -320,7 +345,7 @@ int output_figure(struct figure *f, const struct table *summary,
     if (summary && table_rows(summary)) {
         int width, height;
 
-        term_size(&width, &height);
+        screen_size(&width, &height);
         if (!r->output && !r->script)
             putchar('\n');
         table_format(summary, TABLE_ALIGNED, true, wants_colour(),

@@ -9,23 +9,6 @@
 #include "common/mem.h"
 #include "common/num.h"
 
-/* One of some words, by its place; -1 and a list of them otherwise. */
-static int word_of(const char *option, const char *text, size_t len,
-                   const char *const *words, struct err *e)
-{
-    char all[160] = "";
-    size_t used = 0;
-
-    for (int i = 0; words[i]; i++)
-        if (strlen(words[i]) == len && strncmp(words[i], text, len) == 0)
-            return i;
-    for (int i = 0; words[i] && used < sizeof all; i++)
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s",
-                                 i ? ", " : "", words[i]);
-    return err_set(e, ERR_USAGE, "--%s expects %s, not '%.*s'", option, all,
-                   (int)len, text);
-}
-
 bool request_bound(const char *text, size_t n, double *out)
 {
     char one[64];
@@ -52,8 +35,8 @@ bool request_bound(const char *text, size_t n, double *out)
     return num_secs(one, out);
 }
 
-static int pair_of(const char *option, const char *text, double *lo, double *hi,
-                   struct err *e)
+static int parse_range(const char *option, const char *text, double *lo,
+                       double *hi, struct err *e)
 {
     const char *colon;
 
@@ -64,8 +47,7 @@ static int pair_of(const char *option, const char *text, double *lo, double *hi,
     if (!colon || !request_bound(text, (size_t)(colon - text), lo) ||
         !request_bound(colon + 1, strlen(colon + 1), hi))
         return err_set(e, ERR_USAGE,
-                       "--%s expects LOW:HIGH, either may be "
-                       "omitted, not '%s'",
+                       "--%s expects LOW:HIGH, either may be omitted, not '%s'",
                        option, text);
     if (*lo >= *hi)
         return err_set(e, ERR_USAGE, "--%s: %s is not below %s", option, text,
@@ -74,7 +56,7 @@ static int pair_of(const char *option, const char *text, double *lo, double *hi,
 }
 
 /* "8.4cm" in points. */
-static bool length(const char *text, size_t n, double *out)
+static bool parse_length(const char *text, size_t n, double *out)
 {
     static const struct {
         const char *unit;
@@ -110,8 +92,8 @@ static int parse_size(struct request *r, struct err *e)
     if (!r->size)
         return 0;
     x = strpbrk(r->size, "x,");
-    if (!x || !length(r->size, (size_t)(x - r->size), &r->width) ||
-        !length(x + 1, strlen(x + 1), &r->height))
+    if (!x || !parse_length(r->size, (size_t)(x - r->size), &r->width) ||
+        !parse_length(x + 1, strlen(x + 1), &r->height))
         return err_set(e, ERR_USAGE,
                        "--size expects a width and a height of "
                        "1 to 200 inches (8.4cmx6cm, 5inx3in, 800pxx500px), "
@@ -149,13 +131,18 @@ static int parse_marks(struct request *r, struct err *e)
     static const char *const words[] = { "resume", "checkpoint", "best",
                                          "spike",  "eval",       NULL };
     const char *at = r->mark;
+    char list[80];
 
+    opt_list_words(words, list, sizeof list);
     while (at && *at) {
         const size_t n = strcspn(at, ",");
-        const int i = word_of("mark", at, n, words, e);
+        char *word = xstrndup(at, n);
+        const int i = opt_find_word(words, word);
 
+        free(word);
         if (i < 0)
-            return -1;
+            return err_set(e, ERR_USAGE, "--mark expects %s, not '%.*s'", list,
+                           (int)n, at);
         r->marks |= 1U << i;
         at += n + (at[n] == ',');
     }
@@ -181,17 +168,15 @@ int request_parse(struct request *r, struct err *e)
         return err_set(e, ERR_USAGE, "--skip expects a number of steps");
     if (r->stitch && r->attempts)
         return err_set(e, ERR_USAGE,
-                       "--stitch and --attempts exclude each "
-                       "other");
+                       "--stitch and --attempts exclude each other");
     if ((r->logx && r->linx) || (r->logy && r->liny))
         return err_set(e, ERR_USAGE,
-                       "an axis cannot be both logarithmic and "
-                       "linear");
+                       "an axis cannot be both logarithmic and linear");
     if (r->mono && r->dark)
         return err_set(e, ERR_USAGE, "--mono and --dark exclude each other");
-    if (pair_of("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
-        pair_of("yrange", r->yrange, &r->y_lo, &r->y_hi, e) < 0 ||
-        pair_of("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
+    if (parse_range("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
+        parse_range("yrange", r->yrange, &r->y_lo, &r->y_hi, e) < 0 ||
+        parse_range("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
         return -1;
     if (r->inset && (isnan(r->inset_lo) || isnan(r->inset_hi)))
         return err_set(e, ERR_USAGE, "--inset expects both ends: FROM:TO");

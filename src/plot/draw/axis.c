@@ -182,8 +182,6 @@ static void count_label(char *out, size_t size, double v, double step,
         div *= 1000;
         u++;
     }
-    if (largest < 1e4)
-        u = 0, div = 1;
     if (v == 0)
         snprintf(out, size, "0");
     else
@@ -203,15 +201,6 @@ static void plain_label(char *out, size_t size, double v, double step,
         exponent_form(out, size, v, digits_of(step / unit));
     else
         snprintf(out, size, "%.*f", digits_of(step), v);
-}
-
-static void number_label(const struct axis *a, char *out, size_t size, double v,
-                         double step, double largest)
-{
-    if (a->unit == UNIT_COUNT)
-        count_label(out, size, v, step, largest);
-    else
-        plain_label(out, size, v, step, largest);
 }
 
 /* The step of about `most` ticks: 1, 2, 2.5 or 5 times a power of ten. */
@@ -254,7 +243,10 @@ static void linear_ticks(struct axis *a, struct arena *mem, int most)
     for (double i = ceil(lo / step - 1e-6); i * step <= hi + step * 1e-6; i++) {
         char text[48];
 
-        number_label(a, text, sizeof text, i * step, step, largest);
+        if (a->unit == UNIT_COUNT)
+            count_label(text, sizeof text, i * step, step, largest);
+        else
+            plain_label(text, sizeof text, i * step, step, largest);
         add_tick(a, i * step * a->factor, arena_strdup(mem, text));
     }
 }
@@ -314,35 +306,36 @@ static void log_ticks(struct axis *a, struct arena *mem, int most)
     }
 }
 
-/* What the numbers of the axis are divided by, and how that is called. */
+/* Choose what the numbers of the axis are divided by; returns its name. */
 static const char *choose_factor(struct axis *a)
 {
     static const struct {
+        enum unit unit;
         double at_least, factor;
         const char *name;
-    } bytes[] = { { 0x1p41, 0x1p40, "TiB" },
-                  { 0x1p30, 0x1p30, "GiB" },
-                  { 0x1p20, 0x1p20, "MiB" },
-                  { 0x1p10, 0x1p10, "KiB" },
-                  { 0, 1, "B" } },
-      secs[] = { { 4 * 86400, 86400, "days" }, { 2 * 3600, 3600, "h" },
-                 { 180, 60, "min" },           { 1, 1, "s" },
-                 { 1e-3, 1e-3, "ms" },         { 0, 1, "s" } };
+    } factors[] = {
+        { UNIT_BYTES, 0x1p41, 0x1p40, "TiB" },
+        { UNIT_BYTES, 0x1p30, 0x1p30, "GiB" },
+        { UNIT_BYTES, 0x1p20, 0x1p20, "MiB" },
+        { UNIT_BYTES, 0x1p10, 0x1p10, "KiB" },
+        { UNIT_BYTES, 0, 1, "B" },
+        { UNIT_SECONDS, 4 * 86400, 86400, "days" },
+        { UNIT_SECONDS, 2 * 3600, 3600, "h" },
+        { UNIT_SECONDS, 180, 60, "min" },
+        { UNIT_SECONDS, 1, 1, "s" },
+        { UNIT_SECONDS, 1e-3, 1e-3, "ms" },
+        { UNIT_SECONDS, 0, 1, "s" },
+        { UNIT_PERCENT, 0, 1, "%" },
+        { UNIT_FRACTION, 0, 0.01, "%" },
+    };
     const double largest = fmax(fabs(a->lo), fabs(a->hi));
 
-    for (size_t i = 0; a->unit == UNIT_BYTES; i++)
-        if (largest >= bytes[i].at_least) {
-            a->factor = bytes[i].factor;
-            return bytes[i].name;
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
+        if (a->unit == factors[i].unit && largest >= factors[i].at_least) {
+            a->factor = factors[i].factor;
+            return factors[i].name;
         }
-    for (size_t i = 0; a->unit == UNIT_SECONDS; i++)
-        if (largest >= secs[i].at_least) {
-            a->factor = secs[i].factor;
-            return secs[i].name;
-        }
-    if (a->unit == UNIT_FRACTION)
-        a->factor = 0.01;
-    return a->unit == UNIT_FRACTION || a->unit == UNIT_PERCENT ? "%" : NULL;
+    return NULL;
 }
 
 void axis_ticks(struct axis *a, struct arena *mem, int most)

@@ -133,7 +133,7 @@ static void x_range(struct panel *p)
             hi = fmax(hi, c->x[k]);
         }
     }
-    /* lines begin at the frame; steps that begin near 0, at 0 */
+    /* an axis without a margin begins at 0 if the lines begin near it */
     if (p->x.scale != SCALE_LOG && p->x.margin <= 0 && lo > 0 && lo < 0.06 * hi)
         lo = 0;
     axis_range(&p->x, lo, hi, p->x.margin);
@@ -174,8 +174,7 @@ static void take_sample(struct sample *s, const struct panel *p, bool right,
     }
 }
 
-/* Make room for error bars, bands and baselines, but for those that are far
- * away from the lines. */
+/* Make room for error bars, bands and baselines that are near the lines. */
 static void widen_range(const struct panel *p, const struct axis *x, bool right,
                         double *lo, double *hi)
 {

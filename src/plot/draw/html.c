@@ -25,23 +25,15 @@ static const char dark_style[] =
 
 void html_text(struct buf *b, const char *s)
 {
+    static const char *const names[256] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"
+    };
+
     for (; *s; s++) {
-        switch (*s) {
-        case '&':
-            buf_str(b, "&amp;");
-            break;
-        case '<':
-            buf_str(b, "&lt;");
-            break;
-        case '>':
-            buf_str(b, "&gt;");
-            break;
-        case '"':
-            buf_str(b, "&quot;");
-            break;
-        default:
+        if (names[(unsigned char)*s])
+            buf_str(b, names[(unsigned char)*s]);
+        else
             buf_char(b, *s);
-        }
     }
 }
 

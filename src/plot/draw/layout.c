@@ -161,8 +161,7 @@ void layout_legend(const struct layout *l, const struct figure *f,
 }
 
 /*
- * Where a legend covers nothing: the panel is divided into a grid, and the
- * places are marked that curves and marks take.
+ * A panel as a grid: the cells that curves and marks need are used.
  */
 enum { GRID_X = 64, GRID_Y = 48 };
 
@@ -221,8 +220,8 @@ static void grid_fill(struct grid *g, const struct panel *p)
     }
 }
 
-/* How many of the w x h places in a corner are taken? */
-static int count_taken(const struct grid *g, enum legend corner, int w, int h)
+/* How many of the w x h cells in a corner are used? */
+static int count_used(const struct grid *g, enum legend corner, int w, int h)
 {
     const bool right = is_right(corner), top = !is_bottom(corner);
     int used = 0;
@@ -261,7 +260,7 @@ void layout_choose_legend(struct figure *f, struct panel *p, double width,
     g = xcalloc(1, sizeof *g);
     grid_fill(g, p);
     for (size_t i = 0; i < sizeof corner / sizeof corner[0] && fits; i++) {
-        const int used = count_taken(g, corner[i], w, h);
+        const int used = count_used(g, corner[i], w, h);
 
         if (used < least) {
             least = used;

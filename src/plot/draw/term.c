@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 
@@ -493,26 +490,4 @@ void term_draw(const struct figure *f, const struct term_look *look,
         put_text(&s, 0, look->height + i, f->note[i], NULL);
     print_screen(&s, out);
     free(s.cell);
-}
-
-static int from_env(const char *name, int otherwise)
-{
-    const char *text = getenv(name);
-    int64_t n;
-
-    return text && num_int(text, &n) && n >= 20 && n <= 1000 ? (int)n
-                                                             : otherwise;
-}
-
-void term_size(int *width, int *height)
-{
-    struct winsize w;
-
-    *width = *height = 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0) {
-        *width = w.ws_col;
-        *height = w.ws_row;
-    }
-    *width = from_env("COLUMNS", *width >= 20 ? *width : 80);
-    *height = from_env("LINES", *height >= 10 ? *height : 24);
 }

@@ -21,7 +21,4 @@ struct term_look {
 
 void term_draw(const struct figure *, const struct term_look *, struct buf *);
 
-/* The size of the terminal, from the window or COLUMNS and LINES. */
-void term_size(int *width, int *height);
-
 #endif

@@ -47,7 +47,7 @@ static void column_flush(struct column *c, struct kept *k)
     if (!c->any_finite) {
         keep(k, c->first);
     } else {
-        /* where many share a column, its ends lie between its extremes */
+        /* of many points in a column, only the extremes are visible */
         if (c->n >= CROWD) {
             all[0] = c->low;
             all[5] = c->high;
@@ -101,14 +101,14 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
         return;
     for (size_t i = 1; i < v->n; i++)
         if (v->x[i] < v->x[i - 1])
-            return; /* a cloud, no line: there are no columns */
+            return; /* the points are no line, so there are no columns */
     for (size_t i = 0; i < v->n; i++) {
         const double place = axis_place(x, v->x[i]);
         long at = (long)(place * columns);
 
         if (isnan(place))
             continue;
-        if (place < 0) { /* the last one before the range stays */
+        if (place < 0) { /* keep the last point before the range */
             c = (struct column){ 0 };
             at = -2;
         } else if (place > 1) {
