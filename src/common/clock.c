@@ -1,9 +1,9 @@
 #include "config.h"
 #include "common/clock.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/num.h"
 
@@ -25,6 +25,18 @@ int64_t clock_wall_ms(void)
         return ms;
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+struct timespec clock_after(clockid_t clock, double seconds)
+{
+    const double whole = floor(seconds);
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    t.tv_nsec += (long)((seconds - whole) * 1e9);
+    t.tv_sec += (time_t)whole + t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
 }
 
 char *clock_text(char *out, int64_t wall_ms)

@@ -2,6 +2,7 @@
 #define COMMON_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 /*
  * clock - what time it is
@@ -12,6 +13,8 @@
  */
 double clock_mono(void);                /* seconds, from an arbitrary start */
 int64_t clock_wall_ms(void);
+/* The time on a clock of the system in so many seconds, to wait until then. */
+struct timespec clock_after(clockid_t clock, double seconds);
 
 /* "2026-11-21 14:03:07" in local time; returns out, of at least 32 bytes. */
 char *clock_text(char *out, int64_t wall_ms);
