@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "trainer/ranks/coll_device.h"
-#include "trainer/ranks/coll_host.h"
+#include "trainer/ranks/coll_queue.h"
 
 void coll_sum(struct coll *c, float *x, int64_t n)
 {

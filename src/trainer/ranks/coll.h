@@ -53,7 +53,7 @@ struct coll_part {
     size_t recv_bytes;
 };
 
-/* A way to reach the other ranks: coll_tcp.c, coll_mpi.c. */
+/* A transport between ranks: coll_tcp.c, coll_mpi.c. */
 struct coll_type {
     const char *name;
     int (*open)(struct coll *, const struct coll_conf *, struct err *);
@@ -110,11 +110,11 @@ void coll_bcast(struct coll *, void *data, size_t bytes, int root);
 void coll_collect(struct coll *, void *data, const void *own,
                   const int64_t *bounds, size_t size, int root);
 
-/* How many calls have begun; wait until that many are done. */
+/* The number of calls that have begun; a wait until as many have ended. */
 uint64_t coll_begun(const struct coll *);
 void coll_wait_for(struct coll *, uint64_t begun);
 void coll_wait(struct coll *);
-int coll_check(struct coll *, struct err *);    /* waits for all, too */
+int coll_check(struct coll *, struct err *); /* waits for all calls */
 
 /* These wait, and return what coll_check() returns. */
 int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);

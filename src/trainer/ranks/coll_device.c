@@ -5,8 +5,8 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "trainer/ranks/coll_host.h"
 #include "trainer/ranks/coll_nccl.h"
+#include "trainer/ranks/coll_queue.h"
 
 /* ---- through the host ------------------------------------------------ */
 

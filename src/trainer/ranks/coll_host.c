@@ -1,5 +1,8 @@
+/*
+ * coll_host - the collectives of coll.h on the memory of the host
+ */
 #include "config.h"
-#include "trainer/ranks/coll_host.h"
+#include "trainer/ranks/coll_queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -201,7 +201,7 @@ static bool are_equal(const struct coll *c, const int64_t *bounds)
     return true;
 }
 
-/* Of two codes the one that is an error, if any. */
+/* Of two codes, the one that is an error, if there is one. */
 static int worse(int a, int b)
 {
     return a != NCCL_OK && a != NCCL_IN_PROGRESS ? a : b;

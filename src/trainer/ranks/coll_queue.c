@@ -2,14 +2,12 @@
 #include "trainer/ranks/coll_queue.h"
 
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "trainer/ranks/coll_device.h"
-#include "trainer/ranks/coll_host.h"
 
 /* Seconds for the program to notice that a rank has died. */
 static const double GRACE = 3;
@@ -26,12 +24,8 @@ static void set_failed(struct coll_queue *q, const struct err *e)
 /* Wait for a request, but not for long: the ranks have to be watched. */
 static void wait_briefly(struct coll_queue *q)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(CLOCK_REALTIME, 0.2);
 
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 200000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&q->todo, &q->lock, &until);
 }
 

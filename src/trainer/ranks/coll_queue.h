@@ -67,4 +67,13 @@ void coll_queue_push(struct coll *, const struct coll_request *);
 void coll_queue_wait_for(struct coll *, uint64_t begun);
 int coll_queue_check(struct coll *, struct err *);
 
+/* Begin a call on the memory of the host; see coll.h. */
+void coll_host_sum(struct coll *, float *x, int64_t n);
+void coll_host_reduce(struct coll *, float *acc, const float *in,
+                      const int64_t *bounds, bool set);
+void coll_host_gather(struct coll *, void *data, const int64_t *bounds,
+                      size_t size);
+/* Carry out a call, by exchanges between the ranks. */
+int coll_host_run(struct coll *, const struct coll_request *, struct err *);
+
 #endif

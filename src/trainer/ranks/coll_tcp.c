@@ -162,11 +162,9 @@ static int serve_rank(struct coll *c, int r, const struct coll_part *p,
     while ((seen & (POLLIN | POLLHUP | POLLERR)) && l->got < in_all) {
         const ssize_t n = receive_some(l, p);
 
-        if (n == 0)
-            return rank_lost(c, r, "died", e);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
-        if (n < 0)
+        if (n <= 0)
             return rank_lost(c, r, "died", e);
         moved = 1;
         l->got += (size_t)n;
@@ -186,7 +184,7 @@ static int serve_rank(struct coll *c, int r, const struct coll_part *p,
     return moved;
 }
 
-static bool finished(const struct tcp_link *l, const struct coll_part *p)
+static bool is_finished(const struct tcp_link *l, const struct coll_part *p)
 {
     return l->fd < 0 || (l->sent == sizeof l->out + p->send_bytes &&
                          l->got == sizeof l->in + p->recv_bytes);
@@ -198,7 +196,7 @@ static int first_missing(const struct coll *c, const struct coll_part *part)
     const struct tcp *t = c->state;
 
     for (int r = 0; r < c->size; r++)
-        if (!finished(&t->link[r], &part[r]))
+        if (!is_finished(&t->link[r], &part[r]))
             return r;
     return c->rank;
 }
@@ -216,7 +214,7 @@ static int serve_all(struct coll *c, const struct coll_part *part,
             const struct tcp_link *l = &t->link[r];
 
             t->poll[r] = (struct pollfd){ .fd = l->fd, .events = POLLIN };
-            if (finished(l, &part[r]))
+            if (is_finished(l, &part[r]))
                 t->poll[r].fd = -1;
             else
                 busy++;

@@ -9,12 +9,12 @@
 #include "common/log.h"
 #include "common/num.h"
 
-/* Ports for rank 0, below the range Linux uses for outgoing ones. */
+/* Ports for rank 0, below those that Linux uses for outgoing connections. */
 enum { PORT_FIRST = 20000, PORTS = 12000 };
 
 /* ---- the environment ------------------------------------------------- */
 
-static const char *env(const char *name)
+static const char *get_env(const char *name)
 {
     const char *value = getenv(name);
 
@@ -24,7 +24,7 @@ static const char *env(const char *name)
 /* A number that the launcher must have set, between low and high. */
 static int env_int(const char *name, int low, int high, int *out, struct err *e)
 {
-    const char *value = env(name);
+    const char *value = get_env(name);
     int64_t n;
 
     if (!value)
@@ -42,7 +42,7 @@ static int env_or_zero(const char *name)
     struct err e = ERR_INIT;
     int n = 0;
 
-    return env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
+    return get_env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
 }
 
 /* gtrain --ranks: local_ranks_run() sets these. */
@@ -55,19 +55,19 @@ static int detect_own(struct launch *l, struct err *e)
         return -1;
     l->local_rank = l->rank;
     l->local_size = l->size;
-    if (l->rank == 0 && env("GTRAIN_LISTENER"))
+    if (l->rank == 0 && get_env("GTRAIN_LISTENER"))
         l->listener = env_or_zero("GTRAIN_LISTENER");
     snprintf(l->host, sizeof l->host, "127.0.0.1");
     snprintf(l->token, sizeof l->token, "%s",
-             env("GTRAIN_TOKEN") ? env("GTRAIN_TOKEN") : "");
+             get_env("GTRAIN_TOKEN") ? get_env("GTRAIN_TOKEN") : "");
     return 0;
 }
 
 static int detect_torchrun(struct launch *l, struct err *e)
 {
-    const char *id = env("TORCHELASTIC_RUN_ID");
-    const char *busy = env("TORCHELASTIC_USE_AGENT_STORE");
-    const char *again = env("TORCHELASTIC_RESTART_COUNT");
+    const char *id = get_env("TORCHELASTIC_RUN_ID");
+    const char *busy = get_env("TORCHELASTIC_USE_AGENT_STORE");
+    const char *again = get_env("TORCHELASTIC_RESTART_COUNT");
 
     l->kind = LAUNCH_TCP;
     if (env_int("WORLD_SIZE", 1, 1 << 16, &l->size, e) < 0 ||
@@ -79,9 +79,9 @@ static int detect_torchrun(struct launch *l, struct err *e)
         l->kind = LAUNCH_ALONE;
         return 0;
     }
-    if (!env("MASTER_ADDR"))
+    if (!get_env("MASTER_ADDR"))
         return err_set(e, ERR_USAGE, "RANK is set, but MASTER_ADDR is not");
-    snprintf(l->host, sizeof l->host, "%s", env("MASTER_ADDR"));
+    snprintf(l->host, sizeof l->host, "%s", get_env("MASTER_ADDR"));
     if (env_int("MASTER_PORT", 1, 65535, &l->port, e) < 0)
         return -1;
     snprintf(l->token, sizeof l->token, "%s.%s", id ? id : "torchrun",
@@ -120,7 +120,7 @@ int launch_first_host(char *out, size_t size, const char *list, struct err *e)
 
 static int detect_slurm(struct launch *l, struct err *e)
 {
-    const char *list = env("SLURM_STEP_NODELIST");
+    const char *list = get_env("SLURM_STEP_NODELIST");
     int job;
 
     l->kind = LAUNCH_TCP;
@@ -137,8 +137,9 @@ static int detect_slurm(struct launch *l, struct err *e)
         return -1;
     l->port = PORT_FIRST + job % PORTS;
     snprintf(l->token, sizeof l->token, "slurm.%d.%s.%s", job,
-             env("SLURM_STEP_ID") ? env("SLURM_STEP_ID") : "0",
-             env("SLURM_RESTART_COUNT") ? env("SLURM_RESTART_COUNT") : "0");
+             get_env("SLURM_STEP_ID") ? get_env("SLURM_STEP_ID") : "0",
+             get_env("SLURM_RESTART_COUNT") ? get_env("SLURM_RESTART_COUNT")
+                                            : "0");
     return 0;
 }
 
@@ -147,8 +148,8 @@ static int detect_mpi(struct launch *l, struct err *e)
 {
     (void)e;
     l->kind = LAUNCH_MPI;
-    l->rank = env_or_zero(env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK"
-                                                      : "PMIX_RANK");
+    l->rank = env_or_zero(
+        get_env("OMPI_COMM_WORLD_RANK") ? "OMPI_COMM_WORLD_RANK" : "PMIX_RANK");
     l->size = env_or_zero("OMPI_COMM_WORLD_SIZE");
     l->local_rank = env_or_zero("OMPI_COMM_WORLD_LOCAL_RANK");
     return 0;
@@ -181,7 +182,7 @@ int launch_detect(struct launch *l, enum launcher how, struct err *e)
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         const struct detection *it = &launchers[i];
 
-        if (how == LAUNCHER_AUTO ? env(it->variable) != NULL
+        if (how == LAUNCHER_AUTO ? get_env(it->variable) != NULL
                                  : how == it->launcher)
             return it->detect(l, e);
     }
@@ -193,7 +194,7 @@ void launch_mute(struct err *e)
     struct launch l;
     struct err unknown = ERR_INIT;
 
-    if (e->kind != ERR_USAGE || env("GTRAIN_REPORT") ||
+    if (e->kind != ERR_USAGE || get_env("GTRAIN_REPORT") ||
         launch_detect(&l, LAUNCHER_AUTO, &unknown) < 0 || l.rank == 0)
         return;
     log_debug("rank %d: %s", l.rank, e->text);

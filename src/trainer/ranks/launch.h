@@ -36,8 +36,8 @@ struct launch {
 
 int launch_detect(struct launch *, enum launcher, struct err *);
 
-/* An error in the settings occurs on every rank, but only rank 0 prints it:
- * clears the text on other ranks, and logs it for -v. */
+/* Clear the text of an error in the settings on ranks other than 0, so that it
+ * is printed once; -v shows it on every rank. */
 void launch_mute(struct err *e);
 
 /* The first host of a Slurm node list: "gpu003" for "gpu[003-006,9],login1". */

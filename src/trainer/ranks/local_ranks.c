@@ -108,8 +108,8 @@ void local_ranks_report(struct err *e)
         e->text[0] = '\0';
 }
 
-/* How much the end of a rank says about why the job ended: it was stopped, or
- * it lost another rank, or it failed by itself. */
+/* How much the end of a rank explains: it was stopped, it lost another rank, or
+ * it failed by itself. */
 enum end_weight { END_NOTHING, END_STOPPED, END_LOST_RANK, END_OWN_FAILURE };
 
 struct local_ranks {
@@ -212,7 +212,7 @@ static bool tells_more(const struct rank_end *a, const struct rank_end *than)
            (than->order == 0 || a->order < than->order);
 }
 
-/* Report the error that says most. */
+/* Report the error that explains most. */
 static int report_end(const struct local_ranks *k, struct err *e)
 {
     int worst = 0;

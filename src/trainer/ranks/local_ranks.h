@@ -7,16 +7,16 @@
  * local_ranks - a job of several processes on this machine
  *
  * local_ranks_run() starts n processes of argv as ranks 0 to n-1 and waits for
- * them.  The signals of sig.h are passed on to them.  If ranks fail, e has the
- * error that explains most, with the rank it comes from unless all report the
- * same; its kind has the exit status of that rank.  The other ranks are killed
- * after a grace period; so are ranks that are still running some time after
- * rank 0 has succeeded, which is not a failure.
+ * them.  The signals of sig.h are passed on to them.  If ranks fail, e is the
+ * error that explains most, with its rank unless all ranks report the same; the
+ * exit status of its kind is that of the rank.  The other ranks are killed
+ * after a grace period.  Ranks that are still running some time after rank 0
+ * has succeeded are killed, too; that is not a failure.
  */
 int local_ranks_run(char **argv, int n, struct err *);
 
-/* Called by a rank before it exits: leaves printing e to the process that
- * started it, and clears the text. */
+/* Called by a rank before it exits: passes e to the process that started it,
+ * which will print it, and clears the text. */
 void local_ranks_report(struct err *e);
 
 #endif

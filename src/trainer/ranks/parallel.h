@@ -7,7 +7,7 @@
 #include "trainer/settings/settings.h"
 
 /*
- * parallel - what each rank keeps, and when ranks exchange it
+ * parallel - divide the state of training among ranks
  *
  *      mode    weights  gradients  moments     floats of each of N ranks
  *      ddp     whole    whole      whole       4 P
@@ -81,7 +81,7 @@ struct parallel {
     struct region squares;      /* deterministic: a double per chunk */
 };
 
-/* Does the job need any of this?  One rank does if it is deterministic. */
+/* Several ranks use all of this, and one rank does if it is deterministic. */
 bool parallel_used(const struct parallel *);
 bool parallel_shares_state(const struct parallel *);    /* zero1 and up */
 bool parallel_shares_grads(const struct parallel *);    /* zero2 and up */

@@ -1,7 +1,7 @@
 /*
- * parallel_shares - which rank keeps which parts, and what it costs
+ * parallel_shares - the parts that each rank keeps, and what they cost
  *
- * Only sizes, without memory or other ranks, for gtrain plan.
+ * These functions compute sizes without memory or other ranks, for gtrain plan.
  */
 #include "config.h"
 #include "trainer/ranks/parallel.h"
@@ -180,7 +180,7 @@ void parallel_lay_out(struct parallel *p, struct graph *g, struct optim *o)
         p->copies.bytes = n * dtype_size(g->type);
 }
 
-/* ---- what it costs --------------------------------------------------- */
+/* ---- costs ----------------------------------------------------------- */
 
 void parallel_memory(const struct parallel *p, int64_t bytes[DEV_MODEL_USES])
 {
