@@ -9,23 +9,16 @@
 #include "trainer/model/graph_calls.h"
 #include "trainer/model/graph_run.h"
 
-static double element(const void *data, enum dtype type, int64_t i)
+/* Element i of a value or a gradient. */
+static double get_element(const void *data, enum dtype type, int64_t i)
 {
-    switch (type) {
-    case DT_F32:
-        return (double)((const float *)data)[i];
-    case DT_BF16:
-        return (double)float_from_bf16(((const uint16_t *)data)[i]);
-    case DT_F16:
-        return (double)float_from_f16(((const uint16_t *)data)[i]);
-    case DT_F64:
-        return ((const double *)data)[i];
-    case DT_I32:
-    case DT_I8:
-    case DT_COUNT:
-        break;
-    }
-    return 0;
+    const float *wide = data;
+    const uint16_t *half = data;
+
+    if (type == DT_F32)
+        return (double)wide[i];
+    return (double)(type == DT_BF16 ? float_from_bf16(half[i])
+                                    : float_from_f16(half[i]));
 }
 
 /* Check a tensor; what: "the value" or "the gradient". */
@@ -42,7 +35,7 @@ static int check_tensor(struct graph *g, const struct tensor *t, int call,
         ret = dev_sync(g->dev, e);
     }
     for (int64_t i = 0; i < n && ret == 0; i++) {
-        const double x = element(host, t->type, i);
+        const double x = get_element(host, t->type, i);
 
         if (!isfinite(x))
             ret = err_set(

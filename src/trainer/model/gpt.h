@@ -5,7 +5,7 @@
 #include "trainer/settings/settings.h"
 
 /*
- * gpt - the model, described once
+ * gpt - build the graph of the model
  *
  * gpt_build() appends the decoder that [model] describes to a graph: pre-norm
  * blocks of causal attention and an MLP between an embedding and a head.

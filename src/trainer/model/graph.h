@@ -57,7 +57,7 @@ enum graph_op {
     OP_COUNT
 };
 
-/* What an operation takes besides its operands. */
+/* The parameters of an operation other than its operands. */
 struct graph_attr {
     enum norm norm;
     float eps;
@@ -118,7 +118,7 @@ struct graph_node {
 struct graph;
 typedef void graph_fetch_fn(void *arg, struct graph *, int call);
 
-/* What a graph is made for. */
+/* How a graph is going to be used. */
 struct graph_conf {
     bool training; /* with memory for gradients */
     bool fuse;     /* use the device's fused operations */

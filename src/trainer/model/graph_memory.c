@@ -170,7 +170,8 @@ static void find_sizes(struct memory_layout *l)
     }
 }
 
-static bool overlap(const struct memory_slot *a, const struct memory_slot *b)
+static bool ranges_overlap(const struct memory_slot *a,
+                           const struct memory_slot *b)
 {
     for (int i = 0; i < a->ranges; i++)
         for (int j = 0; j < b->ranges; j++)
@@ -198,7 +199,8 @@ static size_t lowest_free(const struct memory_slot *s,
     for (int i = 0; i < n; i++) {
         if (placed[i]->at >= at + s->bytes)
             break;
-        if (placed[i]->at + placed[i]->bytes > at && overlap(s, placed[i]))
+        if (placed[i]->at + placed[i]->bytes > at &&
+            ranges_overlap(s, placed[i]))
             at = placed[i]->at + placed[i]->bytes;
     }
     return at;
@@ -213,7 +215,7 @@ static void place_slot(struct memory_layout *l, struct memory_slot *s,
     int n_rivals = 0, i;
 
     for (i = 0; i < *n; i++)
-        if (overlap(s, placed[i]))
+        if (ranges_overlap(s, placed[i]))
             rivals[n_rivals++] = placed[i];
     s->at = lowest_free(s, rivals, n_rivals);
     for (i = *n; i > 0 && placed[i - 1]->at > s->at; i--)

@@ -6,11 +6,6 @@
 
 #include "trainer/model/gpt.h"
 
-static int64_t round_to(int64_t n, int64_t multiple)
-{
-    return (n + multiple - 1) / multiple * multiple;
-}
-
 /* ---- shapes ---------------------------------------------------------- */
 
 static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
@@ -45,7 +40,8 @@ static int resolve_shapes(struct settings *c, int64_t tokenizer_vocab,
         return conf_fail(&c->conf, "data.ignore", e,
                          "%lld is not below the size of the vocabulary, %lld",
                          (long long)c->data.ignore, (long long)m->vocab);
-    is->vocab_padded = round_to(m->vocab, m->vocab_multiple);
+    is->vocab_padded = (m->vocab + m->vocab_multiple - 1) / m->vocab_multiple *
+                       m->vocab_multiple;
     is->d_ff = m->d_ff ? m->d_ff : 4 * m->width;
     if (m->dropout_attention < 0)
         m->dropout_attention = m->dropout;

@@ -8,7 +8,7 @@ static double cosine(double r)
     return 0.5 * (1.0 + cos(M_PI * r));
 }
 
-static double wsd(const struct schedule *s, double step)
+static double wsd_at(const struct schedule *s, double step)
 {
     const double begin = s->steps - s->decay;
     const double d = s->decay > 0 ? (step - begin) / s->decay : 1.0;
@@ -29,7 +29,7 @@ static double wsd(const struct schedule *s, double step)
 }
 
 /* Cosine with restarts, from Loshchilov and Hutter 2017. */
-static double restarts(const struct schedule *s, double step)
+static double restarts_at(const struct schedule *s, double step)
 {
     double at = step - s->warmup, length = s->cycle;
 
@@ -40,7 +40,7 @@ static double restarts(const struct schedule *s, double step)
     return cosine(at / length);
 }
 
-static double steps(const struct schedule *s, double step)
+static double steps_at(const struct schedule *s, double step)
 {
     double part = 1.0;
 
@@ -70,15 +70,15 @@ static double curve_at(const struct schedule *s, double step, double r)
     case CURVE_CONSTANT:
         break;
     case CURVE_WSD:
-        return wsd(s, step);
+        return wsd_at(s, step);
     case CURVE_INVSQRT:
         return sqrt(fmax(s->warmup, 1.0) / (step + 1.0));
     case CURVE_POLYNOMIAL:
         return pow(1.0 - r, s->power);
     case CURVE_STEP:
-        return steps(s, step);
+        return steps_at(s, step);
     case CURVE_RESTARTS:
-        return restarts(s, step);
+        return restarts_at(s, step);
     }
     return 1.0;
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -115,7 +114,7 @@ static void remove_partial(const struct checkpoint *c)
 }
 
 /* Remove complete checkpoints that no rule keeps. */
-static void prune(const struct checkpoint *c)
+static void remove_old(const struct checkpoint *c)
 {
     struct path_list all = PATH_LIST_INIT;
     int64_t newer = 0;
@@ -176,7 +175,7 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
     if (ret == 0 && w->why == SAVE_BEST)
         ret = link_best(c, w->step, e);
     if (ret == 0)
-        prune(c);
+        remove_old(c);
     free(path);
     return ret < 0 ? err_wrap(e, "checkpoint of step %lld", (long long)w->step)
                    : 0;
@@ -205,14 +204,10 @@ static void *write_thread(void *arg)
 /* Has the write ended?  Waits for it, half a second at most. */
 static bool has_ended(struct checkpoint_writing *w)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(CLOCK_REALTIME, 0.5);
 
     if (!w->threaded)
         return true;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 500000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     w->threaded = pthread_timedjoin_np(w->thread, NULL, &until) != 0;
     return !w->threaded;
 }

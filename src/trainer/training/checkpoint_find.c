@@ -70,7 +70,8 @@ static char *newest_of_run(const struct run_info *run)
     return found;
 }
 
-static bool is_meant(const struct run_info *run, const struct settings *s)
+static bool matches_settings(const struct run_info *run,
+                             const struct settings *s)
 {
     return strcmp(run->experiment, s->run.experiment) == 0 &&
            (!*s->run.name || strcmp(run->name, s->run.name) == 0);
@@ -96,7 +97,7 @@ static int find_newest(const struct settings *s, bool any, char **path,
         return -1;
     }
     for (size_t i = runs.n; i-- > 0 && !*path;)
-        if (any || is_meant(&runs.run[i], s))
+        if (any || matches_settings(&runs.run[i], s))
             *path = newest_of_run(&runs.run[i]);
     runs_free(&runs);
     return 0;

@@ -51,16 +51,8 @@ static void add_losses(const struct job *j, double sum[SUMS])
     }
 }
 
-/* The share of this rank in n windows. */
-static void share_windows(const struct coll *c, int64_t n, int64_t *first,
-                          int64_t *count)
-{
-    *first = n * c->rank / c->size;
-    *count = n * (c->rank + 1) / c->size - *first;
-}
-
-/* Did a signal come to any rank?  Several ranks ask each other only now and
- * then; all of them call this equally often. */
+/* Has any rank caught a signal?  All ranks call this equally often; they
+ * exchange the answer only in every eighth turn. */
 static int check_signals(struct job *j, int64_t turn, bool *stop, struct err *e)
 {
     int64_t caught = sig_caught() != 0;
@@ -77,14 +69,16 @@ int eval_loss(struct job *j, struct eval_result *r, struct err *e)
 {
     const int64_t B = j->gpt.B, limit = j->set->eval.sequences;
     const double before = clock_mono();
+    const struct coll *c = &j->coll;
     double sum[SUMS] = { 0 };
     int64_t all = loader_windows(j->data.val), first, count, most;
 
     if (limit && (limit < all || j->set->eval.random))
         all = limit;
-    share_windows(&j->coll, all, &first, &count);
-    /* every rank runs as often as the busiest: a forward may need all */
-    most = (all + j->coll.size - 1) / j->coll.size;
+    first = all * c->rank / c->size;
+    count = all * (c->rank + 1) / c->size - first;
+    /* every rank runs as often as the busiest: a forward may need all ranks */
+    most = (all + c->size - 1) / c->size;
     *r = (struct eval_result){ 0 };
     for (int64_t i = 0; i < most; i += B) {
         const int64_t left = count > i ? count - i : 0;

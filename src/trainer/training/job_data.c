@@ -42,6 +42,15 @@ int64_t job_data_vocab(const struct job_data *d)
 
 /* ---- token files ------------------------------------------------------ */
 
+static int open_loader(struct loader **out, const struct loader_conf *c,
+                       const struct settings *s, const char *key, struct err *e)
+{
+    if (loader_open(out, c, e) < 0 ||
+        lock_check(*out, s->data.tokenizer, e) < 0)
+        return conf_wrap(&s->conf, key, e);
+    return 0;
+}
+
 int job_data_open_val(struct job_data *d, const struct settings *s,
                       struct err *e)
 {
@@ -54,12 +63,7 @@ int job_data_open_val(struct job_data *d, const struct settings *s,
         .vocab = s->model.vocab,
     };
 
-    if (!*c.files)
-        return 0;
-    if (loader_open(&d->val, &c, e) < 0 ||
-        lock_check(d->val, s->data.tokenizer, e) < 0)
-        return conf_wrap(&s->conf, "data.val", e);
-    return 0;
+    return *c.files ? open_loader(&d->val, &c, s, "data.val", e) : 0;
 }
 
 static int check_patience(const struct settings *s, struct err *e)
@@ -110,9 +114,8 @@ int job_data_open_train(struct job_data *d, const struct settings *s,
         return conf_fail(&s->conf, "data.order", e,
                          "the order documents needs an end-of-text token; set "
                          "data.tokenizer to a tokenizer that has one");
-    if (loader_open(&d->train, &c, e) < 0 ||
-        lock_check(d->train, s->data.tokenizer, e) < 0)
-        return conf_wrap(&s->conf, "data.train", e);
+    if (open_loader(&d->train, &c, s, "data.train", e) < 0)
+        return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
         return -1;
     return job_data_open_val(d, s, e);

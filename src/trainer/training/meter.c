@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -135,20 +134,16 @@ void meter_take_latest(struct meter *m, double out[METER_VALUES])
     pthread_mutex_unlock(&m->lock);
 }
 
-static void *watch(void *arg)
+static void *run_meter(void *arg)
 {
     struct meter *m = arg;
     struct meter_clocks last = { clock_mono(), cpu_seconds() };
     double value[METER_VALUES];
-    struct timespec until;
 
     pthread_mutex_lock(&m->lock);
-    clock_gettime(CLOCK_MONOTONIC, &until);
     while (!m->stop) {
-        const double at = (double)until.tv_nsec * 1e-9 + m->every;
+        const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
 
-        until.tv_sec += (time_t)at;
-        until.tv_nsec = (long)((at - floor(at)) * 1e9);
         while (!m->stop &&
                pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
             ;
@@ -188,7 +183,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     pthread_cond_init(&m->wake, &attr);
     pthread_condattr_destroy(&attr);
     m->running = (run || j->coll.rank > 0) && m->every > 0 &&
-                 pthread_create(&m->thread, NULL, watch, m) == 0;
+                 pthread_create(&m->thread, NULL, run_meter, m) == 0;
 }
 
 void meter_step(struct meter *m, int64_t step)

@@ -107,8 +107,8 @@ int report_open(struct report *r, const struct job *j, const char *command,
     return 0;
 }
 
-/* The model, the machine, and the length of training. */
-static void introduce(const struct report *r, struct job *j)
+/* Show the model, the machine and the length of training. */
+static void show_begin(const struct report *r, struct job *j)
 {
     const struct graph *g = &j->gpt.graph;
     const struct settings *s = j->set;
@@ -137,7 +137,7 @@ void report_begin(struct report *r, struct job *j, const struct meter *m)
     r->meter = m;
     if (!r->run)
         return;
-    introduce(r, j);
+    show_begin(r, j);
     if (j->state.step > 0)
         log_info("resuming after step %lld", (long long)j->state.step);
     progress_open(&r->progress, (long)j->state.step, (long)j->set->is.stop_at,
@@ -265,7 +265,7 @@ void report_eval(struct report *r, const struct job *j,
              (long long)j->state.step, v->loss, exp(v->loss), bits);
 }
 
-/* ---- now and then ----------------------------------------------------- */
+/* ---- other events ----------------------------------------------------- */
 
 void report_event(struct report *r, const struct job *j,
                   enum step_verdict verdict, const char *what)
@@ -320,7 +320,7 @@ void report_multiple_choice(struct report *r, const struct job *j,
              100 * v->acc_norm);
 }
 
-/* All of them as one artifact, the last on the screen. */
+/* Store all samples as one artifact, and show the last one. */
 void report_samples(struct report *r, const struct job *j,
                     const struct buf *text, int n)
 {

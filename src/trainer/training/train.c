@@ -37,8 +37,8 @@ static int roll_back(struct train *t, struct err *e)
     return 0;
 }
 
-static int act_on(struct train *t, enum step_verdict v, const char *what,
-                  struct err *e)
+static int apply_verdict(struct train *t, enum step_verdict v, const char *what,
+                         struct err *e)
 {
     if (*what)
         report_event(&t->report, t->job, v, what);
@@ -66,7 +66,7 @@ static int train_step(struct train *t, struct err *e)
         return -1;
     t->signalled = s->signalled;
     verdict = step_check_judge(&t->check, s->loss, s->norm, scaled, what);
-    if (act_on(t, verdict, what, e) < 0)
+    if (apply_verdict(t, verdict, what, e) < 0)
         return -1;
     if (verdict == STEP_ROLLBACK)
         return 0;
@@ -76,9 +76,9 @@ static int train_step(struct train *t, struct err *e)
     return 0;
 }
 
-/* ---- what is due after it --------------------------------------------- */
+/* ---- after a step ----------------------------------------------------- */
 
-static int validate(struct train *t, bool *stop, struct err *e)
+static int run_validation(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
     const struct eval_settings *c = &j->set->eval;
@@ -120,7 +120,7 @@ static int ask_questions(struct train *t, struct err *e)
 }
 
 /* One rank samples, unless it needs the others for a forward. */
-static int sample(struct train *t, struct err *e)
+static int write_samples(struct train *t, struct err *e)
 {
     struct job *j = t->job;
     const int n = (int)j->set->sample.count;
@@ -163,13 +163,13 @@ static int after_step(struct train *t, bool *stop, struct err *e)
     const int64_t step = j->state.step;
     const bool last = is_last(j);
 
-    if (is_due(step, s->eval.every, last) && validate(t, stop, e) < 0)
+    if (is_due(step, s->eval.every, last) && run_validation(t, stop, e) < 0)
         return -1;
     if (j->state.val_due)
         return 0; /* all of this is done when training resumes */
     if (is_due(step, s->eval.hellaswag_every, last) && ask_questions(t, e) < 0)
         return -1;
-    if (is_due(step, s->sample.every, last || *stop) && sample(t, e) < 0)
+    if (is_due(step, s->sample.every, last || *stop) && write_samples(t, e) < 0)
         return -1;
     *stop = *stop || last;
     if (*stop && s->checkpoint.last)
@@ -179,18 +179,19 @@ static int after_step(struct train *t, bool *stop, struct err *e)
                : 0;
 }
 
-/* What is due before the first step: at the start, or left by a signal. */
+/* Do what is due before the first step: at the start of training, or because a
+ * signal has interrupted it. */
 static int before_steps(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
 
     if (j->state.step == 0)
-        return j->set->eval.at_start ? validate(t, stop, e) : 0;
+        return j->set->eval.at_start ? run_validation(t, stop, e) : 0;
     if (!j->state.val_due)
         return 0;
     if (after_step(t, stop, e) < 0)
         return -1;
-    /* so that it is not done again */
+    /* so that all of this is not done again */
     return j->state.val_due ? 0 : checkpoint_save(&t->checkpoint, j, e);
 }
 
@@ -218,7 +219,7 @@ static int run_loop(struct train *t, struct err *e)
 
         if (train_step(t, e) < 0)
             return err_wrap(e, "step %lld", (long long)before + 1);
-        /* what is due at a step that it rolled back to was done there */
+        /* after a rollback, nothing is due: it was done at that step before */
         if (state->step > before && after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)state->step);
     }
@@ -229,7 +230,7 @@ static int run_loop(struct train *t, struct err *e)
 
 /* ---- the beginning and the end ---------------------------------------- */
 
-/* The run, new or that of the checkpoint, whose state is loaded. */
+/* Begin a run, or load the checkpoint and resume its run. */
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
     char *id = NULL;
