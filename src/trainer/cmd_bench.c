@@ -29,14 +29,14 @@ static const struct opt bench_opts[] = {
     CONFIG_OPTS(config, sets),
     { 'n', "steps", "n", OPT_INT, &steps, "measure N steps (default: 10)" },
     { 0, "warm-up", "n", OPT_INT, &warm,
-      "run N steps before without measuring (default: 2)" },
+      "run N steps before the measured ones (default: 2)" },
     { 0, "profile", NULL, OPT_FLAG, &profile,
       "measure each operation separately" },
     TABLE_OPTS(style),
     { 0 }
 };
 
-/* Random tokens: the time does not depend on them. */
+/* Set random tokens as inputs; the time does not depend on them. */
 static void set_tokens(struct job *j, int64_t step)
 {
     const uint32_t vocab = (uint32_t)j->set->model.vocab;
@@ -108,7 +108,7 @@ static int time_steps(struct job *j, struct table *t, struct err *e)
     return ret;
 }
 
-/* ---- every operation -------------------------------------------------- */
+/* ---- each operation --------------------------------------------------- */
 
 struct op_time {
     const char *name;
@@ -118,6 +118,7 @@ struct op_time {
 
 enum { MOST_OPS = 64 };
 
+/* The row of an operation, which is added if there is none. */
 static struct op_time *find_op(struct op_time *all, int *n, const char *name)
 {
     for (int i = 0; i < *n; i++)

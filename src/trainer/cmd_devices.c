@@ -37,7 +37,7 @@ static void add_device(struct table *t, struct dev *dev, const char *name)
         table_real(t, measure_copy(dev) / 1e9);
 }
 
-/* Every device of a type, or why there is none. */
+/* Add every device of a type, or the reason why there is none. */
 static void add_devices(struct table *t, const struct dev_type *type)
 {
     struct dev dev = { 0 };

@@ -42,7 +42,7 @@ static const struct opt import_opts[] = {
     { 0 }
 };
 
-/* Settings from lines of "key=value". */
+/* Change settings by lines of "key=value". */
 static int set_lines(struct settings *s, char *line, struct err *e)
 {
     while (*line) {

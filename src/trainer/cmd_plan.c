@@ -52,7 +52,7 @@ static const struct opt plan_opts[] = {
 };
 
 /* The settings, and the graph as training would lay it out in memory. */
-struct planned {
+struct planned_model {
     struct settings *set;
     struct gpt gpt;
 };
@@ -67,7 +67,7 @@ static const struct {
     { "norms", "ln_" },           { "head", "lm_head" },
 };
 
-static void add_parameters(struct planned *p, struct table *t)
+static void add_parameters(struct planned_model *p, struct table *t)
 {
     const struct graph *g = &p->gpt.graph;
     const int64_t all = graph_parameters(g);
@@ -121,7 +121,7 @@ static double all_tokens(const struct settings *s)
            (double)s->model.context;
 }
 
-static void add_training(struct planned *p, struct table *t)
+static void add_training(struct planned_model *p, struct table *t)
 {
     const struct settings *s = p->set;
     const double n = (double)s->is.parameters, d = all_tokens(s);
@@ -165,12 +165,13 @@ static void add_training(struct planned *p, struct table *t)
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* Of the rank that needs most memory; bytes sent per step are an average. */
+/* The memory of the rank that needs most; the bytes that are sent per step are
+ * an average over ranks. */
 struct rank_needs {
     int64_t memory[DEV_MODEL_USES], sent;
 };
 
-/* Lay out a training with micro-batches of B on each rank in turn, without
+/* Lay out each rank in turn, for micro-batches of B sequences, without
  * allocating memory. */
 static void find_needs(struct settings *s, enum parallel_mode mode, int64_t B,
                        struct rank_needs *most)
@@ -216,7 +217,7 @@ static int64_t sum_memory(const struct rank_needs *m)
     return sum;
 }
 
-static void add_memory(struct planned *p, struct table *t)
+static void add_memory(struct planned_model *p, struct table *t)
 {
     const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
 
@@ -268,7 +269,7 @@ static int64_t find_largest_batch(struct settings *s, double gib)
 
 /* ---- time ------------------------------------------------------------- */
 
-static void add_time(struct planned *p, struct table *t,
+static void add_time(struct planned_model *p, struct table *t,
                      const struct hardware *h)
 {
     const struct settings *s = p->set;
@@ -288,7 +289,7 @@ static void add_time(struct planned *p, struct table *t,
     table_text(t, h->source);
 }
 
-/* So that an error comes before the first table. */
+/* Check the rows of plan.hardware before the first table is printed. */
 static int check_hardware(const char *more, struct err *e)
 {
     struct hardware h;
@@ -300,8 +301,8 @@ static int check_hardware(const char *more, struct err *e)
     return got;
 }
 
-/* The rows of the settings were checked before. */
-static void add_times(struct planned *p, struct table *t)
+/* check_hardware() has accepted the rows of plan.hardware. */
+static void add_times(struct planned_model *p, struct table *t)
 {
     const char *more = p->set->plan.hardware;
     struct err e = ERR_INIT;
@@ -321,7 +322,7 @@ static void add_times(struct planned *p, struct table *t)
 
 /* ---- schedule --------------------------------------------------------- */
 
-static void add_schedule(struct planned *p, struct table *t)
+static void add_schedule(struct planned_model *p, struct table *t)
 {
     const int64_t steps = p->set->is.steps;
     const int64_t n = points > 1 && points < steps ? points : steps;
@@ -340,9 +341,10 @@ static void add_schedule(struct planned *p, struct table *t)
 
 /* ---- the command ------------------------------------------------------ */
 
-static int print_part(struct planned *p, enum plan_part part, struct err *e)
+static int print_part(struct planned_model *p, enum plan_part part,
+                      struct err *e)
 {
-    static void (*const add[])(struct planned *, struct table *) = {
+    static void (*const add[])(struct planned_model *, struct table *) = {
         [PARAMETERS] = add_parameters, [TRAINING] = add_training,
         [MEMORY] = add_memory,         [TIME] = add_times,
         [SCHEDULE] = add_schedule,
@@ -356,7 +358,7 @@ static int print_part(struct planned *p, enum plan_part part, struct err *e)
     return ret;
 }
 
-static int print_parts(struct planned *p, struct err *e)
+static int print_parts(struct planned_model *p, struct err *e)
 {
     if (p->set->is.steps == 0 && only != PARAMETERS && only != MEMORY)
         return err_set(e, ERR_USAGE,
@@ -396,7 +398,7 @@ static int plan_main(int argc, char **argv, struct err *e)
 {
     const struct graph_conf how = { .training = true, .fuse = true };
     struct settings s = { 0 };
-    struct planned p = { .set = &s };
+    struct planned_model p = { .set = &s };
     int ret;
 
     if (argc > 1)

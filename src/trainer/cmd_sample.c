@@ -80,7 +80,7 @@ struct output {
     int64_t drawn;    /* tokens */
 };
 
-/* How many of n bytes end with a whole character. */
+/* How many of n bytes are whole characters. */
 static size_t whole_characters(const char *s, size_t n)
 {
     size_t i = n, back = 0;
@@ -115,7 +115,7 @@ static void add_token(void *arg, int sequence, int32_t id)
     }
 }
 
-/* The rest of a single sample, or all of several. */
+/* Print the rest of a single sample, or all of several. */
 static void print_samples(const struct output *o)
 {
     const struct sample_settings *c = &o->job->set->sample;
@@ -126,7 +126,7 @@ static void print_samples(const struct output *o)
         printf("---- %d\n%s%s\n", i + 1, c->prompt, o->text[i].s);
 }
 
-/* Generate from the prompt's tokens. */
+/* Generate tokens that continue the prompt. */
 static int generate(struct job *j, const struct ids *prompt, struct output *o,
                     struct err *e)
 {

@@ -149,31 +149,32 @@ struct running {
     int failed;      /* cells, so far */
 };
 
-/* The arguments that train one cell. */
-static char **cell_words(void *arg, size_t i, char **log)
+/* The command that trains one cell. */
+static char **cell_argv(void *arg, size_t i, char **log)
 {
     const struct running *r = arg;
     const struct search *s = r->search;
     const size_t cell = r->todo[i];
-    char **words = xcalloc(20, sizeof *words);
+    char **argv = xcalloc(20, sizeof *argv);
     size_t n = 0;
 
     *log = search_cell_path(s, cell, ".log");
-    words[n++] = xstrdup("train");
-    words[n++] = xstrdup("--config");
-    words[n++] = search_cell_path(s, cell, ".ini");
-    words[n++] = xstrdup("--resume=auto");
-    words[n++] = xasprintf("--set=run.parent=%s", s->parent);
-    words[n++] = xasprintf("--set=run.tags=sweep=%s, sweep.cell=%s",
-                           s->sweep.name, s->sweep.cell[cell].id);
-    words[n++] = xasprintf("--set=checkpoint.folder=%s/cells/%s", s->folder,
-                           s->sweep.cell[cell].id);
+    argv[n++] = xstrdup("gtrain");
+    argv[n++] = xstrdup("train");
+    argv[n++] = xstrdup("--config");
+    argv[n++] = search_cell_path(s, cell, ".ini");
+    argv[n++] = xstrdup("--resume=auto");
+    argv[n++] = xasprintf("--set=run.parent=%s", s->parent);
+    argv[n++] = xasprintf("--set=run.tags=sweep=%s, sweep.cell=%s",
+                          s->sweep.name, s->sweep.cell[cell].id);
+    argv[n++] = xasprintf("--set=checkpoint.folder=%s/cells/%s", s->folder,
+                          s->sweep.cell[cell].id);
     if (s->sweep.gpus > 1)
-        words[n++] = xasprintf("--gpus=%lld", (long long)s->sweep.gpus);
+        argv[n++] = xasprintf("--gpus=%lld", (long long)s->sweep.gpus);
     if (r->stop_at > 0)
-        words[n++] =
+        argv[n++] =
             xasprintf("--set=train.stop_at=%lld", (long long)r->stop_at);
-    return words;
+    return argv;
 }
 
 /* The last line of a cell's log, which says why the cell failed. */
@@ -230,7 +231,7 @@ static int run_todo(struct running *r, struct err *e)
         .n = r->n,
         .parallel = (int)w->parallel,
         .gpus = (int)w->gpus,
-        .words = cell_words,
+        .argv = cell_argv,
         .ended = cell_ended,
         .arg = r,
     };

@@ -110,7 +110,7 @@ static int start_ranks(struct err *e)
     return ret;
 }
 
-/* The settings, and the checkpoint to resume from, if there is one. */
+/* Load the settings, and find the checkpoint to resume from, if any. */
 static int open_settings(struct settings *s, char **checkpoint, struct err *e)
 {
     char *stored;

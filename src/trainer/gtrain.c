@@ -15,7 +15,7 @@
 
 static const struct cmd *const cmds[] = { TRAINER_CMDS(CMD_ADDRESS) NULL };
 
-/* Each type of device, with the libraries it found, or why there is none. */
+/* Print each type of device and its libraries, or why there is none. */
 static void describe_devices(void)
 {
     for (int i = 0; dev_types[i]; i++) {

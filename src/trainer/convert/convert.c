@@ -123,22 +123,21 @@ void convert_slice(const struct job *j, const struct convert_row *row,
     const struct tensor *t = &j->gpt.graph.node[p->node].val;
     const int64_t D = m->width / m->heads, F = j->set->is.d_ff;
     const int64_t q = m->heads * D, k = j->set->is.kv_heads * D;
-    const int64_t from[] = {
-        [SLICE_Q] = 0,    [SLICE_K] = q,  [SLICE_V] = q + k,
-        [SLICE_GATE] = 0, [SLICE_UP] = F,
-    };
-    const int64_t rows[] = {
-        [SLICE_Q] = q,    [SLICE_K] = k,  [SLICE_V] = k,
-        [SLICE_GATE] = F, [SLICE_UP] = F,
+    const struct {
+        int64_t from, rows;
+    } part[] = {
+        [SLICE_Q] = { 0, q },     [SLICE_K] = { q, k },
+        [SLICE_V] = { q + k, k }, [SLICE_GATE] = { 0, F },
+        [SLICE_UP] = { F, F },
     };
 
     *out = (struct convert_slice){ .rows = t->dim[0],
                                    .cols = t->rank > 1 ? t->dim[1] : 0 };
     if (row->slice >= SLICE_Q) {
-        out->rows = rows[row->slice];
-        out->from = from[row->slice];
+        out->rows = part[row->slice].rows;
+        out->from = part[row->slice].from;
     }
-    /* their tables have no rows of padding */
+    /* in the file, these matrices have no padding */
     if (strcmp(row->ours, "wte.weight") == 0 ||
         strcmp(row->ours, "lm_head.weight") == 0)
         out->rows = m->vocab;

@@ -16,15 +16,10 @@
 #include "common/path.h"
 #include "common/save.h"
 
-enum {
-    VERSION = 3,
-    ALIGN = 32,
-    U32 = 4,
-    I32 = 5,
-    F32 = 6,
-    STRING = 8,
-    ARRAY = 9
-};
+enum { VERSION = 3, ALIGN = 32 };
+
+/* Types of values. */
+enum { U32 = 4, I32 = 5, F32 = 6, STRING = 8, ARRAY = 9 };
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {

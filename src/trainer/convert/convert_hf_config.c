@@ -235,7 +235,7 @@ static const struct hf_kind {
       { { "use_sliding_window", false }, { "attention_bias", false } } },
 };
 
-static bool given(const json_t *o, const char *key)
+static bool has_value(const json_t *o, const char *key)
 {
     const json_t *value = json_object_get(o, key);
 
@@ -247,8 +247,8 @@ static bool is_true(const json_t *o, const char *key)
     return json_is_true(json_object_get(o, key));
 }
 
-static int refuse(struct err *e, const json_t *o, const char *key,
-                  const char *why)
+static int reject_key(struct err *e, const json_t *o, const char *key,
+                      const char *why)
 {
     char *value = json_dumps(json_object_get(o, key), JSON_ENCODE_ANY);
 
@@ -264,7 +264,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
     const json_t *value = json_object_get(o, n->theirs);
     char text[NUM_TEXT];
 
-    if (!given(o, n->theirs)) {
+    if (!has_value(o, n->theirs)) {
         if (!n->otherwise)
             return err_set(e, ERR_INPUT, "config.json: %s is missing",
                            n->theirs);
@@ -272,7 +272,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
         return 0;
     }
     if (!json_is_number(value))
-        return refuse(e, o, n->theirs, "gtrain needs a number");
+        return reject_key(e, o, n->theirs, "gtrain needs a number");
     num_shortest(text, json_number_value(value));
     if (json_is_integer(value))
         buf_printf(out, "%s=%lld\n", n->ours,
@@ -285,7 +285,7 @@ static int add_number(const json_t *o, const struct hf_number *n,
 static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
                    struct err *e)
 {
-    const char *act = given(o, k->act_key)
+    const char *act = has_value(o, k->act_key)
                           ? json_string_value(json_object_get(o, k->act_key))
                           : k->act;
     const bool gated = k->numbers == llama_numbers;
@@ -298,7 +298,7 @@ static int add_act(const json_t *o, const struct hf_kind *k, struct buf *out,
             return 0;
         }
     }
-    return refuse(e, o, k->act_key, "gtrain has no such activation");
+    return reject_key(e, o, k->act_key, "gtrain has no such activation");
 }
 
 /* The angles: transformers 4 has rope_theta and rope_scaling, 5 has both in
@@ -312,21 +312,21 @@ static int add_rope(const json_t *o, struct buf *out, struct err *e)
 
     for (int i = 0; i < 2; i++) {
         const json_t *r = json_object_get(o, keys[i]);
-        const char *key = given(r, "rope_type") ? "rope_type"
-                          : given(r, "type")    ? "type"
-                                                : "factor";
+        const char *key = has_value(r, "rope_type") ? "rope_type"
+                          : has_value(r, "type")    ? "type"
+                                                    : "factor";
         const char *type = json_string_value(json_object_get(r, key));
 
-        if (!given(o, keys[i]))
+        if (!has_value(o, keys[i]))
             continue;
-        if (given(r, key) && (!type || strcmp(type, "default") != 0))
-            return refuse(e, r, key, "gtrain cannot scale rotary angles");
-        if (given(r, "rope_theta"))
+        if (has_value(r, key) && (!type || strcmp(type, "default") != 0))
+            return reject_key(e, r, key, "gtrain cannot scale rotary angles");
+        if (has_value(r, "rope_theta"))
             from = r;
-        if (given(r, "partial_rotary_factor") &&
+        if (has_value(r, "partial_rotary_factor") &&
             json_number_value(json_object_get(r, "partial_rotary_factor")) != 1)
-            return refuse(e, r, "partial_rotary_factor",
-                          "gtrain rotates whole heads");
+            return reject_key(e, r, "partial_rotary_factor",
+                              "gtrain rotates whole heads");
     }
     return add_number(from, &theta, out, e);
 }
@@ -343,15 +343,15 @@ static int check_window(const json_t *o, struct err *e)
         const char *name = json_string_value(type);
 
         if (!name || strcmp(name, "full_attention") != 0)
-            return refuse(e, o, "layer_types",
-                          "gtrain attends to the whole context");
+            return reject_key(e, o, "layer_types",
+                              "gtrain attends to the whole context");
     }
     /* Qwen has use_sliding_window for this, one of its flags. */
-    if (given(o, "sliding_window") && !given(o, "use_sliding_window") &&
+    if (has_value(o, "sliding_window") && !has_value(o, "use_sliding_window") &&
         json_number_value(window) <
             json_number_value(json_object_get(o, "max_position_embeddings")))
-        return refuse(e, o, "sliding_window",
-                      "gtrain attends to the whole context");
+        return reject_key(e, o, "sliding_window",
+                          "gtrain attends to the whole context");
     return 0;
 }
 
@@ -361,10 +361,10 @@ static int add_llama(const json_t *o, struct buf *out, struct err *e)
     const double heads =
         json_number_value(json_object_get(o, "num_attention_heads"));
 
-    if (given(o, "head_dim") &&
+    if (has_value(o, "head_dim") &&
         json_number_value(json_object_get(o, "head_dim")) * heads != width)
-        return refuse(e, o, "head_dim",
-                      "gtrain needs hidden_size / num_attention_heads");
+        return reject_key(e, o, "head_dim",
+                          "gtrain needs hidden_size / num_attention_heads");
     if (check_window(o, e) < 0)
         return -1;
     return add_rope(o, out, e);
@@ -375,7 +375,7 @@ static int add_model(const json_t *o, const struct hf_kind *k, struct buf *out,
 {
     const bool biases =
         k->biases || is_true(o, "attention_bias") || is_true(o, "mlp_bias");
-    const bool tied = given(o, "tie_word_embeddings")
+    const bool tied = has_value(o, "tie_word_embeddings")
                           ? is_true(o, "tie_word_embeddings")
                           : k->tied;
 
@@ -383,8 +383,8 @@ static int add_model(const json_t *o, const struct hf_kind *k, struct buf *out,
         if (add_number(o, n, out, e) < 0)
             return -1;
     for (const struct hf_flag *m = k->flags; m->key; m++)
-        if (given(o, m->key) && is_true(o, m->key) != m->is)
-            return refuse(e, o, m->key, "gtrain has no such model");
+        if (has_value(o, m->key) && is_true(o, m->key) != m->is)
+            return reject_key(e, o, m->key, "gtrain has no such model");
     if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
@@ -429,8 +429,8 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
     while (k < end && (!type || strcmp(type, k->type) != 0))
         k++;
     if (ret == 0 && k == end)
-        ret = refuse(e, o, "model_type",
-                     "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
+        ret = reject_key(e, o, "model_type",
+                         "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
     if (ret == 0)
         ret = add_model(o, k, out, e);
     if (ret == 0)

@@ -22,7 +22,7 @@ struct slot {
     size_t child;
 };
 
-/* Leave devices first to first + n - 1 of the ones this process may use. */
+/* Leave n of the devices that this process sees, from the given one on. */
 static void set_devices(int first, int n)
 {
     const char *seen = getenv("CUDA_VISIBLE_DEVICES");
@@ -90,23 +90,16 @@ struct children {
 static int start_child(struct children *c, struct slot *s, struct err *e)
 {
     const struct child_pool *p = c->pool;
-    char *log = NULL, **words = p->words(p->arg, c->next, &log), **argv;
+    char *log = NULL, **argv = p->argv(p->arg, c->next, &log);
     const pid_t parent = getpid();
-    size_t n = 0;
 
-    while (words[n])
-        n++;
-    argv = xcalloc(n + 2, sizeof *argv);
-    argv[0] = xstrdup("gtrain");
-    memcpy(argv + 1, words, n * sizeof *argv);
     s->child = c->next++;
     s->pid = fork();
     if (s->pid == 0)
         become_gtrain(p, (int)(s - c->slot), argv, log, parent);
-    for (size_t w = 0; w <= n; w++)
-        free(argv[w]);
+    for (size_t i = 0; argv[i]; i++)
+        free(argv[i]);
     free(argv);
-    free(words);
     free(log);
     if (s->pid < 0) {
         s->pid = 0;

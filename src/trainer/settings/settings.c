@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/settings/settings.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "data/shards/loader.h"
@@ -338,25 +339,6 @@ const struct setting settings_table[] = {
 };
 /* clang-format on */
 
-/* Set a value, unless the file or --set has set it. */
-static void set_default(struct settings *c, const char *key, const char *value,
-                  const char *where)
-{
-    struct err e = ERR_INIT;
-
-    if (!conf_origin(&c->conf, key))
-        conf_put(&c->conf, key, value, where, &e);
-}
-
-static void set_default_int(struct settings *c, const char *key, int64_t value,
-                            const char *where)
-{
-    struct err e = ERR_INIT;
-
-    if (value && !conf_origin(&c->conf, key))
-        conf_put_int(&c->conf, key, value, where, &e);
-}
-
 int settings_begin(struct settings *c, const char *path, struct err *e)
 {
     memset(c, 0, sizeof *c);
@@ -364,28 +346,36 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     return path ? conf_read(&c->conf, path, e) : 0;
 }
 
-/* Apply the preset. */
+/* Set the values of the preset that the file and --set leave out. */
 void settings_finish(struct settings *c)
 {
     const struct preset *p = &presets[c->model.preset];
+    const struct {
+        const char *key;
+        int64_t value; /* 0: the default */
+    } sizes[] = {
+        { "model.layers", p->layers },
+        { "model.heads", p->heads },
+        { "model.width", p->width },
+        { "model.d_ff", p->d_ff },
+        { "model.context", p->context },
+        { "model.vocab", p->layers ? 50257 : 0 },
+    };
     static const char *const llama[][2] = {
         { "model.norm", "rmsnorm" },   { "model.norm_bias", "no" },
         { "model.linear_bias", "no" }, { "model.mlp", "swiglu" },
         { "model.position", "rope" },  { "model.tied", "yes" },
     };
-    struct buf where = BUF_INIT;
+    char where[64];
+    struct err e = ERR_INIT;
 
-    buf_printf(&where, "preset %s", preset_names[c->model.preset]);
-    set_default_int(c, "model.layers", p->layers, where.s);
-    set_default_int(c, "model.heads", p->heads, where.s);
-    set_default_int(c, "model.width", p->width, where.s);
-    set_default_int(c, "model.d_ff", p->d_ff, where.s);
-    set_default_int(c, "model.context", p->context, where.s);
-    if (p->layers)
-        set_default_int(c, "model.vocab", 50257, where.s);
+    snprintf(where, sizeof where, "preset %s", preset_names[c->model.preset]);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].value && !conf_origin(&c->conf, sizes[i].key))
+            conf_put_int(&c->conf, sizes[i].key, sizes[i].value, where, &e);
     for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
-        set_default(c, llama[i][0], llama[i][1], where.s);
-    buf_clear(&where);
+        if (!conf_origin(&c->conf, llama[i][0]))
+            conf_put(&c->conf, llama[i][0], llama[i][1], where, &e);
 }
 
 int settings_load(struct settings *c, const char *path, const char *const *sets,

@@ -175,7 +175,7 @@ struct plan_settings {
     const char *hardware;
 };
 
-/* What follows from the settings. */
+/* Values that follow from the settings. */
 struct derived {
     int64_t vocab_padded; /* rows of the embedding */
     int64_t d_ff, kv_heads;
