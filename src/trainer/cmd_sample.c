@@ -20,7 +20,7 @@
 static struct trained_model model = { .micro_batch = 1 };
 static bool int8;
 
-/* Options that stand for a setting. */
+/* Options that override a setting. */
 enum { PROMPT, TOKENS, COUNT, TEMPERATURE, TOP_K, TOP_P, SEED, OVERRIDES };
 
 static struct {

@@ -1,4 +1,4 @@
-# libtrainer.a is all but the commands, for the tests too.
+# libtrainer.a is everything but the commands; tests use it, too.
 noinst_LIBRARIES += src/trainer/libtrainer.a
 src_trainer_libtrainer_a_SOURCES =
 src_trainer_libtrainer_a_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(MPI_CFLAGS)

@@ -122,8 +122,8 @@ typedef void graph_fetch_fn(void *arg, struct graph *, int call);
 struct graph_conf {
     bool training; /* with memory for gradients */
     bool fuse;     /* use the device's fused operations */
-    /* Layers take turns in memory for two, instead of each having its own; the
-     * caller sees to what is in it. */
+    /* Layers take turns in memory for two of them, instead of having their own;
+     * the caller is responsible for its contents. */
     bool share_weights, share_grads;
     bool masters_elsewhere;     /* with 16-bit weights, no fp32 ones here */
     const struct graph *borrow; /* use the weights of this one, or NULL */

@@ -1,4 +1,4 @@
-# What is computed, in what order, in what memory.
+# The model: its operations, their order, and their memory.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/anomaly.c \
 	%D%/anomaly.h \

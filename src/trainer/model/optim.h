@@ -9,9 +9,9 @@
  *
  *      optim_lay_out(&o, conf, graph);
  *      optim_open(&o, e)
- *      optim_measure(&o);              ask for the norm
+ *      optim_measure(&o);              compute the norm
  *      dev_sync(...)
- *      optim_norm(&o, scale)           what it is before clipping
+ *      optim_norm(&o, scale)           the norm before clipping
  *      optim_step(&o, lr, scale);      clip and update
  *
  * Parameters that are treated alike are adjacent in the block, so an update is

@@ -23,7 +23,8 @@
  * Every rank calls the same functions in the same order with the same sizes.
  * Calls that take buffers are queued and carried out one after another by a
  * thread, so that they overlap with computing; the buffers belong to coll
- * until coll_wait().  In a job of one rank all of this costs nothing.
+ * until coll_wait().  A job of one rank has no thread and sends
+ * nothing.
  *
  * Sums are in the order of the ranks, whatever the order of arrival: they have
  * the same bits each time and, with coll_reduce() into an accumulator, the bits

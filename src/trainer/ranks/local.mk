@@ -1,4 +1,4 @@
-# What several processes do together.
+# Jobs of several processes, and what they exchange.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll.c \
 	%D%/coll.h \

@@ -1,4 +1,4 @@
-# What was asked for.
+# The settings.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/settings.c \
 	%D%/settings.h

@@ -291,9 +291,9 @@ int checkpoint_last(struct checkpoint *c, struct job *j, struct err *e)
 /* ---- opening ---------------------------------------------------------- */
 
 /*
- * Checkpoints after the step that training begins at belong to the course that
- * it leaves, as do the metrics that run_rewind() retracts.  They must not pass
- * for newer than what is saved from now on.
+ * Rename the checkpoints after the step that training begins at.  Training will
+ * compute these steps again, and the old checkpoints would count as newer than
+ * those that it saves.  run_rewind() retracts the metrics of these steps.
  */
 static void rename_later(const struct checkpoint *c, const struct job_state *at)
 {

@@ -7,8 +7,8 @@
  * checkpoint_state - state.json of a checkpoint, written and read
  *
  * It holds struct job_state, the hashes of the tokenizer and of the training
- * data, the id of the run, and the size and SHA-256 of the other files.  A
- * SHA-256 of its own covers the rest of it.
+ * data, the id of the run, and the size and SHA-256 of the other files; and the
+ * SHA-256 of all of this.
  */
 extern const char *const checkpoint_parts[]; /* the other files; ends in NULL */
 enum { PART_MODEL, PART_OPTIM, PART_CONFIG };

@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/sig.h"
 
-/* What the ranks sum up. */
+/* The sums over ranks. */
 enum { SUM_LOSS, SUM_TOKENS, SUM_BYTES, SUMS };
 
 /* How many positions of window w an earlier window has scored. */

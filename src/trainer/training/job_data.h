@@ -26,10 +26,10 @@ struct job_data {
 
 int job_data_open_tokenizer(struct job_data *, const struct settings *,
                             struct err *);
-/* All that training reads: train, val, and the HellaSwag file must exist. */
+/* Open data.train and data.val; the HellaSwag file, if set, must exist. */
 int job_data_open_train(struct job_data *, const struct settings *,
                         struct err *);
-/* val alone, as section [eval] says. */
+/* Open data.val alone, with the windows that section [eval] asks for. */
 int job_data_open_val(struct job_data *, const struct settings *, struct err *);
 void job_data_close(struct job_data *);
 

@@ -1,4 +1,4 @@
-# The loop and what it needs.
+# The training loop and its parts.
 src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \

@@ -23,9 +23,9 @@
  *
  * Rank 0 writes the run: parameters and settings when it begins, metrics as
  * they come, samples and the log as artifacts.  gtrain(1) lists the names of
- * the metrics; gtrack and gplot rely on them.  Between report_open() and
- * report_close() nothing fails: report_close() tells if anything was lost.  On
- * other ranks these functions do nothing.
+ * the metrics; gtrack and gplot rely on them.  The functions between
+ * report_open() and report_close() do not fail; report_close() reports what was
+ * lost.  On other ranks these functions do nothing.
  */
 struct report {
     struct run *run; /* NULL on other ranks */

@@ -11,7 +11,8 @@
 #include "trainer/model/anomaly.h"
 #include "trainer/model/resolve.h"
 
-/* What ranks exchange in every step: sums, then the readings of each rank. */
+/* The numbers that ranks exchange in every step: sums, then the readings of the
+ * meter of each rank. */
 enum {
     SUM_LOSS,
     SUM_TARGETS,
