@@ -207,10 +207,4 @@ AC_CACHE_CHECK([whether the assembler knows vdpbf16ps], [gt_cv_avx512bf16],
      [AC_LANG_PROGRAM([], [__asm__("vdpbf16ps %zmm0, %zmm1, %zmm2");])],
      [gt_cv_avx512bf16=yes], [gt_cv_avx512bf16=no])])
 AS_IF([test $gt_cv_avx512bf16 = yes],
-  [AC_DEFINE([HAVE_AVX512BF16], [1], [products of pairs of bf16])])
-AC_CACHE_CHECK([whether the assembler knows tdpbf16ps], [gt_cv_amx],
-  [AC_COMPILE_IFELSE(
-     [AC_LANG_PROGRAM([], [__asm__("tdpbf16ps %tmm2, %tmm1, %tmm0");])],
-     [gt_cv_amx=yes], [gt_cv_amx=no])])
-AS_IF([test $gt_cv_amx = yes],
-  [AC_DEFINE([HAVE_AMX], [1], [products of tiles of bf16])])])
+  [AC_DEFINE([HAVE_AVX512BF16], [1], [products of pairs of bf16])])])

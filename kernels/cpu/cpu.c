@@ -12,12 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-# include <cpuid.h>
-#endif
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -43,22 +38,6 @@ static bool has_avx512bf16(void)
 #endif
 }
 
-/* A process has to ask the kernel for AMX before it uses it. */
-static bool has_amx(void)
-{
-#if defined(__x86_64__) && defined(HAVE_AMX)
-    enum { REQUEST_STATE = 0x1023, TILE_DATA = 18, BF16 = 22, TILE = 24 };
-    const unsigned need = 1u << BF16 | 1u << TILE;
-    unsigned a, b, c, d;
-
-    return has_avx512bf16() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           (d & need) == need &&
-           syscall(SYS_arch_prctl, REQUEST_STATE, TILE_DATA) == 0;
-#else
-    return false;
-#endif
-}
-
 static bool has_avx2(void)
 {
 #if defined(__x86_64__)
@@ -74,20 +53,18 @@ static bool has_c(void)
     return true;
 }
 
-/* Best first.  A set that multiplies words is taken if a trial finds it faster
- * than the next one; the last is for tests, and has to be named. */
+/* Best first.  A set that multiplies pairs is taken if a trial finds it faster
+ * than the next one. */
 static const struct isa {
     const char *name;
     cpu_fill_table_fn *fill_table;
     bool (*present)(void);
-    enum cpu_words words;
+    int per_word;
 } isas[] = {
-    { "amx", cpu_fill_table_avx512, has_amx, CPU_AMX },
-    { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16, CPU_PAIRS },
-    { "avx512", cpu_fill_table_avx512, has_avx512, CPU_NUMBERS },
-    { "avx2", cpu_fill_table_avx2, has_avx2, CPU_NUMBERS },
-    { "c", cpu_fill_table_plain, has_c, CPU_NUMBERS },
-    { "amx-c", cpu_fill_table_avx512, has_avx512, CPU_AMX_C },
+    { "avx512bf16", cpu_fill_table_avx512, has_avx512bf16, 2 },
+    { "avx512", cpu_fill_table_avx512, has_avx512, 1 },
+    { "avx2", cpu_fill_table_avx2, has_avx2, 1 },
+    { "c", cpu_fill_table_plain, has_c, 1 },
 };
 
 static const struct isa *choose_isa(struct err *e)
@@ -101,7 +78,7 @@ static const struct isa *choose_isa(struct err *e)
         if (named && strcmp(isa->name, want) != 0)
             continue;
         if (isa->present() &&
-            (named || !isa->words || gemm_pays_avx512(isa->words)))
+            (named || isa->per_word == 1 || gemm_pairs_pay_avx512()))
             return isa;
         if (named) {
             err_set(e, ERR_USAGE, "GTRAIN_ISA=%s: this CPU does not have it",
@@ -110,8 +87,7 @@ static const struct isa *choose_isa(struct err *e)
         }
     }
     err_set(e, ERR_USAGE,
-            "GTRAIN_ISA expects amx, avx512bf16, avx512, avx2 or c, not '%s'",
-            want);
+            "GTRAIN_ISA expects avx512bf16, avx512, avx2 or c, not '%s'", want);
     return NULL;
 }
 
@@ -134,7 +110,7 @@ static int cpu_open(struct dev *dev, struct err *e)
         return -1;
     cpu = xcalloc(1, sizeof *cpu);
     cpu->isa = isa->name;
-    cpu->words = isa->words;
+    cpu->per_word = isa->per_word;
     dev->state = cpu;
     isa->fill_table(&cpu->ops);
     dev->ops = &cpu->ops;

@@ -39,12 +39,8 @@ typedef void cpu_fill_table_fn(struct ops *);
 extern cpu_fill_table_fn cpu_fill_table_avx512, cpu_fill_table_avx2,
     cpu_fill_table_plain;
 
-/* What a product of bf16 multiplies at a time: a number, a pair of neighbours
- * (AVX512_BF16), a tile of pairs (AMX), or such a tile in C. */
-enum cpu_words { CPU_NUMBERS, CPU_PAIRS, CPU_AMX, CPU_AMX_C };
-
-/* Whether multiplying such words is faster here than the next way. */
-extern bool gemm_pays_avx512(enum cpu_words);
+/* Whether multiplying pairs of bf16 is faster here than multiplying floats. */
+extern bool gemm_pairs_pay_avx512(void);
 
 /* What a table of the angles of rotary positions was made for. */
 struct rope_angles {
@@ -55,7 +51,7 @@ struct rope_angles {
 struct cpu {
     const char *isa;
     struct ops ops; /* what dev->ops points at */
-    enum cpu_words words;
+    int per_word;               /* numbers of bf16 in a word: 1, or 2: pairs */
     char *scratch;              /* grows to the largest need, then stays */
     size_t room;
     struct rope_angles rope;

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "kernels/cpu/gemm.h"
-#include "kernels/cpu/amx.h"
 #include "kernels/cpu/gemm_block.h"
 #include "kernels/cpu/vec.h"
 
@@ -28,37 +27,23 @@ static const double SMALL = 1 << 17;
  * is packed.
  */
 struct gemm_blocking {
-    enum cpu_words by;
     int per;            /* numbers in a word */
     int64_t K, k_block; /* words */
     int64_t n_k, rows, n_rows, cols, n_cols;
     bool near;
 };
 
-static enum cpu_words choose_words(const struct dev *dev, const struct gemm *g)
-{
-    const struct cpu *cpu = dev->state;
-
-    return g->b.type == DT_BF16 && g->a.type != DT_F16 ? cpu->words
-                                                       : CPU_NUMBERS;
-}
-
-/* The distance between lines of packed words: whole tiles, zero beyond K. */
-static int64_t padded_depth(enum cpu_words by, int64_t K)
-{
-    return by < CPU_AMX ? K : gemm_ceil_div(K, AMX_TILE) * AMX_TILE;
-}
-
 static struct gemm_blocking choose_blocking(const struct dev *dev,
                                             const struct gemm *g)
 {
-    struct gemm_blocking p = { .by = choose_words(dev, g) };
+    const struct cpu *cpu = dev->state;
+    const bool pairs = g->b.type == DT_BF16 && g->a.type != DT_F16;
+    struct gemm_blocking p = { .per = pairs ? cpu->per_word : 1 };
 
-    p.per = p.by == CPU_NUMBERS ? 1 : 2;
     p.K = gemm_count_words(g->K, p.per);
     /* Sums stored in 16 bits are rounded once: K is not divided. */
     p.n_k = g->c_type == DT_F32 ? gemm_ceil_div(p.K, GEMM_K) : 1;
-    p.k_block = padded_depth(p.by, gemm_ceil_div(p.K, p.n_k));
+    p.k_block = gemm_ceil_div(p.K, p.n_k);
     p.cols = gemm_ceil_div(ROOM / p.k_block + 1, GEMM_GROUP) * GEMM_GROUP;
     p.cols = gemm_min(p.cols, gemm_ceil_div(g->N, GEMM_NR) * GEMM_NR);
     p.n_cols = gemm_ceil_div(g->N, p.cols);
@@ -100,8 +85,8 @@ static void half_tile(const struct gemm_block *b, int64_t row, int64_t col,
     const struct gemm *g = b->g;
     float c[GEMM_MR * GEMM_NR];
 
-    gemm_tile_by(b->by, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->depth,
-                 false);
+    gemm_tile_words(b->per, c, GEMM_NR, pa, pb, start, rows, GEMM_NR, b->K,
+                    false);
     for (int64_t i = 0; i < rows; i++) {
         const int64_t at = (row + i) * g->c_down + col;
 
@@ -127,14 +112,14 @@ static void multiply_panel(const struct gemm_block *b, const float *pa,
     float *c = (float *)g->c + row * g->c_down + b->col;
 
     for (int64_t col = first; col < end; col += GEMM_NR) {
-        const float *pb = b->b + col * b->depth;
+        const float *pb = b->b + col * b->K;
         const int64_t cols = gemm_min(GEMM_NR, end - col);
         float room[GEMM_NR] = { 0 };
         const float *bias = load_bias(b, b->col + col, cols, room);
 
         if (g->c_type == DT_F32)
-            gemm_tile_by(b->by, c + col, g->c_down, pa, pb, bias, rows, cols,
-                         b->depth, b->add);
+            gemm_tile_words(b->per, c + col, g->c_down, pa, pb, bias, rows,
+                            cols, b->K, b->add);
         else
             half_tile(b, row, b->col + col, pa, pb, bias, rows, cols);
     }
@@ -211,7 +196,7 @@ static void multiply_block(const struct gemm_block *b, struct gemm_team *team,
         if (b->near)
             multiply_own_panel(b, panel, groups);
         else
-            multiply_panel(b, b->a + gemm_block_row(b, panel) * b->depth, panel,
+            multiply_panel(b, b->a + gemm_block_row(b, panel) * b->K, panel,
                            i / b->panels);
     }
 #pragma omp barrier
@@ -225,7 +210,6 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
     const int64_t a_room = p->near ? 0 : p->rows * p->k_block;
     struct gemm_block b = {
         .g = g,
-        .by = p->by,
         .per = p->per,
         .a = scratch,
         .near = p->near,
@@ -239,7 +223,6 @@ static void multiply_blocks(const struct gemm *g, const struct gemm_blocking *p,
         for (int64_t k = 0; k < p->n_k; k++) {
             b.from = k * p->k_block;
             b.K = gemm_min(p->k_block, p->K - b.from);
-            b.depth = padded_depth(p->by, b.K);
             b.add = g->add || k > 0;
             b.last = k == p->n_k - 1;
             for (int64_t j = 0; j < p->n_cols; j++) {

@@ -12,8 +12,8 @@
  * any of the three element types; sums are kept in F32.  Both are first copied
  * ("packed") into the order in which the innermost loop reads them, which is
  * also where 16-bit numbers become floats and transposes happen.  Where the CPU
- * multiplies pairs of bf16 fast, or tiles of pairs, a product with a B of bf16
- * is made of those instead; an A of floats is rounded to bf16 then.
+ * multiplies pairs of bf16 fast, a product with a B of bf16 is made of those
+ * instead; an A of floats is rounded to bf16 then.
  *
  * The innermost loop keeps a tile of C, up to GEMM_MR rows by GEMM_NR columns,
  * in registers, and for each k adds the product of a column of A and a row of
@@ -64,8 +64,8 @@ void gemm(struct dev *, const struct gemm *, void *scratch) CPU_SYMBOL(gemm);
 size_t gemm_scratch(const struct dev *, const struct gemm *)
     CPU_SYMBOL(gemm_scratch);
 
-/* Whether multiplying such words is faster here than the next way, by trial. */
-bool gemm_pays(enum cpu_words) CPU_SYMBOL(gemm_pays);
+/* Whether multiplying pairs of bf16 is faster here than floats, by trial. */
+bool gemm_pairs_pay(void) CPU_SYMBOL(gemm_pairs_pay);
 
 /* rows of A from row i, k from..from+K, as out[k * rows + i]. */
 void gemm_pack_a(float *out, const struct gemm_view *a, int64_t i, int64_t rows,
@@ -79,11 +79,11 @@ void gemm_pack_b(float *out, const struct gemm_view *b, int64_t j, int64_t cols,
 void gemm_tile(float *c, int64_t c_down, const float *a, const float *b,
                const float *start, int64_t rows, int64_t cols, int64_t K,
                bool add) CPU_SYMBOL(gemm_tile);
-/* The same with K words of another kind.  For AMX, rows of A lie K words apart,
- * and K is a multiple of AMX_TILE. */
-void gemm_tile_by(enum cpu_words, float *c, int64_t c_down, const float *a,
-                  const float *b, const float *start, int64_t rows,
-                  int64_t cols, int64_t K, bool add) CPU_SYMBOL(gemm_tile_by);
+/* The same with K words of 1 or 2 numbers each. */
+void gemm_tile_words(int per, float *c, int64_t c_down, const float *a,
+                     const float *b, const float *start, int64_t rows,
+                     int64_t cols, int64_t K, bool add)
+    CPU_SYMBOL(gemm_tile_words);
 /* The same with an A that lies in rows of GEMM_NR, as a packed B does. */
 void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
                     int64_t rows, int64_t cols, int64_t K, bool add)

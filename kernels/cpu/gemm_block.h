@@ -13,12 +13,11 @@
  */
 struct gemm_block {
     const struct gemm *g;
-    enum cpu_words by;
     int per;
     float *a, *b;
     int64_t row, rows, panels; /* of A, divided evenly into panels */
     int64_t col, cols;
-    int64_t from, K, depth; /* words; depth: K and what pads it */
+    int64_t from, K; /* words */
     bool add, last, near;
 };
 

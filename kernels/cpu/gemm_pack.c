@@ -142,79 +142,24 @@ VEC_FN void copy_words(enum dtype type, const int per, float *out,
                 across(type, per, data, at + i, right, n - i, below), n - i);
 }
 
-/* For AMX: out[i * depth + k], zero beyond K, of whole rows of A from `row`. */
-VEC_FN void pack_rows_amx(enum dtype type, const int per,
-                          const struct gemm_block *b, float *out, int64_t row,
-                          int64_t rows)
-{
-    const struct gemm_view *v = &b->g->a;
-    const int64_t n = gemm_block_numbers(b);
-
-    for (int64_t i = 0; i < rows; i++) {
-        const int64_t at = (b->row + row + i) * v->down + gemm_block_first(b);
-
-        for (int64_t k = 0; k < b->depth; k += VW)
-            vf_store(out + i * b->depth + k,
-                     along(type, per, v->data, at + per * k, n - per * k));
-    }
-}
-
-/* The same where k runs from row to row, of VW words from k. */
-VEC_FN void pack_across_amx(enum dtype type, const int per,
-                            const struct gemm_block *b, float *out, int64_t row,
-                            int64_t rows, int64_t k)
-{
-    const struct gemm_view *v = &b->g->a;
-    vf word[VW];
-
-#pragma GCC unroll 16
-    for (int j = 0; j < VW; j++) {
-        const int64_t at =
-            b->row + row + (gemm_block_first(b) + per * (k + j)) * v->right;
-        const int64_t left = gemm_block_numbers(b) - per * (k + j);
-
-        word[j] = across(type, per, v->data, at, v->right, left > 0 ? rows : 0,
-                         left > 1);
-    }
-    vf_transpose(word);
-#pragma GCC unroll 16
-    for (int j = 0; j < VW; j++)
-        if (j < rows)
-            vf_store(out + j * b->depth + k, word[j]);
-}
-
 void gemm_block_pack_panel(const struct gemm_block *b, float *out, int64_t row,
                            int64_t rows)
 {
-    if (b->by < CPU_AMX)
-        pack_rows(b->per, out, &b->g->a, b->row + row, rows,
-                  gemm_block_first(b), gemm_block_numbers(b));
-    else
-        BY_WORD(b->g->a.type, 2, pack_rows_amx, b, out, row, rows);
+    pack_rows(b->per, out, &b->g->a, b->row + row, rows, gemm_block_first(b),
+              gemm_block_numbers(b));
 }
 
 void gemm_block_pack_a(const struct gemm_block *b, int64_t piece)
 {
     const struct gemm_view *v = &b->g->a;
     const int64_t first = piece * GEMM_PIECE_ROWS;
-    const int64_t end = gemm_min(first + GEMM_PIECE_ROWS, b->depth);
+    const int64_t end = gemm_min(first + GEMM_PIECE_ROWS, b->K);
 
     if (v->right == 1) {
         const int64_t row = gemm_block_row(b, piece);
 
-        gemm_block_pack_panel(b, b->a + row * b->depth, row,
+        gemm_block_pack_panel(b, b->a + row * b->K, row,
                               gemm_block_row(b, piece + 1) - row);
-        return;
-    }
-    if (b->by >= CPU_AMX) {
-        for (int64_t p = 0; p < b->panels; p++) {
-            const int64_t row = gemm_block_row(b, p);
-            const int64_t rows = gemm_block_row(b, p + 1) - row;
-
-            for (int64_t k = first; k < end; k += VW)
-                BY_WORD(v->type, 2, pack_across_amx, b, b->a + row * b->depth,
-                        row, rows, k);
-        }
         return;
     }
     for (int64_t k = first; k < end; k++) {
@@ -235,16 +180,13 @@ void gemm_block_pack_b(const struct gemm_block *b, int64_t piece)
 {
     const struct gemm_view *v = &b->g->b;
     const int64_t end = gemm_min((piece + 1) * GEMM_PIECE_ROWS, b->K);
-    const size_t beyond = (size_t)((b->depth - b->K) * GEMM_NR) * sizeof(float);
 
     if (v->down == 1) {
         const int64_t col = piece * GEMM_NR;
-        float *out = b->b + col * b->depth;
 
-        pack_cols(b->per, out, v, b->col + col,
+        pack_cols(b->per, b->b + col * b->K, v, b->col + col,
                   gemm_min(GEMM_NR, b->cols - col), gemm_block_first(b),
                   gemm_block_numbers(b));
-        memset(out + b->K * GEMM_NR, 0, beyond);
         return;
     }
     for (int64_t k = piece * GEMM_PIECE_ROWS; k < end; k++) {
@@ -253,14 +195,12 @@ void gemm_block_pack_b(const struct gemm_block *b, int64_t piece)
 
         for (int64_t col = 0; col < b->cols; col += GEMM_NR) {
             const int64_t n = gemm_min(GEMM_NR, b->cols - col);
-            float *out = b->b + col * b->depth + k * GEMM_NR;
+            float *out = b->b + col * b->K + k * GEMM_NR;
 
             BY_WORD(v->type, b->per, copy_words, out, v->data, at + col,
                     v->down, n, below);
             for (int64_t i = n; i < GEMM_NR; i++)
                 out[i] = 0.0f;
-            if (k == b->K - 1)
-                memset(out + GEMM_NR, 0, beyond);
         }
     }
 }

@@ -1,8 +1,7 @@
 /*
- * gemm_tile - the innermost loop of products: by numbers, by pairs and by AMX
+ * gemm_tile - the innermost loop of products: by numbers and by pairs
  */
 #include "config.h"
-#include "kernels/cpu/amx.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/vec.h"
 
@@ -116,80 +115,29 @@ void gemm_tile_rows(float *c, int64_t c_down, const float *a, const float *b,
     tile_by_rows(1, true, c, c_down, a, b, NULL, rows, cols, K, add);
 }
 
-/* The same by AMX, with an A whose rows are K words apart. */
-static void tile_by_amx(bool plain, float *c, int64_t c_down, const float *a,
-                        const float *b, const float *start, int64_t rows,
-                        int64_t cols, int64_t K, bool add)
+void gemm_tile_words(int per, float *c, int64_t c_down, const float *a,
+                     const float *b, const float *start, int64_t rows,
+                     int64_t cols, int64_t K, bool add)
 {
-    float sum[2][GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
-
-    memset(sum, 0, sizeof sum);
-    for (int64_t i = 0; start && i < rows; i++)
-        memcpy(sum[0] + i * GEMM_NR, start, GEMM_NR * sizeof *start);
-    if (plain)
-        amx_multiply_add(true, sum, a, b, rows, K);
-    else
-        amx_multiply_add(false, sum, a, b, rows, K);
-    for (int64_t i = 0; i < rows * GEMM_NR; i += VW)
-        vf_store(sum[0] + i, vf_load(sum[0] + i) + vf_load(sum[1] + i));
-    store_edge(c, c_down, sum[0], rows, cols, add);
-}
-
-void gemm_tile_by(enum cpu_words by, float *c, int64_t c_down, const float *a,
-                  const float *b, const float *start, int64_t rows,
-                  int64_t cols, int64_t K, bool add)
-{
-    switch (by) {
-    case CPU_NUMBERS:
+    if (per == 1)
         gemm_tile(c, c_down, a, b, start, rows, cols, K, add);
-        break;
-    case CPU_PAIRS:
+    else
         tile_by_rows(2, false, c, c_down, a, b, start, rows, cols, K, add);
-        break;
-    default:
-        tile_by_amx(by == CPU_AMX_C, c, c_down, a, b, start, rows, cols, K,
-                    add);
-    }
 }
 
 /* ---- a trial ----------------------------------------------------------- */
 
-/* The operands of a trial: a whole tile of both sides, in pairs, with A in the
- * two orders in which it is packed. */
+/* The operands of a trial: a whole tile of both sides, in words. */
 struct gemm_trial {
-    float a[2][GEMM_MR * GEMM_K], b[GEMM_K * GEMM_NR];
-    float c[2][GEMM_MR * GEMM_NR];
+    float a[GEMM_MR * GEMM_K], b[GEMM_K * GEMM_NR], c[GEMM_MR * GEMM_NR];
 };
 
-/* Two numbers of bf16, such as 1/2 and -1, whose sums are exact. */
-static float some_pair(int64_t i)
+static double time_tile(struct gemm_trial *t, int per)
 {
-    const uint32_t half[] = { 0x3F00, 0x3F80, 0xBF80, 0x4000, 0xBF00 };
-    const uint32_t word = half[i % 5] | half[i / 5 % 5] << 16;
-    float f;
-
-    memcpy(&f, &word, sizeof f);
-    return f;
-}
-
-static void fill_trial(struct gemm_trial *t)
-{
-    for (int64_t k = 0; k < GEMM_K; k++) {
-        for (int64_t i = 0; i < GEMM_MR; i++)
-            t->a[0][k * GEMM_MR + i] = t->a[1][i * GEMM_K + k] =
-                some_pair(7 * k + i);
-        for (int64_t j = 0; j < GEMM_NR; j++)
-            t->b[k * GEMM_NR + j] = some_pair(3 * k + j);
-    }
-}
-
-static double time_tile(struct gemm_trial *t, enum cpu_words by)
-{
-    const bool tiles = by == CPU_AMX;
     const double before = clock_mono();
 
-    gemm_tile_by(by, t->c[tiles], GEMM_NR, t->a[tiles], t->b, NULL, GEMM_MR,
-                 GEMM_NR, GEMM_K, false);
+    gemm_tile_words(per, t->c, GEMM_NR, t->a, t->b, NULL, GEMM_MR, GEMM_NR,
+                    GEMM_K, false);
     return clock_mono() - before;
 }
 
@@ -197,27 +145,21 @@ static double time_tile(struct gemm_trial *t, enum cpu_words by)
  * A word has twice the numbers of a float, hence the factor for pairs.  The
  * shortest of many times is compared, taken alternately, so that other work on
  * the machine slows both ways; a training that is resumed must get the same
- * answer.  The bounds are far from the ratios of real CPUs.  AMX must also give
- * the right numbers.
+ * answer.  The bound is far from the ratios of real CPUs.
  */
-bool gemm_pays(enum cpu_words by)
+bool gemm_pairs_pay(void)
 {
-    const bool tiles = by == CPU_AMX;
     struct gemm_trial *t;
-    double mine = INFINITY, next = INFINITY;
-    bool same;
+    double pairs = INFINITY, floats = INFINITY;
 
-    if (by != CPU_PAIRS && by != CPU_AMX)
+    if (!VEC_HAS_PAIRS)
         return false;
-    if (!VEC_HAS_PAIRS || (tiles && !HAS_AMX_CODE))
-        return false;
-    t = xcalloc(1, sizeof *t);
-    fill_trial(t);
+    t = xmalloc(sizeof *t);
+    memset(t, 0x3F, sizeof *t); /* numbers near 1, as words and as floats */
     for (int i = 0; i < 40; i++) {
-        mine = fmin(mine, time_tile(t, by));
-        next = fmin(next, time_tile(t, tiles ? CPU_PAIRS : CPU_NUMBERS));
+        pairs = fmin(pairs, time_tile(t, 2));
+        floats = fmin(floats, time_tile(t, 1));
     }
-    same = memcmp(t->c[0], t->c[1], sizeof t->c[0]) == 0;
     free(t);
-    return tiles ? same && mine < 0.75 * next : mine < 1.5 * next;
+    return pairs < 1.5 * floats;
 }

@@ -2,7 +2,6 @@
 cpu_sources = \
 	%D%/activation.c \
 	%D%/activation.h \
-	%D%/amx.h \
 	%D%/attention.c \
 	%D%/attention_decode.c \
 	%D%/dropout.h \

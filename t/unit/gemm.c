@@ -1,5 +1,5 @@
 /*
- * gemm - products of bf16 by numbers, by pairs, and by AMX
+ * gemm - products of bf16 by numbers and by pairs
  *
  * The elements are eighths, few enough that every sum is exact, so it must be
  * the same number however and in whatever order it is computed.
@@ -113,8 +113,7 @@ static bool is_right(struct dev *dev)
 
 int main(void)
 {
-    static const char *const isas[] = { "amx", "amx-c", "avx512bf16",
-                                        "avx512" };
+    static const char *const isas[] = { "avx512bf16", "avx512" };
 
     for (size_t i = 0; i < sizeof isas / sizeof isas[0]; i++) {
         struct dev dev = { .threads = 2 };
