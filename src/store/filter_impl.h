@@ -10,7 +10,7 @@
 /*
  * filter_impl - what the files of the filter share
  *
- * filter_lex.c cuts the text into tokens, filter_parse.c makes a tree of them,
+ * filter_lex.c cuts the text into lexemes, filter_parse.c makes a tree of them,
  * and filter.c evaluates it.
  *
  * A name may consist of several pieces without a blank in between:
@@ -18,18 +18,18 @@
  * its first dot is its entity.  There are no escapes inside quotes; a doubled
  * quote stands for two, as in MLflow.
  */
-enum token_kind {
-    TOKEN_END,
-    TOKEN_NAME,    /* bare, or of several pieces */
-    TOKEN_STRING,  /* one piece, in quotes */
-    TOKEN_COMPARE, /* = == != <> < <= > >= */
-    TOKEN_OPEN,
-    TOKEN_CLOSE,
-    TOKEN_COMMA,
+enum lexeme_kind {
+    LEXEME_END,
+    LEXEME_NAME,    /* bare, or of several pieces */
+    LEXEME_STRING,  /* one piece, in quotes */
+    LEXEME_COMPARE, /* = == != <> < <= > >= */
+    LEXEME_OPEN,
+    LEXEME_CLOSE,
+    LEXEME_COMMA,
 };
 
-struct token {
-    enum token_kind kind;
+struct lexeme {
+    enum lexeme_kind kind;
     const char *text;         /* without quotes */
     const char *entity, *key; /* of a name; entity NULL when it has none */
     size_t place;             /* in the filter */
@@ -39,14 +39,14 @@ struct lexer {
     const char *text;
     size_t at;
     struct arena *mem;
-    struct token token; /* the current one */
+    struct lexeme lexeme; /* the current one */
 };
 
-/* Go to the next token. */
+/* Go to the next lexeme. */
 int filter_lex(struct lexer *, struct err *);
 
-/* Is the token this word, bare, in any case? */
-bool filter_is_word(const struct token *, const char *word);
+/* Is the lexeme this word, bare, in any case? */
+bool filter_is_word(const struct lexeme *, const char *word);
 
 /* "filter: WHAT at 'REST'": always -1. */
 int filter_wrong(const struct lexer *, struct err *, const char *what);

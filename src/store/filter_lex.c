@@ -12,7 +12,7 @@
 
 int filter_wrong(const struct lexer *l, struct err *e, const char *what)
 {
-    const char *rest = l->text + l->token.place;
+    const char *rest = l->text + l->lexeme.place;
 
     if (*rest == '\0')
         return err_set(e, ERR_USAGE, "filter: %s at the end of: %.200s", what,
@@ -20,9 +20,9 @@ int filter_wrong(const struct lexer *l, struct err *e, const char *what)
     return err_set(e, ERR_USAGE, "filter: %s at: %.200s", what, rest);
 }
 
-bool filter_is_word(const struct token *t, const char *word)
+bool filter_is_word(const struct lexeme *t, const char *word)
 {
-    return t->kind == TOKEN_NAME && !t->entity &&
+    return t->kind == LEXEME_NAME && !t->entity &&
            strcasecmp(t->text, word) == 0;
 }
 
@@ -63,7 +63,7 @@ static int name(struct lexer *l, struct err *e)
 {
     const bool text = l->text[l->at] == '\'';
     struct buf whole = BUF_INIT;
-    struct token *t = &l->token;
+    struct lexeme *t = &l->lexeme;
     size_t dot = 0, pieces = 0;
     bool bare = false, found = false;
     int ret = 0;
@@ -89,8 +89,8 @@ static int name(struct lexer *l, struct err *e)
         if (text)
             break;
     }
-    t->kind = bare || pieces > 1 || l->text[t->place] == '`' ? TOKEN_NAME
-                                                             : TOKEN_STRING;
+    t->kind = bare || pieces > 1 || l->text[t->place] == '`' ? LEXEME_NAME
+                                                             : LEXEME_STRING;
     t->text = arena_strndup(l->mem, whole.s, whole.len);
     t->entity = found ? arena_strndup(l->mem, whole.s, dot) : NULL;
     t->key = found ? t->text + dot + 1 : t->text;
@@ -107,8 +107,8 @@ static int compare(struct lexer *l)
         const size_t n = strlen(signs[i]);
 
         if (strncmp(l->text + l->at, signs[i], n) == 0) {
-            l->token.kind = TOKEN_COMPARE;
-            l->token.text = signs[i];
+            l->lexeme.kind = LEXEME_COMPARE;
+            l->lexeme.text = signs[i];
             l->at += n;
             return 1;
         }
@@ -121,7 +121,7 @@ int filter_lex(struct lexer *l, struct err *e)
     char c;
 
     l->at += strspn(l->text + l->at, " \t\r\n\f\v");
-    l->token = (struct token){ TOKEN_END, "", NULL, "", l->at };
+    l->lexeme = (struct lexeme){ LEXEME_END, "", NULL, "", l->at };
     c = l->text[l->at];
     if (c == '\0' || compare(l))
         return 0;
@@ -130,13 +130,13 @@ int filter_lex(struct lexer *l, struct err *e)
     l->at++;
     switch (c) {
     case '(':
-        l->token.kind = TOKEN_OPEN;
+        l->lexeme.kind = LEXEME_OPEN;
         return 0;
     case ')':
-        l->token.kind = TOKEN_CLOSE;
+        l->lexeme.kind = LEXEME_CLOSE;
         return 0;
     case ',':
-        l->token.kind = TOKEN_COMMA;
+        l->lexeme.kind = LEXEME_COMMA;
         return 0;
     default:
         return filter_wrong(l, e, "this is not part of a filter,");

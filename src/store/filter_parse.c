@@ -81,7 +81,7 @@ static int wrong(const struct parser *p, const char *what)
 
 static bool at_word(const struct parser *p, const char *word)
 {
-    return filter_is_word(&p->lex.token, word);
+    return filter_is_word(&p->lex.lexeme, word);
 }
 
 /* What a function looks at is a metric, with its entity or without. */
@@ -91,25 +91,26 @@ static int read_measured(struct parser *p, struct clause *c, size_t measure)
     c->measure = (enum measure)measure;
     if (advance(p) < 0 || advance(p) < 0)
         return -1;
-    if (p->lex.token.kind != TOKEN_NAME && p->lex.token.kind != TOKEN_STRING)
+    if (p->lex.lexeme.kind != LEXEME_NAME &&
+        p->lex.lexeme.kind != LEXEME_STRING)
         return wrong(p, "a metric is expected");
-    c->key = p->lex.token.text;
-    if (p->lex.token.entity && (strcmp(p->lex.token.entity, "metrics") == 0 ||
-                                strcmp(p->lex.token.entity, "metric") == 0))
-        c->key = p->lex.token.key;
+    c->key = p->lex.lexeme.text;
+    if (p->lex.lexeme.entity && (strcmp(p->lex.lexeme.entity, "metrics") == 0 ||
+                                 strcmp(p->lex.lexeme.entity, "metric") == 0))
+        c->key = p->lex.lexeme.key;
     if (advance(p) < 0)
         return -1;
-    return p->lex.token.kind == TOKEN_CLOSE ? advance(p)
-                                            : wrong(p, "\")\" is expected");
+    return p->lex.lexeme.kind == LEXEME_CLOSE ? advance(p)
+                                              : wrong(p, "\")\" is expected");
 }
 
 /* After a function's name a parenthesis stands at once. */
 static bool is_measure(const struct parser *p, size_t *measure)
 {
-    const struct token *t = &p->lex.token;
+    const struct lexeme *t = &p->lex.lexeme;
     const char *after = p->lex.text + p->lex.at;
 
-    if (t->kind != TOKEN_NAME || t->entity || after[strspn(after, " ")] != '(')
+    if (t->kind != LEXEME_NAME || t->entity || after[strspn(after, " ")] != '(')
         return false;
     for (*measure = LAST; *measure <= COUNT; ++*measure)
         if (strcasecmp(t->text, measures[*measure]) == 0)
@@ -143,12 +144,12 @@ static int read_attribute(struct parser *p, struct clause *c)
 /* What the clause looks at. */
 static int read_what(struct parser *p, struct clause *c)
 {
-    const struct token t = p->lex.token;
+    const struct lexeme t = p->lex.lexeme;
     size_t i;
 
     if (is_measure(p, &i))
         return read_measured(p, c, i);
-    if (t.kind != TOKEN_NAME && p->lex.text[t.place] != '"')
+    if (t.kind != LEXEME_NAME && p->lex.text[t.place] != '"')
         return wrong(p, "a name as metrics.loss is expected");
     c->key = t.key;
     c->entity = ATTRIBUTES;
@@ -179,12 +180,12 @@ static bool takes_numbers(const struct clause *c)
 
 static int read_value(struct parser *p, struct clause *c, struct value *v)
 {
-    const struct token *t = &p->lex.token;
+    const struct lexeme *t = &p->lex.lexeme;
 
-    if (t->kind != TOKEN_NAME && t->kind != TOKEN_STRING)
+    if (t->kind != LEXEME_NAME && t->kind != LEXEME_STRING)
         return wrong(p, "a value is expected");
     *v = (struct value){ .text = t->text };
-    if (t->kind == TOKEN_NAME) {
+    if (t->kind == LEXEME_NAME) {
         v->is_number = num_real(t->text, &v->number) ||
                        (c->entity == ATTRIBUTES && c->attribute == DURATION &&
                         num_secs(t->text, &v->number));
@@ -198,18 +199,18 @@ static int read_value(struct parser *p, struct clause *c, struct value *v)
 
 static int read_list(struct parser *p, struct clause *c)
 {
-    if (p->lex.token.kind != TOKEN_OPEN)
+    if (p->lex.lexeme.kind != LEXEME_OPEN)
         return wrong(p, "\"(\" is expected");
     if (advance(p) < 0)
         return -1;
-    while (p->lex.token.kind != TOKEN_CLOSE) {
+    while (p->lex.lexeme.kind != LEXEME_CLOSE) {
         c->value = arena_grow(p->mem, c->value, c->n_values, sizeof *c->value);
         if (read_value(p, c, &c->value[c->n_values++]) < 0)
             return -1;
-        if (p->lex.token.kind == TOKEN_COMMA) {
+        if (p->lex.lexeme.kind == LEXEME_COMMA) {
             if (advance(p) < 0)
                 return -1;
-        } else if (p->lex.token.kind != TOKEN_CLOSE) {
+        } else if (p->lex.lexeme.kind != LEXEME_CLOSE) {
             return wrong(p, "\",\" or \")\" is expected");
         }
     }
@@ -240,7 +241,7 @@ static int read_compare(struct parser *p, struct clause *c)
                    { "<", LT }, { "<=", LE }, { ">", GT },  { ">=", GE } };
 
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
-        if (strcmp(orders[i].sign, p->lex.token.text) == 0)
+        if (strcmp(orders[i].sign, p->lex.lexeme.text) == 0)
             c->order = orders[i].order;
     c->test = COMPARE;
     c->value = arena_alloc(p->mem, sizeof *c->value);
@@ -257,7 +258,7 @@ static int read_like(struct parser *p, struct clause *c)
         return wrong(p, "a number has no pattern");
     if (advance(p) < 0)
         return -1;
-    if (p->lex.token.kind != TOKEN_STRING)
+    if (p->lex.lexeme.kind != LEXEME_STRING)
         return wrong(p, "a pattern in quotes is expected");
     c->value = arena_alloc(p->mem, sizeof *c->value);
     c->n_values = 1;
@@ -283,7 +284,7 @@ static int read_clause(struct parser *p, struct node **out)
     *out = n;
     if (read_what(p, c) < 0)
         return -1;
-    if (p->lex.token.kind == TOKEN_COMPARE)
+    if (p->lex.lexeme.kind == LEXEME_COMPARE)
         return read_compare(p, c);
     if (at_word(p, "is"))
         return read_is(p, c);
@@ -312,10 +313,10 @@ static int read_factor(struct parser *p, struct node **out)
     if (at_word(p, "not")) {
         *out = new_node(p, NOT, NULL, NULL);
         ret = advance(p) < 0 ? -1 : read_factor(p, &(*out)->left);
-    } else if (p->lex.token.kind == TOKEN_OPEN) {
+    } else if (p->lex.lexeme.kind == LEXEME_OPEN) {
         ret = advance(p) < 0 ? -1 : read_or(p, out);
         if (ret == 0)
-            ret = p->lex.token.kind == TOKEN_CLOSE
+            ret = p->lex.lexeme.kind == LEXEME_CLOSE
                       ? advance(p)
                       : wrong(p, "\")\" is expected");
     } else {
@@ -343,7 +344,7 @@ static int read_and(struct parser *p, struct node **out)
 
         if (skip_and(p) < 0)
             return -1;
-        if (p->lex.token.kind == TOKEN_END)
+        if (p->lex.lexeme.kind == LEXEME_END)
             return 0;
         if (read_factor(p, &right) < 0)
             return -1;
@@ -379,7 +380,7 @@ struct filter *filter_parse(const char *text, struct err *e)
     ret = advance(&p);
     if (ret == 0)
         ret = read_or(&p, &f->root);
-    if (ret == 0 && p.lex.token.kind != TOKEN_END)
+    if (ret == 0 && p.lex.lexeme.kind != LEXEME_END)
         ret = wrong(&p, "\"and\" or \"or\" is expected");
     if (ret == 0)
         return f;
