@@ -78,10 +78,10 @@ struct dev_type {
      * returns NULL and the device is as before.  run returns -1, and does
      * nothing, when memory that the work uses has moved: it has to be recorded
      * again. */
-    void (*graph_begin)(struct dev *);
-    struct dev_graph *(*graph_end)(struct dev *);
-    int (*graph_run)(struct dev *, struct dev_graph *);
-    void (*graph_free)(struct dev *, struct dev_graph *);
+    void (*capture_begin)(struct dev *);
+    struct dev_capture *(*capture_end)(struct dev *);
+    int (*capture_run)(struct dev *, struct dev_capture *);
+    void (*capture_free)(struct dev *, struct dev_capture *);
     /* A second stream, for work during computing.  begin returns that stream,
      * which waits for all work given so far; end records what it was given
      * since then as slot i of DEV_STREAM_SLOTS; wait makes the work given from

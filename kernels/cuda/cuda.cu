@@ -41,7 +41,7 @@ struct cuda_stage {
     } to[RETURNS];
 };
 
-struct dev_graph {
+struct dev_capture {
     cudaGraphExec_t exec;
     const void *scratch; /* its address when work was recorded */
 };
@@ -214,18 +214,18 @@ static double device_between(struct dev *dev, int i, int j)
 
 /* ---- graphs ------------------------------------------------------------ */
 
-static void device_graph_begin(struct dev *dev)
+static void device_capture_begin(struct dev *dev)
 {
     cuda_of(dev)->failed_before = dev->failed;
     cuda_of(dev)->recording = true;
-    must(dev, "graph_begin",
+    must(dev, "capture_begin",
          cudaStreamBeginCapture(STREAM(dev),
                                 cudaStreamCaptureModeThreadLocal));
 }
 
-static struct dev_graph *device_graph_end(struct dev *dev)
+static struct dev_capture *device_capture_end(struct dev *dev)
 {
-    struct dev_graph *g = (struct dev_graph *)calloc(1, sizeof *g);
+    struct dev_capture *g = (struct dev_capture *)calloc(1, sizeof *g);
     const bool failed = dev->failed && !cuda_of(dev)->failed_before;
     cudaGraph_t graph = nullptr;
     bool good;
@@ -248,18 +248,18 @@ static struct dev_graph *device_graph_end(struct dev *dev)
     return nullptr;
 }
 
-static int device_graph_run(struct dev *dev, struct dev_graph *g)
+static int device_capture_run(struct dev *dev, struct dev_capture *g)
 {
     if (g->scratch != cuda_of(dev)->scratch)
         return -1;
-    must(dev, "graph_run", cudaGraphLaunch(g->exec, STREAM(dev)));
+    must(dev, "capture_run", cudaGraphLaunch(g->exec, STREAM(dev)));
     return 0;
 }
 
-static void device_graph_free(struct dev *dev, struct dev_graph *g)
+static void device_capture_free(struct dev *dev, struct dev_capture *g)
 {
     if (g && g->exec)
-        must(dev, "graph_free", cudaGraphExecDestroy(g->exec));
+        must(dev, "capture_free", cudaGraphExecDestroy(g->exec));
     free(g);
 }
 
@@ -479,10 +479,10 @@ const struct dev_type cuda_dev = {
     .peak = device_peak,
     .mark = device_mark,
     .between = device_between,
-    .graph_begin = device_graph_begin,
-    .graph_end = device_graph_end,
-    .graph_run = device_graph_run,
-    .graph_free = device_graph_free,
+    .capture_begin = device_capture_begin,
+    .capture_end = device_capture_end,
+    .capture_run = device_capture_run,
+    .capture_free = device_capture_free,
     .second_stream_begin = cuda_second_stream_begin,
     .second_stream_end = cuda_second_stream_end,
     .second_stream_wait = cuda_second_stream_wait,

@@ -31,7 +31,7 @@ struct cuda {
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
     bool careful;               /* wait after each launch, to name it */
-    bool recording;             /* between graph_begin() and graph_end() */
+    bool recording;             /* between capture_begin() and capture_end() */
     int failed_before;          /* whether the device had failed before that */
     char why[160];              /* the message of the first failure */
     struct gemm_state *gemm;    /* products; gemm_cublaslt.cu */

@@ -142,27 +142,27 @@ static void check_graph(struct dev *dev)
     float host[2] = { 1, 2 };
     char *p = dev->type->alloc(dev, 64, &e);
     struct tensor t = view(p, 2);
-    struct dev_graph *g;
+    struct dev_capture *g;
     size_t reserved;
 
     dev->type->put(dev, p, host, sizeof host);
-    dev->type->graph_begin(dev);
+    dev->type->capture_begin(dev);
     dev->ops->scale(dev, &t, 3);
     dev->ops->add_fwd(dev, &t, &t, &t);
-    g = dev->type->graph_end(dev);
+    g = dev->type->capture_end(dev);
     dev->type->get(dev, host, p, sizeof host);
     ok(dev_sync(dev, &e) == 0 && host[0] == 1 && host[1] == 2,
        "work recorded in a graph is not done at once");
-    dev->type->graph_run(dev, g);
-    dev->type->graph_run(dev, g);
+    dev->type->capture_run(dev, g);
+    dev->type->capture_run(dev, g);
     dev->type->get(dev, host, p, sizeof host);
     ok(dev_sync(dev, &e) == 0 && host[0] == 36 && host[1] == 72,
        "work recorded in a graph is done each time it runs");
-    dev->type->graph_free(dev, g);
+    dev->type->capture_free(dev, g);
     reserved = dev->memory.reserved;
-    dev->type->graph_begin(dev);
+    dev->type->capture_begin(dev);
     cuda_scratch(dev, (size_t)64 << 20, "test");
-    g = dev->type->graph_end(dev);
+    g = dev->type->capture_end(dev);
     ok(!g && dev_sync(dev, &e) == 0 && dev->memory.reserved == reserved,
        "work that needs more scratch memory is not recorded");
     dev->type->free(dev, p);

@@ -20,7 +20,7 @@ void replay_open(struct replay *r, struct graph *g, enum cuda_graphs wanted,
                  double flops)
 {
     *r = (struct replay){ .graph = g };
-    r->on = g->dev->type->graph_begin && wanted != CUDA_GRAPHS_NO &&
+    r->on = g->dev->type->capture_begin && wanted != CUDA_GRAPHS_NO &&
             (wanted == CUDA_GRAPHS_YES || flops < REPLAY_FLOPS) &&
             !is_random(g) && !g->fetch;
 }
@@ -30,7 +30,7 @@ static void drop_recorded(struct replay *r, struct replay_kind *k)
     struct dev *dev = r->graph->dev;
 
     if (k->work)
-        dev->type->graph_free(dev, k->work);
+        dev->type->capture_free(dev, k->work);
     k->work = NULL;
 }
 
@@ -46,14 +46,14 @@ static bool run_recorded(struct replay *r, struct replay_kind *k)
     for (int i = 0; i < 2; i++) {
         if (!k->work) {
             g->phases = NULL; /* marks are not recorded */
-            dev->type->graph_begin(dev);
+            dev->type->capture_begin(dev);
             graph_run_train(g, NULL, NULL);
-            k->work = dev->type->graph_end(dev);
+            k->work = dev->type->capture_end(dev);
             k->head_scale = g->head_scale;
         }
         if (!k->work)
             return false;
-        if (dev->type->graph_run(dev, k->work) == 0)
+        if (dev->type->capture_run(dev, k->work) == 0)
             return true;
         drop_recorded(r, k);
     }

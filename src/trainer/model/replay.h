@@ -13,7 +13,7 @@
  *
  * Launching the few hundred kernels of a micro-step takes a millisecond or two.
  * That is a third of the time if the batch is small.  A device that can record
- * work (dev.h: graph_begin) records the micro-step once and then runs the
+ * work (dev.h: capture_begin) records the micro-step once and then runs the
  * recording.  The first micro-step of a kind runs as usual, so that algorithms
  * are chosen and memory is allocated; the second is recorded.  There are two
  * kinds: gradients are set in the first micro-batch of a step, and added to in
@@ -30,7 +30,7 @@ struct replay {
     bool on;
     struct replay_kind {
         bool has_run; /* without being recorded */
-        struct dev_graph *work;
+        struct dev_capture *work;
         float head_scale; /* as recorded */
     } kind[2];
     int64_t times; /* how often a recording was run */
