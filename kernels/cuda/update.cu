@@ -11,13 +11,13 @@
 enum { THREADS = 256, W = 4 };
 
 /* struct update for the device: the tensor of its pointer is on the host. */
-struct rule {
+struct update_args {
     const double *sumsq;
     float lr, beta1, beta2, eps, decay, g_scale, clip, fix1, fix2;
     bool nesterov, l2;
 };
 
-static struct rule rule_of(const struct update *u)
+static struct update_args update_args_of(const struct update *u)
 {
     const double b1 = u->beta1, b2 = u->beta2;
 
@@ -29,7 +29,8 @@ static struct rule rule_of(const struct update *u)
 }
 
 /* The factor of the gradient; false if the weights must stay as they are. */
-static __device__ __forceinline__ bool gradient_factor(const rule &u, float *f)
+static __device__ __forceinline__ bool gradient_factor(const update_args &u,
+                                                           float *f)
 {
     double sum, norm;
 
@@ -50,7 +51,7 @@ enum kind { ADAMW, LION, SGD };
 /* One parameter: new weight from old, state in place. */
 template <int KIND>
 static __device__ __forceinline__ float step(float w, float *m, float *v,
-                                             float g, const rule &u)
+                                             float g, const update_args &u)
 {
     const float kept = u.l2 ? w : w - u.lr * u.decay * w;
     float c;
@@ -74,7 +75,7 @@ static __device__ __forceinline__ float step(float w, float *m, float *v,
 template <int KIND, class T>
 static __global__ void __launch_bounds__(THREADS)
     update_weights(float *w, float *m, float *v, T *copy, const float *g,
-                   rule u, int64_t n)
+                   update_args u, int64_t n)
 {
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float f, wn[W], mn[W], vn[W] = {}, gn[W];
@@ -121,7 +122,7 @@ static void run_update(struct dev *dev, const char *op, struct tensor *w,
               LAUNCH((update_weights<KIND, T>), blocks(n, THREADS * W), THREADS,
                      0, STREAM(dev), data_of<float>(w), data_of<float>(m),
                      data_of<float>(v), data_of<T>(copy),
-                     data_of<const float>(g), rule_of(u), n))
+                     data_of<const float>(g), update_args_of(u), n))
     launched(dev, op);
 }
 
@@ -151,8 +152,8 @@ extern "C" void cuda_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
 /* m = b1 m + g; x = m, or g + b1 m with nesterov.  If the gradient is not
  * finite, m stays and x is 0, so that the weight stays. */
 static __global__ void __launch_bounds__(THREADS)
-    add_momentum(float *x, float *m, const float *g, const float *w, rule u,
-                 int64_t n)
+    add_momentum(float *x, float *m, const float *g, const float *w,
+                 update_args u, int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, d, mn;
@@ -179,7 +180,8 @@ normalise(float *x, const double *square, int64_t n)
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-    apply_step(float *w, T *copy, const float *x, float rate, rule u, int64_t n)
+    apply_step(float *w, T *copy, const float *x, float rate, update_args u,
+               int64_t n)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     float f, v;
@@ -249,7 +251,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
 {
     const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
     const int64_t s = R < C ? R : C;
-    const struct rule rule = rule_of(u);
+    const struct update_args args = update_args_of(u);
     float *x = (float *)work->data, *next = x + n, *a = next + n;
     struct tensor xs = { x, DT_F32, false, 1, { n } };
     const size_t chunks = blocks(n, SUMSQ_CHUNK);
@@ -262,7 +264,7 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
         return;
     LAUNCH(add_momentum, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
            data_of<float>(m), data_of<const float>(g), data_of<const float>(w),
-           rule, n);
+           args, n);
     sum_squares(dev, sum, sum + 1, &xs, true);
     LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
            (const double *)sum, n);
@@ -271,6 +273,6 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
         rate *= sqrtf((float)R / (float)C);
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
-                     data_of<float>(w), data_of<T>(copy), done, rate, rule, n))
+                     data_of<float>(w), data_of<T>(copy), done, rate, args, n))
     launched(dev, "muon");
 }
