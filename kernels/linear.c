@@ -73,7 +73,7 @@ void ref_act_linear_bwd(struct dev *dev, struct tensor *dpre,
                         const struct tensor *w, const struct tensor *dy,
                         enum act kind)
 {
-    dpre->fresh = true;
+    dpre->overwrite = true;
     ref_linear_bwd(dev, dpre, dw, db, x, w, dy);
     ref_act_bwd(dev, dpre, pre, dpre, kind);
 }

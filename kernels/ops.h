@@ -21,7 +21,7 @@ extern "C" {
  * vocabulary, H query heads, K key and value heads, D width of a head.
  *
  * _fwd sets its outputs.  _bwd adds into gradients, so a value used twice
- * needs no special case; a gradient marked fresh is set instead (tensor.h).
+ * needs no special case; a gradient marked `overwrite` (tensor.h) is set.
  * Activations and their gradients may be F32, BF16 or F16, all of one call
  * alike; statistics, losses, parameters' gradients and optimizer state are
  * F32, sums of squares F64.  An argument said to be optional may be NULL.
@@ -119,7 +119,7 @@ enum act {
 /* y(n) = act(x(n)).  y may be x. */
 typedef void act_fwd_fn(struct dev *, struct tensor *y, const struct tensor *x,
                         enum act kind);
-/* dx(n) += act'(x(n)) * dy(n).  A fresh dx may be dy. */
+/* dx(n) += act'(x(n)) * dy(n).  dx may be dy if it is overwritten. */
 typedef void act_bwd_fn(struct dev *, struct tensor *dx,
                         const struct tensor *x, const struct tensor *dy,
                         enum act kind);
@@ -136,7 +136,8 @@ typedef void linear_act_fwd_fn(struct dev *, struct tensor *y,
                                enum act kind);
 
 /* Back through pre -> x = act(pre) -> y = x w' + b: dpre = act'(pre) * (dy w),
- * dw += dy' x, db += column sums of dy.  dpre is fresh; dw and db optional. */
+ * dw += dy' x, db += column sums of dy.  dpre is overwritten; dw and
+ * db are optional. */
 typedef void act_linear_bwd_fn(struct dev *, struct tensor *dpre,
                                struct tensor *dw, struct tensor *db,
                                const struct tensor *pre,
@@ -146,7 +147,7 @@ typedef void act_linear_bwd_fn(struct dev *, struct tensor *dpre,
 /* y(n) = a(n) + b(n).  y may be a. */
 typedef void add_fwd_fn(struct dev *, struct tensor *y, const struct tensor *a,
                         const struct tensor *b);
-/* y(n) += x(n), or y = x if y is fresh. */
+/* y(n) += x(n), or y = x if y is overwritten. */
 typedef void accum_fn(struct dev *, struct tensor *y, const struct tensor *x);
 /* y(n) = factor * y(n); y(n) = value. */
 typedef void scale_fn(struct dev *, struct tensor *y, float factor);
@@ -226,8 +227,8 @@ typedef void attn_decode_fn(struct dev *, struct tensor *y,
  *      logits(N,V) = x(N,C) w(V,C)'       columns from `vocab` up do not count
  *      loss(n) = -log softmax(logits(n))[target(n)], or 0 if target(n) < 0
  *
- * With dx and dw given, also the gradient of scale * sum of loss(n): dx and dw
- * are added into (or set where fresh).  Both NULL: the losses alone.
+ * With dx and dw given, also the gradient of scale * sum of loss(n), which is
+ * added into dx and dw (or overwrites them).  Both NULL: the losses alone.
  */
 typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
                      struct tensor *dw, const struct tensor *x,
@@ -240,7 +241,8 @@ typedef void head_fn(struct dev *, struct tensor *loss, struct tensor *dx,
  * out(1), F64: the sum of the squares of g.  Added in chunks of SUMSQ_CHUNK
  * elements, counted from the start of g, each in double, chunk sums in order:
  * the same bits for any number of threads, and for ranks that share the
- * chunks.  Not finite if any element is not.  Added to out unless fresh.
+ * chunks.  Not finite if any element is not.  Added to out unless out is to be
+ * overwritten.
  */
 enum { SUMSQ_CHUNK = 65536 };
 typedef void sumsq_fn(struct dev *, struct tensor *out,

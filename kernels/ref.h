@@ -64,7 +64,7 @@ static inline void ref_set(struct tensor *t, int64_t i, double v)
 
 static inline void ref_add(struct tensor *t, int64_t i, double v)
 {
-    ref_set(t, i, t->fresh ? v : ref_get(t, i) + v);
+    ref_set(t, i, t->overwrite ? v : ref_get(t, i) + v);
 }
 
 static inline int32_t ref_int(const struct tensor *t, int64_t i)

@@ -12,15 +12,15 @@
  * the struct copies the view, not the numbers.  Every tensor is dense and
  * row-major: the last dimension is contiguous.  data is 64-byte aligned.
  *
- * fresh says that the tensor holds nothing of value yet: an operation that
- * would add into it sets it instead.  So gradients need not be cleared.
+ * An operation that adds into a tensor sets it instead if `overwrite` is true.
+ * So gradients need not be cleared.
  */
 enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_F64, DT_I8, DT_COUNT };
 
 struct tensor {
     void *data;
     enum dtype type;
-    bool fresh;
+    bool overwrite;
     int rank;
     int64_t dim[4];
 };

@@ -107,7 +107,7 @@ static void act_back_piece(struct tensor *dx, const struct tensor *x,
 
     apply_slopes(kind, out, load_floats(x->data, x->type, at, n, in), n);
     multiply_by(out, load_floats(dy->data, dy->type, at, n, in), n);
-    store_floats(dx->data, dx->type, at, n, out, !dx->fresh);
+    store_floats(dx->data, dx->type, at, n, out, !dx->overwrite);
 }
 
 /* y(at..) = act(x(gate..)) x(up..) */
@@ -131,11 +131,11 @@ static void glu_back_piece(struct tensor *dx, const struct tensor *x,
 
     apply_values(kind, out, g, n);
     multiply_by(out, d, n);
-    store_floats(dx->data, dx->type, up, n, out, !dx->fresh);
+    store_floats(dx->data, dx->type, up, n, out, !dx->overwrite);
     apply_slopes(kind, out, g, n);
     multiply_by(out, load_floats(x->data, x->type, up, n, room), n);
     multiply_by(out, d, n);
-    store_floats(dx->data, dx->type, gate, n, out, !dx->fresh);
+    store_floats(dx->data, dx->type, gate, n, out, !dx->overwrite);
 }
 
 /* ---- the operations ------------------------------------------------------ */

@@ -337,7 +337,8 @@ static void backward_strip(const struct attention *w,
         make_mask(w, at);
     strip_gradient(w, at, lse, delta);
     multiply_panels(w->o, &w->k_transposed, w->g, D, at->keys);
-    write_transposed(w, w->dqkv, row, at->h * D, at->n, scale, !w->dqkv->fresh);
+    write_transposed(w, w->dqkv, row, at->h * D, at->n, scale,
+                     !w->dqkv->overwrite);
     add_product(w->dv, w->s, w->d_rows, at, D, !first);
     add_product(w->dk, w->g, w->q_rows, at, D, !first);
 }
@@ -351,7 +352,7 @@ static void write_rows(const struct attention *w, int64_t from, const float *x,
 
     for (int64_t i = 0; i < w->a->T; i++)
         VEC_BY_TYPE(w->dqkv->type, write_row, w->dqkv, first + i * width,
-                    x + i * D, D, factor, !w->dqkv->fresh);
+                    x + i * D, D, factor, !w->dqkv->overwrite);
 }
 
 static void backward_head(struct attention *w)

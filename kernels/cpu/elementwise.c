@@ -15,7 +15,7 @@ struct piece {
     enum dtype a_type;
     int64_t at, n;
     float factor;
-    bool fresh;
+    bool overwrite;
     const struct dropout *drop;
 };
 
@@ -36,7 +36,7 @@ VEC_FN void accum_pair(enum dtype type, enum dtype a_type,
         const int64_t n = p->at + p->n - i;
         vf v = vf_take(p->a, a_type, i, n);
 
-        if (!p->fresh)
+        if (!p->overwrite)
             v += vf_take(p->y, type, i, n);
         vf_give(p->y, type, i, v, n);
     }
@@ -81,7 +81,7 @@ VEC_FN void dropout_piece(enum dtype type, const struct piece *p)
             const int64_t n = len - i;
             vf v = vf_take(p->a, type, at + i, n) * vf_take(mask, DT_F32, i, n);
 
-            if (!p->fresh)
+            if (!p->overwrite)
                 v += vf_take(p->y, type, at + i, n);
             vf_give(p->y, type, at + i, v, n);
         }
@@ -139,17 +139,17 @@ void cpu_add_fwd(struct dev *dev, struct tensor *y, const struct tensor *a,
 
 void cpu_accum(struct dev *dev, struct tensor *y, const struct tensor *x)
 {
-    each_piece(
-        dev, y,
-        &(struct piece){ .a = x->data, .a_type = x->type, .fresh = y->fresh },
-        accum_any);
+    each_piece(dev, y,
+               &(struct piece){
+                   .a = x->data, .a_type = x->type, .overwrite = y->overwrite },
+               accum_any);
 }
 
 void cpu_cast(struct dev *dev, struct tensor *y, const struct tensor *x)
 {
     each_piece(
         dev, y,
-        &(struct piece){ .a = x->data, .a_type = x->type, .fresh = true },
+        &(struct piece){ .a = x->data, .a_type = x->type, .overwrite = true },
         accum_any);
 }
 
@@ -190,14 +190,15 @@ void cpu_dropout_fwd(struct dev *dev, struct tensor *y, const struct tensor *x,
                      const struct dropout *d)
 {
     each_piece(dev, y,
-               &(struct piece){ .a = x->data, .drop = d, .fresh = true },
+               &(struct piece){ .a = x->data, .drop = d, .overwrite = true },
                dropout_any);
 }
 
 void cpu_dropout_bwd(struct dev *dev, struct tensor *dx,
                      const struct tensor *dy, const struct dropout *d)
 {
-    each_piece(dev, dx,
-               &(struct piece){ .a = dy->data, .drop = d, .fresh = dx->fresh },
-               dropout_any);
+    each_piece(
+        dev, dx,
+        &(struct piece){ .a = dy->data, .drop = d, .overwrite = dx->overwrite },
+        dropout_any);
 }

@@ -86,7 +86,7 @@ static void token_gradient(struct dev *dev, struct tensor *dw,
 #pragma omp parallel for num_threads(cpu_threads(dev)) schedule(dynamic, 64)
     for (int64_t v = 0; v < V; v++) {
         float *out = (float *)dw->data + v * C;
-        bool set = dw->fresh;
+        bool set = dw->overwrite;
 
         for (int32_t i = start[v]; i < start[v + 1]; i++) {
             VEC_BY_TYPE(dy->type, add_row, out, dy, start[V + 2 + i], set);
@@ -106,7 +106,7 @@ static void position_gradient(struct dev *dev, struct tensor *dw,
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (N * C > ROWS_PIECE)
     for (int64_t t = 0; t < places; t++) {
         float *out = (float *)dw->data + t * C;
-        bool set = dw->fresh;
+        bool set = dw->overwrite;
 
         for (int64_t n = t; t < T && n < N; n += T) {
             VEC_BY_TYPE(dy->type, add_row, out, dy, n, set);

@@ -145,7 +145,7 @@ static struct gemm dx_gemm(const struct head *h, int64_t from, int64_t rows)
         .c = direct ? (float *)h->dx->data + from * h->C : h->dx_rows,
         .c_type = DT_F32,
         .c_down = h->C,
-        .add = direct && !h->dx->fresh,
+        .add = direct && !h->dx->overwrite,
     };
 }
 
@@ -160,7 +160,7 @@ static struct gemm dw_gemm(const struct head *h, int64_t from, int64_t rows)
         .c = h->dw->data,
         .c_type = h->dw->type,
         .c_down = h->C,
-        .add = from > 0 || !h->dw->fresh,
+        .add = from > 0 || !h->dw->overwrite,
     };
 }
 
@@ -259,7 +259,7 @@ void cpu_head(struct dev *dev, struct tensor *loss, struct tensor *dx,
         return;
     for (int64_t from = 0; from < N; from += h.rows)
         compute_rows(dev, &h, from, N - from < h.rows ? N - from : h.rows);
-    if (dw && dw->fresh) /* the rows that pad the vocabulary */
+    if (dw && dw->overwrite) /* the rows that pad the vocabulary */
         memset((float *)dw->data + vocab * C, 0,
                (size_t)((w->dim[0] - vocab) * C) * sizeof(float));
 }

@@ -127,7 +127,7 @@ static struct gemm backward_gemm(struct tensor *dx, const struct tensor *w,
         .c = dx->data,
         .c_type = dx->type,
         .c_down = tensor_cols(dx),
-        .add = !dx->fresh,
+        .add = !dx->overwrite,
     };
 }
 
@@ -146,7 +146,7 @@ static void weight_gradients(struct dev *dev, struct tensor *dw,
                           .c = dw->data,
                           .c_type = dw->type,
                           .c_down = tensor_cols(dw),
-                          .add = !dw->fresh,
+                          .add = !dw->overwrite,
                       });
     if (db)
         rows_sum_cols(dev, db, dy);
@@ -172,7 +172,7 @@ void cpu_act_linear_bwd(struct dev *dev, struct tensor *dpre, struct tensor *dw,
     struct epilogue arg = { .y = dpre, .pre = pre, .kind = kind };
     struct gemm g;
 
-    dpre->fresh = true;
+    dpre->overwrite = true;
     g = backward_gemm(dpre, w, dy);
     g.after = apply_slope;
     g.arg = &arg;

@@ -68,9 +68,11 @@ static void normalise(struct dev *dev, const struct muon *m)
 {
     struct tensor x = flat(m->x, m->R * m->C);
     double square = 0.0;
-    struct tensor sum = {
-        .data = &square, .type = DT_F64, .fresh = true, .rank = 1, .dim = { 1 }
-    };
+    struct tensor sum = { .data = &square,
+                          .type = DT_F64,
+                          .overwrite = true,
+                          .rank = 1,
+                          .dim = { 1 } };
 
     dev->ops->sumsq(dev, &sum, &x);
     dev->ops->scale(dev, &x, (float)(1.0 / (sqrt(square) + 1e-7)));

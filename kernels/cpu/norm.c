@@ -176,7 +176,7 @@ VEC_FN void backward_row(enum dtype type, const struct grad_args *r,
         const vf g = r->w ? d * vf_take(r->w->data, r->w->type, c, n) : d;
         vf v = rstd * (g - g_mean - xhat * gx_mean);
 
-        if (!r->dx->fresh)
+        if (!r->dx->overwrite)
             v += vf_take(r->dx->data, type, at + c, n);
         vf_give(r->dx->data, type, at + c, v, n);
     }

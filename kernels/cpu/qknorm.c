@@ -93,7 +93,7 @@ VEC_FN void backward_head(enum dtype type, const struct qknorm *q, int64_t n,
         if (!copied)
             v = rstd * (v * vf_take(w->data, w->type, d, left) -
                         vf_take(q->x->data, type, at + d, left) * rstd * mean);
-        if (!q->y->fresh)
+        if (!q->y->overwrite)
             v += vf_take(q->y->data, type, at + d, left);
         vf_give(q->y->data, type, at + d, v, left);
     }

@@ -49,7 +49,7 @@ void rows_reduce(struct dev *dev, struct tensor *out, const float *part,
         }
         for (int64_t c = from; c < to; c++) {
             const float old =
-                out->fresh ? 0.0f : num_get(out->data, out->type, c);
+                out->overwrite ? 0.0f : num_get(out->data, out->type, c);
 
             num_put(out->data, out->type, c, old + sum[c - from]);
         }

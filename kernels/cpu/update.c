@@ -53,7 +53,7 @@ void cpu_sumsq(struct dev *dev, struct tensor *out, const struct tensor *g)
     const int64_t n = tensor_count(g);
     const int64_t chunks = (n + SUMSQ_CHUNK - 1) / SUMSQ_CHUNK;
     double *part = cpu_scratch(dev, (size_t)chunks * sizeof *part, "sumsq");
-    double total = out->fresh ? 0.0 : *(double *)out->data;
+    double total = out->overwrite ? 0.0 : *(double *)out->data;
 
     assert(out->type == DT_F64);
     if (!part)

@@ -94,7 +94,7 @@ static __global__ void act_fwd(T *y, const T *x, enum act kind, int64_t n)
 
 template <class T, int W>
 static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
-                               bool fresh, int64_t n)
+                               bool overwrite, int64_t n)
 {
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     float v[W], d[W], was[W];
@@ -103,11 +103,11 @@ static __global__ void act_bwd(T *dx, const T *x, const T *dy, enum act kind,
         return;
     load(v, x + i);
     load(d, dy + i);
-    if (!fresh)
+    if (!overwrite)
         load(was, dx + i);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        d[k] = d[k] * act_slope(v[k], kind) + (fresh ? 0.0f : was[k]);
+        d[k] = d[k] * act_slope(v[k], kind) + (overwrite ? 0.0f : was[k]);
     store(dx + i, d);
 }
 
@@ -132,7 +132,7 @@ static __global__ void glu_fwd(T *y, const T *x, enum act kind, int64_t F,
 
 template <class T, int W>
 static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
-                               bool fresh, int64_t F, int64_t n)
+                               bool overwrite, int64_t F, int64_t n)
 {
     const int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * W;
     const int64_t at = i / F * F + i;
@@ -143,7 +143,7 @@ static __global__ void glu_bwd(T *dx, const T *x, const T *dy, enum act kind,
     load(gate, x + at);
     load(up, x + at + F);
     load(d, dy + i);
-    if (fresh) {
+    if (overwrite) {
 #pragma unroll
         for (int k = 0; k < W; k++)
             dgate[k] = dup[k] = 0.0f;
@@ -188,7 +188,7 @@ extern "C" void cuda_act_bwd(struct dev *dev, struct tensor *dx,
               WITH_WIDTH(W, T, n % WIDTH<T> == 0,
                          LAUNCH((act_bwd<T, W>), GRID(n, W), data_of<T>(dx),
                                 data_of<const T>(x), data_of<const T>(dy),
-                                kind, dx->fresh, n)))
+                                kind, dx->overwrite, n)))
     launched(dev, "act_bwd");
 }
 
@@ -218,6 +218,6 @@ extern "C" void cuda_glu_bwd(struct dev *dev, struct tensor *dx,
               WITH_WIDTH(W, T, F % WIDTH<T> == 0,
                          LAUNCH((glu_bwd<T, W>), GRID(n, W), data_of<T>(dx),
                                 data_of<const T>(x), data_of<const T>(dy),
-                                kind, dx->fresh, F, n)))
+                                kind, dx->overwrite, F, n)))
     launched(dev, "glu_bwd");
 }

@@ -221,7 +221,7 @@ static flash<E> describe_backward(struct dev *dev, struct tensor *dqkv,
     f.lse = (float *)lse->data;
     f.delta = delta;
     f.dqkv = (E *)dqkv->data;
-    f.fresh = dqkv->fresh;
+    f.overwrite = dqkv->overwrite;
     LAUNCH(head_products<E>, blocks(heads, DELTA_THREADS / 32), DELTA_THREADS,
            0, STREAM(dev), delta, data_of<const E>(y), data_of<const E>(dy),
            heads, a->D);

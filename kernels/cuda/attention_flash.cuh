@@ -35,7 +35,7 @@ template <class E> struct flash {
     const E *dy;                /* backward: */
     const float *delta;         /* (N,H): sums of y dy */
     E *dqkv;
-    bool fresh;
+    bool overwrite;
     int H, K, D;
     int64_t T;
     float scale;
@@ -388,9 +388,9 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
             if (c >= f.D)
                 continue;
             store_two(to + c, dk[d][2 * half] * f.scale,
-                      dk[d][2 * half + 1] * f.scale, !f.fresh);
+                      dk[d][2 * half + 1] * f.scale, !f.overwrite);
             store_two(to + (int64_t)f.K * f.D + c, dv[d][2 * half],
-                      dv[d][2 * half + 1], !f.fresh);
+                      dv[d][2 * half + 1], !f.overwrite);
         }
     }
 }
@@ -462,7 +462,7 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
         for (int d = 0; d < DP / 8; d++)
             if (d * 8 < f.D)
                 store_two(to + d * 8 + lane % 4 * 2, dq[d][2 * half] * f.scale,
-                          dq[d][2 * half + 1] * f.scale, !f.fresh);
+                          dq[d][2 * half + 1] * f.scale, !f.overwrite);
     }
 }
 

@@ -125,9 +125,9 @@ plain_pair(float *p, float *ds, const float *q, const float *k, const float *v,
 }
 
 template <class E>
-static __device__ __forceinline__ void add_to(E *to, float x, bool fresh)
+static __device__ __forceinline__ void add_to(E *to, float x, bool overwrite)
 {
-    *to = from_float<E>(fresh ? x : to_float(*to) + x);
+    *to = from_float<E>(overwrite ? x : to_float(*to) + x);
 }
 
 template <class E, int R>
@@ -188,9 +188,9 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
 
         if (from + c >= f.T)
             continue;
-        add_to(to + c * mine.stride + d, dk[c * LD + d], f.fresh);
+        add_to(to + c * mine.stride + d, dk[c * LD + d], f.overwrite);
         add_to(to + c * mine.stride + (int64_t)f.K * D + d, dv[c * LD + d],
-               f.fresh);
+               f.overwrite);
     }
 }
 
@@ -245,7 +245,7 @@ plain_bwd_queries(const __grid_constant__ flash<E> f)
         const int r = i / D, d = i % D;
 
         if (from + r < f.T)
-            add_to(to + r * head.stride + d, dq[r * LD + d], f.fresh);
+            add_to(to + r * head.stride + d, dq[r * LD + d], f.overwrite);
     }
 }
 

@@ -168,7 +168,7 @@ extern "C" void cuda_dropout_bwd(struct dev *dev, struct tensor *dx,
                                  const struct dropout *d)
 {
     ELEMENTWISE(drop_elements, "dropout_bwd", dx, data_of<T>(dx),
-                data_of<const T>(dy), *d, !dx->fresh);
+                data_of<const T>(dy), *d, !dx->overwrite);
 }
 
 /* Four elements, the words of one block, to a thread; `first` is a multiple of
@@ -249,5 +249,5 @@ extern "C" void cuda_cast(struct dev *dev, struct tensor *y,
 extern "C" void cuda_accum(struct dev *dev, struct tensor *y,
                            const struct tensor *x)
 {
-    cast_or_add(dev, y, x, !y->fresh, "accum");
+    cast_or_add(dev, y, x, !y->overwrite, "accum");
 }

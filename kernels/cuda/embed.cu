@@ -63,7 +63,7 @@ extern "C" void cuda_embed_fwd(struct dev *dev, struct tensor *y,
 template <class T, int W>
 static __global__ void __launch_bounds__(THREADS)
 position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
-             bool fresh)
+             bool overwrite)
 {
     const int64_t t = blockIdx.x;
 
@@ -76,7 +76,7 @@ position_bwd(float *dwpe, const T *dy, int64_t N, int64_t C, int64_t period,
             for (int k = 0; k < W; k++)
                 sum[k] += v[k];
         }
-        if (!fresh) {
+        if (!overwrite) {
             load(v, dwpe + t * C + c);
 #pragma unroll
             for (int k = 0; k < W; k++)
@@ -161,7 +161,7 @@ static void token_bwd(struct dev *dev, struct tensor *dwte,
 
     if (!room)
         return;
-    if (dwte->fresh)
+    if (dwte->overwrite)
         dev->type->zero(dev, dwte->data, tensor_bytes(dwte));
     sort_tokens(dev, room, data_of<const int>(tokens), N, dwte->dim[0], &key,
                 &row);
@@ -192,6 +192,6 @@ extern "C" void cuda_embed_bwd(struct dev *dev, struct tensor *dwte,
                                     (unsigned)tensor_rows(dwpe), THREADS, 0,
                                     STREAM(dev), data_of<float>(dwpe),
                                     data_of<const E>(dy), N, C, T,
-                                    dwpe->fresh)))
+                                    dwpe->overwrite)))
     launched(dev, "embed_bwd");
 }

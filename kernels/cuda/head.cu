@@ -149,7 +149,7 @@ static void add_dx(struct dev *dev, struct tensor *dx,
     p.b = c->w->data;
     p.d = (void *)row_of(dx, c->from);
     p.alpha = 1.0f;
-    p.beta = dx->fresh ? 0.0f : 1.0f;
+    p.beta = dx->overwrite ? 0.0f : 1.0f;
     gemm(dev, &p, "head");
 }
 
@@ -170,7 +170,7 @@ static void add_dw(struct dev *dev, struct tensor *dw,
     p.b = row_of(c->x, c->from);
     p.d = dw->data;
     p.alpha = 1.0f;
-    p.beta = dw->fresh && c->from == 0 ? 0.0f : 1.0f;
+    p.beta = dw->overwrite && c->from == 0 ? 0.0f : 1.0f;
     gemm(dev, &p, "head");
 }
 

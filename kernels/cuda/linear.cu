@@ -77,7 +77,7 @@ static struct gemm input_gradient(struct tensor *dx, const struct tensor *w,
     p.b = w->data;
     p.d = dx->data;
     p.alpha = 1.0f;
-    p.beta = dx->fresh ? 0.0f : 1.0f;
+    p.beta = dx->overwrite ? 0.0f : 1.0f;
     return p;
 }
 
@@ -100,10 +100,10 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
     p.b = x->data;
     p.d = dw->data;
     p.alpha = 1.0f;
-    p.beta = dw->fresh ? 0.0f : 1.0f;
+    p.beta = dw->overwrite ? 0.0f : 1.0f;
     if (db) {
         p.epilogue = GEMM_BIAS_GRAD;
-        p.bias = db->fresh ? db->data
+        p.bias = db->overwrite ? db->data
                            : cuda_scratch(dev, (size_t)p.m * sizeof(float),
                                           "linear_bwd");
         if (!p.bias)
@@ -111,7 +111,7 @@ static void weight_gradient(struct dev *dev, struct tensor *dw,
     }
     if (!gemm(dev, &p, "linear_bwd"))
         bias_sum(dev, db, dy);
-    else if (db && !db->fresh)
+    else if (db && !db->overwrite)
         column_sum(dev, (float *)db->data, (const float *)p.bias, 1, p.m,
                    false);
 }
@@ -150,7 +150,7 @@ extern "C" void cuda_act_linear_bwd(struct dev *dev, struct tensor *dpre,
     }
     if (gemm(dev, &p, "act_linear_bwd") && p.epilogue != GEMM_PLAIN)
         return;
-    dpre->fresh = true;
+    dpre->overwrite = true;
     cuda_act_bwd(dev, dpre, pre, dpre, kind);
     launched(dev, "act_linear_bwd");
 }

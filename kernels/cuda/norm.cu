@@ -187,7 +187,7 @@ template <class T> struct norm_bwd_args {
     const T *x, *w, *dy;
     const float *stat;
     int64_t N, C;
-    bool rms, fresh;
+    bool rms, overwrite;
 };
 
 /* The blocks for which a multiprocessor has registers if a thread has E
@@ -233,7 +233,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
                 continue;
             load(xhat[j], a.x + at);
             load(g[j], a.dy + at);
-            if (a.dx && !a.fresh)
+            if (a.dx && !a.overwrite)
                 load(was[j], a.dx + at);
         }
 #pragma unroll
@@ -270,7 +270,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(E))
 #pragma unroll
             for (int k = 0; k < W; k++)
                 g[j][k] = (g[j][k] - sum_g - xhat[j][k] * sum_gx) * rstd +
-                          (a.fresh ? 0.0f : was[j][k]);
+                          (a.overwrite ? 0.0f : was[j][k]);
             store(a.dx + row * a.C + c, g[j]);
         }
     }
@@ -320,7 +320,7 @@ norm_bwd_any(norm_bwd_args<T> a)
 
         a.dx[at + c] =
             from_float<T>((g - sum_g - xhat * sum_gx) * rstd +
-                          (a.fresh ? 0.0f : to_float(a.dx[at + c])));
+                          (a.overwrite ? 0.0f : to_float(a.dx[at + c])));
     }
 }
 
@@ -418,7 +418,7 @@ extern "C" void cuda_norm_bwd(struct dev *dev, struct tensor *dx,
                                    data_of<const T>(w), data_of<const T>(dy),
                                    data_of<const float>(stat), tensor_rows(x),
                                    tensor_cols(x), kind == NORM_RMS,
-                                   dx && dx->fresh },
+                                   dx && dx->overwrite },
                                  dw, db))
     launched(dev, "norm_bwd");
 }

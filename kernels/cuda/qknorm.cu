@@ -52,7 +52,7 @@ template <class T>
 static __global__ void __launch_bounds__(THREADS)
 qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
            const float *stat, const T *dy, int64_t N, int H, int K, int D,
-           bool fresh)
+           bool overwrite)
 {
     SHARED(float, share, WARPS * 2 * 32 * MOST);
     const int heads = H + 2 * K, lane = threadIdx.x % 32;
@@ -95,7 +95,7 @@ qknorm_bwd(T *dx, float *part, const T *x, const T *wq, const T *wk,
             if (lane + 32 * j >= D)
                 continue;
             v = w ? rstd * (g[j] - xhat[j] * mean) : g[j];
-            dx[at] = from_float<T>(fresh ? v : to_float(dx[at]) + v);
+            dx[at] = from_float<T>(overwrite ? v : to_float(dx[at]) + v);
         }
     }
 #pragma unroll
@@ -158,7 +158,7 @@ extern "C" void cuda_qknorm_bwd(struct dev *dev, struct tensor *dx,
                      data_of<T>(dx), part, data_of<const T>(x),
                      data_of<const T>(wq), data_of<const T>(wk),
                      data_of<const float>(stat), data_of<const T>(dy), N, H, K,
-                     D, dx && dx->fresh))
+                     D, dx && dx->overwrite))
     column_sum_two(dev, dwq, dwk, part, grid, D);
     launched(dev, "qknorm_bwd");
 }

@@ -10,7 +10,7 @@ enum { COLUMNS = 32, LINES = 32 };      /* of a block of column_sums */
 struct sums {
     float *a, *b;
     int64_t first;
-    bool fresh_a, fresh_b;
+    bool overwrite_a, overwrite_b;
 };
 
 /* Each thread adds every LINES-th row of its column; then one adds
@@ -21,7 +21,7 @@ column_sums(sums to, const float *part, int64_t R, int64_t C)
     SHARED(float, line, COLUMNS * LINES);
     const int64_t c = (int64_t)blockIdx.x * COLUMNS + threadIdx.x;
     float *out = c < to.first ? to.a : to.b;
-    const bool fresh = c < to.first ? to.fresh_a : to.fresh_b;
+    const bool overwrite = c < to.first ? to.overwrite_a : to.overwrite_b;
     float sum = 0;
 
     if (c < C && out)
@@ -35,7 +35,7 @@ column_sums(sums to, const float *part, int64_t R, int64_t C)
     for (int y = 1; y < LINES; y++)
         sum += line[y * COLUMNS + threadIdx.x];
     out += c < to.first ? c : c - to.first;
-    *out = fresh ? sum : *out + sum;
+    *out = overwrite ? sum : *out + sum;
 }
 
 static void sum_columns(struct dev *dev, const sums &to, const float *part,
@@ -46,9 +46,9 @@ static void sum_columns(struct dev *dev, const sums &to, const float *part,
 }
 
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
-                int64_t C, bool fresh)
+                int64_t C, bool overwrite)
 {
-    sum_columns(dev, { out, nullptr, C, fresh, false }, part, R, C);
+    sum_columns(dev, { out, nullptr, C, overwrite, false }, part, R, C);
 }
 
 void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
@@ -56,8 +56,8 @@ void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
 {
     if (a || b)
         sum_columns(dev,
-                    { data_of<float>(a), data_of<float>(b), C, a && a->fresh,
-                      b && b->fresh },
+                    { data_of<float>(a), data_of<float>(b), C,
+                      a && a->overwrite, b && b->overwrite },
                     part, R, 2 * C);
 }
 
@@ -122,7 +122,7 @@ void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy)
                          LAUNCH((bias_parts<T, W>), dim3(across, R), THREADS,
                                 0, STREAM(dev), part, data_of<const T>(dy), N,
                                 M)))
-    column_sum(dev, (float *)db->data, part, R, M, db->fresh);
+    column_sum(dev, (float *)db->data, part, R, M, db->overwrite);
 }
 
 /* ---- sum of squares ---------------------------------------------------- */
@@ -149,10 +149,10 @@ chunk_squares(double *chunk, const T *g, int64_t n)
 
 /* One thread adds, in order; the others load. */
 static __global__ void __launch_bounds__(SQUARES)
-add_chunks(double *out, const double *chunk, int64_t n, bool fresh)
+add_chunks(double *out, const double *chunk, int64_t n, bool overwrite)
 {
     SHARED(double, part, SQUARES);
-    double sum = fresh ? 0.0 : *out;
+    double sum = overwrite ? 0.0 : *out;
 
     for (int64_t from = 0; from < n; from += SQUARES) {
         const int64_t i = from + threadIdx.x;
@@ -170,7 +170,7 @@ add_chunks(double *out, const double *chunk, int64_t n, bool fresh)
 }
 
 void sum_squares(struct dev *dev, double *out, double *chunk,
-                 const struct tensor *g, bool fresh)
+                 const struct tensor *g, bool overwrite)
 {
     const int64_t n = tensor_count(g), chunks = blocks(n, SUMSQ_CHUNK);
 
@@ -178,7 +178,8 @@ void sum_squares(struct dev *dev, double *out, double *chunk,
         WITH_TYPE(T, g->type,
                   LAUNCH(chunk_squares<T>, (unsigned)chunks, SQUARES, 0,
                          STREAM(dev), chunk, data_of<const T>(g), n))
-    LAUNCH(add_chunks, 1, SQUARES, 0, STREAM(dev), out, chunk, chunks, fresh);
+    LAUNCH(add_chunks, 1, SQUARES, 0, STREAM(dev), out, chunk, chunks,
+           overwrite);
 }
 
 extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
@@ -189,6 +190,6 @@ extern "C" void cuda_sumsq(struct dev *dev, struct tensor *out,
                                            "sumsq");
 
     if (chunk)
-        sum_squares(dev, (double *)out->data, chunk, g, out->fresh);
+        sum_squares(dev, (double *)out->data, chunk, g, out->overwrite);
     launched(dev, "sumsq");
 }

@@ -81,17 +81,17 @@ static __device__ __forceinline__ void block_sums(float *a, float *b)
  * order, and adds to out(C) or sets it.  Deterministic, without atomics.
  */
 void column_sum(struct dev *dev, float *out, const float *part, int64_t R,
-                int64_t C, bool fresh);
+                int64_t C, bool overwrite);
 
 /* The same for part(R,2C) and two gradients of C, either optional. */
 void column_sum_two(struct dev *dev, struct tensor *a, struct tensor *b,
                     const float *part, int64_t R, int64_t C);
 
-/* db += column sums of dy, or set if fresh.  Uses the scratch. */
+/* db += column sums of dy, or set if `overwrite`.  Uses the scratch. */
 void bias_sum(struct dev *dev, struct tensor *db, const struct tensor *dy);
 
 /* The sum of squares as sumsq_fn says; chunk has room for one F64 a chunk. */
 void sum_squares(struct dev *dev, double *out, double *chunk,
-                 const struct tensor *g, bool fresh);
+                 const struct tensor *g, bool overwrite);
 
 #endif

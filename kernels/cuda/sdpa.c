@@ -265,7 +265,7 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     char *scratch;
 
     /* cuDNN adds up dq in any order, and cannot add to a gradient. */
-    if (!s->usable || dev->deterministic || !dqkv->fresh ||
+    if (!s->usable || dev->deterministic || !dqkv->overwrite ||
         !shape_of(&shape, qkv, a, true))
         return false;
     p = kernel_for(s, &shape);

@@ -244,7 +244,7 @@ void check_gradients(gradient_fn *tell)
             for (int k = 0; k < N_IN; k++) {
                 shape(&v.in[k], v.room[2 * k], p->in[k][0], p->in[k][1]);
                 shape(&v.d[k], v.room[2 * k + 1], p->in[k][0], p->in[k][1]);
-                v.d[k].fresh = true;
+                v.d[k].overwrite = true;
             }
             shape(&v.y, v.room[2 * N_IN], p->y[0], p->y[1]);
             shape(&v.dy, v.room[2 * N_IN + 1], p->y[0], p->y[1]);

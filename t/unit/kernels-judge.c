@@ -64,12 +64,12 @@ static double draw_number(struct op_case *c, const struct arg *a)
 static void fill_argument(struct op_case *c, const struct arg *a,
                           struct tensor *t)
 {
-    const bool set =
-        a->role == OUT || a->role == SCRATCH || (a->role == GRAD && c->v.fresh);
+    const bool set = a->role == OUT || a->role == SCRATCH ||
+                     (a->role == GRAD && c->v.overwrite);
 
     for (int64_t i = 0; i < tensor_count(t); i++)
         ref_set(t, i, set ? (double)NAN : draw_number(c, a));
-    t->fresh = a->role == GRAD && c->v.fresh;
+    t->overwrite = a->role == GRAD && c->v.overwrite;
 }
 
 void op_case_make(struct op_case *c, struct dev *dev)
@@ -271,8 +271,9 @@ static bool judge_variant(struct dev *dev, const struct ops *ops,
 
     if (!good && !quiet)
         diag("%s%s%s%s, argument %d absent: %s", types[v.type],
-             v.fresh ? ", fresh" : "", v.whole ? ", whole numbers" : "",
-             v.in_place ? ", in place" : "", v.absent, c.why);
+             v.overwrite ? ", overwritten" : "",
+             v.whole ? ", whole numbers" : "", v.in_place ? ", in place" : "",
+             v.absent, c.why);
     return good;
 }
 
@@ -286,10 +287,10 @@ int judge_shape(struct dev *dev, const struct ops *ops,
     for (int i = -1; i < MAX_ARGS; i++) {
         if (i >= 0 && (!c.arg[i].name || !c.arg[i].optional))
             continue;
-        for (int fresh = 0; fresh <= has_gradient(&c); fresh++) {
+        for (int overwrite = 0; overwrite <= has_gradient(&c); overwrite++) {
             for (int t = DT_F32; t <= (i < 0 ? DT_F16 : DT_F32); t++) {
                 struct variant v = { .type = (enum dtype)t,
-                                     .fresh = fresh != 0,
+                                     .overwrite = overwrite != 0,
                                      .absent = i };
 
                 failed += !judge_variant(dev, ops, test, shape, v, quiet);
@@ -298,7 +299,7 @@ int judge_shape(struct dev *dev, const struct ops *ops,
                     failed += !judge_variant(dev, ops, test, shape, v, quiet);
                 v.whole = false;
                 v.in_place = true;
-                if (test->alias && (fresh || !has_gradient(&c)))
+                if (test->alias && (overwrite || !has_gradient(&c)))
                     failed += !judge_variant(dev, ops, test, shape, v, quiet);
             }
         }

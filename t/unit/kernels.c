@@ -20,7 +20,7 @@
 /* ---- planted errors ------------------------------------------------------ */
 
 static act_fwd_fn wrong_constant, one_left_out, one_too_many, input_changed;
-static accum_fn never_fresh, always_fresh;
+static accum_fn never_overwrite, always_overwrite;
 
 static void wrong_constant(struct dev *dev, struct tensor *y,
                            const struct tensor *x, enum act kind)
@@ -54,21 +54,21 @@ static void input_changed(struct dev *dev, struct tensor *y,
     ref_set(&writable, 0, 17.0);
 }
 
-static void never_fresh(struct dev *dev, struct tensor *y,
-                        const struct tensor *x)
+static void never_overwrite(struct dev *dev, struct tensor *y,
+                            const struct tensor *x)
 {
     struct tensor old = *y;
 
-    old.fresh = false;
+    old.overwrite = false;
     ref_accum(dev, &old, x);
 }
 
-static void always_fresh(struct dev *dev, struct tensor *y,
-                         const struct tensor *x)
+static void always_overwrite(struct dev *dev, struct tensor *y,
+                             const struct tensor *x)
 {
     struct tensor old = *y;
 
-    old.fresh = true;
+    old.overwrite = true;
     ref_accum(dev, &old, x);
 }
 
@@ -92,8 +92,8 @@ static void check_judge(struct dev *dev)
         { "an element left out", one_left_out, NULL },
         { "a write past the end", one_too_many, NULL },
         { "a changed input", input_changed, NULL },
-        { "a sum into what is fresh", NULL, never_fresh },
-        { "a gradient that forgets", NULL, always_fresh },
+        { "a sum into what should be overwritten", NULL, never_overwrite },
+        { "a gradient that forgets", NULL, always_overwrite },
     };
 
     for (size_t i = 0; i < sizeof plants / sizeof plants[0]; i++) {
@@ -183,7 +183,8 @@ static void time_case(struct dev *dev, const struct op_test *test,
     struct op_case c = { .test = test,
                          .shape = shape,
                          .seed = 42,
-                         .v = { .type = type, .fresh = true, .absent = -1 } };
+                         .v = {
+                             .type = type, .overwrite = true, .absent = -1 } };
     struct err e = ERR_INIT;
     double t[21], cpu[21], bytes = 0.0, start = clock_mono();
     int n = 0;

@@ -14,7 +14,7 @@ enum { MAX_ARGS = 10, MAX_SHAPES = 10, MAX_BENCH = 8, SHAPE = 8 };
 enum role {
     IN,      /* read; must not change */
     OUT,     /* set, whatever it held */
-    GRAD,    /* added to, or set where fresh */
+    GRAD,    /* added to, or overwritten */
     STATE,   /* read and written */
     SCRATCH, /* written; its contents do not matter */
 };
@@ -80,7 +80,7 @@ extern const struct op_test op_tests[]; /* ends with a NULL name */
 /* One way to call an operation. */
 struct variant {
     enum dtype type; /* of activations */
-    bool fresh;
+    bool overwrite;
     bool whole; /* fill with whole numbers, tolerance 0 */
     bool in_place;
     int absent; /* the argument left out, or -1 */

@@ -10,7 +10,7 @@ void graph_run_begin(struct graph *g)
     for (int i = 0; i < g->n; i++) {
         struct graph_node *n = &g->node[i];
 
-        n->grad.fresh = n->op != OP_PARAM || g->first_micro;
+        n->grad.overwrite = n->op != OP_PARAM || g->first_micro;
     }
 }
 
@@ -19,7 +19,7 @@ static void mark_written(struct graph *g, const struct graph_node *n)
 {
     for (int s = 0; s < n->n_src; s++)
         if (n->src[s] != GRAPH_NONE)
-            g->node[n->src[s]].grad.fresh = false;
+            g->node[n->src[s]].grad.overwrite = false;
 }
 
 void graph_run_call(struct graph *g, int call)

@@ -210,7 +210,7 @@ static struct tensor sum_view(const struct optim *o)
 {
     struct tensor t = tensor_vector(o->sum.data, DT_F64, 1);
 
-    t.fresh = true;
+    t.overwrite = true;
     return t;
 }
 

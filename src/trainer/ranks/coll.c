@@ -24,7 +24,7 @@ static void add_alone(struct coll *c, float *acc, float *in, int64_t n,
     const struct tensor from = tensor_vector(in, DT_F32, n);
     struct tensor to = tensor_vector(acc, DT_F32, n);
 
-    to.fresh = set;
+    to.overwrite = set;
     if (acc != in || !set)
         c->dev->ops->accum(c->dev, &to, &from);
 }

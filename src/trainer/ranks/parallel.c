@@ -218,13 +218,13 @@ void parallel_ready(void *arg, struct graph *g, int unit)
 /* ---- the norm -------------------------------------------------------- */
 
 static void add_squares(struct parallel *p, float *g, int64_t n, double *out,
-                        bool fresh)
+                        bool overwrite)
 {
     struct dev *dev = p->graph->dev;
     const struct tensor part = tensor_vector(g, DT_F32, n);
     struct tensor sum = tensor_vector(out, DT_F64, 1);
 
-    sum.fresh = fresh;
+    sum.overwrite = overwrite;
     dev->ops->sumsq(dev, &sum, &part);
 }
 
