@@ -173,3 +173,27 @@ void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
     for (int i = 0; i < 8; i++)
         snprintf(out + 8 * i, 9, "%08x", h->state[i]);
 }
+
+int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
+                struct err *e)
+{
+    FILE *fp = fopen(path, "rbe");
+    struct sha256 h;
+    char buf[1 << 16];
+    size_t got;
+    int ret = 0;
+
+    if (!fp)
+        return err_open(e, "cannot read %s", path);
+    sha256_init(&h);
+    *size = 0;
+    while ((got = fread(buf, 1, sizeof buf, fp)) > 0) {
+        sha256_add(&h, buf, got);
+        *size += (int64_t)got;
+    }
+    if (ferror(fp))
+        ret = err_sys(e, "cannot read %s", path);
+    fclose(fp);
+    sha256_text(&h, out);
+    return ret;
+}

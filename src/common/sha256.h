@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+
 /*
  * sha256 - the hash that names data (FIPS 180-4)
  *
@@ -29,5 +31,9 @@ struct sha256 {
 void sha256_init(struct sha256 *);
 void sha256_add(struct sha256 *, const void *data, size_t n);
 void sha256_text(struct sha256 *, char out[SHA256_TEXT]);
+
+/* The hash and the size of a file. */
+int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
+                struct err *);
 
 #endif

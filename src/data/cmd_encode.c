@@ -134,7 +134,7 @@ static void hash_text(struct sha256 *h, const char *s)
 
 /* Hash everything that the result depends on; false if the input cannot be read
  * twice. */
-static bool hash_work(struct encoding *w, const struct corpus_files *files)
+static bool hash_work(struct encoding *w, const struct path_list *files)
 {
     const int64_t numbers[] = {
         w->out.format, w->out.shard_tokens,
@@ -234,8 +234,7 @@ static int print_files(const struct sink *sink, struct err *e)
     size_t n;
     int got;
 
-    table_column(&t, "file");
-    table_column(&t, "tokens");
+    table_columns(&t, "file", "tokens", NULL);
     file = sink_files(sink, &n);
     for (size_t i = 0; i < n; i++) {
         table_text(&t, file[i].path);
@@ -299,7 +298,7 @@ static int encode_to(struct encoding *w, struct sink *sink,
 
 static int encode_input(struct encoding *w, struct err *e)
 {
-    struct corpus_files files = CORPUS_FILES_INIT;
+    struct corpus_files files;
     struct sink_state state;
     struct sink *sink;
     bool resumable;
@@ -309,8 +308,8 @@ static int encode_input(struct encoding *w, struct err *e)
         corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
     set_sink(w);
-    resumable = hash_work(w, &files);
-    corpus_files_clear(&files);
+    resumable = hash_work(w, &files.list);
+    path_list_clear(&files.list);
     if (holdout == HOLDOUT_TAIL && val + test > 0) {
         if (!resumable)
             return err_set(e, ERR_USAGE,

@@ -116,9 +116,7 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
     struct table t = TABLE_INIT("gdata.fetch/1");
     int ret = path_make(folder, e);
 
-    table_column(&t, "file");
-    table_column(&t, "size");
-    table_column(&t, "sha256");
+    table_columns(&t, "file", "size", "sha256", NULL);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         char *path = path_join(folder, l->link[i].file);
         struct fetched got;

@@ -64,11 +64,7 @@ static int print_stats(const struct gather_stats *s, struct err *e)
     struct table t = TABLE_INIT("gdata.gather/1");
     int ret;
 
-    table_column(&t, "kind");
-    table_column(&t, "files");
-    table_column(&t, "documents");
-    table_column(&t, "text");
-    table_column(&t, "repeated");
+    table_columns(&t, "kind", "files", "documents", "text", "repeated", NULL);
     for (int i = 0; i < GATHER_KINDS; i++) {
         table_text(&t, s[i].kind);
         table_int(&t, s[i].files);

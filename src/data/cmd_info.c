@@ -88,7 +88,7 @@ static int add_shard(struct table *t, const char *path,
     struct shard s;
     int64_t size;
 
-    if (lock_hash(path, sha256, &size, e) < 0 ||
+    if (sha256_file(path, sha256, &size, e) < 0 ||
         shard_open(&s, path, tok ? shard_width(tokenizer_vocab(tok)) : 0, e) <
             0)
         return -1;
@@ -119,7 +119,7 @@ static int add_text(struct table *t, char *path, struct err *e)
     int64_t size;
     int got;
 
-    if (lock_hash(path, sha256, &size, e) < 0 ||
+    if (sha256_file(path, sha256, &size, e) < 0 ||
         corpus_conf_set(&conf, &input, &path, 1, e) < 0 ||
         corpus_open(&corpus, &conf, e) < 0)
         return -1;
@@ -141,9 +141,6 @@ static int add_text(struct table *t, char *path, struct err *e)
 
 static int info_main(int argc, char **argv, struct err *e)
 {
-    static const char *const columns[] = { "file",    "format",    "bytes",
-                                           "tokens",  "documents", "distinct",
-                                           "largest", "sha256" };
     struct table t = TABLE_INIT("gdata.info/1");
     struct tokenizer *tok = NULL;
     int ret = 0;
@@ -152,8 +149,8 @@ static int info_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the files to describe");
     if (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0)
         return -1;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        table_column(&t, columns[i]);
+    table_columns(&t, "file", "format", "bytes", "tokens", "documents",
+                  "distinct", "largest", "sha256", NULL);
     for (int i = 0; i < argc && ret == 0; i++)
         ret = corpus_files_format(argv[i]) == CORPUS_AUTO &&
                       input.format == CORPUS_AUTO

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/leak.h"
@@ -38,22 +39,10 @@ static const struct opt leak_opts[] = {
     { 0 }
 };
 
-struct leak_paths {
-    char **path;
-    size_t n, room;
-};
-
-static void add_path(struct leak_paths *p, char *path)
+static void add_path(struct path_list *p, char *path)
 {
-    GROW(p->path, p->n, p->room);
-    p->path[p->n++] = path;
-}
-
-static void clear_paths(struct leak_paths *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        free(p->path[i]);
-    free(p->path);
+    GROW(p->name, p->n, p->room);
+    p->name[p->n++] = path;
 }
 
 /* Documents that share most come first, in their order if they share the same.
@@ -82,11 +71,7 @@ static int print_report(const struct leak_report *r, struct err *e)
             doc[n++] = &r->doc[i];
     if (n)
         qsort(doc, n, sizeof *doc, by_share);
-    table_column(&t, "file");
-    table_column(&t, "line");
-    table_column(&t, "runs");
-    table_column(&t, "shared");
-    table_column(&t, "document");
+    table_columns(&t, "file", "line", "runs", "shared", "document", NULL);
     for (size_t i = 0; i < n && i < (size_t)show; i++) {
         table_text(&t, doc[i]->file);
         table_int(&t, doc[i]->line);
@@ -101,8 +86,8 @@ static int print_report(const struct leak_report *r, struct err *e)
     return ret;
 }
 
-static int compare_texts(const struct leak_paths *trains,
-                         const struct leak_paths *evals, int64_t *whole,
+static int compare_texts(const struct path_list *trains,
+                         const struct path_list *evals, int64_t *whole,
                          struct err *e)
 {
     struct corpus_conf train_conf, eval_conf;
@@ -111,9 +96,9 @@ static int compare_texts(const struct leak_paths *trains,
     char documents[NUM_TEXT], sequences[NUM_TEXT];
     int ret = -1;
 
-    if (corpus_conf_set(&train_conf, &input, trains->path, (int)trains->n, e) <
+    if (corpus_conf_set(&train_conf, &input, trains->name, (int)trains->n, e) <
             0 ||
-        corpus_conf_set(&eval_conf, &input, evals->path, (int)evals->n, e) < 0)
+        corpus_conf_set(&eval_conf, &input, evals->name, (int)evals->n, e) < 0)
         goto out;
     if (eval_field)
         eval_conf.field = eval_field;
@@ -154,7 +139,7 @@ static int count_fitted(const struct lock *l)
     return found;
 }
 
-static int add_lock(struct leak_paths *trains, struct leak_paths *evals,
+static int add_lock(struct path_list *trains, struct path_list *evals,
                     int *fits, struct err *e)
 {
     struct lock l;
@@ -174,7 +159,7 @@ static int add_lock(struct leak_paths *trains, struct leak_paths *evals,
 
 static int leak_main(int argc, char **argv, struct err *e)
 {
-    struct leak_paths trains = { NULL, 0, 0 }, evals = { NULL, 0, 0 };
+    struct path_list trains = PATH_LIST_INIT, evals = PATH_LIST_INIT;
     int64_t whole = 0;
     int ret = 0, fits = 0;
 
@@ -204,8 +189,8 @@ static int leak_main(int argc, char **argv, struct err *e)
     else if (ret == 0 && fits)
         ret = err_set(e, ERR_INPUT,
                       "the tokenizer was trained on evaluation text");
-    clear_paths(&trains);
-    clear_paths(&evals);
+    path_list_clear(&trains);
+    path_list_clear(&evals);
     return ret;
 }
 

@@ -40,7 +40,7 @@ static const char *difference(const char *path, const struct lock_entry *was)
     struct err e = ERR_INIT;
     int64_t size;
 
-    if (lock_hash(path, sha256, &size, &e) < 0)
+    if (sha256_file(path, sha256, &size, &e) < 0)
         return e.kind == ERR_MISSING ? "missing" : "unreadable";
     if (size != was->size)
         return "another size";
@@ -111,9 +111,7 @@ static int verify_main(int argc, char **argv, struct err *e)
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name a data.lock or shards to verify");
-    table_column(&t, "file");
-    table_column(&t, "role");
-    table_column(&t, "state");
+    table_columns(&t, "file", "role", "state", NULL);
     for (int i = 0; i < argc && ret == 0; i++) {
         if (!path_exists(argv[i]))
             ret = err_set(e, ERR_MISSING, "%s: no such file", argv[i]);

@@ -35,14 +35,8 @@ static int print_facts(const struct tokenizer *t, struct err *e)
     struct table table = TABLE_INIT("gdata.vocab/1");
     int got;
 
-    table_column(&table, "kind");
-    table_column(&table, "split");
-    table_column(&table, "ids");
-    table_column(&table, "merges");
-    table_column(&table, "special");
-    table_column(&table, "eot");
-    table_column(&table, "longest");
-    table_column(&table, "sha256");
+    table_columns(&table, "kind", "split", "ids", "merges", "special", "eot",
+                  "longest", "sha256", NULL);
     table_text(&table, bpe ? "bpe" : "characters");
     table_text(&table, bpe ? pretokenize_names[t->pretokenizer] : NULL);
     table_int(&table, t->n_ids);
@@ -65,9 +59,7 @@ static int print_tokens(const struct tokenizer *t, struct err *e)
     struct buf name = BUF_INIT;
     int got;
 
-    table_column(&table, "id");
-    table_column(&table, "bytes");
-    table_column(&table, "token");
+    table_columns(&table, "id", "bytes", "token", NULL);
     for (int32_t id = 0; id < t->n_ids; id++) {
         const struct token *k = &t->token[id];
 

@@ -48,7 +48,7 @@ int corpus_bad_line(struct corpus *c, struct err *e)
 
 int corpus_bad_file(struct corpus *c, int64_t line, struct err *e)
 {
-    err_wrap(e, "%s:%lld", corpus_shown_name(c->files.name[c->at.file]),
+    err_wrap(e, "%s:%lld", corpus_shown_name(c->files.list.name[c->at.file]),
              (long long)line);
     if (c->conf.bad != CORPUS_SKIP_FILES || e->kind != ERR_INPUT)
         return -1;
@@ -103,7 +103,7 @@ struct corpus_block *corpus_take_block(struct corpus *c)
 void corpus_queue_block(struct corpus *c, struct corpus_block *b)
 {
     b->seq = c->seq++;
-    b->file = c->files.name[b->at.file];
+    b->file = c->files.list.name[b->at.file];
     pthread_mutex_lock(&c->lock);
     c->queue[(c->first + c->n++) % BLOCKS_MAX] = b;
     c->queued += b->size;
@@ -212,7 +212,7 @@ int corpus_open(struct corpus **out, const struct corpus_conf *conf,
     if (ret) {
         errno = ret;
         err_sys(e, "cannot start a thread that reads the input");
-        corpus_files_clear(&c->files);
+        path_list_clear(&c->files.list);
         free(c);
         return -1;
     }
@@ -254,7 +254,7 @@ void corpus_close(struct corpus *c)
     pthread_cond_destroy(&c->emptied);
     pthread_mutex_destroy(&c->lock);
     close(c->wake);
-    corpus_files_clear(&c->files);
+    path_list_clear(&c->files.list);
     free(c->rest);
     free(c);
 }

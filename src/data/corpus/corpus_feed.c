@@ -63,7 +63,7 @@ static size_t find_boundary(struct corpus *c, struct corpus_block *b,
         return at;
     if (c->long_file <= c->at.file)
         log_warn("%s:%lld: %d MiB without a blank; divided in the middle",
-                 corpus_shown_name(c->files.name[c->at.file]),
+                 corpus_shown_name(c->files.list.name[c->at.file]),
                  (long long)c->at.line, CORPUS_PART >> 20);
     c->long_file = c->at.file + 1;
     return boundary_between_characters(b->data, b->size - len);
@@ -83,8 +83,8 @@ static bool grow_block(struct corpus_block *b, size_t most)
 static int skip_line(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     err_set(e, ERR_INPUT, "%s:%lld: the line has more than %zu bytes",
-            corpus_shown_name(c->files.name[c->at.file]), (long long)c->at.line,
-            b->size);
+            corpus_shown_name(c->files.list.name[c->at.file]),
+            (long long)c->at.line, b->size);
     if (corpus_bad_line(c, e) < 0) {
         b->size = 0;
         return -1;
@@ -216,7 +216,7 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
 
 static int feed_parquet(struct corpus *c, struct err *e)
 {
-    const char *name = c->files.name[c->at.file];
+    const char *name = c->files.list.name[c->at.file];
     struct parquet *p;
     int got;
 
@@ -253,7 +253,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
 
 static int feed_file(struct corpus *c, struct err *e)
 {
-    const char *name = c->files.name[c->at.file];
+    const char *name = c->files.list.name[c->at.file];
     enum corpus_format f = c->conf.format;
     int ret;
 
@@ -285,7 +285,7 @@ void *corpus_feed(void *arg)
     struct corpus *c = arg;
     struct err e = ERR_INIT;
 
-    while (c->at.file < c->files.n)
+    while (c->at.file < c->files.list.n)
         if (feed_file(c, &e) < 0) {
             corpus_fail(c, &e);
             break;

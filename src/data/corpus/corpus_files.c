@@ -50,8 +50,10 @@ enum corpus_format corpus_files_format(const char *name)
 static void add_file(struct corpus_files *f, const char *name,
                      const struct stat *st)
 {
-    GROW(f->name, f->n, f->room);
-    f->name[f->n++] = xstrdup(name);
+    struct path_list *l = &f->list;
+
+    GROW(l->name, l->n, l->room);
+    l->name[l->n++] = xstrdup(name);
     if (!S_ISREG(st->st_mode))
         f->total = -1;
     else if (f->total >= 0)
@@ -90,7 +92,7 @@ static int add_folder(struct corpus_files *f, const char *folder, int depth,
 
 static int add_path(struct corpus_files *f, const char *path, struct err *e)
 {
-    const size_t had = f->n;
+    const size_t had = f->list.n;
     struct stat st = { 0 };
 
     if (strcmp(path, "-") == 0) {
@@ -109,7 +111,7 @@ static int add_path(struct corpus_files *f, const char *path, struct err *e)
     }
     if (add_folder(f, path, 0, e) < 0)
         return -1;
-    if (f->n == had)
+    if (f->list.n == had)
         return err_set(e, ERR_MISSING,
                        "%s: the folder has no .txt, .jsonl or .parquet file, "
                        "compressed or not; name other files individually",
@@ -120,19 +122,11 @@ static int add_path(struct corpus_files *f, const char *path, struct err *e)
 int corpus_files_find(struct corpus_files *f, char *const *path, size_t n,
                       struct err *e)
 {
-    *f = (struct corpus_files)CORPUS_FILES_INIT;
+    *f = (struct corpus_files){ .list = PATH_LIST_INIT };
     for (size_t i = 0; i < n; i++)
         if (add_path(f, path[i], e) < 0) {
-            corpus_files_clear(f);
+            path_list_clear(&f->list);
             return -1;
         }
     return 0;
-}
-
-void corpus_files_clear(struct corpus_files *f)
-{
-    for (size_t i = 0; i < f->n; i++)
-        free(f->name[i]);
-    free(f->name);
-    *f = (struct corpus_files)CORPUS_FILES_INIT;
 }

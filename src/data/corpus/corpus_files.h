@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/path.h"
 #include "data/corpus/corpus.h"
 
 /*
@@ -16,19 +17,12 @@
  * sum of the sizes, or -1 if one of them is unknown.
  */
 struct corpus_files {
-    char **name;
-    size_t n, room;
+    struct path_list list; /* the caller clears it */
     int64_t total;
 };
 
-#define CORPUS_FILES_INIT                                                      \
- {                                                                             \
-  NULL, 0, 0, 0                                                                \
- }
-
 int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
                       struct err *);
-void corpus_files_clear(struct corpus_files *);
 
 /* The format according to the name, apart from compression; CORPUS_AUTO if the
  * name has no known suffix. */

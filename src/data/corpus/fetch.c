@@ -193,31 +193,6 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     return ret;
 }
 
-/* The SHA-256 and size of a file. */
-static int hash_file(const char *path, struct fetched *out, struct err *e)
-{
-    FILE *fp = fopen(path, "rbe");
-    struct sha256 h;
-    char *buf = xmalloc(1 << 18);
-    size_t got;
-    int ret = 0;
-
-    sha256_init(&h);
-    if (!fp)
-        ret = err_sys(e, "cannot read %s", path);
-    while (fp && (got = fread(buf, 1, 1 << 18, fp)) > 0) {
-        sha256_add(&h, buf, got);
-        out->size += (int64_t)got;
-    }
-    if (fp && ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    if (fp)
-        fclose(fp);
-    sha256_text(&h, out->sha256);
-    free(buf);
-    return ret;
-}
-
 /* Inflate a compressed file once, to verify its checksums. */
 static int check_inflates(const char *path, struct err *e)
 {
@@ -250,7 +225,7 @@ static int check_sum(const struct catalog_link *link, const struct fetched *f,
 static int finish_file(const struct catalog_link *link, const char *part,
                        const char *path, struct fetched *out, struct err *e)
 {
-    if (hash_file(part, out, e) < 0)
+    if (sha256_file(part, out->sha256, &out->size, e) < 0)
         return -1;
     if (check_sum(link, out, link->url, e) < 0 || check_inflates(part, e) < 0) {
         unlink(part); /* there is no use in resuming */
@@ -270,7 +245,7 @@ int fetch_file(const struct fetch *f, const struct catalog_link *link,
 
     *out = (struct fetched){ .existed = path_exists(path) };
     if (out->existed) {
-        if (hash_file(path, out, e) < 0)
+        if (sha256_file(path, out->sha256, &out->size, e) < 0)
             return -1;
         return check_sum(link, out, path, e);
     }

@@ -70,8 +70,6 @@ static ssize_t gzip_read(void *inflater, struct source_input *f, void *buf,
 
 const struct inflater gzip_inflater = {
     .name = "gzip",
-    .magic = { 0x1f, 0x8b },
-    .mask = { 0xff, 0xff },
     .open = gzip_open,
     .read = gzip_read,
     .close = gzip_close,

@@ -19,16 +19,17 @@ static uint32_t read_little(const uint8_t *p, int bytes)
     return value;
 }
 
-/* Number i of the numbers packed at p, of `width` bits each, up to 32. */
-static uint32_t read_packed(const uint8_t *p, size_t i, int width)
+/* Number i of the numbers packed at p, of `width` bits each, up to 64. */
+static uint64_t read_packed(const uint8_t *p, size_t i, int width)
 {
     const size_t bit = i * (size_t)width;
     const size_t first = bit / 8, last = (bit + (size_t)width + 7) / 8;
-    uint64_t value = 0;
+    __extension__ unsigned __int128 value = 0;
 
     for (size_t k = last; k > first; k--)
         value = value << 8 | p[k - 1];
-    return (uint32_t)(value >> bit % 8 & (((uint64_t)1 << width) - 1));
+    return (uint64_t)(value >> bit % 8) &
+           (width < 64 ? ((uint64_t)1 << width) - 1 : UINT64_MAX);
 }
 
 bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
@@ -53,7 +54,7 @@ bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
             if (bytes > left)
                 return false;
             for (size_t i = 0; i < take; i++)
-                out[done + i] = read_packed(t.at, i, width);
+                out[done + i] = (uint32_t)read_packed(t.at, i, width);
             if (groups * 8 > want) /* the last group may be incomplete */
                 return true;
             t.at += groups * (uint64_t)width;
@@ -93,10 +94,8 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end,
     return true;
 }
 
-/*
- * Read a miniblock: `count` differences of `width` bits, 0 to 64, to the value
- * before.  As the width may exceed 32, the bits are read one by one.
- */
+/* Read a miniblock: `count` differences of `width` bits, 0 to 64, to the value
+ * before. */
 static bool read_miniblock(struct thrift *t, int width, size_t count,
                            int64_t least, int64_t *value, int64_t *out,
                            size_t n)
@@ -106,14 +105,8 @@ static bool read_miniblock(struct thrift *t, int width, size_t count,
     if (width > 64 || bytes > (size_t)(t->end - t->at))
         return false;
     for (size_t i = 0; i < n; i++) {
-        uint64_t d = 0;
-
-        for (size_t b = 0; b < (size_t)width; b++) {
-            const size_t bit = i * (size_t)width + b;
-
-            d |= (uint64_t)(t->at[bit / 8] >> bit % 8 & 1) << b;
-        }
-        *value = (int64_t)((uint64_t)*value + (uint64_t)least + d);
+        *value = (int64_t)((uint64_t)*value + (uint64_t)least +
+                           read_packed(t->at, i, width));
         out[i] = *value;
     }
     t->at += bytes;

@@ -18,16 +18,21 @@ struct source {
     void *inflater;
 };
 
-static const struct inflater *const inflaters[] = {
-    &gzip_inflater,
-    &zstd_inflater,
-    &zstd_skip_inflater,
+/* The first bytes of a file, of which the bits in the mask count.  The last row
+ * is a frame of Zstandard that is skipped. */
+static const struct magic {
+    unsigned char bytes[4], mask[4];
+    const struct inflater *type;
+} magics[] = {
+    { { 0x1f, 0x8b }, { 0xff, 0xff }, &gzip_inflater },
+    { { 0x28, 0xb5, 0x2f, 0xfd }, { 0xff, 0xff, 0xff, 0xff }, &zstd_inflater },
+    { { 0x50, 0x2a, 0x4d, 0x18 }, { 0xf0, 0xff, 0xff, 0xff }, &zstd_inflater },
 };
 
-static bool begins(const unsigned char *first, const struct inflater *t)
+static bool begins_with(const unsigned char *first, const struct magic *m)
 {
-    for (size_t i = 0; i < sizeof t->magic; i++)
-        if ((first[i] & t->mask[i]) != t->magic[i])
+    for (size_t i = 0; i < sizeof m->bytes; i++)
+        if ((first[i] & m->mask[i]) != m->bytes[i])
             return false;
     return true;
 }
@@ -91,7 +96,7 @@ static int detect(struct source *s, struct err *e)
     struct source_input *f = &s->feed;
 
     f->at = f->buf;
-    while (f->left < sizeof inflaters[0]->magic) {
+    while (f->left < sizeof magics[0].bytes) {
         const ssize_t got =
             read_some(f, f->buf + f->left, SOURCE_BUFFER - f->left, e);
 
@@ -102,17 +107,12 @@ static int detect(struct source *s, struct err *e)
         f->left += (size_t)got;
         f->taken += got;
     }
-    for (size_t i = 0; i < sizeof inflaters / sizeof inflaters[0]; i++) {
-        const struct inflater *t = inflaters[i];
-
-        if (f->left >= sizeof t->magic && begins(f->at, t))
-            s->type = t;
-    }
-    if (s->type) {
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
+        if (f->left >= sizeof magics[i].bytes && begins_with(f->at, &magics[i]))
+            s->type = magics[i].type;
+    if (s->type)
         s->inflater = s->type->open(e);
-        return s->inflater ? 0 : -1;
-    }
-    return 0;
+    return s->type && !s->inflater ? -1 : 0;
 }
 
 int source_open(struct source **out, const char *path, int wake, struct err *e)

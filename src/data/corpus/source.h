@@ -59,16 +59,13 @@ int source_next_member(struct source_input *);
 
 struct inflater {
     const char *name;
-    unsigned char magic[4],
-        mask[4]; /* the first bytes; only bits of the mask count */
     void *(*open)(struct err *);
     ssize_t (*read)(void *, struct source_input *, void *buf, size_t n,
                     struct err *);
     void (*close)(void *);
 };
 
-/* zstd_skip_inflater is for files that begin with a skippable frame. */
-extern const struct inflater gzip_inflater, zstd_inflater, zstd_skip_inflater;
+extern const struct inflater gzip_inflater, zstd_inflater;
 
 /* Inflate Zstandard data to exactly `size` bytes. */
 int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *);

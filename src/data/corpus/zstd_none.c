@@ -25,14 +25,5 @@ int zstd_block(const void *in, size_t n, void *out, size_t size, struct err *e)
 
 const struct inflater zstd_inflater = {
     .name = "zstd",
-    .magic = { 0x28, 0xb5, 0x2f, 0xfd },
-    .mask = { 0xff, 0xff, 0xff, 0xff },
-    .open = none_open,
-};
-
-const struct inflater zstd_skip_inflater = {
-    .name = "zstd",
-    .magic = { 0x50, 0x2a, 0x4d, 0x18 },
-    .mask = { 0xf0, 0xff, 0xff, 0xff },
     .open = none_open,
 };

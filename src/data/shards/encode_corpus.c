@@ -441,24 +441,18 @@ static int run_threads(struct encode_job *job, struct err *e)
     return -1;
 }
 
-static void free_block(struct encoded_block *r)
-{
-    if (!r)
-        return;
-    ids_clear(&r->ids);
-    free(r->range);
-    free(r);
-}
-
 static void free_blocks(struct encode_job *job)
 {
-    for (int i = 0; i < RING; i++)
-        free_block(job->ring[i]);
-    while (job->spare) {
-        struct encoded_block *r = job->spare;
+    struct encoded_block *r;
 
+    for (int i = 0; i < RING; i++)
+        if (job->ring[i])
+            recycle_block(job, job->ring[i]);
+    while ((r = job->spare)) {
         job->spare = r->next_spare;
-        free_block(r);
+        ids_clear(&r->ids);
+        free(r->range);
+        free(r);
     }
 }
 

@@ -26,33 +26,6 @@ const char *lock_role_name(enum lock_role r)
     return roles[r];
 }
 
-int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
-              struct err *e)
-{
-    enum { BUF = 1 << 18 };
-    FILE *fp = fopen(path, "rbe");
-    struct sha256 h;
-    char *buf;
-    size_t got;
-    int ret = 0;
-
-    if (!fp)
-        return err_open(e, "cannot read %s", path);
-    buf = xmalloc(BUF);
-    sha256_init(&h);
-    *size = 0;
-    while ((got = fread(buf, 1, BUF, fp)) > 0) {
-        sha256_add(&h, buf, got);
-        *size += (int64_t)got;
-    }
-    if (ferror(fp))
-        ret = err_sys(e, "cannot read %s", path);
-    fclose(fp);
-    free(buf);
-    sha256_text(&h, sha256);
-    return ret;
-}
-
 void lock_init(struct lock *l, const char *path)
 {
     char *folder = path_parent(path);
@@ -108,7 +81,7 @@ static int add_file(struct lock *l, enum lock_role role, const char *path,
 
     GROW(l->entry, l->n, l->room);
     entry = &l->entry[l->n];
-    if (lock_hash(path, entry->sha256, &entry->size, e) < 0)
+    if (sha256_file(path, entry->sha256, &entry->size, e) < 0)
         return -1;
     relative = relative_path(l->folder, path);
     entry->role = role;

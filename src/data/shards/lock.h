@@ -58,10 +58,6 @@ const char *lock_role_name(enum lock_role);
 /* The path of an entry from the current folder; the caller frees it. */
 char *lock_path(const struct lock *, const struct lock_entry *);
 
-/* SHA-256 and size of a file. */
-int lock_hash(const char *path, char sha256[SHA256_TEXT], int64_t *size,
-              struct err *);
-
 /*
  * Compare shards and the tokenizer (a path, or "") with the data.lock in the
  * folder of the shards, if there is one: the sizes of all files, and the

@@ -63,7 +63,7 @@ static int check_file(const char *lock, const struct lock_entry *was,
         return set_different(lock, path, "size", e);
     if (!content)
         return 0;
-    if (lock_hash(path, sha256, &size, e) < 0)
+    if (sha256_file(path, sha256, &size, e) < 0)
         return -1;
     return strcmp(sha256, was->sha256) == 0
                ? 0

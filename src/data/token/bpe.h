@@ -84,7 +84,7 @@ struct tokenizer {
     uint32_t *byte_rank; /* of the pair of bytes (a, b): [a << 8 | b] */
     uint64_t *pair;      /* hash table: left, right -> rank */
     uint64_t *filter;    /* a bit for each known pair, by hash */
-    size_t n_pairs, pair_room;
+    size_t pair_room;
     char hash[SHA256_TEXT];
 };
 

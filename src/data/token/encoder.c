@@ -363,26 +363,21 @@ static void replace_invalid(struct encoder *enc, const uint8_t *s, size_t n)
     }
 }
 
-/* Encode a text of at most PRETOKENIZE_MAX bytes. */
-static void encode_whole(struct encoder *enc, const uint8_t *text, size_t n,
-                         struct ids *ids)
-{
-    if ((enc->flags & ENCODER_REPLACE) && valid_utf8(text, n) < n) {
-        replace_invalid(enc, text, n);
-        text = (const uint8_t *)enc->clean.s;
-        n = enc->clean.len;
-    }
-    if (enc->specials)
-        encode_with_specials(enc, text, n, ids);
-    else
-        encode_text(enc, text, n, ids);
-}
-
 size_t encoder_run(struct encoder *enc, const char *text, size_t n,
                    struct ids *ids)
 {
+    const uint8_t *s = (const uint8_t *)text;
+
     enc->left_out = 0;
-    encode_whole(enc, (const uint8_t *)text, n, ids);
+    if ((enc->flags & ENCODER_REPLACE) && valid_utf8(s, n) < n) {
+        replace_invalid(enc, s, n);
+        s = (const uint8_t *)enc->clean.s;
+        n = enc->clean.len;
+    }
+    if (enc->specials)
+        encode_with_specials(enc, s, n, ids);
+    else
+        encode_text(enc, s, n, ids);
     return enc->left_out;
 }
 

@@ -137,7 +137,8 @@ static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end,
+/* The pieces of cl100k and llama3, which differ in white space at the end. */
+static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
                                    bool whole_tail)
 {
     const size_t short_form = any_case_contraction_at(p, end);
@@ -157,6 +158,16 @@ static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end,
         return skip_class(p + n, end, CLASS_LETTER);
     others = cl100k_others(p, end, "\r\n");
     return others ? others : cl100k_space(p, end, whole_tail);
+}
+
+static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end)
+{
+    return common_piece(p, end, true);
+}
+
+static const uint8_t *llama3_piece(const uint8_t *p, const uint8_t *end)
+{
+    return common_piece(p, end, false);
 }
 
 /* In o200k upper-case letters are the head of a word and lower-case letters its
@@ -224,55 +235,44 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
     return others ? others : cl100k_space(p, end, false);
 }
 
-size_t pretokenize_gpt2_plain(const uint8_t *text, const uint8_t *end,
-                              uint32_t *stop, size_t max)
+/* Find piece after piece; inlined, so that each pre-tokenizer has its own. */
+PRETOKENIZE_INLINE size_t each_piece(const uint8_t *text, const uint8_t *end,
+                                     uint32_t *stop, size_t max,
+                                     const uint8_t *(*piece)(const uint8_t *,
+                                                             const uint8_t *))
 {
     const uint8_t *p = text;
     size_t n = 0;
 
     while (p < end && n < max) {
-        p = pretokenize_gpt2_piece(p, end);
+        p = piece(p, end);
         stop[n++] = (uint32_t)(p - text);
     }
     return n;
 }
 
-static size_t cl100k_pieces(const uint8_t *text, const uint8_t *end,
-                            uint32_t *stop, size_t max, bool whole_tail)
+size_t pretokenize_gpt2_plain(const uint8_t *text, const uint8_t *end,
+                              uint32_t *stop, size_t max)
 {
-    const uint8_t *p = text;
-    size_t n = 0;
-
-    while (p < end && n < max) {
-        p = cl100k_piece(p, end, whole_tail);
-        stop[n++] = (uint32_t)(p - text);
-    }
-    return n;
+    return each_piece(text, end, stop, max, pretokenize_gpt2_piece);
 }
 
 static size_t pretokenize_cl100k(const uint8_t *text, const uint8_t *end,
                                  uint32_t *stop, size_t max)
 {
-    return cl100k_pieces(text, end, stop, max, true);
+    return each_piece(text, end, stop, max, cl100k_piece);
 }
 
 static size_t pretokenize_llama3(const uint8_t *text, const uint8_t *end,
                                  uint32_t *stop, size_t max)
 {
-    return cl100k_pieces(text, end, stop, max, false);
+    return each_piece(text, end, stop, max, llama3_piece);
 }
 
 static size_t pretokenize_o200k(const uint8_t *text, const uint8_t *end,
                                 uint32_t *stop, size_t max)
 {
-    const uint8_t *p = text;
-    size_t n = 0;
-
-    while (p < end && n < max) {
-        p = o200k_piece(p, end);
-        stop[n++] = (uint32_t)(p - text);
-    }
-    return n;
+    return each_piece(text, end, stop, max, o200k_piece);
 }
 
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
@@ -292,31 +292,20 @@ pretokenize_fn *pretokenize_gpt2_by(const char *name)
     return strcmp(name, "plain") == 0 ? pretokenize_gpt2_plain : NULL;
 }
 
-static pretokenize_fn *fastest_gpt2(void)
-{
-    static const char *const best_first[] = { "avx512", "avx2", "sse2" };
-
-    for (size_t i = 0; i < sizeof best_first / sizeof best_first[0]; i++) {
-        pretokenize_fn *const fn = pretokenize_gpt2_by(best_first[i]);
-
-        if (fn)
-            return fn;
-    }
-    return pretokenize_gpt2_plain;
-}
-
 pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 {
-    switch (kind) {
-    case PRETOKENIZE_CL100K:
-        return pretokenize_cl100k;
-    case PRETOKENIZE_LLAMA3:
-        return pretokenize_llama3;
-    case PRETOKENIZE_O200K:
-        return pretokenize_o200k;
-    default:
-        return fastest_gpt2();
-    }
+    static const char *const best_first[] = { "avx512", "avx2", "sse2",
+                                              "plain" };
+    static pretokenize_fn *const by_kind[PRETOKENIZE_COUNT] = {
+        [PRETOKENIZE_CL100K] = pretokenize_cl100k,
+        [PRETOKENIZE_LLAMA3] = pretokenize_llama3,
+        [PRETOKENIZE_O200K] = pretokenize_o200k,
+    };
+    pretokenize_fn *fn = by_kind[kind];
+
+    for (int i = 0; !fn; i++)
+        fn = pretokenize_gpt2_by(best_first[i]);
+    return fn;
 }
 
 const char *const pretokenize_names[] = {

@@ -49,13 +49,10 @@ enum pretokenizer {
 
 enum { PRETOKENIZE_BATCH = 512, PRETOKENIZE_SPARE = 64 };
 
-/* The longest text that one call accepts. */
-#define PRETOKENIZE_MAX ((size_t)1 << 31)
-
 /*
- * Store the ends of the first pieces of text .. end as offsets from text.
- * Returns their number, at least 1 and at most max.  max must be at least
- * PRETOKENIZE_SPARE, and all of stop[0..max) may be overwritten.
+ * Store the ends of the first pieces of text .. end, of up to 2 GiB, as offsets
+ * from text.  Returns their number, at least 1 and at most max.  max must be at
+ * least PRETOKENIZE_SPARE, and all of stop[0..max) may be overwritten.
  */
 typedef size_t pretokenize_fn(const uint8_t *text, const uint8_t *end,
                               uint32_t *stop, size_t max);

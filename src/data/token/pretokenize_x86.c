@@ -16,7 +16,8 @@ enum {
     SIGNED_SPACES = -128 + 5,
 };
 
-static void store_plain(uint32_t *stop, uint64_t bits, uint32_t base)
+/* Compiled into each caller, with its instructions. */
+PRETOKENIZE_INLINE void store_bits(uint32_t *stop, uint64_t bits, uint32_t base)
 {
     for (; bits; bits &= bits - 1)
         *stop++ = base + (uint32_t)__builtin_ctzll(bits);
@@ -55,7 +56,7 @@ static void masks_sse2(const uint8_t *p, struct pretokenize_masks *m)
 size_t pretokenize_gpt2_sse2(const uint8_t *text, const uint8_t *end,
                              uint32_t *stop, size_t max)
 {
-    return pretokenize_loop(text, end, stop, max, masks_sse2, store_plain);
+    return pretokenize_loop(text, end, stop, max, masks_sse2, store_bits);
 }
 
 #define AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
@@ -92,16 +93,10 @@ AVX2 static void masks_avx2(const uint8_t *p, struct pretokenize_masks *m)
     }
 }
 
-AVX2 static void store_avx2(uint32_t *stop, uint64_t bits, uint32_t base)
-{
-    for (; bits; bits &= bits - 1)
-        *stop++ = base + (uint32_t)__builtin_ctzll(bits);
-}
-
 AVX2 size_t pretokenize_gpt2_avx2(const uint8_t *text, const uint8_t *end,
                                   uint32_t *stop, size_t max)
 {
-    return pretokenize_loop(text, end, stop, max, masks_avx2, store_avx2);
+    return pretokenize_loop(text, end, stop, max, masks_avx2, store_bits);
 }
 
 #define AVX512                                                                 \

@@ -191,7 +191,6 @@ static void add_pair(struct tokenizer *t, uint32_t left, uint32_t right,
         i = (i + 1) & mask;
     }
     t->pair[i] = key << 22 | rank;
-    t->n_pairs++;
 }
 
 static void alloc_pairs(struct tokenizer *t, size_t n)

@@ -126,45 +126,6 @@ static int read_into(struct tokenizer *t, const char *path, parse_fn *parse,
     return got;
 }
 
-/* Hand out the tokenizer, or free it after an error. */
-static int finish_read(struct tokenizer **out, struct tokenizer *t, int got,
-                       const char *path, struct err *e)
-{
-    if (got == 0 && tokenizer_ready(t, e) < 0)
-        got = err_wrap(e, "%s", path);
-    if (got < 0) {
-        tokenizer_free(t);
-        t = NULL;
-    }
-    *out = t;
-    return got;
-}
-
-static int read_json(struct tokenizer **out, const char *path, struct err *e)
-{
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-
-    return finish_read(out, t, read_into(t, path, tokfile_parse_json, e), path,
-                       e);
-}
-
-static int read_tiktoken(struct tokenizer **out, const char *path,
-                         struct err *e)
-{
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-
-    return finish_read(out, t, read_into(t, path, tokfile_parse_tiktoken, e),
-                       path, e);
-}
-
-static int read_pickle(struct tokenizer **out, const char *path, struct err *e)
-{
-    struct tokenizer *t = tokenizer_new(TOKENIZER_CHARS, PRETOKENIZE_GPT2);
-
-    return finish_read(out, t, read_into(t, path, tokfile_parse_pickle, e),
-                       path, e);
-}
-
 /* The first of these names that exists in the folder of path, or NULL. */
 static char *find_in_folder(const char *path, const char *const names[])
 {
@@ -184,48 +145,69 @@ static char *find_in_folder(const char *path, const char *const names[])
 static const char *const vocab_names[] = { "encoder.json", "vocab.json", NULL };
 static const char *const merge_names[] = { "vocab.bpe", "merges.txt", NULL };
 
-static int read_merges(struct tokenizer **out, const char *path, struct err *e)
+/* Merges have their ids in a vocabulary beside them, or else those of GPT-2. */
+static int read_parts(struct tokenizer *t, const char *path, parse_fn *parse,
+                      struct err *e)
 {
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-    char *vocab = find_in_folder(path, vocab_names);
+    char *vocab = NULL;
     int got = 0;
 
+    if (parse == tokfile_parse_merges)
+        vocab = find_in_folder(path, vocab_names);
     if (vocab)
         got = read_into(t, vocab, tokfile_parse_vocab, e);
-    if (got == 0)
-        got = read_into(t, path, tokfile_parse_merges, e);
     free(vocab);
-    return finish_read(out, t, got, path, e);
-}
-
-/* For encoder.json and vocab.json the merges are in another file. */
-static int read_vocab(struct tokenizer **out, const char *path, struct err *e)
-{
-    char *merges = find_in_folder(path, merge_names);
-    int got;
-
-    if (!merges)
-        return err_set(e, ERR_MISSING,
-                       "%s: its folder has neither vocab.bpe nor merges.txt",
-                       path);
-    got = read_merges(out, merges, e);
-    free(merges);
+    if (got == 0)
+        got = read_into(t, path, parse, e);
+    if (got == 0 && tokenizer_ready(t, e) < 0)
+        got = err_wrap(e, "%s", path);
     return got;
 }
 
-typedef int reader_fn(struct tokenizer **, const char *, struct err *);
+static int read_file(struct tokenizer **out, const char *path, parse_fn *parse,
+                     struct err *e)
+{
+    const bool chars = parse == tokfile_parse_pickle;
+    struct tokenizer *t;
+    int got;
+
+    if (parse == tokfile_parse_vocab) { /* the merges are in another file */
+        char *merges = find_in_folder(path, merge_names);
+
+        if (!merges)
+            return err_set(
+                e, ERR_MISSING,
+                "%s: its folder has neither vocab.bpe nor merges.txt", path);
+        got = read_file(out, merges, tokfile_parse_merges, e);
+        free(merges);
+        return got;
+    }
+    t = tokenizer_new(chars ? TOKENIZER_CHARS : TOKENIZER_BPE,
+                      PRETOKENIZE_GPT2);
+    got = read_parts(t, path, parse, e);
+    if (got == 0)
+        *out = t;
+    else
+        tokenizer_free(t);
+    return got;
+}
 
 /* The order in which a folder is searched. */
 static const struct {
     const char *suffix;
-    reader_fn *read;
+    parse_fn *parse;
 } readers[] = {
-    { "tokenizer.json", read_json }, { "vocab.bpe", read_merges },
-    { "merges.txt", read_merges },   { ".tiktoken", read_tiktoken },
-    { "meta.pkl", read_pickle },     { "encoder.json", read_vocab },
-    { "vocab.json", read_vocab },    { ".json", read_json },
-    { ".bpe", read_merges },         { ".txt", read_merges },
-    { ".pkl", read_pickle },
+    { "tokenizer.json", tokfile_parse_json },
+    { "vocab.bpe", tokfile_parse_merges },
+    { "merges.txt", tokfile_parse_merges },
+    { ".tiktoken", tokfile_parse_tiktoken },
+    { "meta.pkl", tokfile_parse_pickle },
+    { "encoder.json", tokfile_parse_vocab },
+    { "vocab.json", tokfile_parse_vocab },
+    { ".json", tokfile_parse_json },
+    { ".bpe", tokfile_parse_merges },
+    { ".txt", tokfile_parse_merges },
+    { ".pkl", tokfile_parse_pickle },
 };
 
 enum { IN_FOLDERS = 5 };
@@ -246,7 +228,7 @@ static int load_folder(struct tokenizer **out, const char *folder,
                 continue;
             path = path_join(folder, list.name[k]);
             path_list_clear(&list);
-            got = readers[i].read(out, path, e);
+            got = read_file(out, path, readers[i].parse, e);
             free(path);
             return got;
         }
@@ -270,7 +252,7 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
                        path);
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (str_ends(path, readers[i].suffix))
-            return readers[i].read(out, path, e);
+            return read_file(out, path, readers[i].parse, e);
     return err_set(e, ERR_USAGE,
                    "%s: unknown kind of tokenizer; the name must end in .json, "
                    ".bpe, .txt, .tiktoken or .pkl",

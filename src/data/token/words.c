@@ -180,12 +180,6 @@ struct word_view {
     uint64_t count;
 };
 
-static struct word_view view_small(const struct short_word *s)
-{
-    return (struct word_view){ (const uint8_t *)&s->key,
-                               (uint32_t)(s->key.b >> 56), s->count };
-}
-
 static int compare_views(const void *x, const void *y)
 {
     const struct word_view *a = x, *b = y;
@@ -201,7 +195,9 @@ static struct word_view *sorted_views(const struct words *w)
 
     for (size_t i = 0; i < w->small_room; i++)
         if (w->small[i].count > 0)
-            v[n++] = view_small(&w->small[i]);
+            v[n++] = (struct word_view){ (const uint8_t *)&w->small[i].key,
+                                         (uint32_t)(w->small[i].key.b >> 56),
+                                         w->small[i].count };
     for (size_t i = 0; i < w->large_room; i++)
         if (w->large[i].count > 0)
             v[n++] = (struct word_view){ w->text + w->large[i].at,
