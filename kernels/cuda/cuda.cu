@@ -11,6 +11,8 @@
 #include "kernels/cuda/gemm.h"
 #include "kernels/cuda/sdpa.h"
 
+#include "common/mem.h"
+
 #include <stdio.h>
 
 static void fill_table(struct ops *ops)
@@ -225,13 +227,11 @@ static void device_capture_begin(struct dev *dev)
 
 static struct dev_capture *device_capture_end(struct dev *dev)
 {
-    struct dev_capture *g = (struct dev_capture *)calloc(1, sizeof *g);
+    struct dev_capture *g = (struct dev_capture *)xcalloc(1, sizeof *g);
     const bool failed = dev->failed && !cuda_of(dev)->failed_before;
     cudaGraph_t graph = nullptr;
     bool good;
 
-    if (!g)
-        abort();
     cuda_of(dev)->recording = false;
     good = cudaStreamEndCapture(STREAM(dev), &graph) == cudaSuccess && graph &&
            !failed && cudaGraphInstantiate(&g->exec, graph, 0) == cudaSuccess;
@@ -365,10 +365,8 @@ static int check_kernels(const struct cudaDeviceProp *prop, int index,
 
 static struct cuda_stage *new_stage(void)
 {
-    struct cuda_stage *s = (struct cuda_stage *)calloc(1, sizeof *s);
+    struct cuda_stage *s = (struct cuda_stage *)xcalloc(1, sizeof *s);
 
-    if (!s)
-        abort();
     if (cudaMallocHost((void **)&s->out, (size_t)SLOTS * SLOT) != cudaSuccess ||
         cudaMallocHost((void **)&s->back, RETURN_SIZE) != cudaSuccess) {
         cudaFreeHost(s->out);
@@ -436,9 +434,7 @@ static int device_open(struct dev *dev, struct err *e)
         cudaStreamDestroy(stream);
         return -1;
     }
-    cuda = (struct cuda *)calloc(1, sizeof *cuda);
-    if (!cuda)
-        abort();
+    cuda = (struct cuda *)xcalloc(1, sizeof *cuda);
     cuda->stream = stream;
     cuda->index = dev->index;
     cuda->sms = prop.multiProcessorCount;

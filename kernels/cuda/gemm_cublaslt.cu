@@ -15,6 +15,7 @@
 #include "kernels/cuda/cublaslt.h"
 
 #include "common/log.h"
+#include "common/mem.h"
 
 #include <stdio.h>
 
@@ -23,8 +24,7 @@ enum {
     ROUNDS = 3,  /* of timing; the shortest counts */
     MAX_PROBLEMS = 256,
     WORKSPACE = 32 << 20,
-    CACHES = 5, /* sizes of the second cache that are copied to
-                                   measure the bandwidth of memory */
+    CACHES = 5, /* times the second cache: a copy that measures memory */
 };
 
 /* A kind of product, and how it is computed. */
@@ -65,9 +65,7 @@ static struct gemm_state *open_state(struct dev *dev)
 
     if (p)
         return p;
-    p = cuda->gemm = (struct gemm_state *)calloc(1, sizeof *p);
-    if (!p)
-        abort();
+    p = cuda->gemm = (struct gemm_state *)xcalloc(1, sizeof *p);
     if (cublaslt_load(&p->lt, &p->why) < 0)
         return p;
     if (p->lt.create(&p->handle) != 0) {
@@ -128,9 +126,8 @@ static int alignment(const void *p)
     return (int)(bits & -bits);
 }
 
-/* An address with exactly that alignment.  The library is shown it when it
- * suggests algorithms, since it takes the alignment of bias and aux from their
- * addresses. */
+/* An address with exactly that alignment, for when the library suggests
+ * algorithms: it takes the alignment of bias and aux from their addresses. */
 static void *aligned_alike(const void *p)
 {
     return p ? (void *)(((uintptr_t)p & ~(uintptr_t)255) | alignment(p))
@@ -140,8 +137,6 @@ static void *aligned_alike(const void *p)
 static int library_epilogue(const struct gemm *p)
 {
     switch (p->epilogue) {
-    case GEMM_PLAIN:
-        return CUBLASLT_EPI_DEFAULT;
     case GEMM_BIAS:
         return CUBLASLT_EPI_BIAS;
     case GEMM_GELU:
@@ -151,27 +146,9 @@ static int library_epilogue(const struct gemm *p)
         return CUBLASLT_EPI_DGELU;
     case GEMM_BIAS_GRAD:
         return CUBLASLT_EPI_BGRADB;
+    default:
+        return CUBLASLT_EPI_DEFAULT;
     }
-    return CUBLASLT_EPI_DEFAULT;
-}
-
-/* Bytes that the epilogue reads and writes in a kernel of its own. */
-static double epilogue_bytes(const struct gemm *q)
-{
-    const double d = (double)q->m * (double)q->n * (double)dtype_size(q->out);
-
-    switch (q->epilogue) {
-    case GEMM_GELU:
-        return 2.0 * d;
-    case GEMM_GELU_GRAD:
-        return 3.0 * d;
-    case GEMM_BIAS_GRAD:
-        return (double)q->m * (double)q->k * (double)dtype_size(q->type);
-    case GEMM_PLAIN:
-    case GEMM_BIAS:
-        break;
-    }
-    return 0.0;
 }
 
 static struct algorithms_key key_of(const struct dev *dev, const struct gemm *p)
@@ -212,57 +189,81 @@ static void set_int(const struct gemm_state *p, cublaslt_desc desc,
 static void set_pointers(const struct gemm_state *p, cublaslt_desc desc,
                          const struct gemm *q)
 {
-    const int64_t ld = q->ldd;
-
     if (q->bias)
         p->lt.desc_set(desc, CUBLASLT_DESC_BIAS_POINTER, &q->bias,
                        sizeof q->bias);
     if (q->aux) {
         p->lt.desc_set(desc, CUBLASLT_DESC_AUX_POINTER, &q->aux, sizeof q->aux);
-        p->lt.desc_set(desc, CUBLASLT_DESC_AUX_LD, &ld, sizeof ld);
+        p->lt.desc_set(desc, CUBLASLT_DESC_AUX_LD, &q->ldd, sizeof q->ldd);
     }
 }
 
-/* The library's A is our b. */
-static int run_algorithm(const struct gemm_state *p,
-                         const struct gemm_problem *problem,
-                         const struct gemm *q,
-                         const struct cublaslt_result *with, void *d,
-                         const void *c, void *stream)
+static bool run_algorithm(struct dev *dev, const struct gemm_state *p,
+                          const struct gemm_problem *problem,
+                          const struct gemm *q,
+                          const struct cublaslt_result *with)
 {
     return p->lt.matmul(p->handle, problem->desc, &q->alpha, q->b, problem->a,
-                        q->a, problem->b, &q->beta, c, problem->d, d,
-                        problem->d, &with->algo, p->workspace, WORKSPACE,
-                        stream);
+                        q->a, problem->b, &q->beta, q->c ? q->c : q->d,
+                        problem->d, q->d, problem->d, &with->algo,
+                        p->workspace, WORKSPACE, cuda_of(dev)->stream) == 0;
 }
 
-/* Milliseconds of one algorithm, writing to d; or -1. */
-static float time_algorithm(struct dev *dev, const struct gemm_state *p,
-                            const struct gemm_problem *problem,
-                            const struct gemm *q,
-                            const struct cublaslt_result *with, void *d,
-                            cudaEvent_t from, cudaEvent_t to)
+/* What is timed: an algorithm for a product, or, if `with` is null, copying the
+ * first half of the product's output to the second. */
+struct timed_gemm {
+    struct gemm product;
+    const struct gemm_state *p;
+    const struct gemm_problem *problem;
+    const struct cublaslt_result *with;
+    size_t half;
+};
+
+static bool start_timed(struct dev *dev, const struct timed_gemm *t)
 {
-    float best = -1.0f;
+    char *d = (char *)t->product.d;
 
-    for (int i = 0; i < ROUNDS + 1; i++) { /* the first is a warm-up */
-        float ms = 0.0f;
+    if (t->with)
+        return run_algorithm(dev, t->p, t->problem, &t->product, t->with);
+    return cudaMemcpyAsync(d + t->half, d, t->half, cudaMemcpyDeviceToDevice,
+                           STREAM(dev)) == cudaSuccess;
+}
 
+/* Milliseconds of the shortest round, or -1. */
+static float time_gemm(struct dev *dev, const struct timed_gemm *t)
+{
+    float best = -1.0f, ms = 0.0f;
+    cudaEvent_t from, to;
+    bool good = true;
+
+    cudaEventCreate(&from);
+    cudaEventCreate(&to);
+    for (int i = 0; i < ROUNDS + 1 && good; i++) { /* the first is a warm-up */
         cudaEventRecord(from, STREAM(dev));
-        if (run_algorithm(p, problem, q, with, d, d, cuda_of(dev)->stream) != 0)
-            return -1.0f;
-        cudaEventRecord(to, STREAM(dev));
-        if (cudaEventSynchronize(to) != cudaSuccess ||
-            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
-            return -1.0f;
+        good = start_timed(dev, t) &&
+               cudaEventRecord(to, STREAM(dev)) == cudaSuccess &&
+               cudaEventSynchronize(to) == cudaSuccess &&
+               cudaEventElapsedTime(&ms, from, to) == cudaSuccess;
         if (i > 0 && (best < 0.0f || ms < best))
             best = ms;
     }
-    return best;
+    cudaEventDestroy(from);
+    cudaEventDestroy(to);
+    return good ? best : -1.0f;
 }
 
-/* Choose the fastest of the offers.  The outputs of the trial, d, bias and aux,
- * lie in memory of its own. */
+/* Memory for the outputs of a trial; null: there is none. */
+static char *alloc_outputs(size_t n)
+{
+    char *space = nullptr;
+
+    if (cudaMalloc((void **)&space, n) != cudaSuccess)
+        cudaGetLastError();
+    return space;
+}
+
+/* Choose the fastest of the offers; if there is no memory for a trial, the
+ * first.  The outputs, d, bias and aux, lie in memory of its own. */
 static void choose_by_time(struct dev *dev, const struct gemm_state *p,
                            struct gemm_problem *problem, const struct gemm *q,
                            const struct cublaslt_result *offer, int n)
@@ -270,92 +271,69 @@ static void choose_by_time(struct dev *dev, const struct gemm_state *p,
     const size_t d_size =
         ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
     const size_t line = (size_t)(q->m > q->n ? q->m : q->n) * 4;
-    const size_t aux_size = q->aux ? d_size : 0;
-    struct gemm trial = *q;
-    void *space = nullptr;
-    cudaEvent_t from, to;
+    const size_t size = d_size + (q->aux ? d_size : 0) + line;
+    struct timed_gemm t = { *q, p, problem, nullptr, 0 };
+    char *space = alloc_outputs(size);
 
-    if (cudaMalloc(&space, d_size + aux_size + line) != cudaSuccess) {
-        cudaGetLastError(); /* no memory for a trial: the first */
+    if (!space)
         return;
-    }
-    cudaMemsetAsync(space, 0, d_size + aux_size + line, STREAM(dev));
-    cudaEventCreate(&from);
-    cudaEventCreate(&to);
+    cudaMemsetAsync(space, 0, size, STREAM(dev));
+    t.product.c = nullptr;
+    t.product.d = space;
     if (q->aux && q->epilogue == GEMM_GELU)
-        trial.aux = (char *)space + d_size;
+        t.product.aux = space + d_size;
     if (q->epilogue == GEMM_BIAS_GRAD)
-        trial.bias = (char *)space + d_size + aux_size;
-    set_pointers(p, problem->desc, &trial);
+        t.product.bias = space + size - line;
+    set_pointers(p, problem->desc, &t.product);
     for (int i = 0; i < n; i++) {
-        const float ms =
-            time_algorithm(dev, p, problem, &trial, &offer[i], space, from, to);
+        float ms;
 
+        t.with = &offer[i];
+        ms = time_gemm(dev, &t);
         if (ms >= 0.0f && (problem->ms <= 0.0f || ms < problem->ms)) {
             problem->ms = ms;
             problem->with = offer[i];
         }
     }
-    cudaEventDestroy(from);
-    cudaEventDestroy(to);
     cudaFree(space);
 }
 
 /* Bytes that a copy reads and writes in a millisecond; 0 if not known. */
 static double measure_bandwidth(struct dev *dev)
 {
-    const size_t n = CACHES * cuda_of(dev)->cache;
-    char *space = nullptr;
-    cudaEvent_t from, to;
-    double best = 0.0;
+    struct timed_gemm t = {};
+    float ms;
 
-    if (cudaMalloc((void **)&space, 2 * n) != cudaSuccess) {
-        cudaGetLastError();
+    t.half = CACHES * cuda_of(dev)->cache;
+    t.product.d = alloc_outputs(2 * t.half);
+    if (!t.product.d)
         return 0.0;
-    }
-    cudaEventCreate(&from);
-    cudaEventCreate(&to);
-    for (int i = 0; i < ROUNDS + 1; i++) {
-        float ms = 0.0f;
-
-        cudaEventRecord(from, STREAM(dev));
-        cudaMemcpyAsync(space + n, space, n, cudaMemcpyDeviceToDevice,
-                        STREAM(dev));
-        cudaEventRecord(to, STREAM(dev));
-        if (cudaEventSynchronize(to) != cudaSuccess ||
-            cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
-            break;
-        if (i > 0 && ms > 0.0f)
-            best = fmax(best, 2.0 * (double)n / (double)ms);
-    }
-    cudaEventDestroy(from);
-    cudaEventDestroy(to);
-    cudaFree(space);
-    return best;
+    ms = time_gemm(dev, &t);
+    cudaFree(t.product.d);
+    return ms > 0.0f ? 2.0 * (double)t.half / (double)ms : 0.0;
 }
 
-static int ask_for_offers(const struct gemm_state *p,
+/* What the library suggests for a problem: the number of offers. */
+static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
                           const struct gemm_problem *problem,
-                          const struct algorithms_key *k, bool deterministic,
                           struct cublaslt_result *offer)
 {
+    const struct algorithms_key *k = &problem->key;
     const uint64_t workspace = WORKSPACE;
-    const uint32_t align_a = (uint32_t)k->align_b;
-    const uint32_t align_b = (uint32_t)k->align_a;
-    const uint32_t align_c = (uint32_t)k->align_c;
-    const uint32_t align_d = (uint32_t)k->align_d, none = 0;
+    const uint32_t none = 0;
+    const size_t size = sizeof none; /* of an alignment as well */
     cublaslt_pref pref;
     int n = 0, good = 0;
 
     if (p->lt.pref_create(&pref) != 0)
         return 0;
     p->lt.pref_set(pref, CUBLASLT_PREF_WORKSPACE, &workspace, sizeof workspace);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_A, &align_a, sizeof align_a);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_B, &align_b, sizeof align_b);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_C, &align_c, sizeof align_c);
-    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_D, &align_d, sizeof align_d);
-    if (deterministic)
-        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &none, sizeof none);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_A, &k->align_b, size);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_B, &k->align_a, size);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_C, &k->align_c, size);
+    p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_D, &k->align_d, size);
+    if (dev->deterministic)
+        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &none, size);
     if (p->lt.heuristic(p->handle, problem->desc, problem->a, problem->b,
                         problem->d, problem->d, pref, OFFERS, offer, &n) != 0)
         n = 0;
@@ -404,7 +382,7 @@ static bool separate_is_faster(struct dev *dev, struct gemm_state *p,
         p->bandwidth = measure_bandwidth(dev);
     return other && other->ms > 0.0f && problem->ms > 0.0f &&
            p->bandwidth > 0.0 &&
-           (double)other->ms + epilogue_bytes(q) / p->bandwidth <
+           (double)other->ms + gemm_epilogue_bytes(q) / p->bandwidth <
                (double)problem->ms;
 }
 
@@ -436,8 +414,7 @@ static void settle(struct dev *dev, struct gemm_state *p,
         problem->usable = !dev->deterministic && take_from_file(p, problem);
         if (problem->usable)
             return;
-        n = ask_for_offers(p, problem, &problem->key, dev->deterministic,
-                           offer);
+        n = ask_for_offers(dev, p, problem, offer);
     }
     problem->separate = n == 0 && gemm_can_separate(q);
     problem->usable = n > 0 || problem->separate;
@@ -470,9 +447,7 @@ static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
             return p->problem[i];
     if (p->n == MAX_PROBLEMS)
         return nullptr;
-    problem = (struct gemm_problem *)calloc(1, sizeof *problem);
-    if (!problem)
-        abort();
+    problem = (struct gemm_problem *)xcalloc(1, sizeof *problem);
     problem->key = key;
     p->problem[p->n++] = problem; /* settle() may add another */
     settle(dev, p, problem, q);
@@ -485,26 +460,21 @@ static bool run_problem(struct dev *dev, struct gemm_state *p,
                         struct gemm_problem *problem, const struct gemm *q,
                         const char *op)
 {
-    const void *c = q->c ? q->c : q->d;
     struct cublaslt_result offer[OFFERS];
     int n;
 
     set_pointers(p, problem->desc, q);
-    if (run_algorithm(p, problem, q, &problem->with, q->d, c,
-                      cuda_of(dev)->stream) == 0)
+    if (run_algorithm(dev, p, problem, q, &problem->with))
         return true;
-    n = ask_for_offers(p, problem, &problem->key, dev->deterministic, offer);
-    for (int i = 0; i < n; i++) {
-        if (run_algorithm(p, problem, q, &offer[i], q->d, c,
-                          cuda_of(dev)->stream) != 0)
-            continue;
-        log_warn(
-            "cuBLASLt no longer accepts the algorithm for %s; using another "
-            "one",
-            op);
-        problem->with = offer[i];
-        return true;
-    }
+    n = ask_for_offers(dev, p, problem, offer);
+    for (int i = 0; i < n; i++)
+        if (run_algorithm(dev, p, problem, q, &offer[i])) {
+            log_warn("cuBLASLt no longer accepts the algorithm for %s; using "
+                     "another one",
+                     op);
+            problem->with = offer[i];
+            return true;
+        }
     return false;
 }
 
@@ -524,8 +494,8 @@ enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
     launched(dev, op);
     if (problem->usable)
         return GEMM_DONE;
-    log_warn(
-        "cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower kernel", op,
-        (long long)q->m, (long long)q->n, (long long)q->k);
+    log_warn("cuBLASLt cannot run %s, %lld x %lld x %lld; using a slower "
+             "kernel",
+             op, (long long)q->m, (long long)q->n, (long long)q->k);
     return GEMM_NOT_DONE;
 }

@@ -36,4 +36,16 @@ static inline bool gemm_can_separate(const struct gemm *q)
     return q->epilogue != GEMM_PLAIN && q->epilogue != GEMM_BIAS;
 }
 
+/* Bytes that the epilogue reads and writes there. */
+static inline double gemm_epilogue_bytes(const struct gemm *q)
+{
+    const double d = (double)q->m * (double)q->n * (double)dtype_size(q->out);
+
+    if (q->epilogue == GEMM_BIAS_GRAD)
+        return (double)q->m * (double)q->k * (double)dtype_size(q->type);
+    return q->epilogue == GEMM_GELU        ? 2.0 * d
+           : q->epilogue == GEMM_GELU_GRAD ? 3.0 * d
+                                           : 0.0;
+}
+
 #endif

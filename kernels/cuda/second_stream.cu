@@ -7,6 +7,8 @@
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
 
+#include "common/mem.h"
+
 struct cuda_second_stream {
     cudaStream_t stream;
     cudaEvent_t given;
@@ -20,9 +22,7 @@ static struct cuda_second_stream *second_stream_of(struct dev *dev)
 
     if (s)
         return s;
-    s = (struct cuda_second_stream *)calloc(1, sizeof *s);
-    if (!s)
-        abort();
+    s = (struct cuda_second_stream *)xcalloc(1, sizeof *s);
     cuda->second_stream = s;
     must(dev, "second stream",
          cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));

@@ -5,6 +5,10 @@
 
 #include "common/err.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * mem - three ways to get memory, by who frees it and what failure means
  *
@@ -65,5 +69,9 @@ void arena_take(struct arena *, void *p);
 /* All that the second owns, the first owns from now on. */
 void arena_join(struct arena *, struct arena *);
 void arena_clear(struct arena *);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
