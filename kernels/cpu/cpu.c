@@ -153,8 +153,8 @@ static void cpu_free(struct dev *dev, void *p)
     free(p);
 }
 
-/* Divided among threads as the operations are, so that each thread is the first
- * to touch its own part. */
+/* Copy, or clear if src is NULL; divided among threads as the operations are,
+ * so that each thread is the first to touch its own part. */
 static void cpu_copy(struct dev *dev, void *dst, const void *src, size_t n)
 {
     const size_t piece = (size_t)1 << 18;
@@ -163,23 +163,18 @@ static void cpu_copy(struct dev *dev, void *dst, const void *src, size_t n)
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
     for (int64_t i = 0; i < count; i++) {
         const size_t from = (size_t)i * piece;
+        const size_t size = n - from < piece ? n - from : piece;
 
-        memcpy((char *)dst + from, (const char *)src + from,
-               n - from < piece ? n - from : piece);
+        if (src)
+            memcpy((char *)dst + from, (const char *)src + from, size);
+        else
+            memset((char *)dst + from, 0, size);
     }
 }
 
 static void cpu_zero(struct dev *dev, void *dst, size_t n)
 {
-    const size_t piece = (size_t)1 << 18;
-    const int64_t count = (int64_t)((n + piece - 1) / piece);
-
-#pragma omp parallel for num_threads(cpu_threads(dev)) if (count > 1)
-    for (int64_t i = 0; i < count; i++) {
-        const size_t from = (size_t)i * piece;
-
-        memset((char *)dst + from, 0, n - from < piece ? n - from : piece);
-    }
+    cpu_copy(dev, dst, NULL, n);
 }
 
 static int cpu_sync(struct dev *dev, struct err *e)

@@ -29,7 +29,7 @@ VEC_FN void add_piece(enum dtype type, const struct piece *p)
     }
 }
 
-VEC_FN void accum_pair(enum dtype type, enum dtype a_type,
+VEC_FN void accum_pair(enum dtype a_type, enum dtype type,
                        const struct piece *p)
 {
     for (int64_t i = p->at; i < p->at + p->n; i += VW) {
@@ -42,15 +42,9 @@ VEC_FN void accum_pair(enum dtype type, enum dtype a_type,
     }
 }
 
-VEC_FN void accum_from(enum dtype a_type, enum dtype type,
-                       const struct piece *p)
-{
-    accum_pair(type, a_type, p);
-}
-
 VEC_FN void accum_piece(enum dtype type, const struct piece *p)
 {
-    VEC_BY_TYPE(p->a_type, accum_from, type, p);
+    VEC_BY_TYPE(p->a_type, accum_pair, type, p);
 }
 
 VEC_FN void scale_piece(enum dtype type, const struct piece *p)

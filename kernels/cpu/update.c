@@ -168,12 +168,15 @@ static void sgd_piece(const struct update_step *s, int64_t from, int64_t to)
     }
 }
 
-static void each_piece(struct dev *dev, const struct update_step *s, int64_t n,
-                       void (*piece)(const struct update_step *, int64_t,
-                                     int64_t))
+static void update_pieces(struct dev *dev, struct update_step *s,
+                          const struct tensor *w, const struct update *u,
+                          void (*piece)(const struct update_step *, int64_t,
+                                        int64_t))
 {
-    const int64_t pieces = rows_pieces(n);
+    const int64_t n = tensor_count(w), pieces = rows_pieces(n);
 
+    if (!prepare_step(s, u))
+        return;
 #pragma omp parallel for num_threads(cpu_threads(dev)) if (pieces > 1)
     for (int64_t i = 0; i < pieces; i++)
         piece(s, i * ROWS_PIECE,
@@ -184,34 +187,25 @@ void cpu_adamw(struct dev *dev, struct tensor *w, struct tensor *m,
                struct tensor *v, struct tensor *copy, const struct tensor *g,
                const struct update *u)
 {
-    struct update_step s = {
-        .w = w->data, .m = m->data, .v = v->data, .g = g->data, .copy = copy
-    };
+    struct update_step s = { w->data, m->data, v->data, g->data, copy };
 
-    if (prepare_step(&s, u))
-        each_piece(dev, &s, tensor_count(w), adamw_piece);
+    update_pieces(dev, &s, w, u, adamw_piece);
 }
 
 void cpu_lion(struct dev *dev, struct tensor *w, struct tensor *m,
               struct tensor *copy, const struct tensor *g,
               const struct update *u)
 {
-    struct update_step s = {
-        .w = w->data, .m = m->data, .g = g->data, .copy = copy
-    };
+    struct update_step s = { w->data, m->data, NULL, g->data, copy };
 
-    if (prepare_step(&s, u))
-        each_piece(dev, &s, tensor_count(w), lion_piece);
+    update_pieces(dev, &s, w, u, lion_piece);
 }
 
 void cpu_sgd(struct dev *dev, struct tensor *w, struct tensor *m,
              struct tensor *copy, const struct tensor *g,
              const struct update *u)
 {
-    struct update_step s = {
-        .w = w->data, .m = m->data, .g = g->data, .copy = copy
-    };
+    struct update_step s = { w->data, m->data, NULL, g->data, copy };
 
-    if (prepare_step(&s, u))
-        each_piece(dev, &s, tensor_count(w), sgd_piece);
+    update_pieces(dev, &s, w, u, sgd_piece);
 }

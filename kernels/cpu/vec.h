@@ -57,11 +57,6 @@ VEC_FN vf vf_set(float x)
 #endif
 }
 
-VEC_FN vi vi_set(int32_t x)
-{
-    return (vi){ 0 } + x;
-}
-
 /* The first n < VW of a vector; the others are 0. */
 VEC_FN vf vf_load_n(const float *p, int64_t n)
 {
@@ -101,11 +96,6 @@ VEC_FN vf vf_select(vi mask, vf a, vf b)
 VEC_FN vf vf_max(vf a, vf b)
 {
     return vf_select((vi)(a < b), b, a);
-}
-
-VEC_FN vf vf_min(vf a, vf b)
-{
-    return vf_select((vi)(a > b), b, a);
 }
 
 VEC_FN vf vf_sqrt(vf a)
