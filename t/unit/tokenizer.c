@@ -18,6 +18,7 @@
 #include "data/shards/decoder.h"
 #include "data/token/bpe.h"
 #include "data/token/tokfile.h"
+#include "t/unit/few-merges.h"
 
 static char *data_path(const char *name)
 {
@@ -145,16 +146,6 @@ static void known_texts(const struct tokenizer *t, const char *name)
     free(path);
 }
 
-static struct tokenizer *load(const char *path)
-{
-    struct tokenizer *t;
-    struct err e = ERR_INIT;
-
-    if (tokenizer_load(&t, path, &e) < 0)
-        diag("%s", e.text);
-    return t;
-}
-
 static void gpt2_files(void)
 {
     static const char *const names[] = {
@@ -184,29 +175,6 @@ static void gpt2_files(void)
         tokenizer_free(t);
         free(path);
     }
-}
-
-/* A tokenizer of a few merges: no file needed. */
-static const char few_merges[] = "#version: 0.2\n"
-                                 "a b\n"
-                                 "ab c\n"
-                                 "# #\n"
-                                 "x x\n"
-                                 "xx xx\n"
-                                 "xxxx xxxx\n"
-                                 "xxxxxxxx xxxxxxxx\n"
-                                 "\xC4\xA0 abc\n";
-
-static struct tokenizer *parse_merges(const char *text, struct err *e)
-{
-    struct tokenizer *t = tokenizer_new(TOKENIZER_BPE, PRETOKENIZE_GPT2);
-
-    if (tokfile_parse_merges(t, text, strlen(text), e) < 0 ||
-        tokenizer_ready(t, e) < 0) {
-        tokenizer_free(t);
-        return NULL;
-    }
-    return t;
 }
 
 /* BPE as it is defined: the lowest rank anywhere, the leftmost of equals. */
