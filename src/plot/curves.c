@@ -105,7 +105,7 @@ static void draw_attempt(struct drawing *d, const struct part *part,
     } else {
         new_curve(d, part, h, label);
     }
-    mark_wanted(&m, d->r->attempts ? marks & ~(unsigned)SHOW_RESUME : marks);
+    mark_wanted(&m, d->r->attempts ? marks & ~(1U << SHOW_RESUME) : marks);
 }
 
 static int draw_attempts(struct drawing *d, const struct part *part,
@@ -239,7 +239,7 @@ static unsigned marks_of(const struct drawing *d, const struct kind_line *l,
     const bool best =
         d->validates ? strcmp(l->label, "validation") == 0 : index == 0;
 
-    return (index == 0 ? ~(unsigned)SHOW_BEST : 0) | (best ? SHOW_BEST : 0);
+    return (index == 0 ? ~(1U << SHOW_BEST) : 0) | (best ? 1U << SHOW_BEST : 0);
 }
 
 static int draw_line(struct drawing *d, const struct kind_line *l, int index,

@@ -271,7 +271,7 @@ static int add_section(struct report *rep, const struct section *s,
     }
     r.skip = !s->later ? 0 : r.skip > 0 ? r.skip : first_steps(&rep->all.set);
     if (s->resumed)
-        r.marks |= SHOW_RESUME;
+        r.marks |= 1U << SHOW_RESUME;
     if (strcmp(s->kind, "hellaswag") != 0)
         r.baseline.n = 0;
     snprintf(title, sizeof title, "%s", s->title);

@@ -188,14 +188,14 @@ static void mark_evals(const struct marked *c)
 
 void mark_wanted(const struct marked *c, unsigned marks)
 {
-    if (marks & SHOW_RESUME)
+    if (marks & 1U << SHOW_RESUME)
         mark_resumes(c);
-    if (marks & SHOW_CHECKPOINT)
+    if (marks & 1U << SHOW_CHECKPOINT)
         mark_checkpoints(c);
-    if (marks & SHOW_EVAL)
+    if (marks & 1U << SHOW_EVAL)
         mark_evals(c);
-    if (marks & SHOW_SPIKE)
+    if (marks & 1U << SHOW_SPIKE)
         mark_spikes(c);
-    if (marks & SHOW_BEST)
+    if (marks & 1U << SHOW_BEST)
         mark_best(c);
 }

@@ -22,7 +22,7 @@ struct marked {
 
 /* Mark the values that are not finite. */
 void mark_bad(const struct marked *);
-/* Mark what a set of SHOW_ bits asks for. */
+/* Mark the events of a set, 1 << show for each. */
 void mark_wanted(const struct marked *, unsigned marks);
 /* Mark where a run continues a stitched curve. */
 void mark_seam(struct panel *, const struct run_info *,

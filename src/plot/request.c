@@ -128,8 +128,11 @@ static int parse_font(struct request *r, struct err *e)
 
 static int parse_marks(struct request *r, struct err *e)
 {
-    static const char *const words[] = { "resume", "checkpoint", "best",
-                                         "spike",  "eval",       NULL };
+    static const char *const words[] = {
+        [SHOW_RESUME] = "resume", [SHOW_CHECKPOINT] = "checkpoint",
+        [SHOW_BEST] = "best",     [SHOW_SPIKE] = "spike",
+        [SHOW_EVAL] = "eval",     NULL
+    };
     const char *at = r->mark;
     char list[80];
 

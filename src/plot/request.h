@@ -24,13 +24,7 @@ enum along {
     ALONG_FLOPS
 };
 
-enum { /* --mark, a set of bits */
-       SHOW_RESUME = 1,
-       SHOW_CHECKPOINT = 2,
-       SHOW_BEST = 4,
-       SHOW_SPIKE = 8,
-       SHOW_EVAL = 16,
-};
+enum show { SHOW_RESUME, SHOW_CHECKPOINT, SHOW_BEST, SHOW_SPIKE, SHOW_EVAL };
 
 enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
@@ -47,7 +41,7 @@ struct request {
 
     enum along along;
     struct smooth how;
-    unsigned marks;
+    unsigned marks; /* 1 << show for each word of --mark */
     enum band spread;
     enum legend place;
     double inset_lo, inset_hi;
