@@ -45,8 +45,8 @@ static const struct opt export_opts[] = {
 /*
  * -- CSV and JSON Lines: one line per point -------------------------------
  *
- * The JSON is not by jansson, which would print 0.1 as 0.10000000000000001 and
- * takes 7 us per point where this takes 1.
+ * This code does not use jansson, which would print 0.1 as 0.10000000000000001
+ * and takes 7 us per point instead of 1.
  */
 
 static int load_flags(void)

@@ -97,7 +97,7 @@ static void fill_table(struct table *t, const struct run_info *r,
 /*
  * -- JSON -----------------------------------------------------------------
  *
- * Not by jansson, which would print 0.1 as 0.10000000000000001.
+ * This code does not use jansson, which would print 0.1 as 0.10000000000000001.
  */
 
 static void add_json_pairs(struct buf *b, const char *name,

@@ -1,7 +1,7 @@
 /*
  * import_csv - import points from comma-separated values
  *
- * The first line tells which of three kinds a file is:
+ * There are three kinds of file, recognised by the first line:
  *
  *      run_id,run,experiment,metric,step,time_ms,value     by gtrack export
  *      "Step","run1 - train/loss","run1 - train/loss__MIN",...     by W&B

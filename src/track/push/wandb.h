@@ -20,14 +20,14 @@ struct wandb {
     char *run;                    /* the id of the run there */
     char *storage_id;             /* opaque; NULL for a new run */
     int64_t lines[WANDB_STREAMS]; /* that the server has */
-    int64_t tail_step;            /* of its last line; INT64_MIN: unknown */
+    int64_t tail_step;            /* of the last of history, or INT64_MIN */
     uint64_t part;                /* as in struct push_conf */
     double quiet_until;           /* no request before; by clock_mono() */
     bool stopped;                 /* someone has pressed Stop */
 };
 
-/* Run an operation; the caller releases *data, which may be NULL if the data is
- * not needed.  GraphQL reports errors with status 200; they are errors here. */
+/* Run an operation; the caller releases *data, unless `data` is NULL.  GraphQL
+ * reports errors with status 200; they are errors here. */
 int wandb_graphql(struct wandb *, const char *name, const char *query,
                   json_t *variables, json_t **data, struct err *);
 /* Ask what the server has of the run. */

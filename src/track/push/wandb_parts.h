@@ -14,7 +14,7 @@
  *
  * Files of 2 GiB and more are sent in parts of 100 MiB, each with its MD5 sum;
  * then the server is given the tags that its storage has returned for them.
- * The storage accepts at most 10,000 parts, so those of a file of more than
+ * The storage accepts at most 10,000 parts, so the parts of a file of more than
  * 1 TB are larger.
  */
 struct wandb_parts {

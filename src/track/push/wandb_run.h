@@ -6,7 +6,7 @@
 #include "store/load.h"
 
 /*
- * wandb_run - a run in the terms of W&B
+ * wandb_run - the description of a run that W&B expects
  */
 
 /* Its parameters, each under "value". */

@@ -53,7 +53,7 @@ static void merge_uses(struct key_uses *u)
     u->n = kept + 1;
 }
 
-/* The keys of a run come sorted, and are mostly those of the first run. */
+/* The keys of a run are sorted, and mostly equal to those of the first run. */
 static void count_key(struct key_uses *u, const char *key, const char *value)
 {
     int c = 1;

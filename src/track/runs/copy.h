@@ -8,9 +8,9 @@
 /*
  * copy - copy runs from one store into another
  *
- * Runs keep their ids and appear as a whole; the paths inside are those of the
- * new store.  A run that exists there is not copied again.  A run that cannot
- * be read is reported and the others are copied, but the call fails.
+ * Runs keep their ids and appear as a whole; paths in their files are those of
+ * the new store.  A run that exists there is not copied again.  A run that
+ * cannot be read is reported and the others are copied, but the call fails.
  */
 struct copies {
     size_t runs, points; /* that were copied */

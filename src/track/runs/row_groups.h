@@ -10,7 +10,7 @@
  * A row has these values, the number of runs, and for each metric the mean, the
  * standard deviation (n - 1), the number of values, and half of the 95 %
  * confidence interval of the mean (Student's t).  Values that are missing or
- * not finite are left out.  `by` lists the columns as in column_parse.h.
+ * not finite are left out.  `by` lists the columns as column_parse.h describes.
  */
 int row_groups_fill(struct table *, const struct runs *, const char *by,
                     const struct columns *metrics, struct err *);

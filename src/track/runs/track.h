@@ -9,7 +9,7 @@
 #include "store/load.h"
 
 /*
- * track - what the commands of gtrack share
+ * track - functions and options that the commands of gtrack share
  *
  *      static struct track_selection selection = TRACK_SELECTION_INIT;
  *      static const struct opt ls_opts[] = {
@@ -30,7 +30,7 @@ extern const char *track_root;
 /* The store that --root, GTRACK_ROOT or the default names. */
 const char *track_store(void);
 
-/* What the options that select runs say. */
+/* The values of the options that select runs. */
 struct track_selection {
     const char *where, *experiment, *sweep, *since, *sort;
     int status; /* index into track_status_words, or -1 */
@@ -38,7 +38,7 @@ struct track_selection {
     bool deleted, attempts;
 };
 
-/* What the options that begin a run say. */
+/* The values of the options of a command that begins a run. */
 struct track_new_run {
     const char *experiment;
     struct opt_list params, tags;
@@ -107,7 +107,7 @@ int track_each(char **words, int n, int flags, track_each_fn *, void *arg,
                struct err *);
 
 /* Is a higher value of this metric better (1), a lower one (-1), or neither
- * (0)?  Told from its name. */
+ * (0)?  This is guessed from its name. */
 int track_direction(const char *metric);
 
 /* How many seconds a run took, or has been running. */
@@ -120,7 +120,7 @@ bool track_is_name_shared(const struct runs *, size_t at);
 char *track_output_path(const struct run_info *);
 enum table_mark track_status_mark(enum run_status);
 
-/* Refuse fewer or more arguments than the running command takes; most < 0 is
+/* Report fewer or more arguments than the running command takes; most < 0 is
  * no limit. */
 int track_check_args(int argc, char **argv, int least, int most, struct err *);
 
