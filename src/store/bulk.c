@@ -183,8 +183,8 @@ int bulk_beat(struct bulk *p, struct err *e)
     return save_attempt(p, RUN_RUNNING, 0, e);
 }
 
-/* While meta.yaml and the folder name different experiments MLflow passes over
- * the run, with a warning; fsck goes by the folder. */
+/* While meta.yaml and the folder disagree about the experiment, MLflow skips
+ * the run, with a warning; fsck trusts the folder. */
 int bulk_move(struct bulk *p, const char *root, const char *experiment,
               struct err *e)
 {

@@ -8,13 +8,13 @@
 #include "store/store.h"
 
 /*
- * edit - change what is in a store already: runs and experiments
+ * edit - change runs and experiments that exist
  *
- * Each of these replaces single files, whole, as MLflow's own commands do, and
- * may be used while the run is being written.  None touches a metric.
+ * Each function replaces whole files one by one, as MLflow's own commands do,
+ * and may be used while the run is being written.  None touches a metric.
  */
 
-/* A value of NULL takes the tag away; a bad key is ERR_USAGE. */
+/* A value of NULL removes the tag; a bad key is ERR_USAGE. */
 int edit_tag(const struct run_info *, const char *key, const char *value,
              struct err *);
 /* A new name: in meta.yaml and in the tag mlflow.runName. */
@@ -26,15 +26,15 @@ int edit_delete(const struct run_info *, struct err *);
 int edit_restore(const struct run_info *, struct err *);
 /* Remove a deleted run's files for good. */
 int edit_remove(const char *root, const struct run_info *, struct err *);
-/* Put a run that nobody writes any more to rest: STALE becomes what is said. */
+/* Set the status of a run that no process writes: STALE becomes this. */
 int edit_status(const struct run_info *, enum run_status, struct err *);
 
-/* Give its meta.yaml what it lacks, from the struct; where there is none, or
- * one that cannot be read, it is made anew. */
+/* Add to the experiment's meta.yaml what is missing, from the struct; if the
+ * file is missing or cannot be read, it is rebuilt. */
 int edit_experiment_repair(const struct experiment *, struct err *);
 
-/* Write the absolute artifact URIs anew after the tree was moved; *count says
- * how many were wrong. */
+/* Correct the absolute artifact URIs after the tree was moved; *count becomes
+ * the number that were wrong. */
 int edit_uris(const char *root, int64_t *count, struct err *);
 
 #endif

@@ -57,8 +57,8 @@ void store_keep_name(const char *root, const char *id, const char *name)
     free(path);
 }
 
-/* What an experiment was called: noted when it was made, or in a line of its
- * meta.yaml, which as a whole is not there or not YAML. */
+/* The name of an experiment whose meta.yaml cannot be read: as noted when it
+ * was created, or from a single line of that file. */
 static const char *lost_name(struct arena *mem, const char *root,
                              const struct experiment *x)
 {
@@ -106,7 +106,7 @@ static bool has_run(const char *folder)
     return found;
 }
 
-/* MLflow lists no experiment at all when one has not these. */
+/* MLflow lists no experiment at all if one of them lacks these. */
 static const char *missing_key(const struct yaml *y)
 {
     static const char *const keys[][2] = {
@@ -206,9 +206,10 @@ void experiments_free(struct experiments *all)
 }
 
 /*
- * Give the temporary file its name unless the name is taken.  link() does that
- * in one step, on NFS too, where its answer may be lost: whoever has the name
- * wrote the same text.  Where there are no links, rename() has to do.
+ * Rename the temporary file unless the new name exists.  link() does that in
+ * one step, also on NFS, where its reply may be lost: any process that creates
+ * this name writes the same text.  If the file system has no links, rename() is
+ * used.
  */
 static int publish(const char *temp, const char *path, struct err *e)
 {
@@ -331,7 +332,7 @@ int store_experiment(const char *root, const char *name, char **id,
             return -1;
         if (found == OURS)
             *id = xstrdup(own);
-        id_of(own, name, k); /* renamed, or damaged: the next one */
+        id_of(own, name, k); /* it was renamed or is damaged: the next one */
         found = look(root, own, name, e);
     }
     return 0;

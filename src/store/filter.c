@@ -109,7 +109,7 @@ static bool test_number(const struct clause *c, double x)
     return found != c->negated;
 }
 
-/* Something that is not there. */
+/* The clause is about something that is missing. */
 static bool test_missing(const struct clause *c)
 {
     return c->test == IS_NULL && !c->negated;
@@ -151,7 +151,7 @@ static bool test_dataset(const struct clause *c, const struct run_info *run)
     return run->n_inputs == 0 && test_missing(c);
 }
 
-/* MLflow knows fewer states; by the one it sees a run is found too. */
+/* A run is also found by the status that MLflow, which knows fewer, sees. */
 static bool test_status(const struct clause *c, const struct run_info *run)
 {
     const bool found = test_text(c, run_status_word(run->status));

@@ -7,7 +7,7 @@
 #include "store/load.h"
 
 /*
- * filter - "metrics.loss < 3 and params.lr = '1e-3'": yes or no of a run
+ * filter - does a run match "metrics.loss < 3 and params.lr = '1e-3'"?
  *
  *      struct filter *f = filter_parse(text, e);
  *
@@ -16,8 +16,8 @@
  *      if (filter_match(f, &run)) ...
  *      filter_free(f);
  *
- * The grammar is MLflow's search, so that a filter from there means the same
- * here, and more:
+ * The grammar extends that of MLflow's search, so that a filter means the same
+ * here as there:
  *
  *      filter := term ( "or" term )*
  *      term   := factor ( "and" factor )*
@@ -30,18 +30,19 @@
  *      cmp    := = == != <> < <= > >=
  *      fn     := last | min | max | mean | count
  *
- * Entities are metrics, params, tags, datasets and attributes, in MLflow's
- * spellings; without one a key is an attribute.  A key with other characters
- * than letters, digits, "_", "." and "/" stands in `...` or "...".  Words are
- * not case-sensitive, entities and keys are.
+ * Entities are metrics, params, tags, datasets and attributes, and MLflow's
+ * other spellings of these; a key without one is an attribute.  A key with
+ * characters other than letters, digits, "_", "." and "/" is quoted: `...` or
+ * "...".  Words are not case-sensitive; entities and keys are.
  *
- * A parameter compared with a bare number is compared as a number; one that is
- * no number then makes the clause false.  What is missing makes its clause
- * false, != too.  A NaN is unequal to all, and else false.
+ * A parameter is compared with a number that is not quoted as a number; if it
+ * is not a number, the clause is false.  A clause about something that is
+ * missing is false, also with !=.  A NaN differs from everything; every other
+ * comparison with it is false.
  */
 struct filter;
 
-/* NULL, with e as ERR_USAGE that points at the place, when it is no filter. */
+/* NULL, with e an ERR_USAGE that quotes the place, if it is not a filter. */
 struct filter *filter_parse(const char *text, struct err *e);
 bool filter_match(const struct filter *, const struct run_info *);
 void filter_free(struct filter *);

@@ -38,7 +38,7 @@ static bool is_quote(char c)
     return c == '\'' || c == '"' || c == '`';
 }
 
-/* The piece in quotes that begins at l->at; what is inside is appended. */
+/* Append the content of the quoted piece that begins at l->at. */
 static int quoted(struct lexer *l, struct buf *out, struct err *e)
 {
     const char quote = l->text[l->at++];
@@ -58,7 +58,7 @@ static int quoted(struct lexer *l, struct buf *out, struct err *e)
     return 0;
 }
 
-/* A name, or a string if it is one piece in quotes; '...' is always one. */
+/* A name, or a string if it is a single quoted piece, as '...' always is. */
 static int name(struct lexer *l, struct err *e)
 {
     const bool text = l->text[l->at] == '\'';

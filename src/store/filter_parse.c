@@ -84,7 +84,7 @@ static bool at_word(const struct parser *p, const char *word)
     return filter_is_word(&p->lex.lexeme, word);
 }
 
-/* What a function looks at is a metric, with its entity or without. */
+/* The argument of a function: a metric, with or without its entity. */
 static int read_measured(struct parser *p, struct clause *c, size_t measure)
 {
     c->entity = METRICS;
@@ -104,7 +104,7 @@ static int read_measured(struct parser *p, struct clause *c, size_t measure)
                                               : wrong(p, "\")\" is expected");
 }
 
-/* After a function's name a parenthesis stands at once. */
+/* Is this the name of a function, followed by a parenthesis? */
 static bool is_measure(const struct parser *p, size_t *measure)
 {
     const struct lexeme *t = &p->lex.lexeme;
@@ -141,7 +141,7 @@ static int read_attribute(struct parser *p, struct clause *c)
     return -1;
 }
 
-/* What the clause looks at. */
+/* The left side of a clause. */
 static int read_what(struct parser *p, struct clause *c)
 {
     const struct lexeme t = p->lex.lexeme;
@@ -334,7 +334,7 @@ static int skip_and(struct parser *p)
     return 0;
 }
 
-/* MLflow lets an "and" with nothing before or after it pass. */
+/* As in MLflow, there may be nothing before or after an "and". */
 static int read_and(struct parser *p, struct node **out)
 {
     if (skip_and(p) < 0 || read_factor(p, out) < 0)

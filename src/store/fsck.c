@@ -57,7 +57,7 @@ static void see_point(void *arg, const struct point *p)
     widen(&c->points, p->ms);
 }
 
-/* Write the file anew with those lines that are points. */
+/* Rewrite the file, keeping only lines that are points. */
 static int keep_points(const char *path, const char *run, struct err *e)
 {
     char *temp = path_join(run, STORE_OWN "/fsck.tmp"), *line = NULL;
@@ -158,7 +158,7 @@ static int check_value(struct check *c, const char *path, const char *file,
 typedef int check_fn(struct check *, const char *path, const char *file,
                      struct err *);
 
-/* A name MLflow does not take becomes the nearest that it does. */
+/* Change a name that MLflow does not accept to the nearest that it does. */
 static int check_name(const struct check *c, char **path, const char *kind,
                       const char *key, struct err *e)
 {
@@ -206,7 +206,7 @@ static int walk(struct check *c, const char *kind, const char *below,
         struct stat st;
 
         if (path_is_folder(path)) {
-            if (!path_is_link(path)) /* as readers, we do not go there */
+            if (!path_is_link(path)) /* readers do not follow it either */
                 ret = walk(c, kind, key, check, e);
         } else if (stat(path, &st) < 0 || !S_ISREG(st.st_mode)) {
             if (c->repair && unlink(path) < 0)
@@ -256,7 +256,7 @@ static int check_folders(const struct check *c, struct err *e)
     return 0;
 }
 
-/* What the rest of the run tells of it.  How it ended only an attempt knows. */
+/* Rebuild it from the rest of the run.  Only an attempt tells how it ended. */
 static void guess_meta(struct meta *m, const struct check *c, const char *uri)
 {
     const struct run_info *r = c->run;
@@ -294,7 +294,7 @@ static void guess_meta(struct meta *m, const struct check *c, const char *uri)
         m->deleted_ms = m->end_ms;
 }
 
-/* One that cannot be read stays beside the new one. */
+/* Keep one that cannot be read next to the new one. */
 static int replace_meta(const struct check *c, struct err *e)
 {
     char *path = path_join(c->run->folder, STORE_META);
@@ -311,7 +311,7 @@ static int replace_meta(const struct check *c, struct err *e)
     return ret;
 }
 
-/* meta_load() knows what to put for what is missing. */
+/* meta_load() substitutes what is missing. */
 static int check_meta(const struct check *c, struct err *e)
 {
     struct arena mem = ARENA_INIT;
@@ -350,7 +350,7 @@ static int check_meta(const struct check *c, struct err *e)
     return ret;
 }
 
-/* Files that a writer was killed over. */
+/* Temporary files that a killed writer left. */
 static int check_leftovers(const struct check *c, const char *below,
                            struct err *e)
 {
@@ -363,10 +363,9 @@ static int check_leftovers(const struct check *c, const char *below,
         return ret;
     }
     for (size_t i = 0; ret == 0 && i < l.n; i++) {
-        const size_t n = strlen(l.name[i]);
         char *path = path_join(folder, l.name[i]);
 
-        if (n > 4 && strcmp(l.name[i] + n - 4, ".tmp") == 0) {
+        if (str_ends(l.name[i], ".tmp")) {
             char *file = path_join(below, l.name[i]);
 
             if (c->repair && unlink(path) < 0)
@@ -398,7 +397,7 @@ static bool is_empty(const char *folder)
     return empty;
 }
 
-/* Folders alone: there is nothing to make a run of, nor to lose. */
+/* There are only folders, so nothing can be rebuilt or lost. */
 static int check_empty(const struct check *c, struct err *e)
 {
     if (c->repair && path_remove(c->run->folder, e) < 0)

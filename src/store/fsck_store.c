@@ -1,5 +1,5 @@
 /*
- * fsck_store - what is wrong with a store outside its runs
+ * fsck_store - find and repair damage in a store outside its runs
  */
 #include "config.h"
 #include "store/fsck.h"
@@ -30,7 +30,7 @@ static bool is_taken(const struct experiments *all, size_t but,
     return false;
 }
 
-/* The second of a name, as a copied folder is, would end a migration. */
+/* A second experiment of a name, such as a copied folder, breaks migration. */
 static const char *find_problem(const struct experiments *all, size_t i)
 {
     const char *name = all->item[i].name;
@@ -43,7 +43,7 @@ static const char *find_problem(const struct experiments *all, size_t i)
     return NULL;
 }
 
-/* Its runs tell when it was there. */
+/* Take its dates from its runs. */
 static void date(struct experiment *x, const struct runs *runs)
 {
     for (size_t i = 0; i < runs->n; i++) {
@@ -92,7 +92,7 @@ static int check_experiments(const struct check *c, struct err *e)
             continue;
         f.repaired = c->repair && repair(c->root, &all, i, &why) == 0;
         if (c->repair && !f.repaired)
-            f.what = why.text; /* and on to the next */
+            f.what = why.text;
         f.name = name = xasprintf("(experiment %s)", x->name);
         c->tell(c->arg, &f);
         free(name);

@@ -95,7 +95,7 @@ void watch_clear(struct watch *w)
     *w = (struct watch)WATCH_INIT;
 }
 
-/* Is all as it was?  Paths are short from the run's folder: half the time. */
+/* Is everything unchanged?  Paths relative to the run take half the time. */
 static bool is_unchanged(const struct index *x, const char *key,
                          const char *paths, size_t n, const uint64_t was[2])
 {
@@ -119,9 +119,9 @@ static bool is_unchanged(const struct index *x, const char *key,
 /* -- the file ---------------------------------------------------------- */
 
 /*
- * The magic, then one record a run: the length of what follows, the hash of
- * what follows, the key, the hash of what is watched, its paths, and the run
- * (see pack.h).
+ * The magic, then a record for each run: the length and the hash of what
+ * follows, the key, the hash of what is watched, its paths, and the run (see
+ * pack.h).
  */
 enum { HASH_SIZE = 16 };
 
@@ -133,7 +133,6 @@ struct index_slot {
 struct news {
     char *key;
     struct buf record;
-    int64_t bytes;
 };
 
 struct index_news {
@@ -185,7 +184,7 @@ static void enter(struct index *x, const struct index_slot *slot)
     x->slot[at] = *slot;
 }
 
-/* Find the records; false if they are not what they should be. */
+/* Find the records; false if they are malformed. */
 static bool read_records(struct index *x)
 {
     size_t n = 0;
@@ -287,7 +286,7 @@ bool index_get(struct index *x, const char *key, struct run_info *run,
 void index_put(struct index *x, const char *key, const struct run_info *run,
                const struct watch *w)
 {
-    struct news news = { .record = BUF_INIT, .bytes = w->bytes };
+    struct news news = { .record = BUF_INIT };
 
     if (!x->path || w->fresh)
         return;
@@ -304,7 +303,7 @@ void index_put(struct index *x, const char *key, const struct run_info *run,
     pthread_mutex_unlock(&x->news->lock);
 }
 
-/* Writing costs as much as all runs; reading again, as much as these few. */
+/* Writing costs as much as all runs do; reading these again, less. */
 static bool is_worth_it(const struct index_news *news, size_t n)
 {
     return news->n >= 32 || news->n * 8 >= n || news->bytes >= 1 << 20;

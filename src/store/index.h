@@ -10,7 +10,7 @@
 #include "store/load.h"
 
 /*
- * index - what was read of each run, kept for the next time
+ * index - a cache of what was read of each run
  *
  *      index_open(&index, root);
  *      if (!index_get(&index, "0/11aeb3...", &run, &arena)) {
@@ -19,15 +19,16 @@
  *      }
  *      index_close(&index);
  *
- * It is a cache: a file outside the store that may be deleted at any time, and
- * that is used only after checking that nothing in a run has changed.  Every
- * file and folder that was read is looked at again, and must have the inode,
- * size, modification and change time it had then.  A file changed so lately
- * that a second change might leave the same time is not trusted: its run is
- * read again.  A damaged cache is no cache.
+ * The cache is a file outside the store, which may be deleted at any time.  A
+ * run is taken from it only if nothing in the run has changed: every file and
+ * folder that was read must still have the same inode, size, modification time
+ * and change time.  If one of them was changed so recently that another change
+ * might leave the same times, the run is read again.  A damaged cache is
+ * ignored.
  *
- * It is $GTRACK_CACHE/<hash of the root>.index; GTRACK_CACHE is by default
- * $XDG_CACHE_HOME/gtrack, or ~/.cache/gtrack.  Empty, there is no cache.
+ * Its path is $GTRACK_CACHE/<hash of the root>.index; GTRACK_CACHE is by
+ * default $XDG_CACHE_HOME/gtrack, or ~/.cache/gtrack.  If it is empty, nothing
+ * is cached.
  *
  * index_get() and index_put() may be called from several threads.
  */
@@ -35,7 +36,7 @@ struct watch {
     struct buf paths;           /* in the run, each with its NUL */
     uint64_t hash[2];
     int64_t bytes;              /* of the files: what reading them costs */
-    bool fresh;                 /* something was changed just now */
+    bool fresh;                 /* something changed just now */
 };
 
 #define WATCH_INIT { BUF_INIT, { 0, 0 }, 0, false }
@@ -51,18 +52,18 @@ struct index {
     size_t size;
     struct index_slot *slot;    /* by the hash of the key */
     size_t n_slots;
-    struct index_news *news;    /* what was put, guarded by a lock */
+    struct index_news *news;    /* what was added, guarded by a lock */
 };
 
 void index_open(struct index *, const char *root);
-/* Fill what a run's files say; false when it has to be read. */
+/* Fill in a run from the cache; false if its files have to be read. */
 bool index_get(struct index *, const char *key, struct run_info *,
                struct arena *);
 void index_put(struct index *, const char *key, const struct run_info *,
                const struct watch *);
-/* Write the cache anew if that is worth it.  keys are all runs there are. */
+/* Rewrite the cache if that is worthwhile.  keys are those of all runs. */
 void index_save(struct index *, char *const *keys, size_t n);
-/* The file's memory goes to the arena's owner: runs point into it. */
+/* The arena takes over the file's memory, into which runs point. */
 void index_close(struct index *, struct arena *);
 
 #endif

@@ -65,7 +65,7 @@ const char *key_problem(const char *key)
     return utf8_count(key) > KEY_MAX ? "is longer than 250 characters" : NULL;
 }
 
-/* Append one part, legal. */
+/* Append one part, made legal. */
 static void clean_part(struct buf *b, const char *s, size_t n)
 {
     const size_t start = b->len;
@@ -88,8 +88,8 @@ static void clean_part(struct buf *b, const char *s, size_t n)
     }
 }
 
-/* Cut to the most characters a key may have, and where that leaves nothing or
- * only dots after the last slash, to the part before. */
+/* Cut to KEY_MAX characters; if nothing or only dots remain after the last
+ * slash, cut before it. */
 static void cut(struct buf *b)
 {
     const char *s = b->s, *slash;
@@ -177,7 +177,7 @@ int key_list(struct path_list *keys, struct path_list *folders,
 
 const char *const key_folders[KINDS] = { "params", "tags", "metrics" };
 
-/* Is the first n bytes of `file` one of the files, in the table or there? */
+/* Are the first n bytes the name of a file, in the table or on disk? */
 static bool is_file(const struct key_table *t, const char *file, size_t n)
 {
     char *part = xstrndup(file, n), *path = path_join(t->folder, part);
@@ -209,7 +209,7 @@ static bool is_taken(const struct key_table *t, const char *file)
     return folder;
 }
 
-/* The end of the part that cannot be what it has to be; 0 if all can. */
+/* The end of the part that conflicts with another file or folder, or 0. */
 static size_t conflict(const struct key_table *t, const char *file)
 {
     for (size_t i = 1; file[i]; i++)
@@ -218,7 +218,7 @@ static size_t conflict(const struct key_table *t, const char *file)
     return is_taken(t, file) ? strlen(file) : 0;
 }
 
-/* The file of a legal key: the part in the way, if any, is made longer. */
+/* The file of a legal key: a part that conflicts is made longer. */
 static char *file_path(const struct key_table *t, char *file)
 {
     size_t at;
@@ -245,7 +245,7 @@ static char *note_prefix(enum key_kind kind)
     return xasprintf("gtrack.key.%s.", key_folders[kind]);
 }
 
-/* The tags of one kind tell which keys its files stand for. */
+/* Read the tags that note the keys of a kind. */
 static void recall(struct key_table *t, enum key_kind kind, const char *folder,
                    const struct path_list *tags)
 {

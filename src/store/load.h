@@ -21,12 +21,12 @@
  *      if (series_load(&s, &runs.run[0], "train/loss", 0, e) < 0) ...
  *      runs_free(&runs);
  *
- * A run is named by its id, a unique prefix of it (4 digits or more), its
- * name, @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a
- * filter ("metrics.loss < 3", see store/filter.h).  A name that several runs
- * have names them all; an ambiguous prefix is ERR_USAGE.  A deleted run, where
- * those are asked for, is named only by what names no other.  A damaged
- * run is loaded as far as it can be and says what is wrong in `damage`; it
+ * A run is named by its id, a unique prefix of it (4 digits or more), its name,
+ * @latest, @best:METRIC (the lowest; @best:METRIC:max the highest), or a filter
+ * ("metrics.loss < 3", see store/filter.h).  If several runs have the same
+ * name, it names all of them; an ambiguous prefix is ERR_USAGE.  Deleted runs,
+ * if they are loaded at all, are considered only if no other run matches.  A
+ * damaged run is loaded as far as possible, with the problem in `damage`; it
  * never hides another.  All strings belong to the arena of struct runs.
  *
  * params, tags and metrics are sorted by key (byte order).
@@ -35,10 +35,10 @@ struct pair {
     const char *key, *value;
 };
 
-struct metric_sum {             /* a metric in one line */
+struct metric_sum {             /* a summary of a metric */
     const char *key;
     int64_t count;              /* points of the view that was loaded */
-    int64_t retracted;          /* points that a rewind took back */
+    int64_t retracted;          /* points that a rewind retracted */
     int64_t first_step, last_step;
     int64_t last_ms;            /* wall time of the last point */
     double last;                /* of the default view */
@@ -52,7 +52,7 @@ struct attempt;
 struct run_info {
     const char *id, *name, *experiment, *experiment_id, *folder;
     const char *artifacts;      /* folder of its artifacts */
-    const char *artifact_uri;   /* as meta.yaml has it; may be elsewhere */
+    const char *artifact_uri;   /* from meta.yaml; may be elsewhere */
     const char *user, *parent;
     enum run_status status;
     bool deleted;
@@ -60,13 +60,13 @@ struct run_info {
     int64_t seen_ms;            /* end, last heartbeat, or last point */
     int attempts;               /* 0 of a run that another tool wrote */
     const struct attempt *attempt;      /* by number; see store/attempt.h */
-    const char *state_reason;   /* why it ended so, or NULL */
+    const char *state_reason;   /* why it ended, or NULL */
     size_t n_params, n_tags, n_metrics, n_inputs;
     struct pair *params, *tags;
     struct metric_sum *metrics;
     struct run_dataset *inputs; /* the datasets that it read */
     const char *damage;         /* NULL when all is well */
-    const char *torn;           /* a file whose last line is not whole yet */
+    const char *torn;           /* a file whose last line is incomplete */
 };
 
 struct runs {
@@ -81,16 +81,16 @@ enum {
     LOAD_DELETED = 1,           /* deleted runs too */
     LOAD_ALL_ATTEMPTS = 2,      /* every point, not only the newest attempt's */
     LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
-    LOAD_NO_METRICS = 4,        /* leave metrics out: no history is read */
+    LOAD_NO_METRICS = 4,        /* do not read metrics */
 };
 
 /* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
 int runs_load(struct runs *, const char *root, int flags, struct err *);
-/* Only those with these ids, as far as they are there. */
+/* Only the runs with these ids, as far as they exist. */
 int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
                   int flags, struct err *);
-/* Those named by words; each word must name at least one (ERR_MISSING).
- * Metrics are loaded where a word asks for their values, whatever flags say. */
+/* Only the runs that the words name; each must name at least one (ERR_MISSING).
+ * If a word refers to metrics, they are loaded whatever the flags are. */
 int runs_select(struct runs *, const char *root, char **words, int n,
                 int flags, struct err *);
 void runs_free(struct runs *);
@@ -110,7 +110,7 @@ struct series {
 
 #define SERIES_INIT { 0, NULL, NULL, NULL }
 
-/* A metric that is not there is ERR_MISSING. */
+/* A metric that does not exist is ERR_MISSING. */
 int series_load(struct series *, const struct run_info *, const char *key,
                 int flags, struct err *);
 void series_free(struct series *);

@@ -8,9 +8,9 @@
 /*
  * load_run - read the files of one run
  *
- * The run has its folder, and gets what the files in there say.  Each file and
- * folder is noted in the watch before it is read.  What follows from where the
- * run is, and from the time, is left to load.c.
+ * Only `folder` is set before; the rest is read from the files in it, except
+ * what depends on the experiment or on the time, which load.c adds.  Each file
+ * and folder is added to the watch before it is read.
  */
 void load_run(struct run_info *, struct arena *, struct watch *, int flags);
 

@@ -12,16 +12,16 @@
 /*
  * pack - a run as bytes, for the index
  *
- * Numbers are as in memory: the bytes are for this machine.  Strings keep
- * their NUL, so that what is unpacked may point at them; a NULL is told from
- * an empty one.  Unpacking never goes over the end: `good` turns false, and
- * all that follows is 0 or NULL.
+ * Numbers are stored as in memory, for this machine only.  Strings keep their
+ * NUL, so that what is unpacked can point at them; NULL and an empty string are
+ * distinguished.  Unpacking never reads beyond the end: then `good` becomes
+ * false, and everything that follows is 0 or NULL.
  */
 void pack_u32(struct buf *, uint32_t);
 void pack_i64(struct buf *, int64_t);
 void pack_bytes(struct buf *, const void *, size_t);
 void pack_text(struct buf *, const char *);     /* or NULL */
-/* What the files of a run say, not what follows from where they are. */
+/* What load_run() read. */
 void pack_run(struct buf *, const struct run_info *);
 
 struct unpack {

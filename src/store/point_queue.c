@@ -116,7 +116,7 @@ static uint32_t id_of(struct point_queue *q, const char *key)
     return (uint32_t)q->n_keys++;
 }
 
-/* A rewind stays, and every second point of a key. */
+/* Keep rewinds, and every second point of each key. */
 static bool is_kept(struct point_queue *q, const struct item *item)
 {
     if (item->key == POINT_QUEUE_REWIND)
@@ -126,7 +126,7 @@ static bool is_kept(struct point_queue *q, const struct item *item)
     return q->key[item->key].odd;
 }
 
-/* Thin out a block and the next into the first, as far as they fit. */
+/* Thin out two blocks, and put as much as fits into the first. */
 static void thin_pair(struct point_queue *q, struct point_block *a,
                       struct point_block *b)
 {
@@ -148,7 +148,7 @@ static void thin_pair(struct point_queue *q, struct point_block *a,
     b->n = kept - a->n;
 }
 
-/* A block that giving up points has emptied, or NULL. */
+/* A block that was emptied by dropping points, or NULL. */
 static struct point_block *thin(struct point_queue *q)
 {
     for (int i = 0; i < q->n_blocks; i++) {

@@ -13,20 +13,20 @@
 /*
  * point_queue - points, parameters and tags on their way to a run's writer
  *
- * Points travel in blocks: the caller fills the last one of a list, the writer
- * takes the list and gives the blocks back.  A block with room is nearly always
- * at hand, so handing over costs a look into a hash table and a copy.  The
- * lock is never held while a file is touched.
+ * Points are passed in blocks: the caller fills the last block of a list, and
+ * the writer takes the list and returns the blocks.  There is nearly always a
+ * block with room, so logging a point costs a look-up in a hash table and a
+ * copy.  The lock is never held while a file is accessed.
  *
- * Callers fill no more than `most` blocks.  When the writer is stuck for so
- * long that all are full, two neighbours are made one for each block that is
- * needed, and every second point of each key is given up, from the oldest pair
- * to the newest.  Then half as many are taken in as before, and so on, until
- * the queue is empty again: what is left covers the whole time evenly.
+ * Callers fill at most `most` blocks.  If the writer is stuck for so long that
+ * all are full, two neighbouring blocks are made one whenever a block is
+ * needed, by dropping every second point of each key, from the oldest pair to
+ * the newest.  After that, only every second new point is accepted, and so on,
+ * until the queue is empty again: what remains covers the whole time evenly.
  */
 enum { POINT_BLOCK = 2048, POINT_QUEUE_WAKE = 32 };
 
-/* Instead of a key: what was logged after this step is void. */
+/* Instead of a key: retract what was logged after this step. */
 #define POINT_QUEUE_REWIND UINT32_MAX
 
 struct item {
@@ -56,10 +56,10 @@ struct point_queue {
     int64_t fixed_ms;           /* what the clock says in tests, or -1 */
     struct point_block *first, *last, *spare;
     int n_blocks, n_spare, most;
-    struct point_block *thin;   /* where points are given up next */
-    uint32_t stride;            /* one point of so many is taken in */
+    struct point_block *thin;   /* where points are dropped next */
+    uint32_t stride;            /* one point of so many is accepted */
     struct texts texts;
-    int64_t dropped;            /* points there was no room for */
+    int64_t dropped;            /* points that found no room */
     struct slot *slot;          /* keys by hash, open addressing */
     size_t n_slots;
     struct point_queue_key *key; /* by number */
@@ -69,16 +69,16 @@ struct point_queue {
 void point_queue_init(struct point_queue *, int most);
 void point_queue_clear(struct point_queue *);
 
-/* For callers.  True when for the first time a point found no room. */
+/* For callers.  True if a point found no room for the first time. */
 bool point_queue_points(struct point_queue *, int64_t step,
                         const struct run_point *, int n);
 void point_queue_rewind(struct point_queue *, int64_t step);
 void point_queue_text(struct point_queue *, enum key_kind, const char *key,
                       const char *value);
 
-/* For the writer, with the lock held: everything that is there. */
+/* For the writer, with the lock held: take everything. */
 struct point_block *point_queue_take(struct point_queue *, struct texts *);
-/* Put back at the front, in order, what has to wait. */
+/* Put what has to wait back at the front, in order. */
 void point_queue_put_back(struct point_queue *, struct point_block *);
 /* For the writer, without the lock. */
 void point_queue_recycle(struct point_queue *, struct point_block *);

@@ -142,7 +142,7 @@ static void free_run(struct run *r)
     free(r);
 }
 
-/* A new run goes to its place when all of it is there. */
+/* Move a new run to its place when it is complete. */
 static int appear(struct run *r, struct err *e)
 {
     if (!r->place)

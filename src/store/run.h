@@ -20,15 +20,14 @@
  *          run_metric(run, "train/loss", step, loss);
  *      return run_end(run, RUN_FINISHED, e);
  *
- * The files are those of MLflow's file store, laid out in gtrack-store(5).
- * Between begin and end nothing fails: what cannot be written now is kept and
- * tried again, the first failure is warned of once, and run_end() says whether
- * anything was lost.  It is kept within bounds: when a store is gone for so
- * long that the memory for waiting points is full, every second one is given
- * up, the oldest first.  Points are handed to a thread of the run's own, which
- * brings them to the kernel at least once a second in whole lines, so the
- * caller waits for a memory copy and no longer.  All functions may be called
- * from any thread.  One process writes a run; any number may read it.
+ * The files are those of MLflow's file store, described in gtrack-store(5).
+ * Logging does not fail: what cannot be written is kept and tried again, the
+ * first failure is warned of, and run_end() reports what was lost.  If a store
+ * is gone for so long that the memory for waiting points is full, every second
+ * point is dropped, the oldest first.  Points are handed to a thread of the
+ * run's own, which writes whole lines at least once a second, so the caller
+ * waits only for a copy in memory.  All functions may be called from any
+ * thread.  One process writes a run; any number may read it.
  */
 struct run;
 
@@ -39,25 +38,25 @@ enum run_status {
     RUN_FAILED,
     RUN_KILLED,
     RUN_PREEMPTED,              /* ours: MLflow sees KILLED */
-    RUN_STALE,                  /* ours: never written, found by readers */
+    RUN_STALE,                  /* ours: only readers find it */
 };
 
 struct run_conf {
-    const char *root;           /* the store; made if it is not there */
+    const char *root;           /* the store; created if need be */
     const char *experiment;     /* by name; NULL is "Default" */
-    const char *name;           /* NULL: run1, run2, ... the next free one */
+    const char *name;           /* NULL: the next of run1, run2, ... */
     const char *parent;         /* id of the run this one belongs to, or NULL */
-    const char *resume;         /* id of a run to go on with, or NULL */
+    const char *resume;         /* id of a run to resume, or NULL */
     const char *command;        /* the command line, recorded as it is */
-    const char *tensorboard;    /* tell TensorBoard, too: event files in the
-                                 * folder of the run's name in this; or NULL */
+    const char *tensorboard;    /* folder in which event files are written too,
+                                 * in one named after the run; or NULL */
     double flush_secs;          /* 0: one second */
     int64_t memory;             /* bytes that may wait for the store; 0: a
                                  * 16th of the machine's, 2 GiB at most */
     int cpus, gpus;             /* in use, over all ranks; 0: those of this
                                  * process, and none */
-    bool no_cpus;               /* it stands for others and uses none itself */
-    bool no_capture;            /* leave git, host and environment out */
+    bool no_cpus;               /* this process uses no CPU itself */
+    bool no_capture;            /* do not record git, host and environment */
 };
 
 int run_begin(struct run **, const struct run_conf *, struct err *);
@@ -71,20 +70,19 @@ void run_paramf(struct run *, const char *key, const char *fmt, ...)
 void run_tag(struct run *, const char *key, const char *value);
 
 void run_metric(struct run *, const char *key, int64_t step, double value);
-/* Many values of one step, with one time stamp. */
+/* Several metrics of one step, with one time stamp. */
 struct run_point {
     const char *key;
     double value;
 };
 void run_metrics(struct run *, int64_t step, const struct run_point *,
                  int count);
-/* A step that is taken back: the run continues after STEP (resume, rollback).
- * Later attempts win in the default view. */
+/* Retract the points of later steps: the run continues after STEP. */
 void run_rewind(struct run *, int64_t step);
 
-/* A dataset that the run reads: its name, a digest of its content (36
- * characters at most), where it is, as JSON and a word for its kind, and what
- * it is for: "training", "validation".  Strings may be NULL but for the name.
+/* A dataset that the run reads: its name, a digest of its content (at most 36
+ * characters), where it is, as JSON and as a word for the kind of place, and
+ * what it is used for: "training", "validation".  All but the name may be NULL.
  */
 struct run_dataset {
     const char *name, *digest, *source, *source_type, *schema, *profile;
@@ -92,15 +90,15 @@ struct run_dataset {
 };
 int run_dataset(struct run *, const struct run_dataset *, struct err *);
 
-/* An artifact's path inside the run, its folders made; the caller frees it and
- * writes the file. */
+/* The path at which to write an artifact; its folder is created, and the caller
+ * frees the path. */
 char *run_artifact(struct run *, const char *name);
 
-/* Bring everything written so far to the kernel. */
+/* Hand everything logged so far to the operating system. */
 int run_flush(struct run *, struct err *);
-/* Why the run ends as it will, in a few words: "loss is nan at step 7". */
+/* Why the run is about to end, in a few words: "loss is nan at step 7". */
 void run_reason(struct run *, const char *reason);
-/* End the run, wait for its thread, free it.  A NULL run is no error. */
+/* End the run, wait for its thread and free it.  The run may be NULL. */
 int run_end(struct run *, enum run_status, struct err *);
 
 #endif

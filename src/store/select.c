@@ -82,8 +82,8 @@ static bool is_filter(const char *word)
     return strpbrk(word, "=<> ") != NULL;
 }
 
-/* A word that reads as a filter: -1, 0 or 1 as it fails, is none, or is one
- * whose runs are marked. */
+/* Mark the runs of a filter.  Returns 1, 0 if the word is not a filter, or -1.
+ * */
 static int match_filter(const struct runs *runs, const char *word, bool *chosen,
                         struct err *e)
 {
@@ -158,7 +158,7 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
     return found < 0 ? -1 : 0;
 }
 
-/* A deleted run is named only where no other is. */
+/* A word names deleted runs only if it names no other. */
 static int match_live(const struct runs *runs, const char *word, bool *chosen,
                       struct err *e)
 {
@@ -188,7 +188,7 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
     return ret;
 }
 
-/* Runs named by their whole ids need no look at any other. */
+/* If all words are whole ids, no other run has to be loaded. */
 static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
                        int flags)
 {
@@ -212,7 +212,7 @@ static bool load_by_id(struct runs *runs, const char *root, char **words, int n,
     return true;
 }
 
-/* Is there a word that the values of metrics decide? */
+/* Does a word refer to the values of metrics? */
 static bool needs_metrics(char **words, int n)
 {
     for (int i = 0; i < n; i++)

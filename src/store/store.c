@@ -108,7 +108,7 @@ bool store_looks_like_run(const char *folder)
 
     if (!store_is_id(name) || path_list(&names, folder, &none) < 0)
         return false;
-    /* a database's store of artifacts has folders of runs, too */
+    /* the artifacts of a database are in folders named after runs, too */
     is = names.n == 0;
     for (size_t i = 0; i < names.n; i++)
         for (size_t k = 0; k < sizeof inside / sizeof inside[0]; k++)
@@ -117,14 +117,14 @@ bool store_looks_like_run(const char *folder)
     return is;
 }
 
-/* A name that no other process and no other thread has. */
+/* A name that no other process or thread on this machine uses. */
 static char *own_name(const char *name)
 {
     return xasprintf("%s.%ld.tmp", name, (long)gettid());
 }
 
-/* A file of the calling thread's own with these bytes; the caller frees its
- * name, which is NULL when it could not be written. */
+/* Write the data to a temporary file of this thread.  Returns its name, which
+ * the caller frees, or NULL on failure. */
 static char *write_temp(const char *name, const void *data, size_t n, bool sync,
                         struct err *e)
 {
@@ -184,7 +184,7 @@ static int rename_new(const char *from, const char *to)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    /* a file system that knows no such flag */
+    /* this file system does not support the flag */
     return link(from, to) < 0 ? -1 : unlink(from);
 }
 
@@ -269,7 +269,7 @@ static int64_t highest(const char *folder)
     return most;
 }
 
-/* The same among the names of all runs, as when no claim was ever made. */
+/* The same among the names of all runs, for a store without claims. */
 static int64_t highest_run(const char *root)
 {
     struct experiments all;

@@ -35,7 +35,7 @@ struct tfevents {
     char *path;
 };
 
-/* CRCs of CRCs are weak, so TensorFlow turns them and adds a constant. */
+/* CRCs of CRCs are weak, so TensorFlow rotates them and adds a constant. */
 static uint32_t masked(const void *data, size_t n)
 {
     const uint32_t crc = crc32c(data, n);
@@ -213,7 +213,7 @@ static void take_tensor(struct protobuf in, struct value *v)
                 v->is_scalar = true;
             }
         } else if (f.number == 5 || f.number == 6) {
-            /* repeated and packed: of a scalar there is one */
+            /* a repeated field, perhaps packed; a scalar has one value */
             if (f.type == PROTO_32 || f.type == PROTO_64) {
                 v->x = f.real;
                 v->is_scalar = true;

@@ -14,9 +14,10 @@
  *      tfevents_scalar(t, "train/loss", step, wall_ms, 3.25);
  *      ret = tfevents_close(t, e);
  *
- * A folder is a run of TensorBoard's; this makes one file in it, of records
- * with a length and CRC-32Cs, each an Event message.  What fails is told by
- * tfevents_flush() and tfevents_close().  Scalars are single precision there.
+ * For TensorBoard a folder is a run.  This writes one file in it, of records
+ * with a length and two CRC-32Cs, each of which is an Event message.  Failures
+ * are reported by tfevents_flush() and tfevents_close().  Scalars are stored in
+ * single precision.
  */
 struct tfevents;
 
@@ -24,7 +25,7 @@ struct tfevents *tfevents_create(const char *folder, int64_t start_ms,
                                  struct err *);
 void tfevents_scalar(struct tfevents *, const char *tag, int64_t step,
                      int64_t wall_ms, double value);
-/* What was told of later steps is void: a run that goes on after this one. */
+/* Retract what was written for later steps: the run continues here. */
 void tfevents_rewind(struct tfevents *, int64_t step, int64_t wall_ms);
 /* Markdown, for the Text tab. */
 void tfevents_text(struct tfevents *, const char *tag, int64_t step,
@@ -35,8 +36,8 @@ int tfevents_close(struct tfevents *, struct err *);
 typedef int tfevents_fn(void *arg, const char *tag, int64_t step,
                         int64_t wall_ms, double value, struct err *);
 
-/* Call the function with each scalar of a file.  A record that is not whole
- * ends the file: a writer may be at it.  A wrong checksum is ERR_INPUT. */
+/* Call the function with each scalar of a file.  An incomplete record, which
+ * may still be written, ends the file.  A wrong checksum is ERR_INPUT. */
 int tfevents_read(const char *path, tfevents_fn *, void *arg, struct err *);
 
 #endif

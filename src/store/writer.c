@@ -23,7 +23,7 @@ enum { KEPT_ROOM = 1 << 16 };
 
 static const int64_t memory_most = (int64_t)2 << 30;
 
-/* What is held of one metric. */
+/* The points of one metric that wait to be written. */
 struct series_file {
     char *path;
     struct point *point;
@@ -99,7 +99,7 @@ static const char *find_file(struct writer *w, enum key_kind kind,
     return file;
 }
 
-/* The value as it is written: UTF-8, not longer than MLflow takes. */
+/* The value to be written: UTF-8, not longer than MLflow accepts. */
 static char *clean_value(const char *value, size_t most, bool *cut)
 {
     struct buf b = BUF_INIT;
@@ -112,7 +112,7 @@ static char *clean_value(const char *value, size_t most, bool *cut)
     return buf_detach(&b);
 }
 
-/* A parameter keeps the value it got first, as in MLflow. */
+/* A parameter keeps its first value, as in MLflow. */
 static bool is_written(const struct writer *w, const char *file,
                        const char *value, bool *same)
 {
@@ -150,7 +150,7 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
     return ret;
 }
 
-/* Is the tag to be written again in a moment? */
+/* Does a later text replace this tag? */
 static bool is_superseded(const struct writer *w, size_t i)
 {
     const struct text *t = &w->waiting.item[i];
@@ -237,8 +237,8 @@ static void write_all(struct writer *w)
 }
 
 /*
- * A rewind is of what was logged before it, so everything before has to be in
- * the files first.  While it is not, later points wait in the blocks.
+ * A rewind retracts what was logged before it, so all of that has to be in the
+ * files first.  Until then, later points wait in the blocks.
  */
 static bool rewind_now(struct writer *w, const struct point *p)
 {
@@ -251,8 +251,8 @@ static bool rewind_now(struct writer *w, const struct point *p)
     return !w->troubled;
 }
 
-/* Running out of memory must not end the training: the point stays where it
- * is, and so do those behind it. */
+/* Running out of memory must not end the training: the point and those after it
+ * stay in their block. */
 static bool keep_point(struct writer *w, const struct item *item)
 {
     struct series_file *f = series_of(w, item->key);
@@ -327,7 +327,7 @@ static struct point_block *hand_out(struct writer *w, struct point_block *first)
     return NULL;
 }
 
-/* How many points found no room is a fact about the run. */
+/* The number of points that found no room is recorded in a tag. */
 static void note_dropped(struct writer *w, int64_t dropped)
 {
     if (dropped == w->noted)
@@ -360,7 +360,7 @@ static void write_new(struct writer *w)
     pthread_mutex_unlock(&w->queue.lock);
 }
 
-/* While what was taken before cannot be written, nothing more is taken. */
+/* Take nothing more while what was taken before cannot be written. */
 static void flush(struct writer *w)
 {
     w->troubled = false;
@@ -425,8 +425,9 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* A third each: for blocks that wait, for those that were taken, and for the
- * series they are handed out to, whose arrays double as they grow. */
+/* Give a third of the memory each to blocks that wait, to blocks that were
+ * taken, and to the series that get their points, whose arrays double as they
+ * grow. */
 static void set_bounds(struct writer *w)
 {
     const int64_t machine =

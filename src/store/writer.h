@@ -8,21 +8,21 @@
 #include "store/tfevents.h"
 
 /*
- * writer - the thread that brings a run's points, parameters and tags to disk
+ * writer - the thread that writes a run's points, parameters and tags
  *
- * The caller leaves them in memory, under a mutex that is never held while a
- * file is touched.  The thread takes what is there `flush_secs` after the last
- * time, or sooner when there is much of it.  What cannot be written stays, in
- * order, and is tried again, at growing intervals up to half a minute; the
- * first failure is warned of once.
+ * The caller puts them in memory, under a mutex that is never held while a file
+ * is accessed.  The thread takes them `flush_secs` after the last time, or
+ * earlier if there are many.  What cannot be written is kept, in order, and
+ * tried again at growing intervals of up to half a minute; the first failure is
+ * warned of.
  *
- * What waits takes no more memory than conf.memory.  Beyond it points are
- * thinned out, as point_queue.h says, which is warned of once too; how many
- * were given up is the run's tag "gtrack.points_dropped", and is an error at
- * the end.
+ * What waits takes no more memory than conf.memory.  Beyond that, points are
+ * dropped as point_queue.h describes, which is warned of too; their number is
+ * the run's tag "gtrack.points_dropped", and is reported as an error at the
+ * end.
  *
- * Points are told to an event file of TensorBoard's, too, if one is given; the
- * writer closes it.  Of what cannot be written there nothing is kept.
+ * If an event file of TensorBoard's is given, points are written to it as well,
+ * and the writer closes it.  After a failure nothing more is written to it.
  */
 #define WRITER_DROPPED "gtrack.points_dropped"
 
@@ -30,7 +30,7 @@ struct writer;
 
 struct writer_conf {
     const char *run;  /* the run's folder */
-    const char *name; /* for words */
+    const char *name; /* for messages */
     double flush_secs;
     int attempt;
     int64_t memory; /* bytes that may wait; 0: see run.h */
@@ -48,11 +48,11 @@ void writer_rewind(struct writer *, int64_t step);
 void writer_param(struct writer *, const char *key, const char *value);
 void writer_tag(struct writer *, const char *key, const char *value);
 
-/* Wait until all that was handed over so far has been tried; -1 if something
- * is still not written. */
+/* Wait until the thread has tried to write everything so far; -1 if something
+ * is not written. */
 int writer_flush(struct writer *, struct err *);
-/* The same, with patience, then the end of the thread; frees all.  -1 says
- * what was lost. */
+/* Flush, several times if need be, end the thread and free everything; -1 if
+ * something was lost. */
 int writer_stop(struct writer *, struct err *);
 
 #endif
