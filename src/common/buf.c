@@ -107,7 +107,7 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
 
     if (fd < 0)
         return -1;
-    buf_room(b, CHUNK); /* those in /proc say that they are empty */
+    buf_room(b, CHUNK); /* files in /proc have a size of 0 */
     if (fstat(fd, &st) == 0 && (size_t)st.st_size <= max)
         buf_room(b, (size_t)st.st_size + 1);
     for (;;) {

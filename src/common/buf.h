@@ -17,10 +17,10 @@
  *      buf_clear(&b);
  *
  * b.s is never NULL and always ends in a NUL that b.len does not count, so it
- * may be read as a string at any time; it may hold NULs of its own.  Running
- * out of memory ends the program, so a buf is for text of a size we choose, or
- * for input whose size was checked: buf_read_file() takes the largest size it
- * may accept.
+ * can be read as a string at any time; it may also contain NULs.  Running out
+ * of memory ends the program, so a buf is for text of limited size, or for
+ * input whose size was checked: buf_read_file() is given the largest size to
+ * accept.
  */
 struct buf {
     char *s;
@@ -37,7 +37,7 @@ void buf_printf(struct buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *, const char *fmt, va_list);
 
-/* Append a word in single quotes, as a shell reads it. */
+/* Append a word in single quotes, for a shell. */
 void buf_shell_word(struct buf *, const char *word);
 
 void buf_room(struct buf *, size_t more);   /* for more bytes, and a NUL */

@@ -194,8 +194,8 @@ const char *conf_origin(const struct conf *c, const char *key)
     return s ? c->origin[index_of(c, s)] : NULL;
 }
 
-/* The key that was probably meant: one in another section with the same last
- * word, or the nearest. */
+/* The key that was probably meant: the same name in another section, or else
+ * the nearest. */
 static const char *nearest_key(const struct conf *c, const char *key)
 {
     struct opt_nearest near = { .word = key };
@@ -344,8 +344,8 @@ static void skip_line(FILE *fp)
     while (c != EOF && c != '\n');
 }
 
-/* fgets() that counts lines, and leaves out indentation, which libinih would
- * take for the continuation of a value, and the rest of long comments. */
+/* fgets() that counts lines, and skips the rest of long comments as well as
+ * indentation, which libinih would take for the continuation of a value. */
 static char *next_line(char *out, int room, void *arg)
 {
     struct reading *r = arg;

@@ -10,7 +10,7 @@
 #include "common/mem.h"
 
 /*
- * conf - settings, each written down once, in a table
+ * conf - settings, each defined once, in a table
  *
  * A program keeps its settings in a struct, and a table says for each one its
  * key, type, place in the struct, default, bounds and meaning.  From the table
@@ -30,11 +30,12 @@
  *          return -1;
  *
  * An unknown key or a bad value is ERR_USAGE, with its place and the nearest
- * key.  A key that a file gives twice is an error.  Text
- * values belong to the conf and live until conf_clear().
+ * key.  A key that a file sets twice is an error.  Text values belong to the
+ * conf and live until conf_clear().
  *
- * In the file: [section], key = value, comments after ; or, at the start of a
- * line, after #.  A line holds at most 199 bytes.
+ * A file consists of [section], key = value, and comments after ; or, at the
+ * start of a line, after #.  With older versions of libinih a line holds at
+ * most 199 bytes.
  */
 enum conf_type {
     CONF_INT,   /* int64_t; 512k, 10B */
@@ -66,7 +67,7 @@ struct setting {
     const char *help;  /* one line, no capital, no full stop */
     const char *const *words; /* CONF_WORD: the values, ended by NULL */
     double min, max;   /* of numbers; both 0: any */
-    int group;         /* of numbers: alternatives have the same, above 0 */
+    int group;         /* of numbers: the same for alternatives; or 0 */
 };
 
 struct conf {
@@ -97,15 +98,15 @@ const struct setting *conf_find(const struct conf *, const char *key);
 /* "conf/x.ini:12", "--set", or NULL when it is the default. */
 const char *conf_origin(const struct conf *, const char *key);
 
-/* The value as text that reads back as the same. */
+/* The value as text that reads back as the same value. */
 void conf_text(const struct conf *, const struct setting *, struct buf *out);
-/* Every setting as an INI file, each with its meaning. */
+/* All settings as an INI file, each with its meaning. */
 void conf_dump(const struct conf *, struct buf *out);
 
 /* A bad combination: "conf/x.ini:12: optim.lr: ...", kind ERR_USAGE. */
 int conf_fail(const struct conf *, const char *key, struct err *,
               const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Put the same before an error that the value led to; returns -1. */
+/* Put the same prefix before an error that the value caused; returns -1. */
 int conf_wrap(const struct conf *, const char *key, struct err *);
 
 #endif

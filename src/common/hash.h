@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /*
- * hash - what identifies bytes
+ * hash - hashes that are not cryptographic
  *
- * hash128() is fast and the same everywhere, for finding what is equal among
- * data that nobody forged: MurmurHash3's x64_128 (A. Appleby; the algorithm is
- * in the public domain), with the high half its first word.
+ * hash128() is fast and the same on all machines; it finds equal data that
+ * nobody has forged.  It is MurmurHash3's x64_128 (A. Appleby; the algorithm is
+ * in the public domain), with its first word as the high half.
  */
 struct hash128 {
     uint64_t hi, lo;

@@ -88,7 +88,7 @@ static void describe_status(const struct http_transfer *t, struct err *e)
             body);
 }
 
-/* A status that may be another one next time. */
+/* Is this a status that may change with the next try? */
 static bool is_passing(long status, bool once)
 {
     static const long passing[] = { 429, 503, 408, 425, 500, 502, 504 };
@@ -100,7 +100,7 @@ static bool is_passing(long status, bool once)
     return false;
 }
 
-/* Did we stop before the server can have acted on the request? */
+/* Did it fail before the server could act on the request? */
 static bool is_before(CURLcode code)
 {
     return code == CURLE_COULDNT_RESOLVE_HOST ||
@@ -160,7 +160,7 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
     return is_passing(r->status, call->once) ? AGAIN : FAILED;
 }
 
-/* How long the server wants us to wait, or what our own patience says. */
+/* How long the server asks to wait, or else our own growing, jittered wait. */
 static double wait_for(struct http *h, int tries)
 {
     const double jitter =

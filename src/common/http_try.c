@@ -67,7 +67,7 @@ enum { MAX_REPLY = 64 << 20, REDIRECTS = 10 };
 
 /* -- what arrives ------------------------------------------------------ */
 
-/* "bytes 100-199/1000", "bytes 100-199/" and a star, or a star for the first */
+/* "bytes 100-199/1000", with a star for an unknown size or no range at all */
 static void content_range(struct http_transfer *t, const char *value)
 {
     long long first = -1, last, size = -1;
@@ -130,8 +130,8 @@ static size_t on_header(char *data, size_t one, size_t n, void *arg)
 }
 
 /*
- * Which version this is: a strong ETag, or else the date.  One that is not the
- * version we have a part of is no use.
+ * The version of the file: a strong ETag, or else the date.  It must be the one
+ * that the part we already have is from.
  */
 static void compare_tags(struct http_transfer *t)
 {
@@ -144,7 +144,7 @@ static void compare_tags(struct http_transfer *t)
     t->reply->tag = tag && *tag ? xstrdup(tag) : NULL;
 }
 
-/* The first piece of a body: is it the thing itself, and from where on? */
+/* On the first piece of a body: is it the file, and from which byte on? */
 static void judge(struct http_transfer *t)
 {
     curl_off_t length = -1;

@@ -145,7 +145,7 @@ void *arena_grow(struct arena *a, void *array, size_t n, size_t size)
     return n ? memcpy(more, array, n * size) : more;
 }
 
-/* Put a chain of blocks behind the one that is being filled. */
+/* Insert a chain of blocks behind the one that is being filled. */
 static void insert(struct arena *a, struct arena_block *from,
                    struct arena_block *to)
 {

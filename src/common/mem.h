@@ -10,10 +10,10 @@ extern "C" {
 #endif
 
 /*
- * mem - three ways to get memory, by who frees it and what failure means
+ * mem - three ways to allocate memory
  *
- * xmalloc() and its family are for small things: they never return NULL; the
- * program ends with a sentence when there is no memory.  What they return is
+ * xmalloc() and its family are for small things: they never return NULL; if
+ * there is no memory, the program ends with a message.  What they return is
  * freed with free().
  *
  * mem_alloc() is for anything whose size comes from a file or a setting: the
@@ -64,9 +64,9 @@ char *arena_printf(struct arena *, const char *fmt, ...)
 /* An array of n elements with room for one more, for arrays that only grow by
  * this; NULL is the empty one. */
 void *arena_grow(struct arena *, void *array, size_t n, size_t size);
-/* Memory from malloc() that the arena frees from now on. */
+/* The arena takes over memory from malloc(). */
 void arena_take(struct arena *, void *p);
-/* All that the second owns, the first owns from now on. */
+/* The first arena takes over everything that the second owns. */
 void arena_join(struct arena *, struct arena *);
 void arena_clear(struct arena *);
 

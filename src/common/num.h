@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /*
- * num - text to number, strictly, and back for people
+ * num - numbers from text, strictly, and text from numbers
  *
- * A num_ reader takes the whole text or nothing: no leading blanks, no rest,
- * no overflow; it returns false and leaves *out alone otherwise.  The locale
- * is never consulted.
+ * These functions accept only a text that is a number as a whole: without
+ * leading blanks, trailing characters or overflow.  Otherwise they return false
+ * and leave *out alone.  The locale has no influence.
  *
  *      num_int   "17" "-3" "512k" "1M" "10B" "1e6"    powers of 1000
  *      num_size  "64" "16KiB" "2GiB" "1.5G"           powers of 1024
@@ -24,22 +24,22 @@ bool num_real(const char *s, double *out);
 bool num_secs(const char *s, double *out);
 bool num_bool(const char *s, bool *out);
 
-/* The whole part; of NaN 0, and of what is beyond it 2^53 or -2^53, so that
- * the difference of two does not overflow. */
+/* The integer part, limited to 2^53 and -2^53, so that the difference of two
+ * does not overflow; 0 for NaN. */
 int64_t num_whole(double x);
 
 /* Sort numbers, the least first. */
 void num_sort(double *v, size_t n);
 
-enum { NUM_TEXT = 32 };         /* room that any of these needs */
+enum { NUM_TEXT = 32 };         /* the size of a buffer for any of these */
 
-/* Shortest text that reads back as the same double, as Python's repr() writes
- * it: "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns the length. */
+/* The shortest text that reads back as the same double, like Python's repr():
+ * "1.0" "0.0001" "1e-05" "1e+16" "nan" "inf".  Returns its length. */
 int num_shortest(char out[NUM_TEXT], double x);
 
-/* The other way, fast: a decimal number, "inf" or "nan" at the beginning of
+/* The reverse, fast: read a decimal number, "inf" or "nan" at the beginning of
  * s, which ends at `end` and needs no NUL; any exponent, rounded to nearest.
- * Returns where it ends, or NULL when there is none. */
+ * Returns the end of the number, or NULL if there is none. */
 const char *num_parse(const char *s, const char *end, double *out);
 
 /* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m". */

@@ -6,7 +6,7 @@
 #include "common/err.h"
 
 /*
- * opt - options and commands, each written down once, in a table
+ * opt - options and commands, each defined once, in a table
  *
  * The table is what is parsed, what --help prints, what shells complete, and
  * what the manual is compared with (t/source/t0004-options.t).
@@ -20,8 +20,8 @@
  *          { 0 }
  *      };
  *
- * letter 0 means no short form; a table ends with a NULL name.  Values keep
- * what they held before parsing when their option is not given, so a static
+ * A letter of 0 means that there is no short form; a table ends with a NULL
+ * name.  The variable of an option that is not given is left alone, so its
  * initializer is the default.
  */
 enum opt_type {
@@ -32,7 +32,7 @@ enum opt_type {
     OPT_SIZE,           /* uint64_t; 64MiB */
     OPT_SECS,           /* double; 2h30m */
     OPT_STRING,         /* const char * */
-    OPT_WORD,           /* int: which of `words`, in any case of letters */
+    OPT_WORD,           /* int: which of `words`, in upper or lower case */
     OPT_LIST,           /* struct opt_list: may be given many times */
 };
 
@@ -62,19 +62,19 @@ struct cmd {
     const char *help;           /* one line */
     const struct opt *opts;     /* NULL for none */
     int (*run)(int argc, char **argv, struct err *);    /* argv: words left */
-    const void *arg; /* for a function that several commands share:
+    const void *arg;            /* for a function that several commands share:
                                  * program_command()->arg */
 };
 
-/* What a program's list of its commands, X(name) for each, is expanded with:
- * the declarations in its cmds.h, and the rows of its table. */
+/* A program lists its commands with X(name); this makes of each its declaration
+ * in cmds.h, and its row in the table. */
 #define CMD_DECLARE(name) extern const struct cmd cmd_##name;
 #define CMD_ADDRESS(name) &cmd_##name,
 
 /*
- * Take options off argv (argv[0] is skipped); returns how many words are left,
- * moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.  The
- * error for an unknown option names the nearest one.
+ * Remove the options from argv, skipping argv[0]; returns how many words
+ * remain, moved to argv[0], or -1.  Options may stand anywhere; "--" ends them.
+ * The error for an unknown option suggests the nearest one.
  */
 int opt_parse(const struct opt *, int argc, char **argv, struct err *);
 
@@ -85,7 +85,7 @@ void opt_help_text(const struct opt *, char *text, size_t size);
 void opt_help(const struct opt *);
 void opt_help_cmds(const struct cmd *const *);
 
-/* The entry called NAME, or NULL with e filled, naming the nearest. */
+/* The command called NAME, or NULL with e filled, suggesting the nearest. */
 const struct cmd *opt_find_cmd(const struct cmd *const *, const char *name,
                                struct err *);
 
@@ -102,7 +102,7 @@ void opt_list_words(const char *const *words, char *text, size_t size);
  *      for (...)
  *          opt_nearest_try(&near, name);
  *
- * near.best is NULL when no name is near enough to be what was meant.
+ * near.best is NULL if no name is near enough to be what was meant.
  */
 struct opt_nearest {
     const char *word, *best;

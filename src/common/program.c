@@ -33,7 +33,7 @@ static const struct opt program_opts[] = {
 
 enum { MAX_TABLE = 96 };
 
-/* One table of two, the second after the first. */
+/* Put two tables into one. */
 static void join(struct opt out[MAX_TABLE], const struct opt *a,
                  const struct opt *b)
 {
@@ -128,7 +128,8 @@ static bool is_cmd(const struct program *p, const char *word)
     return false;
 }
 
-/* In how many tables an option is a flag, and takes an argument. */
+/* In how many tables an option is a flag, and in how many it has an argument.
+ * */
 struct use {
     int flag, arg;
 };
@@ -144,8 +145,8 @@ static void count_use(struct use *u, const struct opt *o, char letter,
 }
 
 /*
- * Does this option take the word after it?  Where commands differ in that it
- * does, unless that word is a command.
+ * Is the next word the argument of this option?  If that depends on the
+ * command, it is, unless the word is a command itself.
  */
 static bool takes_next(const struct program *p, char letter, const char *name,
                        const char *next, bool *unknown)
@@ -164,7 +165,7 @@ static bool takes_next(const struct program *p, char letter, const char *name,
 struct head {
     int end;       /* the index of the first other word, or argc */
     char *unknown; /* the first option that does not exist, or NULL */
-    bool own;      /* one of them asks something of the program itself */
+    bool own;      /* one of them is for the program itself */
 };
 
 /* Set a flag of the program itself, even among options of commands. */
@@ -208,7 +209,7 @@ static struct head read_head(const struct program *p, int argc, char **argv)
     return h;
 }
 
-/* What is asked of the program itself; an unknown option is an error. */
+/* Obey the options of the program itself; an unknown option is an error. */
 static int run_own(const struct program *p, char *unknown, struct err *e)
 {
     char *words[] = { NULL, unknown, NULL };
@@ -236,7 +237,7 @@ static int find_and_run(const struct program *p, int argc, char **argv,
     const struct cmd *c;
     const char *name;
 
-    /* PROGRAM help COMMAND is COMMAND --help, for those who are used to it */
+    /* PROGRAM help COMMAND is the same as PROGRAM COMMAND --help */
     if (h.end < argc && strcmp(argv[h.end], "help") == 0) {
         memmove(argv + h.end, argv + h.end + 1,
                 (size_t)(argc - h.end) * sizeof *argv);
@@ -265,7 +266,7 @@ static int find_and_run(const struct program *p, int argc, char **argv,
     return c ? run_cmd(p, c, argc, argv, e) : -1;
 }
 
-/* Nobody reads on; that is no failure: "| head". */
+/* The reader has closed the pipe, which is no failure: "| head". */
 static bool reader_is_gone(void)
 {
     struct pollfd p = { STDOUT_FILENO, POLLOUT, 0 };
@@ -273,7 +274,7 @@ static bool reader_is_gone(void)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-/* The write that failed may be long ago, and the last one went well. */
+/* An earlier write may have failed although the last one succeeded. */
 static void finish_output(struct err *e)
 {
     const bool failed = ferror(stdout);

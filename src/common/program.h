@@ -11,11 +11,11 @@
  *          return program_main(&program, argc, argv);
  *      }
  *
- * program_main() finds the command, takes its options off, runs it, prints the
- * err if it failed (nothing, where it has no text: that was said elsewhere),
- * checks that standard output could be written, and returns
- * the exit status (err_status).  Every command understands --help, -v and -q;
- * the program also --version, with -v what it was built with.
+ * program_main() finds the command, parses its options, runs it, prints the err
+ * if it failed (unless its text is empty, because it was reported elsewhere),
+ * checks that standard output could be written, and returns the exit status
+ * (err_status).  Every command understands --help, -v and -q; the program also
+ * --version, which with -v prints what it was built with.
  *
  * An option may stand before the command, too: `gtrack --root D ls`.  bare
  * names the command that runs when there are options alone: `gtrain --config

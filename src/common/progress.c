@@ -13,7 +13,7 @@
 
 static const double REDRAW = 0.1, LINE = 30.0; /* seconds */
 
-/* The one that is on the screen, for log lines to step around. */
+/* The one on the screen, which makes room for log lines. */
 static struct progress *showing;
 
 static void step_aside(void)

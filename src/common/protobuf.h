@@ -23,7 +23,7 @@
  */
 struct protobuf {
     const unsigned char *at, *end;
-    bool bad; /* it ended in the middle of a field */
+    bool bad; /* it ends in the middle of a field */
 };
 
 enum proto_type { PROTO_VARINT, PROTO_64, PROTO_BYTES, PROTO_32 = 5 };
@@ -40,7 +40,7 @@ struct protobuf_field {
 bool protobuf_next(struct protobuf *, struct protobuf_field *);
 /* The bytes of a field as a message of its own. */
 struct protobuf protobuf_inside(const struct protobuf_field *);
-/* A signed integer that was written in zigzag. */
+/* Decode a signed integer in zigzag encoding. */
 int64_t protobuf_zigzag(uint64_t);
 
 void protobuf_put_int(struct buf *, int number, uint64_t);

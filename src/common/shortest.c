@@ -2,7 +2,7 @@
  * shortest - a double as the shortest text that reads back as the same
  *
  * Both ways need powers of ten as 128-bit fractions; they are computed once,
- * exactly, when first wanted.
+ * exactly, when first needed.
  *
  * Writing: R. Giulietti, "The Schubfach way to render doubles" (2020).  Of the
  * decimals that a double's rounding interval holds it finds the shortest, and
@@ -219,7 +219,7 @@ static char *put_zeros(char *out, int n)
     return out + n;
 }
 
-/* As Python does: 1e-05 and 1e+16 have an exponent, what is between has not. */
+/* As in Python, only numbers below 1e-04 and from 1e+16 on get an exponent. */
 static char *lay_out(char *out, const char *digits, int n, int exponent)
 {
     if (exponent < -4 || exponent >= 16) {
@@ -282,7 +282,7 @@ int num_shortest(char out[NUM_TEXT], double x)
 
 /* -- reading ----------------------------------------------------------- */
 
-/* w * 10^q, for w != 0; false where the table does not decide. */
+/* w * 10^q, for w != 0; false if the table does not suffice. */
 static bool lemire(uint64_t w, int q, double *out)
 {
     const int shift = __builtin_clzll(w);

@@ -124,7 +124,7 @@ static void give(int *fd, const struct spawn *s, size_t *given)
         close_fd(fd);
 }
 
-/* Move bytes until it has closed its streams; -1 when it must be killed. */
+/* Move bytes until it has closed its streams; -1 if it has to be killed. */
 static int converse(const char *name, struct pipes *p, struct spawn *s,
                     struct err *e)
 {
@@ -161,7 +161,7 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
     return 0;
 }
 
-/* The last line of what it said, for an error. */
+/* An error with the last line of its messages. */
 static int said(const char *name, const struct spawn *s, struct err *e)
 {
     const char *text = s->words ? s->words->s : "";

@@ -198,7 +198,7 @@ int table_form(const struct table_style *s, struct err *e)
     return form;
 }
 
-/* Is this variable there, and not empty?  As no-color.org wants it. */
+/* Is this variable set and not empty?  See no-color.org. */
 static bool env_is_set(const char *name)
 {
     const char *s = getenv(name);

@@ -10,7 +10,7 @@
 #include "common/mem.h"
 
 /*
- * table - rows, shown as their reader wants them
+ * table - print rows for people or for programs
  *
  *      static struct table_style style;
  *      static const struct opt opts[] = { TABLE_OPTS(style), { 0 } };
@@ -25,11 +25,11 @@
  *      ret = table_print(&t, &style, e);
  *      table_clear(&t);
  *
- * Cells are given row by row, each with its own type; strings are copied.  A
- * terminal gets aligned, coloured columns that fit its width, through a pager
- * when they are many; a pipe or a file gets tab-separated values; the options
- * of TABLE_OPTS choose any form.  For people numbers are rounded and times are
- * local; programs get every digit, seconds, bytes and UTC.
+ * Cells are added row by row, each with its own type; strings are copied.  On a
+ * terminal the columns are aligned, coloured and fitted to the width, and shown
+ * in a pager if there are many rows; a pipe or a file gets tab-separated
+ * values; the options of TABLE_OPTS select any form.  For people numbers are
+ * rounded and times are local; programs get all digits, seconds, bytes and UTC.
  *
  * As JSON a table is one object: "schema", the name and version given to
  * TABLE_INIT; "columns", an array of names; "rows", an array of objects.  A
@@ -121,7 +121,7 @@ struct table {
   name, ARENA_INIT, NULL, 0, 0, NULL, 0, 0                                     \
  }
 
-/* All columns come before the first cell; their names differ. */
+/* Add all columns before the first cell; no two have the same name. */
 void table_column(struct table *, const char *name);
 /* Several at once, ended by NULL. */
 void table_columns(struct table *, const char *name, ...)
@@ -146,8 +146,8 @@ void table_mark(struct table *, enum table_mark); /* the last cell */
 size_t table_rows(const struct table *);
 struct table_cell *table_cell(struct table *, size_t row, size_t column);
 
-/* Mark the least or the greatest number of a column, if it has two or more;
- * NaN never wins. */
+/* Mark the least or the greatest number of a column, if it has two or more; NaN
+ * is never marked. */
 void table_mark_best(struct table *, size_t column, bool greatest);
 
 int table_print(const struct table *, const struct table_style *, struct err *);
@@ -156,12 +156,12 @@ void table_format(const struct table *, enum table_form, bool header,
                   bool color, size_t width, struct buf *out);
 void table_clear(struct table *);
 
-/* The form that the options ask for; TABLE_AUTO is settled by standard output
- * being a terminal.  Two forms at once are ERR_USAGE: -1. */
+/* The form that the options select; TABLE_AUTO depends on whether standard
+ * output is a terminal.  Two forms at once are ERR_USAGE, and -1. */
 int table_form(const struct table_style *, struct err *);
 bool table_color(const struct table_style *, int fd);
 
-/* s as a field of CSV, quoted if need be. */
+/* s as a field of CSV, quoted if necessary. */
 void table_csv_text(struct buf *, const char *s);
 /* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
 void table_json_text(struct buf *, const char *s);

@@ -14,7 +14,7 @@
 #include "common/table_impl.h"
 #include "common/utf8.h"
 
-/* Five digits of such a number are not all of it, but an exponent is worse. */
+/* Is it so large that all digits before the point are shown, not five? */
 static bool is_large(double x)
 {
     return fabs(x) >= 99999.5 && fabs(x) < 1e12;
@@ -37,8 +37,8 @@ static int decimals(double x)
 }
 
 /*
- * Numbers of one column line up when they have equally many decimals.  That is
- * done where it costs little: no exponents, and no more than six digits.
+ * Numbers of a column are aligned by giving them the same number of decimals,
+ * if that needs neither exponents nor more than six digits.
  */
 int table_column_decimals(const struct table *t, size_t column)
 {

@@ -14,7 +14,7 @@
 #include "common/table_impl.h"
 #include "common/utf8.h"
 
-/* For programs a spread is four columns, this one and three beside it. */
+/* For programs a spread has four columns. */
 static const char *const spread_part[] = { "", " std", " n", " ci95" };
 
 /* ---- tab- and comma-separated ---- */

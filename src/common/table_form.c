@@ -87,7 +87,7 @@ static void put_latex(struct buf *b, const char *s)
     for (char was = '\0'; *s; was = *s++) {
         size_t i = 0;
 
-        /* no argument of the \\ before it, no dash, no quotation mark */
+        /* not an argument of the preceding \\, a dash or a quotation mark */
         if (was ? *s == was && strchr("-,'", was) : *s == '[' || *s == '*')
             buf_str(b, "{}");
         while (special[i].c && special[i].c != *s)
@@ -99,7 +99,7 @@ static void put_latex(struct buf *b, const char *s)
     }
 }
 
-/* "1e-05" as $10^{-5}$ is set, minus signs as minus, bold where it is best. */
+/* A number in math mode, with a power of ten for an exponent. */
 static void latex_number(struct buf *b, const char *s, bool bold)
 {
     const char *exponent = strchr(s, 'e');

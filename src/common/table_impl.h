@@ -7,25 +7,25 @@
 #include "common/table.h"
 
 /*
- * table_impl - what the files that print tables share, and no one else uses
+ * table_impl - what only the files that print tables share
  */
 
 /* ---- the text of a cell (table_cell.c) ---- */
 
-/* How many decimals a column of numbers shows, so that the least of them still
+/* The number of decimals for a column of numbers, so that the smallest still
  * has five digits; -1 for exponents. */
 int table_column_decimals(const struct table *, size_t column);
-/* The same of every column; the caller frees it. */
+/* The same for every column; the caller frees it. */
 int *table_decimals(const struct table *);
-/* As many as a standard deviation has meaning. */
+/* The number of decimals that show two digits of a standard deviation. */
 int table_std_decimals(double std);
 
-/* A cell as people read it, and as programs do. */
+/* A cell for people, and for programs. */
 void table_cell_text(struct buf *, const struct table_cell *, int decimals);
 void table_cell_exact(struct buf *, const struct table_cell *);
 void table_real_text(struct buf *, double, int decimals);
 
-/* Does a cell of the column hold a mean with its spread?  Then programs get a
+/* Does a cell of the column hold a mean with its spread?  If so, programs get a
  * column for each of its parts. */
 bool table_has_spread(const struct table *, size_t column);
 struct table_cell table_cell_part(const struct table_cell *, int part);

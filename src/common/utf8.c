@@ -34,8 +34,8 @@ static bool within(const struct range *r, size_t n, int32_t code)
     return false;
 }
 
-/* The blocks of combining marks and of double width; names in them are rare
- * enough that the blocks, not every character, will do. */
+/* Whole blocks of combining and of wide characters: precise enough, as names in
+ * these scripts are rare. */
 static int columns(int32_t code)
 {
     static const struct range none[] = {
@@ -122,7 +122,7 @@ void utf8_clean(struct buf *b, const char *s, size_t n)
 
 int32_t utf8_fold(int32_t code)
 {
-    /* Capital and small by turns, the capital even or odd. */
+    /* Capital and small letters alternate, the capitals being even or odd. */
     enum { EVEN = 0x110000, ODD };
     static const struct {
         int32_t first, last, away;

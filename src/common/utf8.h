@@ -8,15 +8,14 @@
 #include "common/buf.h"
 
 /*
- * utf8 - code points out of bytes that may be anything, and text as a terminal
- * shows it
+ * utf8 - code points from any bytes, and text for terminals
  *
  * Well-formed is what table 3-7 of the Unicode standard says: no overlong
  * forms, no surrogates, nothing above U+10FFFF.
  *
- * Names come from files and may hold anything; what is printed to a terminal
- * goes through utf8_visible() first, so that nothing in a run's name can move
- * the cursor or change a colour.
+ * Names come from files and may contain anything; what is printed to a terminal
+ * goes through utf8_visible() first, so that nothing in the name of a run can
+ * move the cursor or change a colour.
  */
 enum { UTF8_BAD = 0xFFFFFFFF, UTF8_REPLACEMENT = 0xFFFD, UTF8_MAX = 4 };
 
@@ -96,8 +95,8 @@ int32_t utf8_next(const char **s);
 /* Append a code point. */
 void utf8_add(struct buf *, int32_t code);
 
-/* One form for what differs by case alone, in the Latin, Greek, Cyrillic and
- * Armenian scripts; other code points as they are. */
+/* Fold the case of Latin, Greek, Cyrillic and Armenian letters; any other code
+ * point is returned as it is. */
 int32_t utf8_fold(int32_t code);
 
 /* Columns a string takes on a terminal. */
@@ -109,14 +108,14 @@ void utf8_visible(struct buf *, const char *s);
 /* Append what fits into width columns, the last of them an ellipsis. */
 void utf8_cut(struct buf *, const char *s, size_t width);
 
-/* How many code points, each bad byte one; and are there no bad ones? */
+/* The number of code points, each bad byte being one; and is none bad? */
 size_t utf8_count(const char *s);
 bool utf8_valid(const char *s);
 
 /* Append s with every bad byte replaced by U+FFFD. */
 void utf8_clean(struct buf *, const char *s, size_t n);
 
-/* Does the locale of the environment speak UTF-8? */
+/* Does the locale of the environment use UTF-8? */
 bool utf8_locale(void);
 
 #endif

@@ -70,7 +70,7 @@ static bool is_plain(const yaml_event_t *event)
     return event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* Pass over a list or a mapping whose start was read. */
+/* Skip a list or a mapping whose start was read. */
 static int pass(struct reader *r)
 {
     for (int depth = 1; depth > 0;) {
@@ -219,7 +219,7 @@ bool yaml_int(const struct yaml *y, const char *key, int64_t *out)
     return s && s[strspn(s, "+-0123456789")] == '\0' && num_int(s, out);
 }
 
-/* What YAML lets stand as it is inside double quotes. */
+/* Characters that YAML allows unescaped inside double quotes. */
 static bool is_printable(int32_t c)
 {
     return c >= 0x20 && !(c >= 0x7f && c <= 0x9f) && c != '"' && c != '\\' &&
@@ -252,7 +252,7 @@ static void put_quoted(struct buf *b, const char *s)
     buf_char(b, '"');
 }
 
-/* A name may stand plain if it is of letters only, as all of MLflow's are. */
+/* A name of letters only needs no quotes, as all of MLflow's. */
 static void put_key(struct buf *b, const char *key)
 {
     static const char letters[] =

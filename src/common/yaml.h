@@ -18,16 +18,16 @@
  *          return -1;
  *      name = yaml_get(&y, "run_name");
  *
- * What is read is one mapping of scalars, plain, quoted or folded, as libyaml
- * understands them.  A mapping inside it, as MLflow's "tags:", is spread out:
- * its entry `a` is called "tags.a".  A list is an entry whose value is "[]",
- * whatever it holds.  A plain null, ~ or nothing at all is a NULL value.  All
- * text belongs to the arena.  Of a name that comes twice the last one counts,
- * as in Python.
+ * A file is one mapping of scalars, plain, quoted or folded, as libyaml
+ * understands them.  A mapping inside it, such as MLflow's "tags:", is
+ * flattened: its entry `a` is called "tags.a".  A list becomes the value "[]",
+ * whatever it contains.  A plain null, ~ or nothing at all becomes NULL.  All
+ * text belongs to the arena.  If a name occurs twice, the last one counts, as
+ * in Python.
  *
- * What is written is one "name: value" a line, every string in double quotes
- * and never folded, which both of PyYAML's loaders and libyaml read back as
- * the same text.  A byte that is no UTF-8 is written as U+FFFD.
+ * What is written is one line "name: value" for each, with every string in
+ * double quotes and never folded, which libyaml and both of PyYAML's loaders
+ * read back as the same text.  A byte that is not UTF-8 is written as U+FFFD.
  */
 struct yaml_pair {
     const char *key, *value;
@@ -40,7 +40,7 @@ struct yaml {
 };
 
 /* The largest file that is accepted.  Nesting is limited to 16 levels and the
- * number of values to 100,000, so that a damaged file delays no other. */
+ * number of values to 100,000, so that a damaged file causes no long delay. */
 enum { YAML_MAX = 16 << 20 };
 
 int yaml_load(struct yaml *, struct arena *, const char *path, struct err *);
