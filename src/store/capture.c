@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/path.h"
@@ -277,12 +277,10 @@ struct capture *capture_start(struct run *r)
 
 void capture_end(struct capture *c)
 {
-    struct timespec until;
+    const struct timespec until = clock_after(CLOCK_REALTIME, PATIENCE_SECS);
 
     if (!c)
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_SECS;
     if (pthread_timedjoin_np(c->thread, NULL, &until) != 0) {
         atomic_store(&c->stop, true);
         pthread_join(c->thread, NULL);

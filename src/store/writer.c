@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -378,20 +378,6 @@ static void flush(struct writer *w)
     }
 }
 
-static struct timespec after(double secs)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)secs;
-    t.tv_nsec += (long)((secs - (double)(time_t)secs) * 1e9);
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_nsec -= 1000000000;
-        t.tv_sec++;
-    }
-    return t;
-}
-
 static void *work(void *arg)
 {
     struct writer *w = arg;
@@ -400,7 +386,7 @@ static void *work(void *arg)
 
     pthread_mutex_lock(&w->queue.lock);
     for (;;) {
-        const struct timespec until = after(pause);
+        const struct timespec until = clock_after(CLOCK_MONOTONIC, pause);
         uint64_t asked;
         bool stop;
         int timeout = 0;
