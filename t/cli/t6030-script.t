@@ -28,6 +28,13 @@ golden names loss "$(printf 'lr_3e-4^{a}@~&"b'"'"'\\%%`id` \316\261\303\251')"
 golden hella hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" \
     --size 8.4cmx6cm --mono
 
+# Raw values hide no smoothed curve, and let each other through.
+gplot loss resumed gpt2-124M --smooth ma:5 --script order.gp -q >out 2>&1
+is "$(sed -n "s/.* with lines lc rgb '#\(..\)......'.*/\1/p; \
+    s/.* with lines lc rgb '#......'.*/full/p" order.gp | uniq -c |
+    awk '{ print $1, $2 }' | tr '\n' ' ')" "2 B3 2 full " \
+    "the transparent raw curves of all runs are behind the smoothed ones"
+
 # A character that no font has would be drawn as a box over all of the figure.
 mkdir fonts
 printf '#!/bin/sh\ncase $1 in *=1f680) ;; *) echo Sans ;; esac\n' >fonts/fc-list

@@ -67,7 +67,7 @@ struct curve {
     enum style style;
     int colour; /* slot of the palette, or COLOUR_GREY */
     int dash;   /* 0 is solid */
-    bool faint; /* mixed with the background: raw values behind smooth ones */
+    bool faint; /* behind all others: the raw values of smoothed ones */
     bool right; /* on the second y axis */
     bool bars;  /* lo and hi are error bars, not a band */
 };

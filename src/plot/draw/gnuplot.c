@@ -11,17 +11,24 @@
 
 /* clang-format off */
 static const struct gnuplot_form forms[] = {
-    /* name    terminal      scale       pixels units  tex    text   cairo */
-    { "png",   "pngcairo",   200.0 / 72, true,  false, false, false, true },
-    { "svg",   "svg",        96.0 / 72,  true,  true,  false, false, false },
-    { "pdf",   "pdfcairo",   1.0 / 72,   false, false, false, false, true },
-    { "eps",   "epscairo",   1.0 / 72,   false, false, false, false, true },
-    { "tex",   "cairolatex", 1.0 / 72,   false, false, true,  false, false },
-    { "tikz",  "tikz",       1.0 / 72,   false, false, true,  false, false },
-    { "sixel", "sixelgd",    96.0 / 72,  true,  true,  false, false, false },
-    { "dumb",  "dumb",       1.0,        true,  true,  false, true,  false },
-    { "block", "block",      1.0,        true,  true,  false, true,  false },
-    { NULL, NULL, 0, false, false, false, false, false },
+    { .name = "png", .terminal = "pngcairo", .scale = 200.0 / 72,
+      .pixels = true, .cairo = true, .alpha = true },
+    { .name = "svg", .terminal = "svg", .scale = 96.0 / 72,
+      .pixels = true, .own_units = true, .alpha = true },
+    { .name = "pdf", .terminal = "pdfcairo", .scale = 1.0 / 72,
+      .cairo = true, .alpha = true },
+    { .name = "eps", .terminal = "epscairo", .scale = 1.0 / 72,
+      .cairo = true },
+    { .name = "tex", .terminal = "cairolatex", .scale = 1.0 / 72,
+      .tex = true, .alpha = true },
+    { .name = "tikz", .terminal = "tikz", .scale = 1.0 / 72, .tex = true },
+    { .name = "sixel", .terminal = "sixelgd", .scale = 96.0 / 72,
+      .pixels = true, .own_units = true },
+    { .name = "dumb", .terminal = "dumb", .scale = 1,
+      .pixels = true, .own_units = true, .text = true },
+    { .name = "block", .terminal = "block", .scale = 1,
+      .pixels = true, .own_units = true, .text = true },
+    { .name = NULL },
 };
 /* clang-format on */
 

@@ -31,6 +31,7 @@ struct gnuplot_form {
     bool tex;             /* LaTeX reads the text */
     bool text;            /* made of characters: no thin lines, no fonts */
     bool cairo;           /* every character needs a font that has it */
+    bool alpha;           /* lines can be transparent */
 };
 
 /* The size of a character in a figure made of them, whose font size is 1. */

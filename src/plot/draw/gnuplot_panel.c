@@ -223,13 +223,50 @@ static void begin_item(struct script *s, const char **before, size_t panel,
     *before = ", \\\n     ";
 }
 
-static void write_plot(struct script *s, const struct panel *p, size_t panel)
+/* The colour of a line.  Raw values let through what is behind them. */
+static void write_colour(struct script *s, const struct curve *c)
+{
+    const uint32_t rgb = colour_of(s, c->colour);
+    const double part = !c->faint ? 1 : c->style == STYLE_POINTS ? 0.5 : 0.3;
+
+    if (c->faint && s->form->alpha)
+        buf_printf(s->b, " lc rgb '#%02X%06X'",
+                   (unsigned)lround(255 * (1 - part)), rgb);
+    else
+        buf_printf(s->b, " lc rgb '#%06X'",
+                   palette_mix(rgb, s->pal->ground, part));
+}
+
+static void write_curve(struct script *s, const char **before, size_t panel,
+                        size_t curve)
 {
     static const char *const with[] = {
         [STYLE_LINE] = "lines",
         [STYLE_POINTS] = "points",
         [STYLE_LINE_POINTS] = "linespoints",
     };
+    const struct curve *c = &s->fig->panel[panel]->curve[curve];
+
+    if (c->bars && c->lo) {
+        begin_item(s, before, panel, curve, "1:2:3:4");
+        buf_printf(s->b, "yerrorbars lc rgb '#%06X' lw 1 pt 0 notitle",
+                   colour_of(s, c->colour));
+    }
+    begin_item(s, before, panel, curve, "1:2");
+    buf_str(s->b, with[c->style]);
+    write_colour(s, c);
+    buf_printf(s->b, " lw %.3g dt %s", width_of(s, c), dash_of(s, c));
+    if (c->style != STYLE_LINE)
+        buf_printf(s->b, " pt %d ps %.2g", point_of(s, c),
+                   c->n > 60 ? 0.35 : 0.55);
+    if (c->style == STYLE_LINE_POINTS && c->n > 40)
+        buf_printf(s->b, " pi %zu", c->n / 25);
+    buf_str(s->b, " notitle");
+}
+
+/* Bands are behind all lines, raw values behind all smoothed ones. */
+static void write_plot(struct script *s, const struct panel *p, size_t panel)
+{
     const char *const first = "plot ", *before = first;
 
     for (size_t i = 0; i < p->n_curves; i++) {
@@ -243,30 +280,10 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
                    "0.18 noborder notitle",
                    colour_of(s, c->colour));
     }
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-        const uint32_t full = colour_of(s, c->colour);
-
-        if (is_empty(p, c))
-            continue;
-        if (c->bars && c->lo) {
-            begin_item(s, &before, panel, i, "1:2:3:4");
-            buf_printf(s->b, "yerrorbars lc rgb '#%06X' lw 1 pt 0 notitle",
-                       full);
-        }
-        begin_item(s, &before, panel, i, "1:2");
-        buf_printf(s->b, "%s lc rgb '#%06X' lw %.3g dt %s", with[c->style],
-                   c->faint ? palette_mix(full, s->pal->ground,
-                                          c->style == STYLE_POINTS ? 0.5 : 0.25)
-                            : full,
-                   width_of(s, c), dash_of(s, c));
-        if (c->style != STYLE_LINE)
-            buf_printf(s->b, " pt %d ps %.2g", point_of(s, c),
-                       c->n > 60 ? 0.35 : 0.55);
-        if (c->style == STYLE_LINE_POINTS && c->n > 40)
-            buf_printf(s->b, " pi %zu", c->n / 25);
-        buf_str(s->b, " notitle");
-    }
+    for (int faint = 1; faint >= 0; faint--)
+        for (size_t i = 0; i < p->n_curves; i++)
+            if (p->curve[i].faint == faint && !is_empty(p, &p->curve[i]))
+                write_curve(s, &before, panel, i);
     buf_str(s->b, before == first ? "plot NaN notitle\n" : "\n");
 }
 

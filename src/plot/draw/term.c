@@ -172,6 +172,19 @@ static void draw_points(const struct window *w, const struct panel *p,
     }
 }
 
+static void draw_one(const struct window *w, const struct panel *p,
+                     const struct curve *c)
+{
+    const enum theme theme = w->s->theme;
+    const uint32_t full = palette_curve(theme, c->colour);
+    const uint32_t rgb =
+        c->faint ? palette_mix(full, palette_of(theme)->ground, 0.45) : full;
+
+    draw_curve(w, p, c, rgb);
+    if (c->style != STYLE_LINE)
+        draw_points(w, p, c, rgb);
+}
+
 static void draw_mark(const struct window *w, const struct panel *p,
                       const struct mark *m, uint32_t rgb)
 {
@@ -375,17 +388,10 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     if (w.w < 4 || w.h < 2)
         return;
     draw_axes(&w, p);
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-        const uint32_t full = palette_curve(s->theme, c->colour);
-        const uint32_t rgb =
-            c->faint ? palette_mix(full, palette_of(s->theme)->ground, 0.45)
-                     : full;
-
-        draw_curve(&w, p, c, rgb);
-        if (c->style != STYLE_LINE)
-            draw_points(&w, p, c, rgb);
-    }
+    for (int faint = 1; faint >= 0; faint--)
+        for (size_t i = 0; i < p->n_curves; i++)
+            if (p->curve[i].faint == faint)
+                draw_one(&w, p, &p->curve[i]);
     for (size_t i = 0; i < p->n_marks; i++)
         draw_mark(&w, p, &p->mark[i],
                   palette_curve(s->theme, p->mark[i].colour));
