@@ -246,10 +246,12 @@ static double sum_bytes(struct settings *s, int64_t B)
     return (double)sum_memory(&m);
 }
 
-/* The largest micro-batch that leaves a tenth of the memory free. */
+/* The largest micro-batch that leaves a tenth of the memory free, and whose
+ * multiples make the batch, if the settings say how large that is. */
 static int64_t find_largest_batch(struct settings *s, double gib)
 {
     const double limit = 0.9 * gib * 0x1p30;
+    const bool given = s->train.batch || s->train.tokens_per_step;
     int64_t low = 0, high = 1;
 
     while (high < 65536 && sum_bytes(s, high) <= limit) {
@@ -264,6 +266,8 @@ static int64_t find_largest_batch(struct settings *s, double gib)
         else
             high = mid;
     }
+    while (given && low > 1 && s->is.windows % (low * ranks) != 0)
+        low--;
     return low;
 }
 

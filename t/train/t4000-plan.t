@@ -53,6 +53,13 @@ for wrong in --mfu=0 --set=plan.hardware=zzz --set=run.tags=zzz; do
     is "$(echo "$out" | cut -d' ' -f1)" gtrain: \
         "plan $wrong prints nothing before its message"
 done
+# the step of gpt2-124M has 512 sequences; three ranks make 510 of them
+gtrain plan "$top/conf/gpt2-124M.ini" --only time --fit --tsv --no-header |
+    awk -F'\t' '$8 < 2 || 512 % $8 { print $1, $8 }' >bad
+is "$(cat bad)" "" "--fit names micro-batches that training accepts"
+is "$(value gpt2-124M time T4 8 --fit --ranks 3 --set train.micro_batch=1 \
+    --set train.tokens_per_step=0 --set train.batch=510)" 34 \
+        "--fit names a divisor of the sequences that each of 3 ranks takes"
 gtrain plan "$top/conf/gpt2-124M.ini" --only nonsense >/dev/null 2>&1
 is $? 2 "plan --only refuses an unknown part"
 
