@@ -330,5 +330,8 @@ int login_mlflow(struct login *l, const char *url, struct err *e)
     }
     use_env(&l->project, "MLFLOW_EXPERIMENT_NAME");
     use_env(&l->workspace, "MLFLOW_WORKSPACE");
-    return set_tls(l, e);
+    if (set_tls(l, e) == 0)
+        return 0;
+    login_clear(l);
+    return -1;
 }
