@@ -206,8 +206,23 @@ if strace -o /dev/null true 2>/dev/null; then
 else
     skip "encode killed five times resumes to the same files" "no strace"
 fi
+# The pipe is opened for reading when the first encode has its lock.
+together() {
+    rm -rf both && mkfifo slow || return 1
+    gdata encode -q -T tok --input jsonl -o both/x slow >/dev/null 2>err1 &
+    exec 3>slow
+    gdata encode -q -T tok -o both/x long.jsonl >/dev/null 2>err
+    refused=$?
+    cat docs.jsonl >&3
+    exec 3>&-
+    wait $! || return 1
+    test $refused -eq 1 && grep "another gdata encode is writing to both/x" err
+}
+check "a second encode with the same prefix is refused" together
+check "the first encode is not disturbed by a second one" \
+    cmp both/x_000000.bin whole/x_000000.bin
 check "only files of tokens are left" sh -c \
-    '! ls -R | grep -e "[.]part" -e "[.]state" -e "[.]tmp"'
+    '! ls -R | grep -e "[.]part" -e "[.]state" -e "[.]lock" -e "[.]tmp"'
 
 check "encode warns of shards from an earlier run" sh -c '
     gdata encode -q -T tok -o one/x --val 0.1 docs.jsonl 2>err >/dev/null &&

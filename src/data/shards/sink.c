@@ -1,10 +1,14 @@
 #include "config.h"
 #include "data/shards/sink.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -27,7 +31,8 @@ struct sink {
     struct sink_shard shard[SUBSETS];
     struct sink_file *file; /* complete, written in this run or before */
     size_t n_files, files_room;
-    char *state_path;
+    char *state_path, *lock_path;
+    int lock;
     double saved; /* the clock_mono() of the last state */
     bool has_state;
 };
@@ -95,6 +100,40 @@ static int make_parent(const char *prefix, struct err *e)
 
     free(folder);
     return got;
+}
+
+static bool is_open_file(int fd, const char *path)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/*
+ * Two sinks with one prefix would write to the same files.  The lock ends with
+ * the process; its file is removed with the lock held, so whoever opened it
+ * before must open it again.  File systems that have no locks are used without.
+ */
+static int lock_prefix(struct sink *s, struct err *e)
+{
+    for (;;) {
+        s->lock = open(s->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (s->lock < 0)
+            return err_sys(e, "cannot write %s", s->lock_path);
+        if (flock(s->lock, LOCK_EX | LOCK_NB) < 0) {
+            if (errno != EWOULDBLOCK)
+                return 0;
+            close(s->lock);
+            s->lock = -1;
+            return err_set(e, ERR_SYSTEM,
+                           "another gdata encode is writing to %s",
+                           s->conf.prefix);
+        }
+        if (is_open_file(s->lock, s->lock_path))
+            return 0;
+        close(s->lock);
+    }
 }
 
 /* Two lines, then one for each subset.  False if the text is something else. */
@@ -177,9 +216,12 @@ int sink_open(struct sink **out, const struct sink_conf *conf,
 
     s->conf = *conf;
     s->state_path = xasprintf("%s.state", conf->prefix);
+    s->lock_path = xasprintf("%s.lock", s->state_path);
+    s->lock = -1;
     s->saved = clock_mono();
     *m = (struct sink_state){ .place = { .line = 1 }, .subset = -1 };
-    if (make_parent(conf->prefix, e) < 0 || load_state(s, m, e) < 0) {
+    if (make_parent(conf->prefix, e) < 0 || lock_prefix(s, e) < 0 ||
+        load_state(s, m, e) < 0) {
         sink_abandon(s);
         return -1;
     }
@@ -325,6 +367,11 @@ void sink_free(struct sink *s)
     for (size_t i = 0; i < s->n_files; i++)
         free(s->file[i].path);
     free(s->file);
+    if (s->lock >= 0) {
+        unlink(s->lock_path);
+        close(s->lock);
+    }
+    free(s->lock_path);
     free(s->state_path);
     free(s);
 }

@@ -30,7 +30,8 @@
  * belongs to the same work (conf.work, a hash of everything that decides the
  * result). It truncates the shards accordingly and returns the state; the
  * caller continues from there, and the shards become the same as without
- * interruption. sink_close() removes the file.
+ * interruption. sink_close() removes the file.  While a sink is open,
+ * PREFIX.state.lock is locked, and another sink with this prefix is refused.
  */
 enum subset { SUBSET_VAL, SUBSET_TRAIN, SUBSET_TEST, SUBSETS };
 
