@@ -13,6 +13,7 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "trainer/convert/convert.h"
+#include "trainer/model/tensors.h"
 #include "trainer/training/checkpoint_files.h"
 
 enum { FORMAT_HF, FORMAT_LLMC };
@@ -76,6 +77,18 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
     return ret;
 }
 
+static void warn_nonfinite(const struct graph *g, const float *weights)
+{
+    for (int i = 0; i < g->n_params; i++) {
+        const struct graph_param *p = &g->param[i];
+
+        if (!tensors_all_finite(weights + p->at, p->count)) {
+            log_warn("the imported %s has values that are not finite", p->name);
+            return;
+        }
+    }
+}
+
 static int read_weights(struct job *j, const char *path, struct err *e)
 {
     const size_t n = (size_t)j->gpt.graph.count;
@@ -86,9 +99,11 @@ static int read_weights(struct job *j, const char *path, struct err *e)
         return -1;
     memset(weights, 0, n * sizeof *weights);
     ret = readers[format].weights(j, weights, path, e);
-    if (ret == 0)
+    if (ret == 0) {
+        warn_nonfinite(&j->gpt.graph, weights);
         j->dev.type->put(&j->dev, j->gpt.graph.weights.data, weights,
                          n * sizeof *weights);
+    }
     free(weights);
     return ret;
 }

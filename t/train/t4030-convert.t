@@ -81,6 +81,18 @@ tuned=$(awk 'NR == 1 { print $2 }' tuned/*/*/metrics/val/loss)
 test -n "$loss" && echo "$loss $tuned" | awk '{ exit !($1 - $2 < 1e-5 &&
     $2 - $1 < 1e-5) }'
 ok $? "an imported model can be trained further" "$loss, $tuned: $(cat out)"
+# NaN in the last tensor of the file
+cp -r gpt2.hf nan.hf && f=nan.hf/model.safetensors &&
+    printf '\377\377\377\377' | dd of=$f bs=1 conv=notrunc \
+        seek=$(($(wc -c <$f) - 4)) 2>out
+gtrain import nan.hf -o nan.ck >out 2>&1
+is $? 0 "weights that are NaN are imported"
+like out 'the imported ln_f.bias has values that are not finite' \
+    "importing weights that are NaN causes a warning"
+gtrain eval nan.ck --data data.bin --device cpu >out 2>&1
+like out 'the loaded ln_f.bias has values that are not finite' \
+    "loading weights that are NaN causes a warning"
+
 gtrain export gpt2/*/*/artifacts/checkpoints --format abc -o x >out 2>&1
 test $? -eq 2
 ok $? "an unknown export format is refused"

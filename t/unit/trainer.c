@@ -282,6 +282,49 @@ static void test_draw(void)
 
 /* ---- files of tensors ------------------------------------------------- */
 
+/* Write a file with two arrays of two floats at these offsets, and `bytes`
+ * bytes in all; say whether it is rejected with this reason. */
+static bool layout_is_rejected(const char *path, int a, int b, size_t bytes,
+                               const char *why)
+{
+    static const char zeros[64];
+    struct err e = ERR_INIT;
+    struct tensors *t = NULL;
+    FILE *fp = fopen(path, "w");
+    char header[256];
+    const int n = snprintf(header, sizeof header,
+                           "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],"
+                           "\"data_offsets\":[%d,%d]},"
+                           "\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
+                           "\"data_offsets\":[%d,%d]}}",
+                           a, a + 8, b, b + 8);
+    bool rejected;
+
+    fwrite((char[8]){ (char)n }, 1, 8, fp);
+    fwrite(header, 1, (size_t)n, fp);
+    fwrite(zeros, 1, bytes, fp);
+    fclose(fp);
+    rejected = tensors_open(&t, path, &e) < 0;
+    tensors_close(t);
+    return why ? rejected && strstr(e.text, why) : !rejected;
+}
+
+static void test_layout(const char *path)
+{
+    ok(layout_is_rejected(path, 8, 0, 16, NULL),
+       "arrays may be in any order in a file");
+    ok(layout_is_rejected(path, 0, 4, 12, "a and b overlap"),
+       "arrays that overlap are rejected by their names");
+    ok(layout_is_rejected(path, 0, 0, 8, "overlap"),
+       "two arrays in the same place are rejected");
+    ok(layout_is_rejected(path, 0, 12, 20, "4 bytes before b"),
+       "a hole between arrays is rejected");
+    ok(layout_is_rejected(path, 4, 12, 20, "4 bytes before a"),
+       "a hole before the first array is rejected");
+    ok(layout_is_rejected(path, 0, 8, 19, "3 bytes after the last"),
+       "bytes after the last array are rejected");
+}
+
 static void test_tensors(void)
 {
     const float a[6] = { 1, 2, 3, 4, 5, 6 }, b[2] = { -1, 0.5f };
@@ -347,6 +390,7 @@ static void test_tensors(void)
         }
     }
     ok(silent == 0, "a changed file is read, or rejected with a reason");
+    test_layout(path);
     free(path);
     path_remove(folder, &e);
 }

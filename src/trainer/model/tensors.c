@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,6 +151,48 @@ static int read_array(struct tensors *t, const char *name, json_t *j,
     return 0;
 }
 
+static int by_offset(const void *a, const void *b)
+{
+    const struct tensors_array *const *x = a, *const *y = b;
+    const char *x_end = (const char *)(*x)->data + (*x)->bytes;
+    const char *y_end = (const char *)(*y)->data + (*y)->bytes;
+
+    if ((*x)->data != (*y)->data)
+        return (*x)->data < (*y)->data ? -1 : 1;
+    return x_end < y_end ? -1 : x_end > y_end;
+}
+
+/* Check that the arrays use each byte from `from` to the end exactly once. */
+static int check_layout(const struct tensors *t, size_t from, struct err *e)
+{
+    const struct tensors_array **order =
+        xcalloc((size_t)t->n + 1, sizeof(*order));
+    const unsigned char *at = t->map + from;
+    int ret = 0;
+
+    for (int i = 0; i < t->n; i++)
+        order[i] = &t->array[i];
+    qsort(order, (size_t)t->n, sizeof(*order), by_offset);
+    for (int i = 0; i < t->n && ret == 0; i++) {
+        const unsigned char *data = order[i]->data;
+
+        if (data < at)
+            ret = err_set(e, ERR_INPUT, "%s: %s and %s overlap", t->path,
+                          order[i - 1]->name, order[i]->name);
+        else if (data > at)
+            ret = err_set(e, ERR_INPUT,
+                          "%s: %zu bytes before %s belong to no tensor",
+                          t->path, (size_t)(data - at), order[i]->name);
+        at = data + order[i]->bytes;
+    }
+    if (ret == 0 && at != t->map + t->size)
+        ret = err_set(e, ERR_INPUT,
+                      "%s: %zu bytes after the last tensor belong to no tensor",
+                      t->path, (size_t)(t->map + t->size - at));
+    free(order);
+    return ret;
+}
+
 static int read_header(struct tensors *t, struct err *e)
 {
     json_error_t why;
@@ -171,7 +214,7 @@ static int read_header(struct tensors *t, struct err *e)
             read_array(t, name, value, 8 + (size_t)length, e) < 0)
             return -1;
     /* clang-format on */
-    return 0;
+    return check_layout(t, 8 + (size_t)length, e);
 }
 
 int tensors_open(struct tensors **out, const char *path, struct err *e)
@@ -232,6 +275,14 @@ const struct tensors_array *tensors_find(const struct tensors *t,
         if (strcmp(t->array[i].name, name) == 0)
             return &t->array[i];
     return NULL;
+}
+
+bool tensors_all_finite(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return false;
+    return true;
 }
 
 int tensors_array_floats(const struct tensors_array *a, float *out,

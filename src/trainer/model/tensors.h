@@ -1,6 +1,7 @@
 #ifndef TRAINER_MODEL_TENSORS_H
 #define TRAINER_MODEL_TENSORS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,8 +13,8 @@
  * The format is Hugging Face's: eight bytes with the length of the header, the
  * header in JSON (name, type, shape and offsets of each array), then the
  * numbers, little-endian.  A file is written by save.h, so it appears as a
- * whole.  Reading maps the file, and checks the offsets of each array against
- * its size before anything is used.
+ * whole.  Reading maps the file; before anything is used, it checks the offsets
+ * of each array against its size, and that the arrays use each byte once.
  *
  *      if (tensors_open(&t, path, e) < 0)
  *          return -1;
@@ -46,5 +47,6 @@ const struct tensors_array *tensors_find(const struct tensors *,
 int tensors_array_floats(const struct tensors_array *, float *out,
                          struct err *);
 int64_t tensors_array_count(const struct tensors_array *);
+bool tensors_all_finite(const float *, int64_t n);
 
 #endif

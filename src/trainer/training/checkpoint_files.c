@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -115,6 +116,7 @@ static int load_block(struct job *j, const struct tensors *file,
     const struct graph *g = &j->gpt.graph;
     struct snapshot s = { 0 };
     float *numbers;
+    bool warned = j->coll.rank != 0;
     int ret = 0;
 
     if (tensors_count(file) == 0)
@@ -128,6 +130,12 @@ static int load_block(struct job *j, const struct tensors *file,
         if (what == PARALLEL_V && !s.tensor[i].has_v)
             continue;
         ret = read_tensor(file, prefix, &s.tensor[i], numbers, e);
+        if (ret == 0 && !warned &&
+            !tensors_all_finite(numbers, g->param[i].count)) {
+            log_warn("the loaded %s%s has values that are not finite", prefix,
+                     s.tensor[i].name);
+            warned = true;
+        }
         if (ret == 0)
             ret = parallel_load(&j->parallel, what, s.tensor[i].at, numbers,
                                 g->param[i].count, e);
