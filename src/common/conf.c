@@ -364,6 +364,12 @@ static char *next_line(char *out, int room, void *arg)
         skip_line(r->fp);
     }
     memmove(out, out + blanks, strlen(out + blanks) + 1);
+    /* libinih would read the next lines and then report one of those */
+    if (out[0] == '[' && !strchr(out, ']')) {
+        err_set(r->e, ERR_USAGE, "%s:%d: the section needs a closing ]",
+                r->path, r->line);
+        return NULL;
+    }
     return out;
 }
 

@@ -188,4 +188,9 @@ test $status -eq 75 || bad="$bad status $status: $(cat out)"
 gtrack show "$(cat sweeps/long/parent)" --json 2>&1 | grep -q '"KILLED"' ||
     bad="$bad the parent was not stopped"
 is "$bad" "" "SIGTERM stops all cells after a checkpoint"
+
+mkdir elsewhere
+sed 's/_0/_[0]/' base.ini >elsewhere/own.ini
+printf '[sweep]\nbase = own.ini\n[grid]\noptim.lr = 1e-2\n' >elsewhere/in.ini
+check "the base of a sweep is relative to its file" gtrain sweep elsewhere/in.ini
 done_testing

@@ -58,4 +58,14 @@ else
     grep -q "^train = $dir/$long/$long.bin$" out
     ok $? "a setting may be as long as a path"
 fi
+printf '[optim\nlr = 1e-3\n' >open.ini
+gtrain plan open.ini >out 2>&1
+like out "^gtrain: open.ini:1: the section needs a closing ]$" \
+    "a section without ] is refused by its own line"
+printf '[optim]\nlr = 1e-3\n[grid]\noptim.lr = 1, 2\n' >sweep.ini
+for command in plan train; do
+    gtrain $command --config sweep.ini >out 2>&1
+    like out "^gtrain: sweep.ini:4: .* sweep; use 'gtrain sweep sweep.ini'$" \
+        "gtrain $command says that the file of a sweep is one"
+done
 done_testing

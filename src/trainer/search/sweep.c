@@ -337,12 +337,22 @@ static int read_setting(void *arg, const char *key, const char *value,
                 : sweep_random(s, text, where, e);
 }
 
+/* A relative base is relative to the folder of the file. */
+static void resolve_base(struct sweep *s, const char *path)
+{
+    const size_t folder = (size_t)(path_name(path) - path);
+
+    if (s->base[0] && s->base[0] != '/')
+        s->base = arena_printf(&s->mem, "%.*s%s", (int)folder, path, s->base);
+}
+
 int sweep_read(struct sweep *s, const char *path, struct err *e)
 {
     const char *name = path_name(path);
 
     if (conf_walk(path, read_setting, s, e) < 0)
         return -1;
+    resolve_base(s, path);
     if (!s->name[0])
         s->name = arena_strndup(&s->mem, name, strcspn(name, "."));
     return 0;

@@ -339,11 +339,37 @@ const struct setting settings_table[] = {
 };
 /* clang-format on */
 
+static int refuse_sweep(void *arg, const char *key, const char *value,
+                        const char *where, struct err *e)
+{
+    const char *path = arg;
+
+    (void)value;
+    if (strncmp(key, "sweep.", 6) == 0 || strncmp(key, "grid.", 5) == 0 ||
+        strncmp(key, "random.", 7) == 0)
+        return err_set(e, ERR_USAGE,
+                       "%s: %s describes a sweep; use 'gtrain sweep %s'", where,
+                       path, path);
+    return 0;
+}
+
+/* Of settings that cannot be read, say so if they are those of a sweep. */
+static int read_file(struct settings *c, const char *path, struct err *e)
+{
+    struct err sweep = ERR_INIT;
+
+    if (conf_read(&c->conf, path, e) == 0)
+        return 0;
+    if (conf_walk(path, refuse_sweep, (char *)(uintptr_t)path, &sweep) < 0)
+        *e = sweep;
+    return -1;
+}
+
 int settings_begin(struct settings *c, const char *path, struct err *e)
 {
     memset(c, 0, sizeof *c);
     conf_init(&c->conf, settings_table, c);
-    return path ? conf_read(&c->conf, path, e) : 0;
+    return path ? read_file(c, path, e) : 0;
 }
 
 /* Set the values of the preset that the file and --set leave out. */
