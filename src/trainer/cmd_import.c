@@ -43,14 +43,17 @@ static const struct opt import_opts[] = {
     { 0 }
 };
 
-/* Change settings by lines of "key=value". */
-static int set_lines(struct settings *s, char *line, struct err *e)
+/* Change settings by lines of "key=value" from the model at path. */
+static int set_lines(struct settings *s, char *line, const char *path,
+                     struct err *e)
 {
     while (*line) {
         char *end = line + strcspn(line, "\n");
 
-        *end = '\0';
-        if (conf_set(&s->conf, line, e) < 0)
+        char *value = strchr(line, '=');
+
+        *end = *value = '\0';
+        if (conf_put(&s->conf, line, value + 1, path, e) < 0)
             return -1;
         line = end + 1;
     }
@@ -65,7 +68,7 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
     if (ret == 0)
         ret = readers[format].settings(path, &lines, e);
     if (ret == 0)
-        ret = set_lines(s, lines.s, e);
+        ret = set_lines(s, lines.s, path, e);
     if (ret == 0 && tokenizer)
         ret = conf_put(&s->conf, "data.tokenizer", tokenizer, "--tokenizer", e);
     if (ret == 0)

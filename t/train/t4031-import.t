@@ -178,4 +178,10 @@ gtrain import told.hf -o told.no >out 2>&1 &&
     grep -q 'tokenizer is not imported' out && grep -q '^tokenizer = *$' \
     told.no/config.ini
 ok $? "a tokenizer that cannot be read is not imported, with a warning"
+
+mkdir headless && cp gpt2/*.json headless
+sed 's/"n_head": *[0-9]*/"n_head": 0/' gpt2/config.json >headless/config.json
+gtrain import headless -o headless.ck >out 2>&1
+like out "^gtrain: headless: model.heads expects" \
+    "a wrong size is refused by the name of the model"
 done_testing
