@@ -43,6 +43,22 @@ for b in 1 3 7; do
         awk '{ d = $1 - $3; exit !($1 > 0 && $2 == $4 && d * d < 1e-12) }'
     ok $? "the loss does not depend on the micro-batch: $b" "$a, $c"
 done
+mkdir run1
+is "$(score -b 4 | cut -f1,4)" "$a" "the run is meant where a folder has its name"
+like err "using the run run1; the folder of that name is ./run1" \
+    "eval says that the run is not the folder"
+gtrain eval ./run1 >out 2>&1
+like out "./run1 holds no checkpoint" "with ./, the folder is meant"
+rmdir run1
+rev text.txt >other.txt
+gdata bpe --vocab 300 -o other other.txt >out 2>&1
+gtrain eval run1 --device cpu --set data.tokenizer=other >out 2>err
+like err "data.tokenizer is not what the checkpoint was made with" \
+    "eval warns of another tokenizer than that of the training"
+gtrain --config c.ini --resume run1 --set optim.name=lion \
+    --set train.stop_at=41 >out 2>err
+like err "has the moments of optim.name = muon, which lion continues with" \
+    "a run that resumes with another optimizer warns of it"
 d=$(score --stride 8 --sequences 0 | cut -f1,4)
 e=$(score --sequences 0 | cut -f1,4)
 printf '%s %s\n' "$d" "$e" | awk '{ exit !($1 < $3 && $2 >= $4) }'

@@ -181,6 +181,8 @@ int checkpoint_load_weights(const char *folder, struct job *j, struct err *e)
 {
     if (load_part(folder, PART_MODEL, load_weights, j, e) < 0)
         return err_wrap(e, "%s", folder);
+    if (j->coll.rank == 0)
+        checkpoint_state_compare(folder, j);
     return 0;
 }
 

@@ -120,6 +120,21 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
     return ret;
 }
 
+/* The newest checkpoint of the last run of that name, or NULL. */
+static char *newest_of_name(const struct settings *s, const char *name)
+{
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char *found = NULL;
+
+    if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) == 0)
+        for (size_t i = runs.n; i-- > 0 && !found;)
+            if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
+                found = newest_of_run(&runs.run[i]);
+    runs_free(&runs);
+    return found;
+}
+
 int checkpoint_find(const struct settings *s, const char *word, char **path,
                     struct err *e)
 {
@@ -128,6 +143,13 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
         return find_newest(s, !word, path, e);
     if (!path_is_folder(word))
         return find_by_run(s, word, path, e);
+    if (!strchr(word, '/'))
+        *path = newest_of_name(s, word);
+    if (*path) {
+        log_info("using the run %s; the folder of that name is ./%s", word,
+                 word);
+        return 0;
+    }
     if (is_checkpoint(word)) {
         if (checkpoint_verify(word, e) < 0)
             return -1;

@@ -9,7 +9,7 @@
  * WORD is a checkpoint, a folder of them, a run (by name or id), or "auto": the
  * newest checkpoint of the settings' experiment and name.  A NULL word means
  * the newest of all.  For these two, *path is NULL where there is none yet.
- * The caller frees *path.
+ * A run takes precedence over a folder of its name.  The caller frees *path.
  */
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
@@ -229,6 +230,17 @@ static int check_hash(const json_t *o, const char *key, const char *now,
                        "SHA-256 is %.12s, not %.12s",
                        what, now, then);
     return 0;
+}
+
+void checkpoint_state_compare(const char *folder, const struct job *j)
+{
+    struct err e = ERR_INIT;
+    json_t *o = j->data.tokenizer ? read_state(folder, &e) : NULL;
+
+    if (o && check_hash(o, "tokenizer", tokenizer_hash(j->data.tokenizer),
+                        "data.tokenizer", &e) < 0)
+        log_warn("%s: %s", folder, e.text);
+    json_decref(o);
 }
 
 static double get_real(const json_t *o, const char *key, double otherwise)

@@ -21,6 +21,8 @@ int checkpoint_state_write(const char *text, const char *folder, struct err *);
 
 /* Fails if the tokenizer or the data are not those of the checkpoint. */
 int checkpoint_state_load(const char *folder, struct job *, struct err *);
+/* Warn if the tokenizer is not that of the checkpoint. */
+void checkpoint_state_compare(const char *folder, const struct job *);
 /* Check that the files of the checkpoint are as they were written. */
 int checkpoint_verify(const char *folder, struct err *);
 /* The id of the run that wrote it, "" for none; the caller frees it. */

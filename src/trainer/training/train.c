@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "trainer/training/checkpoint.h"
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_state.h"
@@ -230,6 +231,24 @@ static int run_loop(struct train *t, struct err *e)
 
 /* ---- the beginning and the end ---------------------------------------- */
 
+/* The moments of one optimizer mean something else to another. */
+static void compare_optimizers(const struct job *j, const char *checkpoint)
+{
+    const struct setting *row = conf_find(&j->set->conf, "optim.name");
+    const enum optim_name now = j->set->optim.name;
+    char *path = path_join(checkpoint, "config.ini");
+    struct settings then = { 0 };
+    struct err e = ERR_INIT;
+
+    if (j->coll.rank == 0 && settings_load(&then, path, NULL, 0, &e) == 0 &&
+        then.optim.name != now)
+        log_warn("the checkpoint has the moments of optim.name = %s, which "
+                 "%s continues with",
+                 row->words[then.optim.name], row->words[now]);
+    settings_clear(&then);
+    free(path);
+}
+
 /* Begin a run, or load the checkpoint and resume its run. */
 static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 {
@@ -238,6 +257,8 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &id, e);
+    if (ret == 0 && c->checkpoint)
+        compare_optimizers(t->job, c->checkpoint);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->job, e);
     if (ret == 0)
