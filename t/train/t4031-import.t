@@ -124,6 +124,12 @@ cp -r biased qwen2 && sed -i 's/"llama"/"qwen2"/
     /"mlp_bias"/d' qwen2/config.json
 same biased qwen2
 ok $? "Qwen2 has biases whether its file says so or not"
+cp -r llama own && sed -i '/tie_word_embeddings/s/false/true/' own/config.json
+grep -q 'tie_word_embeddings": true' own/config.json && same llama own
+ok $? "a head that is not the embedding is kept, whatever config.json says"
+gtrain import -q own -o own.ck >out 2>&1
+like out 'lm_head.weight is not model.embed_tokens.weight' \
+    "keeping a head that config.json says is tied causes a warning"
 
 # refused MODEL KEY VALUE: the line names the key
 refused() {

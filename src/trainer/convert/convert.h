@@ -74,6 +74,9 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 /* Write config.json and the tokenizer of hf. */
 int convert_describe_hf(const struct job *, const struct convert_family *,
                         const char *folder, struct err *);
+/* Set *tied to false, with a warning, if the weights of hf in a folder have a
+ * head that is not the embedding. */
+int convert_check_tied(const char *folder, bool *tied, struct err *);
 /* The object in a file of a folder; NULL with e filled. */
 json_t *convert_json(const char *folder, const char *name, struct err *);
 

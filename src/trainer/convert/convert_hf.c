@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "trainer/model/tensors.h"
@@ -231,6 +232,39 @@ static const struct tensors_array *use_tensor(struct hf_files *s,
             }
     }
     return NULL;
+}
+
+static const struct tensors_array *find_embedding(const struct hf_files *s)
+{
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < tensors_count(s->file[i].tensors); k++) {
+            const struct tensors_array *a = tensors_at(s->file[i].tensors, k);
+
+            if (str_ends(a->name, "wte.weight") ||
+                str_ends(a->name, "embed_tokens.weight"))
+                return a;
+        }
+    return NULL;
+}
+
+int convert_check_tied(const char *folder, bool *tied, struct err *e)
+{
+    const struct tensors_array *head, *wte;
+    struct hf_files s;
+    const int ret = open_files(&s, folder, e);
+
+    head = use_tensor(&s, head_row.theirs);
+    wte = find_embedding(&s);
+    if (head && wte &&
+        (strcmp(head->type, wte->type) != 0 || head->bytes != wte->bytes ||
+         memcmp(head->data, wte->data, wte->bytes) != 0)) {
+        log_warn("%s is not %s; the model is imported with its own head, "
+                 "although config.json says tie_word_embeddings",
+                 head->name, wte->name);
+        *tied = false;
+    }
+    close_files(&s);
+    return ret;
 }
 
 /* Tensors that were not used must be the tables of older versions, or a tied

@@ -370,14 +370,14 @@ static int add_llama(const json_t *o, struct buf *out, struct err *e)
     return add_rope(o, out, e);
 }
 
-static int add_model(const json_t *o, const struct hf_kind *k, struct buf *out,
-                     struct err *e)
+static int add_model(const json_t *o, const struct hf_kind *k,
+                     const char *folder, struct buf *out, struct err *e)
 {
     const bool biases =
         k->biases || is_true(o, "attention_bias") || is_true(o, "mlp_bias");
-    const bool tied = has_value(o, "tie_word_embeddings")
-                          ? is_true(o, "tie_word_embeddings")
-                          : k->tied;
+    bool tied = has_value(o, "tie_word_embeddings")
+                    ? is_true(o, "tie_word_embeddings")
+                    : k->tied;
 
     for (const struct hf_number *n = k->numbers; n->theirs; n++)
         if (add_number(o, n, out, e) < 0)
@@ -385,7 +385,8 @@ static int add_model(const json_t *o, const struct hf_kind *k, struct buf *out,
     for (const struct hf_flag *m = k->flags; m->key; m++)
         if (has_value(o, m->key) && is_true(o, m->key) != m->is)
             return reject_key(e, o, m->key, "gtrain has no such model");
-    if (add_act(o, k, out, e) < 0)
+    if (add_act(o, k, out, e) < 0 ||
+        (tied && convert_check_tied(folder, &tied, e) < 0))
         return -1;
     buf_printf(out,
                "%smodel.linear_bias=%s\nmodel.tied=%s\n"
@@ -432,7 +433,7 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
         ret = reject_key(e, o, "model_type",
                          "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
     if (ret == 0)
-        ret = add_model(o, k, out, e);
+        ret = add_model(o, k, folder, out, e);
     if (ret == 0)
         add_tokenizer(o, folder, out);
     json_decref(o);
