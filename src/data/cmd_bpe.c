@@ -26,7 +26,7 @@ static const char *const ties_words[] = {
 
 static const char *output;
 static int pretokenizer = PRETOKENIZE_GPT2, ties = BPE_TIES_HF;
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int64_t vocab = 32768, least = 1;
 static int threads;
 static uint64_t memory = (uint64_t)1 << 30;

@@ -18,7 +18,7 @@
 #include "data/corpus/normalize.h"
 
 static const char *output = "-";
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static bool normalized;
 
 static const struct opt dedup_opts[] = {

@@ -45,7 +45,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
 static const char *tokenizer_path, *output;
 static int format = SHARD_LLMC, holdout = HOLDOUT_HASH;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
 static int64_t shard_tokens = -1, tokens;
 static int threads;
@@ -277,8 +277,11 @@ static int encode_to(struct encoding *w, struct sink *sink,
     struct corpus *corpus;
     int got;
 
-    if (state->text > 0)
+    if (state->text > 0) {
         w->in.from = &state->place;
+        w->in.had = state->documents;
+        w->in.had_bad = state->bad;
+    }
     if (corpus_open(&corpus, &w->in, e) < 0)
         return -1;
     got = encode_corpus(corpus, sink, &w->conf, state, &stats, e);

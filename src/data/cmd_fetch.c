@@ -109,13 +109,29 @@ static void close_bar(struct bar *b)
     b->start = 0;
 }
 
+/* Two files with one name would be one file on disk. */
+static int check_names(const struct catalog_links *l, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(l->link[i].file, l->link[k].file) == 0 &&
+                strcmp(l->link[i].url, l->link[k].url) != 0)
+                return err_set(e, ERR_USAGE,
+                               "%s and %s have the same name; fetch them to "
+                               "different folders with -o",
+                               l->link[k].url, l->link[i].url);
+    return 0;
+}
+
 static int fetch_all(const struct fetch *f, const struct catalog_links *l,
                      struct bar *bar, struct err *e)
 {
     const char *folder = output ? output : "data";
     struct table t = TABLE_INIT("gdata.fetch/1");
-    int ret = path_make(folder, e);
+    int ret = check_names(l, e);
 
+    if (ret == 0)
+        ret = path_make(folder, e);
     table_columns(&t, "file", "size", "sha256", NULL);
     for (size_t i = 0; i < l->n && ret == 0; i++) {
         char *path = path_join(folder, l->link[i].file);

@@ -17,7 +17,7 @@
 #include "data/token/tokenizer.h"
 
 static const char *tokenizer_path;
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int head = 100;
 static struct table_style style;
 

@@ -19,7 +19,7 @@
 
 static struct opt_list train, eval;
 static const char *eval_field, *lock_file;
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int words = 13, show = 10;
 static struct table_style style;
 

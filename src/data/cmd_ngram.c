@@ -12,7 +12,7 @@
 #include "data/corpus/ngram.h"
 
 static struct opt_list train, val;
-static struct corpus_opts input;
+static struct corpus_opts input = CORPUS_OPTS_INIT;
 static int order = 3;
 
 static const struct opt ngram_opts[] = {

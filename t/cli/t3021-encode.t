@@ -256,6 +256,47 @@ check "characters cannot be written in a format of BPE" \
     gdata vocab letters -o x -w hf
 check "an unknown format of tokenizers is refused" \
     fails 2 "not a form" gdata vocab tok -o x -w y
+printf 'BZh91AY&SY....' >a.bz2
+printf '\3757zXZ\000....' >a.xz
+printf 'PK\003\004....' >a.zip
+printf '%%PDF-1.7\n' >a.pdf
+printf 'PAR1\025....' >a.column
+cp /bin/true a.elf
+tar cf - docs.jsonl 2>/dev/null | gzip >a.tar.gz
+for f in a.bz2 a.xz a.zip a.pdf a.column a.elf a.tar.gz; do
+    check "encode refuses the file $f, which is not text" \
+        fails 1 "$f:1: this is an* .*, which cannot be read as text" \
+        gdata encode -T tok -o bad "$f"
+done
+check "--bad files skips an archive among the files" sh -c '
+    gdata encode -q -T tok -o skip/x --bad files a.xz docs.jsonl >out 2>err &&
+    grep "skipped the rest of this file" err &&
+    cmp skip/x_000000.bin whole/x_000000.bin'
+check "encode warns of JSON that is read as plain text" sh -c '
+    gdata encode -q -T tok -o json - <docs.jsonl 2>err >out &&
+    grep "standard input is read as plain text, but looks like JSON" err'
+check "--input text reads JSON as text without a warning" sh -c '
+    gdata encode -q -T tok -o json --input text docs.jsonl 2>err >out &&
+    test ! -s err'
+{ cat docs.jsonl; for i in 1 2 3 4 5 6; do echo bad; done; } >six.jsonl
+check "encode fails if more than 1% of the lines are bad" \
+    fails 1 "6 of 506 lines are bad; --max-bad allows 1%" \
+    gdata encode -T tok -o bad -j3 six.jsonl
+check "--max-bad allows a larger share of bad lines" sh -c '
+    gdata encode -q -T tok -o skip/y --max-bad 2% six.jsonl >out 2>err &&
+    cmp skip/y_000000.bin whole/x_000000.bin'
+check "--max-bad 0 allows no bad line" sh -c '
+    { cat docs.jsonl; echo bad; } >bad.jsonl
+    ! gdata encode -q -T tok -o bad --max-bad 0 bad.jsonl >out 2>err &&
+    grep "1 of 501 lines are bad; --max-bad allows 0%" err'
+check "encode counts bad lines from before an interruption" sh -c '
+    for i in 1 2 3 4 5 6 7 8; do echo bad; done >first.jsonl
+    ! gdata encode -q -T tok -o mark --mark-every 0 first.jsonl docs.jsonl \
+        >out 2>err &&
+    ! gdata encode -T tok -o mark --mark-every 0 first.jsonl docs.jsonl \
+        >out 2>err &&
+    grep "resuming after" err && grep "8 of 508 lines are bad" err'
+rm -f mark*
 check "encode of an empty file is an error" sh -c \
     ': >empty && ! gdata encode -q -T tok -o x empty 2>err && grep "no text" err'
 

@@ -98,6 +98,24 @@ for f in short bad; do
     ok $? "$f.gz, which does not inflate, is refused"
 done
 
+printf '\n <!DOCTYPE HTML><html>log in' >www/page.json.gz
+cp www/page.json.gz www/page.jsonl
+cp www/a.txt www/plain.gz
+for f in page.json.gz page.jsonl; do
+    rm -rf out; get $f plain; test $? = 1 && grep -q "HTML page" err &&
+        test ! -f out/$f && ! parts
+    ok $? "an HTML page in place of $f is refused"
+done
+rm -rf out; get plain.gz plain; test $? = 1 && grep -q "not compressed" err
+ok $? "a file that is not compressed is refused if its name ends in .gz"
+cp www/page.jsonl www/page
+rm -rf out; get page plain && same page
+ok $? "an HTML page may be downloaded"
+rm -rf out; : >log
+gdata fetch "$at/plain/a.txt" "$at/once/a.txt" -o out 2>err >table
+test $? = 2 && ! grep -q GET log && grep -q "have the same name" err
+ok $? "two URLs with the same file name are refused"
+
 gdata fetch "$at/once/a.txt" --stream --wait 0.01 2>err | cmp -s - www/a.txt
 ok $? "--stream prints a file once, even if the connection breaks"
 cat www/a.txt www/a.txt >twice

@@ -62,11 +62,12 @@ gdata dedup -q g.jsonl >out 2>err
 printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out && ! test -s err
 ok $? "a byte order mark and Python's NaN and Infinity are read"
 awk 'BEGIN { for (i = 0; i < 1234; i++) print "bad" }' >h.jsonl
-run 0 gdata dedup h.jsonl
-grep -q 'skipped 1,234 bad lines' err
-ok $? "dedup counts all bad lines"
+run 1 gdata dedup h.jsonl &&
+    grep -q '1,234 of 1,234 lines are bad' err &&
+    grep -q 'skipped 1,234 bad lines' err
+ok $? "dedup counts all bad lines, and fails if there are too many"
 { gzip -c a.jsonl; gzip -c e.jsonl; head -c 1000 /dev/zero; } >i.jsonl.gz
-run 0 gdata dedup i.jsonl.gz && grep -q '3 documents kept' err
+run 0 gdata dedup --max-bad 20% i.jsonl.gz && grep -q '3 documents kept' err
 ok $? "a gzip file may end in zeros"
 { gzip -c a.jsonl; gzip -c e.jsonl | tail -c +2; } >k.jsonl.gz
 run 1 gdata dedup k.jsonl.gz

@@ -125,10 +125,26 @@ void corpus_done(struct corpus *c, struct corpus_block *b)
         b->data = NULL;
     }
     b->n = 0;
+    b->bad = 0;
     pthread_mutex_lock(&c->lock);
     c->idle[c->idle_n++] = b;
     wake_reader(c);
     pthread_mutex_unlock(&c->lock);
+}
+
+/* At the end, with the lock held: were too many lines bad?  While other threads
+ * count theirs, this is not known; the last of them asks again. */
+static int check_bad(const struct corpus *c, struct err *e)
+{
+    const int64_t bad = c->conf.had_bad + c->stats.bad_lines;
+    const int64_t all = c->conf.had + c->stats.documents + bad;
+    char a[NUM_TEXT], b[NUM_TEXT];
+
+    if (c->finding > 0 || (double)bad <= (1 - c->conf.good) * (double)all)
+        return 0;
+    return err_set(
+        e, ERR_INPUT, "%s of %s lines are bad; --max-bad allows %g%%",
+        num_comma(a, bad), num_comma(b, all), 100 * (1 - c->conf.good));
 }
 
 int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
@@ -147,7 +163,10 @@ int corpus_next(struct corpus *c, struct corpus_block **out, struct err *e)
         c->first = (c->first + 1) % BLOCKS_MAX;
         c->n--;
         c->queued -= b->size;
+        c->finding++;
         wake_reader(c);
+    } else {
+        failed = check_bad(c, e) < 0;
     }
     pthread_mutex_unlock(&c->lock);
     if (failed)

@@ -43,7 +43,9 @@
  * between two characters, with a warning.
  *
  * Errors in the input are reported with file and line, and conf.bad tells what
- * to skip.  A compressed file that ends early gives its complete lines first.
+ * to skip.  If too many lines were bad (conf.good), the end is an error.  A
+ * file that is no text, but an archive or the like (magic.h), is damaged.  A
+ * compressed file that ends early gives its complete lines first.
  */
 enum { CORPUS_BLOCK = 256 << 10, CORPUS_PART = 16 << 20, CORPUS_KEY = 4096 };
 
@@ -71,7 +73,10 @@ struct corpus_conf {
     const char *separator; /* of plain text; NULL: a file is a document */
     enum corpus_bad bad;
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
+    double good;                     /* the least share of lines that are not
+                                      * bad; fewer are an error */
     const struct corpus_place *from; /* NULL: the beginning */
+    int64_t had, had_bad;            /* documents and bad lines before it */
 
     /* special tokens, at which a document is not divided */
     const struct boundary_word *special;
@@ -91,6 +96,7 @@ struct corpus_block {
     bool json;        /* not plain text */
     struct corpus_doc *doc;
     size_t n, room;
+    int64_t bad;                  /* lines that were skipped */
     struct corpus_place at, next; /* its position, and the one after it */
     char *data;                   /* contains the documents */
     size_t size, data_room;
@@ -124,7 +130,7 @@ bool corpus_doc_in_share(const struct corpus_doc *, double share);
 /*
  * The options of all commands that read text:
  *
- *      static struct corpus_opts input;
+ *      static struct corpus_opts input = CORPUS_OPTS_INIT;
  *      const struct opt x_opts[] = { CORPUS_OPTS(input), { 0 } };
  *
  *      if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
@@ -132,7 +138,13 @@ bool corpus_doc_in_share(const struct corpus_doc *, double share);
 struct corpus_opts {
     int format, bad; /* enum corpus_format, corpus_bad */
     const char *field, *separator;
+    double max_bad; /* share of lines */
 };
+
+#define CORPUS_OPTS_INIT                                                       \
+ {                                                                             \
+  .max_bad = 0.01                                                              \
+ }
 
 extern const char *const corpus_formats[], *const corpus_bad_words[];
 
@@ -147,7 +159,9 @@ extern const char *const corpus_formats[], *const corpus_bad_words[];
       "end a document of plain text at TEXT" }, \
     { 0, "bad", "what", OPT_WORD, &(o).bad, \
       "skip bad lines, also the rest of bad files, or stop (default: lines)", \
-      corpus_bad_words }
+      corpus_bad_words }, \
+    { 0, "max-bad", "share", OPT_REAL, &(o).max_bad, \
+      "fail if more than SHARE of the lines are bad (default: 1%)" }
 /* clang-format on */
 
 int corpus_conf_set(struct corpus_conf *, const struct corpus_opts *,

@@ -41,6 +41,7 @@ static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
                 *e = why;
                 return -1;
             }
+            b->bad++;
         }
     }
     return 0;
@@ -103,6 +104,7 @@ int corpus_find_docs(struct corpus *c, struct corpus_block *b, struct err *e)
         ends += b->doc[i].ends;
     }
     pthread_mutex_lock(&c->lock);
+    c->finding--;
     c->stats.text += text;
     c->stats.documents += ends;
     pthread_mutex_unlock(&c->lock);

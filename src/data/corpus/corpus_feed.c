@@ -12,6 +12,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "data/corpus/magic.h"
 #include "data/corpus/parquet.h"
 #include "data/token/boundary.h"
 
@@ -89,6 +90,7 @@ static int skip_line(struct corpus *c, struct corpus_block *b, struct err *e)
         b->size = 0;
         return -1;
     }
+    b->bad++;
     for (;;) {
         const char *end = memchr(b->data, '\n', b->size);
         ssize_t got;
@@ -157,11 +159,35 @@ static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
     return ret;
 }
 
+/* Refuse what is not text, and warn of JSON that would be read as text. */
+static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
+{
+    const char *file = corpus_shown_name(c->files.list.name[c->at.file]);
+    const char *what = magic_name(b->data, b->size);
+    size_t i = 1;
+
+    if (what) {
+        b->size = 0;
+        err_set(e, ERR_INPUT, "this is %s, which cannot be read as %s", what,
+                b->json ? "JSON Lines" : "text");
+        return corpus_bad_file(c, c->at.line, e);
+    }
+    if (b->json || c->conf.format == CORPUS_TEXT || b->data[0] != '{')
+        return 1;
+    while (i < b->size && strchr(" \t\r\n", b->data[i]) && b->data[i])
+        i++;
+    if (i < b->size && b->data[i] == '"')
+        log_warn("%s is read as plain text, but looks like JSON; --input jsonl "
+                 "reads JSON Lines",
+                 file);
+    return 1;
+}
+
 /* Fill a block from the open file: 1, 0 at the end of the file, or -1. */
 static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const size_t most = b->json ? c->conf.max_line : CORPUS_PART;
-    bool inside = false;
+    bool inside = false, start = c->at.offset == 0;
 
     while (b->data_room < c->rest_n)
         grow_block(b, SIZE_MAX / 2);
@@ -170,14 +196,17 @@ static int fill_block(struct corpus *c, struct corpus_block *b, struct err *e)
     b->size = c->rest_n;
     for (;;) {
         size_t end;
-        const ssize_t got = source_read(c->source, b->data + b->size,
-                                        b->data_room - b->size, e);
+        ssize_t got = source_read(c->source, b->data + b->size,
+                                  b->data_room - b->size, e);
 
         if (got < 0)
             return end_damaged(c, b, e);
         if (got == 0)
             return 0;
         b->size += (size_t)got;
+        if (start && (got = check_start(c, b, e)) <= 0)
+            return (int)got;
+        start = false;
         if (b->size < b->data_room)
             continue;
         end = b->json ? last_line_end(b) : find_boundary(c, b, &inside);

@@ -32,15 +32,26 @@ static bool has_suffix(const char *name, size_t len, const char *suffix)
     return len > n && memcmp(name + len - n, suffix, n) == 0;
 }
 
-enum corpus_format corpus_files_format(const char *name)
+/* The length of the name without the suffix of a compressed file. */
+static size_t plain_length(const char *name)
 {
-    size_t len = strlen(name);
+    const size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof compressed / sizeof compressed[0]; i++)
-        if (has_suffix(name, len, compressed[i])) {
-            len -= strlen(compressed[i]);
-            break;
-        }
+        if (has_suffix(name, len, compressed[i]))
+            return len - strlen(compressed[i]);
+    return len;
+}
+
+bool corpus_files_compressed(const char *name)
+{
+    return plain_length(name) < strlen(name);
+}
+
+enum corpus_format corpus_files_format(const char *name)
+{
+    const size_t len = plain_length(name);
+
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (has_suffix(name, len, suffixes[i].suffix))
             return suffixes[i].format;

@@ -1,6 +1,7 @@
 #ifndef DATA_CORPUS_PATH_LIST_H
 #define DATA_CORPUS_PATH_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,8 @@ int corpus_files_find(struct corpus_files *, char *const *path, size_t n,
 /* The format according to the name, apart from compression; CORPUS_AUTO if the
  * name has no known suffix. */
 enum corpus_format corpus_files_format(const char *name);
+
+/* Does the name say that the file is compressed? */
+bool corpus_files_compressed(const char *name);
 
 #endif

@@ -38,6 +38,7 @@ struct corpus {
     size_t idle_n, made, limit; /* blocks: idle, allocated, allowed */
     int wake; /* an eventfd: readable when the thread must stop */
     bool stop, ended, failed;
+    int finding; /* blocks whose documents are being counted */
     struct err why;
     struct corpus_stats stats;
     size_t nul_file; /* earlier files have had their warning */

@@ -24,6 +24,8 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
 {
     if (o->separator && !*o->separator)
         return err_set(e, ERR_USAGE, "--separator expects a text");
+    if (!(o->max_bad >= 0 && o->max_bad <= 1))
+        return err_set(e, ERR_USAGE, "--max-bad expects a share from 0 to 1");
     *c = (struct corpus_conf){
         .path = path,
         .n = (size_t)n,
@@ -31,6 +33,7 @@ int corpus_conf_set(struct corpus_conf *c, const struct corpus_opts *o,
         .field = o->field,
         .separator = o->separator,
         .bad = (enum corpus_bad)o->bad,
+        .good = 1 - o->max_bad,
     };
     return 0;
 }

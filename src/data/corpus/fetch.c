@@ -13,6 +13,8 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "data/corpus/corpus_files.h"
+#include "data/corpus/magic.h"
 #include "data/corpus/source.h"
 
 enum { TAG_MAX = 4096 };
@@ -193,8 +195,24 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     return ret;
 }
 
-/* Inflate a compressed file once, to verify its checksums. */
-static int check_inflates(const char *path, struct err *e)
+/* Servers answer with a page where one has to log in, or that says what is
+ * wrong, and call it a success. */
+static int check_kind(const char *name, const char *coding, const char *data,
+                      size_t n, struct err *e)
+{
+    const bool known = corpus_files_format(name) != CORPUS_AUTO;
+    const bool compressed = corpus_files_compressed(name);
+
+    if ((known || compressed) && !*coding && magic_is_html(data, n))
+        return err_set(e, ERR_INPUT, "the server sent an HTML page instead");
+    if (compressed && !*coding)
+        return err_set(e, ERR_INPUT, "the file is not compressed");
+    return 0;
+}
+
+/* Check that a file is what its name says, and inflate it once if it is
+ * compressed, to verify its checksums. */
+static int check_content(const char *path, const char *name, struct err *e)
 {
     struct source *s;
     char *buf = xmalloc(1 << 18);
@@ -204,9 +222,11 @@ static int check_inflates(const char *path, struct err *e)
         free(buf);
         return -1;
     }
-    do {
+    got = source_read(s, buf, 1 << 18, e);
+    if (got >= 0 && check_kind(name, source_coding(s), buf, (size_t)got, e) < 0)
+        got = -1;
+    while (got > 0 && *source_coding(s))
         got = source_read(s, buf, 1 << 18, e);
-    } while (got > 0 && *source_coding(s));
     source_close(s);
     free(buf);
     return got < 0 ? -1 : 0;
@@ -227,7 +247,8 @@ static int finish_file(const struct catalog_link *link, const char *part,
 {
     if (sha256_file(part, out->sha256, &out->size, e) < 0)
         return -1;
-    if (check_sum(link, out, link->url, e) < 0 || check_inflates(part, e) < 0) {
+    if (check_sum(link, out, link->url, e) < 0 ||
+        check_content(part, link->file, e) < 0) {
         unlink(part); /* there is no use in resuming */
         return e->kind == ERR_INPUT ? err_wrap(e, "%s is damaged", link->file)
                                     : -1;

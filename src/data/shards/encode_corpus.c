@@ -27,7 +27,7 @@ struct encoded_block {
     struct ids ids;            /* packed to the width of the shards */
     struct id_range *range;
     size_t n_ranges, ranges_room;
-    int64_t documents, text;
+    int64_t documents, bad, text;
     struct encoded_block *next_spare;
 };
 
@@ -221,6 +221,7 @@ static int encode_block(struct encode_worker *w, struct encoded_block *r,
     r->ids.n = 0;
     r->n_ranges = 0;
     r->documents = 0;
+    r->bad = b->bad;
     r->text = 0;
     for (size_t i = 0; i < b->n; i++) {
         if (encode_doc(w, r, b, &b->doc[i], at + r->text, e) < 0)
@@ -276,6 +277,7 @@ static int write_block(struct encode_job *job, const struct encoded_block *r,
     }
     s->place = r->place;
     s->documents += r->documents;
+    s->bad += r->bad;
     s->text += r->text;
     show_progress(job);
     if (most > 0 && s->tokens >= most)

@@ -144,15 +144,15 @@ static bool parse_state(struct sink *s, const char *text, struct sink_state *m)
     int used = 0, inside;
     uint64_t file;
 
-    if (sscanf(p, "gdata-encode 1 %79s%n", work, &used) != 1 ||
+    if (sscanf(p, "gdata-encode 2 %79s%n", work, &used) != 1 ||
         strcmp(work, s->conf.work) != 0)
         return false;
     p += used;
     if (sscanf(p,
                " at %" SCNu64 " %" SCNd64 " %" SCNd64 " %d %" SCNd64 " %" SCNd64
-               " %" SCNd64 " %d%n",
+               " %" SCNd64 " %" SCNd64 " %d%n",
                &file, &m->place.offset, &m->place.line, &inside, &m->documents,
-               &m->text, &m->tokens, &m->subset, &used) != 8)
+               &m->bad, &m->text, &m->tokens, &m->subset, &used) != 9)
         return false;
     m->place.file = (size_t)file;
     m->place.inside = inside != 0;
@@ -282,12 +282,12 @@ int sink_save_state(struct sink *s, const struct sink_state *m, struct err *e)
             return -1;
     if (state_open(s, &save, e) < 0)
         return -1;
-    fprintf(save.fp, "gdata-encode 1 %s\n", s->conf.work);
+    fprintf(save.fp, "gdata-encode 2 %s\n", s->conf.work);
     fprintf(save.fp,
             "at %zu %" PRId64 " %" PRId64 " %d %" PRId64 " %" PRId64 " %" PRId64
-            " %d\n",
+            " %" PRId64 " %d\n",
             m->place.file, m->place.offset, m->place.line, m->place.inside,
-            m->documents, m->text, m->tokens, m->subset);
+            m->documents, m->bad, m->text, m->tokens, m->subset);
     for (int i = 0; i < SUBSETS; i++)
         fprintf(save.fp, "split %" PRId64 " %" PRId64 "\n", s->shard[i].number,
                 s->shard[i].n);

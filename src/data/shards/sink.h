@@ -49,7 +49,7 @@ struct sink_conf {
 
 struct sink_state {
     struct corpus_place place;
-    int64_t documents, text, tokens; /* so far */
+    int64_t documents, bad, text, tokens; /* so far; bad lines */
     int subset;                      /* of an incomplete document */
 };
 

@@ -1,0 +1,19 @@
+#ifndef DATA_CORPUS_MAGIC_H
+#define DATA_CORPUS_MAGIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * magic - recognise by their first bytes files that are not text
+ *
+ * magic_name() knows archives, documents and programs that would otherwise be
+ * read as text: it returns what the data are, such as "a bzip2 file", or NULL.
+ * It needs MAGIC_BYTES, unless the file is shorter.
+ */
+enum { MAGIC_BYTES = 512 };
+
+const char *magic_name(const char *data, size_t n);
+bool magic_is_html(const char *data, size_t n);
+
+#endif
