@@ -16,6 +16,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/http.h \
 	%D%/http_impl.h \
 	%D%/http_try.c \
+	%D%/json_scan.c \
+	%D%/json_scan.h \
 	%D%/log.c \
 	%D%/log.h \
 	%D%/mem.c \

@@ -65,7 +65,7 @@ static void broken_files(void)
         { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}",
           "model.vocab: two tokens have the id 0" },
         { "{\"model\":{\"vocab\":{\"a\":0,\"a\":1},\"merges\":[]}}",
-          "duplicate object key" },
+          "model.vocab: ids 0 and 1 have the same bytes" },
         { "{\"model\":{\"vocab\":{\"a\":0.5},\"merges\":[]}}",
           "the id of 'a' is not an integer" },
         { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a b\"]}}",
@@ -76,10 +76,23 @@ static void broken_files(void)
           "}}", "the merged token has no id" },
         { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}}",
           "id -1 is not between" },
-        { "{\"model\":{\"vocab\":{\"\\ud800\":1},\"merges\":[]}}",
-          "invalid Unicode" },
+        { "{\"model\":{\"vocab\":{},\"vocab\":{},\"merges\":[]}}",
+          "duplicate object key" },
+        { "{\"pre_tokenizer\":{\"type\":\"ByteLevel\"},"
+          "\"model\":{\"vocab\":{\"\\ud800\":1},\"merges\":[]}}",
+          "has a character that stands for no byte" },
         { "{\"model\":{\"vocab\":{\"\xFF\":1},\"merges\":[]}}",
-          "unable to decode byte 0xff" },
+          "model.vocab: the name with id 1 is not text" },
+        { "{\"model\":{\"vocab\":{\"\\u0000\":1},\"merges\":[]}}",
+          "model.vocab: the name with id 1 is not text" },
+        { "{\"model\":{\"vocab\":{\"\xC5\x84\":1,\"\xC5\x84\":2},"
+          "\"merges\":[]}}", "occurs twice" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}}",
+          "model.merges[0]: expected two names" },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\",\"a\"]]"
+          "}}", "model.merges[0]: expected two names" },
+        { "{\"model\":{\"vocab\":[],\"merges\":[]}}",
+          "there is no model with vocab and merges" },
         { "{\"model\":{\"vocab\":{\"\\u00\":1}}}", "invalid escape" },
         { "{\"added_tokens\":[{\"id\":1,\"content\":\"x\",\"lstrip\":true}],"
           "\"pre_tokenizer\":{\"type\":\"ByteLevel\"},"
