@@ -67,6 +67,9 @@ struct dev_type {
     /* The data sheet's operations a second in products of this type; 0: not
      * known. */
     double (*peak)(const struct dev *, enum dtype);
+    /* The instruction set that computes with this type: the bits of results
+     * depend on it. */
+    const char *(*instructions)(const struct dev *, enum dtype);
     /* Record, as mark i of DEV_MARKS, the time at which the work given so far
      * is done; the seconds from mark i to mark j, or < 0 if one is not
      * reached. */

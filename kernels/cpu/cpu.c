@@ -220,6 +220,14 @@ static char *cpu_describe(struct dev *dev, char *out, size_t room)
     return out;
 }
 
+/* Pairs of bf16 numbers change the bits of nothing else. */
+static const char *cpu_instructions(const struct dev *dev, enum dtype type)
+{
+    const struct cpu *cpu = dev->state;
+
+    return cpu->per_word > 1 && type != DT_BF16 ? "avx512" : cpu->isa;
+}
+
 static void mark_failed(struct dev *dev, const char *op)
 {
     if (!dev->failed)
@@ -272,6 +280,7 @@ const struct dev_type cpu_dev = {
     .zero = cpu_zero,
     .sync = cpu_sync,
     .describe = cpu_describe,
+    .instructions = cpu_instructions,
     .mark = cpu_mark,
     .between = cpu_between,
 };

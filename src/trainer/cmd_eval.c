@@ -9,6 +9,7 @@
 #include "common/table.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/eval.h"
+#include "trainer/training/job_agree.h"
 #include "trainer/training/multiple_choice.h"
 
 static const char *data, *questions;
@@ -50,7 +51,8 @@ static int evaluate_text(struct job *j, struct table *t, struct err *e)
     if (!*s->data.val)
         return err_set(e, ERR_USAGE,
                        "no data; use --data GLOB to name token files");
-    if (job_data_open_val(&j->data, s, e) < 0 || eval_loss(j, &r, e) < 0)
+    if (job_data_open_val(&j->data, s, e) < 0 || job_agree(j, e) < 0 ||
+        eval_loss(j, &r, e) < 0)
         return -1;
     table_columns(t, "loss", "perplexity", "bits per byte", "tokens", "time",
                   NULL);

@@ -80,6 +80,38 @@ test $status -eq 6 || bad="status $status"
 grep -q 'not a host:1: Name' log || bad="$bad $(cat log)"
 is "$bad" "" "a host without an address is reported"
 
+# ranks in two folders, as on two machines, one of which has a stale copy
+apart() {   # apart COMMAND...: rank 1 runs in the folder other
+    export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1
+    MASTER_PORT=$(free_port) && export MASTER_PORT
+    (cd other && RANK=1 exec "$@" >../log1 2>&1) &
+    RANK=0 "$@" >log 2>&1
+    status=$?
+    wait $!
+    status="$status $?"
+    unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+}
+mkdir other
+cp c.ini train_0.bin other
+apart "$gtrain" -q --config c.ini
+is "$status" "0 0" "ranks in two folders with the same files train"
+perl -pe 'BEGIN { binmode STDOUT; $/ = \1 } $_ ^= "\1" if $. == 2001' \
+    train_0.bin >other/train_0.bin
+apart "$gtrain" -q --config c.ini
+is "$status" "6 6" "ranks whose token files differ in a byte end with status 6"
+like log "rank 1 (.*) has other files in data.train than rank 0" \
+    "the error names the rank with other token files"
+cp train_0.bin other
+for way in yes:6 no:0; do
+    apart sh -c 'test $RANK = 0 || export GTRAIN_ISA=c
+        exec "$0" "$@"' "$gtrain" -q --config c.ini \
+        --set train.deterministic=${way%:*}
+    is "$status" "${way#*:} ${way#*:}" \
+        "other instructions with train.deterministic = ${way%:*} end with status ${way#*:}"
+    like log "rank 1 (.*) has another GPU, or other instructions of the CPU" \
+        "the rank with other instructions is named (deterministic = ${way%:*})"
+done
+
 # what some ranks saved, others go on from, to the bits of an unbroken run
 "$gtrain" -q --config c.ini --ranks 3 --set parallel.mode=fsdp \
     --set train.stop_at=2 --set checkpoint.folder=part >log 2>&1

@@ -129,6 +129,26 @@ int coll_barrier(struct coll *c, struct err *e)
     return coll_sum_f64(c, &nothing, 1, e);
 }
 
+int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
+                 struct err *e)
+{
+    char *all = xcalloc((size_t)c->size, n);
+    int64_t *bounds = xcalloc((size_t)c->size + 1, sizeof *bounds);
+    int ret;
+
+    coll_bounds(c, c->size, 1, bounds);
+    memcpy(all + (size_t)c->rank * n, data, n);
+    coll_host_gather(c, all, bounds, n);
+    ret = coll_queue_check(c, e);
+    *rank = 0;
+    for (int r = c->size - 1; ret == 0 && r > 0; r--)
+        if (memcmp(all, all + (size_t)r * n, n) != 0)
+            *rank = r;
+    free(all);
+    free(bounds);
+    return ret;
+}
+
 void coll_bounds(const struct coll *c, int64_t n, int64_t step, int64_t *bounds)
 {
     const int64_t groups = (n + step - 1) / step;

@@ -121,6 +121,9 @@ int coll_check(struct coll *, struct err *); /* waits for all calls */
 int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
+/* The first rank whose n bytes are not those of rank 0; 0 if there is none. */
+int coll_compare(struct coll *, const void *data, size_t n, int *rank,
+                 struct err *);
 
 /* Divide n elements evenly, at multiples of `step`: fills bounds(size + 1). */
 void coll_bounds(const struct coll *, int64_t n, int64_t step, int64_t *bounds);

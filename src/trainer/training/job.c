@@ -15,6 +15,7 @@
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/ranks/coll_device.h"
+#include "trainer/training/job_agree.h"
 
 /* ---- the model -------------------------------------------------------- */
 
@@ -186,6 +187,8 @@ int job_open(struct job *j, struct settings *s, enum job_purpose why,
         (why != JOB_INFER && coll_use_device(&j->coll, &j->dev, e) < 0))
         return -1;
     if (why == JOB_TRAIN && job_data_open_train(&j->data, s, e) < 0)
+        return -1;
+    if (job_agree(j, e) < 0)
         return -1;
     return open_model(j, why != JOB_INFER, e);
 }

@@ -14,6 +14,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/hardware.h \
 	%D%/job.c \
 	%D%/job.h \
+	%D%/job_agree.c \
+	%D%/job_agree.h \
 	%D%/job_check.c \
 	%D%/job_check.h \
 	%D%/job_data.c \
