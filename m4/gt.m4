@@ -95,8 +95,8 @@ AM_CONDITIONAL([HAVE_PARQUET], [test "x$with_parquet" != xno])])
 AC_DEFUN([GT_CHECK_CUDA],
 [AC_ARG_WITH([cuda],
   [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
-     [use the CUDA toolkit in DIR (default: if found); DIR may be emu: the
-      device cuda is then emulated, for tests])],
+     [use the CUDA toolkit in DIR (default: check, which is yes if it is
+      found); DIR may be emu: the device cuda is then emulated, for tests])],
   [], [with_cuda=check])
 AC_ARG_VAR([NVCC], [CUDA compiler])
 AC_ARG_VAR([NVCCFLAGS], [flags for the CUDA compiler])
