@@ -242,12 +242,16 @@ int curves_group(struct build *b, struct panel *p, const struct kind_line *l,
     qsort(g, n, sizeof *g, by_number);
     for (size_t i = 0; i < n && ret == 0; i++) {
         const char *dot = strrchr(r->group_by, '.');
-        const char *label = arena_printf(&f->mem, "%s = %s%s%s (n = %zu)",
-                                         dot ? dot + 1 : r->group_by,
-                                         g[i].value, lines_named ? ", " : "",
-                                         lines_named ? l->label : "", g[i].n);
+        const char *param = dot ? dot + 1 : r->group_by;
+        const char *owner = arena_printf(&f->mem, "%s = %s (n = %zu)", param,
+                                         g[i].value, g[i].n);
+        const char *label =
+            lines_named ? arena_printf(&f->mem, "%s, %s", owner, l->label)
+                        : owner;
         struct curve *c = draw_group(b, p, &g[i], (int)i, label);
 
+        c->owner = owner;
+        c->line = l->label;
         /* the line with points, of validation, is dashed beside the other */
         c->style = l->style;
         c->dash = lines_named && l->style == STYLE_LINE_POINTS;

@@ -30,6 +30,8 @@ struct drawing {
 struct part {
     size_t run; /* of the set */
     const char *key, *line;
+    const char *kind;         /* of line, without its rank */
+    const char *owner;        /* whose colour it has, in a single run */
     const char *const *names; /* of the metric, in other runs */
     enum style style;
     int slot, dash;
@@ -73,6 +75,10 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
     struct curve *c = history_curve(d->f, d->p, label, h);
 
     c->run = d->set->name[part->run];
+    if (!d->r->attempts) { /* which have colours or dashes of their own */
+        c->owner = d->together ? c->run : part->owner;
+        c->line = part->kind;
+    }
     c->style = part->style;
     c->colour = part->slot;
     c->dash = part->dash;
@@ -164,39 +170,6 @@ static int draw_part(struct drawing *d, const struct part *part, struct err *e)
  * Kinds
  */
 
-/* The metrics of a line in a run: one, or one for each rank. */
-static size_t line_keys(const struct run_info *run, const struct kind_line *l,
-                        const char **key, size_t room)
-{
-    const char *first = history_find(run, l->names);
-    size_t n = 0;
-
-    if (first)
-        key[n++] = first;
-    if (!l->ranks)
-        return n;
-    for (int rank = 1; rank < 4096 && n < room; rank++) {
-        size_t before = n;
-
-        for (int k = 0; k < KIND_NAMES && l->names[k] && n == before; k++) {
-            const char *slash = strchr(l->names[k], '/');
-            char name[256];
-            const struct metric_sum *m;
-
-            if (!slash)
-                continue;
-            snprintf(name, sizeof name, "%.*s/%d%s", (int)(slash - l->names[k]),
-                     l->names[k], rank, slash);
-            m = run_info_metric(run, name);
-            if (m)
-                key[n++] = m->key;
-        }
-        if (n == before && rank > (int)n + 8)
-            break;
-    }
-    return n;
-}
-
 static int none_found(const struct kind *k, const struct run_set *set,
                       struct err *e)
 {
@@ -250,27 +223,34 @@ static int draw_line(struct drawing *d, const struct kind_line *l, int index,
     int ret = 0;
 
     for (size_t i = 0; i < d->set->n && ret == 0; i++) {
-        const size_t n = line_keys(&d->set->run[i], l, key, MOST_RANKS);
+        const size_t n = kind_line_keys(&d->set->run[i], l, key, MOST_RANKS);
+        /* do the lines of a run share its colour? */
+        const bool own = d->together || d->f->shared;
 
         for (size_t k = 0; k < n && ret == 0; k++) {
+            const int colour = n > 1 ? (int)k : own ? 0 : index;
             struct part part = { .run = i,
                                  .key = key[k],
                                  .line = l->label,
+                                 .kind = l->label,
                                  .names = l->names,
                                  .style = l->style,
-                                 .slot = slot_of(d, i, n > 1 ? (int)k : index),
-                                 .dash = d->together || n > 1 ? l->dash : 0,
+                                 .slot = slot_of(d, i, colour),
+                                 .dash = n > 1 || own ? l->dash : 0,
                                  .planned = planned,
                                  .marks = k == 0 ? marks_of(d, l, index) : 0 };
             char plain[256];
 
             if (n > 1) {
-                part.line =
-                    arena_printf(&d->f->mem, "%s, rank %d", l->label,
+                part.owner =
+                    arena_printf(&d->f->mem, "rank %d",
                                  kind_rank(key[k], plain, sizeof plain));
+                part.line =
+                    arena_printf(&d->f->mem, "%s, %s", l->label, part.owner);
                 d->lines_named = true;
             }
-            if (d->together && d->lines_named && l->style == STYLE_LINE_POINTS)
+            /* the second line of a run differs by its dashes, too */
+            if (part.dash == 0 && index > 0 && own)
                 part.dash = 1;
             ret = draw_part(d, &part, e);
         }
@@ -305,6 +285,7 @@ static int add_y2(struct drawing *d, struct err *e)
             .key = key,
             .names = wanted,
             .line = k ? line->label : name,
+            .kind = k ? line->label : name,
             .style = STYLE_LINE,
             .slot = d->set->slot[i] + (d->together ? 0 : 3),
             .dash = 2,
@@ -420,6 +401,7 @@ static int draw_metric(struct drawing *d, const char *key, int index,
             .run = i,
             .key = key,
             .line = key,
+            .kind = key,
             .names = names,
             .style = m && m->count < 40 ? STYLE_LINE_POINTS : STYLE_LINE,
             .slot = d->set->slot[i] + (d->together ? 0 : index),

@@ -38,6 +38,7 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
     struct figure *f = b->figure;
     const struct request *r = b->request;
 
+    f->shared = true;
     for (; *names; names++) {
         const struct kind *found = kind_find(*names);
         const struct kind k = found ? *found : half_of_loss(*names);
@@ -53,9 +54,6 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
         p = figure_panel(f, k.title);
         if (curves_kind(b, p, &k, e) < 0)
             return -1;
-        /* the figure's title is the name of the only run */
-        if (b->set.n == 1 && p->n_curves == 1 && r->legend < 0)
-            p->legend = LEGEND_NONE;
     }
     if (f->n_panels == 0)
         return err_set(e, ERR_MISSING,
@@ -140,9 +138,6 @@ static int build_compare(struct build *b, struct err *e)
         return -1;
     if (!r->size && f->cols == 2)
         f->look.width = 580;
-    /* the legend of the first panel is that of all */
-    for (size_t i = 1; i < f->n_panels && r->legend < 0; i++)
-        f->panel[i]->legend = LEGEND_NONE;
     return 0;
 }
 

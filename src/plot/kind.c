@@ -147,6 +147,38 @@ int kind_rank(const char *key, char *plain, size_t size)
     return (int)rank;
 }
 
+size_t kind_line_keys(const struct run_info *run, const struct kind_line *l,
+                      const char **key, size_t room)
+{
+    const char *first = history_find(run, l->names);
+    size_t n = 0;
+
+    if (first)
+        key[n++] = first;
+    if (!l->ranks)
+        return n;
+    for (int rank = 1; rank < 4096 && n < room; rank++) {
+        size_t before = n;
+
+        for (int k = 0; k < KIND_NAMES && l->names[k] && n == before; k++) {
+            const char *slash = strchr(l->names[k], '/');
+            char name[256];
+            const struct metric_sum *m;
+
+            if (!slash)
+                continue;
+            snprintf(name, sizeof name, "%.*s/%d%s", (int)(slash - l->names[k]),
+                     l->names[k], rank, slash);
+            m = run_info_metric(run, name);
+            if (m)
+                key[n++] = m->key;
+        }
+        if (n == before && rank > (int)n + 8)
+            break;
+    }
+    return n;
+}
+
 static const struct kind *find_in_table(const struct kind *table,
                                         const char *key,
                                         const struct kind_line **line)

@@ -48,6 +48,9 @@ const struct kind *kind_of_metric(const char *key,
                                   const struct kind_line **line);
 /* The rank in "system/3/rss_bytes", or 0; plain gets the name without it. */
 int kind_rank(const char *key, char *plain, size_t size);
+/* The metrics of a line in a run: one, or one for each rank. */
+size_t kind_line_keys(const struct run_info *, const struct kind_line *,
+                      const char **key, size_t room);
 /* Is a high value of this metric better than a low one?  True for accuracies
  * and rates; false for losses, errors, perplexities and times. */
 bool kind_high_is_good(const char *key);

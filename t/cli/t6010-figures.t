@@ -20,7 +20,7 @@ colours() {     # FILE RRGGBB: pixels of that colour, by what decodes a PNG
 }
 for kind in lr loss memory; do
     runs="run1 run2 run3" colour=0446a3
-    test $kind = memory && runs=two-ranks colour=2c3532
+    test $kind = memory && runs=two-ranks
     # shellcheck disable=SC2086
     gplot $kind $runs -o $kind.png --size 16cmx10cm >out 2>&1
     is $? 0 "gplot $kind makes a PNG"

@@ -99,6 +99,11 @@ like out "C^−0.08.*R² = 0.99" "scaling fits a power law"
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
 like out "GPT-2 124M" "hellaswag names the baseline"
 
+gplot hellaswag gpt2-124M run1 --script hella.gp -q >out 2>&1
+is "$(sed -n 's/.* with linespoints .* dt \([^ ]*\) .*/\1/p' hella.gp |
+    sort -u | wc -l | tr -d ' ')" 2 \
+    "beside another run, the two accuracies of a run differ by their dashes"
+
 # Pictures in terminals that draw them.
 if command -v gnuplot >/dev/null; then
     gplot loss run1 --term kitty >out 2>err

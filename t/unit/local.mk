@@ -13,6 +13,7 @@ unit_tests = \
 	t/unit/jsonl.t \
 	t/unit/kernels.t \
 	t/unit/kernels-same.t \
+	t/unit/legend.t \
 	t/unit/lexicon.t \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
@@ -55,6 +56,8 @@ t_unit_index_t_SOURCES = %D%/index.c t/lib/tap.h
 t_unit_index_t_LDADD = $(STORE_LIBS)
 t_unit_int8_t_SOURCES = %D%/int8.c t/lib/tap.h
 t_unit_int8_t_LDADD = $(KERNELS_LIBS)
+t_unit_legend_t_SOURCES = %D%/legend.c t/lib/tap.h
+t_unit_legend_t_LDADD = $(PLOT_LIBS)
 t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
 t_unit_lexicon_t_LDADD = $(DATA_LIBS)
 t_unit_loader_t_SOURCES = %D%/loader.c t/lib/tap.h

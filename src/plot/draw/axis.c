@@ -353,6 +353,7 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
         return;
     if (most < 2)
         most = 2;
+    a->most = most;
     if (a->scale == SCALE_LOG)
         log_ticks(a, mem, most);
     else
@@ -362,6 +363,16 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
         memcpy(own, a->tick, a->n_ticks * sizeof *own);
     free(a->tick);
     a->tick = own;
+    a->tick_room = 0;
+}
+
+void axis_renew(struct axis *a, struct arena *mem)
+{
+    if (a->most == 0)
+        return;
+    a->tick = NULL;
+    a->n_ticks = 0;
+    axis_ticks(a, mem, a->most);
 }
 
 void axis_names(struct axis *a, struct arena *mem, const char *const *name,

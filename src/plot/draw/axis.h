@@ -17,6 +17,8 @@ void axis_init(struct axis *, const char *label, enum unit);
 void axis_scale(struct axis *, const double *values, size_t n);
 void axis_range(struct axis *, double lo, double hi, double margin);
 void axis_ticks(struct axis *, struct arena *, int most);
+/* Choose the ticks again, after a change of the range. */
+void axis_renew(struct axis *, struct arena *);
 /* Names for ticks, at 0, 1, 2 ... */
 void axis_names(struct axis *, struct arena *, const char *const *name,
                 size_t n, int most);

@@ -11,7 +11,8 @@
 #include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
-#include "plot/draw/layout.h"
+#include "plot/draw/legend.h"
+#include "plot/draw/legend_place.h"
 #include "plot/draw/thin.h"
 
 double heat_part(const struct heat *h, size_t index)
@@ -102,7 +103,9 @@ void figure_free(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++) {
         free(f->panel[i]->curve);
         free(f->panel[i]->mark);
+        free(f->panel[i]->entry);
     }
+    free(f->entry);
     free(f->panel);
     free(f->note);
     free(f->line);
@@ -242,6 +245,7 @@ static void y_range(struct figure *f, struct panel *p, bool right)
     bool log;
     double lo, hi, cut = INFINITY;
 
+    y->fixed = !open;
     take_sample(s, p, right, &p->x, false);
     axis_scale(y, s->value, s->n);
     log = y->scale == SCALE_LOG;
@@ -384,7 +388,9 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
     p->title = shorten(f, p->title, width / (0.5 * em));
     for (size_t i = 0; i < p->n_curves; i++)
         p->curve[i].label = shorten(f, p->curve[i].label, width / (0.52 * em));
-    layout_choose_legend(f, p, width, height);
+    legend_entries(f, p);
+    if (f->shared)
+        legend_share(f, p);
 }
 
 /* Without colours, number the curves in turn, for their dashes: the first is
@@ -419,6 +425,8 @@ void figure_finish(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++)
         finish_panel(f, f->panel[i], f->look.width / (double)f->cols * 0.84,
                      f->look.height / (double)f->rows * 0.78);
+    for (size_t i = 0; i < f->n_panels; i++)
+        legend_place(f, i);
 }
 
 void figure_data(const struct figure *f, struct buf *b)

@@ -49,17 +49,21 @@ struct axis {
     enum unit unit;
     enum scale scale;
     bool from_zero; /* a linear axis begins at zero */
+    bool fixed;     /* the upper end was asked for */
     double lo, hi;  /* NaN: to be chosen */
     double margin;  /* part of the range kept free at both ends */
     double factor;  /* numbers are divided by it before they are shown */
     struct tick *tick;
     size_t n_ticks, tick_room;
+    int most; /* ticks that fit; 0: they were given */
 };
 
 enum style { STYLE_LINE, STYLE_POINTS, STYLE_LINE_POINTS };
 
 struct curve {
     const char *label; /* NULL: not in the legend */
+    const char *owner; /* what its colour stands for: a run, a rank; or NULL */
+    const char *line;  /* what its dashes stand for: "validation"; or NULL */
     const char *run;   /* for --data; "" for none */
     size_t n;
     double *x, *y;   /* y is NaN where there is a gap */
@@ -107,7 +111,22 @@ enum legend {
     LEGEND_BOTTOM_RIGHT,
     LEGEND_BOTTOM_LEFT,
     LEGEND_RIGHT,
-    LEGEND_BELOW, /* outside */
+    LEGEND_BELOW,  /* outside */
+    LEGEND_INSIDE, /* where there is room */
+};
+
+/* Where it is said which colour is whose. */
+enum owners {
+    OWNERS_LISTED,  /* in the legend */
+    OWNERS_AT_ENDS, /* each at the end of its line */
+    OWNERS_SHARED,  /* once for all panels, above them */
+};
+
+struct entry {
+    const char *label;
+    int colour, dash;
+    enum style style;
+    double end; /* the place of the label at the end of the line, 0 to 1 */
 };
 
 struct panel {
@@ -115,6 +134,13 @@ struct panel {
     struct axis x, y, y2;
     bool has_y2;
     enum legend legend;
+    double legend_x,
+        legend_y;       /* inside: 0 is left or below, 1 right or above */
+    size_t legend_cols; /* inside */
+    enum owners owners;
+    struct entry *entry; /* of the legend: owners, then lines */
+    size_t n_entries, entry_room, n_owners;
+    size_t n_hidden; /* entries left out, which the last one counts */
     struct curve *curve;
     size_t n_curves, curve_room;
     struct mark *mark;
@@ -139,6 +165,9 @@ struct figure {
     const char *title; /* NULL: none */
     struct look look;
     size_t rows, cols; /* 0: one column of all panels */
+    bool shared;       /* one legend says the colours of all panels */
+    struct entry *entry;
+    size_t n_entries, entry_room;
     struct panel **panel;
     size_t n_panels, panel_room;
     const char **note; /* sentences below the panels */

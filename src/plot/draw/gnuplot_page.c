@@ -116,6 +116,17 @@ static void draw_lines(struct script *s)
     }
 }
 
+/* The legend of all panels, below the title. */
+static void draw_shared(struct script *s)
+{
+    for (size_t i = 0; i < s->fig->n_entries; i++) {
+        double x, y;
+
+        layout_shared(s->fig, i, &x, &y);
+        gnuplot_entry(s, &s->fig->entry[i], x, y);
+    }
+}
+
 static void draw_page(struct script *s)
 {
     bool many = s->fig->n_panels > 1;
@@ -142,6 +153,7 @@ static void draw_page(struct script *s)
             if (s->fig->title)
                 gnuplot_label(s, s->fig->title, layout_left(s->fig),
                               layout_title(s->fig), "left", 1.2, s->pal->text);
+            draw_shared(s);
         }
         gnuplot_panel(s, i);
     }

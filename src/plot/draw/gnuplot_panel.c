@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "plot/draw/axis.h"
+#include "plot/draw/legend.h"
 
 /* clang-format off */
 /* Dashes and points that are the same in all terminals of gnuplot. */
@@ -131,38 +132,52 @@ static void draw_axes(struct script *s, const struct panel *p,
 }
 
 /* One entry: a piece of the line, its point, the label. */
-static void draw_entry(struct script *s, const struct curve *c, double x,
-                       double y)
+void gnuplot_entry(struct script *s, const struct entry *e, double x, double y)
 {
     const double wide = layout_em_x(s->fig, 1.7);
-    const uint32_t rgb = colour_of(s, c->colour);
+    const uint32_t rgb = colour_of(s, e->colour);
+    const struct curve like = { .colour = e->colour, .dash = e->dash };
 
-    if (c->style != STYLE_POINTS)
+    if (e->style != STYLE_POINTS && e->colour != COLOUR_NONE)
         buf_printf(s->b,
                    "set arrow from screen %.5f, screen %.5f to screen %.5f, "
                    "screen %.5f nohead front lc rgb '#%06X' lw %.3g dt %s\n",
-                   x, y, x + wide, y, rgb, width_of(s, c), dash_of(s, c));
-    if (c->style != STYLE_LINE)
+                   x, y, x + wide, y, rgb, width_of(s, &like),
+                   dash_of(s, &like));
+    if (e->style != STYLE_LINE)
         buf_printf(s->b,
                    "set label '' at screen %.5f, screen %.5f point pt %d "
                    "ps 0.55 lc rgb '#%06X' front\n",
-                   x + wide / 2, y, point_of(s, c), rgb);
-    gnuplot_label(s, c->label,
+                   x + wide / 2, y, point_of(s, &like), rgb);
+    gnuplot_label(s, e->label,
                   x + wide + layout_em_x(s->fig, s->form->text ? 1.2 : 0.5), y,
                   "left", 0.92, s->pal->text);
+}
+
+/* The names of owners, in the margin beside the ends of their lines. */
+static void draw_ends(struct script *s, const struct panel *p,
+                      const struct layout *l)
+{
+    for (size_t i = 0; i < p->n_owners; i++)
+        gnuplot_label(
+            s, p->entry[i].label, l->plot.x1 + layout_em_x(s->fig, 0.5),
+            l->plot.y0 + p->entry[i].end * (l->plot.y1 - l->plot.y0), "left",
+            0.92,
+            palette_mix(colour_of(s, p->entry[i].colour), s->pal->text, 0.8));
 }
 
 /* Not gnuplot's key, which is left out where there is little room. */
 static void draw_legend(struct script *s, const struct panel *p,
                         const struct layout *l)
 {
-    for (size_t i = 0, entry = 0; i < p->n_curves; i++) {
+    if (p->owners == OWNERS_AT_ENDS)
+        draw_ends(s, p, l);
+    for (size_t i = legend_first(p);
+         i < p->n_entries && p->legend != LEGEND_NONE; i++) {
         double x, y;
 
-        if (!p->curve[i].label || p->legend == LEGEND_NONE)
-            continue;
-        layout_legend(l, s->fig, p, entry++, &x, &y);
-        draw_entry(s, &p->curve[i], x, y);
+        layout_legend(l, s->fig, p, i, &x, &y);
+        gnuplot_entry(s, &p->entry[i], x, y);
     }
     buf_str(s->b, "unset key\n");
 }

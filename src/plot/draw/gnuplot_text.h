@@ -27,6 +27,8 @@ void gnuplot_font(struct script *, double factor);
 void gnuplot_label(struct script *, const char *text, double x, double y,
                    const char *rest, double size, uint32_t rgb);
 
+/* An entry of a legend. */
+void gnuplot_entry(struct script *, const struct entry *, double x, double y);
 /* A panel with its curves, legend, marks and inset. */
 void gnuplot_panel(struct script *, size_t panel);
 

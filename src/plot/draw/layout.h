@@ -18,8 +18,8 @@ struct layout {
     struct box plot; /* inside the axes */
     struct box inset;
     double y_label, y2_label, x_label; /* x, x, y of the labels */
-    double legend_x, legend_y; /* upper left corner of a legend outside */
-    size_t legend_cols;        /* columns of a legend below; 0: entries flow */
+    double legend_x, legend_y;         /* the first entry of the legend */
+    size_t legend_cols;        /* columns of the legend; 0: entries flow */
     double legend_room;        /* width of a legend below, in ems */
 };
 
@@ -30,14 +30,13 @@ double layout_left(const struct figure *);       /* x of titles and notes */
 double layout_title(const struct figure *);      /* y of the title */
 double layout_top(const struct figure *);        /* y where the panels begin */
 
-/* Choose the place of a legend that is LEGEND_AUTO: the emptiest corner that
- * holds it, or outside when no corner is empty enough and there is room.  The
- * width and height are those of the panel, in points. */
-void layout_choose_legend(struct figure *, struct panel *, double width,
-                          double height);
 /* Where an entry of the legend begins. */
 void layout_legend(const struct layout *, const struct figure *,
                    const struct panel *, size_t entry, double *x, double *y);
+
+/* Where an entry of the legend that all panels share begins; the number of its
+ * line, or of all lines with entry SIZE_MAX. */
+size_t layout_shared(const struct figure *, size_t entry, double *x, double *y);
 
 /* So many ems as a part of the width, or of the height. */
 double layout_em_x(const struct figure *, double ems);

@@ -16,6 +16,10 @@ src_plot_libplot_a_SOURCES += \
 	%D%/html.h \
 	%D%/layout.c \
 	%D%/layout.h \
+	%D%/legend.c \
+	%D%/legend.h \
+	%D%/legend_place.c \
+	%D%/legend_place.h \
 	%D%/palette.c \
 	%D%/palette.h \
 	%D%/term.c \

@@ -124,5 +124,6 @@ int palette_slot(const char *name)
             number = number * 10 + (unsigned)(name[i] - '0');
         return (int)((number + PALETTE_COLOURS - 1) % PALETTE_COLOURS);
     }
-    return (int)((hash ^ hash >> 15) % PALETTE_COLOURS);
+    /* the last is almost the colour of the axes */
+    return (int)((hash ^ hash >> 15) % (PALETTE_COLOURS - 1));
 }

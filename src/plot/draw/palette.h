@@ -17,7 +17,12 @@
  */
 enum theme { THEME_LIGHT, THEME_DARK, THEME_MONO, THEMES };
 
-enum { PALETTE_COLOURS = 8, PALETTE_DASHES = 5, COLOUR_GREY = -1 };
+enum {
+    PALETTE_COLOURS = 8,
+    PALETTE_DASHES = 5,
+    COLOUR_GREY = -1,
+    COLOUR_NONE = -2
+};
 
 struct palette {
     const char *name;

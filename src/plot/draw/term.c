@@ -282,21 +282,17 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
                        int width, int most, bool draw)
 {
     enum { MORE = 14 };
-    int col = 0, rows = 0, left = 0;
+    int col = 0, rows = 0, left = (int)p->n_entries;
 
-    for (size_t i = 0; i < p->n_curves; i++)
-        left += p->curve[i].label != NULL;
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct entry *c = &p->entry[i];
         const uint32_t rgb = palette_curve(s->theme, c->colour);
-        int len;
+        const int len = (int)utf8_width(c->label) + 5;
 
-        if (!c->label)
-            continue;
-        len = (int)utf8_width(c->label) + 5;
         if (rows == most && left > 1 && col + len + MORE > width) {
             char more[32];
 
+            left += p->n_hidden ? (int)p->n_hidden - 1 : 0;
             snprintf(more, sizeof more, "and %d more", left);
             if (draw)
                 put_text(s, x + col, y + rows - 1, more, NULL);
@@ -308,8 +304,12 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
         }
         left--;
         if (draw) {
-            const bool points = c->style == STYLE_POINTS;
+            const bool points = c->style != STYLE_LINE;
 
+            if (c->colour == COLOUR_NONE) {
+                put_text(s, x + col, y + rows - 1, c->label, NULL);
+                break;
+            }
             put_text(s, x + col, y + rows - 1,
                      !s->look->unicode ? points ? "o " : "--"
                      : points          ? "\xe2\x97\x8f "

@@ -1,0 +1,146 @@
+#include "config.h"
+#include "plot/draw/legend.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/utf8.h"
+
+/* Add an entry, unless one of those from `first` on has its label. */
+static void add_entry(struct panel *p, size_t first, const struct entry *e)
+{
+    for (size_t i = first; i < p->n_entries; i++)
+        if (strcmp(p->entry[i].label, e->label) == 0)
+            return;
+    GROW(p->entry, p->n_entries, p->entry_room);
+    p->entry[p->n_entries++] = *e;
+}
+
+/* After the tenth entry, say how many there are. */
+static void cut_entries(struct figure *f, struct panel *p)
+{
+    enum { MOST = 10 };
+
+    if (p->n_entries <= MOST + 1)
+        return;
+    p->n_hidden = p->n_entries - MOST;
+    p->n_entries = MOST;
+    GROW(p->entry, p->n_entries, p->entry_room);
+    p->entry[p->n_entries++] = (struct entry){
+        .label = arena_printf(&f->mem, "and %zu more", p->n_hidden),
+        .colour = COLOUR_NONE,
+    };
+}
+
+/* An entry for each colour, then one for each kind of line, if there are
+ * several. */
+static bool split_entries(struct figure *f, struct panel *p)
+{
+    size_t labels = 0, owners;
+    bool alone = true;
+
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+
+        if (!c->label)
+            continue;
+        if (!c->owner)
+            return false;
+        labels++;
+        alone = alone && strcmp(c->label, c->owner) == 0;
+        add_entry(p, 0,
+                  &(struct entry){ c->owner, c->colour, 0, STYLE_LINE, 0 });
+    }
+    owners = p->n_entries;
+    cut_entries(f, p);
+    p->n_owners = p->n_entries;
+    if (owners < 2 || alone)
+        return owners > 1;
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+
+        if (c->label && c->line)
+            add_entry(
+                p, p->n_owners,
+                &(struct entry){ c->line, COLOUR_GREY, c->dash, c->style, 0 });
+    }
+    if (p->n_entries > p->n_owners + 1)
+        return true;
+    p->n_entries = p->n_owners;
+    return labels > owners;
+}
+
+void legend_entries(struct figure *f, struct panel *p)
+{
+    /* without colours, the dashes of an owner and a line would be confused */
+    if (f->look.theme != THEME_MONO && split_entries(f, p))
+        return;
+    p->n_entries = p->n_owners = p->n_hidden = 0;
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+
+        if (c->label)
+            add_entry(
+                p, p->n_entries,
+                &(struct entry){ c->label, c->colour, c->dash, c->style, 0 });
+    }
+}
+
+void legend_share(struct figure *f, struct panel *p)
+{
+    if (p->legend != LEGEND_AUTO || p->n_owners == 0)
+        return;
+    p->owners = OWNERS_SHARED;
+    for (size_t i = 0; i < p->n_owners; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < f->n_entries; k++)
+            known = known || strcmp(f->entry[k].label, p->entry[i].label) == 0;
+        if (known)
+            continue;
+        GROW(f->entry, f->n_entries, f->entry_room);
+        f->entry[f->n_entries++] = p->entry[i];
+    }
+}
+
+size_t legend_first(const struct panel *p)
+{
+    return p->owners == OWNERS_LISTED ? 0 : p->n_owners;
+}
+
+static double entry_width(const struct entry *e)
+{
+    return (double)utf8_width(e->label) * LEGEND_CHAR + 3.4;
+}
+
+double legend_width(const struct entry *e, size_t n)
+{
+    double widest = 0;
+
+    for (size_t i = 0; i < n; i++)
+        widest = fmax(widest, entry_width(&e[i]));
+    return widest;
+}
+
+size_t legend_flow(const struct entry *e, size_t n, double room, size_t entry,
+                   double *x)
+{
+    size_t line = 0;
+    double used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double width = entry_width(&e[i]);
+
+        if (used > 0 && used + width > room) {
+            line++;
+            used = 0;
+        }
+        if (i == entry) {
+            *x = used;
+            return line;
+        }
+        used += width;
+    }
+    return line + 1;
+}

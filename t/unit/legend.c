@@ -1,0 +1,211 @@
+/* The legend of a figure: what it says, and that it covers nothing. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "plot/draw/axis.h"
+#include "plot/draw/figure.h"
+#include "plot/draw/layout.h"
+#include "plot/draw/legend.h"
+#include "t/lib/tap.h"
+
+static double falling(double t)
+{
+    return 3 + 7 * exp(-20 * t);
+}
+
+static double level(double t)
+{
+    return 3 + 0.5 * sin(40 * t);
+}
+
+static double rising(double t)
+{
+    return t;
+}
+
+static double everywhere(double t)
+{
+    return sin(300 * t);
+}
+
+static double four_corners(double t)
+{
+    return t < 0.3 || t > 0.7 ? sin(300 * t) : 0;
+}
+
+static struct curve *add_curve(struct figure *f, struct panel *p,
+                               const char *label, double (*y)(double))
+{
+    enum { N = 600 };
+    struct curve *c = panel_curve(f, p, label, N);
+
+    for (int i = 0; i < N; i++) {
+        c->x[i] = i;
+        c->y[i] = y((double)i / N);
+    }
+    return c;
+}
+
+/* How many points of curves are inside the legend? */
+static int count_covered(const struct figure *f, const struct panel *p)
+{
+    const size_t first = legend_first(p), n = p->n_entries - first;
+    double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
+    struct layout l;
+    int covered = 0;
+
+    layout_panel(&l, f, 0);
+    if (p->legend == LEGEND_NONE)
+        return 0;
+    for (size_t i = first; i < p->n_entries; i++) {
+        double x, y;
+
+        layout_legend(&l, f, p, i, &x, &y);
+        x0 = fmin(x0, x);
+        x1 = fmax(x1, x + layout_em_x(f, legend_width(&p->entry[first], n)));
+        y0 = fmin(y0, y - layout_em_y(f, 0.6));
+        y1 = fmax(y1, y + layout_em_y(f, 0.6));
+    }
+    for (size_t i = 0; i < p->n_curves; i++)
+        for (size_t k = 0; k < p->curve[i].n; k++) {
+            const double x = l.plot.x0 + axis_place(&p->x, p->curve[i].x[k]) *
+                                             (l.plot.x1 - l.plot.x0);
+            const double y = l.plot.y0 + axis_place(&p->y, p->curve[i].y[k]) *
+                                             (l.plot.y1 - l.plot.y0);
+
+            covered += x > x0 && x < x1 && y > y0 && y < y1;
+        }
+    return covered;
+}
+
+static void nothing_is_covered(void)
+{
+    static const struct {
+        const char *name;
+        double (*y)(double);
+        enum scale scale;
+    } shapes[] = {
+        { "falls", falling, SCALE_AUTO },
+        { "falls on a logarithmic axis", falling, SCALE_LOG },
+        { "is level", level, SCALE_AUTO },
+        { "rises", rising, SCALE_AUTO },
+        { "is everywhere", everywhere, SCALE_AUTO },
+        { "is in all corners", four_corners, SCALE_AUTO },
+    };
+    static const double size[][2] = { { 454, 284 },
+                                      { 238, 170 },
+                                      { 160, 110 } };
+    static const char *const labels[] = { "train", "validation",
+                                          "test",  "a much longer name",
+                                          "e",     "f" };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (size_t k = 0; k < 3; k++)
+            for (int n = 1; n <= 6; n += 5) {
+                struct figure f = FIGURE_INIT;
+                struct panel *p = figure_panel(&f, "Loss");
+                int covered;
+
+                f.look.width = size[k][0];
+                f.look.height = size[k][1];
+                f.look.font_size = 8;
+                p->y.scale = shapes[i].scale;
+                for (int c = 0; c < n; c++)
+                    add_curve(&f, p, labels[c], shapes[i].y);
+                figure_finish(&f);
+                covered = count_covered(&f, p);
+                ok(covered == 0,
+                   "a legend of %d does not cover a curve that %s, %g points "
+                   "wide",
+                   n, shapes[i].name, f.look.width);
+                figure_free(&f);
+            }
+}
+
+static void room_is_made_above(void)
+{
+    struct figure f = FIGURE_INIT;
+    struct panel *p = figure_panel(&f, "Loss");
+
+    add_curve(&f, p, "train", everywhere);
+    figure_finish(&f);
+    ok(p->legend == LEGEND_INSIDE && p->y.hi > 1.1 && p->y.hi < 1.7,
+       "the axis is extended where a legend finds no room");
+    figure_free(&f);
+    f = (struct figure)FIGURE_INIT;
+    p = figure_panel(&f, "Loss");
+    p->y.hi = 1;
+    add_curve(&f, p, "train", everywhere);
+    figure_finish(&f);
+    ok(p->legend == LEGEND_BELOW && p->y.hi <= 1,
+       "an axis whose end was asked for is not extended");
+    figure_free(&f);
+}
+
+/* Runs with two lines each. */
+static struct panel *runs(struct figure *f, int n)
+{
+    static char names[20][8];
+    struct panel *p = figure_panel(f, "Loss");
+
+    for (int line = 0; line < 2; line++)
+        for (int i = 0; i < n; i++) {
+            struct curve *c;
+            char label[32];
+
+            snprintf(names[i], sizeof names[i], "run%d", i);
+            snprintf(label, sizeof label, "%s, %s", names[i],
+                     line ? "validation" : "train");
+            c = add_curve(f, p, label, falling);
+            c->owner = names[i];
+            c->line = line ? "validation" : "train";
+            c->colour = i;
+            c->dash = line;
+        }
+    figure_finish(f);
+    return p;
+}
+
+static void colours_and_dashes_are_said_once(void)
+{
+    struct figure f = FIGURE_INIT;
+    struct panel *p = runs(&f, 3);
+    bool apart = true;
+
+    ok(p->n_owners == 3 && p->n_entries == 5 &&
+           strcmp(p->entry[3].label, "train") == 0 &&
+           p->entry[3].colour == COLOUR_GREY,
+       "three runs with two lines each have five entries");
+    ok(p->owners == OWNERS_AT_ENDS,
+       "three runs are named at the ends of their lines");
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < i; k++)
+            apart = apart && fabs(p->entry[i].end - p->entry[k].end) > 0.03;
+    ok(apart, "names at the ends of equal lines do not overlap");
+    figure_free(&f);
+    f = (struct figure)FIGURE_INIT;
+    p = runs(&f, 7);
+    ok(p->owners == OWNERS_LISTED && p->n_entries == 9,
+       "seven runs are named in the legend");
+    figure_free(&f);
+    f = (struct figure)FIGURE_INIT;
+    f.look.theme = THEME_MONO;
+    p = runs(&f, 3);
+    ok(p->n_entries == 6, "without colours, each curve has its entry");
+    figure_free(&f);
+    f = (struct figure)FIGURE_INIT;
+    p = runs(&f, 18);
+    ok(p->n_entries == 13 && strcmp(p->entry[10].label, "and 8 more") == 0,
+       "a legend names ten of eighteen runs and counts the others");
+    figure_free(&f);
+}
+
+int main(void)
+{
+    nothing_is_covered();
+    room_is_made_above();
+    colours_and_dashes_are_said_once();
+    return done_testing();
+}
