@@ -11,7 +11,8 @@
 # before anything is done; half, in the middle of a request's body; lose, the
 # reply after all was done; cut, in the middle of the reply; errors, GraphQL's
 # with status 200; limit, done, and no more requests for 0.3 s; garbage; stop,
-# W&B's Stop button; pass, nothing.  It ends with its parent.
+# W&B's Stop button; pass, nothing.  With DIR/negative the server has -5 lines of
+# output of each run.  It ends with its parent.
 use strict;
 use warnings;
 use IO::Select;
@@ -59,7 +60,7 @@ sub bucket { my ($r) = @_;
         project => { name => $r->{project}, entity => { name => 'team' } },
         historyLineCount => scalar @{$r->{'wandb-history.jsonl'}},
         eventsLineCount => scalar @{$r->{'wandb-events.jsonl'}},
-        logLineCount => scalar @{$r->{'output.log'}},
+        logLineCount => -e "$dir/negative" ? -5 : scalar @{$r->{'output.log'}},
         historyTail => $json->encode([ @{$r->{'wandb-history.jsonl'}}
             ? $r->{'wandb-history.jsonl'}[-1] : () ]),
         eventsTail => '[]', summaryMetrics =>

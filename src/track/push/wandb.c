@@ -127,8 +127,12 @@ int wandb_status(struct wandb *w, struct err *e)
     update_text(&w->entity, json_object_get(model, "entity"), "name");
     set_run(w, bucket);
     w->tail_step = tail_step(push_get(bucket, "historyTail"));
-    for (int i = 0; i < WANDB_STREAMS; i++)
-        w->lines[i] = json_integer_value(json_object_get(bucket, counts[i]));
+    for (int i = 0; i < WANDB_STREAMS; i++) {
+        const json_int_t n =
+            json_integer_value(json_object_get(bucket, counts[i]));
+
+        w->lines[i] = n > 0 ? n : 0;
+    }
     json_decref(data);
     return 0;
 }

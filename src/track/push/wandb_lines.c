@@ -120,6 +120,23 @@ static int find_start(struct wandb_push *p, int64_t *from, struct err *e)
                    there, history->n);
 }
 
+/* Lines after ours do no harm, but they are in the way of those that the run
+ * gets later.  The last line of a running run is held back. */
+static void warn_of_others(const struct wandb_push *p)
+{
+    static const char *const words[] = {
+        [WANDB_EVENTS] = "system metrics", [WANDB_OUTPUT] = "output"
+    };
+    const size_t held = p->run->status == RUN_RUNNING;
+
+    for (int i = WANDB_EVENTS; i < WANDB_STREAMS; i++)
+        if (p->w.lines[i] > (int64_t)(p->rows[i].n + held))
+            log_warn("%s: the server has %" PRId64 " lines of %s, but the run "
+                     "has %zu: another program has written to it, and lines "
+                     "may be missing there; use --new-run",
+                     p->run->name, p->w.lines[i], words[i], p->rows[i].n);
+}
+
 /* How long a line is as a JSON string in an array. */
 static size_t json_size(const char *line)
 {
@@ -227,6 +244,7 @@ int wandb_lines_send(struct wandb_push *p, struct err *e)
     int ret;
 
     memcpy(sent, p->w.lines, sizeof sent);
+    warn_of_others(p);
     ret = find_start(p, &sent[WANDB_HISTORY], e);
     wandb_rows_summary(&summary, p->run, &p->rows[WANDB_HISTORY]);
     while (ret == 0 && more)
