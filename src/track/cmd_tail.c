@@ -55,41 +55,95 @@ static int by_step(const void *a, const void *b)
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* The metrics that words name, or the default ones. */
-static int select_metrics(struct columns *c, const struct runs *runs,
-                          char **words, int n, struct err *e)
+/* The metrics that are printed, and the last step that was printed of each. */
+struct tail {
+    struct columns shown;
+    int64_t *last;
+    size_t room;
+};
+
+static void clear_tail(struct tail *t)
 {
-    for (int i = 0; i < n; i++)
-        if (columns_parse(c, words[i], runs, e) < 0)
-            return -1;
-    if (n == 0)
-        auto_columns_metrics(c, runs, false);
-    for (size_t i = 0; i < c->n; i++)
-        if (c->item[i].kind != COLUMN_METRIC)
-            return err_set(e, ERR_USAGE, "%s is not a metric",
-                           c->item[i].title);
-    return 0;
+    columns_clear(&t->shown);
+    free(t->last);
 }
 
-/* Print the lines of steps after *last, at most `most` of them. */
-static void print_new(const struct run_info *r, const struct columns *c,
-                      int64_t *last, size_t most)
+/* Print this metric too, unless it is printed already. */
+static void add_metric(struct tail *t, const char *key)
+{
+    const size_t before = t->shown.n;
+
+    columns_add(&t->shown, COLUMN_METRIC, key);
+    if (t->shown.n == before)
+        return;
+    GROW(t->last, before, t->room);
+    t->last[before] = INT64_MIN;
+}
+
+/* Parse the name of a metric.  With `may_come`, a metric that the run does not
+ * have yet is passed over. */
+static int parse_metric(struct columns *c, const char *word,
+                        const struct runs *runs, bool may_come, struct err *e)
+{
+    static const struct runs no_runs = RUNS_INIT;
+    struct columns any = COLUMNS_INIT;
+    struct err missing = ERR_INIT;
+    int ret = columns_parse(c, word, runs, &missing);
+
+    /* without runs, every name is accepted */
+    if (ret < 0 && may_come) {
+        ret = columns_parse(&any, word, &no_runs, e);
+        columns_clear(&any);
+    } else if (ret < 0) {
+        *e = missing;
+    }
+    return ret;
+}
+
+/* Add the metrics that the words name, or the default ones, as far as the run
+ * has them now.  While it runs, others may come. */
+static int add_metrics(struct tail *t, const struct runs *runs, char **words,
+                       int n, struct err *e)
+{
+    const bool may_come = follow && runs->run[0].status == RUN_RUNNING;
+    struct columns now = COLUMNS_INIT;
+    int ret = 0;
+
+    for (int i = 0; ret == 0 && i < n; i++)
+        ret = parse_metric(&now, words[i], runs, may_come, e);
+    if (n == 0)
+        auto_columns_metrics(&now, runs, false);
+    for (size_t i = 0; ret == 0 && i < now.n; i++) {
+        if (now.item[i].kind != COLUMN_METRIC)
+            ret =
+                err_set(e, ERR_USAGE, "%s is not a metric", now.item[i].title);
+        else
+            add_metric(t, now.item[i].key);
+    }
+    columns_clear(&now);
+    return ret;
+}
+
+/* Print the lines of new points, at most `most` of them. */
+static void print_new(struct tail *t, const struct run_info *r, size_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
     size_t from = 0, steps = 0;
 
-    for (size_t j = 0; j < c->n; j++) {
+    for (size_t j = 0; j < t->shown.n; j++) {
         struct series s;
         struct err ignored = ERR_INIT;
 
-        if (series_load(&s, r, c->item[j].key, 0, &ignored) < 0)
+        if (series_load(&s, r, t->shown.item[j].key, 0, &ignored) < 0)
             continue;
         for (size_t i = 0; i < s.n; i++) {
-            if (s.step[i] <= *last)
+            if (s.step[i] <= t->last[j])
                 continue;
             GROW(all.item, all.n, all.room);
             all.item[all.n++] = (struct tail_point){ s.step[i], j, s.value[i] };
         }
+        if (s.n && s.step[s.n - 1] > t->last[j])
+            t->last[j] = s.step[s.n - 1];
         series_free(&s);
     }
     if (all.n)
@@ -107,8 +161,7 @@ static void print_new(const struct run_info *r, const struct columns *c,
         if (i == from || x->step != x[-1].step)
             printf("%sstep=%lld", i == from ? "" : "\n", (long long)x->step);
         num_shortest(text, x->value);
-        printf(" %s=%s", c->item[x->column].key, text);
-        *last = x->step;
+        printf(" %s=%s", t->shown.item[x->column].key, text);
     }
     if (all.n > from)
         putchar('\n');
@@ -170,45 +223,68 @@ static void copy_rest(FILE *fp)
     fflush(stdout);
 }
 
-static enum run_status load_status(const char *id, struct err *e)
+/* Load the run again, with what it has recorded by now. */
+static int reload_run(struct runs *runs, struct err *e)
 {
-    struct runs one = RUNS_INIT;
-    enum run_status status = RUN_FAILED;
+    char *id = xstrdup(runs->run[0].id), *name = xstrdup(runs->run[0].name);
+    int ret;
 
-    if (track_select_one(&one, id, LOAD_NO_METRICS, e) == 0)
-        status = one.run[0].status;
-    runs_free(&one);
-    return status;
+    runs_free(runs);
+    ret = track_select_one(runs, id, show_log ? LOAD_NO_METRICS : 0, e);
+    if (ret < 0 && e->kind == ERR_MISSING)
+        err_set(e, ERR_MISSING, "run %s was removed", name);
+    free(id);
+    free(name);
+    return ret;
 }
 
-/* Print what is new after each pause, and once more after the run has ended. */
-static int follow_run(const struct run_info *r, const struct columns *c,
-                      int64_t *last, FILE *log, struct err *e)
+/* Print the last steps and, with --follow, what is new after each pause, and
+ * once more after the run has ended. */
+static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
 {
-    bool running = r->status == RUN_RUNNING;
+    struct tail t = { COLUMNS_INIT, NULL, 0 };
+    int ret = add_metrics(&t, runs, words, n, e);
 
-    while (running && !sig_caught()) {
-        struct err gone = ERR_INIT;
-
+    if (ret == 0)
+        print_new(&t, &runs->run[0], (size_t)lines);
+    while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
+           !sig_caught()) {
         poll(NULL, 0, (int)(every * 1000));
-        running = load_status(r->id, &gone) == RUN_RUNNING;
-        if (gone.kind == ERR_MISSING)
-            return err_set(e, ERR_MISSING, "run %s was removed", r->name);
-        if (log)
-            copy_rest(log);
-        else
-            print_new(r, c, last, SIZE_MAX);
+        ret = reload_run(runs, e);
+        if (ret == 0)
+            ret = add_metrics(&t, runs, words, n, e);
+        if (ret == 0)
+            print_new(&t, &runs->run[0], SIZE_MAX);
     }
-    return 0;
+    clear_tail(&t);
+    return ret;
+}
+
+/* The same of what the program printed. */
+static int tail_output(struct runs *runs, struct err *e)
+{
+    FILE *fp = open_output(&runs->run[0], e);
+    int ret = 0;
+
+    if (!fp)
+        return -1;
+    skip_to_last(fp, lines);
+    copy_rest(fp);
+    while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
+           !sig_caught()) {
+        poll(NULL, 0, (int)(every * 1000));
+        ret = reload_run(runs, e);
+        if (ret == 0)
+            copy_rest(fp);
+    }
+    fclose(fp);
+    return ret;
 }
 
 static int tail_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
-    struct columns c = COLUMNS_INIT;
-    FILE *log = NULL;
-    int64_t last = INT64_MIN;
-    int ret = -1;
+    int ret;
 
     if (lines < 0)
         return err_set(e, ERR_USAGE, "--lines expects 0 or more, not %d",
@@ -219,23 +295,8 @@ static int tail_main(int argc, char **argv, struct err *e)
     if (track_select_one(&runs, argv[0], 0, e) < 0)
         return -1;
     sig_watch();
-    if (show_log) {
-        log = open_output(&runs.run[0], e);
-        if (!log)
-            goto out;
-        skip_to_last(log, lines);
-        copy_rest(log);
-    } else {
-        if (select_metrics(&c, &runs, argv + 1, argc ? argc - 1 : 0, e) < 0)
-            goto out;
-        print_new(&runs.run[0], &c, &last, (size_t)lines);
-    }
-    ret = follow ? follow_run(&runs.run[0], &c, &last, log, e) : 0;
-
-out:
-    if (log)
-        fclose(log);
-    columns_clear(&c);
+    ret = show_log ? tail_output(&runs, e)
+                   : tail_metrics(&runs, argv + 1, argc ? argc - 1 : 0, e);
     runs_free(&runs);
     return ret;
 }

@@ -211,6 +211,25 @@ gtrack tail -f live --every 0.1 >tail.out 2>err &
 gtrack run log "$id" x=2 -s 2 && gtrack run end "$id" && wait $!
 is "$(cat tail.out)" "step=1 x=1.0
 step=2 x=2.0" "tail -f prints every step until the run ends"
+id=$(gtrack run start --name later)
+gtrack tail -f later x y --every 0.05 >tail.out 2>err &
+pid=$!
+gtrack run log "$id" z=1 x=1 -s 1 && await_file tail.out &&
+    gtrack run log "$id" y=5 x=2 -s 2 && gtrack run end "$id"
+wait $pid
+is "$? $(cat tail.out)" "0 step=1 x=1.0
+step=2 x=2.0 y=5.0" "tail -f waits for metrics that the run does not have yet"
+id=$(gtrack run start --name silent)
+gtrack tail -f silent --every 0.05 >tail.out 2>err &
+pid=$!
+gtrack run log "$id" loss=1 -s 1 && await_file tail.out &&
+    gtrack run log "$id" val/acc=5 -s 1 && gtrack run end "$id"
+wait $pid
+is "$? $(cat tail.out)" "0 step=1 loss=1.0
+step=1 val/acc=5.0" "tail -f of a run without points prints its metrics as they come"
+gtrack tail -f silent none 2>err
+test $? = 2 && grep -q "none" err
+ok $? "tail -f of a run that has ended does not wait for a metric"
 gtrack exec --name talk -- printf 'one\ntwo\nthree\n' >/dev/null 2>&1
 g tail talk --log -n 2 && holds out "two
 three"
