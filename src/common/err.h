@@ -21,20 +21,22 @@ extern "C" {
  */
 enum err_kind {
     ERR_NONE,
-    ERR_SYSTEM,         /* a system call failed; disk, memory, permissions */
-    ERR_INPUT,          /* a file is not what it should be */
-    ERR_USAGE,          /* an option or a setting is wrong */
-    ERR_MISSING,        /* a store, a run or a file does not exist */
-    ERR_REMOTE,         /* a server refused, or could not be reached */
-    ERR_NONFINITE,      /* training met a NaN, an infinity or a spike */
-    ERR_RANK,           /* another process of the job died or hangs */
-    ERR_STOPPED,        /* a signal, after writing a checkpoint */
-    ERR_INTERRUPTED,    /* a signal, without a checkpoint */
+    ERR_SYSTEM,      /* a system call failed; disk, memory, permissions */
+    ERR_INPUT,       /* a file is not what it should be */
+    ERR_USAGE,       /* an option or a setting is wrong */
+    ERR_MISSING,     /* a store, a run or a file does not exist */
+    ERR_REMOTE,      /* a server refused, or could not be reached */
+    ERR_NONFINITE,   /* training met a NaN, an infinity or a spike */
+    ERR_RANK,        /* another process of the job died or hangs */
+    ERR_STOPPED,     /* a signal, after writing a checkpoint */
+    ERR_INTERRUPTED, /* a signal, without a checkpoint */
+    ERR_COMMAND,     /* a command that the user gave: sys is its status, or
+                         * the signal that ended it, negative */
 };
 
 struct err {
     enum err_kind kind;
-    int sys;            /* errno at the time, or 0 */
+    int sys; /* errno at the time, or 0; see ERR_COMMAND */
     char text[496];
 };
 
@@ -52,7 +54,8 @@ int err_open(struct err *e, const char *fmt, ...)
 
 /* The exit status of a program that ends with this kind of error:
  * 1 failed, 2 usage, 3 not found, 4 remote, 5 non-finite, 6 a rank died,
- * 75 stopped after a checkpoint, 130 interrupted without one; 0 for none. */
+ * 75 stopped after a checkpoint, 130 interrupted without one; 0 for none.
+ * program_main() ends as the command of ERR_COMMAND did. */
 int err_status(enum err_kind);
 
 /* Put "context: " before what is already there.  Returns -1. */

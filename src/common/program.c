@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -286,6 +287,19 @@ static void finish_output(struct err *e)
                 "cannot write standard output: some of it is missing");
 }
 
+/* End as a command ended: with its status, or by its signal. */
+static int end_as(int status)
+{
+    const struct rlimit no_core = { 0, 0 };
+
+    if (status >= 0)
+        return status;
+    setrlimit(RLIMIT_CORE, &no_core); /* the command has left one */
+    signal(-status, SIG_DFL);
+    raise(-status);
+    return 128 - status;
+}
+
 int program_main(const struct program *p, int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -296,6 +310,8 @@ int program_main(const struct program *p, int argc, char **argv)
         finish_output(&e);
     if (e.kind != ERR_NONE && *e.text)
         log_error("%s", e.text);
+    if (e.kind == ERR_COMMAND)
+        return end_as(e.sys);
     return err_status(e.kind);
 }
 

@@ -145,8 +145,8 @@ static int spawn_command(struct session *s, char **argv, struct err *e)
     close(err[0]);
     errno = error;
     err_sys(e, "cannot run %s", argv[0]);
-    if (error == ENOENT)
-        e->kind = ERR_MISSING;
+    e->kind = ERR_COMMAND;
+    e->sys = error == ENOENT ? 127 : 126; /* as in a shell */
     return -1;
 }
 
@@ -218,13 +218,19 @@ static void log_end(struct run *run, int status, double secs)
     run_metric(run, "exec/max_rss_bytes", 0, (double)used.ru_maxrss * 1024);
 }
 
-/* The kind of error with the exit status of the command, if there is one. */
-static enum err_kind kind_of_status(int code)
+/* An error that makes gtrack end as the command did. */
+static int command_failed(const char *command, int wait_status, struct err *e)
 {
-    for (int kind = ERR_SYSTEM; kind <= ERR_INTERRUPTED; kind++)
-        if (err_status((enum err_kind)kind) == code)
-            return (enum err_kind)kind;
-    return ERR_SYSTEM;
+    if (WIFSIGNALED(wait_status)) {
+        err_set(e, ERR_COMMAND, "%s was killed by signal %d", command,
+                WTERMSIG(wait_status));
+        e->sys = -WTERMSIG(wait_status);
+    } else {
+        err_set(e, ERR_COMMAND, "%s exited with status %d", command,
+                WEXITSTATUS(wait_status));
+        e->sys = WEXITSTATUS(wait_status);
+    }
+    return -1;
 }
 
 static int run_command(struct session *s, char **argv, struct err *e)
@@ -256,13 +262,7 @@ static int run_command(struct session *s, char **argv, struct err *e)
     log_end(s->run, code, clock_mono() - begun);
     if (run_end(s->run, status, e) < 0)
         return -1;
-    if (code == 0)
-        return 0;
-    if (WIFSIGNALED(wait_status))
-        return err_set(e, ERR_SYSTEM, "%s was killed by signal %d", argv[0],
-                       WTERMSIG(wait_status));
-    return err_set(e, kind_of_status(code), "%s exited with status %d", argv[0],
-                   code);
+    return code == 0 ? 0 : command_failed(argv[0], wait_status, e);
 }
 
 static int exec_main(int argc, char **argv, struct err *e)

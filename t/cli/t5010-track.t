@@ -245,8 +245,14 @@ ok $? "exec keeps the output as an artifact"
 g exec --name bad -- sh -c 'exit 75'
 test $? = 75 && g ls bad -c status --no-header && holds out PREEMPTED
 ok $? "exec ends with the status of the command"
+g exec -- sh -c 'exit 7'
+is $? 7 "exec passes on a status that gtrack has no meaning for"
+perl -e 'system @ARGV; print $? & 127, "\n"' gtrack exec --name shot -- \
+    sh -c 'kill -KILL $$' >out 2>err
+is "$(cat out) $(gtrack ls shot -c status --no-header)" "9 KILLED" \
+    "exec ends by the signal that has ended the command"
 g exec --name none -- ./no-such-program
-test $? = 3 && g ls none -c status --no-header && holds out FAILED
+test $? = 127 && g ls none -c status --no-header && holds out FAILED
 ok $? "exec of a missing command leaves a failed run"
 g cmd prog && grep -q "sh -c 'echo step=1" out
 ok $? "cmd prints the command quoted for a shell"
