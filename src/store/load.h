@@ -78,10 +78,11 @@ struct runs {
 #define RUNS_INIT { ARENA_INIT, NULL, 0, 0 }
 
 enum {
-    LOAD_DELETED = 1,           /* deleted runs too */
-    LOAD_ALL_ATTEMPTS = 2,      /* every point, not only the newest attempt's */
+    LOAD_DELETED = 1,      /* deleted runs too */
+    LOAD_ALL_ATTEMPTS = 2, /* every point, not only the newest attempt's */
     LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
-    LOAD_NO_METRICS = 4,        /* do not read metrics */
+    LOAD_NO_METRICS = 4, /* do not read metrics */
+    LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
 };
 
 /* All runs of the store, oldest first.  A missing store is ERR_MISSING. */

@@ -140,8 +140,26 @@ static int no_such_run(const struct runs *runs, const char *word, struct err *e)
     return err_set(e, ERR_MISSING, "there is no run named %s", word);
 }
 
+/* Refuse a name that several runs have. */
+static int check_shared(const struct runs *runs, const char *word,
+                        struct err *e)
+{
+    const char *id[2] = { "", "" };
+    size_t n = 0;
+
+    for (size_t i = 0; i < runs->n; i++)
+        if (strcmp(runs->run[i].name, word) == 0 && n++ < 2)
+            id[n - 1] = runs->run[i].id;
+    if (n < 2)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "%zu runs are named %s; give the id of one (%.8s, %.8s%s), "
+                   "or name all with \"name = '%s'\"",
+                   n, word, id[0], id[1], n > 2 ? ", ..." : "", word);
+}
+
 static int match(const struct runs *runs, const char *word, bool *chosen,
-                 struct err *e)
+                 int flags, struct err *e)
 {
     static match_fn *const ways[] = { match_id, match_name, match_latest,
                                       match_best };
@@ -149,7 +167,9 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
 
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         if (ways[i](runs, word, chosen))
-            return 0;
+            return ways[i] == match_name && (flags & LOAD_ONE_NAMED)
+                       ? check_shared(runs, word, e)
+                       : 0;
     found = match_prefix(runs, word, chosen, e);
     if (found == 0)
         found = match_filter(runs, word, chosen, e);
@@ -160,7 +180,7 @@ static int match(const struct runs *runs, const char *word, bool *chosen,
 
 /* A word names deleted runs only if it names no other. */
 static int match_live(const struct runs *runs, const char *word, bool *chosen,
-                      struct err *e)
+                      int flags, struct err *e)
 {
     struct runs live = { .run = xcalloc(runs->n, sizeof *live.run) };
     size_t *at = xcalloc(runs->n, sizeof *at);
@@ -174,13 +194,13 @@ static int match_live(const struct runs *runs, const char *word, bool *chosen,
         at[live.n] = i;
         live.run[live.n++] = runs->run[i];
     }
-    ret = match(&live, word, found, &why);
+    ret = match(&live, word, found, flags, &why);
     for (size_t i = 0; ret == 0 && i < live.n; i++)
         if (found[i])
             chosen[at[i]] = true;
     if (ret < 0 && live.n < runs->n)
-        ret = match(runs, word, chosen, e);
-    if (ret < 0)
+        ret = match(runs, word, chosen, flags, e);
+    if (ret < 0 && (live.n == runs->n || e->kind == ERR_MISSING))
         *e = why;
     free(found);
     free(at);
@@ -236,7 +256,7 @@ int runs_select(struct runs *runs, const char *root, char **words, int n,
         return -1;
     chosen = xcalloc(runs->n, sizeof *chosen);
     for (int i = 0; i < n && ret == 0; i++)
-        ret = match_live(runs, words[i], chosen, e);
+        ret = match_live(runs, words[i], chosen, flags, e);
     for (size_t i = 0; i < runs->n; i++)
         if (chosen[i])
             runs->run[kept++] = runs->run[i];

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/log.h"
 #include "store/bulk.h"
 #include "store/edit.h"
 #include "track/runs/track.h"
@@ -36,9 +37,20 @@ static int move_run(const struct run_info *r, void *unused, struct err *e)
     return ret;
 }
 
+/* Several runs may have one name, but then it does not name one of them. */
+static void warn_if_shared(const struct runs *all, const char *name)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n; i++)
+        n += strcmp(all->run[i].name, name) == 0;
+    if (n > 1)
+        log_warn("%zu runs are named %s now", n, name);
+}
+
 static int rename_run(char *word, const char *name, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
+    struct runs runs = RUNS_INIT, all = RUNS_INIT;
     int ret;
 
     if (!*name)
@@ -49,6 +61,9 @@ static int rename_run(char *word, const char *name, struct err *e)
     if (ret < 0)
         err_wrap(e, "run %s", runs.run[0].name);
     runs_free(&runs);
+    if (ret == 0 && track_load(&all, NULL, 0, LOAD_NO_METRICS, e) == 0)
+        warn_if_shared(&all, name);
+    runs_free(&all);
     return ret;
 }
 
@@ -57,7 +72,7 @@ static int mv_main(int argc, char **argv, struct err *e)
     if (experiment)
         return track_check_args(argc, argv, 1, -1, e) < 0
                    ? -1
-                   : track_each(argv, argc, 0, move_run, NULL, e);
+                   : track_each(argv, argc, LOAD_ONE_NAMED, move_run, NULL, e);
     return track_check_args(argc, argv, 2, 2, e) < 0
                ? -1
                : rename_run(argv[0], argv[1], e);

@@ -70,7 +70,7 @@ static int tag_main(int argc, char **argv, struct err *e)
     pairs = track_parse_pairs(&mem, (const char *const *)argv + 1,
                               (size_t)argc - 1, e);
     if (pairs)
-        ret = track_each(argv, 1, 0, set_tags, pairs, e);
+        ret = track_each(argv, 1, LOAD_ONE_NAMED, set_tags, pairs, e);
     arena_clear(&mem);
     return ret;
 }

@@ -276,6 +276,24 @@ gtrack ls --aligned --color=always | grep -q "$(printf '\033')"
 ok $? "ls --color=always prints colours"
 NO_COLOR=1 gtrack ls --aligned >out && ! grep -q "$(printf '\033')" out
 ok $? "NO_COLOR turns colours off"
+for i in 1 2 3; do gtrack log same -r twins -q </dev/null; done
+gtrack ls -r twins -c id --no-header >ids
+for command in "rm same" "mv same -e other" "mv same one" "tag same a=b" "restore same"; do
+    test "$command" = "restore same" && g -r twins rm "name = 'same'"
+    # shellcheck disable=SC2086
+    g -r twins $command
+    test $? = 2 && grep -q "3 runs are named same; give the id of one ($(head -c 8 ids), " err
+    ok $? "$command refuses a name that several runs have"
+done
+g ls -r twins -c name --no-header && test ! -s out && g ls -r twins -d -c name,deleted --no-header -n 1 &&
+    holds out "same${tab}deleted"
+ok $? "rm of a filter deletes several runs of one name"
+g -r twins restore "$(head -n 1 ids)"
+g -r twins mv same alone && g ls -r twins -c name --no-header && holds out alone
+ok $? "mv renames the only run that has the name"
+gtrack run start -r twins --name other >ids2 && g -r twins mv other alone
+test $? = 0 && grep -q "2 runs are named alone now" err
+ok $? "mv warns of a name that another run has"
 g ls --json --csv
 test $? = 2
 ok $? "ls refuses two output formats"

@@ -2,6 +2,7 @@
 #include "track/runs/track.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,7 +207,8 @@ int track_select_one(struct runs *runs, const char *word, int flags,
                      struct err *e)
 {
     char *words = xstrdup(word ? word : "@latest");
-    int ret = runs_select(runs, track_store(), &words, 1, flags, e);
+    int ret =
+        runs_select(runs, track_store(), &words, 1, flags | LOAD_ONE_NAMED, e);
 
     free(words);
     if (ret == 0 && runs->n > 1)
@@ -292,6 +294,19 @@ int64_t track_last_step(const struct run_info *r)
             r->metrics[i].last_step > step)
             step = r->metrics[i].last_step;
     return step;
+}
+
+int track_next_step(const struct run_info *r, int64_t *next, struct err *e)
+{
+    const int64_t last = track_last_step(r);
+
+    if (last == INT64_MAX)
+        return err_set(e, ERR_USAGE,
+                       "run %s has a point at step %" PRId64
+                       ", and no step can follow it",
+                       r->name, last);
+    *next = last + 1;
+    return 0;
 }
 
 bool track_is_name_shared(const struct runs *runs, size_t at)

@@ -114,6 +114,8 @@ int track_direction(const char *metric);
 double track_seconds(const struct run_info *);
 /* The highest step of its metrics, or -1. */
 int64_t track_last_step(const struct run_info *);
+/* The step after that; one above the highest possible step is ERR_USAGE. */
+int track_next_step(const struct run_info *, int64_t *next, struct err *);
 /* Does another of the runs have the name of this one? */
 bool track_is_name_shared(const struct runs *, size_t at);
 /* The artifact with the output of a run, or NULL; the caller frees it. */
