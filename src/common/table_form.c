@@ -79,7 +79,7 @@ static void put_latex(struct buf *b, const char *s)
         { '_', "\\_" }, { '{', "\\{" }, { '}', "\\}" }, { '\n', " " },
         { '~', "\\textasciitilde{}" }, { '^', "\\textasciicircum{}" },
         { '\\', "\\textbackslash{}" }, { '<', "\\textless{}" },
-        { '>', "\\textgreater{}" }, { '"', "\\textquotedbl{}" }, { '\r', " " },
+        { '>', "\\textgreater{}" }, { '"', "\\char34{}" }, { '\r', " " },
         { '|', "\\textbar{}" }, { '`', "\\textasciigrave{}" }, { 0, NULL },
     };
     /* clang-format on */

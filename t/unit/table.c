@@ -65,7 +65,7 @@ static void forms(void)
        "Markdown escapes bars and marks the best");
     is(&t, TABLE_LATEX,
        "\\begin{tabular}{lrr}\n\\toprule\nname & loss & steps \\\\\n\\midrule\n"
-       "a\\textasciicircum{}Ib\\textbar{}c\\_d\\textquotedbl{}e & "
+       "a\\textasciicircum{}Ib\\textbar{}c\\_d\\char34{}e & "
        "$\\mathbf{3.2500}$ & $100$ \\\\\n"
        "\\textasciicircum{}[[31mred\xef\xbf\xbd & $3.2801$ & -- \\\\\n"
        "\\bottomrule\n\\end{tabular}\n",
