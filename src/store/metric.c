@@ -136,12 +136,18 @@ static size_t count_lines(const char *s, size_t n)
     return lines;
 }
 
-void metric_tell_apart(struct point *p, const struct point *last)
+bool metric_tell_apart(struct point *p, const struct point *last)
 {
+    enum { MOST_MS = 1000 };
+
     /* as bytes: NaN is equal to itself */
-    if (p->ms <= last->ms && p->step == last->step &&
-        memcmp(&p->value, &last->value, sizeof p->value) == 0)
-        p->ms = last->ms + 1;
+    if (p->ms > last->ms || p->step != last->step ||
+        memcmp(&p->value, &last->value, sizeof p->value) != 0)
+        return true;
+    if (last->ms - p->ms >= MOST_MS)
+        return false;
+    p->ms = last->ms + 1;
+    return true;
 }
 
 /* Create the file with the first page of points, unless it exists. */

@@ -30,8 +30,9 @@ struct point {
 
 /* Give a point that equals the last one in step, value and time the next
  * millisecond: a database of MLflow's does not accept a point twice, and its
- * migration would fail. */
-void metric_tell_apart(struct point *, const struct point *last);
+ * migration would fail.  False if that is more than a second after its time:
+ * the point tells nothing and is to be left out. */
+bool metric_tell_apart(struct point *, const struct point *last);
 
 /*
  * Append points; *done becomes the number that are in the file, also on

@@ -273,7 +273,8 @@ static bool keep_point(struct writer *w, const struct item *item)
         f->room = room;
     }
     f->point[f->n] = item->point;
-    metric_tell_apart(&f->point[f->n], &f->last);
+    if (!metric_tell_apart(&f->point[f->n], &f->last))
+        return true;
     f->last = f->point[f->n++];
     w->held++;
     return true;
