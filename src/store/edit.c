@@ -16,10 +16,12 @@
 #include "store/stage.h"
 #include "store/store.h"
 
+#define NAME_TAG "mlflow.runName"
+
 /* -- runs -------------------------------------------------------------- */
 
-int edit_tag(const struct run_info *run, const char *key, const char *value,
-             struct err *e)
+static int put_tag(const struct run_info *run, const char *key,
+                   const char *value, struct err *e)
 {
     enum { MOST = 8000 }; /* characters, as in MLflow */
     const char *problem = key_problem(key);
@@ -72,7 +74,14 @@ int edit_name(const struct run_info *run, const char *name, struct err *e)
                        "the name of a run must be UTF-8 text and not empty");
     if (change(run, set_name, name, e) < 0)
         return -1;
-    return edit_tag(run, "mlflow.runName", name, e);
+    return put_tag(run, NAME_TAG, name, e);
+}
+
+int edit_tag(const struct run_info *run, const char *key, const char *value,
+             struct err *e)
+{
+    return value && strcmp(key, NAME_TAG) == 0 ? edit_name(run, value, e)
+                                               : put_tag(run, key, value, e);
 }
 
 static void set_deleted(struct meta *m, const void *arg)

@@ -14,7 +14,8 @@
  * and may be used while the run is being written.  None touches a metric.
  */
 
-/* A value of NULL removes the tag; a bad key is ERR_USAGE. */
+/* A value of NULL removes the tag; a bad key is ERR_USAGE.  The tag
+ * mlflow.runName renames the run. */
 int edit_tag(const struct run_info *, const char *key, const char *value,
              struct err *);
 /* A new name: in meta.yaml and in the tag mlflow.runName. */
