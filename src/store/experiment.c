@@ -182,6 +182,19 @@ static int load_folder(struct experiments *all, const char *root,
     return 0;
 }
 
+static bool has_files(const char *folder)
+{
+    struct path_list names;
+    struct err ignored = ERR_INIT;
+    bool any;
+
+    if (path_list(&names, folder, &ignored) < 0)
+        return false;
+    any = names.n > 0;
+    path_list_clear(&names);
+    return any;
+}
+
 int experiments_load(struct experiments *all, const char *root, struct err *e)
 {
     char *trash = path_join(root, STORE_TRASH);
@@ -192,7 +205,10 @@ int experiments_load(struct experiments *all, const char *root, struct err *e)
     ret = load_folder(all, root, root, false, e);
     if (ret == 0)
         load_folder(all, root, trash, true, &ignored);
-    else if (e->kind == ERR_MISSING)
+    if (ret == 0 && all->n == 0 && !path_is_folder(trash) && has_files(root))
+        ret = err_set(e, ERR_MISSING, "%s is not a store: it has no experiment",
+                      root);
+    else if (ret < 0 && e->kind == ERR_MISSING)
         err_set(e, ERR_MISSING, "there is no store at %s", root);
     free(trash);
     return ret;

@@ -43,7 +43,8 @@ struct experiments {
 
 #define EXPERIMENTS_INIT { ARENA_INIT, NULL, 0, 0 }
 
-/* All experiments, deleted ones last.  A missing store is ERR_MISSING. */
+/* All experiments, deleted ones last.  A missing store is ERR_MISSING, and so
+ * is a folder with files and without an experiment or .trash. */
 int experiments_load(struct experiments *, const char *root, struct err *);
 void experiments_free(struct experiments *);
 

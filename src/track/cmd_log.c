@@ -44,13 +44,13 @@ static void log_values(struct run *run, const struct value_line *v,
  * step after the line before it.  If a resumed run continues from an earlier
  * step, the points from that step on are retracted.
  */
-static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
+static void read_lines(struct run *run, int64_t next, FILE *in, size_t *lines,
                        size_t *values)
 {
     struct value_line v = VALUE_LINE_INIT;
     char *line = NULL;
     size_t room = 0;
-    int64_t step = last;
+    int64_t last = next - 1;
 
     while (!sig_caught() && getline(&line, &room, in) >= 0) {
         ++*lines;
@@ -60,11 +60,12 @@ static void read_lines(struct run *run, int64_t last, FILE *in, size_t *lines,
         }
         if (!value_line_parse(&v, line))
             continue;
-        step = v.step >= 0 ? v.step : step + 1;
-        if (step <= last)
-            run_rewind(run, step - 1);
+        if (v.step >= 0)
+            next = v.step;
+        if (next <= last)
+            run_rewind(run, next - 1);
         last = -1;
-        log_values(run, &v, step);
+        log_values(run, &v, next++);
         *values += v.n;
     }
     free(line);
@@ -76,7 +77,8 @@ static int log_main(int argc, char **argv, struct err *e)
     struct run_conf c = { .command = "gtrack log" };
     struct run *run;
     size_t lines = 0, values = 0;
-    int64_t last = -1;
+    int64_t next = 0;
+    int ret;
 
     if (track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
@@ -88,8 +90,10 @@ static int log_main(int argc, char **argv, struct err *e)
 
         if (track_select_one(&one, argv[0], 0, e) < 0)
             return -1;
-        last = track_last_step(&one.run[0]);
+        ret = track_next_step(&one.run[0], &next, e);
         runs_free(&one);
+        if (ret < 0)
+            return -1;
         c.resume = argv[0];
     } else {
         c.name = argv[0];
@@ -98,7 +102,7 @@ static int log_main(int argc, char **argv, struct err *e)
         return -1;
     log_info("run %s, %s", run_name(run), run_folder(run));
     sig_watch();
-    read_lines(run, last, stdin, &lines, &values);
+    read_lines(run, next, stdin, &lines, &values);
     if (lines && !values)
         log_warn(
             "no line had a value; lines of JSON or key=value are expected");

@@ -67,6 +67,8 @@ static void add_default_columns(struct columns *c, const struct runs *runs,
     if (!people || all || attribute_differs(runs, "experiment"))
         columns_attribute(c, "experiment");
     columns_attribute(c, "status");
+    if (selection.deleted)
+        columns_attribute(c, "deleted");
     if (has_damage(runs) || !people)
         columns_attribute(c, "damage");
     columns_attribute(c, "started");
@@ -132,6 +134,18 @@ static int list_groups(struct table *t, const struct runs *runs, struct err *e)
     return ret;
 }
 
+/* Say why no run is listed. */
+static void explain_nothing(void)
+{
+    struct runs any = RUNS_INIT;
+    struct err ignored = ERR_INIT;
+
+    if (track_load(&any, NULL, 0, LOAD_NO_METRICS, &ignored) == 0)
+        log_info(any.n ? "no run in %s matches" : "there are no runs in %s yet",
+                 track_store());
+    runs_free(&any);
+}
+
 static int ls_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gtrack.ls/1");
@@ -150,9 +164,7 @@ static int ls_main(int argc, char **argv, struct err *e)
                     : list_runs(&t, &runs, people, e)) == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && runs.n == 0 && form == TABLE_ALIGNED)
-        log_info(selection.where || argc ? "no run in %s matches"
-                                         : "there are no runs in %s yet",
-                 track_store());
+        explain_nothing();
     if (ret == 0 && runs.n == 0 && must_match)
         ret = err_set(e, ERR_SYSTEM, "no run is listed");
     table_clear(&t);

@@ -103,9 +103,9 @@ static int open_run(struct bulk *b, const char *word, int64_t *next,
 
     if (track_select_one(&one, word, next ? 0 : LOAD_NO_METRICS, e) < 0)
         return -1;
-    if (next)
-        *next = track_last_step(&one.run[0]) + 1;
-    ret = bulk_open(b, one.run[0].folder, e);
+    ret = next ? track_next_step(&one.run[0], next, e) : 0;
+    if (ret == 0)
+        ret = bulk_open(b, one.run[0].folder, e);
     runs_free(&one);
     return ret;
 }

@@ -163,10 +163,9 @@ g compare second third -b second --aligned &&
 ok $? "compare -b prints the distance from a baseline"
 g compare --latex second third -c name,train/loss && grep -q '\\toprule' out
 ok $? "compare --latex uses booktabs"
-for name in '[1] a_b%c' '*\x{}' 'a--b `c`'; do gtrack run start -e odd --name "$name"; done >ids
+for name in '[1] a_b%c' '*\x{}' 'a--b `c`' 'say "x"'; do gtrack run start -e odd --name "$name"; done >ids
 if command -v pdflatex >/dev/null; then
-    { printf '\\documentclass{article}\\usepackage[T1]{fontenc}'
-      printf '\\usepackage{booktabs}\\begin{document}\n'
+    { printf '\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n'
       gtrack ls --latex -a
       printf '\\end{document}\n'; } >t.tex
     pdflatex -halt-on-error -interaction=batchmode t.tex >out 2>err
@@ -182,6 +181,7 @@ name \\
 {}*\textbackslash{}x\{\} \\
 {}[1] a\_b\%c \\
 a-{}-b \textasciigrave{}c\textasciigrave{} \\
+say \char34{}x\char34{} \\
 \bottomrule
 \end{tabular}' "ls --latex escapes special characters in names"
 g rm 'experiment = odd'
@@ -288,12 +288,30 @@ done
 g ls -r twins -c name --no-header && test ! -s out && g ls -r twins -d -c name,deleted --no-header -n 1 &&
     holds out "same${tab}deleted"
 ok $? "rm of a filter deletes several runs of one name"
+g ls -r twins -d --aligned && grep -q 'deleted' out && g ls -r twins -d && grep -q 'deleted' out
+ok $? "ls -d marks deleted runs"
+g ls -r twins --aligned
+like err "there are no runs in twins yet" "ls of a store without runs says so"
 g -r twins restore "$(head -n 1 ids)"
-g -r twins mv same alone && g ls -r twins -c name --no-header && holds out alone
-ok $? "mv renames the only run that has the name"
+g ls -r twins --status failed --aligned
+like err "no run in twins matches" "ls says that no run matches its options"
+mkdir strange && touch strange/file
+g ls -r strange
+test $? = 3 && grep -q "strange is not a store" err
+ok $? "ls of a folder without a store ends with status 3"
+g tag same -r twins mlflow.runName=alone && g ls -r twins -c name --no-header && holds out alone
+ok $? "tag renames a run with mlflow.runName"
 gtrack run start -r twins --name other >ids2 && g -r twins mv other alone
 test $? = 0 && grep -q "2 runs are named alone now" err
 ok $? "mv warns of a name that another run has"
+g run log -r twins "$(cat ids2)" x=1 -s 9223372036854775807 && g run log -r twins "$(cat ids2)" x=1
+test $? = 2 && grep -q "no step can follow it" err && g ls -r twins -c damage --no-header &&
+    ! grep -q . out
+ok $? "run log refuses a step above the highest one"
+yes 'step=1 x=2' | head -n 3000 | gtrack log -r twins equal 2>err
+g metrics -r twins equal x --long --no-header -A
+is "$(tail -n 1 out | cut -f3)" "2023-11-14T22:13:21.000Z" \
+    "equal points of a step do not run more than a second ahead"
 g ls --json --csv
 test $? = 2
 ok $? "ls refuses two output formats"
