@@ -167,7 +167,6 @@ fault "a lost reply" "file_stream lose" "UpsertBucket lose"
 fault "409 while the run is made" "UpsertBucket 409" "UpsertBucket 409"
 fault "a file's address that expired" "config.yaml 403"
 fault "a file store that stutters" "PUT 500" "PUT drop"
-fault "a reply that is no JSON" "file_stream garbage"
 fault "a page for people, and 500" "file_stream html/500" "graphql html/502"
 fault "a reply that is cut" "file_stream cut" "UpsertBucket cut"
 fault "425, 408 and 504" "file_stream 425" "graphql 408" "file_stream 504"
@@ -196,6 +195,27 @@ for status in 401 403 404 413; do
         lines "${id##*/}" 9
     ok $? "status $status is reported and the next push completes the run"
 done
+for reply in garbage html/200; do
+    name="run $reply"
+    seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "$name" 2>err
+    echo "file_stream $reply" >srv/faults
+    push wandb "$name"
+    test $? = 4 && seen file_stream 1 && grep -q "not JSON" err &&
+        push wandb "$name" && id=$(gtrack where "$name") && id=${id##*/} &&
+        lines "$id" 9 && test "$(state "$id" '$r->{uploaded}{"config.yaml"}')" = 1
+    ok $? "lines and files that $reply answered to are sent by the next push"
+done
+printf 'config.yaml html/200\nconfig.yaml html/200\n' >srv/faults
+gtrack log "run page" </dev/null 2>err
+push wandb "run page"
+test $? = 4 && grep -q "config.yaml: .* replies with a web page" err &&
+    id=$(gtrack where "run page") && push wandb "run page" &&
+    test "$(state "${id##*/}" '$r->{uploaded}{"config.yaml"}')" = 1
+ok $? "a web page instead of W&B's file store is an error"
+echo "RunResumeStatus forget" >srv/faults
+push wandb "run page" && grep -q "is pushed again" err &&
+    test "$(state "${id##*/}" '$r->{uploaded}{"config.yaml"}')" = 1
+ok $? "a run that W&B has no more is pushed again with its files"
 gtrack log "run bad" </dev/null 2>err
 echo 'UpsertBucket errors' >srv/faults
 push wandb "run bad"
@@ -318,6 +338,12 @@ printf 'log-batch html/500\nlog-batch 429/date\nlog-batch cut\n' >srv/faults
 seq 5601 7700 | sed 's/.*/step=& loss=&/' | gtrack log two --resume 2>err
 push mlflow "$url" two && points "7700 0"
 ok $? "push to MLflow survives HTML, dates and truncated replies"
+echo page >"$two/d.txt"
+echo "PUT html/200" >srv/faults
+push mlflow "$url" two
+test $? = 4 && grep -q "replies with a web page" err && push mlflow "$url" two &&
+    test "$(state x '(grep { m{artifacts/d.txt$} } keys %{$r->{files}})[0] =~ m{/d.txt$}')" = 1
+ok $? "a web page instead of MLflow's file store is an error"
 for status in 401 403 404 409 413; do
     gtrack run log two loss=1 -s "$((8000 + status))"
     echo "log-batch $status" >srv/faults

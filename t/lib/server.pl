@@ -11,8 +11,8 @@
 # before anything is done; half, in the middle of a request's body; lose, the
 # reply after all was done; cut, in the middle of the reply; errors, GraphQL's
 # with status 200; limit, done, and no more requests for 0.3 s; garbage; stop,
-# W&B's Stop button; pass, nothing.  With DIR/negative the server has -5 lines of
-# output of each run.  It ends with its parent.
+# W&B's Stop button; forget, all runs; pass, nothing.  With DIR/negative the
+# server has -5 lines of output of each run.  It ends with its parent.
 use strict;
 use warnings;
 use IO::Select;
@@ -318,6 +318,7 @@ sub serve { my ($client, $in) = @_;
     note($line);
     my $fault = fault($line);
     return -1 if $fault eq 'drop';
+    %run = () if $fault eq 'forget';
     return reply($client, $1, '<html><body>who knows</body></html>'), 1
         if $fault =~ m{^html/(\d+)};
     if ($fault =~ m{^(\d+)/date}) {

@@ -119,21 +119,32 @@ int push_call(struct http *h, const struct login *l,
     return ret;
 }
 
+int push_put(struct http *h, struct http_call *c, struct http_reply *r,
+             struct err *e)
+{
+    int ret;
+
+    c->method = "PUT";
+    c->secs = -1;
+    ret = http_do(h, c, r, e);
+    if (ret == 0 && r->body.len && strcasestr(r->body.s, "<html"))
+        ret = err_set(e, ERR_REMOTE, "%s replies with a web page", c->url);
+    return ret;
+}
+
 int push_put_file(struct http *h, struct http_call *c, const char *path,
                   struct http_reply *r, struct err *e)
 {
     struct stat st;
     int ret;
 
-    c->method = "PUT";
-    c->secs = -1;
     c->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (c->fd < 0 || fstat(c->fd, &st) < 0) {
         ret = err_sys(e, "cannot read %s", path);
     } else {
         if (c->len == 0)
             c->len = (size_t)st.st_size;
-        ret = http_do(h, c, r, e);
+        ret = push_put(h, c, r, e);
     }
     if (c->fd >= 0)
         close(c->fd);

@@ -59,7 +59,12 @@ struct push_request {
 };
 int push_call(struct http *, const struct login *, const struct push_request *,
               struct http_reply *, json_t **reply, struct err *);
-/* PUT a file: len bytes of it from fd_at on, or all of it if len is 0. */
+/* PUT what the call holds.  A web page as the reply is an error: it is not from
+ * a file store, which has little to say. */
+int push_put(struct http *, struct http_call *, struct http_reply *,
+             struct err *);
+/* The same with a file: len bytes of it from fd_at on, or all of it if len is
+ * 0. */
 int push_put_file(struct http *, struct http_call *, const char *path,
                   struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */

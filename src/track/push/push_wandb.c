@@ -223,6 +223,21 @@ static char *choose_id(struct wandb_push *p)
     return xasprintf("%s-%" PRId64, p->run->id, tries + 1);
 }
 
+/* What the cursor says was sent is not there if the run is not. */
+static void check_cursor(struct wandb_push *p)
+{
+    json_t *new_runs;
+
+    if (p->w.storage_id || !json_object_get(p->cursor, "storage_id"))
+        return;
+    log_warn("%s was pushed to %s before, but is not there; it is pushed again",
+             p->run->name, p->w.login.url);
+    new_runs = json_incref(json_object_get(p->cursor, "new_runs"));
+    json_object_clear(p->cursor);
+    if (new_runs)
+        json_object_set_new(p->cursor, "new_runs", new_runs);
+}
+
 static int push_run(struct wandb_push *p, struct err *e)
 {
     int ret;
@@ -233,8 +248,10 @@ static int push_run(struct wandb_push *p, struct err *e)
                        "'wandb login', which writes it to ~/.netrc",
                        p->w.login.url);
     ret = wandb_status(&p->w, e);
-    if (ret == 0)
+    if (ret == 0) {
+        check_cursor(p);
         ret = send_run(p, e);
+    }
     if (ret == 0 && p->conf->follow)
         ret = follow_run(p, e);
     if (p->w.entity && (ret == 0 || p->w.storage_id)) {

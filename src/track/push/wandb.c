@@ -61,6 +61,9 @@ int wandb_graphql(struct wandb *w, const char *name, const char *query,
                       message_of(reply) ? message_of(reply)
                                         : "the server gave an error",
                       name);
+    else if (ret == 0 && !json_is_object(json_object_get(reply, "data")))
+        ret = err_set(e, ERR_REMOTE, "%s: the reply to %s has no data", url,
+                      name);
     else if (ret == 0 && data)
         *data = json_incref(json_object_get(reply, "data"));
     if (ret < 0 && r.status == 409)
@@ -261,6 +264,10 @@ int wandb_stream(struct wandb *w, const char *body, struct err *e)
     ret = push_call(w->http, &w->login,
                     &(struct push_request){ "POST", url.s, body, false }, &r,
                     &reply, e);
+    if (ret == 0 && !reply)
+        ret = err_set(e, ERR_REMOTE,
+                      "%s: the reply is not JSON; is this a server of W&B?",
+                      url.s);
     if (ret == 0)
         set_quiet_time(w, &r);
     if (ret == 0 && json_is_true(json_object_get(reply, "stopped")))

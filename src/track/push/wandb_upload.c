@@ -50,9 +50,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
                     const char **headers, struct http_reply *r, struct err *e)
 {
     char *where = escape_url(url);
-    struct http_call call = {
-        .method = "PUT", .url = where, .header = headers, .secs = -1
-    };
+    struct http_call call = { .url = where, .header = headers };
     int ret;
 
     if (f->path) {
@@ -62,7 +60,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     } else {
         call.body = f->text;
         call.len = strlen(f->text);
-        ret = http_do(w->http, &call, r, e);
+        ret = push_put(w->http, &call, r, e);
     }
     free(where);
     return ret;
