@@ -63,6 +63,11 @@ void http_reply_clear(struct http_reply *r)
     *r = (struct http_reply)HTTP_REPLY_INIT;
 }
 
+bool http_cancelled(const struct http *h)
+{
+    return sig_caught() || (h->conf.cancel && atomic_load(h->conf.cancel));
+}
+
 enum outcome { DONE, AGAIN, FAILED };
 
 static void describe_status(const struct http_transfer *t, struct err *e)
@@ -126,8 +131,8 @@ static enum outcome after(const struct http_transfer *t, CURLcode code,
 
     if (r->stopped)
         return DONE;
-    if (code == CURLE_ABORTED_BY_CALLBACK && sig_caught()) {
-        err_set(e, ERR_INTERRUPTED, "%s: stopped by a signal", call->url);
+    if (code == CURLE_ABORTED_BY_CALLBACK) {
+        err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
         return FAILED;
     }
     r->changed = t->changed;
@@ -175,14 +180,14 @@ static double wait_for(struct http *h, int tries)
     return secs * (0.5 + 0.5 * jitter);
 }
 
-static int wait_secs(double secs, struct err *e)
+static int wait_secs(const struct http *h, double secs, struct err *e)
 {
     const double end = clock_mono() + secs;
     double left;
 
     while ((left = end - clock_mono()) > 0) {
-        if (sig_caught())
-            return err_set(e, ERR_INTERRUPTED, "stopped by a signal");
+        if (http_cancelled(h))
+            return err_set(e, ERR_INTERRUPTED, "interrupted");
         poll(NULL, 0, (int)fmin(ceil(left * 1000), 200));
     }
     return 0;
@@ -212,7 +217,7 @@ static int run_tries(struct http *h, struct http_transfer *t, struct err *e)
             return err_wrap(e, "the server asked to wait %.0f s", secs);
         log_warn("%s; retrying in %.1f s", why.text, secs);
         *e = (struct err)ERR_INIT;
-        if (wait_secs(secs, e) < 0)
+        if (wait_secs(h, secs, e) < 0)
             return -1;
     }
 }

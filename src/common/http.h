@@ -1,6 +1,7 @@
 #ifndef COMMON_HTTP_H
 #define COMMON_HTTP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,8 +45,8 @@
  * transfer: http_do() then succeeds with r.stopped set.
  *
  * 0 is a final status of 2xx.  Anything else is ERR_REMOTE, with the status
- * and the beginning of the body in the text; if a signal (sig.h) stops a
- * transfer or a wait, it is ERR_INTERRUPTED.
+ * and the beginning of the body in the text; if a signal (sig.h) or `cancel`
+ * stops a transfer or a wait, it is ERR_INTERRUPTED.
  */
 struct http;
 
@@ -61,6 +62,7 @@ struct http_conf {      /* zeroed: the defaults */
                          * authorities: the system's */
     const char *cert;   /* file with our certificate and key: none */
     bool insecure;      /* trust any server */
+    const atomic_bool *cancel; /* stop as a signal does, if true; or NULL */
 };
 
 typedef bool http_sink_fn(void *arg, const void *data, size_t n);

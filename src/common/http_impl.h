@@ -54,6 +54,9 @@ struct http {
     uint64_t waits; /* so far, for the jitter */
 };
 
+/* Must a transfer or a wait end? */
+bool http_cancelled(const struct http *);
+
 /* One call, over all its tries. */
 struct http_transfer {
     const struct http_call *call;

@@ -202,12 +202,11 @@ static size_t on_body(char *data, size_t one, size_t n, void *arg)
 static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c,
                        curl_off_t d)
 {
-    (void)arg;
     (void)a;
     (void)b;
     (void)c;
     (void)d;
-    return sig_caught() != 0;
+    return http_cancelled(arg);
 }
 
 /* -- what is sent from a file ------------------------------------------ */
@@ -360,6 +359,7 @@ CURLcode http_try(struct http *h, struct http_transfer *t)
     set(c, CURLOPT_WRITEDATA, (void *)t);
     set(c, CURLOPT_NOPROGRESS, 0L);
     set(c, CURLOPT_XFERINFOFUNCTION, on_progress);
+    set(c, CURLOPT_XFERINFODATA, h);
     set_limits(c, h, t->call);
     set_credentials(c, t->call);
     set_body(c, t);

@@ -18,6 +18,11 @@ void log_setup(const char *program, enum log_level lowest)
     log_lowest = lowest;
 }
 
+bool log_shows(enum log_level level)
+{
+    return level >= log_lowest;
+}
+
 void log_sink(log_sink_fn *sink, void *arg)
 {
     pthread_mutex_lock(&log_lock);
@@ -49,7 +54,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
     static const char *const word[] = { "debug: ", "", "warning: ", "" };
     char text[1024];
 
-    if (level < log_lowest)
+    if (!log_shows(level))
         return;
     vsnprintf(text, sizeof text, fmt, ap);
     tame(text, level);

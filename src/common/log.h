@@ -1,6 +1,8 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +22,7 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 typedef void log_sink_fn(void *arg, enum log_level, const char *line);
 
 void log_setup(const char *program, enum log_level lowest);
+bool log_shows(enum log_level);
 void log_sink(log_sink_fn *, void *arg);        /* NULL: none */
 void log_before(void (*hook)(void));            /* before a line is printed */
 

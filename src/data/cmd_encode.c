@@ -18,6 +18,8 @@
 #include "common/table.h"
 #include "data/corpus/corpus.h"
 #include "data/corpus/corpus_files.h"
+#include "data/corpus/fetch.h"
+#include "data/corpus/source_url.h"
 #include "data/shards/encode_corpus.h"
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
@@ -50,6 +52,7 @@ static double val, test, mark_every = 5;
 static int64_t shard_tokens = -1, tokens;
 static int threads;
 static bool special;
+static struct http_conf network;
 static struct table_style style;
 
 static const struct opt encode_opts[] = {
@@ -80,6 +83,7 @@ static const struct opt encode_opts[] = {
       "encode with COUNT threads (default: one per processor)" },
     { 0, "mark-every", "time", OPT_SECS, &mark_every,
       "store the progress, and sync the files, every TIME (default: 5s)" },
+    FETCH_OPTS(network),
     CORPUS_OPTS(input),
     TABLE_OPTS(style),
     { 0 }
@@ -132,9 +136,22 @@ static void hash_text(struct sha256 *h, const char *s)
     sha256_add(h, s ? s : "", s ? strlen(s) + 1 : 1);
 }
 
-/* Hash everything that the result depends on; false if the input cannot be read
- * twice. */
-static bool hash_work(struct encoding *w, const struct path_list *files)
+/* Is each of them a file, or perhaps a URL?  Then it can be read again. */
+static bool can_read_again(const struct path_list *files, bool urls)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        const char *name = files->name[i];
+        struct stat st;
+
+        if (!(urls && source_is_url(name)) &&
+            (stat(name, &st) < 0 || !S_ISREG(st.st_mode)))
+            return false;
+    }
+    return true;
+}
+
+/* Hash everything that the result depends on.  Of a URL this is the name. */
+static void hash_work(struct encoding *w, const struct path_list *files)
 {
     const int64_t numbers[] = {
         w->out.format, w->out.shard_tokens,
@@ -155,14 +172,13 @@ static bool hash_work(struct encoding *w, const struct path_list *files)
     for (size_t i = 0; i < files->n; i++) {
         struct stat st;
 
-        if (stat(files->name[i], &st) < 0 || !S_ISREG(st.st_mode))
-            return false;
         hash_text(&h, files->name[i]);
+        if (stat(files->name[i], &st) < 0)
+            continue;
         sha256_add(&h, &st.st_size, sizeof st.st_size);
         sha256_add(&h, &st.st_mtim, sizeof st.st_mtim);
     }
     sha256_text(&h, w->hash);
-    return true;
 }
 
 /* Count the bytes of text, to find the position where the tail begins. */
@@ -304,17 +320,20 @@ static int encode_input(struct encoding *w, struct err *e)
     struct corpus_files files;
     struct sink_state state;
     struct sink *sink;
-    bool resumable;
+    bool resumable, regular;
     int got;
 
     if (set_conf(w, e) < 0 ||
         corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
     set_sink(w);
-    resumable = hash_work(w, &files.list);
+    w->in.http = &network;
+    resumable = can_read_again(&files.list, true);
+    regular = can_read_again(&files.list, false);
+    hash_work(w, &files.list);
     path_list_clear(&files.list);
     if (holdout == HOLDOUT_TAIL && val + test > 0) {
-        if (!resumable)
+        if (!regular)
             return err_set(e, ERR_USAGE,
                            "--split tail reads its input twice, so the input "
                            "must be regular files");

@@ -4,14 +4,9 @@
 #include "config.h"
 #include "data/cmds.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -26,10 +21,10 @@
 #include "data/corpus/fetch.h"
 
 static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;
-static const char *tokenizer, *tokens, *val, *format, *shard_tokens;
+static const char *tokenizer, *tokens, *val, *format, *shard_tokens,
+    *mark_every;
 static bool stream, list;
-static int tries = 6;
-static double wait_first = 1, stall = 60;
+static struct http_conf network;
 static struct table_style style;
 
 static const struct opt fetch_opts[] = {
@@ -60,12 +55,9 @@ static const struct opt fetch_opts[] = {
       "with --tokenizer, as for gdata encode" },
     { 0, "shard-tokens", "count", OPT_STRING, &shard_tokens,
       "with --tokenizer, as for gdata encode" },
-    { 0, "tries", "count", OPT_INT, &tries,
-      "give up after COUNT tries without any data (default: 6)" },
-    { 0, "wait", "time", OPT_SECS, &wait_first,
-      "wait TIME after the first try, then twice as long (default: 1s)" },
-    { 0, "stall", "time", OPT_SECS, &stall,
-      "end a try when no data arrives for TIME (default: 60s)" },
+    { 0, "mark-every", "time", OPT_STRING, &mark_every,
+      "with --tokenizer, as for gdata encode" },
+    FETCH_OPTS(network),
     TABLE_OPTS(style),
     { 0 }
 };
@@ -155,50 +147,6 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
     return ret;
 }
 
-extern char **environ;
-
-static int start_encode(pid_t *pid, int in, struct err *e)
-{
-    const struct {
-        const char *option, *value;
-    } passed[] = {
-        { "--tokenizer", tokenizer },
-        { "--tokens", tokens },
-        { "--val", val },
-        { "--format", format },
-        { "--output", output },
-        { "--shard-tokens", shard_tokens },
-    };
-    enum { PASSED = sizeof passed / sizeof passed[0] };
-    const char *argv[2 * PASSED + 6] = { "gdata", "encode" };
-    char *program = spawn_find("gdata", e);
-    posix_spawn_file_actions_t files;
-    size_t n = 2;
-    int sys;
-
-    if (!program)
-        return -1;
-    for (int i = 0; i < PASSED; i++)
-        if (passed[i].value) {
-            argv[n++] = passed[i].option;
-            argv[n++] = passed[i].value;
-        }
-    argv[n++] = "--input";
-    argv[n++] = "jsonl";
-    argv[n++] = "-";
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
-    sys = posix_spawn(pid, program, &files, NULL,
-                      (char *const *)(const void *)argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    free(program);
-    if (sys) {
-        errno = sys;
-        return err_sys(e, "cannot start gdata encode");
-    }
-    return 0;
-}
-
 static int pipe_all(const struct fetch *f, const struct catalog_links *l,
                     int fd, struct bar *bar, struct err *e)
 {
@@ -213,41 +161,54 @@ static int pipe_all(const struct fetch *f, const struct catalog_links *l,
     return ret;
 }
 
-/* gdata encode has printed its error; ours only reports that it failed. */
-static int wait_encode(pid_t pid, struct err *e)
+/* Become gdata encode, which reads URLs. */
+static int encode_all(const struct catalog_links *l, struct err *e)
 {
-    int status;
+    char *tries = xasprintf("%d", network.tries);
+    char *wait = xasprintf("%.17gs", network.wait);
+    char *stall = xasprintf("%.17gs", network.stall);
+    const struct {
+        const char *option, *value;
+    } passed[] = {
+        { "--tokenizer", tokenizer },
+        { "--tokens", tokens },
+        { "--val", val },
+        { "--format", format },
+        { "--output", output },
+        { "--shard-tokens", shard_tokens },
+        { "--mark-every", mark_every },
+        { "--tries", network.tries > 0 ? tries : NULL },
+        { "--wait", network.wait > 0 ? wait : NULL },
+        { "--stall", network.stall > 0 ? stall : NULL },
+    };
+    enum { PASSED = sizeof passed / sizeof passed[0] };
+    const char **argv = xcalloc(2 * PASSED + l->n + 6, sizeof *argv);
+    char *program = spawn_find("gdata", e);
+    size_t n = 0;
 
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            return err_sys(e, "cannot wait for gdata encode");
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return 0;
-    if (e->kind != ERR_NONE)
-        return -1;
-    return err_set(e, ERR_INPUT, "gdata encode failed");
-}
-
-static int encode_all(const struct fetch *f, const struct catalog_links *l,
-                      struct bar *bar, struct err *e)
-{
-    int fd[2], ret;
-    pid_t pid;
-
-    if (pipe2(fd, O_CLOEXEC) < 0)
-        return err_sys(e, "cannot create a pipe");
-    fcntl(fd[1], F_SETPIPE_SZ, 1 << 20);
-    ret = start_encode(&pid, fd[0], e);
-    close(fd[0]);
-    if (ret < 0) {
-        close(fd[1]);
-        return -1;
+    argv[n++] = "gdata";
+    argv[n++] = "encode";
+    for (int i = 0; i < PASSED; i++)
+        if (passed[i].value) {
+            argv[n++] = passed[i].option;
+            argv[n++] = passed[i].value;
+        }
+    argv[n++] = "--input";
+    argv[n++] = "jsonl";
+    if (!log_shows(LOG_INFO))
+        argv[n++] = "--quiet";
+    for (size_t i = 0; i < l->n; i++)
+        argv[n++] = l->link[i].url;
+    if (program) {
+        execv(program, (char *const *)(const void *)argv);
+        err_sys(e, "cannot start gdata encode");
     }
-    ret = pipe_all(f, l, fd[1], bar, e);
-    if (ret < 0)
-        kill(pid, SIGTERM); /* its input is incomplete */
-    close(fd[1]);
-    return wait_encode(pid, e) < 0 ? -1 : ret;
+    free(program);
+    free(argv);
+    free(tries);
+    free(wait);
+    free(stall);
+    return -1;
 }
 
 static int parse_shards(struct catalog_query *q, struct err *e)
@@ -269,7 +230,7 @@ static int parse_shards(struct catalog_query *q, struct err *e)
 
 static int check_options(int argc, struct err *e)
 {
-    const bool passes = tokens || val || format || shard_tokens;
+    const bool passes = tokens || val || format || shard_tokens || mark_every;
 
     if (!argc)
         return err_set(
@@ -280,8 +241,8 @@ static int check_options(int argc, struct err *e)
         return err_set(e, ERR_USAGE, "--tokenizer needs --stream");
     if (passes && !tokenizer)
         return err_set(e, ERR_USAGE,
-                       "--tokens, --val, --format and --shard-tokens need "
-                       "--tokenizer");
+                       "--tokens, --val, --format, --shard-tokens and "
+                       "--mark-every need --tokenizer");
     if (tokenizer && !output)
         return err_set(e, ERR_USAGE, "name the output with -o PREFIX");
     return 0;
@@ -289,11 +250,8 @@ static int check_options(int argc, struct err *e)
 
 static int fetch_links(const struct catalog_links *l, struct err *e)
 {
-    const struct http_conf conf = { .tries = tries > 0 ? tries : 1,
-                                    .wait = wait_first,
-                                    .stall = stall };
     struct bar bar = { .open = false };
-    struct fetch f = { .http = http_open(&conf, e),
+    struct fetch f = { .http = http_open(&network, e),
                        .token = getenv("HF_TOKEN"),
                        .progress = show_progress,
                        .arg = &bar };
@@ -303,8 +261,6 @@ static int fetch_links(const struct catalog_links *l, struct err *e)
         return -1;
     if (!stream)
         ret = fetch_all(&f, l, &bar, e);
-    else if (tokenizer)
-        ret = encode_all(&f, l, &bar, e);
     else
         ret = pipe_all(&f, l, STDOUT_FILENO, &bar, e);
     http_close(f.http);
@@ -337,7 +293,7 @@ static int fetch_main(int argc, char **argv, struct err *e)
         for (size_t i = 0; i < l.n; i++)
             puts(l.link[i].url);
     else if (ret == 0)
-        ret = fetch_links(&l, e);
+        ret = tokenizer ? encode_all(&l, e) : fetch_links(&l, e);
     catalog_links_clear(&l);
     return ret;
 }

@@ -200,6 +200,18 @@ interrupted() {
         gdata encode -q -j3 -T tok -o broken/x --shard-tokens 20000 \
             --val 0.1 long.jsonl >/dev/null && diff -r unbroken broken
 }
+idle() {
+    rm -rf idle && mkfifo never || return 1
+    gdata encode -T tok --input jsonl -o idle/x never >/dev/null 2>err &
+    exec 3>never
+    cat docs.jsonl >&3
+    kill -TERM $!
+    wait $!
+    test $? -eq 130 && grep "this input cannot be read again" err &&
+        test -z "$(ls idle)"
+}
+check "a signal ends encode of an idle pipe, which cannot be resumed" idle
+exec 3>&-
 if strace -o /dev/null true 2>/dev/null; then
     check "encode killed five times resumes to the same files" killed
     check "encode ends with status 75 on SIGINT and resumes" interrupted

@@ -148,6 +148,59 @@ ok $? "--stream fails when gzip data end early"
 gdata fetch -q "$at/gone/d.json.gz" --stream -T tok -o none/d >table 2>err
 test $? = 4; ok $? "--stream fails with status 404"
 
+# three files, of which the second is missing until the third try
+for i in 1 2 3; do
+    awk -v i=$i 'BEGIN { for (k = 0; k < 30000; k++)
+        printf "{\"text\":\"file %d, number %d, %d\"}\n", i, k, k * k }' \
+        >d$i.jsonl
+    gzip -c d$i.jsonl >www/d$i.json.gz
+done
+rm -rf want; gdata encode -q -T tok -o want/d --shard-tokens 100k --val 0.1 \
+    d1.jsonl d2.jsonl d3.jsonl >table 2>err
+stream() {      # stream FOLDER [COMMAND...]
+    to=$1
+    shift
+    "$@" gdata fetch "$at/plain/d1.json.gz" "$at/plain/d2.json.gz" \
+        "$at/plain/d3.json.gz?download=true" --stream -T tok \
+        --shard-tokens 100k --val 0.1 --mark-every 0 --wait 0.01 -o "$to/d"
+}
+mv www/d2.json.gz away.gz
+stream missing >table 2>err; status=$?
+mv away.gz www/d2.json.gz
+test $status = 4 && grep -q "404" err && grep -q "same command resumes" err
+ok $? "--stream keeps its progress when a file is missing"
+: >log; stream missing >table 2>err && diff -r want missing >diffs
+ok $? "--stream resumes to the same shards when the file is there"
+! grep -q d1.json log && grep -q d2.json log
+ok $? "--stream does not download again the files that it has encoded"
+if strace -o /dev/null true 2>/dev/null; then
+    n=0
+    for at_call in 1 2 3 5 8 12 20 33 47 60 5 9 17 25 30 40 8 16 50 21; do
+        stream killed strace -f -qq -e trace=write -e signal=none \
+            -e inject=write:signal=KILL:when=$at_call -o /dev/null \
+            >table 2>err || n=$((n + 1))
+    done
+    stream killed >table 2>err && test $n -ge 15 && diff -r want killed >diffs
+    ok $? "--stream killed twenty times resumes to the same shards"
+    rm -rf killed
+    stream killed strace -f -qq -e trace=write -e signal=none \
+        -e inject=write:signal=INT:when=30 -o /dev/null >table 2>err
+    test $? = 75 && stream killed >table 2>err && diff -r want killed >diffs
+    ok $? "--stream ends with status 75 on SIGINT and resumes"
+else
+    skip "--stream killed twenty times resumes to the same shards" "no strace"
+fi
+gdata encode -q -T tok -o url/d --shard-tokens 100k --val 0.1 \
+    d1.jsonl "$at/once/d2.json.gz" d3.jsonl --wait 0.01 >table 2>err &&
+    diff -r want url >diffs
+ok $? "encode reads URLs among its files"
+gdata dedup -q "$at/plain/d1.json.gz" >uniq 2>err && test "$(wc -l <uniq)" = 30000
+ok $? "dedup reads a URL"
+: >www/x.parquet
+gdata dedup -q "$at/plain/x.parquet" >uniq 2>err
+test $? = 2 && grep -q "save the file with gdata fetch" err
+ok $? "Parquet at a URL is refused"
+
 # names, and a mirror in the place of the original
 mkdir -p www; printf 'not it' >www/input.txt
 : >log

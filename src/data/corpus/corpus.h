@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/http.h"
 #include "data/token/boundary.h"
 
 /*
@@ -23,10 +24,10 @@
  *      }
  *      corpus_close(corpus);
  *
- * A path is a file, a folder (corpus_files.h) or "-", standard input.  Gzip and
- * Zstandard are recognised by the first bytes; JSON Lines and Parquet by name,
- * or as conf.format says.  A file of plain text is one document, or several
- * with a separator between them; each line of JSON Lines is a document.
+ * A path is a file, a folder (corpus_files.h), a URL or "-", standard input.
+ * Gzip and Zstandard are recognised by the first bytes; JSON Lines and Parquet
+ * by name, or as conf.format says.  A file of plain text is one document, or
+ * several with a separator between them; each line of JSON Lines is a document.
  *
  * Documents come in blocks of about CORPUS_BLOCK bytes, numbered from 0 in the
  * order of the input.  A thread of the corpus reads and inflates a few blocks
@@ -75,6 +76,7 @@ struct corpus_conf {
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
     double good;                     /* the least share of lines that are not
                                       * bad; fewer are an error */
+    const struct http_conf *http;    /* for URLs; NULL: the defaults */
     const struct corpus_place *from; /* NULL: the beginning */
     int64_t had, had_bad;            /* documents and bad lines before it */
 

@@ -291,9 +291,14 @@ static int feed_file(struct corpus *c, struct err *e)
     pthread_mutex_lock(&c->lock);
     c->stats.files++;
     pthread_mutex_unlock(&c->lock);
+    if (f == CORPUS_PARQUET && source_is_url(name))
+        return err_set(e, ERR_USAGE,
+                       "%s: Parquet is read from its end; save the file with "
+                       "gdata fetch first",
+                       name);
     if (f == CORPUS_PARQUET)
         return feed_parquet(c, e);
-    if (source_open(&c->source, name, c->wake, e) < 0)
+    if (source_open(&c->source, name, c->wake, c->conf.http, e) < 0)
         return err_wrap(e, "%s", corpus_shown_name(name));
     ret = c->at.offset ? source_skip(c->source, c->at.offset, e) : 0;
     if (ret < 0)

@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "data/corpus/source_url.h"
 
 static const struct {
     const char *suffix;
@@ -32,10 +33,16 @@ static bool has_suffix(const char *name, size_t len, const char *suffix)
     return len > n && memcmp(name + len - n, suffix, n) == 0;
 }
 
+/* The length of a name, without the query of a URL. */
+static size_t full_length(const char *name)
+{
+    return source_is_url(name) ? strcspn(name, "?#") : strlen(name);
+}
+
 /* The length of the name without the suffix of a compressed file. */
 static size_t plain_length(const char *name)
 {
-    const size_t len = strlen(name);
+    const size_t len = full_length(name);
 
     for (size_t i = 0; i < sizeof compressed / sizeof compressed[0]; i++)
         if (has_suffix(name, len, compressed[i]))
@@ -45,7 +52,7 @@ static size_t plain_length(const char *name)
 
 bool corpus_files_compressed(const char *name)
 {
-    return plain_length(name) < strlen(name);
+    return plain_length(name) < full_length(name);
 }
 
 enum corpus_format corpus_files_format(const char *name)
@@ -106,7 +113,7 @@ static int add_path(struct corpus_files *f, const char *path, struct err *e)
     const size_t had = f->list.n;
     struct stat st = { 0 };
 
-    if (strcmp(path, "-") == 0) {
+    if (strcmp(path, "-") == 0 || source_is_url(path)) {
         add_file(f, path, &st);
         return 0;
     }

@@ -11,11 +11,11 @@
 /*
  * corpus_files - the files that a list of paths stands for
  *
- * A path of a file is used as it is.  A folder stands for the files in it and
- * in its folders whose names have a known suffix (corpus_files_format()),
- * sorted by byte; names that begin with a dot are left out.  A folder without
- * such a file is an error, and so is a path that does not exist.  total is the
- * sum of the sizes, or -1 if one of them is unknown.
+ * A path of a file, "-" and a URL are used as they are.  A folder stands for
+ * the files in it and in its folders whose names have a known suffix
+ * (corpus_files_format()), sorted by byte; names that begin with a dot are left
+ * out.  A folder without such a file is an error, and so is a path that does
+ * not exist.  total is the sum of the sizes, or -1 if one of them is unknown.
  */
 struct corpus_files {
     struct path_list list; /* the caller clears it */

@@ -218,7 +218,7 @@ static int check_content(const char *path, const char *name, struct err *e)
     char *buf = xmalloc(1 << 18);
     ssize_t got;
 
-    if (source_open(&s, path, -1, e) < 0) {
+    if (source_open(&s, path, -1, NULL, e) < 0) {
         free(buf);
         return -1;
     }

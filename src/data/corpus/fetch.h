@@ -35,6 +35,17 @@ struct fetch {
     void *arg;
 };
 
+/* The options of commands that read URLs; `o` is a struct http_conf. */
+/* clang-format off */
+#define FETCH_OPTS(o) \
+    { 0, "tries", "count", OPT_INT, &(o).tries, \
+      "give up a URL after COUNT tries without any data (default: 6)" }, \
+    { 0, "wait", "time", OPT_SECS, &(o).wait, \
+      "wait TIME after the first try, then twice as long (default: 1s)" }, \
+    { 0, "stall", "time", OPT_SECS, &(o).stall, \
+      "end a try when no data arrives for TIME (default: 60s)" }
+/* clang-format on */
+
 int fetch_file(const struct fetch *, const struct catalog_link *,
                const char *path, struct fetched *, struct err *);
 

@@ -148,7 +148,7 @@ static bool read_text(struct buf *out, const char *path)
     ssize_t got;
 
     buf_trim(out, 0);
-    if (source_open(&source, path, -1, &e) < 0)
+    if (source_open(&source, path, -1, NULL, &e) < 0)
         return false;
     do {
         buf_room(out, 1 << 18);

@@ -32,7 +32,9 @@ src_data_libdata_a_SOURCES += \
 	%D%/normalize.h \
 	%D%/parquet.h \
 	%D%/source.c \
-	%D%/source.h
+	%D%/source.h \
+	%D%/source_url.c \
+	%D%/source_url.h
 
 if HAVE_ISAL
 src_data_libdata_a_SOURCES += %D%/gzip_isal.c

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/sig.h"
+
+enum { LOOK_EVERY = 200 }; /* ms, for a signal while nothing comes */
 
 struct source {
     struct source_input feed;
@@ -41,11 +44,14 @@ static bool begins_with(const unsigned char *first, const struct magic *m)
 static int wait_for(const struct source_input *f, struct err *e)
 {
     struct pollfd p[2] = { { f->fd, POLLIN, 0 }, { f->wake, POLLIN, 0 } };
+    int got;
 
-    while (poll(p, 2, -1) < 0)
-        if (errno != EINTR)
-            return err_sys(e, "cannot wait for input");
-    if (p[1].revents)
+    do
+        got = poll(p, 2, LOOK_EVERY);
+    while ((got == 0 || (got < 0 && errno == EINTR)) && !sig_caught());
+    if (got < 0 && !sig_caught())
+        return err_sys(e, "cannot wait for input");
+    if (sig_caught() || p[1].revents)
         return err_set(e, ERR_INTERRUPTED, "interrupted");
     return 0;
 }
@@ -62,6 +68,8 @@ static ssize_t read_some(const struct source_input *f, void *buf, size_t n,
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return err_sys(e, "cannot read");
+    if (got == 0 && n > 0 && f->url && source_url_end(f->url, e) < 0)
+        return -1;
     return got;
 }
 
@@ -115,12 +123,19 @@ static int detect(struct source *s, struct err *e)
     return s->type && !s->inflater ? -1 : 0;
 }
 
-int source_open(struct source **out, const char *path, int wake, struct err *e)
+int source_open(struct source **out, const char *path, int wake,
+                const struct http_conf *http, struct err *e)
 {
     struct source *s = xcalloc(1, sizeof *s);
     struct stat st;
 
-    if (strcmp(path, "-") == 0)
+    if (source_is_url(path)) {
+        s->feed.fd = source_url_open(&s->feed.url, path, http, e);
+        if (s->feed.fd < 0) {
+            free(s);
+            return -1;
+        }
+    } else if (strcmp(path, "-") == 0)
         s->feed.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     else
         s->feed.fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -202,6 +217,7 @@ void source_close(struct source *s)
         s->type->close(s->inflater);
     if (s->feed.fd >= 0)
         close(s->feed.fd);
+    source_url_close(s->feed.url);
     free(s->feed.buf);
     free(s);
 }

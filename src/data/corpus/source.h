@@ -6,30 +6,33 @@
 #include <sys/types.h>
 
 #include "common/err.h"
+#include "data/corpus/source_url.h"
 
 /*
  * source - read the bytes of a file, inflated if it is compressed
  *
- *      if (source_open(&s, path, -1, e) < 0)
+ *      if (source_open(&s, path, -1, NULL, e) < 0)
  *          return -1;
  *      while ((got = source_read(s, buf, sizeof buf, e)) > 0)
  *          use(buf, got);
  *      source_close(s);
  *
- * "-" is standard input.  The first bytes tell whether a file is compressed: it
- * may be gzip, with one member or many, Zstandard, with one frame or many, or
- * anything else, which is read as it is.  source_read() fills the buffer unless
- * the end comes first; it returns 0 at the end, and -1 if the file is damaged
- * or cannot be read.  The error does not name the file, and the bytes returned
- * before it are good.
+ * "-" is standard input, and a URL is read from its server; the http_conf,
+ * which may be NULL, is for those.  The first bytes tell whether a file is
+ * compressed: it may be gzip, with one member or many, Zstandard, with one
+ * frame or many, or anything else, which is read as it is.  source_read() fills
+ * the buffer unless the end comes first; it returns 0 at the end, and -1 if the
+ * file is damaged or cannot be read.  The error does not name the file, and the
+ * bytes returned before it are good.
  *
  * Reading a pipe may block for ever.  If the descriptor `wake` becomes
- * readable, source_read() gives up with ERR_INTERRUPTED; -1 means there is
- * none.
+ * readable, or a signal has come (sig.h), source_read() gives up with
+ * ERR_INTERRUPTED; -1 means that no pipe is read.
  */
 struct source;
 
-int source_open(struct source **, const char *path, int wake, struct err *);
+int source_open(struct source **, const char *path, int wake,
+                const struct http_conf *, struct err *);
 ssize_t source_read(struct source *, void *buf, size_t n, struct err *);
 int source_skip(struct source *, int64_t n, struct err *);
 void source_close(struct source *);               /* NULL is fine */
@@ -45,6 +48,7 @@ enum { SOURCE_BUFFER = 256 * 1024 };
 
 struct source_input {
     int fd, wake;
+    struct source_url *url; /* which fd reads, or NULL */
     unsigned char *buf;
     const unsigned char *at;
     size_t left;

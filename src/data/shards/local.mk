@@ -4,6 +4,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/decoder.h \
 	%D%/documents.c \
 	%D%/documents.h \
+	%D%/encode_block.c \
+	%D%/encode_block.h \
 	%D%/encode_corpus.c \
 	%D%/encode_corpus.h \
 	%D%/loader.c \

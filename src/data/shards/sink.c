@@ -253,6 +253,11 @@ int sink_add(struct sink *s, int subset, const void *ids, size_t n,
     return 0;
 }
 
+bool sink_resumable(const struct sink *s)
+{
+    return s->conf.work != NULL;
+}
+
 bool sink_due(const struct sink *s)
 {
     return s->conf.work && clock_mono() - s->saved > s->conf.mark_every;

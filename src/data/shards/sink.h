@@ -59,6 +59,7 @@ int sink_open(struct sink **, const struct sink_conf *, struct sink_state *,
               struct err *);
 int sink_add(struct sink *, int subset, const void *ids, size_t n,
              struct err *);
+bool sink_resumable(const struct sink *);
 bool sink_due(const struct sink *); /* is it time to save the state? */
 int sink_save_state(struct sink *, const struct sink_state *, struct err *);
 
