@@ -98,10 +98,10 @@ void buf_clear(struct buf *b)
     *b = (struct buf)BUF_INIT;
 }
 
-int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
+int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
+                  struct err *e)
 {
     const size_t was = b->len;
-    const int fd = path_open(path, e);
     struct stat st;
     int ret = 0;
 
@@ -133,6 +133,17 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
     if (ret < 0)
         buf_trim(b, was);
     return ret;
+}
+
+int buf_read_file(struct buf *b, const char *path, size_t max, struct err *e)
+{
+    return buf_read_open(b, path_open(path, e), path, max, e);
+}
+
+int buf_read_unlinked(struct buf *b, const char *path, size_t max,
+                      struct err *e)
+{
+    return buf_read_open(b, path_open_unlinked(path, e), path, max, e);
 }
 
 void buf_shell_word(struct buf *b, const char *word)

@@ -47,6 +47,11 @@ void buf_clear(struct buf *);               /* empty again, memory freed */
 
 /* Append a whole file, of at most max bytes.  A missing file is ERR_MISSING. */
 int buf_read_file(struct buf *, const char *path, size_t max, struct err *);
+/* The same, of a file that is not a link (see path_open_unlinked()). */
+int buf_read_unlinked(struct buf *, const char *path, size_t max, struct err *);
+/* The same, of a file that is open and is closed then; -1 is passed on. */
+int buf_read_open(struct buf *, int fd, const char *path, size_t max,
+                  struct err *);
 
 /* Does a string end in this one? */
 bool str_ends(const char *s, const char *end);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +167,16 @@ void path_list_clear(struct path_list *l)
     *l = (struct path_list)PATH_LIST_INIT;
 }
 
-int path_open(const char *path, struct err *e)
+static int open_regular(const char *path, int flags, struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | flags);
     struct stat st;
 
+    if (fd < 0 && errno == ELOOP && flags)
+        return err_set(e, ERR_INPUT,
+                       "%s is a symbolic link, which only --follow-links "
+                       "follows",
+                       path);
     if (fd < 0) {
         err_sys(e, "cannot read %s", path);
         if (e->sys == ENOENT || e->sys == ENOTDIR)
@@ -182,4 +188,71 @@ int path_open(const char *path, struct err *e)
     close(fd);
     return err_set(e, ERR_INPUT, "cannot read %s: it is %s", path,
                    S_ISDIR(st.st_mode) ? "a folder" : "not a regular file");
+}
+
+int path_open(const char *path, struct err *e)
+{
+    return open_regular(path, 0, e);
+}
+
+bool path_follow_links;
+
+int path_open_unlinked(const char *path, struct err *e)
+{
+    return open_regular(path, path_follow_links ? 0 : O_NOFOLLOW, e);
+}
+
+bool path_is_refused(const char *path)
+{
+    return !path_follow_links && path_is_link(path);
+}
+
+/* The path of an open file without links; NULL if it cannot be told. */
+static char *real_path(int fd)
+{
+    char link[32], path[PATH_MAX];
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path);
+    return n > 0 && n < PATH_MAX ? xstrndup(path, (size_t)n) : NULL;
+}
+
+/* An open file is looked at, because a name may be changed meanwhile. */
+static bool is_inside(int fd, const char *folder)
+{
+    const int folder_fd = open(folder, O_PATH | O_CLOEXEC);
+    char *path = real_path(fd), *whole = real_path(folder_fd);
+    const size_t n = whole ? strlen(whole) : 0;
+    const bool inside = path && whole && strncmp(path, whole, n) == 0 &&
+                        (path[n] == '/' || path[n] == '\0');
+
+    if (folder_fd >= 0)
+        close(folder_fd);
+    free(path);
+    free(whole);
+    return inside;
+}
+
+int path_open_inside(const char *path, const char *folder, struct err *e)
+{
+    const int fd = path_open(path, e);
+
+    if (fd < 0 || path_follow_links || is_inside(fd, folder))
+        return fd;
+    close(fd);
+    return err_set(e, ERR_INPUT,
+                   "%s is a link that leaves %s, which only --follow-links "
+                   "follows",
+                   path, folder);
+}
+
+bool path_leaves(const char *path, const char *folder)
+{
+    const int fd = open(path, O_PATH | O_CLOEXEC);
+    const bool leaves = !path_follow_links && !is_inside(fd, folder);
+
+    if (fd >= 0)
+        close(fd);
+    return leaves;
 }

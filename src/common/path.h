@@ -22,6 +22,18 @@ bool path_is_link(const char *path);    /* even if its target is missing */
  * reading it may block for ever.  A missing file is ERR_MISSING. */
 int path_open(const char *path, struct err *);
 
+/* Symbolic links in a store may have been made by others.  The option
+ * --follow-links lets the following functions follow all of them. */
+extern bool path_follow_links;
+/* Open a file that is not a link itself. */
+int path_open_unlinked(const char *path, struct err *);
+/* Open a file, unless links lead out of a folder. */
+int path_open_inside(const char *path, const char *folder, struct err *);
+/* Do links lead out of a folder? */
+bool path_leaves(const char *path, const char *folder);
+/* Is it a link, and are links not followed? */
+bool path_is_refused(const char *path);
+
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);
 /* The same for the folder that a file is in. */

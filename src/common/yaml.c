@@ -189,7 +189,7 @@ int yaml_load(struct yaml *y, struct arena *mem, const char *path,
               struct err *e)
 {
     struct buf text = BUF_INIT;
-    int ret = buf_read_file(&text, path, YAML_MAX, e);
+    int ret = buf_read_unlinked(&text, path, YAML_MAX, e);
 
     if (ret == 0 && yaml_parse(y, mem, text.s, text.len, e) < 0)
         ret = err_wrap(e, "%s", path);

@@ -28,6 +28,7 @@
  * What is written is one line "name: value" for each, with every string in
  * double quotes and never folded, which libyaml and both of PyYAML's loaders
  * read back as the same text.  A byte that is not UTF-8 is written as U+FFFD.
+ * A file that is a symbolic link is not read (see path_open_unlinked()).
  */
 struct yaml_pair {
     const char *key, *value;

@@ -4,6 +4,8 @@
 #include "config.h"
 #include "plot/options.h"
 
+#include "common/path.h"
+
 struct request plot_request = { .x = -1, .legend = -1, .every = 2 };
 
 static const char *const x_words[] = {
@@ -41,7 +43,9 @@ static const char *const legend_words[] = {
     { 'r', "root", "dir", OPT_STRING, &plot_request.root, \
       "use this store (default: GTRACK_ROOT or mlruns)" }, \
     { 'o', "output", "file", OPT_STRING, &plot_request.output, \
-      "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }
+      "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }, \
+    { 0, "follow-links", NULL, OPT_FLAG, &path_follow_links, \
+      "also read through symbolic links that leave a run" }
 
 #define LOOK_OPTS \
     { 0, "title", "text", OPT_STRING, &plot_request.title, \

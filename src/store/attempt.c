@@ -85,7 +85,7 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
                    const char *run)
 {
     char *folder = path_join(run, STORE_OWN);
-    DIR *dir = opendir(folder);
+    DIR *dir = path_is_refused(folder) ? NULL : opendir(folder);
 
     *list = (struct attempt_list){ NULL, 0 };
     while (dir) {
@@ -318,7 +318,7 @@ void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run)
     struct err e = ERR_INIT;
 
     *list = (struct rewind_list){ NULL, 0 };
-    if (buf_read_file(&b, path, REWINDS_MAX, &e) == 0)
+    if (buf_read_unlinked(&b, path, REWINDS_MAX, &e) == 0)
         parse(list, mem, b.s);
     buf_clear(&b);
     free(path);
@@ -367,7 +367,7 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
     int ret = mark_files(&marks, &n, run, e);
 
     if (ret == 0) {
-        if (buf_read_file(&b, path, REWINDS_MAX, &none) == 0)
+        if (buf_read_unlinked(&b, path, REWINDS_MAX, &none) == 0)
             buf_trim(&b, parse(&list, &mem, b.s));
         buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)step,
                    (long long)ms, attempt, n);

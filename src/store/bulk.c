@@ -144,7 +144,7 @@ int bulk_param(struct bulk *p, const char *key, const char *value,
     if (!file)
         return -1;
     path = xasprintf("%s/params/%s", p->folder, file);
-    if (buf_read_file(&was, path, VALUE_MAX, &none) < 0)
+    if (buf_read_unlinked(&was, path, VALUE_MAX, &none) < 0)
         ret = write_value(p, PARAM, file, value, e);
     else if (strcmp(was.s, value) == 0)
         ret = 0;

@@ -69,9 +69,9 @@ static const char *lost_name(struct arena *mem, const char *root,
     struct err none = ERR_INIT;
     struct yaml y;
 
-    if (buf_read_file(&b, kept, NAME_MAX_CHARS * 4, &none) == 0 && b.len) {
+    if (buf_read_unlinked(&b, kept, NAME_MAX_CHARS * 4, &none) == 0 && b.len) {
         name = arena_strdup(mem, b.s);
-    } else if (buf_read_file(&b, meta, YAML_MAX, &none) == 0) {
+    } else if (buf_read_unlinked(&b, meta, YAML_MAX, &none) == 0) {
         const char *line =
             strncmp(b.s, "name: ", 6) == 0 ? b.s : strstr(b.s, "\nname: ");
 

@@ -29,6 +29,9 @@ struct check {
     struct span points, files; /* when they were logged, and written */
 };
 
+/* What it names is not ours to repair. */
+static const char linked[] = "a symbolic link, which is not read";
+
 enum { VALUE_MAX = 64 << 20 };
 
 static void tell(const struct check *c, const char *file, bool repaired,
@@ -136,7 +139,7 @@ static int check_value(struct check *c, const char *path, const char *file,
 {
     char *temp = path_join(c->run->folder, STORE_OWN "/fsck.tmp");
     struct buf was = BUF_INIT, clean = BUF_INIT;
-    int ret = buf_read_file(&was, path, VALUE_MAX, e);
+    int ret = buf_read_unlinked(&was, path, VALUE_MAX, e);
 
     if (ret == 0)
         utf8_clean(&clean, was.s, was.len);
@@ -204,11 +207,14 @@ static int walk(struct check *c, const char *kind, const char *below,
         char *key = path_join(below, l.name[i]);
         char *file = xasprintf("%s/%s", kind, key);
         struct stat st;
+        const bool there = stat(path, &st) == 0;
 
-        if (path_is_folder(path)) {
+        if (there && S_ISDIR(st.st_mode)) {
             if (!path_is_link(path)) /* readers do not follow it either */
                 ret = walk(c, kind, key, check, e);
-        } else if (stat(path, &st) < 0 || !S_ISREG(st.st_mode)) {
+        } else if (there && path_is_link(path)) {
+            tell(c, file, false, linked);
+        } else if (!there || !S_ISREG(st.st_mode)) {
             if (c->repair && unlink(path) < 0)
                 ret = err_sys(e, "cannot remove %s", path);
             else
@@ -358,7 +364,8 @@ static int check_leftovers(const struct check *c, const char *below,
     struct path_list l;
     int ret = 0;
 
-    if (!path_is_folder(folder) || (ret = path_list(&l, folder, e)) < 0) {
+    if (!path_is_folder(folder) || (*below && path_is_link(folder)) ||
+        (ret = path_list(&l, folder, e)) < 0) {
         free(folder);
         return ret;
     }
@@ -431,7 +438,9 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         free(own);
         return check_empty(&c, e);
     }
-    if (c.repair && !path_is_folder(own))
+    if (path_is_link(own))
+        tell(&c, STORE_OWN, c.repair, linked);
+    if (c.repair && (path_is_link(own) || !path_is_folder(own)))
         ret = store_put_aside(own, e);
     if (c.repair && ret == 0)
         ret = path_make(own, e);
@@ -440,9 +449,12 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         return -1;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char *folder = path_join(r->folder, kinds[i].kind);
-        const bool there = path_is_folder(folder);
+        const bool link = path_is_link(folder);
+        const bool there = !link && path_is_folder(folder);
 
         free(folder);
+        if (link)
+            tell(&c, kinds[i].kind, false, linked);
         if (there && walk(&c, kinds[i].kind, "", kinds[i].check, e) < 0)
             return -1;
     }

@@ -98,7 +98,9 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
     char *file = path_join(folder, STORE_META);
     struct yaml y;
     const char *id, *type;
-    int ret = yaml_load(&y, mem, file, e);
+    int ret = path_is_refused(folder)
+                  ? err_set(e, ERR_INPUT, "%s is a symbolic link", folder)
+                  : yaml_load(&y, mem, file, e);
 
     free(file);
     if (ret < 0)
@@ -134,7 +136,7 @@ void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
 
     *n = 0;
     *out = NULL;
-    if (path_list(&names, folder, &e) == 0) {
+    if (!path_is_refused(folder) && path_list(&names, folder, &e) == 0) {
         *out = arena_alloc(mem, names.n * sizeof **out);
         for (size_t i = 0; i < names.n; i++) {
             char *one = path_join(folder, names.name[i]);

@@ -260,7 +260,7 @@ static void recall(struct key_table *t, enum key_kind kind, const char *folder,
         if (strncmp(tags->name[i], prefix, n) != 0)
             continue;
         path = path_join(folder, tags->name[i]);
-        if (buf_read_file(&key, path, 65536, &none) == 0)
+        if (buf_read_unlinked(&key, path, 65536, &none) == 0)
             add_file(t, key.s, xstrdup(tags->name[i] + n));
         buf_clear(&key);
         free(path);

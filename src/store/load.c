@@ -148,17 +148,21 @@ static bool is_beginning(const struct run_info *run)
            llabs((long long)now - st.st_mtim.tv_sec) < BEGINNING_SECS;
 }
 
+/* The index has what is read without following links. */
+static bool uses_index(const struct crew *crew)
+{
+    return !(crew->flags & LOAD_ALL_ATTEMPTS) && !path_follow_links;
+}
+
 static void load_one(struct crew *crew, struct load_task *task,
                      struct arena *mem)
 {
-    const int kept = LOAD_ALL_ATTEMPTS | LOAD_NO_METRICS;
     struct run_info *run = &task->run;
     struct watch watch = WATCH_INIT;
     bool lost = false;
 
     run->folder = arena_printf(mem, "%s/%s", crew->root, task->key);
-    if ((crew->flags & LOAD_ALL_ATTEMPTS) ||
-        !index_get(&crew->index, task->key, run, mem)) {
+    if (!uses_index(crew) || !index_get(&crew->index, task->key, run, mem)) {
         char *meta = path_join(run->folder, STORE_META);
 
         *run = (struct run_info){ .folder = run->folder };
@@ -167,7 +171,7 @@ static void load_one(struct crew *crew, struct load_task *task,
         if (lost && !store_looks_like_run(run->folder))
             return;
         load_run(run, mem, &watch, crew->flags);
-        if (!lost && !(crew->flags & kept))
+        if (!lost && uses_index(crew) && !(crew->flags & LOAD_NO_METRICS))
             index_put(&crew->index, task->key, run, &watch);
         watch_clear(&watch);
     }

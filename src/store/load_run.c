@@ -72,7 +72,7 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
 
-    if (buf_read_file(&b, path, VALUE_MAX, &e) < 0) {
+    if (buf_read_unlinked(&b, path, VALUE_MAX, &e) < 0) {
         damaged(r, e.text, path);
     } else {
         if (!utf8_valid(b.s))
@@ -125,7 +125,10 @@ static void load_keys(struct run_reader *r, const char *kind, key_fn *fn)
 {
     char *folder = path_join(r->run->folder, kind);
 
-    if (path_is_folder(folder))
+    if (path_is_refused(folder))
+        damaged(r, "is a symbolic link, which only --follow-links follows",
+                folder);
+    else if (path_is_folder(folder))
         each_key(r, folder, fn);
     else if (strcmp(kind, "tags") != 0)
         damaged(r, "is not there", folder);

@@ -114,7 +114,7 @@ static int trim(int fd, const char *path, int64_t *size, struct err *e)
 
 int metric_repair(const char *path, int64_t *size, struct err *e)
 {
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     int ret;
 
     if (fd < 0)
@@ -172,7 +172,7 @@ static int open_file(const char *path, int *fd, int64_t *size, struct err *e)
 {
     int ret;
 
-    *fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
+    *fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
     if (*fd < 0)
         return errno == ENOENT ? 0 : err_sys(e, "cannot open %s", path);
     ret = trim(*fd, path, size, e);
@@ -345,7 +345,7 @@ int metric_read(const char *path, const char *key,
                 const struct rewind_list *rewinds, metric_fn *fn, void *arg,
                 struct metric_scan *out, struct err *e)
 {
-    const int fd = path_open(path, e);
+    const int fd = path_open_unlinked(path, e);
     struct scan scan = { .fn = fn, .arg = arg, .out = out };
     struct cut *cuts;
     size_t room = READ_ROOM, have = 0;

@@ -119,7 +119,7 @@ static bool is_written(const struct writer *w, const char *file,
     char *path = path_join(w->files.table[PARAM].folder, file);
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
-    const bool there = buf_read_file(&b, path, 1 << 20, &e) == 0;
+    const bool there = buf_read_unlinked(&b, path, 1 << 20, &e) == 0;
 
     *same = there && strcmp(b.s, value) == 0;
     buf_clear(&b);

@@ -22,6 +22,7 @@ static const char *cat, *under = "";
 
 static const struct opt artifacts_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 0, "cat", "path", OPT_STRING, &cat,
       "write this artifact to standard output" },
     { 0, "add", "file", OPT_LIST, &added,
@@ -32,15 +33,25 @@ static const struct opt artifacts_opts[] = {
     { 0 }
 };
 
-static int copy_content(FILE *to, const char *from, struct err *e)
+static int copy_content(FILE *to, FILE *from, const char *name, struct err *e)
 {
-    FILE *fp = fopen(from, "re");
     int ret;
 
-    if (!fp)
-        return err_open(e, "cannot read %s", from);
-    ret = copy_stream(fp, from, to, e);
-    fclose(fp);
+    if (!from)
+        return err_open(e, "cannot read %s", name);
+    ret = copy_stream(from, name, to, e);
+    fclose(from);
+    return ret;
+}
+
+static int print_file(const struct run_info *r, const char *name, struct err *e)
+{
+    char *path = path_join(r->artifacts, name);
+    const int fd = path_open_inside(path, r->folder, e);
+    const int ret =
+        fd < 0 ? -1 : copy_content(stdout, fdopen(fd, "r"), path, e);
+
+    free(path);
     return ret;
 }
 
@@ -53,7 +64,8 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
 
     if (bulk_open(&b, r->folder, e) == 0) {
         to = bulk_artifact(&b, name, e);
-        if (to && save_open(&s, to, e) == 0 && copy_content(s.fp, file, e) == 0)
+        if (to && save_open(&s, to, e) == 0 &&
+            copy_content(s.fp, fopen(file, "re"), file, e) == 0)
             ret = save_commit(&s, e);
         save_abandon(&s);
         bulk_close(&b);
@@ -69,12 +81,12 @@ static int list_files(const struct run_info *r, struct err *e)
     struct file_tree f = FILE_TREE_INIT;
     int ret;
 
-    if (file_tree_list(&f, r->artifacts, e) < 0)
+    if (file_tree_list(&f, r->artifacts, r->folder, e) < 0)
         return -1;
     table_columns(&t, "path", "bytes", "modified", NULL);
     for (size_t i = 0; i < f.n; i++) {
         table_text(&t, f.file[i].path);
-        table_bytes(&t, f.file[i].size);
+        file_tree_add_size(&t, &f.file[i]);
         table_time(&t, f.file[i].mtime_ms);
     }
     ret = table_print(&t, &style, e);
@@ -103,12 +115,8 @@ static int artifacts_main(int argc, char **argv, struct err *e)
                        cat ? cat : under);
     if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)
         return -1;
-    if (cat) {
-        char *path = path_join(runs.run[0].artifacts, cat);
-
-        ret = copy_content(stdout, path, e);
-        free(path);
-    }
+    if (cat)
+        ret = print_file(&runs.run[0], cat, e);
     for (size_t i = 0; i < added.n && ret == 0; i++)
         ret = add_file(&runs.run[0], added.item[i], e);
     if (ret == 0 && !cat && !added.n)

@@ -22,6 +22,7 @@ static int count = 1;
 
 static const struct opt best_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPT_WHERE(selection),
     TRACK_OPT_EXPERIMENT(selection),
     TRACK_OPT_SWEEP(selection),

@@ -30,6 +30,7 @@ static const char *const by_words[] = {
 
 static const struct opt compare_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPTS_SELECTION(selection),
     { 'a', "all", NULL, OPT_FLAG, &all,
       "also print equal parameters, and every metric" },

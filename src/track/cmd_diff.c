@@ -15,6 +15,7 @@ static bool all;
 
 static const struct opt diff_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 'a', "all", NULL, OPT_FLAG, &all,
       "print long values in full, and include tags that differ between any two "
       "runs" },

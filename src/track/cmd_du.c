@@ -44,7 +44,7 @@ static int add_run(struct disk_use *u, const struct run_info *r, struct err *e)
 {
     struct file_tree f;
 
-    if (file_tree_list(&f, r->folder, e) < 0)
+    if (file_tree_list(&f, r->folder, r->folder, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
         const struct file_tree_file *x = &f.file[i];

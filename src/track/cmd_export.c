@@ -33,6 +33,7 @@ static const char *const format_words[] = {
 
 static const struct opt export_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPTS_SELECTION(selection),
     { 't', "to", "format", OPT_WORD, &to, "write %s", format_words },
     { 'o', "output", "path", OPT_STRING, &output,

@@ -27,6 +27,7 @@ static double price;
 
 static const struct opt hours_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPTS_SELECTION(selection),
     { 'g', "group-by", "list", OPT_STRING, &group_text,
       "print the sum over runs with the same values in these columns, or the "

@@ -36,6 +36,7 @@ static const char *experiment, *name;
 
 static const struct opt import_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 'f', "from", "format", OPT_WORD, &from,
       "read %s (default: recognised from the file)", format_words },
     { 'e', "experiment", "name", OPT_STRING, &experiment,
@@ -50,7 +51,7 @@ static bool has_file_like(const char *folder, const char *part)
     struct err ignored = ERR_INIT;
     bool found = false;
 
-    if (file_tree_list(&f, folder, &ignored) < 0)
+    if (file_tree_list(&f, folder, NULL, &ignored) < 0)
         return false;
     for (size_t i = 0; i < f.n && !found; i++)
         found = strstr(path_name(f.file[i].path), part) != NULL;

@@ -22,6 +22,7 @@ static bool all, must_match;
 
 static const struct opt ls_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPTS_SELECTION(selection),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
       "print these columns, as in name,lr,min(val/loss); with + before the "

@@ -17,6 +17,7 @@ static int last;
 
 static const struct opt metrics_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
       "include points that a later attempt has retracted" },
     { 'l', "long", NULL, OPT_FLAG, &in_rows,

@@ -45,6 +45,7 @@ static push_fn *const push_functions[] = {
 
 static const struct opt push_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 't', "to", "service", OPT_WORD, &to, "push to %s", service_words },
     TRACK_OPT_WHERE(selection),
     TRACK_OPT_EXPERIMENT(selection),

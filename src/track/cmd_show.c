@@ -19,6 +19,7 @@ static bool all, attempts;
 
 static const struct opt show_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 'a', "all", NULL, OPT_FLAG, &all,
       "show all tags, and long values in full" },
     { 'A', "attempts", NULL, OPT_FLAG, &attempts,
@@ -90,7 +91,7 @@ static void fill_table(struct table *t, const struct run_info *r,
     }
     for (size_t i = 0; i < f->n; i++) {
         begin_row(t, "artifact", f->file[i].path);
-        table_bytes(t, f->file[i].size);
+        file_tree_add_size(t, &f->file[i]);
     }
 }
 
@@ -153,7 +154,7 @@ static void add_json_artifacts(struct buf *b, const struct file_tree *f)
     buf_str(b, ",\n  \"artifacts\": [");
     for (size_t i = 0; i < f->n; i++) {
         table_text(&t, f->file[i].path);
-        table_bytes(&t, f->file[i].size);
+        file_tree_add_size(&t, &f->file[i]);
         buf_str(b, i ? ",\n    " : "\n    ");
         table_json_row(b, &t, i);
     }
@@ -266,7 +267,7 @@ static int print_sections(const struct run_info *r, const struct file_tree *f,
     table_columns(&t, "key", "value", NULL);
     for (size_t i = 0; i < f->n; i++) {
         table_text(&t, f->file[i].path);
-        table_bytes(&t, f->file[i].size);
+        file_tree_add_size(&t, &f->file[i]);
     }
     add_section(&p, "artifacts", &t, false);
     ret = pager_text(p.text.s, p.text.len, !style.no_pager, e);
@@ -287,7 +288,8 @@ static int show_main(int argc, char **argv, struct err *e)
     if (track_select_one(&runs, argv[0],
                          LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0),
                          e) == 0 &&
-        file_tree_list(&files, runs.run[0].artifacts, e) == 0) {
+        file_tree_list(&files, runs.run[0].artifacts, runs.run[0].folder, e) ==
+            0) {
         if (form == TABLE_JSON) {
             ret = print_json(&runs.run[0], &files, e);
         } else if (form == TABLE_ALIGNED) {

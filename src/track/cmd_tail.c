@@ -23,6 +23,7 @@ static double every = 1;
 
 static const struct opt tail_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     { 'f', "follow", NULL, OPT_FLAG, &follow,
       "keep printing new steps until the run ends" },
     { 'n', "lines", "count", OPT_INT, &lines,
@@ -174,14 +175,14 @@ static void print_new(struct tail *t, const struct run_info *r, size_t most)
 static FILE *open_output(const struct run_info *r, struct err *e)
 {
     char *path = track_output_path(r);
-    FILE *fp = path ? fopen(path, "re") : NULL;
+    int fd = -1;
 
     if (!path)
         err_set(e, ERR_MISSING, "run %s has no record of its output", r->name);
-    else if (!fp)
-        err_open(e, "cannot read %s", path);
+    else
+        fd = path_open_inside(path, r->folder, e);
     free(path);
-    return fp;
+    return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
 /* Seek to the beginning of the last n lines. */

@@ -31,6 +31,7 @@ static int count;
 
 static const struct opt watch_opts[] = {
     TRACK_OPT_ROOT,
+    TRACK_OPT_LINKS,
     TRACK_OPTS_SELECTION(selection),
     { 'c', "columns", "list", OPT_STRING, &columns_text,
       "show these columns, as in name,status,min(val/loss)" },

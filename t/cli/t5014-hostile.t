@@ -48,4 +48,70 @@ g -r a/b/e import theirs
 test $? -ne 0 && grep -q '32 hexadecimal digits' err
 ok $? "a run whose folder has no proper id is not copied"
 
+# links that leave a run: what they name is neither shown nor copied
+echo top secret >secret
+printf '1700000000000 0.5 1' >notes
+mkdir elsewhere
+echo top secret >elsewhere/key
+run=linked/0/0123456789abcdef0123456789abcdef
+mkdir -p linked && cp -r theirs/0 linked/0
+mv linked/0/short $run
+sed -i "s|run_id: .*|run_id: ${run##*/}|" $run/meta.yaml
+echo 0.1 >$run/params/lr
+echo here >$run/artifacts/own
+ln -s own $run/artifacts/same
+ln -s "$dir/secret" $run/params/pw
+ln -s "$dir/secret" $run/tags/pw
+ln -s "$dir/notes" $run/metrics/notes
+ln -s "$dir/secret" $run/artifacts/pw
+ln -s "$dir/secret" $run/artifacts/log.txt
+ln -s "$dir/elsewhere" $run/artifacts/far
+ln -s "$dir/elsewhere" linked/0/tags
+ln -s "$dir/elsewhere" linked/0/datasets
+mkdir $run/inputs
+for command in 'show -a' 'show --json' 'ls --tsv' 'ls --json' 'metrics' tail \
+    'tail --output' 'artifacts --cat pw' 'artifacts --cat far/key' \
+    'export --to jsonl -o -' compare diff; do
+    # shellcheck disable=SC2086 # a command and its options
+    gtrack -r linked $command >>shown 2>>shown
+done
+! grep -q 'secret$' shown && grep -q 'lr' shown
+ok $? "no command shows what is behind a link that leaves a run"
+g -r linked artifacts --tsv
+is "$(cut -f 1,2 out | tr '\t\n' '=,')" \
+    'path=bytes,authorized_keys=4,far=,log.txt=,own=5,pw=,same=5,' \
+    "links that leave a run are listed without a size"
+g -r linked artifacts --cat same
+holds out here
+ok $? "a link inside a run is read"
+for to in 'import linked' '-r linked export --to mlflow -o copy/mlflow'; do
+    # shellcheck disable=SC2086 # a command and its options
+    case $to in
+    import*) g -r copy/store $to ;;
+    *) g $to ;;
+    esac
+done
+! grep -rq 'top secret' copy && test "$(find copy -name own | wc -l)" -eq 2
+ok $? "import and export copy nothing through a link that leaves a run"
+g -r linked push --to mlflow --url http://127.0.0.1:9 --dry-run
+like out ' 3 files' "push counts no file behind a link that leaves a run"
+g -r linked artifacts --cat pw --follow-links
+holds out 'top secret'
+ok $? "--follow-links reads an artifact that is a link"
+g -r linked show -a --follow-links
+like out 'pw.top secret' "--follow-links reads a parameter that is a link"
+gplot -r linked notes --data @latest >out 2>err
+unlike out '0.5' "gplot draws nothing through a link"
+rm $run/metrics/notes
+mv $run/metrics elsewhere/m
+ln -s "$dir/elsewhere/m" $run/metrics
+printf 'half a line' >elsewhere/m/text
+ln -s "$dir/elsewhere" $run/.gtrack
+touch elsewhere/mine.tmp
+g -r linked fsck --repair
+holds elsewhere/key 'top secret' && test -e elsewhere/mine.tmp &&
+    test "$(cat elsewhere/m/text)" = 'half a line'
+ok $? "fsck --repair changes nothing behind a link"
+like out 'metrics.*symbolic link' "fsck tells of a folder that is a link"
+
 done_testing

@@ -85,7 +85,7 @@ int import_tensorboard(struct import *import, struct err *e)
 
     if (!path_is_folder(import->path))
         return import_file(import, e);
-    if (file_tree_list(&f, import->path, e) < 0)
+    if (file_tree_list(&f, import->path, NULL, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++) {
         char *parent = path_parent(f.file[i].path);

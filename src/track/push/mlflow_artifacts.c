@@ -50,7 +50,7 @@ static int send_file(struct mlflow *p, const char *path, const char *name,
                            .user = p->login.user,
                            .password = p->login.password,
                            .bearer = p->login.user ? NULL : p->login.token };
-    const int ret = push_put_file(p->http, &c, path, &r, e);
+    const int ret = push_put_file(p->http, &c, path, p->run->folder, &r, e);
 
     p->totals->bytes += (int64_t)c.len;
     *refused = r.status == 400 || r.status == 413 || r.status == 422;
@@ -67,7 +67,8 @@ static int send_if_new(struct mlflow *p, const struct file_tree_file *f,
     char *path, now[64];
     int ret;
 
-    if ((!p->conf->checkpoints && push_is_checkpoint(f->path, f->size)) ||
+    if (f->outside ||
+        (!p->conf->checkpoints && push_is_checkpoint(f->path, f->size)) ||
         json_object_get(p->refused, f->path))
         return 0;
     snprintf(now, sizeof now, "%" PRId64 " %" PRId64, f->size, f->mtime_ms);
@@ -102,7 +103,7 @@ int mlflow_send_artifacts(struct mlflow *p, struct err *e)
 
     if (p->conf->no_files)
         return 0;
-    if (file_tree_list(&f, p->run->artifacts, e) < 0)
+    if (file_tree_list(&f, p->run->artifacts, p->run->folder, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n && ret == 0; i++)
         ret = send_if_new(p, &f.file[i], e);

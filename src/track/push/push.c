@@ -133,13 +133,15 @@ int push_put(struct http *h, struct http_call *c, struct http_reply *r,
 }
 
 int push_put_file(struct http *h, struct http_call *c, const char *path,
-                  struct http_reply *r, struct err *e)
+                  const char *run, struct http_reply *r, struct err *e)
 {
     struct stat st;
     int ret;
 
-    c->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (c->fd < 0 || fstat(c->fd, &st) < 0) {
+    c->fd = path_open_inside(path, run, e);
+    if (c->fd < 0) {
+        ret = -1;
+    } else if (fstat(c->fd, &st) < 0) {
         ret = err_sys(e, "cannot read %s", path);
     } else {
         if (c->len == 0)

@@ -63,10 +63,10 @@ int push_call(struct http *, const struct login *, const struct push_request *,
  * a file store, which has little to say. */
 int push_put(struct http *, struct http_call *, struct http_reply *,
              struct err *);
-/* The same with a file: len bytes of it from fd_at on, or all of it if len is
- * 0. */
+/* The same with a file below the folder of a run: len bytes of it from fd_at
+ * on, or all of it if len is 0. */
 int push_put_file(struct http *, struct http_call *, const char *path,
-                  struct http_reply *, struct err *);
+                  const char *run, struct http_reply *, struct err *);
 /* Wait before try n+1, n from 1, and say why; false after a signal. */
 bool push_again(const struct push_conf *, int n, const struct err *why);
 

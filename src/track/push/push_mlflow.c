@@ -311,6 +311,7 @@ static void print_dry_run(struct mlflow *p)
     int64_t points = 0, sent = 0;
     struct file_tree f = FILE_TREE_INIT;
     struct err none = ERR_INIT;
+    size_t files = 0;
 
     for (size_t j = 0; j < p->run->n_metrics; j++) {
         const struct metric_sum *m = &p->run->metrics[j];
@@ -320,11 +321,13 @@ static void print_dry_run(struct mlflow *p)
             json_object_get(json_object_get(metrics, m->key), "points"));
     }
     if (!p->conf->no_files)
-        file_tree_list(&f, p->run->artifacts, &none);
+        file_tree_list(&f, p->run->artifacts, p->run->folder, &none);
+    for (size_t i = 0; i < f.n; i++)
+        files += !f.file[i].outside;
     printf("%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
            "%" PRId64 " points (%" PRId64 " were sent), %zu files\n",
            p->run->name, p->login.url, p->experiment, p->run->n_params,
-           p->run->n_tags, points, sent, f.n);
+           p->run->n_tags, points, sent, files);
     file_tree_clear(&f);
 }
 

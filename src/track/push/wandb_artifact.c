@@ -37,12 +37,13 @@ struct artifact {
     char *id, *base, *manifest; /* ids at the server */
 };
 
-static int digest_file(struct content *c, const char *path, struct err *e)
+static int digest_file(struct content *c, const struct wandb_file *f,
+                       struct err *e)
 {
     unsigned char sum[16];
     void *data;
 
-    if (wandb_parts_map(path, &data, &c->size, e) < 0)
+    if (wandb_parts_map(f, &data, &c->size, e) < 0)
         return -1;
     md5(data ? data : "", (size_t)c->size, sum);
     wandb_base64(sum, c->digest);
@@ -234,11 +235,11 @@ int wandb_artifact(struct wandb *w, const char *type, const char *name,
 
     a.content = xcalloc(n, sizeof *a.content);
     for (size_t i = 0; ret == 0 && i < n; i++)
-        ret = digest_file(&a.content[i], f[i].path, e);
+        ret = digest_file(&a.content[i], &f[i], e);
     if (ret == 0)
         ret = create_artifact(&a, &done, e);
     for (size_t i = 0; ret == 0 && !done && i < n; i++)
-        ret = wandb_parts_open(&a.content[i].parts, f[i].path, w->part, e);
+        ret = wandb_parts_open(&a.content[i].parts, &f[i], w->part, e);
     if (ret == 0 && !done) {
         text = manifest_text(&a);
         if (send_manifest(&a, NULL, e) < 0 || send_files(&a, e) < 0 ||

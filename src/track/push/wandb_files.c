@@ -32,11 +32,13 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
                      const char *name, const char *path, const char *text)
 {
     enum { MAX_FILE = 1 << 30 };
+    const char *run = p->run->folder;
     struct buf b = BUF_INIT;
     struct err none = ERR_INIT;
     char hash[33];
 
-    if (path && buf_read_file(&b, path, MAX_FILE, &none) < 0) {
+    if (path && buf_read_open(&b, path_open_inside(path, run, &none), path,
+                              MAX_FILE, &none) < 0) {
         log_warn("%s", none.text);
         return;
     }
@@ -50,6 +52,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
         .name = arena_strdup(&out->mem, name),
         .path = path ? arena_strdup(&out->mem, path) : NULL,
         .text = text ? arena_strdup(&out->mem, text) : NULL,
+        .run = run,
         .md5 = arena_strdup(&out->mem, hash),
     };
 }
@@ -59,12 +62,14 @@ static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
     struct err none = ERR_INIT;
     struct file_tree f;
 
-    if (p->conf->no_files || file_tree_list(&f, p->run->artifacts, &none) < 0)
+    if (p->conf->no_files ||
+        file_tree_list(&f, p->run->artifacts, p->run->folder, &none) < 0)
         return;
     for (size_t i = 0; i < f.n; i++) {
         char *path = path_join(p->run->artifacts, f.file[i].path);
 
-        if (!push_is_checkpoint(f.file[i].path, f.file[i].size))
+        if (!f.file[i].outside &&
+            !push_is_checkpoint(f.file[i].path, f.file[i].size))
             add_file(out, p, f.file[i].path, path, NULL);
         free(path);
     }
@@ -97,17 +102,18 @@ static int send_checkpoints(struct wandb_push *p, struct err *e)
     struct file_tree f;
     int ret = 0;
 
-    if (file_tree_list(&f, p->run->artifacts, e) < 0)
+    if (file_tree_list(&f, p->run->artifacts, p->run->folder, e) < 0)
         return -1;
     for (size_t i = 0; i < f.n; i++) {
         const struct file_tree_file *x = &f.file[i];
 
-        if (!push_is_checkpoint(x->path, x->size))
+        if (x->outside || !push_is_checkpoint(x->path, x->size))
             continue;
         GROW(out.file, out.n, out.room);
         out.file[out.n++] = (struct wandb_file){
             .name = x->path,
             .path = arena_printf(&out.mem, "%s/%s", p->run->artifacts, x->path),
+            .run = p->run->folder,
         };
         buf_printf(&state, "%s %" PRId64 " %" PRId64 "\n", x->path, x->size,
                    x->mtime_ms);

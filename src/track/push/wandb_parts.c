@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/path.h"
 #include "store/md5.h"
 
 enum { MIB = 1 << 20, PART = 100 * MIB, MAX_PARTS = 10000, PAGE = 4096 };
@@ -58,22 +59,24 @@ static int64_t part_length(const struct wandb_parts *p, size_t i)
     return left < p->part ? left : p->part;
 }
 
-int wandb_parts_map(const char *path, void **data, int64_t *size, struct err *e)
+int wandb_parts_map(const struct wandb_file *f, void **data, int64_t *size,
+                    struct err *e)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = path_open_inside(f->path, f->run, e);
     struct stat st = { 0 };
     int ret = 0;
 
     *data = NULL;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        ret = err_sys(e, "cannot read %s", path);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
+        ret = err_sys(e, "cannot read %s", f->path);
     else if (st.st_size)
         *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (*data == MAP_FAILED)
-        ret = err_sys(e, "cannot read %s", path);
+        ret = err_sys(e, "cannot read %s", f->path);
     *size = (int64_t)st.st_size;
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return ret;
 }
 
@@ -83,13 +86,13 @@ void wandb_parts_unmap(void *data, int64_t size)
         munmap(data, (size_t)size);
 }
 
-int wandb_parts_open(struct wandb_parts *p, const char *path, uint64_t asked,
-                     struct err *e)
+int wandb_parts_open(struct wandb_parts *p, const struct wandb_file *f,
+                     uint64_t asked, struct err *e)
 {
     void *data;
 
     *p = (struct wandb_parts){ 0 };
-    if (wandb_parts_map(path, &data, &p->size, e) < 0)
+    if (wandb_parts_map(f, &data, &p->size, e) < 0)
         return -1;
     p->part = part_size(p->size, asked);
     p->n = p->part ? (size_t)((p->size - 1) / p->part + 1) : 0;

@@ -6,7 +6,7 @@
 /*
  * wandb_parts - a file that is too large for one request
  *
- *      if (wandb_parts_open(&p, path, w->part, e) < 0)
+ *      if (wandb_parts_open(&p, file, w->part, e) < 0)
  *          return -1;
  *      ... ask with wandb_parts_input(&p) where the file goes ...
  *      ret = wandb_parts_send(&p, w, file, artifact, node, e);
@@ -23,8 +23,8 @@ struct wandb_parts {
     unsigned char (*sum)[16];
 };
 
-int wandb_parts_open(struct wandb_parts *, const char *path, uint64_t part,
-                     struct err *);
+int wandb_parts_open(struct wandb_parts *, const struct wandb_file *,
+                     uint64_t part, struct err *);
 void wandb_parts_clear(struct wandb_parts *);
 json_t *wandb_parts_input(const struct wandb_parts *);
 /* `node` is the server's answer for the file. */
@@ -33,7 +33,8 @@ int wandb_parts_send(const struct wandb_parts *, struct wandb *,
                      json_t *node, struct err *);
 
 /* The content of a file in memory, NULL if it is empty. */
-int wandb_parts_map(const char *path, void **data, int64_t *size, struct err *);
+int wandb_parts_map(const struct wandb_file *, void **data, int64_t *size,
+                    struct err *);
 void wandb_parts_unmap(void *data, int64_t size);
 
 /* An MD5 sum in base64, with its NUL. */

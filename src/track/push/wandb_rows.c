@@ -10,6 +10,7 @@
 
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/protobuf.h"
 #include "common/table.h"
 
@@ -237,7 +238,8 @@ int wandb_rows_load(struct wandb_rows *rows, const struct run_info *r,
 int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
                        const char *path, struct err *e)
 {
-    FILE *fp = fopen(path, "re");
+    const int fd = path_open_inside(path, r->folder, e);
+    FILE *fp = fd < 0 ? NULL : fdopen(fd, "r");
     const time_t secs = (time_t)(r->start_ms / 1000);
     char stamp[40], *line = NULL;
     size_t room = 0;
@@ -245,7 +247,7 @@ int wandb_rows_console(struct wandb_rows *rows, const struct run_info *r,
     ssize_t n;
 
     if (!fp)
-        return err_sys(e, "cannot read %s", path);
+        return -1;
     gmtime_r(&secs, &tm);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &tm);
     while ((n = getline(&line, &room, fp)) > 0) {

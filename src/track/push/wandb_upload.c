@@ -56,7 +56,7 @@ static int put_file(struct wandb *w, const struct wandb_file *f,
     if (f->path) {
         call.fd_at = part ? part->at : 0;
         call.len = part ? (size_t)part->len : 0;
-        ret = push_put_file(w->http, &call, f->path, r, e);
+        ret = push_put_file(w->http, &call, f->path, f->run, r, e);
     } else {
         call.body = f->text;
         call.len = strlen(f->text);

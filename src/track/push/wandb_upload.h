@@ -9,6 +9,7 @@
 struct wandb_file {
     const char *name;
     const char *path, *text; /* the content: a file, or else a text */
+    const char *run;         /* the folder of the run, which has the file */
     const char *md5;         /* in hexadecimal, or NULL */
     bool sent;
 };

@@ -24,9 +24,12 @@ int copy_stream(FILE *in, const char *name, FILE *out, struct err *e)
     return ferror(in) ? err_sys(e, "cannot read %s", name) : 0;
 }
 
-static int copy_file(const char *from, const char *to, struct err *e)
+/* Copy a file of a run, or of what it shares with others, whose folder is
+ * `inside`. */
+static int copy_file(const char *from, const char *inside, const char *to,
+                     struct err *e)
 {
-    const int fd = path_open(from, e);
+    const int fd = path_open_inside(from, inside, e);
     FILE *in, *out;
     int ret;
 
@@ -48,23 +51,26 @@ static int copy_file(const char *from, const char *to, struct err *e)
     return ret;
 }
 
-/* Copy all files below a folder, except one at its top. */
+/* Copy all files below a folder, except one at its top and links that leave the
+ * folder. */
 static int copy_tree(const char *from, const char *to, const char *except,
                      struct err *e)
 {
     struct file_tree f;
     int ret = 0;
 
-    if (file_tree_list(&f, from, e) < 0)
+    if (file_tree_list(&f, from, from, e) < 0)
         return -1;
     for (size_t i = 0; ret == 0 && i < f.n; i++) {
         char *a = path_join(from, f.file[i].path);
         char *b = path_join(to, f.file[i].path);
 
-        if (!except || strcmp(f.file[i].path, except) != 0) {
+        if (f.file[i].outside) {
+            log_warn("%s is a link that leaves %s: not copied", a, from);
+        } else if (!except || strcmp(f.file[i].path, except) != 0) {
             ret = path_make_parent(b, e);
             if (ret == 0)
-                ret = copy_file(a, b, e);
+                ret = copy_file(a, from, b, e);
         }
         free(b);
         free(a);
@@ -80,15 +86,17 @@ static int copy_shared(const struct run_info *r, const char *experiment,
 {
     struct arena mem = ARENA_INIT;
     char *parent = path_parent(r->folder);
+    const char *datasets = arena_printf(&mem, "%s/datasets", parent);
+    const char *tags = arena_printf(&mem, "%s/tags", parent);
     const char *to_tags = arena_printf(&mem, "%s/tags", experiment);
     int ret = 0;
 
-    if (path_is_folder(arena_printf(&mem, "%s/inputs", r->folder)))
-        ret = copy_tree(arena_printf(&mem, "%s/datasets", parent),
-                        arena_printf(&mem, "%s/datasets", experiment), NULL, e);
-    if (ret == 0 && !path_exists(to_tags))
-        ret =
-            copy_tree(arena_printf(&mem, "%s/tags", parent), to_tags, NULL, e);
+    if (path_is_folder(arena_printf(&mem, "%s/inputs", r->folder)) &&
+        !path_is_refused(datasets))
+        ret = copy_tree(datasets, arena_printf(&mem, "%s/datasets", experiment),
+                        NULL, e);
+    if (ret == 0 && !path_exists(to_tags) && !path_is_refused(tags))
+        ret = copy_tree(tags, to_tags, NULL, e);
     arena_clear(&mem);
     free(parent);
     return ret;

@@ -8,8 +8,19 @@
 #include "common/mem.h"
 #include "common/path.h"
 
+static void add_file(struct file_tree *f, const char *name,
+                     const struct stat *st, bool outside)
+{
+    GROW(f->file, f->n, f->room);
+    f->file[f->n++] =
+        (struct file_tree_file){ xstrdup(name), (int64_t)st->st_size,
+                                 (int64_t)st->st_mtim.tv_sec * 1000 +
+                                     st->st_mtim.tv_nsec / 1000000,
+                                 outside };
+}
+
 static int walk_folder(struct file_tree *f, const char *folder,
-                       const char *below, struct err *e)
+                       const char *below, const char *run, struct err *e)
 {
     struct path_list l;
     int ret = 0;
@@ -19,19 +30,18 @@ static int walk_folder(struct file_tree *f, const char *folder,
     for (size_t i = 0; i < l.n && ret == 0; i++) {
         char *path = path_join(folder, l.name[i]);
         char *name = path_join(below, l.name[i]);
-        struct stat st, link;
+        struct stat st = { 0 }, link = { 0 };
 
-        if (lstat(path, &link) < 0 || stat(path, &st) < 0)
-            st.st_mode = 0; /* removed meanwhile, or a dangling link */
-        if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode))
-            ret = walk_folder(f, path, name, e);
-        if (S_ISREG(st.st_mode)) {
-            GROW(f->file, f->n, f->room);
-            f->file[f->n++] =
-                (struct file_tree_file){ xstrdup(name), (int64_t)st.st_size,
-                                         (int64_t)st.st_mtim.tv_sec * 1000 +
-                                             st.st_mtim.tv_nsec / 1000000 };
-        }
+        /* a file that was removed meanwhile, or a dangling link, is no file */
+        if (lstat(path, &link) == 0 && stat(path, &st) < 0)
+            st.st_mode = 0;
+        if (st.st_mode && S_ISLNK(link.st_mode) && run &&
+            path_leaves(path, run))
+            add_file(f, name, &link, true);
+        else if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode))
+            ret = walk_folder(f, path, name, run, e);
+        else if (S_ISREG(st.st_mode))
+            add_file(f, name, &st, false);
         free(name);
         free(path);
     }
@@ -39,15 +49,31 @@ static int walk_folder(struct file_tree *f, const char *folder,
     return ret;
 }
 
-int file_tree_list(struct file_tree *f, const char *folder, struct err *e)
+int file_tree_list(struct file_tree *f, const char *folder, const char *run,
+                   struct err *e)
 {
+    struct stat st;
+
     *f = (struct file_tree)FILE_TREE_INIT;
     if (!folder || !path_is_folder(folder))
         return 0;
-    if (walk_folder(f, folder, "", e) == 0)
+    if (run && path_is_link(folder) && path_leaves(folder, run)) {
+        if (lstat(folder, &st) == 0)
+            add_file(f, ".", &st, true);
+        return 0;
+    }
+    if (walk_folder(f, folder, "", run, e) == 0)
         return 0;
     file_tree_clear(f);
     return -1;
+}
+
+void file_tree_add_size(struct table *t, const struct file_tree_file *f)
+{
+    if (f->outside)
+        table_none(t);
+    else
+        table_bytes(t, f->size);
 }
 
 void file_tree_clear(struct file_tree *f)

@@ -1,28 +1,36 @@
 #ifndef TRACK_RUNS_FILE_TREE_H
 #define TRACK_RUNS_FILE_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/table.h"
 
 /*
  * file_tree - all files below a folder, sorted by path
  *
  * Symbolic links to files count as files; links to folders are not followed.
- * A folder that does not exist has no files.
+ * Links that leave the folder RUN, which a run of others may have, are listed,
+ * to files as well as to folders, and may not be read; RUN is NULL to list what
+ * the user has named.  A folder that does not exist has no files.
  */
 struct file_tree {
     struct file_tree_file {
         char *path; /* below the folder: "checkpoints/model.bin" */
         int64_t size, mtime_ms;
+        bool outside; /* a link that leaves the run */
     } * file;
     size_t n, room;
 };
 
 #define FILE_TREE_INIT { NULL, 0, 0 }
 
-int file_tree_list(struct file_tree *, const char *folder, struct err *);
+int file_tree_list(struct file_tree *, const char *folder, const char *run,
+                   struct err *);
+/* A cell with the size of a file; that of a link that leaves is not known. */
+void file_tree_add_size(struct table *, const struct file_tree_file *);
 void file_tree_clear(struct file_tree *);
 
 #endif

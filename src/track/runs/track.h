@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "common/opt.h"
+#include "common/path.h"
 #include "common/table.h"
 #include "store/load.h"
 
@@ -50,6 +51,9 @@ struct track_new_run {
 #define TRACK_OPT_ROOT \
     { 'r', "root", "dir", OPT_STRING, &track_root, \
       "use this store (default: GTRACK_ROOT or mlruns)" }
+#define TRACK_OPT_LINKS \
+    { 0, "follow-links", NULL, OPT_FLAG, &path_follow_links, \
+      "also read through symbolic links that leave a run" }
 #define TRACK_OPT_WHERE(s) \
     { 'w', "where", "filter", OPT_STRING, &(s).where, \
       "select only runs for which FILTER is true" }
