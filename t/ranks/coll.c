@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -256,55 +257,132 @@ static int wait_for(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 3;
 }
 
-/*
- * Connections to rank 0 of three ranks: one that sends nonsense, one with
- * another token, one with another configuration, two that are both rank 1.
- */
-static void test_rejections(void)
+/* Start two processes of one rank; returns the one that has joined when the
+ * other has been rejected. */
+static pid_t join_twice(const struct test_rank *j, bool *rejected)
 {
-    int port, status;
+    const pid_t first = start_joining(j, "rank 0 rejected rank");
+    const pid_t second = start_joining(j, "rank 0 rejected rank");
+    int status;
+    const pid_t ended = wait(&status);
+
+    *rejected = (ended == first || ended == second) && WIFEXITED(status) &&
+                WEXITSTATUS(status) == 1;
+    return ended == first ? second : first;
+}
+
+/* Connect to 127.0.0.LAST; -1 if nobody listens there. */
+static int connect_here(int last, int port)
+{
+    const struct sockaddr_in a = { .sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr.s_addr = htonl(
+                                       INADDR_LOOPBACK - 1 + (uint32_t)last) };
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    if (connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/*
+ * Connections to rank 0 of three ranks: many that send nothing, one that sends
+ * nonsense, one with another token, two that are both rank 1.
+ */
+static void test_strangers(void)
+{
+    enum { IDLE = 20 };
+    int port, idle[IDLE];
     const int fd = listen_here(&port);
     struct test_rank j = { 3, 0, port, fd, "a", "t" };
-    struct sockaddr_in a = { .sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int nonsense;
-    pid_t zero, first, second, third, refused;
+    bool rejected;
+    pid_t zero, one, two;
 
     fflush(stdout);
     zero = start_joining(&j, "");
     close(fd);
-    nonsense = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(nonsense, (struct sockaddr *)&a, sizeof a) == 0)
-        send(nonsense, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
+    for (int i = 0; i < IDLE; i++)
+        idle[i] = connect_here(1, port);
+    nonsense = connect_here(1, port);
+    send(nonsense, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
     close(nonsense);
     j.rank = 1;
     j.token = "another job's";
-    ok(wait_for(start_joining(&j, "rejected rank 1")) == 1,
-       "a rank with the token of another job is rejected");
+    ok(wait_for(start_joining(&j, "closed the connection to rank 1")) == 1,
+       "rank 0 closes a connection with the token of another job");
     j.token = "t";
-    j.agree = "b";
-    ok(wait_for(start_joining(&j, "a different configuration")) == 1,
-       "a rank with a different configuration is rejected");
-    j.size = 2;
-    ok(wait_for(start_joining(&j, "3 ranks, not 2")) == 1,
-       "a rank with another number of ranks is rejected");
-    j.size = 3;
-    j.agree = "a";
     ok(wait_for(start_joining(&(struct test_rank){ 3, 0, port, -1, "a", "t" },
                               "")) == 2,
        "a second rank 0 cannot listen on the port");
-    first = start_joining(&j, "has already joined");
-    second = start_joining(&j, "has already joined");
-    refused = wait(&status);
-    ok((refused == first || refused == second) && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 1,
-       "the second of two processes with rank 1 is rejected");
+    one = join_twice(&j, &rejected);
+    ok(rejected, "the second of two processes with rank 1 is rejected");
     j.rank = 2;
-    third = start_joining(&j, "");
-    ok(wait_for(refused == first ? second : first) == 0 &&
-           wait_for(third) == 0 && wait_for(zero) == 0,
-       "a job continues after it has rejected ranks");
+    two = start_joining(&j, "");
+    ok(wait_for(one) == 0 && wait_for(two) == 0 && wait_for(zero) == 0,
+       "a job begins in spite of strangers and of a rank that came twice");
+    for (int i = 0; i < IDLE; i++)
+        close(idle[i]);
+}
+
+/* A rank that does not fit ends the job on all ranks, by name. */
+static void test_rejections(void)
+{
+    static const struct {
+        struct test_rank rank;
+        const char *why;
+    } cases[] = {
+        { { .size = 3, .rank = 1, .agree = "b" },
+          "it has a different configuration than rank 0" },
+        { { .size = 2, .rank = 1, .agree = "a" },
+          "the job has 3 ranks, not 2" },
+        { { .size = 9, .rank = 4, .agree = "a" },
+          "the job has 3 ranks, not 9" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct test_rank odd = cases[i].rank;
+        struct test_rank j = { 3, 0, 0, listen_here(&j.port), "a", "t" };
+        char words[128];
+        pid_t zero, two, one;
+        bool rejected;
+
+        snprintf(words, sizeof words, "): %s", cases[i].why);
+        fflush(stdout);
+        zero = start_joining(&j, words);
+        close(j.fd);
+        j.rank = 2;
+        two = join_twice(&j, &rejected);
+        odd.port = j.port;
+        odd.token = "t";
+        one = start_joining(&odd, words);
+        ok(wait_for(one) == 1 && wait_for(zero) == 1,
+           "a rank that is rejected, and rank 0, say why: %s", cases[i].why);
+        ok(rejected && wait_for(two) == 1,
+           "a rank that had joined says why the job ends: %s", cases[i].why);
+    }
+}
+
+static void test_interface(void)
+{
+    int port, fd;
+    struct test_rank j = { 2, 0, 0, -1, "a", "t" };
+    pid_t zero;
+
+    close(listen_here(&port));
+    j.port = port;
+    fflush(stdout);
+    zero = start_joining(&j, "");
+    while ((fd = connect_here(1, port)) < 0 &&
+           waitpid(zero, NULL, WNOHANG) == 0)
+        ;
+    close(fd);
+    ok(fd >= 0 && connect_here(2, port) < 0,
+       "rank 0 listens on the address it was given, and on no other");
+    j.rank = 1;
+    ok(wait_for(start_joining(&j, "")) == 0 && wait_for(zero) == 0,
+       "a rank joins at that address");
 }
 
 static void test_node_lists(void)
@@ -383,6 +461,45 @@ static void test_launchers(void)
        "the launcher none ignores the environment");
 }
 
+/* The token of a job under torchrun, with this secret or file of one. */
+static bool has_token(const char *secret, const char *file, char out[128])
+{
+    struct err e = ERR_INIT;
+    struct launch l;
+
+    setenv("WORLD_SIZE", "2", 1);
+    setenv("RANK", "1", 1);
+    setenv("GTRAIN_TOKEN", secret, 1);
+    setenv("GTRAIN_TOKEN_FILE", file, 1);
+    if (launch_detect(&l, LAUNCHER_TORCHRUN, &e) < 0) {
+        diag("%s", e.text);
+        return false;
+    }
+    memcpy(out, l.token, 128);
+    return !l.guessable;
+}
+
+static void test_tokens(void)
+{
+    char name[] = "/tmp/gtrain-XXXXXX", a[128], b[128];
+    const int fd = mkstemp(name);
+
+    ok(write(fd, "secret\n", 7) == 7 && has_token("secret", "", a) &&
+           has_token("", name, b) && strcmp(a, b) == 0,
+       "the secret of a token comes from GTRAIN_TOKEN or a file");
+    ok(has_token("another", "", b) && strcmp(a, b) != 0,
+       "another secret gives another token");
+    ok(!has_token("", "", b) && strcmp(a, b) != 0,
+       "without a secret the token can be guessed");
+    fchmod(fd, 0640);
+    ok(!has_token("", name, b), "a file that others can read is an error");
+    close(fd);
+    unlink(name);
+    unsetenv("GTRAIN_TOKEN");
+    unsetenv("GTRAIN_TOKEN_FILE");
+    unsetenv("WORLD_SIZE");
+}
+
 /* Under mpirun: the same sums through MPI, reported by rank 0. */
 static int under_mpi(void)
 {
@@ -413,9 +530,11 @@ static int under_mpi(void)
  * does not end by itself. */
 static int lingering_rank(void)
 {
+    const char *secret = getenv("GTRAIN_TOKEN");
+
     if (strcmp(getenv("GTRAIN_RANK"), "1") == 0)
         raise(SIGSTOP);
-    return 0;
+    return !secret || strspn(secret, "0123456789abcdef") != 32;
 }
 
 static void test_lingering(void)
@@ -424,7 +543,7 @@ static void test_lingering(void)
     struct err e = ERR_INIT;
 
     ok(local_ranks_run(argv, 2, &e) == 0,
-       "a rank that does not exit after rank 0 succeeded is not a failure");
+       "ranks get a secret, and one that outlives rank 0 is not a failure");
     ok(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
        "a rank that does not exit is killed");
 }
@@ -442,7 +561,10 @@ int main(void)
            "%d ranks compute the same sums", size);
     ok(run_ranks(3, rank_with_death, "a", 1) == 0,
        "the other ranks name a rank that dies");
+    test_strangers();
     test_rejections();
+    test_interface();
+    test_tokens();
     test_lingering();
     return done_testing();
 }

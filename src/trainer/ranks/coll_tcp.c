@@ -19,6 +19,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "trainer/ranks/peer_socket.h"
 #include "trainer/ranks/rendezvous.h"
 
 enum { MAGIC = 0x47544632 };
@@ -79,7 +80,7 @@ static int receive_goodbye(struct coll *c, int r, struct err *e)
     const size_t n = t->link[r].in.bytes < sizeof text - 1 ? t->link[r].in.bytes
                                                            : sizeof text - 1;
 
-    rendezvous_move(t->link[r].fd, text, n, false, clock_mono() + 1);
+    peer_socket_move(t->link[r].fd, text, n, false, clock_mono() + 1);
     if (!text[0])
         return rank_lost(c, r, "exited before the others", e);
     t->lost = true;

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "common/buf.h"
 #include "common/hash.h"
 #include "common/log.h"
 #include "common/num.h"
+#include "common/sha256.h"
 
 /* Ports for rank 0, below those that Linux uses for outgoing connections. */
 enum { PORT_FIRST = 20000, PORTS = 12000 };
@@ -45,6 +48,53 @@ static int env_or_zero(const char *name)
     return get_env(name) && env_int(name, 0, 1 << 20, &n, &e) == 0 ? n : 0;
 }
 
+/* ---- the token -------------------------------------------------------- */
+
+static int read_secret_file(const char *path, struct buf *out, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return err_open(e, "GTRAIN_TOKEN_FILE: cannot open %s", path);
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        return err_set(e, ERR_USAGE,
+                       "GTRAIN_TOKEN_FILE: others may read %s; make its mode "
+                       "0600",
+                       path);
+    if (buf_read_file(out, path, 1 << 12, e) < 0)
+        return err_wrap(e, "GTRAIN_TOKEN_FILE");
+    buf_trim(out, strcspn(out->s, "\n"));
+    return out->len
+               ? 0
+               : err_set(e, ERR_USAGE, "GTRAIN_TOKEN_FILE: %s is empty", path);
+}
+
+/* Derive the token from the job's id and a secret, if there is one. */
+static int make_token(struct launch *l, const char *id, struct err *e)
+{
+    const char *secret = get_env("GTRAIN_TOKEN");
+    const char *path = get_env("GTRAIN_TOKEN_FILE");
+    struct buf text = BUF_INIT;
+    struct sha256 h;
+    char sum[SHA256_TEXT];
+    int ret = 0;
+
+    if (!secret && path)
+        ret = read_secret_file(path, &text, e);
+    else
+        buf_str(&text, secret ? secret : "");
+    sha256_init(&h);
+    sha256_add(&h, text.s, text.len);
+    sha256_add(&h, id, strlen(id) + 1);
+    sha256_text(&h, sum);
+    l->guessable = text.len == 0;
+    snprintf(l->token, sizeof l->token, "%s", sum);
+    buf_clear(&text);
+    return ret;
+}
+
+/* ---- the launchers ---------------------------------------------------- */
+
 /* gtrain --ranks: local_ranks_run() sets these. */
 static int detect_own(struct launch *l, struct err *e)
 {
@@ -57,10 +107,9 @@ static int detect_own(struct launch *l, struct err *e)
     l->local_size = l->size;
     if (l->rank == 0 && get_env("GTRAIN_LISTENER"))
         l->listener = env_or_zero("GTRAIN_LISTENER");
+    l->one_host = true;
     snprintf(l->host, sizeof l->host, "127.0.0.1");
-    snprintf(l->token, sizeof l->token, "%s",
-             get_env("GTRAIN_TOKEN") ? get_env("GTRAIN_TOKEN") : "");
-    return 0;
+    return make_token(l, "own", e);
 }
 
 static int detect_torchrun(struct launch *l, struct err *e)
@@ -68,6 +117,7 @@ static int detect_torchrun(struct launch *l, struct err *e)
     const char *id = get_env("TORCHELASTIC_RUN_ID");
     const char *busy = get_env("TORCHELASTIC_USE_AGENT_STORE");
     const char *again = get_env("TORCHELASTIC_RESTART_COUNT");
+    char job[128];
 
     l->kind = LAUNCH_TCP;
     if (env_int("WORLD_SIZE", 1, 1 << 16, &l->size, e) < 0 ||
@@ -84,15 +134,16 @@ static int detect_torchrun(struct launch *l, struct err *e)
     snprintf(l->host, sizeof l->host, "%s", get_env("MASTER_ADDR"));
     if (env_int("MASTER_PORT", 1, 65535, &l->port, e) < 0)
         return -1;
-    snprintf(l->token, sizeof l->token, "%s.%s", id ? id : "torchrun",
+    l->one_host = l->local_size == l->size;
+    snprintf(job, sizeof job, "%s.%s", id ? id : "torchrun",
              again ? again : "0");
     if (busy && strcmp(busy, "True") == 0) {
-        char text[sizeof l->token + 16];
+        char text[sizeof job + 16];
 
-        snprintf(text, sizeof text, "%s:%d", l->token, l->port);
+        snprintf(text, sizeof text, "%s:%d", job, l->port);
         l->port = PORT_FIRST + (int)(hash_name32(text) % PORTS);
     }
-    return 0;
+    return make_token(l, job, e);
 }
 
 int launch_first_host(char *out, size_t size, const char *list, struct err *e)
@@ -121,6 +172,7 @@ int launch_first_host(char *out, size_t size, const char *list, struct err *e)
 static int detect_slurm(struct launch *l, struct err *e)
 {
     const char *list = get_env("SLURM_STEP_NODELIST");
+    char id[128];
     int job;
 
     l->kind = LAUNCH_TCP;
@@ -136,11 +188,12 @@ static int detect_slurm(struct launch *l, struct err *e)
     if (launch_first_host(l->host, sizeof l->host, list ? list : "", e) < 0)
         return -1;
     l->port = PORT_FIRST + job % PORTS;
-    snprintf(l->token, sizeof l->token, "slurm.%d.%s.%s", job,
+    l->one_host = env_or_zero("SLURM_STEP_NUM_NODES") == 1;
+    snprintf(id, sizeof id, "slurm.%d.%s.%s", job,
              get_env("SLURM_STEP_ID") ? get_env("SLURM_STEP_ID") : "0",
              get_env("SLURM_RESTART_COUNT") ? get_env("SLURM_RESTART_COUNT")
                                             : "0");
-    return 0;
+    return make_token(l, id, e);
 }
 
 /* coll_mpi.c sets the rest; coll_open() fails in a build without MPI. */

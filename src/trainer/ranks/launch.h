@@ -1,6 +1,7 @@
 #ifndef TRAINER_RANKS_LAUNCH_H
 #define TRAINER_RANKS_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -19,6 +20,11 @@
  *                                  node list; no MPI is needed
  *      nothing                     LAUNCH_ALONE
  *
+ * The token by which ranks know each other is a hash of the job's id and of the
+ * secret in GTRAIN_TOKEN, or in the file that GTRAIN_TOKEN_FILE names, which
+ * only its owner may read.  local_ranks_run() makes a random secret; elsewhere,
+ * without one, the token is the job's id, which others can guess.
+ *
  * If TORCHELASTIC_USE_AGENT_STORE is True, torchrun itself listens on
  * MASTER_PORT; then the port is derived from the run id and the restart count.
  * For srun it is 20000 + job id % 12000.
@@ -31,7 +37,9 @@ struct launch {
     char host[256];             /* where rank 0 listens */
     int port;
     int listener;               /* the open socket of rank 0, or -1 */
+    bool one_host;              /* all ranks are on this machine */
     char token[128];            /* of the job: others are rejected */
+    bool guessable;             /* the token is, without a secret */
 };
 
 int launch_detect(struct launch *, enum launcher, struct err *);

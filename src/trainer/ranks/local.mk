@@ -10,6 +10,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/coll_queue.c \
 	%D%/coll_queue.h \
 	%D%/coll_tcp.c \
+	%D%/hello.c \
+	%D%/hello.h \
 	%D%/launch.c \
 	%D%/launch.h \
 	%D%/local_ranks.c \
@@ -17,6 +19,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/parallel.c \
 	%D%/parallel.h \
 	%D%/parallel_shares.c \
+	%D%/peer_socket.c \
+	%D%/peer_socket.h \
 	%D%/rendezvous.c \
 	%D%/rendezvous.h
 

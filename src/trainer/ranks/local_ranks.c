@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,12 +58,25 @@ static void set_env(const char *name, long value)
     setenv(name, text, 1);
 }
 
+/* A secret of the ranks, which inherit it. */
+static int make_secret(struct err *e)
+{
+    uint64_t bits[2];
+    char text[2 * sizeof bits + 1];
+
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return err_sys(e, "cannot get random bytes");
+    snprintf(text, sizeof text, "%016llx%016llx", (unsigned long long)bits[0],
+             (unsigned long long)bits[1]);
+    setenv("GTRAIN_TOKEN", text, 1);
+    return 0;
+}
+
 static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
                         int report)
 {
     const pid_t parent = getpid();
     const pid_t pid = fork();
-    char token[64];
 
     if (pid != 0)
         return pid;
@@ -70,11 +84,9 @@ static pid_t start_rank(char **argv, int rank, int n, int port, int listener,
     setpgid(0, 0); /* the parent passes ^C of the terminal on, once */
     if (getppid() != parent)
         _exit(1);
-    snprintf(token, sizeof token, "own.%ld.%d", (long)parent, port);
     set_env("GTRAIN_RANK", rank);
     set_env("GTRAIN_SIZE", n);
     set_env("GTRAIN_PORT", port);
-    setenv("GTRAIN_TOKEN", token, 1);
     set_env("GTRAIN_REPORT", dup(report)); /* stays open in exec */
     if (rank == 0)
         set_env("GTRAIN_LISTENER", listener);
@@ -301,6 +313,10 @@ int local_ranks_run(char **argv, int n, struct err *e)
 
     if (listener < 0)
         return -1;
+    if (make_secret(e) < 0) {
+        close(listener);
+        return -1;
+    }
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) < 0) {
         close(listener);
         return err_sys(e, "cannot create a pipe");

@@ -3,195 +3,94 @@
  *
  * Rank 0 listens.  Every other rank connects and sends the token of the job,
  * its rank, the size of the job and what all must agree on.  It receives the
- * address of each rank, or the reason why it is rejected.  Then each pair of
+ * address of each rank, or the reason why the job ends.  Then each pair of
  * ranks connects, the higher to the lower.
  */
 #include "config.h"
 #include "trainer/ranks/rendezvous.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "trainer/ranks/hello.h"
+#include "trainer/ranks/peer_socket.h"
 
-enum { MAGIC = 0x47544e31, CONNECT_PAUSE_MS = 50, HELLO_SECS = 10 };
-
-struct hello {
-    uint32_t magic;
-    uint32_t rank, size;
-    uint32_t port; /* where this rank listens */
-    uint32_t pid;
-    char token[128];
-    char agree[128];
-    char host[64];
-};
-
-/* Rank 0 answers with the reason why it rejects a rank, of so many bytes; if it
- * is empty, the addresses of all ranks follow. */
-enum { REASON_BYTES = 256 };
+/* Rank 0 answers with the reason why a rank is rejected, of so many bytes; if
+ * it is empty, the addresses of all ranks follow. */
+enum { REASON_BYTES = 320 };
 
 struct rank_address {
-    char addr[64]; /* numeric */
+    char addr[PEER_SOCKET_ADDRESS];
     uint32_t port;
     uint32_t pid;
     char host[64];
 };
 
-/* ---- sockets --------------------------------------------------------- */
+/* ---- listening -------------------------------------------------------- */
 
-static int wait_for(int fd, short events, double until)
+/* A rank has a socket to each other one, and many files may be open. */
+static void allow_sockets(int size)
 {
-    struct pollfd p = { .fd = fd, .events = events };
+    const rlim_t need = (rlim_t)size + HELLO_WAITING + 512;
+    struct rlimit l;
 
-    for (;;) {
-        const double left = until - clock_mono();
-        const int n = poll(&p, 1, left <= 0 ? 0 : (int)(left * 1000) + 1);
-
-        if (n > 0)
-            return 0;
-        if (n == 0 && left <= 0) {
-            errno = ETIMEDOUT;
-            return -1;
-        }
-        if (n < 0 && errno != EINTR)
-            return -1;
-    }
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= need)
+        return;
+    l.rlim_cur = l.rlim_max < need ? l.rlim_max : need;
+    setrlimit(RLIMIT_NOFILE, &l);
 }
 
-int rendezvous_move(int fd, void *data, size_t n, bool out, double until)
+/* On which interface rank 0 listens: a machine may give its own name a loopback
+ * address, which other machines cannot reach. */
+static const char *choose_interface(const struct launch *l)
 {
-    char *at = data;
+    const bool local = peer_socket_is_loopback(l->host);
 
-    while (n) {
-        const ssize_t now =
-            out ? send(fd, at, n, MSG_NOSIGNAL) : recv(fd, at, n, 0);
-
-        if (now > 0) {
-            at += now;
-            n -= (size_t)now;
-            continue;
-        }
-        if (now == 0) {
-            errno = ECONNRESET;
-            return -1;
-        }
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK)
-            return -1;
-        if (wait_for(fd, out ? POLLOUT : POLLIN, until) < 0)
-            return -1;
-    }
-    return 0;
+    return local && !l->one_host && strncmp(l->host, "127.", 4) != 0 &&
+                   strcmp(l->host, "localhost") != 0 &&
+                   strcmp(l->host, "::1") != 0
+               ? NULL
+               : l->host;
 }
 
-static void set_socket_options(int fd)
+/* Behind a translated address, rank 0 has to listen on all interfaces. */
+static int listen_first(const struct launch *l, struct err *e)
 {
-    const int one = 1;
+    const char *host = choose_interface(l);
+    int fd;
 
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-}
-
-static uint32_t port_of(int fd)
-{
-    struct sockaddr_storage a;
-    socklen_t n = sizeof a;
-    char port[16];
-
-    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0 ||
-        getnameinfo((struct sockaddr *)&a, n, NULL, 0, port, sizeof port,
-                    NI_NUMERICSERV) != 0)
-        return 0;
-    return (uint32_t)strtoul(port, NULL, 10);
-}
-
-/* Listen on a port; 0 is any free one. */
-static int listen_on(int port, struct err *e)
-{
-    const int one = 1;
-    struct sockaddr_in6 a = { .sin6_family = AF_INET6,
-                              .sin6_port = htons((uint16_t)port),
-                              .sin6_addr = IN6ADDR_ANY_INIT };
-    struct sockaddr_in b = { .sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)port) };
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), off = 0, ok;
-
-    if (fd >= 0) {
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        ok = bind(fd, (struct sockaddr *)&a, sizeof a);
-    } else {
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        ok = bind(fd, (struct sockaddr *)&b, sizeof b);
+    if (l->listener >= 0)
+        return l->listener;
+    if (l->guessable && !l->one_host && !peer_socket_is_loopback(l->host))
+        log_warn("the token of this job can be guessed; set GTRAIN_TOKEN to a "
+                 "secret on all ranks");
+    fd = peer_socket_listen(host, l->port, e);
+    if (fd < 0 && host && e->sys == EADDRNOTAVAIL) {
+        log_warn("%s is not an address of this machine; rank 0 listens on all "
+                 "interfaces",
+                 host);
+        *e = (struct err)ERR_INIT;
+        fd = peer_socket_listen(NULL, l->port, e);
     }
-    if (ok < 0 || listen(fd, 1024) < 0) {
-        err_sys(e, "cannot listen on port %d", port);
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     return fd;
 }
 
-/* Try to connect once; *why is set on failure. */
-static int connect_once(const char *host, int port, const char **why)
+/* Other ranks listen on the interface by which they have reached rank 0. */
+static int listen_beside(const struct launch *l, int zero, struct err *e)
 {
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
-    struct addrinfo *all = NULL;
-    char text[16];
-    int fd = -1, bad;
+    char own[PEER_SOCKET_ADDRESS];
 
-    snprintf(text, sizeof text, "%d", port);
-    bad = getaddrinfo(host, text, &hints, &all);
-    if (bad != 0) {
-        *why = gai_strerror(bad);
-        return -1;
-    }
-    for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
-        fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-            *why = strerror(errno);
-            if (fd >= 0)
-                close(fd);
-            fd = -1;
-        }
-    }
-    freeaddrinfo(all);
-    if (fd >= 0)
-        set_socket_options(fd);
-    return fd;
-}
-
-/* Try to connect until it works: rank 0 may start later than this rank. */
-static int connect_to(const char *host, int port, double until, struct err *e)
-{
-    for (;;) {
-        const char *why = "";
-        const int fd = connect_once(host, port, &why);
-
-        if (fd >= 0)
-            return fd;
-        if (clock_mono() > until)
-            return err_set(e, ERR_RANK, "cannot connect to %s:%d: %s", host,
-                           port, why);
-        poll(NULL, 0, CONNECT_PAUSE_MS);
-    }
+    peer_socket_own(zero, own);
+    return peer_socket_listen(
+        *own && (l->one_host || !peer_socket_is_loopback(own)) ? own : NULL, 0,
+        e);
 }
 
 /* ---- rendezvous ------------------------------------------------------ */
@@ -199,10 +98,10 @@ static int connect_to(const char *host, int port, double until, struct err *e)
 static void own_hello(const struct coll *c, const struct coll_conf *conf,
                       int listener, struct hello *h)
 {
-    *h = (struct hello){ .magic = MAGIC,
+    *h = (struct hello){ .magic = HELLO_MAGIC,
                          .rank = (uint32_t)c->rank,
                          .size = (uint32_t)c->size,
-                         .port = port_of(listener),
+                         .port = peer_socket_port(listener),
                          .pid = (uint32_t)getpid() };
     snprintf(h->token, sizeof h->token, "%s", conf->launch->token);
     snprintf(h->agree, sizeof h->agree, "%s", conf->agree ? conf->agree : "");
@@ -211,36 +110,35 @@ static void own_hello(const struct coll *c, const struct coll_conf *conf,
 
 /* Why a rank that knows the token is rejected; "" if it is not. */
 static void judge_rank(const struct coll *c, const struct hello *mine,
-                       const struct hello *h, char reason[REASON_BYTES])
+                       const struct hello *h, char *reason, size_t room)
 {
-    memset(reason, 0, REASON_BYTES);
+    *reason = '\0';
     if (h->size != mine->size)
-        snprintf(reason, REASON_BYTES, "the job has %u ranks, not %u",
-                 mine->size, h->size);
+        snprintf(reason, room, "the job has %u ranks, not %u", mine->size,
+                 h->size);
     else if (h->rank == 0 || h->rank >= h->size)
-        snprintf(reason, REASON_BYTES, "there is no rank %u", h->rank);
+        snprintf(reason, room, "there is no rank %u", h->rank);
     else if (c->peer[h->rank][0])
-        snprintf(reason, REASON_BYTES, "%s has already joined",
-                 c->peer[h->rank]);
+        snprintf(reason, room, "%s has already joined", c->peer[h->rank]);
     else if (memcmp(h->agree, mine->agree, sizeof h->agree) != 0)
-        snprintf(reason, REASON_BYTES,
-                 "rank %u has a different configuration than rank 0", h->rank);
+        snprintf(reason, room, "it has a different configuration than rank 0");
+}
+
+static void describe_rank(char out[sizeof *((struct coll *)0)->peer],
+                          uint32_t rank, const char *host, uint32_t pid)
+{
+    snprintf(out, sizeof *((struct coll *)0)->peer,
+             "rank %u (host %.40s, pid %u)", rank, host, pid);
 }
 
 static void admit_rank(struct coll *c, struct rank_address *address,
                        const struct hello *h, int fd)
 {
-    struct sockaddr_storage a;
-    socklen_t n = sizeof a;
-
     *address = (struct rank_address){ .port = h->port, .pid = h->pid };
     snprintf(address->host, sizeof address->host, "%.63s", h->host);
-    if (fd >= 0 && getpeername(fd, (struct sockaddr *)&a, &n) == 0)
-        getnameinfo((struct sockaddr *)&a, n, address->addr,
-                    sizeof address->addr, NULL, 0, NI_NUMERICHOST);
-    snprintf(c->peer[h->rank], sizeof c->peer[0],
-             "rank %u (host %.40s, pid %u)", h->rank, address->host,
-             address->pid);
+    if (fd >= 0)
+        peer_socket_peer(fd, address->addr);
+    describe_rank(c->peer[h->rank], h->rank, address->host, address->pid);
 }
 
 static int check_joined(const struct coll *c, int joined, struct err *e)
@@ -254,21 +152,34 @@ static int check_joined(const struct coll *c, int joined, struct err *e)
     return 0;
 }
 
-/* The socket of a rank of this job that has connected, and its hello; -1 if
- * something else has. */
-static int accept_rank(int listener, const struct hello *mine, struct hello *h)
+static void send_reason(int fd, const char *text)
 {
-    const int fd = accept(listener, NULL, NULL);
+    char reason[REASON_BYTES] = "";
 
-    if (fd < 0)
-        return -1;
-    set_socket_options(fd);
-    if (rendezvous_move(fd, h, sizeof *h, false, clock_mono() + HELLO_SECS) ==
-            0 &&
-        h->magic == MAGIC &&
-        memcmp(h->token, mine->token, sizeof h->token) == 0)
-        return fd;
+    snprintf(reason, sizeof reason, "%s", text);
+    peer_socket_move(fd, reason, sizeof reason, true, clock_mono() + 1);
+}
+
+/* A job that lacks a rank cannot begin: tell it, and all that have joined. */
+static int reject_rank(const struct coll *c, const struct hello *h, int fd,
+                       const int *fd_of, const char *reason, struct err *e)
+{
+    char who[sizeof *c->peer];
+    const bool joined = h->size == (uint32_t)c->size && h->rank > 0 &&
+                        h->rank < h->size && c->peer[h->rank][0];
+
+    describe_rank(who, h->rank, h->host, h->pid);
+    err_set(e, ERR_RANK, "rank 0 rejected %s: %s", who, reason);
+    send_reason(fd, e->text);
     close(fd);
+    if (joined) {
+        log_warn("%s", e->text);
+        *e = (struct err)ERR_INIT;
+        return 0;
+    }
+    for (int r = 1; r < c->size; r++)
+        if (fd_of[r] >= 0)
+            send_reason(fd_of[r], e->text);
     return -1;
 }
 
@@ -277,64 +188,69 @@ static int receive_all(struct coll *c, int listener, const struct hello *mine,
                        struct rank_address *address, int *fd_of, double until,
                        struct err *e)
 {
+    struct hello_reader reader = { .listener = listener, .token = mine->token };
     char reason[REASON_BYTES] = "";
-    int joined = 1;
+    int joined = 1, ret = 0;
 
     admit_rank(c, &address[0], mine, -1);
-    while (joined < c->size) {
+    while (ret == 0 && joined < c->size) {
         struct hello h;
-        int fd;
+        const int fd = hello_next(&reader, until, &h);
 
-        if (wait_for(listener, POLLIN, until) < 0)
-            return check_joined(c, joined, e);
-        fd = accept_rank(listener, mine, &h);
-        if (fd < 0)
-            continue;
-        judge_rank(c, mine, &h, reason);
+        if (fd < 0) {
+            ret = check_joined(c, joined, e);
+            break;
+        }
+        h.host[sizeof h.host - 1] = '\0';
+        judge_rank(c, mine, &h, reason, sizeof reason);
         if (reason[0]) {
-            log_warn("rejected a rank: %s", reason);
-            rendezvous_move(fd, reason, sizeof reason, true,
-                            clock_mono() + HELLO_SECS);
-            close(fd);
+            ret = reject_rank(c, &h, fd, fd_of, reason, e);
             continue;
         }
         admit_rank(c, &address[h.rank], &h, fd);
         fd_of[h.rank] = fd;
         joined++;
     }
+    hello_close(&reader);
     memset(reason, 0, sizeof reason);
-    for (int r = 1; r < c->size; r++)
-        if (rendezvous_move(fd_of[r], reason, sizeof reason, true, until) < 0 ||
-            rendezvous_move(fd_of[r], address,
-                            (size_t)c->size * sizeof *address, true, until) < 0)
-            return err_set(e, ERR_RANK, "%s disconnected during startup",
-                           c->peer[r]);
-    return 0;
+    for (int r = 1; ret == 0 && r < c->size; r++)
+        if (peer_socket_move(fd_of[r], reason, sizeof reason, true, until) <
+                0 ||
+            peer_socket_move(fd_of[r], address,
+                             (size_t)c->size * sizeof *address, true,
+                             until) < 0)
+            ret = err_set(e, ERR_RANK, "%s disconnected during startup",
+                          c->peer[r]);
+    return ret;
 }
 
-static int join_job(struct coll *c, const struct coll_conf *conf,
+/* Other ranks: say hello to rank 0, and receive the addresses of all. */
+static int join_job(struct coll *c, const struct coll_conf *conf, int zero,
                     struct hello *mine, struct rank_address *address,
-                    int *fd_of, double until, struct err *e)
+                    double until, struct err *e)
 {
     const struct launch *l = conf->launch;
     char reason[REASON_BYTES];
 
-    fd_of[0] = connect_to(l->host, l->port, until, e);
-    if (fd_of[0] < 0)
-        return err_wrap(e, "rank 0");
-    if (rendezvous_move(fd_of[0], mine, sizeof *mine, true, until) < 0 ||
-        rendezvous_move(fd_of[0], reason, sizeof reason, false, until) < 0)
-        snprintf(reason, sizeof reason, "%s", strerror(errno));
+    if (peer_socket_move(zero, mine, sizeof *mine, true, until) < 0 ||
+        peer_socket_move(zero, reason, sizeof reason, false, until) < 0) {
+        if (errno == ETIMEDOUT)
+            return err_set(e, ERR_RANK,
+                           "rank 0 (%s:%d) did not start the job within %.0f s",
+                           l->host, l->port, c->timeout);
+        return err_set(e, ERR_RANK,
+                       "rank 0 (%s:%d) closed the connection to rank %d; it "
+                       "has ended, or has another token",
+                       l->host, l->port, c->rank);
+    }
     reason[sizeof reason - 1] = '\0';
     if (reason[0])
-        return err_set(e, ERR_RANK, "rank 0 (%s:%d) rejected rank %d: %s",
-                       l->host, l->port, c->rank, reason);
-    if (rendezvous_move(fd_of[0], address, (size_t)c->size * sizeof *address,
-                        false, until) < 0)
+        return err_set(e, ERR_RANK, "%s", reason);
+    if (peer_socket_move(zero, address, (size_t)c->size * sizeof *address,
+                         false, until) < 0)
         return err_set(e, ERR_RANK, "rank 0 disconnected during startup");
     for (int r = 0; r < c->size; r++)
-        snprintf(c->peer[r], sizeof c->peer[0], "rank %d (host %.40s, pid %u)",
-                 r, address[r].host, address[r].pid);
+        describe_rank(c->peer[r], (uint32_t)r, address[r].host, address[r].pid);
     return 0;
 }
 
@@ -343,27 +259,24 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
                        const struct rank_address *address, int *fd_of,
                        double until, struct err *e)
 {
+    struct hello_reader reader = { .listener = listener, .token = mine->token };
     int missing = c->size - 1 - c->rank;
 
     for (int r = 1; r < c->rank; r++) {
-        fd_of[r] = connect_to(address[r].addr, (int)address[r].port, until, e);
+        fd_of[r] = peer_socket_connect(address[r].addr, (int)address[r].port,
+                                       until, e);
         if (fd_of[r] < 0)
             return err_wrap(e, "%s", c->peer[r]);
-        if (rendezvous_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
+        if (peer_socket_move(fd_of[r], mine, sizeof *mine, true, until) < 0)
             return err_set(e, ERR_RANK, "%s disconnected during startup",
                            c->peer[r]);
     }
-    while (c->rank > 0 && missing > 0) {
+    while (missing > 0) {
         struct hello h;
-        int fd;
+        const int fd = hello_next(&reader, until, &h);
 
-        if (wait_for(listener, POLLIN, until) < 0)
-            return err_set(e, ERR_RANK,
-                           "%d ranks did not connect to rank %d within %.0f s",
-                           missing, c->rank, c->timeout);
-        fd = accept_rank(listener, mine, &h);
         if (fd < 0)
-            continue;
+            break;
         if (h.rank <= (uint32_t)c->rank || h.rank >= (uint32_t)c->size ||
             fd_of[h.rank] >= 0) {
             close(fd);
@@ -372,29 +285,45 @@ static int meet_others(struct coll *c, int listener, struct hello *mine,
         fd_of[h.rank] = fd;
         missing--;
     }
-    return 0;
+    hello_close(&reader);
+    return missing == 0
+               ? 0
+               : err_set(e, ERR_RANK,
+                         "%d ranks did not connect to rank %d within %.0f s",
+                         missing, c->rank, c->timeout);
+}
+
+/* The socket on which this rank listens.  Ranks above 0 connect to rank 0
+ * first. */
+static int open_listener(const struct coll *c, const struct launch *l,
+                         int *fd_of, double until, struct err *e)
+{
+    if (c->rank == 0)
+        return listen_first(l, e);
+    fd_of[0] = peer_socket_connect(l->host, l->port, until, e);
+    if (fd_of[0] < 0)
+        return err_wrap(e, "rank 0");
+    return listen_beside(l, fd_of[0], e);
 }
 
 int rendezvous(struct coll *c, const struct coll_conf *conf, int *fd_of,
                struct err *e)
 {
-    const struct launch *l = conf->launch;
     const double until = clock_mono() + c->timeout;
     struct rank_address *address = xcalloc((size_t)c->size, sizeof *address);
     struct hello mine;
     int listener, ret = -1;
 
+    allow_sockets(c->size);
     for (int r = 0; r < c->size; r++)
         fd_of[r] = -1;
-    listener = c->rank == 0 && l->listener >= 0
-                   ? l->listener
-                   : listen_on(c->rank == 0 ? l->port : 0, e);
+    listener = open_listener(c, conf->launch, fd_of, until, e);
     if (listener >= 0) {
         own_hello(c, conf, listener, &mine);
         ret = c->rank == 0
                   ? receive_all(c, listener, &mine, address, fd_of, until, e)
-                  : join_job(c, conf, &mine, address, fd_of, until, e);
-        if (ret == 0)
+                  : join_job(c, conf, fd_of[0], &mine, address, until, e);
+        if (ret == 0 && c->rank > 0)
             ret = meet_others(c, listener, &mine, address, fd_of, until, e);
         close(listener);
     }

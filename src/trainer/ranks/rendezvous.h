@@ -1,9 +1,6 @@
 #ifndef TRAINER_RANKS_RENDEZVOUS_H
 #define TRAINER_RANKS_RENDEZVOUS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "common/err.h"
 #include "trainer/ranks/coll.h"
 
@@ -11,18 +8,18 @@
  * rendezvous - connect the ranks of a job over TCP
  *
  * Sets fd_of[r], for every other rank r of c->size, to a connected socket that
- * does not block, and c->peer[r] to a description of the rank.  A rank that
- * knows the token of the job, but does not exist, has already joined or has a
- * different configuration, is rejected with an explanation; connections without
- * the token are closed.  An error of kind ERR_RANK names a rank that did not
- * join within c->timeout.  After a failure the sockets that were opened are in
- * fd_of, and the others are -1.
+ * does not block, and c->peer[r] to a description of the rank.  Connections
+ * without the token of the job are closed, and do not disturb it.  A rank that
+ * knows the token, but has another number of ranks or a different
+ * configuration, ends the job: an error of kind ERR_RANK names it on all ranks.
+ * One that has joined already is rejected alone.  An error also names a rank
+ * that did not join within c->timeout.  After a failure the sockets that were
+ * opened are in fd_of, and the others are -1.
+ *
+ * Rank 0 listens on the interface of the launch's host, and the others on the
+ * one by which they reach rank 0.  Nothing is encrypted.
  */
 int rendezvous(struct coll *, const struct coll_conf *, int *fd_of,
                struct err *);
-
-/* Send or receive all n bytes before clock_mono() is `until`; -1 with errno
- * otherwise. */
-int rendezvous_move(int fd, void *data, size_t n, bool out, double until);
 
 #endif
