@@ -11,7 +11,9 @@
 #include "common/log.h"
 #include "common/num.h"
 
-static const double REDRAW = 0.1, LINE = 30.0; /* seconds */
+/* Seconds: the least between two drawings, the most between two lines, and how
+ * long a unit takes before its parts are shown. */
+static const double REDRAW = 0.1, LINE = 30.0, LONG = 2.0;
 
 /* The one on the screen, which makes room for log lines. */
 static struct progress *showing;
@@ -31,7 +33,7 @@ void progress_open(struct progress *p, long first, long total, const char *unit)
                             .first = first,
                             .at = first,
                             .next_line = first + 1 };
-    p->start = clock_mono();
+    p->start = p->reached = clock_mono();
     p->shown = p->start - LINE;
     p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
     showing = p;
@@ -75,42 +77,68 @@ static void draw_bar(char *out, size_t width, const struct progress *p)
                                     : " ");
 }
 
+/* "step 12/4576", or "step 13/4576: 3 of 16" */
+static int write_head(char out[64], const struct progress *p)
+{
+    char total[24] = "", part[64] = "";
+
+    if (p->total)
+        snprintf(total, sizeof total, "/%ld", p->total);
+    if (p->parts)
+        snprintf(part, sizeof part, ": %ld of %ld", p->part, p->parts);
+    return snprintf(out, 64, "%s %ld%s%s", p->unit, p->at + (p->parts > 0),
+                    total, part);
+}
+
+/* How much of the text fits: whole parts of it, or some of the first. */
+static int fitting(const char *text, int room)
+{
+    int fits = 0;
+
+    if (room <= 0)
+        return 0;
+    for (const char *end = text; *end; end += strspn(end, " ")) {
+        const char *next = strstr(end, "  ");
+
+        end = next ? next : end + strlen(end);
+        if (end - text <= room)
+            fits = (int)(end - text);
+    }
+    return fits > 0 ? fits : room;
+}
+
 static void draw(const struct progress *p)
 {
     enum { BAR = 20 };
     char bar[BAR * 4 + 1] = "", left[NUM_TEXT] = "", head[64];
     const double secs = seconds_left(p);
     const int wide = columns();
-    int n, room;
+    int room;
 
     if (p->total)
         draw_bar(bar, wide >= 100 ? BAR : BAR / 2, p);
     if (secs >= 0)
         num_duration(left, secs);
-    n = p->total ? snprintf(head, sizeof head, "%s %ld/%ld", p->unit, p->at,
-                            p->total)
-                 : snprintf(head, sizeof head, "%s %ld", p->unit, p->at);
     /* what remains of the line, so that it never wraps */
-    room = wide - n - (p->total ? (wide >= 100 ? BAR : BAR / 2) + 2 : 0) - 14;
+    room = wide - write_head(head, p) - 3 -
+           (p->total ? (wide >= 100 ? BAR : BAR / 2) + 2 : 0) -
+           (secs >= 0 ? (int)strlen("  left ") + (int)strlen(left) : 0);
     fprintf(stderr, "\r\033[K%s%s%s%s  %.*s%s%s", p->total ? "▕" : "", bar,
-            p->total ? "▏" : "", head, room > 0 ? room : 0, p->text,
+            p->total ? "▏" : "", head, fitting(p->text, room), p->text,
             secs >= 0 ? "  left " : "", left);
     fflush(stderr);
 }
 
-static void line(struct progress *p)
+static void line(const struct progress *p)
 {
-    char left[NUM_TEXT] = "";
-    const double secs = seconds_left(p);
+    char left[NUM_TEXT] = "", head[64];
+    const double secs = p->total ? seconds_left(p) : 0;
 
+    write_head(head, p);
     if (secs > 0)
         num_duration(left, secs);
-    if (p->total)
-        log_info("%s %ld/%ld  %s%s%s", p->unit, p->at, p->total, p->text,
-                 secs > 0 ? "  left " : "", left);
-    else
-        log_info("%s %ld  %s", p->unit, p->at, p->text);
-    p->next_line = p->at + (p->total > 50 ? p->total / 50 : 1);
+    log_info("%s%s%s%s%s", head, *p->text ? "  " : "", p->text,
+             secs > 0 ? "  left " : "", left);
 }
 
 void progress_at(struct progress *p, long done, const char *text)
@@ -118,6 +146,8 @@ void progress_at(struct progress *p, long done, const char *text)
     const double now = clock_mono();
 
     p->at = done;
+    p->parts = 0;
+    p->reached = now;
     snprintf(p->text, sizeof p->text, "%s", text);
     if (p->terminal) {
         if (now - p->shown < REDRAW && done != p->total)
@@ -127,8 +157,25 @@ void progress_at(struct progress *p, long done, const char *text)
     } else if (done >= p->next_line || now - p->shown >= LINE ||
                done == p->total) {
         line(p);
+        p->next_line = p->at + (p->total > 50 ? p->total / 50 : 1);
         p->shown = now;
     }
+}
+
+void progress_within(struct progress *p, long part, long parts)
+{
+    const double now = clock_mono();
+    const double since = p->shown > p->reached ? p->shown : p->reached;
+
+    if (now - p->reached < LONG || now - since < (p->terminal ? REDRAW : LINE))
+        return;
+    p->part = part;
+    p->parts = parts;
+    if (p->terminal)
+        draw(p);
+    else
+        line(p);
+    p->shown = now;
 }
 
 void progress_close(struct progress *p)

@@ -7,13 +7,16 @@
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
+#include "common/progress.h"
 #include "common/rng.h"
 #include "common/sha256.h"
 #include "t/lib/tap.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void numbers(void)
 {
@@ -285,8 +288,82 @@ static void times(void)
     }
 }
 
+/* Write to fd in place of standard error; the old one is returned. */
+static int divert(int fd)
+{
+    const int saved = dup(STDERR_FILENO);
+
+    dup2(fd, STDERR_FILENO);
+    return saved;
+}
+
+static void restore(int saved)
+{
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+}
+
+static void progress_in_a_file(void)
+{
+    char text[1024] = "";
+    FILE *fp = tmpfile();
+    const int saved = divert(fileno(fp));
+    struct progress p;
+
+    progress_open(&p, 0, 4576, "step");
+    progress_within(&p, 1, 16);
+    p.shown = p.reached = -100; /* seconds ago */
+    progress_within(&p, 3, 16);
+    progress_at(&p, 1, "loss 10.8");
+    progress_close(&p);
+    restore(saved);
+    rewind(fp);
+    text[fread(text, 1, sizeof text - 1, fp)] = '\0';
+    fclose(fp);
+    ok(!strstr(text, "1 of 16"), "the parts of a short unit are not shown");
+    ok(strstr(text, ": step 1/4576: 3 of 16\n") != NULL,
+       "how much of a long unit is done is shown before its end");
+    ok(strstr(text, ": step 1/4576  loss 10.8") != NULL,
+       "the end of a unit is shown after its parts");
+}
+
+/* A terminal of unknown width, which is taken for one of 80 columns. */
+static void progress_on_a_terminal(void)
+{
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char text[1024] = "", *head, *left;
+    struct progress p;
+    int terminal, saved;
+    ssize_t n;
+
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0) {
+        skip("no pseudo-terminal", "a progress line fits 80 columns");
+        return;
+    }
+    terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+    setenv("TERM", "xterm", 1);
+    saved = divert(terminal);
+    progress_open(&p, 0, 4576, "step");
+    p.start -= 100;
+    progress_at(&p, 1234, "loss 3.1234  12.3k tok/s  lr 6.00e-04  norm 1.11");
+    n = read(master, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    head = strstr(text, "step 1234/4576  ");
+    left = strstr(text, "  left ");
+    ok(head && left && 12 + strlen(head) < 80,
+       "a progress line fits 80 columns: %s", head ? head : text);
+    ok(head && left && strstr(head, "  lr 6.00e-04  left "),
+       "a progress line that is cut ends with a whole part");
+    progress_close(&p);
+    restore(saved);
+    close(terminal);
+    close(master);
+}
+
 int main(void)
 {
+    progress_in_a_file();
+    progress_on_a_terminal();
     times();
     numbers();
     strings();
