@@ -1,17 +1,63 @@
 #include "config.h"
 #include "common/sig.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t sig_flag;
+static volatile sig_atomic_t sig_again;     /* a second SIGINT has arrived */
+static volatile sig_atomic_t sig_listening; /* the listener is running */
+
+static struct {
+    sig_listen_fn *call;
+    void *arg;
+    pthread_t thread;
+    sem_t wake;
+} listener;
 
 static void sig_note(int sig)
 {
-    if (sig == SIGINT && sig_flag == SIGINT)
+    const bool again = sig == SIGINT && sig_flag == SIGINT;
+
+    if (again && (sig_again || !sig_listening))
         _exit(130);
+    sig_again = sig_again || again;
     sig_flag = sig;
+    if (sig_listening)
+        sem_post(&listener.wake);
+}
+
+static void *run_listener(void *arg)
+{
+    while (sem_wait(&listener.wake) < 0 || sig_listening || sig_again) {
+        if (sig_flag)
+            listener.call(listener.arg, sig_flag, sig_again);
+        if (sig_again)
+            _exit(130);
+    }
+    return arg;
+}
+
+void sig_listen(sig_listen_fn *call, void *arg)
+{
+    listener.call = call;
+    listener.arg = arg;
+    sem_init(&listener.wake, 0, 0);
+    sig_listening =
+        pthread_create(&listener.thread, NULL, run_listener, NULL) == 0;
+}
+
+void sig_unlisten(void)
+{
+    if (!sig_listening)
+        return;
+    sig_listening = 0;
+    sem_post(&listener.wake);
+    pthread_join(listener.thread, NULL);
+    sem_destroy(&listener.wake);
 }
 
 static const int watched[] = { SIGINT, SIGTERM, SIGUSR1, SIGHUP };

@@ -34,7 +34,7 @@ struct run {
     char *folder, *place; /* of a new run: where it will be */
     int64_t beat_ms;      /* of the last heartbeat that was written */
     pthread_mutex_t lock;
-    char *reason; /* guarded by it */
+    char *reason; /* guarded by it, as is the attempt while it is written */
 };
 
 /* Called from the writer's thread. */
@@ -46,9 +46,11 @@ static void beat(void *arg)
 
     if (now - r->beat_ms < r->attempt.interval_ms && now >= r->beat_ms)
         return;
+    pthread_mutex_lock(&r->lock);
     r->attempt.beat_ms = now;
     if (attempt_save(r->folder, &r->attempt, &e) == 0)
         r->beat_ms = now;
+    pthread_mutex_unlock(&r->lock);
 }
 
 static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
@@ -292,6 +294,28 @@ static void refresh(struct run *r)
         r->meta = now;
 }
 
+static int save_end(struct run *r, enum run_status status, struct err *e)
+{
+    r->attempt.status = status;
+    r->attempt.reason = r->reason;
+    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
+    refresh(r);
+    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
+    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
+    if (attempt_save(r->folder, &r->attempt, e) < 0)
+        return -1;
+    return meta_save(&r->meta, r->folder, e);
+}
+
+void run_kill(struct run *r)
+{
+    struct err e = ERR_INIT;
+
+    run_flush(r, &e);
+    pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
+    save_end(r, RUN_KILLED, &e);
+}
+
 int run_end(struct run *r, enum run_status status, struct err *e)
 {
     struct err last = ERR_INIT;
@@ -301,14 +325,7 @@ int run_end(struct run *r, enum run_status status, struct err *e)
         return 0;
     capture_end(r->capture);
     ret = writer_stop(r->writer, e);
-    r->attempt.status = status;
-    r->attempt.reason = r->reason;
-    r->attempt.end_ms = r->attempt.beat_ms = clock_wall_ms();
-    refresh(r);
-    r->meta.status = status == RUN_PREEMPTED ? RUN_KILLED : status;
-    r->meta.end_ms = status == RUN_RUNNING ? 0 : r->attempt.end_ms;
-    if (attempt_save(r->folder, &r->attempt, &last) < 0 ||
-        meta_save(&r->meta, r->folder, &last) < 0) {
+    if (save_end(r, status, &last) < 0) {
         if (ret == 0)
             *e = last;
         ret = -1;

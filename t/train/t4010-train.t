@@ -232,6 +232,35 @@ ok $? "SIGTERM ends a training with status 75"
 ls -d stopped/*/*/artifacts/checkpoints/step-* >/dev/null 2>&1
 ok $? "SIGTERM ends a training after a checkpoint"
 
+# nor for the micro-batches of a step, of which it leaves no trace
+rm -f out
+gtrain --config tiny.ini --root unfinished --set train.batch=100000 >out 2>&1 &
+pid=$!
+until grep -q 'FLOP per token' out || ! kill -0 $pid 2>/dev/null; do :; done
+kill -TERM $pid
+wait $pid
+is $? 75 "a signal within a step ends training with status 75"
+like out "stopping: saving a checkpoint after this micro-batch" \
+    "a signal is acknowledged"
+like out "after step 0;" "a signal ends training before the end of a step"
+train --root unfinished --resume auto
+curve unfinished >got
+is "$(diff want got)" "" "a step that a signal interrupted is computed again"
+
+# a second SIGINT, in a micro-batch that would take minutes
+rm -f out
+gtrain --config tiny.ini --root killed_twice --set train.micro_batch=64 \
+    --set train.batch=64 --set train.device=ref --set model.width=512 >out 2>&1 &
+pid=$!
+until grep -q 'tokens in total' out || ! kill -0 $pid 2>/dev/null; do :; done
+kill -INT $pid
+until grep -q 'stopping:' out || ! kill -0 $pid 2>/dev/null; do :; done
+kill -INT $pid 2>/dev/null
+wait $pid
+is $? 130 "a second SIGINT ends training with status 130"
+is "$(gtrack ls --root killed_twice --tsv --no-header --columns status)" KILLED \
+    "a second SIGINT marks the run as killed"
+
 # a signal does not wait for a validation, which is then done by who goes on
 for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     cat train.bin train.bin

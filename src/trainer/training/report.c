@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/num.h"
 #include "common/save.h"
+#include "common/sig.h"
 #include "trainer/model/resolve.h"
 
 /* ---- the beginning ---------------------------------------------------- */
@@ -132,11 +133,33 @@ static void show_begin(const struct report *r, struct job *j)
                  num_short(m, r->meter->flops_per_token));
 }
 
+/* How training stops at a signal, as soon as it has arrived.  A second SIGINT
+ * ends the program after this. */
+static void acknowledge(void *arg, int sig, bool again)
+{
+    struct report *r = arg;
+    const double left = atomic_load(&r->pause_at) - clock_mono();
+    char text[NUM_TEXT], when[48] = "";
+
+    if (again) {
+        log_warn("interrupted, without a checkpoint");
+        run_kill(r->run);
+        return;
+    }
+    if (left > 0)
+        snprintf(when, sizeof when, ", in about %s", num_duration(text, left));
+    log_info("stopping: saving a checkpoint after this %s%s%s",
+             r->pauses_within ? "micro-batch" : "step", when,
+             sig == SIGINT ? "; Ctrl-C again stops without one" : "");
+}
+
 void report_begin(struct report *r, struct job *j, const struct meter *m)
 {
     r->meter = m;
     if (!r->run)
         return;
+    r->pauses_within = j->coll.size == 1;
+    sig_listen(acknowledge, r);
     show_begin(r, j);
     if (j->state.step > 0)
         log_info("resuming after step %lld", (long long)j->state.step);
@@ -176,8 +199,9 @@ static void show_step(struct report *r, const struct job *j,
 
     if (!isnan(r->last_val))
         snprintf(val, sizeof val, "  val %.4f", r->last_val);
-    snprintf(text, sizeof text, "loss %.4f  lr %.2e  norm %.2f  %s tok/s%s",
-             s->loss, s->lr, s->norm, num_short(rate, r->rate), val);
+    /* the last parts are left out where the line is narrow */
+    snprintf(text, sizeof text, "loss %.4f%s  %s tok/s  lr %.2e  norm %.2f",
+             s->loss, val, num_short(rate, r->rate), s->lr, s->norm);
     limit_progress(&r->progress, j);
     progress_at(&r->progress, (long)j->state.step, text);
 }
@@ -228,6 +252,23 @@ static void store_phases(struct report *r, const struct job *j,
         if (!isnan(s->phase_ms[k]))
             point[n++] = (struct run_point){ phases[k].metric, s->phase_ms[k] };
     run_metrics(r->run, step, point, n);
+}
+
+void report_micro(void *report, int64_t done, int64_t all)
+{
+    struct report *r = report;
+    const double now = clock_mono();
+    const int64_t left = r->pauses_within ? 1 : all - done;
+
+    if (!r->run)
+        return;
+    if (r->micro_began > 0 && (done > 0 || all == 1))
+        r->micro_seconds = now - r->micro_began;
+    if (r->micro_seconds > 0)
+        atomic_store(&r->pause_at, now + r->micro_seconds * (double)left);
+    r->micro_began = now;
+    if (all > 1)
+        progress_within(&r->progress, (long)done, (long)all);
 }
 
 void report_step(struct report *r, const struct job *j, const struct step *s)
@@ -388,8 +429,10 @@ int report_close(struct report *r, const struct job *j, int ret, struct err *e)
 {
     const enum run_status status = status_of(e);
 
-    if (r->progressing)
+    if (r->progressing) {
+        sig_unlisten();
         progress_close(&r->progress);
+    }
     if (!r->run)
         return ret;
     show_memory(&j->dev.memory);

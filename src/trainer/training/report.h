@@ -1,6 +1,7 @@
 #ifndef TRAINER_TRAINING_REPORT_H
 #define TRAINER_TRAINING_REPORT_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "common/progress.h"
@@ -35,6 +36,9 @@ struct report {
     FILE *log, *messages; /* log.txt, gtrain.log */
     double rate;          /* tokens/s, smoothed */
     double last_loss, last_val;
+    bool pauses_within; /* training can stop before each micro-batch */
+    double micro_began, micro_seconds; /* of the last one */
+    _Atomic double pause_at; /* when training can probably stop; 0: unknown */
 };
 
 /* resume_id: the run to resume, or NULL. */
@@ -42,6 +46,8 @@ int report_open(struct report *, const struct job *, const char *command,
                 const char *resume_id, struct err *);
 void report_begin(struct report *, struct job *, const struct meter *);
 
+/* For struct step: a micro-batch begins. */
+void report_micro(void *report, int64_t done, int64_t all);
 void report_step(struct report *, const struct job *, const struct step *);
 void report_eval(struct report *, const struct job *,
                  const struct eval_result *);

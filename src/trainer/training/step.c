@@ -107,6 +107,11 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
     s->wait_seconds = 0;
     s->targets = 0;
     for (int64_t i = 0; i < n; i++) {
+        if (s->on_micro)
+            s->on_micro(s->arg, i, n);
+        s->abandoned = j->coll.size == 1 && sig_caught();
+        if (s->abandoned)
+            return 0;
         if (set_batch(s, j, i, e) < 0)
             return -1;
         parallel_begin_micro(&j->parallel, i, n);
@@ -189,6 +194,9 @@ int step_compute(struct step *s, struct job *j, struct meter *m, struct err *e)
     s->tokens = sequences * j->gpt.T;
     if (run_micro_steps(s, j, micro, e) < 0)
         return -1;
+    s->signalled = s->abandoned;
+    if (s->abandoned)
+        return dev_sync(&j->dev, e);
     return sum_over_ranks(s, j, micro, m, e);
 }
 

@@ -20,8 +20,17 @@
  * gradients, their norm and a few other numbers over the ranks.  It also
  * passes the meter's readings of other ranks to rank 0, which stores them.
  * step_end() counts the step.
+ *
+ * A process without other ranks abandons the step when a signal has arrived
+ * before its last micro-batch: `abandoned` is set, and neither weights, moments
+ * nor state have changed.
  */
+typedef void step_micro_fn(void *arg, int64_t done, int64_t all);
+
 struct step {
+    step_micro_fn *on_micro; /* called before each micro-batch, or NULL */
+    void *arg;
+
     double lr;
     double loss, norm;       /* over all ranks */
     int64_t tokens;          /* of all ranks */
@@ -29,6 +38,7 @@ struct step {
     double wait_seconds;     /* of them, for data */
     double sent_bytes;       /* by a rank, on average */
     bool signalled;          /* a signal asks a rank to stop */
+    bool abandoned;          /* and the step was not computed */
     bool has_phases;         /* the times below are known: */
     double phase_ms[PHASES]; /* of the step before; NaN: not measured */
 

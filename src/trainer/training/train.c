@@ -66,6 +66,8 @@ static int train_step(struct train *t, struct err *e)
     if (step_compute(s, j, &t->meter, e) < 0)
         return -1;
     t->signalled = s->signalled;
+    if (s->abandoned)
+        return 0;
     verdict = step_check_judge(&t->check, s->loss, s->norm, scaled, what);
     if (apply_verdict(t, verdict, what, e) < 0)
         return -1;
@@ -311,6 +313,8 @@ int train_run(struct job *j, const struct train_conf *c, struct err *e)
     ret = open_checkpoints(&t, e);
     if (ret == 0) {
         step_open(&t.step, j, c->detect_anomaly);
+        t.step.on_micro = report_micro;
+        t.step.arg = &t.report;
         step_check_init(&t.check, &j->set->train);
         meter_open(&t.meter, j, t.report.run);
         report_begin(&t.report, j, &t.meter);
