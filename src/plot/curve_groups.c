@@ -210,7 +210,6 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
         GROW(to->h, to->n, to->room);
         if (history_load(&to->h[to->n], &set->run[i], key, r, e) < 0)
             return -1;
-        history_skip(&to->h[to->n], r->skip);
         if (r->how.kind != SMOOTH_NONE && l->style == STYLE_LINE) {
             struct history *h = &to->h[to->n];
             double *smooth = xcalloc(h->n + 1, sizeof *smooth);
@@ -219,6 +218,7 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
             free(h->y);
             h->y = smooth;
         }
+        history_skip(&to->h[to->n], r->skip);
         to->n++;
     }
     return 0;

@@ -9,7 +9,6 @@
 
 #include "common/buf.h"
 #include "plot/curve_groups.h"
-#include "plot/draw/axis.h"
 #include "plot/history.h"
 #include "plot/marks.h"
 #include "plot/summary.h"
@@ -102,13 +101,21 @@ static void draw_attempt(struct drawing *d, const struct part *part,
     char name[64];
 
     mark_bad(&m);
-    history_skip(h, d->r->skip);
     if (smooth) {
+        double *y = xcalloc(h->n + 1, sizeof *y);
+        size_t skipped = h->n;
+
+        /* what is skipped counts for the values after it */
+        smooth_apply(&d->r->how, h->y, y, h->n);
+        history_skip(h, d->r->skip);
+        skipped -= h->n;
         new_curve(d, part, h, NULL)->faint = true;
-        smooth_apply(&d->r->how, h->y, new_curve(d, part, h, label)->y, h->n);
+        memcpy(new_curve(d, part, h, label)->y, y + skipped, h->n * sizeof *y);
+        free(y);
         figure_note(d->f, "Smoothed: %s; the raw values are behind.",
                     smooth_name(name, &d->r->how));
     } else {
+        history_skip(h, d->r->skip);
         new_curve(d, part, h, label);
     }
     mark_wanted(&m, d->r->attempts ? marks & ~(1U << SHOW_RESUME) : marks);
@@ -245,8 +252,8 @@ static int draw_line(struct drawing *d, const struct kind_line *l, int index,
                 part.owner =
                     arena_printf(&d->f->mem, "rank %d",
                                  kind_rank(key[k], plain, sizeof plain));
-                part.line =
-                    arena_printf(&d->f->mem, "%s, %s", l->label, part.owner);
+                part.line = arena_printf(&d->f->mem, "%s%s%s", l->label,
+                                         *l->label ? ", " : "", part.owner);
                 d->lines_named = true;
             }
             /* the second line of a run differs by its dashes, too */
@@ -275,8 +282,7 @@ static int add_y2(struct drawing *d, struct err *e)
     else
         k = kind_of_metric(name, &line);
     d->p->has_y2 = true;
-    axis_init(&d->p->y2, k ? k->label : name, k ? k->unit : UNIT_NONE);
-    d->p->y2.from_zero = k && k->from_zero;
+    kind_axis(k, name, &d->p->y2);
     d->lines_named = true;
     for (size_t i = 0; i < d->set->n; i++) {
         const char *key = history_find(&d->set->run[i], wanted);
@@ -340,8 +346,7 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
     int n = 0, index = 0;
 
     history_axis(d.r, &p->x);
-    axis_init(&p->y, k->label, k->unit);
-    p->y.from_zero = k->from_zero;
+    kind_axis(k, NULL, &p->y);
     request_axes(d.r, p);
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
         const struct kind_line *l = &k->line[i];
@@ -454,11 +459,7 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
         k = other;
     }
     history_axis(d.r, &p->x);
-    axis_init(&p->y,
-              same && k ? k->label
-              : n == 1  ? key[0]
-                        : "value",
-              same && k ? k->unit : UNIT_NONE);
+    kind_axis(same ? k : NULL, n == 1 ? key[0] : "value", &p->y);
     request_axes(d.r, p);
     d.lines_named = n > 1;
     for (size_t i = 0; i < n; i++) {

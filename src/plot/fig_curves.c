@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "common/log.h"
 #include "common/program.h"
 #include "plot/curves.h"
@@ -10,18 +12,50 @@
 #include "plot/kind.h"
 #include "plot/options.h"
 
+/* A panel for each line of the figure that a run has. */
+static int draw_apart(struct build *b, const struct kind *k, struct err *e)
+{
+    struct figure *f = b->figure;
+
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
+        struct kind one = *k;
+        bool any = false;
+
+        memset(one.line, 0, sizeof one.line);
+        one.line[0] = k->line[i];
+        /* the title says what the curves are */
+        one.line[0].dash = 0;
+        one.line[0].label = one.label = "";
+        for (size_t r = 0; r < b->set.n; r++)
+            any = any || kind_has_metric(&one, &b->set.run[r]);
+        if (any && curves_kind(b,
+                               figure_panel(f, arena_printf(&f->mem, "%s %s",
+                                                            k->line[i].label,
+                                                            k->label)),
+                               &one, e) < 0)
+            return -1;
+    }
+    if (f->n_panels > 1 && !b->request->size)
+        f->look.height *= 1.4;
+    return 0;
+}
+
 static int build_kind(struct build *b, struct err *e)
 {
     const struct kind *k = (const struct kind *)program_command();
+    int ret;
 
-    if (figure_runs(b, 0, e) < 0 ||
-        curves_kind(b, figure_panel(b->figure, k->title), k, e) < 0)
+    if (figure_runs(b, 0, e) < 0)
         return -1;
-    for (size_t i = 0; i < b->set.n; i++)
+    b->figure->shared = k->apart;
+    ret = k->apart ? draw_apart(b, k, e) : 0;
+    if (ret == 0 && b->figure->n_panels == 0)
+        ret = curves_kind(b, figure_panel(b->figure, k->title), k, e);
+    for (size_t i = 0; i < b->set.n && ret == 0; i++)
         if (!kind_has_metric(k, &b->set.run[i]))
             log_warn("%s has no metric for %s and is left out", b->set.name[i],
                      k->cmd.name);
-    return 0;
+    return ret;
 }
 
 const struct figure_type kind_figure = { build_kind, 1, "a run is" };

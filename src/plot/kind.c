@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "plot/draw/axis.h"
 #include "plot/figures.h"
 #include "plot/history.h"
 #include "plot/options.h"
@@ -16,14 +17,16 @@
 const struct kind kinds[] = {
     { { "lr", "RUN...", "draw the learning rate",
         curve_opts, figure_main, &kind_figure },
-      "Learning rate", "learning rate", UNIT_NONE, true, false, true, {
+      "Learning rate", "learning rate", UNIT_NONE,
+      .from_zero = true, .planned = true, .line = {
         { "learning rate", { "train/lr", "lr", "learning_rate",
                              "train/learning_rate", "optim/lr", "lr-AdamW",
                              "train_lr" }, STYLE_LINE, 0, false },
     } },
     { { "loss", "RUN...", "draw the training and the validation loss",
         curve_opts, figure_main, &kind_figure },
-      "Loss", "loss (nats/token)", UNIT_NONE, false, false, false, {
+      "Loss", "loss (nats/token)", UNIT_NONE,
+      .settles = true, .line = {
         { "train", { "train/loss", "train_loss", "loss", "training_loss",
                      "train/loss_step", "train_loss_step", "Loss/train" },
           STYLE_LINE, 0, false },
@@ -36,7 +39,8 @@ const struct kind kinds[] = {
         "draw the training and the validation perplexity",
         curve_opts, figure_main, &kind_figure },
       "Perplexity", "perplexity",
-      UNIT_NONE, false, false, false, {
+      UNIT_NONE,
+      .settles = true, .line = {
         { "train", { "train/perplexity", "train/ppl", "train_perplexity",
                      "perplexity", "ppl" }, STYLE_LINE, 0, false },
         { "validation", { "val/perplexity", "val/ppl", "val_perplexity",
@@ -46,14 +50,16 @@ const struct kind kinds[] = {
     { { "grad-norm", "RUN...", "draw the norm of the gradient",
         curve_opts, figure_main, &kind_figure },
       "Gradient norm", "gradient norm",
-      UNIT_NONE, true, false, false, {
+      UNIT_NONE,
+      .from_zero = true, .line = {
         { "gradient norm", { "train/grad_norm", "grad_norm", "gradient_norm",
                              "train/gradient_norm", "optim/grad_norm",
                              "grad-norm" }, STYLE_LINE, 0, false },
     } },
     { { "throughput", "RUN...", "draw the number of tokens per second",
         curve_opts, figure_main, &kind_figure },
-      "Throughput", "tokens/s", UNIT_COUNT, true, true, false, {
+      "Throughput", "tokens/s", UNIT_COUNT,
+      .from_zero = true, .high_is_good = true, .line = {
         { "throughput", { "perf/tokens_per_s", "tokens_per_second",
                           "tokens_per_sec", "throughput", "tok_per_s",
                           "train/tokens_per_second",
@@ -62,7 +68,8 @@ const struct kind kinds[] = {
     { { "memory", "RUN...",
         "draw the memory of the device and of the process, by rank",
         curve_opts, figure_main, &kind_figure },
-      "Memory", "memory", UNIT_BYTES, true, false, false, {
+      "Memory", "memory", UNIT_BYTES,
+      .from_zero = true, .line = {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
                          "gpu_mem_allocated" }, STYLE_LINE, 0, true },
         { "reserved", { "system/mem_reserved_bytes", "memory/reserved",
@@ -73,7 +80,8 @@ const struct kind kinds[] = {
     } },
     { { "util", "RUN...", "draw the utilisation of GPUs and CPUs, by rank",
         curve_opts, figure_main, &kind_figure },
-      "Utilisation", "utilisation", UNIT_PERCENT, true, true, false, {
+      "Utilisation", "utilisation", UNIT_PERCENT,
+      .from_zero = true, .high_is_good = true, .apart = true, .line = {
         { "GPU", { "system/gpu_util", "gpu_util",
                    "system/gpu_0_utilization_percentage" },
           STYLE_LINE, 0, true },
@@ -83,37 +91,54 @@ const struct kind kinds[] = {
     } },
     { { "hellaswag", "RUN...", "draw the accuracy on HellaSwag",
         curve_opts, figure_main, &kind_figure },
-      "HellaSwag", "accuracy", UNIT_FRACTION, false, true, false, {
+      "HellaSwag", "accuracy", UNIT_FRACTION,
+      .high_is_good = true, .line = {
         { "normalised", { "hellaswag/acc_norm", "hella/acc_norm",
                           "hellaswag_acc_norm", "eval/hellaswag/acc_norm" },
           STYLE_LINE_POINTS, 0, false },
         { "plain", { "hellaswag/acc", "hellaswag", "hellaswag_acc",
                      "eval/hellaswag/acc" }, STYLE_LINE_POINTS, 1, false },
     } },
-    { { 0 }, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
+    { { 0 }, NULL, NULL, UNIT_NONE, .line = { { NULL } } },
 };
 
 /* Metrics without a figure of their own, for --y2, metric and the like. */
 static const struct kind others[] = {
     { { .name = "step-time" }, "Step time", "step time (ms)",
-      UNIT_NONE, true, false, false, {
+      UNIT_NONE,
+      .from_zero = true, .line = {
         { "step time", { "perf/step_ms", "perf/data_wait_ms" },
           STYLE_LINE, 0, false } } },
     { { .name = "mfu" }, "Model FLOPs utilisation", "MFU",
-      UNIT_FRACTION, true, true, false, {
+      UNIT_FRACTION,
+      .from_zero = true, .high_is_good = true, .line = {
         { "MFU", { "perf/mfu", "mfu" }, STYLE_LINE, 0, false } } },
-    { { .name = "tokens" }, "Tokens", "tokens", UNIT_COUNT, true, true, false, {
+    { { .name = "tokens" }, "Tokens", "tokens", UNIT_COUNT,
+      .from_zero = true, .high_is_good = true, .line = {
         { "tokens", { "train/tokens", "tokens" }, STYLE_LINE, 0, false } } },
     { { .name = "power" }, "Power", "power (W)",
-      UNIT_NONE, true, false, false, {
+      UNIT_NONE,
+      .from_zero = true, .line = {
         { "power", { "system/gpu_power_w" }, STYLE_LINE, 0, true } } },
     { { .name = "bpb" }, "Bits per byte", "bits per byte",
-      UNIT_NONE, false, false, false, {
+      UNIT_NONE,
+      .line = {
         { "validation", { "val/bpb", "train/bpb" }, STYLE_LINE_POINTS, 0,
           false } } },
-    { { 0 }, NULL, NULL, UNIT_NONE, false, false, false, { { NULL } } },
+    { { 0 }, NULL, NULL, UNIT_NONE, .line = { { NULL } } },
 };
 /* clang-format on */
+
+void kind_axis(const struct kind *k, const char *label, struct axis *a)
+{
+    axis_init(a, k ? k->label : label, k ? k->unit : UNIT_NONE);
+    if (!k)
+        return;
+    a->from_zero = k->from_zero;
+    a->settles = k->settles;
+    if (k->planned) /* a schedule that ends near 0 keeps its shape */
+        a->scale = SCALE_LINEAR;
+}
 
 const struct kind *kind_find(const char *name)
 {

@@ -32,6 +32,8 @@ struct kind {
     bool from_zero;
     bool high_is_good;
     bool planned; /* known before training: never smoothed */
+    bool settles; /* high at first: see struct axis */
+    bool apart;   /* a panel for each line */
     struct kind_line line[KIND_LINES];
 };
 
@@ -40,6 +42,8 @@ extern const struct kind kinds[]; /* ends with a NULL name */
 /* What the commands of this table run (fig_curves.c). */
 extern const struct figure_type kind_figure;
 
+/* The y axis of a figure; k may be NULL, for an axis with just a label. */
+void kind_axis(const struct kind *k, const char *label, struct axis *);
 const struct kind *kind_find(const char *name);
 /* Does the run have a metric that the figure draws? */
 bool kind_has_metric(const struct kind *, const struct run_info *);

@@ -80,7 +80,7 @@ static const char *const legend_words[] = {
     { 0, "xrange", "lo:hi", OPT_STRING, &plot_request.xrange, \
       "show only this range of x" }, \
     { 0, "yrange", "lo:hi", OPT_STRING, &plot_request.yrange, \
-      "show only this range of y" }, \
+      "show only this range of y, or all values" }, \
     { 0, "logx", NULL, OPT_FLAG, &plot_request.logx, "make x logarithmic" }, \
     { 0, "logy", NULL, OPT_FLAG, &plot_request.logy, "make y logarithmic" }, \
     { 0, "linx", NULL, OPT_FLAG, &plot_request.linx, "make x linear" }, \

@@ -177,8 +177,10 @@ int request_parse(struct request *r, struct err *e)
                        "an axis cannot be both logarithmic and linear");
     if (r->mono && r->dark)
         return err_set(e, ERR_USAGE, "--mono and --dark exclude each other");
+    r->y_whole = r->yrange && strcmp(r->yrange, "all") == 0;
     if (parse_range("xrange", r->xrange, &r->x_lo, &r->x_hi, e) < 0 ||
-        parse_range("yrange", r->yrange, &r->y_lo, &r->y_hi, e) < 0 ||
+        parse_range("yrange", r->y_whole ? NULL : r->yrange, &r->y_lo, &r->y_hi,
+                    e) < 0 ||
         parse_range("inset", r->inset, &r->inset_lo, &r->inset_hi, e) < 0)
         return -1;
     if (r->inset && (isnan(r->inset_lo) || isnan(r->inset_hi)))
@@ -200,6 +202,12 @@ void request_axes(const struct request *r, struct panel *p)
         p->x.scale = r->logx ? SCALE_LOG : SCALE_LINEAR;
     if (r->logy || r->liny)
         p->y.scale = r->logy ? SCALE_LOG : SCALE_LINEAR;
+    p->y.whole = r->y_whole;
+    /* whoever asks for a part of x wants to see what happens there */
+    if (r->xrange || r->skip > 0)
+        p->y.settles = false;
+    if (r->xrange)
+        p->y.from_zero = false;
     set_bound(r->x_lo, &p->x.lo);
     set_bound(r->x_hi, &p->x.hi);
     set_bound(r->y_lo, &p->y.lo);

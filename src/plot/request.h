@@ -46,6 +46,7 @@ struct request {
     enum legend place;
     double inset_lo, inset_hi;
     double x_lo, x_hi, y_lo, y_hi; /* NaN: not given */
+    bool y_whole;                  /* --yrange all */
     double width, height;          /* points */
     char font_name[64];
     double font_size;

@@ -31,6 +31,22 @@ is "$(awk -F'\t' '$3 == "train" { print $4; exit }' out)" 301 \
     "--skip leaves the first steps out"
 gplot loss run2 --skip 300 >out
 like out "run2 *train/loss *2000" "--skip leaves the summary unchanged"
+at301() { awk -F'\t' '$3 == "train" && $4 == 301 { print $5 }'; }
+want=$(gplot loss run2 --smooth ema:0.98 --data | at301)
+is "$(gplot loss run2 --smooth ema:0.98 --skip 300 --data | at301)" "$want" \
+    "what --skip leaves out counts for the smoothed values after it"
+gplot lr run2 --xrange 1000:1100 --script part.gp >out 2>&1
+like part.gp "set yrange .0*[1-9.]*[0-9.e-]*:" "a part of a curve is not drawn from zero"
+gplot loss run2 --script loss.gp >out 2>&1
+like loss.gp "set yrange .*:[67]\." "the start of a loss is above the axes"
+gplot loss run2 --yrange all --script loss.gp >out 2>&1
+like loss.gp "set yrange .*:1[01]\." "--yrange all shows the start of a loss"
+gplot util two-ranks --data >out
+is "$(tail -n +2 out | cut -f1 | uniq | tr '\n' ,)" \
+    "GPU utilisation,CPU utilisation," "GPUs and CPUs have a panel each"
+COLUMNS=60 gplot loss run2 >out
+test "$(sed -n '/^The start/,/^$/p' out | wc -L)" -le 60
+ok $? "a note is wrapped at the width of the terminal"
 gplot lr run2 --x tokens --data >out
 is "$(tail -n 1 out | cut -f4)" 131072000 "--x tokens asks the run"
 gplot lr run2 --x time --data >out

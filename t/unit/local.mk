@@ -21,6 +21,7 @@ unit_tests = \
 	t/unit/plot.t \
 	t/unit/pretokenize.t \
 	t/unit/random-normal.t \
+	t/unit/range.t \
 	t/unit/schedule.t \
 	t/unit/shard.t \
 	t/unit/spawn.t \
@@ -73,6 +74,8 @@ t_unit_pretokenize_t_SOURCES = %D%/pretokenize.c t/lib/tap.h
 t_unit_pretokenize_t_LDADD = $(DATA_LIBS)
 t_unit_random_normal_t_SOURCES = %D%/random-normal.c t/lib/tap.h
 t_unit_random_normal_t_LDADD = $(KERNELS_LIBS)
+t_unit_range_t_SOURCES = %D%/range.c t/lib/tap.h
+t_unit_range_t_LDADD = $(PLOT_LIBS)
 t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
 t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h

@@ -324,38 +324,6 @@ static void spikes_survive(void)
  * Figures
  */
 
-static void outliers_are_cut_and_said(void)
-{
-    struct figure f = FIGURE_INIT;
-    struct panel *p = figure_panel(&f, "Loss");
-    struct curve *c = panel_curve(&f, p, "run1", 1000);
-
-    for (int i = 0; i < 1000; i++) {
-        c->x[i] = i + 1;
-        c->y[i] = 3 + 0.1 * sin(i);
-    }
-    c->y[500] = 900;
-    figure_finish(&f);
-    ok(p->y.hi < 10, "one extreme value in a thousand does not set the range");
-    ok(f.n_notes == 1 && strstr(f.note[0], "1 point above") &&
-           strstr(f.note[0], "900"),
-       "a value outside the range is noted: %s", f.n_notes ? f.note[0] : "");
-    figure_free(&f);
-    f = (struct figure)FIGURE_INIT;
-    p = figure_panel(&f, "Loss");
-    c = panel_curve(&f, p, "run1", 1000);
-    for (int i = 0; i < 1000; i++) {
-        c->x[i] = i + 1;
-        c->y[i] = 3 + 8 * exp(-i / 30.0);
-    }
-    figure_finish(&f);
-    ok(p->y.hi >= 11 && f.n_notes == 0,
-       "the start of a loss curve is shown completely");
-    ok(p->legend == LEGEND_INSIDE && p->legend_x >= 1 && p->legend_y >= 1,
-       "the legend of a falling curve stands at the upper right");
-    figure_free(&f);
-}
-
 static void long_names_keep_their_ends(void)
 {
     struct figure f = FIGURE_INIT;
@@ -505,7 +473,6 @@ int main(void)
     scales_follow_values();
     smoothing_is_right();
     spikes_survive();
-    outliers_are_cut_and_said();
     long_names_keep_their_ends();
     names_are_drawn_literally();
     pages_escape();

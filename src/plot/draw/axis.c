@@ -16,8 +16,9 @@ void axis_init(struct axis *a, const char *label, enum unit unit)
     };
 }
 
-/* Logarithmic when the middle 98 of 100 values span two decades: a linear axis
- * would show most of them as zero. */
+/* Logarithmic when the middle 98 of 100 values span two decades, so that a
+ * linear axis would show most of them as zero; but never for percentages,
+ * times, bytes and counts, which are read from zero. */
 void axis_scale(struct axis *a, const double *values, size_t n)
 {
     enum { SAMPLE = 4096 };
@@ -28,6 +29,8 @@ void axis_scale(struct axis *a, const double *values, size_t n)
     if (a->scale != SCALE_AUTO)
         return;
     a->scale = SCALE_LINEAR;
+    if (a->unit != UNIT_NONE)
+        return;
     for (size_t i = 0; i < n; i += step)
         if (isfinite(values[i]))
             some[m++] = values[i];
@@ -348,7 +351,9 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
         return;
     }
     unit = choose_factor(a);
-    a->shown = unit ? arena_printf(mem, "%s (%s)", a->label, unit) : a->label;
+    a->shown = !unit       ? a->label
+               : *a->label ? arena_printf(mem, "%s (%s)", a->label, unit)
+                           : unit;
     if (a->n_ticks)
         return;
     if (most < 2)

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "common/buf.h"
-#include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/legend.h"
 #include "plot/draw/legend_place.h"
+#include "plot/draw/range.h"
 #include "plot/draw/thin.h"
 
 double heat_part(const struct heat *h, size_t index)
@@ -113,186 +113,6 @@ void figure_free(struct figure *f)
     *f = (struct figure)FIGURE_INIT;
 }
 
-/*
- * Ranges
- */
-
-static bool is_inside(const struct axis *a, double v)
-{
-    return !(v < a->lo) && !(v > a->hi); /* a NaN is no bound */
-}
-
-static void x_range(struct panel *p)
-{
-    double lo = INFINITY, hi = -INFINITY;
-
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-
-        for (size_t k = 0; k < c->n; k++) {
-            if (!isfinite(c->x[k]) || (p->x.scale == SCALE_LOG && c->x[k] <= 0))
-                continue;
-            lo = fmin(lo, c->x[k]);
-            hi = fmax(hi, c->x[k]);
-        }
-    }
-    /* an axis without a margin begins at 0 if the lines begin near it */
-    if (p->x.scale != SCALE_LOG && p->x.margin <= 0 && lo > 0 && lo < 0.06 * hi)
-        lo = 0;
-    axis_range(&p->x, lo, hi, p->x.margin);
-}
-
-/* A sample of what is drawn on one y axis, and its exact extremes. */
-struct sample {
-    double value[20000];
-    size_t n;
-    double lo, hi, hi_x;
-};
-
-static void take_sample(struct sample *s, const struct panel *p, bool right,
-                        const struct axis *x, bool log)
-{
-    size_t all = 0, step;
-
-    *s = (struct sample){ .lo = INFINITY, .hi = -INFINITY };
-    for (size_t i = 0; i < p->n_curves; i++)
-        all += p->curve[i].right == right ? p->curve[i].n : 0;
-    step = all / (sizeof s->value / sizeof s->value[0]) + 1;
-    all = 0;
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-
-        if (c->right != right)
-            continue;
-        for (size_t k = 0; k < c->n; k++) {
-            if (!isfinite(c->y[k]) || (log && c->y[k] <= 0) ||
-                !is_inside(x, c->x[k]))
-                continue;
-            if (c->y[k] > s->hi)
-                s->hi = c->y[k], s->hi_x = c->x[k];
-            s->lo = fmin(s->lo, c->y[k]);
-            if (all++ % step == 0)
-                s->value[s->n++] = c->y[k];
-        }
-    }
-}
-
-/* Make room for error bars, bands and baselines that are near the lines. */
-static void widen_range(const struct panel *p, const struct axis *x, bool right,
-                        double *lo, double *hi)
-{
-    const double span = *hi - *lo, low = *lo, high = *hi;
-
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-
-        if (!c->lo || c->right != right)
-            continue;
-        for (size_t k = 0; k < c->n; k++) {
-            if (!is_inside(x, c->x[k]))
-                continue;
-            if (c->lo[k] > low - span)
-                *lo = fmin(*lo, c->lo[k]);
-            if (c->hi[k] < high + span)
-                *hi = fmax(*hi, c->hi[k]);
-        }
-    }
-    for (size_t i = 0; i < p->n_marks; i++) {
-        const struct mark *m = &p->mark[i];
-
-        if (m->type == MARK_AT_Y && !right && isfinite(m->y) &&
-            m->y > low - 3 * span && m->y < high + 3 * span) {
-            *lo = fmin(*lo, m->y);
-            *hi = fmax(*hi, m->y);
-        }
-    }
-}
-
-/* How many values are above what is shown? */
-static size_t count_above(const struct panel *p, bool right, double hi,
-                          const struct axis *x)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
-
-        for (size_t k = 0; c->right == right && !c->faint && k < c->n; k++)
-            n += isfinite(c->y[k]) && c->y[k] > hi && is_inside(x, c->x[k]);
-    }
-    return n;
-}
-
-/* Is a point labelled?  The label needs room. */
-static bool has_label(const struct panel *p)
-{
-    for (size_t i = 0; i < p->n_marks; i++)
-        if (p->mark[i].type == MARK_AT_XY && p->mark[i].label)
-            return true;
-    return false;
-}
-
-/*
- * The range of y holds all values, unless a few (less than 1 in 200) would
- * leave a tenth of the height to the others: those are cut off, with a note.
- */
-static void y_range(struct figure *f, struct panel *p, bool right)
-{
-    enum { FEW = 50 };
-    struct axis *y = right ? &p->y2 : &p->y;
-    struct sample *s = xmalloc(sizeof *s);
-    const bool open = isnan(y->hi);
-    bool log;
-    double lo, hi, cut = INFINITY;
-
-    y->fixed = !open;
-    take_sample(s, p, right, &p->x, false);
-    axis_scale(y, s->value, s->n);
-    log = y->scale == SCALE_LOG;
-    if (log)
-        take_sample(s, p, right, &p->x, true);
-    lo = s->lo;
-    hi = s->hi;
-    if (open && s->n >= FEW) {
-        double q_lo, q_hi, span;
-
-        num_sort(s->value, s->n);
-        q_lo = s->value[s->n / 200];
-        q_hi = s->value[s->n - 1 - s->n / 200];
-        span = log ? q_hi / q_lo : q_hi - q_lo;
-        if (log ? hi > q_hi * pow(span, 8) : span > 0 && hi > q_hi + 8 * span)
-            hi = cut = log ? q_hi * span : q_hi + 1.5 * span;
-    }
-    widen_range(p, &p->x, right, &lo, &hi);
-    axis_range(y, lo, hi, !right && has_label(p) ? 0.1 : 0.04);
-    if (isfinite(cut)) {
-        const size_t n = count_above(p, right, y->hi, &p->x);
-        char most[32], at[32], limit[32];
-
-        if (n)
-            figure_note(f, "%zu point%s above %s cut off, up to %s at %s %s.",
-                        n, n == 1 ? "" : "s", axis_value(limit, y->unit, y->hi),
-                        axis_value(most, y->unit, s->hi), p->x.label,
-                        axis_value(at, p->x.unit, s->hi_x));
-    }
-    free(s);
-}
-
-static void inset_range(struct panel *p)
-{
-    struct sample *s = xmalloc(sizeof *s);
-
-    p->inset_x = p->x;
-    p->inset_x.scale = SCALE_LINEAR;
-    p->inset_x.lo = p->inset_lo;
-    p->inset_x.hi = p->inset_hi;
-    p->inset_y = p->y;
-    p->inset_y.lo = p->inset_y.hi = NAN;
-    take_sample(s, p, false, &p->inset_x, p->y.scale == SCALE_LOG);
-    axis_range(&p->inset_y, s->lo, s->hi, 0.05);
-    free(s);
-}
-
 /* Put the label of a baseline at the end that is farther from the curves. */
 static void place_baselines(struct panel *p)
 {
@@ -365,15 +185,7 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
     const bool has_inset = isfinite(p->inset_lo) && !p->heat;
 
     if (!p->heat) {
-        if (p->x.scale == SCALE_AUTO)
-            p->x.scale = SCALE_LINEAR;
-        if (p->x.unit != UNIT_NAMED)
-            x_range(p);
-        y_range(f, p, false);
-        if (p->has_y2)
-            y_range(f, p, true);
-        if (has_inset)
-            inset_range(p);
+        range_choose(f, p);
         thin_all(f, p, has_inset);
     }
     axis_ticks(&p->x, &f->mem, most_x);
@@ -425,8 +237,11 @@ void figure_finish(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++)
         finish_panel(f, f->panel[i], f->look.width / (double)f->cols * 0.84,
                      f->look.height / (double)f->rows * 0.78);
-    for (size_t i = 0; i < f->n_panels; i++)
-        legend_place(f, i);
+    /* a legend outside takes room from the panels beside it: place the others
+     * once more */
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < f->n_panels; i++)
+            legend_place(f, i);
 }
 
 void figure_data(const struct figure *f, struct buf *b)

@@ -49,6 +49,8 @@ struct axis {
     enum unit unit;
     enum scale scale;
     bool from_zero; /* a linear axis begins at zero */
+    bool settles;   /* the values of the first steps may be left out */
+    bool whole;     /* no value may be left out */
     bool fixed;     /* the upper end was asked for */
     double lo, hi;  /* NaN: to be chosen */
     double margin;  /* part of the range kept free at both ends */
@@ -81,6 +83,7 @@ enum mark_type {
     MARK_AT_Y,  /* a horizontal line at y: a baseline */
     MARK_AT_XY, /* a circle at (x, y) */
     MARK_NAN,   /* a value at x that is not finite */
+    MARK_ABOVE, /* up to x, values are above the panel */
 };
 
 struct mark {
@@ -137,6 +140,7 @@ struct panel {
     double legend_x,
         legend_y;       /* inside: 0 is left or below, 1 right or above */
     size_t legend_cols; /* inside */
+    bool found;         /* inside, at a place that was free */
     enum owners owners;
     struct entry *entry; /* of the legend: owners, then lines */
     size_t n_entries, entry_room, n_owners;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/utf8.h"
 
 /* The cairo terminals draw a font at 96 dots to the inch, not 72. */
 static const double cairo_font = 0.75;
@@ -75,23 +74,17 @@ static void draw_notes(struct script *s)
         const char *from = s->fig->note[i];
 
         while (*from) {
-            const char *end, *space = NULL, *at = from;
-            char *text;
+            const size_t len = layout_line(from, width);
+            char *text = xstrndup(from, len);
 
-            for (size_t k = 0; *at && k < width; k++) {
-                utf8_next(&at);
-                if (*at == ' ' || *at == '\0')
-                    space = at;
-            }
-            end = *at && space ? space : at;
             line -= line > 0;
-            text = xstrndup(from, (size_t)(end - from));
             gnuplot_label(s, text, layout_left(s->fig),
                           layout_em_y(s->fig, 0.75 + 1.15 * (double)line) +
                               s->fig->look.margin / s->fig->look.height,
                           "left", 0.85, s->pal->grey);
             free(text);
-            from = end + (*end == ' ');
+            from += len;
+            from += *from == ' ';
         }
     }
 }

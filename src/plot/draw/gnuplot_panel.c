@@ -358,6 +358,12 @@ static void draw_mark(struct script *s, const struct panel *p,
                    "ps 0.55 lw 1.2 lc rgb '#%06X' front\n",
                    x, rgb);
         break;
+    case MARK_ABOVE:
+        buf_printf(s->b,
+                   "set label '' at first %.10g, graph 0.975 point pt 9 "
+                   "ps 0.6 lc rgb '#%06X' front\n",
+                   x, rgb);
+        break;
     }
     if (!m->label)
         return;

@@ -23,7 +23,19 @@ double layout_em_y(const struct figure *f, double ems)
 size_t layout_note_width(const struct figure *f)
 {
     return (size_t)((f->look.width - 2 * f->look.font_size) /
-                    (f->look.font_size * note_size * 0.5));
+                    (f->look.font_size * note_size * 0.53));
+}
+
+size_t layout_line(const char *text, size_t width)
+{
+    const char *space = NULL, *at = text;
+
+    for (size_t k = 0; *at && k < width; k++) {
+        utf8_next(&at);
+        if (*at == ' ' || *at == '\0')
+            space = at;
+    }
+    return (size_t)((*at && space ? space : at) - text);
 }
 
 size_t layout_notes(const struct figure *f)
@@ -32,7 +44,10 @@ size_t layout_notes(const struct figure *f)
     size_t lines = 0;
 
     for (size_t i = 0; i < f->n_notes; i++)
-        lines += (utf8_width(f->note[i]) + width - 1) / width;
+        for (const char *s = f->note[i]; *s; s += *s == ' ') {
+            s += layout_line(s, width);
+            lines++;
+        }
     return lines;
 }
 
@@ -126,6 +141,34 @@ double layout_top(const struct figure *f)
                                   (double)layout_shared(f, SIZE_MAX, &x, &y));
 }
 
+/* What a panel needs around its axes, in ems. */
+struct sides {
+    double left, right, below, above;
+};
+
+static struct sides sides_of(const struct figure *f, const struct panel *p,
+                             struct layout *l)
+{
+    const size_t first = legend_first(p), n = p->n_entries - first;
+    struct sides s = { 2.9 + tick_width(&p->y), 1.6, 3.9,
+                       p->title ? 1.8 : 0.6 };
+
+    if (!*p->y.shown)
+        s.left -= 1.2;
+    if (f->look.font_size < 2) /* characters: no fractions */
+        s.left += 1;
+    if (p->has_y2)
+        s.right = 3.4 + tick_width(&p->y2);
+    if (p->legend == LEGEND_RIGHT)
+        s.right += legend_width(p->entry + first, n) + 0.6;
+    if (p->legend == LEGEND_BELOW && n)
+        s.below +=
+            LEGEND_LINE * (double)legend_lines(l, p->entry + first, n) + 0.2;
+    if (p->owners == OWNERS_AT_ENDS)
+        s.right += legend_width(p->entry, first) - 3.2;
+    return s;
+}
+
 void layout_panel(struct layout *l, const struct figure *f, size_t panel)
 {
     const struct panel *p = f->panel[panel];
@@ -136,39 +179,40 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     const double high = (top - bottom) / (double)f->rows;
     const double edge = f->look.margin / f->look.width;
     const double wide = (1 - 2 * edge) / (double)f->cols;
-    double left = 2.9 + tick_width(&p->y), right = 1.6, below = 3.9;
-    const size_t first = legend_first(p), n = p->n_entries - first;
-    const double legend = legend_width(p->entry + first, n);
     const struct box cell =
         (struct box){ edge + (double)col * wide, top - (double)(row + 1) * high,
                       edge + (double)(col + 1) * wide,
                       top - (double)row * high };
-    if (!*p->y.label)
-        left -= 1.2;
-    if (p->has_y2)
-        right = 3.4 + tick_width(&p->y2);
-    l->legend_cols = 1;
+    struct sides most = { 0 };
+
     l->legend_room = (cell.x1 - cell.x0) / layout_em_x(f, 1) - 1.5;
-    if (p->legend == LEGEND_RIGHT)
-        right += legend + 0.6;
-    if (p->legend == LEGEND_BELOW && n)
-        below +=
-            LEGEND_LINE * (double)legend_lines(l, p->entry + first, n) + 0.2;
-    if (p->owners == OWNERS_AT_ENDS)
-        right += legend_width(p->entry, first) - 3.2;
-    if (f->look.font_size < 2) /* characters: no fractions */
-        left += 1;
-    l->plot.x0 = cell.x0 + layout_em_x(f, left);
-    l->plot.x1 = cell.x1 - layout_em_x(f, right);
-    l->plot.y0 = cell.y0 + layout_em_y(f, below);
-    l->plot.y1 = cell.y1 - layout_em_y(f, p->title ? 1.8 : 0.6);
-    l->y_label = cell.x0 + layout_em_x(f, 1.1);
+    /* the axes of a row and those of a column are aligned */
+    for (size_t i = 0; i < f->n_panels; i++) {
+        const struct sides s = sides_of(f, f->panel[i], l);
+
+        if (i % f->cols == col) {
+            most.left = fmax(most.left, s.left);
+            most.right = fmax(most.right, s.right);
+        }
+        if (i / f->cols == row) {
+            most.below = fmax(most.below, s.below);
+            most.above = fmax(most.above, s.above);
+        }
+    }
+    l->legend_cols = 1;
+    if (p->legend == LEGEND_BELOW)
+        sides_of(f, p, l);
+    l->plot.x0 = cell.x0 + layout_em_x(f, most.left);
+    l->plot.x1 = cell.x1 - layout_em_x(f, most.right);
+    l->plot.y0 = cell.y0 + layout_em_y(f, most.below);
+    l->plot.y1 = cell.y1 - layout_em_y(f, most.above);
+    l->y_label = l->plot.x0 - layout_em_x(f, sides_of(f, p, l).left - 1.1);
     l->y2_label = l->plot.x1 + layout_em_x(f, tick_width(&p->y2) + 2.2);
     l->x_label = l->plot.y0 - layout_em_y(f, 2.95);
     l->legend_x = cell.x0 + layout_em_x(f, 1);
     l->legend_y = l->plot.y0 - layout_em_y(f, 4.2);
     if (p->legend == LEGEND_RIGHT) {
-        l->legend_x = l->plot.x1 + layout_em_x(f, right - legend - 0.6);
+        l->legend_x = l->plot.x1 + layout_em_x(f, 1);
         l->legend_y = l->plot.y1 - layout_em_y(f, 0.9);
     }
     if (p->legend == LEGEND_INSIDE)

@@ -24,6 +24,9 @@ struct layout {
 };
 
 void layout_panel(struct layout *, const struct figure *, size_t panel);
+/* How many bytes of a text are on its first line of at most so many columns;
+ * the text after them begins with the blank at which it was broken. */
+size_t layout_line(const char *text, size_t width);
 size_t layout_note_width(const struct figure *); /* characters a line */
 size_t layout_notes(const struct figure *);      /* lines of notes */
 double layout_left(const struct figure *);       /* x of titles and notes */

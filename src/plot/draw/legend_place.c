@@ -109,6 +109,8 @@ static void grid_mark(struct grid *g, const struct panel *p,
                  : m->label ? 0.98 - high
                             : 1,
                  x + (m->label ? g->em_x : 0), 1);
+    } else if (m->type == MARK_ABOVE && isfinite(x)) {
+        grid_box(g, x - 0.4 * g->em_x, 1 - g->em_y, x + 0.4 * g->em_x, 1);
     } else if (m->type == MARK_NAN && isfinite(x)) {
         grid_box(g, x - 0.4 * g->em_x, 0, x + 0.4 * g->em_x, g->em_y);
     }
@@ -170,6 +172,7 @@ static bool find_free(struct panel *p, const struct grid *g, size_t cols)
             p->legend_y = y;
             p->legend_cols = cols;
             p->legend = LEGEND_INSIDE;
+            p->found = true;
             return true;
         }
     }
@@ -199,21 +202,24 @@ static void extend_axis(struct axis *a, double part, double lo, double hi)
 static bool make_room(struct figure *f, struct panel *p, size_t panel)
 {
     static const double parts[] = { 0.06, 0.1, 0.14, 0.18, 0.22, 0.25 };
-    const double hi = p->y.hi;
+    const double hi = p->y.hi, hi2 = p->y2.hi;
 
-    if (p->y.fixed || p->has_y2)
+    if (p->y.fixed || (p->has_y2 && p->y2.fixed))
         return false;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         struct layout l;
 
         extend_axis(&p->y, parts[i], p->y.lo, hi);
+        extend_axis(&p->y2, parts[i], p->y2.lo, hi2);
         layout_panel(&l, f, panel);
         if (find_inside(f, p, l.plot)) {
             axis_renew(&p->y, &f->mem);
+            axis_renew(&p->y2, &f->mem);
             return true;
         }
     }
     p->y.hi = hi;
+    p->y2.hi = hi2;
     return false;
 }
 
@@ -306,7 +312,7 @@ void legend_place(struct figure *f, size_t panel)
         p->legend_cols = 1;
         p->legend = LEGEND_INSIDE;
     }
-    if (p->legend != LEGEND_AUTO)
+    if (p->legend != LEGEND_AUTO && (p->legend != LEGEND_INSIDE || !p->found))
         return;
     p->legend = LEGEND_NONE;
     if (p->heat)

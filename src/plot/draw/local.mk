@@ -22,6 +22,8 @@ src_plot_libplot_a_SOURCES += \
 	%D%/legend_place.h \
 	%D%/palette.c \
 	%D%/palette.h \
+	%D%/range.c \
+	%D%/range.h \
 	%D%/term.c \
 	%D%/term.h \
 	%D%/thin.c \

@@ -9,6 +9,7 @@
 
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
+#include "plot/draw/layout.h"
 
 /* A character of the screen: a code point, or the dots of lines. */
 struct cell {
@@ -211,6 +212,8 @@ static void draw_mark(const struct window *w, const struct panel *p,
                      w->y, m->label, &rgb);
     } else if (m->type == MARK_NAN) {
         put_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x", &rgb);
+    } else if (m->type == MARK_ABOVE) {
+        put_text(w->s, col, w->y, unicode ? "\xe2\x96\xb2" : "^", &rgb);
     } else if (is_inside(y)) {
         put_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
         if (len)
@@ -474,13 +477,27 @@ static void print_screen(const struct screen *s, struct buf *out)
     }
 }
 
+static void print_note(const char *note, size_t width, struct buf *out)
+{
+    struct buf clean = BUF_INIT;
+
+    utf8_visible(&clean, note);
+    for (const char *s = clean.s; *s; s += *s == ' ') {
+        const size_t len = layout_line(s, width);
+
+        buf_printf(out, "%.*s\n", (int)len, s);
+        s += len;
+    }
+    buf_clear(&clean);
+}
+
 void term_draw(const struct figure *f, const struct term_look *look,
                struct buf *out)
 {
-    const int notes = (int)f->n_notes, head = f->title ? 1 : 0;
+    const int head = f->title ? 1 : 0;
     const int cols = (int)f->cols;
     struct screen s = { look, look->light ? THEME_LIGHT : THEME_DARK,
-                        look->width, look->height + notes, NULL };
+                        look->width, look->height, NULL };
 
     s.cell = xcalloc((size_t)s.width * (size_t)s.height, sizeof *s.cell);
     if (f->title)
@@ -492,8 +509,8 @@ void term_draw(const struct figure *f, const struct term_look *look,
         draw_panel(&s, f->panel[i], i % cols * width, head + i / cols * height,
                    width - (cols > 1), height);
     }
-    for (int i = 0; i < notes; i++)
-        put_text(&s, 0, look->height + i, f->note[i], NULL);
     print_screen(&s, out);
     free(s.cell);
+    for (size_t i = 0; i < f->n_notes; i++)
+        print_note(f->note[i], (size_t)look->width, out);
 }
