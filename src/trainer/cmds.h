@@ -7,8 +7,9 @@
  * cmds - the commands of gtrain, each in a file of its own
  */
 #define TRAINER_CMDS(X)                                                        \
-    X(train) X(plan) X(eval) X(sample) X(export) X(import) X(bench)            \
-    X(devices) X(sweep)
+ X(train)                                                                      \
+ X(plan)                                                                       \
+ X(eval) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
 TRAINER_CMDS(CMD_DECLARE)
 
 /* clang-format off */

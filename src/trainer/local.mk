@@ -20,6 +20,7 @@ gtrain_SOURCES = \
 	%D%/cmd_eval.c \
 	%D%/cmd_export.c \
 	%D%/cmd_import.c \
+	%D%/cmd_init.c \
 	%D%/cmd_plan.c \
 	%D%/cmd_sample.c \
 	%D%/cmd_sweep.c \
