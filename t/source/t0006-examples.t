@@ -105,7 +105,9 @@ check_example() {
         timeout 60 env PATH="$dir/stubs" /bin/sh "$1" ;;
     *.ini)
         if grep -qE '^\[(grid|random|sweep)\]' "$1"; then
-            "$bin/gtrain" sweep --dry-run -q "$1" >/dev/null
+            # its base is a file beside it
+            mkdir -p "$dir/sweep" && cp "$top"/conf/*.ini "$1" "$dir/sweep" &&
+                "$bin/gtrain" sweep --dry-run -q "$dir/sweep/${1##*/}" >/dev/null
         else
             "$bin/gtrain" --show-config --config "$1" >/dev/null
         fi
