@@ -13,6 +13,7 @@
 #include "common/save.h"
 #include "data/corpus/jsonl.h"
 #include "data/shards/decoder.h"
+#include "data/shards/lock.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
 
@@ -36,7 +37,7 @@ static const struct opt decode_opts[] = {
       "start with this token (default: 0)" },
     { 'n', "tokens", "count", OPT_LONG, &count, "stop after COUNT tokens" },
     { 0, "width", "bytes", OPT_INT, &width,
-      "size of an id in raw files: 2 or 4 (default: 2)" },
+      "size of an id in raw files, 2 or 4 (default: by the tokenizer)" },
     { 0 }
 };
 
@@ -45,6 +46,7 @@ static const struct opt decode_opts[] = {
 enum { FULL = 1 << 18, AT_ONCE = 1 << 14 };
 
 struct text_writer {
+    const struct tokenizer *tokenizer;
     const struct decoder *d;
     int64_t vocab;
     int32_t eot; /* or -1 */
@@ -108,6 +110,13 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
     return 0;
 }
 
+static int open_shard(struct text_writer *w, struct shard *s, const char *path,
+                      struct err *e)
+{
+    return shard_open(s, path, width ? width : lock_width(path, w->tokenizer),
+                      e);
+}
+
 /* Returns the number of tokens that were decoded, or -1. */
 static int64_t decode_file(struct text_writer *w, const char *path,
                            int64_t skip, int64_t most, struct err *e)
@@ -116,8 +125,9 @@ static int64_t decode_file(struct text_writer *w, const char *path,
     int64_t end;
     int got;
 
-    if (shard_open(&s, path, width, e) < 0)
+    if (open_shard(w, &s, path, e) < 0)
         return -1;
+    lock_same_tokenizer(path, w->tokenizer);
     end = most < s.n - skip ? skip + most : s.n;
     got = decode_ids(w, &s, skip, end, e);
     shard_close(&s);
@@ -134,7 +144,7 @@ static int decode_files(struct text_writer *w, char **path, int n,
         int64_t got;
 
         if (skip > 0) { /* skip the whole file? */
-            if (shard_open(&s, path[i], width, e) < 0)
+            if (open_shard(w, &s, path[i], e) < 0)
                 return -1;
             got = s.n;
             shard_close(&s);
@@ -159,6 +169,7 @@ static int decode_to(const struct tokenizer *t, int argc, char **argv,
 {
     struct save save = SAVE_INIT;
     struct text_writer w = {
+        .tokenizer = t,
         .vocab = tokenizer_vocab(t),
         .eot = special ? -1 : tokenizer_eot(t),
         .fp = stdout,

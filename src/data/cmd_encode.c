@@ -21,6 +21,7 @@
 #include "data/corpus/fetch.h"
 #include "data/corpus/source_url.h"
 #include "data/shards/encode_corpus.h"
+#include "data/shards/lock.h"
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
 
@@ -243,6 +244,35 @@ static int set_conf(struct encoding *w, struct err *e)
     return 0;
 }
 
+/* Record the tokenizer and the shards in PREFIX.tokens.lock. */
+static int write_lock(const struct encoding *w, const struct sink *sink,
+                      struct err *e)
+{
+    const size_t len = strlen(output);
+    char *path = xasprintf("%s%stokens.lock", output,
+                           len > 0 && output[len - 1] == '/' ? "" : ".");
+    const struct sink_file *file;
+    struct lock l;
+    char **shard;
+    size_t n;
+    int got;
+
+    lock_init(&l, path);
+    file = sink_files(sink, &n);
+    shard = xcalloc(n, sizeof *shard);
+    for (size_t i = 0; i < n; i++)
+        shard[i] = file[i].path;
+    memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
+    l.ids = tokenizer_vocab(w->tokenizer);
+    got = lock_add_shards(&l, shard, n, w->conf.threads, e);
+    if (got == 0)
+        got = lock_write(&l, path, e);
+    lock_clear(&l);
+    free(shard);
+    free(path);
+    return got;
+}
+
 static int print_files(const struct sink *sink, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.encode/1");
@@ -305,6 +335,8 @@ static int encode_to(struct encoding *w, struct sink *sink,
         got = err_set(e, ERR_INPUT, "there is no text in the input");
     if (got == 0)
         got = sink_close(sink, e);
+    if (got == 0)
+        got = write_lock(w, sink, e);
     if (got == 0) {
         log_totals(&stats, state->text, clock_mono() - begin);
         if (state->text == 0) /* else subsets may have had some before */

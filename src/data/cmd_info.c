@@ -89,9 +89,10 @@ static int add_shard(struct table *t, const char *path,
     int64_t size;
 
     if (sha256_file(path, sha256, &size, e) < 0 ||
-        shard_open(&s, path, tok ? shard_width(tokenizer_vocab(tok)) : 0, e) <
-            0)
+        shard_open(&s, path, lock_width(path, tok), e) < 0)
         return -1;
+    if (tok)
+        lock_same_tokenizer(path, tok);
     c = count_ids(&s, tok ? tokenizer_eot(tok) : -1);
     format = xasprintf("%s uint%d", shard_formats[s.format], 8 * s.width);
     table_text(t, path);

@@ -14,11 +14,16 @@
 #include "common/table.h"
 #include "data/shards/lock.h"
 #include "data/shards/shard.h"
+#include "data/token/tokenizer.h"
 
+static const char *tokenizer_path;
+static struct tokenizer *tokenizer;
 static int64_t vocab;
 static struct table_style style;
 
 static const struct opt verify_opts[] = {
+    { 'T', "tokenizer", "path", OPT_STRING, &tokenizer_path,
+      "check that shards were encoded with this tokenizer" },
     { 0, "vocab", "ids", OPT_LONG, &vocab, "check that all ids are below IDS" },
     TABLE_OPTS(style),
     { 0 }
@@ -54,6 +59,11 @@ static int verify_lock(struct table *t, const char *path, int *bad,
 
     if (lock_load(&l, path, e) < 0)
         return -1;
+    if (tokenizer && l.ids > 0 &&
+        strcmp(l.vocabulary, tokenizer_hash(tokenizer)) != 0) {
+        add_row(t, tokenizer_path, "vocabulary", "another content", false);
+        ++*bad;
+    }
     for (size_t i = 0; i < l.n; i++) {
         char *file = lock_path(&l, &l.entry[i]);
         const char *what = difference(file, &l.entry[i]);
@@ -82,7 +92,9 @@ static void verify_shard(struct table *t, const char *path, int *bad)
     struct shard s;
     int64_t at;
 
-    if (shard_open(&s, path, vocab ? shard_width(vocab) : 0, &e) < 0) {
+    if (shard_open(&s, path,
+                   vocab ? shard_width(vocab) : lock_width(path, tokenizer),
+                   &e) < 0) {
         log_error("%s", e.text);
         add_row(t, path, "tokens", "damaged", false);
         ++*bad;
@@ -94,8 +106,13 @@ static void verify_shard(struct table *t, const char *path, int *bad)
                   path, (long long)at, shard_id(&s, at), (long long)vocab);
         ++*bad;
     }
-    add_row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole",
-            at < 0);
+    if (at < 0 && tokenizer && !lock_same_tokenizer(path, tokenizer)) {
+        add_row(t, path, "tokens", "another tokenizer", false);
+        ++*bad;
+    } else {
+        add_row(t, path, "tokens", at >= 0 ? "beyond the vocabulary" : "whole",
+                at < 0);
+    }
     shard_close(&s);
 }
 
@@ -111,6 +128,8 @@ static int verify_main(int argc, char **argv, struct err *e)
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name a data.lock or shards to verify");
+    if (tokenizer_path && tokenizer_load(&tokenizer, tokenizer_path, e) < 0)
+        return -1;
     table_columns(&t, "file", "role", "state", NULL);
     for (int i = 0; i < argc && ret == 0; i++) {
         if (!path_exists(argv[i]))
@@ -123,6 +142,7 @@ static int verify_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);
+    tokenizer_free(tokenizer);
     if (ret == 0 && bad)
         ret = err_set(e, ERR_INPUT, "%d file%s not as expected", bad,
                       bad == 1 ? " is" : "s are");

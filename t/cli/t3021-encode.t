@@ -140,7 +140,7 @@ check "encode with two splits held out writes three files" \
     -s three/x_val_000000.bin -a -s three/x_test_000000.bin
 check "--split shard holds out the first shard" sh -c '
     gdata encode -q -T tok -o sh/x --split shard --shard-tokens 9000 \
-        docs.jsonl >/dev/null && ls sh | head -2 | tr "\n" " " |
+        docs.jsonl >/dev/null && ls sh/*.bin | xargs -n1 basename | head -2 | tr "\n" " " |
     grep "x_train_000001.bin x_train_000002.bin" && test -s sh/x_val_000000.bin'
 check "encode warns of a split without documents" sh -c '
     head -1 docs.jsonl >one.jsonl
@@ -233,9 +233,33 @@ together() {
 check "a second encode with the same prefix is refused" together
 check "the first encode is not disturbed by a second one" \
     cmp both/x_000000.bin whole/x_000000.bin
-check "only files of tokens are left" sh -c \
-    '! ls -R | grep -e "[.]part" -e "[.]state" -e "[.]lock" -e "[.]tmp"'
+check "no temporary files are left" sh -c \
+    '! ls -R | grep -e "[.]part" -e "[.]state" -e "[.]tmp"'
 
+check "encode records the tokenizer and the shards in a lock" sh -c '
+    test "$(sed -n "s/ .*//p" one/x.tokens.lock | uniq | tr "\n" " ")" = \
+        "# vocabulary tokens " &&
+    gdata verify one/x.tokens.lock && gdata verify -T tok one/x.tokens.lock'
+gdata bpe -q -n 300 -o tok300 docs.jsonl
+check "the tokens of another tokenizer are reported by decode and info" sh -c '
+    gdata decode -T tok300 -n 3 one/x_val_000000.bin >got 2>err
+    grep "x_val_000000.bin was encoded with another tokenizer" err &&
+    gdata info -T tok300 one/x_val_000000.bin >got 2>err &&
+    grep "encoded with another tokenizer, as one/x.tokens.lock tells" err'
+check "verify -T refuses the tokens of another tokenizer" sh -c '
+    ! gdata verify -T tok300 one/x.tokens.lock >got 2>err &&
+    grep "tok300.*vocabulary.*another content" got &&
+    ! gdata verify -T tok300 one/x_val_000000.bin >got 2>err &&
+    grep "another tokenizer" got'
+# a character vocabulary may have more than 65,536 ids
+perl -M-warnings=utf8 -C -e 'for (1 .. 66000) { print chr($_ + 0x10000) }' \
+    >wide.txt
+gdata bpe -q --chars -o wide wide.txt
+gdata encode -q -T wide --eot none --format raw -o wide/w wide.txt >/dev/null
+check "decode and verify know raw files of four bytes per id" sh -c '
+    gdata decode -T wide wide/w.bin | cmp - wide.txt &&
+    gdata info --tsv wide/w.bin | grep "raw uint32.*	66000	" &&
+    mv wide/w.tokens.lock away && gdata decode -T wide wide/w.bin | cmp - wide.txt'
 check "encode warns of shards from an earlier run" sh -c '
     gdata encode -q -T tok -o one/x --val 0.1 docs.jsonl 2>err >/dev/null &&
     test ! -e one/x_train_000001.bin && grep "earlier run" err'

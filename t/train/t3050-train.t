@@ -55,9 +55,14 @@ train 2 'data.order.*data.tokenizer' --root d --set data.order=documents \
     --set data.tokenizer= --set model.vocab=512
 ok $? "order by documents is refused without an end-of-text token"
 
+cp -r tok good && cp other/* tok/
+train 1 'encoded with another tokenizer, as data/x.tokens.lock' --root k
+ok $? "the tokens of another tokenizer are refused"
+rm -r tok && mv good tok
 gdata lock -q -T tok -o data/data.lock --text text.jsonl data/x_*.bin
 train 0 . --root e; ok $? "data that match data.lock are trained on"
 cp -r tok good && cp other/* tok/
+rm data/x.tokens.lock
 train 1 'tok/.*: the .* differs from data/data.lock' --root f
 ok $? "a tokenizer that differs from data.lock is refused"
 rm -r tok && mv good tok && cp -r data good

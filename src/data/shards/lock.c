@@ -1,6 +1,8 @@
 #include "config.h"
 #include "data/shards/lock.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,25 +75,88 @@ static char *relative_path(const char *folder, const char *path)
     return buf_detach(&b);
 }
 
-static int add_file(struct lock *l, enum lock_role role, const char *path,
-                    struct err *e)
+/* A new entry, without hash and size. */
+static int add_entry(struct lock *l, enum lock_role role, const char *path,
+                     struct err *e)
 {
     struct lock_entry *entry;
     char *relative;
 
+    if (strchr(path, '\n'))
+        return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
+                       path);
     GROW(l->entry, l->n, l->room);
-    entry = &l->entry[l->n];
-    if (sha256_file(path, entry->sha256, &entry->size, e) < 0)
-        return -1;
+    entry = &l->entry[l->n++];
     relative = relative_path(l->folder, path);
     entry->role = role;
     entry->path = arena_strdup(&l->mem, relative);
-    l->n++;
     free(relative);
-    if (strchr(entry->path, '\n'))
-        return err_set(e, ERR_USAGE, "the name of a file has a line break: %s",
-                       path);
     return 0;
+}
+
+static int add_file(struct lock *l, enum lock_role role, const char *path,
+                    struct err *e)
+{
+    struct lock_entry *entry;
+
+    if (add_entry(l, role, path, e) < 0)
+        return -1;
+    entry = &l->entry[l->n - 1];
+    return sha256_file(path, entry->sha256, &entry->size, e);
+}
+
+/* Shards whose hashes are computed. */
+struct hashing {
+    char *const *path;
+    struct lock_entry *entry;
+    size_t n;
+    atomic_size_t next;
+    pthread_mutex_t lock;
+    struct err err;
+};
+
+static void *hash_shards(void *arg)
+{
+    struct hashing *h = arg;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&h->next, 1)) < h->n) {
+        struct lock_entry *entry = &h->entry[i];
+        struct err e = ERR_INIT;
+
+        if (sha256_file(h->path[i], entry->sha256, &entry->size, &e) < 0) {
+            pthread_mutex_lock(&h->lock);
+            h->err = e;
+            pthread_mutex_unlock(&h->lock);
+        }
+    }
+    return NULL;
+}
+
+int lock_add_shards(struct lock *l, char *const *path, size_t n, int threads,
+                    struct err *e)
+{
+    struct hashing h = {
+        .path = path, .n = n, .lock = PTHREAD_MUTEX_INITIALIZER, .err = ERR_INIT
+    };
+    const size_t had = l->n;
+    pthread_t thread[64];
+    int started = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (add_entry(l, LOCK_TOKENS, path[i], e) < 0)
+            return -1;
+    h.entry = l->entry + had;
+    while (started < threads - 1 && started < 64 && (size_t)started + 1 < n &&
+           pthread_create(&thread[started], NULL, hash_shards, &h) == 0)
+        started++;
+    hash_shards(&h);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    if (h.err.kind == ERR_NONE)
+        return 0;
+    *e = h.err;
+    return -1;
 }
 
 int lock_add(struct lock *l, enum lock_role role, const char *path,
@@ -135,6 +200,8 @@ int lock_write(struct lock *l, const char *path, struct err *e)
     fprintf(s.fp, "%s\n", first_line);
     if (l->command)
         fprintf(s.fp, "command %s\n", l->command);
+    if (l->ids > 0)
+        fprintf(s.fp, "vocabulary %s %lld\n", l->vocabulary, (long long)l->ids);
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
 
@@ -173,6 +240,13 @@ static int load_line(struct lock *l, char *line)
         return 0;
     if (strcmp(role, "command") == 0) {
         l->command = arena_strdup(&l->mem, line);
+        return 0;
+    }
+    if (strcmp(role, "vocabulary") == 0) {
+        sha256 = next_word(&line);
+        if (!is_sha256(sha256) || !num_int(line, &l->ids) || l->ids < 1)
+            return -1;
+        memcpy(l->vocabulary, sha256, SHA256_TEXT);
         return 0;
     }
     for (int i = 0; i < LOCK_ROLES; i++)

@@ -1,6 +1,7 @@
 #ifndef DATA_SHARDS_LOCK_H
 #define DATA_SHARDS_LOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
  *
  *      # data.lock 1
  *      command gdata encode --tokenizer tok -o data/c4 ...
+ *      vocabulary 2c26b46b... 50257
  *      text 9f86d081...  1115394 corpus/train.jsonl
  *      fit 9f86d081...  1115394 corpus/train.jsonl
  *      eval 60303ae2...  61303 corpus/val.jsonl
@@ -22,6 +24,10 @@
  * A line has a role, the SHA-256 of a file, its size, and its path relative to
  * the folder of the lock.  Lines are sorted by role and path, so the same data
  * gives the same text.  lock_add() adds a file, or all files of a folder.
+ *
+ * The vocabulary is the tokenizer_hash() and the number of ids of the tokenizer
+ * that encoded the shards.  gdata encode writes it to a lock of its own, which
+ * is called PREFIX.tokens.lock.
  */
 enum lock_role {
     LOCK_TEXT, /* what the tokens were encoded from */
@@ -43,12 +49,17 @@ struct lock {
     struct arena mem;
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
+    char vocabulary[SHA256_TEXT];
+    int64_t ids; /* of the vocabulary; 0: it is not known */
     struct lock_entry *entry;
     size_t n, room;
 };
 
 void lock_init(struct lock *, const char *path); /* where it will be written */
 int lock_add(struct lock *, enum lock_role, const char *path, struct err *);
+/* Add n shards, whose hashes are computed by several threads. */
+int lock_add_shards(struct lock *, char *const *path, size_t n, int threads,
+                    struct err *);
 int lock_write(struct lock *, const char *path, struct err *);
 int lock_load(struct lock *, const char *path, struct err *);
 void lock_clear(struct lock *);
@@ -58,13 +69,37 @@ const char *lock_role_name(enum lock_role);
 /* The path of an entry from the current folder; the caller frees it. */
 char *lock_path(const struct lock *, const struct lock_entry *);
 
+/* The entry of a shard, or NULL. */
+const struct lock_entry *lock_entry_of(const struct lock *, const char *shard);
+
+/* A lock in the folder of a shard that lists it and has a vocabulary; the path
+ * is NULL if there is none. */
+struct lock_found {
+    char *path;
+    char vocabulary[SHA256_TEXT];
+    int64_t ids;
+};
+
+void lock_find(struct lock_found *, const char *shard);
+void lock_found_clear(struct lock_found *);
+
+/* The width of the ids of a raw shard by its lock, else by the tokenizer, else
+ * 0, which is not known. */
+struct tokenizer;
+int lock_width(const char *shard, const struct tokenizer *);
+
+/* Was the shard encoded with this tokenizer, as far as is known?  If not, a
+ * warning is logged. */
+bool lock_same_tokenizer(const char *shard, const struct tokenizer *);
+
 /*
- * Compare shards and the tokenizer (a path, or "") with the data.lock in the
- * folder of the shards, if there is one: the sizes of all files, and the
- * content of the tokenizer and of the smallest shard, which is sure to differ
- * for another text or tokenizer.  gdata verify compares everything.
+ * Compare shards and the tokenizer (NULL and "" without one) with the locks in
+ * the folder of the shards: the sizes of all files, and the content of the
+ * tokenizer and of the smallest shard, which is sure to differ for another text
+ * or tokenizer.  gdata verify compares everything.
  */
 struct loader;
-int lock_check(const struct loader *, const char *tokenizer, struct err *);
+int lock_check(const struct loader *, const struct tokenizer *,
+               const char *tokenizer_path, struct err *);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lock_check - compare the data of a training with its data.lock
+ * lock_check - compare the data of a training with the locks beside it
  */
 #include "config.h"
 #include "data/shards/lock.h"
@@ -11,42 +11,19 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "data/shards/loader.h"
+#include "data/token/tokenizer.h"
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-static const struct lock_entry *entry_of(const struct lock *l, const char *path)
-{
-    for (size_t i = 0; i < l->n; i++) {
-        const struct lock_entry *entry = &l->entry[i];
-        char *file;
-        bool same;
-
-        if (entry->role != LOCK_TOKENS ||
-            strcmp(path_name(entry->path), path_name(path)) != 0)
-            continue;
-        file = lock_path(l, entry);
-        same = same_file(file, path);
-        free(file);
-        if (same)
-            return entry;
-    }
-    return NULL;
-}
+/* This one has been written for all shards of its folder. */
+static const char whole_lock[] = "data.lock";
 
 static int set_different(const char *lock, const char *path, const char *what,
                          struct err *e)
 {
     return err_set(
-        e, ERR_INPUT,
-        "%s: the %s differs from %s; if this is intended, run 'gdata "
-        "lock' again",
-        path, what, lock);
+        e, ERR_INPUT, "%s: the %s differs from %s; if this is intended, %s",
+        path, what, lock,
+        strcmp(path_name(lock), whole_lock) == 0 ? "run 'gdata lock' again"
+                                                 : "delete that file");
 }
 
 /* Compare the size of a file, and optionally its content. */
@@ -70,29 +47,35 @@ static int check_file(const char *lock, const struct lock_entry *was,
                : set_different(lock, path, "content", e);
 }
 
-static int check_tokens(const struct lock *l, const char *lock,
-                        const struct loader *data, struct err *e)
+/* Returns the number of shards that the lock lists, or -1. */
+static int64_t check_tokens(const struct lock *l, const char *lock,
+                            const struct loader *data, struct err *e)
 {
+    const bool lists_all = strcmp(path_name(lock), whole_lock) == 0;
     const int64_t n = loader_shards(data);
     const struct lock_entry *least = NULL;
     const char *least_path = NULL;
+    int64_t listed = 0;
 
     for (int64_t i = 0; i < n; i++) {
         const char *path = loader_path(data, i);
-        const struct lock_entry *was = entry_of(l, path);
+        const struct lock_entry *was = lock_entry_of(l, path);
 
-        if (!was) {
+        if (!was && lists_all)
             log_warn("%s does not list %s", lock, path);
+        if (!was)
             continue;
-        }
         if (check_file(lock, was, path, false, e) < 0)
             return -1;
+        listed++;
         if (!least || was->size < least->size) {
             least = was;
             least_path = path;
         }
     }
-    return least ? check_file(lock, least, least_path, true, e) : 0;
+    if (least && check_file(lock, least, least_path, true, e) < 0)
+        return -1;
+    return listed;
 }
 
 /* The tokenizer is the file in the lock, or a folder with a file of its name.
@@ -116,23 +99,47 @@ static int check_tokenizer(const struct lock *l, const char *lock,
     return ret;
 }
 
-int lock_check(const struct loader *data, const char *tokenizer, struct err *e)
+static int check_lock(const char *lock, const struct loader *data,
+                      const struct tokenizer *t, const char *tokenizer,
+                      struct err *e)
 {
-    char *folder = path_parent(loader_path(data, 0));
-    char *path = path_join(folder, "data.lock");
     struct lock l;
+    int64_t listed;
     int ret = 0;
 
-    if (path_exists(path)) {
-        ret = lock_load(&l, path, e);
-        if (ret == 0) {
-            ret = check_tokens(&l, path, data, e);
-            if (ret == 0 && *tokenizer)
-                ret = check_tokenizer(&l, path, tokenizer, e);
-            lock_clear(&l);
-        }
+    if (lock_load(&l, lock, e) < 0) /* another program's? */
+        return strcmp(path_name(lock), whole_lock) == 0 ? -1 : 0;
+    listed = check_tokens(&l, lock, data, e);
+    if (listed < 0)
+        ret = -1;
+    else if (t && l.ids == 0)
+        ret = check_tokenizer(&l, lock, tokenizer, e);
+    else if (t && listed > 0 && strcmp(l.vocabulary, tokenizer_hash(t)) != 0)
+        ret = err_set(e, ERR_INPUT,
+                      "%s: the tokens were encoded with another tokenizer, as "
+                      "%s tells; if this is intended, delete that file",
+                      tokenizer, lock);
+    lock_clear(&l);
+    return ret;
+}
+
+int lock_check(const struct loader *data, const struct tokenizer *t,
+               const char *tokenizer, struct err *e)
+{
+    char *folder = path_parent(loader_path(data, 0));
+    struct path_list names = PATH_LIST_INIT;
+    struct err none = ERR_INIT;
+    int ret = 0;
+
+    path_list(&names, folder, &none);
+    for (size_t i = 0; i < names.n && ret == 0; i++) {
+        char *path = path_join(folder, names.name[i]);
+
+        if (str_ends(path, ".lock"))
+            ret = check_lock(path, data, t, tokenizer, e);
+        free(path);
     }
+    path_list_clear(&names);
     free(folder);
-    free(path);
     return ret;
 }

@@ -43,10 +43,11 @@ int64_t job_data_vocab(const struct job_data *d)
 /* ---- token files ------------------------------------------------------ */
 
 static int open_loader(struct loader **out, const struct loader_conf *c,
-                       const struct settings *s, const char *key, struct err *e)
+                       const struct tokenizer *t, const struct settings *s,
+                       const char *key, struct err *e)
 {
     if (loader_open(out, c, e) < 0 ||
-        lock_check(*out, s->data.tokenizer, e) < 0)
+        lock_check(*out, t, s->data.tokenizer, e) < 0)
         return conf_wrap(&s->conf, key, e);
     return 0;
 }
@@ -63,7 +64,8 @@ int job_data_open_val(struct job_data *d, const struct settings *s,
         .vocab = s->model.vocab,
     };
 
-    return *c.files ? open_loader(&d->val, &c, s, "data.val", e) : 0;
+    return *c.files ? open_loader(&d->val, &c, d->tokenizer, s, "data.val", e)
+                    : 0;
 }
 
 static int check_patience(const struct settings *s, struct err *e)
@@ -114,7 +116,7 @@ int job_data_open_train(struct job_data *d, const struct settings *s,
         return conf_fail(&s->conf, "data.order", e,
                          "the order documents needs an end-of-text token; set "
                          "data.tokenizer to a tokenizer that has one");
-    if (open_loader(&d->train, &c, s, "data.train", e) < 0)
+    if (open_loader(&d->train, &c, d->tokenizer, s, "data.train", e) < 0)
         return -1;
     if (check_patience(s, e) < 0 || check_hellaswag(s, e) < 0)
         return -1;
