@@ -473,6 +473,7 @@ const struct dev_type cuda_dev = {
     .sync = device_sync,
     .describe = device_describe,
     .peak = device_peak,
+    .instructions = NULL,
     .mark = device_mark,
     .between = device_between,
     .capture_begin = device_capture_begin,
