@@ -307,13 +307,15 @@ static int save_end(struct run *r, enum run_status status, struct err *e)
     return meta_save(&r->meta, r->folder, e);
 }
 
-void run_kill(struct run *r)
+void run_abandon(struct run *r, enum run_status status, const char *reason)
 {
     struct err e = ERR_INIT;
 
+    if (reason)
+        run_tag(r, "reason", reason);
     run_flush(r, &e);
     pthread_mutex_lock(&r->lock); /* for good: no heartbeat follows */
-    save_end(r, RUN_KILLED, &e);
+    save_end(r, status, &e);
 }
 
 int run_end(struct run *r, enum run_status status, struct err *e)

@@ -98,9 +98,10 @@ char *run_artifact(struct run *, const char *name);
 int run_flush(struct run *, struct err *);
 /* Why the run is about to end, in a few words: "loss is nan at step 7". */
 void run_reason(struct run *, const char *reason);
-/* Write that the run was killed, for a process that exits immediately after
- * this: other threads may still log, so that nothing is freed. */
-void run_kill(struct run *);
+/* Write how and why the run ends, for a process that exits immediately after
+ * this: other threads may still log, so that nothing is freed.  NULL: no
+ * reason. */
+void run_abandon(struct run *, enum run_status, const char *reason);
 /* End the run, wait for its thread and free it.  The run may be NULL. */
 int run_end(struct run *, enum run_status, struct err *);
 

@@ -63,4 +63,25 @@ expect_end 6
 grep -q "pid $victim) did not respond for 2 s" log ||
     bad="$bad the stuck rank is not named: $(tail -n 9 log)"
 is "$bad" "" "a stuck rank under mpirun is named after parallel.timeout"
+# mpirun ends the others within two seconds, in whatever they are
+for batch in 12 600000; do
+    mpirun -np 3 "$gtrain" --config c.ini --set run.name=dead$batch \
+        --set schedule.steps=1000000 --set train.batch=$batch \
+        --set eval.every=0 --set checkpoint.last=no >log 2>&1 &
+    parent=$!
+    until grep -q 'FLOP per token' log || ! kill -0 $parent; do :; done
+    victim=$(children $parent | tail -n 1)
+    kill -9 "$victim"
+    wait $parent
+    bad=
+    grep -q "^gtrain: .*pid $victim) died" log ||
+        bad="not named: $(tail -n 12 log)"
+    got=$(gtrack ls --tsv --no-header -c status,reason "name=dead$batch")
+    case $got in
+    FAILED*"pid $victim) died"*) ;;
+    *) bad="$bad the run: $got" ;;
+    esac
+    is "$bad" "" \
+        "a rank that dies under mpirun is named and fails the run, with $batch sequences a step"
+done
 done_testing

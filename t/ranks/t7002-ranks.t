@@ -183,6 +183,22 @@ test $seconds -le 5 || bad="$bad; after $seconds s"
 grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
 is "$bad" "" "kill -9 of one rank ends the job with the rank's name"
 
+# also when rank 0 computes for minutes before it would notice
+"$gtrain" --config c.ini --ranks 2 --set run.name=dead --set eval.every=0 \
+    --set train.batch=600000 --set checkpoint.last=no >log 2>&1 &
+parent=$!
+until grep -q 'FLOP per token' log || ! kill -0 $parent; do :; done
+ranks=$(children $parent)
+victim=$(echo "$ranks" | tail -n 1)
+kill -9 "$victim"
+expect_end 6
+got=$(gtrack ls --tsv --no-header -c status,reason name=dead)
+case $got in
+FAILED*"pid $victim) died") ;;
+*) bad="$bad the run: $got" ;;
+esac
+is "$bad" "" "a rank that dies within a long step fails the run"
+
 # one that is stuck is named when its time is over
 start_endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
 kill -STOP "$victim"

@@ -35,7 +35,8 @@
  * All ranks notice within a second that another rank has died, and after
  * `timeout` that one does not respond; coll_check() then names it (ERR_RANK).
  * A program that does not call coll_check() within three seconds is ended with
- * status 6, so that no rank stays behind.
+ * status 6, so that no rank stays behind; before that, the function that
+ * coll_on_death() has set is called from another thread.
  */
 struct coll;
 
@@ -66,6 +67,7 @@ struct coll_type {
     int (*sum)(struct coll *, float *x, size_t n, struct err *);
     /* -1 if a rank has died.  Called between exchanges; optional. */
     int (*watch)(struct coll *, struct err *);
+    double grace; /* seconds for the program to notice; 0: three */
 };
 
 struct coll {
@@ -87,6 +89,11 @@ struct coll {
 
 int coll_open(struct coll *, const struct coll_conf *, struct err *);
 void coll_close(struct coll *);         /* does nothing on a zeroed coll */
+
+/* NULL: none.  When this returns, the function that was set before is not being
+ * called and will not be. */
+typedef void coll_death_fn(void *arg, const char *why);
+void coll_on_death(struct coll *, coll_death_fn *, void *arg);
 
 /* x(n) = sum over ranks. */
 void coll_sum(struct coll *, float *x, int64_t n);

@@ -2,16 +2,20 @@
  * coll_mpi - ranks that mpirun or srun with PMIx started
  *
  * Once it is open, only the thread of coll_queue.c calls MPI, so
- * MPI_THREAD_SERIALIZED is enough.  The launcher ends the job when a rank
- * dies; one that hangs is noticed by the timeout.
+ * MPI_THREAD_SERIALIZED is enough.  When a rank dies, the launcher ends the
+ * others after a second or two.  Until then, those on the same machine see that
+ * its process is gone.  A rank that hangs is noticed by the timeout.
  */
 #include "config.h"
 #include "trainer/ranks/coll.h"
 
+#include <errno.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +29,8 @@ struct mpi {
     MPI_Request *request;
     int *with; /* the rank that each is with; -1: all */
     int room, room_with;
+    pid_t *pid; /* of the other ranks on this machine; 0: elsewhere */
+    double watched;
     struct err failed; /* the first failure */
 };
 
@@ -40,28 +46,48 @@ static int mpi_fail(struct coll *c, const char *what, int code, struct err *e)
     return -1;
 }
 
+/* What ranks tell each other at the beginning. */
+struct introduction {
+    char name[96], host[64], agree[128];
+    pid_t pid;
+    ino_t pids; /* the namespace of its process id */
+};
+
+static void introduce(const struct coll *c, const char *agree,
+                      struct introduction *me)
+{
+    struct stat st = { 0 };
+
+    *me = (struct introduction){ .pid = getpid() };
+    gethostname(me->host, sizeof me->host - 1);
+    snprintf(me->name, sizeof me->name, "rank %d (host %.40s, pid %ld)",
+             c->rank, me->host, (long)me->pid);
+    snprintf(me->agree, sizeof me->agree, "%s", agree ? agree : "");
+    if (stat("/proc/self/ns/pid", &st) == 0)
+        me->pids = st.st_ino;
+}
+
 /* Exchange names, and check that all ranks agree. */
 static int meet_others(struct coll *c, const char *agree, struct err *e)
 {
-    char mine[224] = "", *all = xcalloc((size_t)c->size, sizeof mine);
-    char host[64] = "";
+    struct mpi *m = c->state;
+    struct introduction me, *all = xcalloc((size_t)c->size, sizeof *all);
     int ret = 0;
 
-    gethostname(host, sizeof host - 1);
-    snprintf(mine, 96, "rank %d (host %.40s, pid %ld)", c->rank, host,
-             (long)getpid());
-    snprintf(mine + 96, sizeof mine - 96, "%s", agree ? agree : "");
-    MPI_Allgather(mine, (int)sizeof mine, MPI_CHAR, all, (int)sizeof mine,
-                  MPI_CHAR, MPI_COMM_WORLD);
+    introduce(c, agree, &me);
+    MPI_Allgather(&me, (int)sizeof me, MPI_BYTE, all, (int)sizeof me, MPI_BYTE,
+                  MPI_COMM_WORLD);
     for (int r = 0; r < c->size; r++) {
-        const char *it = all + (size_t)r * sizeof mine;
+        const struct introduction *it = &all[r];
 
-        snprintf(c->peer[r], sizeof c->peer[0], "%.95s", it);
-        if (strcmp(it + 96, all + 96) != 0)
+        snprintf(c->peer[r], sizeof c->peer[0], "%.95s", it->name);
+        if (r != c->rank && it->pids == me.pids && me.pids != 0 &&
+            strcmp(it->host, me.host) == 0)
+            m->pid[r] = it->pid;
+        if (strcmp(it->agree, all[0].agree) != 0)
             ret = err_set(e, ERR_RANK,
-                          "rank %d has a different configuration than "
-                          "rank 0",
-                          r);
+                          "%s has a different configuration than rank 0",
+                          c->peer[r]);
     }
     free(all);
     return ret;
@@ -86,9 +112,29 @@ static int mpi_open(struct coll *c, const struct coll_conf *conf, struct err *e)
     MPI_Comm_size(local, &c->local_size);
     MPI_Comm_free(&local);
     c->state = m = xcalloc(1, sizeof *m);
+    m->pid = xcalloc((size_t)c->size, sizeof *m->pid);
     c->peer = xcalloc((size_t)c->size, sizeof *c->peer);
     if (meet_others(c, conf->agree, e) < 0) {
         c->type->close(c);
+        return -1;
+    }
+    return 0;
+}
+
+/* Has a rank on this machine died?  Asked a few times a second. */
+static int mpi_watch(struct coll *c, struct err *e)
+{
+    struct mpi *m = c->state;
+    const double now = clock_mono();
+
+    if (now - m->watched < 0.1)
+        return 0;
+    m->watched = now;
+    for (int r = 0; r < c->size; r++) {
+        if (m->pid[r] == 0 || kill(m->pid[r], 0) == 0 || errno != ESRCH)
+            continue;
+        err_set(e, ERR_RANK, "%s died", c->peer[r]);
+        m->failed = *e;
         return -1;
     }
     return 0;
@@ -130,6 +176,8 @@ static int finish_requests(struct coll *c, int n, struct err *e)
             return mpi_fail(c, "a rank died or exited", code, e);
         if (done)
             return 0;
+        if (mpi_watch(c, e) < 0)
+            return -1;
         if (clock_mono() - start > c->timeout)
             return no_answer(c, n, e);
         if (idle > 200)
@@ -214,6 +262,7 @@ static void mpi_close(struct coll *c)
         MPI_Finalize();
     free(m->request);
     free(m->with);
+    free(m->pid);
     free(m);
     c->state = NULL;
 }
@@ -224,4 +273,6 @@ const struct coll_type coll_mpi = {
     .close = mpi_close,
     .exchange = mpi_exchange,
     .sum = mpi_sum,
+    .watch = mpi_watch,
+    .grace = 0.5,
 };

@@ -38,7 +38,11 @@ static void watch_ranks(struct coll *c)
         ((c->type->watch && c->type->watch(c, &e) < 0) ||
          (c->device && c->device->watch && c->device->watch(c, &e) < 0)))
         set_failed(q, &e);
-    if (q->failed && !q->reported && clock_mono() - q->failed_at > GRACE) {
+    if (q->failed && !q->reported &&
+        clock_mono() - q->failed_at >
+            (c->type->grace > 0 ? c->type->grace : GRACE)) {
+        if (q->on_death)
+            q->on_death(q->death_arg, q->err.text);
         log_error("%s", q->err.text);
         _exit(err_status(q->err.kind));
     }
@@ -129,6 +133,18 @@ int coll_queue_check(struct coll *c, struct err *e)
     }
     pthread_mutex_unlock(&q->lock);
     return ret;
+}
+
+void coll_on_death(struct coll *c, coll_death_fn *call, void *arg)
+{
+    struct coll_queue *q = c->queue;
+
+    if (!q)
+        return;
+    pthread_mutex_lock(&q->lock);
+    q->on_death = call;
+    q->death_arg = arg;
+    pthread_mutex_unlock(&q->lock);
 }
 
 int coll_queue_open(struct coll *c, struct err *e)

@@ -51,6 +51,8 @@ struct coll_queue {
     bool stop;
     bool failed;   /* err says why */
     bool reported; /* by coll_queue_check() */
+    coll_death_fn *on_death;
+    void *death_arg;
     double failed_at;
     struct err err;
 

@@ -143,7 +143,7 @@ static void acknowledge(void *arg, int sig, bool again)
 
     if (again) {
         log_warn("interrupted, without a checkpoint");
-        run_kill(r->run);
+        run_abandon(r->run, RUN_KILLED, NULL);
         return;
     }
     if (left > 0)
@@ -153,6 +153,14 @@ static void acknowledge(void *arg, int sig, bool again)
              sig == SIGINT ? "; Ctrl-C again stops without one" : "");
 }
 
+/* Another rank has died while this one computes, and the program ends. */
+static void record_death(void *arg, const char *why)
+{
+    struct report *r = arg;
+
+    run_abandon(r->run, RUN_FAILED, why);
+}
+
 void report_begin(struct report *r, struct job *j, const struct meter *m)
 {
     r->meter = m;
@@ -160,6 +168,7 @@ void report_begin(struct report *r, struct job *j, const struct meter *m)
         return;
     r->pauses_within = j->coll.size == 1;
     sig_listen(acknowledge, r);
+    coll_on_death(&j->coll, record_death, r);
     show_begin(r, j);
     if (j->state.step > 0)
         log_info("resuming after step %lld", (long long)j->state.step);
@@ -425,12 +434,13 @@ static void show_result(const struct report *r, const struct job *j)
                  r->last_loss, name);
 }
 
-int report_close(struct report *r, const struct job *j, int ret, struct err *e)
+int report_close(struct report *r, struct job *j, int ret, struct err *e)
 {
     const enum run_status status = status_of(e);
 
     if (r->progressing) {
         sig_unlisten();
+        coll_on_death(&j->coll, NULL, NULL);
         progress_close(&r->progress);
     }
     if (!r->run)

@@ -62,7 +62,7 @@ void report_stopped_early(struct report *, const struct job *);
 void report_rewind(struct report *, const struct job *);
 
 /* ret and e are how training ended; returns them, or what was lost. */
-int report_close(struct report *, const struct job *, int ret, struct err *e);
+int report_close(struct report *, struct job *, int ret, struct err *e);
 
 /*
  * The parameters, datasets and tags that the run gets when it begins.  Every
