@@ -85,6 +85,33 @@ static const struct opt push_opts[] = {
     { 0 }
 };
 
+/* Push a run, and say what was sent and what was left out. */
+static int push_one(const struct run_info *r, struct err *e)
+{
+    struct push_totals sum = { 0 };
+    char size[NUM_TEXT];
+
+    if (push_functions[to](&conf, r, &sum, e) < 0 ||
+        push_count_left(&conf, r, &sum, e) < 0)
+        return -1;
+    fflush(stdout);
+    if (!conf.dry_run)
+        log_info("%s: %" PRId64 " lines, %" PRId64 " points, %" PRId64
+                 " files sent, %s",
+                 r->name, sum.lines, sum.points, sum.files,
+                 num_bytes(size, (double)sum.bytes));
+    if (sum.left)
+        log_info("%s: %" PRId64 " file%s left out (%s); use --checkpoints to "
+                 "send all files",
+                 r->name, sum.left, sum.left == 1 ? "" : "s",
+                 num_bytes(size, (double)sum.left_bytes));
+    if (sum.left_links)
+        log_info("%s: %" PRId64 " link%s out of the run left out; use "
+                 "--follow-links to send the files",
+                 r->name, sum.left_links, sum.left_links == 1 ? "" : "s");
+    return 0;
+}
+
 /* Push every jobs-th run from `first` on.  When one fails the others are still
  * pushed; *e is the first error. */
 static int push_share(const struct runs *runs, size_t first, struct err *e)
@@ -93,19 +120,10 @@ static int push_share(const struct runs *runs, size_t first, struct err *e)
 
     for (size_t i = first; i < runs->n; i += (size_t)jobs) {
         const struct run_info *r = &runs->run[i];
-        struct push_totals sum = { 0 };
         struct err why = ERR_INIT;
-        char size[NUM_TEXT];
 
-        if (push_functions[to](&conf, r, &sum, &why) == 0) {
-            fflush(stdout);
-            if (!conf.dry_run)
-                log_info("%s: %" PRId64 " lines, %" PRId64 " points, %" PRId64
-                         " files sent, %s",
-                         r->name, sum.lines, sum.points, sum.files,
-                         num_bytes(size, (double)sum.bytes));
+        if (push_one(r, &why) == 0)
             continue;
-        }
         err_wrap(&why, "pushing %s", r->name);
         if (ret == 0)
             *e = why;

@@ -62,6 +62,8 @@ printf 'first\nsecond \377\n' >"$(gtrack where one)/artifacts/gtrain.log"
 push wandb --dry-run
 test ! -s srv/log && grep -q "50 lines of history" out
 ok $? "push --dry-run sends nothing"
+grep -q "^gtrack: one: 1 file left out (2 B); use --checkpoints" err
+ok $? "push --dry-run says which files would be left out"
 (unset WANDB_API_KEY; push wandb --dry-run && grep -q "50 lines" out &&
     ! push wandb && grep -q 'no key for' err)
 ok $? "push --dry-run needs no key and push does"
@@ -89,6 +91,8 @@ test "$(state "$one" '$r->{files}{"sub dir/note.txt"}')" = hello &&
     test "$(state "$one" 'exists $r->{files}{"empty.txt"}')" = 1 &&
     test "$(state "$one" 'exists $r->{files}{"model.safetensors"}')" = ""
 ok $? "artifacts are sent and checkpoints are not"
+grep -q "^gtrack: one: 1 file left out (2 B); use --checkpoints" err
+ok $? "push says that checkpoints are left out"
 test "$(state "$one" '$r->{uploaded}{"sub dir/note.txt"}')" = 1 &&
     test "$(state "$one" '$r->{exitcode}')" = 0
 ok $? "the run is complete at the server"
@@ -110,6 +114,18 @@ ok $? "a large artifact is sent in parts"
 rm "$(gtrack where one)"/.gtrack/push.*
 push wandb && lines "$one" 50
 ok $? "without its cursor push sends nothing twice"
+gtrack tag one team=core baseline= "long=$(seq -s '' 40)" wandb.job_type=train
+push wandb && test "$(state "$one" 'join " ", $r->{jobType}, sort @{$r->{tags}}')" = \
+    "train baseline team=core" && grep -q "the tag 'long=1.*' is not sent" err
+ok $? "tags and the job type are sent to W&B"
+perl -MHTTP::Tiny -MMIME::Base64 -e 'HTTP::Tiny->new->post("$ENV{WANDB_BASE_URL}/graphql",
+    { content => qq({"operationName":"UpsertBucket","variables":{"name":"$ARGV[0]",
+        "tags":["baseline","team=core","mine"]}}),
+      headers => { authorization => "Basic " .
+        encode_base64("api:$ENV{WANDB_API_KEY}", "") } })->{success} or die' "$one"
+gtrack tag one -D team -D long new= && push wandb &&
+    test "$(state "$one" 'join " ", sort @{$r->{tags}}')" = "baseline mine new"
+ok $? "tags that were added at W&B are kept and removed ones are removed"
 at=50 inject "$one" wandb-events.jsonl '{"system.cpu":1}' '{"system.cpu":2}' &&
     at=2 inject "$one" output.log more && : >srv/log
 push wandb && seen . 1 && lines "$one" 50 && test "$(state "$one" \
@@ -205,6 +221,15 @@ for reply in garbage html/200; do
         lines "$id" 9 && test "$(state "$id" '$r->{uploaded}{"config.yaml"}')" = 1
     ok $? "lines and files that $reply answered to are sent by the next push"
 done
+seq 1 9 | sed 's/.*/step=& loss=&/' | gtrack log "run unread" 2>err
+ln -s /proc/self/mem "$(gtrack where "run unread")/artifacts/x.txt"
+push wandb "run unread" --dry-run && grep -q "1 link out of the run left out" err
+ok $? "push says that a link out of the run is left out"
+push wandb "run unread" --follow-links
+test $? = 1 && grep -q "1 of the artifacts cannot be read" err &&
+    id=$(gtrack where "run unread") && lines "${id##*/}" 9
+ok $? "an artifact that cannot be read is reported and the rest is sent"
+rm "$id/artifacts/x.txt"
 printf 'config.yaml html/200\nconfig.yaml html/200\n' >srv/faults
 gtrack log "run page" </dev/null 2>err
 push wandb "run page"
@@ -256,7 +281,7 @@ push wandb live --new-run && test "$(state "$id-2" 'scalar @{$r->{"wandb-history
 ok $? "push --new-run makes a new run"
 push wandb -j 4 && test "$(cut -f1 out | sort -u | wc -l)" -ge 12
 ok $? "push -j sends several runs at a time"
-push wandb -j 4 && ! grep -v " 0 lines, 0 points, 0 files sent\|warning" err
+push wandb -j 4 && ! grep -v " 0 lines, 0 points, 0 files sent\|warning\|left out" err
 ok $? "push -j sends nothing twice and says so"
 for i in 1 2; do
     id=$(gtrack run start --name "go$i") && gtrack run log "$id" loss=1
@@ -327,6 +352,11 @@ ok $? "a lost reply from MLflow doubles no point"
 echo data >"$(gtrack where two)/artifacts/a b.txt"
 push mlflow "$url" two && test "$(state x '(grep { /a b.txt/ } keys %{$r->{files}})[0] =~ m{artifacts/a b.txt$}')" = 1
 ok $? "push to MLflow sends artifacts through its proxy"
+add_dataset two c4
+push mlflow "$url" two && seen log-inputs 1 &&
+    test "$(state x '"$r->{inputs}[0]{dataset}{name} $r->{inputs}[0]{dataset}{digest} $r->{inputs}[0]{tags}[0]{value}"')" = "c4 abc training" &&
+    push mlflow "$url" two && seen log-inputs 0
+ok $? "push to MLflow sends the datasets that the run read, once"
 two=$(gtrack where two)/artifacts
 echo odd >"$two/a#b.txt" && echo more >"$two/c.txt"
 push mlflow "$url" two

@@ -7,6 +7,7 @@
 #   await_file FILE     wait until FILE has content, ten seconds at most
 #   make_store KIND...  make runs of these kinds (see mkruns.c) in a store that
 #                       gtrack and gplot find
+#   add_dataset RUN NAME    note that RUN read the dataset NAME for training
 #   png_size FILE       print the width and the height of a PNG
 #
 # For trainings in several processes, which are those of one step of 12
@@ -37,6 +38,15 @@
 #   losses FOLDER       print the training losses of its run, one a line
 #   near IS WANT TOLERANCE  succeed when two files of losses agree
 # shellcheck shell=sh disable=SC2034,SC2154
+add_dataset() {
+    _run=$(gtrack where "$1")
+    mkdir -p "$_run/../datasets/d" "$_run/inputs/i"
+    printf '%s\n' 'digest: abc' "name: $2" "profile: '{}'" "source: '{}'" \
+        'source_type: local' >"$_run/../datasets/d/meta.yaml"
+    printf '%s\n' 'destination_id: d' 'destination_type: RUN' 'source_id: d' \
+        'source_type: DATASET' 'tags:' '  mlflow.data.context: training' \
+        >"$_run/inputs/i/meta.yaml"
+}
 rhythm() {
     awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++)
         printf "%c%c", (i * i + int(i / 7)) % 31 + 1, 0 }' |

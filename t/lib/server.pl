@@ -65,7 +65,7 @@ sub bucket { my ($r) = @_;
             ? $r->{'wandb-history.jsonl'}[-1] : () ]),
         eventsTail => '[]', summaryMetrics =>
             $r->{'wandb-summary.json'}[0] // '{}', config => $r->{config},
-        tags => [], notes => undef, wandbConfig => $json->encode({
+        tags => $r->{tags} // [], notes => undef, wandbConfig => $json->encode({
             t => $config->{_wandb}{value}{t} }) };
 }
 
@@ -85,7 +85,8 @@ sub graphql { my ($q) = @_;
         my $r = $run{$v->{name}} //= { 'wandb-history.jsonl' => [],
             'wandb-events.jsonl' => [], 'output.log' => [],
             'wandb-summary.json' => [], files => {}, uploaded => {} };
-        for (qw(name project displayName config notes groupName commit host)) {
+        for (qw(name project displayName config notes groupName commit host
+            tags jobType)) {
             $r->{$_} = $v->{$_} if defined $v->{$_};
         }
         return { data => { upsertBucket => { bucket => bucket($r),
@@ -272,6 +273,10 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
     if ($path eq 'runs/update') {
         $run->{info}{$_} = $r->{$_} for keys %$r;
         return 200, { run_info => {} };
+    }
+    if ($path eq 'runs/log-inputs') {
+        push @{$run->{inputs}}, @{$r->{datasets}};
+        return 200, {};
     }
     if ($path eq 'runs/log-batch') {
         return failed(400, 'INVALID_PARAMETER_VALUE', 'too many')

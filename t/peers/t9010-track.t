@@ -22,6 +22,7 @@ seq 1 1200 | sed 's/.*/step=& loss=0.& lr=1e-3/' |
     gtrack log a -p x=1 -p 'y=Grüße' 2>err
 printf 'step=1 q=nan\nstep=2 q=inf\nstep=3 q=-inf\n' | gtrack log b -e two 2>err
 echo hi >"$(gtrack where b)/artifacts/n o.txt"
+add_dataset b c4
 
 if has mlflow; then
     port=$("$python" -c 'import socket; s = socket.socket()
@@ -59,6 +60,9 @@ assert sorted(p.step for p in h) == list(range(1, 1201))
 assert all(p.value == float("0.%d" % p.step) for p in h)
 h = {p.step: p.value for p in c.get_metric_history(b.info.run_id, "q")}
 assert math.isnan(h[1]) and h[2] > 1e308 and h[3] < -1e308
+d = c.get_run(b.info.run_id).inputs.dataset_inputs
+assert [(x.dataset.name, x.dataset.digest, x.tags[0].value)
+        for x in d] == [("c4", "abc", "training")]
 assert [f.path for f in c.list_artifacts(b.info.run_id)] == ["n o.txt"]
 P
     ok $? "MLflow's client reads every value at the server"

@@ -19,6 +19,7 @@
 #include "common/utf8.h"
 #include "store/md5.h"
 #include "store/store.h"
+#include "track/runs/file_tree.h"
 #include "track/runs/track.h"
 
 static char *cursor_path(const struct run_info *r, const char *destination)
@@ -205,6 +206,14 @@ json_t *push_value(const char *text)
     return push_text(text);
 }
 
+void push_hash(json_t *value, char out[33])
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+
+    md5_hex(text, strlen(text), out);
+    free(text);
+}
+
 bool push_is_checkpoint(const char *path, int64_t size)
 {
     static const char *const ends[] = { ".safetensors", ".pt",  ".bin", ".ckpt",
@@ -214,6 +223,28 @@ bool push_is_checkpoint(const char *path, int64_t size)
         if (str_ends(path, ends[i]))
             return true;
     return strstr(path, "checkpoint") || size > (int64_t)64 << 20;
+}
+
+int push_count_left(const struct push_conf *c, const struct run_info *r,
+                    struct push_totals *totals, struct err *e)
+{
+    struct file_tree f;
+
+    if (c->no_files)
+        return 0;
+    if (file_tree_list(&f, r->artifacts, r->folder, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f.n; i++) {
+        if (f.file[i].outside) {
+            totals->left_links++;
+        } else if (!c->checkpoints &&
+                   push_is_checkpoint(f.file[i].path, f.file[i].size)) {
+            totals->left++;
+            totals->left_bytes += f.file[i].size;
+        }
+    }
+    file_tree_clear(&f);
+    return 0;
 }
 
 bool push_pause(double secs)

@@ -34,6 +34,8 @@ struct push_conf {
 /* What was sent. */
 struct push_totals {
     int64_t lines, points, files, bytes;
+    int64_t left, left_bytes; /* checkpoints that were not asked for */
+    int64_t left_links;       /* links that leave the run */
 };
 
 typedef int push_fn(const struct push_conf *, const struct run_info *,
@@ -79,8 +81,14 @@ json_t *push_text(const char *);
 /* A parameter as JSON: numbers, true, false and null are recognised. */
 json_t *push_value(const char *text);
 
+/* The MD5 sum of a JSON text. */
+void push_hash(json_t *, char out[33]);
+
 /* Is this a checkpoint, which is pushed only on request? */
 bool push_is_checkpoint(const char *path, int64_t size);
+/* Count the files of a run that are not pushed. */
+int push_count_left(const struct push_conf *, const struct run_info *,
+                    struct push_totals *, struct err *);
 
 /* Sleep; false after a signal. */
 bool push_pause(double secs);

@@ -199,6 +199,50 @@ static int send_pairs(struct mlflow *p, const char *kind,
     return ret;
 }
 
+static json_t *json_of_input(const struct run_dataset *d)
+{
+    /* the server requires the first four */
+    json_t *dataset =
+        json_pack("{s:o, s:o, s:o, s:o}", "name", push_text(d->name), "digest",
+                  push_text(d->digest ? d->digest : ""), "source",
+                  push_text(d->source ? d->source : "{}"), "source_type",
+                  push_text(d->source_type ? d->source_type : "local"));
+    json_t *tags = json_array();
+
+    if (d->schema)
+        json_object_set_new(dataset, "schema", push_text(d->schema));
+    if (d->profile)
+        json_object_set_new(dataset, "profile", push_text(d->profile));
+    if (d->context)
+        json_array_append_new(tags, json_pack("{s:s, s:o}", "key",
+                                              "mlflow.data.context", "value",
+                                              push_text(d->context)));
+    return json_pack("{s:o, s:o}", "dataset", dataset, "tags", tags);
+}
+
+/* Send the datasets that the run read; the server ignores those it has. */
+static int send_inputs(struct mlflow *p, struct err *e)
+{
+    json_t *list = json_array();
+    char hash[33];
+    int ret = 0;
+
+    for (size_t i = 0; i < p->run->n_inputs; i++)
+        if (p->run->inputs[i].name)
+            json_array_append_new(list, json_of_input(&p->run->inputs[i]));
+    push_hash(list, hash);
+    if (json_array_size(list) && !push_is(p->cursor, "inputs", hash)) {
+        ret = mlflow_post(
+            p, "runs/log-inputs",
+            json_pack("{s:s, s:O}", "run_id", p->id, "datasets", list), NULL,
+            e);
+        if (ret == 0)
+            json_object_set_new(p->cursor, "inputs", json_string(hash));
+    }
+    json_decref(list);
+    return ret;
+}
+
 /* A value of the wrong type makes the server drop the rest of a request and
  * answer 200, so check that it has all metrics. */
 static int verify_metrics(struct mlflow *p, struct err *e)
@@ -275,7 +319,7 @@ static int send_run(struct mlflow *p, struct err *e)
         ret = send_data(p, e);
     }
     if (ret < 0 || mlflow_send_artifacts(p, e) < 0 || send_status(p, e) < 0 ||
-        verify_metrics(p, e) < 0)
+        verify_metrics(p, e) < 0 || send_inputs(p, e) < 0)
         return -1;
     json_object_del(p->cursor, "open");
     p->unsure = false;
@@ -323,7 +367,9 @@ static void print_dry_run(struct mlflow *p)
     if (!p->conf->no_files)
         file_tree_list(&f, p->run->artifacts, p->run->folder, &none);
     for (size_t i = 0; i < f.n; i++)
-        files += !f.file[i].outside;
+        files += !f.file[i].outside &&
+                 (p->conf->checkpoints ||
+                  !push_is_checkpoint(f.file[i].path, f.file[i].size));
     printf("%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
            "%" PRId64 " points (%" PRId64 " were sent), %zu files\n",
            p->run->name, p->login.url, p->experiment, p->run->n_params,

@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 #include "store/attempt.h"
 #include "store/md5.h"
 #include "track/push/wandb_files.h"
@@ -53,8 +54,8 @@ static json_t *list_variables(const struct wandb_push *p, const char *config)
 
     /* clang-format off */
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:n, s:n, s:n, s:n, s:n, s:n, s:n}",
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:n, s:n, s:n, s:n, s:n}",
         "name", p->w.run,
         "project", p->w.project,
         "config", config,
@@ -65,17 +66,45 @@ static json_t *list_variables(const struct wandb_push *p, const char *config)
         "repo", push_text(wandb_tag(r, "mlflow.source.git.repoURL")),
         "host", push_text(r->attempt ? r->attempt->host : NULL),
         "program", push_text(wandb_tag(r, "mlflow.source.name")),
-        "description", "debug", "state", "summaryMetrics", "sweep", "jobType",
-        "tags");
+        "jobType", push_text(wandb_tag(r, "wandb.job_type")),
+        "tags", wandb_tags(r),
+        "description", "debug", "state", "summaryMetrics", "sweep");
     /* clang-format on */
 }
 
-static void hash_json(json_t *value, char out[33])
+static bool has_text(json_t *list, json_t *text)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_equal(json_array_get(list, i), text))
+            return true;
+    return false;
+}
 
-    md5_hex(text, strlen(text), out);
-    free(text);
+/* The tags that the run shall have: ours, unless they are too long, and those
+ * that someone has added at the server. */
+static json_t *merge_tags(const struct wandb_push *p, json_t *ours)
+{
+    enum { MAX_TAG = 64 };
+    json_t *before = json_object_get(p->cursor, "tags");
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < json_array_size(ours); i++) {
+        json_t *tag = json_array_get(ours, i);
+
+        if (utf8_count(json_string_value(tag)) <= MAX_TAG)
+            json_array_append(all, tag);
+        else
+            log_warn("%s: the tag '%s' is not sent: W&B accepts at most %d "
+                     "characters",
+                     p->run->name, json_string_value(tag), MAX_TAG);
+    }
+    for (size_t i = 0; i < json_array_size(p->w.tags); i++) {
+        json_t *tag = json_array_get(p->w.tags, i);
+
+        if (!has_text(all, tag) && !has_text(before, tag))
+            json_array_append(all, tag);
+    }
+    return all;
 }
 
 /* Create or update the run, unless nothing has changed: users may have edited
@@ -85,19 +114,26 @@ static int upsert_run(struct wandb_push *p, struct err *e)
     json_t *config = wandb_config(p->run);
     char *text = json_dumps(config, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_t *variables = list_variables(p, text);
+    json_t *tags = json_incref(json_object_get(variables, "tags"));
     char hash[33];
     int ret = 0;
 
-    hash_json(variables, hash);
+    push_hash(variables, hash);
     json_object_set_new(variables, "id", push_text(p->w.storage_id));
     json_object_set_new(variables, "entity", push_text(p->w.entity));
     if (p->w.storage_id && push_is(p->cursor, "said", hash)) {
         json_decref(variables);
     } else {
+        if (json_array_size(tags) ||
+            json_array_size(json_object_get(p->cursor, "tags")))
+            json_object_set_new(variables, "tags", merge_tags(p, tags));
         ret = wandb_upsert(&p->w, variables, e);
-        if (ret == 0)
+        if (ret == 0) {
             json_object_set_new(p->cursor, "said", json_string(hash));
+            json_object_set(p->cursor, "tags", tags);
+        }
     }
+    json_decref(tags);
     free(text);
     json_decref(config);
     return ret;
@@ -261,8 +297,9 @@ static int push_run(struct wandb_push *p, struct err *e)
         free(page);
     }
     if (ret == 0 && p->run->status == RUN_RUNNING)
-        log_info("%s is running; unless it is pushed again or --follow is "
-                 "used, its page will show it as crashed",
+        log_info("%s is running: its last step and its files are sent once "
+                 "it has ended; unless it is pushed again or --follow is used, "
+                 "its page will show it as crashed",
                  p->run->name);
     return ret;
 }
@@ -280,6 +317,7 @@ static void clear_push(struct wandb_push *p)
     free(p->w.project);
     free(p->w.run);
     free(p->w.storage_id);
+    json_decref(p->w.tags);
     runs_free(&p->runs);
 }
 

@@ -129,6 +129,8 @@ int wandb_status(struct wandb *w, struct err *e)
     update_text(&w->project, model, "name");
     update_text(&w->entity, json_object_get(model, "entity"), "name");
     set_run(w, bucket);
+    json_decref(w->tags);
+    w->tags = json_incref(json_object_get(bucket, "tags"));
     w->tail_step = tail_step(push_get(bucket, "historyTail"));
     for (int i = 0; i < WANDB_STREAMS; i++) {
         const json_int_t n =

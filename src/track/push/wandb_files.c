@@ -19,6 +19,7 @@ struct outgoing {
     struct arena mem;
     struct wandb_file *file;
     size_t n, room;
+    size_t unreadable; /* files, each of which was reported */
 };
 
 static void outgoing_clear(struct outgoing *out)
@@ -40,6 +41,7 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
     if (path && buf_read_open(&b, path_open_inside(path, run, &none), path,
                               MAX_FILE, &none) < 0) {
         log_warn("%s", none.text);
+        out->unreadable++;
         return;
     }
     md5_hex(path ? b.s : text, path ? b.len : strlen(text), hash);
@@ -59,12 +61,16 @@ static void add_file(struct outgoing *out, const struct wandb_push *p,
 
 static void add_artifacts(struct outgoing *out, const struct wandb_push *p)
 {
-    struct err none = ERR_INIT;
+    struct err why = ERR_INIT;
     struct file_tree f;
 
-    if (p->conf->no_files ||
-        file_tree_list(&f, p->run->artifacts, p->run->folder, &none) < 0)
+    if (p->conf->no_files)
         return;
+    if (file_tree_list(&f, p->run->artifacts, p->run->folder, &why) < 0) {
+        log_warn("%s", why.text);
+        out->unreadable++;
+        return;
+    }
     for (size_t i = 0; i < f.n; i++) {
         char *path = path_join(p->run->artifacts, f.file[i].path);
 
@@ -151,6 +157,9 @@ int wandb_files_send(struct wandb_push *p, struct err *e)
         json_array_append_new(p->uploaded, push_text(out.file[i].name));
         p->totals->files++;
     }
+    if (ret == 0 && out.unreadable)
+        ret = err_set(e, ERR_SYSTEM, "%zu of the artifacts cannot be read",
+                      out.unreadable);
     outgoing_clear(&out);
     return ret == 0 && p->conf->checkpoints ? send_checkpoints(p, e) : ret;
 }

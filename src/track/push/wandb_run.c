@@ -62,6 +62,36 @@ const char *wandb_tag(const struct run_info *r, const char *key)
     return s && *s ? s : NULL;
 }
 
+/* Does the tag say what the store, not the user, keeps of the run? */
+static bool is_own_tag(const char *key)
+{
+    static const char *const own[] = { "gtrack.", "mlflow.", "wandb." };
+
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (strncmp(key, own[i], strlen(own[i])) == 0)
+            return true;
+    return false;
+}
+
+json_t *wandb_tags(const struct run_info *r)
+{
+    json_t *tags = json_null();
+
+    for (size_t i = 0; i < r->n_tags; i++) {
+        const char *key = r->tags[i].key, *value = r->tags[i].value;
+        char *text;
+
+        if (is_own_tag(key))
+            continue;
+        text = *value ? xasprintf("%s=%s", key, value) : xstrdup(key);
+        if (json_is_null(tags))
+            tags = json_array();
+        json_array_append_new(tags, push_text(text));
+        free(text);
+    }
+    return tags;
+}
+
 char *wandb_metadata(const struct run_info *r)
 {
     const struct attempt *a = r->attempt;

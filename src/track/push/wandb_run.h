@@ -11,6 +11,9 @@
 
 /* Its parameters, each under "value". */
 json_t *wandb_config(const struct run_info *);
+/* The tags of the user, each as "key" or "key=value"; null if there are
+ * none. */
+json_t *wandb_tags(const struct run_info *);
 /* The text of wandb-metadata.json; the caller frees it. */
 char *wandb_metadata(const struct run_info *);
 /* The exit status of a run that has ended. */
