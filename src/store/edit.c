@@ -1,6 +1,7 @@
 #include "config.h"
 #include "store/edit.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -299,6 +300,59 @@ int edit_uris(const char *root, int64_t *count, struct err *e)
         ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
     for (size_t i = 0; i < runs.n && ret == 0; i++)
         ret = fix_run(&runs.run[i], count, e);
+    runs_free(&runs);
+    experiments_free(&all);
+    return ret;
+}
+
+/* The path of a local URI; the caller frees it. */
+static char *path_of_uri(const char *uri)
+{
+    const char *s = uri + (strncmp(uri, "file://", 7) == 0 ? 7 : 0);
+    struct buf b = BUF_INIT;
+
+    for (; *s; s++) {
+        if (*s == '%' && isxdigit((unsigned char)s[1]) &&
+            isxdigit((unsigned char)s[2])) {
+            const char hex[] = { s[1], s[2], '\0' };
+
+            buf_char(&b, (char)strtol(hex, NULL, 16));
+            s += 2;
+        } else {
+            buf_char(&b, *s);
+        }
+    }
+    return buf_detach(&b);
+}
+
+/* Is it the URI of this folder in a store elsewhere, which is gone? */
+static bool was_moved(const char *uri, const char *root, const char *folder)
+{
+    const char *below = folder + strlen(root);
+    char *path = is_local(uri) ? path_of_uri(uri) : NULL;
+    char *own = store_absolute(folder);
+    const bool moved = path && str_ends(path, below) &&
+                       strcmp(path, own) != 0 && !path_exists(path);
+
+    free(own);
+    free(path);
+    return moved;
+}
+
+int edit_count_moved(const char *root, int64_t *count, struct err *e)
+{
+    struct experiments all = EXPERIMENTS_INIT;
+    struct runs runs = RUNS_INIT;
+    int ret = experiments_load(&all, root, e);
+
+    *count = 0;
+    for (size_t i = 0; i < all.n; i++)
+        *count += was_moved(all.item[i].location, root, all.item[i].folder);
+    if (ret == 0)
+        ret = runs_load(&runs, root, LOAD_DELETED | LOAD_NO_METRICS, e);
+    for (size_t i = 0; i < runs.n; i++)
+        *count +=
+            was_moved(runs.run[i].artifact_uri, root, runs.run[i].artifacts);
     runs_free(&runs);
     experiments_free(&all);
     return ret;

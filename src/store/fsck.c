@@ -11,22 +11,18 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
+#include "store/fsck_meta.h"
+#include "store/input.h"
 #include "store/key.h"
-#include "store/meta.h"
 #include "store/metric.h"
 #include "store/store.h"
-
-struct span {
-    int64_t first_ms, last_ms;
-};
 
 struct check {
     const struct run_info *run;
     bool repair;
-    bool repair_meta; /* one that is missing, also while it is written */
     fsck_fn *tell;
     void *arg;
-    struct span points, files; /* when they were logged, and written */
+    struct fsck_span points, files; /* when they were logged, and written */
 };
 
 /* What it names is not ours to repair. */
@@ -43,7 +39,7 @@ static void tell(const struct check *c, const char *file, bool repaired,
     c->tell(c->arg, &f);
 }
 
-static void widen(struct span *s, int64_t ms)
+static void widen(struct fsck_span *s, int64_t ms)
 {
     if (!s->first_ms || ms < s->first_ms)
         s->first_ms = ms;
@@ -262,97 +258,33 @@ static int check_folders(const struct check *c, struct err *e)
     return 0;
 }
 
-/* Rebuild it from the rest of the run.  Only an attempt tells how it ended. */
-static void guess_meta(struct meta *m, const struct check *c, const char *uri)
+/* MLflow lists no run of the experiment if one has an input that it cannot
+ * read; a repair moves the input to where no reader looks. */
+static int check_inputs(const struct check *c, struct err *e)
 {
-    const struct run_info *r = c->run;
-    const struct attempt *first = r->attempts ? &r->attempt[0] : NULL;
-    const struct span *seen = c->points.last_ms ? &c->points : &c->files;
-    const char *user = run_info_tag(r, "mlflow.user");
-    const char *source = run_info_tag(r, "mlflow.source.name");
+    char *folder = path_join(c->run->folder, "inputs");
+    struct path_list l = PATH_LIST_INIT;
+    int ret = path_is_folder(folder) ? path_list(&l, folder, e) : 0;
 
-    if (!user)
-        user = first ? first->user : NULL;
-    *m = (struct meta){
-        .id = path_name(r->folder),
-        .name = r->name,
-        .experiment_id = r->experiment_id,
-        .user = user ? user : "",
-        .artifact_uri = uri,
-        .source_name = source ? source : "",
-        .source_type = 4,
-        .status = !first                       ? RUN_KILLED
-                  : r->status == RUN_PREEMPTED ? RUN_KILLED
-                  : r->status == RUN_STALE     ? RUN_FAILED
-                                               : r->status,
-        .start_ms = first ? first->start_ms : seen->first_ms,
-        .end_ms = seen->last_ms,
-        .deleted = r->deleted,
-    };
-    if (first) {
-        const struct attempt *last = &r->attempt[r->attempts - 1];
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        char *from = path_join(folder, l.name[i]);
+        char *to =
+            xasprintf("%s/" STORE_OWN "/inputs.%s", c->run->folder, l.name[i]);
+        char *file = path_join("inputs", l.name[i]);
+        struct err why = ERR_INIT;
 
-        m->end_ms = r->status == RUN_RUNNING ? 0
-                    : last->end_ms           ? last->end_ms
-                                             : last->beat_ms;
+        if (input_check(c->run->folder, l.name[i], &why) < 0) {
+            if (c->repair && rename(from, to) < 0)
+                ret = err_sys(e, "cannot move %s", from);
+            else
+                tell(c, file, c->repair, why.text);
+        }
+        free(file);
+        free(to);
+        free(from);
     }
-    if (r->deleted)
-        m->deleted_ms = m->end_ms;
-}
-
-/* Keep one that cannot be read next to the new one. */
-static int replace_meta(const struct check *c, struct err *e)
-{
-    char *path = path_join(c->run->folder, STORE_META);
-    char *uri = store_uri(c->run->artifacts);
-    struct meta m;
-    int ret;
-
-    guess_meta(&m, c, uri);
-    ret = store_put_aside(path, e);
-    if (ret == 0)
-        ret = meta_save(&m, c->run->folder, e);
-    free(uri);
-    free(path);
-    return ret;
-}
-
-/* meta_load() substitutes what is missing. */
-static int check_meta(const struct check *c, struct err *e)
-{
-    struct arena mem = ARENA_INIT;
-    struct meta m;
-    int ret = meta_load(&m, &mem, c->run->folder, e);
-
-    if (ret < 0) {
-        const struct err why = *e;
-        const bool gone = why.kind == ERR_MISSING;
-        const bool repair = c->repair || (gone && c->repair_meta);
-
-        *e = (struct err)ERR_INIT;
-        ret = repair ? replace_meta(c, e) : 0;
-        tell(c, STORE_META, repair && ret == 0,
-             gone ? "it is missing" : why.text);
-        arena_clear(&mem);
-        return ret;
-    }
-    if (!m.damage && strcmp(m.experiment_id, c->run->experiment_id) != 0)
-        m.damage = "meta.yaml has another experiment_id than the folder";
-    if (m.damage) {
-        const char *what = m.damage;
-
-        m.id = path_name(c->run->folder);
-        m.experiment_id = c->run->experiment_id;
-        if (!m.start_ms)
-            m.start_ms = c->run->start_ms;
-        if (!m.name)
-            m.name = c->run->name;
-        if (c->repair)
-            ret = meta_save(&m, c->run->folder, e);
-        if (ret == 0)
-            tell(c, STORE_META, c->repair, what);
-    }
-    arena_clear(&mem);
+    path_list_clear(&l);
+    free(folder);
     return ret;
 }
 
@@ -425,11 +357,9 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         { "tags", check_value },
     };
     const bool going = r->status == RUN_RUNNING;
-    struct check c = { .run = r,
-                       .repair = repair && !going,
-                       .repair_meta = repair,
-                       .tell = fn,
-                       .arg = arg };
+    struct check c = {
+        .run = r, .repair = repair && !going, .tell = fn, .arg = arg
+    };
     char *own = path_join(r->folder, STORE_OWN);
     struct stat st;
     int ret = 0;
@@ -458,10 +388,13 @@ int fsck_run(const struct run_info *r, bool repair, fsck_fn *fn, void *arg,
         if (there && walk(&c, kinds[i].kind, "", kinds[i].check, e) < 0)
             return -1;
     }
+    if (check_inputs(&c, e) < 0)
+        return -1;
     if (!going && (check_leftovers(&c, "", e) < 0 ||
                    check_leftovers(&c, STORE_OWN, e) < 0))
         return -1;
     if (!c.files.last_ms && stat(r->folder, &st) == 0)
         widen(&c.files, (int64_t)st.st_mtim.tv_sec * 1000);
-    return check_meta(&c, e);
+    return fsck_meta(r, c.points.last_ms ? &c.points : &c.files, repair, fn,
+                     arg, e);
 }

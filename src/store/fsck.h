@@ -11,9 +11,9 @@
  *
  * It finds what MLflow would fail on, in a run of any origin: torn and
  * malformed lines, empty metrics, names that MLflow does not accept, values
- * that are not UTF-8, missing folders and keys of meta.yaml, and files that a
- * killed writer left.  A repair keeps every point that can be read; a run that
- * is being written is only checked.
+ * that are not UTF-8, missing folders and keys of meta.yaml, strays among the
+ * inputs, and files that a killed writer left.  A repair keeps every point that
+ * can be read.  Of a run that is being written only meta.yaml is repaired.
  *
  * A meta.yaml that is missing or cannot be read is rebuilt from the rest: for a
  * run from its attempts, tags and points, for an experiment from its runs and
@@ -33,9 +33,13 @@ typedef void fsck_fn(void *arg, const struct fsck_finding *);
 int fsck_run(const struct run_info *, bool repair, fsck_fn *, void *arg,
              struct err *);
 
-/* The same for the store itself: experiments, and leftovers of processes that
- * were killed. */
+/* The same for the store itself: names of folders, experiments, and leftovers
+ * of processes that were killed. */
 int fsck_store(const char *root, bool repair, fsck_fn *, void *arg,
                struct err *);
+
+/* Find paths of artifacts that lead to where the store was before;
+ * edit_uris() corrects them. */
+int fsck_moved(const char *root, fsck_fn *, void *arg, struct err *);
 
 #endif

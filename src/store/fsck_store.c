@@ -4,12 +4,16 @@
 #include "config.h"
 #include "store/fsck.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "common/path.h"
+#include "common/yaml.h"
 #include "store/edit.h"
 #include "store/stage.h"
 #include "store/store.h"
@@ -20,6 +24,123 @@ struct check {
     fsck_fn *tell;
     void *arg;
 };
+
+static void tell(const struct check *c, const char *file, const char *what,
+                 bool repaired)
+{
+    const struct fsck_finding f = { "(store)", "", file, what, repaired };
+
+    c->tell(c->arg, &f);
+}
+
+/* ---- names of folders ---- */
+
+/* MLflow fails on each other name of an experiment or a run. */
+static bool is_id(const char *name, size_t most)
+{
+    size_t n = strlen(name);
+
+    if (n == 0 || n > most || !isalnum((unsigned char)*name))
+        return false;
+    while (n > 0 && (isalnum((unsigned char)name[n - 1]) ||
+                     strchr("_-", name[n - 1]) || (name[n - 1] & 0x80)))
+        n--;
+    return n == 0;
+}
+
+/* The folder gets the id that its meta.yaml has under this key, or a new
+ * one. */
+static char *find_place(const char *parent, const char *meta, const char *key,
+                        size_t most)
+{
+    struct arena mem = ARENA_INIT;
+    struct err ignored = ERR_INIT;
+    const char *id = NULL;
+    char fresh[33], *place;
+    struct yaml y;
+
+    if (yaml_load(&y, &mem, meta, &ignored) == 0)
+        id = yaml_get(&y, key);
+    store_new_id(fresh);
+    place = path_join(parent, id && is_id(id, most) ? id : fresh);
+    if (path_exists(place)) {
+        free(place);
+        place = path_join(parent, fresh);
+    }
+    arena_clear(&mem);
+    return place;
+}
+
+/* Only an empty folder is removed: one that has no meta.yaml, such as .git, is
+ * not ours. */
+static int check_name(const struct check *c, const char *parent,
+                      const char *name, const char *key, size_t most,
+                      struct err *e)
+{
+    char *from = path_join(parent, name), *meta = path_join(from, STORE_META);
+    char *to = find_place(parent, meta, key, most);
+    bool repaired = false;
+    int ret = 0;
+
+    if (c->repair && !path_exists(meta))
+        repaired = rmdir(from) == 0;
+    else if (c->repair && rename(from, to) < 0)
+        ret = err_sys(e, "cannot rename %s", from);
+    else
+        repaired = c->repair;
+    if (ret == 0)
+        tell(c, from + strlen(c->root) + 1,
+             path_exists(meta) || repaired
+                 ? "MLflow fails on a folder of this name"
+                 : "MLflow fails on a folder of this name; move it out of the "
+                   "store",
+             repaired);
+    free(to);
+    free(meta);
+    free(from);
+    return ret;
+}
+
+static int check_runs_of(const struct check *c, const char *folder,
+                         struct err *e)
+{
+    enum { MOST = 256 };
+    struct path_list l = PATH_LIST_INIT;
+    int ret = path_list(&l, folder, e);
+
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        char *meta = xasprintf("%s/%s/" STORE_META, folder, l.name[i]);
+
+        if (!is_id(l.name[i], MOST) && path_exists(meta))
+            ret = check_name(c, folder, l.name[i], "run_id", MOST, e);
+        free(meta);
+    }
+    path_list_clear(&l);
+    return ret;
+}
+
+static int check_names(const struct check *c, struct err *e)
+{
+    enum { MOST = 64 };
+    struct path_list l = PATH_LIST_INIT;
+    int ret = path_list(&l, c->root, e);
+
+    for (size_t i = 0; ret == 0 && i < l.n; i++) {
+        char *folder = path_join(c->root, l.name[i]);
+
+        if (!path_is_folder(folder) || str_ends(l.name[i], STORE_TRASH))
+            ;
+        else if (is_id(l.name[i], MOST))
+            ret = check_runs_of(c, folder, e);
+        else
+            ret = check_name(c, c->root, l.name[i], "experiment_id", MOST, e);
+        free(folder);
+    }
+    path_list_clear(&l);
+    return ret;
+}
+
+/* ---- experiments ---- */
 
 static bool is_taken(const struct experiments *all, size_t but,
                      const char *name)
@@ -105,14 +226,13 @@ static int check_leftover(void *arg, const char *folder, struct err *e)
 {
     const struct check *c = arg;
     char *file = xasprintf(STORE_NAMES "/%s", path_name(folder));
-    const struct fsck_finding f = { "(store)", "", file,
-                                    "a run that was begun or removed, but its "
-                                    "process was killed before the end",
-                                    c->repair };
     const int ret = c->repair ? path_remove(folder, e) : 0;
 
     if (ret == 0)
-        c->tell(c->arg, &f);
+        tell(c, file,
+             "a run that was begun or removed, but its process was killed "
+             "before the end",
+             c->repair);
     free(file);
     return ret;
 }
@@ -122,7 +242,25 @@ int fsck_store(const char *root, bool repair, fsck_fn *fn, void *arg,
 {
     struct check c = { root, repair, fn, arg };
 
-    return check_experiments(&c, e) < 0
+    return check_names(&c, e) < 0 || check_experiments(&c, e) < 0
                ? -1
                : stage_leftovers(root, check_leftover, &c, e);
+}
+
+int fsck_moved(const char *root, fsck_fn *fn, void *arg, struct err *e)
+{
+    const struct check c = { root, false, fn, arg };
+    int64_t wrong;
+    char *what;
+
+    if (edit_count_moved(root, &wrong, e) < 0)
+        return -1;
+    what =
+        xasprintf("paths of artifacts lead to folders that do not exist: "
+                  "%" PRId64 "; if the store was moved, use --repair --moved",
+                  wrong);
+    if (wrong)
+        tell(&c, STORE_META, what, false);
+    free(what);
+    return 0;
 }

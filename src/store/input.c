@@ -127,6 +127,18 @@ static int load_one(struct run_dataset *in, struct arena *mem, const char *run,
     return 0;
 }
 
+int input_check(const char *run, const char *name, struct err *e)
+{
+    char *folder = xasprintf("%s/inputs/%s", run, name);
+    struct arena mem = ARENA_INIT;
+    struct run_dataset in;
+    int ret = load_one(&in, &mem, run, folder, e);
+
+    arena_clear(&mem);
+    free(folder);
+    return ret;
+}
+
 void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
                  const char *run, const char **damage)
 {

@@ -23,4 +23,7 @@ int input_save(const char *run, const char *run_id, const struct run_dataset *,
 void inputs_load(struct run_dataset **, size_t *n, struct arena *,
                  const char *run, const char **damage);
 
+/* Can this input of a run be read? */
+int input_check(const char *run, const char *name, struct err *);
+
 #endif

@@ -15,7 +15,9 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_lex.c \
 	%D%/filter_parse.c \
 	%D%/fsck.c \
+	%D%/fsck_meta.c \
 	%D%/fsck.h \
+	%D%/fsck_meta.h \
 	%D%/fsck_store.c \
 	%D%/gtrack.h \
 	%D%/index.c \

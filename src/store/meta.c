@@ -7,6 +7,7 @@
 
 #include "common/path.h"
 #include "common/yaml.h"
+#include "store/load.h"
 #include "store/store.h"
 
 /* Note what is wrong, if nothing was found before. */
@@ -21,10 +22,20 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
+/* The number of "FINISHED", which MLflow writes nowhere, but a person may. */
+static void read_status_word(struct meta *m, const char *word)
+{
+    for (int i = RUN_RUNNING; i <= RUN_KILLED; i++)
+        if (word && strcmp(word, run_status_word((enum run_status)i)) == 0)
+            m->status = i;
+}
+
 static void check(struct meta *m, const struct yaml *y, const char *folder_id)
 {
     const struct yaml_pair *start = yaml_find(y, "start_time");
+    const struct yaml_pair *end = yaml_find(y, "end_time");
     const struct yaml_pair *id = yaml_find(y, "run_id");
+    const struct yaml_pair *status = yaml_find(y, "status");
 
     if (!m->id)
         damaged(m, "meta.yaml has no run_id");
@@ -36,13 +47,21 @@ static void check(struct meta *m, const struct yaml *y, const char *folder_id)
         damaged(m, "meta.yaml has no experiment_id");
     if (!start || !start->value || !yaml_int(y, "start_time", &m->start_ms))
         damaged(m, "meta.yaml has no start_time");
-    if (!yaml_find(y, "end_time"))
+    else if (!start->plain)
+        damaged(m, "meta.yaml has a start_time in quotes");
+    if (!end)
         damaged(m, "meta.yaml has no end_time");
+    else if (end->value && !end->plain)
+        damaged(m, "meta.yaml has an end_time in quotes");
     if (!yaml_find(y, "user_id"))
         damaged(m, "meta.yaml has no user_id");
-    if (yaml_find(y, "status") &&
-        (!yaml_int(y, "status", &m->status) || m->status < 1 || m->status > 5))
+    if (status && (!status->plain || !yaml_int(y, "status", &m->status) ||
+                   m->status < RUN_RUNNING || m->status > RUN_KILLED))
         damaged(m, "meta.yaml has an unknown status");
+    if (!id || !id->value)
+        m->incomplete = "meta.yaml has no run_id";
+    else if (!m->artifact_uri)
+        m->incomplete = "meta.yaml has no artifact_uri";
 }
 
 int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
@@ -82,11 +101,12 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
     yaml_int(&y, "deleted_time", &m->deleted_ms);
     stage = yaml_get(&y, "lifecycle_stage");
     m->deleted = stage && strcmp(stage, "deleted") == 0;
+    read_status_word(m, yaml_get(&y, "status"));
     check(m, &y, path_name(run));
     /* a run is where its folder is: no path is made of what a file says */
     m->id = arena_strdup(mem, path_name(run));
-    if (m->status < 1 || m->status > 5)
-        m->status = 1;
+    if (m->status < RUN_RUNNING || m->status > RUN_KILLED)
+        m->status = RUN_RUNNING;
     return 0;
 }
 

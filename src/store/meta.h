@@ -20,7 +20,8 @@ struct meta {
     const char *source_name, *source_version, *entry_point;
     int64_t source_type, status, start_ms, end_ms, deleted_ms;
     bool deleted;
-    const char *damage; /* or NULL */
+    const char *damage;     /* or NULL */
+    const char *incomplete; /* what MLflow 3 misses, if there is no damage */
 };
 
 /* No meta.yaml is ERR_MISSING. */

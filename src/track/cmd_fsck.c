@@ -82,13 +82,18 @@ static int update_paths(struct err *e)
 
 static int print_findings(const struct findings *p, size_t runs, struct err *e)
 {
-    if (p->found && table_print(&p->table, &style, e) < 0)
+    const int form = table_form(&style, e);
+
+    /* without a problem, people get no table */
+    if ((p->found || (form != TABLE_ALIGNED && form != TABLE_TSV)) &&
+        table_print(&p->table, &style, e) < 0)
         return -1;
     if (p->left)
         return err_set(e, ERR_INPUT,
                        "%" PRId64 " of %" PRId64 " problems remain%s", p->left,
                        p->found, repair ? "" : "; use --repair to repair them");
-    log_info("%zu runs, %" PRId64 " problems%s", runs, p->found,
+    log_info("%zu run%s, %" PRId64 " problem%s%s", runs, runs == 1 ? "" : "s",
+             p->found, p->found == 1 ? "" : "s",
              p->found ? ", all repaired" : "");
     return 0;
 }
@@ -108,6 +113,8 @@ static int fsck_main(int argc, char **argv, struct err *e)
         ret = check_runs(&p, argv, argc, &runs, e);
     if (ret == 0 && moved && repair)
         ret = update_paths(e);
+    else if (ret == 0 && argc == 0)
+        ret = fsck_moved(track_store(), add_finding, &p, e);
     if (ret == 0)
         ret = print_findings(&p, runs, e);
     table_clear(&p.table);

@@ -15,6 +15,7 @@ dist_check_SCRIPTS += \
 	%D%/t5012-exchange.t \
 	%D%/t5013-lost.t \
 	%D%/t5014-hostile.t \
+	%D%/t5015-fsck.t \
 	%D%/t5020-push.t \
 	%D%/t6010-figures.t \
 	%D%/t6020-options.t \
