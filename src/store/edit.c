@@ -57,6 +57,7 @@ static int change(const struct run_info *run, change_fn *fn, const void *arg,
                       run->name, meta.damage);
     if (ret == 0) {
         fn(&meta, arg);
+        meta_place(&meta, &mem, run->folder);
         ret = meta_save(&meta, run->folder, e);
     }
     arena_clear(&mem);
@@ -83,6 +84,17 @@ int edit_tag(const struct run_info *run, const char *key, const char *value,
 {
     return value && strcmp(key, NAME_TAG) == 0 ? edit_name(run, value, e)
                                                : put_tag(run, key, value, e);
+}
+
+static void set_nothing(struct meta *m, const void *arg)
+{
+    (void)m;
+    (void)arg;
+}
+
+int edit_place(const struct run_info *run, struct err *e)
+{
+    return change(run, set_nothing, NULL, e);
 }
 
 static void set_deleted(struct meta *m, const void *arg)

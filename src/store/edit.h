@@ -21,6 +21,10 @@ int edit_tag(const struct run_info *, const char *key, const char *value,
 /* A new name: in meta.yaml and in the tag mlflow.runName. */
 int edit_name(const struct run_info *, const char *name, struct err *);
 
+/* Let meta.yaml name the experiment that the run is in; it does not after a
+ * move that was interrupted. */
+int edit_place(const struct run_info *, struct err *);
+
 /* Mark a run deleted, or active again; its files stay.  A run that is being
  * written is ERR_USAGE. */
 int edit_delete(const struct run_info *, struct err *);

@@ -13,6 +13,7 @@
 
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/path.h"
 #include "common/utf8.h"
 #include "common/yaml.h"
@@ -50,10 +51,12 @@ static char *kept_name_path(const char *root, const char *id)
 void store_keep_name(const char *root, const char *id, const char *name)
 {
     char *path = kept_name_path(root, id);
-    struct err none = ERR_INIT;
+    struct err e = ERR_INIT;
 
-    if (path_make_parent(path, &none) == 0)
-        store_write(path, path, name, strlen(name), false, &none);
+    if (path_make_parent(path, &e) < 0 ||
+        store_write(path, path, name, strlen(name), false, &e) < 0)
+        log_warn("the name of the experiment %s cannot be recorded: %s", name,
+                 e.text);
     free(path);
 }
 

@@ -110,6 +110,22 @@ int meta_load(struct meta *m, struct arena *mem, const char *run, struct err *e)
     return 0;
 }
 
+void meta_place(struct meta *m, struct arena *mem, const char *run)
+{
+    char *experiment = path_parent(run);
+    char *artifacts = path_join(run, "artifacts"), *uri = store_uri(artifacts);
+    const char *id = path_name(experiment), *was = m->artifact_uri;
+
+    if (!m->experiment_id || strcmp(m->experiment_id, id) != 0) {
+        m->experiment_id = arena_strdup(mem, id);
+        if (was && (was[0] == '/' || strncmp(was, "file:", 5) == 0))
+            m->artifact_uri = arena_strdup(mem, uri);
+    }
+    free(uri);
+    free(artifacts);
+    free(experiment);
+}
+
 int meta_save(const struct meta *m, const char *run, struct err *e)
 {
     char *path = path_join(run, STORE_META);

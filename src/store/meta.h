@@ -26,6 +26,9 @@ struct meta {
 
 /* No meta.yaml is ERR_MISSING. */
 int meta_load(struct meta *, struct arena *, const char *run, struct err *);
+/* Let it name the experiment that its run is in; after a move that was
+ * interrupted, it does not. */
+void meta_place(struct meta *, struct arena *, const char *run);
 int meta_save(const struct meta *, const char *run, struct err *);
 
 #endif

@@ -76,7 +76,7 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     struct attempt_list attempts;
-    char *word = xstrdup(c->resume);
+    char *word = xstrdup(c->resume), *own;
     int ret = runs_select(&runs, c->root, &word, 1, LOAD_NO_METRICS, e);
 
     free(word);
@@ -91,9 +91,7 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     ret = meta_load(&r->meta, &r->mem, r->folder, e);
     if (ret < 0)
         goto out;
-    if (!r->meta.experiment_id)
-        r->meta.experiment_id =
-            arena_strdup(&r->mem, runs.run[0].experiment_id);
+    meta_place(&r->meta, &r->mem, r->folder);
     if (!r->meta.name)
         r->meta.name = arena_strdup(&r->mem, runs.run[0].name);
     attempts_load(&attempts, &r->mem, r->folder);
@@ -113,6 +111,9 @@ static int begin_again(struct run *r, const struct run_conf *c, struct err *e)
     r->meta.status = RUN_RUNNING;
     r->meta.end_ms = 0;
     ret = new_run_folders(r->folder, e);
+    own = path_join(r->folder, STORE_OWN);
+    store_clear_temps(own);
+    free(own);
 
 out:
     runs_free(&runs);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,37 @@ int store_create(const char *path, const char *name, const void *data, size_t n,
     }
     free(temp);
     return ret;
+}
+
+/* The thread in a name that own_name() has made, or 0. */
+static pid_t thread_of(const char *name)
+{
+    const char *end = name + strlen(name) - (str_ends(name, ".tmp") ? 4 : 0);
+    const char *at = end;
+
+    while (at > name && isdigit((unsigned char)at[-1]))
+        at--;
+    return end - at < 10 ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
+void store_clear_temps(const char *folder)
+{
+    struct path_list names;
+    struct err none = ERR_INIT;
+
+    if (path_is_link(folder) || path_list(&names, folder, &none) < 0)
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        const pid_t thread = thread_of(names.name[i]);
+
+        if (thread > 0 && kill(thread, 0) < 0 && errno == ESRCH) {
+            char *path = path_join(folder, names.name[i]);
+
+            unlink(path);
+            free(path);
+        }
+    }
+    path_list_clear(&names);
 }
 
 int store_value(const char *run, const char *kind, const char *file,

@@ -87,6 +87,9 @@ int store_write(const char *path, const char *temp, const void *data, size_t n,
 int store_create(const char *path, const char *temp, const void *data, size_t n,
                  bool *exists, struct err *);
 
+/* Remove the temporary files in a folder whose writers were killed. */
+void store_clear_temps(const char *folder);
+
 /* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
  * needs; a value of NULL removes it. */
 int store_value(const char *run, const char *kind, const char *file,

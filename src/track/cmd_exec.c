@@ -4,6 +4,7 @@
 #include "config.h"
 #include "track/cmds.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -181,20 +182,56 @@ static FILE *open_artifact(struct run *run, const char *file)
     return fp;
 }
 
-/* The command as a line for a shell. */
+/* Does a name such as --api-key or WANDB_API_KEY stand for a secret?  Words
+ * such as --max-tokens do not. */
+static bool is_secret(const char *word, size_t n)
+{
+    static const char *const ends[] = {
+        "api-key",    "apikey",    "access-key", "secret-key",
+        "secret",     "password",  "passwd",     "access-token",
+        "auth-token", "api-token", "hf-token",   "--token"
+    };
+    char *lower = xstrndup(word, n);
+    bool secret = false;
+
+    for (char *c = lower; *c; c++)
+        *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        secret |= str_ends(lower, ends[i]);
+    free(lower);
+    return secret;
+}
+
+static void add_word(struct buf *b, const char *word)
+{
+    const char *safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
+                       "YZ0123456789_-./=:,+@%";
+
+    if (*word && strspn(word, safe) == strlen(word))
+        buf_str(b, word);
+    else
+        buf_shell_word(b, word);
+}
+
+/* The command as a line for a shell, with *** in place of secrets. */
 static char *quote_command(int argc, char **argv)
 {
     struct buf b = BUF_INIT;
 
     for (int i = 0; i < argc; i++) {
-        const char *safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
-                           "YZ0123456789_-./=:,+@%";
+        const size_t n = strcspn(argv[i], "=");
+        const bool secret = is_secret(argv[i], n);
 
         buf_str(&b, i ? " " : "");
-        if (argv[i][0] && strspn(argv[i], safe) == strlen(argv[i]))
-            buf_str(&b, argv[i]);
-        else
-            buf_shell_word(&b, argv[i]);
+        if (secret && argv[i][n] == '=') {
+            buf_printf(&b, "%.*s=***", (int)n, argv[i]);
+            continue;
+        }
+        add_word(&b, argv[i]);
+        if (secret && argv[i][0] == '-' && i + 1 < argc) {
+            buf_str(&b, " ***");
+            i++;
+        }
     }
     return buf_detach(&b);
 }

@@ -26,7 +26,7 @@ static int move_run(const struct run_info *r, void *unused, struct err *e)
 
     (void)unused;
     if (strcmp(r->experiment, experiment) == 0)
-        return 0;
+        return r->status == RUN_RUNNING ? 0 : edit_place(r, e);
     if (r->status == RUN_RUNNING)
         return err_set(e, ERR_USAGE,
                        "a run cannot be moved while it is running");

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A writer that is killed at any system call leaves a store that MLflow reads:
-# no metric, parameter or tag is an empty file.
+# no metric, parameter or tag is an empty file.  The next attempt leaves nothing
+# of the killed one behind.
 GTRACK_CACHE=
 export GTRACK_CACHE
 build=${top_builddir:-.}/t/lib
@@ -10,7 +11,7 @@ dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 test $? = 137 || { echo "1..0 # SKIP no right to trace a process"; exit 0; }
 
 # `watched` counts the kills that left a store to look at
-when=0 watched=0 problem=
+when=0 watched=0 problem= left=
 while :; do
     when=$((when + 1))
     rm -rf "$dir/s"
@@ -23,8 +24,11 @@ while :; do
 call $when: empty: $empty"
     "$build/store-tool" check "$dir/s" >"$dir/check" 2>&1 || problem="$problem
 call $when: $(cat "$dir/check")"
+    "$build/store-tool" resume "$dir/s" 3 >"$dir/out" 2>"$dir/err" || continue
+    "$build/../../gtrack" -r "$dir/s" fsck >"$dir/check" 2>&1 || left="$left
+call $when: $(cat "$dir/check")"
 done
-echo 1..2
+echo 1..3
 if test -z "$problem"; then
     echo "ok 1 - a writer killed at any system call leaves a whole store"
 else
@@ -36,4 +40,10 @@ if test $watched -gt 100; then
     echo "ok 2 - more than a hundred moments were tried"
 else
     echo "not ok 2 - more than a hundred moments were tried"
+fi
+if test -z "$left"; then
+    echo "ok 3 - fsck finds nothing after the next attempt of a killed run"
+else
+    echo "not ok 3 - fsck finds nothing after the next attempt of a killed run"
+    echo "$left" | head -n 40 | sed 's/^/# /'
 fi

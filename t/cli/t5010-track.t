@@ -245,6 +245,14 @@ ok $? "exec keeps the output as an artifact"
 g exec --name bad -- sh -c 'exit 75'
 test $? = 75 && g ls bad -c status --no-header && holds out PREEMPTED
 ok $? "exec ends with the status of the command"
+g exec --name masked -- sh -c true --api-key s1 --hf_token=s2 WANDB_API_KEY=s3 \
+    --password 's 4' --max-tokens 5
+g cmd masked
+like out \
+    "sh -c true --api-key \*\*\* --hf_token=\*\*\* WANDB_API_KEY=\*\*\* --password \*\*\* --max-tokens 5$" \
+    "exec masks secrets in the command line that it records"
+! grep -rq 's [1234]\|s[1234]' "$(gtrack where masked)"
+ok $? "exec records no secret of the command line anywhere"
 g exec -- sh -c 'exit 7'
 is $? 7 "exec passes on a status that gtrack has no meaning for"
 perl -e 'system @ARGV; print $? & 127, "\n"' gtrack exec --name shot -- \

@@ -165,4 +165,30 @@ else
         skip "a process killed during $what leaves nothing" "no strace, or no right to trace"
     done
 fi
+
+# ---- a move to another experiment that was interrupted ----
+g log moved -e from </dev/null
+run=$(gtrack where moved)
+sed -i -e 's/^experiment_id:.*/experiment_id: "5"/' \
+    -e 's|^artifact_uri:.*|artifact_uri: "file:///5/x/artifacts"|' "$run/meta.yaml"
+cp -r mlruns before-move
+g fsck
+test $? = 1 && grep -q 'another experiment_id' out
+ok $? "fsck tells of a run whose move was interrupted"
+for command in "mv -e from" "mv -e to" rm; do
+    rm -rf mlruns && cp -r before-move mlruns
+    # shellcheck disable=SC2086 # a command and its options
+    gtrack $command moved >out 2>err
+    gtrack fsck >>out 2>>err
+    is "$?$(grep -c "///5/" "$(gtrack where moved)/meta.yaml")" 00 \
+        "gtrack $command mends what an interrupted move left"
+done
+rm -rf mlruns
+g log first -e noted </dev/null
+id=$(basename "$(dirname "$(gtrack where first)")")
+mkdir -p again/.gtrack.trash/experiment."$id"/x
+g log second -r again -e noted </dev/null
+test $? = 0 && grep -q 'the name of the experiment noted cannot be recorded' err
+ok $? "a name of an experiment that cannot be noted is reported"
+
 done_testing
