@@ -66,10 +66,12 @@ static int recognize_line(const char *line)
 
     if (strncmp(line, "s:", 2) == 0 &&
         (strstr(line, " tel:") || strstr(line, " trl:") ||
-         strstr(line, " hel:")))
+         strstr(line, " hel:") || strstr(line, " eval:")))
         return LLMC;
     if (sscanf(line, "iter %lld: loss", &step) == 1 ||
-        (sscanf(line, "step %lld", &step) == 1 && strstr(line, "loss")) ||
+        ((sscanf(line, "step %lld", &step) == 1 ||
+          sscanf(line, "step: %lld", &step) == 1) &&
+         strstr(line, "loss")) ||
         (sscanf(line, "%lld %15s", &step, word) == 2 &&
          (strcmp(word, "train") == 0 || strcmp(word, "val") == 0 ||
           strcmp(word, "hella") == 0)))

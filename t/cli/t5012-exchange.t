@@ -6,7 +6,7 @@
 # ---- logs ----
 cat >main.log <<'E2'
 s:0 tel:10.9900
-s:0 hel:0.2500
+s:0 eval:0.2500
 s:1 trl:10.9000 lr:0.000100 norm:15.30
 s:2 trl:10.5000 lr:0.000200 norm:14.00
 s:3 trl:10.4000 lr:0.000300 norm:13.00
@@ -16,7 +16,7 @@ g import main.log --name llmc && g metrics llmc train/loss train/lr --no-header
 is "$(cat out)" "1${tab}10.9${tab}0.0001
 2${tab}10.6${tab}0.0002" \
     "import of llm.c's main.log prefers lines after a resume"
-g metrics llmc val/loss hellaswag/acc --no-header && holds out "0${tab}10.99${tab}0.25"
+g metrics llmc val/loss hellaswag/acc_norm --no-header && holds out "0${tab}10.99${tab}0.25"
 ok $? "import of llm.c's main.log reads validation and HellaSwag"
 g import main.log && grep -q "1 already existed" err
 ok $? "import of a log that is there adds nothing"
@@ -30,13 +30,20 @@ g import nano.txt --name nano && g metrics nano train/loss val/loss perf/step_ms
 is "$(cat out)" "0${tab}4.2659${tab}4.2823${tab}1234.56${tab}-1.0
 10${tab}nan${tab}${tab}34.5${tab}0.12" "import reads the output of nanoGPT"
 printf '0 val 10.9500\n0 hella 0.2463\n0 train 10.950000\n1 train 9.5\n' >log.txt
-g import log.txt --name bng && g metrics bng train/loss val/loss hellaswag/acc --no-header
+g import log.txt --name bng && g metrics bng train/loss val/loss hellaswag/acc_norm --no-header
 is "$(cat out)" "0${tab}10.95${tab}10.95${tab}0.2463
 1${tab}9.5${tab}${tab}" "import reads the log.txt of build-nanogpt"
 printf 'step    0 | loss: 10.95 | lr 6.0e-04 | norm: 15.3 | dt: 330.1ms | tok/sec: 1589.2\n' >bng.txt
 g import bng.txt --name bng2 && g metrics bng2 train/loss train/lr perf/step_ms perf/tokens_per_s --no-header
 is "$(cat out)" "0${tab}10.95${tab}0.0006${tab}330.1${tab}1589.2" \
     "import reads the output of build-nanogpt"
+printf 'step:  224 | loss: 6.116962 | lr 1.6513e-04 | norm: 0.9815 | dt: 344.56ms | tok/sec: 1526264.66\n' >console.txt
+g import console.txt --name console && g metrics console train/loss train/lr train/grad_norm perf/step_ms perf/tokens_per_s --no-header
+is "$(cat out)" "224${tab}6.116962${tab}0.00016513${tab}0.9815${tab}344.56${tab}1526264.66" \
+    "import reads the console's lines with a colon after the word step"
+printf 's:250 eval:0.2463\n' >eval.log
+g import eval.log --name eval && g metrics eval hellaswag/acc_norm --no-header && holds out "250${tab}0.2463"
+ok $? "import recognises a log of llm.c by its eval lines"
 
 # ---- tables ----
 printf '"Step","a - loss","a - loss__MIN","b - loss"\n0,3,3,4\n1,2,2,\n' >wb.csv

@@ -70,9 +70,10 @@ static void begin_step(struct import_run *in, int64_t step, int64_t *last)
 }
 
 /*
- * llm.c's main.log (llmc/logger.h):
+ * llm.c's main.log (llmc/logger.h), whose accuracy on HellaSwag is that of
+ * the endings' losses divided by their lengths:
  *      s:250 tel:6.4500
- *      s:250 hel:0.2400
+ *      s:250 eval:0.2463
  *      s:251 trl:6.3905 lr:0.000214 norm:1.20
  */
 static int read_llmc_line(struct import_run *in, char *line, int64_t ms,
@@ -81,9 +82,12 @@ static int read_llmc_line(struct import_run *in, char *line, int64_t ms,
     static const struct {
         const char *word, *key;
     } words[] = {
-        { "tel", "val/loss" },      { "trl", "train/loss" },
-        { "lr", "train/lr" },       { "norm", "train/grad_norm" },
-        { "hel", "hellaswag/acc" },
+        { "tel", "val/loss" },
+        { "trl", "train/loss" },
+        { "lr", "train/lr" },
+        { "norm", "train/grad_norm" },
+        { "hel", "hellaswag/acc_norm" },
+        { "eval", "hellaswag/acc_norm" },
     };
     char *at = line, *word;
     int64_t step = -1;
@@ -155,10 +159,12 @@ static void add_phrases(struct import_run *in, const char *line, int64_t step,
 }
 
 /*
- * nanoGPT's output, and build-nanogpt's output and log.txt:
+ * nanoGPT's output, and build-nanogpt's output and log.txt, which gtrain writes
+ * too:
  *      step 250: train loss 2.4431, val loss 2.4612
  *      iter 250: loss 2.4350, time 97.03ms, mfu 3.84%
  *      step    10 | loss: 9.51 | lr 9.2e-06 | norm: 3.1 | ... | tok/sec: 1589
+ *      step:   10 | loss: 9.51 | lr 9.2e-06 | norm: 3.1 | ... | tok/sec: 1589
  *      250 val 6.1270
  *      250 hella 0.2463
  *      251 train 6.0912
@@ -185,7 +191,7 @@ static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
     static const struct phrase plain[] = {
         { " train ", "train/loss", 1 },
         { " val ", "val/loss", 1 },
-        { " hella ", "hellaswag/acc", 1 },
+        { " hella ", "hellaswag/acc_norm", 1 },
         { NULL },
     };
     const struct phrase *phrases = NULL;
@@ -197,7 +203,9 @@ static int read_nanogpt_line(struct import_run *in, char *line, int64_t ms,
         phrases = iter;
     else if (sscanf(line, "step %lld%n", &step, &n) == 1 && line[n] == ':')
         phrases = eval;
-    else if (sscanf(line, "step %lld %n", &step, &n) == 1 && line[n] == '|')
+    else if ((sscanf(line, "step %lld %n", &step, &n) == 1 ||
+              sscanf(line, "step: %lld %n", &step, &n) == 1) &&
+             line[n] == '|')
         phrases = piped;
     else if (sscanf(line, "%lld%n", &step, &n) == 1 && line[n] == ' ')
         phrases = plain;
