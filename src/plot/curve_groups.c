@@ -67,6 +67,18 @@ void group_spread(enum band band, const double *v, size_t n, double *mean,
     *hi = band == BAND_MINMAX ? most : *mean + half;
 }
 
+const char *group_band(enum band band)
+{
+    static const char *const name[] = {
+        [BAND_STD] = "\xc2\xb1 one standard deviation",
+        [BAND_SEM] = "\xc2\xb1 the standard error",
+        [BAND_CI95] = "the 95% interval of the mean",
+        [BAND_MINMAX] = "the lowest and the highest value",
+    };
+
+    return name[band];
+}
+
 struct group {
     const char *value;
     double number; /* NaN if the value is not a number */
@@ -227,12 +239,6 @@ static int gather_groups(struct group *g, size_t *n, const struct kind_line *l,
 int curves_group(struct build *b, struct panel *p, const struct kind_line *l,
                  bool lines_named, struct err *e)
 {
-    static const char *const band[] = {
-        [BAND_STD] = "one standard deviation",
-        [BAND_SEM] = "the standard error",
-        [BAND_CI95] = "the 95% interval of the mean",
-        [BAND_MINMAX] = "least to greatest",
-    };
     const struct request *r = b->request;
     struct figure *f = b->figure;
     struct group *g = xcalloc(b->set.n + 1, sizeof *g);
@@ -261,7 +267,7 @@ int curves_group(struct build *b, struct panel *p, const struct kind_line *l,
         figure_note(f,
                     "Lines are means over the runs with the same %s; bands "
                     "show %s.",
-                    r->group_by, band[r->spread]);
+                    r->group_by, group_band(r->spread));
     if (r->how.kind != SMOOTH_NONE && n && l->style == STYLE_LINE) {
         char name[64];
 

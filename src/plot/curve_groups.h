@@ -19,6 +19,9 @@ int curves_group(struct build *, struct panel *, const struct kind_line *,
 void group_spread(enum band, const double *v, size_t n, double *mean,
                   double *lo, double *hi);
 
+/* What a band or bars show, in a sentence. */
+const char *group_band(enum band);
+
 /* The value of a parameter or a tag, or of "name", the run's own name; "seed"
  * stands for a seed in any section if nothing has just this name. */
 const char *group_value(const struct run_info *, const char *param);

@@ -352,7 +352,7 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
         const struct kind_line *l = &k->line[i];
 
         for (size_t run = 0; run < d.set->n && !found[i]; run++)
-            found[i] = history_find(&d.set->run[run], l->names);
+            found[i] = kind_line_key(&d.set->run[run], l);
         n += found[i];
         d.validates =
             d.validates || (found[i] && strcmp(l->label, "validation") == 0);

@@ -61,6 +61,8 @@ static int draw_panels(struct build *b, const char *const *names, size_t cols,
                        "'gtrack show %s' lists what it has",
                        b->set.run[0].name, b->set.run[0].name);
     f->cols = f->n_panels < cols ? f->n_panels : cols;
+    if (f->n_panels == 4) /* two rows of two, not three and one */
+        f->cols = 2;
     f->rows = (f->n_panels + f->cols - 1) / f->cols;
     if (!r->size) {
         f->look.width = 245.0 * (double)f->cols;

@@ -7,8 +7,10 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "common/buf.h"
 #include "common/log.h"
 #include "plot/draw/axis.h"
 #include "plot/figures.h"
@@ -26,35 +28,60 @@ struct ends {
     size_t n;
 };
 
-/* The law, from a quarter of a decade before the first end to as much after
- * the last. */
-static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
-                     const struct ends *ends, const char *symbol)
+/* A number as an exponent, in superscript. */
+static void superscript(struct buf *b, double v)
+{
+    static const char *const digit[] = { "\xe2\x81\xb0", "\xc2\xb9",
+                                         "\xc2\xb2",     "\xc2\xb3",
+                                         "\xe2\x81\xb4", "\xe2\x81\xb5",
+                                         "\xe2\x81\xb6", "\xe2\x81\xb7",
+                                         "\xe2\x81\xb8", "\xe2\x81\xb9" };
+    char text[32];
+
+    snprintf(text, sizeof text, "%.3f", v);
+    for (const char *s = text; *s; s++)
+        buf_str(b, *s == '-'   ? "\xe2\x81\xbb"
+                   : *s == '.' ? "\xc2\xb7"
+                               : digit[*s - '0']);
+}
+
+static struct curve *draw_part(struct figure *f, struct panel *p,
+                               const struct fit *fit, double lo, double hi)
 {
     enum { STEPS = 60 };
-    double lo = INFINITY, hi = 0;
-    struct curve *c;
-    char scale[32], exponent[32];
+    struct curve *c = panel_curve(f, p, NULL, STEPS + 1);
 
-    for (size_t i = 0; i < ends->n; i++) {
-        lo = fmin(lo, ends->x[i]);
-        hi = fmax(hi, ends->x[i]);
-    }
-    lo /= 1.8;
-    hi *= 1.8;
-    c = panel_curve(
-        f, p,
-        arena_printf(&f->mem, "%s %s^\xe2\x88\x92%s, R\xc2\xb2 = %.4f",
-                     axis_value(scale, UNIT_NONE, fit->a), symbol,
-                     axis_value(exponent, UNIT_NONE, fit->b), fit->r2),
-        STEPS + 1);
     for (int i = 0; i <= STEPS; i++) {
         c->x[i] = lo * pow(hi / lo, (double)i / STEPS);
         c->y[i] = fit->a * pow(c->x[i], -fit->b);
     }
     c->colour = COLOUR_GREY;
-    c->dash = 1;
     c->run = "fit";
+    return c;
+}
+
+/* The law, from the first end to the last, and dashed for a quarter of a
+ * decade on each side. */
+static void draw_law(struct figure *f, struct panel *p, const struct fit *fit,
+                     const struct ends *ends, const char *symbol)
+{
+    double lo = INFINITY, hi = 0;
+    struct buf law = BUF_INIT;
+
+    for (size_t i = 0; i < ends->n; i++) {
+        lo = fmin(lo, ends->x[i]);
+        hi = fmax(hi, ends->x[i]);
+    }
+    buf_printf(&law, "L = %.3g %s", fit->a, symbol);
+    superscript(&law, -fit->b);
+    draw_part(f, p, fit, lo, hi)->label = arena_strdup(&f->mem, law.s);
+    draw_part(f, p, fit, lo / 1.8, lo)->dash = 1;
+    draw_part(f, p, fit, hi, hi * 1.8)->dash = 1;
+    figure_note(f,
+                "Fitted to the best loss of each run (circled), R\xc2\xb2 = "
+                "%.4f in logarithms; dashed where it is extrapolated.",
+                fit->r2);
+    buf_clear(&law);
 }
 
 static size_t find_best(const struct history *h)
@@ -108,7 +135,6 @@ static int draw_runs(struct build *b, struct panel *p, const struct request *r,
 static void fit_law(struct figure *f, struct panel *p, const struct ends *ends,
                     enum along along)
 {
-    char scale[32], exponent[32];
     struct fit fit;
 
     if (!fit_power(&fit, ends->x, ends->y, ends->n)) {
@@ -120,12 +146,6 @@ static void fit_law(struct figure *f, struct panel *p, const struct ends *ends,
              along == ALONG_TOKENS  ? "D"
              : along == ALONG_FLOPS ? "C"
                                     : "x");
-    figure_note(f,
-                "Fitted to the best loss of each run (circled): "
-                "loss = a\xc2\xb7x^\xe2\x88\x92"
-                "b, a = %s, b = %s, in logarithms.",
-                axis_value(scale, UNIT_NONE, fit.a),
-                axis_value(exponent, UNIT_NONE, fit.b));
 }
 
 static int build_scaling(struct build *b, struct err *e)

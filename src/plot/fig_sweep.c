@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,8 @@ struct sweep {
     bool high; /* a high value is good */
     struct point *point;
     size_t n, room;
+    struct run_info *run; /* those that have a point */
+    size_t runs;
 };
 
 static struct point *find_point(struct sweep *s, const char *x, const char *y)
@@ -97,6 +100,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
             left_out++;
             continue;
         }
+        s->run[s->runs++] = *run;
         s->high = kind_high_is_good(key);
         p = find_point(s, x, y);
         GROW(p->value, p->n, p->room);
@@ -116,30 +120,56 @@ static int gather_points(struct sweep *s, const struct run_set *set,
     return 0;
 }
 
-/* Note the other parameters, except seeds, in which the runs differ: the means
- * are also means over these. */
-static void note_others(struct figure *f, const struct sweep *s,
-                        const struct run_set *set)
+/* Is this parameter on an axis, or a seed? */
+static bool is_swept(const struct sweep *s, const char *key)
 {
-    struct buf b = BUF_INIT;
-    size_t n = 0;
+    const char *dot = strrchr(key, '.');
+    const char *last = dot ? dot + 1 : key;
+    bool swept = strstr(last, "seed");
 
-    for (size_t i = 0; i < set->run[0].n_params; i++) {
-        const char *key = set->run[0].params[i].key;
-        const char *dot = strrchr(key, '.');
-        const char *last = dot ? dot + 1 : key;
-        bool swept = strstr(last, "seed");
+    for (size_t k = 0; k < s->n_params; k++)
+        swept = swept || strcmp(key, s->param[k]) == 0 ||
+                strcmp(last, s->param[k]) == 0;
+    return swept;
+}
 
-        for (size_t k = 0; k < s->n_params; k++)
-            swept = swept || strcmp(key, s->param[k]) == 0 ||
-                    strcmp(last, s->param[k]) == 0;
-        if (!swept && run_set_differs(set, i) && n++ < 4)
-            buf_printf(&b, "%s%s", b.len ? ", " : "", key);
+/* Note the other parameters, except seeds, and the experiments in which the
+ * runs differ: the means are also means over these. */
+static void note_others(struct figure *f, const struct sweep *s)
+{
+    const struct run_set set = { .run = s->run, .n = s->runs };
+    struct buf params = BUF_INIT, names = BUF_INIT;
+    size_t n = 0, experiments = 0;
+
+    for (size_t i = 0; i < s->run[0].n_params; i++) {
+        const char *key = s->run[0].params[i].key;
+
+        if (!is_swept(s, key) && run_set_differs(&set, i) && n++ < 4)
+            buf_printf(&params, "%s%s", params.len ? ", " : "", key);
+    }
+    for (size_t i = 0; i < s->runs; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < i; k++)
+            known = known ||
+                    strcmp(s->run[k].experiment, s->run[i].experiment) == 0;
+        if (!known && experiments++ < 4)
+            buf_printf(&names, "%s%s", names.len ? ", " : "",
+                       s->run[i].experiment);
     }
     if (n)
-        figure_note(f, "The runs differ in %s%s as well.", b.s,
+        figure_note(f, "The runs differ in %s%s as well.", params.s,
                     n > 4 ? " and more" : "");
-    buf_clear(&b);
+    if (experiments > 1) {
+        figure_note(f, "The runs are from %zu experiments: %s%s.", experiments,
+                    names.s, experiments > 4 ? " and more" : "");
+        log_warn("the runs are from %zu experiments (%s%s); to choose one, add "
+                 "\"experiment = '%s'\"",
+                 experiments, names.s, experiments > 4 ? " and more" : "",
+                 s->run[0].experiment);
+    }
+    buf_clear(&params);
+    buf_clear(&names);
 }
 
 static size_t find_best(const struct sweep *s)
@@ -199,10 +229,26 @@ static void draw_values(struct figure *f, struct panel *p,
             c->x[k] = x[i];
             c->y[k] = s->point[i].value[v];
         }
+}
+
+/* What the points and their bars are. */
+static void note_means(struct figure *f, const struct sweep *s, enum band band)
+{
+    size_t least = s->point[0].n, most = least;
+    char n[48];
+
+    for (size_t i = 1; i < s->n; i++) {
+        least = s->point[i].n < least ? s->point[i].n : least;
+        most = s->point[i].n > most ? s->point[i].n : most;
+    }
+    if (least == most)
+        snprintf(n, sizeof n, "n = %zu", most);
+    else
+        snprintf(n, sizeof n, "n = %zu to %zu", least, most);
     figure_note(f,
-                "Means of the runs with the same %s, each run's best value "
-                "behind.",
-                s->param[0]);
+                "Means over the runs with the same %s (%s); bars show %s. "
+                "Pale points are single runs.",
+                s->param[0], n, group_band(band));
 }
 
 /* Values that are numbers have their place on the axis; others are at 0, 1 ...
@@ -210,7 +256,8 @@ static void draw_values(struct figure *f, struct panel *p,
 static void draw_line(struct figure *f, const struct sweep *s,
                       const struct request *r)
 {
-    struct panel *p = figure_panel(f, NULL);
+    struct panel *p = figure_panel(
+        f, arena_printf(&f->mem, "%s by %s", s->metric, s->param[0]));
     const struct kind *k = kind_of_metric(s->metric, NULL);
     double *x = arena_alloc(&f->mem, (s->n + 1) * sizeof *x);
     const char **name = arena_alloc(&f->mem, (s->n + 1) * sizeof *name);
@@ -238,8 +285,10 @@ static void draw_line(struct figure *f, const struct sweep *s,
     if (numbers && p->x.scale == SCALE_AUTO && axis_geometric(x, s->n))
         p->x.scale = SCALE_LOG;
     p->x.margin = 0.04;
-    if (many)
+    if (many) {
         draw_values(f, p, s, x, values);
+        note_means(f, s, r->spread);
+    }
     c = panel_curve(f, p, NULL, s->n);
     c->style = STYLE_LINE_POINTS;
     c->bars = many;
@@ -293,6 +342,14 @@ static size_t distinct(const struct sweep *s, bool second, const char **out)
     return n;
 }
 
+/* Digits after the point that tell values apart, the same for all. */
+static int digits_for(double lo, double hi)
+{
+    const double span = hi > lo ? (hi - lo) / 100 : fmax(fabs(hi), 1e-9) / 1e3;
+
+    return (int)fmin(fmax(ceil(-log10(span)), 0), 9);
+}
+
 static void draw_map(struct figure *f, const struct sweep *s)
 {
     struct panel *p = figure_panel(
@@ -325,6 +382,7 @@ static void draw_map(struct figure *f, const struct sweep *s)
         if (i == best)
             h->best = y * h->nx + x;
     }
+    h->digits = digits_for(h->lo, h->hi);
     p->heat = h;
     axis_init(&p->x, s->param[0], UNIT_NONE);
     axis_init(&p->y, s->param[1], UNIT_NONE);
@@ -355,13 +413,14 @@ static int build_sweep(struct build *b, struct err *e)
     }
     if (figure_runs(b, 2, e) < 0)
         return -1;
+    s.run = arena_alloc(&f->mem, (b->set.n + 1) * sizeof *s.run);
     ret = gather_points(&s, &b->set, b->request->spread, e);
     if (ret == 0) {
         if (s.n_params == 2)
             draw_map(f, &s);
         else
             draw_line(f, &s, b->request);
-        note_others(f, &s, &b->set);
+        note_others(f, &s);
         fill_table(&s, b->summary);
     }
     for (size_t i = 0; i < s.n; i++)

@@ -73,7 +73,7 @@ const struct kind kinds[] = {
         { "allocated", { "system/mem_allocated_bytes", "memory/allocated",
                          "gpu_mem_allocated" }, STYLE_LINE, 0, true },
         { "reserved", { "system/mem_reserved_bytes", "memory/reserved",
-                        "gpu_mem_reserved" }, STYLE_LINE, 1, true },
+                        "gpu_mem_reserved" }, STYLE_LINE, 1, true, true },
         { "GPU in use", { "system/gpu_mem_bytes" }, STYLE_LINE, 3, true },
         { "process", { "system/rss_bytes", "memory/rss" },
           STYLE_LINE, 2, true },
@@ -148,10 +148,19 @@ const struct kind *kind_find(const char *name)
     return NULL;
 }
 
+const char *kind_line_key(const struct run_info *run, const struct kind_line *l)
+{
+    const char *device = run_info_param(run, "is.device");
+
+    return l->gpu && device && strcmp(device, "cpu") == 0
+               ? NULL
+               : history_find(run, l->names);
+}
+
 bool kind_has_metric(const struct kind *k, const struct run_info *run)
 {
     for (int i = 0; i < KIND_LINES && k->line[i].label; i++)
-        if (history_find(run, k->line[i].names))
+        if (kind_line_key(run, &k->line[i]))
             return true;
     return false;
 }
@@ -175,12 +184,12 @@ int kind_rank(const char *key, char *plain, size_t size)
 size_t kind_line_keys(const struct run_info *run, const struct kind_line *l,
                       const char **key, size_t room)
 {
-    const char *first = history_find(run, l->names);
+    const char *first = kind_line_key(run, l);
     size_t n = 0;
 
     if (first)
         key[n++] = first;
-    if (!l->ranks)
+    if (!l->ranks || !first)
         return n;
     for (int rank = 1; rank < 4096 && n < room; rank++) {
         size_t before = n;

@@ -23,6 +23,7 @@ struct kind_line {
     enum style style;
     int dash;
     bool ranks; /* a curve for each rank */
+    bool gpu;   /* means something else on a CPU, and is left out there */
 };
 
 struct kind {
@@ -52,6 +53,8 @@ const struct kind *kind_of_metric(const char *key,
                                   const struct kind_line **line);
 /* The rank in "system/3/rss_bytes", or 0; plain gets the name without it. */
 int kind_rank(const char *key, char *plain, size_t size);
+/* The metric of a line in a run, of rank 0; or NULL. */
+const char *kind_line_key(const struct run_info *, const struct kind_line *);
 /* The metrics of a line in a run: one, or one for each rank. */
 size_t kind_line_keys(const struct run_info *, const struct kind_line *,
                       const char **key, size_t room);

@@ -204,7 +204,7 @@ void request_axes(const struct request *r, struct panel *p)
         p->y.scale = r->logy ? SCALE_LOG : SCALE_LINEAR;
     p->y.whole = r->y_whole;
     /* whoever asks for a part of x wants to see what happens there */
-    if (r->xrange || r->skip > 0)
+    if (r->xrange || r->skip > 0 || r->inset)
         p->y.settles = false;
     if (r->xrange)
         p->y.from_zero = false;
@@ -215,8 +215,6 @@ void request_axes(const struct request *r, struct panel *p)
     p->inset_lo = r->inset_lo;
     p->inset_hi = r->inset_hi;
     p->legend = r->place;
-    if (!isnan(r->inset_lo) && p->legend == LEGEND_AUTO)
-        p->legend = LEGEND_BELOW;
 }
 
 void request_look(const struct request *r, struct figure *f)

@@ -110,8 +110,30 @@ like out "0.0003 *384 *3.04" "a sweep of two parameters prints a table"
 is "$(grep -c "\*" out)" 2 "a sweep of two parameters marks the best twice"
 gplot sweep lr val/loss seed-1-1 seed-1-2 seed-2-1 seed-2-2 >out
 like out "best: " "a sweep of one parameter marks the best"
+tr '\n' ' ' <out >line
+like line "n = 2); bars show ± one standard deviation" \
+    "a sweep says what its bars are"
+gplot sweep lr,width val/loss >out 2>err
+like err "from 2 experiments (rates, grid)" \
+    "a sweep over several experiments warns"
+like out "3\.110.*3\.101" "the values of a map have the same number of decimals"
 gplot scaling gpt-10M gpt-30M gpt-85M gpt-160M gpt-350M >out
-like out "C^−0.08.*R² = 0.99" "scaling fits a power law"
+like out "L = 120 C⁻⁰·⁰⁸⁵" "scaling fits a power law"
+tr '\n' ' ' <out >line
+like line "R² = 0.99.*dashed where it is extrapolated" \
+    "scaling says how good the fit is, and where it is extrapolated"
+gplot loss run1 --y2 lr --script y2.gp -q >out
+is "$(sed -n "s/^set y2tics .* textcolor rgb '\([^']*\)'.*/\1/p" y2.gp)" \
+    "$(sed -n "s/.*x1y2 with .* lc rgb '\([^']*\)'.*/\1/p" y2.gp)" \
+    "the second axis has the colour of its curve"
+mkdir -p $m/params $m/metrics/system
+printf cpu >$m/params/is.device
+for kind in reserved allocated; do
+    printf '1 4e9 1\n2 4e9 2\n' >$m/metrics/system/mem_${kind}_bytes
+done
+gplot memory -r edge edge --data >out
+is "$(tail -n +2 out | cut -f3 | sort -u | tr '\n' ,)" "edge," \
+    "a CPU has no reserved memory"
 gplot hellaswag gpt2-124M --baseline "GPT-2 124M=0.2955" >out
 like out "GPT-2 124M" "hellaswag names the baseline"
 

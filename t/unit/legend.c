@@ -1,4 +1,5 @@
-/* The legend of a figure: what it says, and that it covers nothing. */
+/* Where the parts of a figure are: a legend and an inset cover nothing, and
+ * panels are aligned. */
 #include "config.h"
 
 #include <math.h>
@@ -202,10 +203,79 @@ static void colours_and_dashes_are_said_once(void)
     figure_free(&f);
 }
 
+/* How many points of curves, and of what is magnified, does the inset cover? */
+static int count_behind(const struct panel *p)
+{
+    const double bottom = axis_place(&p->y, p->inset_y.lo);
+    int behind = 0;
+
+    for (size_t i = 0; i < p->n_curves; i++)
+        for (size_t k = 0; k < p->curve[i].n; k++) {
+            const double x = axis_place(&p->x, p->curve[i].x[k]);
+            const double y = axis_place(&p->y, p->curve[i].y[k]);
+
+            behind += x > p->inset.x0 && x < p->inset.x1 && y > p->inset.y0 &&
+                      y < p->inset.y1;
+        }
+    return behind + (bottom > p->inset.y0 && bottom < p->inset.y1);
+}
+
+static void an_inset_hides_nothing(void)
+{
+    double (*const shapes[])(double) = { falling, level, everywhere };
+
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct figure f = FIGURE_INIT;
+        struct panel *p = figure_panel(&f, "Loss");
+
+        p->inset_lo = 400;
+        p->inset_hi = 500;
+        add_curve(&f, p, "train", shapes[i]);
+        figure_finish(&f);
+        ok(count_behind(p) == 0 && count_covered(&f, p) == 0,
+           "an inset hides nothing of curve %zu", i + 1);
+        figure_free(&f);
+    }
+}
+
+static void panels_are_aligned(void)
+{
+    struct figure f = FIGURE_INIT;
+    struct layout l[5];
+
+    for (int i = 0; i < 5; i++) {
+        struct panel *p = figure_panel(&f, "Loss");
+        struct curve *c = add_curve(&f, p, "train", falling);
+
+        for (size_t k = 0; k < c->n; k++)
+            c->y[k] *= i < 3 ? 1 : 12345.678;
+    }
+    f.cols = 3;
+    f.rows = 2;
+    figure_finish(&f);
+    for (size_t i = 0; i < 5; i++)
+        layout_panel(&l[i], &f, i);
+    ok(fabs(l[0].plot.y0 - l[2].plot.y0) < 1e-9 &&
+           fabs(l[3].plot.y1 - l[4].plot.y1) < 1e-9,
+       "the axes of a row are aligned");
+    ok(fabs(l[2].plot.x1 - l[4].plot.x1) < 1e-9 &&
+           l[4].plot.x1 - l[4].plot.x0 > 1.3 * (l[2].plot.x1 - l[2].plot.x0),
+       "two panels fill a row of three");
+    f.cols = 1;
+    f.rows = 5;
+    for (size_t i = 0; i < 5; i++)
+        layout_panel(&l[i], &f, i);
+    ok(fabs(l[0].plot.x0 - l[4].plot.x0) < 1e-9,
+       "the axes of a column are aligned, whatever their labels");
+    figure_free(&f);
+}
+
 int main(void)
 {
     nothing_is_covered();
     room_is_made_above();
     colours_and_dashes_are_said_once();
+    an_inset_hides_nothing();
+    panels_are_aligned();
     return done_testing();
 }

@@ -371,6 +371,12 @@ void axis_ticks(struct axis *a, struct arena *mem, int most)
     a->tick_room = 0;
 }
 
+void axis_extend(struct axis *a, double part, double lo, double hi)
+{
+    a->hi =
+        a->scale == SCALE_LOG ? hi * pow(hi / lo, part) : hi + part * (hi - lo);
+}
+
 void axis_renew(struct axis *a, struct arena *mem)
 {
     if (a->most == 0)
@@ -393,6 +399,17 @@ void axis_names(struct axis *a, struct arena *mem, const char *const *name,
     a->n_ticks = 0;
     for (size_t i = 0; i < n; i += every ? every : 1)
         a->tick[a->n_ticks++] = (struct tick){ (double)i, name[i] };
+}
+
+void axis_thin_names(struct axis *a, int most)
+{
+    const size_t room = most > 1 ? (size_t)most : 1;
+    const size_t every = (a->n_ticks + room - 1) / room;
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_ticks; i += every)
+        a->tick[n++] = a->tick[i];
+    a->n_ticks = n;
 }
 
 char *axis_value(char out[32], enum unit unit, double v)

@@ -17,11 +17,16 @@ void axis_init(struct axis *, const char *label, enum unit);
 void axis_scale(struct axis *, const double *values, size_t n);
 void axis_range(struct axis *, double lo, double hi, double margin);
 void axis_ticks(struct axis *, struct arena *, int most);
+/* Set the upper end to hi and so many parts of the range from lo to hi. */
+void axis_extend(struct axis *, double part, double lo, double hi);
 /* Choose the ticks again, after a change of the range. */
 void axis_renew(struct axis *, struct arena *);
 /* Names for ticks, at 0, 1, 2 ... */
 void axis_names(struct axis *, struct arena *, const char *const *name,
                 size_t n, int most);
+
+/* Leave so many names at most, evenly spaced. */
+void axis_thin_names(struct axis *, int most);
 
 /* 0 at the lower end of the axis, 1 at the upper end; NaN for what a
  * logarithmic axis cannot show. */

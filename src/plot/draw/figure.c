@@ -10,17 +10,26 @@
 #include "common/buf.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
+#include "plot/draw/inset.h"
 #include "plot/draw/legend.h"
 #include "plot/draw/legend_place.h"
 #include "plot/draw/range.h"
 #include "plot/draw/thin.h"
 
-double heat_part(const struct heat *h, size_t index)
+double heat_part(const struct heat *h, double value)
 {
-    const double part =
-        h->hi > h->lo ? (h->value[index] - h->lo) / (h->hi - h->lo) : 0.5;
+    const double part = h->hi > h->lo ? (value - h->lo) / (h->hi - h->lo) : 0.5;
 
     return h->low_is_good ? 1 - part : part;
+}
+
+char *heat_text(char out[32], const struct heat *h, double value)
+{
+    if (fabs(h->hi) < 1e6 && fabs(h->lo) < 1e6)
+        snprintf(out, 32, "%.*f", h->digits, value);
+    else
+        snprintf(out, 32, "%.3e", value);
+    return out;
 }
 
 struct panel *figure_panel(struct figure *f, const char *title)
@@ -189,6 +198,10 @@ static void finish_panel(struct figure *f, struct panel *p, double width,
         thin_all(f, p, has_inset);
     }
     axis_ticks(&p->x, &f->mem, most_x);
+    if (p->x.unit == UNIT_NAMED)
+        axis_thin_names(
+            &p->x,
+            (int)(width / em / (0.62 * (double)axis_widest(&p->x) + 0.8)));
     axis_ticks(&p->y, &f->mem, most_y > 8 ? 8 : most_y);
     if (p->has_y2)
         axis_ticks(&p->y2, &f->mem, most_y > 8 ? 8 : most_y);
@@ -237,6 +250,9 @@ void figure_finish(struct figure *f)
     for (size_t i = 0; i < f->n_panels; i++)
         finish_panel(f, f->panel[i], f->look.width / (double)f->cols * 0.84,
                      f->look.height / (double)f->rows * 0.78);
+    for (size_t i = 0; i < f->n_panels; i++)
+        if (isfinite(f->panel[i]->inset_lo) && !f->panel[i]->heat)
+            inset_place(f, i);
     /* a legend outside takes room from the panels beside it: place the others
      * once more */
     for (int round = 0; round < 2; round++)

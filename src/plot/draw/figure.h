@@ -51,7 +51,7 @@ struct axis {
     bool from_zero; /* a linear axis begins at zero */
     bool settles;   /* the values of the first steps may be left out */
     bool whole;     /* no value may be left out */
-    bool fixed;     /* the upper end was asked for */
+    bool fixed;     /* the upper end stays: it was asked for */
     double lo, hi;  /* NaN: to be chosen */
     double margin;  /* part of the range kept free at both ends */
     double factor;  /* numbers are divided by it before they are shown */
@@ -95,6 +95,11 @@ struct mark {
     int colour;
 };
 
+/* A rectangle, in parts of what it is in; y grows upwards. */
+struct box {
+    double x0, y0, x1, y1;
+};
+
 /* A map of values over two parameters. */
 struct heat {
     size_t nx, ny;
@@ -102,6 +107,7 @@ struct heat {
     double *value; /* row by row, the lowest first; NaN: no run */
     const char *label;
     double lo, hi;
+    int digits;  /* after the point, of all values */
     size_t best; /* index of the best value */
     bool low_is_good;
 };
@@ -152,6 +158,7 @@ struct panel {
     struct heat *heat;         /* instead of curves, or NULL */
     double inset_lo, inset_hi; /* a window on this part of x; NaN: none */
     struct axis inset_x, inset_y;
+    struct box inset; /* with its tick labels, in parts of the axes */
 };
 
 /* Size, colours and font; lengths are in points (1/72 inch). */
@@ -186,8 +193,10 @@ struct figure {
       .font_size = 9, .font = "Arial", .columns = 1200 } }
 /* clang-format on */
 
-/* 0 to 1 for the colour of a field; the best value is the lightest. */
-double heat_part(const struct heat *, size_t index);
+/* 0 to 1 for the colour of a value; the best value is the lightest. */
+double heat_part(const struct heat *, double value);
+/* The value as text. */
+char *heat_text(char out[32], const struct heat *, double value);
 
 struct panel *figure_panel(struct figure *, const char *title);
 struct curve *panel_curve(struct figure *, struct panel *, const char *label,

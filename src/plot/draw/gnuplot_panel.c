@@ -83,6 +83,22 @@ static void set_margins(struct script *s, const struct box *box)
                box->x0, box->x1, box->y0, box->y1);
 }
 
+/* The colour of the curves on the second y axis, if it is the same for all. */
+static uint32_t colour_of_y2(const struct script *s, const struct panel *p)
+{
+    int slot = COLOUR_NONE;
+
+    for (size_t i = 0; i < p->n_curves; i++) {
+        const struct curve *c = &p->curve[i];
+
+        if (c->right && slot != COLOUR_NONE && c->colour != slot)
+            return s->pal->text;
+        if (c->right)
+            slot = c->colour;
+    }
+    return colour_of(s, slot);
+}
+
 static void draw_axes(struct script *s, const struct panel *p,
                       const struct layout *l)
 {
@@ -102,8 +118,16 @@ static void draw_axes(struct script *s, const struct panel *p,
     set_ticks(s, "x", &p->x, options);
     set_ticks(s, "y", &p->y, options);
     if (p->has_y2) {
+        const uint32_t rgb = colour_of_y2(s, p);
+
         set_range(s, "y2", &p->y2);
+        snprintf(options, sizeof options,
+                 "nomirror out scale 0.5,0.3 norotate textcolor rgb '#%06X'",
+                 rgb);
         set_ticks(s, "y2", &p->y2, options);
+        gnuplot_label(s, p->y2.shown, l->y2_label,
+                      (l->plot.y0 + l->plot.y1) / 2, "center rotate by 270", 1,
+                      rgb);
     }
     if (p->heat || s->form->text)
         buf_str(s->b, "unset grid\n");
@@ -121,10 +145,6 @@ static void draw_axes(struct script *s, const struct panel *p,
     else
         gnuplot_label(s, p->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
                       "center rotate by 90", 1, s->pal->text);
-    if (p->has_y2)
-        gnuplot_label(s, p->y2.shown, l->y2_label,
-                      (l->plot.y0 + l->plot.y1) / 2, "center rotate by 270", 1,
-                      s->pal->text);
     if (p->title)
         gnuplot_label(s, p->title, l->plot.x0,
                       l->plot.y1 + layout_em_y(s->fig, 0.9), "left", 1.05,
@@ -403,40 +423,6 @@ static void draw_marks(struct script *s, const struct panel *p)
     }
 }
 
-static void draw_heat(struct script *s, const struct panel *p)
-{
-    const struct heat *h = p->heat;
-    const enum theme theme = s->fig->look.theme;
-    const bool labels = h->nx <= 12 && h->ny <= 16;
-
-    for (size_t i = 0; i < h->nx * h->ny; i++) {
-        const double x = (double)(i % h->nx), y = (double)(i / h->nx);
-        const uint32_t rgb = isfinite(h->value[i])
-                                 ? palette_ramp(theme, heat_part(h, i))
-                                 : s->pal->grid;
-        char text[32];
-
-        buf_printf(s->b,
-                   "set object rectangle from %g,%g to %g,%g behind "
-                   "fc rgb '#%06X' fillstyle solid border lc rgb '#%06X' "
-                   "lw 0.5\n",
-                   x - 0.5, y - 0.5, x + 0.5, y + 0.5, rgb, s->pal->ground);
-        if (i == h->best)
-            buf_printf(s->b,
-                       "set object rectangle from %g,%g to %g,%g front "
-                       "fillstyle empty border lc rgb '#%06X' lw 2.2\n",
-                       x - 0.46, y - 0.46, x + 0.46, y + 0.46, 0xD55E00);
-        if (!labels || !isfinite(h->value[i]))
-            continue;
-        snprintf(text, sizeof text, "%.4g", h->value[i]);
-        buf_str(s->b, "set label ");
-        gnuplot_quote(s, text);
-        buf_printf(s->b, " at first %g, first %g center front", x, y);
-        gnuplot_font(s, 0.9);
-        buf_printf(s->b, " tc rgb '#%06X'\n", palette_on(rgb));
-    }
-}
-
 static void draw_inset(struct script *s, const struct panel *p, size_t panel,
                        const struct layout *l)
 {
@@ -464,6 +450,38 @@ static void draw_inset(struct script *s, const struct panel *p, size_t panel,
     buf_str(s->b, "set xtics font ''\nset ytics font ''\n");
 }
 
+/* The ground of the inset, a frame around what it magnifies, and lines from one
+ * to the other. */
+static void draw_window(struct script *s, const struct panel *p,
+                        const struct layout *l)
+{
+    const struct box *w = &l->window;
+    const double x0 = p->inset_x.lo / p->x.factor,
+                 x1 = p->inset_x.hi / p->x.factor,
+                 y0 = p->inset_y.lo / p->y.factor,
+                 y1 = p->inset_y.hi / p->y.factor;
+    const bool above =
+        p->inset.y0 + p->inset.y1 >
+        axis_place(&p->y, p->inset_y.lo) + axis_place(&p->y, p->inset_y.hi);
+
+    buf_printf(s->b,
+               "set object rectangle from screen %.5f, screen %.5f to screen "
+               "%.5f, screen %.5f front fc rgb '#%06X' fillstyle solid "
+               "noborder\n",
+               w->x0, w->y0, w->x1, w->y1, s->pal->ground);
+    buf_printf(s->b,
+               "set object rectangle from first %.10g, first %.10g to first "
+               "%.10g, first %.10g front fillstyle empty border lc rgb "
+               "'#%06X' lw 0.7\n",
+               x0, y0, x1, y1, s->pal->grey);
+    for (int i = 0; i < 2; i++)
+        buf_printf(s->b,
+                   "set arrow from first %.10g, first %.10g to screen %.5f, "
+                   "screen %.5f nohead front lc rgb '#%06X' lw 0.5 dt (3,3)\n",
+                   i ? x1 : x0, above ? y1 : y0, i ? l->inset.x1 : l->inset.x0,
+                   above ? w->y0 : w->y1, s->pal->grey);
+}
+
 void gnuplot_panel(struct script *s, size_t i)
 {
     const struct panel *p = s->fig->panel[i];
@@ -474,17 +492,11 @@ void gnuplot_panel(struct script *s, size_t i)
     draw_axes(s, p, &l);
     draw_legend(s, p, &l);
     draw_marks(s, p);
-    if (p->heat)
-        draw_heat(s, p);
+    if (p->heat) {
+        gnuplot_heat(s, p, &l);
+    }
     if (isfinite(p->inset_lo))
-        buf_printf(s->b,
-                   "set object rectangle from screen %.5f, screen %.5f "
-                   "to screen %.5f, screen %.5f front fc rgb '#%06X' "
-                   "fillstyle solid noborder\n",
-                   l.inset.x0 - layout_em_x(s->fig, 2.6),
-                   l.inset.y0 - layout_em_y(s->fig, 1.8),
-                   l.inset.x1 + layout_em_x(s->fig, 0.6), l.inset.y1,
-                   s->pal->ground);
+        draw_window(s, p, &l);
     write_plot(s, p, i);
     if (isfinite(p->inset_lo))
         draw_inset(s, p, i, &l);

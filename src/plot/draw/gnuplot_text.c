@@ -36,6 +36,17 @@ static const char *tex_of(int32_t code)
     return NULL;
 }
 
+/* The character that is raised in this one; 0 for none. */
+static char raised_of(int32_t code)
+{
+    return code == 0x2070                     ? '0'
+           : code == 0xB9                     ? '1'
+           : code == 0xB2 || code == 0xB3     ? (char)('2' + code - 0xB2)
+           : code >= 0x2074 && code <= 0x2079 ? (char)('4' + code - 0x2074)
+           : code == 0x207B                   ? '-'
+                                              : '\0';
+}
+
 static void add_tex(struct buf *b, int32_t code)
 {
     static const char *const escaped[128] = {
@@ -60,6 +71,8 @@ static void add_tex(struct buf *b, int32_t code)
 
     if (code >= 0 && code < 128 && escaped[code])
         buf_str(b, escaped[code]);
+    else if (raised_of(code))
+        buf_printf(b, "\\ensuremath{^{%c}}", raised_of(code));
     else if (name)
         buf_printf(b, "\\ensuremath{%s%s}", *name == '-' ? "" : "\\", name);
     else

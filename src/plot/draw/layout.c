@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
@@ -157,6 +158,12 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
         s.left -= 1.2;
     if (f->look.font_size < 2) /* characters: no fractions */
         s.left += 1;
+    if (p->heat) {
+        char text[32];
+
+        s.right = 2.9 + char_width * (double)strlen(
+                                         heat_text(text, p->heat, p->heat->hi));
+    }
     if (p->has_y2)
         s.right = 3.4 + tick_width(&p->y2);
     if (p->legend == LEGEND_RIGHT)
@@ -178,11 +185,15 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
                           f->look.margin / f->look.height;
     const double high = (top - bottom) / (double)f->rows;
     const double edge = f->look.margin / f->look.width;
-    const double wide = (1 - 2 * edge) / (double)f->cols;
+    /* the last row is filled by fewer, wider panels */
+    const size_t in_row =
+        row + 1 == f->rows ? f->n_panels - row * f->cols : f->cols;
+    const double wide = (1 - 2 * edge) / (double)in_row;
     const struct box cell =
         (struct box){ edge + (double)col * wide, top - (double)(row + 1) * high,
                       edge + (double)(col + 1) * wide,
                       top - (double)row * high };
+    const bool full = f->n_panels == f->rows * f->cols;
     struct sides most = { 0 };
 
     l->legend_room = (cell.x1 - cell.x0) / layout_em_x(f, 1) - 1.5;
@@ -190,7 +201,8 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     for (size_t i = 0; i < f->n_panels; i++) {
         const struct sides s = sides_of(f, f->panel[i], l);
 
-        if (i % f->cols == col) {
+        if (i % f->cols == col &&
+            (in_row == f->cols) == (i / f->cols + 1 < f->rows || full)) {
             most.left = fmax(most.left, s.left);
             most.right = fmax(most.right, s.right);
         }
@@ -217,10 +229,16 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     }
     if (p->legend == LEGEND_INSIDE)
         place_inside(l, f, p);
-    l->inset = (struct box){ l->plot.x0 + 0.36 * (l->plot.x1 - l->plot.x0) +
-                                 layout_em_x(f, tick_width(&p->inset_y)),
-                             l->plot.y0 + 0.42 * (l->plot.y1 - l->plot.y0) +
-                                 layout_em_y(f, 1),
-                             l->plot.x1 - layout_em_x(f, 1),
-                             l->plot.y1 - layout_em_y(f, 0.8) };
+    l->window = (struct box){
+        l->plot.x0 + p->inset.x0 * (l->plot.x1 - l->plot.x0),
+        l->plot.y0 + p->inset.y0 * (l->plot.y1 - l->plot.y0),
+        l->plot.x0 + p->inset.x1 * (l->plot.x1 - l->plot.x0),
+        l->plot.y0 + p->inset.y1 * (l->plot.y1 - l->plot.y0),
+    };
+    l->inset = (struct box){
+        l->window.x0 + layout_em_x(f, tick_width(&p->inset_y) + 0.6),
+        l->window.y0 + layout_em_y(f, 1.6),
+        l->window.x1 - layout_em_x(f, 0.9),
+        l->window.y1 - layout_em_y(f, 0.5),
+    };
 }

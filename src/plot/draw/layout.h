@@ -10,13 +10,9 @@
  * computed from the lengths of the labels, with characters of 0.56 ems, so that
  * a figure looks the same in every format.
  */
-struct box {
-    double x0, y0, x1, y1;
-};
-
 struct layout {
     struct box plot; /* inside the axes */
-    struct box inset;
+    struct box inset, window; /* inside the axes of the inset, and all of it */
     double y_label, y2_label, x_label; /* x, x, y of the labels */
     double legend_x, legend_y;         /* the first entry of the legend */
     size_t legend_cols;        /* columns of the legend; 0: entries flow */

@@ -8,12 +8,17 @@ src_plot_libplot_a_SOURCES += \
 	%D%/glyphs.h \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
+	%D%/gnuplot_heat.c \
 	%D%/gnuplot_page.c \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
 	%D%/gnuplot_text.h \
+	%D%/grid.c \
+	%D%/grid.h \
 	%D%/html.c \
 	%D%/html.h \
+	%D%/inset.c \
+	%D%/inset.h \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/legend.c \

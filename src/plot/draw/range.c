@@ -134,15 +134,20 @@ static double settled_from(const struct panel *p, const struct axis *y,
     const struct sample all = { .lo = s->lo, .hi = s->hi };
     struct axis x = p->x;
     double span, whole;
+    size_t longest = 0;
 
-    if (!y->settles || y->whole || y->fixed || p->x.scale == SCALE_LOG)
+    for (size_t i = 0; i < p->n_curves; i++)
+        if (p->curve[i].n > longest)
+            longest = p->curve[i].n;
+    if (longest < FEW || !y->settles || y->whole || y->fixed ||
+        p->x.scale == SCALE_LOG)
         return p->x.lo;
     x.lo += 0.02 * (x.hi - x.lo);
     take_sample(s, p, false, &x, y->scale == SCALE_LOG);
     span = y->scale == SCALE_LOG ? log(s->hi / all.lo) : s->hi - all.lo;
     whole = y->scale == SCALE_LOG ? log(all.hi / all.lo) : all.hi - all.lo;
     s->lo = all.lo;
-    if (s->n >= FEW && span > 0 && span < 0.8 * whole)
+    if (s->n >= 2 && span > 0 && span < 0.8 * whole)
         return x.lo;
     take_sample(s, p, false, &p->x, y->scale == SCALE_LOG);
     return p->x.lo;
@@ -165,6 +170,7 @@ static void note_start(struct figure *f, struct panel *p, double until,
     }
     if (isnan(last))
         return;
+    p->y.fixed = true; /* what the mark and the note say stays true */
     panel_mark(p, MARK_ABOVE, last, p->y.hi);
     figure_note(f,
                 "%s%she start, to %s %s and up to %s, is above; "

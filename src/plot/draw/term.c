@@ -343,13 +343,13 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
     for (size_t i = 0; i < h->nx * h->ny; i++) {
         const double v = h->value[i];
         const uint32_t rgb =
-            isfinite(v) ? palette_ramp(THEME_LIGHT, heat_part(h, i)) : 0x808080;
+            isfinite(v) ? palette_ramp(THEME_LIGHT, heat_part(h, v)) : 0x808080;
         const int cx = x + left + (int)(i % h->nx) * wide;
         const int cy = top - (int)(i / h->nx + 1) * high;
-        char text[32] = "";
+        char text[34] = "", number[32];
 
         if (isfinite(v))
-            snprintf(text, sizeof text, "%.*g%s", wide > 7 ? 4 : 3, v,
+            snprintf(text, sizeof text, "%s%s", heat_text(number, h, v),
                      i == h->best ? "*" : "");
         for (int k = 0; k < high && s->look->unicode && s->look->colour; k++)
             put_text(s, cx, cy + k, "\xe2\x96\x88", &rgb);
