@@ -54,6 +54,31 @@ printf 'global_step;loss;"a ""q"""\r\n5;1;x\r\n6;2;7\r\n' >any.csv
 g import any.csv --name any && g metrics any loss --no-header && holds out "5${tab}1.0
 6${tab}2.0"
 ok $? "import reads a table with semicolons and quotes"
+printf '\357\273\277step;train loss;val loss\r\n7;0,5;0,6\r\n8;-1,5e-1;nan\r\n' >excel.csv
+g import excel.csv --name excel && g metrics excel 'train loss' 'val loss' --no-header
+is "$(cat out)" "7${tab}0.5${tab}0.6
+8${tab}-0.15${tab}nan" \
+    "import reads a spreadsheet's table with semicolons and decimal commas"
+printf '"a;b;c",d\n1,2\n' >separators.csv
+g import separators.csv --name separators && g metrics separators d --no-header &&
+    holds out "0${tab}2.0"
+ok $? "import takes the most frequent separator outside quotes"
+printf 'step,loss\n10.0,3\n20.0,2\n' >real.csv
+g import real.csv --name real && g metrics real loss --no-header && holds out "10${tab}3.0
+20${tab}2.0"
+ok $? "import reads steps that are written as real numbers"
+printf 'step,loss\n1,3\n,2\n' >step.csv
+g import step.csv
+test $? = 1 && grep -q "row 2: the step is '', not a whole number" err
+ok $? "import refuses a table in which a row has no step"
+printf 'loss\n0,5\n' >shift.csv
+g import shift.csv
+test $? = 1 && grep -q "row 1 has 2 values, but the first line has 1 names" err
+ok $? "import refuses a table with more values than names in a row"
+cat real.csv | gtrack import -f csv /dev/stdin --name piped >out 2>err &&
+    g metrics piped loss --no-header && holds out "10${tab}3.0
+20${tab}2.0"
+ok $? "import reads a table from a pipe"
 printf 'a,b\nx,y\n' >none.csv
 g import none.csv
 test $? = 1 && grep -q "no column of numbers" err

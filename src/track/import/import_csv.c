@@ -8,11 +8,14 @@
  *      step,loss,lr                                        by other programs
  *
  * In the last kind each column of numbers is a metric; without a column of
- * steps the rows are counted.
+ * steps the rows are counted.  Fields may also be separated by semicolons or
+ * tabs, and then numbers may have decimal commas, as spreadsheets write them
+ * where that is the custom.
  */
 #include "config.h"
 #include "track/import/import.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +46,7 @@ static void add_field(struct csv_row *r, struct buf *b)
 }
 
 /* Read a record, in which quoted fields may span lines; false at the end. */
-static bool read_row(FILE *fp, struct csv_row *r)
+static bool read_row(FILE *fp, char separator, struct csv_row *r)
 {
     struct buf b = BUF_INIT;
     bool quoted = false, any = false;
@@ -67,7 +70,7 @@ static bool read_row(FILE *fp, struct csv_row *r)
             buf_char(&b, (char)c);
         } else if (c == '"') {
             quoted = true;
-        } else if (c == ',' || c == ';' || c == '\t') {
+        } else if (c == separator) {
             add_field(r, &b);
         } else if (c == '\n') {
             break;
@@ -77,6 +80,39 @@ static bool read_row(FILE *fp, struct csv_row *r)
     }
     if (any)
         add_field(r, &b);
+    buf_clear(&b);
+    return any;
+}
+
+/* Read the first line, and find out what separates its fields: of those that
+ * may, the most frequent outside quotes.  A byte order mark is skipped. */
+static bool read_head(FILE *fp, char *separator, struct csv_row *r)
+{
+    static const char may_be[] = ",;\t", mark[] = "\xEF\xBB\xBF";
+    size_t count[sizeof may_be] = { 0 }, best = 0, skip;
+    struct buf b = BUF_INIT;
+    bool quoted = false, any = false;
+    FILE *line;
+    int c;
+
+    while ((c = getc(fp)) != EOF && (quoted || c != '\n' || !any)) {
+        const char *at = c ? strchr(may_be, c) : NULL;
+
+        if (c == '"')
+            quoted = !quoted;
+        else if (at && !quoted)
+            count[at - may_be]++;
+        any = any || (c != '\n' && c != '\r');
+        buf_char(&b, (char)c);
+    }
+    for (size_t i = 1; may_be[i]; i++)
+        best = count[i] > count[best] ? i : best;
+    *separator = may_be[best];
+    skip = strncmp(b.s, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    line = b.len > skip ? fmemopen(b.s + skip, b.len - skip, "r") : NULL;
+    any = line && read_row(line, *separator, r);
+    if (line)
+        fclose(line);
     buf_clear(&b);
     return any;
 }
@@ -96,25 +132,43 @@ static const char *const steps[] = { "step", "_step",     "global_step",
 static const char *const times[] = { "time_ms",   "_timestamp", "timestamp",
                                      "wall time", "wall_time",  NULL };
 
-/* Seconds or milliseconds since the epoch, as ms; 0 if it is neither. */
-static int64_t parse_time(const char *s)
-{
-    double x;
-
-    if (!num_real(s, &x) || !(x > 1e8) || x > 1e14)
-        return 0;
-    return (int64_t)(x < 1e11 ? x * 1000 : x);
-}
-
 struct csv {
     struct import *import;
     struct csv_row head, row;
     struct import_run *run; /* some files have several */
     size_t n, room;
+    char separator;
     int step, time;
     int64_t mtime, count;
     char *source; /* of a file with one run */
 };
+
+/* Where commas do not separate fields, they may be decimal: "0,5". */
+static bool parse_real(const struct csv *c, const char *s, double *x)
+{
+    char *text;
+    bool good;
+
+    if (num_real(s, x))
+        return true;
+    if (c->separator == ',' || !strchr(s, ','))
+        return false;
+    text = xstrdup(s);
+    *strchr(text, ',') = '.';
+    good = num_real(text, x);
+    free(text);
+    return good;
+}
+
+/* Seconds or milliseconds since the epoch, as ms; 0 if it is neither. */
+static int64_t parse_time(const struct csv *c, const char *s)
+{
+    double x;
+
+    if (!parse_real(c, s, &x) || !(x > 1e8) || x > 1e14)
+        return 0;
+    return (int64_t)(x < 1e11 ? x * 1000 : x);
+}
 
 /* The run from this source, which is freed or kept; a new one gets the name. */
 static struct import_run *find_run(struct csv *c, char *source,
@@ -153,15 +207,36 @@ static int add_own_row(struct csv *c, struct err *e)
     return 0;
 }
 
-static void add_wide_row(struct csv *c)
+/* The step in a row; programs that know only one kind of number write 10.0. */
+static int parse_step(const struct csv *c, int64_t *step, struct err *e)
+{
+    const char *s = (size_t)c->step < c->row.n ? c->row.field[c->step] : "";
+    double x;
+
+    if (!parse_real(c, s, &x) || x != floor(x) || fabs(x) > 9e15)
+        return err_set(e, ERR_INPUT,
+                       "%s: row %lld: the step is '%s', not a whole number",
+                       c->import->path, (long long)c->count + 1, s);
+    *step = num_whole(x);
+    return 0;
+}
+
+static int add_wide_row(struct csv *c, struct err *e)
 {
     int64_t step = c->count, ms = c->mtime;
 
-    if (c->step >= 0 && (size_t)c->step < c->row.n)
-        num_int(c->row.field[c->step], &step);
+    for (size_t i = c->head.n; i < c->row.n; i++)
+        if (*c->row.field[i])
+            return err_set(e, ERR_INPUT,
+                           "%s: row %lld has %zu values, but the first line "
+                           "has %zu names",
+                           c->import->path, (long long)c->count + 1, c->row.n,
+                           c->head.n);
+    if (c->step >= 0 && parse_step(c, &step, e) < 0)
+        return -1;
     if (c->time >= 0 && (size_t)c->time < c->row.n &&
-        parse_time(c->row.field[c->time]))
-        ms = parse_time(c->row.field[c->time]);
+        parse_time(c, c->row.field[c->time]))
+        ms = parse_time(c, c->row.field[c->time]);
     for (size_t i = 0; i < c->row.n && i < c->head.n; i++) {
         const char *title = c->head.field[i];
         const char *dash = strstr(title, " - ");
@@ -169,7 +244,7 @@ static void add_wide_row(struct csv *c)
         double x;
 
         if ((int)i == c->step || (int)i == c->time ||
-            !num_real(c->row.field[i], &x) || str_ends(title, "__MIN") ||
+            !parse_real(c, c->row.field[i], &x) || str_ends(title, "__MIN") ||
             str_ends(title, "__MAX"))
             continue;
         name = dash ? xstrndup(title, (size_t)(dash - title)) : NULL;
@@ -179,6 +254,7 @@ static void add_wide_row(struct csv *c)
                          step, ms, x);
         free(name);
     }
+    return 0;
 }
 
 int import_csv(struct import *import, struct err *e)
@@ -191,17 +267,14 @@ int import_csv(struct import *import, struct err *e)
     if (!fp)
         return err_open(e, "cannot read %s", import->path);
     c.source = store_absolute(import->path);
-    if (!read_row(fp, &c.head))
+    if (!read_head(fp, &c.separator, &c.head))
         ret = err_set(e, ERR_INPUT, "%s is empty", import->path);
     points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
              strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);
     c.time = find_column(&c.head, times);
-    while (ret == 0 && read_row(fp, &c.row)) {
-        if (points)
-            ret = add_own_row(&c, e);
-        else
-            add_wide_row(&c);
+    while (ret == 0 && read_row(fp, c.separator, &c.row)) {
+        ret = points ? add_own_row(&c, e) : add_wide_row(&c, e);
         c.count++;
     }
     if (ret == 0 && c.n == 0)
