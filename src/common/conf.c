@@ -49,6 +49,15 @@ static bool span_parse(const char *text, struct conf_span *out)
            out->unit == SPAN_TOKENS;
 }
 
+/* A span, or a time with a unit: "10m" */
+static bool every_parse(const char *text, struct conf_span *out)
+{
+    if (span_parse(text, out))
+        return true;
+    out->unit = SPAN_TIME;
+    return num_secs(text, &out->n);
+}
+
 static bool reals_parse(const char *text, struct conf_reals *out)
 {
     enum { MOST = sizeof out->x / sizeof out->x[0] };
@@ -88,6 +97,8 @@ static const char *expected(const struct setting *s)
         return "a time (90s, 2h30m)";
     case CONF_SPAN:
         return "steps, tokens or a fraction (715, 375M tokens, 1%)";
+    case CONF_EVERY:
+        return "steps, tokens, a fraction or a time (250, 1M tokens, 10%, 5m)";
     case CONF_REALS:
         return "at most 16 numbers, separated by commas";
     case CONF_TEXT:
@@ -149,6 +160,8 @@ static int set_value(struct conf *c, const struct setting *s, const char *text,
         return 0;
     case CONF_SPAN:
         return span_parse(text, at) ? 0 : bad_value(s, text, e);
+    case CONF_EVERY:
+        return every_parse(text, at) ? 0 : bad_value(s, text, e);
     case CONF_REALS:
         return reals_parse(text, at) ? 0 : bad_value(s, text, e);
     }
@@ -433,6 +446,22 @@ static void real_text(double x, struct buf *out)
     buf_str(out, text);
 }
 
+static void span_text(const struct conf_span *span, struct buf *out)
+{
+    static const char *const units[SPAN_UNITS] = {
+        [SPAN_STEPS] = "",
+        [SPAN_TOKENS] = " tokens",
+        [SPAN_FRACTION] = "%",
+        [SPAN_TIME] = "s",
+    };
+
+    if (span->unit == SPAN_STEPS || span->unit == SPAN_TOKENS)
+        buf_printf(out, "%.0f", span->n);
+    else
+        real_text(span->unit == SPAN_FRACTION ? span->n * 100 : span->n, out);
+    buf_str(out, units[span->unit]);
+}
+
 void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
 {
     const void *at = setting_at(c, s);
@@ -457,18 +486,10 @@ void conf_text(const struct conf *c, const struct setting *s, struct buf *out)
     case CONF_WORD:
         buf_str(out, s->words[*(const int *)at]);
         break;
-    case CONF_SPAN: {
-        const struct conf_span *span = at;
-
-        if (span->unit == SPAN_FRACTION) {
-            real_text(span->n * 100.0, out);
-            buf_char(out, '%');
-        } else {
-            buf_printf(out, "%.0f%s", span->n,
-                       span->unit == SPAN_TOKENS ? " tokens" : "");
-        }
+    case CONF_SPAN:
+    case CONF_EVERY:
+        span_text(at, out);
         break;
-    }
     case CONF_REALS: {
         const struct conf_reals *r = at;
 

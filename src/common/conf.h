@@ -44,14 +44,22 @@ enum conf_type {
     CONF_TEXT,  /* const char * */
     CONF_WORD,  /* int or an enum: which of `words` */
     CONF_SECS,  /* double; 2h30m */
-    CONF_SPAN,  /* struct conf_span */
+    CONF_SPAN,  /* struct conf_span, but no time */
+    CONF_EVERY, /* struct conf_span */
     CONF_REALS, /* struct conf_reals: 0.3, 0.6, 0.9 */
 };
 
-/* A length of training: 715 (steps), "375M tokens" or 1% of all steps. */
+/* A length of training: 715 (steps), "375M tokens", 1% of all steps, or 10m. */
+enum conf_unit {
+    SPAN_STEPS,
+    SPAN_TOKENS,
+    SPAN_FRACTION,
+    SPAN_TIME,
+    SPAN_UNITS
+};
 struct conf_span {
     double n;
-    enum { SPAN_STEPS, SPAN_TOKENS, SPAN_FRACTION } unit;
+    enum conf_unit unit;
 };
 
 struct conf_reals {

@@ -217,6 +217,23 @@ cat timed/*/*/metrics/train/lr | awk '{ last = $2 } END { exit last > 2e-3 }' &&
     test $status -eq 0
 ok $? "a time limit ends a training after its learning rate has fallen"
 
+# an interval may be in each unit; here, a step has 64 tokens
+steps_of() { awk '{ printf "%d ", $3 }' intervals/*/*/metrics/val/loss; }
+for every in 3 25% "192 tokens" 0.01ms; do
+    rm -rf intervals
+    train --root intervals --set "eval.every=$every"
+    wanted='3 6 9 12 '
+    test "$every" != 0.01ms || wanted='1 2 3 4 5 6 7 8 9 10 11 12 '
+    is "$(steps_of)" "$wanted" "eval.every = $every validates after its steps"
+done
+rm -rf intervals
+train --root intervals --set eval.every=30% --set train.stop_at=7 &&
+    train --root intervals --resume auto --set eval.every=30%
+is "$(steps_of)" "4 7 8 11 12 " "a resumed run keeps to the intervals"
+rm -rf intervals
+train --root intervals --set checkpoint.every=1h
+is "$(steps_of)" "6 12 " "an interval of an hour is not over at once"
+
 # a signal: a checkpoint, the status 75, and the rest later
 rm -rf stopped out
 gtrain --config tiny.ini --root stopped --set schedule.steps=100000 \

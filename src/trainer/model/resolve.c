@@ -117,6 +117,8 @@ static int64_t span_steps(const struct settings *c, const struct conf_span *s)
     case SPAN_FRACTION:
         return (int64_t)rint(s->n * (double)c->is.steps);
     case SPAN_STEPS:
+    case SPAN_TIME: /* of intervals only */
+    case SPAN_UNITS:
         break;
     }
     return (int64_t)s->n;

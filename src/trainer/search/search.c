@@ -46,7 +46,7 @@ static int check_metric(const struct search *s, const struct settings *set,
     const bool given = *set->data.val;
 
     if (strncmp(s->sweep.metric, "val/", 4) != 0 ||
-        (given && set->eval.every > 0))
+        (given && set->eval.every.n > 0))
         return 0;
     return conf_fail(&set->conf, given ? "eval.every" : "data.val", e,
                      "comparing cells by %s needs validation", s->sweep.metric);

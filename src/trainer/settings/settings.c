@@ -109,6 +109,7 @@ enum { LENGTH = 1, BATCH };
 #define TEXT(key, value, help) ROW(TEXT, key, value, help, NULL, 0, 0)
 #define BOOL(key, value, help) ROW(BOOL, key, value, help, NULL, 0, 0)
 #define SPAN(key, value, help) ROW(SPAN, key, value, help, NULL, 0, 0)
+#define EVERY(key, value, help) ROW(EVERY, key, value, help, NULL, 0, 0)
 #define REALS(key, value, help) ROW(REALS, key, value, help, NULL, 0, 0)
 #define WORD(key, value, words, help) ROW(WORD, key, value, help, words, 0, 0)
 #define INT(key, value, low, high, help)                                       \
@@ -282,8 +283,8 @@ const struct setting settings_table[] = {
     REAL(schedule.cycle_growth, "1", 1, 100,
          "with restarts, the length of a cycle relative to the last"),
 
-    INT(eval.every, "250", 0, 1e12,
-         "validate every N steps and at the end; 0: never"),
+    EVERY(eval.every, "250",
+         "validate at this interval and at the end; 0: never"),
     INT(eval.sequences, "0", 0, 1e12,
          "number of sequences to validate on; 0: all"),
     BOOL(eval.at_start, "no", "validate before the first step, too"),
@@ -297,12 +298,12 @@ const struct setting settings_table[] = {
          "decrease of the loss that counts as better"),
     TEXT(eval.hellaswag, "",
          "HellaSwag or other multiple-choice questions, JSON Lines"),
-    INT(eval.hellaswag_every, "0", 0, 1e12,
-         "evaluate them every N steps and at the end; 0: never"),
+    EVERY(eval.hellaswag_every, "0",
+         "evaluate them at this interval and at the end; 0: never"),
     INT(eval.hellaswag_limit, "0", 0, 1e9, "number of questions; 0: all"),
 
-    INT(sample.every, "0", 0, 1e12,
-         "write samples every N steps and at the end; 0: never"),
+    EVERY(sample.every, "0",
+         "write samples at this interval and at the end; 0: never"),
     TEXT(sample.prompt, "",
          "start of each sample; empty: end of text, or of a line"),
     INT(sample.tokens, "128", 1, 1048576, "tokens in a sample"),
@@ -315,8 +316,8 @@ const struct setting settings_table[] = {
          "draw from the likeliest tokens that have this probability together"),
     INT(sample.seed, "42", 0, 9007199254740992.0, "seed of the draws"),
 
-    INT(checkpoint.every, "0", 0, 1e12,
-         "save every N steps; 0: only at the end"),
+    EVERY(checkpoint.every, "0",
+         "save at this interval; 0: only at the end"),
     BOOL(checkpoint.last, "yes", "save at the end"),
     INT(checkpoint.keep_last, "2", 1, 1e6,
          "number of newest checkpoints to keep"),

@@ -118,22 +118,26 @@ struct schedule_settings {
 };
 
 struct eval_settings {
-    int64_t every, sequences, stride;
+    struct conf_span every;
+    int64_t sequences, stride;
     bool at_start, random;
     int64_t patience;
     double min_delta;
     const char *hellaswag;
-    int64_t hellaswag_every, hellaswag_limit;
+    struct conf_span hellaswag_every;
+    int64_t hellaswag_limit;
 };
 
 struct sample_settings {
-    int64_t every, tokens, count, top_k, seed;
+    struct conf_span every;
+    int64_t tokens, count, top_k, seed;
     const char *prompt;
     double temperature, top_p;
 };
 
 struct checkpoint_settings {
-    int64_t every, keep_last, keep_every;
+    struct conf_span every;
+    int64_t keep_last, keep_every;
     bool keep_best, last, async;
     const char *folder;
 };

@@ -70,7 +70,7 @@ int job_data_open_val(struct job_data *d, const struct settings *s,
 
 static int check_patience(const struct settings *s, struct err *e)
 {
-    if (s->eval.patience > 0 && (!*s->data.val || s->eval.every == 0))
+    if (s->eval.patience > 0 && (!*s->data.val || s->eval.every.n <= 0))
         return conf_fail(&s->conf, "eval.patience", e,
                          "early stopping needs validation, but %s",
                          *s->data.val ? "eval.every is 0"
@@ -82,7 +82,7 @@ static int check_hellaswag(const struct settings *s, struct err *e)
 {
     const char *path = s->eval.hellaswag;
 
-    if (!*path || s->eval.hellaswag_every == 0)
+    if (!*path || s->eval.hellaswag_every.n <= 0)
         return 0;
     if (!*s->data.tokenizer)
         return conf_fail(&s->conf, "eval.hellaswag", e,

@@ -1,8 +1,10 @@
 #include "config.h"
 #include "trainer/training/train.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -25,7 +27,44 @@ struct train {
     struct step step;
     struct step_check check;
     bool signalled; /* a signal asks training to stop */
+    bool resumed;   /* by a run that an earlier attempt began */
+    double now[SPAN_UNITS], before[SPAN_UNITS]; /* this step and the last */
 };
+
+/* ---- intervals -------------------------------------------------------- */
+
+static void measure_progress(struct train *t)
+{
+    const struct job *j = t->job;
+
+    memcpy(t->before, t->now, sizeof t->before);
+    t->now[SPAN_STEPS] = (double)j->state.step;
+    t->now[SPAN_TOKENS] = (double)j->state.tokens;
+    t->now[SPAN_FRACTION] = job_position(j) / (double)j->set->is.steps;
+    t->now[SPAN_TIME] = fmax(j->clock.agreed, j->state.seconds);
+}
+
+/* As if the last step had just ended. */
+static void begin_progress(struct train *t)
+{
+    const struct derived *is = &t->job->set->is;
+
+    measure_progress(t);
+    memcpy(t->before, t->now, sizeof t->before);
+    t->before[SPAN_STEPS] -= 1;
+    t->before[SPAN_TOKENS] -= (double)is->tokens_per_step;
+    t->before[SPAN_FRACTION] -= 1 / (double)is->steps;
+}
+
+/* Has the step reached a multiple of the interval? */
+static bool is_due(const struct train *t, const struct conf_span *every,
+                   bool last)
+{
+    const double n = every->n * (1 - 1e-12); /* 0.07 x 100 is above 7 */
+
+    return n > 0 && (last || floor(t->now[every->unit] / n) >
+                                 floor(t->before[every->unit] / n));
+}
 
 /* ---- one step --------------------------------------------------------- */
 
@@ -146,11 +185,6 @@ static int write_samples(struct train *t, struct err *e)
     return ret < 0 ? -1 : 0;
 }
 
-static bool is_due(int64_t step, int64_t every, bool last)
-{
-    return every > 0 && (last || step % every == 0);
-}
-
 static bool is_last(const struct job *j)
 {
     const struct settings *s = j->set;
@@ -163,21 +197,21 @@ static int after_step(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
     const struct settings *s = j->set;
-    const int64_t step = j->state.step;
     const bool last = is_last(j);
 
-    if (is_due(step, s->eval.every, last) && run_validation(t, stop, e) < 0)
+    if ((j->state.val_due || is_due(t, &s->eval.every, last)) &&
+        run_validation(t, stop, e) < 0)
         return -1;
     if (j->state.val_due)
         return 0; /* all of this is done when training resumes */
-    if (is_due(step, s->eval.hellaswag_every, last) && ask_questions(t, e) < 0)
+    if (is_due(t, &s->eval.hellaswag_every, last) && ask_questions(t, e) < 0)
         return -1;
-    if (is_due(step, s->sample.every, last || *stop) && write_samples(t, e) < 0)
+    if (is_due(t, &s->sample.every, last || *stop) && write_samples(t, e) < 0)
         return -1;
     *stop = *stop || last;
     if (*stop && s->checkpoint.last)
         return checkpoint_last(&t->checkpoint, j, e);
-    return is_due(step, s->checkpoint.every, false)
+    return is_due(t, &s->checkpoint.every, false)
                ? checkpoint_save(&t->checkpoint, j, e)
                : 0;
 }
@@ -188,8 +222,10 @@ static int before_steps(struct train *t, bool *stop, struct err *e)
 {
     struct job *j = t->job;
 
+    const bool again = t->resumed && !j->state.val_due;
+
     if (j->state.step == 0)
-        return j->set->eval.at_start ? run_validation(t, stop, e) : 0;
+        return j->set->eval.at_start && !again ? run_validation(t, stop, e) : 0;
     if (!j->state.val_due)
         return 0;
     if (after_step(t, stop, e) < 0)
@@ -215,6 +251,7 @@ static int run_loop(struct train *t, struct err *e)
     const struct job_state *state = &t->job->state;
     bool stop = state->step >= t->job->set->is.stop_at;
 
+    begin_progress(t);
     if (before_steps(t, &stop, e) < 0)
         return -1;
     while (!stop && !t->signalled) {
@@ -222,6 +259,7 @@ static int run_loop(struct train *t, struct err *e)
 
         if (train_step(t, e) < 0)
             return err_wrap(e, "step %lld", (long long)before + 1);
+        measure_progress(t);
         /* after a rollback, nothing is due: it was done at that step before */
         if (state->step > before && after_step(t, &stop, e) < 0)
             return err_wrap(e, "after step %lld", (long long)state->step);
@@ -259,13 +297,14 @@ static int open_run(struct train *t, const struct train_conf *c, struct err *e)
 
     if (c->checkpoint)
         ret = checkpoint_run_id(c->checkpoint, &id, e);
+    t->resumed = id && *id;
     if (ret == 0 && c->checkpoint)
         compare_optimizers(t->job, c->checkpoint);
     if (ret == 0 && c->checkpoint)
         ret = checkpoint_load(c->checkpoint, t->job, e);
     if (ret == 0)
-        ret = report_open(&t->report, t->job, c->command, id && *id ? id : NULL,
-                          e);
+        ret = report_open(&t->report, t->job, c->command,
+                          t->resumed ? id : NULL, e);
     if (ret == 0 && c->checkpoint && t->report.run)
         run_rewind(t->report.run, t->job->state.step);
     free(id);
