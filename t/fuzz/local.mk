@@ -2,6 +2,7 @@
 # target.
 EXTRA_DIST += \
 	%D%/attempt.c \
+	%D%/convert.c \
 	%D%/corpus.c \
 	%D%/drive.c \
 	%D%/filter.c \
@@ -14,6 +15,9 @@ EXTRA_DIST += \
 	%D%/parquet.c \
 	%D%/run \
 	%D%/seeds/attempt/rewinds \
+	%D%/seeds/convert/gpt2 \
+	%D%/seeds/convert/llama \
+	%D%/seeds/convert/llmc \
 	%D%/seeds/corpus/lines.gz \
 	%D%/seeds/corpus/lines.jsonl \
 	%D%/seeds/corpus/lines.zst \
@@ -40,8 +44,12 @@ EXTRA_DIST += \
 	%D%/seeds/parquet/prefix.parquet \
 	%D%/seeds/parquet/snappy.parquet \
 	%D%/seeds/parquet/zstd2.parquet \
+	%D%/seeds/settings/c4 \
+	%D%/seeds/settings/sweep \
 	%D%/seeds/shard/llmc.bin \
 	%D%/seeds/shard/two.npy \
+	%D%/seeds/tensors/half \
+	%D%/seeds/tensors/two \
 	%D%/seeds/tokfile/json \
 	%D%/seeds/tokfile/merges \
 	%D%/seeds/tokfile/pickle1 \
@@ -50,7 +58,9 @@ EXTRA_DIST += \
 	%D%/seeds/tokfile/tiktoken \
 	%D%/seeds/tokfile/vocab \
 	%D%/seeds/yaml/meta \
+	%D%/settings.c \
 	%D%/shard.c \
+	%D%/tensors.c \
 	%D%/tokenizer.c \
 	%D%/tokfile.c \
 	%D%/yaml.c
