@@ -7,6 +7,7 @@ EXTRA_DIST += \
 	%D%/drive.c \
 	%D%/filter.c \
 	%D%/fuzz.h \
+	%D%/hello.c \
 	%D%/import.c \
 	%D%/jsonl.c \
 	%D%/lock.c \
@@ -24,6 +25,8 @@ EXTRA_DIST += \
 	%D%/seeds/corpus/text.txt \
 	%D%/seeds/corpus/two.gz \
 	%D%/seeds/filter/all \
+	%D%/seeds/hello/rank \
+	%D%/seeds/hello/two \
 	%D%/seeds/import/csv \
 	%D%/seeds/import/far \
 	%D%/seeds/import/jsonl \
