@@ -54,6 +54,7 @@ struct text_writer {
     struct buf text;   /* not written yet; with --jsonl, a document */
     int64_t documents; /* started */
     bool inside;       /* a document */
+    bool eot_last;     /* the end-of-text token ends documents */
 };
 
 static void flush_text(struct text_writer *w)
@@ -83,6 +84,16 @@ static void end_document(struct text_writer *w)
     w->inside = false;
 }
 
+/* Without --jsonl, empty documents leave no trace. */
+static void decode_eot(struct text_writer *w)
+{
+    if (jsonl && w->eot_last && !w->inside)
+        begin_document(w);
+    end_document(w);
+    if (jsonl && !w->eot_last)
+        begin_document(w);
+}
+
 static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
                       int64_t end, struct err *e)
 {
@@ -91,7 +102,7 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
         int64_t got;
 
         if ((int64_t)shard_id(s, i) == w->eot) {
-            end_document(w);
+            decode_eot(w);
             i++;
             continue;
         }
@@ -117,6 +128,21 @@ static int open_shard(struct text_writer *w, struct shard *s, const char *path,
                       e);
 }
 
+/* Does the end-of-text token end documents?  If no lock tells, it does unless
+ * the tokens begin with one. */
+static bool has_eot_last(const struct text_writer *w, const struct shard *s,
+                         int64_t skip)
+{
+    struct lock_found found;
+    bool last;
+
+    lock_find(&found, s->path);
+    last = found.path ? found.eot_last
+                      : skip >= s->n || (int64_t)shard_id(s, skip) != w->eot;
+    lock_found_clear(&found);
+    return last;
+}
+
 /* Returns the number of tokens that were decoded, or -1. */
 static int64_t decode_file(struct text_writer *w, const char *path,
                            int64_t skip, int64_t most, struct err *e)
@@ -128,6 +154,8 @@ static int64_t decode_file(struct text_writer *w, const char *path,
     if (open_shard(w, &s, path, e) < 0)
         return -1;
     lock_same_tokenizer(path, w->tokenizer);
+    if (w->documents == 0) /* the first file */
+        w->eot_last = has_eot_last(w, &s, skip);
     end = most < s.n - skip ? skip + most : s.n;
     got = decode_ids(w, &s, skip, end, e);
     shard_close(&s);

@@ -59,7 +59,9 @@ static void normalize_text(struct buf *out, const char *text, size_t n)
     out->s[out->len] = '\0';
 }
 
-static void write_if_new(struct dedup *d, const char *text, size_t n)
+/* Write the document, as the whole line that it came from if there is one. */
+static void write_if_new(struct dedup *d, const char *text, size_t n,
+                         const struct corpus_doc *from)
 {
     uint64_t hash;
 
@@ -75,6 +77,11 @@ static void write_if_new(struct dedup *d, const char *text, size_t n)
         return;
     }
     d->kept++;
+    if (from->whole) {
+        fwrite(from->whole, 1, from->whole_len, d->fp);
+        fputc('\n', d->fp);
+        return;
+    }
     buf_trim(&d->line, 0);
     jsonl_write(&d->line, text, n);
     fwrite(d->line.s, 1, d->line.len, d->fp);
@@ -85,7 +92,7 @@ static int add_part(struct dedup *d, const struct corpus_block *b,
                     const struct corpus_doc *doc, struct err *e)
 {
     if (doc->begins && doc->ends) {
-        write_if_new(d, doc->text, doc->len);
+        write_if_new(d, doc->text, doc->len, doc);
         return 0;
     }
     if (d->doc.len + doc->len > DOCUMENT_MAX)
@@ -95,7 +102,7 @@ static int add_part(struct dedup *d, const struct corpus_block *b,
                        b->file, DOCUMENT_MAX >> 20);
     buf_add(&d->doc, doc->text, doc->len);
     if (doc->ends) {
-        write_if_new(d, d->doc.s, d->doc.len);
+        write_if_new(d, d->doc.s, d->doc.len, doc);
         buf_trim(&d->doc, 0);
     }
     return 0;
@@ -131,6 +138,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE, "name the text to read");
     if (corpus_conf_set(&conf, &input, argv, argc, e) < 0)
         return -1;
+    conf.keep_lines = true;
     if (!to_stdout && save_open(&s, output, e) < 0)
         return -1;
     d.fp = to_stdout ? stdout : s.fp;

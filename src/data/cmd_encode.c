@@ -25,14 +25,21 @@
 #include "data/shards/sink.h"
 #include "data/token/tokenizer.h"
 
-/* The last is another word for the second. */
-enum { HOLDOUT_HASH, HOLDOUT_TAIL, HOLDOUT_SHARD, HOLDOUT_FRACTION };
+/* Fraction is another word for tail, and first for shard. */
+enum {
+    HOLDOUT_DEFAULT = -1,
+    HOLDOUT_HASH,
+    HOLDOUT_TAIL,
+    HOLDOUT_SHARD,
+    HOLDOUT_FRACTION,
+    HOLDOUT_FIRST
+};
 
-static const char *const holdout_words[] = { [HOLDOUT_HASH] = "hash",
-                                             [HOLDOUT_TAIL] = "tail",
-                                             [HOLDOUT_SHARD] = "shard",
-                                             [HOLDOUT_FRACTION] = "fraction",
-                                             NULL };
+static const char *const holdout_words[] = {
+    [HOLDOUT_HASH] = "hash",   [HOLDOUT_TAIL] = "tail",
+    [HOLDOUT_SHARD] = "shard", [HOLDOUT_FRACTION] = "fraction",
+    [HOLDOUT_FIRST] = "first", NULL
+};
 
 static const char *const eot_words[] = { [ENCODE_EOT_FIRST] = "first",
                                          [ENCODE_EOT_LAST] = "last",
@@ -46,7 +53,7 @@ static const char *const invalid_words[] = { [ENCODE_INVALID_AUTO] = "auto",
                                              NULL };
 
 static const char *tokenizer_path, *output;
-static int format = SHARD_LLMC, holdout = HOLDOUT_HASH;
+static int format = SHARD_LLMC, holdout = HOLDOUT_DEFAULT;
 static int eot = ENCODE_EOT_FIRST, invalid = ENCODE_INVALID_AUTO;
 static struct corpus_opts input = CORPUS_OPTS_INIT;
 static double val, test, mark_every = 5;
@@ -264,6 +271,7 @@ static int write_lock(const struct encoding *w, const struct sink *sink,
         shard[i] = file[i].path;
     memcpy(l.vocabulary, tokenizer_hash(w->tokenizer), SHA256_TEXT);
     l.ids = tokenizer_vocab(w->tokenizer);
+    l.eot = eot_words[eot];
     got = lock_add_shards(&l, shard, n, w->conf.threads, e);
     if (got == 0)
         got = lock_write(&l, path, e);
@@ -341,10 +349,31 @@ static int encode_to(struct encoding *w, struct sink *sink,
         log_totals(&stats, state->text, clock_mono() - begin);
         if (state->text == 0) /* else subsets may have had some before */
             warn_of_empty(w, &stats);
-        got = print_files(sink, e);
+        if (log_shows(LOG_INFO))
+            got = print_files(sink, e);
     }
     corpus_close(corpus);
     return got;
+}
+
+/* Without --split, hold out by hash, or the tail of a single document. */
+static void choose_holdout(const struct encoding *w,
+                           const struct path_list *files)
+{
+    const char *name = files->name[0];
+    enum corpus_format f = w->in.format;
+
+    if (holdout != HOLDOUT_DEFAULT)
+        return;
+    if (f == CORPUS_AUTO)
+        f = corpus_files_format(name);
+    holdout = HOLDOUT_HASH;
+    if (!(val + test > 0) || files->n > 1 || w->in.separator ||
+        (f != CORPUS_AUTO && f != CORPUS_TEXT) || !can_read_again(files, false))
+        return;
+    holdout = HOLDOUT_TAIL;
+    log_info("%s is one document, so its end is held out, as by --split tail",
+             name);
 }
 
 static int encode_input(struct encoding *w, struct err *e)
@@ -358,6 +387,7 @@ static int encode_input(struct encoding *w, struct err *e)
     if (set_conf(w, e) < 0 ||
         corpus_files_find(&files, w->in.path, w->in.n, e) < 0)
         return -1;
+    choose_holdout(w, &files.list);
     set_sink(w);
     w->in.http = &network;
     resumable = can_read_again(&files.list, true);
@@ -390,6 +420,8 @@ static int encode_main(int argc, char **argv, struct err *e)
 
     if (holdout == HOLDOUT_FRACTION)
         holdout = HOLDOUT_TAIL;
+    if (holdout == HOLDOUT_FIRST)
+        holdout = HOLDOUT_SHARD;
     if (check_options(argc, e) < 0 ||
         corpus_conf_set(&w.in, &input, argv, argc, e) < 0 ||
         tokenizer_load(&w.tokenizer, tokenizer_path, e) < 0)

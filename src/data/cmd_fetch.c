@@ -141,7 +141,7 @@ static int fetch_all(const struct fetch *f, const struct catalog_links *l,
         }
         free(path);
     }
-    if (ret == 0)
+    if (ret == 0 && log_shows(LOG_INFO))
         ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;

@@ -43,7 +43,9 @@ struct gather_output {
 
 static void write_doc(void *arg, const struct gathered *g)
 {
-    const struct corpus_doc doc = { g->text, g->len, 1, true, true };
+    const struct corpus_doc doc = { .text = g->text,
+                                    .len = g->len,
+                                    .begins = true };
     struct gather_output *out = arg;
     const bool held_out = corpus_doc_in_share(&doc, val);
 

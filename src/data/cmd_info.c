@@ -67,7 +67,16 @@ static void add_count(struct table *t, int64_t n)
         table_int(t, n);
 }
 
-static void print_head(const struct shard *s, const struct tokenizer *tok)
+/* Programs find the first tokens in the last column; people, above the table.
+ */
+static bool has_column(enum table_form form)
+{
+    return tokenizer_path && head > 0 &&
+           (form == TABLE_JSON || form == TABLE_CSV || form == TABLE_TSV);
+}
+
+static void add_head(struct table *t, const struct shard *s,
+                     const struct tokenizer *tok, bool column)
 {
     const int64_t n = s->n < head ? s->n : head;
     int32_t *ids = xmalloc((size_t)n * sizeof *ids);
@@ -75,13 +84,16 @@ static void print_head(const struct shard *s, const struct tokenizer *tok)
 
     shard_copy(s, 0, n, ids);
     tokenizer_decode(tok, ids, (size_t)n, &text);
-    printf("%s begins:\n%s\n\n", s->path, text.s);
+    if (column)
+        table_text(t, text.s);
+    else
+        printf("%s begins:\n%s\n\n", s->path, text.s);
     buf_clear(&text);
     free(ids);
 }
 
 static int add_shard(struct table *t, const char *path,
-                     const struct tokenizer *tok, struct err *e)
+                     const struct tokenizer *tok, bool column, struct err *e)
 {
     char *format, sha256[SHA256_TEXT];
     struct counts c;
@@ -105,12 +117,12 @@ static int add_shard(struct table *t, const char *path,
     table_text(t, sha256);
     free(format);
     if (tok && head > 0)
-        print_head(&s, tok);
+        add_head(t, &s, tok, column);
     shard_close(&s);
     return 0;
 }
 
-static int add_text(struct table *t, char *path, struct err *e)
+static int add_text(struct table *t, char *path, bool column, struct err *e)
 {
     struct corpus_conf conf;
     char sha256[SHA256_TEXT];
@@ -137,26 +149,33 @@ static int add_text(struct table *t, char *path, struct err *e)
     table_none(t);
     table_none(t);
     table_text(t, sha256);
+    if (column)
+        table_none(t);
     return got;
 }
 
 static int info_main(int argc, char **argv, struct err *e)
 {
     struct table t = TABLE_INIT("gdata.info/1");
+    const int form = table_form(&style, e);
+    const bool column = form >= 0 && has_column((enum table_form)form);
     struct tokenizer *tok = NULL;
     int ret = 0;
 
     if (argc == 0)
         return err_set(e, ERR_USAGE, "name the files to describe");
-    if (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0)
+    if (form < 0 ||
+        (tokenizer_path && tokenizer_load(&tok, tokenizer_path, e) < 0))
         return -1;
     table_columns(&t, "file", "format", "bytes", "tokens", "documents",
                   "distinct", "largest", "sha256", NULL);
+    if (column)
+        table_column(&t, "head");
     for (int i = 0; i < argc && ret == 0; i++)
         ret = corpus_files_format(argv[i]) == CORPUS_AUTO &&
                       input.format == CORPUS_AUTO
-                  ? add_shard(&t, argv[i], tok, e)
-                  : add_text(&t, argv[i], e);
+                  ? add_shard(&t, argv[i], tok, column, e)
+                  : add_text(&t, argv[i], column, e);
     if (ret == 0)
         ret = table_print(&t, &style, e);
     table_clear(&t);

@@ -29,9 +29,12 @@ static const struct opt verify_opts[] = {
     { 0 }
 };
 
+/* With --quiet, only differences are printed. */
 static void add_row(struct table *t, const char *path, const char *role,
                     const char *state, bool good)
 {
+    if (good && !log_shows(LOG_INFO))
+        return;
     table_text(t, path);
     table_text(t, role);
     table_text(t, state);
@@ -139,7 +142,7 @@ static int verify_main(int argc, char **argv, struct err *e)
         else
             verify_shard(&t, argv[i], &bad);
     }
-    if (ret == 0)
+    if (ret == 0 && (table_rows(&t) > 0 || log_shows(LOG_INFO)))
         ret = table_print(&t, &style, e);
     table_clear(&t);
     tokenizer_free(tokenizer);

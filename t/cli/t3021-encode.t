@@ -104,6 +104,26 @@ check "decode --jsonl loses nothing" sh -c '
     gdata decode -T tok --jsonl whole/x_000000.bin >back.jsonl
     gdata encode -q -T tok -o again/x back.jsonl >/dev/null
     cmp whole/x_000000.bin again/x_000000.bin'
+printf '{"text":"%s"}\n' '' a '' '' b '' >gaps.jsonl
+for eot in first last; do
+    gdata encode -q -T tok --eot $eot -o gaps gaps.jsonl
+    check "decode --jsonl gives back empty documents with --eot $eot" sh -c '
+        gdata decode -T tok --jsonl gaps_000000.bin | cmp - gaps.jsonl'
+done
+printf '{"text":"a"}\n{"text":""}\n' >gap.jsonl
+gdata encode -q -T tok -o gaps gap.jsonl
+check "decode --jsonl gives back an empty document at the end" sh -c '
+    gdata decode -T tok --jsonl gaps_000000.bin | cmp - gap.jsonl'
+check "encode -q prints nothing" sh -c '
+    gdata encode -q -T tok -o gaps gap.jsonl >got 2>&1 && ! test -s got'
+check "verify -q prints only what differs" sh -c '
+    gdata verify -q gaps_000000.bin >got 2>&1 && ! test -s got &&
+    ! gdata verify -q --vocab 9 gaps_000000.bin whole/x_000000.bin >got 2>err &&
+    grep -c . got | grep -x 3'
+check "info --json -T is JSON with the decoded text" sh -c '
+    gdata info --json -T tok gaps_000000.bin docs.jsonl >got &&
+    head -c 1 got | grep "{" && grep "\"head\": *\"<|endoftext|>a<|endoftext|>\"" got &&
+    grep "\"head\": *null" got'
 check "decode reports a full disk behind standard output" sh -c '
     for i in 1 2 3 4; do cat docs.jsonl docs.jsonl; done >many.jsonl
     gdata encode -q -T tok -o many many.jsonl >/dev/null
@@ -142,6 +162,19 @@ check "--split shard holds out the first shard" sh -c '
     gdata encode -q -T tok -o sh/x --split shard --shard-tokens 9000 \
         docs.jsonl >/dev/null && ls sh/*.bin | xargs -n1 basename | head -2 | tr "\n" " " |
     grep "x_train_000001.bin x_train_000002.bin" && test -s sh/x_val_000000.bin'
+check "--split first is another word for --split shard" sh -c '
+    gdata encode -q -T tok -o first/x --split first --shard-tokens 9000 \
+        docs.jsonl && cmp first/x_val_000000.bin sh/x_val_000000.bin'
+head -c 9000 docs.jsonl >one.txt
+check "the tail of a single text is held out without --split" sh -c '
+    gdata encode -T tok -o alone/x --val 10% one.txt >got 2>err &&
+    grep "one.txt is one document, so its end is held out" err &&
+    gdata encode -q -T tok -o asked/x --val 10% --split tail one.txt &&
+    cmp alone/x_val_000000.bin asked/x_val_000000.bin &&
+    cmp alone/x_train_000000.bin asked/x_train_000000.bin'
+check "--split hash does not divide a single text" sh -c '
+    gdata encode -q -T tok -o hash/x --val 10% --split hash one.txt 2>err
+    grep "is empty, because the hashes chose" err'
 check "encode warns of a split without documents" sh -c '
     head -1 docs.jsonl >one.jsonl
     gdata encode -q -T tok -o lone --val 0.3 one.jsonl 2>err >/dev/null &&
@@ -238,7 +271,7 @@ check "no temporary files are left" sh -c \
 
 check "encode records the tokenizer and the shards in a lock" sh -c '
     test "$(sed -n "s/ .*//p" one/x.tokens.lock | uniq | tr "\n" " ")" = \
-        "# vocabulary tokens " &&
+        "# vocabulary eot tokens " &&
     gdata verify one/x.tokens.lock && gdata verify -T tok one/x.tokens.lock'
 gdata bpe -q -n 300 -o tok300 docs.jsonl
 check "the tokens of another tokenizer are reported by decode and info" sh -c '

@@ -22,6 +22,12 @@ printf '{"text":"one"}\n{"text":"two"}\n{"text":"One!"}\n' >want
 cmp -s d.jsonl want; ok $? "dedup keeps the first of equal documents"
 grep -q "3 documents kept, 3 left out" err; ok $? \
     "dedup counts the documents that it drops"
+{ printf '\357\273\277 {"id": 1, "text": "\\u0061", "url": ["x"]} \r\n'
+  printf '{"text":"a","id":2}\n{"id":3,"text":"b\\ud83d"}'; } >fields.jsonl
+gdata dedup -q fields.jsonl >out 2>err
+{ printf '{"id": 1, "text": "\\u0061", "url": ["x"]}\n'
+  printf '{"id":3,"text":"b\\ud83d"}\n'; } | cmp -s - out
+ok $? "dedup keeps all fields of a line as they are"
 gdata dedup -q --loose a.jsonl b.txt >out 2>err
 printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out
 ok $? "dedup --loose compares letters and digits alone"
@@ -59,7 +65,7 @@ ok $? "dedup --bad stop ends at a bad line and leaves no file"
 { printf '\357\273\277{"text":"one","score":NaN}\n'
   printf '{"a":[-Infinity,Infinity],"text":"two"}\n'; } >g.jsonl
 gdata dedup -q g.jsonl >out 2>err
-printf '{"text":"one"}\n{"text":"two"}\n' | cmp -s - out && ! test -s err
+tail -c +4 g.jsonl | cmp -s - out && ! test -s err
 ok $? "a byte order mark and Python's NaN and Infinity are read"
 awk 'BEGIN { for (i = 0; i < 1234; i++) print "bad" }' >h.jsonl
 run 1 gdata dedup h.jsonl &&

@@ -64,6 +64,7 @@ static void block_free(struct corpus_block *b)
     if (b) {
         free(b->doc);
         free(b->data);
+        free(b->lines);
         free(b);
     }
 }
@@ -123,6 +124,11 @@ void corpus_done(struct corpus *c, struct corpus_block *b)
     if (b->data_room > KEEP) {
         free(b->data);
         b->data = NULL;
+    }
+    if (b->lines_room > KEEP) {
+        free(b->lines);
+        b->lines = NULL;
+        b->lines_room = 0;
     }
     b->n = 0;
     b->bad = 0;

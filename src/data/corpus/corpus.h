@@ -73,6 +73,7 @@ struct corpus_conf {
     const char *field;     /* of JSON or Parquet; NULL: "text" */
     const char *separator; /* of plain text; NULL: a file is a document */
     enum corpus_bad bad;
+    bool keep_lines;                 /* of JSON, in corpus_doc */
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
     double good;                     /* the least share of lines that are not
                                       * bad; fewer are an error */
@@ -89,6 +90,8 @@ struct corpus_doc {
     const char *text; /* len bytes, which may include NULs */
     size_t len;
     int64_t line;      /* its first line, from 1; a row of Parquet */
+    const char *whole; /* the line of JSON, if lines are kept, or NULL */
+    size_t whole_len;
     bool begins, ends; /* a document; both are set unless it is a part */
 };
 
@@ -102,6 +105,8 @@ struct corpus_block {
     struct corpus_place at, next; /* its position, and the one after it */
     char *data;                   /* contains the documents */
     size_t size, data_room;
+    char *lines; /* a copy of the data, if lines are kept */
+    size_t lines_room;
 };
 
 struct corpus_stats {

@@ -15,7 +15,32 @@ static void add_doc(struct corpus_block *b, const char *text, size_t len,
                     int64_t line, bool begins, bool ends)
 {
     GROW(b->doc, b->n, b->room);
-    b->doc[b->n++] = (struct corpus_doc){ text, len, line, begins, ends };
+    b->doc[b->n++] = (struct corpus_doc){
+        .text = text, .len = len, .line = line, .begins = begins, .ends = ends
+    };
+}
+
+/* Copy the lines of a block, because strings are unescaped in place. */
+static void copy_lines(struct corpus_block *b)
+{
+    if (b->lines_room < b->size) {
+        b->lines_room = b->data_room;
+        b->lines = xrealloc(b->lines, b->lines_room, 1);
+    }
+    memcpy(b->lines, b->data, b->size);
+}
+
+/* The last document is this line, without a byte order mark and blanks. */
+static void keep_line(struct corpus_block *b, size_t begin, size_t end)
+{
+    struct corpus_doc *d = &b->doc[b->n - 1];
+
+    while (begin < end && b->lines[begin] != '{')
+        begin++;
+    while (begin < end && b->lines[end - 1] != '}')
+        end--;
+    d->whole = b->lines + begin;
+    d->whole_len = end - begin;
 }
 
 /* Each line of the block is a document. */
@@ -23,6 +48,8 @@ static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     char *at = b->data, *end = b->data + b->size, *next;
 
+    if (c->conf.keep_lines)
+        copy_lines(b);
     for (int64_t line = b->at.line; at < end; at = next, line++) {
         char *newline = memchr(at, '\n', (size_t)(end - at)), *text;
         struct err why;
@@ -34,6 +61,8 @@ static int find_lines(struct corpus *c, struct corpus_block *b, struct err *e)
                           c->field, &text, &len, &why);
         if (got > 0) {
             add_doc(b, text, len, line, true, true);
+            if (c->conf.keep_lines)
+                keep_line(b, (size_t)(at - b->data), (size_t)(next - b->data));
         } else if (got < 0) {
             err_wrap(&why, "%s:%lld", corpus_shown_name(b->file),
                      (long long)line);

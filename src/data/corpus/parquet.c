@@ -455,8 +455,11 @@ int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
         GROW(b->doc, b->n, b->room);
         if (s->len)
             memcpy(to, s->text, s->len);
-        b->doc[b->n++] =
-            (struct corpus_doc){ to, s->len, p->row + 1, true, true };
+        b->doc[b->n++] = (struct corpus_doc){ .text = to,
+                                              .len = s->len,
+                                              .line = p->row + 1,
+                                              .begins = true,
+                                              .ends = true };
         to += s->len;
     }
     b->size = bytes;

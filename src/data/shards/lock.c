@@ -202,6 +202,8 @@ int lock_write(struct lock *l, const char *path, struct err *e)
         fprintf(s.fp, "command %s\n", l->command);
     if (l->ids > 0)
         fprintf(s.fp, "vocabulary %s %lld\n", l->vocabulary, (long long)l->ids);
+    if (l->eot)
+        fprintf(s.fp, "eot %s\n", l->eot);
     for (size_t i = 0; i < l->n; i++) {
         const struct lock_entry *entry = &l->entry[i];
 
@@ -240,6 +242,10 @@ static int load_line(struct lock *l, char *line)
         return 0;
     if (strcmp(role, "command") == 0) {
         l->command = arena_strdup(&l->mem, line);
+        return 0;
+    }
+    if (strcmp(role, "eot") == 0) {
+        l->eot = arena_strdup(&l->mem, line);
         return 0;
     }
     if (strcmp(role, "vocabulary") == 0) {

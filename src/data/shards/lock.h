@@ -15,6 +15,7 @@
  *      # data.lock 1
  *      command gdata encode --tokenizer tok -o data/c4 ...
  *      vocabulary 2c26b46b... 50257
+ *      eot first
  *      text 9f86d081...  1115394 corpus/train.jsonl
  *      fit 9f86d081...  1115394 corpus/train.jsonl
  *      eval 60303ae2...  61303 corpus/val.jsonl
@@ -26,8 +27,9 @@
  * gives the same text.  lock_add() adds a file, or all files of a folder.
  *
  * The vocabulary is the tokenizer_hash() and the number of ids of the tokenizer
- * that encoded the shards.  gdata encode writes it to a lock of its own, which
- * is called PREFIX.tokens.lock.
+ * that encoded the shards, and eot tells where documents have their end-of-text
+ * token.  gdata encode writes these to a lock of its own, which is called
+ * PREFIX.tokens.lock.
  */
 enum lock_role {
     LOCK_TEXT, /* what the tokens were encoded from */
@@ -50,7 +52,8 @@ struct lock {
     const char *folder;  /* paths are relative to it */
     const char *command; /* or NULL */
     char vocabulary[SHA256_TEXT];
-    int64_t ids; /* of the vocabulary; 0: it is not known */
+    int64_t ids;     /* of the vocabulary; 0: it is not known */
+    const char *eot; /* first, last, none, or NULL */
     struct lock_entry *entry;
     size_t n, room;
 };
@@ -78,6 +81,7 @@ struct lock_found {
     char *path;
     char vocabulary[SHA256_TEXT];
     int64_t ids;
+    bool eot_last;
 };
 
 void lock_find(struct lock_found *, const char *shard);

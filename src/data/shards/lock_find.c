@@ -53,6 +53,7 @@ static void take_lock(struct lock_found *f, const char *path, const char *shard)
     if (l.ids > 0 && lock_entry_of(&l, shard)) {
         f->path = xstrdup(path);
         f->ids = l.ids;
+        f->eot_last = l.eot && strcmp(l.eot, "last") == 0;
         memcpy(f->vocabulary, l.vocabulary, sizeof f->vocabulary);
     }
     lock_clear(&l);
