@@ -144,7 +144,7 @@ static void print_settings(FILE *out, const struct setup *s)
     const double times = epochs(s);
 
     fprintf(out,
-            "; Written by 'gtrain init' for %.0f minutes on this machine.\n"
+            "; Written by 'gtrain init' for %.3g minutes on this machine.\n"
             "; gtrain.ini(5) explains every setting.  Worth trying first:\n"
             ";   train.max_time   a longer training\n"
             ";   model.width, model.layers   a larger model\n"
@@ -169,12 +169,11 @@ static void print_settings(FILE *out, const struct setup *s)
         "; More steps than the time allows: the schedule follows the time.\n"
         "kind = wsd\nsteps = %.0f\nwarmup = 2%%\ndecay = 40%%\n"
         "min_lr = 6e-5\n"
-        "\n[eval]\nevery = %.0f\nsequences = 128\n"
-        "\n[sample]\nevery = %.0f\ntokens = 96\n"
-        "\n[checkpoint]\nevery = %.0f\n",
+        "\n[eval]\nevery = 5%%\nsequences = 128\n"
+        "\n[sample]\nevery = 20%%\ntokens = 96\n"
+        "\n[checkpoint]\nevery = 20%%\n",
         h->batch, hours * 3600, s->on_gpu ? "precision = bf16\n" : "",
-        2 * s->steps, ceil(s->steps / 20), ceil(s->steps / 5),
-        ceil(s->steps / 5));
+        2 * s->steps);
 }
 
 static int write_settings(const struct setup *s, struct err *e)
