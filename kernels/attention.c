@@ -185,29 +185,31 @@ void ref_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                      int64_t at, const struct attn *a)
 {
     const int64_t B = tensor_rows(y), H = a->H, K = a->K, D = a->D, T = a->T;
+    const int64_t n = at < T ? at + 1 : T;
     double *p = xcalloc((size_t)T, sizeof *p);
 
     (void)dev;
-    assert(at < T && tensor_count(keys) == B * T * K * D);
+    assert(tensor_count(keys) == B * T * K * D);
     for (int64_t i = 0; i < B * K * D; i++) {
         const int64_t b = i / (K * D), j = i % (K * D);
         const int64_t from = b * (H + 2 * K) * D + H * D + j;
 
-        ref_set(keys, (b * T + at) * K * D + j, ref_get(qkv, from));
-        ref_set(values, (b * T + at) * K * D + j, ref_get(qkv, from + K * D));
+        ref_set(keys, (b * T + at % T) * K * D + j, ref_get(qkv, from));
+        ref_set(values, (b * T + at % T) * K * D + j,
+                ref_get(qkv, from + K * D));
     }
     for (int64_t i = 0; i < B * H; i++) {
         const int64_t b = i / H, h = i % H, group = h * K / H;
 
-        for (int64_t u = 0; u <= at; u++)
+        for (int64_t u = 0; u < n; u++)
             p[u] =
                 (double)a->scale * dot(qkv, b * (H + 2 * K) * D + h * D, keys,
                                        ((b * T + u) * K + group) * D, D);
-        softmax(p, at + 1);
+        softmax(p, n);
         for (int64_t d = 0; d < D; d++) {
             double sum = 0.0;
 
-            for (int64_t u = 0; u <= at; u++)
+            for (int64_t u = 0; u < n; u++)
                 sum +=
                     p[u] * ref_get(values, ((b * T + u) * K + group) * D + d);
             ref_set(y, i * D + d, sum);

@@ -209,9 +209,9 @@ typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,
                          const struct attn *);
 
 /*
- * One new position for each of B sequences: append the keys and values of
- * qkv(B,(H+2K)*D) to keys and values(B,T',K,D) at place at, and attend to
- * 0..at.  For sampling; a->T is T', the size of the cache.
+ * One new position for each of B sequences: store the keys and values of
+ * qkv(B,(H+2K)*D) in keys and values(B,T',K,D) at place at % T', and attend to
+ * the newest T' positions.  For sampling; a->T is T', the size of the cache.
  */
 typedef void attn_decode_fn(struct dev *, struct tensor *y,
                             struct tensor *keys, struct tensor *values,

@@ -12,7 +12,7 @@ struct decode {
     const struct attn *a;
     const struct tensor *qkv;
     struct tensor *y, *keys, *values;
-    int64_t at;
+    int64_t place, n; /* of the new position; positions to attend to */
 };
 
 /* The new key and value of one key head go to their place. */
@@ -21,7 +21,7 @@ VEC_FN void append_key(enum dtype type, const struct decode *c, int64_t b,
 {
     const struct attn *a = c->a;
     const int64_t from = (b * (a->H + 2 * a->K) + a->H + kv) * a->D;
-    const int64_t to = ((b * a->T + c->at) * a->K + kv) * a->D;
+    const int64_t to = ((b * a->T + c->place) * a->K + kv) * a->D;
 
     for (int64_t d = 0; d < a->D; d += VW) {
         const int64_t n = a->D - d;
@@ -38,7 +38,7 @@ VEC_FN void score_keys(enum dtype type, const struct decode *c, const float *q,
 {
     const int64_t step = (int64_t)c->a->K * c->a->D, D = c->a->D;
 
-    for (int64_t u = 0; u <= c->at; u++) {
+    for (int64_t u = 0; u < c->n; u++) {
         vf sum = vf_set(0.0f);
 
         for (int64_t d = 0; d < D; d += VW)
@@ -73,7 +73,7 @@ VEC_FN void weigh_values(enum dtype type, const struct decode *c,
     for (int64_t d = 0; d < D; d += VW) {
         vf sum = vf_set(0.0f);
 
-        for (int64_t u = 0; u <= c->at; u++)
+        for (int64_t u = 0; u < c->n; u++)
             sum += p[u] *
                    vf_take(c->values->data, type, first + u * step + d, D - d);
         vf_give(o, DT_F32, d, sum, D - d);
@@ -91,7 +91,7 @@ static void decode_head(const struct decode *c, int64_t b, int64_t h, float *s)
     for (int64_t d = 0; d < D; d++)
         q[d] = a->scale * num_get(c->qkv->data, c->qkv->type, from + d);
     VEC_BY_TYPE(c->keys->type, score_keys, c, q, first, s);
-    sum = 1.0f / exponentiate(s, c->at + 1);
+    sum = 1.0f / exponentiate(s, c->n);
     VEC_BY_TYPE(c->values->type, weigh_values, c, s, first, o);
     for (int64_t d = 0; d < D; d++)
         num_put(c->y->data, c->y->type, (b * a->H + h) * D + d, o[d] * sum);
@@ -101,20 +101,24 @@ void cpu_attn_decode(struct dev *dev, struct tensor *y, struct tensor *keys,
                      struct tensor *values, const struct tensor *qkv,
                      int64_t at, const struct attn *a)
 {
-    const struct decode c = {
-        .a = a, .qkv = qkv, .y = y, .keys = keys, .values = values, .at = at
-    };
+    const struct decode c = { .a = a,
+                              .qkv = qkv,
+                              .y = y,
+                              .keys = keys,
+                              .values = values,
+                              .place = at % a->T,
+                              .n = at < a->T ? at + 1 : a->T };
     const int64_t B = tensor_rows(y), each = a->T + 2 * a->D + 4 * VW;
     const int threads = cpu_threads(dev);
     float *room = cpu_scratch(dev, (size_t)(each * threads) * sizeof *room,
                               "attn_decode");
 
-    assert(at >= 0 && at < a->T);
+    assert(at >= 0);
     if (!room)
         return;
     for (int64_t i = 0; i < B * a->K; i++)
         VEC_BY_TYPE(qkv->type, append_key, &c, i / a->K, i % a->K);
-#pragma omp parallel for num_threads(threads) if (B * a->H * a->D * at >       \
+#pragma omp parallel for num_threads(threads) if (B * a->H * a->D * c.n >      \
                                                   ROWS_PIECE)
     for (int64_t i = 0; i < B * a->H; i++)
         decode_head(&c, i / a->H, i % a->H, room + omp_get_thread_num() * each);

@@ -15,8 +15,8 @@ enum { THREADS = 128, WARPS = THREADS / 32, MOST = 8 };
  */
 template <class E>
 static __global__ void __launch_bounds__(THREADS)
-decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
-       int K, int D, float scale)
+decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
+       int64_t T, int H, int K, int D, float scale)
 {
     SHARED(float, part, WARPS * (32 * MOST + 2));
     const int h = (int)blockIdx.x, group = (int)((int64_t)h * K / H);
@@ -32,9 +32,9 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
     for (int j = 0; j < MOST; j++)
         q[j] = lane + 32 * j < D ? to_float(row[h * D + lane + 32 * j]) * scale
                                  : 0.0f;
-    for (int64_t t = warp; t <= at; t += WARPS) {
-        const E *k = t == at ? new_k : keys + first + t * step;
-        const E *v = t == at ? new_v : values + first + t * step;
+    for (int64_t t = warp; t < n; t += WARPS) {
+        const E *k = t == place ? new_k : keys + first + t * step;
+        const E *v = t == place ? new_v : values + first + t * step;
         float s = 0, high, shrink, p;
 
 #pragma unroll
@@ -54,8 +54,8 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t at, int64_t T, int H,
     }
     if (h == 0 || (int)((int64_t)(h - 1) * K / H) != group) {
         for (int d = threadIdx.x; d < D; d += THREADS) {
-            keys[first + at * step + d] = new_k[d];
-            values[first + at * step + d] = new_v[d];
+            keys[first + place * step + d] = new_k[d];
+            values[first + place * step + d] = new_v[d];
         }
     }
 #pragma unroll
@@ -90,13 +90,14 @@ extern "C" void cuda_attn_decode(struct dev *dev, struct tensor *y,
 {
     const int64_t B = tensor_rows(y);
 
-    assert(a->D <= 32 * MOST && at < a->T);
+    assert(a->D <= 32 * MOST);
     if (B == 0)
         return;
     WITH_TYPE(E, y->type,
               LAUNCH(decode<E>, dim3((unsigned)a->H, (unsigned)B), THREADS, 0,
                      STREAM(dev), data_of<E>(y), data_of<E>(keys),
-                     data_of<E>(values), data_of<const E>(qkv), at, a->T, a->H,
-                     a->K, a->D, a->scale))
+                     data_of<E>(values), data_of<const E>(qkv), at % a->T,
+                     at < a->T ? at + 1 : a->T, a->T, a->H, a->K, a->D,
+                     a->scale))
     launched(dev, "attn_decode");
 }

@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "trainer/model/quantize.h"
 #include "trainer/trained_model.h"
 #include "trainer/training/sampler.h"
 
@@ -138,7 +137,7 @@ static int generate(struct job *j, const struct ids *prompt, struct output *o,
     int ret = sampler_open(&s, j, (int)c->count, n + c->tokens, e);
 
     if (ret == 0 && int8)
-        ret = quantize_weights(&s.decoder.graph, e);
+        ret = sampler_quantize(&s, e);
     before = clock_mono();
     used = clock();
     if (ret == 0)

@@ -103,8 +103,6 @@ cmp -s a b
 ok $? "a sampled text does not depend on how many are sampled" "$(cat a b)"
 grep -q '^the ' a
 ok $? "a sampled text begins with the prompt"
-write --tokens 1000 >/dev/null
-ok $? "sampling more tokens than the context ends at the context"
 write --temperature 0 >a && write --temperature 0 --int8 --count 2 >b
 head -c 12 a >start
 grep -qF "$(cat start)" b
@@ -122,6 +120,61 @@ done
 gtrain sample nosuchrun >out 2>&1
 test $? -eq 3
 ok $? "sampling from a missing run ends with status 3"
+
+# ---- beyond the context ------------------------------------------------
+gdata bpe -q --chars -o chars text.txt && cat >chars.ini <<END
+[model]
+heads = 2
+width = 16
+context = 8
+init_std = 0.5
+[data]
+tokenizer = chars
+train = chars_*.bin
+[train]
+device = cpu
+threads = 1
+[optim]
+lr = 1e-2
+[schedule]
+steps = 60
+[run]
+system_every = 0s
+END
+gdata encode -q --tokenizer chars --eot none -o chars text.txt >out
+likeliest() { gtrain sample "$@" --device cpu --temperature 0; }
+
+# slides NAME [OPTION]...: each token is drawn from the eight before it
+slides() {
+    name=$1
+    shift
+    gtrain -q --config chars.ini --root "$name" "$@" >out 2>&1
+    ck=$(ls -d "$name"/*/*/artifacts/checkpoints/step-00000060)
+    likeliest "$ck" -p 'the old ' -t 30 >long 2>err
+    ok $? "a model with $name positions is sampled beyond its context"
+    is "$(wc -c <long)" 39 "$name positions: all tokens asked for are drawn"
+    test ! -s err
+    ok $? "$name positions: sampling beyond the context causes no warning"
+    wrong=
+    for i in 1 5 9 14 22 29; do
+        tail -c +$((i + 1)) long | head -c 9 >want
+        p=$(head -c 8 want && echo .)
+        likeliest "$ck" -p "${p%.}" -t 1 2>err | head -c 9 | cmp -s - want ||
+            wrong="$wrong $i"
+    done
+    is "$wrong" "" "$name positions: a token follows from the context before it"
+}
+slides learned --set model.layers=2
+likeliest "$ck" -p 'the old ' -t 30 --count 2 2>err | sed -n '/^---- 2$/,$p' |
+    sed 1d | cmp -s - long
+ok $? "several samples at a time continue beyond the context"
+likeliest "$ck" -p 'the old ' -t 30 --int8 >out 2>err
+is "$(wc -c <out)" 39 "8-bit weights are sampled beyond the context"
+likeliest "$ck" -p 'what the old ' -t 30 2>err | tail -c +6 | cmp -s - long
+ok $? "a prompt longer than the context is cut on the left"
+like err 'the prompt has 13 tokens; the model reads the last 8 of them' \
+    "a prompt that is cut causes a warning"
+slides rope --set model.layers=1 --set model.position=rope
 
 # a file for llama.cpp, tokenizer and all
 python=${GT_PYTHON:-}

@@ -228,6 +228,14 @@ void gpt_build_decoder(struct gpt *gpt, const struct settings *c, int64_t B,
     gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
 }
 
+void gpt_build_window(struct gpt *gpt, const struct settings *c)
+{
+    int head;
+    const int x = build_trunk(gpt, c, 1, 0, &head);
+
+    gpt->output = graph_linear(&gpt->graph, x, head, GRAPH_NONE);
+}
+
 /* ---- weights --------------------------------------------------------- */
 
 void gpt_init_weights(const struct gpt *gpt, int i, uint64_t seed,
@@ -249,7 +257,7 @@ void gpt_set_inputs(struct gpt *gpt, const int32_t *x, const int32_t *y)
     struct tensor *tokens = graph_val(g, gpt->tokens);
 
     g->dev->type->put(g->dev, tokens->data, x, tensor_bytes(tokens));
-    if (gpt->targets != GRAPH_NONE)
+    if (y)
         g->dev->type->put(g->dev, graph_val(g, gpt->targets)->data, y,
                           tensor_bytes(tokens));
 }

@@ -31,13 +31,17 @@ struct gpt {
 void gpt_build(struct gpt *, const struct settings *, int64_t B);
 void gpt_build_decoder(struct gpt *, const struct settings *, int64_t B,
                        int64_t capacity);
+/* The same for one sequence of the model's context: logits(T, padded
+ * vocabulary). */
+void gpt_build_window(struct gpt *, const struct settings *);
 
 /* The initial values of parameter i, a function of the seed and of i: the CPU
  * draws them in the memory of the host, whatever the device. */
 void gpt_init_weights(const struct gpt *, int i, uint64_t seed, struct dev *cpu,
                       float *out);
 
-/* Inputs x and targets y, B*T each; y is -1 where nothing is predicted. */
+/* Inputs x and targets y, B*T each; y is -1 where nothing is predicted, and
+ * NULL if the graph has no losses. */
 void gpt_set_inputs(struct gpt *, const int32_t *x, const int32_t *y);
 
 /* Operations per token, forward and backward, counted as PaLM does: 6N and

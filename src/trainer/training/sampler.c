@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "kernels/half.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/graph_run.h"
+#include "trainer/model/quantize.h"
 
 /* ---- one draw --------------------------------------------------------- */
 
@@ -112,10 +114,20 @@ int32_t sampler_draw(const float *logits, int64_t n, struct sampler_token *c,
 
 /* ---- a sampler -------------------------------------------------------- */
 
+static int open_graph(struct job *j, struct graph *g, struct err *e)
+{
+    const struct graph_conf how = { .fuse = true, .borrow = &j->gpt.graph };
+
+    if (graph_memory_alloc(g, &j->dev, &how, e) < 0)
+        return err_wrap(e, "sampling");
+    parallel_attach_reader(&j->parallel, g);
+    return 0;
+}
+
 int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
                  struct err *e)
 {
-    const struct graph_conf how = { .fuse = true, .borrow = &j->gpt.graph };
+    const int64_t context = j->set->model.context;
     const struct tensor *out;
     size_t n;
 
@@ -123,17 +135,19 @@ int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
                            .conf = &j->set->sample,
                            .count = count,
                            .seed = (uint64_t)j->set->sample.seed };
-    s->room = room;
-    if (j->set->model.position == POSITION_LEARNED &&
-        room > j->set->model.context)
-        s->room = j->set->model.context;
-    gpt_build_decoder(&s->decoder, j->set, count, s->room);
-    if (graph_memory_alloc(&s->decoder.graph, &j->dev, &how, e) < 0)
-        return err_wrap(e, "sampling");
-    parallel_attach_reader(&j->parallel, &s->decoder.graph);
+    gpt_build_decoder(&s->decoder, j->set, count,
+                      room < context ? room : context);
+    if (open_graph(j, &s->decoder.graph, e) < 0)
+        return -1;
+    if (j->set->model.position == POSITION_LEARNED && room > context + 1) {
+        gpt_build_window(&s->window, j->set);
+        if (open_graph(j, &s->window.graph, e) < 0)
+            return -1;
+    }
     out = graph_val(&s->decoder.graph, s->decoder.output);
     n = (size_t)tensor_count(out);
     s->last = xcalloc((size_t)count, sizeof *s->last);
+    s->recent = xcalloc((size_t)(count * context), sizeof *s->recent);
     s->logits = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->raw = mem_alloc(n, sizeof *s->logits, "logits", e);
     s->order =
@@ -144,11 +158,20 @@ int sampler_open(struct sampler *s, struct job *j, int count, int64_t room,
 void sampler_close(struct sampler *s)
 {
     graph_clear(&s->decoder.graph);
+    graph_clear(&s->window.graph);
     free(s->last);
+    free(s->recent);
     free(s->logits);
     free(s->raw);
     free(s->order);
     *s = (struct sampler){ 0 };
+}
+
+int sampler_quantize(struct sampler *s, struct err *e)
+{
+    if (quantize_weights(&s->decoder.graph, e) < 0)
+        return -1;
+    return s->window.T > 0 ? quantize_weights(&s->window.graph, e) : 0;
 }
 
 /* Convert the logits to fp32 from the type of the model. */
@@ -166,15 +189,56 @@ static void convert_logits(struct sampler *s, const struct tensor *out)
 }
 
 /* Run the decoder on the newest tokens, which are at position `at`. */
-static int run_decoder(struct sampler *s, int64_t at, struct err *e)
+static void run_decoder(struct sampler *s, int64_t at, const struct tensor *out)
 {
-    struct graph *g = &s->decoder.graph;
-    const struct tensor *out = graph_val(g, s->decoder.output);
+    struct dev *dev = &s->job->dev;
 
     gpt_set_inputs(&s->decoder, s->last, NULL);
-    g->position = at;
-    graph_run_forward(g);
-    s->job->dev.type->get(&s->job->dev, s->raw, out->data, tensor_bytes(out));
+    s->decoder.graph.position = at;
+    graph_run_forward(&s->decoder.graph);
+    dev->type->get(dev, s->raw, out->data, tensor_bytes(out));
+}
+
+/* Process the context of each sequence again; out is as of the decoder. */
+static void run_window(struct sampler *s, const struct tensor *out)
+{
+    struct dev *dev = &s->job->dev;
+    const int64_t T = s->window.T;
+    const struct tensor *all = graph_val(&s->window.graph, s->window.output);
+    const size_t row = tensor_bytes(out) / (size_t)s->count;
+
+    for (int i = 0; i < s->count; i++) {
+        gpt_set_inputs(&s->window, s->recent + i * T, NULL);
+        graph_run_forward(&s->window.graph);
+        dev->type->get(dev, (char *)s->raw + (size_t)i * row,
+                       (char *)all->data + (size_t)(T - 1) * row, row);
+    }
+}
+
+/* Append the newest tokens, which are at position `at`, to s->recent. */
+static void append_recent(struct sampler *s, int64_t at)
+{
+    const int64_t context = s->job->set->model.context;
+
+    for (int i = 0; i < s->count; i++) {
+        int32_t *recent = s->recent + i * context;
+
+        if (at >= context)
+            memmove(recent, recent + 1, (size_t)(context - 1) * sizeof *recent);
+        recent[at < context ? at : context - 1] = s->last[i];
+    }
+}
+
+/* Compute the logits after the newest tokens, which are at position `at`. */
+static int compute_logits(struct sampler *s, int64_t at, struct err *e)
+{
+    const struct tensor *out = graph_val(&s->decoder.graph, s->decoder.output);
+
+    append_recent(s, at);
+    if (s->window.T > 0 && at >= s->window.T)
+        run_window(s, out);
+    else
+        run_decoder(s, at, out);
     if (dev_sync(&s->job->dev, e) < 0)
         return -1;
     convert_logits(s, out);
@@ -205,15 +269,20 @@ static int draw_tokens(struct sampler *s, int64_t at, sampler_fn *on_token,
 int sampler_run(struct sampler *s, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *on_token, void *arg, struct err *e)
 {
-    if (n >= s->room)
-        return err_set(e, ERR_USAGE,
-                       "the prompt's %lld tokens fill the "
-                       "model's context of %lld",
-                       (long long)n, (long long)s->room);
-    for (int64_t at = 0; at + 1 < n + tokens && at < s->room; at++) {
+    const int64_t context = s->job->set->model.context;
+
+    if (n > context) {
+        if (s->job->coll.rank == 0)
+            log_warn("the prompt has %lld tokens; the model reads the last "
+                     "%lld of them, its context",
+                     (long long)n, (long long)context);
+        prompt += n - context;
+        n = context;
+    }
+    for (int64_t at = 0; at + 1 < n + tokens; at++) {
         for (int i = 0; i < s->count && at < n; i++)
             s->last[i] = prompt[at];
-        if (run_decoder(s, at, e) < 0)
+        if (compute_logits(s, at, e) < 0)
             return -1;
         if (at + 1 >= n && draw_tokens(s, at, on_token, arg) > 0)
             return 1;

@@ -12,19 +12,24 @@
  *      sampler_close(&s);
  *
  * The keys and values of each sequence are cached, so a token takes one pass
- * over the weights.  The random number of a token is a function of the seed,
- * the number of the sequence and the position.  So sampling does not change
- * training, and a sequence does not depend on how many others are generated.
- * Ids that only pad the vocabulary are never drawn.
+ * over the weights.  A token beyond the model's context is drawn from the
+ * tokens before it that fill the context.  With learned positions, these tokens
+ * are all processed again, since each of them has a new position; else the
+ * newest keys and values replace the oldest in the cache.  The random number of
+ * a token is a function of the seed, the number of the sequence and the
+ * position.  So sampling does not change training, and a sequence does not
+ * depend on how many others are generated. Ids that only pad the vocabulary are
+ * never drawn.
  */
 struct sampler {
     struct job *job;
     struct gpt decoder;
+    struct gpt window; /* with learned positions, beyond the context */
     const struct sample_settings *conf;
     int count;
-    int64_t room; /* positions of the cache */
     uint64_t seed;
-    int32_t *last; /* newest token of each sequence */
+    int32_t *last;   /* newest token of each sequence */
+    int32_t *recent; /* the newest tokens, as many as the context, of each */
     float *logits;
     void *raw;                   /* the same in the type of the model */
     struct sampler_token *order; /* scratch memory of one draw */
@@ -38,11 +43,15 @@ struct sampler_token {
 /* Called with each token that was drawn. */
 typedef void sampler_fn(void *arg, int sequence, int32_t id);
 
+/* room: the tokens of a sequence, with its prompt. */
 int sampler_open(struct sampler *, struct job *, int count, int64_t room,
                  struct err *);
+/* Multiply with 8-bit matrices from now on. */
+int sampler_quantize(struct sampler *, struct err *);
 void sampler_close(struct sampler *);
-/* Process the n tokens of the prompt, then draw as many as `tokens`.  Returns
- * 1, and draws no more, if the model's logits are not finite. */
+/* Process the n tokens of the prompt, or those at its end that fit into the
+ * context, with a warning; then draw as many as `tokens`.  Returns 1, and draws
+ * no more, if the model's logits are not finite. */
 int sampler_run(struct sampler *, const int32_t *prompt, int64_t n,
                 int64_t tokens, sampler_fn *, void *arg, struct err *);
 
