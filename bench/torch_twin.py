@@ -193,24 +193,35 @@ class Schedule:
         self.cycle = c("schedule.cycle") or max(
             1, (steps - self.warmup) // 4)
         self.growth = c("schedule.cycle_growth")
+        self.cycles = c("schedule.cycles")
+        if self.cycles:
+            self.cycle = (steps - self.warmup) / self.cycles
+        self.timescale = c("schedule.timescale") or self.warmup or 10000
+        self.warmup_shape = c("schedule.warmup_shape")
 
     def rate(self, step):
         peak, low = self.peak, self.low
         if step < self.warmup:
-            return self.start + (peak - self.start) * (step + 1) / self.warmup
+            x = (step + 1) / self.warmup
+            x = {"linear": lambda: x,
+                 "cosine": lambda: 0.5 * (1 - math.cos(math.pi * x)),
+                 "sqrt": lambda: 1 - math.sqrt(1 - x)}[self.warmup_shape]()
+            return self.start + (peak - self.start) * x
         if self.kind == "constant":
             return max(low, peak)
         if self.kind == "invsqrt":
             return max(low, peak * math.sqrt(
-                max(self.warmup, 1) / (step + 1)))
+                self.timescale / (step - self.warmup + self.timescale)))
         if self.kind == "step":
             drops = sum(step >= x * self.steps for x in self.at)
             return max(low, peak * self.factor ** drops)
-        if step >= self.steps:
+        if step >= self.steps and self.kind != "cosine":
             return low
-        r = (step - self.warmup) / (self.steps - self.warmup)
+        rest = self.steps - self.warmup
+        r = min(1, (step - self.warmup) / rest) if rest else 1
         if self.kind == "cosine":
-            x = 0.5 * (1 + math.cos(math.pi * r))
+            periods = self.cycles or 0.5
+            x = 0.5 * (1 + math.cos(2 * math.pi * periods * r))
         elif self.kind == "linear":
             x = 1 - r
         elif self.kind == "polynomial":

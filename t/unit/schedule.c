@@ -50,8 +50,48 @@ static const struct point wsd_cosine[] = {
 static const struct point wsd_sqrt[] = {
     { 90, 1 }, { 95, 0.55 }, { 110, 0.1 }, { 91, 0.798753882 }, { -1, 0 },
 };
+/* These are the values of transformers 5.23, whose warm-up is a step later. */
 static const struct point invsqrt[] = {
-    { 9, 1 }, { 39, 0.5 }, { 89, 0.333333333 }, { 9999, 0.1 }, { -1, 0 },
+    { 9, 1 },    { 10, 1 },           { 11, 0.953462589 },
+    { 40, 0.5 }, { 90, 0.333333333 }, { 9999, 0.1 },
+    { -1, 0 },
+};
+static const struct point invsqrt_slow[] = {
+    { 10, 1 }, { 50, 0.707106781 }, { 130, 0.5 }, { 370, 0.316227766 },
+    { -1, 0 },
+};
+static const struct point invsqrt_cold[] = {
+    { 0, 1 },
+    { 100, 0.99503719 },
+    { 30000, 0.5 },
+    { -1, 0 },
+};
+static const struct point warm_cosine[] = {
+    { 0, 0.122024568 }, { 2, 0.285496636 }, { 4, 0.55 }, { 7, 0.914057647 },
+    { 9, 1 },           { 10, 1 },          { -1, 0 },
+};
+static const struct point warm_sqrt[] = {
+    { 0, 0.146185032 }, { 2, 0.247005976 }, { 4, 0.363603897 },
+    { 7, 0.597507764 }, { 9, 1 },           { -1, 0 },
+};
+static const struct point one_period[] = {
+    { 10, 1 },
+    { 30, 0.689057647 },
+    { 60, 0.1 },
+    { 77, 0.333210847 },
+    { 109, 0.999112028 },
+    { 110, 1 },
+    { 200, 1 },
+    { -1, 0 },
+};
+static const struct point three_halves[] = {
+    { 10, 1 },           { 30, 0.410942353 },  { 60, 0.55 },
+    { 77, 0.999777952 }, { 109, 0.101997116 }, { 110, 0.1 },
+    { -1, 0 },
+};
+static const struct point three_cycles[] = {
+    { 30, 0.410942353 },  { 43, 0.100222048 }, { 44, 0.999112028 },
+    { 100, 0.285496636 }, { 110, 0.1 },        { -1, 0 },
 };
 static const struct point polynomial[] = {
     { 10, 1 }, { 60, 0.325 }, { 85, 0.15625 }, { 110, 0.1 }, { -1, 0 },
@@ -94,6 +134,25 @@ static const struct {
         "schedule.decay_shape=sqrt" },
       wsd_sqrt },
     { "inverse square root", { OTHER, "schedule.kind=invsqrt" }, invsqrt },
+    { "inverse square root with a timescale",
+      { OTHER, "schedule.kind=invsqrt", "schedule.timescale=40" },
+      invsqrt_slow },
+    { "inverse square root without warm-up",
+      { OTHER, "schedule.kind=invsqrt", "schedule.warmup=0" },
+      invsqrt_cold },
+    { "warm-up along a cosine",
+      { OTHER, "schedule.warmup_lr=0.1", "schedule.warmup_shape=cosine" },
+      warm_cosine },
+    { "warm-up along a square root",
+      { OTHER, "schedule.warmup_lr=0.1", "schedule.warmup_shape=sqrt" },
+      warm_sqrt },
+    { "cosine of one period", { OTHER, "schedule.cycles=1" }, one_period },
+    { "cosine of one and a half periods",
+      { OTHER, "schedule.cycles=1.5" },
+      three_halves },
+    { "restarts, three cycles",
+      { OTHER, "schedule.kind=restarts", "schedule.cycles=3" },
+      three_cycles },
     { "polynomial",
       { OTHER, "schedule.kind=polynomial", "schedule.power=2" },
       polynomial },

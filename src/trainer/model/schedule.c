@@ -3,9 +3,32 @@
 
 #include <math.h>
 
+/* Half a period from 1 to 0 for r from 0 to 1. */
 static double cosine(double r)
 {
     return 0.5 * (1.0 + cos(M_PI * r));
+}
+
+/* From 1 to 0 for d from 0 to 1. */
+static double fall(enum decay_shape shape, double d)
+{
+    switch (shape) {
+    case SHAPE_COSINE:
+        return cosine(d);
+    case SHAPE_SQRT:
+        return 1.0 - sqrt(d);
+    case SHAPE_LINEAR:
+        break;
+    }
+    return 1.0 - d;
+}
+
+/* The warm-up is the mirror image of a decay. */
+static double warmup_at(const struct schedule *s, double step)
+{
+    const double r = fmin(1.0, (step + 1.0) / s->warmup);
+
+    return s->warmup_shape == SHAPE_LINEAR ? r : fall(s->warmup_shape, 1.0 - r);
 }
 
 static double wsd_at(const struct schedule *s, double step)
@@ -15,17 +38,7 @@ static double wsd_at(const struct schedule *s, double step)
 
     if (step < begin)
         return 1.0;
-    if (d >= 1.0)
-        return 0.0;
-    switch (s->shape) {
-    case SHAPE_COSINE:
-        return cosine(d);
-    case SHAPE_SQRT:
-        return 1.0 - sqrt(d);
-    case SHAPE_LINEAR:
-        break;
-    }
-    return 1.0 - d;
+    return d < 1.0 ? fall(s->shape, d) : 0.0;
 }
 
 /* Cosine with restarts, from Loshchilov and Hutter 2017. */
@@ -64,7 +77,7 @@ static double curve_at(const struct schedule *s, double step, double r)
 {
     switch (s->kind) {
     case CURVE_COSINE:
-        return cosine(r);
+        return cosine(s->halves * r);
     case CURVE_LINEAR:
         return 1.0 - r;
     case CURVE_CONSTANT:
@@ -72,7 +85,7 @@ static double curve_at(const struct schedule *s, double step, double r)
     case CURVE_WSD:
         return wsd_at(s, step);
     case CURVE_INVSQRT:
-        return sqrt(fmax(s->warmup, 1.0) / (step + 1.0));
+        return sqrt(s->timescale / (step - s->warmup + s->timescale));
     case CURVE_POLYNOMIAL:
         return pow(1.0 - r, s->power);
     case CURVE_STEP:
@@ -86,6 +99,7 @@ static double curve_at(const struct schedule *s, double step, double r)
 void schedule_init(struct schedule *s, const struct settings *c)
 {
     const double rest = (double)(c->is.steps - c->is.warmup);
+    const double cycles = c->schedule.cycles;
 
     *s = (struct schedule){
         .kind = c->schedule.kind,
@@ -99,8 +113,14 @@ void schedule_init(struct schedule *s, const struct settings *c)
         .power = c->schedule.power,
         .factor = c->schedule.factor,
         .at = &c->schedule.at,
-        .cycle = c->schedule.cycle ? (double)c->schedule.cycle
-                                   : fmax(1.0, floor(rest / 4)),
+        .cycle = cycles > 0          ? rest / cycles
+                 : c->schedule.cycle ? (double)c->schedule.cycle
+                                     : fmax(1.0, floor(rest / 4)),
+        .halves = cycles > 0 ? 2 * cycles : 1,
+        .warmup_shape = c->schedule.warmup_shape,
+        .timescale = c->schedule.timescale ? (double)c->schedule.timescale
+                     : c->is.warmup        ? (double)c->is.warmup
+                                           : 10000,
         .growth = c->schedule.cycle_growth,
     };
 }
@@ -111,9 +131,8 @@ double schedule_at(const struct schedule *s, double step)
     double r, x;
 
     if (step < s->warmup)
-        return s->start +
-               (s->peak - s->start) * fmin(1.0, (step + 1.0) / s->warmup);
-    if (step >= s->steps && !is_absolute(s->kind))
+        return s->start + (s->peak - s->start) * warmup_at(s, step);
+    if (step >= s->steps && !is_absolute(s->kind) && s->kind != CURVE_COSINE)
         return s->min;
     r = rest > 0 ? fmin(1.0, (step - s->warmup) / rest) : 1.0;
     x = curve_at(s, step, r);

@@ -107,6 +107,7 @@ struct schedule_settings {
     int64_t steps, tokens;
     double chinchilla;
     struct conf_span warmup;
+    enum decay_shape warmup_shape;
     double warmup_lr, min_lr;
     struct conf_span decay;
     enum decay_shape decay_shape;
@@ -114,7 +115,8 @@ struct schedule_settings {
     struct conf_reals at;
     double factor;
     int64_t cycle;
-    double cycle_growth;
+    double cycle_growth, cycles;
+    int64_t timescale;
 };
 
 struct eval_settings {
