@@ -23,6 +23,7 @@ struct drawing {
     bool together;    /* several runs, each a curve of its own */
     bool lines_named; /* the labels name lines */
     bool validates;   /* there is a validation line */
+    size_t best;      /* with a ramp: the run to stand out; n for none */
 };
 
 /* One curve: a metric of a run, or of the runs that are stitched. */
@@ -51,6 +52,27 @@ static struct drawing drawing_of(struct build *b, struct panel *p)
     };
 }
 
+/* The run that has the best value of a metric. */
+static size_t find_best(const struct run_set *set, const char *const *names)
+{
+    size_t best = set->n;
+    double value = NAN;
+
+    for (size_t i = 0; i < set->n; i++) {
+        const char *key = history_find(&set->run[i], names);
+        const struct metric_sum *m =
+            key ? run_info_metric(&set->run[i], key) : NULL;
+        const bool high = key && kind_high_is_good(key);
+
+        if (!m || isnan(m->min) ||
+            (best < set->n && (high ? m->max <= value : m->min >= value)))
+            continue;
+        best = i;
+        value = high ? m->max : m->min;
+    }
+    return best;
+}
+
 static const char *label_of(struct drawing *d, const struct part *part,
                             int attempt)
 {
@@ -58,7 +80,7 @@ static const char *label_of(struct drawing *d, const struct part *part,
     char *label;
 
     if (d->together || !d->lines_named)
-        buf_str(&b, d->set->name[part->run]);
+        buf_str(&b, d->set->shown[part->run]);
     if (d->lines_named)
         buf_printf(&b, "%s%s", b.len ? ", " : "", part->line);
     if (attempt > 0)
@@ -75,8 +97,12 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
 
     c->run = d->set->name[part->run];
     if (!d->r->attempts) { /* which have colours or dashes of their own */
-        c->owner = d->together ? c->run : part->owner;
+        c->owner = d->together ? d->set->shown[part->run] : part->owner;
         c->line = part->kind;
+    }
+    if (d->set->ramp && d->best < d->set->n) {
+        c->best = part->run == d->best;
+        c->thin = c->unlisted = !c->best;
     }
     c->style = part->style;
     c->colour = part->slot;
@@ -109,7 +135,8 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         smooth_apply(&d->r->how, h->y, y, h->n);
         history_skip(h, d->r->skip);
         skipped -= h->n;
-        new_curve(d, part, h, NULL)->faint = true;
+        if (!d->set->ramp || part->run == d->best)
+            new_curve(d, part, h, NULL)->faint = true;
         memcpy(new_curve(d, part, h, label)->y, y + skipped, h->n * sizeof *y);
         free(y);
         figure_note(d->f, "Smoothed: %s; the raw values are behind.",
@@ -360,6 +387,11 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
     if (n == 0)
         return none_found(k, d.set, e);
     d.lines_named = n > 1;
+    for (int i = 0; i < KIND_LINES; i++)
+        if (found[i]) /* by the validation, the last line of a loss */
+            d.best = find_best(d.set, k->line[i].names);
+    if (d.set->ramp && !d.r->group_by && (!d.f->shared || d.f->n_panels == 1))
+        p->ramp = d.set->ramp;
     for (int i = 0; i < KIND_LINES; i++) {
         const struct kind_line *l = &k->line[i];
 
@@ -462,6 +494,9 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
     kind_axis(same ? k : NULL, n == 1 ? key[0] : "value", &p->y);
     request_axes(d.r, p);
     d.lines_named = n > 1;
+    d.best = find_best(d.set, (const char *const[]){ key[0], NULL });
+    if (d.set->ramp && !d.r->group_by)
+        p->ramp = d.set->ramp;
     for (size_t i = 0; i < n; i++) {
         const struct kind_line l = { .label = key[i], .names = { key[i] } };
 

@@ -101,7 +101,7 @@ const struct cmd cmd_dashboard = {
     .arg = &dashboard_figure,
 };
 
-/* Add to the names the parameters in which the runs differ, at most three:
+/* Add to the labels the parameters in which the runs differ, at most three:
  * "run2: lr = 6e-4". */
 static void name_by_difference(struct run_set *set, struct arena *mem)
 {
@@ -115,7 +115,7 @@ static void name_by_difference(struct run_set *set, struct arena *mem)
     for (size_t i = 0; i < set->n && n; i++) {
         struct buf b = BUF_INIT;
 
-        buf_str(&b, set->name[i]);
+        buf_str(&b, set->shown[i]);
         for (size_t k = 0; k < n; k++) {
             const char *v = run_info_param(&set->run[i], key[k]);
             const char *dot = strrchr(key[k], '.');
@@ -123,7 +123,7 @@ static void name_by_difference(struct run_set *set, struct arena *mem)
             buf_printf(&b, "%s%s = %s", k ? ", " : ": ", dot ? dot + 1 : key[k],
                        v ? v : "?");
         }
-        set->name[i] = arena_strdup(mem, b.s);
+        set->shown[i] = arena_strdup(mem, b.s);
         buf_clear(&b);
     }
 }

@@ -70,47 +70,6 @@ static int check_group(const struct runs *runs, const char *param,
                          "none of these runs has a parameter %s", param);
 }
 
-void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
-                  struct arena *mem)
-{
-    bool taken[PALETTE_COLOURS] = { false };
-
-    *c = (struct run_set){ run, n, arena_alloc(mem, (n + 1) * sizeof(int)),
-                           arena_alloc(mem, (n + 1) * sizeof(char *)) };
-    for (size_t i = 0; i < n; i++) {
-        int slot = palette_slot(run[i].name);
-        bool shared = false;
-
-        /* eight runs have different colours, the next eight also dashes */
-        for (int k = 0; k < PALETTE_COLOURS && taken[slot]; k++)
-            slot = (slot + 1) % PALETTE_COLOURS;
-        taken[slot] = true;
-        c->slot[i] = slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
-        if (i % PALETTE_COLOURS == PALETTE_COLOURS - 1)
-            memset(taken, 0, sizeof taken);
-        for (size_t k = 0; k < n; k++)
-            shared =
-                shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
-        c->name[i] =
-            shared ? arena_printf(mem, "%s (%.8s)", run[i].name, run[i].id)
-                   : run[i].name;
-    }
-}
-
-bool run_set_differs(const struct run_set *s, size_t param)
-{
-    const struct pair *first = &s->run[0].params[param];
-    bool same = true;
-
-    for (size_t i = 1; i < s->n && same; i++) {
-        const char *value = run_info_param(&s->run[i], first->key);
-
-        same = value && strcmp(value, first->value) == 0;
-    }
-    return !same && strncmp(first->key, "is.", 3) != 0 &&
-           strncmp(first->key, "run.", 4) != 0;
-}
-
 int figure_runs(struct build *b, int first, struct err *e)
 {
     const struct request *r = b->request;

@@ -8,6 +8,7 @@
 #include "common/table.h"
 #include "plot/draw/figure.h"
 #include "plot/request.h"
+#include "plot/run_set.h"
 #include "store/load.h"
 
 /*
@@ -28,15 +29,6 @@
  * figure_main() checks the options, builds the figure and draws it, repeatedly
  * with --watch.
  */
-
-/* The runs of a figure, with the colour and the name that each has in every
- * panel. */
-struct run_set {
-    const struct run_info *run;
-    size_t n;
-    int *slot;         /* colours */
-    const char **name; /* names, followed by the id if two are equal */
-};
 
 /* A figure being built. */
 struct build {
@@ -61,14 +53,6 @@ int figure_main(int argc, char **argv, struct err *);
 /* Load the runs that are named by the words from `first` on, or all runs if
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
-
-/* Choose colours and names for runs; the arrays belong to the arena. */
-void run_set_init(struct run_set *, const struct run_info *, size_t n,
-                  struct arena *);
-
-/* Do runs differ in a parameter of the first one, by its index?  Parameters
- * that describe the run itself (is., run.) do not count. */
-bool run_set_differs(const struct run_set *, size_t param);
 
 /* The figures that are not in kind.c, and the report, in the order of the help
  * text. */

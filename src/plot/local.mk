@@ -27,6 +27,8 @@ src_plot_libplot_a_SOURCES = \
 	%D%/output.h \
 	%D%/request.c \
 	%D%/request.h \
+	%D%/run_set.c \
+	%D%/run_set.h \
 	%D%/smooth.c \
 	%D%/smooth.h \
 	%D%/summary.c \

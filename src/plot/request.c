@@ -223,6 +223,7 @@ void request_look(const struct request *r, struct figure *f)
     if (r->width > 0) {
         if (r->width < 280)
             f->look.font_size = 8; /* one column of a paper */
+        f->look.columns = (int)(f->look.columns * r->width / f->look.width);
         f->look.width = r->width;
         f->look.height = r->height;
     }

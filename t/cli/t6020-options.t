@@ -74,10 +74,20 @@ gplot lr run1 run2 --stitch --data >out
 is "$(cut -f3 out | sort -u | grep -c run)" 1 "--stitch makes one curve"
 
 # A crowd: the figure keeps most of the screen, the legend says what it cuts.
-COLUMNS=30 LINES=16 gplot metric val/loss $(seq -f grid-%02g 1 12) >out 2>&1
+COLUMNS=70 LINES=16 gplot metric val/loss $(seq -f grid-%02g 1 12) \
+    --group-by name >out 2>&1
 test "$(head -n 11 out | grep -c '[┤│]')" -ge 8
 ok $? "many curves leave room for the figure"
 like out "and [0-9]* more$" "the legend counts the curves that it leaves out"
+
+# More than eight runs that differ in a number.
+gplot metric val/loss $(seq -f grid-%02g 1 12) --script ramp.gp >out 2>&1
+like ramp.gp "'best: grid-06'" "the best of many runs is named"
+unlike ramp.gp "'grid-0" "the others of many runs are not"
+like ramp.gp "set label 'lr' at screen" \
+    "a colour bar names the parameter in which many runs differ"
+is "$(sed -n 's/.* with linespoints .* lw \([^ ]*\) .*/\1/p' ramp.gp | tail -n 1)" \
+    2.04 "the best of many runs is thick, and in front"
 
 # What is too long ends in an ellipsis, not at the edge of the page.
 long=$(printf '%0150d' 1)
@@ -98,6 +108,19 @@ for case in 'most --inset 1:2' 'most' 'level --smooth gauss:1e6 --logx'; do
         ! grep -q 'range.*inf\|range \[\(.*\):\1\]' edge.gp
     ok $? "the ranges of '$case' are finite"
 done
+
+for i in 1 2; do
+    cp -R $m edge/0/0000000000000000000000000000000$i
+    printf 'run_id: 0000000000000000000000000000000%s\nrun_name: %s-%s\n' \
+        $i a-long-name-of-a-model-at-lr $i \
+        >edge/0/0000000000000000000000000000000$i/meta.yaml
+    printf 'status: 3\nstart_time: 1\n' \
+        >>edge/0/0000000000000000000000000000000$i/meta.yaml
+done
+gplot metric -r edge level a-long-name-of-a-model-at-lr-1 \
+    a-long-name-of-a-model-at-lr-2 >out 2>&1
+like out "━━ a-long…-lr-1  ━━ a-long…-lr-2" \
+    "long names are cut where they are alike"
 
 # Groups, sweeps, scaling.
 gplot metric train/loss seed-1-1 seed-1-2 seed-1-3 --group-by lr \

@@ -320,6 +320,38 @@ static void spikes_survive(void)
     arena_clear(&mem);
 }
 
+static void crowds_become_bands(void)
+{
+    enum { N = 100000, COLUMNS = 1000 };
+    struct arena mem = ARENA_INIT;
+    struct figure f = FIGURE_INIT;
+    struct panel *p = figure_panel(&f, NULL);
+    struct curve *c = panel_curve(&f, p, "c", N), few = *c;
+    double most = 0, off = 0;
+
+    for (int i = 0; i < N; i++) {
+        c->x[i] = i;
+        c->y[i] = 5 + i % 2;
+    }
+    c->y[12345] = 100;
+    p->x.lo = 0;
+    p->x.hi = N - 1;
+    few.n = COLUMNS;
+    ok(!thin_crowd(&few, &p->x, COLUMNS, &mem) && few.n == COLUMNS,
+       "a point in each column is no crowd");
+    ok(thin_crowd(c, &p->x, COLUMNS, &mem) && c->crowd && c->n <= COLUMNS + 1 &&
+           c->lo && c->hi,
+       "a hundred points in each column become a band");
+    for (size_t i = 0; i + 1 < c->n; i++) {
+        most = fmax(most, c->hi[i]);
+        off = fmax(off, c->hi[i] > 6 ? 0 : fabs(c->y[i] - 5.5));
+    }
+    ok(most >= 100, "a band holds a spike of one step");
+    ok(off < 0.01, "the line in a band is the mean of each column");
+    figure_free(&f);
+    arena_clear(&mem);
+}
+
 /*
  * Figures
  */
@@ -473,6 +505,7 @@ int main(void)
     scales_follow_values();
     smoothing_is_right();
     spikes_survive();
+    crowds_become_bands();
     long_names_keep_their_ends();
     names_are_drawn_literally();
     pages_escape();

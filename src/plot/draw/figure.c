@@ -32,6 +32,12 @@ char *heat_text(char out[32], const struct heat *h, double value)
     return out;
 }
 
+double ramp_value(const struct ramp *r, double part)
+{
+    return r->log ? r->lo * pow(r->hi / r->lo, part)
+                  : r->lo + part * (r->hi - r->lo);
+}
+
 struct panel *figure_panel(struct figure *f, const char *title)
 {
     struct panel *p = arena_alloc(&f->mem, sizeof *p);
@@ -67,6 +73,11 @@ void curve_band(struct figure *f, struct curve *c)
 {
     c->lo = arena_alloc(&f->mem, (c->n + 1) * sizeof *c->lo);
     c->hi = arena_alloc(&f->mem, (c->n + 1) * sizeof *c->hi);
+}
+
+int curve_level(const struct curve *c)
+{
+    return c->faint ? 0 : c->best ? 2 : 1;
 }
 
 const struct axis *curve_y(const struct panel *p, const struct curve *c)
@@ -153,7 +164,7 @@ static void place_baselines(struct panel *p)
 static void thin_all(struct figure *f, struct panel *p, bool has_inset)
 {
     /* an inset magnifies: it needs more columns, and its own range of x */
-    const int columns = f->look.columns * (has_inset ? 4 : 1);
+    const int columns = f->look.columns / (int)f->cols * (has_inset ? 4 : 1);
     struct axis x = p->x;
 
     if (has_inset) {
@@ -161,7 +172,8 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
         x.hi = fmax(x.hi, p->inset_hi);
     }
     for (size_t i = 0; i < p->n_curves; i++)
-        thin_curve(&p->curve[i], &x, columns, &f->mem);
+        if (!f->look.bands || !thin_crowd(&p->curve[i], &x, columns, &f->mem))
+            thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
 /* Text of at most so many columns.  Longer text is cut before its last comma,
@@ -229,7 +241,7 @@ static void number_curves(struct figure *f)
             struct curve *c = &f->panel[i]->curve[k];
             int at = 0;
 
-            if (c->colour < 0)
+            if (c->colour < 0 || c->colour >= COLOUR_RAMP)
                 continue;
             while (at < n && slot[at] != c->colour)
                 at++;

@@ -73,8 +73,12 @@ struct curve {
     enum style style;
     int colour; /* slot of the palette, or COLOUR_GREY */
     int dash;   /* 0 is solid */
+    bool best;  /* thick, in front of the others of many */
+    bool thin;  /* one of many */
+    bool unlisted; /* not in the legend, in spite of its label */
     bool faint; /* behind all others: the raw values of smoothed ones */
     bool right; /* on the second y axis */
+    bool crowd; /* lo and hi are those of each column of pixels */
     bool bars;  /* lo and hi are error bars, not a band */
 };
 
@@ -110,6 +114,13 @@ struct heat {
     int digits;  /* after the point, of all values */
     size_t best; /* index of the best value */
     bool low_is_good;
+};
+
+/* Colours that stand for numbers. */
+struct ramp {
+    const char *label;
+    double lo, hi;
+    bool log;
 };
 
 enum legend {
@@ -155,6 +166,7 @@ struct panel {
     size_t n_curves, curve_room;
     struct mark *mark;
     size_t n_marks, mark_room;
+    const struct ramp *ramp;   /* of the curves' colours, or NULL */
     struct heat *heat;         /* instead of curves, or NULL */
     double inset_lo, inset_hi; /* a window on this part of x; NaN: none */
     struct axis inset_x, inset_y;
@@ -169,7 +181,11 @@ struct look {
     double font_size;
     const char *font;
     int columns; /* pixels of the width, for thinning; 0: keep all points */
+    bool bands;  /* can be drawn: they are transparent */
 };
+
+/* The number at a place of a ramp, 0 to 1. */
+double ramp_value(const struct ramp *, double part);
 
 struct figure {
     struct arena mem;
@@ -190,7 +206,8 @@ struct figure {
 /* clang-format off */
 #define FIGURE_INIT                                                            \
     { .mem = ARENA_INIT, .look = { .width = 454, .height = 284,                \
-      .font_size = 9, .font = "Arial", .columns = 1200 } }
+      .font_size = 9, .font = "Arial", .columns = 1200,           \
+              .bands = true } }
 /* clang-format on */
 
 /* 0 to 1 for the colour of a value; the best value is the lightest. */
@@ -204,6 +221,9 @@ struct curve *panel_curve(struct figure *, struct panel *, const char *label,
 /* A band or error bars of a curve: memory for lo and hi. */
 void curve_band(struct figure *, struct curve *);
 struct mark *panel_mark(struct panel *, enum mark_type, double x, double y);
+/* The order in which curves are drawn: raw ones first, the best one last. */
+enum { CURVE_LEVELS = 3 };
+int curve_level(const struct curve *);
 /* The y axis of a curve. */
 const struct axis *curve_y(const struct panel *, const struct curve *);
 

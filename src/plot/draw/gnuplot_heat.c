@@ -5,6 +5,7 @@
 #include "plot/draw/gnuplot_text.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static void draw_fields(struct script *s, const struct panel *p)
 {
@@ -40,37 +41,62 @@ static void draw_fields(struct script *s, const struct panel *p)
     }
 }
 
-/* The colours of a map, from the lowest value to the highest. */
-static void draw_bar(struct script *s, const struct panel *p,
-                     const struct layout *l)
+enum { BAR_STEPS = 48 };
+
+/* Colours on the right of the axes, from below, with three labels. */
+static void draw_bar(struct script *s, const struct layout *l,
+                     const uint32_t *rgb, char label[3][32])
 {
-    enum { STEPS = 48 };
-    const struct heat *h = p->heat;
-    const double x0 = l->plot.x1 + layout_em_x(s->fig, 1);
+    const double x0 = l->plot.x1 + layout_em_x(s->fig, 1 + l->bar);
     const double x1 = x0 + layout_em_x(s->fig, 0.9);
     const double high = l->plot.y1 - l->plot.y0;
-    char text[32];
 
-    for (int i = 0; i < STEPS && !s->form->text; i++)
+    for (int i = 0; i < BAR_STEPS && !s->form->text; i++)
         buf_printf(s->b,
                    "set object rectangle from screen %.5f, screen %.5f to "
                    "screen %.5f, screen %.5f front fc rgb '#%06X' fillstyle "
                    "solid noborder\n",
-                   x0, l->plot.y0 + high * i / STEPS, x1,
+                   x0, l->plot.y0 + high * i / BAR_STEPS, x1,
                    /* overlapping, without gaps between them */
-                   l->plot.y0 + high * fmin(i + 1.5, STEPS) / STEPS,
-                   palette_ramp(s->fig->look.theme,
-                                heat_part(h, h->lo + (h->hi - h->lo) *
-                                                         (i + 0.5) / STEPS)));
+                   l->plot.y0 + high * fmin(i + 1.5, BAR_STEPS) / BAR_STEPS,
+                   rgb[i]);
     for (int i = 0; i <= 2; i++)
-        gnuplot_label(s, heat_text(text, h, h->lo + (h->hi - h->lo) * i / 2),
-                      x1 + layout_em_x(s->fig, 0.4), l->plot.y0 + high * i / 2,
-                      "left", 0.85, s->pal->text);
+        gnuplot_label(s, label[i], x1 + layout_em_x(s->fig, 0.4),
+                      l->plot.y0 + high * i / 2, "left", 0.85, s->pal->text);
 }
 
 void gnuplot_heat(struct script *s, const struct panel *p,
                   const struct layout *l)
 {
+    const struct heat *h = p->heat;
+    const double span = h->hi - h->lo;
+    uint32_t rgb[BAR_STEPS];
+    char label[3][32];
+
     draw_fields(s, p);
-    draw_bar(s, p, l);
+    for (int i = 0; i < BAR_STEPS; i++)
+        rgb[i] =
+            palette_ramp(s->fig->look.theme,
+                         heat_part(h, h->lo + span * (i + 0.5) / BAR_STEPS));
+    for (int i = 0; i <= 2; i++)
+        heat_text(label[i], h, h->lo + span * i / 2);
+    draw_bar(s, l, rgb, label);
+}
+
+void gnuplot_ramp(struct script *s, const struct panel *p,
+                  const struct layout *l)
+{
+    const struct ramp *r = p->ramp;
+    uint32_t rgb[BAR_STEPS];
+    char label[3][32];
+
+    for (int i = 0; i < BAR_STEPS; i++)
+        rgb[i] = palette_curve(s->fig->look.theme,
+                               palette_ramp_slot((i + 0.5) / BAR_STEPS));
+    for (int i = 0; i <= 2; i++)
+        snprintf(label[i], sizeof label[i], "%.2g", ramp_value(r, i / 2.0));
+    draw_bar(s, l, rgb, label);
+    gnuplot_label(s, r->label, l->plot.x1 + layout_em_x(s->fig, 1 + l->bar),
+                  l->plot.y1 + layout_em_y(s->fig, 0.9), "left", 0.85,
+                  s->pal->text);
 }

@@ -21,7 +21,11 @@ static const int points[] = { 7, 5, 9, 13, 6, 4, 8, 12 };
 /* The smaller the font, the finer the lines. */
 static double width_of(const struct script *s, const struct curve *c)
 {
-    return 1.2 * (c->faint ? 0.7 : 1) *
+    return 1.2 *
+           (c->faint  ? 0.7
+            : c->thin ? 0.6
+            : c->best ? 1.7
+                      : 1) *
            fmin(fmax(s->fig->look.font_size / 9, 0.6), 1.5);
 }
 
@@ -312,12 +316,13 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
         begin_item(s, &before, panel, i, "1:3:4");
         buf_printf(s->b,
                    "filledcurves lc rgb '#%06X' fillstyle transparent solid "
-                   "0.18 noborder notitle",
-                   colour_of(s, c->colour));
+                   "%.2f noborder notitle",
+                   colour_of(s, c->colour), c->crowd ? 0.3 : 0.18);
     }
-    for (int faint = 1; faint >= 0; faint--)
+    for (int level = 0; level < CURVE_LEVELS; level++)
         for (size_t i = 0; i < p->n_curves; i++)
-            if (p->curve[i].faint == faint && !is_empty(p, &p->curve[i]))
+            if (curve_level(&p->curve[i]) == level &&
+                !is_empty(p, &p->curve[i]))
                 write_curve(s, &before, panel, i);
     buf_str(s->b, before == first ? "plot NaN notitle\n" : "\n");
 }
@@ -491,6 +496,8 @@ void gnuplot_panel(struct script *s, size_t i)
     write_data(s, p, i);
     draw_axes(s, p, &l);
     draw_legend(s, p, &l);
+    if (p->ramp)
+        gnuplot_ramp(s, p, &l);
     draw_marks(s, p);
     if (p->heat) {
         gnuplot_heat(s, p, &l);

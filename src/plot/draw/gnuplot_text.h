@@ -31,6 +31,8 @@ void gnuplot_label(struct script *, const char *text, double x, double y,
 void gnuplot_entry(struct script *, const struct entry *, double x, double y);
 /* The fields of a map, and the colours from the lowest value to the highest. */
 void gnuplot_heat(struct script *, const struct panel *, const struct layout *);
+/* The colours that stand for numbers. */
+void gnuplot_ramp(struct script *, const struct panel *, const struct layout *);
 /* A panel with its curves, legend, marks and inset. */
 void gnuplot_panel(struct script *, size_t panel);
 

@@ -166,6 +166,9 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
     }
     if (p->has_y2)
         s.right = 3.4 + tick_width(&p->y2);
+    l->bar = p->has_y2 ? s.right : 0;
+    if (p->ramp)
+        s.right += 5.5;
     if (p->legend == LEGEND_RIGHT)
         s.right += legend_width(p->entry + first, n) + 0.6;
     if (p->legend == LEGEND_BELOW && n)
@@ -224,7 +227,7 @@ void layout_panel(struct layout *l, const struct figure *f, size_t panel)
     l->legend_x = cell.x0 + layout_em_x(f, 1);
     l->legend_y = l->plot.y0 - layout_em_y(f, 4.2);
     if (p->legend == LEGEND_RIGHT) {
-        l->legend_x = l->plot.x1 + layout_em_x(f, 1);
+        l->legend_x = l->plot.x1 + layout_em_x(f, p->ramp ? 6.5 : 1);
         l->legend_y = l->plot.y1 - layout_em_y(f, 0.9);
     }
     if (p->legend == LEGEND_INSIDE)

@@ -14,6 +14,7 @@ struct layout {
     struct box plot; /* inside the axes */
     struct box inset, window; /* inside the axes of the inset, and all of it */
     double y_label, y2_label, x_label; /* x, x, y of the labels */
+    double bar;                        /* ems between the axes and a bar */
     double legend_x, legend_y;         /* the first entry of the legend */
     size_t legend_cols;        /* columns of the legend; 0: entries flow */
     double legend_room;        /* width of a legend below, in ems */

@@ -43,7 +43,7 @@ static bool split_entries(struct figure *f, struct panel *p)
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
 
-        if (!c->label)
+        if (!c->label || c->unlisted)
             continue;
         if (!c->owner)
             return false;
@@ -60,7 +60,7 @@ static bool split_entries(struct figure *f, struct panel *p)
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
 
-        if (c->label && c->line)
+        if (c->label && c->line && !c->unlisted)
             add_entry(
                 p, p->n_owners,
                 &(struct entry){ c->line, COLOUR_GREY, c->dash, c->style, 0 });
@@ -80,11 +80,14 @@ void legend_entries(struct figure *f, struct panel *p)
     for (size_t i = 0; i < p->n_curves; i++) {
         const struct curve *c = &p->curve[i];
 
-        if (c->label)
-            add_entry(
-                p, p->n_entries,
-                &(struct entry){ c->label, c->colour, c->dash, c->style, 0 });
+        if (c->label && !c->unlisted)
+            add_entry(p, p->n_entries,
+                      &(struct entry){
+                          c->best ? arena_printf(&f->mem, "best: %s", c->label)
+                                  : c->label,
+                          c->colour, c->dash, c->style, 0 });
     }
+    cut_entries(f, p);
 }
 
 void legend_share(struct figure *f, struct panel *p)

@@ -40,15 +40,9 @@ const struct palette *palette_of(enum theme t)
     return &palettes[t];
 }
 
-uint32_t palette_curve(enum theme t, int slot)
-{
-    return slot < 0 ? palettes[t].grey
-                    : palettes[t].curve[slot % PALETTE_COLOURS];
-}
-
 int palette_dash(enum theme t, int slot)
 {
-    if (slot < 0)
+    if (slot < 0 || slot >= COLOUR_RAMP)
         return 0;
     return (t == THEME_MONO ? slot : slot / PALETTE_COLOURS) % PALETTE_DASHES;
 }
@@ -80,6 +74,24 @@ uint32_t palette_ramp(enum theme t, double part)
     if (t == THEME_MONO)
         return palette_mix(0xFFFFFF, 0x222222, fmin(fmax(part, 0), 1));
     return palette_mix(ramp[i + 1], ramp[i], at - i);
+}
+
+uint32_t palette_curve(enum theme t, int slot)
+{
+    if (slot >= COLOUR_RAMP) {
+        const double part = (slot - COLOUR_RAMP) / 1000.0;
+
+        return palette_ramp(t, t == THEME_LIGHT  ? 0.85 * part
+                               : t == THEME_DARK ? 0.3 + 0.7 * part
+                                                 : 0.4 + 0.6 * part);
+    }
+    return slot < 0 ? palettes[t].grey
+                    : palettes[t].curve[slot % PALETTE_COLOURS];
+}
+
+int palette_ramp_slot(double part)
+{
+    return COLOUR_RAMP + (int)lround(fmin(fmax(part, 0), 1) * 1000);
 }
 
 static double luminance(uint32_t colour)

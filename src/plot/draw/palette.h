@@ -21,7 +21,8 @@ enum {
     PALETTE_COLOURS = 8,
     PALETTE_DASHES = 5,
     COLOUR_GREY = -1,
-    COLOUR_NONE = -2
+    COLOUR_NONE = -2,
+    COLOUR_RAMP = 1000000
 };
 
 struct palette {
@@ -38,6 +39,9 @@ int palette_dash(enum theme, int slot);
 uint32_t palette_mix(uint32_t a, uint32_t b, double part);
 /* A colour for 0 to 1, dark to light, for heat maps. */
 uint32_t palette_ramp(enum theme, double part);
+/* A slot that stands for a place on the ramp, 0 to 1.  The end that is hard to
+ * see on the background is left out. */
+int palette_ramp_slot(double part);
 /* Black or white, whichever has more contrast to this colour. */
 uint32_t palette_on(uint32_t colour);
 /* WCAG's contrast ratio of two colours, 1..21. */

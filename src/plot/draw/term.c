@@ -391,9 +391,9 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     if (w.w < 4 || w.h < 2)
         return;
     draw_axes(&w, p);
-    for (int faint = 1; faint >= 0; faint--)
+    for (int level = 0; level < CURVE_LEVELS; level++)
         for (size_t i = 0; i < p->n_curves; i++)
-            if (p->curve[i].faint == faint)
+            if (curve_level(&p->curve[i]) == level)
                 draw_one(&w, p, &p->curve[i]);
     for (size_t i = 0; i < p->n_marks; i++)
         draw_mark(&w, p, &p->mark[i],

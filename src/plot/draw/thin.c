@@ -131,3 +131,65 @@ void thin_curve(struct curve *v, const struct axis *x, int columns,
     v->n = k.n;
     free(k.index);
 }
+
+/* The mean and the extremes of the points of one column. */
+struct mean {
+    double x, y, lo, hi;
+    size_t n;
+};
+
+static void end_column(struct curve *to, struct mean *m)
+{
+    if (m->n == 0)
+        return;
+    to->x[to->n] = m->x / (double)m->n;
+    to->y[to->n] = m->y / (double)m->n;
+    to->lo[to->n] = m->lo;
+    to->hi[to->n++] = m->hi;
+    *m = (struct mean){ 0 };
+}
+
+bool thin_crowd(struct curve *v, const struct axis *x, int columns,
+                struct arena *mem)
+{
+    const size_t room = 2 * (size_t)columns + 4;
+    struct curve to = *v;
+    struct mean m = { 0 };
+    size_t inside = 0;
+    long now = -1;
+
+    for (size_t i = 0; i < v->n; i++) {
+        const double place = axis_place(x, v->x[i]);
+
+        inside += place >= 0 && place <= 1;
+        if (!isfinite(v->y[i]) || (i > 0 && v->x[i] < v->x[i - 1]))
+            return false;
+    }
+    if (columns <= 0 || v->style != STYLE_LINE || v->lo || v->faint ||
+        inside < 3 * (size_t)columns)
+        return false;
+    to.n = 0;
+    to.x = arena_alloc(mem, room * sizeof *to.x);
+    to.y = arena_alloc(mem, room * sizeof *to.y);
+    to.lo = arena_alloc(mem, room * sizeof *to.lo);
+    to.hi = arena_alloc(mem, room * sizeof *to.hi);
+    to.crowd = true;
+    for (size_t i = 0; i < v->n; i++) {
+        const double place = axis_place(x, v->x[i]);
+        const long at = (long)(place * columns);
+
+        if (!(place >= 0 && place <= 1))
+            continue;
+        if (at != now)
+            end_column(&to, &m);
+        now = at;
+        m.lo = m.n ? fmin(m.lo, v->y[i]) : v->y[i];
+        m.hi = m.n ? fmax(m.hi, v->y[i]) : v->y[i];
+        m.x += v->x[i];
+        m.y += v->y[i];
+        m.n++;
+    }
+    end_column(&to, &m);
+    *v = to;
+    return true;
+}

@@ -1,0 +1,181 @@
+#include "config.h"
+#include "plot/run_set.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "common/utf8.h"
+#include "plot/draw/axis.h"
+
+bool run_set_differs(const struct run_set *s, size_t param)
+{
+    const struct pair *first = &s->run[0].params[param];
+    bool same = true;
+
+    for (size_t i = 1; i < s->n && same; i++) {
+        const char *value = run_info_param(&s->run[i], first->key);
+
+        same = value && strcmp(value, first->value) == 0;
+    }
+    return !same && strncmp(first->key, "is.", 3) != 0 &&
+           strncmp(first->key, "run.", 4) != 0;
+}
+
+/* Where a text may be cut: not within a character. */
+static size_t whole_character(const char *s, size_t at)
+{
+    while (at > 0 && ((unsigned char)s[at] & 0xC0) == 0x80)
+        at--;
+    return at;
+}
+
+/* How many bytes at the beginning do all names have in common? */
+static size_t common_start(const struct run_set *c)
+{
+    size_t n = strlen(c->name[0]);
+
+    for (size_t i = 1; i < c->n; i++) {
+        size_t k = 0;
+
+        while (k < n && c->name[i][k] == c->name[0][k])
+            k++;
+        n = k;
+    }
+    return whole_character(c->name[0], n);
+}
+
+/* Cut what long names have in common, except its ends: "gpt2-wide…lr3e-4". */
+static void show_names(struct run_set *c, struct arena *mem)
+{
+    enum { LONG = 24, HEAD = 6, TAIL = 4 };
+    const size_t same = c->n > 1 ? common_start(c) : 0;
+    size_t widest = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (utf8_width(c->name[i]) > widest)
+            widest = utf8_width(c->name[i]);
+    for (size_t i = 0; i < c->n; i++) {
+        const char *name = c->name[i];
+
+        c->shown[i] = name;
+        if (widest > LONG && same > HEAD + TAIL + 2)
+            c->shown[i] =
+                arena_printf(mem, "%.*s%s%s", (int)whole_character(name, HEAD),
+                             name, utf8_locale() ? "\xe2\x80\xa6" : "~",
+                             name + whole_character(name, same - TAIL));
+    }
+}
+
+/* The numbers that the runs have in a parameter of the first one.  Returns how
+ * many are different; 0 if a run has none. */
+static size_t numbers_of(const struct run_set *c, size_t param, double *number)
+{
+    const char *key = c->run[0].params[param].key;
+    size_t different = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const char *value = run_info_param(&c->run[i], key);
+        bool known = false;
+
+        if (!value || !num_real(value, &number[i]) || !isfinite(number[i]))
+            return 0;
+        for (size_t k = 0; k < i; k++)
+            known = known || !(number[k] < number[i] || number[k] > number[i]);
+        different += !known;
+    }
+    return different;
+}
+
+/* Are numbers, of which some are equal, spaced by ratio? */
+static bool is_geometric(const double *number, size_t n)
+{
+    double *sorted = xcalloc(n + 1, sizeof *sorted);
+    size_t m = 0;
+    bool geometric;
+
+    memcpy(sorted, number, n * sizeof *sorted);
+    num_sort(sorted, n);
+    for (size_t i = 0; i < n; i++)
+        if (m == 0 || sorted[i] > sorted[m - 1])
+            sorted[m++] = sorted[i];
+    geometric = axis_geometric(sorted, m);
+    free(sorted);
+    return geometric;
+}
+
+/* By the parameter that has the most different numbers, of at least three. */
+static void colour_by_number(struct run_set *c, struct arena *mem)
+{
+    double *number = xcalloc(c->n + 1, sizeof *number);
+    size_t most = 2, best = 0;
+    struct ramp *r;
+    const char *key, *dot;
+
+    for (size_t i = 0; i < c->run[0].n_params; i++) {
+        const size_t n =
+            strstr(c->run[0].params[i].key, "seed") || !run_set_differs(c, i)
+                ? 0
+                : numbers_of(c, i, number);
+
+        if (n > most) {
+            most = n;
+            best = i;
+        }
+    }
+    if (most > 2) {
+        numbers_of(c, best, number);
+        key = c->run[0].params[best].key;
+        dot = strrchr(key, '.');
+        r = c->ramp = arena_alloc(mem, sizeof *r);
+        *r = (struct ramp){ .label = dot ? dot + 1 : key,
+                            .lo = INFINITY,
+                            .hi = -INFINITY,
+                            .log = is_geometric(number, c->n) };
+        for (size_t i = 0; i < c->n; i++) {
+            r->lo = fmin(r->lo, number[i]);
+            r->hi = fmax(r->hi, number[i]);
+        }
+        for (size_t i = 0; i < c->n; i++)
+            c->slot[i] = palette_ramp_slot(
+                r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
+                       : (number[i] - r->lo) / (r->hi - r->lo));
+    }
+    free(number);
+}
+
+void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
+                  struct arena *mem)
+{
+    bool taken[PALETTE_COLOURS] = { false };
+
+    *c = (struct run_set){
+        .run = run,
+        .n = n,
+        .slot = arena_alloc(mem, (n + 1) * sizeof *c->slot),
+        .name = arena_alloc(mem, (n + 1) * sizeof *c->name),
+        .shown = arena_alloc(mem, (n + 1) * sizeof *c->shown),
+    };
+    for (size_t i = 0; i < n; i++) {
+        int slot = palette_slot(run[i].name);
+        bool shared = false;
+
+        /* eight runs have different colours, the next eight also dashes */
+        for (int k = 0; k < PALETTE_COLOURS && taken[slot]; k++)
+            slot = (slot + 1) % PALETTE_COLOURS;
+        taken[slot] = true;
+        c->slot[i] = slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
+        if (i % PALETTE_COLOURS == PALETTE_COLOURS - 1)
+            memset(taken, 0, sizeof taken);
+        for (size_t k = 0; k < n; k++)
+            shared =
+                shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
+        c->name[i] =
+            shared ? arena_printf(mem, "%s (%.8s)", run[i].name, run[i].id)
+                   : run[i].name;
+    }
+    show_names(c, mem);
+    if (n > PALETTE_COLOURS)
+        colour_by_number(c, mem);
+}

@@ -1,0 +1,37 @@
+#ifndef PLOT_RUN_SET_H
+#define PLOT_RUN_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/mem.h"
+#include "plot/draw/figure.h"
+#include "store/load.h"
+
+/*
+ * run_set - the runs of a figure, with the colour and the name that each has in
+ * every panel
+ *
+ * Up to eight runs have a colour each.  More runs than that are coloured by the
+ * number in which they differ, such as the learning rate, if there is one; a
+ * ramp says which colour stands for which number.  Of long names, the part that
+ * is the same for all runs is cut.
+ */
+struct run_set {
+    const struct run_info *run;
+    size_t n;
+    int *slot;          /* colours */
+    const char **name;  /* names, followed by the id if two are equal */
+    const char **shown; /* the same in labels */
+    struct ramp *ramp;  /* or NULL: a colour for each run */
+};
+
+/* The arrays belong to the arena. */
+void run_set_init(struct run_set *, const struct run_info *, size_t n,
+                  struct arena *);
+
+/* Do runs differ in a parameter of the first one, by its index?  Parameters
+ * that describe the run itself (is., run.) do not count. */
+bool run_set_differs(const struct run_set *, size_t param);
+
+#endif
