@@ -63,6 +63,31 @@ is "$(value gpt2-124M time T4 8 --fit --ranks 3 --set train.micro_batch=1 \
 gtrain plan "$top/conf/gpt2-124M.ini" --only nonsense >/dev/null 2>&1
 is $? 2 "plan --only refuses an unknown part"
 
+# presets: shapes and sizes as their names and the manual promise
+for size in 30 60 125 250; do
+    preset=model.preset=llama-${size}M
+    gtrain --set $preset --show-config | awk '/^\[/ { section = $1 }
+        section == "[model]" { v[$1] = $3 } END { w = v["width"]
+            deep = w / v["layers"]; wide = v["d_ff"] - 8 / 3 * w
+            exit !(w / v["heads"] == 64 && deep >= 50 && deep <= 100 &&
+                wide > -0.01 && wide < 64) }'
+    ok $? \
+        "llama-${size}M has heads of 64, a d_ff of 8/3 and 50 to 100 a layer"
+    gtrain plan --set $preset --only parameters --tsv --no-header |
+        awk -v m=$size '$1 == "all" { r = $3 / m / 1e6 }
+            END { exit !(r > 0.96 && r < 1.04) }'
+    ok $? "llama-${size}M has nearly the parameters that its name says"
+done
+gtrain --set model.preset=gpt3-13B --show-config |
+    grep -E '^(lr|tokens_per_step) =' >rates
+is "$(cat rates)" "tokens_per_step = 2097152
+lr = 0.0001" "gpt3-13B has the batch and the learning rate of its authors"
+gtrain --set model.preset=gpt3-13B --set train.batch=8 --set optim.lr=1 \
+    --show-config | grep -E '^(lr|batch|tokens_per_step) =' >rates
+is "$(cat rates)" "batch = 8
+tokens_per_step = 0
+lr = 1.0" "--set takes precedence over the batch and the rate of a preset"
+
 # every settings file of ours plans
 for conf in "$top"/conf/*.ini; do
     grep -q '^\[sweep\]' "$conf" && continue

@@ -66,24 +66,30 @@ static const char *const decay_shapes[] = {
     [SHAPE_SQRT] = "sqrt", NULL
 };
 
-/* Known shapes: name, layers, heads, width, d_ff, context, and whether the
- * model is one of Llama's kind, else of GPT-2's.  A 0 leaves the default. */
+/* Known shapes: name, layers, heads, width, d_ff, context and vocabulary; peak
+ * learning rate and tokens of a step; and whether the model is one of Llama's
+ * kind, else of GPT-2's.  A 0 leaves the default.  GPT-3's are those of table
+ * 2.1 of Brown et al. 2020, where its heads and widths are whole.  The llama
+ * presets have heads of 64, a d_ff of 8/3 of the width, rounded up to 64, and
+ * 50 to 100 times as much width as layers. */
 #define PRESETS(X)                                                             \
-    X("none", 0, 0, 0, 0, 0, false)                                            \
-    X("gpt2", 12, 12, 768, 0, 1024, false)                                     \
-    X("gpt2-medium", 24, 16, 1024, 0, 1024, false)                             \
-    X("gpt2-large", 36, 20, 1280, 0, 1024, false)                              \
-    X("gpt2-xl", 48, 25, 1600, 0, 1024, false)                                 \
-    X("gpt3-125M", 12, 12, 768, 0, 2048, false)                                \
-    X("gpt3-350M", 24, 16, 1024, 0, 2048, false)                               \
-    X("gpt3-760M", 24, 16, 1536, 0, 2048, false)                               \
-    X("gpt3-1.3B", 24, 16, 2048, 0, 2048, false)                               \
-    X("gpt3-2.7B", 32, 32, 2560, 0, 2048, false)                               \
-    X("gpt3-6.7B", 32, 32, 4096, 0, 2048, false)                               \
-    X("llama-30M", 6, 6, 384, 1024, 1024, true)                                \
-    X("llama-60M", 8, 8, 512, 1376, 1024, true)                                \
-    X("llama-125M", 12, 12, 768, 2048, 1024, true)                             \
-    X("llama-250M", 24, 16, 768, 2560, 1024, true)
+    X("none", 0, 0, 0, 0, 0, 0, 0, 0, false)                                   \
+    X("gpt2", 12, 12, 768, 0, 1024, 50257, 0, 0, false)                        \
+    X("gpt2-medium", 24, 16, 1024, 0, 1024, 50257, 0, 0, false)                \
+    X("gpt2-large", 36, 20, 1280, 0, 1024, 50257, 0, 0, false)                 \
+    X("gpt2-xl", 48, 25, 1600, 0, 1024, 50257, 0, 0, false)                    \
+    X("gpt3-125M", 12, 12, 768, 0, 2048, 50257, "6e-4", 524288, false)         \
+    X("gpt3-350M", 24, 16, 1024, 0, 2048, 50257, "3e-4", 524288, false)        \
+    X("gpt3-760M", 24, 16, 1536, 0, 2048, 50257, "2.5e-4", 524288, false)      \
+    X("gpt3-1.3B", 24, 16, 2048, 0, 2048, 50257, "2e-4", 1048576, false)       \
+    X("gpt3-2.7B", 32, 32, 2560, 0, 2048, 50257, "1.6e-4", 1048576, false)     \
+    X("gpt3-6.7B", 32, 32, 4096, 0, 2048, 50257, "1.2e-4", 2097152, false)     \
+    X("gpt3-13B", 40, 40, 5120, 0, 2048, 50257, "1e-4", 2097152, false)        \
+    X("gpt3-175B", 96, 96, 12288, 0, 2048, 50257, "0.6e-4", 3276800, false)    \
+    X("llama-30M", 6, 7, 448, 1216, 1024, 32000, 0, 0, true)                   \
+    X("llama-60M", 8, 10, 640, 1728, 1024, 32000, 0, 0, true)                  \
+    X("llama-125M", 14, 12, 768, 2048, 1024, 32000, 0, 0, true)                \
+    X("llama-250M", 17, 16, 1024, 2752, 1024, 32000, 0, 0, true)
 
 #define PRESET_NAME(name, ...) name,
 #define PRESET_SHAPE(name, ...) { __VA_ARGS__ },
@@ -91,7 +97,9 @@ static const char *const decay_shapes[] = {
 static const char *const preset_names[] = { PRESETS(PRESET_NAME) NULL };
 
 static const struct preset {
-    int layers, heads, width, d_ff, context;
+    int layers, heads, width, d_ff, context, vocab;
+    const char *lr;
+    int batch; /* in tokens */
     bool llama;
 } presets[] = { PRESETS(PRESET_SHAPE) };
 /* clang-format on */
@@ -379,6 +387,13 @@ int settings_begin(struct settings *c, const char *path, struct err *e)
     return path ? read_file(c, path, e) : 0;
 }
 
+/* Do the file or --set say how large the batch is, in sequences or tokens? */
+static bool has_batch(const struct settings *c)
+{
+    return conf_origin(&c->conf, "train.batch") ||
+           conf_origin(&c->conf, "train.tokens_per_step");
+}
+
 /* Set the values of the preset that the file and --set leave out. */
 void settings_finish(struct settings *c)
 {
@@ -392,7 +407,8 @@ void settings_finish(struct settings *c)
         { "model.width", p->width },
         { "model.d_ff", p->d_ff },
         { "model.context", p->context },
-        { "model.vocab", p->layers ? 50257 : 0 },
+        { "model.vocab", p->vocab },
+        { "train.tokens_per_step", has_batch(c) ? 0 : p->batch },
     };
     static const char *const llama[][2] = {
         { "model.norm", "rmsnorm" },   { "model.norm_bias", "no" },
@@ -406,6 +422,8 @@ void settings_finish(struct settings *c)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].value && !conf_origin(&c->conf, sizes[i].key))
             conf_put_int(&c->conf, sizes[i].key, sizes[i].value, where, &e);
+    if (p->lr && !conf_origin(&c->conf, "optim.lr"))
+        conf_put(&c->conf, "optim.lr", p->lr, where, &e);
     for (size_t i = 0; p->llama && i < sizeof llama / sizeof llama[0]; i++)
         if (!conf_origin(&c->conf, llama[i][0]))
             conf_put(&c->conf, llama[i][0], llama[i][1], where, &e);
