@@ -99,7 +99,8 @@ static int recognize_log(const char *path)
 static int recognize_path(const char *path)
 {
     if (path_is_folder(path))
-        return has_file_like(path, "tfevents")   ? TENSORBOARD
+        return has_file_like(path, ".wandb")     ? WANDB
+               : has_file_like(path, "tfevents") ? TENSORBOARD
                : has_file_like(path, STORE_META) ? MLFLOW
                                                  : -1;
     if (str_ends(path, ".wandb"))

@@ -91,6 +91,64 @@ g import words
 test $? = 1 && test "$(wc -l <err)" = 1
 ok $? "import refuses an unknown format in one line"
 
+# ---- W&B ----
+if perl -MCompress::Zlib -e 1 2>/dev/null; then
+    for id in ab12 cd34; do
+        mkdir -p "wandb/offline-run-1-$id/files/media"
+        cat >lines <<'E2'
+tag baseline
+tag team=core
+job train
+config lr 0.001
+config big 1180591620717411303424
+config nest/a 7
+log 0 loss 2.5 pic/_type "image-file" pic/size 69
+log 1 loss NaN word "text" hist/_type "histogram" hist/bins [1,2]
+log 2 loss 1.5 acc 0.5
+summary loss 1.5
+summary best 0.125
+summary acc {"max":0.75}
+summary verdict "good"
+print first
+print second
+artifact a
+E2
+        "$top/t/lib/wandb-log.pl" "$id" <lines >"wandb/offline-run-1-$id/run-$id.wandb"
+    done
+    echo png >wandb/offline-run-1-ab12/files/media/pic.png
+    ln -s offline-run-1-cd34 wandb/latest-run
+    g import wandb/offline-run-1-ab12 && run=$(gtrack where 'run ab12') &&
+        test "$(cat "$run/artifacts/media/pic.png" "$run/artifacts/output.log")" = "png
+first
+second"
+    ok $? "import of the folder of a W&B run has its files and its output"
+    grep -q "left out: image-file (1), text (2), histogram (1), artifact (1)" err
+    ok $? "import says what it cannot take of a W&B run"
+    g metrics 'run ab12' loss best --no-header && holds out "0${tab}2.5${tab}
+1${tab}nan${tab}
+2${tab}1.5${tab}0.125"
+    ok $? "import makes a point of a value that was set in W&B's summary"
+    gtrack export 'run ab12' --to csv | cut -d, -f4 | sort -u >out
+    ! grep -q 'pic\|hist' out && grep -q best out
+    ok $? "import makes no metrics of the sizes of W&B's images"
+    g ls 'run ab12' -c big,nest.a,tags.team,tags.baseline,tags.wandb.job_type --no-header
+    is "$(cat out)" "1.1805916207174113e21${tab}7${tab}core${tab}${tab}train" \
+        "import takes tags, the job type and large integers of W&B"
+    g import wandb && grep -q "1 runs with 6 points imported, 1 already existed" err
+    ok $? "import of W&B's folder imports each run below it once"
+    cp wandb/offline-run-1-cd34/run-cd34.wandb . && mkdir files && echo x >files/x &&
+        g import -r lone run-cd34.wandb && test -z "$(find lone -name x)"
+    ok $? "import takes no files from beside a W&B log that was moved"
+    echo junk >wandb/offline-run-1-ab12/run-ab12.wandb && g import -r half wandb
+    test $? = 1 && grep -q "1 of 2 runs were not imported" err &&
+        gtrack ls -r half -c name --no-header | grep -qx "run cd34"
+    ok $? "a damaged run of W&B does not keep the others from being imported"
+else
+    for i in 1 2 3 4 5 6 7 8; do
+        skip "import of W&B runs works (part $i of 8)" "no perl with Compress::Zlib"
+    done
+fi
+
 # ---- round trips ----
 id=$(gtrack run start --name early)
 GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"

@@ -6,7 +6,10 @@
  * with: src/track/import/import_tensorboard.c
  * with: src/track/import/import_text.c
  * with: src/track/import/import_wandb.c
+ * with: src/track/import/wandb_items.c
+ * with: src/track/import/wandb_log.c
  * with: src/track/import/import.c
+ * with: src/track/runs/copy.c
  */
 #include "config.h"
 #include "track/import/import.h"

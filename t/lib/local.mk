@@ -5,7 +5,8 @@ EXTRA_DIST += \
 	%D%/httpd.pl \
 	%D%/server.pl \
 	%D%/tap.sh \
-	%D%/tls-front.py
+	%D%/tls-front.py \
+	%D%/wandb-log.pl
 
 check_PROGRAMS += t/lib/kill-at t/lib/mkruns t/lib/store-tool t/lib/allocs.so
 t_lib_kill_at_SOURCES = %D%/kill-at.c

@@ -106,16 +106,23 @@ P
     WANDB_MODE=offline "$python" - >out 2>err <<'P'
 import wandb
 run = wandb.init(project="off", name="offline", config={"lr": 1e-3,
-                 "model": {"n_layer": 12}})
+                 "model": {"n_layer": 12}, "big": 2**70},
+                 tags=["baseline", "team=core"], job_type="train")
+print("printed")
 for i in range(500):
     run.log({"train/loss": 1.0 / (i + 1), "d": {"e": float("nan")}})
+run.log({"hist": wandb.Histogram([1, 2, 3])})
+run.summary["best"] = 0.125
 run.finish()
 P
-    g import wandb/offline-run-*/*.wandb && g metrics offline --tsv &&
+    g import wandb && grep -q "left out: histogram (1)" err && g metrics offline --tsv &&
         grep -q '^train/loss	500	0	499	0.002	' out &&
         grep -q '^d/e	500	' out &&
         g ls offline -c lr,model.n_layer,experiment --no-header &&
-        test "$(cat out)" = "0.001	12	off"
+        test "$(cat out)" = "0.001	12	off" &&
+        g ls offline -c best,tags.team,tags.wandb.job_type --no-header &&
+        test "$(cat out)" = "0.125	core	train" &&
+        grep -qx printed "$(gtrack where offline)/artifacts/output.log"
     ok $? "every point of an offline run of wandb is imported"
 else
     for name in resume lines import; do

@@ -1,15 +1,20 @@
 #include "config.h"
 #include "track/import/import.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "store/bulk.h"
 #include "store/load.h"
 #include "store/store.h"
+#include "track/runs/copy.h"
 
 #define SOURCE_TAG "gtrack.imported_from"
 
@@ -28,8 +33,13 @@ void import_run_clear(struct import_run *in)
         free(in->pair[i].key);
         free(in->pair[i].value);
     }
+    for (size_t i = 0; i < in->n_left; i++)
+        free(in->left[i].what);
     free(in->metric);
     free(in->pair);
+    free(in->left);
+    free(in->files);
+    free(in->output);
     free(in->source);
     free(in->name);
     free(in->experiment);
@@ -116,6 +126,31 @@ void import_run_tag(struct import_run *in, const char *key, const char *value)
     set_pair(in, key, value, true);
 }
 
+void import_run_leave(struct import_run *in, const char *what)
+{
+    size_t i = 0;
+
+    while (i < in->n_left && strcmp(in->left[i].what, what) != 0)
+        i++;
+    if (i == in->n_left) {
+        GROW(in->left, in->n_left, in->room_left);
+        in->left[in->n_left++] = (struct import_left){ xstrdup(what), 0 };
+    }
+    in->left[i].n++;
+}
+
+static void report_left(const struct import_run *in)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < in->n_left; i++)
+        buf_printf(&b, "%s%s (%zu)", i ? ", " : "", in->left[i].what,
+                   in->left[i].n);
+    if (in->n_left)
+        log_warn("%s: left out: %s", in->name ? in->name : in->source, b.s);
+    buf_clear(&b);
+}
+
 size_t import_run_count_points(const struct import_run *in)
 {
     size_t n = 0;
@@ -145,6 +180,30 @@ static int find_source(const char *root, const char *source, bool *found,
     return ret;
 }
 
+static int write_files(const struct import_run *in, struct bulk *b,
+                       struct err *e)
+{
+    char *output = bulk_artifact(b, "output.log", e);
+    int ret = output ? 0 : -1;
+
+    if (ret == 0 && in->files) {
+        char *artifacts = path_parent(output);
+
+        ret = copy_tree(in->files, artifacts, NULL, e);
+        free(artifacts);
+    }
+    if (ret == 0 && in->output && !path_exists(output)) {
+        FILE *fp = fopen(output, "we");
+
+        if (fp)
+            fputs(in->output, fp);
+        if (!fp || ferror(fp) || fclose(fp) != 0)
+            ret = err_sys(e, "cannot write %s", output);
+    }
+    free(output);
+    return ret;
+}
+
 static int write_content(const struct import_run *in, struct bulk *b,
                          struct err *e)
 {
@@ -155,6 +214,8 @@ static int write_content(const struct import_run *in, struct bulk *b,
                        : bulk_param(b, x->key, x->value, e)) < 0)
             return -1;
     }
+    if (write_files(in, b, e) < 0)
+        return -1;
     for (size_t i = 0; i < in->n_metrics; i++)
         if (bulk_points(b, in->metric[i].key, in->metric[i].point,
                         in->metric[i].n, e) < 0)
@@ -196,6 +257,7 @@ int import_run_write(struct import_run *in, struct import *import,
     }
     if (import->root && write_run(in, import, e) < 0)
         return -1;
+    report_left(in);
     import->runs++;
     import->points += import_run_count_points(in);
     return 0;

@@ -49,6 +49,12 @@ struct import_pair {
     bool is_tag;
 };
 
+/* Things of a kind that a run has and the store has no place for. */
+struct import_left {
+    char *what;
+    size_t n;
+};
+
 struct import_run {
     char *source, *name, *experiment, *user;
     int64_t start_ms, end_ms;
@@ -57,6 +63,10 @@ struct import_run {
     size_t n_metrics, room_metrics;
     struct import_pair *pair;
     size_t n_pairs, room_pairs;
+    struct import_left *left;
+    size_t n_left, room_left;
+    char *files;  /* a folder, whose files become artifacts; or NULL */
+    char *output; /* what it printed, unless the files have it; or NULL */
 };
 
 /* `source` belongs to the run from then on. */
@@ -71,8 +81,10 @@ void import_run_rewind(struct import_run *, int64_t step);
 /* The last value of a key counts. */
 void import_run_param(struct import_run *, const char *key, const char *value);
 void import_run_tag(struct import_run *, const char *key, const char *value);
+/* Count something that is not imported; import_run_write() reports it. */
+void import_run_leave(struct import_run *, const char *what);
 size_t import_run_count_points(const struct import_run *);
-/* Write the run, unless it exists, and count it. */
+/* Write the run, unless it exists, count it, and say what was left out. */
 int import_run_write(struct import_run *, struct import *, struct err *);
 
 /* When a file was last written, for logs without times. */

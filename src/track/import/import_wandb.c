@@ -1,40 +1,37 @@
 /*
- * import_wandb - import an offline run of W&B, run-ID.wandb
+ * import_wandb - import offline runs of W&B
  *
- * The file is a log in LevelDB's format whose records are protocol buffers.
- * After a header of 7 bytes (":W&B", 0xbee1, version) come blocks of 32 KiB.  A
- * record begins with a CRC-32 of its type and data, its length in two bytes,
- * and its type: whole, first, middle or last part.
- * (wandb/sdk/internal/datastore.py, wandb/proto/wandb_internal.proto)
+ * The folder of a run has a log, run-ID.wandb, whose records are protocol
+ * buffers, and a folder `files`, which has its output and its media.
+ * (wandb/proto/wandb_internal.proto)
  */
 #include "config.h"
 #include "track/import/import.h"
 
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "common/buf.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "common/protobuf.h"
+#include "store/store.h"
+#include "track/import/wandb_items.h"
+#include "track/import/wandb_log.h"
+#include "track/runs/file_tree.h"
 
 enum {
-    BLOCK = 32768,
-    HEADER = 7,
-    WHOLE = 1,
-    FIRST,
-    MIDDLE,
-    LAST,
-
     HISTORY = 2, /* fields of Record */
     SUMMARY = 3,
     CONFIG = 5,
     STATS = 7,
+    ARTIFACT = 8,
+    ALERT = 10,
+    OUTPUT_RAW = 13,
     RUN = 17,
     EXIT = 18,
 
@@ -42,204 +39,133 @@ enum {
     RUN_PROJECT = 3,
     RUN_CONFIG = 4,
     RUN_GROUP = 6,
+    RUN_JOB_TYPE = 7,
     RUN_NAME = 8,
     RUN_NOTES = 9,
+    RUN_TAGS = 10,
     RUN_START = 17,
+    RUN_GIT = 21,
 };
 
-struct record_reader {
-    FILE *fp;
-    unsigned char block[BLOCK];
-    size_t n, at;
-    const char *path;
+struct wandb_reader {
+    struct import_run in;
+    json_t *summary;
+    json_t *seen; /* the keys of history */
+    struct buf output;
+    int64_t last_step;
+    bool ended;
 };
 
-/* Read the next whole record; 0 at the end, or where the log breaks off. */
-static int read_record(struct record_reader *r, struct buf *out, struct err *e)
+/* -- history, system metrics, summary -------------------------------------- */
+
+/* The value as a number; one that is none is counted as left out. */
+static bool value_number(struct import_run *in, json_t *value, double *x)
 {
-    bool inside = false;
+    const char *type = json_string_value(json_object_get(value, "_type"));
 
-    buf_trim(out, 0);
-    for (;;) {
-        const unsigned char *h;
-        size_t len;
-        uLong crc;
-
-        if (r->at + HEADER > r->n) {
-            r->n = fread(r->block, 1, BLOCK, r->fp);
-            r->at = 0;
-            if (r->n < HEADER)
-                return 0;
-        }
-        h = r->block + r->at;
-        len = (size_t)h[4] | (size_t)h[5] << 8;
-        if (h[6] == 0 && len == 0) { /* the rest of the block is unused */
-            r->at = r->n;
-            continue;
-        }
-        if (h[6] < WHOLE || h[6] > LAST || r->at + HEADER + len > r->n)
-            return 0;
-        crc = crc32(0, h + 6, (uInt)len + 1);
-        if (crc != ((uLong)h[0] | (uLong)h[1] << 8 | (uLong)h[2] << 16 |
-                    (uLong)h[3] << 24))
-            return err_set(e, ERR_INPUT, "%s has a wrong checksum", r->path);
-        if (h[6] == WHOLE || h[6] == FIRST)
-            buf_trim(out, 0);
-        else if (!inside)
-            return err_set(e, ERR_INPUT, "%s has a record without a beginning",
-                           r->path);
-        buf_add(out, h + HEADER, len);
-        r->at += HEADER + len;
-        if (h[6] == WHOLE || h[6] == LAST)
-            return 1;
-        inside = true;
+    if (json_is_number(value)) {
+        *x = json_number_value(value);
+    } else if (json_is_boolean(value)) {
+        *x = json_is_true(value);
+    } else if (!json_is_string(value) ||
+               !num_real(json_string_value(value), x) || isfinite(*x)) {
+        if (!json_is_null(value))
+            import_run_leave(in, type                    ? type
+                                 : json_is_string(value) ? "text"
+                                                         : "list");
+        return false;
     }
+    return true;
 }
-
-/* -- items ---------------------------------------------------------------- */
-
-/* W&B writes NaN and Infinity bare, which JSON does not have. */
-static json_t *parse_json(const struct protobuf_field *f)
-{
-    static const char *const bare[] = { "NaN", "Infinity", "-Infinity" };
-
-    for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++)
-        if (f->n == strlen(bare[i]) && memcmp(f->bytes, bare[i], f->n) == 0)
-            return json_string(bare[i]);
-    return json_loadb((const char *)f->bytes, f->n, JSON_DECODE_ANY, NULL);
-}
-
-static json_t *json_of_real(double x)
-{
-    return isfinite(x) ? json_real(x)
-           : isnan(x)  ? json_string("nan")
-                       : json_string(x < 0 ? "-inf" : "inf");
-}
-
-struct json_item {
-    struct buf key; /* parts of a nested key with slashes */
-    json_t *value;  /* NULL if there is none, or it is not JSON */
-};
-
-static void clear_item(struct json_item *i)
-{
-    buf_clear(&i->key);
-    json_decref(i->value);
-}
-
-static void set_value(struct json_item *i, json_t *value)
-{
-    json_decref(i->value);
-    i->value = value;
-}
-
-static struct json_item parse_item(struct protobuf in)
-{
-    struct json_item i = { BUF_INIT, NULL };
-    struct protobuf_field f;
-
-    while (protobuf_next(&in, &f)) {
-        if (f.number == 1 && f.type == PROTO_BYTES && f.n) {
-            buf_trim(&i.key, 0);
-            buf_add(&i.key, f.bytes, f.n);
-        } else if (f.number == 2 && f.type == PROTO_BYTES) {
-            if (i.key.len)
-                buf_char(&i.key, '/');
-            buf_add(&i.key, f.bytes, f.n);
-        } else if (f.number == 16 && f.type == PROTO_BYTES) {
-            set_value(&i, parse_json(&f));
-        } else if (f.number == 6 && f.type == PROTO_64) {
-            set_value(&i, json_of_real(f.real));
-        } else if (f.number == 5 && f.type == PROTO_VARINT) {
-            set_value(&i, json_real((double)protobuf_zigzag(f.integer)));
-        } else if (f.number == 4 && f.type == PROTO_VARINT) {
-            set_value(&i, json_boolean(f.integer));
-        }
-    }
-    return i;
-}
-
-typedef void leaf_fn(void *arg, const char *key, json_t *value);
-
-/* Call a function for each value of nested objects, with a key like a/b/c. */
-static void each_leaf(const char *key, json_t *value, char separator,
-                      leaf_fn *fn, void *arg)
-{
-    const char *name;
-    json_t *inner;
-
-    if (!json_is_object(value) || json_object_size(value) == 0) {
-        fn(arg, key, value);
-        return;
-    }
-    json_object_foreach(value, name, inner)
-    {
-        char *longer = xasprintf("%s%c%s", key, separator, name);
-
-        each_leaf(longer, inner, separator, fn, arg);
-        free(longer);
-    }
-}
-
-/* -- history and system metrics ------------------------------------------- */
 
 struct history_row {
-    struct import_run *in;
+    struct wandb_reader *r;
     int64_t step, ms;
-    bool write; /* in the second pass; the first finds the step and the time */
     const char *prefix;
 };
 
 static void add_value(void *arg, const char *key, json_t *value)
 {
-    struct history_row *r = arg;
+    const struct history_row *row = arg;
     double x;
+    char *name;
 
-    if (json_is_number(value))
-        x = json_number_value(value);
-    else if (json_is_boolean(value))
-        x = json_is_true(value);
-    else if (!json_is_string(value) ||
-             !num_real(json_string_value(value), &x) || isfinite(x))
+    if (*key == '_')
         return;
-    if (strcmp(key, "_step") == 0)
-        r->step = num_whole(x);
-    else if (strcmp(key, "_timestamp") == 0)
-        r->ms = num_whole(x * 1000 + 0.5);
-    else if (strncmp(key, "_", 1) != 0 && r->write) {
-        char *name = xasprintf("%s%s", r->prefix, key);
-
-        import_run_point(r->in, name, r->step, r->ms, x);
-        free(name);
-    }
+    if (!*row->prefix)
+        json_object_set_new(row->r->seen, key, json_true());
+    if (!value_number(&row->r->in, value, &x))
+        return;
+    name = xasprintf("%s%s", row->prefix, key);
+    import_run_point(&row->r->in, name, row->step, row->ms, x);
+    free(name);
 }
 
-static void add_row(struct history_row *r, struct protobuf in, int item_field)
+static void add_history(struct wandb_reader *r, struct protobuf in)
 {
-    for (int pass = 0; pass < 2; pass++) {
-        struct protobuf again = in;
-        struct protobuf_field f;
+    struct history_row row = { r, 0, r->in.end_ms, "" };
+    json_t *items = json_object(), *x;
+    struct protobuf_field f, num;
 
-        r->write = pass == 1;
-        while (protobuf_next(&again, &f)) {
-            struct json_item i;
+    wandb_items_add(items, in, 1);
+    while (protobuf_next(&in, &f)) {
+        struct protobuf step = protobuf_inside(&f);
 
-            if (f.number == 2 && f.type == PROTO_BYTES && item_field == 1) {
-                struct protobuf step = protobuf_inside(&f);
-                struct protobuf_field num;
-
-                while (protobuf_next(&step, &num))
-                    if (num.number == 1)
-                        r->step = (int64_t)num.integer;
-            }
-            if (f.number != item_field || f.type != PROTO_BYTES)
-                continue;
-            i = parse_item(protobuf_inside(&f));
-            if (i.value)
-                each_leaf(i.key.s, i.value, '/', add_value, r);
-            clear_item(&i);
-        }
+        while (f.number == 2 && f.type == PROTO_BYTES &&
+               protobuf_next(&step, &num))
+            if (num.number == 1)
+                row.step = (int64_t)num.integer;
     }
+    x = json_object_get(items, "_step");
+    if (json_is_number(x))
+        row.step = num_whole(json_number_value(x));
+    x = json_object_get(items, "_timestamp");
+    if (json_is_number(x))
+        row.ms = num_whole(json_number_value(x) * 1000 + 0.5);
+    if (row.step > r->last_step)
+        r->last_step = row.step;
+    wandb_items_each("", items, '/', add_value, &row);
+    json_decref(items);
+}
+
+/* Timestamp: 1 seconds, 2 nanoseconds. */
+static int64_t parse_time(struct protobuf in)
+{
+    struct protobuf_field f;
+    double part[2] = { 0, 0 };
+
+    while (protobuf_next(&in, &f))
+        if (f.number == 1 || f.number == 2)
+            part[f.number - 1] = (double)f.integer;
+    return num_whole(part[0] * 1e3 + part[1] / 1e6);
+}
+
+static void add_stats(struct wandb_reader *r, struct protobuf in)
+{
+    struct history_row row = { r, 0, r->in.end_ms, "system/" };
+    json_t *items = json_object();
+    struct protobuf_field f;
+
+    wandb_items_add(items, in, 3);
+    while (protobuf_next(&in, &f))
+        if (f.number == 2 && f.type == PROTO_BYTES)
+            row.ms = parse_time(protobuf_inside(&f));
+    if (r->in.start_ms)
+        row.step = (row.ms - r->in.start_ms) / 1000;
+    wandb_items_each("", items, '/', add_value, &row);
+    json_decref(items);
+}
+
+/* A value of the summary that is not the last of a history was set by hand, or
+ * is a minimum or the like: a point at the last step. */
+static void add_summary(void *arg, const char *key, json_t *value)
+{
+    struct wandb_reader *r = arg;
+    double x;
+
+    if (*key != '_' && !json_object_get(r->seen, key) &&
+        value_number(&r->in, value, &x))
+        import_run_point(&r->in, key, r->last_step, r->in.end_ms, x);
 }
 
 /* -- config, run, exit ---------------------------------------------------- */
@@ -266,32 +192,46 @@ static void add_param(void *arg, const char *key, json_t *value)
     free(text);
 }
 
-static void add_config(struct import_run *in, struct protobuf config)
+static void add_config(struct import_run *in, struct protobuf update)
 {
-    struct protobuf_field f;
+    json_t *config = json_object();
 
-    while (protobuf_next(&config, &f)) {
-        struct json_item i;
-
-        if (f.number != 1 || f.type != PROTO_BYTES)
-            continue;
-        i = parse_item(protobuf_inside(&f));
-        if (i.value && strncmp(i.key.s, "_wandb", 6) != 0)
-            each_leaf(i.key.s, i.value, '.', add_param, in);
-        clear_item(&i);
-    }
+    wandb_items_add(config, update, 1);
+    json_object_del(config, "_wandb");
+    wandb_items_each("", config, '.', add_param, in);
+    json_decref(config);
 }
 
-/* Timestamp: 1 seconds, 2 nanoseconds. */
-static int64_t parse_time(struct protobuf in)
+/* W&B's tags have no values: "key=value" is what push makes of one that has. */
+static void add_tag(struct import_run *in, const struct protobuf_field *f)
 {
-    struct protobuf_field f;
-    double part[2] = { 0, 0 };
+    char *text = xstrndup((const char *)f->bytes, f->n);
+    char *equals = strchr(text, '=');
 
-    while (protobuf_next(&in, &f))
-        if (f.number == 1 || f.number == 2)
-            part[f.number - 1] = (double)f.integer;
-    return num_whole(part[0] * 1e3 + part[1] / 1e6);
+    if (equals > text)
+        *equals++ = '\0';
+    else
+        equals = NULL;
+    import_run_tag(in, text, equals ? equals : "");
+    free(text);
+}
+
+/* GitRepoRecord: 1 the URL, 2 the commit. */
+static void add_git(struct import_run *in, struct protobuf git)
+{
+    static const char *const tags[] = { "mlflow.source.git.repoURL",
+                                        "mlflow.source.git.commit" };
+    struct protobuf_field f;
+
+    while (protobuf_next(&git, &f)) {
+        char *text;
+
+        if ((f.number != 1 && f.number != 2) || f.type != PROTO_BYTES || !f.n)
+            continue;
+        text = xstrndup((const char *)f.bytes, f.n);
+        import_run_tag(in, tags[f.number - 1], text);
+        free(text);
+    }
 }
 
 static void add_run(struct import_run *in, struct protobuf run)
@@ -303,7 +243,11 @@ static void add_run(struct import_run *in, struct protobuf run)
     while (protobuf_next(&run, &f)) {
         if (f.type != PROTO_BYTES)
             continue;
-        if (f.number == RUN_CONFIG) {
+        if (f.number == RUN_TAGS) {
+            add_tag(in, &f);
+        } else if (f.number == RUN_GIT) {
+            add_git(in, protobuf_inside(&f));
+        } else if (f.number == RUN_CONFIG) {
             add_config(in, protobuf_inside(&f));
         } else if (f.number == RUN_START) {
             in->start_ms = parse_time(protobuf_inside(&f));
@@ -322,6 +266,8 @@ static void add_run(struct import_run *in, struct protobuf run)
     }
     if (text[RUN_GROUP])
         import_run_tag(in, "wandb.group", text[RUN_GROUP]);
+    if (text[RUN_JOB_TYPE])
+        import_run_tag(in, "wandb.job_type", text[RUN_JOB_TYPE]);
     if (text[RUN_NOTES])
         import_run_tag(in, "mlflow.note.content", text[RUN_NOTES]);
     import_run_name(in, name && *name ? name : id);
@@ -330,13 +276,20 @@ static void add_run(struct import_run *in, struct protobuf run)
         free(text[i]);
 }
 
-static void add_record(struct import_run *in, struct protobuf record,
-                       bool *ended)
+static void add_output(struct buf *output, struct protobuf in)
+{
+    struct protobuf_field f;
+
+    while (protobuf_next(&in, &f))
+        if (f.number == 3 && f.type == PROTO_BYTES)
+            buf_add(output, f.bytes, f.n);
+}
+
+static void add_record(struct wandb_reader *r, struct protobuf record)
 {
     struct protobuf_field f, inner;
 
     while (protobuf_next(&record, &f)) {
-        struct history_row row = { in, 0, in->end_ms, false, "" };
         struct protobuf p;
 
         if (f.type != PROTO_BYTES)
@@ -344,73 +297,132 @@ static void add_record(struct import_run *in, struct protobuf record,
         p = protobuf_inside(&f);
         switch (f.number) {
         case HISTORY:
-            add_row(&row, p, 1);
+            add_history(r, p);
             break;
-        case STATS: {
-            struct protobuf again = p;
-
-            while (protobuf_next(&again, &inner))
-                if (inner.number == 2 && inner.type == PROTO_BYTES)
-                    row.ms = parse_time(protobuf_inside(&inner));
-            row.prefix = "system/";
-            row.step = in->start_ms ? (row.ms - in->start_ms) / 1000 : 0;
-            add_row(&row, p, 3);
+        case SUMMARY:
+            wandb_items_add(r->summary, p, 1);
+            wandb_items_add(r->summary, p, 2); /* those to remove */
             break;
-        }
+        case STATS:
+            add_stats(r, p);
+            break;
         case CONFIG:
-            add_config(in, p);
+            add_config(&r->in, p);
             break;
         case RUN:
-            add_run(in, p);
+            add_run(&r->in, p);
+            break;
+        case OUTPUT_RAW:
+            add_output(&r->output, p);
+            break;
+        case ARTIFACT:
+            import_run_leave(&r->in, "artifact");
+            break;
+        case ALERT:
+            import_run_leave(&r->in, "alert");
             break;
         case EXIT:
-            *ended = true;
-            in->status = RUN_FINISHED;
+            r->ended = true;
+            r->in.status = RUN_FINISHED;
             while (protobuf_next(&p, &inner))
                 if (inner.number == 1 && inner.integer != 0)
-                    in->status = RUN_FAILED;
+                    r->in.status = RUN_FAILED;
             break;
         }
     }
 }
 
-int import_wandb(struct import *import, struct err *e)
+static int read_log(struct wandb_reader *r, const char *path, struct err *e)
 {
-    struct record_reader *r = xcalloc(1, sizeof *r);
+    struct wandb_log *log = wandb_log_open(path, e);
     struct buf record = BUF_INIT;
-    struct import_run in;
-    bool ended = false;
     int ret = -1;
 
-    import_run_init(&in, xstrdup(import->path));
-    r->path = import->path;
-    r->fp = fopen(import->path, "re");
-    if (!r->fp) {
-        err_open(e, "cannot read %s", import->path);
-        goto out;
-    }
-    r->n = fread(r->block, 1, BLOCK, r->fp);
-    if (r->n < HEADER || memcmp(r->block, ":W&B\xe1\xbe\0", HEADER) != 0) {
-        err_set(e, ERR_INPUT, "%s is not a log of W&B", import->path);
-        goto out;
-    }
-    r->at = HEADER;
-    while ((ret = read_record(r, &record, e)) > 0)
-        add_record(&in,
-                   (struct protobuf){
-                       (const unsigned char *)record.s,
-                       (const unsigned char *)record.s + record.len, false },
-                   &ended);
-    if (!ended)
-        in.status = RUN_KILLED;
-    if (ret == 0)
-        ret = import_run_write(&in, import, e);
-
-out:
-    if (r->fp)
-        fclose(r->fp);
-    free(r);
+    while (log && (ret = wandb_log_next(log, &record, e)) > 0)
+        add_record(
+            r, (struct protobuf){ (const unsigned char *)record.s,
+                                  (const unsigned char *)record.s + record.len,
+                                  false });
+    wandb_log_close(log);
     buf_clear(&record);
-    import_run_clear(&in);
-    return ret < 0 ? -1 : 0;
+    return ret;
+}
+
+/* The folder `files` beside the log, if both are where W&B puts them:
+ * offline-run-DATE-ID/run-ID.wandb. */
+static char *find_files(const char *path)
+{
+    char *absolute = store_absolute(path);
+    char *folder = path_parent(absolute);
+    const char *name = path_name(absolute), *dash = strchr(name, '-');
+    char *id = dash ? xstrndup(dash, strcspn(dash, ".")) : NULL;
+    char *files =
+        id && str_ends(folder, id) ? path_join(folder, "files") : NULL;
+
+    free(id);
+    free(folder);
+    free(absolute);
+    return files;
+}
+
+static int import_log(struct import *import, const char *path, struct err *e)
+{
+    struct wandb_reader r = { .summary = json_object(),
+                              .seen = json_object(),
+                              .output = BUF_INIT };
+    int ret;
+
+    import_run_init(&r.in, xstrdup(path));
+    ret = read_log(&r, path, e);
+    if (ret == 0) {
+        wandb_items_each("", r.summary, '/', add_summary, &r);
+        if (!r.ended)
+            r.in.status = RUN_KILLED;
+        r.in.files = find_files(path);
+        if (r.output.len)
+            r.in.output = xstrdup(r.output.s);
+        ret = import_run_write(&r.in, import, e);
+    }
+    import_run_clear(&r.in);
+    json_decref(r.summary);
+    json_decref(r.seen);
+    buf_clear(&r.output);
+    return ret;
+}
+
+/* Import all runs below a folder; one that cannot be read does not keep the
+ * rest from being imported. */
+static int import_folder(struct import *import, struct err *e)
+{
+    struct file_tree f;
+    size_t found = 0, failed = 0;
+
+    if (file_tree_list(&f, import->path, NULL, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f.n; i++) {
+        char *path = path_join(import->path, f.file[i].path);
+        struct err why = ERR_INIT;
+
+        if (str_ends(path, ".wandb")) {
+            found++;
+            if (import_log(import, path, &why) < 0) {
+                failed++;
+                log_error("%s", why.text);
+            }
+        }
+        free(path);
+    }
+    file_tree_clear(&f);
+    if (found == 0)
+        return err_set(e, ERR_INPUT, "%s has no runs of W&B", import->path);
+    return failed == 0
+               ? 0
+               : err_set(e, ERR_INPUT, "%zu of %zu runs were not imported",
+                         failed, found);
+}
+
+int import_wandb(struct import *import, struct err *e)
+{
+    return path_is_folder(import->path) ? import_folder(import, e)
+                                        : import_log(import, import->path, e);
 }

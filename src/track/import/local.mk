@@ -6,4 +6,8 @@ gtrack_SOURCES += \
 	%D%/import_mlflow.c \
 	%D%/import_tensorboard.c \
 	%D%/import_text.c \
-	%D%/import_wandb.c
+	%D%/import_wandb.c \
+	%D%/wandb_items.c \
+	%D%/wandb_items.h \
+	%D%/wandb_log.c \
+	%D%/wandb_log.h

@@ -51,10 +51,8 @@ static int copy_file(const char *from, const char *inside, const char *to,
     return ret;
 }
 
-/* Copy all files below a folder, except one at its top and links that leave the
- * folder. */
-static int copy_tree(const char *from, const char *to, const char *except,
-                     struct err *e)
+int copy_tree(const char *from, const char *to, const char *except,
+              struct err *e)
 {
     struct file_tree f;
     int ret = 0;
