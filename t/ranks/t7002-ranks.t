@@ -237,6 +237,44 @@ bad=
 test $status -eq 0 || bad="status $status: $(cat log)"
 is "$bad" "" "SIGHUP under nohup does not stop a training"
 
+# steps that take minutes are not finished: they leave no trace
+stop_within() {     # stop_within BATCH SIGNAL: to the last rank
+    rm -rf within
+    "$gtrain" --config c.ini --ranks 2 --set parallel.mode=fsdp \
+        --set train.batch="$1" --set schedule.steps=2 --set eval.every=0 \
+        --set checkpoint.folder=within --set run.name="within$1" >log 2>&1 &
+    parent=$!
+    until grep -q 'FLOP per token' log || ! kill -0 $parent; do :; done
+    kill -"$2" "$(children $parent | tail -n 1)"
+    wait $parent
+    status=$?
+}
+stop_within 600000 TERM
+is $status 75 "a signal within a step of several ranks ends with status 75"
+like log "after step 0;" "a signal ends several ranks before the end of a step"
+"$gtrain" -q --config c.ini --set train.batch=1200 --set schedule.steps=2 \
+    --set eval.every=0 --set checkpoint.folder=whole >log 2>&1
+stop_within 1200 USR1
+bad=
+"$gtrain" -q --ranks 2 --resume within --set checkpoint.folder=within \
+    >>log 2>&1 || bad="$(tail -n 3 log)"
+test "$(sums within 2)" = "$(sums whole 2)" || bad="$bad other weights"
+is "$bad" "" "ranks stopped within a step (status $status) resume to the same bits"
+
+# a second SIGINT does not wait, here for a rank that is stopped
+start_endless twice "$gtrain" --ranks 2 --set run.name=twice
+zero=$(echo "$ranks" | head -n 1)
+kill -STOP "$victim"
+kill -INT "$zero"
+until grep -q '^gtrain: stopping: ' log || ! kill -0 $parent; do :; done
+kill -INT "$zero"
+until test -z "$(alive "$zero")"; do :; done
+kill -CONT "$victim"
+expect_end 130
+test "$(gtrack ls --tsv --no-header -c status name=twice)" = KILLED ||
+    bad="$bad $(gtrack ls name=twice)"
+is "$bad" "" "a second SIGINT to rank 0 ends the job and marks the run as killed"
+
 # SIGTERM to a rank, or to the parent, at some step: all stop after the same
 # one, with a checkpoint, and go on to the bits of a training that never stopped
 forty="--config c.ini --ranks 2 --set parallel.mode=zero2

@@ -93,15 +93,25 @@ int coll_check(struct coll *c, struct err *e)
     coll_wait(c);
     if (c->device && c->device->check(c, e) < 0)
         return -1;
-    return coll_queue_check(c, e);
+    return coll_queue_check(c, c->begun, e);
 }
 
-int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
+uint64_t coll_begin_sum_f64(struct coll *c, double *x, size_t n)
 {
     coll_queue_push(c, &(struct coll_request){ .kind = REQUEST_SUM_F64,
                                                .out = x,
                                                .n = (int64_t)n });
-    return coll_queue_check(c, e);
+    return c->begun;
+}
+
+int coll_end(struct coll *c, uint64_t call, struct err *e)
+{
+    return coll_queue_check(c, call, e);
+}
+
+int coll_sum_f64(struct coll *c, double *x, size_t n, struct err *e)
+{
+    return coll_end(c, coll_begin_sum_f64(c, x, n), e);
 }
 
 int coll_max(struct coll *c, int64_t *x, struct err *e)
@@ -113,7 +123,7 @@ int coll_max(struct coll *c, int64_t *x, struct err *e)
     coll_bounds(c, c->size, 1, bounds);
     all[c->rank] = *x;
     coll_host_gather(c, all, bounds, sizeof *all);
-    ret = coll_queue_check(c, e);
+    ret = coll_queue_check(c, c->begun, e);
     for (int r = 0; ret == 0 && r < c->size; r++)
         if (all[r] > *x)
             *x = all[r];
@@ -139,7 +149,7 @@ int coll_compare(struct coll *c, const void *data, size_t n, int *rank,
     coll_bounds(c, c->size, 1, bounds);
     memcpy(all + (size_t)c->rank * n, data, n);
     coll_host_gather(c, all, bounds, n);
-    ret = coll_queue_check(c, e);
+    ret = coll_queue_check(c, c->begun, e);
     *rank = 0;
     for (int r = c->size - 1; ret == 0 && r > 0; r--)
         if (memcmp(all, all + (size_t)r * n, n) != 0)

@@ -126,6 +126,10 @@ int coll_check(struct coll *, struct err *); /* waits for all calls */
 
 /* These wait, and return what coll_check() returns. */
 int coll_sum_f64(struct coll *, double *x, size_t n, struct err *);
+/* coll_sum_f64() in the background: begin returns the number of the call; end
+ * waits for that call, and returns what coll_check() returns. */
+uint64_t coll_begin_sum_f64(struct coll *, double *x, size_t n);
+int coll_end(struct coll *, uint64_t call, struct err *);
 int coll_max(struct coll *, int64_t *x, struct err *);
 int coll_barrier(struct coll *, struct err *);
 /* The first rank whose n bytes are not those of rank 0; 0 if there is none. */

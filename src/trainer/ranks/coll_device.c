@@ -51,7 +51,8 @@ static bool is_done(struct coll *c)
 {
     struct host_buffers *h = c->device_state;
 
-    return h->err.kind == ERR_NONE && coll_queue_check(c, &h->err) == 0;
+    return h->err.kind == ERR_NONE &&
+           coll_queue_check(c, c->begun, &h->err) == 0;
 }
 
 /* Copy n bytes to the host. */

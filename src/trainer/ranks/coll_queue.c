@@ -117,14 +117,14 @@ void coll_queue_wait_for(struct coll *c, uint64_t begun)
     pthread_mutex_unlock(&q->lock);
 }
 
-int coll_queue_check(struct coll *c, struct err *e)
+int coll_queue_check(struct coll *c, uint64_t begun, struct err *e)
 {
     struct coll_queue *q = c->queue;
     int ret = 0;
 
     if (!q)
         return 0;
-    coll_queue_wait_for(c, c->begun);
+    coll_queue_wait_for(c, begun);
     pthread_mutex_lock(&q->lock);
     if (q->failed) {
         *e = q->err;

@@ -12,7 +12,7 @@
  *          return -1;
  *      coll_queue_push(c, &request);       returns at once
  *      coll_queue_wait_for(c, c->begun);
- *      if (coll_queue_check(c, e) < 0)     waits, too
+ *      if (coll_queue_check(c, c->begun, e) < 0)   waits, too
  *          return -1;
  *      coll_queue_close(c);
  *
@@ -67,7 +67,7 @@ int coll_queue_open(struct coll *, struct err *);
 void coll_queue_close(struct coll *); /* also after a failed open */
 void coll_queue_push(struct coll *, const struct coll_request *);
 void coll_queue_wait_for(struct coll *, uint64_t begun);
-int coll_queue_check(struct coll *, struct err *);
+int coll_queue_check(struct coll *, uint64_t begun, struct err *);
 
 /* Begin a call on the memory of the host; see coll.h. */
 void coll_host_sum(struct coll *, float *x, int64_t n);

@@ -139,17 +139,21 @@ static void acknowledge(void *arg, int sig, bool again)
 {
     struct report *r = arg;
     const double left = atomic_load(&r->pause_at) - clock_mono();
-    char text[NUM_TEXT], when[48] = "";
+    const long long after = atomic_load(&r->pause_after);
+    char text[NUM_TEXT], when[48] = "", what[48] = "this step";
 
     if (again) {
         log_warn("interrupted, without a checkpoint");
         run_abandon(r->run, RUN_KILLED, NULL);
         return;
     }
-    if (left > 0)
+    if (left >= 1)
         snprintf(when, sizeof when, ", in about %s", num_duration(text, left));
-    log_info("stopping: saving a checkpoint after this %s%s%s",
-             r->pauses_within ? "micro-batch" : "step", when,
+    if (after == 1)
+        snprintf(what, sizeof what, "this micro-batch");
+    else if (after > 1)
+        snprintf(what, sizeof what, "%lld micro-batches", after);
+    log_info("stopping: saving a checkpoint after %s%s%s", what, when,
              sig == SIGINT ? "; Ctrl-C again stops without one" : "");
 }
 
@@ -166,7 +170,6 @@ void report_begin(struct report *r, struct job *j, const struct meter *m)
     r->meter = m;
     if (!r->run)
         return;
-    r->pauses_within = j->coll.size == 1;
     sig_listen(acknowledge, r);
     coll_on_death(&j->coll, record_death, r);
     show_begin(r, j);
@@ -263,11 +266,10 @@ static void store_phases(struct report *r, const struct job *j,
     run_metrics(r->run, step, point, n);
 }
 
-void report_micro(void *report, int64_t done, int64_t all)
+void report_micro(void *report, int64_t done, int64_t all, int64_t left)
 {
     struct report *r = report;
     const double now = clock_mono();
-    const int64_t left = r->pauses_within ? 1 : all - done;
 
     if (!r->run)
         return;
@@ -275,6 +277,7 @@ void report_micro(void *report, int64_t done, int64_t all)
         r->micro_seconds = now - r->micro_began;
     if (r->micro_seconds > 0)
         atomic_store(&r->pause_at, now + r->micro_seconds * (double)left);
+    atomic_store(&r->pause_after, left < all - done || left == 1 ? left : 0);
     r->micro_began = now;
     if (all > 1)
         progress_within(&r->progress, (long)done, (long)all);

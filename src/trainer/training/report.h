@@ -36,9 +36,9 @@ struct report {
     FILE *log, *messages; /* log.txt, gtrain.log */
     double rate;          /* tokens/s, smoothed */
     double last_loss, last_val;
-    bool pauses_within; /* training can stop before each micro-batch */
     double micro_began, micro_seconds; /* of the last one */
     _Atomic double pause_at; /* when training can probably stop; 0: unknown */
+    _Atomic int64_t pause_after; /* micro-batches; 0: this step */
 };
 
 /* resume_id: the run to resume, or NULL. */
@@ -47,7 +47,7 @@ int report_open(struct report *, const struct job *, const char *command,
 void report_begin(struct report *, struct job *, const struct meter *);
 
 /* For struct step: a micro-batch begins. */
-void report_micro(void *report, int64_t done, int64_t all);
+void report_micro(void *report, int64_t done, int64_t all, int64_t left);
 void report_step(struct report *, const struct job *, const struct step *);
 void report_eval(struct report *, const struct job *,
                  const struct eval_result *);

@@ -17,6 +17,7 @@ enum {
     SUM_LOSS,
     SUM_TARGETS,
     SUM_SECONDS,
+    SUM_STEP_SECONDS,
     SUM_SIGNALS,
     SUM_SENT,
     SUM_READINGS
@@ -96,6 +97,50 @@ static int run_graph(struct step *s, struct job *j, struct err *e)
     return 0;
 }
 
+/* ---- stopping within a step ------------------------------------------- */
+
+/* After how many micro-batches ranks tell each other of signals.  All know the
+ * same times. */
+static int64_t signals_every(const struct step *s)
+{
+    return s->micro_seconds > 0 ? (int64_t)ceil(1 / s->micro_seconds) : 1;
+}
+
+/* How many of n micro-batches are computed, from i on, before a signal that
+ * arrives now has an effect. */
+static int64_t count_left(const struct step *s, const struct job *j, int64_t i,
+                          int64_t n)
+{
+    const int64_t every = signals_every(s);
+    const int64_t told = i - i % every + every;
+
+    if (j->coll.size == 1)
+        return 1;
+    return told + every < n ? told + every - i : n - i;
+}
+
+/* Before micro-batch i: a sum that was begun some micro-batches ago tells
+ * whether a rank had a signal then, without waiting for the slowest rank. */
+static int look_for_signals(struct step *s, struct job *j, int64_t i, int64_t n,
+                            struct err *e)
+{
+    const int64_t every = signals_every(s);
+
+    s->abandoned = j->coll.size == 1 && sig_caught();
+    if (j->coll.size == 1 || i % every != 0)
+        return 0;
+    if (i > 0) {
+        if (coll_end(&j->coll, s->signals_call, e) < 0)
+            return -1;
+        s->abandoned = s->signals > 0;
+    }
+    if (!s->abandoned && i + every < n) {
+        s->signals = sig_caught() != 0;
+        s->signals_call = coll_begin_sum_f64(&j->coll, &s->signals, 1);
+    }
+    return 0;
+}
+
 /* Losses and summed gradients of this rank's n micro-batches. */
 static int run_micro_steps(struct step *s, struct job *j, int64_t n,
                            struct err *e)
@@ -108,8 +153,9 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
     s->targets = 0;
     for (int64_t i = 0; i < n; i++) {
         if (s->on_micro)
-            s->on_micro(s->arg, i, n);
-        s->abandoned = j->coll.size == 1 && sig_caught();
+            s->on_micro(s->arg, i, n, count_left(s, j, i, n));
+        if (look_for_signals(s, j, i, n, e) < 0)
+            return -1;
         if (s->abandoned)
             return 0;
         if (set_batch(s, j, i, e) < 0)
@@ -130,8 +176,8 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
 
 /* ---- the sum over ranks ----------------------------------------------- */
 
-static int exchange_sums(struct step *s, struct job *j, struct meter *m,
-                         struct err *e)
+static int exchange_sums(struct step *s, struct job *j, int64_t micro,
+                         struct meter *m, struct err *e)
 {
     const int size = j->coll.size;
     double *sum = s->sums, *readings = sum + SUM_READINGS;
@@ -140,6 +186,7 @@ static int exchange_sums(struct step *s, struct job *j, struct meter *m,
     sum[SUM_SENT] = (double)(j->coll.sent - s->sent_before);
     s->sent_before = j->coll.sent;
     sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
+    sum[SUM_STEP_SECONDS] = j->coll.rank == 0 ? clock_mono() - s->started : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
     if (j->coll.rank > 0)
         meter_take_latest(m, readings + j->coll.rank * METER_VALUES);
@@ -148,6 +195,7 @@ static int exchange_sums(struct step *s, struct job *j, struct meter *m,
     for (int r = 1; r < size; r++)
         meter_store(m, r, readings + r * METER_VALUES);
     j->clock.agreed = sum[SUM_SECONDS];
+    s->micro_seconds = sum[SUM_STEP_SECONDS] / (double)micro;
     s->sent_bytes = sum[SUM_SENT] / size;
     s->signalled = sum[SUM_SIGNALS] > 0;
     return 0;
@@ -170,7 +218,7 @@ static int sum_over_ranks(struct step *s, struct job *j, int64_t micro,
         return -1;
     for (int64_t i = 0; i < micro * j->gpt.B * j->gpt.T; i++)
         sum[SUM_LOSS] += (double)j->batch.losses[i];
-    if (exchange_sums(s, j, m, e) < 0)
+    if (exchange_sums(s, j, micro, m, e) < 0)
         return -1;
     targets = fmax(1, sum[SUM_TARGETS]);
     s->loss = sum[SUM_LOSS] / targets;

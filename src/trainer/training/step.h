@@ -21,11 +21,15 @@
  * passes the meter's readings of other ranks to rank 0, which stores them.
  * step_end() counts the step.
  *
- * A process without other ranks abandons the step when a signal has arrived
- * before its last micro-batch: `abandoned` is set, and neither weights, moments
- * nor state have changed.
+ * A signal that arrives before the last micro-batch lets the step be abandoned:
+ * `abandoned` is set, and neither weights, moments nor state have changed.
+ * Ranks, which must all stop at the same micro-batch, tell each other of
+ * signals about once a second, so that they stop some micro-batches later.
  */
-typedef void step_micro_fn(void *arg, int64_t done, int64_t all);
+
+/* `left` micro-batches are computed before a signal that arrives now has an
+ * effect. */
+typedef void step_micro_fn(void *arg, int64_t done, int64_t all, int64_t left);
 
 struct step {
     step_micro_fn *on_micro; /* called before each micro-batch, or NULL */
@@ -47,6 +51,9 @@ struct step {
     struct phases phases;
     bool detect_anomaly;
     double started;       /* clock_mono() */
+    double micro_seconds; /* each took in the last step, says rank 0; or 0 */
+    double signals;       /* the sum over ranks that is being computed */
+    uint64_t signals_call;
     int64_t targets;      /* of this rank */
     double scale;         /* makes the gradient the mean over all targets */
     uint64_t sent_before; /* by this rank, until the step began */
