@@ -32,6 +32,7 @@ static const struct {
 
 static const char *output, *tokenizer;
 static int format = FORMAT_HF;
+static int context;
 
 static const struct opt import_opts[] = {
     { 'f', "format", "name", OPT_WORD, &format,
@@ -40,6 +41,8 @@ static const struct opt import_opts[] = {
       "write the checkpoint to FOLDER (required)" },
     { 't', "tokenizer", "path", OPT_STRING, &tokenizer,
       "store PATH as data.tokenizer (default: that of hf)" },
+    { 0, "context", "n", OPT_INT, &context,
+      "set model.context to N and keep only N learned positions" },
     { 0 }
 };
 
@@ -60,6 +63,17 @@ static int set_lines(struct settings *s, char *line, const char *path,
     return 0;
 }
 
+static int set_context(struct settings *s, struct err *e)
+{
+    const int64_t most = s->model.context;
+
+    if (s->model.position == POSITION_LEARNED && context > most)
+        return err_set(e, ERR_USAGE,
+                       "--context %d: the model has %lld positions", context,
+                       (long long)most);
+    return conf_put_int(&s->conf, "model.context", context, "--context", e);
+}
+
 static int load_settings(struct settings *s, const char *path, struct err *e)
 {
     struct buf lines = BUF_INIT;
@@ -69,6 +83,8 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
         ret = readers[format].settings(path, &lines, e);
     if (ret == 0)
         ret = set_lines(s, lines.s, path, e);
+    if (ret == 0 && context != 0)
+        ret = set_context(s, e);
     if (ret == 0 && tokenizer)
         ret = conf_put(&s->conf, "data.tokenizer", tokenizer, "--tokenizer", e);
     if (ret == 0)

@@ -93,6 +93,44 @@ gtrain eval nan.ck --data data.bin --device cpu >out 2>&1
 like out 'the loaded ln_f.bias has values that are not finite' \
     "loading weights that are NaN causes a warning"
 
+# ---- a shorter context -------------------------------------------------
+at_half() {  # at_half MODEL [OPTION]...: the loss of windows of 8
+    gtrain eval "$@" -b 1 --set model.context=8 --data data.bin \
+        --device cpu --tsv --no-header 2>err | cut -f1
+}
+half=$(at_half gpt2/*/*/artifacts/checkpoints)
+if test -n "$python"; then
+    theirs=$("$python" "$top/t/reference/hf_loss.py" gpt2.hf data.bin 8 2>err)
+    echo "$half $theirs" |
+        awk '{ d = $1 - $2; exit !($2 > 0 && d * d <= $4 * $4) }'
+    ok $? "transformers gives GPT-2 its loss at half its context" \
+        "$half, $theirs"
+else
+    skip "transformers gives GPT-2 its loss at half its context" \
+        "GT_PYTHON has none"
+fi
+for format in hf llm.c; do
+    from=gpt2.hf
+    test $format = hf || from=gpt2-c.llm.c
+    gtrain import -q $from --format $format --context 8 -o half.$format >out 2>&1
+    is "$?, $(at_half half.$format)" "0, $half" \
+        "a model of $format is imported with half its context"
+done
+gtrain --config tiny.ini --root halved --resume half.hf --set model.context=8 \
+    --set optim.lr=0 --set eval.every=1 >out 2>&1
+awk -v want="$half" 'NR == 1 { d = $2 - want; exit !(d * d < 1e-10) }' \
+    halved/*/*/metrics/val/loss
+ok $? "a model that was imported with half its context can be trained" \
+    "$(cat out)"
+gtrain --config tiny.ini --root longer --set schedule.steps=6 \
+    --resume gpt2/*/*/artifacts/checkpoints/step-00000003 \
+    --set model.context=8 >out 2>&1
+ok $? "a checkpoint is resumed with half its context, moments and all"
+gtrain import gpt2.hf --context 17 -o no >out 2>&1
+is $? 2 "a model is not imported with more positions than it has"
+like out '^gtrain: --context 17: the model has 16 positions$' \
+    "import says how many positions the model has"
+
 gtrain export gpt2/*/*/artifacts/checkpoints --format abc -o x >out 2>&1
 test $? -eq 2
 ok $? "an unknown export format is refused"

@@ -142,6 +142,7 @@ void convert_slice(const struct job *j, const struct convert_row *row,
         strcmp(row->ours, "lm_head.weight") == 0)
         out->rows = m->vocab;
     out->transposed = row->slice == SLICE_TRANSPOSED;
+    out->cropped = strcmp(row->ours, "wpe.weight") == 0;
 }
 
 int64_t convert_slice_count(const struct convert_slice *s)

@@ -92,6 +92,7 @@ struct convert_slice {
     int64_t rows, cols; /* cols 0: a vector */
     int64_t from;       /* first row in ours */
     bool transposed;    /* in the file */
+    bool cropped;       /* the file may have more rows */
 };
 void convert_slice(const struct job *, const struct convert_row *,
                    const struct graph_param *, struct convert_slice *);

@@ -295,6 +295,8 @@ static bool same_shape(const struct tensors_array *a,
 {
     if (p->cols == 0)
         return a->rank == 1 && a->dim[0] == p->rows;
+    if (p->cropped)
+        return a->rank == 2 && a->dim[0] >= p->rows && a->dim[1] == p->cols;
     return a->rank == 2 && a->dim[0] == (p->transposed ? p->cols : p->rows) &&
            a->dim[1] == (p->transposed ? p->rows : p->cols);
 }

@@ -45,6 +45,7 @@ static int walk_params(const struct job *j, param_fn *call, void *arg,
 struct llmc_file {
     FILE *fp;
     float *weights;
+    int64_t positions; /* elements of wpe.weight in the file */
 };
 
 static int write_param(void *arg, const struct graph_param *p, struct err *e)
@@ -59,10 +60,16 @@ static int write_param(void *arg, const struct graph_param *p, struct err *e)
 static int read_param(void *arg, const struct graph_param *p, struct err *e)
 {
     const struct llmc_file *f = arg;
+    const bool cropped =
+        strcmp(p->name, "wpe.weight") == 0 && f->positions > p->count;
 
     if (fread(f->weights + p->at, sizeof(float), (size_t)p->count, f->fp) !=
         (size_t)p->count)
         return err_set(e, ERR_INPUT, "the file ends before %s", p->name);
+    if (cropped &&
+        fseeko(f->fp, (off_t)sizeof(float) * (f->positions - p->count),
+               SEEK_CUR) < 0)
+        return err_sys(e, "cannot read");
     return 0;
 }
 
@@ -143,6 +150,7 @@ int convert_read_llmc(const struct job *j, float *weights, const char *path,
     f.fp = open_head(path, head, e);
     if (!f.fp)
         return -1;
+    f.positions = (int64_t)head[2] * head[6];
     ret = j->set->is.vocab_padded == head[7]
               ? walk_params(j, read_param, &f, e)
               : err_set(e, ERR_INPUT,

@@ -2,6 +2,7 @@
 #include "trainer/training/checkpoint_files.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
@@ -84,14 +85,32 @@ int checkpoint_write(const struct snapshot *s, const char *folder,
 
 /* ---- loading ---------------------------------------------------------- */
 
+/* The first n rows of a matrix. */
+static struct tensors_array first_rows(const struct tensors_array *a, int64_t n)
+{
+    struct tensors_array first = *a;
+
+    first.bytes = a->bytes / (size_t)a->dim[0] * (size_t)n;
+    first.dim[0] = n;
+    return first;
+}
+
+/* A model may have a shorter context than its checkpoint: then it has the first
+ * positions. */
 static int read_tensor(const struct tensors *file, const char *prefix,
                        const struct snapshot_tensor *t, float *out,
                        struct err *e)
 {
     char *name = xasprintf("%s%s", prefix, t->name);
     const struct tensors_array *a = tensors_find(file, name);
+    struct tensors_array first;
     int ret;
 
+    if (a && a->rank == 2 && a->dim[0] > t->dim[0] &&
+        strcmp(t->name, "wpe.weight") == 0) {
+        first = first_rows(a, t->dim[0]);
+        a = &first;
+    }
     if (!a)
         ret = err_set(e, ERR_INPUT, "the checkpoint has no %s", name);
     else if (a->rank != t->rank || a->dim[0] != t->dim[0] ||
