@@ -436,9 +436,8 @@ static void shares(void)
 
     for (int i = 0; i < 10000; i++) {
         char text[16];
-        struct corpus_doc d = { text,
-                                (size_t)snprintf(text, sizeof text, "%d", i), 1,
-                                true, true };
+        const size_t len = (size_t)snprintf(text, sizeof text, "%d", i);
+        const struct corpus_doc d = { .text = text, .len = len };
 
         hits += corpus_doc_in_share(&d, 0.05);
     }
