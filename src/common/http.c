@@ -38,6 +38,8 @@ struct http *http_open(const struct http_conf *conf, struct err *e)
     h->cert = h->conf.cert ? xstrdup(h->conf.cert) : NULL;
     h->ca_is_folder = h->ca && path_is_folder(h->ca);
     h->conf.tries = h->conf.tries ? h->conf.tries : 6;
+    if (h->conf.name_tries == 0 || h->conf.name_tries > h->conf.tries)
+        h->conf.name_tries = h->conf.tries;
     h->conf.connect = h->conf.connect > 0 ? h->conf.connect : 20;
     h->conf.stall = h->conf.stall > 0 ? h->conf.stall : 60;
     h->conf.wait = h->conf.wait > 0 ? h->conf.wait : 1;
@@ -209,7 +211,8 @@ static int run_tries(struct http *h, struct http_transfer *t, struct err *e)
             return -1;
         if (t->call->sink && t->done > had)
             tries = 1; /* there was progress: count the attempts anew */
-        if (tries >= h->conf.tries)
+        t->reply->no_host = code == CURLE_COULDNT_RESOLVE_HOST;
+        if (tries >= (t->reply->no_host ? h->conf.name_tries : h->conf.tries))
             return tries == 1 ? -1
                               : err_wrap(e, "gave up after %d attempts", tries);
         secs = wait_for(h, tries);

@@ -53,6 +53,7 @@ struct http;
 struct http_conf {      /* zeroed: the defaults */
     const char *agent;  /* gtrain/VERSION */
     int tries;          /* 6 */
+    int name_tries;     /* if the host has no address: as many */
     double connect;     /* seconds that connecting may take: 20 */
     double stall;       /* seconds without a byte that end a try: 60 */
     double secs;        /* for a whole try: no limit */
@@ -95,12 +96,13 @@ struct http_reply {
                                          * seconds; -1 without them */
     bool stopped;               /* by the sink */
     bool changed;               /* failed: the tag is another one now */
+    bool no_host;               /* failed: the host has no address */
     int tries;
 };
 
 #define HTTP_REPLY_INIT                                                        \
  {                                                                             \
-  0, BUF_INIT, NULL, -1, -1, -1, false, false, 0                               \
+  0, BUF_INIT, NULL, -1, -1, -1, false, false, false, 0                        \
  }
 
 struct http *http_open(const struct http_conf *, struct err *);

@@ -191,6 +191,16 @@ char *num_comma(char out[NUM_TEXT], int64_t n)
     return out;
 }
 
+char *num_count(char out[NUM_TEXT], int64_t n, const char *noun)
+{
+    size_t len;
+
+    num_comma(out, n);
+    len = strlen(out);
+    snprintf(out + len, NUM_TEXT - len, " %s%s", noun, n == 1 ? "" : "s");
+    return out;
+}
+
 char *num_short(char out[NUM_TEXT], double n)
 {
     static const char *const units[] = { "", "k", "M", "B", "T", "P", "E" };

@@ -42,8 +42,10 @@ int num_shortest(char out[NUM_TEXT], double x);
  * Returns the end of the number, or NULL if there is none. */
 const char *num_parse(const char *s, const char *end, double *out);
 
-/* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m". */
+/* For people; each returns out.  "1,234,567"; "29.99M"; "1.50 GiB"; "2h05m".
+ * num_count() adds a short noun, with an s unless there is one of it. */
 char *num_comma(char out[NUM_TEXT], int64_t n);
+char *num_count(char out[NUM_TEXT], int64_t n, const char *noun);
 char *num_short(char out[NUM_TEXT], double n);
 char *num_bytes(char out[NUM_TEXT], double bytes);
 char *num_duration(char out[NUM_TEXT], double seconds);

@@ -174,6 +174,12 @@ void sha256_text(struct sha256 *h, char out[SHA256_TEXT])
         snprintf(out + 8 * i, 9, "%08x", h->state[i]);
 }
 
+bool sha256_is_text(const char *s)
+{
+    return strlen(s) == SHA256_TEXT - 1 &&
+           strspn(s, "0123456789abcdef") == SHA256_TEXT - 1;
+}
+
 int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
                 struct err *e)
 {

@@ -32,6 +32,9 @@ void sha256_init(struct sha256 *);
 void sha256_add(struct sha256 *, const void *data, size_t n);
 void sha256_text(struct sha256 *, char out[SHA256_TEXT]);
 
+/* Is it 64 hexadecimal digits, in lower case? */
+bool sha256_is_text(const char *);
+
 /* The hash and the size of a file. */
 int sha256_file(const char *path, char out[SHA256_TEXT], int64_t *size,
                 struct err *);

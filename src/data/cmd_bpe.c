@@ -245,7 +245,7 @@ static struct tokenizer *make_bpe(struct count_worker *w, int n,
         words_init(&w[i].words, 0);
     }
     if (words_collect(&list, all, (size_t)n, memory / 2, &left_out, e) == 0) {
-        log_info("%s pieces, %s of them different", num_comma(a, pieces),
+        log_info("%s, %s of them different", num_count(a, pieces, "piece"),
                  num_comma(b, (int64_t)list.n + left_out));
         if (left_out > 0)
             log_warn(
@@ -253,8 +253,8 @@ static struct tokenizer *make_bpe(struct count_worker *w, int n,
                 "--memory",
                 num_comma(a, left_out));
         if (too_long > 0)
-            log_warn("%s pieces of more than %d bytes were left out",
-                     num_comma(a, too_long), PIECE_MAX);
+            log_warn("left out %s of more than %d bytes",
+                     num_count(a, too_long, "piece"), PIECE_MAX);
         t = bpe_train(&list, conf, e);
     }
     for (int i = 0; i < n; i++)

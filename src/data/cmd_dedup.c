@@ -148,7 +148,7 @@ static int dedup_main(int argc, char **argv, struct err *e)
         goto out;
     if (!to_stdout && save_commit(&s, e) < 0)
         goto out;
-    log_info("%s documents kept, %s left out (%s)", num_comma(kept, d.kept),
+    log_info("%s kept, %s left out (%s)", num_count(kept, d.kept, "document"),
              num_comma(omitted, d.omitted),
              num_bytes(bytes, (double)d.omitted_bytes));
     ret = 0;

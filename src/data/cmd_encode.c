@@ -304,10 +304,10 @@ static void log_totals(const struct encode_corpus_stats *s, int64_t before,
 {
     char a[NUM_TEXT], b[NUM_TEXT], c[NUM_TEXT];
 
-    log_info("%s documents, %s of text, %s tokens in %.2f s (%.0f MB/s)",
-             num_comma(a, s->documents), num_bytes(b, (double)s->text),
-             num_comma(c, s->tokens), secs,
-             (double)(s->text - before) / 1e6 / secs);
+    log_info("%s, %s of text, %s in %.2f s (%.0f MB/s)",
+             num_count(a, s->documents, "document"),
+             num_bytes(b, (double)s->text), num_count(c, s->tokens, "token"),
+             secs, (double)(s->text - before) / 1e6 / secs);
 }
 
 /* With few documents a hash may put none of them into a subset. */
@@ -318,9 +318,9 @@ static void warn_of_empty(const struct encoding *w,
 
     for (int i = 0; i < SUBSETS && holdout == HOLDOUT_HASH; i++)
         if (w->out.subset[i] && s->by_subset[i] == 0)
-            log_warn("\"%s\" is empty, because the hashes chose none of %s "
-                     "documents; with so few use --split tail",
-                     w->out.subset[i], num_comma(n, s->documents));
+            log_warn("\"%s\" is empty, because the hashes chose none of %s; "
+                     "with so few use --split tail",
+                     w->out.subset[i], num_count(n, s->documents, "document"));
 }
 
 static int encode_to(struct encoding *w, struct sink *sink,

@@ -24,7 +24,7 @@ static const char *output, *variant, *subset, *shards = "0", *mirror, *sha256;
 static const char *tokenizer, *tokens, *val, *format, *shard_tokens,
     *mark_every;
 static bool stream, list;
-static struct http_conf network;
+static struct http_conf network = { .name_tries = FETCH_NAME_TRIES };
 static struct table_style style;
 
 static const struct opt fetch_opts[] = {
@@ -37,8 +37,8 @@ static const struct opt fetch_opts[] = {
       "download this split, as in train (default: the first one)" },
     { 0, "variant", "name", OPT_STRING, &variant,
       "download this variant of c4 (default: en)" },
-    { 0, "mirror", "url", OPT_STRING, &mirror,
-      "use URL in place of https:// and the host name" },
+    { 0, "mirror", "place", OPT_STRING, &mirror,
+      "use a URL or a folder in place of https:// and the host name" },
     { 0, "sha256", "digits", OPT_STRING, &sha256,
       "verify that the file has this SHA-256" },
     { 'l', "list", NULL, OPT_FLAG, &list,
@@ -281,6 +281,11 @@ static int fetch_main(int argc, char **argv, struct err *e)
         q.name = argv[i];
         ret = catalog_find(&l, &q, e);
     }
+    if (ret == 0 && sha256 && !sha256_is_text(sha256))
+        ret = err_set(e, ERR_USAGE,
+                      "--sha256 expects 64 hexadecimal digits in lower case, "
+                      "not '%s'",
+                      sha256);
     if (ret == 0 && sha256) {
         if (l.n != 1)
             ret =

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/num.h"
 #include "data/shards/lock.h"
 
 static const char *output = "data.lock", *command;
@@ -38,6 +39,7 @@ static int lock_main(int argc, char **argv, struct err *e)
         { LOCK_EVAL, &eval },
         { LOCK_TOKENIZER, &tokenizer },
     };
+    char count[NUM_TEXT];
     struct lock l;
     int ret = 0;
 
@@ -55,7 +57,7 @@ static int lock_main(int argc, char **argv, struct err *e)
     if (ret == 0)
         ret = lock_write(&l, output, e);
     if (ret == 0)
-        log_info("%s lists %zu files", output, l.n);
+        log_info("%s lists %s", output, num_count(count, (int64_t)l.n, "file"));
     lock_clear(&l);
     return ret;
 }

@@ -55,6 +55,38 @@ static const char *difference(const char *path, const struct lock_entry *was)
     return strcmp(sha256, was->sha256) == 0 ? NULL : "another content";
 }
 
+/* List shards that are beside those of a lock, but not in it.  The lock that
+ * encode writes is for its own shards alone. */
+static void list_new(struct table *t, const struct lock *l)
+{
+    char *last = xstrdup("");
+
+    for (size_t i = 0; i < l->n && l->ids == 0; i++) {
+        char *file = lock_path(l, &l->entry[i]), *folder = path_parent(file);
+        struct path_list names = PATH_LIST_INIT;
+        struct err none = ERR_INIT;
+
+        if (l->entry[i].role == LOCK_TOKENS && strcmp(folder, last) != 0)
+            path_list(&names, folder, &none);
+        for (size_t k = 0; k < names.n; k++) {
+            char *path = path_join(folder, names.name[k]);
+
+            if ((str_ends(path, ".bin") || str_ends(path, ".npy")) &&
+                !lock_entry_of(l, path)) {
+                add_row(t, path, lock_role_name(LOCK_TOKENS), "not listed",
+                        false);
+                table_mark(t, MARK_WARN);
+            }
+            free(path);
+        }
+        path_list_clear(&names);
+        free(file);
+        free(last);
+        last = folder;
+    }
+    free(last);
+}
+
 static int verify_lock(struct table *t, const char *path, int *bad,
                        struct err *e)
 {
@@ -76,6 +108,7 @@ static int verify_lock(struct table *t, const char *path, int *bad,
         *bad += what != NULL;
         free(file);
     }
+    list_new(t, &l);
     lock_clear(&l);
     return 0;
 }

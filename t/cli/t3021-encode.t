@@ -360,12 +360,30 @@ check "--max-bad 0 allows no bad line" sh -c '
     grep "1 of 501 lines are bad; --max-bad allows 0%" err'
 check "encode counts bad lines from before an interruption" sh -c '
     for i in 1 2 3 4 5 6 7 8; do echo bad; done >first.jsonl
-    ! gdata encode -q -T tok -o mark --mark-every 0 first.jsonl docs.jsonl \
+    ! gdata encode -q -j1 -T tok -o mark --mark-every 0 first.jsonl docs.jsonl \
         >out 2>err &&
     ! gdata encode -T tok -o mark --mark-every 0 first.jsonl docs.jsonl \
         >out 2>err &&
     grep "resuming after" err && grep "8 of 508 lines are bad" err'
 rm -f mark*
+printf '\357\273\277text' >bom.txt; printf text >plain.txt
+check "a byte order mark before plain text is left out" sh -c '
+    gdata encode -q -T tok -o bom bom.txt && gdata encode -q -T tok -o plain plain.txt &&
+    cmp bom_000000.bin plain_000000.bin'
+mkdir -p tree/a && cp docs.jsonl tree/a/ && ln -s ../.. tree/a/up &&
+    ln -s nowhere tree/a/other
+check "links that lead upwards are skipped with a warning" sh -c '
+    gdata encode -q -T tok -o trees/x tree/ 2>err && grep "tree/a/up leads to" err &&
+    cmp trees/x_000000.bin whole/x_000000.bin'
+ln -s nowhere tree/a/gone.txt
+check "a link to a text that does not exist is an error" \
+    fails 1 "cannot read tree/a/gone.txt" gdata encode -T tok -o bad tree
+check "encode says what to do if an incomplete shard is too short" sh -c '
+    work="gdata encode -q -j1 -T tok -o part/x --mark-every 0 first.jsonl docs.jsonl"
+    ! $work 2>err && : >part/x_000000.bin.part && ! $work 2>err &&
+    grep "part/x.state does not fit its files; delete it" err'
+check "encode writes of one document in the singular" sh -c '
+    gdata encode -T tok -o plain plain.txt 2>err && grep "1 document, " err'
 check "encode of an empty file is an error" sh -c \
     ': >empty && ! gdata encode -q -T tok -o x empty 2>err && grep "no text" err'
 

@@ -82,10 +82,17 @@ ok $? "a part that is whole already becomes the file"
 sum=$(sha256sum www/a.txt | cut -d' ' -f1)
 rm -rf out; get a.txt plain --sha256 "$sum" && same a.txt
 ok $? "a file with the SHA-256 of --sha256 is accepted"
-rm -rf out; get a.txt plain --sha256 "0$sum"; test $? = 1 && ! parts
+rm -rf out; get a.txt plain --sha256 "0${sum%?}"; test $? = 1 && ! parts
 ok $? "a file with another SHA-256 is refused"
 test ! -f out/a.txt
 ok $? "a file with another SHA-256 is removed"
+rm -rf out; get a.txt plain --sha256 abc; test $? = 2 && ! grep -q GET log &&
+    grep -q "64 hexadecimal digits" err
+ok $? "a SHA-256 of three digits is refused before the download"
+long=$(printf 'a%.0s' 1 2 3 4 5 6 7 | tr -d '\n' | sed 's/.*/&&&&&&&&&&/')
+gdata fetch "http://$long/a.txt" -o out --wait 0.01 2>err >table
+test $? = 4 && test "$(grep -c retrying err)" = 1 && grep -q "login node" err
+ok $? "a host without an address is tried twice, and help is offered"
 gzip <www/a.txt >www/a.txt.gz
 rm -rf out; get a.txt.gz plain && same a.txt.gz
 ok $? "a gzip file is downloaded whole"
@@ -215,6 +222,18 @@ ok $? "a shard of c4 is chosen by number"
 HF_TOKEN=secret gdata fetch c4 --shards 7 --mirror "$at/plain" -o out2 \
     2>err >table; ! grep -q secret log
 ok $? "a token is not sent to a mirror"
+mkdir -p shelf/en && cp www/c4-train.00007-of-01024.json.gz shelf/en/
+gdata fetch c4 --shards 7 --mirror shelf/ -o out3 2>err >table &&
+    cmp -s out3/c4-train.00007-of-01024.json.gz shelf/en/c4-train*
+ok $? "a mirror may be a folder"
+gdata fetch c4 --shards 7 --mirror shelf --stream 2>err |
+    cmp -s - shelf/en/c4-train*
+ok $? "--stream reads a mirror that is a folder"
+gdata fetch c4 --shards 6-7 --mirror shelf -o out4 2>err >table
+test $? = 3 && grep -q "shelf/datasets/allenai/c4" err
+ok $? "a file that is not in the folder of a mirror is named"
+gdata fetch c4 --mirror nowhere -l 2>err; test $? = 2
+ok $? "a mirror that is not a folder is refused"
 gdata fetch c4 --shards 1024 -l 2>err; test $? = 2
 ok $? "a shard number that does not exist is refused"
 gdata fetch nothing 2>err; test $? = 2

@@ -143,6 +143,10 @@ gdata lock -q --tokenizer tok --fit corpus/val.jsonl --fit corpus/train.jsonl \
     --command 'gdata encode' data/x_000000.bin 2>err
 cmp -s first data.lock; ok $? \
     "a lock does not depend on the order of the options"
+cp data/x_000000.bin data/y_000000.bin
+run 0 gdata verify data.lock && grep -q "data/y_000000.bin.*not listed" out
+ok $? "verify lists shards that are not in the lock"
+rm data/y_000000.bin
 (cd tok && gdata lock -q -o ../tok/x.lock ../data/x_000000.bin merges.txt)
 grep -q ' \.\./data/x_000000.bin$' tok/x.lock && grep -q ' merges.txt$' tok/x.lock
 ok $? "paths in a lock are relative to its folder"

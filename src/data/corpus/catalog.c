@@ -9,6 +9,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/path.h"
 
 /*
  * In paths %v is the variant, %s the subset, and %i and %n are the number of a
@@ -122,20 +123,49 @@ static const struct catalog_entry *find_corpus(const char *name, struct err *e)
     return NULL;
 }
 
+/* The length of a mirror without the slashes at its end. */
+static size_t mirror_length(const char *mirror)
+{
+    size_t n = strlen(mirror);
+
+    while (n > 0 && mirror[n - 1] == '/')
+        n--;
+    return n;
+}
+
 /* The URL of the folder, on the mirror or the original host. */
 static char *folder_url(const struct catalog_entry *c,
                         const struct catalog_query *ask)
 {
     const char *hub = getenv("HF_ENDPOINT");
     const char *host = ask->mirror ? ask->mirror : c->host;
-    size_t n;
 
     if (!ask->mirror && hub && *hub && strstr(c->host, "huggingface.co"))
         host = hub;
-    n = strlen(host);
-    while (n && host[n - 1] == '/')
-        n--;
-    return xasprintf("%.*s%s", (int)n, host, c->folder);
+    return xasprintf("%.*s%s", (int)mirror_length(host), host, c->folder);
+}
+
+static bool is_folder_mirror(const struct catalog_query *ask)
+{
+    return ask->mirror && !strstr(ask->mirror, "://");
+}
+
+/* The file of a mirror, whose path may lack the beginning that it has on the
+ * server; path is that of the server below the mirror, and belongs to us. */
+static char *find_in_mirror(char *path, size_t mirror)
+{
+    const char *end = path + mirror;
+
+    for (const char *at = end; at; at = strchr(at + 1, '/')) {
+        char *found = xasprintf("%.*s%s", (int)mirror, path, at);
+
+        if (path_exists(found)) {
+            free(path);
+            return found;
+        }
+        free(found);
+    }
+    return path;
 }
 
 static bool matches(const char *asked, const char *first, const char *name)
@@ -157,8 +187,11 @@ static int add_subset(struct catalog_links *l, const struct subset *s,
                        (long long)s->n - 1);
     for (int64_t i = first; i <= last; i++) {
         char *path = expand_path(s, i);
+        char *url = xasprintf("%s%s", folder, path);
 
-        add_link(l, xasprintf("%s%s", folder, path), s->file, s->sha256);
+        if (is_folder_mirror(ask))
+            url = find_in_mirror(url, mirror_length(ask->mirror));
+        add_link(l, url, s->file, s->sha256);
         free(path);
     }
     return 0;
@@ -184,6 +217,10 @@ int catalog_find(struct catalog_links *l, const struct catalog_query *ask,
     c = find_corpus(ask->name, e);
     if (!c)
         return -1;
+    if (is_folder_mirror(ask) && !path_is_folder(ask->mirror))
+        return err_set(e, ERR_USAGE,
+                       "--mirror expects a URL or a folder, not '%s'",
+                       ask->mirror);
     folder = folder_url(c, ask);
     for (int i = 0; i < ROWS && ret == 0; i++) {
         const struct subset *s = &subsets[i];

@@ -250,11 +250,10 @@ static void report_skipped(const struct corpus_stats *s)
     char n[NUM_TEXT];
 
     if (s->bad_lines > 0)
-        log_warn("skipped %s bad line%s", num_comma(n, s->bad_lines),
-                 s->bad_lines == 1 ? "" : "s");
+        log_warn("skipped %s", num_count(n, s->bad_lines, "bad line"));
     if (s->bad_files > 0)
-        log_warn("skipped the rest of %s damaged file%s",
-                 num_comma(n, s->bad_files), s->bad_files == 1 ? "" : "s");
+        log_warn("skipped the rest of %s",
+                 num_count(n, s->bad_files, "damaged file"));
 }
 
 void corpus_close(struct corpus *c)

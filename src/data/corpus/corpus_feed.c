@@ -159,7 +159,8 @@ static int end_damaged(struct corpus *c, struct corpus_block *b, struct err *e)
     return ret;
 }
 
-/* Refuse what is not text, and warn of JSON that would be read as text. */
+/* Refuse what is not text, leave out a byte order mark, and warn of JSON that
+ * would be read as text. */
 static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
 {
     const char *file = corpus_shown_name(c->files.list.name[c->at.file]);
@@ -172,7 +173,13 @@ static int check_start(struct corpus *c, struct corpus_block *b, struct err *e)
                 b->json ? "JSON Lines" : "text");
         return corpus_bad_file(c, c->at.line, e);
     }
-    if (b->json || c->conf.format == CORPUS_TEXT || b->data[0] != '{')
+    if (!b->json && b->size >= 3 && memcmp(b->data, "\xEF\xBB\xBF", 3) == 0) {
+        b->size -= 3; /* a byte order mark */
+        c->at.offset += 3;
+        memmove(b->data, b->data + 3, b->size);
+    }
+    if (b->json || c->conf.format == CORPUS_TEXT || b->size == 0 ||
+        b->data[0] != '{')
         return 1;
     while (i < b->size && strchr(" \t\r\n", b->data[i]) && b->data[i])
         i++;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/path.h"
 #include "data/corpus/source_url.h"
@@ -78,6 +79,42 @@ static void add_file(struct corpus_files *f, const char *name,
         f->total += st->st_size;
 }
 
+/* Does a link lead to a folder that it is in, at any depth? */
+static bool leads_upwards(const char *link, const char *folder)
+{
+    char *to = realpath(link, NULL), *in = realpath(folder, NULL);
+    const size_t n = to ? strlen(to) : 0;
+    const bool up = to && in && strncmp(in, to, n) == 0 &&
+                    (in[n] == '/' || in[n] == '\0' || n == 1);
+
+    free(to);
+    free(in);
+    return up;
+}
+
+static int add_folder(struct corpus_files *f, const char *folder, int depth,
+                      struct err *e);
+
+static int add_name(struct corpus_files *f, const char *folder,
+                    const char *path, int depth, struct err *e)
+{
+    const bool known = corpus_files_format(path) != CORPUS_AUTO;
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return !known && path_is_link(path)
+                   ? 0
+                   : err_sys(e, "cannot read %s", path);
+    if (S_ISDIR(st.st_mode)) {
+        if (!path_is_link(path) || !leads_upwards(path, folder))
+            return add_folder(f, path, depth + 1, e);
+        log_warn("%s leads to a folder that it is in; skipped", path);
+    } else if (S_ISREG(st.st_mode) && known) {
+        add_file(f, path, &st);
+    }
+    return 0;
+}
+
 static int add_folder(struct corpus_files *f, const char *folder, int depth,
                       struct err *e)
 {
@@ -91,17 +128,9 @@ static int add_folder(struct corpus_files *f, const char *folder, int depth,
         return -1;
     for (size_t i = 0; i < names.n && ret == 0; i++) {
         char *path = path_join(folder, names.name[i]);
-        struct stat st;
 
-        if (names.name[i][0] == '.')
-            ;
-        else if (stat(path, &st) < 0)
-            ret = err_sys(e, "cannot read %s", path);
-        else if (S_ISDIR(st.st_mode))
-            ret = add_folder(f, path, depth + 1, e);
-        else if (S_ISREG(st.st_mode) &&
-                 corpus_files_format(path) != CORPUS_AUTO)
-            add_file(f, path, &st);
+        if (names.name[i][0] != '.')
+            ret = add_name(f, folder, path, depth, e);
         free(path);
     }
     path_list_clear(&names);

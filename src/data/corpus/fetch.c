@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
+#include "common/sig.h"
 #include "data/corpus/corpus_files.h"
 #include "data/corpus/magic.h"
 #include "data/corpus/source.h"
@@ -57,6 +58,51 @@ static bool receive(void *arg, const void *data, size_t n)
     return !s->failed;
 }
 
+/* Read a file of a mirror that is a folder. */
+static int read_local(const struct http_call *call, struct http_reply *reply,
+                      struct err *e)
+{
+    const int fd = path_open(call->url, e);
+    char *buf;
+    struct stat st;
+    ssize_t got;
+    int ret = 0;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0)
+        reply->size = st.st_size;
+    buf = xmalloc(1 << 18);
+    while ((got = read(fd, buf, 1 << 18)) > 0 && !sig_caught())
+        if (!call->sink(call->arg, buf, (size_t)got))
+            break;
+    if (got < 0)
+        ret = err_sys(e, "cannot read %s", call->url);
+    else if (sig_caught())
+        ret = err_set(e, ERR_INTERRUPTED, "%s: interrupted", call->url);
+    close(fd);
+    free(buf);
+    return ret;
+}
+
+static int transfer(const struct fetch *f, const struct http_call *call,
+                    struct http_reply *reply, struct err *e)
+{
+    struct err why = ERR_INIT;
+
+    if (!source_is_url(call->url))
+        return read_local(call, reply, e);
+    if (http_do(f->http, call, reply, &why) == 0)
+        return 0;
+    *e = why;
+    if (reply->no_host)
+        err_set(e, ERR_REMOTE,
+                "%s; without a network, fetch on another machine, such as a "
+                "login node, or use --mirror FOLDER",
+                why.text);
+    return -1;
+}
+
 /* Only this host gets the token. */
 static const char *token_for(const struct fetch *f, const char *url)
 {
@@ -78,7 +124,7 @@ int fetch_pipe(const struct fetch *f, const struct catalog_link *link, int fd,
         .sink = receive,
         .arg = &to,
     };
-    int ret = http_do(f->http, &call, &reply, e);
+    int ret = transfer(f, &call, &reply, e);
 
     http_reply_clear(&reply);
     *closed = to.closed;
@@ -162,7 +208,7 @@ static int fetch_part(const struct fetch *f, const struct catalog_link *link,
     if (call.from)
         log_info("%s: resuming after %lld bytes", link->file,
                  (long long)call.from);
-    ret = http_do(f->http, &call, &reply, &why);
+    ret = transfer(f, &call, &reply, &why);
     if (fflush(t.to.fp) != 0 || fsync(fileno(t.to.fp)) < 0) {
         t.to.failed = true;
         t.to.sys = errno;
@@ -237,8 +283,7 @@ static int check_sum(const struct catalog_link *link, const struct fetched *f,
 {
     if (!link->sha256 || strcmp(link->sha256, f->sha256) == 0)
         return 0;
-    return err_set(e, ERR_INPUT,
-                   "%s: the SHA-256 is %.16s... instead of %.16s...", path,
+    return err_set(e, ERR_INPUT, "%s: the SHA-256 is %s instead of %s", path,
                    f->sha256, link->sha256);
 }
 

@@ -28,8 +28,11 @@ struct fetched {
 /* Called as bytes arrive; total is -1 if it is unknown. */
 typedef void fetch_progress_fn(void *arg, int64_t now, int64_t total);
 
+/* Without a network, names are not tried as often as servers. */
+enum { FETCH_NAME_TRIES = 2 };
+
 struct fetch {
-    struct http *http;
+    struct http *http;           /* with FETCH_NAME_TRIES */
     const char *token;           /* sent only to huggingface.co; or NULL */
     fetch_progress_fn *progress; /* or NULL */
     void *arg;

@@ -62,6 +62,7 @@ int source_url_open(struct source_url **out, const char *url,
     int fd;
 
     http.cancel = &u->cancel;
+    http.name_tries = FETCH_NAME_TRIES;
     u->link.url = xstrdup(url);
     u->fetch.token = getenv("HF_TOKEN");
     u->fetch.http = http_open(&http, e);

@@ -294,10 +294,10 @@ static int stop_early(struct encode_job *job, struct err *e)
     struct err why = ERR_INIT;
     char n[NUM_TEXT];
 
-    num_comma(n, tokens);
+    num_count(n, tokens, "token");
     if (!sink_resumable(job->sink))
         return signalled ? err_set(e, ERR_INTERRUPTED,
-                                   "interrupted after %s tokens; this input "
+                                   "interrupted after %s; this input "
                                    "cannot be read again, so encoding cannot "
                                    "be resumed",
                                    n)
@@ -309,9 +309,8 @@ static int stop_early(struct encode_job *job, struct err *e)
     }
     if (signalled)
         return err_set(e, ERR_STOPPED,
-                       "interrupted after %s tokens; the same command resumes",
-                       n);
-    log_warn("stopped after %s tokens; the same command resumes", n);
+                       "interrupted after %s; the same command resumes", n);
+    log_warn("stopped after %s; the same command resumes", n);
     return -1;
 }
 

@@ -226,12 +226,6 @@ static char *next_word(char **at)
     return start;
 }
 
-static bool is_sha256(const char *s)
-{
-    return strlen(s) == SHA256_TEXT - 1 &&
-           strspn(s, "0123456789abcdef") == SHA256_TEXT - 1;
-}
-
 /* Parse a line: 0, or -1 if lock_write() would not write it. */
 static int load_line(struct lock *l, char *line)
 {
@@ -250,7 +244,7 @@ static int load_line(struct lock *l, char *line)
     }
     if (strcmp(role, "vocabulary") == 0) {
         sha256 = next_word(&line);
-        if (!is_sha256(sha256) || !num_int(line, &l->ids) || l->ids < 1)
+        if (!sha256_is_text(sha256) || !num_int(line, &l->ids) || l->ids < 1)
             return -1;
         memcpy(l->vocabulary, sha256, SHA256_TEXT);
         return 0;
@@ -260,7 +254,7 @@ static int load_line(struct lock *l, char *line)
             entry.role = (enum lock_role)i;
     sha256 = next_word(&line);
     size = next_word(&line);
-    if (entry.role == LOCK_ROLES || !is_sha256(sha256) ||
+    if (entry.role == LOCK_ROLES || !sha256_is_text(sha256) ||
         !num_int(size, &entry.size) || !*line)
         return -1;
     memcpy(entry.sha256, sha256, SHA256_TEXT);

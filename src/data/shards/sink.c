@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 
@@ -183,6 +184,7 @@ static void list_complete(struct sink *s)
 
 static int load_state(struct sink *s, struct sink_state *m, struct err *e)
 {
+    char documents[NUM_TEXT], tokens[NUM_TEXT];
     struct buf text = BUF_INIT;
     int got = 0;
 
@@ -196,10 +198,13 @@ static int load_state(struct sink *s, struct sink_state *m, struct err *e)
         for (int i = 0; i < SUBSETS && got == 0; i++)
             if (s->shard[i].n > 0)
                 got = open_shard(s, i, s->shard[i].n, e);
-        if (got == 0)
-            log_info("%s: resuming after %" PRId64 " documents, %" PRId64
-                     " tokens",
-                     s->state_path, m->documents, m->tokens);
+        if (got < 0)
+            err_wrap(e, "%s does not fit its files; delete it to start again",
+                     s->state_path);
+        else
+            log_info("%s: resuming after %s, %s", s->state_path,
+                     num_count(documents, m->documents, "document"),
+                     num_count(tokens, m->tokens, "token"));
     } else {
         log_warn("%s belongs to another command; starting from the beginning",
                  s->state_path);
