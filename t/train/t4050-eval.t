@@ -84,6 +84,21 @@ for b in 1 8; do
         cut -f1-3
 done | uniq | wc -l | grep -qx 1
 ok $? "answers do not depend on the micro-batch"
+cat >raw.jsonl <<'END'
+{"activity_label": "Feeding [a] hens", "ctx_a": " the quick fox [title] jumps [step] over", "ctx_b": "the LAZY É", "ctx": "not used", "endings": ["[header] The lazy  hen. ", "über"], "label": 0}
+END
+gtrain eval run1 -v --device cpu -q raw.jsonl \
+    --set eval.hellaswag_style=lm-eval >out 2>err
+sed -n "s/^gtrain: debug: \('.*\)/\1/p" err >texts
+is "$(cat texts)" "'Feeding hens: the quick fox. jumps over The lazy é' + '  The lazy hen.'
+'Feeding hens: the quick fox. jumps over The lazy é' + ' über'" \
+    "lm-eval's texts of a question are those of lm-evaluation-harness"
+printf '{"ctx": "the quick", "endings": ["%s", "zq"], "label": 0}\n' \
+    "$(head -c 600 text.txt | tr '\n' ' ')" >long.jsonl
+check "an ending that is longer than the context is scored" \
+    gtrain eval run1 --device cpu -q long.jsonl
+like err "endings cut to the model's context of 32 tokens: 1" \
+    "an ending that is cut is warned of"
 echo '{"ctx": "x", "endings": ["a"], "label": 0}' >bad.jsonl
 gtrain eval run1 -q bad.jsonl >out 2>&1
 test $? -eq 1 && grep -q 'bad.jsonl:1: ' out

@@ -66,6 +66,10 @@ static const char *const decay_shapes[] = {
     [SHAPE_SQRT] = "sqrt", NULL
 };
 
+static const char *const hellaswag_styles[] = {
+    [HELLASWAG_PLAIN] = "plain", [HELLASWAG_HARNESS] = "lm-eval", NULL
+};
+
 /* Known shapes: name, layers, heads, width, d_ff, context and vocabulary; peak
  * learning rate and tokens of a step; and whether the model is one of Llama's
  * kind, else of GPT-2's.  A 0 leaves the default.  GPT-3's are those of table
@@ -314,6 +318,8 @@ const struct setting settings_table[] = {
          "HellaSwag or other multiple-choice questions, JSON Lines"),
     EVERY(eval.hellaswag_every, "0",
          "evaluate them at this interval and at the end; 0: never"),
+    WORD(eval.hellaswag_style, "plain", hellaswag_styles,
+         "use their texts as they are, or as lm-evaluation-harness does"),
     INT(eval.hellaswag_limit, "0", 0, 1e9, "number of questions; 0: all"),
 
     EVERY(sample.every, "0",

@@ -119,6 +119,8 @@ struct schedule_settings {
     int64_t timescale;
 };
 
+enum hellaswag_style { HELLASWAG_PLAIN, HELLASWAG_HARNESS };
+
 struct eval_settings {
     struct conf_span every;
     int64_t sequences, stride;
@@ -127,6 +129,7 @@ struct eval_settings {
     double min_delta;
     const char *hellaswag;
     struct conf_span hellaswag_every;
+    enum hellaswag_style hellaswag_style;
     int64_t hellaswag_limit;
 };
 

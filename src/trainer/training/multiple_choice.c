@@ -1,6 +1,7 @@
 #include "config.h"
 #include "trainer/training/multiple_choice.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -8,16 +9,23 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/utf8.h"
 
 enum { MOST_ENDINGS = 16 };
 
 struct question {
     const char *context;
     const char *ending[MOST_ENDINGS];
+    double length[MOST_ENDINGS]; /* that a loss is divided by; 0: its tokens */
     int n, right;
+    struct arena mem;
 };
+
+/* Sums over the questions. */
+enum { ASKED, RIGHT, RIGHT_NORM, CUT, TALLIES };
 
 /* The first of several names that the object has. */
 static const json_t *get_first(const json_t *o, const char *const *names)
@@ -41,7 +49,7 @@ static int read_question(const json_t *o, struct question *q, struct err *e)
 
     q->context = json_string_value(get_first(o, contexts));
     q->n = (int)json_array_size(list);
-    if (!q->context || q->n < 2 || q->n > MOST_ENDINGS)
+    if (!q->context || !*q->context || q->n < 2 || q->n > MOST_ENDINGS)
         return err_set(e, ERR_INPUT, "a question needs ctx and 2 to %d endings",
                        MOST_ENDINGS);
     for (int i = 0; i < q->n; i++) {
@@ -60,29 +68,109 @@ static int read_question(const json_t *o, struct question *q, struct err *e)
     return 0;
 }
 
+/* ---- the texts of lm-evaluation-harness -------------------------------- */
+
+static void replace_text(struct buf *b, const char *from, const char *to)
+{
+    struct buf out = BUF_INIT;
+    const char *at = b->s;
+
+    for (const char *hit; (hit = strstr(at, from)); at = hit + strlen(from)) {
+        buf_add(&out, at, (size_t)(hit - at));
+        buf_str(&out, to);
+    }
+    buf_str(&out, at);
+    buf_clear(b);
+    *b = out;
+}
+
+/* Remove [anything] within a line. */
+static void remove_brackets(struct buf *b)
+{
+    struct buf out = BUF_INIT;
+
+    for (const char *at = b->s; *at;) {
+        const char *end = *at == '[' ? strpbrk(at, "]\n") : NULL;
+
+        if (end && *end == ']')
+            at = end + 1;
+        else
+            buf_char(&out, *at++);
+    }
+    buf_clear(b);
+    *b = out;
+}
+
+static const char *clean_text(struct question *q, const char *text)
+{
+    static const char blanks[] = " \t\r\n\v\f";
+    struct buf b = BUF_INIT;
+    const char *clean;
+
+    buf_str(&b, text + strspn(text, blanks));
+    while (b.len > 0 && strchr(blanks, b.s[b.len - 1]))
+        buf_trim(&b, b.len - 1);
+    replace_text(&b, " [title]", ". ");
+    remove_brackets(&b);
+    replace_text(&b, "  ", " ");
+    clean = arena_strndup(&q->mem, b.s, b.len);
+    buf_clear(&b);
+    return clean;
+}
+
+/* The first letter large, the others small. */
+static void add_capitalized(struct buf *out, const char *text)
+{
+    if (*text)
+        buf_char(out, (char)toupper((unsigned char)*text++));
+    while (*text)
+        utf8_add(out, utf8_fold(utf8_next(&text)));
+}
+
+static void prepare_as_harness(const json_t *o, struct question *q)
+{
+    const char *label = json_string_value(json_object_get(o, "activity_label"));
+    const char *a = json_string_value(json_object_get(o, "ctx_a"));
+    const char *b = json_string_value(json_object_get(o, "ctx_b"));
+    struct buf text = BUF_INIT;
+
+    if (label)
+        buf_printf(&text, "%s: ", label);
+    if (a && b) {
+        buf_printf(&text, "%s ", a);
+        add_capitalized(&text, b);
+    } else {
+        buf_str(&text, q->context);
+    }
+    q->context = clean_text(q, text.s);
+    buf_clear(&text);
+    for (int i = 0; i < q->n; i++) {
+        q->ending[i] = clean_text(q, q->ending[i]);
+        q->length[i] = (double)utf8_count(q->ending[i]);
+        log_debug("'%s' + ' %s'", q->context, q->ending[i]);
+    }
+}
+
+/* ---- scores ------------------------------------------------------------ */
+
 /* Put the tokens of context and ending into a row of the batch, with targets on
- * the ending only.  A text that is too long loses its beginning. */
-static int set_row(struct job *j, int64_t row, const struct question *q,
-                   int ending, struct err *e)
+ * the ending only.  A text that is too long loses its beginning; returns
+ * whether the ending did, too. */
+static bool set_row(struct job *j, int64_t row, const struct question *q,
+                    int ending)
 {
     const int64_t T = j->gpt.T;
     int32_t *x = j->batch.x + row * T, *y = j->batch.y + row * T;
     char *tail = xasprintf(" %s", q->ending[ending]);
     struct ids ids = IDS_INIT;
     int64_t from, begin, n;
-    int ret = 0;
 
     tokenizer_encode(j->data.tokenizer, q->context, strlen(q->context), &ids);
     begin = (int64_t)ids.n;
     tokenizer_encode(j->data.tokenizer, tail, strlen(tail), &ids);
     n = (int64_t)ids.n;
     from = n > T + 1 ? n - T - 1 : 0;
-    if (n - begin > T || begin == 0)
-        ret = err_set(e, ERR_INPUT,
-                      "an ending of %lld tokens after a context of %lld does "
-                      "not fit into the model's context of %lld",
-                      (long long)(n - begin), (long long)begin, (long long)T);
-    for (int64_t t = 0; t < T && ret == 0; t++) {
+    for (int64_t t = 0; t < T; t++) {
         const int64_t at = from + t;
 
         x[t] = at < n ? ids.id[at] : 0;
@@ -90,7 +178,7 @@ static int set_row(struct job *j, int64_t row, const struct question *q,
     }
     free(tail);
     free(ids.id);
-    return ret;
+    return n - begin > T;
 }
 
 /* Rows of the batch that are filled, and where their losses go. */
@@ -137,7 +225,7 @@ static int find_least(const double *x, int n)
 
 /* Score the endings of one question, as many at a time as a batch has rows. */
 static int ask_question(struct job *j, const struct question *q,
-                        double tally[3], struct err *e)
+                        double tally[TALLIES], struct err *e)
 {
     double sum[MOST_ENDINGS], mean[MOST_ENDINGS];
     struct scored_rows p = { .job = j };
@@ -147,19 +235,21 @@ static int ask_question(struct job *j, const struct question *q,
         p.mean = mean + done;
         p.rows = q->n - done < j->gpt.B ? q->n - done : j->gpt.B;
         for (int i = 0; i < p.rows; i++)
-            if (set_row(j, i, q, done + i, e) < 0)
-                return -1;
+            tally[CUT] += set_row(j, i, q, done + i);
         if (score_rows(&p, e) < 0)
             return -1;
     }
-    tally[0]++;
-    tally[1] += find_least(sum, q->n) == q->right;
-    tally[2] += find_least(mean, q->n) == q->right;
+    for (int i = 0; i < q->n; i++)
+        if (q->length[i] > 0)
+            mean[i] = sum[i] / q->length[i];
+    tally[ASKED]++;
+    tally[RIGHT] += find_least(sum, q->n) == q->right;
+    tally[RIGHT_NORM] += find_least(mean, q->n) == q->right;
     return 0;
 }
 
-static int ask_line(struct job *j, const char *line, size_t n, double tally[3],
-                    struct err *e)
+static int ask_line(struct job *j, const char *line, size_t n,
+                    double tally[TALLIES], struct err *e)
 {
     json_error_t why;
     json_t *o = json_loadb(line, n, 0, &why);
@@ -168,8 +258,12 @@ static int ask_line(struct job *j, const char *line, size_t n, double tally[3],
 
     if (!o)
         err_set(e, ERR_INPUT, "%s", why.text);
-    else if (read_question(o, &q, e) == 0)
+    else if (read_question(o, &q, e) == 0) {
+        if (j->set->eval.hellaswag_style == HELLASWAG_HARNESS)
+            prepare_as_harness(o, &q);
         ret = ask_question(j, &q, tally, e);
+    }
+    arena_clear(&q.mem);
     json_decref(o);
     return ret;
 }
@@ -180,7 +274,7 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
     const double before = clock_mono();
     /* where a forward needs all ranks, all of them answer every question */
     const int shares = parallel_gathers(&j->parallel) ? 1 : j->coll.size;
-    double tally[3] = { 0 };
+    double tally[TALLIES] = { 0 };
     char *line = NULL;
     size_t room = 0;
     ssize_t n;
@@ -204,13 +298,18 @@ int multiple_choice_eval(struct job *j, const char *path, int64_t limit,
     }
     free(line);
     fclose(fp);
-    if (ret < 0 || (shares > 1 && coll_sum_f64(&j->coll, tally, 3, e) < 0))
+    if (ret < 0 ||
+        (shares > 1 && coll_sum_f64(&j->coll, tally, TALLIES, e) < 0))
         return -1;
-    if (tally[0] == 0.0)
+    if (tally[ASKED] == 0.0)
         return err_set(e, ERR_INPUT, "%s contains no questions", path);
-    *r = (struct multiple_choice_result){ .questions = (int64_t)tally[0],
-                                          .acc = tally[1] / tally[0],
-                                          .acc_norm = tally[2] / tally[0],
+    if (tally[CUT] > 0 && j->coll.rank == 0)
+        log_warn("endings cut to the model's context of %lld tokens: %.0f",
+                 (long long)j->gpt.T, tally[CUT]);
+    *r = (struct multiple_choice_result){ .questions = (int64_t)tally[ASKED],
+                                          .acc = tally[RIGHT] / tally[ASKED],
+                                          .acc_norm =
+                                              tally[RIGHT_NORM] / tally[ASKED],
                                           .seconds = clock_mono() - before };
     return 0;
 }
