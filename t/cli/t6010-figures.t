@@ -68,6 +68,16 @@ if command -v pdftotext >/dev/null; then
 else
     skip "the PDF has the odd name" "pdftotext is not installed"
 fi
+gplot loss run1 run2 run3 --smooth ema:0.9 --size 8.4cmx6cm --font Times,8 \
+    -o column.tex >out 2>&1
+like column.tex '^  .fontsize{8}{9.6}' "the TeX figure has the size of --font"
+like column.tex '^% Smoothed: exp' "the caption of a TeX figure is a comment"
+is "$(grep -v '^%' column.tex | grep -c Smoothed)" 0 \
+    "the caption of a TeX figure is not in the picture"
+gplot loss run1 --script svg.gp -o svg.svg >out 2>&1
+like svg.gp '^set xtics .* offset 0,0.5' \
+    "the labels of the x axis are raised in an SVG, whose title they would touch"
+
 if command -v pdflatex >/dev/null; then
     cat >paper.tex <<'END'
 \documentclass{article}
@@ -79,6 +89,17 @@ END
     is $? 0 "LaTeX compiles the TeX figure"
     pdftotext paper.pdf words 2>/dev/null
     like words 'lr_3e-4^{a}.*\\%.id' "LaTeX prints the odd name as it is"
+    cat >paper.tex <<'END'
+\documentclass{article}
+\usepackage{graphicx,color,textcomp}
+\usepackage[T1]{fontenc}
+\setlength{\parindent}{0pt}
+\setlength{\textwidth}{8.4cm}
+\begin{document}\input{column}\end{document}
+END
+    pdflatex -interaction=nonstopmode -halt-on-error paper.tex >out 2>&1
+    is $? 0 "LaTeX compiles a figure for a column"
+    unlike paper.log "Overfull" "the figure for a column fits it"
 else
     skip "LaTeX compiles the TeX figure" "pdflatex is not installed"
 fi

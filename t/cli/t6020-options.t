@@ -14,6 +14,12 @@ like out "━━ train" "the figure in the terminal has a legend"
 unlike out "$(printf '\033')" "the figure has no colours without a terminal"
 test "$(head -n 20 out | wc -L)" -le 80
 ok $? "the figure is within 80 columns"
+gplot lr run1 run2 run3 >out 2>err
+like out "━a run1  ━b run2  ━c run3" "without colours, letters name the curves"
+test "$(grep '[┤│]' out | tr -cd c | wc -c)" -ge 5
+ok $? "the letters are on the curves"
+gplot lr run1 >out 2>err
+like out "━━ run1" "a single curve needs no letter"
 LC_ALL=C gplot loss run2 >out 2>err
 is "$(LC_ALL=C grep -c '[^ -~]' out)" 0 "the figure is ASCII in the C locale"
 COLUMNS=40 LINES=15 gplot lr run1 >out 2>&1
@@ -119,7 +125,7 @@ for i in 1 2; do
 done
 gplot metric -r edge level a-long-name-of-a-model-at-lr-1 \
     a-long-name-of-a-model-at-lr-2 >out 2>&1
-like out "━━ a-long…-lr-1  ━━ a-long…-lr-2" \
+like out "a-long…-lr-1  ━b a-long…-lr-2" \
     "long names are cut where they are alike"
 
 # Groups, sweeps, scaling.

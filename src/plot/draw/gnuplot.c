@@ -8,12 +8,13 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
+#include "common/utf8.h"
 
 /* clang-format off */
 static const struct gnuplot_form forms[] = {
     { .name = "png", .terminal = "pngcairo", .scale = 200.0 / 72,
       .pixels = true, .cairo = true, .alpha = true },
-    { .name = "svg", .terminal = "svg", .scale = 96.0 / 72,
+    { .name = "svg", .terminal = "svg", .scale = 96.0 / 72, .raise = 0.5,
       .pixels = true, .own_units = true, .alpha = true },
     { .name = "pdf", .terminal = "pdfcairo", .scale = 1.0 / 72,
       .cairo = true, .alpha = true },
@@ -100,15 +101,30 @@ static int run_gnuplot(const char *text, size_t len,
     return ret;
 }
 
+/* LaTeX sets the caption, not the picture: it has the notes as comments. */
+static void comment_notes(const struct figure *f, struct buf *b)
+{
+    for (size_t i = 0; i < f->n_notes; i++) {
+        struct buf clean = BUF_INIT;
+
+        utf8_visible(&clean, f->note[i]);
+        buf_printf(b, "%% %s\n", clean.s);
+        buf_clear(&clean);
+    }
+}
+
 int gnuplot_draw(const struct figure *f, size_t n,
                  const struct gnuplot_form *form, struct buf *image,
                  struct err *e)
 {
     struct buf text = BUF_INIT;
-    const size_t before = image->len;
+    size_t before;
     int ret;
 
     gnuplot_script(f, n, form, NULL, &text);
+    if (form->tex)
+        comment_notes(f, image);
+    before = image->len;
     ret = run_gnuplot(text.s, text.len, form, image, e);
     if (ret == 0 && image->len == before)
         ret = err_set(e, ERR_SYSTEM, "drawing: gnuplot wrote nothing");
@@ -118,9 +134,10 @@ int gnuplot_draw(const struct figure *f, size_t n,
 
 /* Without the folder in which it was made, which is part of the picture's
  * name. */
-static int save_tex(const char *path, const char *tex, const char *folder,
-                    struct err *e)
+static int save_tex(const struct figure *f, const char *path, const char *tex,
+                    const char *folder, struct err *e)
 {
+    struct buf notes = BUF_INIT;
     char *place = xasprintf("{%s/", folder);
     struct save s = SAVE_INIT;
     const char *at;
@@ -128,6 +145,18 @@ static int save_tex(const char *path, const char *tex, const char *folder,
     if (save_open(&s, path, e) < 0) {
         free(place);
         return -1;
+    }
+    comment_notes(f, &notes);
+    fputs(notes.s ? notes.s : "", s.fp);
+    buf_clear(&notes);
+    /* the terminal leaves the size of the font to the document */
+    at = strstr(tex, "\\begingroup\n");
+    if (at) {
+        at += strlen("\\begingroup\n");
+        fwrite(tex, 1, (size_t)(at - tex), s.fp);
+        fprintf(s.fp, "  \\fontsize{%.4g}{%.4g}\\selectfont\n",
+                f->look.font_size, 1.2 * f->look.font_size);
+        tex = at;
     }
     while ((at = strstr(tex, place))) {
         fwrite(tex, 1, (size_t)(at - tex) + 1, s.fp);
@@ -186,7 +215,7 @@ int gnuplot_draw_tex(const struct figure *f, const char *path, struct err *e)
     if (ret == 0 && rename(made_pdf, pdf) < 0)
         ret = err_sys(e, "cannot create %s", pdf);
     if (ret == 0)
-        ret = save_tex(path, tex.s, temp, e);
+        ret = save_tex(f, path, tex.s, temp, e);
 out:
     if (made)
         path_remove(temp, &(struct err)ERR_INIT);

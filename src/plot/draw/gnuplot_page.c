@@ -21,8 +21,14 @@ static void set_terminal(struct script *s, const char *output)
 
     buf_printf(s->b, "set terminal %s", name);
     if (strcmp(name, "cairolatex") == 0)
-        buf_str(s->b, " pdf input colortext linewidth 2 pointscale 0.75");
-    else if (!t->tex)
+        buf_printf(s->b,
+                   " pdf input colortext font ',%.4g' linewidth 2 "
+                   "pointscale 0.75",
+                   l->font_size);
+    else if (t->tex)
+        buf_printf(s->b, " font '\\fontsize{%.4g}{%.4g}\\selectfont'",
+                   l->font_size, 1.2 * l->font_size);
+    else
         buf_str(s->b, " noenhanced");
     if (t->text) /* the size is in characters */
         buf_printf(s->b, " size %.0f,%.0f", l->width / TEXT_WIDTH,
@@ -164,7 +170,11 @@ void gnuplot_script(const struct figure *f, size_t n,
     set_terminal(&s, output);
     buf_str(b, "set encoding utf8\nset clip two\n");
     for (size_t i = 0; i < n; i++) {
-        s.fig = &f[i];
+        struct figure fig = f[i];
+
+        if (form->tex) /* the notes are for the caption */
+            fig.n_notes = 0;
+        s.fig = &fig;
         s.pal = palette_of(f[i].look.theme);
         draw_page(&s);
     }

@@ -71,6 +71,16 @@ static void set_ticks(struct script *s, const char *which, const struct axis *a,
     buf_str(s->b, ")\n");
 }
 
+/* The ticks of x, whose labels are too low in some terminals. */
+static void set_x_ticks(struct script *s, const struct axis *a,
+                        const char *options)
+{
+    char raised[200];
+
+    snprintf(raised, sizeof raised, "%s offset 0,%g", options, s->form->raise);
+    set_ticks(s, "x", a, s->form->raise > 0 ? raised : options);
+}
+
 static void set_range(struct script *s, const char *which, const struct axis *a)
 {
     buf_printf(s->b, "set %srange [%.10g:%.10g]\n", which, a->lo / a->factor,
@@ -119,7 +129,7 @@ static void draw_axes(struct script *s, const struct panel *p,
              s->pal->text);
     set_range(s, "x", &p->x);
     set_range(s, "y", &p->y);
-    set_ticks(s, "x", &p->x, options);
+    set_x_ticks(s, &p->x, options);
     set_ticks(s, "y", &p->y, options);
     if (p->has_y2) {
         const uint32_t rgb = colour_of_y2(s, p);
@@ -327,107 +337,6 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
     buf_str(s->b, before == first ? "plot NaN notitle\n" : "\n");
 }
 
-/*
- * Marks
- */
-
-/* Above a high point, below a low one; towards the middle near the edges. */
-static void place_label(struct script *s, const struct panel *p,
-                        const struct mark *m)
-{
-    const double x = axis_place(&p->x, m->x), y = axis_place(&p->y, m->y);
-
-    buf_printf(s->b, " at first %.10g, first %.10g", m->x / p->x.factor,
-               m->y / p->y.factor);
-    if (m->left)
-        buf_printf(s->b, " %s",
-                   x > 0.7 ? "right offset -1.4,0" : "left offset 1.4,0");
-    else
-        buf_printf(s->b, " %s offset 0,%s",
-                   x > 0.85   ? "right"
-                   : x < 0.15 ? "left"
-                              : "center",
-                   y < 0.5 && y > 0.07 ? "-0.9" : "0.9");
-}
-
-static void draw_mark(struct script *s, const struct panel *p,
-                      const struct mark *m)
-{
-    const uint32_t rgb = colour_of(s, m->colour);
-    const double x = m->x / p->x.factor, y = m->y / p->y.factor;
-
-    switch (m->type) {
-    case MARK_AT_X:
-        buf_printf(s->b,
-                   "set arrow from first %.10g, graph %s to first %.10g, "
-                   "graph 1 nohead %s lw %s lc rgb '#%06X'\n",
-                   x, m->small ? "0.97" : "0", x,
-                   m->small ? "front" : "back dt (3,3)",
-                   m->small ? "1.2" : "0.8", rgb);
-        break;
-    case MARK_AT_Y:
-        buf_printf(s->b,
-                   "set arrow from graph 0, first %.10g to graph 1, first "
-                   "%.10g nohead back dt (8,4) lw 0.9 lc rgb '#%06X'\n",
-                   y, y, rgb);
-        break;
-    case MARK_AT_XY:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, first %.10g point pt 6 "
-                   "ps 0.9 lw 1.2 lc rgb '#%06X' front\n",
-                   x, y, rgb);
-        break;
-    case MARK_NAN:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, graph 0.025 point pt 2 "
-                   "ps 0.55 lw 1.2 lc rgb '#%06X' front\n",
-                   x, rgb);
-        break;
-    case MARK_ABOVE:
-        buf_printf(s->b,
-                   "set label '' at first %.10g, graph 0.975 point pt 9 "
-                   "ps 0.6 lc rgb '#%06X' front\n",
-                   x, rgb);
-        break;
-    }
-    if (!m->label)
-        return;
-    buf_str(s->b, "set label ");
-    gnuplot_quote(s, m->label);
-    if (m->type == MARK_AT_Y)
-        buf_printf(s->b, " at graph %s, first %.10g %s offset 0,0.45",
-                   m->left ? "0.015" : "0.985", y, m->left ? "left" : "right");
-    else if (m->type == MARK_AT_X)
-        buf_printf(s->b,
-                   " at first %.10g, graph 0.98 right rotate by 90 "
-                   "offset 0.7,0",
-                   x);
-    else
-        place_label(s, p, m);
-    gnuplot_font(s, 0.85);
-    buf_printf(s->b, " tc rgb '#%06X' front\n", rgb);
-}
-
-/* The marks inside the axes.  Of the crosses in a column of pixels one is
- * enough. */
-static void draw_marks(struct script *s, const struct panel *p)
-{
-    double last = -INFINITY;
-
-    for (size_t i = 0; i < p->n_marks; i++) {
-        const struct mark *m = &p->mark[i];
-        const double place = m->type == MARK_AT_Y ? axis_place(&p->y, m->y)
-                                                  : axis_place(&p->x, m->x);
-
-        if (!(place >= 0 && place <= 1) ||
-            (m->type == MARK_NAN && fabs(place - last) < 0.004))
-            continue;
-        if (m->type == MARK_NAN)
-            last = place;
-        draw_mark(s, p, m);
-    }
-}
-
 static void draw_inset(struct script *s, const struct panel *p, size_t panel,
                        const struct layout *l)
 {
@@ -442,7 +351,7 @@ static void draw_inset(struct script *s, const struct panel *p, size_t panel,
              "nomirror out scale 0.4,0.2 textcolor rgb '#%06X'", s->pal->text);
     set_range(s, "x", &p->inset_x);
     set_range(s, "y", &p->inset_y);
-    set_ticks(s, "x", &p->inset_x, options);
+    set_x_ticks(s, &p->inset_x, options);
     set_ticks(s, "y", &p->inset_y, options);
     if (!s->form->text && !s->form->tex) {
         buf_str(s->b, "set xtics");
@@ -498,7 +407,7 @@ void gnuplot_panel(struct script *s, size_t i)
     draw_legend(s, p, &l);
     if (p->ramp)
         gnuplot_ramp(s, p, &l);
-    draw_marks(s, p);
+    gnuplot_marks(s, p);
     if (p->heat) {
         gnuplot_heat(s, p, &l);
     }

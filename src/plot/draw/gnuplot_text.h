@@ -9,7 +9,8 @@
  * gnuplot_text - the parts of a gnuplot script
  *
  * gnuplot_page.c writes the terminal and the pages, gnuplot_panel.c a panel,
- * gnuplot_heat.c a map, gnuplot_text.c strings.  No other file needs this.
+ * gnuplot_marks.c its marks, gnuplot_heat.c a map, gnuplot_text.c strings.  No
+ * other file needs this.
  */
 struct script {
     struct buf *b;
@@ -29,6 +30,8 @@ void gnuplot_label(struct script *, const char *text, double x, double y,
 
 /* An entry of a legend. */
 void gnuplot_entry(struct script *, const struct entry *, double x, double y);
+/* The marks inside the axes. */
+void gnuplot_marks(struct script *, const struct panel *);
 /* The fields of a map, and the colours from the lowest value to the highest. */
 void gnuplot_heat(struct script *, const struct panel *, const struct layout *);
 /* The colours that stand for numbers. */

@@ -9,6 +9,7 @@ src_plot_libplot_a_SOURCES += \
 	%D%/gnuplot.c \
 	%D%/gnuplot.h \
 	%D%/gnuplot_heat.c \
+	%D%/gnuplot_marks.c \
 	%D%/gnuplot_page.c \
 	%D%/gnuplot_panel.c \
 	%D%/gnuplot_text.c \
@@ -29,6 +30,8 @@ src_plot_libplot_a_SOURCES += \
 	%D%/palette.h \
 	%D%/range.c \
 	%D%/range.h \
+	%D%/screen.c \
+	%D%/screen.h \
 	%D%/term.c \
 	%D%/term.h \
 	%D%/thin.c \

@@ -10,70 +10,13 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/layout.h"
-
-/* A character of the screen: a code point, or the dots of lines. */
-struct cell {
-    int32_t code; /* 0: dots; -1: the right half of a wide character */
-    uint8_t dots;
-    uint32_t rgb;
-    bool plain; /* in the terminal's own colour */
-};
-
-struct screen {
-    const struct term_look *look;
-    enum theme theme;
-    int width, height;
-    struct cell *cell;
-};
+#include "plot/draw/screen.h"
 
 /* The part of the screen inside the axes. */
 struct window {
     struct screen *s;
     int x, y, w, h; /* upper left corner, in characters */
 };
-
-static struct cell *cell_at(struct screen *s, int x, int y)
-{
-    return x >= 0 && x < s->width && y >= 0 && y < s->height
-               ? &s->cell[y * s->width + x]
-               : NULL;
-}
-
-/* Text from column x on, cut at the right edge of the screen. */
-static void put_text(struct screen *s, int x, int y, const char *text,
-                     const uint32_t *rgb)
-{
-    struct buf clean = BUF_INIT;
-    const char *from;
-
-    utf8_visible(&clean, text);
-    from = clean.s;
-    while (*from) {
-        const char *begin = from;
-        const int32_t code = utf8_next(&from);
-        char one[8] = "";
-        struct cell *c = cell_at(s, x, y);
-
-        memcpy(one, begin, (size_t)(from - begin));
-        if (c)
-            *c =
-                (struct cell){ code > 0 ? code : '?', 0, rgb ? *rgb : 0, !rgb };
-        x += (int)utf8_width(one);
-        if (utf8_width(one) == 2 && (c = cell_at(s, x - 1, y)))
-            *c = (struct cell){ .code = -1 };
-    }
-    buf_clear(&clean);
-}
-
-/* A character, unless something is there already. */
-static void put_behind(struct screen *s, int x, int y, int32_t code,
-                       uint32_t rgb)
-{
-    struct cell *c = cell_at(s, x, y);
-
-    if (c && !c->code && !c->dots)
-        *c = (struct cell){ code, 0, rgb, false };
-}
 
 /* The column and the row of a place, 0 to 1, between the axes. */
 static int column_of(const struct window *w, double x)
@@ -106,7 +49,7 @@ static void draw_dot(const struct window *w, double px, double py, uint32_t rgb)
 
     if (x < 0 || y < 0 || x >= w->w * 2 || y >= w->h * 4)
         return;
-    c = cell_at(w->s, w->x + x / 2, w->y + y / 4);
+    c = screen_cell(w->s, w->x + x / 2, w->y + y / 4);
     if (!c || c->code)
         return;
     c->dots |= bit[y % 4][x % 2];
@@ -168,8 +111,53 @@ static void draw_points(const struct window *w, const struct panel *p,
         const double y = axis_place(curve_y(p, c), c->y[i]);
 
         if (is_inside(x) && is_inside(y))
-            put_text(w->s, column_of(w, x), row_of(w, y),
-                     w->s->look->unicode ? "\xe2\x97\x8f" : "o", &rgb);
+            screen_text(w->s, column_of(w, x), row_of(w, y),
+                        w->s->look->unicode ? "\xe2\x97\x8f" : "o", &rgb);
+    }
+}
+
+/* Without colours, letters tell curves apart: that of an entry, or 0 if the
+ * style of its points is enough. */
+static char letter_of(const struct screen *s, const struct panel *p,
+                      size_t entry)
+{
+    const struct entry *e = &p->entry[entry];
+    size_t alike = 0;
+
+    for (size_t i = 0; i < p->n_entries; i++)
+        alike += p->entry[i].style == e->style &&
+                 (p->n_owners == 0 || i < p->n_owners);
+    return s->look->colour || alike < 2 || entry >= 26 ||
+                   (p->n_owners && entry >= p->n_owners)
+               ? '\0'
+               : (char)('a' + entry);
+}
+
+/* A letter on the curve every dozen columns. */
+static void draw_letters(const struct window *w, const struct panel *p,
+                         const struct curve *c)
+{
+    enum { APART = 12 };
+    char text[2] = "";
+    size_t entry = 0;
+    int next;
+
+    while (entry < p->n_entries &&
+           (p->entry[entry].colour != c->colour ||
+            (p->n_owners == 0 && (p->entry[entry].dash != c->dash ||
+                                  p->entry[entry].style != c->style))))
+        entry++;
+    if (entry < p->n_entries)
+        text[0] = letter_of(w->s, p, entry);
+    next = w->x + 2 + (int)(entry * 5) % APART;
+    for (size_t i = 0; i < c->n && *text && !c->faint; i++) {
+        const double x = axis_place(&p->x, c->x[i]);
+        const double y = axis_place(curve_y(p, c), c->y[i]);
+
+        if (!is_inside(x) || !is_inside(y) || column_of(w, x) < next)
+            continue;
+        screen_text(w->s, column_of(w, x), row_of(w, y), text, NULL);
+        next = column_of(w, x) + APART;
     }
 }
 
@@ -184,6 +172,7 @@ static void draw_one(const struct window *w, const struct panel *p,
     draw_curve(w, p, c, rgb);
     if (c->style != STYLE_LINE)
         draw_points(w, p, c, rgb);
+    draw_letters(w, p, c);
 }
 
 static void draw_mark(const struct window *w, const struct panel *p,
@@ -200,26 +189,27 @@ static void draw_mark(const struct window *w, const struct panel *p,
         return;
     if (m->type == MARK_AT_Y) {
         for (int i = 0; i < w->w; i += 2)
-            put_behind(w->s, w->x + i, row, unicode ? 0x2500 : '-', rgb);
+            screen_behind(w->s, w->x + i, row, unicode ? 0x2500 : '-', rgb);
         if (len)
-            put_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,
-                     m->label, &rgb);
+            screen_text(w->s, w->x + w->w - len, row > w->y ? row - 1 : row + 1,
+                        m->label, &rgb);
     } else if (m->type == MARK_AT_X) {
         for (int i = 0; i < (m->small ? 1 : w->h); i++)
-            put_behind(w->s, col, w->y + i, unicode ? 0x250A : ':', rgb);
+            screen_behind(w->s, col, w->y + i, unicode ? 0x250A : ':', rgb);
         if (len)
-            put_text(w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len,
-                     w->y, m->label, &rgb);
+            screen_text(w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len,
+                        w->y, m->label, &rgb);
     } else if (m->type == MARK_NAN) {
-        put_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x", &rgb);
+        screen_text(w->s, col, w->y + w->h - 1, unicode ? "\xc3\x97" : "x",
+                    &rgb);
     } else if (m->type == MARK_ABOVE) {
-        put_text(w->s, col, w->y, unicode ? "\xe2\x96\xb2" : "^", &rgb);
+        screen_text(w->s, col, w->y, unicode ? "\xe2\x96\xb2" : "^", &rgb);
     } else if (is_inside(y)) {
-        put_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
+        screen_text(w->s, col, row, unicode ? "\xe2\x97\x86" : "*", &rgb);
         if (len)
-            put_text(w->s,
-                     col + 2 + len < w->x + w->w ? col + 1 : col - len - 1,
-                     row + 1 < w->y + w->h ? row + 1 : row - 1, m->label, &rgb);
+            screen_text(
+                w->s, col + 2 + len < w->x + w->w ? col + 1 : col - len - 1,
+                row + 1 < w->y + w->h ? row + 1 : row - 1, m->label, &rgb);
     }
 }
 
@@ -234,31 +224,31 @@ static void draw_axes(const struct window *w, const struct panel *p)
     int taken = -1;
 
     for (int i = 0; i < w->h; i++)
-        put_text(w->s, w->x - 1, w->y + i, unicode ? "\xe2\x94\x82" : "|",
-                 &grey);
+        screen_text(w->s, w->x - 1, w->y + i, unicode ? "\xe2\x94\x82" : "|",
+                    &grey);
     for (int i = -1; i < w->w; i++)
-        put_text(w->s, w->x + i, w->y + w->h,
-                 unicode ? i < 0 ? "\xe2\x94\x94" : "\xe2\x94\x80"
-                 : i < 0 ? "+"
-                         : "-",
-                 &grey);
+        screen_text(w->s, w->x + i, w->y + w->h,
+                    unicode ? i < 0 ? "\xe2\x94\x94" : "\xe2\x94\x80"
+                    : i < 0 ? "+"
+                            : "-",
+                    &grey);
     for (size_t i = 0; i < p->y.n_ticks; i++) {
         const struct tick *t = &p->y.tick[i];
         const double y = axis_place(&p->y, t->at);
 
         if (!*t->label || !(y >= -1e-9 && y <= 1 + 1e-9))
             continue;
-        put_text(w->s, w->x - 2 - (int)utf8_width(t->label), row_of(w, y),
-                 t->label, NULL);
-        put_text(w->s, w->x - 1, row_of(w, y), unicode ? "\xe2\x94\xa4" : "+",
-                 &grey);
+        screen_text(w->s, w->x - 2 - (int)utf8_width(t->label), row_of(w, y),
+                    t->label, NULL);
+        screen_text(w->s, w->x - 1, row_of(w, y),
+                    unicode ? "\xe2\x94\xa4" : "+", &grey);
     }
     for (size_t i = 0; p->has_y2 && i < p->y2.n_ticks; i++) {
         const double y = axis_place(&p->y2, p->y2.tick[i].at);
 
         if (y >= -1e-9 && y <= 1 + 1e-9)
-            put_text(w->s, w->x + w->w + 1, row_of(w, y), p->y2.tick[i].label,
-                     NULL);
+            screen_text(w->s, w->x + w->w + 1, row_of(w, y),
+                        p->y2.tick[i].label, NULL);
     }
     for (size_t i = 0; i < p->x.n_ticks; i++) {
         const struct tick *t = &p->x.tick[i];
@@ -268,13 +258,13 @@ static void draw_axes(const struct window *w, const struct panel *p)
 
         if (!*t->label || !(x >= -1e-9 && x <= 1 + 1e-9))
             continue;
-        put_text(w->s, column_of(w, x), w->y + w->h,
-                 unicode ? "\xe2\x94\xac" : "+", &grey);
+        screen_text(w->s, column_of(w, x), w->y + w->h,
+                    unicode ? "\xe2\x94\xac" : "+", &grey);
         if (from + len > w->s->width)
             from = w->s->width - len;
         if (from <= taken)
             continue;
-        put_text(w->s, from, w->y + w->h + 1, t->label, NULL);
+        screen_text(w->s, from, w->y + w->h + 1, t->label, NULL);
         taken = from + len;
     }
 }
@@ -298,7 +288,7 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
             left += p->n_hidden ? (int)p->n_hidden - 1 : 0;
             snprintf(more, sizeof more, "and %d more", left);
             if (draw)
-                put_text(s, x + col, y + rows - 1, more, NULL);
+                screen_text(s, x + col, y + rows - 1, more, NULL);
             return rows;
         }
         if (rows == 0 || col + len > width) {
@@ -310,15 +300,18 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
             const bool points = c->style != STYLE_LINE;
 
             if (c->colour == COLOUR_NONE) {
-                put_text(s, x + col, y + rows - 1, c->label, NULL);
+                screen_text(s, x + col, y + rows - 1, c->label, NULL);
                 break;
             }
-            put_text(s, x + col, y + rows - 1,
-                     !s->look->unicode ? points ? "o " : "--"
-                     : points          ? "\xe2\x97\x8f "
-                                       : "\xe2\x94\x81\xe2\x94\x81",
-                     &rgb);
-            put_text(s, x + col + 3, y + rows - 1, c->label, NULL);
+            screen_text(s, x + col, y + rows - 1,
+                        !s->look->unicode ? points ? "o " : "--"
+                        : points          ? "\xe2\x97\x8f "
+                                          : "\xe2\x94\x81\xe2\x94\x81",
+                        &rgb);
+            if (letter_of(s, p, i))
+                screen_text(s, x + col + 1, y + rows - 1,
+                            (char[]){ letter_of(s, p, i), '\0' }, NULL);
+            screen_text(s, x + col + 3, y + rows - 1, c->label, NULL);
         }
         col += len;
     }
@@ -352,18 +345,19 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
             snprintf(text, sizeof text, "%s%s", heat_text(number, h, v),
                      i == h->best ? "*" : "");
         for (int k = 0; k < high && s->look->unicode && s->look->colour; k++)
-            put_text(s, cx, cy + k, "\xe2\x96\x88", &rgb);
+            screen_text(s, cx, cy + k, "\xe2\x96\x88", &rgb);
         if ((int)strlen(text) < wide)
-            put_text(s, cx + (s->look->unicode ? 1 : 0), cy + high / 2, text,
-                     NULL);
+            screen_text(s, cx + (s->look->unicode ? 1 : 0), cy + high / 2, text,
+                        NULL);
     }
     for (size_t i = 0; i < h->ny; i++)
-        put_text(s, x, top - (int)(i + 1) * high + high / 2, h->y_name[i],
-                 NULL);
+        screen_text(s, x, top - (int)(i + 1) * high + high / 2, h->y_name[i],
+                    NULL);
     for (size_t i = 0; i < h->nx; i++)
         if ((int)utf8_width(h->x_name[i]) < wide)
-            put_text(s, x + left + (int)i * wide + 1, top, h->x_name[i], NULL);
-    put_text(s, x + left, top + 1, p->x.shown, NULL);
+            screen_text(s, x + left + (int)i * wide + 1, top, h->x_name[i],
+                        NULL);
+    screen_text(s, x + left, top + 1, p->x.shown, NULL);
 }
 
 static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
@@ -380,7 +374,7 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     if (p->has_y2)
         buf_printf(&head, "   right: %s", p->y2.shown);
     if (head.len)
-        put_text(s, x, w.y++, head.s, NULL);
+        screen_text(s, x, w.y++, head.s, NULL);
     buf_clear(&head);
     if (p->heat) {
         draw_heat(s, p, x, w.y, width, height - 1);
@@ -398,83 +392,9 @@ static void draw_panel(struct screen *s, const struct panel *p, int x, int y,
     for (size_t i = 0; i < p->n_marks; i++)
         draw_mark(&w, p, &p->mark[i],
                   palette_curve(s->theme, p->mark[i].colour));
-    put_text(s, w.x + (w.w - (int)utf8_width(p->x.shown)) / 2, w.y + w.h + 2,
-             p->x.shown, NULL);
+    screen_text(s, w.x + (w.w - (int)utf8_width(p->x.shown)) / 2, w.y + w.h + 2,
+                p->x.shown, NULL);
     draw_legend(s, p, x + 1, w.y + w.h + 3, width, most, true);
-}
-
-/*
- * Output
- */
-
-/* The 6 x 6 x 6 cube of xterm's 256 colours. */
-static int cube(uint32_t rgb)
-{
-    int out = 16;
-
-    for (int i = 0; i < 3; i++) {
-        const int v = (int)(rgb >> (16 - 8 * i) & 0xFF);
-        const int level = v < 48 ? 0 : v < 115 ? 1 : (v - 35) / 40;
-
-        out += level * (i == 0 ? 36 : i == 1 ? 6 : 1);
-    }
-    return out;
-}
-
-static int32_t ascii_of(uint8_t dots)
-{
-    const bool top = dots & (1 | 8), bottom = dots & (64 | 128);
-    const bool middle = dots & (2 | 4 | 16 | 32);
-
-    if (top && !bottom && !middle)
-        return '\'';
-    if (bottom && !top && !middle)
-        return '.';
-    return top && bottom ? '|' : middle && !top && !bottom ? '-' : '*';
-}
-
-static void print_screen(const struct screen *s, struct buf *out)
-{
-    const char *truecolor = getenv("COLORTERM");
-    const bool deep = truecolor && (strcmp(truecolor, "truecolor") == 0 ||
-                                    strcmp(truecolor, "24bit") == 0);
-
-    for (int y = 0; y < s->height; y++) {
-        uint32_t now = UINT32_MAX;
-        const struct cell *row = &s->cell[y * s->width];
-        int last = s->width - 1;
-
-        while (last >= 0 && !row[last].code && !row[last].dots)
-            last--;
-        for (int x = 0; x <= last; x++) {
-            const struct cell *c = &row[x];
-            const bool blank = !c->code && !c->dots;
-            const uint32_t rgb = blank ? now : c->plain ? UINT32_MAX : c->rgb;
-
-            if (c->code < 0)
-                continue;
-            if (rgb != now && s->look->colour) {
-                if (rgb == UINT32_MAX)
-                    buf_str(out, "\033[0m");
-                else if (deep)
-                    buf_printf(out, "\033[38;2;%u;%u;%um", rgb >> 16,
-                               rgb >> 8 & 0xFF, rgb & 0xFF);
-                else
-                    buf_printf(out, "\033[38;5;%dm", cube(rgb));
-                now = rgb;
-            }
-            if (blank)
-                buf_char(out, ' ');
-            else if (c->code)
-                utf8_add(out, c->code);
-            else
-                utf8_add(out, s->look->unicode ? 0x2800 + c->dots
-                                               : ascii_of(c->dots));
-        }
-        if (now != UINT32_MAX && s->look->colour)
-            buf_str(out, "\033[0m");
-        buf_char(out, '\n');
-    }
 }
 
 static void print_note(const char *note, size_t width, struct buf *out)
@@ -501,7 +421,7 @@ void term_draw(const struct figure *f, const struct term_look *look,
 
     s.cell = xcalloc((size_t)s.width * (size_t)s.height, sizeof *s.cell);
     if (f->title)
-        put_text(&s, 0, 0, f->title, NULL);
+        screen_text(&s, 0, 0, f->title, NULL);
     for (int i = 0; i < (int)f->n_panels; i++) {
         const int width = look->width / cols;
         const int height = (look->height - head) / (int)f->rows;
@@ -509,7 +429,7 @@ void term_draw(const struct figure *f, const struct term_look *look,
         draw_panel(&s, f->panel[i], i % cols * width, head + i / cols * height,
                    width - (cols > 1), height);
     }
-    print_screen(&s, out);
+    screen_print(&s, out);
     free(s.cell);
     for (size_t i = 0; i < f->n_notes; i++)
         print_note(f->note[i], (size_t)look->width, out);
