@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
+#include "common/opt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static int open_auto(struct dev *dev, struct err *e)
 static const struct dev_type *find_named(const char *name, int *index,
                                          struct err *e)
 {
+    static const char *const kinds[] = { "cpu", "cuda", "auto", NULL };
     const char *colon = strchr(name, ':');
     const size_t len = colon ? (size_t)(colon - name) : strlen(name);
     int64_t number = 0;
@@ -72,6 +74,8 @@ static const struct dev_type *find_named(const char *name, int *index,
             strncmp(dev_types[i]->name, name, len) == 0)
             return dev_types[i];
     err_set(e, ERR_USAGE, "no device '%s' in this build", name);
+    if (!colon)
+        opt_nearest_word(kinds, name, e);
     return NULL;
 }
 

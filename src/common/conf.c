@@ -114,8 +114,8 @@ static int bad_value(const struct setting *s, const char *text, struct err *e)
 
     if (s->type == CONF_WORD) {
         opt_list_words(s->words, words, sizeof words);
-        return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key, words,
-                       text);
+        err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key, words, text);
+        return opt_nearest_word(s->words, text, e);
     }
     if (s->min == 0.0 && s->max == 0.0)
         return err_set(e, ERR_USAGE, "%s expects %s, not '%s'", s->key,

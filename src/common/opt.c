@@ -1,6 +1,7 @@
 #include "config.h"
 #include "common/opt.h"
 
+#include <ctype.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +14,20 @@
 #include "common/num.h"
 
 enum { MAX_OPTS = 96, LONG_ONLY = 256 };
+
+/* Words of other programs, and what they are called here. */
+static const char *const synonyms[][2] = {
+    { "delete", "rm" },        { "fit", "train" }, { "gpu", "cuda" },
+    { "learning_rate", "lr" }, { "list", "ls" },   { "remove", "rm" },
+    { "rename", "mv" },        { "run", "train" }, { "tokenise", "encode" },
+    { "tokenize", "encode" },
+};
+
+/* Capitals are as good as others, and so is anything that separates parts. */
+static char fold(char c)
+{
+    return strchr("_./ ", c) ? '-' : (char)tolower((unsigned char)c);
+}
 
 /* Levenshtein's distance, of words short enough to be options. */
 static size_t distance(const char *a, const char *b)
@@ -31,7 +46,7 @@ static size_t distance(const char *a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
             const size_t up = row[j];
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            size_t best = diagonal + (fold(a[i - 1]) != fold(b[j - 1]));
 
             if (up + 1 < best)
                 best = up + 1;
@@ -44,14 +59,52 @@ static size_t distance(const char *a, const char *b)
     return row[nb];
 }
 
+/* "lr" means optim.lr: the last part of a name may stand for all of it. */
+static size_t distance_to_name(const char *word, const char *name)
+{
+    const size_t whole = distance(word, name);
+    const char *last = name;
+    size_t part;
+
+    for (const char *p = name; *p; p++)
+        if ((*p == '.' || *p == '/') && p[1])
+            last = p + 1;
+    part = distance(word, last);
+    part += part > 0; /* of two parts as near as each other, prefer the whole */
+    return part < whole ? part : whole;
+}
+
 void opt_nearest_try(struct opt_nearest *n, const char *name)
 {
-    const size_t d = distance(n->word, name);
+    size_t d = distance_to_name(n->word, name);
 
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+        if (strcmp(synonyms[i][0], n->word) == 0 &&
+            distance_to_name(synonyms[i][1], name) == 0)
+            d = 0;
     if (d < (n->best ? n->distance : strlen(n->word) / 3 + 2)) {
         n->best = name;
         n->distance = d;
     }
+}
+
+int opt_nearest_add(const struct opt_nearest *n, struct err *e)
+{
+    const size_t used = strlen(e->text);
+
+    if (n->best && strcmp(n->best, n->word) != 0)
+        snprintf(e->text + used, sizeof e->text - used, "; did you mean %s?",
+                 n->best);
+    return -1;
+}
+
+int opt_nearest_word(const char *const *words, const char *text, struct err *e)
+{
+    struct opt_nearest near = { .word = text };
+
+    while (*words)
+        opt_nearest_try(&near, *words++);
+    return opt_nearest_add(&near, e);
 }
 
 static int bad_value(const struct opt *o, const char *what, const char *text,
@@ -91,7 +144,8 @@ static int set_word(const struct opt *o, const char *text, struct err *e)
         i++;
     if (!o->words[i]) {
         opt_list_words(o->words, list, sizeof list);
-        return bad_value(o, list, text, e);
+        bad_value(o, list, text, e);
+        return opt_nearest_word(o->words, text, e);
     }
     *(int *)o->value = i;
     return 0;

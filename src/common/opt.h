@@ -95,7 +95,9 @@ int opt_find_word(const char *const *words, const char *text);
 void opt_list_words(const char *const *words, char *text, size_t size);
 
 /*
- * The nearest of several names to a word, by edit distance:
+ * The nearest of several names to a word, by edit distance, where "_", "-", "."
+ * and "/" are alike, and so are capital letters and others.  The last part of a
+ * name may stand for all of it, and some words of other programs are known.
  *
  *      struct opt_nearest near = { .word = word };
  *
@@ -110,5 +112,9 @@ struct opt_nearest {
 };
 
 void opt_nearest_try(struct opt_nearest *, const char *name);
+/* Append "; did you mean NAME?" to an error, if there is a name; -1. */
+int opt_nearest_add(const struct opt_nearest *, struct err *);
+/* The same for the nearest of words to a text. */
+int opt_nearest_word(const char *const *words, const char *text, struct err *);
 
 #endif

@@ -263,6 +263,10 @@ static int find_and_run(const struct program *p, int argc, char **argv,
         argc--;
         argv++;
     }
+    if (p->file && !is_cmd(p, name) && access(name, R_OK) == 0)
+        return err_set(e, ERR_USAGE,
+                       "unknown command '%s'; did you mean '--%s %s'?", name,
+                       p->file, name);
     c = opt_find_cmd(p->cmds, name, e);
     return c ? run_cmd(p, c, argc, argv, e) : -1;
 }

@@ -30,6 +30,8 @@ struct program {
     const char *summary;        /* one line */
     const struct cmd *const *cmds;      /* ends with NULL */
     const char *bare;           /* or NULL */
+    const char *file;           /* the option of `bare` that takes the file
+                                 * which someone may give alone, or NULL */
     void (*describe)(void);     /* more for --version -v; or NULL */
 };
 

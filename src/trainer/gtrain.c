@@ -38,6 +38,7 @@ static const struct program program = {
     .summary = "Train language models on CPUs and GPUs.",
     .cmds = cmds,
     .bare = "train",
+    .file = "config",
     .describe = describe_devices,
 };
 

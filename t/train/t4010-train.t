@@ -363,6 +363,11 @@ bad() {         # bad STATUS NAME PATTERN [OPTION]...
 }
 bad 2 "an unknown setting is refused, with the one meant" \
     'did you mean optim.lr' --set optim.lrr=1
+bad 2 "the last part of a setting is recognised" 'did you mean optim.lr' --set lr=1
+bad 2 "a device of another name is recognised" 'did you mean cuda' --set train.device=gpu
+gtrain tiny.ini >out 2>&1
+test $? = 2 && grep -q "did you mean '--config tiny.ini'?" out
+ok $? "a configuration in place of a command is recognised"
 bad 2 \
     "a value of the wrong type is refused" \
     'optim.lr expects a number' --set optim.lr=fast

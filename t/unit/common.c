@@ -360,6 +360,39 @@ static void progress_on_a_terminal(void)
     close(master);
 }
 
+/* What is suggested for a word. */
+static void test_nearest(void)
+{
+    static const char *const names[] = { "optim.lr", "val/loss", "cuda",
+                                         "cpu",      "train",    "encode",
+                                         "ls",       "adamw",    "rm",
+                                         NULL };
+    static const char *const words[][2] = {
+        { "val_loss", "val/loss" },
+        { "lr", "optim.lr" },
+        { "learning_rate", "optim.lr" },
+        { "val/los", "val/loss" },
+        { "gpu", "cuda" },
+        { "run", "train" },
+        { "tokenize", "encode" },
+        { "list", "ls" },
+        { "AdamW", "adamw" },
+        { "zzzzzz", "" },
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct err e = ERR_INIT;
+        char want[64] = "no";
+
+        err_set(&e, ERR_USAGE, "no");
+        if (*words[i][1])
+            snprintf(want, sizeof want, "no; did you mean %s?", words[i][1]);
+        ok(opt_nearest_word(names, words[i][0], &e) < 0 &&
+               strcmp(e.text, want) == 0,
+           "the suggestion for %s is '%s'", words[i][0], words[i][1]);
+    }
+}
+
 int main(void)
 {
     progress_in_a_file();
@@ -370,5 +403,6 @@ int main(void)
     options();
     random_numbers();
     hashes();
+    test_nearest();
     return done_testing();
 }
