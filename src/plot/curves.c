@@ -12,6 +12,7 @@
 #include "plot/history.h"
 #include "plot/marks.h"
 #include "plot/summary.h"
+#include "store/find_key.h"
 
 /* A panel being drawn. */
 struct drawing {
@@ -473,10 +474,7 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
         const size_t found = match_metrics(d.set, pattern, key + n, MOST - n);
 
         if (found == 0) {
-            err_set(e, ERR_MISSING,
-                    "no run has a metric '%s'; 'gtrack show %s' lists those "
-                    "it has",
-                    pattern, d.set->name[0]);
+            find_key_fail(d.set->run, d.set->n, METRIC, pattern, NULL, e);
             free(pattern);
             return -1;
         }

@@ -20,6 +20,7 @@
 #include "plot/history.h"
 #include "plot/kind.h"
 #include "plot/options.h"
+#include "store/find_key.h"
 
 struct point {
     const char *x, *y; /* the values of the parameters, as text */
@@ -73,12 +74,20 @@ static int by_xy(const void *a, const void *b)
     return y ? y : compare_values(p->nx, p->x, q->nx, q->x);
 }
 
+static bool has_param(const struct run_set *set, const char *param)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (group_value(&set->run[i], param))
+            return true;
+    return false;
+}
+
 static int gather_points(struct sweep *s, const struct run_set *set,
                          enum band band, struct err *e)
 {
     const struct kind *k = kind_find(s->metric);
     const char *const one[] = { s->metric, NULL };
-    size_t left_out = 0;
+    size_t left_out = 0, metrics = 0;
 
     for (size_t i = 0; i < set->n; i++) {
         const struct run_info *run = &set->run[i];
@@ -93,6 +102,7 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         if (!key)
             key = history_find(run, one);
         m = key ? run_info_metric(run, key) : NULL;
+        metrics += m != NULL;
         x = group_value(run, s->param[0]);
         if (s->n_params > 1)
             y = group_value(run, s->param[1]);
@@ -106,6 +116,11 @@ static int gather_points(struct sweep *s, const struct run_set *set,
         GROW(p->value, p->n, p->room);
         p->value[p->n++] = s->high ? m->max : m->min;
     }
+    if (s->n == 0 && !metrics)
+        return find_key_fail(set->run, set->n, METRIC, s->metric, NULL, e);
+    for (size_t i = 0; s->n == 0 && i < s->n_params; i++)
+        if (!has_param(set, s->param[i]))
+            return find_key_fail(set->run, set->n, PARAM, s->param[i], NULL, e);
     if (s->n == 0)
         return err_set(e, ERR_MISSING, "no run has both %s%s%s and %s",
                        s->param[0], s->n_params > 1 ? ", " : "",

@@ -102,6 +102,10 @@ static bool test_number(const struct clause *c, double x)
 
     if (c->test == IS_NULL)
         return c->negated;
+    if (c->test == IS_NAN)
+        return isnan(x) != c->negated;
+    if (c->test == IS_FINITE)
+        return isfinite(x) != c->negated;
     if (c->test == COMPARE)
         return compare_numbers(c->order, x, c->value->number);
     for (size_t i = 0; i < c->n_values && !found; i++)
@@ -211,6 +215,8 @@ static bool test_clause(const struct clause *c, const struct run_info *run)
     switch (c->entity) {
     case METRICS:
         return test_metric(c, run);
+    case ANY: /* there is no run to find it in */
+        return false;
     case DATASETS:
         return test_dataset(c, run);
     case ATTRIBUTES:

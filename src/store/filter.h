@@ -11,9 +11,9 @@
  *
  *      struct filter *f = filter_parse(text, e);
  *
- *      if (!f)
- *          return -1;
- *      if (filter_match(f, &run)) ...
+ *      if (!f || filter_resolve(f, &runs, e) < 0)
+ *          ...
+ *      if (filter_match(f, &runs.run[i])) ...
  *      filter_free(f);
  *
  * The grammar extends that of MLflow's search, so that a filter means the same
@@ -24,14 +24,15 @@
  *      factor := "not" factor | "(" filter ")" | clause
  *      clause := what cmp value
  *              | what ["not"] "in" "(" value ("," value)* ")"
- *              | what "is" ["not"] "null"
+ *              | what "is" ["not"] ("null" | "nan" | "finite")
  *              | what ["not"] ("like" | "ilike") string
  *      what   := [entity "."] key | fn "(" metric ")"
  *      cmp    := = == != <> < <= > >=
  *      fn     := last | min | max | mean | count
  *
  * Entities are metrics, params, tags, datasets and attributes, and MLflow's
- * other spellings of these; a key without one is an attribute.  A key with
+ * other spellings of these; a key without one is an attribute, or else what
+ * find_key() takes it for.  A key with
  * characters other than letters, digits, "_", "." and "/" is quoted: `...` or
  * "...".  Words are not case-sensitive; entities and keys are.
  *
@@ -44,6 +45,10 @@ struct filter;
 
 /* NULL, with e an ERR_USAGE that quotes the place, if it is not a filter. */
 struct filter *filter_parse(const char *text, struct err *e);
+/* Look up the names: a metric, a parameter or an experiment that none of the
+ * runs has is ERR_MISSING, unless it is compared with null, or there is no run
+ * at all. */
+int filter_resolve(struct filter *, const struct runs *, struct err *);
 bool filter_match(const struct filter *, const struct run_info *);
 void filter_free(struct filter *);
 

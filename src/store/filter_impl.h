@@ -11,7 +11,7 @@
  * filter_impl - what the files of the filter share
  *
  * filter_lex.c cuts the text into lexemes, filter_parse.c makes a tree of them,
- * and filter.c evaluates it.
+ * filter_resolve.c looks its names up, and filter.c evaluates it.
  *
  * A name may consist of several pieces without a blank in between:
  * metrics.loss, metrics.`val/loss`, `metrics`."val/loss".  What comes before
@@ -51,7 +51,8 @@ bool filter_is_word(const struct lexeme *, const char *word);
 /* "filter: WHAT at 'REST'": always -1. */
 int filter_wrong(const struct lexer *, struct err *, const char *what);
 
-enum entity { METRICS, PARAMS, TAGS, ATTRIBUTES, DATASETS };
+/* ANY: a parameter, a metric or a tag; filter_resolve() finds out which. */
+enum entity { METRICS, PARAMS, TAGS, ATTRIBUTES, DATASETS, ANY };
 
 /* MLflow's attributes and our own. */
 enum attribute {
@@ -72,7 +73,7 @@ enum attribute {
 
 enum measure { LAST, MIN, MAX, MEAN, COUNT };
 
-enum test { COMPARE, IN, IS_NULL, LIKE, ILIKE };
+enum test { COMPARE, IN, IS_NULL, IS_NAN, IS_FINITE, LIKE, ILIKE };
 
 /* A bit for each way in which two values may compare. */
 enum order { LT = 1, EQ = 2, LE = LT | EQ, GT = 4, NE = LT | GT, GE = GT | EQ };

@@ -118,7 +118,8 @@ static bool is_measure(const struct parser *p, size_t *measure)
     return false;
 }
 
-static int read_attribute(struct parser *p, struct clause *c)
+/* A name without an entity, unless one is expected, may be something else. */
+static int read_attribute(struct parser *p, struct clause *c, bool expected)
 {
     struct buf known = BUF_INIT;
 
@@ -133,12 +134,13 @@ static int read_attribute(struct parser *p, struct clause *c)
             buf_printf(&known, "%s%s", known.len ? ", " : "",
                        attributes[i].word);
     }
-    err_set(p->e, ERR_USAGE,
-            "filter: there is no attribute %s; a metric is metrics.%s, a "
-            "parameter params.%s; attributes are %s",
-            c->key, c->key, c->key, known.s);
+    c->entity = ANY;
+    if (expected)
+        err_set(p->e, ERR_USAGE,
+                "filter: there is no attribute %s; attributes are %s", c->key,
+                known.s);
     buf_clear(&known);
-    return -1;
+    return expected ? -1 : 0;
 }
 
 /* The left side of a clause. */
@@ -157,14 +159,11 @@ static int read_what(struct parser *p, struct clause *c)
         for (i = 0; i < sizeof entities / sizeof entities[0]; i++)
             if (strcmp(entities[i].word, t.entity) == 0)
                 break;
-        if (i == sizeof entities / sizeof entities[0])
-            return err_set(p->e, ERR_USAGE,
-                           "filter: %s is none of metrics, "
-                           "params, tags, datasets, attributes: %s",
-                           t.entity, t.text);
-        c->entity = entities[i].entity;
+        c->entity =
+            i < sizeof entities / sizeof entities[0] ? entities[i].entity : ANY;
+        c->key = c->entity == ANY ? t.text : t.key;
     }
-    if (c->entity == ATTRIBUTES && read_attribute(p, c) < 0)
+    if (c->entity == ATTRIBUTES && read_attribute(p, c, t.entity != NULL) < 0)
         return -1;
     if (c->entity == DATASETS && strcmp(c->key, "name") != 0 &&
         strcmp(c->key, "digest") != 0 && strcmp(c->key, "context") != 0)
@@ -229,7 +228,14 @@ static int read_is(struct parser *p, struct clause *c)
         if (advance(p) < 0)
             return -1;
     }
-    return at_word(p, "null") ? advance(p) : wrong(p, "\"null\" is expected");
+    if (at_word(p, "null"))
+        return advance(p);
+    c->test = at_word(p, "nan") ? IS_NAN : IS_FINITE;
+    if (!at_word(p, "nan") && !at_word(p, "finite"))
+        return wrong(p, "\"null\", \"nan\" or \"finite\" is expected");
+    if (!takes_numbers(c) && c->entity != ANY)
+        return wrong(p, "only a number is");
+    return advance(p);
 }
 
 static int read_compare(struct parser *p, struct clause *c)

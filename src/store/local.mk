@@ -14,6 +14,9 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_impl.h \
 	%D%/filter_lex.c \
 	%D%/filter_parse.c \
+	%D%/filter_resolve.c \
+	%D%/find_key.c \
+	%D%/find_key.h \
 	%D%/fsck.c \
 	%D%/fsck_meta.c \
 	%D%/fsck.h \

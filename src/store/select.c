@@ -93,8 +93,10 @@ static int match_filter(const struct runs *runs, const char *word, bool *chosen,
     if (!is_filter(word))
         return 0;
     f = filter_parse(word, e);
-    if (!f)
+    if (!f || filter_resolve(f, runs, e) < 0) {
+        filter_free(f);
         return -1;
+    }
     for (size_t i = 0; i < runs->n; i++)
         if (filter_match(f, &runs->run[i]))
             any = chosen[i] = true;

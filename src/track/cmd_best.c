@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/find_key.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -57,8 +58,8 @@ static int parse_metric(struct columns *c, const char *metric,
         if (run_info_metric(&runs->run[i], c->item[0].key))
             return 0;
     return ret < 0 ? -1
-                   : err_set(e, ERR_MISSING, "no run has the metric %s",
-                             c->item[0].key);
+                   : find_key_fail(runs->run, runs->n, METRIC, c->item[0].key,
+                                   NULL, e);
 }
 
 /* A row for each run with the metric. */

@@ -45,6 +45,7 @@ struct metric_histories {
 static int load_histories(struct metric_histories *h, const struct run_info *r,
                           const char *word, int flags, struct err *e)
 {
+    struct opt_nearest near = { .word = word };
     size_t found = 0;
 
     for (size_t i = 0; i < r->n_metrics; i++) {
@@ -58,12 +59,12 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
         h->item[h->n++] = one;
         found++;
     }
-    if (!found)
-        return err_set(e, ERR_MISSING,
-                       "run %s has no metric %s; "
-                       "use 'gtrack metrics %s' to list its metrics",
-                       r->name, word, r->name);
-    return 0;
+    if (found)
+        return 0;
+    for (size_t i = 0; i < r->n_metrics; i++)
+        opt_nearest_try(&near, r->metrics[i].key);
+    err_set(e, ERR_MISSING, "run %s has no metric %s", r->name, word);
+    return opt_nearest_add(&near, e);
 }
 
 static void histories_clear(struct metric_histories *h)

@@ -8,6 +8,7 @@ g ls
 test $? = 3 && grep -q "mlruns" err && test "$(wc -l <err)" = 1
 ok $? "ls without a store prints one line and ends with status 3"
 
+gtrack run start -e first >ids && gtrack run end "$(cat ids)" && gtrack rm -q "$(cat ids)"
 id=$(gtrack run start --name first -p optim.lr=0.1 -p seed=1 -t phase=a)
 test "${#id}" = 32
 ok $? "run start prints the id of the run"
@@ -135,6 +136,23 @@ ok $? "ls takes a status in upper and lower case"
 g ls -c 'name,min(train/loss),argmin(train/loss),at(train/loss, 2)' --csv third
 is "$(cat out)" 'name,min(train/loss),argmin(train/loss),"at(train/loss, 2)"
 third,2.0,3,nan' "columns of ls may be functions of metrics"
+g ls --sort 'metrics.train/loss DESC, seed' --no-header -c name && cp out down &&
+    g ls --sort '-train/loss,seed' --no-header -c name && cmp -s out down &&
+    g ls --sort 'at(train/loss, 2) desc' --no-header -c name -n 1 && holds out second
+ok $? "ls --sort takes DESC after a column"
+g ls -w 'loss < 2.6 or lr = 0.05' --sort name -c name --no-header && holds out "first
+second"
+ok $? "a filter takes a metric without metrics."
+g ls -w 'train/loss is finite and metrics.acc is null' --sort name -c name --no-header && holds out "second
+third"
+ok $? "a filter tests for finite values"
+for words in '-e firts' "-w experiment='Defalt'" '-w metrics.train_loss<3' '-w params.sed=1' \
+    '-w sed=1'; do
+    # shellcheck disable=SC2086
+    g ls $words
+    test $? = 3 && grep -q "; did you mean \(first\|Default\|train/loss\|seed\)?\$" err
+    ok $? "ls $words suggests what exists and ends with status 3"
+done
 g ls -c nonsense
 test $? = 2 && grep -q nonsense err
 ok $? "ls refuses an unknown column"
@@ -164,14 +182,14 @@ ok $? "compare -b prints the distance from a baseline"
 g compare --latex second third -c name,train/loss && grep -q '\\toprule' out
 ok $? "compare --latex uses booktabs"
 for name in '[1] a_b%c' '*\x{}' 'a--b `c`' 'say "x"'; do gtrack run start -e odd --name "$name"; done >ids
-if command -v pdflatex >/dev/null; then
+if command -v pdflatex >out && kpsewhich booktabs.sty >out; then
     { printf '\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n'
       gtrack ls --latex -a
       printf '\\end{document}\n'; } >t.tex
     pdflatex -halt-on-error -interaction=batchmode t.tex >out 2>err
     ok $? "pdflatex compiles a table of ls --latex"
 else
-    skip "pdflatex compiles a table of ls --latex" "no pdflatex"
+    skip "pdflatex compiles a table of ls --latex" "no pdflatex with booktabs"
 fi
 g ls -e odd --latex -c name --sort name
 is "$(cat out)" '\begin{tabular}{l}

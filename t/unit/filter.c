@@ -111,6 +111,19 @@ static const struct {
     { "attempts = 1", "ABCD" },
     { "dataset.context is null", "BCDE" },
     { "tags.mlflow.runName in ('A', 'E',)", "AE" },
+    { "loss < 5", "ABE" },
+    { "val/loss < 5", "A" },
+    { "lr < 0.05 and k = 'v'", "B" },
+    { "opt like 's%'", "B" },
+    { "odd is null", "AB" },
+    { "metrics.loss is nan", "C" },
+    { "metrics.loss is not nan", "ABDE" },
+    { "metrics.odd is not finite", "CDE" },
+    { "odd is finite", "-" },
+    { "min(loss) is finite", "ABDE" },
+    { "metrics.nosuch is null", "ABCDE" },
+    { "params.nosuch is not null", "-" },
+    { "experiment != 'nosuch'", "ABCDE" },
 };
 
 /* What is no filter, and what is said of it. */
@@ -118,10 +131,10 @@ static const struct key_value wrongs[] = {
     { "   ", "expected" },
     { "metrics.loss <", "a value is expected at the end" },
     { "metrics.loss < '5'", "without quotes" },
-    { "5 > metrics.loss", "attribute" },
-    { "loss < 5", "metrics.loss" },
-    { "nosuch.loss < 5", "none of metrics" },
-    { "PARAMS.lr = '1'", "none of metrics" },
+    { "attributes.loss < 5", "there is no attribute loss" },
+    { "loss < '5'", "without quotes" },
+    { "loss like '5'", "without quotes" },
+    { "params.lr is nan", "only a number" },
     { "metrics.loss < 5;", "not part" },
     { "metrics.loss < 5 -- x", "\"and\" or \"or\"" },
     { "metrics.loss < 5, status = 'x'", "\"and\" or \"or\"" },
@@ -136,6 +149,18 @@ static const struct key_value wrongs[] = {
     { "metrics.loss is 5", "\"null\"" },
     { "dataset.profile = 'x'", "name, digest and context" },
     { "metrics.loss < 1_0", "a number" },
+};
+
+/* What no run has, and what is said of it. */
+static const struct key_value unknown[] = {
+    { "metrics.los < 5", "no run has a metric los; did you mean loss?" },
+    { "metrics.Val_Loss < 5", "did you mean val/loss?" },
+    { "min(los) < 5", "did you mean loss?" },
+    { "params.OPT = 'sgd'", "no run has a parameter OPT; did you mean opt?" },
+    { "status = 'FAILED' or los < 5", "parameter, metric or tag los" },
+    { "nosuch.loss < 5", "nosuch.loss" },
+    { "5 > metrics.loss", "metric or tag 5" },
+    { "experiment = 'prob'", "did you mean probe?" },
 };
 /* clang-format on */
 
@@ -196,15 +221,17 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The names a filter finds, or NULL when it is none. */
-static const char *find(const struct runs *runs, const char *text,
+static const char *find(const struct runs *runs, const char *text, bool resolve,
                         struct err *e)
 {
     static char names[SAMPLES + 2];
     struct filter *f = filter_parse(text, e);
     size_t n = 0;
 
-    if (!f)
+    if (!f || (resolve && filter_resolve(f, runs, e) < 0)) {
+        filter_free(f);
         return NULL;
+    }
     for (size_t i = 0; i < runs->n; i++)
         if (filter_match(f, &runs->run[i]) && n < SAMPLES)
             names[n++] = runs->run[i].name[0];
@@ -215,10 +242,11 @@ static const char *find(const struct runs *runs, const char *text,
     return names;
 }
 
-static void expect(const struct runs *runs, const char *text, const char *want)
+static void expect(const struct runs *runs, const char *text, const char *want,
+                   bool resolve)
 {
     struct err e = ERR_INIT;
-    const char *got = find(runs, text, &e);
+    const char *got = find(runs, text, resolve, &e);
 
     if (!ok(got && strcmp(got, want) == 0, "the filter '%s' chooses '%s'", text,
             want))
@@ -246,7 +274,7 @@ static void golden(const struct runs *runs)
         *tab = '\0';
         lines++;
         if (strcmp(tab + 1, "error") != 0)
-            expect(runs, line, tab + 1);
+            expect(runs, line, tab + 1, false);
     }
     ok(lines > 100, "MLflow answered %d filters", lines);
     buf_clear(&b);
@@ -270,13 +298,24 @@ int main(int argc, char **argv)
     qsort(runs.run, runs.n, sizeof *runs.run, by_name);
     golden(&runs);
     for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
-        expect(&runs, more[i].filter, more[i].found);
+        expect(&runs, more[i].filter, more[i].found, true);
     for (size_t i = 0; i < sizeof wrongs / sizeof wrongs[0]; i++) {
         e = (struct err)ERR_INIT;
-        if (!ok(!find(&runs, wrongs[i].key, &e) && e.kind == ERR_USAGE &&
+        if (!ok(!find(&runs, wrongs[i].key, true, &e) && e.kind == ERR_USAGE &&
                     strstr(e.text, wrongs[i].value),
                 "the filter '%s' is refused: %s", wrongs[i].key, e.text))
             diag("wanted: %s", wrongs[i].value);
+    }
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        e = (struct err)ERR_INIT;
+        ok(!find(&runs, unknown[i].key, true, &e) && e.kind == ERR_MISSING &&
+               strstr(e.text, unknown[i].value),
+           "the filter '%s' names what no run has: %s", unknown[i].key, e.text);
+        runs.n = 0;
+        ok(find(&runs, unknown[i].key, true, &e) != NULL,
+           "the filter '%s' is none the worse in an empty store",
+           unknown[i].key);
+        runs.n = SAMPLES;
     }
     runs_free(&runs);
     path_remove(folder, &e);

@@ -5,72 +5,7 @@
 #include <string.h>
 
 #include "common/num.h"
-
-static bool run_has(enum column_kind kind, const struct run_info *r,
-                    const char *key)
-{
-    switch (kind) {
-    case COLUMN_PARAM:
-        return run_info_param(r, key) != NULL;
-    case COLUMN_METRIC:
-        return run_info_metric(r, key) != NULL;
-    case COLUMN_TAG:
-        return run_info_tag(r, key) != NULL;
-    default:
-        return false;
-    }
-}
-
-static bool any_has(enum column_kind kind, const struct runs *runs,
-                    const char *key)
-{
-    for (size_t i = 0; i < runs->n; i++)
-        if (run_has(kind, &runs->run[i], key))
-            return true;
-    return false;
-}
-
-/* Does full end in ".part" or "/part"? */
-static bool ends_in_part(const char *full, const char *part)
-{
-    const size_t n = strlen(full), m = strlen(part);
-
-    return n > m && strcmp(full + n - m, part) == 0 &&
-           (full[n - m - 1] == '.' || full[n - m - 1] == '/');
-}
-
-static bool set_once(const char **found, const char *key)
-{
-    if (*found && strcmp(*found, key) != 0)
-        return false;
-    *found = key;
-    return true;
-}
-
-/*
- * The only parameter whose key ends in `word`, or else the only such metric:
- * abbreviations are mostly of parameters.
- */
-static const char *find_abbreviated(const struct runs *runs, const char *word,
-                                    enum column_kind *kind)
-{
-    const char *param = NULL, *metric = NULL;
-
-    for (size_t i = 0; i < runs->n; i++) {
-        const struct run_info *r = &runs->run[i];
-
-        for (size_t j = 0; j < r->n_params; j++)
-            if (ends_in_part(r->params[j].key, word) &&
-                !set_once(&param, r->params[j].key))
-                return NULL;
-        for (size_t j = 0; j < r->n_metrics; j++)
-            if (ends_in_part(r->metrics[j].key, word) &&
-                !set_once(&metric, r->metrics[j].key))
-                metric = "";
-    }
-    *kind = param ? COLUMN_PARAM : COLUMN_METRIC;
-    return param ? param : metric && *metric ? metric : NULL;
-}
+#include "store/find_key.h"
 
 /* A key without its quotes, if it has any; the caller frees it. */
 static char *unquote_key(const char *s, size_t n)
@@ -103,40 +38,33 @@ static int parse_key(const char *word, size_t n, const struct runs *runs,
         { "params.", COLUMN_PARAM },   { "param.", COLUMN_PARAM },
         { "tags.", COLUMN_TAG },       { "tag.", COLUMN_TAG },
     };
-    static const enum column_kind order[] = { COLUMN_PARAM, COLUMN_METRIC,
-                                              COLUMN_TAG };
+    static const enum column_kind kinds[] = {
+        [PARAM] = COLUMN_PARAM, [METRIC] = COLUMN_METRIC, [TAG] = COLUMN_TAG
+    };
     char *text = unquote_key(word, n);
     const char *full;
+    enum key_kind found;
 
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
         const char *rest = skip_prefix(text, prefixes[i].prefix);
 
-        if (rest && *rest && !any_has(COLUMN_PARAM, runs, text) &&
-            !any_has(COLUMN_METRIC, runs, text)) {
+        if (rest && *rest && !find_key_exists(runs, PARAM, text) &&
+            !find_key_exists(runs, METRIC, text)) {
             *kind = prefixes[i].kind;
             *key = unquote_key(rest, strlen(rest));
             free(text);
             return 0;
         }
     }
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-        if (any_has(order[i], runs, text)) {
-            *kind = order[i];
-            *key = text;
-            return 0;
-        }
-    }
-    full = find_abbreviated(runs, text, kind);
-    if (!full && runs->n) {
-        err_set(e, ERR_USAGE,
-                "'%s' is not an attribute, and no run has such a parameter, "
-                "metric or tag",
-                text);
+    found = find_key(runs, text, &full);
+    if (found == KINDS && runs->n) {
+        find_key_fail(runs->run, runs->n, KINDS, text, column_attributes, e);
+        e->kind = ERR_USAGE;
         free(text);
         return -1;
     }
-    *kind = full ? *kind : COLUMN_METRIC;
-    *key = full ? xstrdup(full) : xstrdup(text);
+    *kind = found == KINDS ? COLUMN_METRIC : kinds[found];
+    *key = xstrdup(found == KINDS ? text : full);
     free(text);
     return 0;
 }
@@ -211,28 +139,34 @@ static int parse_column(struct columns *c, const char *word, size_t n,
     return 0;
 }
 
-int columns_parse(struct columns *c, const char *text, const struct runs *runs,
-                  struct err *e)
+const char *columns_end(const char *text)
 {
-    const char *from = text;
-    int depth = 0;
+    const char *p = text;
     char quote = '\0';
+    int depth = 0;
 
-    for (const char *p = text;; p++) {
-        if (quote ? *p == quote : *p && strchr("`\"'", *p))
+    for (; *p && (*p != ',' || depth > 0 || quote); p++) {
+        if (quote ? *p == quote : strchr("`\"'", *p) != NULL)
             quote = quote ? '\0' : *p;
         else if (!quote)
             depth += (*p == '(') - (*p == ')');
-        if (*p != '\0' && (*p != ',' || depth > 0 || quote))
-            continue;
-        while (*from == ' ')
-            from++;
-        if (from == p)
+    }
+    return p;
+}
+
+int columns_parse(struct columns *c, const char *text, const struct runs *runs,
+                  struct err *e)
+{
+    for (const char *from = text;;) {
+        const char *end = columns_end(from);
+
+        from += strspn(from, " ");
+        if (from >= end)
             return err_set(e, ERR_USAGE, "'%s' has an empty column", text);
-        if (parse_column(c, from, (size_t)(p - from), runs, e) < 0)
+        if (parse_column(c, from, (size_t)(end - from), runs, e) < 0)
             return -1;
-        from = p + 1;
-        if (*p == '\0')
+        if (*end == '\0')
             return 0;
+        from = end + 1;
     }
 }

@@ -22,4 +22,8 @@
 int columns_parse(struct columns *, const char *text, const struct runs *,
                   struct err *);
 
+/* Where a column in a list ends: at a comma that is not in parentheses or in
+ * quotes, or at the end. */
+const char *columns_end(const char *text);
+
 #endif

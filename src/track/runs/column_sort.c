@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "common/buf.h"
 #include "track/runs/column_parse.h"
 
 enum { MAX_COLUMNS = 64 };
@@ -80,28 +80,42 @@ static void sort_rows(struct runs *runs, const struct columns *c,
     free(row);
 }
 
-/* Parse a list without its "-"; down[i] says which columns had one. */
+/* Cut " DESC" or " ASC" off, which MLflow has after a column. */
+static bool cut_word(char *text, const char *word)
+{
+    const size_t n = strlen(text), m = strlen(word);
+
+    if (n <= m || strcasecmp(text + n - m, word) != 0)
+        return false;
+    text[n - m] = '\0';
+    return true;
+}
+
+/* Parse a list; down[i] says which columns have a "-" or a DESC. */
 static int parse_sort(struct columns *c, bool down[MAX_COLUMNS],
                       const char *text, const struct runs *runs, struct err *e)
 {
-    struct buf plain = BUF_INIT;
-    size_t n = 0;
-    int ret;
+    int ret = 0;
 
-    for (const char *p = text; *p; p++) {
-        const bool begins = p == text || p[-1] == ',';
+    for (const char *from = text; ret == 0 && from;) {
+        const char *end = columns_end(from);
+        char *one;
 
-        if (begins && *p == '-' && n < MAX_COLUMNS)
-            down[n] = true;
-        else
-            buf_char(&plain, *p);
-        n += *p == ',';
+        from += strspn(from, " ");
+        one = xstrndup(from, (size_t)(end - from));
+        if (c->n == MAX_COLUMNS) {
+            ret = err_set(e, ERR_USAGE, "--sort accepts at most %d columns",
+                          MAX_COLUMNS);
+        } else {
+            const bool minus = *one == '-';
+
+            down[c->n] = cut_word(one, " desc") || minus;
+            cut_word(one, " asc");
+            ret = columns_parse(c, one + minus, runs, e);
+        }
+        free(one);
+        from = *end ? end + 1 : NULL;
     }
-    ret = n < MAX_COLUMNS
-              ? columns_parse(c, plain.s, runs, e)
-              : err_set(e, ERR_USAGE, "--sort accepts at most %d columns",
-                        MAX_COLUMNS);
-    buf_clear(&plain);
     return ret;
 }
 

@@ -15,6 +15,7 @@
 #include "common/path.h"
 #include "common/program.h"
 #include "store/filter.h"
+#include "store/store.h"
 #include "track/runs/column.h"
 #include "track/runs/column_sort.h"
 
@@ -72,8 +73,10 @@ static int filter_runs(struct runs *runs, const char *where, struct err *e)
     struct filter *f = filter_parse(where, e);
     size_t kept = 0;
 
-    if (!f)
+    if (!f || filter_resolve(f, runs, e) < 0) {
+        filter_free(f);
         return -1;
+    }
     for (size_t i = 0; i < runs->n; i++)
         if (filter_match(f, &runs->run[i]))
             runs->run[kept++] = runs->run[i];
@@ -107,11 +110,40 @@ static int find_parent(const struct runs *runs, const char *word, char **id,
     return 0;
 }
 
+/* Report an experiment that does not exist; it may exist without a run. */
+static int check_experiment(const char *name, struct err *e)
+{
+    struct opt_nearest near = { .word = name };
+    struct experiments all;
+    bool found = false;
+
+    if (experiments_load(&all, track_store(), e) < 0)
+        return -1;
+    for (size_t i = 0; i < all.n && !found; i++) {
+        found = strcmp(all.item[i].name, name) == 0 ||
+                strcmp(all.item[i].id, name) == 0;
+        opt_nearest_try(&near, all.item[i].name);
+    }
+    if (!found) {
+        err_set(e, ERR_MISSING, "there is no experiment %s", name);
+        opt_nearest_add(&near, e);
+    }
+    experiments_free(&all);
+    return found ? 0 : -1;
+}
+
+static bool is_in(const struct run_info *r, const char *experiment)
+{
+    return !experiment || strcmp(r->experiment, experiment) == 0 ||
+           strcmp(r->experiment_id, experiment) == 0;
+}
+
 static int apply_options(struct runs *runs, const struct track_selection *o,
                          struct err *e)
 {
     char *parent = NULL;
     int64_t since = INT64_MIN;
+    bool in_experiment = !o->experiment;
     size_t kept = 0;
 
     if (o->since && parse_since(o->since, &since, e) < 0)
@@ -121,9 +153,9 @@ static int apply_options(struct runs *runs, const struct track_selection *o,
     for (size_t i = 0; i < runs->n; i++) {
         const struct run_info *r = &runs->run[i];
 
-        if (o->experiment && strcmp(r->experiment, o->experiment) != 0 &&
-            strcmp(r->experiment_id, o->experiment) != 0)
+        if (!is_in(r, o->experiment))
             continue;
+        in_experiment = true;
         if (o->status >= 0 && (int)r->status != RUN_RUNNING + o->status)
             continue;
         if (parent && (!r->parent || strcmp(r->parent, parent) != 0))
@@ -136,7 +168,7 @@ static int apply_options(struct runs *runs, const struct track_selection *o,
     }
     runs->n = kept;
     free(parent);
-    return 0;
+    return in_experiment ? 0 : check_experiment(o->experiment, e);
 }
 
 /* The index of the word that named this run: by name or id, else the first
