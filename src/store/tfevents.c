@@ -1,6 +1,7 @@
 #include "config.h"
 #include "store/tfevents.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,10 +186,17 @@ int tfevents_close(struct tfevents *t, struct err *e)
 /* ---- reading ---- */
 
 struct value {
-    char *tag;
+    char *tag, *plugin;
+    const char *kind; /* of a value that is no tensor and no scalar */
     double x;
-    bool is_scalar;
+    size_t numbers; /* a scalar has one */
+    struct protobuf content;
 };
+
+static char *copy_text(const struct protobuf_field *f)
+{
+    return xstrndup((const char *)f->bytes, f->n);
+}
 
 /* TensorProto: 1 dtype, 2 shape, 4 content, 5 float_val, 6 double_val. */
 static void take_tensor(struct protobuf in, struct value *v)
@@ -197,66 +205,160 @@ static void take_tensor(struct protobuf in, struct value *v)
     uint64_t type = 0;
 
     while (protobuf_next(&in, &f)) {
-        if (f.number == 1) {
+        if (f.number == 1)
             type = f.integer;
-        } else if (f.number == 4 && f.type == PROTO_BYTES) {
-            double wide;
+        if (f.number < 4 || f.number > 6)
+            continue;
+        if (f.type == PROTO_32 || f.type == PROTO_64) {
+            v->x = f.real;
+            v->numbers++;
+        } else if (f.type == PROTO_BYTES) { /* a repeated field may be packed */
+            const bool wide =
+                f.number == 6 || (f.number == 4 && type == DT_DOUBLE);
+            const size_t size = wide ? sizeof(double) : sizeof(float);
             float narrow;
 
-            if (type == DT_DOUBLE && f.n == sizeof wide) {
-                memcpy(&wide, f.bytes, sizeof wide);
-                v->x = wide;
-                v->is_scalar = true;
-            } else if (type == DT_FLOAT && f.n == sizeof narrow) {
-                memcpy(&narrow, f.bytes, sizeof narrow);
+            if (f.number == 4 && type != DT_DOUBLE && type != DT_FLOAT)
+                continue;
+            v->numbers += f.n / size;
+            if (f.n == size && wide) {
+                memcpy(&v->x, f.bytes, size);
+            } else if (f.n == size) {
+                memcpy(&narrow, f.bytes, size);
                 v->x = (double)narrow;
-                v->is_scalar = true;
-            }
-        } else if (f.number == 5 || f.number == 6) {
-            /* a repeated field, perhaps packed; a scalar has one value */
-            if (f.type == PROTO_32 || f.type == PROTO_64) {
-                v->x = f.real;
-                v->is_scalar = true;
-            } else if (f.type == PROTO_BYTES && (f.n == 4 || f.n == 8)) {
-                double wide;
-                float narrow;
-
-                memcpy(&wide, f.bytes, f.n == 8 ? 8 : 0);
-                memcpy(&narrow, f.bytes, 4);
-                v->x = f.n == 8 ? wide : (double)narrow;
-                v->is_scalar = true;
             }
         }
     }
 }
 
-static struct value take_scalar(struct protobuf in)
+/* SummaryMetadata: 1 PluginData: 1 the name of the plugin, 2 its content. */
+static void take_metadata(struct protobuf in, struct value *v)
 {
-    struct value v = { NULL, 0, false };
+    struct protobuf_field f, data;
+
+    while (protobuf_next(&in, &f)) {
+        struct protobuf plugin = protobuf_inside(&f);
+
+        while (f.number == 1 && f.type == PROTO_BYTES &&
+               protobuf_next(&plugin, &data)) {
+            if (data.number == 1 && data.type == PROTO_BYTES) {
+                free(v->plugin);
+                v->plugin = copy_text(&data);
+            } else if (data.number == 2 && data.type == PROTO_BYTES) {
+                v->content = protobuf_inside(&data);
+            }
+        }
+    }
+}
+
+static struct value take_value(struct protobuf in)
+{
+    static const char *const kinds[] = {
+        [3] = "histogram", [4] = "image", [5] = "histogram", [6] = "audio"
+    };
+    struct value v = { .kind = NULL };
     struct protobuf_field f;
 
     while (protobuf_next(&in, &f)) {
         if (f.number == 1 && f.type == PROTO_BYTES) {
             free(v.tag);
-            v.tag = xstrndup((const char *)f.bytes, f.n);
+            v.tag = copy_text(&f);
         } else if (f.number == 2 && f.type == PROTO_32) {
             v.x = f.real;
-            v.is_scalar = true;
+            v.numbers++;
+        } else if (f.number >= 3 && f.number <= 6) {
+            v.kind = kinds[f.number];
         } else if (f.number == 8 && f.type == PROTO_BYTES) {
             take_tensor(protobuf_inside(&f), &v);
+        } else if (f.number == 9 && f.type == PROTO_BYTES) {
+            take_metadata(protobuf_inside(&f), &v);
         }
     }
     return v;
 }
 
-static int take_event(struct protobuf in, tfevents_fn *fn, void *arg,
-                      struct err *e)
+/* google.protobuf.Value: 2 number, 3 text, 4 boolean.  The caller frees it. */
+static char *take_param(struct protobuf in)
+{
+    struct protobuf_field f;
+    char *text = NULL, number[NUM_TEXT];
+
+    while (protobuf_next(&in, &f)) {
+        char *now = NULL;
+
+        if (f.number == 2 && f.type == PROTO_64 && f.real == floor(f.real) &&
+            fabs(f.real) < 1e15) {
+            now = xasprintf("%.0f", f.real);
+        } else if (f.number == 2 && f.type == PROTO_64) {
+            num_shortest(number, f.real);
+            now = xstrdup(number);
+        } else if (f.number == 3 && f.type == PROTO_BYTES) {
+            now = copy_text(&f);
+        } else if (f.number == 4) {
+            now = xstrdup(f.integer ? "True" : "False");
+        }
+        if (now) {
+            free(text);
+            text = now;
+        }
+    }
+    return text;
+}
+
+/* HParamsPluginData: 3 SessionStartInfo: 1 a parameter: 1 key, 2 Value. */
+static void take_params(struct protobuf in, const struct tfevents_reader *to,
+                        void *arg)
+{
+    struct protobuf_field f, entry, part;
+
+    while (protobuf_next(&in, &f)) {
+        struct protobuf start = protobuf_inside(&f);
+
+        while (f.number == 3 && f.type == PROTO_BYTES &&
+               protobuf_next(&start, &entry)) {
+            struct protobuf param = protobuf_inside(&entry);
+            char *key = NULL, *value = NULL;
+
+            while (entry.number == 1 && entry.type == PROTO_BYTES &&
+                   protobuf_next(&param, &part)) {
+                if (part.type == PROTO_BYTES && part.number == 1) {
+                    free(key);
+                    key = copy_text(&part);
+                } else if (part.type == PROTO_BYTES && part.number == 2) {
+                    free(value);
+                    value = take_param(protobuf_inside(&part));
+                }
+            }
+            if (key && *key && value)
+                to->param(arg, key, value);
+            free(key);
+            free(value);
+        }
+    }
+}
+
+static void give_value(struct value *v, int64_t step, int64_t ms,
+                       const struct tfevents_reader *to, void *arg)
+{
+    const bool is_scalar = !v->plugin || strcmp(v->plugin, "scalars") == 0;
+
+    if (v->plugin && strcmp(v->plugin, "hparams") == 0)
+        take_params(v->content, to, arg);
+    else if (v->kind || !is_scalar || v->numbers != 1)
+        to->other(arg, v->kind ? v->kind : v->plugin ? v->plugin : "tensor");
+    else if (v->tag)
+        to->scalar(arg, v->tag, step, ms, v->x);
+    free(v->tag);
+    free(v->plugin);
+}
+
+static void take_event(struct protobuf in, const struct tfevents_reader *to,
+                       void *arg)
 {
     struct protobuf_field f, value;
     int64_t step = 0, ms = 0;
-    int ret = 0;
 
-    while (ret == 0 && protobuf_next(&in, &f)) {
+    while (protobuf_next(&in, &f)) {
         struct protobuf summary;
 
         if (f.number == 1 && f.type == PROTO_64)
@@ -266,21 +368,19 @@ static int take_event(struct protobuf in, tfevents_fn *fn, void *arg,
         if (f.number != 5 || f.type != PROTO_BYTES)
             continue;
         summary = protobuf_inside(&f);
-        while (ret == 0 && protobuf_next(&summary, &value)) {
+        while (protobuf_next(&summary, &value)) {
             struct value v;
 
             if (value.number != 1 || value.type != PROTO_BYTES)
                 continue;
-            v = take_scalar(protobuf_inside(&value));
-            if (v.tag && v.is_scalar)
-                ret = fn(arg, v.tag, step, ms, v.x, e);
-            free(v.tag);
+            v = take_value(protobuf_inside(&value));
+            give_value(&v, step, ms, to, arg);
         }
     }
-    return ret;
 }
 
-int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
+int tfevents_read(const char *path, const struct tfevents_reader *to, void *arg,
+                  struct err *e)
 {
     FILE *fp = fopen(path, "re");
     unsigned char head[HEAD], *data = NULL;
@@ -315,8 +415,7 @@ int tfevents_read(const char *path, tfevents_fn *fn, void *arg, struct err *e)
             ret = err_set(e, ERR_INPUT, "%s: wrong checksum at byte %lld", path,
                           (long long)at);
         else
-            ret = take_event((struct protobuf){ data, data + n, false }, fn,
-                             arg, e);
+            take_event((struct protobuf){ data, data + n, false }, to, arg);
         at += (int64_t)n + HEAD + TAIL;
     }
     free(data);

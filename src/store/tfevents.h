@@ -33,11 +33,18 @@ void tfevents_text(struct tfevents *, const char *tag, int64_t step,
 int tfevents_flush(struct tfevents *, struct err *);
 int tfevents_close(struct tfevents *, struct err *);
 
-typedef int tfevents_fn(void *arg, const char *tag, int64_t step,
-                        int64_t wall_ms, double value, struct err *);
+/* What is called for each scalar of a file, for each hyperparameter, and for
+ * each value of another kind, such as "histogram". */
+struct tfevents_reader {
+    void (*scalar)(void *arg, const char *tag, int64_t step, int64_t wall_ms,
+                   double value);
+    void (*param)(void *arg, const char *key, const char *value);
+    void (*other)(void *arg, const char *kind);
+};
 
-/* Call the function with each scalar of a file.  An incomplete record, which
- * may still be written, ends the file.  A wrong checksum is ERR_INPUT. */
-int tfevents_read(const char *path, tfevents_fn *, void *arg, struct err *);
+/* An incomplete record, which may still be written, ends the file.  A wrong
+ * checksum is ERR_INPUT. */
+int tfevents_read(const char *path, const struct tfevents_reader *, void *arg,
+                  struct err *);
 
 #endif

@@ -149,6 +149,37 @@ else
     done
 fi
 
+# ---- TensorBoard ----
+mkdir hp && perl -e '
+    sub field { pack "CC/a*", $_[0] << 3 | 2, $_[1] }
+    sub crc {
+        my $c = 0xffffffff;
+        for (unpack "C*", $_[0]) {
+            $c ^= $_;
+            $c = $c & 1 ? $c >> 1 ^ 0x82f63b78 : $c >> 1 for 1 .. 8;
+        }
+        $c ^= 0xffffffff;
+        return (($c >> 15 | $c << 17) + 0xa282ead8) & 0xffffffff;
+    }
+    sub plugin { field(9, field(1, field(1, $_[0]) . field(2, $_[1]))) }
+    sub param { field(1, field(1, $_[0]) . field(2, $_[1])) }
+    for (field(1, "p") . plugin("hparams", field(3,
+             param("lr", pack "Cd<", 17, 0.001) . param("bs", pack "Cd<", 17, 8)
+             . param("opt", field(3, "adam")) . param("amp", "\x20\1"))),
+         field(1, "loss") . pack("Cf<", 21, 2.5), field(1, "h") . field(5, ""),
+         field(1, "t") . plugin("text", "") . field(8, "\x08\7"),
+         field(1, "c") . plugin("pr_curves", "") . field(8, "\x08\1" . pack("Cf<", 45, 1) x 3)) {
+        my $event = field(5, field(1, $_));
+        my $head = pack "Q<", length $event;
+        print $head, pack("V", crc($head)), $event, pack("V", crc($event));
+    }' >hp/events.out.tfevents.1
+g import hp && g ls hp -c lr,bs,opt,amp,loss --no-header && holds out "0.001${tab}8${tab}adam${tab}True${tab}2.5"
+ok $? "import makes parameters of TensorBoard's hyperparameters"
+g import -r other hp && grep -q "hp: left out: histogram (1), text (1), pr_curves (1)" err
+ok $? "import says what it cannot take of TensorBoard's files"
+gtrack metrics hp --no-header | cut -f1 >out && holds out loss
+ok $? "import makes no metric of TensorBoard's curves"
+
 # ---- round trips ----
 id=$(gtrack run start --name early)
 GT_CLOCK_MS=5 gtrack run log "$id" y=1 && gtrack run end "$id"

@@ -1,5 +1,6 @@
 /*
- * import_tensorboard - import scalars from event files of TensorBoard
+ * import_tensorboard - import scalars and hyperparameters from event files of
+ * TensorBoard
  */
 #include "config.h"
 #include "track/import/import.h"
@@ -12,13 +13,24 @@
 #include "store/tfevents.h"
 #include "track/runs/file_tree.h"
 
-static int add_scalar(void *arg, const char *tag, int64_t step, int64_t ms,
-                      double value, struct err *e)
+static void add_scalar(void *arg, const char *tag, int64_t step, int64_t ms,
+                       double value)
 {
-    (void)e;
     import_run_point(arg, tag, step, ms, value);
-    return 0;
 }
+
+static void add_param(void *arg, const char *key, const char *value)
+{
+    import_run_param(arg, key, value);
+}
+
+static void add_other(void *arg, const char *kind)
+{
+    import_run_leave(arg, kind);
+}
+
+static const struct tfevents_reader reader = { add_scalar, add_param,
+                                               add_other };
 
 /* Import the event files of one folder as a run; their names sort by time. */
 static int import_folder(struct import *import, const char *folder,
@@ -38,12 +50,12 @@ static int import_folder(struct import *import, const char *folder,
             strstr(path_name(f->file[i].path), "tfevents")) {
             char *path = path_join(import->path, f->file[i].path);
 
-            ret = tfevents_read(path, add_scalar, &in, e);
+            ret = tfevents_read(path, &reader, &in, e);
             free(path);
         }
         free(parent);
     }
-    if (ret == 0 && import_run_count_points(&in))
+    if (ret == 0 && import_run_count_points(&in) + in.n_pairs)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
     free(at);
@@ -56,7 +68,7 @@ static int import_file(struct import *import, struct err *e)
     int ret;
 
     import_run_init(&in, store_absolute(import->path));
-    ret = tfevents_read(import->path, add_scalar, &in, e);
+    ret = tfevents_read(import->path, &reader, &in, e);
     if (ret == 0)
         ret = import_run_write(&in, import, e);
     import_run_clear(&in);
