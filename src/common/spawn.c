@@ -124,6 +124,22 @@ static void give(int *fd, const struct spawn *s, size_t *given)
         close_fd(fd);
 }
 
+/* The last line of its messages. */
+static const char *last_line(const struct spawn *s, int *n)
+{
+    const char *text = s->words && s->words->len ? s->words->s : "";
+    size_t end = strlen(text), begin;
+
+    while (end > 0 && strchr("\n\r ", text[end - 1]))
+        end--;
+    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
+        ;
+    while (begin < end && text[begin] == ' ')
+        begin++;
+    *n = (int)(end - begin);
+    return text + begin;
+}
+
 /* Move bytes until it has closed its streams; -1 if it has to be killed. */
 static int converse(const char *name, struct pipes *p, struct spawn *s,
                     struct err *e)
@@ -139,9 +155,13 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
         const double left = s->secs > 0 ? end - clock_mono() : 3600;
         struct pollfd fds[STREAMS];
 
-        if (left <= 0)
-            return err_set(e, ERR_SYSTEM, "%s took longer than %g s", name,
-                           s->secs);
+        if (left <= 0) {
+            int n;
+            const char *line = last_line(s, &n);
+
+            return err_set(e, ERR_SYSTEM, "%s took longer than %g s%s%.*s",
+                           name, s->secs, n ? "; it said: " : "", n, line);
+        }
         for (int i = 0; i < STREAMS; i++)
             fds[i] =
                 (struct pollfd){ p->ours[i], i == IN ? POLLOUT : POLLIN, 0 };
@@ -164,18 +184,11 @@ static int converse(const char *name, struct pipes *p, struct spawn *s,
 /* An error with the last line of its messages. */
 static int said(const char *name, const struct spawn *s, struct err *e)
 {
-    const char *text = s->words ? s->words->s : "";
-    size_t end = s->words ? s->words->len : 0, begin;
+    int n;
+    const char *line = last_line(s, &n);
 
-    while (end > 0 && strchr("\n\r ", text[end - 1]))
-        end--;
-    for (begin = end; begin > 0 && text[begin - 1] != '\n'; begin--)
-        ;
-    while (begin < end && text[begin] == ' ')
-        begin++;
-    if (begin < end)
-        return err_set(e, ERR_SYSTEM, "%s: %.*s", name, (int)(end - begin),
-                       text + begin);
+    if (n > 0)
+        return err_set(e, ERR_SYSTEM, "%s: %.*s", name, n, line);
     if (s->status > 128)
         return err_set(e, ERR_SYSTEM, "%s was killed by signal %d", name,
                        s->status - 128);

@@ -10,7 +10,8 @@
  *      ema:0.98   exponential moving average, divided by 1 - 0.98^t to correct
  *                 the bias of the first points
  *      ma:50      mean of the 50 points around each point, fewer at the ends
- *      gauss:20   mean weighted by a Gaussian of 20 points, cut at 4 sigma
+ *      gauss:20   mean weighted by a Gaussian of 20 points, cut at 4 sigma;
+ *                 from 64 points on, by blocks of a sixteenth of sigma
  *
  * Values that are not finite are not counted, and are not changed.
  */

@@ -89,6 +89,11 @@ GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
 is $? 1 "a gnuplot that is killed ends with status 1"
 test ! -e c.pdf
 ok $? "a gnuplot that is killed leaves no file"
+printf '#!/bin/sh\necho "waiting for a font" >&2; exec sleep 1000\n' >old
+GPLOT_TIMEOUT=300ms GPLOT_GNUPLOT=$dir/old gplot loss resumed -o c.pdf >out 2>err
+is $? 1 "a gnuplot that hangs ends with status 1"
+like err "took longer than 0.3 s; it said: waiting for a font" \
+    "a gnuplot that hangs is ended, with what it said"
 cat >old <<'END'
 #!/bin/sh
 tex=$(sed -n "s/^set output '\(.*\.tex\)'/\1/p")

@@ -242,6 +242,33 @@ static void moving_means_are_exact(void)
     ok(off < 1e-14, "a moving mean depends only on its window");
 }
 
+/* A million points wide, which takes minutes if it is done point by point. */
+static void wide_gaussians_are_fast(void)
+{
+    enum { N = 100000 };
+    double *in = xcalloc(N, sizeof *in), *out = xcalloc(N, sizeof *out);
+    double most = 0, exact = 0, weights = 0;
+
+    for (int i = 0; i < N; i++)
+        in[i] = i == 7 ? (double)NAN : i % 1000;
+    smooth_apply(&(struct smooth){ SMOOTH_GAUSS, 1e6 }, in, out, N);
+    for (int i = 0; i < N; i++)
+        most = i == 7 ? most : fmax(most, fabs(out[i] - 499.5));
+    ok(most < 0.1, "a Gaussian of a million points is a mean of all");
+    smooth_apply(&(struct smooth){ SMOOTH_GAUSS, 100 }, in, out, N);
+    for (int i = -400; i <= 400; i++) {
+        const double w = exp(-0.5 * (i / 100.0) * (i / 100.0));
+
+        exact += w * in[50000 + i];
+        weights += w;
+    }
+    ok(fabs(out[50000] - exact / weights) < 0.5,
+       "a Gaussian by blocks is the sum over points: %g, %g", out[50000],
+       exact / weights);
+    free(in);
+    free(out);
+}
+
 static void smoothing_is_right(void)
 {
     const double in[] = { 1, 2, (double)NAN, 4, 5 };
@@ -275,6 +302,7 @@ static void smoothing_is_right(void)
            fabs(out[3] - 4.5) < 1e-12,
        "a moving mean is centred");
     moving_means_are_exact();
+    wide_gaussians_are_fast();
     ok(!smooth_parse("ema:1", &s) && !smooth_parse("ema:", &s) &&
            !smooth_parse("ma:0", &s) && !smooth_parse("spline:3", &s),
        "an unknown smoothing is refused");

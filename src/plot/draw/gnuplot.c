@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
@@ -64,6 +65,15 @@ bool gnuplot_found(char version[16])
     return found;
 }
 
+/* How long gnuplot may take. */
+static double time_limit(void)
+{
+    const char *text = getenv("GPLOT_TIMEOUT");
+    double secs;
+
+    return text && num_secs(text, &secs) && secs > 0 ? secs : 60;
+}
+
 /* Say why gnuplot failed. */
 static int explain_failure(const struct gnuplot_form *form,
                            const struct buf *words, struct err *e)
@@ -88,9 +98,11 @@ static int run_gnuplot(const char *text, size_t len,
 {
     const char *const argv[] = { gnuplot_path(), "-d", NULL };
     struct buf words = BUF_INIT;
-    struct spawn s = {
-        .in = text, .in_len = len, .out = image, .words = &words, .secs = 300
-    };
+    struct spawn s = { .in = text,
+                       .in_len = len,
+                       .out = image,
+                       .words = &words,
+                       .secs = time_limit() };
     int ret = spawn_run(argv, &s, e);
 
     if (ret < 0)
