@@ -135,6 +135,7 @@ static int load_jobs(struct slurm_jobs *jobs, const char *ids,
 struct run_use {
     struct run_info run;
     const char *job, *account;
+    size_t parent; /* its index plus 1; 0: not among the runs */
     int64_t attempts;
     double wall, cpu, gpu, failed_gpu; /* seconds */
 };
@@ -268,40 +269,92 @@ static void add_use(struct run_use *to, const struct run_use *u)
     to->failed_gpu += u->failed_gpu;
 }
 
+/* Find the parents among the runs.  Most children follow a sibling. */
+static void find_parents(struct run_use *use, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *id = use[i].run.parent;
+        size_t p = i ? use[i - 1].parent : 0;
+
+        if (!id)
+            continue;
+        if (p == 0 || strcmp(use[p - 1].run.id, id) != 0)
+            for (p = n; p > 0 && strcmp(use[p - 1].run.id, id) != 0;)
+                p--;
+        use[i].parent = p;
+    }
+}
+
+/* Sum the runs of a group; returns how many there are.  The wall time of a run
+ * that waits for its children is not added to theirs. */
+static int64_t sum_group(struct run_use *sum, const struct run_use *use,
+                         const size_t *group, size_t n, size_t which)
+{
+    bool *waits = xcalloc(n, sizeof *waits);
+    int64_t runs = 0;
+
+    *sum = (struct run_use){ .attempts = 0 };
+    for (size_t i = 0; i < n; i++)
+        if (group[i] == which && use[i].parent)
+            waits[use[i].parent - 1] = true;
+    for (size_t i = 0; i < n; i++) {
+        struct run_use one = use[i];
+
+        if (group[i] != which)
+            continue;
+        if (waits[i])
+            one.wall = 0;
+        add_use(sum, &one);
+        runs++;
+    }
+    free(waits);
+    return runs;
+}
+
+/* Number the groups; returns how many there are. */
+static size_t find_groups(const struct columns *k, const struct run_use *use,
+                          size_t *group, size_t n)
+{
+    size_t groups = 0;
+
+    memset(group, 0, n * sizeof *group);
+    for (size_t i = 0; i < n; i++) {
+        if (group[i])
+            continue;
+        groups++;
+        for (size_t j = i; j < n; j++)
+            if (!group[j] && same_key(k, &use[i], &use[j]))
+                group[j] = groups;
+    }
+    return groups;
+}
+
 static void fill_table(struct table *t, const struct columns *k,
                        const struct run_use *use, size_t n)
 {
-    struct run_use total = { .attempts = 0 };
-    bool *done = xcalloc(n, sizeof *done);
-    size_t groups = 0;
+    size_t *group = xcalloc(n, sizeof *group);
+    const size_t groups = find_groups(k, use, group, n);
+    struct run_use sum;
+    int64_t runs;
 
     add_columns(t, k);
-    for (size_t i = 0; i < n; i++) {
-        struct run_use sum = { .attempts = 0 };
-        int64_t runs = 0;
-
-        if (done[i])
+    for (size_t i = 0, next = 1; i < n; i++) {
+        if (group[i] != next)
             continue;
-        for (size_t j = i; j < n; j++) {
-            if (done[j] || !same_key(k, &use[i], &use[j]))
-                continue;
-            done[j] = true;
-            add_use(&sum, &use[j]);
-            runs++;
-        }
         for (size_t c = 0; c < k->n; c++)
             table_add(t, key_cell(&k->item[c], &use[i]));
+        runs = sum_group(&sum, use, group, n, next++);
         add_sums(t, runs, &sum);
-        add_use(&total, &sum);
-        groups++;
     }
     if (groups > 1 &&
         table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
         for (size_t c = 0; c < k->n; c++)
             table_text(t, c ? "" : "total");
-        add_sums(t, (int64_t)n, &total);
+        memset(group, 0, n * sizeof *group);
+        runs = sum_group(&sum, use, group, n, 0);
+        add_sums(t, runs, &sum);
     }
-    free(done);
+    free(group);
 }
 
 /* The jobs of all attempts, separated by commas. */
@@ -345,6 +398,7 @@ static int hours_main(int argc, char **argv, struct err *e)
         use[i].run = runs.run[i];
         measure_run(&use[i], &jobs, &mem);
     }
+    find_parents(use, runs.n);
     fill_table(&t, &keys, use, runs.n);
     ret = table_print(&t, &style, e);
 

@@ -106,6 +106,14 @@ test "$(grep -c FINISHED out)" -eq 8 || bad="$bad output: $(cat out)"
 id=$(cat grid/parent)
 gtrack show "$id" --json | grep -q '"FINISHED"' || bad="$bad parent"
 is "$bad" "" "a sweep of two seeds runs all eight cells"
+gtrack hours -g id --tsv --no-header >by_id
+gtrack hours -g experiment --tsv --no-header >by_experiment
+bad=$(awk -v one="$id" -v two="$(cat sweeps/s/parent)" '
+    NR == FNR { if ($1 == one || $1 == two) waiting += $4; else sum += $4; next }
+    $4 < 0.999 * sum || $4 > 1.001 * sum || waiting <= 0 {
+        print $4, "of all, " sum, "of cells, " waiting, "of sweeps" }' \
+    by_id by_experiment)
+is "$bad" "" "the hours of a sweep are not added to those of its cells"
 
 # best by size, and what depends on the rate: from the metrics themselves
 bad=
