@@ -235,8 +235,8 @@ static int check_options(int argc, struct err *e)
     if (!argc)
         return err_set(
             e, ERR_USAGE,
-            "name what to download: c4, tinyshakespeare, gpt2-vocab, "
-            "hellaswag or a URL");
+            "name what to download: c4, fineweb-edu, tinyshakespeare, "
+            "gpt2-vocab, hellaswag or a URL");
     if (tokenizer && !stream)
         return err_set(e, ERR_USAGE, "--tokenizer needs --stream");
     if (passes && !tokenizer)

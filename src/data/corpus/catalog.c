@@ -13,7 +13,8 @@
 
 /*
  * In paths %v is the variant, %s the subset, and %i and %n are the number of a
- * file and the number of files in the subset, five digits each.
+ * file and the number of files in the subset, five digits each; %d is the
+ * number of a file in three digits.
  */
 /* clang-format off */
 static const struct subset {
@@ -36,6 +37,8 @@ static const struct subset {
       NULL, NULL },
     { "c4", "realnewslike", "validation", "%v/c4-%s.%i-of-%n.json.gz", 1,
       NULL, NULL },
+    { "fineweb-edu", "10BT", "train", "sample/%v/%d_00000.parquet", 14,
+      NULL, NULL },
     { "tinyshakespeare", "", "all", "tinyshakespeare/input.txt", 1,
       "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
       "tinyshakespeare.txt" },
@@ -54,6 +57,8 @@ static const struct catalog_entry {
     const char *name, *host, *folder;
 } corpora[] = {
     { "c4", "https://huggingface.co", "/datasets/allenai/c4/resolve/main/" },
+    { "fineweb-edu", "https://huggingface.co",
+      "/datasets/HuggingFaceFW/fineweb-edu/resolve/main/" },
     { "tinyshakespeare", "https://raw.githubusercontent.com",
       "/karpathy/char-rnn/master/data/" },
     { "gpt2-vocab", "https://openaipublic.blob.core.windows.net",
@@ -103,6 +108,9 @@ static char *expand_path(const struct subset *s, int64_t i)
         case 'i':
             buf_printf(&b, "%05lld", (long long)i);
             break;
+        case 'd':
+            buf_printf(&b, "%03lld", (long long)i);
+            break;
         case 'n':
             buf_printf(&b, "%05lld", (long long)s->n);
             break;
@@ -117,8 +125,8 @@ static const struct catalog_entry *find_corpus(const char *name, struct err *e)
         if (strcmp(corpora[i].name, name) == 0)
             return &corpora[i];
     err_set(e, ERR_USAGE,
-            "'%s' is neither a URL nor a known corpus (c4, tinyshakespeare, "
-            "gpt2-vocab, hellaswag)",
+            "'%s' is neither a URL nor a known corpus (c4, fineweb-edu, "
+            "tinyshakespeare, gpt2-vocab, hellaswag)",
             name);
     return NULL;
 }
