@@ -54,6 +54,8 @@ printf 'global_step;loss;"a ""q"""\r\n5;1;x\r\n6;2;7\r\n' >any.csv
 g import any.csv --name any && g metrics any loss --no-header && holds out "5${tab}1.0
 6${tab}2.0"
 ok $? "import reads a table with semicolons and quotes"
+g import -r texts any.csv && grep -q "any.csv: left out: text (1)" err
+ok $? "import counts the values of a table that are no numbers"
 printf '\357\273\277step;train loss;val loss\r\n7;0,5;0,6\r\n8;-1,5e-1;nan\r\n' >excel.csv
 g import excel.csv --name excel && g metrics excel 'train loss' 'val loss' --no-header
 is "$(cat out)" "7${tab}0.5${tab}0.6

@@ -140,6 +140,7 @@ struct csv {
     char separator;
     int step, time;
     int64_t mtime, count;
+    size_t texts; /* values that are no numbers */
     char *source; /* of a file with one run */
 };
 
@@ -244,9 +245,12 @@ static int add_wide_row(struct csv *c, struct err *e)
         double x;
 
         if ((int)i == c->step || (int)i == c->time ||
-            !parse_real(c, c->row.field[i], &x) || str_ends(title, "__MIN") ||
-            str_ends(title, "__MAX"))
+            str_ends(title, "__MIN") || str_ends(title, "__MAX"))
             continue;
+        if (!parse_real(c, c->row.field[i], &x)) {
+            c->texts += *c->row.field[i] != '\0';
+            continue;
+        }
         name = dash ? xstrndup(title, (size_t)(dash - title)) : NULL;
         source =
             dash ? xasprintf("%s: %s", c->source, name) : xstrdup(c->source);
@@ -280,6 +284,8 @@ int import_csv(struct import *import, struct err *e)
     if (ret == 0 && c.n == 0)
         ret =
             err_set(e, ERR_INPUT, "%s has no column of numbers", import->path);
+    while (ret == 0 && c.texts--)
+        import_run_leave(&c.run[0], "text");
     for (size_t i = 0; i < c.n; i++) {
         if (ret == 0)
             ret = import_run_write(&c.run[i], import, e);
