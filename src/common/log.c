@@ -47,6 +47,8 @@ static void tame(char *text, enum log_level level)
                   *text != '\t') ||
                  *text == '\x7f')
             *text = '?';
+        else if (*text == '\xc2' && (text[1] & '\xe0') == '\x80')
+            *text = text[1] = '?'; /* a control character above 0x7f */
 }
 
 static void log_line(enum log_level level, const char *fmt, va_list ap)

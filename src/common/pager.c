@@ -9,8 +9,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/buf.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "common/spawn.h"
+#include "common/utf8.h"
 
 static int env_int(const char *name)
 {
@@ -86,4 +89,28 @@ int pager_text(const char *text, size_t n, bool pager, struct err *e)
     if (fwrite(text, 1, n, stdout) != n && errno != EPIPE)
         return err_sys(e, "cannot write standard output");
     return 0;
+}
+
+int pager_data(const char *text, size_t n, struct err *e)
+{
+    struct buf out = BUF_INIT;
+    int ret;
+
+    if (!isatty(STDOUT_FILENO))
+        return pager_text(text, n, false, e);
+    while (n > 0) {
+        const size_t part = strcspn(text, "\t\n");
+        char *word = xstrndup(text, part);
+        const size_t used = part + (text[part] || part < n);
+
+        utf8_visible(&out, word);
+        if (part < n)
+            buf_char(&out, text[part] ? text[part] : ' ');
+        free(word);
+        text += used;
+        n -= used;
+    }
+    ret = pager_text(out.s, out.len, false, e);
+    buf_clear(&out);
+    return ret;
 }

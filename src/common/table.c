@@ -233,7 +233,8 @@ int table_print(const struct table *t, const struct table_style *s,
     table_format(t, (enum table_form)form, !s->no_header,
                  form == TABLE_ALIGNED && table_color(s, STDOUT_FILENO),
                  isatty(STDOUT_FILENO) ? (size_t)columns : 0, &out);
-    ret = pager_text(out.s, out.len, form == TABLE_ALIGNED && !s->no_pager, e);
+    ret = form == TABLE_ALIGNED ? pager_text(out.s, out.len, !s->no_pager, e)
+                                : pager_data(out.s, out.len, e);
     buf_clear(&out);
     return ret;
 }

@@ -163,6 +163,8 @@ bool table_color(const struct table_style *, int fd);
 
 /* s as a field of CSV, quoted if necessary. */
 void table_csv_text(struct buf *, const char *s);
+/* The same for Markdown, whose special characters are escaped. */
+void table_markdown_text(struct buf *, const char *s);
 /* s as a JSON string, with its quotes; bad UTF-8 becomes U+FFFD. */
 void table_json_text(struct buf *, const char *s);
 /* A row as a JSON object. */

@@ -30,7 +30,7 @@ static bool flush_right(const struct table *t, size_t column)
     return number;
 }
 
-static void put_markdown(struct buf *b, const char *s)
+void table_markdown_text(struct buf *b, const char *s)
 {
     for (; *s; s++) {
         if (strchr("|\\`*_<>[]", *s))
@@ -47,7 +47,7 @@ static void markdown(const struct table *t, bool header, struct buf *out)
 
     for (size_t j = 0; j < t->n_columns && header; j++) {
         buf_str(out, j ? " | " : "| ");
-        put_markdown(out, t->column[j]);
+        table_markdown_text(out, t->column[j]);
     }
     for (size_t j = 0; j < t->n_columns && header; j++)
         buf_printf(out, "%s%s", j ? "" : " |\n|",
@@ -62,7 +62,7 @@ static void markdown(const struct table *t, bool header, struct buf *out)
             if (c->type != TABLE_NONE)
                 table_cell_text(&text, c, places[j]);
             buf_printf(out, "%s%s", j ? " | " : "| ", bold);
-            put_markdown(out, text.s);
+            table_markdown_text(out, text.s);
             buf_str(out, bold);
         }
         buf_str(out, " |\n");

@@ -312,7 +312,9 @@ static void begin_document(struct report *rep)
         html_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.</p>\n", when);
     } else if (rep->form == FORM_MD) {
-        buf_printf(&rep->text, "# %s\n\n%s. %s.\n", title, names.s, when);
+        buf_printf(&rep->text, "# %s\n\n", title);
+        table_markdown_text(&rep->text, names.s);
+        buf_printf(&rep->text, ". %s.\n", when);
     } else {
         struct figure *f = new_page(rep);
 

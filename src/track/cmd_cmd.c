@@ -10,6 +10,7 @@
 
 #include "common/buf.h"
 #include "common/log.h"
+#include "common/pager.h"
 #include "store/attempt.h"
 #include "track/runs/track.h"
 
@@ -36,7 +37,11 @@ static int print_command(const struct run_info *r, struct err *e)
     if (commit && commit[0] &&
         strspn(commit, "0123456789abcdef") == strlen(commit))
         buf_printf(&b, "git checkout %s && ", commit);
-    printf("%s%s\n", b.s, command);
+    buf_printf(&b, "%s\n", command);
+    if (pager_data(b.s, b.len, e) < 0) {
+        buf_clear(&b);
+        return -1;
+    }
     if (dirty && strcasecmp(dirty, "true") == 0)
         log_info("the work tree had uncommitted changes, which are in the tag "
                  "mlflow.source.git.diff of the run");

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/mem.h"
+#include "common/pager.h"
 #include "store/edit.h"
 #include "track/runs/track.h"
 
@@ -35,6 +37,15 @@ static int write_note(const struct run_info *r, const char *text, struct err *e)
     both = xasprintf("%s\n%s", old, text);
     ret = edit_tag(r, note_tag, both, e);
     free(both);
+    return ret;
+}
+
+static int print_note(const char *note, struct err *e)
+{
+    char *line = xasprintf("%s\n", note);
+    const int ret = pager_data(line, strlen(line), e);
+
+    free(line);
     return ret;
 }
 
@@ -69,7 +80,7 @@ static int note_main(int argc, char **argv, struct err *e)
         const char *note = run_info_tag(&runs.run[0], note_tag);
 
         if (note)
-            puts(note);
+            ret = print_note(note, e);
     } else {
         char *text =
             strcmp(argv[1], "-") == 0 ? read_note(e) : xstrdup(argv[1]);

@@ -181,7 +181,7 @@ static int print_json(const struct run_info *r, const struct file_tree *f,
     add_json_pairs(&b, "tags", r->tags, r->n_tags);
     add_json_artifacts(&b, f);
     buf_str(&b, "\n}\n");
-    ret = pager_text(b.s, b.len, false, e);
+    ret = pager_data(b.s, b.len, e);
     buf_clear(&b);
     return ret;
 }

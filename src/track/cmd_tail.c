@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/sig.h"
+#include "common/utf8.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
@@ -129,6 +131,7 @@ static int add_metrics(struct tail *t, const struct runs *runs, char **words,
 static void print_new(struct tail *t, const struct run_info *r, size_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
+    struct buf key = BUF_INIT;
     size_t from = 0, steps = 0;
 
     for (size_t j = 0; j < t->shown.n; j++) {
@@ -162,11 +165,14 @@ static void print_new(struct tail *t, const struct run_info *r, size_t most)
         if (i == from || x->step != x[-1].step)
             printf("%sstep=%lld", i == from ? "" : "\n", (long long)x->step);
         num_shortest(text, x->value);
-        printf(" %s=%s", t->shown.item[x->column].key, text);
+        buf_trim(&key, 0);
+        utf8_visible(&key, t->shown.item[x->column].key);
+        printf(" %s=%s", key.s, text);
     }
     if (all.n > from)
         putchar('\n');
     fflush(stdout);
+    buf_clear(&key);
     free(all.item);
 }
 

@@ -70,7 +70,7 @@ ln -s "$dir/elsewhere" linked/0/tags
 ln -s "$dir/elsewhere" linked/0/datasets
 mkdir $run/inputs
 for command in 'show -a' 'show --json' 'ls --tsv' 'ls --json' 'metrics' tail \
-    'tail --output' 'artifacts --cat pw' 'artifacts --cat far/key' \
+    'tail --log' 'artifacts --cat pw' 'artifacts --cat far/key' \
     'export --to jsonl -o -' compare diff; do
     # shellcheck disable=SC2086 # a command and its options
     gtrack -r linked $command >>shown 2>>shown
@@ -113,5 +113,52 @@ holds elsewhere/key 'top secret' && test -e elsewhere/mine.tmp &&
     test "$(cat elsewhere/m/text)" = 'half a line'
 ok $? "fsck --repair changes nothing behind a link"
 like out 'metrics.*symbolic link' "fsck tells of a folder that is a link"
+
+# ---- text that a terminal would obey, and names that break a line ----
+bad=$(printf 'a\033]0;t\007\033[2J\302\2332J')
+name=$(printf 'two\nlines\tand a tab')
+echo 'step=1 loss=2' | gtrack log -r odd "$name" -t "note=$bad" 2>err
+run=$(gtrack -r odd where @latest)
+gtrack -r odd note @latest "$bad" 2>err
+sed -i "s|^command: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\"|" \
+    "$run/.gtrack/attempt.1.yaml"
+printf '1700000000000 0.5 1\n' >"$run/metrics/$bad"
+if script -qec true /dev/null </dev/null >out 2>err; then
+    for command in 'note @latest' cmd 'show --tsv' 'show --json' 'show -a' \
+        'ls --tsv' tail 'metrics --csv' 'rm none'; do
+        PAGER=cat script -qec "gtrack -r odd $command" /dev/null </dev/null
+    done >out 2>err
+    test "$(grep -c . out)" -gt 20 &&
+        ! LC_ALL=C grep -q "$(printf '\007\\|\033[]]\\|\033\\[2J\\|\302\233')" out
+    ok $? "no command sends the control characters of a store to a terminal"
+else
+    skip "no command sends the control characters of a store to a terminal" \
+        "no script(1)"
+fi
+gtrack -r odd note @latest >out
+test "$(cat out)" = "$bad"
+ok $? "a note is written to a pipe as it is"
+gtrack -r odd ls -c name,note --tsv --no-header >out
+test "$(wc -l <out)" -eq 1 && test "$(awk -F "$tab" '{ print NF }' out)" -eq 2
+ok $? "a name cannot break a line of TSV"
+g -r odd push --to mlflow --url http://127.0.0.1:9 --dry-run
+test "$(wc -l <out)" -eq 1
+ok $? "a name cannot break a line of push"
+
+# ---- figures ----
+if test "${GT_NO_GNUPLOT:-}" || ! command -v gnuplot >/dev/null; then
+    skip "runs whose names are quotes are drawn" "gnuplot is not installed"
+else
+    bad=
+    for name in "'" "''x" "'a'b" "'twas"; do
+        gtrack -r odd mv @latest "$name"
+        gplot -r odd loss @latest -o q.svg --title "$name" \
+            --baseline "$name=1" || bad="$bad $name"
+    done >out 2>err
+    is "$bad" "" "runs whose names are quotes are drawn"
+fi
+gtrack -r odd mv @latest '<script>|[x](y)' && gplot -r odd report @latest -o x.md
+test -s x.md && ! grep -q '[^\\]<\|[^\\]|\[x' x.md
+ok $? "a report escapes the names of runs in Markdown"
 
 done_testing

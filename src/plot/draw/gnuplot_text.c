@@ -80,11 +80,13 @@ static void add_tex(struct buf *b, int32_t code)
 }
 
 /* Between single quotes only the quote itself is special; between double
- * quotes a backquote would run a command. */
+ * quotes a backquote would run a command.  Quotes at the beginning are put
+ * between double quotes, because gnuplot takes '' there for an empty text. */
 void gnuplot_quote(struct script *s, const char *text)
 {
     struct buf clean = BUF_INIT, tex = BUF_INIT;
     const char *from;
+    size_t quotes;
 
     utf8_clean(&clean, text, strlen(text));
     for (from = clean.s; *from;) {
@@ -99,8 +101,11 @@ void gnuplot_quote(struct script *s, const char *text)
         else
             utf8_add(&tex, code);
     }
+    quotes = strspn(tex.s, "'");
+    if (quotes)
+        buf_printf(s->b, "\"%.*s\".", (int)quotes, tex.s);
     buf_char(s->b, '\'');
-    for (from = tex.s; *from; from++) {
+    for (from = tex.s + quotes; *from; from++) {
         if (*from == '\'')
             buf_char(s->b, '\'');
         buf_char(s->b, *from);

@@ -154,6 +154,15 @@ int push_put_file(struct http *h, struct http_call *c, const char *path,
     return ret;
 }
 
+void push_print_name(const struct run_info *r)
+{
+    struct buf b = BUF_INIT;
+
+    utf8_visible(&b, r->name);
+    fputs(b.s, stdout);
+    buf_clear(&b);
+}
+
 const char *push_get(json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));

@@ -370,10 +370,11 @@ static void print_dry_run(struct mlflow *p)
         files += !f.file[i].outside &&
                  (p->conf->checkpoints ||
                   !push_is_checkpoint(f.file[i].path, f.file[i].size));
-    printf("%s: would send to %s, experiment %s: %zu parameters, %zu tags, "
+    push_print_name(p->run);
+    printf(": would send to %s, experiment %s: %zu parameters, %zu tags, "
            "%" PRId64 " points (%" PRId64 " were sent), %zu files\n",
-           p->run->name, p->login.url, p->experiment, p->run->n_params,
-           p->run->n_tags, points, sent, files);
+           p->login.url, p->experiment, p->run->n_params, p->run->n_tags,
+           points, sent, files);
     file_tree_clear(&f);
 }
 
@@ -384,8 +385,9 @@ static int push_run(struct mlflow *p, struct err *e)
         send_run(p, e) < 0 || (p->conf->follow && follow_run(p, e) < 0) ||
         check_refused(p, e) < 0)
         return -1;
-    printf("%s\t%s/#/experiments/%s/runs/%s\n", p->run->name, p->login.url,
-           p->experiment_id, p->id);
+    push_print_name(p->run);
+    printf("\t%s/#/experiments/%s/runs/%s\n", p->login.url, p->experiment_id,
+           p->id);
     return 0;
 }
 

@@ -234,13 +234,13 @@ static int print_dry_run(struct wandb_push *p, struct err *e)
 {
     if (wandb_lines_read(p, e) < 0)
         return -1;
-    printf("%s: would send to %s, project %s, run %s: %zu lines of history "
+    push_print_name(p->run);
+    printf(": would send to %s, project %s, run %s: %zu lines of history "
            "(%zu were sent), %zu of system metrics, %zu of output, %zu "
            "files\n",
-           p->run->name, p->w.login.url, p->w.project, p->w.run,
-           p->rows[WANDB_HISTORY].n, wandb_lines_sent(p),
-           p->rows[WANDB_EVENTS].n, p->rows[WANDB_OUTPUT].n,
-           wandb_files_count(p));
+           p->w.login.url, p->w.project, p->w.run, p->rows[WANDB_HISTORY].n,
+           wandb_lines_sent(p), p->rows[WANDB_EVENTS].n,
+           p->rows[WANDB_OUTPUT].n, wandb_files_count(p));
     return 0;
 }
 
@@ -293,7 +293,8 @@ static int push_run(struct wandb_push *p, struct err *e)
     if (p->w.entity && (ret == 0 || p->w.storage_id)) {
         char *page = wandb_page(&p->w);
 
-        printf("%s\t%s\n", p->run->name, page);
+        push_print_name(p->run);
+        printf("\t%s\n", page);
         free(page);
     }
     if (ret == 0 && p->run->status == RUN_RUNNING)
