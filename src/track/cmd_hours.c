@@ -17,6 +17,7 @@
 #include "store/attempt.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
+#include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
 static struct track_selection selection = TRACK_SELECTION_INIT;
@@ -225,19 +226,6 @@ static struct table_cell key_cell(const struct column *k,
                                 .text = text };
 }
 
-static bool same_key(const struct columns *k, const struct run_use *a,
-                     const struct run_use *b)
-{
-    for (size_t i = 0; i < k->n; i++) {
-        const struct table_cell x = key_cell(&k->item[i], a);
-        const struct table_cell y = key_cell(&k->item[i], b);
-
-        if (!column_cells_equal(&x, &y))
-            return false;
-    }
-    return true;
-}
-
 static void add_columns(struct table *t, const struct columns *k)
 {
     for (size_t i = 0; i < k->n; i++)
@@ -285,76 +273,69 @@ static void find_parents(struct run_use *use, size_t n)
     }
 }
 
-/* Sum the runs of a group; returns how many there are.  The wall time of a run
- * that waits for its children is not added to theirs. */
-static int64_t sum_group(struct run_use *sum, const struct run_use *use,
-                         const size_t *group, size_t n, size_t which)
+/* The sum of a group of runs. */
+struct group_use {
+    struct run_use sum;
+    int64_t runs;
+    size_t first; /* run */
+};
+
+/* Sum each group.  The wall time of a run that waits for its children is not
+ * added to theirs. */
+static void sum_groups(struct group_use *g, const struct run_use *use,
+                       const size_t *group, size_t n)
 {
     bool *waits = xcalloc(n, sizeof *waits);
-    int64_t runs = 0;
 
-    *sum = (struct run_use){ .attempts = 0 };
-    for (size_t i = 0; i < n; i++)
-        if (group[i] == which && use[i].parent)
-            waits[use[i].parent - 1] = true;
     for (size_t i = 0; i < n; i++) {
+        const size_t parent = use[i].parent;
+
+        if (parent && group[parent - 1] == group[i])
+            waits[parent - 1] = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct group_use *to = &g[group[i]];
         struct run_use one = use[i];
 
-        if (group[i] != which)
-            continue;
         if (waits[i])
             one.wall = 0;
-        add_use(sum, &one);
-        runs++;
+        if (to->runs++ == 0)
+            to->first = i;
+        add_use(&to->sum, &one);
     }
     free(waits);
-    return runs;
-}
-
-/* Number the groups; returns how many there are. */
-static size_t find_groups(const struct columns *k, const struct run_use *use,
-                          size_t *group, size_t n)
-{
-    size_t groups = 0;
-
-    memset(group, 0, n * sizeof *group);
-    for (size_t i = 0; i < n; i++) {
-        if (group[i])
-            continue;
-        groups++;
-        for (size_t j = i; j < n; j++)
-            if (!group[j] && same_key(k, &use[i], &use[j]))
-                group[j] = groups;
-    }
-    return groups;
 }
 
 static void fill_table(struct table *t, const struct columns *k,
                        const struct run_use *use, size_t n)
 {
-    size_t *group = xcalloc(n, sizeof *group);
-    const size_t groups = find_groups(k, use, group, n);
-    struct run_use sum;
-    int64_t runs;
+    struct group_use total = { .runs = 0 };
+    struct group_use *g = xcalloc(n, sizeof *g);
+    struct table_cell *cell = xcalloc(n * k->n, sizeof *cell);
+    size_t *group = xcalloc(n, sizeof *group), groups;
 
-    add_columns(t, k);
-    for (size_t i = 0, next = 1; i < n; i++) {
-        if (group[i] != next)
-            continue;
+    for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < k->n; c++)
-            table_add(t, key_cell(&k->item[c], &use[i]));
-        runs = sum_group(&sum, use, group, n, next++);
-        add_sums(t, runs, &sum);
+            cell[i * k->n + c] = key_cell(&k->item[c], &use[i]);
+    groups = row_groups_number(cell, n, k->n, group);
+    sum_groups(g, use, group, n);
+    add_columns(t, k);
+    for (size_t i = 0; i < groups; i++) {
+        for (size_t c = 0; c < k->n; c++)
+            table_add(t, cell[g[i].first * k->n + c]);
+        add_sums(t, g[i].runs, &g[i].sum);
     }
     if (groups > 1 &&
         table_form(&style, &(struct err)ERR_INIT) == TABLE_ALIGNED) {
+        memset(group, 0, n * sizeof *group);
+        sum_groups(&total, use, group, n);
         for (size_t c = 0; c < k->n; c++)
             table_text(t, c ? "" : "total");
-        memset(group, 0, n * sizeof *group);
-        runs = sum_group(&sum, use, group, n, 0);
-        add_sums(t, runs, &sum);
+        add_sums(t, total.runs, &total.sum);
     }
     free(group);
+    free(cell);
+    free(g);
 }
 
 /* The jobs of all attempts, separated by commas. */

@@ -134,18 +134,49 @@ static bool find_next_step(const struct metric_histories *h, int64_t *step)
     return any;
 }
 
+/* Go to the first step that is selected; with --last, to the first of the last
+ * ones.  The rest of a long history costs no memory then. */
+static void skip_to_first(struct metric_histories *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        for (h->item[i].at = h->item[i].s.n; h->item[i].at > 0; h->item[i].at--)
+            if (h->item[i].s.step[h->item[i].at - 1] <= to)
+                break;
+    for (int k = 0; !last || k < last; k++) {
+        int64_t step = INT64_MIN;
+        bool any = false;
+
+        for (size_t i = 0; i < h->n; i++) {
+            const struct metric_history *x = &h->item[i];
+
+            if (x->at > 0 && x->s.step[x->at - 1] >= from) {
+                any = true;
+                step =
+                    x->s.step[x->at - 1] > step ? x->s.step[x->at - 1] : step;
+            }
+        }
+        if (!any)
+            return;
+        for (size_t i = 0; i < h->n; i++) {
+            struct metric_history *x = &h->item[i];
+
+            while (x->at > 0 && x->s.step[x->at - 1] == step)
+                x->at--;
+        }
+    }
+}
+
 /* One row per step, with the last of several points at a step. */
 static void add_wide_rows(struct table *t, struct metric_histories *h)
 {
     int64_t step = 0;
-    size_t rows;
 
     table_column(t, "step");
     for (size_t i = 0; i < h->n; i++)
         table_column(t, h->item[i].key);
-    while (find_next_step(h, &step)) {
-        if (is_selected(step))
-            table_int(t, step);
+    skip_to_first(h);
+    while (find_next_step(h, &step) && is_selected(step)) {
+        table_int(t, step);
         for (size_t i = 0; i < h->n; i++) {
             struct metric_history *x = &h->item[i];
             bool has = false;
@@ -154,20 +185,11 @@ static void add_wide_rows(struct table *t, struct metric_histories *h)
                 x->at++;
                 has = true;
             }
-            if (!is_selected(step))
-                continue;
             if (has)
                 table_real(t, x->s.value[x->at - 1]);
             else
                 table_none(t);
         }
-    }
-    rows = table_rows(t);
-    if (last && rows > (size_t)last) {
-        const size_t cut = (rows - (size_t)last) * t->n_columns;
-
-        memmove(t->cell, t->cell + cut, (t->n_cells - cut) * sizeof *t->cell);
-        t->n_cells -= cut;
     }
 }
 

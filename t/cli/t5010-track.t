@@ -49,6 +49,8 @@ is "$(cat out)" "step${tab}train/loss
 g metrics second --from 2 'l*' train/loss --no-header
 is "$(cat out)" "2${tab}0.1${tab}2.8
 3${tab}0.05${tab}2.25" "metrics takes patterns and a range of steps"
+g metrics second 'l*' train/loss --to 2 -n 1 --no-header
+is "$(cat out)" "2${tab}0.1${tab}2.8" "metrics --to and -n print the last steps before one"
 g metrics second lr --long -n 1 --csv
 is "$(cat out)" 'metric,step,time,value
 lr,3,2023-11-14T22:13:20.000Z,0.05' "metrics --long prints a row for each point"
@@ -104,6 +106,15 @@ is "$(cat out)" "9
 10
 5x
 nan" "ls --sort compares numbers as numbers and puts words last"
+for v in 9 10 9.0; do gtrack run start -e mixed -p v=$v >/dev/null; done
+g ls -e mixed -g v --sort v --no-header && cut -f 1,2 out >groups && holds groups "9${tab}2
+9.0${tab}1
+10${tab}2
+5x${tab}1
+nan${tab}1"
+ok $? "ls -g finds the runs of a group wherever they are"
+g hours -e mixed -g v --sort v --no-header && cut -f 1,2 out | cmp -s - groups
+ok $? "hours -g has the groups of ls -g"
 g rm 'experiment = mixed'
 g --no-header -w 'metrics.train/loss < 2.1' --root mlruns ls -c name
 holds out third && g -qn 1 -r mlruns ls third --no-header -c name && holds out third

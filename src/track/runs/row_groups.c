@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/hash.h"
 #include "common/mem.h"
 #include "track/runs/column_parse.h"
 
@@ -56,17 +57,67 @@ static struct spread spread_of(const double *x, size_t n)
     return s;
 }
 
-static bool same_group(const struct columns *by, const struct run_info *a,
-                       const struct run_info *b)
+static uint64_t hash_cell(const struct table_cell *c)
 {
-    for (size_t i = 0; i < by->n; i++) {
-        const struct table_cell x = column_cell(&by->item[i], a);
-        const struct table_cell y = column_cell(&by->item[i], b);
+    double x = c->x;
+    uint64_t bits;
 
-        if (!column_cells_equal(&x, &y))
-            return false;
+    switch (c->type) {
+    case TABLE_NONE:
+        return 0;
+    case TABLE_TEXT:
+        return hash_name(c->text);
+    case TABLE_REAL:
+    case TABLE_SECS:
+        if (isnan(x) || x == 0.0)
+            return isnan(x) ? 1u
+                            : 0u; /* they are equal, whatever their bits are */
+        memcpy(&bits, &x, sizeof bits);
+        return bits;
+    default:
+        return (uint64_t)c->i;
     }
+}
+
+static bool same_cells(const struct table_cell *a, const struct table_cell *b,
+                       size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!column_cells_equal(&a[i], &b[i]))
+            return false;
     return true;
+}
+
+size_t row_groups_number(const struct table_cell *cell, size_t rows,
+                         size_t columns, size_t *group)
+{
+    size_t groups = 0, room = 16;
+    size_t *first, *slot; /* of a group: its first row; of a hash: group + 1 */
+
+    while (room < 2 * rows)
+        room *= 2;
+    slot = xcalloc(room, sizeof *slot);
+    first = xcalloc(rows, sizeof *first);
+    for (size_t i = 0; i < rows; i++) {
+        const struct table_cell *key = cell + i * columns;
+        uint64_t hash = 0;
+        size_t at;
+
+        for (size_t c = 0; c < columns; c++)
+            hash = (hash ^ hash_cell(&key[c])) * 0x9e3779b97f4a7c15u;
+        at = (size_t)(hash >> 32) & (room - 1);
+        while (slot[at] &&
+               !same_cells(key, cell + first[slot[at] - 1] * columns, columns))
+            at = (at + 1) & (room - 1);
+        if (!slot[at]) {
+            first[groups] = i;
+            slot[at] = ++groups;
+        }
+        group[i] = slot[at] - 1;
+    }
+    free(first);
+    free(slot);
+    return groups;
 }
 
 static void add_row(struct table *t, const struct runs *runs,
@@ -92,11 +143,45 @@ static void add_row(struct table *t, const struct runs *runs,
     free(x);
 }
 
+/* The rows in the order of their groups; *end becomes where each group ends. */
+static size_t *sort_by_group(const size_t *group, size_t rows, size_t groups,
+                             size_t **end)
+{
+    size_t *member = xcalloc(rows, sizeof *member);
+
+    *end = xcalloc(groups + 1, sizeof **end);
+    for (size_t i = 0; i < rows; i++)
+        (*end)[group[i] + 1]++;
+    for (size_t g = 0; g < groups; g++)
+        (*end)[g + 1] += (*end)[g];
+    for (size_t i = 0; i < rows; i++)
+        member[(*end)[group[i]]++] = i;
+    return member;
+}
+
+static void add_groups(struct table *t, const struct runs *runs,
+                       const struct columns *by, const struct columns *metrics)
+{
+    struct table_cell *cell = xcalloc(runs->n * by->n, sizeof *cell);
+    size_t *group = xcalloc(runs->n, sizeof *group);
+    size_t *member, *end, groups;
+
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t j = 0; j < by->n; j++)
+            cell[i * by->n + j] = column_cell(&by->item[j], &runs->run[i]);
+    groups = row_groups_number(cell, runs->n, by->n, group);
+    member = sort_by_group(group, runs->n, groups, &end);
+    for (size_t g = 0, from = 0; g < groups; from = end[g++])
+        add_row(t, runs, by, metrics, member + from, end[g] - from);
+    free(end);
+    free(member);
+    free(group);
+    free(cell);
+}
+
 int row_groups_fill(struct table *t, const struct runs *runs, const char *by,
                     const struct columns *metrics, struct err *e)
 {
-    bool *done = xcalloc(runs->n, sizeof *done);
-    size_t *member = xcalloc(runs->n, sizeof *member);
     struct columns keys = COLUMNS_INIT;
     const int ret = columns_parse(&keys, by, runs, e);
 
@@ -105,21 +190,10 @@ int row_groups_fill(struct table *t, const struct runs *runs, const char *by,
     table_column(t, "runs");
     for (size_t j = 0; j < metrics->n; j++)
         table_column(t, metrics->item[j].title);
-    for (size_t i = 0; ret == 0 && i < runs->n; i++) {
-        size_t n = 0;
-
-        for (size_t k = i; k < runs->n && !done[i]; k++)
-            if (!done[k] && same_group(&keys, &runs->run[i], &runs->run[k]))
-                member[n++] = k;
-        for (size_t k = 0; k < n; k++)
-            done[member[k]] = true;
-        if (n)
-            add_row(t, runs, &keys, metrics, member, n);
-    }
+    if (ret == 0)
+        add_groups(t, runs, &keys, metrics);
     for (size_t j = 0; j < metrics->n; j++)
         column_mark_best(&metrics->item[j], t, keys.n + 1 + j);
     columns_clear(&keys);
-    free(done);
-    free(member);
     return ret;
 }

@@ -15,4 +15,12 @@
 int row_groups_fill(struct table *, const struct runs *, const char *by,
                     const struct columns *metrics, struct err *);
 
+/*
+ * Number the groups of rows whose cells, `columns` in each row, are equal, in
+ * the order of their first rows.  group[] becomes the number of each row's
+ * group; returns how many groups there are.
+ */
+size_t row_groups_number(const struct table_cell *, size_t rows, size_t columns,
+                         size_t *group);
+
 #endif
