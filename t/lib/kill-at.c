@@ -4,8 +4,9 @@
  * usage: kill-at N COMMAND...
  *
  * Counts the calls of all threads and child processes of COMMAND as they are
- * entered, and kills it with SIGKILL instead of the Nth.  Exit status: 137 if
- * it was killed, else the command's own; 77 if tracing is not allowed here.
+ * entered, and kills all of them with SIGKILL instead of the Nth; if N is 0, it
+ * kills nothing and prints the count.  Exit status: 137 if it was killed, else
+ * the command's own; 77 if tracing is not allowed here.
  */
 #include <errno.h>
 #include <signal.h>
@@ -40,10 +41,12 @@ static int trace(pid_t child, long at)
         if (who < 0)
             return errno == ECHILD ? 137 : NO_TRACE;
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
-            if (who == child)
-                return WIFEXITED(status) ? WEXITSTATUS(status)
-                                         : 128 + WTERMSIG(status);
-            continue;
+            if (who != child)
+                continue;
+            if (at == 0)
+                fprintf(stderr, "kill-at: %ld calls\n", calls);
+            return WIFEXITED(status) ? WEXITSTATUS(status)
+                                     : 128 + WTERMSIG(status);
         }
         if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
             inside[who % THREADS] ^= 1;
@@ -59,10 +62,10 @@ static int trace(pid_t child, long at)
 
 int main(int argc, char **argv)
 {
-    const long at = argc > 2 ? strtol(argv[1], NULL, 10) : 0;
+    const long at = argc > 2 ? strtol(argv[1], NULL, 10) : -1;
     pid_t child;
 
-    if (at < 1) {
+    if (at < 0) {
         fprintf(stderr, "usage: kill-at N COMMAND...\n");
         return 2;
     }

@@ -9,5 +9,6 @@ dist_check_SCRIPTS += \
 	%D%/t7003-sweep.t \
 	%D%/t7004-nccl.t \
 	%D%/t7005-costs.t \
-	%D%/t7010-slurm.t
+	%D%/t7010-slurm.t \
+	%D%/t7020-kills.t
 EXTRA_DIST += %D%/slurm-cluster
