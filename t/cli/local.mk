@@ -4,6 +4,7 @@ dist_check_SCRIPTS += \
 	%D%/t2002-library.t \
 	%D%/t2003-capture.t \
 	%D%/t2004-kill.t \
+	%D%/t2005-kills.t \
 	%D%/t3010-gather.t \
 	%D%/t3020-bpe.t \
 	%D%/t3021-encode.t \

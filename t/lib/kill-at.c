@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
@@ -28,6 +29,7 @@ static int trace(pid_t child, long at)
                          PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                          PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
     long calls = 0;
+    bool killed = false;
     int status;
 
     if (waitpid(child, &status, 0) < 0 || !WIFSTOPPED(status) ||
@@ -41,7 +43,7 @@ static int trace(pid_t child, long at)
         if (who < 0)
             return errno == ECHILD ? 137 : NO_TRACE;
         if (WIFEXITED(status) || WIFSIGNALED(status)) {
-            if (who != child)
+            if (who != child || killed) /* all of them are waited for */
                 continue;
             if (at == 0)
                 fprintf(stderr, "kill-at: %ld calls\n", calls);
@@ -50,8 +52,10 @@ static int trace(pid_t child, long at)
         }
         if (WSTOPSIG(status) == (SIGTRAP | 0x80)) {
             inside[who % THREADS] ^= 1;
-            if (inside[who % THREADS] && ++calls == at)
-                kill(child, SIGKILL);
+            if (inside[who % THREADS] && ++calls == at) {
+                killed = true;
+                kill(-child, SIGKILL);
+            }
         } else if (WSTOPSIG(status) != SIGTRAP &&
                    WSTOPSIG(status) != SIGSTOP) {
             pass_on = WSTOPSIG(status);
@@ -73,6 +77,7 @@ int main(int argc, char **argv)
     if (child < 0)
         return NO_TRACE;
     if (child == 0) {
+        setpgid(0, 0);
         if (ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
             _exit(NO_TRACE);
         execvp(argv[2], argv + 2);
