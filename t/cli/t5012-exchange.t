@@ -20,6 +20,12 @@ g metrics llmc val/loss hellaswag/acc_norm --no-header && holds out "0${tab}10.9
 ok $? "import of llm.c's main.log reads validation and HellaSwag"
 g import main.log && grep -q "1 already existed" err
 ok $? "import of a log that is there adds nothing"
+grep -c . err | grep -qx 1
+ok $? "import of an unchanged log has no warning"
+cp main.log grown && echo "s:4 trl:10.3000" >>main.log && touch -d 2999-01-01 main.log
+g import main.log && grep -q "main.log is not imported: run llmc is of the same source" err
+ok $? "import warns that a log that was imported has grown"
+mv grown main.log
 cat >nano.txt <<'E2'
 number of parameters: 10.65M
 step 0: train loss 4.2874, val loss 4.2823

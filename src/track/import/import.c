@@ -160,8 +160,10 @@ size_t import_run_count_points(const struct import_run *in)
     return n;
 }
 
-static int find_source(const char *root, const char *source, bool *found,
-                       struct err *e)
+/* Is there a run from the same source?  Say so if it is not all of this one:
+ * the file has grown since, or is a later piece of the same run. */
+static int find_source(const char *root, const struct import_run *in,
+                       bool *found, struct err *e)
 {
     struct runs runs = RUNS_INIT;
     int ret = runs_load(&runs, root, LOAD_NO_METRICS, e);
@@ -174,7 +176,11 @@ static int find_source(const char *root, const char *source, bool *found,
     for (size_t i = 0; i < runs.n && !*found; i++) {
         const char *tag = run_info_tag(&runs.run[i], SOURCE_TAG);
 
-        *found = tag && strcmp(tag, source) == 0;
+        *found = tag && strcmp(tag, in->source) == 0;
+        if (*found && in->end_ms > runs.run[i].end_ms)
+            log_warn("%s is not imported: run %s is of the same source, but "
+                     "ends earlier",
+                     in->source, runs.run[i].name);
     }
     runs_free(&runs);
     return ret;
@@ -249,7 +255,7 @@ int import_run_write(struct import_run *in, struct import *import,
     if (import_run_count_points(in) == 0 && in->n_pairs == 0)
         return err_set(e, ERR_INPUT, "%s has no points of metrics",
                        import->path);
-    if (import->root && find_source(import->root, in->source, &exists, e) < 0)
+    if (import->root && find_source(import->root, in, &exists, e) < 0)
         return -1;
     if (exists) {
         import->existing++;
