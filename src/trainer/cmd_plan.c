@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
+#include "common/num.h"
 #include "common/table.h"
 #include "data/token/tokenizer.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/graph_memory.h"
-#include "trainer/model/optim.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/schedule.h"
-#include "trainer/ranks/parallel.h"
+#include "trainer/plan_memory.h"
 #include "trainer/training/hardware.h"
 
 enum plan_part { PARAMETERS, TRAINING, MEMORY, TIME, SCHEDULE, ALL = -1 };
@@ -30,7 +31,8 @@ static const char *const part_words[] = {
 static const char *config;
 static struct opt_list sets;
 static int only = ALL, ranks = 1, points = 20;
-static double mfu = -1, step_time; /* -1: not given */
+static double step_time;
+static const char *mfu, *price;
 static bool fit;
 static struct table_style style;
 
@@ -41,12 +43,14 @@ static const struct opt plan_opts[] = {
     { 0, "only", "part", OPT_WORD, &only, "print one part: %s", part_words },
     { 0, "points", "n", OPT_INT, &points,
       "print N rows of the schedule; 0: one per step (default: 20)" },
-    { 0, "mfu", "fraction", OPT_REAL, &mfu,
-      "assume this fraction of the peak rate (default: plan.mfu)" },
+    { 0, "mfu", "fractions", OPT_STRING, &mfu,
+      "assume these fractions of the peak rate (default: plan.mfu)" },
     { 0, "step-time", "time", OPT_SECS, &step_time,
       "add hours and tokens/s for steps that take TIME" },
+    { 0, "price", "amount", OPT_STRING, &price,
+      "add the price, for AMOUNT per hour of a device: 2.5/h" },
     { 0, "fit", NULL, OPT_FLAG, &fit,
-      "add the largest micro-batch that fits each memory" },
+      "add the largest micro-batch and model that fit each memory" },
     TABLE_OPTS(style),
     { 0 }
 };
@@ -55,7 +59,17 @@ static const struct opt plan_opts[] = {
 struct planned_model {
     struct settings *set;
     struct gpt gpt;
+    const char *file; /* of the settings, if there are several; or NULL */
 };
+
+/* Begin a row with its name, after that of the file. */
+static void begin_row(const struct planned_model *p, struct table *t,
+                      const char *name)
+{
+    if (p->file)
+        table_text(t, p->file);
+    table_text(t, name);
+}
 
 /* ---- parameters ------------------------------------------------------- */
 
@@ -73,7 +87,6 @@ static void add_parameters(struct planned_model *p, struct table *t)
     const int64_t all = graph_parameters(g);
     const struct model_settings *m = &p->set->model;
 
-    table_columns(t, "part", "tensors", "parameters", "share", NULL);
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         int64_t n = 0, tensors = 0;
 
@@ -84,17 +97,17 @@ static void add_parameters(struct planned_model *p, struct table *t)
             }
         if (tensors == 0)
             continue;
-        table_text(t, kinds[k].name);
+        begin_row(p, t, kinds[k].name);
         table_int(t, tensors);
         table_int(t, n);
         table_printf(t, "%.1f%%", 100.0 * (double)n / (double)all);
     }
-    table_text(t, "all");
+    begin_row(p, t, "all");
     table_int(t, g->n_params);
     table_int(t, all);
     table_text(t, "100%");
     if (m->tied) {
-        table_text(t, "all, the tied matrix twice");
+        begin_row(p, t, "all, the tied matrix twice");
         table_none(t);
         table_int(t, all + p->set->is.vocab_padded * m->width);
         table_none(t);
@@ -103,15 +116,17 @@ static void add_parameters(struct planned_model *p, struct table *t)
 
 /* ---- training --------------------------------------------------------- */
 
-static void add_int(struct table *t, const char *name, int64_t n)
+static void add_int(const struct planned_model *p, struct table *t,
+                    const char *name, int64_t n)
 {
-    table_text(t, name);
+    begin_row(p, t, name);
     table_int(t, n);
 }
 
-static void add_real(struct table *t, const char *name, double x)
+static void add_real(const struct planned_model *p, struct table *t,
+                     const char *name, double x)
 {
-    table_text(t, name);
+    begin_row(p, t, name);
     table_real(t, x);
 }
 
@@ -119,6 +134,22 @@ static double all_tokens(const struct settings *s)
 {
     return (double)resolve_sequences_before(s, s->is.steps) *
            (double)s->model.context;
+}
+
+static double checkpoint_seconds(const struct settings *s)
+{
+    const struct conf_span *every = &s->checkpoint.every;
+
+    switch (every->unit) {
+    case SPAN_TOKENS:
+        return every->n / (double)s->is.tokens_per_step * step_time;
+    case SPAN_FRACTION:
+        return every->n * (double)s->is.steps * step_time;
+    case SPAN_TIME:
+        return every->n;
+    default:
+        return every->n * step_time;
+    }
 }
 
 static void add_training(struct planned_model *p, struct table *t)
@@ -136,161 +167,125 @@ static void add_training(struct planned_model *p, struct table *t)
         else
             others++;
     }
-    table_columns(t, "quantity", "value", NULL);
-    add_int(t, "ranks", ranks);
-    add_int(t, "sequences of a micro-batch", s->train.micro_batch);
-    add_int(t, "micro-batches of a step, each rank", s->is.accumulate);
-    add_int(t, "tokens of a step", s->is.tokens_per_step);
-    add_int(t, "steps", s->is.steps);
-    add_int(t, "warm-up steps", s->is.warmup);
-    add_int(t, "tokens", (int64_t)d);
-    add_int(t, "tokens for 20 a parameter", 20 * s->is.parameters);
-    add_real(t, "tokens a parameter", d / n);
+    add_int(p, t, "ranks", ranks);
+    add_int(p, t, "sequences of a micro-batch", s->train.micro_batch);
+    add_int(p, t, "micro-batches of a step, each rank", s->is.accumulate);
+    add_int(p, t, "tokens of a step", s->is.tokens_per_step);
+    add_int(p, t, "steps", s->is.steps);
+    add_int(p, t, "warm-up steps", s->is.warmup);
+    add_int(p, t, "tokens", (int64_t)d);
+    add_int(p, t, "tokens for 20 a parameter", 20 * s->is.parameters);
+    add_real(p, t, "tokens a parameter", d / n);
     if (s->plan.data_tokens)
-        add_real(t, "epochs", d / (double)s->plan.data_tokens);
-    add_int(t, "tensors with decay", decayed);
-    add_int(t, "tensors without", others);
-    add_real(t, "FLOP a token, 6N", 6 * n);
-    add_real(t, "FLOP a token, exact", flops);
-    add_real(t, "FLOP in all, 6ND", 6 * n * d);
-    add_real(t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
-    add_real(t, "FLOP in all, exact", flops * d);
+        add_real(p, t, "epochs", d / (double)s->plan.data_tokens);
+    add_int(p, t, "tensors with decay", decayed);
+    add_int(p, t, "tensors without", others);
+    add_real(p, t, "FLOP a token, 6N", 6 * n);
+    add_real(p, t, "FLOP a token, exact", flops);
+    add_real(p, t, "FLOP in all, 6ND", 6 * n * d);
+    add_real(p, t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
+    add_real(p, t, "FLOP in all, exact", flops * d);
     if (step_time > 0) {
-        add_real(t, "hours at this step time",
+        add_real(p, t, "hours at this step time",
                  step_time * (double)s->is.steps / 3600);
-        add_real(t, "tokens/s at this step time",
+        add_real(p, t, "tokens/s at this step time",
                  (double)s->is.tokens_per_step / step_time);
+        if (s->checkpoint.every.n > 0)
+            add_real(p, t, "hours from one checkpoint to the next",
+                     checkpoint_seconds(s) / 3600);
     }
 }
 
 /* ---- memory ----------------------------------------------------------- */
 
-/* The memory of the rank that needs most; the bytes that are sent per step are
- * an average over ranks. */
-struct rank_needs {
-    int64_t memory[DEV_MODEL_USES], sent;
-};
-
-/* Lay out each rank in turn, for micro-batches of B sequences, without
- * allocating memory. */
-static void find_needs(struct settings *s, enum parallel_mode mode, int64_t B,
-                       struct rank_needs *most)
-{
-    const enum parallel_mode saved = s->parallel.mode;
-    struct coll c = { .size = ranks };
-    struct gpt gpt = { 0 };
-
-    *most = (struct rank_needs){ .sent = 0 };
-    s->parallel.mode = mode;
-    for (c.rank = 0; c.rank < ranks; c.rank++) {
-        struct graph_conf how = { .training = true, .fuse = true };
-        struct parallel p;
-        struct optim optim;
-        int64_t memory[DEV_MODEL_USES];
-
-        parallel_open(&p, s, &c, true);
-        parallel_configure(&p, &how);
-        if (c.rank == 0) {
-            gpt_build(&gpt, s, B);
-            graph_memory_size(&gpt.graph, &how, &ref_ops);
-        }
-        optim_lay_out(&optim, &s->optim, &gpt.graph);
-        parallel_lay_out(&p, &gpt.graph, &optim);
-        parallel_memory(&p, memory);
-        for (int i = 0; i < DEV_MODEL_USES; i++)
-            if (memory[i] > most->memory[i])
-                most->memory[i] = memory[i];
-        most->sent = parallel_traffic(&p, s->is.accumulate);
-        parallel_close(&p);
-        optim_close(&optim);
-    }
-    graph_clear(&gpt.graph);
-    s->parallel.mode = saved;
-}
-
-static int64_t sum_memory(const struct rank_needs *m)
-{
-    int64_t sum = 0;
-
-    for (int i = 0; i < DEV_MODEL_USES; i++)
-        sum += m->memory[i];
-    return sum;
-}
-
 static void add_memory(struct planned_model *p, struct table *t)
 {
     const char *const *modes = conf_find(&p->set->conf, "parallel.mode")->words;
 
-    table_columns(t, "sharding", "weights", "gradients", "moments",
-                  "activations", "inputs", "all, a rank", "sent a step", NULL);
     for (int i = 0; modes[i]; i++) {
-        struct rank_needs m;
+        struct plan_memory m;
 
-        find_needs(p->set, (enum parallel_mode)i, p->set->train.micro_batch,
-                   &m);
-        table_text(t, modes[i]);
+        plan_memory_find(p->set, ranks, (enum parallel_mode)i,
+                         p->set->train.micro_batch, &m);
+        begin_row(p, t, modes[i]);
         for (int k = 0; k < DEV_MODEL_USES; k++)
             table_bytes(t, m.memory[k]);
-        table_bytes(t, sum_memory(&m));
+        table_bytes(t, plan_memory_sum(&m));
         table_bytes(t, m.sent);
         if (ranks == 1)
             break;
     }
 }
 
-static double sum_bytes(struct settings *s, int64_t B)
-{
-    struct rank_needs m;
-
-    find_needs(s, s->parallel.mode, B, &m);
-    return (double)sum_memory(&m);
-}
-
-/* The largest micro-batch that leaves a tenth of the memory free, and whose
- * multiples make the batch, if the settings say how large that is. */
-static int64_t find_largest_batch(struct settings *s, double gib)
-{
-    const double limit = 0.9 * gib * 0x1p30;
-    const bool given = s->train.batch || s->train.tokens_per_step;
-    int64_t low = 0, high = 1;
-
-    while (high < 65536 && sum_bytes(s, high) <= limit) {
-        low = high;
-        high *= 2;
-    }
-    while (low + 1 < high) {
-        const int64_t mid = (low + high) / 2;
-
-        if (sum_bytes(s, mid) <= limit)
-            low = mid;
-        else
-            high = mid;
-    }
-    while (given && low > 1 && s->is.windows % (low * ranks) != 0)
-        low--;
-    return low;
-}
-
 /* ---- time ------------------------------------------------------------- */
 
+/* price is "2.5" or "2.5/h". */
+static bool parse_price(double *out)
+{
+    char number[32];
+    const size_t n = strcspn(price, "/");
+
+    snprintf(number, sizeof number, "%.*s", (int)n, price);
+    return (!price[n] || strcmp(price + n, "/h") == 0) &&
+           num_real(number, out) && *out >= 0;
+}
+
+static void add_hours(struct table *t, double hours, int devices)
+{
+    double amount = 0;
+
+    table_real(t, hours);
+    table_real(t, hours * devices);
+    if (price && parse_price(&amount))
+        table_real(t, hours * devices * amount);
+}
+
 static void add_time(struct planned_model *p, struct table *t,
-                     const struct hardware *h)
+                     const struct hardware *h, double part)
 {
     const struct settings *s = p->set;
     const double rate = h->tflops[s->train.precision] * 1e12;
     const double flops = 6 * (double)s->is.parameters * all_tokens(s);
-    const double hours = flops / rate / s->plan.mfu / 3600;
 
-    table_text(t, h->name);
+    begin_row(p, t, h->name);
     table_int(t, h->devices);
     table_real(t, h->tflops[s->train.precision]);
-    table_real(t, s->plan.mfu);
-    table_real(t, hours);
-    table_real(t, hours * h->devices);
+    table_real(t, part);
+    add_hours(t, flops / rate / part / 3600, h->devices);
     table_real(t, h->gib);
-    if (fit)
-        table_int(t, find_largest_batch(p->set, h->gib));
+    if (fit) {
+        table_int(t, plan_memory_batch(p->set, ranks, h->gib));
+        table_int(t, (int64_t)plan_memory_model(p->set, ranks, h->gib));
+    }
     table_text(t, h->source);
+}
+
+/* One row for each MFU. */
+static void add_hardware(struct planned_model *p, struct table *t,
+                         const struct hardware *h)
+{
+    for (int i = 0; i < p->set->plan.mfu.n; i++)
+        add_time(p, t, h, p->set->plan.mfu.x[i]);
+}
+
+static void add_machine(struct planned_model *p, struct table *t)
+{
+    struct hardware h;
+
+    if (hardware_measure(&h, p->set))
+        add_hardware(p, t, &h);
+}
+
+static void add_step_time(struct planned_model *p, struct table *t)
+{
+    begin_row(p, t, "this step time");
+    table_int(t, ranks);
+    table_none(t);
+    table_none(t);
+    add_hours(t, step_time * (double)p->set->is.steps / 3600, ranks);
+    for (int i = 0; i < (fit ? 3 : 1); i++)
+        table_none(t);
+    table_text(t, "--step-time");
 }
 
 /* Check the rows of plan.hardware before the first table is printed. */
@@ -313,15 +308,13 @@ static void add_times(struct planned_model *p, struct table *t)
     struct hardware h;
     char name[32];
 
-    table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
-                  "device hours", "GiB each", NULL);
-    if (fit)
-        table_column(t, "micro-batch");
-    table_column(t, "source");
+    if (step_time > 0)
+        add_step_time(p, t);
+    add_machine(p, t);
     for (const struct hardware *row = hardware_table; row->name; row++)
-        add_time(p, t, row);
+        add_hardware(p, t, row);
     while (hardware_parse(&more, name, &h, &e) > 0)
-        add_time(p, t, &h);
+        add_hardware(p, t, &h);
 }
 
 /* ---- schedule --------------------------------------------------------- */
@@ -333,10 +326,11 @@ static void add_schedule(struct planned_model *p, struct table *t)
     struct schedule s;
 
     schedule_init(&s, p->set);
-    table_columns(t, "step", "lr", "sequences", NULL);
     for (int64_t i = 0; i < n; i++) {
         const int64_t step = n < 2 ? 0 : i * (steps - 1) / (n - 1);
 
+        if (p->file)
+            table_text(t, p->file);
         table_int(t, step);
         table_real(t, schedule_at(&s, (double)step));
         table_int(t, resolve_sequences(p->set, step));
@@ -345,7 +339,40 @@ static void add_schedule(struct planned_model *p, struct table *t)
 
 /* ---- the command ------------------------------------------------------ */
 
-static int print_part(struct planned_model *p, enum plan_part part,
+static void set_columns(struct table *t, enum plan_part part)
+{
+    switch (part) {
+    case PARAMETERS:
+        table_columns(t, "part", "tensors", "parameters", "share", NULL);
+        break;
+    case TRAINING:
+        table_columns(t, "quantity", "value", NULL);
+        break;
+    case MEMORY:
+        table_columns(t, "sharding", "weights", "gradients", "moments",
+                      "activations", "inputs", "all, a rank", "sent a step",
+                      NULL);
+        break;
+    case TIME:
+        table_columns(t, "hardware", "devices", "peak TFLOP/s", "MFU", "hours",
+                      "device hours", NULL);
+        if (price)
+            table_column(t, "price");
+        table_column(t, "GiB each");
+        if (fit)
+            table_columns(t, "micro-batch", "largest model", NULL);
+        table_column(t, "source");
+        break;
+    case SCHEDULE:
+        table_columns(t, "step", "lr", "sequences", NULL);
+        break;
+    case ALL:
+        break;
+    }
+}
+
+/* Several models are compared row by row, in one table. */
+static int print_part(struct planned_model *p, int n, enum plan_part part,
                       struct err *e)
 {
     static void (*const add[])(struct planned_model *, struct table *) = {
@@ -356,27 +383,48 @@ static int print_part(struct planned_model *p, enum plan_part part,
     struct table t = TABLE_INIT("gtrain.plan/1");
     int ret;
 
-    add[part](p, &t);
+    if (n > 1)
+        table_column(&t, "file");
+    set_columns(&t, part);
+    for (int i = 0; i < n; i++)
+        add[part](&p[i], &t);
     ret = table_print(&t, &style, e);
     table_clear(&t);
     return ret;
 }
 
-static int print_parts(struct planned_model *p, struct err *e)
+static int print_parts(struct planned_model *p, int n, struct err *e)
 {
-    if (p->set->is.steps == 0 && only != PARAMETERS && only != MEMORY)
+    if (only != ALL)
+        return print_part(p, n, (enum plan_part)only, e);
+    for (int i = 0; i < SCHEDULE; i++) {
+        if (i > 0)
+            putchar('\n');
+        if (print_part(p, n, (enum plan_part)i, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_mfu(const struct settings *s, struct err *e)
+{
+    const struct conf_reals *list = &s->plan.mfu;
+
+    for (int i = 0; i < list->n; i++)
+        if (list->x[i] <= 0 || list->x[i] > 1)
+            return conf_fail(&s->conf, "plan.mfu", e,
+                             "expects numbers above 0, at most 1, not %g",
+                             list->x[i]);
+    return 0;
+}
+
+static int check_length(const struct settings *s, struct err *e)
+{
+    if (s->is.steps == 0 && only != PARAMETERS && only != MEMORY)
         return err_set(e, ERR_USAGE,
                        "the length of training is not known; set "
                        "schedule.steps, schedule.tokens or "
                        "schedule.chinchilla");
-    if (only != ALL)
-        return print_part(p, (enum plan_part)only, e);
-    for (int i = 0; i < SCHEDULE; i++) {
-        if (i > 0)
-            putchar('\n');
-        if (print_part(p, (enum plan_part)i, e) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -392,43 +440,64 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
                                ranks, e);
     if (ret == 0)
         ret = check_hardware(s->plan.hardware, e);
-    if (mfu > 0)
-        s->plan.mfu = mfu;
+    if (ret == 0 && mfu)
+        ret = conf_put(&s->conf, "plan.mfu", mfu, "--mfu", e);
+    if (ret == 0)
+        ret = check_mfu(s, e);
+    if (ret == 0)
+        ret = check_length(s, e);
     tokenizer_free(tokenizer);
     return ret;
 }
 
-static int plan_main(int argc, char **argv, struct err *e)
+static int plan_models(struct planned_model *p, int n, struct err *e)
 {
     const struct graph_conf how = { .training = true, .fuse = true };
-    struct settings s = { 0 };
-    struct planned_model p = { .set = &s };
+
+    for (int i = 0; i < n; i++) {
+        const char *path = p[i].file ? p[i].file : config;
+
+        if (load_settings(p[i].set, path, e) < 0)
+            return -1;
+        gpt_build(&p[i].gpt, p[i].set, p[i].set->train.micro_batch);
+        graph_memory_size(&p[i].gpt.graph, &how, &ref_ops);
+        if (n == 1)
+            p[i].file = NULL;
+    }
+    return print_parts(p, n, e);
+}
+
+static int plan_main(int argc, char **argv, struct err *e)
+{
+    const int n = argc > 0 ? argc : 1;
+    struct planned_model *p;
+    double amount;
     int ret;
 
-    if (argc > 1)
-        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
     if (ranks < 1)
         return err_set(e, ERR_USAGE, "--ranks expects 1 or more, not %d",
                        ranks);
-    if (mfu != -1 && (mfu <= 0 || mfu > 1))
-        return err_set(e, ERR_USAGE,
-                       "--mfu expects a number above 0, at most 1, not %g",
-                       mfu);
-    ret = load_settings(&s, argc > 0 ? argv[0] : config, e);
-    if (ret == 0) {
-        gpt_build(&p.gpt, &s, s.train.micro_batch);
-        graph_memory_size(&p.gpt.graph, &how, &ref_ops);
-        ret = print_parts(&p, e);
-        graph_clear(&p.gpt.graph);
+    if (price && !parse_price(&amount))
+        return err_set(e, ERR_USAGE, "--price expects 2.5/h, not '%s'", price);
+    p = xcalloc((size_t)n, sizeof *p);
+    for (int i = 0; i < n; i++) {
+        p[i].set = xcalloc(1, sizeof *p[i].set);
+        p[i].file = argc > 0 ? argv[i] : NULL;
     }
-    settings_clear(&s);
+    ret = plan_models(p, n, e);
+    for (int i = 0; i < n; i++) {
+        graph_clear(&p[i].gpt.graph);
+        settings_clear(p[i].set);
+        free(p[i].set);
+    }
+    free(p);
     free(sets.item);
     return ret;
 }
 
 const struct cmd cmd_plan = {
     .name = "plan",
-    .args = "[FILE]",
+    .args = "[FILE]...",
     .help = "calculate what a training will need",
     .opts = plan_opts,
     .run = plan_main,

@@ -27,6 +27,8 @@ gtrain_SOURCES = \
 	%D%/cmd_train.c \
 	%D%/cmds.h \
 	%D%/gtrain.c \
+	%D%/plan_memory.c \
+	%D%/plan_memory.h \
 	%D%/trained_model.c \
 	%D%/trained_model.h
 gtrain_LDADD = $(TRAINER_LIBS)

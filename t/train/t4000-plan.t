@@ -47,7 +47,29 @@ out=$(gtrain plan "$top/conf/gpt2-124M.ini" --ranks 9 2>&1)
 is $? 2 "a number of ranks that divides no batch is refused"
 is "$(echo "$out" | grep -c '589824')" 1 \
     "the refusal names the nearest batch that fits"
-for wrong in --mfu=0 --set=plan.hardware=zzz --set=run.tags=zzz; do
+# hours and prices: 6 N D, on several devices, for several files
+hours() { gtrain plan --only time --tsv --no-header "$@"; }
+is "$(value gpt2-124M time 'this machine' 2)" 1 "this machine is in the table"
+is "$(value gpt2-124M time P100 4 --mfu 0.4,60% | tr '\n' ' ')" "0.4 0.6 " \
+    "--mfu takes several fractions, with a row for each"
+is "$(value gpt2-124M time 'this step time' 5 --step-time 330ms | cut -c1-5)" \
+    1.748 "--only time has the hours at a step time"
+hours "$top/conf/gpt2-124M.ini" --price 2.5/h --step-time 3600 |
+    awk -F'\t' '{ d = $7 / $6 - 2.5; if (d > 1e-9 || d < -1e-9) bad = 1 }
+        $1 == "this step time" { price = $7 } END { exit bad || !price }'
+ok $? "--price multiplies the hours of all devices"
+hours "$top/conf/c4-30M.ini" "$top/conf/c4-29M.ini" | grep P100 | cut -f1,2 |
+    sed 's,.*/,,' >both
+is "$(cat both)" "c4-30M.ini${tab}P100
+c4-29M.ini${tab}P100" "plan compares several files, row by row"
+# in fp32, AdamW has 16 bytes for each parameter
+gtrain plan "$top/conf/c4-30M.ini" --set plan.hardware=mine:1:128:1 --fit \
+    --only time --tsv --no-header | awk -F'\t' '$1 == "mine" {
+        r = $9 * 16 / (0.9 * 128 * 1024 ^ 3) } END { exit !(r > 0.99 && r < 1.01) }'
+ok $? "--fit names the parameters that fit a memory"
+is "$(value c4-30M training 'hours from one checkpoint to the next' 2 \
+    --step-time 36)" 5.0 "plan has the time from checkpoint to checkpoint"
+for wrong in --mfu=0 --mfu=0.5,2 --price=cheap --set=plan.hardware=zzz --set=run.tags=zzz; do
     out=$(gtrain plan "$top/conf/gpt2-124M.ini" "$wrong" 2>&1)
     is $? 2 "plan $wrong is refused"
     is "$(echo "$out" | cut -d' ' -f1)" gtrain: \

@@ -251,14 +251,17 @@ ok $? "SIGTERM ends a training after a checkpoint"
 
 # nor for the micro-batches of a step, of which it leaves no trace
 rm -f out
-gtrain --config tiny.ini --root unfinished --set train.batch=100000 >out 2>&1 &
+gtrain --config tiny.ini --root unfinished --set train.batch=100000 \
+    --set schedule.steps=100000 >out 2>&1 &
 pid=$!
-until grep -q 'FLOP per token' out || ! kill -0 $pid 2>/dev/null; do :; done
+until grep -q 'at least' out || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid
 wait $pid
 is $? 75 "a signal within a step ends training with status 75"
 like out "stopping: saving a checkpoint after this micro-batch" \
     "a signal is acknowledged"
+like out "at least [0-9.]*[hd].* on this machine; 'gtrain plan'" \
+    "a long training begins with how long it takes"
 like out "after step 0;" "a signal ends training before the end of a step"
 train --root unfinished --resume auto
 curve unfinished >got

@@ -351,7 +351,7 @@ const struct setting settings_table[] = {
 
     REAL(plan.peak_tflops, "0", 0, 1e9,
          "peak TFLOP/s of the device, for MFU; 0: measured or known"),
-    REAL(plan.mfu, "40%", 0.0001, 1, "MFU that gtrain plan assumes"),
+    REALS(plan.mfu, "40%", "MFUs that gtrain plan assumes"),
     INT(plan.data_tokens, "0", 0, 9e15,
          "tokens in the training data, to count epochs; 0: unknown"),
     TEXT(plan.hardware, "",

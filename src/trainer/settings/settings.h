@@ -179,7 +179,8 @@ struct parallel_settings {
 };
 
 struct plan_settings {
-    double peak_tflops, mfu;
+    double peak_tflops;
+    struct conf_reals mfu;
     int64_t data_tokens;
     const char *hardware;
 };

@@ -3,8 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/num.h"
+#include "trainer/training/measure.h"
 
 /* clang-format off */
 const struct hardware hardware_table[] = {
@@ -49,4 +51,31 @@ int hardware_parse(const char **text, char name[32], struct hardware *h,
                             .source = "settings" };
     *text = at + len;
     return 1;
+}
+
+bool hardware_measure(struct hardware *h, const struct settings *s)
+{
+    static const enum dtype types[] = { [PRECISION_FP32] = DT_F32,
+                                        [PRECISION_BF16] = DT_BF16,
+                                        [PRECISION_FP16] = DT_F16 };
+    const enum dtype type = types[s->train.precision];
+    struct dev dev = { .threads = (int)s->train.threads };
+    struct err e = ERR_INIT;
+    double flops, bytes;
+
+    if (dev_open(&dev, s->train.device, &e) < 0)
+        return false;
+    flops = dev.type->peak ? dev.type->peak(&dev, type) : 0;
+    if (flops <= 0)
+        flops = measure_matmul(&dev, type);
+    bytes = dev.memory.total ? (double)dev.memory.total
+                             : (double)sysconf(_SC_PHYS_PAGES) *
+                                   (double)sysconf(_SC_PAGESIZE);
+    dev_close(&dev);
+    *h = (struct hardware){ .name = "this machine",
+                            .gib = bytes / 0x1p30,
+                            .devices = 1,
+                            .source = "measured" };
+    h->tflops[s->train.precision] = flops / 1e12;
+    return flops > 0;
 }

@@ -2,6 +2,7 @@
 #define TRAINER_TRAINING_HARDWARE_H
 
 #include "common/err.h"
+#include "trainer/settings/settings.h"
 
 /*
  * hardware - the peak rates of machines for training
@@ -18,6 +19,10 @@ struct hardware {
 };
 
 extern const struct hardware hardware_table[]; /* ends with a NULL name */
+
+/* The device that train.device names on this machine, with its memory and the
+ * known or measured peak rate in train.precision; false if it has none. */
+bool hardware_measure(struct hardware *, const struct settings *);
 
 /* Parse one row of "name:tflops:GiB:devices, ..." and advance *text past it.
  * Returns 1, or 0 at the end.  h->name is set to `name`. */

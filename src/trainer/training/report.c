@@ -108,6 +108,22 @@ int report_open(struct report *r, const struct job *j, const char *command,
     return 0;
 }
 
+/* Of a run of an hour or more, how long it takes at the peak rate. */
+static void show_estimate(const struct report *r, const struct job *j)
+{
+    const struct settings *s = j->set;
+    const double rate = r->meter->peak_flops * j->coll.size;
+    const double left = (double)(s->is.stop_at - j->state.step) *
+                        (double)s->is.tokens_per_step *
+                        r->meter->flops_per_token / rate;
+    char time[NUM_TEXT];
+
+    if (rate > 0 && left >= 3600 && s->train.max_time <= 0)
+        log_info("at least %s on this machine; 'gtrain plan' shows the time on "
+                 "others",
+                 num_duration(time, left));
+}
+
 /* Show the model, the machine and the length of training. */
 static void show_begin(const struct report *r, struct job *j)
 {
@@ -131,6 +147,7 @@ static void show_begin(const struct report *r, struct job *j)
         log_info("peak %s FLOP/s, %s FLOP per token",
                  num_short(n, r->meter->peak_flops),
                  num_short(m, r->meter->flops_per_token));
+    show_estimate(r, j);
 }
 
 /* How training stops at a signal, as soon as it has arrived.  A second SIGINT
