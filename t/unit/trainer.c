@@ -1,7 +1,7 @@
 /*
  * Tests of parts of the trainer: the gradient of dropout against differences,
- * the layout of memory, the check of a step, drawing a token, safetensors
- * files.
+ * the layout of memory, the check of a step, drawing a token, the peak rate,
+ * safetensors files.
  */
 #include "config.h"
 
@@ -20,6 +20,7 @@
 #include "trainer/model/graph_run.h"
 #include "trainer/model/resolve.h"
 #include "trainer/model/tensors.h"
+#include "trainer/training/meter.h"
 #include "trainer/training/sampler.h"
 #include "trainer/training/step_check.h"
 
@@ -309,6 +310,30 @@ static bool layout_is_rejected(const char *path, int a, int b, size_t bytes,
     return why ? rejected && strstr(e.text, why) : !rejected;
 }
 
+static void test_peak(void)
+{
+    struct dev dev = { .threads = 1 };
+    struct err e = ERR_INIT;
+    struct meter m = { .dev = &dev,
+                       .type = DT_F32,
+                       .ranks = 2,
+                       .flops_per_token = 100,
+                       .peak_flops = 1000 };
+
+    if (dev_open(&dev, "cpu", &e) < 0)
+        abort();
+    meter_correct_peak(&m, 11);
+    ok(m.peak_flops == 1000, "a peak that was not measured is not corrected");
+    m.measured = true;
+    meter_correct_peak(&m, 9);
+    ok(m.peak_flops == 1000, "a peak that was not exceeded is not corrected");
+    meter_correct_peak(&m, 11);
+    ok(meter_mfu(&m, 11) < 0.01, "an exceeded peak is measured again");
+    meter_correct_peak(&m, 1e30);
+    ok(meter_mfu(&m, 1e30) == 1, "the peak is at least what was reached");
+    dev_close(&dev);
+}
+
 static void test_layout(const char *path)
 {
     ok(layout_is_rejected(path, 8, 0, 16, NULL),
@@ -401,6 +426,7 @@ int main(void)
     test_memory();
     test_step_check();
     test_draw();
+    test_peak();
     test_tensors();
     return done_testing();
 }

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/log.h"
+#include "common/num.h"
 #include "trainer/training/measure.h"
 
 /* ---- this process ----------------------------------------------------- */
@@ -171,11 +173,15 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->dev = &j->dev;
     m->memory = j->dev.memory;
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
+    m->type = g->type;
+    m->ranks = j->coll.size;
     m->peak_flops = j->set->plan.peak_tflops * 1e12;
     if (m->peak_flops <= 0 && j->dev.type->peak)
         m->peak_flops = j->dev.type->peak(&j->dev, g->type);
-    if (m->peak_flops <= 0 && run)
+    m->measured = m->peak_flops <= 0 && run;
+    if (m->measured)
         m->peak_flops = measure_matmul(&j->dev, g->type);
+    m->peak_flops *= m->ranks;
     m->nvml = j->dev.address[0] ? nvml_open(j->dev.address) : NULL;
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
@@ -208,6 +214,19 @@ void meter_close(struct meter *m)
     }
     nvml_close(m->nvml);
     m->nvml = NULL;
+}
+
+void meter_correct_peak(struct meter *m, double rate)
+{
+    char before[NUM_TEXT], now[NUM_TEXT];
+
+    if (!m->measured || !(meter_mfu(m, rate) > 1))
+        return;
+    num_short(before, m->peak_flops);
+    m->peak_flops = fmax(rate * m->flops_per_token,
+                         measure_matmul(m->dev, m->type) * m->ranks);
+    log_info("peak %s FLOP/s instead of %s, which a step has exceeded",
+             num_short(now, m->peak_flops), before);
 }
 
 double meter_mfu(const struct meter *m, double rate)

@@ -31,7 +31,10 @@ struct meter {
     double every;
     struct dev *dev;
     struct dev_memory memory; /* as the last step left it; under the lock */
-    double peak_flops;        /* of the device; 0: unknown */
+    double peak_flops;        /* of all ranks' devices; 0: unknown */
+    bool measured;            /* here, not by a data sheet or a setting */
+    enum dtype type;          /* of the products */
+    int ranks;
     double flops_per_token;
     atomic_llong step;
     bool running, stop;
@@ -53,5 +56,8 @@ void meter_close(struct meter *);
 
 /* The fraction of the peak that so many tokens a second use, or NaN. */
 double meter_mfu(const struct meter *, double tokens_per_second);
+/* If that is more than all of it, other work has disturbed the measurement:
+ * measure again.  The peak is at least what training reaches. */
+void meter_correct_peak(struct meter *, double tokens_per_second);
 
 #endif

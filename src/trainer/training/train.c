@@ -114,6 +114,7 @@ static int train_step(struct train *t, struct err *e)
         return 0;
     step_end(s, j);
     meter_step(&t->meter, j->state.step);
+    meter_correct_peak(&t->meter, (double)s->tokens / s->seconds);
     report_step(&t->report, j, s);
     return 0;
 }
