@@ -24,7 +24,7 @@
 static const char *config, *resume, *name, *root;
 static struct opt_list sets;
 static bool show_config, detect_anomaly;
-static int64_t ranks = -1;
+static int64_t ranks = -1, gpus = -1;
 
 static const struct opt train_opts[] = {
     CONFIG_OPTS(config, sets),
@@ -34,14 +34,29 @@ static const struct opt train_opts[] = {
     { 0, "root", "dir", OPT_STRING, &root, "record the run in the store DIR" },
     { 0, "ranks", "count", OPT_LONG, &ranks,
       "train with COUNT processes on this machine" },
-    { 0, "gpus", "count", OPT_LONG, &ranks,
-      "the same; each process uses its own GPU" },
+    { 0, "gpus", "count", OPT_LONG, &gpus,
+      "the same on GPUs; each process uses its own" },
     { 0, "show-config", NULL, OPT_FLAG, &show_config,
       "print every setting with its value and exit" },
     { 0, "detect-anomaly", NULL, OPT_FLAG, &detect_anomaly,
       "stop at the first operation whose result is not finite" },
     { 0 }
 };
+
+/* With --gpus, a device that is not a GPU is an error. */
+static int put_gpus(struct settings *s, struct err *e)
+{
+    const char *device = s->train.device;
+
+    if (strcmp(device, "auto") == 0 || strcmp(device, "cuda") == 0)
+        return conf_put(&s->conf, "train.device", "cuda", JOB_GPUS, e);
+    if (strncmp(device, "cuda", 4) == 0)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "--gpus: train.device is %s; use --ranks %lld to train "
+                   "there",
+                   device, (long long)gpus);
+}
 
 static int load_settings(struct settings *s, const char *path, struct err *e)
 {
@@ -51,7 +66,7 @@ static int load_settings(struct settings *s, const char *path, struct err *e)
         return -1;
     if (root && conf_put(&s->conf, "run.root", root, "--root", e) < 0)
         return -1;
-    return 0;
+    return gpus == -1 ? 0 : put_gpus(s, e);
 }
 
 static void print_settings(const struct settings *s)
@@ -81,20 +96,25 @@ static char *command_line(void)
         buf_printf(&b, " --root %s", root);
     if (ranks > 0)
         buf_printf(&b, " --ranks %lld", (long long)ranks);
+    if (gpus > 0)
+        buf_printf(&b, " --gpus %lld", (long long)gpus);
     return buf_detach(&b);
 }
 
 /* Start this command again as several ranks. */
 static int start_ranks(struct err *e)
 {
+    const int64_t count = gpus == -1 ? ranks : gpus;
     struct buf words = BUF_INIT;
     char **argv = NULL;
     size_t n = 0, room = 0;
     int ret;
 
-    if (ranks < 1 || ranks > 1024)
-        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %lld",
-                       (long long)ranks);
+    if (ranks != -1 && gpus != -1)
+        return err_set(e, ERR_USAGE, "--ranks and --gpus exclude each other");
+    if (count < 1 || count > 1024)
+        return err_set(e, ERR_USAGE, "%s expects 1 to 1024, not %lld",
+                       gpus == -1 ? "--ranks" : "--gpus", (long long)count);
     ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
     for (size_t at = 0; ret == 0 && at < words.len;
          at += strlen(words.s + at) + 1) {
@@ -104,7 +124,7 @@ static int start_ranks(struct err *e)
     GROW(argv, n, room);
     argv[n] = NULL;
     if (ret == 0)
-        ret = local_ranks_run(argv, (int)ranks, e);
+        ret = local_ranks_run(argv, (int)count, e);
     free(argv);
     buf_clear(&words);
     return ret;
@@ -164,7 +184,7 @@ static int train_main(int argc, char **argv, struct err *e)
                        "unexpected argument '%s'; use --config FILE and --set "
                        "for settings",
                        argv[0]);
-    if (ranks != -1 && !show_config && !getenv("GTRAIN_SIZE"))
+    if ((ranks != -1 || gpus != -1) && !show_config && !getenv("GTRAIN_SIZE"))
         return start_ranks(e);
     sig_watch();
     ret = open_settings(&s, &checkpoint, e);

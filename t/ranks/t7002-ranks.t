@@ -121,6 +121,17 @@ bad=
 test "$(sums part)" = "$want" || bad="other weights: $(tail -n 3 log)"
 is "$bad" "" "a checkpoint of fsdp on 3 ranks is resumed by zero1 on 2"
 
+# perf/mfu is a fraction of what the devices of all ranks can do
+for count in 1 2; do
+    "$gtrain" -q --config c.ini --ranks $count --root mfu --name mfu$count \
+        --set plan.peak_tflops=0.5 --set checkpoint.last=no >log 2>&1
+    gtrack metrics --root mfu mfu$count perf/flops perf/mfu --tsv --no-header
+done | awk -F '\t' '{ n = 0.5e12 * (NR > 3 ? 2 : 1) }
+    $(NF - 1) / $NF < 0.999 * n || $(NF - 1) / $NF > 1.001 * n { bad = 1 }
+    END { exit bad || NR != 6 }'
+ok $? "perf/mfu is a fraction of the peak of all ranks" \
+    "$(gtrack metrics --root mfu mfu2 perf/flops perf/mfu)"
+
 # sums of what each rank has accumulated differ by rounding alone
 "$gtrain" -q --config c.ini --set train.deterministic=no --ranks 2 \
     --set run.name=native --set checkpoint.last=no >log 2>&1
@@ -158,6 +169,25 @@ said_once 3 '^gtrain: cannot open nowhere.ini' --config nowhere.ini
 said_once 5 '^gtrain: step 1: the loss is' --set model.init_std=10 \
     --set train.precision=fp16 --set model.mlp=relu2
 said_once 1 '^gtrain: rank 0: .*nowhere' --root /dev/null/nowhere
+
+CUDA_VISIBLE_DEVICES=none
+export CUDA_VISIBLE_DEVICES
+"$gtrain" --config c.ini --gpus 2 >log 2>&1
+is "$?: $(cat log)" \
+    "2: gtrain: --gpus: train.device is cpu; use --ranks 2 to train there" \
+    "--gpus with train.device = cpu is an error that names --ranks"
+for wrong in '0' '1025' '2 --ranks 2'; do
+    # shellcheck disable=SC2086 # a word an option
+    "$gtrain" --config c.ini --gpus $wrong >log 2>&1
+    is $? 2 "--gpus $wrong is an error"
+done
+"$gtrain" -q --config c.ini --gpus 2 --set train.device=auto >log 2>&1
+test $? -ne 0
+ok $? "--gpus without a GPU is an error"
+like log '; --ranks trains without a GPU$' \
+    "the error of --gpus without a GPU names --ranks"
+is "$(wc -l <log)" 1 "--gpus without a GPU is reported once"
+unset CUDA_VISIBLE_DEVICES
 
 # what is done is done, whoever asks
 "$gtrain" --config c.ini --ranks 2 --resume one >log 2>&1

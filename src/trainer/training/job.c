@@ -135,31 +135,40 @@ static int open_ranks(struct job *j, struct coll_conf *conf, struct err *e)
     return coll_open(&j->coll, conf, e);
 }
 
-/* Each rank of a machine takes a GPU of its own, unless it sees only one or the
- * settings name it: "cuda" is then "cuda:2" for the third of them. */
+static int device_failed(const struct job *j, bool own, const struct err *why,
+                         struct err *e)
+{
+    err_set(e, why->kind, "%s%s", why->text,
+            own ? "; --ranks trains without a GPU" : "");
+    return conf_wrap(&j->set->conf, "train.device", e);
+}
+
+/* Each rank of a machine takes a GPU of its own: "cuda" is "cuda:2" for the
+ * third of them.  If there are fewer, the settings name it or it is the only
+ * one that each rank sees. */
 static int open_device(struct job *j, struct err *e)
 {
     const struct settings *s = j->set;
     const char *name = s->train.device;
+    const char *origin = conf_origin(&s->conf, "train.device");
+    const bool own = origin && strcmp(origin, JOB_GPUS) == 0;
     struct err why = ERR_INIT;
-    char own[32];
+    char its[32];
 
     j->dev.threads = count_threads(j);
     j->dev.deterministic = s->train.deterministic;
     j->dev.tf32 = s->train.tf32;
-    snprintf(own, sizeof own, "cuda:%d", j->coll.local_rank);
+    snprintf(its, sizeof its, "cuda:%d", j->coll.local_rank);
     if (j->coll.local_rank > 0 &&
         (strcmp(name, "cuda") == 0 || strcmp(name, "auto") == 0)) {
-        if (dev_open(&j->dev, own, &why) == 0)
+        if (dev_open(&j->dev, its, &why) == 0)
             return 0;
-        if (why.kind == ERR_SYSTEM) { /* it exists, but fails */
-            *e = why;
-            return conf_wrap(&s->conf, "train.device", e);
-        }
+        if (own || why.kind == ERR_SYSTEM) /* it exists, but fails */
+            return device_failed(j, own, &why, e);
     }
-    if (dev_open(&j->dev, name, e) < 0)
-        return conf_wrap(&s->conf, "train.device", e);
-    return 0;
+    why = (struct err)ERR_INIT;
+    return dev_open(&j->dev, name, &why) < 0 ? device_failed(j, own, &why, e)
+                                             : 0;
 }
 
 /* ---- the job ---------------------------------------------------------- */

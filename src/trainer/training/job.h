@@ -61,6 +61,9 @@ enum job_purpose {
     JOB_INFER
 };
 
+/* Where train.device comes from if each rank must have a GPU of its own. */
+#define JOB_GPUS "--gpus"
+
 int job_open(struct job *, struct settings *, enum job_purpose, struct err *);
 void job_close(struct job *);
 
