@@ -21,6 +21,8 @@
 #include "plot/figures.h"
 #include "plot/options.h"
 #include "plot/output.h"
+#include "plot/report_doc.h"
+#include "plot/report_facts.h"
 #include "plot/summary.h"
 
 struct section {
@@ -44,19 +46,6 @@ static const struct section sections[] = {
     { NULL, NULL, false, false, false },
 };
 /* clang-format on */
-
-enum form { FORM_HTML, FORM_MD, FORM_PDF };
-
-struct report {
-    enum form form;
-    const struct request *r;
-    struct build all;    /* with all runs */
-    struct buf text;     /* HTML or Markdown */
-    char *folder;        /* of the figures in Markdown */
-    struct figure *page; /* of the PDF */
-    size_t n_pages, page_room;
-    size_t n_figures;
-};
 
 /*
  * Tables
@@ -93,58 +82,6 @@ static int compare_runs(struct report *rep, struct buf *out, const char *form,
     return ret;
 }
 
-static struct figure *new_page(struct report *rep)
-{
-    struct figure *f;
-
-    GROW(rep->page, rep->n_pages, rep->page_room);
-    f = &rep->page[rep->n_pages++];
-    *f = (struct figure)FIGURE_INIT;
-    request_look(rep->r, f);
-    f->title = NULL;
-    if (!rep->r->size) {
-        f->look.width = 595; /* A4 */
-        f->look.height = 842;
-        f->look.margin = 40;
-    }
-    return f;
-}
-
-static void heading(struct report *rep, const char *text)
-{
-    if (rep->form == FORM_HTML) {
-        buf_str(&rep->text, "<h2>");
-        html_text(&rep->text, text);
-        buf_str(&rep->text, "</h2>\n");
-    } else if (rep->form == FORM_MD) {
-        buf_printf(&rep->text, "\n## %s\n\n", text);
-    } else {
-        figure_line(&rep->page[0], "");
-        figure_line(&rep->page[0], text);
-        figure_line(&rep->page[0], "");
-    }
-}
-
-/* A table, as Markdown or, for the PDF, aligned. */
-static void add_table(struct report *rep, const char *title, const char *text)
-{
-    heading(rep, title);
-    if (rep->form == FORM_HTML) {
-        html_markdown(&rep->text, text);
-    } else if (rep->form == FORM_MD) {
-        buf_str(&rep->text, text);
-    } else {
-        while (*text) {
-            const size_t n = strcspn(text, "\n");
-            char *line = xstrndup(text, n);
-
-            figure_line(&rep->page[0], line);
-            free(line);
-            text += n + (text[n] == '\n');
-        }
-    }
-}
-
 static void table_of_runs(struct report *rep)
 {
     const char *form = rep->form == FORM_PDF ? "--aligned" : "--markdown";
@@ -152,10 +89,42 @@ static void table_of_runs(struct report *rep)
     struct err e = ERR_INIT;
 
     if (compare_runs(rep, &out, form, &e) == 0)
-        add_table(rep, rep->all.set.n > 1 ? "Runs compared" : "Run", out.s);
+        report_table(rep, rep->all.set.n > 1 ? "Runs compared" : "Run", out.s);
     else
         log_warn("the table that compares the runs is left out: %s", e.text);
     buf_clear(&out);
+}
+
+/* Where the runs come from: machines, data, commands. */
+static void write_facts(struct report *rep)
+{
+    const struct run_set *set = &rep->all.set;
+    const bool pdf = rep->form == FORM_PDF;
+    struct table t = TABLE_INIT("gplot.runs/1");
+    struct buf b = BUF_INIT, commands = BUF_INIT;
+
+    facts_table(set, &t);
+    table_format(&t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
+                 pdf ? 120 : 0, &b);
+    report_table(rep, "Origin", b.s);
+    facts_commands(set, &commands);
+    if (commands.len)
+        report_text(rep, "Commands", commands.s);
+    table_clear(&t);
+    buf_clear(&b);
+    buf_clear(&commands);
+}
+
+/* What the best run, or the only one, writes. */
+static void write_sample(struct report *rep, size_t best)
+{
+    struct buf b = BUF_INIT;
+
+    if (best < rep->all.set.n)
+        facts_sample(&rep->all.set.run[best], &b);
+    if (b.len)
+        report_text(rep, "Sample", b.s);
+    buf_clear(&b);
 }
 
 static void table_of_results(struct report *rep, const struct table *t)
@@ -167,7 +136,7 @@ static void table_of_results(struct report *rep, const struct table *t)
         return;
     table_format(t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
                  pdf ? 120 : 0, &b);
-    add_table(rep, "Results", b.s);
+    report_table(rep, "Results", b.s);
     buf_clear(&b);
 }
 
@@ -214,15 +183,15 @@ static int add_figure(struct report *rep, struct figure *f, const char *title,
 
     figure_finish(f);
     snprintf(id, sizeof id, "f%zu", ++rep->n_figures);
-    heading(rep, title);
     if (rep->form == FORM_HTML) {
+        buf_str(&rep->text, "<section>");
+        report_heading(rep, title);
         buf_str(&rep->text, "<figure>\n");
         ret = output_svg(f, id, &rep->text, e);
-        buf_str(&rep->text, "\n<figcaption>");
-        html_text(&rep->text, title);
-        buf_str(&rep->text, "</figcaption>\n</figure>\n");
+        buf_str(&rep->text, "</figure></section>\n");
         return ret;
     }
+    report_heading(rep, title);
     ret = gnuplot_draw(f, 1, gnuplot_form("svg"), &svg, e);
     if (ret == 0) {
         char *path = xasprintf("%s/%s.svg", rep->folder, id);
@@ -244,12 +213,16 @@ static struct figure *section_figure(struct report *rep, struct figure *own)
 
     if (rep->form != FORM_PDF) {
         request_look(rep->r, f);
+        if (!rep->r->size) { /* text that can be read on a small screen */
+            f->look.width = 380;
+            f->look.height = 240;
+        }
         f->title = NULL;
         return f;
     }
     f = &rep->page[rep->n_pages - 1];
     if (rep->n_pages == 1 || f->n_panels == A_PAGE)
-        f = new_page(rep);
+        f = report_page(rep);
     f->rows = A_PAGE;
     f->cols = 1;
     return f;
@@ -270,6 +243,8 @@ static int add_section(struct report *rep, const struct section *s,
         return 0;
     }
     r.skip = !s->later ? 0 : r.skip > 0 ? r.skip : first_steps(&rep->all.set);
+    if (s->later && r.how.kind == SMOOTH_NONE)
+        r.how = (struct smooth){ SMOOTH_EMA, r.skip >= 300 ? 0.98 : 0.9 };
     if (s->resumed)
         r.marks |= 1U << SHOW_RESUME;
     if (strcmp(s->kind, "hellaswag") != 0)
@@ -288,6 +263,35 @@ static int add_section(struct report *rep, const struct section *s,
         ret = add_figure(rep, b.figure, title, e);
     figure_free(&own);
     free(b.runs.run);
+    return ret;
+}
+
+/* The best losses over the parameters in which the runs differ. */
+static int add_sweep(struct report *rep, struct err *e)
+{
+    struct figure own = FIGURE_INIT;
+    struct build b = { .request = rep->r, .set = rep->all.set };
+    const char *key[2], *metric = "val/loss";
+    const size_t n = run_set_numbers(&b.set, key);
+    char params[256], title[300];
+    bool any = false;
+    int ret;
+
+    for (size_t i = 0; i < b.set.n; i++)
+        any = any || run_info_metric(&b.set.run[i], metric);
+    if (n == 0 || !any)
+        return 0;
+    snprintf(params, sizeof params, "%s%s%s", key[0], n > 1 ? "," : "",
+             n > 1 ? key[1] : "");
+    snprintf(title, sizeof title, "Validation loss by %s%s%s", key[0],
+             n > 1 ? " and " : "", n > 1 ? key[1] : "");
+    b.figure = section_figure(rep, &own);
+    ret = sweep_draw(&b, params, metric, e);
+    if (ret == 0 && rep->form != FORM_PDF)
+        b.figure->panel[0]->title = NULL; /* it is in the heading */
+    if (ret == 0 && rep->form != FORM_PDF)
+        ret = add_figure(rep, b.figure, title, e);
+    figure_free(&own);
     return ret;
 }
 
@@ -316,7 +320,7 @@ static void begin_document(struct report *rep)
         table_markdown_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.\n", when);
     } else {
-        struct figure *f = new_page(rep);
+        struct figure *f = report_page(rep);
 
         f->title = arena_strdup(&f->mem, title);
         figure_line(f, names.s);
@@ -371,22 +375,36 @@ static int figure_folder(struct report *rep, struct err *e)
 static int write_all(struct report *rep, struct err *e)
 {
     struct table results;
-    struct buf figures, begun;
+    struct buf figures, begun, words = BUF_INIT;
+    size_t best;
     int ret = 0;
 
     begin_document(rep);
+    best = facts_best(&rep->all.set, &words);
+    if (words.len)
+        report_words(rep, words.s);
+    buf_clear(&words);
     table_of_runs(rep);
     /* the results stand before the figures, but are known after them */
     begun = rep->text;
     rep->text = (struct buf)BUF_INIT;
     summary_init(&results);
-    for (const struct section *s = sections; s->kind && ret == 0; s++)
+    for (const struct section *s = sections; s->kind && ret == 0; s++) {
         ret = add_section(rep, s, &results, e);
+        if (ret == 0 && s->later)
+            ret = add_sweep(rep, e);
+    }
     figures = rep->text;
     rep->text = begun;
     if (ret == 0) {
         table_of_results(rep, &results);
+        if (rep->form == FORM_HTML)
+            buf_str(&rep->text, "<div class=\"figures\">\n");
         buf_add(&rep->text, figures.s, figures.len);
+        if (rep->form == FORM_HTML)
+            buf_str(&rep->text, "</div>\n");
+        write_sample(rep, best);
+        write_facts(rep);
         ret = finish_document(rep, e);
     }
     buf_clear(&figures);

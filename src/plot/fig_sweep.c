@@ -150,7 +150,7 @@ static bool is_swept(const struct sweep *s, const char *key)
 
 /* Note the other parameters, except seeds, and the experiments in which the
  * runs differ: the means are also means over these. */
-static void note_others(struct figure *f, const struct sweep *s)
+static void note_others(struct figure *f, const struct sweep *s, bool warn)
 {
     const struct run_set set = { .run = s->run, .n = s->runs };
     struct buf params = BUF_INIT, names = BUF_INIT;
@@ -178,10 +178,12 @@ static void note_others(struct figure *f, const struct sweep *s)
     if (experiments > 1) {
         figure_note(f, "The runs are from %zu experiments: %s%s.", experiments,
                     names.s, experiments > 4 ? " and more" : "");
-        log_warn("the runs are from %zu experiments (%s%s); to choose one, add "
-                 "\"experiment = '%s'\"",
-                 experiments, names.s, experiments > 4 ? " and more" : "",
-                 s->run[0].experiment);
+        if (warn)
+            log_warn(
+                "the runs are from %zu experiments (%s%s); to choose one, add "
+                "\"experiment = '%s'\"",
+                experiments, names.s, experiments > 4 ? " and more" : "",
+                s->run[0].experiment);
     }
     buf_clear(&params);
     buf_clear(&names);
@@ -407,14 +409,15 @@ static void draw_map(struct figure *f, const struct sweep *s)
                 s->high ? "low" : "high");
 }
 
-static int build_sweep(struct build *b, struct err *e)
+int sweep_draw(struct build *b, const char *params, const char *metric,
+               struct err *e)
 {
     struct figure *f = b->figure;
-    struct sweep s = { .n_params = 1, .metric = b->words[1] };
+    struct sweep s = { .n_params = 1, .metric = metric };
     char *comma;
     int ret;
 
-    s.param[0] = arena_strdup(&f->mem, b->words[0]);
+    s.param[0] = arena_strdup(&f->mem, params);
     comma = strchr(s.param[0], ',');
     if (comma) {
         *comma = '\0';
@@ -424,10 +427,8 @@ static int build_sweep(struct build *b, struct err *e)
             return err_set(e, ERR_USAGE,
                            "a sweep is drawn over one parameter or two, "
                            "not '%s'",
-                           b->words[0]);
+                           params);
     }
-    if (figure_runs(b, 2, e) < 0)
-        return -1;
     s.run = arena_alloc(&f->mem, (b->set.n + 1) * sizeof *s.run);
     ret = gather_points(&s, &b->set, b->request->spread, e);
     if (ret == 0) {
@@ -435,13 +436,21 @@ static int build_sweep(struct build *b, struct err *e)
             draw_map(f, &s);
         else
             draw_line(f, &s, b->request);
-        note_others(f, &s);
-        fill_table(&s, b->summary);
+        note_others(f, &s, b->summary);
+        if (b->summary)
+            fill_table(&s, b->summary);
     }
     for (size_t i = 0; i < s.n; i++)
         free(s.point[i].value);
     free(s.point);
     return ret;
+}
+
+static int build_sweep(struct build *b, struct err *e)
+{
+    return figure_runs(b, 2, e) < 0
+               ? -1
+               : sweep_draw(b, b->words[0], b->words[1], e);
 }
 
 static const struct figure_type sweep = { build_sweep, 2,

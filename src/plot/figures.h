@@ -54,6 +54,11 @@ int figure_main(int argc, char **argv, struct err *);
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
 
+/* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);
+ * the summary may be NULL. */
+int sweep_draw(struct build *, const char *params, const char *metric,
+               struct err *);
+
 /* The figures that are not in kind.c, and the report, in the order of the help
  * text. */
 #define FIGURE_CMDS(X)                                                         \

@@ -25,6 +25,10 @@ src_plot_libplot_a_SOURCES = \
 	%D%/options.h \
 	%D%/output.c \
 	%D%/output.h \
+	%D%/report_doc.c \
+	%D%/report_doc.h \
+	%D%/report_facts.c \
+	%D%/report_facts.h \
 	%D%/request.c \
 	%D%/request.h \
 	%D%/run_set.c \

@@ -105,43 +105,57 @@ static bool is_geometric(const double *number, size_t n)
     return geometric;
 }
 
-/* By the parameter that has the most different numbers, of at least three. */
-static void colour_by_number(struct run_set *c, struct arena *mem)
+size_t run_set_numbers(const struct run_set *c, const char *key[2])
 {
     double *number = xcalloc(c->n + 1, sizeof *number);
-    size_t most = 2, best = 0;
+    size_t most[2] = { 2, 1 };
+
+    key[0] = key[1] = NULL;
+    for (size_t i = 0; c->n && i < c->run[0].n_params; i++) {
+        const char *name = c->run[0].params[i].key;
+        const size_t n = strstr(name, "seed") || !run_set_differs(c, i)
+                             ? 0
+                             : numbers_of(c, i, number);
+
+        if (n > most[0]) {
+            key[1] = key[0];
+            most[1] = key[0] ? most[0] : most[1];
+            key[0] = name;
+            most[0] = n;
+        } else if (n > most[1]) {
+            key[1] = name;
+            most[1] = n;
+        }
+    }
+    free(number);
+    return !key[0] ? 0 : key[1] ? 2 : 1;
+}
+
+static void colour_by_number(struct run_set *c, struct arena *mem)
+{
+    const char *key[2], *dot;
+    double *number;
     struct ramp *r;
-    const char *key, *dot;
 
-    for (size_t i = 0; i < c->run[0].n_params; i++) {
-        const size_t n =
-            strstr(c->run[0].params[i].key, "seed") || !run_set_differs(c, i)
-                ? 0
-                : numbers_of(c, i, number);
-
-        if (n > most) {
-            most = n;
-            best = i;
-        }
+    if (run_set_numbers(c, key) == 0)
+        return;
+    number = xcalloc(c->n + 1, sizeof *number);
+    for (size_t i = 0; i < c->n; i++)
+        (void)num_real(run_info_param(&c->run[i], key[0]), &number[i]);
+    dot = strrchr(key[0], '.');
+    r = c->ramp = arena_alloc(mem, sizeof *r);
+    *r = (struct ramp){ .label = dot ? dot + 1 : key[0],
+                        .lo = INFINITY,
+                        .hi = -INFINITY,
+                        .log = is_geometric(number, c->n) };
+    for (size_t i = 0; i < c->n; i++) {
+        r->lo = fmin(r->lo, number[i]);
+        r->hi = fmax(r->hi, number[i]);
     }
-    if (most > 2) {
-        numbers_of(c, best, number);
-        key = c->run[0].params[best].key;
-        dot = strrchr(key, '.');
-        r = c->ramp = arena_alloc(mem, sizeof *r);
-        *r = (struct ramp){ .label = dot ? dot + 1 : key,
-                            .lo = INFINITY,
-                            .hi = -INFINITY,
-                            .log = is_geometric(number, c->n) };
-        for (size_t i = 0; i < c->n; i++) {
-            r->lo = fmin(r->lo, number[i]);
-            r->hi = fmax(r->hi, number[i]);
-        }
-        for (size_t i = 0; i < c->n; i++)
-            c->slot[i] = palette_ramp_slot(
-                r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
-                       : (number[i] - r->lo) / (r->hi - r->lo));
-    }
+    for (size_t i = 0; i < c->n; i++)
+        c->slot[i] = palette_ramp_slot(
+            r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
+                   : (number[i] - r->lo) / (r->hi - r->lo));
     free(number);
 }
 

@@ -34,4 +34,8 @@ void run_set_init(struct run_set *, const struct run_info *, size_t n,
  * that describe the run itself (is., run.) do not count. */
 bool run_set_differs(const struct run_set *, size_t param);
 
+/* The one or two parameters, except seeds, in which the runs have the most
+ * different numbers; returns how many. */
+size_t run_set_numbers(const struct run_set *, const char *key[2]);
+
 #endif

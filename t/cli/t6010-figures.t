@@ -118,6 +118,26 @@ done
 is "$(grep -c '<svg' report.html)" 8 "the HTML report contains its figures"
 is "$(grep -o 'id="f[0-9]*-[^"]*"' report.html | sort | uniq -d | wc -l |
     tr -d ' ')" 0 "no id occurs twice in the HTML report"
+gplot report run1 run2 run3 -o three.html >out 2>err
+like three.html "<p>The best run is run2: its lowest val/loss is 3.3929, at step" \
+    "a report names the best run"
+like three.html "optim.lr = 0.0006" \
+    "a report says in what the best run differs from the others"
+like three.html "lowest val/loss" "a report names columns in words"
+unlike three.html '`' "a report has no literal backquotes"
+like three.html "Validation loss by optim.lr" \
+    "a report has the figure of the sweep that its runs are"
+like three.html "run1: mkruns" "a report has the commands of its runs"
+like three.html "prefers-color-scheme:dark" "a report has colours for the night"
+gplot report run1 run2 run3 -o three.md >out 2>err
+unlike three.md '`' "a report in Markdown has no literal backquotes"
+run=$(dirname "$(dirname "$(grep -l '^run2$' "$GTRACK_ROOT"/*/*/tags/mlflow.runName)")")
+mkdir -p "$run/artifacts/samples"
+echo "Once upon" >"$run/artifacts/samples/step-00000100.txt"
+echo "There was <b>" >"$run/artifacts/samples/step-00002000.txt"
+gplot report run1 run2 run3 -o three.html >out 2>err
+like three.html "<pre>There was &lt;b&gt;" \
+    "a report has the last sample of the best run"
 like report.html "<td>train/loss</td>" "the HTML report has the results"
 is "$(find report-figures -name '*.svg' | wc -l | tr -d ' ')" 8 \
     "the Markdown report has its figures in a folder"

@@ -8,19 +8,25 @@
 
 /* clang-format off */
 static const char style[] =
-    "body{font:15px/1.5 system-ui,Arial,sans-serif;max-width:60rem;"
-    "margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}\n"
+    ":root{--text:#1a1a1a;--ground:#fff;--grey:#6e6e6e;--rule:#e4e4e4}\n"
+    "body{font:16px/1.5 system-ui,Arial,sans-serif;max-width:72rem;"
+    "margin:2rem auto;padding:0 1rem;color:var(--text);"
+    "background:var(--ground)}\n"
     "h1{font-size:1.6rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}\n"
-    "figure{margin:1rem 0}svg{max-width:100%;height:auto}\n"
-    "figcaption{color:#6e6e6e;font-size:.9rem}\n"
+    ".figures{display:grid;gap:0 2rem;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr))}\n"
+    "figure{margin:0}svg{width:100%;height:auto;max-width:45rem}\n"
     ".wide{overflow-x:auto}\n"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}\n"
     "table{border-collapse:collapse;font-size:.85rem}\n"
-    "th,td{padding:.25rem .6rem;border-bottom:1px solid #e4e4e4;"
+    "th,td{padding:.25rem .6rem;border-bottom:1px solid var(--rule);"
     "text-align:left;white-space:nowrap}\n"
-    "th{border-bottom:2px solid #6e6e6e}td.n{text-align:right;"
-    "font-variant-numeric:tabular-nums}\n";
-static const char dark_style[] =
-    "body{background:#161b22;color:#e6edf3}th,td{border-color:#30363d}\n";
+    "th{border-bottom:2px solid var(--grey)}td.n{text-align:right;"
+    "font-variant-numeric:tabular-nums}\n"
+    "@media print{@page{size:A4}body{margin:0}"
+    "section,figure{break-inside:avoid}}\n";
+static const char dark_colours[] =
+    ":root{--text:#e6edf3;--ground:#161b22;--grey:#9aa4af;--rule:#30363d}\n";
 /* clang-format on */
 
 void html_text(struct buf *b, const char *s)
@@ -44,8 +50,15 @@ void html_begin(struct buf *b, const char *title, bool dark)
                "<meta name=\"viewport\" content=\"width=device-width\">\n"
                "<title>");
     html_text(b, title ? title : "figure");
-    buf_printf(b, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n", style,
-               dark ? dark_style : "");
+    buf_str(b, "</title>\n<style>\n");
+    buf_str(b, style);
+    /* where the reader prefers it; the figures keep their ground */
+    buf_printf(b,
+               dark ? "%s"
+                    : "@media screen and "
+                      "(prefers-color-scheme:dark){%s}\n",
+               dark_colours);
+    buf_str(b, "</style>\n</head>\n<body>\n");
 }
 
 void html_end(struct buf *b)

@@ -1,0 +1,37 @@
+#ifndef PLOT_REPORT_DOC_H
+#define PLOT_REPORT_DOC_H
+
+#include "common/buf.h"
+#include "plot/draw/figure.h"
+#include "plot/figures.h"
+
+/*
+ * report_doc - the document of a report: headings, words and tables
+ *
+ * They are appended to the text of a page, of HTML or Markdown, or to the first
+ * page of a PDF.
+ */
+enum form { FORM_HTML, FORM_MD, FORM_PDF };
+
+struct report {
+    enum form form;
+    const struct request *r;
+    struct build all;    /* with all runs */
+    struct buf text;     /* HTML or Markdown */
+    char *folder;        /* of the figures in Markdown */
+    struct figure *page; /* of the PDF */
+    size_t n_pages, page_room;
+    size_t n_figures;
+};
+
+/* A new page of a PDF. */
+struct figure *report_page(struct report *);
+void report_heading(struct report *, const char *text);
+/* A paragraph. */
+void report_words(struct report *, const char *text);
+/* Text whose lines are kept; nothing if it is empty. */
+void report_text(struct report *, const char *title, const char *text);
+/* A table, as Markdown or, for a PDF, aligned. */
+void report_table(struct report *, const char *title, const char *text);
+
+#endif

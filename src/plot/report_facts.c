@@ -1,0 +1,157 @@
+#include "config.h"
+#include "plot/report_facts.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+#include "common/num.h"
+#include "plot/draw/axis.h"
+#include "plot/history.h"
+#include "plot/kind.h"
+#include "store/attempt.h"
+
+/* The metric by which runs are compared: the same for all. */
+static const char *const *compared(const struct run_set *set)
+{
+    const struct kind *k = kind_find("loss");
+
+    for (int i = KIND_LINES - 1; i >= 0; i--)
+        for (size_t r = 0; r < set->n && k->line[i].label; r++)
+            if (history_find(&set->run[r], k->line[i].names))
+                return k->line[i].names;
+    return k->line[0].names;
+}
+
+size_t facts_best(const struct run_set *set, struct buf *out)
+{
+    const char *const *names = compared(set);
+    const struct metric_sum *least = NULL;
+    size_t best = set->n, differ = 0;
+    char value[32];
+
+    for (size_t i = 0; i < set->n; i++) {
+        const char *key = history_find(&set->run[i], names);
+        const struct metric_sum *m =
+            key ? run_info_metric(&set->run[i], key) : NULL;
+
+        if (!m || isnan(m->min) || (least && m->min >= least->min))
+            continue;
+        least = m;
+        best = i;
+    }
+    if (!least || set->n < 2)
+        return best;
+    buf_printf(out, "The best run is %s: its lowest %s is %s, at step %lld",
+               set->name[best], least->key,
+               axis_value(value, UNIT_NONE, least->min),
+               (long long)least->min_step);
+    for (size_t i = 0; i < set->run[best].n_params && differ < 6; i++) {
+        const struct pair *p = &set->run[best].params[i];
+        const struct run_set all = { .run = set->run, .n = set->n };
+        size_t first = 0;
+
+        while (first < set->run[0].n_params &&
+               strcmp(set->run[0].params[first].key, p->key) != 0)
+            first++;
+        if (first == set->run[0].n_params || !run_set_differs(&all, first))
+            continue;
+        buf_printf(out, "%s%s = %s", differ++ ? ", " : "; it has ", p->key,
+                   p->value);
+    }
+    buf_char(out, '.');
+    return best;
+}
+
+/* Hours of all GPUs in all attempts; 0 without GPUs. */
+static double gpu_hours(const struct run_info *run)
+{
+    double sum = 0;
+
+    for (int i = 0; i < run->attempts; i++) {
+        const struct attempt *a = &run->attempt[i];
+        const int64_t end = a->end_ms ? a->end_ms : a->beat_ms;
+
+        if (end > a->start_ms)
+            sum += (double)a->gpus * (double)(end - a->start_ms) / 3.6e6;
+    }
+    return sum;
+}
+
+/* "tiny 3f2a..., val 77c0...": the data and their hashes. */
+static void add_data(struct table *t, const struct run_info *run)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < run->n_inputs; i++)
+        buf_printf(&b, "%s%s %.12s", i ? ", " : "", run->inputs[i].name,
+                   run->inputs[i].digest ? run->inputs[i].digest : "");
+    table_text(t, b.len ? b.s : NULL);
+    buf_clear(&b);
+}
+
+void facts_table(const struct run_set *set, struct table *t)
+{
+    table_columns(t, "run", "status", "host", "GPU", "GPU hours", "time",
+                  "commit", "data", NULL);
+    for (size_t i = 0; i < set->n; i++) {
+        const struct run_info *run = &set->run[i];
+        const char *commit = run_info_tag(run, "mlflow.source.git.commit");
+        const double hours = gpu_hours(run);
+
+        table_text(t, set->name[i]);
+        table_text(t, run_status_word(run->status));
+        table_text(t, run_info_tag(run, "gtrack.host"));
+        table_text(t, run_info_tag(run, "gtrack.gpus"));
+        table_real_or_none(t,
+                           hours > 0 ? round(hours * 100) / 100 : (double)NAN);
+        table_secs(t, (double)(run->seen_ms - run->start_ms) / 1e3);
+        if (commit)
+            table_printf(t, "%.12s", commit);
+        else
+            table_none(t);
+        add_data(t, run);
+    }
+}
+
+void facts_commands(const struct run_set *set, struct buf *out)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const struct run_info *run = &set->run[i];
+        const char *command = run->attempts > 0 && run->attempt[0].command
+                                  ? run->attempt[0].command
+                                  : run_info_tag(run, "mlflow.source.name");
+
+        if (command)
+            buf_printf(out, "%s: %s\n", set->name[i], command);
+    }
+}
+
+void facts_sample(const struct run_info *run, struct buf *out)
+{
+    enum { MOST = 1500 };
+    char *folder = xasprintf("%s/samples", run->artifacts), *path = NULL;
+    char newest[256] = "";
+    DIR *dir = opendir(folder);
+    struct err e = ERR_INIT;
+
+    /* steps have eight digits, so that names are in their order */
+    for (struct dirent *d; dir && (d = readdir(dir));)
+        if (str_ends(d->d_name, ".txt") && strcmp(d->d_name, newest) > 0)
+            snprintf(newest, sizeof newest, "%s", d->d_name);
+    if (dir)
+        closedir(dir);
+    if (*newest) {
+        path = xasprintf("%s/%s", folder, newest);
+        if (buf_read_file(out, path, (size_t)1 << 20, &e) == 0 &&
+            out->len > MOST) {
+            buf_trim(out, MOST);
+            buf_str(out, "\n...\n");
+        }
+    }
+    free(path);
+    free(folder);
+}

@@ -1,0 +1,22 @@
+#ifndef PLOT_REPORT_FACTS_H
+#define PLOT_REPORT_FACTS_H
+
+#include "common/buf.h"
+#include "common/table.h"
+#include "plot/run_set.h"
+
+/*
+ * report_facts - what a report says of the runs besides their metrics
+ */
+
+/* The run with the best validation loss, or training loss, in a sentence with
+ * the parameters in which the runs differ; its index, or n if none has one. */
+size_t facts_best(const struct run_set *, struct buf *);
+/* Where, when and from what each run was trained. */
+void facts_table(const struct run_set *, struct table *);
+/* The command of each run, a line each; empty if none is known. */
+void facts_commands(const struct run_set *, struct buf *);
+/* The newest sample of a run's text; empty if it has none. */
+void facts_sample(const struct run_info *, struct buf *);
+
+#endif
