@@ -4,8 +4,47 @@
 #include "config.h"
 #include "track/import/import.h"
 
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/path.h"
 #include "store/load.h"
 #include "track/runs/copy.h"
+
+static size_t count_entries(const char *folder, const char *name)
+{
+    char *path = path_join(folder, name);
+    struct path_list l = PATH_LIST_INIT;
+    struct err ignored = ERR_INIT;
+    size_t n;
+
+    path_list(&l, path, &ignored);
+    n = l.n;
+    path_list_clear(&l);
+    free(path);
+    return n;
+}
+
+/* Models are in the folder of an experiment, or in that of the store. */
+static void report_models(const char *root)
+{
+    struct path_list l = PATH_LIST_INIT;
+    struct err ignored = ERR_INIT;
+    const size_t registered = count_entries(root, "models");
+    size_t logged = 0;
+
+    path_list(&l, root, &ignored);
+    for (size_t i = 0; i < l.n; i++) {
+        char *experiment = path_join(root, l.name[i]);
+
+        logged += count_entries(experiment, "models");
+        free(experiment);
+    }
+    path_list_clear(&l);
+    if (logged || registered)
+        log_warn("%s: left out: logged model (%zu), registered model (%zu)",
+                 root, logged, registered);
+}
 
 int import_mlflow(struct import *import, struct err *e)
 {
@@ -20,6 +59,7 @@ int import_mlflow(struct import *import, struct err *e)
         import->runs += c.runs;
         import->existing += c.existing;
         import->points += c.points;
+        report_models(import->path);
     }
     runs_free(&runs);
     return ret;
