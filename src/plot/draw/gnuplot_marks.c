@@ -24,7 +24,7 @@ static void place_label(struct script *s, const struct panel *p,
                    x > 0.85   ? "right"
                    : x < 0.15 ? "left"
                               : "center",
-                   y < 0.5 && y > 0.07 ? "-0.9" : "0.9");
+                   y < 0.5 && y > 0.16 ? "-0.9" : "0.9");
 }
 
 static void draw_mark(struct script *s, const struct panel *p,

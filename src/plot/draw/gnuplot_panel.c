@@ -327,7 +327,7 @@ static void write_plot(struct script *s, const struct panel *p, size_t panel)
         buf_printf(s->b,
                    "filledcurves lc rgb '#%06X' fillstyle transparent solid "
                    "%.2f noborder notitle",
-                   colour_of(s, c->colour), c->crowd ? 0.3 : 0.18);
+                   colour_of(s, c->colour), c->crowd ? 0.4 : 0.18);
     }
     for (int level = 0; level < CURVE_LEVELS; level++)
         for (size_t i = 0; i < p->n_curves; i++)

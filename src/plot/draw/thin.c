@@ -166,7 +166,7 @@ bool thin_crowd(struct curve *v, const struct axis *x, int columns,
             return false;
     }
     if (columns <= 0 || v->style != STYLE_LINE || v->lo || v->faint ||
-        inside < 3 * (size_t)columns)
+        inside < 4 * (size_t)columns)
         return false;
     to.n = 0;
     to.x = arena_alloc(mem, room * sizeof *to.x);

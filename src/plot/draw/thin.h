@@ -15,7 +15,7 @@
  */
 void thin_curve(struct curve *, const struct axis *x, int columns,
                 struct arena *);
-/* Of a line that has three points or more in each column, keep the mean of each
+/* Of a line that has four points or more in each column, keep the mean of each
  * column, with a band from its lowest value to its highest; false for any other
  * curve. */
 bool thin_crowd(struct curve *, const struct axis *, int columns,
