@@ -91,6 +91,8 @@ static void warn_of_pretokenizer(const struct tokenizer *t, const char *form)
             "%s: this form does not name the pre-tokenizer %s; its readers "
             "will use that of GPT-2",
             form, pretokenize_names[t->pretokenizer]);
+    if (t->nfc && strcmp(form, "hf") != 0)
+        log_warn("%s: this form does not name the normalizer NFC", form);
 }
 
 static int write_forms(const struct tokenizer *t, struct err *e)

@@ -9,4 +9,4 @@ python=${GT_PYTHON:-python3}
 gpt2=$testdata/gpt2
 test -f "$gpt2/vocab.bpe" || gpt2=
 TOKENIZERS_PARALLELISM=false "$python" "$top/t/peers/tokenizer.py" \
-    "$build/gdata" "$gpt2" gpt2 cl100k llama3 o200k
+    "$build/gdata" "$gpt2" gpt2 cl100k llama3 o200k qwen2 digits

@@ -256,6 +256,53 @@ def shapes(gdata, folder, texts):
         ok(bad == 0, f"{name}: Hugging Face gives our ids")
 
 
+def composing(rng, n):
+    """Texts that Unicode's normalization changes in every way it can."""
+    all_c = [chr(c) for c in range(0x80, 0x30000) if not 0xD800 <= c < 0xE000]
+    marks = [c for c in all_c if unicodedata.combining(c)]
+    apart = [unicodedata.normalize("NFD", c) for c in all_c
+             if unicodedata.normalize("NFD", c) != c]
+    kinds = [marks, marks, apart, apart, all_c[0x1080:0x1180],
+             all_c[0xA380:0xF780], list("aeiouAEIOU <=>19\n")]
+    return ["".join(letters(rng) if rng.random() < 0.3 else
+                    rng.choice(rng.choice(kinds))
+                    for _ in range(rng.randint(0, 40))) for _ in range(n)]
+
+
+def models(gdata, folder, texts):
+    """What the files of well-known models say about text before BPE."""
+    from tokenizers import Tokenizer
+    nfc = {"type": "NFC"}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False,
+                  "trim_offsets": True}
+    digits = {"type": "Sequence", "pretokenizers": [
+        {"type": "Digits", "individual_digits": True},
+        {**byte_level, "use_regex": True}]}
+    path = os.path.join(folder, "model.json")
+    for name, split, form in (
+            ("Qwen", "qwen2", {"normalizer": nfc}),
+            ("GPT-NeoX", "gpt2", {"normalizer": nfc,
+                                  "pre_tokenizer": byte_level}),
+            ("SmolLM", "digits", {"pre_tokenizer": digits}),
+            ("a Sequence of NFC", "llama3", {"normalizer": {
+                "type": "Sequence", "normalizers": [nfc]}})):
+        with open(os.path.join(folder, split, "tokenizer.json"),
+                  encoding="utf-8") as f:
+            whole = {**json.load(f), **form}
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(whole, f)
+        theirs = Tokenizer.from_file(path)
+        eot = theirs.token_to_id("<|endoftext|>")
+        want = flat([theirs.encode(t).ids for t in texts], eot)
+        ok(encode(gdata, folder, path, texts, "--special") == want,
+           f"{name}: Hugging Face gives our ids for {len(texts)} texts")
+        again = os.path.join(folder, "again")
+        run(gdata, "vocab", path, "-o", again, "-w", "hf")
+        theirs = Tokenizer.from_file(os.path.join(again, "tokenizer.json"))
+        ok(flat([theirs.encode(t).ids for t in texts], eot) == want,
+           f"{name}: the tokenizer that vocab writes gives the same ids")
+
+
 def main(gdata, gpt2_folder, *splits):
     rng = random.Random(1)
     texts = make_texts(rng, 4000)
@@ -272,6 +319,7 @@ def main(gdata, gpt2_folder, *splits):
         else:
             for split in splits:
                 learnt(gdata, folder, split, texts)
+            models(gdata, folder, texts + composing(rng, 6000))
             shapes(gdata, folder, texts[:800])
             same_training(gdata, folder, texts)
     print(f"1..{count}")

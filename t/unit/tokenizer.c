@@ -2,6 +2,7 @@
  * tokenizer - ids of known texts, and back
  */
 #include "config.h"
+#include "data/token/nfc.h"
 #include "data/token/tokenizer.h"
 #include "t/lib/tap.h"
 
@@ -380,8 +381,44 @@ static void decoders(void)
     tokenizer_free(t);
 }
 
+static void normalization(void)
+{
+    static const struct {
+        const char *text, *want, *what;
+    } rows[] = {
+        { "e\u0301", "\u00e9", "a letter and an accent" },
+        { "a\u0301\u0323", "\u1ea1\u0301", "two accents in another order" },
+        { "a\u0345\u0334", "a\u0334\u0345", "accents that do not compose" },
+        { "e\u030d\u0301", "e\u030d\u0301",
+          "an accent behind one that blocks" },
+        { "\u1112\u1161\u11ab", "\ud55c", "a Hangul syllable of three" },
+        { "\uac00\u11a8", "\uac01", "a Hangul syllable and a consonant" },
+        { "\u212b\u0958", "\u00c5\u0915\u093c",
+          "characters that are never composed" },
+        { "\u0301x", "\u0301x", "an accent at the beginning" },
+        { "e\xff\u0301", "e\xff\u0301", "an accent after a bad byte" },
+        { "<\u0338>", "\u226e>", "a sign of ASCII and an overlay" },
+        { "\u6f22\u00e9", "\u6f22\u00e9", "text that is composed" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct buf got = BUF_INIT;
+        const size_t n = strlen(rows[i].text);
+
+        nfc_add(&got, rows[i].text, n);
+        ok(strcmp(got.s, rows[i].want) == 0 &&
+               (nfc_may_change(rows[i].text, n) ||
+                strcmp(rows[i].text, rows[i].want) == 0),
+           "NFC is right for %s", rows[i].what);
+        buf_clear(&got);
+    }
+    ok(!nfc_may_change("na\u00efve \u6f22\uac00\xff", 15),
+       "composed text is recognised as such");
+}
+
 int main(void)
 {
+    normalization();
     merges_alone();
     decoders();
     gpt2_files();

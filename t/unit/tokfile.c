@@ -36,7 +36,7 @@ static void broken_files(void)
         { "{}", "there is no model" },
         { "{\"model\":{\"type\":\"WordPiece\"}}",
           "a model other than BPE is not" },
-        { "{\"normalizer\":{\"type\":\"NFC\"}}", "a normalizer is not" },
+        { "{\"normalizer\":{\"type\":\"NFKC\"}}", "other than NFC" },
         { "{\"pre_tokenizer\":{\"type\":\"Metaspace\"}}",
           "pre-tokenizer Metaspace is not" },
         { "{\"pre_tokenizer\":{\"type\":\"ByteLevel\","

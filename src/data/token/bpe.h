@@ -62,6 +62,7 @@ struct token_slot {
 struct tokenizer {
     enum tokenizer_kind kind;
     enum pretokenizer pretokenizer;
+    bool nfc;            /* text is normalized first */
     bool whole;          /* a piece that is a token is not merged */
     bool joined;         /* pairs are found by the bytes they make */
     bool ordered;        /* merges use only tokens of lower ranks */

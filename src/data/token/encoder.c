@@ -12,6 +12,7 @@
 #include "data/token/boundary.h"
 #include "data/token/bpe.h"
 #include "data/token/lexicon.h"
+#include "data/token/nfc.h"
 
 /* The number of words ahead whose lexicon lines are prefetched. */
 enum { AHEAD = 48 };
@@ -32,6 +33,7 @@ struct encoder {
     struct lexicon *lexicon; /* shared; NULL: remember nothing */
     struct lexicon *own;     /* of words for which that has no slot */
     struct encoder_phrase *phrase;
+    struct buf composed;        /* the text in NFC */
     struct buf clean;           /* the text with invalid UTF-8 replaced */
     bool specials;              /* some special tokens are recognised */
     uint8_t special_first[256]; /* is set for their first bytes */
@@ -245,6 +247,12 @@ static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
 {
     if (n == 0)
         return;
+    if (enc->t->nfc && nfc_may_change((const char *)text, n)) {
+        buf_trim(&enc->composed, 0);
+        nfc_add(&enc->composed, (const char *)text, n);
+        text = (const uint8_t *)enc->composed.s;
+        n = enc->composed.len;
+    }
     if (enc->t->kind == TOKENIZER_CHARS)
         encode_chars(enc, text, n, ids);
     else
@@ -405,6 +413,7 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .t = t,
         .pretokenize = pretokenize_by(t->pretokenizer),
         .flags = -1,
+        .composed = BUF_INIT,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
@@ -440,6 +449,7 @@ void encoder_free(struct encoder *enc)
         return;
     lexicon_free(enc->own);
     free(enc->phrase);
+    buf_clear(&enc->composed);
     buf_clear(&enc->clean);
     free(enc);
 }

@@ -11,6 +11,10 @@ src_data_libdata_a_SOURCES += \
 	%D%/encoder.c \
 	%D%/lexicon.c \
 	%D%/lexicon.h \
+	%D%/nfc.c \
+	%D%/nfc.h \
+	%D%/nfc_impl.h \
+	%D%/nfc_table.c \
 	%D%/pretokenize.c \
 	%D%/pretokenize.h \
 	%D%/pretokenize_impl.h \

@@ -75,6 +75,32 @@ const uint8_t *pretokenize_gpt2_piece(const uint8_t *p, const uint8_t *end)
     return p == end || last == begin ? p : last;
 }
 
+static const uint8_t *digits_piece(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *begin = p, *last = p;
+    const size_t len = contraction_at(p, end);
+    size_t n, n2;
+    int class;
+
+    if (len > 0)
+        return p + len;
+    class = class_at(p, end, &n);
+    if (class == CLASS_NUMBER)
+        return p + n;
+    if (*p == ' ' && end - p > 1) {
+        const int next = class_at(p + 1, end, &n2);
+
+        if (next == CLASS_LETTER || next == CLASS_OTHER)
+            return skip_class(p + 1 + n2, end, next);
+    }
+    if (class != CLASS_SPACE)
+        return skip_class(p + n, end, class);
+    p = skip_space(p, end, &last);
+    if (p == end || last == begin || class_at(p, end, &n) == CLASS_NUMBER)
+        return p;
+    return last;
+}
+
 /* The same for contractions in either case. */
 static size_t any_case_contraction_at(const uint8_t *p, const uint8_t *end)
 {
@@ -112,11 +138,12 @@ static const uint8_t *cl100k_space(const uint8_t *p, const uint8_t *end,
     return stop == end || last == p ? stop : last;
 }
 
-static const uint8_t *up_to_three_numbers(const uint8_t *p, const uint8_t *end)
+static const uint8_t *skip_numbers(const uint8_t *p, const uint8_t *end,
+                                   int most)
 {
     size_t n;
 
-    for (int i = 0; i < 3 && p < end; i++, p += n)
+    for (int i = 0; i < most && p < end; i++, p += n)
         if (class_at(p, end, &n) != CLASS_NUMBER)
             break;
     return p;
@@ -137,9 +164,10 @@ static const uint8_t *cl100k_others(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-/* The pieces of cl100k and llama3, which differ in white space at the end. */
+/* The pieces of cl100k, llama3 and qwen2, which differ in white space at the
+ * end and in how many numbers are a piece. */
 static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
-                                   bool whole_tail)
+                                   bool whole_tail, int numbers)
 {
     const size_t short_form = any_case_contraction_at(p, end);
     const uint8_t *others;
@@ -152,7 +180,7 @@ static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
     if (class == CLASS_LETTER)
         return skip_class(p + n, end, CLASS_LETTER);
     if (class == CLASS_NUMBER)
-        return up_to_three_numbers(p, end);
+        return skip_numbers(p, end, numbers);
     if (p + n < end && !is_line_break(*p) &&
         class_at(p + n, end, &n2) == CLASS_LETTER)
         return skip_class(p + n, end, CLASS_LETTER);
@@ -162,12 +190,17 @@ static const uint8_t *common_piece(const uint8_t *p, const uint8_t *end,
 
 static const uint8_t *cl100k_piece(const uint8_t *p, const uint8_t *end)
 {
-    return common_piece(p, end, true);
+    return common_piece(p, end, true, 3);
 }
 
 static const uint8_t *llama3_piece(const uint8_t *p, const uint8_t *end)
 {
-    return common_piece(p, end, false);
+    return common_piece(p, end, false, 3);
+}
+
+static const uint8_t *qwen2_piece(const uint8_t *p, const uint8_t *end)
+{
+    return common_piece(p, end, false, 1);
 }
 
 /* In o200k upper-case letters are the head of a word and lower-case letters its
@@ -222,7 +255,7 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
         class != CLASS_LETTER && class != CLASS_NUMBER && !is_line_break(*p);
 
     if (class == CLASS_NUMBER)
-        return up_to_three_numbers(p, end);
+        return skip_numbers(p, end, 3);
     for (int tail = 1; tail >= 0; tail--) {
         const uint8_t *word = leads ? o200k_word(p + n, end, tail) : NULL;
 
@@ -275,6 +308,18 @@ static size_t pretokenize_o200k(const uint8_t *text, const uint8_t *end,
     return each_piece(text, end, stop, max, o200k_piece);
 }
 
+static size_t pretokenize_qwen2(const uint8_t *text, const uint8_t *end,
+                                uint32_t *stop, size_t max)
+{
+    return each_piece(text, end, stop, max, qwen2_piece);
+}
+
+static size_t pretokenize_digits(const uint8_t *text, const uint8_t *end,
+                                 uint32_t *stop, size_t max)
+{
+    return each_piece(text, end, stop, max, digits_piece);
+}
+
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
@@ -300,6 +345,8 @@ pretokenize_fn *pretokenize_by(enum pretokenizer kind)
         [PRETOKENIZE_CL100K] = pretokenize_cl100k,
         [PRETOKENIZE_LLAMA3] = pretokenize_llama3,
         [PRETOKENIZE_O200K] = pretokenize_o200k,
+        [PRETOKENIZE_QWEN2] = pretokenize_qwen2,
+        [PRETOKENIZE_DIGITS] = pretokenize_digits,
     };
     pretokenize_fn *fn = by_kind[kind];
 
@@ -311,6 +358,7 @@ pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 const char *const pretokenize_names[] = {
     [PRETOKENIZE_GPT2] = "gpt2",     [PRETOKENIZE_CL100K] = "cl100k",
     [PRETOKENIZE_LLAMA3] = "llama3", [PRETOKENIZE_O200K] = "o200k",
+    [PRETOKENIZE_QWEN2] = "qwen2",   [PRETOKENIZE_DIGITS] = "digits",
     [PRETOKENIZE_COUNT] = NULL,
 };
 
@@ -329,6 +377,12 @@ static const char *const patterns[PRETOKENIZE_COUNT] = {
     [PRETOKENIZE_LLAMA3] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
                            "\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
                            "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    [PRETOKENIZE_QWEN2] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?"
+                          "\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+                          "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+    [PRETOKENIZE_DIGITS] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}| "
+                           "?[^\\s\\p{L}\\p{N}]+|\\s+(?=\\p{N})|"
+                           "\\s+(?!\\S)|\\s+",
     [PRETOKENIZE_O200K] = "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}"
                           "\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
                           "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"

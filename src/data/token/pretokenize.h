@@ -20,6 +20,9 @@
  *           after them; white space up to its last line break is one piece.
  *   Llama 3 as cl100k, but white space at the end of the text is divided after
  *           its last line break, too (Hugging Face's form of cl100k).
+ *   Qwen 2  as Llama 3, but each number is a piece.
+ *   digits  as GPT-2, but each number is a piece, and white space before it is
+ *           not divided (Hugging Face's Digits before ByteLevel, as SmolLM).
  *   o200k   as Llama 3, but a word is upper-case letters followed by lower-case
  *           letters, where letters without case and marks count as both; 's
  *           and the like belong to the word before them; others take slashes
@@ -44,6 +47,8 @@ enum pretokenizer {
     PRETOKENIZE_CL100K,
     PRETOKENIZE_LLAMA3,
     PRETOKENIZE_O200K,
+    PRETOKENIZE_QWEN2,
+    PRETOKENIZE_DIGITS,
     PRETOKENIZE_COUNT
 };
 

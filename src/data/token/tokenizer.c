@@ -308,9 +308,9 @@ static void hash_int(struct sha256 *h, uint32_t n)
 
 /*
  * The hash covers everything that decides the ids, so a tokenizer has the same
- * hash in all forms of files: the name of the pre-tokenizer or "chars"; the
- * length and bytes of each id; the merges as pairs; the special ids, with the
- * top bit set for the ids that are always recognised.
+ * hash in all forms of files: the name of the pre-tokenizer or "chars"; "NFC"
+ * if text is normalized; the length and bytes of each id; the merges as pairs;
+ * the special ids, with the top bit set for the ids that are always recognised.
  */
 static void make_hash(struct tokenizer *t)
 {
@@ -320,6 +320,8 @@ static void make_hash(struct tokenizer *t)
 
     sha256_init(&h);
     sha256_add(&h, kind, strlen(kind));
+    if (t->nfc)
+        sha256_add(&h, "NFC", 3);
     hash_int(&h, (uint32_t)t->n_ids);
     for (int32_t id = 0; id < t->n_ids; id++) {
         hash_int(&h, t->token[id].len);

@@ -24,7 +24,7 @@ struct json_reader {
     const json_t *added; /* the added tokens, or NULL */
     json_t *odd;         /* names that stand for no bytes, and their ids */
     size_t n_vocab;
-    bool have_pattern, have_bytes;
+    bool have_digits, have_pattern, have_bytes;
 };
 
 static int refuse(struct err *e, const char *what)
@@ -83,6 +83,8 @@ static int read_pattern(struct json_reader *r, const json_t *pattern,
 
     if (r->have_bytes)
         return refuse(e, "a Split after ByteLevel");
+    if (r->have_digits)
+        return refuse(e, "a Split after Digits");
     if (!regex)
         return refuse(e, "a pre-tokenizer that splits at a string");
     kind = pretokenize_from_pattern(regex);
@@ -124,14 +126,24 @@ static int read_byte_level(struct json_reader *r, const json_t *o,
         return 0;
     if (r->have_pattern && r->t->pretokenizer != PRETOKENIZE_GPT2)
         return refuse(e, "splitting twice");
-    r->t->pretokenizer = PRETOKENIZE_GPT2;
+    r->t->pretokenizer = r->have_digits ? PRETOKENIZE_DIGITS : PRETOKENIZE_GPT2;
     r->have_pattern = true;
+    return 0;
+}
+
+static int read_digits(struct json_reader *r, const json_t *o, struct err *e)
+{
+    if (r->have_pattern || r->have_bytes)
+        return refuse(e, "Digits after another pre-tokenizer");
+    if (!json_is_true(json_object_get(o, "individual_digits")))
+        return refuse(e, "Digits without individual_digits");
+    r->have_digits = true;
     return 0;
 }
 
 /*
  * ByteLevel, which splits as GPT-2 does unless use_regex is false; Split with a
- * supported pattern, followed by ByteLevel; or a Sequence of these.
+ * supported pattern, or Digits, followed by ByteLevel; or a Sequence of these.
  */
 static int read_pretokenizer(struct json_reader *r, const json_t *o,
                              struct err *e)
@@ -143,6 +155,8 @@ static int read_pretokenizer(struct json_reader *r, const json_t *o,
         return read_byte_level(r, o, e);
     if (is_string(type, "Split"))
         return read_split(r, o, e);
+    if (is_string(type, "Digits"))
+        return read_digits(r, o, e);
     if (!is_string(type, "Sequence"))
         return err_set(e, ERR_INPUT, "pre-tokenizer %.100s is not supported",
                        json_is_string(type) ? json_string_value(type) : "null");
@@ -401,12 +415,32 @@ static int read_added(struct json_reader *r, struct err *e)
     return 0;
 }
 
+/* NFC, or a Sequence of no more than that. */
+static int read_normalizer(struct json_reader *r, const json_t *o,
+                           struct err *e)
+{
+    const json_t *parts = json_object_get(o, "normalizers");
+
+    if (!o || json_is_null(o))
+        return 0;
+    if (is_string(json_object_get(o, "type"), "NFC")) {
+        r->t->nfc = true;
+        return 0;
+    }
+    if (!is_string(json_object_get(o, "type"), "Sequence"))
+        return refuse(e, "a normalizer other than NFC");
+    for (size_t i = 0; i < json_array_size(parts); i++)
+        if (read_normalizer(r, json_array_get(parts, i), e) < 0)
+            return -1;
+    return 0;
+}
+
 static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
 {
     const json_t *pretokenizer = json_object_get(o, "pre_tokenizer");
     char known[128];
 
-    if (refuse_key(o, "normalizer", "a normalizer", e) < 0)
+    if (read_normalizer(r, json_object_get(o, "normalizer"), e) < 0)
         return -1;
     if (pretokenizer && !json_is_null(pretokenizer) &&
         read_pretokenizer(r, pretokenizer, e) < 0)

@@ -142,7 +142,8 @@ static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
     buf_str(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
                "  \"padding\": null,\n  \"added_tokens\": [");
     add_specials(b, t);
-    buf_str(b, "],\n  \"normalizer\": null,\n  \"pre_tokenizer\": ");
+    buf_printf(b, "],\n  \"normalizer\": %s,\n  \"pre_tokenizer\": ",
+               t->nfc ? "{\"type\": \"NFC\"}" : "null");
     add_pretokenizer(b, t->pretokenizer);
     buf_str(b, ",\n  \"post_processor\": null,\n  \"decoder\": {\"type\": "
                "\"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": "

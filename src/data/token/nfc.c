@@ -1,0 +1,212 @@
+#include "config.h"
+#include "data/token/nfc.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/utf8.h"
+#include "data/token/nfc_impl.h"
+
+/* Characters from here on have no row in the tables; the first with one begins
+ * with this byte or a later one. */
+enum { NO_ROWS = 0x30000, FIRST_BYTE = 0xCC };
+
+/* Hangul syllables are composed by arithmetic. */
+enum {
+    HANGUL_S = 0xAC00,
+    HANGUL_L = 0x1100,
+    HANGUL_V = 0x1161,
+    HANGUL_T = 0x11A7,
+    HANGUL_LS = 19,
+    HANGUL_VS = 21,
+    HANGUL_TS = 28,
+    HANGUL_SS = HANGUL_LS * HANGUL_VS * HANGUL_TS
+};
+
+/* Characters that follow one another up to a safe one, decomposed. */
+struct sequence {
+    struct part {
+        uint32_t c, class;
+    } * part;
+    size_t n, room;
+};
+
+static uint64_t unsafe_bits[NO_ROWS / 64];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void set_unsafe(void)
+{
+    for (size_t i = 0; i < nfc_unsafe_n; i++)
+        for (uint32_t c = nfc_unsafe[i].first; c <= nfc_unsafe[i].last; c++)
+            unsafe_bits[c / 64] |= (uint64_t)1 << c % 64;
+}
+
+/* May it change, or be composed with the character before it? */
+static inline bool is_unsafe(uint32_t c)
+{
+    return c < NO_ROWS && (unsafe_bits[c / 64] >> c % 64 & 1);
+}
+
+bool nfc_may_change(const char *text, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+
+    pthread_once(&once, set_unsafe);
+    while (p < end) {
+        uint32_t c;
+
+        if (*p < FIRST_BYTE) {
+            p++;
+            continue;
+        }
+        p += utf8_decode(p, end, &c);
+        if (c != UTF8_BAD && is_unsafe(c))
+            return true;
+    }
+    return false;
+}
+
+static int compare_decomposed(const void *key, const void *row)
+{
+    const uint32_t c = *(const uint32_t *)key;
+    const struct nfc_decomposed *d = row;
+
+    return (c > d->c) - (c < d->c);
+}
+
+static int compare_range(const void *key, const void *row)
+{
+    const uint32_t c = *(const uint32_t *)key;
+    const struct nfc_range *r = row;
+
+    return (c > r->last) - (c < r->first);
+}
+
+static int compare_pair(const void *key, const void *row)
+{
+    const struct nfc_pair *a = key, *b = row;
+
+    return a->a != b->a ? (a->a > b->a) - (a->a < b->a)
+                        : (a->b > b->b) - (a->b < b->b);
+}
+
+static void add_part(struct sequence *s, uint32_t c)
+{
+    const struct nfc_range *r =
+        bsearch(&c, nfc_class, nfc_class_n, sizeof *nfc_class, compare_range);
+
+    GROW(s->part, s->n, s->room);
+    s->part[s->n++] = (struct part){ c, r ? r->value : 0 };
+}
+
+static void decompose(struct sequence *s, uint32_t c)
+{
+    const uint32_t i = c - HANGUL_S;
+    const struct nfc_decomposed *d;
+
+    if (i < HANGUL_SS) {
+        add_part(s, HANGUL_L + i / (HANGUL_VS * HANGUL_TS));
+        add_part(s, HANGUL_V + i / HANGUL_TS % HANGUL_VS);
+        if (i % HANGUL_TS > 0)
+            add_part(s, HANGUL_T + i % HANGUL_TS);
+        return;
+    }
+    d = bsearch(&c, nfc_decomposed, nfc_decomposed_n, sizeof *nfc_decomposed,
+                compare_decomposed);
+    if (!d)
+        add_part(s, c);
+    for (size_t k = 0; d && k < 4 && d->to[k]; k++)
+        add_part(s, d->to[k]);
+}
+
+/* Sort each run of characters of a class other than 0 by their classes. */
+static void reorder(struct sequence *s)
+{
+    for (size_t i = 1; i < s->n; i++) {
+        const struct part part = s->part[i];
+        size_t k = i;
+
+        if (part.class == 0)
+            continue;
+        for (; k > 0 && s->part[k - 1].class > part.class; k--)
+            s->part[k] = s->part[k - 1];
+        s->part[k] = part;
+    }
+}
+
+/* The character that two are composed into, or 0. */
+static uint32_t compose_two(uint32_t a, uint32_t b)
+{
+    const struct nfc_pair key = { a, b, 0 };
+    const struct nfc_pair *pair;
+
+    if (a - HANGUL_L < HANGUL_LS && b - HANGUL_V < HANGUL_VS)
+        return HANGUL_S +
+               ((a - HANGUL_L) * HANGUL_VS + (b - HANGUL_V)) * HANGUL_TS;
+    if (a - HANGUL_S < HANGUL_SS && (a - HANGUL_S) % HANGUL_TS == 0 &&
+        b - HANGUL_T - 1 < HANGUL_TS - 1)
+        return a + b - HANGUL_T;
+    pair = bsearch(&key, nfc_pair, nfc_pair_n, sizeof *nfc_pair, compare_pair);
+    return pair ? pair->c : 0;
+}
+
+/* Compose each character with the last one of class 0, unless one between them
+ * has the same class or a higher one. */
+static void compose(struct sequence *s)
+{
+    size_t n = 0, first = SIZE_MAX;
+    uint32_t between = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct part part = s->part[i];
+        const bool free =
+            first != SIZE_MAX && (first + 1 == n || between < part.class);
+        const uint32_t c = free ? compose_two(s->part[first].c, part.c) : 0;
+
+        if (c) {
+            s->part[first].c = c;
+            continue;
+        }
+        if (part.class == 0)
+            first = n;
+        between = part.class;
+        s->part[n++] = part;
+    }
+    s->n = n;
+}
+
+static void write_sequence(struct sequence *s, struct buf *b)
+{
+    reorder(s);
+    compose(s);
+    for (size_t i = 0; i < s->n; i++) {
+        uint8_t out[UTF8_MAX];
+
+        buf_add(b, out, utf8_encode(out, s->part[i].c));
+    }
+    s->n = 0;
+}
+
+void nfc_add(struct buf *b, const char *text, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)text, *const end = p + n;
+    struct sequence s = { 0 };
+
+    pthread_once(&once, set_unsafe);
+    while (p < end) {
+        uint32_t c;
+        const size_t len = utf8_decode(p, end, &c);
+
+        if (c == UTF8_BAD || !is_unsafe(c))
+            write_sequence(&s, b);
+        if (c == UTF8_BAD)
+            buf_add(b, p, len);
+        else
+            decompose(&s, c);
+        p += len;
+    }
+    write_sequence(&s, b);
+    free(s.part);
+}
