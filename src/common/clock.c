@@ -2,6 +2,7 @@
 #include "common/clock.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,28 @@ char *clock_text(char *out, int64_t wall_ms)
 
     localtime_r(&s, &tm);
     strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm);
+    return out;
+}
+
+char *clock_ago(char *out, int64_t wall_ms)
+{
+    static const struct {
+        int64_t secs, most;
+        const char *unit;
+    } units[] = {
+        { 1, 60, "s" }, { 60, 60, "m" }, { 3600, 48, "h" }, { 86400, 31, "d" }
+    };
+    const int64_t secs = (clock_wall_ms() - wall_ms) / 1000;
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (secs >= 0 && secs < units[i].secs * units[i].most) {
+            snprintf(out, 32, "%lld%s ago", (long long)(secs / units[i].secs),
+                     units[i].unit);
+            return out;
+        }
+    }
+    clock_text(out, wall_ms);
+    out[strcspn(out, " ")] = '\0';
     return out;
 }
 

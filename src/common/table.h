@@ -109,6 +109,7 @@ struct table_cell {
 
 struct table {
     const char *schema;
+    const char *hint; /* how to see columns that do not fit, or NULL */
     struct arena mem;
     const char **column;
     size_t n_columns, room_columns;
@@ -118,7 +119,7 @@ struct table {
 
 #define TABLE_INIT(name)                                                       \
  {                                                                             \
-  name, ARENA_INIT, NULL, 0, 0, NULL, 0, 0                                     \
+  name, NULL, ARENA_INIT, NULL, 0, 0, NULL, 0, 0                               \
  }
 
 /* Add all columns before the first cell; no two have the same name. */

@@ -282,6 +282,29 @@ static void put_cell(const struct layout *l, size_t column, const char *s,
     buf_clear(&cut);
 }
 
+/* "(no room for a, b, c and 4 more; ...)" */
+static void name_hidden(const struct table *t, size_t shown, size_t width,
+                        struct buf *out)
+{
+    const char *hint = t->hint ? t->hint : "--csv shows them";
+    struct buf names = BUF_INIT;
+    size_t named = 0, hidden = t->n_columns - shown;
+
+    for (; named < hidden; named++) {
+        const char *name = t->column[shown + named];
+
+        if (named && names.len + strlen(name) + strlen(hint) + 32 > width)
+            break;
+        buf_str(&names, named ? ", " : "");
+        utf8_visible(&names, name);
+    }
+    buf_printf(out, "(no room for %s", names.s);
+    if (named < hidden)
+        buf_printf(out, " and %zu more", hidden - named);
+    buf_printf(out, "; %s)\n", hint);
+    buf_clear(&names);
+}
+
 static void aligned(const struct table *t, bool header, bool color,
                     size_t width, struct buf *out)
 {
@@ -303,9 +326,7 @@ static void aligned(const struct table *t, bool header, bool color,
         buf_char(out, '\n');
     }
     if (l.n < t->n_columns && header)
-        buf_printf(out, "(%zu more column%s fit; a pipe gets all)\n",
-                   t->n_columns - l.n,
-                   t->n_columns - l.n > 1 ? "s do not" : " does not");
+        name_hidden(t, l.n, width, out);
     for (size_t i = 0; i < rows * t->n_columns; i++)
         free(l.text[i]);
     free(l.text);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
@@ -53,33 +54,41 @@ static bool has_damage(const struct runs *runs)
     return false;
 }
 
+static bool has_other_status(const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->run[i].status != RUN_FINISHED)
+            return true;
+    return false;
+}
+
 /*
- * People get the columns in which the runs differ, and the most important
+ * Documents get the columns in which the runs differ, and the most important
  * metrics; programs get the same attributes for any runs.
  */
 static void add_default_columns(struct columns *c, const struct runs *runs,
-                                bool people)
+                                bool document)
 {
     columns_attribute(c, "name");
-    if (people)
+    if (document)
         columns_add_sorted(c, selection.sort, runs);
-    if (!people)
+    if (!document)
         columns_attribute(c, "id");
-    if (!people || all || attribute_differs(runs, "experiment"))
+    if (!document || all || attribute_differs(runs, "experiment"))
         columns_attribute(c, "experiment");
     columns_attribute(c, "status");
     if (selection.deleted)
         columns_attribute(c, "deleted");
-    if (has_damage(runs) || !people)
+    if (has_damage(runs) || !document)
         columns_attribute(c, "damage");
     columns_attribute(c, "started");
     columns_attribute(c, "time");
-    if (!people || all)
+    if (!document || all)
         columns_attribute(c, "user");
-    if (!people || all || attribute_differs(runs, "attempts"))
+    if (!document || all || attribute_differs(runs, "attempts"))
         columns_attribute(c, "attempts");
     columns_attribute(c, "steps");
-    if (people && !all) {
+    if (document && !all) {
         auto_columns_metrics(c, runs, false);
         auto_columns_params(c, runs, false);
     } else {
@@ -88,33 +97,150 @@ static void add_default_columns(struct columns *c, const struct runs *runs,
     }
 }
 
-static void fill_table(struct table *t, const struct columns *c,
-                       const struct runs *runs)
+/* Is it a number, or at least short, in each run? */
+static bool is_narrow(const struct column *c, const struct runs *runs)
 {
+    enum { WIDEST = 10 };
+
+    for (size_t i = 0; i < runs->n; i++) {
+        const char *value = run_info_param(&runs->run[i], c->key);
+
+        if (value && strlen(value) > WIDEST)
+            return false;
+    }
+    return true;
+}
+
+/* Add the first narrow parameters in which the runs differ. */
+static void add_first_params(struct columns *c, const struct runs *runs)
+{
+    enum { MOST = 3 };
+    struct columns params = COLUMNS_INIT;
+    const size_t before = c->n;
+
+    auto_columns_params(&params, runs, false);
+    for (size_t i = 0; i < params.n && c->n < before + MOST; i++)
+        if (column_differs(&params.item[i], runs) &&
+            is_narrow(&params.item[i], runs))
+            columns_add(c, COLUMN_PARAM, params.item[i].key);
+    columns_clear(&params);
+}
+
+/* Add the best value of the metric that the runs are judged by: that of an
+ * evaluation if there is one. */
+static void add_best(struct columns *c, const struct runs *runs)
+{
+    struct columns metrics = COLUMNS_INIT;
+    const struct column *best = NULL;
+
+    auto_columns_metrics(&metrics, runs, false);
+    for (size_t i = 0; i < metrics.n; i++)
+        if (column_direction(&metrics.item[i]) &&
+            (!best || strncmp(best->key, "train/", 6) == 0))
+            best = &metrics.item[i];
+    if (best) {
+        const int f = column_direction(best) > 0 ? COLUMN_MAX : COLUMN_MIN;
+        char *title = xasprintf("%s(%s)", column_functions[f], best->key);
+        struct column *x = columns_append(c, best->key, title);
+
+        x->kind = COLUMN_METRIC;
+        x->function = (enum column_function)f;
+        free(title);
+    }
+    columns_clear(&metrics);
+}
+
+/* Show "optim.lr" as "lr", unless something else is called so. */
+static void shorten_titles(struct columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const char *dot = strrchr(c->item[i].key, '.');
+        bool taken = !dot || !dot[1] || c->item[i].kind != COLUMN_PARAM ||
+                     column_find_attribute(dot + 1) >= 0;
+
+        for (size_t j = 0; j < c->n && !taken; j++)
+            taken = j != i && str_ends(c->item[j].key, dot + 1);
+        if (!taken)
+            xreplace(&c->item[i].title, dot + 1);
+    }
+}
+
+/* On a terminal there is little room: what tells the runs apart comes first. */
+static void add_terminal_columns(struct columns *c, const struct runs *runs)
+{
+    columns_attribute(c, "name");
+    columns_add_sorted(c, selection.sort, runs);
+    if (selection.deleted)
+        columns_attribute(c, "deleted");
+    if (has_other_status(runs))
+        columns_attribute(c, "status");
+    add_first_params(c, runs);
+    add_best(c, runs);
+    columns_attribute(c, "steps");
+    columns_attribute(c, "time");
+    if (attribute_differs(runs, "experiment"))
+        columns_attribute(c, "experiment");
+    columns_attribute(c, "started");
+    if (has_damage(runs))
+        columns_attribute(c, "damage");
+    if (attribute_differs(runs, "attempts"))
+        columns_attribute(c, "attempts");
+    auto_columns_metrics(c, runs, false);
+    auto_columns_params(c, runs, false);
+    shorten_titles(c);
+}
+
+/* The cell of a run in the columns of a terminal. */
+static struct table_cell terminal_cell(const struct column *c,
+                                       const struct run_info *r, char ago[32])
+{
+    struct table_cell cell = column_cell(c, r);
+
+    if (c->kind == COLUMN_ATTRIBUTE && strcmp(c->key, "status") == 0 &&
+        r->status == RUN_FINISHED)
+        cell.text = "";
+    if (cell.type == TABLE_TIME)
+        cell = (struct table_cell){ .type = TABLE_TEXT,
+                                    .text = clock_ago(ago, cell.i) };
+    return cell;
+}
+
+static void fill_table(struct table *t, const struct columns *c,
+                       const struct runs *runs, bool terminal)
+{
+    char ago[32];
+
     for (size_t j = 0; j < c->n; j++)
         table_column(t, c->item[j].title);
     for (size_t i = 0; i < runs->n; i++) {
         for (size_t j = 0; j < c->n; j++)
-            table_add(t, column_cell(&c->item[j], &runs->run[i]));
+            table_add(t, terminal
+                             ? terminal_cell(&c->item[j], &runs->run[i], ago)
+                             : column_cell(&c->item[j], &runs->run[i]));
     }
     for (size_t j = 0; j < c->n; j++)
         column_mark_best(&c->item[j], t, j);
 }
 
-static int list_runs(struct table *t, struct runs *runs, bool people,
+static int list_runs(struct table *t, struct runs *runs, int form,
                      struct err *e)
 {
     const char *text = columns_text;
     struct columns c = COLUMNS_INIT;
     const bool adds = text && *text == '+';
+    const bool terminal = form == TABLE_ALIGNED && !all && (!text || adds);
     int ret = 0;
 
-    if (!text || adds)
-        add_default_columns(&c, runs, people);
+    if (terminal)
+        add_terminal_columns(&c, runs);
+    else if (!text || adds)
+        add_default_columns(&c, runs,
+                            form == TABLE_ALIGNED || form == TABLE_MARKDOWN ||
+                                form == TABLE_LATEX);
     if (text)
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)
-        fill_table(t, &c, runs);
+        fill_table(t, &c, runs, terminal);
     columns_clear(&c);
     return ret;
 }
@@ -152,17 +278,16 @@ static int ls_main(int argc, char **argv, struct err *e)
     struct table t = TABLE_INIT("gtrack.ls/1");
     struct runs runs = RUNS_INIT;
     const int form = table_form(&style, e);
-    const bool people =
-        form == TABLE_ALIGNED || form == TABLE_MARKDOWN || form == TABLE_LATEX;
     int ret = -1;
 
     if (form < 0)
         return -1;
+    t.hint = "-c LIST or --csv shows them";
     if (group_text)
         t.schema = "gtrack.ls-groups/1";
     if (track_select(&runs, &selection, argv, argc, e) == 0 &&
         (group_text ? list_groups(&t, &runs, e)
-                    : list_runs(&t, &runs, people, e)) == 0)
+                    : list_runs(&t, &runs, form, e)) == 0)
         ret = table_print(&t, &style, e);
     if (ret == 0 && runs.n == 0 && form == TABLE_ALIGNED)
         explain_nothing();

@@ -93,6 +93,13 @@ g ls --sort '-min(train/loss),status' --markdown &&
     head -n 1 out | grep -q '^| name *| min(train/loss) *| status *| started' &&
     test "$(head -n 1 out | grep -o status | wc -l)" = 1
 ok $? "ls shows the columns that it sorts by first and once"
+GT_CLOCK_MS=1700007200000 g ls --aligned first second third
+is "$(sed 's/ *$//' out)" "\
+name    status  lr   seed  max(acc)  steps  time  started  train/loss    acc  loss
+first   FAILED  0.1  1         0.25      5  0.0s  2h ago            -   0.25   2.5
+second          0.2  1            -      3  0.0s  2h ago         2.25      -     -
+third           0.2  2            -      3  0.0s  2h ago         2.00*     -     -" \
+    "ls on a terminal shows first what tells the runs apart"
 g ls --sort train/loss --no-header -c name
 is "$(cat out)" "third
 second
@@ -106,9 +113,9 @@ is "$(cat out)" "9
 10
 5x
 nan" "ls --sort compares numbers as numbers and puts words last"
-for v in 9 10 9.0; do gtrack run start -e mixed -p v=$v >/dev/null; done
+for v in 9 10 9.5; do gtrack run start -e mixed -p v=$v >/dev/null; done
 g ls -e mixed -g v --sort v --no-header && cut -f 1,2 out >groups && holds groups "9${tab}2
-9.0${tab}1
+9.5${tab}1
 10${tab}2
 5x${tab}1
 nan${tab}1"

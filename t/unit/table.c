@@ -144,6 +144,27 @@ static void numbers(void)
     table_clear(&t);
 }
 
+static void hidden(void)
+{
+    struct table t = TABLE_INIT("test.hidden/1");
+    struct buf out = BUF_INIT;
+
+    table_columns(&t, "name", "first", "second", "third", "fourth", NULL);
+    for (int i = 0; i < 5; i++)
+        table_text(&t, "0123456789");
+    table_format(&t, TABLE_ALIGNED, true, false, 54, &out);
+    ok(strstr(out.s, "\n(no room for fourth; --csv shows them)\n") != NULL,
+       "columns that do not fit are named: %s", out.s);
+    buf_trim(&out, 0);
+    t.hint = "-c LIST shows them";
+    table_format(&t, TABLE_ALIGNED, true, false, 12, &out);
+    ok(strstr(out.s,
+              "\n(no room for first and 3 more; -c LIST shows them)\n") != NULL,
+       "of many columns that do not fit, some are named: %s", out.s);
+    buf_clear(&out);
+    table_clear(&t);
+}
+
 static void utf8(void)
 {
     struct buf b = BUF_INIT;
@@ -170,6 +191,7 @@ int main(void)
     forms();
     widths();
     numbers();
+    hidden();
     utf8();
     return done_testing();
 }
