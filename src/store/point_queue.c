@@ -215,10 +215,10 @@ static int64_t now(const struct point_queue *q)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-bool point_queue_points(struct point_queue *q, int64_t step,
+bool point_queue_points(struct point_queue *q, int64_t step, int64_t age_ms,
                         const struct run_point *p, int n)
 {
-    const int64_t ms = now(q);
+    const int64_t ms = now(q) - age_ms;
     bool whole, first;
 
     pthread_mutex_lock(&q->lock);

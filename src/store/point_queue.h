@@ -69,8 +69,9 @@ struct point_queue {
 void point_queue_init(struct point_queue *, int most);
 void point_queue_clear(struct point_queue *);
 
-/* For callers.  True if a point found no room for the first time. */
-bool point_queue_points(struct point_queue *, int64_t step,
+/* For callers.  The points are of so many milliseconds ago.  True if a point
+ * found no room for the first time. */
+bool point_queue_points(struct point_queue *, int64_t step, int64_t age_ms,
                         const struct run_point *, int n);
 void point_queue_rewind(struct point_queue *, int64_t step);
 void point_queue_text(struct point_queue *, enum key_kind, const char *key,

@@ -243,13 +243,19 @@ void run_metric(struct run *r, const char *key, int64_t step, double value)
 {
     const struct run_point p = { key, value };
 
-    writer_points(r->writer, step, &p, 1);
+    writer_points(r->writer, step, 0, &p, 1);
 }
 
 void run_metrics(struct run *r, int64_t step, const struct run_point *p,
                  int count)
 {
-    writer_points(r->writer, step, p, count);
+    writer_points(r->writer, step, 0, p, count);
+}
+
+void run_metrics_ago(struct run *r, int64_t step, double secs,
+                     const struct run_point *p, int count)
+{
+    writer_points(r->writer, step, (int64_t)(secs * 1000), p, count);
 }
 
 void run_rewind(struct run *r, int64_t step)

@@ -77,6 +77,9 @@ struct run_point {
 };
 void run_metrics(struct run *, int64_t step, const struct run_point *,
                  int count);
+/* The same for points of so many seconds ago. */
+void run_metrics_ago(struct run *, int64_t step, double secs,
+                     const struct run_point *, int count);
 /* Retract the points of later steps: the run continues after STEP. */
 void run_rewind(struct run *, int64_t step);
 

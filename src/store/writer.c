@@ -50,10 +50,10 @@ struct writer {
     bool warned;
 };
 
-void writer_points(struct writer *w, int64_t step, const struct run_point *p,
-                   int n)
+void writer_points(struct writer *w, int64_t step, int64_t age_ms,
+                   const struct run_point *p, int n)
 {
-    if (point_queue_points(&w->queue, step, p, n))
+    if (point_queue_points(&w->queue, step, age_ms, p, n))
         log_warn("%s: the memory for unwritten points is full; "
                  "every second point is dropped",
                  w->name);

@@ -42,8 +42,8 @@ struct writer_conf {
 
 int writer_start(struct writer **, const struct writer_conf *, struct err *);
 
-void writer_points(struct writer *, int64_t step, const struct run_point *,
-                   int n);
+void writer_points(struct writer *, int64_t step, int64_t age_ms,
+                   const struct run_point *, int n);
 void writer_rewind(struct writer *, int64_t step);
 void writer_param(struct writer *, const char *key, const char *value);
 void writer_tag(struct writer *, const char *key, const char *value);

@@ -132,6 +132,17 @@ done | awk -F '\t' '{ n = 0.5e12 * (NR > 3 ? 2 : 1) }
 ok $? "perf/mfu is a fraction of the peak of all ranks" \
     "$(gtrack metrics --root mfu mfu2 perf/flops perf/mfu)"
 
+# every rank's machine is measured by the clock, also within a long step
+"$gtrain" -q --config c.ini --ranks 2 --root clock --set run.system_every=0.01s \
+    --set schedule.steps=1 --set train.batch=300 --set eval.every=0 \
+    --set checkpoint.last=no >log 2>&1
+for rank in '' 1/; do
+    cat clock/0/*/metrics/system/${rank}rss_bytes >points 2>&1
+    test "$(cut -d ' ' -f 1 points | sort -u | wc -l)" -ge 5
+    ok $? "a long step has several readings of the system/${rank}rss_bytes" \
+        "$(cat points log)"
+done
+
 # sums of what each rank has accumulated differ by rounding alone
 "$gtrain" -q --config c.ini --set train.deterministic=no --ranks 2 \
     --set run.name=native --set checkpoint.last=no >log 2>&1

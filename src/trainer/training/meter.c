@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/mem.h"
 #include "common/num.h"
 #include "trainer/training/measure.h"
 
@@ -79,15 +80,17 @@ static void name_value(char *out, size_t room, int rank, int i)
                  dev_use_names[i - METER_USES]);
 }
 
-void meter_store(struct meter *m, int rank, const double value[METER_VALUES])
+void meter_store(struct meter *m, int rank, const struct meter_reading *r)
 {
     char name[64];
 
     for (int i = 0; m->run && i < METER_VALUES; i++) {
-        if (isnan(value[i]))
+        const struct run_point p = { name, r->value[i] };
+
+        if (isnan(p.value))
             continue;
         name_value(name, sizeof name, rank, i);
-        run_metric(m->run, name, atomic_load(&m->step), value[i]);
+        run_metrics_ago(m->run, (int64_t)r->step, r->age, &p, 1);
     }
 }
 
@@ -123,24 +126,41 @@ static void read_all(struct meter *m, struct meter_clocks *last,
     *last = (struct meter_clocks){ wall, cpu };
 }
 
-void meter_take_latest(struct meter *m, double out[METER_VALUES])
+static void keep_reading(struct meter *m, const struct meter_reading *r)
 {
-    for (int i = 0; i < METER_VALUES; i++)
-        out[i] = (double)NAN;
-    if (!m->running)
-        return;
     pthread_mutex_lock(&m->lock);
-    if (m->has_latest)
-        memcpy(out, m->latest, sizeof m->latest);
-    m->has_latest = false;
+    if (m->n_kept == METER_KEPT) {
+        m->n_kept /= 2;
+        for (int i = 0; i < m->n_kept; i++)
+            m->kept[i] = m->kept[2 * i + 1];
+    }
+    m->kept[m->n_kept] = *r;
+    m->kept[m->n_kept++].age = clock_mono();
     pthread_mutex_unlock(&m->lock);
+}
+
+int meter_take(struct meter *m, struct meter_reading *out)
+{
+    const double now = clock_mono();
+    int n;
+
+    if (!m->running || !m->kept)
+        return 0;
+    pthread_mutex_lock(&m->lock);
+    n = m->n_kept;
+    memcpy(out, m->kept, (size_t)n * sizeof *out);
+    m->n_kept = 0;
+    pthread_mutex_unlock(&m->lock);
+    for (int i = 0; i < n; i++)
+        out[i].age = now - out[i].age;
+    return n;
 }
 
 static void *run_meter(void *arg)
 {
     struct meter *m = arg;
     struct meter_clocks last = { clock_mono(), cpu_seconds() };
-    double value[METER_VALUES];
+    struct meter_reading r = { 0 };
 
     pthread_mutex_lock(&m->lock);
     while (!m->stop) {
@@ -150,11 +170,13 @@ static void *run_meter(void *arg)
                pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
             ;
         pthread_mutex_unlock(&m->lock);
-        read_all(m, &last, value);
-        meter_store(m, 0, value);
+        r.step = (double)atomic_load(&m->step);
+        read_all(m, &last, r.value);
+        if (m->run)
+            meter_store(m, 0, &r);
+        else
+            keep_reading(m, &r);
         pthread_mutex_lock(&m->lock);
-        memcpy(m->latest, value, sizeof value);
-        m->has_latest = true;
     }
     pthread_mutex_unlock(&m->lock);
     return NULL;
@@ -188,6 +210,8 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&m->wake, &attr);
     pthread_condattr_destroy(&attr);
+    if (!run)
+        m->kept = xcalloc(METER_KEPT, sizeof *m->kept);
     m->running = (run || j->coll.rank > 0) && m->every > 0 &&
                  pthread_create(&m->thread, NULL, run_meter, m) == 0;
 }
@@ -214,6 +238,8 @@ void meter_close(struct meter *m)
     }
     nvml_close(m->nvml);
     m->nvml = NULL;
+    free(m->kept);
+    m->kept = NULL;
 }
 
 void meter_correct_peak(struct meter *m, double rate)

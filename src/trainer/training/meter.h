@@ -13,7 +13,9 @@
  *
  * Every few seconds a thread reads memory and utilisation from /proc, and those
  * of a GPU from NVML, and stores them as metrics of the current step.  It takes
- * well under a millisecond each time, and training does not wait for it.
+ * well under a millisecond each time, and training does not wait for it.  Ranks
+ * above 0 keep their readings until rank 0 takes them, which stores them with
+ * their own step and time.
  */
 enum meter_value {
     METER_CPU_UTIL,
@@ -25,6 +27,15 @@ enum meter_value {
     METER_USES = METER_GPU + NVML_VALUES, /* enum dev_use: memory, by its use */
     METER_VALUES = METER_USES + DEV_USES
 };
+
+struct meter_reading {
+    double age; /* seconds; while the meter keeps it, clock_mono() */
+    double step;
+    double value[METER_VALUES]; /* NaN: none */
+};
+
+/* Of a long step, every second reading is dropped until so many are left. */
+enum { METER_KEPT = 128 };
 
 struct meter {
     struct run *run; /* of rank 0; NULL elsewhere */
@@ -41,17 +52,17 @@ struct meter {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct nvml *nvml;           /* or NULL */
-    double latest[METER_VALUES]; /* under the lock; NaN: none */
-    bool has_latest;
+    struct nvml *nvml;          /* or NULL */
+    struct meter_reading *kept; /* under the lock; of ranks above 0 */
+    int n_kept;
 };
 
 void meter_open(struct meter *, struct job *, struct run *);
 void meter_step(struct meter *, int64_t step);
-/* The last reading, if it is newer than the last call, else NaN.  Ranks above 0
- * send theirs to rank 0, which stores them under their rank. */
-void meter_take_latest(struct meter *, double out[METER_VALUES]);
-void meter_store(struct meter *, int rank, const double value[METER_VALUES]);
+/* The readings since the last call, at most METER_KEPT: returns how many. */
+int meter_take(struct meter *, struct meter_reading *out);
+/* On rank 0: store a reading of this rank. */
+void meter_store(struct meter *, int rank, const struct meter_reading *);
 void meter_close(struct meter *);
 
 /* The fraction of the peak that so many tokens a second use, or NaN. */

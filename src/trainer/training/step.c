@@ -11,8 +11,8 @@
 #include "trainer/model/anomaly.h"
 #include "trainer/model/resolve.h"
 
-/* The numbers that ranks exchange in every step: sums, then the readings of the
- * meter of each rank. */
+/* The numbers that ranks exchange in every step: sums, then how many readings
+ * of its meter each rank has. */
 enum {
     SUM_LOSS,
     SUM_TARGETS,
@@ -25,7 +25,7 @@ enum {
 
 static size_t count_sums(const struct job *j)
 {
-    return (size_t)(SUM_READINGS + j->coll.size * METER_VALUES);
+    return (size_t)(SUM_READINGS + j->coll.size);
 }
 
 void step_open(struct step *s, const struct job *j, bool detect_anomaly)
@@ -33,12 +33,15 @@ void step_open(struct step *s, const struct job *j, bool detect_anomaly)
     *s = (struct step){ .detect_anomaly = detect_anomaly };
     schedule_init(&s->schedule, j->set);
     s->sums = xcalloc(count_sums(j), sizeof *s->sums);
+    s->readings = xcalloc(METER_KEPT, sizeof *s->readings);
 }
 
 void step_close(struct step *s)
 {
     free(s->sums);
+    free(s->readings);
     s->sums = NULL;
+    s->readings = NULL;
 }
 
 /* ---- the gradient of this rank ---------------------------------------- */
@@ -176,11 +179,36 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
 
 /* ---- the sum over ranks ----------------------------------------------- */
 
+/* Rank 0 gets the readings of the others' meters, and stores them.  count(size)
+ * says how many each has. */
+static int collect_readings(struct step *s, struct job *j, struct meter *m,
+                            const double *count, struct err *e)
+{
+    const int size = j->coll.size;
+    int64_t *bounds = xcalloc((size_t)size + 1, sizeof *bounds);
+    struct meter_reading *all;
+    int ret = 0;
+
+    for (int r = 0; r < size; r++)
+        bounds[r + 1] = bounds[r] + (int64_t)count[r];
+    all = xcalloc((size_t)bounds[size] + 1, sizeof *all);
+    if (bounds[size] > 0) {
+        coll_collect(&j->coll, all, s->readings, bounds, sizeof *all, 0);
+        ret = coll_check(&j->coll, e);
+    }
+    for (int r = 1; ret == 0 && r < size && j->coll.rank == 0; r++)
+        for (int64_t i = bounds[r]; i < bounds[r + 1]; i++)
+            meter_store(m, r, &all[i]);
+    free(all);
+    free(bounds);
+    return ret;
+}
+
 static int exchange_sums(struct step *s, struct job *j, int64_t micro,
                          struct meter *m, struct err *e)
 {
     const int size = j->coll.size;
-    double *sum = s->sums, *readings = sum + SUM_READINGS;
+    double *sum = s->sums;
 
     sum[SUM_TARGETS] = (double)s->targets;
     sum[SUM_SENT] = (double)(j->coll.sent - s->sent_before);
@@ -189,11 +217,10 @@ static int exchange_sums(struct step *s, struct job *j, int64_t micro,
     sum[SUM_STEP_SECONDS] = j->coll.rank == 0 ? clock_mono() - s->started : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
     if (j->coll.rank > 0)
-        meter_take_latest(m, readings + j->coll.rank * METER_VALUES);
-    if (coll_sum_f64(&j->coll, sum, count_sums(j), e) < 0)
+        sum[SUM_READINGS + j->coll.rank] = meter_take(m, s->readings);
+    if (coll_sum_f64(&j->coll, sum, count_sums(j), e) < 0 ||
+        collect_readings(s, j, m, sum + SUM_READINGS, e) < 0)
         return -1;
-    for (int r = 1; r < size; r++)
-        meter_store(m, r, readings + r * METER_VALUES);
     j->clock.agreed = sum[SUM_SECONDS];
     s->micro_seconds = sum[SUM_STEP_SECONDS] / (double)micro;
     s->sent_bytes = sum[SUM_SENT] / size;

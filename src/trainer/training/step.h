@@ -58,6 +58,7 @@ struct step {
     double scale;         /* makes the gradient the mean over all targets */
     uint64_t sent_before; /* by this rank, until the step began */
     double *sums;         /* that ranks exchange */
+    struct meter_reading *readings;
 };
 
 void step_open(struct step *, const struct job *, bool detect_anomaly);
