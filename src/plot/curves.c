@@ -24,7 +24,8 @@ struct drawing {
     bool together;    /* several runs, each a curve of its own */
     bool lines_named; /* the labels name lines */
     bool validates;   /* there is a validation line */
-    size_t best;      /* with a ramp: the run to stand out; n for none */
+    bool many;        /* runs, of which the best one stands out */
+    size_t best;
 };
 
 /* One curve: a metric of a run, or of the runs that are stitched. */
@@ -74,6 +75,11 @@ static size_t find_best(const struct run_set *set, const char *const *names)
     return best;
 }
 
+static bool is_many(const struct drawing *d)
+{
+    return d->together && d->set->n > PALETTE_COLOURS && d->best < d->set->n;
+}
+
 static const char *label_of(struct drawing *d, const struct part *part,
                             int attempt)
 {
@@ -101,9 +107,10 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
         c->owner = d->together ? d->set->shown[part->run] : part->owner;
         c->line = part->kind;
     }
-    if (d->set->ramp && d->best < d->set->n) {
+    if (d->many) {
         c->best = part->run == d->best;
-        c->thin = c->unlisted = !c->best;
+        c->thin = !c->best;
+        c->unlisted = !c->best && d->set->ramp;
     }
     c->style = part->style;
     c->colour = part->slot;
@@ -136,7 +143,7 @@ static void draw_attempt(struct drawing *d, const struct part *part,
         smooth_apply(&d->r->how, h->y, y, h->n);
         history_skip(h, d->r->skip);
         skipped -= h->n;
-        if (!d->set->ramp || part->run == d->best)
+        if (!d->many || part->run == d->best)
             new_curve(d, part, h, NULL)->faint = true;
         memcpy(new_curve(d, part, h, label)->y, y + skipped, h->n * sizeof *y);
         free(y);
@@ -391,6 +398,7 @@ int curves_kind(struct build *b, struct panel *p, const struct kind *k,
     for (int i = 0; i < KIND_LINES; i++)
         if (found[i]) /* by the validation, the last line of a loss */
             d.best = find_best(d.set, k->line[i].names);
+    d.many = is_many(&d);
     if (d.set->ramp && !d.r->group_by && (!d.f->shared || d.f->n_panels == 1))
         p->ramp = d.set->ramp;
     for (int i = 0; i < KIND_LINES; i++) {
@@ -493,6 +501,7 @@ int curves_metrics(struct build *b, struct panel *p, const char *names,
     request_axes(d.r, p);
     d.lines_named = n > 1;
     d.best = find_best(d.set, (const char *const[]){ key[0], NULL });
+    d.many = is_many(&d);
     if (d.set->ramp && !d.r->group_by)
         p->ramp = d.set->ramp;
     for (size_t i = 0; i < n; i++) {

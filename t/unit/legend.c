@@ -270,11 +270,33 @@ static void panels_are_aligned(void)
     figure_free(&f);
 }
 
+static void a_legend_leaves_room_for_curves(void)
+{
+    struct figure f = FIGURE_INIT;
+    struct layout l;
+    struct panel *p;
+
+    f.look.width = 170;
+    f.look.height = 128;
+    f.look.font_size = 8;
+    p = runs(&f, 18);
+    layout_panel(&l, &f, 0);
+    ok(l.plot.y1 - l.plot.y0 > 0.4,
+       "a legend of eighteen runs leaves %g of a small figure to the curves",
+       l.plot.y1 - l.plot.y0);
+    ok(p->n_hidden > 8 &&
+           strncmp(p->entry[p->n_owners - 1].label, "and ", 4) == 0,
+       "a small legend counts more runs than it names: %s",
+       p->entry[p->n_owners - 1].label);
+    figure_free(&f);
+}
+
 int main(void)
 {
     nothing_is_covered();
     room_is_made_above();
     colours_and_dashes_are_said_once();
+    a_legend_leaves_room_for_curves();
     an_inset_hides_nothing();
     panels_are_aligned();
     return done_testing();

@@ -11,6 +11,7 @@
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/inset.h"
+#include "plot/draw/layout.h"
 #include "plot/draw/legend.h"
 #include "plot/draw/legend_place.h"
 #include "plot/draw/range.h"
@@ -252,6 +253,26 @@ static void number_curves(struct figure *f)
     }
 }
 
+/* Where a legend has taken room, fewer ticks fit. */
+static void fewer_ticks(struct figure *f, size_t panel)
+{
+    struct panel *p = f->panel[panel];
+    struct layout l;
+    int x, y;
+
+    layout_panel(&l, f, panel);
+    x = (int)((l.plot.x1 - l.plot.x0) / layout_em_x(f, 3.4));
+    y = (int)((l.plot.y1 - l.plot.y0) / layout_em_y(f, 2));
+    if (x < p->x.most) {
+        p->x.most = x;
+        axis_renew(&p->x, &f->mem);
+    }
+    if (y < p->y.most) {
+        p->y.most = y;
+        axis_renew(&p->y, &f->mem);
+    }
+}
+
 void figure_finish(struct figure *f)
 {
     if (f->look.theme == THEME_MONO)
@@ -270,6 +291,8 @@ void figure_finish(struct figure *f)
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < f->n_panels; i++)
             legend_place(f, i);
+    for (size_t i = 0; i < f->n_panels; i++)
+        fewer_ticks(f, i);
 }
 
 void figure_data(const struct figure *f, struct buf *b)

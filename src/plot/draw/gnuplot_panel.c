@@ -6,7 +6,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/mem.h"
+#include "common/utf8.h"
 #include "plot/draw/axis.h"
 #include "plot/draw/legend.h"
 
@@ -113,6 +117,22 @@ static uint32_t colour_of_y2(const struct script *s, const struct panel *p)
     return colour_of(s, slot);
 }
 
+/* Without its unit, if it is higher than the axis. */
+static void draw_y_label(struct script *s, const struct axis *y,
+                         const struct layout *l)
+{
+    const double high = l->plot.y1 - l->plot.y0;
+    const char *unit = strstr(y->shown, " (");
+    const bool fits =
+        layout_em_y(s->fig, 0.5 * (double)utf8_width(y->shown)) < 1.2 * high;
+    char *text = xstrndup(y->shown, fits || !unit ? strlen(y->shown)
+                                                  : (size_t)(unit - y->shown));
+
+    gnuplot_label(s, text, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
+                  "center rotate by 90", 1, s->pal->text);
+    free(text);
+}
+
 static void draw_axes(struct script *s, const struct panel *p,
                       const struct layout *l)
 {
@@ -157,8 +177,7 @@ static void draw_axes(struct script *s, const struct panel *p,
                       l->plot.y1 + layout_em_y(s->fig, 0.9), "right", 1,
                       s->pal->text);
     else
-        gnuplot_label(s, p->y.shown, l->y_label, (l->plot.y0 + l->plot.y1) / 2,
-                      "center rotate by 90", 1, s->pal->text);
+        draw_y_label(s, &p->y, l);
     if (p->title)
         gnuplot_label(s, p->title, l->plot.x0,
                       l->plot.y1 + layout_em_y(s->fig, 0.9), "left", 1.05,

@@ -17,20 +17,49 @@ static void add_entry(struct panel *p, size_t first, const struct entry *e)
     p->entry[p->n_entries++] = *e;
 }
 
-/* After the tenth entry, say how many there are. */
+/* The entries that can be left out: owners, else all. */
+static size_t count_names(const struct panel *p)
+{
+    return p->n_owners ? p->n_owners : p->n_entries;
+}
+
+static void count_hidden(struct figure *f, struct panel *p)
+{
+    p->entry[count_names(p) - 1] = (struct entry){
+        .label = arena_printf(&f->mem, "and %zu more", p->n_hidden),
+        .colour = COLOUR_NONE,
+    };
+}
+
+bool legend_shorten(struct figure *f, struct panel *p)
+{
+    const size_t names = count_names(p);
+
+    if (names < 4 || p->owners != OWNERS_LISTED)
+        return false;
+    /* the last entry becomes the number of those left out, or stays that */
+    p->n_hidden += p->n_hidden ? 1 : 2;
+    memmove(&p->entry[names - 2], &p->entry[names - 1],
+            (p->n_entries - names + 1) * sizeof *p->entry);
+    p->n_entries--;
+    p->n_owners -= p->n_owners > 0;
+    count_hidden(f, p);
+    return true;
+}
+
+/* Name ten. */
 static void cut_entries(struct figure *f, struct panel *p)
 {
     enum { MOST = 10 };
 
-    if (p->n_entries <= MOST + 1)
-        return;
-    p->n_hidden = p->n_entries - MOST;
-    p->n_entries = MOST;
-    GROW(p->entry, p->n_entries, p->entry_room);
-    p->entry[p->n_entries++] = (struct entry){
-        .label = arena_printf(&f->mem, "and %zu more", p->n_hidden),
-        .colour = COLOUR_NONE,
-    };
+    while (count_names(p) > MOST + 1 && legend_shorten(f, p))
+        ;
+}
+
+static const char *label_of(struct figure *f, const struct curve *c,
+                            const char *label)
+{
+    return c->best ? arena_printf(&f->mem, "best: %s", label) : label;
 }
 
 /* An entry for each colour, then one for each kind of line, if there are
@@ -40,21 +69,22 @@ static bool split_entries(struct figure *f, struct panel *p)
     size_t labels = 0, owners;
     bool alone = true;
 
-    for (size_t i = 0; i < p->n_curves; i++) {
-        const struct curve *c = &p->curve[i];
+    /* the best one is the first */
+    for (size_t k = 0; k < 2 * p->n_curves; k++) {
+        const struct curve *c = &p->curve[k % p->n_curves];
 
-        if (!c->label || c->unlisted)
+        if (!c->label || c->unlisted || c->best != (k < p->n_curves))
             continue;
         if (!c->owner)
             return false;
         labels++;
         alone = alone && strcmp(c->label, c->owner) == 0;
         add_entry(p, 0,
-                  &(struct entry){ c->owner, c->colour, 0, STYLE_LINE, 0 });
+                  &(struct entry){ label_of(f, c, c->owner), c->colour, 0,
+                                   STYLE_LINE, 0 });
     }
-    owners = p->n_entries;
+    owners = p->n_owners = p->n_entries;
     cut_entries(f, p);
-    p->n_owners = p->n_entries;
     if (owners < 2 || alone)
         return owners > 1;
     for (size_t i = 0; i < p->n_curves; i++) {
@@ -82,10 +112,8 @@ void legend_entries(struct figure *f, struct panel *p)
 
         if (c->label && !c->unlisted)
             add_entry(p, p->n_entries,
-                      &(struct entry){
-                          c->best ? arena_printf(&f->mem, "best: %s", c->label)
-                                  : c->label,
-                          c->colour, c->dash, c->style, 0 });
+                      &(struct entry){ label_of(f, c, c->label), c->colour,
+                                       c->dash, c->style, 0 });
     }
     cut_entries(f, p);
 }

@@ -199,4 +199,10 @@ void legend_place(struct figure *f, size_t panel)
                 layout_em_y(f, LEGEND_LINE * (double)n) < l.plot.y1 - l.plot.y0
             ? LEGEND_RIGHT
             : LEGEND_BELOW;
+    /* at least half of the panel is for the curves */
+    do
+        layout_panel(&l, f, panel);
+    while (p->legend == LEGEND_BELOW &&
+           l.plot.y1 - l.plot.y0 < 0.5 / (double)f->rows &&
+           legend_shorten(f, p));
 }
