@@ -42,6 +42,31 @@ AS_IF([test "x$enable_coverage" = xyes],
   [GT_CFLAGS="$GT_CFLAGS --coverage -O0"
    GT_LDFLAGS="$GT_LDFLAGS --coverage"])])
 
+# GT_ARG_HARDENING: guards against overwritten memory, unless the sanitizers
+# guard better.  They come all or none; _FORTIFY_SOURCE needs optimisation.
+AC_DEFUN([GT_ARG_HARDENING],
+[AC_ARG_ENABLE([hardening],
+  [AS_HELP_STRING([--disable-hardening],
+                  [do without _FORTIFY_SOURCE, stack protector and RELRO])])
+gt_guards=none
+guard_cflags="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong"
+guard_ldflags="-Wl,-z,relro,-z,now"
+AS_IF([test "x$enable_hardening" != xno && test -z "$gt_sanitize" &&
+       test "x$enable_coverage" != xyes],
+  [AC_CACHE_CHECK([whether $CC takes $guard_cflags $guard_ldflags],
+    [gt_cv_guards],
+    [save_CFLAGS=$CFLAGS; CFLAGS="$CFLAGS -Werror $guard_cflags"
+     save_LDFLAGS=$LDFLAGS; LDFLAGS="$LDFLAGS $guard_ldflags"
+     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <stdio.h>]])],
+                    [gt_cv_guards=yes], [gt_cv_guards=no])
+     CFLAGS=$save_CFLAGS; LDFLAGS=$save_LDFLAGS])
+   AS_IF([test "x$gt_cv_guards" = xyes],
+    [GT_CFLAGS="$GT_CFLAGS $guard_cflags"
+     GT_LDFLAGS="$GT_LDFLAGS $guard_ldflags"
+     gt_guards="_FORTIFY_SOURCE, stack protector, RELRO"])])
+AC_DEFINE_UNQUOTED([GUARDS], ["$gt_guards"],
+                   [Guards against overwritten memory.])])
+
 # GT_CHECK_X86: is the processor one of x86-64, with its vector instructions?
 AC_DEFUN([GT_CHECK_X86],
 [AC_CACHE_CHECK([for x86-64], [gt_cv_x86_64],
@@ -180,6 +205,7 @@ AC_MSG_NOTICE([
     install in   $prefix
     OpenMP       ${OPENMP_CFLAGS:-no}
     sanitizers   ${gt_sanitize:-no}
+    guards       $gt_guards
 
 $gt_rows
   Now type 'make', then 'make check'.
@@ -197,9 +223,10 @@ AS_IF([test "x$gt_cv_cflags_$1" = xyes], [$1="$2"], [$1=])
 AC_SUBST([$1])])
 
 # GT_CPU_CFLAGS: flags of the CPU's operations and of each instruction set
-# they are compiled for; kernels/cpu/cpu.c chooses at run time.
+# they are compiled for; kernels/cpu/cpu.c chooses at run time.  They work on
+# numbers in memory that the graph has sized, so no stack is guarded.
 AC_DEFUN([GT_CPU_CFLAGS],
-[GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
+[GT_TRY_CFLAGS([CPU_CFLAGS], [-fno-stack-protector -fno-math-errno -fno-trapping-math -ffp-contract=fast -ftree-vectorize -fvect-cost-model=dynamic])
 GT_TRY_CFLAGS([AVX2_CFLAGS], [-mavx2 -mfma -mf16c])
 GT_TRY_CFLAGS([AVX512_CFLAGS], [-mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mfma -mf16c -mprefer-vector-width=512])
 AC_CACHE_CHECK([whether the assembler knows vdpbf16ps], [gt_cv_avx512bf16],

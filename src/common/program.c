@@ -223,6 +223,8 @@ static int run_own(const struct program *p, char *unknown, struct err *e)
         dump(p);
     } else if (want_version) {
         printf("%s %s\n", p->name, PACKAGE_VERSION);
+        if (verbose)
+            printf("guards: %s\n", GUARDS);
         if (verbose && p->describe)
             p->describe();
     } else {

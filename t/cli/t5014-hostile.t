@@ -160,5 +160,28 @@ fi
 gtrack -r odd mv @latest '<script>|[x](y)' && gplot -r odd report @latest -o x.md
 test -s x.md && ! grep -q '[^\\]<\|[^\\]|\[x' x.md
 ok $? "a report escapes the names of runs in Markdown"
+gplot -r odd report @latest -o x.html >out 2>err
+test -s x.html && ! grep -q '<script>|' x.html
+ok $? "a report escapes the names of runs in HTML"
+gtrack -r odd mv @latest '`touch pwned`"`touch pwned`' &&
+    gplot -r odd loss @latest -o q.svg --title '`touch pwned`' >out 2>err
+test $? = 0 && test ! -e pwned
+ok $? "gnuplot runs no command in the name of a run"
+
+# ---- the programs ----
+gtrack --version -v >out
+if grep -q 'guards: none' out || ! command -v readelf >/dev/null; then
+    skip "the programs have the guards that --version -v names" "no guards"
+else
+    bad=
+    for program in gtrack gplot gdata gtrain; do
+        program=$(command -v $program)
+        readelf -dW "$program" | grep -q BIND_NOW || bad="$bad $program: lazy"
+        readelf -sW "$program" >symbols
+        grep -q __stack_chk_fail symbols || bad="$bad $program: no protector"
+        grep -q __snprintf_chk symbols || bad="$bad $program: not fortified"
+    done
+    is "$bad" "" "the programs have the guards that --version -v names"
+fi
 
 done_testing

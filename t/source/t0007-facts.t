@@ -21,6 +21,22 @@ src/a/b.c:2: there is no old_name()
 src/a/c.h:1: does not begin by saying what it is for" \
     "scripts/facts finds names that are gone and files without a purpose"
 
+# SECURITY.md names the test of each promise: its file and, in quotes there, its
+# name.
+# shellcheck disable=SC2016 # the $ are for perl
+is "$(cd "$top" && perl -0777 -ne '
+    while (/^    (t\/\S+): (.*?)(?=\n\n|\n    t\/|\Z)/gms) {
+        my ($file, $name) = ($1, $2);
+        $name =~ s/\s+/ /g;
+        open my $in, "<", $file or print "no $file\n" and next;
+        my $text = do { local $/; <$in> };
+        $text =~ s/"\s*\n\s*"//g;
+        print "no \"$name\" in $file\n" if index($text, "$name\"") < 0;
+        $count++;
+    }
+    print "only ", $count // 0, " promises\n" if ($count // 0) < 20;
+' SECURITY.md)" "" "SECURITY.md names tests that exist"
+
 # What only git has.
 cat >git-only <<'END'
 .ci/run
