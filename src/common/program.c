@@ -254,6 +254,10 @@ static int find_and_run(const struct program *p, int argc, char **argv,
     } else if (h.end == argc) {
         if (h.unknown || want_help)
             return run_own(p, h.unknown, e);
+        if (argc == 1) {
+            help(p);
+            return err_set(e, ERR_USAGE, "%s", "");
+        }
         return err_set(e, ERR_USAGE, "a command is expected; try '%s --help'",
                        p->name);
     } else { /* options before a command are those after it */

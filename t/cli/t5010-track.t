@@ -129,6 +129,11 @@ ok $? "options may stand before the command"
 g -r mlruns
 test $? = 2 && holds err "gtrack: a command is expected; try 'gtrack --help'"
 ok $? "options without a command are refused"
+for program in gtrack gplot; do
+    $program >out 2>err
+    test $? = 2 && test ! -s err && $program --help | cmp -s - out
+    ok $? "$program without an argument prints its commands"
+done
 g -r mlruns lss
 test $? = 2 && holds err "gtrack: unknown command 'lss'; did you mean 'ls'?"
 ok $? "an unknown command is refused with a suggestion"
