@@ -96,6 +96,8 @@ static void dump(const struct program *p)
         printf("%s\t\t\t%s\t%s\t\n", c->name, c->args ? c->args : "", c->help);
         dump_opts(c->name, table);
     }
+    if (p->dump)
+        p->dump();
 }
 
 static void set_level(const struct program *p)

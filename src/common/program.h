@@ -23,7 +23,8 @@
  * F` is `gtrain train --config F`.  --dump-options prints the tables, one
  * line per option, for the test that compares them with the manual: command,
  * letter, name, argument, help and the words that the option accepts, separated
- * by tabs.
+ * by tabs.  program.dump() adds lines whose first three fields are empty: a
+ * setting, its help and its words.
  */
 struct program {
     const char *name;
@@ -33,6 +34,7 @@ struct program {
     const char *file;           /* the option of `bare` that takes the file
                                  * which someone may give alone, or NULL */
     void (*describe)(void);     /* more for --version -v; or NULL */
+    void (*dump)(void);         /* more for --dump-options; or NULL */
 };
 
 /* The options that every command understands. */

@@ -15,7 +15,7 @@
  * its shell evaluate them.
  */
 static const char bash[] =
-    "# bash completion of gtrack: eval \"$(gtrack completion bash)\"\n"
+    "# bash completion of the suite: eval \"$(gtrack completion bash)\"\n"
     "_gtrack() {\n"
     "    local line=${COMP_LINE:0:COMP_POINT} words=() i w IFS=$'\\n'\n"
     "    # bash takes words apart at '=' and ':'; a blank is between two\n"
@@ -39,14 +39,14 @@ static const char bash[] =
     "        [[ $w == [\\\"\\']* ]] || line=${line#\"${w%\"${w##*[=:]}\"}\"}\n"
     "        COMPREPLY+=(\"$line\")\n"
     "    done < <(gtrack completion words -- \"${words[@]}\" 2>/dev/null)\n"
-    "    [[ ${COMPREPLY[0]} == -*= ]] && compopt -o nospace 2>/dev/null\n"
+    "    [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null\n"
     "    [[ $w == -* ]] || compopt -o filenames 2>/dev/null # quotes blanks\n"
     "}\n"
-    "complete -o default -F _gtrack gtrack\n";
+    "complete -o default -F _gtrack gtrack gplot gtrain gdata\n";
 
 static const char zsh[] =
-    "#compdef gtrack\n"
-    "# zsh completion of gtrack: eval \"$(gtrack completion zsh)\"\n"
+    "#compdef gtrack gplot gtrain gdata\n"
+    "# zsh completion of the suite: eval \"$(gtrack completion zsh)\"\n"
     "_gtrack() {\n"
     "    local -a found shown\n"
     "    local line tab=$'\\t'\n"
@@ -58,16 +58,17 @@ static const char zsh[] =
     "        done\n"
     "    if (( ! $#found )); then\n"
     "        _files\n"
-    "    elif [[ $found[1] == -*= ]]; then\n"
+    "    elif [[ $found[1] == *= ]]; then\n"
     "        compadd -S '' -l -d shown -a found\n"
     "    else\n"
     "        compadd -l -d shown -a found\n"
     "    fi\n"
     "}\n"
-    "(( $+functions[compdef] )) && compdef _gtrack gtrack\n";
+    "(( $+functions[compdef] )) && compdef _gtrack gtrack gplot gtrain "
+    "gdata\n";
 
 static const char fish[] =
-    "# fish completion of gtrack: gtrack completion fish | source\n"
+    "# fish completion of the suite: gtrack completion fish | source\n"
     "function __gtrack\n"
     "    set -l word (commandline -ct |\n"
     "        string replace -ra '[\\\\\\\\\\'\"]' '')\n"
@@ -79,7 +80,9 @@ static const char fish[] =
     "        __fish_complete_path \"$word\"\n"
     "    end\n"
     "end\n"
-    "complete -c gtrack -f -a '(__gtrack)'\n";
+    "for program in gtrack gplot gtrain gdata\n"
+    "    complete -c $program -f -a '(__gtrack)'\n"
+    "end\n";
 
 static int completion_main(int argc, char **argv, struct err *e)
 {

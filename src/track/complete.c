@@ -7,12 +7,16 @@
 
 #include "common/mem.h"
 #include "common/program.h"
+#include "common/path.h"
 #include "store/store.h"
 #include "track/cmds.h"
+#include "track/complete_program.h"
 #include "track/runs/column.h"
 #include "track/runs/track.h"
 
 struct command_line {
+    const struct cmd *const *cmds;
+    const struct complete_program *other; /* a program other than gtrack */
     const struct cmd *cmd;
     const struct opt *open; /* the option that the last word is the value of */
     const char *first;      /* the first word after the command */
@@ -125,7 +129,7 @@ static void offer_opts(const struct command_line *l, const struct opt *o)
 
 static void offer_cmds(const struct command_line *l)
 {
-    for (const struct cmd *const *c = track_cmds; *c; c++)
+    for (const struct cmd *const *c = l->cmds; *c; c++)
         offer_word(l, (*c)->name, (*c)->help);
 }
 
@@ -142,9 +146,36 @@ static void skip_to_comma(struct command_line *l)
     l->last = comma + 1;
 }
 
+/* A setting of gtrain, or after the "=" its values. */
+static void offer_settings(struct command_line *l)
+{
+    const char *equals = strchr(l->last, '=');
+
+    for (size_t i = 0; i < l->other->n_settings; i++) {
+        const struct complete_setting *s = &l->other->setting[i];
+        const size_t n = strlen(s->key);
+        char *word;
+
+        if (!equals) {
+            word = xasprintf("%s=", s->key);
+            offer_word(l, word, s->help);
+            free(word);
+        } else if (strncmp(l->last, s->key, n) == 0 && equals == l->last + n) {
+            for (int k = 0; s->words && s->words[k]; k++) {
+                word = xasprintf("%s=%s", s->key, s->words[k]);
+                offer_word(l, word, NULL);
+                free(word);
+            }
+        }
+    }
+}
+
 static void offer_value(struct command_line *l)
 {
     const char *arg = l->open->arg, *name = l->open->name;
+
+    if (l->other && strcmp(name, "set") == 0)
+        offer_settings(l);
 
     for (int i = 0; l->open->words && l->open->words[i]; i++)
         offer_word(l, l->open->words[i], NULL);
@@ -156,7 +187,8 @@ static void offer_value(struct command_line *l)
         skip_to_comma(l);
     if (strcmp(arg, "metric") == 0)
         offer_keys(l, NULL, false);
-    else if (strcmp(arg, "column") == 0 || strcmp(arg, "list") == 0)
+    else if (strcmp(arg, "column") == 0 || strcmp(arg, "list") == 0 ||
+             strcmp(arg, "param") == 0)
         offer_keys(l, NULL, true);
 }
 
@@ -182,7 +214,7 @@ static const struct opt *find_opt(const struct command_line *l, char letter,
 
     if (l->cmd)
         return find_in(l->cmd->opts, letter, name);
-    for (const struct cmd *const *c = track_cmds; *c && !o; c++)
+    for (const struct cmd *const *c = l->cmds; *c && !o; c++)
         o = find_in((*c)->opts, letter, name);
     return o;
 }
@@ -226,14 +258,14 @@ static void read_word(struct command_line *l, const char *word)
     } else if (!l->cmd) {
         struct err none = ERR_INIT;
 
-        l->cmd = opt_find_cmd(track_cmds, word, &none);
+        l->cmd = opt_find_cmd(l->cmds, word, &none);
     } else if (l->words++ == 0) {
         l->first = word;
     }
 }
 
 /* Offer what the synopsis of the command has next. */
-static void offer_arg(const struct command_line *l)
+static void offer_arg(struct command_line *l)
 {
     const char *args = l->cmd->args ? l->cmd->args : "";
 
@@ -245,7 +277,17 @@ static void offer_arg(const struct command_line *l)
         offer_word(l, "start", "start a run");
         offer_word(l, "log", "add points, parameters and tags");
         offer_word(l, "end", "end a run, with a status");
+    } else if (strncmp(args, "[status|report] ", 16) == 0 && l->words == 0) {
+        offer_word(l, "status", NULL);
+        offer_word(l, "report", NULL);
     } else if (strncmp(args, "METRIC ", 7) == 0 && l->words == 0) {
+        offer_keys(l, NULL, false);
+    } else if ((strncmp(args, "NAME[,", 6) == 0 ||
+                strncmp(args, "PARAM[,", 7) == 0) &&
+               l->words == 0) {
+        skip_to_comma(l);
+        offer_keys(l, NULL, *args == 'P');
+    } else if (strncmp(args, "PARAM[,", 7) == 0 && l->words == 1) {
         offer_keys(l, NULL, false);
     } else if (strcmp(args, "[RUN [METRIC]...]") == 0 && l->words > 0) {
         char *run = xstrdup(l->first);
@@ -259,30 +301,51 @@ static void offer_arg(const struct command_line *l)
     }
 }
 
-void complete(struct buf *out, char **words, int n)
+static void complete_line(struct command_line *l, char **words, int n)
 {
-    struct command_line l = { .last = n > 1 ? words[n - 1] : "", .out = out };
     const char *equals;
 
     for (int i = 1; i < n - 1; i++)
-        read_word(&l, words[i]);
-    equals = strncmp(l.last, "--", 2) == 0 ? strchr(l.last, '=') : NULL;
-    if (!l.open && equals) {
-        l.open = find_opt(&l, '\0', l.last + 2);
-        l.before = l.last;
-        l.before_len = (size_t)(equals + 1 - l.last);
-        l.last = equals + 1;
+        read_word(l, words[i]);
+    equals = strncmp(l->last, "--", 2) == 0 ? strchr(l->last, '=') : NULL;
+    if (!l->open && equals) {
+        l->open = find_opt(l, '\0', l->last + 2);
+        l->before = l->last;
+        l->before_len = (size_t)(equals + 1 - l->last);
+        l->last = equals + 1;
     }
-    if (l.open && l.open->arg) {
-        offer_value(&l);
-    } else if (l.before) {
+    if (l->open && l->open->arg) {
+        offer_value(l);
+    } else if (l->before) {
         return;
-    } else if (l.last[0] == '-') {
-        offer_opts(&l, l.cmd ? l.cmd->opts : NULL);
-        offer_opts(&l, common_opts);
-    } else if (!l.cmd) {
-        offer_cmds(&l);
+    } else if (l->last[0] == '-') {
+        offer_opts(l, l->cmd ? l->cmd->opts : NULL);
+        if (!l->other || !l->cmd)
+            offer_opts(l, common_opts);
+    } else if (!l->cmd) {
+        offer_cmds(l);
     } else {
-        offer_arg(&l);
+        offer_arg(l);
     }
+}
+
+void complete(struct buf *out, char **words, int n)
+{
+    struct command_line l = { .cmds = track_cmds,
+                              .last = n > 1 ? words[n - 1] : "",
+                              .out = out };
+    struct complete_program other = { .mem = ARENA_INIT };
+    const char *program = n > 0 ? path_name(words[0]) : "gtrack";
+    struct err none = ERR_INIT;
+
+    if (strcmp(program, "gtrack") != 0) {
+        if (complete_program_load(&other, program, &none) < 0) {
+            complete_program_clear(&other);
+            return;
+        }
+        l.cmds = other.cmds;
+        l.other = &other;
+    }
+    complete_line(&l, words, n);
+    complete_program_clear(&other);
 }

@@ -10,7 +10,8 @@
  *
  *      complete(&out, words, 5);
  *
- * appends one line for each word that begins so: the word and, where there is
+ * The first word may be the name of any program of the suite.  This appends one
+ * line for each word that begins so: the word and, where there is
  * one, a tab and a help text.  Where a file or any text is expected, nothing is
  * appended, and the shell completes the names of files.  Words with control
  * characters are left out.

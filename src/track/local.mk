@@ -31,6 +31,8 @@ gtrack_SOURCES = \
 	%D%/cmds.h \
 	%D%/complete.c \
 	%D%/complete.h \
+	%D%/complete_program.c \
+	%D%/complete_program.h \
 	%D%/gtrack.c
 gtrack_CPPFLAGS = $(AM_CPPFLAGS)
 gtrack_LDADD = $(STORE_LIBS)
@@ -43,10 +45,13 @@ include src/track/push/local.mk
 bashcompdir = $(datadir)/bash-completion/completions
 zshcompdir = $(datadir)/zsh/site-functions
 fishcompdir = $(datadir)/fish/vendor_completions.d
-nodist_bashcomp_DATA = completion/gtrack
+nodist_bashcomp_DATA = completion/gtrack completion/gplot completion/gtrain \
+	completion/gdata
 nodist_zshcomp_DATA = completion/_gtrack
-nodist_fishcomp_DATA = completion/gtrack.fish
-CLEANFILES += completion/gtrack completion/_gtrack completion/gtrack.fish
+nodist_fishcomp_DATA = completion/gtrack.fish completion/gplot.fish \
+	completion/gtrain.fish completion/gdata.fish
+CLEANFILES += $(nodist_bashcomp_DATA) $(nodist_zshcomp_DATA) \
+	$(nodist_fishcomp_DATA)
 
 completion/gtrack: gtrack$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion bash >$@
@@ -54,3 +59,9 @@ completion/_gtrack: gtrack$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion zsh >$@
 completion/gtrack.fish: gtrack$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) completion && ./gtrack completion fish >$@
+# A shell looks for the script under the name of the program.
+completion/gplot completion/gtrain completion/gdata: completion/gtrack
+	$(AM_V_GEN)cp completion/gtrack $@
+completion/gplot.fish completion/gtrain.fish completion/gdata.fish: \
+		completion/gtrack.fish
+	$(AM_V_GEN)cp completion/gtrack.fish $@

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/conf.h"
 #include "common/program.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
+#include "trainer/settings/settings.h"
 
 static const struct cmd *const cmds[] = { TRAINER_CMDS(CMD_ADDRESS) NULL };
 
@@ -33,6 +35,17 @@ static void describe_devices(void)
     }
 }
 
+/* For the completion of --set. */
+static void dump_settings(void)
+{
+    for (const struct setting *s = settings_table; s->key; s++) {
+        printf("\t\t\t%s\t%s\t", s->key, s->help);
+        for (int i = 0; s->words && s->words[i]; i++)
+            printf("%s%s", i ? "|" : "", s->words[i]);
+        putchar('\n');
+    }
+}
+
 static const struct program program = {
     .name = "gtrain",
     .summary = "Train language models on CPUs and GPUs.",
@@ -40,6 +53,7 @@ static const struct program program = {
     .bare = "train",
     .file = "config",
     .describe = describe_devices,
+    .dump = dump_settings,
 };
 
 /*

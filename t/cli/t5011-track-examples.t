@@ -57,6 +57,22 @@ gtrack completion words -- gtrack gc '' >out && test ! -s out &&
     test "$(words export --to j)" = jsonl &&
     test "$(words compare --by '')" = "last best"
 ok $? "words of options are completed, and nothing where no argument is expected"
+others() { gtrack completion words -- "$@" | cut -f1 | paste -sd' '; }
+test "$(others gplot los)" = loss && test "$(others gplot loss --smo)" = --smooth= &&
+    test "$(others gplot loss r)" = "run1 run2 run3" &&
+    test "$(others gplot metric x,val)" = x,val/loss &&
+    test "$(others gplot sweep optim.l)" = optim.lr &&
+    test "$(others gplot sweep lr val)" = val/loss
+ok $? "gtrack completes runs and metrics for gplot"
+if test -x "$build/gtrain"; then
+    test "$(others gtrain pla)" = plan && test "$(others gtrain --set optim.lr_h)" = optim.lr_head= &&
+        test "$(others gtrain train -s data.ord)" = data.order= &&
+        others gtrain --set data.order= | grep -q 'data.order=documents$' &&
+        test "$(others gtrain sweep s)" = status
+    ok $? "gtrack completes settings for gtrain"
+else
+    skip "gtrack completes settings for gtrain" "no gtrain"
+fi
 # shellcheck disable=SC2016
 gtrack -r evil log 'a$(touch harm)`touch harm`=b c' </dev/null 2>err
 if command -v bash >/dev/null; then
@@ -70,11 +86,13 @@ if command -v bash >/dev/null; then
         c "gtrack ls --so" gtrack ls --so
         c "gtrack ls --color=a" gtrack ls --color = a
         c "gtrack -r mlruns sho" gtrack -r mlruns sho
+        c "gplot loss run" gplot loss run
         c "gtrack -r evil show " gtrack -r evil show ""' >out 2>&1
     test "$(cat out)" = '<run1><run2><run3>
 <--sort=>
 <auto><always>
 <show>
+<run1><run2><run3>
 <a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
     ok $? "bash completes runs and options and executes no name"
 else
