@@ -49,7 +49,8 @@ is "$(echo "$out" | grep -c '589824')" 1 \
     "the refusal names the nearest batch that fits"
 # hours and prices: 6 N D, on several devices, for several files
 hours() { gtrain plan --only time --tsv --no-header "$@"; }
-is "$(value gpt2-124M time 'this machine' 2)" 1 "this machine is in the table"
+is "$(value gpt2-124M time 'this machine' 2)" 1 \
+    "plan has a row for the machine it runs on"
 is "$(value gpt2-124M time P100 4 --mfu 0.4,60% | tr '\n' ' ')" "0.4 0.6 " \
     "--mfu takes several fractions, with a row for each"
 is "$(value gpt2-124M time 'this step time' 5 --step-time 330ms | cut -c1-5)" \
