@@ -105,8 +105,8 @@ void report_text(struct report *rep, const char *title, const char *text)
         html_text(&rep->text, text);
         buf_str(&rep->text, "</pre>\n");
     } else if (rep->form == FORM_MD) {
-        for (const char *s = text; *s; s += *s == '\n') {
-            const size_t n = strcspn(s, "\n");
+        for (const char *s = text; *s; s += *s != '\0') {
+            const size_t n = strcspn(s, "\r\n"); /* either ends a line */
 
             buf_printf(&rep->text, "    %.*s\n", (int)n, s);
             s += n;

@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "common/num.h"
+#include "common/path.h"
 #include "plot/draw/axis.h"
 #include "plot/history.h"
 #include "plot/kind.h"
@@ -146,7 +147,8 @@ void facts_sample(const struct run_info *run, struct buf *out)
         closedir(dir);
     if (*newest) {
         path = xasprintf("%s/%s", folder, newest);
-        if (buf_read_file(out, path, (size_t)1 << 20, &e) == 0 &&
+        if (buf_read_open(out, path_open_inside(path, run->folder, &e), path,
+                          (size_t)1 << 20, &e) == 0 &&
             out->len > MOST) {
             buf_trim(out, MOST);
             buf_str(out, "\n...\n");

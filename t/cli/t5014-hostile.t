@@ -102,6 +102,11 @@ g -r linked show -a --follow-links
 like out 'pw.top secret' "--follow-links reads a parameter that is a link"
 gplot -r linked notes --data @latest >out 2>err
 unlike out '0.5' "gplot draws nothing through a link"
+mkdir $run/artifacts/samples
+ln -s "$dir/secret" $run/artifacts/samples/step-1.txt
+gplot -r linked report @latest -o sample.html >out 2>err
+test -s sample.html && ! grep -q 'top secret' sample.html
+ok $? "a report shows no sample that is a link"
 rm $run/metrics/notes
 mv $run/metrics elsewhere/m
 ln -s "$dir/elsewhere/m" $run/metrics
@@ -157,10 +162,13 @@ else
     done >out 2>err
     is "$bad" "" "runs whose names are quotes are drawn"
 fi
+rm -r "$run/.gtrack"
+gtrack -r odd tag @latest "mlflow.source.name=$(printf 'a\r<i>\nb')"
 gtrack -r odd mv @latest '<script>|[x](y)' && gplot -r odd report @latest -o x.md
-# in a block of code, which is indented, nothing is markup
-grep -qF '| \<script\>\|\[x\](y) |' x.md &&
-    ! grep -v '^    ' x.md | grep -qF -e '<script>' -e '[x]('
+# in a block of code, which is indented, nothing is markup; a CR ends a line
+tr '\r' '\n' <x.md >lines
+grep -q '^    <i>' lines && grep -qF '| \<script\>\|\[x\](y) |' lines &&
+    ! grep -v '^    ' lines | grep -qF -e '<script>' -e '[x](' -e '<i>'
 ok $? "a report escapes the names of runs in Markdown"
 gplot -r odd report @latest -o x.html >out 2>err
 test -s x.html && ! grep -q '<script>|' x.html
