@@ -227,10 +227,11 @@ grep -q "pid $victim) died" log || bad="$bad; not named: $(tail -n 3 log)"
 is "$bad" "" "kill -9 of one rank ends the job with the rank's name"
 
 # also when rank 0 computes for minutes before it would notice
+rm -f log
 "$gtrain" --config c.ini --ranks 2 --set run.name=dead --set eval.every=0 \
     --set train.batch=600000 --set checkpoint.last=no >log 2>&1 &
 parent=$!
-until grep -q 'FLOP per token' log || ! kill -0 $parent; do :; done
+until grep -q 'FLOP per token' log 2>/dev/null || ! kill -0 $parent; do :; done
 ranks=$(children $parent)
 victim=$(echo "$ranks" | tail -n 1)
 kill -9 "$victim"
@@ -282,12 +283,12 @@ is "$bad" "" "SIGHUP under nohup does not stop a training"
 
 # steps that take minutes are not finished: they leave no trace
 stop_within() {     # stop_within BATCH SIGNAL: to the last rank
-    rm -rf within
+    rm -rf within log
     "$gtrain" --config c.ini --ranks 2 --set parallel.mode=fsdp \
         --set train.batch="$1" --set schedule.steps=2 --set eval.every=0 \
         --set checkpoint.folder=within --set run.name="within$1" >log 2>&1 &
     parent=$!
-    until grep -q 'FLOP per token' log || ! kill -0 $parent; do :; done
+    until grep -q 'FLOP per token' log 2>/dev/null || ! kill -0 $parent; do :; done
     kill -"$2" "$(children $parent | tail -n 1)"
     wait $parent
     status=$?

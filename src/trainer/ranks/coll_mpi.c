@@ -274,5 +274,5 @@ const struct coll_type coll_mpi = {
     .exchange = mpi_exchange,
     .sum = mpi_sum,
     .watch = mpi_watch,
-    .grace = 0.5,
+    .grace = 0.2,
 };
