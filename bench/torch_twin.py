@@ -265,10 +265,12 @@ class Muon(torch.optim.Optimizer):
     """Jordan 2024, in the type of the weights; torch.optim.Muon rounds its
     iterations to bfloat16."""
 
-    def __init__(self, groups, lr, momentum, nesterov, weight_decay):
+    def __init__(self, groups, lr, momentum, nesterov, weight_decay,
+                 adjust_lr_fn):
         super().__init__(groups, dict(lr=lr, momentum=momentum,
                                       nesterov=nesterov,
                                       weight_decay=weight_decay))
+        self.original = adjust_lr_fn == "original"
 
     @torch.no_grad()
     def step(self):
@@ -283,9 +285,44 @@ class Muon(torch.optim.Optimizer):
                 for _ in range(5):
                     a = x @ x.T
                     x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
-                scale = math.sqrt(max(1, p.shape[0] / p.shape[1]))
+                scale = math.sqrt(max(1, p.shape[0] / p.shape[1])) \
+                    if self.original else 0.2 * math.sqrt(max(p.shape))
                 p.mul_(1 - g["lr"] * g["weight_decay"])
                 p.sub_(g["lr"] * scale * (x if wide else x.T))
+
+
+class Projections:
+    """Gives each projection to Muon by itself: a parameter holds q, k and v, or
+    gate and up, one above the other."""
+
+    def __init__(self, muon, stacks, factor, **how):
+        self.stacks = [(p, p.detach().split(rows)) for p, rows in stacks]
+        parts = [part for _, parts in self.stacks for part in parts]
+        self.muon = muon([dict(params=parts, factor=factor)], **how)
+        self.param_groups = self.muon.param_groups
+
+    def step(self):
+        for p, parts in self.stacks:
+            grads = p.grad.split([part.shape[0] for part in parts])
+            for part, grad in zip(parts, grads):
+                part.grad = grad
+        self.muon.step()
+
+    def zero_grad(self, set_to_none):
+        for p, _ in self.stacks:
+            p.grad = None
+
+
+def projections(c, key, p):
+    """The rows of the projections in a parameter."""
+    if key.endswith("attn.qkv.weight"):
+        kv = c("model.kv_heads") or c("model.heads")
+        q = p.shape[1]
+        k = q // c("model.heads") * kv
+        return [q, k, k]
+    if key.endswith("mlp.fc.weight") and c("model.mlp") in ("swiglu", "geglu"):
+        return [p.shape[0] // 2] * 2
+    return [p.shape[0]]
 
 
 def optimisers(c, params, fused, muon):
@@ -303,7 +340,7 @@ def optimisers(c, params, fused, muon):
         elif p.dim() == 1:
             factor = c("optim.lr_vector")
         elif name == "muon":
-            matrices.append(p)
+            matrices.append((p, projections(c, key, p)))
             continue
         groups.setdefault((p.dim() > 1, factor), []).append(p)
     groups = [dict(params=ps, weight_decay=decay if two else 0.0,
@@ -320,10 +357,10 @@ def optimisers(c, params, fused, muon):
                              fused=fused)]
     if matrices:
         lr = c("optim.lr")
-        out.append(muon(
-            [dict(params=matrices, factor=c("optim.muon_lr") / lr if lr else 0)],
+        out.append(Projections(
+            muon, matrices, c("optim.muon_lr") / lr if lr else 0,
             lr=1, weight_decay=decay, momentum=c("optim.momentum"),
-            nesterov=c("optim.nesterov")))
+            nesterov=c("optim.nesterov"), adjust_lr_fn=c("optim.muon_scale")))
     return out
 
 

@@ -263,6 +263,7 @@ struct update {
     float g_scale, clip;
     const struct tensor *sumsq; /* optional */
     bool nesterov;              /* SGD and Muon */
+    float scale;                /* Muon */
     bool l2;                    /* decay is added to the gradient (Adam, SGD) */
 };
 
@@ -282,7 +283,7 @@ typedef void sgd_fn(struct dev *, struct tensor *w, struct tensor *m,
 /*
  * Muon (Jordan 2024) on one matrix w(R,C): m = b1 m + g, u = m or with
  * nesterov g + b1 m, five Newton-Schulz iterations in F32 (3.4445, -4.7750,
- * 2.0315) of u / (|u| + 1e-7), w -= lr * sqrt(max(1, R/C)) * that.  work holds
+ * 2.0315) of u / (|u| + 1e-7), w -= lr * scale * that.  work holds
  * muon_work(R, C) floats.
  */
 typedef void muon_fn(struct dev *, struct tensor *w, struct tensor *m,

@@ -155,7 +155,8 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     const int64_t R = w->dim[0], C = w->dim[1], n = R * C;
     const int64_t r = R < C ? R : C, c = R < C ? C : R;
     float *x = work->data, *next = x + n, *a = next + n, *b = a + r * r;
-    double f, sum = 0.0, rate = (double)u->lr;
+    const double rate = (double)u->lr * (double)u->scale;
+    double f, sum = 0.0;
 
     (void)dev;
     assert(tensor_count(work) >= muon_work(R, C));
@@ -187,8 +188,6 @@ void ref_muon(struct dev *dev, struct tensor *w, struct tensor *m,
         x = next;
         next = swap;
     }
-    if (R > C)
-        rate *= sqrt((double)R / (double)C);
     for (int64_t i = 0; i < n; i++) {
         const int64_t from = R < C ? i : i % C * R + i / C;
 

@@ -121,7 +121,7 @@ static void iterate(struct dev *dev, struct muon *m)
 static void apply_step(struct dev *dev, const struct muon *m)
 {
     const float lr = m->u->lr, keep = m->u->l2 ? 1.0f : 1.0f - lr * m->u->decay;
-    const float rate = m->R > m->C ? lr * sqrtf((float)m->R / (float)m->C) : lr;
+    const float rate = lr * m->u->scale;
     const int64_t n = m->R * m->C;
     float *w = m->w->data;
 

@@ -257,7 +257,6 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     const size_t chunks = blocks(n, SUMSQ_CHUNK);
     double *sum = (double *)cuda_scratch(dev, (chunks + 1) * sizeof(double),
                                          "muon");
-    float rate = u->lr;
     const float *done;
 
     if (!sum || n == 0)
@@ -269,10 +268,9 @@ extern "C" void cuda_muon(struct dev *dev, struct tensor *w, struct tensor *m,
     LAUNCH(normalise, blocks(n, THREADS), THREADS, 0, STREAM(dev), x,
            (const double *)sum, n);
     done = orthogonalise(dev, x, next, a, a + s * s, R, C);
-    if (R > C)
-        rate *= sqrtf((float)R / (float)C);
     WITH_TYPE(T, copy ? copy->type : DT_F32,
               LAUNCH(apply_step<T>, blocks(n, THREADS), THREADS, 0, STREAM(dev),
-                     data_of<float>(w), data_of<T>(copy), done, rate, args, n))
+                     data_of<float>(w), data_of<T>(copy), done,
+                     u->lr * u->scale, args, n))
     launched(dev, "muon");
 }

@@ -104,6 +104,7 @@ CHOICES = {
     "optim.eps": ["1e-8", "1e-4"],
     "optim.momentum": ["0.95", "0.5"],
     "optim.muon_lr": ["0.02", "0.1"],
+    "optim.muon_scale": ["original", "match_rms_adamw"],
     "schedule.at": ["0.3,0.6,0.9", "25%,50%"],
     "schedule.factor": ["0.1", "0.5"],
     "eval.at_start": ["no", "yes"],
@@ -131,6 +132,10 @@ CASES = [
 ] + ["optim.name=" + x for x in CHOICES["optim.name"]] + \
     ["schedule.kind=%s schedule.warmup=2" % x
      for x in CHOICES["schedule.kind"]] + [
+    "optim.name=muon schedule.steps=50 model.norm=rmsnorm model.mlp=swiglu "
+    "model.position=rope model.linear_bias=no model.kv_heads=2",
+    "optim.name=muon optim.muon_scale=match_rms_adamw optim.muon_lr=3e-3 "
+    "schedule.steps=50",
     "train.precision=bf16",
     "train.precision=fp16",
     "train.precision=bf16 optim.name=sgd optim.lr=0.1",

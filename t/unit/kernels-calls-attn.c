@@ -144,7 +144,7 @@ static struct update update(const int64_t *s, const struct tensor *sumsq)
         .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
         .decay = 0.1f, .step = 3, .g_scale = s[2] == 1 ? 0.5f : 1.0f,
         .clip = s[2] == 1 ? 1.0f : 0.0f, .sumsq = sumsq,
-        .nesterov = s[2] == 2, .l2 = s[2] == 2,
+        .nesterov = s[2] == 2, .scale = 1.5f, .l2 = s[2] == 2,
     };
 }
 

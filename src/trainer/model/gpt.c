@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -33,14 +34,22 @@ static int add_param(struct builder *b, const char *name,
     return graph_param(b->g, full, group, rows, cols, std, value);
 }
 
-static int add_linear(struct builder *b, int x, const char *name, int64_t rows,
-                      int64_t cols, double std)
+/* The rows of the matrices of linear layers that are computed as one. */
+struct stack {
+    int64_t rows[GRAPH_STACK];
+};
+
+static int add_linear(struct builder *b, int x, const char *name,
+                      struct stack stack, int64_t cols, double std)
 {
+    const int64_t rows = stack.rows[0] + stack.rows[1] + stack.rows[2];
     char full[32];
     int w, bias = GRAPH_NONE;
 
     snprintf(full, sizeof full, "%s.weight", name);
     w = add_param(b, full, GROUP_MATRIX, rows, cols, std, 0);
+    memcpy(b->g->param[b->g->node[w].param].stack, stack.rows,
+           sizeof stack.rows);
     if (b->m->linear_bias) {
         snprintf(full, sizeof full, "%s.bias", name);
         bias = add_param(b, full, GROUP_VECTOR, rows, 0, 0, 0);
@@ -95,7 +104,8 @@ static int add_attention(struct builder *b, int x)
                          .drop.p = (float)m->dropout_attention };
     int h, wq, wk;
 
-    h = add_linear(b, x, "attn.qkv", (H + 2 * K) * D, m->width, m->init_std);
+    h = add_linear(b, x, "attn.qkv", (struct stack){ { H * D, K * D, K * D } },
+                   m->width, m->init_std);
     if (m->qk_norm) {
         wq = add_param(b, "attn.q_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
         wk = add_param(b, "attn.k_norm.weight", GROUP_VECTOR, D, 0, 0, 1);
@@ -107,7 +117,8 @@ static int add_attention(struct builder *b, int x)
         h = graph_decode(b->g, h, attn);
     else
         h = graph_attention(b->g, h, attn);
-    h = add_linear(b, h, "attn.proj", m->width, m->width, residual_std(b));
+    h = add_linear(b, h, "attn.proj", (struct stack){ { m->width } }, m->width,
+                   residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
 
@@ -130,12 +141,14 @@ static int add_mlp(struct builder *b, int x)
     const int64_t F = b->is->d_ff;
     int h;
 
-    h = add_linear(b, x, "mlp.fc", gated ? 2 * F : F, m->width, m->init_std);
+    h = add_linear(b, x, "mlp.fc", (struct stack){ { F, gated ? F : 0 } },
+                   m->width, m->init_std);
     if (gated)
         h = graph_glu(b->g, h, act);
     else
         h = graph_act(b->g, h, act);
-    h = add_linear(b, h, "mlp.proj", m->width, F, residual_std(b));
+    h = add_linear(b, h, "mlp.proj", (struct stack){ { m->width } }, F,
+                   residual_std(b));
     return graph_dropout(b->g, h, m->dropout);
 }
 

@@ -114,6 +114,7 @@ int graph_param(struct graph *g, const char *name, enum param_group group,
     n->param = g->n_params++;
     n->val = shape_of(g->type, rows, cols);
     p->count = tensor_count(&n->val);
+    p->stack[0] = rows;
     finish_node(g, n);
     n->grad.type = DT_F32;
     return g->n - 1;

@@ -37,7 +37,7 @@
  *
  * The graph owns its nodes and its memory; the caller owns the device.
  */
-enum { GRAPH_NONE = -1, GRAPH_MAX_SRC = 4 };
+enum { GRAPH_NONE = -1, GRAPH_MAX_SRC = 4, GRAPH_STACK = 3 };
 
 enum graph_op {
     OP_INPUT,
@@ -86,6 +86,8 @@ struct graph_param {
     float value;
     int64_t count;
     int64_t at; /* in the block, in elements; a multiple of 16 */
+    /* The rows of the matrices that lie in it one above the other. */
+    int64_t stack[GRAPH_STACK];
 };
 
 struct graph_unit {

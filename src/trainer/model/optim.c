@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "common/rng.h"
@@ -24,6 +25,7 @@ static struct optim_range range_of(const struct optim_settings *c,
     if (r.name == OPTIM_MUON && p->group == GROUP_MATRIX) {
         r.rows = t->dim[0];
         r.cols = t->dim[1];
+        memcpy(r.stack, p->stack, sizeof r.stack);
         r.lr_factor = c->lr > 0 ? c->muon_lr / c->lr : 0;
         return r;
     }
@@ -55,8 +57,9 @@ static int64_t work_floats(const struct optim *o)
     int64_t most = 0;
 
     for (int i = 0; i < o->n_ranges; i++)
-        if (o->range[i].name == OPTIM_MUON) {
-            const int64_t n = muon_work(o->range[i].rows, o->range[i].cols);
+        for (int k = 0; k < GRAPH_STACK; k++) {
+            const struct optim_range *r = &o->range[i];
+            const int64_t n = muon_work(r->stack[k], r->cols);
 
             most = n > most ? n : most;
         }
@@ -253,6 +256,50 @@ void optim_round(const struct optim *o, struct dev *dev, struct tensor *rounded,
         dev->ops->cast(dev, rounded, w);
 }
 
+/* Rows of a matrix. */
+static struct tensor rows_of(const struct tensor *t, int64_t from, int64_t n)
+{
+    struct tensor rows = *t;
+
+    if (t->data)
+        rows.data =
+            (char *)t->data + (size_t)(from * t->dim[1]) * dtype_size(t->type);
+    rows.dim[0] = n;
+    return rows;
+}
+
+static double muon_scale(enum muon_scale how, int64_t rows, int64_t cols)
+{
+    const double R = (double)rows, C = (double)cols;
+
+    return how == MUON_SCALE_ORIGINAL ? sqrt(fmax(1, R / C))
+                                      : 0.2 * sqrt(fmax(R, C));
+}
+
+static void update_stack(struct optim *o, const struct optim_range *r,
+                         const struct tensor *w, const struct tensor *m,
+                         const struct tensor *copy, const struct tensor *grad,
+                         const struct update *u)
+{
+    struct dev *dev = o->graph->dev;
+    struct update part = *u;
+    int64_t from = 0;
+
+    for (int k = 0; k < GRAPH_STACK && r->stack[k] > 0; k++) {
+        const int64_t n = r->stack[k];
+        struct tensor work =
+            tensor_vector(o->work.data, DT_F32, muon_work(n, r->cols));
+        struct tensor wk = rows_of(w, from, n), mk = rows_of(m, from, n);
+        struct tensor gk = rows_of(grad, from, n), ck;
+
+        if (copy)
+            ck = rows_of(copy, from, n);
+        part.scale = (float)muon_scale(o->conf->muon_scale, n, r->cols);
+        dev->ops->muon(dev, &wk, &mk, copy ? &ck : NULL, &work, &gk, &part);
+        from += n;
+    }
+}
+
 static void update_range(struct optim *o, const struct optim_range *r,
                          const struct update *u)
 {
@@ -264,7 +311,6 @@ static void update_range(struct optim *o, const struct optim_range *r,
     struct tensor grad = piece_of(&o->own_grads, &g->grads, DT_F32, r);
     struct tensor rounded = piece_of(&o->own_copies, &g->copies, g->type, r);
     struct tensor *copy = rounded.data && !o->rounds_randomly ? &rounded : NULL;
-    struct tensor work;
 
     switch (r->name) {
     case OPTIM_ADAMW:
@@ -278,8 +324,7 @@ static void update_range(struct optim *o, const struct optim_range *r,
         dev->ops->lion(dev, &w, &m, copy, &grad, u);
         break;
     case OPTIM_MUON:
-        work = tensor_vector(o->work.data, DT_F32, muon_work(r->rows, r->cols));
-        dev->ops->muon(dev, &w, &m, copy, &work, &grad, u);
+        update_stack(o, r, &w, &m, copy, &grad, u);
         break;
     }
     if (rounded.data && o->rounds_randomly)

@@ -16,9 +16,9 @@
  *
  * Parameters that are treated alike are adjacent in the block, so an update is
  * a few calls over ranges.  Decay applies to tensors of two or more dimensions.
- * Muon updates the matrices of the blocks, and AdamW the embeddings, head and
- * vectors.  The state is fp32: first moments for all parameters, second ones
- * for those that AdamW or Adam updates.
+ * Muon updates the matrices of the blocks, each projection by itself, and AdamW
+ * the embeddings, head and vectors.  The state is fp32: first moments for all
+ * parameters, second ones for those that AdamW or Adam updates.
  *
  * A gradient that is not finite changes nothing; the caller sees it in the norm
  * and may skip the step.
@@ -32,7 +32,8 @@ struct optim_range {
     int64_t at, count;  /* in the block */
     int64_t own;        /* in m; `at`, unless the state is sharded */
     int64_t v_at;       /* in v; -1: none */
-    int64_t rows, cols; /* of a matrix for muon */
+    int64_t rows, cols; /* of a matrix for muon, */
+    int64_t stack[GRAPH_STACK]; /* and of the projections in it */
     enum optim_name name;
     bool decayed;
     double lr_factor; /* on the scheduled rate */

@@ -55,6 +55,10 @@ static const char *const optimisers[] = {
     [OPTIM_ADAMW] = "adamw", [OPTIM_ADAM] = "adam", [OPTIM_SGD] = "sgd",
     [OPTIM_LION] = "lion", [OPTIM_MUON] = "muon", NULL
 };
+static const char *const muon_scales[] = {
+    [MUON_SCALE_ORIGINAL] = "original",
+    [MUON_SCALE_MATCH_RMS_ADAMW] = "match_rms_adamw", NULL
+};
 static const char *const curves[] = {
     [CURVE_COSINE] = "cosine", [CURVE_LINEAR] = "linear",
     [CURVE_CONSTANT] = "constant", [CURVE_WSD] = "wsd",
@@ -269,6 +273,8 @@ const struct setting settings_table[] = {
          "factor on the learning rate of biases and norms"),
     REAL(optim.muon_lr, "0.02", 0, 1000,
          "peak learning rate of the matrices that muon updates"),
+    WORD(optim.muon_scale, "original", muon_scales,
+         "how muon scales an update by the shape of its matrix"),
 
     WORD(schedule.kind, "cosine", curves,
          "curve of the learning rate after the warm-up"),

@@ -81,6 +81,7 @@ struct train_settings {
 };
 
 enum optim_name { OPTIM_ADAMW, OPTIM_ADAM, OPTIM_SGD, OPTIM_LION, OPTIM_MUON };
+enum muon_scale { MUON_SCALE_ORIGINAL, MUON_SCALE_MATCH_RMS_ADAMW };
 
 struct optim_settings {
     enum optim_name name;
@@ -88,6 +89,7 @@ struct optim_settings {
     double momentum;
     bool nesterov;
     double lr_embed, lr_head, lr_vector, muon_lr;
+    enum muon_scale muon_scale;
 };
 
 enum curve {

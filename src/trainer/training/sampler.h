@@ -18,8 +18,8 @@
  * newest keys and values replace the oldest in the cache.  The random number of
  * a token is a function of the seed, the number of the sequence and the
  * position.  So sampling does not change training, and a sequence does not
- * depend on how many others are generated. Ids that only pad the vocabulary are
- * never drawn.
+ * depend on how many others are generated.  Ids that only pad the vocabulary
+ * are never drawn.
  */
 struct sampler {
     struct job *job;
