@@ -74,9 +74,10 @@ convert_read_fn convert_read_hf, convert_read_llmc;
 /* Write config.json and the tokenizer of hf. */
 int convert_describe_hf(const struct job *, const struct convert_family *,
                         const char *folder, struct err *);
-/* Set *tied to false, with a warning, if the weights of hf in a folder have a
- * head that is not the embedding. */
-int convert_check_tied(const char *folder, bool *tied, struct err *);
+/* Do the weights of hf in a folder have a head that is not the embedding?
+ * Warns if they do.  Weights that cannot be read have none; reading them says
+ * why. */
+bool convert_has_own_head(const char *folder);
 /* The object in a file of a folder; NULL with e filled. */
 json_t *convert_json(const char *folder, const char *name, struct err *);
 

@@ -247,24 +247,26 @@ static const struct tensors_array *find_embedding(const struct hf_files *s)
     return NULL;
 }
 
-int convert_check_tied(const char *folder, bool *tied, struct err *e)
+bool convert_has_own_head(const char *folder)
 {
-    const struct tensors_array *head, *wte;
+    const struct tensors_array *head = NULL, *wte = NULL;
     struct hf_files s;
-    const int ret = open_files(&s, folder, e);
+    struct err e = ERR_INIT;
+    bool own;
 
-    head = use_tensor(&s, head_row.theirs);
-    wte = find_embedding(&s);
-    if (head && wte &&
-        (strcmp(head->type, wte->type) != 0 || head->bytes != wte->bytes ||
-         memcmp(head->data, wte->data, wte->bytes) != 0)) {
+    if (open_files(&s, folder, &e) == 0) {
+        head = use_tensor(&s, head_row.theirs);
+        wte = find_embedding(&s);
+    }
+    own = head && wte &&
+          (strcmp(head->type, wte->type) != 0 || head->bytes != wte->bytes ||
+           memcmp(head->data, wte->data, wte->bytes) != 0);
+    if (own)
         log_warn("%s is not %s; the model is imported with its own head, "
                  "although config.json says tie_word_embeddings",
                  head->name, wte->name);
-        *tied = false;
-    }
     close_files(&s);
-    return ret;
+    return own;
 }
 
 /* Tensors that were not used must be the tables of older versions, or a tied

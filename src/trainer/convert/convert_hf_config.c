@@ -375,9 +375,10 @@ static int add_model(const json_t *o, const struct hf_kind *k,
 {
     const bool biases =
         k->biases || is_true(o, "attention_bias") || is_true(o, "mlp_bias");
-    bool tied = has_value(o, "tie_word_embeddings")
-                    ? is_true(o, "tie_word_embeddings")
-                    : k->tied;
+    const bool says_tied = has_value(o, "tie_word_embeddings")
+                               ? is_true(o, "tie_word_embeddings")
+                               : k->tied;
+    const bool tied = says_tied && !convert_has_own_head(folder);
 
     for (const struct hf_number *n = k->numbers; n->theirs; n++)
         if (add_number(o, n, out, e) < 0)
@@ -385,8 +386,7 @@ static int add_model(const json_t *o, const struct hf_kind *k,
     for (const struct hf_flag *m = k->flags; m->key; m++)
         if (has_value(o, m->key) && is_true(o, m->key) != m->is)
             return reject_key(e, o, m->key, "gtrain has no such model");
-    if (add_act(o, k, out, e) < 0 ||
-        (tied && convert_check_tied(folder, &tied, e) < 0))
+    if (add_act(o, k, out, e) < 0)
         return -1;
     buf_printf(out,
                "%smodel.linear_bias=%s\nmodel.tied=%s\n"
