@@ -13,6 +13,7 @@
 #include "common/num.h"
 #include "common/table.h"
 #include "data/token/tokenizer.h"
+#include "trainer/convert/convert.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/graph_memory.h"
 #include "trainer/model/resolve.h"
@@ -136,6 +137,18 @@ static double all_tokens(const struct settings *s)
            (double)s->model.context;
 }
 
+/* The formats of gtrain export, with the class of transformers. */
+static void add_exports(const struct planned_model *p, struct table *t)
+{
+    struct err e = ERR_INIT;
+    const struct convert_family *f = convert_family(p->set, &e);
+
+    begin_row(p, t, "exports");
+    table_printf(t, "hf (%s)%s%s", f ? f->type : "own class",
+                 convert_check_llmc(p->set, &e) == 0 ? ", llm.c" : "",
+                 convert_check_gguf(p->set, &e) == 0 ? ", gguf" : "");
+}
+
 static double checkpoint_seconds(const struct settings *s)
 {
     const struct conf_span *every = &s->checkpoint.every;
@@ -185,6 +198,7 @@ static void add_training(struct planned_model *p, struct table *t)
     add_real(p, t, "FLOP in all, 6ND", 6 * n * d);
     add_real(p, t, "TFLOP in all, 6ND", 6 * n * d / 1e12);
     add_real(p, t, "FLOP in all, exact", flops * d);
+    add_exports(p, t);
     if (step_time > 0) {
         add_real(p, t, "hours at this step time",
                  step_time * (double)s->is.steps / 3600);

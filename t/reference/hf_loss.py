@@ -23,7 +23,8 @@ starts = range(0, len(ids) - context, context)
 
 @torch.no_grad()
 def loss(dtype, moved=False):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype,
+                                                 trust_remote_code=True)
     model.eval()
     if moved:
         for p in model.parameters():

@@ -70,6 +70,12 @@ gtrain plan "$top/conf/c4-30M.ini" --set plan.hardware=mine:1:128:1 --fit \
 ok $? "--fit names the parameters that fit a memory"
 is "$(value c4-30M training 'hours from one checkpoint to the next' 2 \
     --step-time 36)" 5.0 "plan has the time from checkpoint to checkpoint"
+is "$(value gpt2-124M training exports 2)" "hf (gpt2), llm.c, gguf" \
+    "plan names the formats that can represent GPT-2"
+is "$(value c4-30M training exports 2)" "hf (own class)" \
+    "plan says that c4-30M is exported with a class of its own"
+is "$(value gpt2-124M training exports 2 --set model.mlp=relu)" "hf (gpt2)" \
+    "plan says that llm.c and GGUF cannot represent a GPT-2 with relu"
 for wrong in --mfu=0 --mfu=0.5,2 --price=cheap --set=plan.hardware=zzz --set=run.tags=zzz; do
     out=$(gtrain plan "$top/conf/gpt2-124M.ini" "$wrong" 2>&1)
     is $? 2 "plan $wrong is refused"

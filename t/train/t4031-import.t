@@ -185,7 +185,7 @@ gtrain import told.hf -o told.no >out 2>&1 &&
     told.no/config.ini
 ok $? "a tokenizer that cannot be read is not imported, with a warning"
 
-mkdir headless && cp gpt2/*.json headless
+mkdir headless && cp gpt2/*.json gpt2/*.safetensors headless
 sed 's/"n_head": *[0-9]*/"n_head": 0/' gpt2/config.json >headless/config.json
 gtrain import headless -o headless.ck >out 2>&1
 like out "^gtrain: headless: model.heads expects" \

@@ -66,12 +66,19 @@ typedef int convert_read_fn(const struct job *, float *weights,
                             const char *path, struct err *);
 
 convert_write_fn convert_write_hf, convert_write_llmc, convert_write_gguf;
+/* Fails if the format cannot represent the model; that of hf always can. */
+int convert_check_llmc(const struct settings *, struct err *);
+int convert_check_gguf(const struct settings *, struct err *);
 convert_settings_fn convert_settings_hf, convert_settings_llmc;
 convert_read_fn convert_read_hf, convert_read_llmc;
 
 /* ---- for the formats -------------------------------------------------- */
 
-/* Write config.json and the tokenizer of hf. */
+/* The same as convert_write_hf(), for a model of no family, with the file that
+ * defines it. */
+convert_write_fn convert_write_own;
+extern const char convert_own_model[];
+/* Write config.json and the tokenizer of hf; for a model of no family, NULL. */
 int convert_describe_hf(const struct job *, const struct convert_family *,
                         const char *folder, struct err *);
 /* Do the weights of hf in a folder have a head that is not the embedding?

@@ -342,22 +342,22 @@ static int add_tensors(struct gguf_tensors *w, struct err *e)
 
 /* ---- the file --------------------------------------------------------- */
 
-static int check_model(const struct job *j, const char *type, struct err *e)
+int convert_check_gguf(const struct settings *s, struct err *e)
 {
-    const struct model_settings *m = &j->set->model;
+    const struct model_settings *m = &s->model;
+    const struct convert_family *f = convert_family(s, e);
 
-    if (strcmp(type, "gpt2") == 0 &&
+    if (!f)
+        return -1;
+    if (strcmp(f->type, "gpt2") == 0 &&
         (!m->linear_bias || !m->norm_bias || m->mlp != MLP_GELU_TANH))
         return err_set(e, ERR_USAGE,
                        "llama.cpp's GPT-2 needs biases everywhere and "
                        "gelu_tanh");
-    if (strcmp(type, "gpt2") != 0 && (m->linear_bias || m->mlp != MLP_SWIGLU))
+    if (strcmp(f->type, "gpt2") != 0 &&
+        (m->linear_bias || m->mlp != MLP_SWIGLU))
         return err_set(e, ERR_USAGE,
                        "llama.cpp's Llama and Qwen3 need swiglu and no biases");
-    if (!j->data.tokenizer)
-        return err_set(e, ERR_USAGE,
-                       "GGUF needs a tokenizer; use --set "
-                       "data.tokenizer=PATH to name it");
     return 0;
 }
 
@@ -373,8 +373,12 @@ int convert_write_gguf(const struct job *j, const float *weights,
     struct save s = SAVE_INIT;
     int ret = -1;
 
-    if (!f || check_model(j, f->type, e) < 0)
+    if (convert_check_gguf(j->set, e) < 0)
         return -1;
+    if (!j->data.tokenizer)
+        return err_set(e, ERR_USAGE,
+                       "GGUF needs a tokenizer; use --set "
+                       "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
     add_model_keys(&h, j->set);
     if (add_token_keys(&h, j, e) == 0 && add_tensors(&w, e) == 0 &&

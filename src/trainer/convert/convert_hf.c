@@ -101,15 +101,18 @@ static int add_array(struct hf_writer *w, const struct convert_row *row,
 int convert_write_hf(const struct job *j, const float *weights,
                      const char *folder, struct err *e)
 {
+    struct err none = ERR_INIT;
     struct hf_writer w = { .job = j, .weights = weights };
-    char *path = path_join(folder, "model.safetensors");
-    int ret = 0;
+    char *path;
+    int ret;
 
-    w.family = convert_family(j->set, e);
-    if (!w.family || path_make(folder, e) < 0)
-        ret = -1;
-    for (const struct convert_row *row = w.family ? w.family->rows : NULL;
-         ret == 0 && row->ours; row++)
+    w.family = convert_family(j->set, &none);
+    if (!w.family)
+        return convert_write_own(j, weights, folder, e);
+    path = path_join(folder, "model.safetensors");
+    ret = path_make(folder, e);
+    for (const struct convert_row *row = w.family->rows; ret == 0 && row->ours;
+         row++)
         for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
             ret = add_array(&w, row, l, e);
     if (ret == 0 && !j->set->model.tied)

@@ -77,6 +77,29 @@ static json_t *describe_llama(const struct settings *s)
         "attention_bias", m->linear_bias, "mlp_bias", m->linear_bias);
 }
 
+static json_t *describe_own(const struct settings *s)
+{
+    const struct model_settings *m = &s->model;
+    const struct conf *c = &s->conf;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
+        " s:s, s:s, s:f, s:b, s:{s:s, s:s}}",
+        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
+        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
+        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
+        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
+        "num_key_value_heads", (json_int_t)s->is.kv_heads, "norm",
+        conf_find(c, "model.norm")->words[m->norm], "norm_eps", m->norm_eps,
+        "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "final_norm",
+        m->final_norm, "qk_norm", m->qk_norm, "mlp",
+        conf_find(c, "model.mlp")->words[m->mlp], "position",
+        conf_find(c, "model.position")->words[m->position], "rope_theta",
+        m->rope_theta, "tied", m->tied, "auto_map", "AutoConfig",
+        "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
+        "modeling_gtrain.GTrainForCausalLM");
+}
+
 static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
@@ -117,15 +140,21 @@ static int write_tokenizer(const struct tokenizer *t, const char *folder,
 int convert_describe_hf(const struct job *j, const struct convert_family *f,
                         const char *folder, struct err *e)
 {
-    const bool gpt2 = strcmp(f->type, "gpt2") == 0;
+    static const struct convert_family own = { "gtrain", "GTrainForCausalLM",
+                                               "", NULL };
+    const bool gpt2 = f && strcmp(f->type, "gpt2") == 0;
     const int32_t eot =
         j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
-    json_t *o = gpt2 ? describe_gpt2(j->set) : describe_llama(j->set);
+    json_t *o = gpt2 ? describe_gpt2(j->set)
+                : f  ? describe_llama(j->set)
+                     : describe_own(j->set);
 
+    const bool tied = f && j->set->model.tied; /* our class has no such pair */
+
+    f = f ? f : &own;
     json_object_set_new(o, "model_type", json_string(f->type));
     json_object_set_new(o, "architectures", json_pack("[s]", f->architecture));
-    json_object_set_new(o, "tie_word_embeddings",
-                        json_boolean(j->set->model.tied));
+    json_object_set_new(o, "tie_word_embeddings", json_boolean(tied));
     json_object_set_new(o, "dtype", json_string("float32"));
     if (eot >= 0) {
         json_object_set_new(o, "bos_token_id", json_integer(eot));

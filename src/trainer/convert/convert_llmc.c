@@ -73,6 +73,22 @@ static int read_param(void *arg, const struct graph_param *p, struct err *e)
     return 0;
 }
 
+int convert_check_llmc(const struct settings *s, struct err *e)
+{
+    const struct model_settings *m = &s->model;
+    const struct convert_family *f = convert_family(s, e);
+
+    if (!f)
+        return -1;
+    if (strcmp(f->type, "gpt2") != 0 || !m->linear_bias || !m->norm_bias ||
+        !m->tied || s->is.d_ff != 4 * m->width || m->mlp != MLP_GELU_TANH)
+        return err_set(
+            e, ERR_USAGE,
+            "llm.c needs a GPT-2 with biases, a tied head, an MLP of "
+            "4 x width and gelu_tanh");
+    return 0;
+}
+
 int convert_write_llmc(const struct job *j, const float *weights,
                        const char *path, struct err *e)
 {
@@ -89,12 +105,8 @@ int convert_write_llmc(const struct job *j, const float *weights,
     struct save s = SAVE_INIT;
     int ret = -1;
 
-    if (!convert_family(j->set, e))
+    if (convert_check_llmc(j->set, e) < 0)
         return -1;
-    if (!m->tied || j->set->is.d_ff != 4 * m->width || m->mlp != MLP_GELU_TANH)
-        return err_set(e, ERR_USAGE,
-                       "llm.c needs a tied head, an MLP of 4 x width and "
-                       "gelu_tanh");
     if (save_open(&s, path, e) == 0) {
         f.fp = s.fp;
         fwrite(head, sizeof head, 1, s.fp);

@@ -5,4 +5,6 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/convert_gguf.c \
 	%D%/convert_hf.c \
 	%D%/convert_hf_config.c \
-	%D%/convert_llmc.c
+	%D%/convert_llmc.c \
+	%D%/convert_own.c \
+	%D%/convert_own_model.c
