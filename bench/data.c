@@ -57,7 +57,7 @@ static double inflated(char **path, size_t n)
         struct source *s;
         ssize_t got;
 
-        if (source_open(&s, path[i], -1, &e) < 0)
+        if (source_open(&s, path[i], -1, NULL, &e) < 0)
             fail(&e);
         while ((got = source_read(s, buf, 1 << 20, &e)) > 0)
             sum += (double)got;
