@@ -180,22 +180,26 @@ static int run_micro_steps(struct step *s, struct job *j, int64_t n,
 /* ---- the sum over ranks ----------------------------------------------- */
 
 /* Rank 0 gets the readings of the others' meters, and stores them.  count(size)
- * says how many each has. */
+ * says how many each has; in most steps, that is none. */
 static int collect_readings(struct step *s, struct job *j, struct meter *m,
                             const double *count, struct err *e)
 {
     const int size = j->coll.size;
-    int64_t *bounds = xcalloc((size_t)size + 1, sizeof *bounds);
     struct meter_reading *all;
-    int ret = 0;
+    int64_t *bounds;
+    double sum = 0;
+    int ret;
 
     for (int r = 0; r < size; r++)
+        sum += count[r];
+    if (sum == 0)
+        return 0;
+    bounds = xcalloc((size_t)size + 1, sizeof *bounds);
+    for (int r = 0; r < size; r++)
         bounds[r + 1] = bounds[r] + (int64_t)count[r];
-    all = xcalloc((size_t)bounds[size] + 1, sizeof *all);
-    if (bounds[size] > 0) {
-        coll_collect(&j->coll, all, s->readings, bounds, sizeof *all, 0);
-        ret = coll_check(&j->coll, e);
-    }
+    all = xcalloc((size_t)bounds[size], sizeof *all);
+    coll_collect(&j->coll, all, s->readings, bounds, sizeof *all, 0);
+    ret = coll_check(&j->coll, e);
     for (int r = 1; ret == 0 && r < size && j->coll.rank == 0; r++)
         for (int64_t i = bounds[r]; i < bounds[r + 1]; i++)
             meter_store(m, r, &all[i]);
