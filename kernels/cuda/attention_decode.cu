@@ -19,7 +19,7 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
        int64_t T, int H, int K, int D, float scale)
 {
     SHARED(float, part, WARPS * (32 * MOST + 2));
-    const int h = (int)blockIdx.x, group = (int)((int64_t)h * K / H);
+    const int h = (int)blockIdx.x, group = h * K / H;
     const int64_t b = blockIdx.y;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const E *row = qkv + b * (H + 2 * K) * D;
@@ -52,7 +52,7 @@ decode(E *y, E *keys, E *values, const E *qkv, int64_t place, int64_t n,
             if (lane + 32 * j < D)
                 out[j] = out[j] * shrink + p * to_float(v[lane + 32 * j]);
     }
-    if (h == 0 || (int)((int64_t)(h - 1) * K / H) != group) {
+    if (h == 0 || (h - 1) * K / H != group) {
         for (int d = threadIdx.x; d < D; d += THREADS) {
             keys[first + place * step + d] = new_k[d];
             values[first + place * step + d] = new_v[d];
