@@ -58,7 +58,7 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
     const int first = (int)strcspn(names, " ");
     void *library = open_any("", names);
 
-    if (!library && CUDA_LIBDIR[0])
+    if (!library && CUDA_LIBDIR[0] != '\0')
         library = open_any(CUDA_LIBDIR, names);
     if (!library)
         return err_set(e, ERR_MISSING, "cannot find %.*s on this machine",

@@ -6,6 +6,8 @@
  * with: src/trainer/convert/convert_hf.c
  * with: src/trainer/convert/convert_hf_config.c
  * with: src/trainer/convert/convert_llmc.c
+ * with: src/trainer/convert/convert_own.c
+ * with: src/trainer/convert/convert_own_model.c
  * with: src/trainer/model/tensors.c
  */
 #include "config.h"
