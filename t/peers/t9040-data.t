@@ -77,9 +77,16 @@ for codec in "BROTLI", "LZ4":
     pq.write_table(table, codec + ".other", compression=codec)
 END
 ok $? "pyarrow writes Parquet in every encoding"
-gdata dedup -q want.jsonl >want 2>err
+# lines of JSON keep their form, which is not ours
+texts() {
+    gdata dedup -q "$1" 2>err | "$python" -c '
+import json, sys
+for line in sys.stdin:
+    print(json.dumps(json.loads(line)["text"]))'
+}
+texts want.jsonl >want
 for file in *.parquet; do
-    gdata dedup -q "$file" >got 2>err && cmp -s got want
+    texts "$file" >got && test -s got && cmp -s got want
     ok $? "the text of $file is read"
     gdata info --tsv --no-header "$file" >out 2>err
     test "$(cut -f5 out)" = "$(wc -l <want.jsonl)"
