@@ -99,6 +99,11 @@ static void broken_files(void)
           "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
           "added_tokens[0]: lstrip is not" },
         { "{\"a\":[[[[1,2", "line 1, column" },
+    }, vocab[] = {
+        { "{\"a\":0} x", "there is something after the object" },
+        { "{\"a\":+1}", "the id of 'a' is not an integer" },
+        { "{\"a\":1", "name 2: the text ends" },
+        { "[1]", "not a JSON object" },
     }, pickle[] = {
         { "", "it ends early" },
         { "}.", "it has no dictionary stoi" },
@@ -116,10 +121,8 @@ static void broken_files(void)
     } groups[] = {
 #define GROUP(name)                                                            \
  { #name, tokfile_parse_##name, name, sizeof name / sizeof name[0] }
-        GROUP(merges),
-        GROUP(tiktoken),
-        GROUP(json),
-        GROUP(pickle),
+        GROUP(merges), GROUP(tiktoken), GROUP(json),
+        GROUP(vocab),  GROUP(pickle),
 #undef GROUP
     };
 

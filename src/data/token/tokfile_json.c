@@ -183,7 +183,8 @@ static int read_id(struct json_scan *s, int64_t *id)
     char *end;
 
     *id = strtoll(s->at, &end, 10);
-    if (end == s->at || (end < s->end && strchr(".eE", *end)))
+    if (!strchr("-0123456789", *s->at) || end == s->at ||
+        (end < s->end && strchr(".eE", *end)))
         return -1;
     s->at = end;
     return 0;
@@ -215,7 +216,7 @@ static int read_vocab(struct json_reader *r, struct err *e)
         int64_t id;
 
         if (more < 0 || json_scan_name(s, &name, &n) < 0)
-            return err_set(e, ERR_INPUT, "after %zu names: %s", r->n_vocab,
+            return err_set(e, ERR_INPUT, "name %zu: %s", r->n_vocab + 1,
                            s->why);
         if (read_id(s, &id) < 0)
             return err_set(e, ERR_INPUT, "the id of '%.*s' is not an integer",
@@ -231,12 +232,12 @@ static int read_merge_name(struct json_reader *r, const char *name, size_t n,
                            int32_t *id, struct err *e)
 {
     const size_t at = r->bytes.len;
-    const ptrdiff_t len = name ? add_bytes(&r->bytes, name, n) : -1;
+    const ptrdiff_t len = add_bytes(&r->bytes, name, n);
 
     *id = len < 0 ? -1 : tokenizer_find(r->t, r->bytes.s + at, (size_t)len);
     if (*id < 0)
         return err_set(e, ERR_INPUT, "'%.*s' is not in the vocabulary",
-                       (int)(n < 100 ? n : 100), name ? name : "");
+                       (int)(n < 100 ? n : 100), name);
     return 0;
 }
 
@@ -555,6 +556,9 @@ int tokfile_parse_vocab(struct tokenizer *t, const char *text, size_t n,
     r.vocab = (struct json_scan){ .at = copy, .end = copy + n };
     json_scan_blanks(&r.vocab);
     got = read_vocab(&r, e);
+    json_scan_blanks(&r.vocab);
+    if (got == 0 && r.vocab.at < r.vocab.end)
+        got = err_set(e, ERR_INPUT, "there is something after the object");
     json_object_foreach(r.odd, name, id)
     {
         if (got == 0)
