@@ -157,6 +157,17 @@ void buf_shell_word(struct buf *b, const char *word)
     buf_char(b, '\'');
 }
 
+void buf_shell_short(struct buf *b, const char *word)
+{
+    const char *safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
+                       "YZ0123456789_-./=:,+@%";
+
+    if (*word && strspn(word, safe) == strlen(word))
+        buf_str(b, word);
+    else
+        buf_shell_word(b, word);
+}
+
 bool str_ends(const char *s, const char *end)
 {
     const size_t n = strlen(s), m = strlen(end);

@@ -37,8 +37,9 @@ void buf_printf(struct buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *, const char *fmt, va_list);
 
-/* Append a word in single quotes, for a shell. */
+/* Append a word for a shell: in single quotes; or so only if it needs them. */
 void buf_shell_word(struct buf *, const char *word);
+void buf_shell_short(struct buf *, const char *word);
 
 void buf_room(struct buf *, size_t more);   /* for more bytes, and a NUL */
 void buf_trim(struct buf *, size_t len);    /* cut to len */

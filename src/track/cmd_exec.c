@@ -202,17 +202,6 @@ static bool is_secret(const char *word, size_t n)
     return secret;
 }
 
-static void add_word(struct buf *b, const char *word)
-{
-    const char *safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
-                       "YZ0123456789_-./=:,+@%";
-
-    if (*word && strspn(word, safe) == strlen(word))
-        buf_str(b, word);
-    else
-        buf_shell_word(b, word);
-}
-
 /* The command as a line for a shell, with *** in place of secrets. */
 static char *quote_command(int argc, char **argv)
 {
@@ -227,7 +216,7 @@ static char *quote_command(int argc, char **argv)
             buf_printf(&b, "%.*s=***", (int)n, argv[i]);
             continue;
         }
-        add_word(&b, argv[i]);
+        buf_shell_short(&b, argv[i]);
         if (secret && argv[i][0] == '-' && i + 1 < argc) {
             buf_str(&b, " ***");
             i++;

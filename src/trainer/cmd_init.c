@@ -193,11 +193,7 @@ static void print_command(const char *const *argv)
 
     for (; *argv; argv++) {
         buf_char(&line, ' ');
-        if (strspn(*argv, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                          "0123456789_-+=./%:,@") == strlen(*argv))
-            buf_str(&line, *argv);
-        else
-            buf_shell_word(&line, *argv);
+        buf_shell_short(&line, *argv);
     }
     printf("$%s\n", line.s);
     fflush(stdout);
