@@ -17,11 +17,6 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_resolve.c \
 	%D%/find_key.c \
 	%D%/find_key.h \
-	%D%/fsck.c \
-	%D%/fsck_meta.c \
-	%D%/fsck.h \
-	%D%/fsck_meta.h \
-	%D%/fsck_store.c \
 	%D%/gtrack.h \
 	%D%/index.c \
 	%D%/index.h \
@@ -58,6 +53,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/unicode_letters.c \
 	%D%/writer.c \
 	%D%/writer.h
+
+include src/store/fsck/local.mk
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
 EXTRA_DIST += scripts/letters

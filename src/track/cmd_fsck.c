@@ -10,7 +10,7 @@
 
 #include "common/log.h"
 #include "store/edit.h"
-#include "store/fsck.h"
+#include "store/fsck/fsck.h"
 #include "track/runs/track.h"
 
 static struct table_style style;

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/fsck_meta.h"
+#include "store/fsck/fsck_meta.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "store/fsck.h"
+#include "store/fsck/fsck.h"
 #include "store/load.h"
 
 /*

@@ -1,5 +1,5 @@
 #include "config.h"
-#include "store/fsck.h"
+#include "store/fsck/fsck.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/utf8.h"
-#include "store/fsck_meta.h"
+#include "store/fsck/fsck_meta.h"
 #include "store/input.h"
 #include "store/key.h"
 #include "store/metric.h"

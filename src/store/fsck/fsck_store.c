@@ -2,7 +2,7 @@
  * fsck_store - find and repair damage in a store outside its runs
  */
 #include "config.h"
-#include "store/fsck.h"
+#include "store/fsck/fsck.h"
 
 #include <ctype.h>
 #include <inttypes.h>
