@@ -132,10 +132,6 @@ CASES = [
 ] + ["optim.name=" + x for x in CHOICES["optim.name"]] + \
     ["schedule.kind=%s schedule.warmup=2" % x
      for x in CHOICES["schedule.kind"]] + [
-    "optim.name=muon schedule.steps=50 model.norm=rmsnorm model.mlp=swiglu "
-    "model.position=rope model.linear_bias=no model.kv_heads=2",
-    "optim.name=muon optim.muon_scale=match_rms_adamw optim.muon_lr=3e-3 "
-    "schedule.steps=50",
     "train.precision=bf16",
     "train.precision=fp16",
     "train.precision=bf16 optim.name=sgd optim.lr=0.1",
@@ -144,6 +140,15 @@ CASES = [
     "model.kv_heads=2 model.qk_norm=yes",
     "train.precision=fp16 model.mlp=geglu model.final_norm=no",
 ]
+
+# whose weights are compared, too
+MUON = [
+    "optim.name=muon schedule.steps=50 model.norm=rmsnorm model.mlp=swiglu "
+    "model.position=rope model.linear_bias=no model.kv_heads=2",
+    "optim.name=muon optim.muon_scale=match_rms_adamw optim.muon_lr=3e-3 "
+    "schedule.steps=50",
+]
+MUON_BOUND = 1e-5
 
 
 def draw(rng):
@@ -246,6 +251,21 @@ def compare(start, root):
         % (*key, judge.off(key, ours[key]), judge.far[key], judge.runs)
 
 
+def far_matrices(start, root):
+    """The largest relative difference, of all matrices that Muon moves, of the
+    change from the first to the last step: gtrain's from PyTorch's in float64.
+    """
+    t = twin.Training(start, fp64=True)
+    t.train()
+    first = twin.load_file(os.path.join(start, "model.safetensors"))
+    last = twin.load_file(max(glob.glob(os.path.join(
+        root, "*", "*", "artifacts", "checkpoints", "step-*",
+        "model.safetensors"))))
+    return max(float((last[k] - p).norm() / (p - first[k]).norm())
+               for k, p in ((k, p.detach()) for k, p in t.params.items())
+               if k.startswith("h.") and p.dim() == 2)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("-n", type=int, default=30)
@@ -254,7 +274,7 @@ def main():
     a = ap.parse_args()
 
     rng = random.Random(a.seed)
-    cases = a.case or CASES + [draw(rng) for _ in range(a.n)]
+    cases = a.case or CASES + MUON + [draw(rng) for _ in range(a.n)]
     twin.torch.set_num_threads(1)
     bad, largest = 0, 0.0
     tools = os.getcwd()
@@ -276,7 +296,14 @@ def main():
                 bad += 1
             else:
                 largest = max(largest, ratio)
-        print("1..%d" % len(cases))
+        for n, case in enumerate(MUON, len(cases) + 1):
+            far = far_matrices(*train(case + " checkpoint.last=yes", folder))
+            good = far <= MUON_BOUND
+            print("%sok %d - Muon's matrices change as in float64: %s"
+                  % ("" if good else "not ", n, case), flush=True)
+            print("# furthest: %.1e" % far)
+            bad += not good
+        print("1..%d" % (len(cases) + len(MUON)))
         print("# closest to its bound: %.2f of it" % largest)
         os.chdir(tools)
     return bad > 0
