@@ -114,6 +114,16 @@ struct series {
 /* A metric that does not exist is ERR_MISSING. */
 int series_load(struct series *, const struct run_info *, const char *key,
                 int flags, struct err *);
+
+/* A part of a history: the points of these steps, and of those only the ones of
+ * the last `last` steps (0: all). */
+struct series_part {
+    int64_t from, to, last;
+};
+
+/* Load a part, in memory for its points, however many the others are. */
+int series_load_part(struct series *, const struct run_info *, const char *key,
+                     const struct series_part *, int flags, struct err *);
 void series_free(struct series *);
 
 #endif

@@ -45,6 +45,7 @@ struct metric_histories {
 static int load_histories(struct metric_histories *h, const struct run_info *r,
                           const char *word, int flags, struct err *e)
 {
+    const struct series_part part = { from, to, last };
     struct opt_nearest near = { .word = word };
     size_t found = 0;
 
@@ -53,7 +54,7 @@ static int load_histories(struct metric_histories *h, const struct run_info *r,
 
         if (strcmp(word, one.key) != 0 && fnmatch(word, one.key, 0) != 0)
             continue;
-        if (series_load(&one.s, r, one.key, flags, e) < 0)
+        if (series_load_part(&one.s, r, one.key, &part, flags, e) < 0)
             return -1;
         GROW(h->item, h->n, h->room);
         h->item[h->n++] = one;
@@ -95,21 +96,13 @@ static void add_summary(struct table *t, const struct run_info *r)
     }
 }
 
-static bool is_selected(int64_t step)
-{
-    return step >= from && step <= to;
-}
-
 static void add_long_rows(struct table *t, const struct metric_histories *h)
 {
     table_columns(t, "metric", "step", "time", "value", NULL);
     for (size_t i = 0; i < h->n; i++) {
         const struct series *s = &h->item[i].s;
-        size_t k = last && s->n > (size_t)last ? s->n - (size_t)last : 0;
 
-        for (; k < s->n; k++) {
-            if (!is_selected(s->step[k]))
-                continue;
+        for (size_t k = 0; k < s->n; k++) {
             table_text(t, h->item[i].key);
             table_int(t, s->step[k]);
             table_time(t, s->ms[k]);
@@ -134,39 +127,48 @@ static bool find_next_step(const struct metric_histories *h, int64_t *step)
     return any;
 }
 
-/* Go to the first step that is selected; with --last, to the first of the last
- * ones.  The rest of a long history costs no memory then. */
-static void skip_to_first(struct metric_histories *h)
+/* Pass over the points of a step. */
+static void pass_points(struct metric_history *h, int64_t step)
 {
-    for (size_t i = 0; i < h->n; i++)
-        for (h->item[i].at = h->item[i].s.n; h->item[i].at > 0; h->item[i].at--)
-            if (h->item[i].s.step[h->item[i].at - 1] <= to)
-                break;
-    for (int k = 0; !last || k < last; k++) {
-        int64_t step = INT64_MIN;
-        bool any = false;
-
-        for (size_t i = 0; i < h->n; i++) {
-            const struct metric_history *x = &h->item[i];
-
-            if (x->at > 0 && x->s.step[x->at - 1] >= from) {
-                any = true;
-                step =
-                    x->s.step[x->at - 1] > step ? x->s.step[x->at - 1] : step;
-            }
-        }
-        if (!any)
-            return;
-        for (size_t i = 0; i < h->n; i++) {
-            struct metric_history *x = &h->item[i];
-
-            while (x->at > 0 && x->s.step[x->at - 1] == step)
-                x->at--;
-        }
-    }
+    while (h->at < h->s.n && h->s.step[h->at] == step)
+        h->at++;
 }
 
-/* One row per step, with the last of several points at a step. */
+static void pass_step(struct metric_histories *h, int64_t step)
+{
+    for (size_t i = 0; i < h->n; i++)
+        pass_points(&h->item[i], step);
+}
+
+/* Pass over the steps that are not among the last ones of all histories: each
+ * history has the last ones of its own. */
+static void skip_to_last(struct metric_histories *h)
+{
+    int64_t step = 0, steps = 0;
+
+    while (find_next_step(h, &step)) {
+        pass_step(h, step);
+        steps++;
+    }
+    for (size_t i = 0; i < h->n; i++)
+        h->item[i].at = 0;
+    for (; steps > last && find_next_step(h, &step); steps--)
+        pass_step(h, step);
+}
+
+/* Add the value of a history at a step, the last one of several. */
+static void add_value(struct table *t, struct metric_history *h, int64_t step)
+{
+    const size_t first = h->at;
+
+    pass_points(h, step);
+    if (h->at > first)
+        table_real(t, h->s.value[h->at - 1]);
+    else
+        table_none(t);
+}
+
+/* One row per step. */
 static void add_wide_rows(struct table *t, struct metric_histories *h)
 {
     int64_t step = 0;
@@ -174,22 +176,12 @@ static void add_wide_rows(struct table *t, struct metric_histories *h)
     table_column(t, "step");
     for (size_t i = 0; i < h->n; i++)
         table_column(t, h->item[i].key);
-    skip_to_first(h);
-    while (find_next_step(h, &step) && is_selected(step)) {
+    if (last)
+        skip_to_last(h);
+    while (find_next_step(h, &step)) {
         table_int(t, step);
-        for (size_t i = 0; i < h->n; i++) {
-            struct metric_history *x = &h->item[i];
-            bool has = false;
-
-            while (x->at < x->s.n && x->s.step[x->at] == step) {
-                x->at++;
-                has = true;
-            }
-            if (has)
-                table_real(t, x->s.value[x->at - 1]);
-            else
-                table_none(t);
-        }
+        for (size_t i = 0; i < h->n; i++)
+            add_value(t, &h->item[i], step);
     }
 }
 
@@ -201,6 +193,8 @@ static int metrics_main(int argc, char **argv, struct err *e)
     const int flags = LOAD_DELETED | (attempts ? LOAD_ALL_ATTEMPTS : 0);
     int ret = -1;
 
+    if (last < 0)
+        return err_set(e, ERR_USAGE, "--last expects 0 or more, not %d", last);
     if (table_form(&style, e) < 0 ||
         track_check_args(argc, argv, 0, -1, e) < 0 ||
         track_select_one(&runs, argv[0], flags, e) < 0)

@@ -128,17 +128,21 @@ static int add_metrics(struct tail *t, const struct runs *runs, char **words,
 }
 
 /* Print the lines of new points, at most `most` of them. */
-static void print_new(struct tail *t, const struct run_info *r, size_t most)
+static void print_new(struct tail *t, const struct run_info *r, int64_t most)
 {
     struct tail_points all = { NULL, 0, 0 };
     struct buf key = BUF_INIT;
-    size_t from = 0, steps = 0;
+    int64_t steps = 0;
+    size_t from;
 
     for (size_t j = 0; j < t->shown.n; j++) {
+        const struct series_part part = { t->last[j], INT64_MAX,
+                                          most > 0 ? most : 1 };
         struct series s;
         struct err ignored = ERR_INIT;
 
-        if (series_load(&s, r, t->shown.item[j].key, 0, &ignored) < 0)
+        if (series_load_part(&s, r, t->shown.item[j].key, &part, 0, &ignored) <
+            0)
             continue;
         for (size_t i = 0; i < s.n; i++) {
             if (s.step[i] <= t->last[j])
@@ -152,6 +156,7 @@ static void print_new(struct tail *t, const struct run_info *r, size_t most)
     }
     if (all.n)
         qsort(all.item, all.n, sizeof *all.item, by_step);
+    from = all.n;
     for (size_t i = all.n; i-- > 0;) {
         steps += i + 1 == all.n || all.item[i].step != all.item[i + 1].step;
         if (steps > most)
@@ -253,7 +258,7 @@ static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
     int ret = add_metrics(&t, runs, words, n, e);
 
     if (ret == 0)
-        print_new(&t, &runs->run[0], (size_t)lines);
+        print_new(&t, &runs->run[0], lines);
     while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
            !sig_caught()) {
         poll(NULL, 0, (int)(every * 1000));
@@ -261,7 +266,7 @@ static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
         if (ret == 0)
             ret = add_metrics(&t, runs, words, n, e);
         if (ret == 0)
-            print_new(&t, &runs->run[0], SIZE_MAX);
+            print_new(&t, &runs->run[0], INT64_MAX);
     }
     clear_tail(&t);
     return ret;

@@ -54,6 +54,17 @@ is "$(cat out)" "2${tab}0.1${tab}2.8" "metrics --to and -n print the last steps 
 g metrics second lr --long -n 1 --csv
 is "$(cat out)" 'metric,step,time,value
 lr,3,2023-11-14T22:13:20.000Z,0.05' "metrics --long prints a row for each point"
+g metrics second lr --long --to 2 -n 1 --no-header && cut -f2 out >steps && holds steps 2
+ok $? "metrics --long with --to and -n prints the last step before one" "$(cat out)"
+g metrics second lr -n -1
+test $? = 2 && grep -q 'expects 0 or more' err
+ok $? "metrics refuses a negative number of steps"
+g tail second -n 2 lr && holds out 'step=2 lr=0.1
+step=3 lr=0.05' && g tail second -n 0 lr && test ! -s out
+ok $? "tail -n limits the lines" "$(cat out err)"
+g ls second --no-header -c 'first(train/loss),at(train/loss,2),at(train/loss,99)' &&
+    holds out "3.0${tab}2.8${tab}2.25"
+ok $? "ls prints the first value and the value at a step" "$(cat out err)"
 g metrics second --long --no-header && cut -f1 out | uniq >long &&
     g metrics second --no-header && cut -f1 out | cmp -s - long
 ok $? "metrics without a name prints every metric"

@@ -12,6 +12,7 @@
 #include "store/run.h"
 #include "t/lib/tap.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,60 @@ static void write_and_read(void)
     series_free(&s);
     ok(series_load(&s, r, "none", 0, &e) < 0 && e.kind == ERR_MISSING,
        "a missing metric is an error: %s", e.text);
+    runs_free(&runs);
+}
+
+static bool series_is(const struct series *s, int64_t first, size_t n)
+{
+    bool good = s->n == n;
+
+    for (size_t i = 0; i < s->n; i++)
+        good = good && s->step[i] == first + (int64_t)i &&
+               s->value[i] == (double)s->step[i];
+    return good;
+}
+
+/* A part of a long history, whose points come in no order. */
+static void load_parts(void)
+{
+    enum { STEPS = 1 << 17, LITTLE = 1 << 16 };
+    static const struct {
+        struct series_part part;
+        int64_t first;
+        size_t n;
+        const char *what;
+    } cases[] = {
+        { { INT64_MIN, INT64_MAX, 3 }, STEPS - 3, 3, "the last steps" },
+        { { INT64_MIN, 1000, 2 }, 999, 2, "the last steps before one" },
+        { { 70, 72, 0 }, 70, 3, "a range of steps" },
+        { { 70, 72, 9 }, 70, 3, "the last steps of a short range" },
+        { { STEPS, INT64_MAX, 5 }, 0, 0, "no step" },
+    };
+    struct run *run = begin("parts", NULL);
+    struct runs runs = RUNS_INIT;
+    struct err e = ERR_INIT;
+    char id[33];
+    char *words[] = { id };
+
+    snprintf(id, sizeof id, "%s", run_id(run));
+    for (int i = 0; i < STEPS; i++)
+        run_metric(run, "x", i ^ 0x155, i ^ 0x155);
+    end(run, RUN_FINISHED);
+    if (!ok(runs_select(&runs, root, words, 1, 0, &e) == 0 && runs.n == 1,
+            "a long history is written"))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct series s;
+        const int ret =
+            series_load_part(&s, &runs.run[0], "x", &cases[i].part, 0, &e);
+
+        ok(ret == 0 && series_is(&s, cases[i].first, cases[i].n),
+           "a part of a history has %s", cases[i].what);
+        ok(malloc_usable_size(s.step) <= LITTLE,
+           "a part of a history with %s is loaded in little memory",
+           cases[i].what);
+        series_free(&s);
+    }
     runs_free(&runs);
 }
 
@@ -362,6 +417,7 @@ int main(void)
         return 1;
     root = path_join(folder, "mlruns");
     write_and_read();
+    load_parts();
     resume();
     pages();
     torn();

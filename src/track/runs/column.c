@@ -125,20 +125,22 @@ void columns_clear(struct columns *c)
     *c = (struct columns)COLUMNS_INIT;
 }
 
-/* The first value, or the last one at or before a step. */
-static bool value_at(const struct run_info *r, const char *key, bool first,
+/* The first value at a step; or with COLUMN_AT the last one at it or, if there
+ * is none, at the last step before it. */
+static bool value_at(const struct run_info *r, const struct column *c,
                      int64_t step, double *out)
 {
+    const bool first = c->function == COLUMN_FIRST;
+    const struct series_part part = { first ? step : INT64_MIN, step, 1 };
     struct series s = SERIES_INIT;
     struct err e = ERR_INIT;
-    bool found = false;
+    bool found;
 
-    if (series_load(&s, r, key, 0, &e) < 0)
+    if (series_load_part(&s, r, c->key, &part, 0, &e) < 0)
         return false;
-    for (size_t i = 0; i < s.n && (first ? !found : s.step[i] <= step); i++) {
-        *out = s.value[i];
-        found = true;
-    }
+    found = s.n > 0;
+    if (found)
+        *out = s.value[first ? 0 : s.n - 1];
     series_free(&s);
     return found;
 }
@@ -165,8 +167,11 @@ static struct table_cell metric_cell(const struct column *c,
         cell.x = m->mean;
         break;
     case COLUMN_FIRST:
+        if (!value_at(r, c, m->first_step, &cell.x))
+            cell.type = TABLE_NONE;
+        break;
     case COLUMN_AT:
-        if (!value_at(r, c->key, c->function == COLUMN_FIRST, c->step, &cell.x))
+        if (!value_at(r, c, c->step, &cell.x))
             cell.type = TABLE_NONE;
         break;
     case COLUMN_COUNT:
