@@ -50,16 +50,47 @@ struct slurm_job {
 };
 
 struct slurm_jobs {
-    struct slurm_job *item;
+    struct slurm_job *item; /* by id, once all are there */
     size_t n, room;
 };
 
-static struct slurm_job *find_job(const struct slurm_jobs *jobs, const char *id)
+static int by_job(const void *a, const void *b)
 {
-    for (size_t i = 0; id && i < jobs->n; i++)
-        if (strcmp(jobs->item[i].id, id) == 0)
-            return &jobs->item[i];
-    return NULL;
+    return strcmp(((const struct slurm_job *)a)->id,
+                  ((const struct slurm_job *)b)->id);
+}
+
+static const struct slurm_job *find_job(const struct slurm_jobs *jobs,
+                                        const char *id)
+{
+    const struct slurm_job key = { .id = id };
+
+    return id && jobs->n
+               ? bsearch(&key, jobs->item, jobs->n, sizeof key, by_job)
+               : NULL;
+}
+
+/* Sort the jobs, and add up those that sacct lists several times because they
+ * were requeued. */
+static void merge_jobs(struct slurm_jobs *jobs)
+{
+    size_t kept = 0;
+
+    if (jobs->n)
+        qsort(jobs->item, jobs->n, sizeof *jobs->item, by_job);
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct slurm_job *from = &jobs->item[i];
+        struct slurm_job *to = &jobs->item[kept - (kept > 0)];
+
+        if (kept == 0 || by_job(to, from) != 0) {
+            jobs->item[kept++] = *from;
+            continue;
+        }
+        to->secs += from->secs;
+        to->cpu_secs += from->cpu_secs;
+        to->gpu_secs += from->gpu_secs;
+    }
+    jobs->n = kept;
 }
 
 /* The count of a resource in "cpu=8,gres/gpu=2,gres/gpu:a100=2"; if there is no
@@ -84,7 +115,6 @@ static int64_t parse_tres(const char *text, const char *name)
 static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
 {
     char *field[4];
-    struct slurm_job *j;
     int64_t secs;
 
     for (int i = 0; i < 4; i++) {
@@ -94,16 +124,14 @@ static void add_job(struct slurm_jobs *jobs, char *line, struct arena *mem)
     }
     if (!num_int(field[2], &secs) || secs < 0)
         return;
-    j = find_job(jobs, field[0]);
-    if (!j) {
-        GROW(jobs->item, jobs->n, jobs->room);
-        j = &jobs->item[jobs->n++];
-        *j = (struct slurm_job){ .id = arena_strdup(mem, field[0]),
-                                 .account = arena_strdup(mem, field[1]) };
-    }
-    j->secs += (double)secs;
-    j->cpu_secs += (double)secs * (double)parse_tres(field[3], "cpu");
-    j->gpu_secs += (double)secs * (double)parse_tres(field[3], "gres/gpu");
+    GROW(jobs->item, jobs->n, jobs->room);
+    jobs->item[jobs->n++] = (struct slurm_job){
+        .id = arena_strdup(mem, field[0]),
+        .account = arena_strdup(mem, field[1]),
+        .secs = (double)secs,
+        .cpu_secs = (double)secs * (double)parse_tres(field[3], "cpu"),
+        .gpu_secs = (double)secs * (double)parse_tres(field[3], "gres/gpu"),
+    };
 }
 
 static int load_jobs(struct slurm_jobs *jobs, const char *ids,
@@ -126,6 +154,7 @@ static int load_jobs(struct slurm_jobs *jobs, const char *ids,
 
     while (ret == 0 && (line = strsep(&at, "\n")))
         add_job(jobs, line, mem);
+    merge_jobs(jobs);
     buf_clear(&out);
     buf_clear(&words);
     return ret;
@@ -257,20 +286,35 @@ static void add_use(struct run_use *to, const struct run_use *u)
     to->failed_gpu += u->failed_gpu;
 }
 
-/* Find the parents among the runs.  Most children follow a sibling. */
+struct id_place {
+    const char *id;
+    size_t place;
+};
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp(((const struct id_place *)a)->id,
+                  ((const struct id_place *)b)->id);
+}
+
+/* Find the parents among the runs. */
 static void find_parents(struct run_use *use, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const char *id = use[i].run.parent;
-        size_t p = i ? use[i - 1].parent : 0;
+    struct id_place *ids = xcalloc(n, sizeof *ids);
 
-        if (!id)
-            continue;
-        if (p == 0 || strcmp(use[p - 1].run.id, id) != 0)
-            for (p = n; p > 0 && strcmp(use[p - 1].run.id, id) != 0;)
-                p--;
-        use[i].parent = p;
+    for (size_t i = 0; i < n; i++)
+        ids[i] = (struct id_place){ use[i].run.id, i };
+    if (n)
+        qsort(ids, n, sizeof *ids, by_id);
+    for (size_t i = 0; i < n; i++) {
+        const struct id_place key = { use[i].run.parent, 0 }, *found = NULL;
+
+        if (key.id)
+            found = bsearch(&key, ids, n, sizeof key, by_id);
+        if (found)
+            use[i].parent = found->place + 1;
     }
+    free(ids);
 }
 
 /* The sum of a group of runs. */

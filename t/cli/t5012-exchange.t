@@ -273,6 +273,25 @@ sed -n 2p out | grep -q '^71,1,2,3.0,12.0,6.0,0.0,12.0$'
 ok $? "hours --price prints the cost"
 g hours -r slurm --aligned && grep -q '^total  *2  *3' out
 ok $? "hours without --sacct adds up the attempts"
+export GTRACK_ROOT="$dir/sweeps" GT_CLOCK_MS=1000
+for p in a b; do
+    gtrack run start --name "$p" >"$p"
+done
+for child in 1 2 3; do
+    for p in a b; do
+        gtrack run start --name "$p$child" -p sweep=$p -t mlflow.parentRunId="$(cat $p)"
+    done
+done >ids
+gtrack run start --name orphan -t mlflow.parentRunId=0 >>ids
+# shellcheck disable=SC2013 # ids have no spaces
+for id in $(cat a b ids); do
+    GT_CLOCK_MS=3601000 gtrack run end "$id"
+done
+unset GTRACK_ROOT GT_CLOCK_MS
+g hours -r sweeps -g experiment --csv && cut -d, -f2,4 out >sums
+holds sums 'runs,wall_hours
+9,7.0'
+ok $? "hours does not add the time of a run that waits for its children" "$(cat out)"
 
 # ---- points that come twice ----
 printf 'step,loss\n1,2\n1,2\n2,1\n1,2\n2,1\n' >twice.csv
