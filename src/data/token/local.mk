@@ -23,13 +23,17 @@ src_data_libdata_a_SOURCES += \
 	%D%/tokfile.c \
 	%D%/tokfile.h \
 	%D%/tokfile_json.c \
+	%D%/tokfile_json_added.c \
+	%D%/tokfile_json_impl.h \
+	%D%/tokfile_json_model.c \
+	%D%/tokfile_json_rules.c \
 	%D%/tokfile_pickle.c \
 	%D%/tokfile_tiktoken.c \
 	%D%/tokfile_write.c \
 	%D%/word_key.h \
 	%D%/words.c \
 	%D%/words.h
-EXTRA_DIST += scripts/classes
+EXTRA_DIST += scripts/classes scripts/nfc
 
 if X86_64
 src_data_libdata_a_SOURCES += %D%/pretokenize_x86.c
