@@ -56,7 +56,7 @@ src_common_libcommon_a_SOURCES = \
 	%D%/utf8.h \
 	%D%/yaml.c \
 	%D%/yaml.h
-src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS) $(YAML_CFLAGS) \
+src_common_libcommon_a_CFLAGS = $(AM_CFLAGS) -fPIC $(CURL_CFLAGS) $(YAML_CFLAGS) \
 	$(INIH_CFLAGS) $(JANSSON_CFLAGS)
 
 # libcurl is opened when needed (http_try.c), so nothing links with it

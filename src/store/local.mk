@@ -1,4 +1,5 @@
 noinst_LIBRARIES += src/store/libstore.a
+src_store_libstore_a_CFLAGS = $(AM_CFLAGS) -fPIC
 src_store_libstore_a_SOURCES = \
 	%D%/attempt.c \
 	%D%/attempt.h \
@@ -17,14 +18,12 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_resolve.c \
 	%D%/find_key.c \
 	%D%/find_key.h \
-	%D%/gtrack.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/input.c \
 	%D%/input.h \
 	%D%/key.c \
 	%D%/key.h \
-	%D%/libgtrack.c \
 	%D%/load.c \
 	%D%/load.h \
 	%D%/load_run.c \
@@ -55,22 +54,7 @@ src_store_libstore_a_SOURCES = \
 	%D%/writer.h
 
 include src/store/fsck/local.mk
+include src/store/lib/local.mk
 
 STORE_LIBS = src/store/libstore.a $(COMMON_LIBS)
 EXTRA_DIST += scripts/letters
-
-# The same for other people's programs: one object, in which only the names of
-# gtrack.h can be seen, so that an err_set() or a buf_add() of theirs is theirs.
-lib_LIBRARIES += libgtrack.a
-libgtrack_a_SOURCES =
-libgtrack_a_LIBADD = src/store/gtrack-whole.o
-EXTRA_libgtrack_a_DEPENDENCIES = src/store/gtrack-whole.o
-include_HEADERS += %D%/gtrack.h
-pkgconfigdir = $(libdir)/pkgconfig
-pkgconfig_DATA = %D%/gtrack.pc
-CLEANFILES += %D%/gtrack-whole.o
-
-src/store/gtrack-whole.o: src/store/libstore.a src/common/libcommon.a
-	$(AM_V_GEN)$(CC) -r -nostdlib -Wl,-u,gtrack_open -o $@ src/store/libstore.a \
-	    src/common/libcommon.a && \
-	$(OBJCOPY) -w --keep-global-symbol='gtrack_*' $@

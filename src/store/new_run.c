@@ -71,6 +71,20 @@ static void fill_meta(struct new_run *n, struct arena *mem,
     free(artifacts);
 }
 
+static int choose_id(char id[33], const char *wanted, struct err *e)
+{
+    if (!wanted)
+        store_new_id(id);
+    else if (store_is_id(wanted))
+        memcpy(id, wanted, 33);
+    else
+        return err_set(e, ERR_USAGE,
+                       "the id of a run has 32 hexadecimal digits in lower "
+                       "case, unlike '%.40s'",
+                       wanted);
+    return 0;
+}
+
 int new_run_stage(struct new_run *n, struct arena *mem,
                   const struct new_run_conf *c, struct err *e)
 {
@@ -78,6 +92,8 @@ int new_run_stage(struct new_run *n, struct arena *mem,
     int ret = -1;
 
     *n = (struct new_run){ 0 };
+    if (choose_id(id, c->id, e) < 0)
+        return -1;
     if (store_make(c->root, e) < 0 ||
         store_experiment(c->root, c->experiment ? c->experiment : "Default",
                          &experiment, e) < 0)
@@ -86,9 +102,12 @@ int new_run_stage(struct new_run *n, struct arena *mem,
         store_claimed(c->root, c->name);
     else if (store_claim(c->root, &name, e) < 0)
         goto out;
-    store_new_id(id);
     attempt_self(&n->self, mem, 1);
     n->place = xasprintf("%s/%s/%s", c->root, experiment, id);
+    if (path_exists(n->place)) {
+        err_set(e, ERR_USAGE, "run %s exists already; resume it instead", id);
+        goto out;
+    }
     fill_meta(n, mem, c, id, experiment, c->name ? c->name : name);
     n->folder = stage_begin(c->root, n->place, e);
     if (n->folder && new_run_folders(n->folder, e) == 0)

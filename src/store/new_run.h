@@ -28,6 +28,7 @@ struct new_run_conf {
     const char *root;
     const char *experiment; /* NULL: Default */
     const char *name;       /* NULL: the next of run1, run2, ... */
+    const char *id;         /* 32 hexadecimal digits; NULL: a random one */
     const char *user;       /* NULL: of this process */
     const char *parent;     /* the id of a run, or NULL */
     const char *source;     /* the command, or what created the run */

@@ -59,6 +59,7 @@ static int begin_new(struct run *r, const struct run_conf *c, struct err *e)
         .root = c->root,
         .experiment = c->experiment,
         .name = c->name,
+        .id = c->id,
         .parent = c->parent,
         .source = c->command ? c->command : program_invocation_short_name,
     };

@@ -45,6 +45,7 @@ struct run_conf {
     const char *root;           /* the store; created if need be */
     const char *experiment;     /* by name; NULL is "Default" */
     const char *name;           /* NULL: the next of run1, run2, ... */
+    const char *id;             /* of a new run; NULL: a random one */
     const char *parent;         /* id of the run this one belongs to, or NULL */
     const char *resume;         /* id of a run to resume, or NULL */
     const char *command;        /* the command line, recorded as it is */

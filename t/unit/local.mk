@@ -15,6 +15,7 @@ unit_tests = \
 	t/unit/kernels-same.t \
 	t/unit/legend.t \
 	t/unit/lexicon.t \
+	t/unit/library.t \
 	t/unit/loader.t \
 	t/unit/mlflow.t \
 	t/unit/model.t \
@@ -61,6 +62,8 @@ t_unit_legend_t_SOURCES = %D%/legend.c t/lib/tap.h
 t_unit_legend_t_LDADD = $(PLOT_LIBS)
 t_unit_lexicon_t_SOURCES = %D%/lexicon.c t/lib/tap.h
 t_unit_lexicon_t_LDADD = $(DATA_LIBS)
+t_unit_library_t_SOURCES = %D%/library.c t/lib/tap.h
+t_unit_library_t_LDADD = libgtrack.a $(YAML_LIBS) -lpthread
 t_unit_loader_t_SOURCES = %D%/loader.c t/lib/tap.h
 t_unit_loader_t_LDADD = $(DATA_LIBS)
 t_unit_mlflow_t_SOURCES = %D%/mlflow.c t/lib/tap.h

@@ -1,5 +1,5 @@
-#ifndef STORE_GTRACK_H
-#define STORE_GTRACK_H
+#ifndef STORE_LIB_GTRACK_H
+#define STORE_LIB_GTRACK_H
 
 /*
  * gtrack - record a run from any C or C++ program
@@ -32,8 +32,16 @@
  * ignored, so a program can continue without a run that could not be opened.
  *
  * A run is written by one process.  Any number of processes, on any number of
- * machines, may begin runs in the same store at the same time.
+ * machines, may begin runs in the same store at the same time, and a process
+ * may have several.  In a child process that fork() made, the runs of its
+ * parent can be named but not written: what it logs to them is ignored, and
+ * gtrack_flush() and gtrack_end() return -1.  The child can begin its own.
+ *
+ * libgtrack.so.0 keeps its functions.  A struct whose first member is its size
+ * may get more members at its end; a program that was compiled before that
+ * still works.
  */
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -60,9 +68,42 @@ struct gtrack *gtrack_open(const char *root, const char *experiment,
 struct gtrack *gtrack_resume(const char *root, const char *run, int64_t step,
                              char why[GTRACK_WHY]);
 
+/* The same with everything that can be chosen; what is 0 or NULL is left to the
+ * library.
+ *
+ *      const struct gtrack_conf conf = {
+ *          .size = sizeof conf, .root = "mlruns", .parent = id
+ *      };
+ *
+ *      run = gtrack_begin(&conf, why);
+ */
+struct gtrack_conf {
+    size_t size;            /* of this struct */
+    const char *root;       /* the store */
+    const char *experiment; /* NULL: "Default" */
+    const char *name;       /* NULL: the next of run1, run2, ... */
+    const char *id;         /* 32 hexadecimal digits in lower case; NULL: new */
+    const char *parent;     /* the id of the run that this one belongs to */
+    const char *resume;     /* the id or name of a run to resume with all of its
+                             * points; experiment, name, id and parent are not
+                             * used */
+    const char *command;    /* the command line; NULL: the program's name */
+    unsigned flags;         /* see below */
+};
+
+enum {
+    GTRACK_NO_CAPTURE = 1, /* do not record git, the machine and Slurm */
+};
+
+struct gtrack *gtrack_begin(const struct gtrack_conf *, char why[GTRACK_WHY]);
+
 const char *gtrack_id(const struct gtrack *);           /* 32 hex digits */
 const char *gtrack_name(const struct gtrack *);         /* "run42" */
 const char *gtrack_folder(const struct gtrack *);       /* of its files */
+/* The last step that a run had when gtrack_begin() resumed it, or -1. */
+int64_t gtrack_last_step(const struct gtrack *);
+/* Retract the points of later steps. */
+void gtrack_rewind(struct gtrack *, int64_t step);
 
 /* A parameter keeps its first value, a tag its last. */
 void gtrack_param(struct gtrack *, const char *key, const char *value);
@@ -74,6 +115,31 @@ void gtrack_metric(struct gtrack *, const char *key, int64_t step,
 void gtrack_metrics(struct gtrack *, int64_t step, const char *const keys[],
                     const double values[], int count);
 
+/* The same for metrics that are logged again and again, such as by the binding
+ * of another language: the keys are copied once, and a row is the step, as a
+ * double, followed by one value for each key.  The run frees the keys when it
+ * ends.  Returns NULL if the run is NULL. */
+struct gtrack_keys;
+
+struct gtrack_keys *gtrack_keys(struct gtrack *, const char *const keys[],
+                                int count);
+void gtrack_row(struct gtrack_keys *, const double row[]);
+
+/* A dataset that the run reads.  All but the name may be NULL. */
+struct gtrack_dataset {
+    size_t size; /* of this struct */
+    const char *name;
+    const char *digest;      /* of its content, at most 36 characters */
+    const char *source;      /* where it is, as JSON */
+    const char *source_type; /* a word for the kind of place: "local" */
+    const char *schema;      /* as JSON */
+    const char *profile;     /* as JSON: counts and the like */
+    const char *context;     /* what it is used for: "training" */
+};
+
+int gtrack_dataset(struct gtrack *, const struct gtrack_dataset *,
+                   char why[GTRACK_WHY]);
+
 /* The path at which to store a file as an artifact of the run.  Its folder is
  * created; the caller frees the path. */
 char *gtrack_artifact(struct gtrack *, const char *name);
@@ -81,6 +147,8 @@ char *gtrack_artifact(struct gtrack *, const char *name);
 /* Wait until all that was logged has been handed to the operating system.
  * Returns 0, or -1 with a message in `why`. */
 int gtrack_flush(struct gtrack *, char why[GTRACK_WHY]);
+/* Why the run is about to end, in a few words: "loss is nan at step 7". */
+void gtrack_reason(struct gtrack *, const char *reason);
 /* End the run and free it.  Returns 0, or -1 if something could not be written,
  * with a message in `why`. */
 int gtrack_end(struct gtrack *, enum gtrack_status, char why[GTRACK_WHY]);

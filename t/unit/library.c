@@ -1,0 +1,255 @@
+/*
+ * library - libgtrack as a program of others uses it, by gtrack.h alone
+ */
+#include "config.h"
+#include "store/lib/gtrack.h"
+#include "t/lib/tap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char root[] = "library.XXXXXX";
+static char why[GTRACK_WHY];
+
+static struct gtrack *begin(const char *id, const char *resume)
+{
+    const struct gtrack_conf conf = {
+        .size = sizeof conf,
+        .root = root,
+        .experiment = "lib",
+        .id = id,
+        .resume = resume,
+        .command = "prog",
+        .flags = GTRACK_NO_CAPTURE,
+    };
+    struct gtrack *run = gtrack_begin(&conf, why);
+
+    if (!run)
+        diag("%s", why);
+    return run;
+}
+
+/* What a file of the run has, or "". */
+static const char *content(const char *folder, const char *name)
+{
+    static char text[4096];
+    char path[1024];
+    FILE *fp;
+    size_t n = 0;
+
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    fp = fopen(path, "r");
+    if (fp) {
+        n = fread(text, 1, sizeof text - 1, fp);
+        fclose(fp);
+    }
+    text[n] = '\0';
+    return text;
+}
+
+static int count_lines(const char *text)
+{
+    int n = 0;
+
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void log_rows(void)
+{
+    enum { KEYS = 100 };
+    struct gtrack *run = begin(NULL, NULL);
+    char name[KEYS][16], *folder = strdup(gtrack_folder(run));
+    const char *key[KEYS];
+    double row[1 + KEYS] = { 7 };
+    struct gtrack_keys *keys;
+
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(name[i], sizeof name[i], "m/%d", i);
+        key[i] = name[i];
+        row[1 + i] = i + 0.5;
+    }
+    keys = gtrack_keys(run, key, KEYS);
+    memset(name, 'x', sizeof name);
+    gtrack_row(keys, row);
+    ok(gtrack_end(run, GTRACK_FINISHED, why) == 0,
+       "a run with rows of 100 metrics ends");
+    ok(strstr(content(folder, "metrics/m/0"), " 0.5 7\n") != NULL,
+       "the first metric of a row has its value and the step");
+    ok(strstr(content(folder, "metrics/m/99"), " 99.5 7\n") != NULL,
+       "the last of 100 metrics of a row has its value and the step");
+    gtrack_row(gtrack_keys(NULL, key, KEYS), row);
+    ok(1, "a row without a run is ignored");
+    free(folder);
+}
+
+static void choose_id(void)
+{
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    struct gtrack *run = begin(id, NULL);
+
+    ok(strcmp(gtrack_id(run), id) == 0, "a run gets the id that was chosen");
+    ok(gtrack_last_step(run) == -1, "a new run has no last step");
+    gtrack_metric(run, "loss", 41, 1);
+    gtrack_end(run, GTRACK_PREEMPTED, why);
+    ok(!begin(id, NULL) && strstr(why, "resume it"),
+       "a second run with the same id is refused with advice");
+    ok(!begin("abc", NULL) && strstr(why, "32 hexadecimal digits"),
+       "an id of another form is refused");
+    run = begin(NULL, id);
+    ok(run && gtrack_last_step(run) == 41,
+       "a run that is resumed tells its last step");
+    gtrack_metric(run, "loss", 42, 2);
+    gtrack_rewind(run, 41);
+    gtrack_end(run, GTRACK_FINISHED, why);
+    ok(!begin(NULL, "none") && *why,
+       "resuming a run that does not exist is an error with a message");
+}
+
+static void record_dataset(void)
+{
+    const struct gtrack_dataset d = {
+        .size = sizeof d, .name = "c4", .digest = "d1", .context = "training"
+    };
+    struct gtrack *run = begin(NULL, NULL);
+
+    ok(gtrack_dataset(run, &d, why) == 0, "a dataset is recorded");
+    ok(gtrack_dataset(NULL, &d, why) == 0,
+       "a dataset without a run is ignored");
+    gtrack_reason(run, "loss is nan");
+    gtrack_end(run, GTRACK_FAILED, why);
+}
+
+static void check_sizes(void)
+{
+    struct {
+        struct gtrack_conf conf;
+        const char *more;
+    } newer = { .conf = { .size = sizeof newer,
+                          .root = root,
+                          .flags = GTRACK_NO_CAPTURE } };
+    const struct gtrack_conf older = {
+        .size = offsetof(struct gtrack_conf, flags),
+        .root = root,
+        .flags = ~0u,
+    };
+    struct gtrack *run = gtrack_begin(&newer.conf, why);
+
+    ok(run != NULL, "members of a newer program that it does not use are "
+                    "ignored");
+    gtrack_end(run, GTRACK_FINISHED, why);
+    newer.more = "more";
+    ok(!gtrack_begin(&newer.conf, why) && strstr(why, "newer libgtrack"),
+       "members of a newer program that it uses are refused");
+    run = gtrack_begin(&older, why);
+    ok(run != NULL, "the shorter struct of an older program is accepted");
+    gtrack_end(run, GTRACK_FINISHED, why);
+}
+
+/* In the child: 0 if everything was as it should be. */
+static int use_in_child(struct gtrack *parents, struct gtrack_keys *keys)
+{
+    const double row[] = { 9, 9 };
+    struct gtrack *own;
+
+    gtrack_metric(parents, "loss", 9, 9);
+    gtrack_row(keys, row);
+    gtrack_tag(parents, "child", "1");
+    if (gtrack_flush(parents, why) == 0 || !strstr(why, "forked"))
+        return 1;
+    if (gtrack_end(parents, GTRACK_FAILED, why) == 0 || !strstr(why, "forked"))
+        return 2;
+    own = begin(NULL, NULL);
+    gtrack_metric(own, "loss", 1, 1);
+    return own && gtrack_end(own, GTRACK_FINISHED, why) == 0 ? 0 : 3;
+}
+
+static void fork_child(void)
+{
+    static const char *const key[] = { "loss" };
+    struct gtrack *run = begin(NULL, NULL);
+    struct gtrack_keys *keys = gtrack_keys(run, key, 1);
+    char *folder = strdup(gtrack_folder(run));
+    int status = -1;
+    pid_t child;
+
+    gtrack_metric(run, "loss", 1, 1);
+    fflush(stdout);
+    child = fork();
+    if (child == 0)
+        _exit(use_in_child(run, keys));
+    waitpid(child, &status, 0);
+    ok(status == 0, "a forked child leaves its parent's run alone and writes "
+                    "one of its own");
+    gtrack_metric(run, "loss", 2, 2);
+    ok(gtrack_end(run, GTRACK_FINISHED, why) == 0,
+       "the parent of a forked child ends its run");
+    ok(count_lines(content(folder, "metrics/loss")) == 2,
+       "a run has what its own process logged, and nothing of a child");
+    free(folder);
+}
+
+static void *log_many(void *arg)
+{
+    static atomic_int step; /* equal points would be written once */
+
+    for (int i = 0; i < 10000; i++) {
+        const double row[] = { atomic_fetch_add(&step, 1), 1, 1 };
+
+        gtrack_row(arg, row);
+    }
+    return NULL;
+}
+
+static void log_in_threads(void)
+{
+    static const char *const key[] = { "a", "b" };
+    struct gtrack *run[3];
+    pthread_t thread[6];
+    int good = 0;
+
+    for (int i = 0; i < 3; i++)
+        run[i] = begin(NULL, NULL);
+    for (int i = 0; i < 6; i++)
+        pthread_create(&thread[i], NULL, log_many,
+                       gtrack_keys(run[i % 3], key, 2));
+    for (int i = 0; i < 6; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i < 3; i++) {
+        char path[1024], line[256];
+        int lines = 0;
+        FILE *fp;
+
+        snprintf(path, sizeof path, "%s/metrics/b", gtrack_folder(run[i]));
+        gtrack_end(run[i], GTRACK_FINISHED, why);
+        fp = fopen(path, "r");
+        while (fp && fgets(line, sizeof line, fp))
+            lines++;
+        if (fp)
+            fclose(fp);
+        good += lines == 20000;
+    }
+    ok(good == 3, "six threads log 20000 points each way to three runs");
+}
+
+int main(void)
+{
+    char command[64];
+
+    if (!mkdtemp(root))
+        return 1;
+    log_rows();
+    choose_id();
+    record_dataset();
+    check_sizes();
+    fork_child();
+    log_in_threads();
+    snprintf(command, sizeof command, "rm -rf %s", root);
+    ok(system(command) == 0, "the store of the test is removed");
+    return done_testing();
+}
