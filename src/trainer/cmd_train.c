@@ -105,29 +105,13 @@ static char *command_line(void)
 static int start_ranks(struct err *e)
 {
     const int64_t count = gpus == -1 ? ranks : gpus;
-    struct buf words = BUF_INIT;
-    char **argv = NULL;
-    size_t n = 0, room = 0;
-    int ret;
 
     if (ranks != -1 && gpus != -1)
         return err_set(e, ERR_USAGE, "--ranks and --gpus exclude each other");
     if (count < 1 || count > 1024)
         return err_set(e, ERR_USAGE, "%s expects 1 to 1024, not %lld",
                        gpus == -1 ? "--ranks" : "--gpus", (long long)count);
-    ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
-    for (size_t at = 0; ret == 0 && at < words.len;
-         at += strlen(words.s + at) + 1) {
-        GROW(argv, n, room);
-        argv[n++] = words.s + at;
-    }
-    GROW(argv, n, room);
-    argv[n] = NULL;
-    if (ret == 0)
-        ret = local_ranks_run(argv, (int)count, e);
-    free(argv);
-    buf_clear(&words);
-    return ret;
+    return local_ranks_again((int)count, e);
 }
 
 /* Load the settings, and find the checkpoint to resume from, if any. */

@@ -9,7 +9,8 @@
 #define TRAINER_CMDS(X)                                                        \
  X(train)                                                                      \
  X(plan)                                                                       \
- X(eval) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
+ X(eval)                                                                       \
+ X(replay) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
 TRAINER_CMDS(CMD_DECLARE)
 
 /* clang-format off */

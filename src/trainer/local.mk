@@ -22,6 +22,7 @@ gtrain_SOURCES = \
 	%D%/cmd_import.c \
 	%D%/cmd_init.c \
 	%D%/cmd_plan.c \
+	%D%/cmd_replay.c \
 	%D%/cmd_sample.c \
 	%D%/cmd_sweep.c \
 	%D%/cmd_train.c \

@@ -10,4 +10,5 @@ dist_check_SCRIPTS += \
 	%D%/t4031-import.t \
 	%D%/t4040-conf.t \
 	%D%/t4050-eval.t \
-	%D%/t4060-init.t
+	%D%/t4060-init.t \
+	%D%/t4070-replay.t

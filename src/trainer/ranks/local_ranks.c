@@ -344,3 +344,24 @@ int local_ranks_run(char **argv, int n, struct err *e)
     free_ranks(&k);
     return ret;
 }
+
+int local_ranks_again(int n, struct err *e)
+{
+    struct buf words = BUF_INIT;
+    char **argv = NULL;
+    size_t count = 0, room = 0;
+    int ret = buf_read_file(&words, "/proc/self/cmdline", 1 << 20, e);
+
+    for (size_t at = 0; ret == 0 && at < words.len;
+         at += strlen(words.s + at) + 1) {
+        GROW(argv, count, room);
+        argv[count++] = words.s + at;
+    }
+    GROW(argv, count, room);
+    argv[count] = NULL;
+    if (ret == 0)
+        ret = local_ranks_run(argv, n, e);
+    free(argv);
+    buf_clear(&words);
+    return ret;
+}

@@ -15,6 +15,9 @@
  */
 int local_ranks_run(char **argv, int n, struct err *);
 
+/* The same with the arguments of this process, which its ranks get again. */
+int local_ranks_again(int n, struct err *);
+
 /* Called by a rank before it exits: passes e to the process that started it,
  * which will print it, and clears the text. */
 void local_ranks_report(struct err *e);

@@ -18,6 +18,7 @@
 #include "trainer/model/resolve.h"
 #include "trainer/training/checkpoint_files.h"
 #include "trainer/training/checkpoint_find.h"
+#include "trainer/training/checkpoint_sums.h"
 
 enum save_reason { SAVE_DUE, SAVE_BEST, SAVE_LAST };
 
@@ -144,6 +145,18 @@ static int replace_folder(const char *temp, const char *path)
     return rename(temp, path);
 }
 
+/* A run without the sums of a checkpoint only cannot prove it. */
+static void record_sums(const struct checkpoint *c, const char *path,
+                        int64_t step)
+{
+    struct checkpoint_sums sums;
+    struct err e = ERR_INIT;
+
+    if (c->run && (checkpoint_state_sums(path, &sums, &e) < 0 ||
+                   checkpoint_sums_add(c->run, step, &sums, &e) < 0))
+        log_warn("%s", e.text);
+}
+
 static int write_folder(const struct checkpoint_writing *w, const char *path,
                         struct err *e)
 {
@@ -171,6 +184,8 @@ static int write_checkpoint(const struct checkpoint_writing *w, struct err *e)
         remove_partial(c);
         ret = write_folder(w, path, e);
         c->written = ret == 0 ? w->step : -1;
+        if (ret == 0)
+            record_sums(c, path, w->step);
     }
     if (ret == 0 && w->why == SAVE_BEST)
         ret = link_best(c, w->step, e);
@@ -375,7 +390,7 @@ int checkpoint_rollback(struct checkpoint *c, struct job *j, struct err *e)
 
     wait_writing(c);
     c->written = -1;
-    path = checkpoint_newest(c->folder);
+    path = checkpoint_newest(c->folder, INT64_MAX);
     if (!path)
         return err_set(e, ERR_NONFINITE,
                        "there is no checkpoint to roll back to; set "

@@ -30,7 +30,7 @@ static bool is_whole(const char *path)
     return false;
 }
 
-char *checkpoint_newest(const char *folder)
+char *checkpoint_newest(const char *folder, int64_t last)
 {
     struct path_list all = PATH_LIST_INIT;
     struct err e = ERR_INIT;
@@ -39,7 +39,9 @@ char *checkpoint_newest(const char *folder)
     if (path_list(&all, folder, &e) < 0)
         return NULL;
     for (size_t i = all.n; i-- > 0 && !found;) {
-        if (checkpoint_step(all.name[i]) < 0)
+        const int64_t step = checkpoint_step(all.name[i]);
+
+        if (step < 0 || step > last)
             continue;
         found = path_join(folder, all.name[i]);
         if (!is_whole(found)) {
@@ -64,7 +66,8 @@ static bool is_checkpoint(const char *path)
 static char *newest_of_run(const struct run_info *run)
 {
     char *folder = path_join(run->artifacts, "checkpoints");
-    char *found = path_is_folder(folder) ? checkpoint_newest(folder) : NULL;
+    char *found =
+        path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX) : NULL;
 
     free(folder);
     return found;
@@ -87,7 +90,8 @@ static int find_newest(const struct settings *s, bool any, char **path,
     struct err why = ERR_INIT;
 
     if (*folder) {
-        *path = path_is_folder(folder) ? checkpoint_newest(folder) : NULL;
+        *path = path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX)
+                                       : NULL;
         return 0;
     }
     if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &why) < 0) {
@@ -156,7 +160,7 @@ int checkpoint_find(const struct settings *s, const char *word, char **path,
         *path = path_join(word, "");
         return 0;
     }
-    *path = checkpoint_newest(word);
+    *path = checkpoint_newest(word, INT64_MAX);
     if (!*path)
         return err_set(e, ERR_MISSING, "%s holds no checkpoint", word);
     return 0;

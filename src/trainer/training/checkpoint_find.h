@@ -14,9 +14,9 @@
 int checkpoint_find(const struct settings *, const char *word, char **path,
                     struct err *);
 
-/* The newest checkpoint in a folder whose files are intact, or NULL; others are
- * skipped with a warning.  The caller frees it. */
-char *checkpoint_newest(const char *folder);
+/* The newest checkpoint in a folder, up to the step `last`, whose files are
+ * intact, or NULL; others are skipped with a warning.  The caller frees it. */
+char *checkpoint_newest(const char *folder, int64_t last);
 
 /* The step in a name such as step-00000400, or -1. */
 int64_t checkpoint_step(const char *name);

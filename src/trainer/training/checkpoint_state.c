@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
 #include "common/mem.h"
 #include "common/path.h"
 #include "common/save.h"
-#include "common/sha256.h"
 
 const char *const checkpoint_parts[] = { [PART_MODEL] = "model.safetensors",
                                          [PART_OPTIM] = "optim.safetensors",
@@ -205,6 +205,28 @@ int checkpoint_verify(const char *folder, struct err *e)
     }
     json_decref(state);
     return ret;
+}
+
+static void get_sum(const json_t *files, int part, char out[SHA256_TEXT])
+{
+    const json_t *file = json_object_get(files, checkpoint_parts[part]);
+    const char *sum = json_string_value(json_object_get(file, "sha256"));
+
+    snprintf(out, SHA256_TEXT, "%s", sum ? sum : "");
+}
+
+int checkpoint_state_sums(const char *folder, struct checkpoint_sums *sums,
+                          struct err *e)
+{
+    json_t *state = read_state(folder, e);
+    const json_t *files = json_object_get(state, "files");
+
+    if (!state)
+        return -1;
+    get_sum(files, PART_MODEL, sums->model);
+    get_sum(files, PART_OPTIM, sums->optim);
+    json_decref(state);
+    return 0;
 }
 
 int checkpoint_run_id(const char *folder, char **id, struct err *e)

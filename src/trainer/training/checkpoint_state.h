@@ -1,6 +1,7 @@
 #ifndef TRAINER_TRAINING_CHECKPOINT_STATE_H
 #define TRAINER_TRAINING_CHECKPOINT_STATE_H
 
+#include "common/sha256.h"
 #include "trainer/training/job.h"
 
 /*
@@ -25,6 +26,12 @@ int checkpoint_state_load(const char *folder, struct job *, struct err *);
 void checkpoint_state_compare(const char *folder, const struct job *);
 /* Check that the files of the checkpoint are as they were written. */
 int checkpoint_verify(const char *folder, struct err *);
+/* The SHA-256 of the weights and of the moments in a checkpoint. */
+struct checkpoint_sums {
+    char model[SHA256_TEXT], optim[SHA256_TEXT];
+};
+int checkpoint_state_sums(const char *folder, struct checkpoint_sums *,
+                          struct err *);
 /* The id of the run that wrote it, "" for none; the caller frees it. */
 int checkpoint_run_id(const char *folder, char **id, struct err *);
 

@@ -244,6 +244,18 @@ int job_forward(struct job *j, struct err *e)
     return dev_sync(&j->dev, e);
 }
 
+char *job_instructions(struct job *j, char *out, size_t room)
+{
+    const struct dev_type *type = j->dev.type;
+    const bool bf16 = j->set->train.precision == PRECISION_BF16;
+
+    if (!type->instructions)
+        return type->describe(&j->dev, out, room);
+    snprintf(out, room, "%s",
+             type->instructions(&j->dev, bf16 ? DT_BF16 : DT_F32));
+    return out;
+}
+
 /* ---- time ------------------------------------------------------------- */
 
 double job_seconds(const struct job *j)

@@ -75,6 +75,10 @@ int job_read(struct job *, struct loader *, int64_t window, int64_t n,
 /* Run the model on the batch, without gradients; fills in the losses. */
 int job_forward(struct job *, struct err *);
 
+/* What computes: the instructions of the CPU, or a description of the GPU.  The
+ * last bits of results depend on it.  Returns out. */
+char *job_instructions(struct job *, char *out, size_t room);
+
 /* Seconds of training, in this attempt and those before. */
 double job_seconds(const struct job *);
 /* How much of the schedule is done, in steps, or by train.max_time. */

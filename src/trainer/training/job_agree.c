@@ -38,17 +38,11 @@ static int check_input(struct job *j, const struct job_fact *f, struct err *e)
 /* Only the last bits of results depend on what computes them. */
 static int check_device(struct job *j, struct err *e)
 {
-    const struct dev_type *type = j->dev.type;
-    const bool bf16 = j->set->train.precision == PRECISION_BF16;
     struct job_fact f = { .what = "another GPU, or other instructions of the "
                                   "CPU (GTRAIN_ISA)," };
     char who[sizeof *j->coll.peer];
 
-    if (type->instructions)
-        snprintf(f.text, sizeof f.text, "%s",
-                 type->instructions(&j->dev, bf16 ? DT_BF16 : DT_F32));
-    else
-        type->describe(&j->dev, f.text, sizeof f.text);
+    job_instructions(j, f.text, sizeof f.text);
     if (j->set->train.deterministic)
         return check_input(j, &f, e);
     if (compare_fact(j, &f, who, e) < 0)

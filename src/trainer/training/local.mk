@@ -1,5 +1,7 @@
 # The training loop and its parts.
 src_trainer_libtrainer_a_SOURCES += \
+	%D%/certify.c \
+	%D%/certify.h \
 	%D%/checkpoint.c \
 	%D%/checkpoint.h \
 	%D%/checkpoint_files.c \
@@ -8,6 +10,8 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/checkpoint_find.h \
 	%D%/checkpoint_state.c \
 	%D%/checkpoint_state.h \
+	%D%/checkpoint_sums.c \
+	%D%/checkpoint_sums.h \
 	%D%/eval.c \
 	%D%/eval.h \
 	%D%/hardware.c \

@@ -81,7 +81,7 @@ static int begin_run(struct report *r, struct run_conf *c, struct err *e)
     return run_begin(&r->run, c, e);
 }
 
-int report_open(struct report *r, const struct job *j, const char *command,
+int report_open(struct report *r, struct job *j, const char *command,
                 const char *resume_id, struct err *e)
 {
     const struct settings *s = j->set;

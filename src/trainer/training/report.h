@@ -42,7 +42,7 @@ struct report {
 };
 
 /* resume_id: the run to resume, or NULL. */
-int report_open(struct report *, const struct job *, const char *command,
+int report_open(struct report *, struct job *, const char *command,
                 const char *resume_id, struct err *);
 void report_begin(struct report *, struct job *, const struct meter *);
 
@@ -69,6 +69,6 @@ int report_close(struct report *, struct job *, int ret, struct err *e);
  * setting becomes a parameter, and in the first attempt so do the values that
  * follow from the settings: later ones may have another number of ranks.
  */
-void report_params(struct run *, const struct job *, bool resumed);
+void report_params(struct run *, struct job *, bool resumed);
 
 #endif

@@ -29,9 +29,10 @@ static void store_settings(struct run *run, const struct settings *s)
     buf_clear(&text);
 }
 
-static void store_derived(struct run *run, const struct job *j)
+static void store_derived(struct run *run, struct job *j)
 {
     const struct settings *s = j->set;
+    char text[256];
 
     run_paramf(run, "is.parameters", "%lld", (long long)s->is.parameters);
     run_paramf(run, "is.steps", "%lld", (long long)s->is.steps);
@@ -47,6 +48,7 @@ static void store_derived(struct run *run, const struct job *j)
     run_paramf(run, "is.ranks", "%d", j->coll.size);
     run_paramf(run, "is.device", "%s", j->dev.type->name);
     run_paramf(run, "is.threads", "%d", j->dev.threads);
+    run_param(run, "is.instructions", job_instructions(j, text, sizeof text));
 }
 
 /* The text of an object, which it frees. */
@@ -121,7 +123,7 @@ static void store_tags(struct run *run, const char *tags)
     }
 }
 
-void report_params(struct run *run, const struct job *j, bool resumed)
+void report_params(struct run *run, struct job *j, bool resumed)
 {
     const struct settings *s = j->set;
 

@@ -220,7 +220,7 @@ static int exchange_sums(struct step *s, struct job *j, int64_t micro,
     sum[SUM_SECONDS] = j->coll.rank == 0 ? job_seconds(j) : 0;
     sum[SUM_STEP_SECONDS] = j->coll.rank == 0 ? clock_mono() - s->started : 0;
     sum[SUM_SIGNALS] = sig_caught() != 0;
-    if (j->coll.rank > 0)
+    if (m && j->coll.rank > 0)
         sum[SUM_READINGS + j->coll.rank] = meter_take(m, s->readings);
     if (coll_sum_f64(&j->coll, sum, count_sums(j), e) < 0 ||
         collect_readings(s, j, m, sum + SUM_READINGS, e) < 0)

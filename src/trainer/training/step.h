@@ -64,6 +64,7 @@ struct step {
 void step_open(struct step *, const struct job *, bool detect_anomaly);
 void step_close(struct step *);
 
+/* The meter may be NULL: then other ranks have no readings. */
 int step_compute(struct step *, struct job *, struct meter *, struct err *);
 /* Move the weights, or leave them; either way adapt the loss scale. */
 void step_update(struct step *, struct job *);

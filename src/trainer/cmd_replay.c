@@ -1,0 +1,292 @@
+/*
+ * gtrain replay - compute steps of a run again, and compare them
+ *
+ * Opens the run's own settings and data, computes the steps that the options
+ * name from the nearest checkpoint before them, and compares the results with
+ * what the run recorded.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "common/rng.h"
+#include "common/sig.h"
+#include "common/table.h"
+#include "trainer/cmds.h"
+#include "trainer/ranks/launch.h"
+#include "trainer/ranks/local_ranks.h"
+#include "trainer/training/certify.h"
+#include "trainer/training/checkpoint_find.h"
+
+static const char *root = "mlruns", *steps, *device;
+static struct opt_list sets;
+static int64_t last, sample, ranks;
+static struct table_style style;
+
+static const struct opt replay_opts[] = {
+    { 0, "root", "dir", OPT_STRING, &root,
+      "look for the run in the store DIR (default: mlruns)" },
+    { 0, "steps", "a:b", OPT_STRING, &steps, "compare steps A to B" },
+    { 0, "last", "n", OPT_LONG, &last, "compare the last N steps" },
+    { 0, "sample", "k", OPT_LONG, &sample,
+      "compare K steps that are drawn at random" },
+    { 0, "ranks", "count", OPT_LONG, &ranks,
+      "compute with COUNT processes (default: as the run)" },
+    { 0, "device", "name", OPT_STRING, &device,
+      "compute on NAME (default: as the run)" },
+    { 's', "set", "section.key=value", OPT_LIST, &sets,
+      "change one setting (may be given many times)" },
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* ---- which steps ------------------------------------------------------ */
+
+struct span {
+    int64_t first, last;
+};
+
+static int parse_steps(struct span *s, struct err *e)
+{
+    char *end;
+
+    s->first = strtoll(steps, &end, 10);
+    s->last = s->first;
+    if (end > steps && *end == ':' && end[1])
+        s->last = strtoll(end + 1, &end, 10);
+    if (end == steps || *end || s->first < 1 || s->last < s->first)
+        return err_set(e, ERR_USAGE,
+                       "--steps expects A:B, two steps in ascending order, not "
+                       "'%s'",
+                       steps);
+    return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* K different steps, always the same of a run. */
+static void draw_steps(struct span *s, int64_t n, int64_t of, const char *id)
+{
+    const uint64_t seed = strtoull(id + 16, NULL, 16);
+    int64_t i = 0;
+
+    for (uint64_t draw = 0; i < n; draw++) {
+        const int64_t step =
+            1 + (int64_t)((double)rng_uniform(seed, 1, draw) * (double)of);
+        bool known = false;
+
+        for (int64_t k = 0; k < i; k++)
+            known = known || s[k].first == step;
+        if (!known)
+            s[i++] = (struct span){ step, step };
+    }
+    qsort(s, (size_t)n, sizeof *s, compare_spans);
+}
+
+/* Without an option: the steps since the last checkpoint but that of the last
+ * step, or all of them. */
+static struct span since_checkpoint(const struct certify *c, int64_t end)
+{
+    char *folder = certify_folder(c->job->set, c->run);
+    char *path = checkpoint_newest(folder, end - 1);
+    const int64_t step = path ? checkpoint_step(path_name(path)) : 0;
+
+    free(path);
+    free(folder);
+    return (struct span){ step + 1, end };
+}
+
+static int choose_spans(const struct certify *c, struct span **spans, size_t *n,
+                        struct err *e)
+{
+    const int64_t end = c->loss.step[c->loss.n - 1];
+
+    if ((steps != NULL) + (last != 0) + (sample != 0) > 1)
+        return err_set(e, ERR_USAGE,
+                       "--steps, --last and --sample exclude each other");
+    if (last < 0 || sample < 0)
+        return err_set(e, ERR_USAGE, "%s expects 1 or more",
+                       last < 0 ? "--last" : "--sample");
+    if (sample > end)
+        sample = end;
+    *n = sample ? (size_t)sample : 1;
+    *spans = xcalloc(*n, sizeof **spans);
+    if (sample)
+        draw_steps(*spans, sample, end, c->run->id);
+    else if (last)
+        **spans = (struct span){ last < end ? end - last + 1 : 1, end };
+    else if (steps)
+        return parse_steps(*spans, e);
+    else
+        **spans = since_checkpoint(c, end);
+    return 0;
+}
+
+/* ---- the results ------------------------------------------------------ */
+
+static void add_row(struct table *t, const struct certify *c, struct span s,
+                    const struct certify_result *r)
+{
+    if (s.first == s.last)
+        table_int(t, s.first);
+    else
+        table_printf(t, "%" PRId64 "-%" PRId64, s.first, s.last);
+    table_int(t, r->from);
+    table_int(t, r->numbers);
+    table_int(t, r->states);
+    table_real(t, r->furthest);
+    if (r->differs >= 0)
+        table_printf(t, "differs at step %" PRId64, r->differs);
+    else
+        table_text(t, *c->other ? "equal up to rounding" : "equal");
+}
+
+static void tell_certified(const struct certify *c, int64_t numbers,
+                           int64_t states)
+{
+    char n[NUM_TEXT], m[NUM_TEXT];
+
+    num_count(n, numbers, "number");
+    num_count(m, states, "checkpoint");
+    if (*c->other)
+        log_info("%s: certified up to rounding: %s; %s", c->run->name, n,
+                 c->other);
+    else
+        log_info("%s: certified: %s and %s are equal to the last bit",
+                 c->run->name, n, m);
+}
+
+static int replay_spans(struct certify *c, const struct span *s, size_t n,
+                        struct table *t, struct err *e)
+{
+    int64_t numbers = 0, states = 0;
+    struct certify_result r = { .differs = -1 };
+
+    for (size_t i = 0; i < n && r.differs < 0; i++) {
+        if (certify_steps(c, s[i].first, s[i].last, &r, e) < 0)
+            return -1;
+        numbers += r.numbers;
+        states += r.states;
+        add_row(t, c, s[i], &r);
+    }
+    if (c->job->coll.rank > 0)
+        return 0;
+    if (table_print(t, &style, e) < 0)
+        return -1;
+    if (r.differs >= 0)
+        return err_set(e, ERR_INPUT, "%s differs at step %" PRId64 ": %s",
+                       c->run->name, r.differs, r.what);
+    if (numbers == 0)
+        return err_set(e, ERR_MISSING, "%s recorded no loss in these steps",
+                       c->run->name);
+    tell_certified(c, numbers, states);
+    return 0;
+}
+
+static int replay_job(struct job *j, const struct run_info *run, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.replay/1");
+    struct certify c;
+    struct span *spans = NULL;
+    size_t n = 0;
+    int ret = certify_open(&c, j, run, e);
+
+    if (ret < 0)
+        err_wrap(e, "cannot replay %s", run->name);
+    else
+        ret = choose_spans(&c, &spans, &n, e);
+    table_columns(&t, "steps", "computed from", "numbers", "checkpoints",
+                  "largest difference", "result", NULL);
+    if (ret == 0)
+        ret = replay_spans(&c, spans, n, &t, e);
+    table_clear(&t);
+    certify_close(&c);
+    free(spans);
+    return ret;
+}
+
+/* ---- the command ------------------------------------------------------ */
+
+static int load_settings(struct settings *s, const struct run_info *run,
+                         struct err *e)
+{
+    char *path = path_join(run->artifacts, "config.ini");
+    int ret = settings_load(s, path, sets.item, sets.n, e);
+
+    if (ret == 0 && device)
+        ret = conf_put(&s->conf, "train.device", device, "--device", e);
+    free(path);
+    return ret;
+}
+
+static int64_t count_ranks(const struct run_info *run)
+{
+    const char *recorded = run_info_param(run, "is.ranks");
+    int64_t n = ranks;
+
+    if (n == 0 && (!recorded || !num_int(recorded, &n)))
+        n = 1;
+    return n;
+}
+
+static int replay_run(const struct run_info *run, struct err *e)
+{
+    const int64_t n = count_ranks(run);
+    struct settings s = { 0 };
+    struct job j = { 0 };
+    int ret;
+
+    if (n < 1 || n > 1024)
+        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %" PRId64,
+                       n);
+    if (n > 1 && !getenv("GTRAIN_SIZE"))
+        return local_ranks_again((int)n, e);
+    sig_watch();
+    ret = load_settings(&s, run, e);
+    if (ret == 0)
+        ret = job_open(&j, &s, JOB_TRAIN, e);
+    if (ret == 0)
+        ret = replay_job(&j, run, e);
+    if (ret < 0)
+        local_ranks_report(e);
+    job_close(&j);
+    settings_clear(&s);
+    return ret;
+}
+
+static int replay_main(int argc, char **argv, struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    char *latest = (char[]){ "@latest" };
+    int ret;
+
+    if (argc > 1)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
+    ret = runs_select(&runs, root, argc > 0 ? argv : &latest, 1,
+                      LOAD_NO_METRICS | LOAD_ONE_NAMED, e);
+    if (ret == 0)
+        ret = replay_run(&runs.run[0], e);
+    runs_free(&runs);
+    free(sets.item);
+    return ret;
+}
+
+const struct cmd cmd_replay = {
+    .name = "replay",
+    .args = "[RUN]",
+    .help = "compute steps of a run again, and compare them",
+    .opts = replay_opts,
+    .run = replay_main,
+};
