@@ -18,10 +18,10 @@ src_trainer_libtrainer_a_SOURCES += \
 	%D%/phases.h \
 	%D%/quantize.c \
 	%D%/quantize.h \
+	%D%/recording.c \
+	%D%/recording.h \
 	%D%/region.c \
 	%D%/region.h \
-	%D%/replay.c \
-	%D%/replay.h \
 	%D%/resolve.c \
 	%D%/resolve.h \
 	%D%/rules.c \

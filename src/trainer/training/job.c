@@ -95,9 +95,9 @@ static int open_model(struct job *j, bool training, struct err *e)
         return -1;
     if (!training)
         return 0; /* the weights are loaded from a file */
-    replay_open(&j->replay, g, s->train.cuda_graphs,
-                gpt_flops_per_token(&j->gpt) *
-                    (double)(s->train.micro_batch * s->model.context));
+    recording_open(&j->recording, g, s->train.cuda_graphs,
+                   gpt_flops_per_token(&j->gpt) *
+                       (double)(s->train.micro_batch * s->model.context));
     return init_weights(j, e);
 }
 
@@ -205,7 +205,7 @@ int job_open(struct job *j, struct settings *s, enum job_purpose why,
 void job_close(struct job *j)
 {
     if (j->dev.type) {
-        replay_close(&j->replay);
+        recording_close(&j->recording);
         parallel_close(&j->parallel);
         coll_leave_device(&j->coll);
         optim_close(&j->optim);

@@ -4,7 +4,7 @@
 #include "kernels/dev.h"
 #include "trainer/model/gpt.h"
 #include "trainer/model/optim.h"
-#include "trainer/model/replay.h"
+#include "trainer/model/recording.h"
 #include "trainer/ranks/coll.h"
 #include "trainer/ranks/parallel.h"
 #include "trainer/training/job_data.h"
@@ -30,7 +30,7 @@ struct job {
     struct gpt gpt;
     struct optim optim;
     struct parallel parallel;
-    struct replay replay;
+    struct recording recording;
     struct job_batch { /* one micro-batch, on the host */
         int32_t *x, *y;
         float *losses; /* long enough for all of a step */

@@ -90,7 +90,7 @@ static int run_graph(struct step *s, struct job *j, struct err *e)
     struct graph *g = &j->gpt.graph;
 
     if (!s->detect_anomaly) {
-        replay_train(&j->replay, parallel_ready, &j->parallel);
+        recording_train(&j->recording, parallel_ready, &j->parallel);
         return 0;
     }
     if (anomaly_train(g, e) < 0)

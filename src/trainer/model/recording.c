@@ -1,12 +1,12 @@
 #include "config.h"
-#include "trainer/model/replay.h"
+#include "trainer/model/recording.h"
 
 #include "common/log.h"
 #include "trainer/model/graph_run.h"
 
 /* Some ten milliseconds of an H100; launching less work takes a noticeable part
  * of the time. */
-#define REPLAY_FLOPS 5e12
+#define RECORDED_FLOPS 5e12
 
 static bool is_random(const struct graph *g)
 {
@@ -16,16 +16,16 @@ static bool is_random(const struct graph *g)
     return false;
 }
 
-void replay_open(struct replay *r, struct graph *g, enum cuda_graphs wanted,
-                 double flops)
+void recording_open(struct recording *r, struct graph *g,
+                    enum cuda_graphs wanted, double flops)
 {
-    *r = (struct replay){ .graph = g };
+    *r = (struct recording){ .graph = g };
     r->on = g->dev->type->capture_begin && wanted != CUDA_GRAPHS_NO &&
-            (wanted == CUDA_GRAPHS_YES || flops < REPLAY_FLOPS) &&
+            (wanted == CUDA_GRAPHS_YES || flops < RECORDED_FLOPS) &&
             !is_random(g) && !g->fetch;
 }
 
-static void drop_recorded(struct replay *r, struct replay_kind *k)
+static void drop_recorded(struct recording *r, struct recording_kind *k)
 {
     struct dev *dev = r->graph->dev;
 
@@ -35,7 +35,7 @@ static void drop_recorded(struct replay *r, struct replay_kind *k)
 }
 
 /* Run what was recorded, after recording it if there is none, or an old one. */
-static bool run_recorded(struct replay *r, struct replay_kind *k)
+static bool run_recorded(struct recording *r, struct recording_kind *k)
 {
     struct graph *g = r->graph;
     struct dev *dev = g->dev;
@@ -60,10 +60,10 @@ static bool run_recorded(struct replay *r, struct replay_kind *k)
     return false;
 }
 
-void replay_train(struct replay *r, graph_ready_fn *ready, void *arg)
+void recording_train(struct recording *r, graph_ready_fn *ready, void *arg)
 {
     struct graph *g = r->graph;
-    struct replay_kind *k = &r->kind[g->first_micro];
+    struct recording_kind *k = &r->kind[g->first_micro];
 
     if (r->on && k->has_run) {
         if (run_recorded(r, k)) {
@@ -78,9 +78,9 @@ void replay_train(struct replay *r, graph_ready_fn *ready, void *arg)
     graph_run_train(g, ready, arg);
 }
 
-void replay_close(struct replay *r)
+void recording_close(struct recording *r)
 {
     for (int i = 0; r->graph && i < 2; i++)
         drop_recorded(r, &r->kind[i]);
-    *r = (struct replay){ 0 };
+    *r = (struct recording){ 0 };
 }

@@ -1,15 +1,15 @@
-#ifndef TRAINER_MODEL_REPLAY_H
-#define TRAINER_MODEL_REPLAY_H
+#ifndef TRAINER_MODEL_RECORDING_H
+#define TRAINER_MODEL_RECORDING_H
 
 #include "trainer/model/graph_run.h"
 #include "trainer/settings/settings.h"
 
 /*
- * replay - launch a micro-step with one call
+ * recording - launch a micro-step with one call
  *
- *      replay_open(&r, g, wanted, flops);
- *      replay_train(&r, ready, arg);           in place of graph_run_train()
- *      replay_close(&r);
+ *      recording_open(&r, g, wanted, flops);
+ *      recording_train(&r, ready, arg);           in place of graph_run_train()
+ *      recording_close(&r);
  *
  * Launching the few hundred kernels of a micro-step takes a millisecond or two.
  * That is a third of the time if the batch is small.  A device that can record
@@ -21,14 +21,14 @@
  *
  * A recording contains the arguments of the kernels, so another one is made
  * when the loss scale has changed.  A model with dropout, whose random numbers
- * depend on the step, is never replayed; nor is one whose gradients are
+ * depend on the step, is never recorded; nor is one whose gradients are
  * exchanged during backward.  If recording fails, training continues without
  * it.
  */
-struct replay {
+struct recording {
     struct graph *graph;
     bool on;
-    struct replay_kind {
+    struct recording_kind {
         bool has_run; /* without being recorded */
         struct dev_capture *work;
         float head_scale; /* as recorded */
@@ -36,10 +36,10 @@ struct replay {
     int64_t times; /* how often a recording was run */
 };
 
-/* `flops` are those of a micro-step: `auto` replays short ones only. */
-void replay_open(struct replay *, struct graph *, enum cuda_graphs,
-                 double flops);
-void replay_train(struct replay *, graph_ready_fn *ready, void *arg);
-void replay_close(struct replay *);
+/* `flops` are those of a micro-step: `auto` records short ones only. */
+void recording_open(struct recording *, struct graph *, enum cuda_graphs,
+                    double flops);
+void recording_train(struct recording *, graph_ready_fn *ready, void *arg);
+void recording_close(struct recording *);
 
 #endif
