@@ -193,7 +193,8 @@ struct layout {
     char **text; /* cell texts, the header's first */
     size_t *width;
     bool *right;
-    size_t n; /* columns shown */
+    size_t n;      /* columns shown */
+    char *dropped; /* what the texts of the first column begin with, or NULL */
 };
 
 static void measure(const struct table *t, bool color, struct layout *l)
@@ -205,6 +206,7 @@ static void measure(const struct table *t, bool color, struct layout *l)
     l->width = xcalloc(t->n_columns, sizeof *l->width);
     l->right = xcalloc(t->n_columns, sizeof *l->right);
     l->n = t->n_columns;
+    l->dropped = NULL;
     for (size_t j = 0; j < t->n_columns; j++) {
         const int places = table_column_decimals(t, j);
         bool starred = false;
@@ -232,14 +234,66 @@ static void measure(const struct table *t, bool color, struct layout *l)
     buf_clear(&b);
 }
 
-/* Shrink the widest texts, then leave columns out on the right, until a line
- * fits. */
-static void fit(struct layout *l, size_t width)
+static size_t total_width(const struct layout *l)
 {
     size_t total = 0;
 
     for (size_t j = 0; j < l->n; j++)
         total += l->width[j] + (j ? GAP : 0);
+    return total;
+}
+
+/* How many bytes all texts of the first column begin with, up to a character
+ * that separates the parts of a name. */
+static size_t common_prefix(const struct layout *l, size_t columns, size_t rows)
+{
+    const char *first = l->text[columns];
+    size_t n = strlen(first);
+
+    for (size_t i = 2; i < rows; i++) {
+        const char *s = l->text[i * columns];
+        size_t k = 0;
+
+        while (k < n && s[k] == first[k])
+            k++;
+        n = k;
+    }
+    while (n > 0 && !strchr("-_./:", first[n - 1]))
+        n--;
+    for (size_t i = 1; i < rows; i++)
+        if (!l->text[i * columns][n])
+            return 0;
+    return n;
+}
+
+/* Put a mark in the place of what all texts of the first column begin with. */
+static void drop_prefix(struct layout *l, size_t columns, size_t rows)
+{
+    enum { LEAST_PREFIX = 4, FEWEST = 3 }; /* rows, with the header */
+    const size_t n =
+        rows < FEWEST || l->right[0] ? 0 : common_prefix(l, columns, rows);
+
+    if (n < LEAST_PREFIX)
+        return;
+    l->dropped = xstrndup(l->text[columns], n);
+    l->width[0] = utf8_width(l->text[0]);
+    for (size_t i = 1; i < rows; i++) {
+        char **text = &l->text[i * columns];
+        char *rest = xasprintf("%s%s", utf8_mark(), *text + n);
+
+        free(*text);
+        *text = rest;
+        l->width[0] =
+            utf8_width(rest) > l->width[0] ? utf8_width(rest) : l->width[0];
+    }
+}
+
+/* Shrink the widest texts, then leave columns out on the right, until a line
+ * fits. */
+static void fit(struct layout *l, size_t width)
+{
+    size_t total = total_width(l);
+
     while (width && total > width) {
         size_t widest = l->n;
 
@@ -312,6 +366,8 @@ static void aligned(const struct table *t, bool header, bool color,
     struct layout l;
 
     measure(t, color, &l);
+    if (header && width && total_width(&l) > width)
+        drop_prefix(&l, t->n_columns, rows);
     fit(&l, width);
     for (size_t i = header ? 0 : 1; i < rows; i++) {
         for (size_t j = 0; j < l.n; j++) {
@@ -325,11 +381,14 @@ static void aligned(const struct table *t, bool header, bool color,
             buf_trim(out, out->len - 1);
         buf_char(out, '\n');
     }
+    if (l.dropped)
+        buf_printf(out, "(%s stands for %s)\n", utf8_mark(), l.dropped);
     if (l.n < t->n_columns && header)
         name_hidden(t, l.n, width, out);
     for (size_t i = 0; i < rows * t->n_columns; i++)
         free(l.text[i]);
     free(l.text);
+    free(l.dropped);
     free(l.width);
     free(l.right);
 }

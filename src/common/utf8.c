@@ -83,9 +83,13 @@ void utf8_visible(struct buf *b, const char *s)
     }
 }
 
+const char *utf8_mark(void)
+{
+    return utf8_locale() ? "…" : "~";
+}
+
 void utf8_cut(struct buf *b, const char *s, size_t width)
 {
-    const char *mark = utf8_locale() ? "…" : "~";
     size_t used = 0;
 
     while (*s) {
@@ -97,7 +101,7 @@ void utf8_cut(struct buf *b, const char *s, size_t width)
         used += w;
         buf_add(b, from, (size_t)(s - from));
     }
-    buf_str(b, mark);
+    buf_str(b, utf8_mark());
     while (++used < width)
         buf_char(b, ' ');
 }

@@ -105,7 +105,10 @@ size_t utf8_width(const char *s);
 /* Append s with control characters as ^X, bad bytes as U+FFFD. */
 void utf8_visible(struct buf *, const char *s);
 
-/* Append what fits into width columns, the last of them an ellipsis. */
+/* What stands for text that is left out: an ellipsis, or a tilde in ASCII. */
+const char *utf8_mark(void);
+
+/* Append what fits into width columns, the last of them the mark. */
 void utf8_cut(struct buf *, const char *s, size_t width);
 
 /* The number of code points, each bad byte being one; and is none bad? */

@@ -165,6 +165,46 @@ static void hidden(void)
     table_clear(&t);
 }
 
+/* Names that begin alike, and the lines they are shown as. */
+static void dropped(void)
+{
+    static const struct {
+        const char *name[3], *shown, *what;
+        size_t width;
+    } cases[] = {
+        { { "c4-base-lr1", "c4-base-lr2", "c4-base-wd" },
+          "name  x\n…lr1  01234\n…lr2  01234\n…wd   01234\n"
+          "(… stands for c4-base-)\n",
+          "what all names begin with is dropped at a separator",
+          12 },
+        { { "c4-base-lr1", "c4-base-lr2", "c4-base-wd" },
+          "name         x\nc4-base-lr1  01234\nc4-base-lr2  01234\n"
+          "c4-base-wd   01234\n",
+          "names are shown as they are where there is room",
+          24 },
+        { { "c4-base-", "c4-base-lr2", "c4-base-wd" },
+          "name\nc4-base-\nc4-base-lr2\nc4-base-wd\n"
+          "(no room for x; --csv shows them)\n",
+          "no name is dropped as a whole",
+          14 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct table t = TABLE_INIT("test.dropped/1");
+        struct buf out = BUF_INIT;
+
+        table_columns(&t, "name", "x", NULL);
+        for (int k = 0; k < 3; k++) {
+            table_text(&t, cases[i].name[k]);
+            table_text(&t, "01234");
+        }
+        table_format(&t, TABLE_ALIGNED, true, false, cases[i].width, &out);
+        ok(strcmp(out.s, cases[i].shown) == 0, "%s: %s", cases[i].what, out.s);
+        buf_clear(&out);
+        table_clear(&t);
+    }
+}
+
 static void utf8(void)
 {
     struct buf b = BUF_INIT;
@@ -192,6 +232,7 @@ int main(void)
     widths();
     numbers();
     hidden();
+    dropped();
     utf8();
     return done_testing();
 }
