@@ -8,6 +8,7 @@
 #include "common/num.h"
 #include "common/utf8.h"
 #include "plot/draw/axis.h"
+#include "store/store.h"
 
 bool run_set_differs(const struct run_set *s, size_t param)
 {
@@ -159,11 +160,61 @@ static void colour_by_number(struct run_set *c, struct arena *mem)
     free(number);
 }
 
+/* The colour that a run has been given, or -1. */
+static int own_slot(const struct run_info *run)
+{
+    const char *tag = run_info_tag(run, STORE_COLOUR_TAG);
+    int64_t n;
+
+    return tag && num_int(tag, &n) && n >= 1 && n <= PALETTE_COLOURS
+               ? (int)n - 1
+               : -1;
+}
+
+/* Runs that have a colour of their own come first, then the oldest. */
+static int by_claim(const void *a, const void *b)
+{
+    const struct run_info *x = *(const struct run_info *const *)a;
+    const struct run_info *y = *(const struct run_info *const *)b;
+    const int none_x = own_slot(x) < 0, none_y = own_slot(y) < 0;
+
+    if (none_x != none_y)
+        return none_x - none_y;
+    if (x->start_ms != y->start_ms)
+        return x->start_ms < y->start_ms ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+/* Give each run its own colour; or the next free one, if an older run of the
+ * figure has it.  Eight runs have different colours, the next eight also
+ * dashes. */
+static void colour_runs(struct run_set *c)
+{
+    const struct run_info **run = xcalloc(c->n, sizeof *run);
+    bool taken[PALETTE_COLOURS] = { false };
+
+    for (size_t i = 0; i < c->n; i++)
+        run[i] = &c->run[i];
+    if (c->n > 1)
+        qsort(run, c->n, sizeof *run, by_claim);
+    for (size_t i = 0; i < c->n; i++) {
+        const int own = own_slot(run[i]);
+        int slot = own < 0 ? palette_slot(run[i]->name) : own;
+
+        if (i % PALETTE_COLOURS == 0)
+            memset(taken, 0, sizeof taken);
+        while (taken[slot])
+            slot = (slot + 1) % PALETTE_COLOURS;
+        taken[slot] = true;
+        c->slot[run[i] - c->run] =
+            slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
+    }
+    free(run);
+}
+
 void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
                   struct arena *mem)
 {
-    bool taken[PALETTE_COLOURS] = { false };
-
     *c = (struct run_set){
         .run = run,
         .n = n,
@@ -172,16 +223,8 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
         .shown = arena_alloc(mem, (n + 1) * sizeof *c->shown),
     };
     for (size_t i = 0; i < n; i++) {
-        int slot = palette_slot(run[i].name);
         bool shared = false;
 
-        /* eight runs have different colours, the next eight also dashes */
-        for (int k = 0; k < PALETTE_COLOURS && taken[slot]; k++)
-            slot = (slot + 1) % PALETTE_COLOURS;
-        taken[slot] = true;
-        c->slot[i] = slot + (int)(i / PALETTE_COLOURS) * PALETTE_COLOURS;
-        if (i % PALETTE_COLOURS == PALETTE_COLOURS - 1)
-            memset(taken, 0, sizeof taken);
         for (size_t k = 0; k < n; k++)
             shared =
                 shared || (k != i && strcmp(run[k].name, run[i].name) == 0);
@@ -190,6 +233,7 @@ void run_set_init(struct run_set *c, const struct run_info *run, size_t n,
                    : run[i].name;
     }
     show_names(c, mem);
+    colour_runs(c);
     if (n > PALETTE_COLOURS)
         colour_by_number(c, mem);
 }

@@ -12,10 +12,11 @@
  * run_set - the runs of a figure, with the colour and the name that each has in
  * every panel
  *
- * Up to eight runs have a colour each.  More runs than that are coloured by the
- * number in which they differ, such as the learning rate, if there is one; a
- * ramp says which colour stands for which number.  Of long names, the part that
- * is the same for all runs is cut.
+ * Up to eight runs have a colour each: the one that the run was given when it
+ * began, unless an older run of the figure has the same.  More runs than that
+ * are coloured by the number in which they differ, such as the learning rate,
+ * if there is one; a ramp says which colour stands for which number.  Of long
+ * names, the part that is the same for all runs is cut.
  */
 struct run_set {
     const struct run_info *run;

@@ -38,6 +38,15 @@ static int write_tag(const char *folder, const char *key, const char *value,
     return ret;
 }
 
+static int write_colour(const struct new_run *n, const char *root,
+                        struct err *e)
+{
+    const int colour = store_next_colour(root);
+    const char digit[] = { (char)('0' + colour), '\0' };
+
+    return colour ? write_tag(n->folder, STORE_COLOUR_TAG, digit, e) : 0;
+}
+
 static int write_tags(const struct new_run *n, const struct new_run_conf *c,
                       struct err *e)
 {
@@ -46,8 +55,10 @@ static int write_tags(const struct new_run *n, const struct new_run_conf *c,
         write_tag(n->folder, "mlflow.source.type", "LOCAL", e) < 0 ||
         write_tag(n->folder, "mlflow.source.name", c->source, e) < 0)
         return -1;
-    return c->parent ? write_tag(n->folder, "mlflow.parentRunId", c->parent, e)
-                     : 0;
+    if (c->parent &&
+        write_tag(n->folder, "mlflow.parentRunId", c->parent, e) < 0)
+        return -1;
+    return write_colour(n, c->root, e);
 }
 
 static void fill_meta(struct new_run *n, struct arena *mem,

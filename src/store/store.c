@@ -270,7 +270,7 @@ int store_put_aside(const char *path, struct err *e)
     return ret;
 }
 
-/* -- names of runs ----------------------------------------------------- */
+/* -- names and colours of runs ----------------------------------------- */
 
 /* The number of "run42", or 0. */
 static int64_t number_of(const char *name)
@@ -383,4 +383,21 @@ void store_claimed(const char *root, const char *name)
     if (path_make(folder, &e) == 0)
         claim(folder, name);
     free(folder);
+}
+
+/* Each run appends a byte to a file, and its number is where that byte ends:
+ * runs that begin at the same time get different numbers, without a lock. */
+int store_next_colour(const char *root)
+{
+    char *path = path_join(root, STORE_NAMES "/colours");
+    const int fd = open(
+        path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    off_t end = 0;
+
+    if (fd >= 0 && write(fd, "\n", 1) == 1)
+        end = lseek(fd, 0, SEEK_CUR);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return end > 0 ? (int)((end - 1) % STORE_COLOURS) + 1 : 0;
 }

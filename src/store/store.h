@@ -61,6 +61,12 @@ int store_claim(const char *root, char **name, struct err *);
 /* Note that the user chose this name, so that store_claim() skips it. */
 void store_claimed(const char *root, const char *name);
 
+/* The number of the colour that the next run has in figures, 1 to
+ * STORE_COLOURS in turn; 0 if it cannot be determined. */
+#define STORE_COLOUR_TAG "gtrack.colour"
+enum { STORE_COLOURS = 8 };
+int store_next_colour(const char *root);
+
 /* Note the name of an experiment, in case its meta.yaml is lost. */
 void store_keep_name(const char *root, const char *id, const char *name);
 

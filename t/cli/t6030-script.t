@@ -35,6 +35,31 @@ is "$(sed -n "s/.* with lines lc rgb '#\(..\)......'.*/\1/p; \
     awk '{ print $1, $2 }' | tr '\n' ' ')" "2 B3 2 full " \
     "the transparent raw curves of all runs are behind the smoothed ones"
 
+# The colours of runs: of each run of a figure, its name and its colour.
+for run in one two three four five six seven eight nine; do
+    printf 'step=%d loss=%d\n' 1 3 2 2 3 1 | gtrack log "$run" -r coloured 2>>log
+done
+colours() {
+    gplot loss -r coloured "$@" --script colours.gp -q >out 2>&1
+    sed -n "s/^set label '\([a-z]*\)' at .* left .*rgb '#\(......\)'.*/\1 \2/p" colours.gp
+}
+colours one two three four five six >six
+is "$(sort -k 2 six | uniq -u -f 1 | wc -l)" 6 \
+    "runs that began one after the other have different colours"
+for run in one two three four five six; do
+    grep "^$run " six
+    colours six "$run" one | grep "^$run "
+done >again
+is "$(sort -u again)" "$(sort six)" \
+    "a run has the same colour whatever other runs a figure has"
+colours nine one >both && colours one nine | sort >turned
+is "$(sort both)" "$(cat turned)" "colours do not depend on the order of the runs"
+is "$(grep one both)$(cut -d ' ' -f 2 both | sort -u | wc -l)" "$(grep one six)2" \
+    "of two runs of the same colour, the older one keeps it"
+gtrack tag -r coloured nine gtrack.colour=4 && colours one nine two >tagged
+is "$(sed -n 's/nine //p' tagged)" "$(sed -n 's/four //p' six)" \
+    "the tag gtrack.colour gives a run another colour"
+
 # A character that no font has would be drawn as a box over all of the figure.
 mkdir fonts
 printf '#!/bin/sh\ncase $1 in *=1f680) ;; *) echo Sans ;; esac\n' >fonts/fc-list

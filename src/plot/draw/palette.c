@@ -1,10 +1,8 @@
 #include "config.h"
 #include "plot/draw/palette.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "common/hash.h"
 
@@ -124,18 +122,8 @@ uint32_t palette_on(uint32_t colour)
 
 int palette_slot(const char *name)
 {
-    size_t end = strlen(name), begin = end;
     const unsigned hash = hash_name32(name);
-    unsigned number = 0;
 
-    while (begin > 0 && isdigit((unsigned char)name[begin - 1]))
-        begin--;
-    if (begin < end && end - begin < 9 && strncmp(name, "run", 3) == 0 &&
-        begin == 3) {
-        for (size_t i = begin; i < end; i++)
-            number = number * 10 + (unsigned)(name[i] - '0');
-        return (int)((number + PALETTE_COLOURS - 1) % PALETTE_COLOURS);
-    }
     /* the last is almost the colour of the axes */
     return (int)((hash ^ hash >> 15) % (PALETTE_COLOURS - 1));
 }

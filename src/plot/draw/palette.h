@@ -47,8 +47,7 @@ uint32_t palette_on(uint32_t colour);
 /* WCAG's contrast ratio of two colours, 1..21. */
 double palette_contrast(uint32_t a, uint32_t b);
 
-/* The first choice of a slot for a run: of its number, 1 for "run2", or of a
- * hash of its name. */
+/* A slot for a run that has no colour of its own, from a hash of its name. */
 int palette_slot(const char *name);
 
 #endif
