@@ -40,6 +40,7 @@ gtrack_LDADD = $(STORE_LIBS)
 include src/track/runs/local.mk
 include src/track/import/local.mk
 include src/track/push/local.mk
+include src/track/page/local.mk
 
 # Completion, from the option tables, where the shells look for it
 bashcompdir = $(datadir)/bash-completion/completions

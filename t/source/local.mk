@@ -8,4 +8,5 @@ dist_check_SCRIPTS += \
 	%D%/t0006-examples.t \
 	%D%/t0007-facts.t \
 	%D%/t0008-test-names.t \
-	%D%/t0009-bootstrap.t
+	%D%/t0009-bootstrap.t \
+	%D%/t0010-modules.t

@@ -1,0 +1,138 @@
+/*
+ * api.js asks the server for data.  A page that was saved as one file has the
+ * answers within itself.
+ */
+
+const embedded = document.getElementById("frozen");
+
+export const frozen = embedded ? JSON.parse(embedded.textContent) : null;
+
+/* What only decides how much detail an answer has. */
+const detail = new Set(["width", "height", "from", "to", "yfrom", "yto"]);
+/* What an answer is about; the rest of a request may differ. */
+const subjects = ["kind", "metric", "id", "path", "a", "b"];
+
+export function query_of(params) {
+    const query = new URLSearchParams();
+
+    for (const key of Object.keys(params).sort())
+        if (params[key] !== "" && params[key] !== null &&
+            params[key] !== undefined && String(params[key]) !== "")
+            query.set(key, String(params[key]));
+    return query.toString().replaceAll("%2F", "/").replaceAll("%2C", ",");
+}
+
+function frozen_key(path, params) {
+    const kept = Object.entries(params).filter(([key]) => !detail.has(key));
+
+    return path + "?" + query_of(Object.fromEntries(kept));
+}
+
+/* How many parameters of an embedded request are as wanted; -1: it is about
+ * something else. */
+function likeness(key, path, params) {
+    const [its_path, its_query] = key.split("?");
+    const its = new URLSearchParams(its_query);
+    let n = 0;
+
+    if (its_path !== path || subjects.some((s) =>
+        (its.get(s) ?? "") !== String(params[s] ?? "")))
+        return -1;
+    for (const [name, value] of its)
+        n += String(params[name] ?? "") === value ? 1 : 0;
+    return n;
+}
+
+function frozen_answer(path, params) {
+    const requests = frozen.requests, key = frozen_key(path, params);
+    let best = null, most = -1;
+
+    if (Object.hasOwn(requests, key))
+        return requests[key];
+    for (const k of Object.keys(requests)) {
+        const n = likeness(k, path, params);
+
+        if (n > most) {
+            most = n;
+            best = k;
+        }
+    }
+    if (best === null)
+        throw new Error("This saved page does not have these data. Open the " +
+            "store with gtrack serve to see them.");
+    return requests[best];
+}
+
+/* Whether a saved page has an answer with this parameter. */
+export function is_available(path, name, value) {
+    return !frozen || Object.keys(frozen.requests).some((key) =>
+        key.startsWith(path + "?") &&
+        new URLSearchParams(key.split("?")[1]).get(name) === value);
+}
+
+async function read_answer(response) {
+    let answer = null;
+
+    try {
+        answer = await response.json();
+    } catch {
+        /* not JSON: the status says enough */
+    }
+    if (response.status === 403 && !answer?.error)
+        throw new Error("The server does not know this browser. Open the " +
+            "address that gtrack serve printed, with its token.");
+    if (!response.ok || !answer)
+        throw new Error(answer?.error ??
+            `The server answered with status ${response.status}.`);
+    return answer;
+}
+
+async function request(url, options) {
+    let response;
+
+    try {
+        response = await fetch(url, options);
+    } catch (error) {
+        if (error.name === "AbortError")
+            throw error;
+        throw new Error("The server does not answer. Start gtrack serve " +
+            "again, and open the address that it prints.");
+    }
+    return read_answer(response);
+}
+
+/* ask("/api/runs", { store: 0 }) resolves to the answer; failures are errors
+ * whose message is a sentence. */
+export async function ask(path, params, signal) {
+    return frozen ? frozen_answer(path, params)
+        : request(`${path}?${query_of(params)}`, { signal });
+}
+
+export async function edit(store, body) {
+    return request(`/api/edit?${query_of({ store })}`, { method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(body) });
+}
+
+/* Call changed(ids) when runs change, and connected(true or false). */
+export function listen(store, changed, connected) {
+    let source = null, timer = 0;
+    const open = () => {
+        source = new EventSource(`/api/events?${query_of({ store })}`);
+        source.onopen = () => connected(true);
+        source.addEventListener("runs", (e) =>
+            changed(JSON.parse(e.data).runs ?? []));
+        source.onerror = () => {
+            connected(false);
+            if (source.readyState === EventSource.CLOSED)
+                timer = setTimeout(open, 3000);
+        };
+    };
+
+    if (!frozen)
+        open();
+    return () => {
+        clearTimeout(timer);
+        source?.close();
+    };
+}

@@ -1,0 +1,236 @@
+/*
+ * chart.js is one figure on the page: it asks for the figure when it is in
+ * sight, and shows the values under the pointer.
+ *
+ * Charts of one view share a link: link.params() is what all figures are asked
+ * with, link.is_shown(run) says which curves are drawn, link.zoom(range) and
+ * link.point(x) tell all charts of a range and of the pointer.
+ */
+import { ask, frozen, query_of } from "./api.js";
+import { copy_button } from "./copy.js";
+import { button, element, problem } from "./dom.js";
+import { colour_of, inner_box, paint_panel, theme_of } from "./paint.js";
+import { x_pixel, zoomed } from "./paint.js";
+import { follow_pointer } from "./pointer.js";
+import { paint_pointer, value_table, values_at } from "./values.js";
+
+export class Chart {
+    constructor(spec, link, large) {
+        this.spec = spec;
+        this.link = link;
+        this.large = large;
+        this.figure = null;
+        this.asked = "";     /* the request of the figure that is shown */
+        this.y_range = null; /* as chosen by the reader */
+        this.seen = false;
+        this.stale = false;  /* a run has changed since */
+        this.base = element("canvas");
+        this.over = element("canvas", { class: "over", tabindex: "0",
+            role: "img" });
+        this.tip = element("div", { class: "tip", hidden: true });
+        this.area = element("div", { class: "area" }, this.base, this.over,
+            this.tip);
+        this.notes = element("div", { class: "notes" });
+        this.lines = element("span", { class: "lines" });
+        this.root = element("figure", { class: large ? "chart large"
+            : "chart" }, this.make_caption(), this.area, this.notes);
+        follow_pointer(this);
+    }
+
+    make_caption() {
+        const { spec, link, large } = this;
+        const title = large ? element("h2", {}, spec.title)
+            : button(spec.title, "Enlarge this chart", () =>
+                link.enlarge(spec), { class: "title" });
+        const formats = large && !frozen ? ["svg", "pdf", "png"] : [];
+
+        return element("figcaption", {}, title, this.lines,
+            element("span", { class: "actions" },
+                copy_button(() => this.figure?.command, "Copy"),
+                formats.map((f) => element("a", { href: "#", class: "button",
+                    onclick: (e) => this.download(e, f) },
+                f.toUpperCase())),
+                large ? button("Close", "Show all charts", () =>
+                    link.enlarge(null)) : null));
+    }
+
+    subject() {
+        return this.spec.kind ? { kind: this.spec.kind }
+            : { metric: this.spec.metric };
+    }
+
+    download(e, format) {
+        e.currentTarget.href = "/api/download?" + query_of({
+            ...this.params(), format });
+    }
+
+    params() {
+        const [yfrom, yto] = this.y_range ?? ["", ""];
+
+        return { ...this.link.params(), ...this.subject(), yfrom, yto,
+            width: Math.round(this.area.clientWidth),
+            height: Math.round(this.area.clientHeight) };
+    }
+
+    /* Ask for the figure again if it is in sight and would differ. */
+    async load() {
+        const params = this.params(), wanted = query_of(params);
+
+        if (!this.seen || !params.runs?.length || !params.width ||
+            (wanted === this.asked && !this.stale))
+            return;
+        this.stop?.abort();
+        this.stop = new AbortController();
+        this.stale = false;
+        this.asked = wanted;
+        this.root.setAttribute("aria-busy", "true");
+        try {
+            this.figure = await ask("/api/figure", params, this.stop.signal);
+            this.ranges = JSON.stringify([params.from, params.to,
+                this.y_range]);
+            this.link.loaded(this.figure);
+            this.paint();
+            this.root.removeAttribute("aria-busy");
+        } catch (error) {
+            if (error.name !== "AbortError")
+                this.fail(error);
+        }
+    }
+
+    fail(error) {
+        this.asked = "";
+        this.root.removeAttribute("aria-busy");
+        this.notes.replaceChildren(problem(error));
+    }
+
+    /* What is drawn: without hidden runs, and as far as the reader zoomed in
+     * since the figure was asked for. */
+    panels() {
+        const { from, to } = this.link.params();
+        const is_new = !frozen && this.ranges ===
+            JSON.stringify([from, to, this.y_range]);
+        const x_range = is_new || from === "" ? null
+            : [Number(from), Number(to)];
+
+        return this.figure.panels.map((p) => ({
+            ...zoomed(p, x_range, is_new ? null : this.y_range),
+            curves: p.curves.filter((c) => this.link.is_shown(c.run)) }));
+    }
+
+    paint() {
+        const width = this.area.clientWidth, height = this.area.clientHeight;
+
+        if (!this.figure || !width)
+            return;
+        const c = fit_canvas(this.base, width, height);
+        const theme = theme_of(this.figure);
+        const panels = this.panels(), each = height / panels.length;
+
+        this.shown = panels.map((panel, i) => ({ panel,
+            box: inner_box(c, panel, i * each, width, each) }));
+        for (const { panel, box } of this.shown) {
+            paint_panel(c, panel, box, theme);
+            if (panels.length > 1)
+                paint_title(c, panel, box, theme);
+        }
+        this.show_words();
+        this.paint_over();
+    }
+
+    show_words() {
+        const names = [...new Set(this.figure.panels.flatMap((p) =>
+            p.curves.map((c) => c.line)))].filter((l) => l);
+        const dash = (name) => this.figure.panels.flatMap((p) => p.curves)
+            .find((c) => c.line === name).dash;
+
+        this.lines.replaceChildren(...names.length < 2 ? []
+            : names.map((n) => element("span", { class: `dash${dash(n)}` },
+                n)));
+        this.notes.replaceChildren(...(this.figure.notes ?? []).map((n) =>
+            element("p", {}, n)));
+        this.over.setAttribute("aria-label", `${this.spec.title}. ` +
+            `${this.figure.caption ?? ""} Use the arrow keys to read values.`);
+    }
+
+    /* Show the pointer at x, with a list of values if it is on this chart. */
+    point(x, is_here) {
+        this.pointed = x;
+        this.is_here = is_here;
+        this.paint_over();
+    }
+
+    paint_over() {
+        if (!this.shown || !this.seen)
+            return;
+        const c = fit_canvas(this.over, this.area.clientWidth,
+            this.area.clientHeight);
+        const theme = theme_of(this.figure), x = this.pointed ?? null;
+        const list = [];
+
+        this.paint_selection(c, theme);
+        for (const { panel, box } of this.shown) {
+            const values = x === null ? [] : values_at(panel, x);
+
+            if (x !== null)
+                paint_pointer(c, panel, box, x, values, theme);
+            if (this.is_here && values.length)
+                list.push(...value_table(panel, values, x));
+        }
+        this.show_tip(list);
+    }
+
+    paint_selection(c, theme) {
+        const s = this.selection;
+
+        if (!s)
+            return;
+        c.globalAlpha = 0.2;
+        c.fillStyle = theme.grey;
+        c.fillRect(s.x, s.y, s.width, s.height);
+        c.globalAlpha = 1;
+    }
+
+    show_tip(list) {
+        this.tip.hidden = !list.length || Boolean(this.selection);
+        if (this.tip.hidden)
+            return;
+        this.tip.replaceChildren(...list);
+        const { panel, box } = this.shown[0];
+        const room = innerWidth - this.area.getBoundingClientRect().left - 8;
+        const wide = this.tip.offsetWidth;
+        const at = Math.min(box.x1, Math.max(box.x0,
+            x_pixel(box, panel, this.pointed)));
+        const left = at + 14 + wide < room ? at + 14 : at - 14 - wide;
+
+        this.tip.style.left = `${Math.max(-8, Math.min(left, room - wide))}px`;
+        this.tip.style.top = `${box.y0}px`;
+    }
+
+    /* The colour of a run in this chart, or nothing. */
+    colour_of_run(run) {
+        const curve = this.figure?.panels.flatMap((p) => p.curves)
+            .find((c) => c.run === run && !c.faint);
+
+        return curve ? colour_of(curve) : null;
+    }
+}
+
+/* A canvas of this many CSS pixels, empty. */
+export function fit_canvas(canvas, width, height) {
+    const dense = window.devicePixelRatio || 1;
+    const c = canvas.getContext("2d");
+
+    canvas.width = Math.round(width * dense);
+    canvas.height = Math.round(height * dense);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    c.scale(dense, dense);
+    return c;
+}
+
+function paint_title(c, panel, box, theme) {
+    c.fillStyle = theme.text;
+    c.textAlign = "right";
+    c.textBaseline = "bottom";
+    c.fillText(panel.title ?? "", box.x1, box.y0 - 6);
+}

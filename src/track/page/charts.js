@@ -1,0 +1,189 @@
+/* charts.js is the view of all metrics of the chosen runs. */
+import { frozen, is_available } from "./api.js";
+import { button, check, choice, element, field, problem } from "./dom.js";
+import { chosen_runs, known_names } from "./chosen.js";
+import { Grid } from "./grid.js";
+import { fill_run_list } from "./runlist.js";
+import { address, change, state } from "./state.js";
+import { count_text } from "./text.js";
+
+const x_axes = [["step", "step"], ["tokens", "tokens"], ["time", "time"],
+    ["wall", "wall-clock time"], ["gpuhours", "GPU hours"],
+    ["flops", "FLOPs"]];
+
+/* The slider's places; one is the part of the last mean that is kept. */
+const betas = ["", "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995",
+    "0.998", "0.999"];
+
+function smoothing() {
+    const value = state.smooth.replace(/^ema:/, "");
+    const shown = element("output", {}, value || "none");
+    const slider = element("input", { type: "range", min: "0", "aria-label":
+        "Smoothing", max: betas.length - 1, step: "1", oninput: () => {
+        const beta = betas[slider.value];
+
+        shown.textContent = beta || "none";
+        change({ smooth: beta ? `ema:${beta}` : "" });
+    } });
+
+    slider.value = Math.max(0, betas.indexOf(value));
+    return element("label", { class: "field" },
+        element("span", {}, "Smoothing ", shown), slider);
+}
+
+function log_choice(label, key) {
+    return choice(label, [["", "automatic"], ["1", "logarithmic"],
+        ["0", "linear"]], state[key], (v) => change({ [key]: v, ...key ===
+            "logx" ? { from: "", to: "" } : {} }));
+}
+
+export class ChartsView {
+    constructor() {
+        this.runs = [];
+        this.colours = new Map();
+        this.names = { params: [], metrics: [] };
+        this.grid = new Grid(this);
+        this.bar = element("form", { class: "tools", onsubmit: (e) =>
+            e.preventDefault() });
+        this.list = element("ul", { class: "run-list" });
+        this.count = element("summary");
+        this.message = element("div");
+        this.root = element("section", { class: "charts-view",
+            "aria-label": "Charts" }, this.bar, this.message,
+        element("div", { class: "beside" },
+            element("aside", { "aria-label": "Runs shown" },
+                element("details", { open: innerWidth > 700 }, this.count,
+                    this.list)),
+            this.grid.root));
+        this.draw_bar();
+    }
+
+    /* What every figure is asked with. */
+    params() {
+        const s = state, ids = this.runs.map((r) => r.id);
+
+        return { store: s.store, runs: ids, x: s.x, smooth: s.smooth,
+            logx: s.logx, logy: s.logy, outliers: s.outliers, from: s.from,
+            to: s.to, group: s.mean, band: s.mean ? "1" : "",
+            colour: s.colour === "run" ? "" : s.colour,
+            baseline: ids.includes(s.baseline) ? s.baseline : "",
+            hidden: s.hidden.filter((id) => ids.includes(id)) };
+    }
+
+    draw_bar() {
+        const params = this.names.params;
+        const means = [["", "no"], ...params.map((p) => [p, p])];
+        const colours = [["run", "run"], ["group", "group"],
+            ...params.map((p) => [`param:${p}`, p])];
+        const axes = x_axes.filter(([x]) =>
+            is_available("/api/figure", "x", x) || x === "step");
+        const find = field("Find charts", state.find, (v) =>
+            change({ find: v }), { id: "find" });
+        const x = choice("Horizontal axis", axes, state.x, (v) =>
+            change({ x: v, from: "", to: "" }));
+
+        this.zoom = button("Reset zoom", "Show the whole range", () =>
+            change({ from: "", to: "" }), { hidden: !state.from });
+        const more = element("details", { class: "more",
+            open: innerWidth > 700 },
+        element("summary", {}, "Scales, means and colours"),
+        element("div", { class: "tools" },
+            log_choice("x scale", "logx"), log_choice("y scale", "logy"),
+            choice("Mean and band of", means, state.mean, (v) =>
+                change({ mean: v })),
+            choice("Colour by", colours, state.colour, (v) =>
+                change({ colour: v })),
+            check("Outliers", state.outliers === "1", (on) =>
+                change({ outliers: on ? "1" : "" }))));
+
+        this.bar.replaceChildren(find, x,
+            ...frozen ? [] : [smoothing(), more], this.zoom);
+    }
+
+    draw_list() {
+        fill_run_list(this.list, this.runs, (id) => this.colours.get(id));
+        this.count.replaceChildren(count_text(this.runs.length, "run",
+            "runs"), state.runs.length ? "" : " (the latest)", " ",
+        element("a", { href: address({ view: "runs" }) }, "choose"));
+    }
+
+    /* A figure says which colours the runs have. */
+    loaded(figure) {
+        let is_new = false;
+
+        for (const curve of figure.panels.flatMap((p) => p.curves)) {
+            if (!curve.run || curve.faint)
+                continue;
+            const colour = this.grid.charts.map((c) =>
+                c.colour_of_run(curve.run)).find((c) => c);
+
+            is_new ||= colour !== this.colours.get(curve.run);
+            this.colours.set(curve.run, colour);
+        }
+        if (is_new)
+            this.draw_list();
+    }
+
+    command() {
+        const large = this.grid.charts.find((c) => c.large) ??
+            this.grid.charts.find((c) => c.seen && c.figure);
+
+        return large?.figure?.command;
+    }
+
+    async load() {
+        this.stop?.abort();
+        this.stop = new AbortController();
+        const { signal } = this.stop;
+
+        try {
+            this.runs = await chosen_runs(signal);
+            this.message.replaceChildren(...this.runs.length ? []
+                : [element("p", { class: "empty" },
+                    "There are no runs to draw.")]);
+            this.draw_list();
+            await this.grid.load(this.runs.map((r) => r.id), signal);
+            if (!frozen && !this.names.metrics.length) {
+                this.names = await known_names(signal);
+                this.draw_bar();
+            }
+        } catch (error) {
+            if (error.name !== "AbortError")
+                this.message.replaceChildren(problem(error));
+        }
+    }
+
+    update(changed) {
+        if (changed.has("runs") || changed.has("store")) {
+            this.load();
+            return;
+        }
+        if (changed.has("find") || changed.has("chart"))
+            this.grid.make();
+        else
+            this.grid.reload();
+        this.zoom.hidden = !state.from;
+        if (changed.has("theme"))
+            this.grid.charts.forEach((c) => c.figure && this.loaded(c.figure));
+        if (["hidden", "baseline", "theme"].some((k) => changed.has(k)))
+            this.draw_list();
+    }
+
+    async refresh(ids) {
+        const shown = this.runs.map((r) => r.id);
+
+        if (!state.runs.length || this.runs.some((r) =>
+            r.status === "running" && ids.includes(r.id)))
+            await this.load();
+        this.grid.refresh(shown, ids);
+    }
+
+    keys() {
+        return { "/": () => document.getElementById("find")?.focus() };
+    }
+
+    close() {
+        this.stop?.abort();
+        this.grid.close();
+    }
+}

@@ -1,0 +1,203 @@
+/* compare.js is the view that compares the chosen runs. */
+import { ask } from "./api.js";
+import { chosen_runs } from "./chosen.js";
+import { copy_button } from "./copy.js";
+import { DiffSection } from "./diff.js";
+import { check, choice, element, plain_table, problem } from "./dom.js";
+import { parallel_lines, scatter_points, value_map } from "./spread.js";
+import { address, change, state } from "./state.js";
+import { number_text } from "./text.js";
+
+function text_of(v) {
+    return v === null || v === undefined ? ""
+        : typeof v === "object" ? v.text : number_text(v);
+}
+
+function number_of(v) {
+    const n = v !== null && typeof v === "object" ? v.value : v;
+
+    return typeof n === "number" ? n : null;
+}
+
+function is_best(row, i) {
+    const v = row.values[i];
+
+    return v !== null && typeof v === "object" ? v.best : row.best === i;
+}
+
+function section(title, ...nodes) {
+    return element("section", { "aria-label": title },
+        element("h2", {}, title), ...nodes);
+}
+
+function empty(text) {
+    return element("p", { class: "empty" }, text);
+}
+
+export class CompareView {
+    constructor() {
+        this.body = element("div");
+        this.diff = new DiffSection();
+        this.root = element("section", { class: "compare-view",
+            "aria-label": "Comparison" }, this.body, this.diff.root);
+    }
+
+    command() {
+        return this.answer?.command;
+    }
+
+    name_of(id) {
+        return this.runs.find((r) => r.id === id)?.name ?? id.slice(0, 8);
+    }
+
+    async load() {
+        this.stop?.abort();
+        this.stop = new AbortController();
+        const { signal } = this.stop;
+
+        try {
+            this.runs = await chosen_runs(signal);
+            this.diff.show(this.runs);
+            if (!this.runs.length) {
+                this.body.replaceChildren(empty("There are no runs to " +
+                    "compare."));
+                return;
+            }
+            this.answer = await ask("/api/compare", { store: state.store,
+                runs: this.runs.map((r) => r.id) }, signal);
+            this.draw();
+        } catch (error) {
+            if (error.name !== "AbortError")
+                this.body.replaceChildren(problem(error));
+        }
+    }
+
+    draw() {
+        const { answer } = this;
+        const rows = answer.params.filter((p) => state.all || p.differs);
+
+        this.body.replaceChildren(
+            section("Parameters", element("p", { class: "actions" },
+                check("All parameters, not only those that differ",
+                    state.all === "1", (on) =>
+                        change({ all: on ? "1" : "" })),
+                copy_button(() => answer.command)),
+            rows.length ? this.table(rows)
+                : empty("These runs have the same parameters.")),
+            section("Metrics", this.table(answer.metrics)),
+            section("What matters", ...this.correlation()),
+            section("Parallel coordinates", this.parallel()),
+            section("Two of them", ...this.scatter()),
+            section("Map over two parameters", ...this.map()));
+    }
+
+    table(rows) {
+        const heads = this.runs.map((r) => element("th", { scope: "col" },
+            element("a", { href: address({ view: "run", id: r.id,
+                part: "" }) }, r.name)));
+
+        return element("div", { class: "wide", tabindex: "0" },
+            element("table", { class: "side" }, element("thead", {},
+                element("tr", {}, element("th", {}), heads)),
+            element("tbody", {}, rows.map((row) => element("tr", {},
+                element("th", { scope: "row" }, row.name),
+                row.values.map((v, i) => element("td", {
+                    class: [number_of(v) === null ? "" : "number",
+                        is_best(row, i) ? "best" : "",
+                        this.runs[i]?.id === state.baseline ? "baseline" : ""]
+                        .join(" ").trim() || null }, text_of(v))))))));
+    }
+
+    correlation() {
+        const all = this.answer.correlation ?? [];
+        const names = [...new Set(all.map((c) => c.metric))];
+        const metric = names.includes(state.metric) ? state.metric : names[0];
+        const rows = all.filter((c) => c.metric === metric).sort((a, b) =>
+            Math.abs(b.rho) - Math.abs(a.rho));
+
+        if (!rows.length)
+            return [empty("Three runs or more, of which a parameter differs, " +
+                "are needed to say which parameters matter.")];
+        return [element("p", {}, "The rank correlation of each parameter " +
+            "with a metric: 1 or −1 if one rises or falls with the other, 0 " +
+            "if they have nothing to do with each other. With few runs, a " +
+            "high value may be chance."),
+        choice("Metric", names.map((n) => [n, n]), metric, (v) =>
+            change({ metric: v })),
+        plain_table([["parameter", "rank correlation", "runs"],
+            ...rows.map((c) => [c.param, c.rho.toFixed(2), String(c.n)])])];
+    }
+
+    parallel() {
+        const { parallel } = this.answer;
+
+        if (!parallel || parallel.axes.length < 2)
+            return empty("Two runs or more, whose parameters differ, are " +
+                "needed.");
+        return element("div", { class: "wide", tabindex: "0" },
+            parallel_lines(parallel, (id) => this.name_of(id),
+                state.baseline));
+    }
+
+    scatter() {
+        const axes = this.answer.parallel?.axes ?? [];
+        const names = axes.map((a) => a.name);
+        const place = (name, other) => names.includes(name)
+            ? names.indexOf(name) : other;
+        const across = place(state.across, 0);
+        const down = place(state.down, names.length - 1);
+        const options = names.map((n) => [n, n]);
+
+        if (names.length < 2)
+            return [empty("There is nothing to draw: no parameter differs.")];
+        return [element("p", { class: "tools" },
+            choice("Horizontal", options, names[across], (v) =>
+                change({ across: v })),
+            choice("Vertical", options, names[down], (v) =>
+                change({ down: v }))),
+        element("div", { class: "wide", tabindex: "0" },
+            scatter_points(this.answer.parallel, across, down, (id) =>
+                this.name_of(id)))];
+    }
+
+    map() {
+        const params = this.answer.params.filter((p) => p.differs);
+        const metrics = this.answer.metrics;
+        const metric = metrics.find((m) => m.name === state.metric) ??
+            metrics.find((m) => m.name.includes("val")) ?? metrics[0];
+        const across = params.find((p) => p.name === state.across) ?? params[0];
+        const down = params.find((p) => p.name === state.down &&
+            p !== across) ?? params.find((p) => p !== across);
+        const texts = (p) => ({ name: p.name, values: p.values.map(text_of) });
+
+        if (!across || !down || !metric)
+            return [empty("Two parameters that differ are needed.")];
+        return [element("p", { class: "tools" },
+            choice("Across", params.map((p) => [p.name, p.name]), across.name,
+                (v) => change({ across: v })),
+            choice("Down", params.map((p) => [p.name, p.name]), down.name,
+                (v) => change({ down: v })),
+            choice("Metric", metrics.map((m) => [m.name, m.name]), metric.name,
+                (v) => change({ metric: v }))),
+        value_map(texts(across), texts(down), { name: metric.name,
+            values: metric.values.map(number_of) })];
+    }
+
+    update(changed) {
+        if (changed.has("runs") || changed.has("store"))
+            this.load();
+        else if (this.answer)
+            this.draw();
+        if (changed.has("a") || changed.has("b"))
+            this.diff.load();
+    }
+
+    refresh(ids) {
+        if (!ids.length || this.runs?.some((r) => ids.includes(r.id)))
+            this.load();
+    }
+
+    close() {
+        this.stop?.abort();
+    }
+}

@@ -1,0 +1,64 @@
+/* diff.js shows what differs between two runs: settings, code and data. */
+import { ask } from "./api.js";
+import { copy_button } from "./copy.js";
+import { choice, element, problem } from "./dom.js";
+import { change, state } from "./state.js";
+
+const words = { "+": "added", "-": "removed" };
+
+function diff_line(line) {
+    const word = words[line.mark] ?? "";
+
+    return element("div", { class: word || null },
+        word ? element("span", { class: "offscreen" }, `${word}: `) : null,
+        `${line.mark} ${line.text}`);
+}
+
+export class DiffSection {
+    constructor() {
+        this.tools = element("p", { class: "tools" });
+        this.body = element("div");
+        this.root = element("section", { "aria-label": "Two runs" },
+            element("h2", {}, "Two runs"), this.tools, this.body);
+    }
+
+    show(runs) {
+        const known = (id) => runs.some((r) => r.id === id);
+        const options = runs.map((r) => [r.id, r.name]);
+
+        this.a = known(state.a) ? state.a : runs.at(-2)?.id;
+        this.b = known(state.b) ? state.b : runs.at(-1)?.id;
+        this.root.hidden = runs.length < 2;
+        if (this.root.hidden)
+            return;
+        this.tools.replaceChildren(
+            choice("From", options, this.a, (v) => change({ a: v })),
+            choice("To", options, this.b, (v) => change({ b: v })),
+            copy_button(() => this.command));
+        this.ask();
+    }
+
+    load() {
+        this.a = state.a || this.a;
+        this.b = state.b || this.b;
+        this.ask();
+    }
+
+    async ask() {
+        try {
+            const answer = await ask("/api/diff", { store: state.store,
+                a: this.a, b: this.b });
+            const some = answer.sections.filter((s) => s.lines.length);
+
+            this.command = answer.command;
+            this.body.replaceChildren(...some.length ? some.map((s) =>
+                element("section", {}, element("h3", {}, s.title),
+                    element("pre", { class: "diff", tabindex: "0" },
+                        s.lines.map(diff_line))))
+                : [element("p", { class: "empty" },
+                    "These two runs have the same settings, code and data.")]);
+        } catch (error) {
+            this.body.replaceChildren(problem(error));
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/* dom.js makes elements.  Texts stay texts: nothing here reads markup. */
+
+const svg_tags = new Set(["svg", "g", "path", "line", "circle", "text", "rect",
+    "title"]);
+const svg_space = "http://www.w3.org/2000/svg";
+
+function set_property(node, key, value) {
+    if (key === "style")
+        Object.assign(node.style, value);
+    else if (key === "dataset")
+        Object.assign(node.dataset, value);
+    else if (typeof value === "function")
+        node[key] = value;
+    else if (value === true)
+        node.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined)
+        node.setAttribute(key, value);
+}
+
+/* element("a", { href: "#x", onclick: f }, "text", other) */
+export function element(tag, properties = {}, ...children) {
+    const node = svg_tags.has(tag) ? document.createElementNS(svg_space, tag)
+        : document.createElement(tag);
+
+    for (const [key, value] of Object.entries(properties))
+        set_property(node, key, value);
+    node.append(...children.flat().filter((c) =>
+        c !== null && c !== undefined));
+    return node;
+}
+
+export function button(label, title, onclick, properties = {}) {
+    return element("button", { type: "button", title, onclick, ...properties },
+        label);
+}
+
+/* A labelled <select>; options are [value, text] pairs. */
+export function choice(label, options, value, onchange) {
+    const select = element("select",
+        { onchange: () => onchange(select.value) },
+        options.map(([v, text]) => element("option", { value: v }, text)));
+
+    select.value = value;
+    return element("label", { class: "field" }, element("span", {}, label),
+        select);
+}
+
+/* A labelled checkbox. */
+export function check(label, checked, onchange, properties = {}) {
+    const box = element("input", { type: "checkbox",
+        onchange: () => onchange(box.checked), ...properties });
+
+    box.checked = checked;
+    return element("label", { class: "check" }, box, label);
+}
+
+/* A labelled text field, which reports its text when typing pauses. */
+export function field(label, value, onchange, properties = {}) {
+    let timer = 0;
+    const tell = () => {
+        clearTimeout(timer);
+        onchange(input.value);
+    };
+    const input = element("input", { type: "text", spellcheck: "false",
+        autocomplete: "off", onchange: tell, oninput: () => {
+            clearTimeout(timer);
+            timer = setTimeout(tell, 300);
+        }, ...properties });
+
+    input.value = value;
+    return element("label", { class: "field" }, element("span", {}, label),
+        input);
+}
+
+/* A sentence about something that went wrong. */
+export function problem(error) {
+    return element("p", { class: "problem", role: "alert" },
+        typeof error === "string" ? error : error.message);
+}
+
+/* A table of texts; the cells of the first row are headings. */
+export function plain_table(rows, properties = {}) {
+    const line = (cells, tag) => element("tr", {}, cells.map((c) =>
+        element(tag, tag === "th" ? { scope: "col" } : {}, c)));
+
+    return element("div", { class: "wide", tabindex: "0" },
+        element("table", properties,
+            element("thead", {}, line(rows[0], "th")),
+            element("tbody", {}, rows.slice(1).map((r) => line(r, "td")))));
+}

@@ -1,0 +1,116 @@
+/* files.js lists the artifacts of a run and shows one of them. */
+import { ask, frozen, query_of } from "./api.js";
+import { button, element, plain_table, problem } from "./dom.js";
+import { state } from "./state.js";
+import { bytes_text } from "./text.js";
+
+const most_bytes = 2 << 20, most_rows_of_csv = 1000;
+
+function link_to(id, path) {
+    return "/api/artifact?" + query_of({ store: state.store, id, path });
+}
+
+/* Rows of comma-separated values; a quoted cell may have commas. */
+function csv_rows(text) {
+    return text.split(/\r?\n/).filter((l) => l).map((line) =>
+        [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((m) =>
+            m[1] === undefined ? m[2] : m[1].replaceAll('""', '"')));
+}
+
+function text_nodes(type, text) {
+    if (type === "csv") {
+        const rows = csv_rows(text);
+
+        return rows.length ? [plain_table(rows.slice(0, most_rows_of_csv))]
+            : [];
+    }
+    if (type === "json") {
+        try {
+            text = JSON.stringify(JSON.parse(text), null, 2);
+        } catch {
+            /* shown as it is */
+        }
+    }
+    return [element("pre", { tabindex: "0" }, text)];
+}
+
+async function file_nodes(id, file) {
+    const link = link_to(id, file.path);
+
+    if (file.type === "image")
+        return [element("img", { src: link, alt: file.path })];
+    if (file.bytes > most_bytes)
+        return [element("p", {}, `This file has ${bytes_text(file.bytes)}. ` +
+            "Download it to see it.")];
+    const response = await fetch(link);
+
+    if (!response.ok)
+        throw new Error((await response.json()).error ??
+            `The server answered with status ${response.status}.`);
+    return text_nodes(file.type, await response.text());
+}
+
+function file_row(id, file, show) {
+    const can_show = !frozen && !["binary", "link"].includes(file.type);
+    const name = can_show ? button(file.path, "Show this file", () =>
+        show(file), { class: "link" }) : file.path;
+
+    return element("tr", {}, element("td", {}, name),
+        element("td", { class: "number" }, file.type === "link"
+            ? "link, not followed" : bytes_text(file.bytes)),
+        element("td", {}, frozen || file.type === "link" ? ""
+            : element("a", { href: link_to(id, file.path), download: "" },
+                "download")));
+}
+
+export function file_section(id, files) {
+    const shown = element("div", { class: "file", "aria-live": "polite" });
+    const show = async (file) => {
+        shown.replaceChildren(element("h3", {}, file.path));
+        try {
+            shown.append(...await file_nodes(id, file));
+        } catch (error) {
+            shown.append(problem(error));
+        }
+    };
+
+    return [element("div", { class: "wide", tabindex: "0" },
+        element("table", {}, element("tbody", {},
+            files.map((f) => file_row(id, f, show))))), shown];
+}
+
+/* The last part of the log, and what is added to it. */
+export class Log {
+    constructor(id) {
+        this.id = id;
+        this.next = -65536;
+        this.text = element("pre", { class: "log", tabindex: "0" });
+        this.root = element("div", {}, this.text);
+    }
+
+    async load() {
+        if (this.busy)
+            return;
+        this.busy = true;
+        try {
+            const from = frozen ? 0 : this.next;
+            const answer = await ask("/api/log", { store: state.store,
+                id: this.id, from });
+            const { text } = this;
+            const at_end = text.scrollTop + text.clientHeight >
+                text.scrollHeight - 30;
+
+            if (frozen)
+                text.replaceChildren();
+            text.append(answer.text);
+            this.next = answer.next;
+            if (!text.textContent)
+                text.append("This run has no log.");
+            if (at_end)
+                text.scrollTop = text.scrollHeight;
+        } catch (error) {
+            this.root.replaceChildren(problem(error));
+        }
+        this.busy = false;
+    }
+}

@@ -1,0 +1,31 @@
+# The page that gtrack serve shows: modules come after those that they import
+PAGE_FILES = \
+	%D%/index.html \
+	%D%/style.css \
+	%D%/dom.js \
+	%D%/text.js \
+	%D%/state.js \
+	%D%/api.js \
+	%D%/server.js \
+	%D%/copy.js \
+	%D%/scale.js \
+	%D%/paint.js \
+	%D%/values.js \
+	%D%/pointer.js \
+	%D%/chart.js \
+	%D%/grid.js \
+	%D%/chosen.js \
+	%D%/runlist.js \
+	%D%/charts.js \
+	%D%/columns.js \
+	%D%/rows.js \
+	%D%/table.js \
+	%D%/runs.js \
+	%D%/diff.js \
+	%D%/spread.js \
+	%D%/compare.js \
+	%D%/markdown.js \
+	%D%/files.js \
+	%D%/run.js \
+	%D%/main.js
+EXTRA_DIST += $(PAGE_FILES)

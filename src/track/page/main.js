@@ -1,0 +1,162 @@
+/* main.js shows the view that the address names, and keeps it up to date. */
+import { frozen, listen } from "./api.js";
+import { ChartsView } from "./charts.js";
+import { CompareView } from "./compare.js";
+import { copy_button, copy_command } from "./copy.js";
+import { button, choice, element, problem } from "./dom.js";
+import { RunView } from "./run.js";
+import { RunsView } from "./runs.js";
+import { load_server, server } from "./server.js";
+import { address, change, state, watch } from "./state.js";
+
+const views = { runs: RunsView, charts: ChartsView, compare: CompareView,
+    run: RunView };
+const names = [["runs", "Runs"], ["charts", "Charts"],
+    ["compare", "Compare"]];
+const help = [["1, 2, 3", "Runs, Charts, Compare"],
+    ["/", "Go to the filter"], ["j, k", "Next and previous run"],
+    ["c", "Copy the command that shows the same"],
+    ["d", "Dark or light"], ["z", "Reset the zoom of charts"],
+    ["← →", "In a chart: read values point by point; with Shift, by tens"],
+    ["+ − 0", "In a chart: zoom in, zoom out, whole range"],
+    ["Enter", "In a chart: enlarge"], ["?", "This list"]];
+
+const main = document.getElementById("main");
+let view = null;
+
+function is_dark_now() {
+    return state.theme ? state.theme === "dark"
+        : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function toggle_theme() {
+    change({ theme: is_dark_now() ? "light" : "dark" });
+}
+
+function show_theme() {
+    if (state.theme)
+        document.documentElement.dataset.theme = state.theme;
+    else
+        delete document.documentElement.dataset.theme;
+}
+
+function show_help() {
+    const dialog = element("dialog", { "aria-label": "Keys",
+        onclose: () => dialog.remove() }, element("h2", {}, "Keys"),
+    element("table", {}, element("tbody", {}, help.map(([key, what]) =>
+        element("tr", {}, element("th", { scope: "row" }, key),
+            element("td", {}, what))))),
+    element("p", {}, `gtrack ${server.version}. Select runs in the table, ` +
+        "then open Charts or Compare. In charts, drag along an axis to zoom, " +
+        "and double-click to see the whole range again."),
+    button("Close", "Close this list", () => dialog.close()));
+
+    document.body.append(dialog);
+    dialog.showModal();
+}
+
+function draw_header() {
+    const path = (s) => [String(s.id), s.path];
+    const is_run = state.view === "run";
+    const links = names.map(([id, text]) => element("a", {
+        href: address({ view: id, chart: "" }),
+        "aria-current": state.view === id ? "page" : null }, text));
+
+    if (is_run)
+        links.push(element("a", { href: address(), "aria-current": "page" },
+            "Run"));
+    document.getElementById("views").replaceChildren(...links);
+    document.getElementById("store").replaceChildren(
+        server.stores.length > 1 ? choice("Store", server.stores.map(path),
+            state.store, (v) => change({ store: v, runs: [], hidden: [],
+                baseline: "", view: "runs" }))
+            : element("span", { class: "path" },
+                server.stores[0]?.path ?? ""));
+    document.title = `${names.find(([id]) => id === state.view)?.[1] ??
+        "Run"} – gtrack`;
+}
+
+function make_actions() {
+    document.getElementById("actions").replaceChildren(
+        copy_button(() => view?.command()),
+        button("◐", "Dark or light", toggle_theme,
+            { "aria-label": "Dark or light" }),
+        button("?", "Keys", show_help, { "aria-label": "Keys" }));
+}
+
+function open_view() {
+    view?.close();
+    view = new (views[state.view] ?? RunsView)();
+    main.replaceChildren(view.root);
+    view.load();
+}
+
+function show_connection(is_there) {
+    const place = document.getElementById("connection");
+
+    place.textContent = frozen ? "saved page" : is_there ? "live"
+        : "not connected";
+    place.className = is_there ? "live" : "lost";
+}
+
+let stop_listening = () => {};
+
+function listen_to_store() {
+    let was_lost = false;
+
+    stop_listening();
+    stop_listening = listen(state.store, (ids) => view.refresh(ids), (ok) => {
+        show_connection(ok);
+        if (ok && was_lost)
+            view.refresh([]);
+        was_lost = !ok;
+    });
+}
+
+function press_page_key(e) {
+    const open = (id) => () => change({ view: id, chart: "" });
+    const keys = { 1: open("runs"), 2: open("charts"), 3: open("compare"),
+        c: () => copy_command(view.command()), d: toggle_theme,
+        z: () => change({ from: "", to: "" }), "?": show_help,
+        ...view.keys?.() };
+
+    if (e.ctrlKey || e.metaKey || e.altKey ||
+        document.querySelector("dialog") || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) ||
+        !Object.hasOwn(keys, e.key))
+        return;
+    e.preventDefault();
+    keys[e.key]();
+}
+
+async function start() {
+    show_theme();
+    make_actions();
+    open_view();
+    document.addEventListener("keydown", press_page_key);
+    document.getElementById("skip").addEventListener("click", (e) => {
+        e.preventDefault();
+        main.focus();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+        view.update(new Set(["theme"])));
+    show_connection(Boolean(frozen));
+    listen_to_store();
+    try {
+        await load_server();
+    } catch (error) {
+        main.prepend(problem(error));
+    }
+    draw_header();
+}
+
+watch((changed) => {
+    show_theme();
+    draw_header();
+    if (changed.has("store"))
+        listen_to_store();
+    if (changed.has("view"))
+        open_view();
+    else
+        view.update(changed);
+});
+start();

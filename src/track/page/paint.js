@@ -1,0 +1,279 @@
+/*
+ * paint.js paints a panel of a figure on a canvas: axes, bands, curves, marks.
+ * What is shown, and where, was decided when the figure was made.
+ */
+import { axis_part, place_of } from "./scale.js";
+
+const dashes = [[], [7, 3], [2, 3], [7, 3, 2, 3], [12, 3, 3, 3]];
+const font = "11px system-ui, sans-serif";
+
+export function is_dark() {
+    const theme = document.documentElement.dataset.theme;
+
+    return theme ? theme === "dark"
+        : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+export function colour_of(thing) {
+    return is_dark() && thing.colour_dark || thing.colour;
+}
+
+/* The colours of text and grid. */
+export function theme_of(figure) {
+    const style = getComputedStyle(document.documentElement);
+    const own = figure?.theme?.[is_dark() ? "dark" : "light"];
+
+    return own ?? { ground: style.getPropertyValue("--ground"),
+        text: style.getPropertyValue("--text"),
+        grid: style.getPropertyValue("--rule"),
+        grey: style.getPropertyValue("--grey") };
+}
+
+/* The panel with the ranges that the reader chose; null keeps the panel's. */
+export function zoomed(panel, x_range, y_range) {
+    return { ...panel,
+        x: x_range ? axis_part(panel.x, ...x_range) : panel.x,
+        y: y_range ? axis_part(panel.y, ...y_range) : panel.y };
+}
+
+function widest(c, axis) {
+    return Math.max(12, ...axis.ticks.map((t) => c.measureText(t.label).width));
+}
+
+/* The rectangle between the axes, in pixels of a panel of this size. */
+export function inner_box(c, panel, top, width, height) {
+    c.font = font;
+    const x0 = Math.ceil(widest(c, panel.y)) + 12;
+    const right = panel.y2 ? Math.ceil(widest(c, panel.y2)) + 14 : 14;
+
+    return { x0, x1: width - right, y0: top + 20, y1: top + height - 32 };
+}
+
+export function x_pixel(box, panel, v) {
+    return box.x0 + place_of(panel.x, v) * (box.x1 - box.x0);
+}
+
+export function y_pixel(box, axis, v) {
+    return box.y1 - place_of(axis, v) * (box.y1 - box.y0);
+}
+
+function paint_line(c, x0, y0, x1, y1) {
+    c.beginPath();
+    c.moveTo(x0, y0);
+    c.lineTo(x1, y1);
+    c.stroke();
+}
+
+function paint_x_axis(c, panel, box, theme) {
+    let end = -Infinity;
+
+    c.textAlign = "center";
+    c.textBaseline = "top";
+    for (const tick of panel.x.ticks) {
+        const x = Math.round(x_pixel(box, panel, tick.at)) + 0.5;
+        const half = c.measureText(tick.label).width / 2;
+
+        if (x < box.x0 - 1 || x > box.x1 + 1)
+            continue;
+        if (tick.label) {
+            c.strokeStyle = theme.grid;
+            paint_line(c, x, box.y0, x, box.y1);
+        }
+        c.strokeStyle = theme.text;
+        paint_line(c, x, box.y1, x, box.y1 + (tick.label ? 4 : 2));
+        if (x - half < end + 4)
+            continue;
+        c.fillText(tick.label, x, box.y1 + 6);
+        end = tick.label ? x + half : end;
+    }
+    c.textAlign = "right";
+    c.fillText(panel.x.title, box.x1, box.y1 + 19);
+}
+
+function paint_y_axis(c, axis, box, theme, right) {
+    const x = right ? box.x1 : box.x0, out = right ? 4 : -4;
+
+    c.textAlign = right ? "left" : "right";
+    c.textBaseline = "middle";
+    for (const tick of axis.ticks) {
+        const y = Math.round(y_pixel(box, axis, tick.at)) + 0.5;
+
+        if (y < box.y0 - 1 || y > box.y1 + 1)
+            continue;
+        if (tick.label && !right) {
+            c.strokeStyle = theme.grid;
+            paint_line(c, box.x0, y, box.x1, y);
+        }
+        c.strokeStyle = theme.text;
+        paint_line(c, x, y, x + (tick.label ? out : out / 2), y);
+        c.fillText(tick.label, x + 1.5 * out, y);
+    }
+    c.textAlign = right ? "right" : "left";
+    c.textBaseline = "bottom";
+    c.fillText(axis.title, right ? box.x1 + 10 : 4, box.y0 - 6);
+}
+
+function paint_axes(c, panel, box, theme) {
+    c.font = font;
+    c.fillStyle = theme.text;
+    c.lineWidth = 1;
+    c.setLineDash([]);
+    paint_x_axis(c, panel, box, theme);
+    paint_y_axis(c, panel.y, box, theme, false);
+    if (panel.y2)
+        paint_y_axis(c, panel.y2, box, theme, true);
+    c.strokeStyle = theme.text;
+    paint_line(c, box.x0 + 0.5, box.y0, box.x0 + 0.5, box.y1 + 0.5);
+    paint_line(c, box.x0, box.y1 + 0.5, box.x1, box.y1 + 0.5);
+}
+
+export function axis_of(panel, curve) {
+    return curve.right && panel.y2 ? panel.y2 : panel.y;
+}
+
+function paint_band(c, panel, box, curve) {
+    const axis = axis_of(panel, curve), n = curve.x.length;
+    const point = (i, list) =>
+        [x_pixel(box, panel, curve.x[i]), y_pixel(box, axis, list[i])];
+
+    c.globalAlpha = 0.18;
+    c.fillStyle = colour_of(curve);
+    for (let from = 0; from < n;) {
+        let to = from;
+
+        while (to < n && curve.y_low[to] !== null)
+            to++;
+        c.beginPath();
+        for (let i = from; i < to; i++)
+            c.lineTo(...point(i, curve.y_low));
+        for (let i = to - 1; i >= from; i--)
+            c.lineTo(...point(i, curve.y_high));
+        c.fill();
+        from = to + 1;
+    }
+    c.globalAlpha = 1;
+}
+
+function paint_bars(c, panel, box, curve) {
+    const axis = axis_of(panel, curve);
+
+    c.strokeStyle = colour_of(curve);
+    curve.x.forEach((v, i) => {
+        const x = x_pixel(box, panel, v);
+
+        if (curve.y_low[i] !== null)
+            paint_line(c, x, y_pixel(box, axis, curve.y_low[i]), x,
+                y_pixel(box, axis, curve.y_high[i]));
+    });
+}
+
+function paint_curve(c, panel, box, curve) {
+    const axis = axis_of(panel, curve), colour = colour_of(curve);
+    let pen = false;
+
+    c.globalAlpha = curve.faint ? 0.3 : 1;
+    c.strokeStyle = c.fillStyle = colour;
+    c.lineWidth = curve.best ? 2.6 : curve.thin || curve.faint ? 1 : 1.6;
+    c.lineJoin = "round";
+    c.setLineDash(dashes[(curve.dash || 0) % dashes.length]);
+    c.beginPath();
+    for (let i = 0; i < curve.x.length; i++) {
+        const y = curve.y[i] === null ? NaN : y_pixel(box, axis, curve.y[i]);
+        const x = x_pixel(box, panel, curve.x[i]);
+
+        if (!Number.isFinite(y) || !Number.isFinite(x)) {
+            pen = false;
+        } else if (pen) {
+            c.lineTo(x, y);
+        } else {
+            c.moveTo(x, y);
+            pen = true;
+        }
+    }
+    if (curve.style !== "points")
+        c.stroke();
+    c.setLineDash([]);
+    if (curve.style !== "line" || curve.x.length === 1)
+        paint_points(c, panel, box, curve, axis);
+    c.globalAlpha = 1;
+}
+
+function paint_points(c, panel, box, curve, axis) {
+    const every = curve.style === "line-points" && curve.x.length > 60
+        ? Math.ceil(curve.x.length / 30) : 1;
+
+    for (let i = 0; i < curve.x.length; i += every) {
+        if (curve.y[i] === null)
+            continue;
+        c.beginPath();
+        c.arc(x_pixel(box, panel, curve.x[i]), y_pixel(box, axis, curve.y[i]),
+            2.2, 0, 7);
+        c.fill();
+    }
+}
+
+function paint_cross(c, x, y) {
+    paint_line(c, x - 3, y - 3, x + 3, y + 3);
+    paint_line(c, x - 3, y + 3, x + 3, y - 3);
+}
+
+function paint_mark(c, panel, box, mark) {
+    const x = mark.at_x === null ? 0 : x_pixel(box, panel, mark.at_x);
+    const y = mark.at_y === null ? 0 : y_pixel(box, panel.y, mark.at_y);
+
+    c.strokeStyle = c.fillStyle = colour_of(mark);
+    c.lineWidth = 1.2;
+    c.setLineDash(mark.small ? [] : mark.kind === "at-y" ? [7, 4] : [2, 3]);
+    if (mark.kind === "at-x")
+        paint_line(c, x, box.y0, x, mark.small ? box.y0 + 6 : box.y1);
+    else if (mark.kind === "at-y")
+        paint_line(c, box.x0, y, box.x1, y);
+    c.setLineDash([]);
+    if (mark.kind === "nan" || mark.kind === "above")
+        paint_cross(c, x, mark.kind === "nan" ? box.y1 - 6 : box.y0 + 6);
+    if (mark.kind === "at-xy") {
+        c.beginPath();
+        c.arc(x, y, 4, 0, 7);
+        c.stroke();
+    }
+    if (mark.label)
+        paint_mark_label(c, box, mark, x, y);
+}
+
+function paint_mark_label(c, box, mark, x, y) {
+    const vertical = mark.kind !== "at-y";
+    const late = x > (box.x0 + box.x1) / 2;
+
+    c.textBaseline = "bottom";
+    c.textAlign = !vertical || late ? "right" : "left";
+    c.fillText(mark.label, vertical ? x + (late ? -5 : 5) : box.x1 - 4,
+        mark.kind === "at-xy" ? y - 5
+            : vertical ? (mark.kind === "nan" ? box.y1 - 10 : box.y0 + 14)
+                : y - 3);
+}
+
+function level_of(curve) {
+    return curve.faint ? 0 : curve.best ? 2 : 1;
+}
+
+/* Paint the panel into the box that inner_box() gave for it. */
+export function paint_panel(c, panel, box, theme) {
+    paint_axes(c, panel, box, theme);
+    c.save();
+    c.beginPath();
+    c.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0 + 1);
+    c.clip();
+    for (const curve of panel.curves)
+        if (curve.y_low && !curve.bars)
+            paint_band(c, panel, box, curve);
+        else if (curve.y_low)
+            paint_bars(c, panel, box, curve);
+    for (let level = 0; level < 3; level++)
+        for (const curve of panel.curves)
+            if (level_of(curve) === level)
+                paint_curve(c, panel, box, curve);
+    c.font = font;
+    for (const mark of panel.marks ?? [])
+        paint_mark(c, panel, box, mark);
+    c.restore();
+}

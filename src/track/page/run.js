@@ -1,0 +1,224 @@
+/* run.js is the view of one run. */
+import { ask, edit, frozen } from "./api.js";
+import { announce, copy_button } from "./copy.js";
+import { button, element, field, plain_table, problem } from "./dom.js";
+import { file_section, Log } from "./files.js";
+import { Grid } from "./grid.js";
+import { markdown_nodes } from "./markdown.js";
+import { server } from "./server.js";
+import { change, state } from "./state.js";
+import { date_text, number_text } from "./text.js";
+
+function part(title, ...nodes) {
+    return element("section", { "aria-label": title,
+        id: `part-${title.toLowerCase()}` }, element("h2", {}, title),
+    ...nodes);
+}
+
+function value_text(key, v) {
+    if (v === null || v === undefined)
+        return "";
+    if (/_ms$|^(started|ended|time)$/.test(key) && v > 1e11)
+        return date_text(v);
+    return typeof v === "object" ? JSON.stringify(v) : number_text(v);
+}
+
+/* A table of objects with the same keys, or of pairs. */
+function records(list) {
+    if (Array.isArray(list[0]))
+        return [plain_table([["name", "value"],
+            ...list.map(([k, v]) => [k, value_text(k, v)])])];
+    const keys = Object.keys(list[0]);
+
+    return [plain_table([keys.map((k) => k.replace(/_ms$/, "")),
+        ...list.map((r) => keys.map((k) => value_text(k, r[k])))])];
+}
+
+function pairs_of(tags) {
+    return Array.isArray(tags) ? tags : Object.entries(tags ?? {});
+}
+
+/* The texts that a training run has drawn, step by step. */
+function samples(list) {
+    const text = element("pre", { tabindex: "0" });
+    const shown = element("output");
+    const slider = element("input", { type: "range", min: "0",
+        max: list.length - 1, step: "1", "aria-label": "Sample",
+        oninput: () => show(Number(slider.value)) });
+    const show = (i) => {
+        shown.textContent = `step ${list[i].step}`;
+        text.textContent = list[i].text;
+    };
+
+    slider.value = list.length - 1;
+    show(list.length - 1);
+    return [element("p", { class: "tools" }, element("label",
+        { class: "field" }, shown, slider)), text];
+}
+
+export class RunView {
+    constructor() {
+        this.head = element("header", { class: "run-head" });
+        this.facts = element("div");
+        this.rest = element("div");
+        this.parts = new Map();
+        this.grid = new Grid(this);
+        this.log = new Log(state.id);
+        this.root = element("section", { class: "run-view",
+            "aria-label": "Run" }, this.head, this.facts,
+        part("Charts", this.grid.root), this.rest);
+    }
+
+    params() {
+        const { store, x, smooth, from, to, outliers } = state;
+
+        return { store, runs: [state.id], x, smooth, from, to, outliers };
+    }
+
+    loaded() {
+        /* one run needs no list of colours */
+    }
+
+    command() {
+        return this.run?.command;
+    }
+
+    async load() {
+        const id = state.id;
+
+        this.stop?.abort();
+        this.stop = new AbortController();
+        try {
+            this.run = await ask("/api/run", { store: state.store, id },
+                this.stop.signal);
+            this.draw();
+            if (id !== this.log.id)
+                this.log = new Log(id);
+            this.draw_rest();
+            this.log.load();
+            await this.grid.load([id], this.stop.signal);
+        } catch (error) {
+            if (error.name !== "AbortError")
+                this.facts.replaceChildren(problem(error));
+        }
+    }
+
+    draw() {
+        const { run } = this, chosen = state.runs.includes(state.id);
+
+        this.head.replaceChildren(element("h1", {}, run.name),
+            element("span", { class: `status ${run.status}` }, run.status),
+            copy_button(() => run.command),
+            copy_button(() => run.again, "Copy the command that runs it again"),
+            button(chosen ? "Do not show in charts" : "Show in charts",
+                "Select this run for charts and comparison", () => change({
+                    runs: chosen ? state.runs.filter((i) => i !== state.id)
+                        : [...state.runs, state.id] })));
+        this.facts.replaceChildren(part("Note", ...this.note(), this.tags()));
+    }
+
+    note() {
+        const text = this.run.note ?? "";
+        const shown = text ? markdown_nodes(text)
+            : [element("p", { class: "empty" }, "This run has no note.")];
+
+        return server.edit ? [...shown, button("Edit note",
+            "Change the note of this run", () => this.edit_note())] : shown;
+    }
+
+    edit_note() {
+        const area = element("textarea", { rows: "8", "aria-label": "Note" });
+
+        area.value = this.run.note ?? "";
+        this.facts.replaceChildren(part("Note", area,
+            element("p", { class: "actions" },
+                button("Save", "Save the note", () =>
+                    this.save({ note: area.value })),
+                button("Cancel", "Keep the note as it was", () =>
+                    this.draw()))));
+        area.focus();
+    }
+
+    tags() {
+        const tags = pairs_of(this.run.tags);
+        const list = element("ul", { class: "tags" }, tags.map(([k, v]) =>
+            element("li", {}, `${k} = ${v}`)));
+
+        return server.edit ? element("div", {}, list,
+            field("Add a tag, as name=value", "", (v) => {
+                const [key, ...value] = v.split("=");
+
+                if (key && value.length)
+                    this.save({ tags: { [key.trim()]: value.join("=")
+                        .trim() } });
+            }, { oninput: null }),
+            button("Archive", "Move this run to the deleted ones", () =>
+                this.save({ archive: true }))) : list;
+    }
+
+    async save(body) {
+        try {
+            await edit(state.store, { id: state.id, ...body });
+            announce("Saved.");
+            await this.load();
+        } catch (error) {
+            announce(error.message);
+        }
+    }
+
+    /* Parts that have not changed keep their elements, and with them the
+     * place to which the reader has scrolled. */
+    draw_rest() {
+        const { run, log } = this;
+
+        this.show_part("Samples", run.samples, samples);
+        this.show_part("Log", [state.id], () => [log.root]);
+        this.show_part("Parameters", run.params, records);
+        this.show_part("Metrics", run.metrics, records);
+        this.show_part("Attempts", run.attempts, records);
+        this.show_part("Inputs", run.inputs, records);
+        this.show_part("Artifacts", run.artifacts, (files) =>
+            file_section(state.id, files));
+        this.show_part("Again", run.again ? [run.again] : [], ([line]) =>
+            [element("pre", { tabindex: "0" }, line)]);
+    }
+
+    show_part(title, data, make) {
+        const text = JSON.stringify([state.id, data]);
+
+        if (!this.parts.has(title)) {
+            this.parts.set(title, { root: element("div"), text: "" });
+            this.rest.append(this.parts.get(title).root);
+        }
+        const known = this.parts.get(title);
+
+        if (known.text === text)
+            return;
+        known.text = text;
+        known.root.replaceChildren(...data?.length
+            ? [part(title, ...make(data))] : []);
+    }
+
+    update(changed) {
+        if (changed.has("id") || changed.has("store"))
+            this.load();
+        else if (this.run)
+            this.draw();
+        if (changed.has("chart") || changed.has("find"))
+            this.grid.make();
+        else
+            this.grid.reload();
+    }
+
+    refresh(ids) {
+        if (ids.length && !ids.includes(state.id))
+            return;
+        this.load();
+        this.grid.refresh([state.id], ids);
+    }
+
+    close() {
+        this.stop?.abort();
+        this.grid.close();
+    }
+}

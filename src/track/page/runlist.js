@@ -1,0 +1,50 @@
+/* runlist.js is the list of runs beside charts: colours, hide, solo, pin. */
+import { button, element } from "./dom.js";
+import { address, change, state, toggled } from "./state.js";
+
+/* Alone if others are shown; all if this one is alone already. */
+function solo(runs, id) {
+    const others = runs.map((r) => r.id).filter((other) => other !== id);
+    const is_alone = others.every((o) => state.hidden.includes(o)) &&
+        !state.hidden.includes(id);
+
+    change({ hidden: is_alone ? [] : others });
+}
+
+function item(runs, run, colour) {
+    const is_hidden = state.hidden.includes(run.id);
+    const is_base = state.baseline === run.id;
+    const name = run.name || run.id.slice(0, 8);
+
+    return element("li", { class: is_hidden ? "hidden-run" : null },
+        button(element("span", { class: "swatch", style: { background:
+            is_hidden ? "transparent" : colour ?? "var(--grey)" } }),
+        is_hidden ? "Show this run" : "Hide this run", () =>
+            change({ hidden: toggled(state.hidden, run.id) }),
+        { "aria-label": `hide ${name}`, "aria-pressed": `${is_hidden}`,
+            dataset: { focus: `hide-${run.id}` } }),
+        element("a", { href: address({ view: "run", id: run.id, part: "" }),
+            title: name }, name),
+        run.status === "running" ? element("span", { class: "live",
+            title: "running" }, "running") : null,
+        button("solo", "Show only this run, or all again", () =>
+            solo(runs, run.id), { "aria-label": `show only ${name}`,
+            class: "small", dataset: { focus: `solo-${run.id}` } }),
+        button("⚑", is_base ? "No longer the baseline"
+            : "Compare others with this run", () =>
+            change({ baseline: is_base ? "" : run.id }),
+        { "aria-label": `baseline ${name}`, class: "small",
+            "aria-pressed": `${is_base}`,
+            dataset: { focus: `base-${run.id}` } }));
+}
+
+/* Fill the list; colour_of_run(id) is a colour or nothing. */
+export function fill_run_list(list, runs, colour_of_run) {
+    const focus = list.contains(document.activeElement)
+        ? document.activeElement.dataset.focus : null;
+
+    list.replaceChildren(...runs.map((run) =>
+        item(runs, run, colour_of_run(run.id))));
+    if (focus)
+        list.querySelector(`[data-focus="${focus}"]`)?.focus();
+}

@@ -1,0 +1,144 @@
+/* runs.js is the view of all runs of a store: a filter and a table. */
+import { ask, frozen } from "./api.js";
+import { choose_columns } from "./columns.js";
+import { button, check, element, field, problem } from "./dom.js";
+import { address, change, state } from "./state.js";
+import { Table } from "./table.js";
+import { count_text } from "./text.js";
+
+/* What /api/runs is asked for the table. */
+export function table_params() {
+    const { store, filter, columns, sort, group, deleted } = state;
+
+    return frozen ? { store }
+        : { store, filter, columns, sort, group, deleted };
+}
+
+/* A saved page has one table; the browser sorts it. */
+function sort_rows(answer) {
+    const name = state.sort.replace(/^-/, "");
+    const i = answer.columns.findIndex((c) => c.name === name);
+    const sign = state.sort.startsWith("-") ? -1 : 1;
+    const key = (row) => i < 0 ? row.name
+        : row.cells[i].value ?? row.cells[i].text;
+
+    if (!frozen || !state.sort)
+        return answer;
+    return { ...answer, rows: [...answer.rows].sort((a, b) => sign *
+        String(key(a)).localeCompare(String(key(b)), "en",
+            { numeric: true })) };
+}
+
+function choose_frozen_columns(answer) {
+    const wanted = state.columns ? state.columns.split(",") : null;
+
+    if (!frozen || !wanted)
+        return answer;
+    const index = wanted.map((name) =>
+        answer.columns.findIndex((c) => c.name === name)).filter((i) => i >= 0);
+    const rest = answer.columns.filter((c, i) => !index.includes(i));
+
+    return { ...answer, columns: index.map((i) => answer.columns[i]),
+        hidden: [...rest, ...answer.hidden],
+        rows: answer.rows.map((r) => ({ ...r,
+            cells: index.map((i) => r.cells[i]) })) };
+}
+
+export class RunsView {
+    constructor() {
+        this.table = new Table();
+        this.message = element("div");
+        this.count = element("span", { class: "count", role: "status" });
+        this.selection = element("span", { class: "actions" });
+        this.root = element("section", { class: "runs-view",
+            "aria-label": "Runs" }, this.tools(), this.message,
+        this.table.root);
+    }
+
+    tools() {
+        const filter = field("Filter", state.filter, (v) =>
+            change({ filter: v }), { class: "wide-input", id: "filter",
+            placeholder: "metrics.val/loss < 3.2 and params.seed = 1" });
+        const group = field("Group by", state.group, (v) =>
+            change({ group: v }), { placeholder: "lr,seed" });
+
+        return element("form", { class: "tools", role: "search",
+            onsubmit: (e) => e.preventDefault() },
+        frozen ? null : [filter, group],
+        button("Columns…", "Choose the columns", () => this.answer &&
+            choose_columns(this.answer)),
+        frozen ? null : check("Deleted", state.deleted === "1", (on) =>
+            change({ deleted: on ? "1" : "" })),
+        this.count, this.selection);
+    }
+
+    command() {
+        return this.answer?.command;
+    }
+
+    async load() {
+        this.stop?.abort();
+        this.stop = new AbortController();
+        try {
+            const answer = await ask("/api/runs", table_params(),
+                this.stop.signal);
+
+            this.answer = sort_rows(choose_frozen_columns(answer));
+            this.message.replaceChildren(...answer.error
+                ? [problem(answer.error)] : []);
+            this.draw();
+        } catch (error) {
+            if (error.name !== "AbortError")
+                this.message.replaceChildren(problem(error));
+        }
+    }
+
+    draw() {
+        const { rows, total } = this.answer, n = state.runs.length;
+
+        this.table.show(this.answer);
+        this.count.textContent = rows.length === total || !total
+            ? count_text(rows.length, "run", "runs")
+            : `${rows.length} of ${count_text(total, "run", "runs")}`;
+        this.message.classList.toggle("empty", !rows.length);
+        if (!rows.length && !this.message.children.length)
+            this.message.textContent = state.filter
+                ? "No run matches this filter."
+                : "This store has no runs yet. They appear here when they " +
+                    "start.";
+        else if (rows.length && !this.message.querySelector(".problem"))
+            this.message.textContent = "";
+        this.selection.replaceChildren(...n ? [
+            element("a", { class: "button", href: address({ view: "charts" }) },
+                `Charts of ${count_text(n, "run", "runs")}`),
+            element("a", { class: "button", href:
+                address({ view: "compare" }) }, "Compare"),
+            button("Clear selection", "Select no runs", () =>
+                change({ runs: [] })),
+        ] : []);
+    }
+
+    update(changed) {
+        const asked = ["store", "filter", "columns", "sort", "group",
+            "deleted"];
+
+        if (asked.some((key) => changed.has(key)))
+            this.load();
+        else if (this.answer)
+            this.draw();
+    }
+
+    refresh() {
+        this.load();
+    }
+
+    keys() {
+        return { "/": () => document.getElementById("filter")?.focus(),
+            j: () => this.table.step(1), k: () => this.table.step(-1) };
+    }
+
+    close() {
+        this.stop?.abort();
+        this.table.size.disconnect();
+    }
+}

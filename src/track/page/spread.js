@@ -1,0 +1,129 @@
+/*
+ * spread.js draws what a comparison says of many runs: parallel coordinates, a
+ * scatter plot of two axes, and a map over two parameters.
+ */
+import { element } from "./dom.js";
+import { axis_text, place_of } from "./scale.js";
+import { number_text } from "./text.js";
+
+const width = 960, height = 320;
+
+function axis_lines(axis, x, top, bottom) {
+    const y = (v) => bottom - place_of(axis, v) * (bottom - top);
+
+    return element("g", { class: "axis" },
+        element("line", { x1: x, x2: x, y1: top, y2: bottom }),
+        element("text", { x, y: top - 14, "text-anchor": "middle" },
+            axis.name),
+        axis.ticks.filter((t) => t.label).map((t) =>
+            element("g", {}, element("line", { x1: x - 4, x2: x,
+                y1: y(t.at), y2: y(t.at) }),
+            element("text", { x: x - 7, y: y(t.at) + 4,
+                "text-anchor": "end" }, t.label))));
+}
+
+function sentence_of(axes, line, name_of) {
+    return `${name_of(line.run)}: ` + axes.map((a, i) =>
+        `${a.name} ${line.values[i] === null ? "none"
+            : axis_text(a, line.values[i])}`).join(", ");
+}
+
+function is_number(v) {
+    return typeof v === "number" && Number.isFinite(v);
+}
+
+/* One line for each run, across one axis for each parameter and metric. */
+export function parallel_lines(parallel, name_of, baseline) {
+    const { axes, lines } = parallel, wide = Math.max(width, 130 * axes.length);
+    const step = (wide - 160) / Math.max(1, axes.length - 1);
+    const top = 40, bottom = height - 20, x = (i) => 90 + i * step;
+    const point = (line, i) => is_number(line.values[i])
+        ? `${x(i)},${bottom - place_of(axes[i], line.values[i]) *
+            (bottom - top)}` : null;
+    const path = (line) => "M" + axes.map((a, i) => point(line, i))
+        .filter((p) => p).join("L");
+    const last = axes.length - 1;
+    const order = (line) => is_number(line.values[last])
+        ? place_of(axes[last], line.values[last]) : 1;
+
+    return element("svg", { viewBox: `0 0 ${wide} ${height}`, role: "img",
+        class: "spread", "aria-label": "Parallel coordinates of " +
+            `${lines.length} runs over ${axes.map((a) => a.name).join(", ")}` },
+    axes.map((a, i) => axis_lines(a, x(i), top, bottom)),
+    lines.filter((l) => axes.some((a, i) => point(l, i))).map((line) =>
+        element("path", { d: path(line), class: line.run === baseline
+            ? "line baseline" : "line",
+        "stroke-opacity": line.run === baseline ? "1"
+            : String(0.9 - 0.6 * order(line)) },
+        element("title", {}, sentence_of(axes, line, name_of)))));
+}
+
+/* A point for each run, at its values of two axes. */
+export function scatter_points(parallel, across, down, name_of) {
+    const ax = parallel.axes[across], ay = parallel.axes[down];
+    const left = 90, right = 700, top = 30, bottom = height - 40;
+    const x = (v) => left + place_of(ax, v) * (right - left);
+    const y = (v) => bottom - place_of(ay, v) * (bottom - top);
+    const drawn = parallel.lines.filter((l) =>
+        is_number(l.values[across]) && is_number(l.values[down]));
+
+    return element("svg", { viewBox: `0 0 ${right + 60} ${height}`,
+        role: "img", class: "spread scatter", "aria-label":
+            `${ay.name} against ${ax.name}, ${drawn.length} runs` },
+    axis_lines(ay, left, top, bottom),
+    element("g", { class: "axis" },
+        element("line", { x1: left, x2: right, y1: bottom, y2: bottom }),
+        element("text", { x: right, y: bottom + 34, "text-anchor": "end" },
+            ax.name),
+        ax.ticks.filter((t) => t.label).map((t) => element("g", {},
+            element("line", { x1: x(t.at), x2: x(t.at), y1: bottom,
+                y2: bottom + 4 }),
+            element("text", { x: x(t.at), y: bottom + 17,
+                "text-anchor": "middle" }, t.label)))),
+    drawn.map((l) => element("circle", { cx: x(l.values[across]),
+        cy: y(l.values[down]), r: 4.5 },
+    element("title", {}, sentence_of([ax, ay],
+        { run: l.run, values: [l.values[across], l.values[down]] },
+        name_of)))));
+}
+
+function mean_of(values) {
+    return values.reduce((a, b) => a + b, 0) / values.length;
+}
+
+function ascending(a, b) {
+    return Number(a) - Number(b) || String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+/* A table of the mean of a metric for each pair of values of two parameters.
+ * The darker a cell is, the higher is its mean. */
+export function value_map(across, down, metric) {
+    const columns = [...new Set(across.values)].sort(ascending);
+    const rows = [...new Set(down.values)].sort(ascending);
+    const cell = (a, b) => metric.values.filter((v, i) => is_number(v) &&
+        across.values[i] === a && down.values[i] === b);
+    const means = rows.flatMap((b) => columns.map((a) => cell(a, b)))
+        .filter((v) => v.length).map(mean_of);
+    const low = Math.min(...means), high = Math.max(...means);
+    const shade = (m) => Math.round(high > low
+        ? 55 * (m - low) / (high - low) : 0);
+    const draw = (values) => {
+        const m = values.length ? mean_of(values) : null;
+
+        return m === null ? element("td", {}, "") : element("td", {
+            class: "number", title: `mean of ${values.length}`,
+            style: { background: "color-mix(in srgb, var(--accent) " +
+                `${shade(m)}%, transparent)` } }, number_text(
+            Number(m.toPrecision(5))));
+    };
+
+    return element("div", { class: "wide", tabindex: "0" },
+        element("table", {}, element("caption", {},
+            `${metric.name} by ${down.name} (down) and ${across.name} ` +
+            "(across)"),
+        element("thead", {}, element("tr", {}, element("th", {}),
+            columns.map((a) => element("th", { scope: "col" }, a)))),
+        element("tbody", {}, rows.map((b) => element("tr", {},
+            element("th", { scope: "row" }, b),
+            columns.map((a) => draw(cell(a, b))))))));
+}

@@ -1,0 +1,160 @@
+/*
+ * table.js is the table of runs.  Only the rows in sight are elements of the
+ * page, so that ten thousand runs scroll as smoothly as ten.
+ */
+import { element } from "./dom.js";
+import { move_column, shift_column } from "./columns.js";
+import { run_row } from "./rows.js";
+import { change, state } from "./state.js";
+
+const spare = 12; /* rows kept above and below those in sight */
+
+/* Columns as they are drawn: the name comes first, in a cell of its own. */
+function drawn_columns(answer) {
+    return answer.columns.map((c, index) => ({ ...c, index }))
+        .filter((c) => c.name !== "name");
+}
+
+/* In characters, from the longest text. */
+function column_width(column, rows) {
+    let n = column.name.length + 2;
+
+    for (const row of rows)
+        n = Math.max(n, (row.cells[column.index].text ?? "").length);
+    if (column.kind === "metric" && state.baseline)
+        n += 9;
+    if (column.name === "status" && rows.some((r) => r.progress !== null &&
+        r.progress !== undefined))
+        n = Math.max(n, 34);
+    return Math.min(n, 40) + 3;
+}
+
+function next_sort(name) {
+    return state.sort === name ? `-${name}`
+        : state.sort === `-${name}` ? "" : name;
+}
+
+function sort_mark(name) {
+    return state.sort === name ? " ↑" : state.sort === `-${name}` ? " ↓" : "";
+}
+
+function heading(answer, column) {
+    const { name } = column, mark = sort_mark(name);
+    const head = element("button", { type: "button", draggable: "true",
+        title: `Sort by ${name}; drag or use Alt and the arrow keys to move ` +
+            "the column", dataset: { focus: `head-${name}` },
+        onclick: () => change({ sort: next_sort(name) }),
+        onkeydown: (e) => {
+            const n = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+
+            if (n && e.altKey) {
+                e.preventDefault();
+                shift_column(answer, name, n);
+            }
+        },
+        ondragstart: (e) => e.dataTransfer.setData("text/plain", name),
+    }, name + mark);
+
+    return element("th", { scope: "col", "aria-sort": mark === " ↑"
+        ? "ascending" : mark ? "descending" : null,
+    ondragover: (e) => e.preventDefault(),
+    ondrop: (e) => {
+        const moved = e.dataTransfer.getData("text/plain");
+
+        e.preventDefault();
+        if (moved && moved !== name)
+            move_column(answer, moved, name);
+    } }, head);
+}
+
+export class Table {
+    constructor() {
+        this.columns = element("colgroup");
+        this.head = element("tr", { "aria-rowindex": "1" });
+        this.body = element("tbody");
+        this.table = element("table", { class: "runs" }, this.columns,
+            element("thead", {}, this.head), this.body);
+        this.root = element("div", { class: "scroll", tabindex: "0",
+            role: "region", "aria-label": "Table of runs",
+            onscroll: () => this.draw(false) }, this.table);
+        this.range = "";
+        this.size = new ResizeObserver(() => this.draw(false));
+        this.size.observe(this.root);
+    }
+
+    /* Show this answer of /api/runs; the place to which the reader has
+     * scrolled stays, and so does the focus. */
+    show(answer) {
+        const columns = drawn_columns(answer);
+        const rows = answer.rows;
+        const pinned = rows.filter((r) => r.id === state.baseline);
+
+        this.answer = answer;
+        this.drawn = columns;
+        this.rows = [...pinned, ...rows.filter((r) => !pinned.includes(r))];
+        this.base = pinned[0] ?? null;
+        this.draw_head(columns);
+        this.draw(true);
+    }
+
+    draw_head(columns) {
+        const names = Math.min(32, Math.max(8,
+            ...this.rows.map((r) => r.name.length))) + 13;
+        const widths = [names, ...columns.map((c) =>
+            column_width(c, this.rows))];
+        const sum = widths.reduce((a, b) => a + b, 0);
+
+        this.columns.replaceChildren(...widths.map((w) => element("col",
+            { style: { width: `${w}ch` } })));
+        this.table.style.width = `${sum}ch`;
+        this.table.setAttribute("aria-rowcount", this.rows.length + 1);
+        this.keep_focus(() => this.head.replaceChildren(
+            heading(this.answer, { name: "name" }),
+            ...columns.map((c) => heading(this.answer, c))));
+    }
+
+    /* Draw the rows in sight, if others are in sight now or all changed. */
+    draw(all) {
+        if (!this.rows)
+            return;
+        const high = parseFloat(getComputedStyle(this.root)
+            .getPropertyValue("--row"));
+        const first = Math.max(0, Math.floor(this.root.scrollTop / high) -
+            spare);
+        const end = Math.min(this.rows.length, first + 2 * spare +
+            Math.ceil(this.root.clientHeight / high));
+        const range = `${first} ${end}`;
+
+        if (!all && range === this.range)
+            return;
+        this.range = range;
+        this.keep_focus(() => this.body.replaceChildren(
+            this.gap(first * high),
+            ...this.rows.slice(first, end).map((row, i) =>
+                run_row(row, first + i, this.drawn, this.base)),
+            this.gap((this.rows.length - end) * high)));
+    }
+
+    gap(height) {
+        return element("tr", { class: "gap", "aria-hidden": "true",
+            style: { height: `${height}px` } });
+    }
+
+    keep_focus(draw) {
+        const key = this.root.contains(document.activeElement)
+            ? document.activeElement.dataset.focus : null;
+
+        draw();
+        if (key)
+            this.root.querySelector(`[data-focus="${CSS.escape(key)}"]`)
+                ?.focus({ preventScroll: true });
+    }
+
+    /* Move the focus among the rows, n further. */
+    step(n) {
+        const links = [...this.body.querySelectorAll("th a")];
+        const now = links.indexOf(document.activeElement);
+
+        links[Math.max(0, Math.min(links.length - 1, now + n))]?.focus();
+    }
+}

@@ -1,0 +1,61 @@
+/* text.js writes numbers, times and sizes. */
+
+/* All digits that matter: what the store has, without rounding errors. */
+export function number_text(v) {
+    if (v === null || v === undefined)
+        return "";
+    if (typeof v !== "number" || !Number.isFinite(v))
+        return String(v);
+    return String(Number(v.toPrecision(7)));
+}
+
+export function bytes_text(n) {
+    const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+
+    while (n >= 1024 && i < units.length - 1) {
+        n /= 1024;
+        i++;
+    }
+    return `${i ? n.toFixed(1) : n} ${units[i]}`;
+}
+
+export function duration_text(ms) {
+    const s = Math.max(0, Math.round(ms / 1000));
+
+    if (s < 90)
+        return `${s} s`;
+    if (s < 5400)
+        return `${Math.round(s / 60)} min`;
+    if (s < 172800)
+        return `${(s / 3600).toFixed(1)} h`;
+    return `${(s / 86400).toFixed(1)} days`;
+}
+
+export function date_text(ms) {
+    const d = new Date(ms), two = (n) => String(n).padStart(2, "0");
+
+    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
+        `${two(d.getHours())}:${two(d.getMinutes())}`;
+}
+
+export function count_text(n, one, many) {
+    return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}
+
+/* Items between commas; commas within parentheses do not count. */
+export function split_list(text) {
+    const items = [];
+    let depth = 0, item = "";
+
+    for (const c of text) {
+        depth += c === "(" ? 1 : c === ")" ? -1 : 0;
+        if (c === "," && depth <= 0) {
+            items.push(item);
+            item = "";
+        } else {
+            item += c;
+        }
+    }
+    return [...items, item].map((s) => s.trim()).filter((s) => s);
+}

@@ -1,0 +1,122 @@
+/* values.js finds the values of a panel's curves at an x, and lists them. */
+import { axis_of, colour_of, x_pixel, y_pixel } from "./paint.js";
+import { axis_text, nearest, place_of } from "./scale.js";
+import { count_text } from "./text.js";
+import { element } from "./dom.js";
+
+const most_rows = 14;
+
+function is_near(panel, curve, x) {
+    const at = place_of(panel.x, x), n = curve.x.length;
+
+    return n > 0 && at >= place_of(panel.x, curve.x[0]) - 0.02 &&
+        at <= place_of(panel.x, curve.x[n - 1]) + 0.02;
+}
+
+function raw_value(panel, curve, x) {
+    const raw = panel.curves.find((c) => c.faint && c.run === curve.run &&
+        c.dash === curve.dash && c.colour === curve.colour);
+    const i = raw ? nearest(raw.x, x) : 0;
+
+    return raw && raw.x[i] === x ? raw.y[i] : null;
+}
+
+/* The points nearest to x, one of each curve, the highest first. */
+export function values_at(panel, x) {
+    const found = [];
+
+    for (const curve of panel.curves) {
+        if (curve.faint || !is_near(panel, curve, x))
+            continue;
+        const i = nearest(curve.x, x);
+
+        if (curve.y[i] !== null)
+            found.push({ curve, x: curve.x[i], y: curve.y[i],
+                low: curve.y_low?.[i], high: curve.y_high?.[i],
+                raw: raw_value(panel, curve, curve.x[i]) });
+    }
+    return found.sort((a, b) => b.y - a.y);
+}
+
+/* The x of the point that is nearest to x. */
+export function nearest_x(panel, x) {
+    let best = null;
+
+    for (const v of values_at(panel, x))
+        if (best === null || Math.abs(v.x - x) < Math.abs(best - x))
+            best = v.x;
+    return best;
+}
+
+/* The x of the point n points after the one at x. */
+export function next_x(panel, x, n) {
+    const curves = panel.curves.filter((c) => !c.faint && c.x.length);
+    const longest = curves.reduce((a, b) => a && a.x.length >= b.x.length
+        ? a : b, null);
+
+    if (!longest)
+        return x;
+    const i = x === null ? longest.x.length - 1 - n : nearest(longest.x, x);
+    const last = longest.x.length - 1;
+
+    return longest.x[Math.max(0, Math.min(last, i + n))];
+}
+
+function name_of(curve) {
+    const name = curve.name || curve.label || "";
+
+    return curve.line ? `${name}, ${curve.line}` : name;
+}
+
+function value_row(panel, v, shown_x) {
+    const axis = axis_of(panel, v.curve);
+    const swatch = element("span", { class: "swatch",
+        style: { background: colour_of(v.curve) } });
+    let more = "";
+
+    if (v.low !== undefined && v.low !== null)
+        more = `${axis_text(axis, v.low)} to ${axis_text(axis, v.high)}`;
+    if (v.raw !== null)
+        more = `raw ${axis_text(axis, v.raw)}`;
+    if (v.x !== shown_x)
+        more += ` at ${axis_text(panel.x, v.x)}`;
+    return element("tr", {}, element("td", {}, swatch, name_of(v.curve)),
+        element("td", { class: "number" }, axis_text(axis, v.y)),
+        element("td", {}, more));
+}
+
+/* A table of the values. */
+export function value_table(panel, values, x) {
+    const left_out = values.length - most_rows;
+    const rows = values.slice(0, most_rows).map((v) => value_row(panel, v, x));
+
+    return [element("div", { class: "tip-title" },
+        `${panel.x.title} ${axis_text(panel.x, x)}`),
+    element("table", {}, element("tbody", {}, rows)),
+    left_out > 0 ? element("div", {},
+        `and ${count_text(left_out, "other", "others")}`) : null]
+        .filter((node) => node);
+}
+
+/* A line at x and a dot on each curve. */
+export function paint_pointer(c, panel, box, x, values, theme) {
+    const at = x_pixel(box, panel, x);
+
+    if (at < box.x0 || at > box.x1)
+        return;
+    c.strokeStyle = theme.grey;
+    c.beginPath();
+    c.moveTo(at, box.y0);
+    c.lineTo(at, box.y1);
+    c.stroke();
+    for (const v of values) {
+        const y = y_pixel(box, axis_of(panel, v.curve), v.y);
+
+        if (y < box.y0 || y > box.y1)
+            continue;
+        c.fillStyle = colour_of(v.curve);
+        c.beginPath();
+        c.arc(x_pixel(box, panel, v.x), y, 3, 0, 7);
+        c.fill();
+    }
+}
