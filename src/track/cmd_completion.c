@@ -57,6 +57,7 @@ static const char zsh[] =
     "            shown+=(\"${line/$tab/  -- }\")\n"
     "        done\n"
     "    if (( ! $#found )); then\n"
+    "        compset -P '--*=' # --config=FILE\n"
     "        _files\n"
     "    elif [[ $found[1] == *= ]]; then\n"
     "        compadd -S '' -l -d shown -a found\n"
@@ -64,8 +65,11 @@ static const char zsh[] =
     "        compadd -l -d shown -a found\n"
     "    fi\n"
     "}\n"
-    "(( $+functions[compdef] )) && compdef _gtrack gtrack gplot gtrain "
-    "gdata\n";
+    "if [[ $funcstack[1] == _gtrack ]]; then # loaded by the first use of it\n"
+    "    _gtrack\n"
+    "elif (( $+functions[compdef] )); then\n"
+    "    compdef _gtrack gtrack gplot gtrain gdata\n"
+    "fi\n";
 
 static const char fish[] =
     "# fish completion of the suite: gtrack completion fish | source\n"
@@ -77,7 +81,9 @@ static const char fish[] =
     "    if test (count $found) -gt 0\n"
     "        printf '%s\\n' $found\n"
     "    else\n"
-    "        __fish_complete_path \"$word\"\n"
+    "        set -l option (string match -r '^--[^=]*=' -- \"$word\")\n"
+    "        set -l value (string replace -r '^--[^=]*=' '' -- \"$word\")\n"
+    "        printf '%s\\n' \"$option\"(__fish_complete_path \"$value\")\n"
     "    end\n"
     "end\n"
     "for program in gtrack gplot gtrain gdata\n"

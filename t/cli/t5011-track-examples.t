@@ -87,12 +87,16 @@ if command -v bash >/dev/null; then
         c "gtrack ls --color=a" gtrack ls --color = a
         c "gtrack -r mlruns sho" gtrack -r mlruns sho
         c "gplot loss run" gplot loss run
+        c "gdata enc" gdata enc
+        c "gtrain --set optim.lr_h" gtrain --set optim.lr_h
         c "gtrack -r evil show " gtrack -r evil show ""' >out 2>&1
     test "$(cat out)" = '<run1><run2><run3>
 <--sort=>
 <auto><always>
 <show>
 <run1><run2><run3>
+<encode>
+<optim.lr_head=>
 <a$(touch harm)`touch harm`=b c><@latest>' && test ! -e harm
     ok $? "bash completes runs and options and executes no name"
 else
@@ -107,7 +111,72 @@ if command -v fish >/dev/null; then
         'show,run1,run2,run3,@latest,a$(touch harm)`touch harm`=b c' &&
         test ! -e harm
     ok $? "fish completes runs and options and executes no name"
+    echo >my.ini
+    fish --no-config -c 'gtrack completion fish | source
+        complete -C "gplot metric val"
+        complete -C "gdata enc"
+        complete -C "gtrain --set optim.lr_h"
+        complete -C "gtrain --config=my"
+        complete -C "gdata encode -T my"' >out 2>&1
+    is "$(cut -f1 out)" "val/loss
+encode
+optim.lr_head=
+--config=my.ini
+my.ini" "fish completes metrics, commands, settings and files of the other programs"
 else
     skip "fish completes runs and options and executes no name" "no fish"
+    skip "fish completes metrics, commands, settings and files of the other programs" \
+        "no fish"
+fi
+
+# type_zsh [LINE]...: type lines and tab into an interactive zsh, and print what
+# becomes of them.  With $site, the completion is installed there.
+cat >inner.zsh <<'END'
+PS1=
+test -z "$site" || fpath=($site $fpath)
+autoload -U compinit && compinit -u -D
+test -n "$site" || eval "$(gtrack completion zsh)"
+show_line() { zle complete-word; print -r -- "$BUFFER|" >>lines; BUFFER= }
+zle -N show_line
+bindkey '^I' show_line
+print READY
+END
+cat >outer.zsh <<'END'
+zmodload zsh/zpty
+zpty z 'zsh -f -i'
+zpty -w z '. ./inner.zsh'
+zpty -r z out '*READY*'
+for line in "$@"; do zpty -n -w z "$line"$'\t'; done
+zpty -w z exit
+while zpty -r z out; do :; done
+END
+type_zsh() {
+    rm -f lines
+    timeout 60 zsh -f outer.zsh "$@" >log 2>&1
+    cat lines
+}
+if command -v zsh >/dev/null && zsh -f -c 'zmodload zsh/zpty' 2>err; then
+    echo >my.ini
+    type_zsh 'gtrack sho' 'gtrack show r' 'gtrack ls --so' 'gplot metric val' \
+        'gdata enc' 'gtrain --set optim.lr_h' 'gtrain --config=my' \
+        'gtrack -r evil show a' >out
+    is "$(cat out; ls harm 2>/dev/null)" 'gtrack show |
+gtrack show run|
+gtrack ls --sort=|
+gplot metric val/loss |
+gdata encode |
+gtrain --set optim.lr_head=|
+gtrain --config=my.ini |
+gtrack -r evil show a\$\(touch\ harm\)\`touch\ harm\`=b\ c |' \
+        "zsh completes lines of the four programs and executes no name"
+    mkdir site && gtrack completion zsh >site/_gtrack
+    site=$dir/site && export site
+    is "$(type_zsh 'gplot los' 'gtrack sho')" 'gplot loss |
+gtrack show |' "the completion that is installed for zsh works from its first use"
+else
+    skip "zsh completes lines of the four programs and executes no name" \
+        "no zsh with zpty"
+    skip "the completion that is installed for zsh works from its first use" \
+        "no zsh with zpty"
 fi
 done_testing
