@@ -83,6 +83,7 @@ enum {
     LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
     LOAD_NO_METRICS = 4, /* do not read metrics */
     LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
+    LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
 };
 
 /* All runs of the store, oldest first.  A missing store is ERR_MISSING. */
@@ -111,7 +112,7 @@ struct series {
 
 #define SERIES_INIT { 0, NULL, NULL, NULL }
 
-/* A metric that does not exist is ERR_MISSING. */
+/* A metric that does not exist is ERR_MISSING, unless LOAD_MAY_LACK is set. */
 int series_load(struct series *, const struct run_info *, const char *key,
                 int flags, struct err *);
 

@@ -319,6 +319,10 @@ int series_load_part(struct series *s, const struct run_info *run,
     ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
     if (ret == 0)
         keep_last(&f);
+    if (ret < 0 && e->kind == ERR_MISSING && (flags & LOAD_MAY_LACK)) {
+        *e = (struct err)ERR_INIT;
+        ret = 0;
+    }
     if (ret < 0) {
         if (e->kind == ERR_MISSING)
             err_set(e, ERR_MISSING, "run %s has no metric %s", run->name, key);

@@ -17,32 +17,25 @@
 #include "common/num.h"
 #include "common/path.h"
 #include "common/rng.h"
-#include "common/sig.h"
 #include "common/table.h"
 #include "trainer/cmds.h"
-#include "trainer/ranks/launch.h"
-#include "trainer/ranks/local_ranks.h"
+#include "trainer/recorded_run.h"
 #include "trainer/training/certify.h"
 #include "trainer/training/checkpoint_find.h"
 
-static const char *root = "mlruns", *steps, *device;
-static struct opt_list sets;
-static int64_t last, sample, ranks;
+static struct recorded_run recorded = RECORDED_RUN_INIT;
+static const char *steps;
+static int64_t last, sample;
 static struct table_style style;
 
 static const struct opt replay_opts[] = {
-    { 0, "root", "dir", OPT_STRING, &root,
-      "look for the run in the store DIR (default: mlruns)" },
     { 0, "steps", "a:b", OPT_STRING, &steps, "compare steps A to B" },
     { 0, "last", "n", OPT_LONG, &last, "compare the last N steps" },
     { 0, "sample", "k", OPT_LONG, &sample,
       "compare K steps that are drawn at random" },
-    { 0, "ranks", "count", OPT_LONG, &ranks,
+    { 0, "ranks", "count", OPT_LONG, &recorded.ranks,
       "compute with COUNT processes (default: as the run)" },
-    { 0, "device", "name", OPT_STRING, &device,
-      "compute on NAME (default: as the run)" },
-    { 's', "set", "section.key=value", OPT_LIST, &sets,
-      "change one setting (may be given many times)" },
+    RECORDED_RUN_OPTS(recorded),
     TABLE_OPTS(style),
     { 0 }
 };
@@ -219,68 +212,12 @@ static int replay_job(struct job *j, const struct run_info *run, struct err *e)
 
 /* ---- the command ------------------------------------------------------ */
 
-static int load_settings(struct settings *s, const struct run_info *run,
-                         struct err *e)
-{
-    char *path = path_join(run->artifacts, "config.ini");
-    int ret = settings_load(s, path, sets.item, sets.n, e);
-
-    if (ret == 0 && device)
-        ret = conf_put(&s->conf, "train.device", device, "--device", e);
-    free(path);
-    return ret;
-}
-
-static int64_t count_ranks(const struct run_info *run)
-{
-    const char *recorded = run_info_param(run, "is.ranks");
-    int64_t n = ranks;
-
-    if (n == 0 && (!recorded || !num_int(recorded, &n)))
-        n = 1;
-    return n;
-}
-
-static int replay_run(const struct run_info *run, struct err *e)
-{
-    const int64_t n = count_ranks(run);
-    struct settings s = { 0 };
-    struct job j = { 0 };
-    int ret;
-
-    if (n < 1 || n > 1024)
-        return err_set(e, ERR_USAGE, "--ranks expects 1 to 1024, not %" PRId64,
-                       n);
-    if (n > 1 && !getenv("GTRAIN_SIZE"))
-        return local_ranks_again((int)n, e);
-    sig_watch();
-    ret = load_settings(&s, run, e);
-    if (ret == 0)
-        ret = job_open(&j, &s, JOB_TRAIN, e);
-    if (ret == 0)
-        ret = replay_job(&j, run, e);
-    if (ret < 0)
-        local_ranks_report(e);
-    job_close(&j);
-    settings_clear(&s);
-    return ret;
-}
-
 static int replay_main(int argc, char **argv, struct err *e)
 {
-    struct runs runs = RUNS_INIT;
-    char *latest = (char[]){ "@latest" };
-    int ret;
-
     if (argc > 1)
         return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[1]);
-    ret = runs_select(&runs, root, argc > 0 ? argv : &latest, 1,
-                      LOAD_NO_METRICS | LOAD_ONE_NAMED, e);
-    if (ret == 0)
-        ret = replay_run(&runs.run[0], e);
-    runs_free(&runs);
-    free(sets.item);
-    return ret;
+    return recorded_run_open(&recorded, argc > 0 ? argv[0] : NULL, replay_job,
+                             e);
 }
 
 const struct cmd cmd_replay = {

@@ -10,7 +10,8 @@
  X(train)                                                                      \
  X(plan)                                                                       \
  X(eval)                                                                       \
- X(replay) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
+ X(replay)                                                                     \
+ X(batch) X(sample) X(export) X(import) X(bench) X(devices) X(sweep) X(init)
 TRAINER_CMDS(CMD_DECLARE)
 
 /* clang-format off */

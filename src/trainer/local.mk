@@ -15,6 +15,7 @@ TRAINER_LIBS = src/trainer/libtrainer.a $(MPI_LIBS) $(STORE_LIBS) \
 
 bin_PROGRAMS += gtrain
 gtrain_SOURCES = \
+	%D%/cmd_batch.c \
 	%D%/cmd_bench.c \
 	%D%/cmd_devices.c \
 	%D%/cmd_eval.c \
@@ -30,6 +31,10 @@ gtrain_SOURCES = \
 	%D%/gtrain.c \
 	%D%/plan_memory.c \
 	%D%/plan_memory.h \
+	%D%/recorded_run.c \
+	%D%/recorded_run.h \
+	%D%/spikes.c \
+	%D%/spikes.h \
 	%D%/trained_model.c \
 	%D%/trained_model.h
 gtrain_LDADD = $(TRAINER_LIBS)

@@ -22,6 +22,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/jsonl.h \
 	%D%/leak.c \
 	%D%/leak.h \
+	%D%/locate.c \
+	%D%/locate.h \
 	%D%/magic.c \
 	%D%/magic.h \
 	%D%/manual_roff.c \

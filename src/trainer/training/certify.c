@@ -40,18 +40,6 @@ static bool find_value(const struct series *s, int64_t step, double *value)
     return true;
 }
 
-/* A metric that need not exist. */
-static int load_events(struct series *s, const struct run_info *run,
-                       const char *key, int flags, struct err *e)
-{
-    if (series_load(s, run, key, flags, e) == 0)
-        return 0;
-    if (e->kind != ERR_MISSING)
-        return -1;
-    *e = (struct err)ERR_INIT;
-    return 0;
-}
-
 static int check_data(const struct certify *c, struct err *e)
 {
     const char *then = run_info_param(c->run, "is.data.train");
@@ -116,10 +104,10 @@ int certify_open(struct certify *c, struct job *j, const struct run_info *run,
                        "clock");
     if (check_step_size(c, e) < 0 || check_data(c, e) < 0 ||
         series_load(&c->loss, run, "train/loss", 0, e) < 0 ||
-        load_events(&c->norm, run, "train/grad_norm", 0, e) < 0 ||
-        load_events(&c->skipped, run, "event/skipped", 0, e) < 0 ||
-        load_events(&c->rollback, run, "event/rollback", LOAD_ALL_ATTEMPTS, e) <
-            0)
+        series_load(&c->norm, run, "train/grad_norm", LOAD_MAY_LACK, e) < 0 ||
+        series_load(&c->skipped, run, "event/skipped", LOAD_MAY_LACK, e) < 0 ||
+        series_load(&c->rollback, run, "event/rollback",
+                    LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e) < 0)
         return -1;
     note_facts(c);
     return 0;
@@ -298,6 +286,18 @@ static int compute_step(struct certify *c, struct err *e)
         step_update(&c->step, j);
     step_end(&c->step, j);
     return dev_sync(&j->dev, e);
+}
+
+int certify_advance(struct certify *c, int64_t step, struct err *e)
+{
+    struct job_state *now = &c->job->state;
+
+    if (go_to(c, step, e) < 0 || check_rollbacks(c, step, e) < 0)
+        return -1;
+    while (now->step + 1 < step)
+        if (compute_step(c, e) < 0)
+            return err_wrap(e, "step %" PRId64, now->step + 1);
+    return 0;
 }
 
 int certify_steps(struct certify *c, int64_t first, int64_t last,

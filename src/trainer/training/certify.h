@@ -55,6 +55,9 @@ void certify_close(struct certify *);
 int certify_steps(struct certify *, int64_t first, int64_t last,
                   struct certify_result *, struct err *);
 
+/* Compute the steps before `step`, and nothing of it; nothing is compared. */
+int certify_advance(struct certify *, int64_t step, struct err *);
+
 /* The folder of the run's checkpoints; the caller frees it. */
 char *certify_folder(const struct settings *, const struct run_info *);
 

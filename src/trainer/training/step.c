@@ -46,8 +46,7 @@ void step_close(struct step *s)
 
 /* ---- the gradient of this rank ---------------------------------------- */
 
-/* The first window of this rank in micro-step i. */
-static int64_t first_window(const struct job *j, int64_t i)
+int64_t step_first_window(const struct job *j, int64_t i)
 {
     const int64_t B = j->gpt.B;
     const int64_t first = resolve_sequences_before(j->set, j->state.step);
@@ -65,7 +64,7 @@ static int set_batch(struct step *s, struct job *j, int64_t i, struct err *e)
     const bool any = mine * n < s->tokens;
     int32_t *y = j->batch.y;
 
-    if (job_read(j, j->data.train, first_window(j, i), j->gpt.B, e) < 0)
+    if (job_read(j, j->data.train, step_first_window(j, i), j->gpt.B, e) < 0)
         return -1;
     for (int64_t k = 0; !any && k < n; k++)
         y[k] = -1;

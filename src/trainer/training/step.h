@@ -71,4 +71,7 @@ void step_update(struct step *, struct job *);
 void step_skip_update(struct step *, struct job *);
 void step_end(struct step *, struct job *);
 
+/* The first window of this rank's micro-batch i of the current step. */
+int64_t step_first_window(const struct job *, int64_t i);
+
 #endif

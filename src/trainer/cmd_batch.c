@@ -1,0 +1,271 @@
+/*
+ * gtrain batch - show the documents of a step, and their losses
+ *
+ * Computes the step again from the nearest checkpoint before it, so that the
+ * losses are those that training had.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/num.h"
+#include "common/table.h"
+#include "common/utf8.h"
+#include "data/corpus/locate.h"
+#include "trainer/cmds.h"
+#include "trainer/recorded_run.h"
+#include "trainer/spikes.h"
+#include "trainer/training/certify.h"
+
+static struct recorded_run recorded = RECORDED_RUN_INIT;
+static bool list_spikes, whole;
+static int64_t limit = 20;
+static const char *field;
+static struct opt_list sources;
+static struct table_style style;
+static int64_t wanted; /* the step */
+
+static const struct opt batch_opts[] = {
+    { 0, "spikes", NULL, OPT_FLAG, &list_spikes,
+      "list the steps with a spike, instead of a batch" },
+    { 'n', "limit", "n", OPT_LONG, &limit,
+      "show the N documents with the highest loss; 0: all (default: 20)" },
+    { 0, "whole", NULL, OPT_FLAG, &whole,
+      "show the whole text, not only its beginning" },
+    { 0, "source", "path", OPT_LIST, &sources,
+      "find the file and line of each document in PATH (may be repeated)" },
+    { 0, "field", "name", OPT_STRING, &field,
+      "read this field of JSON or column of Parquet (default: text)" },
+    RECORDED_RUN_OPTS(recorded),
+    TABLE_OPTS(style),
+    { 0 }
+};
+
+/* ---- the documents ---------------------------------------------------- */
+
+/* A document, or the part of it that lies in one sequence. */
+struct part {
+    int64_t sequence, position; /* of its first token */
+    int64_t targets;            /* tokens that have a loss */
+    double loss;                /* their sum */
+    struct buf text;
+};
+
+struct parts {
+    struct part *part;
+    size_t n, room;
+};
+
+static struct part *add_part(struct parts *p, int64_t sequence, int64_t at)
+{
+    GROW(p->part, p->n, p->room);
+    p->part[p->n] =
+        (struct part){ .sequence = sequence, .position = at, .text = BUF_INIT };
+    return &p->part[p->n++];
+}
+
+/* A target belongs to a new document if the token before it ends one. */
+static void add_sequence(struct parts *p, const struct job *j, int64_t sequence,
+                         const int32_t *x, const int32_t *y,
+                         const float *losses)
+{
+    const struct tokenizer *t = j->data.tokenizer;
+    const int32_t eot = t ? tokenizer_eot(t) : -1;
+    struct part *part = NULL;
+
+    for (int64_t i = 0; i < j->gpt.T; i++) {
+        if (!part || (eot >= 0 && x[i] == eot))
+            part = add_part(p, sequence, i);
+        if (y[i] < 0)
+            continue;
+        part->loss += (double)losses[i];
+        part->targets++;
+        if (t && y[i] != eot)
+            tokenizer_decode(t, &y[i], 1, &part->text);
+    }
+}
+
+/* Read the batch of the step that was just computed once more. */
+static int list_parts(struct parts *p, struct job *j, const struct step *s,
+                      struct err *e)
+{
+    const int64_t B = j->gpt.B, T = j->gpt.T;
+
+    for (int64_t i = 0; i * B * T < s->tokens; i++) {
+        if (job_read(j, j->data.train, step_first_window(j, i), B, e) < 0)
+            return -1;
+        for (int64_t b = 0; b < B && (i * B + b) * T < s->tokens; b++)
+            add_sequence(p, j, i * B + b, j->batch.x + b * T,
+                         j->batch.y + b * T, j->batch.losses + (i * B + b) * T);
+    }
+    return 0;
+}
+
+static double mean_loss(const struct part *p)
+{
+    return p->targets ? p->loss / (double)p->targets : 0;
+}
+
+static int compare_losses(const void *a, const void *b)
+{
+    const double x = mean_loss(a), y = mean_loss(b);
+
+    return (x < y) - (x > y);
+}
+
+static void clear_parts(struct parts *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        buf_clear(&p->part[i].text);
+    free(p->part);
+}
+
+/* ---- the table -------------------------------------------------------- */
+
+enum { TEXT_SHOWN = 200 };
+
+static void add_text(struct table *t, const struct buf *text)
+{
+    const size_t n = whole || text->len < TEXT_SHOWN ? text->len : TEXT_SHOWN;
+    struct buf clean = BUF_INIT;
+
+    utf8_clean(&clean, text->s, n);
+    table_text(t, clean.s);
+    buf_clear(&clean);
+}
+
+static void add_row(struct table *t, const struct part *p,
+                    const struct locate_piece *place)
+{
+    table_real(t, mean_loss(p));
+    table_int(t, p->targets);
+    table_int(t, p->sequence);
+    table_int(t, p->position);
+    if (place && place->file)
+        table_printf(t, "%s:%" PRId64, place->file, place->line);
+    else if (place)
+        table_none(t);
+    add_text(t, &p->text);
+}
+
+static int locate(const struct parts *p, size_t n, struct locate_piece **place,
+                  struct err *e)
+{
+    const struct corpus_conf conf = {
+        .path = (char *const *)(uintptr_t)sources.item,
+        .n = sources.n,
+        .field = field
+    };
+
+    *place = NULL;
+    if (sources.n == 0)
+        return 0;
+    *place = xcalloc(n + 1, sizeof **place);
+    for (size_t i = 0; i < n; i++) {
+        (*place)[i].text = p->part[i].text.s;
+        (*place)[i].len = p->part[i].text.len;
+    }
+    return locate_pieces(*place, n, &conf, e);
+}
+
+static int print_parts(struct parts *p, struct err *e)
+{
+    const size_t n = limit > 0 && (size_t)limit < p->n ? (size_t)limit : p->n;
+    struct table t = TABLE_INIT("gtrain.batch/1");
+    struct locate_piece *place;
+    int ret;
+
+    qsort(p->part, p->n, sizeof *p->part, compare_losses);
+    ret = locate(p, n, &place, e);
+    table_columns(&t, "loss", "tokens", "sequence", "position", NULL);
+    if (place)
+        table_column(&t, "source");
+    table_column(&t, "text");
+    for (size_t i = 0; i < n; i++)
+        add_row(&t, &p->part[i], place ? &place[i] : NULL);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    if (ret == 0 && n < p->n)
+        log_info("%zu of %zu documents; -n 0 shows all", n, p->n);
+    table_clear(&t);
+    if (place)
+        locate_clear(place, n);
+    free(place);
+    return ret;
+}
+
+/* ---- the command ------------------------------------------------------ */
+
+static int show_batch(struct job *j, const struct run_info *run, struct err *e)
+{
+    struct parts p = { 0 };
+    struct certify c;
+    int ret = certify_open(&c, j, run, e);
+
+    if (ret == 0 && wanted > j->set->is.steps)
+        ret = err_set(e, ERR_USAGE, "%s has %" PRId64 " steps", run->name,
+                      j->set->is.steps);
+    if (ret == 0)
+        ret = certify_advance(&c, wanted, e);
+    if (ret == 0)
+        ret = step_compute(&c.step, j, NULL, e);
+    if (ret == 0)
+        ret = list_parts(&p, j, &c.step, e);
+    if (ret == 0) {
+        log_info("%s, step %" PRId64 ": loss %.4f", run->name, wanted,
+                 c.step.loss);
+        ret = print_parts(&p, e);
+    }
+    clear_parts(&p);
+    certify_close(&c);
+    return ret;
+}
+
+static int show_spikes(struct job *j, const struct run_info *run, struct err *e)
+{
+    struct table t = TABLE_INIT("gtrain.spikes/1");
+    int ret;
+
+    (void)j;
+    ret = spikes_list(&t, run, e);
+    if (ret == 0)
+        ret = table_print(&t, &style, e);
+    if (ret == 0 && table_rows(&t) == 0)
+        log_info("%s has no spikes", run->name);
+    table_clear(&t);
+    return ret;
+}
+
+static int batch_main(int argc, char **argv, struct err *e)
+{
+    const int args = list_spikes ? 1 : 2;
+    int ret;
+
+    if (limit < 0)
+        return err_set(e, ERR_USAGE, "--limit expects 0 or more");
+    if (argc > args)
+        return err_set(e, ERR_USAGE, "unexpected argument '%s'", argv[args]);
+    if (list_spikes)
+        return recorded_run_read(&recorded, argc > 0 ? argv[0] : NULL,
+                                 show_spikes, e);
+    if (argc < 2 || !num_int(argv[1], &wanted) || wanted < 1)
+        return err_set(e, ERR_USAGE,
+                       "expected a run and a step; --spikes lists steps");
+    recorded.ranks = 1;
+    ret = recorded_run_open(&recorded, argv[0], show_batch, e);
+    free(sources.item);
+    return ret;
+}
+
+const struct cmd cmd_batch = {
+    .name = "batch",
+    .args = "RUN STEP",
+    .help = "show the documents of a step, and their losses",
+    .opts = batch_opts,
+    .run = batch_main,
+};

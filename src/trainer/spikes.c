@@ -1,0 +1,117 @@
+#include "config.h"
+#include "trainer/spikes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const events[] = { "event/ignored", "event/skipped",
+                                      "event/rollback", "event/stopped" };
+
+enum { EVENTS = sizeof events / sizeof events[0] };
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, compare_numbers);
+    return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+/* The median and the robust deviation of the finite losses before point i; both
+ * are NaN if there are too few. */
+static void measure_before(const struct series *s, size_t i, double *mid,
+                           double *deviation)
+{
+    double x[SPIKES_WINDOW];
+    size_t n = 0;
+
+    for (size_t k = i; k-- > 0 && n < SPIKES_WINDOW;)
+        if (isfinite(s->value[k]))
+            x[n++] = s->value[k];
+    *mid = *deviation = (double)NAN;
+    if (n < SPIKES_LEAST)
+        return;
+    *mid = median(x, n);
+    for (size_t k = 0; k < n; k++)
+        x[k] = fabs(x[k] - *mid);
+    *deviation = 1.4826 * median(x, n);
+}
+
+static const char *event_word(int k)
+{
+    return strchr(events[k], '/') + 1;
+}
+
+/* Is there a loss of this step? */
+static bool has_step(const struct series *s, int64_t step)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->step[i] == step)
+            return true;
+    return false;
+}
+
+static const char *find_event(const struct series *event, int64_t step)
+{
+    for (int k = 0; k < EVENTS; k++)
+        if (has_step(&event[k], step))
+            return event_word(k);
+    return NULL;
+}
+
+static void add_point(struct table *t, const struct series *loss, size_t i,
+                      const struct series *event)
+{
+    const char *what = find_event(event, loss->step[i]);
+    double mid, deviation, z;
+
+    measure_before(loss, i, &mid, &deviation);
+    z = (loss->value[i] - mid) / deviation;
+    if (isfinite(loss->value[i]) && !(z > SPIKES_DEVIATIONS) && !what)
+        return;
+    table_int(t, loss->step[i]);
+    table_real(t, loss->value[i]);
+    table_real_or_none(t, mid);
+    table_real_or_none(t, z);
+    table_text(t, what);
+}
+
+/* Training does not record the loss of a step that stopped it. */
+static void add_lost(struct table *t, const struct series *loss, int k,
+                     const struct series *event)
+{
+    for (size_t i = 0; i < event->n; i++) {
+        if (has_step(loss, event->step[i]))
+            continue;
+        table_int(t, event->step[i]);
+        for (int n = 0; n < 3; n++)
+            table_none(t);
+        table_text(t, event_word(k));
+    }
+}
+
+int spikes_list(struct table *t, const struct run_info *run, struct err *e)
+{
+    struct series loss = SERIES_INIT, event[EVENTS] = { SERIES_INIT };
+    int ret = series_load(&loss, run, "train/loss", 0, e);
+
+    for (int k = 0; k < EVENTS && ret == 0; k++)
+        ret = series_load(&event[k], run, events[k],
+                          LOAD_MAY_LACK | LOAD_ALL_ATTEMPTS, e);
+    table_columns(t, "step", "loss", "median before", "deviations", "event",
+                  NULL);
+    for (size_t i = 0; i < loss.n && ret == 0; i++)
+        add_point(t, &loss, i, event);
+    for (int k = 0; k < EVENTS && ret == 0; k++)
+        add_lost(t, &loss, k, &event[k]);
+    series_free(&loss);
+    for (int k = 0; k < EVENTS; k++)
+        series_free(&event[k]);
+    return ret;
+}
