@@ -99,6 +99,8 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
 {
     while (i < end && !ferror(w->fp)) {
         const int64_t n = end - i < AT_ONCE ? end - i : AT_ONCE;
+        const bool begins = !w->inside;
+        size_t from;
         int64_t got;
 
         if ((int64_t)shard_id(s, i) == w->eot) {
@@ -108,12 +110,15 @@ static int decode_ids(struct text_writer *w, const struct shard *s, int64_t i,
         }
         if (!w->inside)
             begin_document(w);
+        from = w->text.len;
         got = decoder_run(w->d, s, i, n, &w->text);
         if (got == 0)
             return err_set(e, ERR_INPUT,
                            "%s: token %" PRId64 " has id %" PRIu32
                            ", but the tokenizer has only ids below %" PRId64,
                            s->path, i, shard_id(s, i), w->vocab);
+        if (begins)
+            tokenizer_drop_space(w->tokenizer, &w->text, from);
         i += got;
         if (!jsonl && w->text.len >= FULL)
             flush_text(w);

@@ -248,6 +248,7 @@ static int set_conf(struct encoding *w, struct err *e)
     w->in.n_special =
         tokenizer_specials(t, special ? ENCODER_SPECIAL : 0, &w->special);
     w->in.special = w->special;
+    w->in.boundary = tokenizer_boundary(t);
     return 0;
 }
 

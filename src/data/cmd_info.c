@@ -84,6 +84,7 @@ static void add_head(struct table *t, const struct shard *s,
 
     shard_copy(s, 0, n, ids);
     tokenizer_decode(tok, ids, (size_t)n, &text);
+    tokenizer_drop_space(tok, &text, 0);
     if (column)
         table_text(t, text.s);
     else

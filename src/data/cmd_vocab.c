@@ -31,13 +31,18 @@ static const struct opt vocab_opts[] = {
 
 static int print_facts(const struct tokenizer *t, struct err *e)
 {
+    static const char *const kinds[] = {
+        [TOKENIZER_BPE] = "bpe",
+        [TOKENIZER_CHARS] = "characters",
+        [TOKENIZER_SENTENCEPIECE] = "sentencepiece",
+    };
     const bool bpe = t->kind == TOKENIZER_BPE;
     struct table table = TABLE_INIT("gdata.vocab/1");
     int got;
 
     table_columns(&table, "kind", "split", "ids", "merges", "special", "eot",
                   "longest", "sha256", NULL);
-    table_text(&table, bpe ? "bpe" : "characters");
+    table_text(&table, kinds[t->kind]);
     table_text(&table, bpe ? pretokenize_names[t->pretokenizer] : NULL);
     table_int(&table, t->n_ids);
     table_int(&table, (int64_t)t->n_merges);

@@ -102,9 +102,12 @@ static void add_token(void *arg, int sequence, int32_t id)
 {
     struct output *o = arg;
     struct buf *b = &o->text[sequence];
+    const bool begins = b->len == 0 && !*o->job->set->sample.prompt;
 
     o->drawn++;
     tokenizer_decode(o->job->data.tokenizer, &id, 1, b);
+    if (begins)
+        tokenizer_drop_space(o->job->data.tokenizer, b, 0);
     if (o->live) {
         const size_t n = whole_characters(b->s, b->len);
 

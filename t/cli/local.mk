@@ -9,6 +9,7 @@ dist_check_SCRIPTS += \
 	%D%/t3020-bpe.t \
 	%D%/t3021-encode.t \
 	%D%/t3022-fetch.t \
+	%D%/t3023-sentencepiece.t \
 	%D%/t3030-checks.t \
 	%D%/t3040-parquet.t \
 	%D%/t5010-track.t \

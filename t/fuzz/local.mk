@@ -58,6 +58,7 @@ EXTRA_DIST += \
 	%D%/seeds/tokfile/pickle1 \
 	%D%/seeds/tokfile/pickle2 \
 	%D%/seeds/tokfile/pickle4 \
+	%D%/seeds/tokfile/sentencepiece \
 	%D%/seeds/tokfile/tiktoken \
 	%D%/seeds/tokfile/vocab \
 	%D%/seeds/yaml/meta \

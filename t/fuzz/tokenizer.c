@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n > 0)
         memcpy(copy, data, n);
     check_pieces(copy, n);
-    tokenizer_encode(t, (char *)copy, n, &plain);
+    tokenizer_encode(t, (char *)copy, n, 0, &plain);
     encoder_flags(enc, 0);
     encoder_run(enc, (char *)copy, n, &cached);
     FUZZ_CHECK(same(&plain, &cached));

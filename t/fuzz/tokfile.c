@@ -22,7 +22,7 @@ static void use(const struct tokenizer *t)
     struct ids ids = IDS_INIT;
     struct buf back = BUF_INIT;
 
-    tokenizer_encode(t, text, sizeof text - 1, &ids);
+    tokenizer_encode(t, text, sizeof text - 1, 0, &ids);
     for (size_t i = 0; i < ids.n; i++)
         FUZZ_CHECK(ids.id[i] >= 0 && ids.id[i] < tokenizer_vocab(t));
     tokenizer_decode(t, ids.id, ids.n, &back);

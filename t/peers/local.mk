@@ -4,6 +4,7 @@ peer_scripts += \
 	%D%/t9001-mlflow.t \
 	%D%/t9010-track.t \
 	%D%/t9020-tokenizer.t \
+	%D%/t9021-sentencepiece.t \
 	%D%/t9040-data.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t
@@ -14,7 +15,9 @@ dist_check_SCRIPTS += \
 EXTRA_DIST += \
 	%D%/filters.py \
 	%D%/requirements.txt \
+	%D%/sentencepiece.py \
 	%D%/t9020-tokenizer.t \
+	%D%/t9021-sentencepiece.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
 	%D%/tokenizer.py

@@ -230,6 +230,13 @@ def shapes(gdata, folder, texts):
         "blanks, not special": added("  ", special=False),
         "normalized": added("<s>", normalized=True),
         "lstrip": added("<s>", lstrip=True),
+        "rstrip": added("x=1;", rstrip=True, special=False),
+        "single_word": added("the", single_word=True, special=False),
+        "normalized beside others": added("<|", special=False,
+                                          normalized=True),
+        "all of these": {"normalizer": {"type": "NFC"}, **added(
+            "\u00e9", base["model"]["vocab"]["\u00c3\u00a9"], lstrip=True,
+            rstrip=True, single_word=True, normalized=True)},
         "a gap": added("<s>", next_id + 7),
         "a name that has an id": added("\u00e9"),
         "merges as text": model(merges=[" ".join(m) for m in merges]),

@@ -6,4 +6,6 @@ EXTRA_DIST += \
 	%D%/model.py \
 	%D%/model.txt \
 	%D%/options.py \
-	%D%/parquet.py
+	%D%/parquet.py \
+	%D%/sentencepiece.json \
+	%D%/sentencepiece.py

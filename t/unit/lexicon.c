@@ -54,7 +54,7 @@ static void many_ids(void)
 
     for (uint64_t i = 0; i < LEN; i++)
         text[i] = "etaoin shrdlu\n, 19\xE9\xFF"[rng_word(5, 0, i) % 21];
-    tokenizer_encode(t, text, LEN, &plain);
+    tokenizer_encode(t, text, LEN, 0, &plain);
     encoder_run(enc, text, LEN, &cached);
     cached.n = 0; /* once more, now that words are known */
     encoder_run(enc, text, LEN, &cached);
@@ -115,7 +115,7 @@ static void *encode_some(void *arg)
         const size_t n = some_words(text, ROOM, r->seed + i / 2);
 
         plain.n = cached.n = 0;
-        tokenizer_encode(r->t, text, n, &plain);
+        tokenizer_encode(r->t, text, n, 0, &plain);
         encoder_run(enc, text, n, &cached);
         r->bad += !same(&plain, &cached);
     }

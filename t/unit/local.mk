@@ -24,6 +24,7 @@ unit_tests = \
 	t/unit/random-normal.t \
 	t/unit/range.t \
 	t/unit/schedule.t \
+	t/unit/sentencepiece.t \
 	t/unit/shard.t \
 	t/unit/spawn.t \
 	t/unit/store.t \
@@ -81,6 +82,9 @@ t_unit_range_t_SOURCES = %D%/range.c t/lib/tap.h
 t_unit_range_t_LDADD = $(PLOT_LIBS)
 t_unit_schedule_t_SOURCES = %D%/schedule.c t/lib/tap.h
 t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
+t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c t/lib/tap.h
+t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
+t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h
 t_unit_shard_t_LDADD = $(DATA_LIBS)
 t_unit_spawn_t_SOURCES = %D%/spawn.c t/lib/tap.h

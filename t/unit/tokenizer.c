@@ -95,7 +95,7 @@ static void check_row(struct vectors *v, const json_t *row)
         if (v->enc[w])
             encoder_run(v->enc[w], text, n, &ids);
         else
-            tokenizer_encode(v->t, text, n, &ids);
+            tokenizer_encode(v->t, text, n, 0, &ids);
         if (!same_ids(&ids, want) && v->bad[w]++ < 5)
             diag("%s: %s", ways[w].what, hex);
         if (ways[w].flags & ENCODER_REPLACE)
@@ -247,7 +247,7 @@ static void merges_alone(void)
         return;
     ok(tokenizer_vocab(t) == 256 + 8 + 1 && tokenizer_eot(t) == 264,
        "a file of merges gives bytes, merges and <|endoftext|>");
-    tokenizer_encode(t, "abc abc ###", 11, &ids);
+    tokenizer_encode(t, "abc abc ###", 11, 0, &ids);
     ok(ids.n == 5 && ids.id[0] == 257 && ids.id[1] == 263 && ids.id[2] == 220 &&
            ids.id[3] == 258 && ids.id[4] == 2,
        "a line of merges may begin with '#'");

@@ -38,10 +38,11 @@
  * A long document of plain text comes in parts.  It is divided before a blank
  * that follows printable ASCII, or before a newline that follows an ASCII
  * letter or digit; without one, before white space or Chinese punctuation that
- * follows a letter of any script.  All pre-tokenizers begin a piece there
- * whatever the surrounding text, so the ids of the parts are the ids of the
- * whole.  If CORPUS_PART bytes have no such position, the text is divided
- * between two characters, with a warning.
+ * follows a letter of any script.  All pre-tokenizers of byte-level BPE begin a
+ * piece there whatever the surrounding text, so the ids of the parts are the
+ * ids of the whole; conf.boundary is for other tokenizers.  If CORPUS_PART
+ * bytes have no such position, the text is divided between two characters, with
+ * a warning.
  *
  * Errors in the input are reported with file and line, and conf.bad tells what
  * to skip.  If too many lines were bad (conf.good), the end is an error.  A
@@ -84,6 +85,7 @@ struct corpus_conf {
     /* special tokens, at which a document is not divided */
     const struct boundary_word *special;
     size_t n_special;
+    enum boundary_kind boundary; /* where else it is not divided */
 };
 
 struct corpus_doc {

@@ -40,6 +40,22 @@ static size_t last_boundary(const struct corpus *c,
     return at;
 }
 
+/* The last boundary that the tokenizer allows, or 0. */
+static size_t plain_boundary(const struct corpus *c,
+                             const struct corpus_block *b)
+{
+    const enum boundary_kind kind = c->conf.boundary;
+    size_t at = 0;
+
+    if (kind == BOUNDARY_ANY)
+        at = last_boundary(c, b, boundary_before_blank);
+    if (kind == BOUNDARY_SPACE)
+        at = last_boundary(c, b, boundary_before_space);
+    if (kind == BOUNDARY_ANY && !at)
+        at = last_boundary(c, b, boundary_after_letter);
+    return at;
+}
+
 /* The last boundary in plain text, or 0 to read more of it. */
 static size_t find_boundary(struct corpus *c, struct corpus_block *b,
                             bool *inside)
@@ -57,15 +73,16 @@ static size_t find_boundary(struct corpus *c, struct corpus_block *b,
     *inside = true;
     if (b->size <= len)
         return 0;
-    at = last_boundary(c, b, boundary_before_blank);
-    if (!at)
-        at = last_boundary(c, b, boundary_after_letter);
+    at = plain_boundary(c, b);
     if (at || b->size < CORPUS_PART)
         return at;
     if (c->long_file <= c->at.file)
-        log_warn("%s:%lld: %d MiB without a blank; divided in the middle",
+        log_warn("%s:%lld: %d MiB without a blank%s; divided in the middle",
                  corpus_shown_name(c->files.list.name[c->at.file]),
-                 (long long)c->at.line, CORPUS_PART >> 20);
+                 (long long)c->at.line, CORPUS_PART >> 20,
+                 c->conf.boundary == BOUNDARY_NONE
+                     ? " at which the tokenizer allows a division"
+                     : "");
     c->long_file = c->at.file + 1;
     return boundary_between_characters(b->data, b->size - len);
 }

@@ -11,6 +11,7 @@ struct block_task {
     const struct encode_block_conf *conf;
     const struct corpus_block *from;
     struct encoded_block *to;
+    int flags; /* of the encoder */
 };
 
 void encode_block_conf_set(struct encode_block_conf *b,
@@ -68,8 +69,12 @@ static void add_eot(const struct block_task *t)
 static int encode_text(const struct block_task *t, const struct corpus_doc *d,
                        const char *text, size_t n, struct err *e)
 {
-    const size_t left_out = encoder_run(t->enc, text, n, &t->to->ids);
+    const bool begins = d->begins && text == d->text;
+    const int flags = t->flags | (begins ? 0 : ENCODER_CONTINUE);
+    size_t left_out;
 
+    encoder_flags(t->enc, flags);
+    left_out = encoder_run(t->enc, text, n, &t->to->ids);
     if (left_out > 0)
         return err_set(e, ERR_INPUT,
                        "%s:%lld: the tokenizer has no id for %zu characters "
@@ -172,13 +177,13 @@ int encode_block(struct encoder *enc, const struct encode_block_conf *conf,
                  const struct corpus_block *b, int64_t at,
                  struct encoded_block *r, struct err *e)
 {
-    const struct block_task t = { enc, conf, b, r };
     const struct encode_corpus_conf *c = conf->corpus;
     const bool replace = c->invalid == ENCODE_INVALID_REPLACE ||
                          (c->invalid == ENCODE_INVALID_AUTO && b->json);
+    const struct block_task t = { enc, conf, b, r,
+                                  (replace ? ENCODER_REPLACE : 0) |
+                                      (c->special ? ENCODER_SPECIAL : 0) };
 
-    encoder_flags(enc, (replace ? ENCODER_REPLACE : 0) |
-                           (c->special ? ENCODER_SPECIAL : 0));
     r->seq = b->seq;
     r->place = b->next;
     r->ids.n = 0;

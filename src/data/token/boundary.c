@@ -28,6 +28,14 @@ size_t boundary_before_blank(const char *text, size_t n, size_t least)
     return 0;
 }
 
+size_t boundary_before_space(const char *text, size_t n, size_t least)
+{
+    for (size_t i = n; i > least && i > 1; i--)
+        if (text[i - 1] == ' ' && is_printing(text[i - 2]))
+            return i - 1;
+    return 0;
+}
+
 /* White space, or punctuation that no special token has in its name. */
 static bool ends_phrase(uint32_t c)
 {
@@ -92,7 +100,7 @@ const char *boundary_last_word(const char *text, size_t n, const char *word,
 static bool is_inside(const struct boundary_word *w, const char *text, size_t n,
                       size_t at)
 {
-    for (size_t k = 1; k < w->len && k <= at; k++) {
+    for (size_t k = 1; k <= w->len && k <= at; k++) {
         const size_t left = n - (at - k);
 
         if (memcmp(text + at - k, w->text, left < w->len ? left : w->len) == 0)

@@ -15,6 +15,9 @@
  */
 size_t boundary_before_blank(const char *text, size_t n, size_t least);
 
+/* The same, but only before a space, never before a newline. */
+size_t boundary_before_space(const char *text, size_t n, size_t least);
+
 /* The same for text without blanks: before white space or Chinese punctuation
  * that follows a letter of any script. */
 size_t boundary_after_letter(const char *text, size_t n, size_t least);
@@ -28,14 +31,21 @@ const char *boundary_last_word(const char *text, size_t n, const char *word,
 
 int64_t boundary_count_lines(const char *text, size_t n);
 
+/* What a tokenizer requires of a boundary. */
+enum boundary_kind {
+    BOUNDARY_ANY,   /* nothing else: all of the above */
+    BOUNDARY_SPACE, /* only boundary_before_space() */
+    BOUNDARY_NONE   /* there is none: any characters may be one token */
+};
+
 /* Text that must not be divided, for example a special token. */
 struct boundary_word {
     const char *text;
     size_t len;
 };
 
-/* Is text + at inside an occurrence of one of the words?  An occurrence that
- * continues beyond the end of the text counts, too. */
+/* Is text + at inside an occurrence of one of the words, or directly after it?
+ * An occurrence that continues beyond the end of the text counts, too. */
 bool boundary_inside_words(const struct boundary_word *, size_t n_words,
                            const char *text, size_t n, size_t at);
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/utf8.h"
+#include "data/token/sentencepiece.h"
 
 /*
  * How long pieces are encoded in linear time and little memory.
@@ -59,6 +61,16 @@ static size_t merge_pass(const struct tokenizer *t, uint32_t *id,
     return out;
 }
 
+/* Merge n symbols, of whose pairs the lowest rank is `best`. */
+static size_t merge_symbols(const struct tokenizer *t, uint32_t *id,
+                            uint32_t *rank, size_t n, uint32_t best)
+{
+    rank[n - 1] = NO_RANK;
+    while (best != NO_RANK)
+        n = merge_pass(t, id, rank, n, &best, !t->ordered);
+    return n;
+}
+
 static size_t merge_bytes(const struct tokenizer *t, const uint8_t *s, size_t n,
                           uint32_t *id, uint32_t *rank)
 {
@@ -72,10 +84,29 @@ static size_t merge_bytes(const struct tokenizer *t, const uint8_t *s, size_t n,
         rank[i - 1] = r;
         best = r < best ? r : best;
     }
-    rank[n - 1] = NO_RANK;
-    while (best != NO_RANK)
-        n = merge_pass(t, id, rank, n, &best, !t->ordered);
-    return n;
+    return merge_symbols(t, id, rank, n, best);
+}
+
+/* The same for characters, which all have a token. */
+static size_t merge_characters(const struct tokenizer *t, const uint8_t *s,
+                               size_t n, uint32_t *id, uint32_t *rank)
+{
+    const uint8_t *const end = s + n;
+    uint32_t best = NO_RANK, c;
+    size_t count = 0;
+
+    while (s < end) {
+        const size_t len = utf8_decode(s, end, &c);
+
+        id[count] = (uint32_t)tokenizer_find(t, s, len);
+        if (count > 0) {
+            rank[count - 1] = bpe_rank(t, id[count - 1], id[count]);
+            best = rank[count - 1] < best ? rank[count - 1] : best;
+        }
+        count++;
+        s += len;
+    }
+    return merge_symbols(t, id, rank, count, best);
 }
 
 static size_t merge_window(const struct tokenizer *t, const uint8_t *s,
@@ -83,8 +114,10 @@ static size_t merge_window(const struct tokenizer *t, const uint8_t *s,
 {
     uint32_t on_stack[2 * WINDOW_MAX];
     uint32_t *id = n <= WINDOW_MAX ? on_stack : xmalloc(2 * n * sizeof *id);
+    uint32_t *rank = id + (n <= WINDOW_MAX ? WINDOW_MAX : n);
 
-    n = merge_bytes(t, s, n, id, id + (n <= WINDOW_MAX ? WINDOW_MAX : n));
+    n = t->kind == TOKENIZER_SENTENCEPIECE ? merge_characters(t, s, n, id, rank)
+                                           : merge_bytes(t, s, n, id, rank);
     memcpy(out, id, n * sizeof *out);
     if (id != on_stack)
         free(id);
@@ -97,9 +130,15 @@ struct bpe_window {
     size_t n, room;
 };
 
+/* Encode the first `size` of n bytes, or fewer if they end in a character. */
 static void window_encode(const struct tokenizer *t, struct bpe_window *w,
-                          const uint8_t *s, size_t n)
+                          const uint8_t *s, size_t n, size_t size)
 {
+    if (size < n) {
+        n = size;
+        while (t->kind == TOKENIZER_SENTENCEPIECE && (s[n] & 0xC0) == 0x80)
+            n--;
+    }
     if (w->room < n) {
         w->room = n;
         w->id = xrealloc(w->id, n, sizeof *w->id);
@@ -121,9 +160,7 @@ static size_t find_joint(const struct tokenizer *t, const struct bpe_window *a,
     while (k < a->n && at + t->token[a->id[k]].len <= size - size / 3)
         at += t->token[a->id[k++]].len;
     for (int try = 0; try < TRIES && k > 0 && k < a->n; try++) {
-        const size_t left = n - at;
-
-        window_encode(t, b, s + at, left < size ? left : size);
+        window_encode(t, b, s + at, n - at, size);
         if (b->id[0] == a->id[k]) {
             *position = at;
             return k;
@@ -139,7 +176,7 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
     struct bpe_window a = { 0 }, b = { 0 };
     size_t size = WINDOW, count = 0;
 
-    window_encode(t, &a, s, size < n ? size : n);
+    window_encode(t, &a, s, n, size);
     while (size < n) {
         size_t position;
         const size_t k = find_joint(t, &a, &b, s, n, size, &position);
@@ -155,7 +192,7 @@ static size_t merge_long(const struct tokenizer *t, const uint8_t *s, size_t n,
             b = swap;
         } else {
             size *= 2;
-            window_encode(t, &a, s, size < n ? size : n);
+            window_encode(t, &a, s, n, size);
         }
     }
     memcpy(out + count, a.id, a.n * sizeof *out);
@@ -196,17 +233,81 @@ static size_t merge_known(const struct tokenizer *t, const uint8_t *s, size_t n,
     return count;
 }
 
+static int32_t character_at(const struct tokenizer *t, const uint8_t *s,
+                            const uint8_t *end, size_t *n)
+{
+    uint32_t c;
+
+    *n = utf8_decode(s, end, &c);
+    return c == UTF8_BAD ? -1 : tokenizer_find(t, s, *n);
+}
+
+/* An unknown character becomes its bytes or the unknown token. */
+static size_t add_unknown(const struct tokenizer *t, const uint8_t *s, size_t n,
+                          int32_t *out, bool fuse)
+{
+    if (t->unknown >= 0) {
+        *out = t->unknown;
+        return !fuse;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = t->byte_id[s[i]];
+    return n;
+}
+
+/* No merge has an unknown character, so what is between them is merged. */
+static size_t merge_between_unknown(const struct tokenizer *t, const uint8_t *s,
+                                    size_t n, int32_t *out)
+{
+    const uint8_t *const end = s + n, *known = s;
+    bool fuse = false;
+    size_t count = 0;
+
+    while (s < end) {
+        size_t len;
+
+        if (character_at(t, s, end, &len) >= 0) {
+            s += len;
+            continue;
+        }
+        if (s > known)
+            count += merge_piece(t, known, (size_t)(s - known), out + count);
+        fuse = fuse && s == known;
+        count += add_unknown(t, s, len, out + count, fuse);
+        fuse = t->fuse_unknown;
+        known = s += len;
+    }
+    if (s > known)
+        count += merge_piece(t, known, (size_t)(s - known), out + count);
+    return count;
+}
+
+/* The token of a whole piece, or -1. */
+static int32_t find_whole(const struct tokenizer *t, const uint8_t *piece,
+                          size_t n)
+{
+    const int byte = t->kind == TOKENIZER_SENTENCEPIECE
+                         ? sentencepiece_byte((const char *)piece, n)
+                         : -1;
+
+    if (byte >= 0 && t->byte_id[byte] >= 0)
+        return t->byte_id[byte];
+    return n <= t->longest ? tokenizer_find(t, piece, n) : -1;
+}
+
 size_t bpe_piece(const struct tokenizer *t, const uint8_t *piece, size_t n,
                  int32_t *out)
 {
-    if (t->whole && n <= t->longest) {
-        const int32_t id = tokenizer_find(t, piece, n);
+    if (t->whole) {
+        const int32_t id = find_whole(t, piece, n);
 
         if (id >= 0) {
             out[0] = id;
             return 1;
         }
     }
+    if (t->kind == TOKENIZER_SENTENCEPIECE)
+        return merge_between_unknown(t, piece, n, out);
     if (t->bytes_missing && !all_bytes_known(t, piece, n))
         return merge_known(t, piece, n, out);
     return merge_piece(t, piece, n, out);

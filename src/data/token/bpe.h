@@ -26,7 +26,19 @@
  * its rank.  In each piece the pair of the lowest rank is merged first, and of
  * equal pairs the leftmost, until no pair has a rank.
  */
-enum tokenizer_kind { TOKENIZER_BPE, TOKENIZER_CHARS };
+enum tokenizer_kind {
+    TOKENIZER_BPE,          /* merges bytes */
+    TOKENIZER_CHARS,        /* has an id for each character */
+    TOKENIZER_SENTENCEPIECE /* merges characters; see sentencepiece.h */
+};
+
+/* Where TOKENIZER_SENTENCEPIECE encodes a space before the text. */
+enum tokenizer_prefix {
+    PREFIX_NONE,
+    PREFIX_ALWAYS,       /* at the beginning and after every added token */
+    PREFIX_UNLESS_SPACE, /* the same, but not before a space */
+    PREFIX_FIRST         /* at the beginning, but not before a space */
+};
 
 /* Limits, so that a pair of ids and a rank fit into 64 bits. */
 enum {
@@ -45,11 +57,21 @@ struct merge {
     int32_t left, right, into;
 };
 
-/* A token that is taken out of the text before pre-tokenization: always, or
- * only if the caller asks for special tokens. */
+/* How a special token is found. */
+enum {
+    SPECIAL_ALWAYS = 1,     /* also if the caller asks for no special tokens */
+    SPECIAL_LSTRIP = 2,     /* it takes the white space before it */
+    SPECIAL_RSTRIP = 4,     /* it takes the white space after it */
+    SPECIAL_WORD = 8,       /* only if it is not a part of a word */
+    SPECIAL_NORMALIZED = 16 /* in normalized text */
+};
+
+/* A token that is taken out of the text before pre-tokenization (added.h). */
 struct special {
     int32_t id;
-    bool always;
+    int flags;
+    struct token name;  /* as the file has it */
+    struct token match; /* what is looked for: normalized with the text */
 };
 
 /* A slot of the hash table of tokens; id -1: free.  The tag is the part of the
@@ -63,6 +85,10 @@ struct tokenizer {
     enum tokenizer_kind kind;
     enum pretokenizer pretokenizer;
     bool nfc;            /* text is normalized first */
+    bool metaspace;      /* its spaces are replaced by the pre-tokenizer */
+    bool fuse_unknown;   /* neighbouring unknown characters become one */
+    enum tokenizer_prefix prefix;
+    int32_t unknown;     /* what unknown characters become, or -1 */
     bool whole;          /* a piece that is a token is not merged */
     bool joined;         /* pairs are found by the bytes they make */
     bool ordered;        /* merges use only tokens of lower ranks */
@@ -81,7 +107,8 @@ struct tokenizer {
     struct special *special;
     size_t n_specials, special_room;
     int32_t eot;
-    int32_t byte_id[256];
+    int32_t byte_id[256]; /* or -1; of TOKENIZER_SENTENCEPIECE, the ids of
+                           * the bytes of unknown characters */
     uint32_t *byte_rank; /* of the pair of bytes (a, b): [a << 8 | b] */
     uint64_t *pair;      /* hash table: left, right -> rank */
     uint64_t *filter;    /* a bit for each known pair, by hash */
@@ -95,9 +122,11 @@ int tokenizer_add(struct tokenizer *, int64_t id, const void *bytes, size_t n,
 int tokenizer_merge(struct tokenizer *, int32_t left, int32_t right,
                     int32_t into, struct err *);
 /* Adds a token that pre-tokenization never sees; an ordinary token may have the
- * same bytes. */
-int tokenizer_special(struct tokenizer *, int64_t id, bool always,
-                      const void *bytes, size_t n, struct err *);
+ * same bytes.  The flags are SPECIAL_. */
+int tokenizer_special(struct tokenizer *, int64_t id, int flags,
+                      const void *name, size_t n, struct err *);
+/* Adds the token that a byte of an unknown character becomes. */
+int tokenizer_byte(struct tokenizer *, int64_t id, uint8_t byte, struct err *);
 int tokenizer_ready(struct tokenizer *, struct err *);
 
 /* The id of these bytes, special tokens aside, or -1. */

@@ -389,7 +389,7 @@ static int add_specials(struct bpe_trainer *t, struct err *e)
     for (size_t i = 0; i < t->conf->n_specials; i++) {
         const struct boundary_word *s = &t->conf->special[i];
 
-        if (tokenizer_special(t->t, t->t->n_ids, false, s->text, s->len, e) < 0)
+        if (tokenizer_special(t->t, t->t->n_ids, 0, s->text, s->len, e) < 0)
             return err_wrap(e, "special token '%s'", s->text);
     }
     return 0;

@@ -9,10 +9,11 @@
 
 #include "common/mem.h"
 #include "common/utf8.h"
-#include "data/token/boundary.h"
+#include "data/token/added.h"
 #include "data/token/bpe.h"
 #include "data/token/lexicon.h"
 #include "data/token/nfc.h"
+#include "data/token/sentencepiece.h"
 
 /* The number of words ahead whose lexicon lines are prefetched. */
 enum { AHEAD = 48 };
@@ -34,9 +35,10 @@ struct encoder {
     struct lexicon *own;     /* of words for which that has no slot */
     struct encoder_phrase *phrase;
     struct buf composed;        /* the text in NFC */
+    struct buf spaced;          /* the text with spaces for U+2581 */
     struct buf clean;           /* the text with invalid UTF-8 replaced */
-    bool specials;              /* some special tokens are recognised */
-    uint8_t special_first[256]; /* is set for their first bytes */
+    struct added_finder plain;  /* of the text, before it is normalized */
+    struct added_finder normalized;
     size_t left_out;
 };
 
@@ -241,87 +243,95 @@ static void encode_chars(struct encoder *enc, const uint8_t *text, size_t n,
     }
 }
 
-/* Encode text without special tokens. */
-static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
-                        struct ids *ids)
+/* What is before a part of a text. */
+enum part_place {
+    PLACE_CONTINUES,    /* text that was encoded before */
+    PLACE_BEGINS,       /* nothing */
+    PLACE_AFTER_SPECIAL /* a special token */
+};
+
+static bool needs_prefix(const struct tokenizer *t, const uint8_t *text,
+                         size_t n, enum part_place place)
 {
-    if (n == 0)
+    static const char mark[] = SENTENCEPIECE_SPACE;
+
+    if (place == PLACE_CONTINUES || t->prefix == PREFIX_NONE)
+        return false;
+    if (t->prefix == PREFIX_ALWAYS)
+        return true;
+    return (t->prefix == PREFIX_UNLESS_SPACE || place == PLACE_BEGINS) &&
+           *text != ' ' &&
+           (n < sizeof mark - 1 || memcmp(text, mark, sizeof mark - 1) != 0);
+}
+
+/* Make spaces of U+2581 and add one before the text; the result may be in
+ * enc->spaced. */
+static void set_spaces(struct encoder *enc, const uint8_t **text, size_t *n,
+                       enum part_place place)
+{
+    static const char mark[] = SENTENCEPIECE_SPACE;
+    const bool prefix = needs_prefix(enc->t, *text, *n, place);
+
+    if (!prefix && !memmem(*text, *n, mark, sizeof mark - 1))
         return;
-    if (enc->t->nfc && nfc_may_change((const char *)text, n)) {
-        buf_trim(&enc->composed, 0);
-        nfc_add(&enc->composed, (const char *)text, n);
-        text = (const uint8_t *)enc->composed.s;
-        n = enc->composed.len;
+    buf_trim(&enc->spaced, 0);
+    if (prefix)
+        buf_char(&enc->spaced, ' ');
+    sentencepiece_add_spaces(&enc->spaced, *text, *n);
+    *text = (const uint8_t *)enc->spaced.s;
+    *n = enc->spaced.len;
+}
+
+/* Encode a part of a text. */
+typedef void part_fn(struct encoder *, const uint8_t *text, size_t n,
+                     enum part_place, struct ids *);
+
+/* Encode the tokens that a finder finds, and the parts of the text between
+ * them. */
+static void encode_around(struct encoder *enc, const struct added_finder *f,
+                          const uint8_t *text, size_t n, enum part_place place,
+                          part_fn *part, struct ids *ids)
+{
+    struct added_scan s = { 0 };
+    size_t from = 0;
+
+    while (f->any && added_next(f, text, n, &s)) {
+        if (from < s.from)
+            part(enc, text + from, s.from - from, place, ids);
+        ids_reserve(ids, 1);
+        ids->id[ids->n++] = s.id;
+        from = s.to;
+        place = PLACE_AFTER_SPECIAL;
     }
+    if (from < n)
+        part(enc, text + from, n - from, place, ids);
+}
+
+/* Encode normalized text without added tokens. */
+static void encode_part(struct encoder *enc, const uint8_t *text, size_t n,
+                        enum part_place place, struct ids *ids)
+{
+    if (enc->t->metaspace)
+        set_spaces(enc, &text, &n, place);
     if (enc->t->kind == TOKENIZER_CHARS)
         encode_chars(enc, text, n, ids);
     else
         encode_bpe(enc, text, n, ids);
 }
 
-/* Is this special token recognised in the text? */
-static bool is_recognised(const struct special *s, int flags)
+/* Encode text in which only the added tokens of normalized text are left. */
+static void encode_text(struct encoder *enc, const uint8_t *text, size_t n,
+                        enum part_place place, struct ids *ids)
 {
-    return s->always || (flags & ENCODER_SPECIAL);
-}
-
-size_t tokenizer_specials(const struct tokenizer *t, int flags,
-                          struct boundary_word **out)
-{
-    size_t n = 0;
-
-    *out = xcalloc(t->n_specials, sizeof **out);
-    for (size_t i = 0; i < t->n_specials; i++) {
-        const int32_t id = t->special[i].id;
-
-        if (is_recognised(&t->special[i], flags))
-            (*out)[n++] =
-                (struct boundary_word){ (const char *)token_text(t, id),
-                                        t->token[id].len };
+    if (enc->t->nfc && nfc_may_change((const char *)text, n)) {
+        buf_trim(&enc->composed, 0);
+        nfc_add(&enc->composed, (const char *)text, n);
+        text = (const uint8_t *)enc->composed.s;
+        n = enc->composed.len;
     }
-    return n;
-}
-
-/* The longest special token at s, or -1. */
-static int32_t special_at(const struct encoder *enc, const uint8_t *s, size_t n)
-{
-    const struct tokenizer *const t = enc->t;
-    int32_t best = -1;
-    uint32_t longest = 0;
-
-    for (size_t i = 0; i < t->n_specials; i++) {
-        const struct token *k = &t->token[t->special[i].id];
-
-        if (k->len > longest && k->len <= n &&
-            is_recognised(&t->special[i], enc->flags) &&
-            memcmp(t->text + k->at, s, k->len) == 0) {
-            best = t->special[i].id;
-            longest = k->len;
-        }
-    }
-    return best;
-}
-
-static void encode_with_specials(struct encoder *enc, const uint8_t *text,
-                                 size_t n, struct ids *ids)
-{
-    size_t from = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        int32_t id;
-
-        if (!enc->special_first[text[i]])
-            continue;
-        id = special_at(enc, text + i, n - i);
-        if (id < 0)
-            continue;
-        encode_text(enc, text + from, i - from, ids);
-        ids_reserve(ids, 1);
-        ids->id[ids->n++] = id;
-        from = i + enc->t->token[id].len;
-        i = from - 1;
-    }
-    encode_text(enc, text + from, n - from, ids);
+    if (enc->t->kind == TOKENIZER_SENTENCEPIECE && !enc->t->metaspace)
+        set_spaces(enc, &text, &n, place);
+    encode_around(enc, &enc->normalized, text, n, place, encode_part, ids);
 }
 
 /* The number of bytes before the first invalid one. */
@@ -382,28 +392,27 @@ size_t encoder_run(struct encoder *enc, const char *text, size_t n,
         s = (const uint8_t *)enc->clean.s;
         n = enc->clean.len;
     }
-    if (enc->specials)
-        encode_with_specials(enc, s, n, ids);
-    else
-        encode_text(enc, s, n, ids);
+    encode_around(enc, &enc->plain, s, n,
+                  enc->flags & ENCODER_CONTINUE ? PLACE_CONTINUES
+                                                : PLACE_BEGINS,
+                  encode_text, ids);
     return enc->left_out;
 }
 
 void encoder_flags(struct encoder *enc, int flags)
 {
-    const struct tokenizer *const t = enc->t;
-
-    if (flags == enc->flags)
-        return;
-    enc->flags = flags;
-    enc->specials = false;
-    memset(enc->special_first, 0, sizeof enc->special_first);
-    for (size_t i = 0; i < t->n_specials; i++) {
-        if (is_recognised(&t->special[i], flags)) {
-            enc->specials = true;
-            enc->special_first[token_text(t, t->special[i].id)[0]] = 1;
-        }
+    if (enc->flags < 0 || ((flags ^ enc->flags) & ENCODER_SPECIAL)) {
+        added_set_up(&enc->plain, enc->t, flags, 0);
+        added_set_up(&enc->normalized, enc->t, flags, SPECIAL_NORMALIZED);
     }
+    enc->flags = flags;
+}
+
+static void clear_texts(struct encoder *enc)
+{
+    buf_clear(&enc->composed);
+    buf_clear(&enc->spaced);
+    buf_clear(&enc->clean);
 }
 
 static void encoder_init(struct encoder *enc, const struct tokenizer *t,
@@ -414,18 +423,22 @@ static void encoder_init(struct encoder *enc, const struct tokenizer *t,
         .pretokenize = pretokenize_by(t->pretokenizer),
         .flags = -1,
         .composed = BUF_INIT,
+        .spaced = BUF_INIT,
         .clean = BUF_INIT,
     };
     encoder_flags(enc, flags);
 }
 
 size_t tokenizer_encode(const struct tokenizer *t, const char *text, size_t n,
-                        struct ids *ids)
+                        int flags, struct ids *ids)
 {
     struct encoder enc;
+    size_t left_out;
 
-    encoder_init(&enc, t, 0);
-    return encoder_run(&enc, text, n, ids);
+    encoder_init(&enc, t, flags);
+    left_out = encoder_run(&enc, text, n, ids);
+    clear_texts(&enc);
+    return left_out;
 }
 
 struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
@@ -434,7 +447,7 @@ struct encoder *encoder_new(const struct tokenizer *t, struct lexicon *lexicon,
     struct encoder *enc = xmalloc(sizeof *enc);
 
     encoder_init(enc, t, flags);
-    if (lexicon && t->kind == TOKENIZER_BPE)
+    if (lexicon && t->kind != TOKENIZER_CHARS)
         enc->own = lexicon_make(t, LEXICON_OWN_BITS);
     if (enc->own) {
         enc->lexicon = lexicon;
@@ -449,7 +462,6 @@ void encoder_free(struct encoder *enc)
         return;
     lexicon_free(enc->own);
     free(enc->phrase);
-    buf_clear(&enc->composed);
-    buf_clear(&enc->clean);
+    clear_texts(enc);
     free(enc);
 }

@@ -1,5 +1,7 @@
 # Text to ids.
 src_data_libdata_a_SOURCES += \
+	%D%/added.c \
+	%D%/added.h \
 	%D%/boundary.c \
 	%D%/boundary.h \
 	%D%/bpe.c \
@@ -18,6 +20,8 @@ src_data_libdata_a_SOURCES += \
 	%D%/pretokenize.c \
 	%D%/pretokenize.h \
 	%D%/pretokenize_impl.h \
+	%D%/sentencepiece.c \
+	%D%/sentencepiece.h \
 	%D%/tokenizer.c \
 	%D%/tokenizer.h \
 	%D%/tokfile.c \

@@ -268,6 +268,25 @@ static const uint8_t *o200k_piece(const uint8_t *p, const uint8_t *end)
     return others ? others : cl100k_space(p, end, false);
 }
 
+static const uint8_t *none_piece(const uint8_t *p, const uint8_t *end)
+{
+    (void)p;
+    return end;
+}
+
+static const uint8_t *spaces_piece(const uint8_t *p, const uint8_t *end)
+{
+    p = memchr(p + 1, ' ', (size_t)(end - p - 1));
+    return p ? p : end;
+}
+
+static const uint8_t *words_piece(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    return p < end ? spaces_piece(p, end) : end;
+}
+
 /* Find piece after piece; inlined, so that each pre-tokenizer has its own. */
 PRETOKENIZE_INLINE size_t each_piece(const uint8_t *text, const uint8_t *end,
                                      uint32_t *stop, size_t max,
@@ -320,6 +339,24 @@ static size_t pretokenize_digits(const uint8_t *text, const uint8_t *end,
     return each_piece(text, end, stop, max, digits_piece);
 }
 
+static size_t pretokenize_none(const uint8_t *text, const uint8_t *end,
+                               uint32_t *stop, size_t max)
+{
+    return each_piece(text, end, stop, max, none_piece);
+}
+
+static size_t pretokenize_words(const uint8_t *text, const uint8_t *end,
+                                uint32_t *stop, size_t max)
+{
+    return each_piece(text, end, stop, max, words_piece);
+}
+
+static size_t pretokenize_spaces(const uint8_t *text, const uint8_t *end,
+                                 uint32_t *stop, size_t max)
+{
+    return each_piece(text, end, stop, max, spaces_piece);
+}
+
 pretokenize_fn *pretokenize_gpt2_by(const char *name)
 {
 #if defined(__x86_64__)
@@ -341,12 +378,15 @@ pretokenize_fn *pretokenize_by(enum pretokenizer kind)
 {
     static const char *const best_first[] = { "avx512", "avx2", "sse2",
                                               "plain" };
-    static pretokenize_fn *const by_kind[PRETOKENIZE_COUNT] = {
+    static pretokenize_fn *const by_kind[PRETOKENIZE_ALL] = {
         [PRETOKENIZE_CL100K] = pretokenize_cl100k,
         [PRETOKENIZE_LLAMA3] = pretokenize_llama3,
         [PRETOKENIZE_O200K] = pretokenize_o200k,
         [PRETOKENIZE_QWEN2] = pretokenize_qwen2,
         [PRETOKENIZE_DIGITS] = pretokenize_digits,
+        [PRETOKENIZE_NONE] = pretokenize_none,
+        [PRETOKENIZE_WORDS] = pretokenize_words,
+        [PRETOKENIZE_SPACES] = pretokenize_spaces,
     };
     pretokenize_fn *fn = by_kind[kind];
 

@@ -28,6 +28,12 @@
  *           and the like belong to the word before them; others take slashes
  *           like line breaks.
  *
+ * The tokenizers of SentencePiece (sentencepiece.h) have other rules:
+ *
+ *   none    the text is one piece.
+ *   words   a piece begins at each sequence of spaces (U+0020).
+ *   spaces  a piece begins at each space.
+ *
  * The pieces cover the text.  Each byte that is not valid UTF-8 counts as one
  * of the others.
  *
@@ -49,7 +55,11 @@ enum pretokenizer {
     PRETOKENIZE_O200K,
     PRETOKENIZE_QWEN2,
     PRETOKENIZE_DIGITS,
-    PRETOKENIZE_COUNT
+    PRETOKENIZE_COUNT, /* of the rules above, for byte-level BPE */
+    PRETOKENIZE_NONE = PRETOKENIZE_COUNT,
+    PRETOKENIZE_WORDS,
+    PRETOKENIZE_SPACES,
+    PRETOKENIZE_ALL
 };
 
 enum { PRETOKENIZE_BATCH = 512, PRETOKENIZE_SPARE = 64 };

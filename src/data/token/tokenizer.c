@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "data/token/nfc.h"
+#include "data/token/sentencepiece.h"
 #include "data/token/word_key.h"
 
 struct tokenizer *tokenizer_new(enum tokenizer_kind kind,
@@ -15,6 +17,8 @@ struct tokenizer *tokenizer_new(enum tokenizer_kind kind,
     t->kind = kind;
     t->pretokenizer = pretokenizer;
     t->eot = -1;
+    t->unknown = -1;
+    memset(t->byte_id, -1, sizeof t->byte_id);
     return t;
 }
 
@@ -103,6 +107,16 @@ static void reserve_token(struct tokenizer *t, int32_t id, size_t n)
     }
 }
 
+/* Append bytes to the texts of tokens. */
+static struct token add_text(struct tokenizer *t, const void *bytes, size_t n)
+{
+    const struct token k = { (uint32_t)t->n_text, (uint32_t)n };
+
+    memcpy(t->text + t->n_text, bytes, n);
+    t->n_text += n;
+    return k;
+}
+
 static int store_token(struct tokenizer *t, int64_t id, const void *bytes,
                        size_t n, struct err *e)
 {
@@ -119,9 +133,7 @@ static int store_token(struct tokenizer *t, int64_t id, const void *bytes,
     if (t->token[id].len > 0)
         return err_set(e, ERR_INPUT, "two tokens have the id %lld",
                        (long long)id);
-    t->token[id] = (struct token){ (uint32_t)t->n_text, (uint32_t)n };
-    memcpy(t->text + t->n_text, bytes, n);
-    t->n_text += n;
+    t->token[id] = add_text(t, bytes, n);
     if (id >= t->n_ids)
         t->n_ids = (int32_t)id + 1;
     return 0;
@@ -148,16 +160,56 @@ int tokenizer_add(struct tokenizer *t, int64_t id, const void *bytes, size_t n,
     return 0;
 }
 
-int tokenizer_special(struct tokenizer *t, int64_t id, bool always,
-                      const void *bytes, size_t n, struct err *e)
+static bool has_text(const struct tokenizer *t, int64_t id, const void *bytes,
+                     size_t n)
 {
-    if (id >= 0 && id < t->n_ids && t->token[id].len == n &&
-        memcmp(token_text(t, (int32_t)id), bytes, n) == 0)
-        ; /* the vocabulary has it already */
-    else if (store_token(t, id, bytes, n, e) < 0)
+    return id >= 0 && id < t->n_ids && t->token[id].len == n &&
+           memcmp(token_text(t, (int32_t)id), bytes, n) == 0;
+}
+
+/* Is this the name of the token of a byte? */
+static bool is_byte(const struct tokenizer *t, int64_t id, const char *name,
+                    size_t n)
+{
+    const int byte =
+        t->kind == TOKENIZER_SENTENCEPIECE ? sentencepiece_byte(name, n) : -1;
+
+    return byte >= 0 && t->byte_id[byte] == id;
+}
+
+int tokenizer_special(struct tokenizer *t, int64_t id, int flags,
+                      const void *name, size_t n, struct err *e)
+{
+    struct special s = { .flags = flags };
+    struct buf text = BUF_INIT;
+    int got = 0;
+
+    if (t->kind == TOKENIZER_SENTENCEPIECE)
+        sentencepiece_add_spaces(&text, name, n);
+    else
+        buf_add(&text, name, n);
+    if (!has_text(t, id, text.s, text.len) && !is_byte(t, id, name, n))
+        got = store_token(t, id, text.s, text.len, e);
+    buf_clear(&text);
+    if (got < 0)
         return -1;
+    s.id = (int32_t)id;
+    s.name = t->token[id];
+    if (!has_text(t, id, name, n)) {
+        reserve_token(t, s.id, n);
+        s.name = add_text(t, name, n);
+    }
+    s.match = s.name;
     GROW(t->special, t->n_specials, t->special_room);
-    t->special[t->n_specials++] = (struct special){ (int32_t)id, always };
+    t->special[t->n_specials++] = s;
+    return 0;
+}
+
+int tokenizer_byte(struct tokenizer *t, int64_t id, uint8_t byte, struct err *e)
+{
+    if (store_token(t, id, &byte, 1, e) < 0)
+        return -1;
+    t->byte_id[byte] = (int32_t)id;
     return 0;
 }
 
@@ -306,20 +358,47 @@ static void hash_int(struct sha256 *h, uint32_t n)
     sha256_add(h, le, sizeof le);
 }
 
+static void hash_special(struct sha256 *h, const struct tokenizer *t,
+                         const struct special *s)
+{
+    const int how = s->flags & ~SPECIAL_ALWAYS;
+
+    hash_int(h, (uint32_t)s->id | (uint32_t)(s->flags & SPECIAL_ALWAYS) << 31);
+    if (how || s->name.at != t->token[s->id].at) {
+        hash_int(h, (uint32_t)how);
+        sha256_add(h, t->text + s->name.at, s->name.len);
+    }
+}
+
+static void hash_sentencepiece(struct sha256 *h, const struct tokenizer *t)
+{
+    hash_int(h, (uint32_t)t->prefix | (uint32_t)t->metaspace << 8 |
+                    (uint32_t)t->fuse_unknown << 9 |
+                    (uint32_t)(t->pretokenizer == PRETOKENIZE_SPACES) << 10);
+    hash_int(h, (uint32_t)t->unknown);
+    for (int i = 0; i < 256; i++)
+        hash_int(h, (uint32_t)t->byte_id[i]);
+}
+
 /*
  * The hash covers everything that decides the ids, so a tokenizer has the same
- * hash in all forms of files: the name of the pre-tokenizer or "chars"; "NFC"
- * if text is normalized; the length and bytes of each id; the merges as pairs;
- * the special ids, with the top bit set for the ids that are always recognised.
+ * hash in all forms of files: the name of the pre-tokenizer, "chars", or
+ * "sentencepiece" and its rules; "NFC" if text is normalized; the length and
+ * bytes of each id; the merges as pairs; the special ids, with the top bit set
+ * for the ids that are always recognised, and how else they are recognised.
  */
 static void make_hash(struct tokenizer *t)
 {
-    const char *kind =
-        t->kind == TOKENIZER_BPE ? pretokenize_names[t->pretokenizer] : "chars";
+    const char *kind = t->kind == TOKENIZER_BPE
+                           ? pretokenize_names[t->pretokenizer]
+                       : t->kind == TOKENIZER_CHARS ? "chars"
+                                                    : "sentencepiece";
     struct sha256 h;
 
     sha256_init(&h);
     sha256_add(&h, kind, strlen(kind));
+    if (t->kind == TOKENIZER_SENTENCEPIECE)
+        hash_sentencepiece(&h, t);
     if (t->nfc)
         sha256_add(&h, "NFC", 3);
     hash_int(&h, (uint32_t)t->n_ids);
@@ -333,8 +412,7 @@ static void make_hash(struct tokenizer *t)
         hash_int(&h, (uint32_t)t->merge[i].right);
     }
     for (size_t i = 0; i < t->n_specials; i++)
-        hash_int(&h, (uint32_t)t->special[i].id | (uint32_t)t->special[i].always
-                                                      << 31);
+        hash_special(&h, t, &t->special[i]);
     sha256_text(&h, t->hash);
 }
 
@@ -366,20 +444,74 @@ static int32_t find_eot(const struct tokenizer *t)
         const size_t len = strlen(names[k]);
 
         for (size_t i = 0; i < t->n_specials; i++) {
-            const int32_t id = t->special[i].id;
+            const struct special *s = &t->special[i];
 
-            if (t->token[id].len == len &&
-                memcmp(token_text(t, id), names[k], len) == 0)
-                return id;
+            if (s->name.len == len &&
+                memcmp(t->text + s->name.at, names[k], len) == 0)
+                return s->id;
         }
     }
     return -1;
 }
 
-int tokenizer_ready(struct tokenizer *t, struct err *e)
+/* Append the name of a special token, normalized as a text is. */
+static void normalize_name(const struct tokenizer *t, const struct special *s,
+                           struct buf *out)
 {
-    if (t->n_ids == 0)
-        return err_set(e, ERR_INPUT, "there are no tokens");
+    const char *name = (const char *)t->text + s->name.at;
+    struct buf composed = BUF_INIT;
+
+    if (t->nfc)
+        nfc_add(&composed, name, s->name.len);
+    else
+        buf_add(&composed, name, s->name.len);
+    if (t->kind == TOKENIZER_SENTENCEPIECE && !t->metaspace) {
+        if (t->prefix == PREFIX_ALWAYS)
+            buf_char(out, ' ');
+        sentencepiece_add_spaces(out, composed.s, composed.len);
+    } else {
+        buf_add(out, composed.s, composed.len);
+    }
+    buf_clear(&composed);
+}
+
+/* Can merges make this token? */
+static bool is_ordinary(const struct tokenizer *t, int32_t id)
+{
+    return tokenizer_find(t, token_text(t, id), t->token[id].len) == id;
+}
+
+/*
+ * Where normalization changes nothing and all added tokens are found after it,
+ * they may as well be found before.
+ */
+static void make_matches(struct tokenizer *t)
+{
+    const bool changes = t->nfc || t->kind == TOKENIZER_SENTENCEPIECE;
+    bool all = true;
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < t->n_specials; i++)
+        all = all && (t->special[i].flags & SPECIAL_NORMALIZED);
+    for (size_t i = 0; i < t->n_specials; i++) {
+        struct special *s = &t->special[i];
+
+        if (all && !changes)
+            s->flags &= ~SPECIAL_NORMALIZED;
+        if (!(s->flags & SPECIAL_NORMALIZED))
+            continue;
+        buf_trim(&b, 0);
+        normalize_name(t, s, &b);
+        reserve_token(t, s->id, b.len);
+        s->match = add_text(t, b.s, b.len);
+        if (!is_ordinary(t, s->id)) /* it comes from nothing but the match */
+            t->token[s->id] = s->match;
+    }
+    buf_clear(&b);
+}
+
+static int check_merges(const struct tokenizer *t, struct err *e)
+{
     for (size_t i = 0; i < t->n_merges; i++) {
         const struct merge *m = &t->merge[i];
 
@@ -390,6 +522,11 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
             return err_set(e, ERR_INPUT,
                            "merge %zu uses an id that no token has", i);
     }
+    return 0;
+}
+
+static void find_bytes(struct tokenizer *t)
+{
     t->bytes_missing = false;
     for (int i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
@@ -397,13 +534,27 @@ int tokenizer_ready(struct tokenizer *t, struct err *e)
         t->byte_id[i] = tokenizer_find(t, &byte, 1);
         t->bytes_missing = t->bytes_missing || t->byte_id[i] < 0;
     }
+}
+
+int tokenizer_ready(struct tokenizer *t, struct err *e)
+{
+    if (t->n_ids == 0)
+        return err_set(e, ERR_INPUT, "there are no tokens");
+    if (check_merges(t, e) < 0)
+        return -1;
     if (t->n_specials > 1)
         qsort(t->special, t->n_specials, sizeof *t->special, compare_ids);
+    make_matches(t);
     t->eot = find_eot(t);
     t->ordered = merges_ordered(t);
     t->base = find_base(t);
     make_pairs(t);
-    make_byte_ranks(t);
+    if (t->kind == TOKENIZER_SENTENCEPIECE) {
+        sentencepiece_choose_pieces(t);
+    } else {
+        find_bytes(t);
+        make_byte_ranks(t);
+    }
     make_hash(t);
     return 0;
 }
@@ -429,4 +580,22 @@ void tokenizer_decode(const struct tokenizer *t, const int32_t *ids, size_t n,
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= 0 && ids[i] < t->n_ids)
             buf_add(out, token_text(t, ids[i]), t->token[ids[i]].len);
+}
+
+void tokenizer_drop_space(const struct tokenizer *t, struct buf *out,
+                          size_t from)
+{
+    char *const text = out->s + from;
+
+    if (t->prefix == PREFIX_NONE || *text != ' ')
+        return;
+    memmove(text, text + 1, out->len - from - 1);
+    buf_trim(out, out->len - 1);
+}
+
+enum boundary_kind tokenizer_boundary(const struct tokenizer *t)
+{
+    if (t->kind != TOKENIZER_SENTENCEPIECE)
+        return BOUNDARY_ANY;
+    return t->pretokenizer == PRETOKENIZE_NONE ? BOUNDARY_NONE : BOUNDARY_SPACE;
 }

@@ -7,19 +7,21 @@
 
 #include "common/buf.h"
 #include "common/err.h"
+#include "data/token/boundary.h"
 
 /*
  * tokenizer - text to ids and back
  *
  * A tokenizer is byte-level BPE with one of the pre-tokenizers of
- * pretokenize.h, or has one id for each character.  It is loaded from
+ * pretokenize.h, BPE over characters as SentencePiece's, or has one id for each
+ * character.  It is loaded from
  * tokenizer.json, vocab.bpe (with or without encoder.json in the same folder),
  * merges.txt with vocab.json, .tiktoken or meta.pkl, or from a folder that
  * holds one of them; the first of this list that is there is used.
  *
  *      if (tokenizer_load(&t, path, e) < 0)
  *          return -1;
- *      tokenizer_encode(t, text, n, &ids);
+ *      tokenizer_encode(t, text, n, 0, &ids);
  *      tokenizer_decode(t, ids.id, ids.n, &buf);
  *      ids_clear(&ids);
  *      tokenizer_free(t);
@@ -47,18 +49,33 @@ struct ids {
 void ids_reserve(struct ids *, size_t more);
 void ids_clear(struct ids *);
 
+enum {
+    ENCODER_SPECIAL = 1,  /* recognise special tokens in the text */
+    ENCODER_REPLACE = 2,  /* replace invalid UTF-8 by U+FFFD first */
+    ENCODER_CONTINUE = 4, /* it continues a text: add no space before it */
+};
+
 /*
- * Append the ids of a text.  Special tokens in it are treated as ordinary text,
- * and bytes that are not UTF-8 as themselves.  Returns the number of bytes
- * (characters, for a character tokenizer) that had no id and were left out.
+ * Append the ids of a text.  Without flags, special tokens in it are treated as
+ * ordinary text, and bytes that are not UTF-8 as themselves.  Returns the
+ * number of bytes (characters, for a character tokenizer) that had no id and
+ * were left out.
  */
 size_t tokenizer_encode(const struct tokenizer *, const char *text, size_t n,
-                        struct ids *);
+                        int flags, struct ids *);
 
 /* Append the bytes of ids, which need not be valid UTF-8.  Unknown ids are left
  * out.  For whole files decoder.h is faster. */
 void tokenizer_decode(const struct tokenizer *, const int32_t *ids, size_t n,
                       struct buf *);
+
+/* Remove the space that encoding added before a text (sentencepiece.h), if this
+ * tokenizer does that.  The decoded text begins at out->s + from. */
+void tokenizer_drop_space(const struct tokenizer *, struct buf *out,
+                          size_t from);
+
+/* Where a text may be divided without changing its ids (boundary.h). */
+enum boundary_kind tokenizer_boundary(const struct tokenizer *);
 
 /*
  * An encoder remembers the words it has met, which makes it many times faster:
@@ -79,14 +96,8 @@ struct lexicon;
 struct lexicon *lexicon_new(const struct tokenizer *); /* NULL: no memory */
 void lexicon_free(struct lexicon *);
 
-enum {
-    ENCODER_SPECIAL = 1, /* recognise special tokens in the text */
-    ENCODER_REPLACE = 2, /* replace invalid UTF-8 by U+FFFD first */
-};
-
 /* List the special tokens that an encoder with these flags recognises; returns
  * their number.  The caller frees the list. */
-struct boundary_word;
 size_t tokenizer_specials(const struct tokenizer *, int flags,
                           struct boundary_word **);
 

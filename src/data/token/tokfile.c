@@ -31,19 +31,19 @@ ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out)
 
 /* A token that is neither a byte nor made by a merge must be a special token.
  */
-static void mark_specials(struct tokenizer *t)
+static int mark_specials(struct tokenizer *t, struct err *e)
 {
     uint8_t *made = xcalloc((size_t)t->n_ids, 1);
+    int got = 0;
 
     for (size_t i = 0; i < t->n_merges; i++)
         made[t->merge[i].into] = 1;
-    for (int32_t id = 0; id < t->n_ids; id++) {
-        if (t->token[id].len > 1 && !made[id]) {
-            GROW(t->special, t->n_specials, t->special_room);
-            t->special[t->n_specials++] = (struct special){ id, false };
-        }
-    }
+    for (int32_t id = 0; id < t->n_ids && got == 0; id++)
+        if (t->token[id].len > 1 && !made[id])
+            got = tokenizer_special(t, id, 0, token_text(t, id),
+                                    t->token[id].len, e);
     free(made);
+    return got;
 }
 
 /* A line is two names with a space between them. */
@@ -105,11 +105,9 @@ int tokfile_parse_merges(struct tokenizer *t, const char *text, size_t n,
             return err_wrap(e, "line %ld", number);
         p = stop + (stop < end);
     }
-    if (vocab) {
-        mark_specials(t);
-        return 0;
-    }
-    return tokenizer_special(t, t->n_ids, false, "<|endoftext|>", 13, e);
+    if (vocab)
+        return mark_specials(t, e);
+    return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
 }
 
 typedef int parse_fn(struct tokenizer *, const char *, size_t, struct err *);
@@ -212,6 +210,29 @@ static const struct {
 
 enum { IN_FOLDERS = 5 };
 
+static int refuse_model(const char *path, struct err *e)
+{
+    return err_set(e, ERR_INPUT,
+                   "%s: SentencePiece's own file is not supported; use the "
+                   "tokenizer.json of the same model",
+                   path);
+}
+
+static int no_tokenizer(const char *folder, struct err *e)
+{
+    char *model = path_join(folder, "tokenizer.model");
+
+    if (path_exists(model))
+        refuse_model(model, e);
+    else
+        err_set(e, ERR_MISSING,
+                "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
+                "merges.txt, .tiktoken or meta.pkl",
+                folder);
+    free(model);
+    return -1;
+}
+
 static int load_folder(struct tokenizer **out, const char *folder,
                        struct err *e)
 {
@@ -234,10 +255,7 @@ static int load_folder(struct tokenizer **out, const char *folder,
         }
     }
     path_list_clear(&list);
-    return err_set(e, ERR_MISSING,
-                   "%s holds no tokenizer: no tokenizer.json, vocab.bpe, "
-                   "merges.txt, .tiktoken or meta.pkl",
-                   folder);
+    return no_tokenizer(folder, e);
 }
 
 int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
@@ -253,6 +271,8 @@ int tokenizer_load(struct tokenizer **out, const char *path, struct err *e)
     for (size_t i = 0; i < sizeof readers / sizeof readers[0]; i++)
         if (str_ends(path, readers[i].suffix))
             return read_file(out, path, readers[i].parse, e);
+    if (str_ends(path, ".model"))
+        return refuse_model(path, e);
     return err_set(e, ERR_USAGE,
                    "%s: unknown kind of tokenizer; the name must end in .json, "
                    ".bpe, .txt, .tiktoken or .pkl",

@@ -36,10 +36,11 @@ int tokfile_parse_pickle(struct tokenizer *, const char *text, size_t n,
 
 /*
  * Write into an existing folder: tokenizer.json, merges.txt and vocab.json for
- * BPE, meta.pkl for characters.  Or write one form: "hf" (tokenizer.json),
- * "merges" (merges.txt, vocab.json), "gpt2" (the same as vocab.bpe and
- * encoder.json), "tiktoken" (tokenizer.tiktoken), "llmc" (gpt2_tokenizer.bin,
- * with which llm.c decodes), "nanogpt" (meta.pkl).
+ * byte-level BPE, tokenizer.json for SentencePiece's, meta.pkl for characters.
+ * Or write one form: "hf" (tokenizer.json), "merges" (merges.txt, vocab.json),
+ * "gpt2" (the same as vocab.bpe and encoder.json), "tiktoken"
+ * (tokenizer.tiktoken), "llmc" (gpt2_tokenizer.bin, with which llm.c decodes),
+ * "nanogpt" (meta.pkl).
  */
 int tokfile_write_folder(const struct tokenizer *, const char *folder,
                          struct err *);
@@ -56,6 +57,10 @@ int tokfile_add_tiktoken(struct buf *, const struct tokenizer *, struct err *);
  * number, at most n, or -1 if a character stands for no byte.
  */
 ptrdiff_t tokfile_bytes(const char *name, size_t n, uint8_t *out);
+
+/* Append the name of a token in these files, in UTF-8: its bytes in GPT-2's
+ * alphabet, or as SentencePiece has them. */
+void tokfile_add_name(struct buf *, const struct tokenizer *, int32_t id);
 
 /* Append a token as a JSON string in ASCII, with U+FFFD for invalid UTF-8. */
 void tokfile_quote(struct buf *, const struct tokenizer *, int32_t id);

@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/opt.h"
+#include "data/token/sentencepiece.h"
 
 int json_reader_refuse(struct err *e, const char *what)
 {
@@ -41,10 +42,20 @@ static json_t *parse(const char *text, size_t n, struct err *e)
     return o;
 }
 
-ptrdiff_t json_reader_add_bytes(struct buf *b, const char *name, size_t n)
+ptrdiff_t json_reader_add_bytes(struct json_reader *r, const char *name,
+                                size_t n)
 {
+    struct buf *const b = &r->bytes;
     ptrdiff_t len;
 
+    if (r->t->kind == TOKENIZER_SENTENCEPIECE) {
+        const size_t before = b->len;
+
+        if (memchr(name, ' ', n))
+            return -1;
+        sentencepiece_add_spaces(b, name, n);
+        return (ptrdiff_t)(b->len - before);
+    }
     buf_room(b, n);
     len = tokfile_bytes(name, n, (uint8_t *)b->s + b->len);
     if (len > 0)
@@ -68,6 +79,8 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
     if (json_reader_rules(r, o, e) < 0 ||
         json_reader_model(r, json_object_get(o, "model"), e) < 0)
         return -1;
+    if (r->t->kind == TOKENIZER_SENTENCEPIECE)
+        return json_reader_added(r, e);
     if (!r->have_pattern) {
         opt_list_words(pretokenize_names, known, sizeof known);
         return err_set(e, ERR_INPUT,
@@ -75,8 +88,8 @@ static int read_tokenizer(struct json_reader *r, const json_t *o, struct err *e)
     }
     if (!r->have_bytes)
         return err_set(e, ERR_INPUT,
-                       "there is no pre-tokenizer ByteLevel, and only "
-                       "byte-level BPE is supported");
+                       "there is neither a pre-tokenizer ByteLevel nor a rule "
+                       "that replaces spaces by U+2581");
     return json_reader_added(r, e);
 }
 

@@ -4,6 +4,8 @@
 #include "config.h"
 #include "data/token/tokfile_json_impl.h"
 
+#include "data/token/sentencepiece.h"
+
 /*
  * The id that Hugging Face's tokenizers give to added token i, whatever the
  * file says: the id of its name if there is one, else the next.
@@ -13,6 +15,10 @@ static int64_t actual_id(struct json_reader *r, size_t i, int64_t next)
     const json_t *content =
         json_object_get(json_array_get(r->added, i), "content");
     const json_t *odd = json_object_get(r->odd, json_string_value(content));
+    const int byte = r->byte_fallback
+                         ? sentencepiece_byte(json_string_value(content),
+                                              json_string_length(content))
+                         : -1;
     int32_t id;
 
     for (size_t k = 0; k < i; k++) {
@@ -23,12 +29,32 @@ static int64_t actual_id(struct json_reader *r, size_t i, int64_t next)
     }
     if (odd)
         return json_integer_value(odd);
+    if (byte >= 0)
+        return r->t->byte_id[byte];
     buf_trim(&r->bytes, 0);
-    if (json_reader_add_bytes(&r->bytes, json_string_value(content),
+    if (json_reader_add_bytes(r, json_string_value(content),
                               json_string_length(content)) < 0)
         return next;
     id = tokenizer_find(r->t, r->bytes.s, r->bytes.len);
     return id >= 0 ? id : next;
+}
+
+static int added_flags(const json_t *o)
+{
+    static const struct {
+        const char *key;
+        int flag;
+    } keys[] = { { "lstrip", SPECIAL_LSTRIP },
+                 { "rstrip", SPECIAL_RSTRIP },
+                 { "single_word", SPECIAL_WORD },
+                 { "normalized", SPECIAL_NORMALIZED } };
+    int flags =
+        json_is_true(json_object_get(o, "special")) ? 0 : SPECIAL_ALWAYS;
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (json_is_true(json_object_get(o, keys[i].key)))
+            flags |= keys[i].flag;
+    return flags;
 }
 
 static int read_added_token(struct json_reader *r, size_t i, int64_t *next,
@@ -42,10 +68,6 @@ static int read_added_token(struct json_reader *r, size_t i, int64_t *next,
 
     if (!json_is_integer(id) || !name || !*name)
         return err_set(e, ERR_INPUT, "expected id and content");
-    if (json_reader_refuse_key(o, "lstrip", "lstrip", e) < 0 ||
-        json_reader_refuse_key(o, "rstrip", "rstrip", e) < 0 ||
-        json_reader_refuse_key(o, "single_word", "single_word", e) < 0)
-        return -1;
     actual = actual_id(r, i, *next);
     if (json_integer_value(id) != actual)
         return err_set(e, ERR_INPUT,
@@ -54,8 +76,7 @@ static int read_added_token(struct json_reader *r, size_t i, int64_t *next,
                        name, (long long)json_integer_value(id),
                        (long long)actual);
     *next = actual >= *next ? actual + 1 : *next;
-    return tokenizer_special(r->t, actual,
-                             !json_is_true(json_object_get(o, "special")), name,
+    return tokenizer_special(r->t, actual, added_flags(o), name,
                              json_string_length(content), e);
 }
 

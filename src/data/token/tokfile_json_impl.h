@@ -21,7 +21,9 @@ struct json_reader {
     const json_t *added; /* the added tokens, or NULL */
     json_t *odd;         /* names that stand for no bytes, and their ids */
     size_t n_vocab;
-    bool have_digits, have_pattern, have_bytes;
+    bool have_digits, have_pattern, have_bytes; /* pre-tokenizers */
+    bool prepends, replaces;                    /* normalizers */
+    bool byte_fallback;
 };
 
 /* The parts, in this order: the normalizer and the pre-tokenizer of the object
@@ -40,8 +42,10 @@ int json_reader_refuse_key(const json_t *o, const char *key, const char *what,
 /* Is the value this string? */
 bool json_reader_is(const json_t *, const char *text);
 
-/* Append the bytes of a name in GPT-2's alphabet; returns how many, or -1. */
-ptrdiff_t json_reader_add_bytes(struct buf *, const char *name, size_t n);
+/* Append the bytes that a name stands for: in GPT-2's alphabet, or with spaces
+ * for U+2581.  Returns how many, or -1. */
+ptrdiff_t json_reader_add_bytes(struct json_reader *, const char *name,
+                                size_t n);
 
 /* A copy that can be changed, with a NUL behind it. */
 char *json_reader_copy(const char *text, size_t n);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "data/token/sentencepiece.h"
 
 static int read_id(struct json_scan *s, int64_t *id)
 {
@@ -24,8 +25,12 @@ static int read_id(struct json_scan *s, int64_t *id)
 static int add_name(struct json_reader *r, const char *name, size_t n,
                     int64_t id, struct err *e)
 {
+    const int byte = r->byte_fallback ? sentencepiece_byte(name, n) : -1;
+
+    if (byte >= 0)
+        return tokenizer_byte(r->t, id, (uint8_t)byte, e);
     buf_trim(&r->bytes, 0);
-    if (json_reader_add_bytes(&r->bytes, name, n) >= 0)
+    if (json_reader_add_bytes(r, name, n) >= 0)
         return tokenizer_add(r->t, id, r->bytes.s, r->bytes.len, e);
     if (json_object_getn(r->odd, name, n))
         return err_set(e, ERR_INPUT, "'%.*s' occurs twice", (int)n, name);
@@ -63,7 +68,7 @@ static int read_merge_name(struct json_reader *r, const char *name, size_t n,
                            int32_t *id, struct err *e)
 {
     const size_t at = r->bytes.len;
-    const ptrdiff_t len = json_reader_add_bytes(&r->bytes, name, n);
+    const ptrdiff_t len = json_reader_add_bytes(r, name, n);
 
     *id = len < 0 ? -1 : tokenizer_find(r->t, r->bytes.s + at, (size_t)len);
     if (*id < 0)
@@ -132,20 +137,72 @@ static bool all_bytes_known(const struct tokenizer *t)
     return true;
 }
 
+/* With all bytes there is no unknown character; else there is a token for it.
+ */
+static int read_unknown(struct json_reader *r, const json_t *o, struct err *e)
+{
+    struct tokenizer *const t = r->t;
+    const json_t *name = json_object_get(o, "unk_token");
+
+    for (int i = 0; r->byte_fallback && i < 256; i++)
+        if (t->byte_id[i] < 0)
+            return err_set(e, ERR_INPUT,
+                           "byte_fallback needs the token <0x%02X>", i);
+    if (r->byte_fallback)
+        return 0;
+    t->fuse_unknown = json_is_true(json_object_get(o, "fuse_unk"));
+    buf_trim(&r->bytes, 0);
+    if (json_is_string(name) &&
+        json_reader_add_bytes(r, json_string_value(name),
+                              json_string_length(name)) > 0)
+        t->unknown = tokenizer_find(t, r->bytes.s, r->bytes.len);
+    if (t->unknown < 0)
+        return err_set(e, ERR_INPUT,
+                       "there is neither byte_fallback nor a token unk_token "
+                       "in the vocabulary");
+    for (size_t i = 0; i < t->n_merges; i++)
+        if (t->merge[i].left == t->unknown || t->merge[i].right == t->unknown)
+            return json_reader_refuse(e, "a merge with unk_token");
+    return 0;
+}
+
+/* What a file of SentencePiece needs besides its vocabulary and merges. */
+static int check_sentencepiece(struct json_reader *r, const json_t *o,
+                               struct err *e)
+{
+    if (tokenizer_find(r->t, " ", 1) < 0)
+        return err_set(e, ERR_INPUT, "U+2581 is not in the vocabulary");
+    return read_unknown(r, o, e);
+}
+
+static int check_bytes(const struct json_reader *r, const json_t *o,
+                       struct err *e)
+{
+    const json_t *unknown = json_object_get(o, "unk_token");
+
+    if (unknown && !json_is_null(unknown) && !all_bytes_known(r->t))
+        return err_set(e, ERR_INPUT,
+                       "some bytes have no token, and unk_token is not "
+                       "supported in byte-level BPE");
+    return 0;
+}
+
 int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
 {
     static const char *const unsupported[] = { "dropout",
                                                "continuing_subword_prefix",
-                                               "end_of_word_suffix",
-                                               "byte_fallback" };
+                                               "end_of_word_suffix" };
+    const bool characters = r->t->kind == TOKENIZER_SENTENCEPIECE;
     const json_t *type = json_object_get(o, "type");
-    const json_t *unknown = json_object_get(o, "unk_token");
 
     if (type && !json_reader_is(type, "BPE"))
         return json_reader_refuse(e, "a model other than BPE");
     for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
         if (json_reader_refuse_key(o, unsupported[i], unsupported[i], e) < 0)
             return -1;
+    r->byte_fallback = json_is_true(json_object_get(o, "byte_fallback"));
+    if (r->byte_fallback && !characters)
+        return json_reader_refuse(e, "byte_fallback in byte-level BPE");
     if (!r->vocab.at || !r->merges.at)
         return err_set(e, ERR_INPUT, "there is no model with vocab and merges");
     r->t->whole = json_is_true(json_object_get(o, "ignore_merges"));
@@ -153,11 +210,7 @@ int json_reader_model(struct json_reader *r, const json_t *o, struct err *e)
         return err_wrap(e, "model.vocab");
     if (read_merges(r, e) < 0)
         return -1;
-    if (unknown && !json_is_null(unknown) && !all_bytes_known(r->t))
-        return err_set(e, ERR_INPUT,
-                       "some bytes have no token, and unk_token is not "
-                       "supported");
-    return 0;
+    return characters ? check_sentencepiece(r, o, e) : check_bytes(r, o, e);
 }
 
 /* encoder.json and vocab.json: names that stand for no bytes are special tokens

@@ -170,13 +170,12 @@ static int add_specials(struct tokenizer *t, int32_t n, struct err *e)
     if (k) {
         t->pretokenizer = k->pretokenizer;
         for (int s = 0; k->special[s].name; s++)
-            if (tokenizer_special(t, k->special[s].id, false,
-                                  k->special[s].name,
+            if (tokenizer_special(t, k->special[s].id, 0, k->special[s].name,
                                   strlen(k->special[s].name), e) < 0)
                 return -1;
         return 0;
     }
-    return tokenizer_special(t, t->n_ids, false, "<|endoftext|>", 13, e);
+    return tokenizer_special(t, t->n_ids, 0, "<|endoftext|>", 13, e);
 }
 
 int tokfile_parse_tiktoken(struct tokenizer *t, const char *text, size_t n,

@@ -12,6 +12,7 @@
 #include "common/path.h"
 #include "common/save.h"
 #include "common/utf8.h"
+#include "data/token/sentencepiece.h"
 
 static void quote_char(struct buf *b, uint32_t c)
 {
@@ -52,11 +53,26 @@ void tokfile_quote(struct buf *b, const struct tokenizer *t, int32_t id)
     quote_text(b, token_text(t, id), t->token[id].len);
 }
 
-/* Append the name of a token in the alphabet of GPT-2's files, in UTF-8. */
-static void add_name(struct buf *b, const struct tokenizer *t, int32_t id)
+/* Append the name of a token as SentencePiece's files have it. */
+static void add_marked_name(struct buf *b, const struct tokenizer *t,
+                            int32_t id)
 {
     const uint8_t *s = token_text(t, id);
 
+    if (t->token[id].len == 1 && t->byte_id[*s] == id)
+        buf_printf(b, "<0x%02X>", *s);
+    else
+        sentencepiece_add_marks(b, s, t->token[id].len);
+}
+
+void tokfile_add_name(struct buf *b, const struct tokenizer *t, int32_t id)
+{
+    const uint8_t *s = token_text(t, id);
+
+    if (t->kind == TOKENIZER_SENTENCEPIECE) {
+        add_marked_name(b, t, id);
+        return;
+    }
     for (uint32_t i = 0; i < t->token[id].len; i++) {
         uint8_t out[UTF8_MAX];
 
@@ -68,38 +84,75 @@ static void quote_name(struct buf *b, const struct tokenizer *t, int32_t id)
 {
     struct buf name = BUF_INIT;
 
-    add_name(&name, t, id);
+    tokfile_add_name(&name, t, id);
     quote_text(b, name.s, name.len);
     buf_clear(&name);
+}
+
+/* The first special token with this id, or NULL. */
+static const struct special *find_special(const struct tokenizer *t, int32_t id)
+{
+    for (size_t i = 0; i < t->n_specials; i++)
+        if (t->special[i].id == id)
+            return &t->special[i];
+    return NULL;
+}
+
+/* How many ids the vocabulary has.  In SentencePiece's tokenizers, a token that
+ * was only added must not become one that merges can make. */
+static int32_t vocab_size(const struct tokenizer *t)
+{
+    int32_t n = t->n_ids;
+
+    while (
+        t->kind == TOKENIZER_SENTENCEPIECE && n > 0 && find_special(t, n - 1) &&
+        tokenizer_find(t, token_text(t, n - 1), t->token[n - 1].len) != n - 1)
+        n--;
+    return n;
 }
 
 static void add_vocab(struct buf *b, const struct tokenizer *t,
                       const char *indent)
 {
+    const int32_t n = vocab_size(t);
     const char *comma = "";
 
-    for (int32_t id = 0; id < t->n_ids; id++) {
+    for (int32_t id = 0; id < n; id++) {
+        const struct special *s = find_special(t, id);
+
         if (t->token[id].len == 0)
             continue;
         buf_printf(b, "%s%s", comma, indent);
-        (token_is_special(t, id) ? tokfile_quote : quote_name)(b, t, id);
+        if (s)
+            quote_text(b, t->text + s->name.at, s->name.len);
+        else
+            quote_name(b, t, id);
         buf_printf(b, ": %d", id);
         comma = ",";
     }
 }
 
+static const char *truth(int flags)
+{
+    return flags ? "true" : "false";
+}
+
 static void add_specials(struct buf *b, const struct tokenizer *t)
 {
     for (size_t i = 0; i < t->n_specials; i++) {
-        const int32_t id = t->special[i].id;
+        const struct special *s = &t->special[i];
 
         buf_printf(b, "%s\n    {\"id\": %d, \"content\": ", i > 0 ? "," : "",
-                   id);
-        tokfile_quote(b, t, id);
+                   s->id);
+        quote_text(b, t->text + s->name.at, s->name.len);
         buf_printf(b,
-                   ", \"single_word\": false, \"lstrip\": false, \"rstrip\": "
-                   "false, \"normalized\": false, \"special\": %s}",
-                   t->special[i].always ? "false" : "true");
+                   ", \"single_word\": %s, \"lstrip\": %s, \"rstrip\": %s, "
+                   "\"normalized\": %s, \"special\": %s}",
+                   truth(s->flags & SPECIAL_WORD),
+                   truth(s->flags & SPECIAL_LSTRIP),
+                   truth(s->flags & SPECIAL_RSTRIP),
+                   truth(s->flags & SPECIAL_NORMALIZED),
+                   truth(~s->flags & SPECIAL_ALWAYS));
     }
     buf_str(b, t->n_specials > 0 ? "\n  " : "");
 }
@@ -116,23 +169,102 @@ static void add_merges(struct buf *b, const struct tokenizer *t)
     buf_str(b, t->n_merges > 0 ? "\n    " : "");
 }
 
-static void add_pretokenizer(struct buf *b, enum pretokenizer kind)
+static void add_metaspace(struct buf *b, const struct tokenizer *t)
 {
+    static const char *const schemes[] = { [PREFIX_NONE] = "never",
+                                           [PREFIX_ALWAYS] = "always",
+                                           [PREFIX_UNLESS_SPACE] = "always",
+                                           [PREFIX_FIRST] = "first" };
+
+    buf_printf(b,
+               "{\"type\": \"Metaspace\", \"replacement\": \"\\u2581\", "
+               "\"prepend_scheme\": \"%s\", \"split\": %s}",
+               schemes[t->prefix],
+               truth(t->pretokenizer == PRETOKENIZE_SPACES));
+}
+
+static void add_pretokenizer(struct buf *b, const struct tokenizer *t)
+{
+    const enum pretokenizer kind = t->pretokenizer;
     static const char byte_level[] =
         "{\"type\": \"ByteLevel\", \"add_prefix_space\": false, "
         "\"trim_offsets\": true, \"use_regex\": %s}";
-    const char *pattern = pretokenize_pattern(kind);
+    const char *pattern;
 
+    if (t->kind == TOKENIZER_SENTENCEPIECE) {
+        if (t->metaspace)
+            add_metaspace(b, t);
+        else
+            buf_str(b, "null");
+        return;
+    }
     if (kind == PRETOKENIZE_GPT2) {
         buf_printf(b, byte_level, "true");
         return;
     }
+    pattern = pretokenize_pattern(kind);
     buf_str(b, "{\"type\": \"Sequence\", \"pretokenizers\": [\n    {\"type\": "
                "\"Split\", \"pattern\": {\"Regex\": ");
     quote_text(b, pattern, strlen(pattern));
     buf_str(b, "}, \"behavior\": \"Isolated\", \"invert\": false},\n    ");
     buf_printf(b, byte_level, "false");
     buf_str(b, "]}");
+}
+
+static void add_normalizer(struct buf *b, const struct tokenizer *t)
+{
+    static const char nfc[] = "{\"type\": \"NFC\"}";
+
+    if (t->kind != TOKENIZER_SENTENCEPIECE || t->metaspace) {
+        buf_str(b, t->nfc ? nfc : "null");
+        return;
+    }
+    buf_str(b, "{\"type\": \"Sequence\", \"normalizers\": [");
+    if (t->nfc)
+        buf_printf(b, "\n    %s,", nfc);
+    if (t->prefix == PREFIX_ALWAYS)
+        buf_str(b, "\n    {\"type\": \"Prepend\", \"prepend\": \"\\u2581\"},");
+    buf_str(b, "\n    {\"type\": \"Replace\", \"pattern\": {\"String\": "
+               "\" \"}, \"content\": \"\\u2581\"}]}");
+}
+
+static void add_decoder(struct buf *b, const struct tokenizer *t)
+{
+    if (t->kind != TOKENIZER_SENTENCEPIECE) {
+        buf_str(b, "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, "
+                   "\"trim_offsets\": true, \"use_regex\": true}");
+        return;
+    }
+    buf_str(b, "{\"type\": \"Sequence\", \"decoders\": [\n    {\"type\": "
+               "\"Replace\", \"pattern\": {\"String\": \"\\u2581\"}, "
+               "\"content\": \" \"},\n    {\"type\": \"ByteFallback\"},\n"
+               "    {\"type\": \"Fuse\"}");
+    if (t->prefix != PREFIX_NONE)
+        buf_str(b, ",\n    {\"type\": \"Strip\", \"content\": \" \", "
+                   "\"start\": 1, \"stop\": 0}");
+    buf_str(b, "]}");
+}
+
+static void add_model(struct buf *b, const struct tokenizer *t)
+{
+    const bool bytes = t->kind == TOKENIZER_SENTENCEPIECE && t->unknown < 0;
+
+    buf_str(b, "{\n    \"type\": \"BPE\",\n    \"dropout\": null,\n"
+               "    \"unk_token\": ");
+    if (t->unknown >= 0)
+        quote_name(b, t, t->unknown);
+    else
+        buf_str(b, "null");
+    buf_printf(b,
+               ",\n    \"continuing_subword_prefix\": null,\n"
+               "    \"end_of_word_suffix\": null,\n    \"fuse_unk\": %s,\n"
+               "    \"byte_fallback\": %s,\n    \"ignore_merges\": %s,\n"
+               "    \"vocab\": {",
+               truth(t->fuse_unknown), truth(bytes), truth(t->whole));
+    add_vocab(b, t, "\n      ");
+    buf_str(b, "\n    },\n    \"merges\": [");
+    add_merges(b, t);
+    buf_str(b, "]\n  }");
 }
 
 static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
@@ -142,22 +274,15 @@ static int add_tokenizer_json(struct buf *b, const struct tokenizer *t,
     buf_str(b, "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n"
                "  \"padding\": null,\n  \"added_tokens\": [");
     add_specials(b, t);
-    buf_printf(b, "],\n  \"normalizer\": %s,\n  \"pre_tokenizer\": ",
-               t->nfc ? "{\"type\": \"NFC\"}" : "null");
-    add_pretokenizer(b, t->pretokenizer);
-    buf_str(b, ",\n  \"post_processor\": null,\n  \"decoder\": {\"type\": "
-               "\"ByteLevel\", \"add_prefix_space\": true, \"trim_offsets\": "
-               "true, \"use_regex\": true},\n  \"model\": {\n    \"type\": "
-               "\"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"
-               "    \"continuing_subword_prefix\": null,\n    "
-               "\"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n"
-               "    \"byte_fallback\": false,\n");
-    buf_printf(b, "    \"ignore_merges\": %s,\n    \"vocab\": {",
-               t->whole ? "true" : "false");
-    add_vocab(b, t, "\n      ");
-    buf_str(b, "\n    },\n    \"merges\": [");
-    add_merges(b, t);
-    buf_str(b, "]\n  }\n}\n");
+    buf_str(b, "],\n  \"normalizer\": ");
+    add_normalizer(b, t);
+    buf_str(b, ",\n  \"pre_tokenizer\": ");
+    add_pretokenizer(b, t);
+    buf_str(b, ",\n  \"post_processor\": null,\n  \"decoder\": ");
+    add_decoder(b, t);
+    buf_str(b, ",\n  \"model\": ");
+    add_model(b, t);
+    buf_str(b, "\n}\n");
     return 0;
 }
 
@@ -167,9 +292,9 @@ static int add_merges_txt(struct buf *b, const struct tokenizer *t,
     (void)e;
     buf_str(b, "#version: 0.2\n");
     for (size_t i = 0; i < t->n_merges; i++) {
-        add_name(b, t, t->merge[i].left);
+        tokfile_add_name(b, t, t->merge[i].left);
         buf_char(b, ' ');
-        add_name(b, t, t->merge[i].right);
+        tokfile_add_name(b, t, t->merge[i].right);
         buf_char(b, '\n');
     }
     return 0;
@@ -253,24 +378,27 @@ static int add_llmc(struct buf *b, const struct tokenizer *t, struct err *e)
 
 typedef int content_fn(struct buf *, const struct tokenizer *, struct err *);
 
+enum { BPE = 1 << TOKENIZER_BPE, CHARS = 1 << TOKENIZER_CHARS };
+enum { SENTENCEPIECE = 1 << TOKENIZER_SENTENCEPIECE };
+
 static const struct form {
     const char *name;
-    bool chars;
+    int kinds; /* of tokenizers that have this form */
     struct {
         const char *file;
         content_fn *content;
     } file[2];
 } forms[] = {
-    { "hf", false, { { "tokenizer.json", add_tokenizer_json } } },
+    { "hf", BPE | SENTENCEPIECE, { { "tokenizer.json", add_tokenizer_json } } },
     { "merges",
-      false,
+      BPE,
       { { "merges.txt", add_merges_txt }, { "vocab.json", add_vocab_json } } },
     { "gpt2",
-      false,
+      BPE,
       { { "vocab.bpe", add_merges_txt }, { "encoder.json", add_vocab_json } } },
-    { "tiktoken", false, { { "tokenizer.tiktoken", tokfile_add_tiktoken } } },
-    { "llmc", false, { { "gpt2_tokenizer.bin", add_llmc } } },
-    { "nanogpt", true, { { "meta.pkl", add_pickle } } },
+    { "tiktoken", BPE, { { "tokenizer.tiktoken", tokfile_add_tiktoken } } },
+    { "llmc", BPE, { { "gpt2_tokenizer.bin", add_llmc } } },
+    { "nanogpt", CHARS, { { "meta.pkl", add_pickle } } },
 };
 
 static int write_file(const struct tokenizer *t, const char *folder,
@@ -297,6 +425,11 @@ static int write_file(const struct tokenizer *t, const char *folder,
 int tokfile_write(const struct tokenizer *t, const char *folder,
                   const char *form, struct err *e)
 {
+    static const char *const kinds[] = {
+        [TOKENIZER_BPE] = "BPE",
+        [TOKENIZER_CHARS] = "character",
+        [TOKENIZER_SENTENCEPIECE] = "SentencePiece",
+    };
     const struct form *k = forms;
     const struct form *const end = forms + sizeof forms / sizeof forms[0];
 
@@ -307,9 +440,9 @@ int tokfile_write(const struct tokenizer *t, const char *folder,
                        "'%s' is not a form of tokenizer files; use hf, merges, "
                        "gpt2, tiktoken, llmc or nanogpt",
                        form);
-    if (k->chars != (t->kind == TOKENIZER_CHARS))
+    if (!(k->kinds & 1 << t->kind))
         return err_set(e, ERR_USAGE, "a %s tokenizer cannot be written as %s",
-                       k->chars ? "BPE" : "character", form);
+                       kinds[t->kind], form);
     for (int i = 0; i < 2 && k->file[i].file; i++)
         if (write_file(t, folder, k->file[i].file, k->file[i].content, e) < 0)
             return -1;
@@ -321,7 +454,7 @@ int tokfile_write_folder(const struct tokenizer *t, const char *folder,
 {
     if (t->kind == TOKENIZER_CHARS)
         return tokfile_write(t, folder, "nanogpt", e);
-    if (tokfile_write(t, folder, "merges", e) < 0)
+    if (t->kind == TOKENIZER_BPE && tokfile_write(t, folder, "merges", e) < 0)
         return -1;
     return tokfile_write(t, folder, "hf", e);
 }

@@ -115,8 +115,7 @@ static int write_json(json_t *o, const char *folder, const char *name,
     return ret;
 }
 
-/* The tokenizer is byte-level BPE, the only kind of ours that transformers
- * reads. */
+/* The tokenizer is BPE; transformers does not read tokenizers of characters. */
 static int write_tokenizer(const struct tokenizer *t, const char *folder,
                            struct err *e)
 {
@@ -162,7 +161,7 @@ int convert_describe_hf(const struct job *j, const struct convert_family *f,
     }
     if (write_json(o, folder, "config.json", e) < 0)
         return -1;
-    if (!j->data.tokenizer || j->data.tokenizer->kind != TOKENIZER_BPE)
+    if (!j->data.tokenizer || j->data.tokenizer->kind == TOKENIZER_CHARS)
         return 0;
     return write_tokenizer(j->data.tokenizer, folder, e);
 }

@@ -165,9 +165,11 @@ static bool set_row(struct job *j, int64_t row, const struct question *q,
     struct ids ids = IDS_INIT;
     int64_t from, begin, n;
 
-    tokenizer_encode(j->data.tokenizer, q->context, strlen(q->context), &ids);
+    tokenizer_encode(j->data.tokenizer, q->context, strlen(q->context), 0,
+                     &ids);
     begin = (int64_t)ids.n;
-    tokenizer_encode(j->data.tokenizer, tail, strlen(tail), &ids);
+    tokenizer_encode(j->data.tokenizer, tail, strlen(tail), ENCODER_CONTINUE,
+                     &ids);
     n = (int64_t)ids.n;
     from = n > T + 1 ? n - T - 1 : 0;
     for (int64_t t = 0; t < T; t++) {

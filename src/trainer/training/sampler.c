@@ -296,9 +296,9 @@ void sampler_prompt(const struct job *j, const char *text, struct ids *out)
         j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
 
     if (*text && j->data.tokenizer)
-        tokenizer_encode(j->data.tokenizer, text, strlen(text), out);
+        tokenizer_encode(j->data.tokenizer, text, strlen(text), 0, out);
     else if (j->data.tokenizer && eot < 0)
-        tokenizer_encode(j->data.tokenizer, "\n", 1, out);
+        tokenizer_encode(j->data.tokenizer, "\n", 1, 0, out);
     if (out->n == 0) {
         GROW(out->id, out->n, out->room);
         out->id[out->n++] = eot < 0 ? 0 : eot;
@@ -332,6 +332,7 @@ int sampler_texts(struct job *j, struct buf *text, struct err *e)
     for (int i = 0; i < count; i++) {
         text[i] = (struct buf)BUF_INIT;
         tokenizer_decode(t.tokenizer, prompt.id, prompt.n, &text[i]);
+        tokenizer_drop_space(t.tokenizer, &text[i], 0);
     }
     ret = sampler_open(&s, j, count, (int64_t)prompt.n + c->tokens, e);
     if (ret == 0)

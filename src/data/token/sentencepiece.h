@@ -1,0 +1,33 @@
+#ifndef DATA_TOKEN_SENTENCEPIECE_H
+#define DATA_TOKEN_SENTENCEPIECE_H
+
+#include "common/buf.h"
+#include "data/token/bpe.h"
+
+/*
+ * sentencepiece - what is particular to the tokenizers of SentencePiece
+ *
+ * Llama 2, Mistral, TinyLlama and Gemma merge characters instead of bytes.  A
+ * character without a token becomes the tokens of its bytes, or the unknown
+ * token.  Their files write a space as "▁" (U+2581) and encode that character
+ * as a space; here tokens have the space itself, so decoding joins their bytes.
+ * Most of these tokenizers encode a space before the text, which
+ * tokenizer_drop_space() removes from decoded text.
+ */
+#define SENTENCEPIECE_SPACE "\xE2\x96\x81"
+
+/* Append text with spaces for U+2581, or the reverse. */
+void sentencepiece_add_spaces(struct buf *, const void *text, size_t n);
+void sentencepiece_add_marks(struct buf *, const void *text, size_t n);
+
+/* The byte of a name like <0x0A>, or -1. */
+int sentencepiece_byte(const char *name, size_t n);
+
+/*
+ * Without a pre-tokenizer, a text is one piece.  If no merge joins a space to
+ * what is before it, the text may as well be divided there, which lets encoders
+ * remember words.
+ */
+void sentencepiece_choose_pieces(struct tokenizer *);
+
+#endif
