@@ -92,6 +92,8 @@ static int parse_size(struct request *r, struct err *e)
     if (!r->size)
         return 0;
     x = strpbrk(r->size, "x,");
+    if (x && x > r->size && x[-1] == 'p' && *x == 'x') /* of "px" */
+        x++;
     if (!x || !parse_length(r->size, (size_t)(x - r->size), &r->width) ||
         !parse_length(x + 1, strlen(x + 1), &r->height))
         return err_set(e, ERR_USAGE,

@@ -224,6 +224,8 @@ refused() {     # STATUS PATTERN ARGUMENT...
 refused 2 "ema:0.98" loss run1 --smooth ema:2
 refused 2 "step, tokens" loss run1 --x parsecs
 refused 2 "8.4cmx6cm" loss run1 --size huge
+gplot loss run1 --size 800pxx500px -o pixels.svg >out 2>err
+like pixels.svg 'width="800" height="500"' "a size can be given in pixels"
 refused 2 "LOW:HIGH" loss run1 --xrange 5
 refused 2 "not below" loss run1 --yrange 5:3
 refused 2 "resume, checkpoint" loss run1 --mark ides
