@@ -8,6 +8,8 @@ src_common_libcommon_a_SOURCES = \
 	%D%/conf.h \
 	%D%/dl.c \
 	%D%/dl.h \
+	%D%/emit.c \
+	%D%/emit.h \
 	%D%/err.c \
 	%D%/err.h \
 	%D%/hash.c \

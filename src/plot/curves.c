@@ -103,6 +103,7 @@ static struct curve *new_curve(struct drawing *d, const struct part *part,
     struct curve *c = history_curve(d->f, d->p, label, h);
 
     c->run = d->set->name[part->run];
+    c->id = d->set->run[part->run].id;
     if (!d->r->attempts) { /* which have colours or dashes of their own */
         c->owner = d->together ? d->set->shown[part->run] : part->owner;
         c->line = part->kind;

@@ -43,7 +43,7 @@ static const char *const legend_words[] = {
     { 'r', "root", "dir", OPT_STRING, &plot_request.root, \
       "use this store (default: GTRACK_ROOT or mlruns)" }, \
     { 'o', "output", "file", OPT_STRING, &plot_request.output, \
-      "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt}" }, \
+      "draw to FILE.{png,svg,pdf,eps,tex,tikz,html,txt,json}" }, \
     { 0, "follow-links", NULL, OPT_FLAG, &path_follow_links, \
       "also read through symbolic links that leave a run" }
 

@@ -19,14 +19,15 @@
 #include "common/utf8.h"
 #include "plot/draw/gnuplot.h"
 #include "plot/draw/html.h"
+#include "plot/draw/json.h"
 #include "plot/draw/term.h"
 #include "plot/options.h"
 
 /* How the name of a file ends: "png"; NULL for what gplot cannot write. */
 static const char *form_of(const char *path)
 {
-    static const char *const known[] = { "png",  "svg",  "pdf", "eps", "tex",
-                                         "tikz", "html", "txt", NULL };
+    static const char *const known[] = { "png",  "svg",  "pdf", "eps",  "tex",
+                                         "tikz", "html", "txt", "json", NULL };
     const char *dot = strrchr(path_name(path), '.');
 
     for (int i = 0; dot && known[i]; i++)
@@ -40,7 +41,7 @@ int output_check(const struct request *r, struct err *e)
     if (r->output && !form_of(r->output))
         return err_set(e, ERR_USAGE,
                        "-o %s: gplot writes .png, .svg, .pdf, .eps, .tex, "
-                       ".tikz, .html and .txt",
+                       ".tikz, .html, .txt and .json",
                        r->output);
     if (r->watch && (r->data || r->script))
         return err_set(e, ERR_USAGE,
@@ -271,6 +272,19 @@ static int draw_html(const struct figure *f, struct buf *page, struct err *e)
     return 0;
 }
 
+/* The points are those of the figure's columns, never means of several. */
+static void draw_json(struct figure *f, struct buf *out)
+{
+    struct emit o = { out, false };
+
+    f->look.bands = false;
+    figure_finish(f);
+    emit_object(&o, NULL);
+    json_figure(&o, f);
+    emit_object_end(&o);
+    buf_char(out, '\n');
+}
+
 static int save_figure(struct figure *f, const char *path, struct err *e)
 {
     const struct term_look look = { 80, f->n_panels > 3 ? 60 : 24, false, true,
@@ -281,6 +295,8 @@ static int save_figure(struct figure *f, const char *path, struct err *e)
 
     if (strcmp(form, "txt") == 0)
         draw_text(f, &look, &image);
+    else if (strcmp(form, "json") == 0)
+        draw_json(f, &image);
     else
         figure_finish(f);
     if (strcmp(form, "tex") == 0)

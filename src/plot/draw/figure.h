@@ -67,6 +67,7 @@ struct curve {
     const char *owner; /* what its colour stands for: a run, a rank; or NULL */
     const char *line;  /* what its dashes stand for: "validation"; or NULL */
     const char *run;   /* for --data; "" for none */
+    const char *id;    /* of the run, or NULL */
     size_t n;
     double *x, *y;   /* y is NaN where there is a gap */
     double *lo, *hi; /* a band or error bars, or NULL */

@@ -20,6 +20,8 @@ src_plot_libplot_a_SOURCES += \
 	%D%/html.h \
 	%D%/inset.c \
 	%D%/inset.h \
+	%D%/json.c \
+	%D%/json.h \
 	%D%/layout.c \
 	%D%/layout.h \
 	%D%/legend.c \

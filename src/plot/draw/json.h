@@ -1,0 +1,22 @@
+#ifndef PLOT_DRAW_JSON_H
+#define PLOT_DRAW_JSON_H
+
+#include "common/emit.h"
+#include "plot/draw/figure.h"
+
+/*
+ * json - a finished figure as JSON, for a page that paints it
+ *
+ *      {"schema":"gplot.figure/1","title":null,"notes":[...],"panels":[...],
+ *       "theme":{"light":{...},"dark":{...}}}
+ *
+ * The figure has decided everything: scales, ranges, ticks and their labels,
+ * colours for a light and a dark background, dashes, which points are kept, and
+ * the place of the legend.  Numbers are those of the store; "factor" of an axis
+ * is what they are divided by before they are shown.  A gap is null.
+ */
+
+/* Write the members of an object that the caller begins and ends. */
+void json_figure(struct emit *, const struct figure *);
+
+#endif
