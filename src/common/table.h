@@ -147,6 +147,12 @@ void table_mark(struct table *, enum table_mark); /* the last cell */
 size_t table_rows(const struct table *);
 struct table_cell *table_cell(struct table *, size_t row, size_t column);
 
+/* The number of decimals for each column of numbers, so that the smallest
+ * number still has five digits; -1 for exponents.  The caller frees it. */
+int *table_decimals(const struct table *);
+/* A cell as people read it, with the decimals of its column. */
+void table_cell_text(struct buf *, const struct table_cell *, int decimals);
+
 /* Mark the least or the greatest number of a column, if it has two or more; NaN
  * is never marked. */
 void table_mark_best(struct table *, size_t column, bool greatest);

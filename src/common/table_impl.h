@@ -15,13 +15,10 @@
 /* The number of decimals for a column of numbers, so that the smallest still
  * has five digits; -1 for exponents. */
 int table_column_decimals(const struct table *, size_t column);
-/* The same for every column; the caller frees it. */
-int *table_decimals(const struct table *);
 /* The number of decimals that show two digits of a standard deviation. */
 int table_std_decimals(double std);
 
-/* A cell for people, and for programs. */
-void table_cell_text(struct buf *, const struct table_cell *, int decimals);
+/* A cell for programs. */
 void table_cell_exact(struct buf *, const struct table_cell *);
 void table_real_text(struct buf *, double, int decimals);
 

@@ -12,7 +12,7 @@
 #include "track/runs/auto_columns.h"
 #include "track/runs/column.h"
 #include "track/runs/column_parse.h"
-#include "track/runs/column_sort.h"
+#include "track/runs/ls_columns.h"
 #include "track/runs/row_groups.h"
 #include "track/runs/track.h"
 
@@ -37,158 +37,6 @@ static const struct opt ls_opts[] = {
     TABLE_OPTS(style),
     { 0 }
 };
-
-/* Do the runs differ in an attribute? */
-static bool attribute_differs(const struct runs *runs, const char *attribute)
-{
-    const struct column c = { .attribute = column_find_attribute(attribute) };
-
-    return column_differs(&c, runs);
-}
-
-static bool has_damage(const struct runs *runs)
-{
-    for (size_t i = 0; i < runs->n; i++)
-        if (runs->run[i].damage)
-            return true;
-    return false;
-}
-
-static bool has_other_status(const struct runs *runs)
-{
-    for (size_t i = 0; i < runs->n; i++)
-        if (runs->run[i].status != RUN_FINISHED)
-            return true;
-    return false;
-}
-
-/*
- * Documents get the columns in which the runs differ, and the most important
- * metrics; programs get the same attributes for any runs.
- */
-static void add_default_columns(struct columns *c, const struct runs *runs,
-                                bool document)
-{
-    columns_attribute(c, "name");
-    if (document)
-        columns_add_sorted(c, selection.sort, runs);
-    if (!document)
-        columns_attribute(c, "id");
-    if (!document || all || attribute_differs(runs, "experiment"))
-        columns_attribute(c, "experiment");
-    columns_attribute(c, "status");
-    if (selection.deleted)
-        columns_attribute(c, "deleted");
-    if (has_damage(runs) || !document)
-        columns_attribute(c, "damage");
-    columns_attribute(c, "started");
-    columns_attribute(c, "time");
-    if (!document || all)
-        columns_attribute(c, "user");
-    if (!document || all || attribute_differs(runs, "attempts"))
-        columns_attribute(c, "attempts");
-    columns_attribute(c, "steps");
-    if (document && !all) {
-        auto_columns_metrics(c, runs, false);
-        auto_columns_params(c, runs, false);
-    } else {
-        auto_columns_params(c, runs, true);
-        auto_columns_metrics(c, runs, true);
-    }
-}
-
-/* Is it a number, or at least short, in each run? */
-static bool is_narrow(const struct column *c, const struct runs *runs)
-{
-    enum { WIDEST = 10 };
-
-    for (size_t i = 0; i < runs->n; i++) {
-        const char *value = run_info_param(&runs->run[i], c->key);
-
-        if (value && strlen(value) > WIDEST)
-            return false;
-    }
-    return true;
-}
-
-/* Add the first narrow parameters in which the runs differ. */
-static void add_first_params(struct columns *c, const struct runs *runs)
-{
-    enum { MOST = 3 };
-    struct columns params = COLUMNS_INIT;
-    const size_t before = c->n;
-
-    auto_columns_params(&params, runs, false);
-    for (size_t i = 0; i < params.n && c->n < before + MOST; i++)
-        if (column_differs(&params.item[i], runs) &&
-            is_narrow(&params.item[i], runs))
-            columns_add(c, COLUMN_PARAM, params.item[i].key);
-    columns_clear(&params);
-}
-
-/* Add the best value of the metric that the runs are judged by: that of an
- * evaluation if there is one. */
-static void add_best(struct columns *c, const struct runs *runs)
-{
-    struct columns metrics = COLUMNS_INIT;
-    const struct column *best = NULL;
-
-    auto_columns_metrics(&metrics, runs, false);
-    for (size_t i = 0; i < metrics.n; i++)
-        if (column_direction(&metrics.item[i]) &&
-            (!best || strncmp(best->key, "train/", 6) == 0))
-            best = &metrics.item[i];
-    if (best) {
-        const int f = column_direction(best) > 0 ? COLUMN_MAX : COLUMN_MIN;
-        char *title = xasprintf("%s(%s)", column_functions[f], best->key);
-        struct column *x = columns_append(c, best->key, title);
-
-        x->kind = COLUMN_METRIC;
-        x->function = (enum column_function)f;
-        free(title);
-    }
-    columns_clear(&metrics);
-}
-
-/* Show "optim.lr" as "lr", unless something else is called so. */
-static void shorten_titles(struct columns *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        const char *dot = strrchr(c->item[i].key, '.');
-        bool taken = !dot || !dot[1] || c->item[i].kind != COLUMN_PARAM ||
-                     column_find_attribute(dot + 1) >= 0;
-
-        for (size_t j = 0; j < c->n && !taken; j++)
-            taken = j != i && str_ends(c->item[j].key, dot + 1);
-        if (!taken)
-            xreplace(&c->item[i].title, dot + 1);
-    }
-}
-
-/* On a terminal there is little room: what tells the runs apart comes first. */
-static void add_terminal_columns(struct columns *c, const struct runs *runs)
-{
-    columns_attribute(c, "name");
-    columns_add_sorted(c, selection.sort, runs);
-    if (selection.deleted)
-        columns_attribute(c, "deleted");
-    if (has_other_status(runs))
-        columns_attribute(c, "status");
-    add_first_params(c, runs);
-    add_best(c, runs);
-    columns_attribute(c, "steps");
-    columns_attribute(c, "time");
-    if (attribute_differs(runs, "experiment"))
-        columns_attribute(c, "experiment");
-    columns_attribute(c, "started");
-    if (has_damage(runs))
-        columns_attribute(c, "damage");
-    if (attribute_differs(runs, "attempts"))
-        columns_attribute(c, "attempts");
-    auto_columns_metrics(c, runs, false);
-    auto_columns_params(c, runs, false);
-    shorten_titles(c);
-}
 
 /* The cell of a run in the columns of a terminal. */
 static struct table_cell terminal_cell(const struct column *c,
@@ -222,6 +70,12 @@ static void fill_table(struct table *t, const struct columns *c,
         column_mark_best(&c->item[j], t, j);
 }
 
+static bool is_document(int form)
+{
+    return form == TABLE_ALIGNED || form == TABLE_MARKDOWN ||
+           form == TABLE_LATEX;
+}
+
 static int list_runs(struct table *t, struct runs *runs, int form,
                      struct err *e)
 {
@@ -232,11 +86,12 @@ static int list_runs(struct table *t, struct runs *runs, int form,
     int ret = 0;
 
     if (terminal)
-        add_terminal_columns(&c, runs);
+        ls_columns_short(&c, runs, &selection);
     else if (!text || adds)
-        add_default_columns(&c, runs,
-                            form == TABLE_ALIGNED || form == TABLE_MARKDOWN ||
-                                form == TABLE_LATEX);
+        ls_columns_full(&c, runs, &selection,
+                        !is_document(form) ? LS_PROGRAM
+                        : all              ? LS_DOCUMENT_ALL
+                                           : LS_DOCUMENT);
     if (text)
         ret = columns_parse(&c, text + adds, runs, e);
     if (ret == 0)

@@ -12,6 +12,8 @@ gtrack_SOURCES += \
 	%D%/copy.h \
 	%D%/file_tree.c \
 	%D%/file_tree.h \
+	%D%/ls_columns.c \
+	%D%/ls_columns.h \
 	%D%/row_groups.c \
 	%D%/row_groups.h \
 	%D%/spark.c \

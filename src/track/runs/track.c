@@ -207,16 +207,11 @@ int track_load(struct runs *runs, char **words, int n, int flags, struct err *e)
              : runs_load(runs, track_store(), flags, e);
 }
 
-int track_select(struct runs *runs, const struct track_selection *o,
+int track_narrow(struct runs *runs, const struct track_selection *o,
                  char **words, int n, struct err *e)
 {
-    const int flags =
-        (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
-    int ret = track_load(runs, words, n, flags, e);
-
-    if (ret == 0 && o->where)
-        ret = filter_runs(runs, o->where, e);
-    if (ret < 0 || apply_options(runs, o, e) < 0)
+    if ((o->where && filter_runs(runs, o->where, e) < 0) ||
+        apply_options(runs, o, e) < 0)
         return -1;
     if (n > 1 && !o->sort && runs->n)
         sort_by_words(runs, words, n);
@@ -233,6 +228,17 @@ int track_select(struct runs *runs, const struct track_selection *o,
         runs->n = (size_t)o->limit;
     }
     return 0;
+}
+
+int track_select(struct runs *runs, const struct track_selection *o,
+                 char **words, int n, struct err *e)
+{
+    const int flags =
+        (o->deleted ? LOAD_DELETED : 0) | (o->attempts ? LOAD_ALL_ATTEMPTS : 0);
+
+    if (track_load(runs, words, n, flags, e) < 0)
+        return -1;
+    return track_narrow(runs, o, words, n, e);
 }
 
 int track_select_one(struct runs *runs, const char *word, int flags,
