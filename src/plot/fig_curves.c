@@ -40,6 +40,16 @@ static int draw_apart(struct build *b, const struct kind *k, struct err *e)
     return 0;
 }
 
+int kind_draw(struct build *b, const struct kind *k, struct err *e)
+{
+    b->figure->shared = k->apart;
+    if (k->apart && draw_apart(b, k, e) < 0)
+        return -1;
+    if (b->figure->n_panels > 0)
+        return 0;
+    return curves_kind(b, figure_panel(b->figure, k->title), k, e);
+}
+
 static int build_kind(struct build *b, struct err *e)
 {
     const struct kind *k = (const struct kind *)program_command();
@@ -47,10 +57,7 @@ static int build_kind(struct build *b, struct err *e)
 
     if (figure_runs(b, 0, e) < 0)
         return -1;
-    b->figure->shared = k->apart;
-    ret = k->apart ? draw_apart(b, k, e) : 0;
-    if (ret == 0 && b->figure->n_panels == 0)
-        ret = curves_kind(b, figure_panel(b->figure, k->title), k, e);
+    ret = kind_draw(b, k, e);
     for (size_t i = 0; i < b->set.n && ret == 0; i++)
         if (!kind_has_metric(k, &b->set.run[i]))
             log_warn("%s has no metric for %s and is left out", b->set.name[i],

@@ -54,6 +54,10 @@ int figure_main(int argc, char **argv, struct err *);
  * there are none. */
 int figure_runs(struct build *, int first, struct err *);
 
+/* Draw the runs of the set as a kind of figure (fig_curves.c). */
+struct kind;
+int kind_draw(struct build *, const struct kind *, struct err *);
+
 /* Draw the best values of a metric over "PARAM" or "PARAM,PARAM" (fig_sweep.c);
  * the summary may be NULL. */
 int sweep_draw(struct build *, const char *params, const char *metric,

@@ -23,6 +23,7 @@ gtrack_SOURCES = \
 	%D%/cmd_restore.c \
 	%D%/cmd_rm.c \
 	%D%/cmd_run.c \
+	%D%/cmd_serve.c \
 	%D%/cmd_show.c \
 	%D%/cmd_tag.c \
 	%D%/cmd_tail.c \
@@ -34,13 +35,14 @@ gtrack_SOURCES = \
 	%D%/complete_program.c \
 	%D%/complete_program.h \
 	%D%/gtrack.c
-gtrack_CPPFLAGS = $(AM_CPPFLAGS)
-gtrack_LDADD = $(STORE_LIBS)
+gtrack_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+gtrack_LDADD = src/plot/libplot.a $(STORE_LIBS)
 
 include src/track/runs/local.mk
 include src/track/import/local.mk
 include src/track/push/local.mk
 include src/track/page/local.mk
+include src/track/serve/local.mk
 
 # Completion, from the option tables, where the shells look for it
 bashcompdir = $(datadir)/bash-completion/completions

@@ -1,6 +1,7 @@
 # What the tests share: a TAP library for C and for shell, servers that
 # misbehave as told, and programs that make or damage a store.
 EXTRA_DIST += \
+	%D%/ask.pl \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
 	%D%/server.pl \

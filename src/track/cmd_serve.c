@@ -1,0 +1,65 @@
+/*
+ * gtrack serve - show runs in a browser, as they are being written
+ */
+#include "config.h"
+#include "track/cmds.h"
+
+#include <string.h>
+
+#include "track/runs/track.h"
+#include "track/serve/serve.h"
+
+static struct opt_list roots, hosts;
+static const char *listen_text;
+static int port;
+static bool edit, open_page;
+
+static const struct opt serve_opts[] = {
+    { 'r', "root", "dir", OPT_LIST, &roots,
+      "show this store (default: GTRACK_ROOT or mlruns); may be given many "
+      "times" },
+    TRACK_OPT_LINKS,
+    { 'p', "port", "number", OPT_INT, &port,
+      "listen on this port of 127.0.0.1 (default: a free one from 7979 on)" },
+    { 0, "listen", "unix:path", OPT_STRING, &listen_text,
+      "listen on a Unix socket instead, which only its owner can use" },
+    { 0, "host", "name", OPT_LIST, &hosts,
+      "also answer to this host name, as that of a proxy; may be given many "
+      "times" },
+    { 0, "open", NULL, OPT_FLAG, &open_page, "open the page in a browser" },
+    { 0, "edit", NULL, OPT_FLAG, &edit,
+      "let the page change notes and tags, and delete and restore runs" },
+    { 0 }
+};
+
+static int serve_main(int argc, char **argv, struct err *e)
+{
+    const char *one = track_store();
+    struct serve_conf c = {
+        .port = port, .hosts = &hosts, .edit = edit, .open = open_page
+    };
+
+    if (track_check_args(argc, argv, 0, 0, e) < 0)
+        return -1;
+    if (port < 0 || port > 65535)
+        return err_set(e, ERR_USAGE, "--port expects 0 to 65535, not %d", port);
+    if (listen_text && strncmp(listen_text, "unix:", 5) != 0)
+        return err_set(e, ERR_USAGE, "--listen expects unix:PATH, not '%s'",
+                       listen_text);
+    if (listen_text && (port || open_page))
+        return err_set(e, ERR_USAGE,
+                       "--listen cannot be used together with --port or "
+                       "--open");
+    c.socket = listen_text ? listen_text + 5 : NULL;
+    c.stores = roots.n ? roots.item : &one;
+    c.n_stores = roots.n ? roots.n : 1;
+    return serve_run(&c, e);
+}
+
+const struct cmd cmd_serve = {
+    .name = "serve",
+    .args = "",
+    .help = "show runs in a browser, as they are being written",
+    .opts = serve_opts,
+    .run = serve_main,
+};

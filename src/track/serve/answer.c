@@ -1,0 +1,37 @@
+#include "config.h"
+#include "track/serve/answer.h"
+
+#include <stdlib.h>
+
+#include "common/emit.h"
+
+static int status_of(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_USAGE:
+        return 400;
+    case ERR_MISSING:
+        return 404;
+    default:
+        return 500;
+    }
+}
+
+void answer_error(struct answer *a, const struct err *e)
+{
+    const int status = a->status ? a->status : status_of(e->kind);
+    struct emit o = { &a->body, false };
+
+    answer_clear(a);
+    a->status = status;
+    emit_object(&o, NULL);
+    emit_text(&o, "error", e->text);
+    emit_object_end(&o);
+}
+
+void answer_clear(struct answer *a)
+{
+    buf_clear(&a->body);
+    free(a->file);
+    *a = (struct answer)ANSWER_INIT;
+}

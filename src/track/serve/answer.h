@@ -1,0 +1,33 @@
+#ifndef TRACK_SERVE_ANSWER_H
+#define TRACK_SERVE_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/buf.h"
+
+/*
+ * answer - what the server sends back
+ *
+ * A handler fills in the body; or it returns -1 with an err, of which
+ * answer_error() makes {"error":"..."}.
+ */
+struct answer {
+    int status;       /* of HTTP; 0: 200, or what follows from the err */
+    const char *type; /* of the body; NULL: JSON */
+    struct buf body;
+    char *file;   /* the name under which a browser saves it, or NULL */
+    bool sandbox; /* what it may contain must not run, as in SVG */
+    int stream;   /* of the events of this store, from 1 on; or 0 */
+};
+
+#define ANSWER_INIT                                                            \
+ {                                                                             \
+  .body = BUF_INIT                                                             \
+ }
+
+/* Replace the body by an error. */
+void answer_error(struct answer *, const struct err *);
+void answer_clear(struct answer *);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * answer_figure - a figure as JSON, which the page paints
+ */
+#include "config.h"
+#include "track/serve/figure_request.h"
+
+#include "common/emit.h"
+#include "plot/draw/json.h"
+
+static void write_command(struct emit *o, const struct figure_request *r)
+{
+    struct buf b = BUF_INIT;
+
+    figure_request_command(r, &b);
+    emit_text(o, "command", b.s);
+    buf_clear(&b);
+}
+
+/* "Loss of 3 runs" */
+static void write_caption(struct emit *o, const struct figure_request *r)
+{
+    const struct figure *f = &r->figure;
+    const size_t n = r->build.runs.n;
+    const char *title = f->panel[0]->title;
+
+    emit_printf(o, "caption", "%s of %zu run%s", title ? title : r->metric, n,
+                n == 1 ? "" : "s");
+}
+
+int answer_figure(struct site *s, struct query *q, struct answer *a,
+                  struct err *e)
+{
+    struct emit o = { &a->body, false };
+    struct figure_request r;
+    int ret = -1;
+
+    if (figure_request_open(&r, s, q, e) == 0 &&
+        figure_request_build(&r, e) == 0) {
+        figure_finish(&r.figure);
+        emit_object(&o, NULL);
+        write_command(&o, &r);
+        write_caption(&o, &r);
+        emit_int(&o, "version", r.live->version);
+        json_figure(&o, &r.figure);
+        emit_object_end(&o);
+        ret = 0;
+    }
+    figure_request_close(&r);
+    return ret;
+}

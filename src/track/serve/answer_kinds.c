@@ -1,0 +1,188 @@
+/*
+ * answer_kinds - the charts that can be drawn of some runs, in groups
+ *
+ * A group has the metrics whose names begin alike, up to the first slash.  A
+ * chart is a kind of figure of gplot, which may have several metrics, or else a
+ * metric with those of other ranks.
+ */
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/emit.h"
+#include "plot/kind.h"
+
+struct chart {
+    char *prefix;            /* of its group: "train" */
+    char *name;              /* of the metric, without its rank */
+    const struct kind *kind; /* or NULL */
+    bool ranks;              /* other ranks have it, too */
+};
+
+struct charts {
+    struct chart *item;
+    size_t n, room;
+};
+
+static char *prefix_of(const char *key)
+{
+    const char *slash = strchr(key, '/');
+
+    return slash ? xstrndup(key, (size_t)(slash - key)) : xstrdup("");
+}
+
+/* The row of gplot's figures that draws a metric in its own command. */
+static const struct kind *figure_of(const char *key)
+{
+    const struct kind *k = kind_of_metric(key, NULL);
+
+    return k ? kind_find(k->cmd.name) : NULL;
+}
+
+static void add_chart(struct charts *c, const char *key)
+{
+    const struct kind *k = figure_of(key);
+    char plain[256];
+    const bool ranked =
+        kind_rank(key, plain, sizeof plain) > 0 || strcmp(plain, key) != 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        if (k ? c->item[i].kind == k : strcmp(c->item[i].name, plain) == 0) {
+            c->item[i].ranks |= ranked;
+            return;
+        }
+    }
+    GROW(c->item, c->n, c->room);
+    c->item[c->n++] = (struct chart){ .prefix = prefix_of(plain),
+                                      .name = xstrdup(plain),
+                                      .kind = k,
+                                      .ranks = ranked };
+}
+
+/* The order of groups: results before the machine. */
+static int place_of(const char *prefix)
+{
+    static const char *const order[] = { "train",     "val",  "eval",
+                                         "hellaswag", "",     "model",
+                                         "optim",     "perf", "gpu",
+                                         "system",    "exec" };
+
+    for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++)
+        if (strcmp(prefix, order[i]) == 0)
+            return i < 5 ? i : i + 100;
+    return 50;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct chart *x = a, *y = b;
+    const int place = place_of(x->prefix) - place_of(y->prefix);
+    const int prefix = place ? place : strcmp(x->prefix, y->prefix);
+
+    if (prefix)
+        return prefix;
+    if (!x->kind != !y->kind)
+        return x->kind ? -1 : 1;
+    if (x->kind && y->kind && x->kind != y->kind)
+        return strcmp(x->kind->cmd.name, "loss") == 0 ? -1
+               : strcmp(y->kind->cmd.name, "loss") == 0
+                   ? 1
+                   : (x->kind > y->kind) - (x->kind < y->kind);
+    return strcmp(x->name, y->name);
+}
+
+/* The metrics of a kind that some of the runs have. */
+static void write_metrics(struct emit *o, const struct kind *k,
+                          const struct runs *runs)
+{
+    emit_array(o, "metrics");
+    for (int i = 0; i < KIND_LINES && k->line[i].label; i++) {
+        const char *key = NULL;
+
+        for (size_t r = 0; r < runs->n && !key; r++)
+            key = kind_line_key(&runs->run[r], &k->line[i]);
+        if (key)
+            emit_text(o, NULL, key);
+    }
+    emit_array_end(o);
+}
+
+/* Is it a metric of rank 0, whose name has no number? */
+static bool has_metric(const struct runs *runs, const char *key)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (run_info_metric(&runs->run[i], key))
+            return true;
+    return false;
+}
+
+static void write_chart(struct emit *o, const struct chart *c,
+                        const struct runs *runs)
+{
+    const char *rest = strchr(c->name, '/');
+    const bool first = has_metric(runs, c->name);
+
+    emit_object(o, NULL);
+    if (c->kind) {
+        emit_text(o, "kind", c->kind->cmd.name);
+        emit_text(o, "title", c->kind->title);
+        write_metrics(o, c->kind, runs);
+    } else {
+        emit_text(o, "title", c->name);
+        if (c->ranks && rest)
+            emit_printf(o, "metric", "%s%s%s/[0-9]*%s", first ? c->name : "",
+                        first ? "," : "", c->prefix, rest);
+        else
+            emit_text(o, "metric", c->name);
+    }
+    emit_object_end(o);
+}
+
+static void write_charts(struct emit *o, const struct charts *c,
+                         const struct runs *runs)
+{
+    emit_object(o, NULL);
+    emit_array(o, "groups");
+    for (size_t i = 0; i < c->n; i++) {
+        const char *prefix = c->item[i].prefix;
+
+        if (i == 0 || strcmp(prefix, c->item[i - 1].prefix) != 0) {
+            emit_object(o, NULL);
+            emit_text(o, "prefix", prefix);
+            emit_array(o, "charts");
+        }
+        write_chart(o, &c->item[i], runs);
+        if (i + 1 == c->n || strcmp(prefix, c->item[i + 1].prefix) != 0) {
+            emit_array_end(o);
+            emit_object_end(o);
+        }
+    }
+    emit_array_end(o);
+    emit_object_end(o);
+}
+
+int answer_kinds(struct site *s, struct query *q, struct answer *a,
+                 struct err *e)
+{
+    struct emit o = { &a->body, false };
+    struct charts c = { 0 };
+    struct runs runs;
+
+    if (site_runs(s, q, "runs", &runs, e) < 0)
+        return -1;
+    for (size_t i = 0; i < runs.n; i++)
+        for (size_t k = 0; k < runs.run[i].n_metrics; k++)
+            add_chart(&c, runs.run[i].metrics[k].key);
+    if (c.n)
+        qsort(c.item, c.n, sizeof *c.item, by_group);
+    write_charts(&o, &c, &runs);
+    for (size_t i = 0; i < c.n; i++) {
+        free(c.item[i].prefix);
+        free(c.item[i].name);
+    }
+    free(c.item);
+    free(runs.run);
+    return 0;
+}

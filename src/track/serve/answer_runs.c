@@ -1,0 +1,353 @@
+/*
+ * answer_runs - the table of runs, as gtrack ls prints it
+ */
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/num.h"
+#include "plot/draw/palette.h"
+#include "plot/run_set.h"
+#include "track/runs/auto_columns.h"
+#include "track/runs/column.h"
+#include "track/runs/column_parse.h"
+#include "track/runs/ls_columns.h"
+#include "track/runs/track.h"
+
+/* What was asked for, and what is shown. */
+struct listing {
+    const struct live *live;
+    struct track_selection selection;
+    const char *columns_text, *group_text;
+    struct runs runs;   /* of the table, in its order */
+    struct runs chosen; /* those whose colours are wanted */
+    struct columns columns, group;
+};
+
+static const char *const kind_names[] = {
+    [COLUMN_ATTRIBUTE] = "field",
+    [COLUMN_PARAM] = "param",
+    [COLUMN_METRIC] = "metric",
+    [COLUMN_TAG] = "tag",
+};
+
+/* -- choosing -------------------------------------------------------------- */
+
+static void copy_runs_of(struct runs *to, const struct runs *from, bool deleted)
+{
+    to->run = xcalloc(from->n + 1, sizeof *to->run);
+    for (size_t i = 0; i < from->n; i++)
+        if (deleted || !from->run[i].deleted)
+            to->run[to->n++] = from->run[i];
+}
+
+/* The newest run comes first, unless another order is asked for. */
+static void reverse(struct runs *runs)
+{
+    for (size_t i = 0, j = runs->n; i + 1 < j; i++) {
+        const struct run_info r = runs->run[i];
+
+        runs->run[i] = runs->run[--j];
+        runs->run[j] = r;
+    }
+}
+
+static int choose(struct listing *l, struct err *e)
+{
+    copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
+    if (track_narrow(&l->runs, &l->selection, NULL, 0, e) < 0)
+        return -1;
+    if (!l->selection.sort)
+        reverse(&l->runs);
+    if (l->columns_text) {
+        if (columns_parse(&l->columns, l->columns_text, &l->live->runs, e) < 0)
+            return -1;
+    } else {
+        ls_columns_short(&l->columns, &l->runs, &l->selection);
+    }
+    return l->group_text
+               ? columns_parse(&l->group, l->group_text, &l->live->runs, e)
+               : 0;
+}
+
+/* -- columns --------------------------------------------------------------- */
+
+static bool has_function(const struct column *c)
+{
+    return c->kind == COLUMN_METRIC && c->function != COLUMN_LAST;
+}
+
+/* The column as columns_parse() reads it. */
+static void write_spec(struct emit *o, const struct column *c)
+{
+    static const char *const prefixes[] = {
+        [COLUMN_ATTRIBUTE] = "",
+        [COLUMN_PARAM] = "params.",
+        [COLUMN_METRIC] = "metrics.",
+        [COLUMN_TAG] = "tags.",
+    };
+    const char quote = !strchr(c->key, '`') ? '`' : '"';
+    const bool plain = !strpbrk(c->key, ",()`\"' ");
+    struct buf b = BUF_INIT;
+
+    if (has_function(c))
+        buf_printf(&b, "%s(", column_functions[c->function]);
+    buf_str(&b, prefixes[c->kind]);
+    if (!plain)
+        buf_char(&b, quote);
+    buf_str(&b, c->key);
+    if (!plain)
+        buf_char(&b, quote);
+    if (has_function(c) && c->function == COLUMN_AT)
+        buf_printf(&b, ",%lld", (long long)c->step);
+    if (has_function(c))
+        buf_char(&b, ')');
+    emit_text(o, "spec", b.s);
+    buf_clear(&b);
+}
+
+static void write_column(struct emit *o, const struct column *c)
+{
+    const int direction = column_direction(c);
+
+    emit_object(o, NULL);
+    emit_text(o, "name", c->title);
+    emit_text(o, "kind", kind_names[c->kind]);
+    write_spec(o, c);
+    emit_text(o, "best", direction > 0 ? "high" : direction < 0 ? "low" : NULL);
+    emit_object_end(o);
+}
+
+static bool is_shown(const struct columns *c, const struct column *x)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->item[i].kind == x->kind && c->item[i].function == x->function &&
+            strcmp(c->item[i].key, x->key) == 0)
+            return true;
+    return false;
+}
+
+/* The other columns that can be chosen. */
+static void write_hidden(struct emit *o, const struct listing *l)
+{
+    struct columns all = COLUMNS_INIT;
+
+    for (size_t i = 0; column_attributes[i]; i++)
+        columns_attribute(&all, column_attributes[i]);
+    auto_columns_params(&all, &l->live->runs, true);
+    auto_columns_metrics(&all, &l->live->runs, true);
+    emit_array(o, "hidden");
+    for (size_t i = 0; i < all.n; i++)
+        if (!is_shown(&l->columns, &all.item[i]))
+            write_column(o, &all.item[i]);
+    emit_array_end(o);
+    columns_clear(&all);
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+/* How many steps a run will have; 0 if that is not known. */
+static double steps_of(const struct run_info *r)
+{
+    static const char *const params[] = { "is.steps", "train.steps",
+                                          "max_steps", "num_steps", "steps" };
+    double steps;
+
+    for (size_t i = 0; i < sizeof params / sizeof params[0]; i++) {
+        const char *text = run_info_param(r, params[i]);
+
+        if (text && num_real(text, &steps) && steps > 0)
+            return steps;
+    }
+    return 0;
+}
+
+/* Milliseconds until the last step: as long as each step takes, or has taken
+ * on average. */
+static double eta_of(const struct run_info *r, double steps, double done)
+{
+    const struct metric_sum *ms = run_info_metric(r, "perf/step_ms");
+    const double past = track_seconds(r) * 1000;
+
+    if (ms && ms->last > 0)
+        return (steps - done) * ms->last;
+    return done > 0 ? (steps - done) / done * past : (double)NAN;
+}
+
+static void write_progress(struct emit *o, const struct run_info *r)
+{
+    const double steps = steps_of(r), done = (double)track_last_step(r);
+
+    if (steps <= 0 || done < 0)
+        return;
+    emit_real(o, "progress", fmin(done / steps, 1));
+    if (r->status == RUN_RUNNING)
+        emit_real(o, "eta_ms", round(eta_of(r, steps, done)));
+}
+
+static void write_cell(struct emit *o, const struct table_cell *c, int places)
+{
+    struct buf text = BUF_INIT;
+    const double value = column_cell_number(c);
+
+    table_cell_text(&text, c, places);
+    emit_object(o, NULL);
+    emit_text(o, "text", c->type == TABLE_NONE ? "" : text.s);
+    if (isfinite(value))
+        emit_real(o, "value", value);
+    if (c->type == TABLE_TIME)
+        emit_bool(o, "time", true);
+    if (c->mark == MARK_BEST)
+        emit_bool(o, "best", true);
+    emit_object_end(o);
+    buf_clear(&text);
+}
+
+static void write_group(struct emit *o, const struct columns *group,
+                        const struct run_info *r)
+{
+    struct buf text = BUF_INIT;
+
+    for (size_t i = 0; i < group->n; i++) {
+        const struct table_cell c = column_cell(&group->item[i], r);
+
+        buf_str(&text, i ? ", " : "");
+        table_cell_text(&text, &c, -1);
+    }
+    if (group->n)
+        emit_text(o, "group", text.s);
+    buf_clear(&text);
+}
+
+/* The colour that the run has in figures of the chosen ones. */
+static void write_colour(struct emit *o, const struct listing *l,
+                         const struct run_set *set, const struct run_info *r)
+{
+    for (size_t i = 0; i < l->chosen.n; i++) {
+        if (strcmp(l->chosen.run[i].id, r->id) != 0)
+            continue;
+        emit_printf(o, "colour", "#%06x",
+                    palette_curve(THEME_LIGHT, set->slot[i]));
+        emit_printf(o, "colour_dark", "#%06x",
+                    palette_curve(THEME_DARK, set->slot[i]));
+        emit_int(o, "dash", palette_dash(THEME_LIGHT, set->slot[i]));
+        return;
+    }
+}
+
+static void write_rows(struct emit *o, const struct listing *l)
+{
+    struct table t = TABLE_INIT("");
+    struct arena mem = ARENA_INIT;
+    struct run_set set;
+    int *places;
+
+    run_set_init(&set, l->chosen.run, l->chosen.n, &mem);
+    for (size_t j = 0; j < l->columns.n; j++)
+        table_column(&t, l->columns.item[j].title);
+    for (size_t i = 0; i < l->runs.n; i++)
+        for (size_t j = 0; j < l->columns.n; j++)
+            table_add(&t, column_cell(&l->columns.item[j], &l->runs.run[i]));
+    for (size_t j = 0; j < l->columns.n; j++)
+        column_mark_best(&l->columns.item[j], &t, j);
+    places = table_decimals(&t);
+    emit_array(o, "rows");
+    for (size_t i = 0; i < l->runs.n; i++) {
+        const struct run_info *r = &l->runs.run[i];
+
+        emit_object(o, NULL);
+        emit_text(o, "id", r->id);
+        emit_text(o, "name", r->name);
+        emit_text(o, "status", run_status_word(r->status));
+        if (r->deleted)
+            emit_bool(o, "deleted", true);
+        write_colour(o, l, &set, r);
+        write_group(o, &l->group, r);
+        write_progress(o, r);
+        emit_array(o, "cells");
+        for (size_t j = 0; j < l->columns.n; j++)
+            write_cell(o, table_cell(&t, i, j), places[j]);
+        emit_array_end(o);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+    free(places);
+    table_clear(&t);
+    arena_clear(&mem);
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static void add_option(struct buf *b, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    buf_printf(b, " %s ", option);
+    buf_shell_short(b, value);
+}
+
+static void write_command(struct emit *o, const struct listing *l)
+{
+    struct buf b = BUF_INIT;
+
+    buf_str(&b, "gtrack ls");
+    site_root_option(&b, l->live);
+    add_option(&b, "-w", l->selection.where);
+    add_option(&b, "-c", l->columns_text);
+    add_option(&b, "-g", l->group_text);
+    add_option(&b, "--sort", l->selection.sort);
+    if (l->selection.limit)
+        buf_printf(&b, " -n %d", l->selection.limit);
+    if (l->selection.deleted)
+        buf_str(&b, " -d");
+    emit_text(o, "command", b.s);
+    buf_clear(&b);
+}
+
+static void write_listing(struct emit *o, const struct listing *l)
+{
+    emit_object(o, NULL);
+    write_command(o, l);
+    emit_int(o, "version", l->live->version);
+    emit_int(o, "now_ms", clock_wall_ms());
+    emit_array(o, "columns");
+    for (size_t i = 0; i < l->columns.n; i++)
+        write_column(o, &l->columns.item[i]);
+    emit_array_end(o);
+    write_hidden(o, l);
+    write_rows(o, l);
+    emit_int(o, "total", (int64_t)l->live->runs.n);
+    emit_null(o, "error");
+    emit_object_end(o);
+}
+
+int answer_runs(struct site *s, struct query *q, struct answer *a,
+                struct err *e)
+{
+    struct listing l = { .live = site_store(s, q, e),
+                         .selection = TRACK_SELECTION_INIT,
+                         .columns_text = query_get(q, "columns"),
+                         .group_text = query_get(q, "group") };
+    struct emit o = { &a->body, false };
+    int ret = -1;
+
+    if (!l.live || site_runs(s, q, "runs", &l.chosen, e) < 0)
+        return -1;
+    l.selection.where = query_get(q, "filter");
+    l.selection.sort = query_get(q, "sort");
+    l.selection.deleted = query_flag(q, "deleted");
+    if (query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
+        choose(&l, e) == 0) {
+        write_listing(&o, &l);
+        ret = 0;
+    }
+    columns_clear(&l.columns);
+    columns_clear(&l.group);
+    free(l.runs.run);
+    free(l.chosen.run);
+    return ret;
+}

@@ -1,0 +1,29 @@
+#ifndef TRACK_SERVE_CHANGES_H
+#define TRACK_SERVE_CHANGES_H
+
+#include <stdbool.h>
+
+#include "store/load.h"
+
+/*
+ * changes - learn that files of a store change
+ *
+ * inotify(7) tells of new runs, of changed tags, and of points of running runs.
+ * It does not see what other machines write to a network file system, and its
+ * number of folders is limited: where `seen` is false, the store has to be read
+ * again from time to time.
+ */
+struct changes {
+    int fd;    /* becomes readable; -1: inotify is not there */
+    bool seen; /* all changes are reported */
+};
+
+void changes_open(struct changes *, const char *root);
+/* Watch the folders that runs are added to. */
+void changes_watch_root(struct changes *, const char *root);
+void changes_watch_run(struct changes *, const struct run_info *);
+/* Forget what was reported; true if there was something. */
+bool changes_take(struct changes *);
+void changes_close(struct changes *);
+
+#endif

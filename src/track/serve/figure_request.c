@@ -1,0 +1,234 @@
+#include "config.h"
+#include "track/serve/figure_request.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/num.h"
+#include "plot/curves.h"
+#include "plot/kind.h"
+#include "plot/options.h"
+
+/* Take an option over from the query, and into the command line. */
+static const char *take_option(struct figure_request *f, const struct query *q,
+                               const char *key, const char *option)
+{
+    const char *value = query_get(q, key);
+
+    if (value) {
+        buf_printf(&f->options, " --%s ", option);
+        buf_shell_short(&f->options, value);
+    }
+    return value;
+}
+
+/* "1" and "0" select one of two options, anything else none. */
+static void take_switch(struct figure_request *f, const struct query *q,
+                        const char *key, const char *axis, bool *log, bool *lin)
+{
+    const char *value = query_get(q, key);
+
+    if (!value)
+        return;
+    *log = strcmp(value, "1") == 0;
+    *lin = !*log;
+    buf_printf(&f->options, " --%s%s", *log ? "log" : "lin", axis);
+}
+
+/* "FROM:TO" out of two parameters; NULL if both are missing. */
+static const char *take_range(struct figure_request *f, const struct query *q,
+                              const char *from, const char *to,
+                              const char *option)
+{
+    const char *lo = query_get(q, from), *hi = query_get(q, to);
+    char *range;
+
+    if (!lo && !hi)
+        return NULL;
+    range = arena_printf(&f->mem, "%s:%s", lo ? lo : "", hi ? hi : "");
+    buf_printf(&f->options, " --%s ", option);
+    buf_shell_short(&f->options, range);
+    return range;
+}
+
+/* A word of an option's list, by the table of gplot. */
+static int take_word(struct figure_request *f, const struct query *q,
+                     const char *key, const char *option, int otherwise,
+                     int *out, struct err *e)
+{
+    const char *value = query_get(q, key);
+    const struct opt *o = curve_opts;
+    char list[120];
+
+    *out = otherwise;
+    if (!value)
+        return 0;
+    while (strcmp(o->name, option) != 0)
+        o++;
+    *out = opt_find_word(o->words, value);
+    opt_list_words(o->words, list, sizeof list);
+    if (*out < 0)
+        return err_set(e, ERR_USAGE, "%s expects %s, not '%.40s'", key, list,
+                       value);
+    buf_printf(&f->options, " --%s %s", option, o->words[*out]);
+    return 0;
+}
+
+/* The best value of another run as a line, as gplot's --baseline draws it. */
+static int take_baseline(struct figure_request *f, struct site *s,
+                         const struct query *q, struct err *e)
+{
+    const struct kind *k = f->kind ? kind_find(f->kind) : NULL;
+    const struct run_info *r;
+    const struct metric_sum *m = NULL;
+    char value[NUM_TEXT], *word;
+
+    if (!query_get(q, "baseline"))
+        return 0;
+    r = site_run(s, q, "baseline", e);
+    if (!r)
+        return -1;
+    for (int i = 0; k && i < KIND_LINES && k->line[i].label; i++)
+        if (kind_line_key(r, &k->line[i]))
+            m = run_info_metric(r, kind_line_key(r, &k->line[i]));
+    if (f->metric)
+        m = run_info_metric(r, f->metric);
+    if (!m || isnan(m->min))
+        return 0;
+    num_shortest(value, kind_high_is_good(m->key) ? m->max : m->min);
+    word = arena_printf(&f->mem, "%s=%s", r->name, value);
+    GROW(f->request.baseline.item, f->request.baseline.n,
+         f->request.baseline.room);
+    f->request.baseline.item[f->request.baseline.n++] = word;
+    buf_str(&f->options, " --baseline ");
+    buf_shell_short(&f->options, word);
+    return 0;
+}
+
+/* The size in pixels; the points are as many as a browser has room for. */
+static int take_size(struct figure_request *f, const struct query *q,
+                     struct err *e)
+{
+    enum { MOST_PIXELS = 16384, LEAST = 40 };
+    static const double points = 0.75; /* in a pixel */
+    int width, height;
+
+    if (query_number(q, "width", MOST_PIXELS, 600, &width, e) < 0 ||
+        query_number(q, "height", MOST_PIXELS, 375, &height, e) < 0)
+        return -1;
+    if (width < LEAST || height < LEAST)
+        return err_set(e, ERR_USAGE, "a figure of %d by %d pixels is too small",
+                       width, height);
+    f->figure.look.width = width * points;
+    f->figure.look.height = height * points;
+    f->figure.look.columns = width;
+    f->figure.look.bands = false; /* points are real ones, not means */
+    return 0;
+}
+
+static int take_options(struct figure_request *f, struct site *s,
+                        struct query *q, struct err *e)
+{
+    struct request *r = &f->request;
+    int band;
+
+    if (query_get(q, "x") && strcmp(query_get(q, "x"), "gpuhours") == 0) {
+        r->x = ALONG_GPUH;
+        buf_str(&f->options, " --x gpuh");
+    } else if (take_word(f, q, "x", "x", -1, &r->x, e) < 0) {
+        return -1;
+    }
+    if (take_word(f, q, "spread", "band", BAND_STD, &band, e) < 0)
+        return -1;
+    r->spread = (enum band)band;
+    r->smooth = take_option(f, q, "smooth", "smooth");
+    r->group_by = take_option(f, q, "group", "group-by");
+    r->mark = take_option(f, q, "mark", "mark");
+    r->y2 = take_option(f, q, "y2", "y2");
+    r->xrange = take_range(f, q, "from", "to", "xrange");
+    r->yrange = take_range(f, q, "yfrom", "yto", "yrange");
+    if (!r->yrange && query_flag(q, "outliers")) {
+        r->yrange = "all";
+        buf_str(&f->options, " --yrange all");
+    }
+    if (r->group_by && query_flag(q, "traces")) {
+        r->traces = true;
+        buf_str(&f->options, " --traces");
+    }
+    take_switch(f, q, "logx", "x", &r->logx, &r->linx);
+    take_switch(f, q, "logy", "y", &r->logy, &r->liny);
+    if (take_baseline(f, s, q, e) < 0 || take_size(f, q, e) < 0)
+        return -1;
+    return request_parse(r, e);
+}
+
+int figure_request_open(struct figure_request *f, struct site *s,
+                        struct query *q, struct err *e)
+{
+    *f = (struct figure_request){
+        .kind = query_get(q, "kind"),
+        .metric = query_get(q, "metric"),
+        .param = query_get(q, "param"),
+        .figure = FIGURE_INIT,
+        .request = { .x = -1, .legend = -1, .every = 2 },
+        .options = BUF_INIT,
+    };
+    f->live = site_store(s, q, e);
+    f->build = (struct build){ .figure = &f->figure,
+                               .request = &f->request,
+                               .runs = RUNS_INIT };
+    if (!f->live || site_runs(s, q, "runs", &f->build.runs, e) < 0)
+        return -1;
+    f->request.root = f->live->path;
+    if (f->build.runs.n == 0)
+        return err_set(e, ERR_USAGE, "no run is selected");
+    return take_options(f, s, q, e);
+}
+
+int figure_request_build(struct figure_request *f, struct err *e)
+{
+    const struct kind *k = f->kind ? kind_find(f->kind) : NULL;
+    struct build *b = &f->build;
+
+    run_set_init(&b->set, b->runs.run, b->runs.n, &f->mem);
+    if (f->param && f->metric)
+        return sweep_draw(b, f->param, f->metric, e);
+    if (k)
+        return kind_draw(b, k, e);
+    if (f->kind)
+        return err_set(e, ERR_USAGE, "there is no kind of figure '%.40s'",
+                       f->kind);
+    if (!f->metric)
+        return err_set(e, ERR_USAGE, "the URL has neither a kind nor a metric");
+    return curves_metrics(b, figure_panel(b->figure, f->metric), f->metric, e);
+}
+
+void figure_request_command(const struct figure_request *f, struct buf *b)
+{
+    const bool sweep = f->param && f->metric;
+
+    buf_printf(b, "gplot %s", sweep ? "sweep" : f->kind ? f->kind : "metric");
+    if (sweep) {
+        buf_char(b, ' ');
+        buf_shell_short(b, f->param);
+    }
+    if (f->metric) {
+        buf_char(b, ' ');
+        buf_shell_short(b, f->metric);
+    }
+    for (size_t i = 0; i < f->build.runs.n; i++)
+        site_run_word(b, f->live, &f->build.runs.run[i]);
+    site_root_option(b, f->live);
+    if (!sweep)
+        buf_str(b, f->options.s);
+}
+
+void figure_request_close(struct figure_request *f)
+{
+    figure_free(&f->figure);
+    free(f->build.runs.run);
+    free(f->request.baseline.item);
+    buf_clear(&f->options);
+    arena_clear(&f->mem);
+}

@@ -1,0 +1,462 @@
+#include "config.h"
+#include "track/serve/http_server.h"
+
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/dl.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "track/serve/query.h"
+
+/* -- libmicrohttpd --------------------------------------------------------- */
+
+/* It needs a library of cryptography, which takes longer to load than most
+ * commands run, so it is opened when it is needed. */
+struct mhd {
+    __typeof__(MHD_start_daemon) *start_daemon;
+    __typeof__(MHD_stop_daemon) *stop_daemon;
+    __typeof__(MHD_run) *run;
+    __typeof__(MHD_get_timeout) *get_timeout;
+    __typeof__(MHD_get_daemon_info) *get_daemon_info;
+    __typeof__(MHD_lookup_connection_value) *lookup;
+    __typeof__(MHD_create_response_from_buffer) *create_response;
+    __typeof__(MHD_create_response_from_callback) *create_stream;
+    __typeof__(MHD_add_response_header) *add_header;
+    __typeof__(MHD_queue_response) *queue_response;
+    __typeof__(MHD_destroy_response) *destroy_response;
+    __typeof__(MHD_suspend_connection) *suspend;
+    __typeof__(MHD_resume_connection) *resume;
+};
+
+static const struct dl_symbol symbols[] = {
+    { "MHD_start_daemon", offsetof(struct mhd, start_daemon) },
+    { "MHD_stop_daemon", offsetof(struct mhd, stop_daemon) },
+    { "MHD_run", offsetof(struct mhd, run) },
+    { "MHD_get_timeout", offsetof(struct mhd, get_timeout) },
+    { "MHD_get_daemon_info", offsetof(struct mhd, get_daemon_info) },
+    { "MHD_lookup_connection_value", offsetof(struct mhd, lookup) },
+    { "MHD_create_response_from_buffer",
+      offsetof(struct mhd, create_response) },
+    { "MHD_create_response_from_callback",
+      offsetof(struct mhd, create_stream) },
+    { "MHD_add_response_header", offsetof(struct mhd, add_header) },
+    { "MHD_queue_response", offsetof(struct mhd, queue_response) },
+    { "MHD_destroy_response", offsetof(struct mhd, destroy_response) },
+    { "MHD_suspend_connection", offsetof(struct mhd, suspend) },
+    { "MHD_resume_connection", offsetof(struct mhd, resume) },
+    { NULL, 0 },
+};
+
+/* -- the server ------------------------------------------------------------ */
+
+enum {
+    MOST_CONNECTIONS = 1000,
+    MOST_HEADERS = 128 << 10, /* bytes: a URL may name a thousand runs */
+    MOST_BODY = 1 << 20,
+    IDLE_SECS = 30,
+    MOST_UNREAD = 1 << 20, /* of a stream that its reader does not take */
+};
+
+struct stream {
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    struct buf text; /* not sent yet */
+    int store;
+    bool waits; /* suspended, since there is nothing to send */
+    bool ends;
+};
+
+struct http_server {
+    struct mhd lib;
+    struct MHD_Daemon *daemon;
+    const struct guard *guard;
+    http_answer_fn *answer;
+    void *arg;
+    struct stream **stream;
+    size_t n_streams, stream_room;
+};
+
+/* A request whose headers, or whose body, are still arriving. */
+struct arriving {
+    char *url; /* path and query as they were sent */
+    struct buf body;
+    bool started, too_long;
+};
+
+/* -- answers --------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *value;
+} headers[] = {
+    { "X-Content-Type-Options", "nosniff" },
+    { "X-Frame-Options", "DENY" },
+    { "Referrer-Policy", "no-referrer" },
+    { "Cross-Origin-Resource-Policy", "same-origin" },
+    { "Cross-Origin-Opener-Policy", "same-origin" },
+    { "Cache-Control", "no-store" },
+};
+
+static const char page_policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: blob:; connect-src 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'";
+static const char sandbox_policy[] =
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox; "
+    "frame-ancestors 'none'";
+
+static void add_headers(struct http_server *h, struct MHD_Response *r,
+                        const struct answer *a)
+{
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        h->lib.add_header(r, headers[i].name, headers[i].value);
+    h->lib.add_header(r, "Content-Security-Policy",
+                      a->sandbox ? sandbox_policy : page_policy);
+    h->lib.add_header(r, "Content-Type",
+                      a->type ? a->type : "application/json; charset=utf-8");
+    if (a->file) {
+        struct buf b = BUF_INIT;
+
+        buf_str(&b, "inline; filename=\"");
+        for (const char *s = a->file; *s; s++)
+            buf_char(&b,
+                     *s >= ' ' && *s < 127 && !strchr("\"\\%;", *s) ? *s : '_');
+        buf_char(&b, '"');
+        h->lib.add_header(r, "Content-Disposition", b.s);
+        buf_clear(&b);
+    }
+}
+
+/* Queue a response, and let go of it. */
+static enum MHD_Result queue(struct http_server *h, struct MHD_Connection *c,
+                             unsigned status, struct MHD_Response *r)
+{
+    const enum MHD_Result ret =
+        r ? h->lib.queue_response(c, status, r) : MHD_NO;
+
+    if (r)
+        h->lib.destroy_response(r);
+    return ret;
+}
+
+static enum MHD_Result send_answer(struct http_server *h,
+                                   struct MHD_Connection *c, struct answer *a)
+{
+    const unsigned status = a->status ? (unsigned)a->status : MHD_HTTP_OK;
+    struct MHD_Response *r =
+        h->lib.create_response(a->body.len, a->body.s, MHD_RESPMEM_MUST_COPY);
+
+    if (r)
+        add_headers(h, r, a);
+    return queue(h, c, status, r);
+}
+
+/* Refuse a request; a person may have opened the URL, so it is plain text. */
+static enum MHD_Result refuse(struct http_server *h, struct MHD_Connection *c,
+                              int status, const char *why)
+{
+    struct answer a = ANSWER_INIT;
+    enum MHD_Result ret;
+
+    a.status = status;
+    a.type = "text/plain; charset=utf-8";
+    buf_printf(&a.body, "%s\n", why);
+    ret = send_answer(h, c, &a);
+    answer_clear(&a);
+    return ret;
+}
+
+/* Set the cookie and go to the page, whose URL has no token. */
+static enum MHD_Result let_in(struct http_server *h, struct MHD_Connection *c)
+{
+    struct answer a = ANSWER_INIT;
+    struct MHD_Response *r =
+        h->lib.create_response(0, buf_empty, MHD_RESPMEM_PERSISTENT);
+    char *cookie =
+        xasprintf("%s=%s; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000",
+                  h->guard->cookie, h->guard->token);
+
+    if (r) {
+        add_headers(h, r, &a);
+        h->lib.add_header(r, "Set-Cookie", cookie);
+        h->lib.add_header(r, "Location", "/");
+    }
+    free(cookie);
+    return queue(h, c, MHD_HTTP_SEE_OTHER, r);
+}
+
+/* -- streams --------------------------------------------------------------- */
+
+static ssize_t read_stream(void *arg, uint64_t at, char *out, size_t most)
+{
+    struct stream *s = arg;
+    const size_t n = s->text.len < most ? s->text.len : most;
+
+    (void)at;
+    if (n == 0 && s->ends)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (n == 0) {
+        s->waits = true;
+        s->server->lib.suspend(s->connection);
+        return 0;
+    }
+    memcpy(out, s->text.s, n);
+    memmove(s->text.s, s->text.s + n, s->text.len - n);
+    buf_trim(&s->text, s->text.len - n);
+    return (ssize_t)n;
+}
+
+static void free_stream(void *arg)
+{
+    struct stream *s = arg;
+    struct http_server *h = s->server;
+
+    for (size_t i = 0; i < h->n_streams; i++)
+        if (h->stream[i] == s)
+            h->stream[i] = h->stream[--h->n_streams];
+    buf_clear(&s->text);
+    free(s);
+}
+
+static enum MHD_Result open_stream(struct http_server *h,
+                                   struct MHD_Connection *c,
+                                   const struct answer *a)
+{
+    struct stream *s = xcalloc(1, sizeof *s);
+    struct MHD_Response *r;
+
+    *s = (struct stream){
+        .server = h, .connection = c, .text = BUF_INIT, .store = a->stream - 1
+    };
+    buf_add(&s->text, a->body.s, a->body.len);
+    GROW(h->stream, h->n_streams, h->stream_room);
+    h->stream[h->n_streams++] = s;
+    r = h->lib.create_stream(MHD_SIZE_UNKNOWN, 1024, read_stream, s,
+                             free_stream);
+    if (!r)
+        free_stream(s);
+    else
+        add_headers(h, r, a);
+    return queue(h, c, MHD_HTTP_OK, r);
+}
+
+static void wake(struct stream *s)
+{
+    if (s->waits) {
+        s->waits = false;
+        s->server->lib.resume(s->connection);
+    }
+}
+
+void http_server_send(struct http_server *h, int store, const char *text)
+{
+    for (size_t i = 0; i < h->n_streams; i++) {
+        struct stream *s = h->stream[i];
+
+        if (store >= 0 && s->store != store)
+            continue;
+        if (s->text.len > MOST_UNREAD)
+            s->ends = true;
+        else
+            buf_str(&s->text, text);
+        wake(s);
+    }
+}
+
+size_t http_server_streams(const struct http_server *h)
+{
+    return h->n_streams;
+}
+
+/* -- requests -------------------------------------------------------------- */
+
+/* Called with the first line of a request; returns what goes with it. */
+static void *begin_request(void *arg, const char *url, struct MHD_Connection *c)
+{
+    struct arriving *r = xcalloc(1, sizeof *r);
+
+    (void)arg;
+    (void)c;
+    r->url = xstrdup(url);
+    r->body = (struct buf)BUF_INIT;
+    return r;
+}
+
+static void end_request(void *arg, struct MHD_Connection *c, void **con,
+                        enum MHD_RequestTerminationCode why)
+{
+    struct arriving *r = *con;
+
+    (void)arg;
+    (void)c;
+    (void)why;
+    if (r) {
+        free(r->url);
+        buf_clear(&r->body);
+        free(r);
+    }
+    *con = NULL;
+}
+
+static const char *header(struct http_server *h, struct MHD_Connection *c,
+                          const char *name)
+{
+    return h->lib.lookup(c, MHD_HEADER_KIND, name);
+}
+
+static enum guard_verdict ask_guard(struct http_server *h,
+                                    struct MHD_Connection *c, bool post,
+                                    const char *query, struct err *e)
+{
+    struct query q = QUERY_INIT;
+    struct guard_request g = { header(h, c, "Host"), header(h, c, "Origin"),
+                               header(h, c, "Cookie"), NULL, post };
+    struct err wrong = ERR_INIT;
+    enum guard_verdict verdict;
+
+    if (query_parse(&q, query, &wrong) == 0)
+        g.token = query_get(&q, "token");
+    verdict = guard_check(h->guard, &g, e);
+    query_clear(&q);
+    return verdict;
+}
+
+static enum MHD_Result answer_request(struct http_server *h,
+                                      struct MHD_Connection *c,
+                                      const struct arriving *r, bool post)
+{
+    const size_t n = strcspn(r->url, "?");
+    char *path = xstrndup(r->url, n);
+    const struct http_request request = {
+        .post = post,
+        .path = path,
+        .query = r->url[n] ? r->url + n + 1 : "",
+        .body = r->body.s,
+    };
+    struct answer a = ANSWER_INIT;
+    struct err e = ERR_INIT;
+    const enum guard_verdict verdict = ask_guard(h, c, post, request.query, &e);
+    enum MHD_Result ret;
+
+    if (verdict == GUARD_REFUSE) {
+        ret = refuse(h, c, MHD_HTTP_FORBIDDEN, e.text);
+    } else if (verdict == GUARD_ENTER) {
+        ret = let_in(h, c);
+    } else {
+        h->answer(h->arg, &request, &a);
+        ret = a.stream ? open_stream(h, c, &a) : send_answer(h, c, &a);
+    }
+    answer_clear(&a);
+    free(path);
+    return ret;
+}
+
+/* Called when the headers have arrived, then with each part of the body, and
+ * then once more. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *c,
+                                  const char *url, const char *method,
+                                  const char *version, const char *data,
+                                  size_t *size, void **con)
+{
+    struct http_server *h = arg;
+    struct arriving *r = *con;
+    const bool post = strcmp(method, "POST") == 0;
+
+    (void)url;
+    (void)version;
+    if (!post && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return refuse(h, c, MHD_HTTP_METHOD_NOT_ALLOWED,
+                      "this server answers GET only");
+    if (!r->started) {
+        r->started = true;
+        return MHD_YES;
+    }
+    if (*size) {
+        r->too_long = r->too_long || r->body.len + *size > MOST_BODY;
+        if (!r->too_long)
+            buf_add(&r->body, data, *size);
+        *size = 0;
+        return MHD_YES;
+    }
+    if (r->too_long)
+        return refuse(h, c, 413, "the body of the request is too long");
+    return answer_request(h, c, r, post);
+}
+
+static void log_trouble(void *arg, const char *format, va_list ap)
+{
+    struct buf b = BUF_INIT;
+
+    (void)arg;
+    buf_vprintf(&b, format, ap);
+    while (b.len && b.s[b.len - 1] == '\n')
+        buf_trim(&b, b.len - 1);
+    log_debug("%s", b.s);
+    buf_clear(&b);
+}
+
+struct http_server *http_server_open(int fd, const struct guard *guard,
+                                     http_answer_fn *answer, void *arg,
+                                     struct err *e)
+{
+    struct http_server *h = xcalloc(1, sizeof *h);
+
+    h->guard = guard;
+    h->answer = answer;
+    h->arg = arg;
+    if (dl_load(&h->lib, symbols, "libmicrohttpd.so.12", e) < 0) {
+        err_wrap(e, "gtrack serve needs libmicrohttpd");
+        free(h);
+        return NULL;
+    }
+    h->daemon = h->lib.start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL,
+        NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, log_trouble, NULL,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_SECS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)MOST_HEADERS, MHD_OPTION_URI_LOG_CALLBACK, begin_request, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, end_request, NULL, MHD_OPTION_END);
+    if (!h->daemon) {
+        err_set(e, ERR_SYSTEM, "libmicrohttpd cannot serve on this socket");
+        free(h);
+        return NULL;
+    }
+    return h;
+}
+
+int http_server_fd(const struct http_server *h)
+{
+    return h->lib.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD)
+        ->epoll_fd;
+}
+
+double http_server_wait(const struct http_server *h, double most)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    if (h->lib.get_timeout(h->daemon, &ms) != MHD_YES ||
+        (double)ms > most * 1000)
+        return most;
+    return (double)ms / 1000;
+}
+
+void http_server_run(struct http_server *h)
+{
+    h->lib.run(h->daemon);
+}
+
+void http_server_close(struct http_server *h)
+{
+    for (size_t i = 0; i < h->n_streams; i++) {
+        h->stream[i]->ends = true;
+        wake(h->stream[i]);
+    }
+    h->lib.run(h->daemon);
+    h->lib.stop_daemon(h->daemon);
+    free(h->stream);
+    free(h);
+}

@@ -1,0 +1,50 @@
+#ifndef TRACK_SERVE_LIVE_H
+#define TRACK_SERVE_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/emit.h"
+#include "store/load.h"
+#include "track/serve/changes.h"
+
+/*
+ * live - a store in memory, read again after it has changed
+ *
+ *      live_open(&l, "mlruns");
+ *      ... poll(2) for live_wait(&l), or until l.changes.fd is readable ...
+ *      live_look(&l);
+ *      if (live_due(&l) && live_read(&l))
+ *          ... live_changed(&l, &emit) names the runs ...
+ *
+ * Reading takes at most a twentieth of the time, however large the store is.
+ * A store that does not exist, or no longer, is a `problem` until it does.
+ */
+struct live {
+    const char *path;
+    struct runs runs;   /* all, even deleted ones */
+    struct err problem; /* why there are none; or ERR_NONE */
+    int64_t version;    /* grows with each change */
+    struct changes changes;
+    uint64_t *print; /* of each run, to see whether it is another now */
+    bool *changed;   /* since it was read before */
+    bool stale;      /* a file has changed */
+    bool running;    /* some run may become stale */
+    double read_at;  /* when it was read, by clock_mono() */
+    double cost;     /* how long that took */
+};
+
+void live_open(struct live *, const char *path);
+/* Learn whether files have changed. */
+void live_look(struct live *);
+/* Is it time to read the store again? */
+bool live_due(const struct live *);
+/* How many seconds it is until then. */
+double live_wait(const struct live *);
+/* Read it; true if something is different now. */
+bool live_read(struct live *);
+/* {"version":7,"runs":["ID",...]}, after live_read(). */
+void live_changed(const struct live *, struct emit *);
+void live_close(struct live *);
+
+#endif

@@ -1,0 +1,38 @@
+# The page: what it is made from, and its server.
+gtrack_SOURCES += \
+	%D%/answer.c \
+	%D%/answer.h \
+	%D%/answer_figure.c \
+	%D%/answer_kinds.c \
+	%D%/answer_runs.c \
+	%D%/changes.c \
+	%D%/changes.h \
+	%D%/figure_request.c \
+	%D%/figure_request.h \
+	%D%/guard.c \
+	%D%/guard.h \
+	%D%/http_server.h \
+	%D%/listen.c \
+	%D%/listen.h \
+	%D%/live.c \
+	%D%/live.h \
+	%D%/page_files.h \
+	%D%/query.c \
+	%D%/query.h \
+	%D%/serve.c \
+	%D%/serve.h \
+	%D%/site.c \
+	%D%/site.h
+if HAVE_MICROHTTPD
+gtrack_SOURCES += %D%/http_server.c
+else
+gtrack_SOURCES += %D%/http_server_none.c
+endif
+
+# The page itself, as arrays of bytes
+nodist_gtrack_SOURCES = %D%/page_files.c
+CLEANFILES += %D%/page_files.c
+EXTRA_DIST += scripts/embed
+src/track/serve/page_files.c: $(PAGE_FILES) scripts/embed
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	(cd $(top_srcdir) && scripts/embed $(PAGE_FILES)) >$@.tmp && mv $@.tmp $@

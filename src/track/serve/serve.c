@@ -1,0 +1,168 @@
+#include "config.h"
+#include "track/serve/serve.h"
+
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "common/sig.h"
+#include "track/serve/http_server.h"
+#include "track/serve/listen.h"
+#include "track/serve/site.h"
+
+/* Seconds between two comments to a stream, which tell whether it is read. */
+static const double heartbeat = 15;
+
+struct serve {
+    const struct serve_conf *conf;
+    struct site site;
+    struct guard guard;
+    struct http_server *http;
+    struct pollfd *poll; /* of the server, and of each store */
+    double beat_at;
+    int port;
+};
+
+/* Read the stores that have changed, if it is time, and tell the pages. */
+static void read_stores(struct serve *s)
+{
+    for (size_t i = 0; i < s->site.n_stores; i++) {
+        struct live *l = &s->site.store[i];
+        struct buf b = BUF_INIT;
+        struct emit o = { &b, false };
+
+        live_look(l);
+        if (!live_due(l) || !live_read(l))
+            continue;
+        buf_str(&b, "event: runs\ndata: ");
+        live_changed(l, &o);
+        buf_str(&b, "\n\n");
+        http_server_send(s->http, (int)i, b.s);
+        buf_clear(&b);
+    }
+}
+
+/* A store is read for a page that asks, if nothing is open that would have
+ * been told. */
+static void on_request(void *arg, const struct http_request *r,
+                       struct answer *a)
+{
+    struct serve *s = arg;
+
+    read_stores(s);
+    site_answer(&s->site, r->post, r->path, r->query, r->body, a);
+}
+
+static double wait_of(const struct serve *s)
+{
+    double wait = 1; /* a signal may come just before poll(2) */
+
+    wait = fmin(wait, fmax(s->beat_at - clock_mono(), 0));
+    for (size_t i = 0; i < s->site.n_stores; i++)
+        if (http_server_streams(s->http))
+            wait = fmin(wait, live_wait(&s->site.store[i]));
+    return http_server_wait(s->http, wait);
+}
+
+static void serve_once(struct serve *s)
+{
+    const size_t n = s->site.n_stores;
+
+    s->poll[n] = (struct pollfd){ http_server_fd(s->http), POLLIN, 0 };
+    for (size_t i = 0; i < n; i++) {
+        const struct live *l = &s->site.store[i];
+
+        /* what is known to have changed need not be told again */
+        s->poll[i] =
+            (struct pollfd){ l->stale ? -1 : l->changes.fd, POLLIN, 0 };
+    }
+    poll(s->poll, n + 1, (int)ceil(wait_of(s) * 1000));
+    if (http_server_streams(s->http))
+        read_stores(s);
+    if (clock_mono() >= s->beat_at) {
+        http_server_send(s->http, -1, ":\n\n");
+        s->beat_at = clock_mono() + heartbeat;
+    }
+    http_server_run(s->http);
+}
+
+/* Show a page in the user's browser, which goes on without this program. */
+static void open_browser(const char *url)
+{
+    if (fork() != 0)
+        return;
+    if (setsid() < 0 || fork() != 0)
+        _exit(0);
+    execlp("xdg-open", "xdg-open", url, (char *)NULL);
+    _exit(127);
+}
+
+static void announce(const struct serve *s)
+{
+    char *url;
+
+    if (s->conf->socket) {
+        printf("unix:%s /?token=%s\n", s->conf->socket, s->guard.token);
+        fflush(stdout);
+        return;
+    }
+    url = xasprintf("http://127.0.0.1:%d/?token=%s", s->port, s->guard.token);
+    printf("%s\n", url);
+    fflush(stdout);
+    if (s->conf->open)
+        open_browser(url);
+    free(url);
+}
+
+static int open_http(struct serve *s, struct err *e)
+{
+    int fd;
+
+    s->port = s->conf->port;
+    fd = s->conf->socket ? listen_unix(s->conf->socket, e)
+                         : listen_tcp(&s->port, e);
+    if (fd < 0 || guard_init(&s->guard, s->port, s->conf->hosts, e) < 0)
+        return -1;
+    s->http = http_server_open(fd, &s->guard, on_request, s, e);
+    if (s->http)
+        return 0;
+    close(fd);
+    return -1;
+}
+
+int serve_run(const struct serve_conf *c, struct err *e)
+{
+    struct serve s = { .conf = c,
+                       .site = { xcalloc(c->n_stores, sizeof(struct live)),
+                                 c->n_stores, c->edit } };
+    int ret;
+
+    for (size_t i = 0; i < c->n_stores; i++)
+        live_open(&s.site.store[i], c->stores[i]);
+    s.poll = xcalloc(c->n_stores + 1, sizeof *s.poll);
+    ret = open_http(&s, e);
+    if (ret == 0) {
+        for (size_t i = 0; i < c->n_stores; i++)
+            if (s.site.store[i].problem.kind)
+                log_warn("%s", s.site.store[i].problem.text);
+        sig_watch();
+        announce(&s);
+        while (!sig_caught())
+            serve_once(&s);
+        http_server_close(s.http);
+    }
+    if (ret == 0 && c->socket)
+        unlink(c->socket);
+    for (size_t i = 0; i < c->n_stores; i++)
+        live_close(&s.site.store[i]);
+    free(s.site.store);
+    free(s.poll);
+    return ret;
+}

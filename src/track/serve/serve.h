@@ -1,0 +1,27 @@
+#ifndef TRACK_SERVE_SERVE_H
+#define TRACK_SERVE_SERVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/opt.h"
+
+/*
+ * serve - answer a browser until a signal arrives
+ *
+ * Prints the URL with its token on standard output.  Everything happens in one
+ * thread, which waits for requests and for changes of the stores.
+ */
+struct serve_conf {
+    const char *const *stores;
+    size_t n_stores;
+    int port;           /* 0: any */
+    const char *socket; /* the path of a Unix socket, or NULL */
+    const struct opt_list *hosts;
+    bool edit, open;
+};
+
+int serve_run(const struct serve_conf *, struct err *);
+
+#endif

@@ -1,0 +1,211 @@
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/emit.h"
+#include "store/store.h"
+#include "track/runs/track.h"
+#include "track/serve/page_files.h"
+
+/* clang-format off */
+static const struct {
+    const char *path;
+    site_fn *answer;
+    bool post;
+} pages[] = {
+    { "/api/stores", answer_stores, false },
+    { "/api/runs",   answer_runs,   false },
+    { "/api/kinds",  answer_kinds,  false },
+    { "/api/figure", answer_figure, false },
+    { "/api/events", answer_events, false },
+};
+/* clang-format on */
+
+const char *page_file_type(const char *name)
+{
+    return str_ends(name, ".html")  ? "text/html; charset=utf-8"
+           : str_ends(name, ".css") ? "text/css; charset=utf-8"
+           : str_ends(name, ".js")  ? "text/javascript; charset=utf-8"
+           : str_ends(name, ".svg") ? "image/svg+xml"
+                                    : "text/plain; charset=utf-8";
+}
+
+const struct page_file *page_file_find(const char *name)
+{
+    for (const struct page_file *f = page_files; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+static int answer_file(const char *name, struct answer *a, struct err *e)
+{
+    const struct page_file *f = page_file_find(name);
+
+    if (!f)
+        return err_set(e, ERR_MISSING, "there is no page here");
+    a->type = page_file_type(name);
+    buf_add(&a->body, f->data, f->size);
+    return 0;
+}
+
+static int answer_path(struct site *s, bool post, const char *path,
+                       struct query *q, struct answer *a, struct err *e)
+{
+    if (!post && strcmp(path, "/") == 0)
+        return answer_file("index.html", a, e);
+    if (!post && strncmp(path, "/page/", 6) == 0)
+        return answer_file(path + 6, a, e);
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+        if (strcmp(path, pages[i].path) == 0 && post == pages[i].post)
+            return pages[i].answer(s, q, a, e);
+    return err_set(e, ERR_MISSING, "there is no page here");
+}
+
+void site_answer(struct site *s, bool post, const char *path, const char *query,
+                 const char *body, struct answer *a)
+{
+    struct query q = QUERY_INIT;
+    struct err e = ERR_INIT;
+
+    (void)body;
+    if (query_parse(&q, query, &e) < 0 ||
+        answer_path(s, post, path, &q, a, &e) < 0)
+        answer_error(a, &e);
+    query_clear(&q);
+}
+
+struct live *site_store(struct site *s, const struct query *q, struct err *e)
+{
+    struct live *l;
+    int at;
+
+    if (query_number(q, "store", (int)s->n_stores - 1, 0, &at, e) < 0)
+        return NULL;
+    l = &s->store[at];
+    track_root = l->path;
+    if (l->problem.kind == ERR_NONE)
+        return l;
+    *e = l->problem;
+    return NULL;
+}
+
+static const struct run_info *find_run(const struct live *l, const char *id,
+                                       struct err *e)
+{
+    for (size_t i = 0; i < l->runs.n; i++)
+        if (strcmp(l->runs.run[i].id, id) == 0)
+            return &l->runs.run[i];
+    err_set(e, ERR_MISSING, "there is no run %.64s in %s", id, l->path);
+    return NULL;
+}
+
+int site_runs(struct site *s, struct query *q, const char *key,
+              struct runs *runs, struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    char **id;
+    const size_t n = query_list(q, key, &id);
+
+    *runs = (struct runs)RUNS_INIT;
+    if (!l)
+        return -1;
+    runs->run = xcalloc(n + 1, sizeof *runs->run);
+    for (size_t i = 0; i < n; i++) {
+        const struct run_info *r = find_run(l, id[i], e);
+
+        if (!r) {
+            free(runs->run);
+            *runs = (struct runs)RUNS_INIT;
+            return -1;
+        }
+        runs->run[runs->n++] = *r;
+    }
+    return 0;
+}
+
+const struct run_info *site_run(struct site *s, const struct query *q,
+                                const char *key, struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    const char *id = query_get(q, key);
+
+    if (!l)
+        return NULL;
+    if (!id) {
+        err_set(e, ERR_USAGE, "the URL has no %s", key);
+        return NULL;
+    }
+    return find_run(l, id, e);
+}
+
+/* Can its name be taken for something else? */
+static bool is_plain_name(const struct live *l, const struct run_info *r)
+{
+    size_t same = 0;
+
+    if (strpbrk(r->name, "=<> \n") || strchr("@-", r->name[0]))
+        return false;
+    for (size_t i = 0; i < l->runs.n; i++)
+        same += strcmp(l->runs.run[i].name, r->name) == 0;
+    return same == 1;
+}
+
+void site_run_word(struct buf *b, const struct live *l,
+                   const struct run_info *r)
+{
+    buf_char(b, ' ');
+    buf_shell_short(b, is_plain_name(l, r) ? r->name : r->id);
+}
+
+void site_root_option(struct buf *b, const struct live *l)
+{
+    if (strcmp(l->path, "mlruns") == 0)
+        return;
+    buf_str(b, " -r ");
+    buf_shell_short(b, l->path);
+}
+
+/* A stream that begins with the version, so that a page that was away for a
+ * while learns that it has missed something. */
+int answer_events(struct site *s, struct query *q, struct answer *a,
+                  struct err *e)
+{
+    int at;
+
+    if (query_number(q, "store", (int)s->n_stores - 1, 0, &at, e) < 0)
+        return -1;
+    a->stream = at + 1;
+    a->type = "text/event-stream";
+    buf_printf(&a->body,
+               "retry: 1000\nevent: runs\ndata: {\"version\":%lld,"
+               "\"runs\":[]}\n\n",
+               (long long)s->store[at].version);
+    return 0;
+}
+
+int answer_stores(struct site *s, struct query *q, struct answer *a,
+                  struct err *e)
+{
+    struct emit o = { &a->body, false };
+
+    (void)q;
+    (void)e;
+    emit_object(&o, NULL);
+    emit_array(&o, "stores");
+    for (size_t i = 0; i < s->n_stores; i++) {
+        emit_object(&o, NULL);
+        emit_int(&o, "id", (int64_t)i);
+        emit_text(&o, "path", s->store[i].path);
+        emit_text(&o, "problem",
+                  s->store[i].problem.kind ? s->store[i].problem.text : NULL);
+        emit_object_end(&o);
+    }
+    emit_array_end(&o);
+    emit_text(&o, "version", PACKAGE_VERSION);
+    emit_bool(&o, "edit", s->edit);
+    emit_object_end(&o);
+    return 0;
+}

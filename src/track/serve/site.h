@@ -1,0 +1,48 @@
+#ifndef TRACK_SERVE_SITE_H
+#define TRACK_SERVE_SITE_H
+
+#include "track/serve/answer.h"
+#include "track/serve/live.h"
+#include "track/serve/query.h"
+
+/*
+ * site - what the pages of the server are made from, and which function makes
+ * each of them
+ *
+ *      site_answer(&site, false, "/api/runs", "store=0", NULL, &answer);
+ *
+ * Nothing here knows HTTP: the server asks for the path and the query of a
+ * request, and a frozen page for those of which it is made.
+ */
+struct site {
+    struct live *store;
+    size_t n_stores;
+    bool edit; /* notes, tags and deletion may be changed */
+};
+
+void site_answer(struct site *, bool post, const char *path, const char *query,
+                 const char *body, struct answer *);
+
+/* -- for the functions that answer ----------------------------------------- */
+
+typedef int site_fn(struct site *, struct query *, struct answer *,
+                    struct err *);
+
+site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events;
+
+/* The store that the query names. */
+struct live *site_store(struct site *, const struct query *, struct err *);
+/* The runs whose ids are listed under a key of the query, in this order; the
+ * caller frees runs->run, and the rest belongs to the store. */
+int site_runs(struct site *, struct query *, const char *key, struct runs *,
+              struct err *);
+/* The run whose id is under a key; NULL with e filled if there is none. */
+const struct run_info *site_run(struct site *, const struct query *,
+                                const char *key, struct err *);
+
+/* Append a word for the command line that names this run. */
+void site_run_word(struct buf *, const struct live *, const struct run_info *);
+/* Append " -r PATH", unless it is the default. */
+void site_root_option(struct buf *, const struct live *);
+
+#endif
