@@ -98,19 +98,49 @@ int pager_data(const char *text, size_t n, struct err *e)
 
     if (!isatty(STDOUT_FILENO))
         return pager_text(text, n, false, e);
-    while (n > 0) {
-        const size_t part = strcspn(text, "\t\n");
-        char *word = xstrndup(text, part);
-        const size_t used = part + (text[part] || part < n);
+    for (size_t from = 0, to; from < n; from = to + 1) {
+        char *word;
 
+        for (to = from; to < n && !strchr("\t\n", text[to]);) /* also at NUL */
+            to++;
+        word = xstrndup(text + from, to - from);
         utf8_visible(&out, word);
-        if (part < n)
-            buf_char(&out, text[part] ? text[part] : ' ');
+        if (to < n)
+            buf_char(&out, text[to] ? text[to] : ' ');
         free(word);
-        text += used;
-        n -= used;
     }
     ret = pager_text(out.s, out.len, false, e);
     buf_clear(&out);
+    return ret;
+}
+
+/* How many bytes at the end begin a character that is not complete. */
+static size_t count_partial(const char *text, size_t n)
+{
+    for (size_t back = 1; back < UTF8_MAX && back <= n; back++) {
+        const unsigned char c = (unsigned char)text[n - back];
+
+        if (c >= 0xC0)
+            return back < (c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2) ? back : 0;
+        if (c < 0x80)
+            break;
+    }
+    return 0;
+}
+
+int pager_file(FILE *fp, const char *name, struct err *e)
+{
+    char chunk[65536];
+    size_t kept = 0, n;
+    int ret = 0;
+
+    do {
+        n = kept + fread(chunk + kept, 1, sizeof chunk - kept, fp);
+        kept = n == sizeof chunk ? count_partial(chunk, n) : 0;
+        ret = pager_data(chunk, n - kept, e);
+        memmove(chunk, chunk + n - kept, kept);
+    } while (ret == 0 && n == sizeof chunk);
+    if (ret == 0 && ferror(fp))
+        ret = err_sys(e, "cannot read %s", name);
     return ret;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/buf.h"
+#include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "store/bulk.h"
@@ -33,25 +34,31 @@ static const struct opt artifacts_opts[] = {
     { 0 }
 };
 
-static int copy_content(FILE *to, FILE *from, const char *name, struct err *e)
+static int print_file(const struct run_info *r, const char *name, struct err *e)
 {
+    char *path = path_join(r->artifacts, name);
+    const int fd = path_open_inside(path, r->folder, e);
+    int ret = -1;
+
+    if (fd >= 0) {
+        FILE *fp = fdopen(fd, "r");
+
+        ret = pager_file(fp, path, e);
+        fclose(fp);
+    }
+    free(path);
+    return ret;
+}
+
+static int copy_content(FILE *to, const char *name, struct err *e)
+{
+    FILE *from = fopen(name, "re");
     int ret;
 
     if (!from)
         return err_open(e, "cannot read %s", name);
     ret = copy_stream(from, name, to, e);
     fclose(from);
-    return ret;
-}
-
-static int print_file(const struct run_info *r, const char *name, struct err *e)
-{
-    char *path = path_join(r->artifacts, name);
-    const int fd = path_open_inside(path, r->folder, e);
-    const int ret =
-        fd < 0 ? -1 : copy_content(stdout, fdopen(fd, "r"), path, e);
-
-    free(path);
     return ret;
 }
 
@@ -64,8 +71,7 @@ static int add_file(const struct run_info *r, const char *file, struct err *e)
 
     if (bulk_open(&b, r->folder, e) == 0) {
         to = bulk_artifact(&b, name, e);
-        if (to && save_open(&s, to, e) == 0 &&
-            copy_content(s.fp, fopen(file, "re"), file, e) == 0)
+        if (to && save_open(&s, to, e) == 0 && copy_content(s.fp, file, e) == 0)
             ret = save_commit(&s, e);
         save_abandon(&s);
         bulk_close(&b);

@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "common/num.h"
+#include "common/pager.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "common/spawn.h"
@@ -55,9 +56,24 @@ static int load_flags(void)
     return selection.attempts ? LOAD_ALL_ATTEMPTS : 0;
 }
 
+enum { ENOUGH = 1 << 16 }; /* bytes, to be written together */
+
+/* Write lines to a file or, where it is a terminal, what it may show. */
+static int write_lines(FILE *fp, struct buf *lines, struct err *e)
+{
+    int ret = 0;
+
+    if (fp == stdout)
+        ret = pager_data(lines->s, lines->len, e);
+    else
+        fwrite(lines->s, 1, lines->len, fp); /* save_commit() looks */
+    buf_trim(lines, 0);
+    return ret;
+}
+
 static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
 {
-    struct buf head = BUF_INIT;
+    struct buf head = BUF_INIT, lines = BUF_INIT;
     int ret = 0;
 
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
@@ -71,15 +87,20 @@ static int write_csv_run(FILE *fp, const struct run_info *r, struct err *e)
         buf_char(&head, ',');
         table_csv_text(&head, r->metrics[j].key);
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
-        for (size_t i = 0; i < s.n; i++) {
+        for (size_t i = 0; i < s.n && ret == 0; i++) {
             char text[NUM_TEXT];
 
             num_shortest(text, s.value[i]);
-            fprintf(fp, "%s,%" PRId64 ",%" PRId64 ",%s\n", head.s, s.step[i],
-                    s.ms[i], text);
+            buf_printf(&lines, "%s,%" PRId64 ",%" PRId64 ",%s\n", head.s,
+                       s.step[i], s.ms[i], text);
+            if (lines.len > ENOUGH)
+                ret = write_lines(fp, &lines, e);
         }
         series_free(&s);
     }
+    if (ret == 0)
+        ret = write_lines(fp, &lines, e);
+    buf_clear(&lines);
     buf_clear(&head);
     return ret;
 }
@@ -115,13 +136,11 @@ static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
     add_json_pairs(&b, "params", r->params, r->n_params);
     add_json_pairs(&b, "tags", r->tags, r->n_tags);
     buf_str(&b, "}\n");
-    fwrite(b.s, 1, b.len, fp);
     for (size_t j = 0; j < r->n_metrics && ret == 0; j++) {
         struct series s;
 
         ret = series_load(&s, r, r->metrics[j].key, load_flags(), e);
-        for (size_t i = 0; i < s.n; i++) {
-            buf_trim(&b, 0);
+        for (size_t i = 0; i < s.n && ret == 0; i++) {
             buf_printf(&b,
                        "{\"type\": \"point\", \"run\": \"%s\", "
                        "\"metric\": ",
@@ -133,10 +152,13 @@ static int write_jsonl_run(FILE *fp, const struct run_info *r, struct err *e)
                        s.step[i], s.ms[i]);
             table_json_real(&b, s.value[i]);
             buf_str(&b, "}\n");
-            fwrite(b.s, 1, b.len, fp);
+            if (b.len > ENOUGH)
+                ret = write_lines(fp, &b, e);
         }
         series_free(&s);
     }
+    if (ret == 0)
+        ret = write_lines(fp, &b, e);
     buf_clear(&b);
     return ret;
 }

@@ -12,6 +12,7 @@
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/num.h"
+#include "common/pager.h"
 #include "common/sig.h"
 #include "common/utf8.h"
 #include "track/runs/auto_columns.h"
@@ -224,15 +225,14 @@ static void skip_to_last(FILE *fp, int n)
     fseeko(fp, 0, SEEK_SET);
 }
 
-static void copy_rest(FILE *fp)
+static int copy_rest(FILE *fp, struct err *e)
 {
-    char chunk[8192];
-    size_t n;
+    int ret;
 
     clearerr(fp);
-    while ((n = fread(chunk, 1, sizeof chunk, fp)) > 0)
-        fwrite(chunk, 1, n, stdout);
+    ret = pager_file(fp, "the output of the run", e);
     fflush(stdout);
+    return ret;
 }
 
 /* Load the run again, with what it has recorded by now. */
@@ -276,18 +276,18 @@ static int tail_metrics(struct runs *runs, char **words, int n, struct err *e)
 static int tail_output(struct runs *runs, struct err *e)
 {
     FILE *fp = open_output(&runs->run[0], e);
-    int ret = 0;
+    int ret;
 
     if (!fp)
         return -1;
     skip_to_last(fp, lines);
-    copy_rest(fp);
+    ret = copy_rest(fp, e);
     while (ret == 0 && follow && runs->run[0].status == RUN_RUNNING &&
            !sig_caught()) {
         poll(NULL, 0, (int)(every * 1000));
         ret = reload_run(runs, e);
         if (ret == 0)
-            copy_rest(fp);
+            ret = copy_rest(fp, e);
     }
     fclose(fp);
     return ret;

@@ -125,15 +125,21 @@ name=$(printf 'two\nlines\tand a tab')
 echo 'step=1 loss=2' | gtrack log -r odd "$name" -t "note=$bad" 2>err
 run=$(gtrack -r odd where @latest)
 gtrack -r odd note @latest "$bad" 2>err
+printf '\302\2332J%s\n' "$bad" >note
 sed -i "s|^command: .*|command: \"\\\\e]0;t\\\\a\\\\x9b2J\"|" \
     "$run/.gtrack/attempt.1.yaml"
 printf '1700000000000 0.5 1\n' >"$run/metrics/$bad"
+mkdir -p "$run/artifacts"
+# one of the characters is on both sides of where a buffer ends
+head -c 65535 /dev/zero | tr '\0' a | cat - note >"$run/artifacts/a"
+cp "$run/artifacts/a" "$run/artifacts/output.log"
 if script -qec true /dev/null </dev/null >out 2>err; then
     for command in 'note @latest' cmd 'show --tsv' 'show --json' 'show -a' \
-        'ls --tsv' tail 'metrics --csv' 'rm none'; do
+        'ls --tsv' tail 'metrics --csv' 'rm none' 'artifacts --cat a' \
+        'tail --log' 'export --to csv -o -' 'export --to jsonl -o -'; do
         PAGER=cat script -qec "gtrack -r odd $command" /dev/null </dev/null
-    done >out 2>err
-    test "$(grep -c . out)" -gt 20 &&
+    done 2>err | cut -c 1-200,65500- >out
+    test "$(grep -c . out)" -gt 20 && test "$(grep -c 'aa.*2Ja^\[\]' out)" -eq 2 &&
         ! LC_ALL=C grep -q "$(printf '\007\\|\033[]]\\|\033\\[2J\\|\302\233')" out
     ok $? "no command sends the control characters of a store to a terminal"
 else
@@ -143,6 +149,8 @@ fi
 gtrack -r odd note @latest >out
 test "$(cat out)" = "$bad"
 ok $? "a note is written to a pipe as it is"
+gtrack -r odd artifacts --cat a @latest | cmp -s - "$run/artifacts/a"
+ok $? "an artifact is written to a pipe as it is"
 gtrack -r odd ls -c name,note --tsv --no-header >out
 test "$(wc -l <out)" -eq 1 && test "$(awk -F "$tab" '{ print NF }' out)" -eq 2
 ok $? "a name cannot break a line of TSV"
