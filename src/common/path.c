@@ -256,3 +256,22 @@ bool path_leaves(const char *path, const char *folder)
         close(fd);
     return leaves;
 }
+
+int path_check_inside(const char *path, const char *folder, struct err *e)
+{
+    int ret = 0;
+
+    for (size_t n = strlen(folder); ret == 0 && path[n];) {
+        char *part;
+
+        n += 1 + strcspn(path + n + 1, "/");
+        part = xstrndup(path, n);
+        if (path_is_link(part) && path_leaves(part, folder))
+            ret = err_set(e, ERR_INPUT,
+                          "%s is a link that leaves the run; nothing is "
+                          "written there",
+                          part);
+        free(part);
+    }
+    return ret;
+}

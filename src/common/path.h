@@ -33,6 +33,9 @@ int path_open_inside(const char *path, const char *folder, struct err *);
 bool path_leaves(const char *path, const char *folder);
 /* Is it a link, and are links not followed? */
 bool path_is_refused(const char *path);
+/* Before writing to a path, which begins with that of a folder: do no links in
+ * the rest of it lead out of the folder?  The path need not exist. */
+int path_check_inside(const char *path, const char *folder, struct err *);
 
 /* Create a folder and those above it, as far as they do not exist. */
 int path_make(const char *folder, struct err *);

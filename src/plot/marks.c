@@ -90,7 +90,8 @@ static void mark_checkpoints(const struct marked *c)
     char *folder = path_join(c->run->artifacts, "checkpoints");
     bool any = false;
 
-    path_list(&list, folder, &e);
+    if (!path_is_link(folder) || !path_leaves(folder, c->run->folder))
+        path_list(&list, folder, &e);
     for (size_t i = 0; i < list.n; i++) {
         const int64_t step = step_of(list.name[i]);
         const double x = step < 0 ? (double)NAN : history_x(c->history, step);

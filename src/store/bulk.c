@@ -124,7 +124,9 @@ int bulk_points(struct bulk *p, const char *key, const struct point *point,
         return file ? 0 : -1;
     path = xasprintf("%s/metrics/%s", p->folder, file);
     temp = path_join(p->folder, STORE_OWN "/metric");
-    ret = path_make_parent(path, e);
+    ret = path_check_inside(path, p->folder, e);
+    if (ret == 0)
+        ret = path_make_parent(path, e);
     if (ret == 0)
         ret = metric_append(path, temp, point, n, &done, e);
     free(temp);
@@ -172,7 +174,8 @@ char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
 {
     char *path = xasprintf("%s/artifacts/%s", p->folder, name);
 
-    if (path_make_parent(path, e) == 0)
+    if (path_check_inside(path, p->folder, e) == 0 &&
+        path_make_parent(path, e) == 0)
         return path;
     free(path);
     return NULL;

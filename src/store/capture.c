@@ -198,7 +198,7 @@ static void keep_diff(struct run *r, const struct buf *diff)
     struct err e = ERR_INIT;
     struct buf tag = BUF_INIT;
 
-    if (save_open(&s, path, &e) == 0) {
+    if (path && save_open(&s, path, &e) == 0) {
         fwrite(diff->s, 1, diff->len, s.fp);
         save_commit(&s, &e);
     }

@@ -131,7 +131,7 @@ int meta_save(const struct meta *m, const char *run, struct err *e)
     char *path = path_join(run, STORE_META);
     char *temp = path_join(run, STORE_OWN "/meta");
     struct buf b = BUF_INIT;
-    int ret = path_make_parent(temp, e); /* a run of another tool has none */
+    int ret = store_make_own(run, e); /* a run of another tool has none */
 
     yaml_put(&b, "artifact_uri", or_empty(m->artifact_uri));
     if (m->deleted && m->deleted_ms)

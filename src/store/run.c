@@ -274,9 +274,12 @@ char *run_artifact(struct run *r, const char *name)
     char *path = xasprintf("%s/artifacts/%s", r->folder, name);
     struct err e = ERR_INIT;
 
-    if (path_make_parent(path, &e) < 0)
-        log_warn("%s: %s", r->meta.name, e.text);
-    return path;
+    if (path_check_inside(path, r->folder, &e) == 0 &&
+        path_make_parent(path, &e) == 0)
+        return path;
+    log_warn("%s: %s", r->meta.name, e.text);
+    free(path);
+    return NULL;
 }
 
 int run_flush(struct run *r, struct err *e)

@@ -95,7 +95,8 @@ struct run_dataset {
 int run_dataset(struct run *, const struct run_dataset *, struct err *);
 
 /* The path at which to write an artifact; its folder is created, and the caller
- * frees the path. */
+ * frees the path.  NULL, with a warning, if its folder cannot be created or
+ * links in the path lead out of the run. */
 char *run_artifact(struct run *, const char *name);
 
 /* Hand everything logged so far to the operating system. */

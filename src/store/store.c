@@ -237,19 +237,30 @@ void store_clear_temps(const char *folder)
     path_list_clear(&names);
 }
 
+int store_make_own(const char *run, struct err *e)
+{
+    char *own = path_join(run, STORE_OWN);
+    const int ret = path_check_inside(own, run, e) < 0 ? -1 : path_make(own, e);
+
+    free(own);
+    return ret;
+}
+
 int store_value(const char *run, const char *kind, const char *file,
                 const char *value, struct err *e)
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
-    int ret = 0;
+    char *folder = path_parent(path);
+    int ret = path_check_inside(folder, run, e);
 
-    if (!value && unlink(path) < 0 && errno != ENOENT)
+    if (ret == 0 && !value && unlink(path) < 0 && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
-    if (value &&
-        (path_make_parent(path, e) < 0 || path_make_parent(temp, e) < 0 ||
+    if (ret == 0 && value &&
+        (path_make(folder, e) < 0 || store_make_own(run, e) < 0 ||
          store_write(path, temp, value, strlen(value), false, e) < 0))
         ret = -1;
+    free(folder);
     free(temp);
     free(path);
     return ret;

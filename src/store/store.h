@@ -96,6 +96,9 @@ int store_create(const char *path, const char *temp, const void *data, size_t n,
 /* Remove the temporary files in a folder whose writers were killed. */
 void store_clear_temps(const char *folder);
 
+/* Create our folder inside a run, unless it exists. */
+int store_make_own(const char *run, struct err *);
+
 /* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
  * needs; a value of NULL removes it. */
 int store_value(const char *run, const char *kind, const char *file,

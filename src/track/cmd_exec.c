@@ -174,9 +174,9 @@ static void read_streams(struct session *s)
 static FILE *open_artifact(struct run *run, const char *file)
 {
     char *path = run_artifact(run, file);
-    FILE *fp = fopen(path, "we");
+    FILE *fp = path ? fopen(path, "we") : NULL;
 
-    if (!fp)
+    if (path && !fp)
         log_warn("cannot create %s: %s", path, strerror(errno));
     free(path);
     return fp;

@@ -107,6 +107,25 @@ ln -s "$dir/secret" $run/artifacts/samples/step-1.txt
 gplot -r linked report @latest -o sample.html >out 2>err
 test -s sample.html && ! grep -q 'top secret' sample.html
 ok $? "a report shows no sample that is a link"
+ln -s . $run/artifacts/round
+g -r linked artifacts --tsv
+test "$(grep -c own out)" -eq 1 && g -r linked export --to mlflow -o round &&
+    test "$(find round -name own | wc -l)" -eq 1
+ok $? "a link to a folder of the run is not walked"
+echo mine >added
+bad=
+for command in 'artifacts --add added --under far' 'artifacts --add pw' \
+    'artifacts --add added --under nowhere' 'tag x=y'; do
+    ln -sfn "$dir/elsewhere/none" $run/artifacts/nowhere
+    mv $run/tags $run/kept && ln -s "$dir/elsewhere" $run/tags
+    cp added pw
+    # shellcheck disable=SC2086 # a command and its options
+    g -r linked ${command%% *} @latest ${command#* } && bad="$bad $command"
+    grep -q 'is a link that leaves the run' err || bad="$bad $(cat err)"
+    rm $run/tags && mv $run/kept $run/tags
+done
+test -z "$bad" && test "$(ls elsewhere)" = key && test "$(cat secret)" = 'top secret'
+ok $? "no command writes through a link that leaves a run" "$bad $(ls elsewhere)"
 rm $run/metrics/notes
 mv $run/metrics elsewhere/m
 ln -s "$dir/elsewhere/m" $run/metrics

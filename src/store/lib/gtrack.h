@@ -141,7 +141,7 @@ int gtrack_dataset(struct gtrack *, const struct gtrack_dataset *,
                    char why[GTRACK_WHY]);
 
 /* The path at which to store a file as an artifact of the run.  Its folder is
- * created; the caller frees the path. */
+ * created; the caller frees the path.  NULL if that is impossible. */
 char *gtrack_artifact(struct gtrack *, const char *name);
 
 /* Wait until all that was logged has been handed to the operating system.
