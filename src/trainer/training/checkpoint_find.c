@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/path.h"
 #include "store/load.h"
+#include "trainer/training/checkpoint_place.h"
 #include "trainer/training/checkpoint_state.h"
 
 int64_t checkpoint_step(const char *name)
@@ -62,17 +63,6 @@ static bool is_checkpoint(const char *path)
     return is;
 }
 
-/* The newest checkpoint of a run, or NULL. */
-static char *newest_of_run(const struct run_info *run)
-{
-    char *folder = path_join(run->artifacts, "checkpoints");
-    char *found =
-        path_is_folder(folder) ? checkpoint_newest(folder, INT64_MAX) : NULL;
-
-    free(folder);
-    return found;
-}
-
 static bool matches_settings(const struct run_info *run,
                              const struct settings *s)
 {
@@ -102,7 +92,7 @@ static int find_newest(const struct settings *s, bool any, char **path,
     }
     for (size_t i = runs.n; i-- > 0 && !*path;)
         if (any || matches_settings(&runs.run[i], s))
-            *path = newest_of_run(&runs.run[i]);
+            *path = checkpoint_of_run(&runs.run[i]);
     runs_free(&runs);
     return 0;
 }
@@ -115,7 +105,7 @@ static int find_by_run(const struct settings *s, const char *word, char **path,
     int ret = runs_select(&runs, s->run.root, words, 1, LOAD_NO_METRICS, e);
 
     if (ret == 0) {
-        *path = newest_of_run(&runs.run[runs.n - 1]);
+        *path = checkpoint_of_run(&runs.run[runs.n - 1]);
         if (!*path)
             ret = err_set(e, ERR_MISSING,
                           "run %s has no checkpoint that can be loaded", word);
@@ -134,7 +124,7 @@ static char *newest_of_name(const struct settings *s, const char *name)
     if (runs_load(&runs, s->run.root, LOAD_NO_METRICS, &e) == 0)
         for (size_t i = runs.n; i-- > 0 && !found;)
             if (!runs.run[i].deleted && strcmp(runs.run[i].name, name) == 0)
-                found = newest_of_run(&runs.run[i]);
+                found = checkpoint_of_run(&runs.run[i]);
     runs_free(&runs);
     return found;
 }

@@ -11,6 +11,7 @@
 #include "common/path.h"
 #include "trainer/training/checkpoint.h"
 #include "trainer/training/checkpoint_files.h"
+#include "trainer/training/checkpoint_place.h"
 #include "trainer/training/checkpoint_state.h"
 #include "trainer/training/eval.h"
 #include "trainer/training/multiple_choice.h"
@@ -332,12 +333,15 @@ static int open_checkpoints(struct train *t, struct err *e)
 {
     struct job *j = t->job;
     struct run *run = t->report.run;
-    const char *set = j->set->checkpoint.folder;
-    char *own = run && !*set ? run_artifact(run, "checkpoints") : NULL;
-    char folder[4096];
+    char folder[4096], *place = NULL;
 
-    snprintf(folder, sizeof folder, "%s", own ? own : set);
-    free(own);
+    if (run && checkpoint_place(run, j->set, t->resumed, &place, e) < 0) {
+        free(place);
+        return -1;
+    }
+    snprintf(folder, sizeof folder, "%s",
+             place ? place : j->set->checkpoint.folder);
+    free(place);
     if (agree_folder(j, folder, sizeof folder, e) < 0)
         return -1;
     return checkpoint_open(&t->checkpoint, j, folder, run, e);
