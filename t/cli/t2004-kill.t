@@ -7,6 +7,10 @@ export GTRACK_CACHE
 build=${top_builddir:-.}/t/lib
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
+if ! test -x "$build/store-tool" || ! test -x "$build/kill-at"; then
+    echo "Bail out! t/lib/store-tool is not built; run make check TESTS="
+    exit 1
+fi
 "$build/kill-at" 1 true
 test $? = 137 || { echo "1..0 # SKIP no right to trace a process"; exit 0; }
 
@@ -16,7 +20,14 @@ while :; do
     when=$((when + 1))
     rm -rf "$dir/s"
     "$build/kill-at" $when "$build/store-tool" write "$dir/s" 3 \
-        >"$dir/out" 2>"$dir/err" && break
+        >"$dir/out" 2>"$dir/err"
+    status=$?
+    test $status -ne 0 || break
+    if test $status -ne 137; then
+        problem="$problem
+call $when: status $status: $(cat "$dir/err")"
+        break
+    fi
     test -d "$dir/s" || continue
     watched=$((watched + 1))
     empty=$(find "$dir/s" -path '*/[0-9a-f]*/metrics/*' -type f -empty)
