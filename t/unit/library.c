@@ -125,6 +125,20 @@ static void record_dataset(void)
     gtrack_end(run, GTRACK_FAILED, why);
 }
 
+static void rename_run(void)
+{
+    struct gtrack *run = begin(NULL, NULL);
+    char *folder = strdup(gtrack_folder(run));
+
+    ok(gtrack_rename(run, "better", why) == 0, "a run is renamed");
+    ok(gtrack_rename(run, "", why) < 0 && *why,
+       "an empty name is refused with a message");
+    gtrack_end(run, GTRACK_FINISHED, why);
+    ok(strstr(content(folder, "meta.yaml"), "run_name: \"better\"\n") != NULL,
+       "a run that was renamed keeps its new name when it ends");
+    free(folder);
+}
+
 static void check_sizes(void)
 {
     struct {
@@ -246,6 +260,7 @@ int main(void)
     log_rows();
     choose_id();
     record_dataset();
+    rename_run();
     check_sizes();
     fork_child();
     log_in_threads();

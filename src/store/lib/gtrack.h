@@ -140,6 +140,10 @@ struct gtrack_dataset {
 int gtrack_dataset(struct gtrack *, const struct gtrack_dataset *,
                    char why[GTRACK_WHY]);
 
+/* A new name for readers; gtrack_name() still returns the one the run began
+ * with. */
+int gtrack_rename(struct gtrack *, const char *name, char why[GTRACK_WHY]);
+
 /* The path at which to store a file as an artifact of the run.  Its folder is
  * created; the caller frees the path.  NULL if that is impossible. */
 char *gtrack_artifact(struct gtrack *, const char *name);

@@ -14,6 +14,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "store/edit.h"
 #include "store/load.h"
 #include "store/run.h"
 
@@ -290,6 +291,21 @@ int gtrack_dataset(struct gtrack *g, const struct gtrack_dataset *dataset,
                                            .profile = d.profile,
                                            .context = d.context },
                     &e) < 0)
+        return say_why(why, &e);
+    return 0;
+}
+
+int gtrack_rename(struct gtrack *g, const char *name, char why[GTRACK_WHY])
+{
+    struct err e = ERR_INIT;
+
+    if (!g)
+        return 0;
+    if (!own_run(g))
+        return say_forked(g, why);
+    if (edit_name(&(struct run_info){ .folder = run_folder(g->run),
+                                      .name = run_name(g->run) },
+                  name, &e) < 0)
         return say_why(why, &e);
     return 0;
 }
