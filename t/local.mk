@@ -6,6 +6,7 @@ include t/emu/local.mk
 include t/source/local.mk
 include t/unit/local.mk
 include t/cli/local.mk
+include t/python/local.mk
 include t/train/local.mk
 include t/ranks/local.mk
 include t/cuda/local.mk

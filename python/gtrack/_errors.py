@@ -1,0 +1,25 @@
+"""What the package raises, and its warnings, each of which is given once."""
+from __future__ import annotations
+
+import sys
+
+_said: set[str] = set()
+
+
+class Error(Exception):
+    """Something that gtrack cannot do; the text says why, and what to do."""
+
+
+UsageError = CommError = Error
+
+
+def warn_once(text: str) -> None:
+    """Print a warning on standard error, the first time."""
+    if text not in _said:
+        _said.add(text)
+        print(f"gtrack: warning: {text}", file=sys.stderr)
+
+
+def missing(name: str, advice: str) -> Error:
+    """The error for a call of W&B's or MLflow's that is not here."""
+    return Error(f"gtrack has no {name}: {advice}")

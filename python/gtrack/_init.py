@@ -1,0 +1,209 @@
+"""init(): begin a run, or resume one."""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+from . import _current, _lib
+from ._errors import Error, warn_once
+from ._run import Run, id_of, store_root
+from ._run_files import write_whole
+from ._values import as_dict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Arguments of W&B's init() that change nothing here.
+_IGNORED = {"entity", "save_code", "settings", "force", "anonymous",
+            "sync_tensorboard", "monitor_gym", "allow_val_change",
+            "config_include_keys",
+            "config_exclude_keys", "magic", "tensorboard"}
+
+
+class DisabledRun(Run):
+    """A run of mode "disabled", which keeps nothing."""
+
+    def __init__(self, project: str | None, name: str | None) -> None:
+        self._set_up(project, None, None, None)
+        self._step = self._start = 0
+        self._gtrack_id = "0" * 32
+        self._name = name or "disabled"
+        self._folder = os.path.join(os.environ.get("TMPDIR", "/tmp"),
+                                    f"gtrack-disabled-{os.getpid()}")
+
+    def _usable(self) -> bool:
+        return False
+
+    @property
+    def disabled(self) -> bool:
+        return True
+
+    def save(self, *_, **__) -> list[str]:
+        return []
+
+    def finish(self, *_, **__) -> None:
+        _current.ended(self)
+
+    join = finish
+
+    def _end(self, *_) -> None:
+        self.finish()
+
+
+def _command() -> str:
+    """The command line, as a shell would take it."""
+    import shlex
+
+    return shlex.join(getattr(sys, "orig_argv", sys.argv))
+
+
+def begin(*, root: str, experiment: str | None, name: str | None = None,
+          own_id: str | None = None, parent: str | None = None,
+          resume: str | None = None, capture: bool = True) -> int:
+    """Begin or resume a run by the library."""
+    e = _lib.encode
+    conf = _lib.Conf(ctypes.sizeof(_lib.Conf), e(root), e(experiment), e(name),
+                     e(own_id), e(parent), e(resume), e(_command()),
+                     0 if capture else _lib.NO_CAPTURE)
+    why = ctypes.create_string_buffer(_lib.WHY)
+    handle = _lib.begin(ctypes.byref(conf), why)
+    _lib.check(handle, why)
+    return handle
+
+
+def _first(*values):
+    return next((v for v in values if v), None)
+
+
+def _resume_file(root: str) -> str:
+    return os.path.join(root, ".gtrack.trash", "resume.json")
+
+
+def _auto_id(root: str, project: str | None) -> str | None:
+    """The id of the run that resume="auto" left unfinished."""
+    import json
+
+    try:
+        with open(_resume_file(root)) as f:
+            last = json.load(f)
+        return last["id"] if last["project"] == project else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _find(root: str, run_id: str) -> bool:
+    try:
+        experiments = os.listdir(root)
+    except OSError:
+        return False
+    return any(os.path.exists(os.path.join(root, e, run_id, "meta.yaml"))
+               for e in experiments)
+
+
+def _to_resume(root: str, word, run_id: str | None) -> bool:
+    """Is there a run to resume, as W&B's argument resume says?"""
+    exists = run_id is not None and _find(root, run_id)
+    if word == "must" and not exists:
+        raise Error('resume="must" needs the id of a run that exists')
+    if word == "never" and exists:
+        raise Error('resume="never", but there is a run with this id')
+    if word not in (None, False, True, "allow", "must", "never", "auto"):
+        raise Error('resume expects "allow", "must", "never" or "auto", not '
+                    f"{word!r}")
+    return exists and word in (True, "allow", "must", "auto")
+
+
+def init(project: str | None = None, name: str | None = None,
+         config: Any = None, tags=None, group: str | None = None,
+         job_type: str | None = None, notes: str | None = None,
+         resume: bool | str | None = None, id: str | None = None,
+         dir: str | os.PathLike | None = None, mode: str | None = None,
+         reinit: bool | str | None = None, resume_from: str | None = None,
+         parent: str | None = None, capture: bool = True, **more) -> Run:
+    """Begin a run.
+
+    project is the experiment, and dir the folder with the store, mlruns.
+    parent is the id of the run to which this one belongs; with capture=False,
+    git and the machine are not recorded.  The other arguments are those of
+    wandb.init().  If there is a run already, it is returned, unless reinit says
+    "finish_previous" (or True) or "create_new".
+    """
+    env = os.environ.get
+    if not (isinstance(project, str) or project is None):
+        raise TypeError("project must be a str")
+    for word in more:
+        if word == "fork_from":
+            raise Error("gtrack cannot copy a run: fork_from is not there; "
+                        "begin a run with parent=ID instead")
+        if word not in _IGNORED:
+            raise TypeError(f"init() has no argument '{word}'")
+    if more.get("entity"):
+        warn_once("init() ignores entity: a store belongs to nobody")
+    if more.get("sync_tensorboard"):
+        warn_once("init() ignores sync_tensorboard; `gtrack import "
+                  "tensorboard` reads event files")
+    previous = _current.current()
+    if previous:
+        if reinit in (True, "finish_previous"):
+            previous.finish()
+        elif reinit != "create_new":
+            return previous
+    project = _first(project, env("WANDB_PROJECT"))
+    name = _first(name, env("WANDB_NAME"))
+    mode = _first(mode, env("GTRACK_MODE"), env("WANDB_MODE"))
+    if mode not in (None, "online", "offline", "disabled", "dryrun"):
+        raise Error('mode expects "online", "offline" or "disabled", not '
+                    f"{mode!r}; one process writes a run")
+    if mode == "disabled" or env("WANDB_DISABLED", "").lower() == "true":
+        run: Run = DisabledRun(project, name)
+    else:
+        run = _begin_run(project, name, parent, capture, dir,
+                         _first(id, env("WANDB_RUN_ID")),
+                         _first(resume, env("WANDB_RESUME")), resume_from,
+                         _first(group, env("WANDB_RUN_GROUP")),
+                         _first(job_type, env("WANDB_JOB_TYPE")))
+    _current.begun(run)
+    run.tags = _first(tags, (env("WANDB_TAGS") or "").split(","), ()) or ()
+    if _first(notes, env("WANDB_NOTES")):
+        run.notes = _first(notes, env("WANDB_NOTES"))
+    run.config.update(as_dict(config))
+    return run
+
+
+def _begin_run(project, name, parent, capture, folder, given_id, resume,
+               resume_from, group, job_type) -> Run:
+    root = store_root(folder)
+    step = None
+    if resume_from:
+        given_id, _, step = str(resume_from).partition("?_step=")
+        if not step.isdigit():
+            raise Error('resume_from expects "ID?_step=STEP", not '
+                        f"{resume_from!r}")
+        resume = "must"
+    auto = resume in (True, "auto")
+    own_id = id_of(project, given_id) if given_id else \
+        _auto_id(root, project) if auto else None
+    again = _to_resume(root, resume, own_id)
+    handle = begin(root=root, experiment=project, name=name, parent=parent,
+                   capture=capture, own_id=None if again else
+                   own_id if given_id else None,
+                   resume=own_id if again else None)
+    run = Run(handle, project=project, given_id=given_id, group=group,
+              job_type=job_type, resumed=again)
+    if step is not None:
+        _lib.rewind(handle, int(step))
+        run._step = run._start = int(step) + 1
+    if auto:
+        import json
+
+        write_whole(_resume_file(root), json.dumps(
+            {"id": run._gtrack_id, "project": project}).encode())
+    if given_id and not again:
+        run._tag("wandb.run_id", given_id)
+    if group:
+        run._tag("wandb.group", group)
+    if job_type:
+        run._tag("wandb.job_type", job_type)
+    return run

@@ -1,0 +1,454 @@
+"""Images, audio, tables, histograms and other things that are no numbers.
+
+Images and tables are stored where MLflow stores those of log_image() and
+log_table(), so that its page shows them; see gtrack-python(7).
+"""
+from __future__ import annotations
+
+import os
+import struct
+import time
+
+from ._errors import Error, warn_once
+from ._values import plain, to_json
+
+
+def _as_array(data):
+    """What nested lists, arrays and tensors have in common: lists."""
+    for name in ("detach", "cpu"):
+        if callable(getattr(data, name, None)):
+            data = getattr(data, name)()
+    return data.tolist() if callable(getattr(data, "tolist", None)) else data
+
+
+class Media:
+    """Something that log() keeps as a file."""
+
+    folder = "media"
+    _path: str | None = None  # a file to copy
+    _format: str | None = None
+
+    def _ending(self) -> str:
+        if self._path:
+            return os.path.splitext(self._path)[1]
+        return "." + (self._format or "bin")
+
+    def _take_path(self, data) -> bool:
+        """Is the data the path of a file?"""
+        if not isinstance(data, (str, os.PathLike)):
+            return False
+        self._path = os.fspath(data)
+        if not os.path.isfile(self._path):
+            raise ValueError(f"cannot read {self._path}: there is no such file")
+        return True
+
+    def _bytes(self, run) -> bytes:
+        if self._path is None:
+            raise NotImplementedError
+        with open(self._path, "rb") as f:
+            return f.read()
+
+    def _keep(self, run, key: str, step: int, number: int | None) -> None:
+        name = f"{step}" if number is None else f"{step}-{number}"
+        run._write(f"{self.folder}/{key}/{name}{self._ending()}",
+                   self._bytes(run))
+
+
+class Image(Media):
+    """A picture: the path of a file, a PIL image, a matplotlib figure, or rows
+    of pixels of 1, 3 or 4 values, which are from 0 to 255 or, as floats, from 0
+    to 1."""
+
+    folder = "images"
+
+    def __init__(self, data_or_path, mode: str | None = None,
+                 caption: str | None = None, grouping=None, classes=None,
+                 boxes=None, masks=None, file_type: str | None = None,
+                 normalize: bool = True) -> None:
+        self.caption = caption
+        self._format = "png"
+        self._data = data_or_path
+        if boxes or masks:
+            warn_once("Image() ignores boxes and masks")
+        self._take_path(data_or_path)
+
+    def _bytes(self, run) -> bytes:
+        if self._path:
+            return super()._bytes(run)
+        if callable(getattr(self._data, "savefig", None)):
+            return _saved(self._data.savefig, format="png")
+        if callable(getattr(self._data, "save", None)):
+            return _saved(self._data.save, format="PNG")
+        if callable(getattr(self._data, "write_image", None)):  # plotly
+            return self._data.to_image(format="png")
+        return png(self._data)
+
+    def _keep(self, run, key: str, step: int, number: int | None) -> None:
+        if any(c in key for c in "+%#\n") or not key.isprintable():
+            raise ValueError(f"the name of an image must not have + % #: {key}")
+        name = "images/{}+step+{}+timestamp+{}+{}".format(
+            key.replace("/", "~"), step, int(time.time() * 1000), _uuid())
+        path = run._write(name + self._ending(), self._bytes(run))
+        small = _webp(path)
+        if small:
+            run._write(name + "+compressed.webp", small)
+        if self.caption:
+            run._write(name + ".txt", self.caption.encode())
+        run._tag("mlflow.loggedImages", "True")
+
+
+def _uuid() -> str:
+    h = os.urandom(16).hex()
+    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:]}"
+
+
+def _saved(save, **how) -> bytes:
+    import io
+
+    out = io.BytesIO()
+    save(out, **how)
+    return out.getvalue()
+
+
+def _webp(path: str) -> bytes | None:
+    """The small copy of an image that MLflow's page shows, where PIL is."""
+    try:
+        from PIL import Image as pil
+    except ImportError:
+        return None
+    with pil.open(path) as image:
+        image.thumbnail((256, 256))
+        return _saved(image.save, format="WEBP")
+
+
+def _byte(x) -> int:
+    x = x * 255 if isinstance(x, float) else x
+    return min(max(int(x + 0.5 if isinstance(x, float) else x), 0), 255)
+
+
+def png(data) -> bytes:
+    """Rows of pixels as a PNG file."""
+    import zlib
+
+    rows = _as_array(data)
+    if rows and isinstance(rows[0], (list, tuple)) and rows[0] and \
+            isinstance(rows[0][0], (list, tuple)) and \
+            len(rows) in (1, 3, 4) and len(rows[0][0]) not in (1, 3, 4):
+        rows = [[list(pixel) for pixel in zip(*line)]  # planes, as torch's
+                for line in zip(*rows)]
+    try:
+        lines = [[tuple(map(_byte, p)) if isinstance(p, (list, tuple))
+                  else (_byte(p),) for p in row] for row in rows]
+        width, depth = len(lines[0]), len(lines[0][0])
+    except (TypeError, IndexError):
+        raise ValueError("Image() needs a path, an image, or rows of pixels") \
+            from None
+    if depth not in (1, 3, 4) or not width or any(
+            len(line) != width or any(len(p) != depth for p in line)
+            for line in lines):
+        raise ValueError("all rows of an image have the same number of pixels,"
+                         " each of 1, 3 or 4 values")
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + \
+            struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", width, len(lines), 8,
+                       {1: 0, 3: 2, 4: 6}[depth], 0, 0, 0)
+    body = b"".join(b"\0" + bytes(x for p in line for x in p)
+                    for line in lines)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + \
+        chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
+
+
+class Audio(Media):
+    """A sound: the path of a file, or samples from -1 to 1, in one list or in
+    a list of one value for each channel."""
+
+    folder = "audio"
+
+    def __init__(self, data_or_path, sample_rate: int | None = None,
+                 caption: str | None = None) -> None:
+        self.caption, self._data, self._format = caption, data_or_path, "wav"
+        if not self._take_path(data_or_path) and not sample_rate:
+            raise ValueError("Audio() needs sample_rate for samples")
+        self._rate = sample_rate
+
+    def _bytes(self, run) -> bytes:
+        if self._path:
+            return super()._bytes(run)
+        import io
+        import wave
+
+        frames = [f if isinstance(f, (list, tuple)) else (f,)
+                  for f in _as_array(self._data)]
+        if not frames or any(len(f) != len(frames[0]) for f in frames):
+            raise ValueError("Audio() needs samples with the same channels")
+        values = [x if isinstance(x, int) else
+                  int(min(max(x, -1.0), 1.0) * 32767)
+                  for f in frames for x in f]
+        out = io.BytesIO()
+        with wave.open(out, "wb") as w:
+            w.setnchannels(len(frames[0]))
+            w.setsampwidth(2)
+            w.setframerate(int(self._rate))
+            w.writeframes(struct.pack(f"<{len(values)}h", *values))
+        return out.getvalue()
+
+
+class Video(Media):
+    """A film: the path of a file, or the bytes of one."""
+
+    folder = "video"
+
+    def __init__(self, data_or_path, caption: str | None = None,
+                 fps: int | None = None, format: str | None = None) -> None:
+        self.caption, self._format = caption, format or "mp4"
+        self._data = data_or_path
+        if callable(getattr(data_or_path, "read", None)):
+            self._data = data_or_path.read()
+        elif not isinstance(data_or_path, (bytes, bytearray)) and \
+                not self._take_path(data_or_path):
+            raise Error("gtrack encodes no films: give Video() the path of a "
+                        "file, or its bytes")
+
+    def _bytes(self, run) -> bytes:
+        return super()._bytes(run) if self._path else bytes(self._data)
+
+
+class Html(Media):
+    """A page: text, an open file, or the path of a .html file."""
+
+    folder = "html"
+
+    def __init__(self, data, inject: bool = True, data_is_not_path=False) \
+            -> None:
+        self._format = "html"
+        self.html = data.read() if callable(getattr(data, "read", None)) \
+            else str(data)
+        if not data_is_not_path and self.html.endswith(".html") and \
+                "<" not in self.html:
+            self._take_path(self.html)
+
+    def _bytes(self, run) -> bytes:
+        return super()._bytes(run) if self._path else self.html.encode()
+
+
+class File(Media):
+    """3D objects, molecules and other files, which are kept as they are."""
+
+    folder = "files"
+
+    def __init__(self, data_or_path, caption: str | None = None, **_) -> None:
+        self.caption = caption
+        self._data = data_or_path
+        if callable(getattr(data_or_path, "read", None)):
+            self._path, self._data = data_or_path.name, None
+        elif not self._take_path(data_or_path):
+            raise Error(f"{type(self).__name__}() needs the path of a file")
+
+
+class Object3D(File):
+    folder = "object3D"
+
+
+class Molecule(File):
+    folder = "molecule"
+
+
+class Table(Media):
+    """Rows and columns, in the JSON that MLflow's log_table() writes."""
+
+    folder = "tables"
+
+    def __init__(self, columns=None, data=None, rows=None, dataframe=None,
+                 dtype=None, optional=True, allow_mixed_types=False,
+                 log_mode: str | None = None) -> None:
+        data = data if data is not None else rows
+        if dataframe is None and hasattr(data, "itertuples"):
+            dataframe = data
+        if dataframe is not None:
+            columns = [str(c) for c in dataframe.columns]
+            data = [list(r) for r in dataframe.itertuples(index=False)]
+        self.data = [list(r) for r in _as_array(data)] if data is not None \
+            else []
+        if columns is None:
+            columns = [f"column {i}" for i in
+                       range(len(self.data[0]))] if self.data else \
+                ["Input", "Output", "Expected"]
+        self.columns = list(columns)
+        for row in self.data:
+            self._check(row)
+
+    def _check(self, row) -> None:
+        if len(row) != len(self.columns):
+            raise ValueError(f"the table has {len(self.columns)} columns, and "
+                             f"a row has {len(row)}")
+
+    def add_data(self, *row) -> None:
+        self._check(row)
+        self.data.append(list(row))
+
+    def add_row(self, *row) -> None:
+        self.add_data(*row)
+
+    def add_column(self, name: str, data, optional: bool = False) -> None:
+        values = list(data)
+        if self.data and len(values) != len(self.data):
+            raise ValueError(f"the table has {len(self.data)} rows, and the "
+                             f"column has {len(values)}")
+        self.columns.append(name)
+        self.data = [row + [x] for row, x in
+                     zip(self.data or [[] for _ in values], values)]
+
+    def get_column(self, name: str, convert_to=None) -> list:
+        i = self.columns.index(name)
+        return [row[i] for row in self.data]
+
+    def iterrows(self):
+        yield from enumerate(self.data)
+
+    def get_dataframe(self):
+        import pandas
+
+        return pandas.DataFrame(self.data, columns=self.columns)
+
+    def _ending(self) -> str:
+        return ".json"
+
+    def _cell(self, value, run):
+        """A medium in a table is a file of its own."""
+        if not isinstance(value, Media):
+            return plain(value)
+        name = f"table_images/{_uuid()}"
+        path = f"{name}{value._ending()}"
+        full = run._write(path, value._bytes(run))
+        cell = {"type": type(value).__name__.lower(), "filepath": path}
+        small = _webp(full) if isinstance(value, Image) else None
+        if small:
+            run._write(name + ".webp", small)
+            cell["compressed_filepath"] = name + ".webp"
+        return cell
+
+    def _bytes(self, run) -> bytes:
+        rows = [[self._cell(x, run) for x in row] for row in self.data]
+        return to_json({"columns": self.columns, "data": rows}).encode()
+
+    def _keep(self, run, key: str, step: int, number: int | None) -> None:
+        name = f"{self.folder}/{key}/{step}"
+        name = (name if number is None else f"{name}-{number}") + ".json"
+        run._write(name, self._bytes(run))
+        note_table(run, name)
+
+
+def note_table(run, name: str) -> None:
+    """List a table where MLflow looks for tables."""
+    tables = run.__dict__.setdefault("_tables", [])
+    entry = {"path": name, "type": "table"}
+    if entry not in tables:
+        tables.append(entry)
+        run._tag("mlflow.loggedArtifacts", to_json(tables))
+
+
+class Histogram(Media):
+    """How often values fall into bins: numpy's histogram(), or any values.
+    The histograms of a key are lines of one file, histograms/KEY.jsonl."""
+
+    MAX_LENGTH = 512
+
+    def __init__(self, sequence=None, np_histogram=None, num_bins: int = 64) \
+            -> None:
+        if np_histogram is not None:
+            counts, edges = np_histogram
+            self.histogram = [float(x) for x in _as_array(counts)]
+            self.bins = [float(x) for x in _as_array(edges)]
+        elif sequence is None:
+            raise ValueError("Histogram() needs values or np_histogram")
+        else:
+            self.histogram, self.bins = count_bins(
+                sequence, min(int(num_bins), self.MAX_LENGTH))
+        if len(self.bins) != len(self.histogram) + 1:
+            raise ValueError("a histogram has one edge more than bins")
+
+    def _bytes(self, run) -> bytes:
+        return to_json({"values": self.histogram, "bins": self.bins}).encode()
+
+    def _ending(self) -> str:
+        return ".json"
+
+    def _keep(self, run, key: str, step: int, number: int | None) -> None:
+        if number is not None:
+            key = f"{key}-{number}"
+        line = to_json({"step": step, "time": int(time.time() * 1000),
+                        "values": self.histogram, "bins": self.bins})
+        path = run._artifact(f"histograms/{key}.jsonl")
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            os.write(fd, line.encode() + b"\n")
+        finally:
+            os.close(fd)
+
+
+def count_bins(values, n: int) -> tuple[list, list]:
+    """Counts and edges of n bins of equal width."""
+    if n < 1:
+        raise ValueError("num_bins must be 1 or more")
+    if callable(getattr(values, "detach", None)):
+        values = values.detach().cpu().float().numpy()
+    if hasattr(values, "ravel"):
+        import numpy
+
+        x = values.ravel()
+        found, places = numpy.histogram(x[numpy.isfinite(x)], bins=n)
+        return [float(c) for c in found], [float(e) for e in places]
+    flat = [float(x) for x in _flat(values)]
+    flat = [x for x in flat if x - x == 0]
+    low, high = (min(flat), max(flat)) if flat else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    width = (high - low) / n
+    counts = [0.0] * n
+    for x in flat:
+        counts[min(int((x - low) / width), n - 1)] += 1
+    return counts, [low + i * width for i in range(n)] + [high]
+
+
+def _flat(values):
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            yield from _flat(v)
+        else:
+            yield v
+
+
+def wrap(value) -> Media | None:
+    """What log() and Artifact.add() make of an object of another library."""
+    if isinstance(value, Media):
+        return value
+    if callable(getattr(value, "savefig", None)) or \
+            type(value).__module__.startswith(("PIL.", "plotly.")):
+        return Image(value)
+    if callable(getattr(value, "gcf", None)):  # the module pyplot
+        return Image(value.gcf())
+    if hasattr(value, "itertuples"):
+        return Table(dataframe=value)
+    if getattr(value, "shape", None):
+        return Histogram(value)
+    return None
+
+
+def keep(run, key: str, value, step: int) -> None:
+    """Keep what log() was given for a key and is no number."""
+    if isinstance(value, (list, tuple)) and value and \
+            all(isinstance(v, Media) for v in value):
+        for i, medium in enumerate(value):
+            medium._keep(run, key, step, i)
+        return
+    medium = wrap(value)
+    if medium is not None:
+        medium._keep(run, key, step, None)
+    elif isinstance(value, (list, tuple)):
+        warn_once(f"log() keeps no lists: {key} is ignored; use Histogram() or "
+                  "Table()")
+    else:
+        warn_once(f"log() keeps no {type(value).__name__}: {key} is ignored")

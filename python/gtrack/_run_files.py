@@ -1,0 +1,134 @@
+"""Files of a run: its artifacts."""
+from __future__ import annotations
+
+import glob as glob_module
+import os
+import shutil
+
+from ._errors import Error
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Replace a file as a whole, or not at all."""
+    partial = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(partial, "wb") as f:
+            f.write(data)
+        os.replace(partial, path)
+    except OSError:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise
+
+
+class Files:
+    """The methods of a run that write artifacts."""
+
+    _folder: str
+    _name: str
+    _copies: dict[str, str]  # of save(): what is copied again at the end
+
+    def _usable(self) -> bool:
+        raise NotImplementedError
+
+    def _artifact(self, name: str) -> str:
+        """The path of an artifact, with its folder made.  The name comes from
+        a program, so it must stay inside of the run's folder."""
+        parts = [p for p in name.replace("\\", "/").split("/")
+                 if p not in ("", ".", "..")]
+        path = os.path.join(self._folder, "artifacts", *parts)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def _write(self, name: str, data: bytes) -> str:
+        """Write an artifact."""
+        path = self._artifact(name)
+        write_whole(path, data)
+        return path
+
+    def _copy(self, path: str, name: str) -> None:
+        """Copy a file to the artifacts."""
+        if self._usable():
+            shutil.copyfile(path, self._artifact(name))
+
+    def save(self, glob_str: str | os.PathLike | None = None,
+             base_path: str | os.PathLike | None = None,
+             policy: str = "live") -> list[str]:
+        """Copy files to the artifacts.  With the policy "live" or "end", they
+        are copied again when the run ends."""
+        if glob_str is None:
+            raise Error("save() needs the path of a file, or a pattern of "
+                        "paths")
+        if not self._usable():
+            return []
+        pattern = os.fspath(glob_str)
+        base = os.fspath(base_path) if base_path is not None else \
+            os.path.dirname(pattern) if os.path.isabs(pattern) else "."
+        saved = []
+        for path in sorted(glob_module.glob(pattern, recursive=True)):
+            if not os.path.isfile(path):
+                continue
+            to = self._artifact(os.path.relpath(path, base))
+            if os.path.abspath(path) != to:
+                self._copies[os.path.abspath(path)] = to
+                shutil.copyfile(path, to)
+            saved.append(to)
+        if not saved and not glob_module.has_magic(pattern):
+            raise Error(f"cannot save {pattern}: there is no such file")
+        if policy == "now":
+            self._copies = {k: v for k, v in self._copies.items()
+                            if v not in saved}
+        return saved
+
+    def restore(self, name: str, run_path: str | None = None,
+                replace: bool = False, root: str | None = None):
+        """Open an artifact of this run."""
+        if run_path:
+            raise Error("restore() reads files of this run only; "
+                        "`gtrack artifacts RUN --cat=PATH` prints those of "
+                        "another")
+        try:
+            return open(self._artifact(name))
+        except FileNotFoundError:
+            raise ValueError(f"run {self._name} has no artifact {name}") \
+                from None
+
+    def log_artifact(self, artifact_or_path, name: str | None = None,
+                     type: str | None = None, aliases=None, tags=None):
+        """Copy a file, a folder or the files of an Artifact to the run."""
+        from ._artifact import Artifact
+
+        artifact = artifact_or_path
+        if not isinstance(artifact, Artifact):
+            path = os.fspath(artifact_or_path)
+            artifact = Artifact(name or os.path.basename(path), type or "file")
+            (artifact.add_dir if os.path.isdir(path) else artifact.add_file)(
+                path)
+        if self._usable():
+            artifact._copy_to(self)
+        return artifact
+
+    def log_model(self, path, name: str | None = None, aliases=None):
+        return self.log_artifact(path, name or "model", "model")
+
+    def log_code(self, root: str = ".", name: str | None = None,
+                 include_fn=None, exclude_fn=None) -> None:
+        """Copy the Python files under a folder to artifacts/code."""
+        if not self._usable():
+            return
+        for folder, inside, files in os.walk(root):
+            inside[:] = [d for d in inside
+                         if not d.startswith(".") and d != "mlruns"]
+            for file in files:
+                path = os.path.join(folder, file)
+                if include_fn(path) if include_fn else file.endswith(".py"):
+                    if not (exclude_fn and exclude_fn(path)):
+                        shutil.copyfile(path, self._artifact(
+                            "code/" + os.path.relpath(path, root)))
+
+    def use_artifact(self, artifact_or_name, *_, **__):
+        raise Error("gtrack has no registry of artifacts, so use_artifact() "
+                    f"cannot find {artifact_or_name}; `gtrack where RUN` "
+                    "prints the folder of the run that has the file")
+
+    use_model = use_artifact

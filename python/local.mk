@@ -1,0 +1,42 @@
+# The Python package, and the wheel that has it with libgtrack, gtrack and
+# gplot: `make wheel`.
+EXTRA_DIST += \
+	%D%/gtrack/__init__.py \
+	%D%/gtrack/_api.py \
+	%D%/gtrack/_artifact.py \
+	%D%/gtrack/_config.py \
+	%D%/gtrack/_current.py \
+	%D%/gtrack/_errors.py \
+	%D%/gtrack/_init.py \
+	%D%/gtrack/_lib.py \
+	%D%/gtrack/_media.py \
+	%D%/gtrack/_run.py \
+	%D%/gtrack/_run_about.py \
+	%D%/gtrack/_run_files.py \
+	%D%/gtrack/_values.py \
+	%D%/gtrack/_watch.py \
+	%D%/gtrack/mlflow.py \
+	%D%/gtrack/plot.py \
+	%D%/gtrack/py.typed \
+	%D%/wheel
+
+# What is in a wheel has its libraries inside, but for the C library, and no
+# debugging information.
+wheel_link = $(CC) $(CFLAGS) $(GT_LDFLAGS) $(LDFLAGS) -s
+wheel_libs = sed 's/-l\(yaml\|jansson\|inih\|z\)\>/-l:lib\1.a/g; s/-fopenmp//'
+wheel: libgtrack.so.0 gtrack gplot
+	$(AM_V_at)$(MKDIR_P) wheel/files
+	$(AM_V_GEN)$(wheel_link) -shared -Wl,-soname,libgtrack.so.0 \
+	    -Wl,--version-script=$(srcdir)/src/store/lib/libgtrack.map \
+	    -o wheel/files/libgtrack.so.0 src/store/lib/whole.o \
+	    $$(echo $(YAML_LIBS) $(LIBS) | $(wheel_libs)) -lpthread
+	$(AM_V_GEN)$(wheel_link) -o wheel/files/gtrack $(gtrack_OBJECTS) \
+	    $$(echo $(gtrack_LDADD) $(LIBS) | $(wheel_libs))
+	$(AM_V_GEN)$(wheel_link) -o wheel/files/gplot $(gplot_OBJECTS) \
+	    $$(echo $(gplot_LDADD) $(LIBS) | $(wheel_libs))
+	$(AM_V_at)$${GT_PYTHON:-python3} $(srcdir)/python/wheel \
+	    $(PACKAGE_VERSION) wheel/files wheel
+clean-local: clean-wheel
+clean-wheel:
+	rm -rf wheel
+.PHONY: wheel clean-wheel

@@ -1,0 +1,194 @@
+"""Images, audio, tables, histograms and files, and where they are stored."""
+import contextlib
+import io
+import json
+import os
+import struct
+import unittest
+import wave
+import zlib
+
+import gtrack
+from store import Case, points, read, tag
+
+
+def artifacts(run):
+    """The paths of a run's artifacts."""
+    root = os.path.join(run._folder, "artifacts")
+    return sorted(os.path.relpath(os.path.join(folder, file), root)
+                  for folder, _, files in os.walk(root) for file in files)
+
+
+def pixels(data):
+    """The size, the kind of colour and the bytes of a PNG file."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, body, head = 8, b"", ()
+    while at < len(data):
+        n, kind = struct.unpack(">I4s", data[at:at + 8])
+        part = data[at + 8:at + 8 + n]
+        assert struct.unpack(">I", data[at + 8 + n:at + 12 + n])[0] == \
+            zlib.crc32(kind + part)
+        if kind == b"IHDR":
+            head = struct.unpack(">IIBB", part[:10])
+        elif kind == b"IDAT":
+            body += part
+        at += 12 + n
+    return head[0], head[1], head[3], zlib.decompress(body)
+
+
+class Media(Case):
+    def test_image(self):
+        """an image is a PNG file where MLflow looks for images"""
+        run = self.begin()
+        run.log({"val/sample": gtrack.Image([[0, 255], [128, 1]])}, step=5)
+        run.finish()
+        name = artifacts(run)[0]
+        self.assertRegex(name, r"^images/val~sample\+step\+5\+timestamp\+"
+                         r"\d+\+[-0-9a-f]{36}\.png$")
+        with open(run._folder + "/artifacts/" + name, "rb") as f:
+            self.assertEqual(pixels(f.read()),
+                             (2, 2, 0, b"\0\x00\xff\0\x80\x01"))
+        self.assertEqual(tag(run._folder, "mlflow.loggedImages"), "True")
+
+    def test_colours(self):
+        """floats are from 0 to 1, and planes of colour are accepted"""
+        from gtrack import _media
+
+        self.assertEqual(pixels(_media.png([[[0.0, 0.5, 1.0]]])),
+                         (1, 1, 2, b"\0\x00\x80\xff"))
+        planes = [[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [11, 12]]]
+        self.assertEqual(pixels(_media.png(planes)),
+                         (2, 2, 2, b"\0\1\5\t\2\6\n\0\3\7\x0b\4\10\x0c"))
+
+    def test_bad_image(self):
+        """an image of rows of different lengths is refused"""
+        run = self.begin()
+        with self.assertRaisesRegex(ValueError, "same number of pixels"):
+            run.log({"i": gtrack.Image([[1, 2], [3]])})
+        with self.assertRaisesRegex(ValueError, "no such file"):
+            gtrack.Image("nothing.png")
+
+    def test_list(self):
+        """a list of images is kept as several files"""
+        run = self.begin()
+        run.log({"i": [gtrack.Image([[1]]), gtrack.Image([[2]])]})
+        run.finish()
+        self.assertEqual(len(artifacts(run)), 2)
+
+    def test_audio(self):
+        """samples become a WAV file"""
+        run = self.begin()
+        run.log({"a": gtrack.Audio([0.0, 1.0, -1.0], sample_rate=8000)})
+        run.finish()
+        with wave.open(run._folder + "/artifacts/audio/a/0.wav") as w:
+            self.assertEqual((w.getframerate(), w.getnchannels()), (8000, 1))
+            self.assertEqual(struct.unpack("<3h", w.readframes(9)),
+                             (0, 32767, -32767))
+
+    def test_html_and_video(self):
+        """a page and a film are kept as they are"""
+        run = self.begin()
+        run.log({"h": gtrack.Html("<p>hi"),
+                 "v": gtrack.Video(b"film", format="webm")})
+        with self.assertRaisesRegex(gtrack.Error, "no films"):
+            gtrack.Video([[0]])
+        run.finish()
+        self.assertEqual(artifacts(run), ["html/h/0.html", "video/v/0.webm"])
+
+    def test_table(self):
+        """a table is JSON as MLflow's, and MLflow is told where it is"""
+        table = gtrack.Table(columns=["text", "score"])
+        table.add_data("good", 1.5)
+        table.add_data("bad", None)
+        run = self.begin()
+        run.log({"val/preds": table}, step=3)
+        run.finish()
+        name = "tables/val/preds/3.json"
+        self.assertEqual(json.loads(read(run._folder, "artifacts", name)),
+                         {"columns": ["text", "score"],
+                          "data": [["good", 1.5], ["bad", None]]})
+        self.assertEqual(
+            json.loads(tag(run._folder, "mlflow.loggedArtifacts")),
+            [{"path": name, "type": "table"}])
+        with self.assertRaisesRegex(ValueError, "2 columns"):
+            table.add_data(1)
+
+    def test_image_in_table(self):
+        """an image in a table is a file that the table names"""
+        run = self.begin()
+        run.log({"t": gtrack.Table(["i"], [[gtrack.Image([[1]])]])})
+        run.finish()
+        table = json.loads(read(run._folder, "artifacts/tables/t/0.json"))
+        cell = table["data"][0][0]
+        self.assertEqual(cell["type"], "image")
+        self.assertIn(cell["filepath"], artifacts(run))
+
+    def test_histogram(self):
+        """histograms of a key are lines of one file"""
+        run = self.begin()
+        run.log({"w": gtrack.Histogram([0, 1, 1, 2], num_bins=2)})
+        run.log({"w": gtrack.Histogram(np_histogram=([3, 4], [0, 1, 2]))})
+        run.finish()
+        lines = [json.loads(line) for line in
+                 read(run._folder, "artifacts/histograms/w.jsonl")
+                 .splitlines()]
+        self.assertEqual([(x["step"], x["values"], x["bins"])
+                          for x in lines],
+                         [(0, [1, 3], [0, 1, 2]), (1, [3, 4], [0, 1, 2])])
+        with self.assertRaises(ValueError):
+            gtrack.Histogram(np_histogram=([1], [1]))
+
+    def test_left_out(self):
+        """what cannot be kept is warned of once"""
+        run = self.begin()
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            run.log({"list": [1, 2], "x": 1})
+            run.log({"list": [1, 2], "x": 1})
+        run.finish()
+        self.assertEqual(err.getvalue().count("list is ignored"), 1)
+        self.assertEqual(len(points(run._folder, "x")), 2)
+
+
+class Files(Case):
+    def test_save(self):
+        """save() copies files, and again when the run ends"""
+        with open("notes.txt", "w") as f:
+            f.write("one")
+        run = self.begin()
+        run.save("*.txt")
+        with open("notes.txt", "w") as f:
+            f.write("two")
+        self.assertEqual(read(run._folder, "artifacts/notes.txt"), "one")
+        run.finish()
+        self.assertEqual(read(run._folder, "artifacts/notes.txt"), "two")
+        with self.assertRaisesRegex(gtrack.Error, "no such file"):
+            self.begin().save("missing.txt")
+
+    def test_artifact(self):
+        """an Artifact copies its files below its name"""
+        os.mkdir("d")
+        for name in ("a", "d/b"):
+            with open(name, "w") as f:
+                f.write(name)
+        run = self.begin()
+        artifact = gtrack.Artifact("model", "model", metadata={"k": 1})
+        artifact.add_file("a")
+        artifact.add_dir("d", name="sub")
+        with artifact.new_file("c.txt") as f:
+            f.write("c")
+        run.log_artifact(artifact).wait()
+        run.log_artifact("a", name="plain")
+        run.finish()
+        self.assertEqual(artifacts(run), [
+            "model/a", "model/artifact.json", "model/c.txt", "model/sub/b",
+            "plain/a"])
+
+    def test_outside(self):
+        """the name of an artifact cannot lead out of the run"""
+        run = self.begin()
+        path = run._artifact("../../../x/./y")
+        self.assertEqual(path, run._folder + "/artifacts/x/y")
+
+
+if __name__ == "__main__":
+    unittest.main()

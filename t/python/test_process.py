@@ -1,0 +1,142 @@
+"""Processes that end in every way, and many at once."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import gtrack
+from store import Case, folders, points, read, status
+
+BEGIN = ("import gtrack, os, sys\n"
+         "run = gtrack.init(project='p', capture=False)\n"
+         "run.log({'x': 1})\n")
+
+
+class Ends(Case):
+    def check(self, text, want, code):
+        """The status that a program leaves, and its only run."""
+        done = self.program(BEGIN + text)
+        self.assertEqual(done.returncode, code, done.stderr)
+        found = folders()
+        self.assertEqual(len(found), 1)
+        self.assertEqual(status(found[0]), want)
+        self.assertEqual(points(found[0], "x"), [(0, 1)])
+        return found[0], done
+
+    def test_exit(self):
+        """a program that just ends leaves a finished run"""
+        self.check("", "finished", 0)
+
+    def test_exception(self):
+        """an exception that nobody catches is why a run failed"""
+        folder, done = self.check("raise ValueError('loss is nan')\n",
+                                  "failed", 1)
+        self.assertIn("loss is nan", read(folder, ".gtrack/attempt.1.yaml"))
+        self.assertIn("Traceback", done.stderr)
+
+    def test_sys_exit(self):
+        """sys.exit() with a status makes a failed run, without one not"""
+        self.check("sys.exit(3)\n", "failed", 3)
+
+    def test_interrupt(self):
+        """an interrupt makes a killed run"""
+        self.check("raise KeyboardInterrupt\n", "killed", -signal.SIGINT)
+
+    def test_os_exit(self):
+        """os._exit() after flush() loses no point"""
+        self.check("run.flush()\nos._exit(0)\n", "crashed", 0)
+
+    def test_kill(self):
+        """kill -9 leaves whole lines and a run that is found crashed"""
+        with open("program.py", "w") as f:
+            f.write(BEGIN + "run.flush()\nprint('ready', flush=True)\n"
+                    "while True:\n    run.log({'y': 1.25})\n")
+        with subprocess.Popen([sys.executable, "program.py"],
+                              stdout=subprocess.PIPE) as p:
+            p.stdout.readline()
+            folder = folders()[0]
+            deadline = time.monotonic() + 60
+            while not points(folder, "y") and time.monotonic() < deadline:
+                pass
+            p.kill()
+        self.assertEqual(status(folder), "crashed")
+        self.assertTrue(read(folder, "metrics", "y").endswith("\n"))
+        steps = [s for s, _ in points(folder, "y")]
+        self.assertEqual(steps, list(range(1, len(steps) + 1)))
+
+    def test_fork(self):
+        """a forked child warns once, and the parent's run stays whole"""
+        folder, done = self.check(
+            "if os.fork() == 0:\n"
+            "    run.log({'x': 5})\n    run.log({'x': 6})\n"
+            "    gtrack.log({'x': 7})\n    run.finish()\n    sys.exit(0)\n"
+            "os.wait()\n", "finished", 0)
+        self.assertEqual(done.stderr.count("forked"), 1, done.stderr)
+
+    def test_fork_with_own_run(self):
+        """a forked child begins a run of its own"""
+        self.program(BEGIN + "if os.fork() == 0:\n"
+                     "    mine = gtrack.init(project='p', name='child',"
+                     " capture=False)\n"
+                     "    assert mine is not run\n"
+                     "    gtrack.log({'x': 5})\n    sys.exit(0)\n"
+                     "os.wait()\nrun.log({'x': 2})\n")
+        found = {re.search('run_name: "(.*)"', read(f, "meta.yaml"))[1]:
+                 points(f, "x") for f in folders()}
+        self.assertEqual(found, {"run1": [(0, 1), (1, 2)],
+                                 "child": [(0, 5)]})
+
+    def test_multiprocessing(self):
+        """workers of multiprocessing do not end the run of their parent"""
+        self.check("import multiprocessing as m\n"
+                   "m.set_start_method('fork')\n"
+                   "with m.Pool(2) as pool: pool.map(abs, range(9))\n",
+                   "finished", 0)
+
+
+class Many(Case):
+    def test_writers(self):
+        """64 processes begin runs in one store at once"""
+        with open("program.py", "w") as f:
+            f.write(BEGIN + "run.log({'x': 2})\n")
+        writers = [subprocess.Popen([sys.executable, "program.py"],
+                                    stderr=subprocess.PIPE)
+                   for _ in range(64)]
+        errors = [w.communicate()[1] for w in writers]
+        self.assertEqual([w.returncode for w in writers], [0] * 64, errors)
+        found = folders()
+        names = {re.search('run_name: "(.*)"', read(f, "meta.yaml"))[1]
+                 for f in found}
+        self.assertEqual(names, {f"run{i}" for i in range(1, 65)})
+        self.assertTrue(all(points(f, "x") == [(0, 1), (1, 2)]
+                            for f in found))
+
+    def test_full_disk(self):
+        """points of a time when files cannot grow are written later"""
+        done = self.program(
+            "import resource\n" + BEGIN + "run.flush()\n"
+            "_, most = resource.getrlimit(resource.RLIMIT_FSIZE)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))\n"
+            "for i in range(1000): run.log({'x': i})\n"
+            "try:\n    run.flush()\nexcept gtrack.Error as e: print(e)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))\n")
+        self.assertIn("File too large", done.stdout, done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(points(folders()[0], "x")), 1001)
+
+    def test_lost(self):
+        """points that are never written are an error at the end"""
+        done = self.program(
+            "import resource\n" + BEGIN + "run.flush()\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+            "for i in range(1000): run.log({'x': i})\n"
+            "try:\n    run.finish()\n"
+            "except gtrack.Error as e: print('lost:', e)\n")
+        self.assertIn("lost:", done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+"""Programs that were written for W&B, after `import gtrack as wandb`."""
+import argparse
+import os
+import unittest
+from unittest import mock
+
+import gtrack
+import gtrack as wandb
+from store import Case, folders, param, points, read, tag
+
+
+class QuickStart(Case):
+    def test_quick_start(self):
+        """the program of W&B's quick start runs unchanged"""
+        wandb.login()
+        run = wandb.init(
+            entity="my-team", project="my-project",
+            config={"learning_rate": 0.02, "architecture": "CNN",
+                    "dataset": "CIFAR-100", "epochs": 10})
+        offset = 0.25
+        for epoch in range(2, run.config.epochs):
+            acc = 1 - 2 ** -epoch - offset / epoch
+            loss = 2 ** -epoch + offset / epoch
+            run.log({"acc": acc, "loss": loss})
+        run.finish()
+        self.assertEqual(len(points(run._folder, "acc")), 8)
+        self.assertEqual(param(run._folder, "architecture"), "CNN")
+
+    def test_module(self):
+        """the functions of the module are those of the newest run"""
+        wandb.init(project="p", capture=False, tags=["t"], job_type="train",
+                   settings=wandb.Settings(silent=True))
+        wandb.config.update(argparse.Namespace(lr=1))
+        wandb.config.setdefaults({"lr": 2, "wd": 3})
+        wandb.define_metric("epoch")
+        wandb.define_metric("val/*", step_metric="epoch")
+        wandb.log({"epoch": 1, "val/loss": 2}, commit=True)
+        wandb.summary["best"] = 1
+        wandb.run.summary.update({"n": 2})
+        wandb.alert(title="t", text="x", level=wandb.AlertLevel.INFO)
+        wandb.termlog("hello")
+        self.assertTrue(wandb.run.url.startswith("file:///"))
+        self.assertEqual(wandb.run.project, "p")
+        self.assertEqual(dict(wandb.config), {"lr": 1, "wd": 3})
+        folder = wandb.run._folder
+        self.assertTrue(os.path.isdir(wandb.run.dir))
+        wandb.finish()
+        self.assertEqual(points(folder, "val/loss"), [(0, 2)])
+
+    def test_reinit(self):
+        """init() returns the run that there is, or finishes it with reinit"""
+        a = wandb.init(project="p", capture=False)
+        self.assertIs(wandb.init(project="p", capture=False), a)
+        b = wandb.init(project="p", reinit=True, capture=False)
+        self.assertIsNot(a, b)
+        self.assertIsNone(a._handle)
+
+    def test_environment(self):
+        """W&B's variables of the environment are understood"""
+        with mock.patch.dict(os.environ, {
+                "WANDB_PROJECT": "q", "WANDB_NAME": "n", "WANDB_TAGS": "a,b",
+                "WANDB_DIR": "w", "WANDB_RUN_GROUP": "g"}):
+            run = wandb.init(capture=False)
+        run.finish()
+        self.assertEqual(run.tags, ("a", "b"))
+        self.assertIn('run_name: "n"', read(folders("w/mlruns")[0],
+                                           "meta.yaml"))
+        self.assertEqual(tag(run._folder, "wandb.group"), "g")
+        with mock.patch.dict(os.environ, {"WANDB_MODE": "disabled"}):
+            self.assertTrue(wandb.init().disabled)
+
+    def test_plot(self):
+        """a chart keeps its table"""
+        run = self.begin()
+        run.log({"cm": wandb.plot.confusion_matrix(
+            y_true=[0, 1, 1], preds=[0, 1, 0], class_names=["a", "b"])})
+        run.finish()
+        self.assertIn('["b", "a", 1]',
+                      read(run._folder, "artifacts/tables/cm/0.json"))
+
+    def test_missing(self):
+        """what is missing is an error with advice"""
+        with self.assertRaisesRegex(gtrack.Error, "gtrain sweep"):
+            wandb.sweep({})
+        with self.assertRaisesRegex(AttributeError, "gtrack-python"):
+            wandb.something_else
+        with self.assertRaisesRegex(gtrack.Error, "registry"):
+            self.begin().use_artifact("model:latest")
+        with self.assertRaisesRegex(gtrack.Error, "Table"):
+            wandb.plot.roc_curve([1], [1])
+        with self.assertRaisesRegex(TypeError, "prject"):
+            wandb.init(prject="p")
+
+    def test_watch_refuses(self):
+        """watch() refuses what is no model"""
+        with self.assertRaisesRegex(gtrack.Error, "PyTorch model"):
+            self.begin().watch(3)
+
+
+class Reading(Case):
+    def test_api(self):
+        """Api() reads what was written"""
+        run = self.begin(config={"lr": 0.1, "on": True, "word": "x"},
+                         tags=["good"], notes="note")
+        for i in range(5):
+            run.log({"loss": i, "acc": 1})
+        run.finish()
+        other = wandb.init(project="q", capture=False)
+        other.finish()
+        api = wandb.Api()
+        self.assertEqual(api.projects(), ["p", "q"])
+        self.assertEqual([r.id for r in api.runs("me/p")], [run.id])
+        self.assertEqual(len(api.runs(where="metrics.loss > 3")), 1)
+        found = api.run("p/" + run.name)
+        self.assertEqual(found.config, {"lr": 0.1, "on": True, "word": "x"})
+        self.assertEqual(found.summary, {"loss": 4, "acc": 1})
+        self.assertEqual((found.tags, found.notes, found.state),
+                         (["good"], "note", "finished"))
+        self.assertEqual(found.scan_history(["loss"])[4],
+                         {"_step": 4, "loss": 4})
+        self.assertEqual(len(found.history(samples=2, pandas=False)), 2)
+        with self.assertRaisesRegex(gtrack.Error, "FILTERS"):
+            api.runs("p", filters={"state": "finished"})
+        with self.assertRaises(gtrack.Error):
+            api.run("p/none")
+
+
+if __name__ == "__main__":
+    unittest.main()
