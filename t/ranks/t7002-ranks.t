@@ -244,10 +244,10 @@ esac
 is "$bad" "" "a rank that dies within a long step fails the run"
 
 # one that is stuck is named when its time is over
-start_endless stuck "$gtrain" --ranks 3 --set parallel.timeout=2s
+start_endless stuck "$gtrain" --ranks 3 --set parallel.timeout=8s
 kill -STOP "$victim"
 expect_end 6
-grep -q "pid $victim) did not respond for 2 s" log ||
+grep -q "pid $victim) did not respond for 8 s" log ||
     bad="$bad; not named: $(tail -n 3 log)"
 is "$bad" "" "a stuck rank ends the job with its name after parallel.timeout"
 
