@@ -144,6 +144,12 @@ for rank in '' 1/; do
     ok $? "a long step has several readings of the system/${rank}rss_bytes" \
         "$(cat points log)"
 done
+"$gtrain" -q --config c.ini --ranks 2 --root ends --set run.system_every=1h \
+    --set checkpoint.last=no >log 2>&1
+for rank in '' 1/; do
+    is "$(cut -d ' ' -f 3 ends/0/*/metrics/system/${rank}rss_bytes | paste -sd ' ')" \
+        "0 3" "the readings of system/${rank}rss_bytes begin and end with the training"
+done
 
 # sums of what each rank has accumulated differ by rounding alone
 "$gtrain" -q --config c.ini --set train.deterministic=no --ranks 2 \

@@ -144,7 +144,7 @@ int meter_take(struct meter *m, struct meter_reading *out)
     const double now = clock_mono();
     int n;
 
-    if (!m->running || !m->kept)
+    if (!m->kept)
         return 0;
     pthread_mutex_lock(&m->lock);
     n = m->n_kept;
@@ -156,30 +156,39 @@ int meter_take(struct meter *m, struct meter_reading *out)
     return n;
 }
 
+/* Wait until a reading is due; true if it is the last one. */
+static bool wait_until_due(struct meter *m)
+{
+    const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
+    bool stop;
+
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop &&
+           pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
+        ;
+    stop = m->stop;
+    pthread_mutex_unlock(&m->lock);
+    return stop;
+}
+
+/* Ranks take their first reading before the first step and the last one after
+ * the last step, so that their curves begin and end together. */
 static void *run_meter(void *arg)
 {
     struct meter *m = arg;
     struct meter_clocks last = { clock_mono(), cpu_seconds() };
     struct meter_reading r = { 0 };
 
-    pthread_mutex_lock(&m->lock);
-    while (!m->stop) {
-        const struct timespec until = clock_after(CLOCK_MONOTONIC, m->every);
-
-        while (!m->stop &&
-               pthread_cond_timedwait(&m->wake, &m->lock, &until) != ETIMEDOUT)
-            ;
-        pthread_mutex_unlock(&m->lock);
+    for (bool stop = false;; stop = wait_until_due(m)) {
         r.step = (double)atomic_load(&m->step);
         read_all(m, &last, r.value);
         if (m->run)
             meter_store(m, 0, &r);
         else
             keep_reading(m, &r);
-        pthread_mutex_lock(&m->lock);
+        if (stop)
+            return NULL;
     }
-    pthread_mutex_unlock(&m->lock);
-    return NULL;
 }
 
 /* ---- the meter -------------------------------------------------------- */
@@ -194,6 +203,7 @@ void meter_open(struct meter *m, struct job *j, struct run *run)
     m->every = j->set->run.system_every;
     m->dev = &j->dev;
     m->memory = j->dev.memory;
+    atomic_store(&m->step, j->state.step);
     m->flops_per_token = gpt_flops_per_token(&j->gpt);
     m->type = g->type;
     m->ranks = j->coll.size;
@@ -226,16 +236,21 @@ void meter_step(struct meter *m, int64_t step)
     pthread_mutex_unlock(&m->lock);
 }
 
+void meter_stop(struct meter *m)
+{
+    if (!m->running)
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->stop = true;
+    pthread_cond_signal(&m->wake);
+    pthread_mutex_unlock(&m->lock);
+    pthread_join(m->thread, NULL);
+    m->running = false;
+}
+
 void meter_close(struct meter *m)
 {
-    if (m->running) {
-        pthread_mutex_lock(&m->lock);
-        m->stop = true;
-        pthread_cond_signal(&m->wake);
-        pthread_mutex_unlock(&m->lock);
-        pthread_join(m->thread, NULL);
-        m->running = false;
-    }
+    meter_stop(m);
     nvml_close(m->nvml);
     m->nvml = NULL;
     free(m->kept);

@@ -63,6 +63,8 @@ void meter_step(struct meter *, int64_t step);
 int meter_take(struct meter *, struct meter_reading *out);
 /* On rank 0: store a reading of this rank. */
 void meter_store(struct meter *, int rank, const struct meter_reading *);
+/* Take the last reading; what is kept can still be taken. */
+void meter_stop(struct meter *);
 void meter_close(struct meter *);
 
 /* The fraction of the peak that so many tokens a second use, or NaN. */

@@ -207,6 +207,19 @@ static int collect_readings(struct step *s, struct job *j, struct meter *m,
     return ret;
 }
 
+int step_last_readings(struct step *s, struct job *j, struct meter *m,
+                       struct err *e)
+{
+    double *count = s->sums + SUM_READINGS;
+
+    memset(s->sums, 0, count_sums(j) * sizeof *s->sums);
+    if (j->coll.rank > 0)
+        count[j->coll.rank] = meter_take(m, s->readings);
+    if (coll_sum_f64(&j->coll, s->sums, count_sums(j), e) < 0)
+        return -1;
+    return collect_readings(s, j, m, count, e);
+}
+
 static int exchange_sums(struct step *s, struct job *j, int64_t micro,
                          struct meter *m, struct err *e)
 {

@@ -70,6 +70,9 @@ int step_compute(struct step *, struct job *, struct meter *, struct err *);
 void step_update(struct step *, struct job *);
 void step_skip_update(struct step *, struct job *);
 void step_end(struct step *, struct job *);
+/* After the last step: pass on the readings since then.  All ranks call it. */
+int step_last_readings(struct step *, struct job *, struct meter *,
+                       struct err *);
 
 /* The first window of this rank's micro-batch i of the current step. */
 int64_t step_first_window(const struct job *, int64_t i);

@@ -363,6 +363,9 @@ int train_run(struct job *j, const struct train_conf *c, struct err *e)
         meter_open(&t.meter, j, t.report.run);
         report_begin(&t.report, j, &t.meter);
         ret = run_loop(&t, e);
+        meter_stop(&t.meter);
+        if (ret == 0 || e->kind == ERR_STOPPED)
+            step_last_readings(&t.step, j, &t.meter, &(struct err)ERR_INIT);
         meter_close(&t.meter);
         step_check_clear(&t.check);
         step_close(&t.step);
