@@ -247,6 +247,15 @@ int path_open_inside(const char *path, const char *folder, struct err *e)
                    path, folder);
 }
 
+bool path_stays_below(const char *path)
+{
+    const size_t n = strlen(path);
+
+    return *path && *path != '/' && !strstr(path, "/../") &&
+           strncmp(path, "../", 3) != 0 && strcmp(path, "..") != 0 &&
+           !(n > 3 && strcmp(path + n - 3, "/..") == 0);
+}
+
 bool path_leaves(const char *path, const char *folder)
 {
     const int fd = open(path, O_PATH | O_CLOEXEC);

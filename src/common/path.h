@@ -29,6 +29,8 @@ extern bool path_follow_links;
 int path_open_unlinked(const char *path, struct err *);
 /* Open a file, unless links lead out of a folder. */
 int path_open_inside(const char *path, const char *folder, struct err *);
+/* Is it a relative path without a part that leads up? */
+bool path_stays_below(const char *path);
 /* Do links lead out of a folder? */
 bool path_leaves(const char *path, const char *folder);
 /* Is it a link, and are links not followed? */

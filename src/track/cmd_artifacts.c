@@ -101,14 +101,6 @@ static int list_files(const struct run_info *r, struct err *e)
     return ret;
 }
 
-/* Is it a relative path that does not leave its folder? */
-static bool is_inside(const char *path)
-{
-    return *path && *path != '/' && !strstr(path, "/../") &&
-           strncmp(path, "../", 3) != 0 && strcmp(path, "..") != 0 &&
-           !str_ends(path, "/..");
-}
-
 static int artifacts_main(int argc, char **argv, struct err *e)
 {
     struct runs runs = RUNS_INIT;
@@ -116,7 +108,7 @@ static int artifacts_main(int argc, char **argv, struct err *e)
 
     if (table_form(&style, e) < 0 || track_check_args(argc, argv, 0, 1, e) < 0)
         return -1;
-    if ((cat && !is_inside(cat)) || (*under && !is_inside(under)))
+    if ((cat && !path_stays_below(cat)) || (*under && !path_stays_below(under)))
         return err_set(e, ERR_USAGE, "'%s' is not a path inside the run",
                        cat ? cat : under);
     if (track_select_one(&runs, argv[0], LOAD_NO_METRICS | LOAD_DELETED, e) < 0)

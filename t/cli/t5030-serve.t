@@ -2,49 +2,10 @@
 # gtrack serve answers its own page and nobody else, and tells it what changes.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
-perl -MJSON::PP -MIO::Socket::INET -e 1 2>/dev/null ||
-    skip_all "no perl with JSON::PP"
-
-ask() { # PATH [HEADER]...: the answer, as the page of this server asks
-    _path=$1
-    shift
-    perl "$top/t/lib/ask.pl" "$port" GET "$_path" "Cookie: $cookie" "$@" >out
-}
-
-status() { # the status of the last answer
-    sed -n '1s/^[^ ]* \([0-9]*\).*/\1/p' out
-}
-
-json() { # what the Perl expression says of $j, the body of the last answer
-    perl -MJSON::PP -0777 -ne '
-        BEGIN { $ask = shift @ARGV; binmode STDOUT, ":utf8" }
-        s/^.*?\n\n//s; $j = decode_json($_);
-        print eval($ask), "\n"; die $@ if $@' "$1" out
-}
-
-start() { # OPTION...: a server; sets server, port, token and cookie
-    rm -f url
-    gtrack serve "$@" >url 2>log &
-    server=$!
-    await_file url || {
-        grep -q "built without libmicrohttpd" log &&
-            skip_all "gtrack was built without libmicrohttpd"
-        echo "Bail out! gtrack serve does not start"
-        exit 1
-    }
-    port=$(sed 's|.*127.0.0.1:\([0-9]*\)/.*|\1|' url)
-    token=$(sed 's/.*token=//' url)
-    cookie=gtrack-$port=$token
-}
-
-stop() { # end the server; sets ended to its status
-    kill "$server" && wait "$server"
-    ended=$?
-}
+. "$top/t/lib/serve.sh"
 
 make_store rates
 start
-trap 'kill "$server" 2>/dev/null; rm -rf "$dir"' EXIT
 
 like url '^http://127.0.0.1:[0-9]*/?token=[0-9a-f]\{32\}$' \
     "serve prints the URL of the page with a token"

@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
 	%D%/server.pl \
+	%D%/serve.sh \
 	%D%/tap.sh \
 	%D%/tls-front.py \
 	%D%/wandb-log.pl

@@ -1,5 +1,7 @@
 # Choosing runs, columns, rows.
 gtrack_SOURCES += \
+	%D%/again.c \
+	%D%/again.h \
 	%D%/auto_columns.c \
 	%D%/auto_columns.h \
 	%D%/column.c \

@@ -2,6 +2,7 @@
 #include "track/serve/answer.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/emit.h"
 
@@ -33,5 +34,7 @@ void answer_clear(struct answer *a)
 {
     buf_clear(&a->body);
     free(a->file);
+    if (a->fd >= 0)
+        close(a->fd);
     *a = (struct answer)ANSWER_INIT;
 }

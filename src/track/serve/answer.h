@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/buf.h"
 
@@ -16,15 +17,15 @@ struct answer {
     int status;       /* of HTTP; 0: 200, or what follows from the err */
     const char *type; /* of the body; NULL: JSON */
     struct buf body;
-    char *file;   /* the name under which a browser saves it, or NULL */
-    bool sandbox; /* what it may contain must not run, as in SVG */
-    int stream;   /* of the events of this store, from 1 on; or 0 */
+    int fd;        /* a file instead of the body, or -1 */
+    uint64_t size; /* of the file */
+    char *file;    /* the name under which a browser saves it, or NULL */
+    bool attach;   /* it is to be saved, not shown */
+    bool sandbox;  /* what it may contain must not run, as in SVG */
+    int stream;    /* of the events of this store, from 1 on; or 0 */
 };
 
-#define ANSWER_INIT                                                            \
- {                                                                             \
-  .body = BUF_INIT                                                             \
- }
+#define ANSWER_INIT { .body = BUF_INIT, .fd = -1 }
 
 /* Replace the body by an error. */
 void answer_error(struct answer *, const struct err *);

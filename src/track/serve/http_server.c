@@ -24,6 +24,7 @@ struct mhd {
     __typeof__(MHD_get_daemon_info) *get_daemon_info;
     __typeof__(MHD_lookup_connection_value) *lookup;
     __typeof__(MHD_create_response_from_buffer) *create_response;
+    __typeof__(MHD_create_response_from_fd64) *create_file;
     __typeof__(MHD_create_response_from_callback) *create_stream;
     __typeof__(MHD_add_response_header) *add_header;
     __typeof__(MHD_queue_response) *queue_response;
@@ -41,6 +42,7 @@ static const struct dl_symbol symbols[] = {
     { "MHD_lookup_connection_value", offsetof(struct mhd, lookup) },
     { "MHD_create_response_from_buffer",
       offsetof(struct mhd, create_response) },
+    { "MHD_create_response_from_fd64", offsetof(struct mhd, create_file) },
     { "MHD_create_response_from_callback",
       offsetof(struct mhd, create_stream) },
     { "MHD_add_response_header", offsetof(struct mhd, add_header) },
@@ -120,7 +122,7 @@ static void add_headers(struct http_server *h, struct MHD_Response *r,
     if (a->file) {
         struct buf b = BUF_INIT;
 
-        buf_str(&b, "inline; filename=\"");
+        buf_printf(&b, "%s; filename=\"", a->attach ? "attachment" : "inline");
         for (const char *s = a->file; *s; s++)
             buf_char(&b,
                      *s >= ' ' && *s < 127 && !strchr("\"\\%;", *s) ? *s : '_');
@@ -147,8 +149,12 @@ static enum MHD_Result send_answer(struct http_server *h,
 {
     const unsigned status = a->status ? (unsigned)a->status : MHD_HTTP_OK;
     struct MHD_Response *r =
-        h->lib.create_response(a->body.len, a->body.s, MHD_RESPMEM_MUST_COPY);
+        a->fd >= 0 ? h->lib.create_file(a->size, a->fd)
+                   : h->lib.create_response(a->body.len, a->body.s,
+                                            MHD_RESPMEM_MUST_COPY);
 
+    if (r)
+        a->fd = -1; /* the response closes it */
     if (r)
         add_headers(h, r, a);
     return queue(h, c, status, r);

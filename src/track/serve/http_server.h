@@ -34,8 +34,7 @@ struct http_server;
 
 /* Take over a socket that listens. */
 struct http_server *http_server_open(int fd, const struct guard *,
-                                     http_answer_fn *, void *arg,
-                                     struct err *);
+                                     http_answer_fn *, void *arg, struct err *);
 int http_server_fd(const struct http_server *);
 /* Seconds until http_server_run() has something to do, at most `most`. */
 double http_server_wait(const struct http_server *, double most);

@@ -2,13 +2,20 @@
 gtrack_SOURCES += \
 	%D%/answer.c \
 	%D%/answer.h \
+	%D%/answer_compare.c \
+	%D%/answer_diff.c \
+	%D%/answer_edit.c \
 	%D%/answer_figure.c \
+	%D%/answer_files.c \
 	%D%/answer_kinds.c \
+	%D%/answer_run.c \
 	%D%/answer_runs.c \
 	%D%/changes.c \
 	%D%/changes.h \
 	%D%/figure_request.c \
 	%D%/figure_request.h \
+	%D%/file_kind.c \
+	%D%/file_kind.h \
 	%D%/guard.c \
 	%D%/guard.h \
 	%D%/http_server.h \
@@ -19,6 +26,8 @@ gtrack_SOURCES += \
 	%D%/page_files.h \
 	%D%/query.c \
 	%D%/query.h \
+	%D%/rank.c \
+	%D%/rank.h \
 	%D%/serve.c \
 	%D%/serve.h \
 	%D%/site.c \

@@ -25,12 +25,10 @@ struct query {
     struct arena mem;
     const char *key[QUERY_MOST], *value[QUERY_MOST];
     size_t n;
+    const char *body; /* what a POST sends */
 };
 
-#define QUERY_INIT                                                             \
- {                                                                             \
-  .mem = ARENA_INIT                                                            \
- }
+#define QUERY_INIT { .mem = ARENA_INIT }
 
 int query_parse(struct query *, const char *text, struct err *);
 /* The value of a key; NULL if it is missing or empty. */

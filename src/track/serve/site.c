@@ -20,6 +20,13 @@ static const struct {
     { "/api/kinds",  answer_kinds,  false },
     { "/api/figure", answer_figure, false },
     { "/api/events", answer_events, false },
+    { "/api/compare", answer_compare, false },
+    { "/api/diff", answer_diff, false },
+    { "/api/run", answer_run, false },
+    { "/api/log", answer_log, false },
+    { "/api/artifact", answer_artifact, false },
+    { "/api/download", answer_download, false },
+    { "/api/edit", answer_edit, true },
 };
 /* clang-format on */
 
@@ -70,7 +77,7 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
     struct query q = QUERY_INIT;
     struct err e = ERR_INIT;
 
-    (void)body;
+    q.body = body ? body : "";
     if (query_parse(&q, query, &e) < 0 ||
         answer_path(s, post, path, &q, a, &e) < 0)
         answer_error(a, &e);
@@ -126,19 +133,24 @@ int site_runs(struct site *s, struct query *q, const char *key,
     return 0;
 }
 
+const struct run_info *site_run_of(struct site *s, const struct query *q,
+                                   const char *id, struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+
+    return l ? find_run(l, id, e) : NULL;
+}
+
 const struct run_info *site_run(struct site *s, const struct query *q,
                                 const char *key, struct err *e)
 {
-    const struct live *l = site_store(s, q, e);
     const char *id = query_get(q, key);
 
-    if (!l)
-        return NULL;
     if (!id) {
         err_set(e, ERR_USAGE, "the URL has no %s", key);
         return NULL;
     }
-    return find_run(l, id, e);
+    return site_run_of(s, q, id, e);
 }
 
 /* Can its name be taken for something else? */

@@ -28,7 +28,9 @@ void site_answer(struct site *, bool post, const char *path, const char *query,
 typedef int site_fn(struct site *, struct query *, struct answer *,
                     struct err *);
 
-site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events;
+site_fn answer_stores, answer_runs, answer_kinds, answer_figure, answer_events,
+    answer_compare, answer_diff, answer_run, answer_log, answer_artifact,
+    answer_download, answer_edit;
 
 /* The store that the query names. */
 struct live *site_store(struct site *, const struct query *, struct err *);
@@ -39,6 +41,9 @@ int site_runs(struct site *, struct query *, const char *key, struct runs *,
 /* The run whose id is under a key; NULL with e filled if there is none. */
 const struct run_info *site_run(struct site *, const struct query *,
                                 const char *key, struct err *);
+
+const struct run_info *site_run_of(struct site *, const struct query *,
+                                   const char *id, struct err *);
 
 /* Append a word for the command line that names this run. */
 void site_run_word(struct buf *, const struct live *, const struct run_info *);

@@ -1,0 +1,284 @@
+/*
+ * answer_compare - what differs between runs, and what it has to do with the
+ * results
+ */
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/emit.h"
+#include "plot/draw/axis.h"
+#include "track/runs/auto_columns.h"
+#include "track/runs/column.h"
+#include "track/serve/rank.h"
+
+/* -- tables ---------------------------------------------------------------- */
+
+/* The values of all runs in some columns; the caller clears the table. */
+static void fill_table(struct table *t, const struct columns *c,
+                       const struct runs *runs)
+{
+    for (size_t j = 0; j < c->n; j++)
+        table_column(t, c->item[j].title);
+    for (size_t i = 0; i < runs->n; i++)
+        for (size_t j = 0; j < c->n; j++)
+            table_add(t, column_cell(&c->item[j], &runs->run[i]));
+    for (size_t j = 0; j < c->n && runs->n > 1; j++)
+        column_mark_best(&c->item[j], t, j);
+}
+
+static void write_value(struct emit *o, const struct table_cell *c, int places)
+{
+    const double number = column_cell_number(c);
+    struct buf text = BUF_INIT;
+
+    if (c->type == TABLE_NONE) {
+        emit_null(o, NULL);
+        return;
+    }
+    table_cell_text(&text, c, places);
+    emit_object(o, NULL);
+    emit_text(o, "text", text.s);
+    if (isfinite(number))
+        emit_real(o, "value", number);
+    if (c->mark == MARK_BEST)
+        emit_bool(o, "best", true);
+    emit_object_end(o);
+    buf_clear(&text);
+}
+
+static void write_rows(struct emit *o, const char *key, const struct columns *c,
+                       const struct runs *runs)
+{
+    struct table t = TABLE_INIT("");
+    int *places;
+
+    fill_table(&t, c, runs);
+    places = table_decimals(&t);
+    emit_array(o, key);
+    for (size_t j = 0; j < c->n; j++) {
+        emit_object(o, NULL);
+        emit_text(o, "name", c->item[j].title);
+        emit_bool(o, "differs", column_differs(&c->item[j], runs));
+        emit_array(o, "values");
+        for (size_t i = 0; i < runs->n; i++)
+            write_value(o, table_cell(&t, i, j), places[j]);
+        emit_array_end(o);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+    free(places);
+    table_clear(&t);
+}
+
+/* -- numbers --------------------------------------------------------------- */
+
+/* The columns whose numbers are compared: parameters in which the runs differ,
+ * then the best values of results. */
+struct numbers {
+    struct columns columns;
+    size_t n_params;
+    double **value; /* of each column, for each run; NaN for none */
+    size_t runs;
+};
+
+/* Does it describe the run itself, and not how it was trained? */
+static bool is_derived(const char *key)
+{
+    return strncmp(key, "is.", 3) == 0 || strncmp(key, "run.", 4) == 0;
+}
+
+/* Are there two different numbers? */
+static bool varies(const double *v, size_t n)
+{
+    double lo = INFINITY, hi = -INFINITY;
+
+    for (size_t i = 0; i < n; i++) {
+        lo = isfinite(v[i]) ? fmin(lo, v[i]) : lo;
+        hi = isfinite(v[i]) ? fmax(hi, v[i]) : hi;
+    }
+    return lo < hi;
+}
+
+/* Keep a column if its numbers vary. */
+static void add_numbers(struct numbers *n, const struct column *c,
+                        const struct runs *runs)
+{
+    double *v = xcalloc(runs->n + 1, sizeof *v);
+    struct column *kept;
+    char *title;
+
+    for (size_t i = 0; i < runs->n; i++)
+        v[i] = column_number(c, &runs->run[i]);
+    if (!varies(v, runs->n)) {
+        free(v);
+        return;
+    }
+    title = c->kind == COLUMN_METRIC
+                ? xasprintf("%s(%s)", column_functions[c->function], c->key)
+                : xstrdup(c->key);
+    kept = columns_append(&n->columns, c->key, title);
+    free(title);
+    kept->kind = c->kind;
+    kept->function = c->function;
+    n->value = xrealloc(n->value, n->columns.n, sizeof *n->value);
+    n->value[n->columns.n - 1] = v;
+}
+
+static void collect_numbers(struct numbers *n, const struct columns *params,
+                            const struct runs *runs)
+{
+    struct columns metrics = COLUMNS_INIT;
+
+    n->runs = runs->n;
+    for (size_t i = 0; i < params->n; i++)
+        if (!is_derived(params->item[i].key))
+            add_numbers(n, &params->item[i], runs);
+    n->n_params = n->columns.n;
+    auto_columns_metrics(&metrics, runs, false);
+    columns_use_best(&metrics);
+    for (size_t i = 0; i < metrics.n; i++)
+        if (column_direction(&metrics.item[i]))
+            add_numbers(n, &metrics.item[i], runs);
+    columns_clear(&metrics);
+}
+
+static void clear_numbers(struct numbers *n)
+{
+    for (size_t i = 0; i < n->columns.n; i++)
+        free(n->value[i]);
+    free(n->value);
+    columns_clear(&n->columns);
+}
+
+static void write_correlations(struct emit *o, const struct numbers *n)
+{
+    enum { FEWEST = 3 };
+
+    emit_array(o, "correlation");
+    for (size_t m = n->n_params; m < n->columns.n; m++) {
+        for (size_t p = 0; p < n->n_params; p++) {
+            size_t used;
+            const double rho =
+                rank_correlation(n->value[p], n->value[m], n->runs, &used);
+
+            if (used < FEWEST || isnan(rho))
+                continue;
+            emit_object(o, NULL);
+            emit_text(o, "param", n->columns.item[p].title);
+            emit_text(o, "metric", n->columns.item[m].title);
+            emit_real(o, "rho", rho);
+            emit_int(o, "n", (int64_t)used);
+            emit_object_end(o);
+        }
+    }
+    emit_array_end(o);
+}
+
+/* An axis that holds the numbers, with its ticks. */
+static void write_axis(struct emit *o, const char *name, const double *v,
+                       size_t n)
+{
+    enum { TICKS = 6 };
+    double *known = xcalloc(n + 1, sizeof *known);
+    struct arena mem = ARENA_INIT;
+    double lo = INFINITY, hi = -INFINITY;
+    struct axis a;
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(v[i]))
+            known[k++] = v[i];
+    for (size_t i = 0; i < k; i++) {
+        lo = fmin(lo, known[i]);
+        hi = fmax(hi, known[i]);
+    }
+    axis_init(&a, name, UNIT_NONE);
+    axis_scale(&a, known, k);
+    axis_range(&a, lo, hi, 0.02);
+    axis_ticks(&a, &mem, TICKS);
+    emit_object(o, NULL);
+    emit_text(o, "name", name);
+    emit_bool(o, "log", a.scale == SCALE_LOG);
+    emit_real(o, "from", a.lo);
+    emit_real(o, "to", a.hi);
+    emit_array(o, "ticks");
+    for (size_t i = 0; i < a.n_ticks; i++) {
+        emit_object(o, NULL);
+        emit_real(o, "at", a.tick[i].at);
+        emit_text(o, "label", a.tick[i].label);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+    emit_object_end(o);
+    free(known);
+    arena_clear(&mem);
+}
+
+static void write_parallel(struct emit *o, const struct numbers *n,
+                           const struct runs *runs)
+{
+    emit_object(o, "parallel");
+    emit_array(o, "axes");
+    for (size_t j = 0; j < n->columns.n; j++)
+        write_axis(o, n->columns.item[j].title, n->value[j], n->runs);
+    emit_array_end(o);
+    emit_array(o, "lines");
+    for (size_t i = 0; i < runs->n; i++) {
+        emit_object(o, NULL);
+        emit_text(o, "run", runs->run[i].id);
+        emit_array(o, "values");
+        for (size_t j = 0; j < n->columns.n; j++)
+            emit_real(o, NULL, n->value[j][i]);
+        emit_array_end(o);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+    emit_object_end(o);
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static void write_command(struct emit *o, const struct live *l,
+                          const struct runs *runs)
+{
+    struct buf b = BUF_INIT;
+
+    buf_str(&b, "gtrack compare");
+    for (size_t i = 0; i < runs->n; i++)
+        site_run_word(&b, l, &runs->run[i]);
+    site_root_option(&b, l);
+    emit_text(o, "command", b.s);
+    buf_clear(&b);
+}
+
+int answer_compare(struct site *s, struct query *q, struct answer *a,
+                   struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    struct emit o = { &a->body, false };
+    struct columns params = COLUMNS_INIT, metrics = COLUMNS_INIT;
+    struct numbers numbers = { .columns = COLUMNS_INIT };
+    struct runs runs;
+
+    if (!l || site_runs(s, q, "runs", &runs, e) < 0)
+        return -1;
+    auto_columns_params(&params, &runs, true);
+    auto_columns_metrics(&metrics, &runs, true);
+    collect_numbers(&numbers, &params, &runs);
+    emit_object(&o, NULL);
+    write_command(&o, l, &runs);
+    write_rows(&o, "params", &params, &runs);
+    write_rows(&o, "metrics", &metrics, &runs);
+    write_correlations(&o, &numbers);
+    write_parallel(&o, &numbers, &runs);
+    emit_object_end(&o);
+    clear_numbers(&numbers);
+    columns_clear(&params);
+    columns_clear(&metrics);
+    free(runs.run);
+    return 0;
+}

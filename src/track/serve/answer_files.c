@@ -1,0 +1,174 @@
+/*
+ * answer_files - the output of a run as it grows, its artifacts, and figures as
+ * files
+ */
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/emit.h"
+#include "common/num.h"
+#include "common/path.h"
+#include "plot/draw/gnuplot.h"
+#include "track/runs/track.h"
+#include "track/serve/figure_request.h"
+#include "track/serve/file_kind.h"
+
+/* -- the log --------------------------------------------------------------- */
+
+/* How many bytes are whole characters: the last one may still be written. */
+static size_t whole_characters(const char *s, size_t n)
+{
+    size_t back = 0;
+
+    while (back < 3 && back < n &&
+           ((unsigned char)s[n - 1 - back] & 0xC0) == 0x80)
+        back++;
+    if (back < n && ((unsigned char)s[n - 1 - back] & 0xC0) == 0xC0)
+        back++;
+    else
+        back = 0;
+    return n - back;
+}
+
+/* Read from a place in a file, up to so many bytes; returns how many. */
+static size_t read_part(int fd, int64_t from, char *out, size_t most)
+{
+    const ssize_t n = pread(fd, out, most, (off_t)from);
+
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
+{
+    enum { PART = 256 << 10 };
+    char *text = xmalloc(PART + 1);
+    size_t n = read_part(fd, from, text, PART);
+
+    n = whole_characters(text, n);
+    text[n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == '\0')
+            text[i] = ' ';
+    emit_text(o, "text", text);
+    emit_int(o, "next", from + (int64_t)n);
+    emit_int(o, "size", size);
+    free(text);
+}
+
+/* The byte from which the log is wanted; else the last part of it. */
+static int64_t first_byte(const struct query *q, int64_t size)
+{
+    enum { TAIL = 64 << 10 };
+    const char *text = query_get(q, "from");
+    int64_t from;
+
+    if (text && num_int(text, &from) && from >= 0)
+        return from < size ? from : size;
+    return size > TAIL ? size - TAIL : 0;
+}
+
+int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
+{
+    const struct run_info *r = site_run(s, q, "id", e);
+    char *path = r ? track_output_path(r) : NULL;
+    const int fd = path ? path_open_inside(path, r->folder, e) : -1;
+    struct emit o = { &a->body, false };
+    struct stat st = { 0 };
+
+    free(path);
+    if (!r || (path && fd < 0))
+        return -1;
+    emit_object(&o, NULL);
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        write_log(&o, fd, first_byte(q, st.st_size), st.st_size);
+    else
+        emit_text(&o, "text", ""), emit_int(&o, "next", 0);
+    emit_object_end(&o);
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
+/* -- artifacts ------------------------------------------------------------- */
+
+int answer_artifact(struct site *s, struct query *q, struct answer *a,
+                    struct err *e)
+{
+    const struct run_info *r = site_run(s, q, "id", e);
+    const char *name = query_get(q, "path");
+    const struct file_kind *kind;
+    struct stat st;
+    char *path;
+
+    if (!r)
+        return -1;
+    if (!name || !path_stays_below(name)) {
+        a->status = 403;
+        return err_set(e, ERR_USAGE,
+                       "path expects the path of an artifact below the run");
+    }
+    path = path_join(r->artifacts, name);
+    a->fd = path_open_inside(path, r->folder, e);
+    free(path);
+    if (a->fd < 0) {
+        a->status = e->kind == ERR_INPUT ? 403 : 0;
+        return -1;
+    }
+    if (fstat(a->fd, &st) < 0)
+        return err_sys(e, "cannot read %s", name);
+    kind = file_kind_of(name);
+    a->size = (uint64_t)st.st_size;
+    a->type = kind->type;
+    a->sandbox = kind->sandbox;
+    a->file = xstrdup(path_name(name));
+    return 0;
+}
+
+/* -- figures --------------------------------------------------------------- */
+
+static int draw(struct figure_request *r, const char *format, struct buf *out,
+                struct err *e)
+{
+    if (figure_request_build(r, e) < 0)
+        return -1;
+    r->figure.look.bands = true;
+    figure_finish(&r->figure);
+    return gnuplot_draw(&r->figure, 1, gnuplot_form(format), out, e);
+}
+
+int answer_download(struct site *s, struct query *q, struct answer *a,
+                    struct err *e)
+{
+    static const struct {
+        const char *format, *type;
+    } formats[] = {
+        { "svg", "image/svg+xml" },
+        { "pdf", "application/pdf" },
+        { "png", "image/png" },
+    };
+    const char *wanted = query_get(q, "format");
+    struct figure_request r;
+    size_t i = 0;
+    int ret = -1;
+
+    while (i < 3 && (!wanted || strcmp(wanted, formats[i].format) != 0))
+        i++;
+    if (i == 3)
+        return err_set(e, ERR_USAGE, "format expects svg, pdf or png");
+    if (figure_request_open(&r, s, q, e) == 0)
+        ret = draw(&r, formats[i].format, &a->body, e);
+    if (ret == 0) {
+        a->type = formats[i].type;
+        a->sandbox = true;
+        a->attach = true;
+        a->file = xasprintf("%s.%s", r.kind ? r.kind : "figure", wanted);
+    }
+    figure_request_close(&r);
+    return ret;
+}

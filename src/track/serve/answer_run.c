@@ -1,0 +1,208 @@
+/*
+ * answer_run - all that is known of one run
+ */
+#include "config.h"
+#include "track/serve/site.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/emit.h"
+#include "common/path.h"
+#include "store/attempt.h"
+#include "track/runs/again.h"
+#include "track/runs/file_tree.h"
+#include "track/runs/track.h"
+#include "track/serve/file_kind.h"
+
+static void write_pair(struct emit *o, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    emit_array(o, NULL);
+    emit_text(o, NULL, key);
+    emit_text(o, NULL, value);
+    emit_array_end(o);
+}
+
+static void write_pairs(struct emit *o, const char *key,
+                        const struct pair *pair, size_t n)
+{
+    emit_array(o, key);
+    for (size_t i = 0; i < n; i++)
+        write_pair(o, pair[i].key, pair[i].value);
+    emit_array_end(o);
+}
+
+static void write_metrics(struct emit *o, const struct run_info *r)
+{
+    emit_array(o, "metrics");
+    for (size_t i = 0; i < r->n_metrics; i++) {
+        const struct metric_sum *m = &r->metrics[i];
+
+        emit_object(o, NULL);
+        emit_text(o, "name", m->key);
+        emit_real(o, "last", m->last);
+        emit_int(o, "step", m->last_step);
+        emit_real(o, "lowest", m->min);
+        emit_int(o, "at step", m->min_step);
+        emit_real(o, "highest", m->max);
+        emit_int(o, "at step ", m->max_step);
+        emit_int(o, "points", m->count);
+        emit_int(o, "not finite", m->nonfinite);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+}
+
+static void write_time(struct emit *o, const char *key, int64_t ms)
+{
+    if (ms)
+        emit_int(o, key, ms);
+    else
+        emit_null(o, key);
+}
+
+static void write_attempts(struct emit *o, const struct run_info *r)
+{
+    emit_array(o, "attempts");
+    for (int i = 0; i < r->attempts; i++) {
+        const struct attempt *a = &r->attempt[i];
+
+        emit_object(o, NULL);
+        emit_int(o, "attempt", a->number);
+        emit_text(o, "status", run_status_word(a->status));
+        write_time(o, "started_ms", a->start_ms);
+        write_time(o, "ended_ms", a->end_ms);
+        emit_text(o, "host", a->host);
+        emit_text(o, "user", a->user);
+        emit_text(o, "job", a->job);
+        emit_int(o, "cpus", a->cpus);
+        emit_int(o, "gpus", a->gpus);
+        emit_text(o, "reason", a->reason);
+        emit_text(o, "command", a->command);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+}
+
+static void write_inputs(struct emit *o, const struct run_info *r)
+{
+    emit_array(o, "inputs");
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        const struct run_dataset *d = &r->inputs[i];
+
+        emit_object(o, NULL);
+        emit_text(o, "name", d->name);
+        emit_text(o, "digest", d->digest);
+        emit_text(o, "context", d->context);
+        emit_text(o, "source", d->source);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+}
+
+static void write_artifacts(struct emit *o, const struct file_tree *f)
+{
+    emit_array(o, "artifacts");
+    for (size_t i = 0; i < f->n; i++) {
+        emit_object(o, NULL);
+        emit_text(o, "path", f->file[i].path);
+        emit_int(o, "bytes", f->file[i].size);
+        emit_text(o, "type",
+                  f->file[i].outside ? "link"
+                                     : file_kind_of(f->file[i].path)->name);
+        emit_object_end(o);
+    }
+    emit_array_end(o);
+}
+
+/* Samples are texts whose names end in a step, as gtrain writes them. */
+static void write_samples(struct emit *o, const struct run_info *r,
+                          const struct file_tree *f)
+{
+    enum { MOST_FILES = 500, MOST_BYTES = 64 << 10 };
+    size_t n = 0;
+
+    emit_array(o, "samples");
+    for (size_t i = 0; i < f->n && n < MOST_FILES; i++) {
+        struct err ignored = ERR_INIT;
+        struct buf text = BUF_INIT;
+        char *path;
+        int64_t step;
+
+        if (sscanf(f->file[i].path, "samples/step-%" SCNd64 ".txt", &step) != 1)
+            continue;
+        path = path_join(r->artifacts, f->file[i].path);
+        if (buf_read_open(&text, path_open_inside(path, r->folder, &ignored),
+                          path, MOST_BYTES, &ignored) == 0) {
+            emit_object(o, NULL);
+            emit_int(o, "step", step);
+            emit_text(o, "text", text.s);
+            emit_object_end(o);
+            n++;
+        }
+        buf_clear(&text);
+        free(path);
+    }
+    emit_array_end(o);
+}
+
+static void write_commands(struct emit *o, const struct live *l,
+                           const struct run_info *r)
+{
+    struct buf show = BUF_INIT, again = BUF_INIT;
+
+    buf_str(&show, "gtrack show");
+    site_run_word(&show, l, r);
+    site_root_option(&show, l);
+    emit_text(o, "command", show.s);
+    emit_text(o, "again", again_command(&again, r) ? again.s : NULL);
+    buf_clear(&show);
+    buf_clear(&again);
+}
+
+static void write_run(struct emit *o, const struct live *l,
+                      const struct run_info *r, const struct file_tree *f)
+{
+    emit_object(o, NULL);
+    emit_text(o, "id", r->id);
+    emit_text(o, "name", r->name);
+    emit_text(o, "status", run_status_word(r->status));
+    emit_text(o, "reason", r->state_reason);
+    emit_text(o, "experiment", r->experiment);
+    emit_text(o, "folder", r->folder);
+    emit_text(o, "parent", r->parent);
+    emit_text(o, "damage", r->damage);
+    emit_bool(o, "deleted", r->deleted);
+    write_time(o, "started_ms", r->start_ms);
+    write_time(o, "ended_ms", r->end_ms);
+    emit_real(o, "seconds", track_seconds(r));
+    emit_text(o, "note", run_info_tag(r, "mlflow.note.content"));
+    write_pairs(o, "params", r->params, r->n_params);
+    write_pairs(o, "tags", r->tags, r->n_tags);
+    write_metrics(o, r);
+    write_attempts(o, r);
+    write_inputs(o, r);
+    write_artifacts(o, f);
+    write_samples(o, r, f);
+    write_commands(o, l, r);
+    emit_object_end(o);
+}
+
+int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
+{
+    const struct live *l = site_store(s, q, e);
+    const struct run_info *r = l ? site_run(s, q, "id", e) : NULL;
+    struct emit o = { &a->body, false };
+    struct file_tree files = FILE_TREE_INIT;
+
+    if (!r || file_tree_list(&files, r->artifacts, r->folder, e) < 0)
+        return -1;
+    write_run(&o, l, r, &files);
+    file_tree_clear(&files);
+    return 0;
+}

@@ -1,0 +1,143 @@
+#!/bin/sh
+# The page shows one run with its files, and compares runs.
+. "$(dirname "$0")/../lib/tap.sh"
+. "$top/t/lib/fixtures.sh"
+. "$top/t/lib/serve.sh"
+
+make_store rates resume
+run=$(gtrack where run1)
+id=${run##*/}
+gtrack tag run1 phase=first >/dev/null
+gtrack note run1 '*good* <b>'
+mkdir -p "$run/artifacts/samples" secret
+echo "a line" >"$run/artifacts/log.txt"
+echo "<script>" >"$run/artifacts/page.html"
+echo "<svg/>" >"$run/artifacts/plot.svg"
+echo "x,y" >"$run/artifacts/table.csv"
+printf 'PNG' >"$run/artifacts/odd\"name.png"
+echo "once" >"$run/artifacts/samples/step-00000010.txt"
+echo "hidden" >secret/key
+ln -s "$dir/secret/key" "$run/artifacts/link.txt"
+ln -s "$dir/secret" "$run/artifacts/folder"
+start
+
+# One run.
+ask "/api/run?id=$id"
+is "$(status)" 200 "a run is shown"
+is "$(json '$j->{name} . " " . $j->{status}')" "run1 FINISHED" \
+    "a run has its name and its status"
+is "$(json '$j->{note}')" '*good* <b>' "a note is sent as it is"
+is "$(json 'join "", map { $_->[1] } grep { $_->[0] eq "phase" } @{$j->{tags}}')" \
+    first "a run has its tags"
+is "$(json 'join "", map { $_->[1] } grep { $_->[0] eq "optim.lr" }
+    @{$j->{params}}')" 0.0003 "a run has its parameters"
+is "$(json 'join " ", map { "$_->{path}:$_->{type}" } @{$j->{artifacts}}')" \
+    'folder:link link.txt:link log.txt:text odd"name.png:image page.html:text plot.svg:image samples/step-00000010.txt:text table.csv:csv' \
+    "artifacts have a type, and links that leave the run are named so"
+is "$(json '"$j->{samples}[0]{step} $j->{samples}[0]{text}"')" "10 once" \
+    "samples are shown by step"
+eval "$(json '$j->{command}') --tsv" >text
+like text "^run${tab}name${tab}run1" "the command of a run shows the run"
+ask "/api/run?id=$(gtrack where resumed | sed 's|.*/||')"
+is "$(json 'join " ", map { $_->{attempt} } @{$j->{attempts}}')" "1 2" \
+    "a resumed run has its attempts"
+ask "/api/run?id=../../../etc"
+is "$(status)" 404 "an id that is a path is not found"
+ask /api/run
+is "$(status)" 400 "a request without an id is refused"
+
+# Its log.
+ask "/api/log?id=$id"
+is "$(json '"$j->{text}$j->{next}"')" "a line
+7" "the log is sent"
+printf 'more \303' >>"$run/artifacts/log.txt"
+ask "/api/log?id=$id&from=7"
+is "$(json '"$j->{text}:$j->{next}"')" "more :12" \
+    "a character that is not yet whole is left for later"
+ask "/api/log?id=$id&from=99999999"
+is "$(json '$j->{text}')" "" "nothing follows the end of a log"
+
+# Its artifacts.
+ask "/api/artifact?id=$id&path=page.html"
+like out '^Content-Type: text/plain' "an artifact in HTML is sent as text"
+like out '^<script>$' "an artifact is sent as it is"
+ask "/api/artifact?id=$id&path=plot.svg"
+like out '^Content-Security-Policy: .*sandbox' "an SVG may run nothing"
+like out '^Content-Type: image/svg' "an SVG is an image"
+ask "/api/artifact?id=$id&path=odd%22name.png"
+like out 'filename="odd_name.png"' "a name cannot end its header"
+like out '^X-Content-Type-Options: nosniff' "a browser does not guess a type"
+for path in link.txt folder/key ../meta.yaml /etc/passwd samples/../../meta.yaml \
+    .. samples/..; do
+    ask "/api/artifact?id=$id&path=$path"
+    is "$(status)" 403 "the path $path of an artifact is refused"
+    unlike out hidden "nothing is sent of $path"
+done
+ask "/api/artifact?id=$id&path=none"
+is "$(status)" 404 "an artifact that does not exist is not found"
+
+# Several runs.
+ids=$(gtrack ls -c id --tsv --no-header run1 run2 run3 | paste -sd,)
+ask "/api/compare?runs=$ids"
+is "$(json 'join " ", map { $_->{name} } grep { $_->{differs} }
+    @{$j->{params}}')" optim.lr "parameters that differ are told"
+is "$(json 'join " ", map { $_->{best} ? "best" : "-" }
+    map { @{$_->{values}} } grep { $_->{name} eq "val/loss" }
+    @{$j->{metrics}}')" "- best -" "the best of a metric is marked"
+is "$(json 'join " ", map { "$_->{n}:$_->{rho}" } grep { $_->{metric} =~
+    /val.loss/ } @{$j->{correlation}}')" "3:-0.5" \
+    "a rank correlation is told with the number of runs"
+is "$(json 'join " ", map { $_->{name} } @{$j->{parallel}{axes}}[0, 1]')" \
+    "optim.lr min(train/loss)" "parallel coordinates end with the results"
+is "$(json 'scalar @{$j->{parallel}{lines}}')" 3 \
+    "each run has a line in parallel coordinates"
+ask "/api/diff?a=${ids%%,*}&b=${ids##*,}"
+is "$(json 'join ",", map { "$_->{mark}$_->{text}" }
+    grep { $_->{text} =~ /optim/ } map { @{$_->{lines}} } @{$j->{sections}}')" \
+    "-optim.lr = 0.0003,+optim.lr = 0.0012" "two runs differ line by line"
+ask "/api/figure?runs=$ids&metric=val/loss&param=lr"
+is "$(status)" 200 "a metric is drawn over a parameter"
+eval "$(json '$j->{command}')" >out 2>&1
+is $? 0 "the command of a sweep draws it"
+if command -v gnuplot >/dev/null; then
+    ask "/api/download?runs=$ids&kind=loss&format=svg&width=400&height=300"
+    like out '^Content-Disposition: attachment; filename="loss.svg"' \
+        "a figure is saved as a file"
+    like out '</svg>' "a figure is saved whole"
+else
+    skip "a figure is saved whole" "gnuplot is not installed"
+fi
+ask "/api/download?runs=$ids&kind=loss&format=exe"
+is "$(status)" 400 "a format that gplot does not write is refused"
+
+# Changes.
+change() { # BODY: ask for it as the page does
+    BODY=$1 METHOD=POST ask /api/edit "Host: localhost:$port" \
+        "Origin: http://localhost:$port"
+}
+change "{\"id\":\"$id\",\"note\":\"new\"}"
+is "$(status)" 403 "the page cannot change a note by default"
+is "$(gtrack note run1)" '*good* <b>' "the note stays"
+stop
+start --edit
+change "{\"id\":\"$id\",\"note\":\"new\",\"tags\":{\"phase\":null,\"a\":\"b\"}}"
+is "$(status)" 200 "with --edit the page can change notes and tags"
+is "$(gtrack note run1)" new "the note is changed"
+is "$(gtrack tag run1 --tsv --no-header | grep -c "${tab}a${tab}b\|phase")" 1 \
+    "tags are set and removed"
+change "{\"id\":\"$id\",\"tags\":{\"mlflow.user\":\"x\"}}"
+is "$(status)" 400 "a tag of MLflow's own is not changed"
+change "{\"id\":\"$id\",\"tags\":{\"../../x\":\"y\"}}"
+is "$(status)" 400 "a tag whose name is a path is refused"
+change "{\"id\":\"$id\",\"archive\":true}"
+is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 0 \
+    "a run can be deleted"
+AGAIN='"deleted":true' ask "/api/run?id=$id"
+change "{\"id\":\"$id\",\"archive\":false}"
+is "$(gtrack ls -c name --tsv --no-header | grep -c '^run1$')" 1 \
+    "a deleted run can be restored"
+change '{"id":'
+is "$(status)" 400 "a change that is no JSON is refused"
+stop
+is $ended 0 "the server ends well"
+done_testing
