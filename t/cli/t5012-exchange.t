@@ -110,6 +110,7 @@ job train
 config lr 0.001
 config big 1180591620717411303424
 config nest/a 7
+config nest/lr 0.1
 log 0 loss 2.5 pic/_type "image-file" pic/size 69
 log 1 loss NaN word "text" hist/_type "histogram" hist/bins [1,2]
 log 2 loss 1.5 acc 0.5
@@ -139,9 +140,9 @@ second"
     gtrack export 'run ab12' --to csv | cut -d, -f4 | sort -u >out
     ! grep -q 'pic\|hist' out && grep -q best out
     ok $? "import makes no metrics of the sizes of W&B's images"
-    g ls 'run ab12' -c big,nest.a,tags.team,tags.baseline,tags.wandb.job_type --no-header
-    is "$(cat out)" "1.1805916207174113e21${tab}7${tab}core${tab}${tab}train" \
-        "import takes tags, the job type and large integers of W&B"
+    g ls 'run ab12' -c big,nest.a,nest.lr,tags.team,tags.baseline,tags.wandb.job_type --no-header
+    is "$(cat out)" "1.1805916207174113e+21${tab}7${tab}0.1${tab}core${tab}${tab}train" \
+        "import takes tags, the job type, fractions and large integers of W&B"
     g import wandb && grep -q "1 runs with 6 points imported, 1 already existed" err
     ok $? "import of W&B's folder imports each run below it once"
     cp wandb/offline-run-1-cd34/run-cd34.wandb . && mkdir files && echo x >files/x &&

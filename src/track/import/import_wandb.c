@@ -185,6 +185,13 @@ static void add_param(void *arg, const char *key, json_t *value)
                                                 : "None");
         return;
     }
+    if (json_is_real(value)) {
+        char number[NUM_TEXT];
+
+        num_shortest(number, json_real_value(value));
+        import_run_param(arg, key, number);
+        return;
+    }
     text = json_dumps(value,
                       JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
     if (text)
