@@ -15,6 +15,11 @@ EXTRA_DIST += \
 	%D%/gtrack/_run_files.py \
 	%D%/gtrack/_values.py \
 	%D%/gtrack/_watch.py \
+	%D%/gtrack/integrations/__init__.py \
+	%D%/gtrack/integrations/accelerate.py \
+	%D%/gtrack/integrations/keras.py \
+	%D%/gtrack/integrations/lightning.py \
+	%D%/gtrack/integrations/transformers.py \
 	%D%/gtrack/mlflow.py \
 	%D%/gtrack/plot.py \
 	%D%/gtrack/py.typed \

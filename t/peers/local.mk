@@ -7,7 +7,8 @@ peer_scripts += \
 	%D%/t9021-sentencepiece.t \
 	%D%/t9040-data.t \
 	%D%/t9050-options.t \
-	%D%/t9060-torchrun.t
+	%D%/t9060-torchrun.t \
+	%D%/t9070-python.t
 dist_check_SCRIPTS += \
 	%D%/t9001-mlflow.t \
 	%D%/t9010-track.t \
@@ -20,5 +21,6 @@ EXTRA_DIST += \
 	%D%/t9021-sentencepiece.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
+	%D%/test_python.py \
 	%D%/tokenizer.py
 check-peers: bench/start

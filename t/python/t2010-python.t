@@ -12,4 +12,4 @@ export GTRACK_LIBRARY="$build/libgtrack.so.0"
 for name in $(env | sed -n 's/^\(\(WANDB\|MLFLOW\)_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
-exec "$python" "$top/t/python/tap.py"
+exec "$python" "$top/t/python/tap.py" "$top/t/python"

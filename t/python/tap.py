@@ -1,5 +1,10 @@
-"""Run the tests of this folder and print TAP: a test is named by its
-docstring."""
+"""tap - run tests of unittest and print TAP
+
+usage: tap.py FOLDER [NAME]...
+
+Runs the files test_*.py of a folder, or only test_NAME.py.  A test is named by
+its docstring.
+"""
 import io
 import os
 import sys
@@ -37,11 +42,11 @@ class Result(unittest.TestResult):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path.insert(0, here)
-    names = [f[:-3] for f in sorted(os.listdir(here))
+    folder, *wanted = sys.argv[1:]
+    sys.path.insert(0, folder)
+    names = [f[:-3] for f in sorted(os.listdir(folder))
              if f.startswith("test_") and f.endswith(".py")
-             and (not sys.argv[1:] or f[5:-3] in sys.argv[1:])]
+             and (not wanted or f[5:-3] in wanted)]
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     result = Result()
     suite.run(result)

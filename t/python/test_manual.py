@@ -28,7 +28,8 @@ class Manual(Case):
 
         run = self.begin()
         for name in re.findall(r"(?:^\.Fn|^\.It Fn|^\.It Fa|^\.Li|^\.It Li) "
-                               r"(run|gtrack|Api|config)\.(?!NAME)(\w+)",
+                               r"(run|gtrack|Api|config)\."
+                               r"(?!NAME|integrations)(\w+)",
                                read(PAGE), re.M):
             owner = {"run": run, "gtrack": gtrack, "config": run.config,
                      "Api": gtrack.Api}[name[0]]

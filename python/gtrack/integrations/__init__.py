@@ -1,0 +1,1 @@
+"""Callbacks and loggers for training libraries: one module for each."""

@@ -1,0 +1,43 @@
+"""Keras 3: a callback
+
+    model.fit(x, y, callbacks=[GtrackCallback()])
+"""
+from __future__ import annotations
+
+import keras
+
+import gtrack
+
+
+class GtrackCallback(keras.callbacks.Callback):
+    """Logs every epoch as epoch/loss, epoch/val_loss and so on, at the number
+    of the batch; with log_freq, also every so many batches as batch/loss.  The
+    other arguments are those of gtrack.init()."""
+
+    def __init__(self, log_freq: int | None = None, **init) -> None:
+        super().__init__()
+        self._every, self._init = log_freq, init
+        self.run, self._own, self._batch = None, False, 0
+
+    def on_train_begin(self, logs=None) -> None:
+        self._own = gtrack.run is None
+        self.run = gtrack.run or gtrack.init(**self._init)
+        optimizer = getattr(self.model, "optimizer", None)
+        if optimizer is not None:
+            self.run.config.update({"optimizer": optimizer.get_config()},
+                                   allow_val_change=True)
+        self.run.config.update(self.params or {}, allow_val_change=True)
+
+    def on_train_batch_end(self, batch, logs=None) -> None:
+        self._batch += 1
+        if self._every and self._batch % self._every == 0:
+            self.run.log({f"batch/{k}": v for k, v in (logs or {}).items()},
+                         step=self._batch)
+
+    def on_epoch_end(self, epoch, logs=None) -> None:
+        values = {f"epoch/{k}": v for k, v in (logs or {}).items()}
+        self.run.log({**values, "epoch/epoch": epoch}, step=self._batch)
+
+    def on_train_end(self, logs=None) -> None:
+        if self._own:
+            self.run.finish()
