@@ -21,6 +21,7 @@ EXTRA_DIST += \
 	%D%/t9021-sentencepiece.t \
 	%D%/t9050-options.t \
 	%D%/t9060-torchrun.t \
+	%D%/t9070-python.t \
 	%D%/test_python.py \
 	%D%/tokenizer.py
 check-peers: bench/start
