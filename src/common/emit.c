@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "common/num.h"
 #include "common/table.h"
@@ -90,7 +91,10 @@ void emit_real(struct emit *o, const char *key, double value)
         emit_int(o, key, (int64_t)value);
         return;
     }
-    num_shortest(text, value);
+    if (o->digits > 0)
+        snprintf(text, sizeof text, "%.*g", o->digits, value);
+    else
+        num_shortest(text, value);
     emit_raw(o, key, text);
 }
 

@@ -9,7 +9,7 @@
 /*
  * emit - write JSON, value by value
  *
- *      struct emit o = { &b, false };
+ *      struct emit o = { .b = &b };
  *
  *      emit_object(&o, NULL);
  *      emit_text(&o, "name", run->name);
@@ -20,12 +20,13 @@
  *      emit_object_end(&o);
  *
  * Each value in an object has a key; one in an array has NULL instead.  Numbers
- * have all their digits.  A number that is not finite and a text that is NULL
- * are null; bad UTF-8 becomes U+FFFD.
+ * have all their digits, unless fewer are asked for.  A number that is not
+ * finite and a text that is NULL are null; bad UTF-8 becomes U+FFFD.
  */
 struct emit {
     struct buf *b;
     bool comma; /* a value precedes the next one */
+    int digits; /* of numbers; 0: all */
 };
 
 void emit_object(struct emit *, const char *key);

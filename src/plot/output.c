@@ -275,7 +275,7 @@ static int draw_html(const struct figure *f, struct buf *page, struct err *e)
 /* The points are those of the figure's columns, never means of several. */
 static void draw_json(struct figure *f, struct buf *out)
 {
-    struct emit o = { out, false };
+    struct emit o = { .b = out };
 
     f->look.bands = false;
     figure_finish(f);

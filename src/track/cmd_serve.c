@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "track/runs/track.h"
+#include "track/serve/freeze.h"
 #include "track/serve/serve.h"
 
 static struct opt_list roots, hosts;
-static const char *listen_text;
+static const char *listen_text, *frozen_path;
 static int port;
 static bool edit, open_page;
 
@@ -29,8 +30,23 @@ static const struct opt serve_opts[] = {
     { 0, "open", NULL, OPT_FLAG, &open_page, "open the page in a browser" },
     { 0, "edit", NULL, OPT_FLAG, &edit,
       "let the page change notes and tags, and delete and restore runs" },
+    { 0, "freeze", "file", OPT_STRING, &frozen_path,
+      "write the page with the data of the runs to FILE, and serve nothing" },
     { 0 }
 };
+
+/* Options that say how to serve make no sense for a file. */
+static int freeze(const struct serve_conf *c, char **words, int n,
+                  struct err *e)
+{
+    if (port || listen_text || edit || open_page || hosts.n)
+        return err_set(e, ERR_USAGE,
+                       "--freeze serves nothing; of the other options it takes "
+                       "--root and --follow-links only");
+    if (c->n_stores != 1)
+        return err_set(e, ERR_USAGE, "--freeze expects one store");
+    return freeze_write(frozen_path, c->stores[0], words, n, e);
+}
 
 static int serve_main(int argc, char **argv, struct err *e)
 {
@@ -39,6 +55,10 @@ static int serve_main(int argc, char **argv, struct err *e)
         .port = port, .hosts = &hosts, .edit = edit, .open = open_page
     };
 
+    c.stores = roots.n ? roots.item : &one;
+    c.n_stores = roots.n ? roots.n : 1;
+    if (frozen_path)
+        return freeze(&c, argv, argc, e);
     if (track_check_args(argc, argv, 0, 0, e) < 0)
         return -1;
     if (port < 0 || port > 65535)
@@ -51,14 +71,12 @@ static int serve_main(int argc, char **argv, struct err *e)
                        "--listen cannot be used together with --port or "
                        "--open");
     c.socket = listen_text ? listen_text + 5 : NULL;
-    c.stores = roots.n ? roots.item : &one;
-    c.n_stores = roots.n ? roots.n : 1;
     return serve_run(&c, e);
 }
 
 const struct cmd cmd_serve = {
     .name = "serve",
-    .args = "",
+    .args = "[RUN|FILTER]...",
     .help = "show runs in a browser, as they are being written",
     .opts = serve_opts,
     .run = serve_main,

@@ -21,6 +21,7 @@ dist_check_SCRIPTS += \
 	%D%/t5020-push.t \
 	%D%/t5030-serve.t \
 	%D%/t5031-serve-run.t \
+	%D%/t5032-serve-freeze.t \
 	%D%/t6010-figures.t \
 	%D%/t6020-options.t \
 	%D%/t6030-script.t \

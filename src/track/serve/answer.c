@@ -21,7 +21,7 @@ static int status_of(enum err_kind kind)
 void answer_error(struct answer *a, const struct err *e)
 {
     const int status = a->status ? a->status : status_of(e->kind);
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
 
     answer_clear(a);
     a->status = status;

@@ -259,7 +259,7 @@ int answer_compare(struct site *s, struct query *q, struct answer *a,
                    struct err *e)
 {
     const struct live *l = site_store(s, q, e);
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     struct columns params = COLUMNS_INIT, metrics = COLUMNS_INIT;
     struct numbers numbers = { .columns = COLUMNS_INIT };
     struct runs runs;

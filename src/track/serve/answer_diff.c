@@ -186,7 +186,7 @@ int answer_diff(struct site *s, struct query *q, struct answer *ans,
     const struct live *l = site_store(s, q, e);
     const struct run_info *a = l ? site_run(s, q, "a", e) : NULL;
     const struct run_info *b = a ? site_run(s, q, "b", e) : NULL;
-    struct emit o = { &ans->body, false };
+    struct emit o = { .b = &ans->body };
     struct buf command = BUF_INIT;
 
     if (!b)

@@ -30,10 +30,12 @@ static void write_caption(struct emit *o, const struct figure_request *r)
 int answer_figure(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     struct figure_request r;
     int ret = -1;
 
+    if (query_number(q, "digits", 17, 0, &o.digits, e) < 0)
+        return -1;
     if (figure_request_open(&r, s, q, e) == 0 &&
         figure_request_build(&r, e) == 0) {
         figure_finish(&r.figure);

@@ -62,15 +62,20 @@ static void write_log(struct emit *o, int fd, int64_t from, int64_t size)
 }
 
 /* The byte from which the log is wanted; else the last part of it. */
-static int64_t first_byte(const struct query *q, int64_t size)
+static int first_byte(const struct query *q, int64_t size, int64_t *from,
+                      struct err *e)
 {
     enum { TAIL = 64 << 10 };
     const char *text = query_get(q, "from");
-    int64_t from;
+    int tail;
 
-    if (text && num_int(text, &from) && from >= 0)
-        return from < size ? from : size;
-    return size > TAIL ? size - TAIL : 0;
+    if (query_number(q, "tail", TAIL, TAIL, &tail, e) < 0)
+        return -1;
+    if (!text || !num_int(text, from) || *from < 0)
+        *from = size > tail ? size - tail : 0;
+    if (*from > size)
+        *from = size;
+    return 0;
 }
 
 int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
@@ -78,15 +83,21 @@ int answer_log(struct site *s, struct query *q, struct answer *a, struct err *e)
     const struct run_info *r = site_run(s, q, "id", e);
     char *path = r ? track_output_path(r) : NULL;
     const int fd = path ? path_open_inside(path, r->folder, e) : -1;
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     struct stat st = { 0 };
+    int64_t from = 0;
 
     free(path);
     if (!r || (path && fd < 0))
         return -1;
+    if (fd >= 0 &&
+        (fstat(fd, &st) < 0 || first_byte(q, st.st_size, &from, e) < 0)) {
+        close(fd);
+        return -1;
+    }
     emit_object(&o, NULL);
-    if (fd >= 0 && fstat(fd, &st) == 0)
-        write_log(&o, fd, first_byte(q, st.st_size), st.st_size);
+    if (fd >= 0)
+        write_log(&o, fd, from, st.st_size);
     else
         emit_text(&o, "text", ""), emit_int(&o, "next", 0);
     emit_object_end(&o);

@@ -166,7 +166,7 @@ static void write_charts(struct emit *o, const struct charts *c,
 int answer_kinds(struct site *s, struct query *q, struct answer *a,
                  struct err *e)
 {
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     struct charts c = { 0 };
     struct runs runs;
 

@@ -197,7 +197,7 @@ int answer_run(struct site *s, struct query *q, struct answer *a, struct err *e)
 {
     const struct live *l = site_store(s, q, e);
     const struct run_info *r = l ? site_run(s, q, "id", e) : NULL;
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     struct file_tree files = FILE_TREE_INIT;
 
     if (!r || file_tree_list(&files, r->artifacts, r->folder, e) < 0)

@@ -25,6 +25,7 @@ struct listing {
     const char *columns_text, *group_text;
     struct runs runs;   /* of the table, in its order */
     struct runs chosen; /* those whose colours are wanted */
+    struct runs only;   /* the table has these; none: all */
     struct columns columns, group;
 };
 
@@ -58,7 +59,10 @@ static void reverse(struct runs *runs)
 
 static int choose(struct listing *l, struct err *e)
 {
-    copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
+    if (l->only.n)
+        copy_runs_of(&l->runs, &l->only, true);
+    else
+        copy_runs_of(&l->runs, &l->live->runs, l->selection.deleted);
     if (track_narrow(&l->runs, &l->selection, NULL, 0, e) < 0)
         return -1;
     if (!l->selection.sort)
@@ -332,15 +336,17 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
                          .selection = TRACK_SELECTION_INIT,
                          .columns_text = query_get(q, "columns"),
                          .group_text = query_get(q, "group") };
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
     int ret = -1;
 
-    if (!l.live || site_runs(s, q, "runs", &l.chosen, e) < 0)
+    if (!l.live)
         return -1;
     l.selection.where = query_get(q, "filter");
     l.selection.sort = query_get(q, "sort");
     l.selection.deleted = query_flag(q, "deleted");
-    if (query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
+    if (site_runs(s, q, "runs", &l.chosen, e) == 0 &&
+        site_runs(s, q, "only", &l.only, e) == 0 &&
+        query_number(q, "limit", 1000000, 0, &l.selection.limit, e) == 0 &&
         choose(&l, e) == 0) {
         write_listing(&o, &l);
         ret = 0;
@@ -349,5 +355,6 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
     columns_clear(&l.group);
     free(l.runs.run);
     free(l.chosen.run);
+    free(l.only.run);
     return ret;
 }

@@ -112,17 +112,18 @@ static int take_size(struct figure_request *f, const struct query *q,
 {
     enum { MOST_PIXELS = 16384, LEAST = 40 };
     static const double points = 0.75; /* in a pixel */
-    int width, height;
+    int width, height, columns;
 
     if (query_number(q, "width", MOST_PIXELS, 600, &width, e) < 0 ||
-        query_number(q, "height", MOST_PIXELS, 375, &height, e) < 0)
+        query_number(q, "height", MOST_PIXELS, 375, &height, e) < 0 ||
+        query_number(q, "columns", MOST_PIXELS, width, &columns, e) < 0)
         return -1;
     if (width < LEAST || height < LEAST)
         return err_set(e, ERR_USAGE, "a figure of %d by %d pixels is too small",
                        width, height);
     f->figure.look.width = width * points;
     f->figure.look.height = height * points;
-    f->figure.look.columns = width;
+    f->figure.look.columns = columns ? columns : 1;
     f->figure.look.bands = false; /* points are real ones, not means */
     return 0;
 }

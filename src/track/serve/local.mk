@@ -16,6 +16,8 @@ gtrack_SOURCES += \
 	%D%/figure_request.h \
 	%D%/file_kind.c \
 	%D%/file_kind.h \
+	%D%/freeze.c \
+	%D%/freeze.h \
 	%D%/guard.c \
 	%D%/guard.h \
 	%D%/http_server.h \

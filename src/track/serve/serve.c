@@ -36,7 +36,7 @@ static void read_stores(struct serve *s)
     for (size_t i = 0; i < s->site.n_stores; i++) {
         struct live *l = &s->site.store[i];
         struct buf b = BUF_INIT;
-        struct emit o = { &b, false };
+        struct emit o = { .b = &b };
 
         live_look(l);
         if (!live_due(l) || !live_read(l))

@@ -201,7 +201,7 @@ int answer_events(struct site *s, struct query *q, struct answer *a,
 int answer_stores(struct site *s, struct query *q, struct answer *a,
                   struct err *e)
 {
-    struct emit o = { &a->body, false };
+    struct emit o = { .b = &a->body };
 
     (void)q;
     (void)e;

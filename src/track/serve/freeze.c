@@ -1,0 +1,319 @@
+#include "config.h"
+#include "track/serve/freeze.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/emit.h"
+#include "common/mem.h"
+#include "common/save.h"
+#include "track/serve/page_files.h"
+#include "track/serve/site.h"
+
+/* -- answers --------------------------------------------------------------- */
+
+struct freeze {
+    struct site site;
+    struct buf requests; /* members of a JSON object */
+    struct emit out;
+    char *ids;     /* of the runs, with commas */
+    size_t n_runs; /* how many */
+};
+
+/* Append a value for a URL, with the escapes that a browser uses. */
+static void add_value(struct buf *b, const char *value)
+{
+    for (const char *s = value; *s; s++) {
+        if (isalnum((unsigned char)*s) || strchr("*-._/,", *s))
+            buf_char(b, *s);
+        else if (*s == ' ')
+            buf_char(b, '+');
+        else
+            buf_printf(b, "%%%02X", (unsigned char)*s);
+    }
+}
+
+/* Ask for a path with a query, and add the answer under the key by which the
+ * page will ask; `more` is not part of the key. */
+static int add_answer(struct freeze *f, const char *path, const char *query,
+                      const char *more, struct err *e)
+{
+    struct answer a = ANSWER_INIT;
+    char *asked = xasprintf("%s%s", query, more);
+    char *key = xasprintf("%s?%s", path, query);
+    int ret = 0;
+
+    site_answer(&f->site, false, path, asked, NULL, &a);
+    if (a.status && a.status != 200)
+        ret = err_set(e, ERR_SYSTEM, "%s?%s: %s", path, asked, a.body.s);
+    else
+        emit_raw(&f->out, key, a.body.s);
+    answer_clear(&a);
+    free(asked);
+    free(key);
+    return ret;
+}
+
+/* -- figures --------------------------------------------------------------- */
+
+/* The charts of the runs, as the page lists them. */
+static json_t *list_charts(struct freeze *f)
+{
+    struct answer a = ANSWER_INIT;
+    char *query = xasprintf("runs=%s&store=0", f->ids);
+    json_t *kinds, *charts = json_array(), *group, *chart;
+    size_t i, k;
+
+    site_answer(&f->site, false, "/api/kinds", query, NULL, &a);
+    kinds = json_loads(a.body.s, 0, NULL);
+    json_array_foreach(json_object_get(kinds, "groups"), i, group)
+        json_array_foreach(json_object_get(group, "charts"), k, chart)
+            json_array_append(charts, chart);
+    json_decref(kinds);
+    answer_clear(&a);
+    free(query);
+    return charts;
+}
+
+/* How many pixels a figure may have, so that all of them have few bytes. */
+static int width_of(const struct freeze *f, size_t charts)
+{
+    enum { BYTES = 2000000, LEAST = 50, MOST = 1600 };
+    const double points = 3, bytes = 16; /* in a column, of a point */
+    const double width =
+        BYTES / (points * bytes * (double)(f->n_runs * charts + 1));
+
+    return width < LEAST ? LEAST : width > MOST ? MOST : (int)width;
+}
+
+static int add_figures(struct freeze *f, struct err *e)
+{
+    json_t *charts = list_charts(f), *chart;
+    char *more =
+        xasprintf("&columns=%d&digits=7", width_of(f, json_array_size(charts)));
+    int ret = 0;
+    size_t i;
+
+    json_array_foreach(charts, i, chart)
+    {
+        const char *kind = json_string_value(json_object_get(chart, "kind"));
+        const char *metric =
+            json_string_value(json_object_get(chart, "metric"));
+        struct buf query = BUF_INIT;
+
+        buf_str(&query, kind ? "kind=" : "metric=");
+        add_value(&query, kind ? kind : metric);
+        buf_printf(&query, "&runs=%s&store=0", f->ids);
+        if (ret == 0)
+            ret = add_answer(f, "/api/figure", query.s, more, e);
+        buf_clear(&query);
+    }
+    json_decref(charts);
+    free(more);
+    return ret;
+}
+
+/* -- runs ------------------------------------------------------------------ */
+
+static int add_run(struct freeze *f, const char *id, struct err *e)
+{
+    char *query = xasprintf("id=%s&store=0", id);
+    const int ret =
+        add_answer(f, "/api/run", query, "", e) < 0 ||
+                add_answer(f, "/api/log", query, "&tail=8192", e) < 0
+            ? -1
+            : 0;
+
+    free(query);
+    return ret;
+}
+
+/* The differences between each two of a few runs. */
+static int add_diffs(struct freeze *f, const struct runs *runs, struct err *e)
+{
+    enum { FEW = 8 };
+    int ret = 0;
+
+    for (size_t i = 0; i < runs->n && runs->n <= FEW; i++) {
+        for (size_t k = 0; k < runs->n && ret == 0; k++) {
+            char *query = xasprintf("a=%s&b=%s&store=0", runs->run[i].id,
+                                    runs->run[k].id);
+
+            if (i != k)
+                ret = add_answer(f, "/api/diff", query, "", e);
+            free(query);
+        }
+    }
+    return ret;
+}
+
+static int add_answers(struct freeze *f, const struct runs *runs, struct err *e)
+{
+    char *query = xasprintf("runs=%s&store=0", f->ids);
+    char *only = xasprintf("&only=%s", f->ids);
+    int ret = -1;
+
+    if (add_answer(f, "/api/stores", "", "", e) == 0 &&
+        add_answer(f, "/api/runs", query, only, e) == 0 &&
+        add_answer(f, "/api/kinds", query, "", e) == 0 &&
+        add_answer(f, "/api/compare", query, "", e) == 0)
+        ret = add_figures(f, e);
+    for (size_t i = 0; i < runs->n && ret == 0; i++)
+        ret = add_run(f, runs->run[i].id, e);
+    if (ret == 0)
+        ret = add_diffs(f, runs, e);
+    free(query);
+    free(only);
+    return ret;
+}
+
+/* -- the file -------------------------------------------------------------- */
+
+/* JSON inside HTML: a "<" could end the element. */
+static void add_json(struct buf *b, const char *json)
+{
+    for (const char *s = json; *s;) {
+        const size_t n = strcspn(s, "<");
+
+        buf_add(b, s, n);
+        s += n;
+        if (*s) {
+            buf_str(b, "\\u003c");
+            s++;
+        }
+    }
+}
+
+/* The modules as one script, without their imports and exports. */
+static void add_script(struct buf *b)
+{
+    static const char export[] = "export ", import[] = "import ";
+
+    buf_str(b, "(async () => {\n\"use strict\";\n");
+    for (const struct page_file *f = page_files; f->name; f++) {
+        const char *s = (const char *)f->data;
+
+        while (str_ends(f->name, ".js") && *s) {
+            const size_t n = strcspn(s, "\n");
+            const char *line = s;
+
+            s += n + (s[n] == '\n');
+            if (strncmp(line, import, sizeof import - 1) == 0)
+                continue;
+            if (strncmp(line, export, sizeof export - 1) == 0)
+                line += sizeof export - 1;
+            buf_add(b, line, (size_t)(s - line));
+        }
+    }
+    buf_str(b, "})();\n");
+}
+
+/* Append the text up to a line that is replaced; NULL if it is not there. */
+static const char *add_until(struct buf *b, const char *text, const char *line)
+{
+    const char *at = strstr(text, line);
+
+    if (!at)
+        return NULL;
+    buf_add(b, text, (size_t)(at - text));
+    return at + strlen(line);
+}
+
+static int add_page(struct buf *b, const char *requests, struct err *e)
+{
+    static const char style[] =
+        "<link rel=\"stylesheet\" href=\"/page/style.css\">";
+    static const char script[] =
+        "<script type=\"module\" src=\"/page/main.js\"></script>";
+    static const char policy[] =
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+        "'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+        "img-src data: blob:\">\n";
+    const struct page_file *index = page_file_find("index.html");
+    const struct page_file *css = page_file_find("style.css");
+    struct buf code = BUF_INIT;
+    const char *rest;
+
+    rest = add_until(b, (const char *)index->data, style);
+    if (!rest)
+        return err_set(e, ERR_SYSTEM, "the page lacks the line %s", style);
+    buf_printf(b, "%s<style>\n", policy);
+    buf_add(b, css->data, css->size);
+    buf_str(b, "</style>");
+    rest = add_until(b, rest, script);
+    if (!rest)
+        return err_set(e, ERR_SYSTEM, "the page lacks the line %s", script);
+    /* the data and the script come last, when the elements are there */
+    buf_str(&code, "<script type=\"application/json\" id=\"frozen\">"
+                   "{\"requests\":{");
+    add_json(&code, requests);
+    buf_str(&code, "}}</script>\n<script>\n");
+    add_script(&code);
+    buf_str(&code, "</script>\n");
+    rest = add_until(b, rest, "</body>");
+    if (rest) {
+        buf_add(b, code.s, code.len);
+        buf_printf(b, "</body>%s", rest);
+    }
+    buf_clear(&code);
+    return rest ? 0 : err_set(e, ERR_SYSTEM, "the page lacks its end");
+}
+
+static int save_page(const char *path, const struct buf *page, struct err *e)
+{
+    struct save s = SAVE_INIT;
+
+    if (save_open(&s, path, e) < 0)
+        return -1;
+    fwrite(page->s, 1, page->len, s.fp);
+    return save_commit(&s, e);
+}
+
+static char *list_ids(const struct runs *runs)
+{
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < runs->n; i++)
+        buf_printf(&b, "%s%s", i ? "," : "", runs->run[i].id);
+    return buf_detach(&b);
+}
+
+static int freeze_runs(const char *path, const char *store,
+                       const struct runs *runs, struct err *e)
+{
+    struct live live;
+    struct freeze f = { .site = { &live, 1, false },
+                        .requests = BUF_INIT,
+                        .ids = list_ids(runs),
+                        .n_runs = runs->n };
+    struct buf page = BUF_INIT;
+    int ret = -1;
+
+    f.out.b = &f.requests;
+    live_open(&live, store);
+    if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
+        ret = save_page(path, &page, e);
+    live_close(&live);
+    buf_clear(&page);
+    buf_clear(&f.requests);
+    free(f.ids);
+    return ret;
+}
+
+int freeze_write(const char *path, const char *store, char **words, int n,
+                 struct err *e)
+{
+    struct runs runs = RUNS_INIT;
+    int ret = n ? runs_select(&runs, store, words, n, 0, e)
+                : runs_load(&runs, store, 0, e);
+
+    if (ret == 0 && runs.n == 0)
+        ret = err_set(e, ERR_MISSING, "there are no runs in %s", store);
+    if (ret == 0)
+        ret = freeze_runs(path, store, &runs, e);
+    runs_free(&runs);
+    return ret;
+}
