@@ -116,12 +116,20 @@ export async function edit(store, body) {
 
 /* Call changed(ids) when runs change, and connected(true or false). */
 export function listen(store, changed, connected) {
-    let source = null, timer = 0;
+    let source = null, timer = 0, version = null;
+    const tell = (e) => {
+        const news = JSON.parse(e.data), is_first = version === null;
+
+        /* The first event only tells the version. */
+        version = news.version;
+        if (!is_first)
+            changed(news.runs ?? []);
+    };
     const open = () => {
+        version = null;
         source = new EventSource(`/api/events?${query_of({ store })}`);
         source.onopen = () => connected(true);
-        source.addEventListener("runs", (e) =>
-            changed(JSON.parse(e.data).runs ?? []));
+        source.addEventListener("runs", tell);
         source.onerror = () => {
             connected(false);
             if (source.readyState === EventSource.CLOSED)

@@ -12,7 +12,9 @@ import { button, element, problem } from "./dom.js";
 import { colour_of, inner_box, paint_panel, theme_of } from "./paint.js";
 import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
-import { paint_pointer, value_table, values_at } from "./values.js";
+import { number_text } from "./text.js";
+import { paint_pointer, value_table } from "./values.js";
+import { values_at, values_range } from "./values.js";
 
 export class Chart {
     constructor(spec, link, large) {
@@ -112,9 +114,13 @@ export class Chart {
         const x_range = is_new || from === "" ? null
             : [Number(from), Number(to)];
 
-        return this.figure.panels.map((p) => ({
-            ...zoomed(p, x_range, is_new ? null : this.y_range),
-            curves: p.curves.filter((c) => this.link.is_shown(c.run)) }));
+        return this.figure.panels.map((p) => {
+            const shown = { ...p, curves: p.curves.filter((c) =>
+                this.link.is_shown(c.run)) };
+
+            return zoomed(shown, x_range, is_new ? null : this.y_range ??
+                (frozen && x_range ? values_range(shown, x_range) : null));
+        });
     }
 
     paint() {
@@ -143,9 +149,11 @@ export class Chart {
         const dash = (name) => this.figure.panels.flatMap((p) => p.curves)
             .find((c) => c.line === name).dash;
 
+        const ramps = this.figure.panels.map((p) => p.ramp).filter((r) => r);
+
         this.lines.replaceChildren(...names.length < 2 ? []
             : names.map((n) => element("span", { class: `dash${dash(n)}` },
-                n)));
+                n)), ...ramps.map(ramp_bar));
         this.notes.replaceChildren(...(this.figure.notes ?? []).map((n) =>
             element("p", {}, n)));
         this.over.setAttribute("aria-label", `${this.spec.title}. ` +
@@ -226,6 +234,16 @@ export function fit_canvas(canvas, width, height) {
     canvas.style.height = `${height}px`;
     c.scale(dense, dense);
     return c;
+}
+
+/* The colours that stand for the values of a parameter. */
+function ramp_bar(ramp) {
+    const stops = ramp.stops.map(colour_of).join(", ");
+
+    return element("small", {}, `${ramp.label} ${number_text(ramp.from)} `,
+        element("i", { class: "ramp", style: { background:
+            `linear-gradient(to right, ${stops})` } }),
+        ` ${number_text(ramp.to)}`);
 }
 
 function paint_title(c, panel, box, theme) {

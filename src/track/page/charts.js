@@ -3,6 +3,7 @@ import { frozen, is_available } from "./api.js";
 import { button, check, choice, element, field, problem } from "./dom.js";
 import { chosen_runs, known_names } from "./chosen.js";
 import { Grid } from "./grid.js";
+import { colour_of } from "./paint.js";
 import { fill_run_list } from "./runlist.js";
 import { address, change, state } from "./state.js";
 import { count_text } from "./text.js";
@@ -10,6 +11,10 @@ import { count_text } from "./text.js";
 const x_axes = [["step", "step"], ["tokens", "tokens"], ["time", "time"],
     ["wall", "wall-clock time"], ["gpuhours", "GPU hours"],
     ["flops", "FLOPs"]];
+
+const marks = [["", "usual"], ["resume", "resumes"],
+    ["checkpoint", "checkpoints"], ["best", "best values"],
+    ["spike", "spikes"], ["eval", "evaluations"]];
 
 /* The slider's places; one is the part of the last mean that is kept. */
 const betas = ["", "0.5", "0.8", "0.9", "0.95", "0.98", "0.99", "0.995",
@@ -63,8 +68,9 @@ export class ChartsView {
         const s = state, ids = this.runs.map((r) => r.id);
 
         return { store: s.store, runs: ids, x: s.x, smooth: s.smooth,
-            logx: s.logx, logy: s.logy, outliers: s.outliers, from: s.from,
-            to: s.to, group: s.mean, band: s.mean ? "1" : "",
+            logx: s.logx, logy: s.logy, outliers: s.outliers,
+            mark: s.mark, from: s.from, to: s.to, group: s.mean,
+            band: s.mean ? "1" : "",
             colour: s.colour === "run" ? "" : s.colour,
             baseline: ids.includes(s.baseline) ? s.baseline : "",
             hidden: s.hidden.filter((id) => ids.includes(id)) };
@@ -88,6 +94,7 @@ export class ChartsView {
             open: innerWidth > 700 },
         element("summary", {}, "Scales, means and colours"),
         element("div", { class: "tools" },
+            choice("Marks", marks, state.mark, (v) => change({ mark: v })),
             log_choice("x scale", "logx"), log_choice("y scale", "logy"),
             choice("Mean and band of", means, state.mean, (v) =>
                 change({ mean: v })),
@@ -101,7 +108,8 @@ export class ChartsView {
     }
 
     draw_list() {
-        fill_run_list(this.list, this.runs, (id) => this.colours.get(id));
+        fill_run_list(this.list, this.runs, (run) =>
+            this.colours.get(run.id) ?? colour_of(run));
         this.count.replaceChildren(count_text(this.runs.length, "run",
             "runs"), state.runs.length ? "" : " (the latest)", " ",
         element("a", { href: address({ view: "runs" }) }, "choose"));
@@ -173,7 +181,7 @@ export class ChartsView {
         const shown = this.runs.map((r) => r.id);
 
         if (!state.runs.length || this.runs.some((r) =>
-            r.status === "running" && ids.includes(r.id)))
+            r.status === "RUNNING" && ids.includes(r.id)))
             await this.load();
         this.grid.refresh(shown, ids);
     }

@@ -24,7 +24,8 @@ export async function known_names(signal) {
         signal);
     const all = [...answer.columns, ...answer.hidden];
     const of_kind = (kind) => all.filter((c) => c.kind === kind)
-        .map((c) => c.name).sort();
+        .map((c) => c.spec?.replace(/^(params|metrics)\./, "") ??
+            c.name).sort();
 
     return { params: of_kind("param"), metrics: of_kind("metric") };
 }

@@ -3,43 +3,48 @@ import { button, check, element, field } from "./dom.js";
 import { split_list } from "./text.js";
 import { change, state } from "./state.js";
 
-/* The names of the columns as they are shown now. */
-export function shown_columns(answer) {
-    return state.columns ? split_list(state.columns)
-        : answer.columns.map((c) => c.name);
+/* Columns are named by their specs, which mean one column each. */
+function set_columns(specs) {
+    change({ columns: specs.join(",") });
 }
 
-function set_columns(names) {
-    change({ columns: names.join(",") });
+function specs_of(answer) {
+    return answer.columns.map((c) => c.spec);
 }
 
 /* Put a column before another one, or n places further. */
-export function move_column(answer, name, before) {
-    const names = shown_columns(answer).filter((n) => n !== name);
+export function move_column(answer, spec, before) {
+    const specs = specs_of(answer).filter((s) => s !== spec);
 
-    names.splice(names.indexOf(before), 0, name);
-    set_columns(names);
+    specs.splice(specs.indexOf(before), 0, spec);
+    set_columns(specs);
 }
 
-export function shift_column(answer, name, n) {
-    const names = shown_columns(answer), from = names.indexOf(name);
+export function shift_column(answer, spec, n) {
+    const specs = specs_of(answer), from = specs.indexOf(spec);
 
-    if (from < 0 || from + n < 0 || from + n >= names.length)
+    if (from < 0 || from + n < 0 || from + n >= specs.length)
         return;
-    names.splice(from, 1);
-    names.splice(from + n, 0, name);
-    set_columns(names);
+    specs.splice(from, 1);
+    specs.splice(from + n, 0, spec);
+    set_columns(specs);
+}
+
+/* The columns that are shown now: those asked for last. */
+function wanted_columns(answer) {
+    return state.columns ? split_list(state.columns) : specs_of(answer);
 }
 
 function column_boxes(answer, part) {
-    const shown = shown_columns(answer);
-    const all = [...answer.columns, ...answer.hidden].map((c) => c.name);
+    const shown = specs_of(answer);
 
-    return all.filter((name) => name.includes(part)).map((name) =>
-        check(name, shown.includes(name), (on) => {
-            const now = shown_columns(answer);
+    return [...answer.columns, ...answer.hidden].filter((c) =>
+        c.name.includes(part)).map((c) =>
+        check(c.name, shown.includes(c.spec), (on) => {
+            const now = wanted_columns(answer);
 
-            set_columns(on ? [...now, name] : now.filter((n) => n !== name));
+            set_columns(on ? [...now, c.spec]
+                : now.filter((s) => s !== c.spec && s !== c.name));
         }));
 }
 
@@ -49,7 +54,7 @@ export function choose_columns(answer) {
         column_boxes(answer, ""));
     const other = field("Other column, such as min(val/loss)", "", (name) => {
         if (name)
-            set_columns([...shown_columns(answer), name]);
+            set_columns([...wanted_columns(answer), name]);
     }, { oninput: null });
     const dialog = element("dialog", { "aria-label": "Columns",
         onclose: () => dialog.remove() },

@@ -4,7 +4,7 @@ import { chosen_runs } from "./chosen.js";
 import { copy_button } from "./copy.js";
 import { DiffSection } from "./diff.js";
 import { check, choice, element, plain_table, problem } from "./dom.js";
-import { parallel_lines, scatter_points, value_map } from "./spread.js";
+import { heat_table, parallel_lines, scatter_points } from "./spread.js";
 import { address, change, state } from "./state.js";
 import { number_text } from "./text.js";
 
@@ -93,8 +93,8 @@ export class CompareView {
 
     table(rows) {
         const heads = this.runs.map((r) => element("th", { scope: "col" },
-            element("a", { href: address({ view: "run", id: r.id,
-                part: "" }) }, r.name)));
+            element("a", { href: address({ view: "run", id: r.id }) },
+                r.name)));
 
         return element("div", { class: "wide", tabindex: "0" },
             element("table", { class: "side" }, element("thead", {},
@@ -161,26 +161,42 @@ export class CompareView {
     }
 
     map() {
-        const params = this.answer.params.filter((p) => p.differs);
-        const metrics = this.answer.metrics;
-        const metric = metrics.find((m) => m.name === state.metric) ??
-            metrics.find((m) => m.name.includes("val")) ?? metrics[0];
-        const across = params.find((p) => p.name === state.across) ?? params[0];
-        const down = params.find((p) => p.name === state.down &&
-            p !== across) ?? params.find((p) => p !== across);
-        const texts = (p) => ({ name: p.name, values: p.values.map(text_of) });
+        const params = this.answer.params.filter((p) => p.differs)
+            .map((p) => p.name);
+        const metrics = this.answer.metrics.map((m) => m.name);
+        const across = params.includes(state.across) ? state.across
+            : params[0];
+        const down = params.find((p) => p === state.down && p !== across) ??
+            params.find((p) => p !== across);
+        const metric = metrics.includes(state.metric) ? state.metric
+            : metrics.find((m) => m.includes("val")) ?? metrics[0];
+        const place = element("div");
+        const options = (names) => names.map((n) => [n, n]);
 
         if (!across || !down || !metric)
             return [empty("Two parameters that differ are needed.")];
+        this.draw_map(place, `${across},${down}`, metric);
         return [element("p", { class: "tools" },
-            choice("Across", params.map((p) => [p.name, p.name]), across.name,
-                (v) => change({ across: v })),
-            choice("Down", params.map((p) => [p.name, p.name]), down.name,
-                (v) => change({ down: v })),
-            choice("Metric", metrics.map((m) => [m.name, m.name]), metric.name,
-                (v) => change({ metric: v }))),
-        value_map(texts(across), texts(down), { name: metric.name,
-            values: metric.values.map(number_of) })];
+            choice("Across", options(params), across, (v) =>
+                change({ across: v })),
+            choice("Down", options(params), down, (v) => change({ down: v })),
+            choice("Metric", options(metrics), metric, (v) =>
+                change({ metric: v })),
+            copy_button(() => this.map_command)), place];
+    }
+
+    async draw_map(place, param, metric) {
+        try {
+            const figure = await ask("/api/figure", { store: state.store,
+                runs: this.runs.map((r) => r.id), metric, param });
+
+            this.map_command = figure.command;
+            place.replaceChildren(...figure.panels.filter((p) => p.heat)
+                .map(heat_table), ...figure.notes.map((n) =>
+                element("p", { class: "empty" }, n)));
+        } catch (error) {
+            place.replaceChildren(problem(error));
+        }
     }
 
     update(changed) {

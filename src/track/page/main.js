@@ -21,6 +21,8 @@ const help = [["1, 2, 3", "Runs, Charts, Compare"],
     ["+ − 0", "In a chart: zoom in, zoom out, whole range"],
     ["Enter", "In a chart: enlarge"], ["?", "This list"]];
 
+/* What takes keys itself. */
+const typed_into = "input:not([type=checkbox]), select, textarea";
 const main = document.getElementById("main");
 let view = null;
 
@@ -121,7 +123,7 @@ function press_page_key(e) {
         ...view.keys?.() };
 
     if (e.ctrlKey || e.metaKey || e.altKey ||
-        document.querySelector("dialog") || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName) ||
+        document.querySelector("dialog") || e.target.matches(typed_into) ||
         !Object.hasOwn(keys, e.key))
         return;
     e.preventDefault();

@@ -217,11 +217,11 @@ function paint_cross(c, x, y) {
     paint_line(c, x - 3, y + 3, x + 3, y - 3);
 }
 
-function paint_mark(c, panel, box, mark) {
+function paint_mark(c, panel, box, mark, theme) {
     const x = mark.at_x === null ? 0 : x_pixel(box, panel, mark.at_x);
     const y = mark.at_y === null ? 0 : y_pixel(box, panel.y, mark.at_y);
 
-    c.strokeStyle = c.fillStyle = colour_of(mark);
+    c.strokeStyle = c.fillStyle = colour_of(mark) ?? theme.grey;
     c.lineWidth = 1.2;
     c.setLineDash(mark.small ? [] : mark.kind === "at-y" ? [7, 4] : [2, 3]);
     if (mark.kind === "at-x")
@@ -274,6 +274,6 @@ export function paint_panel(c, panel, box, theme) {
                 paint_curve(c, panel, box, curve);
     c.font = font;
     for (const mark of panel.marks ?? [])
-        paint_mark(c, panel, box, mark);
+        paint_mark(c, panel, box, mark, theme);
     c.restore();
 }

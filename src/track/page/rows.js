@@ -1,16 +1,15 @@
 /* rows.js makes the rows of the table of runs. */
 import { button, element } from "./dom.js";
-import { duration_text, number_text } from "./text.js";
+import { count_text, duration_text, number_text } from "./text.js";
 import { address, change, state, toggled } from "./state.js";
 
-/* The runs that a row stands for: one, or those of a group. */
-export function runs_of(row) {
-    return row.runs ?? [row.id];
-}
+/* What is to be said of a run that has not finished. */
+function status_parts(row) {
+    const status = (row.status ?? "").toLowerCase();
+    const parts = [` ${status}`];
 
-function status_cell(row) {
-    const parts = [row.status ?? ""];
-
+    if (status === "finished" || !status)
+        return [];
     if (row.progress !== null && row.progress !== undefined) {
         parts.push(" ", element("progress", { max: "1", value: row.progress,
             "aria-label": `progress of ${row.name}` }),
@@ -18,7 +17,7 @@ function status_cell(row) {
         if (row.eta_ms)
             parts.push(`, ${duration_text(row.eta_ms)} left`);
     }
-    return element("span", { class: `status ${row.status ?? ""}` }, parts);
+    return [element("span", { class: `status ${status}` }, parts)];
 }
 
 /* How far a metric is from its value in the baseline. */
@@ -33,21 +32,21 @@ function difference(column, cell, base) {
             .toPrecision(3)))}`);
 }
 
-function value_cell(column, cell, base, row) {
-    const classes = [typeof cell.value === "number" ? "number" : "",
+function value_cell(column, cell, base) {
+    const classes = [typeof cell.value === "number" && !cell.time ? "number"
+        : "",
         cell.best ? "best" : ""].filter((c) => c).join(" ");
 
-    if (column.name === "status")
-        return element("td", {}, status_cell(row));
     return element("td", { class: classes || null, title: cell.best
         ? `${cell.text} (best)` : cell.text },
     cell.text, difference(column, cell, base));
 }
 
-function select_box(row) {
-    const runs = runs_of(row), box = element("input", { type: "checkbox",
-        "aria-label": `select ${row.name}`, dataset: { focus:
-            `select-${row.id}` },
+function select_box(rows, name) {
+    const runs = rows.map((r) => r.id);
+    const box = element("input", { type: "checkbox",
+        "aria-label": `select ${name}`, dataset: { focus:
+            `select-${rows.length > 1 ? name : runs[0]}` },
         onchange: () => change({ runs: box.checked
             ? [...new Set([...state.runs, ...runs])]
             : state.runs.filter((id) => !runs.includes(id)) }) });
@@ -74,20 +73,46 @@ function row_buttons(row) {
 }
 
 function name_cell(row) {
-    const n = runs_of(row).length;
-
-    return element("th", { scope: "row" }, select_box(row), row_buttons(row),
-        element("a", { href: address({ view: "run", id: row.id, part: "" }),
-            title: row.name, dataset: { focus: `open-${row.id}` } },
-        row.name || row.id.slice(0, 8)), n > 1 ? ` (${n} runs)` : null);
+    return element("th", { scope: "row" }, select_box([row], row.name),
+        row_buttons(row), element("a", {
+            href: address({ view: "run", id: row.id }), title: row.name,
+            dataset: { focus: `open-${row.id}` } },
+        row.name || row.id.slice(0, 8)), status_parts(row));
 }
 
 /* One row; base is the row of the baseline, or nothing. */
 export function run_row(row, index, columns, base) {
     return element("tr", { "aria-rowindex": index + 2, class:
         [state.baseline === row.id ? "baseline" : "",
-            runs_of(row).some((id) => state.runs.includes(id)) ? "selected"
-                : ""].join(" ").trim() || null },
+            state.runs.includes(row.id) ? "selected" : ""].join(" ").trim() ||
+        null },
     name_cell(row), columns.map((c) => value_cell(c, row.cells[c.index],
-        base?.cells[c.index], row)));
+        base?.cells[c.index])));
+}
+
+/* The mean of some numbers and their standard deviation. */
+function spread_text(values) {
+    const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n;
+    const square = values.reduce((a, v) => a + (v - mean) ** 2, 0);
+    const short = (v) => number_text(Number(v.toPrecision(5)));
+
+    return n < 2 ? short(mean) : `${short(mean)} ± ` +
+        number_text(Number(Math.sqrt(square / (n - 1)).toPrecision(2)));
+}
+
+/* The row above the rows of a group: how many, and the means of metrics. */
+export function group_row(rows, index, columns) {
+    const mean = (c) => {
+        const values = rows.map((r) => r.cells[c.index].value)
+            .filter((v) => typeof v === "number");
+
+        return c.kind === "metric" && values.length ? spread_text(values) : "";
+    };
+
+    return element("tr", { class: "group-row", "aria-rowindex": index + 2 },
+        element("th", { scope: "row" }, select_box(rows,
+            `group ${rows[0].group}`), ` ${rows[0].group} `,
+        element("span", { class: "count" }, count_text(rows.length, "run",
+            "runs"))),
+        columns.map((c) => element("td", { class: "number" }, mean(c))));
 }

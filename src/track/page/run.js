@@ -105,9 +105,10 @@ export class RunView {
 
     draw() {
         const { run } = this, chosen = state.runs.includes(state.id);
+        const status = run.status.toLowerCase();
 
         this.head.replaceChildren(element("h1", {}, run.name),
-            element("span", { class: `status ${run.status}` }, run.status),
+            element("span", { class: `status ${status}` }, status),
             copy_button(() => run.command),
             copy_button(() => run.again, "Copy the command that runs it again"),
             button(chosen ? "Do not show in charts" : "Show in charts",

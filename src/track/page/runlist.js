@@ -23,9 +23,9 @@ function item(runs, run, colour) {
             change({ hidden: toggled(state.hidden, run.id) }),
         { "aria-label": `hide ${name}`, "aria-pressed": `${is_hidden}`,
             dataset: { focus: `hide-${run.id}` } }),
-        element("a", { href: address({ view: "run", id: run.id, part: "" }),
+        element("a", { href: address({ view: "run", id: run.id }),
             title: name }, name),
-        run.status === "running" ? element("span", { class: "live",
+        run.status === "RUNNING" ? element("span", { class: "live",
             title: "running" }, "running") : null,
         button("solo", "Show only this run, or all again", () =>
             solo(runs, run.id), { "aria-label": `show only ${name}`,
@@ -38,13 +38,13 @@ function item(runs, run, colour) {
             dataset: { focus: `base-${run.id}` } }));
 }
 
-/* Fill the list; colour_of_run(id) is a colour or nothing. */
+/* Fill the list; colour_of_run(run) is a colour or nothing. */
 export function fill_run_list(list, runs, colour_of_run) {
     const focus = list.contains(document.activeElement)
         ? document.activeElement.dataset.focus : null;
 
     list.replaceChildren(...runs.map((run) =>
-        item(runs, run, colour_of_run(run.id))));
+        item(runs, run, colour_of_run(run))));
     if (focus)
         list.querySelector(`[data-focus="${focus}"]`)?.focus();
 }

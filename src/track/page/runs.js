@@ -4,7 +4,7 @@ import { choose_columns } from "./columns.js";
 import { button, check, element, field, problem } from "./dom.js";
 import { address, change, state } from "./state.js";
 import { Table } from "./table.js";
-import { count_text } from "./text.js";
+import { count_text, split_list } from "./text.js";
 
 /* What /api/runs is asked for the table. */
 export function table_params() {
@@ -17,7 +17,7 @@ export function table_params() {
 /* A saved page has one table; the browser sorts it. */
 function sort_rows(answer) {
     const name = state.sort.replace(/^-/, "");
-    const i = answer.columns.findIndex((c) => c.name === name);
+    const i = answer.columns.findIndex((c) => c.spec === name);
     const sign = state.sort.startsWith("-") ? -1 : 1;
     const key = (row) => i < 0 ? row.name
         : row.cells[i].value ?? row.cells[i].text;
@@ -30,12 +30,12 @@ function sort_rows(answer) {
 }
 
 function choose_frozen_columns(answer) {
-    const wanted = state.columns ? state.columns.split(",") : null;
+    const wanted = state.columns ? split_list(state.columns) : null;
 
     if (!frozen || !wanted)
         return answer;
-    const index = wanted.map((name) =>
-        answer.columns.findIndex((c) => c.name === name)).filter((i) => i >= 0);
+    const index = wanted.map((spec) =>
+        answer.columns.findIndex((c) => c.spec === spec)).filter((i) => i >= 0);
     const rest = answer.columns.filter((c, i) => !index.includes(i));
 
     return { ...answer, columns: index.map((i) => answer.columns[i]),

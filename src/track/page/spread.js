@@ -4,7 +4,6 @@
  */
 import { element } from "./dom.js";
 import { axis_text, place_of } from "./scale.js";
-import { number_text } from "./text.js";
 
 const width = 960, height = 320;
 
@@ -87,43 +86,22 @@ export function scatter_points(parallel, across, down, name_of) {
         name_of)))));
 }
 
-function mean_of(values) {
-    return values.reduce((a, b) => a + b, 0) / values.length;
-}
-
-function ascending(a, b) {
-    return Number(a) - Number(b) || String(a).localeCompare(String(b), "en", { numeric: true });
-}
-
-/* A table of the mean of a metric for each pair of values of two parameters.
- * The darker a cell is, the higher is its mean. */
-export function value_map(across, down, metric) {
-    const columns = [...new Set(across.values)].sort(ascending);
-    const rows = [...new Set(down.values)].sort(ascending);
-    const cell = (a, b) => metric.values.filter((v, i) => is_number(v) &&
-        across.values[i] === a && down.values[i] === b);
-    const means = rows.flatMap((b) => columns.map((a) => cell(a, b)))
-        .filter((v) => v.length).map(mean_of);
-    const low = Math.min(...means), high = Math.max(...means);
-    const shade = (m) => Math.round(high > low
-        ? 55 * (m - low) / (high - low) : 0);
-    const draw = (values) => {
-        const m = values.length ? mean_of(values) : null;
-
-        return m === null ? element("td", {}, "") : element("td", {
-            class: "number", title: `mean of ${values.length}`,
-            style: { background: "color-mix(in srgb, var(--accent) " +
-                `${shade(m)}%, transparent)` } }, number_text(
-            Number(m.toPrecision(5))));
-    };
+/* The figure of a sweep over two parameters, as a table with its colours. */
+export function heat_table(panel) {
+    const { heat } = panel, n = heat.x.length;
+    const cell = (c, i) => c ? element("td", { class: i === heat.best
+        ? "number best" : "number", style: { background: c.colour,
+        color: c.text_colour } }, c.text) : element("td", {}, "");
+    const row = (name, i) => element("tr", {},
+        element("th", { scope: "row" }, name),
+        heat.cells.slice(i * n, (i + 1) * n).map((c, j) =>
+            cell(c, i * n + j)));
 
     return element("div", { class: "wide", tabindex: "0" },
-        element("table", {}, element("caption", {},
-            `${metric.name} by ${down.name} (down) and ${across.name} ` +
-            "(across)"),
-        element("thead", {}, element("tr", {}, element("th", {}),
-            columns.map((a) => element("th", { scope: "col" }, a)))),
-        element("tbody", {}, rows.map((b) => element("tr", {},
-            element("th", { scope: "row" }, b),
-            columns.map((a) => draw(cell(a, b))))))));
+        element("table", { class: "heat" },
+            element("caption", {}, `${heat.label}; down: ${panel.y.title}, ` +
+                `across: ${panel.x.title}`),
+            element("tbody", {}, heat.y.map(row).reverse(),
+                element("tr", {}, element("th", {}), heat.x.map((name) =>
+                    element("th", { scope: "col" }, name))))));
 }

@@ -10,12 +10,12 @@ const defaults = {
     /* which runs, and how they are shown */
     runs: [], hidden: [], baseline: "", colour: "run",
     /* charts */
-    find: "", x: "step", smooth: "", logx: "", logy: "", outliers: "",
+    find: "", x: "step", smooth: "", logx: "", logy: "", outliers: "", mark: "",
     from: "", to: "", mean: "", chart: "", closed: [],
     /* comparison: the diff, the scatter plot and the map */
     a: "", b: "", across: "", down: "", metric: "", all: "",
     /* one run */
-    id: "", part: "",
+    id: "",
 };
 
 /* Changes that the Back button undoes. */

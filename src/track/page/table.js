@@ -4,7 +4,7 @@
  */
 import { element } from "./dom.js";
 import { move_column, shift_column } from "./columns.js";
-import { run_row } from "./rows.js";
+import { group_row, run_row } from "./rows.js";
 import { change, state } from "./state.js";
 
 const spare = 12; /* rows kept above and below those in sight */
@@ -21,49 +21,71 @@ function column_width(column, rows) {
 
     for (const row of rows)
         n = Math.max(n, (row.cells[column.index].text ?? "").length);
-    if (column.kind === "metric" && state.baseline)
+    if (column.kind === "metric" && (state.baseline || state.group))
         n += 9;
-    if (column.name === "status" && rows.some((r) => r.progress !== null &&
-        r.progress !== undefined))
-        n = Math.max(n, 34);
     return Math.min(n, 40) + 3;
 }
 
-function next_sort(name) {
-    return state.sort === name ? `-${name}`
-        : state.sort === `-${name}` ? "" : name;
+/* In characters; runs that have not finished say so beside their name. */
+function name_width(rows) {
+    const room = rows.some((r) => typeof r.progress === "number") ? 36
+        : rows.some((r) => r.status && r.status !== "FINISHED") ? 10 : 0;
+
+    return Math.min(32, Math.max(8, ...rows.map((r) => r.name.length))) + 13 +
+        room;
 }
 
-function sort_mark(name) {
-    return state.sort === name ? " ↑" : state.sort === `-${name}` ? " ↓" : "";
+/* Rows of the same group after each other, below one for the group. */
+function with_groups(rows) {
+    const groups = new Map();
+
+    for (const row of rows)
+        groups.set(row.group, [...groups.get(row.group) ?? [], row]);
+    return [...groups.values()].flatMap((g) => [{ rows: g }, ...g]);
+}
+
+function next_sort(spec) {
+    return state.sort === spec ? `-${spec}`
+        : state.sort === `-${spec}` ? "" : spec;
+}
+
+function sort_mark(spec) {
+    return state.sort === spec ? " ↑" : state.sort === `-${spec}` ? " ↓" : "";
+}
+
+function is_numeric(answer, column) {
+    return answer.rows.some(({ cells }) =>
+        typeof cells[column.index]?.value === "number" &&
+        !cells[column.index].time);
 }
 
 function heading(answer, column) {
-    const { name } = column, mark = sort_mark(name);
+    const { name, spec } = column, mark = sort_mark(spec);
     const head = element("button", { type: "button", draggable: "true",
         title: `Sort by ${name}; drag or use Alt and the arrow keys to move ` +
-            "the column", dataset: { focus: `head-${name}` },
-        onclick: () => change({ sort: next_sort(name) }),
+            "the column", dataset: { focus: `head-${spec}` },
+        onclick: () => change({ sort: next_sort(spec) }),
         onkeydown: (e) => {
             const n = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
 
             if (n && e.altKey) {
                 e.preventDefault();
-                shift_column(answer, name, n);
+                shift_column(answer, spec, n);
             }
         },
-        ondragstart: (e) => e.dataTransfer.setData("text/plain", name),
+        ondragstart: (e) => e.dataTransfer.setData("text/plain", spec),
     }, name + mark);
 
-    return element("th", { scope: "col", "aria-sort": mark === " ↑"
+    return element("th", { scope: "col", class: is_numeric(answer, column)
+        ? "number" : null, "aria-sort": mark === " ↑"
         ? "ascending" : mark ? "descending" : null,
     ondragover: (e) => e.preventDefault(),
     ondrop: (e) => {
         const moved = e.dataTransfer.getData("text/plain");
 
         e.preventDefault();
-        if (moved && moved !== name)
-            move_column(answer, moved, name);
+        if (moved && moved !== spec)
+            move_column(answer, moved, spec);
     } }, head);
 }
 
@@ -91,17 +113,18 @@ export class Table {
 
         this.answer = answer;
         this.drawn = columns;
-        this.rows = [...pinned, ...rows.filter((r) => !pinned.includes(r))];
+        this.rows = state.group && rows.some((r) => r.group !== undefined)
+            ? with_groups(rows)
+            : [...pinned, ...rows.filter((r) => !pinned.includes(r))];
         this.base = pinned[0] ?? null;
         this.draw_head(columns);
         this.draw(true);
     }
 
     draw_head(columns) {
-        const names = Math.min(32, Math.max(8,
-            ...this.rows.map((r) => r.name.length))) + 13;
-        const widths = [names, ...columns.map((c) =>
-            column_width(c, this.rows))];
+        const { rows } = this.answer;
+        const widths = [name_width(rows), ...columns.map((c) =>
+            column_width(c, rows))];
         const sum = widths.reduce((a, b) => a + b, 0);
 
         this.columns.replaceChildren(...widths.map((w) => element("col",
@@ -109,7 +132,7 @@ export class Table {
         this.table.style.width = `${sum}ch`;
         this.table.setAttribute("aria-rowcount", this.rows.length + 1);
         this.keep_focus(() => this.head.replaceChildren(
-            heading(this.answer, { name: "name" }),
+            heading(this.answer, { name: "name", spec: "name" }),
             ...columns.map((c) => heading(this.answer, c))));
     }
 
@@ -130,8 +153,9 @@ export class Table {
         this.range = range;
         this.keep_focus(() => this.body.replaceChildren(
             this.gap(first * high),
-            ...this.rows.slice(first, end).map((row, i) =>
-                run_row(row, first + i, this.drawn, this.base)),
+            ...this.rows.slice(first, end).map((row, i) => row.rows
+                ? group_row(row.rows, first + i, this.drawn)
+                : run_row(row, first + i, this.drawn, this.base)),
             this.gap((this.rows.length - end) * high)));
     }
 

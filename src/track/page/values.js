@@ -38,6 +38,21 @@ export function values_at(panel, x) {
     return found.sort((a, b) => b.y - a.y);
 }
 
+/* The least and the greatest value on the left axis from one x to another, with
+ * a margin; null if there is none. */
+export function values_range(panel, [from, to]) {
+    const all = panel.curves.filter((c) => !c.faint && !c.right).flatMap((c) =>
+        c.y.filter((y, i) => y !== null && c.x[i] >= from && c.x[i] <= to));
+    const low = all.reduce((a, b) => Math.min(a, b), Infinity);
+    const high = all.reduce((a, b) => Math.max(a, b), -Infinity);
+    const margin = panel.y.log ? (high / low) ** 0.05 : (high - low) * 0.05;
+
+    if (!(high > low))
+        return null;
+    return panel.y.log ? [low / margin, high * margin]
+        : [low - margin, high + margin];
+}
+
 /* The x of the point that is nearest to x. */
 export function nearest_x(panel, x) {
     let best = null;
