@@ -10,6 +10,7 @@ include t/python/local.mk
 include t/train/local.mk
 include t/ranks/local.mk
 include t/cuda/local.mk
+include t/page/local.mk
 include t/peers/local.mk
 include t/fuzz/local.mk
 include t/reference/local.mk
@@ -42,4 +43,8 @@ check-long: all-am $(check_PROGRAMS)
 check-peers: all-am $(check_PROGRAMS)
 	$(AM_V_at)$(T_ENV) GT_PEERS=1 prove $(PROVE_FLAGS) \
 	    $(peer_scripts:%=$(top_srcdir)/%)
-.PHONY: prove prove-unit check-long check-peers
+# In a browser (t/page).
+check-page: all-am $(check_PROGRAMS)
+	$(AM_V_at)$(T_ENV) prove $(PROVE_FLAGS) \
+	    $(page_scripts:%=$(top_srcdir)/%)
+.PHONY: prove prove-unit check-long check-peers check-page

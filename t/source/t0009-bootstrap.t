@@ -46,4 +46,15 @@ echo 9.0
 END
 is "$(configured build)" 'CUDA_ARCH=80 90|' \
     "a machine with GPUs builds for their architectures"
+
+sed 's/^get_packages() {/& printf "%s\\n" "$1"; return 0;/' \
+    "$top/bootstrap" >tree/bootstrap
+tree/bootstrap packages >out 2>err
+unlike out 'chromium' "a browser is not installed unless asked for"
+tree/bootstrap packages slurm page >out 2>err
+like out '^cmd chromedriver chromium-driver$' \
+    "the packages of the browser tests are installed when asked for"
+like out '^cmd slurmd slurmd$' "several kinds of packages can be asked for"
+tree/bootstrap packages pages >out 2>err
+is $? 1 "bootstrap refuses packages that it does not know"
 done_testing

@@ -1,0 +1,7 @@
+# The page of gtrack serve in a browser, by make check-page.  The tests are
+# skipped without chromium and chromedriver.
+page_scripts = %D%/t5500-page.t
+EXTRA_DIST += \
+	%D%/browser.py \
+	%D%/page.py \
+	%D%/t5500-page.t

@@ -1,0 +1,580 @@
+# page.py - what the page of gtrack serve does in a browser, as TAP
+#
+# usage: page.py FOLDER SOURCE
+#
+# FOLDER has the store "runs" and is free for what else is written.
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.parse
+
+from browser import Browser
+
+folder, source = sys.argv[1:3]
+store = os.path.join(folder, "runs")
+tests = []
+ALT, ENTER, LEFT = "\ue00a", "\ue007", "\ue012"
+
+
+def test(name):
+    def add(function):
+        tests.append((name, function))
+        return function
+    return add
+
+
+def equal(got, wanted):
+    assert got == wanted, f"got {got!r}, wanted {wanted!r}"
+
+
+def gtrack(*arguments):
+    done = subprocess.run(["gtrack", *arguments], cwd=folder, check=True,
+                          capture_output=True, text=True)
+    return done.stdout
+
+
+class Server:
+    """gtrack serve on the store; url is what it prints."""
+
+    def __init__(self, *options):
+        self.process = subprocess.Popen(
+            ["gtrack", "serve", "-r", store, *options], cwd=folder,
+            stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.base = self.url.split("?")[0]
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Page:
+    """The page in a browser, and what the tests ask of it."""
+
+    def __init__(self, browser, server):
+        self.browser = browser
+        self.server = server
+        self.requests = []
+        browser.open(server.url)
+
+    def go(self, **state):
+        """Open the page anew, in a state."""
+        self.keep_requests()
+        self.browser.open("about:blank")
+        self.browser.open(self.server.base + "#" +
+                          urllib.parse.urlencode(state, safe=",/:"))
+        self.browser.wait("document.querySelector('main section')")
+
+    def keep_requests(self):
+        new = self.browser.requested()
+        self.requests += new
+        return new
+
+    def state(self):
+        query = self.browser.run("return location.hash.slice(1)")
+        return dict(urllib.parse.parse_qsl(query))
+
+    def names(self):
+        return self.browser.run(
+            "return [...document.querySelectorAll('.runs tbody a')]"
+            ".map(a => a.textContent)")
+
+    def await_rows(self, n):
+        self.browser.wait(
+            f"document.querySelectorAll('.runs tbody a').length === {n}")
+
+    def await_text(self, selector, text):
+        self.browser.wait(
+            f"document.querySelector({json.dumps(selector)})?.textContent"
+            f".includes({json.dumps(text)})", f"'{text}' in {selector}")
+
+    def await_charts(self, selector="figure.chart canvas"):
+        self.browser.wait(
+            f"[...document.querySelectorAll({json.dumps(selector)})].some("
+            "c => { if (!c.width) return false;"
+            "const s = document.createElement('canvas').getContext('2d',"
+            "{ willReadFrequently: true });"
+            "s.drawImage(c, 0, 0, 300, 150);"
+            "return s.getImageData(0, 0, 300, 150).data.some(v => v); })",
+            "a painted chart")
+        self.browser.wait("!document.querySelector('[aria-busy]')")
+
+    def tip(self):
+        """The list of values under the pointer: its title and its rows."""
+        self.browser.wait("document.querySelector('.tip:not([hidden])')")
+        return self.browser.run(
+            "const t = document.querySelector('.tip:not([hidden])');"
+            "return [t.querySelector('.tip-title').textContent,"
+            "[...t.querySelectorAll('tr')].map(r =>"
+            "[...r.cells].map(c => c.textContent))]")
+
+
+def ids_of(*names):
+    runs = json.loads(gtrack("ls", "-c", "name,id", "--json"))
+    rows = runs if isinstance(runs, list) else runs["rows"]
+    found = {row["name"]: row["id"] for row in rows}
+    return ",".join(found[name] for name in names)
+
+
+RATES = ("run1", "run2", "run3")
+
+
+# The table.
+
+@test("the table of the page has the runs of the store")
+def table(p):
+    p.go()
+    p.await_text(".count", "run")
+    count = int(gtrack("ls", "-c", "name", "--no-header", "--tsv").count("\n"))
+    p.await_text(".count", f"{count} runs")
+    assert "run1" in p.names(), p.names()
+
+
+@test("a filter that is typed selects rows and is kept in the address")
+def filter_rows(p):
+    p.go()
+    p.browser.type("#filter", "experiment = 'rates'")
+    p.await_rows(3)
+    equal(sorted(p.names()), ["run1", "run2", "run3"])
+    equal(p.state()["filter"], "experiment = 'rates'")
+
+
+@test("a wrong filter is answered by a sentence on the page")
+def wrong_filter(p):
+    p.go(filter="los <")
+    p.await_text(".problem", "value")
+    p.browser.console()
+
+
+@test("a click on the head of a column sorts the table by it")
+def sort(p):
+    p.go(filter="experiment = 'rates'", columns="name,val/loss")
+    p.await_rows(3)
+    p.browser.click("[data-focus='head-metrics.val/loss']")
+    p.browser.wait("document.querySelector('[aria-sort=ascending]')")
+    equal(p.names(), gtrack("ls", "-w", "experiment = 'rates'", "--sort", "val/loss",
+                 "-c", "name", "--no-header", "--tsv").split())
+    p.browser.click("[data-focus='head-metrics.val/loss']")
+    p.browser.wait("document.querySelector('[aria-sort=descending]')")
+
+
+@test("the best value of a column is marked")
+def best(p):
+    p.go(filter="experiment = 'rates'", columns="name,min(val/loss)")
+    p.await_rows(3)
+    equal(p.browser.run("return document.querySelector('td.best')"
+                        ".parentNode.querySelector('a').textContent"), "run2")
+
+
+@test("chosen columns are shown and survive a reload")
+def columns(p):
+    p.go(filter="experiment = 'rates'", columns="name,lr")
+    p.await_rows(3)
+    p.browser.run("[...document.querySelectorAll('button')].find(b =>"
+                  "b.textContent === 'Columns…').click()")
+    p.browser.wait("document.querySelector('dialog .column-list input')")
+    p.browser.run("[...document.querySelectorAll('dialog .check')].find(l =>"
+                  "l.textContent === 'model.width').querySelector('input').click()")
+    p.browser.wait("document.querySelector('[data-focus=\"head-params.model.width\"]')")
+    p.browser.call("POST", "/refresh", {})
+    p.browser.wait("document.querySelector('[data-focus=\"head-params.model.width\"]')")
+    equal(p.state()["columns"], "name,lr,params.model.width")
+
+
+@test("a column is moved by the keyboard")
+def move_column(p):
+    p.go(filter="experiment = 'rates'", columns="name,lr,width")
+    p.await_rows(3)
+    p.browser.run("document.querySelector('[data-focus=\"head-params.model.width\"]')"
+                  ".focus()")
+    p.browser.act([{"type": "key", "id": "keys", "actions": [
+        {"type": "keyDown", "value": ALT}, {"type": "keyDown", "value": LEFT},
+        {"type": "keyUp", "value": LEFT}, {"type": "keyUp", "value": ALT}]}])
+    p.browser.wait("location.hash.includes("
+                   "'name,params.model.width,params.optim.lr')")
+
+
+@test("groups of runs have a row with their means above them")
+def groups(p):
+    p.go(filter="experiment = 'seeds'", group="lr", columns="lr,val/loss")
+    p.await_rows(9)
+    p.browser.wait("document.querySelectorAll('.group-row').length === 3")
+    p.await_text(".group-row", "±")
+
+
+@test("the baseline is the first row, and others show their difference")
+def baseline(p):
+    p.go(filter="experiment = 'rates'", columns="name,val/loss",
+         baseline=ids_of("run3"))
+    p.await_rows(3)
+    equal(p.names()[0], "run3")
+    p.browser.wait("document.querySelectorAll('.difference').length === 2")
+
+
+@test("ten thousand rows need only those in sight as elements")
+def few_elements(p):
+    p.go()
+    p.await_text(".count", "run")
+    assert p.browser.run("return document.querySelectorAll('.runs tr').length"
+                         ) < 100
+
+
+# Charts.
+
+@test("selected runs are shown in charts of all their metrics")
+def charts(p):
+    p.go(filter="experiment = 'rates'")
+    p.await_rows(3)
+    for name in RATES:
+        p.browser.click(f"[aria-label='select {name}']")
+    p.browser.keys("2")
+    p.await_charts()
+    equal(p.browser.run("return [...document.querySelectorAll('.run-list a')]"
+                        ".map(a => a.textContent)"), list(RATES))
+    titles = p.browser.run("return [...document.querySelectorAll('.title')]"
+                           ".map(t => t.textContent)")
+    assert "Loss" in titles and len(titles) > 2, titles
+
+
+@test("the pointer lists the exact values of all runs, the highest first")
+def values(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss", x="step")
+    p.await_charts()
+    p.browser.pointer("canvas.over", (0.7, 0.5))
+    title, rows = p.tip()
+    numbers = [float(row[1]) for row in rows]
+    equal(numbers, sorted(numbers, reverse=True))
+    equal(len({row[0].split(",")[0] for row in rows}), 3)
+    step = int(float(re.search(r"[\d.]+$", title).group()))
+    for name, value, more in rows:
+        run, line = name.split(", ")
+        metric = "train/loss" if line == "train" else "val/loss"
+        at = re.search(r"at ([\d.]+)", more)
+        row = gtrack("metrics", run, metric, "--from",
+                     str(int(float(at.group(1))) if at else step), "--tsv",
+                     "--no-header").split("\n")[0].split("\t")
+        assert abs(float(row[-1]) - float(value)) < 1e-6 * abs(float(value)), \
+            f"{name}: {value} on the page, {row} in the store"
+
+
+@test("a drag zooms all charts together, and a double-click goes back")
+def zoom(p):
+    p.go(view="charts", runs=ids_of(*RATES))
+    p.await_charts()
+    p.keep_requests()
+    p.browser.pointer("canvas.over", (0.4, 0.5), (0.5, 0.5), (0.7, 0.5),
+                      press=True)
+    p.browser.wait("location.hash.includes('from=')")
+    p.browser.wait("!document.querySelector('[aria-busy]')")
+    asked = [u for u in p.keep_requests() if "/api/figure" in u]
+    assert len(asked) > 1 and all("from=" in u for u in asked), asked
+    p.browser.run("document.querySelector('canvas.over').dispatchEvent("
+                  "new MouseEvent('dblclick', {bubbles: true}))")
+    p.browser.wait("!location.hash.includes('from=')")
+
+
+@test("a drag along y zooms one chart")
+def zoom_y(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss")
+    p.await_charts()
+    p.keep_requests()
+    p.browser.pointer("canvas.over", (0.5, 0.3), (0.5, 0.5), (0.5, 0.8),
+                      press=True)
+    p.browser.wait("performance.getEntriesByType('resource').some(e =>"
+                   "e.name.includes('yfrom='))")
+    assert "from" not in p.state()
+
+
+@test("hiding a run, showing one alone and back again change the curves")
+def toggles(p):
+    p.go(view="charts", runs=ids_of(*RATES), chart="kind:loss")
+    p.await_charts()
+
+    def shown():
+        p.browser.pointer("canvas.over", (0.6, 0.5), (0.7, 0.5))
+        return {row[0].split(",")[0] for row in p.tip()[1]}
+
+    p.browser.click("[aria-label='hide run2']")
+    equal(shown(), {"run1", "run3"})
+    p.browser.click("[aria-label='hide run2']")
+    p.browser.click("[aria-label='show only run1']")
+    equal(shown(), {"run1"})
+    p.browser.click("[aria-label='show only run1']")
+    equal(shown(), set(RATES))
+
+
+@test("smoothing keeps the raw values in the list")
+def smoothing(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:loss",
+         smooth="ema:0.9")
+    p.await_charts()
+    p.browser.pointer("canvas.over", (0.6, 0.5))
+    rows = [row for row in p.tip()[1] if "train" in row[0]]
+    assert rows and "raw" in rows[0][2], rows
+
+
+@test("each horizontal axis and scale can be chosen")
+def axes(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:loss")
+    p.await_charts()
+    for x in ("tokens", "time", "wall", "step"):
+        p.go(view="charts", runs=ids_of("run1"), chart="kind:loss", x=x,
+             logy="1")
+        p.await_charts()
+        assert not p.browser.run(
+            "return document.querySelector('.problem')?.textContent")
+
+
+@test("the mean over seeds has a band")
+def seeds(p):
+    names = [f"seed-{i}-{j}" for i in (1, 2, 3) for j in (1, 2, 3)]
+    p.go(view="charts", runs=ids_of(*names), chart="kind:loss", mean="lr")
+    p.await_charts()
+    p.browser.pointer("canvas.over", (0.6, 0.5))
+    rows = p.tip()[1]
+    assert any(" to " in row[2] for row in rows), rows
+
+
+@test("charts are found by a part of their name")
+def find(p):
+    p.go(view="charts", runs=ids_of("run1"))
+    p.await_charts()
+    p.browser.type("#find", "throughput")
+    p.browser.wait("document.querySelectorAll('.chart').length === 1")
+
+
+@test("the keyboard reads values, zooms and enlarges a chart")
+def keyboard(p):
+    p.go(view="charts", runs=ids_of(*RATES))
+    p.await_charts()
+    p.browser.run("document.querySelector('canvas.over').focus()")
+    p.browser.keys(LEFT)
+    first = p.tip()[0]
+    p.browser.keys(LEFT)
+    assert p.tip()[0] != first, first
+    p.browser.keys("+")
+    p.browser.wait("location.hash.includes('from=')")
+    p.browser.keys("0")
+    p.browser.wait("!location.hash.includes('from=')")
+    p.browser.keys(ENTER)
+    p.browser.wait("document.querySelector('.chart.large')")
+    p.browser.call("POST", "/back", {})
+    p.browser.wait("!document.querySelector('.chart.large')")
+
+
+@test("names of runs and metrics from the store stay text")
+def odd_names(p):
+    p.go(filter="experiment = 'odd'")
+    p.browser.wait("document.querySelectorAll('.runs tbody a').length > 2")
+    assert any("&\"b'" in name for name in p.names()), p.names()
+
+
+# Commands, addresses, keys.
+
+@test("the copied command prints the same table")
+def copied(p):
+    p.go(filter="experiment = 'rates'", columns="name,lr", sort="-lr")
+    p.await_rows(3)
+    p.browser.run("document.querySelector('#actions .copy').click()")
+    p.await_text("#announcement", ":")
+    text = p.browser.run("return document.getElementById('announcement')"
+                         ".textContent").split(": ", 1)[1]
+    command = text.removeprefix("The command is: ")
+    done = subprocess.run(command + " --no-header --tsv", shell=True,
+                          cwd=folder, check=True, capture_output=True,
+                          text=True)
+    equal([line.split("\t")[0] for line in done.stdout.splitlines()],
+          p.names())
+
+
+@test("the Back button returns to the view before")
+def back(p):
+    p.go()
+    p.await_text(".count", "run")
+    p.browser.click("nav a:nth-child(2)")
+    p.browser.wait("document.querySelector('.charts-view')")
+    p.browser.call("POST", "/back", {})
+    p.browser.wait("document.querySelector('.runs-view')")
+
+
+@test("an address restores the whole view")
+def restored(p):
+    state = {"view": "charts", "runs": ids_of(*RATES), "chart": "kind:loss",
+             "x": "tokens", "smooth": "ema:0.9", "logy": "1",
+             "hidden": ids_of("run2"), "theme": "dark"}
+    p.go(**state)
+    p.await_charts()
+    equal(p.state(), state)
+    equal(p.browser.run("return document.querySelector('.hidden-run a')"
+                        ".textContent"), "run2")
+    equal(p.browser.run("return document.querySelector("
+                        "'input[type=range]').value"), "3")
+
+
+@test("every control has a name, and the page has its landmarks")
+def names_of_controls(p):
+    for view in ("runs", "charts"):
+        p.go(view=view, runs=ids_of(*RATES))
+        p.browser.wait("document.querySelector('main section h2, "
+                       "main table a, .title')")
+        nodes = p.browser.cdp("Accessibility.getFullAXTree")["nodes"]
+        roles = {n["role"]["value"] for n in nodes if not n.get("ignored")}
+        assert {"main", "navigation", "banner"} <= roles, roles
+        for n in nodes:
+            role = n.get("role", {}).get("value")
+            if not n.get("ignored") and role in ("button", "textbox", "link",
+                                                 "checkbox", "combobox",
+                                                 "slider"):
+                assert n.get("name", {}).get("value"), f"{view}: a {role}"
+
+
+@test("nothing is wider than the screen, from 390 to 2560 pixels")
+def widths(p):
+    try:
+        for width in (390, 768, 1280, 2560):
+            p.browser.cdp("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": 900, "deviceScaleFactor": 1,
+                "mobile": width < 700})
+            for view in ("runs", "charts"):
+                p.go(view=view, runs=ids_of(*RATES))
+                p.browser.wait("document.querySelector('main section h2, "
+                               "main table a, .title')")
+                wide = p.browser.run(
+                    "return document.documentElement.scrollWidth")
+                assert wide <= width, f"{view}: {wide} of {width} pixels"
+    finally:
+        p.browser.cdp("Emulation.setDeviceMetricsOverride", {
+            "width": 1280, "height": 900, "deviceScaleFactor": 1,
+            "mobile": False})
+
+
+@test("the page follows the choice of dark or light")
+def dark(p):
+    ground = "return getComputedStyle(document.body).backgroundColor"
+    p.go()
+    light = p.browser.run(ground)
+    p.browser.keys("d")
+    p.browser.wait("document.documentElement.dataset.theme === 'dark'")
+    assert p.browser.run(ground) != light
+
+
+@test("a printed page leaves out the controls")
+def printed(p):
+    p.go(view="charts", runs=ids_of(*RATES))
+    p.await_charts()
+    try:
+        p.browser.cdp("Emulation.setEmulatedMedia", {"media": "print"})
+        equal(p.browser.run("return getComputedStyle(document.querySelector("
+                            "'.tools')).display"), "none")
+    finally:
+        p.browser.cdp("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# Live.
+
+TINY = """[model]
+layers = 2
+heads = 2
+width = 16
+context = 16
+vocab = 32
+vocab_multiple = 1
+[data]
+train = train.bin
+[train]
+micro_batch = 2
+batch = 4
+device = cpu
+threads = 1
+[optim]
+lr = 1e-3
+[schedule]
+steps = 1000000
+warmup = 2
+[run]
+system_every = 0s
+name = live
+"""
+
+
+@test("a training that starts appears, and its charts grow but stay zoomed")
+def live(p):
+    p.go(filter="name = 'live'")
+    p.await_text(".runs-view", "No run matches")
+    with open(os.path.join(folder, "train.bin"), "wb") as out:
+        out.write(b"".join(bytes([(i * i + i // 7) % 31, 0])
+                           for i in range(6000)))
+    with open(os.path.join(folder, "tiny.ini"), "w") as out:
+        out.write(TINY)
+    training = subprocess.Popen(
+        ["gtrain", "--config", "tiny.ini", "--root", store], cwd=folder,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        p.await_rows(1)
+        p.browser.wait("document.querySelector('.status.running')")
+        p.go(view="charts", runs=ids_of("live"), **{"from": "2", "to": "9"})
+        p.await_charts()
+        p.browser.run("scrollTo(0, 60); window.before = scrollY;"
+                      "window.figure = document.querySelector('.chart')")
+        p.keep_requests()
+        asked = []
+        while len(asked) < 2:
+            p.browser.wait(f"performance.getEntriesByType('resource').filter("
+                           f"e => e.name.includes('/api/figure')).length > "
+                           f"{len(asked)}")
+            asked += [u for u in p.keep_requests() if "/api/figure" in u]
+        assert all("from=2" in u and "to=9" in u for u in asked), asked
+        equal(p.browser.run("return [scrollY === before,"
+                            "document.querySelector('.chart') === figure]"),
+              [True, True])
+    finally:
+        training.terminate()
+        training.wait()
+
+
+# What is asked of other hosts, and what the console says.
+
+@test("no view asks another host for anything")
+def own_host(p):
+    p.keep_requests()
+    others = [u for u in p.requests if not u.startswith(p.server.base) and
+              not u.startswith(("data:", "about:", "blob:", "chrome"))]
+    assert p.requests and not others, others
+
+
+@test("no view leaves an error on the console")
+def console(p):
+    equal(p.browser.console(), [])
+
+
+@test("a page whose server has ended says so")
+def ended(p):
+    p.go()
+    p.await_text("#connection", "live")
+    p.server.end()
+    p.await_text("#connection", "not connected")
+    p.browser.console()
+
+
+def main():
+    failed = 0
+    with Browser() as browser:
+        page = Page(browser, Server())
+        for i, (name, function) in enumerate(tests, 1):
+            try:
+                function(page)
+                print(f"ok {i} - {name}", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"not ok {i} - {name}")
+                for line in f"{type(error).__name__}: {error}".split("\n"):
+                    print(f"# {line}", flush=True)
+        page.server.end()
+    print(f"1..{len(tests)}")
+    return 1 if failed else 0
+
+
+sys.exit(main())
