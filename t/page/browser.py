@@ -1,10 +1,13 @@
-# browser.py - drive Chromium through chromedriver, with the standard library
+# browser.py - gtrack serve, and Chromium driven through chromedriver, with the
+# standard library
 #
+#     server = Server(folder)
 #     with Browser() as b:
-#         b.open("http://127.0.0.1:8000/")
+#         b.open(server.url)
 #         b.wait("document.querySelector('table')")
 #         b.click("button")
 #         value = b.run("return document.title")
+#     server.end()
 #
 # wait() fails after half a minute: a page that never gets there is an error.
 import base64
@@ -25,12 +28,34 @@ class BrowserError(Exception):
     pass
 
 
-def missing():
-    """What this machine lacks for these tests, or None."""
-    for program in ("chromium", "chromedriver"):
-        if not shutil.which(program):
-            return program
-    return None
+def gtrack(folder, *arguments):
+    """What gtrack prints in this folder."""
+    return subprocess.run(["gtrack", *arguments], cwd=folder, check=True,
+                          capture_output=True, text=True).stdout
+
+
+def ids_of(folder, *names):
+    """The ids of runs, with commas between them."""
+    text = gtrack(folder, "ls", "-c", "name,id", "--tsv", "--no-header")
+    found = dict(line.split("\t") for line in text.splitlines())
+    return ",".join(found[name] for name in names)
+
+
+class Server:
+    """gtrack serve in a folder, on the store of the environment; url is what
+    it prints."""
+
+    def __init__(self, folder, *options):
+        self.process = subprocess.Popen(
+            ["gtrack", "serve", *options], cwd=folder,
+            stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.base = self.url.split("?")[0]
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Browser:
@@ -147,7 +172,7 @@ class Browser:
         """Move over an element by parts of its size; press to drag."""
         box = self.run(
             "const e = document.querySelector(arguments[0]);"
-            "e.scrollIntoView({block: 'center'});"
+            "e.scrollIntoView({block: 'nearest'});"
             "const b = e.getBoundingClientRect();"
             "return [b.x, b.y, b.width, b.height]", selector)
         actions = []

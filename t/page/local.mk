@@ -4,4 +4,5 @@ page_scripts = %D%/t5500-page.t
 EXTRA_DIST += \
 	%D%/browser.py \
 	%D%/page.py \
+	%D%/pictures.py \
 	%D%/t5500-page.t

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import urllib.parse
 
-from browser import Browser
+import browser
+from browser import Browser, Server
 
 folder, source = sys.argv[1:3]
 store = os.path.join(folder, "runs")
@@ -30,35 +31,17 @@ def equal(got, wanted):
 
 
 def gtrack(*arguments):
-    done = subprocess.run(["gtrack", *arguments], cwd=folder, check=True,
-                          capture_output=True, text=True)
-    return done.stdout
-
-
-class Server:
-    """gtrack serve on the store; url is what it prints."""
-
-    def __init__(self, *options):
-        self.process = subprocess.Popen(
-            ["gtrack", "serve", "-r", store, *options], cwd=folder,
-            stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        self.base = self.url.split("?")[0]
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-        self.process.stdout.close()
+    return browser.gtrack(folder, *arguments)
 
 
 class Page:
     """The page in a browser, and what the tests ask of it."""
 
-    def __init__(self, browser, server):
-        self.browser = browser
+    def __init__(self, chromium, server):
+        self.browser = chromium
         self.server = server
         self.requests = []
-        browser.open(server.url)
+        chromium.open(server.url)
 
     def go(self, **state):
         """Open the page anew, in a state."""
@@ -113,10 +96,7 @@ class Page:
 
 
 def ids_of(*names):
-    runs = json.loads(gtrack("ls", "-c", "name,id", "--json"))
-    rows = runs if isinstance(runs, list) else runs["rows"]
-    found = {row["name"]: row["id"] for row in rows}
-    return ",".join(found[name] for name in names)
+    return browser.ids_of(folder, *names)
 
 
 RATES = ("run1", "run2", "run3")
@@ -365,6 +345,63 @@ def keyboard(p):
     p.browser.wait("!document.querySelector('.chart.large')")
 
 
+@test("an enlarged chart can be downloaded as SVG, PDF and PNG")
+def download(p):
+    p.go(view="charts", runs=ids_of("run1"), chart="kind:loss")
+    p.await_charts()
+    for word, begins in (("SVG", "<"), ("PDF", "%PDF"), ("PNG", "\x89PNG")):
+        text = p.browser.call("POST", "/execute/async", {"args": [word],
+            "script": """
+            const [word, done] = arguments;
+            const a = [...document.querySelectorAll('a.button')].find(a =>
+                a.textContent === word);
+            a.addEventListener('click', e => e.preventDefault());
+            a.click();
+            fetch(a.href).then(r => r.arrayBuffer()).then(b => done(
+                String.fromCharCode(...new Uint8Array(b).slice(0, 4))));
+            """})
+        assert text.startswith(begins), (word, text)
+
+
+# Comparison and one run.
+
+@test("the comparison shows what differs, and what matters with its number")
+def compare(p):
+    names = [f"grid-{i:02}" for i in range(1, 13)]
+    p.go(view="compare", runs=ids_of(*names))
+    p.await_text("[aria-label=Parameters]", "width")
+    p.await_text("[aria-label='What matters']", "12")
+    p.browser.wait("document.querySelectorAll('.spread path').length === 12")
+    p.browser.wait("document.querySelectorAll('.spread circle').length === 12")
+    p.browser.wait("document.querySelectorAll("
+                   "'[aria-label=\"Map over two parameters\"] td.number')"
+                   ".length === 12")
+    p.browser.wait("document.querySelector('.diff .added')")
+
+
+@test("a run has its parameters, its metrics and its charts")
+def one_run(p):
+    p.go(view="run", id=ids_of("run1"))
+    p.await_text("h1", "run1")
+    p.await_text("[aria-label=Parameters]", "lr")
+    p.await_text("[aria-label=Metrics]", "val/loss")
+    p.await_charts()
+
+
+@test("the note of a run is Markdown, and its markup stays text")
+def note(p):
+    gtrack("note", "run1", "# Head\n**bold** <img src=x onerror="
+           "alert(1)> [x](javascript:alert(1)) [y](https://example.org)")
+    p.go(view="run", id=ids_of("run1"))
+    p.await_text("[aria-label=Note] strong", "bold")
+    p.await_text("[aria-label=Note]", "<img src=x")
+    assert not p.browser.run("return document.querySelector("
+                             "'[aria-label=Note] img')")
+    equal(p.browser.run("return [...document.querySelectorAll("
+                        "'[aria-label=Note] a')].map(a => a.href)"),
+          ["https://example.org/"])
+
+
 @test("names of runs and metrics from the store stay text")
 def odd_names(p):
     p.go(filter="experiment = 'odd'")
@@ -416,7 +453,7 @@ def restored(p):
 
 @test("every control has a name, and the page has its landmarks")
 def names_of_controls(p):
-    for view in ("runs", "charts"):
+    for view in ("runs", "charts", "compare"):
         p.go(view=view, runs=ids_of(*RATES))
         p.browser.wait("document.querySelector('main section h2, "
                        "main table a, .title')")
@@ -438,8 +475,8 @@ def widths(p):
             p.browser.cdp("Emulation.setDeviceMetricsOverride", {
                 "width": width, "height": 900, "deviceScaleFactor": 1,
                 "mobile": width < 700})
-            for view in ("runs", "charts"):
-                p.go(view=view, runs=ids_of(*RATES))
+            for view in ("runs", "charts", "compare", "run"):
+                p.go(view=view, runs=ids_of(*RATES), id=ids_of("run1"))
                 p.browser.wait("document.querySelector('main section h2, "
                                "main table a, .title')")
                 wide = p.browser.run(
@@ -530,6 +567,12 @@ def live(p):
         equal(p.browser.run("return [scrollY === before,"
                             "document.querySelector('.chart') === figure]"),
               [True, True])
+        p.go(view="run", id=ids_of("live"))
+        p.await_text("[aria-label=Log]", "step")
+        size = p.browser.run("return document.querySelector('.log')"
+                             ".textContent.length")
+        p.browser.wait("document.querySelector('.log').textContent.length > "
+                       f"{size}", "more of the log")
     finally:
         training.terminate()
         training.wait()
@@ -561,8 +604,8 @@ def ended(p):
 
 def main():
     failed = 0
-    with Browser() as browser:
-        page = Page(browser, Server())
+    with Browser() as chromium:
+        page = Page(chromium, Server(folder))
         for i, (name, function) in enumerate(tests, 1):
             try:
                 function(page)

@@ -83,7 +83,7 @@ export function file_section(id, files) {
 export class Log {
     constructor(id) {
         this.id = id;
-        this.next = -65536;
+        this.next = "";
         this.text = element("pre", { class: "log", tabindex: "0" });
         this.root = element("div", {}, this.text);
     }
@@ -93,7 +93,7 @@ export class Log {
             return;
         this.busy = true;
         try {
-            const from = frozen ? 0 : this.next;
+            const from = frozen ? "" : this.next;
             const answer = await ask("/api/log", { store: state.store,
                 id: this.id, from });
             const { text } = this;
