@@ -108,9 +108,13 @@ int buf_read_open(struct buf *b, int fd, const char *path, size_t max,
     if (fd < 0)
         return -1;
     buf_room(b, CHUNK); /* files in /proc have a size of 0 */
-    if (fstat(fd, &st) == 0 && (size_t)st.st_size <= max)
+    if (fstat(fd, &st) < 0)
+        ret = err_sys(e, "cannot read %s", path);
+    else if ((size_t)st.st_size > max)
+        ret = err_set(e, ERR_INPUT, "%s is larger than %zu bytes", path, max);
+    else
         buf_room(b, (size_t)st.st_size + 1);
-    for (;;) {
+    while (ret == 0) {
         ssize_t n;
 
         buf_room(b, 1);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,12 @@ void path_list_sort(struct path_list *l)
 
 int path_list(struct path_list *l, const char *folder, struct err *e)
 {
+    return path_list_most(l, folder, SIZE_MAX, e);
+}
+
+int path_list_most(struct path_list *l, const char *folder, size_t most,
+                   struct err *e)
+{
     DIR *dir = opendir(folder);
     const struct dirent *d;
 
@@ -141,7 +148,7 @@ int path_list(struct path_list *l, const char *folder, struct err *e)
     }
     for (;;) {
         errno = 0;
-        d = readdir(dir);
+        d = l->n < most ? readdir(dir) : NULL;
         if (!d)
             break;
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)

@@ -56,6 +56,9 @@ struct path_list {
 #define PATH_LIST_INIT { NULL, 0, 0 }
 
 int path_list(struct path_list *, const char *folder, struct err *);
+/* The same, but at most so many of them. */
+int path_list_most(struct path_list *, const char *folder, size_t most,
+                   struct err *);
 void path_list_add(struct path_list *, char *name); /* it owns the name now */
 void path_list_sort(struct path_list *);            /* by byte */
 void path_list_clear(struct path_list *);

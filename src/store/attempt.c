@@ -22,7 +22,7 @@
 #include "store/metric.h"
 #include "store/store.h"
 
-enum { REWINDS_MAX = 256 << 20, LIST_MAX = 100000 };
+enum { REWINDS_MAX = 16 << 20, LIST_MAX = 10000 };
 
 /* -- attempts ---------------------------------------------------------- */
 
@@ -88,14 +88,14 @@ void attempts_load(struct attempt_list *list, struct arena *mem,
     DIR *dir = path_is_refused(folder) ? NULL : opendir(folder);
 
     *list = (struct attempt_list){ NULL, 0 };
-    while (dir) {
+    for (int seen = 0; dir && seen < LIST_MAX; seen++) {
         const struct dirent *d = readdir(dir);
         const int number = d ? number_of(d->d_name) : 0;
         char *path;
 
         if (!d)
             break;
-        if (number == 0 || list->n == LIST_MAX)
+        if (number == 0)
             continue;
         list->item = arena_grow(mem, list->item, list->n, sizeof *list->item);
         path = path_join(folder, d->d_name);
@@ -266,60 +266,100 @@ static bool take_int(char **at, char after, int64_t *out)
     return true;
 }
 
-/* One block; false at the end, or where it is not whole. */
-static bool take_block(struct rewind *r, char **at, struct arena *mem)
+static void add_cut(struct rewind_list *list, struct arena *mem,
+                    const char *key, int64_t offset, int64_t step)
 {
-    int64_t attempt, count;
+    list->cut = arena_grow(mem, list->cut, list->n, sizeof *list->cut);
+    list->cut[list->n] =
+        (struct rewind_cut){ arena_strdup(mem, key), list->n, offset, step };
+    list->n++;
+}
+
+/* One block; false at the end, or where it is not whole.  The marks of this key
+ * are added to the list, or all of them if it is NULL. */
+static bool take_block(struct rewind_list *list, struct arena *mem, char **at,
+                       const char *end, const char *key)
+{
+    int64_t step, ms, attempt, count, offset;
+    const size_t before = list->n;
     char *s = *at;
 
     if (strncmp(s, "rewind ", 7) != 0)
         return false;
     s += 7;
-    if (!take_int(&s, ' ', &r->step) || !take_int(&s, ' ', &r->ms) ||
+    if (!take_int(&s, ' ', &step) || !take_int(&s, ' ', &ms) ||
         !take_int(&s, ' ', &attempt) || !take_int(&s, '\n', &count) ||
-        count < 0 || (size_t)count > strlen(s) / 4)
+        count < 0 || count > (end - s) / 4)
         return false;
-    r->attempt = (int)attempt;
-    r->n = (size_t)count;
-    r->mark = arena_alloc(mem, r->n * sizeof *r->mark);
-    for (size_t i = 0; i < r->n; i++) {
-        size_t len;
+    for (int64_t i = 0; i < count; i++) {
+        char *newline;
 
-        if (!take_int(&s, ' ', &r->mark[i].offset))
+        if (!take_int(&s, ' ', &offset) || !(newline = strchr(s, '\n'))) {
+            list->n = before;
             return false;
-        len = strcspn(s, "\n");
-        if (s[len] != '\n')
-            return false;
-        r->mark[i].key = arena_strndup(mem, s, len);
-        s += len + 1;
+        }
+        *newline = '\0';
+        if (!key || strcmp(s, key) == 0)
+            add_cut(list, mem, s, offset, step);
+        *newline = '\n';
+        s = newline + 1;
     }
     *at = s;
     return true;
 }
 
 /* All whole blocks; returns how many bytes they are. */
-static size_t parse(struct rewind_list *list, struct arena *mem, char *text)
+static size_t parse(struct rewind_list *list, struct arena *mem,
+                    const struct buf *text, const char *key)
 {
-    char *at = text;
-    struct rewind r;
+    char *at = text->s;
 
-    *list = (struct rewind_list){ NULL, 0 };
-    while (take_block(&r, &at, mem)) {
-        list->item = arena_grow(mem, list->item, list->n, sizeof r);
-        list->item[list->n++] = r;
-    }
-    return (size_t)(at - text);
+    *list = (struct rewind_list){ 0 };
+    while (take_block(list, mem, &at, text->s + text->len, key))
+        ;
+    return (size_t)(at - text->s);
 }
 
-void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run)
+static int by_key(const void *a, const void *b)
+{
+    const struct rewind_cut *x = a, *y = b;
+    const int order = strcmp(x->key, y->key);
+
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+const struct rewind_cut *rewind_cuts(const struct rewind_list *list,
+                                     const char *key, size_t *n)
+{
+    size_t from = 0, to = list->n;
+
+    while (from < to) {
+        const size_t mid = from + (to - from) / 2;
+
+        if (strcmp(list->cut[mid].key, key) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    while (to < list->n && strcmp(list->cut[to].key, key) == 0)
+        to++;
+    *n = to - from;
+    return list->cut + from;
+}
+
+void rewinds_load(struct rewind_list *list, struct arena *mem, const char *run,
+                  const char *key)
 {
     char *path = rewinds_path(run);
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
 
-    *list = (struct rewind_list){ NULL, 0 };
-    if (buf_read_unlinked(&b, path, REWINDS_MAX, &e) == 0)
-        parse(list, mem, b.s);
+    *list = (struct rewind_list){ 0 };
+    if (buf_read_unlinked(&b, path, REWINDS_MAX, &e) == 0) {
+        parse(list, mem, &b, key);
+        if (list->n > 1)
+            qsort(list->cut, list->n, sizeof *list->cut, by_key);
+    }
     buf_clear(&b);
     free(path);
 }
@@ -360,7 +400,7 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
 {
     char *path = rewinds_path(run);
     struct rewind_list list;
-    struct arena mem = ARENA_INIT;
+    struct arena mem = ARENA_INIT; /* for no marks */
     struct buf marks = BUF_INIT, b = BUF_INIT;
     struct err none = ERR_INIT;
     size_t n;
@@ -368,7 +408,7 @@ int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
 
     if (ret == 0) {
         if (buf_read_unlinked(&b, path, REWINDS_MAX, &none) == 0)
-            buf_trim(&b, parse(&list, &mem, b.s));
+            buf_trim(&b, parse(&list, &mem, &b, ""));
         buf_printf(&b, "rewind %lld %lld %d %zu\n", (long long)step,
                    (long long)ms, attempt, n);
         buf_add(&b, marks.s, marks.len);

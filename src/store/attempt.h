@@ -56,22 +56,23 @@ enum run_status attempt_status(const struct attempt *, int64_t now_ms);
 /* This process, as attempt NUMBER; strings belong to the arena. */
 void attempt_self(struct attempt *, struct arena *, int number);
 
-struct rewind {
-    int64_t step, ms;
-    int attempt;
-    size_t n;
-    struct rewind_mark {
-        int64_t offset;
-        const char *key;
-    } * mark;
-};
-
+/* Where the files of metrics were cut, and back to which step; by key, and for
+ * one key in the order in which it happened. */
 struct rewind_list {
-    struct rewind *item; /* in the order they happened */
+    struct rewind_cut {
+        const char *key;
+        size_t place; /* in that order */
+        int64_t offset, step;
+    } * cut;
     size_t n;
 };
 
-void rewinds_load(struct rewind_list *, struct arena *, const char *run);
+/* The cuts of one metric, or of all if the key is NULL. */
+void rewinds_load(struct rewind_list *, struct arena *, const char *run,
+                  const char *key);
+/* Those of one metric, n of them. */
+const struct rewind_cut *rewind_cuts(const struct rewind_list *,
+                                     const char *key, size_t *n);
 /* Retract all points so far of steps after this one; ms is the time now. */
 int rewind_add(const char *run, int attempt, int64_t step, int64_t ms,
                struct err *);

@@ -148,7 +148,8 @@ void inputs_load(struct run_dataset **out, size_t *n, struct arena *mem,
 
     *n = 0;
     *out = NULL;
-    if (!path_is_refused(folder) && path_list(&names, folder, &e) == 0) {
+    if (!path_is_refused(folder) &&
+        path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
         *out = arena_alloc(mem, names.n * sizeof **out);
         for (size_t i = 0; i < names.n; i++) {
             char *one = path_join(folder, names.name[i]);

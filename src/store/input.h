@@ -19,6 +19,9 @@
 int input_save(const char *run, const char *run_id, const struct run_dataset *,
                struct err *);
 
+/* More than these are not read, so that they do not delay other runs. */
+enum { INPUTS_MAX = 1000 };
+
 /* The datasets of a run; *damage is set to what is wrong, if anything is. */
 void inputs_load(struct run_dataset **, size_t *n, struct arena *,
                  const char *run, const char **damage);

@@ -127,13 +127,21 @@ char *key_clean(const char *key)
 
 /* -- the files of a folder --------------------------------------------- */
 
+bool key_list_full(const struct path_list *keys,
+                   const struct path_list *folders)
+{
+    return keys->n + (folders ? folders->n : 0) >= KEYS_MOST;
+}
+
 static int list_below(struct path_list *keys, struct path_list *folders,
                       const char *folder, const char *prefix, struct err *e)
 {
+    const size_t more = KEYS_MOST - keys->n - (folders ? folders->n : 0);
     struct path_list names;
-    int ret = path_list(&names, folder, e);
+    int ret = path_list_most(&names, folder, more, e);
 
-    for (size_t i = 0; i < names.n && ret == 0; i++) {
+    for (size_t i = 0; i < names.n && ret == 0 && !key_list_full(keys, folders);
+         i++) {
         char *path = path_join(folder, names.name[i]);
         char *key = xasprintf("%s%s", prefix, names.name[i]);
 

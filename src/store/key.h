@@ -1,6 +1,7 @@
 #ifndef STORE_KEY_H
 #define STORE_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,9 +27,14 @@ char *key_clean(const char *key);
 
 /* The keys of all files below a folder, in byte order; the folders that they
  * are in go to `folders`, if that is not NULL.  A folder that does not exist is
- * ERR_MISSING. */
+ * ERR_MISSING.  If there are more than KEYS_MOST files and folders, the list is
+ * full, and some are missing, so that a damaged run does not delay others. */
+enum { KEYS_MOST = 10000 };
 int key_list(struct path_list *keys, struct path_list *folders,
              const char *folder, struct err *);
+
+bool key_list_full(const struct path_list *keys,
+                   const struct path_list *folders);
 
 /*
  * The files of a run, by key.  A legal key is the name of its file.  Any other

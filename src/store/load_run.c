@@ -15,7 +15,9 @@
 #include "store/metric.h"
 #include "store/store.h"
 
-enum { VALUE_MAX = 16 << 20 };
+/* What a run may have, so that a damaged one does not delay others: bytes
+ * of parameters and tags. */
+enum { TEXT_MAX = 16 << 20 };
 
 /* -- all but the points ------------------------------------------------ */
 
@@ -24,6 +26,7 @@ struct run_reader {
     struct run_info *run;
     struct watch *watch; /* of all that is read */
     struct rewind_list rewinds;
+    size_t text; /* bytes of parameters and tags so far */
 };
 
 static void damaged(struct run_reader *r, const char *what, const char *where)
@@ -46,6 +49,9 @@ static void each_key(struct run_reader *r, const char *folder, key_fn *fn)
             damaged(r, e.text, folder);
         return;
     }
+    if (key_list_full(&keys, &folders))
+        damaged(r, "has more than 10,000 files, which are not all read",
+                folder);
     for (size_t i = 0; i < folders.n; i++) {
         char *path = path_join(folder, folders.name[i]);
 
@@ -72,9 +78,12 @@ static void load_pair(struct run_reader *r, const char *path, const char *key,
     struct buf b = BUF_INIT;
     struct err e = ERR_INIT;
 
-    if (buf_read_unlinked(&b, path, VALUE_MAX, &e) < 0) {
+    if (r->text >= TEXT_MAX) {
+        damaged(r, "not read: the run has more than 16 MiB of such text", path);
+    } else if (buf_read_unlinked(&b, path, TEXT_MAX - r->text, &e) < 0) {
         damaged(r, e.text, path);
     } else {
+        r->text += b.len;
         if (!utf8_valid(b.s))
             damaged(r, "is not UTF-8", path);
         *pairs = arena_grow(r->mem, *pairs, *n, sizeof **pairs);
@@ -151,7 +160,7 @@ static void load_inputs(struct run_reader *r)
     struct err e = ERR_INIT;
 
     watch_add(r->watch, r->run->folder, folder);
-    if (path_list(&names, folder, &e) == 0) {
+    if (path_list_most(&names, folder, INPUTS_MAX, &e) == 0) {
         for (size_t i = 0; i < names.n; i++) {
             char *meta = xasprintf("inputs/%s/" STORE_META, names.name[i]);
 
@@ -199,7 +208,7 @@ void load_run(struct run_info *run, struct arena *mem, struct watch *watch,
     if (unread && !run->attempts)
         run->status = RUN_STALE; /* nobody says that it is running */
     if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&r.rewinds, mem, run->folder);
+        rewinds_load(&r.rewinds, mem, run->folder, NULL);
     load_keys(&r, "params", load_param);
     load_keys(&r, "tags", load_tag);
     if (!(flags & LOAD_NO_METRICS))
@@ -308,14 +317,14 @@ int series_load_part(struct series *s, const struct run_info *run,
 {
     char *path = xasprintf("%s/metrics/%s", run->folder, key);
     struct arena mem = ARENA_INIT;
-    struct rewind_list rewinds = { NULL, 0 };
+    struct rewind_list rewinds = { 0 };
     struct filling f = { s, part, 0, true };
     struct metric_scan scan;
     int ret;
 
     *s = (struct series)SERIES_INIT;
     if (!(flags & LOAD_ALL_ATTEMPTS))
-        rewinds_load(&rewinds, &mem, run->folder);
+        rewinds_load(&rewinds, &mem, run->folder, key);
     ret = metric_read(path, key, &rewinds, add_point, &f, &scan, e);
     if (ret == 0)
         keep_last(&f);

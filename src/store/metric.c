@@ -283,19 +283,18 @@ struct cut {
 static struct cut *cuts_of(const struct rewind_list *rewinds, const char *key,
                            size_t *n)
 {
+    const struct rewind_cut *own;
     struct cut *cut;
 
     *n = 0;
-    if (!rewinds || rewinds->n == 0)
+    if (!rewinds)
         return NULL;
-    cut = xcalloc(rewinds->n, sizeof *cut);
-    for (size_t i = 0; i < rewinds->n; i++) {
-        const struct rewind *r = &rewinds->item[i];
-
-        for (size_t j = 0; j < r->n; j++)
-            if (strcmp(r->mark[j].key, key) == 0)
-                cut[(*n)++] = (struct cut){ r->mark[j].offset, r->step };
-    }
+    own = rewind_cuts(rewinds, key, n);
+    if (*n == 0)
+        return NULL;
+    cut = xcalloc(*n, sizeof *cut);
+    for (size_t i = 0; i < *n; i++)
+        cut[i] = (struct cut){ own[i].offset, own[i].step };
     for (size_t i = *n; i-- > 1;) /* a later one cuts earlier ones too */
         if (cut[i].step < cut[i - 1].step)
             cut[i - 1].step = cut[i].step;

@@ -18,6 +18,7 @@ dist_check_SCRIPTS += \
 	%D%/t5013-lost.t \
 	%D%/t5014-hostile.t \
 	%D%/t5015-fsck.t \
+	%D%/t5016-bounds.t \
 	%D%/t5020-push.t \
 	%D%/t5030-serve.t \
 	%D%/t5031-serve-run.t \

@@ -22,10 +22,9 @@ static void rewinds(const uint8_t *data, size_t n)
     f = fopen("attempt.in/.gtrack/rewinds", "wb");
     FUZZ_CHECK(f && fwrite(data, 1, n, f) == n);
     fclose(f);
-    rewinds_load(&list, &mem, run);
+    rewinds_load(&list, &mem, run, NULL);
     for (size_t i = 0; i < list.n; i++)
-        for (size_t k = 0; k < list.item[i].n; k++)
-            FUZZ_CHECK(strlen(list.item[i].mark[k].key) <= n);
+        FUZZ_CHECK(strlen(list.cut[i].key) <= n);
     arena_clear(&mem);
 }
 

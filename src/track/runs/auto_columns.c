@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "track/runs/track.h"
 
@@ -91,16 +92,6 @@ static struct key_uses count_keys(const struct runs *runs, bool metrics)
     return u;
 }
 
-void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
-{
-    const struct key_uses u = count_keys(runs, false);
-
-    for (size_t i = 0; i < u.n; i++)
-        if (all || u.item[i].differs || u.item[i].runs < runs->n)
-            columns_add(c, COLUMN_PARAM, u.item[i].key);
-    free(u.item);
-}
-
 static int by_use(const void *a, const void *b)
 {
     const struct key_use *x = a, *y = b;
@@ -108,6 +99,37 @@ static int by_use(const void *a, const void *b)
     if (x->runs != y->runs)
         return x->runs < y->runs ? 1 : -1;
     return strcmp(x->key, y->key);
+}
+
+/* Some runs may have so many keys that a table of all would take minutes: keep
+ * those that the most runs have. */
+static void keep_most_used(struct key_uses *u, const char *what)
+{
+    enum { MOST = 1000 };
+
+    if (u->n <= MOST)
+        return;
+    log_warn("the runs have %zu different %s; showing the %d that the most "
+             "runs have, --columns shows others",
+             u->n, what, MOST);
+    qsort(u->item, u->n, sizeof *u->item, by_use);
+    u->n = MOST;
+    qsort(u->item, u->n, sizeof *u->item, by_key);
+}
+
+void auto_columns_params(struct columns *c, const struct runs *runs, bool all)
+{
+    struct key_uses u = count_keys(runs, false);
+    size_t n = 0;
+
+    for (size_t i = 0; i < u.n; i++)
+        if (all || u.item[i].differs || u.item[i].runs < runs->n)
+            u.item[n++] = u.item[i];
+    u.n = n;
+    keep_most_used(&u, "parameters");
+    for (size_t i = 0; i < u.n; i++)
+        columns_add(c, COLUMN_PARAM, u.item[i].key);
+    free(u.item);
 }
 
 /* Is it a result of an evaluation, unlike train/perplexity? */
@@ -125,7 +147,7 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
         "hellaswag/acc", "hellaswag/acc_norm", "perf/tokens_per_s", "perf/mfu",
     };
     enum { MAX_METRICS = 6 };
-    const struct key_uses u = count_keys(runs, true);
+    struct key_uses u = count_keys(runs, true);
     const size_t before = c->n;
 
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
@@ -144,6 +166,8 @@ void auto_columns_metrics(struct columns *c, const struct runs *runs, bool all)
                 strncmp(u.item[i].key, "exec/", 5) != 0)
                 columns_add(c, COLUMN_METRIC, u.item[i].key);
     }
+    if (all)
+        keep_most_used(&u, "metrics");
     for (size_t i = 0; i < u.n && all; i++)
         columns_add(c, COLUMN_METRIC, u.item[i].key);
     free(u.item);
