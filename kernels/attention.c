@@ -121,7 +121,8 @@ void ref_attn_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
     for (int64_t i = 0; i < N * H; i++) {
         const int64_t n = i / H, h = i % H, t = n % T, first = n - t;
 
-        ref_set(lse, i, probabilities(p, qkv, a, first, n, h));
+        ref_set(lse, (n / T * H + h) * T + t,
+                probabilities(p, qkv, a, first, n, h));
         for (int64_t u = 0; u <= t; u++)
             p[u] *= dropout_factor(a, ((n / T * H + h) * T + t) * T + u);
         for (int64_t d = 0; d < D; d++) {

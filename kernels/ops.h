@@ -200,7 +200,7 @@ struct attn {
 typedef void rope_fn(struct dev *, struct tensor *qkv, int H, int K, int64_t T,
                      int64_t from, float theta, bool inverse);
 
-/* y(N,H*D); lse(N,H) keeps log(sum(exp(scores))) for the gradient. */
+/* y(N,H*D); lse(N/T,H,T) keeps log(sum(exp(scores))) for the gradient. */
 typedef void attn_fwd_fn(struct dev *, struct tensor *y, struct tensor *lse,
                          const struct tensor *qkv, const struct attn *);
 typedef void attn_bwd_fn(struct dev *, struct tensor *dqkv,

@@ -57,6 +57,13 @@ static int64_t row_width(const struct attn *a)
     return (int64_t)(a->H + 2 * a->K) * a->D;
 }
 
+/* Where the numbers of a strip begin in lse(B,H,T). */
+static int64_t lse_offset(const struct attention *w,
+                          const struct attention_strip *at)
+{
+    return (w->seq * w->a->H + at->h) * w->a->T + at->t;
+}
+
 /* Columns `from`.. of the sequence's rows, as (t, d) or transposed. */
 static struct gemm_view view_of(const struct attention *w,
                                 const struct tensor *t, int64_t from,
@@ -239,7 +246,7 @@ static void forward_strip(const struct attention *w,
     multiply_panels(w->o, &w->v, w->s, D, at->keys);
     for (int64_t t = 0; t < at->n; t++) {
         sum[t] = 1.0f / sum[t];
-        ((float *)w->lse->data)[(row + t) * a->H + at->h] = lse[t];
+        ((float *)w->lse->data)[lse_offset(w, at) + t] = lse[t];
     }
     write_transposed(w, w->y, row, at->h * D, at->n, sum, false);
 }
@@ -320,10 +327,9 @@ static void backward_strip(const struct attention *w,
     float lse[NR], delta[NR] = { 0 }, scale[NR];
 
     for (int64_t t = 0; t < NR; t++) {
-        lse[t] =
-            t < at->n
-                ? ((const float *)w->lse_in->data)[(row + t) * a->H + at->h]
-                : INFINITY;
+        lse[t] = t < at->n
+                     ? ((const float *)w->lse_in->data)[lse_offset(w, at) + t]
+                     : INFINITY;
         scale[t] = a->scale;
     }
     make_delta(w, at, delta);

@@ -187,10 +187,11 @@ extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
 
 enum { DELTA_THREADS = 256 };
 
-/* delta(N,H): for each head of each row, the sum of y dy; a warp a head. */
+/* delta(B,H,T): for each head of each row, the sum of y dy; a warp a head. */
 template <class E>
 static __global__ void __launch_bounds__(DELTA_THREADS)
-head_products(float *delta, const E *y, const E *dy, int64_t heads, int D)
+head_products(float *delta, const E *y, const E *dy, int64_t heads, int H,
+              int64_t T, int D)
 {
     const int64_t i =
         (int64_t)blockIdx.x * (DELTA_THREADS / 32) + threadIdx.x / 32;
@@ -203,7 +204,7 @@ head_products(float *delta, const E *y, const E *dy, int64_t heads, int D)
         sum += to_float(y[i * D + d]) * to_float(dy[i * D + d]);
     sum = warp_sum(sum);
     if (lane == 0)
-        delta[i] = sum;
+        delta[(i / H / T * H + i % H) * T + i / H % T] = sum;
 }
 
 template <class E>
@@ -224,7 +225,7 @@ static flash<E> describe_backward(struct dev *dev, struct tensor *dqkv,
     f.overwrite = dqkv->overwrite;
     LAUNCH(head_products<E>, blocks(heads, DELTA_THREADS / 32), DELTA_THREADS,
            0, STREAM(dev), delta, data_of<const E>(y), data_of<const E>(dy),
-           heads, a->D);
+           heads, a->H, a->T, a->D);
     return f;
 }
 

@@ -33,7 +33,7 @@ template <class E> struct flash {
     float *lse;
     const E *qkv;
     const E *dy;                /* backward: */
-    const float *delta;         /* (N,H): sums of y dy */
+    const float *delta;         /* (B,H,T): sums of y dy */
     E *dqkv;
     bool overwrite;
     int H, K, D;
@@ -291,7 +291,7 @@ flash_fwd(const __grid_constant__ flash<E> f)
                 store_two(y + d * 8 + lane % 4 * 2, out[d][2 * half] / all,
                           out[d][2 * half + 1] / all, false);
         if (lane % 4 == 0)
-            f.lse[(n * f.T + at) * f.H + blockIdx.y] =
+            f.lse[nh * f.T + at] =
                 most[half] / LOG2_E + logf(all);
     }
 }
@@ -335,7 +335,7 @@ flash_bwd_keys(const __grid_constant__ flash<E> f)
                          y_stride, q, f.T, f.D);
             if (threadIdx.x < Q) {
                 const int t = q + (int)threadIdx.x;
-                const int64_t at = (n * f.T + t) * f.H + h;
+                const int64_t at = (n * f.H + h) * f.T + t;
                 const int to = next * Q + (int)threadIdx.x;
 
                 lse[to] = t < T ? f.lse[at] * LOG2_E : INFINITY;
@@ -414,7 +414,7 @@ flash_bwd_queries(const __grid_constant__ flash<E> f)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int64_t t = line + half * 8;
-        const int64_t at = (n * f.T + t) * f.H + blockIdx.y;
+        const int64_t at = nh * f.T + t;
 
         lse[half] = t < f.T ? f.lse[at] * LOG2_E : INFINITY;
         delta[half] = t < f.T ? f.delta[at] : 0.0f;

@@ -108,7 +108,7 @@ plain_fwd(const __grid_constant__ flash<E> f)
                 from_float<E>(o[r * LD + d] / sum[r]);
     }
     if (threadIdx.x < R && from + threadIdx.x < f.T)
-        f.lse[(n * f.T + from + threadIdx.x) * f.H + blockIdx.y] =
+        f.lse[nh * f.T + from + threadIdx.x] =
             most[threadIdx.x] + logf(sum[threadIdx.x]);
 }
 
@@ -159,7 +159,7 @@ plain_bwd_keys(const __grid_constant__ flash<E> f)
             for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
                 const int r = i / R, c = i % R;     /* query, key */
                 const int64_t t = t0 + r, u = from + c;
-                const int64_t at = (n * f.T + t) * f.H + h;
+                const int64_t at = (n * f.H + h) * f.T + t;
 
                 p[r * LS + c] = ds[r * LS + c] = 0.0f;
                 if (u <= t && t < f.T)
@@ -220,7 +220,7 @@ plain_bwd_queries(const __grid_constant__ flash<E> f)
         for (int i = threadIdx.x; i < R * R; i += PLAIN_THREADS) {
             const int r = i / R, c = i % R;
             const int64_t here = from + r, u = t * R + c;
-            const int64_t at = (n * f.T + here) * f.H + blockIdx.y;
+            const int64_t at = nh * f.T + here;
             float p;
 
             ds[r * LS + c] = 0.0f;

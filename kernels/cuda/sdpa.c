@@ -136,6 +136,7 @@ static struct sdpa_kernel *kernel_for(struct sdpa *s,
                                       const struct sdpa_shape *shape)
 {
     struct sdpa_kernel *p;
+    char name[160];
 
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->kernel[i].shape, shape, sizeof *shape) == 0)
@@ -146,6 +147,11 @@ static struct sdpa_kernel *kernel_for(struct sdpa *s,
     p->shape = *shape;
     if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
         choose_kernel(s, p);
+    if (p->usable)
+        log_info("cuDNN's kernel for the %s of attention: %s",
+                 shape->backward ? "gradient" : "forward pass",
+                 sdpa_graph_kernel_name(&s->api, p->execution_plan, name,
+                                        sizeof name));
     return p->usable ? p : NULL;
 }
 

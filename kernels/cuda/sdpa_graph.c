@@ -7,7 +7,13 @@
 #include "config.h"
 #include "kernels/cuda/sdpa_graph.h"
 
+#include "common/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { MOST_JSON = 16 << 20 };
 
 typedef cudnnBackendDescriptor_t desc;
 
@@ -134,12 +140,14 @@ static desc output_tensor(struct sdpa_graph *g, enum sdpa_uid uid)
     return make_tensor(g, uid, half_type(g), dim, stride, REAL);
 }
 
-/* A number for each query: (B,H,T,1), in rows of H. */
+/* A number for each query: (B,H,T,1), packed.  Some of cuDNN's kernels, such
+ * as those of version 9.19 for Ampere, read packed numbers whatever the strides
+ * say. */
 static desc column_tensor(struct sdpa_graph *g, int64_t uid)
 {
     const struct sdpa_shape s = g->shape;
     const int64_t dim[4] = { s.B, s.H, s.T, 1 };
-    const int64_t stride[4] = { s.T * s.H, 1, s.H, 1 };
+    const int64_t stride[4] = { s.H * s.T, s.T, 1, 1 };
 
     return make_tensor(g, uid, CUDNN_DATA_FLOAT, dim, stride,
                        uid ? REAL : VIRTUAL);
@@ -417,6 +425,43 @@ int sdpa_graph_offers(struct sdpa_graph *g, cudnnBackendDescriptor_t device,
                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, most, &n,
                                     offer));
     return g->bad ? 0 : most;
+}
+
+/* The plan as JSON, some 100 KB; NULL if cuDNN does not give it. */
+static char *plan_as_json(const struct cudnn *api, desc plan)
+{
+    const cudnnBackendAttributeName_t name =
+        CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION;
+    int64_t n = 0;
+    char *text;
+
+    if (api->get(plan, name, CUDNN_TYPE_CHAR, 0, &n, NULL) !=
+            CUDNN_STATUS_SUCCESS ||
+        n <= 0 || n > MOST_JSON)
+        return NULL;
+    text = xcalloc(1, (size_t)n + 1);
+    if (api->get(plan, name, CUDNN_TYPE_CHAR, n, &n, text) ==
+        CUDNN_STATUS_SUCCESS)
+        return text;
+    free(text);
+    return NULL;
+}
+
+char *sdpa_graph_kernel_name(const struct cudnn *api,
+                             cudnnBackendDescriptor_t plan, char *out,
+                             size_t room)
+{
+    static const char key[] = "\"kernelName\":\"";
+    char *text = plan_as_json(api, plan);
+    const char *name = text ? strstr(text, key) : NULL;
+
+    if (name)
+        snprintf(out, room, "%.*s", (int)strcspn(name + sizeof key - 1, "\""),
+                 name + sizeof key - 1);
+    else
+        snprintf(out, room, "a kernel without a name");
+    free(text);
+    return out;
 }
 
 void sdpa_graph_clear(struct sdpa_graph *g)

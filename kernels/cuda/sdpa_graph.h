@@ -19,6 +19,10 @@
  * cuDNN would compute it, on that GPU or on one that is described; the offers
  * belong to the graph, which sdpa_graph_clear() frees.
  *
+ * sdpa_graph_kernel_name() is the name of the kernel of an execution plan, which says
+ * for which GPUs it was written; "a kernel without a name" if cuDNN does not
+ * tell it.  It returns out.
+ *
  * cudnn.c finds the library; the emulator has a stand-in, t/emu/cudnn_emu.c.
  */
 struct cudnn {
@@ -80,5 +84,9 @@ bool sdpa_graph_build(struct sdpa_graph *, const struct cudnn *,
 int sdpa_graph_offers(struct sdpa_graph *, cudnnBackendDescriptor_t device,
                       cudnnBackendDescriptor_t *offer, int most);
 void sdpa_graph_clear(struct sdpa_graph *);
+
+char *sdpa_graph_kernel_name(const struct cudnn *,
+                             cudnnBackendDescriptor_t plan, char *out,
+                             size_t room);
 
 #endif

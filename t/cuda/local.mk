@@ -52,8 +52,12 @@ t_cuda_abi_t_SOURCES = %D%/abi.c t/lib/tap.h kernels/cuda/cublaslt.c
 t_cuda_abi_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_abi_t_LDADD = $(COMMON_LIBS)
 if HAVE_CUDNN
-check_PROGRAMS += t/cuda/sdpa
+check_PROGRAMS += t/cuda/sdpa t/cuda/sdpa-graph.t
+test_programs += t/cuda/sdpa-graph.t
 endif
+t_cuda_sdpa_graph_t_SOURCES = %D%/sdpa-graph.c t/lib/tap.h
+t_cuda_sdpa_graph_t_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+t_cuda_sdpa_graph_t_LDADD = t/emu/libemu.a $(KERNELS_LIBS) -lstdc++
 t_cuda_sdpa_SOURCES = %D%/sdpa.c t/lib/tap.h kernels/cuda/cudnn.c kernels/cuda/sdpa_graph.c
 t_cuda_sdpa_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 t_cuda_sdpa_LDADD = $(COMMON_LIBS)

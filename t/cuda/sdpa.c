@@ -41,9 +41,10 @@ static bool describe(const struct cudnn *api, int capability,
            api->finalize(*out) == CUDNN_STATUS_SUCCESS;
 }
 
-/* Compile the offers until one succeeds; its number, or -1. */
-static int compile(const struct cudnn *api, cudnnBackendDescriptor_t device,
-                   cudnnBackendDescriptor_t *offer, int n)
+/* Compile the offers until one succeeds, and name its kernel. */
+static bool compile(const struct cudnn *api, cudnnBackendDescriptor_t device,
+                    cudnnBackendDescriptor_t *offer, int n, char *name,
+                    size_t room)
 {
     for (int i = 0; i < n; i++) {
         cudnnBackendDescriptor_t plan;
@@ -51,7 +52,7 @@ static int compile(const struct cudnn *api, cudnnBackendDescriptor_t device,
 
         if (api->make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
             CUDNN_STATUS_SUCCESS)
-            return -1;
+            return false;
         good = api->set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &offer[i]) ==
                    CUDNN_STATUS_SUCCESS &&
@@ -59,11 +60,13 @@ static int compile(const struct cudnn *api, cudnnBackendDescriptor_t device,
                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &device) ==
                    CUDNN_STATUS_SUCCESS &&
                api->finalize(plan) == CUDNN_STATUS_SUCCESS;
+        if (good)
+            sdpa_graph_kernel_name(api, plan, name, room);
         api->destroy(plan);
         if (good)
-            return i;
+            return true;
     }
-    return -1;
+    return false;
 }
 
 static void check_shape(const struct cudnn *api,
@@ -72,18 +75,23 @@ static void check_shape(const struct cudnn *api,
 {
     struct sdpa_graph g;
     cudnnBackendDescriptor_t offer[8];
-    int n = 0, chosen = 0;
+    char name[160] = "", arch[16];
+    bool compiled = true;
+    int n = 0;
 
     if (sdpa_graph_build(&g, api, NULL, s))
         n = sdpa_graph_offers(&g, device, offer, 8);
+    snprintf(arch, sizeof arch, "sm%d_", capability);
     if (getenv("FAKE_DRIVER"))
-        chosen = compile(api, device, offer, n);
-    if (!ok(n > 0 && chosen >= 0,
-            "%s, B=%d H=%d K=%d T=%d D=%d, %s, sm_%d: %d offers",
+        compiled = compile(api, device, offer, n, name, sizeof name) &&
+                   strstr(name, arch);
+    if (!ok(n > 0 && compiled,
+            "%s, B=%d H=%d K=%d T=%d D=%d, %s, sm_%d: %d offers, and the "
+            "kernel is for that GPU",
             s->backward ? "backward" : "forward", (int)s->B, (int)s->H,
             (int)s->K, (int)s->T, (int)s->D, s->bf16 ? "bf16" : "f16",
             capability, n))
-        diag("%s", g.why);
+        diag("%s%s", g.why, name);
     sdpa_graph_clear(&g);
 }
 

@@ -60,6 +60,8 @@ then
     GT_EMU_CUDNN=1
     export GT_EMU_CUDNN
     try cudnn-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
+    grep -q "cuDNN's kernel for the gradient of attention: emulated" log
+    ok $? "the kernel that cuDNN chooses for attention is named in the log"
     try cudnn-gqa-fp16 2e-3 model.heads=4 model.kv_heads=2 \
         model.position=rope train.precision=fp16
     GT_EMU_CUDNN=broken

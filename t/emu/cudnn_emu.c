@@ -6,7 +6,8 @@
  * is changed after finalizing or used before, an execution plan without a
  * handle, different tensors with one id, elements that overlap, and pointers
  * that are missing, not in memory of the device, too short, or less aligned
- * than promised.
+ * than promised.  It also rejects a number for each query that is not packed:
+ * some of the library's kernels would read it as if it were.
  *
  * The emulated device has cuDNN if GT_EMU_CUDNN is set; else attention uses our
  * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run.
@@ -175,6 +176,15 @@ static bool has_no_overlap(const struct emu_tensor *v)
     return true;
 }
 
+/* Whether a number for each query, (B,H,T,1), is packed, if v is one. */
+static bool is_packed_if_column(const struct emu_tensor *v)
+{
+    const int64_t *n = v->dim, *stride = v->stride;
+
+    return v->is_virtual || v->by_value || n[3] != 1 ||
+           (stride[0] == n[1] * n[2] && stride[1] == n[2] && stride[2] == 1);
+}
+
 static bool read_tensor(const struct descriptor *d, struct emu_tensor *v)
 {
     const struct attribute *dim =
@@ -313,6 +323,8 @@ static cudnnStatus_t finalize_descriptor(cudnnBackendDescriptor_t which)
         return reject("a descriptor is finalized twice");
     if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !read_tensor(d, &v))
         return reject("a tensor that is not described whole");
+    if (d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR && !is_packed_if_column(&v))
+        return reject("a number for each query that is not packed");
     if (d->type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
         const cudnnStatus_t status = finalize_plan(d);
 
@@ -337,6 +349,15 @@ static cudnnStatus_t get_attribute(cudnnBackendDescriptor_t which,
     if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) {
         *(int64_t *)out = EMU_WORKSPACE;
         *n = 1;
+        return CUDNN_STATUS_SUCCESS;
+    }
+    if (name == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) {
+        static const char json[] = "{\"kernelName\":\"emulated_sdpa\"}";
+
+        *n = sizeof json;
+        if (room > 0)
+            memcpy(out, json,
+                   (size_t)room < sizeof json ? (size_t)room : sizeof json);
         return CUDNN_STATUS_SUCCESS;
     }
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)

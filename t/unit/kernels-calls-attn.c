@@ -35,7 +35,7 @@ void rope_call(const struct ops *ops, struct dev *dev,
 void attn_fwd_args(struct arg *a, const int64_t *s)
 {
     a[0] = (struct arg){ "y", OUT, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
-    a[1] = (struct arg){ "lse", OUT, FLOATS, { s[0] * s[1], s[3] } };
+    a[1] = (struct arg){ "lse", OUT, FLOATS, { s[0] * s[3], s[1] } };
     a[2] = (struct arg){ "qkv", IN, NUMBERS, { s[0] * s[1], qkv_width(s) } };
 }
 
@@ -57,7 +57,7 @@ void attn_bwd_args(struct arg *a, const int64_t *s)
     a[0] = (struct arg){ "dqkv", GRAD, NUMBERS, { s[0] * s[1], qkv_width(s) } };
     a[1] = (struct arg){ "qkv", IN, NUMBERS, { s[0] * s[1], qkv_width(s) } };
     a[2] = (struct arg){ "y", IN, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
-    a[3] = (struct arg){ "lse", IN, FLOATS, { s[0] * s[1], s[3] } };
+    a[3] = (struct arg){ "lse", IN, FLOATS, { s[0] * s[3], s[1] } };
     a[4] = (struct arg){ "dy", IN, NUMBERS, { s[0] * s[1], s[3] * s[2] } };
 }
 

@@ -199,7 +199,7 @@ int graph_attention(struct graph *g, int qkv, struct attn attn)
 {
     struct graph_node *n = append_attention(g, OP_ATTENTION, qkv, attn);
 
-    n->aux = shape_of(DT_F32, n->val.dim[0], attn.H);
+    n->aux = shape_of(DT_F32, n->val.dim[0] / attn.T * attn.H, attn.T);
     return finish_node(g, n);
 }
 
