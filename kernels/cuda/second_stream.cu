@@ -56,14 +56,17 @@ extern "C" void cuda_second_stream_wait(struct dev *dev, int i)
          cudaStreamWaitEvent(STREAM(dev), second_stream_of(dev)->done[i], 0));
 }
 
+/* Another thread may ask, which has chosen no GPU yet: without a choice its
+ * calls would take memory of the first one.  It must not mark the device as
+ * failed; the next call that waits for the device reports the failure. */
 extern "C" bool cuda_second_stream_done(struct dev *dev, int i)
 {
-    const cudaError_t code = cudaEventQuery(second_stream_of(dev)->done[i]);
+    cudaError_t code = cudaSetDevice(cuda_of(dev)->index);
 
+    if (code == cudaSuccess)
+        code = cudaEventQuery(second_stream_of(dev)->done[i]);
     if (code != cudaSuccess)
         cudaGetLastError(); /* clears "not ready" */
-    if (code != cudaSuccess && code != cudaErrorNotReady)
-        must(dev, "second stream", code);
     return code != cudaErrorNotReady;
 }
 

@@ -176,6 +176,17 @@ static void launch_default_stream(void)
     LAUNCH(plain, 1, 32, 0, (cudaStream_t) nullptr, (int *)device(128));
 }
 
+/* A thread begins with the first GPU, whatever the others have chosen. */
+static void query_from_a_thread(void)
+{
+    cudaEvent_t e;
+
+    setenv("GT_EMU_DEVICES", "2", 1);
+    cudaSetDevice(1);
+    cudaEventCreate(&e);
+    std::thread([=] { cudaEventQuery(e); }).join();
+}
+
 static const struct {
     const char *what, *says;
     void (*launch)(void);
@@ -191,6 +202,8 @@ static const struct {
     { "a wide access at an odd address", "not aligned", launch_askew },
     { "work for the default stream", "default stream",
       launch_default_stream },
+    { "a thread that uses another GPU than it chose", "uses GPU 1",
+      query_from_a_thread },
 };
 
 /* Run it in a child; its status, and what it wrote on standard error. */

@@ -49,8 +49,10 @@ static inline cudaError_t cudaSetDevice(int i)
 
     if (busy && strtol(busy, nullptr, 10) == i)
         return emu::error(cudaErrorDevicesUnavailable);
-    return emu::error(i >= 0 && i < emu::devices() ? cudaSuccess
-                                                   : cudaErrorInvalidDevice);
+    if (i < 0 || i >= emu::devices())
+        return emu::error(cudaErrorInvalidDevice);
+    emu::current_device = i;
+    return cudaSuccess;
 }
 
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
@@ -257,6 +259,7 @@ static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e,
 {
     *e = new emu::event();
     (*e)->timed = !(flags & cudaEventDisableTiming);
+    (*e)->device = emu::current_device;
     return cudaSuccess;
 }
 
@@ -300,6 +303,7 @@ static inline cudaError_t cudaEventQuery(cudaEvent_t e)
 {
     const bool ours = std::this_thread::get_id() == emu::rt().owner;
 
+    emu::check_device(e->device);
     if (ours && event_error(e) != cudaSuccess)
         return event_error(e);
     if (ours && e->reached < e->stamp)

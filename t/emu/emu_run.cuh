@@ -66,6 +66,7 @@ struct event {
     uint64_t reached; /* of the last one that has run */
     double when;
     bool timed;               /* created with timing */
+    int device;               /* the one that its thread had chosen */
     const struct graph *kept; /* the capture it was recorded in */
 };
 
@@ -121,6 +122,19 @@ inline int devices()
     const char *s = getenv("GT_EMU_DEVICES");
 
     return s ? (int)strtol(s, nullptr, 10) : 1;
+}
+
+/* The GPU that this thread has chosen. */
+inline thread_local int current_device;
+
+/* A call for something of another GPU works, and takes memory of this one. */
+inline void check_device(int device)
+{
+    if (device == current_device)
+        return;
+    fprintf(stderr, "emu: a thread that chose GPU %d uses GPU %d\n",
+            current_device, device);
+    die();
 }
 
 inline cudaError_t error(cudaError_t code)
