@@ -2,7 +2,9 @@
 #include "common/dl.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef CUDA_LIBDIR
@@ -35,6 +37,73 @@ static void *open_any(const char *folder, const char *names)
     return library;
 }
 
+/* Where Python installs NVIDIA's libraries, each in lib/ of a folder of its
+ * own: in an environment, for a user, and for all. */
+static const struct {
+    const char *variable, *pattern;
+} python[] = {
+    { "VIRTUAL_ENV", "lib/python3*/site-packages/nvidia" },
+    { "CONDA_PREFIX", "lib/python3*/site-packages/nvidia" },
+    { "HOME", ".local/lib/python3*/site-packages/nvidia" },
+    { NULL, "/usr/local/lib/python3*/dist-packages/nvidia" },
+    { NULL, "/usr/local/lib/python3*/site-packages/nvidia" },
+    { NULL, "/usr/lib/python3*/site-packages/nvidia" },
+};
+
+/* Open all files of a pattern: they are found by name from then on. */
+static void open_files(const char *pattern)
+{
+    glob_t files;
+
+    if (glob(pattern, 0, NULL, &files) == 0)
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            dlopen(files.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&files);
+}
+
+/* The same in the lib folders of one folder of packages.  cuDNN looks for the
+ * run-time compiler by its name only, so that one is opened first. */
+static void *open_in_packages(const char *packages, const char *names)
+{
+    char pattern[512];
+    void *library = NULL;
+    glob_t folders;
+
+    snprintf(pattern, sizeof pattern, "%s/*/lib", packages);
+    if (glob(pattern, 0, NULL, &folders) == 0) {
+        for (size_t i = 0; i < folders.gl_pathc && !library; i++)
+            library = open_any(folders.gl_pathv[i], names);
+        if (library) {
+            snprintf(pattern, sizeof pattern, "%s/*/lib/libnvrtc*.so.*",
+                     packages);
+            open_files(pattern);
+        }
+    }
+    globfree(&folders);
+    return library;
+}
+
+static void *open_in_python(const char *names)
+{
+    void *library = NULL;
+
+    for (size_t i = 0; i < sizeof python / sizeof *python && !library; i++) {
+        const char *root = python[i].variable ? getenv(python[i].variable) : "";
+        char pattern[512];
+        glob_t packages;
+
+        if (!root || (python[i].variable && root[0] != '/'))
+            continue;
+        snprintf(pattern, sizeof pattern, "%s%s%s", root, *root ? "/" : "",
+                 python[i].pattern);
+        if (glob(pattern, 0, NULL, &packages) == 0)
+            for (size_t k = 0; k < packages.gl_pathc && !library; k++)
+                library = open_in_packages(packages.gl_pathv[k], names);
+        globfree(&packages);
+    }
+    return library;
+}
+
 /* The first of the names that the library has. */
 static void *find_any(void *library, const char *names)
 {
@@ -60,6 +129,8 @@ int dl_load(void *api, const struct dl_symbol *table, const char *names,
 
     if (!library && CUDA_LIBDIR[0] != '\0')
         library = open_any(CUDA_LIBDIR, names);
+    if (!library)
+        library = open_in_python(names);
     if (!library)
         return err_set(e, ERR_MISSING, "cannot find %.*s on this machine",
                        first, names);

@@ -24,7 +24,10 @@ extern "C" {
  *      if (dl_load(&api, symbols, "libnvidia-ml.so.1", e) < 0) ...
  *
  * names is a list of file names, separated by blanks, which are tried in turn:
- * first where the system looks, then in the CUDA toolkit that configure found.
+ * first where the system looks, then in the CUDA toolkit that configure found,
+ * then in the packages of Python: pip installs NVIDIA's libraries there, in
+ * site-packages/nvidia/NAME/lib of $VIRTUAL_ENV, $CONDA_PREFIX, the user's
+ * folder .local, /usr/local and /usr.
  * The name of a symbol that was renamed may be such a list, too.  A library
  * stays open until the program ends.
  */

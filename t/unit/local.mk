@@ -3,6 +3,7 @@ unit_tests = \
 	t/unit/common.t \
 	t/unit/corpus.t \
 	t/unit/crash.t \
+	t/unit/dl.t \
 	t/unit/edit.t \
 	t/unit/filter.t \
 	t/unit/gemm.t \
@@ -45,6 +46,8 @@ t_unit_corpus_t_SOURCES = %D%/corpus.c t/lib/tap.h
 t_unit_corpus_t_LDADD = $(DATA_LIBS)
 t_unit_crash_t_SOURCES = %D%/crash.c t/lib/tap.h
 t_unit_crash_t_LDADD = $(STORE_LIBS)
+t_unit_dl_t_SOURCES = %D%/dl.c t/lib/tap.h
+t_unit_dl_t_LDADD = $(COMMON_LIBS)
 t_unit_edit_t_SOURCES = %D%/edit.c t/lib/tap.h
 t_unit_edit_t_LDADD = $(STORE_LIBS)
 t_unit_filter_t_SOURCES = %D%/filter.c t/lib/tap.h

@@ -1,0 +1,52 @@
+/*
+ * dl - libraries are found where pip installs NVIDIA's
+ */
+#include "config.h"
+#include "common/dl.h"
+#include "common/mem.h"
+#include "common/path.h"
+#include "t/lib/tap.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct library {
+    long (*absolute)(long);
+};
+
+static const struct dl_symbol symbols[] = {
+    { "labs", offsetof(struct library, absolute) }, { NULL, 0 }
+};
+
+int main(void)
+{
+    char folder[] = "/tmp/gt-dl-XXXXXX";
+    void *address = dlsym(RTLD_DEFAULT, "labs");
+    struct err e = ERR_INIT;
+    struct library got = { NULL };
+    char *lib, *file;
+    Dl_info self;
+
+    if (!mkdtemp(folder))
+        return 1;
+    lib = path_join(folder, "lib/python3.99/site-packages/nvidia/x/lib");
+    file = path_join(lib, "libgt-test.so.1");
+    if (!ok(address && dladdr(address, &self) && path_make(lib, &e) == 0 &&
+                symlink(self.dli_fname, file) == 0,
+            "a library lies in a package of Python"))
+        return done_testing();
+    unsetenv("CONDA_PREFIX");
+    unsetenv("VIRTUAL_ENV");
+    ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) < 0 &&
+           e.kind == ERR_MISSING,
+       "a library is not found where nobody looks");
+    setenv("VIRTUAL_ENV", folder, 1);
+    ok(dl_load(&got, symbols, "libgt-test.so.2 libgt-test.so.1", &e) == 0 &&
+           got.absolute && got.absolute(-7) == 7,
+       "a library is found in the packages of the active environment");
+    path_remove(folder, &e);
+    free(file);
+    free(lib);
+    return done_testing();
+}
