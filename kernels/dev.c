@@ -3,7 +3,6 @@
  */
 #include "config.h"
 #include "kernels/dev.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "common/num.h"
 #include "common/opt.h"
@@ -40,7 +39,7 @@ static int open_type(struct dev *dev, const struct dev_type *type, int index,
 }
 
 /* The first device after the CPU that opens, else the CPU.  A device that
- * exists but does not open is passed over with a warning. */
+ * exists but does not open is an error: the CPU would be much slower. */
 static int open_auto(struct dev *dev, struct err *e)
 {
     for (int i = 1; dev_types[i]; i++) {
@@ -49,7 +48,9 @@ static int open_auto(struct dev *dev, struct err *e)
         if (open_type(dev, dev_types[i], 0, &why) == 0)
             return 0;
         if (why.kind != ERR_MISSING)
-            log_warn("%s; using the CPU", why.text);
+            return err_set(e, why.kind,
+                           "%s; choose the device cpu to do without it",
+                           why.text);
     }
     return open_type(dev, &cpu_dev, 0, e);
 }

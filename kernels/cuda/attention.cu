@@ -19,6 +19,8 @@
 #include "kernels/cuda/attention_plain.cuh"
 #include "kernels/cuda/sdpa.h"
 
+#include "common/log.h"
+
 template <class E>
 static flash<E> describe(const struct tensor *qkv, const struct attn *a)
 {
@@ -165,6 +167,13 @@ static void plain_forward(struct dev *dev, struct tensor *y,
                     a->H, a, f, tensor_rows(y));
 }
 
+extern "C" void attention_say_slow(struct dev *dev, const char *why)
+{
+    if (!cuda_of(dev)->said_slow)
+        log_warn("%s; attention uses a slower kernel", why);
+    cuda_of(dev)->said_slow = true;
+}
+
 extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
                               struct tensor *lse, const struct tensor *qkv,
                               const struct attn *a)
@@ -175,6 +184,8 @@ extern "C" void cuda_attn_fwd(struct dev *dev, struct tensor *y,
         return;
     if (width && sdpa_fwd(dev, y, lse, qkv, a))
         return;
+    if (!width && qkv->type != DT_F32)
+        attention_say_slow(dev, "heads are wider than 128, or not in eights");
     if (width)
         WITH_FLASH(qkv->type, width, E, DP,
                    flash_forward<E, DP>(dev, y, lse, qkv, a));

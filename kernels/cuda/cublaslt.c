@@ -6,9 +6,6 @@
 
 #include "common/dl.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define SYMBOL(name, member)                                                   \
  {                                                                             \
   "cublasLt" name, offsetof(struct cublaslt, member)                           \
@@ -34,9 +31,7 @@ static const struct dl_symbol symbols[] = {
 
 int cublaslt_load(struct cublaslt *lt, struct err *e)
 {
-    const char *off = getenv("GT_CUBLASLT");
-
-    if (off && strcmp(off, "off") == 0)
+    if (cublaslt_is_off())
         return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
     return dl_load(lt, symbols, "libcublasLt.so.13 libcublasLt.so.12", e);
 }

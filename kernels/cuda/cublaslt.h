@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/err.h"
 
@@ -42,6 +44,9 @@ enum {
     CUBLASLT_EPI_GELU_AUX_BIAS = 164,
     CUBLASLT_EPI_DGELU = 192,
     CUBLASLT_EPI_BGRADB = 512,
+
+    CUBLASLT_REDUCTION_COMPUTE_TYPE = 2,
+    CUBLASLT_REDUCTION_OUTPUT_TYPE = 4,
 
     CUBLASLT_PREF_WORKSPACE = 1,
     CUBLASLT_PREF_REDUCTION = 3,
@@ -96,6 +101,14 @@ struct cublaslt {
                   const struct cublaslt_algo *, void *workspace, size_t,
                   void *stream);
 };
+
+/* Whether the environment asks to do without the library. */
+static inline bool cublaslt_is_off(void)
+{
+    const char *off = getenv("GT_CUBLASLT");
+
+    return off && strcmp(off, "off") == 0;
+}
 
 /* Find the library's functions; -1 and why if that fails. */
 int cublaslt_load(struct cublaslt *, struct err *e);

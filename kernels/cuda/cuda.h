@@ -30,6 +30,7 @@ struct cuda {
     size_t scratch_size;
     struct cuda_stage *stage;   /* pinned memory for put() and get() */
     void *mark[DEV_MARKS];      /* cudaEvent_t, made when first used */
+    bool said_slow;             /* that attention is slower than cuDNN's */
     bool careful;               /* wait after each launch, to name it */
     bool recording;             /* between capture_begin() and capture_end() */
     int failed_before;          /* whether the device had failed before that */

@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* A bias of the columns is added before the one rounding. */
-static void multiply(struct dev *dev, const struct gemm *q)
+void gemm_multiply_plain(struct dev *dev, const struct gemm *q)
 {
     const dim3 grid(blocks(q->m, SIDE), blocks(q->n, SIDE));
     const void *bias = q->epilogue == GEMM_BIAS ? q->bias : nullptr;
@@ -99,7 +99,7 @@ bool gemm(struct dev *dev, const struct gemm *q, const char *op)
     case GEMM_NOT_DONE:
         break;
     }
-    multiply(dev, &less);
+    gemm_multiply_plain(dev, &less);
     launched(dev, op);
     return !gemm_can_separate(q);
 }

@@ -28,10 +28,12 @@ struct dev;
  *      GEMM_BIAS_GRAD  bias(m) = sums of the rows of op(a), of type out
  *
  * cuBLASLt computes it, by an algorithm that is chosen when a kind of product
- * first occurs: those that the library suggests are timed, and the fastest one
- * is kept in a file (algorithms.h).  A deterministic device takes the library's
- * first suggestion.  Without the library, or if it suggests nothing, a plain
- * kernel computes the product.
+ * first occurs: those that the library suggests are compared with a plain
+ * kernel and timed, and the fastest one is kept in a file (algorithms.h).  A
+ * deterministic device takes the first suggestion that computes the right
+ * numbers.  If the library suggests nothing, the plain kernel computes the
+ * product.  Without the library it computes products of F32; those of 16 bits
+ * fail, unless GT_CUBLASLT is off.
  *
  * If the library has no such epilogue, or product and epilogue by themselves
  * are faster, only a bias is added; gemm() returns false, and the caller does

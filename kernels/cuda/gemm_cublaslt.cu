@@ -19,36 +19,6 @@
 
 #include <stdio.h>
 
-enum {
-    OFFERS = 16, /* algorithms that the library may suggest */
-    ROUNDS = 3,  /* of timing; the shortest counts */
-    MAX_PROBLEMS = 256,
-    WORKSPACE = 32 << 20,
-    CACHES = 5, /* times the second cache: a copy that measures memory */
-};
-
-/* A kind of product, and how it is computed. */
-struct gemm_problem {
-    struct algorithms_key key;
-    cublaslt_desc desc;
-    cublaslt_layout a, b, d;
-    struct cublaslt_result with;
-    float ms; /* its time; 0: not measured */
-    bool usable;
-    bool separate; /* the epilogue has a kernel of its own */
-};
-
-struct gemm_state {
-    struct cublaslt lt;
-    cublaslt_handle handle; /* null: no library */
-    struct err why;
-    void *workspace;
-    double bandwidth; /* bytes a millisecond, or 0 */
-    struct gemm_problem *problem[MAX_PROBLEMS];
-    int n;
-    struct algorithms algorithms;
-};
-
 static int library_type(enum dtype type)
 {
     return type == DT_BF16  ? CUBLASLT_R_16BF
@@ -73,9 +43,9 @@ static struct gemm_state *open_state(struct dev *dev)
         err_set(&p->why, ERR_SYSTEM, "cannot initialize cuBLASLt");
         return p;
     }
-    p->workspace = cuda_malloc(dev, WORKSPACE, "cuBLASLt's workspace");
+    p->workspace = cuda_malloc(dev, GEMM_WORKSPACE, "cuBLASLt's workspace");
     if (p->workspace)
-        dev_took(dev, DEV_WORKSPACE, WORKSPACE);
+        dev_took(dev, DEV_WORKSPACE, GEMM_WORKSPACE);
     algorithms_open(&p->algorithms, cuda->name, p->lt.version());
     return p;
 }
@@ -198,119 +168,16 @@ static void set_pointers(const struct gemm_state *p, cublaslt_desc desc,
     }
 }
 
-static bool run_algorithm(struct dev *dev, const struct gemm_state *p,
-                          const struct gemm_problem *problem,
-                          const struct gemm *q,
-                          const struct cublaslt_result *with)
+bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
+                        const struct gemm_problem *problem,
+                        const struct gemm *q,
+                        const struct cublaslt_result *with)
 {
+    set_pointers(p, problem->desc, q);
     return p->lt.matmul(p->handle, problem->desc, &q->alpha, q->b, problem->a,
                         q->a, problem->b, &q->beta, q->c ? q->c : q->d,
                         problem->d, q->d, problem->d, &with->algo,
-                        p->workspace, WORKSPACE, cuda_of(dev)->stream) == 0;
-}
-
-/* What is timed: an algorithm for a product, or, if `with` is null, copying the
- * first half of the product's output to the second. */
-struct timed_gemm {
-    struct gemm product;
-    const struct gemm_state *p;
-    const struct gemm_problem *problem;
-    const struct cublaslt_result *with;
-    size_t half;
-};
-
-static bool start_timed(struct dev *dev, const struct timed_gemm *t)
-{
-    char *d = (char *)t->product.d;
-
-    if (t->with)
-        return run_algorithm(dev, t->p, t->problem, &t->product, t->with);
-    return cudaMemcpyAsync(d + t->half, d, t->half, cudaMemcpyDeviceToDevice,
-                           STREAM(dev)) == cudaSuccess;
-}
-
-/* Milliseconds of the shortest round, or -1. */
-static float time_gemm(struct dev *dev, const struct timed_gemm *t)
-{
-    float best = -1.0f, ms = 0.0f;
-    cudaEvent_t from, to;
-    bool good = true;
-
-    cudaEventCreate(&from);
-    cudaEventCreate(&to);
-    for (int i = 0; i < ROUNDS + 1 && good; i++) { /* the first is a warm-up */
-        cudaEventRecord(from, STREAM(dev));
-        good = start_timed(dev, t) &&
-               cudaEventRecord(to, STREAM(dev)) == cudaSuccess &&
-               cudaEventSynchronize(to) == cudaSuccess &&
-               cudaEventElapsedTime(&ms, from, to) == cudaSuccess;
-        if (i > 0 && (best < 0.0f || ms < best))
-            best = ms;
-    }
-    cudaEventDestroy(from);
-    cudaEventDestroy(to);
-    return good ? best : -1.0f;
-}
-
-/* Memory for the outputs of a trial; null: there is none. */
-static char *alloc_outputs(size_t n)
-{
-    char *space = nullptr;
-
-    if (cudaMalloc((void **)&space, n) != cudaSuccess)
-        cudaGetLastError();
-    return space;
-}
-
-/* Choose the fastest of the offers; if there is no memory for a trial, the
- * first.  The outputs, d, bias and aux, lie in memory of its own. */
-static void choose_by_time(struct dev *dev, const struct gemm_state *p,
-                           struct gemm_problem *problem, const struct gemm *q,
-                           const struct cublaslt_result *offer, int n)
-{
-    const size_t d_size =
-        ((size_t)(q->m * q->ldd) * dtype_size(q->out) + 255) & ~(size_t)255;
-    const size_t line = (size_t)(q->m > q->n ? q->m : q->n) * 4;
-    const size_t size = d_size + (q->aux ? d_size : 0) + line;
-    struct timed_gemm t = { *q, p, problem, nullptr, 0 };
-    char *space = alloc_outputs(size);
-
-    if (!space)
-        return;
-    cudaMemsetAsync(space, 0, size, STREAM(dev));
-    t.product.c = nullptr;
-    t.product.d = space;
-    if (q->aux && q->epilogue == GEMM_GELU)
-        t.product.aux = space + d_size;
-    if (q->epilogue == GEMM_BIAS_GRAD)
-        t.product.bias = space + size - line;
-    set_pointers(p, problem->desc, &t.product);
-    for (int i = 0; i < n; i++) {
-        float ms;
-
-        t.with = &offer[i];
-        ms = time_gemm(dev, &t);
-        if (ms >= 0.0f && (problem->ms <= 0.0f || ms < problem->ms)) {
-            problem->ms = ms;
-            problem->with = offer[i];
-        }
-    }
-    cudaFree(space);
-}
-
-/* Bytes that a copy reads and writes in a millisecond; 0 if not known. */
-static double measure_bandwidth(struct dev *dev)
-{
-    struct timed_gemm t = {};
-    float ms;
-
-    t.half = CACHES * cuda_of(dev)->cache;
-    t.product.d = alloc_outputs(2 * t.half);
-    if (!t.product.d)
-        return 0.0;
-    ms = time_gemm(dev, &t);
-    cudaFree(t.product.d);
-    return ms > 0.0f ? 2.0 * (double)t.half / (double)ms : 0.0;
+                        p->workspace, GEMM_WORKSPACE, cuda_of(dev)->stream) == 0;
 }
 
 /* What the library suggests for a problem: the number of offers. */
@@ -319,9 +186,9 @@ static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
                           struct cublaslt_result *offer)
 {
     const struct algorithms_key *k = &problem->key;
-    const uint64_t workspace = WORKSPACE;
-    const uint32_t none = 0;
-    const size_t size = sizeof none; /* of an alignment as well */
+    const uint64_t workspace = GEMM_WORKSPACE;
+    const uint32_t wide = CUBLASLT_REDUCTION_COMPUTE_TYPE;
+    const size_t size = sizeof wide; /* of an alignment as well */
     cublaslt_pref pref;
     int n = 0, good = 0;
 
@@ -332,10 +199,12 @@ static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
     p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_B, &k->align_a, size);
     p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_C, &k->align_c, size);
     p->lt.pref_set(pref, CUBLASLT_PREF_ALIGN_D, &k->align_d, size);
-    if (dev->deterministic)
-        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &none, size);
+    /* Blocks that divide a sum (split-K) add their parts in F32, not in the 16
+     * bits of the result, and in the same order each time. */
+    if (dev->deterministic || k->out != CUBLASLT_R_32F)
+        p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &wide, size);
     if (p->lt.heuristic(p->handle, problem->desc, problem->a, problem->b,
-                        problem->d, problem->d, pref, OFFERS, offer, &n) != 0)
+                        problem->d, problem->d, pref, GEMM_OFFERS, offer, &n) != 0)
         n = 0;
     p->lt.pref_destroy(pref);
     for (int i = 0; i < n; i++) /* not all of them can be run */
@@ -379,7 +248,7 @@ static bool separate_is_faster(struct dev *dev, struct gemm_state *p,
     const struct gemm_problem *other = find_problem(dev, p, &less);
 
     if (p->bandwidth <= 0.0)
-        p->bandwidth = measure_bandwidth(dev);
+        p->bandwidth = gemm_measure_bandwidth(dev);
     return other && other->ms > 0.0f && problem->ms > 0.0f &&
            p->bandwidth > 0.0 &&
            (double)other->ms + gemm_epilogue_bytes(q) / p->bandwidth <
@@ -400,14 +269,14 @@ static bool take_from_file(const struct gemm_state *p,
            (p->lt.check(p->handle, problem->desc, problem->a, problem->b,
                         problem->d, problem->d, &problem->with.algo,
                         &now) == 0 &&
-            now.workspace <= WORKSPACE);
+            now.workspace <= GEMM_WORKSPACE);
 }
 
 /* Decide how a problem is computed: as the file says, or by a trial. */
 static void settle(struct dev *dev, struct gemm_state *p,
                    struct gemm_problem *problem, const struct gemm *q)
 {
-    struct cublaslt_result offer[OFFERS];
+    struct cublaslt_result offer[GEMM_OFFERS];
     int n = 0;
 
     if (describe_problem(p, problem, q)) {
@@ -416,6 +285,7 @@ static void settle(struct dev *dev, struct gemm_state *p,
             return;
         n = ask_for_offers(dev, p, problem, offer);
     }
+    n = gemm_try_offers(dev, p, problem, q, offer, n);
     problem->separate = n == 0 && gemm_can_separate(q);
     problem->usable = n > 0 || problem->separate;
     if (!problem->usable)
@@ -424,10 +294,8 @@ static void settle(struct dev *dev, struct gemm_state *p,
                  (long long)q->m, (long long)q->n, (long long)q->k);
     if (n == 0)
         return;
-    problem->with = offer[0];
     if (dev->deterministic)
         return;
-    choose_by_time(dev, p, problem, q, offer, n);
     if (gemm_can_separate(q) && separate_is_faster(dev, p, problem, q)) {
         problem->separate = true;
         memset(&problem->with.algo, 0, sizeof problem->with.algo);
@@ -445,7 +313,7 @@ static struct gemm_problem *find_problem(struct dev *dev, struct gemm_state *p,
     for (int i = 0; i < p->n; i++)
         if (memcmp(&p->problem[i]->key, &key, sizeof key) == 0)
             return p->problem[i];
-    if (p->n == MAX_PROBLEMS)
+    if (p->n == GEMM_PROBLEMS)
         return nullptr;
     problem = (struct gemm_problem *)xcalloc(1, sizeof *problem);
     problem->key = key;
@@ -460,15 +328,14 @@ static bool run_problem(struct dev *dev, struct gemm_state *p,
                         struct gemm_problem *problem, const struct gemm *q,
                         const char *op)
 {
-    struct cublaslt_result offer[OFFERS];
+    struct cublaslt_result offer[GEMM_OFFERS];
     int n;
 
-    set_pointers(p, problem->desc, q);
-    if (run_algorithm(dev, p, problem, q, &problem->with))
+        if (gemm_run_algorithm(dev, p, problem, q, &problem->with))
         return true;
     n = ask_for_offers(dev, p, problem, offer);
     for (int i = 0; i < n; i++)
-        if (run_algorithm(dev, p, problem, q, &offer[i])) {
+        if (gemm_run_algorithm(dev, p, problem, q, &offer[i])) {
             log_warn("cuBLASLt no longer accepts the algorithm for %s; using "
                      "another one",
                      op);
@@ -478,13 +345,36 @@ static bool run_problem(struct dev *dev, struct gemm_state *p,
     return false;
 }
 
+/* Without the library: products of 16 bits, which would be some fifty times
+ * slower, are refused unless that was asked for. */
+static void say_slow(struct dev *dev, struct gemm_state *p,
+                     const struct gemm *q, const char *op)
+{
+    char why[160];
+
+    if (cublaslt_is_off() || p->said_slow)
+        return;
+    p->said_slow = true;
+    if (q->type == DT_F32) {
+        log_warn("%s; matrix products use a slower kernel", p->why.text);
+        return;
+    }
+    snprintf(why, sizeof why,
+             "%.70s; without it products would be very slow: install it, or "
+             "set GT_CUBLASLT=off",
+             p->why.text);
+    cuda_failed(dev, op, why);
+}
+
 enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
                                    const char *op)
 {
     struct gemm_state *p = open_state(dev);
     struct gemm_problem *problem = nullptr;
 
-    if (p->handle && p->workspace)
+    if (!p->handle)
+        say_slow(dev, p, q, op);
+    else if (p->workspace)
         problem = find_problem(dev, p, q);
     if (!problem || !problem->usable)
         return GEMM_NOT_DONE;

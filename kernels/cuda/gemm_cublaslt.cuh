@@ -1,6 +1,8 @@
 #ifndef KERNELS_CUDA_GEMM_CUBLASLT_CUH
 #define KERNELS_CUDA_GEMM_CUBLASLT_CUH
 
+#include "kernels/cuda/algorithms.h"
+#include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/gemm.h"
 
 /*
@@ -15,6 +17,58 @@ enum gemm_outcome { GEMM_DONE, GEMM_SEPARATE, GEMM_NOT_DONE };
 
 enum gemm_outcome gemm_by_cublaslt(struct dev *dev, const struct gemm *q,
                                    const char *op);
+
+enum {
+    GEMM_OFFERS = 32, /* algorithms that the library may suggest */
+    GEMM_PROBLEMS = 256,
+    GEMM_WORKSPACE = 64 << 20,
+};
+
+/* A kind of product, and how it is computed. */
+struct gemm_problem {
+    struct algorithms_key key;
+    cublaslt_desc desc;
+    cublaslt_layout a, b, d;
+    struct cublaslt_result with;
+    float ms; /* its time; 0: not measured */
+    bool usable;
+    bool separate; /* the epilogue has a kernel of its own */
+};
+
+struct gemm_state {
+    struct cublaslt lt;
+    cublaslt_handle handle; /* null: no library */
+    struct err why;
+    void *workspace;
+    bool said_slow;   /* that there is no library */
+    double bandwidth; /* bytes a millisecond, or 0 */
+    struct gemm_problem *problem[GEMM_PROBLEMS];
+    int n;
+    struct algorithms algorithms;
+};
+
+/* Compute a product with an algorithm; false if the library rejects it. */
+bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
+                        const struct gemm_problem *problem,
+                        const struct gemm *q,
+                        const struct cublaslt_result *with);
+
+/*
+ * gemm_try_offers() removes the offers whose last rows differ from what the
+ * plain kernel computes, says so, and returns how many are left.  It sets the
+ * algorithm of the problem to the fastest of these, or to the first if the
+ * device is deterministic or has no memory for a trial.  Outputs lie in memory
+ * of their own.
+ */
+int gemm_try_offers(struct dev *dev, const struct gemm_state *p,
+                    struct gemm_problem *problem, const struct gemm *q,
+                    struct cublaslt_result *offer, int n);
+
+/* Bytes that a copy reads and writes in a millisecond; 0 if not known. */
+double gemm_measure_bandwidth(struct dev *dev);
+
+/* By the plain kernel, with no epilogue but a bias. */
+void gemm_multiply_plain(struct dev *dev, const struct gemm *q);
 
 /* The same product with no epilogue but a bias. */
 static inline struct gemm gemm_without_epilogue(const struct gemm *q)

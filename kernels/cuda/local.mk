@@ -10,6 +10,7 @@ cu_sources = \
 	%D%/embed.cu \
 	%D%/gemm.cu \
 	%D%/gemm_cublaslt.cu \
+	%D%/gemm_trial.cu \
 	%D%/head.cu \
 	%D%/linear.cu \
 	%D%/norm.cu \

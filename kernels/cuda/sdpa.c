@@ -38,16 +38,23 @@ struct sdpa {
     int n;
 };
 
+/* Whether the environment asks to do without the library. */
+static bool is_off(void)
+{
+    const char *off = getenv("GT_CUDNN");
+
+    return off && strcmp(off, "off") == 0;
+}
+
 static struct sdpa *open_sdpa(struct dev *dev)
 {
     struct cuda *cuda = cuda_of(dev);
     struct sdpa *s = cuda->sdpa;
-    const char *off = getenv("GT_CUDNN");
 
     if (s)
         return s;
     s = cuda->sdpa = xcalloc(1, sizeof *s);
-    if (off && strcmp(off, "off") == 0) {
+    if (is_off()) {
         err_set(&s->why, ERR_MISSING, "GT_CUDNN is off");
         return s;
     }
@@ -108,6 +115,9 @@ static void choose_kernel(struct sdpa *s, struct sdpa_kernel *p)
     const int n = sdpa_graph_offers(&p->graph, NULL, offer, 8);
     int64_t count = 0;
 
+    if (n == 0 && !p->graph.why[0])
+        snprintf(p->graph.why, sizeof p->graph.why, "it has no kernel");
+
     for (int i = 0; i < n && !p->usable; i++) {
         cudnnBackendDescriptor_t plan;
 
@@ -128,30 +138,45 @@ static void choose_kernel(struct sdpa *s, struct sdpa_kernel *p)
         if (p->usable)
             p->execution_plan = plan;
         else
+            s->api.last_error(p->graph.why, sizeof p->graph.why);
+        if (!p->usable)
             s->api.destroy(plan);
     }
 }
 
-static struct sdpa_kernel *kernel_for(struct sdpa *s,
+static void say_chosen(const struct sdpa *s, const struct sdpa_kernel *p)
+{
+    const char *what = p->shape.backward ? "gradient" : "forward pass";
+    char name[160];
+
+    if (p->usable)
+        log_info("cuDNN's kernel for the %s of attention: %s", what,
+                 sdpa_graph_kernel_name(&s->api, p->execution_plan, name,
+                                        sizeof name));
+    else
+        log_warn("cuDNN cannot compile the %s of attention (%s); using a "
+                 "slower kernel",
+                 what, p->graph.why);
+}
+
+static struct sdpa_kernel *kernel_for(struct dev *dev,
                                       const struct sdpa_shape *shape)
 {
+    struct sdpa *s = open_sdpa(dev);
     struct sdpa_kernel *p;
-    char name[160];
 
     for (int i = 0; i < s->n; i++)
         if (memcmp(&s->kernel[i].shape, shape, sizeof *shape) == 0)
             return s->kernel[i].usable ? &s->kernel[i] : NULL;
-    if (s->n == MAX_KERNELS)
+    if (s->n == MAX_KERNELS) {
+        attention_say_slow(dev, "cuDNN is not used for so many shapes");
         return NULL;
+    }
     p = &s->kernel[s->n++];
     p->shape = *shape;
     if (sdpa_graph_build(&p->graph, &s->api, s->handle, shape))
         choose_kernel(s, p);
-    if (p->usable)
-        log_info("cuDNN's kernel for the %s of attention: %s",
-                 shape->backward ? "gradient" : "forward pass",
-                 sdpa_graph_kernel_name(&s->api, p->execution_plan, name,
-                                        sizeof name));
+    say_chosen(s, p);
     return p->usable ? p : NULL;
 }
 
@@ -239,9 +264,14 @@ bool sdpa_fwd(struct dev *dev, struct tensor *y, struct tensor *lse,
     float scale = a->scale, low = SDPA_LOW;
     void *scratch;
 
-    if (!s->usable || !shape_of(&shape, qkv, a, false))
+    if (!shape_of(&shape, qkv, a, false))
         return false;
-    p = kernel_for(s, &shape);
+    if (!s->usable) {
+        if (!is_off())
+            attention_say_slow(dev, s->why.text);
+        return false;
+    }
+    p = kernel_for(dev, &shape);
     if (!p)
         return false;
     scratch = cuda_scratch(dev, (size_t)p->workspace + 256, "attn_fwd");
@@ -274,7 +304,7 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
     if (!s->usable || dev->deterministic || !dqkv->overwrite ||
         !shape_of(&shape, qkv, a, true))
         return false;
-    p = kernel_for(s, &shape);
+    p = kernel_for(dev, &shape);
     if (!p)
         return false;
     scratch =

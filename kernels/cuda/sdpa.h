@@ -25,6 +25,9 @@ bool sdpa_bwd(struct dev *dev, struct tensor *dqkv, const struct tensor *qkv,
               const struct tensor *y, const struct tensor *lse,
               const struct tensor *dy, const struct attn *a);
 
+/* Warn, once for a device, that attention is slower than by cuDNN, and why. */
+void attention_say_slow(struct dev *dev, const char *why);
+
 void sdpa_close(struct dev *dev);
 
 /* "cuDNN 91900", or why it is not there; returns out. */

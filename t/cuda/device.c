@@ -10,6 +10,7 @@
 #include "kernels/cuda/algorithms.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/gemm.h"
+#include "kernels/half.h"
 #include "t/lib/tap.h"
 
 #include <stdlib.h>
@@ -242,6 +243,63 @@ static void check_gemm(struct dev *dev, const char *folder)
     dev->type->free(dev, p);
 }
 
+/* One element of the product of N x K and K x N ones in bf16, on a device that
+ * is opened with this value of a variable of the environment. */
+static float product_of_ones(const char *name, const char *value,
+                             const char *folder, struct err *e)
+{
+    enum { N = 32, K = 2304 };
+    struct dev dev = { .threads = 0 };
+    uint16_t *p, one = 0;
+    struct tensor t;
+    struct gemm m = { .type = DT_BF16,
+                      .out = DT_BF16,
+                      .m = N,
+                      .n = N,
+                      .k = K,
+                      .lda = K,
+                      .ldb = N,
+                      .ldd = N,
+                      .alpha = 1.0f };
+
+    *e = (struct err)ERR_INIT;
+    setenv(name, value, 1);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    if (dev_open(&dev, "cuda", e) < 0)
+        return -1;
+    p = dev.type->alloc(&dev, (2 * N * K + N * N) * sizeof *p, e);
+    t = view(p, 2 * N * K);
+    t.type = DT_BF16;
+    dev.ops->fill(&dev, &t, 1.0f);
+    m.a = p;
+    m.b = p + N * K;
+    m.d = p + 2 * N * K;
+    gemm(&dev, &m, "test");
+    dev.type->get(&dev, &one, m.d, sizeof one);
+    dev_sync(&dev, e);
+    dev.type->free(&dev, p);
+    dev_close(&dev);
+    unsetenv(name);
+    return float_from_bf16(one);
+}
+
+/* Nothing is kept in /dev/null, so that algorithms are tried each time. */
+static void check_wrong_algorithms(void)
+{
+    struct err e;
+
+    ok(product_of_ones("GT_EMU_LT", "wrong", "/dev/null", &e) == 2304,
+       "an algorithm that stores nothing is not chosen, though it is fast");
+    ok(product_of_ones("GT_EMU_LT", "narrow", "/dev/null", &e) == 2304,
+       "parts of a sum in bf16 are added in F32");
+    ok(product_of_ones("GT_CUBLASLT", "off", "/dev/null", &e) == 2304,
+       "products without cuBLASLt are right if it is switched off");
+    product_of_ones("GT_EMU_LT", "none", "/dev/null", &e);
+    ok(strstr(e.text, "products would be very slow"),
+       "products in bf16 are refused if cuBLASLt is not found");
+    diag("%s", e.text);
+}
+
 int main(void)
 {
     char folder[] = "/tmp/gt-device-XXXXXX";
@@ -268,6 +326,12 @@ int main(void)
     }
     ok(dev_open(&dev, "cuda:7", &e) < 0 && strstr(e.text, "there is 1"),
        "opening an eighth device fails");
+    setenv("GT_EMU_BUSY", "0", 1);
+    ok(dev_open(&dev, "auto", &e) < 0 &&
+           strstr(e.text, "choose the device cpu"),
+       "the CPU does not silently replace a GPU that cannot be used");
+    unsetenv("GT_EMU_BUSY");
+    check_wrong_algorithms();
     path_remove(folder, &e);
     return done_testing();
 }

@@ -64,6 +64,10 @@ then
     ok $? "the kernel that cuDNN chooses for attention is named in the log"
     try cudnn-gqa-fp16 2e-3 model.heads=4 model.kv_heads=2 \
         model.position=rope train.precision=fp16
+    GT_EMU_CUDNN=refuse
+    try cudnn-refuses-bf16 1e-2 train.precision=bf16
+    grep -q 'cannot compile the gradient of attention (libnvrtc-builtins' log
+    ok $? "a graph that cuDNN cannot compile falls back with cuDNN's reason"
     GT_EMU_CUDNN=broken
     try cudnn-broken-bf16 1e-2 train.precision=bf16 train.cuda_graphs=yes
     grep -q '(this library is broken); using another one' log

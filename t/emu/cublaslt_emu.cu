@@ -8,7 +8,9 @@
  * that is less aligned than promised, or than it was when the offer was made,
  * and memory that is not on the device.  With GT_EMU_LT=plain it has no
  * epilogue but a bias; with GT_EMU_LT=blind it rejects an algorithm only when
- * it is run.
+ * it is run.  With GT_EMU_LT=wrong its first algorithm stores nothing, and with
+ * GT_EMU_LT=narrow it adds the parts of a sum in the type of the result where
+ * that is allowed.  With GT_EMU_LT=none it is not found.
  */
 #include "config.h"
 #include "kernels/cuda/launch.cuh"
@@ -31,10 +33,13 @@ struct cublaslt_layout_data {
 };
 
 struct cublaslt_pref_data {
-    uint32_t align[4];
+    uint32_t align[4], reduction;
 };
 
 enum { OK, REJECTED = 7, OFFER_MAGIC = 0x67656d6d };
+
+/* What an offer does: the product, nothing, or sums in the type of the result. */
+enum { OFFER_RIGHT, OFFER_WRONG, OFFER_NARROW };
 
 static float read_one(const void *p, int type, int64_t i)
 {
@@ -53,6 +58,14 @@ static void write_one(void *p, int type, int64_t i, float v)
         ((bf16 *)p)[i] = from_float<bf16>(v);
     else
         ((f16 *)p)[i] = from_float<f16>(v);
+}
+
+static float rounded(float v, int type)
+{
+    float out = 0; /* has room for every type */
+
+    write_one(&out, type, 0, v);
+    return read_one(&out, type, 0);
 }
 
 /* op(x) as floats, contiguous in k: (m,k) for A, (n,k) for B. */
@@ -89,6 +102,7 @@ struct emu_product {
     const void *pa, *pb, *pc;
     void *pd;
     float alpha, beta;
+    uint64_t kind;
 };
 
 static float finish(const emu_product &p, int64_t r, int64_t c, float sum)
@@ -122,8 +136,11 @@ static void multiply(const emu_product &p)
             int64_t i = 0;
 
             for (; i + 8 <= k; i += 8)
-                for (int j = 0; j < 8; j++)
+                for (int j = 0; j < 8; j++) {
                     part[j] += x[i + j] * y[i + j];
+                    if (p.kind == OFFER_NARROW)
+                        part[j] = rounded(part[j], p.d.type);
+                }
             for (; i < k; i++)
                 sum += x[i] * y[i];
             for (int j = 0; j < 8; j++)
@@ -211,7 +228,7 @@ static int layout_destroy(cublaslt_layout l)
 
 static int pref_create(cublaslt_pref *p)
 {
-    *p = new cublaslt_pref_data{ { 256, 256, 256, 256 } };
+    *p = new cublaslt_pref_data{ { 256, 256, 256, 256 }, 7 };
     return OK;
 }
 
@@ -226,6 +243,8 @@ static int pref_set(cublaslt_pref p, int attribute, const void *v, size_t n)
     if (attribute >= CUBLASLT_PREF_ALIGN_A &&
         attribute <= CUBLASLT_PREF_ALIGN_D && n == 4)
         memcpy(&p->align[attribute - CUBLASLT_PREF_ALIGN_A], v, 4);
+    if (attribute == CUBLASLT_PREF_REDUCTION && n == 4)
+        memcpy(&p->reduction, v, 4);
     return OK;
 }
 
@@ -268,6 +287,14 @@ static uint64_t alignment(const void *p)
     return bits & -bits;
 }
 
+/* What offer i does. */
+static uint64_t kind_of(int i, uint32_t reduction)
+{
+    if (is_set_to("narrow") && reduction & CUBLASLT_REDUCTION_OUTPUT_TYPE)
+        return OFFER_NARROW;
+    return i == 1 && is_set_to("wrong") ? OFFER_WRONG : OFFER_RIGHT;
+}
+
 /* Two offers, after one that cannot be run.  Each one contains the alignments
  * that it was made for, as the library's offers do. */
 static int heuristic(cublaslt_handle, cublaslt_desc o, cublaslt_layout a,
@@ -282,7 +309,7 @@ static int heuristic(cublaslt_handle, cublaslt_desc o, cublaslt_layout a,
         r[i] = {};
         r[i].status = i == 0 ? REJECTED : OK;
         r[i].algo.data[0] = OFFER_MAGIC;
-        r[i].algo.data[1] = (uint64_t)i;
+        r[i].algo.data[1] = kind_of(i, p->reduction);
         for (int j = 0; j < 4; j++)
             r[i].algo.data[2 + j] = p->align[j];
         r[i].algo.data[6] = alignment(o->bias);
@@ -324,7 +351,8 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
                             pc,
                             pd,
                             *(const float *)alpha,
-                            *(const float *)beta };
+                            *(const float *)beta,
+                            algo->data[1] };
 
     if (algo->data[0] != OFFER_MAGIC || !fits(o, a, b, d) ||
         !is_valid(pa, algo, 0) || !is_valid(pb, algo, 1) ||
@@ -333,16 +361,17 @@ static int matmul(cublaslt_handle, cublaslt_desc o, const void *alpha,
         (o->bias && !is_valid(o->bias, algo, 4)) ||
         (o->aux && !is_valid(o->aux, algo, 5)))
         return REJECTED;
-    emu::submit((cudaStream_t)stream, [=] { multiply(p); });
+    if (p.kind != OFFER_WRONG)
+        emu::submit((cudaStream_t)stream, [=] { multiply(p); });
     return OK;
 }
 
 extern "C" int cublaslt_load(struct cublaslt *lt, struct err *e)
 {
-    const char *off = getenv("GT_CUBLASLT");
-
-    if (off && strcmp(off, "off") == 0)
+    if (cublaslt_is_off())
         return err_set(e, ERR_MISSING, "GT_CUBLASLT is off");
+    if (is_set_to("none"))
+        return err_set(e, ERR_MISSING, "GT_EMU_LT is none");
     *lt = { create, destroy, version, desc_create, desc_destroy, desc_set,
             layout_create, layout_destroy, pref_create, pref_destroy, pref_set,
             heuristic, check, matmul };

@@ -10,7 +10,8 @@
  * some of the library's kernels would read it as if it were.
  *
  * The emulated device has cuDNN if GT_EMU_CUDNN is set; else attention uses our
- * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run.
+ * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run, and with
+ * GT_EMU_CUDNN=refuse they cannot be made.
  */
 #include "config.h"
 #include "emu/cudnn_emu.h"
@@ -298,6 +299,10 @@ static cudnnStatus_t finalize_plan(struct descriptor *d)
 
     if (!find_attribute(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE) || !offer)
         return reject("a plan needs a handle and an offer");
+    if (strcmp(getenv("GT_EMU_CUDNN"), "refuse") == 0) {
+        reject("libnvrtc-builtins.so cannot be opened");
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
     if (offer->offer == 0) {
         reject("the first offer does not compile");
         return CUDNN_STATUS_NOT_SUPPORTED;
