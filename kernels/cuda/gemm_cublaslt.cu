@@ -177,7 +177,8 @@ bool gemm_run_algorithm(struct dev *dev, const struct gemm_state *p,
     return p->lt.matmul(p->handle, problem->desc, &q->alpha, q->b, problem->a,
                         q->a, problem->b, &q->beta, q->c ? q->c : q->d,
                         problem->d, q->d, problem->d, &with->algo,
-                        p->workspace, GEMM_WORKSPACE, cuda_of(dev)->stream) == 0;
+                        p->workspace, GEMM_WORKSPACE,
+                        cuda_of(dev)->stream) == 0;
 }
 
 /* What the library suggests for a problem: the number of offers. */
@@ -204,7 +205,8 @@ static int ask_for_offers(const struct dev *dev, const struct gemm_state *p,
     if (dev->deterministic || k->out != CUBLASLT_R_32F)
         p->lt.pref_set(pref, CUBLASLT_PREF_REDUCTION, &wide, size);
     if (p->lt.heuristic(p->handle, problem->desc, problem->a, problem->b,
-                        problem->d, problem->d, pref, GEMM_OFFERS, offer, &n) != 0)
+                        problem->d, problem->d, pref, GEMM_OFFERS, offer,
+                        &n) != 0)
         n = 0;
     p->lt.pref_destroy(pref);
     for (int i = 0; i < n; i++) /* not all of them can be run */

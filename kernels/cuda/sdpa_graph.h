@@ -19,9 +19,9 @@
  * cuDNN would compute it, on that GPU or on one that is described; the offers
  * belong to the graph, which sdpa_graph_clear() frees.
  *
- * sdpa_graph_kernel_name() is the name of the kernel of an execution plan, which says
- * for which GPUs it was written; "a kernel without a name" if cuDNN does not
- * tell it.  It returns out.
+ * sdpa_graph_kernel_name() is the name of the kernel of an execution plan,
+ * which says for which GPUs it was written; "a kernel without a name" if cuDNN
+ * does not tell it.  It returns out.
  *
  * cudnn.c finds the library; the emulator has a stand-in, t/emu/cudnn_emu.c.
  */

@@ -32,7 +32,8 @@ static bool accepts(const struct cudnn *api, const int64_t stride[4])
 
 int main(void)
 {
-    static const int64_t packed[4] = { 15, 5, 1, 1 }, by_row[4] = { 15, 1, 3, 1 };
+    static const int64_t packed[4] = { 15, 5, 1, 1 };
+    static const int64_t by_row[4] = { 15, 1, 3, 1 };
     struct sdpa_shape shape = { .B = 2, .H = 4, .K = 2, .T = 100, .D = 64 };
     struct cudnn api;
     struct err e = ERR_INIT;

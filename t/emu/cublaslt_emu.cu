@@ -38,7 +38,7 @@ struct cublaslt_pref_data {
 
 enum { OK, REJECTED = 7, OFFER_MAGIC = 0x67656d6d };
 
-/* What an offer does: the product, nothing, or sums in the type of the result. */
+/* What an offer does: the product, nothing, or sums in the result's type. */
 enum { OFFER_RIGHT, OFFER_WRONG, OFFER_NARROW };
 
 static float read_one(const void *p, int type, int64_t i)

@@ -10,8 +10,8 @@
  * some of the library's kernels would read it as if it were.
  *
  * The emulated device has cuDNN if GT_EMU_CUDNN is set; else attention uses our
- * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run, and with
- * GT_EMU_CUDNN=refuse they cannot be made.
+ * own kernels.  With GT_EMU_CUDNN=broken, execution plans cannot be run, and
+ * with GT_EMU_CUDNN=refuse they cannot be made.
  */
 #include "config.h"
 #include "emu/cudnn_emu.h"
