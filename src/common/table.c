@@ -220,19 +220,29 @@ bool table_color(const struct table_style *s, int fd)
     return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
+/* The width of the terminal or, elsewhere, what COLUMNS says; 0: no limit. */
+static size_t line_width(void)
+{
+    int rows, columns;
+
+    if (!isatty(STDOUT_FILENO) && !getenv("COLUMNS"))
+        return 0;
+    pager_screen(&rows, &columns);
+    return (size_t)columns;
+}
+
 int table_print(const struct table *t, const struct table_style *s,
                 struct err *e)
 {
     struct buf out = BUF_INIT;
     const int form = table_form(s, e);
-    int rows, columns, ret;
+    int ret;
 
     if (form < 0)
         return -1;
-    pager_screen(&rows, &columns);
     table_format(t, (enum table_form)form, !s->no_header,
                  form == TABLE_ALIGNED && table_color(s, STDOUT_FILENO),
-                 isatty(STDOUT_FILENO) ? (size_t)columns : 0, &out);
+                 line_width(), &out);
     ret = form == TABLE_ALIGNED ? pager_text(out.s, out.len, !s->no_pager, e)
                                 : pager_data(out.s, out.len, e);
     buf_clear(&out);

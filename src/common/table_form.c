@@ -4,6 +4,7 @@
 #include "config.h"
 #include "common/table.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,15 @@ static size_t total_width(const struct layout *l)
     return total;
 }
 
+/* Does a part of a name end after n bytes?  "lr1e-" is no part of "lr1e-4". */
+static bool ends_part(const char *s, size_t n)
+{
+    const bool exponent = n > 2 && s[n - 1] == '-' && s[n - 2] == 'e' &&
+                          isdigit((unsigned char)s[n - 3]);
+
+    return strchr("-_/:", s[n - 1]) && !exponent;
+}
+
 /* How many bytes all texts of the first column begin with, up to a character
  * that separates the parts of a name. */
 static size_t common_prefix(const struct layout *l, size_t columns, size_t rows)
@@ -258,7 +268,7 @@ static size_t common_prefix(const struct layout *l, size_t columns, size_t rows)
             k++;
         n = k;
     }
-    while (n > 0 && !strchr("-_./:", first[n - 1]))
+    while (n > 0 && !ends_part(first, n))
         n--;
     for (size_t i = 1; i < rows; i++)
         if (!l->text[i * columns][n])

@@ -182,6 +182,11 @@ static void dropped(void)
           "c4-base-wd   01234\n",
           "names are shown as they are where there is room",
           24 },
+        { { "c4-lr1e-3", "c4-lr1e-4", "c4-lr1e-5" },
+          "name\nc4-lr1e-3\nc4-lr1e-4\nc4-lr1e-5\n"
+          "(no room for x; --csv shows them)\n",
+          "no number is cut",
+          10 },
         { { "c4-base-", "c4-base-lr2", "c4-base-wd" },
           "name\nc4-base-\nc4-base-lr2\nc4-base-wd\n"
           "(no room for x; --csv shows them)\n",
