@@ -57,13 +57,16 @@ static int compare_runs(struct report *rep, struct buf *out, const char *form,
 {
     char *gtrack = spawn_find("gtrack", e);
     const struct run_set *set = &rep->all.set;
-    const char **argv = xcalloc(set->n + 9, sizeof *argv);
+    const char **argv = xcalloc(set->n + 11, sizeof *argv);
+    char *width = xasprintf("COLUMNS=%d", REPORT_WIDTH);
     struct buf words = BUF_INIT;
     struct spawn s = { .out = out, .words = &words, .secs = 60 };
     size_t n = 0;
     int ret = -1;
 
     if (gtrack) {
+        argv[n++] = "env"; /* Markdown has no width */
+        argv[n++] = width;
         argv[n++] = gtrack;
         argv[n++] = "compare";
         argv[n++] = "--root";
@@ -77,6 +80,7 @@ static int compare_runs(struct report *rep, struct buf *out, const char *form,
         ret = spawn_run(argv, &s, e);
     }
     free(gtrack);
+    free(width);
     free(argv);
     buf_clear(&words);
     return ret;
@@ -105,7 +109,7 @@ static void write_facts(struct report *rep)
 
     facts_table(set, &t);
     table_format(&t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
-                 pdf ? 120 : 0, &b);
+                 pdf ? REPORT_WIDTH : 0, &b);
     report_table(rep, "Origin", b.s);
     facts_commands(set, &commands);
     if (commands.len)
@@ -135,7 +139,7 @@ static void table_of_results(struct report *rep, const struct table *t)
     if (table_rows(t) == 0)
         return;
     table_format(t, pdf ? TABLE_ALIGNED : TABLE_MARKDOWN, true, false,
-                 pdf ? 120 : 0, &b);
+                 pdf ? REPORT_WIDTH : 0, &b);
     report_table(rep, "Results", b.s);
     buf_clear(&b);
 }
@@ -220,9 +224,10 @@ static struct figure *section_figure(struct report *rep, struct figure *own)
         f->title = NULL;
         return f;
     }
-    f = &rep->page[rep->n_pages - 1];
-    if (rep->n_pages == 1 || f->n_panels == A_PAGE)
+    if (rep->n_pages == 0 || rep->page[rep->n_pages - 1].n_panels == A_PAGE)
         f = report_page(rep);
+    else
+        f = &rep->page[rep->n_pages - 1];
     f->rows = A_PAGE;
     f->cols = 1;
     return f;
@@ -299,14 +304,29 @@ static int add_sweep(struct report *rep, struct err *e)
  * The document
  */
 
+static const char *title_of(const struct report *rep)
+{
+    return rep->r->title ? rep->r->title : "Training report";
+}
+
+/* "run1, run2 and 98 more" */
+static void list_names(const struct run_set *set, struct buf *out)
+{
+    enum { MOST = 12 };
+
+    for (size_t i = 0; i < set->n && (i < MOST || set->n == MOST + 1); i++)
+        buf_printf(out, "%s%s", i ? ", " : "", set->run[i].name);
+    if (set->n > MOST + 1)
+        buf_printf(out, " and %zu more", set->n - MOST);
+}
+
 static void begin_document(struct report *rep)
 {
-    const char *title = rep->r->title ? rep->r->title : "Training report";
+    const char *title = title_of(rep);
     struct buf names = BUF_INIT;
     char when[32];
 
-    for (size_t i = 0; i < rep->all.set.n; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", rep->all.set.run[i].name);
+    list_names(&rep->all.set, &names);
     clock_text(when, clock_wall_ms());
     if (rep->form == FORM_HTML) {
         html_begin(&rep->text, title, rep->r->dark);
@@ -320,11 +340,8 @@ static void begin_document(struct report *rep)
         table_markdown_text(&rep->text, names.s);
         buf_printf(&rep->text, ". %s.\n", when);
     } else {
-        struct figure *f = report_page(rep);
-
-        f->title = arena_strdup(&f->mem, title);
-        figure_line(f, names.s);
-        figure_line(f, when);
+        report_words(rep, names.s);
+        report_words(rep, when);
     }
     buf_clear(&names);
 }
@@ -338,6 +355,7 @@ static int finish_document(struct report *rep, struct err *e)
         html_end(&rep->text);
     if (rep->form != FORM_PDF)
         return output_save(rep->r->output, rep->text.s, rep->text.len, e);
+    report_text_pages(rep, title_of(rep));
     for (size_t i = 0; i < rep->n_pages; i++)
         figure_finish(&rep->page[i]);
     ret = gnuplot_draw(rep->page, rep->n_pages, gnuplot_form("pdf"), &pdf, e);

@@ -405,8 +405,7 @@ static void draw_map(struct figure *f, const struct sweep *s)
     axis_init(&p->y, s->param[1], UNIT_NONE);
     axis_names(&p->x, &f->mem, h->x_name, h->nx, 24);
     axis_names(&p->y, &f->mem, h->y_name, h->ny, 24);
-    figure_note(f, "The best is marked; %s values are dark.",
-                s->high ? "low" : "high");
+    figure_note(f, "The best is marked.");
 }
 
 int sweep_draw(struct build *b, const char *params, const char *metric,

@@ -25,6 +25,42 @@ struct figure *report_page(struct report *rep)
     return f;
 }
 
+/* How many lines of text fit on a page, below a title. */
+static size_t lines_of_page(const struct figure *f)
+{
+    const double em = f->look.font_size;
+    const double n =
+        (f->look.height - 2 * f->look.margin - 3 * em) / (1.1 * em);
+
+    return n > 1 ? (size_t)n : 1;
+}
+
+void report_text_pages(struct report *rep, const char *title)
+{
+    struct report all = { .form = rep->form, .r = rep->r };
+    struct figure *f = report_page(&all);
+
+    f->title = arena_strdup(&f->mem, title);
+    for (const char *s = rep->text.s; *s; s += *s == '\n') {
+        const size_t n = strcspn(s, "\n");
+        char *line = xstrndup(s, n);
+
+        if (f->n_lines == lines_of_page(f))
+            f = report_page(&all);
+        figure_line(f, line);
+        free(line);
+        s += n;
+    }
+    for (size_t i = 0; i < rep->n_pages; i++) {
+        GROW(all.page, all.n_pages, all.page_room);
+        all.page[all.n_pages++] = rep->page[i];
+    }
+    free(rep->page);
+    rep->page = all.page;
+    rep->n_pages = all.n_pages;
+    rep->page_room = all.page_room;
+}
+
 void report_heading(struct report *rep, const char *text)
 {
     if (rep->form == FORM_HTML) {
@@ -34,9 +70,7 @@ void report_heading(struct report *rep, const char *text)
     } else if (rep->form == FORM_MD) {
         buf_printf(&rep->text, "\n## %s\n\n", text);
     } else {
-        figure_line(&rep->page[0], "");
-        figure_line(&rep->page[0], text);
-        figure_line(&rep->page[0], "");
+        buf_printf(&rep->text, "\n%s\n\n", text);
     }
 }
 
@@ -63,18 +97,14 @@ static void plain_heads(struct buf *out, const char *s)
 
 static void add_lines(struct report *rep, const char *text)
 {
-    enum { WIDTH = 118 }; /* characters of a line of an A4 page */
-
     while (*text) {
         const size_t n = strcspn(text, "\n");
         char *line = xstrndup(text, n);
 
         for (const char *s = line; *s; s += *s == ' ') {
-            const size_t part = layout_line(s, WIDTH);
-            char *one = xstrndup(s, part);
+            const size_t part = layout_line(s, REPORT_WIDTH);
 
-            figure_line(&rep->page[0], one);
-            free(one);
+            buf_printf(&rep->text, "%.*s\n", (int)part, s);
             s += part;
         }
         free(line);
@@ -116,6 +146,19 @@ void report_text(struct report *rep, const char *title, const char *text)
     }
 }
 
+/* The rows of an aligned table, which are as wide as a page.  Nobody can give
+ * the report an option to show more. */
+static void add_rows(struct report *rep, const char *text)
+{
+    static const char hint[] = "; --csv shows them)\n";
+    const size_t n = strlen(text), end = sizeof hint - 1;
+
+    if (n > end && strcmp(text + n - end, hint) == 0)
+        buf_printf(&rep->text, "%.*s)\n", (int)(n - end), text);
+    else
+        buf_str(&rep->text, text);
+}
+
 void report_table(struct report *rep, const char *title, const char *text)
 {
     struct buf plain = BUF_INIT;
@@ -127,14 +170,7 @@ void report_table(struct report *rep, const char *title, const char *text)
     } else if (rep->form == FORM_MD) {
         buf_str(&rep->text, plain.s);
     } else {
-        for (const char *s = plain.s; *s; s += *s == '\n') {
-            const size_t n = strcspn(s, "\n");
-            char *line = xstrndup(s, n); /* a row is not wrapped */
-
-            figure_line(&rep->page[0], line);
-            free(line);
-            s += n;
-        }
+        add_rows(rep, plain.s);
     }
     buf_clear(&plain);
 }

@@ -8,8 +8,8 @@
 /*
  * report_doc - the document of a report: headings, words and tables
  *
- * They are appended to the text of a page, of HTML or Markdown, or to the first
- * page of a PDF.
+ * They are appended to the text of a page, of HTML or Markdown, or to the lines
+ * that become the first pages of a PDF.
  */
 enum form { FORM_HTML, FORM_MD, FORM_PDF };
 
@@ -17,15 +17,19 @@ struct report {
     enum form form;
     const struct request *r;
     struct build all;    /* with all runs */
-    struct buf text;     /* HTML or Markdown */
+    struct buf text;     /* HTML, Markdown, or the lines of a PDF */
     char *folder;        /* of the figures in Markdown */
     struct figure *page; /* of the PDF */
     size_t n_pages, page_room;
     size_t n_figures;
 };
 
+enum { REPORT_WIDTH = 118 }; /* characters of a line of an A4 page */
+
 /* A new page of a PDF. */
 struct figure *report_page(struct report *);
+/* Put the lines of a PDF on pages of their own, before those of the figures. */
+void report_text_pages(struct report *, const char *title);
 void report_heading(struct report *, const char *text);
 /* A paragraph. */
 void report_words(struct report *, const char *text);

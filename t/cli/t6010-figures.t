@@ -128,7 +128,27 @@ unlike three.html '`' "a report has no literal backquotes"
 like three.html "Validation loss by optim.lr" \
     "a report has the figure of the sweep that its runs are"
 like three.html "run1: mkruns" "a report has the commands of its runs"
-like three.html "prefers-color-scheme:dark" "a report has colours for the night"
+like three.html "prefers-color-scheme:dark" "a report has dark colours"
+like three.html "^svg{filter:invert" "the figures of a dark report are dark"
+for i in $(seq 60); do
+    echo "step=1 train/loss=$i" | gtrack log "a-long-name-of-a-run-$i" \
+        -p "data.folder=somewhere/deep/in/the/tree/$i" \
+        -p "first.name.of.a.parameter=$i.25" -p "second.name.of.a.parameter=$i.5" \
+        -p "third.name.of.a.parameter=$i" -q -r sixty
+done
+gplot report -r sixty "name like '%'" -o sixty.pdf >out 2>err
+is $? 0 "a report of 60 runs is written as .pdf"
+if command -v pdftotext >/dev/null; then
+    pdftotext -layout sixty.pdf pages
+    is "$(grep -c '^ *…[0-9]' pages) $(grep -c 'run-[0-9]* *train/loss' pages)" "60 60" \
+        "a report has every row of its tables, on as many pages as they need"
+    like pages "… stands for a-long-name-of-a-run-" \
+        "the rows of a report are as wide as a page"
+else
+    skip "a report has every row of its tables, on as many pages as they need" \
+        "no pdftotext"
+    skip "the rows of a report are as wide as a page" "no pdftotext"
+fi
 gplot report run1 run2 run3 -o three.md >out 2>err
 unlike three.md '`' "a report in Markdown has no literal backquotes"
 run=$(dirname "$(dirname "$(grep -l '^run2$' "$GTRACK_ROOT"/*/*/tags/mlflow.runName)")")

@@ -27,6 +27,10 @@ static const char style[] =
     "section,figure{break-inside:avoid}}\n";
 static const char dark_colours[] =
     ":root{--text:#e6edf3;--ground:#161b22;--grey:#9aa4af;--rule:#30363d}\n";
+/* Light figures become dark and keep their hues; white becomes black, which
+ * lets the ground of the page through. */
+static const char dark_figures[] =
+    "svg{filter:invert(1) hue-rotate(180deg);mix-blend-mode:screen}\n";
 /* clang-format on */
 
 void html_text(struct buf *b, const char *s)
@@ -52,12 +56,11 @@ void html_begin(struct buf *b, const char *title, bool dark)
     html_text(b, title ? title : "figure");
     buf_str(b, "</title>\n<style>\n");
     buf_str(b, style);
-    /* where the reader prefers it; the figures keep their ground */
-    buf_printf(b,
-               dark ? "%s"
-                    : "@media screen and "
-                      "(prefers-color-scheme:dark){%s}\n",
-               dark_colours);
+    if (dark)
+        buf_str(b, dark_colours);
+    else /* where the reader prefers it */
+        buf_printf(b, "@media screen and (prefers-color-scheme:dark){%s%s}\n",
+                   dark_colours, dark_figures);
     buf_str(b, "</style>\n</head>\n<body>\n");
 }
 

@@ -9,7 +9,7 @@
 #include "plot/draw/axis.h"
 #include "plot/draw/legend.h"
 
-static const double char_width = 0.56, note_size = 0.85;
+static const double note_size = 0.85;
 
 double layout_em_x(const struct figure *f, double ems)
 {
@@ -52,10 +52,27 @@ size_t layout_notes(const struct figure *f)
     return lines;
 }
 
+/* The width of a number, in ems. */
+static double number_width(const char *s)
+{
+    double ems = 0;
+
+    while (*s) {
+        const int32_t c = utf8_next(&s);
+
+        ems += c == '.' || c == '-' ? 0.36 : 0.64;
+    }
+    return ems;
+}
+
 /* The widest tick label, in ems. */
 static double tick_width(const struct axis *a)
 {
-    return (double)axis_widest(a) * char_width;
+    double widest = 0;
+
+    for (size_t i = 0; i < a->n_ticks; i++)
+        widest = fmax(widest, number_width(a->tick[i].label));
+    return widest;
 }
 
 /* Below: columns of one width, if they need no more lines than a flow. */
@@ -152,7 +169,7 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
 {
     const size_t first = legend_first(p), n = p->n_entries - first;
     struct sides s = { 2.9 + tick_width(&p->y), 1.6, 3.9,
-                       p->title ? 1.8 : 0.6 };
+                       p->title || p->ramp ? 1.8 : 0.6 };
 
     if (!*p->y.shown)
         s.left -= 1.2;
@@ -161,8 +178,7 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
     if (p->heat) {
         char text[32];
 
-        s.right = 2.9 + char_width * (double)strlen(
-                                         heat_text(text, p->heat, p->heat->hi));
+        s.right = 2.9 + number_width(heat_text(text, p->heat, p->heat->hi));
     }
     if (p->has_y2)
         s.right = 3.4 + tick_width(&p->y2);
