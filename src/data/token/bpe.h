@@ -129,6 +129,10 @@ int tokenizer_special(struct tokenizer *, int64_t id, int flags,
 int tokenizer_byte(struct tokenizer *, int64_t id, uint8_t byte, struct err *);
 int tokenizer_ready(struct tokenizer *, struct err *);
 
+/* For tokenizer_ready(): tables to find merges and bytes, and the hash. */
+void tokenizer_index_merges(struct tokenizer *);
+void tokenizer_make_hash(struct tokenizer *);
+
 /* The id of these bytes, special tokens aside, or -1. */
 int32_t tokenizer_find(const struct tokenizer *, const void *bytes, size_t n);
 

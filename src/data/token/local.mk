@@ -24,6 +24,7 @@ src_data_libdata_a_SOURCES += \
 	%D%/sentencepiece.h \
 	%D%/tokenizer.c \
 	%D%/tokenizer.h \
+	%D%/tokenizer_index.c \
 	%D%/tokfile.c \
 	%D%/tokfile.h \
 	%D%/tokfile_json.c \
