@@ -2,6 +2,7 @@
 EXTRA_DIST += \
 	%D%/filters.py \
 	%D%/gguf_check.py \
+	%D%/gguf_tokens.py \
 	%D%/hf_loss.py \
 	%D%/model.py \
 	%D%/model.txt \

@@ -9,6 +9,7 @@ dist_check_SCRIPTS += \
 	%D%/t4020-settings.t \
 	%D%/t4030-convert.t \
 	%D%/t4031-import.t \
+	%D%/t4032-gguf.t \
 	%D%/t4040-conf.t \
 	%D%/t4050-eval.t \
 	%D%/t4060-init.t \

@@ -6,20 +6,16 @@
  * shape comes first.
  */
 #include "config.h"
-#include "trainer/convert/convert.h"
+#include "trainer/convert/convert_gguf_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/path.h"
 #include "common/save.h"
 
 enum { VERSION = 3, ALIGN = 32 };
-
-/* Types of values. */
-enum { U32 = 4, I32 = 5, F32 = 6, STRING = 8, ARRAY = 9 };
 
 /* clang-format off */
 static const struct convert_row gpt2_rows[] = {
@@ -66,65 +62,6 @@ static const struct convert_row llama_rows[] = {
 static const struct convert_row head_row = { "lm_head.weight",
                                              "output.weight" };
 
-/* ---- little-endian ---------------------------------------------------- */
-
-static void add_number(struct buf *b, uint64_t n, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        buf_char(b, (char)(n >> (8 * i) & 0xff));
-}
-
-static void add_text(struct buf *b, const char *s)
-{
-    add_number(b, strlen(s), 8);
-    buf_str(b, s);
-}
-
-struct gguf_head {
-    struct buf keys;
-    uint64_t n;
-    const char *type; /* of the model, before its keys */
-};
-
-static void add_key(struct gguf_head *h, const char *name, uint32_t type)
-{
-    char *full = xasprintf("%s%s", *name == '.' ? h->type : "", name);
-
-    add_text(&h->keys, full);
-    add_number(&h->keys, type, 4);
-    free(full);
-    h->n++;
-}
-
-static void add_u32_key(struct gguf_head *h, const char *name, int64_t value)
-{
-    add_key(h, name, U32);
-    add_number(&h->keys, (uint64_t)value, 4);
-}
-
-static void add_f32_key(struct gguf_head *h, const char *name, double value)
-{
-    const float f = (float)value;
-
-    add_key(h, name, F32);
-    buf_add(&h->keys, &f, sizeof f);
-}
-
-static void add_text_key(struct gguf_head *h, const char *name,
-                         const char *value)
-{
-    add_key(h, name, STRING);
-    add_text(&h->keys, value);
-}
-
-static void add_array_key(struct gguf_head *h, const char *name, uint32_t type,
-                          size_t n)
-{
-    add_key(h, name, ARRAY);
-    add_number(&h->keys, type, 4);
-    add_number(&h->keys, n, 8);
-}
-
 /* ---- the model -------------------------------------------------------- */
 
 static void add_model_keys(struct gguf_head *h, const struct settings *s)
@@ -132,115 +69,23 @@ static void add_model_keys(struct gguf_head *h, const struct settings *s)
     const struct model_settings *m = &s->model;
     const bool gpt2 = strcmp(h->type, "gpt2") == 0;
 
-    add_text_key(h, "general.architecture", h->type);
-    add_u32_key(h, "general.file_type", 0);
-    add_u32_key(h, ".context_length", m->context);
-    add_u32_key(h, ".embedding_length", m->width);
-    add_u32_key(h, ".feed_forward_length", s->is.d_ff);
-    add_u32_key(h, ".block_count", m->layers);
-    add_u32_key(h, ".attention.head_count", m->heads);
+    gguf_add_text_key(h, "general.architecture", h->type);
+    gguf_add_u32_key(h, "general.file_type", 0);
+    gguf_add_u32_key(h, ".context_length", m->context);
+    gguf_add_u32_key(h, ".embedding_length", m->width);
+    gguf_add_u32_key(h, ".feed_forward_length", s->is.d_ff);
+    gguf_add_u32_key(h, ".block_count", m->layers);
+    gguf_add_u32_key(h, ".attention.head_count", m->heads);
     if (gpt2) {
-        add_f32_key(h, ".attention.layer_norm_epsilon", m->norm_eps);
+        gguf_add_f32_key(h, ".attention.layer_norm_epsilon", m->norm_eps);
         return;
     }
-    add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
-    add_u32_key(h, ".attention.key_length", m->width / m->heads);
-    add_u32_key(h, ".attention.value_length", m->width / m->heads);
-    add_u32_key(h, ".rope.dimension_count", m->width / m->heads);
-    add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
-    add_f32_key(h, ".rope.freq_base", m->rope_theta);
-}
-
-/* ---- the tokenizer ---------------------------------------------------- */
-
-static json_t *read_tokenizer(const char *path, struct err *e)
-{
-    char *file = path_is_folder(path) ? path_join(path, "tokenizer.json")
-                                      : xstrdup(path);
-    json_error_t why;
-    json_t *o = json_load_file(file, 0, &why);
-
-    if (!json_is_object(
-            json_object_get(json_object_get(o, "model"), "vocab"))) {
-        json_decref(o);
-        o = NULL;
-        err_set(e, ERR_INPUT,
-                "%s is not a tokenizer.json of byte-level BPE, which GGUF "
-                "needs",
-                file);
-    }
-    free(file);
-    return o;
-}
-
-static void add_merge(struct buf *b, const json_t *merge)
-{
-    char *pair;
-
-    if (json_is_string(merge)) {
-        add_text(b, json_string_value(merge));
-        return;
-    }
-    pair = xasprintf("%s %s", json_string_value(json_array_get(merge, 0)),
-                     json_string_value(json_array_get(merge, 1)));
-    add_text(b, pair);
-    free(pair);
-}
-
-static int add_token_keys(struct gguf_head *h, const struct job *j,
-                          struct err *e)
-{
-    const int64_t n = j->set->model.vocab;
-    const int32_t eot = tokenizer_eot(j->data.tokenizer);
-    json_t *o = read_tokenizer(j->set->data.tokenizer, e), *value, *merges;
-    const char **text = xcalloc((size_t)n, sizeof(*text)), *name;
-    bool *special = xcalloc((size_t)n, sizeof *special);
-    size_t i;
-
-    json_object_foreach(json_object_get(json_object_get(o, "model"), "vocab"),
-                        name, value)
-    {
-        const json_int_t id = json_integer_value(value);
-
-        if (id >= 0 && id < n)
-            text[id] = name;
-    }
-    json_array_foreach(json_object_get(o, "added_tokens"), i, value)
-    {
-        const json_int_t id = json_integer_value(json_object_get(value, "id"));
-
-        if (id < 0 || id >= n)
-            continue;
-        text[id] = json_string_value(json_object_get(value, "content"));
-        special[id] = true;
-    }
-    if (o) {
-        add_text_key(h, "tokenizer.ggml.model", "gpt2");
-        add_text_key(h, "tokenizer.ggml.pre", "gpt-2");
-        add_array_key(h, "tokenizer.ggml.tokens", STRING, (size_t)n);
-        for (int64_t k = 0; k < n; k++) {
-            char unused[32];
-
-            snprintf(unused, sizeof unused, "[unused %lld]", (long long)k);
-            add_text(&h->keys, text[k] ? text[k] : unused);
-        }
-        /* 1 normal, 3 control, 5 unused */
-        add_array_key(h, "tokenizer.ggml.token_type", I32, (size_t)n);
-        for (int64_t k = 0; k < n; k++)
-            add_number(&h->keys, special[k] ? 3 : text[k] ? 1 : 5, 4);
-        merges = json_object_get(json_object_get(o, "model"), "merges");
-        add_array_key(h, "tokenizer.ggml.merges", STRING,
-                      json_array_size(merges));
-        json_array_foreach(merges, i, value) add_merge(&h->keys, value);
-        if (eot >= 0) {
-            add_u32_key(h, "tokenizer.ggml.bos_token_id", eot);
-            add_u32_key(h, "tokenizer.ggml.eos_token_id", eot);
-        }
-    }
-    free(text);
-    free(special);
-    json_decref(o);
-    return e->kind == ERR_NONE ? 0 : -1;
+    gguf_add_u32_key(h, ".attention.head_count_kv", s->is.kv_heads);
+    gguf_add_u32_key(h, ".attention.key_length", m->width / m->heads);
+    gguf_add_u32_key(h, ".attention.value_length", m->width / m->heads);
+    gguf_add_u32_key(h, ".rope.dimension_count", m->width / m->heads);
+    gguf_add_f32_key(h, ".attention.layer_norm_rms_epsilon", m->norm_eps);
+    gguf_add_f32_key(h, ".rope.freq_base", m->rope_theta);
 }
 
 /* ---- tensors ---------------------------------------------------------- */
@@ -272,13 +117,13 @@ struct gguf_tensors {
 static void add_record(struct gguf_tensors *w, const char *name,
                        const struct convert_slice *p)
 {
-    add_text(&w->records, name);
-    add_number(&w->records, p->cols ? 2 : 1, 4);
+    gguf_add_text(&w->records, name);
+    gguf_add_number(&w->records, p->cols ? 2 : 1, 4);
     if (p->cols)
-        add_number(&w->records, (uint64_t)p->cols, 8);
-    add_number(&w->records, (uint64_t)p->rows, 8);
-    add_number(&w->records, 0, 4); /* F32 */
-    add_number(&w->records, w->at, 8);
+        gguf_add_number(&w->records, (uint64_t)p->cols, 8);
+    gguf_add_number(&w->records, (uint64_t)p->rows, 8);
+    gguf_add_number(&w->records, 0, 4); /* F32 */
+    gguf_add_number(&w->records, w->at, 8);
     w->at += ((uint64_t)convert_slice_count(p) * 4 + ALIGN - 1) / ALIGN * ALIGN;
     w->n++;
 }
@@ -381,12 +226,13 @@ int convert_write_gguf(const struct job *j, const float *weights,
                        "data.tokenizer=PATH to name it");
     w.type = h.type = f->type;
     add_model_keys(&h, j->set);
-    if (add_token_keys(&h, j, e) == 0 && add_tensors(&w, e) == 0 &&
-        save_open(&s, path, e) == 0) {
+    if (gguf_add_tokenizer(&h, j->data.tokenizer, j->set->model.vocab, e) ==
+            0 &&
+        add_tensors(&w, e) == 0 && save_open(&s, path, e) == 0) {
         buf_str(&front, "GGUF");
-        add_number(&front, VERSION, 4);
-        add_number(&front, w.n, 8);
-        add_number(&front, h.n, 8);
+        gguf_add_number(&front, VERSION, 4);
+        gguf_add_number(&front, w.n, 8);
+        gguf_add_number(&front, h.n, 8);
         buf_add(&front, h.keys.s, h.keys.len);
         buf_add(&front, w.records.s, w.records.len);
         while (front.len % ALIGN)

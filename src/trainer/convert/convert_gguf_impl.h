@@ -1,0 +1,49 @@
+#ifndef TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
+#define TRAINER_CONVERT_CONVERT_GGUF_IMPL_H
+
+#include "trainer/convert/convert.h"
+
+/*
+ * convert_gguf_impl - the head of a GGUF file: keys and values
+ *
+ *      gguf_add_u32_key(&h, ".block_count", 12);
+ *      gguf_add_array_key(&h, "tokenizer.ggml.tokens", GGUF_STRING, n);
+ *      gguf_add_text(&h.keys, token);                      n times
+ *
+ * Numbers are little-endian.  A name that begins with a dot follows the type of
+ * the model.
+ */
+enum gguf_type {
+    GGUF_U32 = 4,
+    GGUF_I32 = 5,
+    GGUF_F32 = 6,
+    GGUF_BOOL = 7,
+    GGUF_STRING = 8,
+    GGUF_ARRAY = 9
+};
+
+struct gguf_head {
+    struct buf keys;
+    uint64_t n;
+    const char *type; /* of the model, before its keys */
+};
+
+void gguf_add_number(struct buf *, uint64_t n, int bytes);
+void gguf_add_f32(struct buf *, double);
+void gguf_add_text(struct buf *, const char *);
+void gguf_add_u32_key(struct gguf_head *, const char *name, int64_t);
+void gguf_add_f32_key(struct gguf_head *, const char *name, double);
+void gguf_add_bool_key(struct gguf_head *, const char *name, bool);
+void gguf_add_text_key(struct gguf_head *, const char *name, const char *);
+/* The n values follow. */
+void gguf_add_array_key(struct gguf_head *, const char *name, enum gguf_type,
+                        size_t n);
+
+/*
+ * Add the keys of the tokenizer, with unused tokens up to `vocab`.  Fails if
+ * llama.cpp would give other ids.
+ */
+int gguf_add_tokenizer(struct gguf_head *, const struct tokenizer *,
+                       int64_t vocab, struct err *);
+
+#endif
