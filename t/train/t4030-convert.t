@@ -83,6 +83,12 @@ own() {  # own NAME [SET]...
             -o "$name.hf" >out 2>&1
     ok $? "a model of no known family is exported: $name"
     like out "trust_remote_code=True" "the export of $name says how to load it"
+    gtrain import "$name.hf" -o "$name.back" >out 2>&1 &&
+        gtrain export "$name.back" -o "$name.again" >out 2>&1 &&
+        cmp "$name.hf/model.safetensors" "$name.again/model.safetensors" &&
+        cmp "$name.hf/config.json" "$name.again/config.json"
+    ok $? "the export of $name is imported with the same weights and settings" \
+        "$(tail -n 3 out)"
     if test -z "$python"; then
         skip "our class gives $name its loss" "GT_PYTHON has no transformers"
         return

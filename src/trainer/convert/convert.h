@@ -13,8 +13,8 @@
  * and reading use the same table.
  *
  *      hf      Hugging Face: config.json, model.safetensors and tokenizer.json;
- *              written as GPT-2, Llama or, with qk_norm, Qwen3; also read as
- *              Mistral and Qwen2, and from several files
+ *              written as GPT-2, Llama or, with qk_norm, Qwen3, or with our
+ *              names; also read as Mistral and Qwen2, and from several files
  *      llm.c   the checkpoint of llm.c's GPT-2, version 3 (fp32)
  *      gguf    for llama.cpp: weights in fp32 and the tokenizer in one file;
  *              written only
@@ -78,6 +78,9 @@ convert_read_fn convert_read_hf, convert_read_llmc;
  * defines it. */
 convert_write_fn convert_write_own;
 extern const char convert_own_model[];
+/* Its config.json without what all models have; and back, as settings. */
+json_t *convert_describe_own(const struct settings *);
+int convert_settings_own(const json_t *, struct buf *, struct err *);
 /* Write config.json and the tokenizer of hf; for a model of no family, NULL. */
 int convert_describe_hf(const struct job *, const struct convert_family *,
                         const char *folder, struct err *);

@@ -367,19 +367,47 @@ static int read_row(const struct job *j, const struct convert_family *f,
     return ret;
 }
 
+static int read_family(const struct job *j, const struct convert_family *f,
+                       struct hf_files *s, float *weights, struct err *e)
+{
+    int ret = 0;
+
+    for (const struct convert_row *row = f->rows; ret == 0 && row->ours; row++)
+        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
+            ret = read_row(j, f, row, l, s, weights, e);
+    if (ret == 0 && !j->set->model.tied)
+        ret = read_row(j, f, &head_row, 0, s, weights, e);
+    return ret;
+}
+
+/* A model of no family, whose tensors have our names (convert_own.c). */
+static int read_own(const struct job *j, struct hf_files *s, float *weights,
+                    struct err *e)
+{
+    static const struct convert_family own = { .prefix = "" };
+    const struct graph *g = &j->gpt.graph;
+    int ret = 0;
+
+    for (int i = 0; i < g->n_params && ret == 0; i++) {
+        const struct convert_row row = { .ours = g->param[i].name,
+                                         .theirs = g->param[i].name };
+
+        ret = read_row(j, &own, &row, 0, s, weights, e);
+    }
+    return ret;
+}
+
 int convert_read_hf(const struct job *j, float *weights, const char *folder,
                     struct err *e)
 {
-    const struct convert_family *f = convert_family(j->set, e);
+    struct err none = ERR_INIT;
+    const struct convert_family *f = convert_family(j->set, &none);
     struct hf_files s = { 0 };
-    int ret = f ? open_files(&s, folder, e) : -1;
+    int ret = open_files(&s, folder, e);
 
-    for (const struct convert_row *row = f ? f->rows : NULL;
-         ret == 0 && row->ours; row++)
-        for (int l = 0; l < convert_layers(j, row->ours) && ret == 0; l++)
-            ret = read_row(j, f, row, l, &s, weights, e);
-    if (ret == 0 && !j->set->model.tied)
-        ret = read_row(j, f, &head_row, 0, &s, weights, e);
+    if (ret == 0)
+        ret =
+            f ? read_family(j, f, &s, weights, e) : read_own(j, &s, weights, e);
     if (ret == 0)
         ret = check_unused(&s, j->set->model.tied, e);
     close_files(&s);

@@ -77,29 +77,6 @@ static json_t *describe_llama(const struct settings *s)
         "attention_bias", m->linear_bias, "mlp_bias", m->linear_bias);
 }
 
-static json_t *describe_own(const struct settings *s)
-{
-    const struct model_settings *m = &s->model;
-    const struct conf *c = &s->conf;
-
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
-        " s:s, s:s, s:f, s:b, s:{s:s, s:s}}",
-        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
-        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
-        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
-        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
-        "num_key_value_heads", (json_int_t)s->is.kv_heads, "norm",
-        conf_find(c, "model.norm")->words[m->norm], "norm_eps", m->norm_eps,
-        "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "final_norm",
-        m->final_norm, "qk_norm", m->qk_norm, "mlp",
-        conf_find(c, "model.mlp")->words[m->mlp], "position",
-        conf_find(c, "model.position")->words[m->position], "rope_theta",
-        m->rope_theta, "tied", m->tied, "auto_map", "AutoConfig",
-        "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
-        "modeling_gtrain.GTrainForCausalLM");
-}
-
 static int write_json(json_t *o, const char *folder, const char *name,
                       struct err *e)
 {
@@ -146,7 +123,7 @@ int convert_describe_hf(const struct job *j, const struct convert_family *f,
         j->data.tokenizer ? tokenizer_eot(j->data.tokenizer) : -1;
     json_t *o = gpt2 ? describe_gpt2(j->set)
                 : f  ? describe_llama(j->set)
-                     : describe_own(j->set);
+                     : convert_describe_own(j->set);
 
     const bool tied = f && j->set->model.tied; /* our class has no such pair */
 
@@ -457,10 +434,13 @@ int convert_settings_hf(const char *folder, struct buf *out, struct err *e)
 
     while (k < end && (!type || strcmp(type, k->type) != 0))
         k++;
-    if (ret == 0 && k == end)
+    if (ret == 0 && type && strcmp(type, "gtrain") == 0)
+        ret = convert_settings_own(o, out, e);
+    else if (ret == 0 && k == end)
         ret = reject_key(e, o, "model_type",
-                         "gtrain reads gpt2, llama, mistral, qwen2 and qwen3");
-    if (ret == 0)
+                         "gtrain reads gpt2, llama, mistral, qwen2, qwen3 and "
+                         "what gtrain export writes");
+    else if (ret == 0)
         ret = add_model(o, k, folder, out, e);
     if (ret == 0)
         add_tokenizer(o, folder, out);

@@ -6,14 +6,99 @@
 #include "config.h"
 #include "trainer/convert/convert.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/num.h"
 #include "common/path.h"
 #include "common/save.h"
 #include "trainer/model/tensors.h"
+
+/* ---- config.json ------------------------------------------------------- */
+
+json_t *convert_describe_own(const struct settings *s)
+{
+    const struct model_settings *m = &s->model;
+    const struct conf *c = &s->conf;
+
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:f, s:b, s:b, s:b, s:b,"
+        " s:s, s:s, s:f, s:b, s:{s:s, s:s}}",
+        "vocab_size", (json_int_t)m->vocab, "max_position_embeddings",
+        (json_int_t)m->context, "hidden_size", (json_int_t)m->width,
+        "intermediate_size", (json_int_t)s->is.d_ff, "num_hidden_layers",
+        (json_int_t)m->layers, "num_attention_heads", (json_int_t)m->heads,
+        "num_key_value_heads", (json_int_t)s->is.kv_heads, "norm",
+        conf_find(c, "model.norm")->words[m->norm], "norm_eps", m->norm_eps,
+        "norm_bias", m->norm_bias, "linear_bias", m->linear_bias, "final_norm",
+        m->final_norm, "qk_norm", m->qk_norm, "mlp",
+        conf_find(c, "model.mlp")->words[m->mlp], "position",
+        conf_find(c, "model.position")->words[m->position], "rope_theta",
+        m->rope_theta, "tied", m->tied, "auto_map", "AutoConfig",
+        "modeling_gtrain.GTrainConfig", "AutoModelForCausalLM",
+        "modeling_gtrain.GTrainForCausalLM");
+}
+
+/* What convert_describe_own() writes. */
+static const struct own_key {
+    const char *theirs, *ours;
+    json_type type;
+} own_keys[] = {
+    { "vocab_size", "model.vocab", JSON_INTEGER },
+    { "max_position_embeddings", "model.context", JSON_INTEGER },
+    { "hidden_size", "model.width", JSON_INTEGER },
+    { "intermediate_size", "model.d_ff", JSON_INTEGER },
+    { "num_hidden_layers", "model.layers", JSON_INTEGER },
+    { "num_attention_heads", "model.heads", JSON_INTEGER },
+    { "num_key_value_heads", "model.kv_heads", JSON_INTEGER },
+    { "norm", "model.norm", JSON_STRING },
+    { "norm_eps", "model.norm_eps", JSON_REAL },
+    { "norm_bias", "model.norm_bias", JSON_TRUE },
+    { "linear_bias", "model.linear_bias", JSON_TRUE },
+    { "final_norm", "model.final_norm", JSON_TRUE },
+    { "qk_norm", "model.qk_norm", JSON_TRUE },
+    { "mlp", "model.mlp", JSON_STRING },
+    { "position", "model.position", JSON_STRING },
+    { "rope_theta", "model.rope_theta", JSON_REAL },
+    { "tied", "model.tied", JSON_TRUE },
+};
+
+static int add_setting(const struct own_key *k, const json_t *value,
+                       struct buf *out, struct err *e)
+{
+    const char *word = k->type == JSON_STRING ? json_string_value(value) : NULL;
+    char number[NUM_TEXT] = "";
+
+    if (k->type == JSON_TRUE && json_is_boolean(value))
+        word = json_is_true(value) ? "yes" : "no";
+    if (k->type == JSON_INTEGER && json_is_integer(value))
+        snprintf(number, sizeof number, "%lld",
+                 (long long)json_integer_value(value));
+    if (k->type == JSON_REAL && json_is_number(value))
+        num_shortest(number, json_number_value(value));
+    word = *number ? number : word;
+    if (!word || strpbrk(word, "\r\n"))
+        return err_set(e, ERR_INPUT,
+                       "config.json: %s is not what gtrain export writes",
+                       k->theirs);
+    buf_printf(out, "%s=%s\n", k->ours, word);
+    return 0;
+}
+
+int convert_settings_own(const json_t *o, struct buf *out, struct err *e)
+{
+    for (size_t i = 0; i < sizeof own_keys / sizeof own_keys[0]; i++)
+        if (add_setting(&own_keys[i], json_object_get(o, own_keys[i].theirs),
+                        out, e) < 0)
+            return -1;
+    buf_str(out, "model.vocab_multiple=1\n");
+    return 0;
+}
+
+/* ---- weights ----------------------------------------------------------- */
 
 /* Without the rows that pad the vocabulary. */
 static struct tensors_array describe_param(const struct job *j,
