@@ -156,9 +156,9 @@ static int64_t decode_file(struct text_writer *w, const char *path,
     int64_t end;
     int got;
 
-    if (open_shard(w, &s, path, e) < 0)
+    if (lock_same_tokenizer(path, w->tokenizer, e) < 0 ||
+        open_shard(w, &s, path, e) < 0)
         return -1;
-    lock_same_tokenizer(path, w->tokenizer);
     if (w->documents == 0) /* the first file */
         w->eot_last = has_eot_last(w, &s, skip);
     end = most < s.n - skip ? skip + most : s.n;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/table.h"
 #include "data/corpus/corpus.h"
@@ -97,6 +98,7 @@ static int add_shard(struct table *t, const char *path,
                      const struct tokenizer *tok, bool column, struct err *e)
 {
     char *format, sha256[SHA256_TEXT];
+    struct err other = ERR_INIT;
     struct counts c;
     struct shard s;
     int64_t size;
@@ -104,8 +106,8 @@ static int add_shard(struct table *t, const char *path,
     if (sha256_file(path, sha256, &size, e) < 0 ||
         shard_open(&s, path, lock_width(path, tok), e) < 0)
         return -1;
-    if (tok)
-        lock_same_tokenizer(path, tok);
+    if (tok && lock_same_tokenizer(path, tok, &other) < 0)
+        log_warn("%s", other.text);
     c = count_ids(&s, tok ? tokenizer_eot(tok) : -1);
     format = xasprintf("%s uint%d", shard_formats[s.format], 8 * s.width);
     table_text(t, path);

@@ -142,7 +142,8 @@ static void verify_shard(struct table *t, const char *path, int *bad)
                   path, (long long)at, shard_id(&s, at), (long long)vocab);
         ++*bad;
     }
-    if (at < 0 && tokenizer && !lock_same_tokenizer(path, tokenizer)) {
+    if (at < 0 && tokenizer && lock_same_tokenizer(path, tokenizer, &e) < 0) {
+        log_error("%s", e.text);
         add_row(t, path, "tokens", "another tokenizer", false);
         ++*bad;
     } else {

@@ -92,9 +92,9 @@ void lock_found_clear(struct lock_found *);
 struct tokenizer;
 int lock_width(const char *shard, const struct tokenizer *);
 
-/* Was the shard encoded with this tokenizer, as far as is known?  If not, a
- * warning is logged. */
-bool lock_same_tokenizer(const char *shard, const struct tokenizer *);
+/* Fails if the shard was encoded with another tokenizer, as far as is known. */
+int lock_same_tokenizer(const char *shard, const struct tokenizer *,
+                        struct err *);
 
 /*
  * Compare shards and the tokenizer (NULL and "" without one) with the locks in

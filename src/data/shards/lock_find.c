@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/log.h"
 #include "common/path.h"
 #include "data/shards/shard.h"
 #include "data/token/tokenizer.h"
@@ -97,16 +96,18 @@ int lock_width(const char *shard, const struct tokenizer *t)
     return width;
 }
 
-bool lock_same_tokenizer(const char *shard, const struct tokenizer *t)
+int lock_same_tokenizer(const char *shard, const struct tokenizer *t,
+                        struct err *e)
 {
     struct lock_found f;
-    bool same;
+    int ret = 0;
 
     lock_find(&f, shard);
-    same = !f.path || strcmp(f.vocabulary, tokenizer_hash(t)) == 0;
-    if (!same)
-        log_warn("%s was encoded with another tokenizer, as %s tells", shard,
-                 f.path);
+    if (f.path && strcmp(f.vocabulary, tokenizer_hash(t)) != 0)
+        ret = err_set(e, ERR_INPUT,
+                      "%s was encoded with another tokenizer, as %s tells; if "
+                      "this is intended, delete that file",
+                      shard, f.path);
     lock_found_clear(&f);
-    return same;
+    return ret;
 }
