@@ -66,8 +66,8 @@ int sweep_draw(struct build *, const char *params, const char *metric,
 /* The figures that are not in kind.c, and the report, in the order of the help
  * text. */
 #define FIGURE_CMDS(X)                                                         \
-    X(metric) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard)          \
-    X(report)
+ X(metric)                                                                     \
+ X(hist) X(sweep) X(compare) X(scaling) X(schedule) X(dashboard) X(report)
 FIGURE_CMDS(CMD_DECLARE)
 
 #endif

@@ -7,6 +7,7 @@ src_plot_libplot_a_SOURCES = \
 	%D%/curves.h \
 	%D%/fig_curves.c \
 	%D%/fig_dashboard.c \
+	%D%/fig_hist.c \
 	%D%/fig_report.c \
 	%D%/fig_scaling.c \
 	%D%/fig_schedule.c \

@@ -135,6 +135,7 @@ const struct opt sweep_opts[] = {
 const struct opt scaling_opts[] = {
     COMMON_OPTS, AXIS_OPTS, X_OPT, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };
+const struct opt hist_opts[] = { COMMON_OPTS, LOOK_OPTS, OUT_OPTS, { 0 } };
 const struct opt schedule_opts[] = {
     COMMON_OPTS, AXIS_OPTS, SKIP_OPT, LOOK_OPTS, OUT_OPTS, { 0 }
 };

@@ -15,7 +15,7 @@ extern struct request plot_request;
 /* The words of --term, in the order of the values of request.term. */
 extern const char *const term_words[];
 
-extern const struct opt curve_opts[], sweep_opts[], scaling_opts[],
+extern const struct opt curve_opts[], sweep_opts[], scaling_opts[], hist_opts[],
     schedule_opts[], report_opts[];
 
 #endif

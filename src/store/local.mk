@@ -1,5 +1,5 @@
 noinst_LIBRARIES += src/store/libstore.a
-src_store_libstore_a_CFLAGS = $(AM_CFLAGS) -fPIC
+src_store_libstore_a_CFLAGS = $(AM_CFLAGS) -fPIC $(JANSSON_CFLAGS)
 src_store_libstore_a_SOURCES = \
 	%D%/attempt.c \
 	%D%/attempt.h \
@@ -18,6 +18,8 @@ src_store_libstore_a_SOURCES = \
 	%D%/filter_resolve.c \
 	%D%/find_key.c \
 	%D%/find_key.h \
+	%D%/histogram.c \
+	%D%/histogram.h \
 	%D%/index.c \
 	%D%/index.h \
 	%D%/input.c \

@@ -26,7 +26,8 @@ dist_check_SCRIPTS += \
 	%D%/t6010-figures.t \
 	%D%/t6020-options.t \
 	%D%/t6030-script.t \
-	%D%/t6040-json.t
+	%D%/t6040-json.t \
+	%D%/t6050-hist.t
 EXTRA_DIST += \
 	%D%/plot-hella.golden \
 	%D%/plot-names.golden \

@@ -318,6 +318,17 @@ static int draw_legend(struct screen *s, const struct panel *p, int x, int y,
     return rows;
 }
 
+/* A cell without colours and without room for its number. */
+static void draw_shade(struct screen *s, int x, int y, int wide, int high,
+                       double part)
+{
+    static const char shades[] = " .:-=+*#%@";
+    const char text[2] = { shades[(int)(part * (sizeof shades - 2) + 0.5)] };
+
+    for (int i = 0; i < wide * high; i++)
+        screen_text(s, x + i % wide, y + i / wide, text, NULL);
+}
+
 static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
                       int width, int height)
 {
@@ -349,6 +360,9 @@ static void draw_heat(struct screen *s, const struct panel *p, int x, int y,
         if ((int)strlen(text) < wide)
             screen_text(s, cx + (s->look->unicode ? 1 : 0), cy + high / 2, text,
                         NULL);
+        else if (!s->look->unicode || !s->look->colour)
+            draw_shade(s, cx, cy, wide, high,
+                       isfinite(v) ? heat_part(h, v) : 0);
     }
     for (size_t i = 0; i < h->ny; i++)
         screen_text(s, x, top - (int)(i + 1) * high + high / 2, h->y_name[i],

@@ -1,0 +1,184 @@
+/*
+ * fig_hist - how the histograms of a run change over its steps
+ *
+ * A map: a column is a step, a row is a range of values, and the colour is the
+ * part of the values that are in it.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "plot/draw/axis.h"
+#include "plot/figures.h"
+#include "plot/options.h"
+#include "store/histogram.h"
+
+enum { ROWS = 32, ROWS_OF_TERMINAL = 16, COLUMNS = 48, LISTED = 12 };
+
+struct ends {
+    double lo, hi;
+};
+
+static struct ends find_ends(const struct histograms *all)
+{
+    struct ends r = { INFINITY, -INFINITY };
+
+    for (size_t i = 0; i < all->n; i++) {
+        r.lo = fmin(r.lo, all->item[i].edge[0]);
+        r.hi = fmax(r.hi, all->item[i].edge[all->item[i].n]);
+    }
+    return r;
+}
+
+static double total(const struct histogram *h)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < h->n; i++)
+        sum += h->count[i];
+    return sum;
+}
+
+/* The value below which half of the values are, if they are spread evenly in
+ * their bins. */
+static double median(const struct histogram *h)
+{
+    double left = total(h) / 2;
+
+    for (size_t i = 0; i < h->n; i++) {
+        if (h->count[i] > 0 && left <= h->count[i])
+            return h->edge[i] +
+                   (h->edge[i + 1] - h->edge[i]) * left / h->count[i];
+        left -= h->count[i];
+    }
+    return h->edge[0];
+}
+
+/* Percent of the values from lo to hi, if they are spread evenly in their bins.
+ */
+static double percent(const struct histogram *h, double lo, double hi)
+{
+    const double all = total(h);
+    double sum = 0;
+
+    for (size_t i = 0; i < h->n; i++) {
+        const double from = fmax(lo, h->edge[i]);
+        const double to = fmin(hi, h->edge[i + 1]);
+
+        if (to > from)
+            sum += h->count[i] * (to - from) / (h->edge[i + 1] - h->edge[i]);
+    }
+    return all > 0 ? 100 * sum / all : 0;
+}
+
+/* The histogram of a column, if there are more than columns. */
+static const struct histogram *choose(const struct histograms *all, size_t col,
+                                      size_t columns)
+{
+    const size_t at =
+        columns > 1 ? (col * (all->n - 1) + (columns - 1) / 2) / (columns - 1)
+                    : 0;
+
+    return &all->item[at];
+}
+
+static struct heat *make_map(struct figure *f, const struct histograms *all,
+                             size_t rows)
+{
+    struct heat *h = arena_alloc(&f->mem, sizeof *h);
+    const struct ends r = find_ends(all);
+    const double high = (r.hi - r.lo) / (double)rows;
+
+    *h = (struct heat){
+        .nx = all->n < COLUMNS ? all->n : COLUMNS,
+        .ny = rows,
+        .label = "percent",
+        .digits = 1,
+        .best = SIZE_MAX,
+    };
+    h->x_name = arena_alloc(&f->mem, h->nx * sizeof *h->x_name);
+    h->y_name = arena_alloc(&f->mem, h->ny * sizeof *h->y_name);
+    h->value = arena_alloc(&f->mem, h->nx * h->ny * sizeof *h->value);
+    for (size_t y = 0; y < h->ny; y++)
+        h->y_name[y] =
+            arena_printf(&f->mem, "%.3g", r.lo + ((double)y + 0.5) * high);
+    for (size_t x = 0; x < h->nx; x++) {
+        const struct histogram *one = choose(all, x, h->nx);
+
+        h->x_name[x] = arena_printf(&f->mem, "%lld", (long long)one->step);
+        for (size_t y = 0; y < h->ny; y++) {
+            const double lo = r.lo + (double)y * high;
+            const double v = percent(one, lo, lo + high);
+
+            h->value[y * h->nx + x] = v;
+            h->hi = fmax(h->hi, v);
+        }
+    }
+    return h;
+}
+
+static void fill_table(struct table *t, const struct histograms *all,
+                       size_t rows)
+{
+    table_clear(t);
+    *t = (struct table)TABLE_INIT("gplot.hist/1");
+    table_columns(t, "step", "values", "lowest", "median", "highest", NULL);
+    for (size_t i = 0; i < rows; i++) {
+        const struct histogram *h = choose(all, i, rows);
+
+        table_int(t, h->step);
+        table_real(t, total(h));
+        table_real(t, h->edge[0]);
+        table_real(t, median(h));
+        table_real(t, h->edge[h->n]);
+    }
+}
+
+static void draw_map(struct build *b, const struct histograms *all)
+{
+    struct figure *f = b->figure;
+    struct panel *p = figure_panel(
+        f, arena_printf(&f->mem, "%s of %s", b->words[0], b->set.run[0].name));
+
+    p->heat = make_map(f, all, b->request->output ? ROWS : ROWS_OF_TERMINAL);
+    axis_init(&p->x, "step", UNIT_NONE);
+    axis_init(&p->y, arena_strdup(&f->mem, b->words[0]), UNIT_NONE);
+    axis_names(&p->x, &f->mem, p->heat->x_name, p->heat->nx, 8);
+    axis_names(&p->y, &f->mem, p->heat->y_name, p->heat->ny, 8);
+    figure_note(f, "Colours show the percentage of the values in each range.");
+    if (p->heat->nx < all->n)
+        figure_note(f, "%zu of %zu histograms are drawn.", p->heat->nx, all->n);
+    if (b->summary)
+        fill_table(b->summary, all, all->n < LISTED ? all->n : LISTED);
+}
+
+static int build_hist(struct build *b, struct err *e)
+{
+    struct histograms all = HISTOGRAMS_INIT;
+    int ret = figure_runs(b, 1, e);
+
+    if (ret == 0 && b->set.n != 1)
+        ret =
+            err_set(e, ERR_USAGE,
+                    "gplot hist draws one run, and %zu are selected", b->set.n);
+    if (ret == 0)
+        ret = histograms_load(&all, &b->set.run[0], b->words[0], e);
+    if (ret == 0)
+        draw_map(b, &all);
+    histograms_free(&all);
+    return ret;
+}
+
+static const struct figure_type hist = { build_hist, 2,
+                                         "a histogram and a run are" };
+
+const struct cmd cmd_hist = {
+    .name = "hist",
+    .args = "NAME RUN",
+    .help = "draw how histograms change over the steps of a run",
+    .opts = hist_opts,
+    .run = figure_main,
+    .arg = &hist,
+};
