@@ -316,6 +316,8 @@ def seeds(p):
     p.browser.pointer("canvas.over", (0.6, 0.5))
     rows = p.tip()[1]
     assert any(" to " in row[2] for row in rows), rows
+    equal(p.browser.run("return document.querySelectorAll('.legend span')"
+                        ".length"), 6)
 
 
 @test("charts are found by a part of their name")
@@ -407,6 +409,73 @@ def odd_names(p):
     p.go(filter="experiment = 'odd'")
     p.browser.wait("document.querySelectorAll('.runs tbody a').length > 2")
     assert any("&\"b'" in name for name in p.names()), p.names()
+
+
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9">
+<script>parent.document.title = "run"</script><rect width="9" height="9"/></svg>
+"""
+
+
+@test("artifacts are shown as text, tables and images, and run no script")
+def artifacts(p):
+    run = gtrack("where", "run2").strip()
+    files = {"table.csv": 'a,b\n1,"x, y"\n', "c.json": '{"k":[1,2]}',
+             "page.html": "<script>document.title = 'run'</script>",
+             "image.svg": SVG, "samples/step-10.txt": "The cat",
+             "samples/step-20.txt": "The <b>dog"}
+    for name, text in files.items():
+        path = os.path.join(run, "artifacts", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as out:
+            out.write(text)
+    p.go(view="run", id=ids_of("run2"))
+
+    def show(name):
+        p.await_text("[aria-label=Artifacts] table", name)
+        p.browser.run("[...document.querySelectorAll('button.link')].find("
+                      "b => b.textContent === arguments[0]).click()", name)
+        p.await_text(".file h3", name)
+
+    show("table.csv")
+    p.browser.wait("document.querySelector('.file td:last-child')"
+                   "?.textContent === 'x, y'")
+    show("c.json")
+    p.await_text(".file pre", '"k": [')
+    show("page.html")
+    p.await_text(".file pre", "<script>")
+    show("image.svg")
+    p.browser.wait("document.querySelector('.file img')?.naturalWidth === 9")
+    p.await_text("[aria-label=Samples]", "The <b>dog")
+    p.browser.run("const r = document.querySelector("
+                  "'[aria-label=Samples] input'); r.value = 0;"
+                  "r.dispatchEvent(new Event('input'))")
+    p.await_text("[aria-label=Samples]", "The cat")
+    assert "run" != p.browser.run("return document.title")
+
+
+@test("notes and tags are edited on the page of a server with --edit")
+def edited(p):
+    p.go(view="run", id=ids_of("run3"))
+    p.await_text("h1", "run3")
+    assert not p.browser.run("return document.querySelector('main textarea,"
+                             "[title=\"Change the note of this run\"]')")
+    server = Server(folder, "--edit")
+    try:
+        p.keep_requests()
+        p.browser.open(server.url)
+        p.browser.open("about:blank")
+        p.browser.open(f"{server.base}#view=run&id={ids_of('run3')}")
+        p.browser.click("[title='Change the note of this run']")
+        p.browser.type("textarea", "**better** than before")
+        p.browser.click("[title='Save the note']")
+        p.await_text("[aria-label=Note] strong", "better")
+        p.browser.type("[aria-label=Note] input", "state=good" + ENTER)
+        p.await_text(".tags", "state = good")
+        equal(gtrack("note", "run3").strip(), "**better** than before")
+    finally:
+        server.end()
+        p.browser.requested()
+        p.browser.console()
 
 
 # Commands, addresses, keys.
@@ -568,6 +637,7 @@ def live(p):
                             "document.querySelector('.chart') === figure]"),
               [True, True])
         p.go(view="run", id=ids_of("live"))
+        p.await_text(".status.running", "running")
         p.await_text("[aria-label=Log]", "step")
         size = p.browser.run("return document.querySelector('.log')"
                              ".textContent.length")

@@ -9,10 +9,10 @@
 import { ask, frozen, query_of } from "./api.js";
 import { copy_button } from "./copy.js";
 import { button, element, problem } from "./dom.js";
+import { legend_nodes } from "./legend.js";
 import { colour_of, inner_box, paint_panel, theme_of } from "./paint.js";
 import { x_pixel, zoomed } from "./paint.js";
 import { follow_pointer } from "./pointer.js";
-import { number_text } from "./text.js";
 import { paint_pointer, value_table } from "./values.js";
 import { values_at, values_range } from "./values.js";
 
@@ -33,7 +33,7 @@ export class Chart {
         this.area = element("div", { class: "area" }, this.base, this.over,
             this.tip);
         this.notes = element("div", { class: "notes" });
-        this.lines = element("span", { class: "lines" });
+        this.lines = element("span", { class: "legend" });
         this.root = element("figure", { class: large ? "chart large"
             : "chart" }, this.make_caption(), this.area, this.notes);
         follow_pointer(this);
@@ -144,16 +144,7 @@ export class Chart {
     }
 
     show_words() {
-        const names = [...new Set(this.figure.panels.flatMap((p) =>
-            p.curves.map((c) => c.line)))].filter((l) => l);
-        const dash = (name) => this.figure.panels.flatMap((p) => p.curves)
-            .find((c) => c.line === name).dash;
-
-        const ramps = this.figure.panels.map((p) => p.ramp).filter((r) => r);
-
-        this.lines.replaceChildren(...names.length < 2 ? []
-            : names.map((n) => element("span", { class: `dash${dash(n)}` },
-                n)), ...ramps.map(ramp_bar));
+        this.lines.replaceChildren(...legend_nodes(this.figure));
         this.notes.replaceChildren(...(this.figure.notes ?? []).map((n) =>
             element("p", {}, n)));
         this.over.setAttribute("aria-label", `${this.spec.title}. ` +
@@ -234,16 +225,6 @@ export function fit_canvas(canvas, width, height) {
     canvas.style.height = `${height}px`;
     c.scale(dense, dense);
     return c;
-}
-
-/* The colours that stand for the values of a parameter. */
-function ramp_bar(ramp) {
-    const stops = ramp.stops.map(colour_of).join(", ");
-
-    return element("small", {}, `${ramp.label} ${number_text(ramp.from)} `,
-        element("i", { class: "ramp", style: { background:
-            `linear-gradient(to right, ${stops})` } }),
-        ` ${number_text(ramp.to)}`);
 }
 
 function paint_title(c, panel, box, theme) {

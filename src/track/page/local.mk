@@ -10,6 +10,7 @@ PAGE_FILES = \
 	%D%/copy.js \
 	%D%/scale.js \
 	%D%/paint.js \
+	%D%/legend.js \
 	%D%/values.js \
 	%D%/pointer.js \
 	%D%/chart.js \

@@ -34,8 +34,10 @@ function records(list) {
         ...list.map((r) => keys.map((k) => value_text(k, r[k])))])];
 }
 
+/* Tags with these beginnings are notes of the programs to themselves. */
 function pairs_of(tags) {
-    return Array.isArray(tags) ? tags : Object.entries(tags ?? {});
+    return (Array.isArray(tags) ? tags : Object.entries(tags ?? {}))
+        .filter(([key]) => !/^(mlflow|gtrack)\./.test(key));
 }
 
 /* The texts that a training run has drawn, step by step. */
@@ -115,6 +117,17 @@ export class RunView {
                 "Select this run for charts and comparison", () => change({
                     runs: chosen ? state.runs.filter((i) => i !== state.id)
                         : [...state.runs, state.id] })));
+        this.draw_note();
+    }
+
+    /* What is being typed stays while the run changes. */
+    draw_note() {
+        const { note, tags } = this.run;
+        const text = JSON.stringify([state.id, server.edit, note, tags]);
+
+        if (this.is_editing || this.note_text === text)
+            return;
+        this.note_text = text;
         this.facts.replaceChildren(part("Note", ...this.note(), this.tags()));
     }
 
@@ -131,13 +144,20 @@ export class RunView {
         const area = element("textarea", { rows: "8", "aria-label": "Note" });
 
         area.value = this.run.note ?? "";
+        this.is_editing = true;
         this.facts.replaceChildren(part("Note", area,
             element("p", { class: "actions" },
                 button("Save", "Save the note", () =>
                     this.save({ note: area.value })),
                 button("Cancel", "Keep the note as it was", () =>
-                    this.draw()))));
+                    this.end_edit()))));
         area.focus();
+    }
+
+    end_edit() {
+        this.is_editing = false;
+        this.note_text = "";
+        this.draw_note();
     }
 
     tags() {
@@ -162,6 +182,7 @@ export class RunView {
             await edit(state.store, { id: state.id, ...body });
             announce("Saved.");
             await this.load();
+            this.end_edit();
         } catch (error) {
             announce(error.message);
         }
@@ -201,10 +222,12 @@ export class RunView {
     }
 
     update(changed) {
-        if (changed.has("id") || changed.has("store"))
+        if (changed.has("id") || changed.has("store")) {
+            this.is_editing = false;
             this.load();
-        else if (this.run)
+        } else if (this.run) {
             this.draw();
+        }
         if (changed.has("chart") || changed.has("find"))
             this.grid.make();
         else

@@ -1,0 +1,45 @@
+/*
+ * legend.js says what the lines of a chart stand for, unless the list of runs
+ * beside the charts says so: dashes, groups, and the colours of a parameter.
+ */
+import { element } from "./dom.js";
+import { colour_of } from "./paint.js";
+import { number_text } from "./text.js";
+
+function entry(text, curve, is_coloured) {
+    return element("span", {}, element("i", { class: `line dash${curve.dash}`,
+        style: { color: is_coloured ? colour_of(curve) : "" } }), text);
+}
+
+/* The first curve of each text, in their order. */
+function first_of_each(curves, text_of) {
+    const found = new Map();
+
+    for (const curve of curves)
+        if (text_of(curve) && !found.has(text_of(curve)))
+            found.set(text_of(curve), curve);
+    return [...found];
+}
+
+/* The colours that stand for the values of a parameter. */
+function ramp_bar(ramp) {
+    const stops = ramp.stops.map(colour_of).join(", ");
+
+    return element("span", {}, `${ramp.label} ${number_text(ramp.from)} `,
+        element("i", { class: "ramp", style: { background:
+            `linear-gradient(to right, ${stops})` } }),
+        ` ${number_text(ramp.to)}`);
+}
+
+export function legend_nodes(figure) {
+    const curves = figure.panels.flatMap((p) => p.curves)
+        .filter((c) => !c.faint);
+    const lines = first_of_each(curves, (c) => c.line);
+    const groups = first_of_each(curves, (c) => c.run ? null : c.label);
+    const is_one_run = new Set(curves.map((c) => c.run)).size === 1;
+    const ramps = figure.panels.map((p) => p.ramp).filter((r) => r);
+
+    return groups.length ? groups.map(([text, c]) => entry(text, c, true))
+        : [...lines.length > 1 ? lines.map(([text, c]) =>
+            entry(text, c, is_one_run)) : [], ...ramps.map(ramp_bar)];
+}
