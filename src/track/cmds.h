@@ -5,12 +5,13 @@
 
 /* The commands of gtrack in the order of the help text, each in its own file
  * cmd_NAME.c. */
-#define TRACK_CMDS(X)                                                          \
- X(ls)                                                                         \
- X(show) X(compare) X(metrics) X(best) X(tail) X(watch) X(serve) X(diff)       \
-     X(cmd) X(hours) X(artifacts) X(tag) X(note) X(mv) X(rm) X(restore) X(gc)  \
-         X(export) X(import) X(push) X(fsck) X(du) X(where) X(completion)      \
-             X(run) X(log) X(exec)
+/* clang-format off */
+#define TRACK_CMDS(X) \
+    X(ls) X(show) X(compare) X(metrics) X(best) X(tail) X(watch) X(serve) \
+    X(diff) X(cmd) X(hours) X(artifacts) X(claims) X(tag) X(note) X(mv) X(rm) \
+    X(restore) X(gc) X(export) X(import) X(push) X(fsck) X(du) X(where) \
+    X(completion) X(run) X(log) X(exec)
+/* clang-format on */
 TRACK_CMDS(CMD_DECLARE)
 
 /* Their addresses, ended by NULL. */

@@ -2,7 +2,10 @@
 bin_PROGRAMS += gtrack
 gtrack_SOURCES = \
 	%D%/cmd_artifacts.c \
+	%D%/claims.c \
+	%D%/claims.h \
 	%D%/cmd_best.c \
+	%D%/cmd_claims.c \
 	%D%/cmd_cmd.c \
 	%D%/cmd_compare.c \
 	%D%/cmd_completion.c \

@@ -1,0 +1,73 @@
+#!/bin/sh
+# gtrack claims: numbers of a report are checked, and filled in.
+. "$(dirname "$0")/../lib/tap.sh"
+for lr in 0.1 0.01; do
+    awk -v lr=$lr 'BEGIN { for (step = 1; step <= 3; step++)
+        printf "{\"step\": %d, \"val/loss\": %.6g}\n", step, lr * 10 + 1 / step
+    }' | gtrack log -p optim.lr=$lr lr$lr >out 2>&1
+    ok $? "a run with the rate $lr is logged"
+done
+is "$(gtrack ls --tsv --no-header -c 'name,val/loss' --sort name | tr '\t\n' '  ')" \
+    "lr0.01 0.433333 lr0.1 1.33333 " "both runs have their losses"
+cat >report.tex <<'END'
+\documentclass{article}
+\newcommand{\gtrack}[2]{#2}
+\begin{document}
+The loss is \gtrack{lr0.1 | val/loss | .3f}{1.333}. % \gtrack{x | y}{z}
+The best rate is \gtrack{@best:val/loss | optim.lr}{0.1}, with a loss of
+\gtrack{@best:val/loss | min(val/loss) | .2e}{4.33e-01}
+in 100\% of \gtrack{lr0.01|argmin(val/loss)}{3} steps.
+\end{document}
+END
+cp report.tex before.tex
+gtrack claims report.tex --tsv --no-header >out 2>err
+is $? 1 "a value that differs is exit status 1"
+is "$(cut -f1,4- out)" "report.tex:4${tab}1.333${tab}1.333${tab}equal
+report.tex:5${tab}0.1${tab}0.01${tab}differs
+report.tex:6${tab}4.33e-01${tab}4.33e-01${tab}equal
+report.tex:7${tab}3${tab}3${tab}equal" "each value is compared, with its line"
+like err "1 of 4 values is not what the runs say; --fill writes new values" \
+    "the message counts the values that differ"
+cmp -s report.tex before.tex
+ok $? "checking does not change the report"
+gtrack claims --fill report.tex >out 2>err
+is $? 0 "values are filled in"
+sed 's/{0.1}, with/{0.01}, with/' before.tex >wanted.tex
+is "$(cat report.tex)" "$(cat wanted.tex)" "only the value that differs has changed"
+check "a report that is filled in holds" gtrack claims report.tex
+like err "4 values as the runs say" "the message counts the values that hold"
+
+cat >notes.md <<'END'
+Loss <!-- gtrack: lr0.01 | val/loss | .4f -->?<!-- /gtrack --> and status
+<!-- gtrack: lr0.01 | status -->RUNNING<!-- /gtrack -->, 50% of a % sign.
+END
+check "Markdown is filled in" gtrack claims --fill notes.md
+is "$(sed 's/<!--[^>]*-->//g' notes.md)" "Loss 0.4333 and status
+FINISHED, 50% of a % sign." "Markdown shows the values alone"
+
+# claims NAME STATUS PATTERN TEXT: gtrack claims of a file with this text
+claims() {
+    printf '%s\n' "$4" >x.tex
+    gtrack claims x.tex >out 2>err
+    is $? "$2" "$1"
+    cat out >>err
+    like err "$3" "$1: the reason is given"
+}
+claims "a run that is gone is reported" 1 "no run named lr7" \
+    '\gtrack{lr7 | val/loss}{1}'
+claims "a metric that does not exist is reported" 1 "loss2" \
+    '\gtrack{lr0.1 | val/loss2}{1}'
+claims "a name of two runs is reported" 1 "names 2 runs" \
+    '\gtrack{status = "FINISHED" | val/loss}{1}'
+claims "a wrong format is reported" 1 "expected a format such as .3f" \
+    '\gtrack{lr0.1 | val/loss | 3d}{1}'
+claims "a word is not formatted as a number" 1 "status of lr0.1 is not a number" \
+    '\gtrack{lr0.1 | status | .3f}{1}'
+claims "a claim that does not end is reported" 1 "x.tex:1: expected" \
+    '\gtrack{lr0.1 | status'
+claims "a claim without a column is reported" 1 "x.tex:1: expected a run and a column" \
+    '\gtrack{lr0.1}{1}'
+claims "a text without claims is not an error" 0 "no values to check" 'words'
+gtrack claims nowhere.tex >out 2>err
+is $? 3 "a report that does not exist is not found"
+done_testing
