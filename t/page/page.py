@@ -1,8 +1,9 @@
 # page.py - what the page of gtrack serve does in a browser, as TAP
 #
-# usage: page.py FOLDER SOURCE
+# usage: page.py FOLDER MKRUNS
 #
-# FOLDER has the store "runs" and is free for what else is written.
+# FOLDER has the store "runs", which is the one of the environment, and is free
+# for what else is written.  MKRUNS is the program t/lib/mkruns.
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import urllib.parse
 import browser
 from browser import Browser, Server
 
-folder, source = sys.argv[1:3]
+folder, mkruns = sys.argv[1:3]
 store = os.path.join(folder, "runs")
 tests = []
 ALT, ENTER, LEFT = "\ue00a", "\ue007", "\ue012"
@@ -194,12 +195,26 @@ def baseline(p):
     p.browser.wait("document.querySelectorAll('.difference').length === 2")
 
 
-@test("ten thousand rows need only those in sight as elements")
+@test("of many rows, only those in sight are elements of the page")
 def few_elements(p):
-    p.go()
-    p.await_text(".count", "run")
-    assert p.browser.run("return document.querySelectorAll('.runs tr').length"
-                         ) < 100
+    many = os.path.join(folder, "many")
+    subprocess.run([mkruns, many, "big:300:2"], check=True)
+    server = Server(folder, "-r", many)
+    try:
+        p.keep_requests()
+        p.browser.open(server.url)
+        p.await_text(".count", "300 runs")
+        assert len(p.names()) < 100, len(p.names())
+        last = gtrack("ls", "-r", many, "-c", "name", "--tsv", "--no-header",
+                      "-n", "300").split()[0]
+        p.browser.run("const s = document.querySelector('.scroll');"
+                      "s.scrollTop = s.scrollHeight")
+        p.await_text(".runs tbody", last)
+        assert len(p.names()) < 100, len(p.names())
+    finally:
+        server.end()
+        p.browser.requested()
+        p.browser.console()
 
 
 # Charts.
@@ -646,6 +661,48 @@ def live(p):
     finally:
         training.terminate()
         training.wait()
+
+
+# A saved page.
+
+@test("a saved page works from a file, without asking for anything")
+def saved(p):
+    gtrack("serve", "--freeze", "saved.html", "experiment = 'rates'")
+    url = "file://" + os.path.join(folder, "saved.html")
+    p.keep_requests()
+    try:
+        p.browser.open(url)
+        p.await_rows(3)
+        p.browser.click("[data-focus='head-metrics.val/loss']")
+        p.browser.wait("document.querySelector('[aria-sort=ascending]')")
+        equal(p.names(), ["run2", "run3", "run1"])
+        p.browser.keys("2")
+        p.await_charts()
+        p.browser.pointer("canvas.over", (0.6, 0.5))
+        equal({row[0].split(",")[0] for row in p.tip()[1]}, set(RATES))
+        p.browser.click("[aria-label='hide run2']")
+        p.browser.pointer("canvas.over", (0.6, 0.5), (0.7, 0.5))
+        equal({row[0].split(",")[0] for row in p.tip()[1]}, {"run1", "run3"})
+        p.browser.pointer("canvas.over", (0.4, 0.5), (0.5, 0.5), (0.6, 0.5),
+                          press=True)
+        p.browser.wait("location.hash.includes('from=')")
+        p.browser.keys("3")
+        p.await_text("[aria-label=Parameters]", "lr")
+        equal(p.browser.run(
+            "const t = document.querySelector('[aria-label=Parameters] table');"
+            "const r = [...t.rows].find(r => /lr/.test(r.cells[0].textContent));"
+            "return [...r.cells].map((c, i) => t.rows[0].cells[i].textContent +"
+            "':' + c.textContent).slice(1).sort()"),
+            ["run1:0.0003", "run2:0.0006", "run3:0.0012"])
+        p.browser.click("[aria-label=Parameters] thead a")
+        p.await_text("[aria-label=Metrics]", "val/loss")
+        p.browser.keys("d")
+        p.browser.wait("document.documentElement.dataset.theme")
+        asked = [u for u in p.browser.requested() if u != url]
+        assert all(u.startswith(("data:", url)) for u in asked), asked
+        equal(p.browser.console(), [])
+    finally:
+        p.browser.open(p.server.url)
 
 
 # What is asked of other hosts, and what the console says.

@@ -8,4 +8,5 @@ command -v chromedriver >/dev/null || skip_all "no chromedriver"
 "$build/gtrack" serve --help >/dev/null 2>&1 || skip_all "no gtrack serve"
 
 make_store rates seeds resume ranks grid odd
-PYTHONDONTWRITEBYTECODE=1 exec python3 "$top/t/page/page.py" "$dir" "$top"
+PYTHONDONTWRITEBYTECODE=1 exec python3 "$top/t/page/page.py" "$dir" \
+    "$build/t/lib/mkruns"

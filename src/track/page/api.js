@@ -10,7 +10,7 @@ export const frozen = embedded ? JSON.parse(embedded.textContent) : null;
 /* What only decides how much detail an answer has. */
 const detail = new Set(["width", "height", "from", "to", "yfrom", "yto"]);
 /* What an answer is about; the rest of a request may differ. */
-const subjects = ["kind", "metric", "id", "path", "a", "b"];
+const subjects = ["kind", "metric", "param", "id", "path", "a", "b"];
 
 export function query_of(params) {
     const query = new URLSearchParams();

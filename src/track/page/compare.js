@@ -6,23 +6,13 @@ import { DiffSection } from "./diff.js";
 import { check, choice, element, plain_table, problem } from "./dom.js";
 import { heat_table, parallel_lines, scatter_points } from "./spread.js";
 import { address, change, state } from "./state.js";
-import { number_text } from "./text.js";
 
 function text_of(v) {
-    return v === null || v === undefined ? ""
-        : typeof v === "object" ? v.text : number_text(v);
+    return v?.text ?? "";
 }
 
 function number_of(v) {
-    const n = v !== null && typeof v === "object" ? v.value : v;
-
-    return typeof n === "number" ? n : null;
-}
-
-function is_best(row, i) {
-    const v = row.values[i];
-
-    return v !== null && typeof v === "object" ? v.best : row.best === i;
+    return v?.value ?? null;
 }
 
 function section(title, ...nodes) {
@@ -65,6 +55,10 @@ export class CompareView {
             }
             this.answer = await ask("/api/compare", { store: state.store,
                 runs: this.runs.map((r) => r.id) }, signal);
+            this.order = this.answer.parallel.lines.map((l) => l.run);
+            this.parallel = { ...this.answer.parallel,
+                lines: this.places().map((i) =>
+                    this.answer.parallel.lines[i]) };
             this.draw();
         } catch (error) {
             if (error.name !== "AbortError")
@@ -86,26 +80,39 @@ export class CompareView {
                 : empty("These runs have the same parameters.")),
             section("Metrics", this.table(answer.metrics)),
             section("What matters", ...this.correlation()),
-            section("Parallel coordinates", this.parallel()),
+            section("Parallel coordinates", this.draw_parallel()),
             section("Two of them", ...this.scatter()),
             section("Map over two parameters", ...this.map()));
     }
 
+    /* Where the chosen runs are among those of the answer, which are in another
+     * order, and more, on a saved page. */
+    places() {
+        return this.runs.map((r) => this.order.indexOf(r.id))
+            .filter((i) => i >= 0);
+    }
+
     table(rows) {
-        const heads = this.runs.map((r) => element("th", { scope: "col" },
-            element("a", { href: address({ view: "run", id: r.id }) },
-                r.name)));
+        const places = this.places();
+        const heads = places.map((i) => element("th", { scope: "col" },
+            element("a", { href: address({ view: "run",
+                id: this.order[i] }) }, this.name_of(this.order[i]))));
 
         return element("div", { class: "wide", tabindex: "0" },
             element("table", { class: "side" }, element("thead", {},
                 element("tr", {}, element("th", {}), heads)),
             element("tbody", {}, rows.map((row) => element("tr", {},
                 element("th", { scope: "row" }, row.name),
-                row.values.map((v, i) => element("td", {
-                    class: [number_of(v) === null ? "" : "number",
-                        is_best(row, i) ? "best" : "",
-                        this.runs[i]?.id === state.baseline ? "baseline" : ""]
-                        .join(" ").trim() || null }, text_of(v))))))));
+                places.map((i) => this.cell(row, i)))))));
+    }
+
+    cell(row, i) {
+        const v = row.values[i];
+
+        return element("td", { class: [number_of(v) === null ? "" : "number",
+            v?.best ? "best" : "",
+            this.order[i] === state.baseline ? "baseline" : ""]
+            .join(" ").trim() || null }, text_of(v));
     }
 
     correlation() {
@@ -128,10 +135,10 @@ export class CompareView {
             ...rows.map((c) => [c.param, c.rho.toFixed(2), String(c.n)])])];
     }
 
-    parallel() {
-        const { parallel } = this.answer;
+    draw_parallel() {
+        const { parallel } = this;
 
-        if (!parallel || parallel.axes.length < 2)
+        if (parallel.axes.length < 2)
             return empty("Two runs or more, whose parameters differ, are " +
                 "needed.");
         return element("div", { class: "wide", tabindex: "0" },
@@ -140,7 +147,7 @@ export class CompareView {
     }
 
     scatter() {
-        const axes = this.answer.parallel?.axes ?? [];
+        const { axes } = this.parallel;
         const names = axes.map((a) => a.name);
         const place = (name, other) => names.includes(name)
             ? names.indexOf(name) : other;
@@ -156,7 +163,7 @@ export class CompareView {
             choice("Vertical", options, names[down], (v) =>
                 change({ down: v }))),
         element("div", { class: "wide", tabindex: "0" },
-            scatter_points(this.answer.parallel, across, down, (id) =>
+            scatter_points(this.parallel, across, down, (id) =>
                 this.name_of(id)))];
     }
 
