@@ -132,7 +132,8 @@ static void draw_attempt(struct drawing *d, const struct part *part,
                               part->key, h,    part->slot };
     const unsigned marks = d->r->marks & part->marks;
     const bool smooth = d->r->how.kind != SMOOTH_NONE &&
-                        part->style == STYLE_LINE && !part->planned;
+                        part->style == STYLE_LINE && !part->planned &&
+                        (double)h->n >= smooth_points(&d->r->how);
     char name[64];
 
     mark_bad(&m);

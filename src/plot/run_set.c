@@ -47,11 +47,24 @@ static size_t common_start(const struct run_set *c)
     return whole_character(c->name[0], n);
 }
 
-/* Cut what long names have in common, except its ends: "gpt2-wide…lr3e-4". */
+/* Where the part of a name begins in which the names differ after n bytes. */
+static size_t part_start(const char *name, size_t n)
+{
+    enum { MOST = 12, TAIL = 4, LEAST = 2 }; /* that is shown before n */
+    size_t at = n > LEAST ? n - LEAST : 0;
+
+    while (at > 0 && n - at < MOST && !strchr("-_/ ", name[at - 1]))
+        at--;
+    if (at > 0 && n - at < MOST)
+        return at;
+    return n > TAIL ? whole_character(name, n - TAIL) : 0;
+}
+
+/* Cut what long names have in common, except its ends: "gpt2-w…lr3e-4". */
 static void show_names(struct run_set *c, struct arena *mem)
 {
-    enum { LONG = 24, HEAD = 6, TAIL = 4 };
-    const size_t same = c->n > 1 ? common_start(c) : 0;
+    enum { LONG = 24, HEAD = 6 };
+    const size_t same = c->n > 1 ? part_start(c->name[0], common_start(c)) : 0;
     size_t widest = 0;
 
     for (size_t i = 0; i < c->n; i++)
@@ -61,11 +74,10 @@ static void show_names(struct run_set *c, struct arena *mem)
         const char *name = c->name[i];
 
         c->shown[i] = name;
-        if (widest > LONG && same > HEAD + TAIL + 2)
-            c->shown[i] =
-                arena_printf(mem, "%.*s%s%s", (int)whole_character(name, HEAD),
-                             name, utf8_locale() ? "\xe2\x80\xa6" : "~",
-                             name + whole_character(name, same - TAIL));
+        if (widest > LONG && same > HEAD + 2)
+            c->shown[i] = arena_printf(
+                mem, "%.*s%s%s", (int)whole_character(name, HEAD), name,
+                utf8_locale() ? "\xe2\x80\xa6" : "~", name + same);
     }
 }
 

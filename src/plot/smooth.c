@@ -195,6 +195,21 @@ void smooth_apply(const struct smooth *s, const double *in, double *out,
     }
 }
 
+double smooth_points(const struct smooth *how)
+{
+    switch (how->kind) {
+    case SMOOTH_EMA:
+        return 1 / (1 - how->amount);
+    case SMOOTH_MA:
+        return how->amount;
+    case SMOOTH_GAUSS:
+        return 2 * how->amount;
+    case SMOOTH_NONE:
+        break;
+    }
+    return 1;
+}
+
 char *smooth_name(char out[64], const struct smooth *s)
 {
     static const char *const name[] = {

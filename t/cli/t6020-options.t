@@ -125,7 +125,7 @@ for i in 1 2; do
 done
 gplot metric -r edge level a-long-name-of-a-model-at-lr-1 \
     a-long-name-of-a-model-at-lr-2 >out 2>&1
-like out "a-long…-lr-1  ━b a-long…-lr-2" \
+like out "a-long…lr-1  ━b a-long…lr-2" \
     "long names are cut where they are alike"
 
 # Groups, sweeps, scaling.

@@ -60,6 +60,22 @@ gtrack tag -r coloured nine gtrack.colour=4 && colours one nine two >tagged
 is "$(sed -n 's/nine //p' tagged)" "$(sed -n 's/four //p' six)" \
     "the tag gtrack.colour gives a run another colour"
 
+# Names that are long and alike, of runs that end at different steps.
+long=a-long-name-that-all-runs-have
+for end in 30 50 100; do
+    awk -v n=$end 'BEGIN { for (i = 1; i <= n; i++)
+        printf "step=%d loss=%g\n", i, 1 + 1 / i + i % 2 }' |
+        gtrack log "$long-lr$end" -r lengths -q
+done
+gplot loss -r lengths "$long-lr50" "$long-lr100" --script lengths.gp -q >out 2>&1
+is "$(sed -n "s/^set label '\(.*lr[0-9]*\)' at.*/\1/p" lengths.gp | paste -sd ' ')" \
+    "a-long…lr50 a-long…lr100" "names that are alike are cut at a separator"
+is "$(grep -c 'nohead front lc rgb' lengths.gp)" 2 \
+    "a legend names curves that end far from the right margin"
+gplot loss -r lengths "$long-lr30" "$long-lr100" --smooth ema:0.98 --script few.gp -q >out 2>&1
+is "$(grep -c ' with lines lc ' few.gp)" 3 \
+    "a curve with fewer points than are averaged is not smoothed"
+
 # A character that no font has would be drawn as a box over all of the figure.
 mkdir fonts
 printf '#!/bin/sh\ncase $1 in *=1f680) ;; *) echo Sans ;; esac\n' >fonts/fc-list

@@ -177,6 +177,29 @@ static void thin_all(struct figure *f, struct panel *p, bool has_inset)
             thin_curve(&p->curve[i], &x, columns, &f->mem);
 }
 
+double figure_text_width(const char *s)
+{
+    static const struct {
+        const char *letters;
+        double width;
+    } kinds[] = { { ".,:;'|!ijl I", 0.34 },
+                  { "frt-()[]/\"", 0.42 },
+                  { "mwMW%@", 0.95 },
+                  { "ABCDEGHKNOQRUV&+=<>~", 0.75 } };
+    double ems = 0;
+
+    while (*s) {
+        const int32_t c = utf8_next(&s);
+        double width = 0.64;
+
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+            if (c > 0 && c < 128 && strchr(kinds[i].letters, (int)c))
+                width = kinds[i].width;
+        ems += c < 0x1100 ? width : 1.1;
+    }
+    return ems;
+}
+
 /* Text of at most so many columns.  Longer text is cut before its last comma,
  * as in "a long name..., validation". */
 static const char *shorten(struct figure *f, const char *text, double columns)

@@ -233,6 +233,8 @@ void figure_note(struct figure *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* Add a line of text above the panels. */
 void figure_line(struct figure *, const char *text);
+/* The width of a text in a wide sans-serif font, in ems. */
+double figure_text_width(const char *);
 
 /* Choose what was left open, note what is cut off, thin the curves. */
 void figure_finish(struct figure *);

@@ -87,6 +87,7 @@ void gnuplot_ramp(struct script *s, const struct panel *p,
                   const struct layout *l)
 {
     const struct ramp *r = p->ramp;
+    bool fits;
     uint32_t rgb[BAR_STEPS];
     char label[3][32];
 
@@ -96,7 +97,9 @@ void gnuplot_ramp(struct script *s, const struct panel *p,
     for (int i = 0; i <= 2; i++)
         snprintf(label[i], sizeof label[i], "%.2g", ramp_value(r, i / 2.0));
     draw_bar(s, l, rgb, label);
-    gnuplot_label(s, r->label, l->plot.x1 + layout_em_x(s->fig, 1 + l->bar),
-                  l->plot.y1 + layout_em_y(s->fig, 0.9), "left", 0.85,
-                  s->pal->text);
+    fits = 0.85 * figure_text_width(r->label) < 5.8;
+    gnuplot_label(s, r->label,
+                  l->plot.x1 + layout_em_x(s->fig, (fits ? 1 : 6.8) + l->bar),
+                  l->plot.y1 + layout_em_y(s->fig, 0.9),
+                  fits ? "left" : "right", 0.85, s->pal->text);
 }

@@ -52,26 +52,13 @@ size_t layout_notes(const struct figure *f)
     return lines;
 }
 
-/* The width of a number, in ems. */
-static double number_width(const char *s)
-{
-    double ems = 0;
-
-    while (*s) {
-        const int32_t c = utf8_next(&s);
-
-        ems += c == '.' || c == '-' ? 0.36 : 0.64;
-    }
-    return ems;
-}
-
 /* The widest tick label, in ems. */
 static double tick_width(const struct axis *a)
 {
     double widest = 0;
 
     for (size_t i = 0; i < a->n_ticks; i++)
-        widest = fmax(widest, number_width(a->tick[i].label));
+        widest = fmax(widest, figure_text_width(a->tick[i].label));
     return widest;
 }
 
@@ -178,7 +165,8 @@ static struct sides sides_of(const struct figure *f, const struct panel *p,
     if (p->heat) {
         char text[32];
 
-        s.right = 2.9 + number_width(heat_text(text, p->heat, p->heat->hi));
+        s.right =
+            2.9 + figure_text_width(heat_text(text, p->heat, p->heat->hi));
     }
     if (p->has_y2)
         s.right = 3.4 + tick_width(&p->y2);

@@ -13,12 +13,11 @@
  * ten, the last entry says how many there are.
  */
 #define LEGEND_LINE 1.35 /* height of a line */
-#define LEGEND_CHAR 0.46 /* width of a character */
 
 /* Make the entries of a panel from the labels of its curves. */
 void legend_entries(struct figure *, struct panel *);
-/* Leave one more entry out and count it in the last one; false if only three
- * are left. */
+/* Leave one more entry out and count it in the last one; false if only two are
+ * left. */
 bool legend_shorten(struct figure *, struct panel *);
 /* Add the owners of a panel to the legend that all panels share. */
 void legend_share(struct figure *, struct panel *);

@@ -95,7 +95,8 @@ static bool make_room(struct figure *f, struct panel *p, size_t panel)
  * Labels at the ends of lines
  */
 
-/* The place at which a curve ends: the median over the last part of it. */
+/* The place at which a curve ends: the median over the last part of it; NaN if
+ * that is far from the margin with the labels. */
 static double end_of(const struct panel *p, const struct curve *c)
 {
     double some[512], last = NAN;
@@ -109,6 +110,8 @@ static double end_of(const struct panel *p, const struct curve *c)
             continue;
         if (isnan(last))
             last = x;
+        if (last < 0.8)
+            return NAN;
         if (x < last - 0.05)
             break;
         some[n++] = y;
