@@ -114,6 +114,17 @@ def table(p):
     assert "run1" in p.names(), p.names()
 
 
+@test("the page comes in three files")
+def three_files(p):
+    p.keep_requests()
+    p.go()
+    p.await_text(".count", "run")
+    equal(sorted({u.removeprefix(p.server.base).split("#")[0]
+                  for u in p.keep_requests() if "/api/" not in u and
+                  u.startswith(p.server.base)}),
+          ["", "page/main.js", "page/style.css"])
+
+
 @test("a filter that is typed selects rows and is kept in the address")
 def filter_rows(p):
     p.go()

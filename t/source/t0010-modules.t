@@ -35,4 +35,13 @@ page/a.js:1: an export that declares nothing
 page/a.js:2: an address of another host
 page/a.js: does not begin with what it is for
 page/a.js: x is also in b.js" "scripts/modules finds each broken rule"
+
+printf '/* a.js */\nexport const a = 1;\n' >page/a.js
+printf 'import { a } from "./a.js";\nexport function b() {}\n' >page/b.js
+"$top/scripts/embed" page/index.html page/a.js page/b.js >out 2>err
+is "$(perl -0777 -ne '@f = /\{\n(.*?)0 \};/gs;
+    $_ = join "", map chr, $f[1] =~ /\d+/g; print' out)" "/* a.js */
+const a = 1;
+function b() {}" "scripts/embed joins modules without imports and exports"
+is "$(grep -c '^    { "' out)" 2 "the joined modules are one file"
 done_testing

@@ -187,30 +187,6 @@ static void add_json(struct buf *b, const char *json)
     }
 }
 
-/* The modules as one script, without their imports and exports. */
-static void add_script(struct buf *b)
-{
-    static const char export[] = "export ", import[] = "import ";
-
-    buf_str(b, "(async () => {\n\"use strict\";\n");
-    for (const struct page_file *f = page_files; f->name; f++) {
-        const char *s = (const char *)f->data;
-
-        while (str_ends(f->name, ".js") && *s) {
-            const size_t n = strcspn(s, "\n");
-            const char *line = s;
-
-            s += n + (s[n] == '\n');
-            if (strncmp(line, import, sizeof import - 1) == 0)
-                continue;
-            if (strncmp(line, export, sizeof export - 1) == 0)
-                line += sizeof export - 1;
-            buf_add(b, line, (size_t)(s - line));
-        }
-    }
-    buf_str(b, "})();\n");
-}
-
 /* Append the text up to a line that is replaced; NULL if it is not there. */
 static const char *add_until(struct buf *b, const char *text, const char *line)
 {
@@ -234,6 +210,7 @@ static int add_page(struct buf *b, const char *requests, struct err *e)
         "img-src data: blob:\">\n";
     const struct page_file *index = page_file_find("index.html");
     const struct page_file *css = page_file_find("style.css");
+    const struct page_file *js = page_file_find("main.js");
     struct buf code = BUF_INIT;
     const char *rest;
 
@@ -250,8 +227,8 @@ static int add_page(struct buf *b, const char *requests, struct err *e)
     buf_str(&code, "<script type=\"application/json\" id=\"frozen\">"
                    "{\"requests\":{");
     add_json(&code, requests);
-    buf_str(&code, "}}</script>\n<script>\n");
-    add_script(&code);
+    buf_str(&code, "}}</script>\n<script type=\"module\">\n");
+    buf_add(&code, js->data, js->size);
     buf_str(&code, "</script>\n");
     rest = add_until(b, rest, "</body>");
     if (rest) {

@@ -4,9 +4,9 @@
 #include <stddef.h>
 
 /*
- * page_files - the files of src/track/page, which the build puts into gtrack
+ * page_files - the page of src/track/page, which the build puts into gtrack
  *
- * Modules come after those that they import.
+ * The modules are one file, main.js: scripts/embed joins them.
  */
 struct page_file {
     const char *name;          /* "main.js" */
