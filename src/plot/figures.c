@@ -85,6 +85,9 @@ int figure_runs(struct build *b, int first, struct err *e)
     if (runs->n == 0)
         return err_set(e, ERR_MISSING, "there are no runs in %s", r->root);
     run_set_init(&b->set, runs->run, runs->n, &runs->mem);
+    if (r->color_by &&
+        run_set_colour_by(&b->set, r->color_by, &runs->mem, e) < 0)
+        return -1;
     return r->group_by ? check_group(runs, r->group_by, e) : 0;
 }
 

@@ -111,6 +111,8 @@ static const char *const legend_words[] = {
     { 0, "group-by", "param", OPT_STRING, &plot_request.group_by, \
       "group runs with the same value of PARAM, and draw the mean of each " \
       "group with a band" }, \
+    { 0, "color-by", "param", OPT_STRING, &plot_request.color_by, \
+      "colour runs by their value of PARAM" }, \
     { 0, "traces", NULL, OPT_FLAG, &plot_request.traces, \
       "with --group-by, draw each run behind its mean" }, \
     { 0, "baseline", "name=value", OPT_LIST, &plot_request.baseline, \

@@ -30,7 +30,7 @@ enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
 struct request {
     const char *root, *output, *script;
-    const char *smooth, *inset, *y2, *group_by, *mark;
+    const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange;
     int x, legend, term; /* words; x and legend are -1 where not given */
     struct opt_list baseline;

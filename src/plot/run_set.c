@@ -7,6 +7,7 @@
 
 #include "common/num.h"
 #include "common/utf8.h"
+#include "plot/curve_groups.h"
 #include "plot/draw/axis.h"
 #include "store/store.h"
 
@@ -144,11 +145,39 @@ size_t run_set_numbers(const struct run_set *c, const char *key[2])
     return !key[0] ? 0 : key[1] ? 2 : 1;
 }
 
+/* Colour runs by numbers, on a ramp; a run whose number is NaN is grey. */
+static void colour_by_ramp(struct run_set *c, const char *label,
+                           const double *number, struct arena *mem)
+{
+    double *known = xcalloc(c->n + 1, sizeof *known);
+    struct ramp *r = c->ramp = arena_alloc(mem, sizeof *r);
+    size_t n = 0;
+
+    *r = (struct ramp){ .label = arena_strdup(mem, label),
+                        .lo = INFINITY,
+                        .hi = -INFINITY };
+    for (size_t i = 0; i < c->n; i++) {
+        if (isnan(number[i]))
+            continue;
+        known[n++] = number[i];
+        r->lo = fmin(r->lo, number[i]);
+        r->hi = fmax(r->hi, number[i]);
+    }
+    r->log = is_geometric(known, n);
+    for (size_t i = 0; i < c->n; i++)
+        c->slot[i] =
+            isnan(number[i])
+                ? COLOUR_GREY
+                : palette_ramp_slot(
+                      r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
+                             : (number[i] - r->lo) / (r->hi - r->lo));
+    free(known);
+}
+
 static void colour_by_number(struct run_set *c, struct arena *mem)
 {
     const char *key[2], *dot;
     double *number;
-    struct ramp *r;
 
     if (run_set_numbers(c, key) == 0)
         return;
@@ -156,20 +185,80 @@ static void colour_by_number(struct run_set *c, struct arena *mem)
     for (size_t i = 0; i < c->n; i++)
         (void)num_real(run_info_param(&c->run[i], key[0]), &number[i]);
     dot = strrchr(key[0], '.');
-    r = c->ramp = arena_alloc(mem, sizeof *r);
-    *r = (struct ramp){ .label = dot ? dot + 1 : key[0],
-                        .lo = INFINITY,
-                        .hi = -INFINITY,
-                        .log = is_geometric(number, c->n) };
-    for (size_t i = 0; i < c->n; i++) {
-        r->lo = fmin(r->lo, number[i]);
-        r->hi = fmax(r->hi, number[i]);
-    }
-    for (size_t i = 0; i < c->n; i++)
-        c->slot[i] = palette_ramp_slot(
-            r->log ? log(number[i] / r->lo) / log(r->hi / r->lo)
-                   : (number[i] - r->lo) / (r->hi - r->lo));
+    colour_by_ramp(c, dot ? dot + 1 : key[0], number, mem);
     free(number);
+}
+
+/* The numbers of a parameter, NaN where it is missing; false if one of its
+ * values is no number, or if there are fewer than three different ones. */
+static bool read_numbers(const struct run_set *c, const char *param,
+                         double *number)
+{
+    size_t different = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const char *value = group_value(&c->run[i], param);
+        bool known = false;
+
+        number[i] = (double)NAN;
+        if (!value)
+            continue;
+        if (!num_real(value, &number[i]) || !isfinite(number[i]))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            known = known || !(number[k] < number[i] || number[k] > number[i] ||
+                               isnan(number[k]));
+        different += !known;
+    }
+    return different > 2;
+}
+
+/* The first run with the same value as this one. */
+static size_t first_alike(const struct run_set *c, const char *param, size_t at)
+{
+    const char *value = group_value(&c->run[at], param);
+    size_t i = 0;
+
+    for (;; i++) {
+        const char *other = group_value(&c->run[i], param);
+
+        if (other && strcmp(other, value) == 0)
+            return i;
+    }
+}
+
+static void colour_by_word(struct run_set *c, const char *param)
+{
+    int next = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        if (!group_value(&c->run[i], param)) {
+            c->slot[i] = COLOUR_GREY;
+        } else {
+            const size_t first = first_alike(c, param, i);
+
+            c->slot[i] = first < i ? c->slot[first] : next++;
+        }
+    }
+}
+
+int run_set_colour_by(struct run_set *c, const char *param, struct arena *mem,
+                      struct err *e)
+{
+    double *number = xcalloc(c->n + 1, sizeof *number);
+    bool any = false;
+
+    for (size_t i = 0; i < c->n; i++)
+        any = any || group_value(&c->run[i], param);
+    c->ramp = NULL;
+    if (any && read_numbers(c, param, number))
+        colour_by_ramp(c, param, number, mem);
+    else if (any)
+        colour_by_word(c, param);
+    free(number);
+    return any ? 0
+               : err_set(e, ERR_MISSING,
+                         "none of these runs has a parameter %s", param);
 }
 
 /* The colour that a run has been given, or -1. */

@@ -31,6 +31,11 @@ struct run_set {
 void run_set_init(struct run_set *, const struct run_info *, size_t n,
                   struct arena *);
 
+/* Colour the runs by the value of a parameter: numbers on a ramp, if there are
+ * three or more, other values each by one.  ERR_MISSING if no run has it. */
+int run_set_colour_by(struct run_set *, const char *param, struct arena *,
+                      struct err *);
+
 /* Do runs differ in a parameter of the first one, by its index?  Parameters
  * that describe the run itself (is., run.) do not count. */
 bool run_set_differs(const struct run_set *, size_t param);

@@ -95,6 +95,13 @@ like ramp.gp "set label 'lr' at screen" \
 is "$(sed -n 's/.* with linespoints .* lw \([^ ]*\) .*/\1/p' ramp.gp | tail -n 1)" \
     2.04 "the best of many runs is thick, and in front"
 
+# Colours by a parameter: a ramp for numbers, one colour each for others.
+gplot metric val/loss run1 run2 run3 --color-by lr --script by.gp >out 2>&1
+like by.gp "set label 'lr' at screen" "runs are coloured by a number"
+gplot metric val/loss run1 run2 run3 --color-by model.width -o by.json >out 2>&1
+is "$(grep -o '"colour":"#[0-9a-f]*"' by.json | sort -u | wc -l)" 1 \
+    "runs with the same value have the same colour"
+
 # What is too long ends in an ellipsis, not at the edge of the page.
 long=$(printf '%0150d' 1)
 gplot loss run1 --title "$long" --script long.gp >out 2>&1
@@ -243,5 +250,6 @@ refused 3 "there is no run named a b" loss "$(printf 'a\nb')"
 refused 3 "memory" memory run1
 refused 3 "nowhere" loss run1 -r nowhere
 refused 3 "none of these runs has a parameter nope" loss run1 run2 --group-by nope
+refused 3 "none of these runs has a parameter nope" loss run1 --color-by nope
 refused 2 "report.html\|html" report run1
 done_testing

@@ -23,9 +23,10 @@ struct listing {
     const struct live *live;
     struct track_selection selection;
     const char *columns_text, *group_text;
-    struct runs runs;   /* of the table, in its order */
-    struct runs chosen; /* those whose colours are wanted */
-    struct runs only;   /* the table has these; none: all */
+    const char *colour_by; /* a parameter, or NULL */
+    struct runs runs;      /* of the table, in its order */
+    struct runs chosen;    /* those whose colours are wanted */
+    struct runs only;      /* the table has these; none: all */
     struct columns columns, group;
 };
 
@@ -247,10 +248,13 @@ static void write_rows(struct emit *o, const struct listing *l)
 {
     struct table t = TABLE_INIT("");
     struct arena mem = ARENA_INIT;
+    struct err ignored = ERR_INIT;
     struct run_set set;
     int *places;
 
     run_set_init(&set, l->chosen.run, l->chosen.n, &mem);
+    if (l->colour_by && l->chosen.n)
+        run_set_colour_by(&set, l->colour_by, &mem, &ignored);
     for (size_t j = 0; j < l->columns.n; j++)
         table_column(&t, l->columns.item[j].title);
     for (size_t i = 0; i < l->runs.n; i++)
@@ -329,6 +333,16 @@ static void write_listing(struct emit *o, const struct listing *l)
     emit_object_end(o);
 }
 
+/* The parameter that "param:NAME" or "group" colours runs by. */
+static const char *parameter_of(const char *colour, const char *group)
+{
+    if (!colour)
+        return NULL;
+    if (strncmp(colour, "param:", 6) == 0)
+        return colour + 6;
+    return strcmp(colour, "group") == 0 ? group : NULL;
+}
+
 int answer_runs(struct site *s, struct query *q, struct answer *a,
                 struct err *e)
 {
@@ -341,6 +355,7 @@ int answer_runs(struct site *s, struct query *q, struct answer *a,
 
     if (!l.live)
         return -1;
+    l.colour_by = parameter_of(query_get(q, "colour"), l.group_text);
     l.selection.where = query_get(q, "filter");
     l.selection.sort = query_get(q, "sort");
     l.selection.deleted = query_flag(q, "deleted");

@@ -106,6 +106,29 @@ static int take_baseline(struct figure_request *f, struct site *s,
     return 0;
 }
 
+/* "run", "group" or "param:NAME" */
+static int take_colour(struct figure_request *f, const struct query *q,
+                       struct err *e)
+{
+    const char *colour = query_get(q, "colour");
+
+    if (!colour || strcmp(colour, "run") == 0)
+        return 0;
+    if (strncmp(colour, "param:", 6) == 0)
+        f->request.color_by = colour + 6;
+    else if (strcmp(colour, "group") == 0)
+        f->request.color_by = f->request.group_by;
+    else
+        return err_set(e, ERR_USAGE,
+                       "colour expects run, group or param:NAME, not '%.40s'",
+                       colour);
+    if (f->request.color_by) {
+        buf_str(&f->options, " --color-by ");
+        buf_shell_short(&f->options, f->request.color_by);
+    }
+    return 0;
+}
+
 /* The size in pixels; the points are as many as a browser has room for. */
 static int take_size(struct figure_request *f, const struct query *q,
                      struct err *e)
@@ -159,7 +182,8 @@ static int take_options(struct figure_request *f, struct site *s,
     }
     take_switch(f, q, "logx", "x", &r->logx, &r->linx);
     take_switch(f, q, "logy", "y", &r->logy, &r->liny);
-    if (take_baseline(f, s, q, e) < 0 || take_size(f, q, e) < 0)
+    if (take_colour(f, q, e) < 0 || take_baseline(f, s, q, e) < 0 ||
+        take_size(f, q, e) < 0)
         return -1;
     return request_parse(r, e);
 }
@@ -193,6 +217,9 @@ int figure_request_build(struct figure_request *f, struct err *e)
     struct build *b = &f->build;
 
     run_set_init(&b->set, b->runs.run, b->runs.n, &f->mem);
+    if (f->request.color_by &&
+        run_set_colour_by(&b->set, f->request.color_by, &f->mem, e) < 0)
+        return -1;
     if (f->param && f->metric)
         return sweep_draw(b, f->param, f->metric, e);
     if (k)
