@@ -14,6 +14,7 @@ EXTRA_DIST += \
 	%D%/manual_text.c \
 	%D%/metric.c \
 	%D%/parquet.c \
+	%D%/request.c \
 	%D%/run \
 	%D%/seeds/attempt/rewinds \
 	%D%/seeds/convert/gpt2 \
@@ -47,6 +48,9 @@ EXTRA_DIST += \
 	%D%/seeds/parquet/prefix.parquet \
 	%D%/seeds/parquet/snappy.parquet \
 	%D%/seeds/parquet/zstd2.parquet \
+	%D%/seeds/request/cookie \
+	%D%/seeds/request/path \
+	%D%/seeds/request/token \
 	%D%/seeds/settings/c4 \
 	%D%/seeds/settings/sweep \
 	%D%/seeds/shard/llmc.bin \

@@ -26,6 +26,7 @@ unit_tests = \
 	t/unit/range.t \
 	t/unit/schedule.t \
 	t/unit/sentencepiece.t \
+	t/unit/serve.t \
 	t/unit/shard.t \
 	t/unit/spawn.t \
 	t/unit/store.t \
@@ -88,6 +89,9 @@ t_unit_schedule_t_LDADD = $(TRAINER_LIBS)
 t_unit_sentencepiece_t_SOURCES = %D%/sentencepiece.c t/lib/tap.h
 t_unit_sentencepiece_t_LDADD = $(DATA_LIBS)
 t_unit_sentencepiece_t_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
+t_unit_serve_t_SOURCES = %D%/serve.c t/lib/tap.h src/track/serve/cache.c \
+	src/track/serve/guard.c src/track/serve/query.c src/track/serve/rank.c
+t_unit_serve_t_LDADD = $(COMMON_LIBS)
 t_unit_shard_t_SOURCES = %D%/shard.c t/lib/tap.h
 t_unit_shard_t_LDADD = $(DATA_LIBS)
 t_unit_spawn_t_SOURCES = %D%/spawn.c t/lib/tap.h

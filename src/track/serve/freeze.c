@@ -262,7 +262,7 @@ static int freeze_runs(const char *path, const char *store,
                        const struct runs *runs, struct err *e)
 {
     struct live live;
-    struct freeze f = { .site = { &live, 1, false },
+    struct freeze f = { .site = { .store = &live, .n_stores = 1 },
                         .requests = BUF_INIT,
                         .ids = list_ids(runs),
                         .n_runs = runs->n };
@@ -273,7 +273,7 @@ static int freeze_runs(const char *path, const char *store,
     live_open(&live, store);
     if (add_answers(&f, runs, e) == 0 && add_page(&page, f.requests.s, e) == 0)
         ret = save_page(path, &page, e);
-    live_close(&live);
+    site_clear(&f.site);
     buf_clear(&page);
     buf_clear(&f.requests);
     free(f.ids);

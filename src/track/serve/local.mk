@@ -10,6 +10,8 @@ gtrack_SOURCES += \
 	%D%/answer_kinds.c \
 	%D%/answer_run.c \
 	%D%/answer_runs.c \
+	%D%/cache.c \
+	%D%/cache.h \
 	%D%/changes.c \
 	%D%/changes.h \
 	%D%/figure_request.c \

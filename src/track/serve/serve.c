@@ -140,8 +140,10 @@ static int open_http(struct serve *s, struct err *e)
 int serve_run(const struct serve_conf *c, struct err *e)
 {
     struct serve s = { .conf = c,
-                       .site = { xcalloc(c->n_stores, sizeof(struct live)),
-                                 c->n_stores, c->edit } };
+                       .site = { .store =
+                                     xcalloc(c->n_stores, sizeof(struct live)),
+                                 .n_stores = c->n_stores,
+                                 .edit = c->edit } };
     int ret;
 
     for (size_t i = 0; i < c->n_stores; i++)
@@ -160,8 +162,7 @@ int serve_run(const struct serve_conf *c, struct err *e)
     }
     if (ret == 0 && c->socket)
         unlink(c->socket);
-    for (size_t i = 0; i < c->n_stores; i++)
-        live_close(&s.site.store[i]);
+    site_clear(&s.site);
     free(s.site.store);
     free(s.poll);
     return ret;

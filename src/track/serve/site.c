@@ -1,6 +1,7 @@
 #include "config.h"
 #include "track/serve/site.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,23 +11,24 @@
 #include "track/serve/page_files.h"
 
 /* clang-format off */
-static const struct {
+static const struct page {
     const char *path;
     site_fn *answer;
     bool post;
+    double seconds; /* for which an answer is valid if nothing changes */
 } pages[] = {
-    { "/api/stores", answer_stores, false },
-    { "/api/runs",   answer_runs,   false },
-    { "/api/kinds",  answer_kinds,  false },
-    { "/api/figure", answer_figure, false },
-    { "/api/events", answer_events, false },
-    { "/api/compare", answer_compare, false },
-    { "/api/diff", answer_diff, false },
-    { "/api/run", answer_run, false },
-    { "/api/log", answer_log, false },
-    { "/api/artifact", answer_artifact, false },
-    { "/api/download", answer_download, false },
-    { "/api/edit", answer_edit, true },
+    { "/api/stores",   answer_stores },
+    { "/api/runs",     answer_runs, .seconds = 2 },
+    { "/api/kinds",    answer_kinds, .seconds = INFINITY },
+    { "/api/figure",   answer_figure, .seconds = INFINITY },
+    { "/api/events",   answer_events },
+    { "/api/compare",  answer_compare, .seconds = INFINITY },
+    { "/api/diff",     answer_diff },
+    { "/api/run",      answer_run },
+    { "/api/log",      answer_log },
+    { "/api/artifact", answer_artifact },
+    { "/api/download", answer_download },
+    { "/api/edit",     answer_edit, .post = true },
 };
 /* clang-format on */
 
@@ -58,8 +60,29 @@ static int answer_file(const char *name, struct answer *a, struct err *e)
     return 0;
 }
 
-static int answer_path(struct site *s, bool post, const char *path,
+/* Answer, or repeat the answer to the same question. */
+static int answer_page(struct site *s, const struct page *p, const char *text,
                        struct query *q, struct answer *a, struct err *e)
+{
+    const struct live *l = p->seconds > 0 ? site_store(s, q, e) : NULL;
+    char *url;
+    int ret = 0;
+
+    if (!l)
+        return p->seconds > 0 ? -1 : p->answer(s, q, a, e);
+    url = xasprintf("%s?%s", p->path, text);
+    if (!cache_get(&s->cache, url, l->version, p->seconds, &a->body)) {
+        ret = p->answer(s, q, a, e);
+        if (ret == 0)
+            cache_put(&s->cache, url, l->version, &a->body);
+    }
+    free(url);
+    return ret;
+}
+
+static int answer_path(struct site *s, bool post, const char *path,
+                       const char *text, struct query *q, struct answer *a,
+                       struct err *e)
 {
     if (!post && strcmp(path, "/") == 0)
         return answer_file("index.html", a, e);
@@ -67,7 +90,7 @@ static int answer_path(struct site *s, bool post, const char *path,
         return answer_file(path + 6, a, e);
     for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
         if (strcmp(path, pages[i].path) == 0 && post == pages[i].post)
-            return pages[i].answer(s, q, a, e);
+            return answer_page(s, &pages[i], text, q, a, e);
     return err_set(e, ERR_MISSING, "there is no page here");
 }
 
@@ -79,9 +102,16 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
 
     q.body = body ? body : "";
     if (query_parse(&q, query, &e) < 0 ||
-        answer_path(s, post, path, &q, a, &e) < 0)
+        answer_path(s, post, path, query, &q, a, &e) < 0)
         answer_error(a, &e);
     query_clear(&q);
+}
+
+void site_clear(struct site *s)
+{
+    cache_clear(&s->cache);
+    for (size_t i = 0; i < s->n_stores; i++)
+        live_close(&s->store[i]);
 }
 
 struct live *site_store(struct site *s, const struct query *q, struct err *e)

@@ -2,6 +2,7 @@
 #define TRACK_SERVE_SITE_H
 
 #include "track/serve/answer.h"
+#include "track/serve/cache.h"
 #include "track/serve/live.h"
 #include "track/serve/query.h"
 
@@ -18,8 +19,10 @@ struct site {
     struct live *store;
     size_t n_stores;
     bool edit; /* notes, tags and deletion may be changed */
+    struct cache cache;
 };
 
+void site_clear(struct site *);
 void site_answer(struct site *, bool post, const char *path, const char *query,
                  const char *body, struct answer *);
 

@@ -1,0 +1,41 @@
+#ifndef TRACK_SERVE_CACHE_H
+#define TRACK_SERVE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+/*
+ * cache - the last answers, for other pages that ask the same
+ *
+ *      if (!cache_get(&c, url, version, 2, &body)) {
+ *          ...
+ *          cache_put(&c, url, version, &body);
+ *      }
+ *
+ * An answer is valid for one version of a store, and for so many seconds at
+ * most.  The oldest ones make room for others.
+ */
+enum { CACHE_ANSWERS = 64, CACHE_BYTES = 16 << 20 };
+
+struct cache {
+    struct cached {
+        char *url;
+        int64_t version;
+        double at; /* by clock_mono() */
+        struct buf body;
+    } item[CACHE_ANSWERS];
+    size_t next; /* the oldest */
+    size_t bytes;
+};
+
+/* Append the answer; false if there is none. */
+bool cache_get(const struct cache *, const char *url, int64_t version,
+               double seconds, struct buf *);
+void cache_put(struct cache *, const char *url, int64_t version,
+               const struct buf *);
+void cache_clear(struct cache *);
+
+#endif

@@ -1,0 +1,178 @@
+/*
+ * serve - the parts of the server of gtrack serve that need no store
+ */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "t/lib/tap.h"
+#include "track/serve/cache.h"
+#include "track/serve/guard.h"
+#include "track/serve/query.h"
+#include "track/serve/rank.h"
+
+/*
+ * Queries
+ */
+static void test_query(void)
+{
+    static const char *const wrong[] = { "a=%", "a=%4", "%zz=1", "a=%00",
+                                         "a=b&c=%g0" };
+    struct query q = QUERY_INIT;
+    struct err e = ERR_INIT;
+    char **list;
+    int n;
+
+    ok(query_parse(&q, "a=1&b=x+y%2Fz&empty=&=&list=p,,q&flag=1", &e) == 0,
+       "a query can be read");
+    ok(strcmp(query_get(&q, "b"), "x y/z") == 0, "escapes are decoded");
+    ok(!query_get(&q, "empty") && !query_get(&q, "none"),
+       "an empty value is as good as none");
+    ok(query_flag(&q, "flag") && !query_flag(&q, "b"), "1 is a flag");
+    ok(query_list(&q, "list", &list) == 2 && strcmp(list[1], "q") == 0,
+       "a list is divided at its commas");
+    ok(query_number(&q, "a", 1, 7, &n, &e) == 0 && n == 1, "a number is read");
+    ok(query_number(&q, "none", 1, 7, &n, &e) == 0 && n == 7,
+       "a number that is missing has its default");
+    ok(query_number(&q, "b", 1, 7, &n, &e) < 0, "a text is no number");
+    query_clear(&q);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ok(query_parse(&q, wrong[i], &e) < 0, "the escape in %s is refused",
+           wrong[i]);
+        query_clear(&q);
+    }
+}
+
+/*
+ * Who may ask
+ */
+static void test_guard(void)
+{
+    /* clang-format off */
+    static const struct {
+        const char *host, *origin;
+        bool cookie, changes;
+        enum guard_verdict verdict;
+    } rows[] = {
+        { "127.0.0.1:1", NULL, true, false, GUARD_PASS },
+        { "LOCALHOST", NULL, true, false, GUARD_PASS },
+        { "[::1]:1", NULL, true, false, GUARD_PASS },
+        { "proxy.example", NULL, true, false, GUARD_PASS },
+        { "127.0.0.1:1", NULL, false, false, GUARD_REFUSE },
+        { "127.0.0.1.evil.example", NULL, true, false, GUARD_REFUSE },
+        { "localhost.evil.example:1", NULL, true, false, GUARD_REFUSE },
+        { "", NULL, true, false, GUARD_REFUSE },
+        { "[::1", NULL, true, false, GUARD_REFUSE },
+        { "localhost:1", "http://localhost:1", true, true, GUARD_PASS },
+        { "localhost:1", "https://localhost:1", true, true, GUARD_PASS },
+        { "localhost:1", "http://localhost:2", true, true, GUARD_REFUSE },
+        { "localhost:1", "null", true, true, GUARD_REFUSE },
+        { "localhost:1", NULL, true, true, GUARD_REFUSE },
+    };
+    /* clang-format on */
+    const char *name = "proxy.example";
+    const struct opt_list hosts = { &name, 1, 1 };
+    char cookie[80], tokens[80];
+    struct err e = ERR_INIT;
+    struct guard g, other;
+
+    ok(guard_init(&g, 1, &hosts, &e) == 0 &&
+           guard_init(&other, 1, NULL, &e) == 0,
+       "a guard has a token");
+    ok(strlen(g.token) == GUARD_TOKEN && strcmp(g.token, other.token) != 0,
+       "each server has another token");
+    snprintf(cookie, sizeof cookie, "a=b; %s=%s", g.cookie, g.token);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct guard_request r = { rows[i].host, rows[i].origin,
+                                         rows[i].cookie ? cookie : NULL, NULL,
+                                         rows[i].changes };
+
+        ok(guard_check(&g, &r, &e) == rows[i].verdict,
+           "row %zu: a request to '%s' from %s is %s", i, rows[i].host,
+           rows[i].origin ? rows[i].origin : "no origin",
+           rows[i].verdict == GUARD_PASS ? "answered" : "refused");
+    }
+    for (size_t i = 0; i < 3; i++) {
+        struct guard_request r = { "localhost", NULL, NULL, tokens, false };
+
+        snprintf(tokens, sizeof tokens, "%s%s", i == 1 ? "" : g.token,
+                 i == 2 ? "0" : "");
+        ok(guard_check(&g, &r, &e) == (i == 0 ? GUARD_ENTER : GUARD_REFUSE),
+           "a token of %zu digits is %s", strlen(tokens),
+           i == 0 ? "accepted" : "refused");
+    }
+}
+
+/*
+ * Rank correlation, beside values worked out by hand
+ */
+static void test_rank(void)
+{
+    static const double x[] = { 1, 2, 3, 4, 5 };
+    static const double up[] = { 1, 10, 11, 12, 1000 };
+    static const double mixed[] = { 2, 1, 4, 3, 5 };
+    static const double ties[] = { 1, 1, 2, 2, 3 };
+    static const double level[] = { 7, 7, 7, 7, 7 };
+    const double holes[] = { 5, 4, NAN, 2, 1 };
+    size_t n;
+
+    ok(fabs(rank_correlation(x, up, 5, &n) - 1) < 1e-12 && n == 5,
+       "numbers that rise together have a correlation of 1");
+    ok(fabs(rank_correlation(x, mixed, 5, &n) - 0.8) < 1e-12,
+       "two exchanged pairs of five leave 0.8");
+    ok(fabs(rank_correlation(x, ties, 5, &n) - 0.9486832980505138) < 1e-12,
+       "equal values share their ranks");
+    ok(fabs(rank_correlation(x, holes, 5, &n) + 1) < 1e-12 && n == 4,
+       "a value that is missing is left out");
+    ok(isnan(rank_correlation(x, level, 5, &n)),
+       "what does not vary has no correlation");
+}
+
+/*
+ * Answers that are repeated
+ */
+static void test_cache(void)
+{
+    struct cache c = { 0 };
+    struct buf in = BUF_INIT, out = BUF_INIT;
+    char url[32];
+
+    buf_str(&in, "answer");
+    cache_put(&c, "/a", 1, &in);
+    ok(cache_get(&c, "/a", 1, INFINITY, &out) && strcmp(out.s, "answer") == 0,
+       "an answer is repeated");
+    ok(!cache_get(&c, "/b", 1, INFINITY, &out),
+       "another question has another answer");
+    ok(!cache_get(&c, "/a", 2, INFINITY, &out),
+       "a store that has changed has other answers");
+    ok(!cache_get(&c, "/a", 1, -1, &out), "an answer may be too old");
+    for (int i = 0; i < CACHE_ANSWERS; i++) {
+        snprintf(url, sizeof url, "/%d", i);
+        cache_put(&c, url, 1, &in);
+    }
+    ok(!cache_get(&c, "/a", 1, INFINITY, &out) &&
+           cache_get(&c, "/0", 1, INFINITY, &out),
+       "the oldest answer makes room");
+    for (int i = 0; i < CACHE_ANSWERS; i++) {
+        buf_room(&in, CACHE_BYTES / 5);
+        memset(in.s, 'x', CACHE_BYTES / 5);
+        in.len = CACHE_BYTES / 5;
+        snprintf(url, sizeof url, "/%d", i);
+        cache_put(&c, url, 1, &in);
+    }
+    ok(c.bytes <= CACHE_BYTES, "answers take a limited amount of memory");
+    cache_clear(&c);
+    ok(c.bytes == 0, "a cache can be cleared");
+    buf_clear(&in);
+    buf_clear(&out);
+}
+
+int main(void)
+{
+    test_query();
+    test_guard();
+    test_rank();
+    test_cache();
+    return done_testing();
+}
