@@ -162,10 +162,19 @@ static double flops_per_token(const struct run_info *run)
     return NAN;
 }
 
+/* Read a history as the request wants it. */
+static int load_series(struct series *s, const struct run_info *run,
+                       const char *key, const struct request *r, struct err *e)
+{
+    return r->load ? r->load(r->load_arg, s, run, key, e)
+                   : series_load(s, run, key, 0, e);
+}
+
 static int along_tokens(struct history *h, const struct run_info *run,
-                        bool flops, struct err *e)
+                        const struct request *r, struct err *e)
 {
     const char *key = history_find(run, token_names);
+    const bool flops = r->along == ALONG_FLOPS;
     double factor = flops ? flops_per_token(run) : 1;
     struct series s;
 
@@ -179,7 +188,7 @@ static int along_tokens(struct history *h, const struct run_info *run,
                        "%s records neither its FLOPs per token nor its "
                        "number of parameters; --x=flops needs one",
                        run->name);
-    if (series_load(&s, run, key, 0, e) < 0)
+    if (load_series(&s, run, key, r, e) < 0)
         return -1;
     for (size_t i = 0; i < h->n; i++)
         h->x[i] = tokens_at(&s, h->step[i]) * factor;
@@ -197,7 +206,7 @@ static int fill_x(struct history *h, const struct run_info *run,
         return 0;
     case ALONG_TOKENS:
     case ALONG_FLOPS:
-        return along_tokens(h, run, r->along == ALONG_FLOPS, e);
+        return along_tokens(h, run, r, e);
     case ALONG_GPUH:
         if (run->attempts == 0 || run->attempt[0].gpus == 0)
             return err_set(e, ERR_MISSING,
@@ -216,30 +225,30 @@ static int fill_x(struct history *h, const struct run_info *run,
     return 0;
 }
 
-static int load_points(struct history *h, const struct run_info *run,
-                       const char *key, int flags, struct err *e)
+/* Take over the points of a series, which has no owner then. */
+static int take_points(struct history *h, struct series *s, const char *key,
+                       struct err *e)
 {
-    struct series s;
-
     *h = (struct history){ 0 };
-    if (series_load(&s, run, key, flags, e) < 0)
-        return -1;
-    h->x = mem_alloc(s.n + 1, sizeof *h->x, key, e);
+    h->x = mem_alloc(s->n + 1, sizeof *h->x, key, e);
     if (!h->x) {
-        series_free(&s);
+        series_free(s);
         return -1;
     }
-    h->n = h->room = s.n;
-    h->y = s.value;
-    h->step = s.step;
-    h->ms = s.ms;
+    h->n = h->room = s->n;
+    h->y = s->value;
+    h->step = s->step;
+    h->ms = s->ms;
     return 0;
 }
 
 int history_load(struct history *h, const struct run_info *run, const char *key,
                  const struct request *r, struct err *e)
 {
-    if (load_points(h, run, key, 0, e) < 0)
+    struct series s;
+
+    *h = (struct history){ 0 };
+    if (load_series(&s, run, key, r, e) < 0 || take_points(h, &s, key, e) < 0)
         return -1;
     if (fill_x(h, run, r, e) == 0)
         return 0;
@@ -269,11 +278,13 @@ int history_attempts(struct history **out, size_t *n,
 {
     const size_t count = run->attempts > 0 ? (size_t)run->attempts : 1;
     struct history all, *part;
+    struct series s;
     int ret = 0;
 
     *out = NULL;
     *n = 0;
-    if (load_points(&all, run, key, LOAD_ALL_ATTEMPTS, e) < 0)
+    if (series_load(&s, run, key, LOAD_ALL_ATTEMPTS, e) < 0 ||
+        take_points(&all, &s, key, e) < 0)
         return -1;
     part = xcalloc(count, sizeof *part);
     for (size_t i = 0; i < all.n; i++)

@@ -8,6 +8,7 @@
 #include "common/opt.h"
 #include "plot/draw/figure.h"
 #include "plot/smooth.h"
+#include "store/load.h"
 
 /*
  * request - what the command line asks for
@@ -28,7 +29,13 @@ enum show { SHOW_RESUME, SHOW_CHECKPOINT, SHOW_BEST, SHOW_SPIKE, SHOW_EVAL };
 
 enum band { BAND_STD, BAND_SEM, BAND_CI95, BAND_MINMAX };
 
+/* How histories are read; `arg` is that of the request. */
+typedef int request_load_fn(void *arg, struct series *, const struct run_info *,
+                            const char *key, struct err *);
+
 struct request {
+    request_load_fn *load; /* NULL: series_load() */
+    void *load_arg;
     const char *root, *output, *script;
     const char *smooth, *inset, *y2, *group_by, *color_by, *mark;
     const char *title, *size, *font, *xrange, *yrange;

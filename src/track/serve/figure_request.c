@@ -196,7 +196,11 @@ int figure_request_open(struct figure_request *f, struct site *s,
         .metric = query_get(q, "metric"),
         .param = query_get(q, "param"),
         .figure = FIGURE_INIT,
-        .request = { .x = -1, .legend = -1, .every = 2 },
+        .request = { .load = series_cache_load,
+                     .load_arg = &s->series,
+                     .x = -1,
+                     .legend = -1,
+                     .every = 2 },
         .options = BUF_INIT,
     };
     f->live = site_store(s, q, e);

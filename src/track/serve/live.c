@@ -53,6 +53,7 @@ static uint64_t print_of(const struct run_info *r)
 struct known {
     const char *id;
     uint64_t print;
+    int64_t since;
 };
 
 static int by_id(const void *a, const void *b)
@@ -66,7 +67,8 @@ static struct known *list_known(const struct live *l)
     struct known *known = xcalloc(l->runs.n + 1, sizeof *known);
 
     for (size_t i = 0; i < l->runs.n; i++)
-        known[i] = (struct known){ l->runs.run[i].id, l->print[i] };
+        known[i] =
+            (struct known){ l->runs.run[i].id, l->print[i], l->since[i] };
     if (l->runs.n)
         qsort(known, l->runs.n, sizeof *known, by_id);
     return known;
@@ -82,16 +84,18 @@ static bool accept_runs(struct live *l, struct runs *now)
     bool any = before != now->n;
 
     l->print = xrealloc(l->print, now->n + 1, sizeof *l->print);
+    l->since = xrealloc(l->since, now->n + 1, sizeof *l->since);
     l->changed = xrealloc(l->changed, now->n + 1, sizeof *l->changed);
     l->running = false;
     for (size_t i = 0; i < now->n; i++) {
         const struct run_info *r = &now->run[i];
-        const struct known key = { r->id, 0 };
+        const struct known key = { .id = r->id };
         const struct known *was =
             before ? bsearch(&key, known, before, sizeof key, by_id) : NULL;
 
         l->print[i] = print_of(r);
         l->changed[i] = !was || was->print != l->print[i];
+        l->since[i] = l->changed[i] ? l->version + 1 : was->since;
         l->running |= r->status == RUN_RUNNING;
         any |= l->changed[i];
         if (l->changed[i])
@@ -160,6 +164,17 @@ double live_wait(const struct live *l)
     return fmax(due_at(l) - clock_mono(), 0);
 }
 
+int64_t live_since(const struct live *l, char *const *ids, size_t n)
+{
+    int64_t since = 0;
+
+    for (size_t i = 0; i < l->runs.n; i++)
+        for (size_t k = 0; k < n && l->since[i] > since; k++)
+            if (strcmp(l->runs.run[i].id, ids[k]) == 0)
+                since = l->since[i];
+    return since;
+}
+
 void live_changed(const struct live *l, struct emit *o)
 {
     emit_object(o, NULL);
@@ -178,4 +193,5 @@ void live_close(struct live *l)
     runs_free(&l->runs);
     free(l->print);
     free(l->changed);
+    free(l->since);
 }

@@ -27,6 +27,7 @@ struct live {
     int64_t version;    /* grows with each change */
     struct changes changes;
     uint64_t *print; /* of each run, to see whether it is another now */
+    int64_t *since;   /* the version in which it became what it is */
     bool *changed;   /* since it was read before */
     bool stale;      /* a file has changed */
     bool running;    /* some run may become stale */
@@ -43,6 +44,8 @@ bool live_due(const struct live *);
 double live_wait(const struct live *);
 /* Read it; true if something is different now. */
 bool live_read(struct live *);
+/* The version since which these runs are what they are; 0 for none of them. */
+int64_t live_since(const struct live *, char *const *ids, size_t n);
 /* {"version":7,"runs":["ID",...]}, after live_read(). */
 void live_changed(const struct live *, struct emit *);
 void live_close(struct live *);

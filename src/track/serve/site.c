@@ -15,14 +15,15 @@ static const struct page {
     const char *path;
     site_fn *answer;
     bool post;
+    bool of_runs;   /* it is about the runs in the query alone */
     double seconds; /* for which an answer is valid if nothing changes */
 } pages[] = {
     { "/api/stores",   answer_stores },
     { "/api/runs",     answer_runs, .seconds = 2 },
-    { "/api/kinds",    answer_kinds, .seconds = INFINITY },
-    { "/api/figure",   answer_figure, .seconds = INFINITY },
+    { "/api/kinds",    answer_kinds, .of_runs = true, .seconds = INFINITY },
+    { "/api/figure",   answer_figure, .of_runs = true, .seconds = INFINITY },
     { "/api/events",   answer_events },
-    { "/api/compare",  answer_compare, .seconds = INFINITY },
+    { "/api/compare",  answer_compare, .of_runs = true, .seconds = INFINITY },
     { "/api/diff",     answer_diff },
     { "/api/run",      answer_run },
     { "/api/log",      answer_log },
@@ -60,21 +61,38 @@ static int answer_file(const char *name, struct answer *a, struct err *e)
     return 0;
 }
 
+/* The version of the store that an answer depends on: the one in which the
+ * runs that it is about changed last. */
+static int64_t version_of(const struct page *p, const struct live *l,
+                          struct query *q)
+{
+    char **run, **baseline;
+    const size_t n = query_list(q, "runs", &run);
+    const size_t m = query_list(q, "baseline", &baseline);
+    const int64_t a = live_since(l, run, n), b = live_since(l, baseline, m);
+
+    if (!p->of_runs)
+        return l->version;
+    return a > b ? a : b;
+}
+
 /* Answer, or repeat the answer to the same question. */
 static int answer_page(struct site *s, const struct page *p, const char *text,
                        struct query *q, struct answer *a, struct err *e)
 {
     const struct live *l = p->seconds > 0 ? site_store(s, q, e) : NULL;
+    int64_t version;
     char *url;
     int ret = 0;
 
     if (!l)
         return p->seconds > 0 ? -1 : p->answer(s, q, a, e);
+    version = version_of(p, l, q);
     url = xasprintf("%s?%s", p->path, text);
-    if (!cache_get(&s->cache, url, l->version, p->seconds, &a->body)) {
+    if (!cache_get(&s->cache, url, version, p->seconds, &a->body)) {
         ret = p->answer(s, q, a, e);
         if (ret == 0)
-            cache_put(&s->cache, url, l->version, &a->body);
+            cache_put(&s->cache, url, version, &a->body);
     }
     free(url);
     return ret;
@@ -110,6 +128,7 @@ void site_answer(struct site *s, bool post, const char *path, const char *query,
 void site_clear(struct site *s)
 {
     cache_clear(&s->cache);
+    series_cache_clear(&s->series);
     for (size_t i = 0; i < s->n_stores; i++)
         live_close(&s->store[i]);
 }

@@ -5,6 +5,7 @@
 #include "track/serve/cache.h"
 #include "track/serve/live.h"
 #include "track/serve/query.h"
+#include "track/serve/series_cache.h"
 
 /*
  * site - what the pages of the server are made from, and which function makes
@@ -20,6 +21,7 @@ struct site {
     size_t n_stores;
     bool edit; /* notes, tags and deletion may be changed */
     struct cache cache;
+    struct series_cache series;
 };
 
 void site_clear(struct site *);
