@@ -12,6 +12,8 @@ like err "poisoned differs at step 200: train/loss is" \
     "the changed loss is found"
 like out "the exit status is 1" "a difference is exit status 1"
 
+like report.md "-->[0-9]*[.][0-9][0-9]<!--" "the number of the report is filled in"
+
 # batch NAME STATUS [ARGUMENT]...: what it prints is in out and err
 batch() {
     name=$1 status=$2
