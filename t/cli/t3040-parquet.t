@@ -6,8 +6,8 @@ gdata info "$seeds/plain.parquet" >out 2>err
 ! grep -q without err || skip_all "built without Parquet"
 x300=$(awk 'BEGIN { for (i = 0; i < 300; i++) printf "x" }')
 # dedup leaves the second "first" and the second empty one out
-printf '{"text":"%s"}\n' first '' "sec$(printf '\303\266')nd $(printf \
-    '\344\270\255')" "$x300" end >want
+printf '{"id":%d,"text":"%s"}\n' 0 first 1 '' 2 "sec$(printf '\303\266')nd $(
+    printf '\344\270\255')" 5 "$x300" 6 end >want
 for kind in plain snappy gzip2 zstd2 delta prefix groups; do
     gdata dedup -q "$seeds/$kind.parquet" >out 2>err
     if grep -q "without libzstd" err; then
@@ -18,6 +18,26 @@ for kind in plain snappy gzip2 zstd2 delta prefix groups; do
     test "$(gdata info --tsv --no-header "$seeds/$kind.parquet" 2>err |
         cut -f5)" = 7; ok $? "info counts 7 rows in $kind.parquet"
 done
+gdata dedup -q "$seeds/plain.parquet" >out 2>err
+like err "plain.parquet: these columns are left out.*: meta, tags" \
+    "dedup names the columns that it leaves out"
+
+cat >want <<'END'
+{"text":"a","int":1,"long":4611686018427387904,"unsigned":18446744073709551615,"small":4294967295,"real":0.5,"half":0.25,"truth":true,"label":"x"}
+{"text":"b","int":-2,"long":-1,"unsigned":0,"small":0,"real":1e+300,"half":null,"truth":false,"label":null}
+{"text":"","int":null,"long":0,"unsigned":2,"small":2,"real":null,"half":null,"truth":true,"label":""}
+{"text":"c\n\"c\"","int":2147483647,"long":5,"unsigned":null,"small":null,"real":-1.25,"half":-8.0,"truth":false,"label":"中"}
+END
+for kind in scalars scalars2; do
+    gdata dedup -q "$seeds/$kind.parquet" >out 2>err
+    cmp want out
+    ok $? "dedup keeps the other columns of $kind.parquet"
+    like err "left out.*: when, day, bytes, list" \
+        "dedup names the columns of $kind.parquet that it leaves out"
+done
+gdata dedup -q "$seeds/split.parquet" >out 2>err
+test $? -eq 1 && like err 'column "real": values in encoding 9 are not' \
+    "numbers in an encoding that is not supported are an error"
 gdata dedup -q --input parquet --field id "$seeds/plain.parquet" >out 2>err
 test $? = 1 && grep -q 'plain.parquet.*"id" does not contain strings' err
 ok $? "a column of numbers is refused as text"

@@ -46,7 +46,10 @@ EXTRA_DIST += \
 	%D%/seeds/parquet/gzip2.parquet \
 	%D%/seeds/parquet/plain.parquet \
 	%D%/seeds/parquet/prefix.parquet \
+	%D%/seeds/parquet/scalars.parquet \
+	%D%/seeds/parquet/scalars2.parquet \
 	%D%/seeds/parquet/snappy.parquet \
+	%D%/seeds/parquet/split.parquet \
 	%D%/seeds/parquet/zstd2.parquet \
 	%D%/seeds/request/cookie \
 	%D%/seeds/request/path \

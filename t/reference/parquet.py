@@ -30,6 +30,34 @@ for name, options in kinds.items():
     pq.write_table(table, f"{sys.argv[1]}/{name}.parquet",
                    store_schema=False, write_statistics=False, **options)
 
+scalars = pa.table({
+    "text": pa.array(["a", "b", "a", None, "c\n\"c\""]),
+    "int": pa.array([1, -2, 3, None, 2**31 - 1], type=pa.int32()),
+    "long": pa.array([2**62, -1, None, 0, 5]),
+    "unsigned": pa.array([2**64 - 1, 0, 1, 2, None], type=pa.uint64()),
+    "small": pa.array([2**32 - 1, 0, 1, 2, None], type=pa.uint32()),
+    "real": pa.array([0.5, 1e300, None, float("nan"), -1.25]),
+    "half": pa.array([0.25, None, 1.0, float("inf"), -8.0], pa.float32()),
+    "truth": pa.array([True, False, None, True, False]),
+    "label": pa.array(["x", None, "y", "", "\u4e2d"]),
+    "when": pa.array([1, 2, 3, 4, 5], type=pa.timestamp("ns")),
+    "day": pa.array([1, 2, 3, 4, 5], type=pa.date32()),
+    "bytes": pa.array([b"1", b"2", b"3", b"4", b"5"]),
+    "list": pa.array([[1]] * 5),
+})
+for name, options in {
+        "scalars": dict(compression="SNAPPY", use_dictionary=["label"]),
+        "scalars2": dict(compression="GZIP", data_page_version="2.0",
+                         row_group_size=3, use_dictionary=False,
+                         column_encoding={"int": "DELTA_BINARY_PACKED",
+                                          "long": "DELTA_BINARY_PACKED",
+                                          "truth": "RLE",
+                                          "label": "DELTA_BYTE_ARRAY"}),
+        "split": dict(compression="NONE", use_dictionary=False,
+                      column_encoding={"real": "BYTE_STREAM_SPLIT"})}.items():
+    pq.write_table(scalars, f"{sys.argv[1]}/{name}.parquet",
+                   store_schema=False, write_statistics=False, **options)
+
 
 class Keys(pe.KmsClient):
     """Keys that anybody may have."""

@@ -74,7 +74,7 @@ struct corpus_conf {
     const char *field;     /* of JSON or Parquet; NULL: "text" */
     const char *separator; /* of plain text; NULL: a file is a document */
     enum corpus_bad bad;
-    bool keep_lines;                 /* of JSON, in corpus_doc */
+    bool keep_lines;                 /* as JSON, in corpus_doc */
     size_t max_line;                 /* bytes of JSON; 0: 64 MiB */
     double good;                     /* the least share of lines that are not
                                       * bad; fewer are an error */
@@ -92,7 +92,7 @@ struct corpus_doc {
     const char *text; /* len bytes, which may include NULs */
     size_t len;
     int64_t line;      /* its first line, from 1; a row of Parquet */
-    const char *whole; /* the line of JSON, if lines are kept, or NULL */
+    const char *whole; /* its line of JSON, if lines are kept, or NULL */
     size_t whole_len;
     bool begins, ends; /* a document; both are set unless it is a part */
 };

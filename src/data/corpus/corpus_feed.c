@@ -270,11 +270,17 @@ static int feed_stream(struct corpus *c, bool json, struct err *e)
 static int feed_parquet(struct corpus *c, struct err *e)
 {
     const char *name = c->files.list.name[c->at.file];
+    struct parquet_fields *fields = NULL;
     struct parquet *p;
     int got;
 
     if (parquet_open(&p, name, c->field, e) < 0)
         return -1;
+    if (c->conf.keep_lines &&
+        parquet_fields_open(&fields, name, c->field, e) < 0) {
+        parquet_close(p);
+        return -1;
+    }
     do {
         struct corpus_block *b = corpus_take_block(c);
 
@@ -285,6 +291,8 @@ static int feed_parquet(struct corpus *c, struct err *e)
         b->json = true;
         b->at = c->at;
         got = parquet_next(p, c->at.offset, b, e);
+        if (got > 0 && fields && parquet_fields_add(fields, b, e) < 0)
+            got = -1;
         if (got > 0) {
             c->at.offset += (int64_t)b->n;
             c->at.line += (int64_t)b->n;
@@ -294,6 +302,7 @@ static int feed_parquet(struct corpus *c, struct err *e)
             corpus_done(c, b);
         }
     } while (got > 0);
+    parquet_fields_close(fields);
     parquet_close(p);
     if (got < 0 && e->kind != ERR_INTERRUPTED &&
         corpus_bad_file(c, c->at.line, e) < 0)

@@ -49,8 +49,12 @@ src_data_libdata_a_SOURCES += \
 	%D%/parquet.c \
 	%D%/parquet_decode.c \
 	%D%/parquet_decode.h \
+	%D%/parquet_fields.c \
 	%D%/parquet_footer.c \
 	%D%/parquet_footer.h \
+	%D%/parquet_impl.h \
+	%D%/parquet_page.c \
+	%D%/parquet_page.h \
 	%D%/thrift.c \
 	%D%/thrift.h
 else

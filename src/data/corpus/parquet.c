@@ -1,10 +1,10 @@
 /*
- * parquet - the pages of one column of strings, and the strings in them
+ * parquet - the pages of one column, and the values in them
  *
  * Field numbers are those in parquet.thrift of the Apache Parquet format.
  */
 #include "config.h"
-#include "data/corpus/parquet.h"
+#include "data/corpus/parquet_impl.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -15,31 +15,16 @@
 #include <unistd.h>
 
 #include "common/mem.h"
-#include "data/corpus/parquet_decode.h"
-#include "data/corpus/parquet_footer.h"
-#include "data/corpus/thrift.h"
+#include "data/corpus/parquet_page.h"
 
-enum {
-    PAGE_MAX = 1 << 30, /* bytes of a page, inflated */
-    VALUES_MAX = 1 << 27,
-};
-
-enum parquet_page_type { PAGE_DATA, PAGE_INDEX, PAGE_DICTIONARY, PAGE_DATA_2 };
 enum parquet_encoding {
     ENC_PLAIN = 0,
     ENC_PLAIN_DICTIONARY = 2,
+    ENC_HYBRID = 3,
+    ENC_DELTA = 5,
     ENC_DELTA_LENGTH = 6,
     ENC_DELTA_BYTES = 7,
     ENC_DICTIONARY = 8,
-};
-
-/* The header of a page. */
-struct parquet_page {
-    int64_t type, size, packed; /* bytes inflated, bytes in the file */
-    int64_t values, encoding;
-    int64_t levels; /* bytes of definition levels, of version 2 */
-    int64_t repeats;
-    bool plain; /* version 2 and not compressed */
 };
 
 struct parquet {
@@ -84,8 +69,8 @@ static int map_file(struct parquet *p, const char *path, struct err *e)
     return 0;
 }
 
-int parquet_open(struct parquet **out, const char *path, const char *column,
-                 struct err *e)
+int parquet_open_column(struct parquet **out, const char *path,
+                        const char *column, struct err *e)
 {
     struct parquet *p = xcalloc(1, sizeof *p);
 
@@ -100,6 +85,28 @@ int parquet_open(struct parquet **out, const char *path, const char *column,
     return 0;
 }
 
+int parquet_open(struct parquet **out, const char *path, const char *column,
+                 struct err *e)
+{
+    struct parquet *p;
+
+    if (parquet_open_column(&p, path, column, e) < 0)
+        return -1;
+    if (p->column.type != PARQUET_BYTES) {
+        parquet_close(p);
+        return err_set(e, ERR_INPUT,
+                       "%s: the column \"%s\" does not contain strings", path,
+                       column);
+    }
+    *out = p;
+    return 0;
+}
+
+const struct parquet_column *parquet_column(const struct parquet *p)
+{
+    return &p->column;
+}
+
 void parquet_close(struct parquet *p)
 {
     union {
@@ -110,7 +117,7 @@ void parquet_close(struct parquet *p)
     if (p->map)
         munmap(u.memory, p->size);
     free(p->name);
-    free(p->column.group);
+    parquet_column_clear(&p->column);
     free(p->dict_data);
     free(p->page_data);
     free(p->joined);
@@ -119,89 +126,22 @@ void parquet_close(struct parquet *p)
     free(p);
 }
 
-static void read_data_header(struct thrift *t, struct parquet_page *g,
-                             int version)
+/* Values one after the other. */
+static bool read_plain(const struct parquet *p, const uint8_t *at,
+                       const uint8_t *end, struct parquet_string *out, size_t n)
 {
-    struct thrift_field f;
-
-    thrift_begin(t);
-    while (thrift_field(t, &f)) {
-        if (f.id == 1)
-            g->values = thrift_int(t);
-        else if (f.id == (version == 2 ? 4 : 2))
-            g->encoding = thrift_int(t);
-        else if (version == 2 && f.id == 5)
-            g->levels = thrift_int(t);
-        else if (version == 2 && f.id == 6)
-            g->repeats = thrift_int(t);
-        else if (version == 2 && f.id == 7)
-            g->plain = f.type == THRIFT_FALSE;
-        else
-            thrift_skip(t, f.type);
+    switch (p->column.type) {
+    case PARQUET_BOOLEAN:
+        return parquet_truths(at, end, out, n);
+    case PARQUET_INT32:
+    case PARQUET_FLOAT:
+        return parquet_fixed(at, end, 4, out, n);
+    case PARQUET_INT64:
+    case PARQUET_DOUBLE:
+        return parquet_fixed(at, end, 8, out, n);
+    default:
+        return parquet_plain(at, end, out, n);
     }
-    thrift_end(t);
-}
-
-static int read_page_header(struct parquet *p, struct parquet_page *g,
-                            struct err *e)
-{
-    struct thrift t = { .at = p->at, .end = p->end };
-    struct thrift_field f;
-
-    *g = (struct parquet_page){ .type = -1 };
-    thrift_begin(&t);
-    while (thrift_field(&t, &f))
-        switch (f.id) {
-        case 1:
-            g->type = thrift_int(&t);
-            break;
-        case 2:
-            g->size = thrift_int(&t);
-            break;
-        case 3:
-            g->packed = thrift_int(&t);
-            break;
-        case 5:
-        case 7:
-            read_data_header(&t, g, 1);
-            break;
-        case 8:
-            read_data_header(&t, g, 2);
-            break;
-        default:
-            thrift_skip(&t, f.type);
-        }
-    p->at = t.at;
-    if (t.bad || g->size < 0 || g->size > PAGE_MAX || g->packed < 0 ||
-        g->packed > p->end - p->at || g->values < 0 || g->values > VALUES_MAX ||
-        g->levels < 0 || g->repeats < 0 || g->levels > g->size ||
-        g->repeats > g->size - g->levels || g->levels + g->repeats > g->packed)
-        return parquet_damaged(e, "invalid page header");
-    return 0;
-}
-
-/* The inflated bytes of a page.  In version 2 the levels, which are never
- * compressed, come first. */
-static uint8_t *page_bytes(struct parquet *p, const struct parquet_page *g,
-                           struct err *e)
-{
-    const size_t bare =
-        (size_t)(g->type == PAGE_DATA_2 ? g->levels + g->repeats : 0);
-    const size_t packed = (size_t)g->packed - bare;
-    uint8_t *out = mem_alloc((size_t)g->size + 1, 1, "a page of Parquet", e);
-
-    if (!out)
-        return NULL;
-    memcpy(out, p->at, bare);
-    if (packed == 0 && (size_t)g->size == bare)
-        return out; /* only nulls */
-    if (parquet_inflate(g->plain ? PARQUET_UNCOMPRESSED : p->codec,
-                        p->at + bare, packed, out + bare,
-                        (size_t)g->size - bare, e) < 0) {
-        free(out);
-        return NULL;
-    }
-    return out;
 }
 
 static int read_dictionary(struct parquet *p, const struct parquet_page *g,
@@ -211,14 +151,14 @@ static int read_dictionary(struct parquet *p, const struct parquet_page *g,
     free(p->dict);
     p->dict = NULL;
     p->dict_n = 0;
-    p->dict_data = page_bytes(p, g, e);
+    p->dict_data = parquet_page_bytes(g, p->at, p->codec, e);
     if (!p->dict_data)
         return -1;
     if (g->values > g->size / 4)
         return parquet_damaged(e, "invalid dictionary");
     p->dict = xcalloc((size_t)g->values, sizeof *p->dict);
-    if (!parquet_plain(p->dict_data, p->dict_data + g->size, p->dict,
-                       (size_t)g->values))
+    if (!read_plain(p, p->dict_data, p->dict_data + g->size, p->dict,
+                    (size_t)g->values))
         return parquet_damaged(e, "invalid dictionary");
     p->dict_n = (size_t)g->values;
     return 0;
@@ -241,6 +181,22 @@ static bool look_up(const struct parquet *p, const uint8_t *at,
     return good;
 }
 
+/* Does this type of values have the encoding? */
+static bool is_possible(int64_t type, int64_t encoding)
+{
+    switch (encoding) {
+    case ENC_HYBRID:
+        return type == PARQUET_BOOLEAN;
+    case ENC_DELTA:
+        return type == PARQUET_INT32 || type == PARQUET_INT64;
+    case ENC_DELTA_LENGTH:
+    case ENC_DELTA_BYTES:
+        return type == PARQUET_BYTES;
+    default:
+        return true;
+    }
+}
+
 static int read_values(struct parquet *p, const struct parquet_page *g,
                        const uint8_t *at, const uint8_t *end, size_t n,
                        struct err *e)
@@ -248,27 +204,34 @@ static int read_values(struct parquet *p, const struct parquet_page *g,
     struct parquet_string *out = p->value;
     bool good = false;
 
-    switch (g->encoding) {
+    switch (is_possible(p->column.type, g->encoding) ? g->encoding : -1) {
     case ENC_PLAIN:
-        good = parquet_plain(at, end, out, n);
+        good = read_plain(p, at, end, out, n);
         break;
     case ENC_PLAIN_DICTIONARY:
     case ENC_DICTIONARY:
         good = look_up(p, at, end, out, n);
         break;
+    case ENC_HYBRID:
+        good = parquet_truths_hybrid(at, end, out, n);
+        break;
+    case ENC_DELTA:
+        good = parquet_differences(at, end, out, n, &p->joined);
+        break;
     case ENC_DELTA_LENGTH:
         good = parquet_delta_length(at, end, out, n);
         break;
     case ENC_DELTA_BYTES:
-        good = parquet_delta_bytes(at, end, PAGE_MAX, out, n, &p->joined);
+        good =
+            parquet_delta_bytes(at, end, PARQUET_PAGE_MAX, out, n, &p->joined);
         break;
     default:
         return err_set(e, ERR_INPUT,
-                       "strings in encoding %lld are not supported; gdata(1) "
+                       "values in encoding %lld are not supported; gdata(1) "
                        "shows how to convert the file in a pipe",
                        (long long)g->encoding);
     }
-    return good ? 0 : parquet_damaged(e, "invalid strings in a page");
+    return good ? 0 : parquet_damaged(e, "invalid values in a page");
 }
 
 /*
@@ -283,7 +246,7 @@ static int64_t read_levels(const struct parquet *p,
     int64_t n = 0;
     uint32_t len = (uint32_t)g->levels;
 
-    if (g->type == PAGE_DATA_2) {
+    if (g->type == PARQUET_PAGE_DATA_2) {
         *at = levels + len;
     } else if (p->column.nullable) {
         if (end - *at < 4)
@@ -308,7 +271,7 @@ static void spread_values(struct parquet_string *value, const uint32_t *there,
                           size_t rows, size_t n)
 {
     for (size_t i = rows; i-- > 0;)
-        value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ "", 0 };
+        value[i] = there[i] & 1 ? value[--n] : (struct parquet_string){ 0 };
 }
 
 static int read_data(struct parquet *p, const struct parquet_page *g,
@@ -326,7 +289,7 @@ static int read_data(struct parquet *p, const struct parquet_page *g,
     p->joined = NULL;
     p->value = NULL;
     p->value_n = p->value_at = 0;
-    p->page_data = page_bytes(p, g, e);
+    p->page_data = parquet_page_bytes(g, p->at, p->codec, e);
     if (!p->page_data)
         return -1;
     at = p->page_data;
@@ -395,11 +358,11 @@ static int next_page(struct parquet *p, struct err *e)
         }
         if (p->at == p->end)
             return parquet_damaged(e, "a row group ends early");
-        if (read_page_header(p, &g, e) < 0)
+        if (parquet_page_header(&g, &p->at, p->end, e) < 0)
             return -1;
-        if (g.type == PAGE_DICTIONARY)
+        if (g.type == PARQUET_PAGE_DICTIONARY)
             got = read_dictionary(p, &g, e);
-        else if (g.type == PAGE_DATA || g.type == PAGE_DATA_2)
+        else if (g.type == PARQUET_PAGE_DATA || g.type == PARQUET_PAGE_DATA_2)
             got = read_data(p, &g, e);
         if (got < 0)
             return -1;
@@ -418,15 +381,11 @@ static void skip_groups(struct parquet *p, int64_t row)
         p->row += p->column.group[p->next_group++].rows;
 }
 
-int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
-                 struct err *e)
+int parquet_seek(struct parquet *p, int64_t row, struct err *e)
 {
-    size_t n = 0, bytes = 0;
-    char *to;
-    int got;
-
     for (;;) {
         size_t left;
+        int got;
 
         skip_groups(p, row);
         got = next_page(p, e);
@@ -440,6 +399,23 @@ int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
     }
     p->value_at += (size_t)(row - p->row);
     p->row = row;
+    return 1;
+}
+
+const struct parquet_string *parquet_value(const struct parquet *p)
+{
+    return &p->value[p->value_at];
+}
+
+int parquet_next(struct parquet *p, int64_t row, struct corpus_block *b,
+                 struct err *e)
+{
+    const int got = parquet_seek(p, row, e);
+    size_t n = 0, bytes = 0;
+    char *to;
+
+    if (got <= 0)
+        return got;
     while (p->value_at + n < p->value_n &&
            (n == 0 || bytes + p->value[p->value_at + n].len <= CORPUS_BLOCK))
         bytes += p->value[p->value_at + n++].len;

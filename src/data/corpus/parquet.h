@@ -23,4 +23,17 @@ int parquet_next(struct parquet *, int64_t row, struct corpus_block *,
                  struct err *);
 void parquet_close(struct parquet *);
 
+/*
+ * The rows of a block as lines of JSON, with all columns of strings, numbers
+ * and truth values in their order; a warning names the others.
+ * parquet_fields_add() sets `whole` of each document of a block.
+ */
+struct parquet_fields;
+
+int parquet_fields_open(struct parquet_fields **, const char *path,
+                        const char *column, struct err *);
+int parquet_fields_add(struct parquet_fields *, struct corpus_block *,
+                       struct err *);
+void parquet_fields_close(struct parquet_fields *);
+
 #endif

@@ -94,6 +94,40 @@ bool parquet_plain(const uint8_t *p, const uint8_t *end,
     return true;
 }
 
+bool parquet_fixed(const uint8_t *p, const uint8_t *end, size_t width,
+                   struct parquet_string *out, size_t n)
+{
+    if (n > (size_t)(end - p) / width)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct parquet_string){ (const char *)p + i * width, width };
+    return true;
+}
+
+static const char truths[2] = { 0, 1 };
+
+bool parquet_truths(const uint8_t *p, const uint8_t *end,
+                    struct parquet_string *out, size_t n)
+{
+    if (n > 0 && (n - 1) / 8 >= (size_t)(end - p))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct parquet_string){ &truths[p[i / 8] >> i % 8 & 1], 1 };
+    return true;
+}
+
+bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
+                           struct parquet_string *out, size_t n)
+{
+    uint32_t *bit = xcalloc(n, sizeof *bit);
+    bool good = end - p >= 4 && parquet_hybrid(p + 4, end, 1, bit, n);
+
+    for (size_t i = 0; i < n && good; i++)
+        out[i] = (struct parquet_string){ &truths[bit[i] & 1], 1 };
+    free(bit);
+    return good;
+}
+
 /* Read a miniblock: `count` differences of `width` bits, 0 to 64, to the value
  * before. */
 static bool read_miniblock(struct thrift *t, int width, size_t count,
@@ -144,6 +178,18 @@ static bool read_differences(struct thrift *t, int64_t *out, size_t n)
         }
     }
     return true;
+}
+
+bool parquet_differences(const uint8_t *p, const uint8_t *end,
+                         struct parquet_string *out, size_t n, char **joined)
+{
+    struct thrift t = { .at = p, .end = end };
+    int64_t *value = xcalloc(n, sizeof *value);
+
+    *joined = (char *)value;
+    return read_differences(&t, value, n) &&
+           parquet_fixed((const uint8_t *)value, (const uint8_t *)(value + n),
+                         sizeof *value, out, n);
 }
 
 bool parquet_delta_length(const uint8_t *p, const uint8_t *end,

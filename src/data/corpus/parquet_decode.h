@@ -23,6 +23,22 @@ struct parquet_string {
 bool parquet_hybrid(const uint8_t *p, const uint8_t *end, int width,
                     uint32_t *out, size_t n);
 
+/* n values of `width` bytes each; and n truth values, as bytes 0 and 1, in one
+ * bit each. */
+bool parquet_fixed(const uint8_t *p, const uint8_t *end, size_t width,
+                   struct parquet_string *out, size_t n);
+bool parquet_truths(const uint8_t *p, const uint8_t *end,
+                    struct parquet_string *out, size_t n);
+
+/* n truth values in the hybrid, after its length. */
+bool parquet_truths_hybrid(const uint8_t *p, const uint8_t *end,
+                           struct parquet_string *out, size_t n);
+
+/* n integers as differences.  They become 8 bytes each in *joined, which the
+ * caller frees. */
+bool parquet_differences(const uint8_t *p, const uint8_t *end,
+                         struct parquet_string *out, size_t n, char **joined);
+
 /* n strings, each preceded by its length. */
 bool parquet_plain(const uint8_t *p, const uint8_t *end,
                    struct parquet_string *out, size_t n);

@@ -6,12 +6,13 @@
 #include "config.h"
 #include "data/corpus/parquet_footer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/mem.h"
 #include "data/corpus/thrift.h"
 
-enum { TYPE_BYTE_ARRAY = 6, OPTIONAL = 1 };
+enum { OPTIONAL = 1 };
 
 int parquet_damaged(struct err *e, const char *what)
 {
@@ -19,14 +20,31 @@ int parquet_damaged(struct err *e, const char *what)
 }
 
 struct schema_element {
-    int64_t type, repetition, children;
+    int64_t type, repetition, children, converted, logical;
     const char *name;
     size_t len;
 };
 
+/* The number of the member that a union has, or -1. */
+static int64_t read_union(struct thrift *t)
+{
+    struct thrift_field f;
+    int64_t id = -1;
+
+    thrift_begin(t);
+    while (thrift_field(t, &f)) {
+        id = f.id;
+        thrift_skip(t, f.type);
+    }
+    thrift_end(t);
+    return id;
+}
+
 static struct schema_element read_element(struct thrift *t)
 {
-    struct schema_element s = { .type = -1, .name = "" };
+    struct schema_element s = {
+        .type = -1, .name = "", .converted = -1, .logical = -1
+    };
     struct thrift_field f;
 
     thrift_begin(t);
@@ -44,11 +62,40 @@ static struct schema_element read_element(struct thrift *t)
         case 5:
             s.children = thrift_int(t);
             break;
+        case 6:
+            s.converted = thrift_int(t);
+            break;
+        case 10:
+            if (f.type == THRIFT_STRUCT)
+                s.logical = read_union(t);
+            else
+                thrift_skip(t, f.type);
+            break;
         default:
             thrift_skip(t, f.type);
         }
     thrift_end(t);
     return s;
+}
+
+static void add_top(struct parquet_column *c, const struct schema_element *s)
+{
+    GROW(c->top, c->n_top, c->top_room);
+    c->top[c->n_top++] = (struct parquet_top){
+        .name = xasprintf("%.*s", (int)s->len, s->name),
+        .type = s->type,
+        .converted = s->converted,
+        .logical = s->logical,
+        .nested = s->children > 0 || s->repetition > OPTIONAL,
+    };
+}
+
+void parquet_column_clear(struct parquet_column *c)
+{
+    for (size_t i = 0; i < c->n_top; i++)
+        free(c->top[i].name);
+    free(c->top);
+    free(c->group);
 }
 
 /* Find the column in the tree of columns, which is stored depth first. */
@@ -72,13 +119,12 @@ static int read_schema(struct parquet_column *c, struct thrift *t,
                 return parquet_damaged(e, "invalid schema");
             inside += s.children;
         }
+        if (top)
+            add_top(c, &s);
         if (top && s.children == 0 && s.len == strlen(c->name) &&
             memcmp(s.name, c->name, s.len) == 0) {
-            if (s.type != TYPE_BYTE_ARRAY || s.repetition > OPTIONAL)
-                return err_set(e, ERR_INPUT,
-                               "the column \"%s\" does not contain strings",
-                               c->name);
             c->leaf = leaf;
+            c->type = s.repetition > OPTIONAL ? -1 : s.type;
             c->nullable = s.repetition == OPTIONAL;
         }
         leaf += i > 0 && s.children == 0;

@@ -30,3 +30,27 @@ void parquet_close(struct parquet *p)
 {
     (void)p;
 }
+
+int parquet_fields_open(struct parquet_fields **f, const char *path,
+                        const char *column, struct err *e)
+{
+    (void)f;
+    (void)path;
+    (void)column;
+    (void)e;
+    return 0;
+}
+
+int parquet_fields_add(struct parquet_fields *f, struct corpus_block *b,
+                       struct err *e)
+{
+    (void)f;
+    (void)b;
+    (void)e;
+    return 0;
+}
+
+void parquet_fields_close(struct parquet_fields *f)
+{
+    (void)f;
+}
