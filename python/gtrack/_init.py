@@ -152,7 +152,8 @@ def init(project: str | None = None, name: str | None = None,
             return previous
     project = _first(project, env("WANDB_PROJECT"))
     name = _first(name, env("WANDB_NAME"))
-    mode = _first(mode, env("GTRACK_MODE"), env("WANDB_MODE"))
+    mode = _first(mode, getattr(more.get("settings"), "mode", None),
+                  env("GTRACK_MODE"), env("WANDB_MODE"))
     if mode not in (None, "online", "offline", "disabled", "dryrun"):
         raise Error('mode expects "online", "offline" or "disabled", not '
                     f"{mode!r}; one process writes a run")

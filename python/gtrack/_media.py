@@ -126,11 +126,27 @@ def _byte(x) -> int:
     return min(max(int(x + 0.5 if isinstance(x, float) else x), 0), 255)
 
 
-def png(data) -> bytes:
-    """Rows of pixels as a PNG file."""
-    import zlib
+def _array_rows(data) -> tuple[list, int, int] | None:
+    """The lines, the width and the depth of an array or a tensor, by numpy:
+    lists of all pixels are slow.  None for what is no array of an image."""
+    if callable(getattr(data, "detach", None)):
+        data = data.detach().cpu().numpy()
+    if type(data).__module__ != "numpy" or data.ndim not in (2, 3):
+        return None
+    import numpy
 
-    rows = _as_array(data)
+    if data.ndim == 2:
+        data = data[:, :, None]
+    elif data.shape[0] in (1, 3, 4) and data.shape[2] not in (1, 3, 4):
+        data = data.transpose(1, 2, 0)  # planes, as torch's
+    if data.dtype.kind == "f":
+        data = numpy.nan_to_num(data) * 255 + 0.5
+    data = numpy.ascontiguousarray(numpy.clip(data, 0, 255), numpy.uint8)
+    return [line.tobytes() for line in data], data.shape[1], data.shape[2]
+
+
+def _list_rows(rows) -> tuple[list, int, int]:
+    """The same for lists."""
     if rows and isinstance(rows[0], (list, tuple)) and rows[0] and \
             isinstance(rows[0][0], (list, tuple)) and \
             len(rows) in (1, 3, 4) and len(rows[0][0]) not in (1, 3, 4):
@@ -149,14 +165,24 @@ def png(data) -> bytes:
         raise ValueError("all rows of an image have the same number of pixels,"
                          " each of 1, 3 or 4 values")
 
+    return [bytes(x for p in line for x in p) for line in lines], width, depth
+
+
+def png(data) -> bytes:
+    """Rows of pixels as a PNG file."""
+    import zlib
+
+    lines, width, depth = _array_rows(data) or _list_rows(_as_array(data))
+
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + \
             struct.pack(">I", zlib.crc32(kind + body))
 
+    if depth not in (1, 3, 4) or not width or not lines:
+        raise ValueError("an image has pixels of 1, 3 or 4 values")
     head = struct.pack(">IIBBBBB", width, len(lines), 8,
                        {1: 0, 3: 2, 4: 6}[depth], 0, 0, 0)
-    body = b"".join(b"\0" + bytes(x for p in line for x in p)
-                    for line in lines)
+    body = b"".join(b"\0" + line for line in lines)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + \
         chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b"")
 

@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-import fnmatch
 import os
-import shutil
 import struct
 import sys
 import threading
@@ -14,7 +12,7 @@ from . import _current, _lib
 from ._config import Config, Summary
 from ._errors import Error, warn_once
 from ._run_about import About
-from ._run_files import Files
+from ._run_files import Files, copy_file
 from ._values import number, to_json
 
 TYPE_CHECKING = False
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _row = _lib.row
+ROWS = 4096  # sets of names that are remembered
 
 
 def store_root(folder: str | None = None) -> str:
@@ -124,8 +123,12 @@ class Run(About, Files):
 
     def _points(self, data: dict, step: int) -> None:
         """Log numbers at a step."""
-        if data:
-            names = tuple(data)
+        names = tuple(data)
+        if len(names) > 1 and len(self._rows) >= ROWS and \
+                names not in self._rows:
+            for name in names:  # sets that never come again
+                self._points({name: data[name]}, step)
+        elif names:
             entry = self._rows.get(names) or self._entry(names)
             entry[2] = packed = entry[1](step, *data.values())
             _row(entry[0], packed)
@@ -166,6 +169,8 @@ class Run(About, Files):
                 if commit is not False:
                     self._step = step + 1
             else:
+                if type(step) is not int:
+                    step = int(step)
                 self._step = step + 1 if commit else step
             try:  # numbers that were logged together before
                 entry = self._rows[tuple(data)]
@@ -174,7 +179,7 @@ class Run(About, Files):
                 if not self._metric_summary:
                     return
             except Exception:  # anything else, and what is wrong
-                self._log_any(data, int(step))
+                self._log_any(data, step)
                 return
             self._note_extremes(data)
 
@@ -235,6 +240,8 @@ class Run(About, Files):
 
     def _note_extremes(self, data: dict) -> None:
         """Keep what define_metric() asked for; finish() logs it."""
+        import fnmatch
+
         for key, value in data.items():
             for pattern, kinds in self._metric_summary:
                 x = number(value)
@@ -330,7 +337,7 @@ class Run(About, Files):
             self._log_extremes()
             for path, to in self._copies.items():
                 try:
-                    shutil.copyfile(path, to)
+                    copy_file(path, to)
                 except OSError as e:
                     warn_once(f"cannot save {path} again: {e.strerror}")
             self._refresh_summary()

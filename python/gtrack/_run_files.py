@@ -1,11 +1,15 @@
 """Files of a run: its artifacts."""
 from __future__ import annotations
 
-import glob as glob_module
 import os
-import shutil
 
 from ._errors import Error
+
+
+def copy_file(path: str, to: str) -> None:
+    import shutil  # not before it is needed: programs start faster
+
+    shutil.copyfile(path, to)
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -49,13 +53,15 @@ class Files:
     def _copy(self, path: str, name: str) -> None:
         """Copy a file to the artifacts."""
         if self._usable():
-            shutil.copyfile(path, self._artifact(name))
+            copy_file(path, self._artifact(name))
 
     def save(self, glob_str: str | os.PathLike | None = None,
              base_path: str | os.PathLike | None = None,
              policy: str = "live") -> list[str]:
         """Copy files to the artifacts.  With the policy "live" or "end", they
         are copied again when the run ends."""
+        import glob as glob_module
+
         if glob_str is None:
             raise Error("save() needs the path of a file, or a pattern of "
                         "paths")
@@ -71,7 +77,7 @@ class Files:
             to = self._artifact(os.path.relpath(path, base))
             if os.path.abspath(path) != to:
                 self._copies[os.path.abspath(path)] = to
-                shutil.copyfile(path, to)
+                copy_file(path, to)
             saved.append(to)
         if not saved and not glob_module.has_magic(pattern):
             raise Error(f"cannot save {pattern}: there is no such file")
@@ -123,7 +129,7 @@ class Files:
                 path = os.path.join(folder, file)
                 if include_fn(path) if include_fn else file.endswith(".py"):
                     if not (exclude_fn and exclude_fn(path)):
-                        shutil.copyfile(path, self._artifact(
+                        copy_file(path, self._artifact(
                             "code/" + os.path.relpath(path, root)))
 
     def use_artifact(self, artifact_or_name, *_, **__):

@@ -5,8 +5,6 @@ was logged here and one that was imported have the same parameters.
 """
 from __future__ import annotations
 
-import json
-
 
 def plain(value):
     """The value without numpy, torch and the like: what JSON can hold."""
@@ -26,6 +24,8 @@ def plain(value):
 
 
 def to_json(value, **options) -> str:
+    import json  # not before it is needed: programs start faster
+
     return json.dumps(plain(value), ensure_ascii=False, **options)
 
 
@@ -81,5 +81,5 @@ def number(value) -> float | None:
                 and size != 1:
             return None
         return float(value)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         return None

@@ -3,7 +3,6 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 import unittest
 
 import gtrack
@@ -281,6 +280,24 @@ class Training(Case):
         self.assertEqual(len(points(run._folder, "param_norm")), 2)
         self.assertEqual(len(read(run._folder, "artifacts/histograms/w.jsonl")
                              .splitlines()), 4)
+
+    @needs("torch", "numpy")
+    def test_array_images(self):
+        """arrays and tensors become the same images as lists"""
+        import numpy
+        import torch
+
+        from gtrack import _media
+
+        for data in (numpy.arange(6).reshape(2, 3),
+                     numpy.arange(18).reshape(2, 3, 3),
+                     numpy.arange(30, dtype=float).reshape(3, 2, 5) / 40,
+                     numpy.array([[300, -5]])):
+            self.assertEqual(_media.png(data), _media.png(data.tolist()))
+            self.assertEqual(_media.png(torch.tensor(data)),
+                             _media.png(data))
+        with self.assertRaises(ValueError):
+            _media.png(numpy.zeros((2, 2, 2, 2)))
 
     @needs("matplotlib", "pandas", "PIL")
     def test_objects(self):

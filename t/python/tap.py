@@ -5,7 +5,6 @@ usage: tap.py FOLDER [NAME]...
 Runs the files test_*.py of a folder, or only test_NAME.py.  A test is named by
 its docstring.
 """
-import io
 import os
 import sys
 import unittest

@@ -24,7 +24,7 @@ class Manual(Case):
 
     def test_names(self):
         """every call that gtrack-python(7) names is there"""
-        import gtrack.mlflow
+        import gtrack.mlflow as mlflow
 
         run = self.begin()
         for name in re.findall(r"(?:^\.Fn|^\.It Fn|^\.It Fa|^\.Li|^\.It Li) "
@@ -38,7 +38,7 @@ class Manual(Case):
         names = re.findall(r"^\.Fn (\w+)", section, re.M)
         self.assertGreater(len(names), 15)
         for name in names:
-            self.assertTrue(callable(getattr(gtrack.mlflow, name)), name)
+            self.assertTrue(callable(getattr(mlflow, name)), name)
 
 
 if __name__ == "__main__":

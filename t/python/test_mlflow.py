@@ -72,7 +72,7 @@ class Fluent(Case):
         for name in ("a.txt", "d/e/b.txt"):
             with open(name, "w") as f:
                 f.write(name)
-        with mlflow.start_run() as run:
+        with mlflow.start_run():
             mlflow.log_artifact("a.txt", "files")
             mlflow.log_artifacts("d")
             mlflow.log_text("hello", "t/hello.txt")

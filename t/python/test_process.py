@@ -1,5 +1,4 @@
 """Processes that end in every way, and many at once."""
-import os
 import re
 import signal
 import subprocess
@@ -7,7 +6,6 @@ import sys
 import time
 import unittest
 
-import gtrack
 from store import Case, folders, points, read, status
 
 BEGIN = ("import gtrack, os, sys\n"

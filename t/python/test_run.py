@@ -88,6 +88,33 @@ class Logging(Case):
                           for i in range(200)],
                          [[(0, i)] for i in range(200)])
 
+    def test_changing_names(self):
+        """a run remembers a limited number of sets of names"""
+        from gtrack import _run
+
+        run = self.begin()
+        before, _run.ROWS = _run.ROWS, 8
+        self.addCleanup(setattr, _run, "ROWS", before)
+        for i in range(1, 64):
+            run.log({f"m{b}": i for b in range(6) if i >> b & 1}, step=i)
+        self.assertLess(len(run._rows), 8 + 7)
+        run.finish()
+        self.assertEqual(points(run._folder, "m5"),
+                         [(i, i) for i in range(32, 64)])
+
+    def test_strange_steps(self):
+        """a step may be any integer, and a bad one changes nothing"""
+        run = self.begin()
+        run.log({"x": 1}, step=-3)
+        run.log({"x": 2}, step=2.0)
+        with self.assertRaises(ValueError):
+            run.log({"x": 3}, step="soon")
+        run.log({"x": 4})
+        run.log({"x": 10 ** 400, "y": 1})
+        run.finish()
+        self.assertEqual(points(run._folder, "x"), [(-3, 1), (2, 2), (2, 4)])
+        self.assertEqual(points(run._folder, "y"), [(3, 1)])
+
     def test_threads(self):
         """eight threads log to one run, and no point is lost"""
         run = self.begin()

@@ -68,6 +68,9 @@ class QuickStart(Case):
         self.assertEqual(tag(run._folder, "wandb.group"), "g")
         with mock.patch.dict(os.environ, {"WANDB_MODE": "disabled"}):
             self.assertTrue(wandb.init().disabled)
+        wandb.finish()
+        self.assertTrue(wandb.init(
+            settings=wandb.Settings(mode="disabled")).disabled)
 
     def test_plot(self):
         """a chart keeps its table"""
