@@ -58,3 +58,11 @@ EXTRA_DIST += %D%/bench-sample
 bench-sample: gtrain bench/start bench/limits
 	$(AM_V_at)$(srcdir)/bench/bench-sample $(BENCH_FLAGS)
 .PHONY: bench-sample
+
+# the Python package and other trackers
+EXTRA_DIST += %D%/bench-python
+bench-python: libgtrack.so.0
+	$(AM_V_at)PYTHONPATH=$(abs_top_srcdir)/python \
+	    GTRACK_LIBRARY=$(abs_top_builddir)/libgtrack.so.0 \
+	    $${GT_PYTHON:-python3} $(srcdir)/bench/bench-python $(BENCH_FLAGS)
+.PHONY: bench-python
