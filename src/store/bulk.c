@@ -31,7 +31,7 @@ static int write_value(struct bulk *p, enum key_kind kind, const char *file,
     int ret;
 
     utf8_clean(&clean, value, strlen(value));
-    ret = store_value(p->folder, key_folders[kind], file, clean.s, e);
+    ret = store_value(p->folder, key_folders[kind], file, clean.s, false, e);
     buf_clear(&clean);
     return ret;
 }
@@ -167,7 +167,7 @@ int bulk_tag(struct bulk *p, const char *key, const char *value, struct err *e)
     if (!file)
         return -1;
     return value ? write_value(p, TAG, file, value, e)
-                 : store_value(p->folder, "tags", file, NULL, e);
+                 : store_value(p->folder, "tags", file, NULL, false, e);
 }
 
 char *bulk_artifact(struct bulk *p, const char *name, struct err *e)
@@ -237,6 +237,8 @@ int bulk_end(struct bulk *p, enum run_status status, int64_t end_ms, int ret,
         ret = save_attempt(p, status, end_ms, e);
     if (ret == 0)
         ret = meta_save(&p->meta, p->folder, e);
+    if (ret == 0 && p->place) /* a run at its place is whole */
+        ret = store_sync(p->folder, e);
     if (ret == 0 && p->place)
         ret = stage_commit(p->folder, p->place, e);
     if (ret < 0 && p->place)

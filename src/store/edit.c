@@ -37,7 +37,7 @@ static int put_tag(const struct run_info *run, const char *key,
                        "the value of the tag %s is longer than "
                        "%d characters",
                        key, MOST);
-    return store_value(run->folder, "tags", key, value, e);
+    return store_value(run->folder, "tags", key, value, true, e);
 }
 
 /* Change meta.yaml by a function; a run without a good one is left alone. */

@@ -34,7 +34,7 @@ static int write_tag(const char *folder, const char *key, const char *value,
     int ret;
 
     utf8_clean(&clean, value, strlen(value));
-    ret = store_value(folder, "tags", key, clean.s, e);
+    ret = store_value(folder, "tags", key, clean.s, false, e);
     buf_clear(&clean);
     return ret;
 }

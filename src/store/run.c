@@ -338,6 +338,8 @@ int run_end(struct run *r, enum run_status status, struct err *e)
         return 0;
     capture_end(r->capture);
     ret = writer_stop(r->writer, e);
+    if (ret == 0)
+        ret = store_sync(r->folder, e);
     if (save_end(r, status, &last) < 0) {
         if (ret == 0)
             *e = last;

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "common/num.h"
 #include "common/path.h"
+#include "common/save.h"
 #include "common/utf8.h"
 #include "common/yaml.h"
 
@@ -164,6 +165,16 @@ static char *write_temp(const char *name, const void *data, size_t n, bool sync,
     return temp;
 }
 
+/* A change of names is on disk once their folder is. */
+static int sync_parent(const char *path, struct err *e)
+{
+    char *folder = path_parent(path);
+    const int ret = save_sync_folder(folder, e);
+
+    free(folder);
+    return ret;
+}
+
 int store_write(const char *path, const char *name, const void *data, size_t n,
                 bool sync, struct err *e)
 {
@@ -174,7 +185,21 @@ int store_write(const char *path, const char *name, const void *data, size_t n,
         ret = err_sys(e, "cannot replace %s", path);
         unlink(temp);
     }
+    if (ret == 0 && sync)
+        ret = sync_parent(path, e);
     free(temp);
+    return ret;
+}
+
+int store_sync(const char *folder, struct err *e)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int ret = 0;
+
+    if (fd < 0 || syncfs(fd) < 0)
+        ret = err_sys(e, "cannot sync %s", folder);
+    if (fd >= 0)
+        close(fd);
     return ret;
 }
 
@@ -247,18 +272,20 @@ int store_make_own(const char *run, struct err *e)
 }
 
 int store_value(const char *run, const char *kind, const char *file,
-                const char *value, struct err *e)
+                const char *value, bool sync, struct err *e)
 {
     char *path = xasprintf("%s/%s/%s", run, kind, file);
     char *temp = path_join(run, STORE_OWN "/value");
     char *folder = path_parent(path);
     int ret = path_check_inside(folder, run, e);
 
-    if (ret == 0 && !value && unlink(path) < 0 && errno != ENOENT)
+    if (ret == 0 && !value && unlink(path) == 0)
+        ret = sync ? sync_parent(path, e) : 0;
+    else if (ret == 0 && !value && errno != ENOENT)
         ret = err_sys(e, "cannot remove %s", path);
     if (ret == 0 && value &&
         (path_make(folder, e) < 0 || store_make_own(run, e) < 0 ||
-         store_write(path, temp, value, strlen(value), false, e) < 0))
+         store_write(path, temp, value, strlen(value), sync, e) < 0))
         ret = -1;
     free(folder);
     free(temp);

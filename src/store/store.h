@@ -86,12 +86,15 @@ void store_new_id(char out[33]);
 
 /* Replace a file in one step: the data goes to a file whose name begins with
  * `temp`, on the same file system and where no reader looks, which is then
- * renamed; with `sync` it is on disk before that. */
+ * renamed; with `sync` the data is on disk before that, and the name after. */
 int store_write(const char *path, const char *temp, const void *data, size_t n,
                 bool sync, struct err *);
 /* The same for a new file; one that exists stays, and *exists is set. */
 int store_create(const char *path, const char *temp, const void *data, size_t n,
                  bool *exists, struct err *);
+
+/* Wait until all that was written to the file system of a folder is on disk. */
+int store_sync(const char *folder, struct err *);
 
 /* Remove the temporary files in a folder whose writers were killed. */
 void store_clear_temps(const char *folder);
@@ -100,9 +103,10 @@ void store_clear_temps(const char *folder);
 int store_make_own(const char *run, struct err *);
 
 /* Write a parameter or a tag, RUN/KIND/FILE, creating the folders that it
- * needs; a value of NULL removes it. */
+ * needs; a value of NULL removes it.  With `sync`, the change is on disk after
+ * that. */
 int store_value(const char *run, const char *kind, const char *file,
-                const char *value, struct err *);
+                const char *value, bool sync, struct err *);
 
 /* Rename what is at a path, if anything, by adding ".damaged". */
 int store_put_aside(const char *path, struct err *);

@@ -137,7 +137,7 @@ static int write_text(struct writer *w, const struct text *t, struct err *e)
     int ret = 0;
 
     if (t->kind != PARAM || !is_written(w, file, value, &same)) {
-        ret = store_value(w->run, key_folders[t->kind], file, value, e);
+        ret = store_value(w->run, key_folders[t->kind], file, value, false, e);
         if (ret == 0 && cut)
             log_warn("%s: %s %s is truncated to %zu characters", w->name,
                      word[t->kind], t->key, most[t->kind]);

@@ -270,6 +270,8 @@ static int export_tensorboard(const struct runs *runs, struct err *e)
         if (ret < 0)
             return -1;
     }
+    if (store_sync(output, e) < 0)
+        return -1;
     log_info("%zu runs exported; to view them, run: tensorboard --logdir %s",
              runs->n, output);
     return 0;

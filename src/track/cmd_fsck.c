@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "store/edit.h"
 #include "store/fsck/fsck.h"
+#include "store/store.h"
 #include "track/runs/track.h"
 
 static struct table_style style;
@@ -115,6 +116,8 @@ static int fsck_main(int argc, char **argv, struct err *e)
         ret = update_paths(e);
     else if (ret == 0 && argc == 0)
         ret = fsck_moved(track_store(), add_finding, &p, e);
+    if (ret == 0 && repair)
+        ret = store_sync(track_store(), e);
     if (ret == 0)
         ret = print_findings(&p, runs, e);
     table_clear(&p.table);

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "store/edit.h"
 #include "store/meta.h"
+#include "store/store.h"
 #include "track/runs/track.h"
 
 static bool dry_run, yes;
@@ -73,6 +74,8 @@ static int gc_main(int argc, char **argv, struct err *e)
         if (!dry_run)
             ret = edit_remove(track_store(), r, e);
     }
+    if (ret == 0 && runs.n && !dry_run)
+        ret = store_sync(track_store(), e);
     runs_free(&runs);
     return ret;
 }

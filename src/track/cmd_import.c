@@ -138,6 +138,8 @@ static int import_main(int argc, char **argv, struct err *e)
         return -1;
     for (int i = 0; i < argc && ret == 0; i++)
         ret = import_path(argv[i], &import, e);
+    if (ret == 0 && import.runs)
+        ret = store_sync(import.root, e);
     if (import.runs || import.existing)
         log_info("%zu runs with %zu points imported, %zu already existed",
                  import.runs, import.points, import.existing);

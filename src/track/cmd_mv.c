@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "store/bulk.h"
 #include "store/edit.h"
+#include "store/store.h"
 #include "track/runs/track.h"
 
 static const char *experiment;
@@ -70,9 +71,11 @@ static int rename_run(char *word, const char *name, struct err *e)
 static int mv_main(int argc, char **argv, struct err *e)
 {
     if (experiment)
-        return track_check_args(argc, argv, 1, -1, e) < 0
+        return track_check_args(argc, argv, 1, -1, e) < 0 ||
+                       track_each(argv, argc, LOAD_ONE_NAMED, move_run, NULL,
+                                  e) < 0
                    ? -1
-                   : track_each(argv, argc, LOAD_ONE_NAMED, move_run, NULL, e);
+                   : store_sync(track_store(), e);
     return track_check_args(argc, argv, 2, 2, e) < 0
                ? -1
                : rename_run(argv[0], argv[1], e);

@@ -125,8 +125,36 @@ static int write_meta(const struct run_info *r, const char *folder,
     return ret;
 }
 
-static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
-                    struct err *e)
+/* Runs that are copied and not at their places yet. */
+enum { STAGED_MAX = 64 };
+
+struct staged {
+    size_t n;
+    char *folder[STAGED_MAX], *place[STAGED_MAX];
+};
+
+/* Move them to their places, once they are on the disk: after a power failure,
+ * a run that is at its place would not be copied again. */
+static int commit(struct staged *s, const char *to_root, struct err *e)
+{
+    int ret = s->n ? store_sync(to_root, e) : 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        struct err ignored = ERR_INIT;
+
+        if (ret == 0)
+            ret = stage_commit(s->folder[i], s->place[i], e);
+        if (ret < 0)
+            path_remove(s->folder[i], &ignored);
+        free(s->folder[i]);
+        free(s->place[i]);
+    }
+    s->n = 0;
+    return ret;
+}
+
+static int copy_run(const struct run_info *r, const char *to_root,
+                    struct staged *s, bool *copied, struct err *e)
 {
     char *experiment = NULL, *place = NULL, *of = NULL, *folder = NULL;
     struct err ignored = ERR_INIT;
@@ -150,11 +178,13 @@ static int copy_run(const struct run_info *r, const char *to_root, bool *copied,
     folder = stage_begin(to_root, place, e);
     if (!folder || copy_tree(r->folder, folder, STORE_META, e) < 0 ||
         copy_shared(r, of, e) < 0 ||
-        write_meta(r, folder, place, experiment, e) < 0 ||
-        stage_commit(folder, place, e) < 0)
+        write_meta(r, folder, place, experiment, e) < 0)
         goto out;
+    s->folder[s->n] = folder;
+    s->place[s->n++] = place;
+    folder = place = NULL;
     *copied = true;
-    ret = 0;
+    ret = s->n == STAGED_MAX ? commit(s, to_root, e) : 0;
 
 out:
     if (ret < 0)
@@ -171,6 +201,8 @@ out:
 int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
               struct err *e)
 {
+    struct staged staged = { .n = 0 };
+    struct err ignored = ERR_INIT;
     size_t failed = 0;
 
     *c = (struct copies){ 0, 0, 0 };
@@ -178,9 +210,11 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
         const struct run_info *r = &runs->run[i];
         bool copied;
 
-        if (copy_run(r, to_root, &copied, e) < 0) {
-            if (e->kind != ERR_INPUT && e->kind != ERR_MISSING)
+        if (copy_run(r, to_root, &staged, &copied, e) < 0) {
+            if (e->kind != ERR_INPUT && e->kind != ERR_MISSING) {
+                commit(&staged, to_root, &ignored);
                 return -1;
+            }
             log_warn("%s", e->text);
             *e = (struct err)ERR_INIT;
             failed++;
@@ -192,6 +226,8 @@ int copy_runs(const struct runs *runs, const char *to_root, struct copies *c,
             c->points +=
                 (size_t)(r->metrics[k].count + r->metrics[k].retracted);
     }
+    if (commit(&staged, to_root, e) < 0 || store_sync(to_root, e) < 0)
+        return -1;
     if (failed)
         return err_set(e, ERR_INPUT, "%zu of %zu runs were not copied", failed,
                        runs->n);
