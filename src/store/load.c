@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/path.h"
 #include "store/attempt.h"
 #include "store/index.h"
@@ -320,6 +321,14 @@ int runs_load_ids(struct runs *runs, const char *root, char *const *ids, int n,
     struct crew crew = { .root = root, .flags = flags, .ids = ids, .n_ids = n };
 
     return load(runs, &crew, e);
+}
+
+void runs_warn_damage(const struct runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->run[i].damage)
+            log_warn("%s is damaged and may be incomplete: %s",
+                     runs->run[i].name, runs->run[i].damage);
 }
 
 void runs_free(struct runs *runs)

@@ -95,6 +95,8 @@ int runs_load_ids(struct runs *, const char *root, char *const *ids, int n,
  * If a word refers to metrics, they are loaded whatever the flags are. */
 int runs_select(struct runs *, const char *root, char **words, int n,
                 int flags, struct err *);
+/* Print a warning for each damaged run, before it is copied or sent. */
+void runs_warn_damage(const struct runs *);
 void runs_free(struct runs *);
 
 const char *run_info_param(const struct run_info *, const char *key);

@@ -358,8 +358,10 @@ static int export_main(int argc, char **argv, struct err *e)
     if (ret == 0 && (to == MLFLOW || to == TENSORBOARD) && !is_path(output))
         ret = err_set(e, ERR_USAGE, "--to %s needs a folder; use --output",
                       format_words[to]);
-    if (ret == 0)
+    if (ret == 0) {
+        runs_warn_damage(&runs);
         ret = formats[to](&runs, e);
+    }
     runs_free(&runs);
     return ret;
 }

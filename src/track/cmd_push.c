@@ -216,6 +216,7 @@ static int push_main(int argc, char **argv, struct err *e)
     sig_watch();
     if (track_select(&runs, &selection, argv, argc, e) < 0)
         goto out;
+    runs_warn_damage(&runs);
     if (jobs > (int)runs.n)
         jobs = runs.n ? (int)runs.n : 1;
     if (runs.n == 0)
