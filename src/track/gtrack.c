@@ -2,6 +2,11 @@
  * gtrack - list, compare, export and push training runs
  */
 #include "config.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
 #include "common/program.h"
 #include "track/cmds.h"
 
@@ -15,5 +20,6 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
+    json_set_alloc_funcs(xmalloc, free);
     return program_main(&program, argc, argv);
 }

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <jansson.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/conf.h"
+#include "common/mem.h"
 #include "common/program.h"
 #include "kernels/dev.h"
 #include "trainer/cmds.h"
@@ -105,5 +107,6 @@ int main(int argc, char **argv)
 {
     widen_affinity();
     shorten_spinning(argv);
+    json_set_alloc_funcs(xmalloc, free);
     return program_main(&program, argc, argv);
 }
