@@ -46,7 +46,7 @@ static int load_old(struct runs *runs, struct err *e)
         0)
         return -1;
     for (size_t i = 0; i < runs->n; i++)
-        if (deleted_ms(runs->run[i].folder) <= before)
+        if (older_than == 0 || deleted_ms(runs->run[i].folder) <= before)
             runs->run[kept++] = runs->run[i];
     runs->n = kept;
     return 0;
