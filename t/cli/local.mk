@@ -5,6 +5,8 @@ dist_check_SCRIPTS += \
 	%D%/t2003-capture.t \
 	%D%/t2004-kill.t \
 	%D%/t2005-kills.t \
+	%D%/t2006-faults.t \
+	%D%/t2007-power.t \
 	%D%/t3010-gather.t \
 	%D%/t3020-bpe.t \
 	%D%/t3021-encode.t \

@@ -7,19 +7,22 @@ export GTRACK_CACHE
 build=${top_builddir:-.}/t/lib
 dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
 
-if ! test -x "$build/store-tool" || ! test -x "$build/kill-at"; then
+if ! test -x "$build/store-tool" || ! test -x "$build/disturb"; then
     echo "Bail out! t/lib/store-tool is not built; run make check TESTS="
     exit 1
 fi
-"$build/kill-at" 1 true
-test $? = 137 || { echo "1..0 # SKIP no right to trace a process"; exit 0; }
+"$build/disturb" -n 1 true
+test $? = 137 || {
+    echo "1..0 # SKIP no right to supervise system calls"
+    exit 0
+}
 
 # `watched` counts the kills that left a store to look at
 when=0 watched=0 problem= left=
 while :; do
     when=$((when + 1))
     rm -rf "$dir/s"
-    "$build/kill-at" $when "$build/store-tool" write "$dir/s" 3 \
+    "$build/disturb" -n $when "$build/store-tool" write "$dir/s" 3 \
         >"$dir/out" 2>"$dir/err"
     status=$?
     test $status -ne 0 || break

@@ -10,12 +10,6 @@
 #   add_dataset RUN NAME    note that RUN read the dataset NAME for training
 #   png_size FILE       print the width and the height of a PNG
 #
-#   kill_often WHAT COUNT COMMAND   run the shell COMMAND in a fresh folder
-#                       `case`, killed at COUNT system calls that are spread
-#                       over its run, and after each kill once more to its end:
-#                       one test result.  The shell functions prepare and verify
-#                       run in the folder, too; verify prints what is wrong
-#
 # For trainings in several processes, which are those of one step of 12
 # micro-batches on any number of ranks:
 #
@@ -82,35 +76,6 @@ make_store() {
 
 png_size() {
     od -An -tu1 -j16 -N8 "$1" | awk '{ print $3 * 256 + $4, $7 * 256 + $8 }'
-}
-
-# Without a kill, and then killed at the call $1.
-run_killed() {
-    rm -rf case && mkdir case
-    (cd case && prepare)
-    (cd case && exec "$build/t/lib/kill-at" "$1" sh ../command) >first 2>&1
-}
-
-kill_often() {
-    what=$1 count=$2 killed=0 problem=
-    printf '%s\n' "$3" >command
-    run_killed 0
-    calls=$(sed -n 's/^kill-at: \([0-9]*\) calls$/\1/p' first)
-    bad=$(cd case && verify)
-    test -n "$calls" -a -z "$bad" || problem="without a kill: $bad $(cat first)"
-    for i in $(seq "$count"); do
-        test -z "$problem" || break
-        run_killed $((calls * i / (count + 1) + 1))
-        test $? -ne 137 || killed=$((killed + 1))
-        (cd case && sh ../command) >second 2>&1 ||
-            problem="status $? after a kill: $(cat second)"
-        bad=$(cd case && verify)
-        test -z "$bad" || problem="$problem after a kill: $bad"
-        test -z "$problem" || problem="call $((calls * i / (count + 1) + 1)): $problem"
-    done
-    test $killed -gt 0 || problem="nothing was killed; $problem"
-    echo "# $what: killed $killed times, at calls up to $calls"
-    is "$problem" "" "$what, killed and run again, ends as if never killed"
 }
 
 make_ranks_case() {

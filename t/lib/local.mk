@@ -2,22 +2,25 @@
 # misbehave as told, and programs that make or damage a store.
 EXTRA_DIST += \
 	%D%/ask.pl \
+	%D%/campaign.sh \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
+	%D%/power-cut.pl \
 	%D%/server.pl \
 	%D%/serve.sh \
 	%D%/tap.sh \
 	%D%/tls-front.py \
 	%D%/wandb-log.pl
 
-check_PROGRAMS += t/lib/kill-at t/lib/mkruns t/lib/store-tool t/lib/allocs.so
-t_lib_kill_at_SOURCES = %D%/kill-at.c
-t_lib_kill_at_LDADD =
+check_PROGRAMS += t/lib/disturb t/lib/mkruns t/lib/shim.so \
+	t/lib/store-tool
+t_lib_disturb_SOURCES = %D%/disturb.c %D%/disturb.h %D%/record.c
+t_lib_disturb_LDADD =
 t_lib_mkruns_SOURCES = %D%/mkruns.c
 t_lib_mkruns_LDADD = $(STORE_LIBS)
 t_lib_store_tool_SOURCES = %D%/store-tool.c
 t_lib_store_tool_LDADD = $(STORE_LIBS)
-t_lib_allocs_so_SOURCES = %D%/allocs.c
-t_lib_allocs_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
-t_lib_allocs_so_LDFLAGS = -shared
-t_lib_allocs_so_LDADD =
+t_lib_shim_so_SOURCES = %D%/shim.c
+t_lib_shim_so_CFLAGS = -std=gnu11 -Wall -Wextra -fPIC
+t_lib_shim_so_LDFLAGS = -shared
+t_lib_shim_so_LDADD =

@@ -267,8 +267,10 @@ sub mlflow { my ($method, $path, $head, $body) = @_;
             metrics => [ map { { key => $_ } } keys %m ] } } };
     }
     if ($path eq 'metrics/get-history') {
-        return 200, { metrics => [ grep { $_->{key} eq $r->{metric_key} }
-            @{$run->{points}} ] };
+        # as text: JSON::PP writes 15 digits of a number
+        return 200, { metrics => [ map { { %$_, value => $_->{value} =~ /\d/
+            ? sprintf '%.17g', $_->{value} : $_->{value} } }
+            grep { $_->{key} eq $r->{metric_key} } @{$run->{points}} ] };
     }
     if ($path eq 'runs/update') {
         $run->{info}{$_} = $r->{$_} for keys %$r;

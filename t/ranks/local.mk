@@ -10,5 +10,6 @@ dist_check_SCRIPTS += \
 	%D%/t7004-nccl.t \
 	%D%/t7005-costs.t \
 	%D%/t7010-slurm.t \
-	%D%/t7020-kills.t
+	%D%/t7020-kills.t \
+	%D%/t7021-faults.t
 EXTRA_DIST += %D%/slurm-cluster

@@ -3,8 +3,8 @@
 # more.  The few are the store's thread's, which wakes by the clock.
 . "$(dirname "$0")/../lib/tap.sh"
 . "$top/t/lib/fixtures.sh"
-so=$build/t/lib/allocs.so
-if ! LD_PRELOAD=$so ALLOCS=$dir/any gtrain --version >/dev/null 2>&1 ||
+so=$build/t/lib/shim.so
+if ! LD_PRELOAD=$so SHIM_COUNTS=$dir/any gtrain --version >/dev/null 2>&1 ||
     ! test -s "$dir/any"; then
     skip_all "malloc cannot be stood in for here"
 fi
@@ -34,10 +34,10 @@ system_every = 0s
 END
 # calls of a run of $1 steps in $2
 calls() {
-    LD_PRELOAD=$so ALLOCS=$dir/calls gtrain -q --config tiny.ini \
+    LD_PRELOAD=$so SHIM_COUNTS=$dir/calls gtrain -q --config tiny.ini \
         --root "r$1" --set train.stop_at="$1" --set train.precision="$2" \
         >out 2>&1 &&
-        cat calls
+        cut -d ' ' -f 1 calls
 }
 for kind in fp32 bf16; do
     few=$(calls 10 $kind)
