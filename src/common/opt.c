@@ -29,14 +29,22 @@ static char fold(char c)
     return strchr("_./ ", c) ? '-' : (char)tolower((unsigned char)c);
 }
 
-/* Levenshtein's distance, of words short enough to be options. */
+/* A name farther than this from a word is not what was meant by it. */
+static size_t farthest(size_t word)
+{
+    return word / 3 + 2;
+}
+
+/* Levenshtein's distance, of words short enough to be options; at least the
+ * difference of their lengths. */
 static size_t distance(const char *a, const char *b)
 {
     enum { LONGEST = 64 };
     size_t row[LONGEST + 1];
     const size_t na = strlen(a), nb = strlen(b);
 
-    if (na > LONGEST || nb > LONGEST)
+    if (na > LONGEST || nb > LONGEST || na + farthest(na) < nb ||
+        nb + farthest(na) < na)
         return LONGEST;
     for (size_t j = 0; j <= nb; j++)
         row[j] = j;
@@ -82,7 +90,7 @@ void opt_nearest_try(struct opt_nearest *n, const char *name)
         if (strcmp(synonyms[i][0], n->word) == 0 &&
             distance_to_name(synonyms[i][1], name) == 0)
             d = 0;
-    if (d < (n->best ? n->distance : strlen(n->word) / 3 + 2)) {
+    if (d < (n->best ? n->distance : farthest(strlen(n->word)))) {
         n->best = name;
         n->distance = d;
     }
