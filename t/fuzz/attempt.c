@@ -13,15 +13,15 @@
 static void rewinds(const uint8_t *data, size_t n)
 {
     static const char run[] = "attempt.in"; /* where targets run */
+    static int fd = -1;
     struct arena mem = ARENA_INIT;
     struct rewind_list list;
-    FILE *f;
 
-    mkdir(run, 0777);
-    mkdir("attempt.in/.gtrack", 0777);
-    f = fopen("attempt.in/.gtrack/rewinds", "wb");
-    FUZZ_CHECK(f && fwrite(data, 1, n, f) == n);
-    fclose(f);
+    if (fd < 0) {
+        mkdir(run, 0777);
+        mkdir("attempt.in/.gtrack", 0777);
+    }
+    fuzz_rewrite(&fd, "attempt.in/.gtrack/rewinds", data, n);
     rewinds_load(&list, &mem, run, NULL);
     for (size_t i = 0; i < list.n; i++)
         FUZZ_CHECK(strlen(list.cut[i].key) <= n);

@@ -2,7 +2,8 @@
  * drive - run a target where there is no libFuzzer
  *
  * usage: TARGET [-max_total_time=SECONDS] [-timeout=SECONDS] [-max_len=BYTES]
- *               [-seed=NUMBER] [-artifact_prefix=TEXT] CORPUS [SEEDS]...
+ *               [-seed=NUMBER] [-artifact_prefix=TEXT] [-dict=FILE]
+ *               CORPUS [SEEDS]...
  *
  * Takes libFuzzer's options, as far as t/fuzz/run gives them, and works alike:
  * an input is made of those there are, and kept in CORPUS if it takes the code
@@ -25,7 +26,7 @@
 
 #include "t/fuzz/fuzz.h"
 
-enum { WAYS = 1 << 16, INPUTS_MAX = 1 << 14, STEPS_MAX = 8 };
+enum { WAYS = 1 << 16, INPUTS_MAX = 1 << 14, WORDS_MAX = 64, STEPS_MAX = 8 };
 
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_set_death_callback(void (*)(void));
@@ -39,6 +40,8 @@ static struct input {
     size_t n;
 } input[INPUTS_MAX];
 static size_t inputs, max_len = 65536;
+static struct input word[WORDS_MAX]; /* of the dictionary */
+static size_t words;
 static const uint8_t *trying; /* the input of this moment */
 static size_t trying_n;
 static const char *prefix = "";
@@ -108,6 +111,20 @@ static void store(const char *folder, const uint8_t *s, size_t n)
     FUZZ_CHECK(fp && fwrite(s, 1, n, fp) == n && fclose(fp) == 0);
 }
 
+/* Put a word of the dictionary in, or over what is there. */
+static size_t put_word(uint8_t *s, size_t n, size_t at)
+{
+    const struct input *w = &word[below(words)];
+    const bool over = below(2) == 0 && at + w->n <= n;
+
+    if (n + w->n > max_len)
+        return n;
+    if (!over)
+        memmove(s + at + w->n, s + at, n - at);
+    memcpy(s + at, w->s, w->n);
+    return over ? n : n + w->n;
+}
+
 /* One change: of bytes, of numbers, of length, or a part of another input. */
 static size_t change(uint8_t *s, size_t n)
 {
@@ -119,6 +136,8 @@ static size_t change(uint8_t *s, size_t n)
     const size_t at = n > 0 ? below(n) : 0;
     size_t len;
 
+    if (words > 0 && below(6) == 0)
+        return put_word(s, n, at);
     switch (below(n > 0 ? 7 : 1)) {
     case 0: /* a part of another goes in */
         if (n == max_len)
@@ -237,6 +256,36 @@ static void load(const char *folder, uint8_t *room)
         closedir(dir);
 }
 
+/* The words of a dictionary: a line "..." each, with \\, \" and \xNN. */
+static void load_words(const char *path)
+{
+    char line[512];
+    FILE *fp = fopen(path, "r");
+
+    FUZZ_CHECK(fp);
+    while (words < WORDS_MAX && fgets(line, sizeof line, fp)) {
+        struct input *w = &word[words];
+        const char *p = line + 1;
+        unsigned byte;
+
+        if (line[0] != '"')
+            continue;
+        w->s = malloc(strlen(line));
+        FUZZ_CHECK(w->s);
+        for (; *p && *p != '"'; p++) {
+            if (*p == '\\' && sscanf(p, "\\x%2x", &byte) == 1) {
+                w->s[w->n++] = (uint8_t)byte;
+                p += 3;
+            } else {
+                p += *p == '\\';
+                w->s[w->n++] = (uint8_t)*p;
+            }
+        }
+        words += w->n > 0;
+    }
+    fclose(fp);
+}
+
 static const char *value(const char *arg, const char *name)
 {
     const size_t n = strlen(name);
@@ -262,6 +311,8 @@ int main(int argc, char **argv)
             max_len = strtoul(text, NULL, 10);
         else if ((text = value(argv[i], "-artifact_prefix")))
             prefix = text;
+        else if ((text = value(argv[i], "-dict")))
+            load_words(text);
         else if ((text = value(argv[i], "-seed")))
             seed = strtoull(text, NULL, 10);
         else if (argv[i][0] != '-' && !folder)

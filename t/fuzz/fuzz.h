@@ -1,6 +1,7 @@
 #ifndef T_FUZZ_FUZZ_H
 #define T_FUZZ_FUZZ_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,17 @@ static inline int fuzz_file(const uint8_t *data, size_t n, char path[32])
     FUZZ_CHECK(fd >= 0 && write(fd, data, n) == (ssize_t)n);
     snprintf(path, 32, "/proc/self/fd/%d", fd);
     return fd;
+}
+
+/* Write the bytes to a file of this name, which stays open in *fd, -1 at first:
+ * creating it each time takes longer than most readers do. */
+static inline void fuzz_rewrite(int *fd, const char *path, const uint8_t *data,
+                                size_t n)
+{
+    if (*fd < 0)
+        *fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    FUZZ_CHECK(*fd >= 0 && ftruncate(*fd, (off_t)n) == 0 &&
+               pwrite(*fd, data, n, 0) == (ssize_t)n);
 }
 
 #endif

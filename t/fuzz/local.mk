@@ -4,10 +4,29 @@ EXTRA_DIST += \
 	%D%/attempt.c \
 	%D%/convert.c \
 	%D%/corpus.c \
+	%D%/dict/attempt \
+	%D%/dict/convert \
+	%D%/dict/corpus \
+	%D%/dict/filter \
+	%D%/dict/hello \
+	%D%/dict/http \
+	%D%/dict/import \
+	%D%/dict/jsonl \
+	%D%/dict/lock \
+	%D%/dict/manual_text \
+	%D%/dict/metric \
+	%D%/dict/parquet \
+	%D%/dict/settings \
+	%D%/dict/shard \
+	%D%/dict/tensors \
+	%D%/dict/tokenizer \
+	%D%/dict/tokfile \
+	%D%/dict/yaml \
 	%D%/drive.c \
 	%D%/filter.c \
 	%D%/fuzz.h \
 	%D%/hello.c \
+	%D%/http.c \
 	%D%/import.c \
 	%D%/jsonl.c \
 	%D%/lock.c \
@@ -28,6 +47,11 @@ EXTRA_DIST += \
 	%D%/seeds/filter/all \
 	%D%/seeds/hello/rank \
 	%D%/seeds/hello/two \
+	%D%/seeds/http/away \
+	%D%/seeds/http/beyond \
+	%D%/seeds/http/chunks \
+	%D%/seeds/http/part \
+	%D%/seeds/http/whole \
 	%D%/seeds/import/csv \
 	%D%/seeds/import/far \
 	%D%/seeds/import/jsonl \
@@ -68,7 +92,9 @@ EXTRA_DIST += \
 	%D%/seeds/tokfile/sentencepiece \
 	%D%/seeds/tokfile/tiktoken \
 	%D%/seeds/tokfile/vocab \
+	%D%/seeds/yaml/maps \
 	%D%/seeds/yaml/meta \
+	%D%/seeds/yaml/nested \
 	%D%/settings.c \
 	%D%/shard.c \
 	%D%/tensors.c \

@@ -3,6 +3,7 @@
 EXTRA_DIST += \
 	%D%/ask.pl \
 	%D%/campaign.sh \
+	%D%/commands.sh \
 	%D%/fixtures.sh \
 	%D%/httpd.pl \
 	%D%/power-cut.pl \
