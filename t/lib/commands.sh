@@ -104,7 +104,7 @@ gtrack mv|gtrack mv -q run1 best || gtrack where best >/dev/null
 gtrack mv -e|gtrack mv -q -e chosen run1
 gtrack rm|gtrack rm -q run1 || test -n \"\$(gtrack ls -dq)\"
 gtrack restore|gtrack rm -q run1; gtrack restore -q run1 || gtrack where run1 >/dev/null
-gtrack gc|gtrack rm -q run1 2>/dev/null; gtrack gc -q -y
+gtrack gc|gtrack rm -q run1; gtrack gc -q -y
 gtrack fsck --repair|gtrack fsck -q --repair >/dev/null || gtrack fsck
 gtrack import|gtrack -r imp import -q mlruns
 gtrack import of a log|gtrack -r imp import -q --name log --from llmc '$here/main.log'
