@@ -183,7 +183,7 @@ export class ChartsView {
         if (!state.runs.length || this.runs.some((r) =>
             r.status === "RUNNING" && ids.includes(r.id)))
             await this.load();
-        this.grid.refresh(shown, ids);
+        await this.grid.refresh(shown, ids);
     }
 
     keys() {

@@ -39,7 +39,7 @@ function column_boxes(answer, part) {
     const shown = specs_of(answer);
 
     return [...answer.columns, ...answer.hidden].filter((c) =>
-        c.name.includes(part)).map((c) =>
+        c.name !== "name" && c.name.includes(part)).map((c) =>
         check(c.name, shown.includes(c.spec), (on) => {
             const now = wanted_columns(answer);
 

@@ -216,8 +216,8 @@ export class CompareView {
     }
 
     refresh(ids) {
-        if (!ids.length || this.runs?.some((r) => ids.includes(r.id)))
-            this.load();
+        return !ids.length || this.runs?.some((r) => ids.includes(r.id))
+            ? this.load() : null;
     }
 
     close() {

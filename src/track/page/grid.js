@@ -141,13 +141,13 @@ export class Grid {
     }
 
     /* The same for charts with these runs, whose points have changed. */
-    refresh(shown, ids) {
+    async refresh(shown, ids) {
         if (ids.length && !ids.some((id) => shown.includes(id)))
             return;
-        for (const chart of this.charts) {
+        await Promise.all(this.charts.map((chart) => {
             chart.stale = true;
-            chart.load();
-        }
+            return chart.load();
+        }));
     }
 
     close() {

@@ -101,16 +101,37 @@ function show_connection(is_there) {
     place.className = is_there ? "live" : "lost";
 }
 
+let waiting = null; /* runs that have changed since they were asked for */
+let is_refreshing = false;
+
+/* Bring the view up to date, one request after the other, and only while the
+ * page is in sight.  No ids means that everything may have changed. */
+async function refresh(ids) {
+    waiting = waiting === null ? ids
+        : waiting.length && ids.length ? [...new Set([...waiting, ...ids])]
+            : [];
+    if (is_refreshing)
+        return;
+    is_refreshing = true;
+    while (waiting && !document.hidden) {
+        const now = waiting;
+
+        waiting = null;
+        await view.refresh(now);
+    }
+    is_refreshing = false;
+}
+
 let stop_listening = () => {};
 
 function listen_to_store() {
     let was_lost = false;
 
     stop_listening();
-    stop_listening = listen(state.store, (ids) => view.refresh(ids), (ok) => {
+    stop_listening = listen(state.store, refresh, (ok) => {
         show_connection(ok);
         if (ok && was_lost)
-            view.refresh([]);
+            refresh([]);
         was_lost = !ok;
     });
 }
@@ -139,6 +160,8 @@ async function start() {
         e.preventDefault();
         main.focus();
     });
+    document.addEventListener("visibilitychange", () =>
+        waiting && refresh(waiting));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
         view.update(new Set(["theme"])));
     show_connection(Boolean(frozen));

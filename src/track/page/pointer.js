@@ -126,8 +126,9 @@ export function follow_pointer(chart) {
         start = chart.selection = null;
         chart.paint_over();
     });
-    chart.over.addEventListener("pointerleave", () => {
-        if (!start)
+    chart.over.addEventListener("pointerleave", (e) => {
+        /* a finger that is lifted leaves the values that it pointed to */
+        if (!start && e.pointerType !== "touch")
             chart.link.point(null, chart);
     });
     chart.over.addEventListener("dblclick", () => reset(chart));

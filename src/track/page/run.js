@@ -234,11 +234,11 @@ export class RunView {
             this.grid.reload();
     }
 
-    refresh(ids) {
+    async refresh(ids) {
         if (ids.length && !ids.includes(state.id))
             return;
-        this.load();
-        this.grid.refresh([state.id], ids);
+        await this.load();
+        await this.grid.refresh([state.id], ids);
     }
 
     close() {

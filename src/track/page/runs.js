@@ -129,7 +129,7 @@ export class RunsView {
     }
 
     refresh() {
-        this.load();
+        return this.load();
     }
 
     keys() {
