@@ -38,8 +38,10 @@ struct cublaslt_pref_data {
 
 enum { OK, REJECTED = 7, OFFER_MAGIC = 0x67656d6d };
 
-/* What an offer does: the product, nothing, or sums in the result's type. */
-enum { OFFER_RIGHT, OFFER_WRONG, OFFER_NARROW };
+/* What an offer does instead of the product: nothing, or sums in the result's
+ * type.  Other numbers, which the file of algorithms may have, do nothing else
+ * than the product. */
+enum { OFFER_WRONG = 100, OFFER_NARROW };
 
 static float read_one(const void *p, int type, int64_t i)
 {
@@ -292,7 +294,9 @@ static uint64_t kind_of(int i, uint32_t reduction)
 {
     if (is_set_to("narrow") && reduction & CUBLASLT_REDUCTION_OUTPUT_TYPE)
         return OFFER_NARROW;
-    return i == 1 && is_set_to("wrong") ? OFFER_WRONG : OFFER_RIGHT;
+    if (is_set_to("wrong") && i == 1)
+        return OFFER_WRONG;
+    return (uint64_t)i;
 }
 
 /* Two offers, after one that cannot be run.  Each one contains the alignments
