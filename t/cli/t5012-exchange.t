@@ -67,6 +67,23 @@ g import excel.csv --name excel && g metrics excel 'train loss' 'val loss' --no-
 is "$(cat out)" "7${tab}0.5${tab}0.6
 8${tab}-0.15${tab}nan" \
     "import reads a spreadsheet's table with semicolons and decimal commas"
+printf '\357\273\277sep=;\r\n# by hand\r\n step ; loss\r\n 7 ; 0,5 \r\n' >preamble.csv
+g import preamble.csv --name preamble && g metrics preamble loss --no-header &&
+    holds out "7${tab}0.5"
+ok $? "import skips the lines before the names, and blanks" "$(cat out err)"
+# refused_csv TEXT MESSAGE NAME: nothing is imported
+refused_csv() {
+    printf "$1" >refused.csv
+    gtrack import -r refused refused.csv >out 2>err
+    test $? = 1 && grep -q "$2" err && test ! -e refused
+    ok $? "$3" "$(cat out err)"
+}
+refused_csv 'step;tokens;loss\n1;1.000;2,5\n' 'row 1: some numbers have decimal commas' \
+    "import refuses a table in which a point can mean two things"
+refused_csv '1,2.5\n2,2.25\n' 'the first line has numbers' \
+    "import refuses a table without names"
+refused_csv '\377\376s\0t\0e\0p\0' 'is UTF-16; save it as UTF-8' \
+    "import says what to do with a table in UTF-16"
 printf '"a;b;c",d\n1,2\n' >separators.csv
 g import separators.csv --name separators && g metrics separators d --no-header &&
     holds out "0${tab}2.0"

@@ -10,7 +10,8 @@
  * In the last kind each column of numbers is a metric; without a column of
  * steps the rows are counted.  Fields may also be separated by semicolons or
  * tabs, and then numbers may have decimal commas, as spreadsheets write them
- * where that is the custom.
+ * where that is the custom.  Lines before the first one that begin with "#" or
+ * "sep=" are skipped.
  */
 #include "config.h"
 #include "track/import/import.h"
@@ -38,10 +39,15 @@ static void row_clear(struct csv_row *r)
     r->n = 0;
 }
 
-static void add_field(struct csv_row *r, struct buf *b)
+/* Blanks around a field without quotes do not belong to it. */
+static void add_field(struct csv_row *r, struct buf *b, bool was_quoted)
 {
+    const size_t from = was_quoted ? 0 : strspn(b->s, " ");
+
+    while (!was_quoted && b->len > from && b->s[b->len - 1] == ' ')
+        buf_trim(b, b->len - 1);
     GROW(r->field, r->n, r->room);
-    r->field[r->n++] = xstrdup(b->s);
+    r->field[r->n++] = xstrdup(b->s + from);
     buf_trim(b, 0);
 }
 
@@ -49,7 +55,7 @@ static void add_field(struct csv_row *r, struct buf *b)
 static bool read_row(FILE *fp, char separator, struct csv_row *r)
 {
     struct buf b = BUF_INIT;
-    bool quoted = false, any = false;
+    bool quoted = false, was_quoted = false, any = false;
     int c;
 
     row_clear(r);
@@ -69,9 +75,10 @@ static bool read_row(FILE *fp, char separator, struct csv_row *r)
         } else if (quoted) {
             buf_char(&b, (char)c);
         } else if (c == '"') {
-            quoted = true;
+            quoted = was_quoted = true;
         } else if (c == separator) {
-            add_field(r, &b);
+            add_field(r, &b, was_quoted);
+            was_quoted = false;
         } else if (c == '\n') {
             break;
         } else if (c != '\r') {
@@ -79,37 +86,64 @@ static bool read_row(FILE *fp, char separator, struct csv_row *r)
         }
     }
     if (any)
-        add_field(r, &b);
+        add_field(r, &b, was_quoted);
     buf_clear(&b);
     return any;
 }
 
-/* Read the first line, and find out what separates its fields: of those that
- * may, the most frequent outside quotes.  A byte order mark is skipped. */
-static bool read_head(FILE *fp, char *separator, struct csv_row *r)
+/* Lines before the names of the columns. */
+static bool is_note(const char *line)
 {
-    static const char may_be[] = ",;\t", mark[] = "\xEF\xBB\xBF";
-    size_t count[sizeof may_be] = { 0 }, best = 0, skip;
-    struct buf b = BUF_INIT;
-    bool quoted = false, any = false;
-    FILE *line;
+    return *line == '#' || strncasecmp(line, "sep=", 4) == 0 ||
+           line[strspn(line, "\r\n")] == '\0';
+}
+
+/* Read the first line that is no note.  A byte order mark is skipped. */
+static void read_names(FILE *fp, struct buf *b)
+{
+    static const char mark[] = "\xEF\xBB\xBF";
+    bool quoted = false;
     int c;
 
-    while ((c = getc(fp)) != EOF && (quoted || c != '\n' || !any)) {
-        const char *at = c ? strchr(may_be, c) : NULL;
+    while ((c = getc(fp)) != EOF) {
+        buf_char(b, (char)c);
+        if (strcmp(b->s, mark) == 0)
+            buf_trim(b, 0);
+        if (c == '"' && *b->s != '#')
+            quoted = !quoted;
+        if (c != '\n' || quoted)
+            continue;
+        if (!is_note(b->s))
+            return;
+        buf_trim(b, 0);
+    }
+    if (is_note(b->s))
+        buf_trim(b, 0);
+}
 
-        if (c == '"')
+/* Read the names of the columns, and find out what separates them: of what may,
+ * the most frequent outside quotes. */
+static bool read_head(FILE *fp, char *separator, struct csv_row *r)
+{
+    static const char may_be[] = ",;\t";
+    size_t count[sizeof may_be] = { 0 }, best = 0;
+    bool quoted = false, any;
+    struct buf b = BUF_INIT;
+    FILE *line;
+
+    read_names(fp, &b);
+    for (size_t i = 0; i < b.len; i++) {
+        const char *at = b.s[i] ? strchr(may_be, b.s[i]) : NULL;
+
+        if (b.s[i] == '"')
             quoted = !quoted;
         else if (at && !quoted)
             count[at - may_be]++;
-        any = any || (c != '\n' && c != '\r');
-        buf_char(&b, (char)c);
     }
     for (size_t i = 1; may_be[i]; i++)
         best = count[i] > count[best] ? i : best;
     *separator = may_be[best];
-    skip = strncmp(b.s, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
-    line = b.len > skip ? fmemopen(b.s + skip, b.len - skip, "r") : NULL;
+    line = b.len ? fmemopen(b.s, b.len, "r") : NULL;
     any = line && read_row(line, *separator, r);
     if (line)
         fclose(line);
@@ -140,29 +174,62 @@ struct csv {
     char separator;
     int step, time;
     int64_t mtime, count;
-    size_t texts; /* values that are no numbers */
-    char *source; /* of a file with one run */
+    size_t texts;        /* values that are no numbers */
+    bool commas, points; /* numbers with decimal commas, or points */
+    char *source;        /* of a file with one run */
 };
 
 /* Where commas do not separate fields, they may be decimal: "0,5". */
-static bool parse_real(const struct csv *c, const char *s, double *x)
+static bool parse_real(struct csv *c, const char *s, double *x)
 {
     char *text;
     bool good;
 
-    if (num_real(s, x))
+    if (num_real(s, x)) {
+        c->points = c->points || strchr(s, '.');
         return true;
+    }
     if (c->separator == ',' || !strchr(s, ','))
         return false;
     text = xstrdup(s);
     *strchr(text, ',') = '.';
     good = num_real(text, x);
+    c->commas = c->commas || good;
     free(text);
     return good;
 }
 
+/* In a file with decimal commas, "1.000" is a thousand or one. */
+static int check_points(const struct csv *c, struct err *e)
+{
+    if (!c->commas || !c->points)
+        return 0;
+    return err_set(e, ERR_INPUT,
+                   "%s: row %lld: some numbers have decimal commas, others "
+                   "have points; write all of them in one way",
+                   c->import->path, (long long)c->count + 1);
+}
+
+static int check_names(struct csv *c, struct err *e)
+{
+    const char *first = c->head.field[0];
+    double x;
+
+    if (strncmp(first, "\xFF\xFE", 2) == 0 ||
+        strncmp(first, "\xFE\xFF", 2) == 0)
+        return err_set(e, ERR_INPUT, "%s is UTF-16; save it as UTF-8",
+                       c->import->path);
+    for (size_t i = 0; i < c->head.n; i++)
+        if (!parse_real(c, c->head.field[i], &x))
+            return 0;
+    return err_set(e, ERR_INPUT,
+                   "%s: the first line has numbers; it should have the names "
+                   "of the columns",
+                   c->import->path);
+}
+
 /* Seconds or milliseconds since the epoch, as ms; 0 if it is neither. */
-static int64_t parse_time(const struct csv *c, const char *s)
+static int64_t parse_time(struct csv *c, const char *s)
 {
     double x;
 
@@ -209,7 +276,7 @@ static int add_own_row(struct csv *c, struct err *e)
 }
 
 /* The step in a row; programs that know only one kind of number write 10.0. */
-static int parse_step(const struct csv *c, int64_t *step, struct err *e)
+static int parse_step(struct csv *c, int64_t *step, struct err *e)
 {
     const char *s = (size_t)c->step < c->row.n ? c->row.field[c->step] : "";
     double x;
@@ -258,7 +325,7 @@ static int add_wide_row(struct csv *c, struct err *e)
                          step, ms, x);
         free(name);
     }
-    return 0;
+    return check_points(c, e);
 }
 
 int import_csv(struct import *import, struct err *e)
@@ -273,6 +340,8 @@ int import_csv(struct import *import, struct err *e)
     c.source = store_absolute(import->path);
     if (!read_head(fp, &c.separator, &c.head))
         ret = err_set(e, ERR_INPUT, "%s is empty", import->path);
+    else
+        ret = check_names(&c, e);
     points = c.head.n > 3 && strcasecmp(c.head.field[0], "run_id") == 0 &&
              strcasecmp(c.head.field[3], "metric") == 0;
     c.step = find_column(&c.head, steps);
