@@ -291,8 +291,18 @@ static void a_legend_leaves_room_for_curves(void)
     figure_free(&f);
 }
 
+static void texts_are_as_wide_as_their_letters(void)
+{
+    ok(figure_text_width("0000") > 1.5 * figure_text_width("illi"),
+       "digits are wider than thin letters");
+    ok(figure_text_width("C\xe2\x81\xbb\xe2\x81\xb0") <
+           figure_text_width("C-0") + 0.1,
+       "an exponent is as wide as a small number");
+}
+
 int main(void)
 {
+    texts_are_as_wide_as_their_letters();
     nothing_is_covered();
     room_is_made_above();
     colours_and_dashes_are_said_once();

@@ -190,12 +190,13 @@ double figure_text_width(const char *s)
 
     while (*s) {
         const int32_t c = utf8_next(&s);
-        double width = 0.64;
+        /* U+2070 and so on are exponents */
+        double width = c >= 0x2070 && c < 0x20A0 ? 0.42 : 0.64;
 
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
             if (c > 0 && c < 128 && strchr(kinds[i].letters, (int)c))
                 width = kinds[i].width;
-        ems += c < 0x1100 ? width : 1.1;
+        ems += c < 0x2E80 ? width : 1.1;
     }
     return ems;
 }

@@ -202,9 +202,9 @@ void gnuplot_entry(struct script *s, const struct entry *e, double x, double y)
                    "set label '' at screen %.5f, screen %.5f point pt %d "
                    "ps 0.55 lc rgb '#%06X' front\n",
                    x + wide / 2, y, point_of(s, &like), rgb);
-    gnuplot_label(s, e->label,
-                  x + wide + layout_em_x(s->fig, s->form->text ? 1.2 : 0.5), y,
-                  "left", 0.92, s->pal->text);
+    if (e->colour != COLOUR_NONE)
+        x += wide + layout_em_x(s->fig, s->form->text ? 1.2 : 0.5);
+    gnuplot_label(s, e->label, x, y, "left", 0.92, s->pal->text);
 }
 
 /* The names of owners, in the margin beside the ends of their lines. */

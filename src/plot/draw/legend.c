@@ -35,7 +35,7 @@ bool legend_shorten(struct figure *f, struct panel *p)
 {
     const size_t names = count_names(p);
 
-    if (names < 3 || p->owners != OWNERS_LISTED)
+    if (names < 4 || p->owners != OWNERS_LISTED)
         return false;
     /* the last entry becomes the number of those left out, or stays that */
     p->n_hidden += p->n_hidden ? 1 : 2;
@@ -142,7 +142,8 @@ size_t legend_first(const struct panel *p)
 
 static double entry_width(const struct entry *e)
 {
-    return 0.92 * figure_text_width(e->label) + 3.4;
+    return 0.92 * figure_text_width(e->label) +
+           (e->colour == COLOUR_NONE ? 1.2 : 3.4);
 }
 
 double legend_width(const struct entry *e, size_t n)

@@ -16,8 +16,8 @@
 
 /* Make the entries of a panel from the labels of its curves. */
 void legend_entries(struct figure *, struct panel *);
-/* Leave one more entry out and count it in the last one; false if only two are
- * left. */
+/* Leave one more entry out and count it in the last one; false if only three
+ * are left. */
 bool legend_shorten(struct figure *, struct panel *);
 /* Add the owners of a panel to the legend that all panels share. */
 void legend_share(struct figure *, struct panel *);

@@ -198,7 +198,7 @@ void legend_place(struct figure *f, size_t panel)
         return;
     n = p->n_entries - first;
     p->legend =
-        n > 4 && layout_em_x(f, legend_width(p->entry + first, n)) < 0.35 &&
+        n > 4 && layout_em_x(f, legend_width(p->entry + first, n)) < 0.42 &&
                 layout_em_y(f, LEGEND_LINE * (double)n) < l.plot.y1 - l.plot.y0
             ? LEGEND_RIGHT
             : LEGEND_BELOW;
