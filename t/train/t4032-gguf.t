@@ -93,6 +93,12 @@ else
     skip "merging by these scores gives the ids of the tokenizer" \
         "GT_PYTHON has no gguf and tokenizers"
 fi
+gtrain export --root llama2 -o llama2.hf >out 2>&1 &&
+    gdata vocab --tsv llama2.hf >a && gdata vocab --tsv llama2.json >b &&
+    cmp a b
+ok $? "the export for Hugging Face has the same tokenizer" "$(tail -c 200 out)"
+gtrain sample run1 --root llama2 --device cpu -p "the old hen" -t 2 >out 2>err
+like out "^the old hen" "a sample begins with its prompt, without a space"
 known "Llama 2 with merges over spaces" >some.json
 export_gguf some some.json
 is $? 1 "a tokenizer that lacks some merges is refused"

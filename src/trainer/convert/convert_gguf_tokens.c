@@ -169,11 +169,13 @@ static void add_tokens(struct gguf_head *h, const struct tokenizer *t,
  */
 static const char *piece_rules(const struct tokenizer *t)
 {
-    static const char *const names[PRETOKENIZE_COUNT] = {
+    static const char *const names[] = {
         [PRETOKENIZE_GPT2] = "gpt-2",  [PRETOKENIZE_CL100K] = "dbrx",
         [PRETOKENIZE_LLAMA3] = "dbrx", [PRETOKENIZE_O200K] = "gpt-4o",
         [PRETOKENIZE_QWEN2] = "qwen2", [PRETOKENIZE_DIGITS] = "smollm",
     };
+    _Static_assert(sizeof names / sizeof names[0] == PRETOKENIZE_COUNT,
+                   "every pre-tokenizer needs a name");
 
     if (t->whole)
         return t->pretokenizer == PRETOKENIZE_LLAMA3 ? "llama-bpe" : NULL;
