@@ -152,7 +152,8 @@ static bool is_beginning(const struct run_info *run)
 /* The index has what is read without following links. */
 static bool uses_index(const struct crew *crew)
 {
-    return !(crew->flags & LOAD_ALL_ATTEMPTS) && !path_follow_links;
+    return !(crew->flags & (LOAD_ALL_ATTEMPTS | LOAD_NO_INDEX)) &&
+           !path_follow_links;
 }
 
 static void load_one(struct crew *crew, struct load_task *task,

@@ -82,6 +82,7 @@ enum {
     LOAD_ALL_ATTEMPTS = 2, /* every point, not only the newest attempt's */
     LOAD_ONLY_DELETED = 8 + LOAD_DELETED,
     LOAD_NO_METRICS = 4, /* do not read metrics */
+    LOAD_NO_INDEX = 64, /* read the files, even if the index has the run */
     LOAD_ONE_NAMED = 16, /* a name that several runs have is ERR_USAGE */
     LOAD_MAY_LACK = 32,  /* a metric that does not exist has no points */
 };

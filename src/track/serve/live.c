@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/hash.h"
@@ -15,7 +16,7 @@ static const double soonest = 0.3, /* after a change */
     trouble = 1,                   /* until a missing store is looked for */
     calm = 30;
 
-/* Of so many parts of the time, one is for reading. */
+/* Of so many parts of the processor's time, one is for reading. */
 enum { SHARE = 20 };
 
 /* -- what is different ----------------------------------------------------- */
@@ -50,10 +51,22 @@ static uint64_t print_of(const struct run_info *r)
     return h;
 }
 
+/* Runs that were read together, and whose memory is freed together. */
+struct live_part {
+    struct arena mem;
+    size_t users;
+};
+
+struct live_run {
+    uint64_t print;
+    int64_t since;          /* the version in which it became what it is */
+    bool changed;           /* in the last one */
+    struct live_part *part; /* with its memory, or NULL: with all others */
+};
+
 struct known {
     const char *id;
-    uint64_t print;
-    int64_t since;
+    const struct live_run *run;
 };
 
 static int by_id(const void *a, const void *b)
@@ -67,8 +80,7 @@ static struct known *list_known(const struct live *l)
     struct known *known = xcalloc(l->runs.n + 1, sizeof *known);
 
     for (size_t i = 0; i < l->runs.n; i++)
-        known[i] =
-            (struct known){ l->runs.run[i].id, l->print[i], l->since[i] };
+        known[i] = (struct known){ l->runs.run[i].id, &l->of[i] };
     if (l->runs.n)
         qsort(known, l->runs.n, sizeof *known, by_id);
     return known;
@@ -76,56 +88,160 @@ static struct known *list_known(const struct live *l)
 
 /* -- reading --------------------------------------------------------------- */
 
+static double cpu_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void leave_part(struct live_part *part)
+{
+    if (!part || --part->users > 0)
+        return;
+    arena_clear(&part->mem);
+    free(part);
+}
+
+static void free_runs(struct live *l)
+{
+    for (size_t i = 0; i < l->runs.n; i++)
+        leave_part(l->of[i].part);
+    free(l->of);
+    l->of = NULL;
+    runs_free(&l->runs);
+}
+
+/* Note whether a run differs from what it was; NULL: it is new. */
+static void set_run(struct live *l, struct live_run *to,
+                    const struct run_info *r, const struct live_run *was)
+{
+    const uint64_t print = print_of(r);
+
+    to->changed = !was || was->print != print;
+    to->since = to->changed ? l->version + 1 : was->since;
+    to->print = print;
+    l->running |= r->status == RUN_RUNNING;
+    if (to->changed)
+        changes_watch_run(&l->changes, r);
+    if (!was && r->status == RUN_RUNNING)
+        l->again = true; /* a point may have come before it was watched */
+}
+
 /* Take over the runs that were read; true if they differ from those before. */
-static bool accept_runs(struct live *l, struct runs *now)
+static bool accept_all(struct live *l, struct runs *now)
 {
     struct known *known = list_known(l);
-    const size_t before = l->runs.n;
-    bool any = before != now->n;
+    struct live_run *of = xcalloc(now->n + 1, sizeof *of);
+    bool any = l->runs.n != now->n;
 
-    l->print = xrealloc(l->print, now->n + 1, sizeof *l->print);
-    l->since = xrealloc(l->since, now->n + 1, sizeof *l->since);
-    l->changed = xrealloc(l->changed, now->n + 1, sizeof *l->changed);
     l->running = false;
     for (size_t i = 0; i < now->n; i++) {
-        const struct run_info *r = &now->run[i];
-        const struct known key = { .id = r->id };
+        const struct known key = { .id = now->run[i].id };
         const struct known *was =
-            before ? bsearch(&key, known, before, sizeof key, by_id) : NULL;
+            l->runs.n ? bsearch(&key, known, l->runs.n, sizeof key, by_id)
+                      : NULL;
 
-        l->print[i] = print_of(r);
-        l->changed[i] = !was || was->print != l->print[i];
-        l->since[i] = l->changed[i] ? l->version + 1 : was->since;
-        l->running |= r->status == RUN_RUNNING;
-        any |= l->changed[i];
-        if (l->changed[i])
-            changes_watch_run(&l->changes, r);
-        /* a point may have come before it was watched */
-        l->stale |= !was && r->status == RUN_RUNNING;
+        set_run(l, &of[i], &now->run[i], was ? was->run : NULL);
+        any |= of[i].changed;
     }
     free(known);
-    runs_free(&l->runs);
+    free_runs(l);
     l->runs = *now;
+    l->of = of;
     return any;
 }
 
-bool live_read(struct live *l)
+static bool read_all(struct live *l)
 {
-    const double begin = clock_mono();
+    const double begin = cpu_seconds();
     const bool had_problem = l->problem.kind != ERR_NONE;
     struct runs now = RUNS_INIT;
     bool any;
 
     l->problem = (struct err)ERR_INIT;
+    changes_forget(&l->changes);
     changes_watch_root(&l->changes, l->path);
-    l->stale = false;
+    l->again = false;
     if (runs_load(&now, l->path, LOAD_DELETED, &l->problem) < 0)
         now = (struct runs)RUNS_INIT;
-    any = accept_runs(l, &now);
+    any = accept_all(l, &now);
     any |= had_problem != (l->problem.kind != ERR_NONE);
+    l->all_at = clock_mono();
+    l->cost_of_all = cpu_seconds() - begin;
+    return any;
+}
+
+static size_t find_run(const struct live *l, const char *id)
+{
+    size_t i = 0;
+
+    while (i < l->runs.n && strcmp(l->runs.run[i].id, id) != 0)
+        i++;
+    return i;
+}
+
+/* Put a run that was read again in its place. */
+static bool accept_run(struct live *l, const struct run_info *r,
+                       struct live_part *part)
+{
+    const size_t i = find_run(l, r->id);
+    const struct live_run was = l->of[i];
+
+    set_run(l, &l->of[i], r, &was);
+    l->runs.run[i] = *r;
+    l->of[i].part = part;
+    part->users++;
+    leave_part(was.part);
+    return l->of[i].changed;
+}
+
+/* Read the runs that have changed; false if they are not there any more. */
+static bool read_few(struct live *l, bool *any)
+{
+    const double begin = cpu_seconds();
+    struct err ignored = ERR_INIT;
+    struct live_part *part;
+    struct runs now;
+
+    if (runs_load_ids(&now, l->path, l->changes.id, l->changes.n,
+                      LOAD_DELETED | LOAD_NO_INDEX, &ignored) < 0)
+        return false;
+    for (size_t i = 0; i < now.n; i++)
+        if (find_run(l, now.run[i].id) == l->runs.n)
+            now.n = 0;
+    if (now.n != (size_t)l->changes.n || now.n == 0) {
+        runs_free(&now);
+        return false;
+    }
+    for (size_t i = 0; i < l->runs.n; i++)
+        l->of[i].changed = false;
+    part = xcalloc(1, sizeof *part);
+    part->mem = now.mem;
+    for (size_t i = 0; i < now.n; i++)
+        *any |= accept_run(l, &now.run[i], part);
+    free(now.run);
+    changes_forget(&l->changes);
+    l->cost = cpu_seconds() - begin;
+    return true;
+}
+
+static bool wants_all(const struct live *l)
+{
+    return l->changes.all || l->again || l->changes.n == 0 || l->problem.kind;
+}
+
+bool live_read(struct live *l)
+{
+    bool any = false;
+
+    if (wants_all(l))
+        any = read_all(l);
+    else if (!read_few(l, &any))
+        l->changes.all = true; /* which is due at another time */
     l->version += any;
     l->read_at = clock_mono();
-    l->cost = l->read_at - begin;
     return any;
 }
 
@@ -138,20 +254,22 @@ void live_open(struct live *l, const char *path)
 
 void live_look(struct live *l)
 {
-    if (changes_take(&l->changes))
-        l->stale = true;
+    changes_take(&l->changes);
 }
 
-/* When the next reading is due. */
+/* When all runs, or those that have changed, are to be read again. */
 static double due_at(const struct live *l)
 {
-    const double pause = l->stale           ? soonest
-                         : l->problem.kind  ? trouble
-                         : !l->changes.seen ? polling
-                         : l->running       ? beats
-                                            : calm;
+    const double pause = l->changes.all || l->again ? soonest
+                         : l->problem.kind          ? trouble
+                         : !l->changes.seen         ? polling
+                         : l->running               ? beats
+                                                    : calm;
+    const double all = l->all_at + fmax(pause, l->cost_of_all * SHARE);
 
-    return l->read_at + fmax(pause, l->cost * SHARE);
+    if (l->changes.n == 0 || wants_all(l))
+        return all;
+    return fmin(all, l->read_at + fmax(soonest, l->cost * SHARE));
 }
 
 bool live_due(const struct live *l)
@@ -169,9 +287,9 @@ int64_t live_since(const struct live *l, char *const *ids, size_t n)
     int64_t since = 0;
 
     for (size_t i = 0; i < l->runs.n; i++)
-        for (size_t k = 0; k < n && l->since[i] > since; k++)
+        for (size_t k = 0; k < n && l->of[i].since > since; k++)
             if (strcmp(l->runs.run[i].id, ids[k]) == 0)
-                since = l->since[i];
+                since = l->of[i].since;
     return since;
 }
 
@@ -181,7 +299,7 @@ void live_changed(const struct live *l, struct emit *o)
     emit_int(o, "version", l->version);
     emit_array(o, "runs");
     for (size_t i = 0; i < l->runs.n; i++)
-        if (l->changed[i])
+        if (l->of[i].changed)
             emit_text(o, NULL, l->runs.run[i].id);
     emit_array_end(o);
     emit_object_end(o);
@@ -190,8 +308,5 @@ void live_changed(const struct live *l, struct emit *o)
 void live_close(struct live *l)
 {
     changes_close(&l->changes);
-    runs_free(&l->runs);
-    free(l->print);
-    free(l->changed);
-    free(l->since);
+    free_runs(l);
 }

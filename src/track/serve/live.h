@@ -17,8 +17,9 @@
  *      if (live_due(&l) && live_read(&l))
  *          ... live_changed(&l, &emit) names the runs ...
  *
- * Reading takes at most a twentieth of the time, however large the store is.
- * A store that does not exist, or no longer, is a `problem` until it does.
+ * If it is known which few runs have changed, only these are read.  Reading
+ * takes at most a twentieth of the processor's time, however large the store
+ * is.  A store that does not exist, or no longer, is a `problem` until it does.
  */
 struct live {
     const char *path;
@@ -26,17 +27,15 @@ struct live {
     struct err problem; /* why there are none; or ERR_NONE */
     int64_t version;    /* grows with each change */
     struct changes changes;
-    uint64_t *print; /* of each run, to see whether it is another now */
-    int64_t *since;   /* the version in which it became what it is */
-    bool *changed;   /* since it was read before */
-    bool stale;      /* a file has changed */
-    bool running;    /* some run may become stale */
-    double read_at;  /* when it was read, by clock_mono() */
-    double cost;     /* how long that took */
+    struct live_run *of; /* more about each of the runs */
+    bool again;          /* something may have happened before it was watched */
+    bool running;        /* some run may become stale */
+    double read_at, all_at; /* when a part, or all was read, by clock_mono() */
+    double cost, cost_of_all; /* seconds of the processor that it took */
 };
 
 void live_open(struct live *, const char *path);
-/* Learn whether files have changed. */
+/* Learn what has changed. */
 void live_look(struct live *);
 /* Is it time to read the store again? */
 bool live_due(const struct live *);

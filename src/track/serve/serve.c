@@ -79,11 +79,11 @@ static void serve_once(struct serve *s)
     for (size_t i = 0; i < n; i++) {
         const struct live *l = &s->site.store[i];
 
-        /* what is known to have changed need not be told again */
-        s->poll[i] =
-            (struct pollfd){ l->stale ? -1 : l->changes.fd, POLLIN, 0 };
+        s->poll[i] = (struct pollfd){ l->changes.fd, POLLIN, 0 };
     }
     poll(s->poll, n + 1, (int)ceil(wait_of(s) * 1000));
+    for (size_t i = 0; i < n; i++)
+        live_look(&s->site.store[i]);
     if (http_server_streams(s->http))
         read_stores(s);
     if (clock_mono() >= s->beat_at) {
