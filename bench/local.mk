@@ -24,6 +24,13 @@ bench-plot: gplot t/lib/mkruns
 	$(AM_V_at)top_srcdir='$(top_srcdir)' $(top_srcdir)/bench/plot
 .PHONY: bench-plot
 
+# the page of gtrack serve in a browser
+EXTRA_DIST += %D%/page.py
+bench-page: gtrack t/lib/mkruns
+	$(AM_V_at)PATH="$$PWD:$$PATH" $${GT_PYTHON:-python3} \
+	    $(top_srcdir)/bench/page.py t/lib/mkruns $(BENCH_FLAGS)
+.PHONY: bench-page
+
 # training steps of gtrain and of PyTorch
 check_PROGRAMS += bench/limits
 bench_limits_SOURCES = %D%/limits.c
